@@ -1,0 +1,84 @@
+package main
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// neuronChips are the AWS chips by family: name and cores of one device.
+var neuronChips = map[string]neuron{
+	"inf1":  {Name: "Inferentia", CoresPerDevice: 4},
+	"inf2":  {Name: "Inferentia2", CoresPerDevice: 2},
+	"trn1":  {Name: "Trainium", CoresPerDevice: 2},
+	"trn1n": {Name: "Trainium", CoresPerDevice: 2},
+	"trn2":  {Name: "Trainium2", CoresPerDevice: 8},
+}
+
+// gpuMemoryMiB corrects GPUs whose memory EC2 reports in decimal gigabytes.
+var gpuMemoryMiB = map[string]int{"L4": 22888, "L40S": 45776}
+
+// addAccelerators fills GPUs, Neuron devices and inference accelerators.
+func addAccelerators(t *instanceType, s sourceType) {
+	if chip, ok := neuronChips[family(s.InstanceType)]; ok {
+		chip.Count = s.GPU
+		t.Neuron = []neuron{chip}
+		if strings.HasPrefix(t.Name, "inf") {
+			t.Accelerators = []accelerator{{Name: chip.Name, Manufacturer: "AWS", Count: chip.Count}}
+		}
+		return
+	}
+	if family(s.InstanceType) == "dl1" {
+		t.GPUs = []gpu{{Name: "Gaudi HL-205", Manufacturer: "Habana", Count: 8, MemoryMiB: 32768}}
+		return
+	}
+	if s.GPU == 0 || s.GPUModel == "" {
+		return
+	}
+	maker, model, _ := strings.Cut(s.GPUModel, " ")
+	model = strings.TrimSuffix(strings.TrimPrefix(model, "Tesla "), " Tensor Core")
+	memory, ok := gpuMemoryMiB[model]
+	if !ok {
+		memory = int(s.GPUMemory * 1024 / float64(s.GPU))
+	}
+	t.GPUs = []gpu{{Name: model, Manufacturer: maker, Count: s.GPU, MemoryMiB: memory}}
+}
+
+// nameParts splits a type's family: letters, generation, the rest.
+var nameParts = regexp.MustCompile(`^([a-z]+)(?:-[0-9]+tb)?([0-9]+)(.*)\.`)
+
+// oldEncrypted are families before the sixth generation whose cards encrypt
+// traffic between instances.
+var oldEncrypted = []string{
+	"c5n", "m5n", "m5dn", "r5n", "r5dn", "m5zn", "c5a", "c5ad", "g4dn", "g4ad", "g5", "i3en",
+	"inf1", "inf2", "p3dn", "p4d", "p4de", "p5", "p5e", "p5en", "d3", "d3en", "dl1", "trn1",
+	"trn1n", "vt1", "im4gn", "is4gen", "i4i", "i4g", "x2idn", "x2iedn", "x2iezn",
+}
+
+// addFeatures derives what AWS documents as rules by family and size.
+func addFeatures(t *instanceType) {
+	m := nameParts.FindStringSubmatch(t.Name)
+	if m == nil {
+		return
+	}
+	generation, err := strconv.Atoi(m[2])
+	if err != nil {
+		return
+	}
+	nitro := t.Hypervisor == "nitro" || (t.BareMetal && t.Current)
+	t.Encryption = nitro && (generation >= 6 || slices.Contains(oldEncrypted, family(t.Name)))
+	// Enclaves want a Nitro virtual machine with a core to give away: two on
+	// Graviton, whose vCPU is a core, four elsewhere. Burstable types have none.
+	cores := 4
+	if slices.Contains(t.Arch, "arm64") {
+		cores = 2
+	}
+	t.Enclaves = t.Hypervisor == "nitro" && !t.Burstable && m[1] != "a" && m[1] != "mac" &&
+		len(t.GPUs) == 0 && len(t.Neuron) == 0 && generation >= 5 && t.VCPU >= cores
+	// EFA comes with the largest sizes of families with fast cards; one
+	// interface a card.
+	if nitro && t.Current && m[1] != "mac" && t.NetworkMbps >= 50_000 {
+		t.EFAs = len(t.Cards)
+	}
+}
