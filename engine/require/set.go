@@ -1,0 +1,156 @@
+package require
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// A Set is what the labels of a node may be: at most one Requirement a key, in
+// the order of keys. A key without a requirement is unconstrained. The zero Set
+// has none.
+type Set struct {
+	reqs []Requirement // sorted by key, no duplicates, never written to
+}
+
+// NewSet returns the set that holds when all of rs hold.
+func NewSet(rs ...Requirement) Set {
+	return fold(slices.Clone(rs))
+}
+
+// FromLabels returns the set of a node that has exactly these values for these
+// labels.
+func FromLabels(labels map[string]string) Set {
+	rs := make([]Requirement, 0, len(labels))
+	for k, v := range labels {
+		rs = append(rs, Requirement{key: k, values: []string{v}})
+	}
+	return fold(rs)
+}
+
+// FromSelector returns the set that one node selector term asks for by its
+// matchExpressions.
+func FromSelector(terms []corev1.NodeSelectorRequirement) Set {
+	rs := make([]Requirement, 0, len(terms))
+	for _, t := range terms {
+		rs = append(rs, New(t.Key, t.Operator, t.Values...))
+	}
+	return fold(rs)
+}
+
+// fold sorts rs, which it owns, and intersects those of one key.
+func fold(rs []Requirement) Set {
+	if len(rs) == 0 {
+		return Set{}
+	}
+	slices.SortStableFunc(rs, func(a, b Requirement) int { return cmp.Compare(a.key, b.key) })
+	n := 0
+	for _, r := range rs[1:] {
+		if r.key == rs[n].key {
+			rs[n] = rs[n].Intersect(r)
+			continue
+		}
+		n++
+		rs[n] = r
+	}
+	return Set{reqs: slices.Clip(rs[:n+1])}
+}
+
+// And returns the set that holds when both s and o hold.
+func (s Set) And(o Set) Set {
+	switch {
+	case len(s.reqs) == 0:
+		return o
+	case len(o.reqs) == 0:
+		return s
+	}
+	out := make([]Requirement, 0, len(s.reqs)+len(o.reqs))
+	a, b := s.reqs, o.reqs
+	for len(a) > 0 && len(b) > 0 {
+		switch {
+		case a[0].key < b[0].key:
+			out, a = append(out, a[0]), a[1:]
+		case a[0].key > b[0].key:
+			out, b = append(out, b[0]), b[1:]
+		default:
+			out, a, b = append(out, a[0].Intersect(b[0])), a[1:], b[1:]
+		}
+	}
+	return Set{reqs: slices.Clip(append(append(out, a...), b...))}
+}
+
+// With returns the set that holds when s and all of rs hold.
+func (s Set) With(rs ...Requirement) Set { return s.And(NewSet(rs...)) }
+
+// Without returns s with the given keys unconstrained.
+func (s Set) Without(keys ...string) Set {
+	out := make([]Requirement, 0, len(s.reqs))
+	for _, r := range s.reqs {
+		if !slices.Contains(keys, r.key) {
+			out = append(out, r)
+		}
+	}
+	if len(out) == len(s.reqs) {
+		return s
+	}
+	return Set{reqs: slices.Clip(out)}
+}
+
+// Get returns the requirement of a key, or ok=false if the key is unconstrained.
+func (s Set) Get(key string) (r Requirement, ok bool) {
+	i, ok := slices.BinarySearchFunc(s.reqs, key, func(r Requirement, k string) int {
+		return cmp.Compare(r.key, k)
+	})
+	if !ok {
+		return Requirement{}, false
+	}
+	return s.reqs[i], true
+}
+
+// Has reports whether key is constrained.
+func (s Set) Has(key string) bool {
+	_, ok := s.Get(key)
+	return ok
+}
+
+// Keys returns the constrained keys, sorted.
+func (s Set) Keys() []string {
+	keys := make([]string, len(s.reqs))
+	for i, r := range s.reqs {
+		keys[i] = r.key
+	}
+	return keys
+}
+
+// All ranges over the requirements in the order of their keys.
+func (s Set) All() iter.Seq[Requirement] { return slices.Values(s.reqs) }
+
+// Len is the number of constrained keys.
+func (s Set) Len() int { return len(s.reqs) }
+
+// Equal reports whether s and o hold equal requirements.
+func (s Set) Equal(o Set) bool { return slices.EqualFunc(s.reqs, o.reqs, Requirement.Equal) }
+
+// Labels returns the labels that s leaves exactly one value, and no choice of
+// leaving them out.
+func (s Set) Labels() map[string]string {
+	labels := make(map[string]string)
+	for _, r := range s.reqs {
+		if !r.complement && len(r.values) == 1 {
+			labels[r.key] = r.values[0]
+		}
+	}
+	return labels
+}
+
+// String lists the requirements in the order of their keys.
+func (s Set) String() string {
+	words := make([]string, len(s.reqs))
+	for i, r := range s.reqs {
+		words[i] = r.String()
+	}
+	return strings.Join(words, "; ")
+}
