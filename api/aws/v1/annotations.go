@@ -1,0 +1,51 @@
+package v1
+
+// CompatibilityGroup is the domain of annotations kept for old objects.
+const CompatibilityGroup = "compatibility." + Group
+
+// TerminationFinalizer keeps an EC2NodeClass while claims use it.
+const TerminationFinalizer = Group + "/termination"
+
+// Annotations of EC2NodeClasses and the claims that use them.
+const (
+	// AnnotationEC2NodeClassHash is the static drift hash.
+	AnnotationEC2NodeClassHash = Group + "/ec2nodeclass-hash"
+	// AnnotationEC2NodeClassHashVersion tells which rule made it.
+	AnnotationEC2NodeClassHashVersion = Group + "/ec2nodeclass-hash-version"
+	// AnnotationInstanceProfile is the instance profile a claim was launched with.
+	AnnotationInstanceProfile = Group + "/instance-profile-name"
+	// AnnotationInstanceTagged is "true" once the instance carries its late tags.
+	AnnotationInstanceTagged = Group + "/tagged"
+	// AnnotationClusterNameTagged is "true" once it carries the cluster's name.
+	AnnotationClusterNameTagged = CompatibilityGroup + "/cluster-name-tagged"
+)
+
+// Keys of EC2 tags. A user may set none of them.
+const (
+	// TagEKSClusterName is the cluster's name.
+	TagEKSClusterName = "eks:eks-cluster-name"
+	// TagClusterPrefix, followed by the cluster's name, says who owns a thing.
+	TagClusterPrefix = "kubernetes.io/cluster/"
+	// TagNodePool is the pool of an instance.
+	TagNodePool = "karpenter.sh/nodepool"
+	// TagNodeClaim is the claim of an instance.
+	TagNodeClaim = "karpenter.sh/nodeclaim"
+	// TagNodeClass is the node class of an instance.
+	TagNodeClass = LabelNodeClass
+	// TagName is the name the console shows.
+	TagName = "Name"
+)
+
+// AMI families.
+const (
+	AMIFamilyAL2          = "AL2"
+	AMIFamilyAL2023       = "AL2023"
+	AMIFamilyBottlerocket = "Bottlerocket"
+	AMIFamilyCustom       = "Custom"
+	AMIFamilyWindows2019  = "Windows2019"
+	AMIFamilyWindows2022  = "Windows2022"
+	AMIFamilyWindows2025  = "Windows2025"
+)
+
+// AliasVersionLatest is the version of an alias that follows new images.
+const AliasVersionLatest = "latest"

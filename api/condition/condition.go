@@ -1,0 +1,173 @@
+package condition
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// ReasonAwaitingReconciliation is the reason of a dependent or root that
+// nobody has set yet.
+const ReasonAwaitingReconciliation = "AwaitingReconciliation"
+
+// ReasonUnhealthyDependents is the reason of a root that is not True.
+const ReasonUnhealthyDependents = "UnhealthyDependents"
+
+// Types names the conditions that decide the readiness of an object. Types
+// not named here are independent: they may be absent, and may be cleared.
+type Types struct {
+	// Root sums up the dependents; by convention "Ready".
+	Root string
+	// Dependents must all be True for the root to be True.
+	Dependents []string
+}
+
+// Object is an API object with status conditions.
+type Object interface {
+	metav1.Object
+	// GetConditions returns the stored list; callers must not change it.
+	GetConditions() []metav1.Condition
+	// SetConditions replaces the stored list.
+	SetConditions([]metav1.Condition)
+	// StatusConditions names the root and its dependents.
+	StatusConditions() Types
+}
+
+// Get returns the condition of type t, or nil if the object has none. The
+// result is a copy.
+func Get(o Object, t string) *metav1.Condition {
+	for _, c := range o.GetConditions() {
+		if c.Type == t {
+			return &c
+		}
+	}
+	return nil
+}
+
+// IsTrue reports whether every one of the types is present and True. It does
+// not look at the observed generation.
+func IsTrue(o Object, types ...string) bool {
+	for _, t := range types {
+		if c := Get(o, t); c == nil || c.Status != metav1.ConditionTrue {
+			return false
+		}
+	}
+	return true
+}
+
+// Ready reports whether the root condition is True for the current generation
+// of the object.
+func Ready(o Object) bool {
+	root := Get(o, o.StatusConditions().Root)
+	return root != nil && root.Status == metav1.ConditionTrue &&
+		root.ObservedGeneration == o.GetGeneration()
+}
+
+// Initialize adds the dependents and the root that are missing, as Unknown
+// since the creation of the object, and reports whether it added any. A root
+// that exists is brought up to date with its dependents, at the time now only
+// if its status changes by that.
+func Initialize(o Object, now time.Time) (changed bool) {
+	types := o.StatusConditions()
+	for _, t := range append(slices.Clone(types.Dependents), types.Root) {
+		if Get(o, t) != nil {
+			continue
+		}
+		changed = put(o, metav1.Condition{
+			Type:               t,
+			Status:             metav1.ConditionUnknown,
+			Reason:             ReasonAwaitingReconciliation,
+			Message:            "object is awaiting reconciliation",
+			ObservedGeneration: o.GetGeneration(),
+			LastTransitionTime: o.GetCreationTimestamp(),
+		}) || changed
+	}
+	return updateRoot(o, now) || changed
+}
+
+// SetTrue sets type t to True with the type's name as reason.
+func SetTrue(o Object, t string, now time.Time) (changed bool) {
+	return SetTrueWithReason(o, t, t, "", now)
+}
+
+// SetTrueWithReason sets type t to True.
+func SetTrueWithReason(o Object, t, reason, message string, now time.Time) (changed bool) {
+	return Set(o, metav1.Condition{
+		Type: t, Status: metav1.ConditionTrue, Reason: reason, Message: message,
+	}, now)
+}
+
+// SetFalse sets type t to False.
+func SetFalse(o Object, t, reason, message string, now time.Time) (changed bool) {
+	return Set(o, metav1.Condition{
+		Type: t, Status: metav1.ConditionFalse, Reason: reason, Message: message,
+	}, now)
+}
+
+// SetUnknown sets type t to Unknown.
+func SetUnknown(o Object, t, reason, message string, now time.Time) (changed bool) {
+	return Set(o, metav1.Condition{
+		Type: t, Status: metav1.ConditionUnknown, Reason: reason, Message: message,
+	}, now)
+}
+
+// Set stores c, stamped with the generation of the object, brings the root up
+// to date, and reports whether anything changed. The transition time is now if
+// the status is new or differs from the stored one, else it stays as it was;
+// the values of c for generation and time are ignored. Setting the root itself
+// only recomputes it.
+func Set(o Object, c metav1.Condition, now time.Time) (changed bool) {
+	types := o.StatusConditions()
+	if c.Type != types.Root {
+		c.ObservedGeneration = o.GetGeneration()
+		c.LastTransitionTime = metav1.NewTime(now)
+		changed = put(o, c)
+	}
+	return Initialize(o, now) || changed
+}
+
+// Clear removes the conditions of the given types and reports whether any was
+// there. The root and the dependents stay: an object without them would look
+// like one nobody has reconciled.
+func Clear(o Object, types ...string) (changed bool) {
+	known := o.StatusConditions()
+	kept := slices.DeleteFunc(slices.Clone(o.GetConditions()), func(c metav1.Condition) bool {
+		return slices.Contains(types, c.Type) && c.Type != known.Root &&
+			!slices.Contains(known.Dependents, c.Type)
+	})
+	if len(kept) == len(o.GetConditions()) {
+		return false
+	}
+	o.SetConditions(kept)
+	return true
+}
+
+// put stores c, keeping the old transition time if the status did not change.
+func put(o Object, c metav1.Condition) (changed bool) {
+	if old := Get(o, c.Type); old != nil {
+		if old.Status == c.Status {
+			c.LastTransitionTime = old.LastTransitionTime
+		}
+		if *old == c {
+			return false
+		}
+	}
+	root := o.StatusConditions().Root
+	list := slices.DeleteFunc(slices.Clone(o.GetConditions()), func(old metav1.Condition) bool {
+		return old.Type == c.Type
+	})
+	list = append(list, c)
+	slices.SortStableFunc(list, func(a, b metav1.Condition) int {
+		if (a.Type == root) != (b.Type == root) {
+			if a.Type == root {
+				return 1
+			}
+			return -1
+		}
+		return cmp.Compare(a.Type, b.Type)
+	})
+	o.SetConditions(list)
+	return true
+}

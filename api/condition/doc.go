@@ -1,0 +1,16 @@
+// Package condition decides how the status conditions of an object change.
+//
+// Conditions that together make an object ready are its dependents; they are
+// summed up in one root condition, Ready. The package promises that
+//
+//   - dependents and root always exist, Unknown from the creation of the
+//     object until somebody says otherwise;
+//   - lastTransitionTime moves only when the status of a condition changes;
+//   - every Set stamps the generation of the object it was made for;
+//   - a dependent set for an older generation does not count as healthy, so
+//     the root never claims to be ready for a spec nobody has looked at;
+//   - the list is sorted by type, with the root last.
+//
+// It is pure: the time of a change is an argument, nothing is written to a
+// cluster.
+package condition

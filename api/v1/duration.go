@@ -1,0 +1,105 @@
+package v1
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Never is how a NillableDuration without a duration is written.
+const Never = "Never"
+
+// NillableDuration is a duration that may be "Never". A nil Duration means
+// Never (or, in the zero value, nothing was said).
+//
+// It remembers the JSON it was read from and writes the very same bytes, so
+// that a tool which compares what it applied ("168h") with what is stored sees
+// no difference.
+//
+// +kubebuilder:validation:Type=string
+type NillableDuration struct {
+	*time.Duration
+
+	// Raw is the JSON the value was read from. It is no part of any hash.
+	Raw []byte `hash:"ignore"`
+}
+
+// MustParseNillableDuration parses "Never" or a Go duration and panics on
+// anything else. It is for constants and tests.
+func MustParseNillableDuration(s string) NillableDuration {
+	d, err := ParseNillableDuration(s)
+	if err != nil {
+		panic(err)
+	}
+	return d
+}
+
+// ParseNillableDuration parses "Never" or a Go duration such as "90m".
+func ParseNillableDuration(s string) (NillableDuration, error) {
+	raw, err := json.Marshal(s)
+	if err != nil {
+		return NillableDuration{}, fmt.Errorf("quote duration %q: %w", s, err)
+	}
+	if s == Never {
+		// Nothing to remember, and the hash of a pool must not tell Never from
+		// a value that is absent: Karpenter's does not.
+		return NillableDuration{}, nil
+	}
+	d, err := time.ParseDuration(s)
+	if err != nil {
+		return NillableDuration{}, fmt.Errorf("parse duration: %w", err)
+	}
+	return NillableDuration{Duration: &d, Raw: raw}, nil
+}
+
+// MarshalJSON writes the bytes the value was read from if there are any, else
+// the duration in Go's form, or "Never".
+func (d NillableDuration) MarshalJSON() ([]byte, error) {
+	switch {
+	case d.Raw != nil:
+		return slices.Clone(d.Raw), nil
+	case d.Duration != nil:
+		return json.Marshal(d.Duration.String())
+	}
+	return json.Marshal(Never)
+}
+
+// UnmarshalJSON reads "Never" or a Go duration.
+func (d *NillableDuration) UnmarshalJSON(b []byte) error {
+	var s string
+	if err := json.Unmarshal(b, &s); err != nil {
+		return fmt.Errorf("decode duration: %w", err)
+	}
+	parsed, err := ParseNillableDuration(s)
+	if err != nil {
+		return err
+	}
+	if parsed.Duration != nil {
+		parsed.Raw = slices.Clone(b)
+	}
+	*d = parsed
+	return nil
+}
+
+// ToUnstructured lets the converter to unstructured objects treat the value as
+// the string it is in JSON.
+func (d NillableDuration) ToUnstructured() any {
+	b, err := d.MarshalJSON()
+	if err != nil {
+		return Never
+	}
+	var s string
+	if err := json.Unmarshal(b, &s); err != nil {
+		return Never
+	}
+	return s
+}
+
+// String is the duration in Go's form, or "Never".
+func (d NillableDuration) String() string {
+	if d.Duration == nil {
+		return Never
+	}
+	return d.Duration.String()
+}

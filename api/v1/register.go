@@ -1,0 +1,21 @@
+package v1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Group is the API group of NodePool and NodeClaim, and the domain of
+// Karpenter's labels and annotations.
+const Group = "karpenter.sh"
+
+// GroupVersion is what the types of this package are registered under.
+var GroupVersion = schema.GroupVersion{Group: Group, Version: "v1"}
+
+// AddToScheme registers the types of this package.
+func AddToScheme(s *runtime.Scheme) error {
+	s.AddKnownTypes(GroupVersion, &NodePool{}, &NodePoolList{}, &NodeClaim{}, &NodeClaimList{})
+	metav1.AddToGroupVersion(s, GroupVersion)
+	return nil
+}
