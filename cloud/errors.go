@@ -1,0 +1,58 @@
+package cloud
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrNotFound means that the instance is gone. Delete and Get return it, possibly wrapped.
+var ErrNotFound = errors.New("instance not found")
+
+// An InsufficientCapacityError means that nothing that a claim allows can be had now. It is no fault: the claim is given
+// up and its pods are planned again, without the offerings that the provider now knows to be out.
+type InsufficientCapacityError struct {
+	Err error // what the cloud said
+}
+
+func (e *InsufficientCapacityError) Error() string {
+	return fmt.Sprintf("insufficient capacity: %v", e.Err)
+}
+
+func (e *InsufficientCapacityError) Unwrap() error { return e.Err }
+
+// A NodeClassNotReadyError means that the node class is missing, going, or not resolved.
+type NodeClassNotReadyError struct {
+	Err error
+}
+
+func (e *NodeClassNotReadyError) Error() string {
+	return fmt.Sprintf("node class not ready: %v", e.Err)
+}
+
+func (e *NodeClassNotReadyError) Unwrap() error { return e.Err }
+
+// A LaunchError is a failed launch that may succeed later, with what belongs in the claim's condition Launched.
+type LaunchError struct {
+	Reason  string // a condition reason, CamelCase
+	Message string // one sentence for people
+	Err     error
+}
+
+func (e *LaunchError) Error() string { return fmt.Sprintf("launch failed: %s: %v", e.Message, e.Err) }
+
+func (e *LaunchError) Unwrap() error { return e.Err }
+
+// Kind returns the name of the typed error in err's chain as metrics label it, or "" for any other error.
+func Kind(err error) string {
+	var capacity *InsufficientCapacityError
+	var class *NodeClassNotReadyError
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return "NodeClaimNotFoundError"
+	case errors.As(err, &capacity):
+		return "InsufficientCapacityError"
+	case errors.As(err, &class):
+		return "NodeClassNotReadyError"
+	}
+	return ""
+}

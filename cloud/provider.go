@@ -1,0 +1,102 @@
+package cloud
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/model"
+)
+
+// InstanceType and Offering are the engine's own: a provider fills in what the engine decides on.
+type (
+	InstanceType = model.InstanceType
+	Offering     = model.Offering
+)
+
+// A Provider launches, lists and ends instances on one cloud.
+type Provider interface {
+	// Name is the provider's short name, a label value in metrics: aws, kwok.
+	Name() string
+	// Facts tells what is fixed about the provider: its labels, node class kinds and repair policies. The result never
+	// changes and is not to be changed.
+	Facts() Facts
+
+	// InstanceTypes returns every type that the pool's node class can configure, available or not, in name order. The pool's
+	// own requirements are not applied. It returns a NodeClassNotReadyError while the class is missing or unresolved. The
+	// result is shared: callers do not change it.
+	InstanceTypes(ctx context.Context, pool *apiv1.NodePool) ([]*InstanceType, error)
+	// Create launches one instance for the claim, of a type and offering that its requirements allow and that holds its
+	// resource requests, the best one by price and capacity.
+	//
+	// Launching happens once: called again for a claim whose instance is there, also after a crash in mid-call, it returns
+	// that instance. It returns an InsufficientCapacityError if nothing that the claim allows can be had now, a
+	// NodeClassNotReadyError, or a LaunchError with a reason for the claim's condition.
+	Create(ctx context.Context, claim *apiv1.NodeClaim) (*Instance, error)
+	// Delete begins to end the claim's instance, and returns nil once the cloud has accepted that, ErrNotFound when the
+	// instance is gone. Callers repeat it until then.
+	Delete(ctx context.Context, claim *apiv1.NodeClaim) error
+	// Get returns the instance, or ErrNotFound. It asks the cloud, not a cache.
+	Get(ctx context.Context, providerID string) (*Instance, error)
+	// List returns all instances of this cluster that have not ended, those being ended included, in ID order.
+	List(ctx context.Context) ([]*Instance, error)
+
+	// Drift returns why the claim's instance is no longer what its node class asks for, or "" if it is.
+	Drift(ctx context.Context, claim *apiv1.NodeClaim) (DriftReason, error)
+	// Registered is called with the claim's node before it is declared registered. A wait longer than zero holds it back
+	// and says when to ask again; labels are added to claim and node.
+	Registered(ctx context.Context, claim *apiv1.NodeClaim) (wait time.Duration, labels map[string]string, err error)
+}
+
+// Facts are what is fixed about a provider.
+type Facts struct {
+	// Labels are the labels that the provider gives meaning to, merged with the core ones.
+	Labels apiv1.LabelRules
+	// NodeClasses are the kinds that a pool may refer to; the first is the default.
+	NodeClasses []schema.GroupVersionKind
+	// RepairPolicies say which node conditions mean that a node is beyond repair.
+	RepairPolicies []RepairPolicy
+}
+
+// Manages reports whether ref names one of the provider's node class kinds.
+func (f Facts) Manages(ref *apiv1.NodeClassReference) bool {
+	if ref == nil {
+		return false
+	}
+	for _, k := range f.NodeClasses {
+		if k.Group == ref.Group && k.Kind == ref.Kind {
+			return true
+		}
+	}
+	return false
+}
+
+// A RepairPolicy says that a node whose condition Type has been Status for Toleration is to be replaced.
+type RepairPolicy struct {
+	Type       corev1.NodeConditionType
+	Status     corev1.ConditionStatus
+	Toleration time.Duration
+}
+
+// A DriftReason is a condition reason, for example AMIDrift. Empty means no drift.
+type DriftReason string
+
+// An Instance is a machine as the cloud tells of it.
+type Instance struct {
+	// ProviderID is the identity that Kubernetes nodes carry in spec.providerID.
+	ProviderID string
+	ImageID    string
+	// Labels are those that follow from the instance: type, zone, capacity type, and so on.
+	Labels map[string]string
+	// Annotations are for the claim: what the provider needs later to recognise drift.
+	Annotations map[string]string
+	// Capacity and Allocatable are what the node is expected to report; empty when the instance was only listed.
+	Capacity, Allocatable corev1.ResourceList
+	// Created is when the instance was launched.
+	Created time.Time
+	// Ending means that the instance is being ended or has ended.
+	Ending bool
+}

@@ -1,0 +1,265 @@
+package model
+
+import (
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+)
+
+// A Delta is a set of changes: objects that are new or newer, and keys of objects that are gone. Within one Delta a key
+// is either set or gone, not both.
+type Delta struct {
+	Pods    []*corev1.Pod
+	Nodes   []*corev1.Node
+	Claims  []*apiv1.NodeClaim
+	Pools   []*apiv1.NodePool
+	Daemons []*appsv1.DaemonSet
+	// Types replaces the instance types of each pool named.
+	Types map[string][]*InstanceType
+	Gone  []Ref
+}
+
+// A Ref names an object: a kind and its key, namespace/name or just name for what has no namespace.
+type Ref struct {
+	Kind Kind
+	Key  string
+}
+
+// A Kind is one kind of object that a Snapshot holds.
+type Kind uint8
+
+// The kinds.
+const (
+	KindPod Kind = iota
+	KindNode
+	KindClaim
+	KindPool
+	KindDaemon
+)
+
+// Empty reports whether d changes nothing.
+func (d *Delta) Empty() bool {
+	return len(d.Pods)+len(d.Nodes)+len(d.Claims)+len(d.Pools)+len(d.Daemons)+len(d.Types)+len(d.Gone) == 0
+}
+
+// Compile returns the Snapshot of exactly the objects in d.
+func Compile(d Delta) *Snapshot { return (&Snapshot{}).Apply(d) }
+
+// Apply returns s with d done to it. s stays as it was. The cost is that of what changes, not of what there is.
+func (s *Snapshot) Apply(d Delta) *Snapshot {
+	e := newEdit(s)
+	for _, o := range d.Pods {
+		e.setPod(NewPod(o))
+	}
+	for _, o := range d.Nodes {
+		e.setNode(o)
+	}
+	for _, o := range d.Claims {
+		e.setClaim(o)
+	}
+	for _, o := range d.Pools {
+		e.pools.set(o.Name, NewPool(o))
+	}
+	for _, o := range d.Daemons {
+		daemon := NewDaemon(o)
+		e.daemons.set(daemon.Key, daemon)
+	}
+	for pool, types := range d.Types {
+		e.types.set(pool, types)
+	}
+	for _, r := range d.Gone {
+		e.remove(r)
+	}
+	return e.finish(s)
+}
+
+// An edit is one Apply at work: drafts of all tables, and the identities whose merged node must be made anew.
+type edit struct {
+	pods    *draft[*Pod]
+	nodes   *draft[*corev1.Node]
+	claims  *draft[*apiv1.NodeClaim]
+	pools   *draft[*Pool]
+	daemons *draft[*Daemon]
+	types   *draft[[]*InstanceType]
+
+	merged          *draft[*Node]
+	pending         *draft[*Pod]
+	bound           *draft[[]*Pod]
+	nodeOf, claimOf *draft[[]string]
+
+	// stale are identities to merge again, moved the names of nodes whose pods changed.
+	stale, moved map[string]bool
+}
+
+func newEdit(s *Snapshot) *edit {
+	return &edit{
+		pods: s.raw.pods.edit(), nodes: s.raw.nodes.edit(), claims: s.raw.claims.edit(),
+		pools: s.raw.pools.edit(), daemons: s.raw.daemons.edit(), types: s.raw.types.edit(),
+		merged: s.derived.nodes.edit(), pending: s.derived.pending.edit(), bound: s.derived.bound.edit(),
+		nodeOf: s.derived.nodeOf.edit(), claimOf: s.derived.claimOf.edit(),
+		stale: map[string]bool{}, moved: map[string]bool{},
+	}
+}
+
+func (e *edit) remove(r Ref) {
+	switch r.Kind {
+	case KindPod:
+		e.removePod(r.Key)
+	case KindNode:
+		e.removeNode(r.Key)
+	case KindClaim:
+		e.removeClaim(r.Key)
+	case KindPool:
+		e.pools.remove(r.Key)
+		e.types.remove(r.Key)
+	case KindDaemon:
+		e.daemons.remove(r.Key)
+	}
+}
+
+func (e *edit) setPod(p *Pod) {
+	e.removePod(p.Key)
+	e.pods.set(p.Key, p)
+	if p.Provisionable() {
+		e.pending.set(p.Key, p)
+	}
+	if name := p.Object.Spec.NodeName; name != "" {
+		pods, _ := e.bound.get(name)
+		at, _ := slices.BinarySearchFunc(pods, p.Key, byKey)
+		e.bound.set(name, slices.Insert(slices.Clone(pods), at, p))
+		e.moved[name] = true
+	}
+}
+
+func (e *edit) removePod(key string) {
+	old, ok := e.pods.get(key)
+	if !ok {
+		return
+	}
+	e.pods.remove(key)
+	e.pending.remove(key)
+	name := old.Object.Spec.NodeName
+	if name == "" {
+		return
+	}
+	pods, _ := e.bound.get(name)
+	if at, found := slices.BinarySearchFunc(pods, key, byKey); found {
+		pods = slices.Delete(slices.Clone(pods), at, at+1)
+	}
+	if len(pods) == 0 {
+		e.bound.remove(name)
+	} else {
+		e.bound.set(name, pods)
+	}
+	e.moved[name] = true
+}
+
+func byKey(p *Pod, key string) int { return strings.Compare(p.Key, key) }
+
+// nodeIdentity and claimIdentity return the key under which the two halves of a node meet: the provider id, or a name of
+// its own while that is not known.
+func nodeIdentity(o *corev1.Node) string {
+	if o.Spec.ProviderID != "" {
+		return o.Spec.ProviderID
+	}
+	return "node/" + o.Name
+}
+
+func claimIdentity(o *apiv1.NodeClaim) string {
+	if o.Status.ProviderID != "" {
+		return o.Status.ProviderID
+	}
+	return "claim/" + o.Name
+}
+
+func (e *edit) setNode(o *corev1.Node) {
+	e.removeNode(o.Name)
+	e.nodes.set(o.Name, o)
+	e.link(e.nodeOf, nodeIdentity(o), o.Name)
+}
+
+func (e *edit) removeNode(name string) {
+	if old, ok := e.nodes.get(name); ok {
+		e.nodes.remove(name)
+		e.unlink(e.nodeOf, nodeIdentity(old), name)
+	}
+}
+
+func (e *edit) setClaim(o *apiv1.NodeClaim) {
+	e.removeClaim(o.Name)
+	e.claims.set(o.Name, o)
+	e.link(e.claimOf, claimIdentity(o), o.Name)
+}
+
+func (e *edit) removeClaim(name string) {
+	if old, ok := e.claims.get(name); ok {
+		e.claims.remove(name)
+		e.unlink(e.claimOf, claimIdentity(old), name)
+	}
+}
+
+func (e *edit) link(t *draft[[]string], identity, name string) {
+	names, _ := t.get(identity)
+	if at, found := slices.BinarySearch(names, name); !found {
+		t.set(identity, slices.Insert(slices.Clone(names), at, name))
+	}
+	e.stale[identity] = true
+}
+
+func (e *edit) unlink(t *draft[[]string], identity, name string) {
+	names, _ := t.get(identity)
+	if at, found := slices.BinarySearch(names, name); found {
+		names = slices.Delete(slices.Clone(names), at, at+1)
+	}
+	if len(names) == 0 {
+		t.remove(identity)
+	} else {
+		t.set(identity, names)
+	}
+	e.stale[identity] = true
+}
+
+// finish merges what is stale and returns the new Snapshot.
+func (e *edit) finish(s *Snapshot) *Snapshot {
+	for name := range e.moved {
+		if o, ok := e.nodes.get(name); ok {
+			e.stale[nodeIdentity(o)] = true
+		}
+	}
+	for identity := range e.stale {
+		if n := e.merge(identity); n != nil {
+			e.merged.set(identity, n)
+		} else {
+			e.merged.remove(identity)
+		}
+	}
+	return &Snapshot{
+		Now: s.Now,
+		raw: raw{
+			pods: e.pods.freeze(), nodes: e.nodes.freeze(), claims: e.claims.freeze(),
+			pools: e.pools.freeze(), daemons: e.daemons.freeze(), types: e.types.freeze(),
+		},
+		derived: derived{
+			nodes: e.merged.freeze(), pending: e.pending.freeze(), bound: e.bound.freeze(),
+			nodeOf: e.nodeOf.freeze(), claimOf: e.claimOf.freeze(),
+		},
+	}
+}
+
+func (e *edit) merge(identity string) *Node {
+	var object *corev1.Node
+	var claim *apiv1.NodeClaim
+	var pods []*Pod
+	if names, _ := e.nodeOf.get(identity); len(names) > 0 {
+		object, _ = e.nodes.get(names[0])
+		pods, _ = e.bound.get(object.Name)
+	}
+	if names, _ := e.claimOf.get(identity); len(names) > 0 {
+		claim, _ = e.claims.get(names[0])
+	}
+	return newNode(object, claim, pods)
+}

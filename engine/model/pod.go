@@ -1,0 +1,90 @@
+package model
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/component-helpers/resource"
+)
+
+// A Pod is a pod and what its requests add up to, computed once when it enters the Snapshot.
+type Pod struct {
+	// Key is namespace/name.
+	Key string
+	UID types.UID
+	// Object is shared and never changed.
+	Object *corev1.Pod
+	// Requests are what the scheduler counts: containers, init containers, sidecars, overhead, pod-level and resized
+	// resources, and one of "pods".
+	Requests Resources
+}
+
+// NewPod returns the model of o.
+func NewPod(o *corev1.Pod) *Pod {
+	requests := RequestsOf(resource.PodRequests(o, resource.PodResourcesOptions{UseStatusResources: true}))
+	requests[corev1.ResourcePods]++
+	return &Pod{Key: o.Namespace + "/" + o.Name, UID: o.UID, Object: o, Requests: requests}
+}
+
+// Terminal reports whether the pod has run to its end; it holds no resources any more.
+func (p *Pod) Terminal() bool {
+	return p.Object.Status.Phase == corev1.PodSucceeded || p.Object.Status.Phase == corev1.PodFailed
+}
+
+// Terminating reports whether the pod is being deleted.
+func (p *Pod) Terminating() bool { return p.Object.DeletionTimestamp != nil }
+
+// Bound reports whether a scheduler has given the pod a node.
+func (p *Pod) Bound() bool { return p.Object.Spec.NodeName != "" }
+
+// Daemon reports whether a DaemonSet owns the pod. Such pods come with a node and are never a reason to have one.
+func (p *Pod) Daemon() bool { return p.ownedBy("DaemonSet", "apps") }
+
+// Mirror reports whether the pod is the image of a static pod of its node.
+func (p *Pod) Mirror() bool { return p.ownedBy("Node", "") }
+
+func (p *Pod) ownedBy(kind, group string) bool {
+	for _, o := range p.Object.OwnerReferences {
+		if o.Kind == kind && groupOf(o.APIVersion) == group {
+			return true
+		}
+	}
+	return false
+}
+
+// groupOf returns the group of an apiVersion: apps for apps/v1, empty for v1.
+func groupOf(apiVersion string) string {
+	for i := range len(apiVersion) {
+		if apiVersion[i] == '/' {
+			return apiVersion[:i]
+		}
+	}
+	return ""
+}
+
+// Provisionable reports whether the pod waits for a node: the scheduler has looked at it and found none.
+//
+// Karpenter's rule is kept: a pod that the scheduler has nominated to a node, a daemon's and a static pod are not counted.
+func (p *Pod) Provisionable() bool {
+	return !p.Bound() && !p.Terminal() && !p.Terminating() && unschedulable(p.Object) &&
+		p.Object.Status.NominatedNodeName == "" && !p.Daemon() && !p.Mirror()
+}
+
+func unschedulable(o *corev1.Pod) bool {
+	for _, c := range o.Status.Conditions {
+		if c.Type == corev1.PodScheduled {
+			return c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable
+		}
+	}
+	return false
+}
+
+// Reschedulable reports whether the pod comes back elsewhere when its node goes. StatefulSet pods that are terminating
+// count, because their successor starts only when they are gone.
+func (p *Pod) Reschedulable() bool {
+	active := !p.Terminal() && (!p.Terminating() || p.ownedBy("StatefulSet", "apps"))
+	return active && !p.Daemon() && !p.Mirror()
+}
+
+// Owner returns the controller of the pod, or nil.
+func (p *Pod) Owner() *metav1.OwnerReference { return metav1.GetControllerOf(p.Object) }

@@ -1,0 +1,158 @@
+package model
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// Nodes is the resource name under which a node counts itself, so that a pool's limits can say how many nodes it may have.
+const Nodes corev1.ResourceName = "nodes"
+
+// Resources are amounts by name: millicores for cpu, whole units for all else. A missing name means zero.
+// A Resources value is shared once made; methods return new values.
+type Resources map[corev1.ResourceName]int64
+
+// RequestsOf converts l and rounds up: a pod never asks for less than it said.
+func RequestsOf(l corev1.ResourceList) Resources { return convert(l, true) }
+
+// CapacityOf converts l and rounds down: a node never offers more than it said.
+func CapacityOf(l corev1.ResourceList) Resources { return convert(l, false) }
+
+func convert(l corev1.ResourceList, up bool) Resources {
+	r := make(Resources, len(l))
+	for name, q := range l {
+		r[name] = amount(name, q, up)
+	}
+	return r
+}
+
+// amount returns q in the unit of name.
+func amount(name corev1.ResourceName, q resource.Quantity, up bool) int64 {
+	scale := resource.Scale(0)
+	if name == corev1.ResourceCPU {
+		scale = resource.Milli
+	}
+	v := q.ScaledValue(scale) // rounds away from zero
+	if !up && resource.NewScaledQuantity(v, scale).Cmp(q) > 0 {
+		v--
+	}
+	return v
+}
+
+// List converts r back to quantities, in the notation people write: binary for memory and storage.
+func (r Resources) List() corev1.ResourceList {
+	l := make(corev1.ResourceList, len(r))
+	for name, v := range r {
+		l[name] = Quantity(name, v)
+	}
+	return l
+}
+
+// Quantity returns v of the named resource as a quantity.
+func Quantity(name corev1.ResourceName, v int64) resource.Quantity {
+	switch name {
+	case corev1.ResourceCPU:
+		return *resource.NewMilliQuantity(v, resource.DecimalSI)
+	case corev1.ResourceMemory, corev1.ResourceEphemeralStorage:
+		return *resource.NewQuantity(v, resource.BinarySI)
+	}
+	return *resource.NewQuantity(v, resource.DecimalSI)
+}
+
+// Plus returns r + o.
+func (r Resources) Plus(o Resources) Resources {
+	sum := make(Resources, max(len(r), len(o)))
+	maps.Copy(sum, r)
+	for name, v := range o {
+		sum[name] += v
+	}
+	return sum
+}
+
+// Minus returns r - o; amounts may become negative.
+func (r Resources) Minus(o Resources) Resources {
+	diff := make(Resources, max(len(r), len(o)))
+	maps.Copy(diff, r)
+	for name, v := range o {
+		diff[name] -= v
+	}
+	return diff
+}
+
+// Max returns the larger amount of each resource.
+func (r Resources) Max(o Resources) Resources {
+	m := make(Resources, max(len(r), len(o)))
+	maps.Copy(m, r)
+	for name, v := range o {
+		m[name] = max(m[name], v)
+	}
+	return m
+}
+
+// Min returns the smaller amount of each resource; a name that one side lacks is left out.
+func (r Resources) Min(o Resources) Resources {
+	m := make(Resources, len(r))
+	for name, v := range r {
+		if w, ok := o[name]; ok {
+			m[name] = min(v, w)
+		}
+	}
+	return m
+}
+
+// Short returns the first resource, in Names order, of which r exceeds have, and by how much. It returns ok=false if r
+// fits. An amount of zero fits anywhere, also where nothing is left.
+func (r Resources) Short(have Resources) (name corev1.ResourceName, by int64, ok bool) {
+	for _, n := range r.Names() {
+		if v := r[n]; v > 0 && v > have[n] {
+			return n, v - max(have[n], 0), true
+		}
+	}
+	return "", 0, false
+}
+
+// Names returns the names of r: cpu, memory, pods first, the rest by name.
+func (r Resources) Names() []corev1.ResourceName {
+	names := slices.Collect(maps.Keys(r))
+	slices.SortFunc(names, CompareResources)
+	return names
+}
+
+// CompareResources orders resource names as they are shown: cpu, memory, pods, then by name.
+func CompareResources(a, b corev1.ResourceName) int {
+	if d := rank(a) - rank(b); d != 0 {
+		return d
+	}
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+func rank(n corev1.ResourceName) int {
+	switch n {
+	case corev1.ResourceCPU:
+		return 0
+	case corev1.ResourceMemory:
+		return 1
+	case corev1.ResourcePods:
+		return 2
+	}
+	return 3
+}
+
+// Amount renders v of the named resource for people: 1500m, 2Gi, 3.
+func Amount(name corev1.ResourceName, v int64) string {
+	if name == corev1.ResourcePods || name == Nodes {
+		return strconv.FormatInt(v, 10)
+	}
+	q := Quantity(name, v)
+	return q.String()
+}

@@ -1,0 +1,126 @@
+package model
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+)
+
+// A Snapshot is everything a decision may look at, at one moment. It is immutable; Apply and At return new ones. The zero
+// Snapshot is an empty cluster.
+type Snapshot struct {
+	// Now is the moment, for everything that depends on age or schedule.
+	Now time.Time
+
+	raw     raw
+	derived derived
+}
+
+// raw holds the objects as they came, by key.
+type raw struct {
+	pods    table[*Pod]
+	nodes   table[*corev1.Node]
+	claims  table[*apiv1.NodeClaim]
+	pools   table[*Pool]
+	daemons table[*Daemon]
+	types   table[[]*InstanceType]
+}
+
+// derived holds what follows from raw alone, kept up to date by Apply.
+type derived struct {
+	// nodes are the merged ones, by identity (see identity).
+	nodes table[*Node]
+	// pending are the provisionable pods.
+	pending table[*Pod]
+	// bound are the pods of each node name, in key order.
+	bound table[[]*Pod]
+	// nodeOf and claimOf find the halves of an identity; values are names in ascending order, so that a doubled
+	// identity always resolves to the same object.
+	nodeOf, claimOf table[[]string]
+}
+
+// At returns s at another moment.
+func (s *Snapshot) At(now time.Time) *Snapshot {
+	t := *s
+	t.Now = now
+	return &t
+}
+
+// Fork returns a Snapshot that may be carried on independently of s. It costs nothing: nothing is copied until an Apply
+// changes it, and then only the part that changes.
+func (s *Snapshot) Fork() *Snapshot { return s.At(s.Now) }
+
+// Pending returns the pods that wait for a node, in key order.
+func (s *Snapshot) Pending() []*Pod { return s.derived.pending.values() }
+
+// Displaced returns the pods on nodes that are going and that need another place, in key order.
+func (s *Snapshot) Displaced() []*Pod {
+	var pods []*Pod
+	for _, n := range s.Nodes() {
+		if n.Deleting {
+			pods = append(pods, n.Reschedulable()...)
+		}
+	}
+	slices.SortFunc(pods, func(a, b *Pod) int { return strings.Compare(a.Key, b.Key) })
+	return pods
+}
+
+// Nodes returns all capacity, existing and in flight, in the order of its identity.
+func (s *Snapshot) Nodes() []*Node { return s.derived.nodes.values() }
+
+// NodeByName returns the node, or the claim in flight, of that name.
+func (s *Snapshot) NodeByName(name string) (*Node, bool) {
+	if o, ok := s.raw.nodes.get(name); ok {
+		if n, ok := s.derived.nodes.get(nodeIdentity(o)); ok {
+			return n, true
+		}
+	}
+	if c, ok := s.raw.claims.get(name); ok {
+		return s.derived.nodes.get(claimIdentity(c))
+	}
+	return nil, false
+}
+
+// Pods returns all pods in key order.
+func (s *Snapshot) Pods() []*Pod { return s.raw.pods.values() }
+
+// Pod returns the pod of that namespace/name.
+func (s *Snapshot) Pod(key string) (*Pod, bool) { return s.raw.pods.get(key) }
+
+// Claims returns all claims in name order.
+func (s *Snapshot) Claims() []*apiv1.NodeClaim { return s.raw.claims.values() }
+
+// Pools returns all pools, highest weight first, then by name.
+func (s *Snapshot) Pools() []*Pool {
+	pools := s.raw.pools.values()
+	slices.SortStableFunc(pools, func(a, b *Pool) int { return int(b.Weight) - int(a.Weight) })
+	return pools
+}
+
+// Pool returns the pool of that name.
+func (s *Snapshot) Pool(name string) (*Pool, bool) { return s.raw.pools.get(name) }
+
+// Types returns the instance types that the pool's node class allows, in name order as they were given.
+func (s *Snapshot) Types(pool string) []*InstanceType {
+	types, _ := s.raw.types.get(pool)
+	return types
+}
+
+// Daemons returns all daemons in key order.
+func (s *Snapshot) Daemons() []*Daemon { return s.raw.daemons.values() }
+
+// Usage returns the capacity that the pool's nodes hold, itself counted in "nodes". Nodes on their way out count until
+// they are gone, claims that are not launched count as one node of unknown size.
+func (s *Snapshot) Usage(pool string) Resources {
+	used := Resources{}
+	for _, n := range s.Nodes() {
+		if n.Pool == pool {
+			used = used.Plus(n.Capacity)
+		}
+	}
+	return used
+}

@@ -1,0 +1,109 @@
+package model
+
+import (
+	"maps"
+	"slices"
+)
+
+// shardBits sets how a table is split. Changing one key copies one shard, so 256 shards keep a change of a table with
+// 60,000 pods under a few hundred entries.
+const (
+	shardBits = 8
+	shards    = 1 << shardBits
+)
+
+// table is an immutable map from a string key to V. with and without return a new table that shares all shards but one.
+// The zero table is empty.
+type table[V any] struct {
+	shards *[shards]map[string]V
+	size   int
+}
+
+// shardOf spreads keys by FNV-1a; it must be the same in every process so that nothing depends on the hash seed.
+func shardOf(key string) uint8 {
+	h := uint32(2166136261)
+	for i := range len(key) {
+		h = (h ^ uint32(key[i])) * 16777619
+	}
+	return uint8(h ^ h>>shardBits ^ h>>(2*shardBits))
+}
+
+func (t table[V]) get(key string) (V, bool) {
+	if t.shards == nil {
+		var zero V
+		return zero, false
+	}
+	v, ok := t.shards[shardOf(key)][key]
+	return v, ok
+}
+
+// keys returns all keys in ascending order.
+func (t table[V]) keys() []string {
+	keys := make([]string, 0, t.size)
+	if t.shards != nil {
+		for _, m := range t.shards {
+			keys = slices.AppendSeq(keys, maps.Keys(m))
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// values returns all values in the order of their keys.
+func (t table[V]) values() []V {
+	keys := t.keys()
+	vs := make([]V, len(keys))
+	for i, k := range keys {
+		vs[i], _ = t.get(k)
+	}
+	return vs
+}
+
+// A draft is a table under change. It copies a shard when it first writes to it, so a batch of changes copies each shard
+// once. It is used inside one Apply and then frozen.
+type draft[V any] struct {
+	table  table[V]
+	copied [shards]bool
+	fresh  bool
+}
+
+func (t table[V]) edit() *draft[V] { return &draft[V]{table: t} }
+
+func (d *draft[V]) get(key string) (V, bool) { return d.table.get(key) }
+
+// writable returns the shard of key, copied if it is still shared.
+func (d *draft[V]) writable(key string) map[string]V {
+	if !d.fresh {
+		s := new([shards]map[string]V)
+		if d.table.shards != nil {
+			*s = *d.table.shards
+		}
+		d.table.shards, d.fresh = s, true
+	}
+	i := shardOf(key)
+	if !d.copied[i] {
+		m := make(map[string]V, len(d.table.shards[i])+1)
+		maps.Copy(m, d.table.shards[i])
+		d.table.shards[i], d.copied[i] = m, true
+	}
+	return d.table.shards[i]
+}
+
+func (d *draft[V]) set(key string, v V) {
+	m := d.writable(key)
+	if _, ok := m[key]; !ok {
+		d.table.size++
+	}
+	m[key] = v
+}
+
+func (d *draft[V]) remove(key string) {
+	if _, ok := d.get(key); !ok {
+		return
+	}
+	delete(d.writable(key), key)
+	d.table.size--
+}
+
+// freeze returns the finished table. The draft must not be used afterwards.
+func (d *draft[V]) freeze() table[V] { return d.table }

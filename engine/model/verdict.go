@@ -1,0 +1,107 @@
+package model
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// A Verdict says whether something may be done and, if not, why not. The zero Verdict is a yes.
+//
+// Verdicts are values, not errors: a no is an expected answer, it is made often and must be cheap. Text is built only
+// when somebody asks for it.
+type Verdict struct {
+	Rule Rule
+	// Resource and By say what is short and by how much, for RuleResources and RuleLimit. By is in the unit of Resources.
+	Resource corev1.ResourceName
+	By       int64
+	// Subject is what the rule looked at: the taint, the label key with its values, the pod, the budget.
+	Subject string
+}
+
+// OK reports whether v is a yes.
+func (v Verdict) OK() bool { return v.Rule == RuleNone }
+
+// A Rule names one check.
+type Rule uint8
+
+// The rules, in the order in which they are tried; an earlier one hides a later one.
+const (
+	RuleNone        Rule = iota
+	RuleNoPool           // there is no usable pool at all
+	RulePool             // the pool is not ready, is being deleted, or is static
+	RuleUnsupported      // the pod asks for something the engine does not decide about
+	RuleInvalid          // the pod's own constraints cannot be read or contradict themselves
+	RuleTaint            // the pod does not tolerate Subject
+	RuleLabels           // node selector or affinity does not go with Subject
+	RuleResources        // no type has enough of Resource, short By
+	RuleShape            // enough of each resource, but in no one type
+	RuleOffering         // types would do, but none is on offer now
+	RuleLimit            // the pool's limit of Resource would be exceeded by By
+	RuleMinValues        // fewer distinct values of Subject than the pool wants
+	RuleEffort           // not tried: Options.MaxTrials was spent
+	RuleBudget           // the disruption budget Subject is used up
+	RuleNotReady         // the node is not initialized
+	RuleDisrupted        // the node is being deleted or disrupted already
+	RuleAnnotation       // do-not-disrupt on Subject
+	RulePolicy           // the pool's disruption settings forbid it: Subject
+	RuleNominated        // pods are on their way to the node
+	RuleRecent           // consolidateAfter has not passed since the last pod came or went
+	RuleInUse            // the node runs pods: Subject
+)
+
+// String returns the sentence shown in events, in the CLI and on the dashboard.
+func (v Verdict) String() string {
+	switch v.Rule {
+	case RuleNone:
+		return "fits"
+	case RuleNoPool:
+		return "there is no NodePool that is ready"
+	case RulePool:
+		return v.Subject
+	case RuleUnsupported:
+		return "asks for " + v.Subject + ", which is not supported"
+	case RuleInvalid:
+		return v.Subject
+	case RuleTaint:
+		return "does not tolerate taint " + v.Subject
+	case RuleLabels:
+		return "node selector or affinity does not match: " + v.Subject
+	case RuleResources:
+		return fmt.Sprintf("no instance type has enough %s: %s short", v.Resource, Amount(v.Resource, v.By))
+	case RuleShape:
+		return "no instance type has this mix of resources"
+	case RuleOffering:
+		return "no capacity on offer: " + v.Subject
+	case RuleLimit:
+		return fmt.Sprintf("would exceed the limit of %s by %s", v.Resource, Amount(v.Resource, v.By))
+	case RuleMinValues:
+		return "minValues not met for " + v.Subject
+	}
+	return v.disruption()
+}
+
+// disruption returns the sentences of the rules that speak of nodes rather than pods.
+func (v Verdict) disruption() string {
+	switch v.Rule {
+	case RuleEffort:
+		return "not tried: the search budget is spent"
+	case RuleBudget:
+		return "disruption budget " + v.Subject + " is used up"
+	case RuleNotReady:
+		return "node is not initialized"
+	case RuleDisrupted:
+		return "node is being disrupted already"
+	case RuleAnnotation:
+		return "do-not-disrupt is set on " + v.Subject
+	case RulePolicy:
+		return v.Subject
+	case RuleNominated:
+		return "pods are on their way to the node"
+	case RuleRecent:
+		return "consolidateAfter has not passed"
+	case RuleInUse:
+		return "runs " + v.Subject
+	}
+	return fmt.Sprintf("rejected by rule %d", v.Rule)
+}
