@@ -1,0 +1,35 @@
+package act
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Patch writes what changed in obj since before was copied from it, with an optimistic lock: a conflict means that
+// somebody else wrote in between and the caller should look again. Nothing is sent when nothing changed. obj is brought
+// up to date with the server's answer. Status is not written; see PatchStatus.
+func Patch(ctx context.Context, c client.Client, before, obj client.Object) error {
+	if equality.Semantic.DeepEqual(before, obj) {
+		return nil
+	}
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := c.Patch(ctx, obj, patch); err != nil {
+		return fmt.Errorf("patch %T %s: %w", obj, obj.GetName(), err)
+	}
+	return nil
+}
+
+// PatchStatus is Patch for the status subresource.
+func PatchStatus(ctx context.Context, c client.Client, before, obj client.Object) error {
+	if equality.Semantic.DeepEqual(before, obj) {
+		return nil
+	}
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := c.Status().Patch(ctx, obj, patch); err != nil {
+		return fmt.Errorf("patch status of %T %s: %w", obj, obj.GetName(), err)
+	}
+	return nil
+}
