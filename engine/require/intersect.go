@@ -92,11 +92,19 @@ func common(a, b []string) []string {
 	if len(a) > len(b) {
 		a, b = b, a
 	}
-	return keep(a, func(v string) bool { return contains(b, v) })
+	if len(a)*8 < len(b) { // few needles in a haystack
+		return keep(a, func(v string) bool { return contains(b, v) })
+	}
+	return keep(a, func(v string) bool { // keep asks in ascending order
+		for len(b) > 0 && b[0] < v {
+			b = b[1:]
+		}
+		return len(b) > 0 && b[0] == v
+	})
 }
 
 // keep returns the values for which ok holds: the slice itself if all do, nil if
-// none does.
+// none does. It asks once for each value, in order.
 func keep(values []string, ok func(string) bool) []string {
 	n := slices.IndexFunc(values, func(v string) bool { return !ok(v) })
 	if n < 0 {
