@@ -87,7 +87,8 @@ func TestWithHint(t *testing.T) {
 	known := []string{"topology.kubernetes.io/zone", "topology.kubernetes.io/region", "kubernetes.io/arch",
 		"node.kubernetes.io/instance-type", "karpenter.sh/capacity-type", "topology.k8s.aws/zone-id"}
 	for _, tt := range []struct{ key, want string }{
-		{"zone", "topology.k8s.aws/zone-id"}, // contained in both; the shorter edit wins
+		{"zone", "topology.kubernetes.io/zone"}, // and not the shorter edit to topology.k8s.aws/zone-id
+		{"zone-i", "topology.k8s.aws/zone-id"},
 		{"topology.kubernetes.io/zon", "topology.kubernetes.io/zone"},
 		{"topology.kuberentes.io/zone", "topology.kubernetes.io/zone"},
 		{"beta.kubernetes.io/instance-type", "node.kubernetes.io/instance-type"},

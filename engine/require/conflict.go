@@ -32,30 +32,42 @@ func (c Conflict) String() string {
 }
 
 // WithHint returns c with the key among known that was probably meant by an
-// undefined one: one that contains it, that ends in the same name after the
-// slash, or that is at most two typing errors away. The nearest key wins, and
-// among equals the first in order. Without such a key c is returned as it is.
+// undefined one: best one that is at most two typing errors away, else one with the
+// same name after the slash, else one that contains the key. Among those the
+// nearest wins, and among equals the first in order. Without such a key c is
+// returned as it is.
 func (c Conflict) WithHint(known ...string) Conflict {
 	if !c.Undefined || c.Key == "" {
 		return c
 	}
-	best := -1
+	best, nearest := unlike, 0
 	for _, k := range known {
 		d := distance(c.Key, k)
-		if k == c.Key || d > 2 && !similar(c.Key, k) {
+		l := likeness(c.Key, k, d)
+		if l == unlike || k == c.Key {
 			continue
 		}
-		if best < 0 || cmp.Or(cmp.Compare(d, best), cmp.Compare(k, c.Hint)) < 0 {
-			best, c.Hint = d, k
+		if cmp.Or(cmp.Compare(l, best), cmp.Compare(d, nearest), cmp.Compare(k, c.Hint)) < 0 {
+			best, nearest, c.Hint = l, d, k
 		}
 	}
 	return c
 }
 
-// similar reports whether known looks like the full form of key, or like the same
-// name in another domain.
-func similar(key, known string) bool {
-	return strings.Contains(known, key) || name(known) == name(key)
+// unlike is the likeness of keys that have nothing to do with each other.
+const unlike = 3
+
+// likeness ranks how near known is to key, at an edit distance of d: less is nearer.
+func likeness(key, known string, d int) int {
+	switch {
+	case d <= 2:
+		return 0
+	case name(known) == name(key):
+		return 1
+	case strings.Contains(known, key):
+		return 2
+	}
+	return unlike
 }
 
 // name is the part of a label key after the slash.
