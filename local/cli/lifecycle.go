@@ -1,0 +1,151 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/karpenter-go/karpenter/local/cluster"
+	"github.com/karpenter-go/karpenter/local/state"
+)
+
+func (a *app) up() *cobra.Command {
+	var (
+		boot         time.Duration
+		provider     string
+		controller   string
+		chart        string
+		noController bool
+		ports        map[string]int
+	)
+	cmd := &cobra.Command{
+		Use:   "up",
+		Short: "Start the cluster, or what is not running of it, and leave it running",
+		Args:  usage(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if noController {
+				controller = ""
+			}
+			c, err := a.open(cluster.Options{
+				Out: cmd.OutOrStdout(), Ports: ports, Controller: controller, Chart: chart,
+				Settings: state.Settings{NodesBoot: boot.String(), Provider: provider},
+			})
+			if err != nil {
+				return err
+			}
+			return c.Up(cmd.Context())
+		},
+	}
+	flags := cmd.Flags()
+	flags.DurationVar(&boot, "nodes-boot", 3*time.Second, "time from launch to boot of an instance")
+	flags.StringVar(&provider, "provider", "aws", "cloud of the controller: aws or kwok")
+	flags.StringVar(&controller, "controller", beside("karpenter"), "the controller's program")
+	flags.StringVar(&chart, "chart", beside("../charts/karpenter"), "Helm chart with its rights")
+	flags.BoolVar(&noController, "no-controller", false, "leave the controller out")
+	flags.StringToIntVar(&ports, "port", nil, "insist on a port: part=number")
+	return cmd
+}
+
+// beside is a path relative to the folder of this program.
+func beside(path string) string {
+	self, err := os.Executable()
+	if err != nil {
+		return path
+	}
+	return filepath.Join(filepath.Dir(self), path)
+}
+
+func (a *app) down() *cobra.Command {
+	return &cobra.Command{
+		Use:   "down",
+		Short: "Stop the cluster and remove its state",
+		Args:  usage(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.open(cluster.Options{Out: cmd.OutOrStdout()})
+			if err != nil {
+				return err
+			}
+			return c.Down(cmd.Context())
+		},
+	}
+}
+
+// watchdog takes the cluster down when its standard input ends. Whoever holds
+// the other end of the pipe keeps the cluster alive, and cannot forget to let
+// go: the system does it for the dead.
+func (a *app) watchdog() *cobra.Command {
+	return &cobra.Command{
+		Use:   "watchdog",
+		Short: "stops the cluster when the process that started it is gone",
+		Args:  usage(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if _, err := io.Copy(io.Discard, cmd.InOrStdin()); err != nil {
+				return fmt.Errorf("wait for the end of the input: %w", err)
+			}
+			c, err := a.open(cluster.Options{})
+			if err != nil {
+				return err
+			}
+			return c.Down(cmd.Context())
+		},
+	}
+}
+
+func (a *app) status() *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Show how the cluster is; exit code 1 unless all of it is well",
+		Args:  usage(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if output != "text" && output != "json" {
+				return usageError{fmt.Errorf("output is %q, want text or json", output)}
+			}
+			c, err := a.open(cluster.Options{})
+			if err != nil {
+				return err
+			}
+			status, err := c.Status(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if err := printStatus(cmd.OutOrStdout(), output, status); err != nil {
+				return err
+			}
+			if !status.Ready {
+				return exitCode(exitFailed)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVarP(&output, "output", "o", "text", "text or json")
+	return cmd
+}
+
+func printStatus(w io.Writer, output string, status cluster.Status) error {
+	if output == "json" {
+		encoder := json.NewEncoder(w)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(status)
+	}
+	if len(status.Parts) == 0 {
+		fmt.Fprintf(w, "no cluster in %s\n", status.Dir)
+		return nil
+	}
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "PART\tSTATE\tPID\tADDRESS")
+	for _, part := range status.Parts {
+		word := "healthy"
+		if !part.Healthy {
+			word = part.Problem
+		}
+		fmt.Fprintf(table, "%s\t%s\t%d\t%s\n", part.Name, word, part.PID, part.Address)
+	}
+	return table.Flush()
+}

@@ -1,0 +1,82 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/karpenter-go/karpenter/local/cluster"
+)
+
+// followEvery is how often a followed log is looked at for more.
+const followEvery = 200 * time.Millisecond
+
+func (a *app) logs() *cobra.Command {
+	var follow bool
+	cmd := &cobra.Command{
+		Use:   "logs PART",
+		Short: "Print what a part has written",
+		Args:  usage(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.open(cluster.Options{})
+			if err != nil {
+				return err
+			}
+			if !c.Dir().Exists() {
+				return fmt.Errorf("open %s: %w", c.Dir(), cluster.ErrNone)
+			}
+			file, err := openLog(c, args[0])
+			if err != nil {
+				return err
+			}
+			defer file.Close()
+			if !follow {
+				_, err := io.Copy(cmd.OutOrStdout(), file)
+				return err
+			}
+			return followLog(cmd.Context(), cmd.OutOrStdout(), file)
+		},
+	}
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on printing until interrupted")
+	return cmd
+}
+
+// openLog opens the log of a part, or says which parts have one.
+func openLog(c *cluster.Cluster, part string) (*os.File, error) {
+	path := c.Dir().Log(part)
+	logs, err := filepath.Glob(filepath.Join(filepath.Dir(path), "*.log"))
+	if err != nil {
+		return nil, fmt.Errorf("list logs: %w", err)
+	}
+	var names []string
+	for _, log := range logs {
+		if log == path {
+			return os.Open(path)
+		}
+		names = append(names, strings.TrimSuffix(filepath.Base(log), ".log"))
+	}
+	return nil, fmt.Errorf("find log of %q: there are logs of %s", part, strings.Join(names, ", "))
+}
+
+// followLog copies what is there and what comes, until ctx is done.
+func followLog(ctx context.Context, w io.Writer, log io.Reader) error {
+	more := time.NewTicker(followEvery)
+	defer more.Stop()
+	for {
+		if _, err := io.Copy(w, log); err != nil && !errors.Is(err, io.EOF) {
+			return fmt.Errorf("read log: %w", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-more.C:
+		}
+	}
+}

@@ -1,0 +1,130 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/karpenter-go/karpenter/local/cluster"
+	"github.com/karpenter-go/karpenter/local/parts"
+)
+
+const (
+	exitFailed      = 1
+	exitUsage       = 2
+	exitUnreachable = 3
+)
+
+// usageError is a command line that makes no sense.
+type usageError struct{ error }
+
+// exitCode is a failure that has been told already.
+type exitCode int
+
+func (e exitCode) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
+
+// Run executes the command line and returns the exit code. Errors go to the
+// standard error stream as one message.
+func Run(args []string) int {
+	// The Kubernetes programs install handlers of their own and would panic
+	// if they did so twice; they come to share this context only by name.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	root := newRoot()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return 0
+	}
+	var code exitCode
+	if errors.As(err, &code) {
+		return int(code)
+	}
+	fmt.Fprintf(os.Stderr, "karpenter-local: %v\n", err)
+	var usage usageError
+	switch {
+	case errors.As(err, &usage):
+		return exitUsage
+	case errors.Is(err, cluster.ErrNone), errors.Is(err, errUnreachable):
+		return exitUnreachable
+	}
+	return exitFailed
+}
+
+// errUnreachable marks a failure to reach the cluster or the emulator.
+var errUnreachable = errors.New("unreachable")
+
+// app is what the commands share.
+type app struct {
+	dir string
+}
+
+func newRoot() *cobra.Command {
+	a := &app{}
+	root := &cobra.Command{
+		Use:           "karpenter-local",
+		Short:         "A Kubernetes cluster on this machine, for Karpenter: no Docker, no cloud",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          usage(cobra.NoArgs),
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.PersistentFlags().StringVar(&a.dir, "dir", ".local", "directory of the cluster's state")
+	root.AddGroup(
+		&cobra.Group{ID: "cluster", Title: "The cluster:"},
+		&cobra.Group{ID: "use", Title: "Using it:"},
+		&cobra.Group{ID: "parts", Title: "Its parts (started by up):"},
+	)
+	add(root, "cluster", a.up(), a.down(), a.status())
+	add(root, "use", a.kubectl(), a.kubeconfig(), a.logs())
+	for _, part := range parts.All() {
+		add(root, "parts", partCommand(part))
+	}
+	add(root, "parts", a.watchdog())
+	return root
+}
+
+func add(root *cobra.Command, group string, commands ...*cobra.Command) {
+	for _, cmd := range commands {
+		cmd.GroupID = group
+		root.AddCommand(cmd)
+	}
+}
+
+// usage turns complaints about the number of arguments into usage errors.
+func usage(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return usageError{fmt.Errorf("%w (see %s --help)", err, cmd.CommandPath())}
+		}
+		return nil
+	}
+}
+
+// partCommand hands everything behind the part's name to the part.
+func partCommand(part parts.Part) *cobra.Command {
+	return &cobra.Command{
+		Use:                part.Name,
+		Short:              part.Short,
+		DisableFlagParsing: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return part.Run(cmd.Context(), args)
+		},
+	}
+}
+
+// open returns the cluster that --dir names.
+func (a *app) open(o cluster.Options) (*cluster.Cluster, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find own program: %w", err)
+	}
+	o.Dir = a.dir
+	o.Binary = self
+	return cluster.Open(o)
+}

@@ -1,0 +1,95 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/karpenter-go/karpenter/local/cluster"
+	"github.com/karpenter-go/karpenter/local/parts"
+)
+
+// kubectl hands everything but --dir to kubectl. Flags are not parsed here,
+// because most of them are kubectl's.
+func (a *app) kubectl() *cobra.Command {
+	return &cobra.Command{
+		Use:                "kubectl",
+		Short:              "Run kubectl against the cluster (built in)",
+		DisableFlagParsing: true,
+		RunE: func(_ *cobra.Command, args []string) error {
+			args, err := a.takeDir(args)
+			if err != nil {
+				return err
+			}
+			if os.Getenv("KUBECONFIG") == "" || a.running() {
+				if err := os.Setenv("KUBECONFIG", a.kubeconfigPath()); err != nil {
+					return fmt.Errorf("point kubectl at the cluster: %w", err)
+				}
+			}
+			if code := parts.Kubectl(args); code != 0 {
+				return exitCode(code)
+			}
+			return nil
+		},
+	}
+}
+
+// takeDir takes --dir out of args, up to a "--" that ends flags.
+func (a *app) takeDir(args []string) ([]string, error) {
+	var rest []string
+	for i := 0; i < len(args); i++ {
+		value, assigned := strings.CutPrefix(args[i], "--dir=")
+		switch {
+		case args[i] == "--":
+			return append(rest, args[i:]...), nil
+		case assigned:
+			a.dir = value
+		case args[i] == "--dir":
+			if i++; i == len(args) {
+				return nil, usageError{fmt.Errorf("flag needs an argument: --dir")}
+			}
+			a.dir = args[i]
+		default:
+			rest = append(rest, args[i])
+		}
+	}
+	return rest, nil
+}
+
+func (a *app) running() bool {
+	_, err := os.Stat(a.kubeconfigPath())
+	return err == nil
+}
+
+func (a *app) kubeconfigPath() string {
+	c, err := a.open(cluster.Options{})
+	if err != nil {
+		return ""
+	}
+	return c.Dir().Kubeconfig()
+}
+
+func (a *app) kubeconfig() *cobra.Command {
+	return &cobra.Command{
+		Use:   "kubeconfig",
+		Short: "Print the administrator's kubeconfig",
+		Args:  usage(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.open(cluster.Options{})
+			if err != nil {
+				return err
+			}
+			if !c.Dir().Exists() {
+				return fmt.Errorf("open %s: %w", c.Dir(), cluster.ErrNone)
+			}
+			data, err := os.ReadFile(c.Dir().Kubeconfig())
+			if err != nil {
+				return fmt.Errorf("read kubeconfig: %w", err)
+			}
+			_, err = cmd.OutOrStdout().Write(data)
+			return err
+		},
+	}
+}

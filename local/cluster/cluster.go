@@ -1,0 +1,117 @@
+package cluster
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/clock"
+
+	"github.com/karpenter-go/karpenter/local/state"
+)
+
+// A Cluster is the handle to one state directory. It may be idle, running, or
+// anything between.
+type Cluster struct {
+	dir     state.Dir
+	binary  string // karpenter-local, which runs the parts
+	options Options
+	clock   clock.Clock
+	out     io.Writer
+	state   *state.State
+	http    *http.Client // trusts the cluster's authority
+	begun   time.Time
+}
+
+// Options are how to start a cluster. Dir and Binary must be set.
+type Options struct {
+	Dir    string
+	Binary string // path of karpenter-local
+	// Out gets a line for each step; nil for silence.
+	Out io.Writer
+	// Settings are remembered and used again by the next start.
+	state.Settings
+	// Ports are ports to insist on, by purpose. Others are chosen freely.
+	Ports map[string]int
+	// Controller is the path of the controller's binary; empty to leave the
+	// controller out.
+	Controller string
+	// Chart is the directory of the Helm chart that says what the controller
+	// may do.
+	Chart string
+	// DieWithParent stops the cluster when the calling process ends, however
+	// it ends.
+	DieWithParent bool
+	// Patience is how long a part may take to be healthy; default two minutes.
+	Patience time.Duration
+}
+
+// Open returns the handle to the cluster of o.Dir without touching it.
+func Open(o Options) (*Cluster, error) {
+	dir, err := state.At(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	if o.Out == nil {
+		o.Out = io.Discard
+	}
+	if o.Patience == 0 {
+		o.Patience = 2 * time.Minute
+	}
+	c := &Cluster{dir: dir, binary: o.Binary, options: o, clock: clock.RealClock{}, out: o.Out}
+	c.begun = c.clock.Now()
+	if c.state, err = dir.Load(); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// Dir is where the cluster's files are.
+func (c *Cluster) Dir() state.Dir { return c.dir }
+
+// Endpoint is the URL of the API server.
+func (c *Cluster) Endpoint() string { return "https://" + c.state.Address("kube-apiserver") }
+
+// ErrNone means that there is no cluster in the directory.
+var ErrNone = errors.New("no cluster here: start one with up")
+
+// RESTConfig is the administrator's access, without client-side limits.
+func (c *Cluster) RESTConfig() (*rest.Config, error) {
+	if !c.dir.Exists() {
+		return nil, fmt.Errorf("open %s: %w", c.dir, ErrNone)
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", c.dir.Kubeconfig())
+	if err != nil {
+		return nil, fmt.Errorf("read kubeconfig: %w", err)
+	}
+	config.QPS = -1
+	return config, nil
+}
+
+// trust makes the client for health checks.
+func (c *Cluster) trust(bundle string) error {
+	ca, err := os.ReadFile(bundle)
+	if err != nil {
+		return fmt.Errorf("read authority: %w", err)
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(ca)
+	c.http = &http.Client{
+		Timeout:   2 * time.Second,
+		Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}},
+	}
+	return nil
+}
+
+// step tells what has just happened, and when.
+func (c *Cluster) step(format string, args ...any) {
+	elapsed := c.clock.Since(c.begun).Seconds()
+	fmt.Fprintf(c.out, "%6.1fs  %s\n", elapsed, fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,132 @@
+package cluster
+
+import (
+	"slices"
+
+	"github.com/karpenter-go/karpenter/local/state"
+)
+
+// A spec says how one part is run and how to tell that it is well.
+type spec struct {
+	name   string
+	binary string
+	args   []string
+	env    []string
+	// purposes are the ports it listens on, by the name they are kept under.
+	purposes []string
+	// health is a URL that answers 200 when the part is well.
+	health string
+}
+
+// purposes lists every port that a cluster takes.
+var purposes = []string{
+	"etcd", "etcd-peer", "kube-apiserver", "kube-scheduler", "kube-controller-manager", "kwok",
+	"awsemu", "karpenter-metrics", "karpenter-health",
+}
+
+// controlPlane describes the parts in the order in which they start. Parts of
+// one stage start together.
+func (c *Cluster) controlPlane(s *state.State, k keys) [][]spec {
+	return [][]spec{
+		{c.etcd(s)},
+		{c.apiServer(s, k)},
+		{c.scheduler(s, k), c.controllerManager(s, k), c.hollowKubelet(s)},
+	}
+}
+
+// known describes the parts whose health makes up the cluster's.
+func (c *Cluster) known(k keys) [][]spec {
+	return c.controlPlane(c.state, k)
+}
+
+func (c *Cluster) etcd(s *state.State) spec {
+	return spec{
+		name: "etcd", purposes: []string{"etcd", "etcd-peer"}, binary: c.binary,
+		health: "http://" + s.Address("etcd") + "/health",
+		args: []string{
+			"etcd",
+			"--data-dir=" + c.dir.Data("etcd"),
+			"--client-url=http://" + s.Address("etcd"),
+			"--peer-url=http://" + s.Address("etcd-peer"),
+		},
+	}
+}
+
+func (c *Cluster) apiServer(s *state.State, k keys) spec {
+	return spec{
+		name: "kube-apiserver", purposes: []string{"kube-apiserver"}, binary: c.binary,
+		health: "https://" + s.Address("kube-apiserver") + "/readyz",
+		args: slices.Concat([]string{"kube-apiserver"}, serving(s, "kube-apiserver", k), []string{
+			// No address but loopback is served, so there is nothing to
+			// publish as the endpoint of the service default/kubernetes.
+			"--advertise-address=127.0.0.1",
+			"--endpoint-reconciler-type=none",
+			"--etcd-servers=http://" + s.Address("etcd"),
+			"--client-ca-file=" + k.authority.Bundle(),
+			"--authorization-mode=Node,RBAC",
+			"--allow-privileged=true",
+			"--service-cluster-ip-range=" + ServiceCIDR,
+			"--service-account-issuer=https://kubernetes.default.svc",
+			"--service-account-signing-key-file=" + k.tokens.Key,
+			"--service-account-key-file=" + k.tokens.Cert,
+			// One client may use the whole machine; the limits are for
+			// servers shared by strangers.
+			"--max-requests-inflight=2000",
+			"--max-mutating-requests-inflight=1000",
+			"--profiling=false",
+		}),
+	}
+}
+
+func (c *Cluster) scheduler(s *state.State, k keys) spec {
+	kubeconfig := c.dir.KubeconfigOf("kube-scheduler")
+	return spec{
+		name: "kube-scheduler", purposes: []string{"kube-scheduler"}, binary: c.binary,
+		health: "https://" + s.Address("kube-scheduler") + "/healthz",
+		args: slices.Concat([]string{"kube-scheduler"}, serving(s, "kube-scheduler", k), []string{
+			"--config=" + c.dir.SchedulerConfig(),
+			"--authentication-kubeconfig=" + kubeconfig,
+			"--authorization-kubeconfig=" + kubeconfig,
+		}),
+	}
+}
+
+func (c *Cluster) controllerManager(s *state.State, k keys) spec {
+	const name = "kube-controller-manager"
+	kubeconfig := c.dir.KubeconfigOf(name)
+	return spec{
+		name: name, purposes: []string{name}, binary: c.binary,
+		health: "https://" + s.Address(name) + "/healthz",
+		args: slices.Concat([]string{name}, serving(s, name, k), []string{
+			"--kubeconfig=" + kubeconfig,
+			"--authentication-kubeconfig=" + kubeconfig,
+			"--authorization-kubeconfig=" + kubeconfig,
+			"--leader-elect=false",
+			"--use-service-account-credentials=true",
+			"--service-account-private-key-file=" + k.tokens.Key,
+			"--root-ca-file=" + k.authority.Bundle(),
+			"--cluster-signing-cert-file=" + k.authority.Bundle(),
+			"--cluster-signing-key-file=" + k.authority.KeyFile(),
+			"--service-cluster-ip-range=" + ServiceCIDR,
+			// At the default of 20 a second, a thousand pods take a minute
+			// to be created, and that minute would be blamed on us.
+			"--kube-api-qps=2000",
+			"--kube-api-burst=4000",
+			"--concurrent-replicaset-syncs=20",
+			"--concurrent-deployment-syncs=20",
+			"--profiling=false",
+		}),
+	}
+}
+
+func (c *Cluster) hollowKubelet(s *state.State) spec {
+	return spec{
+		name: "kwok", purposes: []string{"kwok"}, binary: c.binary,
+		health: "http://" + s.Address("kwok") + "/healthz",
+		args: []string{
+			"kwok",
+			"--kubeconfig=" + c.dir.KubeconfigOf("kwok"),
+			"--health-address=" + s.Address("kwok"),
+		},
+	}
+}

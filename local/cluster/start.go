@@ -1,0 +1,127 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/karpenter-go/karpenter/local/process"
+)
+
+// pollEvery is how often a starting part is asked whether it is well. The
+// parts offer nothing to wait on.
+const pollEvery = 25 * time.Millisecond
+
+// startAll starts the parts of one stage and returns when all are healthy.
+func (c *Cluster) startAll(ctx context.Context, stage []spec) error {
+	children := make([]*process.Child, len(stage))
+	for i, p := range stage {
+		if c.state.Parts[p.name].Alive() {
+			continue
+		}
+		child, err := c.start(p)
+		if err != nil {
+			return err
+		}
+		children[i] = child
+	}
+	for i, p := range stage {
+		if err := c.waitHealthy(ctx, p, children[i]); err != nil {
+			return err
+		}
+		if children[i] == nil {
+			c.step("%s is running", p.name)
+		} else {
+			c.step("%s started", p.name)
+		}
+	}
+	return nil
+}
+
+// start runs one part that is not running.
+func (c *Cluster) start(p spec) (*process.Child, error) {
+	for _, purpose := range p.purposes {
+		if err := c.state.CheckPortFree(purpose); err != nil {
+			return nil, err
+		}
+	}
+	if err := rotate(c.dir.Log(p.name)); err != nil {
+		return nil, err
+	}
+	child, err := process.Start(process.Program{
+		Binary: p.binary, Args: p.args, Env: p.env, Log: c.dir.Log(p.name),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return child, c.remember(p.name, child.ID)
+}
+
+// rotate keeps the log of the run before as PART.log.old, so that the log
+// tells of one run only.
+func rotate(log string) error {
+	if err := os.Rename(log, log+".old"); err != nil && !os.IsNotExist(err) {
+		return fmt.Errorf("rotate log: %w", err)
+	}
+	return nil
+}
+
+// waitHealthy returns when p answers. child is nil for a part that was running
+// before.
+func (c *Cluster) waitHealthy(ctx context.Context, p spec, child *process.Child) error {
+	ctx, cancel := context.WithTimeout(ctx, c.options.Patience)
+	defer cancel()
+	var exited <-chan struct{}
+	if child != nil {
+		exited = child.Exited()
+	}
+	err := wait.PollUntilContextCancel(ctx, pollEvery, true, func(ctx context.Context) (bool, error) {
+		select {
+		case <-exited:
+			return false, fmt.Errorf("start %s: it ended with %w; its last words:\n%s",
+				p.name, child.ExitError(), tail(c.dir.Log(p.name), 15))
+		default:
+			return c.healthy(ctx, p) == nil, nil
+		}
+	})
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("start %s: not healthy after %s (%w); its last words:\n%s",
+			p.name, c.options.Patience, c.healthy(context.Background(), p), tail(c.dir.Log(p.name), 15))
+	}
+	return err
+}
+
+// healthy asks p how it is.
+func (c *Cluster) healthy(ctx context.Context, p spec) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.health, nil)
+	if err != nil {
+		return fmt.Errorf("ask %s: %w", p.name, err)
+	}
+	response, err := c.http.Do(request)
+	if err != nil {
+		return fmt.Errorf("ask %s: %w", p.name, err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		body, _ := io.ReadAll(io.LimitReader(response.Body, 1<<10)) // Only for the message.
+		return fmt.Errorf("ask %s: %s: %s", p.name, response.Status, strings.TrimSpace(string(body)))
+	}
+	return nil
+}
+
+// tail returns the last n lines of a file, indented.
+func tail(path string, n int) string {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return "    (no log)"
+	}
+	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
+	lines = lines[max(0, len(lines)-n):]
+	return "    " + strings.Join(lines, "\n    ")
+}

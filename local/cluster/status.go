@@ -1,0 +1,76 @@
+package cluster
+
+import (
+	"context"
+	"time"
+
+	"github.com/karpenter-go/karpenter/local/pki"
+)
+
+// Status tells how a cluster is.
+type Status struct {
+	Dir string `json:"dir"`
+	// Ready is true when every part of the control plane, and every other
+	// part that was ever started, is healthy.
+	Ready  bool         `json:"ready"`
+	Server string       `json:"server,omitempty"` // URL of the API server
+	Parts  []PartStatus `json:"parts"`
+}
+
+// PartStatus tells how one part is.
+type PartStatus struct {
+	Name    string `json:"name"`
+	PID     int    `json:"pid,omitempty"`
+	Running bool   `json:"running"`
+	Healthy bool   `json:"healthy"`
+	Problem string `json:"problem,omitempty"`
+	Address string `json:"address,omitempty"` // host:port
+	Log     string `json:"log"`
+}
+
+// Status asks every part how it is. A directory without a cluster has no parts
+// and is not ready.
+func (c *Cluster) Status(ctx context.Context) (Status, error) {
+	status := Status{Dir: string(c.dir), Parts: []PartStatus{}}
+	if !c.dir.Exists() {
+		return status, nil
+	}
+	authority, err := pki.Open(c.dir.PKI(), c.clock.Now())
+	if err != nil {
+		return status, err
+	}
+	if err := c.trust(authority.Bundle()); err != nil {
+		return status, err
+	}
+	status.Server = c.Endpoint()
+	status.Ready = true
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	for _, stage := range c.known(keys{authority: authority}) {
+		for _, p := range stage {
+			part := c.inspect(ctx, p)
+			status.Ready = status.Ready && part.Healthy
+			status.Parts = append(status.Parts, part)
+		}
+	}
+	return status, nil
+}
+
+// inspect asks one part how it is.
+func (c *Cluster) inspect(ctx context.Context, p spec) PartStatus {
+	id := c.state.Parts[p.name]
+	part := PartStatus{
+		Name: p.name, PID: id.PID, Log: c.dir.Log(p.name), Running: id.Alive(),
+		Address: c.state.Address(p.purposes[0]),
+	}
+	if !part.Running {
+		part.Problem = "not running"
+		return part
+	}
+	if err := c.healthy(ctx, p); err != nil {
+		part.Problem = err.Error()
+		return part
+	}
+	part.Healthy = true
+	return part
+}

@@ -1,0 +1,121 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/karpenter-go/karpenter/local/process"
+	"github.com/karpenter-go/karpenter/local/state"
+)
+
+// Up brings every part to health and returns. What runs already is left alone.
+// On an error, parts that did start keep running for inspection.
+func (c *Cluster) Up(ctx context.Context) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	if err := c.dir.Create(); err != nil {
+		return err
+	}
+	unlock, err := c.dir.Lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if c.state, err = c.dir.Load(); err != nil {
+		return err
+	}
+	k, err := c.prepare()
+	if err != nil {
+		return err
+	}
+	if err := c.startWatchdog(); err != nil {
+		return err
+	}
+	for _, stage := range c.controlPlane(c.state, k) {
+		if err := c.startAll(ctx, stage); err != nil {
+			return err
+		}
+	}
+	return c.furnish(ctx, k)
+}
+
+// check finds out early what would fail late.
+func (c *Cluster) check() error {
+	for what, path := range map[string]string{
+		"karpenter-local": c.binary, "the controller": c.options.Controller,
+	} {
+		if path == "" {
+			continue
+		}
+		info, err := os.Stat(path)
+		if err != nil || info.IsDir() || info.Mode()&0o111 == 0 {
+			return fmt.Errorf("find %s: there is no program at %s: run make build", what, path)
+		}
+	}
+	return nil
+}
+
+// prepare settles ports, settings, keys and configuration files.
+func (c *Cluster) prepare() (keys, error) {
+	if err := c.state.AssignPorts(purposes, c.options.Ports); err != nil {
+		return keys{}, err
+	}
+	c.keepSettings()
+	if err := c.dir.Save(c.state); err != nil {
+		return keys{}, err
+	}
+	k, err := c.ensureKeys()
+	if err != nil {
+		return keys{}, err
+	}
+	if err := c.trust(k.authority.Bundle()); err != nil {
+		return keys{}, err
+	}
+	return k, c.writeSchedulerConfig()
+}
+
+// keepSettings lets the settings of the first start win: running parts were
+// started with them.
+func (c *Cluster) keepSettings() {
+	want := c.options.Settings
+	if c.state.Settings == (state.Settings{}) {
+		c.state.Settings = want
+	}
+	if have := c.state.Settings; have != want {
+		c.step("this cluster keeps the settings it was made with (%s); run down to change them", have)
+	}
+}
+
+// startWatchdog starts the process that takes the cluster down when this one
+// ends. It holds one end of a pipe, whose other end dies with this process.
+func (c *Cluster) startWatchdog() error {
+	if !c.options.DieWithParent {
+		return nil
+	}
+	read, write, err := os.Pipe()
+	if err != nil {
+		return fmt.Errorf("make pipe: %w", err)
+	}
+	defer read.Close()
+	watchdogs = append(watchdogs, write)
+	child, err := process.Start(process.Program{
+		Binary: c.binary, Args: []string{"watchdog", "--dir=" + string(c.dir)},
+		Log: c.dir.Log("watchdog"), Stdin: read,
+	})
+	if err != nil {
+		return err
+	}
+	return c.remember("watchdog", child.ID)
+}
+
+// watchdogs keeps the pipes' ends reachable, and so open, until the process
+// ends. A garbage collected file is a closed one.
+var watchdogs []*os.File
+
+// remember records a process before anything can go wrong with it.
+func (c *Cluster) remember(part string, id process.ID) error {
+	c.state.Parts[part] = id
+	return c.dir.Save(c.state)
+}

@@ -1,0 +1,8 @@
+// Package parts runs the programs that make up a local cluster, each inside
+// the process that calls it: etcd, the Kubernetes API server, scheduler and
+// controller manager, the hollow kubelet, kubectl and the AWS emulator.
+//
+// A part gets its whole configuration as arguments and keeps nothing but its
+// data directory, so that it can be killed and started again at any time.
+// Which arguments a cluster wants is decided by package cluster.
+package parts

@@ -1,0 +1,78 @@
+package parts
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+
+	"github.com/spf13/cobra"
+	"go.etcd.io/etcd/server/v3/embed"
+)
+
+// etcdOptions are the arguments of the etcd part.
+type etcdOptions struct {
+	dataDir   string
+	clientURL string
+	peerURL   string
+}
+
+func newEtcd() *cobra.Command {
+	var o etcdOptions
+	cmd := &cobra.Command{
+		Use:  "etcd",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+	}
+	cmd.Flags().StringVar(&o.dataDir, "data-dir", "", "directory of the store")
+	cmd.Flags().StringVar(&o.clientURL, "client-url", "", "where clients connect")
+	cmd.Flags().StringVar(&o.peerURL, "peer-url", "", "where other members would connect")
+	return cmd
+}
+
+// config describes a store of one member. It never waits for the disk: the
+// cluster is thrown away with its directory, and a crash of the machine ends it.
+func (o etcdOptions) config() (*embed.Config, error) {
+	client, err := url.Parse(o.clientURL)
+	if err != nil {
+		return nil, fmt.Errorf("parse --client-url: %w", err)
+	}
+	peer, err := url.Parse(o.peerURL)
+	if err != nil {
+		return nil, fmt.Errorf("parse --peer-url: %w", err)
+	}
+	cfg := embed.NewConfig()
+	cfg.Name = "local"
+	cfg.Dir = o.dataDir
+	cfg.ListenClientUrls = []url.URL{*client}
+	cfg.AdvertiseClientUrls = []url.URL{*client}
+	cfg.ListenPeerUrls = []url.URL{*peer}
+	cfg.AdvertisePeerUrls = []url.URL{*peer}
+	cfg.InitialCluster = cfg.InitialClusterFromName(cfg.Name)
+	cfg.UnsafeNoFsync = true
+	cfg.LogLevel = "warn"
+	cfg.QuotaBackendBytes = 4 << 30
+	cfg.AutoCompactionMode = embed.CompactorModePeriodic
+	cfg.AutoCompactionRetention = "5m"
+	return cfg, nil
+}
+
+// run serves until ctx is done or the store fails.
+func (o etcdOptions) run(ctx context.Context) error {
+	cfg, err := o.config()
+	if err != nil {
+		return err
+	}
+	server, err := embed.StartEtcd(cfg)
+	if err != nil {
+		return fmt.Errorf("start etcd: %w", err)
+	}
+	defer server.Close()
+	select {
+	case <-ctx.Done():
+		return nil
+	case err := <-server.Err():
+		return fmt.Errorf("serve etcd: %w", err)
+	case <-server.Server.StopNotify():
+		return fmt.Errorf("serve etcd: stopped by itself")
+	}
+}

@@ -1,0 +1,67 @@
+package process
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// errDead means that the process is gone, or dead and not buried.
+var errDead = errors.New("process is dead")
+
+// birth returns the process's start time in clock ticks since boot.
+func birth(pid int) (string, error) {
+	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return "", fmt.Errorf("read process %d: %w", pid, err)
+	}
+	// The program's name stands in parentheses and may hold anything; the
+	// fields behind it are numbered from 3 (state), and 22 is the start time.
+	fields := strings.Fields(string(data[bytes.LastIndexByte(data, ')')+1:]))
+	if len(fields) < 20 {
+		return "", fmt.Errorf("parse process %d: %d fields", pid, len(fields))
+	}
+	if state := fields[0]; state == "Z" || state == "X" {
+		return "", errDead
+	}
+	return fields[19], nil
+}
+
+// runs reports whether the process was started as binary.
+func runs(pid int, binary string) bool {
+	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
+	if err != nil {
+		return false
+	}
+	name, _, _ := strings.Cut(string(data), "\x00")
+	return name == binary
+}
+
+// Wait returns when the process is gone, or with ctx's error.
+func (id ID) Wait(ctx context.Context) error {
+	fd, err := unix.PidfdOpen(id.PID, 0)
+	if err != nil {
+		return nil // Gone.
+	}
+	defer unix.Close(fd)
+	// The descriptor may name a later process of the same id; then ours is gone.
+	for id.Alive() {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		// Short turns, so that a cancelled ctx is seen.
+		fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+		turn := 50 * time.Millisecond
+		if _, err := unix.Poll(fds, int(turn.Milliseconds())); err != nil && !errors.Is(err, unix.EINTR) {
+			return fmt.Errorf("wait for process %d: %w", id.PID, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,53 @@
+//go:build !linux
+
+package process
+
+import (
+	"context"
+	"errors"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// errDead means that the process is gone, or dead and not buried.
+var errDead = errors.New("process is dead")
+
+// ask returns one column that ps knows of the process.
+func ask(pid int, column string) (string, error) {
+	out, err := exec.Command("ps", "-o", column+"=", "-p", strconv.Itoa(pid)).Output()
+	if err != nil {
+		return "", errDead
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
+// birth returns the process's start time.
+func birth(pid int) (string, error) {
+	state, err := ask(pid, "state")
+	if err != nil || strings.HasPrefix(state, "Z") {
+		return "", errDead
+	}
+	return ask(pid, "lstart")
+}
+
+// runs reports whether the process was started as binary.
+func runs(pid int, binary string) bool {
+	command, err := ask(pid, "command")
+	return err == nil && (command == binary || strings.HasPrefix(command, binary+" "))
+}
+
+// Wait returns when the process is gone, or with ctx's error.
+func (id ID) Wait(ctx context.Context) error {
+	turn := time.NewTicker(50 * time.Millisecond)
+	defer turn.Stop()
+	for id.Alive() {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-turn.C:
+		}
+	}
+	return nil
+}

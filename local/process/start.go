@@ -1,0 +1,81 @@
+package process
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+)
+
+// ID names one process for good.
+type ID struct {
+	PID int `json:"pid"`
+	// Born is the system's time of birth, comparable but not readable.
+	Born string `json:"born"`
+	// Binary is the program, for messages and as a second check.
+	Binary string `json:"binary"`
+}
+
+// A Program is what to start.
+type Program struct {
+	Binary string
+	Args   []string
+	Env    []string // added to the environment of the caller
+	Log    string   // file that gets the output; appended to
+	// Stdin is what the program reads; nil for nothing.
+	Stdin *os.File
+}
+
+// A Child is a program that this process started.
+type Child struct {
+	ID     ID
+	exited chan struct{}
+	err    error
+}
+
+// Start runs p detached: in a session of its own, so that neither a closed
+// terminal nor Ctrl-C reaches it.
+func Start(p Program) (*Child, error) {
+	log, err := os.OpenFile(p.Log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open log: %w", err)
+	}
+	defer log.Close()
+	cmd := exec.Command(p.Binary, p.Args...)
+	cmd.Env = append(os.Environ(), p.Env...)
+	cmd.Stdout = log
+	cmd.Stderr = log
+	if p.Stdin != nil {
+		cmd.Stdin = p.Stdin
+	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start %s: %w", p.Binary, err)
+	}
+	born, err := birth(cmd.Process.Pid)
+	if err != nil {
+		born = "" // It is dead already; Wait below tells why.
+	}
+	c := &Child{
+		ID:     ID{PID: cmd.Process.Pid, Born: born, Binary: p.Binary},
+		exited: make(chan struct{}),
+	}
+	// Ends with the child. A child that outlives this process is adopted by
+	// the system.
+	go func() {
+		c.err = cmd.Wait()
+		close(c.exited)
+	}()
+	return c, nil
+}
+
+// Exited is closed when the child is gone.
+func (c *Child) Exited() <-chan struct{} { return c.exited }
+
+// ExitError says how the child ended. It may be asked only after Exited.
+func (c *Child) ExitError() error {
+	if c.err == nil {
+		return fmt.Errorf("exit status 0")
+	}
+	return c.err
+}

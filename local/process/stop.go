@@ -1,0 +1,67 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"syscall"
+	"time"
+)
+
+// Stop ends the processes: asks them all, waits up to grace for all together,
+// then kills what remains and waits until it is gone. Processes that are gone
+// are no error.
+func Stop(ctx context.Context, ids []ID, grace time.Duration) error {
+	running := alive(ids)
+	if err := signal(running, syscall.SIGTERM); err != nil {
+		return err
+	}
+	patient, cancel := context.WithTimeout(ctx, grace)
+	defer cancel()
+	for _, id := range running {
+		if err := id.Wait(patient); err != nil {
+			break // Out of time; those that remain are killed together.
+		}
+	}
+	running = alive(running)
+	if err := signal(running, syscall.SIGKILL); err != nil {
+		return err
+	}
+	for _, id := range running {
+		if err := id.Wait(ctx); err != nil {
+			return fmt.Errorf("wait for process %d to die: %w", id.PID, err)
+		}
+	}
+	return nil
+}
+
+// alive returns those of ids that still run.
+func alive(ids []ID) []ID {
+	var running []ID
+	for _, id := range ids {
+		if id.Alive() {
+			running = append(running, id)
+		}
+	}
+	return running
+}
+
+// signal sends sig to each process that is still the one it was.
+func signal(ids []ID, sig syscall.Signal) error {
+	for _, id := range ids {
+		if !id.Alive() {
+			continue
+		}
+		if err := syscall.Kill(id.PID, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
+			return fmt.Errorf("signal process %d (%s): %w", id.PID, id.Binary, err)
+		}
+	}
+	return nil
+}
+
+// Alive reports whether the process runs: the same birth, the same program,
+// and not merely waiting to be buried by its parent.
+func (id ID) Alive() bool {
+	born, err := birth(id.PID)
+	return err == nil && born == id.Born && born != "" && runs(id.PID, id.Binary)
+}

@@ -1,0 +1,74 @@
+package state
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/karpenter-go/karpenter/local/process"
+)
+
+// State is what a cluster remembers of itself.
+type State struct {
+	// Ports holds the loopback port of each part, or of each purpose of a
+	// part ("etcd-peer").
+	Ports map[string]int `json:"ports"`
+	// Parts holds the last process that was started for each part.
+	Parts map[string]process.ID `json:"parts"`
+	// Settings are those of the last start.
+	Settings Settings `json:"settings"`
+}
+
+// Settings are the choices made when a cluster is started, kept so that a part
+// that is started again is started alike.
+type Settings struct {
+	// NodesBoot is how long an emulated instance takes to boot, as a
+	// duration ("3s").
+	NodesBoot string `json:"nodesBoot,omitempty"`
+	// Provider is the cloud that the controller talks to.
+	Provider string `json:"provider,omitempty"`
+}
+
+// String lists the settings for a message.
+func (s Settings) String() string {
+	return fmt.Sprintf("nodes boot in %s, provider %s", s.NodesBoot, s.Provider)
+}
+
+// Exists reports whether d holds a cluster.
+func (d Dir) Exists() bool {
+	_, err := os.Stat(d.record())
+	return err == nil
+}
+
+// Load reads the state; a directory without one has an empty state.
+func (d Dir) Load() (*State, error) {
+	s := &State{Ports: map[string]int{}, Parts: map[string]process.ID{}}
+	data, err := os.ReadFile(d.record())
+	if errors.Is(err, os.ErrNotExist) {
+		return s, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read state: %w", err)
+	}
+	if err := json.Unmarshal(data, s); err != nil {
+		return nil, fmt.Errorf("parse %s: %w", d.record(), err)
+	}
+	return s, nil
+}
+
+// Save writes the state whole, so that a reader never sees half of it.
+func (d Dir) Save(s *State) error {
+	data, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode state: %w", err)
+	}
+	next := d.record() + ".new"
+	if err := os.WriteFile(next, append(data, '\n'), 0o600); err != nil {
+		return fmt.Errorf("write state: %w", err)
+	}
+	if err := os.Rename(next, d.record()); err != nil {
+		return fmt.Errorf("replace state: %w", err)
+	}
+	return nil
+}
