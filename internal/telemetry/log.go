@@ -1,0 +1,114 @@
+package telemetry
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"strings"
+
+	"github.com/go-logr/logr"
+	"k8s.io/utils/clock"
+)
+
+// Keys of a log line.
+const (
+	LogKeyMessage = "message"
+	LogKeyLevel   = "level"
+	LogKeyTime    = "time"
+	LogKeyLogger  = "logger"
+	LogKeyCaller  = "caller"
+	LogKeyCommit  = "commit"
+	LogKeyError   = "error"
+)
+
+// logTime is ISO 8601 with milliseconds.
+const logTime = "2006-01-02T15:04:05.000Z0700"
+
+// LogOptions say what is logged.
+type LogOptions struct {
+	// Level is debug, info or error; empty means info.
+	Level string
+	// Commit is added to every line if it is not empty.
+	Commit string
+	// Out takes one JSON object a line.
+	Out io.Writer
+	// Clock bounds repetition: of lines with the same level and message the first hundred in a second are written, then
+	// every hundredth. Nil writes them all.
+	Clock clock.PassiveClock
+}
+
+// NewLogger returns a logger that writes JSON. It reports a level that does not exist.
+func NewLogger(o LogOptions) (logr.Logger, error) {
+	level, err := logLevel(o.Level)
+	if err != nil {
+		return logr.Logger{}, err
+	}
+	var h slog.Handler = slog.NewJSONHandler(o.Out, &slog.HandlerOptions{
+		Level: level, AddSource: level < slog.LevelInfo, ReplaceAttr: renameLogKeys,
+	})
+	if o.Commit != "" {
+		h = h.WithAttrs([]slog.Attr{slog.String(LogKeyCommit, o.Commit)})
+	}
+	h = quiet{h}
+	if o.Clock != nil {
+		h = &sampled{Handler: h, counts: newLineCounts(o.Clock)}
+	}
+	return logr.FromSlogHandler(h), nil
+}
+
+// logLevel returns the least level that is written. Debug is V(1) and no deeper: below it the libraries chatter.
+func logLevel(name string) (slog.Level, error) {
+	switch strings.ToLower(name) {
+	case "debug":
+		return slog.LevelInfo - 1, nil
+	case "", "info":
+		return slog.LevelInfo, nil
+	case "error":
+		return slog.LevelError, nil
+	}
+	return 0, fmt.Errorf("log level %q is not debug, info or error", name)
+}
+
+// renameLogKeys turns slog's keys into those that users' log pipelines look for.
+func renameLogKeys(groups []string, a slog.Attr) slog.Attr {
+	if len(groups) > 0 {
+		return a
+	}
+	switch a.Key {
+	case slog.MessageKey:
+		a.Key = LogKeyMessage
+	case slog.TimeKey:
+		if a.Value.Kind() == slog.KindTime {
+			a.Value = slog.StringValue(a.Value.Time().Format(logTime))
+		}
+	case slog.LevelKey:
+		if level, ok := a.Value.Any().(slog.Level); ok {
+			a.Value = slog.StringValue(levelName(level))
+		}
+	case slog.SourceKey:
+		if source, ok := a.Value.Any().(*slog.Source); ok {
+			file := filepath.Join(filepath.Base(filepath.Dir(source.File)), filepath.Base(source.File))
+			a = slog.String(LogKeyCaller, fmt.Sprintf("%s:%d", file, source.Line))
+		}
+	case "logger":
+		// logr joins the names of loggers by slashes; in log lines they are joined by dots.
+		a.Value = slog.StringValue(strings.ReplaceAll(a.Value.String(), "/", "."))
+	case "err":
+		a.Key = LogKeyError
+	}
+	return a
+}
+
+// levelName is upper case, and knows only the levels that can be set.
+func levelName(level slog.Level) string {
+	switch {
+	case level < slog.LevelInfo:
+		return "DEBUG"
+	case level < slog.LevelWarn:
+		return "INFO"
+	case level < slog.LevelError:
+		return "WARN"
+	}
+	return "ERROR"
+}

@@ -1,0 +1,63 @@
+package telemetry
+
+import (
+	"runtime"
+	"slices"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Metrics are all metrics that a controller may write. Each field is named after the metric it holds: NodeClaims.CreatedTotal
+// is karpenter_nodeclaims_created_total. The comment of a group gives the labels in the order of WithLabelValues.
+type Metrics struct {
+	// BuildInfo is 1 for the running build (version, goversion, goarch, commit).
+	BuildInfo    *prometheus.GaugeVec
+	NodeClaims   *NodeClaimMetrics
+	Nodes        *NodeMetrics
+	NodePools    *NodePoolMetrics
+	Pods         *PodMetrics
+	Scheduler    *SchedulerMetrics
+	Disruption   *DisruptionMetrics
+	ClusterState *ClusterStateMetrics
+	Cloud        *CloudMetrics
+
+	declared []Declaration
+}
+
+// NewMetrics declares all metrics and registers them with reg; it panics if one of the names is taken there.
+// wellKnownLabels are the label keys that become labels of the metrics of nodes, those of the provider included.
+func NewMetrics(reg prometheus.Registerer, wellKnownLabels []string) *Metrics {
+	m := &Metrics{}
+	d := declarer{reg: reg, namespace: Namespace, declared: &m.declared}
+	m.BuildInfo = d.gauge("build_info", "Always 1; the labels tell which build is running.",
+		"version", "goversion", "goarch", "commit")
+	m.NodeClaims = newNodeClaimMetrics(d.in("nodeclaims"))
+	m.Nodes = newNodeMetrics(d.in("nodes"), wellKnownLabels)
+	m.NodePools = newNodePoolMetrics(d.in("nodepools"))
+	m.Pods = newPodMetrics(d.in("pods"))
+	m.Scheduler = newSchedulerMetrics(d.in("scheduler"))
+	m.Disruption = newDisruptionMetrics(d)
+	m.ClusterState = newClusterStateMetrics(d)
+	m.Cloud = newCloudMetrics(d.in("cloudprovider"))
+	return m
+}
+
+// SetBuildInfo says which build is running.
+func (m *Metrics) SetBuildInfo(version, commit string) {
+	m.BuildInfo.Reset()
+	m.BuildInfo.WithLabelValues(version, runtime.Version(), runtime.GOARCH, commit).Set(1)
+}
+
+// Declared returns all metrics in the order of their names.
+func (m *Metrics) Declared() []Declaration { return byName(m.declared) }
+
+func byName(list []Declaration) []Declaration {
+	list = slices.Clone(list)
+	slices.SortFunc(list, func(a, b Declaration) int {
+		if a.Name < b.Name {
+			return -1
+		}
+		return 1
+	})
+	return list
+}

@@ -1,0 +1,41 @@
+package telemetry
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// ClusterStateMetrics are about what Karpenter knows of the cluster.
+type ClusterStateMetrics struct {
+	// NodeCount, Synced (0 or 1) and UnsyncedTimeSeconds have no labels.
+	NodeCount           *prometheus.GaugeVec
+	Synced              *prometheus.GaugeVec
+	UnsyncedTimeSeconds *prometheus.GaugeVec
+	// UtilizationPercent (resource_type), 0 to 100.
+	UtilizationPercent *prometheus.GaugeVec
+}
+
+func newClusterStateMetrics(d declarer) *ClusterStateMetrics {
+	s := d.in("cluster_state")
+	return &ClusterStateMetrics{
+		NodeCount:           s.gauge("node_count", "Nodes and claims in the snapshot of the cluster."),
+		Synced:              s.gauge("synced", "1 if the snapshot holds everything that the API server has told."),
+		UnsyncedTimeSeconds: s.gauge("unsynced_time_seconds", "Time for which the snapshot has not been complete."),
+		UtilizationPercent: d.in("cluster").gauge("utilization_percent",
+			"Requests of all pods as a share of what all nodes can give.", "resource_type"),
+	}
+}
+
+// CloudMetrics are about calls to the cloud provider.
+type CloudMetrics struct {
+	// DurationSeconds (controller, method, provider).
+	DurationSeconds *prometheus.HistogramVec
+	// ErrorsTotal (controller, method, provider, error): error is cloud.Kind of the error.
+	ErrorsTotal *prometheus.CounterVec
+}
+
+func newCloudMetrics(d declarer) *CloudMetrics {
+	return &CloudMetrics{
+		DurationSeconds: d.histogram("duration_seconds", "Time of one call to the cloud provider.",
+			DurationBuckets(), "controller", "method", "provider"),
+		ErrorsTotal: d.counter("errors_total", "Calls to the cloud provider that failed.",
+			"controller", "method", "provider", "error"),
+	}
+}

@@ -1,0 +1,46 @@
+package telemetry
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// DisruptionMetrics are about voluntary disruption.
+type DisruptionMetrics struct {
+	// DecisionEvaluationDurationSeconds (reason, consolidation_type).
+	DecisionEvaluationDurationSeconds *prometheus.HistogramVec
+	// DecisionsTotal (decision, reason, consolidation_type).
+	DecisionsTotal *prometheus.CounterVec
+	// DecisionsByNodepoolTotal (nodepool, decision, reason, consolidation_type).
+	DecisionsByNodepoolTotal *prometheus.CounterVec
+	// EligibleNodes (reason).
+	EligibleNodes *prometheus.GaugeVec
+	// ConsolidationTimeoutsTotal and FailedValidationsTotal (consolidation_type).
+	ConsolidationTimeoutsTotal *prometheus.CounterVec
+	FailedValidationsTotal     *prometheus.CounterVec
+	// QueueFailuresTotal (decision, reason, consolidation_type).
+	QueueFailuresTotal *prometheus.CounterVec
+	// ConsolidationScore and ConsolidationMovesTotal (decision, nodepool, policy).
+	ConsolidationScore      *prometheus.HistogramVec
+	ConsolidationMovesTotal *prometheus.CounterVec
+}
+
+func newDisruptionMetrics(d declarer) *DisruptionMetrics {
+	v, c := d.in("voluntary_disruption"), d.in("consolidation")
+	return &DisruptionMetrics{
+		DecisionEvaluationDurationSeconds: v.histogram("decision_evaluation_duration_seconds",
+			"Time to decide what to disrupt.", DurationBuckets(), "reason", "consolidation_type"),
+		DecisionsTotal: v.counter("decisions_total", "Decisions to disrupt.",
+			"decision", "reason", "consolidation_type"),
+		DecisionsByNodepoolTotal: v.counter("decisions_by_nodepool_total", "Decisions to disrupt, by pool.",
+			"nodepool", "decision", "reason", "consolidation_type"),
+		EligibleNodes: v.gauge("eligible_nodes", "Nodes that may be disrupted now.", "reason"),
+		ConsolidationTimeoutsTotal: v.counter("consolidation_timeouts_total",
+			"Searches for a consolidation that ended at their bound.", "consolidation_type"),
+		FailedValidationsTotal: v.counter("failed_validations_total",
+			"Decisions dropped because the cluster changed before they were carried out.", "consolidation_type"),
+		QueueFailuresTotal: v.counter("queue_failures_total",
+			"Decisions that could not be carried out.", "decision", "reason", "consolidation_type"),
+		ConsolidationScore: c.histogram("score", "What a consolidation saves against what it disturbs.",
+			scoreBuckets(), "decision", "nodepool", "policy"),
+		ConsolidationMovesTotal: c.counter("moves_total", "Consolidations weighed by their score.",
+			"decision", "nodepool", "policy"),
+	}
+}

@@ -1,0 +1,77 @@
+package telemetry
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// NodeMetrics are about nodes. The gauges have the labels resource_type (but for CurrentLifetimeSeconds), node_name, phase,
+// managed and one for each of WellKnown; write them with prometheus.Labels.
+type NodeMetrics struct {
+	// CreatedTotal and TerminatedTotal (nodepool, zone).
+	CreatedTotal    *prometheus.CounterVec
+	TerminatedTotal *prometheus.CounterVec
+	// DrainedTotal (nodepool).
+	DrainedTotal *prometheus.CounterVec
+	// TerminationDurationSeconds (nodepool): from the deletion of the node to its end.
+	TerminationDurationSeconds *prometheus.SummaryVec
+	// LifetimeDurationSeconds (nodepool): from the creation of the node to its end.
+	LifetimeDurationSeconds *prometheus.HistogramVec
+
+	Allocatable            *prometheus.GaugeVec
+	TotalPodRequests       *prometheus.GaugeVec
+	TotalPodLimits         *prometheus.GaugeVec
+	TotalDaemonRequests    *prometheus.GaugeVec
+	TotalDaemonLimits      *prometheus.GaugeVec
+	SystemOverhead         *prometheus.GaugeVec
+	CurrentLifetimeSeconds *prometheus.GaugeVec
+
+	// WellKnown maps the keys of well-known node labels to the metric labels that carry their values. It is not changed.
+	WellKnown map[string]string
+}
+
+func newNodeMetrics(d declarer, wellKnownLabels []string) *NodeMetrics {
+	wellKnown := MetricLabels(wellKnownLabels)
+	names := make([]string, 0, len(wellKnown))
+	for _, name := range wellKnown {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	lifetime := append([]string{"node_name", "phase", "managed"}, names...)
+	labels := append([]string{"resource_type"}, lifetime...)
+	return &NodeMetrics{
+		CreatedTotal:    d.counter("created_total", "Nodes that joined the cluster.", "nodepool", "zone"),
+		TerminatedTotal: d.counter("terminated_total", "Nodes that have ended.", "nodepool", "zone"),
+		DrainedTotal:    d.counter("drained_total", "Nodes drained of their pods.", "nodepool"),
+		TerminationDurationSeconds: d.summary("termination_duration_seconds",
+			"Time from the deletion of a node until its finalizer is removed.", "nodepool"),
+		LifetimeDurationSeconds: d.histogram("lifetime_duration_seconds",
+			"Age of nodes when they ended.", lifetimeBuckets(), "nodepool"),
+		Allocatable: d.gauge("allocatable", "Resources that pods may use.", labels...),
+		TotalPodRequests: d.gauge("total_pod_requests",
+			"Requests of the pods on the node, daemons not counted.", labels...),
+		TotalPodLimits: d.gauge("total_pod_limits",
+			"Limits of the pods on the node, daemons not counted.", labels...),
+		TotalDaemonRequests: d.gauge("total_daemon_requests", "Requests of the daemons on the node.", labels...),
+		TotalDaemonLimits:   d.gauge("total_daemon_limits", "Limits of the daemons on the node.", labels...),
+		SystemOverhead: d.gauge("system_overhead",
+			"Resources held back for the system: capacity less allocatable.", labels...),
+		CurrentLifetimeSeconds: d.gauge("current_lifetime_seconds", "Age of the node.", lifetime...),
+		WellKnown:              wellKnown,
+	}
+}
+
+// MetricLabels maps keys of Kubernetes labels to names of metric labels: what follows the slash, with underscores. Of two
+// keys with the same name the first in order of the alphabet keeps it and the other is left out.
+func MetricLabels(keys []string) map[string]string {
+	names, taken := make(map[string]string, len(keys)), map[string]bool{}
+	for _, key := range slices.Sorted(slices.Values(keys)) {
+		name := strings.NewReplacer("-", "_", ".", "_").Replace(key[strings.LastIndex(key, "/")+1:])
+		if !taken[name] {
+			names[key], taken[name] = name, true
+		}
+	}
+	return names
+}

@@ -1,0 +1,69 @@
+package telemetry
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// PodMetrics are about pods. The gauges of single pods end in Time and have the labels name and namespace; they exist only
+// while the pod has not come so far.
+type PodMetrics struct {
+	// State is 1 for each pod (PodStateLabels).
+	State *prometheus.GaugeVec
+
+	StartupDurationSeconds             *prometheus.SummaryVec
+	BoundDurationSeconds               *prometheus.HistogramVec
+	ProvisioningBoundDurationSeconds   *prometheus.HistogramVec
+	ProvisioningStartupDurationSeconds *prometheus.HistogramVec
+	SchedulingDecisionDurationSeconds  *prometheus.HistogramVec
+
+	UnstartedTimeSeconds                       *prometheus.GaugeVec
+	UnboundTimeSeconds                         *prometheus.GaugeVec
+	ProvisioningUnstartedTimeSeconds           *prometheus.GaugeVec
+	ProvisioningUnboundTimeSeconds             *prometheus.GaugeVec
+	ProvisioningSchedulingUndecidedTimeSeconds *prometheus.GaugeVec
+
+	// DrainedTotal (reason): a Disrupted value.
+	DrainedTotal *prometheus.CounterVec
+	// EvictionRequestsTotal (code): the HTTP status of the API server's answer.
+	EvictionRequestsTotal *prometheus.CounterVec
+	// DisruptionInitiatedTotal (DisruptionLabels).
+	DisruptionInitiatedTotal *prometheus.CounterVec
+}
+
+// PodStateLabels are the labels of PodMetrics.State in the order of WithLabelValues.
+func PodStateLabels() []string {
+	return []string{
+		"name", "namespace", "owner", "node", "scheduled", "nodepool", "zone", "arch", "capacity_type", "instance_type",
+		"phase", "ready", "managed",
+	}
+}
+
+func newPodMetrics(d declarer) *PodMetrics {
+	pod := []string{"name", "namespace"}
+	m := &PodMetrics{
+		State: d.gauge("state", "Always 1; the labels tell where the pod is and how it is.", PodStateLabels()...),
+		StartupDurationSeconds: d.summary("startup_duration_seconds",
+			"Time from the creation of a pod until it is ready."),
+		BoundDurationSeconds: d.histogram("bound_duration_seconds",
+			"Time from the creation of a pod until it is bound to a node.", DurationBuckets()),
+		ProvisioningBoundDurationSeconds: d.histogram("provisioning_bound_duration_seconds",
+			"Time from the decision where a pod will run until it is bound.", DurationBuckets()),
+		ProvisioningStartupDurationSeconds: d.histogram("provisioning_startup_duration_seconds",
+			"Time from the decision where a pod will run until it is ready.", DurationBuckets()),
+		SchedulingDecisionDurationSeconds: d.histogram("scheduling_decision_duration_seconds",
+			"Time from the first sight of a pending pod until the first decision about it.", DurationBuckets()),
+		DrainedTotal:          d.counter("drained_total", "Pods evicted or deleted in a drain, by cause.", "reason"),
+		EvictionRequestsTotal: d.counter("eviction_requests_total", "Eviction requests, by answer.", "code"),
+		DisruptionInitiatedTotal: d.counter("disruption_initiated_total",
+			"Pods on nodes that Karpenter decided to end.", DisruptionLabels()...),
+	}
+	m.UnstartedTimeSeconds = d.gauge("unstarted_time_seconds",
+		"Time since the creation of a pod that is not ready.", pod...)
+	m.UnboundTimeSeconds = d.gauge("unbound_time_seconds",
+		"Time since the creation of a pod that is not bound.", pod...)
+	m.ProvisioningUnstartedTimeSeconds = d.gauge("provisioning_unstarted_time_seconds",
+		"Time since the decision about a pod that is not ready.", pod...)
+	m.ProvisioningUnboundTimeSeconds = d.gauge("provisioning_unbound_time_seconds",
+		"Time since the decision about a pod that is not bound.", pod...)
+	m.ProvisioningSchedulingUndecidedTimeSeconds = d.gauge("provisioning_scheduling_undecided_time_seconds",
+		"Time since the first sight of a pod about which nothing is decided.", pod...)
+	return m
+}

@@ -1,0 +1,43 @@
+package telemetry
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// SchedulerMetrics are about the solver, in provisioning and in simulations of disruption.
+type SchedulerMetrics struct {
+	// SchedulingDurationSeconds (controller).
+	SchedulingDurationSeconds *prometheus.HistogramVec
+	// QueueDepth and UnfinishedWorkSeconds (controller, scheduling_id): one round each; deleted when the round is over.
+	QueueDepth            *prometheus.GaugeVec
+	UnfinishedWorkSeconds *prometheus.GaugeVec
+	// IgnoredPodsCount has no labels.
+	IgnoredPodsCount *prometheus.GaugeVec
+	// UnschedulablePodsCount (controller).
+	UnschedulablePodsCount *prometheus.GaugeVec
+	// PendingPodsByEffectiveZoneCount (controller, zone): zone is a name, ZoneFlexible or ZoneNone.
+	PendingPodsByEffectiveZoneCount *prometheus.GaugeVec
+}
+
+// Values of the label zone for pods that are not tied to one zone.
+const (
+	// ZoneFlexible is for pods that may go to more than one zone.
+	ZoneFlexible = "flexible"
+	// ZoneNone is for pods that may go nowhere.
+	ZoneNone = "none"
+)
+
+func newSchedulerMetrics(d declarer) *SchedulerMetrics {
+	return &SchedulerMetrics{
+		SchedulingDurationSeconds: d.histogram("scheduling_duration_seconds",
+			"Time of one round, from snapshot to plan.", DurationBuckets(), "controller"),
+		QueueDepth: d.gauge("queue_depth", "Pods that the running round has yet to place.",
+			"controller", "scheduling_id"),
+		UnfinishedWorkSeconds: d.gauge("unfinished_work_seconds", "Time since the running round began.",
+			"controller", "scheduling_id"),
+		IgnoredPodsCount: d.gauge("ignored_pods_count",
+			"Pending pods left out because they ask for what Karpenter cannot give."),
+		UnschedulablePodsCount: d.gauge("unschedulable_pods_count",
+			"Pods that the last round could not place.", "controller"),
+		PendingPodsByEffectiveZoneCount: d.gauge("pending_pods_by_effective_zone_count",
+			"Pending pods by the one zone that they can go to, or \"flexible\" or \"none\".", "controller", "zone"),
+	}
+}
