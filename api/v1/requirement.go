@@ -12,16 +12,49 @@ const (
 
 // NodeSelectorRequirementWithMinValues bounds the values of one label, and may
 // ask that several of them stay possible.
+//
+// +kubebuilder:validation:XValidation:rule="self.operator != 'In' || (has(self.values) && self.values.size() > 0)",message="operator In needs at least one value",fieldPath=".values"
+// +kubebuilder:validation:XValidation:rule="!(self.operator in ['Gt', 'Lt', 'Gte', 'Lte']) || (has(self.values) && self.values.size() == 1 && (self.values[0].matches('^[0-9]{1,18}$') || (self.values[0].matches('^[0-9]{19}$') && self.values[0] <= '9223372036854775807')))",message="operators Gt, Lt, Gte and Lte need exactly one value, a whole number of 0 or more",fieldPath=".values"
+// +kubebuilder:validation:XValidation:rule="self.operator != 'In' || !has(self.minValues) || (has(self.values) && self.values.size() >= self.minValues)",message="operator In needs at least as many values as minValues says",fieldPath=".values"
+// +kubebuilder:validation:XValidation:rule="self.key != 'kubernetes.io/hostname'",message="a requirement may not use kubernetes.io/hostname: it is different on every node",fieldPath=".key"
 type NodeSelectorRequirementWithMinValues struct {
-	Key       string                      `json:"key"`
-	Operator  corev1.NodeSelectorOperator `json:"operator"`
-	Values    []string                    `json:"values,omitempty"`
-	MinValues *int                        `json:"minValues,omitempty"`
+	// Label the requirement is about.
+	// +kubebuilder:validation:MaxLength=316
+	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$`
+	Key string `json:"key"`
+
+	// How values bound the label. In: one of them. NotIn: none of them, or no
+	// label. Exists, DoesNotExist: the label is there or not, whatever its value.
+	// Gt, Lt, Gte, Lte: as a number it is above, below, at least, at most the value.
+	// +kubebuilder:validation:Enum=In;NotIn;Exists;DoesNotExist;Gt;Lt;Gte;Lte
+	Operator corev1.NodeSelectorOperator `json:"operator"`
+
+	// Values the operator works on: one or more for In, exactly one whole number of
+	// 0 or more for Gt, Lt, Gte, Lte, none for Exists and DoesNotExist.
+	// +kubebuilder:validation:items:MaxLength=63
+	// +kubebuilder:validation:items:Pattern=`^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$`
+	// +listType=atomic
+	// +optional
+	Values []string `json:"values,omitempty"`
+
+	// How many different values of the label the instance types of a new node must
+	// still offer, so that the cloud has a choice: 1 to 50. Alpha.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=50
+	// +optional
+	MinValues *int `json:"minValues,omitempty"`
 }
 
 // NodeClassReference names a node class: the provider's half of a pool.
 type NodeClassReference struct {
-	Kind  string `json:"kind"`
-	Name  string `json:"name"`
+	// Kind of the node class, such as EC2NodeClass.
+	// +kubebuilder:validation:XValidation:rule="self != ''",message="nodeClassRef.kind must not be empty"
+	Kind string `json:"kind"`
+	// Name of the node class.
+	// +kubebuilder:validation:XValidation:rule="self != ''",message="nodeClassRef.name must not be empty"
+	Name string `json:"name"`
+	// API group of the node class without version, such as karpenter.k8s.aws.
+	// +kubebuilder:validation:XValidation:rule="self != ''",message="nodeClassRef.group must not be empty"
+	// +kubebuilder:validation:Pattern=`^[^/]*$`
 	Group string `json:"group"`
 }

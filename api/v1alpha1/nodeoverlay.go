@@ -7,14 +7,25 @@ import (
 	"github.com/karpenter-go/karpenter/api/condition"
 )
 
-// NodeOverlay changes what the solver believes about some instance types.
+// NodeOverlay corrects what Karpenter believes about some instance types: their
+// price, or extended resources their nodes will have. It changes decisions, not
+// the nodes.
 //
 // +kubebuilder:object:root=true
+// +kubebuilder:resource:path=nodeoverlays,scope=Cluster,categories=karpenter,shortName=overlays
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].status",description="Whether the overlay is in force"
+// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since the overlay was made"
+// +kubebuilder:printcolumn:name="Weight",type="integer",JSONPath=".spec.weight",priority=1,description="The heaviest overlay wins"
 type NodeOverlay struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec   NodeOverlaySpec   `json:"spec"`
+	// Which offerings are meant, and what changes about them.
+	// +kubebuilder:validation:XValidation:rule="!has(self.price) || !has(self.priceAdjustment)",message="set only one of spec.price and spec.priceAdjustment"
+	Spec NodeOverlaySpec `json:"spec"`
+	// Whether the overlay is in force. Written by Karpenter only.
+	// +optional
 	Status NodeOverlayStatus `json:"status,omitempty"`
 }
 
@@ -29,38 +40,73 @@ type NodeOverlayList struct {
 
 // NodeOverlaySpec says which offerings are meant and what changes.
 type NodeOverlaySpec struct {
-	Requirements    []NodeSelectorRequirement `json:"requirements"`
-	PriceAdjustment *string                   `json:"priceAdjustment,omitempty"`
-	Price           *string                   `json:"price,omitempty"`
-	Capacity        corev1.ResourceList       `json:"capacity,omitempty"`
-	Weight          *int32                    `json:"weight,omitempty"`
+	// Offerings the overlay is for: those whose labels meet all requirements. They
+	// may use karpenter.sh/nodepool and labels of a pool's template. At most 100.
+	// +kubebuilder:validation:MaxItems=100
+	// +listType=atomic
+	Requirements []NodeSelectorRequirement `json:"requirements"`
+
+	// Change of the price: an amount in $/h with its sign (+0.5, -0.02) or a part of
+	// the price (+10%, -12.5%). No price falls below 0. Excludes price.
+	// +kubebuilder:validation:Pattern=`^([+-](\d+(\.\d+)?|\.\d+)|\+(\d+(\.\d+)?|\.\d+)%|-\d{1,2}(\.\d+)?%|-100%)$`
+	// +optional
+	PriceAdjustment *string `json:"priceAdjustment,omitempty"`
+
+	// New price in $/h, such as 0.25. Excludes priceAdjustment.
+	// +kubebuilder:validation:Pattern=`^\d+(\.\d+)?$`
+	// +optional
+	Price *string `json:"price,omitempty"`
+
+	// Extended resources nodes will have besides those the provider knows, such as
+	// example.com/fpga: 1. Not cpu, memory, ephemeral-storage or pods.
+	// +kubebuilder:validation:XValidation:rule="!('cpu' in self || 'memory' in self || 'ephemeral-storage' in self || 'pods' in self)",message="spec.capacity may only hold extended resources, not cpu, memory, ephemeral-storage or pods"
+	// +optional
+	Capacity corev1.ResourceList `json:"capacity,omitempty"`
+
+	// Which overlay wins where several touch the same thing: the heaviest, 1 to
+	// 10000. Without weight it is 0; among equals the last by name wins.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=10000
+	// +optional
+	Weight *int32 `json:"weight,omitempty"`
 }
 
 // NodeSelectorRequirement bounds the values of one label.
+//
+// +kubebuilder:validation:XValidation:rule="!(self.operator in ['In', 'NotIn']) || (has(self.values) && self.values.size() > 0)",message="operators In and NotIn need at least one value",fieldPath=".values"
+// +kubebuilder:validation:XValidation:rule="!(self.operator in ['Gt', 'Lt', 'Gte', 'Lte']) || (has(self.values) && self.values.size() == 1 && (self.values[0].matches('^[0-9]{1,18}$') || (self.values[0].matches('^[0-9]{19}$') && self.values[0] <= '9223372036854775807')))",message="operators Gt, Lt, Gte and Lte need exactly one value, a whole number of 0 or more",fieldPath=".values"
+// +kubebuilder:validation:XValidation:rule="self.key != 'kubernetes.io/hostname'",message="a requirement may not use kubernetes.io/hostname: it is different on every node",fieldPath=".key"
+// +kubebuilder:validation:XValidation:rule="!self.key.contains('karpenter.sh/') || self.key in ['karpenter.sh/capacity-type', 'karpenter.sh/nodepool']",message="a requirement may use no label of the domain karpenter.sh except karpenter.sh/capacity-type and karpenter.sh/nodepool",fieldPath=".key"
 type NodeSelectorRequirement struct {
-	Key      string                      `json:"key"`
+	// Label the requirement is about.
+	// +kubebuilder:validation:MaxLength=316
+	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$`
+	Key string `json:"key"`
+
+	// How values bound the label. In: one of them. NotIn: none of them. Exists,
+	// DoesNotExist: the label is there or not. Gt, Lt, Gte, Lte: as a number it is
+	// above, below, at least, at most the value.
+	// +kubebuilder:validation:Enum=In;NotIn;Exists;DoesNotExist;Gt;Lt;Gte;Lte
 	Operator corev1.NodeSelectorOperator `json:"operator"`
-	Values   []string                    `json:"values,omitempty"`
+
+	// Values the operator works on: one or more for In and NotIn, exactly one whole
+	// number of 0 or more for Gt, Lt, Gte, Lte, none for Exists and DoesNotExist.
+	// +kubebuilder:validation:items:MaxLength=63
+	// +kubebuilder:validation:items:Pattern=`^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$`
+	// +listType=atomic
+	// +optional
+	Values []string `json:"values,omitempty"`
 }
 
 // NodeOverlayStatus tells whether the overlay is in force.
 type NodeOverlayStatus struct {
+	// Ready is True if ValidationSucceeded is: the spec makes sense and no overlay
+	// of the same weight contradicts it.
+	// +listType=map
+	// +listMapKey=type
+	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
-
-// ConditionTypeReady is the root condition of an overlay.
-const ConditionTypeReady = "Ready"
-
-// ConditionTypeValidationSucceeded is the only dependent of the root.
-const ConditionTypeValidationSucceeded = "ValidationSucceeded"
-
-// Reasons of ValidationSucceeded=False.
-const (
-	// ReasonRuntimeValidation: the spec contradicts itself.
-	ReasonRuntimeValidation = "RuntimeValidation"
-	// ReasonConflict: another overlay of the same weight claims the same offering.
-	ReasonConflict = "Conflict"
-)
 
 // GetConditions implements condition.Object.
 func (o *NodeOverlay) GetConditions() []metav1.Condition { return o.Status.Conditions }

@@ -5,14 +5,28 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// CapacityBuffer asks that room for some pods is kept free.
+// CapacityBuffer asks that room for some pods is kept free, so that they start
+// at once when they come. Pods may take the room at any time; it is then made
+// again.
 //
 // +kubebuilder:object:root=true
+// +kubebuilder:resource:path=capacitybuffers,scope=Namespaced,categories=autoscaling,shortName=cb
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="Strategy",type="string",JSONPath=".status.provisioningStrategy",description="How the room is kept"
+// +kubebuilder:printcolumn:name="PodTemplate",type="string",JSONPath=".status.podTemplateRef.name",description="Pod the room is for"
+// +kubebuilder:printcolumn:name="Replicas",type="integer",JSONPath=".status.replicas",description="How many such pods"
+// +kubebuilder:printcolumn:name="ConditionsType",type="string",JSONPath=".status.conditions[*].type",description="Conditions"
+// +kubebuilder:printcolumn:name="ConditionsStatus",type="string",JSONPath=".status.conditions[*].status",description="Their status"
+// +kubebuilder:printcolumn:name="ConditionsReason",type="string",JSONPath=".status.conditions[*].reason",description="Their reasons"
+// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since the buffer was made"
 type CapacityBuffer struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec   CapacityBufferSpec   `json:"spec"`
+	// Room for which pods, and for how many.
+	Spec CapacityBufferSpec `json:"spec"`
+	// What became of the request. Written by the autoscaler only.
+	// +optional
 	Status CapacityBufferStatus `json:"status,omitempty"`
 }
 
@@ -26,57 +40,85 @@ type CapacityBufferList struct {
 }
 
 // CapacityBufferSpec says room for which pods, and how many of them.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.podTemplateRef) || has(self.replicas) || has(self.limits)",message="spec.podTemplateRef needs spec.replicas or spec.limits to say how many pods"
+// +kubebuilder:validation:XValidation:rule="!has(self.podTemplateRef) || !has(self.scalableRef)",message="set only one of spec.podTemplateRef and spec.scalableRef"
 type CapacityBufferSpec struct {
-	ProvisioningStrategy *string              `json:"provisioningStrategy,omitempty"`
-	PodTemplateRef       *LocalObjectRef      `json:"podTemplateRef,omitempty"`
-	ScalableRef          *ScalableRef         `json:"scalableRef,omitempty"`
-	Replicas             *int32               `json:"replicas,omitempty"`
-	Percentage           *int32               `json:"percentage,omitempty"`
-	Limits               *corev1.ResourceList `json:"limits,omitempty"`
+	// How the room is kept. Karpenter keeps buffers of the default strategy, with
+	// real nodes, and leaves others alone. Default: buffer.x-k8s.io/active-capacity.
+	// +kubebuilder:default:="buffer.x-k8s.io/active-capacity"
+	// +optional
+	ProvisioningStrategy *string `json:"provisioningStrategy,omitempty"`
+
+	// PodTemplate in the same namespace that describes the pods. Needs replicas or
+	// limits; excludes scalableRef.
+	// +optional
+	PodTemplateRef *LocalObjectRef `json:"podTemplateRef,omitempty"`
+
+	// Object in the same namespace, such as a Deployment, whose pods are meant.
+	// Excludes podTemplateRef.
+	// +optional
+	ScalableRef *ScalableRef `json:"scalableRef,omitempty"`
+
+	// Room for this many pods.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	Replicas *int32 `json:"replicas,omitempty"`
+
+	// Room for this part, in percent, of the pods the scalableRef has now. With
+	// replicas too, the larger number counts.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	Percentage *int32 `json:"percentage,omitempty"`
+
+	// Most resources the room may take, all pods of the buffer together. Alone, the
+	// room is for as many pods as fit in it.
+	// +optional
+	Limits *corev1.ResourceList `json:"limits,omitempty"`
 }
 
 // LocalObjectRef names an object in the namespace of the buffer.
 type LocalObjectRef struct {
+	// Name of the object.
+	// +kubebuilder:validation:MinLength=1
 	Name string `json:"name"`
 }
 
 // ScalableRef names an object with a scale subresource.
 type ScalableRef struct {
+	// API group without version, such as apps. Empty for the core group.
+	// +optional
 	APIGroup string `json:"apiGroup,omitempty"`
-	Kind     string `json:"kind"`
-	Name     string `json:"name"`
+	// Kind, such as Deployment.
+	// +kubebuilder:validation:MinLength=1
+	Kind string `json:"kind"`
+	// Name of the object.
+	// +kubebuilder:validation:MinLength=1
+	Name string `json:"name"`
 }
 
 // CapacityBufferStatus is what became of the request.
 type CapacityBufferStatus struct {
-	PodTemplateRef        *LocalObjectRef    `json:"podTemplateRef,omitempty"`
-	Replicas              *int32             `json:"replicas,omitempty"`
-	PodTemplateGeneration *int64             `json:"podTemplateGeneration,omitempty"`
-	Conditions            []metav1.Condition `json:"conditions,omitempty"`
-	ProvisioningStrategy  *string            `json:"provisioningStrategy,omitempty"`
+	// PodTemplate that describes the pods, given or made from the scalableRef.
+	// +optional
+	PodTemplateRef *LocalObjectRef `json:"podTemplateRef,omitempty"`
+
+	// How many pods there is or will be room for.
+	// +optional
+	Replicas *int32 `json:"replicas,omitempty"`
+
+	// Generation of the PodTemplate this status was made from.
+	// +optional
+	PodTemplateGeneration *int64 `json:"podTemplateGeneration,omitempty"`
+
+	// ReadyForProvisioning: pods and their number are known. Provisioning: the
+	// room is there.
+	// +listType=map
+	// +listMapKey=type
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// Strategy in force.
+	// +optional
+	ProvisioningStrategy *string `json:"provisioningStrategy,omitempty"`
 }
-
-// ActiveCapacityStrategy is the provisioning strategy that makes real nodes.
-const ActiveCapacityStrategy = "buffer.x-k8s.io/active-capacity"
-
-// Conditions of a CapacityBuffer. None of them sums up the others.
-const (
-	// ConditionTypeReadyForProvisioning: pod template and count are known.
-	ConditionTypeReadyForProvisioning = "ReadyForProvisioning"
-	// ConditionTypeProvisioning: the room is there.
-	ConditionTypeProvisioning = "Provisioning"
-	// ConditionTypeLimitedByQuotas: a quota cut the count.
-	ConditionTypeLimitedByQuotas = "LimitedByQuotas"
-)
-
-// Reasons of the conditions.
-const (
-	ReasonResolved                = "Resolved"
-	ReasonScalableRefNotFound     = "ScalableRefNotFound"
-	ReasonPodTemplateNotFound     = "PodTemplateNotFound"
-	ReasonResolutionFailed        = "ResolutionFailed"
-	ReasonFitsExistingCapacity    = "FitsExistingCapacity"
-	ReasonRequiresNewCapacity     = "RequiresNewCapacity"
-	ReasonNotReadyForProvisioning = "NotReadyForProvisioning"
-	ReasonBufferEmpty             = "BufferEmpty"
-)

@@ -4,25 +4,72 @@ import "k8s.io/apimachinery/pkg/api/resource"
 
 // BlockDeviceMapping is one disk of an instance.
 type BlockDeviceMapping struct {
-	DeviceName *string      `json:"deviceName,omitempty"`
-	EBS        *BlockDevice `json:"ebs,omitempty"`
-	RootVolume bool         `json:"rootVolume,omitempty"`
+	// Name of the device, such as /dev/xvda.
+	// +optional
+	DeviceName *string `json:"deviceName,omitempty"`
+
+	// The EBS volume behind it.
+	// +kubebuilder:validation:XValidation:rule="has(self.snapshotID) || has(self.volumeSize)",message="ebs needs snapshotID or volumeSize"
+	// +kubebuilder:validation:XValidation:rule="!has(self.volumeInitializationRate) || (has(self.snapshotID) && self.snapshotID != '')",message="ebs.volumeInitializationRate needs a snapshotID"
+	// +optional
+	EBS *BlockDevice `json:"ebs,omitempty"`
+
+	// Whether this disk holds the container images and the pods' ephemeral
+	// storage. At most one mapping may say so. Default: false.
+	// +optional
+	RootVolume bool `json:"rootVolume,omitempty"`
 }
 
 // BlockDevice is an EBS volume.
 type BlockDevice struct {
-	DeleteOnTermination      *bool              `json:"deleteOnTermination,omitempty"`
-	Encrypted                *bool              `json:"encrypted,omitempty"`
-	IOPS                     *int64             `json:"iops,omitempty"`
-	KMSKeyID                 *string            `json:"kmsKeyID,omitempty"`
-	SnapshotID               *string            `json:"snapshotID,omitempty"`
-	Throughput               *int64             `json:"throughput,omitempty"`
-	VolumeInitializationRate *int32             `json:"volumeInitializationRate,omitempty"`
-	VolumeSize               *resource.Quantity `json:"volumeSize,omitempty" hash:"string"`
-	VolumeType               *string            `json:"volumeType,omitempty"`
+	// Whether the volume goes with the instance.
+	// +optional
+	DeleteOnTermination *bool `json:"deleteOnTermination,omitempty"`
+
+	// Whether the volume is encrypted.
+	// +optional
+	Encrypted *bool `json:"encrypted,omitempty"`
+
+	// I/O operations per second: required for io1 and io2, possible for gp3.
+	// +optional
+	IOPS *int64 `json:"iops,omitempty"`
+
+	// Key the volume is encrypted with: id, alias or ARN. Default: AWS's own key.
+	// +optional
+	KMSKeyID *string `json:"kmsKeyID,omitempty"`
+
+	// Snapshot the volume is made from.
+	// +optional
+	SnapshotID *string `json:"snapshotID,omitempty"`
+
+	// Throughput in MiB/s, for gp3.
+	// +optional
+	Throughput *int64 `json:"throughput,omitempty"`
+
+	// Rate in MiB/s at which the blocks of the snapshot are fetched ahead: 100 to
+	// 300. Needs a snapshotID.
+	// +kubebuilder:validation:Minimum=100
+	// +kubebuilder:validation:Maximum=300
+	// +optional
+	VolumeInitializationRate *int32 `json:"volumeInitializationRate,omitempty"`
+
+	// Size as a whole number of Gi (1 to 59000), G (1 to 64000), Ti (1 to 58) or T
+	// (1 to 64), such as 100Gi.
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^(([1-9][0-9]{0,3}|[1-4][0-9]{4}|5[0-8][0-9]{3}|59000)Gi|([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-3][0-9]{3}|64000)G|([1-9]|[1-4][0-9]|5[0-8])Ti|([1-9]|[1-5][0-9]|6[0-4])T)$`
+	// +optional
+	VolumeSize *resource.Quantity `json:"volumeSize,omitempty" hash:"string"`
+
+	// Kind of volume: standard, io1, io2, gp2, sc1, st1, gp3.
+	// +kubebuilder:validation:Enum=standard;io1;io2;gp2;sc1;st1;gp3
+	// +optional
+	VolumeType *string `json:"volumeType,omitempty"`
 }
 
 // InstanceStorePolicy says what becomes of the disks inside the machine.
+//
+// +kubebuilder:validation:Enum=RAID0
 type InstanceStorePolicy string
 
 // InstanceStorePolicyRAID0 joins them into one, for ephemeral storage.
@@ -30,36 +77,92 @@ const InstanceStorePolicyRAID0 InstanceStorePolicy = "RAID0"
 
 // NetworkInterface is one network interface of an instance.
 type NetworkInterface struct {
-	NetworkCardIndex int32         `json:"networkCardIndex"`
-	DeviceIndex      int32         `json:"deviceIndex"`
-	InterfaceType    InterfaceType `json:"interfaceType"`
+	// Network card of the machine, from 0.
+	// +kubebuilder:validation:Minimum=0
+	NetworkCardIndex int32 `json:"networkCardIndex"`
+
+	// Place of the interface on its card, from 0.
+	// +kubebuilder:validation:Minimum=0
+	DeviceIndex int32 `json:"deviceIndex"`
+
+	// interface: an ordinary one with IP addresses. efa-only: an elastic fabric
+	// adapter without any.
+	InterfaceType InterfaceType `json:"interfaceType"`
 }
 
 // InterfaceType is the kind of a network interface.
+//
+// +kubebuilder:validation:Enum=interface;efa-only
 type InterfaceType string
 
 // Interface types.
 const (
+	// InterfaceTypeInterface has IP addresses.
 	InterfaceTypeInterface InterfaceType = "interface"
-	InterfaceTypeEFAOnly   InterfaceType = "efa-only"
+	// InterfaceTypeEFAOnly is an elastic fabric adapter without IP addresses.
+	InterfaceTypeEFAOnly InterfaceType = "efa-only"
 )
 
 // MetadataOptions configures the instance metadata service.
 type MetadataOptions struct {
-	HTTPEndpoint            *string `json:"httpEndpoint,omitempty"`
-	HTTPProtocolIPv6        *string `json:"httpProtocolIPv6,omitempty"`
-	HTTPPutResponseHopLimit *int64  `json:"httpPutResponseHopLimit,omitempty"`
-	HTTPTokens              *string `json:"httpTokens,omitempty"`
+	// Whether the service answers at all: enabled or disabled. Default: enabled.
+	// +kubebuilder:default:="enabled"
+	// +kubebuilder:validation:Enum=enabled;disabled
+	// +optional
+	HTTPEndpoint *string `json:"httpEndpoint,omitempty"`
+
+	// Whether it answers on IPv6 too: enabled or disabled. Default: disabled.
+	// +kubebuilder:default:="disabled"
+	// +kubebuilder:validation:Enum=enabled;disabled
+	// +optional
+	HTTPProtocolIPv6 *string `json:"httpProtocolIPv6,omitempty"`
+
+	// How many network hops an answer with a token may take: 1 to 64. With 1, pods
+	// outside the host network do not get one. Default: 1.
+	// +kubebuilder:default:=1
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=64
+	// +optional
+	HTTPPutResponseHopLimit *int64 `json:"httpPutResponseHopLimit,omitempty"`
+
+	// Whether requests need a session token (IMDSv2): required or optional.
+	// Default: required.
+	// +kubebuilder:default:="required"
+	// +kubebuilder:validation:Enum=required;optional
+	// +optional
+	HTTPTokens *string `json:"httpTokens,omitempty"`
 }
 
 // ConnectionTracking sets idle timeouts of tracked connections, in seconds.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.tcpEstablishedTimeout) || has(self.udpStreamTimeout) || has(self.udpTimeout)",message="connectionTracking needs at least one of tcpEstablishedTimeout, udpStreamTimeout and udpTimeout"
 type ConnectionTracking struct {
+	// Idle TCP connections, in seconds: 60 to 432000.
+	// +kubebuilder:validation:Minimum=60
+	// +kubebuilder:validation:Maximum=432000
+	// +optional
 	TCPEstablishedTimeout *int32 `json:"tcpEstablishedTimeout,omitempty"`
-	UDPStreamTimeout      *int32 `json:"udpStreamTimeout,omitempty"`
-	UDPTimeout            *int32 `json:"udpTimeout,omitempty"`
+
+	// Idle UDP flows that saw more than one request and answer, in seconds: 60 to
+	// 180.
+	// +kubebuilder:validation:Minimum=60
+	// +kubebuilder:validation:Maximum=180
+	// +optional
+	UDPStreamTimeout *int32 `json:"udpStreamTimeout,omitempty"`
+
+	// Idle UDP flows that saw traffic in one direction, or one request and answer,
+	// in seconds: 30 to 60.
+	// +kubebuilder:validation:Minimum=30
+	// +kubebuilder:validation:Maximum=60
+	// +optional
+	UDPTimeout *int32 `json:"udpTimeout,omitempty"`
 }
 
 // CPUOptions configures the processor.
 type CPUOptions struct {
+	// Whether virtual machines can run on the node: enabled or disabled. Default:
+	// disabled.
+	// +kubebuilder:validation:Enum=enabled;disabled
+	// +optional
 	NestedVirtualization *string `json:"nestedVirtualization,omitempty"`
 }

@@ -6,14 +6,24 @@ import (
 	"github.com/karpenter-go/karpenter/api/condition"
 )
 
-// KWOKNodeClass configures nodes without machines.
+// KWOKNodeClass configures nodes that exist only in the API server, for tests
+// and demonstrations. It is always ready.
 //
 // +kubebuilder:object:root=true
+// +kubebuilder:resource:path=kwoknodeclasses,scope=Cluster,categories=karpenter,shortName={kwoknc,kwokncs}
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].status",description="Whether nodes can be made"
+// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since the class was made"
 type KWOKNodeClass struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec   KWOKNodeClassSpec   `json:"spec,omitempty"`
+	// How the nodes behave.
+	// +optional
+	Spec KWOKNodeClassSpec `json:"spec,omitempty"`
+	// Always one condition, Ready=True.
+	// +kubebuilder:default:={conditions: {{type: "Ready", status: "True", reason: "Ready", message: "", lastTransitionTime: "2024-01-01T00:00:00Z"}}}
+	// +optional
 	Status KWOKNodeClassStatus `json:"status,omitempty"`
 }
 
@@ -28,24 +38,23 @@ type KWOKNodeClassList struct {
 
 // KWOKNodeClassSpec is how such nodes behave.
 type KWOKNodeClassSpec struct {
+	// Time from the launch of a claim until its node appears, as a duration in h, m
+	// and s such as 30s. Default: at once.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^([0-9]+(s|m|h))+$`
+	// +optional
 	NodeRegistrationDelay *metav1.Duration `json:"nodeRegistrationDelay,omitempty"`
 }
 
-// KWOKNodeClassStatus is always Ready: the schema sets it, no controller is needed.
+// KWOKNodeClassStatus is always Ready: the schema sets it, no controller is
+// needed.
 type KWOKNodeClassStatus struct {
+	// Ready, always True.
+	// +listType=map
+	// +listMapKey=type
+	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
-
-// ConditionTypeReady is the only condition.
-const ConditionTypeReady = "Ready"
-
-// Labels of the kwok provider.
-const (
-	InstanceSizeLabelKey   = Group + "/instance-size"
-	InstanceFamilyLabelKey = Group + "/instance-family"
-	InstanceCPULabelKey    = Group + "/instance-cpu"
-	InstanceMemoryLabelKey = Group + "/instance-memory"
-)
 
 // GetConditions implements condition.Object.
 func (c *KWOKNodeClass) GetConditions() []metav1.Condition { return c.Status.Conditions }

@@ -1,0 +1,3 @@
+// Package crds holds the CustomResourceDefinitions of every API kind, as
+// generated from the Go types by hack/gen.
+package crds

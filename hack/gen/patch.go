@@ -1,0 +1,189 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/utils/ptr"
+)
+
+// Formats of Kubernetes that its own types do not carry into a schema.
+const (
+	qualifiedName = `^([a-zA-Z0-9]([-a-zA-Z0-9_.]*[a-zA-Z0-9])?\/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$`
+	labelValue    = `^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$`
+)
+
+// schema is short for what every patch works on.
+type schema = apiextensionsv1.JSONSchemaProps
+
+// patch adds to a CRD what markers cannot say.
+func patch(crd *apiextensionsv1.CustomResourceDefinition) error {
+	edits := map[string][]func(*schema) error{
+		"NodePool": {
+			labelValues("spec.template.metadata.labels"),
+			taints("spec.template.spec.taints"),
+			taints("spec.template.spec.startupTaints"),
+			awsLabels("spec.template.metadata.labels", awsClaimKeys),
+			awsRequirements("spec.template.spec.requirements", awsClaimKeys),
+		},
+		"NodeClaim": {
+			taints("spec.taints"),
+			taints("spec.startupTaints"),
+			awsRequirements("spec.requirements", awsClaimKeys),
+			relaxedConditions("status.conditions"),
+		},
+		"NodeOverlay": {
+			awsRequirements("spec.requirements", awsOverlayKeys()),
+		},
+	}
+	for i := range crd.Spec.Versions {
+		for _, edit := range edits[crd.Spec.Names.Kind] {
+			if err := edit(crd.Spec.Versions[i].Schema.OpenAPIV3Schema); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// edit changes the schema at a path of property names, in place; "[]" goes to
+// the items of a list.
+func edit(root *schema, path string, change func(*schema)) error {
+	name, rest, more := strings.Cut(path, ".")
+	if name == "[]" {
+		if root.Items == nil || root.Items.Schema == nil {
+			return fmt.Errorf("find items at %s: not a list", path)
+		}
+		if more {
+			return edit(root.Items.Schema, rest, change)
+		}
+		change(root.Items.Schema)
+		return nil
+	}
+	child, ok := root.Properties[name]
+	if !ok {
+		return fmt.Errorf("find property %s: no such property", path)
+	}
+	if more {
+		if err := edit(&child, rest, change); err != nil {
+			return err
+		}
+	} else {
+		change(&child)
+	}
+	root.Properties[name] = child
+	return nil
+}
+
+// labelValues bounds the values of a map of labels.
+func labelValues(path string) func(*schema) error {
+	return func(root *schema) error {
+		return edit(root, path, func(s *schema) {
+			s.AdditionalProperties.Schema.MaxLength = ptr.To[int64](63)
+			s.AdditionalProperties.Schema.Pattern = labelValue
+		})
+	}
+}
+
+// taints says for a list of taints what the API server says for those of nodes.
+func taints(path string) func(*schema) error {
+	return func(root *schema) error {
+		return edit(root, path+".[]", func(s *schema) {
+			key, value, effect := s.Properties["key"], s.Properties["value"], s.Properties["effect"]
+			key.Description = "Key of the taint, a qualified name such as example.com/gpu."
+			key.MinLength, key.Pattern = ptr.To[int64](1), qualifiedName
+			value.Description = "Value of the taint. Tolerations may ask for it."
+			value.Pattern = `^(` + strings.Trim(qualifiedName, "^$") + `)?$`
+			effect.Description = "What happens to pods that do not tolerate the taint: NoSchedule, " +
+				"PreferNoSchedule or NoExecute."
+			effect.Enum = []apiextensionsv1.JSON{
+				{Raw: []byte(`"NoSchedule"`)}, {Raw: []byte(`"PreferNoSchedule"`)}, {Raw: []byte(`"NoExecute"`)},
+			}
+			added := s.Properties["timeAdded"]
+			added.Description = "When the taint was added. Not used by Karpenter."
+			s.Description = "A taint keeps pods off a node unless they tolerate it."
+			s.Properties["key"], s.Properties["value"] = key, value
+			s.Properties["effect"], s.Properties["timeAdded"] = effect, added
+			s.Required = []string{"effect", "key"}
+		})
+	}
+}
+
+// relaxedConditions lets a claim carry conditions without reason or message:
+// claims of old versions have them, and Karpenter's own schema allows them.
+func relaxedConditions(path string) func(*schema) error {
+	return func(root *schema) error {
+		return edit(root, path+".[]", func(s *schema) {
+			reason := s.Properties["reason"]
+			reason.MinLength = nil
+			reason.Pattern = `^([A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?)?$`
+			s.Properties["reason"] = reason
+			s.Required = []string{"lastTransitionTime", "status", "type"}
+		})
+	}
+}
+
+// awsDomain is the label domain of the AWS provider.
+const awsDomain = "karpenter.k8s.aws"
+
+// awsLabels forbids keys of the AWS domain beyond the given names in a map of
+// labels.
+func awsLabels(path string, names []string) func(*schema) error {
+	return func(root *schema) error {
+		return edit(root, path, func(s *schema) {
+			s.XValidations = append(s.XValidations, apiextensionsv1.ValidationRule{
+				Rule:    fmt.Sprintf("self.all(k, !k.contains('%s/') || k in [%s])", awsDomain, keyList(names)),
+				Message: "labels of the domain " + awsDomain + " are limited to those that instance types have",
+			})
+		})
+	}
+}
+
+// awsRequirements does the same for the keys of a list of requirements.
+func awsRequirements(path string, names []string) func(*schema) error {
+	return func(root *schema) error {
+		return edit(root, path+".[]", func(s *schema) {
+			s.XValidations = append(s.XValidations, apiextensionsv1.ValidationRule{
+				Rule:      fmt.Sprintf("!self.key.contains('%s/') || self.key in [%s]", awsDomain, keyList(names)),
+				Message:   "a requirement may use only those labels of the domain " + awsDomain + " that instance types have",
+				FieldPath: ".key",
+			})
+		})
+	}
+}
+
+// keyList is a list of CEL strings, sorted.
+func keyList(names []string) string {
+	quoted := make([]string, 0, len(names))
+	for _, name := range slices.Sorted(slices.Values(names)) {
+		quoted = append(quoted, fmt.Sprintf("'%s/%s'", awsDomain, name))
+	}
+	return strings.Join(quoted, ", ")
+}
+
+// awsClaimKeys are the labels of the AWS domain that pools and claims may use.
+var awsClaimKeys = []string{
+	"capacity-reservation-id", "capacity-reservation-interruptible", "capacity-reservation-type",
+	"ec2nodeclass",
+	"instance-accelerator-count", "instance-accelerator-manufacturer", "instance-accelerator-name",
+	"instance-capability-flex", "instance-category",
+	"instance-cpu", "instance-cpu-manufacturer", "instance-cpu-sustained-clock-speed-mhz",
+	"instance-ebs-bandwidth", "instance-encryption-in-transit-supported",
+	"instance-family", "instance-generation",
+	"instance-gpu-count", "instance-gpu-manufacturer", "instance-gpu-memory", "instance-gpu-name",
+	"instance-hypervisor", "instance-local-nvme", "instance-memory", "instance-network-bandwidth",
+	"instance-size", "instance-tenancy",
+	"nitro-sandbox",
+	"placement-group-id", "placement-group-partition",
+}
+
+// awsOverlayKeys are those an overlay may use: not the labels that belong to a
+// single instance rather than to a type.
+func awsOverlayKeys() []string {
+	return slices.DeleteFunc(slices.Clone(awsClaimKeys), func(name string) bool {
+		return name == "instance-tenancy" || strings.HasPrefix(name, "capacity-reservation-") ||
+			strings.HasPrefix(name, "placement-group-")
+	})
+}
