@@ -1,0 +1,78 @@
+package drain
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Decide returns what to do now with the pods and volumes of a node that goes away.
+func Decide(s State) Decision {
+	var d Decision
+	d.Tier = tiers
+	pods := slices.SortedFunc(slices.Values(s.Pods), func(a, b *corev1.Pod) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	// A terminating pod, and one deleted by force, still keeps the later tiers waiting until it is really gone.
+	for _, p := range pods {
+		if SpareOf(p, s.Now) == SpareNone {
+			d.Tier = min(d.Tier, TierOf(p))
+		}
+	}
+	for _, p := range pods {
+		d.place(p, s)
+	}
+	d.placeVolumes(s, pods)
+	return d
+}
+
+// place puts one pod in its list.
+func (d *Decision) place(p *corev1.Pod, s State) {
+	if reason := SpareOf(p, s.Now); reason != SpareNone {
+		d.Spared = append(d.Spared, Spared{Pod: p, Reason: reason})
+		return
+	}
+	if forced(p, s.Deadline, s.Now) {
+		d.Delete = append(d.Delete, Deletion{Pod: p, Grace: remainingGrace(s.Deadline, s.Now)})
+		return
+	}
+	if p.DeletionTimestamp != nil {
+		d.Leaving = append(d.Leaving, p)
+		d.lookAgain(s.Now, p.DeletionTimestamp.Add(StuckAfter))
+		return
+	}
+	d.lookAgain(s.Now, forceAt(p, s.Deadline))
+	if TierOf(p) != d.Tier {
+		d.Later = append(d.Later, p)
+		return
+	}
+	if hold, held := heldBy(p, s); held {
+		d.Held = append(d.Held, hold)
+		d.lookAgain(s.Now, hold.Until)
+		return
+	}
+	d.Evict = append(d.Evict, p)
+}
+
+// heldBy returns what keeps the pod from being evicted, if anything does.
+func heldBy(p *corev1.Pod, s State) (Hold, bool) {
+	if active, until, _ := DoNotDisrupt(p, s.Now); active {
+		return Hold{Pod: p, Cause: CauseDoNotDisrupt, Until: until}, true
+	}
+	if retry := s.Refused[p.UID]; s.Now.Before(retry) {
+		return Hold{Pod: p, Cause: CauseBudget, Until: retry}, true
+	}
+	return Hold{}, false
+}
+
+// lookAgain moves Again forward to at, if at is still to come.
+func (d *Decision) lookAgain(now, at time.Time) {
+	if !at.After(now) {
+		return
+	}
+	if d.Again.IsZero() || at.Before(d.Again) {
+		d.Again = at
+	}
+}

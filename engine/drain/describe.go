@@ -1,0 +1,52 @@
+package drain
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// String tells the decision, a line for each thing, in the words of explanations and scenarios.
+func (d Decision) String() string {
+	var b strings.Builder
+	for _, p := range d.Evict {
+		fmt.Fprintf(&b, "evict %s (%s)\n", key(p), TierOf(p))
+	}
+	for _, f := range d.Delete {
+		fmt.Fprintf(&b, "delete %s with %s to shut down\n", key(f.Pod), f.Grace)
+	}
+	for _, h := range d.Held {
+		fmt.Fprintf(&b, "hold %s: %s%s\n", key(h.Pod), h.Cause, until(h.Until))
+	}
+	for _, p := range d.Leaving {
+		fmt.Fprintf(&b, "leaving %s\n", key(p))
+	}
+	for _, p := range d.Later {
+		fmt.Fprintf(&b, "later %s (%s, after %s)\n", key(p), TierOf(p), d.Tier)
+	}
+	for _, s := range d.Spared {
+		fmt.Fprintf(&b, "leave %s: %s\n", key(s.Pod), s.Reason)
+	}
+	for _, v := range d.Detaching {
+		fmt.Fprintf(&b, "wait for volume %s\n", v)
+	}
+	for _, v := range d.Abandoned {
+		fmt.Fprintf(&b, "give up volume %s\n", v)
+	}
+	if d.Drained() {
+		b.WriteString("drained\n")
+	}
+	if d.Again.IsZero() {
+		b.WriteString("look again: on an event\n")
+	} else {
+		fmt.Fprintf(&b, "look again: at %s\n", d.Again.UTC().Format(time.RFC3339))
+	}
+	return b.String()
+}
+
+func until(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return " until " + t.UTC().Format(time.RFC3339)
+}

@@ -1,0 +1,150 @@
+package drain
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	sigsyaml "sigs.k8s.io/yaml"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+)
+
+var update = flag.Bool("update", false, "rewrite the want sections of the scenarios")
+
+// TestScenarios runs every file of testdata/scenario: the objects of a node in, the decision out, at each of its times. To
+// add a behaviour, add a file; to accept a change, run with -update and read the diff.
+func TestScenarios(t *testing.T) {
+	files, err := filepath.Glob("testdata/scenario/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no scenarios: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+			ar, err := txtar.ParseFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := section(ar, "want")
+			if want == nil || section(ar, "at") == nil || section(ar, "objects.yaml") == nil {
+				t.Fatal("a scenario has the sections at, objects.yaml and want")
+			}
+			got := run(t, ar)
+			if *update {
+				want.Data = []byte(got)
+				if err := os.WriteFile(file, txtar.Format(ar), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if diff := cmp.Diff(string(want.Data), got); diff != "" {
+				t.Errorf("decision (-want +got), go test -update accepts it:\n%s", diff)
+			}
+		})
+	}
+}
+
+// run decides at every time of the section at and returns what was decided.
+func run(t *testing.T, ar *txtar.Archive) string {
+	t.Helper()
+	state := load(t, section(ar, "objects.yaml").Data)
+	var out strings.Builder
+	times := strings.Fields(string(section(ar, "at").Data))
+	for i, text := range times {
+		at, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(times) > 1 {
+			if i > 0 {
+				out.WriteString("\n")
+			}
+			fmt.Fprintf(&out, "at %s\n", text)
+		}
+		state.Now = at
+		out.WriteString(Decide(state).String())
+	}
+	return out.String()
+}
+
+// refusedUntil is the annotation by which scenarios tell that a budget refused a pod.
+const refusedUntil = "test/refused-until"
+
+// load reads the objects of a scenario.
+func load(t *testing.T, data []byte) State {
+	t.Helper()
+	state := State{Volumes: map[string]string{}, Refused: map[types.UID]time.Time{}}
+	reader := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
+	for {
+		doc, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			return state
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		var kind metav1.TypeMeta
+		unmarshal(t, doc, &kind, sigsyaml.Unmarshal)
+		switch kind.Kind {
+		case "Pod":
+			pod := &corev1.Pod{}
+			unmarshal(t, doc, pod, sigsyaml.UnmarshalStrict)
+			pod.UID = types.UID(pod.Name)
+			if text, ok := pod.Annotations[refusedUntil]; ok {
+				at, err := time.Parse(time.RFC3339, text)
+				if err != nil {
+					t.Fatal(err)
+				}
+				state.Refused[pod.UID] = at
+			}
+			state.Pods = append(state.Pods, pod)
+		case "PersistentVolumeClaim":
+			pvc := &corev1.PersistentVolumeClaim{}
+			unmarshal(t, doc, pvc, sigsyaml.UnmarshalStrict)
+			state.Volumes[pvc.Namespace+"/"+pvc.Name] = pvc.Spec.VolumeName
+		case "VolumeAttachment":
+			a := &storagev1.VolumeAttachment{}
+			unmarshal(t, doc, a, sigsyaml.UnmarshalStrict)
+			state.Attachments = append(state.Attachments, a)
+		case "NodeClaim":
+			claim := &apiv1.NodeClaim{}
+			unmarshal(t, doc, claim, sigsyaml.UnmarshalStrict)
+			if state.Deadline, err = Deadline(claim); err != nil {
+				t.Fatal(err)
+			}
+		default:
+			t.Fatalf("objects.yaml holds a %q, which says nothing about draining", kind.Kind)
+		}
+	}
+}
+
+func unmarshal(t *testing.T, doc []byte, into any, by func([]byte, any, ...sigsyaml.JSONOpt) error) {
+	t.Helper()
+	if err := by(doc, into); err != nil {
+		t.Fatalf("read %T: %v\n%s", into, err, doc)
+	}
+}
+
+func section(ar *txtar.Archive, name string) *txtar.File {
+	for i := range ar.Files {
+		if ar.Files[i].Name == name {
+			return &ar.Files[i]
+		}
+	}
+	return nil
+}
