@@ -10,7 +10,7 @@ import (
 
 // grace is how long parts may take to end by themselves. Nothing they would
 // still write is kept.
-const grace = 5 * time.Second
+const grace = 2 * time.Second
 
 // Down stops every part and removes the state directory. A directory without
 // a cluster is no error.

@@ -40,8 +40,13 @@ func createDNS(ctx context.Context, client kubernetes.Interface) error {
 			},
 		},
 	}
-	_, err := client.CoreV1().Services(service.Namespace).Create(ctx, service, metav1.CreateOptions{})
-	if err != nil && !apierrors.IsAlreadyExists(err) {
+	services := client.CoreV1().Services(service.Namespace)
+	// Asked first, because creating it twice complains of the address.
+	_, err := services.Get(ctx, service.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		_, err = services.Create(ctx, service, metav1.CreateOptions{})
+	}
+	if err != nil {
 		return fmt.Errorf("create service kube-dns: %w", err)
 	}
 	return nil

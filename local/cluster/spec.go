@@ -63,6 +63,13 @@ func (c *Cluster) apiServer(s *state.State, k keys) spec {
 			"--endpoint-reconciler-type=none",
 			"--etcd-servers=http://" + s.Address("etcd"),
 			"--client-ca-file=" + k.authority.Bundle(),
+			// Nobody holds a certificate of this name. Without the flags the
+			// other parts complain that they cannot read them.
+			"--requestheader-client-ca-file=" + k.authority.Bundle(),
+			"--requestheader-allowed-names=front-proxy",
+			"--requestheader-username-headers=X-Remote-User",
+			"--requestheader-group-headers=X-Remote-Group",
+			"--requestheader-extra-headers-prefix=X-Remote-Extra-",
 			"--authorization-mode=Node,RBAC",
 			"--allow-privileged=true",
 			"--service-cluster-ip-range=" + ServiceCIDR,
@@ -108,6 +115,7 @@ func (c *Cluster) controllerManager(s *state.State, k keys) spec {
 			"--cluster-signing-cert-file=" + k.authority.Bundle(),
 			"--cluster-signing-key-file=" + k.authority.KeyFile(),
 			"--service-cluster-ip-range=" + ServiceCIDR,
+			"--flex-volume-plugin-dir=" + c.dir.Data("flexvolume"),
 			// At the default of 20 a second, a thousand pods take a minute
 			// to be created, and that minute would be blamed on us.
 			"--kube-api-qps=2000",

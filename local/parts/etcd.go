@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"time"
 
 	"github.com/spf13/cobra"
 	"go.etcd.io/etcd/server/v3/embed"
@@ -50,6 +51,7 @@ func (o etcdOptions) config() (*embed.Config, error) {
 	cfg.InitialCluster = cfg.InitialClusterFromName(cfg.Name)
 	cfg.UnsafeNoFsync = true
 	cfg.LogLevel = "warn"
+	cfg.WarningUnaryRequestDuration = time.Second
 	cfg.QuotaBackendBytes = 4 << 30
 	cfg.AutoCompactionMode = embed.CompactorModePeriodic
 	cfg.AutoCompactionRetention = "5m"

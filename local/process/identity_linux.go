@@ -51,17 +51,26 @@ func (id ID) Wait(ctx context.Context) error {
 		return nil // Gone.
 	}
 	defer unix.Close(fd)
-	// The descriptor may name a later process of the same id; then ours is gone.
-	for id.Alive() {
+	// The descriptor may be that of a later process with the same id; then
+	// ours is gone. From here on only the descriptor counts: a process in its
+	// last moments has lost its command line, but still holds its ports.
+	if born, err := birth(id.PID); err != nil || born != id.Born {
+		return nil
+	}
+	for {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		// Short turns, so that a cancelled ctx is seen.
 		fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
-		turn := 50 * time.Millisecond
-		if _, err := unix.Poll(fds, int(turn.Milliseconds())); err != nil && !errors.Is(err, unix.EINTR) {
+		n, err := unix.Poll(fds, int(lookUpEvery.Milliseconds()))
+		if err != nil && !errors.Is(err, unix.EINTR) {
 			return fmt.Errorf("wait for process %d: %w", id.PID, err)
 		}
+		if n > 0 {
+			return nil
+		}
 	}
-	return nil
 }
+
+// lookUpEvery is how often a waiting process looks whether it is to stop.
+const lookUpEvery = 50 * time.Millisecond
