@@ -238,7 +238,7 @@ func (e *edit) finish(s *Snapshot) *Snapshot {
 		}
 	}
 	return &Snapshot{
-		Now: s.Now,
+		Now: s.Now, Promises: s.Promises,
 		raw: raw{
 			pods: e.pods.freeze(), nodes: e.nodes.freeze(), claims: e.claims.freeze(),
 			pools: e.pools.freeze(), daemons: e.daemons.freeze(), types: e.types.freeze(),

@@ -15,6 +15,9 @@ import (
 type Snapshot struct {
 	// Now is the moment, for everything that depends on age or schedule.
 	Now time.Time
+	// Promises tells pods, by key, which node or claim they were planned onto before. It is a hint: a promise holds while
+	// the node is there and the pod still fits. It is shared and never changed.
+	Promises map[string]string
 
 	raw     raw
 	derived derived
@@ -47,6 +50,13 @@ type derived struct {
 func (s *Snapshot) At(now time.Time) *Snapshot {
 	t := *s
 	t.Now = now
+	return &t
+}
+
+// WithPromises returns s with other promises.
+func (s *Snapshot) WithPromises(promises map[string]string) *Snapshot {
+	t := *s
+	t.Promises = promises
 	return &t
 }
 

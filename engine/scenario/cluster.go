@@ -1,0 +1,338 @@
+package scenario
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/require"
+)
+
+// A Cluster is a cluster in the words of a scenario. Zero values mean what a reader expects: one pod, on-demand in one
+// zone, an amd64 type.
+type Cluster struct {
+	Now     time.Time         `json:"now,omitempty"`
+	Pods    []Pod             `json:"pods,omitempty"`
+	Pools   []Pool            `json:"pools,omitempty"`
+	Types   []Type            `json:"types,omitempty"`
+	Nodes   []Node            `json:"nodes,omitempty"`
+	Claims  []Claim           `json:"claims,omitempty"`
+	Daemons []Pod             `json:"daemons,omitempty"`
+	Promise map[string]string `json:"promise,omitempty"`
+}
+
+// A Pod stands for Count like pods, named name, or name-1, name-2, ... if there are several.
+type Pod struct {
+	Name   string            `json:"name"`
+	Count  int               `json:"count,omitempty"`
+	CPU    string            `json:"cpu,omitempty"`
+	Memory string            `json:"memory,omitempty"`
+	Also   map[string]string `json:"also,omitempty"` // further resources
+	Labels map[string]string `json:"labels,omitempty"`
+	// Annotations and Owner (a kind) are for disruption; Done ends the pod.
+	Annotations map[string]string `json:"annotations,omitempty"`
+	Owner       string            `json:"owner,omitempty"`
+	Done        bool              `json:"done,omitempty"`
+	Spec        corev1.PodSpec    `json:"spec,omitempty"`
+}
+
+// A Pool is a NodePool that is ready unless NotReady says otherwise.
+type Pool struct {
+	Name         string                                       `json:"name"`
+	Weight       int32                                        `json:"weight,omitempty"`
+	Labels       map[string]string                            `json:"labels,omitempty"`
+	Taints       []corev1.Taint                               `json:"taints,omitempty"`
+	Requirements []apiv1.NodeSelectorRequirementWithMinValues `json:"requirements,omitempty"`
+	Limits       corev1.ResourceList                          `json:"limits,omitempty"`
+	Disruption   apiv1.Disruption                             `json:"disruption,omitempty"`
+	NotReady     bool                                         `json:"notReady,omitempty"`
+	Replicas     *int64                                       `json:"replicas,omitempty"`
+}
+
+// A Type is an instance type. What it has is what pods may use: scenarios have no kubelet overhead.
+type Type struct {
+	Name   string            `json:"name"`
+	CPU    string            `json:"cpu"`
+	Memory string            `json:"memory"`
+	Pods   int64             `json:"pods,omitempty"` // default 110
+	Also   map[string]string `json:"also,omitempty"`
+	Arch   string            `json:"arch,omitempty"`
+	Labels map[string]string `json:"labels,omitempty"`
+	Price  float64           `json:"price"`
+	Spot   float64           `json:"spot,omitempty"`  // zero: no spot
+	Zones  []string          `json:"zones,omitempty"` // default a
+	Out    []string          `json:"out,omitempty"`   // zone/capacity-type without capacity
+}
+
+// A Node is an existing node of a type, with the pods on it.
+type Node struct {
+	Name         string            `json:"name"`
+	Pool         string            `json:"pool,omitempty"`
+	Type         string            `json:"type"`
+	Zone         string            `json:"zone,omitempty"`
+	CapacityType string            `json:"capacityType,omitempty"`
+	Labels       map[string]string `json:"labels,omitempty"`
+	Taints       []corev1.Taint    `json:"taints,omitempty"`
+	Starting     bool              `json:"starting,omitempty"` // launched, not registered
+	Deleting     bool              `json:"deleting,omitempty"`
+	Conditions   []string          `json:"conditions,omitempty"` // true ones of the claim
+	Annotations  map[string]string `json:"annotations,omitempty"`
+	NotReady     bool              `json:"notReady,omitempty"`
+	Pods         []Pod             `json:"pods,omitempty"`
+}
+
+// A Claim is one that is not launched yet: it may become any of Types.
+type Claim struct {
+	Name  string   `json:"name"`
+	Pool  string   `json:"pool"`
+	Types []string `json:"types"`
+}
+
+// epoch is when scenarios take place unless they say otherwise.
+var epoch = time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
+
+// Snapshot builds the snapshot that c describes.
+func (c *Cluster) Snapshot() (*model.Snapshot, error) {
+	d, err := c.Delta()
+	if err != nil {
+		return nil, err
+	}
+	now := c.Now
+	if now.IsZero() {
+		now = epoch
+	}
+	return model.Compile(d).At(now).WithPromises(c.Promise), nil
+}
+
+// Delta returns the objects that c describes.
+func (c *Cluster) Delta() (model.Delta, error) {
+	d := model.Delta{Types: map[string][]*model.InstanceType{}}
+	list := make([]*model.InstanceType, len(c.Types))
+	for i, t := range c.Types {
+		list[i] = t.model()
+	}
+	slices.SortFunc(list, func(a, b *model.InstanceType) int { return cmp.Compare(a.Name, b.Name) })
+	for _, p := range c.Pools {
+		d.Pools = append(d.Pools, p.object())
+		d.Types[p.Name] = list
+	}
+	for _, p := range c.Pods {
+		d.Pods = append(d.Pods, p.objects("")...)
+	}
+	for _, p := range c.Daemons {
+		d.Daemons = append(d.Daemons, p.daemon())
+	}
+	for _, n := range c.Nodes {
+		i := slices.IndexFunc(list, func(t *model.InstanceType) bool { return t.Name == n.Type })
+		if i < 0 {
+			return d, fmt.Errorf("node %s: no type %q", n.Name, n.Type)
+		}
+		n.add(&d, list[i])
+	}
+	for _, cl := range c.Claims {
+		d.Claims = append(d.Claims, cl.object())
+	}
+	return d, nil
+}
+
+func (p Pod) objects(node string) []*corev1.Pod {
+	var out []*corev1.Pod
+	for i := range max(p.Count, 1) {
+		name := p.Name
+		if p.Count > 1 {
+			name = fmt.Sprintf("%s-%d", p.Name, i+1)
+		}
+		out = append(out, p.object(name, node))
+	}
+	return out
+}
+
+func (p Pod) object(name, node string) *corev1.Pod {
+	o := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, Namespace: "default", UID: types.UID(name), Labels: p.Labels, Annotations: p.Annotations,
+		},
+		Spec: *p.Spec.DeepCopy(),
+	}
+	o.Spec.NodeName = node
+	requests := corev1.ResourceList{}
+	for key, v := range p.Also {
+		requests[corev1.ResourceName(key)] = resource.MustParse(v)
+	}
+	if p.CPU != "" {
+		requests[corev1.ResourceCPU] = resource.MustParse(p.CPU)
+	}
+	if p.Memory != "" {
+		requests[corev1.ResourceMemory] = resource.MustParse(p.Memory)
+	}
+	if len(o.Spec.Containers) == 0 {
+		o.Spec.Containers = []corev1.Container{{Name: "main"}}
+	}
+	o.Spec.Containers[0].Resources.Requests = requests
+	if p.Owner != "" {
+		yes := true
+		o.OwnerReferences = []metav1.OwnerReference{
+			{APIVersion: "apps/v1", Kind: p.Owner, Name: "owner", UID: "owner", Controller: &yes},
+		}
+	}
+	switch {
+	case p.Done:
+		o.Status.Phase = corev1.PodSucceeded
+	case node != "":
+		o.Status.Phase = corev1.PodRunning
+	default:
+		o.Status.Phase = corev1.PodPending
+		o.Status.Conditions = []corev1.PodCondition{{
+			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
+		}}
+	}
+	return o
+}
+
+func (p Pod) daemon() *appsv1.DaemonSet {
+	pod := p.object(p.Name, "")
+	return &appsv1.DaemonSet{
+		ObjectMeta: metav1.ObjectMeta{Name: p.Name, Namespace: "default"},
+		Spec: appsv1.DaemonSetSpec{Template: corev1.PodTemplateSpec{
+			ObjectMeta: metav1.ObjectMeta{Labels: p.Labels}, Spec: pod.Spec,
+		}},
+	}
+}
+
+func (p Pool) object() *apiv1.NodePool {
+	o := &apiv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: p.Name, UID: types.UID(p.Name)}}
+	o.Spec.Template.Labels = p.Labels
+	o.Spec.Template.Spec.Taints = p.Taints
+	o.Spec.Template.Spec.Requirements = p.Requirements
+	o.Spec.Limits = apiv1.Limits(p.Limits)
+	o.Spec.Disruption = p.Disruption
+	o.Spec.Replicas = p.Replicas
+	if p.Weight != 0 {
+		o.Spec.Weight = &p.Weight
+	}
+	status := metav1.ConditionTrue
+	if p.NotReady {
+		status = metav1.ConditionFalse
+	}
+	o.Status.Conditions = []metav1.Condition{{Type: apiv1.ConditionTypeReady, Status: status}}
+	return o
+}
+
+func (t Type) model() *model.InstanceType {
+	list := corev1.ResourceList{
+		corev1.ResourceCPU:    resource.MustParse(t.CPU),
+		corev1.ResourceMemory: resource.MustParse(t.Memory),
+		corev1.ResourcePods:   *resource.NewQuantity(cmp.Or(t.Pods, 110), resource.DecimalSI),
+	}
+	for key, v := range t.Also {
+		list[corev1.ResourceName(key)] = resource.MustParse(v)
+	}
+	zones := t.Zones
+	if len(zones) == 0 {
+		zones = []string{"a"}
+	}
+	capacityTypes := []string{apiv1.CapacityTypeOnDemand}
+	if t.Spot > 0 {
+		capacityTypes = append(capacityTypes, apiv1.CapacityTypeSpot)
+	}
+	reqs := require.FromLabels(t.Labels).And(require.FromLabels(map[string]string{
+		corev1.LabelInstanceTypeStable: t.Name,
+		corev1.LabelArchStable:         cmp.Or(t.Arch, apiv1.ArchitectureAmd64),
+		corev1.LabelOSStable:           "linux",
+	})).With(
+		require.New(corev1.LabelTopologyZone, corev1.NodeSelectorOpIn, zones...),
+		require.New(apiv1.CapacityTypeLabelKey, corev1.NodeSelectorOpIn, capacityTypes...),
+	)
+	m := &model.InstanceType{Name: t.Name, Requirements: reqs}
+	m.Capacity = model.CapacityOf(list)
+	m.Allocatable = m.Capacity
+	for _, zone := range zones {
+		for _, ct := range capacityTypes {
+			price := t.Price
+			if ct == apiv1.CapacityTypeSpot {
+				price = t.Spot
+			}
+			m.Offerings = append(m.Offerings, model.Offering{
+				Zone: zone, CapacityType: ct, Price: price, Available: !slices.Contains(t.Out, zone+"/"+ct),
+				Requirements: require.FromLabels(map[string]string{
+					corev1.LabelTopologyZone: zone, apiv1.CapacityTypeLabelKey: ct,
+				}),
+			})
+		}
+	}
+	return m
+}
+
+// add puts the node, its claim if it has a pool, and its pods into d.
+func (n Node) add(d *model.Delta, t *model.InstanceType) {
+	labels := map[string]string{
+		corev1.LabelHostname:       n.Name,
+		corev1.LabelTopologyZone:   cmp.Or(n.Zone, "a"),
+		apiv1.CapacityTypeLabelKey: cmp.Or(n.CapacityType, apiv1.CapacityTypeOnDemand),
+	}
+	for key, v := range t.Requirements.Labels() {
+		labels[key] = v
+	}
+	for key, v := range n.Labels {
+		labels[key] = v
+	}
+	o := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.Name, Labels: labels, Annotations: n.Annotations}}
+	o.Spec.ProviderID = "test:///" + n.Name
+	o.Spec.Taints = n.Taints
+	o.Status.Capacity, o.Status.Allocatable = t.Capacity.List(), t.Allocatable.List()
+	ready := corev1.ConditionTrue
+	if n.NotReady {
+		ready = corev1.ConditionFalse
+	}
+	o.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready}}
+	if n.Pool != "" {
+		labels[apiv1.NodePoolLabelKey] = n.Pool
+		d.Claims = append(d.Claims, n.claim(labels, t))
+	}
+	if !n.Starting {
+		if n.Pool != "" {
+			labels[apiv1.NodeRegisteredLabelKey], labels[apiv1.NodeInitializedLabelKey] = "true", "true"
+		}
+		d.Nodes = append(d.Nodes, o)
+	}
+	for _, p := range n.Pods {
+		d.Pods = append(d.Pods, p.objects(n.Name)...)
+	}
+}
+
+func (n Node) claim(labels map[string]string, t *model.InstanceType) *apiv1.NodeClaim {
+	own := map[string]string{}
+	for key, v := range labels {
+		own[key] = v
+	}
+	c := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: n.Name + "-claim", Labels: own}}
+	c.Spec.Taints = n.Taints
+	c.Status.ProviderID = "test:///" + n.Name
+	c.Status.Capacity, c.Status.Allocatable = t.Capacity.List(), t.Allocatable.List()
+	for _, name := range n.Conditions {
+		c.Status.Conditions = append(c.Status.Conditions, metav1.Condition{Type: name, Status: metav1.ConditionTrue})
+	}
+	if n.Deleting {
+		c.DeletionTimestamp = &metav1.Time{Time: epoch}
+	}
+	return c
+}
+
+func (c Claim) object() *apiv1.NodeClaim {
+	o := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{
+		Name: c.Name, Labels: map[string]string{apiv1.NodePoolLabelKey: c.Pool},
+	}}
+	o.Spec.Requirements = []apiv1.NodeSelectorRequirementWithMinValues{
+		{Key: corev1.LabelInstanceTypeStable, Operator: corev1.NodeSelectorOpIn, Values: c.Types},
+	}
+	return o
+}

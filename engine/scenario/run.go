@@ -1,0 +1,57 @@
+package scenario
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+	"sigs.k8s.io/yaml"
+)
+
+var update = flag.Bool("update", false, "rewrite the want sections of the scenarios")
+
+// Run runs every file of testdata/scenario: decide turns the cluster into text. To add a behaviour, add a file; to accept
+// a change, run with -update and read the diff.
+func Run(t *testing.T, decide func(t *testing.T, c *Cluster, ar *txtar.Archive) string) {
+	files, err := filepath.Glob("testdata/scenario/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no scenarios: %v", err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			ar, err := txtar.ParseFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var c Cluster
+			if err := yaml.UnmarshalStrict(Section(t, ar, "cluster.yaml").Data, &c); err != nil {
+				t.Fatal(err)
+			}
+			got, want := decide(t, &c, ar), Section(t, ar, "want")
+			if got == string(want.Data) {
+				return
+			}
+			if !*update {
+				t.Fatalf("decisions:\n%s\nwant:\n%s\n(go test -update rewrites %s)", got, want.Data, file)
+			}
+			want.Data = []byte(got)
+			if err := os.WriteFile(file, txtar.Format(ar), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// Section returns the named section of ar.
+func Section(t *testing.T, ar *txtar.Archive, name string) *txtar.File {
+	t.Helper()
+	for i := range ar.Files {
+		if ar.Files[i].Name == name {
+			return &ar.Files[i]
+		}
+	}
+	t.Fatalf("no section %q", name)
+	return nil
+}
