@@ -1,0 +1,56 @@
+package settings
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// SchedulerConfig mirrors what the cluster's kube-scheduler was configured with, as far as it changes where pods can go.
+type SchedulerConfig struct {
+	PodTopologySpread PodTopologySpread `json:"podTopologySpread,omitempty"`
+}
+
+// PodTopologySpread are the scheduler's defaults for pods that say nothing about spread.
+type PodTopologySpread struct {
+	// DefaultConstraints have no selector: it is made from the services and owners of each pod.
+	DefaultConstraints []corev1.TopologySpreadConstraint `json:"defaultConstraints,omitempty"`
+}
+
+// validate returns all that is wrong with the defaults.
+func (c SchedulerConfig) validate() []error {
+	type kind struct {
+		key  string
+		when corev1.UnsatisfiableConstraintAction
+	}
+	var errs []error
+	seen := map[kind]bool{}
+	for i, tsc := range c.PodTopologySpread.DefaultConstraints {
+		fail := func(format string, args ...any) {
+			errs = append(errs, fmt.Errorf("podTopologySpread.defaultConstraints[%d]%s", i, fmt.Sprintf(format, args...)))
+		}
+		if tsc.MaxSkew <= 0 {
+			fail(".maxSkew is %d, want more than 0", tsc.MaxSkew)
+		}
+		if problems := validation.IsQualifiedName(tsc.TopologyKey); len(problems) > 0 {
+			fail(".topologyKey %q: %s", tsc.TopologyKey, strings.Join(problems, ", "))
+		}
+		switch tsc.WhenUnsatisfiable {
+		case corev1.DoNotSchedule, corev1.ScheduleAnyway:
+		default:
+			fail(".whenUnsatisfiable is %q, want %s or %s",
+				tsc.WhenUnsatisfiable, corev1.DoNotSchedule, corev1.ScheduleAnyway)
+		}
+		if tsc.LabelSelector != nil || len(tsc.MatchLabelKeys) > 0 {
+			fail(": labelSelector and matchLabelKeys are made from each pod and must not be set")
+		}
+		if k := (kind{tsc.TopologyKey, tsc.WhenUnsatisfiable}); seen[k] {
+			fail(" repeats %s with %s", k.key, k.when)
+		} else {
+			seen[k] = true
+		}
+	}
+	return errs
+}

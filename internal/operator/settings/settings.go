@@ -1,0 +1,104 @@
+package settings
+
+import (
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// Settings are what an operator of Karpenter can choose. AddFlags, Complete and Validate are called in this order; after
+// that the struct is only read.
+type Settings struct {
+	// Provider is the cloud: ProviderAWS or ProviderKWOK.
+	Provider string
+	// KarpenterService is accepted for old manifests and not used.
+	KarpenterService string
+
+	// MetricsPort and HealthProbePort are TCP ports; 0 picks a free one.
+	MetricsPort     int
+	HealthProbePort int
+	// KubeClientQPS and KubeClientBurst bound the requests a second to the API server.
+	KubeClientQPS   int
+	KubeClientBurst int
+
+	// EnableProfiling serves /debug/pprof on the metrics port.
+	EnableProfiling bool
+	// DisableControllerWarmup keeps replicas that do not lead from filling their caches.
+	DisableControllerWarmup bool
+	DisableLeaderElection   bool
+	// DisableClusterStateObservability leaves out the metrics of single pods, nodes and pools and of conditions.
+	DisableClusterStateObservability bool
+	// LeaderElectionName and LeaderElectionNamespace name the lease; the namespace is that of the pod if empty.
+	LeaderElectionName      string
+	LeaderElectionNamespace string
+
+	// MemoryLimit is that of the container, in bytes; below 1 it is unknown. See SoftMemoryLimit.
+	MemoryLimit int64
+	// CPURequests is that of the container, in thousandths of a core; at least 1.
+	CPURequests int64
+
+	// LogLevel is debug, info or error.
+	LogLevel string
+	// LogOutputPaths and LogErrorOutputPaths are stdout, stderr or files; the second are for errors of logging itself.
+	LogOutputPaths      []string
+	LogErrorOutputPaths []string
+
+	// BatchMaxDuration and BatchIdleDuration say for how long pods are gathered before a round begins: until none came for
+	// the idle time, the maximum at most.
+	BatchMaxDuration  time.Duration
+	BatchIdleDuration time.Duration
+	PreferencePolicy  PreferencePolicy
+	MinValuesPolicy   MinValuesPolicy
+	// IgnoreDRARequests leaves out pods that claim dynamic resources.
+	IgnoreDRARequests bool
+	FeatureGates      FeatureGates
+	// Scheduler is the decoded SCHEDULER_CONFIG.
+	Scheduler SchedulerConfig
+
+	flags    *pflag.FlagSet
+	raw      raw
+	errs     []error
+	warnings []string
+}
+
+// raw are the settings that need more than a parser of flags.
+type raw struct {
+	logOutputPaths, logErrorOutputPaths string
+	featureGates, schedulerConfig       string
+	preferencePolicy, minValuesPolicy   string
+}
+
+// Providers.
+const (
+	ProviderAWS  = "aws"
+	ProviderKWOK = "kwok"
+)
+
+// A PreferencePolicy says what becomes of preferences: preferred affinities and spread that may be violated.
+type PreferencePolicy string
+
+// Preference policies.
+const (
+	PreferencePolicyRespect PreferencePolicy = "Respect"
+	PreferencePolicyIgnore  PreferencePolicy = "Ignore"
+)
+
+// A MinValuesPolicy says what becomes of a minValues that cannot be met.
+type MinValuesPolicy string
+
+// Policies of minValues.
+const (
+	MinValuesPolicyStrict     MinValuesPolicy = "Strict"
+	MinValuesPolicyBestEffort MinValuesPolicy = "BestEffort"
+)
+
+// SoftMemoryLimit is the limit for the Go runtime in bytes, nine tenths of the container's; ok is false if that is unknown.
+func (s *Settings) SoftMemoryLimit() (bytes int64, ok bool) {
+	if s.MemoryLimit <= 0 {
+		return 0, false
+	}
+	return s.MemoryLimit / 10 * 9, true
+}
+
+// Warnings are what an operator should look at, one sentence each, in the order of the settings. Complete fills them.
+func (s *Settings) Warnings() []string { return s.warnings }

@@ -1,0 +1,198 @@
+package settings
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// load runs the whole way from a command line and an environment.
+func load(t *testing.T, env map[string]string, args ...string) (*Settings, error) {
+	t.Helper()
+	for _, name := range variables() {
+		t.Setenv(name, env[name])
+	}
+	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	s := AddFlags(fs)
+	if err := fs.Parse(args); err != nil {
+		return nil, err
+	}
+	s.Complete()
+	return s, s.Validate()
+}
+
+func defaults() Settings {
+	return Settings{
+		Provider: "aws", MetricsPort: 8080, HealthProbePort: 8081, KubeClientQPS: 200, KubeClientBurst: 300,
+		DisableControllerWarmup: true, LeaderElectionName: "karpenter-leader-election", MemoryLimit: -1, CPURequests: 1000,
+		LogLevel: "info", LogOutputPaths: []string{"stdout"}, LogErrorOutputPaths: []string{"stderr"},
+		BatchMaxDuration: 10 * time.Second, BatchIdleDuration: time.Second, PreferencePolicy: "Respect",
+		MinValuesPolicy: "Strict", IgnoreDRARequests: true, FeatureGates: FeatureGates{ReservedCapacity: true},
+	}
+}
+
+func TestSources(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		env  map[string]string
+		args []string
+		want func(*Settings)
+	}{
+		{name: "defaults", want: func(*Settings) {}},
+		{
+			name: "environment",
+			env: map[string]string{
+				"METRICS_PORT": "9000", "DISABLE_CONTROLLER_WARMUP": "false", "BATCH_MAX_DURATION": "30s",
+				"LOG_OUTPUT_PATHS": "stdout, karpenter.log", "MEMORY_LIMIT": "2000000000", "PREFERENCE_POLICY": "Ignore",
+				"FEATURE_GATES": "ReservedCapacity=false,NodeRepair=true", "KARPENTER_PROVIDER": "kwok", "LOG_LEVEL": "DEBUG",
+			},
+			want: func(s *Settings) {
+				s.MetricsPort, s.DisableControllerWarmup, s.BatchMaxDuration = 9000, false, 30*time.Second
+				s.LogOutputPaths, s.MemoryLimit = []string{"stdout", "karpenter.log"}, 2_000_000_000
+				s.PreferencePolicy, s.Provider, s.LogLevel = PreferencePolicyIgnore, ProviderKWOK, "debug"
+				s.FeatureGates = FeatureGates{NodeRepair: true}
+			},
+		},
+		{
+			name: "a flag wins over its variable, even with the default as value",
+			env:  map[string]string{"METRICS_PORT": "9000", "KUBE_CLIENT_QPS": "5", "IGNORE_DRA_REQUESTS": "true"},
+			args: []string{"--metrics-port=8080", "--ignore-dra-requests=false"},
+			want: func(s *Settings) { s.KubeClientQPS, s.IgnoreDRARequests = 5, false },
+		},
+		{
+			name: "a bad variable does not matter under a flag",
+			env:  map[string]string{"METRICS_PORT": "many"},
+			args: []string{"--metrics-port=1"},
+			want: func(s *Settings) { s.MetricsPort = 1 },
+		},
+		{
+			name: "no CPU request is one core, no log level is info",
+			args: []string{"--cpu-requests=0", "--log-level="},
+			want: func(*Settings) {},
+		},
+		{
+			name: "scheduler configuration",
+			args: []string{"--scheduler-config", `podTopologySpread: {defaultConstraints: [
+				{maxSkew: 1, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: ScheduleAnyway}]}`},
+			want: func(s *Settings) {
+				s.Scheduler.PodTopologySpread.DefaultConstraints = []corev1.TopologySpreadConstraint{{
+					MaxSkew: 1, TopologyKey: "topology.kubernetes.io/zone", WhenUnsatisfiable: "ScheduleAnyway",
+				}}
+			},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := load(t, tt.env, tt.args...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := defaults()
+			tt.want(&want)
+			if diff := cmp.Diff(&want, got, cmpopts.IgnoreUnexported(Settings{})); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestErrorsAreReportedTogether(t *testing.T) {
+	_, err := load(t, map[string]string{"METRICS_PORT": "many", "DISABLE_LEADER_ELECTION": "perhaps"},
+		"--health-probe-port=70000", "--kube-client-burst=0", "--log-level=loud", "--batch-idle-duration=20s",
+		"--preference-policy=Sometimes", "--feature-gates=NodeRepair=yes,NodeOverlay", "--provider=gcp",
+		"--log-output-paths=,", "--leader-election-name=", "--min-values-policy=", "--scheduler-config=podTopology: 1")
+	if err == nil {
+		t.Fatal("accepted")
+	}
+	got := err.Error()
+	for _, want := range []string{
+		`--metrics-port (METRICS_PORT): "many" is not of type int`,
+		`--disable-leader-election (DISABLE_LEADER_ELECTION): "perhaps" is not of type true|false`,
+		`--health-probe-port (HEALTH_PROBE_PORT): 70000 is not a port`,
+		`--kube-client-burst (KUBE_CLIENT_BURST): 0 is not more than 0`,
+		`--log-level (LOG_LEVEL): "loud" is not one of debug, info, error`,
+		`--batch-max-duration (BATCH_MAX_DURATION): 10s is less than the idle duration, 20s`,
+		`--preference-policy (PREFERENCE_POLICY): "Sometimes" is not one of Respect, Ignore`,
+		`--feature-gates (FEATURE_GATES): NodeRepair is set to "yes", want true or false`,
+		`NodeOverlay is set to "", want true or false`,
+		`--provider (KARPENTER_PROVIDER): "gcp" is not one of aws, kwok`,
+		`--log-output-paths (LOG_OUTPUT_PATHS): is empty`,
+		`--leader-election-name (LEADER_ELECTION_NAME): is empty`,
+		`--min-values-policy (MIN_VALUES_POLICY): "" is not one of Strict, BestEffort`,
+		`--scheduler-config (SCHEDULER_CONFIG): decode: `,
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the error lacks %q", want)
+		}
+	}
+	if t.Failed() {
+		t.Log(got)
+	}
+}
+
+func TestBooleansNeedAValue(t *testing.T) {
+	for _, args := range [][]string{
+		{"--enable-profiling"},
+		{"--enable-profiling", "--metrics-port=1"},
+		{"--enable-profiling=on"},
+	} {
+		if _, err := load(t, nil, args...); err == nil {
+			t.Errorf("%v is accepted", args)
+		}
+	}
+	s, err := load(t, nil, "--enable-profiling=true")
+	if err != nil || !s.EnableProfiling {
+		t.Errorf("enabled: %v, error: %v", s.EnableProfiling, err)
+	}
+}
+
+func TestUnknownGateIsAWarning(t *testing.T) {
+	s, err := load(t, map[string]string{"FEATURE_GATES": "SpotToSpotConsolidaton=true, noderepair=true,StaticCapacity=true"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		`there is no feature gate "SpotToSpotConsolidaton", did you mean SpotToSpotConsolidation?`,
+		`there is no feature gate "noderepair", did you mean NodeRepair?`,
+	}
+	if diff := cmp.Diff(want, s.Warnings()); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(FeatureGates{ReservedCapacity: true, StaticCapacity: true}, s.FeatureGates); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestSchedulerConfig(t *testing.T) {
+	_, err := load(t, nil, "--scheduler-config", `{"podTopologySpread": {"defaultConstraints": [
+		{"maxSkew": 0, "topologyKey": "a b", "whenUnsatisfiable": "Never", "labelSelector": {}},
+		{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"},
+		{"maxSkew": 2, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", "matchLabelKeys": ["a"]}]}}`)
+	if err == nil {
+		t.Fatal("accepted")
+	}
+	for _, want := range []string{
+		"[0].maxSkew is 0", `[0].topologyKey "a b"`, `[0].whenUnsatisfiable is "Never"`, "[0]: labelSelector",
+		"[2]: labelSelector and matchLabelKeys", "[2] repeats zone with DoNotSchedule",
+	} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("the error lacks %q: %v", want, err)
+		}
+	}
+	if strings.Contains(err.Error(), "[1]") {
+		t.Errorf("complains of a good constraint: %v", err)
+	}
+}
+
+func TestSoftMemoryLimit(t *testing.T) {
+	if _, ok := (&Settings{MemoryLimit: -1}).SoftMemoryLimit(); ok {
+		t.Error("there is a limit without a limit of the container")
+	}
+	if got, ok := (&Settings{MemoryLimit: 1000}).SoftMemoryLimit(); !ok || got != 900 {
+		t.Errorf("limit is %d, want 900", got)
+	}
+}

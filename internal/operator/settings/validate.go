@@ -1,0 +1,103 @@
+package settings
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+// Complete reads the environment and works out the settings that follow from others. What it could not read is reported
+// by Validate.
+func (s *Settings) Complete() {
+	s.errs, s.warnings = nil, nil
+	s.readEnvironment()
+	if s.CPURequests <= 0 {
+		s.CPURequests = 1000
+	}
+	s.LogLevel = strings.ToLower(s.LogLevel)
+	if s.LogLevel == "" {
+		s.LogLevel = "info"
+	}
+	s.LogOutputPaths = splitPaths(s.raw.logOutputPaths)
+	s.LogErrorOutputPaths = splitPaths(s.raw.logErrorOutputPaths)
+	s.PreferencePolicy = PreferencePolicy(s.raw.preferencePolicy)
+	s.MinValuesPolicy = MinValuesPolicy(s.raw.minValuesPolicy)
+
+	gates, warnings, err := ParseFeatureGates(s.raw.featureGates)
+	s.FeatureGates = gates
+	s.warnings = append(s.warnings, warnings...)
+	if err != nil {
+		s.fail("feature-gates", err)
+	}
+	s.Scheduler = SchedulerConfig{}
+	if err := yaml.UnmarshalStrict([]byte(s.raw.schedulerConfig), &s.Scheduler); err != nil {
+		s.fail("scheduler-config", fmt.Errorf("decode: %w", err))
+	}
+}
+
+// Validate reports all that is wrong, what Complete could not read included, or nil.
+func (s *Settings) Validate() error {
+	v := &Settings{errs: slices.Clone(s.errs)}
+	v.oneOf("provider", s.Provider, ProviderAWS, ProviderKWOK)
+	v.port("metrics-port", s.MetricsPort)
+	v.port("health-probe-port", s.HealthProbePort)
+	if s.MetricsPort != 0 && s.MetricsPort == s.HealthProbePort {
+		v.fail("health-probe-port", fmt.Errorf("%d is the metrics port too", s.HealthProbePort))
+	}
+	v.positive("kube-client-qps", s.KubeClientQPS)
+	v.positive("kube-client-burst", s.KubeClientBurst)
+	if s.LeaderElectionName == "" && !s.DisableLeaderElection {
+		v.fail("leader-election-name", errors.New("is empty"))
+	}
+	v.oneOf("log-level", s.LogLevel, "debug", "info", "error")
+	if len(s.LogOutputPaths) == 0 {
+		v.fail("log-output-paths", errors.New("is empty"))
+	}
+	if s.BatchIdleDuration <= 0 {
+		v.fail("batch-idle-duration", fmt.Errorf("%v is not more than 0", s.BatchIdleDuration))
+	}
+	if s.BatchMaxDuration < s.BatchIdleDuration {
+		v.fail("batch-max-duration", fmt.Errorf("%v is less than the idle duration, %v",
+			s.BatchMaxDuration, s.BatchIdleDuration))
+	}
+	v.oneOf("preference-policy", string(s.PreferencePolicy),
+		string(PreferencePolicyRespect), string(PreferencePolicyIgnore))
+	v.oneOf("min-values-policy", string(s.MinValuesPolicy),
+		string(MinValuesPolicyStrict), string(MinValuesPolicyBestEffort))
+	for _, err := range s.Scheduler.validate() {
+		v.fail("scheduler-config", err)
+	}
+	return errors.Join(v.errs...)
+}
+
+func (s *Settings) oneOf(flag, value string, allowed ...string) {
+	if !slices.Contains(allowed, value) {
+		s.fail(flag, fmt.Errorf("%q is not one of %s", value, strings.Join(allowed, ", ")))
+	}
+}
+
+func (s *Settings) port(flag string, port int) {
+	if port < 0 || port > 65535 {
+		s.fail(flag, fmt.Errorf("%d is not a port", port))
+	}
+}
+
+func (s *Settings) positive(flag string, n int) {
+	if n <= 0 {
+		s.fail(flag, fmt.Errorf("%d is not more than 0", n))
+	}
+}
+
+// splitPaths splits at commas and leaves out what is empty.
+func splitPaths(text string) []string {
+	var list []string
+	for _, part := range strings.Split(text, ",") {
+		if part = strings.TrimSpace(part); part != "" {
+			list = append(list, part)
+		}
+	}
+	return list
+}
