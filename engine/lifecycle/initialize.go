@@ -1,0 +1,82 @@
+package lifecycle
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/model"
+)
+
+// initialize waits until pods may count on the node. It never gives up: a node that is registered may run pods already, and
+// taking it away is for repair and expiry to decide.
+func initialize(v View) (j Judgement) {
+	reason, message := unready(v)
+	if reason != "" {
+		j.waits(apiv1.ConditionTypeInitialized, reason, message)
+		return j
+	}
+	j.do(Initialize{
+		Node:   v.Nodes[0].Name,
+		Labels: map[string]string{apiv1.NodeInitializedLabelKey: "true"},
+	})
+	j.holds(apiv1.ConditionTypeInitialized)
+	return j
+}
+
+// Apply does i to node.
+func (i Initialize) Apply(node *corev1.Node) { node.Labels = overlay(node.Labels, i.Labels) }
+
+// unready returns the first thing that the node lacks, or "".
+func unready(v View) (reason, message string) {
+	if len(v.Nodes) != 1 {
+		return ReasonNodeNotFound, fmt.Sprintf("%d nodes have provider ID %q, want one",
+			len(v.Nodes), v.Claim.Status.ProviderID)
+	}
+	node := v.Nodes[0]
+	if status := readiness(node); status != corev1.ConditionTrue {
+		return ReasonNodeNotReady, fmt.Sprintf("node %s is not ready: condition Ready is %s", node.Name, status)
+	}
+	for _, t := range v.Claim.Spec.StartupTaints {
+		if hasTaint(node.Spec.Taints, t) {
+			return ReasonStartupTaintsExist, fmt.Sprintf("start-up taint %s is still on node %s", t.ToString(), node.Name)
+		}
+	}
+	for _, t := range node.Spec.Taints {
+		if apiv1.IsEphemeralTaint(t) {
+			return ReasonKnownEphemeralTaintsExist, fmt.Sprintf("taint %s is still on node %s", t.ToString(), node.Name)
+		}
+	}
+	if name, ok := unregisteredResource(v.Claim, node); ok {
+		return ReasonResourceNotRegistered, fmt.Sprintf("node %s offers no %s yet", node.Name, name)
+	}
+	if driver, ok := unpublishedDriver(v); ok {
+		return ReasonDRADriverPoolsNotPublished,
+			fmt.Sprintf("driver %s has not published all slices of a pool on node %s", driver, node.Name)
+	}
+	return "", ""
+}
+
+// readiness is the status of the node's condition Ready, Unknown if it has none.
+func readiness(node *corev1.Node) corev1.ConditionStatus {
+	for _, c := range node.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			return c.Status
+		}
+	}
+	return corev1.ConditionUnknown
+}
+
+// unregisteredResource returns the first resource that the claim asks for and the node does not have any of: a device plugin
+// that has not come up.
+func unregisteredResource(claim *apiv1.NodeClaim, node *corev1.Node) (name corev1.ResourceName, ok bool) {
+	requests := model.RequestsOf(claim.Spec.Resources.Requests)
+	for _, name := range requests.Names() {
+		have := node.Status.Allocatable[name]
+		if requests[name] > 0 && have.IsZero() {
+			return name, true
+		}
+	}
+	return "", false
+}

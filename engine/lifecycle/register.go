@@ -1,0 +1,161 @@
+package lifecycle
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+)
+
+// WarnUnregisteredTaintMissing is the reason of the event about a node that joined without the taint that keeps pods away
+// until it has its labels.
+const WarnUnregisteredTaintMissing = "UnregisteredTaintMissing"
+
+// register waits for the node, makes it what the claim promised, and takes the taint off once the provider agrees.
+func register(v View) (j Judgement) {
+	switch len(v.Nodes) {
+	case 1:
+	case 0:
+		j.waits(apiv1.ConditionTypeRegistered, ReasonNodeNotFound,
+			fmt.Sprintf("no node with provider ID %q has joined yet", v.Claim.Status.ProviderID))
+		j.overdue(v)
+		return j
+	default:
+		j.set(apiv1.ConditionTypeRegistered, metav1.ConditionFalse, ReasonMultipleNodesFound,
+			fmt.Sprintf("provider ID %q belongs to several nodes: %s",
+				v.Claim.Status.ProviderID, strings.Join(names(v.Nodes), ", ")))
+		j.overdue(v)
+		return j
+	}
+
+	node := v.Nodes[0]
+	if unguarded(node) {
+		j.do(Warn{WarnUnregisteredTaintMissing, fmt.Sprintf(
+			"node %s joined without taint %s: pods may have landed before its labels and taints were in place",
+			node.Name, apiv1.UnregisteredTaintKey)})
+	}
+	j.do(registration(v, node))
+	if v.Hook.pending() {
+		j.waits(apiv1.ConditionTypeRegistered, ReasonRegistrationHookPending, hookMessage(v.Hook))
+		j.Requeue = v.Hook.Wait
+		j.overdue(v)
+		return j
+	}
+	j.holds(apiv1.ConditionTypeRegistered)
+	j.NodeName = node.Name
+	return j
+}
+
+// registration is what is to be written to the node.
+//
+// Taints are added only at the first time, told by the finalizer: a start-up taint that its owner has taken off while a hook
+// held the node back must not come again.
+func registration(v View, node *corev1.Node) Register {
+	r := Register{
+		Node:        node.Name,
+		Labels:      overlay(v.Claim.Labels, v.Hook.Labels),
+		Annotations: maps.Clone(v.Claim.Annotations),
+		ClaimLabels: missing(v.Claim.Labels, v.Hook.Labels),
+		Owner: metav1.OwnerReference{
+			APIVersion: apiv1.GroupVersion.String(), Kind: "NodeClaim",
+			Name: v.Claim.Name, UID: v.Claim.UID, BlockOwnerDeletion: new(true),
+		},
+		Finalizer: apiv1.TerminationFinalizer,
+		Complete:  !v.Hook.pending(),
+	}
+	synced := overlay(node.Labels, r.Labels)[apiv1.NodeDoNotSyncTaintsLabelKey] == "true" ||
+		slices.Contains(node.Finalizers, apiv1.TerminationFinalizer)
+	if !synced {
+		r.AddTaints = missingTaints(node.Spec.Taints, v.Claim.Spec.Taints, v.Claim.Spec.StartupTaints)
+	}
+	if r.Complete {
+		r.Labels[apiv1.NodeRegisteredLabelKey] = "true"
+		if unregistered := apiv1.UnregisteredNoExecuteTaint(); hasTaint(node.Spec.Taints, unregistered) {
+			r.RemoveTaints = []corev1.Taint{unregistered}
+		}
+	}
+	return r
+}
+
+// Apply does r to node.
+func (r Register) Apply(node *corev1.Node) {
+	node.Labels = overlay(node.Labels, r.Labels)
+	node.Annotations = overlay(node.Annotations, r.Annotations)
+	if !slices.Contains(node.Finalizers, r.Finalizer) {
+		node.Finalizers = append(node.Finalizers, r.Finalizer)
+	}
+	if !slices.ContainsFunc(node.OwnerReferences, func(o metav1.OwnerReference) bool { return o.UID == r.Owner.UID }) {
+		node.OwnerReferences = append(node.OwnerReferences, r.Owner)
+	}
+	node.Spec.Taints = append(node.Spec.Taints, missingTaints(node.Spec.Taints, r.AddTaints)...)
+	node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(t corev1.Taint) bool {
+		return hasTaint(r.RemoveTaints, t)
+	})
+}
+
+// unguarded reports whether a node joined without the taint that keeps pods away, and is not registered yet either.
+func unguarded(node *corev1.Node) bool {
+	_, registered := node.Labels[apiv1.NodeRegisteredLabelKey]
+	return !registered && !hasTaint(node.Spec.Taints, apiv1.UnregisteredNoExecuteTaint())
+}
+
+func hookMessage(h Hook) string {
+	if h.Err != "" {
+		return "the provider could not say whether the node may be registered: " + h.Err
+	}
+	return fmt.Sprintf("the provider holds the node back, next look in %s", h.Wait)
+}
+
+// names returns the names of the nodes in order.
+func names(nodes []*corev1.Node) []string {
+	list := make([]string, 0, len(nodes))
+	for _, n := range nodes {
+		list = append(list, n.Name)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// overlay returns base with over laid on it; it is never nil.
+func overlay(base, over map[string]string) map[string]string {
+	m := make(map[string]string, len(base)+len(over))
+	maps.Copy(m, base)
+	maps.Copy(m, over)
+	return m
+}
+
+// missing returns what of want is not in have, nil if all is.
+func missing(have, want map[string]string) map[string]string {
+	var m map[string]string
+	for k, v := range want {
+		if old, ok := have[k]; ok && old == v {
+			continue
+		}
+		if m == nil {
+			m = map[string]string{}
+		}
+		m[k] = v
+	}
+	return m
+}
+
+// hasTaint reports whether one of taints has the key and effect of t.
+func hasTaint(taints []corev1.Taint, t corev1.Taint) bool {
+	return slices.ContainsFunc(taints, func(o corev1.Taint) bool { return o.MatchTaint(&t) })
+}
+
+// missingTaints returns those of want that have does not match, each once, in order.
+func missingTaints(have []corev1.Taint, want ...[]corev1.Taint) []corev1.Taint {
+	var list []corev1.Taint
+	for _, t := range slices.Concat(want...) {
+		if !hasTaint(have, t) && !hasTaint(list, t) {
+			list = append(list, t)
+		}
+	}
+	return list
+}
