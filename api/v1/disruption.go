@@ -24,12 +24,12 @@ type Disruption struct {
 
 	// Most nodes of the pool that may be going away at the same time. All budgets
 	// that are active and name the reason count; the smallest wins. Default: 10%
-	// at any time for any reason.
+	// at any time for any reason. An empty list means no bound.
 	// +kubebuilder:default:={{nodes: "10%"}}
 	// +kubebuilder:validation:MaxItems=50
 	// +listType=atomic
 	// +optional
-	Budgets []Budget `json:"budgets,omitempty"`
+	Budgets []Budget `json:"budgets,omitzero"`
 }
 
 // Budget bounds how many nodes of a pool may be disrupted at a time.

@@ -1,0 +1,133 @@
+package admission
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+
+	"github.com/karpenter-go/karpenter/api/crds"
+)
+
+// Checker knows the schemas of all our kinds. It is safe for use by several
+// goroutines.
+type Checker struct {
+	kinds map[schema.GroupVersionKind]*kind
+}
+
+// kind is the compiled schema of one kind and version.
+type kind struct {
+	structural *structuralschema.Structural
+	schema     validation.SchemaValidator
+	rules      *cel.Validator
+}
+
+// New compiles the schemas of all our kinds, which takes a few milliseconds each.
+func New() (*Checker, error) {
+	list, err := crds.All()
+	if err != nil {
+		return nil, err
+	}
+	c := &Checker{kinds: map[schema.GroupVersionKind]*kind{}}
+	for _, crd := range list {
+		for _, version := range crd.Spec.Versions {
+			k, err := compile(version.Schema.OpenAPIV3Schema)
+			if err != nil {
+				return nil, fmt.Errorf("compile schema of %s: %w", crd.Name, err)
+			}
+			c.kinds[schema.GroupVersionKind{
+				Group: crd.Spec.Group, Version: version.Name, Kind: crd.Spec.Names.Kind,
+			}] = k
+		}
+	}
+	return c, nil
+}
+
+func compile(props *apiextensionsv1.JSONSchemaProps) (*kind, error) {
+	internal := &apiextensions.JSONSchemaProps{}
+	err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(props, internal, nil)
+	if err != nil {
+		return nil, fmt.Errorf("convert schema: %w", err)
+	}
+	structural, err := structuralschema.NewStructural(internal)
+	if err != nil {
+		return nil, fmt.Errorf("make schema structural: %w", err)
+	}
+	validator, _, err := validation.NewSchemaValidator(internal)
+	if err != nil {
+		return nil, fmt.Errorf("make validator: %w", err)
+	}
+	return &kind{
+		structural: structural,
+		schema:     validator,
+		rules:      cel.NewValidator(structural, true, celconfig.PerCallLimit),
+	}, nil
+}
+
+// Knows reports whether objects of this kind and version can be checked.
+func (c *Checker) Knows(gvk schema.GroupVersionKind) bool {
+	return c.kinds[gvk] != nil
+}
+
+// Create checks a new object. It returns the object as the server would store
+// it, with defaults, and all errors, joined by field. The given object is not
+// changed. An unknown kind is an error at the field kind.
+func (c *Checker) Create(ctx context.Context, object *unstructured.Unstructured) (*unstructured.Unstructured, field.ErrorList) {
+	return c.check(ctx, object, nil)
+}
+
+// Update checks an object that takes the place of old, as Create does. Fields
+// that did not change are checked too, which the server is more lenient about.
+func (c *Checker) Update(ctx context.Context, object, old *unstructured.Unstructured) (*unstructured.Unstructured, field.ErrorList) {
+	return c.check(ctx, object, old)
+}
+
+func (c *Checker) check(ctx context.Context, object, old *unstructured.Unstructured) (*unstructured.Unstructured, field.ErrorList) {
+	k := c.kinds[object.GroupVersionKind()]
+	if k == nil {
+		return nil, field.ErrorList{field.NotFound(field.NewPath("kind"), object.GroupVersionKind().String())}
+	}
+	stored, errs := k.decode(object)
+	var oldContent map[string]any
+	var before any // stays an untyped nil on creation, which switches transition rules off
+	if old != nil {
+		decoded, _ := k.decode(old)
+		oldContent = decoded.Object
+		before = oldContent
+		errs = append(errs, validation.ValidateCustomResourceUpdate(nil, stored.Object, oldContent, k.schema)...)
+	} else {
+		errs = append(errs, validation.ValidateCustomResource(nil, stored.Object, k.schema)...)
+	}
+	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, k.structural, stored.Object)...)
+	if len(errs) > 0 {
+		// Like the server: rules may rely on a schema that holds.
+		return stored, errs
+	}
+	found, _ := k.rules.Validate(ctx, nil, k.structural, stored.Object, before, celconfig.RuntimeCELCostBudget)
+	return stored, append(errs, found...)
+}
+
+// decode does what the server does to an object before it validates it.
+func (k *kind) decode(object *unstructured.Unstructured) (*unstructured.Unstructured, field.ErrorList) {
+	stored := object.DeepCopy()
+	var errs field.ErrorList
+	unknown := pruning.PruneWithOptions(stored.Object, k.structural, true,
+		structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
+	for _, path := range unknown {
+		errs = append(errs, field.Invalid(field.NewPath(path), field.OmitValueType{}, "unknown field"))
+	}
+	defaulting.PruneNonNullableNullsWithoutDefaults(stored.Object, k.structural)
+	defaulting.Default(stored.Object, k.structural)
+	return stored, errs
+}

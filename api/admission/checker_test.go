@@ -1,0 +1,102 @@
+package admission_test
+
+import (
+	"context"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/karpenter-go/karpenter/api"
+	"github.com/karpenter-go/karpenter/api/admission"
+	"github.com/karpenter-go/karpenter/api/apitest"
+)
+
+func TestCases(t *testing.T) {
+	checker, err := admission.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases, err := apitest.Cases()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range cases {
+		t.Run(c.Name, func(t *testing.T) {
+			stored, errs := judge(t, checker, c)
+			switch {
+			case c.WantErr == apitest.OK && len(errs) > 0:
+				t.Fatalf("refused: %v", errs.ToAggregate())
+			case c.WantErr != apitest.OK && len(errs) == 0:
+				t.Fatalf("accepted, want an error with %q", c.WantErr)
+			case c.WantErr != apitest.OK && !strings.Contains(errs.ToAggregate().Error(), c.WantErr):
+				t.Fatalf("refused with %v, want %q in it", errs.ToAggregate(), c.WantErr)
+			}
+			if with := apitest.Merge(stored.Object, c.WantStored); c.WantStored != nil {
+				if diff := cmp.Diff(with, stored.Object); diff != "" {
+					t.Errorf("stored object (-want +got):\n%s", diff)
+				}
+			}
+			if c.WantErr == apitest.OK {
+				roundTrip(t, stored)
+			}
+		})
+	}
+}
+
+func judge(t *testing.T, checker *admission.Checker, c apitest.Case) (*unstructured.Unstructured, field.ErrorList) {
+	t.Helper()
+	if c.Old == nil {
+		return checker.Create(context.Background(), c.Object)
+	}
+	if _, errs := checker.Create(context.Background(), c.Old); len(errs) > 0 {
+		t.Fatalf("the object before the update is refused: %v", errs.ToAggregate())
+	}
+	return checker.Update(context.Background(), c.Object, c.Old)
+}
+
+// roundTrip checks that the Go type holds all that the schema allows: nothing
+// of a stored object is lost or changed on its way through it.
+func roundTrip(t *testing.T, stored *unstructured.Unstructured) {
+	t.Helper()
+	typed, err := api.Scheme().New(stored.GroupVersionKind())
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(stored.Object, typed, true)
+	if err != nil {
+		t.Fatalf("read into the Go type: %v", err)
+	}
+	back, err := runtime.DefaultUnstructuredConverter.ToUnstructured(typed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := reflect.New(reflect.TypeOf(typed).Elem()).Interface()
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(back, again); err != nil {
+		t.Fatalf("read what the Go type wrote: %v", err)
+	}
+	if diff := cmp.Diff(typed, again, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("object changed on its way through JSON (-before +after):\n%s", diff)
+	}
+}
+
+func TestUnknownKind(t *testing.T) {
+	checker, err := admission.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &unstructured.Unstructured{}
+	o.SetGroupVersionKind(schema.GroupVersionKind{Group: "karpenter.sh", Version: "v1", Kind: "Provisioner"})
+	if checker.Knows(o.GroupVersionKind()) {
+		t.Error("Knows says yes")
+	}
+	if _, errs := checker.Create(context.Background(), o); len(errs) != 1 {
+		t.Errorf("got %v, want one error", errs)
+	}
+}

@@ -1,0 +1,7 @@
+// Package apitest holds objects that an API server with our CRDs must accept or
+// refuse, one case for every default, pattern, enum, bound and rule.
+//
+// The same cases run against the schema alone (package admission) and against a
+// real API server. They are written as changes to one good object a kind, in
+// testdata/<kind>.yaml.
+package apitest
