@@ -1,0 +1,104 @@
+package verify
+
+import (
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/karpenter-go/karpenter/engine/model"
+)
+
+// Plan returns every promise that p breaks, given that it was made from s, in the
+// order of the plan. A node that breaks one rule in many ways, because each of its
+// types does, is reported once for it.
+func Plan(s *model.Snapshot, p *model.Plan) []Violation {
+	c := &checker{
+		snapshot: s,
+		plan:     p,
+		demands:  make(map[*corev1.Pod]*demand),
+		places:   newPlaces(),
+		shapes:   make(map[string]*shape),
+		types:    make(map[string]map[string]*model.InstanceType),
+		together: make(map[string]*demand),
+		seen:     make(map[Violation]bool),
+	}
+	for _, d := range s.Daemons() {
+		if d.Object.DeletionTimestamp == nil {
+			c.sets = append(c.sets, d.Object)
+			c.daemons = append(c.daemons, c.places.demandOfDaemon(d.Object))
+		}
+	}
+	c.learn()
+	c.account()
+	c.placements()
+	for i := range p.Nodes {
+		c.planned(i)
+	}
+	c.limits()
+	c.reservations()
+	c.price()
+	return c.found
+}
+
+// A checker holds what one check knows and has found.
+type checker struct {
+	snapshot *model.Snapshot
+	plan     *model.Plan
+
+	// sets are the DaemonSets in key order, daemons what the pod of each asks for.
+	sets    []*appsv1.DaemonSet
+	daemons []*demand
+
+	demands  map[*corev1.Pod]*demand
+	places   *places
+	shapes   map[string]*shape                         // by pool and requirements
+	types    map[string]map[string]*model.InstanceType // by pool and name
+	together map[string]*demand                        // sums of daemons, by their keys
+
+	found []Violation
+	seen  map[Violation]bool // without type and detail
+}
+
+// add reports v, unless the same node and pod have broken the same rule before.
+func (c *checker) add(v Violation) {
+	key := Violation{Rule: v.Rule, Node: v.Node, Pod: v.Pod}
+	if (v.Node != "" || v.Pod != "") && c.seen[key] {
+		return
+	}
+	c.seen[key] = true
+	c.found = append(c.found, v)
+}
+
+// learn reads all pods of the plan, so that it is known which labels matter before
+// any node is looked at.
+func (c *checker) learn() {
+	for _, pl := range c.plan.Placements {
+		c.demandsOf(pl.Pods)
+	}
+	for i := range c.plan.Nodes {
+		c.demandsOf(c.plan.Nodes[i].Pods)
+	}
+}
+
+// demandsOf returns the demands of pods, each read once.
+func (c *checker) demandsOf(pods []*model.Pod) []*demand {
+	out := make([]*demand, len(pods))
+	for i, p := range pods {
+		d, ok := c.demands[p.Object]
+		if !ok {
+			d = c.places.demandOf(p.Object)
+			c.demands[p.Object] = d
+		}
+		out[i] = d
+	}
+	return out
+}
+
+// nameOf names the i-th planned node.
+func (c *checker) nameOf(i int) string {
+	if pool := c.plan.Nodes[i].Pool; pool != nil {
+		return fmt.Sprintf("planned node %d (%s)", i, pool.Name)
+	}
+	return fmt.Sprintf("planned node %d", i)
+}

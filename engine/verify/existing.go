@@ -1,0 +1,222 @@
+package verify
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/model"
+)
+
+// placements checks the pods that go onto nodes there are or that are on their way.
+func (c *checker) placements() {
+	pods := make(map[*model.Node][]*model.Pod)
+	var nodes []*model.Node
+	for _, pl := range c.plan.Placements {
+		if pl.Node == nil {
+			c.add(Violation{Rule: RuleNode, Detail: "pods are placed on no node"})
+			continue
+		}
+		if _, ok := pods[pl.Node]; !ok {
+			nodes = append(nodes, pl.Node)
+		}
+		pods[pl.Node] = append(pods[pl.Node], pl.Pods...)
+	}
+	if len(nodes) == 0 {
+		return
+	}
+	bound := make(map[string][]*corev1.Pod)
+	for _, p := range c.snapshot.Pods() {
+		if on := p.Object.Spec.NodeName; on != "" && !ended(p.Object) {
+			bound[on] = append(bound[on], p.Object)
+		}
+	}
+	for _, n := range nodes {
+		known, ok := c.snapshot.NodeByName(n.Name)
+		switch {
+		case !ok || known.Object != n.Object || known.Claim != n.Claim:
+			c.add(Violation{Rule: RuleNode, Node: n.Name, Detail: "is not in the snapshot"})
+		case leaving(n):
+			c.add(Violation{Rule: RuleNode, Node: n.Name, Detail: "is going away"})
+		case !launched(n):
+			c.onClaim(n, pods[n])
+		default:
+			var there []*corev1.Pod
+			if n.Object != nil {
+				there = bound[n.Object.Name]
+			}
+			c.onNode(n, pods[n], there)
+		}
+	}
+}
+
+// onNode checks pods for a node whose size and labels are known. There are the pods
+// that it runs already.
+func (c *checker) onNode(n *model.Node, pods []*model.Pod, there []*corev1.Pod) {
+	used := amounts{}
+	var others []*demand
+	for _, p := range there {
+		d := demandOfBound(p)
+		used.add(d.requests)
+		others = append(others, d)
+	}
+	seen, taints := nodeOf(n), taintsOf(n)
+	for i, d := range c.daemons {
+		set := c.sets[i]
+		if slices.ContainsFunc(there, func(p *corev1.Pod) bool { return ownedBy(p, set.Namespace, set.Name) }) {
+			continue
+		}
+		if _, kept := d.untolerated(taints); kept || !d.selector.matches(seen) {
+			continue
+		}
+		used.add(d.requests)
+		others = append(others, d)
+	}
+
+	l := c.loadOf(n.Name, pods, others)
+	if detail, short := l.shortage(used, allocatableOf(n)); short {
+		c.add(Violation{Rule: RuleResources, Node: n.Name, Detail: detail})
+	}
+	c.tolerated(n.Name, l, taints)
+	for _, d := range l.pods {
+		if !d.selector.matches(seen) {
+			c.add(Violation{Rule: RuleLabels, Node: n.Name, Pod: d.key,
+				Detail: "its node selector or affinity does not match the node"})
+		}
+	}
+}
+
+// onClaim checks pods for a claim that is not launched yet: every type that it may
+// become must do.
+func (c *checker) onClaim(n *model.Node, pods []*model.Pod) {
+	sh := c.shapeOfClaim(n.Claim)
+	l := c.loadOf(n.Name, pods, nil)
+	c.tolerated(n.Name, l, sh.taints)
+	types := c.wished(n)
+	if len(types) == 0 {
+		c.add(Violation{Rule: RuleType, Node: n.Name, Detail: "no known type meets its requirements"})
+	}
+	for _, t := range types {
+		c.fits(n.Name, t, c.optionOf(sh, t), l)
+	}
+}
+
+// wished returns the types that a claim which is not launched may become.
+func (c *checker) wished(n *model.Node) []*model.InstanceType {
+	sh := c.shapeOfClaim(n.Claim)
+	var types []*model.InstanceType
+	for _, t := range c.snapshot.Types(poolOf(n)) {
+		if len(c.optionOf(sh, t).broken) == 0 {
+			types = append(types, t)
+		}
+	}
+	return types
+}
+
+// ended reports whether the pod holds no resources any more.
+func ended(p *corev1.Pod) bool {
+	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+}
+
+// ownedBy reports whether the DaemonSet of that name made the pod.
+func ownedBy(p *corev1.Pod, namespace, set string) bool {
+	return p.Namespace == namespace && slices.ContainsFunc(p.OwnerReferences, func(o metav1.OwnerReference) bool {
+		return o.Kind == "DaemonSet" && o.Name == set
+	})
+}
+
+// leaving reports whether the node, its claim or its machine is being deleted.
+func leaving(n *model.Node) bool {
+	if n.Object != nil && n.Object.DeletionTimestamp != nil {
+		return true
+	}
+	return n.Claim != nil && (n.Claim.DeletionTimestamp != nil ||
+		slices.ContainsFunc(n.Claim.Status.Conditions, func(c metav1.Condition) bool {
+			return c.Type == apiv1.ConditionTypeInstanceTerminating && c.Status == metav1.ConditionTrue
+		}))
+}
+
+// launched reports whether a machine stands behind n.
+func launched(n *model.Node) bool { return n.Object != nil || n.Claim.Status.ProviderID != "" }
+
+// registered reports whether the node has its final labels and taints.
+func registered(n *model.Node) bool { return n.Object != nil && stage(n, apiv1.NodeRegisteredLabelKey) }
+
+// initialized reports whether the node reports all it has.
+func initialized(n *model.Node) bool {
+	return registered(n) && stage(n, apiv1.NodeInitializedLabelKey)
+}
+
+// stage reports whether the node carries the mark. A node of nobody's needs none.
+func stage(n *model.Node, label string) bool {
+	return poolOf(n) == "" && n.Claim == nil || n.Object.Labels[label] == "true"
+}
+
+// poolOf returns the name of the pool that n belongs to, if any.
+func poolOf(n *model.Node) string {
+	if n.Claim != nil {
+		return n.Claim.Labels[apiv1.NodePoolLabelKey]
+	}
+	return n.Object.Labels[apiv1.NodePoolLabelKey]
+}
+
+// nodeOf returns n as selectors see it.
+func nodeOf(n *model.Node) *corev1.Node {
+	if registered(n) || n.Claim == nil {
+		return n.Object
+	}
+	seen := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: n.Claim.Labels}}
+	if n.Object != nil {
+		seen.Name = n.Object.Name
+	}
+	return seen
+}
+
+// allocatableOf returns what pods may use of n. Until it is initialized, the claim says
+// what is still missing.
+func allocatableOf(n *model.Node) model.Resources {
+	have := amounts{}
+	if n.Object != nil {
+		have = floorOf(n.Object.Status.Allocatable)
+	}
+	if n.Claim != nil && !initialized(n) {
+		for name, v := range floorOf(n.Claim.Status.Allocatable) {
+			if have[name] == 0 {
+				have[name] = v
+			}
+		}
+	}
+	return model.Resources(have)
+}
+
+// taintsOf returns the taints that pods will meet on n, without those that go by
+// themselves before it is initialized.
+func taintsOf(n *model.Node) []corev1.Taint {
+	if !registered(n) && n.Claim != nil {
+		return lasting(n, n.Claim.Spec.Taints)
+	}
+	taints := slices.Clone(n.Object.Spec.Taints)
+	if n.Object.Spec.Unschedulable {
+		taints = append(taints, corev1.Taint{
+			Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule,
+		})
+	}
+	if initialized(n) {
+		return taints
+	}
+	return lasting(n, taints)
+}
+
+func lasting(n *model.Node, taints []corev1.Taint) []corev1.Taint {
+	var out []corev1.Taint
+	for _, t := range taints {
+		starting := n.Claim != nil && slices.ContainsFunc(n.Claim.Spec.StartupTaints,
+			func(s corev1.Taint) bool { return s.Key == t.Key && s.Effect == t.Effect })
+		if !starting && !apiv1.IsEphemeralTaint(t) {
+			out = append(out, t)
+		}
+	}
+	return out
+}

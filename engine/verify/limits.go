@@ -1,0 +1,94 @@
+package verify
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/karpenter-go/karpenter/engine/model"
+)
+
+// limits checks that no pool to which the plan adds grows beyond its limits, if each
+// new node becomes the largest that its options allow.
+func (c *checker) limits() {
+	added := make(map[string]amounts)
+	for i := range c.plan.Nodes {
+		n := &c.plan.Nodes[i]
+		if n.Pool == nil {
+			continue
+		}
+		if added[n.Pool.Name] == nil {
+			added[n.Pool.Name] = amounts{}
+		}
+		added[n.Pool.Name].add(largest(n.Options))
+	}
+	for _, pool := range c.snapshot.Pools() {
+		plus := added[pool.Name]
+		if len(pool.Object.Spec.Limits) == 0 || plus == nil {
+			continue
+		}
+		have := c.usage(pool.Name)
+		limits := floorOf(corev1.ResourceList(pool.Object.Spec.Limits))
+		for _, name := range limits.names() {
+			if plus[name] > 0 && have[name]+plus[name] > limits[name] {
+				c.add(Violation{Rule: RuleLimits, Detail: fmt.Sprintf(
+					"pool %s may have %d of %s, has %d and would get up to %d more",
+					pool.Name, limits[name], name, have[name], plus[name])})
+			}
+		}
+	}
+}
+
+// largest returns the most of each resource that any of the types has, and one of
+// "nodes".
+func largest(types []*model.InstanceType) amounts {
+	most := amounts{model.Nodes: 1}
+	for _, t := range types {
+		for name, v := range t.Capacity {
+			most[name] = max(most[name], v)
+		}
+	}
+	return most
+}
+
+// usage returns what the nodes of a pool have now. A claim that is not launched yet
+// counts as the largest type that it may become.
+func (c *checker) usage(pool string) amounts {
+	sum := amounts{}
+	for _, n := range c.snapshot.Nodes() {
+		switch {
+		case poolOf(n) != pool:
+			continue
+		case !launched(n):
+			sum.add(largest(c.wished(n)))
+			continue
+		}
+		sum[model.Nodes]++
+		capacity := amounts{}
+		if n.Object != nil {
+			capacity = floorOf(n.Object.Status.Capacity)
+		}
+		if n.Claim != nil && !initialized(n) {
+			for name, v := range floorOf(n.Claim.Status.Capacity) {
+				if capacity[name] == 0 {
+					capacity[name] = v
+				}
+			}
+		}
+		sum.add(capacity)
+	}
+	return sum
+}
+
+// floorOf converts capacities and limits, fractions rounded down.
+func floorOf(list corev1.ResourceList) amounts {
+	out := amountsOf(list)
+	for name, v := range out {
+		q := list[name]
+		back := model.Quantity(name, v)
+		if back.Cmp(q) > 0 {
+			out[name] = v - 1
+		}
+	}
+	return out
+}

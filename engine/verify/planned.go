@@ -1,0 +1,151 @@
+package verify
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/karpenter-go/karpenter/engine/model"
+)
+
+// maxOptions is how many types a claim may name.
+const maxOptions = 600
+
+// planned checks the i-th node to launch.
+func (c *checker) planned(i int) {
+	n := &c.plan.Nodes[i]
+	name := c.nameOf(i)
+	if !c.usable(name, n.Pool) {
+		return
+	}
+	sh := c.shapeOf(n)
+	load := c.loadOf(name, n.Pods, nil)
+	for _, r := range load.names {
+		if n.Requests[r] < load.requests[r] {
+			c.add(Violation{Rule: RuleResources, Node: name, Detail: fmt.Sprintf(
+				"requests %d of %s, but its pods ask for %d", n.Requests[r], r, load.requests[r])})
+		}
+	}
+	c.tolerated(name, load, sh.taints)
+	c.optionList(name, n)
+	for _, t := range n.Options {
+		o := c.optionOf(sh, t)
+		for _, v := range o.broken {
+			v.Node = name
+			c.add(v)
+		}
+		if len(o.broken) == 0 {
+			c.fits(name, t, o, load)
+		}
+	}
+	c.chosen(name, n, sh)
+	c.diversity(name, n, sh)
+}
+
+// usable checks that pool may launch nodes for pods, and is the one in the snapshot.
+func (c *checker) usable(node string, pool *model.Pool) bool {
+	bad := func(detail string) bool {
+		c.add(Violation{Rule: RulePool, Node: node, Detail: detail})
+		return false
+	}
+	if pool == nil || pool.Object == nil {
+		return bad("has no pool")
+	}
+	known, ok := c.snapshot.Pool(pool.Name)
+	switch {
+	case !ok || known.Object != pool.Object:
+		return bad("its pool is not in the snapshot")
+	case pool.Object.DeletionTimestamp != nil:
+		return bad("its pool is being deleted")
+	case pool.Object.Spec.Replicas != nil:
+		return bad("its pool is static")
+	}
+	for _, cond := range pool.Object.Status.Conditions {
+		if cond.Type == "Ready" && cond.Status == "True" {
+			return true
+		}
+	}
+	return bad("its pool is not ready")
+}
+
+// A load is what the pods planned for one node ask for together.
+type load struct {
+	pods     []*demand
+	requests amounts
+	names    []corev1.ResourceName // of requests, in order
+	ports    *demand               // all host ports
+	choosy   []*demand             // the first pod of each selector
+}
+
+// loadOf sums up pods that come to a node where others are, and checks that no two of
+// them claim one host port.
+func (c *checker) loadOf(node string, pods []*model.Pod, others []*demand) *load {
+	l := &load{
+		pods:     c.demandsOf(pods),
+		requests: amounts{},
+		ports:    &demand{},
+	}
+	for _, o := range others {
+		l.ports.ports = append(l.ports.ports, o.ports...)
+	}
+	for _, d := range l.pods {
+		l.requests.add(d.requests)
+		if port, both := d.clash(l.ports); both {
+			c.add(Violation{Rule: RulePorts, Node: node, Pod: d.key,
+				Detail: fmt.Sprintf("wants host port %d, which is taken", port)})
+		}
+		l.ports.ports = append(l.ports.ports, d.ports...)
+		same := func(o *demand) bool { return o.selector == d.selector }
+		if d.selector != nil && !slices.ContainsFunc(l.choosy, same) {
+			l.choosy = append(l.choosy, d)
+		}
+	}
+	l.names = l.requests.names()
+	return l
+}
+
+// tolerated checks the taints of a node against each pod.
+func (c *checker) tolerated(node string, l *load, taints []corev1.Taint) {
+	for _, d := range l.pods {
+		if t, kept := d.untolerated(taints); kept {
+			c.add(Violation{Rule: RuleTaints, Node: node, Pod: d.key,
+				Detail: "does not tolerate " + t.ToString()})
+		}
+	}
+}
+
+// fits checks that the load and the daemons fit on t, and that every pod may be there,
+// however the node turns out.
+func (c *checker) fits(node string, t *model.InstanceType, o *option, l *load) {
+	for _, daemons := range o.daemons {
+		if detail, short := l.shortage(daemons.requests, t.Allocatable); short {
+			c.add(Violation{Rule: RuleResources, Node: node, Type: t.Name, Detail: detail})
+		}
+		if port, both := daemons.clash(l.ports); both {
+			c.add(Violation{Rule: RulePorts, Node: node, Type: t.Name,
+				Detail: fmt.Sprintf("a pod and a daemon want host port %d", port)})
+		}
+	}
+	for _, d := range l.choosy {
+		for _, p := range o.places {
+			if !p.takes(d.selector) {
+				c.add(Violation{Rule: RuleLabels, Node: node, Type: t.Name, Pod: d.key,
+					Detail: fmt.Sprintf("its node selector or affinity does not match %v", p.node.Labels)})
+				break
+			}
+		}
+	}
+}
+
+// shortage returns the first resource that the pods ask for and of which there is not
+// enough for them beside what others hold.
+func (l *load) shortage(others amounts, allocatable model.Resources) (string, bool) {
+	for _, name := range l.names {
+		want, have := l.requests[name], allocatable[name]-others[name]
+		if want > 0 && want > have {
+			return fmt.Sprintf("pods ask for %d of %s, there is %d", want, name, max(have, 0)), true
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,302 @@
+package verify
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/model"
+)
+
+// A shape is what nodes have in common before their type is known: the labels and
+// requirements of their claim, and the pool they must conform to. Planned nodes that
+// differ only in pods and options share one.
+type shape struct {
+	// keys are the labels that somebody cares about, sorted; what follows is by key.
+	keys []string
+	// given are the labels that the claim carries whatever is launched.
+	given []candidate // the zero candidate if there is none
+	// claim and pool are the requirements of either. The claim's may only be the
+	// narrower ones.
+	claim, pool [][]requirement
+	// undecided is what a label may become that neither type nor offering sets.
+	undecided [][]candidate
+
+	taints []corev1.Taint
+	// launching means that the machine is already being bought: it need not be on
+	// offer any more, and a type that does not conform is one that was not asked for.
+	launching bool
+	options   map[*model.InstanceType]*option
+}
+
+// An option is an instance type as the node of a shape.
+type option struct {
+	// broken are the rules that the type breaks in this shape.
+	broken []Violation
+	// offerings are those that may be bought, in the type's order.
+	offerings []model.Offering
+	// fates are what the labels may become, by key as in the shape, with each of them.
+	fates [][][]candidate
+	// places are all the nodes that may come of it, as selectors see them.
+	places []*place
+	// daemons are the sums of the daemons' demands, one for each set of daemons
+	// that may come with the node.
+	daemons []*demand
+}
+
+// shapeOf returns the shape of planned node n.
+func (c *checker) shapeOf(n *model.PlannedNode) *shape {
+	spec := n.Requirements.Spec()
+	key := n.Pool.Name + "\n" + textOf(spec)
+	if sh, ok := c.shapes[key]; ok {
+		return sh
+	}
+	template := n.Pool.Object.Spec.Template
+	sh := c.newShape(labelsOf(n.Pool.Object), spec, template.Spec.Requirements, false)
+	sh.taints = template.Spec.Taints
+	c.shapes[key] = sh
+	return sh
+}
+
+// shapeOfClaim returns the shape of a claim that is not launched yet.
+func (c *checker) shapeOfClaim(claim *apiv1.NodeClaim) *shape {
+	key := "claim " + claim.Name
+	if sh, ok := c.shapes[key]; ok {
+		return sh
+	}
+	sh := c.newShape(claim.Labels, claim.Spec.Requirements, nil, true)
+	sh.taints = claim.Spec.Taints
+	c.shapes[key] = sh
+	return sh
+}
+
+func (c *checker) newShape(labels map[string]string, claim, pool []requirement, launching bool) *shape {
+	ofClaim, ofPool := byKey(claim), byKey(pool)
+	all := maps.Clone(c.places.looked)
+	for key := range labels {
+		all[key] = true
+	}
+	for key := range ofClaim {
+		all[key] = true
+	}
+	for key := range ofPool {
+		all[key] = true
+	}
+	sh := &shape{
+		keys:      slices.Sorted(maps.Keys(all)),
+		launching: launching,
+		options:   make(map[*model.InstanceType]*option),
+	}
+	for _, key := range sh.keys {
+		label := candidate{}
+		if v, ok := labels[key]; ok {
+			label = candidate{value: v, given: true}
+		}
+		// Only a label that the pool speaks of is set by a claim to come. Any other
+		// is missing, whatever a pod wished for.
+		undecided := []candidate{{missing: true}}
+		if launching && len(ofClaim[key]) > 0 || len(ofPool[key]) > 0 {
+			undecided = keep(ofClaim[key], open(ofClaim[key]))
+		}
+		sh.given = append(sh.given, label)
+		sh.claim = append(sh.claim, ofClaim[key])
+		sh.pool = append(sh.pool, ofPool[key])
+		sh.undecided = append(sh.undecided, undecided)
+	}
+	return sh
+}
+
+// textOf writes spec out in full.
+func textOf(spec []requirement) string {
+	var b strings.Builder
+	for _, r := range spec {
+		fmt.Fprintf(&b, "%s %s %q\n", r.Key, r.Operator, r.Values)
+	}
+	return b.String()
+}
+
+// labelsOf returns the labels that the pool gives to each of its nodes.
+func labelsOf(pool *apiv1.NodePool) map[string]string {
+	labels := make(map[string]string, len(pool.Spec.Template.Labels)+1)
+	maps.Copy(labels, pool.Spec.Template.Labels)
+	labels[apiv1.NodePoolLabelKey] = pool.Name
+	return labels
+}
+
+// optionOf returns what becomes of sh when t is launched.
+func (c *checker) optionOf(sh *shape, t *model.InstanceType) *option {
+	if o, ok := sh.options[t]; ok {
+		return o
+	}
+	o := &option{}
+	sh.options[t] = o
+	typed := sh.typed(t)
+	for _, offering := range t.Offerings {
+		if !offering.Available && !sh.launching {
+			continue
+		}
+		fate, bad := sh.fate(typed, offering)
+		if bad.Rule != "" {
+			bad.Type = t.Name
+			o.broken = append(o.broken, bad)
+			continue
+		}
+		if fate == nil {
+			continue
+		}
+		o.offerings = append(o.offerings, offering)
+		o.fates = append(o.fates, fate)
+		c.addPlaces(o, sh.keys, fate)
+	}
+	if len(o.offerings) == 0 && len(o.broken) == 0 {
+		o.broken = append(o.broken, Violation{Rule: RuleOffering, Type: t.Name,
+			Detail: "has no available offering within the node's requirements"})
+	}
+	for _, p := range o.places {
+		if d := c.daemonsAt(p, sh.taints); !slices.Contains(o.daemons, d) {
+			o.daemons = append(o.daemons, d)
+		}
+	}
+	return o
+}
+
+// fate returns what each label may turn out to be on a node of this shape and offering,
+// given what its type says. It returns nil if the claim rules the offering out, and the
+// rule broken if the offering may be bought and must not be.
+func (sh *shape) fate(typed [][]candidate, o model.Offering) (fate [][]candidate, bad Violation) {
+	fate = slices.Clone(typed)
+	for i, key := range sh.keys {
+		bought, fixed := offered(o, key)
+		if fixed {
+			fate[i] = []candidate{bought}
+		}
+		if fate[i] == nil {
+			fate[i] = sh.undecided[i]
+			if sh.given[i].given {
+				fate[i] = []candidate{sh.given[i]}
+			}
+		}
+
+		said := fate[i]
+		fate[i] = keep(sh.claim[i], said)
+		switch label := sh.given[i]; {
+		case len(fate[i]) == 0 && fixed:
+			return nil, Violation{} // another offering may do
+		case len(fate[i]) == 0:
+			return nil, Violation{Rule: RuleType, Detail: fmt.Sprintf(
+				"%s is %v, which the node's requirements rule out", key, said)}
+		case label.given && !slices.ContainsFunc(said, label.same):
+			if sh.launching {
+				return nil, Violation{}
+			}
+			return nil, Violation{Rule: RulePool, Detail: fmt.Sprintf(
+				"%s is %v, but the pool labels its nodes %v", key, said, label)}
+		case label.given:
+			fate[i] = []candidate{label}
+		}
+		for _, cand := range fate[i] {
+			if !admitted(sh.pool[i], cand) {
+				return nil, Violation{Rule: RulePool, Detail: fmt.Sprintf(
+					"%s may become %v, which the pool's requirements rule out", key, cand)}
+			}
+		}
+	}
+	return fate, Violation{}
+}
+
+// typed returns what the type says of each label; nil where it says nothing.
+func (sh *shape) typed(t *model.InstanceType) [][]candidate {
+	out := make([][]candidate, len(sh.keys))
+	for i, key := range sh.keys {
+		if key == corev1.LabelInstanceTypeStable {
+			out[i] = []candidate{{value: t.Name}}
+			continue
+		}
+		out[i] = stated(t, key)
+	}
+	return out
+}
+
+// stated returns what the type says of one label: its values, or that it is missing.
+func stated(t *model.InstanceType, key string) []candidate {
+	r, ok := t.Requirements.Get(key)
+	if !ok {
+		return nil
+	}
+	switch r.Operator() {
+	case corev1.NodeSelectorOpIn:
+		var out []candidate
+		for v := range r.Each() {
+			out = append(out, candidate{value: v})
+		}
+		return out
+	case corev1.NodeSelectorOpDoesNotExist:
+		return []candidate{{missing: true}}
+	}
+	return nil
+}
+
+// offered returns what the offering says of one label. Where the type speaks too, the
+// offering is the more exact.
+func offered(o model.Offering, key string) (candidate, bool) {
+	switch key {
+	case corev1.LabelTopologyZone:
+		return candidate{value: o.Zone}, true
+	case apiv1.CapacityTypeLabelKey:
+		return candidate{value: o.CapacityType}, true
+	}
+	r, ok := o.Requirements.Get(key)
+	if !ok || r.Operator() != corev1.NodeSelectorOpIn || r.Len() != 1 {
+		return candidate{}, false
+	}
+	v, _ := r.Any()
+	return candidate{value: v}, true
+}
+
+// addPlaces adds the nodes that may come of a fate: the first candidate of each key,
+// and for each other candidate the same with that one in its place.
+func (c *checker) addPlaces(o *option, keys []string, fate [][]candidate) {
+	add := func(labels []candidate) {
+		if p := c.places.at(keys, labels); !slices.Contains(o.places, p) {
+			o.places = append(o.places, p)
+		}
+	}
+	labels := make([]candidate, len(keys))
+	for i := range fate {
+		labels[i] = fate[i][0]
+	}
+	add(labels)
+	for i, key := range keys {
+		if !c.places.looked[key] {
+			continue
+		}
+		for _, cand := range fate[i][1:] {
+			labels[i] = cand
+			add(labels)
+		}
+		labels[i] = fate[i][0]
+	}
+}
+
+// daemonsAt returns the sum of the daemons that come with a node there.
+func (c *checker) daemonsAt(p *place, taints []corev1.Taint) *demand {
+	sum := &demand{key: "daemons", requests: amounts{}}
+	var names strings.Builder
+	for _, d := range c.daemons {
+		if _, kept := d.untolerated(taints); kept || !p.takes(d.selector) {
+			continue
+		}
+		names.WriteString(d.key + "\n")
+		sum.requests.add(d.requests)
+		sum.ports = append(sum.ports, d.ports...)
+	}
+	if known, ok := c.together[names.String()]; ok {
+		return known
+	}
+	c.together[names.String()] = sum
+	return sum
+}

@@ -1,0 +1,55 @@
+package verify
+
+import (
+	"fmt"
+	"strings"
+)
+
+// A Violation is one promise that a plan breaks.
+type Violation struct {
+	Rule Rule
+	// Node names the planned node ("planned node 2 (default)") or the one there is;
+	// empty if no single node is to blame.
+	Node string
+	// Pod is the key of the pod; empty if no single pod is to blame.
+	Pod string
+	// Type is the instance type, with the offering where that matters.
+	Type string
+	// Detail says what is wrong, with the amounts.
+	Detail string
+}
+
+// String returns one line: the rule, who breaks it, and how.
+func (v Violation) String() string {
+	var who []string
+	for _, w := range []struct{ word, name string }{{"", v.Node}, {"type ", v.Type}, {"pod ", v.Pod}} {
+		if w.name != "" {
+			who = append(who, w.word+w.name)
+		}
+	}
+	if len(who) == 0 {
+		return fmt.Sprintf("%s: %s", v.Rule, v.Detail)
+	}
+	return fmt.Sprintf("%s: %s: %s", v.Rule, strings.Join(who, ", "), v.Detail)
+}
+
+// A Rule names one promise.
+type Rule string
+
+// The rules.
+const (
+	RuleAccount     Rule = "account"     // every pending pod is placed or refused, once
+	RuleRefusal     Rule = "refusal"     // a refusal gives its reasons
+	RulePool        Rule = "pool"        // the pool exists, may launch nodes, and its requirements hold
+	RuleType        Rule = "type"        // options are types of the pool within the node's requirements, cheapest first
+	RuleOffering    Rule = "offering"    // what is to be bought is on offer
+	RuleReservation Rule = "reservation" // no reservation is drawn on beyond what it holds
+	RuleMinValues   Rule = "minValues"   // enough different values stay open
+	RuleResources   Rule = "resources"   // pods and daemons fit
+	RulePorts       Rule = "ports"       // no two pods of a node claim one host port
+	RuleLabels      Rule = "labels"      // node selectors and required node affinity are met
+	RuleTaints      Rule = "taints"      // hard taints are tolerated
+	RuleNode        Rule = "node"        // an existing node is there and stays
+	RuleLimits      Rule = "limits"      // no pool grows beyond its limits
+	RulePrice       Rule = "price"       // prices add up, and none is below the floor
+)
