@@ -104,6 +104,9 @@ func (s *Snapshot) Pod(key string) (*Pod, bool) { return s.raw.pods.get(key) }
 // Claims returns all claims in name order.
 func (s *Snapshot) Claims() []*apiv1.NodeClaim { return s.raw.claims.values() }
 
+// Claim returns the claim of that name.
+func (s *Snapshot) Claim(name string) (*apiv1.NodeClaim, bool) { return s.raw.claims.get(name) }
+
 // Pools returns all pools, highest weight first, then by name.
 func (s *Snapshot) Pools() []*Pool {
 	pools := s.raw.pools.values()

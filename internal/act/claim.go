@@ -1,0 +1,93 @@
+package act
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/require"
+)
+
+// ClaimFor returns the claim that asks for the planned node: the pool's template, the requirements with the types and
+// capacity types that are left, the labels that the pods select on, and the hash by which drift is told later.
+func ClaimFor(n *model.PlannedNode, labels apiv1.LabelRules) *apiv1.NodeClaim {
+	pool, template := n.Pool.Object, &n.Pool.Object.Spec.Template
+	c := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{
+		GenerateName:    n.Pool.Name + "-",
+		Labels:          claimLabels(n, labels),
+		Annotations:     map[string]string{},
+		Finalizers:      []string{apiv1.TerminationFinalizer},
+		OwnerReferences: []metav1.OwnerReference{ownedBy(pool)},
+	}}
+	for k, v := range template.Annotations {
+		c.Annotations[k] = v
+	}
+	c.Annotations[apiv1.NodePoolHashAnnotationKey] = pool.Hash()
+	c.Annotations[apiv1.NodePoolHashVersionAnnotationKey] = apiv1.NodePoolHashVersion
+	c.Annotations[apiv1.NodeClaimMinValuesRelaxedAnnotationKey] = strconv.FormatBool(n.MinValuesRelaxed)
+	c.Spec = apiv1.NodeClaimSpec{
+		Taints:                 template.Spec.Taints,
+		StartupTaints:          template.Spec.StartupTaints,
+		Requirements:           claimRequirements(n),
+		NodeClassRef:           template.Spec.NodeClassRef,
+		TerminationGracePeriod: template.Spec.TerminationGracePeriod,
+		ExpireAfter:            template.Spec.ExpireAfter,
+	}
+	c.Spec.Resources.Requests = n.Requests.List()
+	return c
+}
+
+// ownedBy returns the reference by which Kubernetes ends the claims of a pool that is deleted.
+func ownedBy(pool *apiv1.NodePool) metav1.OwnerReference {
+	yes := true
+	return metav1.OwnerReference{
+		APIVersion: apiv1.GroupVersion.String(), Kind: "NodePool", Name: pool.Name, UID: pool.UID,
+		BlockOwnerDeletion: &yes,
+	}
+}
+
+// claimRequirements returns the node's requirements with its options named, cheapest first lost to sorting: the provider
+// orders by price again, with prices of its own moment.
+func claimRequirements(n *model.PlannedNode) []apiv1.NodeSelectorRequirementWithMinValues {
+	names := make([]string, len(n.Options))
+	var capacityTypes []string
+	for i, t := range n.Options {
+		names[i] = t.Name
+		for _, o := range t.Offerings {
+			if _, ok := n.Requirements.Intersects(o.Requirements); ok && o.Available &&
+				!slices.Contains(capacityTypes, o.CapacityType) {
+				capacityTypes = append(capacityTypes, o.CapacityType)
+			}
+		}
+	}
+	return n.Requirements.With(
+		require.New(corev1.LabelInstanceTypeStable, corev1.NodeSelectorOpIn, names...),
+		require.New(apiv1.CapacityTypeLabelKey, corev1.NodeSelectorOpIn, capacityTypes...),
+	).Spec()
+}
+
+// claimLabels returns the template's labels, the pool's and the node class's, and a value for each label of the user's own
+// that a requirement speaks of: nobody but us puts it on the node. Of several values the first counts.
+func claimLabels(n *model.PlannedNode, rules apiv1.LabelRules) map[string]string {
+	labels := map[string]string{}
+	for r := range n.Requirements.All() {
+		if rules.WellKnown[r.Key()] || r.Key() == corev1.LabelHostname {
+			continue
+		}
+		if v, ok := r.Any(); ok {
+			labels[r.Key()] = v
+		}
+	}
+	for k, v := range n.Pool.Labels {
+		labels[k] = v
+	}
+	if ref := n.Pool.Object.Spec.Template.Spec.NodeClassRef; ref != nil {
+		labels[ref.Group+"/"+strings.ToLower(ref.Kind)] = ref.Name
+	}
+	return labels
+}

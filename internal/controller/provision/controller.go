@@ -1,0 +1,171 @@
+package provision
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/pack"
+	"github.com/karpenter-go/karpenter/engine/verify"
+	"github.com/karpenter-go/karpenter/internal/act"
+	"github.com/karpenter-go/karpenter/internal/controller/singleton"
+	"github.com/karpenter-go/karpenter/internal/observe"
+	"github.com/karpenter-go/karpenter/internal/telemetry"
+)
+
+// A Controller provisions. There is one for the cluster.
+type Controller struct {
+	Cluster *observe.Cluster
+	Actor   *act.Actor
+	Cloud   cloud.Provider
+	Clock   clock.Clock
+	Events  telemetry.Recorder
+	Metrics *telemetry.Metrics
+	// Timeline takes down when pods were seen and decided on.
+	Timeline Timeline
+	Options  pack.Options
+	// BatchIdle and BatchMax bound the wait for more pods.
+	BatchIdle, BatchMax time.Duration
+
+	// last is when the last round began.
+	last time.Time
+}
+
+// A Timeline keeps the times behind the pod metrics.
+type Timeline interface {
+	// Decided is told that a round that began at start judged the pod, and whether it found a place, on a node of the pool.
+	Decided(p *model.Pod, start, now time.Time, placed bool, pool string)
+}
+
+// Intervals of provisioning.
+const (
+	// retry is how long pods that were refused wait for another look, if nothing else changes.
+	retry = 10 * time.Second
+	// typesTimeout is how long one pool's instance types may take before the round goes on without it.
+	typesTimeout = 15 * time.Second
+	// syncing is how often to ask whether the first lists are in.
+	syncing = 100 * time.Millisecond
+)
+
+// Name returns the controller's name.
+func (c *Controller) Name() string { return "provisioner" }
+
+// Register adds the controller to mgr. It is woken by the observed cluster rather than by watches of its own, so that a
+// wake-up never overtakes the event that it is about.
+func (c *Controller) Register(mgr ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).Named(c.Name()).
+		WatchesRawSource(singleton.Source()).
+		WatchesRawSource(source.Func(
+			func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+				c.Cluster.OnWork(func() { queue.Add(singleton.Request()) })
+				return nil
+			})).
+		Complete(c)
+}
+
+// Reconcile makes one round, or says when it is time for one.
+func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
+	if !c.Cluster.Synced() {
+		return ctrl.Result{RequeueAfter: syncing}, nil
+	}
+	s := c.Cluster.Snapshot()
+	c.Metrics.Scheduler.QueueDepth.WithLabelValues(c.Name(), "").Set(float64(len(s.Pending())))
+	if len(s.Pending()) == 0 && len(s.Displaced()) == 0 {
+		c.settle()
+		return ctrl.Result{}, nil
+	}
+	if wait := c.window(s); wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, nil
+	}
+	c.last = s.Now
+	return ctrl.Result{RequeueAfter: retry}, c.round(ctx, s)
+}
+
+// window returns how long to wait for more pods.
+func (c *Controller) window(s *model.Snapshot) time.Duration {
+	var first, last time.Time
+	for _, p := range s.Pending() {
+		since := c.Cluster.WaitingSince(p)
+		if !since.After(c.last) {
+			continue
+		}
+		if first.IsZero() || since.Before(first) {
+			first = since
+		}
+		if since.After(last) {
+			last = since
+		}
+	}
+	if first.IsZero() {
+		return c.last.Add(c.BatchIdle).Sub(s.Now) // nothing new: look again, but not in a frenzy
+	}
+	return min(last.Add(c.BatchIdle).Sub(s.Now), first.Add(c.BatchMax).Sub(s.Now))
+}
+
+// round plans, checks the plan, and carries it out.
+func (c *Controller) round(ctx context.Context, s *model.Snapshot) error {
+	s = s.Apply(model.Delta{Types: c.types(ctx, s)})
+	start := c.Clock.Now()
+	plan := pack.Solve(s, c.Options)
+	c.Metrics.Scheduler.SchedulingDurationSeconds.WithLabelValues(c.Name()).Observe(c.Clock.Since(start).Seconds())
+	if violations := verify.Plan(s, plan); len(violations) > 0 {
+		return fmt.Errorf("plan refused, nothing is launched: %v", violations)
+	}
+	launches, err := c.Actor.Launch(ctx, plan)
+	for _, l := range launches {
+		c.Cluster.Assume(l.Claim)
+		c.promise(l.Claim.Name, l.Node.Pods, s.Now)
+	}
+	for _, p := range plan.Placements {
+		c.promise(p.Node.Name, p.Pods, s.Now)
+	}
+	c.tell(ctx, s, plan, launches)
+	return err
+}
+
+// promise keeps the pods' places for the next rounds.
+func (c *Controller) promise(node string, pods []*model.Pod, now time.Time) {
+	c.Cluster.Promise(node, pods, now.Add(max(2*c.BatchMax, 10*time.Second)))
+}
+
+// types asks the provider for the instance types of every usable pool. A pool whose types cannot be had is left out of
+// the round and logged.
+func (c *Controller) types(ctx context.Context, s *model.Snapshot) map[string][]*model.InstanceType {
+	ctx, cancel := context.WithTimeout(ctx, typesTimeout)
+	defer cancel()
+	pools := s.Pools()
+	found := make([][]*model.InstanceType, len(pools))
+	var g errgroup.Group
+	for i, p := range pools {
+		if !c.Cloud.Facts().Manages(p.Object.Spec.Template.Spec.NodeClassRef) || !p.Usable().OK() {
+			continue
+		}
+		g.Go(func() error {
+			types, err := c.Cloud.InstanceTypes(ctx, p.Object)
+			if err != nil {
+				return fmt.Errorf("instance types of pool %s: %w", p.Name, err)
+			}
+			found[i] = types
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil && !errors.Is(err, context.Canceled) {
+		ctrl.LoggerFrom(ctx).Error(err, "leaving a pool out of this round")
+	}
+	types := make(map[string][]*model.InstanceType, len(pools))
+	for i, p := range pools {
+		types[p.Name] = found[i]
+	}
+	return types
+}
+

@@ -1,0 +1,88 @@
+package provision
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/internal/act"
+	"github.com/karpenter-go/karpenter/internal/telemetry"
+)
+
+// settle resets what is only said while pods wait.
+func (c *Controller) settle() {
+	c.Metrics.Scheduler.UnschedulablePodsCount.WithLabelValues(c.Name()).Set(0)
+	c.Metrics.Scheduler.IgnoredPodsCount.WithLabelValues().Set(0)
+}
+
+// tell makes events, metrics and log lines of a plan that was carried out.
+func (c *Controller) tell(ctx context.Context, s *model.Snapshot, plan *model.Plan, launches []act.Launch) {
+	pods, existing := 0, 0
+	for _, l := range launches {
+		pods += len(l.Node.Pods)
+		c.tellLaunch(ctx, s, l)
+	}
+	for _, p := range plan.Placements {
+		existing += len(p.Pods)
+		c.tellPlaced(s, p.Pods, p.Node.Pool, fmt.Sprintf("Planned onto %s, which has room", p.Node.Name))
+	}
+	refused, ignored := c.tellRefusals(s, plan)
+	c.Metrics.Scheduler.UnschedulablePodsCount.WithLabelValues(c.Name()).Set(float64(refused))
+	c.Metrics.Scheduler.IgnoredPodsCount.WithLabelValues().Set(float64(ignored))
+	if len(launches) == 0 {
+		return
+	}
+	ctrl.LoggerFrom(ctx).Info("computed plan",
+		"pods", pods, "nodes", len(launches), "existing", existing, "unschedulable", refused,
+		"pricePerHour", plan.Price, "floorPerHour", plan.Floor, "instanceTypes", plan.Mix())
+}
+
+func (c *Controller) tellLaunch(ctx context.Context, s *model.Snapshot, l act.Launch) {
+	c.Metrics.NodeClaims.CreatedTotal.WithLabelValues(
+		"provisioned", l.Node.Pool.Name, strconv.FormatBool(l.Node.MinValuesRelaxed)).Inc()
+	ctrl.LoggerFrom(ctx).Info("created nodeclaim", "NodePool", map[string]string{"name": l.Node.Pool.Name},
+		"NodeClaim", map[string]string{"name": l.Claim.Name}, "pods", len(l.Node.Pods),
+		"requests", l.Claim.Spec.Resources.Requests, "options", len(l.Node.Options),
+		"cheapest", l.Node.Options[0].Name, "pricePerHour", l.Node.Price())
+	c.tellPlaced(s, l.Node.Pods, l.Node.Pool.Name, fmt.Sprintf("Planned onto new nodeclaim %s, %s or larger at $%.4f/h",
+		l.Claim.Name, l.Node.Options[0].Name, l.Node.Price()))
+}
+
+func (c *Controller) tellPlaced(s *model.Snapshot, pods []*model.Pod, pool, message string) {
+	for _, p := range pods {
+		c.Timeline.Decided(p, s.Now, c.Clock.Now(), true, pool)
+		if p.Bound() {
+			continue // moves off a node that goes; the pod that comes in its place will be told
+		}
+		c.Events.Publish(telemetry.Event{
+			Object: p.Object, Type: corev1.EventTypeNormal, Reason: telemetry.EventNominated, Message: message,
+		})
+	}
+}
+
+// tellRefusals returns how many pods were refused, and how many of them for what they ask for rather than for want of
+// capacity.
+func (c *Controller) tellRefusals(s *model.Snapshot, plan *model.Plan) (refused, ignored int) {
+	for _, r := range plan.Refusals {
+		message := r.String()
+		for _, p := range r.Pods {
+			c.Timeline.Decided(p, s.Now, c.Clock.Now(), false, "")
+			if p.Bound() {
+				continue
+			}
+			refused++
+			if rule := r.Reasons[0].Verdict.Rule; rule == model.RuleUnsupported || rule == model.RuleInvalid {
+				ignored++
+			}
+			c.Events.Publish(telemetry.Event{
+				Object: p.Object, Type: corev1.EventTypeWarning, Reason: telemetry.EventFailedScheduling,
+				Message: "No node can be launched for this pod: " + message,
+			})
+		}
+	}
+	return refused, ignored
+}

@@ -1,0 +1,207 @@
+package observe
+
+import (
+	"strconv"
+	"sync"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/model"
+)
+
+// A Cluster is the latest known state. It is safe for concurrent use.
+type Cluster struct {
+	clock clock.Clock
+
+	// mu guards all below.
+	mu sync.Mutex
+	// snapshot has all changes but those in changed; nil there means that the object is gone.
+	snapshot *model.Snapshot
+	changed  map[model.Ref]client.Object
+	// assumed holds, for objects we wrote, the version that the watch has yet to reach.
+	assumed map[model.Ref]version
+	// waiting holds the pods that wait for a node since when they were first seen to.
+	waiting  map[types.UID]time.Time
+	promises map[string]promise
+	wake     []func()
+	synced   []func() bool
+}
+
+// A version is one state of one object. Resource versions of one object are integers that grow.
+type version struct {
+	uid types.UID
+	rv  uint64
+	// unseen is when we created the object, while the watch has not shown it; zero otherwise.
+	unseen time.Time
+}
+
+// phantom is how long an object that we created is believed in though the watch never shows it. Then it was created and
+// deleted while the watch was broken, and no event will ever tell.
+const phantom = 2 * time.Minute
+
+// New returns an empty Cluster.
+func New(c clock.Clock) *Cluster {
+	return &Cluster{
+		clock: c, snapshot: &model.Snapshot{},
+		changed: map[model.Ref]client.Object{}, assumed: map[model.Ref]version{},
+		waiting: map[types.UID]time.Time{}, promises: map[string]promise{},
+	}
+}
+
+// Snapshot returns the cluster as known now.
+func (c *Cluster) Snapshot() *model.Snapshot {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.clock.Now()
+	for ref, v := range c.assumed {
+		if !v.unseen.IsZero() && now.Sub(v.unseen) > phantom {
+			delete(c.assumed, ref)
+			c.changed[ref] = nil
+		}
+	}
+	if len(c.changed) > 0 {
+		c.snapshot = c.snapshot.Apply(delta(c.changed))
+		clear(c.changed)
+	}
+	return c.snapshot.At(now).WithPromises(c.kept(now))
+}
+
+// delta sorts changes by kind.
+func delta(changed map[model.Ref]client.Object) model.Delta {
+	var d model.Delta
+	for ref, o := range changed {
+		switch o := o.(type) {
+		case nil:
+			d.Gone = append(d.Gone, ref)
+		case *corev1.Pod:
+			d.Pods = append(d.Pods, o)
+		case *corev1.Node:
+			d.Nodes = append(d.Nodes, o)
+		case *apiv1.NodeClaim:
+			d.Claims = append(d.Claims, o)
+		case *apiv1.NodePool:
+			d.Pools = append(d.Pools, o)
+		case *appsv1.DaemonSet:
+			d.Daemons = append(d.Daemons, o)
+		}
+	}
+	return d
+}
+
+// refOf names o, and returns false for a kind that no decision looks at.
+func refOf(o client.Object) (model.Ref, bool) {
+	switch o.(type) {
+	case *corev1.Pod:
+		return model.Ref{Kind: model.KindPod, Key: o.GetNamespace() + "/" + o.GetName()}, true
+	case *corev1.Node:
+		return model.Ref{Kind: model.KindNode, Key: o.GetName()}, true
+	case *apiv1.NodeClaim:
+		return model.Ref{Kind: model.KindClaim, Key: o.GetName()}, true
+	case *apiv1.NodePool:
+		return model.Ref{Kind: model.KindPool, Key: o.GetName()}, true
+	case *appsv1.DaemonSet:
+		return model.Ref{Kind: model.KindDaemon, Key: o.GetNamespace() + "/" + o.GetName()}, true
+	}
+	return model.Ref{}, false
+}
+
+func versionOf(o client.Object) version {
+	rv, err := strconv.ParseUint(o.GetResourceVersion(), 10, 64)
+	if err != nil {
+		rv = 0 // not a version we can compare; the watch wins
+	}
+	return version{uid: o.GetUID(), rv: rv}
+}
+
+// Set takes in an object that the watch has shown. It is shared and must not be changed afterwards.
+func (c *Cluster) Set(o client.Object) {
+	ref, ok := refOf(o)
+	if !ok {
+		return
+	}
+	c.mu.Lock()
+	ours, known := c.assumed[ref]
+	if known && ours.uid == o.GetUID() && versionOf(o).rv < ours.rv {
+		ours.unseen = time.Time{}
+		c.assumed[ref] = ours
+		c.mu.Unlock()
+		return // the watch has not caught up with what we wrote
+	}
+	delete(c.assumed, ref)
+	c.changed[ref] = o
+	wake := c.note(o)
+	c.mu.Unlock()
+	c.call(wake)
+}
+
+// Remove takes in that the watch has shown an object to be gone.
+func (c *Cluster) Remove(o client.Object) {
+	ref, ok := refOf(o)
+	if !ok {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if ours, known := c.assumed[ref]; known && ours.uid != o.GetUID() {
+		return // an earlier object of the same name
+	}
+	delete(c.assumed, ref)
+	c.changed[ref] = nil
+	delete(c.waiting, o.GetUID())
+	if ref.Kind == model.KindPod {
+		delete(c.promises, ref.Key)
+	}
+}
+
+// Assume takes in objects as the API server returned them from our own writes.
+func (c *Cluster) Assume(objects ...client.Object) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, o := range objects {
+		ref, ok := refOf(o)
+		if !ok {
+			continue
+		}
+		v := versionOf(o)
+		known := c.known(ref)
+		if known != nil {
+			if k := versionOf(known); k.uid == v.uid && k.rv >= v.rv {
+				continue // the watch was faster than the answer to our write
+			}
+		}
+		if known == nil || c.assumed[ref].unseen != (time.Time{}) {
+			v.unseen = c.clock.Now()
+		}
+		c.changed[ref] = o
+		c.assumed[ref] = v
+	}
+}
+
+// known returns the object under ref as of now, nil if there is none.
+func (c *Cluster) known(ref model.Ref) client.Object {
+	if o, ok := c.changed[ref]; ok {
+		return o
+	}
+	return c.current(ref)
+}
+
+// current returns the object of the snapshot, for the kinds that we write.
+func (c *Cluster) current(ref model.Ref) client.Object {
+	switch ref.Kind {
+	case model.KindClaim:
+		if o, ok := c.snapshot.Claim(ref.Key); ok {
+			return o
+		}
+	case model.KindNode:
+		if n, ok := c.snapshot.NodeByName(ref.Key); ok && n.Object != nil {
+			return n.Object
+		}
+	}
+	return nil
+}

@@ -1,0 +1,140 @@
+package observe
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/model"
+)
+
+var start = time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
+
+func claim(name, uid string, rv int) *apiv1.NodeClaim {
+	return &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{
+		Name: name, UID: types.UID(uid), ResourceVersion: fmt.Sprint(rv),
+	}}
+}
+
+func pod(name string, unschedulable bool) *corev1.Pod {
+	o := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID(name)}}
+	if unschedulable {
+		o.Status.Conditions = []corev1.PodCondition{{
+			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
+		}}
+	}
+	return o
+}
+
+// names returns "name@resourceVersion" of all claims.
+func names(s *model.Snapshot) string {
+	out := ""
+	for _, c := range s.Claims() {
+		out += c.Name + "@" + c.ResourceVersion + " "
+	}
+	return out
+}
+
+func TestAssumeGivesWayToTheWatch(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		steps func(c *Cluster, clock *clocktesting.FakeClock)
+		want  string
+	}{
+		{"what we wrote counts at once", func(c *Cluster, _ *clocktesting.FakeClock) {
+			c.Assume(claim("a", "1", 5))
+		}, "a@5 "},
+		{"a watch that lags does not undo a write", func(c *Cluster, _ *clocktesting.FakeClock) {
+			c.Set(claim("a", "1", 3))
+			c.Assume(claim("a", "1", 5))
+			c.Set(claim("a", "1", 4))
+		}, "a@5 "},
+		{"a watch that has caught up counts", func(c *Cluster, _ *clocktesting.FakeClock) {
+			c.Assume(claim("a", "1", 5))
+			c.Set(claim("a", "1", 6))
+		}, "a@6 "},
+		{"an answer slower than the watch is ignored", func(c *Cluster, _ *clocktesting.FakeClock) {
+			c.Set(claim("a", "1", 6))
+			c.Snapshot()
+			c.Assume(claim("a", "1", 5))
+		}, "a@6 "},
+		{"the end of an earlier object of that name is not ours", func(c *Cluster, _ *clocktesting.FakeClock) {
+			c.Assume(claim("a", "2", 5))
+			c.Remove(claim("a", "1", 4))
+		}, "a@5 "},
+		{"gone is gone", func(c *Cluster, _ *clocktesting.FakeClock) {
+			c.Assume(claim("a", "1", 5))
+			c.Remove(claim("a", "1", 7))
+		}, ""},
+		{"a creation that the watch never shows is forgotten", func(c *Cluster, clock *clocktesting.FakeClock) {
+			c.Assume(claim("a", "1", 5))
+			c.Snapshot()
+			clock.Step(phantom + time.Second)
+		}, ""},
+		{"an update that the watch has yet to show is not", func(c *Cluster, clock *clocktesting.FakeClock) {
+			c.Set(claim("a", "1", 5))
+			c.Assume(claim("a", "1", 6))
+			clock.Step(phantom + time.Second)
+		}, "a@6 "},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			clock := clocktesting.NewFakeClock(start)
+			c := New(clock)
+			tt.steps(c, clock)
+			if got := names(c.Snapshot()); got != tt.want {
+				t.Errorf("claims are %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestWaitingPodsWake(t *testing.T) {
+	clock := clocktesting.NewFakeClock(start)
+	c := New(clock)
+	woken := 0
+	c.OnWork(func() { woken++ })
+	c.Set(pod("a", false))
+	if woken != 0 {
+		t.Error("a pod that the scheduler has not looked at woke provisioning")
+	}
+	c.Set(pod("a", true))
+	clock.Step(time.Second)
+	c.Set(pod("a", true))
+	if woken != 2 {
+		t.Errorf("woken %d times, want 2", woken)
+	}
+	p := c.Snapshot().Pending()
+	if len(p) != 1 || !c.WaitingSince(p[0]).Equal(start) {
+		t.Errorf("pending %v, want one pod waiting since it was first seen", p)
+	}
+	bound := pod("a", true)
+	bound.Spec.NodeName = "n"
+	c.Set(bound)
+	if !c.WaitingSince(p[0]).IsZero() {
+		t.Error("a bound pod still waits")
+	}
+}
+
+func TestPromises(t *testing.T) {
+	clock := clocktesting.NewFakeClock(start)
+	c := New(clock)
+	c.Set(pod("a", true))
+	c.Set(claim("c1", "1", 1))
+	pods := c.Snapshot().Pending()
+	c.Promise("c1", pods, start.Add(20*time.Second))
+	clock.Step(time.Minute)
+	if got := c.Snapshot().Promises["default/a"]; got != "c1" {
+		t.Errorf("promise to a claim in flight is %q, want c1", got)
+	}
+	c.Remove(claim("c1", "1", 2))
+	c.Snapshot()
+	if got := c.Snapshot().Promises["default/a"]; got != "" {
+		t.Errorf("promise to a claim that is gone is %q", got)
+	}
+}

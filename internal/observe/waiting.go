@@ -1,0 +1,99 @@
+package observe
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/model"
+)
+
+// OnWork has f called whenever something may have made work for provisioning: a pod waits, a pool has changed, a node is
+// on its way out. f is called without locks held and must return at once.
+func (c *Cluster) OnWork(f func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.wake = append(c.wake, f)
+}
+
+// note keeps the times of waiting pods and reports whether o makes work. mu is held.
+func (c *Cluster) note(o client.Object) bool {
+	switch o := o.(type) {
+	case *corev1.Pod:
+		return c.notePod(o)
+	case *apiv1.NodePool:
+		return true
+	case *corev1.Node:
+		return o.DeletionTimestamp != nil
+	case *apiv1.NodeClaim:
+		return o.DeletionTimestamp != nil
+	}
+	return false
+}
+
+func (c *Cluster) notePod(o *corev1.Pod) bool {
+	p := model.Pod{Object: o}
+	if !p.Provisionable() {
+		delete(c.waiting, o.UID)
+		if p.Bound() {
+			delete(c.promises, o.Namespace+"/"+o.Name)
+		}
+		return false
+	}
+	if _, seen := c.waiting[o.UID]; !seen {
+		c.waiting[o.UID] = c.clock.Now()
+	}
+	return true
+}
+
+// call wakes those who asked, if there is work.
+func (c *Cluster) call(work bool) {
+	if !work {
+		return
+	}
+	c.mu.Lock()
+	wake := c.wake
+	c.mu.Unlock()
+	for _, f := range wake {
+		f()
+	}
+}
+
+// WaitingSince returns when the pod was first seen to wait for a node; zero if it does not.
+func (c *Cluster) WaitingSince(p *model.Pod) time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.waiting[p.UID]
+}
+
+// A promise is that a pod was planned onto a node or claim.
+type promise struct {
+	node  string
+	until time.Time
+}
+
+// Promise remembers that the pods, by key, were planned onto the named node or claim until then.
+func (c *Cluster) Promise(node string, pods []*model.Pod, until time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, p := range pods {
+		c.promises[p.Key] = promise{node: node, until: until}
+	}
+}
+
+// kept returns the promises that still count: those to capacity in flight stand until it has come up, those to a node that
+// is up until they run out. mu is held.
+func (c *Cluster) kept(now time.Time) map[string]string {
+	out := make(map[string]string, len(c.promises))
+	for key, p := range c.promises {
+		n, ok := c.snapshot.NodeByName(p.node)
+		if !ok || (n.Initialized && now.After(p.until)) {
+			delete(c.promises, key)
+			continue
+		}
+		out[key] = p.node
+	}
+	return out
+}

@@ -1,0 +1,61 @@
+package observe
+
+import (
+	"context"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+)
+
+// Watch feeds c from the cache's informers.
+func (c *Cluster) Watch(ctx context.Context, informers cache.Informers) error {
+	for _, kind := range []client.Object{
+		&corev1.Pod{}, &corev1.Node{}, &apiv1.NodeClaim{}, &apiv1.NodePool{}, &appsv1.DaemonSet{},
+	} {
+		informer, err := informers.GetInformer(ctx, kind)
+		if err != nil {
+			return fmt.Errorf("watch %T: %w", kind, err)
+		}
+		registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+			AddFunc:    func(o any) { c.take(o, c.Set) },
+			UpdateFunc: func(_, o any) { c.take(o, c.Set) },
+			DeleteFunc: func(o any) { c.take(o, c.Remove) },
+		})
+		if err != nil {
+			return fmt.Errorf("watch %T: %w", kind, err)
+		}
+		c.mu.Lock()
+		c.synced = append(c.synced, registration.HasSynced)
+		c.mu.Unlock()
+	}
+	return nil
+}
+
+// take unwraps what an informer hands over.
+func (c *Cluster) take(o any, f func(client.Object)) {
+	if gone, ok := o.(toolscache.DeletedFinalStateUnknown); ok {
+		o = gone.Obj
+	}
+	if object, ok := o.(client.Object); ok {
+		f(object)
+	}
+}
+
+// Synced reports whether all that the first lists held has been taken in. Until then a Snapshot is of part of the cluster
+// and nothing may be decided on it.
+func (c *Cluster) Synced() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, done := range c.synced {
+		if !done() {
+			return false
+		}
+	}
+	return true
+}
