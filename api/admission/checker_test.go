@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -16,6 +17,7 @@ import (
 	"github.com/karpenter-go/karpenter/api"
 	"github.com/karpenter-go/karpenter/api/admission"
 	"github.com/karpenter-go/karpenter/api/apitest"
+	"github.com/karpenter-go/karpenter/api/crds"
 )
 
 func TestCases(t *testing.T) {
@@ -98,5 +100,48 @@ func TestUnknownKind(t *testing.T) {
 	}
 	if _, errs := checker.Create(context.Background(), o); len(errs) != 1 {
 		t.Errorf("got %v, want one error", errs)
+	}
+}
+
+// Every CEL rule of every CRD has a case that breaks it.
+func TestEveryRuleHasACase(t *testing.T) {
+	checker, err := admission.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases, err := apitest.Cases()
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := map[string]string{} // everything said to objects of a kind
+	for _, c := range cases {
+		if c.WantErr != apitest.OK {
+			_, errs := judge(t, checker, c)
+			said[c.Object.GetKind()] += errs.ToAggregate().Error() + "\n"
+		}
+	}
+	list, err := crds.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, crd := range list {
+		kind := crd.Spec.Names.Kind
+		eachRule(crd.Spec.Versions[0].Schema.OpenAPIV3Schema, func(message string) {
+			if !strings.Contains(said[kind], message) {
+				t.Errorf("no case breaks the rule of %s that says %q", kind, message)
+			}
+		})
+	}
+}
+
+func eachRule(s *apiextensionsv1.JSONSchemaProps, visit func(message string)) {
+	for _, rule := range s.XValidations {
+		visit(rule.Message)
+	}
+	for _, child := range s.Properties {
+		eachRule(&child, visit)
+	}
+	if s.Items != nil {
+		eachRule(s.Items.Schema, visit)
 	}
 }

@@ -133,9 +133,12 @@ const awsDomain = "karpenter.k8s.aws"
 func awsLabels(path string, names []string) func(*schema) error {
 	return func(root *schema) error {
 		return edit(root, path, func(s *schema) {
+			allowed := fmt.Sprintf("!k.contains('%s/') || k in [%s]", awsDomain, keyList(names))
+			message := "labels of the domain " + awsDomain + " are limited to those that instance types have"
 			s.XValidations = append(s.XValidations, apiextensionsv1.ValidationRule{
-				Rule:    fmt.Sprintf("self.all(k, !k.contains('%s/') || k in [%s])", awsDomain, keyList(names)),
-				Message: "labels of the domain " + awsDomain + " are limited to those that instance types have",
+				Rule:              fmt.Sprintf("self.all(k, %s)", allowed),
+				Message:           message,
+				MessageExpression: fmt.Sprintf("self.filter(k, !(%s))[0] + ': %s'", allowed, message),
 			})
 		})
 	}
@@ -145,10 +148,12 @@ func awsLabels(path string, names []string) func(*schema) error {
 func awsRequirements(path string, names []string) func(*schema) error {
 	return func(root *schema) error {
 		return edit(root, path+".[]", func(s *schema) {
+			message := "a requirement may use only those labels of the domain " + awsDomain + " that instance types have"
 			s.XValidations = append(s.XValidations, apiextensionsv1.ValidationRule{
-				Rule:      fmt.Sprintf("!self.key.contains('%s/') || self.key in [%s]", awsDomain, keyList(names)),
-				Message:   "a requirement may use only those labels of the domain " + awsDomain + " that instance types have",
-				FieldPath: ".key",
+				Rule:              fmt.Sprintf("!self.key.contains('%s/') || self.key in [%s]", awsDomain, keyList(names)),
+				Message:           message,
+				MessageExpression: fmt.Sprintf("'requirement on ' + self.key + ': %s'", message),
+				FieldPath:         ".key",
 			})
 		})
 	}
