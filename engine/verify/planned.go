@@ -29,18 +29,20 @@ func (c *checker) planned(i int) {
 	}
 	c.tolerated(name, load, sh.taints)
 	c.optionList(name, n)
+	sound := true
 	for _, t := range n.Options {
 		o := c.optionOf(sh, t)
 		for _, v := range o.broken {
 			v.Node = name
 			c.add(v)
+			sound = false
 		}
-		if len(o.broken) == 0 {
-			c.fits(name, t, o, load)
-		}
+		c.fits(name, t, o, load)
 	}
-	c.chosen(name, n, sh)
-	c.diversity(name, n, sh)
+	if sound { // else prices and diversity are off for that reason
+		c.chosen(name, n, sh)
+		c.diversity(name, n, sh)
+	}
 }
 
 // usable checks that pool may launch nodes for pods, and is the one in the snapshot.

@@ -186,6 +186,9 @@ func (sh *shape) fate(typed [][]candidate, o model.Offering) (fate [][]candidate
 		switch label := sh.given[i]; {
 		case len(fate[i]) == 0 && fixed:
 			return nil, Violation{} // another offering may do
+		case len(said) == 0:
+			return nil, Violation{Rule: RuleType, Detail: fmt.Sprintf(
+				"%s can have no value, the node's requirements contradict each other", key)}
 		case len(fate[i]) == 0:
 			return nil, Violation{Rule: RuleType, Detail: fmt.Sprintf(
 				"%s is %v, which the node's requirements rule out", key, said)}
