@@ -1,14 +1,109 @@
 package v1
 
-// LabelRules are the labels that scheduling gives meaning to: the core ones and those of a provider. It is a value that
-// is handed down; two are put together by Merge.
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+)
+
+// LabelRules are facts about labels: which ones Karpenter and a provider
+// understand, and which ones users must leave alone. It is a value, made once
+// from CoreLabels and the provider's own rules, and then only read.
+//
+// +kubebuilder:object:generate=false
 type LabelRules struct {
-	// WellKnown are keys that every instance type defines, so that pods and pools may ask for them before a node exists.
-	WellKnown map[string]bool
-	// RestrictedDomains are domains, with all their subdomains, in which only well-known keys may be used.
+	// WellKnown are the keys an instance type or offering has values for. They may
+	// always be used, and a pod may ask for one that no pool mentions.
+	WellKnown sets.Set[string]
+	// RestrictedDomains are the domains in which, and in whose subdomains, only
+	// well-known keys may be used.
 	RestrictedDomains []string
-	// KnownValues lists the values of keys that have a closed set of them.
+	// KnownValues are all the values that a key can have. Keys without an entry
+	// can have any.
 	KnownValues map[string][]string
-	// Aliases maps old keys to the ones that replaced them.
+	// Aliases are old names of keys and the names that stand for them now.
 	Aliases map[string]string
+}
+
+// CoreLabels are the rules of Karpenter itself, without any provider.
+func CoreLabels() LabelRules {
+	return LabelRules{
+		WellKnown: sets.New(
+			NodePoolLabelKey,
+			CapacityTypeLabelKey,
+			corev1.LabelTopologyZone,
+			corev1.LabelTopologyRegion,
+			corev1.LabelInstanceTypeStable,
+			corev1.LabelArchStable,
+			corev1.LabelOSStable,
+			corev1.LabelWindowsBuild,
+		),
+		RestrictedDomains: []string{Group},
+		KnownValues: map[string][]string{
+			CapacityTypeLabelKey: {CapacityTypeOnDemand, CapacityTypeReserved, CapacityTypeSpot},
+		},
+		Aliases: map[string]string{
+			corev1.LabelFailureDomainBetaZone:   corev1.LabelTopologyZone,
+			corev1.LabelFailureDomainBetaRegion: corev1.LabelTopologyRegion,
+			corev1.LabelInstanceType:            corev1.LabelInstanceTypeStable,
+			"beta.kubernetes.io/arch":           corev1.LabelArchStable,
+			"beta.kubernetes.io/os":             corev1.LabelOSStable,
+		},
+	}
+}
+
+// With returns the union of these rules and others. Where both know a key's
+// values or its alias, the last one wins. Nothing is shared with the arguments.
+func (r LabelRules) With(others ...LabelRules) LabelRules {
+	union := LabelRules{
+		WellKnown:   sets.New[string](),
+		KnownValues: map[string][]string{},
+		Aliases:     map[string]string{},
+	}
+	for _, rules := range append([]LabelRules{r}, others...) {
+		union.WellKnown = union.WellKnown.Union(rules.WellKnown)
+		union.RestrictedDomains = append(union.RestrictedDomains, rules.RestrictedDomains...)
+		for key, values := range rules.KnownValues {
+			union.KnownValues[key] = slices.Clone(values)
+		}
+		maps.Copy(union.Aliases, rules.Aliases)
+	}
+	slices.Sort(union.RestrictedDomains)
+	union.RestrictedDomains = slices.Compact(union.RestrictedDomains)
+	return union
+}
+
+// Canonical returns the name that stands for a key now: the key itself unless
+// it is an alias.
+func (r LabelRules) Canonical(key string) string {
+	if name, ok := r.Aliases[key]; ok {
+		return name
+	}
+	return key
+}
+
+// CheckKey returns an error that says why users may not set or require a label,
+// or nil if they may.
+func (r LabelRules) CheckKey(key string) error {
+	if r.WellKnown.Has(key) {
+		return nil
+	}
+	if key == corev1.LabelHostname {
+		return fmt.Errorf("label %s is restricted: it is different on every node", key)
+	}
+	domain, _, ok := strings.Cut(key, "/")
+	if !ok {
+		return nil
+	}
+	for _, restricted := range r.RestrictedDomains {
+		if domain == restricted || strings.HasSuffix(domain, "."+restricted) {
+			return fmt.Errorf("label %s is restricted: in the domain %s only well-known labels may be used",
+				key, restricted)
+		}
+	}
+	return nil
 }
