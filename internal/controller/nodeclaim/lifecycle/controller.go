@@ -1,0 +1,183 @@
+package lifecycle
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+
+	"github.com/karpenter-go/karpenter/api/condition"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/engine/lifecycle"
+	"github.com/karpenter-go/karpenter/internal/act"
+	"github.com/karpenter-go/karpenter/internal/controller/nodeclaim/internal/lookup"
+	"github.com/karpenter-go/karpenter/internal/controller/pace"
+	"github.com/karpenter-go/karpenter/internal/telemetry"
+)
+
+// conflictRetry is when a pass that met somebody else's write looks again.
+const conflictRetry = time.Second
+
+// Health keeps the record of how well nodes of a pool join.
+type Health interface {
+	// Record notes that one node of the pool joined, or did not.
+	Record(poolUID types.UID, ok bool)
+}
+
+// A Controller takes claims through their life.
+type Controller struct {
+	Client  client.Client
+	Clock   clock.Clock
+	Events  telemetry.Recorder
+	Metrics *telemetry.Metrics
+	Cloud   cloud.Provider
+	// Health may be nil: nobody keeps a record then.
+	Health Health
+	// DRA holds initialization back until drivers of dynamic resources have published.
+	DRA bool
+	// CPUMillis is what the process may use; it decides how many claims are worked on at once.
+	CPUMillis int64
+
+	launches launches
+}
+
+// Name is the controller's name in logs and metrics.
+func (c *Controller) Name() string { return "nodeclaim.lifecycle" }
+
+// Register adds the controller to mgr.
+func (c *Controller) Register(mgr ctrl.Manager) error {
+	facts := c.Cloud.Facts()
+	b := ctrl.NewControllerManagedBy(mgr).Named(c.Name()).
+		For(&apiv1.NodeClaim{}, builder.WithPredicates(lookup.Managed(facts))).
+		Watches(&apiv1.NodeClaim{}, handler.Funcs{UpdateFunc: c.interrupt}).
+		Watches(&corev1.Node{}, lookup.FromNode(c.Client, facts)).
+		WithOptions(controller.Options{
+			// A worker may wait for its launch for minutes, so there are many, and they cost little.
+			MaxConcurrentReconciles: pace.Workers(c.CPUMillis, 1000, 5000),
+			RateLimiter:             pace.Limiter(time.Second, time.Minute),
+		})
+	if c.DRA {
+		b = b.Watches(&resourcev1.ResourceSlice{}, handler.EnqueueRequestsFromMapFunc(c.fromSlice))
+	}
+	if err := b.Complete(c); err != nil {
+		return fmt.Errorf("set up controller %s: %w", c.Name(), err)
+	}
+	return nil
+}
+
+// Reconcile brings one claim as far as it can go now.
+func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	claim := &apiv1.NodeClaim{}
+	if err := c.Client.Get(ctx, req.NamespacedName, claim); err != nil {
+		if apierrors.IsNotFound(err) {
+			c.launches.forget(req.Name)
+		}
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if !c.Cloud.Facts().Manages(claim.Spec.NodeClassRef) {
+		return ctrl.Result{}, nil
+	}
+	if err := c.hold(ctx, claim); err != nil {
+		return settle(ctrl.Result{}, err)
+	}
+	return settle(newPass(c, claim).run(ctx))
+}
+
+// hold puts the finalizer on a claim before anything is launched for it.
+func (c *Controller) hold(ctx context.Context, claim *apiv1.NodeClaim) error {
+	if !claim.DeletionTimestamp.IsZero() || slices.Contains(claim.Finalizers, apiv1.TerminationFinalizer) {
+		return nil
+	}
+	before := claim.DeepCopy()
+	claim.Finalizers = append(claim.Finalizers, apiv1.TerminationFinalizer)
+	return act.Patch(ctx, c.Client, before, claim)
+}
+
+// settle turns a conflict into a look a little later: it means that the cache was behind, not that anything is wrong.
+func settle(result ctrl.Result, err error) (ctrl.Result, error) {
+	if apierrors.IsConflict(err) {
+		return ctrl.Result{RequeueAfter: conflictRetry}, nil
+	}
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	return result, nil
+}
+
+// interrupt calls off the launch of a claim that is being deleted. The claim itself is queued by its own watch.
+func (c *Controller) interrupt(
+	_ context.Context, e event.UpdateEvent, _ workqueue.TypedRateLimitingInterface[ctrl.Request],
+) {
+	if !e.ObjectNew.GetDeletionTimestamp().IsZero() {
+		c.launches.cancel(e.ObjectNew.GetName(), e.ObjectNew.GetUID())
+	}
+}
+
+// fromSlice maps a slice of devices to the claim of its node.
+func (c *Controller) fromSlice(ctx context.Context, o client.Object) []ctrl.Request {
+	slice, ok := o.(*resourcev1.ResourceSlice)
+	if !ok || slice.Spec.NodeName == nil {
+		return nil
+	}
+	node := &corev1.Node{}
+	if err := c.Client.Get(ctx, types.NamespacedName{Name: *slice.Spec.NodeName}, node); err != nil {
+		return nil // Its node is not there yet, and will wake the claim itself.
+	}
+	claims, err := lookup.ClaimsOf(ctx, c.Client, node)
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "failed to map slice to claims")
+		return nil
+	}
+	return lookup.Requests(claims, c.Cloud.Facts())
+}
+
+// look gathers what the judgement of a claim may need to know.
+func (c *Controller) look(ctx context.Context, claim *apiv1.NodeClaim) (v lifecycle.View, hookErr, err error) {
+	v = lifecycle.View{Now: c.Clock.Now(), Claim: claim, DRA: c.DRA}
+	if v.Nodes, err = lookup.NodesOf(ctx, c.Client, claim); err != nil {
+		return v, nil, err
+	}
+	if len(v.Nodes) != 1 || !claim.DeletionTimestamp.IsZero() {
+		return v, nil, nil
+	}
+	if !condition.IsTrue(claim, apiv1.ConditionTypeRegistered) {
+		wait, labels, err := c.Cloud.Registered(ctx, claim)
+		v.Hook = lifecycle.Hook{Wait: wait, Labels: labels}
+		if err != nil {
+			hookErr = fmt.Errorf("ask whether node %s may be registered: %w", v.Nodes[0].Name, err)
+			v.Hook.Err = err.Error()
+		}
+	}
+	if c.DRA && !condition.IsTrue(claim, apiv1.ConditionTypeInitialized) {
+		v.Slices, err = c.slicesOf(ctx, v.Nodes[0].Name)
+	}
+	return v, hookErr, err
+}
+
+func (c *Controller) slicesOf(ctx context.Context, node string) ([]*resourcev1.ResourceSlice, error) {
+	var list resourcev1.ResourceSliceList
+	if err := c.Client.List(ctx, &list); err != nil {
+		return nil, fmt.Errorf("list resource slices: %w", err)
+	}
+	var slices []*resourcev1.ResourceSlice
+	for i := range list.Items {
+		if name := list.Items[i].Spec.NodeName; name != nil && *name == node {
+			slices = append(slices, &list.Items[i])
+		}
+	}
+	return slices, nil
+}

@@ -1,0 +1,584 @@
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/internal/controller/nodeclaim/internal/world"
+)
+
+// health records what was noted of pools.
+type health struct{ joined, failed int }
+
+func (h *health) Record(uid types.UID, ok bool) {
+	switch {
+	case uid != "uid-pool":
+		panic("unexpected pool " + uid)
+	case ok:
+		h.joined++
+	default:
+		h.failed++
+	}
+}
+
+// bench is a controller in a world.
+type bench struct {
+	*world.World
+	*Controller
+	t      *testing.T
+	health *health
+}
+
+func newBench(t *testing.T, objects ...client.Object) *bench {
+	t.Helper()
+	w := world.New(t, objects...)
+	h := &health{}
+	return &bench{World: w, t: t, health: h, Controller: &Controller{
+		Client: w.Client, Clock: w.Clock, Events: w.Events, Metrics: w.Metrics, Cloud: w.Cloud, Health: h,
+	}}
+}
+
+// try reconciles the claim once.
+func (b *bench) try(name string) (ctrl.Result, error) {
+	return b.Reconcile(b.t.Context(), ctrl.Request{NamespacedName: types.NamespacedName{Name: name}})
+}
+
+// pass reconciles the claim once and wants no error.
+func (b *bench) pass(name string) ctrl.Result {
+	b.t.Helper()
+	r, err := b.try(name)
+	if err != nil {
+		b.t.Fatalf("reconcile %s: %v", name, err)
+	}
+	return r
+}
+
+// restart loses all that the controller has in memory.
+func (b *bench) restart() {
+	old := b.Controller
+	b.Controller = &Controller{Client: old.Client, Clock: old.Clock, Events: old.Events, Metrics: old.Metrics,
+		Cloud: old.Cloud, Health: old.Health, DRA: old.DRA}
+}
+
+func (b *bench) want(what, got, want string) {
+	b.t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		b.t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+func (b *bench) delete(o client.Object) {
+	b.t.Helper()
+	if err := b.World.Client.Delete(b.t.Context(), o); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func TestWholeLife(t *testing.T) {
+	claim := world.Claim("a")
+	claim.Labels["team"] = "blue"
+	claim.Spec.Taints = []corev1.Taint{{Key: "team", Value: "blue", Effect: corev1.TaintEffectNoSchedule}}
+	b := newBench(t, claim)
+
+	// Launch: one pass, everything that the instance brings is on the claim.
+	result := b.pass("a")
+	if result.RequeueAfter != 15*time.Minute {
+		t.Errorf("looks again after %s, want the registration timeout", result.RequeueAfter)
+	}
+	got := b.GetClaim("a")
+	want := map[string]string{
+		apiv1.NodePoolLabelKey: "default", "team": "blue",
+		corev1.LabelInstanceTypeStable: "small", corev1.LabelTopologyZone: "zone-a",
+		apiv1.CapacityTypeLabelKey: apiv1.CapacityTypeSpot,
+	}
+	if diff := cmp.Diff(want, got.Labels); diff != "" {
+		t.Errorf("labels (-want +got):\n%s", diff)
+	}
+	b.want("annotation", got.Annotations["fake.example.com/hash"], "1")
+	b.want("finalizers", strings.Join(got.Finalizers, " "), apiv1.TerminationFinalizer)
+	b.want("provider ID", got.Status.ProviderID, "fake://zone-a/i-1")
+	b.want("image", got.Status.ImageID, "image-1")
+	b.want("cpu", got.Status.Capacity.Cpu().String()+" "+got.Status.Allocatable.Cpu().String(), "2 1900m")
+	b.want("Launched", b.Condition("a", "Launched"), "True Launched")
+	b.want("Registered", b.Condition("a", "Registered"), "Unknown NodeNotFound")
+	b.want("Ready", b.Condition("a", "Ready"), "Unknown UnhealthyDependents")
+
+	// Registration and, the node being ready, initialization: one pass.
+	b.Clock().Step(time.Minute)
+	b.Add(world.Node("n1", "fake://zone-a/i-1"))
+	b.pass("a")
+	node := b.GetNode("n1")
+	b.want("node labels", strings.Join([]string{
+		node.Labels["team"], node.Labels[apiv1.NodeRegisteredLabelKey], node.Labels[apiv1.NodeInitializedLabelKey],
+	}, " "), "blue true true")
+	if diff := cmp.Diff(claim.Spec.Taints, node.Spec.Taints); diff != "" {
+		t.Errorf("taints (-want +got):\n%s", diff)
+	}
+	b.want("node finalizer", strings.Join(node.Finalizers, " "), apiv1.TerminationFinalizer)
+	b.want("node owner", string(node.OwnerReferences[0].UID), "uid-a")
+	b.want("node name", b.GetClaim("a").Status.NodeName, "n1")
+	for _, c := range []string{"Registered", "Initialized", "Ready"} {
+		b.want(c, b.Condition("a", c), "True "+c)
+	}
+	if n := b.Count("karpenter_nodes_created_total", "nodepool=default", "zone=zone-a"); n != 1 || b.health.joined != 1 {
+		t.Errorf("%v nodes counted and %d noted, want 1 and 1", n, b.health.joined)
+	}
+	b.want("events", b.World.Events.Told(), "")
+
+	// Nothing more happens.
+	before := b.GetClaim("a").ResourceVersion
+	if r := b.pass("a"); r.RequeueAfter != 0 || b.GetClaim("a").ResourceVersion != before {
+		t.Errorf("an initialized claim is written or looked at again: %v", r)
+	}
+
+	// The end: node, instance, claim.
+	b.delete(b.GetClaim("a"))
+	b.pass("a")
+	node = b.GetNode("n1")
+	if node == nil || node.DeletionTimestamp.IsZero() {
+		t.Fatal("the node is not being deleted")
+	}
+	if b.World.Cloud.Instances()[0].Ending {
+		t.Error("the instance ends while its node drains")
+	}
+	node.Finalizers = nil
+	if err := b.World.Client.Update(t.Context(), node); err != nil {
+		t.Fatal(err)
+	}
+	if r := b.pass("a"); r.RequeueAfter != time.Second {
+		t.Errorf("asks again after %s, want 1s", r.RequeueAfter)
+	}
+	b.want("InstanceTerminating", b.Condition("a", "InstanceTerminating"), "True InstanceTerminating")
+	b.Clock().Step(3 * time.Second)
+	b.pass("a")
+	if b.GetClaim("a") != nil || len(b.World.Cloud.Instances()) != 0 {
+		t.Error("claim or instance are still there")
+	}
+	if n := b.Count("karpenter_nodeclaims_terminated_total", "capacity_type=spot", "nodepool=default", "zone=zone-a"); n != 1 {
+		t.Errorf("terminated_total is %v, want 1", n)
+	}
+	for _, m := range []string{"karpenter_nodeclaims_termination_duration_seconds",
+		"karpenter_nodeclaims_instance_termination_duration_seconds"} {
+		if n := b.Count(m, "nodepool=default"); n != 1 {
+			t.Errorf("%s has %v observations, want 1", m, n)
+		}
+	}
+	b.pass("a") // a claim that is gone is no error
+}
+
+// Clock is the world's, not the controller's.
+func (b *bench) Clock() interface{ Step(time.Duration) } { return b.World.Clock }
+
+func TestLaunchRefused(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		err    error
+		reason string
+		events string
+	}{
+		{"no capacity", &cloud.InsufficientCapacityError{Err: errors.New("none left")}, "insufficient_capacity",
+			"Warning InsufficientCapacityError a"},
+		{"class not ready", &cloud.NodeClassNotReadyError{Err: errors.New("no subnets")}, "nodeclass_not_ready", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newBench(t, world.Claim("a"))
+			calls := 0
+			b.World.Cloud.OnCreate = func(_ context.Context, claim *apiv1.NodeClaim) error {
+				calls++
+				b.providerWrites(claim.Name)
+				return tt.err
+			}
+			b.pass("a")
+			if b.GetClaim("a").DeletionTimestamp.IsZero() {
+				t.Fatal("the claim is not being deleted")
+			}
+			b.want("events", b.World.Events.Told(), tt.events)
+			labels := []string{"capacity_type=", "consolidation_policy=", "nodepool=default", "reason=" + tt.reason,
+				"termination_mode=graceful"}
+			if n := b.Count("karpenter_nodeclaims_disrupted_total", labels...); n != 1 {
+				t.Errorf("disrupted_total is %v, want 1", n)
+			}
+			b.pass("a")
+			if b.GetClaim("a") != nil || calls != 1 || b.health.failed != 0 {
+				t.Errorf("after %d launches the claim is %v and %d failures noted, want it gone after one and none",
+					calls, b.GetClaim("a"), b.health.failed)
+			}
+		})
+	}
+}
+
+// providerWrites changes the claim as a provider does that notes a launch before it makes the call.
+func (b *bench) providerWrites(name string) {
+	b.t.Helper()
+	claim := b.GetClaim(name)
+	before := claim.DeepCopy()
+	claim.Annotations = map[string]string{"ext.karpenter.sh/launch": "1"}
+	if err := b.World.Client.Patch(b.t.Context(), claim, client.MergeFrom(before)); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func TestLaunchFailsAndIsTriedAgain(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		err  error
+		want string
+	}{
+		{"plain error", errors.New("throttled " + strings.Repeat("x", 400)), "Unknown LaunchFailed"},
+		{"with a reason", &cloud.LaunchError{Reason: "BadTemplate", Message: "m", Err: errors.New("e")}, "Unknown BadTemplate"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newBench(t, world.Claim("a"))
+			b.World.Cloud.OnCreate = func(_ context.Context, claim *apiv1.NodeClaim) error {
+				b.providerWrites(claim.Name)
+				return tt.err
+			}
+			if _, err := b.try("a"); !errors.Is(err, tt.err) {
+				t.Fatalf("error is %v, want %v", err, tt.err)
+			}
+			b.want("Launched", b.Condition("a", "Launched"), tt.want)
+			for _, c := range b.GetClaim("a").Status.Conditions {
+				if c.Type == "Launched" && len(c.Message) > maxMessage {
+					t.Errorf("message has %d bytes, want at most %d", len(c.Message), maxMessage)
+				}
+			}
+			b.World.Cloud.OnCreate = func(_ context.Context, claim *apiv1.NodeClaim) error {
+				b.providerWrites(claim.Name)
+				return nil
+			}
+			b.pass("a")
+			b.want("Launched", b.Condition("a", "Launched"), "True Launched")
+			b.want("provider's note", b.GetClaim("a").Annotations["ext.karpenter.sh/launch"], "1")
+		})
+	}
+}
+
+func TestTimeouts(t *testing.T) {
+	t.Run("launch", func(t *testing.T) {
+		b := newBench(t, world.Claim("a"))
+		b.World.Cloud.OnCreate = func(context.Context, *apiv1.NodeClaim) error { return errors.New("no") }
+		b.Clock().Step(5*time.Minute - time.Second)
+		if _, err := b.try("a"); err == nil {
+			t.Fatal("want the launch's error")
+		}
+		b.Clock().Step(time.Second)
+		b.pass("a")
+		b.wantTimeout("launch_timeout", "")
+	})
+	t.Run("launch that takes all the time", func(t *testing.T) {
+		b := newBench(t, world.Claim("a"))
+		b.World.Cloud.OnCreate = func(context.Context, *apiv1.NodeClaim) error {
+			b.Clock().Step(5 * time.Minute)
+			return context.DeadlineExceeded
+		}
+		if _, err := b.try("a"); err == nil {
+			t.Fatal("want the launch's error")
+		}
+		b.wantTimeout("launch_timeout", "")
+	})
+	t.Run("registration", func(t *testing.T) {
+		b := newBench(t, world.Claim("a"))
+		b.pass("a")
+		b.Clock().Step(15*time.Minute - time.Second)
+		if r := b.pass("a"); r.RequeueAfter != time.Second {
+			t.Errorf("looks again after %s, want 1s", r.RequeueAfter)
+		}
+		b.Clock().Step(time.Second)
+		b.pass("a")
+		b.wantTimeout("registration_timeout", "spot")
+		b.want("Registered", b.Condition("a", "Registered"), "Unknown NodeNotFound")
+	})
+	t.Run("never for initialization", func(t *testing.T) {
+		b := newBench(t, world.Claim("a"))
+		b.pass("a")
+		node := world.Node("n1", "fake://zone-a/i-1")
+		node.Status.Conditions[0].Status = corev1.ConditionFalse
+		b.Add(node)
+		b.pass("a")
+		b.Clock().Step(300 * time.Hour)
+		if r := b.pass("a"); r.RequeueAfter != 0 || !b.GetClaim("a").DeletionTimestamp.IsZero() {
+			t.Errorf("a claim that waits for its node to be ready is given up or timed: %v", r)
+		}
+		b.want("Initialized", b.Condition("a", "Initialized"), "Unknown NodeNotReady")
+	})
+}
+
+// wantTimeout wants claim a given up once, for this reason, and the pool to have a failure noted.
+func (b *bench) wantTimeout(reason, capacityType string) {
+	b.t.Helper()
+	if b.GetClaim("a").DeletionTimestamp.IsZero() {
+		b.t.Error("the claim is not being deleted")
+	}
+	labels := []string{"capacity_type=" + capacityType, "consolidation_policy=", "nodepool=default", "reason=" + reason,
+		"termination_mode=graceful"}
+	if n := b.Count("karpenter_nodeclaims_disrupted_total", labels...); n != 1 || b.health.failed != 1 {
+		b.t.Errorf("%v claims counted and %d failures noted, want 1 and 1", n, b.health.failed)
+	}
+}
+
+func TestRegistrationHooks(t *testing.T) {
+	b := newBench(t, world.Claim("a"))
+	wait, labels := 5*time.Second, map[string]string(nil)
+	var hookErr error
+	b.World.Cloud.OnRegistered = func(*apiv1.NodeClaim) (time.Duration, map[string]string, error) {
+		return wait, labels, hookErr
+	}
+	b.pass("a")
+	b.Add(world.Node("n1", "fake://zone-a/i-1"))
+
+	if r := b.pass("a"); r.RequeueAfter != 5*time.Second {
+		t.Errorf("asks again after %s, want 5s", r.RequeueAfter)
+	}
+	b.want("Registered", b.Condition("a", "Registered"), "Unknown RegistrationHookPending")
+	node := b.GetNode("n1")
+	if len(node.Spec.Taints) != 1 || node.Labels[apiv1.NodeRegisteredLabelKey] != "" || len(node.Finalizers) != 1 {
+		t.Errorf("a node that is held back has taints %v, labels %v, finalizers %v",
+			node.Spec.Taints, node.Labels, node.Finalizers)
+	}
+
+	wait, hookErr = 0, errors.New("throttled")
+	if _, err := b.try("a"); !errors.Is(err, hookErr) {
+		t.Errorf("error is %v, want the hook's", err)
+	}
+	b.want("Registered", b.Condition("a", "Registered"), "Unknown RegistrationHookPending")
+
+	hookErr, labels = nil, map[string]string{"example.com/partition": "2"}
+	b.pass("a")
+	b.want("Registered", b.Condition("a", "Registered"), "True Registered")
+	b.want("partition", b.GetNode("n1").Labels["example.com/partition"]+b.GetClaim("a").Labels["example.com/partition"], "22")
+	if len(b.GetNode("n1").Spec.Taints) != 0 {
+		t.Errorf("taints left: %v", b.GetNode("n1").Spec.Taints)
+	}
+}
+
+func TestMissingTaintIsTold(t *testing.T) {
+	b := newBench(t, world.Claim("a"))
+	b.pass("a")
+	node := world.Node("n1", "fake://zone-a/i-1")
+	node.Spec.Taints = nil
+	b.Add(node)
+	b.pass("a")
+	b.want("events", b.World.Events.Told(), "Warning UnregisteredTaintMissing a")
+	b.want("Registered", b.Condition("a", "Registered"), "True Registered")
+}
+
+func TestTerminationDeadlineIsWritten(t *testing.T) {
+	claim := world.Claim("a")
+	claim.Spec.TerminationGracePeriod = &metav1.Duration{Duration: time.Hour}
+	b := newBench(t, claim)
+	b.pass("a")
+	b.Add(world.Node("n1", "fake://zone-a/i-1"))
+	b.pass("a")
+	b.delete(b.GetClaim("a"))
+	b.pass("a")
+	got := b.GetClaim("a")
+	b.want("deadline", got.Annotations[apiv1.NodeClaimTerminationTimestampAnnotationKey],
+		got.DeletionTimestamp.Add(time.Hour).UTC().Format(time.RFC3339))
+	b.want("events", b.World.Events.Told(), "Warning TerminationGracePeriodExpiring a")
+}
+
+func TestOtherPeoplesClaimsAreLeftAlone(t *testing.T) {
+	claim := world.Claim("a")
+	claim.Spec.NodeClassRef.Kind = "Other"
+	b := newBench(t, claim)
+	b.pass("a")
+	if got := b.GetClaim("a"); len(got.Finalizers) != 0 || b.World.Cloud.Launches() != 0 {
+		t.Errorf("finalizers %v, %d launches, want none", got.Finalizers, b.World.Cloud.Launches())
+	}
+}
+
+// A claim of no pool is launched like any other and counts for no pool.
+func TestStandaloneClaim(t *testing.T) {
+	claim := world.Claim("a")
+	claim.Labels, claim.OwnerReferences = nil, nil
+	b := newBench(t, claim)
+	b.pass("a")
+	b.Add(world.Node("n1", "fake://zone-a/i-1"))
+	b.pass("a")
+	b.want("Ready", b.Condition("a", "Ready"), "True Ready")
+	if *b.health != (health{}) {
+		t.Errorf("noted %+v for a claim without a pool", *b.health)
+	}
+}
+
+func TestHangingLaunchStopsNoOther(t *testing.T) {
+	b := newBench(t, world.Claim("slow"), world.Claim("quick"))
+	entered := make(chan struct{})
+	b.World.Cloud.OnCreate = func(ctx context.Context, claim *apiv1.NodeClaim) error {
+		if claim.Name != "slow" {
+			return nil
+		}
+		close(entered)
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	done := make(chan error)
+	go func() {
+		_, err := b.try("slow")
+		done <- err
+	}()
+	<-entered
+
+	b.pass("quick")
+	b.want("quick", b.Condition("quick", "Launched"), "True Launched")
+
+	// Deleting the claim calls its launch off, and nothing is left of it.
+	b.delete(b.GetClaim("slow"))
+	b.interrupt(t.Context(), event.UpdateEvent{ObjectNew: b.GetClaim("slow")}, nil)
+	if err := <-done; err != nil && !errors.Is(err, context.Canceled) {
+		t.Errorf("launch called off with %v", err)
+	}
+	b.pass("slow")
+	if b.GetClaim("slow") != nil || b.World.Cloud.Launches() != 1 {
+		t.Errorf("%d launches, slow claim %v, want one launch and the claim gone", b.World.Cloud.Launches(), b.GetClaim("slow"))
+	}
+}
+
+// Whatever write is the last before a crash, the next controller goes on with the same instance, and at the end nothing is
+// left of the claim.
+func TestCrashAnywhere(t *testing.T) {
+	crash := errors.New("crash")
+	for crashAt := 1; ; crashAt++ {
+		b := newBench(t, world.Claim("a"))
+		b.World.Add(world.Node("n1", "fake://zone-a/i-1"))
+		writes := 0
+		fail := func() error {
+			writes++
+			if writes == crashAt {
+				return crash
+			}
+			return nil
+		}
+		b.Controller.Client = interceptor.NewClient(b.World.Client, interceptor.Funcs{
+			Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+				return errors.Join(fail(), c.Patch(ctx, o, p, opts...))
+			},
+			SubResourcePatch: func(
+				ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption,
+			) error {
+				if err := fail(); err != nil {
+					return err
+				}
+				return c.SubResource(sub).Patch(ctx, o, p, opts...)
+			},
+			Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
+				if err := fail(); err != nil {
+					return err
+				}
+				return c.Delete(ctx, o, opts...)
+			},
+		})
+		live := func() {
+			for range 4 {
+				if _, err := b.try("a"); err != nil && !errors.Is(err, crash) {
+					t.Fatal(err)
+				} else if err != nil {
+					b.restart()
+				}
+			}
+		}
+		live()
+		b.want("Ready", b.Condition("a", "Ready"), "True Ready")
+		if b.World.Cloud.Launches() != 1 {
+			t.Errorf("crash at write %d: %d launches, want 1", crashAt, b.World.Cloud.Launches())
+		}
+		b.delete(b.GetClaim("a"))
+		live()
+		if node := b.GetNode("n1"); node != nil {
+			node.Finalizers = nil
+			if err := b.World.Client.Update(t.Context(), node); err != nil {
+				t.Fatal(err)
+			}
+		}
+		live()
+		live()
+		if b.GetClaim("a") != nil || len(b.World.Cloud.Instances()) != 0 {
+			t.Errorf("crash at write %d leaves claim %v, instances %v", crashAt, b.GetClaim("a"), b.World.Cloud.Instances())
+		}
+		if writes < crashAt {
+			if writes < 6 {
+				t.Fatalf("a whole life made %d writes, want more: the test tests nothing", writes)
+			}
+			return // every write has been the last one once
+		}
+	}
+}
+
+// A claim that is deleted after its launch and before anybody wrote it down still ends its instance.
+func TestDeletedBeforeLaunchWasWrittenDown(t *testing.T) {
+	b := newBench(t, world.Claim("a"))
+	b.World.Cloud.OnCreate = func(_ context.Context, claim *apiv1.NodeClaim) error {
+		b.World.Cloud.Launch(claim)
+		return errors.New("connection reset")
+	}
+	if _, err := b.try("a"); err == nil {
+		t.Fatal("want the launch's error")
+	}
+	b.restart()
+	b.delete(b.GetClaim("a"))
+	b.pass("a")
+	b.want("InstanceTerminating", b.Condition("a", "InstanceTerminating"), "True InstanceTerminating")
+	b.pass("a")
+	if b.GetClaim("a") != nil || len(b.World.Cloud.Instances()) != 0 {
+		t.Errorf("left over: claim %v, instances %v", b.GetClaim("a"), b.World.Cloud.Instances())
+	}
+}
+
+// A copy of the claim that is older than what we wrote launches nothing twice and gives nothing up twice.
+func TestStaleCache(t *testing.T) {
+	stale := func(b *bench, old *apiv1.NodeClaim) {
+		b.Controller.Client = interceptor.NewClient(b.World.Client, interceptor.Funcs{
+			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+				if claim, ok := o.(*apiv1.NodeClaim); ok {
+					old.DeepCopyInto(claim)
+					return nil
+				}
+				return c.Get(ctx, key, o, opts...)
+			},
+		})
+	}
+	t.Run("launched", func(t *testing.T) {
+		b := newBench(t, world.Claim("a"))
+		calls := 0
+		b.World.Cloud.OnCreate = func(context.Context, *apiv1.NodeClaim) error { calls++; return nil }
+		b.pass("a")
+		old := b.GetClaim("a")
+		old.Status = apiv1.NodeClaimStatus{}
+		stale(b, old)
+		b.pass("a")
+		if calls != 1 {
+			t.Errorf("the cloud was asked %d times, want once", calls)
+		}
+		b.want("Launched", b.Condition("a", "Launched"), "True Launched")
+	})
+	t.Run("given up", func(t *testing.T) {
+		b := newBench(t, world.Claim("a"))
+		calls := 0
+		b.World.Cloud.OnCreate = func(context.Context, *apiv1.NodeClaim) error {
+			calls++
+			return &cloud.InsufficientCapacityError{Err: errors.New("none")}
+		}
+		old := b.GetClaim("a")
+		b.pass("a")
+		old.Finalizers = b.GetClaim("a").Finalizers
+		stale(b, old)
+		b.pass("a")
+		if calls != 1 {
+			t.Errorf("the cloud was asked %d times, want once", calls)
+		}
+	})
+}

@@ -1,0 +1,82 @@
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-go/karpenter/api/condition"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/engine/lifecycle"
+	"github.com/karpenter-go/karpenter/internal/act"
+)
+
+// setDeadline writes onto the claim when it will be ended by force; whoever drains its node reads it there.
+func (p *pass) setDeadline(ctx context.Context, a lifecycle.SetDeadline) error {
+	return p.patchClaim(ctx, func(claim *apiv1.NodeClaim) {
+		if claim.Annotations == nil {
+			claim.Annotations = map[string]string{}
+		}
+		claim.Annotations[apiv1.NodeClaimTerminationTimestampAnnotationKey] = a.At.UTC().Format(time.RFC3339)
+	})
+}
+
+// deleteNodes deletes nodes of the claim.
+func (p *pass) deleteNodes(ctx context.Context, a lifecycle.DeleteNodes) error {
+	var errs []error
+	for _, node := range p.view.Nodes {
+		if !slices.Contains(a.Names, node.Name) {
+			continue
+		}
+		if err := p.Client.Delete(ctx, node, client.Preconditions{UID: &node.UID}); client.IgnoreNotFound(err) != nil {
+			errs = append(errs, fmt.Errorf("delete node %s: %w", node.Name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// endInstance asks the provider to end the instance and reports whether there is none any more.
+func (p *pass) endInstance(ctx context.Context) (gone bool, err error) {
+	err = p.Cloud.Delete(ctx, p.claim.DeepCopy())
+	if errors.Is(err, cloud.ErrNotFound) {
+		p.view.Instance = lifecycle.InstanceGone
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("end instance: %w", err)
+	}
+	return false, nil
+}
+
+// release takes the finalizer off. The status is not written any more: nobody could read it.
+func (p *pass) release(ctx context.Context) error {
+	before := p.stored.DeepCopy()
+	claim := p.stored
+	claim.Finalizers = slices.DeleteFunc(claim.Finalizers, func(f string) bool { return f == apiv1.TerminationFinalizer })
+	if err := act.Patch(ctx, p.Client, before, claim); client.IgnoreNotFound(err) != nil {
+		return err
+	}
+	p.released = true
+	p.tellEnd(ctx, before)
+	return nil
+}
+
+// tellEnd counts a claim that has come to its end.
+func (p *pass) tellEnd(ctx context.Context, claim *apiv1.NodeClaim) {
+	pool, now := claim.Labels[apiv1.NodePoolLabelKey], p.Clock.Now()
+	m := p.Metrics.NodeClaims
+	if c := condition.Get(claim, apiv1.ConditionTypeInstanceTerminating); c != nil {
+		m.InstanceTerminationDurationSeconds.WithLabelValues(pool).Observe(now.Sub(c.LastTransitionTime.Time).Seconds())
+	}
+	m.TerminationDurationSeconds.WithLabelValues(pool).Observe(now.Sub(claim.DeletionTimestamp.Time).Seconds())
+	m.TerminatedTotal.WithLabelValues(
+		pool, claim.Labels[apiv1.CapacityTypeLabelKey], claim.Labels[corev1.LabelTopologyZone]).Inc()
+	ctrl.LoggerFrom(ctx).Info("deleted nodeclaim", "provider-id", claim.Status.ProviderID)
+}

@@ -1,0 +1,70 @@
+package lifecycle
+
+import (
+	"context"
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/lifecycle"
+	"github.com/karpenter-go/karpenter/internal/act"
+)
+
+// register writes to the node what the claim promised of it.
+func (p *pass) register(ctx context.Context, a lifecycle.Register) error {
+	node, err := p.patchNode(ctx, a.Apply)
+	if err != nil {
+		return err
+	}
+	if len(a.ClaimLabels) > 0 {
+		err := p.patchClaim(ctx, func(claim *apiv1.NodeClaim) {
+			if claim.Labels == nil {
+				claim.Labels = map[string]string{}
+			}
+			maps.Copy(claim.Labels, a.ClaimLabels)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if !a.Complete {
+		return nil
+	}
+	log := ctrl.LoggerFrom(ctx).WithValues(nodeValues(p.claim, node)...)
+	p.tell = append(p.tell, func() {
+		p.record(true)
+		p.Metrics.Nodes.CreatedTotal.WithLabelValues(
+			p.claim.Labels[apiv1.NodePoolLabelKey], node.Labels[corev1.LabelTopologyZone]).Inc()
+		log.Info("registered nodeclaim")
+	})
+	return nil
+}
+
+// initialize labels the node.
+func (p *pass) initialize(ctx context.Context, a lifecycle.Initialize) error {
+	node, err := p.patchNode(ctx, a.Apply)
+	if err != nil {
+		return err
+	}
+	log := ctrl.LoggerFrom(ctx).WithValues(nodeValues(p.claim, node)...)
+	p.tell = append(p.tell, func() { log.Info("initialized nodeclaim", "allocatable", node.Status.Allocatable) })
+	return nil
+}
+
+// patchNode changes the claim's one node in the world and in the view.
+func (p *pass) patchNode(ctx context.Context, change func(*corev1.Node)) (*corev1.Node, error) {
+	node := p.view.Nodes[0]
+	before := node.DeepCopy()
+	change(node)
+	return node, act.Patch(ctx, p.Client, before, node)
+}
+
+// nodeValues are the log fields of a claim that has a node.
+func nodeValues(claim *apiv1.NodeClaim, node *corev1.Node) []any {
+	return []any{
+		"Node", map[string]string{"name": node.Name},
+		"provider-id", claim.Status.ProviderID,
+	}
+}

@@ -1,0 +1,131 @@
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-go/karpenter/api/condition"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/engine/lifecycle"
+	"github.com/karpenter-go/karpenter/internal/telemetry"
+)
+
+const (
+	// reasonLaunchFailed is the reason of Launched when the provider gave none.
+	reasonLaunchFailed = "LaunchFailed"
+	// maxMessage bounds the message of Launched, in bytes.
+	maxMessage = 300
+)
+
+// launch has an instance made and reports whether the claim can be judged further.
+func (p *pass) launch(ctx context.Context, a lifecycle.Launch) (again bool, err error) {
+	instance, err := p.create(ctx, a)
+	p.view.Now = p.Clock.Now()
+	if err != nil {
+		return p.launchFailed(ctx, a, err)
+	}
+	if err := p.adopt(ctx, instance); err != nil {
+		return false, err
+	}
+	condition.SetTrue(p.claim, apiv1.ConditionTypeLaunched, p.view.Now)
+	log := ctrl.LoggerFrom(ctx).WithValues(
+		"provider-id", instance.ProviderID,
+		"instance-type", p.claim.Labels[corev1.LabelInstanceTypeStable],
+		"zone", p.claim.Labels[corev1.LabelTopologyZone],
+		"capacity-type", p.claim.Labels[apiv1.CapacityTypeLabelKey],
+		"allocatable", instance.Allocatable)
+	p.tell = append(p.tell, func() { log.Info("launched nodeclaim") })
+	return true, p.lookAgain(ctx)
+}
+
+// create asks the provider, unless it has answered for this claim already and the cache was only too old to show it.
+func (p *pass) create(ctx context.Context, a lifecycle.Launch) (*cloud.Instance, error) {
+	ctx, cancel := context.WithTimeout(ctx, a.Deadline.Sub(p.view.Now))
+	defer cancel()
+	if known := p.launches.begin(p.claim.Name, p.claim.UID, cancel); known != nil {
+		return known, nil
+	}
+	// The provider gets a copy: it may keep its own notes on the claim while it works.
+	instance, err := p.Cloud.Create(ctx, p.claim.DeepCopy())
+	if err != nil {
+		p.launches.end(p.claim.Name, p.claim.UID, nil)
+		return nil, fmt.Errorf("launch instance: %w", err)
+	}
+	p.launches.end(p.claim.Name, p.claim.UID, instance)
+	return instance, nil
+}
+
+// adopt writes what the instance is onto the claim. The claim's own labels win, the provider's annotations do.
+//
+// The patch goes without a lock, since the provider may have written to the claim while it launched; it only adds keys. From
+// the server's answer on, the status is made and later patched with a lock. If we die in between, the launch is asked for
+// again and gives the same instance.
+func (p *pass) adopt(ctx context.Context, instance *cloud.Instance) error {
+	before := p.claim.DeepCopy()
+	labels := maps.Clone(instance.Labels)
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	maps.Copy(labels, p.claim.Labels)
+	p.claim.Labels = labels
+	if p.claim.Annotations == nil {
+		p.claim.Annotations = map[string]string{}
+	}
+	maps.Copy(p.claim.Annotations, instance.Annotations)
+	if err := p.Client.Patch(ctx, p.claim, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("write labels of instance to claim %s: %w", p.claim.Name, err)
+	}
+	p.stored = p.claim.DeepCopy()
+	condition.Initialize(p.claim, p.view.Now)
+	p.claim.Status.ProviderID = instance.ProviderID
+	p.claim.Status.ImageID = instance.ImageID
+	p.claim.Status.Capacity = instance.Capacity
+	p.claim.Status.Allocatable = instance.Allocatable
+	return nil
+}
+
+// launchFailed gives the claim up where another try cannot help, and otherwise says on it what went wrong.
+func (p *pass) launchFailed(ctx context.Context, a lifecycle.Launch, err error) (again bool, _ error) {
+	p.unlocked = true
+	var capacity *cloud.InsufficientCapacityError
+	var class *cloud.NodeClassNotReadyError
+	switch {
+	case errors.As(err, &capacity):
+		p.Events.Publish(telemetry.Event{
+			Object: p.claim, Type: corev1.EventTypeWarning, Reason: telemetry.EventInsufficientCapacityError,
+			Message: cut("claim " + p.claim.Name + " cannot be launched: " + capacity.Error()),
+		})
+		ctrl.LoggerFrom(ctx).Error(err, "failed launching nodeclaim")
+		p.abandon(lifecycle.DeleteInsufficientCapacity)
+		return false, nil
+	case errors.As(err, &class):
+		ctrl.LoggerFrom(ctx).Error(err, "failed launching nodeclaim")
+		p.abandon(lifecycle.DeleteNodeClassNotReady)
+		return false, nil
+	}
+	reason, message := reasonLaunchFailed, err.Error()
+	var failed *cloud.LaunchError
+	if errors.As(err, &failed) {
+		reason, message = failed.Reason, failed.Message
+	}
+	condition.SetUnknown(p.claim, apiv1.ConditionTypeLaunched, reason, cut(message), p.view.Now)
+	p.failure = err
+	// A launch that took all the time there was is given up at once.
+	return !p.view.Now.Before(a.Deadline), nil
+}
+
+// cut bounds a message, at a whole character.
+func cut(s string) string {
+	if len(s) <= maxMessage {
+		return s
+	}
+	return strings.ToValidUTF8(s[:maxMessage-3], "") + "..."
+}

@@ -1,0 +1,222 @@
+package lifecycle
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-go/karpenter/api/condition"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/lifecycle"
+	"github.com/karpenter-go/karpenter/internal/act"
+	"github.com/karpenter-go/karpenter/internal/controller/nodeclaim/internal/dismiss"
+	"github.com/karpenter-go/karpenter/internal/telemetry"
+)
+
+// maxSteps bounds the judgements of one pass: launch, register, initialize, and one to say that this was all; or end the
+// instance and release. More than that is a broken invariant.
+const maxSteps = 8
+
+// A pass is one Reconcile of one claim: judge and act until only the world can bring something new, then write the status.
+type pass struct {
+	*Controller
+	claim *apiv1.NodeClaim
+	view  lifecycle.View
+	// stored is the claim as the API server last gave it: what the status patch is made against.
+	stored *apiv1.NodeClaim
+	// tell is done once the status is written, so that nothing is told twice when the pass is repeated.
+	tell []func()
+	// unlocked means that the provider may have written to the claim during the pass, so that a lock on the status could never
+	// be had. Before a claim is launched nobody else writes its status.
+	unlocked bool
+	// giveUp is why the claim is to be deleted once the status is written.
+	giveUp lifecycle.DeleteReason
+	// released means that the claim is gone and has no status to write.
+	released bool
+	// failure is what went wrong without being a reason to stop; it makes the pass be repeated with a growing delay.
+	failure error
+}
+
+func newPass(c *Controller, claim *apiv1.NodeClaim) *pass {
+	return &pass{Controller: c, claim: claim, stored: claim.DeepCopy()}
+}
+
+func (p *pass) run(ctx context.Context) (ctrl.Result, error) {
+	if wait := p.remember(); wait {
+		return ctrl.Result{}, nil
+	}
+	condition.Initialize(p.claim, p.Clock.Now())
+	if err := p.lookAgain(ctx); err != nil {
+		return ctrl.Result{}, err
+	}
+	var requeue ctrl.Result
+	for step := 0; ; step++ {
+		if step == maxSteps {
+			panic(fmt.Sprintf("claim %s does not settle: %s", p.claim.Name, lifecycle.Next(p.view)))
+		}
+		j := lifecycle.Next(p.view)
+		requeue.RequeueAfter = j.Requeue
+		again, err := p.carryOut(ctx, j)
+		if err != nil {
+			return ctrl.Result{}, err
+		}
+		if !again {
+			break
+		}
+	}
+	if p.released {
+		return ctrl.Result{}, nil
+	}
+	return requeue, p.finish(ctx)
+}
+
+// remember adds what the cache does not show yet, and reports whether there is nothing to do until it does: the claim was
+// given up, and its deletion will wake us.
+func (p *pass) remember() (wait bool) {
+	known := p.launches.recall(p.claim.Name, p.claim.UID)
+	switch {
+	case !p.claim.DeletionTimestamp.IsZero():
+		if p.claim.Status.ProviderID == "" && known.instance != nil {
+			p.claim.Status.ProviderID = known.instance.ProviderID
+		}
+	case known.givenUp:
+		return true
+	case condition.IsTrue(p.claim, apiv1.ConditionTypeLaunched):
+		p.launches.forget(p.claim.Name)
+	}
+	return false
+}
+
+func (p *pass) lookAgain(ctx context.Context) (err error) {
+	instance := p.view.Instance
+	var hookErr error
+	p.view, hookErr, err = p.look(ctx, p.claim)
+	p.view.Instance = instance
+	if hookErr != nil {
+		p.failure = hookErr
+	}
+	return err
+}
+
+// carryOut does what the judgement says and reports whether another judgement may bring more at once.
+func (p *pass) carryOut(ctx context.Context, j lifecycle.Judgement) (again bool, err error) {
+	for _, a := range j.Actions {
+		more, stop, err := p.do(ctx, a)
+		if err != nil || stop {
+			return more, err
+		}
+		again = again || more
+	}
+	for _, c := range j.Conditions {
+		condition.Set(p.claim, c, p.view.Now)
+	}
+	if j.NodeName != "" {
+		p.claim.Status.NodeName = j.NodeName
+	}
+	return again, nil
+}
+
+// do carries out one action. With stop the rest of the judgement is void.
+func (p *pass) do(ctx context.Context, a lifecycle.Action) (again, stop bool, err error) {
+	switch a := a.(type) {
+	case lifecycle.Warn:
+		p.warn(ctx, a)
+	case lifecycle.Launch:
+		again, err = p.launch(ctx, a)
+		return again, true, err
+	case lifecycle.Register:
+		return a.Complete, false, p.register(ctx, a)
+	case lifecycle.Initialize:
+		return true, false, p.initialize(ctx, a)
+	case lifecycle.Delete:
+		p.abandon(a.Reason)
+	case lifecycle.SetDeadline:
+		return false, false, p.setDeadline(ctx, a)
+	case lifecycle.DeleteNodes:
+		return false, false, p.deleteNodes(ctx, a)
+	case lifecycle.EndInstance:
+		gone, err := p.endInstance(ctx)
+		return gone, gone, err
+	case lifecycle.Release:
+		return false, true, p.release(ctx)
+	default:
+		panic(fmt.Sprintf("unknown action %T", a))
+	}
+	return false, false, nil
+}
+
+func (p *pass) warn(ctx context.Context, w lifecycle.Warn) {
+	p.Events.Publish(telemetry.Event{
+		Object: p.claim, Type: corev1.EventTypeWarning, Reason: w.Reason, Message: w.Message,
+	})
+	if w.Reason == lifecycle.WarnUnregisteredTaintMissing {
+		ctrl.LoggerFrom(ctx).Error(nil, w.Message)
+	}
+}
+
+// abandon has the claim deleted at the end of the pass. A node that did not come counts against the pool.
+func (p *pass) abandon(reason lifecycle.DeleteReason) {
+	p.giveUp = reason
+	switch reason {
+	case lifecycle.DeleteLaunchTimeout, lifecycle.DeleteRegistrationTimeout:
+		p.tell = append(p.tell, func() { p.record(false) })
+	}
+}
+
+// record notes for the claim's pool whether a node joined. Claims without a pool are not counted.
+func (p *pass) record(ok bool) {
+	if uid := poolUID(p.claim); uid != "" && p.Health != nil {
+		p.Health.Record(uid, ok)
+	}
+}
+
+func poolUID(claim *apiv1.NodeClaim) types.UID {
+	for _, o := range claim.OwnerReferences {
+		if o.Kind == "NodePool" {
+			return o.UID
+		}
+	}
+	return ""
+}
+
+// finish writes the status, tells what was done, and deletes the claim if it was given up.
+func (p *pass) finish(ctx context.Context) error {
+	if err := p.writeStatus(ctx); err != nil {
+		return err
+	}
+	if p.giveUp != "" {
+		if err := dismiss.Claim(ctx, p.Client, p.Metrics.NodeClaims, p.claim, p.giveUp); err != nil {
+			return err
+		}
+		p.launches.giveUp(p.claim.Name, p.claim.UID)
+	}
+	for _, tell := range p.tell {
+		tell()
+	}
+	return p.failure
+}
+
+func (p *pass) writeStatus(ctx context.Context) error {
+	if !p.unlocked {
+		return act.PatchStatus(ctx, p.Client, p.stored, p.claim)
+	}
+	if err := p.Client.Status().Patch(ctx, p.claim, client.MergeFrom(p.stored)); err != nil {
+		return fmt.Errorf("patch status of claim %s: %w", p.claim.Name, err)
+	}
+	return nil
+}
+
+// patchClaim changes the claim's metadata and keeps the status that this pass has worked out so far.
+func (p *pass) patchClaim(ctx context.Context, change func(*apiv1.NodeClaim)) error {
+	before, status := p.claim.DeepCopy(), p.claim.Status
+	change(p.claim)
+	if err := act.Patch(ctx, p.Client, before, p.claim); err != nil {
+		return err
+	}
+	p.stored, p.claim.Status = p.claim.DeepCopy(), status
+	return nil
+}
