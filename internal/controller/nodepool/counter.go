@@ -1,0 +1,134 @@
+package nodepool
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-go/karpenter/api/condition"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/internal/act"
+	"github.com/karpenter-go/karpenter/internal/controller/pace"
+)
+
+// countPeriod is how often pools are counted. Nodes come and go in bursts, and nothing decides by the status, so it
+// follows at its own pace instead of being written for every node.
+const countPeriod = 5 * time.Second
+
+// Counter writes how much each pool has: status.resources and status.nodes.
+type Counter struct {
+	Client client.Client
+	Cloud  cloud.Provider
+	// CPUMillis is the CPU that the process asks for; it sets the number of workers.
+	CPUMillis int64
+}
+
+// Name is the controller's name in logs and metrics.
+func (c *Counter) Name() string { return "nodepool.counter" }
+
+// Reconcile counts the pool, writes the result if it is new, and comes back after countPeriod.
+func (c *Counter) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	pool, err := get(ctx, c.Client, c.Cloud.Facts(), req)
+	if pool == nil {
+		return ctrl.Result{}, err
+	}
+	total, err := c.count(ctx, pool.Name)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	before := pool.DeepCopy()
+	nodes := total[model.Nodes]
+	pool.Status.Resources, pool.Status.Nodes = total, nodes.Value()
+	result, err := written(act.PatchStatus(ctx, c.Client, before, pool))
+	if err == nil && result.IsZero() {
+		result.RequeueAfter = countPeriod
+	}
+	return result, err
+}
+
+// count sums up the capacity of the nodes of the pool that are there to stay. The basic resources are always among the
+// result, so that a reader sees zero and not nothing.
+func (c *Counter) count(ctx context.Context, pool string) (corev1.ResourceList, error) {
+	var claims apiv1.NodeClaimList
+	var nodes corev1.NodeList
+	ofPool := client.MatchingLabels{apiv1.NodePoolLabelKey: pool}
+	// Nothing read here is changed, so it need not be copied: a pool may have thousands of nodes.
+	if err := c.Client.List(ctx, &claims, ofPool, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list claims of pool %s: %w", pool, err)
+	}
+	if err := c.Client.List(ctx, &nodes, ofPool, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list nodes of pool %s: %w", pool, err)
+	}
+	byID := make(map[string]*corev1.Node, len(nodes.Items))
+	for i := range nodes.Items {
+		byID[nodes.Items[i].Spec.ProviderID] = &nodes.Items[i]
+	}
+	total := corev1.ResourceList{
+		corev1.ResourceCPU: {}, corev1.ResourceMemory: {}, corev1.ResourcePods: {}, corev1.ResourceEphemeralStorage: {},
+		model.Nodes: {},
+	}
+	for i := range claims.Items {
+		claim := &claims.Items[i]
+		id := claim.Status.ProviderID
+		node := byID[id]
+		delete(byID, id) // what is left has no claim
+		if id != "" && !leaving(claim) {
+			add(total, capacity(claim, node))
+		}
+	}
+	for id, node := range byID {
+		if id != "" && node.DeletionTimestamp == nil {
+			add(total, node.Status.Capacity)
+			add(total, one())
+		}
+	}
+	return total, nil
+}
+
+// leaving reports whether the capacity of the claim is not the pool's any more.
+func leaving(claim *apiv1.NodeClaim) bool {
+	return claim.DeletionTimestamp != nil || condition.IsTrue(claim, apiv1.ConditionTypeInstanceTerminating)
+}
+
+// capacity is what the claim has brought to the cluster. Until its node (nil before it joined) is initialized, what the
+// node does not report yet is taken from what the cloud promised.
+func capacity(claim *apiv1.NodeClaim, node *corev1.Node) corev1.ResourceList {
+	c := one()
+	if node != nil {
+		add(c, node.Status.Capacity)
+	}
+	if node == nil || node.Labels[apiv1.NodeInitializedLabelKey] != "true" {
+		for name, q := range claim.Status.Capacity {
+			if have := c[name]; have.IsZero() {
+				c[name] = q.DeepCopy()
+			}
+		}
+	}
+	return c
+}
+
+// one counts one node.
+func one() corev1.ResourceList {
+	return corev1.ResourceList{model.Nodes: *resource.NewQuantity(1, resource.DecimalSI)}
+}
+
+// add adds more to total.
+func add(total, more corev1.ResourceList) {
+	for name, q := range more {
+		sum := total[name].DeepCopy()
+		sum.Add(q)
+		total[name] = sum
+	}
+}
+
+// Register adds the controller to the manager.
+func (c *Counter) Register(mgr ctrl.Manager) error {
+	return overPools(mgr, c.Name(), pace.Workers(c.CPUMillis, minWorkers, maxWorkers)).Complete(c)
+}

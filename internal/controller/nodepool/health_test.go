@@ -1,0 +1,128 @@
+package nodepool
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"pgregory.net/rapid"
+
+	"github.com/karpenter-go/karpenter/api/condition"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+)
+
+func TestHealth(t *testing.T) {
+	for _, tt := range []struct {
+		outcomes string // + joined, - failed
+		want     Diagnosis
+	}{
+		{"", Diagnosis{}},
+		{"+", Diagnosis{Known: true, Healthy: true}},
+		{"-", Diagnosis{Known: true, Healthy: true}},
+		{"--", Diagnosis{Known: true, Reason: "RegistrationFailed", Message: "a node did not join the cluster in time"}},
+		{"-++-", Diagnosis{Known: true, Reason: "RegistrationFailed", Message: "a node did not join the cluster in time"}},
+		{"-+++-", Diagnosis{Known: true, Healthy: true}}, // the first failure is forgotten
+		{"----+++", Diagnosis{Known: true, Healthy: true}},
+	} {
+		t.Run(tt.outcomes, func(t *testing.T) {
+			h := NewHealth()
+			for _, o := range tt.outcomes {
+				h.Record("pool", o == '+')
+				h.Record("another", o != '+')
+				h.Record("", false)
+			}
+			if got := h.Of("pool"); got != tt.want {
+				t.Errorf("diagnosis is %+v, want %+v", got, tt.want)
+			}
+		})
+	}
+}
+
+// The diagnosis is that of the last four outcomes, whatever came before.
+func TestHealthForgets(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		outcomes := rapid.SliceOfN(rapid.Bool(), remembered, 20).Draw(t, "outcomes")
+		all, last := NewHealth(), NewHealth()
+		for i, ok := range outcomes {
+			all.Record("pool", ok)
+			if i >= len(outcomes)-remembered {
+				last.Record("pool", ok)
+			}
+		}
+		if all.Of("pool") != last.Of("pool") {
+			t.Fatalf("all say %+v, the last say %+v", all.Of("pool"), last.Of("pool"))
+		}
+	})
+}
+
+// observed is a pool whose condition was set for its current generation and that of the class.
+func observed(status metav1.ConditionStatus, reason string) *apiv1.NodePool {
+	return aPool(func(p *apiv1.NodePool) {
+		p.Status.NodeClassObservedGeneration = 7
+		message := "m"
+		if status == metav1.ConditionTrue {
+			message = ""
+		}
+		condition.Set(p, metav1.Condition{
+			Type: apiv1.ConditionTypeNodeRegistrationHealthy, Status: status, Reason: reason, Message: message,
+		}, time.Unix(1, 0))
+	})
+}
+
+func TestRegistrationHealth(t *testing.T) {
+	stale := observed("False", "RegistrationFailed")
+	stale.Generation = 2
+	otherClass := observed("False", "RegistrationFailed")
+	otherClass.Status.NodeClassObservedGeneration = 6
+	for _, tt := range []struct {
+		name     string
+		pool     *apiv1.NodePool
+		outcomes []bool
+		status   metav1.ConditionStatus
+		reason   string
+		after    Diagnosis // what Health says in the end
+	}{
+		{"new pool", aPool(), []bool{false, false}, "Unknown", "AwaitingReconciliation", Diagnosis{}},
+		{"success", observed("Unknown", "x"), []bool{true}, "True", "NodeRegistrationHealthy",
+			Diagnosis{Known: true, Healthy: true}},
+		{"failures", observed("True", "x"), []bool{true, false, false}, "False", "RegistrationFailed",
+			Diagnosis{Known: true, Reason: "RegistrationFailed", Message: "a node did not join the cluster in time"}},
+		{"restart while healthy", observed("True", "NodeRegistrationHealthy"), nil, "True", "NodeRegistrationHealthy",
+			Diagnosis{Known: true, Healthy: true}},
+		{"restart while unhealthy", observed("False", "LaunchFailed"), nil, "False", "LaunchFailed",
+			Diagnosis{Known: true, Reason: "LaunchFailed", Message: "m"}},
+		{"restart while unknown", observed("Unknown", "x"), nil, "Unknown", "x", Diagnosis{}},
+		{"the pool changed", stale, []bool{false, false}, "Unknown", "AwaitingReconciliation", Diagnosis{}},
+		{"the class changed", otherClass, []bool{false, false}, "Unknown", "AwaitingReconciliation", Diagnosis{}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t, tt.pool, aClass("True"))
+			h := NewHealth()
+			for _, ok := range tt.outcomes {
+				h.Record("pool", ok)
+			}
+			pool, _ := w.run(&RegistrationHealth{Client: w, Clock: w.clock, Cloud: onlyFacts{}, Health: h})
+			got := condition.Get(pool, apiv1.ConditionTypeNodeRegistrationHealthy)
+			if got == nil || got.Status != tt.status || got.Reason != tt.reason {
+				t.Errorf("condition is %+v, want %s %s", got, tt.status, tt.reason)
+			}
+			if pool.Status.NodeClassObservedGeneration != 7 {
+				t.Errorf("observed generation of the class is %d", pool.Status.NodeClassObservedGeneration)
+			}
+			if d := h.Of("pool"); d != tt.after {
+				t.Errorf("diagnosis is %+v, want %+v", d, tt.after)
+			}
+		})
+	}
+}
+
+func TestHealthOfDeletedPoolsIsForgotten(t *testing.T) {
+	w := newWorld(t, aPool(func(p *apiv1.NodePool) { p.Name, p.UID = "kept", "kept" }))
+	h := NewHealth()
+	h.Record("pool", true)
+	h.Record("kept", true)
+	w.run(&RegistrationHealth{Client: w, Clock: w.clock, Cloud: onlyFacts{}, Health: h})
+	if h.Of("pool").Known || !h.Of("kept").Known {
+		t.Errorf("deleted pool %+v, other pool %+v", h.Of("pool"), h.Of("kept"))
+	}
+}

@@ -1,0 +1,125 @@
+package nodepool
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/karpenter-go/karpenter/api/condition"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/internal/controller/pace"
+)
+
+// conflictDelay is how long a controller waits for the watch to show the write that it collided with.
+const conflictDelay = 50 * time.Millisecond
+
+// Fewest and most workers of the controllers of this package.
+const (
+	minWorkers = 10
+	maxWorkers = 1000
+)
+
+// overPools begins the builder of a controller that runs for every change of a pool.
+func overPools(mgr ctrl.Manager, name string, workers int) *builder.Builder {
+	return ctrl.NewControllerManagedBy(mgr).
+		Named(name).
+		For(&apiv1.NodePool{}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: pace.Default()})
+}
+
+// get reads the pool of a request. It returns nil if there is none that needs work: the pool is gone or going, or its node
+// class is another provider's.
+func get(ctx context.Context, c client.Client, facts cloud.Facts, req ctrl.Request) (*apiv1.NodePool, error) {
+	pool := &apiv1.NodePool{}
+	if err := c.Get(ctx, req.NamespacedName, pool); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil, nil
+		}
+		return nil, fmt.Errorf("get pool %s: %w", req.Name, err)
+	}
+	if pool.DeletionTimestamp != nil || !facts.Manages(pool.Spec.Template.Spec.NodeClassRef) {
+		return nil, nil
+	}
+	return pool, nil
+}
+
+// written turns the error of a write into the result of a Reconcile.
+func written(err error) (ctrl.Result, error) {
+	switch {
+	case apierrors.IsConflict(err):
+		return ctrl.Result{RequeueAfter: conflictDelay}, nil
+	case apierrors.IsNotFound(err):
+		return ctrl.Result{}, nil
+	}
+	return ctrl.Result{}, err
+}
+
+// newClass returns an empty object of the node class that ref names, of the type that the scheme has for it.
+func newClass(s *runtime.Scheme, facts cloud.Facts, ref *apiv1.NodeClassReference) (classObject, error) {
+	for _, gvk := range facts.NodeClasses {
+		if gvk.Group == ref.Group && gvk.Kind == ref.Kind {
+			return newObject(s, gvk)
+		}
+	}
+	return nil, fmt.Errorf("no node class of kind %s in group %s", ref.Kind, ref.Group)
+}
+
+// A classObject is a node class of any provider.
+type classObject interface {
+	client.Object
+	condition.Object
+}
+
+func newObject(s *runtime.Scheme, gvk schema.GroupVersionKind) (classObject, error) {
+	o, err := s.New(gvk)
+	if err != nil {
+		return nil, fmt.Errorf("make %s: %w", gvk.Kind, err)
+	}
+	class, ok := o.(classObject)
+	if !ok {
+		return nil, fmt.Errorf("kind %s has no status conditions", gvk.Kind)
+	}
+	return class, nil
+}
+
+// watchClasses adds watches of all node classes of the provider. A change of one concerns the pools that refer to it.
+func watchClasses(b *builder.Builder, mgr ctrl.Manager, facts cloud.Facts) error {
+	for _, gvk := range facts.NodeClasses {
+		class, err := newObject(mgr.GetScheme(), gvk)
+		if err != nil {
+			return fmt.Errorf("watch node classes: %w", err)
+		}
+		b.Watches(class, handler.EnqueueRequestsFromMapFunc(poolsOfClass(mgr.GetClient(), gvk)))
+	}
+	return nil
+}
+
+// poolsOfClass maps a node class of the kind to the pools that refer to it. There are few pools, so all are looked at.
+func poolsOfClass(c client.Client, gvk schema.GroupVersionKind) handler.MapFunc {
+	return func(ctx context.Context, class client.Object) []reconcile.Request {
+		var pools apiv1.NodePoolList
+		if err := c.List(ctx, &pools); err != nil {
+			ctrl.LoggerFrom(ctx).Error(err, "list pools of node class", gvk.Kind, class.GetName())
+			return nil
+		}
+		var requests []reconcile.Request
+		for i := range pools.Items {
+			ref := pools.Items[i].Spec.Template.Spec.NodeClassRef
+			if ref != nil && ref.Group == gvk.Group && ref.Kind == gvk.Kind && ref.Name == class.GetName() {
+				requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&pools.Items[i])})
+			}
+		}
+		return requests
+	}
+}

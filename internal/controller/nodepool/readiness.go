@@ -1,0 +1,100 @@
+package nodepool
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-go/karpenter/api/condition"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/internal/act"
+	"github.com/karpenter-go/karpenter/internal/controller/pace"
+)
+
+// Readiness sets the condition NodeClassReady of pools from the Ready condition of their node class.
+type Readiness struct {
+	Client client.Client
+	Clock  clock.PassiveClock
+	Cloud  cloud.Provider
+	// CPUMillis is the CPU that the process asks for; it sets the number of workers.
+	CPUMillis int64
+}
+
+// Name is the controller's name in logs and metrics.
+func (c *Readiness) Name() string { return "nodepool.readiness" }
+
+// Reconcile reads the node class of the pool and writes what it says.
+func (c *Readiness) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	pool, err := get(ctx, c.Client, c.Cloud.Facts(), req)
+	if pool == nil {
+		return ctrl.Result{}, err
+	}
+	class, err := readClass(ctx, c.Client, c.Cloud.Facts(), pool)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	before := pool.DeepCopy()
+	said := judgeClass(class, pool.Spec.Template.Spec.NodeClassRef)
+	if said.Status == metav1.ConditionTrue {
+		condition.SetTrue(pool, apiv1.ConditionTypeNodeClassReady, c.Clock.Now())
+	} else {
+		condition.SetFalse(pool, apiv1.ConditionTypeNodeClassReady, said.Reason, said.Message, c.Clock.Now())
+	}
+	return written(act.PatchStatus(ctx, c.Client, before, pool))
+}
+
+// readClass returns the node class of the pool, or nil if there is none.
+func readClass(
+	ctx context.Context, c client.Client, facts cloud.Facts, pool *apiv1.NodePool,
+) (classObject, error) {
+	ref := pool.Spec.Template.Spec.NodeClassRef
+	class, err := newClass(c.Scheme(), facts, ref)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Get(ctx, client.ObjectKey{Name: ref.Name}, class); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil, nil
+		}
+		return nil, fmt.Errorf("get node class %s: %w", ref.Name, err)
+	}
+	return class, nil
+}
+
+// judgeClass says whether claims can be launched with the class (nil if it does not exist). The status is True or False;
+// when it is False there are a reason and a message.
+func judgeClass(class classObject, ref *apiv1.NodeClassReference) metav1.Condition {
+	no := func(reason, message string) metav1.Condition {
+		return metav1.Condition{Status: metav1.ConditionFalse, Reason: reason, Message: message}
+	}
+	if class == nil {
+		return no(apiv1.ReasonNodeClassNotFound, fmt.Sprintf("%s %s does not exist", ref.Kind, ref.Name))
+	}
+	if class.GetDeletionTimestamp() != nil {
+		return no(apiv1.ReasonNodeClassTerminating, fmt.Sprintf("%s %s is being deleted", ref.Kind, ref.Name))
+	}
+	ready := condition.Get(class, class.StatusConditions().Root)
+	switch {
+	case ready == nil || ready.Status == metav1.ConditionUnknown:
+		return no(apiv1.ReasonNodeClassReadinessUnknown,
+			fmt.Sprintf("%s %s does not say yet whether it is ready", ref.Kind, ref.Name))
+	case ready.Status == metav1.ConditionFalse:
+		return no(ready.Reason, ready.Message)
+	}
+	return metav1.Condition{Status: metav1.ConditionTrue}
+}
+
+// Register adds the controller to the manager.
+func (c *Readiness) Register(mgr ctrl.Manager) error {
+	b := overPools(mgr, c.Name(), pace.Workers(c.CPUMillis, minWorkers, maxWorkers))
+	if err := watchClasses(b, mgr, c.Cloud.Facts()); err != nil {
+		return err
+	}
+	return b.Complete(c)
+}

@@ -1,0 +1,128 @@
+package nodepool
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/karpenter-go/karpenter/api/condition"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/internal/act"
+	"github.com/karpenter-go/karpenter/internal/controller/pace"
+)
+
+// RegistrationHealth sets the condition NodeRegistrationHealthy of pools from what Health remembers. A change of the pool
+// or of its node class makes it Unknown: what went wrong before may be what was repaired.
+type RegistrationHealth struct {
+	Client client.Client
+	Clock  clock.PassiveClock
+	Cloud  cloud.Provider
+	Health *Health
+	// CPUMillis is the CPU that the process asks for; it sets the number of workers.
+	CPUMillis int64
+}
+
+// Name is the controller's name in logs and metrics.
+func (c *RegistrationHealth) Name() string { return "nodepool.registrationhealth" }
+
+// Reconcile writes the condition and the generation of the node class that it is about.
+func (c *RegistrationHealth) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	pool := &apiv1.NodePool{}
+	if err := c.Client.Get(ctx, req.NamespacedName, pool); err != nil {
+		if apierrors.IsNotFound(err) {
+			return ctrl.Result{}, c.cleanUp(ctx)
+		}
+		return ctrl.Result{}, fmt.Errorf("get pool %s: %w", req.Name, err)
+	}
+	facts := c.Cloud.Facts()
+	if pool.DeletionTimestamp != nil || !facts.Manages(pool.Spec.Template.Spec.NodeClassRef) {
+		return ctrl.Result{}, nil
+	}
+	class, err := readClass(ctx, c.Client, facts, pool)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	before := pool.DeepCopy()
+	c.diagnose(pool, class)
+	return written(act.PatchStatus(ctx, c.Client, before, pool))
+}
+
+// diagnose sets the condition of the pool. The class is nil if it does not exist.
+func (c *RegistrationHealth) diagnose(pool *apiv1.NodePool, class classObject) {
+	const t = apiv1.ConditionTypeNodeRegistrationHealthy
+	now, stored := c.Clock.Now(), condition.Get(pool, t)
+	classChanged := class != nil && class.GetGeneration() != pool.Status.NodeClassObservedGeneration
+	if stored == nil || stored.ObservedGeneration != pool.Generation || classChanged {
+		c.Health.forget(pool.UID)
+		condition.SetUnknown(pool, t, condition.ReasonAwaitingReconciliation,
+			"no node has been registered since the pool or its node class changed", now)
+		if class != nil {
+			pool.Status.NodeClassObservedGeneration = class.GetGeneration()
+		}
+		return
+	}
+	d := c.Health.Of(pool.UID)
+	switch {
+	case !d.Known:
+		c.recall(pool.UID, stored)
+	case d.Healthy:
+		condition.SetTrue(pool, t, now)
+	default:
+		condition.SetFalse(pool, t, d.Reason, d.Message, now)
+	}
+}
+
+// recall rebuilds what Health knew before a restart from the condition: one success, or as many failures as are too many.
+func (c *RegistrationHealth) recall(pool types.UID, stored *metav1.Condition) {
+	switch stored.Status {
+	case metav1.ConditionTrue:
+		c.Health.Record(pool, true)
+	case metav1.ConditionFalse:
+		for range unhealthyAt {
+			c.Health.Fail(pool, stored.Reason, stored.Message)
+		}
+	}
+}
+
+// cleanUp drops the memory of pools that are gone. The request for a deleted pool has only its name, so what remains is
+// compared with the pools there are.
+func (c *RegistrationHealth) cleanUp(ctx context.Context) error {
+	var pools apiv1.NodePoolList
+	if err := c.Client.List(ctx, &pools); err != nil {
+		return fmt.Errorf("list pools: %w", err)
+	}
+	uids := make(map[types.UID]bool, len(pools.Items))
+	for i := range pools.Items {
+		uids[pools.Items[i].UID] = true
+	}
+	c.Health.retain(uids)
+	return nil
+}
+
+// Register adds the controller to the manager.
+func (c *RegistrationHealth) Register(mgr ctrl.Manager) error {
+	b := overPools(mgr, c.Name(), pace.Workers(c.CPUMillis, minWorkers, maxWorkers)).
+		Watches(&apiv1.NodeClaim{}, handler.EnqueueRequestsFromMapFunc(poolOfClaim))
+	if err := watchClasses(b, mgr, c.Cloud.Facts()); err != nil {
+		return err
+	}
+	return b.Complete(c)
+}
+
+// poolOfClaim maps a claim to its pool.
+func poolOfClaim(_ context.Context, claim client.Object) []reconcile.Request {
+	pool := claim.GetLabels()[apiv1.NodePoolLabelKey]
+	if pool == "" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: pool}}}
+}

@@ -1,0 +1,58 @@
+package nodepool
+
+import (
+	"context"
+
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-go/karpenter/api/condition"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/internal/act"
+)
+
+// validationWorkers is fixed: validation waits for nothing.
+const validationWorkers = 10
+
+// Validation sets the condition ValidationSucceeded of pools: it checks what the schema of the API server cannot.
+type Validation struct {
+	Client client.Client
+	Clock  clock.PassiveClock
+	Cloud  cloud.Provider
+}
+
+// Name is the controller's name in logs and metrics.
+func (c *Validation) Name() string { return "nodepool.validation" }
+
+// Reconcile judges the spec of the pool. All mistakes are in the message of the condition.
+func (c *Validation) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	facts := c.Cloud.Facts()
+	pool, err := get(ctx, c.Client, facts, req)
+	if pool == nil {
+		return ctrl.Result{}, err
+	}
+	before, now, rules := pool.DeepCopy(), c.Clock.Now(), apiv1.CoreLabels().With(facts.Labels)
+	if mistakes := pool.Validate(rules); mistakes != nil {
+		condition.SetFalse(pool, apiv1.ConditionTypeValidationSucceeded,
+			apiv1.ReasonNodePoolValidationFailed, mistakes.Error(), now)
+	} else if condition.SetTrue(pool, apiv1.ConditionTypeValidationSucceeded, now) {
+		warn(ctx, pool, rules)
+	}
+	return written(act.PatchStatus(ctx, c.Client, before, pool))
+}
+
+// warn logs values that no node can ever have. They are no mistake: a manifest may be meant for more than one provider.
+func warn(ctx context.Context, pool *apiv1.NodePool, rules apiv1.LabelRules) {
+	for _, r := range pool.Spec.Template.Spec.Requirements {
+		if unknown := apiv1.UnknownValues(r, rules); len(unknown) > 0 {
+			ctrl.LoggerFrom(ctx).Info("ignoring values that no node has", "key", r.Key, "values", unknown)
+		}
+	}
+}
+
+// Register adds the controller to the manager.
+func (c *Validation) Register(mgr ctrl.Manager) error {
+	return overPools(mgr, c.Name(), validationWorkers).Complete(c)
+}
