@@ -44,6 +44,11 @@ func (d *Decision) place(p *corev1.Pod, s State) {
 		return
 	}
 	d.lookAgain(s.Now, forceAt(p, s.Deadline))
+	if believed := s.Accepted[p.UID]; s.Now.Before(believed) {
+		d.Leaving = append(d.Leaving, p)
+		d.lookAgain(s.Now, believed)
+		return
+	}
 	if TierOf(p) != d.Tier {
 		d.Later = append(d.Later, p)
 		return

@@ -19,7 +19,7 @@ var epoch = time.Date(2026, 1, 1, 10, 0, 0, 0, time.UTC)
 
 // anyState draws a node with up to eight pods; all times lie within some minutes around epoch.
 func anyState(t *rapid.T) State {
-	s := State{Now: anyTime(t, "now"), Refused: map[types.UID]time.Time{}}
+	s := State{Now: anyTime(t, "now"), Refused: map[types.UID]time.Time{}, Accepted: map[types.UID]time.Time{}}
 	if rapid.Bool().Draw(t, "has deadline") {
 		s.Deadline = anyTime(t, "deadline")
 	}
@@ -27,6 +27,9 @@ func anyState(t *rapid.T) State {
 		p := anyPod(t, fmt.Sprintf("p%d", i))
 		if rapid.IntRange(0, 3).Draw(t, "refused") == 0 {
 			s.Refused[p.UID] = anyTime(t, "retry")
+		}
+		if rapid.IntRange(0, 5).Draw(t, "accepted") == 0 {
+			s.Accepted[p.UID] = anyTime(t, "believed")
 		}
 		s.Pods = append(s.Pods, p)
 	}

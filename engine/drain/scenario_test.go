@@ -82,13 +82,19 @@ func run(t *testing.T, ar *txtar.Archive) string {
 	return out.String()
 }
 
-// refusedUntil is the annotation by which scenarios tell that a budget refused a pod.
-const refusedUntil = "test/refused-until"
+// The annotations by which scenarios tell what the API server said to an eviction of the pod.
+const (
+	refusedUntil  = "test/refused-until"
+	acceptedUntil = "test/accepted-until"
+)
 
 // load reads the objects of a scenario.
 func load(t *testing.T, data []byte) State {
 	t.Helper()
-	state := State{Volumes: map[string]string{}, Refused: map[types.UID]time.Time{}}
+	state := State{
+		Volumes: map[types.NamespacedName]string{},
+		Refused: map[types.UID]time.Time{}, Accepted: map[types.UID]time.Time{},
+	}
 	reader := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
 	for {
 		doc, err := reader.Read()
@@ -105,18 +111,13 @@ func load(t *testing.T, data []byte) State {
 			pod := &corev1.Pod{}
 			unmarshal(t, doc, pod, sigsyaml.UnmarshalStrict)
 			pod.UID = types.UID(pod.Name)
-			if text, ok := pod.Annotations[refusedUntil]; ok {
-				at, err := time.Parse(time.RFC3339, text)
-				if err != nil {
-					t.Fatal(err)
-				}
-				state.Refused[pod.UID] = at
-			}
+			note(t, pod, refusedUntil, state.Refused)
+			note(t, pod, acceptedUntil, state.Accepted)
 			state.Pods = append(state.Pods, pod)
 		case "PersistentVolumeClaim":
 			pvc := &corev1.PersistentVolumeClaim{}
 			unmarshal(t, doc, pvc, sigsyaml.UnmarshalStrict)
-			state.Volumes[pvc.Namespace+"/"+pvc.Name] = pvc.Spec.VolumeName
+			state.Volumes[types.NamespacedName{Namespace: pvc.Namespace, Name: pvc.Name}] = pvc.Spec.VolumeName
 		case "VolumeAttachment":
 			a := &storagev1.VolumeAttachment{}
 			unmarshal(t, doc, a, sigsyaml.UnmarshalStrict)
@@ -131,6 +132,19 @@ func load(t *testing.T, data []byte) State {
 			t.Fatalf("objects.yaml holds a %q, which says nothing about draining", kind.Kind)
 		}
 	}
+}
+
+func note(t *testing.T, pod *corev1.Pod, annotation string, into map[types.UID]time.Time) {
+	t.Helper()
+	text, ok := pod.Annotations[annotation]
+	if !ok {
+		return
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	into[pod.UID] = at
 }
 
 func unmarshal(t *testing.T, doc []byte, into any, by func([]byte, any, ...sigsyaml.JSONOpt) error) {

@@ -18,11 +18,14 @@ type State struct {
 	Pods []*corev1.Pod
 	// Attachments are the volumes attached to the node.
 	Attachments []*storagev1.VolumeAttachment
-	// Volumes maps namespace/name of a PersistentVolumeClaim to its PersistentVolume. Needed only for claims of pods that
-	// are left alone, see ClaimsOf; a claim that is missing counts as bound to nothing.
-	Volumes map[string]string
+	// Volumes maps PersistentVolumeClaims to the names of their PersistentVolumes. Needed only for the claims of pods that
+	// are left alone, see PinsVolumes and ClaimsOf; a claim that is missing counts as bound to nothing.
+	Volumes map[types.NamespacedName]string
 	// Refused are the pods, by UID, whose eviction a disruption budget refused, and when each may be tried again.
 	Refused map[types.UID]time.Time
+	// Accepted are the pods, by UID, whose eviction the API server accepted though Pods does not show it yet, and until
+	// when that is believed. They count as leaving and are not asked for again.
+	Accepted map[types.UID]time.Time
 }
 
 // A Deletion is a pod to delete by force.
@@ -74,7 +77,7 @@ type Decision struct {
 	Delete []Deletion
 	// Held are pods of this tier that may not be touched.
 	Held []Hold
-	// Leaving are pods that are terminating already, of any tier.
+	// Leaving are pods that are terminating already, or will be seen to be any moment, of any tier.
 	Leaving []*corev1.Pod
 	// Later are pods of tiers whose turn has not come.
 	Later []*corev1.Pod

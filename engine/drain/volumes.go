@@ -5,19 +5,24 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
-// ClaimsOf returns namespace/name of the PersistentVolumeClaims that the pod mounts, those of its ephemeral volumes
-// included, in the order of its volumes.
-func ClaimsOf(pod *corev1.Pod) []string {
-	var claims []string
+// ClaimsOf returns the names of the PersistentVolumeClaims that the pod mounts, those of its ephemeral volumes included, in
+// the order of its volumes.
+func ClaimsOf(pod *corev1.Pod) []types.NamespacedName {
+	var claims []types.NamespacedName
 	for _, v := range pod.Spec.Volumes {
+		name := types.NamespacedName{Namespace: pod.Namespace}
 		switch {
 		case v.PersistentVolumeClaim != nil:
-			claims = append(claims, pod.Namespace+"/"+v.PersistentVolumeClaim.ClaimName)
+			name.Name = v.PersistentVolumeClaim.ClaimName
 		case v.Ephemeral != nil:
-			claims = append(claims, pod.Namespace+"/"+pod.Name+"-"+v.Name) // the name that Kubernetes gives it
+			name.Name = pod.Name + "-" + v.Name // the name that Kubernetes gives it
+		default:
+			continue
 		}
+		claims = append(claims, name)
 	}
 	return claims
 }

@@ -1,0 +1,93 @@
+package termination
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Back-off of an eviction that a disruption budget refused, and how long an accepted one is believed.
+const (
+	backoffBase = 100 * time.Millisecond
+	backoffMax  = 10 * time.Second
+	believeFor  = 10 * time.Second
+)
+
+// attempts remembers what the API server said to recent evictions. It may be lost: the pods are then asked for once more.
+// The zero value is ready to use.
+type attempts struct {
+	mu     sync.Mutex                              // guards byNode
+	byNode map[types.UID]map[types.UID]*podAttempt // node, pod
+}
+
+// podAttempt is what happened to one pod.
+type podAttempt struct {
+	refusals int       // in a row
+	retry    time.Time // after the last refusal
+	believed time.Time // after an acceptance
+	forced   bool      // deleted by force, and told so
+}
+
+// of returns which pods of the node were refused and until when, and which were accepted.
+func (a *attempts) of(node types.UID) (refused, accepted map[types.UID]time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	refused, accepted = map[types.UID]time.Time{}, map[types.UID]time.Time{}
+	for uid, p := range a.byNode[node] {
+		refused[uid], accepted[uid] = p.retry, p.believed
+	}
+	return refused, accepted
+}
+
+// refuse notes that the eviction of the pod was refused and returns when to try again: 100 ms later, doubling to 10 s.
+func (a *attempts) refuse(node, pod types.UID, now time.Time) time.Time {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	p := a.pod(node, pod)
+	delay := backoffMax
+	if p.refusals < 7 { // 100 ms doubled seven times is more than 10 s
+		delay = backoffBase << p.refusals
+	}
+	p.refusals++
+	p.retry = now.Add(delay)
+	return p.retry
+}
+
+// accept notes that the eviction of the pod was accepted.
+func (a *attempts) accept(node, pod types.UID, now time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	*a.pod(node, pod) = podAttempt{believed: now.Add(believeFor)}
+}
+
+// force notes that the pod was deleted by force and reports whether that is the first time.
+func (a *attempts) force(node, pod types.UID) (first bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	p := a.pod(node, pod)
+	first = !p.forced
+	p.forced = true
+	return first
+}
+
+// forget drops all that is known of the node's pods.
+func (a *attempts) forget(node types.UID) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.byNode, node)
+}
+
+// pod returns the entry of the pod, a new one if need be. The caller holds mu.
+func (a *attempts) pod(node, pod types.UID) *podAttempt {
+	if a.byNode == nil {
+		a.byNode = map[types.UID]map[types.UID]*podAttempt{}
+	}
+	if a.byNode[node] == nil {
+		a.byNode[node] = map[types.UID]*podAttempt{}
+	}
+	if a.byNode[node][pod] == nil {
+		a.byNode[node][pod] = &podAttempt{}
+	}
+	return a.byNode[node][pod]
+}

@@ -1,0 +1,123 @@
+package termination
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-go/karpenter/api/condition"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/drain"
+	"github.com/karpenter-go/karpenter/internal/act"
+	"github.com/karpenter-go/karpenter/internal/telemetry"
+)
+
+// Field indexes that the operator registers with the cache.
+const (
+	podsByNode        = "spec.nodeName"
+	attachmentsByNode = "spec.nodeName"
+	nodesByProvider   = "spec.providerID"
+	claimsByProvider  = "status.providerID"
+)
+
+// managed reports whether the node is of one of the provider's node classes.
+func (c *Controller) managed(node *corev1.Node) bool {
+	for _, class := range c.Cloud.Facts().NodeClasses {
+		if _, ok := node.Labels[class.Group+"/"+strings.ToLower(class.Kind)]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+// claimOf returns the claim of the node, or nil. Two claims of one instance count as none, since neither can be said to
+// be the node's; the instance is then ended by its ID.
+func (c *Controller) claimOf(ctx context.Context, node *corev1.Node) (*apiv1.NodeClaim, error) {
+	if node.Spec.ProviderID == "" {
+		return nil, nil // claims that have not launched have no ID either
+	}
+	claims := &apiv1.NodeClaimList{}
+	err := c.Client.List(ctx, claims, client.MatchingFields{claimsByProvider: node.Spec.ProviderID})
+	if err != nil {
+		return nil, fmt.Errorf("list claims of node %s: %w", node.Name, err)
+	}
+	if len(claims.Items) != 1 {
+		return nil, nil
+	}
+	return claims.Items[0].DeepCopy(), nil
+}
+
+// deleteClaim deletes the claim if nobody has yet, so that its controllers know and its deadline begins. It reports
+// whether it did.
+func (c *Controller) deleteClaim(ctx context.Context, claim *apiv1.NodeClaim) (deleted bool, err error) {
+	if claim == nil || !claim.DeletionTimestamp.IsZero() {
+		return false, nil
+	}
+	err = c.Client.Delete(ctx, claim, client.Preconditions{UID: &claim.UID})
+	if client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("delete claim %s: %w", claim.Name, err)
+	}
+	return true, nil
+}
+
+// deadlineOf is when the node goes whatever is on it. A deadline that cannot be read is told and left out: a typo must
+// neither stop a drain nor cut it short.
+func (c *Controller) deadlineOf(ctx context.Context, node *corev1.Node, claim *apiv1.NodeClaim) time.Time {
+	deadline, err := drain.Deadline(claim)
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "cannot read when the node is to end", "NodeClaim", types.NamespacedName{Name: claim.Name})
+	}
+	if deadline.IsZero() {
+		return deadline
+	}
+	c.Events.Publish(telemetry.Event{
+		Object: node, Type: corev1.EventTypeWarning, Reason: telemetry.EventTerminationGracePeriodExpiring,
+		Message: "all pods will be deleted by " + deadline.UTC().Format(time.RFC3339),
+	})
+	return deadline
+}
+
+// setDraining says on the claim that pods are still leaving.
+func (c *Controller) setDraining(d *departure) {
+	if d.claim != nil {
+		condition.SetUnknown(d.claim, apiv1.ConditionTypeDrained, apiv1.ReasonDraining, "", d.now)
+	}
+}
+
+// setDrained says on the claim that they are gone.
+func (c *Controller) setDrained(d *departure) {
+	if d.claim != nil {
+		condition.SetTrue(d.claim, apiv1.ConditionTypeDrained, d.now)
+	}
+}
+
+// saveConditions writes what changed on the claim. A claim that is gone needs no conditions.
+func (c *Controller) saveConditions(ctx context.Context, before, claim *apiv1.NodeClaim) error {
+	if claim == nil {
+		return nil
+	}
+	if err := act.PatchStatus(ctx, c.Client, before, claim); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if !condition.IsTrue(before, apiv1.ConditionTypeDrained) && condition.IsTrue(claim, apiv1.ConditionTypeDrained) {
+		c.Metrics.Nodes.DrainedTotal.WithLabelValues(claim.Labels[apiv1.NodePoolLabelKey]).Inc()
+		ctrl.LoggerFrom(ctx).Info("drained node", "NodeClaim", types.NamespacedName{Name: claim.Name})
+	}
+	return nil
+}
+
+// cause says why the node is drained, as events and metrics put it.
+func cause(claim *apiv1.NodeClaim) string {
+	if claim != nil {
+		if why := condition.Get(claim, apiv1.ConditionTypeDisruptionReason); why != nil && why.Reason != "" {
+			return why.Reason
+		}
+	}
+	return "Forceful Termination"
+}

@@ -1,0 +1,187 @@
+package termination
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/internal/telemetry"
+)
+
+// Controller ends nodes. All fields but Live and CPUMillis are needed.
+type Controller struct {
+	Client client.Client
+	// Live reads past the cache of Client, so that a pod bound a moment ago is not missed before the instance is ended.
+	// Without it the cache is trusted.
+	Live    client.Reader
+	Clock   clock.Clock
+	Events  telemetry.Recorder
+	Metrics *telemetry.Metrics
+	Cloud   cloud.Provider
+	// CPUMillis is the CPU that the process asks for; the number of workers grows with it.
+	CPUMillis int64
+
+	attempts attempts
+}
+
+// Name is the controller's name in logs and metrics.
+func (c *Controller) Name() string { return "node.termination" }
+
+// Waits that no event cuts short.
+const (
+	// conflictDelay is the wait after somebody else wrote in between: time for the cache to hear of it.
+	conflictDelay = 100 * time.Millisecond
+	// unreadyPoll is how often the cloud is asked whether the instance behind a node that does not answer is still there.
+	unreadyPoll = 5 * time.Second
+	// endingPollMin and endingPollMax bound how often the cloud is asked whether the instance has ended.
+	endingPollMin = time.Second
+	endingPollMax = 5 * time.Second
+)
+
+// A departure is one node on its way out, as one reconcile sees it.
+type departure struct {
+	node *corev1.Node
+	// claim is nil if the node has none, or more than one.
+	claim *apiv1.NodeClaim
+	// deadline is zero if the drain may take as long as it needs.
+	deadline time.Time
+	now      time.Time
+}
+
+// Reconcile takes a node that is being deleted one step further, or as many as are possible now.
+func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	node := &corev1.Node{}
+	if err := c.Client.Get(ctx, req.NamespacedName, node); err != nil {
+		if apierrors.IsNotFound(err) {
+			return ctrl.Result{}, nil
+		}
+		return ctrl.Result{}, fmt.Errorf("get node %s: %w", req.Name, err)
+	}
+	if node.DeletionTimestamp.IsZero() || !c.managed(node) ||
+		!controllerutil.ContainsFinalizer(node, apiv1.TerminationFinalizer) {
+		return ctrl.Result{}, nil
+	}
+	result, err := c.depart(ctx, node)
+	if apierrors.IsConflict(err) {
+		return ctrl.Result{RequeueAfter: conflictDelay}, nil
+	}
+	return result, err
+}
+
+// depart does what comes before the drain: the claim goes with its node, a node whose instance is gone is let go at once,
+// and new pods are kept off.
+func (c *Controller) depart(ctx context.Context, node *corev1.Node) (ctrl.Result, error) {
+	claim, err := c.claimOf(ctx, node)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	deleted, err := c.deleteClaim(ctx, claim)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	unready := !ready(node)
+	if unready {
+		gone, err := c.instanceGone(ctx, node)
+		if err != nil {
+			return ctrl.Result{}, err
+		}
+		if gone {
+			return ctrl.Result{}, c.release(ctx, node)
+		}
+	}
+	if err := c.cordon(ctx, node); err != nil {
+		return ctrl.Result{}, err
+	}
+	if deleted {
+		// What was read of the claim is old now; its event brings us back, the delay is for one that has none.
+		return ctrl.Result{RequeueAfter: conflictDelay}, nil
+	}
+	result, err := c.advance(ctx, c.newDeparture(ctx, node, claim))
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if unready && node.Spec.ProviderID != "" && (result.RequeueAfter == 0 || result.RequeueAfter > unreadyPoll) {
+		result.RequeueAfter = unreadyPoll
+	}
+	return result, nil
+}
+
+func (c *Controller) newDeparture(ctx context.Context, node *corev1.Node, claim *apiv1.NodeClaim) *departure {
+	return &departure{node: node, claim: claim, deadline: c.deadlineOf(ctx, node, claim), now: c.Clock.Now()}
+}
+
+// advance drains the node, waits for its volumes and ends its instance, as far as that is possible now, and writes on the
+// claim how far it came.
+func (c *Controller) advance(ctx context.Context, d *departure) (ctrl.Result, error) {
+	before := d.claim.DeepCopy()
+	outcome, err := c.steps(ctx, d)
+	if saved := c.saveConditions(ctx, before, d.claim); saved != nil {
+		return ctrl.Result{}, join(err, saved)
+	}
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if outcome.gone {
+		return ctrl.Result{}, c.release(ctx, d.node)
+	}
+	return ctrl.Result{RequeueAfter: outcome.after}, nil
+}
+
+// join keeps a single error as it is, so that a conflict is still one.
+func join(a, b error) error {
+	if a == nil {
+		return b
+	}
+	return errors.Join(a, b)
+}
+
+// An outcome is how far the steps came.
+type outcome struct {
+	// gone means that the instance has ended and the node may go.
+	gone bool
+	// after is when to look again if nothing happens; zero means only then.
+	after time.Duration
+}
+
+// steps are drain, volumes and instance, in that order; each waits for the one before.
+func (c *Controller) steps(ctx context.Context, d *departure) (outcome, error) {
+	if ending(d.claim) {
+		return c.endInstance(ctx, d) // there is no way back, whatever else has happened on the node
+	}
+	decision, err := c.decide(ctx, d, c.Client)
+	if err != nil {
+		return outcome{}, err
+	}
+	if decision.Drained() && c.Live != nil {
+		// The scheduler may have bound a pod just before it saw the taint, and the cache may not know of it yet.
+		if decision, err = c.decide(ctx, d, c.Live); err != nil {
+			return outcome{}, err
+		}
+	}
+	if !decision.Drained() {
+		return c.drain(ctx, d, decision)
+	}
+	c.setDrained(d)
+	if !c.volumesDone(d, decision) {
+		return outcome{after: wait(decision.Again, d.now)}, nil
+	}
+	return c.endInstance(ctx, d)
+}
+
+// wait is the time from now until at, at least a millisecond; zero if at is zero.
+func wait(at, now time.Time) time.Duration {
+	if at.IsZero() {
+		return 0
+	}
+	return max(at.Sub(now), time.Millisecond)
+}

@@ -1,0 +1,231 @@
+package termination
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+)
+
+// What the node and its claim look like on the way.
+func TestStateOnTheWay(t *testing.T) {
+	w := newWorld(t, leavingClaim(deadline(time.Minute)), pod("web"), attachment("a-data", "pv-data"),
+		leavingNode(func(n *corev1.Node) {
+			n.Spec.Taints = []corev1.Taint{
+				{Key: "other", Effect: corev1.TaintEffectNoExecute},
+				{Key: apiv1.DisruptedTaintKey, Value: "old", Effect: corev1.TaintEffectNoExecute},
+			}
+		}))
+	expect := func(want map[string]string) {
+		t.Helper()
+		got := map[string]string{}
+		for _, c := range w.claim().Status.Conditions {
+			if _, dependent := map[string]bool{"Launched": true, "Registered": true, "Initialized": true, "Ready": true}[c.Type]; !dependent {
+				got[c.Type] = string(c.Status) + "/" + c.Reason
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("conditions after %s (-want +got):\n%s", w.clock.Since(epoch), diff)
+		}
+	}
+
+	w.run(time.Second)
+	taints := []corev1.Taint{{Key: "other", Effect: corev1.TaintEffectNoExecute}, apiv1.DisruptedNoScheduleTaint()}
+	if diff := cmp.Diff(taints, w.node().Spec.Taints); diff != "" {
+		t.Errorf("taints (-want +got):\n%s", diff)
+	}
+	if got := w.node().Labels[corev1.LabelNodeExcludeBalancers]; got != "karpenter" {
+		t.Errorf("load balancers are told %q, want karpenter", got)
+	}
+	expect(map[string]string{"Drained": "Unknown/Draining"})
+
+	w.run(10 * time.Second)
+	expect(map[string]string{"Drained": "True/Drained", "VolumesDetached": "Unknown/AwaitingVolumeDetachment"})
+
+	w.run(50 * time.Second)
+	expect(map[string]string{
+		"Drained": "True/Drained", "VolumesDetached": "False/TerminationGracePeriodElapsed",
+		"InstanceTerminating": "True/InstanceTerminating",
+	})
+}
+
+func TestMetrics(t *testing.T) {
+	w := newWorld(t, leavingNode(), leavingClaim(), pod("web"), pod("held"))
+	w.budgetOpens["held"] = epoch.Add(100 * time.Millisecond)
+	w.run(time.Hour)
+	registry := prometheus.NewRegistry()
+	m := w.controller.Metrics
+	registry.MustRegister(m.Nodes.DrainedTotal, m.Nodes.TerminatedTotal, m.Nodes.TerminationDurationSeconds,
+		m.Pods.DrainedTotal, m.Pods.EvictionRequestsTotal)
+	want := `
+# HELP karpenter_nodes_drained_total Nodes drained of their pods.
+# TYPE karpenter_nodes_drained_total counter
+karpenter_nodes_drained_total{nodepool="default"} 1
+# HELP karpenter_nodes_terminated_total Nodes that have ended.
+# TYPE karpenter_nodes_terminated_total counter
+karpenter_nodes_terminated_total{nodepool="default",zone="zone-a"} 1
+# HELP karpenter_pods_drained_total Pods evicted or deleted in a drain, by cause.
+# TYPE karpenter_pods_drained_total counter
+karpenter_pods_drained_total{reason="Forceful Termination"} 2
+# HELP karpenter_pods_eviction_requests_total Eviction requests, by answer.
+# TYPE karpenter_pods_eviction_requests_total counter
+karpenter_pods_eviction_requests_total{code="200"} 2
+karpenter_pods_eviction_requests_total{code="429"} 1
+`
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "karpenter_nodes_drained_total",
+		"karpenter_nodes_terminated_total", "karpenter_pods_drained_total", "karpenter_pods_eviction_requests_total"); err != nil {
+		t.Error(err)
+	}
+	if got := testutil.CollectAndCount(m.Nodes.LifetimeDurationSeconds); got != 1 {
+		t.Errorf("%d series of lifetimes, want 1", got)
+	}
+}
+
+// A restart in the middle, and any reconcile too many, changes nothing but the time of back-offs.
+func TestTwiceIsHarmless(t *testing.T) {
+	w := newWorld(t, leavingNode(), leavingClaim(), pod("web"), pod("logs", daemon))
+	for range 200 {
+		w.work()
+		w.reconcile()
+		w.controller.attempts.forget("node-uid")
+		w.reconcile()
+		if w.node() == nil {
+			break
+		}
+		w.clock.Step(500 * time.Millisecond)
+	}
+	if w.node() != nil {
+		t.Fatalf("the node is still there:\n%s", strings.Join(w.story, "\n"))
+	}
+	for _, line := range []string{"evicted web", "evicted logs", "instance ending"} {
+		n := 0
+		for _, s := range w.story {
+			if strings.HasSuffix(s, " "+line) {
+				n++
+			}
+		}
+		if n != 1 {
+			t.Errorf("%q happened %d times, want once", line, n)
+		}
+	}
+}
+
+func TestNotOurs(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		change func(*corev1.Node)
+	}{
+		{"not being deleted", func(n *corev1.Node) { n.DeletionTimestamp = nil }},
+		{"of another provider", func(n *corev1.Node) { delete(n.Labels, "example.com/testnodeclass") }},
+		{"without our finalizer", func(n *corev1.Node) { n.Finalizers = []string{"example.com/other"} }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t, leavingNode(tt.change), leavingClaim(), pod("web"))
+			w.run(time.Minute)
+			if len(w.story) != 0 || len(w.node().Spec.Taints) != 0 {
+				t.Errorf("touched: taints %v, %q", w.node().Spec.Taints, w.story)
+			}
+		})
+	}
+}
+
+// A pod whose name was taken over by another, as a StatefulSet does, is not the one to evict.
+func TestSuccessorIsNotEvicted(t *testing.T) {
+	w := newWorld(t, leavingNode(), leavingClaim(), pod("db-0"))
+	old := w.pods()[0]
+	successor := old.DeepCopy()
+	successor.UID, successor.Spec.NodeName = "another", "node-2"
+	if err := w.tracker.Update(podsResource, successor, "default"); err != nil {
+		t.Fatal(err)
+	}
+	d := &departure{node: w.node(), claim: w.claim(), now: w.clock.Now()}
+	if hold, err := w.controller.evict(t.Context(), d, &old); hold != nil || err != nil {
+		t.Errorf("got %v, %v; want the old pod to count as gone", hold, err)
+	}
+	if len(w.story) != 0 {
+		t.Errorf("the successor was touched: %q", w.story)
+	}
+}
+
+// A pod that the cache does not know yet is seen before the instance is ended.
+func TestPodBehindTheCache(t *testing.T) {
+	w := newWorld(t, leavingNode(), leavingClaim(), pod("late"))
+	stale := newWorld(t, leavingNode(), leavingClaim())
+	w.controller.Client = blind{Client: w.client, pods: stale.client}
+	w.reconcile()
+	if !w.ending.IsZero() || len(w.story) == 0 || w.story[0] != "0s evicted late" {
+		t.Errorf("want the pod evicted first, got %q", w.story)
+	}
+}
+
+// blind lists the pods of another world.
+type blind struct {
+	client.Client
+	pods client.Client
+}
+
+func (b blind) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	if _, ok := list.(*corev1.PodList); ok {
+		return b.pods.List(ctx, list, opts...)
+	}
+	return b.Client.List(ctx, list, opts...)
+}
+
+// Many pods are moved in several short reconciles.
+func TestBoundedReconcile(t *testing.T) {
+	objects := []client.Object{leavingNode(), leavingClaim()}
+	for i := range 2*maxRequests + 1 {
+		objects = append(objects, pod(fmt.Sprintf("web-%03d", i)))
+	}
+	w := newWorld(t, objects...)
+	for i, want := range []int{maxRequests, 2 * maxRequests, 2*maxRequests + 1} {
+		result := w.reconcile()
+		got := 0
+		for _, p := range w.pods() {
+			if p.DeletionTimestamp != nil {
+				got++
+			}
+		}
+		if got != want {
+			t.Errorf("after reconcile %d: %d pods leave, want %d", i+1, got, want)
+		}
+		if more := want < 2*maxRequests+1; more && result.RequeueAfter == 0 {
+			t.Errorf("reconcile %d does not ask for the next", i+1)
+		}
+	}
+}
+
+func TestWakesForNodesThatLeave(t *testing.T) {
+	w := newWorld(t, leavingNode(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-2"}})
+	here := []ctrl.Request{{NamespacedName: types.NamespacedName{Name: nodeName}}}
+	elsewhere := pod("elsewhere", func(p *corev1.Pod) { p.Spec.NodeName = "node-2" })
+	pending := pod("pending", func(p *corev1.Pod) { p.Spec.NodeName = "" })
+	unnamed := leavingClaim(func(c *apiv1.NodeClaim) { c.Status.NodeName = "" })
+	unlaunched := leavingClaim(func(c *apiv1.NodeClaim) { c.Status.NodeName, c.Status.ProviderID = "", "" })
+	ctx := t.Context()
+	for name, tt := range map[string]struct{ got, want []ctrl.Request }{
+		"pod here":                 {w.controller.requestsOfPod(ctx, pod("web")), here},
+		"pod on a node that stays": {w.controller.requestsOfPod(ctx, elsewhere), nil},
+		"pod without a node":       {w.controller.requestsOfPod(ctx, pending), nil},
+		"volume here":              {w.controller.requestsOfAttachment(ctx, attachment("a", "pv")), here},
+		"claim with a node name":   {w.controller.requestsOfClaim(ctx, leavingClaim()), here},
+		"claim with only an ID":    {w.controller.requestsOfClaim(ctx, unnamed), here},
+		"claim not launched":       {w.controller.requestsOfClaim(ctx, unlaunched), nil},
+	} {
+		if diff := cmp.Diff(tt.want, tt.got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}

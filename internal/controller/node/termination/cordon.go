@@ -1,0 +1,37 @@
+package termination
+
+import (
+	"context"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/internal/act"
+)
+
+// cordon keeps new pods off the node, and new connections of load balancers.
+func (c *Controller) cordon(ctx context.Context, node *corev1.Node) error {
+	before := node.DeepCopy()
+	taint := apiv1.DisruptedNoScheduleTaint()
+	if !slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool {
+		return t.Key == taint.Key && t.Value == taint.Value && t.Effect == taint.Effect
+	}) {
+		// A taint of the same key but another effect or value comes from another version.
+		node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == taint.Key })
+		node.Spec.Taints = append(node.Spec.Taints, taint)
+		ctrl.LoggerFrom(ctx).Info("tainted node", "taint.Key", taint.Key, "taint.Effect", taint.Effect)
+	}
+	if node.Labels[corev1.LabelNodeExcludeBalancers] != apiv1.ExcludeBalancersLabelValue {
+		node.Labels[corev1.LabelNodeExcludeBalancers] = apiv1.ExcludeBalancersLabelValue
+	}
+	return act.Patch(ctx, c.Client, before, node)
+}
+
+// ready reports whether the kubelet of the node says that it is well.
+func ready(node *corev1.Node) bool {
+	return slices.ContainsFunc(node.Status.Conditions, func(n corev1.NodeCondition) bool {
+		return n.Type == corev1.NodeReady && n.Status == corev1.ConditionTrue
+	})
+}

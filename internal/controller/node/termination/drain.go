@@ -1,0 +1,119 @@
+package termination
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/karpenter-go/karpenter/engine/drain"
+	"github.com/karpenter-go/karpenter/internal/telemetry"
+)
+
+// maxRequests bounds the evictions and deletions of one reconcile, so that no node keeps a worker for long. The rest
+// follows at once in the next reconcile.
+const maxRequests = 50
+
+// drain carries out a decision: pods past their time are deleted, those whose turn it is are evicted. One pod that cannot
+// be moved stops no other.
+func (c *Controller) drain(ctx context.Context, d *departure, decision *drain.Decision) (outcome, error) {
+	c.setDraining(d)
+	left := maxRequests
+	var errs []error
+	for _, f := range decision.Delete[:min(left, len(decision.Delete))] {
+		errs = append(errs, c.deleteByForce(ctx, d, f))
+	}
+	left -= min(left, len(decision.Delete))
+	refused := make([]drain.Hold, 0, len(decision.Evict))
+	for _, pod := range decision.Evict[:min(left, len(decision.Evict))] {
+		hold, err := c.evict(ctx, d, pod)
+		if hold != nil {
+			refused = append(refused, *hold)
+		}
+		errs = append(errs, err)
+	}
+	c.tellHeld(d, decision, refused)
+	if err := errors.Join(errs...); err != nil {
+		return outcome{}, err
+	}
+	if len(decision.Delete)+len(decision.Evict) > maxRequests {
+		return outcome{after: time.Millisecond}, nil
+	}
+	next := decision.Again
+	for _, h := range refused {
+		if next.IsZero() || h.Until.Before(next) {
+			next = h.Until
+		}
+	}
+	return outcome{after: wait(next, d.now)}, nil
+}
+
+// tellHeld publishes what keeps pods on the node, and what became of requests not to be disrupted.
+func (c *Controller) tellHeld(d *departure, decision *drain.Decision, refused []drain.Hold) {
+	held := append(slices.Clone(decision.Held), refused...)
+	for _, h := range held {
+		if h.Cause == drain.CauseDoNotDisrupt && !h.Until.IsZero() {
+			c.Events.Publish(telemetry.Event{
+				Object: h.Pod, Type: corev1.EventTypeNormal, Reason: telemetry.EventDoNotDisruptUntil,
+				Message: "not disrupted until " + h.Until.UTC().Format(time.RFC3339),
+			})
+		}
+	}
+	for _, pod := range decision.Evict {
+		c.tellUnprotected(d, pod)
+	}
+	if len(held) == 0 {
+		return
+	}
+	c.Events.Publish(telemetry.Event{
+		Object: d.node, Type: corev1.EventTypeWarning, Reason: telemetry.EventFailedDraining,
+		Message: describeHeld(held, decision.Remaining()),
+	})
+}
+
+// tellUnprotected says why the do-not-disrupt annotation of a pod that is evicted did not help.
+func (c *Controller) tellUnprotected(d *departure, pod *corev1.Pod) {
+	_, until, invalid := drain.DoNotDisrupt(pod, d.now)
+	switch {
+	case invalid:
+		c.Events.Publish(telemetry.Event{
+			Object: pod, Type: corev1.EventTypeWarning, Reason: telemetry.EventInvalidDoNotDisruptAnnotation,
+			Message: "the do-not-disrupt annotation is neither \"true\" nor a positive duration and protects nothing",
+		})
+	case !until.IsZero():
+		c.Events.Publish(telemetry.Event{
+			Object: pod, Type: corev1.EventTypeNormal, Reason: telemetry.EventDoNotDisruptGracePeriodElapsed,
+			Message: "no longer protected since " + until.UTC().Format(time.RFC3339),
+		})
+	}
+}
+
+// mostNamed is how many pods an event names; more are counted.
+const mostNamed = 5
+
+func describeHeld(held []drain.Hold, remaining int) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d of %d pods cannot be evicted: ", len(held), remaining)
+	for i, h := range held[:min(len(held), mostNamed)] {
+		if i > 0 {
+			b.WriteString("; ")
+		}
+		fmt.Fprintf(&b, "%s/%s %s", h.Pod.Namespace, h.Pod.Name, phrase(h.Cause))
+	}
+	if more := len(held) - mostNamed; more > 0 {
+		fmt.Fprintf(&b, "; and %d more", more)
+	}
+	return b.String()
+}
+
+// phrase is the cause behind the name of a pod.
+func phrase(c drain.Cause) string {
+	if c == drain.CauseBudget {
+		return "(" + c.String() + ")"
+	}
+	return c.String()
+}

@@ -1,0 +1,86 @@
+package termination
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-go/karpenter/engine/drain"
+	"github.com/karpenter-go/karpenter/internal/telemetry"
+)
+
+// evict asks the API server to evict the pod. If a disruption budget refuses, it says so and until when to leave it.
+func (c *Controller) evict(ctx context.Context, d *departure, pod *corev1.Pod) (*drain.Hold, error) {
+	err := c.Client.SubResource("eviction").Create(ctx, pod.DeepCopy(), &policyv1.Eviction{
+		ObjectMeta:    metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name},
+		DeleteOptions: &metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))},
+	})
+	c.Metrics.Pods.EvictionRequestsTotal.WithLabelValues(code(err)).Inc()
+	switch {
+	case err == nil:
+		c.attempts.accept(d.node.UID, pod.UID, d.now)
+		c.told(d, pod, telemetry.EventEvicted, "evicted: ")
+		return nil, nil
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
+		// The pod is gone, or gone and its name taken by another. The watch will say so.
+		c.attempts.accept(d.node.UID, pod.UID, d.now)
+		return nil, nil
+	case refusedByBudget(err):
+		retry := c.attempts.refuse(d.node.UID, pod.UID, d.now)
+		return &drain.Hold{Pod: pod, Cause: drain.CauseBudget, Until: retry}, nil
+	}
+	return nil, fmt.Errorf("evict pod %s/%s: %w", pod.Namespace, pod.Name, err)
+}
+
+// refusedByBudget reports whether the API server said no for the sake of a disruption budget. More than one budget for a
+// pod is an internal error to it, but to us the same: the user has to change something, and other pods are not concerned.
+func refusedByBudget(err error) bool {
+	return apierrors.IsTooManyRequests(err) ||
+		apierrors.IsInternalError(err) && strings.Contains(err.Error(), "more than one PodDisruptionBudget")
+}
+
+// code is the HTTP status of an answer as metrics label it; an error without one counts as a server's.
+func code(err error) string {
+	if err == nil {
+		return strconv.Itoa(http.StatusOK)
+	}
+	var status apierrors.APIStatus
+	if errors.As(err, &status) && status.Status().Code != 0 {
+		return strconv.Itoa(int(status.Status().Code))
+	}
+	return strconv.Itoa(http.StatusInternalServerError)
+}
+
+// deleteByForce deletes a pod that would otherwise outlive the deadline, with what is left of its grace period.
+func (c *Controller) deleteByForce(ctx context.Context, d *departure, f drain.Deletion) error {
+	err := c.Client.Delete(ctx, f.Pod.DeepCopy(),
+		client.GracePeriodSeconds(int64(f.Grace.Seconds())), client.Preconditions{UID: &f.Pod.UID})
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("delete pod %s/%s: %w", f.Pod.Namespace, f.Pod.Name, err)
+	}
+	if c.attempts.force(d.node.UID, f.Pod.UID) {
+		c.told(d, f.Pod, telemetry.EventDisrupted, "deleted before its node goes: ")
+	}
+	return nil
+}
+
+// told publishes that a pod was made to leave, and counts it.
+func (c *Controller) told(d *departure, pod *corev1.Pod, reason, prefix string) {
+	why := cause(d.claim)
+	c.Metrics.Pods.DrainedTotal.WithLabelValues(why).Inc()
+	c.Events.Publish(telemetry.Event{
+		Object: pod, Type: corev1.EventTypeNormal, Reason: reason, Message: prefix + why,
+	})
+}

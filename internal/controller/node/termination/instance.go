@@ -1,0 +1,114 @@
+package termination
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/karpenter-go/karpenter/api/condition"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/engine/drain"
+	"github.com/karpenter-go/karpenter/internal/act"
+	"github.com/karpenter-go/karpenter/internal/telemetry"
+)
+
+// volumesDone reports whether no volume is waited for, and says so on the claim.
+func (c *Controller) volumesDone(d *departure, decision *drain.Decision) bool {
+	if !decision.Detached() {
+		c.Events.Publish(telemetry.Event{
+			Object: d.node, Type: corev1.EventTypeNormal, Reason: telemetry.EventAwaitingVolumeDetachment,
+			Message: "waiting for volumes to be detached: " + strings.Join(decision.Detaching, ", "),
+		})
+	}
+	if d.claim == nil {
+		return decision.Detached()
+	}
+	switch {
+	case !decision.Detached():
+		condition.SetUnknown(d.claim, apiv1.ConditionTypeVolumesDetached, apiv1.ReasonAwaitingVolumeDetachment,
+			strings.Join(decision.Detaching, ", "), d.now)
+	case len(decision.Abandoned) > 0:
+		condition.SetFalse(d.claim, apiv1.ConditionTypeVolumesDetached, apiv1.ReasonTerminationGracePeriodElapsed,
+			strings.Join(decision.Abandoned, ", "), d.now)
+	default:
+		condition.SetTrue(d.claim, apiv1.ConditionTypeVolumesDetached, d.now)
+	}
+	return decision.Detached()
+}
+
+// ending reports whether the cloud has accepted the end of the claim's instance.
+func ending(claim *apiv1.NodeClaim) bool {
+	return claim != nil && condition.IsTrue(claim, apiv1.ConditionTypeInstanceTerminating)
+}
+
+// endInstance asks the cloud to end the instance, until it is gone. A node without a provider ID never had one.
+func (c *Controller) endInstance(ctx context.Context, d *departure) (outcome, error) {
+	if d.node.Spec.ProviderID == "" {
+		return outcome{gone: true}, nil
+	}
+	claim, since := d.claim, d.node.DeletionTimestamp.Time
+	if claim == nil {
+		// Nobody else would end the instance: its ID is enough for that.
+		claim = &apiv1.NodeClaim{}
+		claim.Name, claim.Labels = d.node.Name, d.node.Labels
+		claim.Status.ProviderID = d.node.Spec.ProviderID
+	}
+	err := c.Cloud.Delete(ctx, claim)
+	if errors.Is(err, cloud.ErrNotFound) {
+		return outcome{gone: true}, nil
+	}
+	if err != nil {
+		return outcome{}, fmt.Errorf("end the instance of node %s: %w", d.node.Name, err)
+	}
+	if d.claim != nil {
+		condition.SetTrue(d.claim, apiv1.ConditionTypeInstanceTerminating, d.now)
+		since = condition.Get(d.claim, apiv1.ConditionTypeInstanceTerminating).LastTransitionTime.Time
+	}
+	return outcome{after: endingPoll(d.now.Sub(since))}, nil
+}
+
+// endingPoll is how long to wait before asking the cloud again: half of what it has taken so far, so that an end is seen
+// late by a third of the time it took, within bounds that are kind to the API.
+func endingPoll(taken time.Duration) time.Duration {
+	return min(max(taken/2, endingPollMin), endingPollMax)
+}
+
+// instanceGone reports whether the cloud no longer knows the instance of the node.
+func (c *Controller) instanceGone(ctx context.Context, node *corev1.Node) (bool, error) {
+	if node.Spec.ProviderID == "" {
+		return false, nil
+	}
+	_, err := c.Cloud.Get(ctx, node.Spec.ProviderID)
+	if errors.Is(err, cloud.ErrNotFound) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("get the instance of node %s: %w", node.Name, err)
+	}
+	return false, nil
+}
+
+// release lets the node go.
+func (c *Controller) release(ctx context.Context, node *corev1.Node) error {
+	before := node.DeepCopy()
+	controllerutil.RemoveFinalizer(node, apiv1.TerminationFinalizer)
+	if err := act.Patch(ctx, c.Client, before, node); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	c.attempts.forget(before.UID)
+	pool, now := before.Labels[apiv1.NodePoolLabelKey], c.Clock.Now()
+	m := c.Metrics.Nodes
+	m.TerminatedTotal.WithLabelValues(pool, before.Labels[corev1.LabelTopologyZone]).Inc()
+	m.TerminationDurationSeconds.WithLabelValues(pool).Observe(now.Sub(before.DeletionTimestamp.Time).Seconds())
+	m.LifetimeDurationSeconds.WithLabelValues(pool).Observe(now.Sub(before.CreationTimestamp.Time).Seconds())
+	ctrl.LoggerFrom(ctx).Info("deleted node")
+	return nil
+}
