@@ -12,6 +12,9 @@ import (
 // nobody has set yet.
 const ReasonAwaitingReconciliation = "AwaitingReconciliation"
 
+// awaitingMessage goes with ReasonAwaitingReconciliation.
+const awaitingMessage = "object is awaiting reconciliation"
+
 // ReasonUnhealthyDependents is the reason of a root that is not True.
 const ReasonUnhealthyDependents = "UnhealthyDependents"
 
@@ -58,19 +61,31 @@ func IsTrue(o Object, types ...string) bool {
 }
 
 // Ready reports whether the root condition is True for the current generation
-// of the object.
+// of the object. A kind without dependents is ready whatever its spec says, so
+// there the generation does not matter.
 func Ready(o Object) bool {
-	root := Get(o, o.StatusConditions().Root)
+	types := o.StatusConditions()
+	root := Get(o, types.Root)
 	return root != nil && root.Status == metav1.ConditionTrue &&
-		root.ObservedGeneration == o.GetGeneration()
+		(len(types.Dependents) == 0 || root.ObservedGeneration == o.GetGeneration())
 }
 
 // Initialize adds the dependents and the root that are missing, as Unknown
-// since the creation of the object, and reports whether it added any. A root
-// that exists is brought up to date with its dependents, at the time now only
-// if its status changes by that.
+// since the creation of the object (since now, if it is not created yet), and
+// brings the root up to date with its dependents. It reports whether anything
+// changed.
 func Initialize(o Object, now time.Time) (changed bool) {
+	changed = addMissing(o, now)
+	return updateRoot(o, now) || changed
+}
+
+// addMissing adds the dependents and the root that are missing.
+func addMissing(o Object, now time.Time) (changed bool) {
 	types := o.StatusConditions()
+	since := o.GetCreationTimestamp()
+	if since.IsZero() {
+		since = metav1.NewTime(now)
+	}
 	for _, t := range append(slices.Clone(types.Dependents), types.Root) {
 		if Get(o, t) != nil {
 			continue
@@ -79,12 +94,12 @@ func Initialize(o Object, now time.Time) (changed bool) {
 			Type:               t,
 			Status:             metav1.ConditionUnknown,
 			Reason:             ReasonAwaitingReconciliation,
-			Message:            "object is awaiting reconciliation",
+			Message:            awaitingMessage,
 			ObservedGeneration: o.GetGeneration(),
-			LastTransitionTime: o.GetCreationTimestamp(),
+			LastTransitionTime: since,
 		}) || changed
 	}
-	return updateRoot(o, now) || changed
+	return changed
 }
 
 // SetTrue sets type t to True with the type's name as reason.
@@ -119,13 +134,13 @@ func SetUnknown(o Object, t, reason, message string, now time.Time) (changed boo
 // the values of c for generation and time are ignored. Setting the root itself
 // only recomputes it.
 func Set(o Object, c metav1.Condition, now time.Time) (changed bool) {
-	types := o.StatusConditions()
-	if c.Type != types.Root {
+	changed = addMissing(o, now)
+	if c.Type != o.StatusConditions().Root {
 		c.ObservedGeneration = o.GetGeneration()
 		c.LastTransitionTime = metav1.NewTime(now)
-		changed = put(o, c)
+		changed = put(o, c) || changed
 	}
-	return Initialize(o, now) || changed
+	return updateRoot(o, now) || changed
 }
 
 // Clear removes the conditions of the given types and reports whether any was

@@ -32,7 +32,7 @@ func summary(o Object) metav1.Condition {
 	case untouched(o):
 		root.Status = metav1.ConditionUnknown
 		root.Reason = ReasonAwaitingReconciliation
-		root.Message = "object is awaiting reconciliation"
+		root.Message = awaitingMessage
 		return root
 	}
 	root.Status, root.Reason = metav1.ConditionUnknown, ReasonUnhealthyDependents
