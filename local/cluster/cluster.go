@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -108,6 +109,13 @@ func (c *Cluster) trust(bundle string) error {
 		Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}},
 	}
 	return nil
+}
+
+// lock waits for other commands, but no longer than for a part.
+func (c *Cluster) lock(ctx context.Context) (unlock func(), err error) {
+	ctx, cancel := context.WithTimeout(ctx, c.options.Patience)
+	defer cancel()
+	return c.dir.Lock(ctx)
 }
 
 // step tells what has just happened, and when.

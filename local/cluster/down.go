@@ -19,7 +19,7 @@ func (c *Cluster) Down(ctx context.Context) error {
 		c.step("nothing to stop in %s", c.dir)
 		return nil
 	}
-	unlock, err := c.dir.Lock()
+	unlock, err := c.lock(ctx)
 	if err != nil {
 		return err
 	}

@@ -5,22 +5,110 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/kubernetes"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-go/karpenter/api/crds"
+	"github.com/karpenter-go/karpenter/local/watching"
 )
 
 // furnish puts the objects in that a cluster is expected to have.
-func (c *Cluster) furnish(ctx context.Context, k keys) error {
+func (c *Cluster) furnish(ctx context.Context) error {
 	config, err := c.RESTConfig()
 	if err != nil {
 		return err
 	}
-	client, err := kubernetes.NewForConfig(config)
+	typed, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return fmt.Errorf("make client: %w", err)
 	}
-	return createDNS(ctx, client)
+	if err := createDNS(ctx, typed); err != nil {
+		return err
+	}
+	watcher, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return fmt.Errorf("make client: %w", err)
+	}
+	if err := installCRDs(ctx, watcher); err != nil {
+		return err
+	}
+	c.step("CRDs installed")
+	return nil
+}
+
+// scheme knows the kinds that a cluster is furnished with.
+var scheme = func() *runtime.Scheme {
+	s := runtime.NewScheme()
+	utilruntime.Must(clientgoscheme.AddToScheme(s))
+	utilruntime.Must(apiextensionsv1.AddToScheme(s))
+	return s
+}()
+
+// fieldOwner is who owns what Up applies.
+const fieldOwner = client.FieldOwner("karpenter-local")
+
+// installCRDs applies the definitions of our kinds and returns when all are
+// served.
+func installCRDs(ctx context.Context, c client.WithWatch) error {
+	definitions, err := crds.All()
+	if err != nil {
+		return err
+	}
+	for _, crd := range definitions {
+		if err := apply(ctx, c, crd); err != nil {
+			return err
+		}
+	}
+	var list apiextensionsv1.CustomResourceDefinitionList
+	return watching.Until(ctx, c, &list, func() bool { return established(definitions, list.Items) })
+}
+
+// established reports whether each of wanted is served.
+func established(wanted []*apiextensionsv1.CustomResourceDefinition,
+	have []apiextensionsv1.CustomResourceDefinition,
+) bool {
+	served := map[string]bool{}
+	for _, crd := range have {
+		for _, condition := range crd.Status.Conditions {
+			if condition.Type == apiextensionsv1.Established {
+				served[crd.Name] = condition.Status == apiextensionsv1.ConditionTrue
+			}
+		}
+	}
+	for _, crd := range wanted {
+		if !served[crd.Name] {
+			return false
+		}
+	}
+	return true
+}
+
+// apply makes object what it says, whoever changed it before.
+func apply(ctx context.Context, c client.Client, object client.Object) error {
+	gvk, err := c.GroupVersionKindFor(object)
+	if err != nil {
+		return fmt.Errorf("apply %s: %w", object.GetName(), err)
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	if err != nil {
+		return fmt.Errorf("apply %s %s: %w", gvk.Kind, object.GetName(), err)
+	}
+	delete(content, "status")
+	whole := &unstructured.Unstructured{Object: content}
+	whole.SetGroupVersionKind(gvk)
+	unstructured.RemoveNestedField(content, "metadata", "creationTimestamp")
+	err = c.Apply(ctx, client.ApplyConfigurationFromUnstructured(whole), fieldOwner, client.ForceOwnership)
+	if err != nil {
+		return fmt.Errorf("apply %s %s: %w", gvk.Kind, object.GetName(), err)
+	}
+	return nil
 }
 
 // createDNS makes the service that node bootstrap takes the address of the

@@ -36,7 +36,11 @@ func (c *Cluster) controlPlane(s *state.State, k keys) [][]spec {
 
 // known describes the parts whose health makes up the cluster's.
 func (c *Cluster) known(k keys) [][]spec {
-	return c.controlPlane(c.state, k)
+	stages := c.controlPlane(c.state, k)
+	if _, started := c.state.Parts[controllerName]; started {
+		stages = append(stages, []spec{c.controller(c.state)})
+	}
+	return stages
 }
 
 func (c *Cluster) etcd(s *state.State) spec {

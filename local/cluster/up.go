@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 
@@ -18,7 +19,7 @@ func (c *Cluster) Up(ctx context.Context) error {
 	if err := c.dir.Create(); err != nil {
 		return err
 	}
-	unlock, err := c.dir.Lock()
+	unlock, err := c.lock(ctx)
 	if err != nil {
 		return err
 	}
@@ -38,7 +39,10 @@ func (c *Cluster) Up(ctx context.Context) error {
 			return err
 		}
 	}
-	return c.furnish(ctx, k)
+	if err := c.furnish(ctx); err != nil {
+		return err
+	}
+	return c.startController(ctx, k)
 }
 
 // check finds out early what would fail late.
@@ -73,7 +77,7 @@ func (c *Cluster) prepare() (keys, error) {
 	if err := c.trust(k.authority.Bundle()); err != nil {
 		return keys{}, err
 	}
-	return k, c.writeSchedulerConfig()
+	return k, errors.Join(c.writeSchedulerConfig(), c.writeAWSEnv())
 }
 
 // keepSettings lets the settings of the first start win: running parts were

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -9,12 +10,13 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/karpenter-go/karpenter/api"
 	"github.com/karpenter-go/karpenter/local/cluster"
+	"github.com/karpenter-go/karpenter/local/watching"
 )
 
 // patience is how long a test waits for one thing before it says what is
@@ -32,7 +34,11 @@ func newEnv(c *cluster.Cluster) (*Env, error) {
 	if err != nil {
 		return nil, err
 	}
-	watcher, err := client.NewWithWatch(config, client.Options{Scheme: scheme.Scheme})
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), api.AddToScheme(scheme)); err != nil {
+		return nil, err
+	}
+	watcher, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
 	if err != nil {
 		return nil, err
 	}
@@ -76,56 +82,19 @@ func (e *Env) Make(t *testing.T, objects ...client.Object) {
 	}
 }
 
-// Await returns when done says so of a list. list is read once and then again
-// whenever something of its kind changes; done looks at it and says what it
-// still misses, or nothing.
+// Await returns when done has nothing to miss. list is read once and then again
+// whenever something of its kind changes; done looks at it and says what is
+// still missing, which is also what a failure says.
 func (e *Env) Await(t *testing.T, list client.ObjectList, done func() string, opts ...client.ListOption) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	missing := "nothing seen"
-	for {
-		if err := e.List(ctx, list, opts...); err != nil {
-			t.Fatalf("list %T: %v (still missing: %s)", list, err, missing)
-		}
-		if missing = done(); missing == "" {
-			return
-		}
-		changed, err := e.waitForChange(ctx, list, opts)
-		if err != nil {
-			t.Fatalf("watch %T: %v", list, err)
-		}
-		if !changed {
-			t.Fatalf("not after %s: %s", patience, missing)
-		}
-	}
-}
-
-// waitForChange returns true when something happened to list since it was
-// read, false when ctx is done.
-func (e *Env) waitForChange(ctx context.Context, list client.ObjectList, opts []client.ListOption) (bool, error) {
-	accessor, err := meta.ListAccessor(list)
+	err := watching.Until(ctx, e, list, func() bool {
+		missing = done()
+		return missing == ""
+	}, opts...)
 	if err != nil {
-		return false, err
-	}
-	from := client.ListOptions{}
-	from.ApplyOptions(opts)
-	raw := from.AsListOptions()
-	raw.ResourceVersion = accessor.GetResourceVersion()
-	from.Raw = raw
-	watcher, err := e.Watch(ctx, list, &from)
-	if err != nil {
-		return false, err
-	}
-	defer watcher.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return false, nil
-		case event := <-watcher.ResultChan():
-			if event.Type != watch.Bookmark {
-				return true, nil // Also an ended watch: the list is read anew.
-			}
-		}
+		t.Fatalf("%s (%v)", missing, err)
 	}
 }

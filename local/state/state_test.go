@@ -1,6 +1,7 @@
 package state
 
 import (
+	"context"
 	"net"
 	"os"
 	"path/filepath"
@@ -112,15 +113,17 @@ func TestStateComesBack(t *testing.T) {
 
 func TestOneAtATime(t *testing.T) {
 	dir := newDir(t)
-	unlock, err := dir.Lock()
+	unlock, err := dir.Lock(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := dir.Lock(); err == nil {
+	impatient, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := dir.Lock(impatient); err == nil {
 		t.Error("locked twice")
 	}
 	unlock()
-	unlock, err = dir.Lock()
+	unlock, err = dir.Lock(impatient)
 	if err != nil {
 		t.Errorf("lock after unlock: %v", err)
 	}

@@ -1,0 +1,119 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-go/karpenter/local/rights"
+	"github.com/karpenter-go/karpenter/local/state"
+)
+
+const (
+	// Namespace is where the controller is installed.
+	Namespace = metav1.NamespaceSystem
+	// controllerName is the controller as a part.
+	controllerName = "karpenter"
+	// tokenSeconds is how long the controller's token holds: a year, longer
+	// than a local cluster.
+	tokenSeconds = 365 * 24 * 60 * 60
+)
+
+// startController gives the controller its rights and, unless it is left out,
+// starts it. The rights are made in any case, so that another build can be run
+// by hand with the same kubeconfig.
+func (c *Cluster) startController(ctx context.Context, k keys) error {
+	_, err := os.Stat(c.options.Chart)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && c.options.Controller == "":
+		c.step("no chart at %q, so no rights for a controller", c.options.Chart)
+		return nil
+	case err != nil:
+		return fmt.Errorf("find chart: %w", err)
+	}
+	if err := c.grant(ctx, k); err != nil {
+		return err
+	}
+	if c.options.Controller == "" {
+		return nil
+	}
+	return c.startAll(ctx, []spec{c.controller(c.state)})
+}
+
+// grant applies the rights of the chart, and nothing else of it, and writes a
+// kubeconfig that holds them.
+func (c *Cluster) grant(ctx context.Context, k keys) error {
+	objects, err := rights.Render(c.options.Chart, rights.Release{
+		Name: controllerName, Namespace: Namespace, Kubernetes: kubernetesVersion,
+		Values: map[string]any{"settings": map[string]any{
+			"clusterName": Name, "clusterEndpoint": c.Endpoint(),
+		}},
+	})
+	if err != nil {
+		return err
+	}
+	account, err := rights.ServiceAccount(objects)
+	if err != nil {
+		return err
+	}
+	config, err := c.RESTConfig()
+	if err != nil {
+		return err
+	}
+	applier, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return fmt.Errorf("make client: %w", err)
+	}
+	for _, object := range objects {
+		if err := apply(ctx, applier, object); err != nil {
+			return err
+		}
+	}
+	typed, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("make client: %w", err)
+	}
+	seconds := int64(tokenSeconds)
+	token, err := typed.CoreV1().ServiceAccounts(account.GetNamespace()).CreateToken(ctx, account.GetName(),
+		&authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}},
+		metav1.CreateOptions{})
+	if err != nil {
+		return fmt.Errorf("issue token of %s: %w", account.GetName(), err)
+	}
+	err = c.writeKubeconfig(c.dir.ControllerKubeconfig(), k.authority.Bundle(), account.GetName(),
+		&clientcmdapi.AuthInfo{Token: token.Status.Token})
+	if err != nil {
+		return err
+	}
+	c.step("service account %s has the rights of the chart", account.GetName())
+	return nil
+}
+
+// controller describes the controller as a part.
+func (c *Cluster) controller(s *state.State) spec {
+	return spec{
+		name: controllerName, binary: c.options.Controller,
+		purposes: []string{"karpenter-health", "karpenter-metrics"},
+		health:   "http://" + s.Address("karpenter-health") + "/readyz",
+		args:     []string{"controller", "--provider=" + s.Settings.Provider},
+		env: append(c.awsEnv(),
+			"KUBECONFIG="+c.dir.ControllerKubeconfig(),
+			"CLUSTER_NAME="+Name,
+			"CLUSTER_ENDPOINT="+c.Endpoint(),
+			"INTERRUPTION_QUEUE="+Name,
+			"SYSTEM_NAMESPACE="+Namespace,
+			"LEADER_ELECTION_NAMESPACE="+Namespace,
+			"HEALTH_PROBE_PORT="+strconv.Itoa(s.Ports["karpenter-health"]),
+			"METRICS_PORT="+strconv.Itoa(s.Ports["karpenter-metrics"]),
+		),
+	}
+}

@@ -1,0 +1,107 @@
+package rights
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"helm.sh/helm/v4/pkg/chart/common"
+	"helm.sh/helm/v4/pkg/chart/common/util"
+	"helm.sh/helm/v4/pkg/chart/v2/loader"
+	"helm.sh/helm/v4/pkg/engine"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+)
+
+// A Release is an installation of a chart.
+type Release struct {
+	Name      string
+	Namespace string
+	Values    map[string]any
+	// Kubernetes is the version that templates see, as "v1.36.3".
+	Kubernetes string
+}
+
+// kinds lists what counts as rights, in the order in which to create them: a
+// binding comes after what it binds.
+var kinds = []string{"ServiceAccount", "ClusterRole", "Role", "ClusterRoleBinding", "RoleBinding"}
+
+// Render renders the chart in dir and returns its rights, ordered by kind and
+// name. Objects without a namespace that need one get the release's.
+func Render(dir string, r Release) ([]*unstructured.Unstructured, error) {
+	chart, err := loader.LoadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("load chart: %w", err)
+	}
+	version, err := common.ParseKubeVersion(r.Kubernetes)
+	if err != nil {
+		return nil, fmt.Errorf("parse Kubernetes version: %w", err)
+	}
+	capabilities := common.DefaultCapabilities.Copy()
+	capabilities.KubeVersion = *version
+	values, err := util.ToRenderValues(chart, r.Values, common.ReleaseOptions{
+		Name: r.Name, Namespace: r.Namespace, Revision: 1, IsInstall: true,
+	}, capabilities)
+	if err != nil {
+		return nil, fmt.Errorf("merge values of chart: %w", err)
+	}
+	files, err := engine.Render(chart, values)
+	if err != nil {
+		return nil, fmt.Errorf("render chart: %w", err)
+	}
+	var objects []*unstructured.Unstructured
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if !strings.HasSuffix(name, ".yaml") {
+			continue // Notes and templates for other templates.
+		}
+		found, err := parse(files[name], r.Namespace)
+		if err != nil {
+			return nil, fmt.Errorf("parse %s: %w", name, err)
+		}
+		objects = append(objects, found...)
+	}
+	slices.SortStableFunc(objects, compare)
+	return objects, nil
+}
+
+// parse returns the rights in a rendered file.
+func parse(text, namespace string) ([]*unstructured.Unstructured, error) {
+	var objects []*unstructured.Unstructured
+	for document := range strings.SplitSeq("\n"+text, "\n---") {
+		object := &unstructured.Unstructured{}
+		if err := utilyaml.Unmarshal([]byte(document), &object.Object); err != nil {
+			return nil, err
+		}
+		kind := object.GetKind()
+		if !slices.Contains(kinds, kind) {
+			continue
+		}
+		if object.GetNamespace() == "" && !strings.HasPrefix(kind, "Cluster") {
+			object.SetNamespace(namespace)
+		}
+		objects = append(objects, object)
+	}
+	return objects, nil
+}
+
+func compare(a, b *unstructured.Unstructured) int {
+	if c := slices.Index(kinds, a.GetKind()) - slices.Index(kinds, b.GetKind()); c != 0 {
+		return c
+	}
+	return strings.Compare(a.GetName(), b.GetName())
+}
+
+// ServiceAccount returns the one account among objects.
+func ServiceAccount(objects []*unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	var accounts []*unstructured.Unstructured
+	for _, object := range objects {
+		if object.GetKind() == "ServiceAccount" {
+			accounts = append(accounts, object)
+		}
+	}
+	if len(accounts) != 1 {
+		return nil, fmt.Errorf("find service account: the chart makes %d of them, want 1", len(accounts))
+	}
+	return accounts[0], nil
+}

@@ -1,0 +1,1 @@
+{{- define "sample.name" -}}{{ .Release.Name }}-{{ .Values.account }}{{- end -}}

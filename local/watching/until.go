@@ -1,0 +1,58 @@
+package watching
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Until reads list, as opts select it, until done says so. It returns ctx's
+// error when ctx ends first; list then holds what was seen last.
+func Until(ctx context.Context, c client.WithWatch, list client.ObjectList, done func() bool,
+	opts ...client.ListOption,
+) error {
+	for {
+		if err := c.List(ctx, list, opts...); err != nil {
+			return fmt.Errorf("list %T: %w", list, err)
+		}
+		if done() {
+			return nil
+		}
+		if err := waitForChange(ctx, c, list, opts); err != nil {
+			return err
+		}
+	}
+}
+
+// waitForChange returns when something happened to list since it was read, or
+// when that can no longer be told and it must be read again.
+func waitForChange(ctx context.Context, c client.WithWatch, list client.ObjectList,
+	opts []client.ListOption,
+) error {
+	accessor, err := meta.ListAccessor(list)
+	if err != nil {
+		return fmt.Errorf("watch %T: %w", list, err)
+	}
+	var from client.ListOptions
+	from.ApplyOptions(opts)
+	from.Raw = from.AsListOptions()
+	from.Raw.ResourceVersion = accessor.GetResourceVersion()
+	watcher, err := c.Watch(ctx, list, &from)
+	if err != nil {
+		return fmt.Errorf("watch %T: %w", list, err)
+	}
+	defer watcher.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case event := <-watcher.ResultChan():
+			if event.Type != watch.Bookmark {
+				return nil
+			}
+		}
+	}
+}
