@@ -1,10 +1,15 @@
 package model
 
-import "fmt"
+import (
+	"fmt"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+)
 
 // A Command is one decision of disruption: these nodes go, and these come first in their place.
 type Command struct {
-	Reason Reason
+	// Reason is the one that budgets and the condition DisruptionReason name.
+	Reason apiv1.DisruptionReason
 	// Nodes go, in name order.
 	Nodes []*Node
 	// Replacements must be initialized before Nodes go. Empty for a delete.
@@ -12,16 +17,6 @@ type Command struct {
 	// Saves is the price of Nodes less that of Replacements, in dollars per hour.
 	Saves float64
 }
-
-// A Reason says why a node is disrupted; the values are those of NodePool budgets and of the condition DisruptionReason.
-type Reason string
-
-// The reasons that budgets may name.
-const (
-	ReasonEmpty         Reason = "Empty"
-	ReasonDrifted       Reason = "Drifted"
-	ReasonUnderutilized Reason = "Underutilized"
-)
 
 // A Blocked is a node that was looked at and left alone, and why.
 type Blocked struct {

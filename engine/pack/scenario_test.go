@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"golang.org/x/tools/txtar"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/yaml"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
@@ -13,14 +14,9 @@ import (
 )
 
 // labels are the label facts of a made-up cloud.
-var labels = apiv1.LabelRules{
-	WellKnown: map[string]bool{
-		"karpenter.sh/nodepool": true, "karpenter.sh/capacity-type": true,
-		"topology.kubernetes.io/zone": true, "node.kubernetes.io/instance-type": true,
-		"kubernetes.io/arch": true, "kubernetes.io/os": true, "family": true, "generation": true,
-	},
-	Aliases: map[string]string{"beta.kubernetes.io/arch": "kubernetes.io/arch"},
-}
+var labels = apiv1.CoreLabels().With(apiv1.LabelRules{
+	WellKnown: sets.New("family", "generation"),
+})
 
 // TestScenarios runs pack over testdata/scenario. A section options.yaml may set Options.
 func TestScenarios(t *testing.T) {

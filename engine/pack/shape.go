@@ -134,7 +134,7 @@ func overhead(residents []resident, reqs require.Set, o Options) model.Resources
 }
 
 // wellKnown reports whether a node may get the label key though nothing has defined it yet.
-func (o Options) wellKnown(key string) bool { return o.Labels.WellKnown[key] }
+func (o Options) wellKnown(key string) bool { return o.Labels.WellKnown.Has(key) }
 
 // remaining returns what the pool's limits leave over its nodes. A claim that is not launched may become the largest of
 // its options, and is counted so.

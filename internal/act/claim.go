@@ -76,7 +76,7 @@ func claimRequirements(n *model.PlannedNode) []apiv1.NodeSelectorRequirementWith
 func claimLabels(n *model.PlannedNode, rules apiv1.LabelRules) map[string]string {
 	labels := map[string]string{}
 	for r := range n.Requirements.All() {
-		if rules.WellKnown[r.Key()] || r.Key() == corev1.LabelHostname {
+		if rules.WellKnown.Has(r.Key()) || r.Key() == corev1.LabelHostname {
 			continue
 		}
 		if v, ok := r.Any(); ok {

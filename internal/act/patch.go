@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -33,3 +34,6 @@ func PatchStatus(ctx context.Context, c client.Client, before, obj client.Object
 	}
 	return nil
 }
+
+// Conflict reports whether err says that somebody else wrote in between, or that the object is gone.
+func Conflict(err error) bool { return apierrors.IsConflict(err) || apierrors.IsNotFound(err) }

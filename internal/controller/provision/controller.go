@@ -2,11 +2,9 @@ package provision
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -19,6 +17,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/verify"
 	"github.com/karpenter-go/karpenter/internal/act"
 	"github.com/karpenter-go/karpenter/internal/controller/singleton"
+	"github.com/karpenter-go/karpenter/internal/controller/supply"
 	"github.com/karpenter-go/karpenter/internal/observe"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
@@ -51,8 +50,6 @@ type Timeline interface {
 const (
 	// retry is how long pods that were refused wait for another look, if nothing else changes.
 	retry = 10 * time.Second
-	// typesTimeout is how long one pool's instance types may take before the round goes on without it.
-	typesTimeout = 15 * time.Second
 	// syncing is how often to ask whether the first lists are in.
 	syncing = 100 * time.Millisecond
 )
@@ -114,7 +111,7 @@ func (c *Controller) window(s *model.Snapshot) time.Duration {
 
 // round plans, checks the plan, and carries it out.
 func (c *Controller) round(ctx context.Context, s *model.Snapshot) error {
-	s = s.Apply(model.Delta{Types: c.types(ctx, s)})
+	s = supply.Stock(ctx, c.Cloud, s)
 	start := c.Clock.Now()
 	plan := pack.Solve(s, c.Options)
 	c.Metrics.Scheduler.SchedulingDurationSeconds.WithLabelValues(c.Name()).Observe(c.Clock.Since(start).Seconds())
@@ -137,35 +134,3 @@ func (c *Controller) round(ctx context.Context, s *model.Snapshot) error {
 func (c *Controller) promise(node string, pods []*model.Pod, now time.Time) {
 	c.Cluster.Promise(node, pods, now.Add(max(2*c.BatchMax, 10*time.Second)))
 }
-
-// types asks the provider for the instance types of every usable pool. A pool whose types cannot be had is left out of
-// the round and logged.
-func (c *Controller) types(ctx context.Context, s *model.Snapshot) map[string][]*model.InstanceType {
-	ctx, cancel := context.WithTimeout(ctx, typesTimeout)
-	defer cancel()
-	pools := s.Pools()
-	found := make([][]*model.InstanceType, len(pools))
-	var g errgroup.Group
-	for i, p := range pools {
-		if !c.Cloud.Facts().Manages(p.Object.Spec.Template.Spec.NodeClassRef) || !p.Usable().OK() {
-			continue
-		}
-		g.Go(func() error {
-			types, err := c.Cloud.InstanceTypes(ctx, p.Object)
-			if err != nil {
-				return fmt.Errorf("instance types of pool %s: %w", p.Name, err)
-			}
-			found[i] = types
-			return nil
-		})
-	}
-	if err := g.Wait(); err != nil && !errors.Is(err, context.Canceled) {
-		ctrl.LoggerFrom(ctx).Error(err, "leaving a pool out of this round")
-	}
-	types := make(map[string][]*model.InstanceType, len(pools))
-	for i, p := range pools {
-		types[p.Name] = found[i]
-	}
-	return types
-}
-

@@ -1,0 +1,48 @@
+// Package supply brings what the cloud has on offer into a Snapshot.
+package supply
+
+import (
+	"context"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/engine/model"
+)
+
+// patience is how long one pool's instance types may take before a round goes on without it.
+const patience = 15 * time.Second
+
+// Stock returns s with the instance types of every usable pool that the provider manages. A pool whose types cannot be had
+// is left without any for this round, and logged: the others go on.
+func Stock(ctx context.Context, provider cloud.Provider, s *model.Snapshot) *model.Snapshot {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	pools := s.Pools()
+	found, errs := make([][]*model.InstanceType, len(pools)), make([]error, len(pools))
+	var g errgroup.Group
+	for i, p := range pools {
+		if !provider.Facts().Manages(p.Object.Spec.Template.Spec.NodeClassRef) || !p.Usable().OK() {
+			continue
+		}
+		g.Go(func() error {
+			found[i], errs[i] = provider.InstanceTypes(ctx, p.Object)
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return s
+	}
+	types := make(map[string][]*model.InstanceType, len(pools))
+	for i, p := range pools {
+		if errs[i] != nil {
+			ctrl.LoggerFrom(ctx).Error(errs[i], "leaving a pool out of this round",
+				"NodePool", map[string]string{"name": p.Name})
+			continue
+		}
+		types[p.Name] = found[i]
+	}
+	return s.Apply(model.Delta{Types: types})
+}
