@@ -145,3 +145,34 @@ func eachRule(s *apiextensionsv1.JSONSchemaProps, visit func(message string)) {
 		eachRule(s.Items.Schema, visit)
 	}
 }
+
+// New objects lose their status on a server, so this is no case for it.
+func TestConditionsNeedAReasonExceptOnClaims(t *testing.T) {
+	checker, err := admission.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases, err := apitest.Cases()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bare := map[string]any{"status": map[string]any{"conditions": []any{map[string]any{
+		"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z", "message": "",
+	}}}}
+	seen := map[string]bool{}
+	for _, c := range cases {
+		kind := c.Object.GetKind()
+		if c.WantErr != apitest.OK || seen[kind] {
+			continue
+		}
+		seen[kind] = true
+		o := &unstructured.Unstructured{Object: apitest.Merge(c.Object.Object, bare)}
+		_, errs := checker.Create(context.Background(), o)
+		if refused := len(errs) > 0; refused == (kind == "NodeClaim") {
+			t.Errorf("%s with a condition without reason: %v", kind, errs.ToAggregate())
+		}
+	}
+	if len(seen) != 6 {
+		t.Errorf("looked at %d kinds, want 6", len(seen))
+	}
+}

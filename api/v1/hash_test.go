@@ -39,3 +39,23 @@ func TestHashMatchesKarpenter(t *testing.T) {
 		})
 	}
 }
+
+func TestHashIgnoresWhatClaimsDoNotCopy(t *testing.T) {
+	pool := apiv1.NodePool{}
+	pool.Spec.Template.Spec.NodeClassRef = &apiv1.NodeClassReference{Group: "g", Kind: "K", Name: "n"}
+	want := pool.Hash()
+	weight, replicas := int32(5), int64(3)
+	pool.Spec.Weight, pool.Spec.Replicas = &weight, &replicas
+	pool.Spec.Limits = apiv1.Limits{"cpu": {}}
+	pool.Spec.Disruption.ConsolidateAfter = apiv1.MustParseNillableDuration("5m")
+	pool.Status.Nodes = 7
+	if got := pool.Hash(); got != want {
+		t.Errorf("Hash() = %s with weight, replicas, limits and disruption, want %s", got, want)
+	}
+	pool.Spec.Template.Spec.ExpireAfter = apiv1.MustParseNillableDuration("60m")
+	sixty := pool.Hash()
+	pool.Spec.Template.Spec.ExpireAfter = apiv1.MustParseNillableDuration("1h")
+	if got := pool.Hash(); got != sixty || got == want {
+		t.Errorf("Hash() = %s for 1h, %s for 60m, %s for none", got, sixty, want)
+	}
+}

@@ -1,5 +1,11 @@
 package v1
 
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
 // Labels of Karpenter on nodes and claims.
 const (
 	// NodePoolLabelKey names the pool that owns a claim and its node.
@@ -37,3 +43,10 @@ const ReadinessTaintPrefix = "readiness.k8s.io/"
 
 // TerminationFinalizer keeps a claim and its node until the instance is gone.
 const TerminationFinalizer = Group + "/termination"
+
+// NodeClassLabelKey is the label that claims and nodes carry for their node
+// class, with its name as value: <group>/<kind in lower case>. It also tells
+// which provider manages them.
+func NodeClassLabelKey(kind schema.GroupKind) string {
+	return kind.Group + "/" + strings.ToLower(kind.Kind)
+}

@@ -1,6 +1,9 @@
 package v1
 
-import corev1 "k8s.io/api/core/v1"
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
 
 // Operators of requirements beyond those of Kubernetes.
 const (
@@ -57,4 +60,9 @@ type NodeClassReference struct {
 	// +kubebuilder:validation:XValidation:rule="self != ''",message="nodeClassRef.group must not be empty"
 	// +kubebuilder:validation:Pattern=`^[^/]*$`
 	Group string `json:"group"`
+}
+
+// GroupKind is the kind of the node class, whatever its version.
+func (r *NodeClassReference) GroupKind() schema.GroupKind {
+	return schema.GroupKind{Group: r.Group, Kind: r.Kind}
 }

@@ -1,0 +1,55 @@
+package v1alpha1
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+)
+
+// Validate checks what the schema of an overlay cannot, and again what an
+// overlay of an older schema may have wrong. It returns all mistakes at once,
+// in the order of the fields, each with the path of its field.
+func (o *NodeOverlay) Validate(rules apiv1.LabelRules) error {
+	spec := field.NewPath("spec")
+	var errs []error
+	for i, r := range o.Spec.Requirements {
+		at := spec.Child("requirements").Index(i)
+		if err := apiv1.ValidateRequirement(r.WithMinValues(), rules); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", at, err))
+		}
+		if r.Operator == corev1.NodeSelectorOpNotIn && len(r.Values) == 0 {
+			errs = append(errs, fmt.Errorf("%s: operator NotIn of key %s needs at least one value", at, r.Key))
+		}
+	}
+	if o.Spec.Price != nil && o.Spec.PriceAdjustment != nil {
+		errs = append(errs, fmt.Errorf("%s: set only one of price and priceAdjustment", spec))
+	}
+	if o.Spec.Price != nil {
+		if price, err := strconv.ParseFloat(*o.Spec.Price, 64); err != nil || price < 0 {
+			errs = append(errs, fmt.Errorf("%s: %q is no price: use a number of 0 or more", spec.Child("price"), *o.Spec.Price))
+		}
+	}
+	for _, name := range []corev1.ResourceName{
+		corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage, corev1.ResourcePods,
+	} {
+		if _, ok := o.Spec.Capacity[name]; ok {
+			errs = append(errs, fmt.Errorf("%s: %w", spec.Child("capacity").Key(string(name)), errNotExtended))
+		}
+	}
+	return utilerrors.NewAggregate(errs)
+}
+
+// errNotExtended is said of a resource that every instance type knows itself.
+var errNotExtended = errors.New("only extended resources may be added")
+
+// WithMinValues returns the requirement in the form pools have, without
+// minValues.
+func (r NodeSelectorRequirement) WithMinValues() apiv1.NodeSelectorRequirementWithMinValues {
+	return apiv1.NodeSelectorRequirementWithMinValues{Key: r.Key, Operator: r.Operator, Values: r.Values}
+}
