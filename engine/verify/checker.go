@@ -6,18 +6,19 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
 // Plan returns every promise that p breaks, given that it was made from s, in the
 // order of the plan. A node that breaks one rule in many ways, because each of its
 // types does, is reported once for it.
-func Plan(s *model.Snapshot, p *model.Plan) []Violation {
+func Plan(s *model.Snapshot, p *model.Plan, labels ...apiv1.LabelRules) []Violation {
 	c := &checker{
 		snapshot: s,
 		plan:     p,
 		demands:  make(map[*corev1.Pod]*demand),
-		places:   newPlaces(),
+		places:   newPlaces(apiv1.CoreLabels().With(labels...).Aliases),
 		shapes:   make(map[string]*shape),
 		types:    make(map[string]map[string]*model.InstanceType),
 		together: make(map[string]*demand),

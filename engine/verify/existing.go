@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -62,7 +63,7 @@ func (c *checker) onNode(n *model.Node, pods []*model.Pod, there []*corev1.Pod) 
 		used.add(d.requests)
 		others = append(others, d)
 	}
-	seen, taints := nodeOf(n), taintsOf(n)
+	seen, taints := c.nodeOf(n), taintsOf(n)
 	for i, d := range c.daemons {
 		set := c.sets[i]
 		if slices.ContainsFunc(there, func(p *corev1.Pod) bool { return ownedBy(p, set.Namespace, set.Name) }) {
@@ -163,11 +164,16 @@ func poolOf(n *model.Node) string {
 }
 
 // nodeOf returns n as selectors see it.
-func nodeOf(n *model.Node) *corev1.Node {
+func (c *checker) nodeOf(n *model.Node) *corev1.Node {
 	if registered(n) || n.Claim == nil {
 		return n.Object
 	}
-	seen := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: n.Claim.Labels}}
+	seen := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: maps.Clone(n.Claim.Labels)}}
+	for old, stable := range c.places.aliases {
+		if v, ok := n.Claim.Labels[stable]; ok {
+			seen.Labels[old] = v
+		}
+	}
 	if n.Object != nil {
 		seen.Name = n.Object.Name
 	}

@@ -189,6 +189,13 @@ func TestClaimInFlight(t *testing.T) {
 			want:    "labels: wish, pod default/web-4",
 		},
 		{
+			name: "the old name of a label",
+			cluster: func(st *story) {
+				flying(st)
+				st.web[3].Spec.NodeSelector = map[string]string{corev1.LabelFailureDomainBetaZone: "b"}
+			},
+		},
+		{
 			name: "start-up taints go by themselves",
 			cluster: func(st *story) {
 				flying(st)

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,6 +20,7 @@ type selector struct {
 // hundreds of types each knows only a few dozen combinations, and each selector is
 // asked about each of them once.
 type places struct {
+	aliases   map[string]string // old names of labels, which nodes carry beside the new
 	selectors map[string]*selector
 	looked    map[string]bool   // label keys that some selector looks at
 	known     map[string]*place // by the labels looked at
@@ -30,8 +32,9 @@ type place struct {
 	answers map[*selector]bool
 }
 
-func newPlaces() *places {
+func newPlaces(aliases map[string]string) *places {
 	return &places{
+		aliases:   aliases,
 		selectors: make(map[string]*selector),
 		looked:    make(map[string]bool),
 		known:     make(map[string]*place),
@@ -55,13 +58,19 @@ func (ps *places) selectorOf(pod *corev1.Pod) *selector {
 	if s, ok := ps.selectors[string(text)]; ok {
 		return s
 	}
-	for key := range pod.Spec.NodeSelector {
+	look := func(key string) {
 		ps.looked[key] = true
+		if stable, ok := ps.aliases[key]; ok {
+			ps.looked[stable] = true
+		}
+	}
+	for key := range pod.Spec.NodeSelector {
+		look(key)
 	}
 	if required != nil {
 		for _, term := range required.NodeSelectorTerms {
 			for _, e := range term.MatchExpressions {
-				ps.looked[e.Key] = true
+				look(e.Key)
 			}
 		}
 	}
@@ -75,12 +84,13 @@ func (ps *places) selectorOf(pod *corev1.Pod) *selector {
 func (ps *places) at(keys []string, labels []candidate) *place {
 	var b strings.Builder
 	for i, key := range keys {
-		switch {
-		case !ps.looked[key]:
-		case labels[i].missing:
+		if !ps.looked[key] {
+			continue
+		}
+		if label := ps.label(keys, labels, i); label.missing {
 			b.WriteString("!\n") // no label value begins so
-		default:
-			b.WriteString(labels[i].value)
+		} else {
+			b.WriteString(label.value)
 			b.WriteByte('\n')
 		}
 	}
@@ -88,8 +98,8 @@ func (ps *places) at(keys []string, labels []candidate) *place {
 	if !ok {
 		seen := make(map[string]string)
 		for i, key := range keys {
-			if ps.looked[key] && !labels[i].missing {
-				seen[key] = labels[i].value
+			if label := ps.label(keys, labels, i); ps.looked[key] && !label.missing {
+				seen[key] = label.value
 			}
 		}
 		p = &place{
@@ -99,6 +109,16 @@ func (ps *places) at(keys []string, labels []candidate) *place {
 		ps.known[b.String()] = p
 	}
 	return p
+}
+
+// label returns the i-th label; an old name that nobody sets has the value of the new.
+func (ps *places) label(keys []string, labels []candidate, i int) candidate {
+	if stable, ok := ps.aliases[keys[i]]; ok && labels[i].missing {
+		if at, found := slices.BinarySearch(keys, stable); found {
+			return labels[at]
+		}
+	}
+	return labels[i]
 }
 
 // takes reports whether a pod with selector s may run at p, by its labels.

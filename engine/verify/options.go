@@ -111,6 +111,9 @@ func (c *checker) diversity(node string, n *model.PlannedNode, sh *shape) {
 
 // distinct counts the values that a label may have on any of the options.
 func (c *checker) distinct(options []*model.InstanceType, sh *shape, key string) int {
+	if stable, ok := c.places.aliases[key]; ok {
+		key = stable
+	}
 	at := slices.Index(sh.keys, key)
 	values := make(map[string]bool)
 	for _, t := range options {

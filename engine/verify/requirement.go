@@ -28,11 +28,15 @@ func (c candidate) String() string {
 // same reports whether c and o leave the label alike.
 func (c candidate) same(o candidate) bool { return c.missing == o.missing && c.value == o.value }
 
-// byKey groups a spec.
-func byKey(spec []requirement) map[string][]requirement {
+// byKey groups a spec by the keys' present names.
+func byKey(spec []requirement, aliases map[string]string) map[string][]requirement {
 	out := make(map[string][]requirement, len(spec))
 	for _, r := range spec {
-		out[r.Key] = append(out[r.Key], r)
+		key := r.Key
+		if stable, ok := aliases[key]; ok {
+			key = stable
+		}
+		out[key] = append(out[key], r)
 	}
 	return out
 }

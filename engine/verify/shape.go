@@ -75,7 +75,7 @@ func (c *checker) shapeOfClaim(claim *apiv1.NodeClaim) *shape {
 }
 
 func (c *checker) newShape(labels map[string]string, claim, pool []requirement, launching bool) *shape {
-	ofClaim, ofPool := byKey(claim), byKey(pool)
+	ofClaim, ofPool := byKey(claim, c.places.aliases), byKey(pool, c.places.aliases)
 	all := maps.Clone(c.places.looked)
 	for key := range labels {
 		all[key] = true

@@ -247,6 +247,23 @@ func TestPlannedNodeLabels(t *testing.T) {
 	for _, tt := range []spoiled{
 		{name: "a label of the template", cluster: selects("team", "web")},
 		{name: "a label of the type", cluster: selects(corev1.LabelOSStable, "linux")},
+		{
+			name: "old names of labels stand beside the new",
+			cluster: func(st *story) {
+				st.web[1].Spec.NodeSelector = map[string]string{
+					corev1.LabelFailureDomainBetaZone: "a", "beta.kubernetes.io/arch": "amd64", "beta.kubernetes.io/os": "linux",
+				}
+				st.pool.Spec.Template.Spec.Requirements[0].Key = "beta.kubernetes.io/arch"
+			},
+			plan: func(p *model.Plan) {
+				n := &p.Nodes[0]
+				n.Requirements = n.Requirements.Normalize(apiv1.CoreLabels().Aliases)
+			},
+		},
+		{
+			name: "an old name of a label that differs", only: true, cluster: selects("beta.kubernetes.io/arch", "arm64"),
+			want: "labels: planned node 0 (default), type m.small, pod default/web-2",
+		},
 		{name: "the pool's own label", cluster: selects(apiv1.NodePoolLabelKey, "default")},
 		{name: "a label that the claim decides", cluster: selects("shift", "day")},
 		{
