@@ -1,0 +1,73 @@
+package e2e
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-go/karpenter/api/apitest"
+)
+
+// The API server says to every object of the table what the schema tests of
+// package admission say without it.
+func TestAPIServerJudgesObjects(t *testing.T) {
+	cases, err := apitest.Cases()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range cases {
+		t.Run(c.Name, func(t *testing.T) {
+			err := judge(t, c)
+			switch {
+			case c.WantErr == apitest.OK && err != nil:
+				t.Fatalf("refused: %v", err)
+			case c.WantErr != apitest.OK && err == nil:
+				t.Fatalf("accepted, want an error with %q", c.WantErr)
+			case c.WantErr != apitest.OK && !strings.Contains(err.Error(), c.WantErr):
+				t.Fatalf("refused with %v, want %q in it", err, c.WantErr)
+			}
+			if c.WantStored != nil {
+				wantStored(t, c)
+			}
+		})
+	}
+}
+
+// judge makes the object, or puts it in the place of the old one. What nobody
+// looks at later is only a dry run, so that no controller acts on it.
+func judge(t *testing.T, c apitest.Case) error {
+	t.Helper()
+	if c.Old == nil {
+		create := &client.CreateOptions{FieldValidation: metav1.FieldValidationStrict}
+		if c.WantStored == nil {
+			create.DryRun = []string{metav1.DryRunAll}
+			return shared.Create(t.Context(), c.Object.DeepCopy(), create)
+		}
+		shared.Make(t, c.Object.DeepCopy())
+		return nil
+	}
+	old := c.Old.DeepCopy()
+	shared.Make(t, old)
+	object := c.Object.DeepCopy()
+	object.SetResourceVersion(old.GetResourceVersion())
+	return shared.Update(t.Context(), object, &client.UpdateOptions{
+		FieldValidation: metav1.FieldValidationStrict, DryRun: []string{metav1.DryRunAll},
+	})
+}
+
+func wantStored(t *testing.T, c apitest.Case) {
+	t.Helper()
+	stored := &unstructured.Unstructured{}
+	stored.SetGroupVersionKind(c.Object.GroupVersionKind())
+	if err := shared.Get(t.Context(), client.ObjectKeyFromObject(c.Object), stored); err != nil {
+		t.Fatal(err)
+	}
+	with := apitest.Merge(stored.Object, c.WantStored)
+	if !equality.Semantic.DeepEqual(with, stored.Object) {
+		t.Errorf("stored %v\nwant in it %v", stored.Object, c.WantStored)
+	}
+}
