@@ -64,17 +64,9 @@ func (c *checker) onNode(n *model.Node, pods []*model.Pod, there []*corev1.Pod) 
 		others = append(others, d)
 	}
 	seen, taints := c.nodeOf(n), taintsOf(n)
-	for i, d := range c.daemons {
-		set := c.sets[i]
-		if slices.ContainsFunc(there, func(p *corev1.Pod) bool { return ownedBy(p, set.Namespace, set.Name) }) {
-			continue
-		}
-		if _, kept := d.untolerated(taints); kept || !d.selector.matches(seen) {
-			continue
-		}
-		used.add(d.requests)
-		others = append(others, d)
-	}
+	missing, expected := c.expect(seen, taints, there)
+	used.add(expected)
+	others = append(others, missing...)
 
 	l := c.loadOf(n.Name, pods, others)
 	if detail, short := l.shortage(used, allocatableOf(n)); short {
@@ -87,6 +79,39 @@ func (c *checker) onNode(n *model.Node, pods []*model.Pod, there []*corev1.Pod) 
 				Detail: "its node selector or affinity does not match the node"})
 		}
 	}
+}
+
+// expect returns the daemons that have no pod on a node yet and should have one, and
+// what to keep free for them.
+//
+// That is a forecast and no rule of the scheduler, so the lower of two is taken: the sum
+// over the missing ones, or all that belong there less what daemons' pods hold already.
+// They differ while a daemon is changed or removed.
+func (c *checker) expect(node *corev1.Node, taints []corev1.Taint, there []*corev1.Pod) ([]*demand, amounts) {
+	var missing []*demand
+	free, rest := amounts{}, amounts{}
+	for i, d := range c.daemons {
+		if _, kept := d.untolerated(taints); kept || !d.selector.matches(node) {
+			continue
+		}
+		rest.add(d.requests)
+		set := c.sets[i]
+		if !slices.ContainsFunc(there, func(p *corev1.Pod) bool { return ownedBy(p, set.Namespace, set.Name) }) {
+			missing = append(missing, d)
+			free.add(d.requests)
+		}
+	}
+	for _, p := range there {
+		if ownedBy(p, p.Namespace, "") {
+			for name, v := range requestsOf(p) {
+				rest[name] -= v
+			}
+		}
+	}
+	for name, v := range free {
+		free[name] = max(min(v, rest[name]), 0)
+	}
+	return missing, free
 }
 
 // onClaim checks pods for a claim that is not launched yet: every type that it may
@@ -121,10 +146,10 @@ func ended(p *corev1.Pod) bool {
 	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 }
 
-// ownedBy reports whether the DaemonSet of that name made the pod.
+// ownedBy reports whether the DaemonSet of that name made the pod, or any if it is empty.
 func ownedBy(p *corev1.Pod, namespace, set string) bool {
 	return p.Namespace == namespace && slices.ContainsFunc(p.OwnerReferences, func(o metav1.OwnerReference) bool {
-		return o.Kind == "DaemonSet" && o.Name == set
+		return o.Kind == "DaemonSet" && (o.Name == set || set == "")
 	})
 }
 

@@ -33,6 +33,13 @@ func TestExistingNode(t *testing.T) {
 			},
 		},
 		{
+			name: "another daemon's pod may hold more than all will ask for", // 1 held, 200m expected
+			cluster: func(st *story) {
+				st.web[2].Spec.Containers[0].Resources.Requests = list("cpu", "2900m")
+				st.there.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "former"}}
+			},
+		},
+		{
 			name: "a pod that has ended holds nothing",
 			cluster: func(st *story) {
 				st.web[2].Spec.Containers[0].Resources.Requests = list("cpu", "3700m")
