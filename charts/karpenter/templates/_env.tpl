@@ -1,0 +1,76 @@
+{{/* The environment of the controller: one variable a setting. Empty strings and switches that are off are left out. */}}
+{{- define "karpenter.env" -}}
+{{- $_ := required "settings.clusterName must be set to the name of the cluster" .Values.settings.clusterName -}}
+- name: KARPENTER_SERVICE
+  value: {{ include "karpenter.fullname" . }}
+- name: LOG_LEVEL
+  value: {{ .Values.logLevel | quote }}
+- name: LOG_OUTPUT_PATHS
+  value: {{ join "," .Values.logOutputPaths | quote }}
+- name: LOG_ERROR_OUTPUT_PATHS
+  value: {{ join "," .Values.logErrorOutputPaths | quote }}
+- name: METRICS_PORT
+  value: {{ .Values.controller.metrics.port | quote }}
+- name: HEALTH_PROBE_PORT
+  value: {{ .Values.controller.healthProbe.port | quote }}
+- name: SYSTEM_NAMESPACE
+  valueFrom:
+    fieldRef:
+      fieldPath: metadata.namespace
+- name: CPU_REQUESTS
+  valueFrom:
+    resourceFieldRef:
+      containerName: {{ .Values.controller.containerName }}
+      divisor: 1m
+      resource: requests.cpu
+- name: MEMORY_LIMIT
+  valueFrom:
+    resourceFieldRef:
+      containerName: {{ .Values.controller.containerName }}
+      divisor: "0"
+      resource: limits.memory
+{{- with .Values.settings.featureGates }}
+- name: FEATURE_GATES
+  value: {{ printf "NodeRepair=%v,ReservedCapacity=%v,SpotToSpotConsolidation=%v,NodeOverlay=%v,StaticCapacity=%v,CapacityBuffer=%v" (default false .nodeRepair) (default false .reservedCapacity) (default false .spotToSpotConsolidation) (default false .nodeOverlay) (default false .staticCapacity) (default false .capacityBuffer) | quote }}
+{{- end }}
+{{- with .Values.settings.awsFeatureGates }}
+- name: AWS_FEATURE_GATES
+  value: {{ printf "NodeClassCEL=%v" (default false .nodeClassCEL) | quote }}
+{{- end }}
+{{- $settings := list
+  (list "BATCH_MAX_DURATION" "batchMaxDuration")
+  (list "BATCH_IDLE_DURATION" "batchIdleDuration")
+  (list "PREFERENCE_POLICY" "preferencePolicy")
+  (list "MIN_VALUES_POLICY" "minValuesPolicy")
+  (list "CLUSTER_CA_BUNDLE" "clusterCABundle")
+  (list "CLUSTER_NAME" "clusterName")
+  (list "CLUSTER_ENDPOINT" "clusterEndpoint")
+  (list "VM_MEMORY_OVERHEAD_PERCENT" "vmMemoryOverheadPercent")
+  (list "INTERRUPTION_QUEUE" "interruptionQueue")
+  (list "RESERVED_ENIS" "reservedENIs")
+  (list "IGNORE_DRA_REQUESTS" "ignoreDRARequests")
+  (list "AMI_REFRESH_INTERVAL" "amiRefreshInterval")
+  (list "SUBNET_REFRESH_INTERVAL" "subnetRefreshInterval") }}
+{{- range $settings }}
+{{- $value := index $.Values.settings (index . 1) }}
+{{- if not (kindIs "invalid" $value) }}
+{{- $text := tpl (toString $value) $ }}
+{{- if $text }}
+- name: {{ index . 0 }}
+  value: {{ $text | quote }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- $switches := list
+  (list "ISOLATED_VPC" "isolatedVPC")
+  (list "EKS_CONTROL_PLANE" "eksControlPlane")
+  (list "ENABLE_ZONAL_SHIFT" "enableZonalShift")
+  (list "DISABLE_CLUSTER_STATE_OBSERVABILITY" "disableClusterStateObservability")
+  (list "DISABLE_DRY_RUN" "disableDryRun") }}
+{{- range $switches }}
+{{- if index $.Values.settings (index . 1) }}
+- name: {{ index . 0 }}
+  value: "true"
+{{- end }}
+{{- end }}
+{{- end }}
