@@ -44,8 +44,8 @@ type CapacityBufferList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.podTemplateRef) || has(self.replicas) || has(self.limits)",message="spec.podTemplateRef needs spec.replicas or spec.limits to say how many pods"
 // +kubebuilder:validation:XValidation:rule="!has(self.podTemplateRef) || !has(self.scalableRef)",message="set only one of spec.podTemplateRef and spec.scalableRef"
 type CapacityBufferSpec struct {
-	// How the room is kept. Karpenter keeps buffers of the default strategy, with
-	// real nodes, and leaves others alone. Default: buffer.x-k8s.io/active-capacity.
+	// How the room is kept. The default strategy keeps real nodes for it. Default:
+	// buffer.x-k8s.io/active-capacity.
 	// +kubebuilder:default:="buffer.x-k8s.io/active-capacity"
 	// +optional
 	ProvisioningStrategy *string `json:"provisioningStrategy,omitempty"`

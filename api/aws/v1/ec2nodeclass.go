@@ -48,21 +48,21 @@ type EC2NodeClassSpec struct {
 	// +kubebuilder:validation:MaxItems=30
 	// +kubebuilder:validation:XValidation:rule="self.size() > 0",message="subnetSelectorTerms needs at least one term"
 	// +kubebuilder:validation:XValidation:rule="self.size() == 0 || !self.all(t, has(t.id) && has(t.tags))",message="a subnetSelectorTerm has either id or tags, not both"
-	SubnetSelectorTerms []SubnetSelectorTerm `json:"subnetSelectorTerms" hash:"ignore"`
+	SubnetSelectorTerms []SubnetSelectorTerm `json:"subnetSelectorTerms"`
 
 	// Security groups of the nodes: all that match any of the terms. 1 to 30 terms.
 	// +kubebuilder:validation:MaxItems=30
 	// +kubebuilder:validation:XValidation:rule="self.size() > 0",message="securityGroupSelectorTerms needs at least one term"
 	// +kubebuilder:validation:XValidation:rule="self.size() == 0 || !self.all(t, has(t.id) && (has(t.tags) || has(t.name)))",message="a securityGroupSelectorTerm with id has neither tags nor name"
 	// +kubebuilder:validation:XValidation:rule="self.size() == 0 || !self.all(t, has(t.name) && (has(t.tags) || has(t.id)))",message="a securityGroupSelectorTerm with name has neither tags nor id"
-	SecurityGroupSelectorTerms []SecurityGroupSelectorTerm `json:"securityGroupSelectorTerms" hash:"ignore"`
+	SecurityGroupSelectorTerms []SecurityGroupSelectorTerm `json:"securityGroupSelectorTerms"`
 
 	// Capacity reservations nodes may use: those that match any of the terms. At
 	// most 30. Default: none.
 	// +kubebuilder:validation:MaxItems=30
 	// +kubebuilder:validation:XValidation:rule="self.size() == 0 || !self.all(t, has(t.id) && (has(t.tags) || has(t.ownerID) || has(t.instanceMatchCriteria)))",message="a capacityReservationSelectorTerm with id has neither tags, ownerID nor instanceMatchCriteria"
 	// +optional
-	CapacityReservationSelectorTerms []CapacityReservationSelectorTerm `json:"capacityReservationSelectorTerms,omitempty" hash:"ignore"`
+	CapacityReservationSelectorTerms []CapacityReservationSelectorTerm `json:"capacityReservationSelectorTerms,omitempty"`
 
 	// Placement group nodes are launched in. Default: none.
 	// +optional
@@ -76,14 +76,14 @@ type EC2NodeClassSpec struct {
 	// with. Default: none.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
-	IPPrefixCount *int32 `json:"ipPrefixCount,omitempty" hash:"ignore"`
+	IPPrefixCount *int32 `json:"ipPrefixCount,omitempty"`
 
 	// Machine images: those that match any of the terms; of the images that suit an
 	// instance type the newest is used. 1 to 30 terms; an alias stands alone.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=30
 	// +kubebuilder:validation:XValidation:rule="self.size() == 1 || !self.exists(t, has(t.alias))",message="an amiSelectorTerm with alias must be the only term"
-	AMISelectorTerms []AMISelectorTerm `json:"amiSelectorTerms" hash:"ignore"`
+	AMISelectorTerms []AMISelectorTerm `json:"amiSelectorTerms"`
 
 	// Kind of image, which decides how user data is written and which disk is the
 	// root: AL2, AL2023, Bottlerocket, Custom, Windows2019, Windows2022,
@@ -91,7 +91,7 @@ type EC2NodeClassSpec struct {
 	// Custom leaves user data untouched.
 	// +kubebuilder:validation:Enum=AL2;AL2023;Bottlerocket;Custom;Windows2019;Windows2022;Windows2025
 	// +optional
-	AMIFamily *string `json:"amiFamily,omitempty" hash:"ignore"`
+	AMIFamily *string `json:"amiFamily,omitempty"`
 
 	// Boot configuration of the nodes in the format of the image family. It is
 	// merged with what a node needs to join, except in the family Custom, where it
@@ -129,10 +129,10 @@ type EC2NodeClassSpec struct {
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +optional
-	Kubelet map[string]apiextensionsv1.JSON `json:"kubelet,omitempty" hash:"ignore"`
+	Kubelet map[string]apiextensionsv1.JSON `json:"kubelet,omitempty"`
 
-	// Disks of the nodes. At most 50. Default: one encrypted root disk as the image
-	// family has it.
+	// Disks of the nodes. At most 50. Default: the encrypted gp3 disks that suit the
+	// image family.
 	// +kubebuilder:validation:MaxItems=50
 	// +kubebuilder:validation:XValidation:rule="self.filter(m, has(m.rootVolume) && m.rootVolume).size() <= 1",message="at most one of blockDeviceMappings may have rootVolume: true"
 	// +optional

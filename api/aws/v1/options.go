@@ -59,7 +59,7 @@ type BlockDevice struct {
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^(([1-9][0-9]{0,3}|[1-4][0-9]{4}|5[0-8][0-9]{3}|59000)Gi|([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-3][0-9]{3}|64000)G|([1-9]|[1-4][0-9]|5[0-8])Ti|([1-9]|[1-5][0-9]|6[0-4])T)$`
 	// +optional
-	VolumeSize *resource.Quantity `json:"volumeSize,omitempty" hash:"string"`
+	VolumeSize *resource.Quantity `json:"volumeSize,omitempty"`
 
 	// Kind of volume: standard, io1, io2, gp2, sc1, st1, gp3.
 	// +kubebuilder:validation:Enum=standard;io1;io2;gp2;sc1;st1;gp3
