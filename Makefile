@@ -1,0 +1,93 @@
+# Everything a user or a contributor runs. `make help` lists the targets.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+K8S_VERSION := v1.36.3
+VERSION     ?= dev
+COMMIT      ?= $(shell git rev-parse --short HEAD 2>/dev/null || true)
+
+MODULES := . local bench
+GOFLAGS_RELEASE := -trimpath
+LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
+COMPONENT := -X k8s.io/component-base/version
+LDFLAGS_LOCAL := $(LDFLAGS) \
+  $(COMPONENT).gitVersion=$(K8S_VERSION) $(COMPONENT).gitMajor=1 $(COMPONENT).gitMinor=36 \
+  $(COMPONENT).gitTreeState=clean $(COMPONENT).gitCommit=$(K8S_VERSION) $(COMPONENT).buildDate=1970-01-01T00:00:00Z
+
+# What a binary is built from: its module's tracked and new files.
+SOURCES       := $(shell git ls-files -co --exclude-standard -- '*.go' go.mod go.sum '*.gz' '*.yaml' ':!local' ':!bench' 2>/dev/null)
+SOURCES_LOCAL := $(shell git ls-files -co --exclude-standard -- local 2>/dev/null)
+
+.PHONY: help build up down check fmt vet staticcheck arch generated licences unit test test-all e2e bench fuzz gen
+
+help: ## list the targets
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## */  make \1\t/' | expand -t 22
+
+build: bin/karpenter bin/karpenter-local ## both binaries; the first time compiles Kubernetes, some minutes
+
+bin/karpenter: $(SOURCES)
+	@echo "building $@"
+	@go build $(GOFLAGS_RELEASE) -ldflags '$(LDFLAGS)' -o $@ ./cmd/karpenter
+
+bin/karpenter-local: $(SOURCES) $(SOURCES_LOCAL)
+	@echo "building $@ (compiles Kubernetes the first time: some minutes)"
+	@cd local && go build $(GOFLAGS_RELEASE) -ldflags '$(LDFLAGS_LOCAL)' -o ../$@ .
+
+up: build ## a cluster on this machine, and nodes arriving for ten pods
+	@bin/karpenter-local up
+	@bin/karpenter-local demo
+
+down: ## stop it and remove its state
+	@if [ -x bin/karpenter-local ]; then bin/karpenter-local down; else echo "nothing is running: bin/karpenter-local is not built"; fi
+
+check: fmt vet staticcheck arch generated licences ## format, vet, staticcheck, architecture, generated files, licences
+
+fmt:
+	@bad=$$(git ls-files -co --exclude-standard -- '*.go' | xargs -r gofmt -l); \
+	  if [ -n "$$bad" ]; then echo "not formatted, run gofmt -w on:"; echo "$$bad"; exit 1; fi
+
+vet:
+	@for m in $(MODULES); do echo "vet $$m"; (cd $$m && go vet ./...); done
+
+staticcheck:
+	@go build -modfile=tools/staticcheck.mod -o bin/staticcheck honnef.co/go/tools/cmd/staticcheck
+	@for m in $(MODULES); do echo "staticcheck $$m"; (cd $$m && $(CURDIR)/bin/staticcheck ./...); done
+
+arch:
+	@go test ./internal/archtest/...
+
+generated:
+	@go run ./hack/gen
+	@go run ./hack/docs
+	@if [ -n "$$(git status --porcelain -- api charts docs)" ]; then echo "generated files are stale: run make gen and commit"; git status --porcelain -- api charts docs; exit 1; fi
+
+licences:
+	@for f in LICENSE NOTICE; do test -s $$f || { echo "$$f is missing"; exit 1; }; done
+
+unit: ## unit, scenario, property and over-the-wire contract tests; no cluster
+	go test ./...
+	cd bench && go test ./...
+	cd local && go test $$(cd $(CURDIR)/local && go list ./... | grep -v /e2e)
+
+test: unit e2e ## unit tests, then end to end on a local cluster
+
+e2e: build
+	cd local && go test -count=1 -timeout 25m ./e2e/...
+
+test-all: build ## the long ones too: more seeds, race detector
+	go test -race ./engine/... ./internal/...
+	go test ./engine/... -rapid.checks=2000
+	cd local && KARPENTER_LONG=1 go test -count=1 -timeout 60m ./e2e/...
+
+fuzz: ## fuzz the parsers and the label algebra, a minute each
+	@for p in $$(git grep -l '^func Fuzz' -- '*_test.go' | xargs -n1 dirname | sort -u); do \
+	  for f in $$(grep -ho 'func Fuzz[A-Za-z0-9_]*' $$p/*_test.go | sed 's/func //'); do \
+	    go test ./$$p -run '^$$' -fuzz "^$$f$$" -fuzztime 60s; done; done
+
+bench: ## the project's own benchmarks
+	cd bench && go test -run '^$$' -bench . -benchmem ./...
+
+gen: ## write all generated files anew
+	go run ./hack/gen
+	go run ./hack/docs

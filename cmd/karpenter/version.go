@@ -1,0 +1,53 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"github.com/karpenter-go/karpenter/internal/operator"
+)
+
+// version and commit are set by the linker.
+var version, commit = "dev", ""
+
+// build returns what this binary is.
+func build() operator.Version {
+	v := operator.Version{Number: version, Commit: commit}
+	if info, ok := debug.ReadBuildInfo(); ok && v.Commit == "" {
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				v.Commit = s.Value
+			}
+		}
+	}
+	return v
+}
+
+func versionCommand() *cobra.Command {
+	var output string
+	c := &cobra.Command{
+		Use:     "version",
+		Short:   "Print the version",
+		Example: "  karpenter version\n  karpenter version -o json",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			v := build()
+			switch output {
+			case "text":
+				fmt.Fprintf(cmd.OutOrStdout(), "karpenter %s (%s, %s)\n", v.Number, runtime.Version(), runtime.GOARCH)
+				return nil
+			case "json":
+				return json.NewEncoder(cmd.OutOrStdout()).Encode(map[string]string{
+					"version": v.Number, "commit": v.Commit, "go": runtime.Version(), "arch": runtime.GOARCH,
+				})
+			}
+			return coded{exitUsage, fmt.Errorf("--output is %q, want text or json", output)}
+		},
+	}
+	c.Flags().StringVarP(&output, "output", "o", "text", "text or json")
+	return c
+}

@@ -1,0 +1,172 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/karpenter-go/karpenter/api"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/internal/act"
+	"github.com/karpenter-go/karpenter/internal/operator/settings"
+	"github.com/karpenter-go/karpenter/internal/telemetry"
+)
+
+// A Controller is a reconciler that can add itself to a manager.
+type Controller interface {
+	Name() string
+	Register(mgr ctrl.Manager) error
+}
+
+// A Provider is a cloud with the controllers that it brings along.
+type Provider struct {
+	Cloud       cloud.Provider
+	Controllers []Controller
+}
+
+// An Env is what a provider may build on.
+type Env struct {
+	// Client reads through the cache, Live asks the API server.
+	Client client.Client
+	Live   client.Reader
+	Rest   *rest.Config
+	Clock  clock.Clock
+	Events telemetry.Recorder
+	// Metrics takes the provider's own.
+	Metrics prometheus.Registerer
+	// Ledger writes launches down before they happen.
+	Ledger act.Ledger
+	Log    logr.Logger
+}
+
+// A Program is what to run.
+type Program struct {
+	Settings *settings.Settings
+	Rest     *rest.Config
+	Log      logr.Logger
+	// Version is told in logs, metrics and the user agent.
+	Version Version
+	// Provider makes the provider; it may ask the cloud and fail.
+	Provider func(ctx context.Context, env Env) (Provider, error)
+}
+
+// A Version names a build.
+type Version struct {
+	Number, Commit string
+}
+
+// Run runs the program until ctx is done. It returns early with an error if something that it cannot do without is
+// missing.
+func Run(ctx context.Context, p Program) error {
+	ctrl.SetLogger(p.Log)
+	klog.SetLogger(p.Log)
+	if limit, ok := p.Settings.SoftMemoryLimit(); ok {
+		debug.SetMemoryLimit(limit)
+	}
+	for _, w := range p.Settings.Warnings() {
+		p.Log.Info(w)
+	}
+	mgr, err := newManager(p)
+	if err != nil {
+		return err
+	}
+	if err := addIndexes(ctx, mgr); err != nil {
+		return err
+	}
+	env := Env{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Rest: mgr.GetConfig(), Clock: clock.RealClock{},
+		Events:  telemetry.NewRecorder(mgr.GetEventRecorderFor(telemetry.Component), clock.RealClock{}),
+		Metrics: ctrlmetrics.Registry, Ledger: act.Ledger{Client: mgr.GetClient()}, Log: p.Log,
+	}
+	provider, err := p.Provider(ctx, env)
+	if err != nil {
+		return fmt.Errorf("start provider %s: %w", p.Settings.Provider, err)
+	}
+	all, err := controllers(ctx, mgr, p, env, provider)
+	if err != nil {
+		return err
+	}
+	for _, c := range all {
+		if err := c.Register(mgr); err != nil {
+			return fmt.Errorf("register controller %s: %w", c.Name(), err)
+		}
+	}
+	p.Log.Info("starting", "version", p.Version.Number, "provider", provider.Cloud.Name(), "controllers", len(all))
+	if err := mgr.Start(ctx); err != nil {
+		return fmt.Errorf("run: %w", err)
+	}
+	return nil
+}
+
+// newManager makes the manager with its clients, ports, lease and probes.
+func newManager(p Program) (ctrl.Manager, error) {
+	s := p.Settings
+	scheme := api.Scheme()
+	if err := clientgoscheme.AddToScheme(scheme); err != nil {
+		return nil, fmt.Errorf("register Kubernetes kinds: %w", err)
+	}
+	config := rest.CopyConfig(p.Rest)
+	config.QPS, config.Burst = float32(s.KubeClientQPS), s.KubeClientBurst
+	config.UserAgent = "karpenter/" + p.Version.Number
+	// The lease has a client of its own, so that a busy controller does not lose it to its own rate limit.
+	lease := rest.CopyConfig(p.Rest)
+	lease.UserAgent = "karpenter-lease/" + p.Version.Number
+	mgr, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme: scheme,
+		Logger: p.Log,
+		Metrics: metricsserver.Options{
+			BindAddress: address(s.MetricsPort), ExtraHandlers: profiling(s.EnableProfiling),
+		},
+		HealthProbeBindAddress:        address(s.HealthProbePort),
+		LeaderElection:                !s.DisableLeaderElection,
+		LeaderElectionID:              s.LeaderElectionName,
+		LeaderElectionNamespace:       s.LeaderElectionNamespace,
+		LeaderElectionConfig:          lease,
+		LeaderElectionReleaseOnCancel: true,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("make manager: %w", err)
+	}
+	ready := func(req *http.Request) error { return serves(req.Context(), mgr) }
+	if err := errors.Join(
+		mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("ping", healthz.Ping),
+		mgr.AddReadyzCheck("crds", ready),
+	); err != nil {
+		return nil, fmt.Errorf("add probes: %w", err)
+	}
+	return mgr, nil
+}
+
+// serves reports whether the caches are filled and the API server knows our kinds.
+func serves(ctx context.Context, mgr ctrl.Manager) error {
+	if !mgr.GetCache().WaitForCacheSync(ctx) {
+		return errors.New("caches are not filled yet")
+	}
+	for _, kind := range []client.Object{&apiv1.NodePool{}, &apiv1.NodeClaim{}} {
+		gvk, err := mgr.GetClient().GroupVersionKindFor(kind)
+		if err != nil {
+			return fmt.Errorf("kind of %T: %w", kind, err)
+		}
+		if _, err := mgr.GetRESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version); err != nil {
+			return fmt.Errorf("%s is not served: %w", gvk.Kind, err)
+		}
+	}
+	return nil
+}
+
+func address(port int) string { return fmt.Sprintf(":%d", port) }
