@@ -22,6 +22,7 @@ func Plan(s *model.Snapshot, p *model.Plan, labels ...apiv1.LabelRules) []Violat
 		shapes:   make(map[string]*shape),
 		types:    make(map[string]map[string]*model.InstanceType),
 		together: make(map[string]*demand),
+		bound:    make(map[string][]*corev1.Pod),
 		seen:     make(map[Violation]bool),
 	}
 	for _, d := range s.Daemons() {
@@ -36,6 +37,7 @@ func Plan(s *model.Snapshot, p *model.Plan, labels ...apiv1.LabelRules) []Violat
 	for i := range p.Nodes {
 		c.planned(i)
 	}
+	c.neighbours()
 	c.limits()
 	c.reservations()
 	c.price()
@@ -50,6 +52,11 @@ type checker struct {
 	// sets are the DaemonSets in key order, daemons what the pod of each asks for.
 	sets    []*appsv1.DaemonSet
 	daemons []*demand
+
+	// bound are the pods that hold resources, by the name of their node.
+	bound map[string][]*corev1.Pod
+	// sociable means that some pod cares about its neighbours.
+	sociable bool
 
 	demands  map[*corev1.Pod]*demand
 	places   *places
@@ -71,14 +78,35 @@ func (c *checker) add(v Violation) {
 	c.found = append(c.found, v)
 }
 
-// learn reads all pods of the plan, so that it is known which labels matter before
-// any node is looked at.
+// learn reads all pods, so that it is known which labels matter before any node is
+// looked at.
 func (c *checker) learn() {
 	for _, pl := range c.plan.Placements {
 		c.demandsOf(pl.Pods)
 	}
 	for i := range c.plan.Nodes {
 		c.demandsOf(c.plan.Nodes[i].Pods)
+	}
+	for pod := range c.demands {
+		c.meet(affinityOf(pod))
+		c.meet(antiAffinityOf(pod))
+		for _, s := range spreadsOf(pod) {
+			c.meet([]*term{s.term})
+		}
+	}
+	for _, p := range c.snapshot.Pods() {
+		if on := p.Object.Spec.NodeName; on != "" && !ended(p.Object) {
+			c.bound[on] = append(c.bound[on], p.Object)
+			c.meet(antiAffinityOf(p.Object))
+		}
+	}
+}
+
+// meet notes the labels by which terms tell domains apart.
+func (c *checker) meet(terms []*term) {
+	for _, t := range terms {
+		c.sociable = true
+		c.places.look(t.key)
 	}
 }
 

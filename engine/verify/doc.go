@@ -13,6 +13,10 @@
 // A plan that was made by correct code has no violations. Whoever carries out
 // plans refuses one that has any; tests run every plan they make through here.
 //
-// What is not looked at: preferences of pods, topology spread and affinity between
-// pods, volumes, and whether a refused pod could have been placed after all.
+// What pods ask of each other (spread, affinity, anti-affinity) is checked in the cluster
+// as the plan leaves it. Namespaces are not known here, so a term that chooses them by
+// their labels is taken to look only at those that it lists, unless it chooses all.
+//
+// What is not looked at: preferences of pods, volumes, device claims, and whether a
+// refused pod could have been placed after all.
 package verify

@@ -25,15 +25,6 @@ func (c *checker) placements() {
 		}
 		pods[pl.Node] = append(pods[pl.Node], pl.Pods...)
 	}
-	if len(nodes) == 0 {
-		return
-	}
-	bound := make(map[string][]*corev1.Pod)
-	for _, p := range c.snapshot.Pods() {
-		if on := p.Object.Spec.NodeName; on != "" && !ended(p.Object) {
-			bound[on] = append(bound[on], p.Object)
-		}
-	}
 	for _, n := range nodes {
 		known, ok := c.snapshot.NodeByName(n.Name)
 		switch {
@@ -46,7 +37,7 @@ func (c *checker) placements() {
 		default:
 			var there []*corev1.Pod
 			if n.Object != nil {
-				there = bound[n.Object.Name]
+				there = c.bound[n.Object.Name]
 			}
 			c.onNode(n, pods[n], there)
 		}

@@ -58,25 +58,27 @@ func (ps *places) selectorOf(pod *corev1.Pod) *selector {
 	if s, ok := ps.selectors[string(text)]; ok {
 		return s
 	}
-	look := func(key string) {
-		ps.looked[key] = true
-		if stable, ok := ps.aliases[key]; ok {
-			ps.looked[stable] = true
-		}
-	}
 	for key := range pod.Spec.NodeSelector {
-		look(key)
+		ps.look(key)
 	}
 	if required != nil {
 		for _, term := range required.NodeSelectorTerms {
 			for _, e := range term.MatchExpressions {
-				look(e.Key)
+				ps.look(e.Key)
 			}
 		}
 	}
 	s := &selector{required: nodeaffinity.GetRequiredNodeAffinity(pod)}
 	ps.selectors[string(text)] = s
 	return s
+}
+
+// look notes that somebody cares about a label.
+func (ps *places) look(key string) {
+	ps.looked[key] = true
+	if stable, ok := ps.aliases[key]; ok {
+		ps.looked[stable] = true
+	}
 }
 
 // at returns the place where the labels of these keys, which are sorted and hold all

@@ -38,18 +38,21 @@ type Rule string
 
 // The rules.
 const (
-	RuleAccount     Rule = "account"     // every pending pod is placed or refused, once
-	RuleRefusal     Rule = "refusal"     // a refusal gives its reasons
-	RulePool        Rule = "pool"        // the pool exists, may launch nodes, and its requirements hold
-	RuleType        Rule = "type"        // options are types of the pool within the node's requirements, cheapest first
-	RuleOffering    Rule = "offering"    // what is to be bought is on offer
-	RuleReservation Rule = "reservation" // no reservation is drawn on beyond what it holds
-	RuleMinValues   Rule = "minValues"   // enough different values stay open
-	RuleResources   Rule = "resources"   // pods and daemons fit
-	RulePorts       Rule = "ports"       // no two pods of a node claim one host port
-	RuleLabels      Rule = "labels"      // node selectors and required node affinity are met
-	RuleTaints      Rule = "taints"      // hard taints are tolerated
-	RuleNode        Rule = "node"        // an existing node is there and stays
-	RuleLimits      Rule = "limits"      // no pool grows beyond its limits
-	RulePrice       Rule = "price"       // prices add up, and none is below the floor
+	RuleAccount      Rule = "account"      // every pending pod is placed or refused, once
+	RuleRefusal      Rule = "refusal"      // a refusal gives its reasons
+	RulePool         Rule = "pool"         // the pool exists, may launch nodes, and its requirements hold
+	RuleType         Rule = "type"         // options are types of the pool within the node's requirements, cheapest first
+	RuleOffering     Rule = "offering"     // what is to be bought is on offer
+	RuleReservation  Rule = "reservation"  // no reservation is drawn on beyond what it holds
+	RuleMinValues    Rule = "minValues"    // enough different values stay open
+	RuleResources    Rule = "resources"    // pods and daemons fit
+	RulePorts        Rule = "ports"        // no two pods of a node claim one host port
+	RuleLabels       Rule = "labels"       // node selectors and required node affinity are met
+	RuleTaints       Rule = "taints"       // hard taints are tolerated
+	RuleSpread       Rule = "spread"       // pods are spread over domains as they demand
+	RuleAffinity     Rule = "affinity"     // pods are with the pods they must be with
+	RuleAntiAffinity Rule = "antiAffinity" // and apart from those they must not be with
+	RuleNode         Rule = "node"         // an existing node is there and stays
+	RuleLimits       Rule = "limits"       // no pool grows beyond its limits
+	RulePrice        Rule = "price"        // prices add up, and none is below the floor
 )

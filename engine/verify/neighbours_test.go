@@ -1,0 +1,352 @@
+package verify
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/karpenter-go/karpenter/engine/model"
+)
+
+const (
+	zone = corev1.LabelTopologyZone
+	host = corev1.LabelHostname
+)
+
+// near is a term that looks at pods of an app in domains of key.
+func near(key, app string) corev1.PodAffinityTerm {
+	return corev1.PodAffinityTerm{TopologyKey: key, LabelSelector: ofApp(app)}
+}
+
+func ofApp(app string) *metav1.LabelSelector {
+	return &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}
+}
+
+func anti(p *corev1.Pod, terms ...corev1.PodAffinityTerm) {
+	p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: terms,
+	}}
+}
+
+func with(p *corev1.Pod, terms ...corev1.PodAffinityTerm) {
+	p.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: terms,
+	}}
+}
+
+// social gives the pods of a story the labels app=web, and app=there to the one that
+// runs, and does more to it.
+func social(more func(*story)) func(*story) {
+	return func(st *story) {
+		for _, p := range st.web {
+			p.Labels = map[string]string{"app": "web", "rev": p.Name}
+			p.Spec.NodeSelector = nil
+		}
+		st.there.Labels = map[string]string{"app": "there"}
+		more(st)
+	}
+}
+
+// The plan puts web-1 and web-2 together in zone a, web-3 beside there in zone b, and
+// web-4 on a claim that may become either.
+func TestAntiAffinity(t *testing.T) {
+	for _, tt := range []spoiled{
+		{
+			name:    "apart from its like on one node",
+			cluster: social(func(st *story) { anti(st.web[0], near(host, "web")) }),
+			want:    `antiAffinity: planned node 0 (default), pod default/web-1: pods it wants to be apart from share kubernetes.io/hostname "planned node 0 (default)"`,
+			only:    true,
+		},
+		{
+			name:    "nobody else is there",
+			cluster: social(func(st *story) { anti(st.web[2], near(host, "web")) }),
+		},
+		{
+			name:    "apart from a pod that runs there",
+			cluster: social(func(st *story) { anti(st.web[2], near(zone, "there")) }),
+			want:    `antiAffinity: old, pod default/web-3: pods it wants to be apart from share topology.kubernetes.io/zone "b"`,
+			only:    true,
+		},
+		{
+			name:    "in another zone",
+			cluster: social(func(st *story) { anti(st.web[0], near(zone, "there")) }),
+		},
+		{
+			name:    "perhaps in the same zone",
+			cluster: social(func(st *story) { anti(st.web[3], near(zone, "there")) }),
+			want:    `antiAffinity: wish, pod default/web-4: pods it wants to be apart from share topology.kubernetes.io/zone "b"`,
+			only:    true,
+		},
+		{
+			name:    "kept out by a pod that runs there",
+			cluster: social(func(st *story) { anti(st.there, near(host, "web")) }),
+			want:    `antiAffinity: old, pod default/web-3: pod default/there keeps it out of kubernetes.io/hostname "old"`,
+			only:    true,
+		},
+		{
+			name:    "a pod elsewhere keeps nobody out",
+			cluster: social(func(st *story) { anti(st.there, near(host, "db")) }),
+		},
+		{
+			name: "another namespace",
+			cluster: social(func(st *story) {
+				other := near(zone, "there")
+				other.Namespaces = []string{"other"}
+				anti(st.web[2], other)
+			}),
+		},
+		{
+			name: "all namespaces", only: true,
+			cluster: social(func(st *story) {
+				st.there.Namespace = "other"
+				all := near(zone, "there")
+				all.NamespaceSelector = &metav1.LabelSelector{}
+				anti(st.web[2], all)
+			}),
+			want: "antiAffinity: old, pod default/web-3",
+		},
+		{
+			name: "only the same revision",
+			cluster: social(func(st *story) {
+				same := near(host, "web")
+				same.MatchLabelKeys = []string{"rev"}
+				anti(st.web[0], same)
+			}),
+		},
+		{
+			name: "only other revisions", only: true,
+			cluster: social(func(st *story) {
+				other := near(host, "web")
+				other.MismatchLabelKeys = []string{"rev"}
+				st.web[0].Labels["app"] = "none"
+				anti(st.web[0], other)
+			}),
+			want: "antiAffinity: planned node 0 (default), pod default/web-1",
+		},
+		{
+			name: "a selector that cannot be read matches nobody",
+			cluster: social(func(st *story) {
+				broken := near(host, "web")
+				broken.LabelSelector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Near"}}
+				anti(st.web[0], broken)
+			}),
+		},
+	} {
+		t.Run(tt.name, tt.run)
+	}
+}
+
+func TestAffinity(t *testing.T) {
+	for _, tt := range []spoiled{
+		{
+			name:    "with a pod that runs there",
+			cluster: social(func(st *story) { with(st.web[2], near(host, "there")) }),
+		},
+		{
+			name:    "with a pod that runs elsewhere",
+			cluster: social(func(st *story) { with(st.web[0], near(zone, "there")) }),
+			want:    "affinity: planned node 0 (default), pod default/web-1: cannot find the pods that it wants to be with",
+			only:    true,
+		},
+		{
+			name: "the first of its kind, and the second",
+			cluster: social(func(st *story) {
+				with(st.web[0], near(zone, "web"))
+				with(st.web[1], near(zone, "web"))
+				st.web[2].Labels, st.web[3].Labels = nil, nil
+			}),
+		},
+		{
+			name: "the first of its kind in two zones", only: true,
+			cluster: social(func(st *story) {
+				with(st.web[0], near(zone, "web"))
+				with(st.web[2], near(zone, "web"))
+				st.web[1].Labels, st.web[3].Labels = nil, nil
+			}),
+			want: "affinity: planned node 0 (default), pod default/web-1: cannot find",
+		},
+		{
+			name: "not of the kind it wants", only: true,
+			cluster: social(func(st *story) { with(st.web[0], near(zone, "db")) }),
+			want:    "affinity: planned node 0 (default), pod default/web-1: cannot find",
+		},
+		{
+			name: "with a pod that comes too, and that needs nobody",
+			cluster: social(func(st *story) {
+				st.web[1].Labels["app"] = "db"
+				with(st.web[0], near(host, "db"))
+			}),
+		},
+		{
+			name: "a chain",
+			cluster: social(func(st *story) {
+				st.web[0].Labels["app"], st.web[1].Labels["app"] = "x", "y"
+				st.huge.Labels = nil
+				with(st.web[0], near(host, "y"))
+				with(st.web[1], near(zone, "y"))
+			}),
+		},
+		{
+			name: "a zone that is not settled", only: true,
+			cluster: social(func(st *story) { with(st.web[3], near(zone, "web")) }),
+			want:    `affinity: wish, pod default/web-4: topology.kubernetes.io/zone may become any of ["a" "b"]`,
+		},
+		{
+			name: "a node without the label", only: true,
+			cluster: social(func(st *story) { with(st.web[2], near("rack", "there")) }),
+			want:    "affinity: old, pod default/web-3: the node has no label rack",
+		},
+		{
+			name: "a pod that goes away is no company", only: true,
+			cluster: social(func(st *story) { with(st.web[2], near(host, "there")); st.there.Status.Phase = corev1.PodFailed }),
+			want:    "affinity: old, pod default/web-3: cannot find",
+		},
+	} {
+		t.Run(tt.name, tt.run)
+	}
+}
+
+// spreadBy gives p a constraint over key, of pods of the app web.
+func spreadBy(p *corev1.Pod, key string, change func(*corev1.TopologySpreadConstraint)) {
+	c := corev1.TopologySpreadConstraint{
+		MaxSkew: 1, TopologyKey: key, WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: ofApp("web"),
+	}
+	if change != nil {
+		change(&c)
+	}
+	p.Spec.TopologySpreadConstraints = append(p.Spec.TopologySpreadConstraints, c)
+}
+
+func TestSpread(t *testing.T) {
+	// both spreads web-1 and web-2 over zones; web-4 is none of the kind.
+	both := func(change func(*corev1.TopologySpreadConstraint)) func(*story) {
+		return social(func(st *story) {
+			spreadBy(st.web[0], zone, change)
+			spreadBy(st.web[1], zone, change)
+			st.web[3].Labels = nil
+		})
+	}
+	for _, tt := range []spoiled{
+		{name: "two there, one here", cluster: both(nil)},
+		{
+			name:    "two there, none here",
+			cluster: func(st *story) { both(nil)(st); st.web[2].Labels = nil },
+			want:    `spread: planned node 0 (default), pod default/web-1: topology.kubernetes.io/zone "a" holds 2 pods of the kind, the emptiest domain 0: more than 1 apart`,
+		},
+		{
+			name: "a larger skew",
+			cluster: func(st *story) {
+				both(func(c *corev1.TopologySpreadConstraint) { c.MaxSkew = 2 })(st)
+				st.web[2].Labels = nil
+			},
+		},
+		{
+			name: "it need not hold",
+			cluster: func(st *story) {
+				both(func(c *corev1.TopologySpreadConstraint) { c.WhenUnsatisfiable = corev1.ScheduleAnyway })(st)
+				st.web[2].Labels = nil
+			},
+		},
+		{
+			name:    "too few domains",
+			cluster: both(func(c *corev1.TopologySpreadConstraint) { three := int32(3); c.MinDomains = &three }),
+			want:    `"a" holds 2 pods of the kind, the emptiest domain 0`,
+		},
+		{
+			name: "a domain that the pods cannot go to does not count",
+			cluster: func(st *story) {
+				both(nil)(st)
+				st.web[2].Labels = nil
+				st.web[0].Spec.NodeSelector = map[string]string{zone: "a"}
+				st.web[1].Spec.NodeSelector = map[string]string{zone: "a"}
+			},
+		},
+		{
+			name: "unless the constraint says so",
+			cluster: func(st *story) {
+				both(func(c *corev1.TopologySpreadConstraint) {
+					ignore := corev1.NodeInclusionPolicyIgnore
+					c.NodeAffinityPolicy = &ignore
+				})(st)
+				st.web[2].Labels = nil
+				st.web[0].Spec.NodeSelector = map[string]string{zone: "a"}
+				st.web[1].Spec.NodeSelector = map[string]string{zone: "a"}
+			},
+			want: `spread: planned node 0 (default), pod default/web-1`,
+		},
+		{
+			name: "a tainted domain counts",
+			cluster: func(st *story) {
+				both(nil)(st)
+				st.web[2].Labels = nil
+				st.web[2].Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+				taint(st.old, "keep-out", corev1.TaintEffectNoSchedule)
+			},
+			want: `spread: planned node 0 (default), pod default/web-1`,
+		},
+		{
+			name: "unless the constraint says so of taints",
+			cluster: func(st *story) {
+				both(func(c *corev1.TopologySpreadConstraint) {
+					honor := corev1.NodeInclusionPolicyHonor
+					c.NodeTaintsPolicy = &honor
+				})(st)
+				st.web[2].Labels = nil
+				st.web[2].Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+				taint(st.old, "keep-out", corev1.TaintEffectNoSchedule)
+			},
+		},
+		{
+			name: "pods of the kind that come without the constraint may come later",
+			cluster: social(func(st *story) {
+				spreadBy(st.web[0], zone, nil)
+				st.web[2].Labels, st.web[3].Labels = nil, nil
+			}),
+		},
+		{
+			name: "those that are there count", only: true,
+			cluster: social(func(st *story) {
+				spreadBy(st.web[2], zone, nil)
+				st.there.Labels["app"] = "web"
+				st.web[0].Labels, st.web[1].Labels = nil, nil
+			}),
+			want: `spread: old, pod default/web-3: topology.kubernetes.io/zone "b" holds 2 pods`,
+		},
+		{
+			name: "hosts are domains",
+			cluster: social(func(st *story) {
+				spreadBy(st.web[0], host, nil)
+				spreadBy(st.web[1], host, nil)
+				st.web[2].Labels = nil
+			}),
+			want: `kubernetes.io/hostname "planned node 0 (default)" holds 2 pods of the kind, the emptiest domain 0`,
+		},
+		{
+			name: "each revision by itself",
+			cluster: both(func(c *corev1.TopologySpreadConstraint) {
+				c.MatchLabelKeys = []string{"rev"}
+			}),
+		},
+		{
+			name: "a zone that is not settled", only: true,
+			cluster: social(func(st *story) { spreadBy(st.web[3], zone, nil) }),
+			want:    `spread: wish, pod default/web-4: topology.kubernetes.io/zone may become any of`,
+		},
+	} {
+		t.Run(tt.name, tt.run)
+	}
+}
+
+// Pods that are moved are counted where they go.
+func TestNeighboursOfMovedPods(t *testing.T) {
+	st := newStory()
+	social(func(st *story) { anti(st.web[2], near(host, "there")) })(st)
+	st.there.Spec.NodeName = "gone"
+	s, p := st.told(t)
+	there, _ := s.Pod("default/there")
+	p.Nodes[0].Pods = append([]*model.Pod{}, p.Nodes[0].Pods[0], p.Nodes[0].Pods[1], there)
+	if found := Plan(s, p); len(found) != 1 || found[0].Rule != RuleResources {
+		t.Errorf("found %q, want only that the claim asks for too little", found)
+	}
+}
