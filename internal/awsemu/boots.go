@@ -1,0 +1,105 @@
+package awsemu
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/karpenter-go/karpenter/internal/awsemu/machine"
+	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
+	"github.com/karpenter-go/karpenter/internal/awsemu/wire"
+	"github.com/karpenter-go/karpenter/internal/awsemu/world"
+)
+
+// boots are the orders about how machines start; the newest that matches
+// counts.
+type boots struct {
+	mu    sync.Mutex // guards rules
+	rules []steer.Boot
+}
+
+// SetBoot changes how machines of matching types start.
+func (e *Emulator) SetBoot(b steer.Boot) {
+	e.boots.mu.Lock()
+	defer e.boots.mu.Unlock()
+	e.boots.rules = append(e.boots.rules, b)
+}
+
+// clear removes all rules.
+func (b *boots) clear() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.rules = nil
+}
+
+// of returns the rule for a type, zero if there is none.
+func (b *boots) of(name string) steer.Boot {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, rule := range slices.Backward(b.rules) {
+		if rule.Type == "" || wire.Match(rule.Type, name) {
+			return rule
+		}
+	}
+	return steer.Boot{}
+}
+
+// hardware shows the account's instances to package machine.
+type hardware struct{ e *Emulator }
+
+// Machines returns all instances, running or not.
+func (h hardware) Machines() []machine.Machine {
+	now := h.e.world.Now()
+	instances := h.e.world.Instances(false)
+	out := make([]machine.Machine, 0, len(instances))
+	for _, i := range instances {
+		t, ok := h.e.world.AnyType(i.Type)
+		if !ok {
+			continue
+		}
+		boot := h.e.boots.of(i.Type)
+		m := machine.Machine{
+			ID: i.ID, Node: i.PrivateDNS(h.e.world.Region()), Address: i.Address.String(),
+			Type: t, Zone: i.Zone, ZoneID: i.ZoneID, Region: h.e.world.Region(), Arch: i.Arch,
+			Family: string(i.Image.Family), Variant: i.Image.Variant, Kubernetes: i.Image.Kubernetes,
+			UserData: i.Data.UserData, RootGiB: rootGiB(i),
+			RunningAt: i.RunningAt, BootDelay: time.Duration(boot.Delay), NeverJoins: boot.Never,
+		}
+		switch i.State(now) {
+		case world.Pending:
+			m.Power = machine.Starting
+		case world.Running:
+			m.Power = machine.On
+		case world.ShuttingDown:
+			m.Power = machine.Stopping
+		default:
+			m.Power = machine.Gone
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+// rootGiB returns the size of the volume that holds the kubelet's files: the
+// data volume on Bottlerocket, the root volume elsewhere.
+func rootGiB(i world.Instance) int {
+	device, size := i.Image.RootDevice, i.Image.RootGiB
+	if i.Image.Family == world.Bottlerocket {
+		device, size = "/dev/xvdb", 20
+	}
+	for _, d := range i.Data.BlockDevices {
+		if d.Device == device && d.SizeGiB > 0 {
+			size = d.SizeGiB
+		}
+	}
+	return size
+}
+
+// Log adds a line to a machine's console.
+func (h hardware) Log(id, line string) { h.e.world.Log(id, line) }
+
+// Changed is signalled when machines come or go.
+func (h hardware) Changed() <-chan struct{} { return h.e.world.Changed() }
+
+// Settle does what is due in the account, and returns when more is due.
+func (h hardware) Settle() time.Time { return h.e.world.Settle() }

@@ -1,0 +1,67 @@
+package awsemu
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
+)
+
+// maxCalls is how many calls are kept; the oldest go first.
+const maxCalls = 200_000
+
+// calls records every request.
+type calls struct {
+	mu   sync.Mutex // guards the rest
+	list []*steer.Call
+	last int64
+}
+
+// begin records a request that has arrived. Its status is 0 until end.
+func (c *calls) begin(r *request, now time.Time) *steer.Call {
+	call := &steer.Call{
+		Time: now, Service: r.service, Action: r.action, Params: r.params(),
+		RequestID: r.id, UserAgent: r.http.UserAgent(),
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last++
+	call.Seq = c.last
+	if len(c.list) >= maxCalls {
+		c.list = slices.Delete(c.list, 0, maxCalls/10)
+	}
+	c.list = append(c.list, call)
+	return call
+}
+
+// end records how a request was answered.
+func (c *calls) end(call *steer.Call, status int, code string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	call.Status, call.Code = status, code
+}
+
+// since returns the calls with a greater number, oldest first.
+func (c *calls) since(seq int64) []steer.Call {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := make([]steer.Call, 0, len(c.list))
+	for _, call := range c.list {
+		if call.Seq > seq {
+			out = append(out, *call)
+		}
+	}
+	return out
+}
+
+// reset forgets the calls; numbers go on, so that a reader's place stays good.
+func (c *calls) reset() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.list = nil
+}
+
+// Calls returns the calls received after the one numbered since, oldest
+// first. A call that is still being answered has status 0.
+func (e *Emulator) Calls(since int64) []steer.Call { return e.calls.since(since) }

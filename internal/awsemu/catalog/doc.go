@@ -1,0 +1,7 @@
+// Package catalog holds the emulator's copy of the shipped table of EC2
+// instance types, zones and prices, and decodes it.
+//
+// The data is made by hack/catalog, whose doc.go explains every field and how
+// old each kind of fact is. The emulator reads it with its own decoder: it
+// shares the file with nobody's code.
+package catalog

@@ -1,0 +1,233 @@
+package awsemu
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/karpenter-go/karpenter/internal/awsemu/wire"
+	"github.com/karpenter-go/karpenter/internal/awsemu/world"
+)
+
+type describeInstancesXML struct {
+	Reservations wire.Set[reservationXML] `xml:"reservationSet"`
+	Next         string                   `xml:"nextToken,omitempty"`
+}
+
+// describeInstances lists instances by reservation, in order of launch.
+func (e *Emulator) describeInstances(r *request) (any, *wire.Error) {
+	instances, next, failure := e.selectInstances(r, 5, 1000)
+	if failure != nil {
+		return nil, failure
+	}
+	out := describeInstancesXML{Next: next}
+	groups, now := e.groupsByID(), e.world.Now()
+	index := map[string]int{}
+	for _, i := range instances {
+		n, ok := index[i.ReservationID]
+		if !ok {
+			n = len(out.Reservations.Items)
+			index[i.ReservationID] = n
+			out.Reservations.Items = append(out.Reservations.Items, reservationXML{ID: i.ReservationID, Owner: e.world.Account()})
+		}
+		set := &out.Reservations.Items[n].Instances
+		set.Items = append(set.Items, e.instanceToXML(i, groups, now))
+	}
+	return out, r.form.Err()
+}
+
+// reservationOf writes instances that were just launched together.
+func (e *Emulator) reservationOf(made []world.Instance) reservationXML {
+	groups, now := e.groupsByID(), e.world.Now()
+	out := reservationXML{ID: made[0].ReservationID, Owner: e.world.Account()}
+	for _, i := range made {
+		out.Instances.Items = append(out.Instances.Items, e.instanceToXML(i, groups, now))
+	}
+	return out
+}
+
+// groupsByID returns the security groups by id.
+func (e *Emulator) groupsByID() map[string]world.SecurityGroup {
+	out := map[string]world.SecurityGroup{}
+	for _, g := range e.world.SecurityGroups() {
+		out[g.ID] = g
+	}
+	return out
+}
+
+// selectInstances returns the page of instances that a request asks for, by
+// id, filters and token.
+func (e *Emulator) selectInstances(r *request, low, high int) ([]world.Instance, string, *wire.Error) {
+	page, failure := wire.PageOf(r.form, low, high)
+	if failure != nil {
+		return nil, "", failure
+	}
+	ids := r.form.List("InstanceId")
+	if len(ids) > 0 {
+		if r.form.Has("MaxResults") {
+			return nil, "", wire.Errorf("InvalidParameterCombination", "The parameter instancesSet cannot be used with the parameter maxResults")
+		}
+		if failure := e.world.CheckInstances(ids); failure != nil {
+			return nil, "", failure
+		}
+	}
+	instances := e.world.Instances(true)
+	if len(ids) > 0 {
+		wanted := map[string]bool{}
+		for _, id := range ids {
+			wanted[id] = true
+		}
+		instances = slices.DeleteFunc(instances, func(i world.Instance) bool { return !wanted[i.ID] })
+	}
+	groups := e.groupsByID()
+	instances, failure = wire.Keep(instances, wire.Filters(r.form), func(i world.Instance) wire.Lookup {
+		return e.instanceLookup(i, groups)
+	})
+	if failure != nil {
+		return nil, "", failure
+	}
+	// Zero-padded, so that texts sort as numbers do.
+	key := func(i world.Instance) string { return fmt.Sprintf("%016d", i.Sequence) }
+	return wire.Cut(instances, key, page)
+}
+
+// instanceLookup answers the filters of DescribeInstances.
+func (e *Emulator) instanceLookup(i world.Instance, groups map[string]world.SecurityGroup) wire.Lookup {
+	return func(name string) ([]string, bool) {
+		if values, ok := e.instanceStateFilter(i, name); ok {
+			return values, true
+		}
+		switch name {
+		case "instance-id":
+			return one(i.ID)
+		case "instance-type":
+			return one(i.Type)
+		case "image-id":
+			return one(i.Image.ID)
+		case "availability-zone":
+			return one(i.Zone)
+		case "availability-zone-id":
+			return one(i.ZoneID)
+		case "subnet-id", "network-interface.subnet-id":
+			return one(i.Subnet)
+		case "private-dns-name":
+			return one(i.PrivateDNS(e.world.Region()))
+		case "private-ip-address":
+			return one(i.Address.String())
+		case "reservation-id":
+			return one(i.ReservationID)
+		case "owner-id":
+			return one(e.world.Account())
+		case "architecture":
+			return one(i.Arch)
+		case "client-token":
+			return one(i.ClientToken)
+		case "spot-instance-request-id":
+			return one(i.SpotRequest)
+		case "iam-instance-profile.name":
+			return one(lastSegment(i.Data.Profile))
+		case "instance.group-id", "network-interface.group-id":
+			return i.Groups, true
+		case "instance.group-name", "vpc-id":
+			var values []string
+			for _, id := range i.Groups {
+				values = append(values, map[string]string{"vpc-id": groups[id].VPC, "instance.group-name": groups[id].Name}[name])
+			}
+			return values, true
+		}
+		return wire.TagLookup(i.Tags, name)
+	}
+}
+
+// instanceStateFilter answers the filters about time and state.
+func (e *Emulator) instanceStateFilter(i world.Instance, name string) ([]string, bool) {
+	switch name {
+	case "instance-state-name":
+		return one(i.State(e.world.Now()).Name)
+	case "instance-state-code":
+		return one(strconv.Itoa(i.State(e.world.Now()).Code))
+	case "instance-lifecycle":
+		if i.Capacity == world.Spot {
+			return one("spot")
+		}
+		return nil, true
+	case "launch-time":
+		return one(wire.Time(i.Launched))
+	case "tenancy":
+		return one(orDefault(i.Data.Placement.Tenancy, "default"))
+	case "platform":
+		return one(i.Image.Platform)
+	case "state-reason-code":
+		return one(i.ReasonCode)
+	}
+	return nil, false
+}
+
+// lastSegment returns what follows the last slash: the name in an ARN.
+func lastSegment(text string) string { return text[strings.LastIndex(text, "/")+1:] }
+
+type terminateXML struct {
+	Instances wire.Set[stateChangeXML] `xml:"instancesSet"`
+}
+
+type stateChangeXML struct {
+	ID       string   `xml:"instanceId"`
+	Current  stateXML `xml:"currentState"`
+	Previous stateXML `xml:"previousState"`
+}
+
+// terminateInstances shuts instances down.
+func (e *Emulator) terminateInstances(r *request) (any, *wire.Error) {
+	ids := r.form.List("InstanceId")
+	if len(ids) == 0 {
+		return nil, wire.Errorf("MissingParameter", "The request must contain the parameter InstanceId")
+	}
+	changes, failure := e.world.Terminate(ids)
+	if failure != nil {
+		return nil, failure
+	}
+	var out terminateXML
+	for _, c := range changes {
+		out.Instances.Items = append(out.Instances.Items, stateChangeXML{
+			c.ID, stateXML{c.Current.Code, c.Current.Name}, stateXML{c.Previous.Code, c.Previous.Name},
+		})
+	}
+	return out, nil
+}
+
+type returnXML struct {
+	Return bool `xml:"return"`
+}
+
+// createTags sets tags.
+func (e *Emulator) createTags(r *request) (any, *wire.Error) {
+	ids := r.form.List("ResourceId")
+	if len(ids) == 0 || !r.form.Has("Tag") {
+		return nil, wire.Errorf("MissingParameter", "The request must contain the parameters ResourceId and Tag")
+	}
+	if failure := e.world.CreateTags(ids, tagsOf(r.form)); failure != nil {
+		return nil, failure
+	}
+	return returnXML{true}, nil
+}
+
+// deleteTags removes tags, all of them if none are named.
+func (e *Emulator) deleteTags(r *request) (any, *wire.Error) {
+	ids := r.form.List("ResourceId")
+	if len(ids) == 0 {
+		return nil, wire.Errorf("MissingParameter", "The request must contain the parameter ResourceId")
+	}
+	tags := map[string]*string{}
+	for _, t := range r.form.Each("Tag") {
+		tags[t.String("Key")] = nil
+		if t.Has("Value") {
+			value := t.String("Value")
+			tags[t.String("Key")] = &value
+		}
+	}
+	if failure := e.world.DeleteTags(ids, tags); failure != nil {
+		return nil, failure
+	}
+	return returnXML{true}, nil
+}

@@ -1,0 +1,189 @@
+package awsemu
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/karpenter-go/karpenter/internal/awsemu/catalog"
+	"github.com/karpenter-go/karpenter/internal/awsemu/wire"
+	"github.com/karpenter-go/karpenter/internal/awsemu/world"
+)
+
+// maxRequest is the largest request read, in bytes; EC2's own limit is less.
+const maxRequest = 4 << 20
+
+// Config describes the emulated account. The zero value works.
+type Config struct {
+	Clock   clock.Clock // default: the real one
+	Seed    uint64
+	Region  string // default us-east-1
+	Account string // default 123456789012
+	Cluster Cluster
+	Queue   string   // name of the interruption queue; default: the cluster's name
+	Roles   []string // IAM roles that exist; default KarpenterNodeRole-<cluster>
+	Timing  Timing
+}
+
+// Cluster is the EKS cluster of the account.
+type Cluster struct {
+	Name        string // default "emulated"
+	Endpoint    string // URL of the API server
+	CA          string // base64 of the PEM bundle
+	Version     string // default 1.36
+	ServiceCIDR string // default 10.100.0.0/16
+}
+
+// Timing is how long things take. Zero durations mean the defaults; negative
+// ones mean "at once".
+type Timing struct {
+	Pending    time.Duration // pending -> running, default 1s
+	Shutdown   time.Duration // shutting-down -> terminated, default 2s
+	Terminated time.Duration // terminated instances stay visible, default 1h
+	Hidden     time.Duration // new things stay invisible, default at once
+}
+
+// withDefaults returns c with its zero fields set.
+func (c Config) withDefaults() Config {
+	if c.Clock == nil {
+		c.Clock = clock.RealClock{}
+	}
+	set := func(field *string, value string) {
+		if *field == "" {
+			*field = value
+		}
+	}
+	set(&c.Region, "us-east-1")
+	set(&c.Account, "123456789012")
+	set(&c.Cluster.Name, "emulated")
+	set(&c.Cluster.Version, "1.36")
+	set(&c.Cluster.ServiceCIDR, "10.100.0.0/16")
+	set(&c.Queue, c.Cluster.Name)
+	if c.Roles == nil {
+		c.Roles = []string{"KarpenterNodeRole-" + c.Cluster.Name}
+	}
+	for field, value := range map[*time.Duration]time.Duration{
+		&c.Timing.Pending: time.Second, &c.Timing.Shutdown: 2 * time.Second,
+		&c.Timing.Terminated: time.Hour, &c.Timing.Hidden: 0,
+	} {
+		if *field == 0 {
+			*field = value
+		}
+		*field = max(0, *field)
+	}
+	return c
+}
+
+// An Emulator is one AWS account in one region, as an HTTP handler.
+type Emulator struct {
+	cfg      Config
+	world    *world.World
+	queues   *queues
+	faults   *faults
+	calls    *calls
+	replays  *replays
+	boots    *boots
+	services map[string]service
+	steering http.Handler
+}
+
+// New makes an emulator. It serves nothing by itself: see Run, or hand it to
+// a test server.
+func New(cfg Config) (*Emulator, error) {
+	cfg = cfg.withDefaults()
+	table, err := catalog.Load()
+	if err != nil {
+		return nil, fmt.Errorf("load catalog: %w", err)
+	}
+	e := &Emulator{
+		cfg: cfg, queues: newQueues(cfg.Clock), faults: newFaults(cfg.Clock),
+		calls: &calls{}, replays: &replays{}, boots: &boots{},
+	}
+	e.queues.create(cfg.Queue)
+	e.world, err = world.New(world.Config{
+		Clock: cfg.Clock, Seed: cfg.Seed, Region: cfg.Region, Account: cfg.Account,
+		Cluster: cfg.Cluster.Name, Roles: cfg.Roles, Catalog: table,
+		PendingFor: cfg.Timing.Pending, ShuttingFor: cfg.Timing.Shutdown,
+		TerminatedFor: cfg.Timing.Terminated, HiddenFor: cfg.Timing.Hidden,
+		Deliver: func(body string) { e.queues.send(cfg.Queue, body) },
+	})
+	if err != nil {
+		return nil, fmt.Errorf("build account: %w", err)
+	}
+	e.services = e.buildServices()
+	e.steering = e.buildSteering()
+	return e, nil
+}
+
+// Reset forgets everything that happened: the account is new again.
+func (e *Emulator) Reset() {
+	e.faults.clear("*")
+	e.boots.clear()
+	e.replays.reset()
+	e.queues.reset()
+	e.queues.create(e.cfg.Queue)
+	e.world.Reset()
+	e.calls.reset()
+}
+
+// ServeHTTP answers AWS requests, and steering requests below /_emulator/.
+func (e *Emulator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if strings.HasPrefix(r.URL.Path, "/_emulator/") {
+		e.steering.ServeHTTP(w, r)
+		return
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
+	if err != nil {
+		http.Error(w, "request too large", http.StatusRequestEntityTooLarge)
+		return
+	}
+	req := e.identify(r, body)
+	record := e.calls.begin(req, e.cfg.Clock.Now())
+	a, served := e.answer(r.Context(), req)
+	if !served {
+		// The client has gone; there is nobody to answer.
+		e.calls.end(record, 499, "ClientDisconnected")
+		return
+	}
+	e.calls.end(record, a.status, a.code)
+	for k, v := range a.header {
+		w.Header().Set(k, v)
+	}
+	w.WriteHeader(a.status)
+	_, _ = w.Write(a.body) // a write fails only if the client has gone
+}
+
+// An answer is what goes back over the wire.
+type answer struct {
+	status int
+	code   string // of an error, for the record
+	header map[string]string
+	body   []byte
+}
+
+// A handler does one operation. The value it returns is encoded by its
+// service's protocol.
+type handler func(r *request) (any, *wire.Error)
+
+// A service is a table of operations behind one protocol.
+type service struct {
+	protocol protocol
+	actions  map[string]handler
+}
+
+// buildServices returns every service by its signing name.
+func (e *Emulator) buildServices() map[string]service {
+	return map[string]service{
+		"ec2":     {ec2Query{}, e.ec2Actions()},
+		"iam":     {awsQuery{"https://iam.amazonaws.com/doc/2010-05-08/"}, e.iamActions()},
+		"sts":     {awsQuery{"https://sts.amazonaws.com/doc/2011-06-15/"}, e.stsActions()},
+		"ssm":     {awsJSON{"1.1"}, e.ssmActions()},
+		"pricing": {awsJSON{"1.1"}, e.pricingActions()},
+		"sqs":     {awsJSON{"1.0"}, e.sqsActions()},
+		"eks":     {restJSON{}, e.eksActions()},
+	}
+}

@@ -1,0 +1,274 @@
+package machine
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/clock"
+
+	"github.com/karpenter-go/karpenter/internal/awsemu/catalog"
+)
+
+// Power is how far a machine is from running or gone.
+type Power int
+
+// The stages of a machine.
+const (
+	Starting Power = iota
+	On
+	Stopping
+	Gone
+)
+
+// A Machine is the hardware of one instance with its disk.
+type Machine struct {
+	ID, Node, Address    string
+	Type                 *catalog.Type
+	Zone, ZoneID, Region string
+	Arch                 string // x86_64 or arm64
+	Family, Variant      string // of the image
+	Kubernetes           string // minor version that the image carries; empty if unknown
+	UserData             string // base64
+	RootGiB              int    // size of the volume that holds the kubelet's files
+
+	Power      Power
+	RunningAt  time.Time
+	BootDelay  time.Duration // replaces Config.BootDelay if positive
+	NeverJoins bool
+}
+
+// Cloud is the account that the machines belong to.
+type Cloud interface {
+	// Machines returns all machines that the account still knows.
+	Machines() []Machine
+	// Log adds a line to a machine's console output.
+	Log(id, line string)
+	// Changed is signalled when machines come or go.
+	Changed() <-chan struct{}
+	// Settle does what is due in the account and returns when more is due,
+	// the zero time for never.
+	Settle() time.Time
+}
+
+// Cluster is what user data must say for a machine to find its cluster.
+type Cluster struct {
+	Name, Endpoint string
+	CA             string // base64 of the PEM bundle
+	ServiceCIDR    string
+	Version        string // minor version, such as 1.36
+}
+
+// Config sets up a Runner. Zero delays mean the defaults; negative ones mean
+// "at once".
+type Config struct {
+	Clock   clock.Clock
+	Client  kubernetes.Interface
+	Cloud   Cloud
+	Cluster Cluster
+	Log     *slog.Logger
+
+	BootDelay   time.Duration // running -> kubelet registers, default 3s
+	AdoptDelay  time.Duration // registered -> adopted by the cloud controller, default 1s
+	DeviceDelay time.Duration // registered -> devices known, default 2s
+}
+
+// withDefaults returns c with its zero fields set.
+func (c Config) withDefaults() Config {
+	for field, value := range map[*time.Duration]time.Duration{
+		&c.BootDelay: 3 * time.Second, &c.AdoptDelay: time.Second, &c.DeviceDelay: 2 * time.Second,
+	} {
+		if *field == 0 {
+			*field = value
+		}
+		*field = max(0, *field)
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Clock == nil {
+		c.Clock = clock.RealClock{}
+	}
+	return c
+}
+
+// A Runner boots machines. Its methods are for one goroutine.
+type Runner struct {
+	cfg      Config
+	machines map[string]*progress
+}
+
+// progress is how far a machine has come.
+type progress struct {
+	node     string
+	done     bool // booted for good or ill: nothing to try again
+	joined   bool
+	joinedAt time.Time
+	adopted  bool
+	equipped bool
+	stopped  bool
+}
+
+// New makes a Runner.
+func New(cfg Config) *Runner {
+	return &Runner{cfg: cfg.withDefaults(), machines: map[string]*progress{}}
+}
+
+// retryAfter is how long a refused call to the API server waits.
+const retryAfter = 500 * time.Millisecond
+
+// Run boots machines until ctx ends.
+func (r *Runner) Run(ctx context.Context) error {
+	if err := r.Sweep(ctx); err != nil {
+		return err
+	}
+	for {
+		next := r.Step(ctx)
+		if due := r.cfg.Cloud.Settle(); !due.IsZero() && (next.IsZero() || due.Before(next)) {
+			next = due
+		}
+		if !r.wait(ctx, next) {
+			return nil
+		}
+	}
+}
+
+// wait waits until a time, a change, or the end, of which it returns false.
+func (r *Runner) wait(ctx context.Context, next time.Time) bool {
+	var alarm <-chan time.Time
+	if !next.IsZero() {
+		timer := r.cfg.Clock.NewTimer(next.Sub(r.cfg.Clock.Now()))
+		defer timer.Stop()
+		alarm = timer.C()
+	}
+	select {
+	case <-ctx.Done():
+		return false
+	case <-alarm:
+	case <-r.cfg.Cloud.Changed():
+	}
+	return true
+}
+
+// Step does everything that is due and returns when more is due, the zero time
+// if nothing is until machines come or go.
+func (r *Runner) Step(ctx context.Context) time.Time {
+	s := step{Runner: r, now: r.cfg.Clock.Now()}
+	seen := map[string]bool{}
+	for _, m := range r.cfg.Cloud.Machines() {
+		if m.Power == Gone {
+			continue
+		}
+		seen[m.ID] = true
+		p := r.machines[m.ID]
+		if p == nil {
+			p = &progress{node: m.Node}
+			r.machines[m.ID] = p
+		}
+		s.move(ctx, m, p)
+	}
+	for id, p := range r.machines {
+		if !seen[id] {
+			s.bury(ctx, id, p)
+		}
+	}
+	return s.next
+}
+
+// A step is one pass over the machines.
+type step struct {
+	*Runner
+	now, next time.Time
+}
+
+// at notes that there is work at a time.
+func (s *step) at(t time.Time) {
+	if s.next.IsZero() || t.Before(s.next) {
+		s.next = t
+	}
+}
+
+// reached reports whether a time has come, and notes it if not.
+func (s *step) reached(t time.Time) bool {
+	if s.now.Before(t) {
+		s.at(t)
+		return false
+	}
+	return true
+}
+
+// try does something with the API server that may have to be repeated, and
+// reports whether it worked.
+func (s *step) try(what, id string, do func() error) bool {
+	if err := do(); err != nil {
+		s.cfg.Log.Warn(what, "instance", id, "error", err)
+		s.at(s.now.Add(retryAfter))
+		return false
+	}
+	return true
+}
+
+// move takes a machine one stage further.
+func (s *step) move(ctx context.Context, m Machine, p *progress) {
+	switch m.Power {
+	case Starting:
+		s.at(m.RunningAt)
+	case On:
+		s.boot(ctx, m, p)
+		s.serve(ctx, m, p)
+	case Stopping:
+		p.done = true
+		if p.joined && !p.stopped {
+			p.stopped = s.try("stop kubelet", m.ID, func() error { return s.stop(ctx, p.node) })
+		}
+	case Gone:
+	}
+}
+
+// boot starts the operating system when it is time.
+func (s *step) boot(ctx context.Context, m Machine, p *progress) {
+	delay := s.cfg.BootDelay
+	if m.BootDelay > 0 {
+		delay = m.BootDelay
+	}
+	if p.done || !s.reached(m.RunningAt.Add(delay)) {
+		return
+	}
+	if m.NeverJoins {
+		p.done = true
+		s.cfg.Cloud.Log(m.ID, "systemd: kubelet.service: start operation timed out (the emulator was told so)")
+		return
+	}
+	node, err := s.join(m)
+	if err != nil {
+		p.done = true
+		s.cfg.Cloud.Log(m.ID, err.Error())
+		s.cfg.Log.Info("machine does not join", "instance", m.ID, "reason", err)
+		return
+	}
+	if s.try("register node", m.ID, func() error { return s.register(ctx, node) }) {
+		p.done, p.joined, p.joinedAt = true, true, s.now
+		s.cfg.Cloud.Log(m.ID, "kubelet: Successfully registered node "+node.Name)
+	}
+}
+
+// serve does what others do with a node once it is there.
+func (s *step) serve(ctx context.Context, m Machine, p *progress) {
+	if !p.joined {
+		return
+	}
+	if !p.equipped && s.reached(p.joinedAt.Add(s.cfg.DeviceDelay)) {
+		p.equipped = s.try("register devices", m.ID, func() error { return s.equip(ctx, m) })
+	}
+	if !p.adopted && s.reached(p.joinedAt.Add(s.cfg.AdoptDelay)) {
+		p.adopted = s.try("initialize node", m.ID, func() error { return s.adopt(ctx, m) })
+	}
+}
+
+// bury deletes the Node of a terminated machine, as the cloud controller does.
+func (s *step) bury(ctx context.Context, id string, p *progress) {
+	if !p.joined || s.try("delete node", id, func() error { return s.remove(ctx, id, p.node) }) {
+		delete(s.machines, id)
+	}
+}

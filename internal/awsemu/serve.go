@@ -1,0 +1,112 @@
+package awsemu
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/karpenter-go/karpenter/internal/awsemu/machine"
+)
+
+// ProcessOptions configure the emulator as a process of its own.
+type ProcessOptions struct {
+	Addr       string // host:port to listen on; port 0 takes a free one
+	Kubeconfig string // of an administrator of the cluster; empty: no machine boots
+	Region     string
+	Seed       uint64
+	Queue      string   // default: the cluster's name
+	Roles      []string // default: KarpenterNodeRole-<cluster>
+
+	// What user data must say, and EKS describes.
+	ClusterName, ClusterEndpoint string
+	CA                           string // base64 of the PEM bundle
+	ServiceCIDR                  string
+	Version                      string // Kubernetes minor version, such as 1.36
+
+	BootDelay time.Duration // running -> node registers, default 3s
+	// AdoptDelay is how long after that the cloud controller comes, default 1s.
+	AdoptDelay time.Duration
+	Timing     Timing
+
+	// Ready is called once with the address listened on.
+	Ready func(addr string)
+	Log   *slog.Logger
+}
+
+// Run serves the emulator and boots its machines until ctx ends.
+func Run(ctx context.Context, o ProcessOptions) error {
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	e, err := New(Config{
+		Seed: o.Seed, Region: o.Region, Queue: o.Queue, Roles: o.Roles, Timing: o.Timing,
+		Cluster: Cluster{
+			Name: o.ClusterName, Endpoint: o.ClusterEndpoint, CA: o.CA, Version: o.Version, ServiceCIDR: o.ServiceCIDR,
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("make emulator: %w", err)
+	}
+	var machines *machine.Runner
+	if o.Kubeconfig != "" {
+		if machines, err = o.machines(e); err != nil {
+			return err
+		}
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", o.Addr)
+	if err != nil {
+		return fmt.Errorf("listen on %s: %w", o.Addr, err)
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	server := &http.Server{Handler: e, ReadHeaderTimeout: 10 * time.Second}
+	group.Go(func() error {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			return fmt.Errorf("serve: %w", err)
+		}
+		return nil
+	})
+	group.Go(func() error {
+		<-ctx.Done()
+		// Close, not Shutdown: hanging calls are there to be cut off.
+		return server.Close()
+	})
+	if machines != nil {
+		group.Go(func() error { return machines.Run(ctx) })
+	}
+	o.Log.Info("AWS emulator is ready", "address", listener.Addr().String(), "cluster", e.cfg.Cluster.Name)
+	if o.Ready != nil {
+		o.Ready(listener.Addr().String())
+	}
+	return group.Wait()
+}
+
+// Machines returns a Runner that boots the account's instances into a cluster.
+func (e *Emulator) Machines(cfg machine.Config) *machine.Runner {
+	c := e.cfg.Cluster
+	cfg.Clock, cfg.Cloud = e.cfg.Clock, hardware{e}
+	cfg.Cluster = machine.Cluster{Name: c.Name, Endpoint: c.Endpoint, CA: c.CA, ServiceCIDR: c.ServiceCIDR, Version: c.Version}
+	return machine.New(cfg)
+}
+
+// machines connects to the cluster.
+func (o ProcessOptions) machines(e *Emulator) (*machine.Runner, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", o.Kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("read kubeconfig %s: %w", o.Kubeconfig, err)
+	}
+	config.QPS, config.Burst = 500, 1000 // many nodes at once are the point
+	config.UserAgent = "awsemu"
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("make Kubernetes client: %w", err)
+	}
+	return e.Machines(machine.Config{Client: client, BootDelay: o.BootDelay, AdoptDelay: o.AdoptDelay, Log: o.Log}), nil
+}

@@ -1,0 +1,150 @@
+package steer
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// Client talks to the emulator at BaseURL, such as http://127.0.0.1:4566.
+type Client struct {
+	BaseURL string
+	HTTP    *http.Client // nil means http.DefaultClient
+}
+
+// SetCapacity limits pools; a limit of 0 is "no capacity at all".
+func (c Client) SetCapacity(ctx context.Context, rule Capacity) error {
+	return c.do(ctx, http.MethodPost, "capacity", rule, nil)
+}
+
+// ICE takes all capacity of the matching pools away.
+func (c Client) ICE(ctx context.Context, pool Pool) error {
+	return c.SetCapacity(ctx, Capacity{Pool: pool})
+}
+
+// ClearCapacity removes the limits whose patterns match.
+func (c Client) ClearCapacity(ctx context.Context, pool Pool) error {
+	return c.do(ctx, http.MethodDelete, "capacity", pool, nil)
+}
+
+// SetPrice fixes prices from now on.
+func (c Client) SetPrice(ctx context.Context, price Price) error {
+	return c.do(ctx, http.MethodPost, "price", price, nil)
+}
+
+// ClearPrices brings the catalogue's prices back.
+func (c Client) ClearPrices(ctx context.Context) error {
+	return c.do(ctx, http.MethodDelete, "price", nil, nil)
+}
+
+// SetQuota limits vCPUs.
+func (c Client) SetQuota(ctx context.Context, quota Quota) error {
+	return c.do(ctx, http.MethodPost, "quota", quota, nil)
+}
+
+// SetThrottle limits the rate of an operation.
+func (c Client) SetThrottle(ctx context.Context, t Throttle) error {
+	return c.do(ctx, http.MethodPost, "throttle", t, nil)
+}
+
+// Fail lets an operation fail.
+func (c Client) Fail(ctx context.Context, f Fail) error {
+	return c.do(ctx, http.MethodPost, "fail", f, nil)
+}
+
+// Hang holds calls.
+func (c Client) Hang(ctx context.Context, h Hang) error {
+	return c.do(ctx, http.MethodPost, "hang", h, nil)
+}
+
+// ClearFaults ends all throttling, failing and hanging of the matching
+// operations; calls that hang go on.
+func (c Client) ClearFaults(ctx context.Context, op string) error {
+	return c.do(ctx, http.MethodDelete, "faults?op="+url.QueryEscape(op), nil, nil)
+}
+
+// SetBoot changes how machines start.
+func (c Client) SetBoot(ctx context.Context, b Boot) error {
+	return c.do(ctx, http.MethodPost, "boot", b, nil)
+}
+
+// ClearBoot makes machines start normally again.
+func (c Client) ClearBoot(ctx context.Context) error {
+	return c.do(ctx, http.MethodDelete, "boot", nil, nil)
+}
+
+// Interrupt reclaims spot instances and returns their ids.
+func (c Client) Interrupt(ctx context.Context, i Interrupt) (ids []string, err error) {
+	var out struct {
+		Instances []string `json:"instances"`
+	}
+	err = c.do(ctx, http.MethodPost, "interrupt", i, &out)
+	return out.Instances, err
+}
+
+// Event sends a rebalance recommendation or a maintenance event.
+func (c Client) Event(ctx context.Context, e Event) error {
+	return c.do(ctx, http.MethodPost, "event", e, nil)
+}
+
+// Instances lists all instances that EC2 still knows, by order of launch.
+func (c Client) Instances(ctx context.Context) (list []Instance, err error) {
+	err = c.do(ctx, http.MethodGet, "instances", nil, &list)
+	return list, err
+}
+
+// Calls lists the calls received after the one numbered since (0 for all).
+func (c Client) Calls(ctx context.Context, since int64) (list []Call, err error) {
+	err = c.do(ctx, http.MethodGet, "calls?since="+strconv.FormatInt(since, 10), nil, &list)
+	return list, err
+}
+
+// Reset forgets everything: instances, templates, faults, calls.
+func (c Client) Reset(ctx context.Context) error {
+	return c.do(ctx, http.MethodPost, "reset", nil, nil)
+}
+
+// do sends one request and decodes its answer into out, if there is one.
+func (c Client) do(ctx context.Context, method, path string, in, out any) error {
+	var body io.Reader
+	if in != nil {
+		data, err := json.Marshal(in)
+		if err != nil {
+			return fmt.Errorf("encode %s: %w", path, err)
+		}
+		body = bytes.NewReader(data)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(c.BaseURL, "/")+"/_emulator/"+path, body)
+	if err != nil {
+		return fmt.Errorf("make request of %s: %w", path, err)
+	}
+	client := c.HTTP
+	if client == nil {
+		client = http.DefaultClient
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return fmt.Errorf("steer emulator: %w", err)
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return fmt.Errorf("read answer of %s: %w", path, err)
+	}
+	if resp.StatusCode >= 300 {
+		return fmt.Errorf("steer emulator: %s: %s", path, strings.TrimSpace(string(data)))
+	}
+	if out == nil {
+		return nil
+	}
+	if err := json.Unmarshal(data, out); err != nil {
+		return fmt.Errorf("decode answer of %s: %w", path, err)
+	}
+	return nil
+}

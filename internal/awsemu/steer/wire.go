@@ -1,0 +1,136 @@
+package steer
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// A Duration is a time.Duration that JSON writes as "1m30s".
+type Duration time.Duration
+
+// MarshalJSON writes the duration as text.
+func (d Duration) MarshalJSON() ([]byte, error) { return json.Marshal(time.Duration(d).String()) }
+
+// UnmarshalJSON reads text such as "1m30s".
+func (d *Duration) UnmarshalJSON(data []byte) error {
+	var text string
+	if err := json.Unmarshal(data, &text); err != nil {
+		return fmt.Errorf("decode duration: want text such as \"30s\": %w", err)
+	}
+	parsed, err := time.ParseDuration(text)
+	if err != nil {
+		return fmt.Errorf("decode duration: %w", err)
+	}
+	*d = Duration(parsed)
+	return nil
+}
+
+// A Pool names capacity: instance type, zone, and spot or on-demand. Each is
+// a pattern.
+type Pool struct {
+	Type     string `json:"type,omitempty"`
+	Zone     string `json:"zone,omitempty"`
+	Capacity string `json:"capacity,omitempty"`
+}
+
+// Capacity limits the pools that match to Limit instances each.
+type Capacity struct {
+	Pool
+	Limit int    `json:"limit"`          // 0: none at all
+	Code  string `json:"code,omitempty"` // error beyond the limit; default InsufficientInstanceCapacity
+}
+
+// Price fixes the price of pools, in USD per hour. An empty Capacity means
+// spot if a zone is given and on-demand if not.
+type Price struct {
+	Pool
+	USD float64 `json:"usd"`
+}
+
+// Quota limits the vCPUs of a capacity type; negative removes the limit.
+type Quota struct {
+	Capacity string `json:"capacity"`
+	VCPUs    int    `json:"vcpus"`
+}
+
+// Throttle lets Op through Rate times a second, after Burst calls at once.
+type Throttle struct {
+	Op    string  `json:"op"` // "CreateFleet", "ec2:Describe*", "*"
+	Rate  float64 `json:"rate"`
+	Burst int     `json:"burst,omitempty"` // default: one second's worth, at least 1
+}
+
+// Fail answers Op with an error. Code "html" answers with an HTML page and
+// status 500, as a broken proxy does.
+type Fail struct {
+	Op      string `json:"op"`
+	Code    string `json:"code"`
+	Message string `json:"message,omitempty"`
+	Status  int    `json:"status,omitempty"` // default: what AWS sends with Code
+	Times   int    `json:"times,omitempty"`  // 0: until cleared
+}
+
+// Hang holds calls of Op for a while. With a Type, only those calls that name
+// a matching instance type.
+type Hang struct {
+	Op    string   `json:"op"`
+	Type  string   `json:"type,omitempty"`
+	For   Duration `json:"for"`
+	Times int      `json:"times,omitempty"` // 0: until cleared
+	// After does the work first and holds back the answer: a client that
+	// gives up does not know that it was done.
+	After bool `json:"after,omitempty"`
+}
+
+// Boot changes how machines of matching types start from now on.
+type Boot struct {
+	Type string `json:"type,omitempty"`
+	// Delay replaces the boot delay if it is positive.
+	Delay Duration `json:"delay,omitempty"`
+	// Never lets the machine run without ever joining the cluster.
+	Never bool `json:"never,omitempty"`
+}
+
+// Interrupt reclaims one spot instance, or Random of them.
+type Interrupt struct {
+	Instance string `json:"instance,omitempty"`
+	Random   int    `json:"random,omitempty"`
+}
+
+// Event sends an event that does nothing to the instance: "rebalance" or
+// "maintenance".
+type Event struct {
+	Instance string `json:"instance"`
+	Kind     string `json:"kind"`
+}
+
+// An Instance is one line of the list of instances.
+type Instance struct {
+	ID           string            `json:"id"`
+	State        string            `json:"state"`
+	Type         string            `json:"type"`
+	Zone         string            `json:"zone"`
+	Capacity     string            `json:"capacity"`
+	PricePerHour float64           `json:"pricePerHour"` // USD, as it was at launch
+	Node         string            `json:"node"`         // name of the Node it becomes
+	Address      string            `json:"address"`
+	Image        string            `json:"image"`
+	Launched     time.Time         `json:"launched"`
+	Reason       string            `json:"reason,omitempty"` // why it ended
+	Tags         map[string]string `json:"tags"`
+	Console      []string          `json:"console,omitempty"`
+}
+
+// A Call is one request that the emulator received.
+type Call struct {
+	Seq       int64             `json:"seq"` // from 1
+	Time      time.Time         `json:"time"`
+	Service   string            `json:"service"`
+	Action    string            `json:"action"`
+	Params    map[string]string `json:"params,omitempty"`
+	Status    int               `json:"status"`
+	Code      string            `json:"code,omitempty"` // of an error
+	RequestID string            `json:"requestId"`
+	UserAgent string            `json:"userAgent,omitempty"`
+}

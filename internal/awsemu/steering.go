@@ -1,0 +1,173 @@
+package awsemu
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
+	"github.com/karpenter-go/karpenter/internal/awsemu/wire"
+	"github.com/karpenter-go/karpenter/internal/awsemu/world"
+)
+
+// buildSteering returns the handler of everything below /_emulator/.
+func (e *Emulator) buildSteering() http.Handler {
+	mux := http.NewServeMux()
+	order := func(pattern string, h http.HandlerFunc) { mux.HandleFunc(pattern, h) }
+	order("GET /_emulator/health", func(w http.ResponseWriter, _ *http.Request) { reply(w, map[string]string{"status": "ok"}) })
+	order("POST /_emulator/capacity", ordered(func(c steer.Capacity) error { e.SetCapacity(c); return nil }))
+	order("DELETE /_emulator/capacity", ordered(func(p steer.Pool) error { e.ClearCapacity(p); return nil }))
+	order("POST /_emulator/price", ordered(e.SetPrice))
+	order("DELETE /_emulator/price", done(e.world.ClearPrices))
+	order("POST /_emulator/quota", ordered(func(q steer.Quota) error { e.world.SetQuota(q.Capacity, q.VCPUs); return nil }))
+	order("POST /_emulator/throttle", ordered(func(t steer.Throttle) error { e.Throttle(t); return nil }))
+	order("POST /_emulator/fail", ordered(func(f steer.Fail) error { e.Fail(f); return nil }))
+	order("POST /_emulator/hang", ordered(func(h steer.Hang) error { e.Hang(h); return nil }))
+	order("DELETE /_emulator/faults", func(w http.ResponseWriter, r *http.Request) {
+		e.ClearFaults(r.URL.Query().Get("op"))
+		reply(w, struct{}{})
+	})
+	order("POST /_emulator/boot", ordered(func(b steer.Boot) error { e.SetBoot(b); return nil }))
+	order("DELETE /_emulator/boot", done(e.boots.clear))
+	order("POST /_emulator/event", ordered(e.Event))
+	order("POST /_emulator/interrupt", e.serveInterrupt)
+	order("POST /_emulator/reset", done(e.Reset))
+	order("GET /_emulator/instances", func(w http.ResponseWriter, _ *http.Request) { reply(w, e.Instances()) })
+	order("GET /_emulator/calls", func(w http.ResponseWriter, r *http.Request) {
+		since, err := strconv.ParseInt(orDefault(r.URL.Query().Get("since"), "0"), 10, 64)
+		if err != nil {
+			http.Error(w, "since is no number", http.StatusBadRequest)
+			return
+		}
+		reply(w, e.Calls(since))
+	})
+	return mux
+}
+
+// ordered serves an order that comes as JSON. Unknown fields are refused, so
+// that a misspelt order is not taken for another.
+func ordered[T any](do func(T) error) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		var in T
+		decoder := json.NewDecoder(r.Body)
+		decoder.DisallowUnknownFields()
+		if err := decoder.Decode(&in); err != nil {
+			http.Error(w, fmt.Sprintf("decode order: %v", err), http.StatusBadRequest)
+			return
+		}
+		if err := do(in); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		reply(w, struct{}{})
+	}
+}
+
+// done serves an order without parameters.
+func done(do func()) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		do()
+		reply(w, struct{}{})
+	}
+}
+
+// reply writes JSON.
+func reply(w http.ResponseWriter, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	if err := json.NewEncoder(w).Encode(body); err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+	}
+}
+
+// serveInterrupt reclaims spot instances.
+func (e *Emulator) serveInterrupt(w http.ResponseWriter, r *http.Request) {
+	var in steer.Interrupt
+	if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
+		http.Error(w, fmt.Sprintf("decode order: %v", err), http.StatusBadRequest)
+		return
+	}
+	ids, err := e.Interrupt(in)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	reply(w, map[string][]string{"instances": ids})
+}
+
+// poolOf turns a steering pool into patterns: empty means any.
+func poolOf(p steer.Pool) world.Pool {
+	return world.Pool{Type: orDefault(p.Type, "*"), Zone: orDefault(p.Zone, "*"), Capacity: orDefault(p.Capacity, "*")}
+}
+
+// SetCapacity limits pools.
+func (e *Emulator) SetCapacity(c steer.Capacity) {
+	e.world.SetCapacity(world.CapacityRule{Pool: poolOf(c.Pool), Limit: c.Limit, Code: c.Code})
+}
+
+// ICE takes all capacity of the matching pools away.
+func (e *Emulator) ICE(p steer.Pool) { e.SetCapacity(steer.Capacity{Pool: p}) }
+
+// ClearCapacity removes the limits whose patterns match.
+func (e *Emulator) ClearCapacity(p steer.Pool) { e.world.ClearCapacity(poolOf(p)) }
+
+// SetPrice fixes the price of pools from now on.
+func (e *Emulator) SetPrice(p steer.Price) error {
+	if p.USD < 0 {
+		return fmt.Errorf("set price: %g is negative", p.USD)
+	}
+	if p.Capacity == "" {
+		p.Capacity = world.OnDemand
+		if p.Zone != "" {
+			p.Capacity = world.Spot
+		}
+	}
+	e.world.SetPrice(poolOf(p.Pool), p.USD)
+	return nil
+}
+
+// Interrupt reclaims one spot instance or several by chance, with the usual
+// two minutes' notice, and returns their ids.
+func (e *Emulator) Interrupt(in steer.Interrupt) ([]string, error) {
+	if in.Instance == "" {
+		if in.Random < 1 {
+			return nil, fmt.Errorf("interrupt: name an instance or a number of them")
+		}
+		return e.world.InterruptRandom(in.Random), nil
+	}
+	if failure := e.world.Interrupt(in.Instance); failure != nil {
+		return nil, failure
+	}
+	return []string{in.Instance}, nil
+}
+
+// Event sends an event about an instance that does nothing to it.
+func (e *Emulator) Event(in steer.Event) error {
+	var failure *wire.Error
+	switch in.Kind {
+	case "rebalance":
+		failure = e.world.Rebalance(in.Instance)
+	case "maintenance":
+		failure = e.world.ScheduleMaintenance(in.Instance)
+	default:
+		return fmt.Errorf("send event: kind %q is neither rebalance nor maintenance", in.Kind)
+	}
+	if failure != nil {
+		return failure
+	}
+	return nil
+}
+
+// Instances lists all instances that EC2 still knows, by order of launch.
+func (e *Emulator) Instances() []steer.Instance {
+	now := e.world.Now()
+	out := []steer.Instance{}
+	for _, i := range e.world.Instances(false) {
+		out = append(out, steer.Instance{
+			ID: i.ID, State: i.State(now).Name, Type: i.Type, Zone: i.Zone, Capacity: i.Capacity,
+			PricePerHour: i.PricePerHour, Node: i.PrivateDNS(e.world.Region()), Address: i.Address.String(),
+			Image: i.Image.Name, Launched: i.Launched, Reason: i.ReasonCode, Tags: i.Tags, Console: i.Console,
+		})
+	}
+	return out
+}

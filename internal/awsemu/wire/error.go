@@ -1,0 +1,39 @@
+package wire
+
+import (
+	"fmt"
+	"net/http"
+)
+
+// An Error is what a service says no with: an HTTP status, the code that
+// clients switch on, and a sentence for people.
+type Error struct {
+	Status  int
+	Code    string
+	Message string
+}
+
+func (e *Error) Error() string { return e.Code + ": " + e.Message }
+
+// Errorf returns a client error (status 400, but what the code implies if it
+// is one of the few with a status of their own).
+func Errorf(code, format string, args ...any) *Error {
+	return &Error{Status: StatusOf(code), Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// StatusOf returns the HTTP status that EC2 sends with an error code.
+func StatusOf(code string) int {
+	switch code {
+	case "DryRunOperation":
+		return http.StatusPreconditionFailed
+	case "UnauthorizedOperation", "AccessDenied", "AccessDeniedException":
+		return http.StatusForbidden
+	case "InternalError", "InternalFailure", "InternalServerError":
+		return http.StatusInternalServerError
+	case "RequestLimitExceeded", "Unavailable", "ServiceUnavailable":
+		return http.StatusServiceUnavailable
+	case "InsufficientInstanceCapacity", "InsufficientHostCapacity", "InsufficientCapacity":
+		return http.StatusInternalServerError
+	}
+	return http.StatusBadRequest
+}

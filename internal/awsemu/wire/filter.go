@@ -1,0 +1,123 @@
+package wire
+
+import (
+	"slices"
+	"strings"
+)
+
+// A Filter narrows an answer: an item passes if one of its values for Name
+// matches one of Values. Several filters are joined by "and".
+type Filter struct {
+	Name   string
+	Values []string
+}
+
+// Filters reads Filter.N.Name and Filter.N.Value.M.
+func Filters(f Form) []Filter {
+	var out []Filter
+	for _, part := range f.Each("Filter") {
+		out = append(out, Filter{Name: part.String("Name"), Values: part.List("Value")})
+	}
+	return out
+}
+
+// A Lookup returns the values of an item for a filter's name. It returns
+// ok=false for a name that the resource does not know.
+type Lookup func(name string) (values []string, ok bool)
+
+// Keep returns the items that pass every filter, in their order. A filter
+// with an unknown name is an error even if there are no items.
+func Keep[T any](items []T, filters []Filter, lookup func(T) Lookup) ([]T, *Error) {
+	var zero T
+	for _, filter := range filters {
+		if _, ok := lookup(zero)(filter.Name); !ok {
+			return nil, Errorf("InvalidParameterValue", "The filter '%s' is invalid", filter.Name)
+		}
+		if len(filter.Values) == 0 {
+			return nil, Errorf("InvalidParameterValue", "The filter '%s' has no value", filter.Name)
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(items), func(item T) bool {
+		return !passes(filters, lookup(item))
+	}), nil
+}
+
+// passes reports whether an item passes every filter.
+func passes(filters []Filter, lookup Lookup) bool {
+	for _, filter := range filters {
+		values, _ := lookup(filter.Name)
+		hit := slices.ContainsFunc(filter.Values, func(pattern string) bool {
+			return slices.ContainsFunc(values, func(v string) bool { return Match(pattern, v) })
+		})
+		if !hit {
+			return false
+		}
+	}
+	return true
+}
+
+// TagLookup answers the filters tag:KEY, tag-key and tag-value.
+func TagLookup(tags map[string]string, name string) (values []string, ok bool) {
+	if key, isTag := strings.CutPrefix(name, "tag:"); isTag {
+		if v, set := tags[key]; set {
+			return []string{v}, true
+		}
+		return nil, true
+	}
+	switch name {
+	case "tag-key":
+		for k := range tags {
+			values = append(values, k)
+		}
+		return values, true
+	case "tag-value":
+		for _, v := range tags {
+			values = append(values, v)
+		}
+		return values, true
+	}
+	return nil, false
+}
+
+// Match reports whether text matches an EC2 filter pattern: * is any run of
+// characters, ? is any one, and a backslash takes the next one literally. It
+// distinguishes upper and lower case.
+func Match(pattern, text string) bool {
+	// Back up to the last star on a mismatch: linear for one star, and never
+	// worse than the product of both lengths.
+	p, t, star, mark := 0, 0, -1, 0
+	for t < len(text) {
+		if p < len(pattern) && pattern[p] == '*' {
+			star, mark = p, t
+			p++
+			continue
+		}
+		if width, ok := matchOne(pattern[p:], text[t]); ok {
+			p += width
+			t++
+			continue
+		}
+		if star < 0 {
+			return false
+		}
+		mark++
+		p, t = star+1, mark
+	}
+	for p < len(pattern) && pattern[p] == '*' {
+		p++
+	}
+	return p == len(pattern)
+}
+
+// matchOne matches one character and returns how much of the pattern it took.
+func matchOne(pattern string, c byte) (width int, ok bool) {
+	switch {
+	case pattern == "":
+		return 0, false
+	case pattern[0] == '\\' && len(pattern) > 1:
+		return 2, pattern[1] == c
+	case pattern[0] == '?':
+		return 1, true
+	}
+	return 1, pattern[0] == c
+}

@@ -1,0 +1,191 @@
+package world
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/karpenter-go/karpenter/internal/awsemu/wire"
+)
+
+// A Fleet is a CreateFleet request of type instant.
+type Fleet struct {
+	// OnDemand and Spot are how many instances of each are wanted.
+	OnDemand, Spot int
+	// The strategies by which pools are chosen; see orderPools.
+	OnDemandStrategy, SpotStrategy string
+	Configs                        []FleetConfig
+	Tags                           Tags
+	Token                          string
+}
+
+// A FleetConfig is a template and the overrides to launch it with.
+type FleetConfig struct {
+	Template  TemplateRef
+	Overrides []Override
+}
+
+// An Override is one choice of where to launch.
+type Override struct {
+	InstanceType, Subnet, Zone, ImageID string
+	Priority                            float64 // lower goes first
+	HasPriority                         bool
+}
+
+// A FleetResult is what a fleet launched and what it could not.
+type FleetResult struct {
+	ID       string
+	Launched []FleetLaunch
+	Errors   []FleetError
+}
+
+// A FleetLaunch is the instances from one pool. Override echoes the request's.
+type FleetLaunch struct {
+	IDs            []string
+	Type, Capacity string
+	Windows        bool
+	Template       TemplateRef
+	Override       Override
+}
+
+// A FleetError is why one pool gave nothing, or not enough.
+type FleetError struct {
+	Failure
+	Capacity string
+	Template TemplateRef
+	Override Override
+}
+
+// option is one pool of a fleet with the override that names it.
+type option struct {
+	launch   launch
+	override Override
+	failure  *Failure
+	price    float64
+	room     int
+}
+
+// CreateFleet launches instances from the best pools. What is refused pool by
+// pool is in the result; an error means that the request itself is wrong.
+func (w *World) CreateFleet(f Fleet) (FleetResult, *wire.Error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.settle()
+	if err := w.checkFleet(f); err != nil {
+		return FleetResult{}, err
+	}
+	result := FleetResult{ID: "fleet-" + w.uuid()}
+	for _, part := range []struct {
+		capacity, strategy string
+		want               int
+	}{{OnDemand, f.OnDemandStrategy, f.OnDemand}, {Spot, f.SpotStrategy, f.Spot}} {
+		if part.want == 0 {
+			continue
+		}
+		options, err := w.options(f, result.ID, part.capacity)
+		if err != nil {
+			return FleetResult{}, err
+		}
+		orderPools(options, part.strategy, part.want)
+		w.fulfil(&result, options, part.want)
+	}
+	return result, nil
+}
+
+// CheckFleet reports what CreateFleet would refuse as a whole.
+func (w *World) CheckFleet(f Fleet) *wire.Error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.checkFleet(f)
+}
+
+// The limits of one fleet request.
+const maxConfigs, maxOverrides = 50, 300
+
+func (w *World) checkFleet(f Fleet) *wire.Error {
+	if len(f.Configs) == 0 {
+		return wire.Errorf("MissingParameter", "The request must contain the parameter LaunchTemplateConfigs")
+	}
+	if f.OnDemand+f.Spot < 1 {
+		return wire.Errorf("InvalidParameterValue", "The total target capacity must be greater than 0.")
+	}
+	overrides := 0
+	for _, c := range f.Configs {
+		overrides += len(c.Overrides)
+		if _, _, err := w.templateVersion(c.Template); err != nil {
+			return err
+		}
+	}
+	if len(f.Configs) > maxConfigs || overrides > maxOverrides {
+		return wire.Errorf("InvalidParameterValue", "A fleet request can have at most %d launch template configurations and %d overrides.", maxConfigs, maxOverrides)
+	}
+	for _, tags := range f.Tags {
+		if err := CheckTags(tags); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// options checks every override of a fleet for a capacity type.
+func (w *World) options(f Fleet, fleetID, capacity string) ([]option, *wire.Error) {
+	var out []option
+	for _, c := range f.Configs {
+		t, n, err := w.templateVersion(c.Template)
+		if err != nil {
+			return nil, err
+		}
+		base := launch{
+			pool: Pool{Capacity: capacity}, fleetID: fleetID, token: f.Token,
+			template: TemplateRef{ID: t.ID, Name: t.Name, Version: fmt.Sprint(n)},
+			data:     t.Versions[n-1],
+		}
+		base.tags = merged(base.data.Tags["instance"], f.Tags["instance"])
+		overrides := c.Overrides
+		if len(overrides) == 0 {
+			overrides = []Override{{}} // the template says all
+		}
+		for _, o := range overrides {
+			p := option{override: o}
+			p.launch, p.failure = w.check(base, o)
+			if p.failure == nil {
+				p.price = w.price(p.launch.pool)
+				if p.price == 0 {
+					p.price = math.Inf(1) // unknown: anything else is rather taken
+				}
+				p.room, _ = w.room(p.launch.pool)
+			}
+			out = append(out, p)
+		}
+	}
+	return out, nil
+}
+
+// fulfil launches from the options in order until there are enough.
+func (w *World) fulfil(result *FleetResult, options []option, want int) {
+	for _, o := range options {
+		if want == 0 {
+			return
+		}
+		var made []*Instance
+		failure := o.failure
+		if failure == nil {
+			made, failure = w.launchAll(o.launch, want)
+		}
+		if len(made) > 0 {
+			batch := FleetLaunch{
+				Type: o.launch.pool.Type, Capacity: o.launch.pool.Capacity, Windows: o.launch.image.Platform == "windows",
+				Template: o.launch.template, Override: o.override,
+			}
+			for _, i := range made {
+				batch.IDs = append(batch.IDs, i.ID)
+			}
+			result.Launched = append(result.Launched, batch)
+			want -= len(made)
+		}
+		if failure != nil {
+			result.Errors = append(result.Errors, FleetError{
+				Failure: *failure, Capacity: o.launch.pool.Capacity, Template: o.launch.template, Override: o.override,
+			})
+		}
+	}
+}

@@ -1,0 +1,224 @@
+package world
+
+import (
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A Family is an operating system that EKS publishes images of.
+type Family string
+
+// The families. They say how a machine decodes its user data.
+const (
+	AL2          Family = "AL2"
+	AL2023       Family = "AL2023"
+	Bottlerocket Family = "Bottlerocket"
+	Windows      Family = "Windows"
+	Custom       Family = "Custom"
+)
+
+// An Image is an AMI.
+type Image struct {
+	ID, Name, Description string
+	Arch                  string // x86_64 or arm64
+	Owner, OwnerAlias     string
+	Platform              string // "windows" or empty
+	RootDevice            string
+	RootGiB               int
+	Created, Deprecated   time.Time
+	Tags                  map[string]string
+	Family                Family
+	Variant               string // standard, nvidia or neuron
+	Kubernetes            string // minor version, such as 1.36
+	Parameters            []string
+	Release               string // version in the name, such as v20261029
+}
+
+// The Kubernetes versions that images exist for.
+const oldestMinor, newestMinor = 30, 36
+
+// releases are the dates on which images were published, oldest first.
+var releases = []time.Time{
+	time.Date(2026, 5, 14, 7, 21, 5, 0, time.UTC),
+	time.Date(2026, 8, 20, 18, 2, 43, 0, time.UTC),
+	time.Date(2026, 10, 29, 9, 48, 11, 0, time.UTC),
+}
+
+// bottlerocketVersions are the releases of Bottlerocket on those dates.
+var bottlerocketVersions = []string{"1.46.0", "1.49.1", "1.52.0"}
+
+// buildImages makes every EKS image of a region, sorted by id. An image's id
+// depends on its name and region only.
+func buildImages(region string) []Image {
+	var out []Image
+	for minor := oldestMinor; minor <= newestMinor; minor++ {
+		k := fmt.Sprintf("1.%d", minor)
+		for i, date := range releases {
+			latest := i == len(releases)-1
+			out = append(out, al2023Images(k, date, latest)...)
+			out = append(out, bottlerocketImages(k, bottlerocketVersions[i], date, latest)...)
+			if minor <= 32 { // AL2 images end with Kubernetes 1.32
+				out = append(out, al2Images(k, date, latest)...)
+			}
+			if latest {
+				out = append(out, windowsImages(k, date)...)
+			}
+		}
+	}
+	for i := range out {
+		out[i].ID = imageID(region, out[i].Name)
+		out[i].Deprecated = out[i].Created.AddDate(2, 0, 0)
+		out[i].Tags = map[string]string{}
+	}
+	slices.SortFunc(out, func(a, b Image) int { return compareText(a.ID, b.ID) })
+	return out
+}
+
+// imageID derives an id from a name.
+func imageID(region, name string) string {
+	h := fnv.New64a()
+	h.Write([]byte(region + "/" + name))
+	return fmt.Sprintf("ami-0%016x", h.Sum64())
+}
+
+// al2023Images are one release of Amazon Linux 2023.
+func al2023Images(k string, date time.Time, latest bool) []Image {
+	var out []Image
+	for _, arch := range []string{"x86_64", "arm64"} {
+		for _, variant := range []string{"standard", "nvidia", "neuron"} {
+			if variant == "neuron" && arch == "arm64" {
+				continue
+			}
+			name := fmt.Sprintf("amazon-eks-node-al2023-%s-%s-%s-%s", arch, variant, k, stamp(date))
+			path := fmt.Sprintf("/aws/service/eks/optimized-ami/%s/amazon-linux-2023/%s/%s/", k, arch, variant)
+			out = append(out, Image{
+				Name: name, Arch: arch, Family: AL2023, Variant: variant, Kubernetes: k,
+				Description: fmt.Sprintf("EKS-optimized Kubernetes node based on Amazon Linux 2023, (k8s: %s)", k),
+				Owner:       "602401143452", OwnerAlias: "amazon", Created: date, Release: stamp(date),
+				RootDevice: "/dev/xvda", RootGiB: 20, Parameters: eksParameters(path, name, latest),
+			})
+		}
+	}
+	return out
+}
+
+// al2Images are one release of Amazon Linux 2.
+func al2Images(k string, date time.Time, latest bool) []Image {
+	var out []Image
+	for _, v := range []struct{ path, name, arch, variant string }{
+		{"amazon-linux-2", "amazon-eks-node", "x86_64", "standard"},
+		{"amazon-linux-2-arm64", "amazon-eks-arm64-node", "arm64", "standard"},
+		{"amazon-linux-2-gpu", "amazon-eks-gpu-node", "x86_64", "nvidia"},
+	} {
+		name := fmt.Sprintf("%s-%s-%s", v.name, k, stamp(date))
+		path := fmt.Sprintf("/aws/service/eks/optimized-ami/%s/%s/", k, v.path)
+		out = append(out, Image{
+			Name: name, Arch: v.arch, Family: AL2, Variant: v.variant, Kubernetes: k,
+			Description: fmt.Sprintf("EKS Kubernetes Worker AMI with AmazonLinux2 image, (k8s: %s)", k),
+			Owner:       "602401143452", OwnerAlias: "amazon", Created: date, Release: stamp(date),
+			RootDevice: "/dev/xvda", RootGiB: 20, Parameters: eksParameters(path, name, latest),
+		})
+	}
+	return out
+}
+
+// bottlerocketImages are one release of Bottlerocket.
+func bottlerocketImages(k, version string, date time.Time, latest bool) []Image {
+	var out []Image
+	for _, arch := range []string{"x86_64", "arm64"} {
+		for _, variant := range []string{"standard", "nvidia"} {
+			product := "aws-k8s-" + k
+			if variant == "nvidia" {
+				product += "-nvidia"
+			}
+			path := fmt.Sprintf("/aws/service/bottlerocket/%s/%s/", product, arch)
+			image := Image{
+				Name: fmt.Sprintf("bottlerocket-%s-%s-v%s-%08x", product, arch, version, date.Unix()),
+				Arch: arch, Family: Bottlerocket, Variant: variant, Kubernetes: k,
+				Description: "bottlerocket-" + product, Owner: "092701018921", OwnerAlias: "amazon",
+				Created: date, Release: "v" + version, RootDevice: "/dev/xvda", RootGiB: 2,
+				Parameters: []string{path + version + "/image_id"},
+			}
+			if latest {
+				image.Parameters = append(image.Parameters, path+"latest/image_id")
+			}
+			out = append(out, image)
+		}
+	}
+	return out
+}
+
+// windowsImages are the newest release of Windows Server.
+func windowsImages(k string, date time.Time) []Image {
+	var out []Image
+	for _, year := range []string{"2019", "2022", "2025"} {
+		name := fmt.Sprintf("Windows_Server-%s-English-Core-EKS_Optimized-%s", year, k)
+		out = append(out, Image{
+			Name: name + "-" + date.Format("2006.01.02"), Arch: "x86_64", Family: Windows, Variant: "standard",
+			Kubernetes: k, Description: "Microsoft Windows Server " + year + " Core EKS Optimized",
+			Owner: "801119661308", OwnerAlias: "amazon", Platform: "windows", Created: date,
+			Release: date.Format("2006.01.02"), RootDevice: "/dev/sda1", RootGiB: 50,
+			Parameters: []string{"/aws/service/ami-windows-latest/" + name + "/image_id"},
+		})
+	}
+	return out
+}
+
+// eksParameters are the SSM parameters that name an EKS image.
+func eksParameters(path, name string, latest bool) []string {
+	out := []string{path + name + "/image_id"}
+	if latest {
+		out = append(out, path+"recommended/image_id")
+	}
+	return out
+}
+
+// stamp is a release date as it appears in image names.
+func stamp(date time.Time) string { return "v" + date.Format("20060102") }
+
+// AddImage registers an image of the account's own and returns its id.
+func (w *World) AddImage(image Image) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	image.ID = imageID(w.cfg.Region, image.Name)
+	image.Owner, image.OwnerAlias = w.cfg.Account, ""
+	if image.Created.IsZero() {
+		image.Created = w.cfg.Clock.Now()
+	}
+	w.images = append(w.images, image)
+	slices.SortFunc(w.images, func(a, b Image) int { return compareText(a.ID, b.ID) })
+	return image.ID
+}
+
+// Images returns all images, sorted by id.
+func (w *World) Images() []Image {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.images)
+}
+
+// Parameter returns the value of a public SSM parameter, and the time it was
+// set.
+func (w *World) Parameter(name string) (value string, set time.Time, ok bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	name = strings.TrimPrefix(name, "arn:aws:ssm:"+w.cfg.Region+"::parameter")
+	for _, image := range w.images {
+		if slices.Contains(image.Parameters, name) {
+			return image.ID, image.Created, true
+		}
+	}
+	return "", time.Time{}, false
+}
+
+// imageByID returns an image, nil if there is none.
+func (w *World) imageByID(id string) *Image {
+	i, ok := slices.BinarySearchFunc(w.images, id, func(image Image, id string) int { return compareText(image.ID, id) })
+	if !ok {
+		return nil
+	}
+	return &w.images[i]
+}

@@ -1,0 +1,251 @@
+package world
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/karpenter-go/karpenter/internal/awsemu/wire"
+)
+
+// A State is a state of an instance, as EC2 numbers and names it.
+type State struct {
+	Code int
+	Name string
+}
+
+// The states of an instance.
+var (
+	Pending      = State{0, "pending"}
+	Running      = State{16, "running"}
+	ShuttingDown = State{32, "shutting-down"}
+	Terminated   = State{48, "terminated"}
+)
+
+// An Instance is a virtual machine. Maps and slices in it are never changed
+// in place, so a copy is a snapshot.
+type Instance struct {
+	ID, ReservationID, FleetID, ClientToken string
+	Type, Arch, Capacity                    string
+	Zone, ZoneID, Subnet                    string
+	Image                                   Image
+	Address                                 netip.Addr
+	SpotRequest                             string
+	Groups                                  []string // security group ids
+	Template                                TemplateRef
+	Data                                    TemplateData
+	Tags                                    map[string]string
+	PricePerHour                            float64 // USD, at launch
+	Sequence                                int64   // order of launch, from 1
+
+	Launched  time.Time
+	RunningAt time.Time
+	// EndsAt is when it starts to shut down, GoneAt when it is terminated;
+	// zero while nobody has asked for that.
+	EndsAt, GoneAt time.Time
+	ReasonCode     string // why it ended: Client.UserInitiatedShutdown, ...
+	Console        []string
+
+	announced State // the last state that an event told of
+}
+
+// State returns the state at a time.
+func (i *Instance) State(now time.Time) State {
+	switch {
+	case !i.GoneAt.IsZero() && !now.Before(i.GoneAt):
+		return Terminated
+	case !i.EndsAt.IsZero() && !now.Before(i.EndsAt):
+		return ShuttingDown
+	case now.Before(i.RunningAt):
+		return Pending
+	}
+	return Running
+}
+
+// PrivateDNS returns the name that the VPC's DNS gives the instance.
+func (i *Instance) PrivateDNS(region string) string {
+	name := "ip-" + strings.ReplaceAll(i.Address.String(), ".", "-")
+	if region == "us-east-1" {
+		return name + ".ec2.internal"
+	}
+	return name + "." + region + ".compute.internal"
+}
+
+// pool returns the pool that the instance was taken from.
+func (i *Instance) pool() Pool { return Pool{i.Type, i.Zone, i.Capacity} }
+
+// settle does what fell due since the last call: it announces new states,
+// frees what terminated instances held, and forgets those gone for long.
+func (w *World) settle() {
+	now := w.cfg.Clock.Now()
+	if w.nextDue.IsZero() || now.Before(w.nextDue) {
+		return
+	}
+	w.nextDue = time.Time{}
+	forget := false
+	for _, i := range w.order {
+		w.announce(i, now)
+		if i.announced == Terminated && !now.Before(i.GoneAt.Add(w.cfg.TerminatedFor)) {
+			delete(w.instances, i.ID)
+			forget = true
+			continue
+		}
+		w.due(i.next(w.cfg.TerminatedFor))
+	}
+	if forget {
+		w.order = slices.DeleteFunc(w.order, func(i *Instance) bool { return w.instances[i.ID] == nil })
+	}
+	w.notify()
+}
+
+// next returns when the instance changes next by itself; zero for never.
+func (i *Instance) next(terminatedFor time.Duration) time.Time {
+	switch {
+	case i.announced == Terminated:
+		return i.GoneAt.Add(terminatedFor)
+	case i.announced == ShuttingDown:
+		return i.GoneAt
+	case i.announced == Pending && (i.EndsAt.IsZero() || i.RunningAt.Before(i.EndsAt)):
+		return i.RunningAt
+	}
+	return i.EndsAt
+}
+
+// due notes that settle has work at a time.
+func (w *World) due(at time.Time) {
+	if !at.IsZero() && (w.nextDue.IsZero() || at.Before(w.nextDue)) {
+		w.nextDue = at
+	}
+}
+
+// announce sends an event for every state that the instance went through.
+func (w *World) announce(i *Instance, now time.Time) {
+	if i.announced == Pending && i.State(now) != Pending && (i.EndsAt.IsZero() || i.RunningAt.Before(i.EndsAt)) {
+		w.announceState(i, Running, i.RunningAt)
+	}
+	if i.announced != ShuttingDown && i.announced != Terminated && !i.EndsAt.IsZero() && !now.Before(i.EndsAt) {
+		w.announceState(i, ShuttingDown, i.EndsAt)
+	}
+	if i.announced == ShuttingDown && !now.Before(i.GoneAt) {
+		w.announceState(i, Terminated, i.GoneAt)
+		w.used[i.pool()]--
+		if t, ok := w.Type(i.Type); ok {
+			w.usedVCPU[i.Capacity] -= t.VCPU
+		}
+		if s := w.subnetByID(i.Subnet); s != nil {
+			s.release(i.Address)
+		}
+	}
+}
+
+// Settle does what fell due and returns when more falls due; zero for never.
+func (w *World) Settle() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.settle()
+	return w.nextDue
+}
+
+// Now returns the world's time.
+func (w *World) Now() time.Time { return w.cfg.Clock.Now() }
+
+// Instances returns all instances that EC2 still knows, by order of launch;
+// with visibleOnly without those that the describe calls do not show yet.
+func (w *World) Instances(visibleOnly bool) []Instance {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.settle()
+	out := make([]Instance, 0, len(w.order))
+	for _, i := range w.order {
+		if !visibleOnly || !w.hidden(i.Launched) {
+			out = append(out, *i)
+		}
+	}
+	return out
+}
+
+// Instance returns an instance by id.
+func (w *World) Instance(id string) (Instance, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.settle()
+	i, ok := w.instances[id]
+	if !ok {
+		return Instance{}, false
+	}
+	return *i, true
+}
+
+// Log adds a line to an instance's console output, if it still exists.
+func (w *World) Log(id, line string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if i, ok := w.instances[id]; ok {
+		i.Console = append(slices.Clip(i.Console), line)
+	}
+}
+
+// A StateChange is what a termination did to one instance.
+type StateChange struct {
+	ID                string
+	Previous, Current State
+}
+
+// Terminate shuts instances down. One unknown id fails the call and leaves
+// all of them running.
+func (w *World) Terminate(ids []string) ([]StateChange, *wire.Error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.settle()
+	if err := w.checkInstances(ids); err != nil {
+		return nil, err
+	}
+	now := w.cfg.Clock.Now()
+	out := make([]StateChange, 0, len(ids))
+	for _, id := range ids {
+		i := w.instances[id]
+		previous := i.State(now)
+		w.end(i, now, "Client.UserInitiatedShutdown")
+		out = append(out, StateChange{ID: id, Previous: previous, Current: i.State(now)})
+	}
+	w.settle()
+	return out, nil
+}
+
+// end lets an instance shut down at a time, unless it does so earlier.
+func (w *World) end(i *Instance, at time.Time, reason string) {
+	if !i.EndsAt.IsZero() && !at.Before(i.EndsAt) {
+		return
+	}
+	i.EndsAt, i.GoneAt, i.ReasonCode = at, at.Add(w.cfg.ShuttingFor), reason
+	w.due(at)
+}
+
+// checkInstances refuses a list with malformed or unknown ids.
+func (w *World) checkInstances(ids []string) *wire.Error {
+	var missing []string
+	for _, id := range ids {
+		if !strings.HasPrefix(id, "i-") {
+			return wire.Errorf("InvalidInstanceID.Malformed", "Invalid id: \"%s\"", id)
+		}
+		if i, ok := w.instances[id]; !ok || w.hidden(i.Launched) {
+			missing = append(missing, id)
+		}
+	}
+	switch len(missing) {
+	case 0:
+		return nil
+	case 1:
+		return wire.Errorf("InvalidInstanceID.NotFound", "The instance ID '%s' does not exist", missing[0])
+	}
+	return wire.Errorf("InvalidInstanceID.NotFound", "The instance IDs '%s' do not exist", strings.Join(missing, ", "))
+}
+
+// CheckInstances refuses a list with malformed or unknown ids.
+func (w *World) CheckInstances(ids []string) *wire.Error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.settle()
+	return w.checkInstances(ids)
+}

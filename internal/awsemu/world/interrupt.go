@@ -1,0 +1,106 @@
+package world
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/karpenter-go/karpenter/internal/awsemu/wire"
+)
+
+// spotNotice is how long before its end a spot instance is warned.
+const spotNotice = 2 * time.Minute
+
+// Interrupt reclaims a spot instance: the warning now, the end in two minutes.
+func (w *World) Interrupt(id string) *wire.Error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	i, err := w.live(id)
+	if err != nil {
+		return err
+	}
+	if i.Capacity != Spot {
+		return wire.Errorf("UnsupportedOperation", "The instance %s is not a spot instance", id)
+	}
+	w.interrupt(i)
+	return nil
+}
+
+// InterruptRandom reclaims n spot instances, or all if there are fewer, and
+// returns their ids.
+func (w *World) InterruptRandom(n int) []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.settle()
+	now := w.cfg.Clock.Now()
+	var candidates []*Instance
+	for _, i := range w.order {
+		if i.Capacity == Spot && i.EndsAt.IsZero() && i.State(now) == Running {
+			candidates = append(candidates, i)
+		}
+	}
+	w.rng.Shuffle(len(candidates), func(a, b int) { candidates[a], candidates[b] = candidates[b], candidates[a] })
+	ids := make([]string, 0, n)
+	for _, i := range candidates[:min(n, len(candidates))] {
+		w.interrupt(i)
+		ids = append(ids, i.ID)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+func (w *World) interrupt(i *Instance) {
+	now := w.cfg.Clock.Now()
+	w.deliver(i, spotWarning, now, map[string]any{"instance-id": i.ID, "instance-action": "terminate"})
+	w.end(i, now.Add(spotNotice), "Server.SpotInstanceTermination")
+	w.notify()
+}
+
+// Rebalance recommends to leave an instance. Nothing happens to it.
+func (w *World) Rebalance(id string) *wire.Error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	i, err := w.live(id)
+	if err != nil {
+		return err
+	}
+	w.deliver(i, rebalance, w.cfg.Clock.Now(), map[string]any{"instance-id": id})
+	return nil
+}
+
+// ScheduleMaintenance sends a health event that announces the retirement of
+// an instance. Nothing happens to it.
+func (w *World) ScheduleMaintenance(id string) *wire.Error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	i, err := w.live(id)
+	if err != nil {
+		return err
+	}
+	now := w.cfg.Clock.Now().UTC()
+	w.deliver(i, scheduledEvent, now, map[string]any{
+		"eventArn":          fmt.Sprintf("arn:aws:health:%s::event/EC2/AWS_EC2_INSTANCE_RETIREMENT_SCHEDULED/%s", w.cfg.Region, w.uuid()),
+		"service":           "EC2",
+		"eventTypeCode":     "AWS_EC2_INSTANCE_RETIREMENT_SCHEDULED",
+		"eventTypeCategory": "scheduledChange",
+		"startTime":         now.Add(14 * 24 * time.Hour).Format(time.RFC1123),
+		"eventDescription": []map[string]string{{
+			"language": "en_US", "latestDescription": "The host of this instance is to be retired.",
+		}},
+		"affectedEntities": []map[string]string{{"entityValue": id}},
+	})
+	return nil
+}
+
+// live returns an instance that is not shutting down.
+func (w *World) live(id string) (*Instance, *wire.Error) {
+	w.settle()
+	i, ok := w.instances[id]
+	if !ok {
+		return nil, wire.Errorf("InvalidInstanceID.NotFound", "The instance ID '%s' does not exist", id)
+	}
+	if s := i.State(w.cfg.Clock.Now()); s == ShuttingDown || s == Terminated {
+		return nil, wire.Errorf("IncorrectInstanceState", "The instance '%s' is %s", id, s.Name)
+	}
+	return i, nil
+}

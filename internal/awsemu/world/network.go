@@ -1,0 +1,175 @@
+package world
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+)
+
+// addressesPerSubnet is a /20 less the five addresses that AWS keeps.
+const addressesPerSubnet = 4096 - 5
+
+// A Subnet is a /20 of the VPC in one zone.
+type Subnet struct {
+	ID, VPC, Zone, ZoneID, CIDR string
+	Public                      bool
+	Free                        int // addresses not in use
+	Tags                        map[string]string
+
+	base netip.Addr
+	next int // offset of the next address to try
+	used map[int]bool
+}
+
+// A SecurityGroup has no rules here: traffic is not emulated.
+type SecurityGroup struct {
+	ID, VPC, Name, Description string
+	Tags                       map[string]string
+}
+
+// buildNetwork makes a private subnet in every zone with the tag
+// karpenter.sh/discovery, a public one without, and three security groups:
+// the nodes' (with that tag), the cluster's and the VPC's default.
+func (w *World) buildNetwork() {
+	w.vpc = w.newID("vpc")
+	w.subnets, w.groups = nil, nil
+	for i, zone := range w.region.Zones {
+		private := w.subnet(zone.Name, zone.ID, i*16)
+		private.Tags = map[string]string{
+			"Name":                            w.cfg.Cluster + "/private/" + zone.Name,
+			"karpenter.sh/discovery":          w.cfg.Cluster,
+			"kubernetes.io/role/internal-elb": "1",
+		}
+		public := w.subnet(zone.Name, zone.ID, 128+i*16)
+		public.Public = true
+		public.Tags = map[string]string{
+			"Name":                   w.cfg.Cluster + "/public/" + zone.Name,
+			"kubernetes.io/role/elb": "1",
+		}
+		w.subnets = append(w.subnets, private, public)
+	}
+	group := func(name, description string, tags map[string]string) {
+		w.groups = append(w.groups, SecurityGroup{
+			ID: w.newID("sg"), VPC: w.vpc, Name: name, Description: description, Tags: tags,
+		})
+	}
+	group(w.cfg.Cluster+"-node", "Nodes of the cluster", map[string]string{
+		"Name": w.cfg.Cluster + "-node", "karpenter.sh/discovery": w.cfg.Cluster,
+	})
+	group("eks-cluster-sg-"+w.cfg.Cluster, "EKS created security group", map[string]string{
+		"aws:eks:cluster-name": w.cfg.Cluster, "kubernetes.io/cluster/" + w.cfg.Cluster: "owned",
+	})
+	group("default", "default VPC security group", map[string]string{})
+}
+
+// subnet makes a subnet whose third octet starts at third.
+func (w *World) subnet(zone, zoneID string, third int) *Subnet {
+	return &Subnet{
+		ID: w.newID("subnet"), VPC: w.vpc, Zone: zone, ZoneID: zoneID,
+		CIDR: fmt.Sprintf("10.0.%d.0/20", third),
+		Free: addressesPerSubnet,
+		base: netip.AddrFrom4([4]byte{10, 0, byte(third), 0}),
+		next: 4, // .0 to .3 belong to AWS
+		used: map[int]bool{},
+	}
+}
+
+// Subnets returns all subnets, sorted by id.
+func (w *World) Subnets() []Subnet {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.settle()
+	out := make([]Subnet, 0, len(w.subnets))
+	for _, s := range w.subnets {
+		out = append(out, *s)
+	}
+	slices.SortFunc(out, func(a, b Subnet) int { return compareText(a.ID, b.ID) })
+	return out
+}
+
+// SecurityGroups returns all groups, sorted by id.
+func (w *World) SecurityGroups() []SecurityGroup {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	out := slices.Clone(w.groups)
+	slices.SortFunc(out, func(a, b SecurityGroup) int { return compareText(a.ID, b.ID) })
+	return out
+}
+
+// subnetByID returns a subnet, nil if there is none.
+func (w *World) subnetByID(id string) *Subnet {
+	for _, s := range w.subnets {
+		if s.ID == id {
+			return s
+		}
+	}
+	return nil
+}
+
+// subnetInZone returns the discovery subnet of a zone, nil if there is none.
+func (w *World) subnetInZone(zone string) *Subnet {
+	for _, s := range w.subnets {
+		if s.Zone == zone && !s.Public {
+			return s
+		}
+	}
+	return nil
+}
+
+// groupName returns the name of a security group, ok=false if there is none.
+func (w *World) groupName(id string) (string, bool) {
+	for _, g := range w.groups {
+		if g.ID == id {
+			return g.Name, true
+		}
+	}
+	return "", false
+}
+
+// take gives out the next free address. Addresses are not given out again
+// until the subnet has wrapped round, so a node's name is not soon reused.
+func (s *Subnet) take() (netip.Addr, bool) {
+	if s.Free == 0 {
+		return netip.Addr{}, false
+	}
+	for s.used[s.next] {
+		s.advance()
+	}
+	offset := s.next
+	s.used[offset] = true
+	s.Free--
+	s.advance()
+	b := s.base.As4()
+	b[2] += byte(offset >> 8)
+	b[3] = byte(offset)
+	return netip.AddrFrom4(b), true
+}
+
+// advance moves next, skipping the last address (broadcast).
+func (s *Subnet) advance() {
+	s.next++
+	if s.next >= 4095 {
+		s.next = 4
+	}
+}
+
+// release takes an address back.
+func (s *Subnet) release(addr netip.Addr) {
+	b, base := addr.As4(), s.base.As4()
+	offset := int(b[2]-base[2])<<8 + int(b[3])
+	if s.used[offset] {
+		delete(s.used, offset)
+		s.Free++
+	}
+}
+
+// compareText orders strings.
+func compareText(a, b string) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}

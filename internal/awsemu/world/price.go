@@ -1,0 +1,174 @@
+package world
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math"
+	"slices"
+	"time"
+)
+
+// priceStep is how long a spot price holds.
+const priceStep = 6 * time.Hour
+
+// zoneSpread and stepSpread are how far a zone's spot price lies from the
+// region's average, and how far it moves from step to step.
+const zoneSpread, stepSpread = 0.08, 0.02
+
+// A priceChange is a price set by hand, from a time on.
+type priceChange struct {
+	pattern Pool
+	usd     float64
+	from    time.Time
+}
+
+// A SpotPrice is one record of the price history.
+type SpotPrice struct {
+	Type, Zone string
+	USD        float64
+	At         time.Time
+}
+
+// SetPrice fixes the price of the matching pools from now on, in USD per hour.
+func (w *World) SetPrice(pattern Pool, usd float64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.prices = append(w.prices, priceChange{pattern, usd, w.cfg.Clock.Now()})
+}
+
+// ClearPrices gives every pool its catalogue price again.
+func (w *World) ClearPrices() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.prices = nil
+}
+
+// OnDemandPrices returns the on-demand price of every type sold in a region.
+// Prices set by hand count in the world's own region only.
+func (w *World) OnDemandPrices(regionName string) map[string]float64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	region, ok := w.cfg.Catalog.Region(regionName)
+	if !ok {
+		return nil
+	}
+	out := make(map[string]float64, len(region.Offers))
+	for name, offer := range region.Offers {
+		usd := offer.OnDemand
+		if regionName == w.cfg.Region {
+			usd = w.onDemandPrice(name)
+		}
+		if usd > 0 {
+			out[name] = usd
+		}
+	}
+	return out
+}
+
+// onDemandPrice returns the price of a type in this region, 0 if not sold.
+func (w *World) onDemandPrice(name string) float64 {
+	usd := w.region.Offers[name].OnDemand
+	for _, c := range w.prices {
+		if c.pattern.matches(Pool{name, c.pattern.Zone, OnDemand}) {
+			usd = c.usd
+		}
+	}
+	return usd
+}
+
+// price returns what a pool costs now, 0 if it is not sold.
+func (w *World) price(pool Pool) float64 {
+	if pool.Capacity == OnDemand {
+		return w.onDemandPrice(pool.Type)
+	}
+	return w.spotPrice(pool.Type, pool.Zone, w.cfg.Clock.Now()).USD
+}
+
+// spotPrice returns the record in force at a time: the step's price, or a
+// later one set by hand. USD is 0 if there is no spot market.
+func (w *World) spotPrice(name, zone string, at time.Time) SpotPrice {
+	offer := w.region.Offers[name]
+	if offer.Spot == 0 || !slices.Contains(offer.Zones, zone) {
+		return SpotPrice{}
+	}
+	step := at.Truncate(priceStep)
+	record := SpotPrice{Type: name, Zone: zone, At: step}
+	factor := 1 + zoneSpread*w.noise(name, zone, 0) + stepSpread*w.noise(name, zone, step.Unix())
+	record.USD = math.Round(offer.Spot*factor*1e6) / 1e6
+	for _, c := range w.prices {
+		if !c.from.After(at) && c.pattern.matches(Pool{name, zone, Spot}) {
+			record.USD = c.usd
+			if c.from.After(record.At) {
+				record.At = c.from
+			}
+		}
+	}
+	return record
+}
+
+// noise returns a number in -1..1 that depends on its arguments and the seed.
+func (w *World) noise(name, zone string, step int64) float64 {
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%d/%s/%s/%d", w.cfg.Seed, name, zone, step)
+	x := h.Sum64()
+	// FNV's low bits are weak on short input: finish as splitmix64 does.
+	x ^= x >> 30
+	x *= 0xbf58476d1ce4e5b9
+	x ^= x >> 27
+	x *= 0x94d049bb133111eb
+	x ^= x >> 31
+	return float64(x)/float64(math.MaxUint64)*2 - 1
+}
+
+// SpotHistory returns the records in force at start and those that begin
+// until end, for every pool with a spot market: by type, zone, newest first.
+func (w *World) SpotHistory(start, end time.Time) []SpotPrice {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := w.cfg.Clock.Now()
+	if end.IsZero() || end.After(now) {
+		end = now
+	}
+	if start.IsZero() || start.Before(end.AddDate(0, 0, -90)) {
+		start = end.AddDate(0, 0, -90) // EC2 keeps 90 days
+	}
+	if start.After(end) {
+		start = end
+	}
+	moments := w.priceMoments(start, end)
+	var out []SpotPrice
+	for _, t := range w.cfg.Catalog.Types {
+		offer := w.region.Offers[t.Name]
+		if offer.Spot == 0 {
+			continue
+		}
+		for _, zone := range offer.Zones {
+			var last time.Time
+			for _, at := range slices.Backward(moments) {
+				record := w.spotPrice(t.Name, zone, at)
+				if record.At.Equal(last) {
+					continue
+				}
+				last = record.At
+				out = append(out, record)
+			}
+		}
+	}
+	return out
+}
+
+// priceMoments returns the times at which some price may change: start, the
+// steps and the changes by hand until end.
+func (w *World) priceMoments(start, end time.Time) []time.Time {
+	moments := []time.Time{start}
+	for at := start.Truncate(priceStep).Add(priceStep); !at.After(end); at = at.Add(priceStep) {
+		moments = append(moments, at)
+	}
+	for _, c := range w.prices {
+		if c.from.After(start) && !c.from.After(end) {
+			moments = append(moments, c.from)
+		}
+	}
+	slices.SortFunc(moments, time.Time.Compare)
+	return slices.CompactFunc(moments, time.Time.Equal)
+}

@@ -1,0 +1,168 @@
+package world
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/karpenter-go/karpenter/internal/awsemu/catalog"
+)
+
+// Config describes the account. Zero durations mean "at once" unless noted.
+type Config struct {
+	Clock   clock.PassiveClock
+	Seed    uint64
+	Region  string
+	Account string
+	Cluster string // name of the EKS cluster, for discovery tags
+	Roles   []string
+	Catalog *catalog.Catalog
+
+	// PendingFor is how long an instance is pending, ShuttingFor how long it
+	// is shutting down, TerminatedFor how long it stays visible after that.
+	PendingFor, ShuttingFor, TerminatedFor time.Duration
+	// HiddenFor is how long a new instance or launch template is unknown to
+	// the describe calls (eventual consistency).
+	HiddenFor time.Duration
+
+	// Deliver receives the JSON of every event that EventBridge would put
+	// into the cluster's queue. It is called with the world locked and must
+	// not call back. Nil drops them.
+	Deliver func(body string)
+}
+
+// World is the account. All methods are safe for concurrent use.
+type World struct {
+	cfg    Config
+	region *catalog.Region
+
+	mu        sync.Mutex // guards everything below
+	rng       *rand.Rand
+	vpc       string
+	subnets   []*Subnet
+	groups    []SecurityGroup
+	images    []Image
+	templates map[string]*Template // by id
+	profiles  map[string]*Profile  // by name
+	roles     map[string]Role      // by name
+	instances map[string]*Instance // by id
+	order     []*Instance          // by launch
+	nextDue   time.Time            // when settle has work next; zero for never
+	sequence  int64
+	capacity  []CapacityRule
+	used      map[Pool]int
+	quota     map[string]int // vCPUs by capacity type
+	usedVCPU  map[string]int
+	prices    []priceChange
+	changed   chan struct{}
+}
+
+// New builds the account's fixed parts: network, images and roles.
+func New(cfg Config) (*World, error) {
+	region, ok := cfg.Catalog.Region(cfg.Region)
+	if !ok {
+		return nil, fmt.Errorf("find region %q: not in the catalog", cfg.Region)
+	}
+	w := &World{cfg: cfg, region: region}
+	w.reset()
+	return w, nil
+}
+
+// Reset forgets everything that happened and starts again from the seed.
+func (w *World) Reset() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.reset()
+	w.notify()
+}
+
+func (w *World) reset() {
+	w.rng = rand.New(rand.NewPCG(w.cfg.Seed, 0x6177_7365_6d75)) //nolint:gosec // repeatable on purpose
+	w.templates = map[string]*Template{}
+	w.profiles = map[string]*Profile{}
+	w.roles = map[string]Role{}
+	w.instances = map[string]*Instance{}
+	w.order, w.nextDue, w.sequence = nil, time.Time{}, 0
+	w.capacity, w.used = nil, map[Pool]int{}
+	w.quota, w.usedVCPU = map[string]int{}, map[string]int{}
+	w.prices = nil
+	if w.changed == nil {
+		w.changed = make(chan struct{}, 1)
+	}
+	w.buildNetwork()
+	w.images = buildImages(w.cfg.Region)
+	for _, name := range w.cfg.Roles {
+		w.addRole(name)
+	}
+}
+
+// Changed is signalled when instances were launched or terminated, for loops
+// that wait for the clock. Signals may be merged.
+func (w *World) Changed() <-chan struct{} { return w.changed }
+
+// notify signals Changed without waiting for a listener.
+func (w *World) notify() {
+	select {
+	case w.changed <- struct{}{}:
+	default:
+	}
+}
+
+// Region returns the name of the region.
+func (w *World) Region() string { return w.cfg.Region }
+
+// Account returns the account's number.
+func (w *World) Account() string { return w.cfg.Account }
+
+// Zones returns the zones of the region, sorted by name.
+func (w *World) Zones() []catalog.Zone { return w.region.Zones }
+
+// Offers returns what is sold in the region, by type.
+func (w *World) Offers() map[string]catalog.Offer { return w.region.Offers }
+
+// Type returns the facts of a type that is sold in the region.
+func (w *World) Type(name string) (*catalog.Type, bool) {
+	if _, ok := w.region.Offers[name]; !ok {
+		return nil, false
+	}
+	return w.cfg.Catalog.Type(name)
+}
+
+// Types returns the facts of all types sold in the region, sorted by name.
+func (w *World) Types() []*catalog.Type {
+	var out []*catalog.Type
+	for i := range w.cfg.Catalog.Types {
+		t := &w.cfg.Catalog.Types[i]
+		if _, ok := w.region.Offers[t.Name]; ok {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// NewID returns an identifier such as lt-0123456789abcdef0.
+func (w *World) NewID(prefix string) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.newID(prefix)
+}
+
+func (w *World) newID(prefix string) string {
+	return fmt.Sprintf("%s-0%016x", prefix, w.rng.Uint64())
+}
+
+// zoneID returns the global id of a zone.
+func (w *World) zoneID(name string) string {
+	for _, z := range w.region.Zones {
+		if z.Name == name {
+			return z.ID
+		}
+	}
+	return ""
+}
+
+// AnyType returns the facts of a type, sold in the region or not.
+func (w *World) AnyType(name string) (*catalog.Type, bool) { return w.cfg.Catalog.Type(name) }
