@@ -1,6 +1,8 @@
 package telemetry
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -8,7 +10,7 @@ import (
 )
 
 // NodeMetrics are about nodes. The gauges have the labels resource_type (but for CurrentLifetimeSeconds), node_name, phase,
-// managed and one for each of WellKnown; write them with prometheus.Labels.
+// managed and one for each of WellKnown.
 type NodeMetrics struct {
 	// CreatedTotal and TerminatedTotal (nodepool, zone).
 	CreatedTotal    *prometheus.CounterVec
@@ -28,17 +30,17 @@ type NodeMetrics struct {
 	SystemOverhead         *prometheus.GaugeVec
 	CurrentLifetimeSeconds *prometheus.GaugeVec
 
-	// WellKnown maps the keys of well-known node labels to the metric labels that carry their values. It is not changed.
-	WellKnown map[string]string
+	// WellKnown are the keys of the node labels whose values are the last metric labels, in the order of WithLabelValues. It
+	// is not changed.
+	WellKnown []string
 }
 
 func newNodeMetrics(d declarer, wellKnownLabels []string) *NodeMetrics {
 	wellKnown := MetricLabels(wellKnownLabels)
-	names := make([]string, 0, len(wellKnown))
-	for _, name := range wellKnown {
-		names = append(names, name)
-	}
-	slices.Sort(names)
+	names := slices.Sorted(maps.Values(wellKnown))
+	keys := slices.SortedFunc(maps.Keys(wellKnown), func(a, b string) int {
+		return cmp.Compare(wellKnown[a], wellKnown[b])
+	})
 	lifetime := append([]string{"node_name", "phase", "managed"}, names...)
 	labels := append([]string{"resource_type"}, lifetime...)
 	return &NodeMetrics{
@@ -59,7 +61,7 @@ func newNodeMetrics(d declarer, wellKnownLabels []string) *NodeMetrics {
 		SystemOverhead: d.gauge("system_overhead",
 			"Resources held back for the system: capacity less allocatable.", labels...),
 		CurrentLifetimeSeconds: d.gauge("current_lifetime_seconds", "Age of the node.", lifetime...),
-		WellKnown:              wellKnown,
+		WellKnown:              keys,
 	}
 }
 
@@ -74,4 +76,11 @@ func MetricLabels(keys []string) map[string]string {
 		}
 	}
 	return names
+}
+
+// PerResource returns the gauges that have a series for each resource of each node.
+func (m *NodeMetrics) PerResource() []*prometheus.GaugeVec {
+	return []*prometheus.GaugeVec{
+		m.Allocatable, m.TotalPodRequests, m.TotalPodLimits, m.TotalDaemonRequests, m.TotalDaemonLimits, m.SystemOverhead,
+	}
 }

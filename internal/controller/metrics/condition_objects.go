@@ -1,0 +1,95 @@
+package metrics
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	autoscalingv1beta1 "github.com/karpenter-go/karpenter/api/autoscaling/v1beta1"
+	"github.com/karpenter-go/karpenter/api/condition"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/internal/telemetry"
+)
+
+// newObject returns an empty object of the kind.
+func newObject(s *runtime.Scheme, kind schema.GroupVersionKind) (client.Object, error) {
+	o, err := s.New(kind)
+	if err != nil {
+		return nil, fmt.Errorf("make %s: %w", kind.Kind, err)
+	}
+	object, ok := o.(client.Object)
+	if !ok {
+		return nil, fmt.Errorf("kind %s is not an object", kind.Kind)
+	}
+	return object, nil
+}
+
+// conditionsOf returns the conditions of an object. Nodes have conditions of a type of their own.
+func conditionsOf(o client.Object) []metav1.Condition {
+	switch o := o.(type) {
+	case condition.Object:
+		return o.GetConditions()
+	case *autoscalingv1beta1.CapacityBuffer:
+		return o.Status.Conditions
+	case *corev1.Node:
+		list := make([]metav1.Condition, 0, len(o.Status.Conditions))
+		for _, c := range o.Status.Conditions {
+			list = append(list, metav1.Condition{
+				Type: string(c.Type), Status: metav1.ConditionStatus(c.Status), Reason: c.Reason, Message: c.Message,
+				LastTransitionTime: c.LastTransitionTime,
+			})
+		}
+		return list
+	}
+	return nil
+}
+
+// labels are the pool and the node class that an object belongs to; empty if to none.
+type labels struct{ pool, class string }
+
+// labelsOf reads them from the labels of the object, where claims and nodes carry them.
+func labelsOf(o client.Object, classes []schema.GroupVersionKind) labels {
+	l := labels{pool: o.GetLabels()[apiv1.NodePoolLabelKey]}
+	for _, gvk := range classes {
+		if name := o.GetLabels()[gvk.Group+"/"+lower(gvk.Kind)]; name != "" {
+			l.class = name
+		}
+	}
+	return l
+}
+
+// tellEvent makes an event of a changed condition. Nodes are left out: the kubelet and others tell of their conditions.
+// Every new status counts as another event, so that one which comes back soon is told.
+func (c *Conditions) tellEvent(o client.Object, from string, now metav1.Condition) {
+	if _, ok := o.(*corev1.Node); ok {
+		return
+	}
+	message := fmt.Sprintf("%s was %s and is %s", now.Type, from, now.Status)
+	if now.Reason != "" && now.Reason != now.Type {
+		message += ": " + now.Reason
+	}
+	if now.Message != "" {
+		message += ": " + now.Message
+	}
+	c.events.Publish(telemetry.Event{
+		Object: o, Type: corev1.EventTypeNormal, Reason: now.Type, Message: message,
+		Dedupe: []string{string(o.GetUID()), string(now.Status), now.Reason},
+	})
+}
+
+// tellFinalized makes an event of the end of an object, of which only the name is left.
+func (c *Conditions) tellFinalized(key types.NamespacedName, s sight) {
+	o := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+		Namespace: key.Namespace, Name: key.Name, UID: s.uid,
+	}}
+	o.SetGroupVersionKind(c.kind)
+	c.events.Publish(telemetry.Event{
+		Object: o, Type: corev1.EventTypeNormal, Reason: telemetry.EventFinalized,
+		Message: fmt.Sprintf("%s %s is gone", c.kind.Kind, key.Name),
+	})
+}

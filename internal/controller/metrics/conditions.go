@@ -1,0 +1,222 @@
+package metrics
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+
+	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/internal/controller/pace"
+	"github.com/karpenter-go/karpenter/internal/telemetry"
+)
+
+// conditionPeriod is how often the ages of conditions are brought up to date.
+const conditionPeriod = 30 * time.Second
+
+// conditionWorkers is small: the work is a few map operations.
+const conditionWorkers = 10
+
+// Conditions tells how the status conditions of the objects of one kind change, by metrics and, but for nodes, by events,
+// and how long the objects take to go. There is one controller for each kind.
+//
+// What an object looked like before is remembered from its last event. An object seen for the first time has changed only
+// if it was created after the controller: whatever is older may have changed long ago.
+type Conditions struct {
+	client  client.Client
+	clock   clock.PassiveClock
+	events  telemetry.Recorder
+	metrics *telemetry.ConditionMetrics
+	kind    schema.GroupVersionKind
+	classes []schema.GroupVersionKind
+	// started is truncated to seconds, as creation times are.
+	started time.Time
+
+	series series
+
+	mu   sync.Mutex // guards seen
+	seen map[types.NamespacedName]sight
+}
+
+// A sight is what was last seen of an object.
+type sight struct {
+	uid        types.UID
+	conditions map[string]metav1.Condition
+	// deleting is when the object was deleted, or zero; finalizers is whether somebody held it back then.
+	deleting   time.Time
+	finalizers bool
+	labels     labels
+}
+
+// ConditionOptions are what all controllers of conditions share.
+type ConditionOptions struct {
+	Client  client.Client
+	Clock   clock.PassiveClock
+	Events  telemetry.Recorder
+	Metrics *telemetry.ConditionMetrics
+	Facts   cloud.Facts
+}
+
+// NewConditions returns the controller of one kind. The kind must have been declared with the metrics, in lower case, and
+// be one of those that conditionsOf knows.
+func NewConditions(kind schema.GroupVersionKind, o ConditionOptions) (*Conditions, error) {
+	if o.Metrics.Kind(lower(kind.Kind)) == nil {
+		return nil, fmt.Errorf("no metrics are declared for conditions of kind %s", kind.Kind)
+	}
+	return &Conditions{
+		client: o.Client, clock: o.Clock, events: o.Events, metrics: o.Metrics, kind: kind, classes: o.Facts.NodeClasses,
+		started: o.Clock.Now().Truncate(time.Second), seen: map[types.NamespacedName]sight{},
+	}, nil
+}
+
+// Name is the controller's name in logs and metrics.
+func (c *Conditions) Name() string { return "status." + lower(c.kind.Kind) }
+
+// Reconcile tells what changed in one object since it was last seen, and comes back after conditionPeriod.
+func (c *Conditions) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	o, err := newObject(c.client.Scheme(), c.kind)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if err := c.client.Get(ctx, req.NamespacedName, o); err != nil {
+		if !apierrors.IsNotFound(err) {
+			return ctrl.Result{}, fmt.Errorf("get %s %s: %w", c.kind.Kind, req.NamespacedName, err)
+		}
+		c.gone(req.NamespacedName)
+		return ctrl.Result{}, nil
+	}
+	before, known := c.look(req.NamespacedName, o)
+	if known && before.uid != o.GetUID() {
+		c.gone(req.NamespacedName) // another object took the name
+		before, known = c.look(req.NamespacedName, o)
+	}
+	is := c.sightOf(o)
+	if known {
+		c.tellChanges(o, before, is)
+	}
+	c.remember(req.NamespacedName, is)
+	c.series.replace(req.String(), c.gauges(req.NamespacedName, is))
+	return ctrl.Result{RequeueAfter: conditionPeriod}, nil
+}
+
+// look returns what was last seen of the object. Of one that is new since the controller started it is an object without
+// conditions; of any other, ok is false.
+func (c *Conditions) look(key types.NamespacedName, o client.Object) (before sight, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s, ok := c.seen[key]; ok {
+		return s, true
+	}
+	return sight{uid: o.GetUID()}, !o.GetCreationTimestamp().Time.Before(c.started)
+}
+
+func (c *Conditions) remember(key types.NamespacedName, s sight) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.seen[key] = s
+}
+
+func (c *Conditions) sightOf(o client.Object) sight {
+	s := sight{
+		uid: o.GetUID(), conditions: map[string]metav1.Condition{}, labels: labelsOf(o, c.classes),
+		finalizers: len(o.GetFinalizers()) > 0,
+	}
+	if at := o.GetDeletionTimestamp(); at != nil {
+		s.deleting = at.Time
+	}
+	for _, condition := range conditionsOf(o) {
+		s.conditions[condition.Type] = condition
+	}
+	return s
+}
+
+// tellChanges writes each change of the status of a condition.
+func (c *Conditions) tellChanges(o client.Object, before, is sight) {
+	for _, t := range slices.Sorted(maps.Keys(is.conditions)) {
+		now := is.conditions[t]
+		was, had := before.conditions[t]
+		if had && was.Status == now.Status || !had && now.Status == metav1.ConditionUnknown {
+			continue // A condition that begins as Unknown says nothing yet.
+		}
+		from := "absent"
+		began := o.GetCreationTimestamp().Time
+		if had {
+			from, began = string(was.Status), was.LastTransitionTime.Time
+		}
+		c.each(func(m *telemetry.StatusMetrics, extra []string) {
+			m.TransitionsTotal.WithLabelValues(with(extra, t, string(now.Status), now.Reason)...).Inc()
+			m.TransitionSeconds.WithLabelValues(with(extra, t, string(now.Status))...).
+				Observe(since(began, now.LastTransitionTime.Time))
+		}, is.labels)
+		c.tellEvent(o, from, now)
+	}
+}
+
+// gauges returns the series of an object.
+func (c *Conditions) gauges(key types.NamespacedName, s sight) []sample {
+	var list []sample
+	now := c.clock.Now()
+	c.each(func(m *telemetry.StatusMetrics, extra []string) {
+		for t, condition := range s.conditions {
+			l := with(extra, key.Namespace, key.Name, t, string(condition.Status), condition.Reason)
+			list = append(list,
+				sample{m.Count, l, 1},
+				sample{m.CurrentStatusSeconds, l, since(condition.LastTransitionTime.Time, now)})
+		}
+		if !s.deleting.IsZero() {
+			list = append(list, sample{
+				m.TerminationCurrentTimeSeconds, with(extra, key.Namespace, key.Name), since(s.deleting, now),
+			})
+		}
+	}, s.labels)
+	return list
+}
+
+// gone tells the end of an object. Only of one that was seen being deleted is it known how long that took.
+func (c *Conditions) gone(key types.NamespacedName) {
+	c.series.replace(key.String(), nil)
+	c.mu.Lock()
+	s, known := c.seen[key]
+	delete(c.seen, key)
+	c.mu.Unlock()
+	if !known || s.deleting.IsZero() {
+		return
+	}
+	c.each(func(m *telemetry.StatusMetrics, extra []string) {
+		m.TerminationDurationSeconds.WithLabelValues(extra...).Observe(since(s.deleting, c.clock.Now()))
+	}, s.labels)
+	if s.finalizers {
+		c.tellFinalized(key, s)
+	}
+}
+
+// each calls f for the metrics of the kind and for those of any kind, with the labels that come last.
+func (c *Conditions) each(f func(m *telemetry.StatusMetrics, extra []string), l labels) {
+	f(c.metrics.Kind(lower(c.kind.Kind)), []string{l.pool, l.class})
+	f(c.metrics.AnyKind(), []string{l.pool, l.class, c.kind.Group, c.kind.Kind})
+}
+
+// with puts extra behind the values.
+func with(extra []string, values ...string) []string { return append(values, extra...) }
+
+// Register adds the controller to the manager.
+func (c *Conditions) Register(mgr ctrl.Manager) error {
+	o, err := newObject(mgr.GetScheme(), c.kind)
+	if err != nil {
+		return err
+	}
+	return ctrl.NewControllerManagedBy(mgr).Named(c.Name()).For(o).
+		WithOptions(controller.Options{MaxConcurrentReconciles: conditionWorkers, RateLimiter: pace.Default()}).
+		Complete(c)
+}

@@ -1,0 +1,191 @@
+package metrics
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/component-helpers/resource"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/internal/controller/singleton"
+	"github.com/karpenter-go/karpenter/internal/telemetry"
+)
+
+// nodePeriod is how often the metrics of nodes are brought up to date.
+const nodePeriod = 5 * time.Second
+
+// A Cluster is what is known of the cluster.
+type Cluster interface {
+	Snapshot() *model.Snapshot
+	// Synced reports whether the snapshot holds all that the API server has told.
+	Synced() bool
+}
+
+// Nodes writes the metrics of single nodes and of the cluster as a whole. A node in a snapshot is never changed, so one
+// that is the same as last time is not written again, but for its age.
+type Nodes struct {
+	Cluster Cluster
+	Clock   clock.PassiveClock
+	Metrics *telemetry.Metrics
+
+	last     map[string]told
+	unsynced time.Time // since when; zero if synced
+}
+
+// told is what was last written of a node.
+type told struct {
+	node *model.Node
+	// labels are those of the series but for the resource; resources are the names that series exist for.
+	labels    []string
+	resources []corev1.ResourceName
+}
+
+// Name is the controller's name in logs and metrics.
+func (c *Nodes) Name() string { return "metrics.node" }
+
+// Reconcile writes the metrics of all nodes and comes back after nodePeriod.
+func (c *Nodes) Reconcile(context.Context, ctrl.Request) (ctrl.Result, error) {
+	now, nodes := c.Clock.Now(), c.Cluster.Snapshot().Nodes()
+	c.tellSync(now)
+	seen := make(map[string]told, len(c.last))
+	used, allocatable := model.Resources{}, model.Resources{}
+	for _, n := range nodes {
+		if n.Object == nil {
+			continue
+		}
+		accumulate(used, n.Used)
+		accumulate(allocatable, n.Allocatable)
+		seen[n.Object.Name] = c.tell(n, c.last[n.Object.Name], now)
+	}
+	for name := range c.last {
+		if _, ok := seen[name]; !ok {
+			c.takeBack(name)
+		}
+	}
+	c.last = seen
+	c.Metrics.ClusterState.NodeCount.WithLabelValues().Set(float64(len(nodes)))
+	c.tellUtilization(used, allocatable)
+	return ctrl.Result{RequeueAfter: nodePeriod}, nil
+}
+
+// tell writes what is new of a node since the last time.
+func (c *Nodes) tell(n *model.Node, last told, now time.Time) told {
+	m := c.Metrics.Nodes
+	if last.node != n {
+		last = c.rewrite(n, last)
+	}
+	m.CurrentLifetimeSeconds.WithLabelValues(last.labels...).Set(since(n.Object.CreationTimestamp.Time, now))
+	return last
+}
+
+// rewrite writes all resources of a node. Series that would stay behind are taken back first; this is rare, so the search
+// for them does not matter.
+func (c *Nodes) rewrite(n *model.Node, last told) told {
+	m := c.Metrics.Nodes
+	values := amounts(n)
+	is := told{node: n, labels: c.labels(n)}
+	for _, r := range values {
+		for name := range r {
+			is.resources = append(is.resources, name)
+		}
+	}
+	slices.Sort(is.resources)
+	is.resources = slices.Compact(is.resources)
+	if last.node != nil && !(slices.Equal(last.labels, is.labels) && slices.Equal(last.resources, is.resources)) {
+		c.takeBack(n.Object.Name)
+	}
+	for i, vec := range m.PerResource() {
+		for _, name := range is.resources {
+			vec.WithLabelValues(slices.Concat([]string{string(name)}, is.labels)...).Set(base(name, values[i][name]))
+		}
+	}
+	return is
+}
+
+// amounts returns the resources behind the gauges of NodeMetrics.PerResource, in the same order.
+func amounts(n *model.Node) []model.Resources {
+	limits, daemonLimits := model.Resources{}, model.Resources{}
+	for _, p := range n.Pods {
+		l := model.RequestsOf(resource.PodLimits(p.Object, resource.PodResourcesOptions{UseStatusResources: true}))
+		if p.Daemon() {
+			accumulate(daemonLimits, l)
+		} else {
+			accumulate(limits, l)
+		}
+	}
+	overhead := n.Capacity.Minus(n.Allocatable)
+	delete(overhead, model.Nodes)
+	return []model.Resources{
+		n.Allocatable, n.Used.Minus(n.DaemonUsed), limits, n.DaemonUsed, daemonLimits, overhead,
+	}
+}
+
+// labels returns the labels of the series of a node, without the resource.
+func (c *Nodes) labels(n *model.Node) []string {
+	list := []string{n.Object.Name, string(n.Object.Status.Phase), strconv.FormatBool(n.Pool != "")}
+	for _, key := range c.Metrics.Nodes.WellKnown {
+		list = append(list, n.Object.Labels[key])
+	}
+	return list
+}
+
+// takeBack deletes all series of a node.
+func (c *Nodes) takeBack(name string) {
+	of := prometheus.Labels{"node_name": name}
+	for _, vec := range append(c.Metrics.Nodes.PerResource(), c.Metrics.Nodes.CurrentLifetimeSeconds) {
+		vec.DeletePartialMatch(of)
+	}
+}
+
+// tellUtilization writes the share of each resource that is asked for.
+func (c *Nodes) tellUtilization(used, allocatable model.Resources) {
+	vec := c.Metrics.ClusterState.UtilizationPercent
+	vec.Reset()
+	for name, have := range allocatable {
+		if have > 0 {
+			vec.WithLabelValues(string(name)).Set(100 * float64(used[name]) / float64(have))
+		}
+	}
+}
+
+// tellSync writes whether the snapshot is complete, and if not since when.
+func (c *Nodes) tellSync(now time.Time) {
+	m := c.Metrics.ClusterState
+	if c.Cluster.Synced() {
+		c.unsynced = time.Time{}
+		m.Synced.WithLabelValues().Set(1)
+		m.UnsyncedTimeSeconds.WithLabelValues().Set(0)
+		return
+	}
+	if c.unsynced.IsZero() {
+		c.unsynced = now
+	}
+	m.Synced.WithLabelValues().Set(0)
+	m.UnsyncedTimeSeconds.WithLabelValues().Set(now.Sub(c.unsynced).Seconds())
+}
+
+// accumulate adds more to total in place: summing up thousands of nodes must not make thousands of maps.
+func accumulate(total, more model.Resources) {
+	for name, v := range more {
+		total[name] += v
+	}
+}
+
+// base returns an amount in the unit of metrics: cores for cpu.
+func base(name corev1.ResourceName, v int64) float64 {
+	if name == corev1.ResourceCPU {
+		return float64(v) / 1000
+	}
+	return float64(v)
+}
+
+// Register adds the controller to the manager.
+func (c *Nodes) Register(mgr ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).Named(c.Name()).WatchesRawSource(singleton.Source()).Complete(c)
+}

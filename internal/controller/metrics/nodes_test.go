@@ -1,0 +1,150 @@
+package metrics
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/internal/observe"
+)
+
+// cluster is an observed cluster that may not have seen everything.
+type cluster struct {
+	*observe.Cluster
+	synced bool
+}
+
+func (c *cluster) Synced() bool { return c.synced }
+
+func amount(cpu, memory string) corev1.ResourceList {
+	return corev1.ResourceList{"cpu": resource.MustParse(cpu), "memory": resource.MustParse(memory)}
+}
+
+func podOn(node, name, cpu string, daemon bool) *corev1.Pod {
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}
+	if daemon {
+		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "d"}}
+	}
+	p.Spec.NodeName = node
+	p.Spec.Containers = []corev1.Container{{Resources: corev1.ResourceRequirements{
+		Requests: amount(cpu, "1Gi"), Limits: amount("2", "2Gi"),
+	}}}
+	return p
+}
+
+func TestNodes(t *testing.T) {
+	w := newWorld(t)
+	known := &cluster{observe.New(w.clock), true}
+	c := &Nodes{Cluster: known, Clock: w.clock, Metrics: w.metrics}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+		Name: "n1", UID: "n1", CreationTimestamp: at(-100), ResourceVersion: "1",
+		Labels: map[string]string{
+			apiv1.NodePoolLabelKey: "default", corev1.LabelTopologyZone: "a", apiv1.NodeRegisteredLabelKey: "true",
+			apiv1.NodeInitializedLabelKey: "true",
+		},
+	}}
+	node.Spec.ProviderID = "aws:///a/i-1"
+	node.Status.Capacity, node.Status.Allocatable = amount("4", "8Gi"), amount("3900m", "7Gi")
+	known.Set(node)
+	known.Set(podOn("n1", "web", "1", false))
+	known.Set(podOn("n1", "agent", "500m", true))
+	if result := w.run(c, "", ""); result.RequeueAfter != 5*time.Second {
+		t.Errorf("comes back after %v", result.RequeueAfter)
+	}
+	const labels = `managed="true",node_name="n1",nodepool="default",phase="",resource_type=`
+	w.expect(`
+		karpenter_cluster_state_node_count 1
+		karpenter_cluster_state_synced 1
+		karpenter_cluster_utilization_percent{resource_type="cpu"} 38.46153846153846
+		karpenter_cluster_utilization_percent{resource_type="memory"} 28.571428571428573
+		karpenter_nodes_allocatable{`+labels+`"cpu",zone="a"} 3.9
+		karpenter_nodes_allocatable{`+labels+`"memory",zone="a"} 7.516192768e+09
+		karpenter_nodes_allocatable{`+labels+`"pods",zone="a"} 0
+		karpenter_nodes_current_lifetime_seconds{managed="true",node_name="n1",nodepool="default",phase="",zone="a"} 100
+		karpenter_nodes_system_overhead{`+labels+`"cpu",zone="a"} 0.1
+		karpenter_nodes_system_overhead{`+labels+`"memory",zone="a"} 1.073741824e+09
+		karpenter_nodes_system_overhead{`+labels+`"pods",zone="a"} 0
+		karpenter_nodes_total_daemon_limits{`+labels+`"cpu",zone="a"} 2
+		karpenter_nodes_total_daemon_limits{`+labels+`"memory",zone="a"} 2.147483648e+09
+		karpenter_nodes_total_daemon_limits{`+labels+`"pods",zone="a"} 0
+		karpenter_nodes_total_daemon_requests{`+labels+`"cpu",zone="a"} 0.5
+		karpenter_nodes_total_daemon_requests{`+labels+`"memory",zone="a"} 1.073741824e+09
+		karpenter_nodes_total_daemon_requests{`+labels+`"pods",zone="a"} 1
+		karpenter_nodes_total_pod_limits{`+labels+`"cpu",zone="a"} 2
+		karpenter_nodes_total_pod_limits{`+labels+`"memory",zone="a"} 2.147483648e+09
+		karpenter_nodes_total_pod_limits{`+labels+`"pods",zone="a"} 0
+		karpenter_nodes_total_pod_requests{`+labels+`"cpu",zone="a"} 1
+		karpenter_nodes_total_pod_requests{`+labels+`"memory",zone="a"} 1.073741824e+09
+		karpenter_nodes_total_pod_requests{`+labels+`"pods",zone="a"} 1
+	`, allNodes()...)
+
+	// The pods go, the zone is corrected: nothing of the old series stays.
+	known.Remove(podOn("n1", "web", "1", false))
+	known.Remove(podOn("n1", "agent", "500m", true))
+	node = node.DeepCopy()
+	node.Labels[corev1.LabelTopologyZone], node.ResourceVersion = "b", "2"
+	known.Set(node)
+	w.clock.Step(5 * time.Second)
+	w.run(c, "", "")
+	w.expect(`
+		karpenter_nodes_current_lifetime_seconds{managed="true",node_name="n1",nodepool="default",phase="",zone="b"} 105
+		karpenter_nodes_total_pod_requests{`+labels+`"cpu",zone="b"} 0
+		karpenter_nodes_total_pod_requests{`+labels+`"memory",zone="b"} 0
+	`, "karpenter_nodes_current_lifetime_seconds", "karpenter_nodes_total_pod_requests")
+
+	known.Remove(node)
+	w.run(c, "", "")
+	w.expect(`
+		karpenter_cluster_state_node_count 0
+		karpenter_cluster_state_synced 1
+	`, allNodes()...)
+}
+
+// allNodes names all metrics of the controller but the time for which the state is not complete.
+func allNodes() []string {
+	return []string{
+		"karpenter_nodes_allocatable", "karpenter_nodes_total_pod_requests", "karpenter_nodes_total_pod_limits",
+		"karpenter_nodes_total_daemon_requests", "karpenter_nodes_total_daemon_limits", "karpenter_nodes_system_overhead",
+		"karpenter_nodes_current_lifetime_seconds", "karpenter_cluster_utilization_percent",
+		"karpenter_cluster_state_node_count", "karpenter_cluster_state_synced",
+	}
+}
+
+func TestUnsyncedTime(t *testing.T) {
+	w := newWorld(t)
+	known := &cluster{observe.New(w.clock), false}
+	c := &Nodes{Cluster: known, Clock: w.clock, Metrics: w.metrics}
+	const synced, unsynced = "karpenter_cluster_state_synced", "karpenter_cluster_state_unsynced_time_seconds"
+	w.run(c, "", "")
+	w.clock.Step(7 * time.Second)
+	w.run(c, "", "")
+	w.expect(synced+" 0\n"+unsynced+" 7", synced, unsynced)
+	known.synced = true
+	w.run(c, "", "")
+	w.expect(synced+" 1\n"+unsynced+" 0", synced, unsynced)
+}
+
+func TestNodePools(t *testing.T) {
+	pool := &apiv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
+	pool.Spec.Limits = apiv1.Limits{"cpu": resource.MustParse("1500m")}
+	pool.Status.Resources = corev1.ResourceList{"cpu": resource.MustParse("1"), "nodes": resource.MustParse("2")}
+	w := newWorld(t, pool)
+	c := &NodePools{Client: w, Metrics: w.metrics.NodePools}
+	w.run(c, "", "default")
+	const limit, usage = "karpenter_nodepools_limit", "karpenter_nodepools_usage"
+	w.expect(limit+`{nodepool="default",resource_type="cpu"} 1.5
+		`+usage+`{nodepool="default",resource_type="cpu"} 1
+		`+usage+`{nodepool="default",resource_type="nodes"} 2`, limit, usage)
+
+	pool.Spec.Limits = nil
+	w.must(w.Update(t.Context(), pool))
+	w.run(c, "", "default")
+	w.expect("", limit)
+	w.must(w.Delete(t.Context(), pool))
+	w.run(c, "", "default")
+	w.expect("", limit, usage)
+}

@@ -1,0 +1,220 @@
+package metrics
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+
+	"github.com/karpenter-go/karpenter/api/condition"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/internal/controller/pace"
+	"github.com/karpenter-go/karpenter/internal/telemetry"
+)
+
+// podPeriod is how often the gauges of waiting pods are brought up to date.
+const podPeriod = 30 * time.Second
+
+// Pods writes the metrics of single pods, and how long they took to be bound and to become ready. Only a pod that it saw
+// waiting is timed: after a restart, pods that run already are nothing new.
+type Pods struct {
+	Client   client.Client
+	Clock    clock.PassiveClock
+	Metrics  *telemetry.PodMetrics
+	Timeline *Timeline
+	// CPUMillis is the CPU that the process asks for; it sets the number of workers.
+	CPUMillis int64
+
+	series series
+
+	mu      sync.Mutex // guards waiting
+	waiting map[types.NamespacedName]wait
+}
+
+// A wait is what a pod was last seen to wait for.
+type wait struct {
+	uid              types.UID
+	unbound, unready bool
+}
+
+// Name is the controller's name in logs and metrics.
+func (c *Pods) Name() string { return "metrics.pod" }
+
+// Reconcile brings the metrics of one pod up to date. While the pod waits it comes back after podPeriod.
+func (c *Pods) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	pod := &corev1.Pod{}
+	if err := c.Client.Get(ctx, req.NamespacedName, pod); err != nil {
+		if !apierrors.IsNotFound(err) {
+			return ctrl.Result{}, fmt.Errorf("get pod %s: %w", req.NamespacedName, err)
+		}
+		c.series.replace(req.String(), nil)
+		c.forget(req.NamespacedName)
+		return ctrl.Result{}, nil
+	}
+	state, err := c.state(ctx, pod)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	waits, err := c.follow(ctx, req.NamespacedName, pod)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	c.series.replace(req.String(), append(waits, state))
+	if len(waits) > 0 {
+		return ctrl.Result{RequeueAfter: podPeriod}, nil
+	}
+	return ctrl.Result{}, nil
+}
+
+// state returns where the pod is.
+func (c *Pods) state(ctx context.Context, pod *corev1.Pod) (sample, error) {
+	node := &corev1.Node{}
+	if pod.Spec.NodeName != "" {
+		if err := c.Client.Get(ctx, client.ObjectKey{Name: pod.Spec.NodeName}, node); client.IgnoreNotFound(err) != nil {
+			return sample{}, fmt.Errorf("get node %s: %w", pod.Spec.NodeName, err)
+		}
+	}
+	l := node.Labels
+	_, managed := l[apiv1.NodePoolLabelKey]
+	return sample{c.Metrics.State, []string{
+		pod.Name, pod.Namespace, ownerOf(pod), pod.Spec.NodeName, fmt.Sprint(pod.Spec.NodeName != ""),
+		l[apiv1.NodePoolLabelKey], l[corev1.LabelTopologyZone], l[corev1.LabelArchStable], l[apiv1.CapacityTypeLabelKey],
+		l[corev1.LabelInstanceTypeStable], string(pod.Status.Phase), fmt.Sprint(!readySince(pod).IsZero()),
+		fmt.Sprint(managed),
+	}, 1}, nil
+}
+
+// ownerOf returns the path of the pod's controller in the API, or "".
+func ownerOf(pod *corev1.Pod) string {
+	o := metav1.GetControllerOf(pod)
+	if o == nil {
+		return ""
+	}
+	return fmt.Sprintf("/apis/%s/namespaces/%s/%ss/%s", o.APIVersion, pod.Namespace, lower(o.Kind), o.Name)
+}
+
+// follow observes what the pod has reached since it was last seen, and returns the gauges of what it still waits for.
+func (c *Pods) follow(ctx context.Context, key types.NamespacedName, pod *corev1.Pod) ([]sample, error) {
+	was, now := c.wasWaiting(key, pod.UID), c.Clock.Now()
+	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+		c.forget(key)
+		return nil, nil
+	}
+	if model.NewPod(pod).Provisionable() {
+		c.Timeline.Seen(key, pod.UID, now)
+	}
+	m := c.Timeline.of(key, pod.UID)
+	counts, err := c.counts(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	bound, ready := boundSince(pod), readySince(pod)
+	if was.unbound && !bound.IsZero() {
+		c.Metrics.BoundDurationSeconds.WithLabelValues().Observe(since(pod.CreationTimestamp.Time, bound))
+		if counts {
+			c.Metrics.ProvisioningBoundDurationSeconds.WithLabelValues().Observe(since(m.schedulable, bound))
+		}
+	}
+	if was.unready && !ready.IsZero() {
+		c.Metrics.StartupDurationSeconds.WithLabelValues().Observe(since(pod.CreationTimestamp.Time, ready))
+		if counts {
+			c.Metrics.ProvisioningStartupDurationSeconds.WithLabelValues().Observe(since(m.schedulable, ready))
+		}
+	}
+	if !ready.IsZero() {
+		c.forget(key)
+		return nil, nil
+	}
+	is := wait{pod.UID, bound.IsZero(), was.unready || pod.Status.Phase == corev1.PodPending}
+	if !is.unbound && !is.unready {
+		return nil, nil // It was ready before, or never seen to wait.
+	}
+	c.nowWaiting(key, is)
+	return c.gauges(pod, is, m, counts), nil
+}
+
+// gauges returns how long the pod has waited for what it waits for.
+func (c *Pods) gauges(pod *corev1.Pod, is wait, m moments, counts bool) []sample {
+	labels, now := []string{pod.Name, pod.Namespace}, c.Clock.Now()
+	age := since(pod.CreationTimestamp.Time, now)
+	var list []sample
+	if is.unbound {
+		list = append(list, sample{c.Metrics.UnboundTimeSeconds, labels, age})
+		if counts {
+			list = append(list, sample{c.Metrics.ProvisioningUnboundTimeSeconds, labels, since(m.schedulable, now)})
+		}
+		if !m.seen.IsZero() && m.decided.IsZero() {
+			list = append(list, sample{
+				c.Metrics.ProvisioningSchedulingUndecidedTimeSeconds, labels, since(m.seen, now),
+			})
+		}
+	}
+	if is.unready {
+		list = append(list, sample{c.Metrics.UnstartedTimeSeconds, labels, age})
+		if counts {
+			list = append(list, sample{c.Metrics.ProvisioningUnstartedTimeSeconds, labels, since(m.schedulable, now)})
+		}
+	}
+	return list
+}
+
+// counts reports whether the time since the pod got a place says something about Karpenter: not if the nodes of the pool
+// fail to join, which is a fault of its image or network.
+func (c *Pods) counts(ctx context.Context, m moments) (bool, error) {
+	if m.schedulable.IsZero() || m.pool == "" {
+		return !m.schedulable.IsZero(), nil
+	}
+	pool := &apiv1.NodePool{}
+	if err := c.Client.Get(ctx, client.ObjectKey{Name: m.pool}, pool); err != nil {
+		if apierrors.IsNotFound(err) {
+			return false, nil
+		}
+		return false, fmt.Errorf("get pool %s: %w", m.pool, err)
+	}
+	health := condition.Get(pool, apiv1.ConditionTypeNodeRegistrationHealthy)
+	return health == nil || health.Status != metav1.ConditionFalse, nil
+}
+
+func (c *Pods) wasWaiting(key types.NamespacedName, uid types.UID) wait {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if w := c.waiting[key]; w.uid == uid {
+		return w
+	}
+	return wait{}
+}
+
+func (c *Pods) nowWaiting(key types.NamespacedName, w wait) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.waiting == nil {
+		c.waiting = map[types.NamespacedName]wait{}
+	}
+	c.waiting[key] = w
+}
+
+func (c *Pods) forget(key types.NamespacedName) {
+	c.Timeline.forget(key)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.waiting, key)
+}
+
+// Register adds the controller to the manager.
+func (c *Pods) Register(mgr ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).Named(c.Name()).For(&corev1.Pod{}).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: pace.Workers(c.CPUMillis, 1, 100), RateLimiter: pace.Default(),
+		}).
+		Complete(c)
+}
