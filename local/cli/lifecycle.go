@@ -1,12 +1,10 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -34,7 +32,7 @@ func (a *app) up() *cobra.Command {
 			}
 			c, err := a.open(cluster.Options{
 				Out: cmd.OutOrStdout(), Ports: ports, Controller: controller, Chart: chart,
-				Settings: state.Settings{NodesBoot: boot.String(), Provider: provider},
+				Settings: given(cmd, boot, provider),
 			})
 			if err != nil {
 				return err
@@ -43,13 +41,25 @@ func (a *app) up() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.DurationVar(&boot, "nodes-boot", 3*time.Second, "time from launch to boot of an instance")
-	flags.StringVar(&provider, "provider", "aws", "cloud of the controller: aws or kwok")
+	flags.DurationVar(&boot, "nodes-boot", cluster.DefaultNodesBoot, "time from launch to boot of an instance")
+	flags.StringVar(&provider, "provider", cluster.DefaultProvider, "cloud of the controller: aws or kwok")
 	flags.StringVar(&controller, "controller", beside("karpenter"), "the controller's program")
 	flags.StringVar(&chart, "chart", beside("../charts/karpenter"), "Helm chart with its rights")
 	flags.BoolVar(&noController, "no-controller", false, "leave the controller out")
 	flags.StringToIntVar(&ports, "port", nil, "insist on a port: part=number")
 	return cmd
+}
+
+// given are the settings that the command line names.
+func given(cmd *cobra.Command, boot time.Duration, provider string) state.Settings {
+	var s state.Settings
+	if cmd.Flags().Changed("nodes-boot") {
+		s.NodesBoot = boot.String()
+	}
+	if cmd.Flags().Changed("provider") {
+		s.Provider = provider
+	}
+	return s
 }
 
 // beside is a path relative to the folder of this program.
@@ -104,9 +114,6 @@ func (a *app) status() *cobra.Command {
 		Short: "Show how the cluster is; exit code 1 unless all of it is well",
 		Args:  usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if output != "text" && output != "json" {
-				return usageError{fmt.Errorf("output is %q, want text or json", output)}
-			}
 			c, err := a.open(cluster.Options{})
 			if err != nil {
 				return err
@@ -115,7 +122,8 @@ func (a *app) status() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := printStatus(cmd.OutOrStdout(), output, status); err != nil {
+			err = show(cmd.OutOrStdout(), output, status, func(w io.Writer) { statusTable(w, status) })
+			if err != nil {
 				return err
 			}
 			if !status.Ready {
@@ -124,28 +132,21 @@ func (a *app) status() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVarP(&output, "output", "o", "text", "text or json")
+	outputFlag(cmd, &output)
 	return cmd
 }
 
-func printStatus(w io.Writer, output string, status cluster.Status) error {
-	if output == "json" {
-		encoder := json.NewEncoder(w)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(status)
-	}
+func statusTable(w io.Writer, status cluster.Status) {
 	if len(status.Parts) == 0 {
 		fmt.Fprintf(w, "no cluster in %s\n", status.Dir)
-		return nil
+		return
 	}
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "PART\tSTATE\tPID\tADDRESS")
+	fmt.Fprintln(w, "PART\tSTATE\tPID\tADDRESS")
 	for _, part := range status.Parts {
 		word := "healthy"
 		if !part.Healthy {
 			word = part.Problem
 		}
-		fmt.Fprintf(table, "%s\t%s\t%d\t%s\n", part.Name, word, part.PID, part.Address)
+		fmt.Fprintf(w, "%s\t%s\t%d\t%s\n", part.Name, word, part.PID, part.Address)
 	}
-	return table.Flush()
 }

@@ -74,14 +74,14 @@ func newRoot() *cobra.Command {
 		Args:          usage(cobra.NoArgs),
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.PersistentFlags().StringVar(&a.dir, "dir", ".local", "directory of the cluster's state")
+	root.PersistentFlags().StringVar(&a.dir, "dir", defaultDir, "directory of the cluster's state")
 	root.AddGroup(
 		&cobra.Group{ID: "cluster", Title: "The cluster:"},
 		&cobra.Group{ID: "use", Title: "Using it:"},
 		&cobra.Group{ID: "parts", Title: "Its parts (started by up):"},
 	)
 	add(root, "cluster", a.up(), a.down(), a.status())
-	add(root, "use", a.kubectl(), a.kubeconfig(), a.logs())
+	add(root, "use", a.demo(), a.kubectl(), a.aws(), a.kubeconfig(), a.logs())
 	for _, part := range parts.All() {
 		add(root, "parts", partCommand(part))
 	}
@@ -116,6 +116,17 @@ func partCommand(part parts.Part) *cobra.Command {
 			return part.Run(cmd.Context(), args)
 		},
 	}
+}
+
+// defaultDir is where a cluster's state is unless --dir says otherwise.
+const defaultDir = ".local"
+
+// invocation is how to call this program again, for hints.
+func invocation(dir string) string {
+	if dir == defaultDir {
+		return os.Args[0]
+	}
+	return os.Args[0] + " --dir " + dir
 }
 
 // open returns the cluster that --dir names.

@@ -48,7 +48,7 @@ func (c *Cluster) writeAWSEnv() error {
 func (c *Cluster) emulator(s *state.State, k keys) spec {
 	return spec{
 		name: "awsemu", purposes: []string{"awsemu"}, binary: c.binary,
-		health: "http://" + s.Address("awsemu") + "/healthz",
+		health: "http://" + s.Address("awsemu") + "/_emulator/health",
 		args: []string{
 			"awsemu",
 			"--address=" + s.Address("awsemu"),
@@ -57,8 +57,16 @@ func (c *Cluster) emulator(s *state.State, k keys) spec {
 			"--cluster-name=" + Name,
 			"--cluster-endpoint=" + c.Endpoint(),
 			"--cluster-ca=" + k.authority.Bundle(),
+			"--cluster-version=" + minorVersion(kubernetesVersion),
 			"--service-cidr=" + ServiceCIDR,
 			"--nodes-boot=" + s.Settings.NodesBoot,
 		},
 	}
+}
+
+// minorVersion is "1.36" of "v1.36.3", which is how EKS names versions.
+func minorVersion(version string) string {
+	major, rest, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
+	minor, _, _ := strings.Cut(rest, ".")
+	return major + "." + minor
 }

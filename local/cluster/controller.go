@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strconv"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -14,6 +15,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/karpenter-go/karpenter/local/objects"
 	"github.com/karpenter-go/karpenter/local/rights"
 	"github.com/karpenter-go/karpenter/local/state"
 )
@@ -21,8 +23,8 @@ import (
 const (
 	// Namespace is where the controller is installed.
 	Namespace = metav1.NamespaceSystem
-	// controllerName is the controller as a part.
-	controllerName = "karpenter"
+	// ControllerName is the controller as a part, and the name of its release.
+	ControllerName = "karpenter"
 	// tokenSeconds is how long the controller's token holds: a year, longer
 	// than a local cluster.
 	tokenSeconds = 365 * 24 * 60 * 60
@@ -32,7 +34,7 @@ const (
 // starts it. The rights are made in any case, so that another build can be run
 // by hand with the same kubeconfig.
 func (c *Cluster) startController(ctx context.Context, k keys) error {
-	_, err := os.Stat(c.options.Chart)
+	_, err := os.Stat(filepath.Join(c.options.Chart, "Chart.yaml"))
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && c.options.Controller == "":
 		c.step("no chart at %q, so no rights for a controller", c.options.Chart)
@@ -52,8 +54,8 @@ func (c *Cluster) startController(ctx context.Context, k keys) error {
 // grant applies the rights of the chart, and nothing else of it, and writes a
 // kubeconfig that holds them.
 func (c *Cluster) grant(ctx context.Context, k keys) error {
-	objects, err := rights.Render(c.options.Chart, rights.Release{
-		Name: controllerName, Namespace: Namespace, Kubernetes: kubernetesVersion,
+	granted, err := rights.Render(c.options.Chart, rights.Release{
+		Name: ControllerName, Namespace: Namespace, Kubernetes: kubernetesVersion,
 		Values: map[string]any{"settings": map[string]any{
 			"clusterName": Name, "clusterEndpoint": c.Endpoint(),
 		}},
@@ -61,7 +63,7 @@ func (c *Cluster) grant(ctx context.Context, k keys) error {
 	if err != nil {
 		return err
 	}
-	account, err := rights.ServiceAccount(objects)
+	account, err := rights.ServiceAccount(granted)
 	if err != nil {
 		return err
 	}
@@ -73,8 +75,8 @@ func (c *Cluster) grant(ctx context.Context, k keys) error {
 	if err != nil {
 		return fmt.Errorf("make client: %w", err)
 	}
-	for _, object := range objects {
-		if err := apply(ctx, applier, object); err != nil {
+	for _, object := range granted {
+		if err := objects.Apply(ctx, applier, object); err != nil {
 			return err
 		}
 	}
@@ -101,7 +103,7 @@ func (c *Cluster) grant(ctx context.Context, k keys) error {
 // controller describes the controller as a part.
 func (c *Cluster) controller(s *state.State) spec {
 	return spec{
-		name: controllerName, binary: c.options.Controller,
+		name: ControllerName, binary: c.options.Controller,
 		purposes: []string{"karpenter-health", "karpenter-metrics"},
 		health:   "http://" + s.Address("karpenter-health") + "/readyz",
 		args:     []string{"controller", "--provider=" + s.Settings.Provider},

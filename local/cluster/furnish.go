@@ -8,7 +8,6 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/kubernetes"
@@ -16,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/karpenter-go/karpenter/api/crds"
+	"github.com/karpenter-go/karpenter/local/objects"
 	"github.com/karpenter-go/karpenter/local/watching"
 )
 
@@ -51,9 +51,6 @@ var scheme = func() *runtime.Scheme {
 	return s
 }()
 
-// fieldOwner is who owns what Up applies.
-const fieldOwner = client.FieldOwner("karpenter-local")
-
 // installCRDs applies the definitions of our kinds and returns when all are
 // served.
 func installCRDs(ctx context.Context, c client.WithWatch) error {
@@ -62,7 +59,7 @@ func installCRDs(ctx context.Context, c client.WithWatch) error {
 		return err
 	}
 	for _, crd := range definitions {
-		if err := apply(ctx, c, crd); err != nil {
+		if err := objects.Apply(ctx, c, crd); err != nil {
 			return err
 		}
 	}
@@ -88,27 +85,6 @@ func established(wanted []*apiextensionsv1.CustomResourceDefinition,
 		}
 	}
 	return true
-}
-
-// apply makes object what it says, whoever changed it before.
-func apply(ctx context.Context, c client.Client, object client.Object) error {
-	gvk, err := c.GroupVersionKindFor(object)
-	if err != nil {
-		return fmt.Errorf("apply %s: %w", object.GetName(), err)
-	}
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
-	if err != nil {
-		return fmt.Errorf("apply %s %s: %w", gvk.Kind, object.GetName(), err)
-	}
-	delete(content, "status")
-	whole := &unstructured.Unstructured{Object: content}
-	whole.SetGroupVersionKind(gvk)
-	unstructured.RemoveNestedField(content, "metadata", "creationTimestamp")
-	err = c.Apply(ctx, client.ApplyConfigurationFromUnstructured(whole), fieldOwner, client.ForceOwnership)
-	if err != nil {
-		return fmt.Errorf("apply %s %s: %w", gvk.Kind, object.GetName(), err)
-	}
-	return nil
 }
 
 // createDNS makes the service that node bootstrap takes the address of the

@@ -30,14 +30,14 @@ func (c *Cluster) controlPlane(s *state.State, k keys) [][]spec {
 	return [][]spec{
 		{c.etcd(s)},
 		{c.apiServer(s, k)},
-		{c.scheduler(s, k), c.controllerManager(s, k), c.hollowKubelet(s)},
+		{c.scheduler(s, k), c.controllerManager(s, k), c.hollowKubelet(s), c.emulator(s, k)},
 	}
 }
 
 // known describes the parts whose health makes up the cluster's.
 func (c *Cluster) known(k keys) [][]spec {
 	stages := c.controlPlane(c.state, k)
-	if _, started := c.state.Parts[controllerName]; started {
+	if _, started := c.state.Parts[ControllerName]; started {
 		stages = append(stages, []spec{c.controller(c.state)})
 	}
 	return stages

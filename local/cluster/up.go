@@ -1,13 +1,14 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/karpenter-go/karpenter/local/process"
-	"github.com/karpenter-go/karpenter/local/state"
 )
 
 // Up brings every part to health and returns. What runs already is left alone.
@@ -80,16 +81,26 @@ func (c *Cluster) prepare() (keys, error) {
 	return k, errors.Join(c.writeSchedulerConfig(), c.writeAWSEnv())
 }
 
+// Settings of a cluster whose maker did not care.
+const (
+	DefaultNodesBoot = 3 * time.Second
+	DefaultProvider  = "aws"
+)
+
 // keepSettings lets the settings of the first start win: running parts were
 // started with them.
 func (c *Cluster) keepSettings() {
-	want := c.options.Settings
-	if c.state.Settings == (state.Settings{}) {
-		c.state.Settings = want
+	want, have := c.options.Settings, &c.state.Settings
+	keep := func(name, wanted, fallback string, kept *string) {
+		switch {
+		case *kept == "":
+			*kept = cmp.Or(wanted, fallback)
+		case wanted != "" && wanted != *kept:
+			c.step("this cluster was made with %s %s and keeps it; run down to change it", name, *kept)
+		}
 	}
-	if have := c.state.Settings; have != want {
-		c.step("this cluster keeps the settings it was made with (%s); run down to change them", have)
-	}
+	keep("--nodes-boot", want.NodesBoot, DefaultNodesBoot.String(), &have.NodesBoot)
+	keep("--provider", want.Provider, DefaultProvider, &have.Provider)
 }
 
 // startWatchdog starts the process that takes the cluster down when this one

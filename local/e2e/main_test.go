@@ -66,7 +66,8 @@ func start(ctx context.Context, root string) (*cluster.Cluster, error) {
 	c, err := cluster.Open(cluster.Options{
 		Dir:           filepath.Join(root, "cluster"),
 		Binary:        filepath.Join(bin, "karpenter-local"),
-		Settings:      state.Settings{NodesBoot: "1s", Provider: "aws"},
+		Chart:         "../../charts/karpenter",
+		Settings:      state.Settings{NodesBoot: "1s"},
 		DieWithParent: true,
 		Out:           os.Stdout,
 	})

@@ -32,6 +32,7 @@ func All() []Part {
 			controllermanager.NewControllerManagerCommand,
 		},
 		{"kwok", "the hollow kubelet: heartbeats of nodes, life of pods", newKwok},
+		{"awsemu", "the emulated AWS, whose instances join as nodes", newAwsemu},
 	}
 }
 

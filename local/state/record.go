@@ -30,11 +30,6 @@ type Settings struct {
 	Provider string `json:"provider,omitempty"`
 }
 
-// String lists the settings for a message.
-func (s Settings) String() string {
-	return fmt.Sprintf("nodes boot in %s, provider %s", s.NodesBoot, s.Provider)
-}
-
 // Exists reports whether d holds a cluster.
 func (d Dir) Exists() bool {
 	_, err := os.Stat(d.record())

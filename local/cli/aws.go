@@ -1,0 +1,167 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
+	"github.com/karpenter-go/karpenter/local/cluster"
+)
+
+func (a *app) aws() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "aws",
+		Short: "Steer the emulated AWS: capacity, prices, faults, interruptions",
+		Args:  usage(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return usageError{fmt.Errorf("say what to do (see %s --help)", cmd.CommandPath())}
+		},
+	}
+	cmd.AddCommand(
+		a.awsICE(), a.awsPrice(), a.awsQuota(), a.awsInterrupt(), a.awsEvent(), a.awsBoot(),
+		a.awsThrottle(), a.awsFail(), a.awsHang(), a.awsClear(), a.awsReset(),
+		a.awsInstances(), a.awsCalls(),
+	)
+	return cmd
+}
+
+// steered is a command that talks to the emulator.
+func (a *app) steered(
+	cmd *cobra.Command, args cobra.PositionalArgs,
+	run func(ctx context.Context, c steer.Client, args []string) error,
+) *cobra.Command {
+	cmd.Args = usage(args)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		c, err := a.open(cluster.Options{})
+		if err != nil {
+			return err
+		}
+		if !c.Dir().Exists() {
+			return fmt.Errorf("open %s: %w", c.Dir(), cluster.ErrNone)
+		}
+		return reachable(run(cmd.Context(), steer.Client{BaseURL: c.Emulator()}, args))
+	}
+	return cmd
+}
+
+// reachable marks errors that say that nobody answered.
+func reachable(err error) error {
+	var transport *url.Error
+	if errors.As(err, &transport) {
+		return fmt.Errorf("%w: %w", errUnreachable, err)
+	}
+	return err
+}
+
+// parsePool reads TYPE/ZONE/CAPACITY, each a pattern; what is left out means
+// any.
+func parsePool(text string) (steer.Pool, error) {
+	words := strings.Split(text, "/")
+	if len(words) > 3 {
+		return steer.Pool{}, usageError{fmt.Errorf("pool is %q, want TYPE/ZONE/CAPACITY", text)}
+	}
+	words = append(words, "", "")
+	return steer.Pool{Type: words[0], Zone: words[1], Capacity: words[2]}, nil
+}
+
+// parseNumber reads a decimal number named what.
+func parseNumber(what, text string) (float64, error) {
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil || n < 0 {
+		return 0, usageError{fmt.Errorf("%s is %q, want a number of 0 or more", what, text)}
+	}
+	return n, nil
+}
+
+func (a *app) awsICE() *cobra.Command {
+	var limit int
+	var back bool
+	cmd := a.steered(&cobra.Command{
+		Use:   "ice TYPE/ZONE/CAPACITY",
+		Short: "Take capacity away (insufficient capacity), or give it back",
+		Example: "  karpenter-local aws ice m7a.large/us-east-1a/spot\n" +
+			"  karpenter-local aws ice 'c7*/*/on-demand' --limit 2",
+	}, cobra.ExactArgs(1), func(ctx context.Context, c steer.Client, args []string) error {
+		pool, err := parsePool(args[0])
+		if err != nil {
+			return err
+		}
+		if back {
+			return c.ClearCapacity(ctx, pool)
+		}
+		return c.SetCapacity(ctx, steer.Capacity{Pool: pool, Limit: limit})
+	})
+	cmd.Flags().IntVar(&limit, "limit", 0, "how many instances the pools hold each")
+	cmd.Flags().BoolVar(&back, "clear", false, "give the capacity back")
+	return cmd
+}
+
+func (a *app) awsPrice() *cobra.Command {
+	var back bool
+	cmd := a.steered(&cobra.Command{
+		Use:   "price TYPE[/ZONE] USD",
+		Short: "Fix a price per hour: of spot with a zone, of on-demand without",
+	}, cobra.RangeArgs(0, 2), func(ctx context.Context, c steer.Client, args []string) error {
+		if back {
+			return c.ClearPrices(ctx)
+		}
+		if len(args) != 2 {
+			return usageError{fmt.Errorf("want TYPE[/ZONE] and USD, or --clear")}
+		}
+		pool, err := parsePool(args[0])
+		if err != nil {
+			return err
+		}
+		usd, err := parseNumber("price", args[1])
+		if err != nil {
+			return err
+		}
+		return c.SetPrice(ctx, steer.Price{Pool: pool, USD: usd})
+	})
+	cmd.Flags().BoolVar(&back, "clear", false, "bring all usual prices back")
+	return cmd
+}
+
+func (a *app) awsQuota() *cobra.Command {
+	return a.steered(&cobra.Command{
+		Use:     "quota spot|on-demand VCPUS",
+		Short:   "Limit the vCPUs of the account; -1 removes the limit",
+		Example: "  karpenter-local aws quota spot 64\n  karpenter-local aws quota spot -- -1",
+	}, cobra.ExactArgs(2), func(ctx context.Context, c steer.Client, args []string) error {
+		n, err := strconv.Atoi(args[1])
+		if err != nil {
+			return usageError{fmt.Errorf("vCPUs are %q, want a whole number", args[1])}
+		}
+		return c.SetQuota(ctx, steer.Quota{Capacity: args[0], VCPUs: n})
+	})
+}
+
+func (a *app) awsBoot() *cobra.Command {
+	var (
+		boot  steer.Boot
+		delay time.Duration
+		back  bool
+	)
+	cmd := a.steered(&cobra.Command{
+		Use:   "boot",
+		Short: "Change how instances boot from now on",
+	}, cobra.NoArgs, func(ctx context.Context, c steer.Client, _ []string) error {
+		if back {
+			return c.ClearBoot(ctx)
+		}
+		boot.Delay = steer.Duration(delay)
+		return c.SetBoot(ctx, boot)
+	})
+	cmd.Flags().StringVar(&boot.Type, "type", "", "instance types, as a pattern; any by default")
+	cmd.Flags().DurationVar(&delay, "delay", 0, "how long they take")
+	cmd.Flags().BoolVar(&boot.Never, "never", false, "they run, but never join the cluster")
+	cmd.Flags().BoolVar(&back, "clear", false, "boot as usual again")
+	return cmd
+}

@@ -1,0 +1,113 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
+)
+
+func (a *app) awsThrottle() *cobra.Command {
+	var burst int
+	cmd := a.steered(&cobra.Command{
+		Use:     "throttle OP RATE",
+		Short:   "Let an operation through RATE times a second",
+		Example: "  karpenter-local aws throttle CreateFleet 1\n  karpenter-local aws throttle 'ec2:Describe*' 5",
+	}, cobra.ExactArgs(2), func(ctx context.Context, c steer.Client, args []string) error {
+		rate, err := parseNumber("rate", args[1])
+		if err != nil {
+			return err
+		}
+		return c.SetThrottle(ctx, steer.Throttle{Op: args[0], Rate: rate, Burst: burst})
+	})
+	cmd.Flags().IntVar(&burst, "burst", 0, "calls let through at once; default one second's worth")
+	return cmd
+}
+
+func (a *app) awsFail() *cobra.Command {
+	var f steer.Fail
+	cmd := a.steered(&cobra.Command{
+		Use:     "fail OP CODE",
+		Short:   "Answer an operation with an error, until cleared",
+		Example: "  karpenter-local aws fail CreateFleet UnauthorizedOperation --times 3",
+	}, cobra.ExactArgs(2), func(ctx context.Context, c steer.Client, args []string) error {
+		f.Op, f.Code = args[0], args[1]
+		return c.Fail(ctx, f)
+	})
+	cmd.Flags().IntVar(&f.Times, "times", 0, "how often; 0 for until cleared")
+	cmd.Flags().IntVar(&f.Status, "status", 0, "HTTP status; default what AWS sends with CODE")
+	cmd.Flags().StringVar(&f.Message, "message", "", "the error's text")
+	return cmd
+}
+
+func (a *app) awsHang() *cobra.Command {
+	var h steer.Hang
+	cmd := a.steered(&cobra.Command{
+		Use:   "hang OP DURATION",
+		Short: "Hold the calls of an operation",
+	}, cobra.ExactArgs(2), func(ctx context.Context, c steer.Client, args []string) error {
+		d, err := time.ParseDuration(args[1])
+		if err != nil {
+			return usageError{fmt.Errorf("duration is %q, want one such as 30s", args[1])}
+		}
+		h.Op, h.For = args[0], steer.Duration(d)
+		return c.Hang(ctx, h)
+	})
+	cmd.Flags().StringVar(&h.Type, "type", "", "only calls that name an instance type of this pattern")
+	cmd.Flags().IntVar(&h.Times, "times", 0, "how often; 0 for until cleared")
+	cmd.Flags().BoolVar(&h.After, "after", false, "do the work first and hold the answer")
+	return cmd
+}
+
+func (a *app) awsClear() *cobra.Command {
+	return a.steered(&cobra.Command{
+		Use:   "clear [OP]",
+		Short: "End throttling, failing and hanging",
+	}, cobra.MaximumNArgs(1), func(ctx context.Context, c steer.Client, args []string) error {
+		return c.ClearFaults(ctx, append(args, "*")[0])
+	})
+}
+
+func (a *app) awsReset() *cobra.Command {
+	return a.steered(&cobra.Command{
+		Use:   "reset",
+		Short: "Make the account new: no instances, no faults, no calls",
+	}, cobra.NoArgs, func(ctx context.Context, c steer.Client, _ []string) error {
+		return c.Reset(ctx)
+	})
+}
+
+func (a *app) awsInterrupt() *cobra.Command {
+	var random int
+	var cmd *cobra.Command
+	cmd = a.steered(&cobra.Command{
+		Use:   "interrupt INSTANCE | --random N",
+		Short: "Reclaim spot instances, with two minutes' notice",
+	}, cobra.MaximumNArgs(1), func(ctx context.Context, c steer.Client, args []string) error {
+		if (len(args) == 1) == (random > 0) {
+			return usageError{fmt.Errorf("want an instance or --random N")}
+		}
+		ids, err := c.Interrupt(ctx, steer.Interrupt{Instance: append(args, "")[0], Random: random})
+		if err != nil {
+			return err
+		}
+		for _, id := range ids {
+			fmt.Fprintln(cmd.OutOrStdout(), id)
+		}
+		return nil
+	})
+	cmd.Flags().IntVar(&random, "random", 0, "reclaim this many, picked at random")
+	return cmd
+}
+
+func (a *app) awsEvent() *cobra.Command {
+	return a.steered(&cobra.Command{
+		Use:   "event INSTANCE rebalance|maintenance",
+		Short: "Send an event about an instance",
+	}, cobra.ExactArgs(2), func(ctx context.Context, c steer.Client, args []string) error {
+		return c.Event(ctx, steer.Event{Instance: args[0], Kind: args[1]})
+	})
+}

@@ -1,0 +1,81 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
+)
+
+func (a *app) awsInstances() *cobra.Command {
+	var output string
+	var cmd *cobra.Command
+	cmd = a.steered(&cobra.Command{
+		Use:   "instances",
+		Short: "List the instances of the account",
+	}, cobra.NoArgs, func(ctx context.Context, c steer.Client, _ []string) error {
+		list, err := c.Instances(ctx)
+		if err != nil {
+			return err
+		}
+		return show(cmd.OutOrStdout(), output, list, func(w io.Writer) {
+			fmt.Fprintln(w, "INSTANCE\tSTATE\tTYPE\tZONE\tCAPACITY\t$/H\tNODE")
+			for _, i := range list {
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%.4f\t%s\n",
+					i.ID, i.State, i.Type, i.Zone, i.Capacity, i.PricePerHour, i.Node)
+			}
+		})
+	})
+	outputFlag(cmd, &output)
+	return cmd
+}
+
+func (a *app) awsCalls() *cobra.Command {
+	var output string
+	var since int64
+	var cmd *cobra.Command
+	cmd = a.steered(&cobra.Command{
+		Use:   "calls",
+		Short: "List the calls that the account has received",
+	}, cobra.NoArgs, func(ctx context.Context, c steer.Client, _ []string) error {
+		list, err := c.Calls(ctx, since)
+		if err != nil {
+			return err
+		}
+		return show(cmd.OutOrStdout(), output, list, func(w io.Writer) {
+			fmt.Fprintln(w, "SEQ\tTIME\tSERVICE\tACTION\tSTATUS\tCODE")
+			for _, call := range list {
+				fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%d\t%s\n", call.Seq,
+					call.Time.Local().Format("15:04:05.000"), call.Service, call.Action, call.Status, call.Code)
+			}
+		})
+	})
+	outputFlag(cmd, &output)
+	cmd.Flags().Int64Var(&since, "since", 0, "only calls after this number")
+	return cmd
+}
+
+func outputFlag(cmd *cobra.Command, output *string) {
+	cmd.Flags().StringVarP(output, "output", "o", "text", "text or json")
+}
+
+// show prints value as JSON, or as the table that text writes, one line a
+// row with tabs between the columns.
+func show(w io.Writer, output string, value any, text func(io.Writer)) error {
+	switch output {
+	case "json":
+		encoder := json.NewEncoder(w)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(value)
+	case "text":
+		table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+		text(table)
+		return table.Flush()
+	}
+	return usageError{fmt.Errorf("output is %q, want text or json", output)}
+}

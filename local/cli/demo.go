@@ -1,0 +1,90 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-go/karpenter/api"
+	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
+	"github.com/karpenter-go/karpenter/local/cluster"
+	"github.com/karpenter-go/karpenter/local/story"
+)
+
+func (a *app) demo() *cobra.Command {
+	var (
+		pods    int
+		example string
+		patient time.Duration
+	)
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Apply the quickstart, scale it and show the nodes come",
+		Args:  usage(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.open(cluster.Options{})
+			if err != nil {
+				return err
+			}
+			watcher, err := newClient(c)
+			if err != nil {
+				return err
+			}
+			ctx, cancel := context.WithTimeout(cmd.Context(), patient)
+			defer cancel()
+			s := story.Story{
+				Client: watcher, Cloud: steer.Client{BaseURL: c.Emulator()},
+				Log: c.Dir().Log(cluster.ControllerName), Example: example, Pods: pods,
+				Out: cmd.OutOrStdout(), Clock: clock.RealClock{},
+			}
+			if err := s.Tell(ctx); err != nil {
+				return err
+			}
+			a.tryNext(cmd)
+			return nil
+		},
+	}
+	cmd.Flags().IntVar(&pods, "pods", 10, "how many pods to scale to")
+	cmd.Flags().StringVar(&example, "example", beside("../examples/quickstart"), "directory of manifests")
+	cmd.Flags().DurationVar(&patient, "timeout", 5*time.Minute, "how long to wait for the pods")
+	return cmd
+}
+
+// newClient knows Kubernetes' kinds and ours.
+func newClient(c *cluster.Cluster) (client.WithWatch, error) {
+	config, err := c.RESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), api.AddToScheme(scheme)); err != nil {
+		return nil, fmt.Errorf("register kinds: %w", err)
+	}
+	watcher, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, fmt.Errorf("make client: %w", err)
+	}
+	return watcher, nil
+}
+
+// tryNext says what to do with the running cluster. It names the program as it
+// was called.
+func (a *app) tryNext(cmd *cobra.Command) {
+	self := invocation(a.dir)
+	fmt.Fprintf(cmd.OutOrStdout(), `
+Try next:
+  %[1]s kubectl get nodepools,nodeclaims,ec2nodeclasses,nodes
+  %[1]s kubectl scale deployment inflate --replicas=0   # empty nodes are drained and terminated
+  %[1]s aws instances                                   # what the account runs, and at what price
+  %[1]s aws interrupt --random 1                        # reclaim a spot instance
+  %[1]s logs karpenter -f
+  %[1]s down                                            # stop it all
+`, self)
+}

@@ -1,0 +1,35 @@
+package objects
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// owner is who owns what is applied.
+const owner = client.FieldOwner("karpenter-local")
+
+// Apply makes the cluster's object what object says, whoever changed it
+// before. Fields that object does not name are left alone, and so is status.
+func Apply(ctx context.Context, c client.Client, object client.Object) error {
+	gvk, err := c.GroupVersionKindFor(object)
+	if err != nil {
+		return fmt.Errorf("apply %s: %w", object.GetName(), err)
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	if err != nil {
+		return fmt.Errorf("apply %s %s: %w", gvk.Kind, object.GetName(), err)
+	}
+	whole := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(content)}
+	whole.SetGroupVersionKind(gvk)
+	unstructured.RemoveNestedField(whole.Object, "status")
+	unstructured.RemoveNestedField(whole.Object, "metadata", "creationTimestamp")
+	err = c.Apply(ctx, client.ApplyConfigurationFromUnstructured(whole), owner, client.ForceOwnership)
+	if err != nil {
+		return fmt.Errorf("apply %s %s: %w", gvk.Kind, object.GetName(), err)
+	}
+	return nil
+}

@@ -1,0 +1,3 @@
+// Package objects reads Kubernetes objects from manifests and makes a cluster
+// hold them.
+package objects

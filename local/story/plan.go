@@ -1,0 +1,116 @@
+package story
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+)
+
+// A Plan is what the controller says it has decided, in USD per hour.
+type Plan struct {
+	Message       string   `json:"message"`
+	Pods          int      `json:"pods"`
+	Nodes         int      `json:"nodes"`
+	Existing      int      `json:"existing"` // pods that go to nodes that are there
+	PricePerHour  float64  `json:"pricePerHour"`
+	FloorPerHour  float64  `json:"floorPerHour"`
+	InstanceTypes []string `json:"instanceTypes"` // "2 x c7a.2xlarge"
+}
+
+// planMessage is how the controller's log marks a plan.
+const planMessage = "computed plan"
+
+// parsePlan reads a line of the controller's log.
+func parsePlan(line []byte) (Plan, bool) {
+	var p Plan
+	if err := json.Unmarshal(line, &p); err != nil || p.Message != planMessage {
+		return Plan{}, false
+	}
+	return p, true
+}
+
+// String is the plan as a sentence.
+func (p Plan) String() string {
+	if p.Nodes == 0 {
+		return fmt.Sprintf("plan: %s fit nodes that are there", count(p.Existing, "pod"))
+	}
+	return fmt.Sprintf("plan: %s on %s, %s; $%.4f/h, and no way to do it below $%.4f/h",
+		count(p.Pods, "pod"), count(p.Nodes, "new node"), strings.Join(p.InstanceTypes, ", "),
+		p.PricePerHour, p.FloorPerHour)
+}
+
+// count is "1 pod" or "3 pods".
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// readPlans returns the plans in what is there of a log, and where it ends.
+func readPlans(log io.Reader) (plans []Plan, end int64, err error) {
+	lines := bufio.NewReader(log)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return plans, end, nil // A line that is still being written is left for later.
+		}
+		if err != nil {
+			return nil, 0, fmt.Errorf("read log: %w", err)
+		}
+		end += int64(len(line))
+		if p, ok := parsePlan(line); ok {
+			plans = append(plans, p)
+		}
+	}
+}
+
+// lookEvery is how often the log and the cloud are asked for news; neither can
+// be watched.
+const lookEvery = 100 * time.Millisecond
+
+// followPlans hands every plan that the log gets after offset to tell, until
+// ctx is done.
+func followPlans(ctx context.Context, path string, offset int64, tell func(Plan)) error {
+	return every(ctx, lookEvery, func() error {
+		log, err := os.Open(path)
+		if errors.Is(err, os.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("open log: %w", err)
+		}
+		defer log.Close()
+		if _, err := log.Seek(offset, io.SeekStart); err != nil {
+			return fmt.Errorf("seek in log: %w", err)
+		}
+		plans, n, err := readPlans(log)
+		offset += n
+		for _, p := range plans {
+			tell(p)
+		}
+		return err
+	})
+}
+
+// every calls f now and then again and again until ctx is done.
+func every(ctx context.Context, period time.Duration, f func() error) error {
+	ticker := time.NewTicker(period)
+	defer ticker.Stop()
+	for {
+		if err := f(); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+	}
+}

@@ -1,0 +1,208 @@
+package story
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
+	"github.com/karpenter-go/karpenter/local/objects"
+	"github.com/karpenter-go/karpenter/local/watching"
+)
+
+// A Story is one run of an example on a cluster.
+type Story struct {
+	Client  client.WithWatch // must know our kinds and Kubernetes'
+	Cloud   steer.Client
+	Log     string // the controller's log, JSON lines
+	Example string // directory of manifests, one Deployment among them
+	Pods    int    // how many the Deployment is scaled to
+	Out     io.Writer
+	Clock   clock.PassiveClock
+
+	begun time.Time
+}
+
+// Tell applies the example, scales it and tells what happens until every pod
+// runs. An example that is there and running already is left alone.
+func (s *Story) Tell(ctx context.Context) error {
+	s.begun = s.Clock.Now()
+	deployment, err := s.apply(ctx)
+	if err != nil {
+		return err
+	}
+	t := newTeller(s.Pods, s.say)
+	if running(deployment) == s.Pods {
+		s.say(fmt.Sprintf("%s runs already: %d of %d", deployment.Name, s.Pods, s.Pods))
+	} else if err := s.follow(ctx, t, deployment); err != nil {
+		return err
+	}
+	return s.summarize(ctx, t.plans, deployment)
+}
+
+func (s *Story) say(line string) {
+	fmt.Fprintf(s.Out, "%6.1fs  %s\n", s.Clock.Since(s.begun).Seconds(), line)
+}
+
+// apply makes the cluster hold the example and returns its Deployment. A
+// Deployment that is there keeps its size, so that nothing is torn down.
+func (s *Story) apply(ctx context.Context) (*appsv1.Deployment, error) {
+	manifests, err := objects.ReadDir(s.Example)
+	if err != nil {
+		return nil, err
+	}
+	var found *appsv1.Deployment
+	for _, manifest := range manifests {
+		if manifest.GetKind() == "Deployment" {
+			if found, err = s.keepSize(ctx, manifest); err != nil {
+				return nil, err
+			}
+		}
+		if err := objects.Apply(ctx, s.Client, manifest); err != nil {
+			return nil, err
+		}
+		s.say(fmt.Sprintf("applied %s %s", manifest.GetKind(), manifest.GetName()))
+	}
+	if found == nil {
+		return nil, fmt.Errorf("find workload: there is no Deployment in %s", s.Example)
+	}
+	if err := s.Client.Get(ctx, client.ObjectKeyFromObject(found), found); err != nil {
+		return nil, fmt.Errorf("read workload: %w", err)
+	}
+	return found, nil
+}
+
+// keepSize puts the size that a Deployment has into its manifest, and returns
+// a Deployment of that name.
+func (s *Story) keepSize(ctx context.Context, manifest *unstructured.Unstructured) (*appsv1.Deployment, error) {
+	deployment := &appsv1.Deployment{}
+	deployment.Name = manifest.GetName()
+	deployment.Namespace = manifest.GetNamespace()
+	if deployment.Namespace == "" {
+		deployment.Namespace = corev1.NamespaceDefault
+		manifest.SetNamespace(deployment.Namespace)
+	}
+	err := s.Client.Get(ctx, client.ObjectKeyFromObject(deployment), deployment)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("read workload: %w", err)
+	}
+	if err != nil || deployment.Spec.Replicas == nil {
+		return deployment, nil
+	}
+	size := int64(*deployment.Spec.Replicas)
+	if err := unstructured.SetNestedField(manifest.Object, size, "spec", "replicas"); err != nil {
+		return nil, fmt.Errorf("read workload: %w", err)
+	}
+	return deployment, nil
+}
+
+// running is how many pods of a Deployment run, if that is all it wants.
+func running(d *appsv1.Deployment) int {
+	if d.Spec.Replicas == nil || *d.Spec.Replicas != d.Status.ReadyReplicas ||
+		d.Status.Replicas != d.Status.ReadyReplicas {
+		return -1
+	}
+	return int(d.Status.ReadyReplicas)
+}
+
+// follow scales the workload and tells what comes of it.
+func (s *Story) follow(ctx context.Context, t *teller, d *appsv1.Deployment) error {
+	offset, err := size(s.Log)
+	if err != nil {
+		return err
+	}
+	last, err := lastCall(ctx, s.Cloud)
+	if err != nil {
+		return err
+	}
+	patch := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, s.Pods)
+	if err := s.Client.Patch(ctx, d, client.RawPatch(types.MergePatchType, patch)); err != nil {
+		return fmt.Errorf("scale %s: %w", d.Name, err)
+	}
+	s.begun = s.Clock.Now()
+	s.say(fmt.Sprintf("scaled %s to %d", d.Name, s.Pods))
+
+	watchCtx, stop := context.WithCancel(ctx)
+	defer stop()
+	sources, watchCtx := errgroup.WithContext(watchCtx)
+	news := make(chan func())
+	tell := func(f func()) {
+		select {
+		case news <- f:
+		case <-watchCtx.Done():
+		}
+	}
+	sources.Go(func() error {
+		return followPlans(watchCtx, s.Log, offset, func(p Plan) { tell(func() { t.sawPlan(p) }) })
+	})
+	sources.Go(func() error {
+		return followFleets(watchCtx, s.Cloud, last, func(c steer.Call) { tell(func() { t.sawFleet(c) }) })
+	})
+	sources.Go(func() error { return s.followPods(watchCtx, d, t, tell) })
+	sources.Go(func() error { return s.followClaims(watchCtx, t, tell) })
+	for !t.done() {
+		select {
+		case f := <-news:
+			f()
+		case <-watchCtx.Done():
+			// Either the caller's patience has ended or a source failed.
+			return errors.Join(ctx.Err(), s.unfinished(d, t), sources.Wait())
+		}
+	}
+	stop()
+	return sources.Wait()
+}
+
+// unfinished says how far it came.
+func (s *Story) unfinished(d *appsv1.Deployment, t *teller) error {
+	return fmt.Errorf("scale %s: %d of %d Running", d.Name, t.running, t.want)
+}
+
+// size is the length of a file; a file that is not there is empty.
+func size(path string) (int64, error) {
+	info, err := os.Stat(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("find log: %w", err)
+	}
+	return info.Size(), nil
+}
+
+func (s *Story) followPods(ctx context.Context, d *appsv1.Deployment, t *teller, tell func(func())) error {
+	var pods corev1.PodList
+	return s.followList(ctx, &pods, func() {
+		seen := pods.DeepCopy().Items
+		tell(func() { t.sawPods(seen) })
+	}, client.InNamespace(d.Namespace), client.MatchingLabels(d.Spec.Selector.MatchLabels))
+}
+
+func (s *Story) followClaims(ctx context.Context, t *teller, tell func(func())) error {
+	var claims apiv1.NodeClaimList
+	return s.followList(ctx, &claims, func() {
+		seen := claims.DeepCopy().Items
+		tell(func() { t.sawClaims(seen) })
+	})
+}
+
+// followList calls look whenever list has changed, until ctx is done.
+func (s *Story) followList(ctx context.Context, list client.ObjectList, look func(), opts ...client.ListOption) error {
+	err := watching.Until(ctx, s.Client, list, func() bool { look(); return false }, opts...)
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,93 @@
+package story
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
+)
+
+// A teller turns what is seen of the cluster into lines, each thing once and
+// only when it is news.
+type teller struct {
+	say     func(string)
+	want    int // pods
+	pending int // last told
+	running int // last told
+	plans   []Plan
+	told    map[string]bool // claim/stage
+	nodes   map[string]bool // claims that are initialized
+}
+
+func newTeller(want int, say func(string)) *teller {
+	return &teller{say: say, want: want, told: map[string]bool{}, nodes: map[string]bool{}}
+}
+
+// sawPods tells how many pods wait and run. Of many pods it tells in tenths.
+func (t *teller) sawPods(pods []corev1.Pod) {
+	pending, running := 0, 0
+	for i := range pods {
+		switch {
+		case pods[i].DeletionTimestamp != nil:
+		case pods[i].Status.Phase == corev1.PodRunning:
+			running++
+		case pods[i].Spec.NodeName == "":
+			pending++
+		}
+	}
+	if t.pending == 0 && running < t.want && pending+running == t.want {
+		t.pending = pending
+		t.say(count(pending, "pod") + " pending: no node has room")
+	}
+	step := max(1, t.want/10)
+	if running >= t.running+step || running != t.running && running == t.want {
+		t.running = running
+		t.say(fmt.Sprintf("%d of %d Running", running, t.want))
+	}
+}
+
+// sawPlan tells a decision, and keeps it for the summary.
+func (t *teller) sawPlan(p Plan) {
+	t.plans = append(t.plans, p)
+	t.say(p.String())
+}
+
+// sawFleet tells a call for instances.
+func (t *teller) sawFleet(call steer.Call) { t.say(fleetLine(call)) }
+
+// sawClaims tells which claims became nodes.
+func (t *teller) sawClaims(claims []apiv1.NodeClaim) {
+	for i := range claims {
+		claim := &claims[i]
+		labels := claim.Labels
+		where := fmt.Sprintf("%s, %s, %s", labels[corev1.LabelInstanceTypeStable],
+			labels[apiv1.CapacityTypeLabelKey], labels[corev1.LabelTopologyZone])
+		t.reached(claim, apiv1.ConditionTypeLaunched,
+			fmt.Sprintf("claim %s launched: %s", claim.Name, where))
+		t.reached(claim, apiv1.ConditionTypeRegistered,
+			fmt.Sprintf("node %s registered", claim.Status.NodeName))
+		if t.reached(claim, apiv1.ConditionTypeInitialized,
+			fmt.Sprintf("node %s initialized", claim.Status.NodeName)) {
+			t.nodes[claim.Name] = true
+		}
+	}
+}
+
+// reached tells line once the claim's condition is true, and reports whether
+// it is.
+func (t *teller) reached(claim *apiv1.NodeClaim, stage, line string) bool {
+	if !meta.IsStatusConditionTrue(claim.Status.Conditions, stage) {
+		return false
+	}
+	if key := claim.Name + "/" + stage; !t.told[key] {
+		t.told[key] = true
+		t.say(line)
+	}
+	return true
+}
+
+// done reports whether every pod runs.
+func (t *teller) done() bool { return t.running == t.want }
