@@ -19,9 +19,9 @@ const (
 	DriftInstanceTypeNotFound = "InstanceTypeNotFound"
 )
 
-// typeDriftAge is how old a claim must be before its instance type is looked for: what was launched just now may be missing
+// TypeDriftAge is how old a claim must be before its instance type is looked for: what was launched just now may be missing
 // from a list that was made before.
-const typeDriftAge = time.Hour
+const TypeDriftAge = time.Hour
 
 // Drift returns the first reason why the claim is no longer what its pool asks for, or "". Types are all instance types of the
 // pool, available or not, in name order. None at all says more about the list than about the claim, and is no reason.
@@ -31,7 +31,7 @@ func Drift(claim *apiv1.NodeClaim, pool *apiv1.NodePool, types []*model.Instance
 		return DriftNodePool
 	case requirementsDiffer(claim, pool):
 		return DriftRequirements
-	case len(types) > 0 && now.Sub(claim.CreationTimestamp.Time) >= typeDriftAge && !offered(claim.Labels, types):
+	case len(types) > 0 && now.Sub(claim.CreationTimestamp.Time) >= TypeDriftAge && !offered(claim.Labels, types):
 		return DriftInstanceTypeNotFound
 	}
 	return ""

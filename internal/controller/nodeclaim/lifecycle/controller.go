@@ -36,6 +36,8 @@ const conflictRetry = time.Second
 type Health interface {
 	// Record notes that one node of the pool joined, or did not.
 	Record(poolUID types.UID, ok bool)
+	// Fail notes that one node did not join, and why; an empty reason means that nothing is known.
+	Fail(poolUID types.UID, reason, message string)
 }
 
 // A Controller takes claims through their life.
@@ -109,7 +111,7 @@ func (c *Controller) hold(ctx context.Context, claim *apiv1.NodeClaim) error {
 
 // settle turns a conflict into a look a little later: it means that the cache was behind, not that anything is wrong.
 func settle(result ctrl.Result, err error) (ctrl.Result, error) {
-	if apierrors.IsConflict(err) {
+	if act.Conflict(err) {
 		return ctrl.Result{RequeueAfter: conflictRetry}, nil
 	}
 	if err != nil {

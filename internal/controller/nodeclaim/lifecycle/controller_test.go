@@ -22,7 +22,10 @@ import (
 )
 
 // health records what was noted of pools.
-type health struct{ joined, failed int }
+type health struct {
+	joined, failed int
+	why            string
+}
 
 func (h *health) Record(uid types.UID, ok bool) {
 	switch {
@@ -33,6 +36,11 @@ func (h *health) Record(uid types.UID, ok bool) {
 	default:
 		h.failed++
 	}
+}
+
+func (h *health) Fail(uid types.UID, reason, _ string) {
+	h.Record(uid, false)
+	h.why = reason
 }
 
 // bench is a controller in a world.
@@ -278,6 +286,7 @@ func TestTimeouts(t *testing.T) {
 		b.Clock().Step(time.Second)
 		b.pass("a")
 		b.wantTimeout("launch_timeout", "")
+		b.want("noted reason", b.health.why, "LaunchFailed")
 	})
 	t.Run("launch that takes all the time", func(t *testing.T) {
 		b := newBench(t, world.Claim("a"))
@@ -536,6 +545,28 @@ func TestDeletedBeforeLaunchWasWrittenDown(t *testing.T) {
 	if b.GetClaim("a") != nil || len(b.World.Cloud.Instances()) != 0 {
 		t.Errorf("left over: claim %v, instances %v", b.GetClaim("a"), b.World.Cloud.Instances())
 	}
+}
+
+// The status could not be written after the launch, and then the claim was deleted: the provider is told the instance's ID,
+// since it may not find an instance so young by its tags.
+func TestDeletedWithTheLaunchInMemory(t *testing.T) {
+	b := newBench(t, world.Claim("a"))
+	b.Controller.Client = interceptor.NewClient(b.World.Client, interceptor.Funcs{
+		SubResourcePatch: func(
+			context.Context, client.Client, string, client.Object, client.Patch, ...client.SubResourcePatchOption,
+		) error {
+			return errors.New("connection reset")
+		},
+	})
+	if _, err := b.try("a"); err == nil {
+		t.Fatal("want the write's error")
+	}
+	b.Controller.Client = b.World.Client
+	var told string
+	b.World.Cloud.OnDelete = func(claim *apiv1.NodeClaim) error { told = claim.Status.ProviderID; return nil }
+	b.delete(b.GetClaim("a"))
+	b.pass("a")
+	b.want("provider ID told", told, "fake://zone-a/i-1")
 }
 
 // A copy of the claim that is older than what we wrote launches nothing twice and gives nothing up twice.

@@ -33,8 +33,8 @@ func (p *pass) register(ctx context.Context, a lifecycle.Register) error {
 		return nil
 	}
 	log := ctrl.LoggerFrom(ctx).WithValues(nodeValues(p.claim, node)...)
+	p.joined = true
 	p.tell = append(p.tell, func() {
-		p.record(true)
 		p.Metrics.Nodes.CreatedTotal.WithLabelValues(
 			p.claim.Labels[apiv1.NodePoolLabelKey], node.Labels[corev1.LabelTopologyZone]).Inc()
 		log.Info("registered nodeclaim")

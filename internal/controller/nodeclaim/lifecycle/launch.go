@@ -104,11 +104,11 @@ func (p *pass) launchFailed(ctx context.Context, a lifecycle.Launch, err error) 
 			Message: cut("claim " + p.claim.Name + " cannot be launched: " + capacity.Error()),
 		})
 		ctrl.LoggerFrom(ctx).Error(err, "failed launching nodeclaim")
-		p.abandon(lifecycle.DeleteInsufficientCapacity)
+		p.giveUp = lifecycle.DeleteInsufficientCapacity
 		return false, nil
 	case errors.As(err, &class):
 		ctrl.LoggerFrom(ctx).Error(err, "failed launching nodeclaim")
-		p.abandon(lifecycle.DeleteNodeClassNotReady)
+		p.giveUp = lifecycle.DeleteNodeClassNotReady
 		return false, nil
 	}
 	reason, message := reasonLaunchFailed, err.Error()

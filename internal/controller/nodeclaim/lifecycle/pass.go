@@ -33,6 +33,8 @@ type pass struct {
 	// unlocked means that the provider may have written to the claim during the pass, so that a lock on the status could never
 	// be had. Before a claim is launched nobody else writes its status.
 	unlocked bool
+	// joined means that the claim's node was registered in this pass.
+	joined bool
 	// giveUp is why the claim is to be deleted once the status is written.
 	giveUp lifecycle.DeleteReason
 	// released means that the claim is gone and has no status to write.
@@ -133,7 +135,7 @@ func (p *pass) do(ctx context.Context, a lifecycle.Action) (again, stop bool, er
 	case lifecycle.Initialize:
 		return true, false, p.initialize(ctx, a)
 	case lifecycle.Delete:
-		p.abandon(a.Reason)
+		p.giveUp = a.Reason
 	case lifecycle.SetDeadline:
 		return false, false, p.setDeadline(ctx, a)
 	case lifecycle.DeleteNodes:
@@ -158,19 +160,29 @@ func (p *pass) warn(ctx context.Context, w lifecycle.Warn) {
 	}
 }
 
-// abandon has the claim deleted at the end of the pass. A node that did not come counts against the pool.
-func (p *pass) abandon(reason lifecycle.DeleteReason) {
-	p.giveUp = reason
-	switch reason {
-	case lifecycle.DeleteLaunchTimeout, lifecycle.DeleteRegistrationTimeout:
-		p.tell = append(p.tell, func() { p.record(false) })
+// noteJoined notes for the claim's pool that a node joined. Claims without a pool are not counted.
+func (p *pass) noteJoined() {
+	if uid := poolUID(p.claim); p.joined && uid != "" && p.Health != nil {
+		p.Health.Record(uid, true)
 	}
 }
 
-// record notes for the claim's pool whether a node joined. Claims without a pool are not counted.
-func (p *pass) record(ok bool) {
-	if uid := poolUID(p.claim); uid != "" && p.Health != nil {
-		p.Health.Record(uid, ok)
+// noteFailed notes for the claim's pool that a node did not come in time.
+func (p *pass) noteFailed() {
+	uid := poolUID(p.claim)
+	if uid == "" || p.Health == nil {
+		return
+	}
+	switch p.giveUp {
+	case lifecycle.DeleteRegistrationTimeout:
+		p.Health.Record(uid, false)
+	case lifecycle.DeleteLaunchTimeout:
+		c := condition.Get(p.claim, apiv1.ConditionTypeLaunched)
+		if c == nil || c.Reason == condition.ReasonAwaitingReconciliation {
+			p.Health.Record(uid, false)
+			return
+		}
+		p.Health.Fail(uid, c.Reason, c.Message)
 	}
 }
 
@@ -183,12 +195,15 @@ func poolUID(claim *apiv1.NodeClaim) types.UID {
 	return ""
 }
 
-// finish writes the status, tells what was done, and deletes the claim if it was given up.
+// finish writes the status, tells what was done, and deletes the claim if it was given up. What is noted of the pool is noted
+// before the write that makes others look at it.
 func (p *pass) finish(ctx context.Context) error {
+	p.noteJoined()
 	if err := p.writeStatus(ctx); err != nil {
 		return err
 	}
 	if p.giveUp != "" {
+		p.noteFailed()
 		if err := dismiss.Claim(ctx, p.Client, p.Metrics.NodeClaims, p.claim, p.giveUp); err != nil {
 			return err
 		}

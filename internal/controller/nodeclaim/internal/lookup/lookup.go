@@ -21,6 +21,7 @@ import (
 const (
 	IndexNodeProviderID  = "spec.providerID"
 	IndexClaimProviderID = "status.providerID"
+	IndexClaimNodeClass  = "spec.nodeClassRef.name"
 	IndexPodNodeName     = "spec.nodeName"
 )
 

@@ -57,6 +57,9 @@ func New(t *testing.T, objects ...client.Object) *World {
 			WithIndex(&apiv1.NodeClaim{}, lookup.IndexClaimProviderID, func(o client.Object) []string {
 				return []string{o.(*apiv1.NodeClaim).Status.ProviderID}
 			}).
+			WithIndex(&apiv1.NodeClaim{}, lookup.IndexClaimNodeClass, func(o client.Object) []string {
+				return []string{o.(*apiv1.NodeClaim).Spec.NodeClassRef.Name}
+			}).
 			WithIndex(&corev1.Pod{}, lookup.IndexPodNodeName, func(o client.Object) []string {
 				return []string{o.(*corev1.Pod).Spec.NodeName}
 			}).

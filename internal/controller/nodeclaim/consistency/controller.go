@@ -1,0 +1,120 @@
+package consistency
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"github.com/karpenter-go/karpenter/api/condition"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/engine/lifecycle"
+	"github.com/karpenter-go/karpenter/internal/act"
+	"github.com/karpenter-go/karpenter/internal/controller/nodeclaim/internal/lookup"
+	"github.com/karpenter-go/karpenter/internal/controller/pace"
+	"github.com/karpenter-go/karpenter/internal/telemetry"
+)
+
+const (
+	// period is how often a claim is looked at if nothing happens.
+	period = 10 * time.Minute
+	// conflictRetry is when a write that met somebody else's is tried again.
+	conflictRetry = time.Second
+)
+
+// A Controller compares nodes with their claims.
+type Controller struct {
+	Client client.Client
+	Clock  clock.Clock
+	Events telemetry.Recorder
+	Cloud  cloud.Provider
+	// CPUMillis is what the process may use; it decides how many claims are worked on at once.
+	CPUMillis int64
+}
+
+// Name is the controller's name in logs and metrics.
+func (c *Controller) Name() string { return "nodeclaim.consistency" }
+
+// Register adds the controller to mgr.
+func (c *Controller) Register(mgr ctrl.Manager) error {
+	facts := c.Cloud.Facts()
+	err := ctrl.NewControllerManagedBy(mgr).Named(c.Name()).
+		For(&apiv1.NodeClaim{}, builder.WithPredicates(lookup.Managed(facts))).
+		Watches(&corev1.Node{}, lookup.FromNode(c.Client, facts), builder.WithPredicates(capacityChanged())).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: pace.Workers(c.CPUMillis, 10, 1000),
+			RateLimiter:             pace.Default(),
+		}).Complete(c)
+	if err != nil {
+		return fmt.Errorf("set up controller %s: %w", c.Name(), err)
+	}
+	return nil
+}
+
+// capacityChanged lets nodes through that report something else than before.
+func capacityChanged() predicate.Predicate {
+	return predicate.Funcs{
+		DeleteFunc: func(event.DeleteEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before, ok1 := e.ObjectOld.(*corev1.Node)
+			after, ok2 := e.ObjectNew.(*corev1.Node)
+			return ok1 && ok2 && !equality.Semantic.DeepEqual(before.Status.Capacity, after.Status.Capacity)
+		},
+	}
+}
+
+// Reconcile compares one claim with its node. Before the node is initialized it may still be discovering what it has.
+func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	claim := &apiv1.NodeClaim{}
+	if err := c.Client.Get(ctx, req.NamespacedName, claim); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if !claim.DeletionTimestamp.IsZero() || !c.Cloud.Facts().Manages(claim.Spec.NodeClassRef) ||
+		!condition.IsTrue(claim, apiv1.ConditionTypeInitialized) {
+		return ctrl.Result{}, nil
+	}
+	nodes, err := lookup.NodesOf(ctx, c.Client, claim)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if len(nodes) != 1 {
+		return ctrl.Result{RequeueAfter: period}, nil
+	}
+
+	before := claim.DeepCopy()
+	c.compare(claim, nodes[0])
+	if err := act.PatchStatus(ctx, c.Client, before, claim); act.Conflict(err) {
+		return ctrl.Result{RequeueAfter: conflictRetry}, nil
+	} else if err != nil {
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{RequeueAfter: period}, nil
+}
+
+// compare sets the condition, and tells of every resource that falls short.
+func (c *Controller) compare(claim *apiv1.NodeClaim, node *corev1.Node) {
+	missing := lifecycle.Shortfall(claim, node)
+	if len(missing) == 0 {
+		condition.SetTrue(claim, apiv1.ConditionTypeConsistentStateFound, c.Clock.Now())
+		return
+	}
+	for _, m := range missing {
+		c.Events.Publish(telemetry.Event{
+			Object: claim, Type: corev1.EventTypeWarning, Reason: telemetry.EventFailedConsistencyCheck,
+			Message: m, Dedupe: []string{string(claim.UID), m},
+		})
+	}
+	condition.SetFalse(claim, apiv1.ConditionTypeConsistentStateFound, apiv1.ReasonConsistencyCheckFailed,
+		strings.Join(missing, "; "), c.Clock.Now())
+}

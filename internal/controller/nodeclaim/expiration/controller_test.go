@@ -1,0 +1,58 @@
+package expiration
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/internal/controller/nodeclaim/internal/world"
+)
+
+func TestExpiration(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		after   string
+		kind    string
+		at      time.Duration
+		gone    bool
+		requeue time.Duration
+	}{
+		{"young", "1h", "", 59 * time.Minute, false, time.Minute},
+		{"its time has come", "1h", "", time.Hour, true, 0},
+		{"never", "Never", "", 90000 * time.Hour, false, 0},
+		{"not ours", "1h", "Other", 2 * time.Hour, false, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			claim := world.Claim("a")
+			claim.Finalizers = []string{apiv1.TerminationFinalizer}
+			claim.Spec.ExpireAfter = apiv1.MustParseNillableDuration(tt.after)
+			if tt.kind != "" {
+				claim.Spec.NodeClassRef.Kind = tt.kind
+			}
+			w := world.New(t, claim)
+			c := &Controller{Client: w.Client, Clock: w.Clock, Metrics: w.Metrics, Cloud: w.Cloud}
+			w.Clock.Step(tt.at)
+			for pass := range 2 { // the second changes nothing
+				result, err := c.Reconcile(t.Context(), ctrl.Request{NamespacedName: types.NamespacedName{Name: "a"}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := !w.GetClaim("a").DeletionTimestamp.IsZero(); got != tt.gone || result.RequeueAfter != tt.requeue {
+					t.Errorf("pass %d: deleted %t, looks again after %s, want %t and %s",
+						pass, got, result.RequeueAfter, tt.gone, tt.requeue)
+				}
+			}
+			want := 0.0
+			if tt.gone {
+				want = 1
+			}
+			if n := w.Count("karpenter_nodeclaims_disrupted_total", "capacity_type=", "consolidation_policy=",
+				"nodepool=default", "reason=expired", "termination_mode=graceful"); n != want {
+				t.Errorf("disrupted_total is %v, want %v", n, want)
+			}
+		})
+	}
+}

@@ -1,0 +1,119 @@
+package garbagecollection
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-go/karpenter/api/condition"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/engine/lifecycle"
+	"github.com/karpenter-go/karpenter/internal/controller/nodeclaim/internal/dismiss"
+	"github.com/karpenter-go/karpenter/internal/controller/nodeclaim/internal/lookup"
+	"github.com/karpenter-go/karpenter/internal/controller/singleton"
+	"github.com/karpenter-go/karpenter/internal/telemetry"
+)
+
+const (
+	// period is how often all claims are compared with all instances.
+	period = 2 * time.Minute
+	// settleTime is how long after its launch an instance may be missing from the cloud's lists, which are not exact.
+	settleTime = 2 * time.Minute
+)
+
+// A Controller deletes claims whose instance is gone.
+type Controller struct {
+	Client  client.Client
+	Clock   clock.Clock
+	Metrics *telemetry.Metrics
+	Cloud   cloud.Provider
+}
+
+// Name is the controller's name in logs and metrics.
+func (c *Controller) Name() string { return "nodeclaim.garbagecollection" }
+
+// Register adds the controller to mgr.
+func (c *Controller) Register(mgr ctrl.Manager) error {
+	err := ctrl.NewControllerManagedBy(mgr).Named(c.Name()).WatchesRawSource(singleton.Source()).Complete(c)
+	if err != nil {
+		return fmt.Errorf("set up controller %s: %w", c.Name(), err)
+	}
+	return nil
+}
+
+// Reconcile compares all claims with all instances. The claims are read first: what is launched meanwhile is then in the list
+// of instances at most, never missing from it.
+func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
+	var claims apiv1.NodeClaimList
+	if err := c.Client.List(ctx, &claims); err != nil {
+		return ctrl.Result{}, fmt.Errorf("list claims: %w", err)
+	}
+	instances, err := c.Cloud.List(ctx)
+	if err != nil {
+		return ctrl.Result{}, fmt.Errorf("list instances: %w", err)
+	}
+	listed := make(map[string]bool, len(instances))
+	for _, i := range instances {
+		listed[i.ProviderID] = true
+	}
+	var errs []error
+	for i := range claims.Items {
+		if claim := &claims.Items[i]; c.suspect(claim) && !listed[claim.Status.ProviderID] {
+			errs = append(errs, c.collect(ctx, claim))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{RequeueAfter: period}, nil
+}
+
+// suspect reports whether the claim should have an instance that the cloud knows of by now. One that launched a moment ago
+// may be unknown to the cloud's lists yet; claims that never registered are looked at too, so that a machine that was
+// reclaimed while it booted is not waited for until the registration timeout.
+func (c *Controller) suspect(claim *apiv1.NodeClaim) bool {
+	launched := condition.Get(claim, apiv1.ConditionTypeLaunched)
+	return claim.DeletionTimestamp.IsZero() && claim.Status.ProviderID != "" &&
+		c.Cloud.Facts().Manages(claim.Spec.NodeClassRef) &&
+		condition.IsTrue(claim, apiv1.ConditionTypeLaunched) &&
+		c.Clock.Since(launched.LastTransitionTime.Time) >= settleTime
+}
+
+// collect deletes the claim unless its node is alive or the cloud, asked for this very instance, finds it after all.
+func (c *Controller) collect(ctx context.Context, claim *apiv1.NodeClaim) error {
+	nodes, err := lookup.NodesOf(ctx, c.Client, claim)
+	if err != nil {
+		return err
+	}
+	for _, node := range nodes {
+		if ready(node) {
+			return nil
+		}
+	}
+	_, err = c.Cloud.Get(ctx, claim.Status.ProviderID)
+	switch {
+	case err == nil:
+		return nil
+	case !errors.Is(err, cloud.ErrNotFound):
+		return fmt.Errorf("get instance of claim %s: %w", claim.Name, err)
+	}
+	ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues(
+		"NodeClaim", map[string]string{"name": claim.Name}, "provider-id", claim.Status.ProviderID))
+	return dismiss.Claim(ctx, c.Client, c.Metrics.NodeClaims, claim, lifecycle.DeleteGarbageCollected)
+}
+
+func ready(node *corev1.Node) bool {
+	for _, c := range node.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}

@@ -1,0 +1,116 @@
+package podevents
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/internal/controller/nodeclaim/internal/world"
+)
+
+// pod returns a pod that was bound to the claim's node this long after the start.
+func pod(name string, bound time.Duration) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, Namespace: "default", CreationTimestamp: metav1.NewTime(world.Start)},
+		Spec: corev1.PodSpec{NodeName: "node-a"},
+		Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{
+			Type: corev1.PodScheduled, Status: corev1.ConditionTrue,
+			LastTransitionTime: metav1.NewTime(world.Start.Add(bound)),
+		}}},
+	}
+}
+
+func newWorld(t *testing.T) (*world.World, *apiv1.NodeClaim) {
+	t.Helper()
+	w := world.New(t)
+	claim := world.Joined(w.Cloud, "a")
+	w.Add(world.Node("node-a", claim.Status.ProviderID))
+	return w, claim
+}
+
+// pass runs a controller that knows nothing from before, and returns the age of the start that is noted on the claim.
+func pass(t *testing.T, w *world.World) time.Duration {
+	t.Helper()
+	c := &Controller{Client: w.Client, Clock: w.Clock, Cloud: w.Cloud}
+	if _, err := c.Reconcile(t.Context(), ctrl.Request{NamespacedName: types.NamespacedName{Name: "node-a"}}); err != nil {
+		t.Fatal(err)
+	}
+	at := w.GetClaim("a").Status.LastPodEventTime
+	if at.IsZero() {
+		return -1
+	}
+	return at.Sub(world.Start)
+}
+
+func TestPodsComeAndGo(t *testing.T) {
+	w, claim := newWorld(t)
+	w.Add(claim)
+	w.Clock.Step(time.Hour)
+	if got := pass(t, w); got != -1 {
+		t.Errorf("noted %s without any pod", got)
+	}
+	w.Add(pod("a", 5*time.Minute))
+	if got := pass(t, w); got != 5*time.Minute {
+		t.Errorf("noted %s, want 5m", got)
+	}
+	// Within ten seconds nothing is written, and a restart writes nothing ever.
+	w.Add(pod("b", 5*time.Minute+9*time.Second))
+	before := w.GetClaim("a").ResourceVersion
+	if got := pass(t, w); got != 5*time.Minute || w.GetClaim("a").ResourceVersion != before {
+		t.Errorf("noted %s, want the claim as it was", got)
+	}
+	w.Add(pod("c", 5*time.Minute+10*time.Second))
+	if got := pass(t, w); got != 5*time.Minute+10*time.Second {
+		t.Errorf("noted %s, want 5m10s", got)
+	}
+	w.Clock.Step(24 * time.Hour)
+	if got := pass(t, w); got != 5*time.Minute+10*time.Second {
+		t.Errorf("a day later noted %s, want 5m10s still", got)
+	}
+}
+
+func TestOtherPeoplesClaimsAreLeftAlone(t *testing.T) {
+	w, claim := newWorld(t)
+	claim.Spec.NodeClassRef.Kind = "Other"
+	w.Add(claim, pod("a", time.Minute))
+	w.Clock.Step(time.Hour)
+	if got := pass(t, w); got != -1 {
+		t.Errorf("noted %s, want nothing", got)
+	}
+}
+
+func TestMovement(t *testing.T) {
+	change := func(f func(*corev1.Pod)) *corev1.Pod { p := pod("a", 0); f(p); return p }
+	bound := pod("a", 0)
+	for _, tt := range []struct {
+		name          string
+		before, after *corev1.Pod
+		want          bool
+	}{
+		{"bound", change(func(p *corev1.Pod) { p.Spec.NodeName = "" }), bound, true},
+		{"ran to its end", bound, change(func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }), true},
+		{"failed", bound, change(func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }), true},
+		{"told to go", bound, change(func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: world.Start} }), true},
+		{"became ready", bound, change(func(p *corev1.Pod) { p.Status.Phase = corev1.PodRunning }), false},
+	} {
+		if got := movement().Update(event.UpdateEvent{ObjectOld: tt.before, ObjectNew: tt.after}); got != tt.want {
+			t.Errorf("%s: looked at is %t, want %t", tt.name, got, tt.want)
+		}
+	}
+	if movement().Delete(event.DeleteEvent{Object: bound}) {
+		t.Error("a pod that is gone is looked at")
+	}
+	if got := nodeOf(t.Context(), change(func(p *corev1.Pod) { p.Spec.NodeName = "" })); got != nil {
+		t.Errorf("a pod without a node maps to %v", got)
+	}
+	if got := nodeOf(t.Context(), bound); len(got) != 1 || got[0].Name != "node-a" {
+		t.Errorf("a bound pod maps to %v, want its node", got)
+	}
+}
