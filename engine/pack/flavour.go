@@ -15,6 +15,8 @@ type flavour struct {
 	reqs require.Set
 	// price is that of the cheapest offering of each of the pool's shapes, +Inf where there is none.
 	price []float64
+	// diverse says that some requirement has minValues.
+	diverse bool
 }
 
 // A shelf holds the flavours of one pool, each once.
@@ -44,6 +46,9 @@ func (s *shelf) add(reqs require.Set) int {
 	f := &flavour{reqs: reqs, price: make([]float64, len(s.pool.shapes))}
 	for i, sh := range s.pool.shapes {
 		f.price[i] = sh.priceFor(reqs)
+	}
+	for r := range reqs.All() {
+		f.diverse = f.diverse || r.MinValues() > 0
 	}
 	s.flavours = append(s.flavours, f)
 	s.byName[name] = len(s.flavours) - 1

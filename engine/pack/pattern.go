@@ -109,6 +109,27 @@ func (t *tier) admit(p *pattern, i int, c candidate, room []int64, already int) 
 	if math.IsInf(after, 1) || (p.value > 0 && after-before > float64(t.value[i]*float64(n))) {
 		return 0
 	}
-	p.flavour = f
-	return (n + 1) / 2
+	n = t.keepDiverse(p.shelf, f, c, room, cl.need, (n+1)/2)
+	if n > 0 {
+		p.flavour = f
+	}
+	return n
+}
+
+// keepDiverse returns the largest of n, n/2, n/4, ... pods that leave as many different options for the node as the pool's
+// minValues ask for; n itself for a pool that asks for none, or when the policy relaxes it.
+func (t *tier) keepDiverse(s *shelf, flavour int, c candidate, room, need []int64, n int) int {
+	if t.opts.RelaxMinValues || !s.flavours[flavour].diverse {
+		return n
+	}
+	whole := s.pool.shapes[c.shape].room
+	for ; n > 0; n /= 2 {
+		used := slices.Clone(whole)
+		subtract(used, room, 1)
+		subtract(used, need, -n)
+		if _, ok := minValues(s.flavours[flavour], t.options(s, flavour, used)); ok {
+			return n
+		}
+	}
+	return 0
 }
