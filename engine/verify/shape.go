@@ -33,21 +33,6 @@ type shape struct {
 	options   map[*model.InstanceType]*option
 }
 
-// An option is an instance type as the node of a shape.
-type option struct {
-	// broken are the rules that the type breaks in this shape.
-	broken []Violation
-	// offerings are those that may be bought, in the type's order.
-	offerings []model.Offering
-	// fates are what the labels may become, by key as in the shape, with each of them.
-	fates [][][]candidate
-	// places are all the nodes that may come of it, as selectors see them.
-	places []*place
-	// daemons are the sums of the daemons' demands, one for each set of daemons
-	// that may come with the node.
-	daemons []*demand
-}
-
 // shapeOf returns the shape of planned node n.
 func (c *checker) shapeOf(n *model.PlannedNode) *shape {
 	spec := n.Requirements.Spec()
@@ -125,43 +110,6 @@ func labelsOf(pool *apiv1.NodePool) map[string]string {
 	maps.Copy(labels, pool.Spec.Template.Labels)
 	labels[apiv1.NodePoolLabelKey] = pool.Name
 	return labels
-}
-
-// optionOf returns what becomes of sh when t is launched.
-func (c *checker) optionOf(sh *shape, t *model.InstanceType) *option {
-	if o, ok := sh.options[t]; ok {
-		return o
-	}
-	o := &option{}
-	sh.options[t] = o
-	typed := sh.typed(t)
-	for _, offering := range t.Offerings {
-		if !offering.Available && !sh.launching {
-			continue
-		}
-		fate, bad := sh.fate(typed, offering)
-		if bad.Rule != "" {
-			bad.Type = t.Name
-			o.broken = append(o.broken, bad)
-			continue
-		}
-		if fate == nil {
-			continue
-		}
-		o.offerings = append(o.offerings, offering)
-		o.fates = append(o.fates, fate)
-		c.addPlaces(o, sh.keys, fate)
-	}
-	if len(o.offerings) == 0 && len(o.broken) == 0 {
-		o.broken = append(o.broken, Violation{Rule: RuleOffering, Type: t.Name,
-			Detail: "has no available offering within the node's requirements"})
-	}
-	for _, p := range o.places {
-		if d := c.daemonsAt(p, sh.taints); !slices.Contains(o.daemons, d) {
-			o.daemons = append(o.daemons, d)
-		}
-	}
-	return o
 }
 
 // fate returns what each label may turn out to be on a node of this shape and offering,
@@ -258,48 +206,4 @@ func offered(o model.Offering, key string) (candidate, bool) {
 	}
 	v, _ := r.Any()
 	return candidate{value: v}, true
-}
-
-// addPlaces adds the nodes that may come of a fate: the first candidate of each key,
-// and for each other candidate the same with that one in its place.
-func (c *checker) addPlaces(o *option, keys []string, fate [][]candidate) {
-	add := func(labels []candidate) {
-		if p := c.places.at(keys, labels); !slices.Contains(o.places, p) {
-			o.places = append(o.places, p)
-		}
-	}
-	labels := make([]candidate, len(keys))
-	for i := range fate {
-		labels[i] = fate[i][0]
-	}
-	add(labels)
-	for i, key := range keys {
-		if !c.places.looked[key] {
-			continue
-		}
-		for _, cand := range fate[i][1:] {
-			labels[i] = cand
-			add(labels)
-		}
-		labels[i] = fate[i][0]
-	}
-}
-
-// daemonsAt returns the sum of the daemons that come with a node there.
-func (c *checker) daemonsAt(p *place, taints []corev1.Taint) *demand {
-	sum := &demand{key: "daemons", requests: amounts{}}
-	var names strings.Builder
-	for _, d := range c.daemons {
-		if _, kept := d.untolerated(taints); kept || !p.takes(d.selector) {
-			continue
-		}
-		names.WriteString(d.key + "\n")
-		sum.requests.add(d.requests)
-		sum.ports = append(sum.ports, d.ports...)
-	}
-	if known, ok := c.together[names.String()]; ok {
-		return known
-	}
-	c.together[names.String()] = sum
-	return sum
 }

@@ -24,7 +24,8 @@ func (c *checker) spreads(sites []*site) {
 					continue
 				}
 				d := c.demands[p]
-				id := fmt.Sprintf("%s %p %t %t %d %v", s.text, d.selector, s.honorAffinity, s.honorTaints, s.minDomains, keysOf(constraints))
+				id := fmt.Sprintf("%s %d %p %t %t %d %v", s.text, s.maxSkew, d.selector,
+					s.honorAffinity, s.honorTaints, s.minDomains, keysOf(constraints))
 				if s.honorTaints {
 					id += fmt.Sprint(p.Spec.Tolerations)
 				}
