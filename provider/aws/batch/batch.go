@@ -1,0 +1,224 @@
+package batch
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/utils/clock"
+)
+
+// Window says how long a bucket stays open.
+type Window struct {
+	Idle, Longest time.Duration
+	// Items is how many items close a bucket at once.
+	Items int
+}
+
+// Result is what the call gives one item.
+type Result[O any] struct {
+	Value O
+	Err   error
+}
+
+// A Call does the work for all items of a bucket and returns one result an item, in their order.
+type Call[I, O any] func(ctx context.Context, items []I) []Result[O]
+
+// A Batcher joins items of the same key. It is safe for concurrent use.
+type Batcher[I, O any] struct {
+	ctx    context.Context // ends every bucket; a field because buckets outlive the calls that open them
+	clock  clock.WithTicker
+	window Window
+	call   Call[I, O]
+	meter  *Meter
+	name   string
+
+	mu   sync.Mutex // guards open
+	open map[string]*bucket[I, O]
+}
+
+type bucket[I, O any] struct {
+	items   []I
+	tickets []*Ticket[O]
+	opened  time.Time
+	more    chan struct{} // one token: an item came
+	full    chan struct{} // closed when no more fit
+}
+
+// A Ticket stands for one item's result.
+type Ticket[O any] struct {
+	done   chan struct{}
+	result Result[O]
+}
+
+// Config names what a Batcher needs.
+type Config[I, O any] struct {
+	Name   string // label of its metrics
+	Clock  clock.WithTicker
+	Window Window
+	Call   Call[I, O]
+	Meter  *Meter
+}
+
+// New returns a Batcher whose buckets end with ctx.
+func New[I, O any](ctx context.Context, c Config[I, O]) *Batcher[I, O] {
+	return &Batcher[I, O]{
+		ctx: ctx, clock: c.Clock, window: c.Window, call: c.Call, meter: c.Meter, name: c.Name,
+		open: map[string]*bucket[I, O]{},
+	}
+}
+
+// Submit puts item into the open bucket of key, opening one if there is none, and returns at once.
+func (b *Batcher[I, O]) Submit(key string, item I) *Ticket[O] {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	k, ok := b.open[key]
+	if !ok {
+		k = &bucket[I, O]{opened: b.clock.Now(), more: make(chan struct{}, 1), full: make(chan struct{})}
+		b.open[key] = k
+		go b.serve(key, k)
+	}
+	ticket := &Ticket[O]{done: make(chan struct{})}
+	k.items, k.tickets = append(k.items, item), append(k.tickets, ticket)
+	select {
+	case k.more <- struct{}{}:
+	default:
+	}
+	if len(k.items) >= b.window.Items {
+		delete(b.open, key)
+		close(k.full)
+	}
+	return ticket
+}
+
+// Do submits item and waits for its result.
+func (b *Batcher[I, O]) Do(ctx context.Context, key string, item I) (O, error) {
+	return b.Submit(key, item).Wait(ctx)
+}
+
+// Wait returns the result, or ctx's error once ctx is done. Any number of callers may wait.
+func (t *Ticket[O]) Wait(ctx context.Context) (O, error) {
+	select {
+	case <-t.done:
+		return t.result.Value, t.result.Err
+	case <-ctx.Done():
+		var zero O
+		return zero, ctx.Err()
+	}
+}
+
+// Done reports whether the result is there.
+func (t *Ticket[O]) Done() bool {
+	select {
+	case <-t.done:
+		return true
+	default:
+		return false
+	}
+}
+
+func (b *Batcher[I, O]) serve(key string, k *bucket[I, O]) {
+	b.wait(k)
+	b.mu.Lock()
+	if b.open[key] == k {
+		delete(b.open, key)
+	}
+	items, tickets := k.items, k.tickets
+	b.mu.Unlock()
+
+	b.meter.observe(b.name, len(items), b.clock.Since(k.opened))
+	results := b.run(items)
+	for i, t := range tickets {
+		t.result = results[i]
+		close(t.done)
+	}
+}
+
+func (b *Batcher[I, O]) run(items []I) []Result[O] {
+	if err := b.ctx.Err(); err != nil {
+		return fail[O](len(items), err)
+	}
+	results := b.call(b.ctx, items)
+	if len(results) != len(items) {
+		return fail[O](len(items), errors.New("run batch: results do not match items"))
+	}
+	return results
+}
+
+func fail[O any](n int, err error) []Result[O] {
+	results := make([]Result[O], n)
+	for i := range results {
+		results[i].Err = err
+	}
+	return results
+}
+
+// wait returns when the bucket is to be closed.
+func (b *Batcher[I, O]) wait(k *bucket[I, O]) {
+	longest := b.clock.NewTimer(b.window.Longest)
+	defer longest.Stop()
+	idle := b.clock.NewTimer(b.window.Idle)
+	defer func() { idle.Stop() }()
+	for {
+		select {
+		case <-k.more:
+			idle.Stop()
+			idle = b.clock.NewTimer(b.window.Idle)
+		case <-idle.C():
+			return
+		case <-longest.C():
+			return
+		case <-k.full:
+			return
+		case <-b.ctx.Done():
+			return
+		}
+	}
+}
+
+// A Meter measures batches. A nil Meter measures nothing.
+type Meter struct {
+	time *prometheus.HistogramVec
+	size *prometheus.HistogramVec
+}
+
+// NewMeter registers the batch metrics with reg.
+func NewMeter(reg prometheus.Registerer) *Meter {
+	m := &Meter{
+		time: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "karpenter_cloudprovider_batcher_batch_time_seconds",
+			Help:    "How long a batch was open before its call.",
+			Buckets: prometheus.ExponentialBuckets(0.005, 2, 12),
+		}, []string{"batcher"}),
+		size: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "karpenter_cloudprovider_batcher_batch_size",
+			Help:    "How many requests a batch joined.",
+			Buckets: sizes(),
+		}, []string{"batcher"}),
+	}
+	reg.MustRegister(m.time, m.size)
+	return m
+}
+
+func (m *Meter) observe(name string, size int, open time.Duration) {
+	if m == nil {
+		return
+	}
+	m.time.WithLabelValues(name).Observe(open.Seconds())
+	m.size.WithLabelValues(name).Observe(float64(size))
+}
+
+// sizes are the bucket bounds: fine below a hundred, coarse up to the largest batch.
+func sizes() []float64 {
+	bounds := []float64{1, 2, 4, 5, 10, 15, 20, 25}
+	for _, step := range []struct{ from, to, by float64 }{
+		{30, 100, 10}, {125, 300, 25}, {350, 600, 50}, {700, 1000, 100},
+	} {
+		for v := step.from; v <= step.to; v += step.by {
+			bounds = append(bounds, v)
+		}
+	}
+	return bounds
+}

@@ -1,0 +1,165 @@
+package bootstrap
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/provider/aws/kubelet"
+)
+
+// A Cluster is what every node must know of the cluster it joins.
+type Cluster struct {
+	Name     string
+	Endpoint string
+	// CABundle is base64 of PEM.
+	CABundle string
+	// CIDR is that of services; AL2023 needs it.
+	CIDR string
+	// DNS is the address of the cluster's DNS service, empty if unknown.
+	DNS string
+}
+
+// IPv6 reports whether pods and services have IPv6 addresses.
+func (c Cluster) IPv6() bool { return strings.Contains(c.DNS, ":") }
+
+// An Input is everything user data is made of.
+type Input struct {
+	Family  string
+	Cluster Cluster
+	Kubelet kubelet.Config
+	MaxPods int64
+	Labels  map[string]string
+	Taints  []corev1.Taint
+	// RAID0 joins local disks for ephemeral storage.
+	RAID0 bool
+	// Custom is the user data of the node class.
+	Custom string
+	// ImageVersion is the version of the image, or "" if unknown; Bottlerocket needs it.
+	ImageVersion string
+}
+
+// UserData returns the text that goes to EC2, not yet encoded.
+func UserData(in Input) (string, error) {
+	switch in.Family {
+	case awsv1.AMIFamilyAL2023:
+		return al2023(in)
+	case awsv1.AMIFamilyAL2:
+		return al2(in)
+	case awsv1.AMIFamilyBottlerocket:
+		return bottlerocket(in)
+	case awsv1.AMIFamilyCustom:
+		return in.Custom, nil
+	case awsv1.AMIFamilyWindows2019, awsv1.AMIFamilyWindows2022, awsv1.AMIFamilyWindows2025:
+		return windows(in), nil
+	}
+	return "", fmt.Errorf("write user data: unknown image family %q", in.Family)
+}
+
+// ClaimLabels returns the labels that kubelet of the claim's node may set on itself: those in the reserved domains of
+// Kubernetes are left out, the API server would refuse the node. Custom images may not know what do-not-sync-taints asks
+// of them, so it is left out there.
+func ClaimLabels(claim *apiv1.NodeClaim, capacityType, family string) map[string]string {
+	labels := maps.Clone(claim.Labels)
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[apiv1.CapacityTypeLabelKey] = capacityType
+	if family != awsv1.AMIFamilyCustom {
+		labels[apiv1.NodeDoNotSyncTaintsLabelKey] = "true"
+	}
+	maps.DeleteFunc(labels, func(key, _ string) bool { return restricted(key) })
+	return labels
+}
+
+func restricted(key string) bool {
+	domain, _, ok := strings.Cut(key, "/")
+	if !ok {
+		return false
+	}
+	return slices.ContainsFunc([]string{"kubernetes.io", "k8s.io"}, func(d string) bool {
+		return domain == d || strings.HasSuffix(domain, "."+d)
+	})
+}
+
+// ClaimTaints returns the taints that the node registers with: the claim's, its start-up taints, and the one that keeps
+// pods off until it is registered.
+func ClaimTaints(claim *apiv1.NodeClaim) []corev1.Taint {
+	taints := slices.Concat(claim.Spec.Taints, claim.Spec.StartupTaints)
+	unregistered := corev1.Taint{Key: apiv1.UnregisteredTaintKey, Effect: corev1.TaintEffectNoExecute}
+	if !slices.ContainsFunc(taints, func(t corev1.Taint) bool { return t.MatchTaint(&unregistered) }) {
+		taints = append(taints, unregistered)
+	}
+	return taints
+}
+
+// clusterDNS returns the DNS servers that kubelet is told of.
+func (in Input) clusterDNS() []string {
+	if len(in.Kubelet.ClusterDNS) > 0 {
+		return in.Kubelet.ClusterDNS
+	}
+	if in.Cluster.DNS != "" {
+		return []string{in.Cluster.DNS}
+	}
+	return nil
+}
+
+// pairs joins m as k<sep>v with commas, keys sorted.
+func pairs(m map[string]string, sep string) string {
+	words := make([]string, 0, len(m))
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		words = append(words, k+sep+m[k])
+	}
+	return strings.Join(words, ",")
+}
+
+// nodeLabels is kubelet's flag, quoted.
+func (in Input) nodeLabels() string { return `--node-labels="` + pairs(in.Labels, "=") + `"` }
+
+// kubeletFlags are the settings as kubelet's command-line flags.
+func (in Input) kubeletFlags() string {
+	var flags []string
+	add := func(name, value string) {
+		if value != "" {
+			flags = append(flags, "--"+name+"="+value)
+		}
+	}
+	number := func(name string, n *int32) {
+		if n != nil {
+			add(name, fmt.Sprint(*n))
+		}
+	}
+	quoted := func(name, value string) {
+		if value != "" {
+			add(name, `"`+value+`"`)
+		}
+	}
+	if len(in.Labels) > 0 {
+		flags = append(flags, in.nodeLabels())
+	}
+	var taints []string
+	for _, t := range in.Taints {
+		taints = append(taints, t.ToString())
+	}
+	quoted("register-with-taints", strings.Join(taints, ","))
+	add("max-pods", fmt.Sprint(in.MaxPods))
+	k := in.Kubelet
+	number("pods-per-core", k.PodsPerCore)
+	add("system-reserved", pairs(k.SystemReserved, "="))
+	add("kube-reserved", pairs(k.KubeReserved, "="))
+	quoted("eviction-hard", pairs(k.EvictionHard, "<"))
+	quoted("eviction-soft", pairs(k.EvictionSoft, "<"))
+	add("eviction-soft-grace-period", pairs(k.EvictionSoftGracePeriod, "="))
+	number("eviction-max-pod-grace-period", k.EvictionMaxPodGracePeriod)
+	number("image-gc-high-threshold", k.ImageGCHighThresholdPercent)
+	number("image-gc-low-threshold", k.ImageGCLowThresholdPercent)
+	if k.CPUCFSQuota != nil {
+		add("cpu-cfs-quota", fmt.Sprint(*k.CPUCFSQuota))
+	}
+	return strings.Join(flags, " ")
+}

@@ -1,0 +1,191 @@
+package catalog
+
+import (
+	"math"
+
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/karpenter-go/karpenter/provider/aws/shipped"
+)
+
+// A Machine is what EC2 publishes of an instance type. Facts that EC2 leaves out are zero.
+type Machine struct {
+	Name      string
+	VCPU      int64
+	MemoryMiB int64
+	// Arch lists EC2's names, x86_64 or arm64; the first one counts.
+	Arch         []string
+	Manufacturer string
+	ClockGHz     float64
+	// Hypervisor is nitro or xen, empty on bare metal.
+	Hypervisor string
+	// Usage lists capacity types as EC2 spells them: on-demand, spot, capacity-block.
+	Usage []string
+	// Features lists extras of the processor, such as nested-virtualization.
+	Features []string
+
+	// Cards are the most interfaces that each network card takes, by its index.
+	Cards       []int64
+	DefaultCard int
+	IPsPerENI   int64
+	NoENA       bool
+	NetworkMbps int64
+	// Encryption is nil where EC2 does not say.
+	Encryption *bool
+	EFAs       int64
+	// BranchENIs are the interfaces that pods may have for themselves; from the shipped table.
+	BranchENIs int64
+
+	// EBSMbps is the largest bandwidth if EBS optimisation is the default, else 0.
+	EBSMbps int64
+	// StorageGB is the size of local disks, whatever they are; NVMe tells whether they are NVMe.
+	StorageGB int64
+	NVMe      bool
+
+	GPUs         []shipped.Device
+	Neuron       []shipped.Device
+	Accelerators []shipped.Device
+
+	Enclaves bool
+	// Strategies are the placement group strategies that it may be launched with.
+	Strategies []string
+}
+
+// fromEC2 converts an answer of DescribeInstanceTypes. It returns ok=false if EC2 left out what nothing works without.
+// known supplies what EC2 does not tell.
+func fromEC2(t ec2types.InstanceTypeInfo, known shipped.Type) (m Machine, ok bool) {
+	if t.VCpuInfo == nil || t.MemoryInfo == nil || t.ProcessorInfo == nil {
+		return Machine{}, false
+	}
+	m = Machine{
+		Name:         string(t.InstanceType),
+		VCPU:         int64(value(t.VCpuInfo.DefaultVCpus)),
+		MemoryMiB:    value(t.MemoryInfo.SizeInMiB),
+		Arch:         texts(t.ProcessorInfo.SupportedArchitectures),
+		Manufacturer: value(t.ProcessorInfo.Manufacturer),
+		ClockGHz:     value(t.ProcessorInfo.SustainedClockSpeedInGhz),
+		Features:     texts(t.ProcessorInfo.SupportedFeatures),
+		Hypervisor:   string(t.Hypervisor),
+		Usage:        texts(t.SupportedUsageClasses),
+		Enclaves:     t.NitroEnclavesSupport == ec2types.NitroEnclavesSupportSupported,
+		NetworkMbps:  known.NetworkMbps,
+	}
+	if known.Trunking {
+		m.BranchENIs = known.BranchENIs
+	}
+	m.readNetwork(t.NetworkInfo)
+	m.readStorage(t)
+	m.readDevices(t)
+	if t.PlacementGroupInfo != nil {
+		m.Strategies = texts(t.PlacementGroupInfo.SupportedStrategies)
+	}
+	return m, true
+}
+
+func (m *Machine) readNetwork(n *ec2types.NetworkInfo) {
+	if n == nil {
+		return
+	}
+	baseline := 0.0
+	for _, c := range n.NetworkCards {
+		i := int(value(c.NetworkCardIndex))
+		for len(m.Cards) <= i {
+			m.Cards = append(m.Cards, 0)
+		}
+		m.Cards[i] = int64(value(c.MaximumNetworkInterfaces))
+		baseline += value(c.BaselineBandwidthInGbps)
+	}
+	if baseline > 0 {
+		m.NetworkMbps = int64(baseline * 1000)
+	}
+	m.DefaultCard = int(value(n.DefaultNetworkCardIndex))
+	m.IPsPerENI = int64(value(n.Ipv4AddressesPerInterface))
+	m.NoENA = n.EnaSupport == ec2types.EnaSupportUnsupported
+	m.Encryption = n.EncryptionInTransitSupported
+	if n.EfaInfo != nil {
+		m.EFAs = int64(value(n.EfaInfo.MaximumEfaInterfaces))
+	}
+}
+
+func (m *Machine) readStorage(t ec2types.InstanceTypeInfo) {
+	if s := t.InstanceStorageInfo; s != nil {
+		m.StorageGB = value(s.TotalSizeInGB)
+		m.NVMe = s.NvmeSupport != ec2types.EphemeralNvmeSupportUnsupported
+	}
+	if e := t.EbsInfo; e != nil && e.EbsOptimizedSupport == ec2types.EbsOptimizedSupportDefault && e.EbsOptimizedInfo != nil {
+		m.EBSMbps = int64(value(e.EbsOptimizedInfo.MaximumBandwidthInMbps))
+	}
+}
+
+func (m *Machine) readDevices(t ec2types.InstanceTypeInfo) {
+	if t.GpuInfo != nil {
+		for _, g := range t.GpuInfo.Gpus {
+			d := shipped.Device{Name: value(g.Name), Manufacturer: value(g.Manufacturer), Count: int64(value(g.Count))}
+			if g.MemoryInfo != nil {
+				d.MemoryMiB = int64(value(g.MemoryInfo.SizeInMiB))
+			}
+			m.GPUs = append(m.GPUs, d)
+		}
+	}
+	if t.NeuronInfo != nil {
+		for _, n := range t.NeuronInfo.NeuronDevices {
+			d := shipped.Device{Name: value(n.Name), Count: int64(value(n.Count))}
+			if n.CoreInfo != nil {
+				d.CoresPerDevice = int64(value(n.CoreInfo.Count))
+			}
+			m.Neuron = append(m.Neuron, d)
+		}
+	}
+	if t.InferenceAcceleratorInfo != nil {
+		for _, a := range t.InferenceAcceleratorInfo.Accelerators {
+			m.Accelerators = append(m.Accelerators, shipped.Device{
+				Name: value(a.Name), Manufacturer: value(a.Manufacturer), Count: int64(value(a.Count)),
+			})
+		}
+	}
+}
+
+// fromShipped converts an entry of the shipped table.
+func fromShipped(t shipped.Type) Machine {
+	m := Machine{
+		Name: t.Name, VCPU: t.VCPU, MemoryMiB: t.MemoryMiB, Arch: t.Arch, Manufacturer: t.Manufacturer,
+		ClockGHz: t.ClockGHz, Hypervisor: t.Hypervisor, Usage: t.Usage,
+		Cards: t.Cards, DefaultCard: t.DefaultCard, IPsPerENI: t.IPsPerENI, NetworkMbps: t.NetworkMbps,
+		Encryption: &t.Encryption, EFAs: t.EFAs,
+		StorageGB: t.NVMeGB, NVMe: t.NVMe,
+		GPUs: t.GPUs, Neuron: t.Neuron, Accelerators: t.Accelerators, Enclaves: t.Enclaves,
+	}
+	if t.Trunking {
+		m.BranchENIs = t.BranchENIs
+	}
+	if t.EBSDefault {
+		m.EBSMbps = t.EBSMbps
+	}
+	m.Strategies = []string{"partition", "spread"}
+	if t.ClusterPlacement {
+		m.Strategies = append(m.Strategies, "cluster")
+	}
+	return m
+}
+
+// clockMHz is the sustained clock speed, 0 if unknown.
+func (m Machine) clockMHz() int64 { return int64(math.Round(m.ClockGHz * 1000)) }
+
+// arm reports whether the first supported architecture is arm64.
+func (m Machine) arm() bool { return len(m.Arch) > 0 && m.Arch[0] == "arm64" }
+
+func value[T any](p *T) T {
+	if p == nil {
+		var zero T
+		return zero
+	}
+	return *p
+}
+
+func texts[T ~string](in []T) []string {
+	out := make([]string, len(in))
+	for i, v := range in {
+		out[i] = string(v)
+	}
+	return out
+}

@@ -1,0 +1,58 @@
+package catalog
+
+import (
+	"fmt"
+
+	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/provider/aws/shipped"
+)
+
+// Shipped returns the instance types of a region from the table in the binary, without asking AWS: nodes of AL2023 with a
+// subnet in every zone, default disks, and the prices that were known when the table was made. Spot prices are averages
+// over zones.
+func Shipped(region string) ([]*model.InstanceType, error) {
+	table, err := shipped.Load()
+	if err != nil {
+		return nil, err
+	}
+	r, ok := table.Region(region)
+	if !ok {
+		return nil, fmt.Errorf("look up region %q in the shipped catalog: not there", region)
+	}
+	inv := Inventory{Zones: map[string][]string{}}
+	prices := listPrices{}
+	for _, o := range r.Offers {
+		m := fromShipped(table.Types[o.Type])
+		inv.Machines = append(inv.Machines, m)
+		inv.Zones[m.Name] = r.Sells(o)
+		prices[m.Name] = o
+	}
+	shape := Shape{
+		Region: region, Family: FamilyByName(awsv1.AMIFamilyAL2023), Zones: map[string]string{},
+		Options: Options{MemoryOverhead: DefaultMemoryOverhead},
+	}
+	for _, z := range r.Zones {
+		shape.Zones[z.Name] = z.ID
+	}
+	always := func(*model.InstanceType, model.Offering) bool { return true }
+	return Price(Build(inv, shape), prices, always), nil
+}
+
+// DefaultMemoryOverhead is the part of memory that the hypervisor keeps unless the controller is told otherwise.
+const DefaultMemoryOverhead = 0.075
+
+// listPrices are the shipped prices of one region.
+type listPrices map[string]shipped.Offer
+
+func (l listPrices) OnDemand(name string) (float64, bool) {
+	p := l[name].OnDemand
+	return p, p > 0
+}
+
+func (l listPrices) Spot(name, _ string) (float64, bool) {
+	p := l[name].Spot
+	return p, p > 0
+}
+
+func (l listPrices) Revision() uint64 { return 0 }

@@ -1,0 +1,109 @@
+package catalog
+
+import (
+	"slices"
+
+	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	"github.com/karpenter-go/karpenter/engine/require"
+	"github.com/karpenter-go/karpenter/provider/aws/kubelet"
+)
+
+// A Shape is everything that changes what a machine becomes: the node class and the settings of the controller.
+type Shape struct {
+	// Class is the node class's name.
+	Class      string
+	Region     string
+	Family     Family
+	Kubelet    kubelet.Config
+	Disks      []*awsv1.BlockDeviceMapping
+	RAID0      bool
+	Interfaces []*awsv1.NetworkInterface
+	// Zones are those the class has subnets in, with their ids ("" if unknown).
+	Zones map[string]string
+	// Images says for which labels there is an image; empty means for all.
+	Images []require.Set
+	// NestedVirtualization and ConnectionTracking ask for machines that can do it.
+	NestedVirtualization, ConnectionTracking bool
+
+	Options
+}
+
+// Options are the settings of the controller that change capacity.
+type Options struct {
+	// MemoryOverhead is the part of memory that the hypervisor keeps, 0.075 by default.
+	MemoryOverhead float64
+	// ReservedENIs are interfaces that pods get no addresses from.
+	ReservedENIs int64
+}
+
+// ShapeOf reads the class. What is wrong with its kubelet section is reported by validation; here the readable part
+// counts.
+func ShapeOf(class *awsv1.EC2NodeClass, region string, o Options) Shape {
+	family := FamilyOf(class)
+	config, err := kubelet.Parse(class.Spec.Kubelet)
+	_ = err // the condition ValidationSucceeded tells it, and the class is not ready then
+	s := Shape{
+		Class: class.Name, Region: region, Family: family, Kubelet: config, Options: o,
+		Disks:      family.Mappings(class),
+		Interfaces: class.Spec.NetworkInterfaces,
+		Zones:      map[string]string{},
+		RAID0: class.Spec.InstanceStorePolicy != nil &&
+			*class.Spec.InstanceStorePolicy == awsv1.InstanceStorePolicyRAID0,
+		ConnectionTracking: class.Spec.ConnectionTracking != nil,
+		NestedVirtualization: class.Spec.CPUOptions != nil && class.Spec.CPUOptions.NestedVirtualization != nil &&
+			*class.Spec.CPUOptions.NestedVirtualization == "enabled",
+	}
+	for _, n := range class.Status.Subnets {
+		s.Zones[n.Zone] = n.ZoneID
+	}
+	for _, a := range class.Status.AMIs {
+		s.Images = append(s.Images, require.FromSelector(a.Requirements))
+	}
+	return s
+}
+
+// efaOnly counts the class's EFA-only interfaces, on one card or, with card -1, on all.
+func (s Shape) efaOnly(card int32) (n int64) {
+	for _, i := range s.Interfaces {
+		if i.InterfaceType == awsv1.InterfaceTypeEFAOnly && (card < 0 || i.NetworkCardIndex == card) {
+			n++
+		}
+	}
+	return n
+}
+
+// excludes returns why nodes of this shape cannot run on m, or "".
+func (s Shape) excludes(m Machine, labels require.Set) string {
+	switch {
+	case s.Family.Name == awsv1.AMIFamilyAL2023 && len(m.Name) > 3 && m.Name[:3] == "a1.":
+		return "AL2023 does not run on a1"
+	case s.NestedVirtualization && !slices.Contains(m.Features, "nested-virtualization"):
+		return "no nested virtualization"
+	case s.ConnectionTracking && m.Hypervisor != "nitro":
+		return "connection tracking needs nitro"
+	case len(s.Images) > 0 && !slices.ContainsFunc(s.Images, func(i require.Set) bool {
+		_, ok := labels.Compatible(i, nil)
+		return ok
+	}):
+		return "no image for it"
+	}
+	return s.excludesInterfaces(m)
+}
+
+func (s Shape) excludesInterfaces(m Machine) string {
+	if len(s.Interfaces) == 0 {
+		return ""
+	}
+	if m.NoENA {
+		return "no enhanced networking"
+	}
+	for _, i := range s.Interfaces {
+		if int(i.NetworkCardIndex) >= len(m.Cards) || int64(i.DeviceIndex) >= m.Cards[i.NetworkCardIndex] {
+			return "too few network cards or interfaces"
+		}
+	}
+	if s.efaOnly(-1) > m.EFAs {
+		return "too few EFA interfaces"
+	}
+	return ""
+}

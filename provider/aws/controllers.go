@@ -1,0 +1,55 @@
+package aws
+
+import (
+	"context"
+	"time"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	"github.com/karpenter-go/karpenter/provider/aws/nodeclass"
+	"github.com/karpenter-go/karpenter/provider/aws/periodic"
+	"github.com/karpenter-go/karpenter/provider/aws/upkeep"
+)
+
+// A Controller is one loop of the provider.
+type Controller interface {
+	// Name is its name in logs and metrics.
+	Name() string
+	Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error)
+	// Register adds it to mgr.
+	Register(mgr ctrl.Manager) error
+}
+
+// typesEvery is how often EC2 is asked for what it sells.
+const typesEvery = 12 * time.Hour
+
+// Controllers returns the loops that the provider needs. It is called once.
+func (p *Provider) Controllers() []Controller {
+	c, s := p.config, p.config.Settings
+	collector := &upkeep.Collector{
+		Instances: p.instances, Launches: p.launcher, Cluster: s.ClusterName, Client: c.Client, Reader: c.Reader, Clock: c.Clock,
+	}
+	out := []Controller{
+		&nodeclass.Status{Config: nodeclass.Config{
+			Client: c.Client, Images: p.images, Subnets: p.subnets, Groups: p.groups, Profiles: p.profiles,
+			Cluster: p.cluster, Templates: p.shelf, Recorder: c.Recorder, Clock: c.Clock,
+			Isolated: s.IsolatedVPC, Reservations: s.ReservedCapacity,
+			Gone: func(class *awsv1.EC2NodeClass) { p.catalog.Forget(class.UID) },
+		}},
+		&nodeclass.Stamp{Client: c.Client},
+		&upkeep.Tagger{Client: c.Client, Instances: p.instances, Cluster: s.ClusterName},
+		collector.Task(),
+		upkeep.SweepTemplates(p.shelf),
+		upkeep.NewOffers(c.Client, p.catalog, c.Metrics).Task(),
+		p.prices.Task(c.Clock),
+		periodic.Task{Label: "providers.instancetype", Run: func(ctx context.Context) (time.Duration, error) {
+			return typesEvery, p.catalog.Refresh(ctx)
+		}},
+		p.cluster.task(),
+	}
+	if !s.IsolatedVPC {
+		out = append(out, upkeep.SweepProfiles(c.Reader, p.profiles))
+	}
+	return out
+}

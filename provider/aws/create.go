@@ -1,0 +1,120 @@
+package aws
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-go/karpenter/api/condition"
+
+	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/provider/aws/instances"
+	"github.com/karpenter-go/karpenter/provider/aws/launch"
+)
+
+// InstanceTypes implements cloud.Provider.
+func (p *Provider) InstanceTypes(ctx context.Context, pool *apiv1.NodePool) ([]*cloud.InstanceType, error) {
+	class, err := p.class(ctx, pool.Spec.Template.Spec.NodeClassRef)
+	if err != nil {
+		return nil, err
+	}
+	if len(class.Status.Subnets) == 0 || len(class.Status.AMIs) == 0 {
+		return nil, &cloud.NodeClassNotReadyError{
+			Err: fmt.Errorf("node class %s: subnets or images are not resolved", class.Name),
+		}
+	}
+	return p.catalog.Types(class)
+}
+
+// class returns the class that ref names, or a NodeClassNotReadyError if it is missing or going.
+func (p *Provider) class(ctx context.Context, ref *apiv1.NodeClassReference) (*awsv1.EC2NodeClass, error) {
+	if !Facts().Manages(ref) {
+		return nil, &cloud.NodeClassNotReadyError{Err: fmt.Errorf("%v is no EC2NodeClass", ref)}
+	}
+	var class awsv1.EC2NodeClass
+	err := p.config.Client.Get(ctx, client.ObjectKey{Name: ref.Name}, &class)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, &cloud.NodeClassNotReadyError{Err: fmt.Errorf("there is no EC2NodeClass %s", ref.Name)}
+	case err != nil:
+		return nil, fmt.Errorf("get EC2NodeClass %s: %w", ref.Name, err)
+	case !class.DeletionTimestamp.IsZero():
+		return nil, &cloud.NodeClassNotReadyError{Err: fmt.Errorf("EC2NodeClass %s is being deleted", ref.Name)}
+	}
+	return &class, nil
+}
+
+// Create implements cloud.Provider.
+func (p *Provider) Create(ctx context.Context, claim *apiv1.NodeClaim) (*cloud.Instance, error) {
+	class, err := p.class(ctx, claim.Spec.NodeClassRef)
+	var notReady *cloud.NodeClassNotReadyError
+	if errors.As(err, &notReady) {
+		p.config.Recorder.Event(claim, corev1.EventTypeWarning, "NodeClassNotReady", err.Error())
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := ready(class); err != nil {
+		return nil, err
+	}
+	if err := instances.CheckTags(class); err != nil {
+		return nil, &cloud.NodeClassNotReadyError{Err: err}
+	}
+	types, err := p.catalog.Types(class)
+	if err != nil {
+		return nil, &cloud.LaunchError{
+			Reason: "InstanceTypeResolutionFailed", Message: "instance types are not known", Err: err,
+		}
+	}
+	pool := claim.Labels[apiv1.NodePoolLabelKey]
+	i, err := p.launcher.Launch(ctx, launch.Request{
+		Claim: claim, Class: class, Types: types,
+		Tags: instances.OwnTags(p.config.Settings.ClusterName, pool, class),
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := hydrate(i, class, types)
+	out.Annotations = annotations(class)
+	return out, nil
+}
+
+// ready returns why nothing may be launched from the class.
+func ready(class *awsv1.EC2NodeClass) error {
+	c := condition.Get(class, awsv1.ConditionTypeReady)
+	switch {
+	case c == nil || c.Status == metav1.ConditionUnknown:
+		message := "nobody has looked at the node class yet"
+		if c != nil && c.Message != "" {
+			message = c.Message
+		}
+		return &cloud.LaunchError{
+			Reason:  apiv1.ReasonNodeClassReadinessUnknown,
+			Message: fmt.Sprintf("it is not known whether node class %s is ready: %s", class.Name, message),
+			Err:     errors.New(message),
+		}
+	case c.Status == metav1.ConditionFalse:
+		return &cloud.NodeClassNotReadyError{Err: fmt.Errorf("node class %s: %s", class.Name, c.Message)}
+	case c.ObservedGeneration != class.Generation:
+		return &cloud.NodeClassNotReadyError{Err: fmt.Errorf("node class %s has changed since it was found ready", class.Name)}
+	}
+	return nil
+}
+
+// annotations are what drift of a claim launched from class is told by later.
+func annotations(class *awsv1.EC2NodeClass) map[string]string {
+	out := map[string]string{awsv1.AnnotationInstanceProfile: class.Status.InstanceProfile}
+	for _, k := range []string{awsv1.AnnotationEC2NodeClassHash, awsv1.AnnotationEC2NodeClassHashVersion} {
+		if v := class.Annotations[k]; v != "" {
+			out[k] = v
+		}
+	}
+	return out
+}

@@ -1,0 +1,16 @@
+// Package aws is AWS behind cloud.Provider: EC2 instances as nodes of a cluster.
+//
+// New connects, reads what EC2 sells, and returns a Provider: a value for the composition root, with the controllers it
+// needs (Controllers). Each concern is a package below this one, on a narrow interface that the SDK's clients satisfy:
+//
+//	catalog    instance types: labels, capacity, offerings, what is out of stock
+//	prices     what they cost
+//	network    subnets and security groups
+//	amis       images          bootstrap  user data        profiles  instance profiles
+//	launch     launch templates and fleets, each claim once
+//	instances  reading, ending and tagging instances
+//	nodeclass  the controllers of EC2NodeClass
+//
+// All state is a cache of EC2 and the API server. What must survive a restart is on the claims (launch.AnnotationLaunch)
+// and in instance tags.
+package aws

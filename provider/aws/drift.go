@@ -1,0 +1,102 @@
+package aws
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/engine/require"
+	"github.com/karpenter-go/karpenter/provider/aws/amis"
+	"github.com/karpenter-go/karpenter/provider/aws/instances"
+)
+
+// Reasons of drift, in the order in which they are told.
+const (
+	DriftNodeClass     cloud.DriftReason = "NodeClassDrift"
+	DriftAMI           cloud.DriftReason = "AMIDrift"
+	DriftSecurityGroup cloud.DriftReason = "SecurityGroupDrift"
+	DriftSubnet        cloud.DriftReason = "SubnetDrift"
+)
+
+// Drift implements cloud.Provider. A claim without a pool, or whose class is missing or going, has not drifted.
+func (p *Provider) Drift(ctx context.Context, claim *apiv1.NodeClaim) (cloud.DriftReason, error) {
+	if claim.Labels[apiv1.NodePoolLabelKey] == "" || claim.Spec.NodeClassRef == nil {
+		return "", nil
+	}
+	class, err := p.class(ctx, claim.Spec.NodeClassRef)
+	var notReady *cloud.NodeClassNotReadyError
+	switch {
+	case errors.As(err, &notReady):
+		return "", nil
+	case err != nil:
+		return "", err
+	}
+	if hashDrifted(claim, class) {
+		return DriftNodeClass, nil
+	}
+	if drifted, err := imageDrifted(claim, class); err != nil || drifted {
+		return reasonIf(drifted, DriftAMI), err
+	}
+	if len(class.Status.SecurityGroups) == 0 || len(class.Status.Subnets) == 0 {
+		return "", fmt.Errorf("compare claim %s: node class %s has no security groups or no subnets", claim.Name, class.Name)
+	}
+	i, err := p.of(ctx, claim)
+	if err != nil {
+		return "", err
+	}
+	return instanceDrift(i, class), nil
+}
+
+func reasonIf(drifted bool, r cloud.DriftReason) cloud.DriftReason {
+	if drifted {
+		return r
+	}
+	return ""
+}
+
+// hashDrifted compares the hashes if both were made by the same rule.
+func hashDrifted(claim *apiv1.NodeClaim, class *awsv1.EC2NodeClass) bool {
+	const hash, version = awsv1.AnnotationEC2NodeClassHash, awsv1.AnnotationEC2NodeClassHashVersion
+	a, b := claim.Annotations, class.Annotations
+	if a[hash] == "" || b[hash] == "" || a[version] == "" || a[version] != b[version] {
+		return false
+	}
+	return a[hash] != b[hash]
+}
+
+// imageDrifted compares the claim's image with that which its labels get now.
+func imageDrifted(claim *apiv1.NodeClaim, class *awsv1.EC2NodeClass) (bool, error) {
+	switch {
+	case len(class.Status.AMIs) == 0:
+		return false, fmt.Errorf("compare image of claim %s: node class %s has none", claim.Name, class.Name)
+	case claim.Status.ImageID == "":
+		return false, fmt.Errorf("compare image of claim %s: it is not known", claim.Name)
+	case claim.Labels[corev1.LabelInstanceTypeStable] == "":
+		return false, fmt.Errorf("compare image of claim %s: its instance type is not known", claim.Name)
+	}
+	image, ok := amis.For(class, amis.Labels{Set: require.FromLabels(claim.Labels)})
+	return !ok || image.ID != claim.Status.ImageID, nil
+}
+
+func instanceDrift(i instances.Instance, class *awsv1.EC2NodeClass) cloud.DriftReason {
+	var want []string
+	for _, g := range class.Status.SecurityGroups {
+		want = append(want, g.ID)
+	}
+	have := slices.Clone(i.SecurityGroups)
+	slices.Sort(want)
+	slices.Sort(have)
+	if !slices.Equal(slices.Compact(want), slices.Compact(have)) {
+		return DriftSecurityGroup
+	}
+	if !slices.ContainsFunc(class.Status.Subnets, func(n awsv1.Subnet) bool { return n.ID == i.SubnetID }) {
+		return DriftSubnet
+	}
+	return ""
+}

@@ -1,0 +1,91 @@
+package fault
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/aws/smithy-go"
+)
+
+// Codes that several callers ask for.
+const (
+	NoFreeAddresses  = "InsufficientFreeAddressesInSubnet"
+	NoServiceRole    = "AuthFailure.ServiceLinkedRoleCreationNotPermitted"
+	NoLaunchTemplate = "InvalidLaunchTemplateName.NotFoundException"
+	DryRun           = "DryRunOperation"
+	Unauthorized     = "UnauthorizedOperation"
+)
+
+var notFound = []string{
+	"InvalidCapacityReservationId.NotFound",
+	"InvalidInstanceID.NotFound",
+	NoLaunchTemplate,
+	"InvalidLaunchTemplateId.NotFound",
+	"QueueDoesNotExist",
+	"AWS.SimpleQueueService.NonExistentQueue",
+	"NoSuchEntity",
+	"ParameterNotFound",
+}
+
+var unfulfillable = []string{
+	"InsufficientInstanceCapacity",
+	"MaxSpotInstanceCountExceeded",
+	"VcpuLimitExceeded",
+	"UnfulfillableCapacity",
+	"Unsupported",
+	NoFreeAddresses,
+	"MaxFleetCountExceeded",
+	"ReservationCapacityExceeded",
+}
+
+// Code returns the error code that AWS gave, or "".
+func Code(err error) string {
+	var api smithy.APIError
+	if errors.As(err, &api) {
+		return api.ErrorCode()
+	}
+	return ""
+}
+
+// NotFound reports whether the thing asked for does not exist.
+func NotFound(err error) bool { return slices.Contains(notFound, Code(err)) }
+
+// Exists reports whether the thing to be made is there already.
+func Exists(err error) bool { return Code(err) == "EntityAlreadyExists" }
+
+// Unfulfillable reports whether a fleet's error code means that there is no capacity, for now, in one place.
+func Unfulfillable(code string) bool { return slices.Contains(unfulfillable, code) }
+
+// Throttled reports whether AWS asked to slow down.
+func Throttled(err error) bool {
+	switch Code(err) {
+	case "RequestLimitExceeded", "Throttling", "ThrottlingException", "TooManyRequestsException":
+		return true
+	}
+	return false
+}
+
+// Server reports whether the fault is AWS's, so that the same call may succeed later.
+func Server(err error) bool {
+	var api smithy.APIError
+	return errors.As(err, &api) && api.ErrorFault() == smithy.FaultServer
+}
+
+// ParametersChanged reports whether a client token was used before with other parameters.
+func ParametersChanged(err error) bool { return Code(err) == "IdempotentParameterMismatch" }
+
+// RoleMissing reports whether an IAM error says that the role does not exist.
+func RoleMissing(err error) bool {
+	return Code(err) == "NoSuchEntity" && strings.Contains(strings.ToLower(err.Error()), "role")
+}
+
+// ProfileMissing reports whether EC2 does not know the instance profile.
+func ProfileMissing(err error) bool {
+	return Code(err) == "InvalidParameterValue" && strings.Contains(err.Error(), "Invalid IAM Instance Profile name")
+}
+
+// UserDataTooLong reports whether the user data exceeds what EC2 takes.
+func UserDataTooLong(err error) bool {
+	return Code(err) == "InvalidUserData.Malformed" && strings.Contains(err.Error(), "User data is limited to")
+}

@@ -1,0 +1,165 @@
+package aws
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/provider/aws/instances"
+)
+
+// hydrate tells of an instance in the contract's words. class and types may be nil: then only what the instance itself
+// says is there.
+func hydrate(i instances.Instance, class *awsv1.EC2NodeClass, types []*model.InstanceType) *cloud.Instance {
+	out := &cloud.Instance{
+		ProviderID: i.ProviderID(), ImageID: i.ImageID, Created: i.Launched, Ending: i.Ending(), Labels: map[string]string{},
+	}
+	at, known := slices.BinarySearchFunc(types, i.Type, func(t *model.InstanceType, name string) int {
+		return strings.Compare(t.Name, name)
+	})
+	if known {
+		t := types[at]
+		maps.Copy(out.Labels, t.Requirements.Labels())
+		for _, k := range []string{
+			awsv1.LabelCapacityReservationID, awsv1.LabelCapacityReservationType,
+			awsv1.LabelCapacityReservationInterruptible, awsv1.LabelTopologyZoneID,
+		} {
+			delete(out.Labels, k)
+		}
+		out.Capacity, out.Allocatable = amounts(t.Capacity, i), amounts(t.Allocatable, i)
+	}
+	out.Labels[corev1.LabelInstanceTypeStable] = i.Type
+	out.Labels[corev1.LabelTopologyZone] = i.Zone
+	out.Labels[apiv1.CapacityTypeLabelKey] = i.CapacityType
+	out.Labels[awsv1.LabelInstanceTenancy] = i.Tenancy
+	if id := zoneID(i, class); id != "" {
+		out.Labels[awsv1.LabelTopologyZoneID] = id
+	}
+	if pool := i.Tags[awsv1.TagNodePool]; pool != "" {
+		out.Labels[apiv1.NodePoolLabelKey] = pool
+	}
+	return out
+}
+
+// zoneID comes from the class's subnets, which say it also where EC2 leaves it out of instances.
+func zoneID(i instances.Instance, class *awsv1.EC2NodeClass) string {
+	if class != nil {
+		for _, n := range class.Status.Subnets {
+			if n.Zone == i.Zone && n.ZoneID != "" {
+				return n.ZoneID
+			}
+		}
+	}
+	return i.ZoneID
+}
+
+// amounts leaves out what is zero, and EFA interfaces that the instance was not launched with.
+func amounts(r model.Resources, i instances.Instance) corev1.ResourceList {
+	list := r.List()
+	maps.DeleteFunc(list, func(name corev1.ResourceName, _ resource.Quantity) bool {
+		return r[name] == 0 || name == awsv1.ResourceEFA && i.EFAs == 0
+	})
+	return list
+}
+
+// Get implements cloud.Provider.
+func (p *Provider) Get(ctx context.Context, providerID string) (*cloud.Instance, error) {
+	_, id, ok := instances.ParseProviderID(providerID)
+	if !ok {
+		return nil, fmt.Errorf("get instance: %q is no provider id of AWS", providerID)
+	}
+	i, err := p.instances.Get(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return p.describe(ctx, i, map[string]described{}), nil
+}
+
+// List implements cloud.Provider. A node class that cannot be read makes its instances poorer in labels, nothing else:
+// the garbage collection of a whole cluster must not hang on one class.
+func (p *Provider) List(ctx context.Context) ([]*cloud.Instance, error) {
+	list, err := p.instances.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]*cloud.Instance, len(list))
+	classes := map[string]described{}
+	for n, i := range list {
+		out[n] = p.describe(ctx, i, classes)
+	}
+	slices.SortFunc(out, func(a, b *cloud.Instance) int { return strings.Compare(a.ProviderID, b.ProviderID) })
+	return out, nil
+}
+
+// described is a class with its types, either nil if not to be had.
+type described struct {
+	class *awsv1.EC2NodeClass
+	types []*model.InstanceType
+}
+
+// describe hydrates i with what its class makes of it. classes keeps what was read.
+func (p *Provider) describe(ctx context.Context, i instances.Instance, classes map[string]described) *cloud.Instance {
+	name := i.Tags[awsv1.TagNodeClass]
+	d, read := classes[name]
+	if !read && name != "" {
+		var class awsv1.EC2NodeClass
+		if err := p.config.Client.Get(ctx, client.ObjectKey{Name: name}, &class); err == nil {
+			d.class = &class
+			if types, err := p.catalog.Types(&class); err == nil {
+				d.types = types
+			}
+		}
+		classes[name] = d
+	}
+	return hydrate(i, d.class, d.types)
+}
+
+// Delete implements cloud.Provider.
+func (p *Provider) Delete(ctx context.Context, claim *apiv1.NodeClaim) error {
+	i, err := p.of(ctx, claim)
+	if err != nil {
+		if errors.Is(err, cloud.ErrNotFound) {
+			p.launcher.Forget(claim.UID)
+		}
+		return err
+	}
+	if i.Ending() {
+		return nil
+	}
+	if err := p.instances.Terminate(ctx, i); err != nil {
+		return err
+	}
+	return nil
+}
+
+// of returns the claim's instance as EC2 tells of it now. A claim whose status was never written has one all the same if a
+// launch was recorded for it.
+func (p *Provider) of(ctx context.Context, claim *apiv1.NodeClaim) (instances.Instance, error) {
+	if claim.Status.ProviderID != "" {
+		_, id, ok := instances.ParseProviderID(claim.Status.ProviderID)
+		if !ok {
+			return instances.Instance{}, fmt.Errorf("find instance of claim %s: %q is no provider id of AWS",
+				claim.Name, claim.Status.ProviderID)
+		}
+		return p.instances.Get(ctx, id)
+	}
+	i, ok, err := p.launcher.Find(ctx, claim)
+	if err != nil {
+		return instances.Instance{}, err
+	}
+	if !ok {
+		return instances.Instance{}, fmt.Errorf("find instance of claim %s: %w", claim.Name, cloud.ErrNotFound)
+	}
+	return p.instances.Get(ctx, i.ID)
+}

@@ -1,0 +1,83 @@
+package instances
+
+import (
+	"fmt"
+	"regexp"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+)
+
+// TagLaunch carries the token of the fleet call that made an instance.
+const TagLaunch = "ext.karpenter.sh/launch"
+
+// An Instance is an EC2 instance, as far as we care.
+type Instance struct {
+	ID, ImageID, Type string
+	Zone, ZoneID      string
+	SubnetID          string
+	CapacityType      string
+	Tenancy           string
+	State             string
+	SecurityGroups    []string
+	Tags              map[string]string
+	EFAs              int64
+	Launched          time.Time
+}
+
+func fromEC2(i ec2types.Instance) Instance {
+	out := Instance{
+		ID: aws.ToString(i.InstanceId), ImageID: aws.ToString(i.ImageId), Type: string(i.InstanceType),
+		SubnetID: aws.ToString(i.SubnetId), Launched: aws.ToTime(i.LaunchTime),
+		CapacityType: apiv1.CapacityTypeOnDemand, Tenancy: awsv1.TenancyDefault,
+		Tags: make(map[string]string, len(i.Tags)),
+	}
+	if i.SpotInstanceRequestId != nil || i.InstanceLifecycle == ec2types.InstanceLifecycleTypeSpot {
+		out.CapacityType = apiv1.CapacityTypeSpot
+	}
+	if p := i.Placement; p != nil {
+		out.Zone, out.ZoneID = aws.ToString(p.AvailabilityZone), aws.ToString(p.AvailabilityZoneId)
+		if p.Tenancy != "" {
+			out.Tenancy = string(p.Tenancy)
+		}
+	}
+	if i.State != nil {
+		out.State = string(i.State.Name)
+	}
+	for _, g := range i.SecurityGroups {
+		out.SecurityGroups = append(out.SecurityGroups, aws.ToString(g.GroupId))
+	}
+	for _, n := range i.NetworkInterfaces {
+		if t := aws.ToString(n.InterfaceType); t == "efa" || t == "efa-only" {
+			out.EFAs++
+		}
+	}
+	for _, t := range i.Tags {
+		out.Tags[aws.ToString(t.Key)] = aws.ToString(t.Value)
+	}
+	return out
+}
+
+// Ending reports whether the instance is being ended or has ended.
+func (i Instance) Ending() bool { return i.State == "shutting-down" || i.State == "terminated" }
+
+// ProviderID is the identity of the instance's node.
+func (i Instance) ProviderID() string { return ProviderID(i.Zone, i.ID) }
+
+// ProviderID returns the identity of the node on the instance.
+func ProviderID(zone, id string) string { return fmt.Sprintf("aws:///%s/%s", zone, id) }
+
+var providerID = regexp.MustCompile(`^[^:]+:///([^/]+)/(i-[^/]+)$`)
+
+// ParseProviderID returns the zone and instance id in a provider id, and false for one that is not of AWS's form.
+func ParseProviderID(s string) (zone, id string, ok bool) {
+	m := providerID.FindStringSubmatch(s)
+	if m == nil {
+		return "", "", false
+	}
+	return m[1], m[2], true
+}

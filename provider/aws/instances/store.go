@@ -1,0 +1,233 @@
+package instances
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/utils/clock"
+
+	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/provider/aws/batch"
+	"github.com/karpenter-go/karpenter/provider/aws/fault"
+)
+
+// API is the part of EC2 that deals with instances.
+type API interface {
+	DescribeInstances(context.Context, *ec2.DescribeInstancesInput, ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error)
+	TerminateInstances(context.Context, *ec2.TerminateInstancesInput, ...func(*ec2.Options)) (*ec2.TerminateInstancesOutput, error)
+	CreateTags(context.Context, *ec2.CreateTagsInput, ...func(*ec2.Options)) (*ec2.CreateTagsOutput, error)
+}
+
+var _ API = (*ec2.Client)(nil)
+
+// window joins what a wave of reconciles asks within a tenth of a second.
+var window = batch.Window{Idle: 100 * time.Millisecond, Longest: time.Second, Items: 500}
+
+// A Store reads and ends instances of one cluster. It is safe for concurrent use.
+type Store struct {
+	api      API
+	cluster  string
+	describe *batch.Batcher[string, Instance]
+	end      *batch.Batcher[string, struct{}]
+	failures *prometheus.CounterVec
+}
+
+// Config names what a Store needs.
+type Config struct {
+	API     API
+	Cluster string
+	Clock   clock.WithTicker
+	Meter   *batch.Meter
+	Metrics prometheus.Registerer
+}
+
+// New returns a Store whose batches end with ctx.
+func New(ctx context.Context, c Config) *Store {
+	s := &Store{api: c.API, cluster: c.Cluster, failures: prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "karpenter_cloudprovider_instance_termination_failures_total",
+		Help: "Terminations that EC2 refused, by zone.",
+	}, []string{"zone", "zone_id"})}
+	c.Metrics.MustRegister(s.failures)
+	s.describe = batch.New(ctx, batch.Config[string, Instance]{
+		Name: "describe_instances", Clock: c.Clock, Window: window, Meter: c.Meter, Call: s.describeAll,
+	})
+	s.end = batch.New(ctx, batch.Config[string, struct{}]{
+		Name: "terminate_instances", Clock: c.Clock, Window: window, Meter: c.Meter, Call: s.endAll,
+	})
+	return s
+}
+
+// alive are the states of instances that have not ended.
+func alive() ec2types.Filter {
+	return filter("instance-state-name", "pending", "running", "stopping", "stopped", "shutting-down")
+}
+
+func filter(name string, values ...string) ec2types.Filter {
+	return ec2types.Filter{Name: aws.String(name), Values: values}
+}
+
+// Get returns the instance as EC2 tells of it now, or cloud.ErrNotFound.
+func (s *Store) Get(ctx context.Context, id string) (Instance, error) {
+	return s.describe.Do(ctx, "", id)
+}
+
+// List returns our instances that have not ended, by id.
+func (s *Store) List(ctx context.Context) ([]Instance, error) {
+	return s.find(ctx, s.owned(alive()))
+}
+
+// Launched returns the instances of one fleet call that have not begun to end, by id.
+func (s *Store) Launched(ctx context.Context, token string) ([]Instance, error) {
+	return s.find(ctx, s.owned(filter("tag:"+TagLaunch, token), filter("instance-state-name", "pending", "running")))
+}
+
+func (s *Store) owned(more ...ec2types.Filter) []ec2types.Filter {
+	return append(more, filter("tag-key", awsv1.TagNodePool), filter("tag-key", awsv1.TagNodeClass),
+		filter("tag:"+awsv1.TagEKSClusterName, s.cluster))
+}
+
+// find returns all instances that filters match, by id. EC2 may tell of one twice across pages.
+func (s *Store) find(ctx context.Context, filters []ec2types.Filter) ([]Instance, error) {
+	out, err := s.pages(ctx, &ec2.DescribeInstancesInput{Filters: filters, MaxResults: aws.Int32(1000)})
+	if err != nil {
+		return nil, fmt.Errorf("describe instances: %w", err)
+	}
+	return out, nil
+}
+
+func (s *Store) pages(ctx context.Context, in *ec2.DescribeInstancesInput) ([]Instance, error) {
+	pages := ec2.NewDescribeInstancesPaginator(s.api, in)
+	var out []Instance
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range page.Reservations {
+			for _, i := range r.Instances {
+				out = append(out, fromEC2(i))
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b Instance) int { return cmp.Compare(a.ID, b.ID) })
+	return slices.CompactFunc(out, func(a, b Instance) bool { return a.ID == b.ID }), nil
+}
+
+// describeAll answers a bucket of ids.
+func (s *Store) describeAll(ctx context.Context, ids []string) []batch.Result[Instance] {
+	found := map[string]Instance{}
+	err := s.lookUp(ctx, unique(ids), found)
+	out := make([]batch.Result[Instance], len(ids))
+	for n, id := range ids {
+		i, ok := found[id]
+		switch {
+		case ok:
+			out[n].Value = i
+		case err != nil:
+			out[n].Err = fmt.Errorf("describe instance %s: %w", id, err)
+		default:
+			out[n].Err = fmt.Errorf("describe instance %s: %w", id, cloud.ErrNotFound)
+		}
+	}
+	return out
+}
+
+// lookUp fills found. EC2 fails the whole call for one unknown id, so the list is halved until that one is alone: for k
+// unknown ids of n that is about k·log n calls. Any other error is the answer for all that are left.
+func (s *Store) lookUp(ctx context.Context, ids []string, found map[string]Instance) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	got, err := s.pages(ctx, &ec2.DescribeInstancesInput{InstanceIds: ids, Filters: []ec2types.Filter{alive()}})
+	switch {
+	case err == nil:
+		for _, i := range got {
+			found[i.ID] = i
+		}
+		return nil
+	case !fault.NotFound(err):
+		return err
+	case len(ids) == 1:
+		return nil
+	}
+	if err := s.lookUp(ctx, ids[:len(ids)/2], found); err != nil {
+		return err
+	}
+	return s.lookUp(ctx, ids[len(ids)/2:], found)
+}
+
+// Terminate begins to end an instance. It returns cloud.ErrNotFound if it is gone.
+func (s *Store) Terminate(ctx context.Context, i Instance) error {
+	_, err := s.end.Do(ctx, "", i.ID)
+	if err != nil && ctx.Err() == nil {
+		s.failures.WithLabelValues(i.Zone, i.ZoneID).Inc()
+	}
+	return err
+}
+
+func (s *Store) endAll(ctx context.Context, ids []string) []batch.Result[struct{}] {
+	errs := map[string]error{}
+	s.endSome(ctx, unique(ids), errs)
+	out := make([]batch.Result[struct{}], len(ids))
+	for n, id := range ids {
+		if errs[id] != nil {
+			out[n].Err = fmt.Errorf("terminate instance %s: %w", id, errs[id])
+		}
+	}
+	return out
+}
+
+func (s *Store) endSome(ctx context.Context, ids []string, errs map[string]error) {
+	if len(ids) == 0 {
+		return
+	}
+	_, err := s.api.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: ids})
+	switch {
+	case err == nil:
+	case fault.NotFound(err) && len(ids) == 1:
+		errs[ids[0]] = cloud.ErrNotFound
+	case fault.NotFound(err):
+		s.endSome(ctx, ids[:len(ids)/2], errs)
+		s.endSome(ctx, ids[len(ids)/2:], errs)
+	default:
+		for _, id := range ids {
+			errs[id] = err
+		}
+	}
+}
+
+// Tag adds tags to an instance.
+func (s *Store) Tag(ctx context.Context, id string, tags map[string]string) error {
+	in := &ec2.CreateTagsInput{Resources: []string{id}, Tags: Tags(tags)}
+	if _, err := s.api.CreateTags(ctx, in); err != nil {
+		if fault.NotFound(err) {
+			return fmt.Errorf("tag instance %s: %w", id, cloud.ErrNotFound)
+		}
+		return fmt.Errorf("tag instance %s: %w", id, err)
+	}
+	return nil
+}
+
+// Tags converts to EC2's form, keys sorted.
+func Tags(m map[string]string) []ec2types.Tag {
+	out := make([]ec2types.Tag, 0, len(m))
+	for k, v := range m {
+		out = append(out, ec2types.Tag{Key: aws.String(k), Value: aws.String(v)})
+	}
+	slices.SortFunc(out, func(a, b ec2types.Tag) int { return cmp.Compare(*a.Key, *b.Key) })
+	return out
+}
+
+func unique(ids []string) []string {
+	out := slices.Clone(ids)
+	slices.Sort(out)
+	return slices.Compact(out)
+}

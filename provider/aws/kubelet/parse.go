@@ -1,0 +1,149 @@
+package kubelet
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	kubeletv1beta1 "k8s.io/kubelet/config/v1beta1"
+	sigsjson "sigs.k8s.io/json"
+)
+
+// A Config is a parsed kubelet section. The zero Config leaves everything to the defaults.
+type Config struct {
+	ClusterDNS  []string
+	MaxPods     *int32
+	PodsPerCore *int32
+
+	SystemReserved, KubeReserved map[string]string
+
+	EvictionHard, EvictionSoft map[string]string
+	EvictionSoftGracePeriod    map[string]string
+	EvictionMaxPodGracePeriod  *int32
+
+	ImageGCHighThresholdPercent, ImageGCLowThresholdPercent *int32
+
+	CPUCFSQuota *bool
+
+	// Raw is the whole section as decoded JSON, for families that pass it through.
+	Raw map[string]any
+	// Expressions are the fields that hold a CEL expression in place of a value.
+	Expressions []string
+}
+
+// managed are the fields that every family applies.
+var managed = []string{
+	"clusterDNS", "maxPods", "podsPerCore", "systemReserved", "kubeReserved", "evictionHard", "evictionSoft",
+	"evictionSoftGracePeriod", "evictionMaxPodGracePeriod", "imageGCHighThresholdPercent",
+	"imageGCLowThresholdPercent", "cpuCFSQuota",
+}
+
+// Unmanaged returns the fields of c, sorted, that only a family with a pass-through applies.
+func (c Config) Unmanaged() []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(c.Raw)), func(k string) bool {
+		return slices.Contains(managed, k)
+	})
+}
+
+// Parse decodes and checks the section. The error joins everything that is wrong; the Config holds what could be read
+// all the same. CEL expressions are noted, not evaluated: the fields that hold them are left at their defaults.
+func Parse(section map[string]apiextensionsv1.JSON) (Config, error) {
+	if len(section) == 0 {
+		return Config{}, nil
+	}
+	var c Config
+	raw, err := json.Marshal(section)
+	if err != nil {
+		return c, fmt.Errorf("encode kubelet section: %w", err)
+	}
+	if err := json.Unmarshal(raw, &c.Raw); err != nil {
+		return c, fmt.Errorf("decode kubelet section: %w", err)
+	}
+	strict := maps.Clone(c.Raw)
+	if _, ok := strict["maxPods"].(string); ok {
+		c.Expressions = append(c.Expressions, "maxPods")
+		delete(strict, "maxPods")
+	}
+	plain, err := json.Marshal(strict)
+	if err != nil {
+		return c, fmt.Errorf("encode kubelet section: %w", err)
+	}
+	var k kubeletv1beta1.KubeletConfiguration
+	problems, err := sigsjson.UnmarshalStrict(plain, &k)
+	if err != nil {
+		return c, fmt.Errorf("kubelet: %w", err)
+	}
+	c.take(&k)
+	c.setAside("kubeReserved", c.KubeReserved)
+	c.setAside("systemReserved", c.SystemReserved)
+	errs := slices.Clone(problems)
+	if _, ok := c.Raw["registerWithTaints"]; ok {
+		errs = append(errs, errors.New("registerWithTaints is set by Karpenter, use the taints of the NodePool"))
+	}
+	errs = append(errs, c.check()...)
+	errs = append(errs, checkThresholds("evictionMinimumReclaim", k.EvictionMinimumReclaim)...)
+	return c, errors.Join(errs...)
+}
+
+// take copies the managed fields.
+func (c *Config) take(k *kubeletv1beta1.KubeletConfiguration) {
+	optional := func(name string, v int32) *int32 {
+		if f, ok := c.Raw[name]; !ok || f == nil {
+			return nil
+		}
+		if _, isString := c.Raw[name].(string); isString {
+			return nil
+		}
+		return &v
+	}
+	c.ClusterDNS = k.ClusterDNS
+	c.MaxPods, c.PodsPerCore = optional("maxPods", k.MaxPods), optional("podsPerCore", k.PodsPerCore)
+	c.SystemReserved, c.KubeReserved = maps.Clone(k.SystemReserved), maps.Clone(k.KubeReserved)
+	c.EvictionHard, c.EvictionSoft = k.EvictionHard, k.EvictionSoft
+	c.EvictionSoftGracePeriod = k.EvictionSoftGracePeriod
+	c.EvictionMaxPodGracePeriod = optional("evictionMaxPodGracePeriod", k.EvictionMaxPodGracePeriod)
+	c.ImageGCHighThresholdPercent, c.ImageGCLowThresholdPercent = k.ImageGCHighThresholdPercent, k.ImageGCLowThresholdPercent
+	c.CPUCFSQuota = k.CPUCFSQuota
+}
+
+// setAside moves values that are no quantities out of m: they are expressions.
+func (c *Config) setAside(field string, m map[string]string) {
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		if _, err := resource.ParseQuantity(m[k]); err != nil && !strings.HasPrefix(m[k], "-") {
+			c.Expressions = append(c.Expressions, field+"."+k)
+			delete(m, k)
+		}
+	}
+}
+
+// Threshold reads an eviction threshold of a resource with that capacity, in the capacity's unit, rounded up. 100% turns
+// the threshold off.
+func Threshold(value string, capacity int64) (int64, error) {
+	percent, isPercent := strings.CutSuffix(value, "%")
+	if !isPercent {
+		q, err := resource.ParseQuantity(value)
+		if err != nil {
+			return 0, fmt.Errorf("%q is neither a percentage nor a quantity", value)
+		}
+		return q.Value(), nil
+	}
+	p, err := strconv.ParseFloat(percent, 64)
+	if err != nil || p < 0 || p > 100 {
+		return 0, fmt.Errorf("%q is not a percentage from 0%% to 100%%", value)
+	}
+	if p == 100 {
+		return 0, nil
+	}
+	exact := float64(capacity) / 100 * p
+	whole := int64(exact)
+	if float64(whole) < exact {
+		whole++
+	}
+	return whole, nil
+}

@@ -1,0 +1,138 @@
+package launch
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/provider/aws/batch"
+	"github.com/karpenter-go/karpenter/provider/aws/instances"
+)
+
+// An adoption says what became of the call whose token a claim carries.
+type adoption struct {
+	instance *instances.Instance // the claim's, if it is there
+	found    int                 // instances of the call
+	carriers int                 // claims that carry its token
+}
+
+// adopt looks for the instance of an earlier call for the claim. Without one, it returns the record of the call if that
+// should be repeated as it was: nothing came of it so far as can be seen, and its claims are all still there.
+func (l *Launcher) adopt(ctx context.Context, claim *apiv1.NodeClaim) (*instances.Instance, *Record, error) {
+	r, ok := l.memory.record(claim)
+	if !ok || l.memory.isSettled(r.Token) {
+		return nil, nil, nil
+	}
+	a, err := l.adopts.Do(ctx, r.Token, claim.UID)
+	if err != nil || a.instance != nil {
+		return a.instance, nil, err
+	}
+	if a.found == 0 && a.carriers == r.Count {
+		return nil, &r, nil
+	}
+	return nil, nil, nil
+}
+
+// adoptAll answers for claims that carry the same token, which is that of any one of them.
+func (l *Launcher) adoptAll(ctx context.Context, uids []types.UID) []batch.Result[adoption] {
+	out := make([]batch.Result[adoption], len(uids))
+	found, carriers, err := l.outcome(ctx, uids[0])
+	if err != nil {
+		for n := range out {
+			out[n].Err = err
+		}
+		return out
+	}
+	given := Assign(carriers, ids(found))
+	for n, uid := range uids {
+		a := adoption{found: len(found), carriers: len(carriers)}
+		if at, ok := slices.BinarySearchFunc(found, given[uid], byID); ok {
+			a.instance = &found[at]
+			l.memory.give(uid, found[at])
+		}
+		out[n].Value = a
+	}
+	return out
+}
+
+// outcome returns what there is of the call that the claim was last part of: instances by id, and the claims that carry
+// its token.
+func (l *Launcher) outcome(ctx context.Context, uid types.UID) ([]instances.Instance, []Carrier, error) {
+	var claims apiv1.NodeClaimList
+	if err := l.Claims.List(ctx, &claims); err != nil {
+		return nil, nil, fmt.Errorf("list claims: %w", err)
+	}
+	at := slices.IndexFunc(claims.Items, func(c apiv1.NodeClaim) bool { return c.UID == uid })
+	if at < 0 {
+		return nil, nil, fmt.Errorf("find claim of UID %s: gone", uid)
+	}
+	r, ok := l.memory.record(&claims.Items[at])
+	if !ok {
+		return nil, nil, nil
+	}
+	found, err := l.Finder.Launched(ctx, r.Token)
+	if err != nil {
+		return nil, nil, err
+	}
+	return found, l.memory.known(Carriers(r.Token, claims.Items)), nil
+}
+
+func byID(i instances.Instance, id string) int { return cmp.Compare(i.ID, id) }
+
+func ids(list []instances.Instance) []string {
+	out := make([]string, len(list))
+	for n, i := range list {
+		out[n] = i.ID
+	}
+	return out
+}
+
+// Find returns the instance that is due to a claim without a provider id, and false if there is none.
+func (l *Launcher) Find(ctx context.Context, claim *apiv1.NodeClaim) (instances.Instance, bool, error) {
+	if i, ok := l.memory.of(claim.UID); ok {
+		return i, true, nil
+	}
+	if _, ok := l.memory.record(claim); !ok {
+		return instances.Instance{}, false, nil
+	}
+	found, carriers, err := l.outcome(ctx, claim.UID)
+	if err != nil {
+		return instances.Instance{}, false, err
+	}
+	at, ok := slices.BinarySearchFunc(found, Assign(carriers, ids(found))[claim.UID], byID)
+	if !ok {
+		return instances.Instance{}, false, nil
+	}
+	return found[at], true, nil
+}
+
+// Surplus returns the ids of those instances that no claim has or is due. Both lists must be whole, and the instances must
+// have been read before the claims, or what was launched in between would look surplus.
+func (l *Launcher) Surplus(list []instances.Instance, claims []apiv1.NodeClaim) map[string]bool {
+	surplus := map[string]bool{}
+	byToken := map[string][]string{}
+	for _, i := range list {
+		surplus[i.ID] = true
+		if token := i.Tags[instances.TagLaunch]; token != "" && !i.Ending() {
+			byToken[token] = append(byToken[token], i.ID)
+		}
+	}
+	for n := range claims {
+		if _, id, ok := instances.ParseProviderID(claims[n].Status.ProviderID); ok {
+			delete(surplus, id)
+		}
+		if i, ok := l.memory.of(claims[n].UID); ok {
+			delete(surplus, i.ID)
+		}
+	}
+	for token, ids := range byToken {
+		for _, id := range Assign(l.memory.known(Carriers(token, claims)), ids) {
+			delete(surplus, id)
+		}
+	}
+	return surplus
+}

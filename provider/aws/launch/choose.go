@@ -1,0 +1,218 @@
+package launch
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/require"
+)
+
+const (
+	// maxTypes is how many types a fleet may choose from.
+	maxTypes = 60
+	// maxOverrides is EC2's limit of type and subnet pairs in one fleet.
+	maxOverrides = 300
+)
+
+// A Choice is what a fleet may launch for a claim.
+type Choice struct {
+	CapacityType string
+	Tenancy      string
+	// Types are those left, cheapest first.
+	Types []*model.InstanceType
+	// Offers are the offerings of CapacityType in the same order as Types, cheapest first.
+	Offers [][]model.Offering
+}
+
+// A candidate is a type with the offerings that the claim may use.
+type candidate struct {
+	t      *model.InstanceType
+	offers []model.Offering
+}
+
+func (c candidate) cheapest() float64 { return slices.MinFunc(c.offers, model.Offering.Compare).Price }
+
+// has reports whether the candidate can be had under the capacity type.
+func (c candidate) has(capacityType string) bool {
+	return slices.ContainsFunc(c.offers, func(o model.Offering) bool { return o.CapacityType == capacityType })
+}
+
+// Choose returns what to ask EC2 for. aliases are label keys with a newer name. If nothing is left it returns a
+// cloud.InsufficientCapacityError that names the step that took the last type away.
+func Choose(claim *apiv1.NodeClaim, types []*model.InstanceType, aliases map[string]string) (Choice, error) {
+	reqs := require.FromSpec(claim.Spec.Requirements).Normalize(aliases)
+	left := fitting(types, reqs, model.RequestsOf(claim.Spec.Resources.Requests))
+	if len(left) == 0 {
+		return Choice{}, shortage("no available offering of %d types meets the claim", len(types))
+	}
+	if !minValues(reqs) {
+		left = unlessAll(left, exotic)
+		left = dropDearSpot(left, reqs)
+	}
+	slices.SortStableFunc(left, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(a.cheapest(), b.cheapest()), cmp.Compare(a.t.Name, b.t.Name))
+	})
+	left = left[:min(len(left), maxTypes)]
+	if key := unmet(left, reqs); key != "" && !bestEffort(claim) {
+		return Choice{}, shortage("fewer values of %s than its minValues are on offer", key)
+	}
+	return settle(left, reqs), nil
+}
+
+func shortage(format string, args ...any) error {
+	return &cloud.InsufficientCapacityError{Err: fmt.Errorf(format, args...)}
+}
+
+// errNothing is the answer when EC2 launched nothing and said nothing.
+var errNothing = errors.New("too few instances returned")
+
+// fitting keeps the types that the claim allows, that hold its requests, and that have an offering for it.
+func fitting(types []*model.InstanceType, reqs require.Set, requests model.Resources) []candidate {
+	var out []candidate
+	for _, t := range types {
+		if _, ok := reqs.Intersects(t.Requirements); !ok {
+			continue
+		}
+		if _, _, short := requests.Short(t.Allocatable); short {
+			continue
+		}
+		c := candidate{t: t}
+		for _, o := range t.Offerings {
+			if _, ok := reqs.Intersects(o.Requirements); ok && o.Available {
+				c.offers = append(c.offers, o)
+			}
+		}
+		if len(c.offers) > 0 {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+func minValues(reqs require.Set) bool {
+	for r := range reqs.All() {
+		if r.MinValues() > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// bestEffort reports whether the claim was planned under a policy that may give up minValues; it is annotated then.
+func bestEffort(claim *apiv1.NodeClaim) bool {
+	_, ok := claim.Annotations[apiv1.NodeClaimMinValuesRelaxedAnnotationKey]
+	return ok
+}
+
+// unlessAll drops the candidates for which bad holds, unless nothing would be left.
+func unlessAll(in []candidate, bad func(candidate) bool) []candidate {
+	if !slices.ContainsFunc(in, func(c candidate) bool { return !bad(c) }) {
+		return in
+	}
+	return slices.DeleteFunc(in, bad)
+}
+
+// exotic reports whether the type is bare metal or has accelerators: nothing to hand to a claim that did not ask.
+func exotic(c candidate) bool {
+	if _, size, _ := strings.Cut(c.t.Name, "."); strings.Contains(size, "metal") {
+		return true
+	}
+	for _, name := range []corev1.ResourceName{
+		awsv1.ResourceNVIDIAGPU, awsv1.ResourceAMDGPU, awsv1.ResourceHabanaGaudi,
+		awsv1.ResourceAWSNeuron, awsv1.ResourceAWSNeuronCore,
+	} {
+		if c.t.Capacity[name] > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// dropDearSpot drops spot offerings that cost more than the cheapest on-demand one, where both are allowed.
+func dropDearSpot(in []candidate, reqs require.Set) []candidate {
+	if !allows(reqs, apiv1.CapacityTypeSpot) || !allows(reqs, apiv1.CapacityTypeOnDemand) {
+		return in
+	}
+	limit, found := 0.0, false
+	for _, c := range in {
+		for _, o := range c.offers {
+			if o.CapacityType == apiv1.CapacityTypeOnDemand && (!found || o.Price < limit) {
+				limit, found = o.Price, true
+			}
+		}
+	}
+	if !found || !slices.ContainsFunc(in, func(c candidate) bool { return c.has(apiv1.CapacityTypeSpot) }) {
+		return in
+	}
+	var out []candidate
+	for _, c := range in {
+		c.offers = slices.DeleteFunc(slices.Clone(c.offers), func(o model.Offering) bool {
+			return o.CapacityType == apiv1.CapacityTypeSpot && o.Price > limit
+		})
+		if len(c.offers) > 0 {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+func allows(reqs require.Set, capacityType string) bool {
+	r, constrained := reqs.Get(apiv1.CapacityTypeLabelKey)
+	return !constrained || r.Has(capacityType)
+}
+
+// unmet returns the first key of which fewer values are left than its minValues, or "".
+func unmet(left []candidate, reqs require.Set) string {
+	for r := range reqs.All() {
+		if r.MinValues() == 0 {
+			continue
+		}
+		values := map[string]bool{}
+		for _, c := range left {
+			if have, ok := c.t.Requirements.Get(r.Key()); ok {
+				for v := range have.Intersect(r).Each() {
+					values[v] = true
+				}
+			}
+		}
+		if len(values) < r.MinValues() {
+			return r.Key()
+		}
+	}
+	return ""
+}
+
+// settle picks the capacity type and tenancy, and keeps what goes with them.
+func settle(left []candidate, reqs require.Set) Choice {
+	choice := Choice{CapacityType: apiv1.CapacityTypeOnDemand, Tenancy: awsv1.TenancyDefault}
+	if allows(reqs, apiv1.CapacityTypeSpot) && slices.ContainsFunc(left, func(c candidate) bool {
+		return c.has(apiv1.CapacityTypeSpot)
+	}) {
+		choice.CapacityType = apiv1.CapacityTypeSpot
+	}
+	if r, ok := reqs.Get(awsv1.LabelInstanceTenancy); ok && !r.Has(awsv1.TenancyDefault) && r.Has(awsv1.TenancyDedicated) {
+		choice.Tenancy = awsv1.TenancyDedicated
+	}
+	pairs := 0
+	for _, c := range left {
+		offers := slices.DeleteFunc(slices.Clone(c.offers), func(o model.Offering) bool {
+			return o.CapacityType != choice.CapacityType
+		})
+		if len(offers) == 0 || pairs+len(offers) > maxOverrides {
+			continue
+		}
+		pairs += len(offers)
+		slices.SortFunc(offers, model.Offering.Compare)
+		choice.Types, choice.Offers = append(choice.Types, c.t), append(choice.Offers, offers)
+	}
+	return choice
+}

@@ -1,0 +1,22 @@
+// Package launch turns claims into EC2 instances, each exactly once.
+//
+// A launch chooses types, zones and a capacity type, makes sure of the launch templates, and joins launches with equal
+// parameters into one CreateFleet call. Different parameters are different calls, and no lock is held across any: one
+// that hangs holds up its own claims only.
+//
+// # Once
+//
+// The client token of a fleet call is derived from the UIDs of its claims, the attempt and the parameters. It is stored on
+// every claim of the call before the call is made, and put on the instances as a tag. So whatever happens in between,
+// what was launched is found again:
+//
+//   - a claim that carries a token first looks for instances with that tag. Instances in order of their ids go to the
+//     claims that carry the token in order of their UIDs; whoever counts comes to the same result. Instances that another
+//     claim has are passed over;
+//   - if there are none, and the parameters are the same, the call is repeated with the same token, which EC2 answers with
+//     the first call's result if there was one. With other parameters it is another attempt, recorded first;
+//   - instances that no claim is due are surplus, and are ended by the garbage collection.
+//
+// The record lives in the claim's annotation AnnotationLaunch. What this process launched is remembered besides; that
+// memory only saves calls and may be lost.
+package launch

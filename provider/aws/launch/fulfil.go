@@ -1,0 +1,170 @@
+package launch
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/provider/aws/batch"
+	"github.com/karpenter-go/karpenter/provider/aws/fault"
+	"github.com/karpenter-go/karpenter/provider/aws/instances"
+)
+
+// fulfil makes one fleet call for orders with equal parameters.
+func (l *Launcher) fulfil(ctx context.Context, orders []*order) []batch.Result[instances.Instance] {
+	out := make([]batch.Result[instances.Instance], len(orders))
+	given, err := l.once(ctx, orders)
+	for n, o := range orders {
+		i, ok := given[o.Claim.UID]
+		if !ok {
+			out[n].Err = cmp.Or(err, error(launchError(errNothing)))
+			o.pick.Settle()
+			continue
+		}
+		out[n].Value = i
+		o.pick.Settle(i.SubnetID)
+	}
+	return out
+}
+
+// once records the call, makes it, and shares out what came of it. Claims that get nothing get the error.
+func (l *Launcher) once(ctx context.Context, orders []*order) (map[types.UID]instances.Instance, error) {
+	first := orders[0]
+	record, err := l.record(ctx, orders)
+	if err != nil {
+		return nil, err
+	}
+	out, err := l.Fleet.CreateFleet(ctx, first.call(record.Token, record.Count))
+	switch {
+	case fault.Code(err) == fault.NoLaunchTemplate:
+		l.memory.settle(record.Token)
+		return nil, &templatesGoneError{names: first.names(), err: err}
+	case err != nil:
+		if refused(err) {
+			l.memory.settle(record.Token)
+		}
+		return nil, launchError(fmt.Errorf("create fleet: %w", err))
+	}
+	made := l.read(ctx, first, out, record.Token)
+	l.blame(orders, out.Errors)
+	if len(made) < record.Count {
+		l.memory.settle(record.Token)
+	}
+	given, err := l.share(ctx, orders, record, made)
+	if err != nil {
+		return nil, err
+	}
+	return given, outcomeError(out.Errors)
+}
+
+// refused reports whether EC2 certainly launched nothing: it said so, and not by way of a fault of its own.
+func refused(err error) bool {
+	return fault.Code(err) != "" && !fault.Server(err) && !fault.Throttled(err)
+}
+
+// record returns the record of the call to make, stored on all claims.
+func (l *Launcher) record(ctx context.Context, orders []*order) (Record, error) {
+	if r := orders[0].repeat; r != nil {
+		return *r, nil
+	}
+	attempt := 1
+	uids := make([]types.UID, len(orders))
+	claims := make([]*apiv1.NodeClaim, len(orders))
+	for n, o := range orders {
+		uids[n], claims[n] = o.Claim.UID, o.Claim
+		if old, ok := l.memory.record(o.Claim); ok {
+			attempt = max(attempt, old.Attempt+1)
+		}
+	}
+	r := newRecord(uids, attempt, orders[0].params, l.Clock.Now())
+	if err := l.Ledger.Record(ctx, claims, map[string]string{AnnotationLaunch: r.String()}); err != nil {
+		// Some claims may carry the token now, but no call was made under it.
+		l.memory.settle(r.Token)
+		return Record{}, fmt.Errorf("record launch: %w", err)
+	}
+	l.memory.note(uids, r)
+	return r, nil
+}
+
+// read returns the instances in a fleet's answer, by id.
+func (l *Launcher) read(ctx context.Context, o *order, out *ec2.CreateFleetOutput, token string) []instances.Instance {
+	var made []instances.Instance
+	for _, f := range out.Instances {
+		for _, id := range f.InstanceIds {
+			i := instances.Instance{
+				ID: id, Type: string(f.InstanceType), State: "pending", CapacityType: o.choice.CapacityType,
+				Tenancy: o.choice.Tenancy, Launched: l.Clock.Now(), Tags: map[string]string{},
+			}
+			for k, v := range o.Tags {
+				i.Tags[k] = v
+			}
+			i.Tags[instances.TagLaunch] = token
+			for _, g := range o.Class.Status.SecurityGroups {
+				i.SecurityGroups = append(i.SecurityGroups, g.ID)
+			}
+			if t := f.LaunchTemplateAndOverrides; t != nil && t.Overrides != nil {
+				i.Zone, i.SubnetID = aws.ToString(t.Overrides.AvailabilityZone), aws.ToString(t.Overrides.SubnetId)
+				i.ImageID = aws.ToString(t.Overrides.ImageId)
+				i.Type = cmp.Or(i.Type, string(t.Overrides.InstanceType))
+			}
+			made = append(made, l.complete(ctx, o, i))
+		}
+	}
+	slices.SortFunc(made, func(a, b instances.Instance) int { return cmp.Compare(a.ID, b.ID) })
+	return made
+}
+
+// complete fills in what a fleet's answer left out: from the class's subnets, else by asking.
+func (l *Launcher) complete(ctx context.Context, o *order, i instances.Instance) instances.Instance {
+	for _, n := range o.Class.Status.Subnets {
+		if n.ID == i.SubnetID {
+			i.Zone, i.ZoneID = n.Zone, n.ZoneID
+		}
+	}
+	if i.Zone != "" && i.Type != "" && i.ImageID != "" {
+		return i
+	}
+	full, err := l.Finder.Get(ctx, i.ID)
+	if err != nil {
+		log.FromContext(ctx).Info("launched an instance that EC2 does not describe yet", "instance", i.ID, "error", err.Error())
+		return i
+	}
+	return full
+}
+
+// share gives the instances to the claims that carry the token, and returns those of the orders.
+func (l *Launcher) share(
+	ctx context.Context, orders []*order, r Record, made []instances.Instance,
+) (map[types.UID]instances.Instance, error) {
+	carriers := make([]Carrier, len(orders))
+	for n, o := range orders {
+		carriers[n].UID = o.Claim.UID
+	}
+	if orders[0].repeat != nil { // others may carry the token too
+		var claims apiv1.NodeClaimList
+		if err := l.Claims.List(ctx, &claims); err != nil {
+			return nil, fmt.Errorf("list claims: %w", err)
+		}
+		carriers = l.memory.known(Carriers(r.Token, claims.Items))
+	}
+	given := Assign(carriers, ids(made))
+	out := map[types.UID]instances.Instance{}
+	for _, o := range orders {
+		if at, ok := slices.BinarySearchFunc(made, given[o.Claim.UID], byID); ok {
+			out[o.Claim.UID] = made[at]
+			l.memory.give(o.Claim.UID, made[at])
+		}
+	}
+	return out, nil
+}
+
+// errNotLaunched wraps what a fleet's errors say together.
+var errNotLaunched = errors.New("EC2 launched nothing")

@@ -1,0 +1,179 @@
+package launch
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/provider/aws/batch"
+	"github.com/karpenter-go/karpenter/provider/aws/bootstrap"
+	"github.com/karpenter-go/karpenter/provider/aws/catalog"
+	"github.com/karpenter-go/karpenter/provider/aws/instances"
+	"github.com/karpenter-go/karpenter/provider/aws/network"
+)
+
+// FleetAPI is the part of EC2 that launches.
+type FleetAPI interface {
+	CreateFleet(context.Context, *ec2.CreateFleetInput, ...func(*ec2.Options)) (*ec2.CreateFleetOutput, error)
+}
+
+var _ FleetAPI = (*ec2.Client)(nil)
+
+// A Ledger notes annotations on claims. Record returns once they are stored on all of them.
+type Ledger interface {
+	Record(ctx context.Context, claims []*apiv1.NodeClaim, annotations map[string]string) error
+}
+
+// Finder finds what was launched.
+type Finder interface {
+	// Launched returns the instances of one fleet call that have not begun to end, by id.
+	Launched(ctx context.Context, token string) ([]instances.Instance, error)
+	Get(ctx context.Context, id string) (instances.Instance, error)
+}
+
+// Clusters tells what nodes must know to join.
+type Clusters interface {
+	Cluster(ctx context.Context) (bootstrap.Cluster, error)
+}
+
+// Recorder publishes events.
+type Recorder interface {
+	Event(object client.Object, eventType, reason, message string)
+}
+
+// window joins the claims of one plan.
+var window = batch.Window{Idle: 35 * time.Millisecond, Longest: time.Second, Items: 1000}
+
+// Config names what a Launcher needs.
+type Config struct {
+	Fleet     FleetAPI
+	Finder    Finder
+	Shelf     *Shelf
+	Subnets   *network.Subnets
+	Shortages *catalog.Shortages
+	Clusters  Clusters
+	Ledger    Ledger
+	// Claims reads claims as they are stored now, not from a cache.
+	Claims   client.Reader
+	Recorder Recorder
+	Clock    clock.WithTicker
+	Region   string
+	Aliases  map[string]string
+	// Reservations means that capacity reservations are known, so that launches keep off those they do not target.
+	Reservations bool
+	Meter        *batch.Meter
+	Metrics      prometheus.Registerer
+}
+
+// A Launcher launches instances. It is safe for concurrent use.
+type Launcher struct {
+	Config
+	memory   *memory
+	orders   *batch.Batcher[*order, instances.Instance]
+	adopts   *batch.Batcher[types.UID, adoption]
+	failures *prometheus.CounterVec
+	userData *prometheus.GaugeVec
+}
+
+// New returns a Launcher whose fleet calls end with ctx.
+func New(ctx context.Context, c Config) *Launcher {
+	l := &Launcher{Config: c, memory: newMemory()}
+	l.failures = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "karpenter_cloudprovider_instance_launch_failures_total",
+		Help: "Offerings that EC2 refused to launch, by reason.",
+	}, []string{"zone", "zone_id", "capacity_type", "reason"})
+	l.userData = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "karpenter_ec2nodeclasses_userdata_bytes",
+		Help: "Size of the user data of a node class's last launch. EC2 takes 16384.",
+	}, []string{"nodeclass"})
+	c.Metrics.MustRegister(l.failures, l.userData)
+	l.orders = batch.New(ctx, batch.Config[*order, instances.Instance]{
+		Name: "create_fleet", Clock: c.Clock, Window: window, Meter: c.Meter, Call: l.fulfil,
+	})
+	l.adopts = batch.New(ctx, batch.Config[types.UID, adoption]{
+		Name: "adopt_instances", Clock: c.Clock, Window: window, Meter: c.Meter, Call: l.adoptAll,
+	})
+	return l
+}
+
+// A Request is one claim to launch an instance for.
+type Request struct {
+	Claim *apiv1.NodeClaim
+	Class *awsv1.EC2NodeClass
+	// Types are the class's.
+	Types []*model.InstanceType
+	Tags  map[string]string
+}
+
+// Launch returns the claim's instance, and launches it if there is none. See the package comment for what happens in
+// between. Errors are those of cloud.Provider.Create.
+func (l *Launcher) Launch(ctx context.Context, r Request) (instances.Instance, error) {
+	if i, ok := l.memory.of(r.Claim.UID); ok {
+		return i, nil
+	}
+	if t, ok := l.memory.flight(r.Claim.UID); ok {
+		return t.Wait(ctx)
+	}
+	i, repeat, err := l.adopt(ctx, r.Claim)
+	if err != nil || i != nil {
+		return value(i), err
+	}
+	got, err := l.send(ctx, r, repeat)
+	var gone *templatesGoneError
+	if errors.As(err, &gone) {
+		l.Shelf.Doubt(gone.names)
+		return l.send(ctx, r, nil)
+	}
+	return got, err
+}
+
+// send prepares the order and waits for its fleet. repeat is the record of a call to be made again as it was.
+func (l *Launcher) send(ctx context.Context, r Request, repeat *Record) (instances.Instance, error) {
+	o, err := l.prepare(ctx, r)
+	if err != nil {
+		return instances.Instance{}, err
+	}
+	key := o.params
+	if repeat != nil && repeat.Params == o.params {
+		o.repeat = repeat
+		key += " " + repeat.Token
+	}
+	started := false
+	ticket := l.memory.depart(r.Claim.UID, func() *batch.Ticket[instances.Instance] {
+		started = true
+		return l.orders.Submit(key, o)
+	})
+	if !started {
+		o.pick.Settle()
+	}
+	return ticket.Wait(ctx)
+}
+
+// Forget drops what is remembered of a claim whose instance was ended.
+func (l *Launcher) Forget(claim types.UID) { l.memory.forget(claim) }
+
+// Keep forgets all claims but those given. The garbage collection calls it with the claims there are.
+func (l *Launcher) Keep(claims map[types.UID]bool) { l.memory.keep(claims) }
+
+// event publishes a warning about a claim.
+func (l *Launcher) event(claim *apiv1.NodeClaim, reason, message string) {
+	l.Recorder.Event(claim, corev1.EventTypeWarning, reason, message)
+}
+
+func value[T any](p *T) T {
+	if p == nil {
+		var zero T
+		return zero
+	}
+	return *p
+}

@@ -1,0 +1,274 @@
+package launch
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	corev1 "k8s.io/api/core/v1"
+
+	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/provider/aws/amis"
+	"github.com/karpenter-go/karpenter/provider/aws/bootstrap"
+	"github.com/karpenter-go/karpenter/provider/aws/catalog"
+	"github.com/karpenter-go/karpenter/provider/aws/fault"
+	"github.com/karpenter-go/karpenter/provider/aws/instances"
+	"github.com/karpenter-go/karpenter/provider/aws/network"
+)
+
+// An order is one claim's part of a fleet call.
+type order struct {
+	Request
+	choice Choice
+	pick   *network.Pick
+	// input is the call without what depends on who else joins it: count, token and its tag.
+	input *ec2.CreateFleetInput
+	// params is a hash of input.
+	params string
+	// repeat is the record of a call that is to be made again, or nil.
+	repeat *Record
+}
+
+// templatesGoneError means that somebody deleted launch templates that were believed to be there.
+type templatesGoneError struct {
+	names []string
+	err   error
+}
+
+func (e *templatesGoneError) Error() string {
+	return fmt.Sprintf("launch templates are gone: %v", e.err)
+}
+
+func (e *templatesGoneError) Unwrap() error { return e.err }
+
+// A group is the types of an order that share a launch template.
+type group struct {
+	template Template
+	imageID  string
+	members  []int // indexes into the choice's types
+}
+
+// prepare chooses what to launch, makes sure of the launch templates, and writes the fleet call.
+func (l *Launcher) prepare(ctx context.Context, r Request) (*order, error) {
+	choice, err := Choose(r.Claim, r.Types, l.Aliases)
+	if err != nil {
+		return nil, err
+	}
+	if len(r.Class.Status.SecurityGroups) == 0 {
+		return nil, &cloud.NodeClassNotReadyError{Err: errors.New("no security groups")}
+	}
+	cluster, err := l.Clusters.Cluster(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("describe cluster: %w", err)
+	}
+	groups, err := l.group(r, choice, cluster)
+	if err != nil {
+		return nil, err
+	}
+	templates := make([]Template, len(groups))
+	for n, g := range groups {
+		templates[n] = g.template
+	}
+	if err := l.Shelf.Ensure(ctx, templates); err != nil {
+		return nil, launchError(err)
+	}
+	o := &order{Request: r, choice: choice}
+	o.Claim = r.Claim.DeepCopy() // the order may outlive the caller, and the ledger writes to it
+	o.pick = l.Subnets.Pick(r.Class, addresses(choice), l.Shortages.SubnetFull)
+	if err := o.write(groups); err != nil {
+		o.pick.Settle()
+		return nil, err
+	}
+	return o, nil
+}
+
+// addresses returns, by zone, how many addresses an instance of the choice takes at the least.
+func addresses(c Choice) map[string]int64 {
+	need := map[string]int64{}
+	for n, t := range c.Types {
+		for _, o := range c.Offers[n] {
+			pods := t.Capacity[corev1.ResourcePods]
+			if old, ok := need[o.Zone]; !ok || pods < old {
+				need[o.Zone] = pods
+			}
+		}
+	}
+	return need
+}
+
+// group splits the choice's types by what their launch templates must say. Types without an image are left out.
+func (l *Launcher) group(r Request, c Choice, cluster bootstrap.Cluster) ([]group, error) {
+	shape := catalog.ShapeOf(r.Class, l.Region, catalog.Options{})
+	wantsEFA := false
+	if q, ok := r.Claim.Spec.Resources.Requests[awsv1.ResourceEFA]; ok {
+		wantsEFA = !q.IsZero()
+	}
+	_, wantsEnclave := r.Claim.Spec.Resources.Requests[awsv1.ResourceEKSNitroSandbox]
+	byKey := map[string]*group{}
+	var order []string
+	for n, t := range c.Types {
+		image, ok := amis.For(r.Class, amis.Labels{Set: t.Requirements})
+		if !ok {
+			continue
+		}
+		pods, efas := t.Capacity[corev1.ResourcePods], int64(0)
+		if wantsEFA {
+			efas = t.Capacity[awsv1.ResourceEFA]
+		}
+		key := fmt.Sprint(image.ID, " ", pods, " ", efas)
+		if g := byKey[key]; g != nil {
+			g.members = append(g.members, n)
+			continue
+		}
+		text, err := bootstrap.UserData(bootstrap.Input{
+			Family: shape.Family.Name, Cluster: cluster, Kubelet: shape.Kubelet, MaxPods: pods, RAID0: shape.RAID0,
+			Labels: bootstrap.ClaimLabels(r.Claim, c.CapacityType, shape.Family.Name),
+			Taints: bootstrap.ClaimTaints(r.Claim), Custom: value(r.Class.Spec.UserData),
+			ImageVersion: imageVersion(r.Class, image),
+		})
+		if err != nil {
+			return nil, &cloud.NodeClassNotReadyError{Err: err}
+		}
+		l.userData.WithLabelValues(r.Class.Name).Set(float64(len(text)))
+		template, err := blueprint{
+			class: r.Class, imageID: image.ID, userData: text, tags: r.Tags, capacityType: c.CapacityType,
+			tenancy: c.Tenancy, efas: int(efas), enclave: wantsEnclave, ipv6: cluster.IPv6(), region: l.Region,
+			reservations: l.Reservations,
+		}.template()
+		if err != nil {
+			return nil, err
+		}
+		byKey[key] = &group{template: template, imageID: image.ID, members: []int{n}}
+		order = append(order, key)
+	}
+	if len(order) == 0 {
+		return nil, shortage("no image for any of %d types", len(c.Types))
+	}
+	out := make([]group, len(order))
+	for n, key := range order {
+		out[n] = *byKey[key]
+	}
+	return out, nil
+}
+
+// imageVersion returns the version of the class's image: that of the alias, or a part of the image's name such as v1.46.0.
+func imageVersion(class *awsv1.EC2NodeClass, image awsv1.AMI) string {
+	if _, v, ok := catalog.Alias(class); ok {
+		return v
+	}
+	for _, word := range strings.Split(image.Name, "-") {
+		if strings.HasPrefix(word, "v") && strings.Contains(word, ".") {
+			return word
+		}
+	}
+	return ""
+}
+
+// write fills in the fleet call.
+func (o *order) write(groups []group) error {
+	input := &ec2.CreateFleetInput{
+		Type: ec2types.FleetTypeInstant,
+		TargetCapacitySpecification: &ec2types.TargetCapacitySpecificationRequest{
+			DefaultTargetCapacityType: ec2types.DefaultTargetCapacityType(o.choice.CapacityType),
+		},
+	}
+	_, priced := o.Claim.Annotations[apiv1.PriceOverlayAppliedAnnotationKey]
+	if o.choice.CapacityType == apiv1.CapacityTypeSpot {
+		input.SpotOptions = &ec2types.SpotOptionsRequest{
+			AllocationStrategy: ec2types.SpotAllocationStrategyPriceCapacityOptimized,
+		}
+		if priced {
+			input.SpotOptions.AllocationStrategy = ec2types.SpotAllocationStrategyCapacityOptimizedPrioritized
+		}
+	} else {
+		input.OnDemandOptions = &ec2types.OnDemandOptionsRequest{
+			AllocationStrategy: ec2types.FleetOnDemandAllocationStrategyLowestPrice,
+		}
+		if priced {
+			input.OnDemandOptions.AllocationStrategy = ec2types.FleetOnDemandAllocationStrategyPrioritized
+		}
+	}
+	if o.Claim.Annotations[apiv1.NodeClaimMinValuesRelaxedAnnotationKey] != "true" {
+		input.Context = o.Class.Spec.Context
+	}
+	for _, g := range groups {
+		if overrides := o.overrides(g); len(overrides) > 0 {
+			input.LaunchTemplateConfigs = append(input.LaunchTemplateConfigs, ec2types.FleetLaunchTemplateConfigRequest{
+				LaunchTemplateSpecification: &ec2types.FleetLaunchTemplateSpecificationRequest{
+					LaunchTemplateName: aws.String(g.template.Name), Version: aws.String("$Latest"),
+				},
+				Overrides: overrides,
+			})
+		}
+	}
+	if len(input.LaunchTemplateConfigs) == 0 {
+		return shortage("no subnet in any zone on offer")
+	}
+	raw, err := json.Marshal([]any{input, o.Tags})
+	if err != nil {
+		return fmt.Errorf("identify fleet parameters: %w", err)
+	}
+	sum := sha256.Sum256(raw)
+	o.input, o.params = input, hex.EncodeToString(sum[:8])
+	return nil
+}
+
+func (o *order) overrides(g group) []ec2types.FleetLaunchTemplateOverridesRequest {
+	var out []ec2types.FleetLaunchTemplateOverridesRequest
+	for _, n := range g.members {
+		for _, offer := range o.choice.Offers[n] {
+			subnet := o.pick.In(offer.Zone)
+			if subnet == "" {
+				continue
+			}
+			out = append(out, ec2types.FleetLaunchTemplateOverridesRequest{
+				InstanceType: ec2types.InstanceType(o.choice.Types[n].Name), SubnetId: aws.String(subnet),
+				ImageId: aws.String(g.imageID), AvailabilityZone: aws.String(offer.Zone),
+				Priority: aws.Float64(offer.Price),
+			})
+		}
+	}
+	return out
+}
+
+// call returns the order's fleet call for count instances under token.
+func (o *order) call(token string, count int) *ec2.CreateFleetInput {
+	in := *o.input
+	target := *o.input.TargetCapacitySpecification
+	target.TotalTargetCapacity = aws.Int32(int32(count))
+	in.TargetCapacitySpecification = &target
+	in.ClientToken = aws.String(token)
+	tags := instances.Tags(o.Tags)
+	marked := append(slices.Clone(tags), ec2types.Tag{Key: aws.String(instances.TagLaunch), Value: aws.String(token)})
+	in.TagSpecifications = []ec2types.TagSpecification{
+		{ResourceType: ec2types.ResourceTypeInstance, Tags: marked},
+		{ResourceType: ec2types.ResourceTypeVolume, Tags: tags},
+		{ResourceType: ec2types.ResourceTypeFleet, Tags: tags},
+	}
+	return &in
+}
+
+// names returns the launch templates of the order.
+func (o *order) names() []string {
+	var out []string
+	for _, c := range o.input.LaunchTemplateConfigs {
+		out = append(out, aws.ToString(c.LaunchTemplateSpecification.LaunchTemplateName))
+	}
+	return out
+}
+
+// launchError explains a failed call for the claim's condition.
+func launchError(err error) error {
+	why := fault.Explain(err.Error())
+	return &cloud.LaunchError{Reason: why.Reason, Message: why.Message, Err: err}
+}

@@ -1,0 +1,118 @@
+package launch
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/provider/aws/instances"
+)
+
+// AnnotationLaunch holds a claim's Record.
+const AnnotationLaunch = instances.TagLaunch
+
+// A Record is what is noted on every claim of a fleet call before the call is made.
+type Record struct {
+	// Token identifies the call to EC2 and is the value of the instances' tag.
+	Token string `json:"token"`
+	// Count is how many instances the call asks for.
+	Count int `json:"count"`
+	// Attempt counts the calls made for these claims, from 1.
+	Attempt int `json:"attempt"`
+	// Params is a hash of everything else that the call asks for.
+	Params string `json:"params"`
+	// Time is when the record was made.
+	Time time.Time `json:"time"`
+}
+
+// newRecord returns the record of a call for claims of these UIDs.
+func newRecord(uids []types.UID, attempt int, params string, now time.Time) Record {
+	sorted := slices.Clone(uids)
+	slices.Sort(sorted)
+	sum := sha256.New()
+	fmt.Fprintf(sum, "%d\n%s\n", attempt, params)
+	for _, u := range sorted {
+		fmt.Fprintf(sum, "%s\n", u)
+	}
+	return Record{
+		Token: hex.EncodeToString(sum.Sum(nil))[:40], Count: len(uids), Attempt: attempt, Params: params,
+		Time: now.UTC().Truncate(time.Second),
+	}
+}
+
+// String is the form of the annotation.
+func (r Record) String() string {
+	raw, err := json.Marshal(r)
+	if err != nil {
+		panic(fmt.Sprintf("encode launch record %#v: %v", r, err)) // strings, numbers and a time: cannot fail
+	}
+	return string(raw)
+}
+
+// RecordOf returns the record that a claim carries, and false if there is none that can be read.
+func RecordOf(claim *apiv1.NodeClaim) (Record, bool) {
+	var r Record
+	text, ok := claim.Annotations[AnnotationLaunch]
+	if !ok || json.Unmarshal([]byte(text), &r) != nil || r.Token == "" {
+		return Record{}, false
+	}
+	return r, true
+}
+
+// A Carrier is a claim that carries a token, and the instance that it has already.
+type Carrier struct {
+	UID      types.UID
+	Instance string // empty if none is known yet
+}
+
+// Carriers returns the claims that carry token.
+func Carriers(token string, claims []apiv1.NodeClaim) []Carrier {
+	var out []Carrier
+	for i := range claims {
+		r, ok := RecordOf(&claims[i])
+		if !ok || r.Token != token {
+			continue
+		}
+		_, id, _ := instances.ParseProviderID(claims[i].Status.ProviderID)
+		out = append(out, Carrier{UID: claims[i].UID, Instance: id})
+	}
+	return out
+}
+
+// Assign gives the instances of one call to the claims that carry its token: those that have one keep it, the others in
+// order of their UIDs take what is left in order of ids. Either may be left over.
+func Assign(carriers []Carrier, ids []string) map[types.UID]string {
+	free := map[string]bool{}
+	for _, id := range ids {
+		free[id] = true
+	}
+	out := map[types.UID]string{}
+	var waiting []types.UID
+	for _, c := range carriers {
+		if c.Instance == "" {
+			waiting = append(waiting, c.UID)
+			continue
+		}
+		out[c.UID] = c.Instance
+		delete(free, c.Instance)
+	}
+	slices.SortFunc(waiting, func(a, b types.UID) int { return cmp.Compare(a, b) })
+	left := make([]string, 0, len(free))
+	for id := range free {
+		left = append(left, id)
+	}
+	slices.Sort(left)
+	for n, uid := range waiting {
+		if n < len(left) {
+			out[uid] = left[n]
+		}
+	}
+	return out
+}

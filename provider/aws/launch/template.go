@@ -1,0 +1,219 @@
+package launch
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"k8s.io/utils/ptr"
+
+	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	"github.com/karpenter-go/karpenter/provider/aws/catalog"
+	"github.com/karpenter-go/karpenter/provider/aws/instances"
+)
+
+// templatePrefix begins the names of our launch templates.
+const templatePrefix = "karpenter.k8s.aws/"
+
+// A Template is a launch template as it should be. Its name is a hash of all the rest, so equal templates share one.
+type Template struct {
+	Name string
+	Data ec2types.RequestLaunchTemplateData
+	Tags map[string]string
+}
+
+// blueprint is what a template is made from.
+type blueprint struct {
+	class    *awsv1.EC2NodeClass
+	imageID  string
+	userData string
+	tags     map[string]string
+	// capacityType and tenancy are those of the launch.
+	capacityType, tenancy string
+	// efas is how many EFA interfaces the claim asked for.
+	efas    int
+	enclave bool
+	ipv6    bool
+	region  string
+	// reservations means that the controller knows capacity reservations, so that other launches must keep off them.
+	reservations bool
+}
+
+// template returns the launch template of b.
+func (b blueprint) template() (Template, error) {
+	spec := b.class.Spec
+	data := ec2types.RequestLaunchTemplateData{
+		ImageId:             aws.String(b.imageID),
+		IamInstanceProfile:  &ec2types.LaunchTemplateIamInstanceProfileSpecificationRequest{Name: aws.String(b.class.Status.InstanceProfile)},
+		UserData:            aws.String(base64.StdEncoding.EncodeToString([]byte(b.userData))),
+		Monitoring:          &ec2types.LaunchTemplatesMonitoringRequest{Enabled: aws.Bool(ptr.Deref(spec.DetailedMonitoring, false))},
+		BlockDeviceMappings: mappings(catalog.FamilyOf(b.class).Mappings(b.class)),
+		MetadataOptions:     b.metadata(),
+		NetworkInterfaces:   b.interfaces(),
+		TagSpecifications:   b.tagSpecifications(),
+		Placement:           &ec2types.LaunchTemplatePlacementRequest{Tenancy: ec2types.Tenancy(b.tenancy)},
+	}
+	if b.enclave {
+		data.EnclaveOptions = &ec2types.LaunchTemplateEnclaveOptionsRequest{Enabled: aws.Bool(true)}
+	}
+	if o := spec.CPUOptions; o != nil && o.NestedVirtualization != nil {
+		data.CpuOptions = &ec2types.LaunchTemplateCpuOptionsRequest{
+			NestedVirtualization: ec2types.NestedVirtualizationSpecification(*o.NestedVirtualization),
+		}
+	}
+	if b.reservations {
+		data.CapacityReservationSpecification = &ec2types.LaunchTemplateCapacityReservationSpecificationRequest{
+			CapacityReservationPreference: ec2types.CapacityReservationPreferenceNone,
+		}
+	}
+	raw, err := json.Marshal([]any{data, b.tags, b.class.Name})
+	if err != nil {
+		return Template{}, fmt.Errorf("name launch template: %w", err)
+	}
+	sum := sha256.Sum256(raw)
+	name := templatePrefix + strconv.FormatUint(binary.BigEndian.Uint64(sum[:8]), 10)
+	return Template{Name: name, Data: data, Tags: b.tags}, nil
+}
+
+func mappings(in []*awsv1.BlockDeviceMapping) []ec2types.LaunchTemplateBlockDeviceMappingRequest {
+	var out []ec2types.LaunchTemplateBlockDeviceMappingRequest
+	for _, m := range in {
+		if m == nil {
+			continue
+		}
+		r := ec2types.LaunchTemplateBlockDeviceMappingRequest{DeviceName: m.DeviceName}
+		if e := m.EBS; e != nil {
+			r.Ebs = &ec2types.LaunchTemplateEbsBlockDeviceRequest{
+				DeleteOnTermination: e.DeleteOnTermination, Encrypted: e.Encrypted, KmsKeyId: e.KMSKeyID,
+				SnapshotId: e.SnapshotID, VolumeInitializationRate: e.VolumeInitializationRate,
+				Iops: positive(e.IOPS), Throughput: positive(e.Throughput),
+				VolumeType: ec2types.VolumeType(ptr.Deref(e.VolumeType, "")),
+			}
+			if e.VolumeSize != nil {
+				r.Ebs.VolumeSize = aws.Int32(int32(math.Ceil(float64(e.VolumeSize.Value()) / (1 << 30))))
+			}
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// positive converts, leaving out zero.
+func positive(n *int64) *int32 {
+	if n == nil || *n == 0 {
+		return nil
+	}
+	return aws.Int32(int32(*n))
+}
+
+// noIPv6Metadata are regions whose EC2 does not know the option.
+var noIPv6Metadata = []string{
+	"us-iso-east-1", "us-iso-west-1", "us-isob-east-1", "us-isob-west-1", "us-isof-south-1", "us-isof-east-1",
+}
+
+func (b blueprint) metadata() *ec2types.LaunchTemplateInstanceMetadataOptionsRequest {
+	m := b.class.Spec.MetadataOptions
+	if m == nil {
+		m = &awsv1.MetadataOptions{}
+	}
+	out := &ec2types.LaunchTemplateInstanceMetadataOptionsRequest{
+		HttpEndpoint:            ec2types.LaunchTemplateInstanceMetadataEndpointState(ptr.Deref(m.HTTPEndpoint, "enabled")),
+		HttpPutResponseHopLimit: aws.Int32(int32(ptr.Deref(m.HTTPPutResponseHopLimit, 1))),
+		HttpTokens:              ec2types.LaunchTemplateHttpTokensState(ptr.Deref(m.HTTPTokens, "required")),
+		InstanceMetadataTags:    ec2types.LaunchTemplateInstanceMetadataTagsStateDisabled,
+	}
+	if !slices.Contains(noIPv6Metadata, b.region) {
+		out.HttpProtocolIpv6 = ec2types.LaunchTemplateInstanceMetadataProtocolIpv6(ptr.Deref(m.HTTPProtocolIPv6, "disabled"))
+	}
+	return out
+}
+
+// interfaces returns the network interfaces: the class's, or as many EFA ones as the claim asked for, or one.
+func (b blueprint) interfaces() []ec2types.LaunchTemplateInstanceNetworkInterfaceSpecificationRequest {
+	var groups []string
+	for _, g := range b.class.Status.SecurityGroups {
+		groups = append(groups, g.ID)
+	}
+	one := func(card, device int32, kind string) ec2types.LaunchTemplateInstanceNetworkInterfaceSpecificationRequest {
+		n := ec2types.LaunchTemplateInstanceNetworkInterfaceSpecificationRequest{
+			NetworkCardIndex: aws.Int32(card), DeviceIndex: aws.Int32(device), Groups: groups,
+		}
+		if kind != "" {
+			n.InterfaceType = aws.String(kind)
+		}
+		if kind != string(awsv1.InterfaceTypeEFAOnly) {
+			b.address(&n)
+		}
+		return n
+	}
+	var out []ec2types.LaunchTemplateInstanceNetworkInterfaceSpecificationRequest
+	for _, i := range b.class.Spec.NetworkInterfaces {
+		out = append(out, one(i.NetworkCardIndex, i.DeviceIndex, string(i.InterfaceType)))
+	}
+	if len(out) > 0 {
+		return out
+	}
+	for card := range b.efas {
+		device := int32(1)
+		if card == 0 {
+			device = 0
+		}
+		out = append(out, one(int32(card), device, "efa"))
+	}
+	if len(out) > 0 {
+		return out
+	}
+	plain := one(0, 0, "")
+	plain.NetworkCardIndex = nil
+	return append(out, plain)
+}
+
+// address sets what only interfaces with addresses have.
+func (b blueprint) address(n *ec2types.LaunchTemplateInstanceNetworkInterfaceSpecificationRequest) {
+	spec := b.class.Spec
+	n.AssociatePublicIpAddress = spec.AssociatePublicIPAddress
+	if b.ipv6 {
+		n.Ipv6PrefixCount, n.PrimaryIpv6, n.Ipv6AddressCount = spec.IPPrefixCount, aws.Bool(true), aws.Int32(1)
+	} else {
+		n.Ipv4PrefixCount = spec.IPPrefixCount
+	}
+	if t := spec.ConnectionTracking; t != nil {
+		n.ConnectionTrackingSpecification = &ec2types.ConnectionTrackingSpecificationRequest{
+			TcpEstablishedTimeout: t.TCPEstablishedTimeout, UdpStreamTimeout: t.UDPStreamTimeout, UdpTimeout: t.UDPTimeout,
+		}
+	}
+}
+
+func (b blueprint) tagSpecifications() []ec2types.LaunchTemplateTagSpecificationRequest {
+	kinds := []ec2types.ResourceType{ec2types.ResourceTypeNetworkInterface}
+	if b.capacityType == "spot" {
+		kinds = append(kinds, ec2types.ResourceTypeSpotInstancesRequest)
+	}
+	var out []ec2types.LaunchTemplateTagSpecificationRequest
+	for _, k := range kinds {
+		out = append(out, ec2types.LaunchTemplateTagSpecificationRequest{ResourceType: k, Tags: instances.Tags(b.tags)})
+	}
+	slices.SortFunc(out, func(a, b ec2types.LaunchTemplateTagSpecificationRequest) int {
+		return cmp.Compare(a.ResourceType, b.ResourceType)
+	})
+	return out
+}
+
+// TemplateAPI is the part of EC2 that keeps launch templates.
+type TemplateAPI interface {
+	DescribeLaunchTemplates(context.Context, *ec2.DescribeLaunchTemplatesInput, ...func(*ec2.Options)) (*ec2.DescribeLaunchTemplatesOutput, error)
+	CreateLaunchTemplate(context.Context, *ec2.CreateLaunchTemplateInput, ...func(*ec2.Options)) (*ec2.CreateLaunchTemplateOutput, error)
+	DeleteLaunchTemplate(context.Context, *ec2.DeleteLaunchTemplateInput, ...func(*ec2.Options)) (*ec2.DeleteLaunchTemplateOutput, error)
+}
+
+var _ TemplateAPI = (*ec2.Client)(nil)

@@ -1,0 +1,78 @@
+package network
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+)
+
+// A Pick is one subnet a zone, chosen for a launch, with the addresses held in each until the launch is settled.
+type Pick struct {
+	subnets *Subnets
+	byZone  map[string]string
+	held    map[string]hold // by subnet id
+}
+
+type hold struct {
+	addresses int64
+	reading   uint64
+}
+
+// Pick chooses, in every zone of need, the class's subnet with the most free addresses, then the lowest id, and deducts
+// the addresses that an instance there may need. Subnets for which full holds are only taken if nothing else is there.
+// The caller settles the pick once it knows the outcome.
+func (s *Subnets) Pick(class *awsv1.EC2NodeClass, need map[string]int64, full func(id string) bool) *Pick {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := &Pick{subnets: s, byZone: map[string]string{}, held: map[string]hold{}}
+	for _, zone := range slices.Sorted(maps.Keys(need)) {
+		best := ""
+		for _, n := range class.Status.Subnets {
+			if n.Zone == zone && (best == "" || s.better(n.ID, best, full)) {
+				best = n.ID
+			}
+		}
+		if best == "" {
+			continue
+		}
+		p.byZone[zone] = best
+		if c := s.counts[best]; c != nil {
+			c.launched += need[zone]
+			p.held[best] = hold{addresses: need[zone], reading: c.reading}
+		}
+	}
+	return p
+}
+
+// better reports whether subnet a is to be taken before b. The caller holds mu.
+func (s *Subnets) better(a, b string, full func(string) bool) bool {
+	if fa, fb := full(a), full(b); fa != fb {
+		return fb
+	}
+	return cmp.Or(cmp.Compare(s.free(b), s.free(a)), cmp.Compare(a, b)) < 0
+}
+
+func (s *Subnets) free(id string) int64 {
+	if c := s.counts[id]; c != nil {
+		return c.free - c.launched
+	}
+	return 0
+}
+
+// In returns the subnet chosen in the zone, or "".
+func (p *Pick) In(zone string) string { return p.byZone[zone] }
+
+// Settle gives back what was held in subnets that were not used. EC2's own counts, read since, are left alone.
+func (p *Pick) Settle(used ...string) {
+	p.subnets.mu.Lock()
+	defer p.subnets.mu.Unlock()
+	for id, h := range p.held {
+		c := p.subnets.counts[id]
+		if c != nil && c.reading == h.reading && !slices.Contains(used, id) {
+			c.launched = max(c.launched-h.addresses, 0)
+		}
+	}
+	clear(p.held)
+}

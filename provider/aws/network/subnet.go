@@ -1,0 +1,146 @@
+package network
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"k8s.io/utils/clock"
+
+	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	"github.com/karpenter-go/karpenter/provider/aws/ttl"
+)
+
+// SubnetAPI is the part of EC2 that finds subnets.
+type SubnetAPI interface {
+	DescribeSubnets(context.Context, *ec2.DescribeSubnetsInput, ...func(*ec2.Options)) (*ec2.DescribeSubnetsOutput, error)
+}
+
+var _ SubnetAPI = (*ec2.Client)(nil)
+
+// A Subnet is one subnet with the addresses it had free when EC2 was asked.
+type Subnet struct {
+	ID, Zone, ZoneID string
+	Free             int64
+}
+
+// Subnets finds subnets and keeps account of their addresses. It is safe for concurrent use; calls to EC2 are made
+// outside its lock.
+type Subnets struct {
+	api   SubnetAPI
+	found *ttl.Cache[string, []Subnet]
+
+	mu     sync.Mutex // guards counts
+	counts map[string]*count
+}
+
+// count is what is known of one subnet's addresses.
+type count struct {
+	free     int64
+	launched int64 // addresses promised to launches since free was read
+	reading  uint64
+}
+
+// NewSubnets returns a finder whose answers are good for refresh.
+func NewSubnets(api SubnetAPI, c clock.PassiveClock, refresh time.Duration) *Subnets {
+	return &Subnets{api: api, found: ttl.New[string, []Subnet](c, refresh), counts: map[string]*count{}}
+}
+
+// Resolve returns the subnets that the class selects, most free addresses first, then by id.
+func (s *Subnets) Resolve(ctx context.Context, class *awsv1.EC2NodeClass) ([]Subnet, error) {
+	key := string(class.UID) + "/" + strconv.FormatInt(class.Generation, 10)
+	if known, ok := s.found.Get(key); ok {
+		return known, nil
+	}
+	byID := map[string]Subnet{}
+	for _, filters := range subnetFilters(class.Spec.SubnetSelectorTerms) {
+		if err := s.describe(ctx, filters, byID); err != nil {
+			return nil, err
+		}
+	}
+	out := slices.SortedFunc(maps.Values(byID), func(a, b Subnet) int {
+		return cmp.Or(cmp.Compare(b.Free, a.Free), cmp.Compare(a.ID, b.ID))
+	})
+	s.read(out)
+	s.found.Set(key, out)
+	return out, nil
+}
+
+func (s *Subnets) describe(ctx context.Context, filters []ec2types.Filter, into map[string]Subnet) error {
+	pages := ec2.NewDescribeSubnetsPaginator(s.api, &ec2.DescribeSubnetsInput{Filters: filters, MaxResults: aws.Int32(500)})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return fmt.Errorf("describe subnets: %w", err)
+		}
+		for _, n := range page.Subnets {
+			id := aws.ToString(n.SubnetId)
+			into[id] = Subnet{
+				ID: id, Zone: aws.ToString(n.AvailabilityZone), ZoneID: aws.ToString(n.AvailabilityZoneId),
+				Free: int64(aws.ToInt32(n.AvailableIpAddressCount)),
+			}
+		}
+	}
+	return nil
+}
+
+// subnetFilters returns one list of filters a call: one for each term by tags, one for all ids.
+func subnetFilters(terms []awsv1.SubnetSelectorTerm) [][]ec2types.Filter {
+	var calls [][]ec2types.Filter
+	var ids []string
+	for _, t := range terms {
+		if t.ID != "" {
+			ids = append(ids, t.ID)
+			continue
+		}
+		calls = append(calls, TagFilters(t.Tags))
+	}
+	if len(ids) > 0 {
+		calls = append(calls, []ec2types.Filter{{Name: aws.String("subnet-id"), Values: ids}})
+	}
+	return calls
+}
+
+// TagFilters returns EC2's filters for tags; a value of * asks for the key only.
+func TagFilters(tags map[string]string) []ec2types.Filter {
+	var filters []ec2types.Filter
+	for _, k := range slices.Sorted(maps.Keys(tags)) {
+		if tags[k] == "*" {
+			filters = append(filters, ec2types.Filter{Name: aws.String("tag-key"), Values: []string{k}})
+			continue
+		}
+		filters = append(filters, ec2types.Filter{Name: aws.String("tag:" + k), Values: []string{tags[k]}})
+	}
+	return filters
+}
+
+// read notes fresh counts. They include what was launched before, so promises are cleared.
+func (s *Subnets) read(fresh []Subnet) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, n := range fresh {
+		old := s.counts[n.ID]
+		next := &count{free: n.Free}
+		if old != nil {
+			next.reading = old.reading + 1
+		}
+		s.counts[n.ID] = next
+	}
+}
+
+// Exhausted notes that EC2 refused a launch for want of addresses in the subnet.
+func (s *Subnets) Exhausted(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := s.counts[id]; c != nil {
+		c.free, c.launched = 0, 0
+	}
+}

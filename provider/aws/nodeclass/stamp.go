@@ -1,0 +1,93 @@
+package nodeclass
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+
+	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+)
+
+// A Stamp writes the hash of a class on it. When the rule for hashes has changed it moves the class's claims to the new
+// one, so that a new version of the controller drifts nothing: a claim that had not drifted by the old rule matches by
+// the new one.
+type Stamp struct{ Client client.Client }
+
+// Name is the controller's name.
+func (s *Stamp) Name() string { return "nodeclass.hash" }
+
+// Reconcile stamps one class.
+func (s *Stamp) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	var class awsv1.EC2NodeClass
+	if err := s.Client.Get(ctx, req.NamespacedName, &class); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if !class.DeletionTimestamp.IsZero() {
+		return ctrl.Result{}, nil
+	}
+	hash, old := Hash(&class), class.Annotations
+	if old[awsv1.AnnotationEC2NodeClassHashVersion] != HashVersion {
+		if err := s.migrate(ctx, class.Name, hash); err != nil {
+			return ctrl.Result{}, err
+		}
+	}
+	if old[awsv1.AnnotationEC2NodeClassHash] == hash && old[awsv1.AnnotationEC2NodeClassHashVersion] == HashVersion {
+		return ctrl.Result{}, nil
+	}
+	before := class.DeepCopy()
+	metav1.SetMetaDataAnnotation(&class.ObjectMeta, awsv1.AnnotationEC2NodeClassHash, hash)
+	metav1.SetMetaDataAnnotation(&class.ObjectMeta, awsv1.AnnotationEC2NodeClassHashVersion, HashVersion)
+	if err := s.Client.Patch(ctx, &class, client.MergeFrom(before)); err != nil {
+		return again(err, "stamp node class", class.Name)
+	}
+	return ctrl.Result{}, nil
+}
+
+// migrate moves the claims of a class to this version. One that has drifted keeps its hash: it stays drifted.
+func (s *Stamp) migrate(ctx context.Context, class, hash string) error {
+	var claims apiv1.NodeClaimList
+	if err := s.Client.List(ctx, &claims); err != nil {
+		return fmt.Errorf("list claims: %w", err)
+	}
+	var errs []error
+	for i := range claims.Items {
+		c := &claims.Items[i]
+		if !ours(c) || c.Spec.NodeClassRef.Name != class ||
+			c.Annotations[awsv1.AnnotationEC2NodeClassHashVersion] == HashVersion {
+			continue
+		}
+		before := c.DeepCopy()
+		metav1.SetMetaDataAnnotation(&c.ObjectMeta, awsv1.AnnotationEC2NodeClassHashVersion, HashVersion)
+		if !drifted(c) {
+			metav1.SetMetaDataAnnotation(&c.ObjectMeta, awsv1.AnnotationEC2NodeClassHash, hash)
+		}
+		if err := s.Client.Patch(ctx, c, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
+			errs = append(errs, fmt.Errorf("stamp claim %s: %w", c.Name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// drifted reports whether the condition is there at all, whatever it says.
+func drifted(c *apiv1.NodeClaim) bool {
+	for _, condition := range c.Status.Conditions {
+		if condition.Type == apiv1.ConditionTypeDrifted {
+			return true
+		}
+	}
+	return false
+}
+
+// Register adds the controller to mgr.
+func (s *Stamp) Register(mgr ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).Named(s.Name()).
+		For(&awsv1.EC2NodeClass{}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
+		Complete(s)
+}

@@ -1,0 +1,261 @@
+package nodeclass
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/karpenter-go/karpenter/api/condition"
+
+	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/provider/aws/network"
+)
+
+// Images finds images.
+type Images interface {
+	Resolve(ctx context.Context, class *awsv1.EC2NodeClass, kubernetes string) ([]awsv1.AMI, error)
+}
+
+// Subnets finds subnets.
+type Subnets interface {
+	Resolve(ctx context.Context, class *awsv1.EC2NodeClass) ([]network.Subnet, error)
+}
+
+// Groups finds security groups.
+type Groups interface {
+	Resolve(ctx context.Context, class *awsv1.EC2NodeClass) ([]awsv1.SecurityGroup, error)
+}
+
+// Profiles keeps instance profiles.
+type Profiles interface {
+	Ensure(ctx context.Context, class *awsv1.EC2NodeClass) (string, error)
+	RemoveOf(ctx context.Context, class *awsv1.EC2NodeClass) error
+}
+
+// Cluster tells of the cluster that nodes join.
+type Cluster interface {
+	// Kubernetes returns the version, as in 1.36.
+	Kubernetes(ctx context.Context) (string, error)
+	// CIDR returns the address range of services.
+	CIDR(ctx context.Context) (string, error)
+}
+
+// Leftovers removes what was made for a class that goes.
+type Leftovers interface {
+	RemoveOf(ctx context.Context, class string) error
+}
+
+// Recorder publishes events.
+type Recorder interface {
+	Event(object client.Object, eventType, reason, message string)
+}
+
+// Config names what the controllers need.
+type Config struct {
+	Client   client.Client
+	Images   Images
+	Subnets  Subnets
+	Groups   Groups
+	Profiles Profiles
+	Cluster  Cluster
+	// Templates are the launch templates.
+	Templates Leftovers
+	// Check is called last, with a class that is all right so far; it may ask AWS whether launches would be allowed.
+	Check    func(ctx context.Context, class *awsv1.EC2NodeClass) (Finding, error)
+	Recorder Recorder
+	Clock    clock.PassiveClock
+	// Isolated means that IAM cannot be reached to clean up.
+	Isolated bool
+	// Reservations means that the feature gate ReservedCapacity is on.
+	Reservations bool
+	// Gone is called when a class has been deleted.
+	Gone func(class *awsv1.EC2NodeClass)
+}
+
+// A Finding is why a class is not valid. The zero Finding means that it is.
+type Finding struct {
+	Reason, Message string
+	// Again, if not zero, means that nothing can be said yet, and when to ask again.
+	Again time.Duration
+}
+
+// workers is how many classes are reconciled at once.
+const workers = 10
+
+// deletionRecheck is how often a class that is held back is looked at again.
+const deletionRecheck = 10 * time.Minute
+
+// A Status reconciles one class at a time.
+type Status struct{ Config }
+
+// Name is the controller's name.
+func (s *Status) Name() string { return "nodeclass" }
+
+// Reconcile resolves the class and writes its status, or finishes its deletion.
+func (s *Status) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	var class awsv1.EC2NodeClass
+	if err := s.Client.Get(ctx, req.NamespacedName, &class); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if !class.DeletionTimestamp.IsZero() {
+		return s.finish(ctx, &class)
+	}
+	before := class.DeepCopy()
+	if controllerutil.AddFinalizer(&class, awsv1.TerminationFinalizer) {
+		patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+		if err := s.Client.Patch(ctx, &class, patch); err != nil {
+			return again(err, "add finalizer to node class", class.Name)
+		}
+		before = class.DeepCopy()
+	}
+	next, err := s.resolve(ctx, &class)
+	if !equality.Semantic.DeepEqual(before.Status, class.Status) {
+		patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+		if patchErr := s.Client.Status().Patch(ctx, &class, patch); patchErr != nil {
+			if result, otherErr := again(patchErr, "patch status of node class", class.Name); otherErr == nil && err == nil {
+				return result, nil
+			}
+			err = errors.Join(err, patchErr)
+		}
+	}
+	return ctrl.Result{RequeueAfter: next}, err
+}
+
+// again turns a conflict into another round.
+func again(err error, what, name string) (ctrl.Result, error) {
+	switch {
+	case apierrors.IsConflict(err):
+		return ctrl.Result{RequeueAfter: time.Second}, nil
+	case apierrors.IsNotFound(err):
+		return ctrl.Result{}, nil
+	}
+	return ctrl.Result{}, fmt.Errorf("%s %s: %w", what, name, err)
+}
+
+// resolve runs all steps, also after one failed, and returns the soonest time that one is due again.
+func (s *Status) resolve(ctx context.Context, class *awsv1.EC2NodeClass) (time.Duration, error) {
+	condition.Initialize(class, s.Clock.Now())
+	var next time.Duration
+	var errs []error
+	for _, step := range []func(context.Context, *awsv1.EC2NodeClass) (time.Duration, error){
+		s.images, s.reservations, s.placement, s.subnets, s.groups, s.profile, s.validate,
+	} {
+		after, err := step(ctx, class)
+		if err != nil {
+			errs = append(errs, err)
+		}
+		if after > 0 && (next == 0 || after < next) {
+			next = after
+		}
+	}
+	return next, errors.Join(errs...)
+}
+
+// Register adds the controller to mgr.
+func (s *Status) Register(mgr ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).Named(s.Name()).
+		For(&awsv1.EC2NodeClass{}).
+		Watches(&apiv1.NodeClaim{}, handler.EnqueueRequestsFromMapFunc(classOf), deletions()).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
+		Complete(s)
+}
+
+// classOf maps a claim to its class.
+func classOf(_ context.Context, o client.Object) []reconcile.Request {
+	claim, ok := o.(*apiv1.NodeClaim)
+	if !ok || !ours(claim) {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: client.ObjectKey{Name: claim.Spec.NodeClassRef.Name}}}
+}
+
+func ours(claim *apiv1.NodeClaim) bool {
+	return claim.Spec.NodeClassRef != nil && claim.Spec.NodeClassRef.Group == awsv1.Group
+}
+
+// finish lets the class go once nothing uses it: its profiles, then its launch templates, then the finalizer.
+func (s *Status) finish(ctx context.Context, class *awsv1.EC2NodeClass) (ctrl.Result, error) {
+	if !controllerutil.ContainsFinalizer(class, awsv1.TerminationFinalizer) {
+		return ctrl.Result{}, nil
+	}
+	users, err := s.users(ctx, class.Name)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if len(users) > 0 {
+		s.Recorder.Event(class, corev1.EventTypeNormal, "WaitingOnNodeClaimTermination",
+			"waiting for claims that use the node class: "+few(users))
+		return ctrl.Result{RequeueAfter: deletionRecheck}, nil
+	}
+	if !s.Isolated {
+		if err := s.Profiles.RemoveOf(ctx, class); err != nil {
+			return ctrl.Result{}, fmt.Errorf("delete profiles of node class %s: %w", class.Name, err)
+		}
+	}
+	if err := s.Templates.RemoveOf(ctx, class.Name); err != nil {
+		return ctrl.Result{}, fmt.Errorf("delete launch templates of node class %s: %w", class.Name, err)
+	}
+	before := class.DeepCopy()
+	controllerutil.RemoveFinalizer(class, awsv1.TerminationFinalizer)
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := s.Client.Patch(ctx, class, patch); err != nil {
+		return again(err, "remove finalizer of node class", class.Name)
+	}
+	if s.Gone != nil {
+		s.Gone(class)
+	}
+	return ctrl.Result{}, nil
+}
+
+// users returns the names of the claims of the class, sorted.
+func (s *Status) users(ctx context.Context, class string) ([]string, error) {
+	var claims apiv1.NodeClaimList
+	if err := s.Client.List(ctx, &claims); err != nil {
+		return nil, fmt.Errorf("list claims: %w", err)
+	}
+	var names []string
+	for i := range claims.Items {
+		if c := &claims.Items[i]; ours(c) && c.Spec.NodeClassRef.Name == class {
+			names = append(names, c.Name)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// few joins at most five names.
+func few(names []string) string {
+	const most = 5
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}
+
+// deletions lets through claims that are gone: only they can release a class.
+func deletions() builder.Predicates {
+	return builder.WithPredicates(predicate.Funcs{
+		CreateFunc:  func(event.CreateEvent) bool { return false },
+		UpdateFunc:  func(event.UpdateEvent) bool { return false },
+		GenericFunc: func(event.GenericEvent) bool { return false },
+		DeleteFunc:  func(event.DeleteEvent) bool { return true },
+	})
+}

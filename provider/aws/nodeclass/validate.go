@@ -1,0 +1,110 @@
+package nodeclass
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/karpenter-go/karpenter/api/condition"
+
+	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	"github.com/karpenter-go/karpenter/provider/aws/catalog"
+	"github.com/karpenter-go/karpenter/provider/aws/instances"
+	"github.com/karpenter-go/karpenter/provider/aws/kubelet"
+)
+
+// validate judges what the steps before it did not: settings that contradict, and what they all came to.
+func (s *Status) validate(ctx context.Context, class *awsv1.EC2NodeClass) (time.Duration, error) {
+	kind := awsv1.ConditionTypeValidationSucceeded
+	if catalog.FamilyOf(class).Name == awsv1.AMIFamilyAL2023 {
+		if _, err := s.Cluster.CIDR(ctx); err != nil {
+			s.no(class, kind, awsv1.ReasonClusterCIDRResolutionFailed,
+				"AL2023 needs the cluster's service CIDR, which could not be read: "+err.Error())
+			return nothingAgain, nil
+		}
+	}
+	if f := Judge(class); f.Reason != "" {
+		s.no(class, kind, f.Reason, f.Message)
+		return 0, nil
+	}
+	if waiting, status := unready(class); len(waiting) > 0 {
+		condition.Set(class, metav1.Condition{
+			Type: kind, Status: status, Reason: awsv1.ReasonDependenciesNotReady,
+			Message: "waiting for " + strings.Join(waiting, ", "),
+		}, s.Clock.Now())
+		return 0, nil
+	}
+	if s.Check != nil {
+		f, err := s.Check(ctx, class)
+		switch {
+		case err != nil:
+			return 0, fmt.Errorf("check permissions: %w", err)
+		case f.Again > 0:
+			return f.Again, nil
+		case f.Reason != "":
+			s.no(class, kind, f.Reason, f.Message)
+			return validationAgain, nil
+		}
+	}
+	s.yes(class, kind)
+	return validationAgain, nil
+}
+
+// Judge returns what is wrong with the class's settings by themselves.
+func Judge(class *awsv1.EC2NodeClass) Finding {
+	config, err := kubelet.Parse(class.Spec.Kubelet)
+	if err != nil {
+		return Finding{Reason: awsv1.ReasonInvalidKubeletConfiguration, Message: "spec.kubelet: " + oneLine(err)}
+	}
+	if len(config.Expressions) > 0 {
+		return Finding{Reason: awsv1.ReasonKubeletExpressionsDisabled, Message: fmt.Sprintf(
+			"spec.kubelet: %s hold expressions, which need the feature gate NodeClassCEL", strings.Join(config.Expressions, ", "))}
+	}
+	if f := supported(catalog.FamilyOf(class), config); f != "" {
+		return Finding{Reason: awsv1.ReasonUnsupportedKubeletConfiguration, Message: "spec.kubelet: " + f}
+	}
+	if err := instances.CheckTags(class); err != nil {
+		return Finding{Reason: awsv1.ReasonTagValidationFailed, Message: oneLine(err)}
+	}
+	return Finding{}
+}
+
+// supported returns what the family does not take, or "".
+func supported(f catalog.Family, c kubelet.Config) string {
+	if f.RawKubelet || f.Name == awsv1.AMIFamilyCustom {
+		return ""
+	}
+	switch fields := c.Unmanaged(); {
+	case len(fields) > 0:
+		return fmt.Sprintf("%s cannot be set on %s", strings.Join(fields, ", "), f.Name)
+	case c.PodsPerCore != nil && f.Name == awsv1.AMIFamilyBottlerocket:
+		return "podsPerCore cannot be set on Bottlerocket"
+	case len(c.ClusterDNS) > 1:
+		return fmt.Sprintf("clusterDNS takes one address on %s", f.Name)
+	}
+	return ""
+}
+
+// unready returns the conditions that validation builds on and that are not True, and what that makes of it.
+func unready(class *awsv1.EC2NodeClass) (waiting []string, status metav1.ConditionStatus) {
+	status = metav1.ConditionUnknown
+	for _, kind := range []string{
+		awsv1.ConditionTypeAMIsReady, awsv1.ConditionTypeInstanceProfileReady,
+		awsv1.ConditionTypeSecurityGroupsReady, awsv1.ConditionTypeSubnetsReady,
+	} {
+		c := condition.Get(class, kind)
+		if c != nil && c.Status == metav1.ConditionTrue {
+			continue
+		}
+		if c != nil && c.Status == metav1.ConditionFalse {
+			status = metav1.ConditionFalse
+		}
+		waiting = append(waiting, kind)
+	}
+	return waiting, status
+}
+
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }

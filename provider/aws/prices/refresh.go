@@ -1,0 +1,180 @@
+package prices
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/pricing"
+	pricingtypes "github.com/aws/aws-sdk-go-v2/service/pricing/types"
+	"golang.org/x/sync/errgroup"
+)
+
+// Products is the part of the Pricing API that the book needs.
+type Products interface {
+	GetProducts(context.Context, *pricing.GetProductsInput, ...func(*pricing.Options)) (*pricing.GetProductsOutput, error)
+}
+
+// History is the part of EC2 that the book needs.
+type History interface {
+	DescribeSpotPriceHistory(context.Context, *ec2.DescribeSpotPriceHistoryInput, ...func(*ec2.Options)) (*ec2.DescribeSpotPriceHistoryOutput, error)
+}
+
+var (
+	_ Products = (*pricing.Client)(nil)
+	_ History  = (*ec2.Client)(nil)
+)
+
+// Refresh asks for list prices and for spot prices as of now, side by side; one failing does not stop the other. The
+// error joins what failed; the old prices of that part stay in use.
+func (b *Book) Refresh(ctx context.Context, now time.Time) error {
+	var listErr, spotErr error
+	done := make(chan struct{})
+	go func() { // ends with this call, which waits for it
+		defer close(done)
+		listErr = b.refreshOnDemand(ctx)
+	}()
+	spotErr = b.refreshSpot(ctx, now)
+	<-done
+	return errors.Join(listErr, spotErr)
+}
+
+// Listed reports whether list prices can be asked for in this region. GovCloud has no Pricing API.
+func (b *Book) Listed() bool { return !b.isolated && !strings.HasPrefix(b.region, "us-gov") }
+
+func (b *Book) refreshOnDemand(ctx context.Context) error {
+	if !b.Listed() {
+		return nil
+	}
+	var shared, metal map[string]float64
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() (err error) {
+		shared, err = b.list(ctx, "Shared", "Compute Instance")
+		return err
+	})
+	group.Go(func() (err error) {
+		metal, err = b.list(ctx, "Dedicated", "Compute Instance (bare metal)")
+		return err
+	})
+	if err := group.Wait(); err != nil {
+		return fmt.Errorf("list on-demand prices: %w", err)
+	}
+	if len(shared) == 0 || len(metal) == 0 {
+		return fmt.Errorf("list on-demand prices: got %d for shared and %d for bare metal", len(shared), len(metal))
+	}
+	b.learn(shared, nil)
+	b.learn(metal, nil)
+	return nil
+}
+
+func (b *Book) list(ctx context.Context, tenancy, family string) (map[string]float64, error) {
+	match := func(field, value string) pricingtypes.Filter {
+		return pricingtypes.Filter{
+			Field: aws.String(field), Type: pricingtypes.FilterTypeTermMatch, Value: aws.String(value),
+		}
+	}
+	pages := pricing.NewGetProductsPaginator(b.products, &pricing.GetProductsInput{
+		ServiceCode: aws.String("AmazonEC2"),
+		MaxResults:  aws.Int32(100),
+		Filters: []pricingtypes.Filter{
+			match("regionCode", b.region), match("serviceCode", "AmazonEC2"), match("preInstalledSw", "NA"),
+			match("operatingSystem", "Linux"), match("capacitystatus", "Used"), match("marketoption", "OnDemand"),
+			match("tenancy", tenancy), match("productFamily", family),
+		},
+	})
+	currency := "USD"
+	if strings.HasPrefix(b.region, "cn-") {
+		currency = "CNY"
+	}
+	out := map[string]float64{}
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, text := range page.PriceList {
+			if name, price, ok := parseProduct(text, currency); ok {
+				out[name] = price
+			}
+		}
+	}
+	return out, nil
+}
+
+// parseProduct reads one item of a price list. Items that are not understood, or free, are passed over.
+func parseProduct(text, currency string) (name string, price float64, ok bool) {
+	var item struct {
+		Product struct {
+			Attributes struct {
+				InstanceType string `json:"instanceType"`
+			} `json:"attributes"`
+		} `json:"product"`
+		Terms struct {
+			OnDemand map[string]struct {
+				PriceDimensions map[string]struct {
+					PricePerUnit map[string]string `json:"pricePerUnit"`
+				} `json:"priceDimensions"`
+			} `json:"OnDemand"`
+		} `json:"terms"`
+	}
+	if json.Unmarshal([]byte(text), &item) != nil || item.Product.Attributes.InstanceType == "" {
+		return "", 0, false
+	}
+	for _, term := range item.Terms.OnDemand {
+		for _, d := range term.PriceDimensions {
+			if p, err := strconv.ParseFloat(d.PricePerUnit[currency], 64); err == nil && p > 0 {
+				return item.Product.Attributes.InstanceType, p, true
+			}
+		}
+	}
+	return "", 0, false
+}
+
+func (b *Book) refreshSpot(ctx context.Context, now time.Time) error {
+	pages := ec2.NewDescribeSpotPriceHistoryPaginator(b.history, &ec2.DescribeSpotPriceHistoryInput{
+		ProductDescriptions: []string{"Linux/UNIX", "Linux/UNIX (Amazon VPC)"},
+		StartTime:           aws.Time(now),
+		MaxResults:          aws.Int32(2000),
+	})
+	spot, newest := map[place]float64{}, map[place]time.Time{}
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return fmt.Errorf("describe spot prices: %w", err)
+		}
+		for _, h := range page.SpotPriceHistory {
+			price, err := strconv.ParseFloat(aws.ToString(h.SpotPrice), 64)
+			if err != nil || price <= 0 || h.Timestamp == nil {
+				continue
+			}
+			at := place{string(h.InstanceType), aws.ToString(h.AvailabilityZone)}
+			if h.Timestamp.Before(newest[at]) {
+				continue
+			}
+			spot[at], newest[at] = price, *h.Timestamp
+		}
+	}
+	if len(spot) == 0 {
+		return errors.New("describe spot prices: EC2 told of none")
+	}
+	b.learn(nil, spot)
+	return nil
+}
+
+// Endpoint returns the region whose Pricing API serves the given one.
+func Endpoint(region string) string {
+	for _, r := range []struct{ prefix, serves string }{
+		{"ap-", "ap-south-1"}, {"cn-", "cn-northwest-1"}, {"eu-", "eu-central-1"},
+	} {
+		if strings.HasPrefix(region, r.prefix) {
+			return r.serves
+		}
+	}
+	return "us-east-1"
+}

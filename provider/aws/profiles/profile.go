@@ -1,0 +1,202 @@
+package profiles
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	iamtypes "github.com/aws/aws-sdk-go-v2/service/iam/types"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/clock"
+
+	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	"github.com/karpenter-go/karpenter/provider/aws/fault"
+	"github.com/karpenter-go/karpenter/provider/aws/ttl"
+)
+
+// API is the part of IAM that makes profiles.
+type API interface {
+	GetInstanceProfile(context.Context, *iam.GetInstanceProfileInput, ...func(*iam.Options)) (*iam.GetInstanceProfileOutput, error)
+	CreateInstanceProfile(context.Context, *iam.CreateInstanceProfileInput, ...func(*iam.Options)) (*iam.CreateInstanceProfileOutput, error)
+	AddRoleToInstanceProfile(context.Context, *iam.AddRoleToInstanceProfileInput, ...func(*iam.Options)) (*iam.AddRoleToInstanceProfileOutput, error)
+}
+
+// RemovalAPI is the part of IAM that finds and deletes profiles.
+type RemovalAPI interface {
+	ListInstanceProfiles(context.Context, *iam.ListInstanceProfilesInput, ...func(*iam.Options)) (*iam.ListInstanceProfilesOutput, error)
+	RemoveRoleFromInstanceProfile(context.Context, *iam.RemoveRoleFromInstanceProfileInput, ...func(*iam.Options)) (*iam.RemoveRoleFromInstanceProfileOutput, error)
+	DeleteInstanceProfile(context.Context, *iam.DeleteInstanceProfileInput, ...func(*iam.Options)) (*iam.DeleteInstanceProfileOutput, error)
+}
+
+var (
+	_ API        = (*iam.Client)(nil)
+	_ RemovalAPI = (*iam.Client)(nil)
+)
+
+// ErrNoRole means that the role does not exist in the account.
+var ErrNoRole = errors.New("role does not exist")
+
+const (
+	rightLife   = 15 * time.Minute // how long a profile is believed to be right
+	missingLife = time.Minute      // how long a missing role is not asked for again
+	guardLife   = time.Hour        // how long a new or replaced profile is kept from the sweep
+)
+
+// Profiles keeps the profiles of one cluster. It is safe for concurrent use.
+type Profiles struct {
+	api     API
+	removal RemovalAPI
+	cluster string
+	region  string
+	right   *ttl.Cache[string, string] // profile name to role
+	missing *ttl.Cache[string, bool]   // roles
+	guarded *ttl.Cache[string, bool]   // profile names
+}
+
+// Config names what Profiles needs.
+type Config struct {
+	API             API
+	Removal         RemovalAPI
+	Cluster, Region string
+	Clock           clock.PassiveClock
+}
+
+// New returns the keeper.
+func New(c Config) *Profiles {
+	return &Profiles{
+		api: c.API, removal: c.Removal, cluster: c.Cluster, region: c.Region,
+		right:   ttl.New[string, string](c.Clock, rightLife),
+		missing: ttl.New[string, bool](c.Clock, missingLife),
+		guarded: ttl.New[string, bool](c.Clock, guardLife),
+	}
+}
+
+// Ensure returns the name of the profile for the class, and makes it if the class names a role. The error wraps ErrNoRole
+// if that does not exist.
+func (p *Profiles) Ensure(ctx context.Context, class *awsv1.EC2NodeClass) (string, error) {
+	if class.Spec.InstanceProfile != nil {
+		return *class.Spec.InstanceProfile, nil
+	}
+	role := path.Base(class.Spec.Role)
+	if _, known := p.missing.Get(role); known {
+		return "", fmt.Errorf("use role %s: %w", role, ErrNoRole)
+	}
+	current := class.Status.InstanceProfile
+	if current != "" {
+		ok, err := p.has(ctx, current, role)
+		if ok || err != nil {
+			return current, err
+		}
+		p.guarded.Set(current, true)
+	}
+	name := p.name(class, role)
+	if err := p.make(ctx, class, name, role); err != nil {
+		return "", err
+	}
+	p.right.Set(name, role)
+	p.guarded.Set(name, true)
+	return name, nil
+}
+
+// has reports whether the profile exists and has the role.
+func (p *Profiles) has(ctx context.Context, name, role string) (bool, error) {
+	if known, ok := p.right.Get(name); ok {
+		return known == role, nil
+	}
+	roles, exists, err := p.roles(ctx, name)
+	if err != nil || !exists || !slices.Contains(roles, role) {
+		return false, err
+	}
+	p.right.Set(name, role)
+	return true, nil
+}
+
+func (p *Profiles) roles(ctx context.Context, name string) (roles []string, exists bool, err error) {
+	out, err := p.api.GetInstanceProfile(ctx, &iam.GetInstanceProfileInput{InstanceProfileName: aws.String(name)})
+	switch {
+	case fault.NotFound(err):
+		return nil, false, nil
+	case err != nil:
+		return nil, false, fmt.Errorf("get instance profile %s: %w", name, err)
+	case out.InstanceProfile == nil:
+		return nil, false, nil
+	}
+	for _, r := range out.InstanceProfile.Roles {
+		roles = append(roles, aws.ToString(r.RoleName))
+	}
+	return roles, true, nil
+}
+
+// make creates the profile with the role. What is there already is taken over.
+func (p *Profiles) make(ctx context.Context, class *awsv1.EC2NodeClass, name, role string) error {
+	roles, exists, err := p.roles(ctx, name)
+	if err != nil {
+		return err
+	}
+	if !exists {
+		_, err := p.api.CreateInstanceProfile(ctx, &iam.CreateInstanceProfileInput{
+			InstanceProfileName: aws.String(name), Path: aws.String(p.path(string(class.UID))), Tags: p.tags(class),
+		})
+		if err != nil && !fault.Exists(err) {
+			return fmt.Errorf("create instance profile %s: %w", name, err)
+		}
+	}
+	if slices.Contains(roles, role) {
+		return nil
+	}
+	_, err = p.api.AddRoleToInstanceProfile(ctx, &iam.AddRoleToInstanceProfileInput{
+		InstanceProfileName: aws.String(name), RoleName: aws.String(role),
+	})
+	switch {
+	case err == nil:
+		return nil
+	case fault.RoleMissing(err):
+		p.missing.Set(role, true)
+		err = fmt.Errorf("use role %s: %w", role, ErrNoRole)
+	default:
+		err = fmt.Errorf("add role %s to instance profile %s: %w", role, name, err)
+	}
+	if !exists {
+		return errors.Join(err, p.remove(ctx, name, nil))
+	}
+	return err
+}
+
+// name is the same for the same class and role.
+func (p *Profiles) name(class *awsv1.EC2NodeClass, role string) string {
+	sum := sha256.Sum256([]byte(p.region + "\n" + string(class.UID) + "\n" + role))
+	return fmt.Sprintf("%s_%d", p.cluster, binary.BigEndian.Uint64(sum[:8]))
+}
+
+// path is where the profiles of a class, or with no UID of the cluster, are kept.
+func (p *Profiles) path(uid string) string {
+	base := fmt.Sprintf("/karpenter/%s/%s/", p.region, p.cluster)
+	if uid == "" {
+		return base
+	}
+	return base + uid + "/"
+}
+
+func (p *Profiles) tags(class *awsv1.EC2NodeClass) []iamtypes.Tag {
+	tags := maps.Clone(class.Spec.Tags)
+	if tags == nil {
+		tags = map[string]string{}
+	}
+	tags[awsv1.TagClusterPrefix+p.cluster] = "owned"
+	tags[awsv1.TagEKSClusterName] = p.cluster
+	tags[awsv1.TagNodeClass] = class.Name
+	tags[corev1.LabelTopologyRegion] = p.region
+	var out []iamtypes.Tag
+	for _, k := range slices.Sorted(maps.Keys(tags)) {
+		out = append(out, iamtypes.Tag{Key: aws.String(k), Value: aws.String(tags[k])})
+	}
+	return out
+}

@@ -1,0 +1,173 @@
+package aws
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/pricing"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/provider/aws/amis"
+	"github.com/karpenter-go/karpenter/provider/aws/batch"
+	"github.com/karpenter-go/karpenter/provider/aws/catalog"
+	"github.com/karpenter-go/karpenter/provider/aws/instances"
+	"github.com/karpenter-go/karpenter/provider/aws/launch"
+	"github.com/karpenter-go/karpenter/provider/aws/network"
+	"github.com/karpenter-go/karpenter/provider/aws/prices"
+	"github.com/karpenter-go/karpenter/provider/aws/profiles"
+	"github.com/karpenter-go/karpenter/provider/aws/shipped"
+)
+
+// Name is the provider's name in metrics.
+const Name = "aws"
+
+// requestTimeout bounds one HTTP request to AWS.
+const requestTimeout = 4 * time.Minute
+
+// Config names what a Provider needs.
+type Config struct {
+	// AWS holds region and credentials.
+	AWS awssdk.Config
+	// Client may read from a cache; Reader reads what is stored now.
+	Client client.Client
+	Reader client.Reader
+	// Discovery tells the version of Kubernetes.
+	Discovery Discovery
+	// CAData is the CA bundle that the controller itself trusts, in PEM.
+	CAData   []byte
+	Clock    clock.WithTicker
+	Settings Settings
+	Ledger   launch.Ledger
+	Metrics  prometheus.Registerer
+	Recorder launch.Recorder
+}
+
+// A Provider is AWS as a cloud.Provider.
+type Provider struct {
+	config    Config
+	cluster   *cluster
+	catalog   *catalog.Catalog
+	prices    *prices.Book
+	shortages *catalog.Shortages
+	subnets   *network.Subnets
+	groups    *network.Groups
+	images    *amis.Resolver
+	profiles  *profiles.Profiles
+	instances *instances.Store
+	shelf     *launch.Shelf
+	launcher  *launch.Launcher
+}
+
+var _ cloud.Provider = (*Provider)(nil)
+
+// New connects to AWS and reads what EC2 sells. It returns an error if EC2 cannot be reached, may not be used, or the
+// version of Kubernetes cannot be read. Calls that outlive their callers end with ctx.
+func New(ctx context.Context, c Config) (*Provider, error) {
+	if c.AWS.Region == "" {
+		return nil, errors.New("connect to AWS: no region; set AWS_REGION")
+	}
+	if c.AWS.HTTPClient == nil {
+		c.AWS.HTTPClient = awshttp.NewBuildableClient().WithTimeout(requestTimeout)
+	}
+	table, err := shipped.Load()
+	if err != nil {
+		return nil, err
+	}
+	p := build(ctx, c, table)
+	if _, err := p.cluster.Kubernetes(ctx); err != nil {
+		return nil, err
+	}
+	if err := p.catalog.Refresh(ctx); err != nil {
+		return nil, fmt.Errorf("connect to EC2 in %s: %w", c.AWS.Region, err)
+	}
+	return p, nil
+}
+
+func build(ctx context.Context, c Config, table *shipped.Catalog) *Provider {
+	compute, identity := ec2.NewFromConfig(c.AWS), iam.NewFromConfig(c.AWS)
+	region, name := c.AWS.Region, c.Settings.ClusterName
+	p := &Provider{config: c}
+	p.cluster = &cluster{
+		settings: c.Settings, eks: eks.NewFromConfig(c.AWS), discovery: c.Discovery, reader: c.Reader, caData: c.CAData,
+	}
+	p.prices = prices.New(prices.Config{
+		Products: pricing.NewFromConfig(c.AWS, func(o *pricing.Options) { o.Region = prices.Endpoint(region) }),
+		History:  compute, Region: region, Isolated: c.Settings.IsolatedVPC, Shipped: table,
+	})
+	p.shortages = catalog.NewShortages(c.Clock)
+	p.catalog = catalog.New(catalog.Config{
+		API: compute, Region: region, Prices: p.prices, Shortages: p.shortages, Shipped: table,
+		Options: catalog.Options{
+			MemoryOverhead: c.Settings.VMMemoryOverheadPercent, ReservedENIs: int64(c.Settings.ReservedENIs),
+		},
+	})
+	p.subnets = network.NewSubnets(compute, c.Clock, c.Settings.SubnetRefreshInterval)
+	p.groups = network.NewGroups(compute, c.Clock)
+	p.images = amis.New(amis.Config{
+		Images: compute, Parameters: ssm.NewFromConfig(c.AWS), Clock: c.Clock, Refresh: c.Settings.AMIRefreshInterval,
+	})
+	p.profiles = profiles.New(profiles.Config{
+		API: identity, Removal: identity, Cluster: name, Region: region, Clock: c.Clock,
+	})
+	meter := batch.NewMeter(c.Metrics)
+	p.instances = instances.New(ctx, instances.Config{
+		API: compute, Cluster: name, Clock: c.Clock, Meter: meter, Metrics: c.Metrics,
+	})
+	p.shelf = launch.NewShelf(compute, name, c.Clock)
+	p.launcher = launch.New(ctx, launch.Config{
+		Fleet: compute, Finder: p.instances, Shelf: p.shelf, Subnets: p.subnets, Shortages: p.shortages,
+		Clusters: p.cluster, Ledger: c.Ledger, Claims: c.Reader, Recorder: c.Recorder, Clock: c.Clock, Region: region,
+		Aliases: apiv1.CoreLabels().With(awsv1.Labels()).Aliases, Reservations: c.Settings.ReservedCapacity,
+		Meter: meter, Metrics: c.Metrics,
+	})
+	return p
+}
+
+// Name implements cloud.Provider.
+func (p *Provider) Name() string { return Name }
+
+// Facts implements cloud.Provider.
+func (p *Provider) Facts() cloud.Facts { return Facts() }
+
+// Facts are what is fixed about AWS.
+func Facts() cloud.Facts {
+	const patience = 30 * time.Minute
+	policy := func(kind corev1.NodeConditionType, status corev1.ConditionStatus, d time.Duration) cloud.RepairPolicy {
+		return cloud.RepairPolicy{Type: kind, Status: status, Toleration: d}
+	}
+	return cloud.Facts{
+		Labels: apiv1.CoreLabels().With(awsv1.Labels()),
+		NodeClasses: []schema.GroupVersionKind{
+			{Group: awsv1.Group, Version: awsv1.GroupVersion.Version, Kind: "EC2NodeClass"},
+		},
+		RepairPolicies: []cloud.RepairPolicy{
+			policy(corev1.NodeReady, corev1.ConditionFalse, patience),
+			policy(corev1.NodeReady, corev1.ConditionUnknown, patience),
+			policy("AcceleratedHardwareReady", corev1.ConditionFalse, 10*time.Minute),
+			policy("StorageReady", corev1.ConditionFalse, patience),
+			policy("NetworkingReady", corev1.ConditionFalse, patience),
+			policy("KernelReady", corev1.ConditionFalse, patience),
+			policy("ContainerRuntimeReady", corev1.ConditionFalse, patience),
+		},
+	}
+}
+
+// Registered implements cloud.Provider. Nothing is left to be found out about a node of ours when it joins.
+func (p *Provider) Registered(context.Context, *apiv1.NodeClaim) (time.Duration, map[string]string, error) {
+	return 0, nil, nil
+}

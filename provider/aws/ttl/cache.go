@@ -1,0 +1,63 @@
+package ttl
+
+import (
+	"maps"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+// A Cache holds values by key until they are older than its time to live. It is safe for concurrent use.
+type Cache[K comparable, V any] struct {
+	clock clock.PassiveClock
+	life  time.Duration
+
+	mu      sync.Mutex // guards entries
+	entries map[K]entry[V]
+}
+
+type entry[V any] struct {
+	value V
+	until time.Time
+}
+
+// New returns an empty cache whose values live for life after they were set.
+func New[K comparable, V any](c clock.PassiveClock, life time.Duration) *Cache[K, V] {
+	return &Cache[K, V]{clock: c, life: life, entries: map[K]entry[V]{}}
+}
+
+// Get returns the value of key if it has not expired.
+func (c *Cache[K, V]) Get(key K) (V, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e, ok := c.entries[key]
+	if !ok || !c.clock.Now().Before(e.until) {
+		var zero V
+		return zero, false
+	}
+	return e.value, true
+}
+
+// Set stores value under key, alive from now on.
+func (c *Cache[K, V]) Set(key K, value V) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.clock.Now()
+	maps.DeleteFunc(c.entries, func(_ K, e entry[V]) bool { return !now.Before(e.until) })
+	c.entries[key] = entry[V]{value: value, until: now.Add(c.life)}
+}
+
+// Delete forgets key.
+func (c *Cache[K, V]) Delete(key K) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.entries, key)
+}
+
+// Clear forgets everything.
+func (c *Cache[K, V]) Clear() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	clear(c.entries)
+}

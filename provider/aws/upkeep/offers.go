@@ -1,0 +1,118 @@
+package upkeep
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/provider/aws/catalog"
+	"github.com/karpenter-go/karpenter/provider/aws/periodic"
+)
+
+// Types knows what is on offer.
+type Types interface {
+	Types(class *awsv1.EC2NodeClass) ([]*model.InstanceType, error)
+	Machines() []catalog.Machine
+}
+
+// offersEvery is how often the metrics are made anew.
+const offersEvery = time.Minute
+
+// Offers tells, in metrics, which offerings there are and what they cost. What is no longer offered is no longer told.
+type Offers struct {
+	reader client.Reader
+	types  Types
+
+	available, price, cores, memory *prometheus.Desc
+
+	told atomic.Pointer[[]prometheus.Metric]
+}
+
+// NewOffers registers the metrics with reg.
+func NewOffers(reader client.Reader, types Types, reg prometheus.Registerer) *Offers {
+	const prefix = "karpenter_cloudprovider_instance_type_"
+	offering := []string{"instance_type", "capacity_type", "zone"}
+	o := &Offers{
+		reader: reader, types: types,
+		available: prometheus.NewDesc(prefix+"offering_available",
+			"1 if the offering can be had by any node class, else 0.", offering, nil),
+		price: prometheus.NewDesc(prefix+"offering_price_estimate",
+			"Estimated price of the offering in dollars per hour.", offering, nil),
+		cores:  prometheus.NewDesc(prefix+"cpu_cores", "vCPUs of the type.", offering[:1], nil),
+		memory: prometheus.NewDesc(prefix+"memory_bytes", "Memory of the type, nothing subtracted.", offering[:1], nil),
+	}
+	reg.MustRegister(o)
+	return o
+}
+
+// Describe implements prometheus.Collector.
+func (o *Offers) Describe(out chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{o.available, o.price, o.cores, o.memory} {
+		out <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (o *Offers) Collect(out chan<- prometheus.Metric) {
+	if told := o.told.Load(); told != nil {
+		for _, m := range *told {
+			out <- m
+		}
+	}
+}
+
+// Task keeps the metrics up to date.
+func (o *Offers) Task() periodic.Task {
+	return periodic.Task{Label: "cloudprovider.metrics", Run: func(ctx context.Context) (time.Duration, error) {
+		return offersEvery, o.Refresh(ctx)
+	}}
+}
+
+type offer struct{ instanceType, capacityType, zone string }
+
+// Refresh makes the metrics anew. A class that is not ready yet does not stop the others.
+func (o *Offers) Refresh(ctx context.Context) error {
+	var classes awsv1.EC2NodeClassList
+	if err := o.reader.List(ctx, &classes); err != nil {
+		return fmt.Errorf("list node classes: %w", err)
+	}
+	price, available := map[offer]float64{}, map[offer]bool{}
+	for i := range classes.Items {
+		types, err := o.types.Types(&classes.Items[i])
+		if err != nil {
+			log.FromContext(ctx).V(1).Info("no instance types to tell of", "class", classes.Items[i].Name, "error", err.Error())
+			continue
+		}
+		for _, t := range types {
+			for _, f := range t.Offerings {
+				k := offer{t.Name, f.CapacityType, f.Zone}
+				price[k], available[k] = f.Price, available[k] || f.Available
+			}
+		}
+	}
+	gauge := func(d *prometheus.Desc, v float64, labels ...string) prometheus.Metric {
+		return prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+	}
+	var told []prometheus.Metric
+	for k, p := range price {
+		yes := 0.0
+		if available[k] {
+			yes = 1
+		}
+		told = append(told,
+			gauge(o.available, yes, k.instanceType, k.capacityType, k.zone),
+			gauge(o.price, p, k.instanceType, k.capacityType, k.zone))
+	}
+	for _, m := range o.types.Machines() {
+		told = append(told, gauge(o.cores, float64(m.VCPU), m.Name), gauge(o.memory, float64(m.MemoryMiB)*(1<<20), m.Name))
+	}
+	o.told.Store(&told)
+	return nil
+}

@@ -1,0 +1,104 @@
+package upkeep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/provider/aws/instances"
+)
+
+// Tagging reads and tags instances.
+type Tagging interface {
+	Get(ctx context.Context, id string) (instances.Instance, error)
+	Tag(ctx context.Context, id string, tags map[string]string) error
+}
+
+// A Tagger gives instances the names of their node and claim, once both are known. Tags that are there are left alone.
+type Tagger struct {
+	Client    client.Client
+	Instances Tagging
+	Cluster   string
+}
+
+// taggers is how many instances are tagged at once.
+const taggers = 10
+
+// Name is the controller's name.
+func (t *Tagger) Name() string { return "nodeclaim.tagging" }
+
+// Reconcile tags the instance of one claim.
+func (t *Tagger) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	var claim apiv1.NodeClaim
+	if err := t.Client.Get(ctx, req.NamespacedName, &claim); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	_, id, ok := instances.ParseProviderID(claim.Status.ProviderID)
+	if !ok || !due(&claim) {
+		return ctrl.Result{}, nil
+	}
+	err := t.tag(ctx, id, map[string]string{
+		awsv1.TagName: claim.Status.NodeName, awsv1.TagNodeClaim: claim.Name, awsv1.TagEKSClusterName: t.Cluster,
+	})
+	if errors.Is(err, cloud.ErrNotFound) {
+		return ctrl.Result{}, nil // it is gone; so will be the claim
+	}
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	before := claim.DeepCopy()
+	metav1.SetMetaDataAnnotation(&claim.ObjectMeta, awsv1.AnnotationInstanceTagged, "true")
+	metav1.SetMetaDataAnnotation(&claim.ObjectMeta, awsv1.AnnotationClusterNameTagged, "true")
+	if err := t.Client.Patch(ctx, &claim, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
+		return ctrl.Result{}, fmt.Errorf("annotate claim %s: %w", claim.Name, err)
+	}
+	return ctrl.Result{}, nil
+}
+
+// tag adds those of tags that the instance lacks.
+func (t *Tagger) tag(ctx context.Context, id string, tags map[string]string) error {
+	i, err := t.Instances.Get(ctx, id)
+	if err != nil {
+		return err
+	}
+	missing := map[string]string{}
+	for k, v := range tags {
+		if _, there := i.Tags[k]; !there {
+			missing[k] = v
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	return t.Instances.Tag(ctx, id, missing)
+}
+
+// due reports whether the claim's instance has to be tagged.
+func due(claim *apiv1.NodeClaim) bool {
+	return claim.Status.NodeName != "" && claim.DeletionTimestamp.IsZero() && claim.Spec.NodeClassRef != nil &&
+		claim.Spec.NodeClassRef.Group == awsv1.Group &&
+		(claim.Annotations[awsv1.AnnotationInstanceTagged] != "true" ||
+			claim.Annotations[awsv1.AnnotationClusterNameTagged] != "true")
+}
+
+// Register adds the controller to mgr.
+func (t *Tagger) Register(mgr ctrl.Manager) error {
+	wanted := predicate.NewPredicateFuncs(func(o client.Object) bool {
+		claim, ok := o.(*apiv1.NodeClaim)
+		return ok && due(claim)
+	})
+	return ctrl.NewControllerManagedBy(mgr).Named(t.Name()).
+		For(&apiv1.NodeClaim{}, builder.WithPredicates(wanted)).
+		WithOptions(controller.Options{MaxConcurrentReconciles: taggers}).
+		Complete(t)
+}
