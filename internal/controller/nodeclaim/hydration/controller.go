@@ -3,6 +3,7 @@ package hydration
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -46,14 +47,16 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 	return nil
 }
 
-// Reconcile labels the claim with the name of its node class.
+// Reconcile labels the claim with the name of its node class. A claim without a finalizer is new: it gets both in one write
+// when its life begins, and must not be written by two at once.
 func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	claim := &apiv1.NodeClaim{}
 	if err := c.Client.Get(ctx, req.NamespacedName, claim); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	ref := claim.Spec.NodeClassRef
-	if !claim.DeletionTimestamp.IsZero() || !c.Cloud.Facts().Manages(ref) {
+	if !claim.DeletionTimestamp.IsZero() || !c.Cloud.Facts().Manages(ref) ||
+		!slices.Contains(claim.Finalizers, apiv1.TerminationFinalizer) {
 		return ctrl.Result{}, nil
 	}
 	before := claim.DeepCopy()

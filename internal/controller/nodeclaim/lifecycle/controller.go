@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
@@ -99,13 +100,18 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return settle(newPass(c, claim).run(ctx))
 }
 
-// hold puts the finalizer on a claim before anything is launched for it.
+// hold puts the finalizer on a claim before anything is launched for it, and the label by which everybody can tell that the
+// claim and later its node are the provider's.
 func (c *Controller) hold(ctx context.Context, claim *apiv1.NodeClaim) error {
 	if !claim.DeletionTimestamp.IsZero() || slices.Contains(claim.Finalizers, apiv1.TerminationFinalizer) {
 		return nil
 	}
-	before := claim.DeepCopy()
+	before, ref := claim.DeepCopy(), claim.Spec.NodeClassRef
 	claim.Finalizers = append(claim.Finalizers, apiv1.TerminationFinalizer)
+	if claim.Labels == nil {
+		claim.Labels = map[string]string{}
+	}
+	claim.Labels[apiv1.NodeClassLabelKey(schema.GroupKind{Group: ref.Group, Kind: ref.Kind})] = ref.Name
 	return act.Patch(ctx, c.Client, before, claim)
 }
 

@@ -111,7 +111,7 @@ func TestWholeLife(t *testing.T) {
 	want := map[string]string{
 		apiv1.NodePoolLabelKey: "default", "team": "blue",
 		corev1.LabelInstanceTypeStable: "small", corev1.LabelTopologyZone: "zone-a",
-		apiv1.CapacityTypeLabelKey: apiv1.CapacityTypeSpot,
+		apiv1.CapacityTypeLabelKey: apiv1.CapacityTypeSpot, "fake.example.com/fakenodeclass": "default",
 	}
 	if diff := cmp.Diff(want, got.Labels); diff != "" {
 		t.Errorf("labels (-want +got):\n%s", diff)

@@ -13,9 +13,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	clocktesting "k8s.io/utils/clock/testing"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/karpenter-go/karpenter/api"
 	"github.com/karpenter-go/karpenter/api/condition"
@@ -71,6 +75,25 @@ func New(t *testing.T, objects ...client.Object) *World {
 		Registry: registry,
 		t:        t,
 	}
+}
+
+// Manager returns a manager of this kind of world that is never started, to set controllers up with.
+func Manager(t *testing.T) ctrl.Manager {
+	t.Helper()
+	scheme := api.Scheme()
+	if err := clientgoscheme.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	mgr, err := ctrl.NewManager(&rest.Config{Host: "https://127.0.0.1:1"}, ctrl.Options{
+		Scheme:  scheme,
+		Metrics: metricsserver.Options{BindAddress: "0"},
+		// Names are unique in a process; a test may run more than once in one.
+		Controller: config.Controller{SkipNameValidation: new(true)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return mgr
 }
 
 // Claim returns a claim of pool "default", made at Start, that nobody has touched yet.

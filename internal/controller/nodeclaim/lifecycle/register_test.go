@@ -1,0 +1,57 @@
+package lifecycle
+
+import (
+	"testing"
+
+	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/internal/controller/nodeclaim/internal/fakecloud"
+	"github.com/karpenter-go/karpenter/internal/controller/nodeclaim/internal/world"
+)
+
+func TestRegister(t *testing.T) {
+	for _, dra := range []bool{false, true} {
+		mgr := world.Manager(t)
+		if err := (&Controller{Client: mgr.GetClient(), Cloud: &fakecloud.Cloud{}, DRA: dra}).Register(mgr); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A node is not initialized before the drivers of its dynamic resources have published on it.
+func TestDynamicResources(t *testing.T) {
+	claim := world.Claim("a")
+	claim.Annotations = map[string]string{apiv1.RequestedDRADriversAnnotationKey: "gpu.example.com"}
+	b := newBench(t, claim)
+	b.DRA = true
+	b.pass("a")
+	b.Add(world.Node("n1", "fake://zone-a/i-1"))
+	elsewhere := slice("s0", "n2")
+	b.Add(elsewhere)
+	b.pass("a")
+	b.want("Initialized", b.Condition("a", "Initialized"), "Unknown DRADriverPoolsNotPublished")
+
+	here := slice("s1", "n1")
+	b.Add(here)
+	if got := b.fromSlice(t.Context(), here); len(got) != 1 || got[0].Name != "a" {
+		t.Errorf("a slice of the node wakes %v, want claim a", got)
+	}
+	if got := b.fromSlice(t.Context(), elsewhere); got != nil {
+		t.Errorf("a slice of a node that is not there wakes %v", got)
+	}
+	b.pass("a")
+	b.want("Initialized", b.Condition("a", "Initialized"), "True Initialized")
+}
+
+// slice is a driver's only slice on a node.
+func slice(name, node string) *resourcev1.ResourceSlice {
+	return &resourcev1.ResourceSlice{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: resourcev1.ResourceSliceSpec{
+			Driver: "gpu.example.com", NodeName: new(node),
+			Pool: resourcev1.ResourcePool{Name: "p", Generation: 1, ResourceSliceCount: 1},
+		},
+	}
+}
