@@ -1,0 +1,105 @@
+package archtest
+
+import (
+	"go/ast"
+	"path"
+	"strconv"
+	"testing"
+)
+
+// wallClock are the functions of package time that read or wait for the machine's clock.
+var wallClock = map[string]bool{
+	"Now": true, "Since": true, "Until": true, "Sleep": true, "After": true, "AfterFunc": true, "Tick": true,
+	"NewTimer": true, "NewTicker": true,
+}
+
+// timeless are the trees that get the time from others.
+var timeless = []string{"engine", "api", "cloud", "internal/observe", "internal/act", "internal/controller"}
+
+func TestNoWallClock(t *testing.T) {
+	rule{
+		must: "engine, controllers, observe and act neither read nor wait for the machine's clock",
+		why:  "the same snapshot must give the same plan, and the simulator runs the same code under virtual time",
+		fix:  "in the engine take the time from the input (Snapshot.Now); elsewhere from a clock.Clock, and wait with RequeueAfter",
+	}.check(t, wallClockUses)
+}
+
+// wallClockUses returns where a file of a timeless tree uses the machine's clock. Tests count too: a test that reads the
+// clock is slow or flaky one day.
+func wallClockUses(s source) []string {
+	if !s.in(timeless...) {
+		return nil
+	}
+	return uses(s, wallClock)
+}
+
+// uses returns where a file uses one of the given functions of package time.
+func uses(s source, functions map[string]bool) []string {
+	name := importedAs(s, "time")
+	if name == "" {
+		return nil
+	}
+	var places []string
+	ast.Inspect(s.file, func(n ast.Node) bool {
+		if sel, ok := n.(*ast.SelectorExpr); ok && functions[sel.Sel.Name] {
+			if x, ok := sel.X.(*ast.Ident); ok && x.Name == name {
+				places = append(places, s.at(n)+" uses time."+sel.Sel.Name)
+			}
+		}
+		return true
+	})
+	return places
+}
+
+// importedAs returns the name under which the file knows a package, "" if it does not import it.
+func importedAs(s source, importPath string) string {
+	for _, spec := range s.file.Imports {
+		if p, err := strconv.Unquote(spec.Path.Value); err != nil || p != importPath {
+			continue
+		}
+		if spec.Name != nil {
+			return spec.Name.Name
+		}
+		return path.Base(importPath)
+	}
+	return ""
+}
+
+func TestNoGoroutinesInControllers(t *testing.T) {
+	rule{
+		must: "controllers start no goroutine",
+		why:  "a controller is Reconcile(ctx, request), so that the simulator can drive it step by step and a seed replays exactly",
+		fix:  "do the work in Reconcile, bounded, and ask for the next step with RequeueAfter; for own timing use a singleton source",
+	}.check(t, goStatements)
+}
+
+// goStatements returns the go statements of a controller, tests not counted.
+func goStatements(s source) []string {
+	if s.test() || !s.in("internal/controller") {
+		return nil
+	}
+	var places []string
+	ast.Inspect(s.file, func(n ast.Node) bool {
+		if _, ok := n.(*ast.GoStmt); ok {
+			places = append(places, s.at(n)+" starts a goroutine")
+		}
+		return true
+	})
+	return places
+}
+
+// Sleeping tests are slow and flaky, wherever they are.
+func TestNoSleepInTests(t *testing.T) {
+	rule{
+		must: "tests do not sleep",
+		why:  "a sleep is either too long or, one day, too short",
+		fix:  "step a fake clock, wait for a channel or a watch, or poll a condition with a deadline",
+	}.check(t, sleepingTests)
+}
+
+func sleepingTests(s source) []string {
+	if !s.test() || s.in(timeless...) {
+		return nil // those are TestNoWallClock's business
+	}
+	return uses(s, map[string]bool{"Sleep": true})
+}

@@ -1,0 +1,94 @@
+package archtest
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// A listed is what go list tells of one package.
+type listed struct {
+	ImportPath string
+	Imports    []string
+	Standard   bool
+}
+
+// folder is the path from root of one of our packages, "" for one of others.
+func (p listed) folder() string {
+	folder, ours := strings.CutPrefix(p.ImportPath, modulePath+"/")
+	if !ours {
+		return ""
+	}
+	return folder
+}
+
+// forTests reports whether the package exists for tests: it imports testing outside of its own tests.
+func (p listed) forTests() bool { return slices.Contains(p.Imports, "testing") }
+
+// graph is every package that the root module builds, without tests, by import path. Packages that do not compile are
+// listed as far as they can be read.
+var graph = sync.OnceValues(func() (map[string]listed, error) {
+	cmd := exec.Command("go", "list", "-e", "-deps", "-json=ImportPath,Imports,Standard", "./...")
+	cmd.Dir = root
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	packages := map[string]listed{}
+	for decoder := json.NewDecoder(out); ; {
+		var p listed
+		err := decoder.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, errors.Join(err, cmd.Wait())
+		}
+		packages[p.ImportPath] = p
+	}
+	return packages, cmd.Wait()
+})
+
+func packages(t *testing.T) map[string]listed {
+	t.Helper()
+	g, err := graph()
+	if err != nil {
+		t.Fatalf("list packages: %v", err)
+	}
+	if len(g) < 100 {
+		t.Fatalf("found only %d packages; the test looks in the wrong place", len(g))
+	}
+	return g
+}
+
+// chain returns the shortest way of imports from one package to one whose path begins with prefix, "" if there is none.
+func chain(g map[string]listed, from, prefix string) string {
+	before := map[string]string{from: ""}
+	for queue := []string{from}; len(queue) > 0; queue = queue[1:] {
+		for _, next := range g[queue[0]].Imports {
+			if _, seen := before[next]; seen {
+				continue
+			}
+			before[next] = queue[0]
+			if next != prefix && !strings.HasPrefix(next, prefix+"/") {
+				queue = append(queue, next)
+				continue
+			}
+			way := []string{next}
+			for p := queue[0]; p != ""; p = before[p] {
+				way = append(way, p)
+			}
+			slices.Reverse(way)
+			return strings.ReplaceAll(strings.Join(way, " -> "), modulePath+"/", "")
+		}
+	}
+	return ""
+}
