@@ -1,0 +1,212 @@
+package awsemu
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/pricing"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+	"github.com/aws/smithy-go"
+	testclock "k8s.io/utils/clock/testing"
+)
+
+// start is when every test begins.
+var start = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+// A lab is an emulator behind a real server, with real clients.
+type lab struct {
+	*Emulator
+	t       *testing.T
+	clock   *testclock.FakeClock
+	url     string
+	ec2     *ec2.Client
+	iam     *iam.Client
+	sts     *sts.Client
+	ssm     *ssm.Client
+	sqs     *sqs.Client
+	pricing *pricing.Client
+	eks     *eks.Client
+}
+
+// newLab starts an emulator; change may alter its configuration.
+func newLab(t *testing.T, change ...func(*Config)) *lab {
+	t.Helper()
+	l := &lab{t: t, clock: testclock.NewFakeClock(start)}
+	cfg := Config{
+		Clock: l.clock, Seed: 1,
+		Cluster: Cluster{Name: "demo", Endpoint: "https://127.0.0.1:6443", CA: base64.StdEncoding.EncodeToString([]byte("pem"))},
+	}
+	for _, c := range change {
+		c(&cfg)
+	}
+	e, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Emulator = e
+	server := httptest.NewServer(e)
+	t.Cleanup(server.Close)
+	l.url = server.URL
+	conf := aws.Config{
+		Region: "us-east-1", BaseEndpoint: &server.URL,
+		Credentials: credentials.NewStaticCredentialsProvider("AKID", "secret", ""),
+		Retryer:     func() aws.Retryer { return aws.NopRetryer{} },
+	}
+	l.ec2, l.iam, l.sts = ec2.NewFromConfig(conf), iam.NewFromConfig(conf), sts.NewFromConfig(conf)
+	l.ssm, l.sqs, l.pricing, l.eks = ssm.NewFromConfig(conf), sqs.NewFromConfig(conf), pricing.NewFromConfig(conf), eks.NewFromConfig(conf)
+	return l
+}
+
+// must stops a test on an error.
+func must[T any](t *testing.T) func(T, error) T {
+	return func(v T, err error) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+// wantCode checks the code of an API error.
+func wantCode(t *testing.T, err error, code string) {
+	t.Helper()
+	var api smithy.APIError
+	if !errors.As(err, &api) || api.ErrorCode() != code {
+		t.Errorf("error is %v, want code %s", err, code)
+	}
+}
+
+// bg is the context of calls that need none.
+func bg() context.Context { return context.Background() }
+
+// privateSubnet returns the discovery subnet of a zone.
+func (l *lab) privateSubnet(zone string) string {
+	l.t.Helper()
+	out := must[*ec2.DescribeSubnetsOutput](l.t)(l.ec2.DescribeSubnets(bg(), &ec2.DescribeSubnetsInput{Filters: []ec2types.Filter{
+		{Name: aws.String("tag:karpenter.sh/discovery"), Values: []string{"demo"}},
+		{Name: aws.String("availability-zone"), Values: []string{zone}},
+	}}))
+	if len(out.Subnets) != 1 {
+		l.t.Fatalf("%d discovery subnets in %s, want 1", len(out.Subnets), zone)
+	}
+	return *out.Subnets[0].SubnetId
+}
+
+// nodeGroup returns the discovery security group.
+func (l *lab) nodeGroup() string {
+	l.t.Helper()
+	out := must[*ec2.DescribeSecurityGroupsOutput](l.t)(l.ec2.DescribeSecurityGroups(bg(), &ec2.DescribeSecurityGroupsInput{Filters: []ec2types.Filter{
+		{Name: aws.String("tag-key"), Values: []string{"karpenter.sh/discovery"}},
+	}}))
+	if len(out.SecurityGroups) != 1 {
+		l.t.Fatalf("%d discovery groups, want 1", len(out.SecurityGroups))
+	}
+	return *out.SecurityGroups[0].GroupId
+}
+
+// image returns the recommended AL2023 image of an architecture.
+func (l *lab) image(arch string) string {
+	l.t.Helper()
+	out := must[*ssm.GetParameterOutput](l.t)(l.ssm.GetParameter(bg(), &ssm.GetParameterInput{
+		Name: aws.String("/aws/service/eks/optimized-ami/1.36/amazon-linux-2023/" + arch + "/standard/recommended/image_id"),
+	}))
+	return *out.Parameter.Value
+}
+
+// profile makes an instance profile that a template may name.
+func (l *lab) profile(name string) {
+	l.t.Helper()
+	must[*iam.CreateInstanceProfileOutput](l.t)(l.iam.CreateInstanceProfile(bg(), &iam.CreateInstanceProfileInput{InstanceProfileName: &name}))
+	must[*iam.AddRoleToInstanceProfileOutput](l.t)(l.iam.AddRoleToInstanceProfile(bg(), &iam.AddRoleToInstanceProfileInput{
+		InstanceProfileName: &name, RoleName: aws.String("KarpenterNodeRole-demo"),
+	}))
+}
+
+// template makes a launch template as a node autoscaler does.
+func (l *lab) template(name, userData string) *ec2types.LaunchTemplate {
+	l.t.Helper()
+	out := must[*ec2.CreateLaunchTemplateOutput](l.t)(l.ec2.CreateLaunchTemplate(bg(), &ec2.CreateLaunchTemplateInput{
+		LaunchTemplateName: &name,
+		LaunchTemplateData: &ec2types.RequestLaunchTemplateData{
+			ImageId: aws.String(l.image("x86_64")), UserData: aws.String(base64.StdEncoding.EncodeToString([]byte(userData))),
+			NetworkInterfaces: []ec2types.LaunchTemplateInstanceNetworkInterfaceSpecificationRequest{{
+				DeviceIndex: aws.Int32(0), Groups: []string{l.nodeGroup()},
+			}},
+			BlockDeviceMappings: []ec2types.LaunchTemplateBlockDeviceMappingRequest{{
+				DeviceName: aws.String("/dev/xvda"),
+				Ebs:        &ec2types.LaunchTemplateEbsBlockDeviceRequest{VolumeSize: aws.Int32(30), VolumeType: ec2types.VolumeTypeGp3, Encrypted: aws.Bool(true)},
+			}},
+			MetadataOptions: &ec2types.LaunchTemplateInstanceMetadataOptionsRequest{HttpTokens: ec2types.LaunchTemplateHttpTokensStateRequired},
+		},
+		TagSpecifications: []ec2types.TagSpecification{{
+			ResourceType: ec2types.ResourceTypeLaunchTemplate,
+			Tags:         []ec2types.Tag{{Key: aws.String("eks:eks-cluster-name"), Value: aws.String("demo")}},
+		}},
+	}))
+	return out.LaunchTemplate
+}
+
+// A choice is one override of a fleet.
+type choice struct {
+	typ, zone string
+	priority  float64
+}
+
+// fleet builds an instant fleet.
+func (l *lab) fleet(template string, capacity ec2types.DefaultTargetCapacityType, n int32, choices ...choice) *ec2.CreateFleetInput {
+	in := &ec2.CreateFleetInput{
+		Type: ec2types.FleetTypeInstant,
+		TargetCapacitySpecification: &ec2types.TargetCapacitySpecificationRequest{
+			TotalTargetCapacity: &n, DefaultTargetCapacityType: capacity,
+		},
+		SpotOptions:     &ec2types.SpotOptionsRequest{AllocationStrategy: ec2types.SpotAllocationStrategyPriceCapacityOptimized},
+		OnDemandOptions: &ec2types.OnDemandOptionsRequest{AllocationStrategy: ec2types.FleetOnDemandAllocationStrategyLowestPrice},
+		TagSpecifications: []ec2types.TagSpecification{{
+			ResourceType: ec2types.ResourceTypeInstance,
+			Tags:         []ec2types.Tag{{Key: aws.String("karpenter.sh/nodepool"), Value: aws.String("default")}},
+		}},
+	}
+	config := ec2types.FleetLaunchTemplateConfigRequest{
+		LaunchTemplateSpecification: &ec2types.FleetLaunchTemplateSpecificationRequest{
+			LaunchTemplateName: &template, Version: aws.String("$Latest"),
+		},
+	}
+	for _, c := range choices {
+		override := ec2types.FleetLaunchTemplateOverridesRequest{
+			InstanceType: ec2types.InstanceType(c.typ), AvailabilityZone: aws.String(c.zone), SubnetId: aws.String(l.privateSubnet(c.zone)),
+		}
+		if c.priority != 0 {
+			override.Priority = &c.priority
+		}
+		config.Overrides = append(config.Overrides, override)
+	}
+	in.LaunchTemplateConfigs = []ec2types.FleetLaunchTemplateConfigRequest{config}
+	return in
+}
+
+// launch makes a fleet that must launch everything, and returns the ids.
+func (l *lab) launch(in *ec2.CreateFleetInput) []string {
+	l.t.Helper()
+	out := must[*ec2.CreateFleetOutput](l.t)(l.ec2.CreateFleet(bg(), in))
+	var ids []string
+	for _, i := range out.Instances {
+		ids = append(ids, i.InstanceIds...)
+	}
+	if len(ids) != int(*in.TargetCapacitySpecification.TotalTargetCapacity) {
+		l.t.Fatalf("launched %d of %d: %+v", len(ids), *in.TargetCapacitySpecification.TotalTargetCapacity, out.Errors)
+	}
+	return ids
+}
