@@ -11,14 +11,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// An Action is one thing to be done to a claim, its node or its instance. It is one of Launch, Register, Initialize, Delete,
-// SetDeadline, DeleteNodes, EndInstance, Release and Warn; doing one twice does no harm.
+// An Action is one thing to be done to a claim, its node or its instance. It is one of Launch, Register, Initialize,
+// Delete, SetDeadline, DeleteNodes, EndInstance, Release and Warn; doing one twice does no harm.
 type Action interface {
 	fmt.Stringer
 	action()
 }
 
-// Launch asks the provider for the claim's instance. The answer must be there by Deadline; later the claim is given up.
+// Launch asks the provider for the claim's instance. The answer must be there by Deadline; later the claim is given
+// up.
 type Launch struct {
 	Deadline time.Time
 }
@@ -73,8 +74,8 @@ type DeleteNodes struct {
 	Names []string
 }
 
-// EndInstance asks the provider to end the instance. If it has none any more the View's Instance is InstanceGone, and Next is
-// to be asked again instead of doing the rest of the Judgement.
+// EndInstance asks the provider to end the instance. If it has none any more the View's Instance is InstanceGone, and
+// Next is to be asked again instead of doing the rest of the Judgement.
 type EndInstance struct{}
 
 // Release takes the finalizer off the claim: nothing of it is left.

@@ -1,7 +1,8 @@
 // Package lifecycle decides what happens next to one NodeClaim.
 //
-// Next looks at a claim and at the nodes that carry its provider ID, and says which conditions the claim has and what is to
-// be done: launch, register, initialize, give up, drain, end the instance, let go. It does none of it. The package promises
+// Next looks at a claim and at the nodes that carry its provider ID, and says which conditions the claim has and what
+// is to be done: launch, register, initialize, give up, drain, end the instance, let go. It does none of it. The
+// package promises
 //
 //   - no memory: everything follows from the View, so a controller that was killed at any moment asks again and goes on;
 //   - no clock: time is View.Now, and Judgement.Requeue says when time alone would change the answer;

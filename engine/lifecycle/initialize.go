@@ -9,8 +9,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// initialize waits until pods may count on the node. It never gives up: a node that is registered may run pods already, and
-// taking it away is for repair and expiry to decide.
+// initialize waits until pods may count on the node. It never gives up: a node that is registered may run pods
+// already, and taking it away is for repair and expiry to decide.
 func initialize(v View) (j Judgement) {
 	reason, message := unready(v)
 	if reason != "" {
@@ -68,8 +68,8 @@ func readiness(node *corev1.Node) corev1.ConditionStatus {
 	return corev1.ConditionUnknown
 }
 
-// unregisteredResource returns the first resource that the claim asks for and the node does not have any of: a device plugin
-// that has not come up.
+// unregisteredResource returns the first resource that the claim asks for and the node does not have any of: a device
+// plugin that has not come up.
 func unregisteredResource(claim *apiv1.NodeClaim, node *corev1.Node) (name corev1.ResourceName, ok bool) {
 	requests := model.RequestsOf(claim.Spec.Resources.Requests)
 	for _, name := range requests.Names() {

@@ -18,9 +18,9 @@ const (
 
 // Next says what is to happen to the claim now.
 //
-// After the Actions are done and the Conditions are set, asking again may bring the next step at once: a node that joins
-// ready is registered and initialized in one pass. An empty Judgement means that only a change from outside, to claim or node,
-// will bring something new.
+// After the Actions are done and the Conditions are set, asking again may bring the next step at once: a node that
+// joins ready is registered and initialized in one pass. An empty Judgement means that only a change from outside, to
+// claim or node, will bring something new.
 func Next(v View) Judgement {
 	switch {
 	case !v.Claim.DeletionTimestamp.IsZero():
@@ -35,9 +35,9 @@ func Next(v View) Judgement {
 	return Judgement{}
 }
 
-// launch asks for an instance until the claim is too old. An instance that came later than that would only be ended again, so
-// the timeout is looked at first. Both timeouts count from the creation of the claim and not from a condition's transition,
-// which moves when a condition goes back and forth.
+// launch asks for an instance until the claim is too old. An instance that came later than that would only be ended
+// again, so the timeout is looked at first. Both timeouts count from the creation of the claim and not from a
+// condition's transition, which moves when a condition goes back and forth.
 func launch(v View) (j Judgement) {
 	deadline := v.Claim.CreationTimestamp.Add(LaunchTimeout)
 	if !v.Now.Before(deadline) {

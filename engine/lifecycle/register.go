@@ -12,8 +12,8 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// WarnUnregisteredTaintMissing is the reason of the event about a node that joined without the taint that keeps pods away
-// until it has its labels.
+// WarnUnregisteredTaintMissing is the reason of the event about a node that joined without the taint that keeps pods
+// away until it has its labels.
 const WarnUnregisteredTaintMissing = "UnregisteredTaintMissing"
 
 // register waits for the node, makes it what the claim promised, and takes the taint off once the provider agrees.
@@ -53,8 +53,8 @@ func register(v View) (j Judgement) {
 
 // registration is what is to be written to the node.
 //
-// Taints are added only at the first time, told by the finalizer: a start-up taint that its owner has taken off while a hook
-// held the node back must not come again.
+// Taints are added only at the first time, told by the finalizer: a start-up taint that its owner has taken off while
+// a hook held the node back must not come again.
 func registration(v View, node *corev1.Node) Register {
 	r := Register{
 		Node:        node.Name,

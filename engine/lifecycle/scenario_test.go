@@ -25,8 +25,8 @@ var update = flag.Bool("update", false, "rewrite what the scenarios want")
 // born is when the claim of every scenario was created.
 var born = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// A question is the section ask.yaml: what is asked about the claim, when, and what is true of it by then. Times are ages of
-// the claim, as in 5m.
+// A question is the section ask.yaml: what is asked about the claim, when, and what is true of it by then. Times are
+// ages of the claim, as in 5m.
 type question struct {
 	Ask     string                     `json:"ask"` // next (default), consolidatable, drift, expiry, podevent, shortfall
 	At      metav1.Duration            `json:"at"`
@@ -48,8 +48,8 @@ type instanceType struct {
 	Offerings []map[string]string `json:"offerings"` // labels
 }
 
-// TestScenarios asks the question of each file under testdata/scenario. To add a behaviour, add a file; to accept a change,
-// run with -update and read the diff.
+// TestScenarios asks the question of each file under testdata/scenario. To add a behaviour, add a file; to accept a
+// change, run with -update and read the diff.
 func TestScenarios(t *testing.T) {
 	files, err := filepath.Glob("testdata/scenario/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -184,4 +184,3 @@ func section(ar *txtar.Archive, name string) *txtar.File {
 	}
 	return nil
 }
-

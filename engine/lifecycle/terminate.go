@@ -14,7 +14,8 @@ import (
 // WarnTerminationGracePeriodExpiring is the reason of the event that tells when a claim will be ended by force.
 const WarnTerminationGracePeriodExpiring = "TerminationGracePeriodExpiring"
 
-// The provider is asked again whether an instance is gone after as long as it has been ending already, within these bounds.
+// The provider is asked again whether an instance is gone after as long as it has been ending already, within these
+// bounds.
 const (
 	minInstancePoll = time.Second
 	maxInstancePoll = 5 * time.Second
@@ -22,8 +23,8 @@ const (
 
 // terminate ends a claim: the nodes first, which drain by themselves, then the instance, then the claim.
 //
-// The provider is asked to end the instance also when the claim has no provider ID: a launch may have happened whose answer
-// was lost, and only the provider can tell.
+// The provider is asked to end the instance also when the claim has no provider ID: a launch may have happened whose
+// answer was lost, and only the provider can tell.
 func terminate(v View) (j Judgement) {
 	if !slices.Contains(v.Claim.Finalizers, apiv1.TerminationFinalizer) {
 		return j
@@ -67,8 +68,9 @@ func (j *Judgement) deleteNodes(nodes []*corev1.Node) {
 	}
 }
 
-// drained returns the nodes that must be gone before the instance may end: all of a registered claim, otherwise those that
-// carry our finalizer. A node that we never touched would be made again by its kubelet as long as the instance runs.
+// drained returns the nodes that must be gone before the instance may end: all of a registered claim, otherwise those
+// that carry our finalizer. A node that we never touched would be made again by its kubelet as long as the instance
+// runs.
 func drained(v View) []*corev1.Node {
 	if condition.IsTrue(v.Claim, apiv1.ConditionTypeRegistered) {
 		return v.Nodes

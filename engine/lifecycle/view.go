@@ -21,8 +21,8 @@ type View struct {
 	Hook Hook
 	// Instance is what the provider said last when it was asked to end the instance.
 	Instance InstanceState
-	// DRA tells that drivers of dynamic resources must have published before a node is initialized; Slices are what was
-	// published for the claim's node, in any order.
+	// DRA tells that drivers of dynamic resources must have published before a node is initialized; Slices are what
+	// was published for the claim's node, in any order.
 	DRA    bool
 	Slices []*resourcev1.ResourceSlice
 }

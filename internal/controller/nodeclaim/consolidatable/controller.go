@@ -84,7 +84,8 @@ func (c *Controller) setConsolidatable(claim *apiv1.NodeClaim, pool *apiv1.NodeP
 	return wait
 }
 
-// setDrifted sets or clears the condition and returns when to ask again. If the answer cannot be had the condition stays.
+// setDrifted sets or clears the condition and returns when to ask again. If the answer cannot be had the condition
+// stays.
 func (c *Controller) setDrifted(
 	ctx context.Context, claim *apiv1.NodeClaim, pool *apiv1.NodePool,
 ) (again time.Duration, err error) {
@@ -107,7 +108,8 @@ func (c *Controller) setDrifted(
 	return driftPeriod, nil
 }
 
-// drift returns why the claim has drifted: what is free to know comes first, then the instance types, then the provider.
+// drift returns why the claim has drifted: what is free to know comes first, then the instance types, then the
+// provider.
 func (c *Controller) drift(ctx context.Context, claim *apiv1.NodeClaim, pool *apiv1.NodePool) (string, error) {
 	now := c.Clock.Now()
 	if reason := lifecycle.Drift(claim, pool, nil, now); reason != "" {

@@ -16,8 +16,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/controller/pace"
 )
 
-// Register adds the controller to mgr. It is woken by claims, by pools whose spec or hash changes, and by node classes: what
-// they resolve to is in their status.
+// Register adds the controller to mgr. It is woken by claims, by pools whose spec or hash changes, and by node
+// classes: what they resolve to is in their status.
 func (c *Controller) Register(mgr ctrl.Manager) error {
 	facts := c.Cloud.Facts()
 	b := ctrl.NewControllerManagedBy(mgr).Named(c.Name()).

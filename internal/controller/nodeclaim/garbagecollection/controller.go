@@ -48,8 +48,8 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 	return nil
 }
 
-// Reconcile compares all claims with all instances. The claims are read first: what is launched meanwhile is then in the list
-// of instances at most, never missing from it.
+// Reconcile compares all claims with all instances. The claims are read first: what is launched meanwhile is then in
+// the list of instances at most, never missing from it.
 func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
 	var claims apiv1.NodeClaimList
 	if err := c.Client.List(ctx, &claims); err != nil {
@@ -75,9 +75,9 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	return ctrl.Result{RequeueAfter: period}, nil
 }
 
-// suspect reports whether the claim should have an instance that the cloud knows of by now. One that launched a moment ago
-// may be unknown to the cloud's lists yet; claims that never registered are looked at too, so that a machine that was
-// reclaimed while it booted is not waited for until the registration timeout.
+// suspect reports whether the claim should have an instance that the cloud knows of by now. One that launched a
+// moment ago may be unknown to the cloud's lists yet; claims that never registered are looked at too, so that a
+// machine that was reclaimed while it booted is not waited for until the registration timeout.
 func (c *Controller) suspect(claim *apiv1.NodeClaim) bool {
 	launched := condition.Get(claim, apiv1.ConditionTypeLaunched)
 	return claim.DeletionTimestamp.IsZero() && claim.Status.ProviderID != "" &&

@@ -47,8 +47,8 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 	return nil
 }
 
-// Reconcile labels the claim with the name of its node class. A claim without a finalizer is new: it gets both in one write
-// when its life begins, and must not be written by two at once.
+// Reconcile labels the claim with the name of its node class. A claim without a finalizer is new: it gets both in one
+// write when its life begins, and must not be written by two at once.
 func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	claim := &apiv1.NodeClaim{}
 	if err := c.Client.Get(ctx, req.NamespacedName, claim); err != nil {

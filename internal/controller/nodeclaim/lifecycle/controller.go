@@ -100,8 +100,8 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return settle(newPass(c, claim).run(ctx))
 }
 
-// hold puts the finalizer on a claim before anything is launched for it, and the label by which everybody can tell that the
-// claim and later its node are the provider's.
+// hold puts the finalizer on a claim before anything is launched for it, and the label by which everybody can tell
+// that the claim and later its node are the provider's.
 func (c *Controller) hold(ctx context.Context, claim *apiv1.NodeClaim) error {
 	if !claim.DeletionTimestamp.IsZero() || slices.Contains(claim.Finalizers, apiv1.TerminationFinalizer) {
 		return nil

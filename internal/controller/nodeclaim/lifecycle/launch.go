@@ -65,9 +65,9 @@ func (p *pass) create(ctx context.Context, a lifecycle.Launch) (*cloud.Instance,
 
 // adopt writes what the instance is onto the claim. The claim's own labels win, the provider's annotations do.
 //
-// The patch goes without a lock, since the provider may have written to the claim while it launched; it only adds keys. From
-// the server's answer on, the status is made and later patched with a lock. If we die in between, the launch is asked for
-// again and gives the same instance.
+// The patch goes without a lock, since the provider may have written to the claim while it launched; it only adds
+// keys. From the server's answer on, the status is made and later patched with a lock. If we die in between, the
+// launch is asked for again and gives the same instance.
 func (p *pass) adopt(ctx context.Context, instance *cloud.Instance) error {
 	before := p.claim.DeepCopy()
 	labels := maps.Clone(instance.Labels)

@@ -9,8 +9,8 @@ import (
 	"github.com/karpenter-go/karpenter/cloud"
 )
 
-// launches remembers, for each claim, what the cache may not show yet: a launch that runs, its answer, and that the claim
-// was given up. The zero value is ready to use.
+// launches remembers, for each claim, what the cache may not show yet: a launch that runs, its answer, and that the
+// claim was given up. The zero value is ready to use.
 type launches struct {
 	mu     sync.Mutex // guards byName
 	byName map[string]*launchState

@@ -17,11 +17,12 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// maxSteps bounds the judgements of one pass: launch, register, initialize, and one to say that this was all; or end the
-// instance and release. More than that is a broken invariant.
+// maxSteps bounds the judgements of one pass: launch, register, initialize, and one to say that this was all; or end
+// the instance and release. More than that is a broken invariant.
 const maxSteps = 8
 
-// A pass is one Reconcile of one claim: judge and act until only the world can bring something new, then write the status.
+// A pass is one Reconcile of one claim: judge and act until only the world can bring something new, then write the
+// status.
 type pass struct {
 	*Controller
 	claim *apiv1.NodeClaim
@@ -30,8 +31,8 @@ type pass struct {
 	stored *apiv1.NodeClaim
 	// tell is done once the status is written, so that nothing is told twice when the pass is repeated.
 	tell []func()
-	// unlocked means that the provider may have written to the claim during the pass, so that a lock on the status could never
-	// be had. Before a claim is launched nobody else writes its status.
+	// unlocked means that the provider may have written to the claim during the pass, so that a lock on the status
+	// could never be had. Before a claim is launched nobody else writes its status.
 	unlocked bool
 	// joined means that the claim's node was registered in this pass.
 	joined bool
@@ -76,8 +77,8 @@ func (p *pass) run(ctx context.Context) (ctrl.Result, error) {
 	return requeue, p.finish(ctx)
 }
 
-// remember adds what the cache does not show yet, and reports whether there is nothing to do until it does: the claim was
-// given up, and its deletion will wake us.
+// remember adds what the cache does not show yet, and reports whether there is nothing to do until it does: the claim
+// was given up, and its deletion will wake us.
 func (p *pass) remember() (wait bool) {
 	known := p.launches.recall(p.claim.Name, p.claim.UID)
 	switch {
@@ -195,8 +196,8 @@ func poolUID(claim *apiv1.NodeClaim) types.UID {
 	return ""
 }
 
-// finish writes the status, tells what was done, and deletes the claim if it was given up. What is noted of the pool is noted
-// before the write that makes others look at it.
+// finish writes the status, tells what was done, and deletes the claim if it was given up. What is noted of the pool
+// is noted before the write that makes others look at it.
 func (p *pass) finish(ctx context.Context) error {
 	p.noteJoined()
 	if err := p.writeStatus(ctx); err != nil {

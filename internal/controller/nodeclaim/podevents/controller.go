@@ -64,7 +64,8 @@ func nodeOf(_ context.Context, o client.Object) []ctrl.Request {
 	return []ctrl.Request{{NamespacedName: types.NamespacedName{Name: pod.Spec.NodeName}}}
 }
 
-// movement lets those events through by which a pod may have come or gone. A pod that is deleted was told to go before.
+// movement lets those events through by which a pod may have come or gone. A pod that is deleted was told to go
+// before.
 func movement() predicate.Predicate {
 	return predicate.Funcs{
 		DeleteFunc: func(event.DeleteEvent) bool { return false },

@@ -12,8 +12,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// Claim deletes exactly this claim, not another of the same name. A claim that is gone or being deleted already is left alone
-// and not counted again.
+// Claim deletes exactly this claim, not another of the same name. A claim that is gone or being deleted already is
+// left alone and not counted again.
 func Claim(
 	ctx context.Context, c client.Client, m *telemetry.NodeClaimMetrics,
 	claim *apiv1.NodeClaim, reason lifecycle.DeleteReason,

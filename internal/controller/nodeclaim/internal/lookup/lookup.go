@@ -59,8 +59,8 @@ func ClaimsOf(ctx context.Context, c client.Reader, node *corev1.Node) ([]*apiv1
 	return claims, nil
 }
 
-// FromNode maps the events of a node to requests for its claims. A lookup that fails maps to none: the claim has its own
-// events and its own times to look again.
+// FromNode maps the events of a node to requests for its claims. A lookup that fails maps to none: the claim has its
+// own events and its own times to look again.
 func FromNode(c client.Reader, facts cloud.Facts) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []ctrl.Request {
 		node, ok := o.(*corev1.Node)

@@ -110,8 +110,8 @@ func Claim(name string) *apiv1.NodeClaim {
 	}
 }
 
-// Joined returns a claim whose node has joined: launched, registered and initialized at Start, with the provider ID of an
-// instance that c makes for it. The name of its node is "node-" and its own.
+// Joined returns a claim whose node has joined: launched, registered and initialized at Start, with the provider ID
+// of an instance that c makes for it. The name of its node is "node-" and its own.
 func Joined(c *fakecloud.Cloud, name string) *apiv1.NodeClaim {
 	claim := Claim(name)
 	claim.Finalizers = []string{apiv1.TerminationFinalizer}
@@ -203,8 +203,8 @@ func (w *World) Condition(claim, t string) string {
 	return string(c.Status) + " " + c.Reason
 }
 
-// Count returns the value of a counter, or the number of observations of a histogram, with exactly these label values in the
-// order of label names.
+// Count returns the value of a counter, or the number of observations of a histogram, with exactly these label values
+// in the order of label names.
 func (w *World) Count(name string, values ...string) float64 {
 	w.t.Helper()
 	families, err := w.Registry.Gather()

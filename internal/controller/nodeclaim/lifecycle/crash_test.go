@@ -1,0 +1,171 @@
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/internal/controller/nodeclaim/internal/world"
+)
+
+// Whatever write is the last before a crash, the next controller goes on with the same instance, and at the end
+// nothing is left of the claim.
+func TestCrashAnywhere(t *testing.T) {
+	crash := errors.New("crash")
+	for crashAt := 1; ; crashAt++ {
+		b := newBench(t, world.Claim("a"))
+		b.World.Add(world.Node("n1", "fake://zone-a/i-1"))
+		writes := 0
+		fail := func() error {
+			writes++
+			if writes == crashAt {
+				return crash
+			}
+			return nil
+		}
+		b.Controller.Client = interceptor.NewClient(b.World.Client, interceptor.Funcs{
+			Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+				return errors.Join(fail(), c.Patch(ctx, o, p, opts...))
+			},
+			SubResourcePatch: func(
+				ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption,
+			) error {
+				if err := fail(); err != nil {
+					return err
+				}
+				return c.SubResource(sub).Patch(ctx, o, p, opts...)
+			},
+			Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
+				if err := fail(); err != nil {
+					return err
+				}
+				return c.Delete(ctx, o, opts...)
+			},
+		})
+		live := func() {
+			for range 4 {
+				if _, err := b.try("a"); err != nil && !errors.Is(err, crash) {
+					t.Fatal(err)
+				} else if err != nil {
+					b.restart()
+				}
+			}
+		}
+		live()
+		b.want("Ready", b.Condition("a", "Ready"), "True Ready")
+		if b.World.Cloud.Launches() != 1 {
+			t.Errorf("crash at write %d: %d launches, want 1", crashAt, b.World.Cloud.Launches())
+		}
+		b.delete(b.GetClaim("a"))
+		live()
+		if node := b.GetNode("n1"); node != nil {
+			node.Finalizers = nil
+			if err := b.World.Client.Update(t.Context(), node); err != nil {
+				t.Fatal(err)
+			}
+		}
+		live()
+		live()
+		if b.GetClaim("a") != nil || len(b.World.Cloud.Instances()) != 0 {
+			t.Errorf("crash at write %d leaves claim %v, instances %v", crashAt, b.GetClaim("a"), b.World.Cloud.Instances())
+		}
+		if writes < crashAt {
+			if writes < 6 {
+				t.Fatalf("a whole life made %d writes, want more: the test tests nothing", writes)
+			}
+			return // every write has been the last one once
+		}
+	}
+}
+
+// A claim that is deleted after its launch and before anybody wrote it down still ends its instance.
+func TestDeletedBeforeLaunchWasWrittenDown(t *testing.T) {
+	b := newBench(t, world.Claim("a"))
+	b.World.Cloud.OnCreate = func(_ context.Context, claim *apiv1.NodeClaim) error {
+		b.World.Cloud.Launch(claim)
+		return errors.New("connection reset")
+	}
+	if _, err := b.try("a"); err == nil {
+		t.Fatal("want the launch's error")
+	}
+	b.restart()
+	b.delete(b.GetClaim("a"))
+	b.pass("a")
+	b.want("InstanceTerminating", b.Condition("a", "InstanceTerminating"), "True InstanceTerminating")
+	b.pass("a")
+	if b.GetClaim("a") != nil || len(b.World.Cloud.Instances()) != 0 {
+		t.Errorf("left over: claim %v, instances %v", b.GetClaim("a"), b.World.Cloud.Instances())
+	}
+}
+
+// The status could not be written after the launch, and then the claim was deleted: the provider is told the
+// instance's ID, since it may not find an instance so young by its tags.
+func TestDeletedWithTheLaunchInMemory(t *testing.T) {
+	b := newBench(t, world.Claim("a"))
+	b.Controller.Client = interceptor.NewClient(b.World.Client, interceptor.Funcs{
+		SubResourcePatch: func(
+			context.Context, client.Client, string, client.Object, client.Patch, ...client.SubResourcePatchOption,
+		) error {
+			return errors.New("connection reset")
+		},
+	})
+	if _, err := b.try("a"); err == nil {
+		t.Fatal("want the write's error")
+	}
+	b.Controller.Client = b.World.Client
+	var told string
+	b.World.Cloud.OnDelete = func(claim *apiv1.NodeClaim) error { told = claim.Status.ProviderID; return nil }
+	b.delete(b.GetClaim("a"))
+	b.pass("a")
+	b.want("provider ID told", told, "fake://zone-a/i-1")
+}
+
+// A copy of the claim that is older than what we wrote launches nothing twice and gives nothing up twice.
+func TestStaleCache(t *testing.T) {
+	stale := func(b *bench, old *apiv1.NodeClaim) {
+		b.Controller.Client = interceptor.NewClient(b.World.Client, interceptor.Funcs{
+			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+				if claim, ok := o.(*apiv1.NodeClaim); ok {
+					old.DeepCopyInto(claim)
+					return nil
+				}
+				return c.Get(ctx, key, o, opts...)
+			},
+		})
+	}
+	t.Run("launched", func(t *testing.T) {
+		b := newBench(t, world.Claim("a"))
+		calls := 0
+		b.World.Cloud.OnCreate = func(context.Context, *apiv1.NodeClaim) error { calls++; return nil }
+		b.pass("a")
+		old := b.GetClaim("a")
+		old.Status = apiv1.NodeClaimStatus{}
+		stale(b, old)
+		b.pass("a")
+		if calls != 1 {
+			t.Errorf("the cloud was asked %d times, want once", calls)
+		}
+		b.want("Launched", b.Condition("a", "Launched"), "True Launched")
+	})
+	t.Run("given up", func(t *testing.T) {
+		b := newBench(t, world.Claim("a"))
+		calls := 0
+		b.World.Cloud.OnCreate = func(context.Context, *apiv1.NodeClaim) error {
+			calls++
+			return &cloud.InsufficientCapacityError{Err: errors.New("none")}
+		}
+		old := b.GetClaim("a")
+		b.pass("a")
+		old.Finalizers = b.GetClaim("a").Finalizers
+		stale(b, old)
+		b.pass("a")
+		if calls != 1 {
+			t.Errorf("the cloud was asked %d times, want once", calls)
+		}
+	})
+}
