@@ -148,3 +148,33 @@ func ready(node *corev1.Node) bool {
 	}
 	return false
 }
+
+// A node that somebody declares sick stays sick; one whose kubelet has just
+// started gets well.
+func TestSickNodeStaysSick(t *testing.T) {
+	const starting, sick = "hollow-starting", "hollow-sick"
+	size := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
+	// The sick one first: when the later one is ready, it has had its chance.
+	for _, name := range []string{sick, starting} {
+		reason := map[string]string{sick: "DiskOnFire", starting: "KubeletNotReady"}[name]
+		shared.Make(t, &corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{
+				Name: name, Annotations: map[string]string{"kwok.x-k8s.io/node": "fake"},
+			},
+			Status: corev1.NodeStatus{
+				Capacity: size, Allocatable: size,
+				Conditions: []corev1.NodeCondition{
+					{Type: corev1.NodeReady, Status: corev1.ConditionFalse, Reason: reason},
+				},
+			},
+		})
+	}
+	awaitReadyNode(t, starting)
+	var node corev1.Node
+	if err := shared.Get(t.Context(), client.ObjectKey{Name: sick}, &node); err != nil {
+		t.Fatal(err)
+	}
+	if ready(&node) {
+		t.Error("the sick node was declared ready")
+	}
+}
