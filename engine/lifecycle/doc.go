@@ -10,5 +10,5 @@
 //
 // The other questions about one claim are answered here too: may it be consolidated (Consolidatable), has it drifted
 // (Drift), has it expired (Expiry), when did pods last come or go (LastPodEvent), and is its node what was promised
-// (Shortfall). docs/lifecycle.md tells the whole story.
+// (Shortfall). testdata/scenario shows each rule by an example.
 package lifecycle
