@@ -4,7 +4,10 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
@@ -12,30 +15,21 @@ import (
 	"github.com/karpenter-go/karpenter/engine/pack"
 	"github.com/karpenter-go/karpenter/internal/act"
 	"github.com/karpenter-go/karpenter/internal/controller/disruption"
+	"github.com/karpenter-go/karpenter/internal/controller/metrics"
 	"github.com/karpenter-go/karpenter/internal/controller/node/termination"
+	"github.com/karpenter-go/karpenter/internal/controller/nodeclaim/consistency"
+	"github.com/karpenter-go/karpenter/internal/controller/nodeclaim/consolidatable"
+	"github.com/karpenter-go/karpenter/internal/controller/nodeclaim/expiration"
+	"github.com/karpenter-go/karpenter/internal/controller/nodeclaim/garbagecollection"
+	"github.com/karpenter-go/karpenter/internal/controller/nodeclaim/hydration"
 	"github.com/karpenter-go/karpenter/internal/controller/nodeclaim/lifecycle"
+	"github.com/karpenter-go/karpenter/internal/controller/nodeclaim/podevents"
 	"github.com/karpenter-go/karpenter/internal/controller/nodepool"
 	"github.com/karpenter-go/karpenter/internal/controller/provision"
 	"github.com/karpenter-go/karpenter/internal/observe"
 	"github.com/karpenter-go/karpenter/internal/operator/settings"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
-
-// controllers returns all controllers of the program, the provider's included, with the observed cluster behind them.
-func controllers(ctx context.Context, mgr ctrl.Manager, p Program, env Env, provider Provider) ([]Controller, error) {
-	labels := apiv1.CoreLabels().With(provider.Cloud.Facts().Labels)
-	metrics := telemetry.NewMetrics(env.Metrics, labels.WellKnown.UnsortedList())
-	metrics.BuildInfo.WithLabelValues(p.Version.Number, runtime.Version(), runtime.GOARCH, p.Version.Commit).Set(1)
-	cluster := observe.New(env.Clock)
-	if err := cluster.Watch(ctx, mgr.GetCache()); err != nil {
-		return nil, fmt.Errorf("observe the cluster: %w", err)
-	}
-	b := base{Env: env, settings: p.Settings, metrics: metrics, provider: provider.Cloud, labels: labels}
-	all := b.deciding(cluster)
-	all = append(all, b.claims()...)
-	all = append(all, b.pools()...)
-	return append(all, provider.Controllers...), nil
-}
 
 // base is what controllers are made of.
 type base struct {
@@ -44,6 +38,33 @@ type base struct {
 	metrics  *telemetry.Metrics
 	provider cloud.Provider
 	labels   apiv1.LabelRules
+	cluster  *observe.Cluster
+	timeline *metrics.Timeline
+	health   *nodepool.Health
+}
+
+// controllers returns all controllers of the program, the provider's included, with the observed cluster behind them.
+func controllers(ctx context.Context, mgr ctrl.Manager, p Program, env Env, provider Provider) ([]Controller, error) {
+	labels := apiv1.CoreLabels().With(provider.Cloud.Facts().Labels)
+	m := telemetry.NewMetrics(env.Metrics, labels.WellKnown.UnsortedList())
+	m.BuildInfo.WithLabelValues(p.Version.Number, runtime.Version(), runtime.GOARCH, p.Version.Commit).Set(1)
+	b := base{
+		Env: env, settings: p.Settings, metrics: m, provider: provider.Cloud, labels: labels,
+		cluster: observe.New(env.Clock), timeline: metrics.NewTimeline(m.Pods), health: nodepool.NewHealth(),
+	}
+	if err := b.cluster.Watch(ctx, mgr.GetCache()); err != nil {
+		return nil, fmt.Errorf("observe the cluster: %w", err)
+	}
+	all := append(b.deciding(), b.claims()...)
+	all = append(all, b.pools()...)
+	if !p.Settings.DisableClusterStateObservability {
+		watching, err := b.watching()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, watching...)
+	}
+	return append(all, provider.Controllers...), nil
 }
 
 // cloud returns the provider as the named controller uses it.
@@ -52,11 +73,12 @@ func (b base) cloud(controller string) cloud.Provider {
 }
 
 // deciding returns the controllers that decide for the cluster as a whole.
-func (b base) deciding(cluster *observe.Cluster) []Controller {
+func (b base) deciding() []Controller {
 	actor := &act.Actor{Client: b.Client, Labels: b.labels}
 	return []Controller{
 		&provision.Controller{
-			Cluster: cluster, Actor: actor, Cloud: b.cloud("provisioner"), Clock: b.Clock, Events: b.Events, Metrics: b.metrics,
+			Cluster: b.cluster, Actor: actor, Cloud: b.cloud("provisioner"), Clock: b.Clock, Events: b.Events,
+			Metrics: b.metrics, Timeline: b.timeline,
 			Options: pack.Options{
 				Labels:         b.labels,
 				RelaxMinValues: b.settings.MinValuesPolicy == settings.MinValuesPolicyBestEffort,
@@ -64,7 +86,8 @@ func (b base) deciding(cluster *observe.Cluster) []Controller {
 			BatchIdle: b.settings.BatchIdleDuration, BatchMax: b.settings.BatchMaxDuration,
 		},
 		&disruption.Controller{
-			Cluster: cluster, Actor: actor, Cloud: b.cloud("disruption"), Clock: b.Clock, Events: b.Events, Metrics: b.metrics,
+			Cluster: b.cluster, Actor: actor, Cloud: b.cloud("disruption"), Clock: b.Clock, Events: b.Events,
+			Metrics: b.metrics,
 		},
 	}
 }
@@ -74,13 +97,27 @@ func (b base) claims() []Controller {
 	cpu := b.settings.CPURequests
 	return []Controller{
 		&lifecycle.Controller{
-			Client: b.Client, Clock: b.Clock, Events: b.Events, Metrics: b.metrics, Cloud: b.cloud("nodeclaim.lifecycle"),
-			DRA: !b.settings.IgnoreDRARequests, CPUMillis: cpu,
+			Client: b.Client, Clock: b.Clock, Events: b.Events, Metrics: b.metrics,
+			Cloud: b.cloud("nodeclaim.lifecycle"), Health: b.health, DRA: !b.settings.IgnoreDRARequests, CPUMillis: cpu,
 		},
 		&termination.Controller{
-			Client: b.Client, Live: b.Live, Clock: b.Clock, Events: b.Events, Metrics: b.metrics, Cloud: b.cloud("node.termination"),
-			CPUMillis: cpu,
+			Client: b.Client, Live: b.Live, Clock: b.Clock, Events: b.Events, Metrics: b.metrics,
+			Cloud: b.cloud("node.termination"), CPUMillis: cpu,
 		},
+		&consistency.Controller{
+			Client: b.Client, Clock: b.Clock, Events: b.Events, Cloud: b.cloud("nodeclaim.consistency"), CPUMillis: cpu,
+		},
+		&consolidatable.Controller{
+			Client: b.Client, Clock: b.Clock, Cloud: b.cloud("nodeclaim.disruption"), CPUMillis: cpu,
+		},
+		&expiration.Controller{
+			Client: b.Client, Clock: b.Clock, Metrics: b.metrics, Cloud: b.cloud("nodeclaim.expiration"), CPUMillis: cpu,
+		},
+		&garbagecollection.Controller{
+			Client: b.Client, Clock: b.Clock, Metrics: b.metrics, Cloud: b.cloud("nodeclaim.garbagecollection"),
+		},
+		&hydration.Controller{Client: b.Client, Cloud: b.cloud("nodeclaim.hydration"), CPUMillis: cpu},
+		&podevents.Controller{Client: b.Client, Clock: b.Clock, Cloud: b.cloud("nodeclaim.podevents"), CPUMillis: cpu},
 	}
 }
 
@@ -92,5 +129,40 @@ func (b base) pools() []Controller {
 		&nodepool.Readiness{Client: b.Client, Clock: b.Clock, Cloud: b.cloud("nodepool.readiness"), CPUMillis: cpu},
 		&nodepool.Validation{Client: b.Client, Clock: b.Clock, Cloud: b.cloud("nodepool.validation")},
 		&nodepool.Counter{Client: b.Client, Cloud: b.cloud("nodepool.counter"), CPUMillis: cpu},
+		&nodepool.RegistrationHealth{
+			Client: b.Client, Clock: b.Clock, Cloud: b.cloud("nodepool.registrationhealth"), Health: b.health, CPUMillis: cpu,
+		},
 	}
+}
+
+// watching returns the controllers that only tell: metrics of single objects, events of conditions.
+func (b base) watching() ([]Controller, error) {
+	all := []Controller{
+		&metrics.Pods{
+			Client: b.Client, Clock: b.Clock, Metrics: b.metrics.Pods, Timeline: b.timeline, CPUMillis: b.settings.CPURequests,
+		},
+		&metrics.Nodes{Cluster: b.cluster, Clock: b.Clock, Metrics: b.metrics},
+		&metrics.NodePools{Client: b.Client, Metrics: b.metrics.NodePools},
+	}
+	facts := b.provider.Facts()
+	kinds := append([]schema.GroupVersionKind{
+		apiv1.GroupVersion.WithKind("NodeClaim"), apiv1.GroupVersion.WithKind("NodePool"),
+		corev1.SchemeGroupVersion.WithKind("Node"),
+	}, facts.NodeClasses...)
+	names := make([]string, len(kinds))
+	for i, kind := range kinds {
+		names[i] = strings.ToLower(kind.Kind)
+	}
+	options := metrics.ConditionOptions{
+		Client: b.Client, Clock: b.Clock, Events: b.Events, Facts: facts,
+		Metrics: telemetry.NewConditionMetrics(b.Metrics, names...),
+	}
+	for _, kind := range kinds {
+		c, err := metrics.NewConditions(kind, options)
+		if err != nil {
+			return nil, fmt.Errorf("watch conditions: %w", err)
+		}
+		all = append(all, c)
+	}
+	return all, nil
 }

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	awsconfig "github.com/aws/aws-sdk-go-v2/config"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-go/karpenter/internal/operator"
+	"github.com/karpenter-go/karpenter/internal/operator/settings"
+	"github.com/karpenter-go/karpenter/internal/telemetry"
+	"github.com/karpenter-go/karpenter/provider/aws"
+)
+
+// newAWS connects to AWS with the SDK's default chain of credentials: environment, IRSA, Pod Identity, instance role.
+func newAWS(
+	ctx context.Context, env operator.Env, core *settings.Settings, own *aws.Settings,
+) (operator.Provider, error) {
+	sdk, err := awsconfig.LoadDefaultConfig(ctx, awsconfig.WithAppID("karpenter"))
+	if err != nil {
+		return operator.Provider{}, fmt.Errorf("configure the AWS SDK: %w", err)
+	}
+	versions, err := discovery.NewDiscoveryClientForConfig(env.Rest)
+	if err != nil {
+		return operator.Provider{}, fmt.Errorf("make discovery client: %w", err)
+	}
+	kube := rest.CopyConfig(env.Rest)
+	if err := rest.LoadTLSFiles(kube); err != nil {
+		return operator.Provider{}, fmt.Errorf("read the cluster's CA bundle: %w", err)
+	}
+	s := *own
+	s.ReservedCapacity = core.FeatureGates.ReservedCapacity
+	p, err := aws.New(ctx, aws.Config{
+		AWS: sdk, Client: env.Client, Reader: env.Live, Discovery: versions, CAData: kube.CAData,
+		Clock: clock.RealClock{}, Settings: s, Ledger: env.Ledger, Metrics: env.Metrics, Recorder: teller{env.Events},
+	})
+	if err != nil {
+		return operator.Provider{}, err
+	}
+	out := operator.Provider{Cloud: p}
+	for _, c := range p.Controllers() {
+		out.Controllers = append(out.Controllers, c)
+	}
+	return out, nil
+}
+
+// A teller hands the provider's events to the recorder, which drops repetitions.
+type teller struct {
+	events telemetry.Recorder
+}
+
+func (t teller) Event(object client.Object, eventType, reason, message string) {
+	t.events.Publish(telemetry.Event{Object: object, Type: eventType, Reason: reason, Message: message})
+}
