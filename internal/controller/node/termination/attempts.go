@@ -1,9 +1,11 @@
 package termination
 
 import (
+	"slices"
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -23,10 +25,12 @@ type attempts struct {
 
 // podAttempt is what happened to one pod.
 type podAttempt struct {
-	refusals int       // in a row
-	retry    time.Time // after the last refusal
-	believed time.Time // after an acceptance
-	forced   bool      // deleted by force, and told so
+	refusals int         // in a row
+	retry    time.Time   // after the last refusal
+	refused  *corev1.Pod // the pod of the last refusal; only read
+	node     string      // the name of its node
+	believed time.Time   // after an acceptance
+	forced   bool        // deleted by force, and told so
 }
 
 // of returns which pods of the node were refused and until when, and which were accepted.
@@ -41,10 +45,11 @@ func (a *attempts) of(node types.UID) (refused, accepted map[types.UID]time.Time
 }
 
 // refuse notes that the eviction of the pod was refused and returns when to try again: 100 ms later, doubling to 10 s.
-func (a *attempts) refuse(node, pod types.UID, now time.Time) time.Time {
+func (a *attempts) refuse(node *corev1.Node, pod *corev1.Pod, now time.Time) time.Time {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	p := a.pod(node, pod)
+	p := a.pod(node.UID, pod.UID)
+	p.refused, p.node = pod, node.Name
 	delay := backoffMax
 	if p.refusals < 7 { // 100 ms doubled seven times is more than 10 s
 		delay = backoffBase << p.refusals
@@ -52,6 +57,23 @@ func (a *attempts) refuse(node, pod types.UID, now time.Time) time.Time {
 	p.refusals++
 	p.retry = now.Add(delay)
 	return p.retry
+}
+
+// reopen ends the back-off of the refused pods that match, and returns the names of their nodes. The next refusal goes on
+// with the back-off where it was, so that a budget that keeps changing is not asked more and more often.
+func (a *attempts) reopen(match func(*corev1.Pod) bool) (nodes []string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, pods := range a.byNode {
+		for _, p := range pods {
+			if p.refused != nil && match(p.refused) {
+				p.retry = time.Time{}
+				nodes = append(nodes, p.node)
+			}
+		}
+	}
+	slices.Sort(nodes)
+	return slices.Compact(nodes)
 }
 
 // accept notes that the eviction of the pod was accepted.

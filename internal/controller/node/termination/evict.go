@@ -35,7 +35,7 @@ func (c *Controller) evict(ctx context.Context, d *departure, pod *corev1.Pod) (
 		c.attempts.accept(d.node.UID, pod.UID, d.now)
 		return nil, nil
 	case refusedByBudget(err):
-		retry := c.attempts.refuse(d.node.UID, pod.UID, d.now)
+		retry := c.attempts.refuse(d.node, pod, d.now)
 		return &drain.Hold{Pod: pod, Cause: drain.CauseBudget, Until: retry}, nil
 	}
 	return nil, fmt.Errorf("evict pod %s/%s: %w", pod.Namespace, pod.Name, err)

@@ -4,12 +4,17 @@ import (
 	"context"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
@@ -17,8 +22,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/controller/pace"
 )
 
-// Register adds the controller to mgr. It is woken by nodes that are being deleted, and by the pods, volumes and claims of
-// such nodes.
+// Register adds the controller to mgr. It is woken by nodes that are being deleted, by the pods, volumes and claims of such
+// nodes, and by disruption budgets that open.
 func (c *Controller) Register(mgr ctrl.Manager) error {
 	leaving := predicate.NewPredicateFuncs(func(o client.Object) bool { return !o.GetDeletionTimestamp().IsZero() })
 	return ctrl.NewControllerManagedBy(mgr).
@@ -27,11 +32,47 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(c.requestsOfPod)).
 		Watches(&storagev1.VolumeAttachment{}, handler.EnqueueRequestsFromMapFunc(c.requestsOfAttachment)).
 		Watches(&apiv1.NodeClaim{}, handler.EnqueueRequestsFromMapFunc(c.requestsOfClaim)).
+		Watches(&policyv1.PodDisruptionBudget{}, c.budgetHandler()).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: pace.Workers(c.CPUMillis, 100, 5000),
 			RateLimiter:             pace.Limiter(backoffBase, backoffMax),
 		}).
 		Complete(c)
+}
+
+// budgetHandler wakes the nodes with pods that a budget refused, once it may answer otherwise: when it allows disruptions,
+// covers other pods, or is gone.
+func (c *Controller) budgetHandler() handler.EventHandler {
+	return handler.Funcs{
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q requestQueue) {
+			before, old := e.ObjectOld.(*policyv1.PodDisruptionBudget)
+			after, ok := e.ObjectNew.(*policyv1.PodDisruptionBudget)
+			if old && ok && (after.Status.DisruptionsAllowed > 0 || after.Generation != before.Generation) {
+				c.reopen(before, q)
+				c.reopen(after, q)
+			}
+		},
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q requestQueue) {
+			if budget, ok := e.Object.(*policyv1.PodDisruptionBudget); ok {
+				c.reopen(budget, q)
+			}
+		},
+	}
+}
+
+type requestQueue = workqueue.TypedRateLimitingInterface[ctrl.Request]
+
+// reopen lets the pods that the budget covers be tried at once.
+func (c *Controller) reopen(budget *policyv1.PodDisruptionBudget, q requestQueue) {
+	selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector)
+	if err != nil {
+		return // the API server covers no pod with it either
+	}
+	for _, node := range c.attempts.reopen(func(pod *corev1.Pod) bool {
+		return pod.Namespace == budget.Namespace && selector.Matches(labels.Set(pod.Labels))
+	}) {
+		q.Add(ctrl.Request{NamespacedName: types.NamespacedName{Name: node}})
+	}
 }
 
 func (c *Controller) requestsOfPod(ctx context.Context, o client.Object) []ctrl.Request {
