@@ -146,3 +146,14 @@ func privateStrings(t *testing.T) []string {
 func isText(name string) bool {
 	return !slices.Contains([]string{".gz", ".png", ".ico", ".woff2", ".jpg", ".zip", ".pb"}, path.Ext(name))
 }
+
+func TestOneSetOfDefinitions(t *testing.T) {
+	const link, want = "charts/karpenter-crd/files", "../karpenter/crds"
+	if got, err := os.Readlink(filepath.Join(root, link)); err != nil || got != want {
+		rule{
+			must: link + " is a link to " + want,
+			why:  "the two charts must install the same definitions, and a copy would be forgotten one day",
+			fix:  "make the link again: ln -s " + want + " " + link,
+		}.report(t, []string{fmt.Sprintf("%s: %q, %v", link, got, err)})
+	}
+}
