@@ -24,7 +24,7 @@ type Controller interface {
 // typesEvery is how often EC2 is asked for what it sells.
 const typesEvery = 12 * time.Hour
 
-// Controllers returns the loops that the provider needs. It is called once.
+// Controllers returns the loops that the provider needs.
 func (p *Provider) Controllers() []Controller {
 	c, s := p.config, p.config.Settings
 	collector := &upkeep.Collector{
@@ -41,7 +41,7 @@ func (p *Provider) Controllers() []Controller {
 		&upkeep.Tagger{Client: c.Client, Instances: p.instances, Cluster: s.ClusterName},
 		collector.Task(),
 		upkeep.SweepTemplates(p.shelf),
-		upkeep.NewOffers(c.Client, p.catalog, c.Metrics).Task(),
+		p.offers.Task(),
 		p.prices.Task(c.Clock),
 		periodic.Task{Label: "providers.instancetype", Run: func(ctx context.Context) (time.Duration, error) {
 			return typesEvery, p.catalog.Refresh(ctx)

@@ -31,6 +31,7 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/prices"
 	"github.com/karpenter-go/karpenter/provider/aws/profiles"
 	"github.com/karpenter-go/karpenter/provider/aws/shipped"
+	"github.com/karpenter-go/karpenter/provider/aws/upkeep"
 )
 
 // Name is the provider's name in metrics.
@@ -71,6 +72,7 @@ type Provider struct {
 	instances *instances.Store
 	shelf     *launch.Shelf
 	launcher  *launch.Launcher
+	offers    *upkeep.Offers
 }
 
 var _ cloud.Provider = (*Provider)(nil)
@@ -135,6 +137,7 @@ func build(ctx context.Context, c Config, table *shipped.Catalog) *Provider {
 		Aliases: apiv1.CoreLabels().With(awsv1.Labels()).Aliases, Reservations: c.Settings.ReservedCapacity,
 		Meter: meter, Metrics: c.Metrics,
 	})
+	p.offers = upkeep.NewOffers(c.Client, p.catalog, c.Metrics)
 	return p
 }
 

@@ -1,0 +1,284 @@
+package cloudtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/engine/model"
+)
+
+func testCreate(t *testing.T, h *Harness) {
+	p := h.Provider(t)
+	o := pick(t, p, h.Pool)
+	i := create(t, p, h.claim(t, "a", wanted(o)...))
+	for key, want := range map[string]string{
+		corev1.LabelInstanceTypeStable: o.Type, corev1.LabelTopologyZone: o.Zone, apiv1.CapacityTypeLabelKey: o.CapacityType,
+		apiv1.NodePoolLabelKey: h.Pool.Name,
+	} {
+		if i.Labels[key] != want {
+			t.Errorf("label %s is %q, want %q", key, i.Labels[key], want)
+		}
+	}
+	if i.ProviderID == "" || i.Ending || i.Created.IsZero() {
+		t.Errorf("instance %+v is not one that was just launched", i)
+	}
+	for name, q := range i.Allocatable {
+		if have := i.Capacity[name]; q.Cmp(have) > 0 {
+			t.Errorf("allocatable %s is %s of a capacity of %s", name, &q, &have)
+		}
+	}
+}
+
+func testRequests(t *testing.T, h *Harness) {
+	p := h.Provider(t)
+	c := h.claim(t, "a")
+	c.Name, c.UID, c.ResourceVersion = "b", "", ""
+	c.Spec.Resources.Requests = corev1.ResourceList{
+		corev1.ResourceCPU: resource.MustParse("7"), corev1.ResourceMemory: resource.MustParse("20Gi"),
+	}
+	h.Store(t, c)
+	i := create(t, p, c)
+	if name, by, short := model.RequestsOf(c.Spec.Resources.Requests).Short(model.CapacityOf(i.Allocatable)); short {
+		t.Errorf("instance of type %s has %d too little %s", i.Labels[corev1.LabelInstanceTypeStable], by, name)
+	}
+}
+
+func testTwice(t *testing.T, h *Harness) {
+	p := h.Provider(t)
+	c := h.claim(t, "a")
+	first := create(t, p, c)
+	if again := create(t, p, c); again.ProviderID != first.ProviderID {
+		t.Errorf("second create gave %s, the first %s", again.ProviderID, first.ProviderID)
+	}
+	same := h.claim(t, "b")
+	ids := createAll(t, p, []*apiv1.NodeClaim{same.DeepCopy(), same.DeepCopy(), same.DeepCopy()})
+	if len(distinct(ids)) != 1 {
+		t.Errorf("three creates at once for one claim gave %v", ids)
+	}
+	h.wantAlive(t, 2)
+}
+
+func testMany(t *testing.T, h *Harness) {
+	p := h.Provider(t)
+	const n = 12
+	ids := createAll(t, p, h.claims(t, n))
+	if len(distinct(ids)) != n {
+		t.Errorf("%d claims got %v", n, ids)
+	}
+	h.wantAlive(t, n)
+}
+
+func testRestart(t *testing.T, h *Harness) {
+	claims := h.claims(t, 5)
+	before := createAll(t, h.Provider(t), claims)
+	for n := range 2 { // a controller had noted these
+		h.Launched(t, claims[n].Name, &cloud.Instance{ProviderID: before[n]})
+	}
+	p := h.Provider(t)
+	for n, c := range claims {
+		claims[n] = h.Load(t, c.Name)
+	}
+	after := createAll(t, p, claims[2:])
+	all := append(slices.Clone(before[:2]), after...)
+	if got, want := distinct(all), distinct(before); !slices.Equal(got, want) {
+		t.Errorf("after a restart the claims have %v, before %v", got, want)
+	}
+	h.wantAlive(t, len(claims))
+}
+
+func testLostAnswer(t *testing.T, h *Harness) {
+	if h.LoseAnswer == nil {
+		t.Skip("this cloud loses no answers")
+	}
+	c := h.claim(t, "a")
+	h.loseAll(t, []*apiv1.NodeClaim{c})
+	i := create(t, h.Provider(t), h.Load(t, c.Name))
+	if i.ProviderID == "" {
+		t.Error("instance has no provider id")
+	}
+	h.wantAlive(t, 1)
+}
+
+func testCrash(t *testing.T, h *Harness) {
+	if h.LoseAnswer == nil {
+		t.Skip("this cloud loses no answers")
+	}
+	claims := h.claims(t, 6)
+	h.loseAll(t, claims)
+	for n, c := range claims {
+		claims[n] = h.Load(t, c.Name)
+	}
+	slices.Reverse(claims) // whoever comes first must not matter
+	p := h.Provider(t)
+	first := create(t, p, claims[0])
+	h.Launched(t, claims[0].Name, first)
+	ids := append(createAll(t, p, claims[1:]), first.ProviderID)
+	if len(distinct(ids)) != len(claims) {
+		t.Errorf("%d claims got %v", len(claims), ids)
+	}
+	h.wantAlive(t, len(claims))
+}
+
+// loseAll creates claims whose answer is lost, and returns when the cloud has launched them. The provider is then as good
+// as dead.
+func (h *Harness) loseAll(t *testing.T, claims []*apiv1.NodeClaim) {
+	t.Helper()
+	p := h.Provider(t)
+	h.LoseAnswer(t)
+	ctx, crash := context.WithCancel(t.Context())
+	defer crash()
+	var wg sync.WaitGroup
+	for _, c := range claims {
+		wg.Go(func() {
+			if i, err := p.Create(ctx, c); err == nil {
+				t.Errorf("create of %s returned %s although the answer was lost", c.Name, i.ProviderID)
+			}
+		})
+	}
+	h.waitAlive(t, len(claims))
+	crash()
+	wg.Wait()
+}
+
+func testImpossible(t *testing.T, h *Harness) {
+	p := h.Provider(t)
+	_, err := p.Create(limited(t), h.claim(t, "a", in(corev1.LabelInstanceTypeStable, "no-such.type")))
+	var capacity *cloud.InsufficientCapacityError
+	if !errors.As(err, &capacity) {
+		t.Errorf("error is %v, want an InsufficientCapacityError", err)
+	}
+	h.wantAlive(t, 0)
+}
+
+func testExhausted(t *testing.T, h *Harness) {
+	if h.Exhaust == nil {
+		t.Skip("this cloud cannot run out")
+	}
+	p := h.Provider(t)
+	o := pick(t, p, h.Pool)
+	h.Exhaust(t, o)
+	_, err := p.Create(limited(t), h.claim(t, "a", wanted(o)...))
+	var capacity *cloud.InsufficientCapacityError
+	if !errors.As(err, &capacity) {
+		t.Fatalf("error is %v, want an InsufficientCapacityError", err)
+	}
+	if offered(t, p, h.Pool, o) {
+		t.Errorf("%v is still on offer", o)
+	}
+	create(t, p, h.claim(t, "b", in(corev1.LabelInstanceTypeStable, o.Type))) // from another zone or capacity type
+	h.wantAlive(t, 1)
+}
+
+func testMissingClass(t *testing.T, h *Harness) {
+	p := h.Provider(t)
+	c := h.claim(t, "a")
+	ref := *c.Spec.NodeClassRef
+	ref.Name = "no-such-class"
+	c.Spec.NodeClassRef = &ref
+	_, err := p.Create(limited(t), c)
+	var class *cloud.NodeClassNotReadyError
+	if !errors.As(err, &class) {
+		t.Errorf("create: error is %v, want a NodeClassNotReadyError", err)
+	}
+	pool := h.Pool.DeepCopy()
+	pool.Spec.Template.Spec.NodeClassRef = &ref
+	if _, err = p.InstanceTypes(limited(t), pool); !errors.As(err, &class) {
+		t.Errorf("instance types: error is %v, want a NodeClassNotReadyError", err)
+	}
+}
+
+func testCancelled(t *testing.T, h *Harness) {
+	p := h.Provider(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	c := h.claim(t, "a")
+	if _, err := p.Create(ctx, c); err == nil {
+		t.Error("create with a cancelled context succeeded")
+	}
+	// What the others answer does not matter, only that they do.
+	_, _ = p.InstanceTypes(ctx, h.Pool)
+	_, _ = p.List(ctx)
+	_, _ = p.Get(ctx, "none")
+	_ = p.Delete(ctx, c)
+	create(t, p, c) // and it does no harm
+	h.wantAlive(t, 1)
+}
+
+// claims stores n claims.
+func (h *Harness) claims(t *testing.T, n int) []*apiv1.NodeClaim {
+	t.Helper()
+	out := make([]*apiv1.NodeClaim, n)
+	for i := range out {
+		out[i] = h.claim(t, fmt.Sprintf("claim-%02d", i))
+	}
+	return out
+}
+
+func create(t *testing.T, p cloud.Provider, c *apiv1.NodeClaim) *cloud.Instance {
+	t.Helper()
+	i, err := p.Create(limited(t), c)
+	if err != nil {
+		t.Fatalf("create %s: %v", c.Name, err)
+	}
+	return i
+}
+
+// createAll creates all at once and returns their provider ids in the order of claims.
+func createAll(t *testing.T, p cloud.Provider, claims []*apiv1.NodeClaim) []string {
+	t.Helper()
+	ids, errs := make([]string, len(claims)), make([]error, len(claims))
+	var wg sync.WaitGroup
+	ctx := limited(t)
+	for n, c := range claims {
+		wg.Go(func() {
+			i, err := p.Create(ctx, c)
+			if errs[n] = err; err == nil {
+				ids[n] = i.ProviderID
+			}
+		})
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatalf("create: %v", err)
+	}
+	return ids
+}
+
+func limited(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func distinct(ids []string) []string {
+	out := slices.Clone(ids)
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func (h *Harness) wantAlive(t *testing.T, want int) {
+	t.Helper()
+	if got := h.Alive(t); got != want {
+		t.Errorf("%d instances are alive, want %d", got, want)
+	}
+}
+
+// waitAlive returns when so many instances are alive.
+func (h *Harness) waitAlive(t *testing.T, want int) {
+	t.Helper()
+	ctx := limited(t)
+	for h.Alive(t) != want {
+		if ctx.Err() != nil {
+			t.Fatalf("%d instances are alive, waited for %d", h.Alive(t), want)
+		}
+	}
+}

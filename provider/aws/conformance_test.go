@@ -1,0 +1,36 @@
+package aws_test
+
+import (
+	"testing"
+
+	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/cloud/cloudtest"
+	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
+)
+
+// The provider passes the suite over the wire, through the real SDK.
+func TestConformance(t *testing.T) {
+	cloudtest.Run(t, func(t *testing.T) *cloudtest.Harness {
+		w := newWorld(t)
+		return &cloudtest.Harness{
+			Pool:     pool(),
+			Provider: func(t *testing.T) cloud.Provider { return w.start(t) },
+			Store:    w.store,
+			Load:     w.load,
+			Launched: w.launched,
+			Alive:    func(t *testing.T) int { return len(w.alive(t)) },
+			Exhaust: func(t *testing.T, o cloudtest.Offering) {
+				err := w.steer.ICE(t.Context(), steer.Pool{Type: o.Type, Zone: o.Zone, Capacity: o.CapacityType})
+				if err != nil {
+					t.Fatal(err)
+				}
+			},
+			LoseAnswer: func(t *testing.T) {
+				err := w.steer.Hang(t.Context(), steer.Hang{Op: "CreateFleet", For: forever, After: true})
+				if err != nil {
+					t.Fatal(err)
+				}
+			},
+		}
+	})
+}

@@ -1,0 +1,261 @@
+package aws_test
+
+import (
+	"context"
+	"fmt"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/karpenter-go/karpenter/api"
+	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/internal/awsemu"
+	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
+	"github.com/karpenter-go/karpenter/provider/aws"
+)
+
+const clusterName = "test"
+
+// A world is an emulated account and an API server in memory.
+type world struct {
+	url   string
+	steer steer.Client
+	kube  client.WithWatch
+	// stop ends the provider that runs now.
+	stop context.CancelFunc
+	uids int
+	// provider is the one that runs now.
+	provider *aws.Provider
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	emulator, err := awsemu.New(awsemu.Config{
+		Cluster: awsemu.Cluster{Name: clusterName, Endpoint: "https://api.test:6443", CA: "Q0E="},
+		Timing:  awsemu.Timing{Pending: -1, Shutdown: -1},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(emulator)
+	w := &world{url: server.URL, steer: steer.Client{BaseURL: server.URL}, stop: func() {}}
+	t.Cleanup(func() {
+		w.stop()
+		server.CloseClientConnections()
+		server.Close()
+	})
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, api.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.kube = fake.NewClientBuilder().WithScheme(scheme).
+		WithStatusSubresource(&awsv1.EC2NodeClass{}, &apiv1.NodeClaim{}).
+		WithObjects(nodeClass(), &corev1.Service{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "kube-dns"},
+			Spec:       corev1.ServiceSpec{ClusterIP: "10.100.0.10"},
+		}).Build()
+	return w
+}
+
+// nodeClass is as the published examples have it.
+func nodeClass() *awsv1.EC2NodeClass {
+	discovery := map[string]string{"karpenter.sh/discovery": clusterName}
+	return &awsv1.EC2NodeClass{
+		ObjectMeta: metav1.ObjectMeta{Name: "default", UID: "class-uid", Generation: 1},
+		Spec: awsv1.EC2NodeClassSpec{
+			AMISelectorTerms:           []awsv1.AMISelectorTerm{{Alias: "al2023@latest"}},
+			SubnetSelectorTerms:        []awsv1.SubnetSelectorTerm{{Tags: discovery}},
+			SecurityGroupSelectorTerms: []awsv1.SecurityGroupSelectorTerm{{Tags: discovery}},
+			Role:                       "KarpenterNodeRole-" + clusterName,
+			Tags:                       map[string]string{"team": "platform"},
+		},
+	}
+}
+
+func pool() *apiv1.NodePool {
+	p := &apiv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
+	p.Spec.Template.Spec.NodeClassRef = &apiv1.NodeClassReference{
+		Group: awsv1.Group, Kind: "EC2NodeClass", Name: "default",
+	}
+	in := func(key string, values ...string) apiv1.NodeSelectorRequirementWithMinValues {
+		return apiv1.NodeSelectorRequirementWithMinValues{Key: key, Operator: corev1.NodeSelectorOpIn, Values: values}
+	}
+	p.Spec.Template.Spec.Requirements = []apiv1.NodeSelectorRequirementWithMinValues{
+		in(awsv1.LabelInstanceCategory, "c", "m", "r"),
+		in(corev1.LabelArchStable, apiv1.ArchitectureAmd64),
+		in(corev1.LabelTopologyZone, "us-east-1a", "us-east-1b", "us-east-1c"),
+		in(apiv1.CapacityTypeLabelKey, apiv1.CapacityTypeSpot, apiv1.CapacityTypeOnDemand),
+	}
+	return p
+}
+
+// start starts a provider as a new process would, ends the one before, and makes the node class ready.
+func (w *world) start(t *testing.T) *aws.Provider {
+	t.Helper()
+	w.stop()
+	if err := w.steer.ClearFaults(t.Context(), "*"); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	w.stop = stop
+	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	settings := aws.AddFlags(fs)
+	if err := fs.Parse([]string{"--cluster-name=" + clusterName, "--cluster-ca-bundle=Q0E="}); err != nil {
+		t.Fatal(err)
+	}
+	if err := settings.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	p, err := aws.New(ctx, aws.Config{
+		AWS: awssdk.Config{
+			Region: "us-east-1", BaseEndpoint: awssdk.String(w.url),
+			Credentials: credentials.NewStaticCredentialsProvider("id", "secret", ""),
+		},
+		Client: w.kube, Reader: w.kube, Discovery: kubernetes{}, Clock: clock.RealClock{}, Settings: *settings,
+		Ledger: ledger{w.kube}, Metrics: prometheus.NewRegistry(), Recorder: recorder{t},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.provider = p
+	w.reconcile(t, "nodeclass.hash", "default")
+	w.reconcile(t, "nodeclass", "default")
+	return p
+}
+
+// reconcile runs a controller once.
+func (w *world) reconcile(t *testing.T, controller, name string) ctrl.Result {
+	t.Helper()
+	for _, c := range w.provider.Controllers() {
+		if c.Name() != controller {
+			continue
+		}
+		result, err := c.Reconcile(t.Context(), ctrl.Request{NamespacedName: types.NamespacedName{Name: name}})
+		if err != nil {
+			t.Fatalf("%s: %v", controller, err)
+		}
+		return result
+	}
+	t.Fatalf("there is no controller %s", controller)
+	return ctrl.Result{}
+}
+
+func (w *world) store(t *testing.T, claim *apiv1.NodeClaim) {
+	t.Helper()
+	w.uids++
+	claim.UID = types.UID(fmt.Sprintf("uid-%04d", 7919*w.uids%10000)) // not in the order of creation
+	if err := w.kube.Create(t.Context(), claim); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (w *world) load(t *testing.T, name string) *apiv1.NodeClaim {
+	t.Helper()
+	var claim apiv1.NodeClaim
+	if err := w.kube.Get(t.Context(), client.ObjectKey{Name: name}, &claim); err != nil {
+		t.Fatal(err)
+	}
+	return &claim
+}
+
+// launched writes what the launch controller writes.
+func (w *world) launched(t *testing.T, name string, i *cloud.Instance) {
+	t.Helper()
+	claim := w.load(t, name)
+	before := claim.DeepCopy()
+	for k, v := range i.Labels {
+		metav1.SetMetaDataLabel(&claim.ObjectMeta, k, v)
+	}
+	for k, v := range i.Annotations {
+		metav1.SetMetaDataAnnotation(&claim.ObjectMeta, k, v)
+	}
+	if err := w.kube.Patch(t.Context(), claim, client.MergeFrom(before)); err != nil {
+		t.Fatal(err)
+	}
+	before = claim.DeepCopy()
+	claim.Status.ProviderID, claim.Status.ImageID = i.ProviderID, i.ImageID
+	if err := w.kube.Status().Patch(t.Context(), claim, client.MergeFrom(before)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (w *world) alive(t *testing.T) []steer.Instance {
+	t.Helper()
+	list, err := w.steer.Instances(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []steer.Instance
+	for _, i := range list {
+		if i.State == "pending" || i.State == "running" {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// calls returns the calls of an action so far.
+func (w *world) calls(t *testing.T, action string) []steer.Call {
+	t.Helper()
+	list, err := w.steer.Calls(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []steer.Call
+	for _, c := range list {
+		if c.Action == action {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// ledger stores annotations by patch, as the controllers' does.
+type ledger struct{ kube client.Client }
+
+func (l ledger) Record(ctx context.Context, claims []*apiv1.NodeClaim, annotations map[string]string) error {
+	for _, c := range claims {
+		before := c.DeepCopy()
+		for k, v := range annotations {
+			metav1.SetMetaDataAnnotation(&c.ObjectMeta, k, v)
+		}
+		if err := l.kube.Patch(ctx, c, client.MergeFrom(before)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type kubernetes struct{}
+
+func (kubernetes) ServerVersion() (*version.Info, error) {
+	return &version.Info{Major: "1", Minor: "36+"}, nil
+}
+
+type recorder struct{ t *testing.T }
+
+func (r recorder) Event(o client.Object, kind, reason, message string) {
+	r.t.Logf("event on %s: %s", o.GetName(), strings.Join([]string{kind, reason, message}, " "))
+}
+
+// forever is longer than any test.
+const forever = steer.Duration(time.Hour)
