@@ -38,6 +38,9 @@ type Provider interface {
 	Create(ctx context.Context, claim *apiv1.NodeClaim) (*Instance, error)
 	// Delete begins to end the claim's instance, and returns nil once the cloud has accepted that, ErrNotFound when the
 	// instance is gone. Callers repeat it until then.
+	//
+	// A claim without a provider ID may have been launched by a Create whose answer was lost: Delete then ends whatever was
+	// launched for it, and returns ErrNotFound if nothing was.
 	Delete(ctx context.Context, claim *apiv1.NodeClaim) error
 	// Get returns the instance, or ErrNotFound. It asks the cloud, not a cache.
 	Get(ctx context.Context, providerID string) (*Instance, error)

@@ -42,6 +42,7 @@ type signature struct {
 	Affinity    *corev1.NodeSelector
 	Tolerations []corev1.Toleration
 	Unsupported string
+	Left        string
 }
 
 // classify groups pods, largest class member first: by cpu, then memory, then key of the first pod. Larger pods are placed
@@ -51,6 +52,7 @@ func classify(pods []*model.Pod, o Options) []*class {
 	var classes []*class
 	for _, p := range pods {
 		s := sign(p)
+		s.Left = o.Leave[p.Key]
 		key, err := json.Marshal(s) // maps are written in key order
 		if err != nil {
 			key = []byte("uid " + string(p.UID))
@@ -89,6 +91,10 @@ func sign(p *model.Pod) signature {
 
 func newClass(p *model.Pod, s signature, o Options) *class {
 	c := &class{tolerations: p.Object.Spec.Tolerations}
+	if s.Left != "" {
+		c.refusal = model.Verdict{Rule: model.RuleInvalid, Subject: s.Left}
+		return c
+	}
 	if s.Unsupported != "" {
 		c.refusal = model.Verdict{Rule: model.RuleUnsupported, Subject: s.Unsupported}
 		return c

@@ -17,6 +17,8 @@ type Options struct {
 	// MaxPatterns is how many patterns Solve may choose before it refuses the pods that remain. It replaces a time limit: a
 	// count gives the same plan on a slow machine. Default 100,000.
 	MaxPatterns int
+	// Leave holds the keys of pods that are refused unseen, each with the reason that its refusal gives.
+	Leave map[string]string
 	// RelaxMinValues launches a node also when fewer distinct values are left than the pool's minValues asks for. Default
 	// false: refuse.
 	RelaxMinValues bool

@@ -97,7 +97,7 @@ func fleetOf(f wire.Form) (world.Fleet, *wire.Error) {
 		return fleet, err
 	}
 	for _, c := range f.Each("LaunchTemplateConfigs") {
-		config := world.FleetConfig{Template: templateRef(c.Sub("LaunchTemplateSpecification"))}
+		config := world.FleetConfig{Template: templateVersionRef(c.Sub("LaunchTemplateSpecification"))}
 		for _, o := range c.Each("Overrides") {
 			config.Overrides = append(config.Overrides, world.Override{
 				InstanceType: o.String("InstanceType"), Subnet: o.String("SubnetId"), Zone: o.String("AvailabilityZone"),
@@ -169,7 +169,7 @@ func fleetChoice(t world.TemplateRef, o world.Override) fleetChoiceXML {
 func (e *Emulator) runInstances(r *request) (any, *wire.Error) {
 	f := r.form
 	run := world.Run{
-		Min: f.Int("MinCount"), Max: f.Int("MaxCount"), Template: templateRef(f.Sub("LaunchTemplate")),
+		Min: f.Int("MinCount"), Max: f.Int("MaxCount"), Template: templateVersionRef(f.Sub("LaunchTemplate")),
 		Data: templateData(f), Subnet: f.String("SubnetId"), Zone: f.String("Placement.AvailabilityZone"),
 		Spot: f.String("InstanceMarketOptions.MarketType") == "spot", Token: f.String("ClientToken"),
 	}

@@ -70,7 +70,15 @@ func networkInterface(f wire.Form) world.NIC {
 	return n
 }
 
-// templateRef reads a reference to a launch template.
+// templateVersionRef reads a reference to a version of a launch template.
+func templateVersionRef(f wire.Form) world.TemplateRef {
+	ref := templateRef(f)
+	ref.Version = f.String("Version")
+	return ref
+}
+
+// templateRef reads a reference to a launch template. At the top of a request
+// the key Version is that of the API, so it is left alone here.
 func templateRef(f wire.Form) world.TemplateRef {
-	return world.TemplateRef{ID: f.String("LaunchTemplateId"), Name: f.String("LaunchTemplateName"), Version: f.String("Version")}
+	return world.TemplateRef{ID: f.String("LaunchTemplateId"), Name: f.String("LaunchTemplateName")}
 }

@@ -3,7 +3,6 @@ package operator
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -47,7 +46,7 @@ type base struct {
 func controllers(ctx context.Context, mgr ctrl.Manager, p Program, env Env, provider Provider) ([]Controller, error) {
 	labels := apiv1.CoreLabels().With(provider.Cloud.Facts().Labels)
 	m := telemetry.NewMetrics(env.Metrics, labels.WellKnown.UnsortedList())
-	m.BuildInfo.WithLabelValues(p.Version.Number, runtime.Version(), runtime.GOARCH, p.Version.Commit).Set(1)
+	m.SetBuildInfo(p.Version.Number, p.Version.Commit)
 	b := base{
 		Env: env, settings: p.Settings, metrics: m, provider: provider.Cloud, labels: labels,
 		cluster: observe.New(env.Clock), timeline: metrics.NewTimeline(m.Pods), health: nodepool.NewHealth(),

@@ -109,7 +109,7 @@ func (c *Controller) tellBlocked(s *model.Snapshot, d disrupt.Decision) {
 			c.Events.Publish(telemetry.Event{
 				Object: p.Object, Type: corev1.EventTypeNormal, Reason: telemetry.EventDisruptionBlocked,
 				Message: fmt.Sprintf("No node may be disrupted for reason %s: budget %q is in force", reason, a.Names[reason]),
-				Dedupe:  []string{p.Name, string(reason)},
+				Dedupe:  []string{p.Name, string(reason)}, For: time.Minute,
 			})
 		}
 	}

@@ -2,7 +2,9 @@ package provision
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"k8s.io/client-go/util/workqueue"
@@ -112,11 +114,9 @@ func (c *Controller) window(s *model.Snapshot) time.Duration {
 // round plans, checks the plan, and carries it out.
 func (c *Controller) round(ctx context.Context, s *model.Snapshot) error {
 	s = supply.Stock(ctx, c.Cloud, s)
-	start := c.Clock.Now()
-	plan := pack.Solve(s, c.Options)
-	c.Metrics.Scheduler.SchedulingDurationSeconds.WithLabelValues(c.Name()).Observe(c.Clock.Since(start).Seconds())
-	if violations := verify.Plan(s, plan); len(violations) > 0 {
-		return fmt.Errorf("plan refused, nothing is launched: %v", violations)
+	plan, err := c.plan(ctx, s)
+	if err != nil {
+		return err
 	}
 	launches, err := c.Actor.Launch(ctx, plan)
 	for _, l := range launches {
@@ -128,6 +128,40 @@ func (c *Controller) round(ctx context.Context, s *model.Snapshot) error {
 	}
 	c.tell(ctx, s, plan, launches)
 	return err
+}
+
+// attempts is how often a plan that verify refuses is made again without the pods that it objects to.
+const attempts = 3
+
+// plan packs, and has the plan checked by code that shares nothing with packing. What verify objects to is a fault of ours:
+// it is logged, and the pods that it names are left out, so that they hold up nobody else. A plan that stays refused is
+// never carried out.
+func (c *Controller) plan(ctx context.Context, s *model.Snapshot) (*model.Plan, error) {
+	options := c.Options
+	var violations []verify.Violation
+	for range attempts {
+		start := c.Clock.Now()
+		plan := pack.Solve(s, options)
+		c.Metrics.Scheduler.SchedulingDurationSeconds.WithLabelValues(c.Name()).Observe(c.Clock.Since(start).Seconds())
+		if violations = verify.Plan(s, plan, options.Labels); len(violations) == 0 {
+			return plan, nil
+		}
+		leave := maps.Clone(options.Leave)
+		if leave == nil {
+			leave = map[string]string{}
+		}
+		for _, v := range violations {
+			ctrl.LoggerFrom(ctx).Error(errors.New(v.String()), "plan refused by its check")
+			if v.Pod != "" {
+				leave[v.Pod] = "no safe place was found: " + v.Detail
+			}
+		}
+		if len(leave) == len(options.Leave) {
+			break // nothing more to leave out
+		}
+		options.Leave = leave
+	}
+	return nil, fmt.Errorf("plan refused, nothing is launched: %v", violations)
 }
 
 // promise keeps the pods' places for the next rounds.

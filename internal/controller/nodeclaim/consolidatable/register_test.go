@@ -7,7 +7,7 @@ import (
 
 	kwokv1alpha1 "github.com/karpenter-go/karpenter/api/kwok/v1alpha1"
 	"github.com/karpenter-go/karpenter/cloud"
-	"github.com/karpenter-go/karpenter/internal/controller/nodeclaim/internal/fakecloud"
+	"github.com/karpenter-go/karpenter/internal/controller/internal/fakecloud"
 	"github.com/karpenter-go/karpenter/internal/controller/nodeclaim/internal/world"
 )
 

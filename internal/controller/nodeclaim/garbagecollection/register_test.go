@@ -3,7 +3,7 @@ package garbagecollection
 import (
 	"testing"
 
-	"github.com/karpenter-go/karpenter/internal/controller/nodeclaim/internal/fakecloud"
+	"github.com/karpenter-go/karpenter/internal/controller/internal/fakecloud"
 	"github.com/karpenter-go/karpenter/internal/controller/nodeclaim/internal/world"
 )
 

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
-	"github.com/karpenter-go/karpenter/internal/controller/nodeclaim/internal/fakecloud"
+	"github.com/karpenter-go/karpenter/internal/controller/internal/fakecloud"
 	"github.com/karpenter-go/karpenter/internal/controller/nodeclaim/internal/world"
 )
 

@@ -1,0 +1,113 @@
+package act
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/karpenter-go/karpenter/api"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/require"
+)
+
+func plannedNode() model.PlannedNode {
+	pool := &apiv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
+	pool.Spec.Template.Labels = map[string]string{"team": "blue"}
+	pool.Spec.Template.Annotations = map[string]string{"owner": "us"}
+	pool.Spec.Template.Spec.StartupTaints = []corev1.Taint{{Key: "cni", Effect: corev1.TaintEffectNoSchedule}}
+	pool.Spec.Template.Spec.Requirements = []apiv1.NodeSelectorRequirementWithMinValues{
+		{Key: "tier", Operator: corev1.NodeSelectorOpIn, Values: []string{"gold", "silver"}},
+		{Key: corev1.LabelTopologyZone, Operator: corev1.NodeSelectorOpIn, Values: []string{"a", "b"}},
+	}
+	p := model.NewPool(pool)
+	offer := func(ct string, available bool) model.Offering {
+		return model.Offering{
+			Zone: "a", CapacityType: ct, Available: available,
+			Requirements: require.FromLabels(map[string]string{corev1.LabelTopologyZone: "a", apiv1.CapacityTypeLabelKey: ct}),
+		}
+	}
+	return model.PlannedNode{
+		Pool: p, Requirements: p.Requirements, Requests: model.Resources{"cpu": 1500, "memory": 1 << 30, "pods": 2},
+		Options: []*model.InstanceType{
+			{Name: "z.large", Offerings: []model.Offering{offer("spot", false), offer("on-demand", true)}},
+			{Name: "a.large", Offerings: []model.Offering{offer("on-demand", true)}},
+		},
+	}
+}
+
+func TestClaimFor(t *testing.T) {
+	n := plannedNode()
+	c := ClaimFor(&n, apiv1.CoreLabels())
+	reqs := require.FromSpec(c.Spec.Requirements)
+	for key, want := range map[string]string{
+		corev1.LabelInstanceTypeStable: "[a.large z.large]",
+		apiv1.CapacityTypeLabelKey:     "[on-demand]", // spot is out everywhere
+		corev1.LabelTopologyZone:       "[a b]",
+		apiv1.NodePoolLabelKey:         "[default]",
+	} {
+		r, _ := reqs.Get(key)
+		if got := fmt.Sprint(r.Values()); got != want {
+			t.Errorf("requirement %s is %s, want %s", key, got, want)
+		}
+	}
+	if c.Labels["tier"] != "gold" || c.Labels["team"] != "blue" || c.Labels[corev1.LabelTopologyZone] != "" {
+		t.Errorf("labels %v: want a value for the user's own key, none for a well-known one", c.Labels)
+	}
+	if c.Annotations["owner"] != "us" || len(c.Spec.StartupTaints) != 1 {
+		t.Errorf("template's annotations or start-up taints are lost: %v %v", c.Annotations, c.Spec.StartupTaints)
+	}
+	if got := c.Spec.Resources.Requests.Cpu().String(); got != "1500m" {
+		t.Errorf("requests %s cpu, want 1500m", got)
+	}
+}
+
+// Launch returns what was created also when something else failed.
+func TestLaunchPartly(t *testing.T) {
+	calls := 0
+	c := fake.NewClientBuilder().WithScheme(api.Scheme()).WithInterceptorFuncs(interceptor.Funcs{
+		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+			if o.GetLabels()["fail"] != "" {
+				return errors.New("refused")
+			}
+			calls++
+			return c.Create(ctx, o, opts...)
+		},
+	}).Build()
+	bad := plannedNode()
+	bad.Pool.Labels["fail"] = "yes"
+	launches, err := (&Actor{Client: c, Labels: apiv1.CoreLabels()}).Launch(t.Context(), &model.Plan{
+		Nodes: []model.PlannedNode{plannedNode(), bad, plannedNode()},
+	})
+	if err == nil || len(launches) != 2 || calls != 2 {
+		t.Errorf("%d launched, error %v; want 2 and an error", len(launches), err)
+	}
+}
+
+func TestLedgerRecordsOnAllOrFails(t *testing.T) {
+	a := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
+	b := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "b", Annotations: map[string]string{"kept": "yes"}}}
+	c := fake.NewClientBuilder().WithScheme(api.Scheme()).WithObjects(a, b).Build()
+	l := Ledger{Client: c}
+	if err := l.Record(t.Context(), []*apiv1.NodeClaim{a, b}, map[string]string{"token": "1"}); err != nil {
+		t.Fatal(err)
+	}
+	var got apiv1.NodeClaim
+	if err := c.Get(t.Context(), client.ObjectKey{Name: "b"}, &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.Annotations["token"] != "1" || got.Annotations["kept"] != "yes" {
+		t.Errorf("annotations are %v", got.Annotations)
+	}
+	gone := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "gone"}}
+	if err := l.Record(t.Context(), []*apiv1.NodeClaim{a, gone}, map[string]string{"token": "2"}); err == nil {
+		t.Error("recorded on a claim that is gone")
+	}
+}

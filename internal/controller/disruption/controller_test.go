@@ -1,0 +1,189 @@
+package disruption
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	clocktesting "k8s.io/utils/clock/testing"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/karpenter-go/karpenter/api"
+	"github.com/karpenter-go/karpenter/api/condition"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/internal/act"
+	"github.com/karpenter-go/karpenter/internal/controller/internal/fakecloud"
+	"github.com/karpenter-go/karpenter/internal/observe"
+	"github.com/karpenter-go/karpenter/internal/telemetry"
+)
+
+type silence struct{}
+
+func (silence) Publish(...telemetry.Event) {}
+
+// A world is a pool with empty nodes, all of them consolidatable, and the controller.
+type world struct {
+	t     *testing.T
+	clock *clocktesting.FakeClock
+	*Controller
+	client client.Client
+}
+
+func newWorld(t *testing.T, budget string, nodes int) *world {
+	clock := clocktesting.NewFakeClock(time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC))
+	scheme := api.Scheme()
+	if err := clientgoscheme.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	pool := &apiv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
+	pool.Spec.Disruption = apiv1.Disruption{
+		ConsolidateAfter: apiv1.MustParseNillableDuration("0s"), Budgets: []apiv1.Budget{{Nodes: budget}},
+	}
+	objects := []client.Object{pool}
+	for i := range nodes {
+		objects = append(objects, pair(i)...)
+	}
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
+		WithStatusSubresource(&apiv1.NodeClaim{}).Build()
+	w := &world{t: t, clock: clock, client: c}
+	w.Controller = &Controller{
+		Cluster: observe.New(clock), Actor: &act.Actor{Client: c}, Cloud: &fakecloud.Cloud{}, Clock: clock,
+		Events: silence{}, Metrics: telemetry.NewMetrics(prometheus.NewRegistry(), nil),
+	}
+	w.Cluster.Set(pool)
+	w.watch()
+	return w
+}
+
+// pair returns an initialized node and its claim.
+func pair(i int) []client.Object {
+	labels := map[string]string{
+		apiv1.NodePoolLabelKey: "default", apiv1.NodeRegisteredLabelKey: "true", apiv1.NodeInitializedLabelKey: "true",
+	}
+	id := fmt.Sprintf("fake:///%d", i)
+	claim := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{
+		Name: fmt.Sprintf("claim-%d", i), UID: types.UID(id), Labels: labels, Finalizers: []string{apiv1.TerminationFinalizer},
+	}}
+	claim.Status.ProviderID = id
+	claim.Status.Conditions = []metav1.Condition{{Type: apiv1.ConditionTypeConsolidatable, Status: metav1.ConditionTrue}}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("node-%d", i), Labels: labels}}
+	node.Spec.ProviderID = id
+	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	return []client.Object{claim, node}
+}
+
+// watch shows the controller the state of the world, as the informers would.
+func (w *world) watch() {
+	for _, c := range w.claims() {
+		w.Cluster.Set(&c)
+	}
+	for _, n := range w.nodes() {
+		w.Cluster.Set(&n)
+	}
+}
+
+func (w *world) claims() []apiv1.NodeClaim {
+	var list apiv1.NodeClaimList
+	if err := w.client.List(w.t.Context(), &list); err != nil {
+		w.t.Fatal(err)
+	}
+	return list.Items
+}
+
+func (w *world) nodes() []corev1.Node {
+	var list corev1.NodeList
+	if err := w.client.List(w.t.Context(), &list); err != nil {
+		w.t.Fatal(err)
+	}
+	return list.Items
+}
+
+// pass lets time go by, and the controller look.
+func (w *world) pass(d time.Duration) {
+	w.t.Helper()
+	w.clock.Step(d)
+	if _, err := w.Reconcile(w.t.Context(), ctrl.Request{}); err != nil {
+		w.t.Fatal(err)
+	}
+	w.watch()
+}
+
+// count returns how many claims are marked, how many are being deleted, and how many nodes are tainted.
+func (w *world) count() (marked, deleting, tainted int) {
+	for _, c := range w.claims() {
+		if condition.IsTrue(&c, apiv1.ConditionTypeDisruptionReason) {
+			marked++
+		}
+		if c.DeletionTimestamp != nil {
+			deleting++
+		}
+	}
+	for _, n := range w.nodes() {
+		tainted += len(n.Spec.Taints)
+	}
+	return marked, deleting, tainted
+}
+
+func (w *world) want(marked, deleting, tainted int) {
+	w.t.Helper()
+	if m, d, t := w.count(); m != marked || d != deleting || t != tainted {
+		w.t.Errorf("%d marked, %d deleting, %d tainted; want %d, %d, %d", m, d, t, marked, deleting, tainted)
+	}
+}
+
+func TestEmptyNodesGoInTwoSteps(t *testing.T) {
+	w := newWorld(t, "100%", 3)
+	w.pass(pause)
+	w.want(3, 0, 3)
+	w.pass(pause)
+	w.want(3, 0, 3) // the mark has to stand for a while
+	w.pass(settle)
+	w.want(3, 3, 3)
+}
+
+func TestBudgetLetsOneGoAtATime(t *testing.T) {
+	w := newWorld(t, "1", 3)
+	for range 5 {
+		w.pass(settle)
+		if m, d, _ := w.count(); m > 1 || d > 1 {
+			t.Fatalf("%d marked and %d deleting at a time, the budget allows 1", m, d)
+		}
+	}
+	w.want(1, 1, 1)
+}
+
+// A pod that was bound before the taint took hold takes the mark back.
+func TestMarkIsTakenBack(t *testing.T) {
+	w := newWorld(t, "100%", 1)
+	w.pass(pause)
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "late", Namespace: "default", UID: "late"}}
+	pod.Spec.NodeName = "node-0"
+	w.Cluster.Set(pod)
+	w.pass(settle)
+	w.want(0, 0, 0)
+}
+
+// After a crash between the two writes of a mark, the half that is there is taken back or made whole again, never left.
+func TestHalfMarksAreTakenBack(t *testing.T) {
+	w := newWorld(t, "0", 2)
+	nodes, claims := w.nodes(), w.claims()
+	nodes[0].Spec.Taints = []corev1.Taint{apiv1.DisruptedNoScheduleTaint()}
+	if err := w.client.Update(t.Context(), &nodes[0]); err != nil {
+		t.Fatal(err)
+	}
+	condition.SetTrueWithReason(&claims[1], apiv1.ConditionTypeDisruptionReason, "Empty", "Empty", w.clock.Now())
+	if err := w.client.Status().Update(t.Context(), &claims[1]); err != nil {
+		t.Fatal(err)
+	}
+	w.watch()
+	w.want(1, 0, 1)
+	w.pass(pause)
+	w.want(0, 0, 0)
+}

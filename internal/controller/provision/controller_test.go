@@ -1,0 +1,268 @@
+package provision
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/karpenter-go/karpenter/api"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/pack"
+	"github.com/karpenter-go/karpenter/engine/require"
+	"github.com/karpenter-go/karpenter/internal/act"
+	"github.com/karpenter-go/karpenter/internal/controller/internal/fakecloud"
+	"github.com/karpenter-go/karpenter/internal/observe"
+	"github.com/karpenter-go/karpenter/internal/telemetry"
+)
+
+// events keeps what was told.
+type events []string
+
+func (e *events) Publish(all ...telemetry.Event) {
+	for _, x := range all {
+		*e = append(*e, fmt.Sprintf("%s %s: %s", x.Object.(client.Object).GetName(), x.Reason, x.Message))
+	}
+}
+
+// silence is a Timeline that nobody reads.
+type silence struct{}
+
+func (silence) Decided(*model.Pod, time.Time, time.Time, bool, string) {}
+
+// A world is a controller with all that it stands on.
+type world struct {
+	t      *testing.T
+	clock  *clocktesting.FakeClock
+	client client.Client
+	cloud  *fakecloud.Cloud
+	events *events
+	// refuse makes the creation of claims fail.
+	refuse bool
+	*Controller
+}
+
+func newWorld(t *testing.T) *world {
+	w := &world{t: t, clock: clocktesting.NewFakeClock(time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)), events: &events{}}
+	w.client = fake.NewClientBuilder().WithScheme(api.Scheme()).WithInterceptorFuncs(interceptor.Funcs{
+		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+			if w.refuse {
+				return fmt.Errorf("quota exceeded")
+			}
+			o.SetUID(types.UID(o.GetName()))
+			return c.Create(ctx, o, opts...)
+		},
+	}).Build()
+	w.cloud = &fakecloud.Cloud{Types: []*cloud.InstanceType{typeOf("small", 2, 0.1), typeOf("large", 8, 0.4)}}
+	w.Controller = &Controller{
+		Cluster: observe.New(w.clock), Actor: &act.Actor{Client: w.client, Labels: apiv1.CoreLabels()}, Cloud: w.cloud,
+		Clock: w.clock, Events: w.events, Metrics: telemetry.NewMetrics(prometheus.NewRegistry(), nil),
+		Timeline: silence{}, Options: pack.Options{Labels: apiv1.CoreLabels()},
+		BatchIdle: time.Second, BatchMax: 10 * time.Second,
+	}
+	pool := &apiv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "default", UID: "pool"}}
+	pool.Spec.Template.Spec.NodeClassRef = fakecloud.Ref("class")
+	pool.Spec.Template.Labels = map[string]string{"team": "blue"}
+	pool.Status.Conditions = []metav1.Condition{{Type: apiv1.ConditionTypeReady, Status: metav1.ConditionTrue}}
+	w.Cluster.Set(pool)
+	return w
+}
+
+func typeOf(name string, cores int64, price float64) *cloud.InstanceType {
+	t := &cloud.InstanceType{Name: name, Capacity: model.Resources{"cpu": cores * 1000, "memory": cores << 32, "pods": 110}}
+	t.Allocatable = t.Capacity
+	labels := map[string]string{corev1.LabelTopologyZone: "a", apiv1.CapacityTypeLabelKey: apiv1.CapacityTypeOnDemand}
+	t.Offerings = []cloud.Offering{{
+		Zone: "a", CapacityType: apiv1.CapacityTypeOnDemand, Price: price, Available: true,
+		Requirements: require.FromLabels(labels),
+	}}
+	labels[corev1.LabelInstanceTypeStable] = name
+	t.Requirements = require.FromLabels(labels)
+	return t
+}
+
+// pend adds n pods of that many cores that the scheduler has found no node for.
+func (w *world) pend(name string, n, cores int64) {
+	for i := range n {
+		key := fmt.Sprintf("%s-%d", name, i)
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: key, Namespace: "default", UID: types.UID(key)}}
+		p.Spec.Containers = []corev1.Container{{Name: "c", Resources: corev1.ResourceRequirements{
+			Requests: corev1.ResourceList{corev1.ResourceCPU: *resource.NewQuantity(cores, resource.DecimalSI)},
+		}}}
+		p.Status.Conditions = []corev1.PodCondition{{
+			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
+		}}
+		w.Cluster.Set(p)
+	}
+}
+
+func (w *world) reconcile() time.Duration {
+	w.t.Helper()
+	r, err := w.Reconcile(w.t.Context(), ctrl.Request{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return r.RequeueAfter
+}
+
+// claims returns all claims with the types they may become.
+func (w *world) claims() []apiv1.NodeClaim {
+	w.t.Helper()
+	var list apiv1.NodeClaimList
+	if err := w.client.List(w.t.Context(), &list); err != nil {
+		w.t.Fatal(err)
+	}
+	return list.Items
+}
+
+func (w *world) told(reason string) []string {
+	return slices.DeleteFunc(slices.Clone(*w.events), func(e string) bool { return !strings.Contains(e, " "+reason+": ") })
+}
+
+func TestPodsBecomeClaims(t *testing.T) {
+	w := newWorld(t)
+	w.pend("web", 2, 1)
+	if wait := w.reconcile(); wait != time.Second {
+		t.Fatalf("waits %v for more pods, want the idle second", wait)
+	}
+	w.clock.Step(time.Second)
+	w.reconcile()
+	claims := w.claims()
+	if len(claims) != 1 {
+		t.Fatalf("%d claims, want 1", len(claims))
+	}
+	c := claims[0]
+	if c.GenerateName != "default-" || c.Labels["team"] != "blue" || c.Labels[apiv1.NodePoolLabelKey] != "default" ||
+		c.Labels["fake.example.com/fakenodeclass"] != "class" {
+		t.Errorf("claim is %s with labels %v", c.GenerateName, c.Labels)
+	}
+	if c.Annotations[apiv1.NodePoolHashAnnotationKey] == "" || len(c.OwnerReferences) != 1 || len(c.Finalizers) != 1 {
+		t.Errorf("claim lacks hash, owner or finalizer: %v %v %v", c.Annotations, c.OwnerReferences, c.Finalizers)
+	}
+	if got := c.Spec.Resources.Requests.Cpu().String(); got != "2" {
+		t.Errorf("claim requests %s cores, want 2", got)
+	}
+	if got := len(w.told(telemetry.EventNominated)); got != 2 {
+		t.Errorf("%d pods were told their node, want 2", got)
+	}
+}
+
+// What was planned is in flight: another round, before the watch shows the claim, launches nothing more.
+func TestNothingIsLaunchedTwice(t *testing.T) {
+	w := newWorld(t)
+	w.pend("web", 2, 1)
+	w.clock.Step(time.Second)
+	for range 3 {
+		w.reconcile()
+		w.clock.Step(retry)
+	}
+	if n := len(w.claims()); n != 1 {
+		t.Errorf("%d claims, want 1", n)
+	}
+}
+
+func TestBatchWindow(t *testing.T) {
+	w := newWorld(t)
+	for i := range int64(30) { // a pod every half second: never idle
+		w.pend(fmt.Sprintf("web-%d", i), 1, 1)
+		w.reconcile()
+		if len(w.claims()) > 0 {
+			if waited := time.Duration(i) * 500 * time.Millisecond; waited != w.BatchMax {
+				t.Errorf("the round began after %v, want %v", waited, w.BatchMax)
+			}
+			return
+		}
+		w.clock.Step(500 * time.Millisecond)
+	}
+	t.Error("no round began")
+}
+
+func TestRefusalsAreTold(t *testing.T) {
+	w := newWorld(t)
+	w.pend("huge", 1, 64)
+	w.clock.Step(time.Second)
+	if wait := w.reconcile(); wait != retry {
+		t.Errorf("looks again in %v, want %v", wait, retry)
+	}
+	told := w.told(telemetry.EventFailedScheduling)
+	if len(told) != 1 || !strings.Contains(told[0], `nodepool "default": no instance type has enough cpu: 56 short`) {
+		t.Errorf("told %q", told)
+	}
+}
+
+// A pool whose types cannot be had is left out; nothing else stops.
+func TestProviderErrorStopsNobody(t *testing.T) {
+	w := newWorld(t)
+	w.cloud.TypesErr = &cloud.NodeClassNotReadyError{Err: fmt.Errorf("no subnets")}
+	w.pend("web", 1, 1)
+	w.clock.Step(time.Second)
+	w.reconcile()
+	if len(w.claims()) != 0 {
+		t.Error("launched without knowing the types")
+	}
+	w.cloud.TypesErr = nil
+	w.clock.Step(retry)
+	w.reconcile()
+	if n := len(w.claims()); n != 1 {
+		t.Errorf("%d claims once the types are there, want 1", n)
+	}
+}
+
+func TestFailedCreateIsTriedAgain(t *testing.T) {
+	w := newWorld(t)
+	w.refuse = true
+	w.pend("web", 1, 1)
+	w.clock.Step(time.Second)
+	if _, err := w.Reconcile(t.Context(), ctrl.Request{}); err == nil || !strings.Contains(err.Error(), "quota exceeded") {
+		t.Errorf("error is %v, want the server's", err)
+	}
+	w.refuse = false
+	w.clock.Step(retry)
+	w.reconcile()
+	if n := len(w.claims()); n != 1 {
+		t.Errorf("%d claims, want 1", n)
+	}
+}
+
+// A bound pod that keeps others away by anti-affinity makes packing's plan unsafe. The pod concerned is left out and told;
+// the rest of the batch goes on.
+func TestUnsafePlacementHoldsUpNobodyElse(t *testing.T) {
+	w := newWorld(t)
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{corev1.LabelHostname: "n"}}}
+	node.Status.Allocatable = model.Resources{"cpu": 2000, "memory": 8 << 30, "pods": 10}.List()
+	w.Cluster.Set(node)
+	keeper := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "keeper", Namespace: "default", UID: "keeper"}}
+	keeper.Spec.NodeName = "n"
+	keeper.Spec.Containers = []corev1.Container{{Name: "c"}}
+	keeper.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+			TopologyKey: corev1.LabelHostname, LabelSelector: &metav1.LabelSelector{},
+		}},
+	}}
+	w.Cluster.Set(keeper)
+	w.pend("near", 1, 2)
+	w.pend("far", 1, 8)
+	w.clock.Step(time.Second)
+	w.reconcile()
+	if n := len(w.claims()); n != 1 {
+		t.Errorf("%d claims, want 1 for the other pod", n)
+	}
+	if told := w.told(telemetry.EventFailedScheduling); len(told) != 1 || !strings.HasPrefix(told[0], "near-0 ") {
+		t.Errorf("told %q, want the pod that is kept out", told)
+	}
+}
