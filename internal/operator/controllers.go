@@ -15,6 +15,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/act"
 	"github.com/karpenter-go/karpenter/internal/controller/disruption"
 	"github.com/karpenter-go/karpenter/internal/controller/metrics"
+	nodehydration "github.com/karpenter-go/karpenter/internal/controller/node/hydration"
 	"github.com/karpenter-go/karpenter/internal/controller/node/termination"
 	"github.com/karpenter-go/karpenter/internal/controller/nodeclaim/consistency"
 	"github.com/karpenter-go/karpenter/internal/controller/nodeclaim/consolidatable"
@@ -103,6 +104,7 @@ func (b base) claims() []Controller {
 			Client: b.Client, Live: b.Live, Clock: b.Clock, Events: b.Events, Metrics: b.metrics,
 			Cloud: b.cloud("node.termination"), CPUMillis: cpu,
 		},
+		&nodehydration.Controller{Client: b.Client, Cloud: b.cloud("node.hydration"), CPUMillis: cpu},
 		&consistency.Controller{
 			Client: b.Client, Clock: b.Clock, Events: b.Events, Cloud: b.cloud("nodeclaim.consistency"), CPUMillis: cpu,
 		},

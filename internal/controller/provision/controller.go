@@ -79,6 +79,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	}
 	s := c.Cluster.Snapshot()
 	c.Metrics.Scheduler.QueueDepth.WithLabelValues(c.Name(), "").Set(float64(len(s.Pending())))
+	c.measureZones(s.Pending())
 	if len(s.Pending()) == 0 && len(s.Displaced()) == 0 {
 		c.settle()
 		return ctrl.Result{}, nil
