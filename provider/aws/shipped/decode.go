@@ -6,6 +6,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"sync"
 )
 
 //go:embed catalog.json.gz
@@ -109,8 +110,10 @@ func (o *Offer) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// Load decodes the embedded table. It costs some ten milliseconds; callers keep the result.
-func Load() (*Catalog, error) { return decode(data) }
+// Load returns the embedded table, decoded once. It is shared: nobody changes it.
+func Load() (*Catalog, error) { return load() }
+
+var load = sync.OnceValues(func() (*Catalog, error) { return decode(data) })
 
 func decode(raw []byte) (*Catalog, error) {
 	zip, err := gzip.NewReader(bytes.NewReader(raw))
