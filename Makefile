@@ -16,8 +16,8 @@ LDFLAGS_LOCAL := $(LDFLAGS) \
   $(COMPONENT).gitTreeState=clean $(COMPONENT).gitCommit=$(K8S_VERSION) $(COMPONENT).buildDate=1970-01-01T00:00:00Z
 
 # What a binary is built from: its module's tracked and new files.
-SOURCES       := $(shell git ls-files -co --exclude-standard -- '*.go' go.mod go.sum '*.gz' '*.yaml' ':!local' ':!bench' 2>/dev/null)
-SOURCES_LOCAL := $(shell git ls-files -co --exclude-standard -- local 2>/dev/null)
+SOURCES       := $(wildcard $(shell git ls-files -co --exclude-standard -- '*.go' go.mod go.sum '*.gz' '*.yaml' ':!*_test.go' ':!local' ':!bench' 2>/dev/null))
+SOURCES_LOCAL := $(wildcard $(shell git ls-files -co --exclude-standard -- local ':!*_test.go' 2>/dev/null))
 
 .PHONY: help build up down check fmt vet staticcheck arch generated licences unit test test-all e2e bench fuzz gen
 

@@ -78,13 +78,10 @@ func Empty(s *model.Snapshot, n *model.Node, promised map[string]bool) model.Ver
 	if v := allowedByPool(s, n); !v.OK() {
 		return v
 	}
-	if v := stillEmpty(s, n, promised); !v.OK() {
-		return v
-	}
 	if !holds(n, apiv1.ConditionTypeConsolidatable) {
 		return model.Verdict{Rule: model.RuleRecent}
 	}
-	return model.Verdict{}
+	return stillEmpty(s, n, promised)
 }
 
 // StillEmpty is a yes if a node that was marked to go as empty may go now that no new pods come: nothing has been put on

@@ -48,8 +48,8 @@ func (c *Controller) tellLaunch(ctx context.Context, s *model.Snapshot, l act.La
 		"NodeClaim", map[string]string{"name": l.Claim.Name}, "pods", len(l.Node.Pods),
 		"requests", l.Claim.Spec.Resources.Requests, "options", len(l.Node.Options),
 		"cheapest", l.Node.Options[0].Name, "pricePerHour", l.Node.Price())
-	c.tellPlaced(s, l.Node.Pods, l.Node.Pool.Name, fmt.Sprintf("Planned onto new nodeclaim %s, %s or larger at $%.4f/h",
-		l.Claim.Name, l.Node.Options[0].Name, l.Node.Price()))
+	c.tellPlaced(s, l.Node.Pods, l.Node.Pool.Name, fmt.Sprintf("Planned onto new nodeclaim %s: %s at $%.4f/h%s",
+		l.Claim.Name, l.Node.Options[0].Name, l.Node.Price(), others(len(l.Node.Options)-1)))
 }
 
 func (c *Controller) tellPlaced(s *model.Snapshot, pods []*model.Pod, pool, message string) {
@@ -85,4 +85,15 @@ func (c *Controller) tellRefusals(s *model.Snapshot, plan *model.Plan) (refused,
 		}
 	}
 	return refused, ignored
+}
+
+// others tells how many more types a node may become.
+func others(n int) string {
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return ", or another type"
+	}
+	return fmt.Sprintf(", or one of %d other types", n)
 }
