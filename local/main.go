@@ -7,6 +7,9 @@ import (
 	"os"
 
 	"github.com/karpenter-go/karpenter/local/cli"
+	"github.com/karpenter-go/karpenter/local/parts"
 )
 
-func main() { os.Exit(cli.Run(os.Args[1:])) }
+func main() {
+	os.Exit(cli.Run(os.Args[1:], cli.Programs{Parts: parts.All(), Kubectl: parts.Kubectl}))
+}

@@ -83,7 +83,7 @@ Try next:
   %[1]s kubectl get nodepools,nodeclaims,ec2nodeclasses,nodes
   %[1]s kubectl scale deployment inflate --replicas=0   # empty nodes are drained and terminated
   %[1]s aws instances                                   # what the account runs, and at what price
-  %[1]s aws interrupt --random 1                        # reclaim a spot instance
+  %[1]s aws ice '*/us-east-1a/*'                        # no capacity there; now scale up again
   %[1]s logs karpenter -f
   %[1]s down                                            # stop it all
 `, self)

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/karpenter-go/karpenter/local/cluster"
-	"github.com/karpenter-go/karpenter/local/parts"
 )
 
 const (
@@ -28,14 +27,30 @@ type exitCode int
 
 func (e exitCode) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
+// A Part is one program of the cluster.
+type Part struct {
+	Name  string // the subcommand that runs it
+	Short string // one line for the help text
+	// Run executes it until it ends or ctx is done. All of args are its own.
+	Run func(ctx context.Context, args []string) error
+}
+
+// Programs is what the commands run. They are handed in, so that the commands
+// can be tested without linking Kubernetes.
+type Programs struct {
+	Parts []Part
+	// Kubectl runs kubectl and returns its exit code.
+	Kubectl func(args []string) int
+}
+
 // Run executes the command line and returns the exit code. Errors go to the
 // standard error stream as one message.
-func Run(args []string) int {
+func Run(args []string, programs Programs) int {
 	// The Kubernetes programs install handlers of their own and would panic
 	// if they did so twice; they come to share this context only by name.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	root := newRoot()
+	root := newRoot(programs)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if err == nil {
@@ -61,17 +76,20 @@ var errUnreachable = errors.New("unreachable")
 
 // app is what the commands share.
 type app struct {
-	dir string
+	dir      string
+	programs Programs
 }
 
-func newRoot() *cobra.Command {
-	a := &app{}
+func newRoot(programs Programs) *cobra.Command {
+	a := &app{programs: programs}
 	root := &cobra.Command{
 		Use:           "karpenter-local",
 		Short:         "A Kubernetes cluster on this machine, for Karpenter: no Docker, no cloud",
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          usage(cobra.NoArgs),
+		// Without it, an unknown command would be answered with the help text.
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.PersistentFlags().StringVar(&a.dir, "dir", defaultDir, "directory of the cluster's state")
@@ -82,7 +100,7 @@ func newRoot() *cobra.Command {
 	)
 	add(root, "cluster", a.up(), a.down(), a.status())
 	add(root, "use", a.demo(), a.kubectl(), a.aws(), a.kubeconfig(), a.logs())
-	for _, part := range parts.All() {
+	for _, part := range programs.Parts {
 		add(root, "parts", partCommand(part))
 	}
 	add(root, "parts", a.watchdog())
@@ -107,7 +125,7 @@ func usage(check cobra.PositionalArgs) cobra.PositionalArgs {
 }
 
 // partCommand hands everything behind the part's name to the part.
-func partCommand(part parts.Part) *cobra.Command {
+func partCommand(part Part) *cobra.Command {
 	return &cobra.Command{
 		Use:                part.Name,
 		Short:              part.Short,

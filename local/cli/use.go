@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/karpenter-go/karpenter/local/cluster"
-	"github.com/karpenter-go/karpenter/local/parts"
 )
 
 // kubectl hands everything but --dir to kubectl. Flags are not parsed here,
@@ -23,12 +22,19 @@ func (a *app) kubectl() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if os.Getenv("KUBECONFIG") == "" || a.running() {
-				if err := os.Setenv("KUBECONFIG", a.kubeconfigPath()); err != nil {
-					return fmt.Errorf("point kubectl at the cluster: %w", err)
-				}
+			c, err := a.open(cluster.Options{})
+			if err != nil {
+				return err
 			}
-			if code := parts.Kubectl(args); code != 0 {
+			// Without a cluster of ours, kubectl would go to whatever the
+			// user's own configuration names.
+			if !c.Dir().Exists() {
+				return fmt.Errorf("open %s: %w", c.Dir(), cluster.ErrNone)
+			}
+			if err := os.Setenv("KUBECONFIG", c.Dir().Kubeconfig()); err != nil {
+				return fmt.Errorf("point kubectl at the cluster: %w", err)
+			}
+			if code := a.programs.Kubectl(args); code != 0 {
 				return exitCode(code)
 			}
 			return nil
@@ -56,19 +62,6 @@ func (a *app) takeDir(args []string) ([]string, error) {
 		}
 	}
 	return rest, nil
-}
-
-func (a *app) running() bool {
-	_, err := os.Stat(a.kubeconfigPath())
-	return err == nil
-}
-
-func (a *app) kubeconfigPath() string {
-	c, err := a.open(cluster.Options{})
-	if err != nil {
-		return ""
-	}
-	return c.Dir().Kubeconfig()
 }
 
 func (a *app) kubeconfig() *cobra.Command {

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"time"
 
@@ -48,4 +49,18 @@ func (c *Cluster) processes() []process.ID {
 		}
 	}
 	return ids
+}
+
+// Kill ends one part at once, as a crash would, and returns when it is gone.
+// The next Up starts it again.
+func (c *Cluster) Kill(ctx context.Context, part string) error {
+	s, err := c.dir.Load()
+	if err != nil {
+		return err
+	}
+	id, known := s.Parts[part]
+	if !known || !id.Alive() {
+		return fmt.Errorf("kill %s: it is not running", part)
+	}
+	return process.Kill(ctx, []process.ID{id})
 }

@@ -106,7 +106,7 @@ func (c *Cluster) keepSettings() {
 // startWatchdog starts the process that takes the cluster down when this one
 // ends. It holds one end of a pipe, whose other end dies with this process.
 func (c *Cluster) startWatchdog() error {
-	if !c.options.DieWithParent {
+	if !c.options.DieWithParent || c.state.Parts["watchdog"].Alive() {
 		return nil
 	}
 	read, write, err := os.Pipe()

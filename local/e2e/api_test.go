@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/karpenter-go/karpenter/api/apitest"
@@ -52,10 +53,16 @@ func judge(t *testing.T, c apitest.Case) error {
 	}
 	old := c.Old.DeepCopy()
 	shared.Make(t, old)
-	object := c.Object.DeepCopy()
-	object.SetResourceVersion(old.GetResourceVersion())
-	return shared.Update(t.Context(), object, &client.UpdateOptions{
-		FieldValidation: metav1.FieldValidationStrict, DryRun: []string{metav1.DryRunAll},
+	// The controller may write to the old object at the same time.
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		if err := shared.Get(t.Context(), client.ObjectKeyFromObject(old), old); err != nil {
+			return err
+		}
+		object := c.Object.DeepCopy()
+		object.SetResourceVersion(old.GetResourceVersion())
+		return shared.Update(t.Context(), object, &client.UpdateOptions{
+			FieldValidation: metav1.FieldValidationStrict, DryRun: []string{metav1.DryRunAll},
+		})
 	})
 }
 

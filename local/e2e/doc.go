@@ -6,6 +6,6 @@
 // process, however that ends: a watchdog outside it sees to that. Tests share
 // it and therefore keep to names of their own.
 //
-//	go test ./e2e              needs bin/karpenter-local (make build)
+//	go test ./e2e              needs bin/ (make build)
 //	go test -short ./e2e       skips it all
 package e2e

@@ -45,12 +45,15 @@ func newEnv(c *cluster.Cluster) (*Env, error) {
 	return &Env{Cluster: c, WithWatch: watcher}, nil
 }
 
-// Run executes karpenter-local with args and returns what it printed.
+// Run executes karpenter-local with args and returns what it printed. It may
+// be used in clean-up too.
 func (e *Env) Run(t *testing.T, args ...string) (string, error) {
 	t.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 2*patience)
+	defer cancel()
 	binary := filepath.Join(*binaries, "karpenter-local")
 	args = append([]string{"--dir", string(e.Cluster.Dir())}, args...)
-	out, err := exec.CommandContext(t.Context(), binary, args...).CombinedOutput()
+	out, err := exec.CommandContext(ctx, binary, args...).CombinedOutput()
 	return string(out), err
 }
 

@@ -66,6 +66,7 @@ func start(ctx context.Context, root string) (*cluster.Cluster, error) {
 	c, err := cluster.Open(cluster.Options{
 		Dir:           filepath.Join(root, "cluster"),
 		Binary:        filepath.Join(bin, "karpenter-local"),
+		Controller:    filepath.Join(bin, "karpenter"),
 		Chart:         "../../charts/karpenter",
 		Settings:      state.Settings{NodesBoot: "1s"},
 		DieWithParent: true,

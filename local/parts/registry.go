@@ -7,40 +7,35 @@ import (
 	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
 	controllermanager "k8s.io/kubernetes/cmd/kube-controller-manager/app"
 	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
+
+	"github.com/karpenter-go/karpenter/local/cli"
+	"github.com/karpenter-go/karpenter/local/hollow"
 )
 
-// A Part is one program of the cluster.
-type Part struct {
-	Name  string // the subcommand that runs it
-	Short string // one line for the help text
-	// command builds the program's own command. It is built only in the
-	// process that runs it: the Kubernetes programs share global flags and
-	// feature gates, and two of them in one process would argue over them.
-	command func() *cobra.Command
-}
-
 // All lists the parts in the order in which a cluster starts them.
-func All() []Part {
-	return []Part{
-		{"etcd", "the store of the API server", newEtcd},
-		{"kube-apiserver", "the Kubernetes API server", apiserver.NewAPIServerCommand},
-		{"kube-scheduler", "the Kubernetes scheduler", func() *cobra.Command {
+func All() []cli.Part {
+	return []cli.Part{
+		part("etcd", "the store of the API server", newEtcd),
+		part("kube-apiserver", "the Kubernetes API server", apiserver.NewAPIServerCommand),
+		part("kube-scheduler", "the Kubernetes scheduler", func() *cobra.Command {
 			return scheduler.NewSchedulerCommand()
-		}},
-		{
-			"kube-controller-manager", "the Kubernetes controller manager",
-			controllermanager.NewControllerManagerCommand,
-		},
-		{"kwok", "the hollow kubelet: heartbeats of nodes, life of pods", newKwok},
-		{"awsemu", "the emulated AWS, whose instances join as nodes", newAwsemu},
+		}),
+		part("kube-controller-manager", "the Kubernetes controller manager",
+			controllermanager.NewControllerManagerCommand),
+		part("kwok", "the hollow kubelet: heartbeats of nodes, life of pods", hollow.Command),
+		part("awsemu", "the emulated AWS, whose instances join as nodes", newAwsemu),
 	}
 }
 
-// Run executes the part with args until it ends or ctx is done.
-func (p Part) Run(ctx context.Context, args []string) error {
-	cmd := p.command()
-	cmd.SetArgs(args)
-	cmd.SilenceUsage = true
-	cmd.SilenceErrors = true
-	return cmd.ExecuteContext(ctx)
+// part makes a part of a program's own command. The command is built only in
+// the process that runs it: the Kubernetes programs share global flags and
+// feature gates, and two of them in one process would argue over them.
+func part(name, short string, command func() *cobra.Command) cli.Part {
+	return cli.Part{Name: name, Short: short, Run: func(ctx context.Context, args []string) error {
+		cmd := command()
+		cmd.SetArgs(args)
+		cmd.SilenceUsage = true
+		cmd.SilenceErrors = true
+		return cmd.ExecuteContext(ctx)
+	}}
 }

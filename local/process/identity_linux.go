@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -34,14 +35,15 @@ func birth(pid int) (string, error) {
 	return fields[19], nil
 }
 
-// runs reports whether the process was started as binary.
+// runs reports whether the process was started as binary, by itself or, if it
+// is a script, by its interpreter.
 func runs(pid int, binary string) bool {
 	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
 	if err != nil {
 		return false
 	}
-	name, _, _ := strings.Cut(string(data), "\x00")
-	return name == binary
+	args := strings.SplitN(string(data), "\x00", 3)
+	return slices.Contains(args[:min(2, len(args))], binary)
 }
 
 // Wait returns when the process is gone, or with ctx's error.

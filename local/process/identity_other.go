@@ -32,10 +32,11 @@ func birth(pid int) (string, error) {
 	return ask(pid, "lstart")
 }
 
-// runs reports whether the process was started as binary.
+// runs reports whether the process was started as binary, by itself or, if it
+// is a script, by its interpreter.
 func runs(pid int, binary string) bool {
 	command, err := ask(pid, "command")
-	return err == nil && (command == binary || strings.HasPrefix(command, binary+" "))
+	return err == nil && strings.Contains(" "+command+" ", " "+binary+" ")
 }
 
 // Wait returns when the process is gone, or with ctx's error.

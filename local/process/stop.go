@@ -23,7 +23,12 @@ func Stop(ctx context.Context, ids []ID, grace time.Duration) error {
 			break // Out of time; those that remain are killed together.
 		}
 	}
-	running = alive(running)
+	return Kill(ctx, running)
+}
+
+// Kill ends the processes at once and returns when they are gone.
+func Kill(ctx context.Context, ids []ID) error {
+	running := alive(ids)
 	if err := signal(running, syscall.SIGKILL); err != nil {
 		return err
 	}

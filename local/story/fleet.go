@@ -31,36 +31,18 @@ func fleetLine(call steer.Call) string {
 	return line
 }
 
-// followFleets hands every fleet call that the cloud gets after the call
-// numbered since to tell, until ctx is done.
-func followFleets(ctx context.Context, cloud steer.Client, since int64, tell func(steer.Call)) error {
-	return every(ctx, lookEvery, func() error {
-		calls, err := cloud.Calls(ctx, since)
-		if ctx.Err() != nil {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		for _, call := range calls {
-			since = max(since, call.Seq)
-			if call.Action == "CreateFleet" {
-				tell(call)
-			}
-		}
-		return nil
-	})
-}
-
-// lastCall is the number of the last call that the cloud has got so far.
-func lastCall(ctx context.Context, cloud steer.Client) (int64, error) {
-	calls, err := cloud.Calls(ctx, 0)
+// newFleets returns the fleet calls that the cloud got after the call numbered
+// since, and the number of its last call.
+func newFleets(ctx context.Context, cloud steer.Client, since int64) (fleets []steer.Call, last int64, err error) {
+	calls, err := cloud.Calls(ctx, since)
 	if err != nil {
-		return 0, err
+		return nil, since, err
 	}
-	last := int64(0)
 	for _, call := range calls {
-		last = max(last, call.Seq)
+		since = max(since, call.Seq)
+		if call.Action == "CreateFleet" {
+			fleets = append(fleets, call)
+		}
 	}
-	return last, nil
+	return fleets, since, nil
 }

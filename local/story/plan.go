@@ -2,14 +2,12 @@ package story
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strings"
-	"time"
 )
 
 // A Plan is what the controller says it has decided, in USD per hour.
@@ -71,46 +69,20 @@ func readPlans(log io.Reader) (plans []Plan, end int64, err error) {
 	}
 }
 
-// lookEvery is how often the log and the cloud are asked for news; neither can
-// be watched.
-const lookEvery = 100 * time.Millisecond
-
-// followPlans hands every plan that the log gets after offset to tell, until
-// ctx is done.
-func followPlans(ctx context.Context, path string, offset int64, tell func(Plan)) error {
-	return every(ctx, lookEvery, func() error {
-		log, err := os.Open(path)
-		if errors.Is(err, os.ErrNotExist) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("open log: %w", err)
-		}
-		defer log.Close()
-		if _, err := log.Seek(offset, io.SeekStart); err != nil {
-			return fmt.Errorf("seek in log: %w", err)
-		}
-		plans, n, err := readPlans(log)
-		offset += n
-		for _, p := range plans {
-			tell(p)
-		}
-		return err
-	})
-}
-
-// every calls f now and then again and again until ctx is done.
-func every(ctx context.Context, period time.Duration, f func() error) error {
-	ticker := time.NewTicker(period)
-	defer ticker.Stop()
-	for {
-		if err := f(); err != nil {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-		}
+// newPlans returns the plans that the log got after offset, and where it ends
+// now. A log that is not there yet has none.
+func newPlans(path string, offset int64) (plans []Plan, end int64, err error) {
+	log, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, offset, nil
 	}
+	if err != nil {
+		return nil, offset, fmt.Errorf("open log: %w", err)
+	}
+	defer log.Close()
+	if _, err := log.Seek(offset, io.SeekStart); err != nil {
+		return nil, offset, fmt.Errorf("seek in log: %w", err)
+	}
+	plans, n, err := readPlans(log)
+	return plans, offset + n, err
 }

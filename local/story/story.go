@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -117,14 +116,14 @@ func running(d *appsv1.Deployment) int {
 	return int(d.Status.ReadyReplicas)
 }
 
+// lookEvery is how often the log and the cloud are asked for news when nothing
+// else happens; neither can be watched.
+const lookEvery = 100 * time.Millisecond
+
 // follow scales the workload and tells what comes of it.
 func (s *Story) follow(ctx context.Context, t *teller, d *appsv1.Deployment) error {
-	offset, err := size(s.Log)
-	if err != nil {
-		return err
-	}
-	last, err := lastCall(ctx, s.Cloud)
-	if err != nil {
+	r := &records{story: s, teller: t}
+	if err := r.skip(ctx); err != nil {
 		return err
 	}
 	patch := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, s.Pods)
@@ -134,52 +133,85 @@ func (s *Story) follow(ctx context.Context, t *teller, d *appsv1.Deployment) err
 	s.begun = s.Clock.Now()
 	s.say(fmt.Sprintf("scaled %s to %d", d.Name, s.Pods))
 
-	watchCtx, stop := context.WithCancel(ctx)
+	watches, stop := context.WithCancel(ctx)
 	defer stop()
-	sources, watchCtx := errgroup.WithContext(watchCtx)
+	sources, watches := errgroup.WithContext(watches)
 	news := make(chan func())
 	tell := func(f func()) {
 		select {
 		case news <- f:
-		case <-watchCtx.Done():
+		case <-watches.Done():
 		}
 	}
-	sources.Go(func() error {
-		return followPlans(watchCtx, s.Log, offset, func(p Plan) { tell(func() { t.sawPlan(p) }) })
-	})
-	sources.Go(func() error {
-		return followFleets(watchCtx, s.Cloud, last, func(c steer.Call) { tell(func() { t.sawFleet(c) }) })
-	})
-	sources.Go(func() error { return s.followPods(watchCtx, d, t, tell) })
-	sources.Go(func() error { return s.followClaims(watchCtx, t, tell) })
-	for !t.done() {
-		select {
-		case f := <-news:
-			f()
-		case <-watchCtx.Done():
-			// Either the caller's patience has ended or a source failed.
-			return errors.Join(ctx.Err(), s.unfinished(d, t), sources.Wait())
-		}
-	}
+	sources.Go(func() error { return s.followPods(watches, d, t, tell) })
+	sources.Go(func() error { return s.followClaims(watches, t, tell) })
+	err := s.listen(watches, t, r, news)
 	stop()
-	return sources.Wait()
-}
-
-// unfinished says how far it came.
-func (s *Story) unfinished(d *appsv1.Deployment, t *teller) error {
-	return fmt.Errorf("scale %s: %d of %d Running", d.Name, t.running, t.want)
-}
-
-// size is the length of a file; a file that is not there is empty.
-func size(path string) (int64, error) {
-	info, err := os.Stat(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return 0, nil
+	if err = errors.Join(err, sources.Wait()); err != nil {
+		return fmt.Errorf("scale %s: %d of %d Running: %w", d.Name, t.running, t.want, err)
 	}
+	return nil
+}
+
+// listen hands news to t until every pod runs. The records are read before
+// each piece of news, so that causes are told before effects.
+func (s *Story) listen(ctx context.Context, t *teller, r *records, news <-chan func()) error {
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	for !t.done() {
+		var f func()
+		select {
+		case f = <-news:
+		case <-look.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		if err := r.read(ctx); err != nil {
+			return err
+		}
+		if f != nil {
+			f()
+		}
+	}
+	return nil
+}
+
+// records are what the controller and the cloud have written down, and how far
+// it was read.
+type records struct {
+	story  *Story
+	teller *teller
+	offset int64 // in the controller's log
+	call   int64 // number of the cloud's last call
+}
+
+// skip passes over what was written before the story.
+func (r *records) skip(ctx context.Context) (err error) {
+	if _, r.offset, err = newPlans(r.story.Log, 0); err != nil {
+		return err
+	}
+	_, r.call, err = newFleets(ctx, r.story.Cloud, 0)
+	return err
+}
+
+// read tells what was written since.
+func (r *records) read(ctx context.Context) error {
+	plans, offset, err := newPlans(r.story.Log, r.offset)
 	if err != nil {
-		return 0, fmt.Errorf("find log: %w", err)
+		return err
 	}
-	return info.Size(), nil
+	fleets, call, err := newFleets(ctx, r.story.Cloud, r.call)
+	if err != nil {
+		return err
+	}
+	r.offset, r.call = offset, call
+	for _, p := range plans {
+		r.teller.sawPlan(p)
+	}
+	for _, f := range fleets {
+		r.teller.sawFleet(f)
+	}
+	return nil
 }
 
 func (s *Story) followPods(ctx context.Context, d *appsv1.Deployment, t *teller, tell func(func())) error {

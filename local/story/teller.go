@@ -19,11 +19,10 @@ type teller struct {
 	running int // last told
 	plans   []Plan
 	told    map[string]bool // claim/stage
-	nodes   map[string]bool // claims that are initialized
 }
 
 func newTeller(want int, say func(string)) *teller {
-	return &teller{say: say, want: want, told: map[string]bool{}, nodes: map[string]bool{}}
+	return &teller{say: say, want: want, told: map[string]bool{}}
 }
 
 // sawPods tells how many pods wait and run. Of many pods it tells in tenths.
@@ -40,7 +39,7 @@ func (t *teller) sawPods(pods []corev1.Pod) {
 	}
 	if t.pending == 0 && running < t.want && pending+running == t.want {
 		t.pending = pending
-		t.say(count(pending, "pod") + " pending: no node has room")
+		t.say(count(pending, "pod") + " pending")
 	}
 	step := max(1, t.want/10)
 	if running >= t.running+step || running != t.running && running == t.want {
@@ -69,24 +68,19 @@ func (t *teller) sawClaims(claims []apiv1.NodeClaim) {
 			fmt.Sprintf("claim %s launched: %s", claim.Name, where))
 		t.reached(claim, apiv1.ConditionTypeRegistered,
 			fmt.Sprintf("node %s registered", claim.Status.NodeName))
-		if t.reached(claim, apiv1.ConditionTypeInitialized,
-			fmt.Sprintf("node %s initialized", claim.Status.NodeName)) {
-			t.nodes[claim.Name] = true
-		}
+		t.reached(claim, apiv1.ConditionTypeInitialized,
+			fmt.Sprintf("node %s initialized", claim.Status.NodeName))
 	}
 }
 
-// reached tells line once the claim's condition is true, and reports whether
-// it is.
-func (t *teller) reached(claim *apiv1.NodeClaim, stage, line string) bool {
-	if !meta.IsStatusConditionTrue(claim.Status.Conditions, stage) {
-		return false
+// reached tells line, once, when the claim's condition is true.
+func (t *teller) reached(claim *apiv1.NodeClaim, stage, line string) {
+	key := claim.Name + "/" + stage
+	if t.told[key] || !meta.IsStatusConditionTrue(claim.Status.Conditions, stage) {
+		return
 	}
-	if key := claim.Name + "/" + stage; !t.told[key] {
-		t.told[key] = true
-		t.say(line)
-	}
-	return true
+	t.told[key] = true
+	t.say(line)
 }
 
 // done reports whether every pod runs.

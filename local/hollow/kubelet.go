@@ -1,4 +1,4 @@
-package parts
+package hollow
 
 import (
 	"context"
@@ -33,14 +33,15 @@ const (
 	podCIDR = "10.244.0.0/16"
 )
 
-// kwokOptions are the arguments of the kwok part.
-type kwokOptions struct {
+// options are the arguments of the program.
+type options struct {
 	kubeconfig string
 	address    string
 }
 
-func newKwok() *cobra.Command {
-	var o kwokOptions
+// Command is the hollow kubelet as a program.
+func Command() *cobra.Command {
+	var o options
 	cmd := &cobra.Command{
 		Use:  "kwok",
 		Args: cobra.NoArgs,
@@ -52,7 +53,7 @@ func newKwok() *cobra.Command {
 }
 
 // run keeps nodes alive until ctx is done.
-func (o kwokOptions) run(ctx context.Context) error {
+func (o options) run(ctx context.Context) error {
 	ctx = log.NewContext(ctx, log.NewLogger(os.Stderr, log.LevelWarn))
 	config, err := o.config()
 	if err != nil {
@@ -73,7 +74,7 @@ func (o kwokOptions) run(ctx context.Context) error {
 }
 
 // config connects kwok's controllers to the cluster.
-func (o kwokOptions) config() (controllers.Config, error) {
+func (o options) config() (controllers.Config, error) {
 	stages, err := loadStages(stageFiles)
 	if err != nil {
 		return controllers.Config{}, err

@@ -1,0 +1,216 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/karpenter-go/karpenter/internal/awsemu"
+	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
+	"github.com/karpenter-go/karpenter/local/state"
+)
+
+func TestTakeDir(t *testing.T) {
+	for _, tt := range []struct{ args, rest, dir string }{
+		{"get pods -A", "get pods -A", "unset"},
+		{"--dir d get pods", "get pods", "d"},
+		{"get --dir=d pods", "get pods", "d"},
+		{"exec p -- ls --dir x", "exec p -- ls --dir x", "unset"},
+		{"--dir d exec p -- ls --dir=x", "exec p -- ls --dir=x", "d"},
+	} {
+		a := app{dir: "unset"}
+		rest, err := a.takeDir(strings.Fields(tt.args))
+		if err != nil {
+			t.Errorf("%s: %v", tt.args, err)
+		}
+		if diff := cmp.Diff(strings.Fields(tt.rest), rest); diff != "" || a.dir != tt.dir {
+			t.Errorf("%s: dir %q, rest (-want +got):\n%s", tt.args, a.dir, diff)
+		}
+	}
+	if _, err := (&app{}).takeDir([]string{"get", "--dir"}); err == nil {
+		t.Error("--dir without a value is no error")
+	}
+}
+
+// run executes a command line of which no part is linked.
+func run(args ...string) int {
+	return Run(args, Programs{Kubectl: func([]string) int { return 0 }})
+}
+
+// kubectl gets its own arguments, the cluster's kubeconfig, and the last word.
+func TestKubectl(t *testing.T) {
+	dir, _ := emulated(t)
+	t.Setenv("KUBECONFIG", "/somebody/elses")
+	var args []string
+	code := Run([]string{"kubectl", "get", "pods", "-o", "name", "--dir", dir}, Programs{
+		Kubectl: func(a []string) int { args = a; return 7 },
+	})
+	if code != 7 {
+		t.Errorf("exit code %d, want kubectl's own", code)
+	}
+	if diff := cmp.Diff([]string{"get", "pods", "-o", "name"}, args); diff != "" {
+		t.Errorf("arguments (-want +got):\n%s", diff)
+	}
+	if got := os.Getenv("KUBECONFIG"); got != filepath.Join(dir, "kubeconfig") {
+		t.Errorf("kubectl would use %s", got)
+	}
+}
+
+// A part gets everything behind its name, --dir and --help included.
+func TestPartGetsItsArguments(t *testing.T) {
+	var args []string
+	code := Run([]string{"etcd", "--dir=x", "--help"}, Programs{Parts: []Part{{
+		Name: "etcd", Run: func(_ context.Context, a []string) error { args = a; return nil },
+	}}})
+	if diff := cmp.Diff([]string{"--dir=x", "--help"}, args); diff != "" || code != 0 {
+		t.Errorf("exit code %d, arguments (-want +got):\n%s", code, diff)
+	}
+}
+
+func TestExitCodes(t *testing.T) {
+	none := filepath.Join(t.TempDir(), "none")
+	for _, tt := range []struct {
+		args string
+		want int
+	}{
+		{"--help", 0},
+		{"status", exitFailed},
+		{"nonsense", exitUsage},
+		{"up --nonsense", exitUsage},
+		{"up extra", exitUsage},
+		{"status -o xml", exitUsage},
+		{"aws", exitUsage},
+		{"kubeconfig", exitUnreachable},
+		{"kubectl get pods", exitUnreachable},
+		{"logs etcd", exitUnreachable},
+		{"aws instances", exitUnreachable},
+		{"demo", exitUnreachable},
+		{"down", 0},
+	} {
+		if got := run(append([]string{"--dir", none}, strings.Fields(tt.args)...)...); got != tt.want {
+			t.Errorf("%s: exit code %d, want %d", tt.args, got, tt.want)
+		}
+	}
+	if _, err := os.Stat(none); !os.IsNotExist(err) {
+		t.Errorf("something was written: %v", err)
+	}
+}
+
+// emulated is a state directory whose emulator is served by this test.
+func emulated(t *testing.T) (dir string, cloud steer.Client) {
+	t.Helper()
+	emulator, err := awsemu.New(awsemu.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(emulator)
+	t.Cleanup(server.Close)
+	address, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	port, err := strconv.Atoi(address.Port())
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := state.At(filepath.Join(t.TempDir(), "cluster"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Create(); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Save(&state.State{Ports: map[string]int{"awsemu": port}}); err != nil {
+		t.Fatal(err)
+	}
+	return string(d), steer.Client{BaseURL: server.URL}
+}
+
+// Every order reaches the emulator and is understood there.
+func TestAWSOrders(t *testing.T) {
+	dir, _ := emulated(t)
+	for _, tt := range []struct {
+		args string
+		want int
+	}{
+		{"ice m7a.large/us-east-1a/spot", 0},
+		{"ice m7a.* --limit 3", 0},
+		{"ice m7a.large/us-east-1a/spot --clear", 0},
+		{"ice a/b/c/d", exitUsage},
+		{"price m7a.large/us-east-1a 0.01", 0},
+		{"price m7a.large 0.02", 0},
+		{"price m7a.large cheap", exitUsage},
+		{"price m7a.large", exitUsage},
+		{"price --clear", 0},
+		{"quota spot 64", 0},
+		{"quota spot -- -1", 0},
+		{"quota spot many", exitUsage},
+		{"throttle CreateFleet 2 --burst 5", 0},
+		{"throttle CreateFleet -- -2", exitUsage},
+		{"fail CreateFleet UnauthorizedOperation --times 3", 0},
+		{"hang CreateFleet 10s --type m7a.* --times 1 --after", 0},
+		{"hang CreateFleet long", exitUsage},
+		{"boot --type m7a.* --delay 9s", 0},
+		{"boot --never", 0},
+		{"boot --clear", 0},
+		{"clear CreateFleet", 0},
+		{"clear", 0},
+		{"interrupt", exitUsage},
+		{"interrupt i-1 --random 1", exitUsage},
+		{"interrupt i-none", exitFailed},
+		{"event i-none rebalance", exitFailed},
+		{"instances", 0},
+		{"calls --since 3 -o json", 0},
+		{"reset", 0},
+	} {
+		args := append([]string{"--dir", dir, "aws"}, strings.Fields(tt.args)...)
+		if got := run(args...); got != tt.want {
+			t.Errorf("aws %s: exit code %d, want %d", tt.args, got, tt.want)
+		}
+	}
+}
+
+// An emulator that is gone is a matter of reach, not of what was asked.
+func TestAWSWithoutEmulator(t *testing.T) {
+	dir, _ := emulated(t)
+	d, err := state.At(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &state.State{Ports: map[string]int{}}
+	if err := s.AssignPorts([]string{"awsemu"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Save(s); err != nil {
+		t.Fatal(err)
+	}
+	if got := run("aws", "instances", "--dir", dir); got != exitUnreachable {
+		t.Errorf("exit code %d, want %d", got, exitUnreachable)
+	}
+}
+
+func TestLogsNamesTheParts(t *testing.T) {
+	dir, _ := emulated(t)
+	if err := os.WriteFile(filepath.Join(dir, "logs", "etcd.log"), []byte("x\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	root := newRoot(Programs{})
+	var out strings.Builder
+	root.SetOut(&out)
+	root.SetArgs([]string{"logs", "etcd", "--dir", dir})
+	if err := root.Execute(); err != nil || out.String() != "x\n" {
+		t.Errorf("logs etcd: %v, printed %q", err, out.String())
+	}
+	root.SetArgs([]string{"logs", "kubelet", "--dir", dir})
+	if err := root.Execute(); err == nil || !strings.Contains(fmt.Sprint(err), "etcd") {
+		t.Errorf("logs kubelet: %v, want the parts that have logs", err)
+	}
+}

@@ -1,0 +1,142 @@
+package cluster
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/karpenter-go/karpenter/local/state"
+)
+
+// script writes a program that stands in for karpenter-local.
+func script(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "karpenter-local")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func up(t *testing.T, o Options) (*Cluster, error) {
+	t.Helper()
+	if o.Dir == "" {
+		o.Dir = filepath.Join(t.TempDir(), "cluster")
+	}
+	c, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = c.Up(t.Context())
+	t.Cleanup(func() {
+		if err := c.Down(t.Context()); err != nil && t.Context().Err() == nil {
+			t.Error(err)
+		}
+	})
+	return c, err
+}
+
+// wantLine checks that err is a single line that says all of words.
+func wantLine(t *testing.T, err error, words ...string) {
+	t.Helper()
+	if err == nil || strings.Contains(err.Error(), "\n") {
+		t.Fatalf("error is %v, want one line", err)
+	}
+	for _, word := range words {
+		if !strings.Contains(err.Error(), word) {
+			t.Errorf("error %q does not say %q", err, word)
+		}
+	}
+}
+
+func TestUpNamesMissingProgram(t *testing.T) {
+	_, err := up(t, Options{Binary: script(t, ""), Controller: "/no/such/karpenter"})
+	wantLine(t, err, "controller", "/no/such/karpenter", "make build")
+	_, err = up(t, Options{Binary: "/no/such/karpenter-local"})
+	wantLine(t, err, "/no/such/karpenter-local", "make build")
+}
+
+func TestUpNamesTakenPort(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	port := listener.Addr().(*net.TCPAddr).Port
+	_, err = up(t, Options{Binary: script(t, ""), Ports: map[string]int{"etcd": port}})
+	wantLine(t, err, "etcd", "is taken")
+}
+
+// A part that dies at once is found out at once, and its log is quoted.
+func TestUpQuotesTheLastWords(t *testing.T) {
+	c, err := up(t, Options{Binary: script(t, "echo first; echo the disk is full; exit 3")})
+	if err == nil || !strings.Contains(err.Error(), "start etcd") ||
+		!strings.Contains(err.Error(), "exit status 3") || !strings.Contains(err.Error(), "the disk is full") {
+		t.Fatalf("error is %v, want the part, its status and its last words", err)
+	}
+	status, err := c.Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status.Ready || len(status.Parts) == 0 || status.Parts[0].Running {
+		t.Errorf("status %+v, want etcd not running", status)
+	}
+}
+
+// A part that runs but never answers does not hold Up for ever.
+func TestUpRunsOutOfPatience(t *testing.T) {
+	_, err := up(t, Options{
+		Binary: script(t, "echo thinking; while :; do :; done"), Patience: 300 * time.Millisecond,
+	})
+	if err == nil || !strings.Contains(err.Error(), "not healthy after 300ms") ||
+		!strings.Contains(err.Error(), "thinking") {
+		t.Errorf("error is %v, want one that says how long and quotes the log", err)
+	}
+}
+
+// Down of a directory that a failed Up left behind leaves nothing: no file and
+// no process.
+func TestDownCleansUpAfterFailure(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "cluster")
+	binary := script(t, "trap '' TERM; echo stubborn; while :; do :; done")
+	c, err := up(t, Options{Dir: dir, Binary: binary, Patience: 100 * time.Millisecond})
+	if err == nil {
+		t.Fatal("a script passes for etcd")
+	}
+	id := c.state.Parts["etcd"]
+	if !id.Alive() {
+		t.Fatal("the process does not run")
+	}
+	if err := c.Down(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("directory is still there: %v", err)
+	}
+	if id.Alive() {
+		t.Error("the process is still there")
+	}
+}
+
+func TestSettingsOfTheFirstStartAreKept(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "cluster")
+	var out strings.Builder
+	for _, boot := range []string{"7s", "9s", ""} {
+		out.Reset()
+		c, err := up(t, Options{
+			Dir: dir, Binary: script(t, "exit 1"), Out: &out, Settings: state.Settings{NodesBoot: boot},
+		})
+		if err == nil {
+			t.Fatal("a script passes for etcd")
+		}
+		if got := c.state.Settings; got.NodesBoot != "7s" || got.Provider != DefaultProvider {
+			t.Errorf("after %q: settings are %+v", boot, got)
+		}
+		if told := strings.Contains(out.String(), "--nodes-boot 7s and keeps it"); told != (boot == "9s") {
+			t.Errorf("after %q it says:\n%s", boot, out.String())
+		}
+	}
+}

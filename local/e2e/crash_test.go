@@ -1,0 +1,45 @@
+package e2e
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Any part may crash at any time: up starts it again where it was, and the
+// rest goes on with it.
+func TestCrashedPartsComeBack(t *testing.T) {
+	before, err := shared.Cluster.Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{"kwok", "kube-scheduler", "etcd", "kube-apiserver"} {
+		if err := shared.Cluster.Kill(t.Context(), part); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if status, err := shared.Cluster.Status(t.Context()); err != nil || status.Ready {
+		t.Fatalf("ready is %v (%v) without half of the parts", status.Ready, err)
+	}
+	if err := shared.Cluster.Up(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	after, err := shared.Cluster.Status(t.Context())
+	if err != nil || !after.Ready {
+		t.Fatalf("status %+v (%v), want ready", after, err)
+	}
+	for i := range after.Parts {
+		if before.Parts[i].Address != after.Parts[i].Address {
+			t.Errorf("%s moved from %s to %s", after.Parts[i].Name, before.Parts[i].Address, after.Parts[i].Address)
+		}
+	}
+	const name = "hollow-after-crash"
+	size := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
+	shared.Make(t, &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{"kwok.x-k8s.io/node": "fake"}},
+		Status:     corev1.NodeStatus{Capacity: size, Allocatable: size},
+	})
+	awaitReadyNode(t, name)
+}
