@@ -21,8 +21,15 @@ type boots struct {
 // SetBoot changes how machines of matching types start.
 func (e *Emulator) SetBoot(b steer.Boot) {
 	e.boots.mu.Lock()
-	defer e.boots.mu.Unlock()
 	e.boots.rules = append(e.boots.rules, b)
+	e.boots.mu.Unlock()
+	e.world.Wake()
+}
+
+// ClearBoot makes machines start normally again, also those that wait.
+func (e *Emulator) ClearBoot() {
+	e.boots.clear()
+	e.world.Wake()
 }
 
 // clear removes all rules.

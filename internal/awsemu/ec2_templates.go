@@ -37,9 +37,6 @@ func (e *Emulator) createLaunchTemplate(r *request) (any, *wire.Error) {
 	if err := r.form.Err(); err != nil {
 		return nil, err
 	}
-	if !r.form.Has("LaunchTemplateData") {
-		return nil, wire.Errorf("MissingParameter", "The request must contain the parameter LaunchTemplateData")
-	}
 	if r.form.Bool("DryRun") {
 		if err := e.world.CheckTemplate(name, data, tags); err != nil {
 			return nil, err

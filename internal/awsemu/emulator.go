@@ -151,6 +151,7 @@ func (e *Emulator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	e.calls.end(record, a.status, a.code)
+	pace(r.Context(), a)
 	for k, v := range a.header {
 		w.Header().Set(k, v)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -62,11 +63,20 @@ func newLab(t *testing.T, change ...func(*Config)) *lab {
 	conf := aws.Config{
 		Region: "us-east-1", BaseEndpoint: &server.URL,
 		Credentials: credentials.NewStaticCredentialsProvider("AKID", "secret", ""),
-		Retryer:     func() aws.Retryer { return aws.NopRetryer{} },
+		Retryer:     brokenConnectionsOnly,
 	}
 	l.ec2, l.iam, l.sts = ec2.NewFromConfig(conf), iam.NewFromConfig(conf), sts.NewFromConfig(conf)
 	l.ssm, l.sqs, l.pricing, l.eks = ssm.NewFromConfig(conf), sqs.NewFromConfig(conf), pricing.NewFromConfig(conf), eks.NewFromConfig(conf)
 	return l
+}
+
+// brokenConnectionsOnly tries again at once if a connection broke (see pace),
+// and lets every error of the emulator through.
+func brokenConnectionsOnly() aws.Retryer {
+	return retry.NewStandard(func(o *retry.StandardOptions) {
+		o.Retryables = []retry.IsErrorRetryable{retry.RetryableConnectionError{}}
+		o.Backoff = retry.BackoffDelayerFunc(func(int, error) (time.Duration, error) { return 0, nil })
+	})
 }
 
 // must stops a test on an error.

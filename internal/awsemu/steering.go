@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
 	"github.com/karpenter-go/karpenter/internal/awsemu/wire"
@@ -29,7 +30,8 @@ func (e *Emulator) buildSteering() http.Handler {
 		reply(w, struct{}{})
 	})
 	order("POST /_emulator/boot", ordered(func(b steer.Boot) error { e.SetBoot(b); return nil }))
-	order("DELETE /_emulator/boot", done(e.boots.clear))
+	order("DELETE /_emulator/boot", done(e.ClearBoot))
+	order("POST /_emulator/lag", ordered(func(l steer.Lag) error { e.world.SetHidden(time.Duration(l.For)); return nil }))
 	order("POST /_emulator/event", ordered(e.Event))
 	order("POST /_emulator/interrupt", e.serveInterrupt)
 	order("POST /_emulator/reset", done(e.Reset))

@@ -79,6 +79,11 @@ func (c Client) ClearBoot(ctx context.Context) error {
 	return c.do(ctx, http.MethodDelete, "boot", nil, nil)
 }
 
+// SetLag makes the describe calls late.
+func (c Client) SetLag(ctx context.Context, l Lag) error {
+	return c.do(ctx, http.MethodPost, "lag", l, nil)
+}
+
 // Interrupt reclaims spot instances and returns their ids.
 func (c Client) Interrupt(ctx context.Context, i Interrupt) (ids []string, err error) {
 	var out struct {

@@ -92,6 +92,12 @@ type Boot struct {
 	Never bool `json:"never,omitempty"`
 }
 
+// Lag makes the describe calls late: what is new is unknown to them For so
+// long, as EC2's eventual consistency has it. Zero ends it.
+type Lag struct {
+	For Duration `json:"for"`
+}
+
 // Interrupt reclaims one spot instance, or Random of them.
 type Interrupt struct {
 	Instance string `json:"instance,omitempty"`

@@ -242,5 +242,5 @@ func (w *World) templateVersion(ref TemplateRef) (*Template, int, *wire.Error) {
 
 // hidden reports whether something made at a time is not visible yet.
 func (w *World) hidden(made time.Time) bool {
-	return w.cfg.Clock.Now().Before(made.Add(w.cfg.HiddenFor))
+	return w.cfg.Clock.Now().Before(made.Add(w.hiddenFor))
 }

@@ -57,6 +57,7 @@ type World struct {
 	quota     map[string]int // vCPUs by capacity type
 	usedVCPU  map[string]int
 	prices    []priceChange
+	hiddenFor time.Duration // Config.HiddenFor until SetHidden
 	changed   chan struct{}
 }
 
@@ -88,7 +89,7 @@ func (w *World) reset() {
 	w.order, w.nextDue, w.sequence = nil, time.Time{}, 0
 	w.capacity, w.used = nil, map[Pool]int{}
 	w.quota, w.usedVCPU = map[string]int{}, map[string]int{}
-	w.prices = nil
+	w.prices, w.hiddenFor = nil, w.cfg.HiddenFor
 	if w.changed == nil {
 		w.changed = make(chan struct{}, 1)
 	}
@@ -110,6 +111,17 @@ func (w *World) notify() {
 	default:
 	}
 }
+
+// SetHidden changes how long new things are unknown to the describe calls,
+// also for what was made already.
+func (w *World) SetHidden(d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.hiddenFor = max(0, d)
+}
+
+// Wake signals Changed: machines are to be looked at again.
+func (w *World) Wake() { w.notify() }
 
 // Region returns the name of the region.
 func (w *World) Region() string { return w.cfg.Region }

@@ -1,0 +1,34 @@
+package awsemu
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+// The SDK closes the body of its request as soon as it sees the header of the
+// answer. If the goroutine that writes the request has not looked at the end
+// of that body by then, it takes the close for a failed write and tears the
+// connection down, under whoever still reads the answer. AWS is never so fast,
+// so large answers wait a moment; small ones are in the reader's buffer by
+// then. On a busy machine the moment may be too short: the SDK's retries, which
+// know this error, do the rest.
+const (
+	largeAnswer = 2 << 10 // bytes
+	largePause  = 2 * time.Millisecond
+)
+
+// pace holds a large answer back, by the real clock: this is about the other
+// end of the wire, not about the emulated account.
+func pace(ctx context.Context, a answer) {
+	if len(a.body) < largeAnswer {
+		return
+	}
+	timer := clock.RealClock{}.NewTimer(largePause)
+	defer timer.Stop()
+	select {
+	case <-timer.C():
+	case <-ctx.Done():
+	}
+}
