@@ -122,10 +122,10 @@ func allowedByPool(s *model.Snapshot, n *model.Node) model.Verdict {
 	return model.Verdict{}
 }
 
-// promisedNodes returns the nodes and claims that pods that still wait were planned onto.
+// promisedNodes returns the nodes and claims that were planned for pods that wait, or that will when their node is gone.
 func promisedNodes(s *model.Snapshot) map[string]bool {
 	out := map[string]bool{}
-	for _, p := range s.Pending() {
+	for _, p := range append(s.Pending(), s.Displaced()...) {
 		if node, ok := s.Promises[p.Key]; ok {
 			out[node] = true
 		}

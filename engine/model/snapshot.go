@@ -67,12 +67,18 @@ func (s *Snapshot) Fork() *Snapshot { return s.At(s.Now) }
 // Pending returns the pods that wait for a node, in key order.
 func (s *Snapshot) Pending() []*Pod { return s.derived.pending.values() }
 
-// Displaced returns the pods on nodes that are going and that need another place, in key order.
+// Displaced returns the pods on nodes that are going and that need another place, in key order. Pods that must not be
+// disturbed stay where they are for now, and need none yet.
 func (s *Snapshot) Displaced() []*Pod {
 	var pods []*Pod
 	for _, n := range s.Nodes() {
-		if n.Deleting {
-			pods = append(pods, n.Reschedulable()...)
+		if !n.Deleting {
+			continue
+		}
+		for _, p := range n.Reschedulable() {
+			if p.Object.Annotations[apiv1.DoNotDisruptAnnotationKey] != "true" {
+				pods = append(pods, p)
+			}
 		}
 	}
 	slices.SortFunc(pods, func(a, b *Pod) int { return strings.Compare(a.Key, b.Key) })

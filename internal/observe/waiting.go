@@ -36,10 +36,12 @@ func (c *Cluster) note(o client.Object) bool {
 func (c *Cluster) notePod(o *corev1.Pod) bool {
 	p := model.Pod{Object: o}
 	if !p.Provisionable() {
-		delete(c.waiting, o.UID)
-		if p.Bound() {
+		// A pod that has found its node needs no promise any more. One that was bound all along keeps it: its node is going,
+		// and the promise is where its successor will find room.
+		if _, waited := c.waiting[o.UID]; waited && p.Bound() {
 			delete(c.promises, o.Namespace+"/"+o.Name)
 		}
+		delete(c.waiting, o.UID)
 		return false
 	}
 	if _, seen := c.waiting[o.UID]; !seen {
