@@ -1,9 +1,13 @@
 package aws_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"io"
+	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -38,7 +43,8 @@ type world struct {
 	url   string
 	steer steer.Client
 	kube  client.WithWatch
-	// stop ends the provider that runs now.
+	// ctx is that of the process that runs now, which stop ends.
+	ctx  context.Context
 	stop context.CancelFunc
 	uids int
 	// provider is the one that runs now.
@@ -111,12 +117,18 @@ func pool() *apiv1.NodePool {
 // start starts a provider as a new process would, ends the one before, and makes the node class ready.
 func (w *world) start(t *testing.T) *aws.Provider {
 	t.Helper()
+	return w.startWith(t, func(*aws.Config) {})
+}
+
+// startWith is start with a changed configuration.
+func (w *world) startWith(t *testing.T, change func(*aws.Config)) *aws.Provider {
+	t.Helper()
 	w.stop()
 	if err := w.steer.ClearFaults(t.Context(), "*"); err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
-	w.stop = stop
+	w.ctx, w.stop = ctx, stop
 	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	settings := aws.AddFlags(fs)
 	if err := fs.Parse([]string{"--cluster-name=" + clusterName, "--cluster-ca-bundle=Q0E="}); err != nil {
@@ -125,14 +137,16 @@ func (w *world) start(t *testing.T) *aws.Provider {
 	if err := settings.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	p, err := aws.New(ctx, aws.Config{
+	config := aws.Config{
 		AWS: awssdk.Config{
 			Region: "us-east-1", BaseEndpoint: awssdk.String(w.url),
 			Credentials: credentials.NewStaticCredentialsProvider("id", "secret", ""),
 		},
 		Client: w.kube, Reader: w.kube, Discovery: kubernetes{}, Clock: clock.RealClock{}, Settings: *settings,
 		Ledger: ledger{w.kube}, Metrics: prometheus.NewRegistry(), Recorder: recorder{t},
-	})
+	}
+	change(&config)
+	p, err := aws.New(ctx, config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,6 +171,18 @@ func (w *world) reconcile(t *testing.T, controller, name string) ctrl.Result {
 	}
 	t.Fatalf("there is no controller %s", controller)
 	return ctrl.Result{}
+}
+
+// claim is a claim of the pool.
+func (w *world) claim(name string) *apiv1.NodeClaim {
+	p := pool()
+	c := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{
+		Name: name, Labels: map[string]string{apiv1.NodePoolLabelKey: p.Name},
+	}}
+	c.Spec.NodeClassRef = p.Spec.Template.Spec.NodeClassRef
+	c.Spec.Requirements = p.Spec.Template.Spec.Requirements
+	c.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
+	return c
 }
 
 func (w *world) store(t *testing.T, claim *apiv1.NodeClaim) {
@@ -255,6 +281,24 @@ type recorder struct{ t *testing.T }
 
 func (r recorder) Event(o client.Object, kind, reason, message string) {
 	r.t.Logf("event on %s: %s", o.GetName(), strings.Join([]string{kind, reason, message}, " "))
+}
+
+// actionOf returns the EC2 action of a request, or "". It leaves the body to be read again.
+func actionOf(r *http.Request) string {
+	if r.Body == nil {
+		return ""
+	}
+	raw, err := io.ReadAll(r.Body)
+	r.Body.Close()
+	r.Body = io.NopCloser(bytes.NewReader(raw))
+	if err != nil {
+		return ""
+	}
+	form, err := url.ParseQuery(string(raw))
+	if err != nil {
+		return ""
+	}
+	return form.Get("Action")
 }
 
 // forever is longer than any test.

@@ -1,0 +1,153 @@
+package aws_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/provider/aws"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+)
+
+// A killer ends the process at one moment: the nth time that something is about to happen, or has just happened.
+type killer struct {
+	mu     sync.Mutex // guards all below
+	moment string
+	after  int
+	kill   func()
+	dead   bool
+}
+
+// at is called at every moment. It returns an error once the process is dead: nothing happens after that.
+func (k *killer) at(moment string) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !k.dead && moment == k.moment {
+		if k.after--; k.after == 0 {
+			k.dead = true
+			k.kill()
+		}
+	}
+	if k.dead {
+		return errors.New("the process is dead")
+	}
+	return nil
+}
+
+// RoundTrip names the moments of each call: "before CreateFleet", "after CreateFleet". A process that dies after a call
+// never sees its answer.
+func (k *killer) RoundTrip(r *http.Request) (*http.Response, error) {
+	action := actionOf(r)
+	if err := k.at("before " + action); err != nil {
+		return nil, err
+	}
+	response, err := http.DefaultTransport.RoundTrip(r)
+	if dead := k.at("after " + action); dead != nil {
+		if err == nil {
+			response.Body.Close()
+		}
+		return nil, dead
+	}
+	return response, err
+}
+
+// killedLedger dies between two claims, or before or after all of them.
+type killedLedger struct {
+	ledger
+	*killer
+}
+
+func (l killedLedger) Record(ctx context.Context, claims []*apiv1.NodeClaim, annotations map[string]string) error {
+	for _, c := range claims {
+		if err := l.at("before record"); err != nil {
+			return err
+		}
+		if err := l.ledger.Record(ctx, []*apiv1.NodeClaim{c}, annotations); err != nil {
+			return err
+		}
+	}
+	return l.at("after record")
+}
+
+// lateClock is ahead of the real one, so that what was launched is old enough to be collected.
+type lateClock struct{ clock.RealClock }
+
+func (lateClock) Now() time.Time                    { return time.Now().Add(time.Hour) }
+func (c lateClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
+
+// Whenever the controller is killed in a scale-up, its successor ends up with one instance a claim, and none beside.
+func TestKilledAtAnyMoment(t *testing.T) {
+	const claims = 8
+	for _, moment := range []struct {
+		name  string
+		after int
+	}{
+		{"before DescribeLaunchTemplates", 1}, {"before CreateLaunchTemplate", 1}, {"after CreateLaunchTemplate", 1},
+		{"before record", 1}, {"before record", 4}, {"after record", 1},
+		{"before CreateFleet", 1}, {"after CreateFleet", 1}, {"noted", 1}, {"noted", 5},
+	} {
+		t.Run(fmt.Sprint(strings.ReplaceAll(moment.name, " ", "-"), moment.after), func(t *testing.T) {
+			w := newWorld(t)
+			k := &killer{moment: moment.name, after: moment.after}
+			first := w.startWith(t, func(c *aws.Config) {
+				c.AWS.HTTPClient = &http.Client{Transport: k}
+				c.Ledger = killedLedger{ledger{w.kube}, k}
+			})
+			k.kill = w.stop
+			for n := range claims {
+				w.store(t, w.claim(fmt.Sprintf("claim-%d", n)))
+			}
+			w.scaleUp(t, first, k, claims)
+
+			second := w.startWith(t, func(c *aws.Config) { c.Clock = lateClock{} })
+			w.scaleUp(t, second, &killer{}, claims)
+			w.reconcile(t, "instance.garbagecollection", "")
+			seen := map[string]bool{}
+			for n := range claims {
+				seen[w.load(t, fmt.Sprintf("claim-%d", n)).Status.ProviderID] = true
+			}
+			if alive := w.alive(t); len(alive) != claims || len(seen) != claims || seen[""] {
+				t.Errorf("%d instances for %d claims, which have %v", len(alive), claims, seen)
+			}
+		})
+	}
+}
+
+// scaleUp launches what is not noted as launched, all at once, as the controllers do.
+func (w *world) scaleUp(t *testing.T, p cloud.Provider, k *killer, claims int) {
+	t.Helper()
+	var wg sync.WaitGroup
+	var mu sync.Mutex // guards the API server against the fake's own races between patch and status
+	for n := range claims {
+		claim := w.load(t, fmt.Sprintf("claim-%d", n))
+		if claim.Status.ProviderID != "" {
+			continue
+		}
+		wg.Go(func() {
+			ctx, cancel := context.WithTimeout(w.ctx, 20*time.Second)
+			defer cancel()
+			i, err := p.Create(ctx, claim)
+			if err != nil && k.moment == "" {
+				t.Errorf("create %s: %v", claim.Name, err)
+			}
+			if err == nil && k.at("noted") == nil {
+				mu.Lock()
+				defer mu.Unlock()
+				w.launched(t, claim.Name, i)
+			}
+		})
+	}
+	wg.Wait()
+	if k.moment != "" && !k.dead {
+		t.Fatalf("the moment %q never came", k.moment)
+	}
+}
