@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"sync"
 )
 
 //go:embed catalog.json.gz
@@ -102,8 +103,12 @@ type Offer struct {
 	Spot     float64
 }
 
-// Load decodes the shipped catalogue.
-func Load() (*Catalog, error) {
+// Load returns the shipped catalogue, decoded once: it is shared, and nobody
+// may change it.
+var Load = sync.OnceValues(load)
+
+// load decodes the shipped catalogue.
+func load() (*Catalog, error) {
 	zr, err := gzip.NewReader(bytes.NewReader(shipped))
 	if err != nil {
 		return nil, fmt.Errorf("open catalog: %w", err)
