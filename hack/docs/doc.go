@@ -1,8 +1,10 @@
-// Command docs writes the parts of the manual that the code knows best: docs/metrics.md and docs/events.md.
+// Command docs writes the parts of the manual that the code knows best: docs/metrics.md, docs/events.md and
+// docs/settings.md.
 //
 // The core's metrics and events come from the declarations in internal/telemetry. Providers declare their own metrics
 // beside the code that writes them, so these are read from the source: every prometheus.New… call below provider/ whose
-// options are literals. A call that cannot be read is an error, so that no metric stays undocumented.
+// options are literals. A call that cannot be read is an error, so that no metric stays undocumented. Settings are read
+// from the flags.
 //
 // Run it from the root of the repository: go run ./hack/docs. With -check it writes nothing and fails if a file is stale.
 package main

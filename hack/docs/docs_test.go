@@ -85,3 +85,20 @@ func TestUnreadableDeclarations(t *testing.T) {
 		}
 	}
 }
+
+func TestSettingsNameFlagVariableAndDefault(t *testing.T) {
+	page := string(settingsPage())
+	for _, line := range []string{
+		"| `--batch-idle-duration` | `BATCH_IDLE_DURATION` | `1s` |",
+		"| `--provider` | `KARPENTER_PROVIDER` | `aws` |",
+		"| `--cluster-name` | `CLUSTER_NAME` | – |",
+		"| `ReservedCapacity` | true |",
+	} {
+		if !strings.Contains(page, line) {
+			t.Errorf("there is no line %s", line)
+		}
+	}
+	if strings.Count(page, "[") != strings.Count(page, "](") {
+		t.Error("a variable is left in the meaning of a flag")
+	}
+}

@@ -45,8 +45,9 @@ func generate(root string) (map[string][]byte, error) {
 		return nil, err
 	}
 	return map[string][]byte{
-		filepath.Join("docs", "metrics.md"): metricsPage(ofProviders),
-		filepath.Join("docs", "events.md"):  eventsPage(),
+		filepath.Join("docs", "metrics.md"):  metricsPage(ofProviders),
+		filepath.Join("docs", "events.md"):   eventsPage(),
+		filepath.Join("docs", "settings.md"): settingsPage(),
 	}, nil
 }
 

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/karpenter-go/karpenter/internal/operator/settings"
+	"github.com/karpenter-go/karpenter/provider/aws"
+)
+
+// settingsPage renders docs/settings.md from the flags themselves, so that no default can be told wrong.
+func settingsPage() []byte {
+	core, cloud := pflag.NewFlagSet("core", pflag.ContinueOnError), pflag.NewFlagSet("aws", pflag.ContinueOnError)
+	settings.AddFlags(core)
+	aws.AddFlags(cloud)
+	var b bytes.Buffer
+	b.WriteString(generated + `
+# Settings
+
+` + "`karpenter controller`" + ` is set up by flags and environment variables. A flag wins over its variable, and an empty variable
+counts as absent. Everything that is wrong is reported at once, with the names of flag and variable, and the program exits
+with code 2. A feature gate that does not exist is a warning only.
+
+Booleans need a value: ` + "`--disable-leader-election=true`" + `. Durations are Go's: ` + "`10s`, `1m30s`" + `. In the Helm chart the same
+settings are under ` + "`settings`" + `, named in camel case; [compat.md](compat.md) says which are accepted but change nothing yet.
+
+## Core
+
+`)
+	flagTable(&b, core)
+	b.WriteString("\n## AWS\n\n")
+	flagTable(&b, cloud)
+	b.WriteString("\n## Feature gates\n\nGiven as `--feature-gates Name=true,Name=false`.\n\n| Gate | Default |\n|---|---|\n")
+	gates := reflect.ValueOf(settings.DefaultFeatureGates())
+	for i := range gates.NumField() {
+		fmt.Fprintf(&b, "| `%s` | %t |\n", gates.Type().Field(i).Name, gates.Field(i).Bool())
+	}
+	return b.Bytes()
+}
+
+// flagTable renders the flags of a set, in the order of their names.
+func flagTable(b *bytes.Buffer, fs *pflag.FlagSet) {
+	var flags []*pflag.Flag
+	fs.VisitAll(func(f *pflag.Flag) { flags = append(flags, f) })
+	slices.SortFunc(flags, func(a, b *pflag.Flag) int { return cmp.Compare(a.Name, b.Name) })
+	b.WriteString("| Flag | Variable | Default | Meaning |\n|---|---|---|---|\n")
+	for _, f := range flags {
+		meaning, variable := splitUsage(f.Usage)
+		fmt.Fprintf(b, "| `--%s` | %s | %s | %s |\n", f.Name, code(variable), code(f.DefValue),
+			strings.ReplaceAll(meaning, "|", `\|`))
+	}
+}
+
+// splitUsage takes the variable in brackets off the end of a flag's help.
+func splitUsage(usage string) (meaning, variable string) {
+	meaning, rest, ok := strings.Cut(usage, " [")
+	if !ok {
+		return usage, ""
+	}
+	return meaning, strings.TrimSuffix(rest, "]")
+}
+
+// code marks text as code; nothing becomes a dash.
+func code(text string) string {
+	if text == "" {
+		return "–"
+	}
+	return "`" + text + "`"
+}
