@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/xml"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -91,11 +92,7 @@ func fields(body any) ([]byte, error) {
 	return inner, nil
 }
 
-// escape makes text safe between XML tags.
-func escape(text string) string {
-	var out bytes.Buffer
-	if err := xml.EscapeText(&out, []byte(text)); err != nil {
-		return "" // a bytes.Buffer does not fail
-	}
-	return out.String()
-}
+// escaper makes text safe between XML tags, and leaves quotes as EC2 does.
+var escaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
+
+func escape(text string) string { return escaper.Replace(text) }
