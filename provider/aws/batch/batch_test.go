@@ -1,0 +1,153 @@
+package batch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	clocktesting "k8s.io/utils/clock/testing"
+)
+
+// testBatcher tells of each call and answers with the items themselves once released.
+type testBatcher struct {
+	*Batcher[string, string]
+	clock   *clocktesting.FakeClock
+	calls   chan []string
+	release chan struct{}
+}
+
+func newBatcher(t *testing.T, ctx context.Context) *testBatcher {
+	b := &testBatcher{
+		clock: clocktesting.NewFakeClock(time.Unix(0, 0)), calls: make(chan []string, 10), release: make(chan struct{}, 10),
+	}
+	b.Batcher = New(ctx, Config[string, string]{
+		Name: "test", Clock: b.clock, Window: Window{Idle: time.Second, Longest: 3 * time.Second, Items: 4},
+		Meter: NewMeter(prometheus.NewRegistry()),
+		Call: func(ctx context.Context, items []string) []Result[string] {
+			b.calls <- items
+			select {
+			case <-b.release:
+			case <-ctx.Done():
+				return fail[string](len(items), ctx.Err())
+			}
+			out := make([]Result[string], len(items))
+			for i, s := range items {
+				out[i].Value = s
+				if s == "bad" {
+					out[i].Err = errors.New("bad")
+				}
+			}
+			return out
+		},
+	})
+	return b
+}
+
+// settle waits until the bucket has taken note of its items and sits on its timers.
+func (b *testBatcher) settle(waiters int) {
+	for b.clock.Waiters() < waiters || b.busy() {
+	}
+}
+
+func (b *testBatcher) busy() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, k := range b.open {
+		if len(k.more) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func TestIdleWindowClosesABucket(t *testing.T) {
+	b := newBatcher(t, t.Context())
+	one, two := b.Submit("k", "a"), b.Submit("k", "b")
+	b.settle(2)
+	b.clock.Step(time.Second)
+	if got := fmt.Sprint(<-b.calls); got != "[a b]" {
+		t.Errorf("the call had %s", got)
+	}
+	if one.Done() {
+		t.Error("done before the call returned")
+	}
+	b.release <- struct{}{}
+	first, err := one.Wait(t.Context())
+	second, _ := two.Wait(t.Context())
+	if first != "a" || second != "b" || err != nil || !one.Done() {
+		t.Errorf("results are %q, %q, %v", first, second, err)
+	}
+	if n := testutil.CollectAndCount(b.meter.size); n != 1 {
+		t.Errorf("%d series of batch sizes, want 1", n)
+	}
+}
+
+func TestFullBucketGoesAtOnce(t *testing.T) {
+	b := newBatcher(t, t.Context())
+	for range 5 {
+		b.Submit("k", "x")
+	}
+	if got := len(<-b.calls); got != 4 {
+		t.Errorf("the call had %d items, want 4", got)
+	}
+	b.settle(2)
+	b.clock.Step(time.Second)
+	if got := len(<-b.calls); got != 1 {
+		t.Errorf("the next call had %d items, want 1", got)
+	}
+}
+
+func TestBucketsAreIndependent(t *testing.T) {
+	b := newBatcher(t, t.Context())
+	b.Submit("hangs", "a")
+	b.settle(2)
+	b.clock.Step(time.Second)
+	<-b.calls // and is never released
+	good := b.Submit("works", "b")
+	b.settle(2)
+	b.clock.Step(time.Second)
+	<-b.calls
+	close(b.release)
+	if got, err := good.Wait(t.Context()); got != "b" || err != nil {
+		t.Errorf("result is %q, %v", got, err)
+	}
+}
+
+func TestErrorsAreForTheirItem(t *testing.T) {
+	b := newBatcher(t, t.Context())
+	good, bad := b.Submit("k", "a"), b.Submit("k", "bad")
+	b.settle(2)
+	b.clock.Step(time.Second)
+	b.release <- struct{}{}
+	if _, err := good.Wait(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if _, err := bad.Wait(t.Context()); err == nil {
+		t.Error("the bad item has no error")
+	}
+}
+
+func TestWaitersAndOwnersMayGo(t *testing.T) {
+	owner, end := context.WithCancel(t.Context())
+	b := newBatcher(t, owner)
+	ticket := b.Submit("k", "a")
+	waiter, leave := context.WithCancel(t.Context())
+	leave()
+	if _, err := ticket.Wait(waiter); !errors.Is(err, context.Canceled) {
+		t.Errorf("a waiter that left got %v", err)
+	}
+	b.settle(2)
+	b.clock.Step(time.Second)
+	<-b.calls
+	end()
+	if _, err := ticket.Wait(t.Context()); !errors.Is(err, context.Canceled) {
+		t.Errorf("a call whose owner ended gave %v", err)
+	}
+	if _, err := b.Do(t.Context(), "k", "late"); !errors.Is(err, context.Canceled) {
+		t.Errorf("an item after the end got %v", err)
+	}
+}

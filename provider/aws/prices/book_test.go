@@ -1,0 +1,183 @@
+package prices
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/pricing"
+	"github.com/go-logr/logr/funcr"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/karpenter-go/karpenter/provider/aws/shipped"
+)
+
+// lists answers GetProducts by tenancy.
+type lists struct {
+	byTenancy map[string][]string
+	err       error
+}
+
+func (l *lists) GetProducts(
+	_ context.Context, in *pricing.GetProductsInput, _ ...func(*pricing.Options),
+) (*pricing.GetProductsOutput, error) {
+	asked := map[string]string{}
+	for _, f := range in.Filters {
+		asked[*f.Field] = *f.Value
+	}
+	return &pricing.GetProductsOutput{PriceList: l.byTenancy[asked["tenancy"]]}, l.err
+}
+
+// history answers with its records, one a page.
+type history struct {
+	records []ec2types.SpotPrice
+	err     error
+}
+
+func (h *history) DescribeSpotPriceHistory(
+	_ context.Context, in *ec2.DescribeSpotPriceHistoryInput, _ ...func(*ec2.Options),
+) (*ec2.DescribeSpotPriceHistoryOutput, error) {
+	if h.err != nil || len(h.records) == 0 {
+		return &ec2.DescribeSpotPriceHistoryOutput{}, h.err
+	}
+	at := 0
+	if in.NextToken != nil {
+		fmt.Sscan(*in.NextToken, &at)
+	}
+	out := &ec2.DescribeSpotPriceHistoryOutput{SpotPriceHistory: h.records[at : at+1]}
+	if at+1 < len(h.records) {
+		out.NextToken = aws.String(fmt.Sprint(at + 1))
+	}
+	return out, nil
+}
+
+func product(name, currency, price string) string {
+	return fmt.Sprintf(`{"product":{"attributes":{"instanceType":%q}},
+		"terms":{"OnDemand":{"sku.term":{"priceDimensions":{"code":{"pricePerUnit":{%q:%q}}}}}}}`, name, currency, price)
+}
+
+func spotPrice(name, zone, price string, minute int) ec2types.SpotPrice {
+	return ec2types.SpotPrice{
+		InstanceType: ec2types.InstanceType(name), AvailabilityZone: aws.String(zone), SpotPrice: aws.String(price),
+		Timestamp: aws.Time(time.Date(2026, 1, 1, 0, minute, 0, 0, time.UTC)),
+	}
+}
+
+func book(t *testing.T, region string, l *lists, h *history) *Book {
+	t.Helper()
+	table, err := shipped.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return New(Config{Products: l, History: h, Region: region, Shipped: table})
+}
+
+func wantPrice(t *testing.T, what string, want float64) func(float64, bool) {
+	return func(got float64, ok bool) {
+		t.Helper()
+		if got != want || ok != (want != 0) {
+			t.Errorf("%s is %v, %v; want %v", what, got, ok, want)
+		}
+	}
+}
+
+func TestFallback(t *testing.T) {
+	b := book(t, "us-east-1", &lists{}, &history{})
+	wantPrice(t, "m5.large on demand", 0.096)(b.OnDemand("m5.large"))
+	wantPrice(t, "an unknown type", 0)(b.OnDemand("x99.large"))
+	wantPrice(t, "an unknown type on spot", 0)(b.Spot("x99.large", "us-east-1a"))
+	spot, ok := b.Spot("m5.large", "us-east-1a")
+	if !ok || spot <= 0 || spot > 0.096 {
+		t.Errorf("m5.large on spot is guessed at %v", spot)
+	}
+	other := book(t, "mars-north-1", &lists{}, &history{})
+	wantPrice(t, "m5.large in an unknown region", 0.096)(other.OnDemand("m5.large"))
+}
+
+func TestRefresh(t *testing.T) {
+	l := &lists{byTenancy: map[string][]string{
+		"Shared":    {product("m5.large", "USD", "0.2"), product("m99.large", "USD", "1.5"), product("c5.large", "USD", "0"), "no JSON"},
+		"Dedicated": {product("m5.metal", "USD", "5")},
+	}}
+	h := &history{records: []ec2types.SpotPrice{
+		spotPrice("m5.large", "a", "0.03", 1), spotPrice("m5.large", "a", "0.04", 2), spotPrice("m5.large", "b", "x", 1),
+		{InstanceType: "m5.large", AvailabilityZone: aws.String("c"), SpotPrice: aws.String("1")}, // no time
+	}}
+	b := book(t, "us-east-1", l, h)
+	before := b.Revision()
+	if err := b.Refresh(t.Context(), time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	wantPrice(t, "m5.large", 0.2)(b.OnDemand("m5.large"))
+	wantPrice(t, "a new type", 1.5)(b.OnDemand("m99.large"))
+	wantPrice(t, "a free one keeps its price", 0.085)(b.OnDemand("c5.large"))
+	wantPrice(t, "metal", 5)(b.OnDemand("m5.metal"))
+	wantPrice(t, "spot in a, the newest", 0.04)(b.Spot("m5.large", "a"))
+	wantPrice(t, "spot in b, not to be read", 0)(b.Spot("m5.large", "b"))
+	wantPrice(t, "spot in c, without time", 0)(b.Spot("m5.large", "c"))
+	after := b.Revision()
+	if after == before {
+		t.Error("new prices, same revision")
+	}
+	if err := b.Refresh(t.Context(), time.Now()); err != nil || b.Revision() != after {
+		t.Errorf("same prices, another revision; %v", err)
+	}
+}
+
+func TestOneFailingPartDoesNotStopTheOther(t *testing.T) {
+	l := &lists{err: errors.New("html")}
+	h := &history{records: []ec2types.SpotPrice{spotPrice("m5.large", "a", "0.03", 1)}}
+	b := book(t, "us-east-1", l, h)
+	if err := b.Refresh(t.Context(), time.Now()); err == nil {
+		t.Error("a failed part is not told")
+	}
+	wantPrice(t, "m5.large on demand", 0.096)(b.OnDemand("m5.large"))
+	wantPrice(t, "m5.large on spot", 0.03)(b.Spot("m5.large", "a"))
+
+	l.err, l.byTenancy, h.records = nil, map[string][]string{"Shared": {product("m5.large", "USD", "0.2")}}, nil
+	if err := b.Refresh(t.Context(), time.Now()); err == nil {
+		t.Error("half a list and no history are not told")
+	}
+	wantPrice(t, "m5.large after half a list", 0.096)(b.OnDemand("m5.large"))
+	wantPrice(t, "m5.large on spot, kept", 0.03)(b.Spot("m5.large", "a"))
+}
+
+func TestTaskComplainsOnce(t *testing.T) {
+	h := &history{err: errors.New("down")}
+	b := book(t, "us-gov-west-1", &lists{err: errors.New("not asked in GovCloud")}, h)
+	var lines []string
+	logger := funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{})
+	ctx := log.IntoContext(t.Context(), logger)
+	task := b.Task(clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+	var pauses []time.Duration
+	for range 8 {
+		next, err := task.Run(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pauses = append(pauses, next)
+	}
+	if len(lines) != 1 || pauses[0] != time.Minute || pauses[1] != 2*time.Minute || pauses[7] != time.Hour {
+		t.Errorf("complained %d times, pauses are %v", len(lines), pauses)
+	}
+	h.err, h.records = nil, []ec2types.SpotPrice{spotPrice("m5.large", "a", "0.03", 1)}
+	if next, err := task.Run(ctx); next != refreshEvery || err != nil || len(lines) != 2 {
+		t.Errorf("after success: next in %v, %v, %d lines", next, err, len(lines))
+	}
+}
+
+func TestEndpoint(t *testing.T) {
+	for region, want := range map[string]string{
+		"us-west-2": "us-east-1", "ap-northeast-1": "ap-south-1", "cn-north-1": "cn-northwest-1", "eu-west-1": "eu-central-1",
+	} {
+		if got := Endpoint(region); got != want {
+			t.Errorf("%s is served by %s, want %s", region, got, want)
+		}
+	}
+}
