@@ -43,7 +43,11 @@ func (c *Cluster) Up(ctx context.Context) error {
 	if err := c.furnish(ctx); err != nil {
 		return err
 	}
-	return c.startController(ctx, k)
+	if err := c.startController(ctx, k); err != nil {
+		return err
+	}
+	c.step("ready; kubeconfig is %s", c.dir.Kubeconfig())
+	return nil
 }
 
 // check finds out early what would fail late.

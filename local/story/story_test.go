@@ -100,14 +100,14 @@ func TestFleetLineNamesTheRefusal(t *testing.T) {
 func TestReadPlans(t *testing.T) {
 	log := `not json
 {"level":"INFO","message":"started"}
-{"message":"computed plan","pods":10,"nodes":2,"existing":1,"pricePerHour":0.5,"floorPerHour":0.4,"instanceTypes":["2 x c7a.2xlarge"]}
+{"message":"computed plan","pods":9,"nodes":2,"existing":1,"pricePerHour":0.5,"instanceTypes":["2 x c7a.2xlarge"]}
 {"message":"computed plan","pods":1,"no`
 	plans, end, err := readPlans(strings.NewReader(log))
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []Plan{{
-		Message: "computed plan", Pods: 10, Nodes: 2, Existing: 1, PricePerHour: 0.5, FloorPerHour: 0.4,
+		Message: "computed plan", Pods: 9, Nodes: 2, Existing: 1, PricePerHour: 0.5,
 		InstanceTypes: []string{"2 x c7a.2xlarge"},
 	}}
 	if diff := cmp.Diff(want, plans); diff != "" {

@@ -51,7 +51,9 @@ type watchable struct {
 	onWatch func() error
 }
 
-func (c *watchable) Watch(ctx context.Context, list client.ObjectList, opts ...client.ListOption) (watch.Interface, error) {
+func (c *watchable) Watch(
+	ctx context.Context, list client.ObjectList, opts ...client.ListOption,
+) (watch.Interface, error) {
 	w, err := c.WithWatch.Watch(ctx, list, opts...)
 	if err != nil {
 		return nil, err
