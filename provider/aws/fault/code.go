@@ -72,9 +72,6 @@ func Server(err error) bool {
 	return errors.As(err, &api) && api.ErrorFault() == smithy.FaultServer
 }
 
-// ParametersChanged reports whether a client token was used before with other parameters.
-func ParametersChanged(err error) bool { return Code(err) == "IdempotentParameterMismatch" }
-
 // RoleMissing reports whether an IAM error says that the role does not exist.
 func RoleMissing(err error) bool {
 	return Code(err) == "NoSuchEntity" && strings.Contains(strings.ToLower(err.Error()), "role")

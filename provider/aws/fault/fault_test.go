@@ -23,7 +23,6 @@ func TestQuestions(t *testing.T) {
 		{"exists", Exists, api("EntityAlreadyExists", "", 0), api("NoSuchEntity", "", 0)},
 		{"throttled", Throttled, api("RequestLimitExceeded", "", 0), api("InternalError", "", 0)},
 		{"server", Server, api("InternalError", "", smithy.FaultServer), api("InvalidParameter", "", smithy.FaultClient)},
-		{"parameters", ParametersChanged, api("IdempotentParameterMismatch", "", 0), api("InvalidParameter", "", 0)},
 		{"role", RoleMissing, api("NoSuchEntity", "The role with name x cannot be found.", 0), api("NoSuchEntity", "no profile", 0)},
 		{"profile", ProfileMissing, api("InvalidParameterValue", "Value (x) for parameter is invalid. Invalid IAM Instance Profile name", 0),
 			api("InvalidParameterValue", "something else", 0)},

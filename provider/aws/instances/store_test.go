@@ -1,0 +1,206 @@
+package instances
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/smithy-go"
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"k8s.io/utils/clock"
+
+	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	"github.com/karpenter-go/karpenter/cloud"
+)
+
+// fleet is EC2 with some instances; calls with an unknown id fail as a whole.
+type fleet struct {
+	mu    sync.Mutex // guards all below
+	known map[string]bool
+	err   error
+	calls []string
+	tags  map[string]string
+}
+
+func (f *fleet) note(action string, ids []string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls = append(f.calls, fmt.Sprint(action, " ", len(ids)))
+	if f.err != nil {
+		return f.err
+	}
+	for _, id := range ids {
+		if !f.known[id] {
+			return &smithy.GenericAPIError{Code: "InvalidInstanceID.NotFound"}
+		}
+	}
+	return nil
+}
+
+func (f *fleet) DescribeInstances(
+	_ context.Context, in *ec2.DescribeInstancesInput, _ ...func(*ec2.Options),
+) (*ec2.DescribeInstancesOutput, error) {
+	if err := f.note("describe", in.InstanceIds); err != nil {
+		return nil, err
+	}
+	var out []ec2types.Instance
+	for _, id := range in.InstanceIds {
+		if !strings.HasPrefix(id, "i-ended") { // the filter on states
+			out = append(out, ec2types.Instance{InstanceId: aws.String(id)})
+		}
+	}
+	return &ec2.DescribeInstancesOutput{Reservations: []ec2types.Reservation{{Instances: out}}}, nil
+}
+
+func (f *fleet) TerminateInstances(
+	_ context.Context, in *ec2.TerminateInstancesInput, _ ...func(*ec2.Options),
+) (*ec2.TerminateInstancesOutput, error) {
+	return &ec2.TerminateInstancesOutput{}, f.note("terminate", in.InstanceIds)
+}
+
+func (f *fleet) CreateTags(
+	_ context.Context, in *ec2.CreateTagsInput, _ ...func(*ec2.Options),
+) (*ec2.CreateTagsOutput, error) {
+	f.tags = map[string]string{}
+	for _, t := range in.Tags {
+		f.tags[*t.Key] = *t.Value
+	}
+	return &ec2.CreateTagsOutput{}, f.note("tag", in.Resources)
+}
+
+func store(t *testing.T, f *fleet) *Store {
+	return New(t.Context(), Config{API: f, Cluster: "c", Clock: clock.RealClock{}, Metrics: prometheus.NewRegistry()})
+}
+
+// all runs one call an id at once and returns what each got: ok, gone, or the error.
+func all(ids []string, call func(id string) error) []string {
+	out := make([]string, len(ids))
+	var wg sync.WaitGroup
+	for n, id := range ids {
+		wg.Go(func() {
+			switch err := call(id); {
+			case err == nil:
+				out[n] = "ok"
+			case errors.Is(err, cloud.ErrNotFound):
+				out[n] = "gone"
+			default:
+				out[n] = "error"
+			}
+		})
+	}
+	wg.Wait()
+	return out
+}
+
+func TestGetJoinsCalls(t *testing.T) {
+	f := &fleet{known: map[string]bool{"i-1": true, "i-2": true, "i-3": true, "i-ended": true}}
+	s := store(t, f)
+	get := func(id string) error { _, err := s.Get(t.Context(), id); return err }
+	if got := all([]string{"i-1", "i-2", "i-ended", "i-1"}, get); !slices.Equal(got, []string{"ok", "ok", "gone", "ok"}) {
+		t.Errorf("got %v", got)
+	}
+	if !slices.Equal(f.calls, []string{"describe 3"}) {
+		t.Errorf("calls were %v, want one of three ids", f.calls)
+	}
+	f.calls = nil
+	if got := all([]string{"i-1", "i-unknown", "i-2", "i-3"}, get); !slices.Equal(got, []string{"ok", "gone", "ok", "ok"}) {
+		t.Errorf("with an unknown id: %v", got)
+	}
+	// Throttling is no reason to ask more often.
+	f.calls, f.err = nil, &smithy.GenericAPIError{Code: "RequestLimitExceeded"}
+	if got := all([]string{"i-1", "i-2"}, get); !slices.Equal(got, []string{"error", "error"}) || len(f.calls) != 1 {
+		t.Errorf("throttled: %v after %v", got, f.calls)
+	}
+}
+
+func TestTerminate(t *testing.T) {
+	f := &fleet{known: map[string]bool{"i-1": true, "i-2": true}}
+	s := store(t, f)
+	end := func(id string) error { return s.Terminate(t.Context(), Instance{ID: id, Zone: "a"}) }
+	if got := all([]string{"i-1", "i-unknown", "i-2"}, end); !slices.Equal(got, []string{"ok", "gone", "ok"}) {
+		t.Errorf("got %v", got)
+	}
+	f.err = &smithy.GenericAPIError{Code: "UnauthorizedOperation"}
+	if got := all([]string{"i-1"}, end); got[0] != "error" {
+		t.Errorf("refused: %v", got)
+	}
+	if n := testutil.ToFloat64(s.failures.WithLabelValues("a", "")); n != 2 {
+		t.Errorf("%v failures counted, want 2", n)
+	}
+}
+
+func TestTag(t *testing.T) {
+	f := &fleet{known: map[string]bool{"i-1": true}}
+	s := store(t, f)
+	if err := s.Tag(t.Context(), "i-1", map[string]string{"b": "2", "a": "1"}); err != nil || f.tags["b"] != "2" {
+		t.Errorf("tags %v, %v", f.tags, err)
+	}
+	if err := s.Tag(t.Context(), "i-2", nil); !errors.Is(err, cloud.ErrNotFound) {
+		t.Errorf("an unknown instance: %v", err)
+	}
+}
+
+func TestFromEC2(t *testing.T) {
+	got := fromEC2(ec2types.Instance{
+		InstanceId: aws.String("i-1"), InstanceType: "m5.large", SpotInstanceRequestId: aws.String("sir-1"),
+		Placement:         &ec2types.Placement{AvailabilityZone: aws.String("a"), Tenancy: "dedicated"},
+		State:             &ec2types.InstanceState{Name: "shutting-down"},
+		NetworkInterfaces: []ec2types.InstanceNetworkInterface{{InterfaceType: aws.String("efa")}, {InterfaceType: aws.String("interface")}},
+		SecurityGroups:    []ec2types.GroupIdentifier{{GroupId: aws.String("sg-1")}},
+		Tags:              []ec2types.Tag{{Key: aws.String("k"), Value: aws.String("v")}},
+	})
+	want := Instance{
+		ID: "i-1", Type: "m5.large", Zone: "a", CapacityType: "spot", Tenancy: "dedicated", State: "shutting-down",
+		SecurityGroups: []string{"sg-1"}, Tags: map[string]string{"k": "v"}, EFAs: 1,
+	}
+	if diff := cmp.Diff(want, got); diff != "" || !got.Ending() {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if bare := fromEC2(ec2types.Instance{}); bare.CapacityType != "on-demand" || bare.Tenancy != "default" || bare.Ending() {
+		t.Errorf("an instance of which nothing is told: %+v", bare)
+	}
+}
+
+func TestProviderID(t *testing.T) {
+	for text, want := range map[string]string{
+		"aws:///us-east-1a/i-0abc": "us-east-1a i-0abc true", "kwok-aws:///a/i-1": "a i-1 true",
+		"": "  false", "aws:///i-1": "  false", "aws:///a/x-1": "  false", "gce://p/z/n": "  false", "aws:///a/b/i-1": "  false",
+	} {
+		zone, id, ok := ParseProviderID(text)
+		if got := fmt.Sprint(zone, " ", id, " ", ok); got != want {
+			t.Errorf("%q: %s, want %s", text, got, want)
+		}
+	}
+	if got := ProviderID("a", "i-1"); got != "aws:///a/i-1" {
+		t.Errorf("provider id is %s", got)
+	}
+}
+
+func TestTags(t *testing.T) {
+	class := &awsv1.EC2NodeClass{}
+	class.Name = "default"
+	class.Spec.Tags = map[string]string{"team": "web"}
+	want := map[string]string{
+		"team": "web", "kubernetes.io/cluster/c": "owned", "karpenter.sh/nodepool": "p", "eks:eks-cluster-name": "c",
+		"karpenter.k8s.aws/ec2nodeclass": "default",
+	}
+	if diff := cmp.Diff(want, OwnTags("c", "p", class)); diff != "" || len(class.Spec.Tags) != 1 {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if err := CheckTags(class); err != nil {
+		t.Error(err)
+	}
+	class.Spec.Tags = map[string]string{"karpenter.sh/nodepool": "x", "kubernetes.io/cluster/other": "owned", "karpenter.sh/nodeclaim": "x"}
+	if err := CheckTags(class); err == nil || strings.Count(err.Error(), "set by Karpenter") != 3 {
+		t.Errorf("reserved tags: %v", err)
+	}
+}
