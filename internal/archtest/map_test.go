@@ -59,7 +59,7 @@ var rooms = []room{
 	{"internal", below, "a new room starts with what everything at the edge may know; give it a line of its own"},
 	{"cmd", append([]string{"internal/operator", "internal/observe", "internal/act", "internal/controller", "internal/sim",
 		"internal/dashboard", "provider", "internal"}, below...), "commands put rooms together; none is linked to the emulator"},
-	{"hack", append([]string{"provider"}, below...), "generators may read what they generate for"},
+	{"hack", append([]string{"provider", "internal/operator/settings"}, below...), "generators may read what they generate for"},
 }
 
 // roomOf returns the room of a folder.

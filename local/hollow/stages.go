@@ -10,7 +10,7 @@ import (
 
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/kwok/pkg/apis/internalversion"
-	"sigs.k8s.io/kwok/pkg/apis/v1alpha1"
+	kwokv1alpha1 "sigs.k8s.io/kwok/pkg/apis/v1alpha1"
 	"sigs.k8s.io/yaml"
 )
 
@@ -52,11 +52,11 @@ func (s stagesByKind) add(data []byte) error {
 		if err != nil {
 			return fmt.Errorf("split documents: %w", err)
 		}
-		var stage v1alpha1.Stage
+		var stage kwokv1alpha1.Stage
 		if err := yaml.UnmarshalStrict(buffer[:n], &stage); err != nil {
 			return fmt.Errorf("decode stage: %w", err)
 		}
-		v1alpha1.SetObjectDefaults_Stage(&stage)
+		kwokv1alpha1.SetObjectDefaults_Stage(&stage)
 		internal, err := internalversion.ConvertToInternalStage(&stage)
 		if err != nil {
 			return fmt.Errorf("convert stage %s: %w", stage.Name, err)
