@@ -57,7 +57,8 @@ type fleetOverrideXML struct {
 // type instant are emulated: the others need somebody who keeps them up.
 func (e *Emulator) createFleet(r *request) (any, *wire.Error) {
 	if kind := r.form.String("Type"); kind != "instant" {
-		return nil, wire.Errorf("UnsupportedOperation", "Fleets of type '%s' are not emulated, only instant ones.", kind)
+		return nil, wire.Errorf("UnsupportedOperation",
+			"Fleets of type '%s' are not emulated, only instant ones.", kind)
 	}
 	fleet, err := fleetOf(r.form)
 	if err != nil {
@@ -91,7 +92,8 @@ func fleetOf(f wire.Form) (world.Fleet, *wire.Error) {
 		fleet.OnDemandStrategy = "lowest-price"
 	}
 	if !slices.Contains(spotStrategies, fleet.SpotStrategy) || !slices.Contains(onDemandStrategies, fleet.OnDemandStrategy) {
-		return fleet, wire.Errorf("InvalidParameterValue", "The allocation strategy '%s' or '%s' is not valid.", fleet.SpotStrategy, fleet.OnDemandStrategy)
+		return fleet, wire.Errorf("InvalidParameterValue",
+			"The allocation strategy '%s' or '%s' is not valid.", fleet.SpotStrategy, fleet.OnDemandStrategy)
 	}
 	if err := fleetTarget(f.Sub("TargetCapacitySpecification"), &fleet); err != nil {
 		return fleet, err
@@ -116,7 +118,8 @@ func fleetTarget(f wire.Form, fleet *world.Fleet) *wire.Error {
 	fleet.OnDemand, fleet.Spot = f.Int("OnDemandTargetCapacity"), f.Int("SpotTargetCapacity")
 	rest := total - fleet.OnDemand - fleet.Spot
 	if rest < 0 {
-		return wire.Errorf("InvalidParameterValue", "The on-demand and spot target capacities exceed the total target capacity.")
+		return wire.Errorf("InvalidParameterValue",
+			"The on-demand and spot target capacities exceed the total target capacity.")
 	}
 	switch kind := f.String("DefaultTargetCapacityType"); kind {
 	case "spot":

@@ -66,7 +66,8 @@ func (e *Emulator) selectInstances(r *request, low, high int) ([]world.Instance,
 	ids := r.form.List("InstanceId")
 	if len(ids) > 0 {
 		if r.form.Has("MaxResults") {
-			return nil, "", wire.Errorf("InvalidParameterCombination", "The parameter instancesSet cannot be used with the parameter maxResults")
+			return nil, "", wire.Errorf("InvalidParameterCombination",
+				"The parameter instancesSet cannot be used with the parameter maxResults")
 		}
 		if failure := e.world.CheckInstances(ids); failure != nil {
 			return nil, "", failure

@@ -122,8 +122,12 @@ func TestInstancesAreHiddenAtFirst(t *testing.T) {
 	if n := len(l.world.Templates()); n != 0 {
 		t.Errorf("%d templates are visible at once, want none", n)
 	}
-	ids := l.launch(l.fleet("lt-x", spot, 1, choice{typ: "m7i.large", zone: "us-east-1a"}))
-	_, err := l.ec2.DescribeInstances(bg(), &ec2.DescribeInstancesInput{InstanceIds: ids})
+	in := l.fleet("lt-x", spot, 1, choice{typ: "m7i.large", zone: "us-east-1a"})
+	_, err := l.ec2.CreateFleet(bg(), in)
+	wantCode(t, err, "InvalidLaunchTemplateName.NotFoundException")
+	l.clock.Step(5 * time.Second)
+	ids := l.launch(in)
+	_, err = l.ec2.DescribeInstances(bg(), &ec2.DescribeInstancesInput{InstanceIds: ids})
 	wantCode(t, err, "InvalidInstanceID.NotFound")
 	if got := l.list(); len(got) != 0 {
 		t.Errorf("list shows %v at once", got)

@@ -111,7 +111,8 @@ func statusLookup(s instanceStatusXML) wire.Lookup {
 // describeCapacityReservations lists none: the account has bought none.
 func (e *Emulator) describeCapacityReservations(r *request) (any, *wire.Error) {
 	if ids := r.form.List("CapacityReservationId"); len(ids) > 0 {
-		return nil, wire.Errorf("InvalidCapacityReservationId.NotFound", "The capacity reservation '%s' does not exist", ids[0])
+		return nil, wire.Errorf("InvalidCapacityReservationId.NotFound",
+			"The capacity reservation '%s' does not exist", ids[0])
 	}
 	return struct {
 		Set wire.Set[string] `xml:"capacityReservationSet"`

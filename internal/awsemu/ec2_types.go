@@ -18,11 +18,13 @@ func (e *Emulator) describeInstanceTypes(r *request) (any, *wire.Error) {
 	types := e.world.Types()
 	if names := r.form.List("InstanceType"); len(names) > 0 {
 		if r.form.Has("MaxResults") {
-			return nil, wire.Errorf("InvalidParameterCombination", "The parameter InstanceType cannot be used with the parameter MaxResults")
+			return nil, wire.Errorf("InvalidParameterCombination",
+				"The parameter InstanceType cannot be used with the parameter MaxResults")
 		}
 		for _, name := range names {
 			if _, ok := e.world.Type(name); !ok {
-				return nil, wire.Errorf("InvalidInstanceType", "The following supplied instance types do not exist: [%s]", name)
+				return nil, wire.Errorf("InvalidInstanceType",
+					"The following supplied instance types do not exist: [%s]", name)
 			}
 		}
 		types = slices.DeleteFunc(types, func(t *catalog.Type) bool { return !slices.Contains(names, t.Name) })

@@ -196,6 +196,7 @@ func TestReset(t *testing.T) {
 	l := newLab(t)
 	l.template("lt-x", "hello")
 	first := l.launch(l.fleet("lt-x", spot, 1, choice{typ: "c7i.large", zone: "us-east-1a"}))
+	before := l.privateSubnet("us-east-1a")
 	ok(t, l.steer().Fail(bg(), steer.Fail{Op: "*", Code: "InternalError"}))
 	ok(t, l.steer().Reset(bg()))
 	if n := len(l.Instances()); n != 0 {
@@ -203,8 +204,11 @@ func TestReset(t *testing.T) {
 	}
 	l.template("lt-x", "hello")
 	second := l.launch(l.fleet("lt-x", spot, 1, choice{typ: "c7i.large", zone: "us-east-1a"}))
-	if !strings.HasPrefix(second[0], "i-0") || len(first) != len(second) {
-		t.Errorf("after the reset launched %v", second)
+	if first[0] == second[0] {
+		t.Errorf("the reset brought id %s back", first[0])
+	}
+	if after := l.privateSubnet("us-east-1a"); after != before {
+		t.Errorf("the reset made subnet %s of %s", after, before)
 	}
 }
 

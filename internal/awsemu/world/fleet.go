@@ -116,7 +116,8 @@ func (w *World) checkFleet(f Fleet) *wire.Error {
 		}
 	}
 	if len(f.Configs) > maxConfigs || overrides > maxOverrides {
-		return wire.Errorf("InvalidParameterValue", "A fleet request can have at most %d launch template configurations and %d overrides.", maxConfigs, maxOverrides)
+		return wire.Errorf("InvalidParameterValue",
+			"A fleet request can have at most %d launch template configurations and %d overrides.", maxConfigs, maxOverrides)
 	}
 	for _, tags := range f.Tags {
 		if err := CheckTags(tags); err != nil {

@@ -47,7 +47,8 @@ func (w *World) check(l launch, o Override) (launch, *Failure) {
 	}
 	l.pool.Zone = l.subnet.Zone
 	if !slices.Contains(w.region.Offers[name].Zones, l.pool.Zone) {
-		return l, failf("Unsupported", "Your requested instance type (%s) is not supported in your requested Availability Zone (%s).", name, l.pool.Zone)
+		return l, failf("Unsupported",
+			"Your requested instance type (%s) is not supported in your requested Availability Zone (%s).", name, l.pool.Zone)
 	}
 	if l.pool.Capacity == Spot && w.region.Offers[name].Spot == 0 {
 		return l, failf("UnsupportedOperation", "The instance type %s is not supported for Spot.", name)
@@ -57,14 +58,16 @@ func (w *World) check(l launch, o Override) (launch, *Failure) {
 		return l, imageFailure(imageID)
 	}
 	if !slices.Contains(t.Arch, l.image.Arch) {
-		return l, failf("InvalidParameterValue", "The architecture '%s' of the specified instance type does not match the architecture '%s' of the specified AMI. "+
+		return l, failf("InvalidParameterValue",
+			"The architecture '%s' of the specified instance type does not match the architecture '%s' of the specified AMI. "+
 			"Specify an instance type and an AMI that have matching architectures, and try again.", strings.Join(t.Arch, ","), l.image.Arch)
 	}
 	if l.groups, failure = w.launchGroups(l.data); failure != nil {
 		return l, failure
 	}
 	if l.data.Profile != "" && !w.profileExists(l.data.Profile) {
-		return l, failf("InvalidParameterValue", "Value (%s) for parameter iamInstanceProfile.name is invalid. Invalid IAM Instance Profile name", l.data.Profile)
+		return l, failf("InvalidParameterValue",
+			"Value (%s) for parameter iamInstanceProfile.name is invalid. Invalid IAM Instance Profile name", l.data.Profile)
 	}
 	return l, w.checkVolumes(l)
 }
@@ -93,7 +96,8 @@ func (w *World) pickSubnet(o Override, data TemplateData) (*Subnet, *Failure) {
 		case s == nil:
 			return nil, failf("InvalidSubnetID.NotFound", "The subnet ID '%s' does not exist", id)
 		case o.Zone != "" && o.Zone != s.Zone:
-			return nil, failf("InvalidParameterValue", "The subnet '%s' is not in the Availability Zone '%s'", id, o.Zone)
+			return nil, failf("InvalidParameterValue",
+				"The subnet '%s' is not in the Availability Zone '%s'", id, o.Zone)
 		}
 		return s, nil
 	}
@@ -111,7 +115,8 @@ func (w *World) launchGroups(data TemplateData) ([]string, *Failure) {
 	groups := data.SecurityGroups
 	for _, nic := range data.NICs {
 		if len(data.SecurityGroups) > 0 && len(nic.Groups) > 0 {
-			return nil, failf("InvalidParameterCombination", "Network interfaces and an instance-level security groups may not be specified on the same request")
+			return nil, failf("InvalidParameterCombination",
+				"Network interfaces and an instance-level security groups may not be specified on the same request")
 		}
 		groups = append(slices.Clip(groups), nic.Groups...)
 	}
@@ -128,7 +133,8 @@ func (w *World) launchGroups(data TemplateData) ([]string, *Failure) {
 func (w *World) checkVolumes(l launch) *Failure {
 	for _, b := range l.data.BlockDevices {
 		if b.Device == l.image.RootDevice && b.SizeGiB > 0 && b.SizeGiB < l.image.RootGiB {
-			return failf("InvalidBlockDeviceMapping", "Volume of size %dGB is smaller than snapshot '%s', expect size >= %dGB",
+			return failf("InvalidBlockDeviceMapping",
+				"Volume of size %dGB is smaller than snapshot '%s', expect size >= %dGB",
 				b.SizeGiB, "snap"+strings.TrimPrefix(l.image.ID, "ami"), l.image.RootGiB)
 		}
 	}

@@ -32,7 +32,6 @@ type SecurityGroup struct {
 // the nodes' (with that tag), the cluster's and the VPC's default.
 func (w *World) buildNetwork() {
 	w.vpc = w.newID("vpc")
-	w.subnets, w.groups = nil, nil
 	for i, zone := range w.region.Zones {
 		private := w.subnet(zone.Name, zone.ID, i*16)
 		private.Tags = map[string]string{

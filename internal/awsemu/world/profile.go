@@ -82,7 +82,8 @@ func (w *World) CreateProfile(name, path string, tags map[string]string) (Profil
 		path = "/"
 	}
 	if !strings.HasPrefix(path, "/") || !strings.HasSuffix(path, "/") {
-		return Profile{}, wire.Errorf("ValidationError", "The specified value for path is invalid. It must begin and end with / and contain only alphanumeric characters and/or / characters.")
+		return Profile{}, wire.Errorf("ValidationError",
+			"The specified value for path is invalid. It must begin and end with / and contain only alphanumeric characters and/or / characters.")
 	}
 	p := &Profile{
 		Name: name, Path: path, ID: w.iamID("AIPA"), Tags: tags, Created: w.cfg.Clock.Now(),

@@ -109,7 +109,8 @@ func (w *World) checkTemplate(name string, data TemplateData, tags map[string]st
 	}
 	for _, t := range w.templates {
 		if t.Name == name {
-			return wire.Errorf("InvalidLaunchTemplateName.AlreadyExistsException", "Launch template name already in use.")
+			return wire.Errorf("InvalidLaunchTemplateName.AlreadyExistsException",
+				"Launch template name already in use.")
 		}
 	}
 	if err := checkUserData(data.UserData); err != nil {
@@ -156,7 +157,8 @@ func CheckTags(tags map[string]string) *wire.Error {
 		case len(v) > 256:
 			return wire.Errorf("InvalidParameterValue", "Tag value exceeds the maximum length of 256 characters.")
 		case strings.HasPrefix(strings.ToLower(k), "aws:"):
-			return wire.Errorf("InvalidParameterValue", "Value ( %s ) for parameter key is invalid. Tag keys starting with 'aws:' are reserved for internal use", k)
+			return wire.Errorf("InvalidParameterValue",
+				"Value ( %s ) for parameter key is invalid. Tag keys starting with 'aws:' are reserved for internal use", k)
 		}
 	}
 	return nil
@@ -199,20 +201,21 @@ func (w *World) TemplateVersion(ref TemplateRef) (Template, int, *wire.Error) {
 	return *t, n, nil
 }
 
-// template finds a template by id or name.
+// template finds a template by id or name, if it is visible by now.
 func (w *World) template(ref TemplateRef) (*Template, *wire.Error) {
 	if ref.ID != "" {
-		if t, ok := w.templates[ref.ID]; ok {
+		if t, ok := w.templates[ref.ID]; ok && !w.hidden(t.Created) {
 			return t, nil
 		}
 		return nil, wire.Errorf("InvalidLaunchTemplateId.NotFound",
 			"The specified launch template, with template ID %s, does not exist.", ref.ID)
 	}
 	if ref.Name == "" {
-		return nil, wire.Errorf("MissingParameter", "The request must contain the parameter LaunchTemplateId or LaunchTemplateName")
+		return nil, wire.Errorf("MissingParameter",
+			"The request must contain the parameter LaunchTemplateId or LaunchTemplateName")
 	}
 	for _, t := range w.templates {
-		if t.Name == ref.Name {
+		if t.Name == ref.Name && !w.hidden(t.Created) {
 			return t, nil
 		}
 	}

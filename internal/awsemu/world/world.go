@@ -67,12 +67,18 @@ func New(cfg Config) (*World, error) {
 	if !ok {
 		return nil, fmt.Errorf("find region %q: not in the catalog", cfg.Region)
 	}
-	w := &World{cfg: cfg, region: region}
+	w := &World{
+		cfg: cfg, region: region, changed: make(chan struct{}, 1),
+		rng: rand.New(rand.NewPCG(cfg.Seed, 0x6177_7365_6d75)), //nolint:gosec // repeatable on purpose
+	}
+	w.buildNetwork()
 	w.reset()
 	return w, nil
 }
 
-// Reset forgets everything that happened and starts again from the seed.
+// Reset forgets everything that happened. The network stays, and identifiers
+// and addresses go on where they were, so that nothing new is taken for
+// something old.
 func (w *World) Reset() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -81,7 +87,6 @@ func (w *World) Reset() {
 }
 
 func (w *World) reset() {
-	w.rng = rand.New(rand.NewPCG(w.cfg.Seed, 0x6177_7365_6d75)) //nolint:gosec // repeatable on purpose
 	w.templates = map[string]*Template{}
 	w.profiles = map[string]*Profile{}
 	w.roles = map[string]Role{}
@@ -90,10 +95,9 @@ func (w *World) reset() {
 	w.capacity, w.used = nil, map[Pool]int{}
 	w.quota, w.usedVCPU = map[string]int{}, map[string]int{}
 	w.prices, w.hiddenFor = nil, w.cfg.HiddenFor
-	if w.changed == nil {
-		w.changed = make(chan struct{}, 1)
+	for _, s := range w.subnets {
+		s.Free, s.used = addressesPerSubnet, map[int]bool{}
 	}
-	w.buildNetwork()
 	w.images = buildImages(w.cfg.Region)
 	for _, name := range w.cfg.Roles {
 		w.addRole(name)
