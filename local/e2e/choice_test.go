@@ -1,0 +1,181 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
+)
+
+// Three tolerating pods of one CPU and 4 GiB share one node of the cheapest
+// size that holds them, of the architecture, family and zone that their pool
+// allows: nothing that EC2 sells would cost less.
+func TestCheapestArmNode(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, "arm")
+	s.class()
+	s.pool("arm", needs{
+		family("t4g"), in(corev1.LabelArchStable, "arm64"), zones("us-east-1b"),
+	})
+	s.deploy("web", 3, "1", func(p *corev1.PodSpec) {
+		p.NodeSelector[corev1.LabelArchStable] = "arm64"
+		p.Containers[0].Resources.Requests[corev1.ResourceMemory] = resource.MustParse("4Gi")
+	})
+	s.awaitRunning("web", 3)
+	instances := s.instances()
+	if len(instances) != 1 {
+		t.Fatalf("%d instances, want 1: %v", len(instances), instances)
+	}
+	// Every node keeps some for itself, so it needs more than its pods do.
+	one, two, three := cheapest(t, "t4g", 1, 4), cheapest(t, "t4g", 2, 8), cheapest(t, "t4g", 3, 12)
+	if least := min(3*one.price, one.price+two.price); three.price > least {
+		t.Fatalf("one node costs %g, several cost %g: the test expects the wrong thing", three.price, least)
+	}
+	if i := instances[0]; i.Type != three.name || i.Zone != "us-east-1b" || i.Capacity != "on-demand" {
+		t.Errorf("instance is an %s %s in %s, want an on-demand %s in us-east-1b", i.Capacity, i.Type, i.Zone, three.name)
+	}
+	nodes := s.nodes()
+	if len(nodes) != 1 {
+		t.Fatalf("%d nodes, want 1", len(nodes))
+	}
+	taint := corev1.Taint{Key: sceneKey, Value: "arm", Effect: corev1.TaintEffectNoSchedule}
+	if n := nodes[0]; len(n.Spec.Taints) != 1 || n.Spec.Taints[0] != taint || n.Labels[corev1.LabelArchStable] != "arm64" {
+		t.Errorf("node of arch %q has taints %v, want arm64 and %v", n.Labels[corev1.LabelArchStable], n.Spec.Taints, taint)
+	}
+}
+
+// A pool never has more vCPUs than its limit, at no moment, and who has to
+// wait is told of the limit.
+func TestLimitsHold(t *testing.T) {
+	t.Parallel()
+	const limit = 8
+	s := newScene(t, "limits")
+	s.class()
+	s.pool("limits", needs{typesOf("m7i.large", "m7i.xlarge")}, func(p *apiv1.NodePool) {
+		p.Spec.Limits = apiv1.Limits{corev1.ResourceCPU: resource.MustParse(fmt.Sprint(limit))}
+	})
+	most := s.watchVCPUs()
+	s.deploy("web", 12, "1500m")
+	s.awaitEvent(about{kind: "Pod", prefix: "web-", reason: "FailedScheduling"}, `nodepool "limits"`, "limit of cpu")
+	// A large holds one pod and an xlarge two: as many run as the limit allows.
+	var pods corev1.PodList
+	s.await(&pods, func() string {
+		running := 0
+		for i := range pods.Items {
+			if pods.Items[i].Status.Phase == corev1.PodRunning {
+				running++
+			}
+		}
+		if running == limit/2 {
+			return ""
+		}
+		return fmt.Sprintf("%d pods run, want %d", running, limit/2)
+	}, client.InNamespace("limits"))
+	// Room that becomes free is used, still within the limit.
+	claims := s.claims()
+	if err := s.Delete(t.Context(), &claims[0]); err != nil {
+		t.Fatal(err)
+	}
+	s.poll(func() string {
+		for _, c := range s.claims() {
+			if c.Name == claims[0].Name {
+				return "claim " + c.Name + " is still there"
+			}
+		}
+		running := 0
+		for _, n := range s.nodes() {
+			if n.DeletionTimestamp.IsZero() && ready(&n) {
+				running += int(n.Status.Capacity.Cpu().Value())
+			}
+		}
+		if running == limit {
+			return ""
+		}
+		return fmt.Sprintf("nodes have %d CPUs, want %d again", running, limit)
+	})
+	if n := most(); n > limit {
+		t.Errorf("there were instances with %d vCPUs at once, the limit is %d", n, limit)
+	}
+}
+
+// watchVCPUs looks at the scene's instances until the returned function is
+// called, which tells the most vCPUs that they had together.
+func (s *scene) watchVCPUs() (most func() int) {
+	ctx, cancel := context.WithCancel(s.t.Context())
+	var (
+		group   sync.WaitGroup
+		highest int
+		failure error
+	)
+	emulator := s.Steer()
+	pools := map[string]bool{}
+	for _, p := range s.pools {
+		pools[p] = true
+	}
+	group.Go(func() {
+		tick := time.NewTicker(50 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			instances, err := emulator.Instances(ctx)
+			if err != nil {
+				if ctx.Err() == nil {
+					failure = err
+				}
+				return
+			}
+			highest = max(highest, s.vCPUs(instances, pools))
+		}
+	})
+	stop := sync.OnceFunc(func() { cancel(); group.Wait() })
+	s.t.Cleanup(stop)
+	return func() int {
+		stop()
+		if failure != nil {
+			s.t.Fatal(failure)
+		}
+		return highest
+	}
+}
+
+func (s *scene) vCPUs(instances []steer.Instance, pools map[string]bool) (n int) {
+	for _, i := range instances {
+		if pools[i.Tags[apiv1.NodePoolLabelKey]] && alive(i) {
+			n += ec2Type(s.t, i.Type).VCPU
+		}
+	}
+	return n
+}
+
+// A pod that no node could take is told why: which rule, of which resource or
+// label, in which pool. Its neighbours get their nodes meanwhile.
+func TestHopelessPodsAreTold(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, "hopeless")
+	s.class()
+	s.pool("hopeless", needs{family("m7a")})
+	s.deploy("huge", 1, "1000")
+	s.deploy("typo", 1, "100m", func(p *corev1.PodSpec) { p.NodeSelector[corev1.LabelTopologyZone] = "us-east-1z" })
+	s.deploy("stranger", 1, "100m", func(p *corev1.PodSpec) { p.Tolerations = nil })
+	s.deploy("fine", 1, "100m")
+	failed := func(prefix string) about { return about{kind: "Pod", prefix: prefix, reason: "FailedScheduling"} }
+	s.awaitEvent(failed("huge-"), `nodepool "hopeless"`, "no instance type has enough cpu")
+	s.awaitEvent(failed("typo-"), `nodepool "hopeless"`, corev1.LabelTopologyZone, "us-east-1z")
+	s.awaitEvent(failed("stranger-"), `nodepool "hopeless"`, "does not tolerate taint", sceneKey)
+	s.awaitRunning("fine", 1)
+	if n := len(s.instances()); n != 1 {
+		t.Errorf("%d instances, want one for the pod that fits", n)
+	}
+}

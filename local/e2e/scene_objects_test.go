@@ -1,0 +1,132 @@
+package e2e
+
+import (
+	"context"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/local/cluster"
+)
+
+// discovery selects what the cluster owns in the account.
+func discovery() map[string]string { return map[string]string{"karpenter.sh/discovery": cluster.Name} }
+
+// nodeClass is one that works.
+func nodeClass(name string) *awsv1.EC2NodeClass {
+	return &awsv1.EC2NodeClass{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: awsv1.EC2NodeClassSpec{
+			AMISelectorTerms:           []awsv1.AMISelectorTerm{{Alias: "al2023@latest"}},
+			Role:                       "KarpenterNodeRole-local",
+			SubnetSelectorTerms:        []awsv1.SubnetSelectorTerm{{Tags: discovery()}},
+			SecurityGroupSelectorTerms: []awsv1.SecurityGroupSelectorTerm{{Tags: discovery()}},
+		},
+	}
+}
+
+// class makes the scene's node class.
+func (s *scene) class() {
+	s.t.Helper()
+	s.put(nodeClass(s.name))
+}
+
+func (s *scene) removeClass(ctx context.Context) {
+	s.remove(ctx, nodeClass(s.name))
+	var classes awsv1.EC2NodeClassList
+	s.await(&classes, func() string { return leftOver("node classes", len(classes.Items)) },
+		client.MatchingFields{"metadata.name": s.name})
+}
+
+// pool makes a pool that launches on-demand types of which need tells more. Its
+// nodes stay until they are deleted, unless change says otherwise.
+func (s *scene) pool(name string, need []apiv1.NodeSelectorRequirementWithMinValues, change ...func(*apiv1.NodePool)) {
+	s.t.Helper()
+	pool := &apiv1.NodePool{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: apiv1.NodePoolSpec{
+			Template: apiv1.NodeClaimTemplate{
+				ObjectMeta: apiv1.ObjectMeta{Labels: map[string]string{sceneKey: s.name}},
+				Spec: apiv1.NodeClaimTemplateSpec{
+					Taints:       []corev1.Taint{{Key: sceneKey, Value: s.name, Effect: corev1.TaintEffectNoSchedule}},
+					Requirements: append(need, in(apiv1.CapacityTypeLabelKey, "on-demand")),
+					NodeClassRef: &apiv1.NodeClassReference{
+						Group: "karpenter.k8s.aws", Kind: "EC2NodeClass", Name: s.name,
+					},
+				},
+			},
+		},
+	}
+	for _, c := range change {
+		c(pool)
+	}
+	s.pools = append(s.pools, name)
+	s.put(pool)
+}
+
+type needs = []apiv1.NodeSelectorRequirementWithMinValues
+
+// in requires one of values.
+func in(key string, values ...string) apiv1.NodeSelectorRequirementWithMinValues {
+	return apiv1.NodeSelectorRequirementWithMinValues{Key: key, Operator: corev1.NodeSelectorOpIn, Values: values}
+}
+
+// family, typesOf and zones narrow the choice.
+func family(name string) apiv1.NodeSelectorRequirementWithMinValues {
+	return in("karpenter.k8s.aws/instance-family", name)
+}
+
+func typesOf(names ...string) apiv1.NodeSelectorRequirementWithMinValues {
+	return in(corev1.LabelInstanceTypeStable, names...)
+}
+
+func zones(names ...string) apiv1.NodeSelectorRequirementWithMinValues {
+	return in(corev1.LabelTopologyZone, names...)
+}
+
+// deploy makes so many pods that ask for so much CPU and go to the scene's
+// nodes only.
+func (s *scene) deploy(name string, replicas int, cpu string, change ...func(*corev1.PodSpec)) {
+	s.t.Helper()
+	spec := corev1.PodSpec{
+		TerminationGracePeriodSeconds: ptr.To(int64(0)),
+		NodeSelector:                  map[string]string{sceneKey: s.name},
+		Tolerations: []corev1.Toleration{{
+			Key: sceneKey, Operator: corev1.TolerationOpEqual, Value: s.name, Effect: corev1.TaintEffectNoSchedule,
+		}},
+		Containers: []corev1.Container{{
+			Name: "main", Image: "pause",
+			Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
+				corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse("64Mi"),
+			}},
+		}},
+	}
+	for _, c := range change {
+		c(&spec)
+	}
+	labels := map[string]string{"app": name}
+	s.put(&appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: s.name},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: ptr.To(int32(replicas)),
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: spec},
+		},
+	})
+}
+
+// partKey is a label that tells the pools of one scene apart.
+const partKey = "e2e.example.com/part"
+
+// part is for the nodes of a pool, toPart for the pods that want them.
+func part(name string) apiv1.NodeSelectorRequirementWithMinValues { return in(partKey, name) }
+
+func toPart(name string) func(*corev1.PodSpec) {
+	return func(p *corev1.PodSpec) { p.NodeSelector[partKey] = name }
+}
