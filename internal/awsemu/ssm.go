@@ -49,7 +49,7 @@ func (e *Emulator) getParameters(r *request) (any, *wire.Error) {
 	if len(in.Names) == 0 || len(in.Names) > 10 {
 		return nil, wire.Errorf("ValidationException",
 			"1 validation error detected: Value at 'names' failed to satisfy constraint: "+
-			"Member must have length between 1 and 10")
+				"Member must have length between 1 and 10")
 	}
 	out := struct {
 		Parameters []parameterJSON

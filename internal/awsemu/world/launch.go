@@ -60,7 +60,7 @@ func (w *World) check(l launch, o Override) (launch, *Failure) {
 	if !slices.Contains(t.Arch, l.image.Arch) {
 		return l, failf("InvalidParameterValue",
 			"The architecture '%s' of the specified instance type does not match the architecture '%s' of the specified AMI. "+
-			"Specify an instance type and an AMI that have matching architectures, and try again.", strings.Join(t.Arch, ","), l.image.Arch)
+				"Specify an instance type and an AMI that have matching architectures, and try again.", strings.Join(t.Arch, ","), l.image.Arch)
 	}
 	if l.groups, failure = w.launchGroups(l.data); failure != nil {
 		return l, failure
