@@ -24,8 +24,8 @@ func settingsPage() []byte {
 # Settings
 
 ` + "`karpenter controller`" + ` is set up by flags and environment variables. A flag wins over its variable, and an empty variable
-counts as absent. Everything that is wrong is reported at once, with the names of flag and variable, and the program exits
-with code 2. A feature gate that does not exist is a warning only.
+counts as absent. A flag that cannot be parsed ends the program at once; all else that is wrong is reported together, with the
+names of flag and variable. Either way the exit code is 2. A feature gate that does not exist is a warning only.
 
 Booleans need a value: ` + "`--disable-leader-election=true`" + `. Durations are Go's: ` + "`10s`, `1m30s`" + `. In the Helm chart the same
 settings are under ` + "`settings`" + `, named in camel case; [compat.md](compat.md) says which are accepted but change nothing yet.
