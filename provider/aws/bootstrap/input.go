@@ -69,6 +69,7 @@ func ClaimLabels(claim *apiv1.NodeClaim, capacityType, family string) map[string
 	if labels == nil {
 		labels = map[string]string{}
 	}
+	maps.DeleteFunc(labels, func(key, _ string) bool { return ofInstance.Has(key) && key != apiv1.NodePoolLabelKey })
 	labels[apiv1.CapacityTypeLabelKey] = capacityType
 	if family != awsv1.AMIFamilyCustom {
 		labels[apiv1.NodeDoNotSyncTaintsLabelKey] = "true"
@@ -76,6 +77,10 @@ func ClaimLabels(claim *apiv1.NodeClaim, capacityType, family string) map[string
 	maps.DeleteFunc(labels, func(key, _ string) bool { return restricted(key) })
 	return labels
 }
+
+// ofInstance are the labels that tell what an instance is. A claim may have those of an instance that was lost in a crash;
+// the next one may be another, and a launch that is repeated must be the same to the letter.
+var ofInstance = apiv1.CoreLabels().With(awsv1.Labels()).WellKnown
 
 func restricted(key string) bool {
 	domain, _, ok := strings.Cut(key, "/")

@@ -3,12 +3,15 @@ package launch
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/provider/aws/batch"
 	"github.com/karpenter-go/karpenter/provider/aws/instances"
 )
@@ -31,10 +34,27 @@ func (l *Launcher) adopt(ctx context.Context, claim *apiv1.NodeClaim) (*instance
 	if err != nil || a.instance != nil {
 		return a.instance, nil, err
 	}
-	if a.found == 0 && a.carriers == r.Count {
+	switch {
+	case a.found == 0 && a.carriers == r.Count:
 		return nil, &r, nil
+	case a.found > 0 && a.found < r.Count && l.unsettled(r):
+		return nil, nil, outcomeUnknown() // the rest may only be late
 	}
 	return nil, nil, nil
+}
+
+// settleTime is how long EC2 may take to show what a call has launched. It is also how long the garbage collection leaves
+// new instances alone.
+const settleTime = 30 * time.Second
+
+// unsettled reports whether instances of the call that r tells of may exist and not be seen yet.
+func (l *Launcher) unsettled(r Record) bool { return l.Clock.Since(r.Time) < settleTime }
+
+// outcomeUnknown is what a claim is told while nobody can say whether it has an instance. To launch another one now would
+// mean to throw one away later.
+func outcomeUnknown() error {
+	const message = "an earlier launch for the claim may still show its instance"
+	return &cloud.LaunchError{Reason: "LaunchOutcomeUnknown", Message: message, Err: errors.New(message)}
 }
 
 // adoptAll answers for claims that carry the same token, which is that of any one of them.

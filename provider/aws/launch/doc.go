@@ -15,6 +15,8 @@
 //     claim has are passed over;
 //   - if there are none, and the parameters are the same, the call is repeated with the same token, which EC2 answers with
 //     the first call's result if there was one. With other parameters it is another attempt, recorded first;
+//   - another attempt is made only when the outcome of the last is known: told by EC2, or so old that what it launched
+//     would show by now. EC2 is late with what is new, and a launch in the dark is one instance too many;
 //   - instances that no claim is due are surplus, and are ended by the garbage collection.
 //
 // The record lives in the claim's annotation AnnotationLaunch. What this process launched is remembered besides; that

@@ -144,9 +144,14 @@ func (l *Launcher) send(ctx context.Context, r Request, repeat *Record) (instanc
 		return instances.Instance{}, err
 	}
 	key := o.params
-	if repeat != nil && repeat.Params == o.params {
+	switch {
+	case repeat == nil:
+	case repeat.Params == o.params:
 		o.repeat = repeat
 		key += " " + repeat.Token
+	case l.unsettled(*repeat):
+		o.pick.Settle()
+		return instances.Instance{}, outcomeUnknown()
 	}
 	started := false
 	ticket := l.memory.depart(r.Claim.UID, func() *batch.Ticket[instances.Instance] {

@@ -63,7 +63,8 @@ func (p *pass) create(ctx context.Context, a lifecycle.Launch) (*cloud.Instance,
 	return instance, nil
 }
 
-// adopt writes what the instance is onto the claim. The claim's own labels win, the provider's annotations do.
+// adopt writes what the instance is onto the claim. The claim's own labels win, but for those that tell what the instance
+// is: if we died here once, they may be left over from another instance. The provider's annotations win.
 //
 // The patch goes without a lock, since the provider may have written to the claim while it launched; it only adds
 // keys. From the server's answer on, the status is made and later patched with a lock. If we die in between, the
@@ -74,7 +75,12 @@ func (p *pass) adopt(ctx context.Context, instance *cloud.Instance) error {
 	if labels == nil {
 		labels = map[string]string{}
 	}
-	maps.Copy(labels, p.claim.Labels)
+	wellKnown := p.Cloud.Facts().Labels.WellKnown
+	for k, v := range p.claim.Labels {
+		if _, told := labels[k]; !told || !wellKnown.Has(k) {
+			labels[k] = v
+		}
+	}
 	p.claim.Labels = labels
 	if p.claim.Annotations == nil {
 		p.claim.Annotations = map[string]string{}
