@@ -3,6 +3,7 @@ package aws_test
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"fmt"
 	"io"
 	"net/http"
@@ -303,3 +304,6 @@ func actionOf(r *http.Request) string {
 
 // forever is longer than any test.
 const forever = steer.Duration(time.Hour)
+
+// encode is how EC2 gets user data.
+func encode(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }

@@ -1,0 +1,266 @@
+package upkeep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/karpenter-go/karpenter/api"
+	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/provider/aws/catalog"
+	"github.com/karpenter-go/karpenter/provider/aws/instances"
+)
+
+var now = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// account holds instances and what was done to them. All but those that a claim has are surplus.
+type account struct {
+	list  []instances.Instance
+	ended []string
+	tags  map[string]string
+	kept  map[types.UID]bool
+	err   error
+}
+
+func (a *account) List(context.Context) ([]instances.Instance, error) { return a.list, a.err }
+
+func (a *account) Terminate(_ context.Context, i instances.Instance) error {
+	a.ended = append(a.ended, i.ID)
+	if i.ID == "i-gone" {
+		return fmt.Errorf("x: %w", cloud.ErrNotFound)
+	}
+	return nil
+}
+
+func (a *account) Get(_ context.Context, id string) (instances.Instance, error) {
+	for _, i := range a.list {
+		if i.ID == id {
+			return i, a.err
+		}
+	}
+	return instances.Instance{}, cloud.ErrNotFound
+}
+
+func (a *account) Tag(_ context.Context, _ string, tags map[string]string) error {
+	a.tags = tags
+	return a.err
+}
+
+func (a *account) Surplus(list []instances.Instance, claims []apiv1.NodeClaim) map[string]bool {
+	out := map[string]bool{}
+	for _, i := range list {
+		out[i.ID] = !slices.ContainsFunc(claims, func(c apiv1.NodeClaim) bool { return c.Status.ProviderID == i.ProviderID() })
+	}
+	return out
+}
+
+func (a *account) Keep(claims map[types.UID]bool) { a.kept = claims }
+
+func instance(id string, age time.Duration) instances.Instance {
+	return instances.Instance{ID: id, Zone: "a", State: "running", Launched: now.Add(-age), Tags: map[string]string{
+		awsv1.TagEKSClusterName: "c", awsv1.TagNodePool: "p", awsv1.TagNodeClass: "default",
+	}}
+}
+
+func claim(name, instance string) *apiv1.NodeClaim {
+	c := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}}
+	c.Spec.NodeClassRef = &apiv1.NodeClassReference{Group: awsv1.Group, Kind: "EC2NodeClass", Name: "default"}
+	c.Status.ProviderID, c.Status.NodeName = instances.ProviderID("a", instance), "node-"+name
+	return c
+}
+
+func kube(objects ...client.Object) client.WithWatch {
+	scheme := api.Scheme()
+	if err := corev1.AddToScheme(scheme); err != nil {
+		panic(err)
+	}
+	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&apiv1.NodeClaim{}).Build()
+}
+
+func TestCollect(t *testing.T) {
+	foreign := instance("i-foreign", time.Hour)
+	foreign.Tags[awsv1.TagEKSClusterName] = "another"
+	poolless := instance("i-poolless", time.Hour)
+	delete(poolless.Tags, awsv1.TagNodePool)
+	ending := instance("i-ending", time.Hour)
+	ending.State = "shutting-down"
+	a := &account{list: []instances.Instance{
+		instance("i-leaked", time.Hour), instance("i-young", 29*time.Second), instance("i-old", 30*time.Second),
+		instance("i-wanted", time.Hour), instance("i-gone", time.Hour), foreign, poolless, ending,
+	}}
+	node := func(name, id string) *corev1.Node {
+		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.NodeSpec{ProviderID: instances.ProviderID("a", id)}}
+	}
+	k := kube(claim("one", "i-wanted"), node("leaked", "i-leaked"), node("wanted", "i-wanted"))
+	c := &Collector{Instances: a, Launches: a, Cluster: "c", Client: k, Reader: k, Clock: clocktesting.NewFakePassiveClock(now)}
+	if err := c.Collect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"i-leaked", "i-old", "i-gone"}; !slices.Equal(a.ended, want) {
+		t.Errorf("ended %v, want %v", a.ended, want)
+	}
+	if !a.kept["one"] || len(a.kept) != 1 {
+		t.Errorf("launches were told of claims %v", a.kept)
+	}
+	var n corev1.Node
+	if err := k.Get(t.Context(), client.ObjectKey{Name: "leaked"}, &n); !apierrors.IsNotFound(err) {
+		t.Errorf("node of the leaked instance: %v", err)
+	}
+	if err := k.Get(t.Context(), client.ObjectKey{Name: "wanted"}, &n); err != nil {
+		t.Errorf("node of the wanted instance: %v", err)
+	}
+}
+
+func TestCollectSlowsDown(t *testing.T) {
+	a := &account{}
+	k := kube()
+	task := (&Collector{Instances: a, Launches: a, Client: k, Reader: k, Clock: clocktesting.NewFakePassiveClock(now)}).Task()
+	for round := range 25 {
+		want := 10 * time.Second
+		if round >= 20 {
+			want = 2 * time.Minute
+		}
+		if next, err := task.Run(t.Context()); next != want || err != nil {
+			t.Fatalf("round %d: next in %v, %v", round, next, err)
+		}
+	}
+	a.err = errors.New("down")
+	if _, err := task.Run(t.Context()); err == nil {
+		t.Error("an error is hidden")
+	}
+}
+
+func TestTagger(t *testing.T) {
+	named := instance("i-1", time.Hour)
+	named.Tags[awsv1.TagName] = "mine"
+	a := &account{list: []instances.Instance{named}}
+	c := claim("one", "i-1")
+	k := kube(c, claim("lost", "i-2"))
+	tagger := &Tagger{Client: k, Instances: a, Cluster: "c"}
+	reconcile := func(name string) *apiv1.NodeClaim {
+		t.Helper()
+		if _, err := tagger.Reconcile(t.Context(), ctrl.Request{NamespacedName: types.NamespacedName{Name: name}}); err != nil {
+			t.Fatal(err)
+		}
+		var got apiv1.NodeClaim
+		if err := k.Get(t.Context(), client.ObjectKey{Name: name}, &got); err != nil {
+			t.Fatal(err)
+		}
+		return &got
+	}
+	got := reconcile("one")
+	if len(a.tags) != 1 || a.tags[awsv1.TagNodeClaim] != "one" {
+		t.Errorf("tags set are %v; a name that is there stays", a.tags)
+	}
+	if got.Annotations[awsv1.AnnotationInstanceTagged] != "true" || due(got) {
+		t.Errorf("annotations are %v", got.Annotations)
+	}
+	a.tags = nil
+	if reconcile("one"); a.tags != nil {
+		t.Error("tagged twice")
+	}
+	if got := reconcile("lost"); !due(got) {
+		t.Error("a claim whose instance is gone was annotated")
+	}
+}
+
+// sweeper deletes what is not used.
+type sweeper struct{ names, swept []string }
+
+func (s *sweeper) Sweep(_ context.Context, used func(string) bool) error {
+	for _, n := range s.names {
+		if !used(n) {
+			s.swept = append(s.swept, n)
+		}
+	}
+	return nil
+}
+
+func TestSweepProfiles(t *testing.T) {
+	class := &awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
+	class.Status.InstanceProfile = "of-class"
+	c := claim("one", "i-1")
+	c.Annotations = map[string]string{awsv1.AnnotationInstanceProfile: "of-claim"}
+	s := &sweeper{names: []string{"of-class", "of-claim", "of-nobody"}}
+	if next, err := SweepProfiles(kube(class, c), s).Run(t.Context()); next != sweepEvery || err != nil {
+		t.Errorf("next in %v, %v", next, err)
+	}
+	if !slices.Equal(s.swept, []string{"of-nobody"}) {
+		t.Errorf("swept %v", s.swept)
+	}
+}
+
+// shop sells what it is told to the class named ready.
+type shop struct{ types []*model.InstanceType }
+
+func (s *shop) Types(class *awsv1.EC2NodeClass) ([]*model.InstanceType, error) {
+	if class.Name != "ready" {
+		return nil, errors.New("not ready")
+	}
+	return s.types, nil
+}
+
+func (s *shop) Machines() []catalog.Machine {
+	return []catalog.Machine{{Name: "m5.large", VCPU: 2, MemoryMiB: 8192}}
+}
+
+func TestOffers(t *testing.T) {
+	s := &shop{types: []*model.InstanceType{{Name: "m5.large", Offerings: []model.Offering{
+		{Zone: "a", CapacityType: "spot", Price: 0.03, Available: true}, {Zone: "b", CapacityType: "spot", Price: 0.04},
+	}}}}
+	reg := prometheus.NewPedanticRegistry()
+	o := NewOffers(kube(
+		&awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: "broken"}}, &awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: "ready"}},
+	), s, reg)
+	check := func(want string) {
+		t.Helper()
+		if _, err := o.Task().Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := testutil.GatherAndCompare(reg, strings.NewReader(want),
+			"karpenter_cloudprovider_instance_type_offering_available",
+			"karpenter_cloudprovider_instance_type_offering_price_estimate",
+			"karpenter_cloudprovider_instance_type_cpu_cores", "karpenter_cloudprovider_instance_type_memory_bytes",
+		); err != nil {
+			t.Error(err)
+		}
+	}
+	const fixed = `
+# HELP karpenter_cloudprovider_instance_type_cpu_cores vCPUs of the type.
+# TYPE karpenter_cloudprovider_instance_type_cpu_cores gauge
+karpenter_cloudprovider_instance_type_cpu_cores{instance_type="m5.large"} 2
+# HELP karpenter_cloudprovider_instance_type_memory_bytes Memory of the type, nothing subtracted.
+# TYPE karpenter_cloudprovider_instance_type_memory_bytes gauge
+karpenter_cloudprovider_instance_type_memory_bytes{instance_type="m5.large"} 8.589934592e+09
+`
+	check(fixed + `
+# HELP karpenter_cloudprovider_instance_type_offering_available 1 if the offering can be had by any node class, else 0.
+# TYPE karpenter_cloudprovider_instance_type_offering_available gauge
+karpenter_cloudprovider_instance_type_offering_available{capacity_type="spot",instance_type="m5.large",zone="a"} 1
+karpenter_cloudprovider_instance_type_offering_available{capacity_type="spot",instance_type="m5.large",zone="b"} 0
+# HELP karpenter_cloudprovider_instance_type_offering_price_estimate Estimated price of the offering in dollars per hour.
+# TYPE karpenter_cloudprovider_instance_type_offering_price_estimate gauge
+karpenter_cloudprovider_instance_type_offering_price_estimate{capacity_type="spot",instance_type="m5.large",zone="a"} 0.03
+karpenter_cloudprovider_instance_type_offering_price_estimate{capacity_type="spot",instance_type="m5.large",zone="b"} 0.04
+`)
+	s.types = nil
+	check(fixed) // what is not offered any more is not told
+}

@@ -1,0 +1,308 @@
+package aws_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	"github.com/karpenter-go/karpenter/api/condition"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/internal/awsemu/machine"
+	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
+	"github.com/karpenter-go/karpenter/provider/aws"
+	"github.com/karpenter-go/karpenter/provider/aws/bootstrap"
+	"github.com/karpenter-go/karpenter/provider/aws/launch"
+)
+
+func only(key string, values ...string) apiv1.NodeSelectorRequirementWithMinValues {
+	return apiv1.NodeSelectorRequirementWithMinValues{Key: key, Operator: corev1.NodeSelectorOpIn, Values: values}
+}
+
+// claimFor stores a claim that asks for one type on demand.
+func (w *world) claimFor(t *testing.T, name, instanceType string) *apiv1.NodeClaim {
+	t.Helper()
+	c := w.claim(name)
+	c.Spec.Requirements = append(c.Spec.Requirements,
+		only(corev1.LabelInstanceTypeStable, instanceType), only(apiv1.CapacityTypeLabelKey, apiv1.CapacityTypeOnDemand))
+	w.store(t, c)
+	return c
+}
+
+func create(t *testing.T, p cloud.Provider, c *apiv1.NodeClaim) *cloud.Instance {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	i, err := p.Create(ctx, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return i
+}
+
+// One launch that hangs stops no other.
+func TestOneHangingLaunch(t *testing.T) {
+	w := newWorld(t)
+	p := w.start(t)
+	if err := w.steer.Hang(t.Context(), steer.Hang{Op: "CreateFleet", Type: "m5.large", For: forever}); err != nil {
+		t.Fatal(err)
+	}
+	hung := w.claimFor(t, "hangs", "m5.large")
+	ctx, giveUp := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		_, err := p.Create(ctx, hung)
+		done <- err
+	}()
+	for range 3 {
+		create(t, p, w.claimFor(t, "works-"+time.Now().Format("150405.000000"), "c5.large"))
+	}
+	giveUp()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("the hanging launch gave %v", err)
+	}
+}
+
+// Where an offering is out of capacity the same call falls over to the next: no claim waits, none fails.
+func TestCapacityFallsOver(t *testing.T) {
+	w := newWorld(t)
+	p := w.start(t)
+	first := w.claim("first")
+	w.store(t, first)
+	best := create(t, p, first)
+	pool := steer.Pool{Type: best.Labels[corev1.LabelInstanceTypeStable], Zone: best.Labels[corev1.LabelTopologyZone]}
+	if err := w.steer.ICE(t.Context(), pool); err != nil {
+		t.Fatal(err)
+	}
+	second := w.claim("second")
+	w.store(t, second)
+	next := create(t, p, second)
+	if next.Labels[corev1.LabelInstanceTypeStable] == pool.Type && next.Labels[corev1.LabelTopologyZone] == pool.Zone {
+		t.Errorf("launched %v, of which there is none", pool)
+	}
+}
+
+func TestFleetCall(t *testing.T) {
+	w := newWorld(t)
+	p := w.start(t)
+	c := w.claim("a")
+	w.store(t, c)
+	create(t, p, c)
+	calls := w.calls(t, "CreateFleet")
+	if len(calls) != 1 {
+		t.Fatalf("%d calls of CreateFleet", len(calls))
+	}
+	sent := calls[0].Params
+	record, ok := launch.RecordOf(w.load(t, "a"))
+	for key, want := range map[string]string{
+		"Type": "instant",
+		"TargetCapacitySpecification.TotalTargetCapacity":       "1",
+		"TargetCapacitySpecification.DefaultTargetCapacityType": "spot",
+		"SpotOptions.AllocationStrategy":                        "price-capacity-optimized",
+		"ClientToken":                                           record.Token,
+	} {
+		if sent[key] != want || !ok {
+			t.Errorf("%s is %q, want %q", key, sent[key], want)
+		}
+	}
+	types := map[string]bool{}
+	for key, v := range sent {
+		if strings.HasSuffix(key, ".InstanceType") {
+			types[v] = true
+		}
+	}
+	if len(types) < 50 || len(types) > 60 { // a few of the 60 cheapest are not sold on spot
+		t.Errorf("the fleet may choose from %d types", len(types))
+	}
+	for _, i := range w.alive(t) {
+		for key, want := range map[string]string{
+			"team": "platform", "karpenter.sh/nodepool": "default", "karpenter.k8s.aws/ec2nodeclass": "default",
+			"kubernetes.io/cluster/test": "owned", "eks:eks-cluster-name": "test", launch.AnnotationLaunch: record.Token,
+		} {
+			if i.Tags[key] != want {
+				t.Errorf("tag %s is %q, want %q", key, i.Tags[key], want)
+			}
+		}
+	}
+	if n := len(w.calls(t, "CreateLaunchTemplate")); n == 0 {
+		t.Error("no launch template was made")
+	}
+	again := w.start(t) // templates are named by what is in them
+	before := len(w.calls(t, "CreateLaunchTemplate"))
+	other := w.claim("b")
+	w.store(t, other)
+	create(t, again, other)
+	if n := len(w.calls(t, "CreateLaunchTemplate")); n != before {
+		t.Errorf("%d launch templates more after a restart", n-before)
+	}
+}
+
+// A launch template that somebody deleted is made again, within the same Create.
+func TestDeletedLaunchTemplate(t *testing.T) {
+	w := newWorld(t)
+	p := w.start(t)
+	create(t, p, w.claimFor(t, "a", "m5.large"))
+	if err := w.steer.Fail(t.Context(), steer.Fail{
+		Op: "CreateFleet", Code: "InvalidLaunchTemplateName.NotFoundException", Times: 1,
+	}); err != nil {
+		t.Fatal(err)
+	}
+	create(t, p, w.claimFor(t, "b", "m5.large"))
+	if n := len(w.alive(t)); n != 2 {
+		t.Errorf("%d instances, want 2", n)
+	}
+}
+
+func TestLaunchErrors(t *testing.T) {
+	w := newWorld(t)
+	p := w.start(t)
+	c := w.claimFor(t, "a", "m5.large")
+	if err := w.steer.Fail(t.Context(), steer.Fail{Op: "CreateFleet", Code: "UnauthorizedOperation", Times: 1}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := p.Create(t.Context(), c)
+	var failed *cloud.LaunchError
+	if !errors.As(err, &failed) || failed.Reason != "Unauthorized" {
+		t.Fatalf("error is %v", err)
+	}
+	first, _ := launch.RecordOf(w.load(t, "a"))
+	create(t, p, c) // the claim handed in is as old as before
+	second, _ := launch.RecordOf(w.load(t, "a"))
+	if first.Attempt != 1 || second.Attempt != 2 || first.Token == second.Token {
+		t.Errorf("attempts are %+v and %+v", first, second)
+	}
+}
+
+func TestDrift(t *testing.T) {
+	w := newWorld(t)
+	p := w.start(t)
+	c := w.claimFor(t, "a", "m5.large")
+	w.launched(t, "a", create(t, p, c))
+	c = w.load(t, "a")
+	for _, tt := range []struct {
+		want   cloud.DriftReason
+		change func(*awsv1.EC2NodeClass)
+	}{
+		{"", func(*awsv1.EC2NodeClass) {}},
+		{aws.DriftNodeClass, func(n *awsv1.EC2NodeClass) { n.Annotations[awsv1.AnnotationEC2NodeClassHash] = "other" }},
+		{"", func(n *awsv1.EC2NodeClass) { // made by another rule: not compared
+			n.Annotations[awsv1.AnnotationEC2NodeClassHash] = "other"
+			n.Annotations[awsv1.AnnotationEC2NodeClassHashVersion] = "v6"
+		}},
+		{aws.DriftAMI, func(n *awsv1.EC2NodeClass) {
+			for i := range n.Status.AMIs {
+				n.Status.AMIs[i].ID += "new"
+			}
+		}},
+		{aws.DriftSecurityGroup, func(n *awsv1.EC2NodeClass) { n.Status.SecurityGroups[0].ID = "sg-other" }},
+		{aws.DriftSubnet, func(n *awsv1.EC2NodeClass) {
+			n.Status.Subnets = []awsv1.Subnet{{ID: "subnet-other", Zone: "us-east-1a"}}
+		}},
+	} {
+		var class awsv1.EC2NodeClass
+		if err := w.kube.Get(t.Context(), client.ObjectKey{Name: "default"}, &class); err != nil {
+			t.Fatal(err)
+		}
+		good := class.DeepCopy()
+		tt.change(&class)
+		w.write(t, &class)
+		if got, err := p.Drift(t.Context(), c); got != tt.want || err != nil {
+			t.Errorf("drift is %q, %v; want %q", got, err, tt.want)
+		}
+		w.write(t, good)
+	}
+}
+
+// write stores metadata and status of a class.
+func (w *world) write(t *testing.T, class *awsv1.EC2NodeClass) {
+	t.Helper()
+	status := class.Status.DeepCopy()
+	var stored awsv1.EC2NodeClass
+	if err := w.kube.Get(t.Context(), client.ObjectKey{Name: class.Name}, &stored); err != nil {
+		t.Fatal(err)
+	}
+	class.ResourceVersion = stored.ResourceVersion
+	if err := w.kube.Update(t.Context(), class); err != nil {
+		t.Fatal(err)
+	}
+	class.Status = *status
+	if err := w.kube.Status().Update(t.Context(), class); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What AWS does not answer degrades: a class whose services fail says so and recovers without a restart.
+func TestServicesThatFail(t *testing.T) {
+	w := newWorld(t)
+	w.start(t)
+	if err := w.steer.Fail(t.Context(), steer.Fail{Op: "pricing:*", Code: "html"}); err != nil {
+		t.Fatal(err)
+	}
+	if result := w.reconcile(t, "providers.pricing", ""); result.RequeueAfter <= 0 {
+		t.Errorf("prices are asked for again in %v", result.RequeueAfter)
+	}
+	c := w.claim("a")
+	w.store(t, c)
+	create(t, w.provider, c)
+}
+
+// The user data of each family is understood by an independent reading of it.
+func TestUserDataIsUnderstood(t *testing.T) {
+	claim := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"team": "web"}}}
+	for _, family := range []string{awsv1.AMIFamilyAL2023, awsv1.AMIFamilyAL2, awsv1.AMIFamilyBottlerocket, awsv1.AMIFamilyWindows2022} {
+		text, err := bootstrap.UserData(bootstrap.Input{
+			Family: family, MaxPods: 29, Labels: bootstrap.ClaimLabels(claim, "spot", family), Taints: bootstrap.ClaimTaints(claim),
+			Cluster: bootstrap.Cluster{Name: "c", Endpoint: "https://e", CABundle: "Q0E=", CIDR: "10.100.0.0/16", DNS: "10.100.0.10"},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		read, err := machine.Decode(strings.TrimSuffix(family, "2022"), encode(text))
+		if err != nil {
+			t.Errorf("%s: %v", family, err)
+			continue
+		}
+		if read.Cluster != "c" || read.Endpoint != "https://e" || read.CA != "Q0E=" || read.Kubelet.MaxPods != 29 ||
+			read.Labels["team"] != "web" || read.Labels[apiv1.CapacityTypeLabelKey] != "spot" || len(read.Taints) != 1 ||
+			read.Taints[0].Key != apiv1.UnregisteredTaintKey {
+			t.Errorf("%s is read as %+v", family, read)
+		}
+	}
+}
+
+func TestReadiness(t *testing.T) {
+	w := newWorld(t)
+	p := w.start(t)
+	var class awsv1.EC2NodeClass
+	if err := w.kube.Get(t.Context(), client.ObjectKey{Name: "default"}, &class); err != nil {
+		t.Fatal(err)
+	}
+	if !condition.Ready(&class) {
+		t.Fatalf("class is not ready: %+v", class.Status.Conditions)
+	}
+	c := w.claimFor(t, "a", "m5.large")
+	ready := class.DeepCopy()
+	condition.SetFalse(&class, awsv1.ConditionTypeSubnetsReady, "SubnetsNotFound", "none", time.Now())
+	w.write(t, &class)
+	var notReady *cloud.NodeClassNotReadyError
+	if _, err := p.Create(t.Context(), c); !errors.As(err, &notReady) {
+		t.Errorf("with a class that is not ready: %v", err)
+	}
+	class = *ready.DeepCopy()
+	class.Status.Conditions = nil
+	w.write(t, &class)
+	var failed *cloud.LaunchError
+	if _, err := p.Create(t.Context(), c); !errors.As(err, &failed) || failed.Reason != apiv1.ReasonNodeClassReadinessUnknown {
+		t.Errorf("with a class nobody looked at: %v", err)
+	}
+	if n := len(w.alive(t)); n != 0 {
+		t.Errorf("%d instances were launched", n)
+	}
+}
