@@ -1,0 +1,121 @@
+package aws
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/version"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+)
+
+func parse(t *testing.T, args ...string) (*Settings, error) {
+	t.Helper()
+	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	s := AddFlags(fs)
+	if err := fs.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	return s, s.Validate()
+}
+
+func TestSettings(t *testing.T) {
+	s, err := parse(t, "--cluster-name=c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.VMMemoryOverheadPercent != 0.075 || s.AMIRefreshInterval != time.Minute || s.IsolatedVPC || s.ReservedENIs != 0 {
+		t.Errorf("defaults are %+v", s)
+	}
+	t.Setenv("CLUSTER_NAME", "from-env")
+	t.Setenv("VM_MEMORY_OVERHEAD_PERCENT", "0.1")
+	t.Setenv("RESERVED_ENIS", "")
+	if s, err = parse(t, "--vm-memory-overhead-percent=0.2"); err != nil || s.ClusterName != "from-env" || s.VMMemoryOverheadPercent != 0.2 {
+		t.Errorf("a flag wins over the environment: %+v, %v", s, err)
+	}
+}
+
+func TestSettingsErrors(t *testing.T) {
+	_, err := parse(t, "--cluster-endpoint=api.example", "--vm-memory-overhead-percent=-1", "--reserved-enis=-1",
+		"--interruption-queue=https://sqs/queue", "--ami-refresh-interval=1s", "--subnet-refresh-interval=1s", "--aws-feature-gates=X")
+	for _, want := range []string{
+		"--cluster-name (CLUSTER_NAME)", "--cluster-endpoint", "--vm-memory-overhead-percent", "--reserved-enis",
+		"--interruption-queue", "--ami-refresh-interval", "--subnet-refresh-interval", "--aws-feature-gates",
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v\nlacks %s", err, want)
+		}
+	}
+	t.Setenv("RESERVED_ENIS", "many")
+	if _, err := parse(t, "--cluster-name=c"); err == nil || !strings.Contains(err.Error(), "RESERVED_ENIS") {
+		t.Errorf("a variable of the wrong type: %v", err)
+	}
+	if _, err := parse(t, "--cluster-name=c", "--reserved-enis=1", "--aws-feature-gates=NodeClassCEL=false,Unknown=true"); err != nil {
+		t.Errorf("an unknown gate: %v", err)
+	}
+}
+
+// controlPlane is EKS with one cluster.
+type controlPlane struct {
+	cluster *ekstypes.Cluster
+	asked   int
+	err     error
+}
+
+func (c *controlPlane) DescribeCluster(
+	context.Context, *eks.DescribeClusterInput, ...func(*eks.Options),
+) (*eks.DescribeClusterOutput, error) {
+	c.asked++
+	return &eks.DescribeClusterOutput{Cluster: c.cluster}, c.err
+}
+
+type server struct{ major, minor string }
+
+func (s server) ServerVersion() (*version.Info, error) {
+	return &version.Info{Major: s.major, Minor: s.minor}, nil
+}
+
+func TestCluster(t *testing.T) {
+	plane := &controlPlane{err: errors.New("denied"), cluster: &ekstypes.Cluster{
+		Endpoint: awssdk.String("https://eks"), Version: awssdk.String("1.35"),
+		KubernetesNetworkConfig: &ekstypes.KubernetesNetworkConfigResponse{ServiceIpv6Cidr: awssdk.String("fd00::/108")},
+	}}
+	kube := fake.NewClientBuilder().WithObjects(&corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "kube-dns"}, Spec: corev1.ServiceSpec{ClusterIP: "fd00::a"},
+	}).Build()
+	c := &cluster{settings: Settings{ClusterName: "c"}, eks: plane, discovery: server{"1", "36+"}, reader: kube, caData: []byte("CA")}
+	if _, err := c.Cluster(t.Context()); err == nil {
+		t.Error("without endpoint: no error")
+	}
+	plane.err = nil
+	got, err := c.Cluster(t.Context())
+	if err != nil || got.Endpoint != "https://eks" || got.CABundle != "Q0E=" || got.CIDR != "fd00::/108" || !got.IPv6() {
+		t.Errorf("cluster is %+v, %v", got, err)
+	}
+	asked := plane.asked
+	if _, err := c.Cluster(t.Context()); err != nil || plane.asked != asked {
+		t.Errorf("asked again: %v", err)
+	}
+	if v, err := c.Kubernetes(t.Context()); v != "1.36" || err != nil {
+		t.Errorf("version is %s, %v", v, err)
+	}
+	c.settings.EKSControlPlane = true
+	if next, err := c.task().Run(t.Context()); next != versionEvery || err != nil {
+		t.Errorf("task: next in %v, %v", next, err)
+	}
+	if v, _ := c.Kubernetes(t.Context()); v != "1.35" {
+		t.Errorf("EKS says 1.35, not %s", v)
+	}
+	c.settings.ClusterEndpoint, c.settings.ClusterCABundle = "https://given", "Z2l2ZW4="
+	if got, _ := c.Cluster(t.Context()); got.Endpoint != "https://given" || got.CABundle != "Z2l2ZW4=" {
+		t.Errorf("settings do not win: %+v", got)
+	}
+}
