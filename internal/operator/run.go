@@ -88,10 +88,13 @@ func Run(ctx context.Context, p Program) error {
 	if err := addIndexes(ctx, mgr); err != nil {
 		return err
 	}
+	events, err := eventRecorder(ctx, mgr)
+	if err != nil {
+		return err
+	}
 	env := Env{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Rest: mgr.GetConfig(), Clock: clock.RealClock{},
-		Events:  telemetry.NewRecorder(mgr.GetEventRecorderFor(telemetry.Component), clock.RealClock{}),
-		Metrics: ctrlmetrics.Registry, Ledger: act.Ledger{Client: mgr.GetClient()}, Log: p.Log,
+		Events: events, Metrics: ctrlmetrics.Registry, Ledger: act.Ledger{Client: mgr.GetClient()}, Log: p.Log,
 	}
 	provider, err := p.Provider(ctx, env)
 	if err != nil {
