@@ -50,7 +50,7 @@ func (c *Cloud) Name() string { return "fake" }
 
 // Facts implements cloud.Provider.
 func (c *Cloud) Facts() cloud.Facts {
-	return cloud.Facts{NodeClasses: []schema.GroupVersionKind{NodeClass}}
+	return cloud.Facts{Labels: apiv1.CoreLabels(), NodeClasses: []schema.GroupVersionKind{NodeClass}}
 }
 
 // InstanceTypes implements cloud.Provider.

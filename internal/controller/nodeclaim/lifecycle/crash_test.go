@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
@@ -168,4 +169,18 @@ func TestStaleCache(t *testing.T) {
 			t.Errorf("the cloud was asked %d times, want once", calls)
 		}
 	})
+}
+
+// A crash between the labels and the status of a launch leaves labels of an instance that the claim may never see
+// again. The next one's are true; what the claim itself says of other things stays.
+func TestLabelsOfALostInstance(t *testing.T) {
+	claim := world.Claim("a")
+	claim.Labels["team"] = "blue"
+	claim.Labels[corev1.LabelTopologyZone] = "zone-lost"
+	b := newBench(t, claim)
+	b.pass("a")
+	got := b.GetClaim("a")
+	b.want("provider ID", got.Status.ProviderID, "fake://zone-a/i-1")
+	b.want("zone", got.Labels[corev1.LabelTopologyZone], "zone-a")
+	b.want("team", got.Labels["team"], "blue")
 }

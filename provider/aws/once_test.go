@@ -1,0 +1,246 @@
+package aws_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
+	"github.com/karpenter-go/karpenter/provider/aws"
+)
+
+// storeClaims stores so many claims and returns their names.
+func (w *world) storeClaims(t *testing.T, n int) []string {
+	t.Helper()
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprintf("claim-%d", i)
+		w.store(t, w.claim(names[i]))
+	}
+	return names
+}
+
+// crash has the claims launched by a provider that dies once CreateFleet hangs and alive instances are there.
+func (w *world) crash(t *testing.T, names []string, hang steer.Hang, alive int) {
+	t.Helper()
+	p := w.start(t)
+	hang.Op, hang.For = "CreateFleet", forever
+	w.order(t, w.steer.Hang(t.Context(), hang))
+	ctx, die := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	for _, name := range names {
+		claim := w.load(t, name)
+		wg.Go(func() {
+			if i, err := p.Create(ctx, claim); err == nil {
+				t.Errorf("create %s: got %s from a call that hangs", name, i.ProviderID)
+			}
+		})
+	}
+	limit, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	for len(w.calls(t, "CreateFleet")) == 0 || len(w.alive(t)) < alive {
+		if limit.Err() != nil {
+			t.Fatalf("%d instances after %d calls, waited for %d", len(w.alive(t)), len(w.calls(t, "CreateFleet")), alive)
+		}
+	}
+	die()
+	wg.Wait()
+	w.stop()
+}
+
+// createAll asks for all claims at once and returns, by name, what came of it.
+func (w *world) createAll(t *testing.T, p cloud.Provider, names []string) (map[string]*cloud.Instance, map[string]error) {
+	t.Helper()
+	var (
+		wg   sync.WaitGroup
+		mu   sync.Mutex // guards got and errs
+		got  = map[string]*cloud.Instance{}
+		errs = map[string]error{}
+	)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	for _, name := range names {
+		claim := w.load(t, name)
+		wg.Go(func() {
+			i, err := p.Create(ctx, claim)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				errs[name] = err
+			} else {
+				got[name] = i
+			}
+		})
+	}
+	wg.Wait()
+	return got, errs
+}
+
+// order ends the test if an order was refused.
+func (w *world) order(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// retag changes what a launch asks for: the class's tags are on its instances.
+func (w *world) retag(t *testing.T) {
+	t.Helper()
+	var class awsv1.EC2NodeClass
+	w.order(t, w.kube.Get(t.Context(), client.ObjectKey{Name: "default"}, &class))
+	class.Spec.Tags = map[string]string{"team": "another"}
+	w.order(t, w.kube.Update(t.Context(), &class))
+}
+
+// waits reports whether err says that an earlier launch is waited for.
+func waits(err error) bool {
+	var failed *cloud.LaunchError
+	return errors.As(err, &failed) && failed.Reason == "LaunchOutcomeUnknown"
+}
+
+// distinct counts the instances.
+func distinct(got map[string]*cloud.Instance) int {
+	ids := map[string]bool{}
+	for _, i := range got {
+		ids[i.ProviderID] = true
+	}
+	return len(ids)
+}
+
+// wantAlive wants so many instances that have not begun to end.
+func (w *world) wantAlive(t *testing.T, want int) {
+	t.Helper()
+	if got := len(w.alive(t)); got != want {
+		t.Errorf("%d instances are alive, want %d", got, want)
+	}
+}
+
+// The call was made and its instances do not show: it is repeated to the letter, also for claims that bear the labels
+// of their instance already, and EC2 tells of the same instances again.
+func TestUnseenLaunchIsRepeated(t *testing.T) {
+	w := newWorld(t)
+	names := w.storeClaims(t, 6)
+	w.crash(t, names, steer.Hang{After: true}, len(names))
+	first, errs := w.createAll(t, w.startBlind(t), names)
+	if len(errs) != 0 {
+		t.Fatalf("create after one crash: %v", errs)
+	}
+	for _, name := range names[:3] { // another crash, between labels and status
+		claim := w.load(t, name)
+		before := claim.DeepCopy()
+		maps.Copy(claim.Labels, first[name].Labels)
+		w.order(t, w.kube.Patch(t.Context(), claim, client.MergeFrom(before)))
+	}
+	second, errs := w.createAll(t, w.startBlind(t), names)
+	if len(errs) != 0 {
+		t.Fatalf("create after two crashes: %v", errs)
+	}
+	for _, name := range names {
+		if first[name].ProviderID != second[name].ProviderID {
+			t.Errorf("%s got %s, later %s", name, first[name].ProviderID, second[name].ProviderID)
+		}
+	}
+	w.wantAlive(t, len(names))
+}
+
+// The call was made, its instances do not show, and what would be asked for now is something else: nothing is launched
+// in their place until they show, and then they are taken.
+func TestUnseenLaunchIsWaitedFor(t *testing.T) {
+	w := newWorld(t)
+	names := w.storeClaims(t, 4)
+	w.crash(t, names, steer.Hang{After: true}, len(names))
+	w.retag(t)
+	p := w.startBlind(t)
+	got, errs := w.createAll(t, p, names)
+	for _, name := range names {
+		if !waits(errs[name]) {
+			t.Errorf("create %s gave %v, %v; want it to wait", name, got[name], errs[name])
+		}
+	}
+	w.wantAlive(t, len(names))
+	w.order(t, w.steer.SetLag(t.Context(), steer.Lag{}))
+	if got, errs = w.createAll(t, p, names); distinct(got) != len(names) {
+		t.Errorf("%d claims got %d instances, errors %v", len(names), distinct(got), errs)
+	}
+	w.wantAlive(t, len(names))
+}
+
+// The call was never made, and what would be asked for now is something else: once its instances would show if there
+// were any, there is another attempt.
+func TestLaunchThatNeverWasIsReplaced(t *testing.T) {
+	w := newWorld(t)
+	names := w.storeClaims(t, 4)
+	w.crash(t, names, steer.Hang{}, 0)
+	w.wantAlive(t, 0)
+	w.retag(t)
+	_, errs := w.createAll(t, w.start(t), names[:1])
+	if !waits(errs[names[0]]) {
+		t.Errorf("create gave %v, want it to wait", errs[names[0]])
+	}
+	got, errs := w.createAll(t, w.startLate(t), names)
+	if distinct(got) != len(names) {
+		t.Errorf("%d claims got %d instances, errors %v", len(names), distinct(got), errs)
+	}
+	w.wantAlive(t, len(names))
+	for _, i := range w.alive(t) {
+		if i.Tags["team"] != "another" {
+			t.Errorf("instance %s is of team %q, want what the class asks for now", i.ID, i.Tags["team"])
+		}
+	}
+}
+
+// A fleet came up short and its answer was lost: what is there is shared out; the claims beyond wait for the rest, and
+// launch anew when none can be coming any more.
+func TestShortFleetIsSharedOut(t *testing.T) {
+	w := newWorld(t)
+	names := w.storeClaims(t, 5)
+	w.order(t, w.steer.SetCapacity(t.Context(), steer.Capacity{})) // nothing anywhere but
+	w.order(t, w.steer.SetCapacity(t.Context(), steer.Capacity{
+		Pool: steer.Pool{Type: "m7i.large", Zone: "us-east-1a", Capacity: "spot"}, Limit: 3,
+	}))
+	w.crash(t, names, steer.Hang{After: true}, 3)
+	got, errs := w.createAll(t, w.start(t), names)
+	if distinct(got) != 3 || len(errs) != 2 {
+		t.Fatalf("%d instances and errors %v, want 3 and 2", distinct(got), errs)
+	}
+	for name, err := range errs {
+		if !waits(err) {
+			t.Errorf("create %s: %v, want it to wait", name, err)
+		}
+	}
+	for name, i := range got {
+		w.launched(t, name, i)
+	}
+	w.order(t, w.steer.ClearCapacity(t.Context(), steer.Pool{}))
+	rest := slices.Sorted(maps.Keys(errs))
+	if got, errs = w.createAll(t, w.startLate(t), rest); distinct(got) != len(rest) {
+		t.Errorf("%d claims got %d instances, errors %v", len(rest), distinct(got), errs)
+	}
+	w.wantAlive(t, len(names))
+}
+
+// startBlind starts a provider that EC2 shows nothing of what was launched.
+func (w *world) startBlind(t *testing.T) *aws.Provider {
+	t.Helper()
+	w.order(t, w.steer.SetLag(t.Context(), steer.Lag{}))
+	p := w.start(t) // its first look at the node class needs to see
+	w.order(t, w.steer.SetLag(t.Context(), steer.Lag{For: forever}))
+	return p
+}
+
+// startLate starts a provider an hour after all that happened.
+func (w *world) startLate(t *testing.T) *aws.Provider {
+	t.Helper()
+	return w.startWith(t, func(c *aws.Config) { c.Clock = lateClock{clock.RealClock{}} })
+}
