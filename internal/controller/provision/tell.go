@@ -30,6 +30,7 @@ func (c *Controller) tell(ctx context.Context, s *model.Snapshot, plan *model.Pl
 		existing += len(p.Pods)
 		c.tellPlaced(s, p.Pods, p.Node.Pool, fmt.Sprintf("Planned onto %s, which has room", p.Node.Name))
 	}
+	c.tellPools(s)
 	refused, ignored := c.tellRefusals(s, plan)
 	c.Metrics.Scheduler.UnschedulablePodsCount.WithLabelValues(c.Name()).Set(float64(refused))
 	c.Metrics.Scheduler.IgnoredPodsCount.WithLabelValues().Set(float64(ignored))

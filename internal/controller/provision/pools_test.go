@@ -1,0 +1,62 @@
+package provision
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/internal/controller/internal/fakecloud"
+	"github.com/karpenter-go/karpenter/internal/telemetry"
+)
+
+// A pool that no type suits says so, and names the requirement at fault if it
+// is one. A pool whose types cannot be had is not blamed.
+func TestPoolsWithoutTypesAreTold(t *testing.T) {
+	in := func(key, value string) apiv1.NodeSelectorRequirementWithMinValues {
+		return apiv1.NodeSelectorRequirementWithMinValues{
+			Key: key, Operator: corev1.NodeSelectorOpIn, Values: []string{value},
+		}
+	}
+	const prefix = "useless NoCompatibleInstanceTypes: spec.template.spec.requirements leave no instance type: none has "
+	for _, tt := range []struct {
+		name  string
+		reqs  []apiv1.NodeSelectorRequirementWithMinValues
+		fails bool
+		want  []string
+	}{
+		{"suits one", []apiv1.NodeSelectorRequirementWithMinValues{in(corev1.LabelInstanceTypeStable, "small")}, false, nil},
+		{"a misspelt type", []apiv1.NodeSelectorRequirementWithMinValues{in(corev1.LabelInstanceTypeStable, "smal")}, false,
+			[]string{prefix + "node.kubernetes.io/instance-type in smal"}},
+		{"types are not known", []apiv1.NodeSelectorRequirementWithMinValues{in(corev1.LabelInstanceTypeStable, "smal")}, true, nil},
+		{"type and zone", []apiv1.NodeSelectorRequirementWithMinValues{
+			in(corev1.LabelInstanceTypeStable, "small"), in(corev1.LabelTopologyZone, "b"),
+		}, false, []string{prefix + "all of karpenter.sh/nodepool in useless; " +
+			"node.kubernetes.io/instance-type in small; topology.kubernetes.io/zone in b"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t)
+			other := typeOf("other", 2, 0.1)
+			other.Requirements = other.Requirements.Without(corev1.LabelTopologyZone)
+			w.cloud.Types = append(w.cloud.Types, other)
+			if tt.fails {
+				w.cloud.TypesErr = &cloud.NodeClassNotReadyError{}
+			}
+			pool := &apiv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "useless", UID: "useless"}}
+			pool.Spec.Template.Spec.NodeClassRef = fakecloud.Ref("class")
+			pool.Spec.Template.Spec.Requirements = tt.reqs
+			pool.Status.Conditions = []metav1.Condition{{Type: apiv1.ConditionTypeReady, Status: metav1.ConditionTrue}}
+			w.Cluster.Set(pool)
+			w.pend("web", 1, 1)
+			w.clock.Step(time.Second)
+			w.reconcile()
+			if told := w.told(telemetry.EventNoCompatibleInstanceTypes); !slices.Equal(told, tt.want) {
+				t.Errorf("told %q, want %q", told, tt.want)
+			}
+		})
+	}
+}
