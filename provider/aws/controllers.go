@@ -7,6 +7,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	"github.com/karpenter-go/karpenter/provider/aws/instances"
+	"github.com/karpenter-go/karpenter/provider/aws/launch"
 	"github.com/karpenter-go/karpenter/provider/aws/nodeclass"
 	"github.com/karpenter-go/karpenter/provider/aws/periodic"
 	"github.com/karpenter-go/karpenter/provider/aws/upkeep"
@@ -34,7 +36,7 @@ func (p *Provider) Controllers() []Controller {
 		&nodeclass.Status{Config: nodeclass.Config{
 			Client: c.Client, Images: p.images, Subnets: p.subnets, Groups: p.groups, Profiles: p.profiles,
 			Cluster: p.cluster, Templates: p.shelf, Recorder: c.Recorder, Clock: c.Clock,
-			Isolated: s.IsolatedVPC, Reservations: s.ReservedCapacity,
+			Check: p.check, Isolated: s.IsolatedVPC, Reservations: s.ReservedCapacity,
 			Gone: func(class *awsv1.EC2NodeClass) { p.catalog.Forget(class.UID) },
 		}},
 		&nodeclass.Stamp{Client: c.Client},
@@ -52,4 +54,16 @@ func (p *Provider) Controllers() []Controller {
 		out = append(out, upkeep.SweepProfiles(c.Reader, p.profiles))
 	}
 	return out
+}
+
+// check asks EC2 whether nodes of the class could be launched.
+func (p *Provider) check(ctx context.Context, class *awsv1.EC2NodeClass) (nodeclass.Finding, error) {
+	types, err := p.catalog.Types(class)
+	if err != nil {
+		return nodeclass.Finding{}, err
+	}
+	f, err := p.launcher.Check(ctx, launch.Request{
+		Class: class, Types: types, Tags: instances.OwnTags(p.config.Settings.ClusterName, "", class),
+	}, !p.config.Settings.DisableDryRun)
+	return nodeclass.Finding{Reason: f.Reason, Message: f.Message, Again: f.Again}, err
 }

@@ -97,12 +97,14 @@ func TestKilledAtAnyMoment(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(strings.ReplaceAll(moment.name, " ", "-"), moment.after), func(t *testing.T) {
 			w := newWorld(t)
-			k := &killer{moment: moment.name, after: moment.after}
+			k := &killer{}
 			first := w.startWith(t, func(c *aws.Config) {
 				c.AWS.HTTPClient = &http.Client{Transport: k}
 				c.Ledger = killedLedger{ledger{w.kube}, k}
 			})
-			k.kill = w.stop
+			k.mu.Lock()
+			k.moment, k.after, k.kill = moment.name, moment.after, w.stop
+			k.mu.Unlock()
 			for n := range claims {
 				w.store(t, w.claim(fmt.Sprintf("claim-%d", n)))
 			}

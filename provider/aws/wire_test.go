@@ -306,3 +306,75 @@ func TestReadiness(t *testing.T) {
 		t.Errorf("%d instances were launched", n)
 	}
 }
+
+// What the controller may not do is told in the class's condition, nothing is launched, and a fix needs no restart.
+func TestPermissions(t *testing.T) {
+	for _, tt := range []struct{ op, reason string }{
+		{"CreateLaunchTemplate", awsv1.ReasonCreateLaunchTemplateAuthCheckFailed},
+		{"CreateFleet", awsv1.ReasonCreateFleetAuthCheckFailed},
+		{"RunInstances", awsv1.ReasonRunInstancesAuthCheckFailed},
+	} {
+		t.Run(tt.op, func(t *testing.T) {
+			w := newWorld(t)
+			w.afterNew = func() {
+				if err := w.steer.Fail(t.Context(), steer.Fail{Op: tt.op, Code: "UnauthorizedOperation"}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			p := w.start(t)
+			c := w.validation(t)
+			if c.Status != metav1.ConditionFalse || c.Reason != tt.reason || c.Message == "" {
+				t.Errorf("condition is %+v, want %s", c, tt.reason)
+			}
+			var notReady *cloud.NodeClassNotReadyError
+			if _, err := p.Create(t.Context(), w.claimFor(t, "a", "m5.large")); !errors.As(err, &notReady) {
+				t.Errorf("create: %v", err)
+			}
+			if err := w.steer.ClearFaults(t.Context(), "*"); err != nil {
+				t.Fatal(err)
+			}
+			w.reconcile(t, "nodeclass", "default")
+			if c := w.validation(t); c.Status != metav1.ConditionTrue {
+				t.Errorf("afterwards the condition is %+v", c)
+			}
+			if n := len(w.alive(t)); n != 0 {
+				t.Errorf("%d instances were launched", n)
+			}
+		})
+	}
+}
+
+func TestBadUserData(t *testing.T) {
+	for reason, text := range map[string]string{
+		awsv1.ReasonUserDataSizeLimitExceeded: strings.Repeat("# long\n", 3000),
+		"InvalidUserData":                     "Content-Type: multipart/mixed\n\nno boundary",
+	} {
+		w := newWorld(t)
+		var class awsv1.EC2NodeClass
+		if err := w.kube.Get(t.Context(), client.ObjectKey{Name: "default"}, &class); err != nil {
+			t.Fatal(err)
+		}
+		class.Spec.UserData = &text
+		if err := w.kube.Update(t.Context(), &class); err != nil {
+			t.Fatal(err)
+		}
+		w.start(t)
+		if c := w.validation(t); c.Reason != reason || !strings.Contains(c.Message, "spec.userData") {
+			t.Errorf("condition is %+v, want %s", c, reason)
+		}
+	}
+}
+
+// validation returns the class's condition ValidationSucceeded.
+func (w *world) validation(t *testing.T) metav1.Condition {
+	t.Helper()
+	var class awsv1.EC2NodeClass
+	if err := w.kube.Get(t.Context(), client.ObjectKey{Name: "default"}, &class); err != nil {
+		t.Fatal(err)
+	}
+	c := condition.Get(&class, awsv1.ConditionTypeValidationSucceeded)
+	if c == nil {
+		t.Fatal("the class has no condition ValidationSucceeded")
+	}
+	return *c
+}

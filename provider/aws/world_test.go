@@ -48,6 +48,8 @@ type world struct {
 	ctx  context.Context
 	stop context.CancelFunc
 	uids int
+	// afterNew, if set, is called when a provider has started, before it looks at the node class.
+	afterNew func()
 	// provider is the one that runs now.
 	provider *aws.Provider
 }
@@ -132,7 +134,11 @@ func (w *world) startWith(t *testing.T, change func(*aws.Config)) *aws.Provider 
 	w.ctx, w.stop = ctx, stop
 	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	settings := aws.AddFlags(fs)
-	if err := fs.Parse([]string{"--cluster-name=" + clusterName, "--cluster-ca-bundle=Q0E="}); err != nil {
+	args := []string{"--cluster-name=" + clusterName, "--cluster-ca-bundle=Q0E="}
+	if w.afterNew == nil { // nobody looks at what rehearsals say
+		args = append(args, "--disable-dry-run")
+	}
+	if err := fs.Parse(args); err != nil {
 		t.Fatal(err)
 	}
 	if err := settings.Validate(); err != nil {
@@ -152,6 +158,9 @@ func (w *world) startWith(t *testing.T, change func(*aws.Config)) *aws.Provider 
 		t.Fatal(err)
 	}
 	w.provider = p
+	if w.afterNew != nil {
+		w.afterNew()
+	}
 	w.reconcile(t, "nodeclass.hash", "default")
 	w.reconcile(t, "nodeclass", "default")
 	return p
@@ -240,7 +249,7 @@ func (w *world) alive(t *testing.T) []steer.Instance {
 	return out
 }
 
-// calls returns the calls of an action so far.
+// calls returns the calls of an action so far, rehearsals aside.
 func (w *world) calls(t *testing.T, action string) []steer.Call {
 	t.Helper()
 	list, err := w.steer.Calls(t.Context(), 0)
@@ -249,7 +258,7 @@ func (w *world) calls(t *testing.T, action string) []steer.Call {
 	}
 	var out []steer.Call
 	for _, c := range list {
-		if c.Action == action {
+		if c.Action == action && c.Params["DryRun"] != "true" {
 			out = append(out, c)
 		}
 	}

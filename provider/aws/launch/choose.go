@@ -21,6 +21,8 @@ const (
 	maxTypes = 60
 	// maxOverrides is EC2's limit of type and subnet pairs in one fleet.
 	maxOverrides = 300
+	// maxConfigs is EC2's limit of launch templates in one fleet.
+	maxConfigs = 50
 )
 
 // A Choice is what a fleet may launch for a claim.

@@ -20,6 +20,7 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/catalog"
 	"github.com/karpenter-go/karpenter/provider/aws/instances"
 	"github.com/karpenter-go/karpenter/provider/aws/network"
+	"github.com/karpenter-go/karpenter/provider/aws/ttl"
 )
 
 // FleetAPI is the part of EC2 that launches.
@@ -57,6 +58,7 @@ var window = batch.Window{Idle: 35 * time.Millisecond, Longest: time.Second, Ite
 // Config names what a Launcher needs.
 type Config struct {
 	Fleet     FleetAPI
+	Run       RunAPI
 	Finder    Finder
 	Shelf     *Shelf
 	Subnets   *network.Subnets
@@ -83,11 +85,12 @@ type Launcher struct {
 	adopts   *batch.Batcher[types.UID, adoption]
 	failures *prometheus.CounterVec
 	userData *prometheus.GaugeVec
+	approved *ttl.Cache[string, bool] // node classes that passed Check
 }
 
 // New returns a Launcher whose fleet calls end with ctx.
 func New(ctx context.Context, c Config) *Launcher {
-	l := &Launcher{Config: c, memory: newMemory()}
+	l := &Launcher{Config: c, memory: newMemory(), approved: ttl.New[string, bool](c.Clock, approvedLife)}
 	l.failures = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "karpenter_cloudprovider_instance_launch_failures_total",
 		Help: "Offerings that EC2 refused to launch, by reason.",

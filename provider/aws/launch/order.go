@@ -56,6 +56,7 @@ type group struct {
 	template Template
 	imageID  string
 	members  []int // indexes into the choice's types
+	userData int   // bytes before encoding
 }
 
 // prepare chooses what to launch, makes sure of the launch templates, and writes the fleet call.
@@ -148,7 +149,7 @@ func (l *Launcher) group(r Request, c Choice, cluster bootstrap.Cluster) ([]grou
 		if err != nil {
 			return nil, err
 		}
-		byKey[key] = &group{template: template, imageID: image.ID, members: []int{n}}
+		byKey[key] = &group{template: template, imageID: image.ID, members: []int{n}, userData: len(text)}
 		order = append(order, key)
 	}
 	if len(order) == 0 {
@@ -158,7 +159,7 @@ func (l *Launcher) group(r Request, c Choice, cluster bootstrap.Cluster) ([]grou
 	for n, key := range order {
 		out[n] = *byKey[key]
 	}
-	return out, nil
+	return out[:min(len(out), maxConfigs)], nil // cheapest first, as the types are
 }
 
 // imageVersion returns the version of the class's image: that of the alias, or a part of the image's name such as v1.46.0.
