@@ -3,20 +3,12 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
 
 	"github.com/spf13/cobra"
-)
-
-// Exit codes; every command keeps to them.
-const (
-	exitBadInput    = 1
-	exitUsage       = 2
-	exitUnreachable = 3
 )
 
 func main() {
@@ -27,6 +19,13 @@ func main() {
 		Short:         "Node autoscaler for Kubernetes",
 		SilenceUsage:  true,
 		SilenceErrors: true,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return coded{exitUsage, fmt.Errorf("there is no command %q; see karpenter --help", args[0])}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return coded{exitUsage, err} })
 	root.AddCommand(controllerCommand(), versionCommand())
@@ -35,20 +34,4 @@ func main() {
 		stop()
 		os.Exit(codeOf(err))
 	}
-}
-
-// coded is an error that says with which code to exit.
-type coded struct {
-	code int
-	error
-}
-
-func (c coded) Unwrap() error { return c.error }
-
-func codeOf(err error) int {
-	var c coded
-	if errors.As(err, &c) {
-		return c.code
-	}
-	return exitBadInput
 }

@@ -81,6 +81,10 @@ func Run(ctx context.Context, p Program) error {
 	for _, w := range p.Settings.Warnings() {
 		p.Log.Info(w)
 	}
+	if len(p.Settings.Scheduler.PodTopologySpread.DefaultConstraints) > 0 {
+		p.Log.Info("setting has no effect: this version does not handle it yet",
+			"setting", "--scheduler-config (SCHEDULER_CONFIG)")
+	}
 	mgr, err := newManager(p)
 	if err != nil {
 		return err
