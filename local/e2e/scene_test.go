@@ -3,7 +3,6 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -27,7 +26,7 @@ const sceneKey = "e2e.example.com/scene"
 // scenePatience is how long a scene waits for one thing. Scenes run side by
 // side on whatever machine there is, so it is generous; it bounds a failure
 // and nothing else.
-const scenePatience = 3 * time.Minute
+const scenePatience = 2 * time.Minute
 
 // A scene is one test's corner of the shared cluster: a namespace and a node
 // class of its name, and pools whose nodes only its own pods tolerate. When
@@ -176,6 +175,3 @@ func (s *scene) remove(ctx context.Context, object client.Object) {
 		s.t.Errorf("delete %T %s: %v", object, object.GetName(), err)
 	}
 }
-
-// sayAll puts sentences together.
-func sayAll(missing []string) string { return strings.Join(missing, "; ") }
