@@ -42,7 +42,7 @@ func (a *app) up() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.DurationVar(&boot, "nodes-boot", cluster.DefaultNodesBoot, "time from launch to boot of an instance")
-	flags.StringVar(&provider, "provider", cluster.DefaultProvider, "cloud of the controller: aws or kwok")
+	flags.StringVar(&provider, "provider", cluster.DefaultProvider, "cloud of the controller: aws")
 	flags.StringVar(&controller, "controller", beside("karpenter"), "the controller's program")
 	flags.StringVar(&chart, "chart", beside("../charts/karpenter"), "Helm chart with its rights")
 	flags.BoolVar(&noController, "no-controller", false, "leave the controller out")

@@ -32,7 +32,7 @@ func fleetLine(call steer.Call) string {
 }
 
 // newFleets returns the fleet calls that the cloud got after the call numbered
-// since, and the number of its last call.
+// since, those that would launch nothing left out, and the number of its last call.
 func newFleets(ctx context.Context, cloud steer.Client, since int64) (fleets []steer.Call, last int64, err error) {
 	calls, err := cloud.Calls(ctx, since)
 	if err != nil {
@@ -40,7 +40,7 @@ func newFleets(ctx context.Context, cloud steer.Client, since int64) (fleets []s
 	}
 	for _, call := range calls {
 		since = max(since, call.Seq)
-		if call.Action == "CreateFleet" {
+		if call.Action == "CreateFleet" && call.Params["DryRun"] != "true" { // a dry run only asks for permission
 			fleets = append(fleets, call)
 		}
 	}
