@@ -5,9 +5,9 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/karpenter-go/karpenter/api/apitest"
@@ -51,18 +51,32 @@ func judge(t *testing.T, c apitest.Case) error {
 		shared.Make(t, c.Object.DeepCopy())
 		return nil
 	}
-	old := c.Old.DeepCopy()
-	shared.Make(t, old)
-	// The controller may write to the old object at the same time.
-	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		if err := shared.Get(t.Context(), client.ObjectKeyFromObject(old), old); err != nil {
+	shared.Make(t, c.Old.DeepCopy())
+	for {
+		err := change(t, c)
+		// The controller acts on the object meanwhile, and may even end it:
+		// then there is nothing to judge, and it is made again.
+		if again := apierrors.IsConflict(err) || apierrors.IsNotFound(err); !again || t.Context().Err() != nil {
 			return err
 		}
-		object := c.Object.DeepCopy()
-		object.SetResourceVersion(old.GetResourceVersion())
-		return shared.Update(t.Context(), object, &client.UpdateOptions{
-			FieldValidation: metav1.FieldValidationStrict, DryRun: []string{metav1.DryRunAll},
-		})
+		old := c.Old.DeepCopy()
+		if err := shared.Create(t.Context(), old); err != nil && !apierrors.IsAlreadyExists(err) {
+			t.Fatal(err)
+		}
+	}
+}
+
+// change puts an object in the place of the one that is stored, as a dry run.
+func change(t *testing.T, c apitest.Case) error {
+	t.Helper()
+	stored := c.Old.DeepCopy()
+	if err := shared.Get(t.Context(), client.ObjectKeyFromObject(stored), stored); err != nil {
+		return err
+	}
+	object := c.Object.DeepCopy()
+	object.SetResourceVersion(stored.GetResourceVersion())
+	return shared.Update(t.Context(), object, &client.UpdateOptions{
+		FieldValidation: metav1.FieldValidationStrict, DryRun: []string{metav1.DryRunAll},
 	})
 }
 

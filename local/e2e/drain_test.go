@@ -79,7 +79,7 @@ func TestDrainRespectsBudget(t *testing.T) {
 	s.deploy("web", 1, "1")
 	before := s.awaitRunning("web", 1)[0]
 	budget := s.guard("web", 1)
-	claim := s.claims()[0]
+	claim := s.settled(1)[0]
 	if err := s.Delete(t.Context(), &claim); err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func TestGracePeriodEndsDrain(t *testing.T) {
 	s.deploy("web", 1, "1")
 	s.awaitRunning("web", 1)
 	s.guard("web", 1)
-	claim := s.claims()[0]
+	claim := s.settled(1)[0]
 	if err := s.Delete(t.Context(), &claim); err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,8 @@ func TestQuickstartInDetail(t *testing.T) {
 	s.quickstart()
 	s.scale("inflate", 10)
 	pods := s.awaitRunning("inflate", 10)
-	nodes, claims := s.nodes(), s.claims()
+	claims := s.settled(len(s.claims()))
+	nodes := s.nodes()
 	home := map[string]bool{}
 	for i := range nodes {
 		home[nodes[i].Name] = true

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/local/cluster"
 )
@@ -32,6 +33,25 @@ func (s *scene) awaitRunning(deployment string, replicas int) []corev1.Pod {
 		return fmt.Sprintf("%d pods of %s, %d of them Running, want %d", len(pods.Items), deployment, running, replicas)
 	}, client.InNamespace(s.name), client.MatchingLabels{"app": deployment})
 	return pods.Items
+}
+
+// settled returns so many claims when that is how many there are and each has
+// a node that is ready for use. Pods may run a little earlier than that.
+func (s *scene) settled(n int) []apiv1.NodeClaim {
+	s.t.Helper()
+	var claims apiv1.NodeClaimList
+	s.await(&claims, func() string {
+		for i := range claims.Items {
+			if c := &claims.Items[i]; !condition.Ready(c) || c.Status.NodeName == "" {
+				return fmt.Sprintf("claim %s is not ready: %s", c.Name, conditions(c.Status.Conditions))
+			}
+		}
+		if len(claims.Items) != n {
+			return fmt.Sprintf("there are %d claims, want %d", len(claims.Items), n)
+		}
+		return ""
+	}, s.mine())
+	return claims.Items
 }
 
 // nodes are the scene's.

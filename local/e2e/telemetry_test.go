@@ -20,10 +20,7 @@ func TestControllerTells(t *testing.T) {
 	s.pool("tell", needs{typesOf("m7a.large")})
 	s.deploy("web", 2, "1500m")
 	pods := s.awaitRunning("web", 2)
-	claims := s.claims()
-	if len(claims) != 2 {
-		t.Fatalf("%d claims, want one for each pod", len(claims))
-	}
+	claims := s.settled(2) // one for each pod
 	for _, p := range pods {
 		s.awaitEvent(about{kind: "Pod", prefix: p.Name, reason: "Nominated"}, "tell-", "m7a.large")
 	}

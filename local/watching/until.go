@@ -15,6 +15,10 @@ func Until(ctx context.Context, c client.WithWatch, list client.ObjectList, done
 	opts ...client.ListOption,
 ) error {
 	for {
+		// What is decoded into old items keeps their fields where it has none.
+		if err := meta.SetList(list, nil); err != nil {
+			return fmt.Errorf("clear %T: %w", list, err)
+		}
 		if err := c.List(ctx, list, opts...); err != nil {
 			return fmt.Errorf("list %T: %w", list, err)
 		}
