@@ -19,6 +19,8 @@ type teller struct {
 	running int // last told
 	plans   []Plan
 	told    map[string]bool // claim/stage
+	// starting is how many claims have yet to become nodes, as last seen.
+	starting int
 }
 
 func newTeller(want int, say func(string)) *teller {
@@ -59,8 +61,13 @@ func (t *teller) sawFleet(call steer.Call) { t.say(fleetLine(call)) }
 
 // sawClaims tells which claims became nodes.
 func (t *teller) sawClaims(claims []apiv1.NodeClaim) {
+	t.starting = 0
 	for i := range claims {
 		claim := &claims[i]
+		if claim.DeletionTimestamp == nil &&
+			!meta.IsStatusConditionTrue(claim.Status.Conditions, apiv1.ConditionTypeInitialized) {
+			t.starting++
+		}
 		labels := claim.Labels
 		where := fmt.Sprintf("%s, %s, %s", labels[corev1.LabelInstanceTypeStable],
 			labels[apiv1.CapacityTypeLabelKey], labels[corev1.LabelTopologyZone])
@@ -83,5 +90,6 @@ func (t *teller) reached(claim *apiv1.NodeClaim, stage, line string) {
 	t.say(line)
 }
 
-// done reports whether every pod runs.
-func (t *teller) done() bool { return t.running == t.want }
+// done reports whether every pod runs, and every claim is told to its end: the
+// two are watched apart, and pods may be seen to run first.
+func (t *teller) done() bool { return t.running == t.want && t.starting == 0 }

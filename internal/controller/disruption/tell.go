@@ -34,13 +34,27 @@ func (c *Controller) measure(s *model.Snapshot, d disrupt.Decision, took time.Du
 	}
 	m.Disruption.EligibleNodes.WithLabelValues(lower(apiv1.DisruptionReasonEmpty)).Set(float64(eligible))
 	before := disrupt.BudgetsOf(s)
+	cost := costs(s)
 	for _, p := range s.Pools() {
+		m.NodePools.CostTotal.WithLabelValues(p.Name).Set(cost[p.Name])
 		a := before.Of(p.Name)
 		for _, reason := range disrupt.Reasons {
 			m.NodePools.AllowedDisruptions.WithLabelValues(p.Name, lower(reason)).Set(float64(a.Left(reason)))
 			m.NodePools.NodesConsumingBudgets.WithLabelValues(p.Name, lower(reason)).Set(float64(a.Disrupting))
 		}
 	}
+}
+
+// costs returns what the launched nodes of each pool cost together, in dollars an hour. A node whose price is not known
+// counts as free.
+func costs(s *model.Snapshot) map[string]float64 {
+	sum := map[string]float64{}
+	for _, n := range s.Nodes() {
+		if n.Managed() && n.Launched() {
+			sum[n.Pool] += disrupt.Price(s, n)
+		}
+	}
+	return sum
 }
 
 func lower(r apiv1.DisruptionReason) string { return strings.ToLower(string(r)) }

@@ -32,7 +32,8 @@ func (p *pass) launch(ctx context.Context, a lifecycle.Launch) (again bool, err 
 	if err != nil {
 		return p.launchFailed(ctx, a, err)
 	}
-	if err := p.adopt(ctx, instance); err != nil {
+	known, err := p.adopt(ctx, instance)
+	if err != nil {
 		return false, err
 	}
 	condition.SetTrue(p.claim, apiv1.ConditionTypeLaunched, p.view.Now)
@@ -42,7 +43,9 @@ func (p *pass) launch(ctx context.Context, a lifecycle.Launch) (again bool, err 
 		"zone", p.claim.Labels[corev1.LabelTopologyZone],
 		"capacity-type", p.claim.Labels[apiv1.CapacityTypeLabelKey],
 		"allocatable", instance.Allocatable)
-	p.tell = append(p.tell, func() { log.Info("launched nodeclaim") })
+	if !known {
+		p.tell = append(p.tell, func() { log.Info("launched nodeclaim") })
+	}
 	return true, p.lookAgain(ctx)
 }
 
@@ -69,7 +72,9 @@ func (p *pass) create(ctx context.Context, a lifecycle.Launch) (*cloud.Instance,
 // The patch goes without a lock, since the provider may have written to the claim while it launched; it only adds
 // keys. From the server's answer on, the status is made and later patched with a lock. If we die in between, the
 // launch is asked for again and gives the same instance.
-func (p *pass) adopt(ctx context.Context, instance *cloud.Instance) error {
+//
+// It reports whether the server knew of the launch already: then only our cache was too old to show it.
+func (p *pass) adopt(ctx context.Context, instance *cloud.Instance) (known bool, err error) {
 	before := p.claim.DeepCopy()
 	labels := maps.Clone(instance.Labels)
 	if labels == nil {
@@ -87,15 +92,16 @@ func (p *pass) adopt(ctx context.Context, instance *cloud.Instance) error {
 	}
 	maps.Copy(p.claim.Annotations, instance.Annotations)
 	if err := p.Client.Patch(ctx, p.claim, client.MergeFrom(before)); err != nil {
-		return fmt.Errorf("write labels of instance to claim %s: %w", p.claim.Name, err)
+		return false, fmt.Errorf("write labels of instance to claim %s: %w", p.claim.Name, err)
 	}
 	p.stored = p.claim.DeepCopy()
+	known = condition.IsTrue(p.claim, apiv1.ConditionTypeLaunched)
 	condition.Initialize(p.claim, p.view.Now)
 	p.claim.Status.ProviderID = instance.ProviderID
 	p.claim.Status.ImageID = instance.ImageID
 	p.claim.Status.Capacity = instance.Capacity
 	p.claim.Status.Allocatable = instance.Allocatable
-	return nil
+	return known, nil
 }
 
 // launchFailed gives the claim up where another try cannot help, and otherwise says on it what went wrong.
