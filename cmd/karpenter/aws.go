@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	awsconfig "github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/smithy-go/logging"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
@@ -20,7 +21,7 @@ import (
 func newAWS(
 	ctx context.Context, env operator.Env, core *settings.Settings, own *aws.Settings,
 ) (operator.Provider, error) {
-	sdk, err := awsconfig.LoadDefaultConfig(ctx, awsconfig.WithAppID("karpenter"))
+	sdk, err := awsconfig.LoadDefaultConfig(ctx, awsconfig.WithAppID("karpenter"), awsconfig.WithLogger(sdkLog(env)))
 	if err != nil {
 		return operator.Provider{}, fmt.Errorf("configure the AWS SDK: %w", err)
 	}
@@ -54,6 +55,14 @@ func newAWS(
 		out.Controllers = append(out.Controllers, c)
 	}
 	return out, nil
+}
+
+// sdkLog returns where the SDK's own lines go: to the debug level, since they are about connections that it tries again.
+func sdkLog(env operator.Env) logging.Logger {
+	log := env.Log.WithName("aws-sdk").V(1)
+	return logging.LoggerFunc(func(level logging.Classification, format string, v ...any) {
+		log.Info(fmt.Sprintf(format, v...), "classification", string(level))
+	})
 }
 
 // A teller hands the provider's events to the recorder, which drops repetitions.

@@ -35,7 +35,7 @@ func (e *Emulator) answer(ctx context.Context, r *request) (a answer, served boo
 		return s.protocol.failure(r, f.err()), true
 	}
 	a = e.do(s, r)
-	if hang.After && !e.faults.wait(ctx, hang) {
+	if hang.After && a.code == "" && !e.faults.wait(ctx, hang) {
 		return answer{}, false
 	}
 	return a, true

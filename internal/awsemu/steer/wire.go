@@ -79,7 +79,7 @@ type Hang struct {
 	For   Duration `json:"for"`
 	Times int      `json:"times,omitempty"` // 0: until cleared
 	// After does the work first and holds back the answer: a client that
-	// gives up does not know that it was done.
+	// gives up does not know that it was done. A refusal is not held back.
 	After bool `json:"after,omitempty"`
 }
 
