@@ -6,89 +6,111 @@ import (
 	"slices"
 )
 
-// An order picks the class to put next on a node that has room left, or -1.
-type order func(t *tier, room []int64, open []int) int
+// An order fills a shape: it adds pods to the pattern until nothing more goes in.
+type order func(t *tier, f *filling)
 
 // orders are the ways in which a shape is filled; the best outcome counts. Large pods first leaves the gaps to the small;
 // matching the shape of the room that is left keeps one resource from running out early (Panigrahy et al. 2011, the dot
 // product heuristic).
-var orders = []order{byWorth, byMatch}
+var orders = [...]order{byWorth, byMatch}
 
-// byWorth takes the class whose pod is worth most. open is in that order already.
-func byWorth(_ *tier, _ []int64, open []int) int {
-	if len(open) == 0 {
-		return -1
+// A filling is a pattern in the making.
+type filling struct {
+	pattern
+	candidate candidate
+	room      []int64
+	// open are the classes that the candidate holds, most worth first; count is parallel.
+	open  []int
+	count []int
+}
+
+// add puts as many pods of open class k on as one step may, and returns how many.
+func (f *filling) add(t *tier, k int) int {
+	i := f.open[k]
+	n := t.admit(&f.pattern, i, f.candidate, f.room, f.count[k])
+	if n > 0 {
+		f.count[k] += n
+		subtract(f.room, t.problem.classes[i].need, n)
+		f.value += float64(t.value[i] * float64(n))
 	}
-	return open[0]
+	return n
+}
+
+// byWorth takes the class whose pod is worth most for as long as it goes in, then the next.
+func byWorth(t *tier, f *filling) {
+	for k := range f.open {
+		for f.add(t, k) > 0 {
+		}
+	}
 }
 
 // byMatch takes the class whose needs point most nearly in the direction of the room that is left, each column weighed by
 // its worth.
-func byMatch(t *tier, room []int64, open []int) int {
-	best, score := -1, math.Inf(-1)
-	left := t.cols.scale(room)
-	for _, i := range open {
-		along, length, size := 0.0, 0.0, 0.0
-		for r, v := range t.need[i] {
-			w := float64(t.worth[r] * t.worth[r])
-			along += float64(w * float64(v*left[r]))
-			length += float64(w * float64(v*v))
-			size += float64(w * float64(left[r]*left[r]))
+func byMatch(t *tier, f *filling) {
+	full := make([]bool, len(f.open))
+	for {
+		best, score := -1, math.Inf(-1)
+		left := t.cols.scale(f.room)
+		for k, i := range f.open {
+			if full[k] {
+				continue
+			}
+			if s := t.match(left, i); s > score+epsilon {
+				best, score = k, s
+			}
 		}
-		s := 0.0
-		if length > 0 && size > 0 {
-			s = along / math.Sqrt(length*size)
+		if best < 0 {
+			return
 		}
-		if s > score+epsilon {
-			best, score = i, s
-		}
+		full[best] = f.add(t, best) == 0
 	}
-	return best
+}
+
+// match returns the cosine of the angle between what class i needs and what is left, each column weighed by its worth.
+func (t *tier) match(left []float64, i int) float64 {
+	along, length, size := 0.0, 0.0, 0.0
+	for r, v := range t.need[i] {
+		w := float64(t.worth[r] * t.worth[r])
+		along += float64(w * float64(v*left[r]))
+		length += float64(w * float64(v*v))
+		size += float64(w * float64(left[r]*left[r]))
+	}
+	if length == 0 || size == 0 {
+		return 0
+	}
+	return along / math.Sqrt(length*size)
 }
 
 // pattern fills the candidate in the given order and returns what came of it, nil if not one pod went in.
-func (t *tier) pattern(c candidate, pick order) *pattern {
+func (t *tier) pattern(c candidate, fill order) *pattern {
 	s := t.problem.shelves[c.shelf]
-	p := &pattern{opened: opened{shelf: s, shape: c.shape, flavour: plain}}
-	room := slices.Clone(s.pool.shapes[c.shape].room)
-	open := t.openClasses(c)
-	count := map[int]int{}
-	for len(open) > 0 {
-		i := pick(t, room, open)
-		if i < 0 {
-			break
-		}
-		n := t.admit(p, i, c, room, count[i])
-		if n == 0 {
-			open = slices.DeleteFunc(open, func(x int) bool { return x == i })
-			continue
-		}
-		count[i] += n
-		subtract(room, t.problem.classes[i].need, n)
-		p.value += float64(t.value[i] * float64(n))
-	}
-	for _, i := range t.classes { // in class order, so that equal patterns look equal
-		if count[i] > 0 {
-			p.share = append(p.share, portion{class: i, n: count[i]})
+	f := &filling{candidate: c, room: slices.Clone(s.pool.shapes[c.shape].room), open: t.openClasses(c)}
+	f.opened = opened{shelf: s, shape: c.shape, flavour: plain}
+	f.count = make([]int, len(f.open))
+	fill(t, f)
+	for k, n := range f.count {
+		if n > 0 {
+			f.share = append(f.share, portion{class: f.open[k], n: n})
 		}
 	}
-	if len(p.share) == 0 {
+	if len(f.share) == 0 {
 		return nil
 	}
-	p.price = max(s.flavours[p.flavour].price[c.shape], minPrice)
-	return p
+	// In class order, so that equal patterns look equal.
+	slices.SortFunc(f.share, func(a, b portion) int { return cmp.Compare(a.class, b.class) })
+	f.price = max(s.flavours[f.flavour].price[c.shape], minPrice)
+	return &f.pattern
 }
 
 // openClasses returns the classes that the candidate holds, most worth first.
 func (t *tier) openClasses(c candidate) []int {
 	var open []int
-	for _, i := range t.classes {
+	for _, i := range t.byValue {
 		f := &t.fits[i][c.shelf]
 		if t.problem.classes[i].left() > 0 && f.verdict.OK() && f.holds[c.shape] {
 			open = append(open, i)
 		}
 	}
-	slices.SortStableFunc(open, func(a, b int) int { return cmp.Compare(t.value[b], t.value[a]) })
 	return open
 }
 

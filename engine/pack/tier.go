@@ -15,7 +15,9 @@ type tier struct {
 	worth []float64
 	value []float64 // of one pod, by class
 	total float64   // of all pods left
-	need  [][]float64
+	// byValue are the classes, most worth first.
+	byValue []int
+	need    [][]float64
 }
 
 // An opened node is a pattern that was taken: how many pods of each class share one shape.
@@ -137,6 +139,8 @@ func (t *tier) price() bool {
 		}
 		t.total += float64(t.value[i] * float64(t.problem.classes[i].left()))
 	}
+	t.byValue = slices.Clone(t.classes)
+	slices.SortStableFunc(t.byValue, func(a, b int) int { return cmp.Compare(t.value[b], t.value[a]) })
 	return t.total > 0
 }
 
@@ -151,8 +155,9 @@ func (t *tier) servable(i int, cands []candidate) bool {
 	})
 }
 
-// tried is how many shapes are filled in each round, the most promising by their bound.
-const tried = 48
+// tried is how many shapes are filled in each round, the most promising by their bound: fewer when there are many classes,
+// so that a round costs about the same.
+func (t *tier) tried() int { return max(6, min(48, 10_000/max(len(t.classes), 1))) }
 
 // best returns the pattern with the highest ratio; of equals the one with more worth, so that ties go to fewer nodes, then
 // by name.
@@ -165,8 +170,9 @@ func (t *tier) best() *pattern {
 	}
 	slices.SortStableFunc(cands, func(a, b candidate) int { return cmp.Compare(b.bound, a.bound) })
 	var best *pattern
+	tried := t.tried()
 	for n, c := range cands {
-		if n >= tried && best != nil && c.bound <= best.ratio() {
+		if n >= tried && best != nil {
 			break
 		}
 		for _, order := range orders {
