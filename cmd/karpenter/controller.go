@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 	"k8s.io/utils/clock"
@@ -43,10 +41,11 @@ func controllerCommand() *cobra.Command {
 }
 
 func runController(ctx context.Context, core *settings.Settings, cloud *aws.Settings) error {
-	out, err := logTo(core.LogOutputPaths)
+	out, closeLog, err := telemetry.OpenLog(core.LogOutputPaths)
 	if err != nil {
-		return coded{exitUsage, err}
+		return coded{exitUsage, fmt.Errorf("--log-output-paths (LOG_OUTPUT_PATHS): %w", err)}
 	}
+	defer closeLog()
 	log, err := telemetry.NewLogger(telemetry.LogOptions{
 		Level: core.LogLevel, Commit: build().Commit, Out: out, Clock: clock.RealClock{},
 	})
@@ -68,24 +67,4 @@ func runController(ctx context.Context, core *settings.Settings, cloud *aws.Sett
 		return coded{exitUnreachable, err}
 	}
 	return nil
-}
-
-// logTo opens what logs are written to: stdout, stderr or files, several at once.
-func logTo(paths []string) (io.Writer, error) {
-	var writers []io.Writer
-	for _, path := range paths {
-		switch path {
-		case "stdout":
-			writers = append(writers, os.Stdout)
-		case "stderr":
-			writers = append(writers, os.Stderr)
-		default:
-			f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
-			if err != nil {
-				return nil, fmt.Errorf("--log-output-paths (LOG_OUTPUT_PATHS): open %s: %w", path, err)
-			}
-			writers = append(writers, f)
-		}
-	}
-	return io.MultiWriter(writers...), nil
 }

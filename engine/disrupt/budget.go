@@ -11,6 +11,7 @@ import (
 	"github.com/robfig/cron/v3"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
 )
@@ -137,7 +138,9 @@ func window(b apiv1.Budget, now time.Time) (bool, error) {
 }
 
 // ending reports whether the cloud is already ending the instance.
-func ending(n *model.Node) bool { return holds(n, apiv1.ConditionTypeInstanceTerminating) }
+func ending(n *model.Node) bool {
+	return condition.IsTrue(n.Claim, apiv1.ConditionTypeInstanceTerminating)
+}
 
 func ready(n *model.Node) bool {
 	if n.Object == nil {
@@ -146,19 +149,6 @@ func ready(n *model.Node) bool {
 	for _, c := range n.Object.Status.Conditions {
 		if c.Type == corev1.NodeReady {
 			return c.Status == corev1.ConditionTrue
-		}
-	}
-	return false
-}
-
-// holds reports whether the condition of n's claim is true.
-func holds(n *model.Node, condition string) bool {
-	if n.Claim == nil {
-		return false
-	}
-	for _, c := range n.Claim.Status.Conditions {
-		if c.Type == condition {
-			return c.Status == "True"
 		}
 	}
 	return false

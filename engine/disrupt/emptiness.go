@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/drain"
 	"github.com/karpenter-go/karpenter/engine/model"
@@ -78,7 +81,7 @@ func Empty(s *model.Snapshot, n *model.Node, promised map[string]bool) model.Ver
 	if v := allowedByPool(s, n); !v.OK() {
 		return v
 	}
-	if !holds(n, apiv1.ConditionTypeConsolidatable) {
+	if !condition.IsTrue(n.Claim, apiv1.ConditionTypeConsolidatable) {
 		return model.Verdict{Rule: model.RuleRecent}
 	}
 	return stillEmpty(s, n, promised)
@@ -136,11 +139,11 @@ func promisedNodes(s *model.Snapshot) map[string]bool {
 // Price returns what n costs, in dollars per hour, by the instance types of its pool; zero if they do not tell.
 func Price(s *model.Snapshot, n *model.Node) float64 {
 	for _, t := range s.Types(n.Pool) {
-		if t.Name != n.Labels["node.kubernetes.io/instance-type"] {
+		if t.Name != n.Labels[corev1.LabelInstanceTypeStable] {
 			continue
 		}
 		for _, o := range t.Offerings {
-			if o.Zone == n.Labels["topology.kubernetes.io/zone"] && o.CapacityType == n.Labels[apiv1.CapacityTypeLabelKey] {
+			if o.Zone == n.Labels[corev1.LabelTopologyZone] && o.CapacityType == n.Labels[apiv1.CapacityTypeLabelKey] {
 				return o.Price
 			}
 		}

@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/require"
 )
@@ -108,7 +109,7 @@ func (n *Node) identify() {
 		return
 	}
 	n.Name, n.Labels = n.Claim.Name, n.Claim.Labels
-	n.Deleting = n.Claim.DeletionTimestamp != nil || claimIs(n.Claim, apiv1.ConditionTypeInstanceTerminating)
+	n.Deleting = n.Claim.DeletionTimestamp != nil || condition.IsTrue(n.Claim, apiv1.ConditionTypeInstanceTerminating)
 	n.Pool = n.Claim.Labels[apiv1.NodePoolLabelKey]
 	if n.Object == nil || n.Object.Labels[apiv1.NodeRegisteredLabelKey] != "true" {
 		return
@@ -167,13 +168,4 @@ func (n *Node) passing(t corev1.Taint) bool {
 	return n.Claim != nil && slices.ContainsFunc(n.Claim.Spec.StartupTaints, func(s corev1.Taint) bool {
 		return s.MatchTaint(&t)
 	})
-}
-
-func claimIs(c *apiv1.NodeClaim, condition string) bool {
-	for i := range c.Status.Conditions {
-		if c.Status.Conditions[i].Type == condition {
-			return c.Status.Conditions[i].Status == "True"
-		}
-	}
-	return false
 }

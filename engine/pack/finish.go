@@ -219,7 +219,7 @@ func valuesOf(sh *shape, key string) map[string]bool {
 			out[v] = true
 		}
 	}
-	if key == apiv1.CapacityTypeLabelKey || key == "topology.kubernetes.io/zone" {
+	if key == apiv1.CapacityTypeLabelKey || key == corev1.LabelTopologyZone {
 		clear(out)
 		for _, o := range sh.offers {
 			if r, ok := o.Requirements.Get(key); ok {

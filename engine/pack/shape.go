@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/require"
 )
@@ -28,7 +29,7 @@ type pool struct {
 	shapes []*shape
 	// remaining is what the limits leave, by resource; only limited resources are in it.
 	remaining model.Resources
-	// refusals explain why the pool has no shapes, if it has none.
+	// empty says why the pool has no shapes, if it has none.
 	empty model.Verdict
 }
 
@@ -114,7 +115,7 @@ func daemonsOn(daemons []*model.Daemon, p *model.Pool, o Options) []resident {
 }
 
 // started are labels that every node of ours gets, so that daemons may select on them.
-var started = []string{"karpenter.sh/registered", "karpenter.sh/initialized"}
+var started = []string{apiv1.NodeRegisteredLabelKey, apiv1.NodeInitializedLabelKey}
 
 // overhead sums what the daemons that would run on a node with these requirements ask for.
 func overhead(residents []resident, reqs require.Set, o Options) model.Resources {
