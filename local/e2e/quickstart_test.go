@@ -27,7 +27,7 @@ import (
 // The published example, object by object: what was asked of EC2, what nodes
 // and claims say of themselves, what kubectl shows, and that it all ends.
 func TestQuickstartInDetail(t *testing.T) {
-	t.Parallel()
+	// Not parallel: others take away the capacity of the cheapest type, and the price would be another.
 	s := newScene(t, "quick")
 	s.quickstart()
 	s.scale("inflate", 10)
