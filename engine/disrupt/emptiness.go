@@ -129,7 +129,7 @@ func allowedByPool(s *model.Snapshot, n *model.Node) model.Verdict {
 func promisedNodes(s *model.Snapshot) map[string]bool {
 	out := map[string]bool{}
 	for _, p := range append(s.Pending(), s.Displaced()...) {
-		if node, ok := s.Promises[p.Key]; ok {
+		if node := s.PromiseOf(p); node != "" {
 			out[node] = true
 		}
 	}

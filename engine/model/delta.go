@@ -6,6 +6,8 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	storagev1 "k8s.io/api/storage/v1"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
@@ -20,7 +22,15 @@ type Delta struct {
 	Daemons []*appsv1.DaemonSet
 	// Types replaces the instance types of each pool named.
 	Types map[string][]*InstanceType
-	Gone  []Ref
+
+	Namespaces     []*corev1.Namespace
+	PDBs           []*policyv1.PodDisruptionBudget
+	VolumeClaims   []*corev1.PersistentVolumeClaim
+	Volumes        []*corev1.PersistentVolume
+	StorageClasses []*storagev1.StorageClass
+	CSINodes       []*storagev1.CSINode
+
+	Gone []Ref
 }
 
 // A Ref names an object: a kind and its key, namespace/name or just name for what has no namespace.
@@ -39,11 +49,18 @@ const (
 	KindClaim
 	KindPool
 	KindDaemon
+	KindNamespace
+	KindPDB
+	KindVolumeClaim
+	KindVolume
+	KindStorageClass
+	KindCSINode
 )
 
 // Empty reports whether d changes nothing.
 func (d *Delta) Empty() bool {
-	return len(d.Pods)+len(d.Nodes)+len(d.Claims)+len(d.Pools)+len(d.Daemons)+len(d.Types)+len(d.Gone) == 0
+	return len(d.Pods)+len(d.Nodes)+len(d.Claims)+len(d.Pools)+len(d.Daemons)+len(d.Types)+len(d.Gone)+
+		len(d.Namespaces)+len(d.PDBs)+len(d.VolumeClaims)+len(d.Volumes)+len(d.StorageClasses)+len(d.CSINodes) == 0
 }
 
 // Compile returns the Snapshot of exactly the objects in d.
@@ -71,6 +88,7 @@ func (s *Snapshot) Apply(d Delta) *Snapshot {
 	for pool, types := range d.Types {
 		e.types.set(pool, types)
 	}
+	e.around.set(&d)
 	for _, r := range d.Gone {
 		e.remove(r)
 	}
@@ -85,6 +103,7 @@ type edit struct {
 	pools   *draft[*Pool]
 	daemons *draft[*Daemon]
 	types   *draft[[]*InstanceType]
+	around  *surroundingsEdit
 
 	merged          *draft[*Node]
 	pending         *draft[*Pod]
@@ -99,6 +118,7 @@ func newEdit(s *Snapshot) *edit {
 	return &edit{
 		pods: s.raw.pods.edit(), nodes: s.raw.nodes.edit(), claims: s.raw.claims.edit(),
 		pools: s.raw.pools.edit(), daemons: s.raw.daemons.edit(), types: s.raw.types.edit(),
+		around: s.raw.around.edit(),
 		merged: s.derived.nodes.edit(), pending: s.derived.pending.edit(), bound: s.derived.bound.edit(),
 		nodeOf: s.derived.nodeOf.edit(), claimOf: s.derived.claimOf.edit(),
 		stale: map[string]bool{}, moved: map[string]bool{},
@@ -118,6 +138,8 @@ func (e *edit) remove(r Ref) {
 		e.types.remove(r.Key)
 	case KindDaemon:
 		e.daemons.remove(r.Key)
+	default:
+		e.around.remove(r)
 	}
 }
 
@@ -242,6 +264,7 @@ func (e *edit) finish(s *Snapshot) *Snapshot {
 		raw: raw{
 			pods: e.pods.freeze(), nodes: e.nodes.freeze(), claims: e.claims.freeze(),
 			pools: e.pools.freeze(), daemons: e.daemons.freeze(), types: e.types.freeze(),
+			around: e.around.freeze(),
 		},
 		derived: derived{
 			nodes: e.merged.freeze(), pending: e.pending.freeze(), bound: e.bound.freeze(),

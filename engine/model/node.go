@@ -22,7 +22,8 @@ type Node struct {
 	Pool string
 	// Labels are the claim's until the node is registered, then the node's.
 	Labels map[string]string
-	// Taints are those that pods will meet once the node is ready: what goes away by itself is left out until then.
+	// Taints are those that pods will meet once the node is ready: what goes away by itself is left out until then. A node
+	// that is cordoned carries node.kubernetes.io/unschedulable here, whether the API server has added it or not.
 	Taints []corev1.Taint
 	// Capacity counts the node itself as one of "nodes". Both are zero for a claim that is not launched yet: what it will
 	// be is only known as a set of options.
@@ -154,10 +155,16 @@ func (n *Node) taints() []corev1.Taint {
 	default:
 		all = n.Object.Spec.Taints
 	}
-	if n.Initialized {
-		return all
+	if !n.Initialized {
+		all = slices.DeleteFunc(slices.Clone(all), n.passing)
 	}
-	return slices.DeleteFunc(slices.Clone(all), n.passing)
+	if n.Object != nil && n.Object.Spec.Unschedulable {
+		cordon := corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}
+		if !slices.ContainsFunc(all, func(t corev1.Taint) bool { return t.MatchTaint(&cordon) }) {
+			all = append(slices.Clip(all), cordon)
+		}
+	}
+	return all
 }
 
 // passing reports whether t goes away by itself before n is initialized.

@@ -62,12 +62,21 @@ func groupOf(apiVersion string) string {
 	return ""
 }
 
-// Provisionable reports whether the pod waits for a node: the scheduler has looked at it and found none.
+// Provisionable reports whether the pod waits for a node: the scheduler has looked at it and found none. A daemon's and a
+// static pod are not counted.
 //
-// Karpenter's rule is kept: a pod that the scheduler has nominated to a node, a daemon's and a static pod are not counted.
+// Karpenter also leaves out a pod that is nominated to a node. Here that is a promise and no more (Snapshot.PromiseOf),
+// because we nominate pods ourselves, to nodes that may never come up.
 func (p *Pod) Provisionable() bool {
-	return !p.Bound() && !p.Terminal() && !p.Terminating() && unschedulable(p.Object) &&
-		p.Object.Status.NominatedNodeName == "" && !p.Daemon() && !p.Mirror()
+	return !p.Bound() && !p.Terminal() && !p.Terminating() && unschedulable(p.Object) && !p.Daemon() && !p.Mirror()
+}
+
+// Priority returns the pod's priority, 0 if admission has set none. Higher is more important.
+func (p *Pod) Priority() int32 {
+	if p.Object.Spec.Priority == nil {
+		return 0
+	}
+	return *p.Object.Spec.Priority
 }
 
 func unschedulable(o *corev1.Pod) bool {

@@ -16,7 +16,7 @@ type Snapshot struct {
 	// Now is the moment, for everything that depends on age or schedule.
 	Now time.Time
 	// Promises tells pods, by key, which node or claim they were planned onto before. It is a hint: a promise holds while
-	// the node is there and the pod still fits. It is shared and never changed.
+	// the node is there and the pod still fits. It is shared and never changed. Readers ask PromiseOf.
 	Promises map[string]string
 
 	raw     raw
@@ -31,6 +31,7 @@ type raw struct {
 	pools   table[*Pool]
 	daemons table[*Daemon]
 	types   table[[]*InstanceType]
+	around  surroundings
 }
 
 // derived holds what follows from raw alone, kept up to date by Apply.
@@ -44,6 +45,15 @@ type derived struct {
 	// nodeOf and claimOf find the halves of an identity; values are names in ascending order, so that a doubled
 	// identity always resolves to the same object.
 	nodeOf, claimOf table[[]string]
+}
+
+// PromiseOf returns the node or claim that p is on its way to, empty if none is known: where it was planned, else where the
+// scheduler nominated it. It is a hint like Promises, never the truth: the node may be gone or full.
+func (s *Snapshot) PromiseOf(p *Pod) string {
+	if node, ok := s.Promises[p.Key]; ok {
+		return node
+	}
+	return p.Object.Status.NominatedNodeName
 }
 
 // At returns s at another moment.

@@ -37,6 +37,7 @@ const (
 	RuleResources        // no type has enough of Resource, short By
 	RuleShape            // enough of each resource, but in no one type
 	RuleOffering         // types would do, but none is on offer now
+	RuleVolume           // a claim of the pod keeps it from any node, or from this one: Subject
 	RuleLimit            // the pool's limit of Resource would be exceeded by By
 	RuleMinValues        // fewer distinct values of Subject than the pool wants
 	RuleEffort           // not tried: Options.MaxTrials was spent
@@ -73,6 +74,8 @@ func (v Verdict) String() string {
 		return "no instance type has this mix of resources"
 	case RuleOffering:
 		return "no capacity on offer: " + v.Subject
+	case RuleVolume:
+		return v.Subject
 	case RuleLimit:
 		return fmt.Sprintf("would exceed the limit of %s by %s", v.Resource, Amount(v.Resource, v.By))
 	case RuleMinValues:

@@ -1,0 +1,265 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/karpenter-go/karpenter/engine/require"
+)
+
+// A Volume is what one claim of a pod asks of the pod's node.
+type Volume struct {
+	// Key is the same for pods that share the volume, and so take one attachment between them: the driver's handle of a bound
+	// volume, else namespace/claim. It is unique among the volumes of one Driver.
+	Key string
+	// Driver is the CSI driver whose attach limit counts the volume; empty if none does. Volumes of Kubernetes' own kinds have
+	// the driver that they were moved to.
+	Driver string
+	// Topology are alternatives, of which the labels of the node must meet one; nil means that any node will do. Keys are as
+	// the volume or the storage class names them, old names included.
+	Topology []require.Set
+}
+
+// bindCompleted marks a claim that is bound to its volume in both directions.
+const bindCompleted = "pv.kubernetes.io/bind-completed"
+
+// VolumesOf returns the volumes that p needs to have attached, in the order of its spec, or a no that names the first claim
+// for which no node will do as things are. A pod that mounts no claims costs no allocation.
+func (s *Snapshot) VolumesOf(p *Pod) ([]Volume, Verdict) {
+	var out []Volume
+	for i := range p.Object.Spec.Volumes {
+		v, uses, no := s.volume(p.Object, &p.Object.Spec.Volumes[i])
+		if !no.OK() {
+			return nil, no
+		}
+		if uses {
+			out = append(out, v)
+		}
+	}
+	return out, Verdict{}
+}
+
+// volume returns what one volume of the spec asks, and false if it is nothing that is attached.
+func (s *Snapshot) volume(pod *corev1.Pod, v *corev1.Volume) (out Volume, uses bool, no Verdict) {
+	var name string
+	switch {
+	case v.PersistentVolumeClaim != nil:
+		name = v.PersistentVolumeClaim.ClaimName
+	case v.Ephemeral != nil:
+		name = pod.Name + "-" + v.Name // Kubernetes makes a claim of that name
+	case v.AWSElasticBlockStore != nil:
+		return Volume{Key: afterSlash(v.AWSElasticBlockStore.VolumeID), Driver: ebsDriver}, true, Verdict{}
+	default:
+		return Volume{}, false, Verdict{}
+	}
+	key := pod.Namespace + "/" + name
+	claim, ok := s.VolumeClaim(key)
+	switch {
+	case ok && v.Ephemeral != nil && !metav1.IsControlledBy(claim, pod):
+		return Volume{}, true, refuseClaim(key, "belongs to someone else, so the ephemeral volume "+v.Name+" cannot use it")
+	case ok:
+		out, no = s.volumeOf(key, claim)
+	case v.Ephemeral != nil && v.Ephemeral.VolumeClaimTemplate != nil:
+		out, no = s.unbound(key, &v.Ephemeral.VolumeClaimTemplate.Spec, nil)
+	default:
+		no = refuseClaim(key, "does not exist")
+	}
+	return out, true, no
+}
+
+// refuseClaim returns the no about one claim.
+func refuseClaim(key, why string) Verdict {
+	return Verdict{Rule: RuleVolume, Subject: fmt.Sprintf("PersistentVolumeClaim %s %s", key, why)}
+}
+
+// volumeOf returns what a claim asks.
+func (s *Snapshot) volumeOf(key string, claim *corev1.PersistentVolumeClaim) (Volume, Verdict) {
+	switch {
+	case claim.DeletionTimestamp != nil:
+		return Volume{}, refuseClaim(key, "is being deleted")
+	case claim.Status.Phase == corev1.ClaimLost:
+		return Volume{}, refuseClaim(key, "has lost its volume")
+	case claim.Spec.VolumeName == "":
+		return s.unbound(key, &claim.Spec, claim.Annotations)
+	}
+	volume, ok := s.Volume(claim.Spec.VolumeName)
+	switch {
+	case !ok:
+		return Volume{}, refuseClaim(key, fmt.Sprintf("is bound to PersistentVolume %q, which does not exist", claim.Spec.VolumeName))
+	case volume.DeletionTimestamp != nil:
+		return Volume{}, refuseClaim(key, fmt.Sprintf("is bound to PersistentVolume %q, which is being deleted", volume.Name))
+	case !metav1.HasAnnotation(claim.ObjectMeta, bindCompleted):
+		return Volume{}, refuseClaim(key, fmt.Sprintf("is not bound yet to PersistentVolume %q", volume.Name))
+	}
+	out := Volume{Key: key}
+	out.identify(volume)
+	out.Topology = topologyOf(volume)
+	if out.Topology != nil && len(out.Topology) == 0 {
+		return Volume{}, refuseClaim(key, fmt.Sprintf("is bound to PersistentVolume %q, whose node affinity admits no node", volume.Name))
+	}
+	return out, Verdict{}
+}
+
+// unbound returns what a claim without a volume asks: its volume is made where the pod goes, as far as the storage class
+// lets it.
+func (s *Snapshot) unbound(key string, claim *corev1.PersistentVolumeClaimSpec, annotations map[string]string) (Volume, Verdict) {
+	name := annotations[corev1.BetaStorageClassAnnotation]
+	if name == "" && claim.StorageClassName != nil {
+		name = *claim.StorageClassName
+	}
+	if name == "" {
+		return Volume{}, refuseClaim(key, "is unbound and names no StorageClass")
+	}
+	class, ok := s.StorageClass(name)
+	switch {
+	case !ok:
+		return Volume{}, refuseClaim(key, fmt.Sprintf("is unbound and its StorageClass %q does not exist", name))
+	case class.VolumeBindingMode == nil || *class.VolumeBindingMode == storagev1.VolumeBindingImmediate:
+		return Volume{}, refuseClaim(key, fmt.Sprintf("is unbound, and its StorageClass %q binds before a pod has a node", name))
+	}
+	return Volume{Key: key, Driver: driverOf(class.Provisioner), Topology: allowed(class)}, Verdict{}
+}
+
+// AttachLimits returns how many volumes each CSI driver may attach to n at once; nil while that is not known. A driver that
+// is not in it has no limit.
+func (s *Snapshot) AttachLimits(n *Node) map[string]int {
+	if n.Object == nil {
+		return nil
+	}
+	node, ok := s.CSINode(n.Object.Name)
+	if !ok {
+		return nil
+	}
+	limits := make(map[string]int, len(node.Spec.Drivers))
+	for _, d := range node.Spec.Drivers {
+		if d.Allocatable != nil && d.Allocatable.Count != nil {
+			limits[d.Name] = int(*d.Allocatable.Count)
+		}
+	}
+	return limits
+}
+
+// AttachedTo returns the keys of the volumes that the pods on n use, by driver; nil if they use none. Claims that cannot be
+// followed to a volume do not count.
+func (s *Snapshot) AttachedTo(n *Node) map[string]map[string]bool {
+	var used map[string]map[string]bool
+	for _, p := range n.Pods {
+		for i := range p.Object.Spec.Volumes {
+			v, uses, no := s.volume(p.Object, &p.Object.Spec.Volumes[i])
+			if !uses || !no.OK() || v.Driver == "" {
+				continue
+			}
+			if used == nil {
+				used = map[string]map[string]bool{}
+			}
+			if used[v.Driver] == nil {
+				used[v.Driver] = map[string]bool{}
+			}
+			used[v.Driver][v.Key] = true
+		}
+	}
+	return used
+}
+
+func afterSlash(s string) string { return s[strings.LastIndexByte(s, '/')+1:] }
+
+// identify sets driver and key from the volume that a claim is bound to.
+func (v *Volume) identify(volume *corev1.PersistentVolume) {
+	switch source := volume.Spec.PersistentVolumeSource; {
+	case source.CSI != nil:
+		v.Driver, v.Key = driverOf(source.CSI.Driver), source.CSI.VolumeHandle
+	case source.AWSElasticBlockStore != nil:
+		v.Driver, v.Key = ebsDriver, afterSlash(source.AWSElasticBlockStore.VolumeID)
+	}
+}
+
+const ebsDriver = "ebs.csi.aws.com"
+
+// moved are the drivers that took over Kubernetes' own provisioners.
+var moved = map[string]string{
+	"kubernetes.io/aws-ebs":         ebsDriver,
+	"kubernetes.io/gce-pd":          "pd.csi.storage.gke.io",
+	"kubernetes.io/azure-disk":      "disk.csi.azure.com",
+	"kubernetes.io/azure-file":      "file.csi.azure.com",
+	"kubernetes.io/cinder":          "cinder.csi.openstack.org",
+	"kubernetes.io/vsphere-volume":  "csi.vsphere.vmware.com",
+	"kubernetes.io/portworx-volume": "pxd.portworx.com",
+}
+
+// driverOf returns the CSI driver behind the name of a provisioner, empty if there is none.
+func driverOf(provisioner string) string {
+	if driver, ok := moved[provisioner]; ok {
+		return driver
+	}
+	if strings.HasPrefix(provisioner, "kubernetes.io/") {
+		return ""
+	}
+	return provisioner
+}
+
+// allowed returns the alternatives of a storage class.
+func allowed(class *storagev1.StorageClass) []require.Set {
+	var out []require.Set
+	for _, t := range class.AllowedTopologies {
+		rs := make([]require.Requirement, len(t.MatchLabelExpressions))
+		for i, e := range t.MatchLabelExpressions {
+			rs[i] = require.New(e.Key, require.In, e.Values...)
+		}
+		if len(rs) == 0 {
+			return nil // one alternative is to have no wish
+		}
+		out = append(out, require.NewSet(rs...))
+	}
+	return out
+}
+
+// topologyOf returns the alternatives of a volume: its node affinity, and the zone and region that it is labelled with as
+// the scheduler reads them. Empty and not nil means that no node will do.
+//
+// A volume on a node's own disk names that node. It is not held to it: else no pod with such a volume could ever leave its
+// node. Karpenter does the same: when the node goes, whoever made the volume has to make it anew.
+func topologyOf(volume *corev1.PersistentVolume) []require.Set {
+	labelled := labelledTopology(volume.Labels)
+	if volume.Spec.NodeAffinity == nil || volume.Spec.NodeAffinity.Required == nil {
+		if labelled.Len() == 0 {
+			return nil
+		}
+		return []require.Set{labelled}
+	}
+	local := volume.Spec.Local != nil || volume.Spec.HostPath != nil
+	out := []require.Set{}
+	for _, t := range volume.Spec.NodeAffinity.Required.NodeSelectorTerms {
+		if len(t.MatchExpressions)+len(t.MatchFields) == 0 {
+			continue // matches nothing, says the API
+		}
+		set := require.FromSelector(slices.Concat(t.MatchExpressions, t.MatchFields))
+		if local {
+			set = set.Without(corev1.LabelHostname, metav1.ObjectNameField)
+		}
+		if set = set.And(labelled); set.Len() == 0 {
+			return nil
+		}
+		out = append(out, set)
+	}
+	return out
+}
+
+// labelledTopology returns what the zone and region labels of a volume ask. A volume that lies in several zones lists them
+// with "__" in between.
+func labelledTopology(labels map[string]string) require.Set {
+	var rs []require.Requirement
+	for _, key := range []string{
+		corev1.LabelTopologyZone, corev1.LabelTopologyRegion,
+		corev1.LabelFailureDomainBetaZone, corev1.LabelFailureDomainBetaRegion,
+	} {
+		if v, ok := labels[key]; ok {
+			rs = append(rs, require.New(key, require.In, strings.Split(v, "__")...))
+		}
+	}
+	return require.NewSet(rs...)
+}
