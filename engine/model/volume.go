@@ -122,7 +122,11 @@ func (s *Snapshot) unbound(key string, claim *corev1.PersistentVolumeClaimSpec, 
 	case class.VolumeBindingMode == nil || *class.VolumeBindingMode == storagev1.VolumeBindingImmediate:
 		return Volume{}, refuseClaim(key, fmt.Sprintf("is unbound, and its StorageClass %q binds before a pod has a node", name))
 	}
-	return Volume{Key: key, Driver: driverOf(class.Provisioner), Topology: allowed(class)}, Verdict{}
+	out := Volume{Key: key, Driver: driverOf(class.Provisioner), Topology: allowed(class)}
+	if out.Topology == nil && len(class.AllowedTopologies) > 0 {
+		return Volume{}, refuseClaim(key, fmt.Sprintf("is unbound, and its StorageClass %q allows no topology", name))
+	}
+	return out, Verdict{}
 }
 
 // AttachLimits returns how many volumes each CSI driver may attach to n at once; nil while that is not known. A driver that
@@ -202,7 +206,7 @@ func driverOf(provisioner string) string {
 	return provisioner
 }
 
-// allowed returns the alternatives of a storage class.
+// allowed returns the alternatives of a storage class. A term without expressions admits nothing, says the API.
 func allowed(class *storagev1.StorageClass) []require.Set {
 	var out []require.Set
 	for _, t := range class.AllowedTopologies {
@@ -210,10 +214,9 @@ func allowed(class *storagev1.StorageClass) []require.Set {
 		for i, e := range t.MatchLabelExpressions {
 			rs[i] = require.New(e.Key, require.In, e.Values...)
 		}
-		if len(rs) == 0 {
-			return nil // one alternative is to have no wish
+		if len(rs) > 0 {
+			out = append(out, require.NewSet(rs...))
 		}
-		out = append(out, require.NewSet(rs...))
 	}
 	return out
 }

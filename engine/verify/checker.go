@@ -17,6 +17,7 @@ func Plan(s *model.Snapshot, p *model.Plan, labels ...apiv1.LabelRules) []Violat
 	c := &checker{
 		snapshot: s,
 		plan:     p,
+		manners:  newManners(s),
 		demands:  make(map[*corev1.Pod]*demand),
 		places:   newPlaces(apiv1.CoreLabels().With(labels...).Aliases),
 		shapes:   make(map[string]*shape),
@@ -54,13 +55,13 @@ type checker struct {
 	daemons []*demand
 
 	// bound are the pods that hold resources, by the name of their node.
-	bound map[string][]*corev1.Pod
-	// sociable means that some pod cares about its neighbours.
-	sociable bool
+	bound   map[string][]*corev1.Pod
+	manners *manners
 
 	demands  map[*corev1.Pod]*demand
 	places   *places
 	shapes   map[string]*shape                         // by pool and requirements
+	unions   int                                       // how many were made
 	types    map[string]map[string]*model.InstanceType // by pool and name
 	together map[string]*demand                        // sums of daemons, by their keys
 
@@ -88,25 +89,18 @@ func (c *checker) learn() {
 		c.demandsOf(c.plan.Nodes[i].Pods)
 	}
 	for pod := range c.demands {
-		c.meet(affinityOf(pod))
-		c.meet(antiAffinityOf(pod))
-		for _, s := range spreadsOf(pod) {
-			c.meet([]*term{s.term})
-		}
+		c.manners.of(pod)
 	}
 	for _, p := range c.snapshot.Pods() {
 		if on := p.Object.Spec.NodeName; on != "" && !ended(p.Object) {
 			c.bound[on] = append(c.bound[on], p.Object)
-			c.meet(antiAffinityOf(p.Object))
+			c.manners.of(p.Object)
 		}
 	}
-}
-
-// meet notes the labels by which terms tell domains apart.
-func (c *checker) meet(terms []*term) {
-	for _, t := range terms {
-		c.sociable = true
-		c.places.look(t.key)
+	for _, m := range c.manners.byText {
+		for _, t := range m.terms() {
+			c.places.look(t.key)
+		}
 	}
 }
 
@@ -117,6 +111,7 @@ func (c *checker) demandsOf(pods []*model.Pod) []*demand {
 		d, ok := c.demands[p.Object]
 		if !ok {
 			d = c.places.demandOf(p.Object)
+			d.volumes = c.volumesOf(p.Object)
 			c.demands[p.Object] = d
 		}
 		out[i] = d

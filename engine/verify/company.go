@@ -1,123 +1,171 @@
 package verify
 
-import (
-	"slices"
+import "slices"
 
-	corev1 "k8s.io/api/core/v1"
-)
-
-// A seeker is a pod that comes and wants company.
+// A seeker is pods of one kind that come to one node and want company.
 type seeker struct {
-	pod    *corev1.Pod
-	terms  []*term
-	values []string // of each term's domain
-	site   *site
+	group   *group
+	wish    *gathering
+	domains []domain // of each term
+	arrived bool
 }
 
-// A gathering is how far pods have arrived: for each affinity term, the pods that it
-// looks at, by domain.
+// A domain is the nodes with one value of a label.
+type domain struct{ key, value string }
+
+// A gathering is how far the pods that one wish is about have arrived. As kube-scheduler
+// has it, they are the pods that all terms of the wish match.
 type gathering struct {
-	terms map[string]*term
-	count map[string]census
+	terms []*term
+	// count holds those whose domain is known, by domain; sum is how many there are at all.
+	count map[domain]int
+	sum   int
+	// waiting are the seekers with this wish, by each domain where they seek.
+	waiting map[domain][]*seeker
 }
 
 // company checks affinity: the pods that come must be able to arrive in some order, each
 // finding the company it wants, or being the first of its kind anywhere.
-func (c *checker) company(sites []*site) {
-	waiting := c.seekers(sites)
-	if len(waiting) == 0 {
+func (c *checker) company(cr *crowd) {
+	all := c.seekers(cr)
+	if len(all) == 0 {
 		return
 	}
-	g := c.gather(sites, waiting)
-	for len(waiting) > 0 {
-		before := len(waiting)
-		waiting = slices.DeleteFunc(waiting, func(s *seeker) bool {
-			found := g.has(s)
-			if found {
-				c.arrive(g, s)
+	absent := make(map[*group]bool, len(all))
+	for _, s := range all {
+		absent[s.group] = true
+	}
+	for _, st := range cr.sites {
+		for _, g := range st.groups {
+			n := g.stay
+			if !absent[g] {
+				n += len(g.come)
 			}
-			return found
-		})
-		if len(waiting) < before {
+			c.arrive(g, n)
+		}
+	}
+	// Whoever may be the first stays so only until one of the kind has come, so one way
+	// through all seekers finds the firsts.
+	queue := slices.Clone(all)
+	for _, s := range all {
+		c.settle(queue)
+		queue = nil
+		if !s.arrived && s.firstOfKind() {
+			queue = s.come(c)
+		}
+	}
+	c.settle(queue)
+	for _, s := range all {
+		if s.arrived {
 			continue
 		}
-		first := slices.IndexFunc(waiting, g.firstOfKind)
-		if first < 0 {
-			break
+		for _, p := range s.group.come {
+			c.add(Violation{Rule: RuleAffinity, Node: s.group.site.name, Pod: nameOfPod(p),
+				Detail: "cannot find the pods that it wants to be with, in whatever order pods arrive"})
 		}
-		c.arrive(g, waiting[first])
-		waiting = slices.Delete(waiting, first, first+1)
-	}
-	for _, s := range waiting {
-		c.add(Violation{Rule: RuleAffinity, Node: s.site.name, Pod: nameOfPod(s.pod),
-			Detail: "cannot find the pods that it wants to be with, in whatever order pods arrive"})
 	}
 }
 
-// seekers returns the pods that come and want company. One whose domain is not settled
-// is reported and left out.
-func (c *checker) seekers(sites []*site) []*seeker {
+// settle lets all arrive who find their company, and those who follow them.
+func (c *checker) settle(queue []*seeker) {
+	for len(queue) > 0 {
+		s := queue[0]
+		queue = queue[1:]
+		if !s.arrived && s.finds() {
+			queue = append(queue, s.come(c)...)
+		}
+	}
+}
+
+// seekers returns the pods that come and want company, in the order of sites. Those whose
+// domain is not settled are reported and left out.
+func (c *checker) seekers(cr *crowd) []*seeker {
 	var out []*seeker
-	for _, st := range sites {
-		for _, p := range st.come {
-			if terms := affinityOf(p); len(terms) > 0 {
-				if s, ok := c.seek(st, p, terms); ok {
-					out = append(out, s)
-				}
+	known := make(map[string]*gathering)
+	for _, st := range cr.sites {
+		for _, g := range st.groups {
+			m := g.kind.manner
+			if len(g.come) == 0 || len(m.near) == 0 {
+				continue
+			}
+			wish, ok := known[m.text]
+			if !ok {
+				wish = newGathering(cr, m.near)
+				known[m.text] = wish
+			}
+			if s, ok := c.seek(g, wish); ok {
+				out = append(out, s)
 			}
 		}
 	}
 	return out
 }
 
-func (c *checker) seek(st *site, p *corev1.Pod, terms []*term) (*seeker, bool) {
-	s := &seeker{pod: p, terms: terms, site: st}
-	for _, t := range terms {
-		values := c.domain(st, t.key)
-		if v, bad := unsure(RuleAffinity, st, p, t.key, values); bad {
-			c.add(v)
+// newGathering returns the gathering for a wish, and tells the kinds that it is about.
+func newGathering(cr *crowd, terms []*term) *gathering {
+	w := &gathering{terms: terms, count: make(map[domain]int), waiting: make(map[domain][]*seeker)}
+	for _, k := range cr.matching(terms[0]) {
+		if !slices.ContainsFunc(terms, func(t *term) bool { return !t.matches(k.namespace, k.labels) }) {
+			k.gatherings = append(k.gatherings, w)
+		}
+	}
+	return w
+}
+
+func (c *checker) seek(g *group, wish *gathering) (*seeker, bool) {
+	s := &seeker{group: g, wish: wish}
+	for _, t := range wish.terms {
+		values := g.site.domain(t.key)
+		if len(values) != 1 {
+			for _, p := range g.come {
+				c.add(unsure(RuleAffinity, g.site, p, t.key, values))
+			}
 			return nil, false
 		}
-		s.values = append(s.values, values[0])
+		s.domains = append(s.domains, domain{t.key, values[0]})
+	}
+	for _, d := range s.domains {
+		wish.waiting[d] = append(wish.waiting[d], s)
 	}
 	return s, true
 }
 
-// gather counts all pods but those that wait.
-func (c *checker) gather(sites []*site, waiting []*seeker) *gathering {
-	g := &gathering{terms: make(map[string]*term), count: make(map[string]census)}
-	absent := make(map[*corev1.Pod]bool)
-	for _, s := range waiting {
-		absent[s.pod] = true
-		for _, t := range s.terms {
-			g.terms[t.text] = t
-		}
-	}
-	present := func(st *site) [][]*corev1.Pod {
-		come := slices.DeleteFunc(slices.Clone(st.come), func(p *corev1.Pod) bool { return absent[p] })
-		return [][]*corev1.Pod{st.stay, come}
-	}
-	for text, t := range g.terms {
-		g.count[text] = c.count(sites, t, present)
-	}
-	return g
+// come has the pods of s arrive and returns those who may find company by that.
+func (s *seeker) come(c *checker) []*seeker {
+	s.arrived = true
+	return c.arrive(s.group, len(s.group.come))
 }
 
-// arrive counts s among those present.
-func (c *checker) arrive(g *gathering, s *seeker) {
-	for text, t := range g.terms {
-		if t.matches(s.pod) {
-			for _, d := range c.domain(s.site, t.key) {
-				g.count[text][d]++
+// arrive counts n pods of g where they are wished for, and returns the seekers to whom
+// that may make a difference. In a domain that is open nobody can be sure of them.
+func (c *checker) arrive(g *group, n int) []*seeker {
+	if n == 0 {
+		return nil
+	}
+	var woken []*seeker
+	for _, w := range g.kind.gatherings {
+		for _, t := range w.terms {
+			values := g.site.domain(t.key)
+			if len(values) > 0 {
+				w.sum += n
 			}
+			if len(values) != 1 {
+				continue
+			}
+			d := domain{t.key, values[0]}
+			if w.count[d] == 0 {
+				woken = append(woken, w.waiting[d]...)
+			}
+			w.count[d] += n
 		}
 	}
+	return woken
 }
 
-// has reports whether all the company that s wants is there.
-func (g *gathering) has(s *seeker) bool {
-	for i, t := range s.terms {
-		if g.count[t.text][s.values[i]] == 0 {
+// finds reports whether all the company that s wants is there.
+func (s *seeker) finds() bool {
+	for _, d := range s.domains {
+		if s.wish.count[d] == 0 {
 			return false
 		}
 	}
@@ -126,11 +174,6 @@ func (g *gathering) has(s *seeker) bool {
 
 // firstOfKind reports whether s may come though nobody is there: it wants to be with its
 // like, and there is none of them in any domain.
-func (g *gathering) firstOfKind(s *seeker) bool {
-	for _, t := range s.terms {
-		if len(g.count[t.text]) > 0 || !t.matches(s.pod) {
-			return false
-		}
-	}
-	return true
+func (s *seeker) firstOfKind() bool {
+	return s.wish.sum == 0 && slices.Contains(s.group.kind.gatherings, s.wish)
 }

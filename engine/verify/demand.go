@@ -1,8 +1,10 @@
 package verify
 
 import (
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -20,6 +22,7 @@ type demand struct {
 	ports       []corev1.ContainerPort
 	tolerations []corev1.Toleration
 	selector    *selector // nil if the pod takes any node
+	volumes     []*attachment
 }
 
 // demandOf reads a pod that is to be placed.
@@ -135,6 +138,15 @@ func (d *demand) untolerated(taints []corev1.Taint) (corev1.Taint, bool) {
 		}
 	}
 	return corev1.Taint{}, false
+}
+
+// tolerated writes down what the pod tolerates.
+func (d *demand) tolerated() string {
+	var b strings.Builder
+	for _, t := range d.tolerations {
+		fmt.Fprintf(&b, "%s %s %q %s\n", t.Key, t.Operator, t.Value, t.Effect)
+	}
+	return b.String()
 }
 
 // tolerates is the scheduler's helper, without the numeric operators that are still

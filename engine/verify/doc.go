@@ -14,9 +14,10 @@
 // plans refuses one that has any; tests run every plan they make through here.
 //
 // What pods ask of each other (spread, affinity, anti-affinity) is checked in the cluster
-// as the plan leaves it. Namespaces are not known here, so a term that chooses them by
-// their labels is taken to look only at those that it lists, unless it chooses all.
+// as the plan leaves it. It costs about as much as there are pods, however many ask: pods
+// that are alike to everyone count together, and terms find them by their labels.
 //
-// What is not looked at: preferences of pods, volumes, device claims, and whether a
-// refused pod could have been placed after all.
+// What is not looked at: preferences of pods, device claims, how many volumes a node can
+// attach that has not come up yet, and whether a refused pod could have been placed after
+// all.
 package verify

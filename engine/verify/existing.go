@@ -64,12 +64,14 @@ func (c *checker) onNode(n *model.Node, pods []*model.Pod, there []*corev1.Pod) 
 		c.add(Violation{Rule: RuleResources, Node: n.Name, Detail: detail})
 	}
 	c.tolerated(n.Name, l, taints)
-	for _, d := range l.pods {
-		if !d.selector.matches(seen) {
-			c.add(Violation{Rule: RuleLabels, Node: n.Name, Pod: d.key,
-				Detail: "its node selector or affinity does not match the node"})
+	for _, w := range l.wishes {
+		if !w.selector.matches(seen) {
+			v := w.broken(seen.Labels)
+			v.Node = n.Name
+			c.add(v)
 		}
 	}
+	c.attach(n, l, there)
 }
 
 // expect returns the daemons that have no pod on a node yet and should have one, and
@@ -118,6 +120,7 @@ func (c *checker) onClaim(n *model.Node, pods []*model.Pod) {
 	for _, t := range types {
 		c.fits(n.Name, t, c.optionOf(sh, t), l)
 	}
+	c.suits(n.Name, sh, types, l)
 }
 
 // wished returns the types that a claim which is not launched may become.
@@ -216,19 +219,21 @@ func allocatableOf(n *model.Node) model.Resources {
 // taintsOf returns the taints that pods will meet on n, without those that go by
 // themselves before it is initialized.
 func taintsOf(n *model.Node) []corev1.Taint {
-	if !registered(n) && n.Claim != nil {
-		return lasting(n, n.Claim.Spec.Taints)
+	var taints []corev1.Taint
+	switch {
+	case !registered(n) && n.Claim != nil:
+		taints = lasting(n, n.Claim.Spec.Taints)
+	case initialized(n):
+		taints = slices.Clone(n.Object.Spec.Taints)
+	default:
+		taints = lasting(n, n.Object.Spec.Taints)
 	}
-	taints := slices.Clone(n.Object.Spec.Taints)
-	if n.Object.Spec.Unschedulable {
+	if n.Object != nil && n.Object.Spec.Unschedulable {
 		taints = append(taints, corev1.Taint{
 			Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule,
 		})
 	}
-	if initialized(n) {
-		return taints
-	}
-	return lasting(n, taints)
+	return taints
 }
 
 func lasting(n *model.Node, taints []corev1.Taint) []corev1.Taint {

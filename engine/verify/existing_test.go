@@ -69,7 +69,7 @@ func TestExistingNode(t *testing.T) {
 		{
 			name: "another zone", only: true,
 			cluster: func(st *story) { st.web[2].Spec.NodeSelector = map[string]string{corev1.LabelTopologyZone: "a"} },
-			want:    "labels: old, pod default/web-3: its node selector or affinity does not match the node",
+			want:    "labels: old, pod default/web-3: its node selector or affinity does not match map[",
 		},
 		{
 			name: "the node by its name",

@@ -30,6 +30,8 @@ type places struct {
 type place struct {
 	node    *corev1.Node
 	answers map[*selector]bool
+	// union is the last union that it was part of.
+	union int
 }
 
 func newPlaces(aliases map[string]string) *places {

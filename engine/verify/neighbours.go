@@ -9,78 +9,50 @@ import (
 // neighbours checks what pods ask of each other, in the cluster as the plan leaves it:
 // spread, affinity and anti-affinity, also that of pods which run already.
 func (c *checker) neighbours() {
-	if !c.sociable {
+	if len(c.manners.byText) == 0 {
 		return
 	}
-	sites := c.sites()
-	c.spreads(sites)
-	c.apart(sites)
-	c.company(sites)
+	cr := c.gatherCrowd(c.sites())
+	c.spreads(cr)
+	c.apart(cr)
+	c.company(cr)
 }
-
-// A census counts the pods that a term looks at, by domain.
-type census map[string]int
-
-// count takes the census of t. A node whose domain is open counts in each that it may
-// become.
-func (c *checker) count(sites []*site, t *term, who func(*site) [][]*corev1.Pod) census {
-	out := make(census)
-	for _, st := range sites {
-		n := 0
-		for _, pods := range who(st) {
-			for _, p := range pods {
-				if t.matches(p) {
-					n++
-				}
-			}
-		}
-		if n == 0 {
-			continue
-		}
-		for _, d := range c.domain(st, t.key) {
-			out[d] += n
-		}
-	}
-	return out
-}
-
-func everybody(st *site) [][]*corev1.Pod { return [][]*corev1.Pod{st.stay, st.come} }
 
 // apart checks anti-affinity: that of the pods that come, and that of pods that stay
 // against the ones that come.
-func (c *checker) apart(sites []*site) {
-	known := make(map[string]census)
-	for _, st := range sites {
-		for _, p := range st.come {
-			for _, t := range antiAffinityOf(p) {
-				if known[t.text] == nil {
-					known[t.text] = c.count(sites, t, everybody)
+func (c *checker) apart(cr *crowd) {
+	for _, st := range cr.sites {
+		for _, g := range st.groups {
+			for _, t := range g.kind.manner.apart {
+				if len(g.come) > 0 {
+					c.alone(g, t, c.count(cr, t))
 				}
-				c.alone(st, p, t, known[t.text])
 			}
 		}
 	}
-	bans := c.bans(sites)
-	for _, st := range sites {
-		for _, p := range st.come {
-			for _, b := range bans {
-				if b.term.matches(p) {
-					c.banned(st, p, b)
-				}
+	c.ban(cr)
+	for _, st := range cr.sites {
+		for _, g := range st.groups {
+			for _, b := range g.kind.bans {
+				c.banned(g, b)
 			}
 		}
 	}
 }
 
-// alone checks that no pod that p wants to be apart from shares a domain with it.
-func (c *checker) alone(st *site, p *corev1.Pod, t *term, all census) {
+// alone checks that no pod that those of g want to be apart from shares a domain with
+// them.
+func (c *checker) alone(g *group, t *term, all census) {
 	self := 0
-	if t.matches(p) {
+	if t.matches(g.kind.namespace, g.kind.labels) {
 		self = 1
 	}
-	for _, d := range c.domain(st, t.key) {
-		if all[d] > self {
-			c.add(Violation{Rule: RuleAntiAffinity, Node: st.name, Pod: nameOfPod(p),
+	for _, d := range g.site.domain(t.key) {
+		if all[d] <= self {
+			continue
+		}
+		for _, p := range g.come {
+			c.add(Violation{Rule: RuleAntiAffinity, Node: g.site.name, Pod: nameOfPod(p),
 				Detail: fmt.Sprintf("pods it wants to be apart from share %s %q", t.key, d)})
 		}
 	}
@@ -90,36 +62,43 @@ func (c *checker) alone(st *site, p *corev1.Pod, t *term, all census) {
 // matches out.
 type ban struct {
 	term    *term
-	domains map[string]string // and the pod that does
+	domains map[string]string // and a pod that does
 }
 
-// bans returns what the pods that stay forbid.
-func (c *checker) bans(sites []*site) []ban {
-	var out []ban
-	at := make(map[string]int)
-	for _, st := range sites {
+// ban tells each kind what the pods that stay forbid it.
+func (c *checker) ban(cr *crowd) {
+	known := make(map[string]*ban)
+	for _, st := range cr.sites {
 		for _, p := range st.stay {
-			for _, t := range antiAffinityOf(p) {
-				i, ok := at[t.text]
+			for _, t := range c.manners.of(p).apart {
+				b, ok := known[t.text]
 				if !ok {
-					i = len(out)
-					at[t.text] = i
-					out = append(out, ban{term: t, domains: make(map[string]string)})
+					b = &ban{term: t, domains: make(map[string]string)}
+					known[t.text] = b
+					for _, k := range cr.matching(t) {
+						k.bans = append(k.bans, b)
+					}
 				}
-				for _, d := range c.domain(st, t.key) {
-					out[i].domains[d] = nameOfPod(p)
+				for _, d := range st.domain(t.key) {
+					b.domains[d] = nameOfPod(p)
 				}
 			}
 		}
 	}
-	return out
 }
 
-// banned checks that p, which b is about, comes to none of its domains.
-func (c *checker) banned(st *site, p *corev1.Pod, b ban) {
-	for _, d := range c.domain(st, b.term.key) {
-		if other, ok := b.domains[d]; ok {
-			c.add(Violation{Rule: RuleAntiAffinity, Node: st.name, Pod: nameOfPod(p),
+// banned checks that no pod of g, which b is about, comes to any of its domains.
+func (c *checker) banned(g *group, b *ban) {
+	if len(g.come) == 0 {
+		return
+	}
+	for _, d := range g.site.domain(b.term.key) {
+		other, ok := b.domains[d]
+		if !ok {
+			continue
+		}
+		for _, p := range g.come {
+			c.add(Violation{Rule: RuleAntiAffinity, Node: g.site.name, Pod: nameOfPod(p),
 				Detail: fmt.Sprintf("pod %s keeps it out of %s %q", other, b.term.key, d)})
 		}
 	}

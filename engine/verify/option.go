@@ -86,6 +86,22 @@ func (c *checker) addPlaces(o *option, keys []string, fate [][]candidate) {
 	}
 }
 
+// union returns all nodes that may come of a shape with any of these types, as selectors
+// see them, each once.
+func (c *checker) union(sh *shape, types []*model.InstanceType) []*place {
+	c.unions++
+	var out []*place
+	for _, t := range types {
+		for _, p := range c.optionOf(sh, t).places {
+			if p.union != c.unions {
+				p.union = c.unions
+				out = append(out, p)
+			}
+		}
+	}
+	return out
+}
+
 // daemonsAt returns the sum of the daemons that come with a node there.
 func (c *checker) daemonsAt(p *place, taints []corev1.Taint) *demand {
 	sum := &demand{key: "daemons", requests: amounts{}}

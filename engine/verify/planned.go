@@ -39,6 +39,7 @@ func (c *checker) planned(i int) {
 		}
 		c.fits(name, t, o, load)
 	}
+	c.suits(name, sh, n.Options, load)
 	if sound { // else prices and diversity are off for that reason
 		c.chosen(name, n, sh)
 		c.diversity(name, n, sh)
@@ -77,7 +78,24 @@ type load struct {
 	requests amounts
 	names    []corev1.ResourceName // of requests, in order
 	ports    *demand               // all host ports
-	choosy   []*demand             // the first pod of each selector
+	wishes   []wish                // each once
+}
+
+// A wish is what a pod, or a volume of it, asks of the labels of its node.
+type wish struct {
+	selector *selector
+	pod      string
+	claim    string // of the volume; empty for the pod's own
+}
+
+// broken says that nodes which look like this do not meet w.
+func (w wish) broken(labels map[string]string) Violation {
+	if w.claim == "" {
+		return Violation{Rule: RuleLabels, Pod: w.pod,
+			Detail: fmt.Sprintf("its node selector or affinity does not match %v", labels)}
+	}
+	return Violation{Rule: RuleVolumes, Pod: w.pod,
+		Detail: fmt.Sprintf("the volume of claim %s cannot be reached from %v", w.claim, labels)}
 }
 
 // loadOf sums up pods that come to a node where others are, and checks that no two of
@@ -98,13 +116,25 @@ func (c *checker) loadOf(node string, pods []*model.Pod, others []*demand) *load
 				Detail: fmt.Sprintf("wants host port %d, which is taken", port)})
 		}
 		l.ports.ports = append(l.ports.ports, d.ports...)
-		same := func(o *demand) bool { return o.selector == d.selector }
-		if d.selector != nil && !slices.ContainsFunc(l.choosy, same) {
-			l.choosy = append(l.choosy, d)
+		l.wish(wish{d.selector, d.key, ""})
+		for _, a := range d.volumes {
+			if a.problem != "" {
+				c.add(Violation{Rule: RuleVolumes, Node: node, Pod: d.key,
+					Detail: fmt.Sprintf("its claim %s %s", a.claim, a.problem)})
+			}
+			l.wish(wish{a.selector, d.key, a.claim})
 		}
 	}
 	l.names = l.requests.names()
 	return l
+}
+
+// wish adds w, unless it asks nothing or the same is wished already.
+func (l *load) wish(w wish) {
+	same := func(o wish) bool { return o.selector == w.selector }
+	if w.selector != nil && !slices.ContainsFunc(l.wishes, same) {
+		l.wishes = append(l.wishes, w)
+	}
 }
 
 // tolerated checks the taints of a node against each pod.
@@ -117,8 +147,7 @@ func (c *checker) tolerated(node string, l *load, taints []corev1.Taint) {
 	}
 }
 
-// fits checks that the load and the daemons fit on t, and that every pod may be there,
-// however the node turns out.
+// fits checks that the load and the daemons fit on t, however the node turns out.
 func (c *checker) fits(node string, t *model.InstanceType, o *option, l *load) {
 	for _, daemons := range o.daemons {
 		if detail, short := l.shortage(daemons.requests, t.Allocatable); short {
@@ -129,14 +158,26 @@ func (c *checker) fits(node string, t *model.InstanceType, o *option, l *load) {
 				Detail: fmt.Sprintf("a pod and a daemon want host port %d", port)})
 		}
 	}
-	for _, d := range l.choosy {
-		for _, p := range o.places {
-			if !p.takes(d.selector) {
-				c.add(Violation{Rule: RuleLabels, Node: node, Type: t.Name, Pod: d.key,
-					Detail: fmt.Sprintf("its node selector or affinity does not match %v", p.node.Labels)})
-				break
-			}
+}
+
+// suits checks that every pod may be on a node of the shape, by its labels, however it
+// turns out.
+func (c *checker) suits(node string, sh *shape, types []*model.InstanceType, l *load) {
+	if len(l.wishes) == 0 {
+		return
+	}
+	places := c.union(sh, types)
+	for _, w := range l.wishes {
+		at := slices.IndexFunc(places, func(p *place) bool { return !p.takes(w.selector) })
+		if at < 0 {
+			continue
 		}
+		i := slices.IndexFunc(types, func(t *model.InstanceType) bool {
+			return slices.Contains(c.optionOf(sh, t).places, places[at])
+		})
+		v := w.broken(places[at].node.Labels)
+		v.Node, v.Type = node, types[i].Name
+		c.add(v)
 	}
 }
 

@@ -6,20 +6,20 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-
-	"github.com/karpenter-go/karpenter/engine/model"
 )
 
 // A site is a node of the cluster as the plan would leave it.
 type site struct {
 	name   string
 	node   *corev1.Node // nil if it is yet to be launched
-	shape  *shape       // if it is
-	types  []*model.InstanceType
+	places []*place     // what it may become, if it is
 	taints []corev1.Taint
 	// stay are the pods that run there already, come the ones that the plan puts there.
 	stay, come []*corev1.Pod
-	domains    map[string][]string
+
+	index   int // among all sites
+	groups  []*group
+	domains map[string][]string
 }
 
 // sites returns all nodes that the plan leaves or makes.
@@ -49,8 +49,8 @@ func (c *checker) sites() []*site {
 		if launched(n) {
 			st.node, st.taints = c.nodeOf(n), taintsOf(n)
 		} else {
-			st.shape, st.types = c.shapeOfClaim(n.Claim), c.wished(n)
-			st.taints = st.shape.taints
+			sh := c.shapeOfClaim(n.Claim)
+			st.places, st.taints = c.union(sh, c.wished(n)), sh.taints
 		}
 		if n.Object != nil {
 			st.stay = slices.Clone(c.bound[n.Object.Name])
@@ -63,28 +63,31 @@ func (c *checker) sites() []*site {
 		if n.Pool == nil || n.Pool.Object == nil {
 			continue
 		}
-		st := &site{name: c.nameOf(i), shape: c.shapeOf(n), types: n.Options, domains: make(map[string][]string)}
-		st.taints = st.shape.taints
+		sh := c.shapeOf(n)
+		st := &site{name: c.nameOf(i), places: c.union(sh, n.Options), taints: sh.taints, domains: make(map[string][]string)}
 		for _, p := range n.Pods {
 			st.come = append(st.come, p.Object)
 		}
 		out = append(out, st)
+	}
+	for i, st := range out {
+		st.index = i
 	}
 	return out
 }
 
 // domain returns the values that the label may have on the node; none if it lacks the
 // label. Every node has a host name of its own.
-func (c *checker) domain(st *site, key string) []string {
+func (st *site) domain(key string) []string {
 	if known, ok := st.domains[key]; ok {
 		return known
 	}
-	values := c.domainOf(st, key)
+	values := domainOf(st, key)
 	st.domains[key] = values
 	return values
 }
 
-func (c *checker) domainOf(st *site, key string) []string {
+func domainOf(st *site, key string) []string {
 	if st.node != nil {
 		if v, ok := st.node.Labels[key]; ok {
 			return []string{v}
@@ -96,21 +99,10 @@ func (c *checker) domainOf(st *site, key string) []string {
 	if st.node != nil {
 		return nil
 	}
-	if stable, ok := c.places.aliases[key]; ok {
-		key = stable
-	}
-	at, ok := slices.BinarySearch(st.shape.keys, key)
-	if !ok {
-		return nil
-	}
 	values := make(map[string]bool)
-	for _, t := range st.types {
-		for _, fate := range c.optionOf(st.shape, t).fates {
-			for _, cand := range fate[at] {
-				if !cand.missing {
-					values[cand.value] = true
-				}
-			}
+	for _, p := range st.places {
+		if v, ok := p.node.Labels[key]; ok {
+			values[v] = true
 		}
 	}
 	return slices.Sorted(maps.Keys(values))
@@ -118,30 +110,20 @@ func (c *checker) domainOf(st *site, key string) []string {
 
 // takes reports whether the labels of the node suit a pod with selector s, whatever it
 // becomes.
-func (c *checker) takes(st *site, s *selector) bool {
+func (st *site) takes(s *selector) bool {
 	if st.node != nil {
 		return s.matches(st.node)
 	}
-	for _, t := range st.types {
-		for _, p := range c.optionOf(st.shape, t).places {
-			if !p.takes(s) {
-				return false
-			}
-		}
-	}
-	return true
+	return !slices.ContainsFunc(st.places, func(p *place) bool { return !p.takes(s) })
 }
 
-// unsure returns a violation if a label that must be known has several values.
-func unsure(rule Rule, st *site, pod *corev1.Pod, key string, values []string) (Violation, bool) {
-	v := Violation{Rule: rule, Node: st.name, Pod: pod.Namespace + "/" + pod.Name}
-	switch len(values) {
-	case 1:
-		return Violation{}, false
-	case 0:
+// unsure says that a label that must be known has several values, or none.
+func unsure(rule Rule, st *site, pod *corev1.Pod, key string, values []string) Violation {
+	v := Violation{Rule: rule, Node: st.name, Pod: nameOfPod(pod)}
+	if len(values) == 0 {
 		v.Detail = "the node has no label " + key
-	default:
+	} else {
 		v.Detail = fmt.Sprintf("%s may become any of %q", key, values)
 	}
-	return v, true
+	return v
 }

@@ -3,44 +3,54 @@ package verify
 import (
 	"fmt"
 	"math"
-	"slices"
-
-	corev1 "k8s.io/api/core/v1"
 )
 
 // spreads checks topology spread: where pods come, no domain may hold more than maxSkew
 // pods above the emptiest domain that they could go to. If that holds in the end, pods
 // that arrive where there are fewest meet it all the way. Pods of the kind that come
 // without the constraint may come later, and so do not count against their own domain.
-func (c *checker) spreads(sites []*site) {
+func (c *checker) spreads(cr *crowd) {
 	known := make(map[string]balance)
-	for _, st := range sites {
-		for _, p := range st.come {
-			constraints := spreadsOf(p)
-			for _, s := range constraints {
-				values := c.domain(st, s.key)
-				if v, bad := unsure(RuleSpread, st, p, s.key, values); bad {
-					c.add(v)
+	reach := make(map[string][]bool)
+	for _, st := range cr.sites {
+		for _, g := range st.groups {
+			if len(g.come) == 0 {
+				continue
+			}
+			for _, s := range g.kind.manner.spreads {
+				values := st.domain(s.key)
+				if len(values) != 1 {
+					for _, p := range g.come {
+						c.add(unsure(RuleSpread, st, p, s.key, values))
+					}
 					continue
 				}
-				d := c.demands[p]
-				id := fmt.Sprintf("%s %d %p %t %t %d %v", s.text, s.maxSkew, d.selector,
-					s.honorAffinity, s.honorTaints, s.minDomains, keysOf(constraints))
-				if s.honorTaints {
-					id += fmt.Sprint(p.Spec.Tolerations)
-				}
+				where := s.where(g.kind)
+				id := fmt.Sprintf("%s %d %d %s", s.text, s.maxSkew, s.minDomains, where)
 				b, ok := known[id]
 				if !ok {
-					b = c.balance(sites, s, constraints, d)
+					if reach[where] == nil {
+						reach[where] = c.reach(cr, s, g.kind)
+					}
+					b = c.balance(cr, s, reach[where])
 					known[id] = b
 				}
-				if n := b.counts[values[0]]; n-b.least > s.maxSkew {
-					c.add(Violation{Rule: RuleSpread, Node: st.name, Pod: nameOfPod(p), Detail: fmt.Sprintf(
-						"%s %q holds %d pods of the kind, the emptiest domain %d: more than %d apart",
-						s.key, values[0], n, b.least, s.maxSkew)})
-				}
+				c.level(g, s, b, values[0])
 			}
 		}
+	}
+}
+
+// level checks that where the pods of g come there are not too many of their kind.
+func (c *checker) level(g *group, s spread, b balance, value string) {
+	n := b.counts[value]
+	if n-b.least <= s.maxSkew {
+		return
+	}
+	for _, p := range g.come {
+		c.add(Violation{Rule: RuleSpread, Node: g.site.name, Pod: nameOfPod(p), Detail: fmt.Sprintf(
+			"%s %q holds %d pods of the kind, the emptiest domain %d: more than %d apart",
+			s.key, value, n, b.least, s.maxSkew)})
 	}
 }
 
@@ -50,76 +60,86 @@ type balance struct {
 	least  int // in the emptiest domain that counts
 }
 
-// balance counts the pods of a constraint over the nodes that d could go to.
-func (c *checker) balance(sites []*site, s spread, all []spread, d *demand) balance {
+// balance counts the pods of a constraint over the nodes that count for it, by site.
+func (c *checker) balance(cr *crowd, s spread, reach []bool) balance {
 	b := balance{counts: make(census)}
-	final := make(census)
-	for _, st := range sites {
-		if !c.counts(st, s, all, d) {
-			continue
+	at := cr.settled(s.key)
+	final := make([]int, len(cr.sites)) // by the first site of the domain; negative if there is none
+	for i := range final {
+		final[i] = -1
+	}
+	domains := 0
+	for _, st := range cr.sites {
+		if d := at[st.index]; reach[st.index] && final[d] < 0 {
+			final[d] = 0 // a domain without pods is one too
+			domains++
 		}
-		domain := c.domain(st, s.key)
-		if len(domain) != 1 {
-			continue
-		}
-		stay, come, free := 0, 0, 0
-		for _, p := range st.stay {
-			if p.DeletionTimestamp == nil && s.matches(p) {
-				stay++
+	}
+	for _, k := range cr.matching(s.term) {
+		binds := k.manner.binds(s)
+		for _, g := range k.groups {
+			if !reach[g.site.index] {
+				continue
 			}
-		}
-		for _, p := range st.come {
-			switch {
-			case !s.matches(p):
-			case s.binds(p):
-				come++
-			default:
-				free++
+			d := g.site.domain(s.key)[0]
+			b.counts[d] += g.lasting
+			if binds {
+				b.counts[d] += len(g.come)
 			}
+			final[at[g.site.index]] += g.lasting + len(g.come)
 		}
-		b.counts[domain[0]] += stay + come
-		final[domain[0]] += stay + come + free // a domain without pods is one too
 	}
 	b.least = math.MaxInt
 	for _, n := range final {
-		b.least = min(b.least, n)
+		if n >= 0 {
+			b.least = min(b.least, n)
+		}
 	}
-	if len(b.counts) < s.minDomains {
+	if domains < s.minDomains {
 		b.least = 0
 	}
 	return b
 }
 
-// counts reports whether a node counts for a constraint: it has the labels of all of the
-// pod's constraints, and the pod could go there as far as the constraint cares.
-func (c *checker) counts(st *site, s spread, all []spread, d *demand) bool {
-	for _, other := range all {
-		if len(c.domain(st, other.key)) == 0 {
+// where names the nodes that count for s when a pod of kind k has it.
+func (s spread) where(k *kind) string {
+	id := s.key
+	for _, other := range k.manner.spreads {
+		id += " " + other.key
+	}
+	if s.honorAffinity {
+		id += fmt.Sprintf(" %p", k.demand.selector)
+	}
+	if s.honorTaints {
+		id += " " + k.demand.tolerated()
+	}
+	return id
+}
+
+// reach returns which sites count for a constraint of kind k: those that have the labels
+// of all of the pod's constraints, and to which the pod could go as far as the
+// constraint cares. A site whose domain is open does not count.
+func (c *checker) reach(cr *crowd, s spread, k *kind) []bool {
+	out := make([]bool, len(cr.sites))
+	for i, st := range cr.sites {
+		out[i] = len(st.domain(s.key)) == 1 && c.counts(st, s, k)
+	}
+	return out
+}
+
+func (c *checker) counts(st *site, s spread, k *kind) bool {
+	for _, other := range k.manner.spreads {
+		if len(st.domain(other.key)) == 0 {
 			return false
 		}
 	}
-	if s.honorAffinity && !c.takes(st, d.selector) {
+	if s.honorAffinity && !st.takes(k.demand.selector) {
 		return false
 	}
 	if s.honorTaints {
-		if _, kept := d.untolerated(st.taints); kept {
+		if _, kept := k.demand.untolerated(st.taints); kept {
 			return false
 		}
 	}
 	return true
-}
-
-// binds reports whether pod has the constraint itself.
-func (s spread) binds(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(spreadsOf(pod), func(o spread) bool {
-		return o.text == s.text && o.maxSkew == s.maxSkew
-	})
-}
-
-func keysOf(all []spread) []string {
-	keys := make([]string, len(all))
-	for i, s := range all {
-		keys[i] = s.key
-	}
-	return keys
 }

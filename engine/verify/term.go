@@ -7,6 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/karpenter-go/karpenter/engine/model"
 )
 
 // A term is what a pod's affinity, anti-affinity or spread looks at: the pods that a
@@ -16,13 +18,14 @@ type term struct {
 	key        string // of the domains
 	selector   labels.Selector
 	namespaces []string
-	everywhere bool // in all namespaces
+	chosen     map[string]bool // further namespaces, by their labels
+	everywhere bool            // in all namespaces
 }
 
-// matches reports whether the term looks at pod.
-func (t *term) matches(pod *corev1.Pod) bool {
-	return (t.everywhere || slices.Contains(t.namespaces, pod.Namespace)) &&
-		t.selector.Matches(labels.Set(pod.Labels))
+// matches reports whether the term looks at a pod of that namespace with those labels.
+func (t *term) matches(namespace string, set labels.Set) bool {
+	return (t.everywhere || t.chosen[namespace] || slices.Contains(t.namespaces, namespace)) &&
+		t.selector.Matches(set)
 }
 
 // newTerm reads a term of pod. Values of the keys in match and mismatch are the pod's
@@ -41,50 +44,22 @@ func newTerm(pod *corev1.Pod, key string, by *metav1.LabelSelector, match, misma
 	}
 	add(metav1.LabelSelectorOpIn, match)
 	add(metav1.LabelSelectorOpNotIn, mismatch)
-	selector, err := metav1.LabelSelectorAsSelector(full)
+	return &term{key: key, selector: readable(full), namespaces: []string{pod.Namespace}}
+}
+
+// readable returns s as a selector. One that cannot be read matches nothing.
+func readable(s *metav1.LabelSelector) labels.Selector {
+	selector, err := metav1.LabelSelectorAsSelector(s)
 	if err != nil {
-		selector = labels.Nothing()
+		return labels.Nothing()
 	}
-	return &term{key: key, selector: selector, namespaces: []string{pod.Namespace}}
+	return selector
 }
 
-// finish returns t with its text.
-func (t *term) finish() *term {
-	t.text = fmt.Sprintf("%s %q %t %s", t.key, t.namespaces, t.everywhere, t.selector)
+// finish returns t with its text. by is the selector of its further namespaces.
+func (t *term) finish(by string) *term {
+	t.text = fmt.Sprintf("%s %q %t %s %s", t.key, t.namespaces, t.everywhere, by, t.selector)
 	return t
-}
-
-// affinityTerms returns the terms, as pod means them. Namespaces chosen by their labels
-// are not known here: unless all are, such a term looks at the ones that it lists.
-func affinityTerms(pod *corev1.Pod, terms []corev1.PodAffinityTerm) []*term {
-	out := make([]*term, 0, len(terms))
-	for _, a := range terms {
-		t := newTerm(pod, a.TopologyKey, a.LabelSelector, a.MatchLabelKeys, a.MismatchLabelKeys)
-		if len(a.Namespaces) > 0 || a.NamespaceSelector != nil {
-			t.namespaces = a.Namespaces
-		}
-		if s := a.NamespaceSelector; s != nil && len(s.MatchLabels)+len(s.MatchExpressions) == 0 {
-			t.everywhere = true
-		}
-		out = append(out, t.finish())
-	}
-	return out
-}
-
-// affinityOf returns the required affinity terms of pod.
-func affinityOf(pod *corev1.Pod) []*term {
-	if a := pod.Spec.Affinity; a != nil && a.PodAffinity != nil {
-		return affinityTerms(pod, a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution)
-	}
-	return nil
-}
-
-// antiAffinityOf returns the required anti-affinity terms of pod.
-func antiAffinityOf(pod *corev1.Pod) []*term {
-	if a := pod.Spec.Affinity; a != nil && a.PodAntiAffinity != nil {
-		return affinityTerms(pod, a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution)
-	}
-	return nil
 }
 
 // A spread is a topology spread constraint that must hold.
@@ -103,7 +78,7 @@ func spreadsOf(pod *corev1.Pod) []spread {
 			continue
 		}
 		s := spread{
-			term:          newTerm(pod, c.TopologyKey, c.LabelSelector, c.MatchLabelKeys, nil).finish(),
+			term:          newTerm(pod, c.TopologyKey, c.LabelSelector, c.MatchLabelKeys, nil).finish(""),
 			maxSkew:       int(c.MaxSkew),
 			minDomains:    1,
 			honorAffinity: c.NodeAffinityPolicy == nil || *c.NodeAffinityPolicy == corev1.NodeInclusionPolicyHonor,
@@ -113,6 +88,47 @@ func spreadsOf(pod *corev1.Pod) []spread {
 			s.minDomains = int(*c.MinDomains)
 		}
 		out = append(out, s)
+	}
+	return out
+}
+
+// spaces finds namespaces by their labels, each selector once.
+type spaces struct {
+	snapshot *model.Snapshot
+	known    map[string]map[string]bool
+}
+
+// matching returns the names of the namespaces that the selector matches, and its text.
+func (sp *spaces) matching(by *metav1.LabelSelector) (map[string]bool, string) {
+	selector := readable(by)
+	text := selector.String()
+	names, ok := sp.known[text]
+	if !ok {
+		names = make(map[string]bool)
+		for _, n := range sp.snapshot.Namespaces() {
+			if selector.Matches(labels.Set(n.Labels)) {
+				names[n.Name] = true
+			}
+		}
+		sp.known[text] = names
+	}
+	return names, text
+}
+
+// terms returns affinity terms, as pod means them.
+func (sp *spaces) terms(pod *corev1.Pod, list []corev1.PodAffinityTerm) []*term {
+	out := make([]*term, 0, len(list))
+	for _, a := range list {
+		t := newTerm(pod, a.TopologyKey, a.LabelSelector, a.MatchLabelKeys, a.MismatchLabelKeys)
+		if len(a.Namespaces) > 0 || a.NamespaceSelector != nil {
+			t.namespaces = a.Namespaces
+		}
+		by := ""
+		if s := a.NamespaceSelector; s != nil {
+			t.everywhere = len(s.MatchLabels)+len(s.MatchExpressions) == 0
+			t.chosen, by = sp.matching(s)
+		}
+		out = append(out, t.finish(by))
 	}
 	return out
 }

@@ -49,6 +49,7 @@ const (
 	RulePorts        Rule = "ports"        // no two pods of a node claim one host port
 	RuleLabels       Rule = "labels"       // node selectors and required node affinity are met
 	RuleTaints       Rule = "taints"       // hard taints are tolerated
+	RuleVolumes      Rule = "volumes"      // volumes can be reached and attached
 	RuleSpread       Rule = "spread"       // pods are spread over domains as they demand
 	RuleAffinity     Rule = "affinity"     // pods are with the pods they must be with
 	RuleAntiAffinity Rule = "antiAffinity" // and apart from those they must not be with
