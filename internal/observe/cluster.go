@@ -7,6 +7,8 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -89,6 +91,18 @@ func delta(changed map[model.Ref]client.Object) model.Delta {
 			d.Pools = append(d.Pools, o)
 		case *appsv1.DaemonSet:
 			d.Daemons = append(d.Daemons, o)
+		case *corev1.Namespace:
+			d.Namespaces = append(d.Namespaces, o)
+		case *policyv1.PodDisruptionBudget:
+			d.PDBs = append(d.PDBs, o)
+		case *corev1.PersistentVolumeClaim:
+			d.VolumeClaims = append(d.VolumeClaims, o)
+		case *corev1.PersistentVolume:
+			d.Volumes = append(d.Volumes, o)
+		case *storagev1.StorageClass:
+			d.StorageClasses = append(d.StorageClasses, o)
+		case *storagev1.CSINode:
+			d.CSINodes = append(d.CSINodes, o)
 		}
 	}
 	return d
@@ -96,19 +110,43 @@ func delta(changed map[model.Ref]client.Object) model.Delta {
 
 // refOf names o, and returns false for a kind that no decision looks at.
 func refOf(o client.Object) (model.Ref, bool) {
+	kind, ok := kindOf(o)
+	if !ok {
+		return model.Ref{}, false
+	}
+	key := o.GetName()
+	if namespace := o.GetNamespace(); namespace != "" {
+		key = namespace + "/" + key
+	}
+	return model.Ref{Kind: kind, Key: key}, true
+}
+
+func kindOf(o client.Object) (model.Kind, bool) {
 	switch o.(type) {
 	case *corev1.Pod:
-		return model.Ref{Kind: model.KindPod, Key: o.GetNamespace() + "/" + o.GetName()}, true
+		return model.KindPod, true
 	case *corev1.Node:
-		return model.Ref{Kind: model.KindNode, Key: o.GetName()}, true
+		return model.KindNode, true
 	case *apiv1.NodeClaim:
-		return model.Ref{Kind: model.KindClaim, Key: o.GetName()}, true
+		return model.KindClaim, true
 	case *apiv1.NodePool:
-		return model.Ref{Kind: model.KindPool, Key: o.GetName()}, true
+		return model.KindPool, true
 	case *appsv1.DaemonSet:
-		return model.Ref{Kind: model.KindDaemon, Key: o.GetNamespace() + "/" + o.GetName()}, true
+		return model.KindDaemon, true
+	case *corev1.Namespace:
+		return model.KindNamespace, true
+	case *policyv1.PodDisruptionBudget:
+		return model.KindPDB, true
+	case *corev1.PersistentVolumeClaim:
+		return model.KindVolumeClaim, true
+	case *corev1.PersistentVolume:
+		return model.KindVolume, true
+	case *storagev1.StorageClass:
+		return model.KindStorageClass, true
+	case *storagev1.CSINode:
+		return model.KindCSINode, true
 	}
-	return model.Ref{}, false
+	return 0, false
 }
 
 func versionOf(o client.Object) version {

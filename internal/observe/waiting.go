@@ -4,6 +4,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
@@ -29,6 +30,8 @@ func (c *Cluster) note(o client.Object) bool {
 		return o.DeletionTimestamp != nil
 	case *apiv1.NodeClaim:
 		return o.DeletionTimestamp != nil
+	case *corev1.PersistentVolumeClaim, *corev1.PersistentVolume, *storagev1.StorageClass:
+		return len(c.waiting) > 0 // one that was refused for its claim may be waiting for this
 	}
 	return false
 }

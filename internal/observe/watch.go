@@ -6,6 +6,8 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,6 +19,8 @@ import (
 func (c *Cluster) Watch(ctx context.Context, informers cache.Informers) error {
 	for _, kind := range []client.Object{
 		&corev1.Pod{}, &corev1.Node{}, &apiv1.NodeClaim{}, &apiv1.NodePool{}, &appsv1.DaemonSet{},
+		&corev1.Namespace{}, &policyv1.PodDisruptionBudget{}, &corev1.PersistentVolumeClaim{}, &corev1.PersistentVolume{},
+		&storagev1.StorageClass{}, &storagev1.CSINode{},
 	} {
 		informer, err := informers.GetInformer(ctx, kind)
 		if err != nil {
