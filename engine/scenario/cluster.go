@@ -28,11 +28,16 @@ type Cluster struct {
 	Claims  []Claim           `json:"claims,omitempty"`
 	Daemons []Pod             `json:"daemons,omitempty"`
 	Promise map[string]string `json:"promise,omitempty"`
+
+	Namespaces []Namespace    `json:"namespaces,omitempty"`
+	Disks      []Disk         `json:"disks,omitempty"`
+	Storage    []StorageClass `json:"storage,omitempty"`
 }
 
 // A Pod stands for Count like pods, named name, or name-1, name-2, ... if there are several.
 type Pod struct {
 	Name   string            `json:"name"`
+	Space  string            `json:"namespace,omitempty"` // default "default"
 	Count  int               `json:"count,omitempty"`
 	CPU    string            `json:"cpu,omitempty"`
 	Memory string            `json:"memory,omitempty"`
@@ -51,6 +56,7 @@ type Pool struct {
 	Weight       int32                                        `json:"weight,omitempty"`
 	Labels       map[string]string                            `json:"labels,omitempty"`
 	Taints       []corev1.Taint                               `json:"taints,omitempty"`
+	Startup      []corev1.Taint                               `json:"startupTaints,omitempty"`
 	Requirements []apiv1.NodeSelectorRequirementWithMinValues `json:"requirements,omitempty"`
 	Limits       corev1.ResourceList                          `json:"limits,omitempty"`
 	Disruption   apiv1.Disruption                             `json:"disruption,omitempty"`
@@ -71,6 +77,8 @@ type Type struct {
 	Spot   float64           `json:"spot,omitempty"`  // zero: no spot
 	Zones  []string          `json:"zones,omitempty"` // default a
 	Out    []string          `json:"out,omitempty"`   // zone/capacity-type without capacity
+	// Reserved is how many instances a reservation in the first zone still holds; zero: there is none.
+	Reserved int `json:"reserved,omitempty"`
 }
 
 // A Node is an existing node of a type, with the pods on it.
@@ -87,14 +95,18 @@ type Node struct {
 	Conditions   []string          `json:"conditions,omitempty"` // true ones of the claim
 	Annotations  map[string]string `json:"annotations,omitempty"`
 	NotReady     bool              `json:"notReady,omitempty"`
+	Cordoned     bool              `json:"cordoned,omitempty"`
+	Attach       map[string]int32  `json:"attach,omitempty"` // how many volumes each driver may attach
 	Pods         []Pod             `json:"pods,omitempty"`
 }
 
 // A Claim is one that is not launched yet: it may become any of Types.
 type Claim struct {
-	Name  string   `json:"name"`
-	Pool  string   `json:"pool"`
-	Types []string `json:"types"`
+	Name   string         `json:"name"`
+	Pool   string         `json:"pool"`
+	Types  []string       `json:"types"`
+	Zones  []string       `json:"zones,omitempty"` // default any
+	Taints []corev1.Taint `json:"taints,omitempty"`
 }
 
 // epoch is when scenarios take place unless they say otherwise.
@@ -141,6 +153,7 @@ func (c *Cluster) Delta() (model.Delta, error) {
 	for _, cl := range c.Claims {
 		d.Claims = append(d.Claims, cl.object())
 	}
+	c.surround(&d)
 	return d, nil
 }
 
@@ -159,7 +172,7 @@ func (p Pod) objects(node string) []*corev1.Pod {
 func (p Pod) object(name, node string) *corev1.Pod {
 	o := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: name, Namespace: "default", UID: types.UID(name), Labels: p.Labels, Annotations: p.Annotations,
+			Name: name, Namespace: cmp.Or(p.Space, "default"), UID: types.UID(name), Labels: p.Labels, Annotations: p.Annotations,
 		},
 		Spec: *p.Spec.DeepCopy(),
 	}
@@ -176,6 +189,12 @@ func (p Pod) object(name, node string) *corev1.Pod {
 	}
 	if len(o.Spec.Containers) == 0 {
 		o.Spec.Containers = []corev1.Container{{Name: "main"}}
+	}
+	if o.Spec.Containers[0].Name == "" {
+		o.Spec.Containers[0].Name = "main"
+	}
+	for key, v := range o.Spec.Containers[0].Resources.Requests {
+		requests[key] = v
 	}
 	o.Spec.Containers[0].Resources.Requests = requests
 	if p.Owner != "" {
@@ -201,7 +220,7 @@ func (p Pod) object(name, node string) *corev1.Pod {
 func (p Pod) daemon() *appsv1.DaemonSet {
 	pod := p.object(p.Name, "")
 	return &appsv1.DaemonSet{
-		ObjectMeta: metav1.ObjectMeta{Name: p.Name, Namespace: "default"},
+		ObjectMeta: metav1.ObjectMeta{Name: p.Name, Namespace: cmp.Or(p.Space, "default")},
 		Spec: appsv1.DaemonSetSpec{Template: corev1.PodTemplateSpec{
 			ObjectMeta: metav1.ObjectMeta{Labels: p.Labels}, Spec: pod.Spec,
 		}},
@@ -211,7 +230,7 @@ func (p Pod) daemon() *appsv1.DaemonSet {
 func (p Pool) object() *apiv1.NodePool {
 	o := &apiv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: p.Name, UID: types.UID(p.Name)}}
 	o.Spec.Template.Labels = p.Labels
-	o.Spec.Template.Spec.Taints = p.Taints
+	o.Spec.Template.Spec.Taints, o.Spec.Template.Spec.StartupTaints = p.Taints, p.Startup
 	o.Spec.Template.Spec.Requirements = p.Requirements
 	o.Spec.Limits = apiv1.Limits(p.Limits)
 	o.Spec.Disruption = p.Disruption
@@ -244,13 +263,17 @@ func (t Type) model() *model.InstanceType {
 	if t.Spot > 0 {
 		capacityTypes = append(capacityTypes, apiv1.CapacityTypeSpot)
 	}
+	stated := capacityTypes
+	if t.Reserved > 0 {
+		stated = append(slices.Clone(capacityTypes), apiv1.CapacityTypeReserved)
+	}
 	reqs := require.FromLabels(t.Labels).And(require.FromLabels(map[string]string{
 		corev1.LabelInstanceTypeStable: t.Name,
 		corev1.LabelArchStable:         cmp.Or(t.Arch, apiv1.ArchitectureAmd64),
 		corev1.LabelOSStable:           "linux",
 	})).With(
 		require.New(corev1.LabelTopologyZone, corev1.NodeSelectorOpIn, zones...),
-		require.New(apiv1.CapacityTypeLabelKey, corev1.NodeSelectorOpIn, capacityTypes...),
+		require.New(apiv1.CapacityTypeLabelKey, corev1.NodeSelectorOpIn, stated...),
 	)
 	m := &model.InstanceType{Name: t.Name, Requirements: reqs}
 	m.Capacity = model.CapacityOf(list)
@@ -269,8 +292,26 @@ func (t Type) model() *model.InstanceType {
 			})
 		}
 	}
+	if t.Reserved > 0 {
+		m.Offerings = append(m.Offerings, t.reservation(zones[0]))
+	}
 	return m
 }
+
+// reservation returns the offering of capacity that is paid for already.
+func (t Type) reservation(zone string) model.Offering {
+	id := "r-" + t.Name
+	return model.Offering{
+		Zone: zone, CapacityType: apiv1.CapacityTypeReserved, Price: t.Price / 1e7, Available: true,
+		ReservationID: id, ReservationCapacity: t.Reserved,
+		Requirements: require.FromLabels(map[string]string{
+			corev1.LabelTopologyZone: zone, apiv1.CapacityTypeLabelKey: apiv1.CapacityTypeReserved, ReservationLabel: id,
+		}),
+	}
+}
+
+// ReservationLabel names the reservation that a node draws on.
+const ReservationLabel = "example.com/reservation"
 
 // add puts the node, its claim if it has a pool, and its pods into d.
 func (n Node) add(d *model.Delta, t *model.InstanceType) {
@@ -287,7 +328,7 @@ func (n Node) add(d *model.Delta, t *model.InstanceType) {
 	}
 	o := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.Name, Labels: labels, Annotations: n.Annotations}}
 	o.Spec.ProviderID = "test:///" + n.Name
-	o.Spec.Taints = n.Taints
+	o.Spec.Taints, o.Spec.Unschedulable = n.Taints, n.Cordoned
 	o.Status.Capacity, o.Status.Allocatable = t.Capacity.List(), t.Allocatable.List()
 	ready := corev1.ConditionTrue
 	if n.NotReady {
@@ -331,8 +372,14 @@ func (c Claim) object() *apiv1.NodeClaim {
 	o := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{
 		Name: c.Name, Labels: map[string]string{apiv1.NodePoolLabelKey: c.Pool},
 	}}
+	o.Spec.Taints = c.Taints
 	o.Spec.Requirements = []apiv1.NodeSelectorRequirementWithMinValues{
 		{Key: corev1.LabelInstanceTypeStable, Operator: corev1.NodeSelectorOpIn, Values: c.Types},
+	}
+	if len(c.Zones) > 0 {
+		o.Spec.Requirements = append(o.Spec.Requirements, apiv1.NodeSelectorRequirementWithMinValues{
+			Key: corev1.LabelTopologyZone, Operator: corev1.NodeSelectorOpIn, Values: c.Zones,
+		})
 	}
 	return o
 }

@@ -1,0 +1,133 @@
+package scenario
+
+import (
+	"cmp"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/karpenter-go/karpenter/engine/model"
+)
+
+// Driver is the storage driver of scenarios that name none.
+const Driver = "disks.example.com"
+
+// A Namespace has the label kubernetes.io/metadata.name beside those given.
+type Namespace struct {
+	Name   string            `json:"name"`
+	Labels map[string]string `json:"labels,omitempty"`
+}
+
+// A Disk is a PersistentVolumeClaim. With Zones it is bound to a volume that can be reached from there; without, it waits
+// for its first pod.
+type Disk struct {
+	Name  string   `json:"name"`
+	Space string   `json:"namespace,omitempty"` // default "default"
+	Class string   `json:"class,omitempty"`
+	Zones []string `json:"zones,omitempty"`
+}
+
+// A StorageClass binds when the first pod comes, in Zones if there are any.
+type StorageClass struct {
+	Name      string   `json:"name"`
+	Driver    string   `json:"driver,omitempty"`
+	Zones     []string `json:"zones,omitempty"`
+	Immediate bool     `json:"immediate,omitempty"`
+}
+
+// surround adds what pods refer to.
+func (c *Cluster) surround(d *model.Delta) {
+	for _, n := range c.Namespaces {
+		labels := map[string]string{corev1.LabelMetadataName: n.Name}
+		for key, v := range n.Labels {
+			labels[key] = v
+		}
+		d.Namespaces = append(d.Namespaces, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: n.Name, Labels: labels}})
+	}
+	for _, s := range c.Storage {
+		d.StorageClasses = append(d.StorageClasses, s.object())
+	}
+	for _, k := range c.Disks {
+		driver := Driver
+		if i := slices.IndexFunc(c.Storage, func(s StorageClass) bool { return s.Name == k.Class }); i >= 0 {
+			driver = cmp.Or(c.Storage[i].Driver, Driver)
+		}
+		k.add(d, driver)
+	}
+	for _, n := range c.Nodes {
+		if len(n.Attach) > 0 && !n.Starting {
+			d.CSINodes = append(d.CSINodes, n.csi())
+		}
+	}
+}
+
+func (s StorageClass) object() *storagev1.StorageClass {
+	mode := storagev1.VolumeBindingWaitForFirstConsumer
+	if s.Immediate {
+		mode = storagev1.VolumeBindingImmediate
+	}
+	o := &storagev1.StorageClass{
+		ObjectMeta:  metav1.ObjectMeta{Name: s.Name},
+		Provisioner: cmp.Or(s.Driver, Driver), VolumeBindingMode: &mode,
+	}
+	if len(s.Zones) > 0 {
+		o.AllowedTopologies = []corev1.TopologySelectorTerm{{
+			MatchLabelExpressions: []corev1.TopologySelectorLabelRequirement{
+				{Key: corev1.LabelTopologyZone, Values: s.Zones},
+			},
+		}}
+	}
+	return o
+}
+
+func (k Disk) add(d *model.Delta, driver string) {
+	class := k.Class
+	size := corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
+	modes := []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
+	claim := &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Name: k.Name, Namespace: cmp.Or(k.Space, "default")},
+		Spec: corev1.PersistentVolumeClaimSpec{
+			StorageClassName: &class, AccessModes: modes, Resources: corev1.VolumeResourceRequirements{Requests: size},
+		},
+		Status: corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimPending},
+	}
+	d.VolumeClaims = append(d.VolumeClaims, claim)
+	if len(k.Zones) == 0 {
+		return
+	}
+	claim.Spec.VolumeName = "volume-" + claim.Namespace + "-" + k.Name
+	claim.Annotations = map[string]string{"pv.kubernetes.io/bind-completed": "yes"}
+	claim.Status.Phase = corev1.ClaimBound
+	d.Volumes = append(d.Volumes, &corev1.PersistentVolume{
+		ObjectMeta: metav1.ObjectMeta{Name: claim.Spec.VolumeName},
+		Spec: corev1.PersistentVolumeSpec{
+			Capacity: size, AccessModes: modes, StorageClassName: class,
+			ClaimRef: &corev1.ObjectReference{Kind: "PersistentVolumeClaim", Namespace: claim.Namespace, Name: claim.Name},
+			PersistentVolumeSource: corev1.PersistentVolumeSource{
+				CSI: &corev1.CSIPersistentVolumeSource{Driver: driver, VolumeHandle: claim.Spec.VolumeName},
+			},
+			NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{
+				NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{
+					{Key: corev1.LabelTopologyZone, Operator: corev1.NodeSelectorOpIn, Values: k.Zones},
+				}}},
+			}},
+		},
+		Status: corev1.PersistentVolumeStatus{Phase: corev1.VolumeBound},
+	})
+}
+
+// csi returns what the drivers tell of the node.
+func (n Node) csi() *storagev1.CSINode {
+	o := &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: n.Name}}
+	for driver, count := range n.Attach {
+		o.Spec.Drivers = append(o.Spec.Drivers, storagev1.CSINodeDriver{
+			Name: driver, NodeID: n.Name, TopologyKeys: []string{corev1.LabelTopologyZone},
+			Allocatable: &storagev1.VolumeNodeResources{Count: &count},
+		})
+	}
+	slices.SortFunc(o.Spec.Drivers, func(a, b storagev1.CSINodeDriver) int { return cmp.Compare(a.Name, b.Name) })
+	return o
+}

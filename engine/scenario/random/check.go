@@ -1,0 +1,87 @@
+package random
+
+import (
+	"flag"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/karpenter-go/karpenter/engine/scenario"
+)
+
+var (
+	seeds = flag.Int("seeds", 0, "how many random clusters to check (0: as many as the test says)")
+	seed  = flag.Uint64("seed", 0, "check only the random cluster of this seed")
+)
+
+// A Breach is how a cluster breaks a law.
+type Breach struct {
+	// Rule names what is broken in a word or two; breaches of one rule are taken for the same mistake.
+	Rule string
+	// Detail tells it all.
+	Detail string
+}
+
+// A Law looks at one cluster. It returns nil if all is well. It may change the cluster, which is its own copy.
+type Law func(*scenario.Cluster) *Breach
+
+// Check tests the law on the clusters of the seeds from 1 to count, or as flags say. Of each rule that is broken it reports
+// how often and the first cluster, made small.
+func Check(t *testing.T, count int, law Law) {
+	t.Helper()
+	first, last := uint64(1), uint64(count)
+	if *seeds > 0 {
+		last = uint64(*seeds)
+	}
+	if *seed > 0 {
+		first, last = *seed, *seed
+	}
+	broken := map[string][]uint64{}
+	var rules []string
+	for n := first; n <= last; n++ {
+		b := judge(law, Cluster(n))
+		if b == nil {
+			continue
+		}
+		if len(broken[b.Rule]) == 0 {
+			rules = append(rules, b.Rule)
+		}
+		broken[b.Rule] = append(broken[b.Rule], n)
+	}
+	for _, rule := range rules {
+		t.Error(report(law, rule, broken[rule]))
+	}
+}
+
+// judge runs the law on a copy of c, so that nothing that it changes is seen by the next.
+func judge(law Law, c *scenario.Cluster) (b *Breach) {
+	own, ok := clusterOf(treeOf(c))
+	if !ok {
+		return &Breach{Rule: "generator", Detail: "the cluster does not survive being written down"}
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			b = &Breach{Rule: fmt.Sprintf("panic: %.60v", r), Detail: fmt.Sprintf("%v\n%s", r, debug.Stack())}
+		}
+	}()
+	return law(own)
+}
+
+// report shrinks the smallest of the clusters that broke the rule and tells all about it.
+func report(law Law, rule string, seeds []uint64) string {
+	size := func(n uint64) int { return len(Text(Cluster(n))) }
+	smallest := slices.MinFunc(seeds, func(a, b uint64) int { return size(a) - size(b) })
+	small := Shrink(Cluster(smallest), func(c *scenario.Cluster) bool {
+		b := judge(law, c)
+		return b != nil && b.Rule == rule
+	})
+	shown := make([]string, 0, 10)
+	for _, n := range seeds[:min(10, len(seeds))] {
+		shown = append(shown, fmt.Sprint(n))
+	}
+	b := judge(law, small)
+	return fmt.Sprintf("%s: broken by %d clusters, of seeds %s\nseed %d, made small:\n%s\n-- cluster.yaml --\n%s",
+		rule, len(seeds), strings.Join(shown, ", "), smallest, b.Detail, Text(small))
+}

@@ -1,0 +1,109 @@
+package random
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/scenario"
+)
+
+// The labels that clusters use beside the well-known ones. Every type has Family and Generation, as a provider's labels are
+// stated for each type. Rack and Team are the user's own: pools or nodes may have them.
+const (
+	Family     = "example.com/family"
+	Generation = "example.com/generation"
+	Rack       = "example.com/rack"
+	Team       = "example.com/team"
+)
+
+// Labels are the facts about labels that the made-up cloud of these clusters tells.
+var Labels = apiv1.CoreLabels().With(apiv1.LabelRules{WellKnown: sets.New(Family, Generation, scenario.ReservationLabel)})
+
+// The universes.
+var (
+	zones       = []string{"a", "b", "c"}
+	families    = []string{"x", "y"}
+	generations = []string{"3", "5", "7"}
+	racks       = []string{"r1", "r2"}
+	teams       = []string{"blue", "green"}
+	apps        = []string{"web", "db", "job"}
+	versions    = []string{"1", "2"}
+	spaces      = []string{"default", "blue", "green"}
+	resources   = []string{"nvidia.com/gpu", "example.com/widget", "hugepages-2Mi", "ephemeral-storage"}
+)
+
+// Cluster returns the cluster of that seed.
+func Cluster(seed uint64) *scenario.Cluster {
+	d := roll(seed)
+	c := &scenario.Cluster{}
+	for _, name := range spaces {
+		c.Namespaces = append(c.Namespaces, scenario.Namespace{
+			Name: name, Labels: map[string]string{Team: pick(d, teams...), "tier": pick(d, "front", "back")},
+		})
+	}
+	for i := range d.between(1, 5) {
+		c.Types = append(c.Types, drawType(d, fmt.Sprintf("t%d", i)))
+	}
+	for i := range d.between(1, 3) {
+		c.Pools = append(c.Pools, drawPool(d, fmt.Sprintf("pool%d", i), c))
+	}
+	for i := range d.between(0, 2) {
+		c.Daemons = append(c.Daemons, drawDaemon(d, fmt.Sprintf("daemon%d", i)))
+	}
+	for i := range max(0, d.between(-2, 4)) {
+		c.Nodes = append(c.Nodes, drawNode(d, fmt.Sprintf("node%d", i), c))
+	}
+	for i := range max(0, d.between(-3, 2)) {
+		c.Claims = append(c.Claims, drawClaim(d, fmt.Sprintf("claim%d", i), c))
+	}
+	drawStorage(d, c)
+	for i := range d.between(1, 6) {
+		c.Pods = append(c.Pods, drawPod(d, fmt.Sprintf("p%d", i), c))
+	}
+	return c
+}
+
+// drawStorage adds a storage class or two and disks that pods may mount.
+func drawStorage(d dice, c *scenario.Cluster) {
+	if !d.oneIn(4) {
+		return
+	}
+	c.Storage = append(c.Storage, scenario.StorageClass{Name: "anywhere"})
+	c.Storage = append(c.Storage, scenario.StorageClass{Name: "zonal", Zones: some(d, zones...)})
+	for i := range d.between(1, 4) {
+		disk := scenario.Disk{Name: fmt.Sprintf("disk%d", i), Class: pick(d, "anywhere", "zonal")}
+		if d.oneIn(2) {
+			disk.Zones = []string{pick(d, zones...)}
+		}
+		c.Disks = append(c.Disks, disk)
+	}
+}
+
+// taint draws one of the few taints there are.
+func taint(d dice) corev1.Taint {
+	return corev1.Taint{
+		Key: pick(d, "dedicated", "noisy"), Value: pick(d, "", "yes", "no"),
+		Effect: pick(d, corev1.TaintEffectNoSchedule, corev1.TaintEffectNoSchedule,
+			corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute),
+	}
+}
+
+// tolerations draws what a pod tolerates, nothing in half of the cases.
+func tolerations(d dice) []corev1.Toleration {
+	switch d.IntN(8) {
+	case 0:
+		return []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+	case 1, 2:
+		return []corev1.Toleration{{Key: pick(d, "dedicated", "noisy"), Operator: corev1.TolerationOpExists,
+			Effect: pick(d, "", corev1.TaintEffectNoSchedule)}}
+	case 3:
+		return []corev1.Toleration{
+			{Key: "dedicated", Operator: corev1.TolerationOpEqual, Value: pick(d, "yes", "no")},
+			{Key: "noisy", Value: "yes", Effect: corev1.TaintEffectNoSchedule},
+		}
+	}
+	return nil
+}

@@ -1,0 +1,83 @@
+package random
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/karpenter-go/karpenter/engine/scenario"
+)
+
+// Text returns c as the section cluster.yaml of a scenario, without what says nothing.
+func Text(c *scenario.Cluster) string {
+	out, err := yaml.Marshal(treeOf(c))
+	if err != nil {
+		panic(fmt.Sprintf("plain values do not marshal: %v", err))
+	}
+	return string(out)
+}
+
+// treeOf returns c as maps, lists and scalars.
+func treeOf(c *scenario.Cluster) any {
+	text, err := json.Marshal(c)
+	if err != nil {
+		panic(fmt.Sprintf("scenario does not marshal: %v", err))
+	}
+	var tree map[string]any
+	if err := json.Unmarshal(text, &tree); err != nil {
+		panic(fmt.Sprintf("scenario does not come back: %v", err))
+	}
+	if c.Now.IsZero() {
+		delete(tree, "now")
+	}
+	for i, p := range c.Pools {
+		if reflect.ValueOf(p.Disruption).IsZero() {
+			delete(tree["pools"].([]any)[i].(map[string]any), "disruption")
+		}
+	}
+	pruned, _ := prune(tree, "")
+	return pruned
+}
+
+// clusterOf is the reverse of treeOf. It returns false if the tree does not make a cluster.
+func clusterOf(tree any) (*scenario.Cluster, bool) {
+	text, err := json.Marshal(tree)
+	if err != nil {
+		return nil, false
+	}
+	c := &scenario.Cluster{}
+	if err := yaml.UnmarshalStrict(text, c); err != nil {
+		return nil, false
+	}
+	return c, true
+}
+
+// meaningful are the keys whose empty value differs from none: a selector of everything from one of nothing.
+var meaningful = map[string]bool{"labelSelector": true, "namespaceSelector": true}
+
+// prune drops nulls and empty collections below v. It returns false if nothing is left of v itself.
+func prune(v any, key string) (any, bool) {
+	switch v := v.(type) {
+	case nil:
+		return nil, false
+	case map[string]any:
+		out := map[string]any{}
+		for k, child := range v {
+			if kept, ok := prune(child, k); ok {
+				out[k] = kept
+			}
+		}
+		return out, len(out) > 0 || meaningful[key]
+	case []any:
+		var out []any
+		for _, child := range v {
+			if kept, ok := prune(child, ""); ok {
+				out = append(out, kept)
+			}
+		}
+		return out, len(out) > 0
+	}
+	return v, true
+}
