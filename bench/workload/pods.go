@@ -2,7 +2,7 @@ package workload
 
 import (
 	"fmt"
-	"math/rand/v2"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -21,71 +21,121 @@ const (
 	Skewed Profile = "skewed"
 	// Large is few big pods that fit badly.
 	Large Profile = "large"
+	// Diverse is a fifth each of plain pods, pods spread over zones, spread over hosts, drawn together into one zone, and
+	// kept apart by host; every pod with requests and labels of its own.
+	Diverse Profile = "diverse"
+	// Prefs is one deployment whose pods prefer a zone that exists and to be apart from each other by zone and by host,
+	// which all of them together cannot be.
+	Prefs Profile = "prefs"
+	// Services is deployments as people write them: most of them spread their own pods over zones or hosts, some keep
+	// them apart or together, some name a zone or an architecture.
+	Services Profile = "services"
 )
 
 // Profiles are all of them.
-var Profiles = [...]Profile{Micro, Skewed, Large}
+var Profiles = [...]Profile{Micro, Skewed, Large, Diverse, Prefs, Services}
+
+// ParseProfile returns the profile of that name.
+func ParseProfile(name string) (Profile, error) {
+	var names []string
+	for _, p := range Profiles {
+		if string(p) == name {
+			return p, nil
+		}
+		names = append(names, string(p))
+	}
+	return "", fmt.Errorf("profile %q is not known, use one of %s", name, strings.Join(names, ", "))
+}
 
 // Pods returns n pending pods of the profile.
 func Pods(p Profile, n int, seed uint64) []*corev1.Pod {
-	m := maker{rng: rand.New(rand.NewPCG(seed, 0)), want: n}
-	for len(m.pods) < n {
-		switch p {
-		case Micro:
-			m.micro()
-		case Skewed:
-			m.skewed()
-		default:
-			m.large()
-		}
+	m := &maker{dice: newDice(seed), want: n}
+	switch p {
+	case Diverse:
+		m.diverse()
+	case Prefs:
+		m.prefs()
+	case Services:
+		m.until(m.service)
+	case Micro:
+		m.until(m.micro)
+	case Skewed:
+		m.until(m.skewed)
+	default:
+		m.until(m.large)
 	}
 	return m.pods
 }
 
+// A maker collects the pods of one workload.
 type maker struct {
-	rng  *rand.Rand
+	dice
 	want int
-	app  int
+	apps int
 	pods []*corev1.Pod
 }
 
-func (m *maker) pick(from ...int64) int64 { return from[m.rng.IntN(len(from))] }
-
-// deploy adds replicas like pods, as many as are still wanted.
-func (m *maker) deploy(milliCPU, mebibytes, replicas int64) {
-	m.app++
-	for range min(int(replicas), m.want-len(m.pods)) {
-		name := fmt.Sprintf("p%06d", len(m.pods))
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-			Name: name, Namespace: "default", UID: types.UID(name), Labels: map[string]string{"app": fmt.Sprintf("d%d", m.app)},
-		}}
-		pod.Spec.Containers = []corev1.Container{{Name: "c", Resources: corev1.ResourceRequirements{
-			Requests: corev1.ResourceList{
-				corev1.ResourceCPU:    *resource.NewMilliQuantity(milliCPU, resource.DecimalSI),
-				corev1.ResourceMemory: *resource.NewQuantity(mebibytes<<20, resource.BinarySI),
-			},
-		}}}
-		pod.Status.Conditions = []corev1.PodCondition{{
-			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
-		}}
-		m.pods = append(m.pods, pod)
+// until calls deployment until there are enough pods.
+func (m *maker) until(deployment func()) {
+	for len(m.pods) < m.want {
+		deployment()
 	}
+}
+
+// add adds one pod.
+func (m *maker) add(labels map[string]string, milliCPU, mebibytes int64, spec corev1.PodSpec) {
+	name := fmt.Sprintf("p%d", len(m.pods))
+	spec.Containers = []corev1.Container{{Name: "c", Image: "pause", Resources: requests(milliCPU, mebibytes)}}
+	m.pods = append(m.pods, Pending(&corev1.Pod{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", Labels: labels},
+		Spec:       spec,
+	}))
+}
+
+// deploy adds a deployment's replicas, as many as are still wanted.
+func (m *maker) deploy(milliCPU, mebibytes int64, replicas int) {
+	app := fmt.Sprintf("d%d", m.apps)
+	m.apps++
+	for range min(replicas, m.want-len(m.pods)) {
+		m.add(map[string]string{"app": app}, milliCPU, mebibytes, corev1.PodSpec{})
+	}
+}
+
+func requests(milliCPU, mebibytes int64) corev1.ResourceRequirements {
+	return corev1.ResourceRequirements{Requests: corev1.ResourceList{
+		corev1.ResourceCPU:    *resource.NewMilliQuantity(milliCPU, resource.DecimalSI),
+		corev1.ResourceMemory: *resource.NewQuantity(mebibytes<<20, resource.BinarySI),
+	}}
+}
+
+// Pending marks a pod as one that the scheduler has looked at and found no node for, and gives it a UID if it has none.
+func Pending(p *corev1.Pod) *corev1.Pod {
+	if p.UID == "" {
+		p.UID = types.UID("uid-" + p.Namespace + "-" + p.Name)
+	}
+	p.Status.Phase = corev1.PodPending
+	p.Status.Conditions = []corev1.PodCondition{{
+		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
+	}}
+	return p
 }
 
 func (m *maker) micro() {
-	cpu := m.pick(50, 100, 100, 200, 250, 250, 500, 500, 1000, 2000)
-	ratio := m.pick(1, 2, 4, 4, 8, 8, 16, 24) // half MiB a millicore
-	m.deploy(cpu, max(cpu*ratio/2+m.pick(0, 64, 128), 32), m.pick(1, 2, 3, 3, 5, 8, 10, 20, 40))
+	cpu := pick[int64](m.dice, 50, 100, 100, 200, 250, 250, 500, 500, 1000, 2000)
+	ratio := pick(m.dice, 0.5, 1, 2, 2, 4, 4, 8, 12) // MiB a millicore
+	memory := int64(float64(cpu)*ratio*1.024) + pick[int64](m.dice, 0, 64, 128)
+	m.deploy(cpu, max(memory, 32), pick(m.dice, 1, 2, 3, 3, 5, 8, 10, 20, 40))
 }
 
 func (m *maker) skewed() {
-	if m.rng.IntN(2) == 0 {
-		m.deploy(m.pick(1000, 2000, 3000, 4000), m.pick(256, 512, 1024), m.pick(3, 5, 10, 20))
-		return
+	cpu, memory := pick[int64](m.dice, 1000, 2000, 3000, 4000), pick[int64](m.dice, 256, 512, 1024)
+	if m.IntN(2) == 0 {
+		cpu, memory = pick[int64](m.dice, 100, 250, 500), pick[int64](m.dice, 4096, 8192, 12288)
 	}
-	m.deploy(m.pick(100, 250, 500), m.pick(4096, 8192, 12288), m.pick(3, 5, 10, 20))
+	m.deploy(cpu, memory, pick(m.dice, 3, 5, 10, 20))
 }
 
 func (m *maker) large() {
-	m.deploy(5000+500*m.rng.Int64N(70), (8+m.rng.Int64N(192))*1024, m.pick(1, 2, 3))
+	m.deploy(5000+500*m.Int64N(70), (8+m.Int64N(192))*1024, pick(m.dice, 1, 2, 3))
 }

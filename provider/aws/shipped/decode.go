@@ -42,6 +42,7 @@ type Type struct {
 	ClockGHz     float64  `json:"clockGHz"`
 	Hypervisor   string   `json:"hypervisor"`
 	BareMetal    bool     `json:"bareMetal"`
+	Current      bool     `json:"current"`
 	Usage        []string `json:"usage"`
 
 	IPsPerENI   int64   `json:"ipsPerENI"`

@@ -1,0 +1,54 @@
+// Command bench measures the engine on made-up clusters and on files, alone and beside upstream's scheduler.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+)
+
+// A command is one subcommand.
+type command struct {
+	name, does, example string
+	run                 func(args []string) error
+}
+
+var commands = []command{
+	{"ours", "plan a workload with our engine and say what came of it",
+		"bench ours -profile diverse -count 5000 -types synthetic400 -seed 7 -cpuprofile cpu.out", ours},
+	{"input", "write a workload as files that karpenter simulate and every other solver read",
+		"bench input -profile micro -count 1000 -types cmr6 -out dir", input},
+	{"fleet", "plan batches of pods over a fleet that is there, by what changes",
+		"bench fleet -nodes 5000 -keep 1 -batches 5 -batch 500", fleet},
+	{"peers", "our engine and upstream's scheduler side by side, each in fresh processes, as a table",
+		"bench peers -peer ../bin/bench-peer -only micro", peers},
+	{"seeds", "prices of both over many seeds, with every seed at which ours is the dearer",
+		"bench seeds -peer ../bin/bench-peer -n 100 -profiles micro,diverse", seeds},
+}
+
+func main() {
+	err := dispatch(os.Args[1:])
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func dispatch(args []string) error {
+	if len(args) > 0 {
+		for _, c := range commands {
+			if c.name == args[0] {
+				return c.run(args[1:])
+			}
+		}
+	}
+	var help strings.Builder
+	for _, c := range commands {
+		fmt.Fprintf(&help, "  %-6s %s\n         %s\n", c.name, c.does, c.example)
+	}
+	return fmt.Errorf("name one of these, and -h for its flags:\n%s", help.String())
+}

@@ -1,0 +1,103 @@
+// Package floor computes a price that no set of new nodes for some pods can go below: the linear relaxation, with nodes and
+// pods that may be cut into pieces. It shares no code with the engine, whose own floor is measured against it.
+package floor
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/optimize/convex/lp"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/karpenter-go/karpenter/bench/workload"
+	"github.com/karpenter-go/karpenter/engine/model"
+)
+
+// A resource is what the relaxation covers, and in what unit, so that all numbers are near one.
+type resource struct {
+	name corev1.ResourceName
+	unit float64
+}
+
+var resources = []resource{
+	{corev1.ResourceCPU, 1000}, {corev1.ResourceMemory, 1 << 30}, {corev1.ResourcePods, 1}, {"nvidia.com/gpu", 1},
+}
+
+// Price returns the floor in dollars per hour for the pods of c that have no node, when all capacity is new and bought as
+// one of the given capacity types. Daemons take their share of every node; a type that they fill is left out.
+//
+// Labels, spread and affinity can only make a plan dearer, so they are not looked at.
+func Price(c *workload.Cluster, capacityTypes ...string) (float64, error) {
+	need := model.Resources{}
+	for _, p := range c.Pods {
+		if p.Spec.NodeName == "" {
+			need = need.Plus(model.NewPod(p).Requests)
+		}
+	}
+	over := Overhead(c)
+	var rooms []model.Resources
+	var prices []float64
+	for i := range c.Catalogue {
+		t := &c.Catalogue[i]
+		room, err := t.Room()
+		if err != nil {
+			return 0, err
+		}
+		price := cheapest(t, capacityTypes)
+		room = room.Minus(over)
+		if !math.IsInf(price, 1) && min(room[corev1.ResourceCPU], room[corev1.ResourceMemory], room[corev1.ResourcePods]) > 0 {
+			rooms, prices = append(rooms, room), append(prices, price)
+		}
+	}
+	return cover(need, rooms, prices)
+}
+
+// Overhead returns what the daemons ask for on every node.
+func Overhead(c *workload.Cluster) model.Resources {
+	sum := model.Resources{}
+	for _, d := range c.Daemons {
+		sum = sum.Plus(model.NewDaemon(d).Pod.Requests)
+	}
+	return sum
+}
+
+func cheapest(t *workload.Type, capacityTypes []string) float64 {
+	price := math.Inf(1)
+	for _, o := range t.Offerings {
+		if slices.Contains(capacityTypes, o.CapacityType) {
+			price = min(price, o.Price)
+		}
+	}
+	return price
+}
+
+// cover returns the least cost of fractional numbers of rooms that together hold need.
+func cover(need model.Resources, rooms []model.Resources, prices []float64) (float64, error) {
+	var rows []resource
+	for _, r := range resources {
+		if need[r.name] > 0 {
+			rows = append(rows, r)
+		}
+	}
+	if len(rows) == 0 {
+		return 0, nil
+	}
+	// Each row: what the rooms hold, less what is left over, is what is needed.
+	columns := len(rooms) + len(rows)
+	a, b, cost := mat.NewDense(len(rows), columns, nil), make([]float64, len(rows)), make([]float64, columns)
+	copy(cost, prices)
+	for i, r := range rows {
+		b[i] = float64(need[r.name]) / r.unit
+		for j, room := range rooms {
+			a.Set(i, j, float64(max(room[r.name], 0))/r.unit)
+		}
+		a.Set(i, len(rooms)+i, -1)
+	}
+	least, _, err := lp.Simplex(cost, a, b, 1e-10, nil)
+	if err != nil {
+		return 0, fmt.Errorf("no floor for %d types: %w", len(rooms), err)
+	}
+	return least, nil
+}

@@ -1,0 +1,104 @@
+package ours
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/bench/result"
+	"github.com/karpenter-go/karpenter/bench/workload"
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/pack"
+	"github.com/karpenter-go/karpenter/engine/verify"
+)
+
+// Labels are the label rules under which everything is planned: EC2's.
+var Labels = apiv1.CoreLabels().With(awsv1.Labels())
+
+// A Meter measures what happens between its start and its Stop.
+type Meter struct {
+	began     time.Time
+	allocated uint64
+}
+
+// Start returns a running Meter. What was garbage before is gone and counts for nothing.
+func Start() Meter {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return Meter{began: time.Now(), allocated: m.TotalAlloc}
+}
+
+// Stop returns the seconds that passed and the bytes that were allocated.
+func (m Meter) Stop() (seconds float64, allocated uint64) {
+	seconds = time.Since(m.began).Seconds()
+	var after runtime.MemStats
+	runtime.ReadMemStats(&after)
+	return seconds, after.TotalAlloc - m.allocated
+}
+
+// Solve plans the cluster once, from decoded objects to finished plan, and checks the plan outside of what is measured.
+func Solve(c *workload.Cluster, o pack.Options) (*result.Run, error) {
+	d, err := c.Delta()
+	if err != nil {
+		return nil, err
+	}
+	meter := Start()
+	s := model.Compile(d)
+	plan := pack.Solve(s, o)
+	seconds, allocated := meter.Stop()
+
+	run := &result.Run{
+		Engine: "karpenter-go", Pods: len(s.Pending()), Seconds: seconds, Allocated: allocated, Floor: plan.Floor, Unplaced: []string{},
+	}
+	began := time.Now()
+	for _, v := range verify.Plan(s, plan, o.Labels) {
+		run.Violations = append(run.Violations, v.String())
+	}
+	run.VerifySeconds = time.Since(began).Seconds()
+	describe(run, c, plan)
+	return run, nil
+}
+
+// describe adds the plan's nodes and refusals to the run.
+func describe(run *result.Run, c *workload.Cluster, plan *model.Plan) {
+	zones := result.Values(c.Catalogue, func(o workload.Offering) string { return o.Zone })
+	capacityTypes := result.Values(c.Catalogue, func(o workload.Offering) string { return o.CapacityType })
+	for i := range plan.Nodes {
+		n := &plan.Nodes[i]
+		node := result.Node{
+			Zones: admitted(n, corev1.LabelTopologyZone, zones), CapacityTypes: admitted(n, apiv1.CapacityTypeLabelKey, capacityTypes),
+			Pods: keys(n.Pods),
+		}
+		for _, t := range n.Options {
+			node.Options = append(node.Options, t.Name)
+		}
+		run.Nodes = append(run.Nodes, node)
+	}
+	for _, r := range plan.Refusals {
+		run.Unplaced = append(run.Unplaced, keys(r.Pods)...)
+		run.Reasons = append(run.Reasons, fmt.Sprintf("%d pods (%s): %s", len(r.Pods), r.Pods[0].Key, r))
+	}
+}
+
+// admitted returns the values that the node's requirements allow for a label.
+func admitted(n *model.PlannedNode, key string, values []string) []string {
+	r, ok := n.Requirements.Get(key)
+	if !ok {
+		return values
+	}
+	return slices.DeleteFunc(slices.Clone(values), func(v string) bool { return !r.Has(v) })
+}
+
+func keys(pods []*model.Pod) []string {
+	out := make([]string, len(pods))
+	for i, p := range pods {
+		out[i] = p.Key
+	}
+	return out
+}

@@ -1,0 +1,126 @@
+package result
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/karpenter-go/karpenter/bench/floor"
+	"github.com/karpenter-go/karpenter/bench/workload"
+	"github.com/karpenter-go/karpenter/engine/model"
+)
+
+// A Score is what a plan comes to.
+type Score struct {
+	Placed, Unplaced int
+	Nodes            int
+	// Price is the sum, over the nodes, of the cheapest offering left open that holds what is planned on the node.
+	Price float64
+	// Mix counts the nodes by the type of that offering.
+	Mix map[string]int
+}
+
+// A Judge scores plans for one cluster.
+type Judge struct {
+	rooms map[string]model.Resources
+	types map[string]*workload.Type
+	needs map[string]model.Resources
+	over  model.Resources
+}
+
+// NewJudge returns the judge of plans for the pending pods of c.
+func NewJudge(c *workload.Cluster) (*Judge, error) {
+	j := &Judge{
+		rooms: map[string]model.Resources{}, types: map[string]*workload.Type{}, needs: map[string]model.Resources{},
+		over: floor.Overhead(c),
+	}
+	for i := range c.Catalogue {
+		t := &c.Catalogue[i]
+		room, err := t.Room()
+		if err != nil {
+			return nil, err
+		}
+		j.rooms[t.Name], j.types[t.Name] = room, t
+	}
+	for _, p := range c.Pods {
+		if p.Spec.NodeName == "" {
+			j.needs[workload.Key(p)] = model.NewPod(p).Requests
+		}
+	}
+	return j, nil
+}
+
+// Score returns what the run comes to. It returns an error, that names every fault, if a pod is not accounted for exactly
+// once or a node holds more than any of its options.
+func (j *Judge) Score(r *Run) (Score, error) {
+	s := Score{Nodes: len(r.Nodes), Unplaced: len(r.Unplaced), Mix: map[string]int{}}
+	var faults []error
+	seen := map[string]bool{}
+	account := func(pods []string) {
+		for _, name := range pods {
+			if _, ok := j.needs[name]; !ok {
+				faults = append(faults, fmt.Errorf("pod %s was not pending", name))
+			}
+			if seen[name] {
+				faults = append(faults, fmt.Errorf("pod %s is planned twice", name))
+			}
+			seen[name] = true
+		}
+	}
+	account(r.Unplaced)
+	for i := range r.Nodes {
+		n := &r.Nodes[i]
+		account(n.Pods)
+		s.Placed += len(n.Pods)
+		price, name := j.cheapest(n)
+		if math.IsInf(price, 1) {
+			faults = append(faults, fmt.Errorf("node %d of %d: none of its %d options holds its %d pods and the daemons",
+				i+1, len(r.Nodes), len(n.Options), len(n.Pods)))
+		}
+		s.Price += price
+		s.Mix[name]++
+	}
+	if missing := len(j.needs) - len(seen); missing > 0 {
+		faults = append(faults, fmt.Errorf("%d of %d pods are neither placed nor refused", missing, len(j.needs)))
+	}
+	return s, errors.Join(faults...)
+}
+
+// cheapest returns the least price at which the node can be had, and the type.
+func (j *Judge) cheapest(n *Node) (price float64, name string) {
+	need := j.over
+	for _, pod := range n.Pods {
+		need = need.Plus(j.needs[pod])
+	}
+	price = math.Inf(1)
+	for _, option := range n.Options {
+		t, ok := j.types[option]
+		if !ok {
+			continue
+		}
+		if _, _, short := need.Short(j.rooms[option]); short {
+			continue
+		}
+		for _, o := range t.Offerings {
+			if o.Price < price && slices.Contains(n.Zones, o.Zone) && slices.Contains(n.CapacityTypes, o.CapacityType) {
+				price, name = o.Price, option
+			}
+		}
+	}
+	return price, name
+}
+
+// Values returns the different values that the catalogue's offerings have of something, in order.
+func Values(catalogue []workload.Type, of func(workload.Offering) string) []string {
+	var out []string
+	for i := range catalogue {
+		for _, o := range catalogue[i].Offerings {
+			if v := of(o); !slices.Contains(out, v) {
+				out = append(out, v)
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}

@@ -1,0 +1,48 @@
+package workload
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/model"
+)
+
+// A Cluster is the input of one measurement.
+type Cluster struct {
+	Catalogue []Type
+	// Pods are pending ones and bound ones.
+	Pods    []*corev1.Pod
+	Daemons []*appsv1.DaemonSet
+	Pools   []*apiv1.NodePool
+	Nodes   []*corev1.Node
+	Budgets []*policyv1.PodDisruptionBudget
+}
+
+// New returns a cluster without nodes: n pending pods of the profile, the named catalogue, four daemons, one pool.
+func New(p Profile, n int, seed uint64, catalogue string) (*Cluster, error) {
+	types, err := Catalogue(catalogue)
+	if err != nil {
+		return nil, err
+	}
+	return &Cluster{
+		Catalogue: types, Pods: Pods(p, n, seed), Daemons: Daemons(), Pools: []*apiv1.NodePool{Pool("default")},
+	}, nil
+}
+
+// Delta returns the cluster as the engine reads it; every pool may launch the whole catalogue. Budgets are no part of it:
+// they bound what is taken away, and nothing here takes away.
+func (c *Cluster) Delta() (model.Delta, error) {
+	types, err := InstanceTypes(c.Catalogue)
+	if err != nil {
+		return model.Delta{}, err
+	}
+	d := model.Delta{
+		Pods: c.Pods, Daemons: c.Daemons, Pools: c.Pools, Nodes: c.Nodes, Types: map[string][]*model.InstanceType{},
+	}
+	for _, p := range c.Pools {
+		d.Types[p.Name] = types
+	}
+	return d, nil
+}

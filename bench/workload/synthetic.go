@@ -1,0 +1,32 @@
+package workload
+
+import (
+	"fmt"
+	"strconv"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+)
+
+// synthetic returns n types on a straight line: the i-th has i cores, 2i GiB and room for 10i pods, and costs in
+// proportion, on-demand in three zones and spot, at seven tenths, in two of them.
+func synthetic(n int) []Type {
+	out := make([]Type, n)
+	for i := range out {
+		size := i + 1
+		// Ten cents a core and ten a gigabyte of 10^9 bytes.
+		price := 0.1*float64(size) + 0.1*float64(2*size)*(1<<30)/1e9
+		out[i] = Type{
+			Name: fmt.Sprintf("synthetic-%d", size), Arch: apiv1.ArchitectureAmd64,
+			Labels: map[string]string{},
+			Allocatable: map[string]string{
+				"cpu": strconv.Itoa(size), "memory": fmt.Sprintf("%dGi", 2*size), "pods": strconv.Itoa(10 * size),
+			},
+			Offerings: []Offering{
+				{"us-east-1a", apiv1.CapacityTypeOnDemand, price}, {"us-east-1b", apiv1.CapacityTypeOnDemand, price},
+				{"us-east-1c", apiv1.CapacityTypeOnDemand, price},
+				{"us-east-1a", apiv1.CapacityTypeSpot, 0.7 * price}, {"us-east-1b", apiv1.CapacityTypeSpot, 0.7 * price},
+			},
+		}
+	}
+	return out
+}
