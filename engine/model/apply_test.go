@@ -2,10 +2,15 @@ package model_test
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
@@ -19,50 +24,124 @@ import (
 func TestApplyEqualsCompile(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := &model.Snapshot{}
-		pods, nodes, claims := map[string]*corev1.Pod{}, map[string]*corev1.Node{}, map[string]*apiv1.NodeClaim{}
+		w := newWorld()
 		for range rapid.IntRange(1, 30).Draw(t, "steps") {
 			before, was := s, dump(s)
-			var d model.Delta
-			key := rapid.SampledFrom([]string{"a", "b", "c", "d"}).Draw(t, "key")
-			switch rapid.IntRange(0, 5).Draw(t, "change") {
-			case 0:
-				pods[key] = drawPod(t, key)
-				d.Pods = append(d.Pods, pods[key])
-			case 1:
-				nodes[key] = drawNode(t, key)
-				d.Nodes = append(d.Nodes, nodes[key])
-			case 2:
-				claims[key] = drawClaim(t, key)
-				d.Claims = append(d.Claims, claims[key])
-			case 3:
-				delete(pods, key)
-				d.Gone = append(d.Gone, model.Ref{Kind: model.KindPod, Key: "default/" + key})
-			case 4:
-				delete(nodes, key)
-				d.Gone = append(d.Gone, model.Ref{Kind: model.KindNode, Key: key})
-			case 5:
-				delete(claims, key)
-				d.Gone = append(d.Gone, model.Ref{Kind: model.KindClaim, Key: key})
-			}
-			s = s.Apply(d)
+			s = s.Apply(w.change(t))
 			if diff := cmp.Diff(was, dump(before)); diff != "" {
 				t.Fatalf("Apply changed the snapshot it was called on:\n%s", diff)
 			}
 		}
-		var all model.Delta
-		for _, o := range pods {
-			all.Pods = append(all.Pods, o)
-		}
-		for _, o := range nodes {
-			all.Nodes = append(all.Nodes, o)
-		}
-		for _, o := range claims {
-			all.Claims = append(all.Claims, o)
-		}
-		if diff := cmp.Diff(dump(model.Compile(all)), dump(s)); diff != "" {
+		if diff := cmp.Diff(dump(model.Compile(w.all())), dump(s)); diff != "" {
 			t.Fatalf("Apply differs from Compile (-compiled +applied):\n%s", diff)
 		}
 	})
+}
+
+// A world is objects by kind and name.
+type world map[model.Kind]map[string]any
+
+func newWorld() world {
+	w := world{}
+	for kind := model.KindPod; kind <= model.KindCSINode; kind++ {
+		w[kind] = map[string]any{}
+	}
+	return w
+}
+
+// change draws an object that is new, newer or gone.
+func (w world) change(t *rapid.T) model.Delta {
+	kinds := slices.Sorted(maps.Keys(w))
+	kind := rapid.SampledFrom(kinds).Draw(t, "kind")
+	if rapid.Bool().Draw(t, "merged") {
+		kind = rapid.SampledFrom([]model.Kind{model.KindPod, model.KindNode, model.KindClaim}).Draw(t, "merged kind")
+	}
+	name := rapid.SampledFrom([]string{"a", "b", "c", "d"}).Draw(t, "name")
+	var d model.Delta
+	if rapid.IntRange(0, 2).Draw(t, "gone") == 0 {
+		delete(w[kind], name)
+		key := name
+		switch kind {
+		case model.KindPod, model.KindDaemon, model.KindPDB, model.KindVolumeClaim:
+			key = "default/" + name
+		}
+		d.Gone = append(d.Gone, model.Ref{Kind: kind, Key: key})
+		return d
+	}
+	w[kind][name] = draw(t, kind, name)
+	add(&d, w[kind][name])
+	return d
+}
+
+// all returns what there is in the end.
+func (w world) all() model.Delta {
+	var d model.Delta
+	for _, objects := range w {
+		for _, o := range objects {
+			add(&d, o)
+		}
+	}
+	return d
+}
+
+func add(d *model.Delta, o any) {
+	switch o := o.(type) {
+	case *corev1.Pod:
+		d.Pods = append(d.Pods, o)
+	case *corev1.Node:
+		d.Nodes = append(d.Nodes, o)
+	case *apiv1.NodeClaim:
+		d.Claims = append(d.Claims, o)
+	case *apiv1.NodePool:
+		d.Pools = append(d.Pools, o)
+	case *appsv1.DaemonSet:
+		d.Daemons = append(d.Daemons, o)
+	case *corev1.Namespace:
+		d.Namespaces = append(d.Namespaces, o)
+	case *policyv1.PodDisruptionBudget:
+		d.PDBs = append(d.PDBs, o)
+	case *corev1.PersistentVolumeClaim:
+		d.VolumeClaims = append(d.VolumeClaims, o)
+	case *corev1.PersistentVolume:
+		d.Volumes = append(d.Volumes, o)
+	case *storagev1.StorageClass:
+		d.StorageClasses = append(d.StorageClasses, o)
+	case *storagev1.CSINode:
+		d.CSINodes = append(d.CSINodes, o)
+	}
+}
+
+// draw returns an object of that kind and name. What is not merged with anything differs in a label only.
+func draw(t *rapid.T, kind model.Kind, name string) any {
+	meta := metav1.ObjectMeta{Name: name, Labels: map[string]string{"v": rapid.StringMatching("[0-9]").Draw(t, "version")}}
+	within := meta
+	within.Namespace = "default"
+	switch kind {
+	case model.KindPod:
+		return drawPod(t, name)
+	case model.KindNode:
+		return drawNode(t, name)
+	case model.KindClaim:
+		return drawClaim(t, name)
+	case model.KindPool:
+		return &apiv1.NodePool{ObjectMeta: meta}
+	case model.KindDaemon:
+		return &appsv1.DaemonSet{ObjectMeta: within}
+	case model.KindNamespace:
+		return &corev1.Namespace{ObjectMeta: meta}
+	case model.KindPDB:
+		return &policyv1.PodDisruptionBudget{ObjectMeta: within}
+	case model.KindVolumeClaim:
+		return &corev1.PersistentVolumeClaim{ObjectMeta: within}
+	case model.KindVolume:
+		return &corev1.PersistentVolume{ObjectMeta: meta}
+	case model.KindStorageClass:
+		return &storagev1.StorageClass{ObjectMeta: meta}
+	case model.KindCSINode:
+		return &storagev1.CSINode{ObjectMeta: meta}
+	}
+	t.Fatalf("no object of kind %d", kind)
+	return nil
 }
 
 // dump renders all that can be asked of a snapshot.
@@ -84,7 +163,43 @@ func dump(s *model.Snapshot) []string {
 	for _, p := range s.Displaced() {
 		out = append(out, "displaced "+p.Key)
 	}
-	return append(out, fmt.Sprint("usage ", s.Usage("pool")))
+	out = append(out, fmt.Sprint("usage ", s.Usage("pool")))
+	for _, o := range s.Pools() {
+		out = append(out, "pool "+o.Name+o.Object.Labels["v"])
+	}
+	for _, o := range s.Daemons() {
+		out = append(out, "daemon "+o.Key+o.Object.Labels["v"])
+	}
+	for _, o := range s.Namespaces() {
+		out = append(out, "namespace "+o.Name+o.Labels["v"])
+	}
+	for _, o := range s.PDBs() {
+		out = append(out, "budget "+o.Name+o.Labels["v"])
+	}
+	return append(out, dumpNamed(s)...)
+}
+
+// dumpNamed renders what can only be asked for by name.
+func dumpNamed(s *model.Snapshot) []string {
+	var out []string
+	for _, name := range []string{"a", "b", "c", "d"} {
+		if o, ok := s.Namespace(name); ok {
+			out = append(out, "namespace "+name+o.Labels["v"])
+		}
+		if o, ok := s.VolumeClaim("default/" + name); ok {
+			out = append(out, "volume claim "+name+o.Labels["v"])
+		}
+		if o, ok := s.Volume(name); ok {
+			out = append(out, "volume "+name+o.Labels["v"])
+		}
+		if o, ok := s.StorageClass(name); ok {
+			out = append(out, "class "+name+o.Labels["v"])
+		}
+		if o, ok := s.CSINode(name); ok {
+			out = append(out, "csi node "+name+o.Labels["v"])
+		}
+	}
+	return out
 }
 
 func drawPod(t *rapid.T, name string) *corev1.Pod {

@@ -1,0 +1,57 @@
+package model_test
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/karpenter-go/karpenter/engine/model"
+)
+
+// A nomination is a promise, not a place: the pod still waits.
+func TestNominatedPod(t *testing.T) {
+	o := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}
+	o.Status.NominatedNodeName = "n1"
+	o.Status.Conditions = []corev1.PodCondition{{
+		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
+	}}
+	s := model.Compile(model.Delta{Pods: []*corev1.Pod{o}})
+	if len(s.Pending()) != 1 {
+		t.Fatal("a nominated pod does not wait")
+	}
+	p := s.Pending()[0]
+	if got := s.PromiseOf(p); got != "n1" {
+		t.Errorf("promised %q, want the node that it is nominated to", got)
+	}
+	if got := s.WithPromises(map[string]string{"default/web": "n2"}).PromiseOf(p); got != "n2" {
+		t.Errorf("promised %q, want the node that we planned", got)
+	}
+}
+
+func TestPriority(t *testing.T) {
+	o := &corev1.Pod{}
+	if got := model.NewPod(o).Priority(); got != 0 {
+		t.Errorf("priority %d without one, want 0", got)
+	}
+	ten := int32(10)
+	o.Spec.Priority = &ten
+	if got := model.NewPod(o).Priority(); got != 10 {
+		t.Errorf("priority %d, want 10", got)
+	}
+}
+
+// A cordoned node keeps pods away, once, whether the API server has added its taint or not, and forgets no other taint.
+func TestCordon(t *testing.T) {
+	cordon := corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}
+	mine := corev1.Taint{Key: "mine", Effect: corev1.TaintEffectNoSchedule}
+	for _, taints := range [][]corev1.Taint{{mine}, {mine, cordon}} {
+		o := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}
+		o.Spec.Unschedulable, o.Spec.Taints = true, taints
+		s := model.Compile(model.Delta{Nodes: []*corev1.Node{o}})
+		n, _ := s.NodeByName("n1")
+		if len(n.Taints) != 2 || n.Taints[0] != mine || n.Taints[1] != cordon {
+			t.Errorf("taints %v become %v", taints, n.Taints)
+		}
+	}
+}
