@@ -19,6 +19,23 @@ func near(key, app string) corev1.PodAffinityTerm {
 	return corev1.PodAffinityTerm{TopologyKey: key, LabelSelector: ofApp(app)}
 }
 
+// inTeam is a term that looks at the pods of the app there, in namespaces of a team.
+func inTeam(team string) corev1.PodAffinityTerm {
+	t := near(zone, "there")
+	t.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": team}}
+	return t
+}
+
+// elsewhere moves the pod that runs already to a namespace of a team; the others' is of the team green.
+func elsewhere(st *story, team string) {
+	st.there.Namespace = "other"
+	for name, team := range map[string]string{"other": team, "default": "green"} {
+		st.around.Namespaces = append(st.around.Namespaces, &corev1.Namespace{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"team": team}},
+		})
+	}
+}
+
 func ofApp(app string) *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}
 }
@@ -105,6 +122,25 @@ func TestAntiAffinity(t *testing.T) {
 				anti(st.web[2], all)
 			}),
 			want: "antiAffinity: old, pod default/web-3",
+		},
+		{
+			name: "namespaces by their labels", only: true,
+			cluster: social(func(st *story) { elsewhere(st, "blue"); anti(st.web[2], inTeam("blue")) }),
+			want:    "antiAffinity: old, pod default/web-3",
+		},
+		{
+			name:    "not in namespaces with other labels",
+			cluster: social(func(st *story) { elsewhere(st, "red"); anti(st.web[2], inTeam("blue")) }),
+		},
+		{
+			name: "kept out by a pod that looks at namespaces by their labels", only: true,
+			cluster: social(func(st *story) {
+				elsewhere(st, "red")
+				ours := inTeam("green")
+				ours.LabelSelector, ours.TopologyKey = ofApp("web"), host
+				anti(st.there, ours)
+			}),
+			want: `antiAffinity: old, pod default/web-3: pod other/there keeps it out`,
 		},
 		{
 			name: "only the same revision",
@@ -196,6 +232,31 @@ func TestAffinity(t *testing.T) {
 			name: "a node without the label", only: true,
 			cluster: social(func(st *story) { with(st.web[2], near("rack", "there")) }),
 			want:    "affinity: old, pod default/web-3: the node has no label rack",
+		},
+		{
+			name: "no pod matches both of its terms", only: true,
+			cluster: social(func(st *story) {
+				st.web[1].Labels["app"] = "db"
+				with(st.web[0], near(host, "web"), near(zone, "db"))
+				st.web[0].Labels["app"] = "none"
+			}),
+			want: "affinity: planned node 0 (default), pod default/web-1: cannot find",
+		},
+		{
+			name: "nobody can be sure of a pod whose zone is not settled", only: true,
+			cluster: social(func(st *story) {
+				st.web[3].Labels["app"] = "db"
+				with(st.web[0], near(zone, "db"))
+			}),
+			want: "affinity: planned node 0 (default), pod default/web-1: cannot find",
+		},
+		{
+			name: "which is one of the kind nevertheless", only: true,
+			cluster: social(func(st *story) {
+				with(st.web[0], near(zone, "web"))
+				st.web[1].Labels, st.web[2].Labels = nil, nil
+			}),
+			want: "affinity: planned node 0 (default), pod default/web-1: cannot find",
 		},
 		{
 			name: "a pod that goes away is no company", only: true,

@@ -30,6 +30,7 @@ type story struct {
 	web         [4]*corev1.Pod
 	huge, there *corev1.Pod // there runs on old already
 	agent       *appsv1.DaemonSet
+	around      model.Delta // what pods refer to
 }
 
 func newStory() *story {
@@ -163,7 +164,7 @@ func (st *story) told(t *testing.T) (*model.Snapshot, *model.Plan) {
 		Pools:   []*apiv1.NodePool{st.pool},
 		Daemons: []*appsv1.DaemonSet{st.agent},
 		Types:   map[string][]*model.InstanceType{"default": {st.small, st.large}},
-	})
+	}).Apply(st.around)
 	var pods [5]*model.Pod
 	for i, name := range []string{"web-1", "web-2", "web-3", "web-4", "huge"} {
 		p, ok := s.Pod("default/" + name)
