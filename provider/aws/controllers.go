@@ -36,7 +36,8 @@ func (p *Provider) Controllers() []Controller {
 		&nodeclass.Status{Config: nodeclass.Config{
 			Client: c.Client, Images: p.images, Subnets: p.subnets, Groups: p.groups, Profiles: p.profiles,
 			Cluster: p.cluster, Templates: p.shelf, Recorder: c.Recorder, Clock: c.Clock,
-			Check: p.check, Isolated: s.IsolatedVPC, Reservations: s.ReservedCapacity,
+			Reservations: p.reserved, Placements: p.placed, ReservedCapacity: s.ReservedCapacity,
+			Expressions: s.NodeClassCEL, Evaluate: p.catalog.Evaluate, Check: p.check, Isolated: s.IsolatedVPC,
 			Gone: func(class *awsv1.EC2NodeClass) { p.catalog.Forget(class.UID) },
 		}},
 		&nodeclass.Stamp{Client: c.Client},
@@ -62,8 +63,12 @@ func (p *Provider) check(ctx context.Context, class *awsv1.EC2NodeClass) (nodecl
 	if err != nil {
 		return nodeclass.Finding{}, err
 	}
+	group, err := p.group(ctx, class)
+	if err != nil {
+		return nodeclass.Finding{}, err
+	}
 	f, err := p.launcher.Check(ctx, launch.Request{
-		Class: class, Types: types, Tags: instances.OwnTags(p.config.Settings.ClusterName, "", class),
+		Class: class, Types: types, Group: group, Tags: instances.OwnTags(p.config.Settings.ClusterName, "", class),
 	}, !p.config.Settings.DisableDryRun)
 	return nodeclass.Finding{Reason: f.Reason, Message: f.Message, Again: f.Again}, err
 }

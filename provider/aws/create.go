@@ -1,6 +1,7 @@
 package aws
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/provider/aws/instances"
 	"github.com/karpenter-go/karpenter/provider/aws/launch"
+	"github.com/karpenter-go/karpenter/provider/aws/placement"
 )
 
 // InstanceTypes implements cloud.Provider.
@@ -30,8 +32,31 @@ func (p *Provider) InstanceTypes(ctx context.Context, pool *apiv1.NodePool) ([]*
 			Err: fmt.Errorf("node class %s: subnets or images are not resolved", class.Name),
 		}
 	}
+	if _, err := p.group(ctx, class); err != nil {
+		return nil, err
+	}
 	return p.catalog.Types(class)
 }
+
+// group returns the placement group that the class launches into, nil for none. While EC2 does not answer, the group that
+// was last found counts.
+func (p *Provider) group(ctx context.Context, class *awsv1.EC2NodeClass) (*placement.Group, error) {
+	if class.Spec.PlacementGroupSelector == nil {
+		return nil, nil
+	}
+	found, err := p.placed.Resolve(ctx, class)
+	if err != nil {
+		found = p.placed.Last(class)
+	}
+	if found == nil {
+		return nil, &cloud.NodeClassNotReadyError{
+			Err: fmt.Errorf("node class %s: its placement group is not known: %w", class.Name, cmp.Or(err, errNoGroup)),
+		}
+	}
+	return found, nil
+}
+
+var errNoGroup = errors.New("there is none")
 
 // class returns the class that ref names, or a NodeClassNotReadyError if it is missing or going.
 func (p *Provider) class(ctx context.Context, ref *apiv1.NodeClassReference) (*awsv1.EC2NodeClass, error) {
@@ -67,6 +92,10 @@ func (p *Provider) Create(ctx context.Context, claim *apiv1.NodeClaim) (*cloud.I
 	if err := instances.CheckTags(class); err != nil {
 		return nil, &cloud.NodeClassNotReadyError{Err: err}
 	}
+	group, err := p.group(ctx, class)
+	if err != nil {
+		return nil, err
+	}
 	types, err := p.catalog.Types(class)
 	if err != nil {
 		return nil, &cloud.LaunchError{
@@ -75,7 +104,7 @@ func (p *Provider) Create(ctx context.Context, claim *apiv1.NodeClaim) (*cloud.I
 	}
 	pool := claim.Labels[apiv1.NodePoolLabelKey]
 	i, err := p.launcher.Launch(ctx, launch.Request{
-		Claim: claim, Class: class, Types: types,
+		Claim: claim, Class: class, Types: types, Group: group,
 		Tags: instances.OwnTags(p.config.Settings.ClusterName, pool, class),
 	})
 	if err != nil {

@@ -22,6 +22,8 @@ const (
 	DriftAMI           cloud.DriftReason = "AMIDrift"
 	DriftSecurityGroup cloud.DriftReason = "SecurityGroupDrift"
 	DriftSubnet        cloud.DriftReason = "SubnetDrift"
+	DriftReservation   cloud.DriftReason = "CapacityReservationDrift"
+	DriftPlacement     cloud.DriftReason = "PlacementGroupDrift"
 )
 
 // Drift implements cloud.Provider. A claim without a pool, or whose class is missing or going, has not drifted.
@@ -50,7 +52,25 @@ func (p *Provider) Drift(ctx context.Context, claim *apiv1.NodeClaim) (cloud.Dri
 	if err != nil {
 		return "", err
 	}
-	return instanceDrift(i, class), nil
+	if reason := instanceDrift(i, class); reason != "" {
+		return reason, nil
+	}
+	return p.placementDrift(ctx, claim, class)
+}
+
+// placementDrift compares the claim's placement group with the class's. One that is not known now is no drift.
+func (p *Provider) placementDrift(
+	ctx context.Context, claim *apiv1.NodeClaim, class *awsv1.EC2NodeClass,
+) (cloud.DriftReason, error) {
+	want := ""
+	group, err := p.group(ctx, class)
+	if err != nil {
+		return "", fmt.Errorf("compare placement group of claim %s: %w", claim.Name, err)
+	}
+	if group != nil {
+		want = group.ID
+	}
+	return reasonIf(claim.Labels[awsv1.LabelPlacementGroupID] != want, DriftPlacement), nil
 }
 
 func reasonIf(drifted bool, r cloud.DriftReason) cloud.DriftReason {
@@ -97,6 +117,10 @@ func instanceDrift(i instances.Instance, class *awsv1.EC2NodeClass) cloud.DriftR
 	}
 	if !slices.ContainsFunc(class.Status.Subnets, func(n awsv1.Subnet) bool { return n.ID == i.SubnetID }) {
 		return DriftSubnet
+	}
+	selected := func(c awsv1.CapacityReservation) bool { return c.ID == i.Reservation.ID }
+	if i.Reservation.ID != "" && !slices.ContainsFunc(class.Status.CapacityReservations, selected) {
+		return DriftReservation
 	}
 	return ""
 }

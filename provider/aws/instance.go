@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -43,6 +44,12 @@ func hydrate(i instances.Instance, class *awsv1.EC2NodeClass, types []*model.Ins
 	out.Labels[corev1.LabelTopologyZone] = i.Zone
 	out.Labels[apiv1.CapacityTypeLabelKey] = i.CapacityType
 	out.Labels[awsv1.LabelInstanceTenancy] = i.Tenancy
+	if r := i.Reservation; r.ID != "" {
+		out.Labels[awsv1.LabelCapacityReservationID] = r.ID
+		out.Labels[awsv1.LabelCapacityReservationType] = string(r.Type)
+		out.Labels[awsv1.LabelCapacityReservationInterruptible] = strconv.FormatBool(r.Interruptible)
+	}
+	placed(out.Labels, i)
 	if id := zoneID(i, class); id != "" {
 		out.Labels[awsv1.LabelTopologyZoneID] = id
 	}
@@ -50,6 +57,22 @@ func hydrate(i instances.Instance, class *awsv1.EC2NodeClass, types []*model.Ins
 		out.Labels[apiv1.NodePoolLabelKey] = pool
 	}
 	return out
+}
+
+// placed tells of the placement group. The label of the partition is left empty where EC2 chooses: it is filled in when the
+// node registers.
+func placed(labels map[string]string, i instances.Instance) {
+	delete(labels, awsv1.LabelPlacementGroupPartition)
+	if i.Group == "" {
+		return
+	}
+	labels[awsv1.LabelPlacementGroupID] = i.Group
+	switch {
+	case i.Partition != 0:
+		labels[awsv1.LabelPlacementGroupPartition] = strconv.Itoa(i.Partition)
+	case i.Partitioned:
+		labels[awsv1.LabelPlacementGroupPartition] = ""
+	}
 }
 
 // zoneID comes from the class's subnets, which say it also where EC2 leaves it out of instances.
@@ -131,6 +154,9 @@ func (p *Provider) Delete(ctx context.Context, claim *apiv1.NodeClaim) error {
 	if err != nil {
 		if errors.Is(err, cloud.ErrNotFound) {
 			p.launcher.Forget(claim.UID)
+			if id := claim.Labels[awsv1.LabelCapacityReservationID]; id != "" {
+				p.reserved.Ended(id)
+			}
 		}
 		return err
 	}

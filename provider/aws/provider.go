@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
@@ -28,8 +29,10 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/instances"
 	"github.com/karpenter-go/karpenter/provider/aws/launch"
 	"github.com/karpenter-go/karpenter/provider/aws/network"
+	"github.com/karpenter-go/karpenter/provider/aws/placement"
 	"github.com/karpenter-go/karpenter/provider/aws/prices"
 	"github.com/karpenter-go/karpenter/provider/aws/profiles"
+	"github.com/karpenter-go/karpenter/provider/aws/reserve"
 	"github.com/karpenter-go/karpenter/provider/aws/shipped"
 	"github.com/karpenter-go/karpenter/provider/aws/upkeep"
 )
@@ -73,6 +76,8 @@ type Provider struct {
 	shelf     *launch.Shelf
 	launcher  *launch.Launcher
 	offers    *upkeep.Offers
+	reserved  *reserve.Reservations
+	placed    *placement.Groups
 }
 
 var _ cloud.Provider = (*Provider)(nil)
@@ -112,9 +117,12 @@ func build(ctx context.Context, c Config, table *shipped.Catalog) *Provider {
 		History:  compute, Region: region, Isolated: c.Settings.IsolatedVPC, Shipped: table,
 	})
 	p.shortages = catalog.NewShortages(c.Clock)
+	p.reserved, p.placed = reserve.New(compute, c.Clock), placement.New(compute, c.Clock)
 	p.catalog = catalog.New(catalog.Config{
 		API: compute, Region: region, Prices: p.prices, Shortages: p.shortages, Shipped: table,
+		Reserved: p.reserved, Placed: p.placed,
 		Options: catalog.Options{
+			Expressions:    c.Settings.NodeClassCEL,
 			MemoryOverhead: c.Settings.VMMemoryOverheadPercent, ReservedENIs: int64(c.Settings.ReservedENIs),
 		},
 	})
@@ -133,7 +141,7 @@ func build(ctx context.Context, c Config, table *shipped.Catalog) *Provider {
 	p.shelf = launch.NewShelf(compute, name, c.Clock)
 	p.launcher = launch.New(ctx, launch.Config{
 		Fleet: compute, Run: compute, Finder: p.instances, Shelf: p.shelf, Subnets: p.subnets, Shortages: p.shortages,
-		Clusters: p.cluster, Ledger: c.Ledger, Claims: c.Reader, Recorder: c.Recorder, Clock: c.Clock, Region: region,
+		Reserved: p.reserved, Kubelets: p.catalog, Clusters: p.cluster, Ledger: c.Ledger, Claims: c.Reader, Recorder: c.Recorder, Clock: c.Clock, Region: region,
 		Aliases: apiv1.CoreLabels().With(awsv1.Labels()).Aliases, Reservations: c.Settings.ReservedCapacity,
 		Meter: meter, Metrics: c.Metrics,
 	})
@@ -170,7 +178,21 @@ func Facts() cloud.Facts {
 	}
 }
 
-// Registered implements cloud.Provider. Nothing is left to be found out about a node of ours when it joins.
-func (p *Provider) Registered(context.Context, *apiv1.NodeClaim) (time.Duration, map[string]string, error) {
-	return 0, nil, nil
+// partitionAgain is when to ask again in which partition EC2 has put an instance.
+const partitionAgain = 5 * time.Second
+
+// Registered implements cloud.Provider. What is only known by then is the partition that EC2 has chosen in a placement
+// group.
+func (p *Provider) Registered(ctx context.Context, claim *apiv1.NodeClaim) (time.Duration, map[string]string, error) {
+	if value, asked := claim.Labels[awsv1.LabelPlacementGroupPartition]; !asked || value != "" {
+		return 0, nil, nil
+	}
+	i, err := p.of(ctx, claim)
+	if err != nil {
+		return 0, nil, err
+	}
+	if i.Partition == 0 {
+		return partitionAgain, nil, nil
+	}
+	return 0, map[string]string{awsv1.LabelPlacementGroupPartition: strconv.Itoa(i.Partition)}, nil
 }

@@ -36,6 +36,8 @@ type Settings struct {
 	AMIRefreshInterval    time.Duration
 	SubnetRefreshInterval time.Duration
 	FeatureGates          string
+	// NodeClassCEL is the gate of that name: kubelet sections may hold expressions.
+	NodeClassCEL bool
 	// ReservedCapacity is the core's feature gate, set by the composition root.
 	ReservedCapacity bool
 
@@ -109,15 +111,22 @@ func (s *Settings) Validate() error {
 	return errors.Join(s.errs...)
 }
 
-// checkGates reports gates that cannot be read. Unknown ones are passed over, as upstream does.
+// gateCEL is the only gate of the provider.
+const gateCEL = "NodeClassCEL"
+
+// checkGates reads the gates and reports those that cannot be read. Unknown ones are passed over, as upstream does.
 func (s *Settings) checkGates() {
 	for _, gate := range strings.Split(s.FeatureGates, ",") {
 		if strings.TrimSpace(gate) == "" {
 			continue
 		}
-		_, value, ok := strings.Cut(gate, "=")
-		if _, err := strconv.ParseBool(strings.TrimSpace(value)); !ok || err != nil {
+		name, value, ok := strings.Cut(gate, "=")
+		on, err := strconv.ParseBool(strings.TrimSpace(value))
+		if !ok || err != nil {
 			s.fail("aws-feature-gates", fmt.Errorf("%q is not of the form Name=true", gate))
+		}
+		if strings.TrimSpace(name) == gateCEL {
+			s.NodeClassCEL = on
 		}
 	}
 }

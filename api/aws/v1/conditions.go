@@ -20,6 +20,17 @@ const (
 	ReasonSecurityGroupsNotFound         = "SecurityGroupsNotFound"
 	ReasonPlacementGroupResolutionFailed = "PlacementGroupResolutionFailed"
 	ReasonPlacementGroupNotFound         = "PlacementGroupNotFound"
+	// ReasonNotResolved: of any condition that is Unknown: AWS has not answered
+	// yet, or not in a way that says anything. The message has its words.
+	ReasonNotResolved = "NotResolved"
+	// ReasonRoleNotFound: of InstanceProfileReady: spec.role names no role.
+	ReasonRoleNotFound = "RoleNotFound"
+	// ReasonInvalidUserData: of ValidationSucceeded: spec.userData cannot be
+	// read in the form that the family of the image takes.
+	ReasonInvalidUserData = "InvalidUserData"
+	// ReasonReservationsNotListed: of CapacityReservationsReady, True: EC2 does
+	// not list capacity reservations now. Those known are used, or none.
+	ReasonReservationsNotListed = "ReservationsNotListed"
 	// ReasonReservedCapacityDisabled: of CapacityReservationsReady, True: the
 	// feature is off, so there is nothing to resolve.
 	ReasonReservedCapacityDisabled = "ReservedCapacityDisabled"

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -56,6 +57,14 @@ func build(m Machine, sold []string, s Shape) (*model.InstanceType, bool) {
 	if s.excludes(m, reqs) != "" {
 		return nil, false
 	}
+	s, err := s.on(m)
+	if err != nil && s.Kubelet.MaxPods == nil && slices.Contains(s.Kubelet.Expressions, "maxPods") {
+		return nil, false // how many pods fit is not known
+	}
+	reserved := s.reservedFor(m.Name, zones)
+	if len(reserved) > 0 {
+		usage = append(usage, apiv1.CapacityTypeReserved)
+	}
 	reqs = reqs.With(
 		require.New(corev1.LabelTopologyZone, require.In, zones...),
 		require.New(apiv1.CapacityTypeLabelKey, require.In, usage...),
@@ -74,10 +83,54 @@ func build(m Machine, sold []string, s Shape) (*model.InstanceType, bool) {
 	}
 	for _, zone := range zones {
 		for _, u := range usage {
-			t.Offerings = append(t.Offerings, offering(zone, s.Zones[zone], u))
+			if u != apiv1.CapacityTypeReserved {
+				t.Offerings = append(t.Offerings, s.spread(offering(zone, s.Zones[zone], u))...)
+			}
 		}
 	}
+	for _, c := range reserved {
+		t.Offerings = append(t.Offerings, s.spread(reservedOffering(c, s.Zones[c.AvailabilityZone]))...)
+	}
 	return t, true
+}
+
+// reservedFor returns the class's reservations of the type in the zones.
+func (s Shape) reservedFor(name string, zones []string) []awsv1.CapacityReservation {
+	var out []awsv1.CapacityReservation
+	for _, c := range s.Reserved {
+		if c.InstanceType == name && slices.Contains(zones, c.AvailabilityZone) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// spread returns an offering once for each partition of the class's placement group, or as it is.
+func (s Shape) spread(o model.Offering) []model.Offering {
+	if s.Group == nil || s.Group.Partitions == 0 {
+		return []model.Offering{o}
+	}
+	out := make([]model.Offering, s.Group.Partitions)
+	for n, value := range s.Group.PartitionValues() {
+		out[n] = o
+		out[n].Requirements = o.Requirements.With(require.New(awsv1.LabelPlacementGroupPartition, require.In, value))
+	}
+	return out
+}
+
+// reservedOffering returns the way to launch into a reservation.
+func reservedOffering(c awsv1.CapacityReservation, zoneID string) model.Offering {
+	o := offering(c.AvailabilityZone, zoneID, apiv1.CapacityTypeReserved)
+	o.ReservationID = c.ID
+	kind := cmp.Or(c.ReservationType, awsv1.CapacityReservationTypeDefault)
+	o.Requirements = o.Requirements.Without(
+		awsv1.LabelCapacityReservationID, awsv1.LabelCapacityReservationType, awsv1.LabelCapacityReservationInterruptible,
+	).With(
+		require.New(awsv1.LabelCapacityReservationID, require.In, c.ID),
+		require.New(awsv1.LabelCapacityReservationType, require.In, string(kind)),
+		require.New(awsv1.LabelCapacityReservationInterruptible, require.In, strconv.FormatBool(c.Interruptible)),
+	)
+	return o
 }
 
 // offering returns the way to buy a type in one zone under one capacity type.

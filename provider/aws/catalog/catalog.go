@@ -8,11 +8,14 @@ import (
 	"sync"
 	"sync/atomic"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/provider/aws/kubelet"
+	"github.com/karpenter-go/karpenter/provider/aws/placement"
 	"github.com/karpenter-go/karpenter/provider/aws/shipped"
 )
 
@@ -24,6 +27,18 @@ type Prices interface {
 	Revision() uint64
 }
 
+// Reservations tells how many instances capacity reservations still hold.
+type Reservations interface {
+	Left(id string) int
+	// Revision changes whenever a count does.
+	Revision() uint64
+}
+
+// Placements tells the placement group of a class as it was last found, nil for none.
+type Placements interface {
+	Last(class *awsv1.EC2NodeClass) *placement.Group
+}
+
 // A Catalog answers which types a node class may use now. It is safe for concurrent use, and readers never wait for a
 // refresh.
 type Catalog struct {
@@ -32,6 +47,9 @@ type Catalog struct {
 	options   Options
 	prices    Prices
 	shortages *Shortages
+	reserved  Reservations
+	placed    Placements
+	shifted   Shifts
 	known     map[string]shipped.Type
 
 	inventory atomic.Pointer[stock]
@@ -51,7 +69,7 @@ type stock struct {
 type entry struct {
 	key      string
 	base     []*model.InstanceType
-	revision [2]uint64 // of prices and shortages
+	revision [4]uint64 // of prices, shortages, reservations, shifts
 	priced   []*model.InstanceType
 }
 
@@ -62,7 +80,18 @@ type Config struct {
 	Options   Options
 	Prices    Prices
 	Shortages *Shortages
-	Shipped   *shipped.Catalog
+	// Reserved, Placed and Shifted may be nil: then there are no reservations, groups or zonal shifts.
+	Reserved Reservations
+	Placed   Placements
+	Shifted  Shifts
+	Shipped  *shipped.Catalog
+}
+
+// Shifts tells which zones traffic is shifted away from.
+type Shifts interface {
+	Away(zoneID string) bool
+	// Revision changes whenever a shift comes or goes.
+	Revision() uint64
 }
 
 // New returns a Catalog that is empty until its first Refresh.
@@ -73,7 +102,7 @@ func New(c Config) *Catalog {
 	}
 	return &Catalog{
 		api: c.API, region: c.Region, options: c.Options, prices: c.Prices, shortages: c.Shortages, known: known,
-		built: map[types.UID]*entry{},
+		reserved: c.Reserved, placed: c.Placed, shifted: c.Shifted, built: map[types.UID]*entry{},
 	}
 }
 
@@ -97,7 +126,41 @@ func (c *Catalog) Machines() []Machine {
 }
 
 // Shape returns what class makes of machines.
-func (c *Catalog) Shape(class *awsv1.EC2NodeClass) Shape { return ShapeOf(class, c.region, c.options) }
+func (c *Catalog) Shape(class *awsv1.EC2NodeClass) Shape {
+	s := ShapeOf(class, c.region, c.options)
+	s.Group = c.group(class)
+	return s
+}
+
+func (c *Catalog) group(class *awsv1.EC2NodeClass) *placement.Group {
+	if c.placed == nil {
+		return nil
+	}
+	return c.placed.Last(class)
+}
+
+// Kubelet returns the settings of kubelet on one type of the class, with expressions evaluated. The error says which have no
+// value there.
+func (c *Catalog) Kubelet(class *awsv1.EC2NodeClass, instanceType string) (kubelet.Config, error) {
+	s := c.Shape(class)
+	m, ok := c.Machine(instanceType)
+	if !ok {
+		return s.Kubelet, nil
+	}
+	s, err := s.on(m)
+	return s.Kubelet, err
+}
+
+// Evaluate tries the expressions of the class's kubelet section on every machine, and returns the first failure.
+func (c *Catalog) Evaluate(class *awsv1.EC2NodeClass) error {
+	s := c.Shape(class)
+	for _, m := range c.Machines() {
+		if _, err := s.on(m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // Types returns the types for nodes of class, in name order, priced and marked available as of now. As long as nothing
 // changed it returns the same slice. Callers do not change it.
@@ -109,11 +172,11 @@ func (c *Catalog) Types(class *awsv1.EC2NodeClass) ([]*model.InstanceType, error
 	case len(class.Status.Subnets) == 0:
 		return nil, fmt.Errorf("list instance types of node class %s: no subnets", class.Name)
 	}
-	key, err := keyOf(class, s.revision)
+	key, err := keyOf(class, s.revision, c.group(class))
 	if err != nil {
 		return nil, err
 	}
-	revision := [2]uint64{c.prices.Revision(), c.shortages.Revision()}
+	revision := c.revisions()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e := c.built[class.UID]
@@ -127,6 +190,18 @@ func (c *Catalog) Types(class *awsv1.EC2NodeClass) ([]*model.InstanceType, error
 	return e.priced, nil
 }
 
+// revisions identifies everything that changes from one moment to the next.
+func (c *Catalog) revisions() [4]uint64 {
+	out := [4]uint64{c.prices.Revision(), c.shortages.Revision()}
+	if c.reserved != nil {
+		out[2] = c.reserved.Revision()
+	}
+	if c.shifted != nil {
+		out[3] = c.shifted.Revision()
+	}
+	return out
+}
+
 // Forget drops what was built for a class that is gone.
 func (c *Catalog) Forget(class types.UID) {
 	c.mu.Lock()
@@ -135,12 +210,14 @@ func (c *Catalog) Forget(class types.UID) {
 }
 
 // keyOf identifies everything that Build looks at.
-func keyOf(class *awsv1.EC2NodeClass, inventory uint64) (string, error) {
+func keyOf(class *awsv1.EC2NodeClass, inventory uint64, group *placement.Group) (string, error) {
 	zones := map[string]string{} // their order follows free addresses and does not matter
 	for _, n := range class.Status.Subnets {
 		zones[n.Zone] = n.ZoneID
 	}
-	key, err := json.Marshal([]any{class.Generation, inventory, zones, class.Status.AMIs, class.Spec})
+	key, err := json.Marshal([]any{
+		class.Generation, inventory, zones, class.Status.AMIs, class.Status.CapacityReservations, group, class.Spec,
+	})
 	if err != nil {
 		return "", fmt.Errorf("identify node class %s: %w", class.Name, err)
 	}
@@ -149,18 +226,44 @@ func keyOf(class *awsv1.EC2NodeClass, inventory uint64) (string, error) {
 
 // price returns copies of base with prices and availability filled in.
 func (c *Catalog) price(base []*model.InstanceType, class *awsv1.EC2NodeClass) []*model.InstanceType {
-	subnets := map[string][]string{}
+	subnets, away := map[string][]string{}, map[string]bool{}
 	for _, n := range class.Status.Subnets {
 		subnets[n.Zone] = append(subnets[n.Zone], n.ID)
+		away[n.Zone] = c.shifted != nil && c.shifted.Away(n.ZoneID)
 	}
-	return Price(base, c.prices, func(t *model.InstanceType, o model.Offering) bool {
-		return !c.shortages.Known(t.Name, o.Zone, o.CapacityType, subnets[o.Zone])
+	ends := map[string]bool{}
+	for _, r := range class.Status.CapacityReservations {
+		ends[r.ID] = r.State == awsv1.CapacityReservationStateExpiring
+	}
+	group := ""
+	if g := c.group(class); g != nil {
+		group = g.ID
+	}
+	return Price(base, c.prices, func(t *model.InstanceType, o *model.Offering) bool {
+		if away[o.Zone] {
+			return false
+		}
+		if o.ReservationID != "" {
+			if c.reserved != nil {
+				o.ReservationCapacity = c.reserved.Left(o.ReservationID)
+			}
+			return o.ReservationCapacity > 0 && !ends[o.ReservationID]
+		}
+		return !c.shortages.Known(Ask{
+			Type: t.Name, Zone: o.Zone, CapacityType: o.CapacityType, VCPUs: t.Capacity[corev1.ResourceCPU] / 1000,
+			Subnets: subnets[o.Zone], Group: group,
+		})
 	})
 }
 
-// Price returns copies of base with prices filled in. An offering is available if it has a price and inStock holds.
+// reservedShare is what a reserved instance counts as, in parts of its list price: it is paid for whether it runs or not,
+// and still a smaller one is better than a larger one.
+const reservedShare = 1e-7
+
+// Price returns copies of base with prices filled in. An offering is available if it has a price and inStock holds, which
+// also counts what reservations hold.
 func Price(
-	base []*model.InstanceType, prices Prices, inStock func(*model.InstanceType, model.Offering) bool,
+	base []*model.InstanceType, prices Prices, inStock func(*model.InstanceType, *model.Offering) bool,
 ) []*model.InstanceType {
 	out := make([]*model.InstanceType, len(base))
 	for i, t := range base {
@@ -168,13 +271,17 @@ func Price(
 		priced.Offerings = slices.Clone(t.Offerings)
 		for j := range priced.Offerings {
 			o := &priced.Offerings[j]
-			var known bool
-			if o.CapacityType == apiv1.CapacityTypeSpot {
+			known := true
+			switch o.CapacityType {
+			case apiv1.CapacityTypeReserved:
+				list, _ := prices.OnDemand(t.Name)
+				o.Price = list * reservedShare
+			case apiv1.CapacityTypeSpot:
 				o.Price, known = prices.Spot(t.Name, o.Zone)
-			} else {
+			default:
 				o.Price, known = prices.OnDemand(t.Name)
 			}
-			o.Available = known && inStock(t, *o)
+			o.Available = known && inStock(t, o)
 		}
 		out[i] = &priced
 	}

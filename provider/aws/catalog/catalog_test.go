@@ -150,7 +150,7 @@ func TestTypesFollowTheWorld(t *testing.T) {
 	}
 	same("nothing happened", true)
 
-	c.shortages.MarkOffering("m5.large", "a", apiv1.CapacityTypeSpot)
+	c.shortages.MarkOffering("m5.large", "a", apiv1.CapacityTypeSpot, "")
 	same("a shortage came", false)
 	if got := available(first); slices.Contains(got, "m5.large/a/spot") || len(got) != len(all)-1 {
 		t.Errorf("available after a shortage: %v", got)

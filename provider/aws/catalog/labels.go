@@ -1,7 +1,9 @@
 package catalog
 
 import (
+	"maps"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -10,6 +12,7 @@ import (
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/require"
+	"github.com/karpenter-go/karpenter/provider/aws/placement"
 	"github.com/karpenter-go/karpenter/provider/aws/shipped"
 )
 
@@ -34,12 +37,14 @@ func Requirements(m Machine, s Shape) require.Set {
 	l.hardware(m)
 	l.devices(m)
 	l = append(l, require.New(awsv1.LabelInstanceTenancy, require.In, awsv1.TenancyDefault, awsv1.TenancyDedicated))
-	for _, key := range []string{
-		awsv1.LabelCapacityReservationID, awsv1.LabelCapacityReservationType, awsv1.LabelCapacityReservationInterruptible,
-		awsv1.LabelPlacementGroupID, awsv1.LabelPlacementGroupPartition,
-	} {
-		l.one(key, "")
+	if len(s.reservedFor(m.Name, slices.Collect(maps.Keys(s.Zones)))) == 0 { // else each offering says which, or none
+		for _, key := range []string{
+			awsv1.LabelCapacityReservationID, awsv1.LabelCapacityReservationType, awsv1.LabelCapacityReservationInterruptible,
+		} {
+			l.one(key, "")
+		}
 	}
+	l.placement(s.Group)
 	return require.NewSet(l...)
 }
 
@@ -62,6 +67,21 @@ func (l *labels) number(key string, n int64) {
 		return
 	}
 	l.one(key, strconv.FormatInt(n, 10))
+}
+
+// placement tells of the placement group that nodes are launched into.
+func (l *labels) placement(g *placement.Group) {
+	if g == nil {
+		l.one(awsv1.LabelPlacementGroupID, "")
+		l.one(awsv1.LabelPlacementGroupPartition, "")
+		return
+	}
+	l.one(awsv1.LabelPlacementGroupID, g.ID)
+	if g.Partitions == 0 {
+		l.one(awsv1.LabelPlacementGroupPartition, "")
+		return
+	}
+	*l = append(*l, require.New(awsv1.LabelPlacementGroupPartition, require.In, g.PartitionValues()...))
 }
 
 func (l *labels) naming(m Machine) {

@@ -70,6 +70,9 @@ func fromEC2(t ec2types.InstanceTypeInfo, known shipped.Type) (m Machine, ok boo
 		Enclaves:     t.NitroEnclavesSupport == ec2types.NitroEnclavesSupportSupported,
 		NetworkMbps:  known.NetworkMbps,
 	}
+	if len(m.Usage) == 0 {
+		m.Usage = []string{"on-demand", "spot"} // as almost all types are sold
+	}
 	if known.Trunking {
 		m.BranchENIs = known.BranchENIs
 	}

@@ -12,6 +12,35 @@ import (
 // subnet in every zone, default disks, and the prices that were known when the table was made. Spot prices are averages
 // over zones.
 func Shipped(region string) ([]*model.InstanceType, error) {
+	return fromTable(region, Shape{Region: region, Family: FamilyByName(awsv1.AMIFamilyAL2023)})
+}
+
+// ShippedFor is Shipped for nodes of a class: its image family, kubelet settings, disks and interfaces count, and so do the
+// zones of its subnets if its status has any in the region. A class that names no image has nodes of AL2023.
+func ShippedFor(region string, class *awsv1.EC2NodeClass) ([]*model.InstanceType, error) {
+	if class.Spec.AMIFamily == nil && len(class.Spec.AMISelectorTerms) == 0 {
+		family := awsv1.AMIFamilyAL2023
+		class = class.DeepCopy()
+		class.Spec.AMIFamily = &family
+	}
+	return fromTable(region, ShapeOf(class, region, Options{}))
+}
+
+// Regions returns the names of the regions that Shipped knows, in order.
+func Regions() []string {
+	table, err := shipped.Load()
+	if err != nil {
+		return nil
+	}
+	names := make([]string, len(table.Regions))
+	for i, r := range table.Regions {
+		names[i] = r.Name
+	}
+	return names
+}
+
+// fromTable builds the types of a region for a shape. Without a zone of the region in it, the shape has all.
+func fromTable(region string, shape Shape) ([]*model.InstanceType, error) {
 	table, err := shipped.Load()
 	if err != nil {
 		return nil, err
@@ -28,14 +57,18 @@ func Shipped(region string) ([]*model.InstanceType, error) {
 		inv.Zones[m.Name] = r.Sells(o)
 		prices[m.Name] = o
 	}
-	shape := Shape{
-		Region: region, Family: FamilyByName(awsv1.AMIFamilyAL2023), Zones: map[string]string{},
-		Options: Options{MemoryOverhead: DefaultMemoryOverhead},
-	}
+	all, some := map[string]string{}, map[string]string{}
 	for _, z := range r.Zones {
-		shape.Zones[z.Name] = z.ID
+		all[z.Name] = z.ID
+		if _, ok := shape.Zones[z.Name]; ok {
+			some[z.Name] = z.ID
+		}
 	}
-	always := func(*model.InstanceType, model.Offering) bool { return true }
+	shape.Zones, shape.Options = some, Options{MemoryOverhead: DefaultMemoryOverhead}
+	if len(some) == 0 {
+		shape.Zones = all
+	}
+	always := func(*model.InstanceType, *model.Offering) bool { return true }
 	return Price(Build(inv, shape), prices, always), nil
 }
 

@@ -6,6 +6,7 @@ import (
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	"github.com/karpenter-go/karpenter/engine/require"
 	"github.com/karpenter-go/karpenter/provider/aws/kubelet"
+	"github.com/karpenter-go/karpenter/provider/aws/placement"
 )
 
 // A Shape is everything that changes what a machine becomes: the node class and the settings of the controller.
@@ -20,6 +21,10 @@ type Shape struct {
 	Interfaces []*awsv1.NetworkInterface
 	// Zones are those the class has subnets in, with their ids ("" if unknown).
 	Zones map[string]string
+	// Reserved are the capacity reservations that the class selects.
+	Reserved []awsv1.CapacityReservation
+	// Group is the placement group that nodes are launched into, nil for none.
+	Group *placement.Group
 	// Images says for which labels there is an image; empty means for all.
 	Images []require.Set
 	// NestedVirtualization and ConnectionTracking ask for machines that can do it.
@@ -34,6 +39,25 @@ type Options struct {
 	MemoryOverhead float64
 	// ReservedENIs are interfaces that pods get no addresses from.
 	ReservedENIs int64
+	// Expressions means that expressions in the kubelet section are evaluated.
+	Expressions bool
+}
+
+// on returns the shape for one machine, where expressions in the kubelet section have a value. The error says which of
+// them have none.
+func (s Shape) on(m Machine) (Shape, error) {
+	if !s.Expressions || len(s.Kubelet.Expressions) == 0 {
+		return s, nil
+	}
+	subject := kubelet.Subject{
+		Type: m.Name, VCPUs: m.VCPU, MemoryMiB: m.MemoryMiB, IPsPerENI: m.IPsPerENI, MaxPods: pods(m, s),
+	}
+	if m.DefaultCard < len(m.Cards) {
+		subject.ENIs = m.Cards[m.DefaultCard]
+	}
+	var err error
+	s.Kubelet, err = s.Kubelet.Resolve(subject)
+	return s, err
 }
 
 // ShapeOf reads the class. What is wrong with its kubelet section is reported by validation; here the readable part
@@ -47,6 +71,7 @@ func ShapeOf(class *awsv1.EC2NodeClass, region string, o Options) Shape {
 		Disks:      family.Mappings(class),
 		Interfaces: class.Spec.NetworkInterfaces,
 		Zones:      map[string]string{},
+		Reserved:   class.Status.CapacityReservations,
 		RAID0: class.Spec.InstanceStorePolicy != nil &&
 			*class.Spec.InstanceStorePolicy == awsv1.InstanceStorePolicyRAID0,
 		ConnectionTracking: class.Spec.ConnectionTracking != nil,
@@ -79,6 +104,8 @@ func (s Shape) excludes(m Machine, labels require.Set) string {
 		return "AL2023 does not run on a1"
 	case s.NestedVirtualization && !slices.Contains(m.Features, "nested-virtualization"):
 		return "no nested virtualization"
+	case s.Group != nil && !slices.Contains(m.Strategies, s.Group.Strategy):
+		return "not in a placement group of this strategy"
 	case s.ConnectionTracking && m.Hypervisor != "nitro":
 		return "connection tracking needs nitro"
 	case len(s.Images) > 0 && !slices.ContainsFunc(s.Images, func(i require.Set) bool {

@@ -15,10 +15,42 @@ const (
 	NoLaunchTemplate = "InvalidLaunchTemplateName.NotFoundException"
 	DryRun           = "DryRunOperation"
 	Unauthorized     = "UnauthorizedOperation"
+	ReservationFull  = "ReservationCapacityExceeded"
 )
+
+// Denied reports whether the caller may not do what it asked for.
+func Denied(err error) bool {
+	switch Code(err) {
+	case Unauthorized, "AccessDenied", "AccessDeniedException", "AuthFailure", "UnrecognizedClientException":
+		return true
+	}
+	return false
+}
+
+// Unknown reports whether the service does not know the operation.
+func Unknown(err error) bool {
+	switch Code(err) {
+	case "InvalidAction", "UnknownOperationException", "NotImplemented", "UnsupportedOperationException":
+		return true
+	}
+	return false
+}
+
+// Quota reports whether a fleet's error code means that a quota of the account is used up: no other zone helps, and
+// waiting does only when something else ends.
+func Quota(code string) bool {
+	switch code {
+	case "VcpuLimitExceeded", "MaxSpotInstanceCountExceeded", "MaxFleetCountExceeded":
+		return true
+	}
+	return false
+}
 
 var notFound = []string{
 	"InvalidCapacityReservationId.NotFound",
+	"InvalidPlacementGroup.Unknown",
+	"InvalidPlacementGroupId.Unknown",
+	"InvalidPlacementGroupId.NotFound",
 	"InvalidInstanceID.NotFound",
 	NoLaunchTemplate,
 	"InvalidLaunchTemplateId.NotFound",
@@ -36,7 +68,7 @@ var unfulfillable = []string{
 	"Unsupported",
 	NoFreeAddresses,
 	"MaxFleetCountExceeded",
-	"ReservationCapacityExceeded",
+	ReservationFull,
 }
 
 // Code returns the error code that AWS gave, or "".
@@ -69,7 +101,7 @@ func Throttled(err error) bool {
 // Server reports whether the fault is AWS's, so that the same call may succeed later.
 func Server(err error) bool {
 	var api smithy.APIError
-	return errors.As(err, &api) && api.ErrorFault() == smithy.FaultServer
+	return errors.As(err, &api) && api.ErrorFault() == smithy.FaultServer || broken(err)
 }
 
 // RoleMissing reports whether an IAM error says that the role does not exist.

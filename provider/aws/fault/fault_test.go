@@ -1,11 +1,14 @@
 package fault
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"testing"
 
 	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
 func api(code, message string, fault smithy.ErrorFault) error {
@@ -56,6 +59,38 @@ func TestExplain(t *testing.T) {
 	} {
 		if got := Explain(text); got.Reason != want || got.Message == "" {
 			t.Errorf("%q: %+v, want %s", text, got, want)
+		}
+	}
+}
+
+// answer is an error as the SDK makes it of an HTTP answer.
+func answer(status int, err error) error {
+	return &smithy.OperationError{ServiceID: "EC2", OperationName: "DescribePlacementGroups", Err: &smithyhttp.ResponseError{
+		Response: &smithyhttp.Response{Response: &http.Response{StatusCode: status}}, Err: err,
+	}}
+}
+
+func TestBrief(t *testing.T) {
+	page := answer(500, &smithy.GenericAPIError{Code: "UnknownError", Message: "UnknownError"})
+	for _, tt := range []struct {
+		name    string
+		err     error
+		want    string
+		foreign bool
+		server  bool
+	}{
+		{"a page", page, "EC2 DescribePlacementGroups: HTTP 500 with an answer that is none of AWS (is the service there?)", true, true},
+		{"nothing to be read", answer(502, &smithy.DeserializationError{Err: errors.New("EOF")}),
+			"EC2 DescribePlacementGroups: HTTP 502 with an answer that is none of AWS (is the service there?)", true, true},
+		{"an error of AWS", answer(400, &smithy.GenericAPIError{Code: "UnauthorizedOperation", Message: "no"}),
+			"EC2 DescribePlacementGroups: UnauthorizedOperation: no", false, false},
+		{"silence", &smithy.OperationError{ServiceID: "EC2", OperationName: "X", Err: context.DeadlineExceeded},
+			"EC2 X: no answer in time", false, false},
+		{"two lines", errors.New("a\n  b"), "a b", false, false},
+		{"none", nil, "", false, false},
+	} {
+		if got := Brief(tt.err); got != tt.want || Foreign(tt.err) != tt.foreign || Server(tt.err) != tt.server {
+			t.Errorf("%s: %q, foreign %v, server %v", tt.name, got, Foreign(tt.err), Server(tt.err))
 		}
 	}
 }

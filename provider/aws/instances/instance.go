@@ -27,6 +27,21 @@ type Instance struct {
 	Tags              map[string]string
 	EFAs              int64
 	Launched          time.Time
+	// Reservation is where a reserved instance comes from; zero for all others.
+	Reservation Reservation
+	// Group is the placement group that the instance runs in, Partition its part of it, 0 if there is none.
+	Group     string
+	Partition int
+	// Partitioned means that the group has partitions, which is only known of instances that were just launched.
+	Partitioned bool
+}
+
+// A Reservation is the capacity reservation of an instance.
+type Reservation struct {
+	ID string
+	// Type is default or capacity-block.
+	Type          awsv1.CapacityReservationType
+	Interruptible bool
 }
 
 func fromEC2(i ec2types.Instance) Instance {
@@ -44,7 +59,9 @@ func fromEC2(i ec2types.Instance) Instance {
 		if p.Tenancy != "" {
 			out.Tenancy = string(p.Tenancy)
 		}
+		out.Group, out.Partition = aws.ToString(p.GroupId), int(aws.ToInt32(p.PartitionNumber))
 	}
+	out.readReservation(i)
 	if i.State != nil {
 		out.State = string(i.State.Name)
 	}
@@ -60,6 +77,25 @@ func fromEC2(i ec2types.Instance) Instance {
 		out.Tags[aws.ToString(t.Key)] = aws.ToString(t.Value)
 	}
 	return out
+}
+
+// readReservation notes the reservation if the instance was launched for it. One that only happens to run in an open
+// reservation is on demand.
+func (i *Instance) readReservation(in ec2types.Instance) {
+	spec := in.CapacityReservationSpecification
+	id := aws.ToString(in.CapacityReservationId)
+	if id == "" || spec == nil ||
+		spec.CapacityReservationPreference != ec2types.CapacityReservationPreferenceCapacityReservationsOnly {
+		return
+	}
+	i.CapacityType = apiv1.CapacityTypeReserved
+	i.Reservation = Reservation{ID: id, Type: awsv1.CapacityReservationTypeDefault}
+	switch in.InstanceLifecycle {
+	case ec2types.InstanceLifecycleTypeCapacityBlock:
+		i.Reservation.Type = awsv1.CapacityReservationTypeCapacityBlock
+	case ec2types.InstanceLifecycleTypeInterruptibleCapacityReservation:
+		i.Reservation.Interruptible = true
+	}
 }
 
 // Ending reports whether the instance is being ended or has ended.

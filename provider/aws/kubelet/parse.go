@@ -33,9 +33,17 @@ type Config struct {
 
 	// Raw is the whole section as decoded JSON, for families that pass it through.
 	Raw map[string]any
-	// Expressions are the fields that hold a CEL expression in place of a value.
+	// Expressions are the fields that hold a CEL expression in place of a value, maxPods first. Resolve evaluates them.
 	Expressions []string
+	expressions []expression
 }
+
+// An ExpressionError joins what is wrong with expressions.
+type ExpressionError struct{ Err error }
+
+func (e *ExpressionError) Error() string { return e.Err.Error() }
+
+func (e *ExpressionError) Unwrap() error { return e.Err }
 
 // managed are the fields that every family applies.
 var managed = []string{
@@ -52,7 +60,8 @@ func (c Config) Unmanaged() []string {
 }
 
 // Parse decodes and checks the section. The error joins everything that is wrong; the Config holds what could be read
-// all the same. CEL expressions are noted, not evaluated: the fields that hold them are left at their defaults.
+// all the same. CEL expressions are compiled, not evaluated: the fields that hold them are left at their defaults until
+// Resolve. Where nothing but expressions is wrong the error is an ExpressionError.
 func Parse(section map[string]apiextensionsv1.JSON) (Config, error) {
 	if len(section) == 0 {
 		return Config{}, nil
@@ -65,9 +74,9 @@ func Parse(section map[string]apiextensionsv1.JSON) (Config, error) {
 	if err := json.Unmarshal(raw, &c.Raw); err != nil {
 		return c, fmt.Errorf("decode kubelet section: %w", err)
 	}
-	strict := maps.Clone(c.Raw)
-	if _, ok := strict["maxPods"].(string); ok {
-		c.Expressions = append(c.Expressions, "maxPods")
+	strict, texts := maps.Clone(c.Raw), map[string]string{}
+	if text, ok := strict["maxPods"].(string); ok {
+		texts["maxPods"] = text
 		delete(strict, "maxPods")
 	}
 	plain, err := json.Marshal(strict)
@@ -80,15 +89,19 @@ func Parse(section map[string]apiextensionsv1.JSON) (Config, error) {
 		return c, fmt.Errorf("kubelet: %w", err)
 	}
 	c.take(&k)
-	c.setAside("kubeReserved", c.KubeReserved)
-	c.setAside("systemReserved", c.SystemReserved)
+	setAside("kubeReserved", c.KubeReserved, texts)
+	setAside("systemReserved", c.SystemReserved, texts)
+	wrong := c.addExpressions(texts)
 	errs := slices.Clone(problems)
 	if _, ok := c.Raw["registerWithTaints"]; ok {
 		errs = append(errs, errors.New("registerWithTaints is set by Karpenter, use the taints of the NodePool"))
 	}
 	errs = append(errs, c.check()...)
 	errs = append(errs, checkThresholds("evictionMinimumReclaim", k.EvictionMinimumReclaim)...)
-	return c, errors.Join(errs...)
+	if len(errs) == 0 && len(wrong) > 0 {
+		return c, &ExpressionError{Err: errors.Join(wrong...)}
+	}
+	return c, errors.Join(append(errs, wrong...)...)
 }
 
 // take copies the managed fields.
@@ -113,10 +126,10 @@ func (c *Config) take(k *kubeletv1beta1.KubeletConfiguration) {
 }
 
 // setAside moves values that are no quantities out of m: they are expressions.
-func (c *Config) setAside(field string, m map[string]string) {
+func setAside(field string, m, texts map[string]string) {
 	for _, k := range slices.Sorted(maps.Keys(m)) {
 		if _, err := resource.ParseQuantity(m[k]); err != nil && !strings.HasPrefix(m[k], "-") {
-			c.Expressions = append(c.Expressions, field+"."+k)
+			texts[field+"."+k] = m[k]
 			delete(m, k)
 		}
 	}

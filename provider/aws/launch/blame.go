@@ -1,14 +1,18 @@
 package launch
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	corev1 "k8s.io/api/core/v1"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/provider/aws/catalog"
 	"github.com/karpenter-go/karpenter/provider/aws/fault"
 )
 
@@ -29,20 +33,59 @@ func (l *Launcher) blame(orders []*order, errs []ec2types.CreateFleetError) {
 			}
 		}
 		l.failures.WithLabelValues(zone, zoneID, first.choice.CapacityType, code).Inc()
-		switch {
-		case code == fault.NoFreeAddresses && subnet != "":
-			l.Shortages.MarkSubnet(subnet)
-			l.Subnets.Exhausted(subnet)
-		case code == fault.NoServiceRole:
-			l.Shortages.MarkCapacityType(apiv1.CapacityTypeSpot)
-			for _, o := range orders {
-				l.event(o.Claim, "SpotServiceLinkedRoleMissing",
-					"spot instances need the service-linked role AWSServiceRoleForEC2Spot, and it may not be created")
-			}
-		case fault.Unfulfillable(code) && override.InstanceType != "":
-			l.Shortages.MarkOffering(string(override.InstanceType), zone, first.choice.CapacityType)
+		l.learn(orders, complaint{code: code, text: aws.ToString(e.ErrorMessage), subnet: subnet, zone: zone,
+			instanceType: string(override.InstanceType)})
+	}
+}
+
+// complaint is one error of a fleet.
+type complaint struct{ code, text, subnet, zone, instanceType string }
+
+// spreadLimit is in EC2's words when a spread placement group has its seven instances in a zone.
+const spreadLimit = "limit of instances in this spread placement group"
+
+// learn remembers what a complaint says for launches to come.
+func (l *Launcher) learn(orders []*order, c complaint) {
+	first := orders[0]
+	capacityType, group := first.choice.CapacityType, ""
+	if first.Group != nil {
+		group = first.Group.ID
+	}
+	reservation := first.draws(c.instanceType, c.zone)
+	switch {
+	case c.code == fault.NoFreeAddresses && c.subnet != "":
+		l.Shortages.MarkSubnet(c.subnet)
+		l.Subnets.Exhausted(c.subnet)
+	case c.code == fault.NoServiceRole:
+		l.Shortages.MarkCapacityType(apiv1.CapacityTypeSpot)
+		for _, o := range orders {
+			l.event(o.Claim, "SpotServiceLinkedRoleMissing",
+				"spot instances need the service-linked role AWSServiceRoleForEC2Spot, and it may not be created")
+		}
+	case !fault.Unfulfillable(c.code) || c.instanceType == "":
+	case group != "" && strings.Contains(c.text, spreadLimit): // no type fits there any more
+		for _, t := range first.choice.Types {
+			l.Shortages.MarkOffering(t.Name, c.zone, capacityType, group)
+		}
+	case reservation.ID != "":
+		l.Reserved.Full(reservation.ID)
+	case fault.Quota(c.code) && c.code != "MaxFleetCountExceeded":
+		l.Shortages.MarkQuota(c.instanceType, capacityType, first.vcpus(c.instanceType))
+	case c.code == "Unsupported":
+		l.Shortages.MarkUnsupported(c.instanceType, c.zone, capacityType)
+	default:
+		l.Shortages.MarkOffering(c.instanceType, c.zone, capacityType, group)
+	}
+}
+
+// vcpus returns the size of a type of the choice.
+func (o *order) vcpus(instanceType string) int64 {
+	for _, t := range o.choice.Types {
+		if t.Name == instanceType {
+			return t.Capacity[corev1.ResourceCPU] / 1000
 		}
 	}
+	return 0
 }
 
 // outcomeError is what claims that got no instance are told: that there is no capacity if that is all EC2 complained of,
@@ -52,6 +95,7 @@ func outcomeError(errs []ec2types.CreateFleetError) error {
 		return launchError(errNothing)
 	}
 	var all []error
+	var quota error
 	for _, e := range errs {
 		code := aws.ToString(e.ErrorCode)
 		text := fmt.Errorf("%s: %s", code, aws.ToString(e.ErrorMessage))
@@ -59,9 +103,33 @@ func outcomeError(errs []ec2types.CreateFleetError) error {
 			why := fault.Explain(text.Error())
 			return &cloud.LaunchError{Reason: why.Reason, Message: why.Message, Err: fmt.Errorf("%w: %w", errNotLaunched, text)}
 		}
+		if fault.Quota(code) {
+			quota = cmp.Or(quota, quotaError(e))
+		}
 		all = append(all, text)
 	}
+	if quota != nil { // nothing else matters as long as the account may have no more
+		return &cloud.InsufficientCapacityError{Err: fmt.Errorf("%w: %w", errNotLaunched, quota)}
+	}
 	return &cloud.InsufficientCapacityError{Err: fmt.Errorf("%w: %w", errNotLaunched, first(all))}
+}
+
+// quotaError says which quota of the account is used up and what can be done.
+func quotaError(e ec2types.CreateFleetError) error {
+	code, what := aws.ToString(e.ErrorCode), "on-demand"
+	if code == "MaxSpotInstanceCountExceeded" {
+		what = "spot"
+	}
+	if code == "MaxFleetCountExceeded" {
+		return fmt.Errorf("the account's quota of fleets is used up; raise it in Service Quotas (%s: %s)",
+			code, aws.ToString(e.ErrorMessage))
+	}
+	bucket := ""
+	if t := e.LaunchTemplateAndOverrides; t != nil && t.Overrides != nil && t.Overrides.InstanceType != "" {
+		bucket = " for " + catalog.Bucket(string(t.Overrides.InstanceType)) + " instances"
+	}
+	return fmt.Errorf("the account's quota of %s vCPUs%s is used up; raise it in Service Quotas, or let the pool use other "+
+		"families (%s: %s)", what, bucket, code, aws.ToString(e.ErrorMessage))
 }
 
 // first joins a few of many errors: a fleet may complain of every one of its 180 overrides.

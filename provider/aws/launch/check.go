@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
@@ -39,12 +40,14 @@ const (
 	busyAgain = 10 * time.Second
 	// unseenAgain is when to ask again if EC2 does not see yet what was just made.
 	unseenAgain = 2 * time.Second
+	// rehearsalPatience is how long one rehearsal may take: a call that hangs must not hold up the class's other news.
+	rehearsalPatience = 15 * time.Second
 )
 
 // A Finding is why nothing could be launched from a class. The zero Finding means that something could.
 type Finding struct {
 	Reason, Message string
-	// Again, if not zero, means that AWS could not say, and when to ask again.
+	// Again, if not zero, means that AWS could not say, and when to ask again; Message says what is waited for.
 	Again time.Duration
 }
 
@@ -61,13 +64,13 @@ func (l *Launcher) Check(ctx context.Context, r Request, dryRun bool) (Finding, 
 	}
 	choice := sample(r.Types)
 	if len(choice.Types) == 0 {
-		return Finding{Again: busyAgain}, nil
+		return Finding{Again: busyAgain, Message: "no instance type can be had with this class's subnets and images"}, nil
 	}
 	r.Claim = &apiv1.NodeClaim{}
-	groups, err := l.group(r, choice, cluster)
+	groups, err := l.group(ctx, r, choice, cluster)
 	var bad *cloud.NodeClassNotReadyError
 	if errors.As(err, &bad) {
-		return Finding{Reason: "InvalidUserData", Message: "spec.userData: " + bad.Err.Error()}, nil
+		return Finding{Reason: awsv1.ReasonInvalidUserData, Message: "spec.userData: " + bad.Err.Error()}, nil
 	}
 	if err != nil {
 		return Finding{}, err
@@ -78,14 +81,24 @@ func (l *Launcher) Check(ctx context.Context, r Request, dryRun bool) (Finding, 
 				"spec.userData: with what is added the user data has %d bytes, EC2 takes %d", n, userDataLimit)}, nil
 		}
 	}
-	if dryRun {
-		if f, err := l.rehearse(ctx, r, choice, groups); err != nil || f != (Finding{}) {
+	if dryRun && !l.deaf.Load() {
+		limited, cancel := context.WithTimeout(ctx, rehearsalPatience)
+		defer cancel()
+		f, err := l.rehearse(limited, r, choice, groups)
+		switch {
+		case errors.Is(err, errUnrehearsed):
+			log.FromContext(ctx).Info("launches cannot be rehearsed, the class is taken as it is", "error", fault.Brief(err))
+			return Finding{}, nil
+		case err != nil || f != (Finding{}):
 			return f, err
 		}
 	}
 	l.approved.Set(key, true)
 	return Finding{}, nil
 }
+
+// errUnrehearsed means that what answers in EC2's place does not know how to rehearse.
+var errUnrehearsed = errors.New("no rehearsal")
 
 // approval identifies everything that a check depends on, whatever the order of subnets.
 func approval(class *awsv1.EC2NodeClass) string {
@@ -100,16 +113,25 @@ func approval(class *awsv1.EC2NodeClass) string {
 	return string(sum[:])
 }
 
-// sample picks one plain type for each architecture, or else the first types there are.
+// sample picks one plain type for each architecture, or else the first there is, as it is sold on demand.
 func sample(types []*model.InstanceType) Choice {
 	c := Choice{CapacityType: apiv1.CapacityTypeOnDemand, Tenancy: awsv1.TenancyDefault}
-	for _, t := range types {
-		if t.Name == "m5.large" || t.Name == "m6g.large" {
-			c.Types, c.Offers = append(c.Types, t), append(c.Offers, t.Offerings)
+	add := func(t *model.InstanceType) {
+		offers := slices.DeleteFunc(slices.Clone(t.Offerings), func(o model.Offering) bool { return o.ReservationID != "" })
+		if len(offers) > 0 {
+			c.Types, c.Offers = append(c.Types, t), append(c.Offers, offers)
 		}
 	}
-	if len(c.Types) == 0 && len(types) > 0 {
-		c.Types, c.Offers = types[:1], [][]model.Offering{types[0].Offerings}
+	for _, t := range types {
+		if t.Name == "m5.large" || t.Name == "m6g.large" {
+			add(t)
+		}
+	}
+	for _, t := range types {
+		if len(c.Types) > 0 {
+			break
+		}
+		add(t)
 	}
 	return c
 }
@@ -124,14 +146,20 @@ func (l *Launcher) rehearse(ctx context.Context, r Request, c Choice, groups []g
 		return l.verdict(r, err, awsv1.ReasonCreateLaunchTemplateAuthCheckFailed, "create launch templates")
 	}
 	once := func(o *ec2.Options) { o.RetryMaxAttempts = 1 }
-	_, err := l.Fleet.CreateFleet(ctx, rehearsedFleet(r, c, groups), once)
+	fleet, err := l.Fleet.CreateFleet(ctx, rehearsedFleet(r, c, groups), once)
+	if err == nil {
+		return Finding{}, l.undo(ctx, launchedBy(fleet))
+	}
 	if f, err := l.verdict(r, err, awsv1.ReasonCreateFleetAuthCheckFailed, "create fleets"); err != nil || f != (Finding{}) {
 		return f, err
 	}
 	var first error
 	for _, n := range r.Class.Status.Subnets {
-		_, err := l.Run.RunInstances(ctx, rehearsedRun(r, c, groups[0], n.ID), once)
-		if err == nil || fault.Code(err) == fault.DryRun {
+		run, err := l.Run.RunInstances(ctx, rehearsedRun(r, c, groups[0], n.ID), once)
+		if err == nil {
+			return Finding{}, l.undo(ctx, startedBy(run))
+		}
+		if fault.Code(err) == fault.DryRun {
 			return Finding{}, nil
 		}
 		first = cmp.Or(first, err)
@@ -139,26 +167,58 @@ func (l *Launcher) rehearse(ctx context.Context, r Request, c Choice, groups []g
 	return l.verdict(r, first, awsv1.ReasonRunInstancesAuthCheckFailed, "run instances")
 }
 
+// undo ends what a rehearsal launched: EC2 itself never does, but something in its place may not know dry runs. It is not
+// asked to rehearse again.
+func (l *Launcher) undo(ctx context.Context, ids []string) error {
+	l.deaf.Store(true)
+	log.FromContext(ctx).Info("EC2 does not know dry runs: launches are not rehearsed any more", "ended", ids)
+	var errs []error
+	for _, id := range ids {
+		if err := l.Finder.Terminate(ctx, instances.Instance{ID: id}); err != nil && !errors.Is(err, cloud.ErrNotFound) {
+			errs = append(errs, fmt.Errorf("end what a rehearsal launched: %w", err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func launchedBy(out *ec2.CreateFleetOutput) []string {
+	var ids []string
+	for _, i := range out.Instances {
+		ids = append(ids, i.InstanceIds...)
+	}
+	return ids
+}
+
+func startedBy(out *ec2.RunInstancesOutput) []string {
+	var ids []string
+	for _, i := range out.Instances {
+		ids = append(ids, aws.ToString(i.InstanceId))
+	}
+	return ids
+}
+
 // verdict says what the answer to one step means.
 func (l *Launcher) verdict(r Request, err error, reason, what string) (Finding, error) {
 	switch {
 	case err == nil || fault.Code(err) == fault.DryRun:
 		return Finding{}, nil
-	case fault.Throttled(err) || fault.Server(err):
-		return Finding{Again: busyAgain}, nil
+	case fault.Foreign(err) || fault.Unknown(err):
+		return Finding{}, fmt.Errorf("%w: %w", errUnrehearsed, err)
+	case fault.Throttled(err) || fault.Server(err) || errors.Is(err, context.DeadlineExceeded):
+		return Finding{Again: busyAgain, Message: "waiting for EC2 to say whether the controller may " + what + ": " + fault.Brief(err)}, nil
 	case fault.Code(err) == fault.NoLaunchTemplate:
-		return Finding{Again: unseenAgain}, nil
-	case fault.Code(err) == fault.Unauthorized:
-		return Finding{Reason: reason, Message: "the controller's role may not " + what + ": " + err.Error()}, nil
+		return Finding{Again: unseenAgain, Message: "waiting for EC2 to see the launch template that was just made"}, nil
+	case fault.Denied(err):
+		return Finding{Reason: reason, Message: "the controller's role may not " + what + ": " + fault.Brief(err)}, nil
 	case fault.UserDataTooLong(err):
-		return Finding{Reason: awsv1.ReasonUserDataSizeLimitExceeded, Message: "spec.userData: " + err.Error()}, nil
+		return Finding{Reason: awsv1.ReasonUserDataSizeLimitExceeded, Message: "spec.userData: " + fault.Brief(err)}, nil
 	case fault.ProfileMissing(err) && r.Class.Spec.InstanceProfile != nil:
 		return Finding{Reason: awsv1.ReasonInstanceProfileNotFound, Message: fmt.Sprintf(
 			"spec.instanceProfile: there is no instance profile %s", *r.Class.Spec.InstanceProfile)}, nil
 	case fault.ProfileMissing(err): // it was just made
-		return Finding{Again: unseenAgain}, nil
+		return Finding{Again: unseenAgain, Message: "waiting for EC2 to see the instance profile that was just made"}, nil
 	}
-	return Finding{}, fmt.Errorf("check whether we may %s: %w", what, err)
+	return Finding{}, fmt.Errorf("check whether the controller may %s: %w", what, err)
 }
 
 // tagged returns the tags of a rehearsal for these kinds of things.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -29,6 +30,8 @@ const (
 type Choice struct {
 	CapacityType string
 	Tenancy      string
+	// Partition is that of the placement group which the claim asks for; empty if EC2 may choose, or there is none.
+	Partition string
 	// Types are those left, cheapest first.
 	Types []*model.InstanceType
 	// Offers are the offerings of CapacityType in the same order as Types, cheapest first.
@@ -56,6 +59,7 @@ func Choose(claim *apiv1.NodeClaim, types []*model.InstanceType, aliases map[str
 	if len(left) == 0 {
 		return Choice{}, shortage("no available offering of %d types meets the claim", len(types))
 	}
+	left = reservedOnly(left, reqs)
 	if !minValues(reqs) {
 		left = unlessAll(left, exotic)
 		left = dropDearSpot(left, reqs)
@@ -196,19 +200,22 @@ func unmet(left []candidate, reqs require.Set) string {
 // settle picks the capacity type and tenancy, and keeps what goes with them.
 func settle(left []candidate, reqs require.Set) Choice {
 	choice := Choice{CapacityType: apiv1.CapacityTypeOnDemand, Tenancy: awsv1.TenancyDefault}
-	if allows(reqs, apiv1.CapacityTypeSpot) && slices.ContainsFunc(left, func(c candidate) bool {
-		return c.has(apiv1.CapacityTypeSpot)
-	}) {
-		choice.CapacityType = apiv1.CapacityTypeSpot
+	for _, better := range []string{apiv1.CapacityTypeReserved, apiv1.CapacityTypeSpot} {
+		if allows(reqs, better) && slices.ContainsFunc(left, func(c candidate) bool { return c.has(better) }) {
+			choice.CapacityType = better
+			break
+		}
 	}
 	if r, ok := reqs.Get(awsv1.LabelInstanceTenancy); ok && !r.Has(awsv1.TenancyDefault) && r.Has(awsv1.TenancyDedicated) {
 		choice.Tenancy = awsv1.TenancyDedicated
 	}
+	choice.Partition = firstPartition(left, reqs)
 	pairs := 0
 	for _, c := range left {
 		offers := slices.DeleteFunc(slices.Clone(c.offers), func(o model.Offering) bool {
-			return o.CapacityType != choice.CapacityType
+			return o.CapacityType != choice.CapacityType || choice.Partition != "" && partitionOf(o) != choice.Partition
 		})
+		offers = oneEach(offers)
 		if len(offers) == 0 || pairs+len(offers) > maxOverrides {
 			continue
 		}
@@ -217,4 +224,36 @@ func settle(left []candidate, reqs require.Set) Choice {
 		choice.Types, choice.Offers = append(choice.Types, c.t), append(choice.Offers, offers)
 	}
 	return choice
+}
+
+// firstPartition returns the lowest partition of a placement group that the claim names and that is on offer. A claim that
+// names none leaves it to EC2.
+func firstPartition(left []candidate, reqs require.Set) string {
+	if !reqs.Has(awsv1.LabelPlacementGroupPartition) {
+		return ""
+	}
+	var found []int
+	for _, c := range left {
+		for _, o := range c.offers {
+			if n, err := strconv.Atoi(partitionOf(o)); err == nil {
+				found = append(found, n)
+			}
+		}
+	}
+	if len(found) == 0 {
+		return ""
+	}
+	return strconv.Itoa(slices.Min(found))
+}
+
+// oneEach drops offerings that differ in their partition only: EC2 is told of a zone once.
+func oneEach(in []model.Offering) []model.Offering {
+	type place struct{ zone, capacityType, reservation string }
+	seen := map[place]bool{}
+	return slices.DeleteFunc(in, func(o model.Offering) bool {
+		p := place{o.Zone, o.CapacityType, o.ReservationID}
+		again := seen[p]
+		seen[p] = true
+		return again
+	})
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -110,12 +111,22 @@ func (l *Launcher) read(ctx context.Context, o *order, out *ec2.CreateFleetOutpu
 			for _, g := range o.Class.Status.SecurityGroups {
 				i.SecurityGroups = append(i.SecurityGroups, g.ID)
 			}
+			if o.Group != nil {
+				i.Group, i.Partitioned = o.Group.ID, o.Group.Partitions > 0
+				if n, err := strconv.Atoi(o.choice.Partition); err == nil {
+					i.Partition = n
+				}
+			}
 			if t := f.LaunchTemplateAndOverrides; t != nil && t.Overrides != nil {
 				i.Zone, i.SubnetID = aws.ToString(t.Overrides.AvailabilityZone), aws.ToString(t.Overrides.SubnetId)
 				i.ImageID = aws.ToString(t.Overrides.ImageId)
 				i.Type = cmp.Or(i.Type, string(t.Overrides.InstanceType))
 			}
-			made = append(made, l.complete(ctx, o, i))
+			i = l.complete(ctx, o, i)
+			if i.Reservation = o.draws(i.Type, i.Zone); i.Reservation.ID != "" {
+				l.Reserved.Launched(i.Reservation.ID)
+			}
+			made = append(made, i)
 		}
 	}
 	slices.SortFunc(made, func(a, b instances.Instance) int { return cmp.Compare(a.ID, b.ID) })

@@ -3,6 +3,7 @@ package launch
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -19,7 +20,9 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/bootstrap"
 	"github.com/karpenter-go/karpenter/provider/aws/catalog"
 	"github.com/karpenter-go/karpenter/provider/aws/instances"
+	"github.com/karpenter-go/karpenter/provider/aws/kubelet"
 	"github.com/karpenter-go/karpenter/provider/aws/network"
+	"github.com/karpenter-go/karpenter/provider/aws/placement"
 	"github.com/karpenter-go/karpenter/provider/aws/ttl"
 )
 
@@ -35,11 +38,12 @@ type Ledger interface {
 	Record(ctx context.Context, claims []*apiv1.NodeClaim, annotations map[string]string) error
 }
 
-// Finder finds what was launched.
+// Finder finds what was launched, and ends it.
 type Finder interface {
 	// Launched returns the instances of one fleet call that have not begun to end, by id.
 	Launched(ctx context.Context, token string) ([]instances.Instance, error)
 	Get(ctx context.Context, id string) (instances.Instance, error)
+	Terminate(ctx context.Context, i instances.Instance) error
 }
 
 // Clusters tells what nodes must know to join.
@@ -50,6 +54,18 @@ type Clusters interface {
 // Recorder publishes events.
 type Recorder interface {
 	Event(object client.Object, eventType, reason, message string)
+}
+
+// Kubelets tells what kubelet is told on a type, with expressions evaluated.
+type Kubelets interface {
+	Kubelet(class *awsv1.EC2NodeClass, instanceType string) (kubelet.Config, error)
+}
+
+// Reserved keeps count of what capacity reservations hold.
+type Reserved interface {
+	// Launched notes that one instance was launched into the reservation, Full that none was for want of room.
+	Launched(id string)
+	Full(id string)
 }
 
 // window joins the claims of one plan.
@@ -63,6 +79,8 @@ type Config struct {
 	Shelf     *Shelf
 	Subnets   *network.Subnets
 	Shortages *catalog.Shortages
+	Reserved  Reserved
+	Kubelets  Kubelets
 	Clusters  Clusters
 	Ledger    Ledger
 	// Claims reads claims as they are stored now, not from a cache.
@@ -86,6 +104,7 @@ type Launcher struct {
 	failures *prometheus.CounterVec
 	userData *prometheus.GaugeVec
 	approved *ttl.Cache[string, bool] // node classes that passed Check
+	deaf     atomic.Bool              // EC2 launched in a dry run
 }
 
 // New returns a Launcher whose fleet calls end with ctx.
@@ -116,6 +135,8 @@ type Request struct {
 	// Types are the class's.
 	Types []*model.InstanceType
 	Tags  map[string]string
+	// Group is the class's placement group, nil for none.
+	Group *placement.Group
 }
 
 // Launch returns the claim's instance, and launches it if there is none. See the package comment for what happens in

@@ -14,15 +14,18 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/provider/aws/amis"
 	"github.com/karpenter-go/karpenter/provider/aws/bootstrap"
 	"github.com/karpenter-go/karpenter/provider/aws/catalog"
 	"github.com/karpenter-go/karpenter/provider/aws/fault"
 	"github.com/karpenter-go/karpenter/provider/aws/instances"
+	"github.com/karpenter-go/karpenter/provider/aws/kubelet"
 	"github.com/karpenter-go/karpenter/provider/aws/network"
 )
 
@@ -57,6 +60,8 @@ type group struct {
 	imageID  string
 	members  []int // indexes into the choice's types
 	userData int   // bytes before encoding
+	// reservation is what its launches draw from, zero for none.
+	reservation instances.Reservation
 }
 
 // prepare chooses what to launch, makes sure of the launch templates, and writes the fleet call.
@@ -72,7 +77,7 @@ func (l *Launcher) prepare(ctx context.Context, r Request) (*order, error) {
 	if err != nil {
 		return nil, fmt.Errorf("describe cluster: %w", err)
 	}
-	groups, err := l.group(r, choice, cluster)
+	groups, err := l.group(ctx, r, choice, cluster)
 	if err != nil {
 		return nil, err
 	}
@@ -107,14 +112,14 @@ func addresses(c Choice) map[string]int64 {
 	return need
 }
 
-// group splits the choice's types by what their launch templates must say. Types without an image are left out.
-func (l *Launcher) group(r Request, c Choice, cluster bootstrap.Cluster) ([]group, error) {
+// group splits the choice's types by what their launch templates must say: image, pods, EFA interfaces, reservation. Types
+// without an image are left out.
+func (l *Launcher) group(ctx context.Context, r Request, c Choice, cluster bootstrap.Cluster) ([]group, error) {
 	shape := catalog.ShapeOf(r.Class, l.Region, catalog.Options{})
 	wantsEFA := false
 	if q, ok := r.Claim.Spec.Resources.Requests[awsv1.ResourceEFA]; ok {
 		wantsEFA = !q.IsZero()
 	}
-	_, wantsEnclave := r.Claim.Spec.Resources.Requests[awsv1.ResourceEKSNitroSandbox]
 	byKey := map[string]*group{}
 	var order []string
 	for n, t := range c.Types {
@@ -122,35 +127,34 @@ func (l *Launcher) group(r Request, c Choice, cluster bootstrap.Cluster) ([]grou
 		if !ok {
 			continue
 		}
-		pods, efas := t.Capacity[corev1.ResourcePods], int64(0)
+		efas := int64(0)
 		if wantsEFA {
 			efas = t.Capacity[awsv1.ResourceEFA]
 		}
-		key := fmt.Sprint(image.ID, " ", pods, " ", efas)
-		if g := byKey[key]; g != nil {
-			g.members = append(g.members, n)
-			continue
+		settings := shape.Kubelet
+		if len(settings.Expressions) > 0 {
+			var err error
+			if settings, err = l.Kubelets.Kubelet(r.Class, t.Name); err != nil {
+				log.FromContext(ctx).V(1).Info("leaving kubelet settings at their defaults", "type", t.Name, "error", err.Error())
+			}
 		}
-		text, err := bootstrap.UserData(bootstrap.Input{
-			Family: shape.Family.Name, Cluster: cluster, Kubelet: shape.Kubelet, MaxPods: pods, RAID0: shape.RAID0,
-			Labels: bootstrap.ClaimLabels(r.Claim, c.CapacityType, shape.Family.Name),
-			Taints: bootstrap.ClaimTaints(r.Claim), Custom: value(r.Class.Spec.UserData),
-			ImageVersion: imageVersion(r.Class, image),
-		})
-		if err != nil {
-			return nil, &cloud.NodeClassNotReadyError{Err: err}
+		for _, reservation := range reservationsOf(c.Offers[n]) {
+			key := fmt.Sprint(image.ID, " ", t.Capacity[corev1.ResourcePods], " ", efas, " ", reservation.ID, " ",
+				settings.KubeReserved, settings.SystemReserved)
+			if g := byKey[key]; g != nil {
+				g.members = append(g.members, n)
+				continue
+			}
+			g, err := l.newGroup(r, c, part{
+				cluster: cluster, shape: shape, kubelet: settings, image: image, t: t, efas: int(efas), reservation: reservation,
+			})
+			if err != nil {
+				return nil, err
+			}
+			g.members = []int{n}
+			byKey[key] = g
+			order = append(order, key)
 		}
-		l.userData.WithLabelValues(r.Class.Name).Set(float64(len(text)))
-		template, err := blueprint{
-			class: r.Class, imageID: image.ID, userData: text, tags: r.Tags, capacityType: c.CapacityType,
-			tenancy: c.Tenancy, efas: int(efas), enclave: wantsEnclave, ipv6: cluster.IPv6(), region: l.Region,
-			reservations: l.Reservations,
-		}.template()
-		if err != nil {
-			return nil, err
-		}
-		byKey[key] = &group{template: template, imageID: image.ID, members: []int{n}, userData: len(text)}
-		order = append(order, key)
 	}
 	if len(order) == 0 {
 		return nil, shortage("no image for any of %d types", len(c.Types))
@@ -160,6 +164,53 @@ func (l *Launcher) group(r Request, c Choice, cluster bootstrap.Cluster) ([]grou
 		out[n] = *byKey[key]
 	}
 	return out[:min(len(out), maxConfigs)], nil // cheapest first, as the types are
+}
+
+// reservationsOf returns the reservations that offerings draw from, each once; the zero one for all that draw from none.
+func reservationsOf(offers []model.Offering) []instances.Reservation {
+	var out []instances.Reservation
+	for _, o := range offers {
+		if r := reservationOf(o); !slices.Contains(out, r) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// part is what tells one group from the others.
+type part struct {
+	cluster     bootstrap.Cluster
+	shape       catalog.Shape
+	kubelet     kubelet.Config
+	image       awsv1.AMI
+	t           *model.InstanceType
+	efas        int
+	reservation instances.Reservation
+}
+
+// newGroup writes user data and launch template.
+func (l *Launcher) newGroup(r Request, c Choice, p part) (*group, error) {
+	text, err := bootstrap.UserData(bootstrap.Input{
+		Family: p.shape.Family.Name, Cluster: p.cluster, Kubelet: p.kubelet,
+		MaxPods: p.t.Capacity[corev1.ResourcePods], RAID0: p.shape.RAID0,
+		Labels: bootstrap.ClaimLabels(r.Claim, c.CapacityType, p.shape.Family.Name),
+		Taints: bootstrap.ClaimTaints(r.Claim), Custom: value(r.Class.Spec.UserData),
+		ImageVersion: imageVersion(r.Class, p.image),
+	})
+	if err != nil {
+		return nil, &cloud.NodeClassNotReadyError{Err: err}
+	}
+	l.userData.WithLabelValues(r.Class.Name).Set(float64(len(text)))
+	_, wantsEnclave := r.Claim.Spec.Resources.Requests[awsv1.ResourceEKSNitroSandbox]
+	template, err := blueprint{
+		class: r.Class, imageID: p.image.ID, userData: text, tags: r.Tags, capacityType: c.CapacityType,
+		tenancy: c.Tenancy, efas: p.efas, enclave: wantsEnclave, ipv6: p.cluster.IPv6(), region: l.Region,
+		reservations: l.Reservations, reservation: p.reservation, group: r.Group, partition: c.Partition,
+	}.template()
+	if err != nil {
+		return nil, err
+	}
+	return &group{template: template, imageID: p.image.ID, userData: len(text), reservation: p.reservation}, nil
 }
 
 // imageVersion returns the version of the class's image: that of the alias, or a part of the image's name such as v1.46.0.
@@ -177,28 +228,7 @@ func imageVersion(class *awsv1.EC2NodeClass, image awsv1.AMI) string {
 
 // write fills in the fleet call.
 func (o *order) write(groups []group) error {
-	input := &ec2.CreateFleetInput{
-		Type: ec2types.FleetTypeInstant,
-		TargetCapacitySpecification: &ec2types.TargetCapacitySpecificationRequest{
-			DefaultTargetCapacityType: ec2types.DefaultTargetCapacityType(o.choice.CapacityType),
-		},
-	}
-	_, priced := o.Claim.Annotations[apiv1.PriceOverlayAppliedAnnotationKey]
-	if o.choice.CapacityType == apiv1.CapacityTypeSpot {
-		input.SpotOptions = &ec2types.SpotOptionsRequest{
-			AllocationStrategy: ec2types.SpotAllocationStrategyPriceCapacityOptimized,
-		}
-		if priced {
-			input.SpotOptions.AllocationStrategy = ec2types.SpotAllocationStrategyCapacityOptimizedPrioritized
-		}
-	} else {
-		input.OnDemandOptions = &ec2types.OnDemandOptionsRequest{
-			AllocationStrategy: ec2types.FleetOnDemandAllocationStrategyLowestPrice,
-		}
-		if priced {
-			input.OnDemandOptions.AllocationStrategy = ec2types.FleetOnDemandAllocationStrategyPrioritized
-		}
-	}
+	input := o.fleet(groups[0].reservation)
 	if o.Claim.Annotations[apiv1.NodeClaimMinValuesRelaxedAnnotationKey] != "true" {
 		input.Context = o.Class.Spec.Context
 	}
@@ -224,12 +254,44 @@ func (o *order) write(groups []group) error {
 	return nil
 }
 
+// fleet returns the call's frame: what kind of capacity it asks for, and how EC2 is to choose.
+func (o *order) fleet(r instances.Reservation) *ec2.CreateFleetInput {
+	target := &ec2types.TargetCapacitySpecificationRequest{DefaultTargetCapacityType: ec2types.DefaultTargetCapacityTypeOnDemand}
+	input := &ec2.CreateFleetInput{Type: ec2types.FleetTypeInstant, TargetCapacitySpecification: target}
+	_, priced := o.Claim.Annotations[apiv1.PriceOverlayAppliedAnnotationKey]
+	switch {
+	case o.choice.CapacityType == apiv1.CapacityTypeSpot:
+		target.DefaultTargetCapacityType = ec2types.DefaultTargetCapacityTypeSpot
+		input.SpotOptions = &ec2types.SpotOptionsRequest{
+			AllocationStrategy: ec2types.SpotAllocationStrategyPriceCapacityOptimized,
+		}
+		if priced {
+			input.SpotOptions.AllocationStrategy = ec2types.SpotAllocationStrategyCapacityOptimizedPrioritized
+		}
+	case r.Type == awsv1.CapacityReservationTypeCapacityBlock:
+		target.DefaultTargetCapacityType = ec2types.DefaultTargetCapacityTypeCapacityBlock
+	case r.Interruptible:
+		target.DefaultTargetCapacityType = ec2types.DefaultTargetCapacityTypeReservedCapacity
+		input.ReservedCapacityOptions = &ec2types.ReservedCapacityOptionsRequest{
+			ReservationTypes: []ec2types.FleetReservationType{ec2types.FleetReservationTypeInterruptibleCapacityReservation},
+		}
+	default:
+		input.OnDemandOptions = &ec2types.OnDemandOptionsRequest{
+			AllocationStrategy: ec2types.FleetOnDemandAllocationStrategyLowestPrice,
+		}
+		if priced {
+			input.OnDemandOptions.AllocationStrategy = ec2types.FleetOnDemandAllocationStrategyPrioritized
+		}
+	}
+	return input
+}
+
 func (o *order) overrides(g group) []ec2types.FleetLaunchTemplateOverridesRequest {
 	var out []ec2types.FleetLaunchTemplateOverridesRequest
 	for _, n := range g.members {
 		for _, offer := range o.choice.Offers[n] {
 			subnet := o.pick.In(offer.Zone)
-			if subnet == "" {
+			if subnet == "" || offer.ReservationID != g.reservation.ID {
 				continue
 			}
 			out = append(out, ec2types.FleetLaunchTemplateOverridesRequest{
@@ -272,4 +334,19 @@ func (o *order) names() []string {
 func launchError(err error) error {
 	why := fault.Explain(err.Error())
 	return &cloud.LaunchError{Reason: why.Reason, Message: why.Message, Err: err}
+}
+
+// draws returns the reservation that an instance of the type in the zone was launched into, zero if none.
+func (o *order) draws(instanceType, zone string) instances.Reservation {
+	for n, t := range o.choice.Types {
+		if t.Name != instanceType {
+			continue
+		}
+		for _, offer := range o.choice.Offers[n] {
+			if offer.Zone == zone {
+				return reservationOf(offer)
+			}
+		}
+	}
+	return instances.Reservation{}
 }

@@ -20,6 +20,7 @@ import (
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	"github.com/karpenter-go/karpenter/provider/aws/catalog"
 	"github.com/karpenter-go/karpenter/provider/aws/instances"
+	"github.com/karpenter-go/karpenter/provider/aws/placement"
 )
 
 // templatePrefix begins the names of our launch templates.
@@ -47,6 +48,11 @@ type blueprint struct {
 	region  string
 	// reservations means that the controller knows capacity reservations, so that other launches must keep off them.
 	reservations bool
+	// reservation is what the launch draws from, zero for none.
+	reservation instances.Reservation
+	// group is the placement group, nil for none; partition is the wanted part of it, empty for any.
+	group     *placement.Group
+	partition string
 }
 
 // template returns the launch template of b.
@@ -61,7 +67,7 @@ func (b blueprint) template() (Template, error) {
 		MetadataOptions:     b.metadata(),
 		NetworkInterfaces:   b.interfaces(),
 		TagSpecifications:   b.tagSpecifications(),
-		Placement:           &ec2types.LaunchTemplatePlacementRequest{Tenancy: ec2types.Tenancy(b.tenancy)},
+		Placement:           b.placement(),
 	}
 	if b.enclave {
 		data.EnclaveOptions = &ec2types.LaunchTemplateEnclaveOptionsRequest{Enabled: aws.Bool(true)}
@@ -71,11 +77,7 @@ func (b blueprint) template() (Template, error) {
 			NestedVirtualization: ec2types.NestedVirtualizationSpecification(*o.NestedVirtualization),
 		}
 	}
-	if b.reservations {
-		data.CapacityReservationSpecification = &ec2types.LaunchTemplateCapacityReservationSpecificationRequest{
-			CapacityReservationPreference: ec2types.CapacityReservationPreferenceNone,
-		}
-	}
+	data.CapacityReservationSpecification, data.InstanceMarketOptions = b.draws()
 	raw, err := json.Marshal([]any{data, b.tags, b.class.Name})
 	if err != nil {
 		return Template{}, fmt.Errorf("name launch template: %w", err)
@@ -83,6 +85,47 @@ func (b blueprint) template() (Template, error) {
 	sum := sha256.Sum256(raw)
 	name := templatePrefix + strconv.FormatUint(binary.BigEndian.Uint64(sum[:8]), 10)
 	return Template{Name: name, Data: data, Tags: b.tags}, nil
+}
+
+// placement says where among the hosts of a zone.
+func (b blueprint) placement() *ec2types.LaunchTemplatePlacementRequest {
+	out := &ec2types.LaunchTemplatePlacementRequest{Tenancy: ec2types.Tenancy(b.tenancy)}
+	if b.group == nil {
+		return out
+	}
+	out.GroupId = aws.String(b.group.ID)
+	if n, err := strconv.ParseInt(b.partition, 10, 32); err == nil {
+		out.PartitionNumber = aws.Int32(int32(n))
+	}
+	return out
+}
+
+// draws says which reservation instances are launched into. Others keep off every reservation, lest they use up what was
+// meant for somebody else.
+func (b blueprint) draws() (
+	*ec2types.LaunchTemplateCapacityReservationSpecificationRequest, *ec2types.LaunchTemplateInstanceMarketOptionsRequest,
+) {
+	switch {
+	case !b.reservations:
+		return nil, nil
+	case b.reservation.ID == "":
+		return &ec2types.LaunchTemplateCapacityReservationSpecificationRequest{
+			CapacityReservationPreference: ec2types.CapacityReservationPreferenceNone,
+		}, nil
+	}
+	spec := &ec2types.LaunchTemplateCapacityReservationSpecificationRequest{
+		CapacityReservationPreference: ec2types.CapacityReservationPreferenceCapacityReservationsOnly,
+		CapacityReservationTarget:     &ec2types.CapacityReservationTarget{CapacityReservationId: aws.String(b.reservation.ID)},
+	}
+	switch {
+	case b.reservation.Type == awsv1.CapacityReservationTypeCapacityBlock:
+		return spec, &ec2types.LaunchTemplateInstanceMarketOptionsRequest{MarketType: ec2types.MarketTypeCapacityBlock}
+	case b.reservation.Interruptible:
+		return spec, &ec2types.LaunchTemplateInstanceMarketOptionsRequest{
+			MarketType: ec2types.MarketTypeInterruptibleCapacityReservation,
+		}
+	}
+	return spec, nil
 }
 
 func mappings(in []*awsv1.BlockDeviceMapping) []ec2types.LaunchTemplateBlockDeviceMappingRequest {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -18,12 +19,14 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/karpenter-go/karpenter/api"
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/provider/aws/network"
+	"github.com/karpenter-go/karpenter/provider/aws/placement"
 	"github.com/karpenter-go/karpenter/provider/aws/profiles"
 )
 
@@ -63,6 +66,20 @@ type groups struct{ *account }
 func (a groups) Resolve(context.Context, *awsv1.EC2NodeClass) ([]awsv1.SecurityGroup, error) {
 	return a.account.groups, a.errs["groups"]
 }
+
+type reservations struct{ *account }
+
+func (a reservations) Resolve(context.Context, *awsv1.EC2NodeClass) ([]awsv1.CapacityReservation, error) {
+	return nil, a.errs["reservations"]
+}
+
+type groupsOfHosts struct{ *account }
+
+func (a groupsOfHosts) Resolve(context.Context, *awsv1.EC2NodeClass) (*placement.Group, error) {
+	return nil, a.errs["group"]
+}
+
+func (groupsOfHosts) Last(*awsv1.EC2NodeClass) *placement.Group { return nil }
 
 func (a *account) Ensure(context.Context, *awsv1.EC2NodeClass) (string, error) {
 	return "profile", a.errs["profile"]
@@ -104,7 +121,7 @@ func newBench(objects ...client.Object) *bench {
 		WithStatusSubresource(&awsv1.EC2NodeClass{}, &apiv1.NodeClaim{}).Build()
 	return &bench{account: a, kube: kube, status: &Status{Config: Config{
 		Client: kube, Images: images{a}, Subnets: subnets{a}, Groups: groups{a}, Profiles: a, Cluster: a,
-		Templates: templates{a}, Recorder: a, Clock: clocktesting.NewFakePassiveClock(time.Unix(1e9, 0)),
+		Templates: templates{a}, Reservations: reservations{a}, Placements: groupsOfHosts{a}, Recorder: a, Clock: clocktesting.NewFakePassiveClock(time.Unix(1e9, 0)),
 		Check: func(context.Context, *awsv1.EC2NodeClass) (Finding, error) { return a.finding, a.errs["check"] },
 	}}}
 }
@@ -183,8 +200,29 @@ func TestConditions(t *testing.T) {
 			b.finding = Finding{Reason: "CreateFleetAuthCheckFailed", Message: "no"}
 		},
 			validation, "CreateFleetAuthCheckFailed", "False", time.Minute},
-		{"asked too soon", func(b *bench, _ *awsv1.EC2NodeClass) { b.finding = Finding{Again: 5 * time.Second} },
-			validation, condition.ReasonAwaitingReconciliation, "Unknown", 5 * time.Second},
+		{"asked too soon", func(b *bench, _ *awsv1.EC2NodeClass) { b.finding = Finding{Again: 5 * time.Second, Message: "soon"} },
+			validation, awsv1.ReasonNotResolved, "Unknown", 5 * time.Second},
+		{"AWS is silent", func(b *bench, _ *awsv1.EC2NodeClass) { b.errs["images"] = errors.New("HTTP 500") },
+			awsv1.ConditionTypeAMIsReady, awsv1.ReasonNotResolved, "Unknown", 10 * time.Second},
+		{"reservations that are not listed", func(b *bench, _ *awsv1.EC2NodeClass) {
+			b.status.ReservedCapacity, b.errs["reservations"] = true, errors.New("HTTP 500")
+		}, awsv1.ConditionTypeCapacityReservationsReady, awsv1.ReasonReservationsNotListed, "True", time.Minute},
+		{"no placement group of that name", func(_ *bench, c *awsv1.EC2NodeClass) {
+			c.Spec.PlacementGroupSelector = &awsv1.PlacementGroupSelector{Name: "x"}
+		}, awsv1.ConditionTypePlacementGroupReady, awsv1.ReasonPlacementGroupNotFound, "False", time.Minute},
+		{"placement groups that are not listed", func(b *bench, c *awsv1.EC2NodeClass) {
+			c.Spec.PlacementGroupSelector = &awsv1.PlacementGroupSelector{Name: "x"}
+			b.errs["group"] = errors.New("HTTP 500")
+		}, awsv1.ConditionTypePlacementGroupReady, awsv1.ReasonPlacementGroupResolutionFailed, "False", time.Minute},
+		{"an expression that cannot be read", func(b *bench, c *awsv1.EC2NodeClass) {
+			b.status.Expressions = true
+			kubelet(`maxPods="vcpus *"`)(b, c)
+		}, validation, awsv1.ReasonKubeletExpressionInvalid, "False", time.Minute},
+		{"an expression that has no value somewhere", func(b *bench, c *awsv1.EC2NodeClass) {
+			b.status.Expressions = true
+			b.status.Evaluate = func(*awsv1.EC2NodeClass) error { return errors.New("division by zero") }
+			kubelet(`maxPods="10 / (vcpus - 2)"`)(b, c)
+		}, validation, awsv1.ReasonKubeletExpressionEvaluationFailed, "False", time.Minute},
 		{"no placement group selector", func(*bench, *awsv1.EC2NodeClass) {},
 			awsv1.ConditionTypePlacementGroupReady, "PlacementGroupReady", "True", time.Minute},
 		{"reservations are off", func(*bench, *awsv1.EC2NodeClass) {},
@@ -216,13 +254,42 @@ func TestConditions(t *testing.T) {
 func TestOneErrorDoesNotStopTheOthers(t *testing.T) {
 	b := newBench(class())
 	b.errs["subnets"] = errors.New("throttled")
-	c, _, err := b.reconcile(t)
-	if err == nil || len(c.Status.SecurityGroups) != 1 || !condition.IsTrue(c, awsv1.ConditionTypeAMIsReady) {
-		t.Errorf("error %v, status %+v", err, c.Status)
+	c, result, err := b.reconcile(t)
+	if err != nil || result.RequeueAfter != errorAgain || len(c.Status.SecurityGroups) != 1 || !condition.IsTrue(c, awsv1.ConditionTypeAMIsReady) {
+		t.Errorf("again in %v, error %v, status %+v", result.RequeueAfter, err, c.Status)
+	}
+	if got := condition.Get(c, awsv1.ConditionTypeSubnetsReady); !strings.Contains(got.Message, "throttled") {
+		t.Errorf("the condition says %q", got.Message)
 	}
 	b.errs["subnets"] = nil
 	if c, _, err = b.reconcile(t); err != nil || !condition.Ready(c) {
 		t.Errorf("afterwards: %v, ready %v", err, condition.Ready(c))
+	}
+	b.errs["subnets"], b.errs["check"] = errors.New("down"), errors.New("down")
+	if c, _, err = b.reconcile(t); err != nil || !condition.Ready(c) {
+		t.Errorf("a class that was ready stops launching because AWS does not answer: %v, %+v", err, c.Status.Conditions)
+	}
+}
+
+// The same trouble is logged once, and its end once.
+func TestTroubleIsToldOnce(t *testing.T) {
+	var lines []string
+	ctx := log.IntoContext(t.Context(), funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{}))
+	b := newBench(class())
+	b.errs["subnets"] = errors.New("down")
+	for range 3 {
+		if _, err := b.status.Reconcile(ctx, request()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.errs["subnets"] = nil
+	for range 2 {
+		if _, err := b.status.Reconcile(ctx, request()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(lines) != 2 {
+		t.Errorf("logged %v", lines)
 	}
 }
 

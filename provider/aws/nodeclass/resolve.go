@@ -1,17 +1,22 @@
 package nodeclass
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/karpenter-go/karpenter/api/condition"
 
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	"github.com/karpenter-go/karpenter/provider/aws/amis"
 	"github.com/karpenter-go/karpenter/provider/aws/catalog"
+	"github.com/karpenter-go/karpenter/provider/aws/fault"
 	"github.com/karpenter-go/karpenter/provider/aws/profiles"
+	"github.com/karpenter-go/karpenter/provider/aws/reserve"
 )
 
 // When each step is due again, if all is well and if nothing was found.
@@ -29,6 +34,16 @@ func (s *Status) yes(class *awsv1.EC2NodeClass, kind string) {
 
 func (s *Status) no(class *awsv1.EC2NodeClass, kind, reason, message string) {
 	condition.SetFalse(class, kind, reason, message, s.Clock.Now())
+}
+
+// unsure says that a condition cannot be told now. What was found True for the class as it is stays True: a moment in which
+// AWS does not answer stops no launch.
+func (s *Status) unsure(class *awsv1.EC2NodeClass, kind, message string) {
+	old := condition.Get(class, kind)
+	if old != nil && old.Status == metav1.ConditionTrue && old.ObservedGeneration == class.Generation {
+		return
+	}
+	condition.SetUnknown(class, kind, awsv1.ReasonNotResolved, message, s.Clock.Now())
 }
 
 func (s *Status) images(ctx context.Context, class *awsv1.EC2NodeClass) (time.Duration, error) {
@@ -60,26 +75,50 @@ func (s *Status) images(ctx context.Context, class *awsv1.EC2NodeClass) (time.Du
 	return imagesAgain, nil
 }
 
-// reservations has nothing to resolve as long as classes select none.
-func (s *Status) reservations(_ context.Context, class *awsv1.EC2NodeClass) (time.Duration, error) {
+// reservations lists what the class may draw from. While EC2 does not list them, those that were known stay, and the class
+// launches without others: reservations are a better price, not a condition for a node.
+func (s *Status) reservations(ctx context.Context, class *awsv1.EC2NodeClass) (time.Duration, error) {
 	kind := awsv1.ConditionTypeCapacityReservationsReady
-	if !s.Reservations {
+	if !s.ReservedCapacity {
+		class.Status.CapacityReservations = nil
 		condition.SetTrueWithReason(class, kind, awsv1.ReasonReservedCapacityDisabled, "", s.Clock.Now())
 		return 0, nil
 	}
+	found, err := s.Reservations.Resolve(ctx, class)
+	if err != nil {
+		condition.SetTrueWithReason(class, kind, awsv1.ReasonReservationsNotListed,
+			"spec.capacityReservationSelectorTerms: going on with those known: "+fault.Brief(err), s.Clock.Now())
+		return nothingAgain, nil
+	}
+	class.Status.CapacityReservations = found
 	s.yes(class, kind)
-	return 0, nil
-}
-
-// placement is ready when no group is asked for.
-func (s *Status) placement(_ context.Context, class *awsv1.EC2NodeClass) (time.Duration, error) {
-	if class.Spec.PlacementGroupSelector != nil {
-		s.no(class, awsv1.ConditionTypePlacementGroupReady, awsv1.ReasonPlacementGroupNotFound,
-			"spec.placementGroupSelector: placement groups are not supported by this version")
+	if len(class.Spec.CapacityReservationSelectorTerms) == 0 {
 		return 0, nil
 	}
-	s.yes(class, awsv1.ConditionTypePlacementGroupReady)
-	return 0, nil
+	return reserve.Again(found, s.Clock.Now()), nil
+}
+
+// placement finds the group. Without it nothing is launched: a node elsewhere is not what was asked for.
+func (s *Status) placement(ctx context.Context, class *awsv1.EC2NodeClass) (time.Duration, error) {
+	kind := awsv1.ConditionTypePlacementGroupReady
+	if class.Spec.PlacementGroupSelector == nil {
+		s.yes(class, kind)
+		return 0, nil
+	}
+	found, err := s.Placements.Resolve(ctx, class)
+	switch {
+	case err != nil && s.Placements.Last(class) != nil: // the one that was found serves on
+	case err != nil:
+		s.no(class, kind, awsv1.ReasonPlacementGroupResolutionFailed, "spec.placementGroupSelector: "+fault.Brief(err))
+		return nothingAgain, nil
+	case found == nil:
+		p := class.Spec.PlacementGroupSelector
+		s.no(class, kind, awsv1.ReasonPlacementGroupNotFound, fmt.Sprintf(
+			"spec.placementGroupSelector: there is no placement group %s in state available", cmp.Or(p.Name, p.ID)))
+		return nothingAgain, nil
+	}
+	s.yes(class, kind)
+	return groupsAgain, nil
 }
 
 func (s *Status) subnets(ctx context.Context, class *awsv1.EC2NodeClass) (time.Duration, error) {
@@ -118,7 +157,7 @@ func (s *Status) groups(ctx context.Context, class *awsv1.EC2NodeClass) (time.Du
 func (s *Status) profile(ctx context.Context, class *awsv1.EC2NodeClass) (time.Duration, error) {
 	name, err := s.Profiles.Ensure(ctx, class)
 	if errors.Is(err, profiles.ErrNoRole) {
-		s.no(class, awsv1.ConditionTypeInstanceProfileReady, "RoleNotFound",
+		s.no(class, awsv1.ConditionTypeInstanceProfileReady, awsv1.ReasonRoleNotFound,
 			fmt.Sprintf("spec.role: there is no IAM role %s in the account", class.Spec.Role))
 		return nothingAgain, nil
 	}

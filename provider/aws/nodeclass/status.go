@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -19,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -26,7 +29,9 @@ import (
 
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/provider/aws/fault"
 	"github.com/karpenter-go/karpenter/provider/aws/network"
+	"github.com/karpenter-go/karpenter/provider/aws/placement"
 )
 
 // Images finds images.
@@ -42,6 +47,18 @@ type Subnets interface {
 // Groups finds security groups.
 type Groups interface {
 	Resolve(ctx context.Context, class *awsv1.EC2NodeClass) ([]awsv1.SecurityGroup, error)
+}
+
+// Reservations finds capacity reservations.
+type Reservations interface {
+	Resolve(ctx context.Context, class *awsv1.EC2NodeClass) ([]awsv1.CapacityReservation, error)
+}
+
+// Placements finds placement groups.
+type Placements interface {
+	Resolve(ctx context.Context, class *awsv1.EC2NodeClass) (*placement.Group, error)
+	// Last returns the group as it was last found, nil for none.
+	Last(class *awsv1.EC2NodeClass) *placement.Group
 }
 
 // Profiles keeps instance profiles.
@@ -76,6 +93,9 @@ type Config struct {
 	Groups   Groups
 	Profiles Profiles
 	Cluster  Cluster
+	// Reservations is not asked unless ReservedCapacity is set.
+	Reservations Reservations
+	Placements   Placements
 	// Templates are the launch templates.
 	Templates Leftovers
 	// Check is called last, with a class that is all right so far; it may ask AWS whether launches would be allowed.
@@ -84,8 +104,10 @@ type Config struct {
 	Clock    clock.PassiveClock
 	// Isolated means that IAM cannot be reached to clean up.
 	Isolated bool
-	// Reservations means that the feature gate ReservedCapacity is on.
-	Reservations bool
+	// ReservedCapacity and Expressions mean that the feature gates ReservedCapacity and NodeClassCEL are on.
+	ReservedCapacity, Expressions bool
+	// Evaluate tries the expressions of a class on every instance type and returns the first failure.
+	Evaluate func(class *awsv1.EC2NodeClass) error
 	// Gone is called when a class has been deleted.
 	Gone func(class *awsv1.EC2NodeClass)
 }
@@ -104,7 +126,12 @@ const workers = 10
 const deletionRecheck = 10 * time.Minute
 
 // A Status reconciles one class at a time.
-type Status struct{ Config }
+type Status struct {
+	Config
+
+	mu       sync.Mutex // guards troubles
+	troubles map[types.UID]string
+}
 
 // Name is the controller's name.
 func (s *Status) Name() string { return "nodeclass" }
@@ -127,16 +154,55 @@ func (s *Status) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, 
 		before = class.DeepCopy()
 	}
 	next, err := s.resolve(ctx, &class)
+	switch {
+	case ctx.Err() != nil:
+		return ctrl.Result{}, nil // the process ends
+	case err != nil:
+		s.tell(ctx, &class, fault.Brief(err))
+		next = least(next, errorAgain)
+	default:
+		s.tell(ctx, &class, "")
+	}
 	if !equality.Semantic.DeepEqual(before.Status, class.Status) {
 		patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 		if patchErr := s.Client.Status().Patch(ctx, &class, patch); patchErr != nil {
-			if result, otherErr := again(patchErr, "patch status of node class", class.Name); otherErr == nil && err == nil {
-				return result, nil
-			}
-			err = errors.Join(err, patchErr)
+			return again(patchErr, "patch status of node class", class.Name)
 		}
 	}
-	return ctrl.Result{RequeueAfter: next}, err
+	return ctrl.Result{RequeueAfter: next}, nil
+}
+
+// errorAgain is when a class is looked at again after AWS failed to answer.
+const errorAgain = 10 * time.Second
+
+// least returns the shorter of two pauses, zero meaning none.
+func least(a, b time.Duration) time.Duration {
+	if a == 0 || b > 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// tell logs what went wrong with the class when that is new, and when it has gone.
+func (s *Status) tell(ctx context.Context, class *awsv1.EC2NodeClass, trouble string) {
+	s.mu.Lock()
+	old := s.troubles[class.UID]
+	if s.troubles == nil {
+		s.troubles = map[types.UID]string{}
+	}
+	if trouble == "" {
+		delete(s.troubles, class.UID)
+	} else {
+		s.troubles[class.UID] = trouble
+	}
+	s.mu.Unlock()
+	switch {
+	case trouble == old:
+	case trouble == "":
+		log.FromContext(ctx).Info("AWS answers again", "EC2NodeClass", class.Name)
+	default:
+		log.FromContext(ctx).Error(errors.New(trouble), "cannot resolve the node class now, trying again", "EC2NodeClass", class.Name)
+	}
 }
 
 // again turns a conflict into another round.
@@ -155,16 +221,24 @@ func (s *Status) resolve(ctx context.Context, class *awsv1.EC2NodeClass) (time.D
 	condition.Initialize(class, s.Clock.Now())
 	var next time.Duration
 	var errs []error
-	for _, step := range []func(context.Context, *awsv1.EC2NodeClass) (time.Duration, error){
-		s.images, s.reservations, s.placement, s.subnets, s.groups, s.profile, s.validate,
+	for _, step := range []struct {
+		kind string
+		run  func(context.Context, *awsv1.EC2NodeClass) (time.Duration, error)
+	}{
+		{awsv1.ConditionTypeAMIsReady, s.images},
+		{awsv1.ConditionTypeCapacityReservationsReady, s.reservations},
+		{awsv1.ConditionTypePlacementGroupReady, s.placement},
+		{awsv1.ConditionTypeSubnetsReady, s.subnets},
+		{awsv1.ConditionTypeSecurityGroupsReady, s.groups},
+		{awsv1.ConditionTypeInstanceProfileReady, s.profile},
+		{awsv1.ConditionTypeValidationSucceeded, s.validate},
 	} {
-		after, err := step(ctx, class)
+		after, err := step.run(ctx, class)
 		if err != nil {
+			s.unsure(class, step.kind, fault.Brief(err))
 			errs = append(errs, err)
 		}
-		if after > 0 && (next == 0 || after < next) {
-			next = after
-		}
+		next = least(next, after)
 	}
 	return next, errors.Join(errs...)
 }

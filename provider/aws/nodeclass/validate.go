@@ -2,6 +2,7 @@ package nodeclass
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -26,7 +27,7 @@ func (s *Status) validate(ctx context.Context, class *awsv1.EC2NodeClass) (time.
 			return nothingAgain, nil
 		}
 	}
-	if f := Judge(class); f.Reason != "" {
+	if f := Judge(class, s.Expressions); f.Reason != "" {
 		s.no(class, kind, f.Reason, f.Message)
 		return 0, nil
 	}
@@ -37,12 +38,19 @@ func (s *Status) validate(ctx context.Context, class *awsv1.EC2NodeClass) (time.
 		}, s.Clock.Now())
 		return 0, nil
 	}
+	if s.Expressions && s.Evaluate != nil {
+		if err := s.Evaluate(class); err != nil {
+			s.no(class, kind, awsv1.ReasonKubeletExpressionEvaluationFailed, "spec.kubelet: "+oneLine(err))
+			return 0, nil
+		}
+	}
 	if s.Check != nil {
 		f, err := s.Check(ctx, class)
 		switch {
 		case err != nil:
 			return 0, fmt.Errorf("check permissions: %w", err)
 		case f.Again > 0:
+			s.unsure(class, kind, f.Message)
 			return f.Again, nil
 		case f.Reason != "":
 			s.no(class, kind, f.Reason, f.Message)
@@ -53,13 +61,18 @@ func (s *Status) validate(ctx context.Context, class *awsv1.EC2NodeClass) (time.
 	return validationAgain, nil
 }
 
-// Judge returns what is wrong with the class's settings by themselves.
-func Judge(class *awsv1.EC2NodeClass) Finding {
+// Judge returns what is wrong with the class's settings by themselves. expressions says whether the kubelet section may
+// hold any.
+func Judge(class *awsv1.EC2NodeClass, expressions bool) Finding {
 	config, err := kubelet.Parse(class.Spec.Kubelet)
-	if err != nil {
+	var badExpression *kubelet.ExpressionError
+	switch {
+	case errors.As(err, &badExpression) && expressions:
+		return Finding{Reason: awsv1.ReasonKubeletExpressionInvalid, Message: "spec.kubelet: " + oneLine(err)}
+	case err != nil:
 		return Finding{Reason: awsv1.ReasonInvalidKubeletConfiguration, Message: "spec.kubelet: " + oneLine(err)}
 	}
-	if len(config.Expressions) > 0 {
+	if len(config.Expressions) > 0 && !expressions {
 		return Finding{Reason: awsv1.ReasonKubeletExpressionsDisabled, Message: fmt.Sprintf(
 			"spec.kubelet: %s hold expressions, which need the feature gate NodeClassCEL", strings.Join(config.Expressions, ", "))}
 	}

@@ -2,6 +2,7 @@ package periodic
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -9,33 +10,68 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/karpenter-go/karpenter/provider/aws/fault"
 )
 
 // A Task is work that repeats, one run at a time.
 type Task struct {
 	// Label is the controller's name in logs and metrics.
 	Label string
-	// Run does the work once and says after how long it is due again. After an error it is repeated with back-off.
+	// Run does the work once and says after how long it is due again. After an error it is repeated, later each time.
 	Run func(ctx context.Context) (next time.Duration, err error)
 }
 
 // Name is the controller's name.
 func (t Task) Name() string { return t.Label }
 
-// Reconcile runs the task once. The request does not matter.
+// Reconcile runs the task once. The request does not matter. After an error it comes back by itself, later each time; the
+// error is logged when it is new, and its end is too.
+func (t *running) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
+	next, err := t.task.Run(ctx)
+	switch {
+	case err == nil:
+		if t.told != "" {
+			log.FromContext(ctx).Info("works again", "task", t.task.Label)
+		}
+		t.told, t.pause = "", 0
+		return ctrl.Result{RequeueAfter: next}, nil
+	case ctx.Err() != nil:
+		return ctrl.Result{}, nil // the process ends
+	}
+	t.pause = min(max(2*t.pause, retryFirst), retryLongest)
+	if text := fault.Brief(err); text != t.told {
+		log.FromContext(ctx).Error(errors.New(text), "cannot do it now, trying again", "task", t.task.Label)
+		t.told = text
+	}
+	return ctrl.Result{RequeueAfter: t.pause}, nil
+}
+
+// The pause after an error, which doubles from the first to the longest.
+const (
+	retryFirst   = time.Second
+	retryLongest = 5 * time.Minute
+)
+
+// running is a task with what became of its last run. Its runs do not overlap.
+type running struct {
+	task  Task
+	told  string // the error that was logged last, empty if all is well
+	pause time.Duration
+}
+
+// Reconcile runs the task once and returns its error, for callers that do not go on by themselves.
 func (t Task) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
 	next, err := t.Run(ctx)
-	if err != nil {
-		return ctrl.Result{}, err
-	}
-	return ctrl.Result{RequeueAfter: next}, nil
+	return ctrl.Result{RequeueAfter: next}, err
 }
 
 // Register adds the task to mgr. It runs first when the manager becomes leader.
 func (t Task) Register(mgr ctrl.Manager) error {
-	c, err := controller.New(t.Label, mgr, controller.Options{Reconciler: t, MaxConcurrentReconciles: 1})
+	c, err := controller.New(t.Label, mgr, controller.Options{Reconciler: &running{task: t}, MaxConcurrentReconciles: 1})
 	if err != nil {
 		return fmt.Errorf("create controller %s: %w", t.Label, err)
 	}

@@ -3,23 +3,67 @@ package periodic
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
+// A failing task comes back later each time, and says so once for each error and once when it works again.
 func TestTask(t *testing.T) {
 	var err error
+	var lines []string
+	ctx := log.IntoContext(t.Context(), funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{}))
 	task := Task{Label: "test", Run: func(context.Context) (time.Duration, error) { return time.Minute, err }}
 	if task.Name() != "test" {
 		t.Errorf("name is %q", task.Name())
 	}
-	if got, e := task.Reconcile(t.Context(), ctrl.Request{}); got.RequeueAfter != time.Minute || e != nil {
-		t.Errorf("comes back in %v, %v", got.RequeueAfter, e)
+	loop := &running{task: task}
+	run := func() time.Duration {
+		t.Helper()
+		got, e := loop.Reconcile(ctx, ctrl.Request{})
+		if e != nil {
+			t.Fatal(e)
+		}
+		return got.RequeueAfter
+	}
+	if got := run(); got != time.Minute {
+		t.Errorf("comes back in %v", got)
 	}
 	err = errors.New("down")
-	if got, e := task.Reconcile(t.Context(), ctrl.Request{}); got.RequeueAfter != 0 || e == nil { // the queue backs off
-		t.Errorf("after an error: %v, %v", got.RequeueAfter, e)
+	var pauses []time.Duration
+	for range 12 {
+		pauses = append(pauses, run())
+	}
+	if pauses[0] != time.Second || pauses[1] != 2*time.Second || pauses[11] != 5*time.Minute || len(lines) != 1 {
+		t.Errorf("pauses are %v, lines %v", pauses, lines)
+	}
+	err = errors.New("down in another way")
+	run()
+	err = nil
+	if got := run(); got != time.Minute || len(lines) != 3 || !strings.Contains(lines[2], "works again") {
+		t.Errorf("afterwards it comes back in %v; lines %v", got, lines)
+	}
+	err = errors.New("down")
+	if got := run(); got != time.Second {
+		t.Errorf("a new failure waits %v", got)
+	}
+	if _, e := task.Reconcile(ctx, ctrl.Request{}); e == nil {
+		t.Error("a single run hides its error")
+	}
+}
+
+// A task that the end of the process cuts off says nothing.
+func TestCutOff(t *testing.T) {
+	var lines []string
+	ctx := log.IntoContext(t.Context(), funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{}))
+	ctx, stop := context.WithCancel(ctx)
+	stop()
+	loop := &running{task: Task{Label: "test", Run: func(ctx context.Context) (time.Duration, error) { return 0, ctx.Err() }}}
+	if _, err := loop.Reconcile(ctx, ctrl.Request{}); err != nil || len(lines) != 0 {
+		t.Errorf("error %v, lines %v", err, lines)
 	}
 }

@@ -1,0 +1,57 @@
+package fault
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+)
+
+// unreadable is the code that the SDK gives to an answer in which it finds no error of AWS.
+const unreadable = "UnknownError"
+
+// status is the HTTP status of the answer behind err, 0 if there was none.
+func status(err error) int {
+	var response *smithyhttp.ResponseError
+	if errors.As(err, &response) && response.Response != nil && response.Response.Response != nil {
+		return response.HTTPStatusCode()
+	}
+	return 0
+}
+
+// Foreign reports whether what answered did not answer as AWS does: a page of a proxy, or of a service that does not know
+// the operation.
+func Foreign(err error) bool {
+	var garbled *smithy.DeserializationError
+	return status(err) != 0 && (errors.As(err, &garbled) || Code(err) == unreadable)
+}
+
+// Brief says in one short sentence, for conditions and logs, why a call failed: the operation and what was answered. The
+// SDK's own text has neither an end nor a beginning.
+func Brief(err error) string {
+	if err == nil {
+		return ""
+	}
+	what := ""
+	var operation *smithy.OperationError
+	if errors.As(err, &operation) {
+		what = operation.Service() + " " + operation.Operation() + ": "
+	}
+	var api smithy.APIError
+	switch {
+	case Foreign(err):
+		return fmt.Sprintf("%sHTTP %d with an answer that is none of AWS (is the service there?)", what, status(err))
+	case errors.As(err, &api):
+		return fmt.Sprintf("%s%s: %s", what, api.ErrorCode(), api.ErrorMessage())
+	case errors.Is(err, context.DeadlineExceeded):
+		return what + "no answer in time"
+	}
+	return strings.Join(strings.Fields(err.Error()), " ")
+}
+
+// broken reports whether the status is that of a failing server.
+func broken(err error) bool { return status(err) >= http.StatusInternalServerError }

@@ -1,0 +1,119 @@
+package placement
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"k8s.io/utils/clock"
+
+	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	"github.com/karpenter-go/karpenter/provider/aws/fault"
+	"github.com/karpenter-go/karpenter/provider/aws/ttl"
+)
+
+// API is the part of EC2 that lists placement groups.
+type API interface {
+	DescribePlacementGroups(context.Context, *ec2.DescribePlacementGroupsInput, ...func(*ec2.Options)) (*ec2.DescribePlacementGroupsOutput, error)
+}
+
+var _ API = (*ec2.Client)(nil)
+
+// life is how long an answer is good.
+const life = time.Minute
+
+// A Group is a placement group.
+type Group struct {
+	ID, Name string
+	// Strategy is cluster, spread or partition.
+	Strategy string
+	// Partitions is how many there are, 0 unless the strategy is partition.
+	Partitions int
+}
+
+// Partition values are 1 to Partitions, as labels have them.
+func (g Group) PartitionValues() []string {
+	out := make([]string, g.Partitions)
+	for n := range out {
+		out[n] = strconv.Itoa(n + 1)
+	}
+	return out
+}
+
+// Groups finds placement groups. It is safe for concurrent use; calls to EC2 are made outside its lock.
+type Groups struct {
+	api   API
+	fresh *ttl.Cache[awsv1.PlacementGroupSelector, *Group]
+
+	mu   sync.Mutex // guards last
+	last map[awsv1.PlacementGroupSelector]*Group
+}
+
+// New returns a finder that has not asked yet.
+func New(api API, c clock.PassiveClock) *Groups {
+	return &Groups{
+		api: api, fresh: ttl.New[awsv1.PlacementGroupSelector, *Group](c, life),
+		last: map[awsv1.PlacementGroupSelector]*Group{},
+	}
+}
+
+// Resolve returns the group that the class selects, nil if it selects none or there is none.
+func (g *Groups) Resolve(ctx context.Context, class *awsv1.EC2NodeClass) (*Group, error) {
+	if class.Spec.PlacementGroupSelector == nil {
+		return nil, nil
+	}
+	selector := *class.Spec.PlacementGroupSelector
+	if known, ok := g.fresh.Get(selector); ok {
+		return known, nil
+	}
+	found, err := g.ask(ctx, selector)
+	if err != nil {
+		return nil, err
+	}
+	g.fresh.Set(selector, found)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.last[selector] = found
+	return found, nil
+}
+
+// Last returns the group of the class as it was last found, nil for none, without asking.
+func (g *Groups) Last(class *awsv1.EC2NodeClass) *Group {
+	if class.Spec.PlacementGroupSelector == nil {
+		return nil
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.last[*class.Spec.PlacementGroupSelector]
+}
+
+func (g *Groups) ask(ctx context.Context, s awsv1.PlacementGroupSelector) (*Group, error) {
+	in := &ec2.DescribePlacementGroupsInput{
+		Filters: []ec2types.Filter{{Name: aws.String("state"), Values: []string{"available"}}},
+	}
+	if s.ID != "" {
+		in.GroupIds = []string{s.ID}
+	} else {
+		in.GroupNames = []string{s.Name}
+	}
+	out, err := g.api.DescribePlacementGroups(ctx, in)
+	switch {
+	case fault.NotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("describe placement groups: %w", err)
+	case len(out.PlacementGroups) == 0:
+		return nil, nil
+	}
+	p := out.PlacementGroups[0]
+	found := &Group{ID: aws.ToString(p.GroupId), Name: aws.ToString(p.GroupName), Strategy: string(p.Strategy)}
+	if p.Strategy == ec2types.PlacementStrategyPartition {
+		found.Partitions = int(aws.ToInt32(p.PartitionCount))
+	}
+	return found, nil
+}

@@ -1,0 +1,62 @@
+package reserve
+
+import (
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+)
+
+// count is how many instances a reservation still holds.
+type count struct{ free int }
+
+// sync takes over what EC2 says is free. That includes whatever was launched before EC2 was asked.
+func (r *Reservations) sync(found []ec2types.CapacityReservation) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, f := range found {
+		r.set(aws.ToString(f.CapacityReservationId), int(aws.ToInt32(f.AvailableInstanceCount)))
+	}
+}
+
+// set notes a count. The caller holds mu.
+func (r *Reservations) set(id string, free int) {
+	old := r.left[id]
+	if old == nil || old.free != free {
+		r.left[id] = &count{free: max(free, 0)}
+		r.revision++
+	}
+}
+
+// Left returns how many instances the reservation still holds, 0 if that is not known.
+func (r *Reservations) Left(id string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if c := r.left[id]; c != nil {
+		return c.free
+	}
+	return 0
+}
+
+// Launched notes that an instance was launched into the reservation.
+func (r *Reservations) Launched(id string) { r.change(id, func(free int) int { return free - 1 }) }
+
+// Ended notes that an instance of the reservation is gone.
+func (r *Reservations) Ended(id string) { r.change(id, func(free int) int { return free + 1 }) }
+
+// Full notes that EC2 refused a launch into the reservation, or takes its capacity back.
+func (r *Reservations) Full(id string) { r.change(id, func(int) int { return 0 }) }
+
+func (r *Reservations) change(id string, to func(int) int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if c := r.left[id]; c != nil {
+		r.set(id, to(c.free))
+	}
+}
+
+// Revision changes whenever a count does.
+func (r *Reservations) Revision() uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.revision
+}

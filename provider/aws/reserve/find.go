@@ -1,0 +1,175 @@
+package reserve
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+
+	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	"github.com/karpenter-go/karpenter/provider/aws/fault"
+	"github.com/karpenter-go/karpenter/provider/aws/network"
+	"github.com/karpenter-go/karpenter/provider/aws/ttl"
+)
+
+// API is the part of EC2 that lists capacity reservations.
+type API interface {
+	DescribeCapacityReservations(context.Context, *ec2.DescribeCapacityReservationsInput, ...func(*ec2.Options)) (*ec2.DescribeCapacityReservationsOutput, error)
+}
+
+var _ API = (*ec2.Client)(nil)
+
+const (
+	// life is how long an answer is good.
+	life = time.Minute
+	// handover is how long before the end of a capacity block its nodes are replaced. EC2 begins to end its instances half
+	// an hour before the end.
+	handover = 40 * time.Minute
+)
+
+// Reservations finds capacity reservations and counts what they hold. It is safe for concurrent use; calls to EC2 are made
+// outside its lock.
+type Reservations struct {
+	api   API
+	clock clock.PassiveClock
+	found *ttl.Cache[string, []ec2types.CapacityReservation]
+
+	mu       sync.Mutex // guards the rest
+	left     map[string]*count
+	revision uint64
+}
+
+// New returns a finder that has not asked yet.
+func New(api API, c clock.PassiveClock) *Reservations {
+	return &Reservations{
+		api: api, clock: c, found: ttl.New[string, []ec2types.CapacityReservation](c, life), left: map[string]*count{},
+	}
+}
+
+// Resolve returns the reservations that the class selects and that have not ended, by id.
+func (r *Reservations) Resolve(ctx context.Context, class *awsv1.EC2NodeClass) ([]awsv1.CapacityReservation, error) {
+	if len(class.Spec.CapacityReservationSelectorTerms) == 0 {
+		return nil, nil
+	}
+	key := string(class.UID) + "/" + strconv.FormatInt(class.Generation, 10)
+	found, known := r.found.Get(key)
+	if !known {
+		var err error
+		if found, err = r.ask(ctx, class.Spec.CapacityReservationSelectorTerms); err != nil {
+			return nil, err
+		}
+		r.found.Set(key, found)
+		r.sync(found)
+	}
+	now := r.clock.Now()
+	byID := map[string]awsv1.CapacityReservation{}
+	for _, f := range found {
+		if c, ok := convert(f, now); ok {
+			byID[c.ID] = c
+		}
+	}
+	out := make([]awsv1.CapacityReservation, 0, len(byID))
+	for _, c := range byID {
+		out = append(out, c)
+	}
+	slices.SortFunc(out, func(a, b awsv1.CapacityReservation) int { return cmp.Compare(a.ID, b.ID) })
+	return out, nil
+}
+
+// ask makes one call a term. An id that does not exist is no error: it selects nothing.
+func (r *Reservations) ask(
+	ctx context.Context, terms []awsv1.CapacityReservationSelectorTerm,
+) ([]ec2types.CapacityReservation, error) {
+	var out []ec2types.CapacityReservation
+	for _, t := range terms {
+		pages := ec2.NewDescribeCapacityReservationsPaginator(r.api, query(t))
+		for pages.HasMorePages() {
+			page, err := pages.NextPage(ctx)
+			if t.ID != "" && fault.NotFound(err) {
+				break
+			}
+			if err != nil {
+				return nil, fmt.Errorf("describe capacity reservations: %w", err)
+			}
+			out = append(out, page.CapacityReservations...)
+		}
+	}
+	return out, nil
+}
+
+// query asks for the active reservations of a term.
+func query(t awsv1.CapacityReservationSelectorTerm) *ec2.DescribeCapacityReservationsInput {
+	filter := func(name, value string) ec2types.Filter {
+		return ec2types.Filter{Name: aws.String(name), Values: []string{value}}
+	}
+	filters := []ec2types.Filter{filter("state", "active")}
+	if t.ID != "" {
+		return &ec2.DescribeCapacityReservationsInput{CapacityReservationIds: []string{t.ID}, Filters: filters}
+	}
+	if t.OwnerID != "" {
+		filters = append(filters, filter("owner-id", t.OwnerID))
+	}
+	if t.InstanceMatchCriteria != "" {
+		filters = append(filters, filter("instance-match-criteria", string(t.InstanceMatchCriteria)))
+	}
+	return &ec2.DescribeCapacityReservationsInput{
+		Filters: append(filters, network.TagFilters(t.Tags)...), MaxResults: aws.Int32(1000),
+	}
+}
+
+// convert returns the reservation as the status of a class shows it, and false for one that has ended or is of a kind that
+// is not known here.
+func convert(f ec2types.CapacityReservation, now time.Time) (awsv1.CapacityReservation, bool) {
+	kind := awsv1.CapacityReservationType(cmp.Or(string(f.ReservationType), string(awsv1.CapacityReservationTypeDefault)))
+	criteria := string(f.InstanceMatchCriteria)
+	known := (criteria == "open" || criteria == "targeted") &&
+		(kind == awsv1.CapacityReservationTypeDefault || kind == awsv1.CapacityReservationTypeCapacityBlock)
+	if !known || f.CapacityReservationId == nil || f.EndDate != nil && !now.Before(*f.EndDate) {
+		return awsv1.CapacityReservation{}, false
+	}
+	c := awsv1.CapacityReservation{
+		ID: *f.CapacityReservationId, AvailabilityZone: aws.ToString(f.AvailabilityZone),
+		InstanceType: aws.ToString(f.InstanceType), OwnerID: aws.ToString(f.OwnerId), InstanceMatchCriteria: criteria,
+		ReservationType: kind, Interruptible: aws.ToBool(f.Interruptible), State: awsv1.CapacityReservationStateActive,
+	}
+	if f.EndDate != nil {
+		end := metav1.NewTime(*f.EndDate)
+		c.EndTime = &end
+	}
+	if Expiring(c, now) {
+		c.State = awsv1.CapacityReservationStateExpiring
+	}
+	return c, true
+}
+
+// Expiring reports whether the reservation is a capacity block that ends so soon that its nodes must go.
+func Expiring(c awsv1.CapacityReservation, now time.Time) bool {
+	return c.ReservationType == awsv1.CapacityReservationTypeCapacityBlock && c.EndTime != nil &&
+		!now.Before(c.EndTime.Add(-handover))
+}
+
+// Again returns when the list will look different by itself: at the next end of a reservation, or of its use; at the
+// latest when answers grow old.
+func Again(list []awsv1.CapacityReservation, now time.Time) time.Duration {
+	next := life
+	for _, c := range list {
+		if c.EndTime == nil {
+			continue
+		}
+		for _, at := range []time.Time{c.EndTime.Time, c.EndTime.Add(-handover)} {
+			if left := at.Sub(now); left > 0 {
+				next = min(next, left)
+			}
+		}
+	}
+	return next
+}
