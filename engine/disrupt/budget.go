@@ -42,7 +42,10 @@ func (a *Allowance) Left(reason apiv1.DisruptionReason) int {
 }
 
 // BudgetsOf counts the nodes of every pool and reads its budgets as of s.Now.
-func BudgetsOf(s *model.Snapshot) *Budgets {
+func BudgetsOf(s *model.Snapshot) *Budgets { return budgetsOf(s, false) }
+
+// budgetsOf also counts nodes without a claim if it is a rehearsal.
+func budgetsOf(s *model.Snapshot, rehearse bool) *Budgets {
 	b := &Budgets{pools: map[string]*Allowance{}}
 	for _, p := range s.Pools() {
 		b.pools[p.Name] = &Allowance{
@@ -51,11 +54,11 @@ func BudgetsOf(s *model.Snapshot) *Budgets {
 	}
 	for _, n := range s.Nodes() {
 		a := b.pools[n.Pool]
-		if a == nil || !n.Managed() || !n.Initialized || ending(n) {
+		if a == nil || !counted(n, rehearse) {
 			continue
 		}
 		a.Nodes++
-		if n.Deleting || n.Disrupted() || !ready(n) {
+		if n.Deleting || underWay(n) || !ready(n) && !(rehearse && !n.Managed()) {
 			a.Disrupting++
 		}
 	}
@@ -137,9 +140,12 @@ func window(b apiv1.Budget, now time.Time) (bool, error) {
 	return !schedule.Next(now.UTC().Add(-b.Duration.Duration)).After(now), nil
 }
 
-// ending reports whether the cloud is already ending the instance.
-func ending(n *model.Node) bool {
-	return condition.IsTrue(n.Claim, apiv1.ConditionTypeInstanceTerminating)
+// counted reports whether the node is one of those that percentages are taken of: up, and not being ended by the cloud.
+func counted(n *model.Node, rehearse bool) bool {
+	if !n.Managed() {
+		return rehearse
+	}
+	return n.Initialized && !condition.IsTrue(n.Claim, apiv1.ConditionTypeInstanceTerminating)
 }
 
 func ready(n *model.Node) bool {

@@ -145,6 +145,11 @@ func (e *edit) remove(r Ref) {
 
 func (e *edit) setPod(p *Pod) {
 	e.removePod(p.Key)
+	e.putPod(p)
+}
+
+// putPod adds a pod whose key is free.
+func (e *edit) putPod(p *Pod) {
 	e.pods.set(p.Key, p)
 	if p.Provisionable() {
 		e.pending.set(p.Key, p)

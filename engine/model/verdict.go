@@ -49,7 +49,58 @@ const (
 	RuleNominated        // pods are on their way to the node
 	RuleRecent           // consolidateAfter has not passed since the last pod came or went
 	RuleInUse            // the node runs pods: Subject
+	RulePDB              // a PodDisruptionBudget holds a pod of the node: Subject
+	RuleNoPlace          // a pod of the node has no other place: Subject
+	RulePrice            // the pods of the node cost as much elsewhere: Subject
+	RulePayback          // what is saved does not pay for the move: Subject
+	RuleUndo             // it would undo a move of a short while ago: Subject
+	RuleSpot             // too few cheaper spot types to choose from: Subject
+	RuleUnhealthy        // too many nodes are unhealthy to repair one: Subject
+	RuleNotDue           // nothing asks for the node to go
 )
+
+// Word returns the rule in one word, for labels of metrics and for machines.
+func (r Rule) Word() string {
+	switch r {
+	case RuleNone:
+		return "none"
+	case RuleBudget:
+		return "budget"
+	case RuleNotReady:
+		return "not-ready"
+	case RuleDisrupted:
+		return "disrupted"
+	case RuleAnnotation:
+		return "do-not-disrupt"
+	case RulePolicy:
+		return "policy"
+	case RuleNominated:
+		return "nominated"
+	case RuleRecent:
+		return "consolidate-after"
+	case RuleInUse:
+		return "in-use"
+	case RulePDB:
+		return "pdb"
+	case RuleNoPlace:
+		return "no-place"
+	case RulePrice:
+		return "price"
+	case RulePayback:
+		return "payback"
+	case RuleUndo:
+		return "undo"
+	case RuleSpot:
+		return "spot"
+	case RuleUnhealthy:
+		return "unhealthy"
+	case RuleNotDue:
+		return "not-due"
+	case RuleEffort:
+		return "effort"
+	}
+	return "placement"
+}
 
 // String returns the sentence shown in events, in the CLI and on the dashboard.
 func (v Verdict) String() string {
@@ -105,6 +156,10 @@ func (v Verdict) disruption() string {
 		return "consolidateAfter has not passed"
 	case RuleInUse:
 		return "runs " + v.Subject
+	case RulePDB, RuleNoPlace, RulePrice, RulePayback, RuleUndo, RuleSpot, RuleUnhealthy:
+		return v.Subject
+	case RuleNotDue:
+		return "is needed as it is"
 	}
 	return fmt.Sprintf("rejected by rule %d", v.Rule)
 }

@@ -47,6 +47,9 @@ func (c *Cluster) surround(d *model.Delta) {
 		}
 		d.Namespaces = append(d.Namespaces, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: n.Name, Labels: labels}})
 	}
+	for _, b := range c.Budgets {
+		d.PDBs = append(d.PDBs, b.object())
+	}
 	for _, s := range c.Storage {
 		d.StorageClasses = append(d.StorageClasses, s.object())
 	}

@@ -32,6 +32,7 @@ type Cluster struct {
 	Namespaces []Namespace    `json:"namespaces,omitempty"`
 	Disks      []Disk         `json:"disks,omitempty"`
 	Storage    []StorageClass `json:"storage,omitempty"`
+	Budgets    []Budget       `json:"budgets,omitempty"`
 }
 
 // A Pod stands for Count like pods, named name, or name-1, name-2, ... if there are several.
@@ -62,6 +63,7 @@ type Pool struct {
 	Disruption   apiv1.Disruption                             `json:"disruption,omitempty"`
 	NotReady     bool                                         `json:"notReady,omitempty"`
 	Replicas     *int64                                       `json:"replicas,omitempty"`
+	Annotations  map[string]string                            `json:"annotations,omitempty"`
 }
 
 // A Type is an instance type. What it has is what pods may use: scenarios have no kubelet overhead.
@@ -98,6 +100,7 @@ type Node struct {
 	Cordoned     bool              `json:"cordoned,omitempty"`
 	Attach       map[string]int32  `json:"attach,omitempty"` // how many volumes each driver may attach
 	Pods         []Pod             `json:"pods,omitempty"`
+	Life         Life              `json:"life,omitempty"`
 }
 
 // A Claim is one that is not launched yet: it may become any of Types.
@@ -235,6 +238,7 @@ func (p Pool) object() *apiv1.NodePool {
 	o.Spec.Limits = apiv1.Limits(p.Limits)
 	o.Spec.Disruption = p.Disruption
 	o.Spec.Replicas = p.Replicas
+	o.Annotations = p.Annotations
 	if p.Weight != 0 {
 		o.Spec.Weight = &p.Weight
 	}
@@ -365,6 +369,7 @@ func (n Node) claim(labels map[string]string, t *model.InstanceType) *apiv1.Node
 	if n.Deleting {
 		c.DeletionTimestamp = &metav1.Time{Time: epoch}
 	}
+	n.Life.set(c)
 	return c
 }
 

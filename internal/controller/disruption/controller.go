@@ -69,9 +69,12 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	again, err := c.finish(ctx, s)
 	s = supply.Stock(ctx, c.Cloud, s)
 	start := c.Clock.Now()
-	d := disrupt.Decide(s)
+	d := disrupt.Decide(s, disrupt.Options{}, disrupt.Cursor{})
 	c.measure(s, d, c.Clock.Since(start))
 	for _, cmd := range d.Commands {
+		if cmd.Reason != apiv1.DisruptionReasonEmpty {
+			continue
+		}
 		for _, n := range cmd.Nodes {
 			written, markErr := c.Actor.Mark(ctx, n, cmd.Reason, now)
 			c.Cluster.Assume(written...)

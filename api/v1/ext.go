@@ -1,0 +1,36 @@
+package v1
+
+// ExtGroup is the domain of what goes beyond upstream's API. Upstream ignores it.
+const ExtGroup = "ext." + Group
+
+// Annotations of our own.
+const (
+	// ModeAnnotationKey (NodePool) says what becomes of decisions about the pool: Auto carries them out, DryRun tells
+	// them and does nothing, Approve waits until each node that is to go is approved. Default: the mode of the process.
+	ModeAnnotationKey = ExtGroup + "/mode"
+	// PauseAnnotationKey (NodePool): "true" stops voluntary disruption of the pool.
+	PauseAnnotationKey = ExtGroup + "/pause"
+	// ApprovedAnnotationKey (Node): "true" lets the node go in mode Approve.
+	ApprovedAnnotationKey = ExtGroup + "/approved"
+	// MovePriceAnnotationKey (NodePool) is what moving one pod of ordinary importance is taken to cost, in dollars.
+	// Default: 0.001.
+	MovePriceAnnotationKey = ExtGroup + "/move-price"
+	// PaybackAnnotationKey (NodePool) is how long a saving is counted on at most, a Go duration: a move must have paid
+	// for itself by then. Default: 4h.
+	PaybackAnnotationKey = ExtGroup + "/payback"
+	// ReplacesAnnotationKey (NodeClaim) lists, by comma, the claims that go when this one is initialized.
+	ReplacesAnnotationKey = ExtGroup + "/replaces"
+	// ReplacedTypesAnnotationKey (NodeClaim) lists, by comma, the instance types with their capacity types of the
+	// nodes that this one was launched to replace: type/capacity-type.
+	ReplacedTypesAnnotationKey = ExtGroup + "/replaced-types"
+	// ReplacedByAnnotationKey (NodeClaim) lists, by comma, the claims whose initialization the claim waits for before it
+	// goes. Empty: it waits for none.
+	ReplacedByAnnotationKey = ExtGroup + "/replaced-by"
+)
+
+// Modes of decisions.
+const (
+	ModeAuto    = "Auto"
+	ModeDryRun  = "DryRun"
+	ModeApprove = "Approve"
+)

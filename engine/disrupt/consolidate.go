@@ -1,0 +1,297 @@
+package disrupt
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/model"
+)
+
+// Bounds of one set of nodes that goes together.
+const (
+	mostNodes = 50  // of a set
+	mostPods  = 800 // of a set
+	// few is how many candidates are tried one by one and all together, best first.
+	few = 6
+)
+
+// consolidate lets nodes go whose pods cost less elsewhere.
+//
+// Nodes that could not be worth their price even if they were full go first, in sets that are packed anew together: N nodes
+// become M. Then sets of the others, mostly into the room that is there. In the end each node that is left is looked at by
+// itself, so that everyone ends with a verdict of its own.
+func (d *decider) consolidate() {
+	var open []*candidate
+	for _, c := range d.open() {
+		if len(c.pods) == 0 {
+			continue
+		}
+		if v := d.mayConsolidate(c); !v.OK() {
+			d.note(c, v)
+			continue
+		}
+		open = append(open, c)
+	}
+	d.eligible(apiv1.DisruptionReasonUnderutilized, len(open))
+	if len(open) == 0 {
+		return
+	}
+	d.view = d.base.Apply(d.closed(d.base, d.resting))
+	defer func() { d.view = nil }()
+	d.byDensity(open)
+	if len(open) <= few {
+		d.fewest(open)
+	} else {
+		var replace, fill []*candidate
+		for _, c := range open {
+			switch {
+			case !d.worthwhile(c):
+			case d.fillable(c) < efficient:
+				replace = append(replace, c)
+			default:
+				fill = append(fill, c)
+			}
+		}
+		d.windows(replace)
+		d.windows(fill)
+	}
+	d.singles(open)
+}
+
+// mayConsolidate is a yes if nothing but price and budgets keeps the node.
+func (d *decider) mayConsolidate(c *candidate) model.Verdict {
+	if v := d.barred(c); !v.OK() {
+		return v
+	}
+	if v := d.rested(c); !v.OK() {
+		return v
+	}
+	switch {
+	case c.pool.Object.Spec.Disruption.ConsolidationPolicy == apiv1.ConsolidationPolicyWhenEmpty:
+		return model.Verdict{Rule: model.RulePolicy, Subject: "consolidationPolicy of its NodePool is WhenEmpty, and it runs pod " + c.pods[0].Key}
+	case !c.priced:
+		return model.Verdict{Rule: model.RulePolicy, Subject: "the price of its instance type is not known"}
+	}
+	if v := d.holdsPods(c, false); !v.OK() {
+		return v
+	}
+	return d.awaited(c)
+}
+
+// resting reports whether pods came or went on the node a short while ago. Such nodes take no pods for the sake of price
+// until consolidateAfter has passed.
+func (d *decider) resting(n *model.Node) bool {
+	c := d.byName[n.Name]
+	if c == nil || c.pool == nil || c.pool.Static() {
+		return false
+	}
+	after := c.pool.Object.Spec.Disruption.ConsolidateAfter.Duration
+	return after != nil && *after > 0 && !d.consolidatable(c)
+}
+
+// byDensity sorts by the waste that a move ends, for what it disturbs: most first.
+func (d *decider) byDensity(list []*candidate) {
+	slices.SortFunc(list, func(a, b *candidate) int {
+		return cmp.Or(
+			cmp.Compare((b.price-b.worth)/(1+b.cost), (a.price-a.worth)/(1+a.cost)),
+			strings.Compare(a.node.Name, b.node.Name),
+		)
+	})
+}
+
+// worthwhile reports whether doing without the node would pay if its pods cost elsewhere no more than they are worth.
+func (d *decider) worthwhile(c *candidate) bool {
+	return d.weigh([]*candidate{c}, c.price-c.worth, c.worth).net() > 0
+}
+
+// windows packs the candidates anew in sets, as many at a time as budgets allow.
+func (d *decider) windows(list []*candidate) {
+	for len(list) > 0 && !d.spent() {
+		set, rest := d.window(list)
+		if len(set) == 0 {
+			return
+		}
+		d.try(set)
+		list = rest
+	}
+}
+
+// window picks the first candidates that may go together.
+func (d *decider) window(list []*candidate) (set, rest []*candidate) {
+	pods := 0
+	var holds [][]hold
+	for _, c := range list {
+		full := len(set) == mostNodes || len(set) > 0 && pods+len(c.pods) > mostPods
+		switch {
+		case full:
+			rest = append(rest, c)
+			continue
+		case c.done || c.awaited || !d.budgets.room(append(set, c), apiv1.DisruptionReasonUnderutilized).OK(),
+			!d.guards.allow(append(holds, c.holds)...).OK(), d.o.MaxNodes > 0 && d.chosen+len(set) >= d.o.MaxNodes:
+			continue // looked at by itself later
+		}
+		set, holds = append(set, c), append(holds, c.holds)
+		pods += len(c.pods)
+	}
+	return set, rest
+}
+
+// try carries the set out if that pays, else each half of it.
+func (d *decider) try(set []*candidate) {
+	if d.spent() {
+		return
+	}
+	if p := d.refine(set); p.verdict.OK() && d.carryOut(p).OK() {
+		return
+	}
+	if len(set) > few {
+		d.try(set[:len(set)/2])
+		d.try(set[len(set)/2:])
+	}
+}
+
+// refine asks what it takes to do without the set. A node that would be launched again as it was is kept instead, so that
+// its pods need not move; that is repeated a few times.
+func (d *decider) refine(set []*candidate) *proposal {
+	for range 3 {
+		p := d.whatIf(d.view, set)
+		kept := keep(p)
+		if len(kept) == 0 || len(kept) == len(set) {
+			d.judge(p)
+			return p
+		}
+		set = slices.DeleteFunc(slices.Clone(set), func(c *candidate) bool { return slices.Contains(kept, c) })
+	}
+	p := d.whatIf(d.view, set)
+	d.judge(p)
+	return p
+}
+
+// keep returns the nodes of the set that the plan would launch again: those whose pods mind moving most.
+func keep(p *proposal) []*candidate {
+	var kept []*candidate
+	for i := range p.plan.Nodes {
+		n := &p.plan.Nodes[i]
+		var best *candidate
+		for _, c := range p.set {
+			if typeOf(c) != n.Options[0].Name || c.node.Labels[apiv1.CapacityTypeLabelKey] != n.Offering.CapacityType ||
+				slices.Contains(kept, c) {
+				continue
+			}
+			if best == nil || c.cost > best.cost {
+				best = c
+			}
+		}
+		if best != nil {
+			kept = append(kept, best)
+		}
+	}
+	return kept
+}
+
+// fewest takes, of all nodes alone and all together, what pays most, and begins again with the rest.
+func (d *decider) fewest(list []*candidate) {
+	for len(list) > 1 && !d.spent() {
+		var best *proposal
+		if set, _ := d.window(list); len(set) > 1 {
+			if p := d.refine(set); p.verdict.OK() {
+				best = p
+			}
+		}
+		for _, c := range list {
+			if c.done || c.awaited {
+				continue
+			}
+			p := d.whatIf(d.view, []*candidate{c})
+			if d.judge(p); p.verdict.OK() && (best == nil || p.pays.net() > best.pays.net()+tiny) {
+				best = p
+			}
+		}
+		if best == nil {
+			return
+		}
+		if v := d.carryOut(best); !v.OK() {
+			return
+		}
+		list = slices.DeleteFunc(slices.Clone(list), func(c *candidate) bool { return c.done || c.awaited })
+	}
+}
+
+// singles looks at each candidate that is left by itself.
+func (d *decider) singles(list []*candidate) {
+	d.resume(list)
+	for i, c := range list {
+		if c.done {
+			continue
+		}
+		if v := d.mayConsolidate(c); !v.OK() {
+			d.note(c, v)
+			continue
+		}
+		if d.spent() {
+			if !d.out.Stats.Spent {
+				d.out.Stats.Spent = true
+				d.out.Cursor.After = list[max(i-1, 0)].node.Name
+			}
+			d.note(c, model.Verdict{Rule: model.RuleEffort})
+			continue
+		}
+		p := d.whatIf(d.view, []*candidate{c})
+		if d.judge(p); !p.verdict.OK() {
+			d.note(c, p.verdict)
+			continue
+		}
+		if v := d.carryOut(p); !v.OK() {
+			d.note(c, v)
+		}
+	}
+	if !d.out.Stats.Spent {
+		d.out.Cursor.After = ""
+	}
+}
+
+// resume sorts the list by name, beginning after the node that the last decision ended with, if it was ended by its bound.
+func (d *decider) resume(list []*candidate) {
+	after := d.out.Cursor.After
+	if after == "" {
+		return
+	}
+	slices.SortFunc(list, func(a, b *candidate) int {
+		return cmp.Or(
+			cmp.Compare(max(0, strings.Compare(after, a.node.Name)+1), max(0, strings.Compare(after, b.node.Name)+1)),
+			strings.Compare(a.node.Name, b.node.Name),
+		)
+	})
+}
+
+// spent reports whether no more hypotheses may be tried.
+func (d *decider) spent() bool { return d.out.Stats.WhatIfs >= d.o.MaxWhatIfs }
+
+// carryOut makes a command of the proposal if budgets, and the policy Balanced where a pool has it, allow.
+func (d *decider) carryOut(p *proposal) model.Verdict {
+	if v := d.balanced(p); !v.OK() {
+		return v
+	}
+	if v := d.guardsAllow(p.set); !v.OK() {
+		return v
+	}
+	if v := d.take(p.set, apiv1.DisruptionReasonUnderutilized); !v.OK() {
+		return v
+	}
+	method := "single"
+	if len(p.set) > 1 {
+		method = "multi"
+	}
+	d.commit(p.command(apiv1.DisruptionReasonUnderutilized, method), p.set)
+	return model.Verdict{}
+}
+
+func (d *decider) guardsAllow(set []*candidate) model.Verdict {
+	holds := make([][]hold, len(set))
+	for i, c := range set {
+		holds[i] = c.holds
+	}
+	return d.guards.allow(holds...)
+}

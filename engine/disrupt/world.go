@@ -1,0 +1,240 @@
+package disrupt
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/karpenter-go/karpenter/api/condition"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/pack"
+)
+
+// settle makes base: the cluster once everything that is under way is done, with nobody waiting.
+//
+// Pods that wait, and those of nodes that go, take the room they will get. What was not placed is left out, so that it bends
+// no hypothesis. Nodes that are not up yet, and those that will go soon for another reason, take no pods: one move is
+// enough for a pod.
+func (d *decider) settle() {
+	var going []*model.Node
+	var change model.Delta
+	for _, n := range d.s.Nodes() {
+		switch {
+		case n.Deleting:
+			going = append(going, n)
+		case underWay(n):
+			going = append(going, n)
+			if n.Claim != nil {
+				change.Claims = append(change.Claims, leaving(n.Claim, d.now))
+			}
+		}
+	}
+	s := d.s.Apply(change)
+	var placements []model.Placement
+	if len(s.Pending())+len(s.Displaced()) > 0 {
+		placements = pack.Solve(s, d.o.Pack).Placements
+	}
+	for _, pl := range placements {
+		if c := d.byName[pl.Node.Name]; c != nil {
+			c.awaited = true
+		}
+	}
+	d.promised()
+	s = s.Without(going...).Bound(placements).Calm()
+	d.base = s.Apply(d.closed(s, func(n *model.Node) bool { return !d.initialized(n) || d.leavesSoon(n) }))
+}
+
+// promised notes the candidates that pods were told before to go to.
+func (d *decider) promised() {
+	for _, p := range append(d.s.Pending(), d.s.Displaced()...) {
+		name := d.s.PromiseOf(p)
+		if name == "" {
+			continue
+		}
+		if n, ok := d.s.NodeByName(name); ok {
+			name = n.Name
+		}
+		if c := d.byName[name]; c != nil {
+			c.awaited = true
+		}
+	}
+	for _, c := range d.ours {
+		c.awaited = c.awaited || d.successor(c.node)
+	}
+}
+
+// successor reports whether the node was launched in place of nodes that are still there: it is empty, but not for long.
+func (d *decider) successor(n *model.Node) bool {
+	if n.Claim == nil {
+		return false
+	}
+	for _, name := range names(n.Claim.Annotations[apiv1.ReplacesAnnotationKey]) {
+		if _, ok := d.s.Claim(name); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// names splits a list by commas.
+func names(list string) []string {
+	if list == "" {
+		return nil
+	}
+	return strings.Split(list, ",")
+}
+
+// leavesSoon reports whether the node will be replaced for another reason than its price.
+func (d *decider) leavesSoon(n *model.Node) bool {
+	if n.Claim == nil {
+		return false
+	}
+	if at, ok := ReplaceAt(n.Claim); ok && !d.now.Before(at) {
+		return true
+	}
+	return condition.IsTrue(n.Claim, apiv1.ConditionTypeDrifted)
+}
+
+// closed returns the change by which the nodes that shut says take no more pods. A claim that has no node yet is shown as
+// being deleted: so it still counts against limits, and takes none either.
+func (d *decider) closed(s *model.Snapshot, shut func(*model.Node) bool) model.Delta {
+	var change model.Delta
+	for _, n := range s.Nodes() {
+		switch {
+		case n.Deleting || !shut(n):
+		case n.Object != nil && !n.Object.Spec.Unschedulable:
+			o := *n.Object
+			o.Spec.Unschedulable = true
+			change.Nodes = append(change.Nodes, &o)
+		case n.Object == nil && n.Claim != nil:
+			change.Claims = append(change.Claims, leaving(n.Claim, d.now))
+		}
+	}
+	return change
+}
+
+func leaving(c *apiv1.NodeClaim, now time.Time) *apiv1.NodeClaim {
+	o := *c
+	o.DeletionTimestamp = &metav1.Time{Time: now}
+	return &o
+}
+
+// commit adds the command, which takes the set, to the decision, and moves the worlds on as if it were done.
+func (d *decider) commit(c model.Command, set []*candidate) {
+	for _, x := range set {
+		x.done = true
+		c.Nodes = append(c.Nodes, x.node)
+	}
+	sortNodes(c.Nodes)
+	for _, pl := range c.Placements {
+		if to := d.byName[pl.Node.Name]; to != nil {
+			to.awaited = true
+		}
+	}
+	change := d.land(c.Replacements)
+	d.base = d.after(d.base, &c, change)
+	if d.view != nil {
+		d.view = d.after(d.view, &c, change)
+	}
+	d.own(&c)
+	if d.heldBack(set) {
+		d.out.Proposed = append(d.out.Proposed, c)
+	} else {
+		d.out.Commands = append(d.out.Commands, c)
+	}
+}
+
+// after returns the world without the command's nodes, and their pods where they go.
+func (d *decider) after(w *model.Snapshot, c *model.Command, change model.Delta) *model.Snapshot {
+	return w.Without(in(w, c.Nodes)...).Bound(c.Placements).Apply(change).Calm()
+}
+
+// in returns the nodes as they are in w; those that are not there are left out.
+func in(w *model.Snapshot, nodes []*model.Node) []*model.Node {
+	out := make([]*model.Node, 0, len(nodes))
+	for _, n := range nodes {
+		if o, ok := w.NodeByName(n.Name); ok {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// land returns the replacements as nodes that are up, with their pods, and closed to others: they have yet to come up.
+func (d *decider) land(replacements []model.PlannedNode) model.Delta {
+	var change model.Delta
+	for i := range replacements {
+		r := &replacements[i]
+		d.landed++
+		name := fmt.Sprintf("planned-%d", d.landed)
+		t := r.Options[0]
+		labels := maps.Clone(r.Pool.Labels)
+		for _, reqs := range []map[string]string{t.Requirements.Labels(), r.Requirements.Labels(), r.Offering.Requirements.Labels()} {
+			maps.Copy(labels, reqs)
+		}
+		labels[corev1.LabelHostname], labels[corev1.LabelInstanceTypeStable] = name, t.Name
+		labels[corev1.LabelTopologyZone], labels[apiv1.CapacityTypeLabelKey] = r.Offering.Zone, r.Offering.CapacityType
+		labels[apiv1.NodeRegisteredLabelKey], labels[apiv1.NodeInitializedLabelKey] = "true", "true"
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
+		node.Spec.ProviderID, node.Spec.Unschedulable, node.Spec.Taints = "planned:///"+name, true, r.Pool.Taints
+		node.Status.Capacity, node.Status.Allocatable = t.Capacity.List(), t.Allocatable.List()
+		change.Nodes = append(change.Nodes, node)
+		claim := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
+		claim.Status.ProviderID = node.Spec.ProviderID
+		change.Claims = append(change.Claims, claim)
+		for _, p := range r.Pods {
+			o := *p.Object
+			o.Spec.NodeName, o.Status.Phase = name, corev1.PodRunning
+			change.Pods = append(change.Pods, &o)
+		}
+	}
+	return change
+}
+
+// own puts the pods and nodes of the snapshot in the place of those of the hypothesis.
+func (d *decider) own(c *model.Command) {
+	ours := func(pods []*model.Pod) []*model.Pod {
+		out := make([]*model.Pod, len(pods))
+		for i, p := range pods {
+			out[i] = p
+			if o, ok := d.s.Pod(p.Key); ok {
+				out[i] = o
+			}
+		}
+		return out
+	}
+	placements := make([]model.Placement, len(c.Placements))
+	for i, pl := range c.Placements {
+		placements[i] = model.Placement{Node: pl.Node, Pods: ours(pl.Pods)}
+		if n, ok := d.s.NodeByName(pl.Node.Name); ok {
+			placements[i].Node = n
+		}
+	}
+	c.Placements = placements
+	for i := range c.Replacements {
+		c.Replacements[i].Pods = ours(c.Replacements[i].Pods)
+	}
+}
+
+// heldBack reports whether the mode of a pool keeps the command from being carried out.
+func (d *decider) heldBack(set []*candidate) bool {
+	for _, c := range set {
+		if c.pool == nil {
+			continue
+		}
+		switch modeOf(c.pool, d.o.Mode) {
+		case apiv1.ModeDryRun:
+			return true
+		case apiv1.ModeApprove:
+			if c.node.Object == nil || c.node.Object.Annotations[apiv1.ApprovedAnnotationKey] != "true" {
+				return true
+			}
+		}
+	}
+	return false
+}

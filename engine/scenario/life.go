@@ -1,0 +1,59 @@
+package scenario
+
+import (
+	"maps"
+	"time"
+
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+)
+
+// A Life is what a node's claim says of its beginning and end.
+type Life struct {
+	// Age is how old the claim is at the epoch of scenarios; Expires how old it may become.
+	Age     metav1.Duration `json:"age,omitempty"`
+	Expires metav1.Duration `json:"expires,omitempty"`
+	// Grace is its terminationGracePeriod.
+	Grace metav1.Duration `json:"grace,omitempty"`
+	// Annotations are the claim's.
+	Annotations map[string]string `json:"annotations,omitempty"`
+	// Since is for how long its conditions have been what they are.
+	Since metav1.Duration `json:"since,omitempty"`
+}
+
+func (l Life) set(c *apiv1.NodeClaim) {
+	c.CreationTimestamp = metav1.Time{Time: epoch.Add(-l.Age.Duration)}
+	c.Annotations = maps.Clone(l.Annotations)
+	if l.Expires.Duration > 0 {
+		c.Spec.ExpireAfter = apiv1.NillableDuration{Duration: &l.Expires.Duration}
+	}
+	if l.Grace.Duration > 0 {
+		c.Spec.TerminationGracePeriod = &l.Grace
+	}
+	for i := range c.Status.Conditions {
+		c.Status.Conditions[i].LastTransitionTime = metav1.Time{Time: epoch.Add(-l.Since.Duration)}
+	}
+}
+
+// Epoch returns when scenarios take place unless they say otherwise.
+func Epoch() time.Time { return epoch }
+
+// A Budget is a PodDisruptionBudget over the pods with the labels, that lets Allowed of them go now.
+type Budget struct {
+	Name    string            `json:"name"`
+	Space   string            `json:"namespace,omitempty"` // default "default"
+	Labels  map[string]string `json:"labels"`
+	Allowed int32             `json:"allowed"`
+}
+
+func (b Budget) object() *policyv1.PodDisruptionBudget {
+	o := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Name: b.Name, Namespace: b.Space, Generation: 1}}
+	if b.Space == "" {
+		o.Namespace = "default"
+	}
+	o.Spec.Selector = &metav1.LabelSelector{MatchLabels: b.Labels}
+	o.Status = policyv1.PodDisruptionBudgetStatus{ObservedGeneration: 1, DisruptionsAllowed: b.Allowed}
+	return o
+}

@@ -1,0 +1,171 @@
+package verify
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/model"
+)
+
+// Commands returns every promise that the commands break, taken together, given that they were decided on s: each node
+// goes once, each of its pods has a place that it may take in the cluster as the commands leave it, and what is done for
+// the sake of money costs less however the replacements are launched.
+//
+// Budgets are not looked at: they are taken by whoever decides, for all that goes on at a time.
+func Commands(s *model.Snapshot, commands []model.Command, labels ...apiv1.LabelRules) []Violation {
+	c := &commandChecker{gone: map[string]bool{}, placed: map[string]bool{}}
+	var nodes []*model.Node
+	for i := range commands {
+		c.nodes(s, &commands[i])
+		nodes = append(nodes, commands[i].Nodes...)
+	}
+	after := s.Without(nodes...)
+	plan := &model.Plan{}
+	for i := range commands {
+		c.command(after, &commands[i], plan)
+	}
+	c.everyPod(after, commands)
+	for _, v := range Plan(after, plan, labels...) {
+		if v.Rule != RuleAccount {
+			c.found = append(c.found, v)
+		}
+	}
+	return c.found
+}
+
+// A commandChecker holds what one check of commands has seen.
+type commandChecker struct {
+	gone, placed map[string]bool // nodes by name, pods by key
+	found        []Violation
+}
+
+func (c *commandChecker) add(rule Rule, node, pod, format string, args ...any) {
+	c.found = append(c.found, Violation{Rule: rule, Node: node, Pod: pod, Detail: fmt.Sprintf(format, args...)})
+}
+
+// nodes checks that the command's nodes are there and go once.
+func (c *commandChecker) nodes(s *model.Snapshot, cmd *model.Command) {
+	if len(cmd.Nodes) == 0 {
+		c.add(RuleNode, "", "", "a command takes no node")
+	}
+	for _, n := range cmd.Nodes {
+		switch known, ok := s.NodeByName(n.Name); {
+		case !ok || known != n:
+			c.add(RuleNode, n.Name, "", "is not in the snapshot as it is in the command")
+		case leaving(n):
+			c.add(RuleNode, n.Name, "", "is on its way out already")
+		case c.gone[n.Name]:
+			c.add(RuleNode, n.Name, "", "goes twice")
+		}
+		c.gone[n.Name] = true
+	}
+}
+
+// command adds the places that the command gives to the plan, as the pods are once the nodes are gone, and checks the sum.
+func (c *commandChecker) command(after *model.Snapshot, cmd *model.Command, plan *model.Plan) {
+	for _, pl := range cmd.Placements {
+		n, ok := after.NodeByName(pl.Node.Name)
+		if !ok {
+			c.add(RuleNode, pl.Node.Name, "", "is to take pods, and goes itself")
+			continue
+		}
+		plan.Placements = append(plan.Placements, model.Placement{Node: n, Pods: c.pods(after, pl.Pods)})
+	}
+	price := 0.0
+	for _, n := range cmd.Replacements {
+		price += worst(&n)
+		n.Pods = c.pods(after, n.Pods)
+		if len(n.Pods) > 0 { // a node of a static pool is for no pod
+			plan.Nodes = append(plan.Nodes, n)
+			plan.Price += n.Offering.Price
+		}
+	}
+	if cmd.Reason == apiv1.DisruptionReasonUnderutilized {
+		c.cheaper(after, cmd, price)
+	}
+}
+
+// pods returns the pods as they are in the snapshot, and notes that they have a place.
+func (c *commandChecker) pods(after *model.Snapshot, pods []*model.Pod) []*model.Pod {
+	var out []*model.Pod
+	for _, p := range pods {
+		known, ok := after.Pod(p.Key)
+		switch {
+		case !ok:
+			c.add(RuleAccount, "", p.Key, "is not in the snapshot")
+			continue
+		case c.placed[p.Key]:
+			c.add(RuleAccount, "", p.Key, "is given two places")
+		}
+		c.placed[p.Key] = true
+		out = append(out, known)
+	}
+	return out
+}
+
+// everyPod checks that each pod that has to move has a place. What must go, by age or by force, goes also if one has none.
+func (c *commandChecker) everyPod(after *model.Snapshot, commands []model.Command) {
+	for i := range commands {
+		switch commands[i].Reason {
+		case apiv1.DisruptionReasonDrifted, apiv1.DisruptionReasonUnderutilized, apiv1.DisruptionReasonEmpty:
+		default:
+			continue
+		}
+		if commands[i].Method == "static" {
+			continue // a static pool's node is replaced by its like, for whatever pods there are
+		}
+		for _, n := range commands[i].Nodes {
+			for _, p := range n.Reschedulable() {
+				if _, waits := after.Pod(p.Key); waits && !c.placed[p.Key] {
+					c.add(RuleAccount, n.Name, p.Key, "has to move, and is given no place")
+				}
+			}
+		}
+	}
+}
+
+// cheaper checks that the replacements cost less than the nodes, whatever is launched of their options.
+func (c *commandChecker) cheaper(s *model.Snapshot, cmd *model.Command, replacements float64) {
+	have := 0.0
+	for _, n := range cmd.Nodes {
+		have += priceOf(s, n)
+	}
+	if !(replacements < have) {
+		c.add(RulePrice, cmd.Nodes[0].Name, "", "costs %v with its fellows, the replacements up to %v", have, replacements)
+	}
+}
+
+// worst returns the most that the node may cost when it is launched: of reserved, spot and on-demand the first that is on
+// offer, in any zone, of any type.
+func worst(n *model.PlannedNode) float64 {
+	most := 0.0
+	for _, t := range n.Options {
+		for _, ct := range []string{apiv1.CapacityTypeReserved, apiv1.CapacityTypeSpot, apiv1.CapacityTypeOnDemand} {
+			found := false
+			for _, o := range t.Offerings {
+				if _, ok := n.Requirements.Intersects(o.Requirements); ok && o.Available && o.CapacityType == ct {
+					most, found = max(most, o.Price), true
+				}
+			}
+			if found {
+				break
+			}
+		}
+	}
+	return most
+}
+
+// priceOf returns what an existing node costs; zero if nobody knows.
+func priceOf(s *model.Snapshot, n *model.Node) float64 {
+	for _, t := range s.Types(poolOf(n)) {
+		for _, o := range t.Offerings {
+			if t.Name == n.Labels[corev1.LabelInstanceTypeStable] && o.Zone == n.Labels[corev1.LabelTopologyZone] &&
+				o.CapacityType == n.Labels[apiv1.CapacityTypeLabelKey] {
+				return o.Price
+			}
+		}
+	}
+	return 0
+}
