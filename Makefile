@@ -20,7 +20,7 @@ LDFLAGS_LOCAL := $(LDFLAGS) \
 SOURCES       := $(wildcard $(shell git ls-files -co --exclude-standard -- '*.go' go.mod go.sum '*.gz' '*.yaml' ':!*_test.go' ':!local' ':!bench' 2>/dev/null))
 SOURCES_LOCAL := $(wildcard $(shell git ls-files -co --exclude-standard -- local ':!*_test.go' 2>/dev/null))
 
-.PHONY: help build up down check fmt vet staticcheck arch generated licences unit test test-all e2e bench fuzz gen
+.PHONY: help build up down check fmt vet staticcheck arch generated licences unit test test-all e2e bench bench-peers bench-seeds fuzz gen
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## */  make \1\t/' | expand -t 22
@@ -88,8 +88,26 @@ fuzz: ## fuzz the parsers and the label algebra, a minute each
 	  for f in $$(grep -ho 'func Fuzz[A-Za-z0-9_]*' $$p/*_test.go | sed 's/func //'); do \
 	    go test ./$$p -run '^$$' -fuzz "^$$f$$" -fuzztime 60s; done; done
 
-bench: ## the project's own benchmarks
-	cd bench && go test -run '^$$' -bench . -benchmem ./...
+bench: ## the project's own benchmarks, a minute or two
+	cd bench && go test -run '^$$' -bench . -benchmem -benchtime 3x ./...
+
+# Set by hand: make bench-peers ROUNDS=5, make bench-seeds SEEDS=20 SEED_TYPES=noburst
+ROUNDS     ?= 3
+SEEDS      ?= 100
+SEED_TYPES ?= cmr6
+
+bin/bench: $(SOURCES) $(wildcard $(shell git ls-files -co --exclude-standard -- bench ':!bench/peer' ':!*_test.go' 2>/dev/null))
+	@cd bench && go build -o ../$@ ./cmd/bench
+
+bin/bench-peer: $(wildcard $(shell git ls-files -co --exclude-standard -- bench/peer 2>/dev/null))
+	@echo "building $@ (fetches and compiles upstream the first time: some minutes)"
+	@cd bench/peer && go build -o ../../$@ .
+
+bench-peers: bin/bench bin/bench-peer ## our engine and upstream's on the same input, a table; fetches upstream
+	@bin/bench peers -peer bin/bench-peer -n $(ROUNDS)
+
+bench-seeds: bin/bench bin/bench-peer ## prices of both over SEEDS seeds, with all at which ours is dearer
+	@bin/bench seeds -peer bin/bench-peer -n $(SEEDS) -types $(SEED_TYPES)
 
 gen: ## write all generated files anew
 	go run ./hack/gen

@@ -14,9 +14,10 @@ import (
 // A Round is one plan over a fleet that is there.
 type Round struct {
 	Pods, Existing, Nodes, Unplaced int
-	// Seconds is the time from the objects that changed to the finished plan, Apply the part of it that the Snapshot took.
-	Seconds, Apply float64
-	Allocated      uint64
+	// Reading is from the objects that changed to the finished plan.
+	Reading
+	// Apply is the part of its Seconds that the Snapshot took.
+	Apply float64
 	// Violations are what the plan's check, which is not measured, found.
 	Violations []string
 }
@@ -39,10 +40,9 @@ func Rounds(fleet *workload.Cluster, batches [][]*corev1.Pod, o pack.Options) ([
 		delta.Pods = append(delta.Pods, batch...)
 		meter := Start()
 		s = s.Apply(delta)
-		applied, _ := meter.Stop()
+		applied := meter.Stop()
 		plan := pack.Solve(s, o)
-		r := Round{Pods: len(batch), Nodes: len(plan.Nodes), Apply: applied}
-		r.Seconds, r.Allocated = meter.Stop()
+		r := Round{Pods: len(batch), Nodes: len(plan.Nodes), Apply: applied.Seconds, Reading: meter.Stop()}
 		for _, p := range plan.Placements {
 			r.Existing += len(p.Pods)
 		}

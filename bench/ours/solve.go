@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"syscall"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -23,7 +24,16 @@ var Labels = apiv1.CoreLabels().With(awsv1.Labels())
 // A Meter measures what happens between its start and its Stop.
 type Meter struct {
 	began     time.Time
+	cpu       float64
 	allocated uint64
+}
+
+// A Reading is what a Meter measured.
+type Reading struct {
+	// Seconds is wall time; CPU is what all threads of the process used meanwhile, which other processes hardly change.
+	Seconds, CPU float64
+	// Allocated is in bytes.
+	Allocated uint64
 }
 
 // Start returns a running Meter. What was garbage before is gone and counts for nothing.
@@ -31,15 +41,25 @@ func Start() Meter {
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	return Meter{began: time.Now(), allocated: m.TotalAlloc}
+	return Meter{began: time.Now(), cpu: cpuSeconds(), allocated: m.TotalAlloc}
 }
 
-// Stop returns the seconds that passed and the bytes that were allocated.
-func (m Meter) Stop() (seconds float64, allocated uint64) {
-	seconds = time.Since(m.began).Seconds()
+// Stop returns what was measured.
+func (m Meter) Stop() Reading {
+	r := Reading{Seconds: time.Since(m.began).Seconds(), CPU: cpuSeconds() - m.cpu}
 	var after runtime.MemStats
 	runtime.ReadMemStats(&after)
-	return seconds, after.TotalAlloc - m.allocated
+	r.Allocated = after.TotalAlloc - m.allocated
+	return r
+}
+
+// cpuSeconds is the processor time that this process has used.
+func cpuSeconds() float64 {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0 // cannot happen for this process
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano()).Seconds()
 }
 
 // Solve plans the cluster once, from decoded objects to finished plan, and checks the plan outside of what is measured.
@@ -51,10 +71,11 @@ func Solve(c *workload.Cluster, o pack.Options) (*result.Run, error) {
 	meter := Start()
 	s := model.Compile(d)
 	plan := pack.Solve(s, o)
-	seconds, allocated := meter.Stop()
+	reading := meter.Stop()
 
 	run := &result.Run{
-		Engine: "karpenter-go", Pods: len(s.Pending()), Seconds: seconds, Allocated: allocated, Floor: plan.Floor, Unplaced: []string{},
+		Engine: "karpenter-go", Pods: len(s.Pending()), Floor: plan.Floor, Unplaced: []string{},
+		Seconds: reading.Seconds, CPU: reading.CPU, Allocated: reading.Allocated,
 	}
 	began := time.Now()
 	for _, v := range verify.Plan(s, plan, o.Labels) {

@@ -13,6 +13,8 @@ type Run struct {
 	Pods int `json:"pods"`
 	// Seconds is from decoded objects to finished plan.
 	Seconds float64 `json:"seconds"`
+	// CPU is the processor time of all threads meanwhile.
+	CPU float64 `json:"cpuSeconds"`
 	// Allocated is how many bytes were allocated on the way.
 	Allocated uint64 `json:"allocatedBytes"`
 	// Nodes are the nodes to launch.

@@ -71,7 +71,8 @@ func show(run *result.Run, score result.Score, least float64) {
 		fmt.Printf(", %.4f of the plain floor $%.4f", score.Price/least, least)
 	}
 	fmt.Println()
-	fmt.Printf("time       %.4f s, %.0f pods/s; verify %.4f s\n", run.Seconds, float64(run.Pods)/run.Seconds, run.VerifySeconds)
+	fmt.Printf("time       %.4f s (CPU %.4f s), %.0f pods/s; verify %.4f s\n", run.Seconds, run.CPU,
+		float64(run.Pods)/run.Seconds, run.VerifySeconds)
 	fmt.Printf("allocated  %.1f MB\n", float64(run.Allocated)/1e6)
 	names := slices.SortedFunc(maps.Keys(score.Mix), func(a, b string) int { return score.Mix[b] - score.Mix[a] })
 	for _, name := range names[:min(len(names), 10)] {

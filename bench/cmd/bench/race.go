@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,15 +26,15 @@ type race struct {
 // A finish is what one solver's processes came to.
 type finish struct {
 	ran bool
-	// seconds is the median.
-	seconds float64
-	run     *result.Run
-	score   result.Score
+	// seconds and cpu are the medians.
+	seconds, cpu float64
+	run          *result.Run
+	score        result.Score
 }
 
-const header = "| Pods, types | pods/s | upstream | times | $/h | upstream | floor | over floor | upstream |" +
+const header = "| Pods, types | pods/s | upstream | times | times, CPU | $/h | upstream | floor | over floor | upstream |" +
 	" nodes | upstream | unplaced | upstream | allocated | upstream |\n" +
-	"|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|"
+	"|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|"
 
 func (r *race) run(seed uint64) (row string, err error) {
 	c, err := workload.New(r.profile, r.count, seed, r.types)
@@ -75,15 +74,15 @@ func (r *race) processes() (ours, theirs finish, err error) {
 	out := filepath.Join(r.dir, "ours.json")
 	own := []string{self, "ours", "-pods", files.Pods, "-catalog", files.Catalogue, "-daemons", files.Daemons, "-quiet", "-o", out}
 	upstream, plan := []string{r.peer, r.dir}, filepath.Join(r.dir, "upstream.json")
-	var ownTimes, theirTimes []float64
+	var ownRuns, theirRuns []result.Run
 	for range max(r.rounds, 1) {
-		if err := r.process(&ours, &ownTimes, own, out); err != nil {
+		if err := r.process(&ours, &ownRuns, own, out); err != nil {
 			return ours, theirs, err
 		}
 		if r.peer == "" || r.alone {
 			continue
 		}
-		if err := r.process(&theirs, &theirTimes, upstream, plan); err != nil {
+		if err := r.process(&theirs, &theirRuns, upstream, plan); err != nil {
 			return ours, theirs, err
 		}
 	}
@@ -91,8 +90,8 @@ func (r *race) processes() (ours, theirs finish, err error) {
 }
 
 // process runs a program once, unless it took too long before, and reads its plan.
-func (r *race) process(f *finish, times *[]float64, program []string, plan string) error {
-	if len(*times) > 0 && (*times)[0] > r.patience {
+func (r *race) process(f *finish, runs *[]result.Run, program []string, plan string) error {
+	if len(*runs) > 0 && (*runs)[0].Seconds > r.patience {
 		return nil
 	}
 	cmd := exec.Command(program[0], program[1:]...)
@@ -104,8 +103,10 @@ func (r *race) process(f *finish, times *[]float64, program []string, plan strin
 	if err != nil {
 		return err
 	}
-	*times = append(*times, run.Seconds)
-	f.ran, f.run, f.seconds = true, run, median(*times)
+	*runs = append(*runs, *run)
+	f.ran, f.run = true, run
+	f.seconds = medianOf(*runs, func(r result.Run) float64 { return r.Seconds })
+	f.cpu = medianOf(*runs, func(r result.Run) float64 { return r.CPU })
 	return nil
 }
 
@@ -121,6 +122,14 @@ func (r *race) judge(j *result.Judge, f *finish) {
 	}
 }
 
+func medianOf(runs []result.Run, of func(result.Run) float64) float64 {
+	values := make([]float64, len(runs))
+	for i, r := range runs {
+		values[i] = of(r)
+	}
+	return median(values)
+}
+
 func median(values []float64) float64 {
 	sorted := slices.Sorted(slices.Values(values))
 	n := len(sorted)
@@ -132,12 +141,8 @@ func median(values []float64) float64 {
 
 func (r *race) row(ours, theirs finish, least float64) string {
 	speed := func(f finish) float64 { return float64(r.count) / f.seconds }
-	times := math.NaN()
-	if theirs.ran {
-		times = speed(ours) / speed(theirs)
-	}
 	cells := []string{
-		r.trial.String(), f0(ours, speed(ours)), f0(theirs, speed(theirs)), f0(theirs, times),
+		r.trial.String(), f0(ours, speed(ours)), f0(theirs, speed(theirs)), f0(theirs, theirs.seconds/ours.seconds), f0(theirs, theirs.cpu/ours.cpu),
 		f2(ours, ours.score.Price), f2(theirs, theirs.score.Price), fmt.Sprintf("%.2f", least),
 		over(ours, least), over(theirs, least),
 		f0(ours, float64(ours.score.Nodes)), f0(theirs, float64(theirs.score.Nodes)),

@@ -22,6 +22,8 @@ type duel struct {
 	seed         uint64
 	least        float64
 	ours, theirs result.Score
+	// alone says that upstream did not plan.
+	alone bool
 	// fault is what is wrong with a plan, empty for nothing.
 	fault string
 }
@@ -31,6 +33,10 @@ func (d *duel) verdict() string {
 	switch {
 	case d.fault != "":
 		return d.fault
+	case d.alone && d.ours.Unplaced > 0:
+		return fmt.Sprintf("leaves %d pods out", d.ours.Unplaced)
+	case d.alone:
+		return ""
 	case d.ours.Unplaced > d.theirs.Unplaced:
 		return fmt.Sprintf("leaves %d pods out, upstream %d", d.ours.Unplaced, d.theirs.Unplaced)
 	case d.ours.Unplaced < d.theirs.Unplaced:
@@ -44,16 +50,13 @@ func (d *duel) verdict() string {
 
 func seeds(args []string) error {
 	f := flag.NewFlagSet("bench seeds", flag.ContinueOnError)
-	peer := f.String("peer", "", "the program built from bench/peer")
+	peer := f.String("peer", "", "the program built from bench/peer; empty to leave upstream out")
 	n := f.Uint64("n", 100, "seeds, from 1")
 	count := f.Int("count", 500, "pods")
 	types := f.String("types", "cmr6", "instance types")
 	only := f.String("profiles", "micro,skewed,large,diverse,prefs,services", "shapes of the pods")
 	if err := f.Parse(args); err != nil {
 		return err
-	}
-	if *peer == "" {
-		return fmt.Errorf("say with -peer where the program is that bench/peer builds")
 	}
 	fmt.Printf("%s\n%d pods, types %s, seeds 1 to %d.\n\n", machine(), *count, *types, *n)
 	fmt.Println("| Profile | seeds | dearer or fewer placed | over floor: median, worst | upstream | ours / upstream: median, worst | nodes | upstream |")
@@ -106,16 +109,20 @@ func fight(p workload.Profile, from, to uint64, count int, types, peer string) (
 		}
 		folders, clusters = append(folders, folder), append(clusters, c)
 	}
-	cmd := exec.Command(peer, folders...)
-	cmd.Stderr = os.Stderr
-	if err := cmd.Run(); err != nil {
-		return nil, fmt.Errorf("run upstream: %w", err)
+	if peer != "" {
+		cmd := exec.Command(peer, folders...)
+		cmd.Stderr = os.Stderr
+		if err := cmd.Run(); err != nil {
+			return nil, fmt.Errorf("run upstream: %w", err)
+		}
 	}
 	var duels []duel
 	for i, c := range clusters {
-		theirs, err := result.Read(filepath.Join(folders[i], "upstream.json"))
-		if err != nil {
-			return nil, err
+		var theirs *result.Run
+		if peer != "" {
+			if theirs, err = result.Read(filepath.Join(folders[i], "upstream.json")); err != nil {
+				return nil, err
+			}
 		}
 		d, err := newDuel(c, theirs)
 		if err != nil {
@@ -127,6 +134,7 @@ func fight(p workload.Profile, from, to uint64, count int, types, peer string) (
 	return duels, nil
 }
 
+// newDuel plans c with our engine and judges that plan and upstream's, if there is one.
 func newDuel(c *workload.Cluster, theirs *result.Run) (d duel, err error) {
 	ours, err := engine.Solve(c, pack.Options{Labels: engine.Labels})
 	if err != nil {
@@ -150,8 +158,10 @@ func newDuel(c *workload.Cluster, theirs *result.Run) (d duel, err error) {
 	}
 	d.ours, err = judge.Score(ours)
 	note(ours, err)
-	d.theirs, err = judge.Score(theirs)
-	note(theirs, err)
+	if d.alone = theirs == nil; !d.alone {
+		d.theirs, err = judge.Score(theirs)
+		note(theirs, err)
+	}
 	d.fault = strings.Join(faults, "; ")
 	return d, nil
 }
@@ -167,8 +177,10 @@ func summary(p workload.Profile, duels []duel) (row string, exceptions []string)
 		}
 		nodes, theirNodes = nodes+d.ours.Nodes, theirNodes+d.theirs.Nodes
 		if d.ours.Unplaced+d.theirs.Unplaced == 0 {
-			own, their = append(own, d.ours.Price/d.least), append(their, d.theirs.Price/d.least)
-			ratio = append(ratio, d.ours.Price/d.theirs.Price)
+			own = append(own, d.ours.Price/d.least)
+			if !d.alone {
+				their, ratio = append(their, d.theirs.Price/d.least), append(ratio, d.ours.Price/d.theirs.Price)
+			}
 		}
 	}
 	return fmt.Sprintf("| %s | %d | %d | %s | %s | %s | %d | %d |", p, len(duels), len(exceptions), spread(own), spread(their), spread(ratio),
