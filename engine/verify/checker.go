@@ -21,6 +21,7 @@ func Plan(s *model.Snapshot, p *model.Plan, labels ...apiv1.LabelRules) []Violat
 		demands:  make(map[*corev1.Pod]*demand),
 		places:   newPlaces(apiv1.CoreLabels().With(labels...).Aliases),
 		shapes:   make(map[string]*shape),
+		facts:    make(map[string]map[*model.InstanceType]*facts),
 		types:    make(map[string]map[string]*model.InstanceType),
 		together: make(map[string]*demand),
 		bound:    make(map[string][]*corev1.Pod),
@@ -61,6 +62,7 @@ type checker struct {
 	demands  map[*corev1.Pod]*demand
 	places   *places
 	shapes   map[string]*shape                         // by pool and requirements
+	facts    map[string]map[*model.InstanceType]*facts // by keys
 	unions   int                                       // how many were made
 	types    map[string]map[string]*model.InstanceType // by pool and name
 	together map[string]*demand                        // sums of daemons, by their keys

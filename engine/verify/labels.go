@@ -3,7 +3,6 @@ package verify
 import (
 	"encoding/json"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,6 +23,7 @@ type places struct {
 	selectors map[string]*selector
 	looked    map[string]bool   // label keys that some selector looks at
 	known     map[string]*place // by the labels looked at
+	text      []byte            // memory that is used again
 }
 
 // A place is a node as the selectors see it.
@@ -86,19 +86,19 @@ func (ps *places) look(key string) {
 // at returns the place where the labels of these keys, which are sorted and hold all
 // that are looked at, turned out like this.
 func (ps *places) at(keys []string, labels []candidate) *place {
-	var b strings.Builder
+	text := ps.text[:0]
 	for i, key := range keys {
 		if !ps.looked[key] {
 			continue
 		}
 		if label := ps.label(keys, labels, i); label.missing {
-			b.WriteString("!\n") // no label value begins so
+			text = append(text, "!\n"...) // no label value begins so
 		} else {
-			b.WriteString(label.value)
-			b.WriteByte('\n')
+			text = append(append(text, label.value...), '\n')
 		}
 	}
-	p, ok := ps.known[b.String()]
+	ps.text = text
+	p, ok := ps.known[string(text)]
 	if !ok {
 		seen := make(map[string]string)
 		for i, key := range keys {
@@ -110,7 +110,7 @@ func (ps *places) at(keys []string, labels []candidate) *place {
 			node:    &corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: seen}},
 			answers: make(map[*selector]bool),
 		}
-		ps.known[b.String()] = p
+		ps.known[string(text)] = p
 	}
 	return p
 }

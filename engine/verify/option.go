@@ -15,8 +15,8 @@ type option struct {
 	broken []Violation
 	// offerings are those that may be bought, in the type's order.
 	offerings []model.Offering
-	// fates are what the labels may become, by key as in the shape, with each of them.
-	fates [][][]candidate
+	// sold are where those stand in the type.
+	sold []int
 	// places are all the nodes that may come of it, as selectors see them.
 	places []*place
 	// daemons are the sums of the daemons' demands, one for each set of daemons
@@ -31,22 +31,23 @@ func (c *checker) optionOf(sh *shape, t *model.InstanceType) *option {
 	}
 	o := &option{}
 	sh.options[t] = o
-	typed := sh.typed(t)
-	for _, offering := range t.Offerings {
+	f := sh.factsOf(t)
+	unset := sh.prospects(f)
+	for i, offering := range t.Offerings {
 		if !offering.Available && !sh.launching {
 			continue
 		}
-		fate, bad := sh.fate(typed, offering)
-		if bad.Rule != "" {
+		fate, bad := sh.fate(f, unset, i)
+		if bad != nil {
 			bad.Type = t.Name
-			o.broken = append(o.broken, bad)
+			o.broken = append(o.broken, *bad)
 			continue
 		}
 		if fate == nil {
 			continue
 		}
 		o.offerings = append(o.offerings, offering)
-		o.fates = append(o.fates, fate)
+		o.sold = append(o.sold, i)
 		c.addPlaces(o, sh.keys, fate)
 	}
 	if len(o.offerings) == 0 && len(o.broken) == 0 {

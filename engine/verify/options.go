@@ -117,7 +117,9 @@ func (c *checker) distinct(options []*model.InstanceType, sh *shape, key string)
 	at := slices.Index(sh.keys, key)
 	values := make(map[string]bool)
 	for _, t := range options {
-		for _, fate := range c.optionOf(sh, t).fates {
+		f := sh.factsOf(t)
+		for _, i := range c.optionOf(sh, t).sold {
+			fate, _ := sh.fate(f, sh.prospects(f), i)
 			for _, cand := range fate[at] {
 				if !cand.missing {
 					values[cand.value] = true

@@ -18,6 +18,8 @@ import (
 type shape struct {
 	// keys are the labels that somebody cares about, sorted; what follows is by key.
 	keys []string
+	// facts are what types say of these keys. Shapes with the same keys share them.
+	facts map[*model.InstanceType]*facts
 	// given are the labels that the claim carries whatever is launched.
 	given []candidate // the zero candidate if there is none
 	// claim and pool are the requirements of either. The claim's may only be the
@@ -31,6 +33,7 @@ type shape struct {
 	// offer any more, and a type that does not conform is one that was not asked for.
 	launching bool
 	options   map[*model.InstanceType]*option
+	scratch   scratch
 }
 
 // shapeOf returns the shape of planned node n.
@@ -71,8 +74,10 @@ func (c *checker) newShape(labels map[string]string, claim, pool []requirement, 
 	for key := range ofPool {
 		all[key] = true
 	}
+	keys := slices.Sorted(maps.Keys(all))
 	sh := &shape{
-		keys:      slices.Sorted(maps.Keys(all)),
+		keys:      keys,
+		facts:     c.factsBy(keys),
 		launching: launching,
 		options:   make(map[*model.InstanceType]*option),
 	}
@@ -110,100 +115,4 @@ func labelsOf(pool *apiv1.NodePool) map[string]string {
 	maps.Copy(labels, pool.Spec.Template.Labels)
 	labels[apiv1.NodePoolLabelKey] = pool.Name
 	return labels
-}
-
-// fate returns what each label may turn out to be on a node of this shape and offering,
-// given what its type says. It returns nil if the claim rules the offering out, and the
-// rule broken if the offering may be bought and must not be.
-func (sh *shape) fate(typed [][]candidate, o model.Offering) (fate [][]candidate, bad Violation) {
-	fate = slices.Clone(typed)
-	for i, key := range sh.keys {
-		bought, fixed := offered(o, key)
-		if fixed {
-			fate[i] = []candidate{bought}
-		}
-		if fate[i] == nil {
-			fate[i] = sh.undecided[i]
-			if sh.given[i].given {
-				fate[i] = []candidate{sh.given[i]}
-			}
-		}
-
-		said := fate[i]
-		fate[i] = keep(sh.claim[i], said)
-		switch label := sh.given[i]; {
-		case len(fate[i]) == 0 && fixed:
-			return nil, Violation{} // another offering may do
-		case len(said) == 0:
-			return nil, Violation{Rule: RuleType, Detail: fmt.Sprintf(
-				"%s can have no value, the node's requirements contradict each other", key)}
-		case len(fate[i]) == 0:
-			return nil, Violation{Rule: RuleType, Detail: fmt.Sprintf(
-				"%s is %v, which the node's requirements rule out", key, said)}
-		case label.given && !slices.ContainsFunc(said, label.same):
-			if sh.launching {
-				return nil, Violation{}
-			}
-			return nil, Violation{Rule: RulePool, Detail: fmt.Sprintf(
-				"%s is %v, but the pool labels its nodes %v", key, said, label)}
-		case label.given:
-			fate[i] = []candidate{label}
-		}
-		for _, cand := range fate[i] {
-			if !admitted(sh.pool[i], cand) {
-				return nil, Violation{Rule: RulePool, Detail: fmt.Sprintf(
-					"%s may become %v, which the pool's requirements rule out", key, cand)}
-			}
-		}
-	}
-	return fate, Violation{}
-}
-
-// typed returns what the type says of each label; nil where it says nothing.
-func (sh *shape) typed(t *model.InstanceType) [][]candidate {
-	out := make([][]candidate, len(sh.keys))
-	for i, key := range sh.keys {
-		if key == corev1.LabelInstanceTypeStable {
-			out[i] = []candidate{{value: t.Name}}
-			continue
-		}
-		out[i] = stated(t, key)
-	}
-	return out
-}
-
-// stated returns what the type says of one label: its values, or that it is missing.
-func stated(t *model.InstanceType, key string) []candidate {
-	r, ok := t.Requirements.Get(key)
-	if !ok {
-		return nil
-	}
-	switch r.Operator() {
-	case corev1.NodeSelectorOpIn:
-		var out []candidate
-		for v := range r.Each() {
-			out = append(out, candidate{value: v})
-		}
-		return out
-	case corev1.NodeSelectorOpDoesNotExist:
-		return []candidate{{missing: true}}
-	}
-	return nil
-}
-
-// offered returns what the offering says of one label. Where the type speaks too, the
-// offering is the more exact.
-func offered(o model.Offering, key string) (candidate, bool) {
-	switch key {
-	case corev1.LabelTopologyZone:
-		return candidate{value: o.Zone}, true
-	case apiv1.CapacityTypeLabelKey:
-		return candidate{value: o.CapacityType}, true
-	}
-	r, ok := o.Requirements.Get(key)
-	if !ok || r.Operator() != corev1.NodeSelectorOpIn || r.Len() != 1 {
-		return candidate{}, false
-	}
-	v, _ := r.Any()
-	return candidate{value: v}, true
 }

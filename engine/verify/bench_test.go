@@ -1,0 +1,135 @@
+package verify
+
+import (
+	"fmt"
+	"strconv"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/require"
+)
+
+// BenchmarkPlan checks plans whose pods all ask something of each other: a tenth as many services as there are pods, a
+// fifth each spread over zones, spread over hosts, kept apart by host, drawn together into one zone, and of a selector of
+// their own; 20 pods a node, 300 types of 6 offerings. "own" gives every pod labels and selectors that no other pod has.
+func BenchmarkPlan(b *testing.B) {
+	for _, replicas := range []int{10, 1} {
+		for _, pods := range []int{1000, 10_000} {
+			name := fmt.Sprintf("services/%d", pods)
+			if replicas == 1 {
+				name = fmt.Sprintf("own/%d", pods)
+			}
+			b.Run(name, func(b *testing.B) {
+				s, p := crowded(pods, replicas)
+				for b.Loop() {
+					if found := Plan(s, p); len(found) > 0 {
+						b.Fatalf("violations: %d, the first is %s", len(found), found[0])
+					}
+				}
+			})
+		}
+	}
+}
+
+// crowded returns a correct plan for so many pods of services with so many replicas.
+func crowded(pods, replicas int) (*model.Snapshot, *model.Plan) {
+	var d model.Delta
+	for i := range pods {
+		d.Pods = append(d.Pods, servicePod(i/replicas, i%replicas))
+	}
+	pool := newPool()
+	pool.Spec.Limits = nil
+	pool.Spec.Template.Spec.Requirements = pool.Spec.Template.Spec.Requirements[:1]
+	d.Pools = []*apiv1.NodePool{pool}
+	var types []*model.InstanceType
+	for i := range 300 {
+		types = append(types, benchType(i))
+	}
+	d.Types = map[string][]*model.InstanceType{"default": types}
+	s := model.Compile(d)
+
+	known, _ := s.Pool("default")
+	p := &model.Plan{Nodes: make([]model.PlannedNode, max(pods/20/3*3, 3*replicas))}
+	for i := range p.Nodes {
+		zone := require.New(corev1.LabelTopologyZone, require.In, zoneOf(i))
+		shift := require.New("shift", require.NotIn, strconv.Itoa(i%40)) // so that there are 120 shapes
+		p.Nodes[i] = model.PlannedNode{
+			Pool: known, Requirements: known.Requirements.With(zone, shift), Options: types,
+			Offering: types[0].Offerings[2*(i%3)], Requests: model.Resources{},
+		}
+		p.Price += p.Nodes[i].Offering.Price
+	}
+	for i, o := range d.Pods {
+		service, replica := i/replicas, i%replicas
+		at := service + replica
+		if service%5 == 3 {
+			at = service + 3*replica // nodes of one zone
+		}
+		n := &p.Nodes[at%len(p.Nodes)]
+		pod, _ := s.Pod(o.Namespace + "/" + o.Name)
+		n.Pods = append(n.Pods, pod)
+		n.Requests = n.Requests.Plus(pod.Requests)
+	}
+	return s, p
+}
+
+func zoneOf(node int) string { return string(rune('a' + node%3)) }
+
+// benchType returns a type in three zones, on demand and spot, with a dozen labels.
+func benchType(i int) *model.InstanceType {
+	price := 1 + float64(i)/1000
+	t := newType(fmt.Sprintf("t%03d", i), strconv.Itoa(i/10), 64_000, price)
+	t.Allocatable = model.Resources{corev1.ResourceCPU: 64_000, corev1.ResourceMemory: 256 << 30, corev1.ResourcePods: 110}
+	t.Capacity = t.Allocatable
+	t.Requirements = t.Requirements.Without(corev1.LabelTopologyZone).With(
+		require.New(corev1.LabelTopologyZone, require.In, "a", "b", "c"))
+	for k := range 8 {
+		t.Requirements = t.Requirements.With(require.New(fmt.Sprintf("example.com/l%d", k), require.In, strconv.Itoa(i%(k+2))))
+	}
+	t.Offerings = nil
+	for z := range 3 {
+		for _, capacityType := range []string{apiv1.CapacityTypeOnDemand, apiv1.CapacityTypeSpot} {
+			t.Offerings = append(t.Offerings, model.Offering{
+				Zone: zoneOf(z), CapacityType: capacityType, Price: price, Available: true,
+				Requirements: require.FromLabels(map[string]string{
+					corev1.LabelTopologyZone: zoneOf(z), apiv1.CapacityTypeLabelKey: capacityType,
+				}),
+			})
+		}
+	}
+	return t
+}
+
+// servicePod returns a replica of a service.
+func servicePod(service, replica int) *corev1.Pod {
+	app := fmt.Sprintf("app-%d", service)
+	p := newPod(fmt.Sprintf("%s-%d", app, replica), "100m")
+	p.Labels = map[string]string{"app": app, "pod-template-hash": app, "team": strconv.Itoa(service % 7)}
+	switch service % 5 {
+	case 0, 1:
+		key := corev1.LabelTopologyZone
+		if service%5 == 1 {
+			key = corev1.LabelHostname
+		}
+		p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{
+			MaxSkew: 1, TopologyKey: key, WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: ofApp(app),
+			MatchLabelKeys: []string{"pod-template-hash"},
+		}}
+	case 2:
+		anti(p, near(corev1.LabelHostname, app))
+	case 3:
+		with(p, near(corev1.LabelTopologyZone, app))
+	case 4:
+		anti(p, corev1.PodAffinityTerm{TopologyKey: corev1.LabelHostname, LabelSelector: &metav1.LabelSelector{
+			MatchExpressions: []metav1.LabelSelectorRequirement{
+				{Key: "app", Operator: metav1.LabelSelectorOpIn, Values: []string{app, "nobody"}},
+			},
+		}})
+		p.Spec.NodeSelector = map[string]string{corev1.LabelOSStable: "linux"}
+	}
+	return p
+}
