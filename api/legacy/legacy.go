@@ -1,0 +1,77 @@
+// Package legacy knows the API that came before karpenter.sh/v1: which kinds it had, what they are called now, and which
+// labels and annotations were renamed. No server has these kinds any more; they are read to be converted.
+//
+// There are no Go types for them on purpose: manifests are converted as YAML, so that comments and templates survive, and a
+// field that nobody knew is named instead of lost in decoding.
+package legacy
+
+import "strings"
+
+// Groups of the API.
+const (
+	CoreGroup = "karpenter.sh"
+	AWSGroup  = "karpenter.k8s.aws"
+)
+
+// A Form is what a legacy document is to a converter.
+type Form int
+
+// Forms.
+const (
+	// Foreign is a document that is none of ours, or one that is v1 already.
+	Foreign Form = iota
+	// Provisioner is a pool of v1alpha5 or before: absent fields have the defaults of that time.
+	Provisioner
+	// NodeTemplate is a v1alpha1 AWSNodeTemplate.
+	NodeTemplate
+	// NodePool is a v1beta1 NodePool.
+	NodePool
+	// NodeClass is a v1beta1 EC2NodeClass.
+	NodeClass
+	// NodeClaim is a v1beta1 NodeClaim.
+	NodeClaim
+	// Machine is what a NodeClaim was called in v1alpha5.
+	Machine
+)
+
+// forms are the kinds by name, whatever their version, as long as it is not v1.
+var forms = map[string]Form{
+	"Provisioner":     Provisioner,
+	"AWSNodeTemplate": NodeTemplate,
+	"NodePool":        NodePool,
+	"EC2NodeClass":    NodeClass,
+	"NodeClaim":       NodeClaim,
+	"Machine":         Machine,
+}
+
+// FormOf returns what a document of this apiVersion and kind is. Any group that belongs to Karpenter counts, since
+// manifests in the wild mix them up: Provisioner was in karpenter.sh, provisioning.karpenter.sh and others.
+func FormOf(apiVersion, kind string) Form {
+	form, ok := forms[kind]
+	if !ok {
+		return Foreign
+	}
+	group, version, _ := strings.Cut(apiVersion, "/")
+	if !strings.Contains(group, "karpenter") {
+		return Foreign
+	}
+	if version == "v1" && form != Provisioner && form != NodeTemplate && form != Machine {
+		return Foreign
+	}
+	return form
+}
+
+// Renamed are labels, annotations and taints of the old API, with what they are called now.
+var Renamed = map[string]string{
+	"karpenter.sh/provisioner-name":                 "karpenter.sh/nodepool",
+	"karpenter.sh/do-not-evict":                     "karpenter.sh/do-not-disrupt",
+	"karpenter.sh/do-not-consolidate":               "karpenter.sh/do-not-disrupt",
+	"karpenter.sh/machine-name":                     "karpenter.sh/nodeclaim",
+	"karpenter.sh/provisioner-hash":                 "karpenter.sh/nodepool-hash",
+	"karpenter.k8s.aws/awsnodetemplate":             "karpenter.k8s.aws/ec2nodeclass",
+	"karpenter.k8s.aws/awsnodetemplate-hash":        "karpenter.k8s.aws/ec2nodeclass-hash",
+	"karpenter.sh/disruption":                       "karpenter.sh/disrupted",
+	"node.k8s.aws/capacity-type":                    "karpenter.sh/capacity-type",
+	"karpenter.k8s.aws/capacity-type":               "karpenter.sh/capacity-type",
+	"karpenter.k8s.aws/instance-accelerators-count": "karpenter.k8s.aws/instance-accelerator-count",
+}

@@ -1,0 +1,42 @@
+package convert
+
+import (
+	"slices"
+
+	"github.com/karpenter-go/karpenter/api/legacy"
+)
+
+// claimFields are the fields of a claim in v1.
+var claimFields = append([]string{"resources"}, poolSpecFields...)
+
+// claim converts a NodeClaim or Machine. Claims are the controller's own, so they are converted for reading and simulation
+// rather than for applying.
+func (c *converter) claim(o *object) {
+	spec := c.head(o, legacy.CoreGroup+"/v1", "NodeClaim")
+	c.warn(o, "", "claims are made by the controller: apply this one only if you know why")
+	p := &pool{object: o}
+	if f := take(spec, "machineTemplateRef"); f.ok() {
+		put(spec, "nodeClassRef", f)
+	}
+	if f := take(spec, "requirements"); f.ok() {
+		c.requirements(o, "spec.requirements", f.value)
+		put(spec, "requirements", f)
+	} else {
+		set(spec, "requirements", sequence())
+	}
+	p.setReference(c, mapping(), spec)
+	p.setTaints(c, spec)
+	for _, key := range []string{"kubelet", "kubeletConfiguration"} {
+		if f := take(spec, key); f.ok() {
+			c.warn(o, "spec."+key, "belongs to the node class and is left out: %s", brief(f.value))
+		}
+	}
+	for i := 0; i+1 < len(spec.Content); {
+		if key := spec.Content[i].Value; !slices.Contains(claimFields, key) {
+			c.warn(o, "spec."+key, "has no place in v1 and is left out: %s", brief(spec.Content[i+1]))
+			take(spec, key)
+			continue
+		}
+		i += 2
+	}
+}

@@ -1,0 +1,191 @@
+package convert
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/karpenter-go/karpenter/api/legacy"
+)
+
+// A class is an EC2NodeClass that was converted or stood there already.
+type class struct {
+	*object
+	name string
+}
+
+// specFields are the fields of an EC2NodeClass in v1.
+var specFields = []string{
+	"amiFamily", "amiSelectorTerms", "subnetSelectorTerms", "securityGroupSelectorTerms", "role", "instanceProfile",
+	"userData", "tags", "kubelet", "blockDeviceMappings", "metadataOptions", "detailedMonitoring", "instanceStorePolicy",
+	"associatePublicIPAddress", "context", "capacityReservationSelectorTerms", "placementGroupSelector", "ipPrefixCount",
+	"networkInterfaces", "connectionTracking", "cpuOptions",
+}
+
+// class converts an AWSNodeTemplate or EC2NodeClass.
+func (c *converter) class(o *object) {
+	spec := c.head(o, legacy.AWSGroup+"/v1", "EC2NodeClass")
+	for _, wrapper := range []string{"provider", "aws"} {
+		if f := take(spec, wrapper); f.ok() && f.value.Kind == yaml.MappingNode {
+			c.warn(o, "spec."+wrapper, "is no field of any version: its fields are read as those of spec")
+			spec.Content = append(spec.Content, f.value.Content...)
+		}
+	}
+	take(spec, "apiVersion")
+	take(spec, "kind")
+	c.classSpec(o, "spec", spec)
+	c.classes = append(c.classes, &class{o, scalar(at(o.root, "metadata", "name"))})
+}
+
+// classSpec converts the spec of a node class in place.
+func (c *converter) classSpec(o *object, path string, spec *yaml.Node) {
+	c.images(o, path, spec)
+	c.selector(o, path, spec, "subnetSelector", "subnetSelectorTerms")
+	c.selector(o, path, spec, "securityGroupSelector", "securityGroupSelectorTerms")
+	for _, key := range []string{"launchTemplate", "launchTemplateName"} {
+		if f := take(spec, key); f.ok() {
+			c.warn(o, path+"."+key, "v1 has no launch templates of your own; left out: %s. Carry over what is in it: image to"+
+				" amiSelectorTerms, user data to userData, disks to blockDeviceMappings, groups to securityGroupSelectorTerms", brief(f.value))
+		}
+	}
+	c.identity(o, path, spec)
+	c.tags(o, path, get(spec, "tags"))
+	c.disks(o, path, get(spec, "blockDeviceMappings"))
+	c.metadataOptions(o, path, spec)
+	for _, key := range []string{"kubeletConfiguration", "kubelet"} {
+		if f := take(spec, key); f.ok() {
+			c.kubelet(o, path+"."+key, f.value)
+			put(spec, "kubelet", f)
+		}
+	}
+	c.unknown(o, path, spec)
+}
+
+// unknown removes and names the fields that v1 has not.
+func (c *converter) unknown(o *object, path string, spec *yaml.Node) {
+	for i := 0; i+1 < len(spec.Content); {
+		key, value := spec.Content[i].Value, spec.Content[i+1]
+		if slices.Contains(specFields, key) {
+			i += 2
+			continue
+		}
+		spec.Content = append(spec.Content[:i:i], spec.Content[i+2:]...)
+		hint := ""
+		switch {
+		case key == "kubernetesVersion":
+			hint = "; nodes get the version of the control plane, by the image that is selected"
+		case strings.HasPrefix(key, "instanceType") || slices.Contains(poolSpecFields, key):
+			hint = "; it belongs to a NodePool"
+		}
+		c.warn(o, path+"."+key, "has no place in v1 and is left out: %s%s", brief(value), hint)
+	}
+}
+
+// identity sees to it that nodes have a role.
+func (c *converter) identity(o *object, path string, spec *yaml.Node) {
+	role, profile := get(spec, "role"), get(spec, "instanceProfile")
+	for _, key := range []string{"role", "instanceProfile"} {
+		if v := get(spec, key); v != nil && null(v) {
+			take(spec, key)
+		}
+	}
+	switch {
+	case role != nil && !null(role) && profile != nil && !null(profile):
+		c.warn(o, path+".instanceProfile", "left out, since role is given: %s", brief(profile))
+		take(spec, "instanceProfile")
+	case role != nil && !null(role) || profile != nil && !null(profile):
+	default:
+		name := c.options.Role
+		if name == "" {
+			name = "KarpenterNodeRole-" + c.cluster
+		}
+		c.warn(o, path+".role", "has neither role nor instanceProfile (a default instance profile was a setting once); role is"+
+			" %s now: put the role of your nodes there, or give --role", name)
+		set(spec, "role", text(name))
+	}
+}
+
+// reserved are tags that Karpenter sets itself and v1 refuses.
+func reservedTag(key string) bool {
+	return strings.HasPrefix(key, "kubernetes.io/cluster") || slices.Contains([]string{"eks:eks-cluster-name",
+		"karpenter.sh/nodepool", "karpenter.sh/nodeclaim", "karpenter.k8s.aws/ec2nodeclass", "karpenter.sh/provisioner-name"}, key)
+}
+
+// tags converts the tags of what is made for nodes.
+func (c *converter) tags(o *object, path string, tags *yaml.Node) {
+	c.strings(o, path+".tags", tags)
+	if tags == nil || tags.Kind != yaml.MappingNode {
+		return
+	}
+	for i := 0; i+1 < len(tags.Content); {
+		if key := tags.Content[i].Value; reservedTag(key) {
+			c.warn(o, path+".tags["+key+"]", "left out: Karpenter sets it itself")
+			take(tags, key)
+			continue
+		}
+		i += 2
+	}
+}
+
+// disks converts block device mappings.
+func (c *converter) disks(o *object, path string, list *yaml.Node) {
+	if list == nil || list.Kind != yaml.SequenceNode {
+		return
+	}
+	for i, disk := range list.Content {
+		field := fmt.Sprintf("%s.blockDeviceMappings[%d].ebs", path, i)
+		for _, f := range [][2]string{{"type", "volumeType"}, {"size", "volumeSize"}} {
+			if ebs := get(disk, "ebs"); get(ebs, f[0]) != nil && get(ebs, f[1]) == nil {
+				rename(ebs, f[0], f[1])
+				c.warn(o, field+"."+f[0], "is called %s", f[1])
+			}
+		}
+		size := at(disk, "ebs", "volumeSize")
+		if size == nil || size.Kind != yaml.ScalarNode || o.doc.template.in(size.Value) {
+			continue
+		}
+		if now := volumeSize(size.Value); now != size.Value && now != "" {
+			c.warn(o, field+".volumeSize", "%s is no size of v1 and is %s now", size.Value, now)
+			size.Value, size.Tag = now, "!!str"
+		}
+	}
+}
+
+// volumeSize writes a size as v1 wants it, a whole number of Gi, G, Ti or T. A bare number means GiB, as it does to EC2. It
+// returns "" if the text is no size.
+func volumeSize(was string) string {
+	for _, unit := range []string{"Gi", "G", "Ti", "T"} {
+		if number, ok := strings.CutSuffix(was, unit); ok && digits.MatchString(number) {
+			return was
+		}
+	}
+	if digits.MatchString(was) && len(was) <= 5 {
+		return was + "Gi"
+	}
+	if number, ok := strings.CutSuffix(strings.ToUpper(was), "GB"); ok && digits.MatchString(strings.TrimSpace(number)) {
+		return strings.TrimSpace(number) + "G"
+	}
+	q, err := resource.ParseQuantity(was)
+	if err != nil || q.Sign() <= 0 {
+		return ""
+	}
+	return fmt.Sprintf("%dGi", int64(math.Ceil(float64(q.Value())/(1<<30))))
+}
+
+// metadataOptions writes out a default that v1 changed: how far answers of the metadata service travel.
+func (c *converter) metadataOptions(o *object, path string, spec *yaml.Node) {
+	f := get(spec, "metadataOptions")
+	if f != nil && !null(f) && f.Kind != yaml.MappingNode {
+		return
+	}
+	options := child(spec, "metadataOptions")
+	if get(options, "httpPutResponseHopLimit") == nil {
+		set(options, "httpPutResponseHopLimit", number(2))
+		c.warn(o, path+".metadataOptions.httpPutResponseHopLimit", "the default was 2 and is 1 in v1, so 2 is written out; with 1,"+
+			" pods outside the host network do not reach the instance metadata service, which is safer")
+	}
+}

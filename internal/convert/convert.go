@@ -1,0 +1,209 @@
+package convert
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/karpenter-go/karpenter/api/admission"
+)
+
+// A File is manifests in YAML or JSON, one or more documents.
+type File struct {
+	// Name is what warnings call it.
+	Name string
+	Data []byte
+}
+
+// Options are what manifests cannot say themselves. The zero value works.
+type Options struct {
+	// Role is the IAM role of nodes whose manifest names neither role nor instance profile. Default: KarpenterNodeRole-
+	// and the cluster's name.
+	Role string
+	// Cluster is the cluster's name, for what has to be filled in. Default: what the manifests' discovery tags say, or
+	// the placeholder CLUSTER_NAME.
+	Cluster string
+	// IgnoreDefaults leaves out the requirements that Provisioners had by default.
+	IgnoreDefaults bool
+	// Unchecked leaves out the check of what comes out, for callers that check it themselves: compiling the schemas takes
+	// a few tenths of a second.
+	Unchecked bool
+}
+
+// schemas are compiled once, when first needed.
+var schemas = sync.OnceValues(admission.New)
+
+// A Warning is something that the reader of the output should know.
+type Warning struct {
+	File     string
+	Document int    // from 1, as documents are counted in the file
+	Object   string // kind and name as in the input, such as "Provisioner default"; may be empty
+	Field    string // path of the field in the input; may be empty
+	Text     string
+}
+
+// String returns the warning on one line.
+func (w Warning) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: document %d", w.File, w.Document)
+	if w.Object != "" {
+		fmt.Fprintf(&b, " (%s)", w.Object)
+	}
+	if w.Field != "" {
+		fmt.Fprintf(&b, ": %s", w.Field)
+	}
+	return b.String() + ": " + w.Text
+}
+
+// A Result is the converted files, in the order they were given.
+type Result struct {
+	Files    []File
+	Warnings []Warning
+	// Converted is how many documents were not v1 already.
+	Converted int
+}
+
+// Text returns all files as one stream of documents.
+func (r Result) Text() []byte {
+	var b strings.Builder
+	for _, f := range r.Files {
+		text := string(f.Data)
+		if b.Len() > 0 && strings.TrimSpace(text) != "" && !strings.HasPrefix(text, "---") {
+			b.WriteString("---\n")
+		}
+		b.WriteString(text)
+		if text != "" && !strings.HasSuffix(text, "\n") {
+			b.WriteByte('\n')
+		}
+	}
+	return []byte(b.String())
+}
+
+// converter is the state of one conversion.
+type converter struct {
+	options  Options
+	docs     []*document
+	warnings []Warning
+	// pools and classes are the objects that belong together.
+	pools   []*pool
+	classes []*class
+	cluster string
+}
+
+// Convert converts files together, because a pool and its node class may lie in different ones. An error names file and
+// document, and nothing is returned with it.
+func Convert(files []File, o Options) (Result, error) {
+	c := &converter{options: o}
+	for _, f := range files {
+		for i, part := range split(string(f.Data)) {
+			d, err := read(f.Name, i+1, part)
+			if err != nil {
+				return Result{}, err
+			}
+			c.docs = append(c.docs, d)
+		}
+	}
+	c.cluster = c.clusterName()
+	for _, d := range c.docs {
+		c.convert(d)
+	}
+	c.link()
+	for _, d := range c.docs {
+		if d.template != nil && d.legacy {
+			c.expressions(d)
+		}
+	}
+	if !o.Unchecked {
+		if err := c.check(); err != nil {
+			return Result{}, err
+		}
+	}
+	r := Result{}
+	for _, f := range files {
+		text, err := c.text(f.Name)
+		if err != nil {
+			return Result{}, err
+		}
+		r.Files = append(r.Files, File{Name: f.Name, Data: text})
+	}
+	for _, d := range c.docs {
+		if d.legacy {
+			r.Converted++
+		}
+	}
+	r.Warnings = c.ordered()
+	return r, nil
+}
+
+// Document converts the documents of one stream, for callers that have no files. name is what warnings call it.
+func Document(name string, data []byte, o Options) ([]byte, []Warning, error) {
+	r, err := Convert([]File{{name, data}}, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	return r.Files[0].Data, r.Warnings, nil
+}
+
+// text returns the converted documents of a file.
+func (c *converter) text(file string) ([]byte, error) {
+	var b strings.Builder
+	for _, d := range c.docs {
+		if d.file != file {
+			continue
+		}
+		if b.Len() > 0 && !strings.HasSuffix(b.String(), "\n") {
+			b.WriteByte('\n')
+		}
+		text, err := d.text()
+		if err != nil {
+			return nil, err
+		}
+		b.WriteString(text)
+	}
+	return []byte(b.String()), nil
+}
+
+// ordered returns the warnings by file and document, each once.
+func (c *converter) ordered() []Warning {
+	var list []Warning
+	seen := map[Warning]bool{}
+	for _, d := range c.docs {
+		for _, w := range c.warnings {
+			if w.File == d.file && w.Document == d.number && !seen[w] {
+				seen[w] = true
+				list = append(list, w)
+			}
+		}
+	}
+	return list
+}
+
+// clusterName is what fills placeholders.
+func (c *converter) clusterName() string {
+	if c.options.Cluster != "" {
+		return c.options.Cluster
+	}
+	for _, d := range c.docs {
+		for _, o := range d.objects {
+			if name := discovery(o.root); name != "" {
+				return name
+			}
+		}
+	}
+	return "CLUSTER_NAME"
+}
+
+// discovery returns the value of the first discovery tag in a tree.
+func discovery(n *yaml.Node) string {
+	if v := get(n, "karpenter.sh/discovery"); v != nil && v.Kind == yaml.ScalarNode && v.Value != "*" {
+		return v.Value
+	}
+	for _, child := range n.Content {
+		if name := discovery(child); name != "" {
+			return name
+		}
+	}
+	return ""
+}

@@ -1,0 +1,189 @@
+package convert
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// policies are consolidation policies as they were and are written.
+var policies = map[string]string{
+	"whenunderutilized":        "WhenEmptyOrUnderutilized",
+	"whenemptyorunderutilized": "WhenEmptyOrUnderutilized",
+	"whenempty":                "WhenEmpty",
+	"balanced":                 "Balanced",
+}
+
+// setDisruption converts when nodes may go.
+func (p *pool) setDisruption(c *converter, old, spec, inner *yaml.Node) {
+	f := take(old, "disruption")
+	if f.ok() && f.value.Kind != yaml.MappingNode {
+		c.warn(p.object, "spec.disruption", "is no mapping and is left out: %s", brief(f.value))
+		f = pair{}
+	}
+	if !f.ok() {
+		f = pair{value: mapping()}
+	}
+	disruption := f.value
+	for _, key := range []string{"consolidationPolicy", "consolidateAfter", "budgets", "expireAfter"} {
+		for _, from := range []place{{"spec", old}, {"spec.template.spec", inner}} {
+			if key == "expireAfter" && from.node == inner {
+				continue
+			}
+			if moved := take(from.node, key); moved.ok() && get(disruption, key) == nil {
+				put(disruption, key, moved)
+			}
+		}
+	}
+	if moved := take(disruption, "expireAfter"); moved.ok() {
+		if get(inner, "expireAfter") == nil {
+			put(inner, "expireAfter", moved)
+		} else {
+			c.warn(p.object, "spec.disruption.expireAfter", "left out, since spec.template.spec.expireAfter is given: %s", brief(moved.value))
+		}
+	}
+	p.setExpiry(c, old, disruption, inner)
+	p.setPolicy(c, old, disruption)
+	if n := get(disruption, "consolidateAfter"); n != nil {
+		p.duration(c, "spec.disruption.consolidateAfter", n)
+	}
+	if n := get(inner, "expireAfter"); n != nil {
+		p.duration(c, "spec.disruption.expireAfter", n)
+	}
+	p.budgets(c, get(disruption, "budgets"))
+	p.restOf(c, disruption, "spec.disruption", []string{"consolidationPolicy", "consolidateAfter", "budgets"})
+	if len(disruption.Content) > 0 {
+		put(spec, "disruption", f)
+	}
+}
+
+// seconds turns a number of seconds into a duration.
+func (p *pool) seconds(n *yaml.Node) *yaml.Node {
+	made := clone(n)
+	made.Tag, made.Style = "!!str", 0
+	if d, err := time.ParseDuration(n.Value + "s"); err == nil && d >= time.Hour && d%time.Hour == 0 {
+		made.Value = fmt.Sprintf("%dh", d/time.Hour)
+		return made
+	}
+	made.Value = n.Value + "s"
+	return made
+}
+
+// setExpiry converts the age at which nodes are replaced. Provisioners that said nothing kept their nodes for ever.
+func (p *pool) setExpiry(c *converter, old, disruption, inner *yaml.Node) {
+	for _, m := range []*yaml.Node{old, disruption} {
+		if ttl := take(m, "ttlSecondsUntilExpired"); ttl.ok() {
+			put(inner, "expireAfter", pair{ttl.key, p.seconds(ttl.value)})
+		}
+	}
+	if p.alpha && get(inner, "expireAfter") == nil {
+		set(inner, "expireAfter", text("Never"))
+	}
+}
+
+// setPolicy converts what nodes go for. Provisioners that said nothing kept even empty nodes.
+func (p *pool) setPolicy(c *converter, old, disruption *yaml.Node) {
+	empty, consolidation := take(old, "ttlSecondsAfterEmpty"), take(old, "consolidation")
+	if inside := take(disruption, "ttlSecondsAfterEmpty"); inside.ok() {
+		empty = inside
+	}
+	if inside := take(disruption, "consolidation"); inside.ok() {
+		consolidation = inside
+	}
+	enabled := isTrue(consolidation.value) || isTrue(get(consolidation.value, "enabled"))
+	if consolidation.ok() && consolidation.value.Kind == yaml.MappingNode {
+		take(consolidation.value, "enabled")
+		p.rest(c, consolidation.value, "spec.consolidation")
+	}
+	policy := get(disruption, "consolidationPolicy")
+	switch {
+	case policy != nil:
+		if now, ok := policies[strings.ToLower(policy.Value)]; ok {
+			policy.Value = now
+		}
+		if empty.ok() {
+			c.warn(p.object, "spec.ttlSecondsAfterEmpty", "left out, since a consolidationPolicy is given: %s", brief(empty.value))
+		}
+		if get(disruption, "consolidateAfter") == nil {
+			set(disruption, "consolidateAfter", text("0s"))
+		}
+	case enabled:
+		if empty.ok() {
+			c.warn(p.object, "spec.ttlSecondsAfterEmpty", "left out: consolidation removes empty nodes too, and was never allowed beside it")
+		}
+		put(disruption, "consolidationPolicy", pair{keyOf(consolidation), text("WhenEmptyOrUnderutilized")})
+		if get(disruption, "consolidateAfter") == nil {
+			set(disruption, "consolidateAfter", text("0s"))
+		}
+	case empty.ok():
+		key, after := keyOf(empty), clone(empty.value)
+		behind := text("")
+		behind.FootComment, key.FootComment = key.FootComment, ""
+		put(disruption, "consolidationPolicy", pair{key, text("WhenEmpty")})
+		after.Value, after.Tag, after.Style = empty.value.Value+"s", "!!str", 0
+		put(disruption, "consolidateAfter", pair{behind, after})
+	case p.alpha && get(disruption, "consolidateAfter") == nil:
+		set(disruption, "consolidationPolicy", text("WhenEmpty"))
+		set(disruption, "consolidateAfter", text("Never"))
+		c.warn(p.object, "spec", "a Provisioner without ttlSecondsAfterEmpty and consolidation kept empty nodes for ever, and so"+
+			" does consolidateAfter: Never; remove it to save money")
+	}
+}
+
+// keyOf returns the key of a pair, with its comments, for use under another name.
+func keyOf(f pair) *yaml.Node { return clone(f.key) }
+
+var (
+	duration = regexp.MustCompile(`^(([0-9]+(s|m|h))+|Never)$`)
+	digits   = regexp.MustCompile(`^[0-9]+$`)
+	days     = regexp.MustCompile(`^([0-9]+)(d|w)$`)
+)
+
+// duration brings a duration into the form that v1 accepts.
+func (p *pool) duration(c *converter, field string, n *yaml.Node) {
+	was := n.Value
+	if n.Kind != yaml.ScalarNode || duration.MatchString(was) || p.doc.template.in(was) {
+		return
+	}
+	switch d, err := time.ParseDuration(was); {
+	case strings.EqualFold(was, "never"):
+		n.Value = "Never"
+	case digits.MatchString(was):
+		n.Value = was + "s"
+	case days.MatchString(was):
+		parts := days.FindStringSubmatch(was)
+		var count int
+		if _, err := fmt.Sscanf(parts[1], "%d", &count); err != nil || count > 100_000 {
+			return
+		}
+		n.Value = fmt.Sprintf("%dh", count*map[string]int{"d": 24, "w": 7 * 24}[parts[2]])
+	case err == nil && d >= 0:
+		n.Value = fmt.Sprintf("%ds", int64(d.Round(time.Second)/time.Second))
+	default:
+		return
+	}
+	n.Tag, n.Style = "!!str", 0
+	c.warn(p.object, field, "%q is no duration of v1 and is %s now", was, n.Value)
+}
+
+// budgets makes the numbers in budgets strings.
+func (p *pool) budgets(c *converter, list *yaml.Node) {
+	if list == nil || list.Kind != yaml.SequenceNode {
+		return
+	}
+	for i, b := range list.Content {
+		field := fmt.Sprintf("spec.disruption.budgets[%d]", i)
+		if f := take(b, "crontab"); f.ok() {
+			c.warn(p.object, field+".crontab", "is called schedule now")
+			put(b, "schedule", f)
+		}
+		for _, key := range []string{"nodes", "schedule"} {
+			if n := get(b, key); n != nil {
+				c.asText(p.object, field+"."+key, n)
+			}
+		}
+	}
+}

@@ -1,0 +1,132 @@
+package convert
+
+import (
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// families are the image families of v1, by their name in lower case.
+var families = map[string]string{
+	"al2": "AL2", "al2023": "AL2023", "bottlerocket": "Bottlerocket", "custom": "Custom", "windows2019": "Windows2019",
+	"windows2022": "Windows2022", "windows2025": "Windows2025",
+	"amazonlinux2": "AL2", "amazonlinux2023": "AL2023",
+}
+
+// images converts the choice of images.
+func (c *converter) images(o *object, path string, spec *yaml.Node) {
+	c.selector(o, path, spec, "amiSelector", "amiSelectorTerms")
+	if f := take(spec, "ami"); f.ok() && f.value.Kind == yaml.ScalarNode && get(spec, "amiSelectorTerms") == nil {
+		c.warn(o, path+".ami", "is no field of any version: it is an amiSelectorTerm now")
+		set(spec, "amiSelectorTerms", sequence(mapping("id", f.value)))
+	}
+	terms := get(spec, "amiSelectorTerms")
+	if terms != nil && (null(terms) || terms.Kind == yaml.SequenceNode && len(terms.Content) == 0) {
+		take(spec, "amiSelectorTerms")
+		terms = nil
+	}
+	family := get(spec, "amiFamily")
+	if family != nil && null(family) {
+		take(spec, "amiFamily")
+		family = nil
+	}
+	if family != nil && strings.EqualFold(family.Value, "ubuntu") {
+		c.ubuntu(o, path, spec, family)
+		return
+	}
+	if family != nil {
+		if known, ok := families[strings.ToLower(family.Value)]; ok && known != family.Value {
+			c.warn(o, path+".amiFamily", "%s is written %s", family.Value, known)
+			family.Value = known
+		}
+	}
+	if hasAlias(terms) {
+		return
+	}
+	if terms != nil {
+		if family == nil {
+			c.warn(o, path+".amiFamily", "is missing, and needed beside amiSelectorTerms without alias; it is %s now, as it was by default",
+				defaultFamily(o))
+			set(spec, "amiFamily", text(defaultFamily(o)))
+		}
+		return
+	}
+	c.alias(o, path, spec, family)
+}
+
+// defaultFamily is the family that a manifest without any had.
+func defaultFamily(o *object) string { return "AL2" }
+
+// alias selects the newest image of the family, which was the default.
+func (c *converter) alias(o *object, path string, spec, family *yaml.Node) {
+	switch {
+	case family == nil:
+		c.warn(o, path+".amiFamily", "is missing; AL2 was the default, which Kubernetes 1.32 was the last to have an image for:"+
+			" think of al2023@latest")
+		set(spec, "amiSelectorTerms", sequence(mapping("alias", "al2@latest")))
+	case family.Value == "Custom":
+		c.warn(o, path+".amiSelectorTerms", "the family Custom needs terms that select its images; put them in place of the"+
+			" placeholder tag karpenter.sh/discovery: %s", c.cluster)
+		c.insert(spec, "amiFamily", "amiSelectorTerms", sequence(mapping("tags", mapping("karpenter.sh/discovery", c.cluster))))
+	default:
+		name := strings.ToLower(family.Value)
+		if o.doc.template.in(family.Value) {
+			name = family.Value
+			c.warn(o, path+".amiFamily", "is a template expression; the alias that is made of it needs the family in lower case")
+		}
+		if name == "al2" {
+			c.warn(o, path+".amiFamily", "AL2 has no images from Kubernetes 1.33 on: think of al2023@latest")
+		}
+		c.insert(spec, "amiFamily", "amiSelectorTerms", sequence(mapping("alias", name+"@latest")))
+	}
+}
+
+// insert puts a field behind another one.
+func (c *converter) insert(m *yaml.Node, behind, key string, value *yaml.Node) {
+	i := index(m, behind)
+	if i < 0 {
+		set(m, key, value)
+		return
+	}
+	rest := append([]*yaml.Node{text(key), value}, m.Content[i+2:]...)
+	m.Content = append(m.Content[:i+2:i+2], rest...)
+}
+
+// ubuntu converts a family that v1 has no more: its images boot like those of AL2.
+func (c *converter) ubuntu(o *object, path string, spec, family *yaml.Node) {
+	family.Value = "AL2"
+	if get(spec, "amiSelectorTerms") == nil {
+		c.warn(o, path+".amiFamily", "v1 has no family Ubuntu, whose images boot as those of AL2 do; the image is looked up where"+
+			" Canonical publishes it: put your Kubernetes version in place of KUBERNETES_VERSION, or select images of your own")
+		c.insert(spec, "amiFamily", "amiSelectorTerms", sequence(mapping("ssmParameter",
+			"/aws/service/canonical/ubuntu/eks/22.04/KUBERNETES_VERSION/stable/current/amd64/hvm/ebs-gp2/ami-id")))
+	} else {
+		c.warn(o, path+".amiFamily", "v1 has no family Ubuntu; its images boot as those of AL2 do, so it is AL2 now")
+	}
+	if get(spec, "blockDeviceMappings") == nil {
+		c.warn(o, path+".blockDeviceMappings", "the root disk of Ubuntu is /dev/sda1, which is written out now")
+		set(spec, "blockDeviceMappings", sequence(mapping("deviceName", "/dev/sda1", "rootVolume", boolean(true), "ebs",
+			mapping("volumeSize", "20Gi", "volumeType", "gp3", "encrypted", boolean(true)))))
+	}
+}
+
+func boolean(b bool) *yaml.Node {
+	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: "false"}
+	if b {
+		n.Value = "true"
+	}
+	return n
+}
+
+// hasAlias reports whether one of the terms is an alias.
+func hasAlias(terms *yaml.Node) bool {
+	if terms == nil || terms.Kind != yaml.SequenceNode {
+		return false
+	}
+	for _, t := range terms.Content {
+		if get(t, "alias") != nil {
+			return true
+		}
+	}
+	return false
+}

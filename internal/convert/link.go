@@ -1,0 +1,149 @@
+package convert
+
+import (
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/karpenter-go/karpenter/api/legacy"
+)
+
+// link brings pools and their node classes together: classes that stood in pools get objects of their own, and kubelet
+// configurations go to the classes.
+func (c *converter) link() {
+	for _, p := range c.pools {
+		c.ownClass(p)
+	}
+	users := map[*class][]*pool{}
+	for _, p := range c.pools {
+		if k := c.find(p.class.Value); k != nil {
+			users[k] = append(users[k], p)
+		} else if p.kubelet != nil {
+			c.warn(p.object, p.kubeletPath, "belongs to the node class %s, which is not among the input; add this to it: spec.kubelet: %s",
+				p.class.Value, brief(p.kubelet))
+		}
+	}
+	for _, k := range append([]*class(nil), c.classes...) {
+		c.spread(k, users[k])
+	}
+}
+
+// find returns the class of a name, nil if it is not in the input.
+func (c *converter) find(name string) *class {
+	for _, k := range c.classes {
+		if k.name == name {
+			return k
+		}
+	}
+	return nil
+}
+
+// ownClass makes a class of the fields that stood in a pool.
+func (c *converter) ownClass(p *pool) {
+	if p.inline == nil {
+		return
+	}
+	if c.find(p.class.Value) != nil || c.standing(p.class.Value) {
+		c.warn(p.object, "spec", "its fields of a node class are left out, since the class %s is given: %s", p.class.Value, brief(p.inline))
+		return
+	}
+	root := mapping("apiVersion", legacy.AWSGroup+"/v1", "kind", "EC2NodeClass", "metadata", mapping("name", clone(p.class)))
+	set(root, "spec", p.inline)
+	o := &object{doc: p.doc, root: root, label: p.label}
+	c.classSpec(o, p.inlinePath, p.inline)
+	p.made = append(p.made, o)
+	c.classes = append(c.classes, &class{o, p.class.Value})
+}
+
+// standing reports whether the input has a class of that name that is v1 already.
+func (c *converter) standing(name string) bool {
+	for _, d := range c.docs {
+		for _, o := range d.objects {
+			if o.form == legacy.Foreign && scalar(get(o.root, "kind")) == "EC2NodeClass" &&
+				strings.HasPrefix(scalar(get(o.root, "apiVersion")), legacy.AWSGroup+"/") &&
+				scalar(at(o.root, "metadata", "name")) == name {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// spread gives a class the kubelet configuration of its pools. Pools that differ get classes of their own.
+func (c *converter) spread(k *class, pools []*pool) {
+	spec := get(k.root, "spec")
+	if len(pools) == 0 {
+		return
+	}
+	original := clone(k.root)
+	groups := groupByKubelet(pools)
+	for i, group := range groups {
+		kubelet := group[0].kubelet
+		if i == 0 {
+			c.giveKubelet(group, spec, kubelet)
+			continue
+		}
+		name := k.name + "-" + group[0].name
+		for n := 2; c.find(name) != nil || c.standing(name); n++ {
+			name = k.name + "-" + group[0].name + "-" + number(n).Value
+		}
+		root := clone(original)
+		get(get(root, "metadata"), "name").Value = name
+		copied := &object{doc: k.doc, root: root, label: k.label}
+		k.owner().made = append(k.owner().made, copied)
+		c.classes = append(c.classes, &class{copied, name})
+		c.giveKubelet(group, get(root, "spec"), kubelet)
+		for _, p := range group {
+			c.warn(p.object, p.kubeletPath, "belongs to the node class now; pools of the class %s differ in it, so this pool has"+
+				" a copy of it, %s", k.name, name)
+			p.class.Value = name
+		}
+	}
+}
+
+// owner is the object of the input that a class goes out behind.
+func (k *class) owner() *object {
+	for _, o := range k.doc.objects {
+		for _, made := range o.made {
+			if made == k.object {
+				return o
+			}
+		}
+	}
+	return k.object
+}
+
+// giveKubelet puts a kubelet configuration into a class.
+func (c *converter) giveKubelet(group []*pool, spec, kubelet *yaml.Node) {
+	if kubelet == nil {
+		return
+	}
+	if have := get(spec, "kubelet"); have != nil && !equal(have, kubelet) {
+		c.warn(group[0].object, group[0].kubeletPath, "left out, since the node class has a kubelet configuration: %s", brief(kubelet))
+		return
+	}
+	set(spec, "kubelet", clone(kubelet))
+}
+
+// groupByKubelet puts pools together that want the same of their kubelets, in the order of the input. Pools that want
+// nothing come first, since the class stays as it is for them.
+func groupByKubelet(pools []*pool) [][]*pool {
+	var groups [][]*pool
+	for _, p := range pools {
+		found := false
+		for i, g := range groups {
+			if g[0].kubelet == nil && p.kubelet == nil || g[0].kubelet != nil && equal(g[0].kubelet, p.kubelet) {
+				groups[i], found = append(g, p), true
+				break
+			}
+		}
+		switch {
+		case found:
+		case p.kubelet == nil:
+			groups = append([][]*pool{{p}}, groups...)
+		default:
+			groups = append(groups, []*pool{p})
+		}
+	}
+	return groups
+}

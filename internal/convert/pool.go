@@ -1,0 +1,317 @@
+package convert
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/karpenter-go/karpenter/api/legacy"
+)
+
+// A pool is a NodePool that was converted, with what belongs to its node class.
+type pool struct {
+	*object
+	name string
+	// class is the name of its node class.
+	class *yaml.Node
+	// kubelet is the kubelet configuration that the node class is to have, nil if the manifest says nothing of it.
+	kubelet     *yaml.Node
+	kubeletPath string
+	// inline is fields of a node class that stood in the pool.
+	inline     *yaml.Node
+	inlinePath string
+	alpha      bool
+}
+
+// warn notes something about a field of an object.
+func (c *converter) warn(o *object, field, format string, args ...any) {
+	c.warnings = append(c.warnings, Warning{
+		File: o.doc.file, Document: o.doc.number, Object: o.label,
+		Field: o.doc.template.show(field), Text: o.doc.template.show(fmt.Sprintf(format, args...)),
+	})
+}
+
+// convert converts the legacy objects of a document in place, and looks at all others.
+func (c *converter) convert(d *document) {
+	if !d.legacy {
+		c.look(d)
+		return
+	}
+	budget := maxNodes
+	if err := expand(d.node, &budget); err != nil {
+		c.warn(d.objects[0], "", "left as it is: %v", err)
+		d.legacy = false
+		return
+	}
+	for _, o := range slices.Clone(d.objects) {
+		switch o.form {
+		case legacy.Foreign:
+		case legacy.Provisioner, legacy.NodePool:
+			c.pool(o)
+		case legacy.NodeTemplate, legacy.NodeClass:
+			c.class(o)
+		case legacy.NodeClaim, legacy.Machine:
+			c.claim(o)
+		}
+	}
+}
+
+// head gives an object its new kind and takes away what only a server writes.
+func (c *converter) head(o *object, apiVersion, kind string) *yaml.Node {
+	for _, f := range [][2]string{{"apiVersion", apiVersion}, {"kind", kind}} {
+		n := get(o.root, f[0]) // both are there: without them it would not be ours
+		n.Value, n.Tag, n.Style = f[1], "!!str", 0
+	}
+	if p := take(o.root, "status"); p.ok() {
+		c.warn(o, "status", "left out: the controller writes it")
+	}
+	metadata := get(o.root, "metadata")
+	if metadata == nil || metadata.Kind != yaml.MappingNode {
+		metadata = child(o.root, "metadata")
+	}
+	if annotations := get(metadata, "annotations"); take(annotations, "kubectl.kubernetes.io/last-applied-configuration").ok() {
+		c.warn(o, "metadata.annotations", "kubectl's last-applied-configuration is left out: it held the old form")
+		if len(annotations.Content) == 0 {
+			take(metadata, "annotations")
+		}
+	}
+	if get(metadata, "name") == nil && get(metadata, "generateName") == nil {
+		c.warn(o, "metadata.name", "has no name; it is called default now")
+		set(metadata, "name", text("default"))
+	}
+	for _, key := range []string{"annotations", "labels"} {
+		c.strings(o, "metadata."+key, get(metadata, key))
+	}
+	spec := get(o.root, "spec")
+	if spec == nil || spec.Kind != yaml.MappingNode {
+		if spec != nil && !null(spec) {
+			c.warn(o, "spec", "is no mapping and is left out: %s", brief(spec))
+		}
+		spec = mapping()
+		set(o.root, "spec", spec)
+	}
+	return spec
+}
+
+// pool converts a Provisioner or NodePool.
+func (c *converter) pool(o *object) {
+	p := &pool{object: o, alpha: o.form == legacy.Provisioner, inlinePath: "spec"}
+	spec := c.head(o, legacy.CoreGroup+"/v1", "NodePool")
+	p.name = scalar(at(o.root, "metadata", "name"))
+	old := mapping()
+	old.Content, spec.Content = spec.Content, nil
+	old.HeadComment = spec.HeadComment
+	put(spec, "template", take(old, "template"))
+	template := child(spec, "template")
+	if p.alpha && len(template.Content) > 0 {
+		p.alpha = false // a Provisioner with a template is a NodePool by another name
+	}
+	inner := child(template, "spec")
+	p.lift(c, old, template, inner)
+	p.inline = p.classFields(c, old, inner)
+	p.setRequirements(c, old, inner)
+	p.setTaints(c, inner)
+	p.setKubelet(c, old, inner)
+	p.setReference(c, old, inner)
+	p.setDisruption(c, old, spec, inner)
+	p.setLimits(c, old, spec)
+	put(spec, "replicas", take(old, "replicas"))
+	p.rest(c, old, "spec")
+	p.restOf(c, inner, "spec.template.spec", poolSpecFields)
+	p.restOf(c, template, "spec.template", []string{"metadata", "spec"})
+	p.tidy(template, inner)
+	c.pools = append(c.pools, p)
+}
+
+// poolSpecFields are the fields of a pool's template in v1.
+var poolSpecFields = []string{
+	"requirements", "taints", "startupTaints", "nodeClassRef", "expireAfter", "terminationGracePeriod",
+}
+
+// A place is a mapping and its path.
+type place struct {
+	path string
+	node *yaml.Node
+}
+
+// lift moves what stood in the spec of the pool to its template.
+func (p *pool) lift(c *converter, old, template, inner *yaml.Node) {
+	if f := take(old, "deprovisioning"); f.ok() {
+		if f.value.Kind == yaml.MappingNode {
+			c.warn(p.object, "spec.deprovisioning", "is no field of any version: its fields are read as those of spec")
+			old.Content = append(old.Content, f.value.Content...)
+		} else {
+			c.warn(p.object, "spec.deprovisioning", "is no field of any version and is left out: %s", brief(f.value))
+		}
+	}
+	for _, key := range []string{"labels", "annotations"} {
+		for _, from := range []place{{"spec", old}, {"spec.template", template}, {"spec.template.spec", inner}} {
+			f := take(from.node, key)
+			if !f.ok() {
+				continue
+			}
+			metadata := child(template, "metadata")
+			if have := get(metadata, key); have != nil && have.Kind == yaml.MappingNode && f.value.Kind == yaml.MappingNode {
+				have.Content = append(have.Content, f.value.Content...)
+				continue
+			}
+			if have := get(metadata, key); have != nil && !null(have) {
+				c.warn(p.object, from.path+"."+key, "left out, since spec.template.metadata.%s is given: %s", key, brief(f.value))
+				continue
+			}
+			put(metadata, key, f)
+		}
+	}
+	if metadata := get(template, "metadata"); metadata != nil {
+		p.metadata(c, metadata)
+	}
+	for _, key := range []string{"requirements", "taints", "startupTaints", "terminationGracePeriod"} {
+		f := take(old, key)
+		if f.value == nil {
+			continue
+		}
+		if get(inner, key) != nil {
+			c.warn(p.object, "spec."+key, "left out, since spec.template.spec.%s is given: %s", key, brief(f.value))
+			continue
+		}
+		put(inner, key, f)
+	}
+	if f := get(inner, "terminationGracePeriod"); f != nil {
+		p.duration(c, "spec.template.spec.terminationGracePeriod", f)
+	}
+}
+
+// metadata converts labels and annotations of a pool's nodes.
+func (p *pool) metadata(c *converter, metadata *yaml.Node) {
+	labels := get(metadata, "labels")
+	c.strings(p.object, "spec.template.metadata.labels", labels)
+	c.strings(p.object, "spec.template.metadata.annotations", get(metadata, "annotations"))
+	for _, key := range []string{"karpenter.sh/provisioner-name", "karpenter.sh/nodepool", "kubernetes.io/hostname"} {
+		if f := take(labels, key); f.value != nil {
+			c.warn(p.object, "spec.labels["+key+"]", "left out: Karpenter sets karpenter.sh/nodepool to the pool's name itself")
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(legacy.Renamed)) {
+		if f := take(get(metadata, "annotations"), key); f.value != nil {
+			now := legacy.Renamed[key]
+			c.warn(p.object, "spec.annotations["+key+"]", "is called %s now", now)
+			put(get(metadata, "annotations"), now, f)
+		}
+	}
+	p.restOf(c, metadata, "spec.template.metadata", []string{"labels", "annotations"})
+}
+
+// strings makes the values of a mapping strings, as labels and tags have to be.
+func (c *converter) strings(o *object, field string, m *yaml.Node) {
+	if m == nil || m.Kind != yaml.MappingNode {
+		return
+	}
+	for i := 0; i+1 < len(m.Content); i += 2 {
+		c.asText(o, field+"["+m.Content[i].Value+"]", m.Content[i+1])
+	}
+}
+
+// asText makes a scalar a string.
+func (c *converter) asText(o *object, field string, n *yaml.Node) {
+	if n.Kind != yaml.ScalarNode || n.Tag == "!!str" || n.Style != 0 {
+		return
+	}
+	if null(n) {
+		n.Value, n.Tag, n.Style = "", "!!str", yaml.DoubleQuotedStyle
+		return
+	}
+	c.warn(o, field, "%s has to be a string and is quoted now", n.Value)
+	n.Tag, n.Style = "!!str", yaml.DoubleQuotedStyle
+}
+
+// setTaints makes the values of taints strings.
+func (p *pool) setTaints(c *converter, inner *yaml.Node) {
+	for _, list := range []string{"taints", "startupTaints"} {
+		taints := get(inner, list)
+		if taints == nil || taints.Kind != yaml.SequenceNode {
+			continue
+		}
+		for i, taint := range taints.Content {
+			for _, key := range []string{"key", "value", "effect"} {
+				if v := get(taint, key); v != nil {
+					c.asText(p.object, fmt.Sprintf("spec.%s[%d].%s", list, i, key), v)
+				}
+			}
+		}
+	}
+}
+
+// setLimits converts limits, which are flat now.
+func (p *pool) setLimits(c *converter, old, spec *yaml.Node) {
+	f := take(old, "limits")
+	if f.ok() {
+		if resources := take(f.value, "resources"); resources.value != nil {
+			if resources.value.Kind == yaml.MappingNode {
+				f.value.Content = append(f.value.Content, resources.value.Content...)
+			} else if len(f.value.Content) == 0 {
+				f.value = resources.value
+			}
+		}
+		if f.value.Kind != yaml.MappingNode || len(f.value.Content) > 0 {
+			put(spec, "limits", f)
+		}
+	}
+	f = take(old, "weight")
+	switch {
+	case !f.ok():
+	case scalar(f.value) == "0":
+		c.warn(p.object, "spec.weight", "left out: 0 is what a pool without weight has, and v1 accepts 1 to 100")
+	default:
+		put(spec, "weight", f)
+	}
+}
+
+// rest names the fields that have no place in v1. Those of the controller's settings get a hint.
+func (p *pool) rest(c *converter, m *yaml.Node, path string) {
+	hints := map[string]string{
+		"cluster":           "; the cluster is a setting of the controller (settings.clusterName, settings.clusterEndpoint of the chart)",
+		"kubernetesVersion": "; nodes get the version of the control plane, by the image that the node class selects",
+	}
+	for i := 0; i+1 < len(m.Content); i += 2 {
+		key := m.Content[i].Value
+		c.warn(p.object, path+"."+key, "has no place in v1 and is left out: %s%s", brief(m.Content[i+1]), hints[key])
+	}
+}
+
+// restOf removes and names the fields of a mapping that are not among the known ones.
+func (p *pool) restOf(c *converter, m *yaml.Node, path string, known []string) {
+	left := mapping()
+	for i := 0; i+1 < len(m.Content); {
+		key := m.Content[i]
+		if slices.Contains(known, key.Value) {
+			i += 2
+			continue
+		}
+		left.Content = append(left.Content, m.Content[i], m.Content[i+1])
+		m.Content = append(m.Content[:i:i], m.Content[i+2:]...)
+	}
+	p.rest(c, left, path)
+}
+
+// tidy orders a template that the conversion made, metadata first.
+func (p *pool) tidy(template, inner *yaml.Node) {
+	if metadata := take(template, "metadata"); metadata.value != nil {
+		if metadata.value.Kind != yaml.MappingNode || len(metadata.value.Content) > 0 {
+			key := metadata.key
+			if key == nil {
+				key = text("metadata")
+			}
+			template.Content = append([]*yaml.Node{key, metadata.value}, template.Content...)
+		}
+	}
+	if !p.alpha {
+		return
+	}
+	ordered := mapping()
+	for _, key := range poolSpecFields {
+		put(ordered, key, take(inner, key))
+	}
+	inner.Content = append(ordered.Content, inner.Content...)
+}

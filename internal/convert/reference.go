@@ -1,0 +1,130 @@
+package convert
+
+import (
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/karpenter-go/karpenter/api/legacy"
+)
+
+// classFields are the fields of a node class, of any version. Manifests in the wild have them in pools too.
+var classFields = []string{
+	"amiFamily", "amiSelector", "amiSelectorTerms", "ami", "subnetSelector", "subnetSelectorTerms", "securityGroupSelector",
+	"securityGroupSelectorTerms", "role", "instanceProfile", "userData", "tags", "blockDeviceMappings", "metadataOptions",
+	"detailedMonitoring", "launchTemplate", "launchTemplateName", "instanceStorePolicy", "associatePublicIPAddress",
+	"context",
+}
+
+// classFields takes what belongs to a node class out of a pool: the inline provider, and fields at the wrong place. It
+// returns nil if there is nothing.
+func (p *pool) classFields(c *converter, old, inner *yaml.Node) *yaml.Node {
+	inline := mapping()
+	for _, from := range []place{{"spec", old}, {"spec.template.spec", inner}} {
+		f := take(from.node, "provider")
+		switch {
+		case !f.ok():
+		case f.value.Kind != yaml.MappingNode:
+			c.warn(p.object, from.path+".provider", "is no mapping and is left out: %s", brief(f.value))
+		default:
+			take(f.value, "apiVersion")
+			take(f.value, "kind")
+			inline.Content = append(inline.Content, f.value.Content...)
+			p.inlinePath = from.path + ".provider"
+		}
+		for _, key := range classFields {
+			if f := take(from.node, key); f.ok() {
+				c.warn(p.object, from.path+"."+key, "belongs to a node class and is moved there")
+				put(inline, key, f)
+			}
+		}
+	}
+	if len(inline.Content) == 0 {
+		return nil
+	}
+	return inline
+}
+
+// setReference says which node class the pool has.
+func (p *pool) setReference(c *converter, old, inner *yaml.Node) {
+	f := take(inner, "nodeClassRef")
+	path := "spec.template.spec.nodeClassRef"
+	for _, key := range []string{"nodeClassRef", "providerRef"} {
+		if moved := take(old, key); moved.ok() && !f.ok() {
+			f, path = moved, "spec."+key
+		}
+	}
+	name, group, kind := "default", legacy.AWSGroup, "EC2NodeClass"
+	switch {
+	case f.ok() && f.value.Kind == yaml.ScalarNode:
+		name = f.value.Value
+	case f.ok() && f.value.Kind == yaml.MappingNode:
+		if n := scalar(get(f.value, "name")); n != "" {
+			name = n
+		} else {
+			c.warn(p.object, path+".name", "is missing; the pool has the node class default now")
+		}
+		if k := scalar(get(f.value, "kind")); k != "" && k != "AWSNodeTemplate" && k != "AWS" {
+			kind = k
+		}
+		if g, _, _ := strings.Cut(scalar(get(f.value, "apiVersion")), "/"); g != "" {
+			group = g
+		}
+		if g := scalar(get(f.value, "group")); g != "" {
+			group = g
+		}
+		p.extra(c, f.value, path)
+	case p.inline != nil:
+		name = p.name
+		if name == "" {
+			name = "default"
+		}
+	default:
+		c.warn(p.object, "spec", "names no node class; it has the EC2NodeClass default now, which has to exist")
+	}
+	p.class = text(name)
+	reference := mapping("group", group, "kind", kind)
+	set(reference, "name", p.class)
+	put(inner, "nodeClassRef", pair{f.key, reference})
+}
+
+// extra names fields that no reference has.
+func (p *pool) extra(c *converter, m *yaml.Node, path string) {
+	for i := 0; i+1 < len(m.Content); i += 2 {
+		if key := m.Content[i].Value; !slices.Contains([]string{"name", "kind", "apiVersion", "group"}, key) {
+			c.warn(p.object, path+"."+key, "has no place in v1 and is left out: %s", brief(m.Content[i+1]))
+		}
+	}
+}
+
+// setKubelet takes the kubelet configuration out of a pool; it belongs to the node class.
+func (p *pool) setKubelet(c *converter, old, inner *yaml.Node) {
+	for _, from := range []place{{"spec", old}, {"spec.template.spec", inner}} {
+		for _, key := range []string{"kubeletConfiguration", "kubelet"} {
+			f := take(from.node, key)
+			if !f.ok() {
+				continue
+			}
+			if p.kubelet != nil {
+				c.warn(p.object, from.path+"."+key, "left out, since %s is given: %s", p.kubeletPath, brief(f.value))
+				continue
+			}
+			p.kubelet, p.kubeletPath = f.value, from.path+"."+key
+			c.kubelet(p.object, p.kubeletPath, p.kubelet)
+		}
+	}
+	if p.kubelet != nil && p.kubelet.Kind == yaml.MappingNode && len(p.kubelet.Content) == 0 {
+		p.kubelet = nil
+	}
+}
+
+// kubelet converts a kubelet configuration in place.
+func (c *converter) kubelet(o *object, path string, m *yaml.Node) {
+	if f := take(m, "containerRuntime"); f.value != nil {
+		c.warn(o, path+".containerRuntime", "left out: every image has containerd: %s", brief(f.value))
+	}
+	for _, key := range []string{"systemReserved", "kubeReserved", "evictionHard", "evictionSoft", "evictionSoftGracePeriod"} {
+		c.strings(o, path+"."+key, get(m, key))
+	}
+}

@@ -1,0 +1,193 @@
+package convert
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	"github.com/karpenter-go/karpenter/api/legacy"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+)
+
+// freehand are fields that manifests in the wild list values under, and the label that they mean.
+var freehand = []struct{ field, label string }{
+	{"instanceTypes", "node.kubernetes.io/instance-type"},
+	{"instanceType", "node.kubernetes.io/instance-type"},
+	{"instanceFamilies", "karpenter.k8s.aws/instance-family"},
+	{"instanceFamily", "karpenter.k8s.aws/instance-family"},
+	{"instanceCategories", "karpenter.k8s.aws/instance-category"},
+	{"instanceCategory", "karpenter.k8s.aws/instance-category"},
+	{"instanceSizes", "karpenter.k8s.aws/instance-size"},
+	{"instanceSize", "karpenter.k8s.aws/instance-size"},
+	{"zones", "topology.kubernetes.io/zone"},
+	{"zone", "topology.kubernetes.io/zone"},
+	{"availabilityZones", "topology.kubernetes.io/zone"},
+	{"architecture", "kubernetes.io/arch"},
+	{"architectures", "kubernetes.io/arch"},
+	{"arch", "kubernetes.io/arch"},
+	{"operatingSystem", "kubernetes.io/os"},
+	{"operatingSystems", "kubernetes.io/os"},
+	{"os", "kubernetes.io/os"},
+	{"capacityType", "karpenter.sh/capacity-type"},
+	{"capacityTypes", "karpenter.sh/capacity-type"},
+}
+
+// setRequirements converts what bounds the nodes.
+func (p *pool) setRequirements(c *converter, old, inner *yaml.Node) {
+	list := get(inner, "requirements")
+	if list == nil || null(list) {
+		list = sequence()
+		set(inner, "requirements", list)
+	}
+	if list.Kind != yaml.SequenceNode {
+		if !p.doc.template.in(list.Value) {
+			c.warn(p.object, "spec.requirements", "is no list and is left out: %s", brief(list))
+			*list = *sequence()
+		} else {
+			c.warn(p.object, "spec.requirements", "is a template expression: the requirements that old Provisioners had by"+
+				" default could not be added")
+			return
+		}
+	}
+	c.requirements(p.object, "spec.requirements", list)
+	for _, from := range []place{{"spec", old}, {"spec.template.spec", inner}} {
+		p.listed(c, from.path, from.node, list)
+	}
+	if p.alpha && !c.options.IgnoreDefaults {
+		p.addDefaults(c, list, at(p.root, "spec", "template", "metadata", "labels"))
+	}
+}
+
+// listed turns lists of values at the wrong place into requirements.
+func (p *pool) listed(c *converter, path string, m, list *yaml.Node) {
+	for _, f := range freehand {
+		found := take(m, f.field)
+		if !found.ok() {
+			continue
+		}
+		values := found.value
+		if values.Kind == yaml.ScalarNode {
+			values = sequence(values)
+		}
+		if values.Kind != yaml.SequenceNode || slices.ContainsFunc(values.Content, func(v *yaml.Node) bool { return v.Kind != yaml.ScalarNode }) {
+			c.warn(p.object, path+"."+f.field, "has no place in v1 and is left out: %s", brief(values))
+			continue
+		}
+		c.warn(p.object, path+"."+f.field, "is no field of any version: it is a requirement on %s now", f.label)
+		list.Content = append(list.Content, mapping("key", f.label, "operator", "In", "values", values))
+		list.Style = 0
+	}
+}
+
+// requirements converts a list of requirements in place.
+func (c *converter) requirements(o *object, path string, list *yaml.Node) {
+	kept := list.Content[:0:0]
+	for i, r := range list.Content {
+		field := fmt.Sprintf("%s[%d]", path, i)
+		if r.Kind != yaml.MappingNode {
+			kept = append(kept, r)
+			continue
+		}
+		key := scalar(get(r, "key"))
+		if why := unusable(key); why != "" {
+			c.warn(o, field+".key", "%s; the requirement is left out: %s", why, brief(r))
+			continue
+		}
+		if now, ok := legacy.Renamed[key]; ok {
+			c.warn(o, field+".key", "%s is called %s now", key, now)
+			get(r, "key").Value = now
+		}
+		c.operator(o, field, r)
+		kept = append(kept, r)
+	}
+	list.Content = kept
+}
+
+// unusable tells why no requirement may use a key any more, "" if it may.
+func unusable(key string) string {
+	switch {
+	case key == "karpenter.sh/provisioner-name" || key == "karpenter.sh/nodepool":
+		return "nodes of a pool always carry its own name"
+	case strings.HasPrefix(key, awsv1.Group+"/") && legacy.Renamed[key] == "" && !awsv1.Labels().WellKnown.Has(key):
+		return key + " is no label of v1"
+	case strings.HasPrefix(key, legacy.CoreGroup+"/") && key != apiv1.CapacityTypeLabelKey:
+		return "labels of " + legacy.CoreGroup + " cannot be required, except karpenter.sh/capacity-type"
+	}
+	return ""
+}
+
+// operators are those of v1.
+var operators = []string{"In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt", "Gte", "Lte"}
+
+// operator brings operator and values of a requirement into the form of v1.
+func (c *converter) operator(o *object, field string, r *yaml.Node) {
+	if n := get(r, "operator"); n != nil {
+		for _, known := range operators {
+			if strings.EqualFold(n.Value, known) && n.Value != known {
+				c.warn(o, field+".operator", "%s is written %s", n.Value, known)
+				n.Value = known
+			}
+		}
+	}
+	values := get(r, "values")
+	switch {
+	case values == nil:
+		return
+	case null(values):
+		take(r, "values")
+		return
+	case values.Kind == yaml.ScalarNode && !o.doc.template.in(values.Value):
+		c.warn(o, field+".values", "has to be a list and is one now")
+		set(r, "values", sequence(clone(values)))
+		values = get(r, "values")
+	}
+	for i, v := range values.Content {
+		c.asText(o, fmt.Sprintf("%s.values[%d]", field, i), v)
+	}
+}
+
+// addDefaults writes out the requirements that a Provisioner had without asking for them.
+func (p *pool) addDefaults(c *converter, list, labels *yaml.Node) {
+	given := map[string]bool{}
+	for _, r := range list.Content {
+		given[apiv1.CoreLabels().Canonical(scalar(get(r, "key")))] = true
+	}
+	if labels != nil {
+		for i := 0; i+1 < len(labels.Content); i += 2 {
+			given[labels.Content[i].Value] = true
+		}
+	}
+	var added []string
+	add := func(key, operator string, values ...string) {
+		nodes := make([]*yaml.Node, len(values))
+		for i, v := range values {
+			nodes[i] = quoted(v)
+		}
+		items := sequence(nodes...)
+		items.Style = yaml.FlowStyle
+		list.Style = 0
+		list.Content = append(list.Content, mapping("key", key, "operator", operator, "values", items))
+		added = append(added, fmt.Sprintf("%s %s %s", key, operator, strings.Join(values, ",")))
+	}
+	if !given["kubernetes.io/os"] {
+		add("kubernetes.io/os", "In", "linux")
+	}
+	if !given["kubernetes.io/arch"] {
+		add("kubernetes.io/arch", "In", "amd64")
+	}
+	if !given["karpenter.sh/capacity-type"] {
+		add("karpenter.sh/capacity-type", "In", "on-demand")
+	}
+	if !given["node.kubernetes.io/instance-type"] && !given["karpenter.k8s.aws/instance-family"] &&
+		!given["karpenter.k8s.aws/instance-category"] && !given["karpenter.k8s.aws/instance-generation"] {
+		add("karpenter.k8s.aws/instance-category", "In", "c", "m", "r")
+		add("karpenter.k8s.aws/instance-generation", "Gt", "2")
+	}
+	if len(added) > 0 {
+		c.warn(p.object, "spec.requirements", "Provisioners had these by default and v1 has not, so they are written out: %s"+
+			" (--ignore-defaults leaves them out)", strings.Join(added, "; "))
+	}
+}

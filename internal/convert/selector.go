@@ -1,0 +1,117 @@
+package convert
+
+import (
+	"fmt"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// maxTerms is how many terms v1 accepts.
+const maxTerms = 30
+
+// selector turns a selector, a map of tags with a few special keys, into terms. Terms that stand there already are brought
+// into form. Subnets and security groups have to be selected; if nothing does, a placeholder is put in.
+func (c *converter) selector(o *object, path string, spec *yaml.Node, old, now string) {
+	terms := get(spec, now)
+	if terms != nil && !null(terms) && (terms.Kind != yaml.SequenceNode || len(terms.Content) > 0) {
+		if f := take(spec, old); f.ok() {
+			c.warn(o, path+"."+old, "left out, since %s is given: %s", now, brief(f.value))
+		}
+		c.terms(o, path+"."+now, terms)
+		return
+	}
+	take(spec, now)
+	f := rename(spec, old, now)
+	switch {
+	case f.ok() && f.value.Kind == yaml.MappingNode && len(f.value.Content) > 0:
+		set(spec, now, c.termsOf(o, path+"."+old, f.value))
+	case f.ok() && f.value.Kind == yaml.SequenceNode: // terms under the old name
+		c.warn(o, path+"."+old, "is a list, as %s is, and is taken for it", now)
+		c.terms(o, path+"."+now, f.value)
+	case f.ok() && o.doc.template.in(f.value.Value):
+		c.warn(o, path+"."+old, "is a template expression; it is taken for the tags of a term")
+		set(spec, now, sequence(mapping("tags", f.value)))
+	case now == "amiSelectorTerms":
+		take(spec, now)
+	default:
+		c.warn(o, path+"."+now, "nothing is selected; put your own tags in place of the placeholder karpenter.sh/discovery: %s", c.cluster)
+		set(spec, now, sequence(mapping("tags", mapping("karpenter.sh/discovery", c.cluster))))
+	}
+}
+
+// terms brings terms into the form of v1.
+func (c *converter) terms(o *object, path string, terms *yaml.Node) {
+	if terms.Kind == yaml.MappingNode { // one term without a list
+		c.warn(o, path, "has to be a list and is one now")
+		one := *terms
+		*terms = *sequence(&one)
+	}
+	for i, term := range terms.Content {
+		c.strings(o, fmt.Sprintf("%s[%d].tags", path, i), get(term, "tags"))
+	}
+}
+
+// special are keys of old selectors that are no tags, with the field of a term that they mean.
+var special = map[string]string{
+	"aws-ids": "id", "aws::ids": "id", "aws:ids": "id", "aws::name": "name", "aws::owners": "owner",
+}
+
+// termsOf turns a selector into terms: values were alternatives if they had commas, and keys had to hold all.
+func (c *converter) termsOf(o *object, path string, selector *yaml.Node) *yaml.Node {
+	c.strings(o, path, selector)
+	terms := []*yaml.Node{mapping()}
+	ids := false
+	for i := 0; i+1 < len(selector.Content); i += 2 {
+		ids = ids || special[selector.Content[i].Value] == "id"
+	}
+	for i := 0; i+1 < len(selector.Content); i += 2 {
+		key, value := selector.Content[i], selector.Content[i+1]
+		field, isSpecial := special[key.Value]
+		if ids && field != "id" {
+			c.warn(o, path+"["+key.Value+"]", "left out: a term of v1 has either an id or other fields: %s", brief(value))
+			continue
+		}
+		var next []*yaml.Node
+		for _, alternative := range alternatives(value) {
+			for _, term := range terms {
+				grown := clone(term)
+				if isSpecial {
+					set(grown, field, alternative)
+				} else {
+					put(child(grown, "tags"), key.Value, pair{clone(key), alternative})
+				}
+				next = append(next, grown)
+			}
+		}
+		terms = next
+	}
+	if len(terms) > maxTerms {
+		c.warn(o, path, "means %d terms, and v1 accepts %d: those beyond are left out", len(terms), maxTerms)
+		terms = terms[:maxTerms]
+	}
+	return sequence(terms...)
+}
+
+// alternatives cuts a value at its commas.
+func alternatives(value *yaml.Node) []*yaml.Node {
+	values := []*yaml.Node{value}
+	if value.Kind == yaml.SequenceNode {
+		values = value.Content
+	}
+	var list []*yaml.Node
+	for _, v := range values {
+		for _, one := range strings.Split(v.Value, ",") {
+			if one = strings.TrimSpace(one); one == "" {
+				continue
+			}
+			n := clone(v)
+			n.Value = one
+			list = append(list, n)
+		}
+	}
+	if len(list) == 0 {
+		return []*yaml.Node{quoted("*")}
+	}
+	return list
+}

@@ -1,0 +1,38 @@
+package convert
+
+import "strings"
+
+// A part is one document of a stream as text: the separator before it, with its line break, and what follows.
+type part struct{ separator, body string }
+
+// split cuts a stream at its document separators. Joining separators and bodies gives the stream again.
+func split(stream string) []part {
+	var parts []part
+	current := part{}
+	started := false
+	for line := range strings.Lines(stream) {
+		if !separates(line) {
+			current.body += line
+			started = true
+			continue
+		}
+		if started {
+			parts = append(parts, current)
+		}
+		current = part{separator: line}
+		if rest := strings.TrimSpace(line[3:]); rest != "" && !strings.HasPrefix(rest, "#") {
+			current = part{separator: "--- ", body: line[4:]} // content begins on the separator's line
+		}
+		started = true
+	}
+	if started {
+		parts = append(parts, current)
+	}
+	return parts
+}
+
+// separates reports whether a line begins a document.
+func separates(line string) bool {
+	rest, ok := strings.CutPrefix(line, "---")
+	return ok && (strings.TrimRight(rest, "\r\n") == "" || rest[0] == ' ' || rest[0] == '\t')
+}

@@ -1,0 +1,267 @@
+package convert
+
+import (
+	"fmt"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// get returns the value of a key of a mapping, nil if there is none.
+func get(m *yaml.Node, key string) *yaml.Node {
+	if i := index(m, key); i >= 0 {
+		return m.Content[i+1]
+	}
+	return nil
+}
+
+// at returns the value at a path of keys, nil if there is none.
+func at(m *yaml.Node, keys ...string) *yaml.Node {
+	for _, key := range keys {
+		if m = get(m, key); m == nil {
+			return nil
+		}
+	}
+	return m
+}
+
+// index is where the key is in the content of a mapping, -1 if it is not.
+func index(m *yaml.Node, key string) int {
+	if m == nil || m.Kind != yaml.MappingNode {
+		return -1
+	}
+	for i := 0; i+1 < len(m.Content); i += 2 {
+		if m.Content[i].Value == key && m.Content[i].Kind == yaml.ScalarNode {
+			return i
+		}
+	}
+	return -1
+}
+
+// A pair is a key with its value, taken out of a mapping. The zero pair is none.
+type pair struct{ key, value *yaml.Node }
+
+// ok reports whether there is a pair, and its value says something.
+func (p pair) ok() bool { return p.value != nil && !null(p.value) }
+
+// take removes a key from a mapping and returns it.
+func take(m *yaml.Node, key string) pair {
+	i := index(m, key)
+	if i < 0 {
+		return pair{}
+	}
+	p := pair{m.Content[i], m.Content[i+1]}
+	m.Content = append(m.Content[:i:i], m.Content[i+2:]...)
+	return p
+}
+
+// put adds a pair under a name, which keeps the comments of its key. A pair of that name is replaced in its place.
+func put(m *yaml.Node, name string, p pair) {
+	if p.value == nil {
+		return
+	}
+	if p.key == nil {
+		p.key = text(name)
+	}
+	p.key.Value, p.key.Style, p.key.Tag = name, 0, "!!str"
+	if i := index(m, name); i >= 0 {
+		m.Content[i+1] = p.value
+		return
+	}
+	m.Content = append(m.Content, p.key, p.value)
+}
+
+// rename gives a key another name, in its place, and returns the pair. There must be no pair of the new name.
+func rename(m *yaml.Node, from, to string) pair {
+	i := index(m, from)
+	if i < 0 {
+		return pair{}
+	}
+	m.Content[i].Value, m.Content[i].Style, m.Content[i].Tag = to, 0, "!!str"
+	return pair{m.Content[i], m.Content[i+1]}
+}
+
+// set gives a key a value.
+func set(m *yaml.Node, key string, value *yaml.Node) { put(m, key, pair{value: value}) }
+
+// child returns the mapping at a key, which is made if it is not there or null.
+func child(m *yaml.Node, key string) *yaml.Node {
+	if v := get(m, key); v != nil && v.Kind == yaml.MappingNode {
+		return v
+	}
+	made := mapping()
+	set(m, key, made)
+	return made
+}
+
+func text(value string) *yaml.Node {
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: value}
+}
+
+func quoted(value string) *yaml.Node {
+	n := text(value)
+	n.Style = yaml.DoubleQuotedStyle
+	return n
+}
+
+func number(value int) *yaml.Node {
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: fmt.Sprint(value)}
+}
+
+func mapping(keysAndValues ...any) *yaml.Node {
+	m := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
+	for i := 0; i+1 < len(keysAndValues); i += 2 {
+		value, ok := keysAndValues[i+1].(*yaml.Node)
+		if !ok {
+			value = text(fmt.Sprint(keysAndValues[i+1]))
+		}
+		set(m, keysAndValues[i].(string), value)
+	}
+	return m
+}
+
+func sequence(items ...*yaml.Node) *yaml.Node {
+	return &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq", Content: items}
+}
+
+// null reports whether a node says nothing.
+func null(n *yaml.Node) bool {
+	return n == nil || n.Kind == yaml.ScalarNode && (n.Tag == "!!null" || n.Value == "" && n.Style == 0 && n.Tag != "!!str")
+}
+
+// scalar returns the text of a scalar, "" for everything else.
+func scalar(n *yaml.Node) string {
+	if n == nil || n.Kind != yaml.ScalarNode || null(n) {
+		return ""
+	}
+	return n.Value
+}
+
+// isTrue reports whether a node is the boolean true.
+func isTrue(n *yaml.Node) bool { return strings.EqualFold(scalar(n), "true") }
+
+// brief is a node on one line, for warnings.
+func brief(n *yaml.Node) string {
+	if n == nil {
+		return ""
+	}
+	flat := clone(n)
+	plain(flat, yaml.FlowStyle)
+	out, err := yaml.Marshal(flat)
+	if err != nil {
+		return n.Value
+	}
+	line := strings.Join(strings.Fields(string(out)), " ")
+	if len(line) > 200 {
+		line = line[:197] + "..."
+	}
+	return line
+}
+
+// plain removes comments from a tree and gives its mappings and sequences a style.
+func plain(n *yaml.Node, style yaml.Style) {
+	n.HeadComment, n.LineComment, n.FootComment = "", "", ""
+	if n.Kind != yaml.ScalarNode {
+		n.Style = style
+	} else if n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
+		n.Style = yaml.DoubleQuotedStyle
+	}
+	for _, c := range n.Content {
+		plain(c, style)
+	}
+}
+
+// clone copies a tree.
+func clone(n *yaml.Node) *yaml.Node {
+	if n == nil {
+		return nil
+	}
+	c := *n
+	c.Content = make([]*yaml.Node, len(n.Content))
+	for i := range n.Content {
+		c.Content[i] = clone(n.Content[i])
+	}
+	return &c
+}
+
+// equal reports whether two trees say the same, whatever their style and the order of their keys.
+func equal(a, b *yaml.Node) bool {
+	if a == nil || b == nil || a.Kind != b.Kind || len(a.Content) != len(b.Content) {
+		return a == b
+	}
+	switch a.Kind {
+	case yaml.ScalarNode:
+		return a.Value == b.Value
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(a.Content); i += 2 {
+			if !equal(a.Content[i+1], get(b, a.Content[i].Value)) {
+				return false
+			}
+		}
+		return true
+	}
+	for i := range a.Content {
+		if !equal(a.Content[i], b.Content[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// maxNodes bounds what aliases may grow a document to.
+const maxNodes = 100_000
+
+// expand replaces aliases and merge keys (<<) by what they stand for, so that fields can be moved one by one.
+func expand(n *yaml.Node, budget *int) error {
+	if *budget--; *budget < 0 {
+		return fmt.Errorf("its aliases stand for more than %d nodes", maxNodes)
+	}
+	for i, c := range n.Content {
+		if c.Kind == yaml.AliasNode {
+			c = clone(c.Alias)
+			if *budget -= size(c); *budget < 0 {
+				return fmt.Errorf("its aliases stand for more than %d nodes", maxNodes)
+			}
+			n.Content[i] = c
+		}
+		c.Anchor = ""
+		if err := expand(c, budget); err != nil {
+			return err
+		}
+	}
+	if n.Kind == yaml.MappingNode {
+		merge(n)
+	}
+	return nil
+}
+
+// size counts the nodes of a tree, an alias as one.
+func size(n *yaml.Node) int {
+	total := 1
+	for _, c := range n.Content {
+		total += size(c)
+	}
+	return total
+}
+
+// merge puts the pairs of merge keys into the mapping; pairs of its own win.
+func merge(m *yaml.Node) {
+	for {
+		i := index(m, "<<")
+		if i < 0 || m.Content[i].Style != 0 {
+			return
+		}
+		sources := []*yaml.Node{m.Content[i+1]}
+		if sources[0].Kind == yaml.SequenceNode {
+			sources = sources[0].Content
+		}
+		m.Content = append(m.Content[:i:i], m.Content[i+2:]...)
+		for _, source := range sources {
+			for j := 0; source.Kind == yaml.MappingNode && j+1 < len(source.Content); j += 2 {
+				if get(m, source.Content[j].Value) == nil {
+					m.Content = append(m.Content, source.Content[j], source.Content[j+1])
+				}
+			}
+		}
+	}
+}
