@@ -122,6 +122,24 @@ func (k Disk) add(d *model.Delta, driver string) {
 	})
 }
 
+// volumes returns what the pod mounts, beside what its spec says.
+func (p Pod) volumes() []corev1.Volume {
+	var out []corev1.Volume
+	for _, claim := range p.Mounts {
+		out = append(out, corev1.Volume{Name: claim, VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim},
+		}})
+	}
+	if p.Scratch != "" {
+		out = append(out, corev1.Volume{Name: "scratch", VolumeSource: corev1.VolumeSource{
+			Ephemeral: &corev1.EphemeralVolumeSource{VolumeClaimTemplate: &corev1.PersistentVolumeClaimTemplate{
+				Spec: corev1.PersistentVolumeClaimSpec{StorageClassName: &p.Scratch},
+			}},
+		}})
+	}
+	return out
+}
+
 // csi returns what the drivers tell of the node.
 func (n Node) csi() *storagev1.CSINode {
 	o := &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: n.Name}}

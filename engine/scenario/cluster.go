@@ -48,7 +48,13 @@ type Pod struct {
 	Annotations map[string]string `json:"annotations,omitempty"`
 	Owner       string            `json:"owner,omitempty"`
 	Done        bool              `json:"done,omitempty"`
-	Spec        corev1.PodSpec    `json:"spec,omitempty"`
+	// Nominated names the node that the scheduler has in mind for the pod.
+	Nominated string `json:"nominated,omitempty"`
+	Priority  int32  `json:"priority,omitempty"`
+	// Mounts are claims, of Disks or missing. Scratch is the class of a volume that comes and goes with the pod.
+	Mounts  []string       `json:"mounts,omitempty"`
+	Scratch string         `json:"scratch,omitempty"`
+	Spec    corev1.PodSpec `json:"spec,omitempty"`
 }
 
 // A Pool is a NodePool that is ready unless NotReady says otherwise.
@@ -179,7 +185,11 @@ func (p Pod) object(name, node string) *corev1.Pod {
 		},
 		Spec: *p.Spec.DeepCopy(),
 	}
-	o.Spec.NodeName = node
+	o.Spec.NodeName, o.Status.NominatedNodeName = node, p.Nominated
+	if p.Priority != 0 {
+		o.Spec.Priority = &p.Priority
+	}
+	o.Spec.Volumes = append(o.Spec.Volumes, p.volumes()...)
 	requests := corev1.ResourceList{}
 	for key, v := range p.Also {
 		requests[corev1.ResourceName(key)] = resource.MustParse(v)
