@@ -34,7 +34,6 @@ func newAWS(
 		return operator.Provider{}, fmt.Errorf("read the cluster's CA bundle: %w", err)
 	}
 	for flag, set := range map[string]bool{
-		"--interruption-queue (INTERRUPTION_QUEUE)": own.InterruptionQueue != "",
 		"--enable-zonal-shift (ENABLE_ZONAL_SHIFT)": own.EnableZonalShift,
 	} {
 		if set {
@@ -50,7 +49,7 @@ func newAWS(
 	if err != nil {
 		return operator.Provider{}, err
 	}
-	out := operator.Provider{Cloud: p}
+	out := operator.Provider{Cloud: p, Measure: p.Measure}
 	for _, c := range p.Controllers() {
 		out.Controllers = append(out.Controllers, c)
 	}

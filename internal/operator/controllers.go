@@ -48,6 +48,9 @@ func controllers(ctx context.Context, mgr ctrl.Manager, p Program, env Env, prov
 	labels := apiv1.CoreLabels().With(provider.Cloud.Facts().Labels)
 	m := telemetry.NewMetrics(env.Metrics, labels.WellKnown.UnsortedList())
 	m.SetBuildInfo(p.Version.Number, p.Version.Commit)
+	if provider.Measure != nil {
+		provider.Measure(m)
+	}
 	b := base{
 		Env: env, settings: p.Settings, metrics: m, provider: provider.Cloud, labels: labels,
 		cluster: observe.New(env.Clock), timeline: metrics.NewTimeline(m.Pods), health: nodepool.NewHealth(),

@@ -37,6 +37,8 @@ type Controller interface {
 type Provider struct {
 	Cloud       cloud.Provider
 	Controllers []Controller
+	// Measure, if not nil, is called with the core's metrics before the controllers start.
+	Measure func(*telemetry.Metrics)
 }
 
 // An Env is what a provider may build on.

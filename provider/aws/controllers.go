@@ -4,10 +4,14 @@ import (
 	"context"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/internal/telemetry"
 	"github.com/karpenter-go/karpenter/provider/aws/instances"
+	"github.com/karpenter-go/karpenter/provider/aws/interruption"
 	"github.com/karpenter-go/karpenter/provider/aws/launch"
 	"github.com/karpenter-go/karpenter/provider/aws/nodeclass"
 	"github.com/karpenter-go/karpenter/provider/aws/periodic"
@@ -51,10 +55,39 @@ func (p *Provider) Controllers() []Controller {
 		}},
 		p.cluster.task(),
 	}
+	out = append(out, p.interruptions()...)
 	if !s.IsolatedVPC {
 		out = append(out, upkeep.SweepProfiles(c.Reader, p.profiles))
 	}
 	return out
+}
+
+// interruptions returns the loops that hear of instances going away.
+func (p *Provider) interruptions() []Controller {
+	c := p.config
+	releaser := &interruption.Releaser{
+		Client: c.Client, Clock: c.Clock, Recorder: c.Recorder, Shortages: p.shortages, Reserved: p.reserved,
+		Meter: p.interrupted, Disrupted: p.disrupted,
+	}
+	poller := &interruption.Poller{API: p.compute, Releaser: releaser}
+	out := []Controller{poller.Task(), &interruption.Replacements{Client: c.Client, Meter: p.interrupted}}
+	if name := c.Settings.InterruptionQueue; name != "" {
+		out = append(out, interruption.NewConsumer(sqs.NewFromConfig(c.AWS), name, releaser).Task())
+	}
+	return out
+}
+
+// Measure gives the provider the core's metrics, for what it decides in the core's place. It is called once, before the
+// controllers start.
+func (p *Provider) Measure(m *telemetry.Metrics) { p.core = m }
+
+// disrupted counts a claim that the provider deletes.
+func (p *Provider) disrupted(claim *apiv1.NodeClaim, reason string) {
+	if p.core == nil {
+		return
+	}
+	p.core.NodeClaims.DisruptedTotal.WithLabelValues(reason, claim.Labels[apiv1.NodePoolLabelKey],
+		claim.Labels[apiv1.CapacityTypeLabelKey], "", telemetry.TerminationMode(claim.Spec.TerminationGracePeriod)).Inc()
 }
 
 // check asks EC2 whether nodes of the class could be launched.

@@ -23,10 +23,12 @@ import (
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/internal/telemetry"
 	"github.com/karpenter-go/karpenter/provider/aws/amis"
 	"github.com/karpenter-go/karpenter/provider/aws/batch"
 	"github.com/karpenter-go/karpenter/provider/aws/catalog"
 	"github.com/karpenter-go/karpenter/provider/aws/instances"
+	"github.com/karpenter-go/karpenter/provider/aws/interruption"
 	"github.com/karpenter-go/karpenter/provider/aws/launch"
 	"github.com/karpenter-go/karpenter/provider/aws/network"
 	"github.com/karpenter-go/karpenter/provider/aws/placement"
@@ -78,6 +80,10 @@ type Provider struct {
 	offers    *upkeep.Offers
 	reserved  *reserve.Reservations
 	placed    *placement.Groups
+	compute   *ec2.Client
+	// interrupted measures interruptions.
+	interrupted *interruption.Meter
+	core        *telemetry.Metrics // nil until Measure
 }
 
 var _ cloud.Provider = (*Provider)(nil)
@@ -108,7 +114,7 @@ func New(ctx context.Context, c Config) (*Provider, error) {
 func build(ctx context.Context, c Config, table *shipped.Catalog) *Provider {
 	compute, identity := ec2.NewFromConfig(c.AWS), iam.NewFromConfig(c.AWS)
 	region, name := c.AWS.Region, c.Settings.ClusterName
-	p := &Provider{config: c}
+	p := &Provider{config: c, compute: compute}
 	p.cluster = &cluster{
 		settings: c.Settings, eks: eks.NewFromConfig(c.AWS), discovery: c.Discovery, reader: c.Reader, caData: c.CAData,
 	}
@@ -145,6 +151,7 @@ func build(ctx context.Context, c Config, table *shipped.Catalog) *Provider {
 		Aliases: apiv1.CoreLabels().With(awsv1.Labels()).Aliases, Reservations: c.Settings.ReservedCapacity,
 		Meter: meter, Metrics: c.Metrics,
 	})
+	p.interrupted = interruption.NewMeter(c.Metrics)
 	p.offers = upkeep.NewOffers(c.Client, p.catalog, c.Metrics)
 	return p
 }

@@ -1,0 +1,366 @@
+package interruption
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/karpenter-go/karpenter/api"
+	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	"github.com/karpenter-go/karpenter/api/condition"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+)
+
+// now is twenty seconds after the events of message_test.go.
+var now = time.Date(2026, 11, 21, 12, 0, 20, 0, time.UTC)
+
+// mailbox is a queue. What was received and not deleted is lost to it, but counted.
+type mailbox struct {
+	mu      sync.Mutex // guards all below
+	bodies  []string
+	hidden  map[string]string // by receipt
+	deleted int
+	calls   int
+	err     error
+}
+
+func (m *mailbox) GetQueueUrl(context.Context, *sqs.GetQueueUrlInput, ...func(*sqs.Options)) (*sqs.GetQueueUrlOutput, error) {
+	return &sqs.GetQueueUrlOutput{QueueUrl: aws.String("http://q")}, m.err
+}
+
+func (m *mailbox) ReceiveMessage(_ context.Context, in *sqs.ReceiveMessageInput, _ ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.calls++
+	out := &sqs.ReceiveMessageOutput{}
+	for range min(int(in.MaxNumberOfMessages), len(m.bodies)) {
+		receipt := fmt.Sprint(len(m.hidden) + m.deleted)
+		if m.hidden == nil {
+			m.hidden = map[string]string{}
+		}
+		m.hidden[receipt] = m.bodies[0]
+		out.Messages = append(out.Messages, sqstypes.Message{Body: aws.String(m.bodies[0]), ReceiptHandle: aws.String(receipt)})
+		m.bodies = m.bodies[1:]
+	}
+	return out, m.err
+}
+
+func (m *mailbox) DeleteMessageBatch(_ context.Context, in *sqs.DeleteMessageBatchInput, _ ...func(*sqs.Options)) (*sqs.DeleteMessageBatchOutput, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, e := range in.Entries {
+		delete(m.hidden, *e.ReceiptHandle)
+		m.deleted++
+	}
+	return &sqs.DeleteMessageBatchOutput{}, nil
+}
+
+// bench is a releaser with what it did.
+type bench struct {
+	*Releaser
+	box       *mailbox
+	kube      client.Client
+	consumer  *Consumer
+	events    []string
+	short     []string
+	full      []string
+	disrupted []string
+	mu        sync.Mutex // guards the lists above
+	refuse    error      // of deleting claims
+}
+
+func (b *bench) note(list *[]string, text string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	*list = append(*list, text)
+}
+
+func (b *bench) Event(o client.Object, _, reason, _ string) { b.note(&b.events, o.GetName()+" "+reason) }
+
+func (b *bench) MarkOffering(instanceType, zone, capacityType, _ string) {
+	b.note(&b.short, instanceType+"/"+zone+"/"+capacityType)
+}
+
+func (b *bench) Full(id string) { b.note(&b.full, id) }
+
+func newBench(t *testing.T, objects ...client.Object) *bench {
+	t.Helper()
+	scheme := api.Scheme()
+	if err := corev1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	b := &bench{box: &mailbox{}}
+	b.kube = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{
+		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, options ...client.DeleteOption) error {
+			if b.refuse != nil {
+				return b.refuse
+			}
+			return c.Delete(ctx, o, options...)
+		},
+	}).Build()
+	b.Releaser = &Releaser{
+		Client: b.kube, Clock: clocktesting.NewFakePassiveClock(now), Recorder: b, Shortages: b, Reserved: b,
+		Meter:     NewMeter(prometheus.NewRegistry()),
+		Disrupted: func(c *apiv1.NodeClaim, reason string) { b.note(&b.disrupted, c.Name+" "+reason) },
+	}
+	b.consumer = NewConsumer(b.box, "q", b.Releaser)
+	return b
+}
+
+// claimOn is a claim with its node.
+func claimOn(instance string) []client.Object {
+	id := "aws:///a/" + instance
+	c := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{
+		Name: "claim-" + instance, UID: types.UID(instance), Finalizers: []string{"karpenter.sh/termination"},
+		Labels: map[string]string{
+			apiv1.NodePoolLabelKey: "p", corev1.LabelInstanceTypeStable: "m5.large", corev1.LabelTopologyZone: "a",
+			apiv1.CapacityTypeLabelKey: "spot", awsv1.LabelCapacityReservationID: "cr-1",
+		},
+	}}
+	c.Spec.NodeClassRef = &apiv1.NodeClassReference{Group: awsv1.Group, Kind: "EC2NodeClass", Name: "default"}
+	c.Status.ProviderID = id
+	return []client.Object{c, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-" + instance}, Spec: corev1.NodeSpec{ProviderID: id}}}
+}
+
+func (b *bench) claim(t *testing.T, instance string) *apiv1.NodeClaim {
+	t.Helper()
+	var c apiv1.NodeClaim
+	if err := b.kube.Get(t.Context(), client.ObjectKey{Name: "claim-" + instance}, &c); err != nil {
+		t.Fatal(err)
+	}
+	return &c
+}
+
+// deleting reports whether the instance's claim is going and its node is cordoned.
+func (b *bench) deleting(t *testing.T, instance string) (going, cordoned bool) {
+	t.Helper()
+	var n corev1.Node
+	if err := b.kube.Get(t.Context(), client.ObjectKey{Name: "node-" + instance}, &n); err != nil {
+		t.Fatal(err)
+	}
+	return !b.claim(t, instance).DeletionTimestamp.IsZero(), slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool {
+		return t.Key == apiv1.DisruptedTaintKey && t.Effect == corev1.TaintEffectNoSchedule
+	})
+}
+
+func TestConsume(t *testing.T) {
+	ec2Of := func(kind, state string) string { return fmt.Sprintf(ec2Event, kind, state) }
+	for _, tt := range []struct {
+		name, body string
+		gone       bool
+		events     []string // of the claim
+		short      string
+		full       string
+	}{
+		{"spot warning", spotWarning, true, []string{"SpotInterrupted", "TerminatingOnInterruption"}, "[m5.large/a/spot]", "[]"},
+		{"rebalance", ec2Of("EC2 Instance Rebalance Recommendation", ""), false, []string{"SpotRebalanceRecommendation"}, "[]", "[]"},
+		{"maintenance", fmt.Sprintf(healthEvent, "EC2", "scheduledChange"), true, []string{"InstanceUnhealthy", "TerminatingOnInterruption"}, "[]", "[]"},
+		{"stopping", ec2Of("EC2 Instance State-change Notification", "stopping"), true, []string{"InstanceStopping", "TerminatingOnInterruption"}, "[]", "[]"},
+		{"terminated", ec2Of("EC2 Instance State-change Notification", "terminated"), true, []string{"InstanceTerminating", "TerminatingOnInterruption"}, "[]", "[]"},
+		{"reservation", ec2Of("EC2 Capacity Reservation Instance Interruption Warning", ""), true,
+			[]string{"CapacityReservationInstanceInterrupted", "TerminatingOnInterruption"}, "[]", "[cr-1]"},
+		{"running", ec2Of("EC2 Instance State-change Notification", "running"), false, nil, "[]", "[]"},
+		{"garbage", "<html>", false, nil, "[]", "[]"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newBench(t, append(claimOn("i-1"), claimOn("i-other")...)...)
+			b.box.bodies = []string{tt.body}
+			if err := b.consumer.Consume(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if going, cordoned := b.deleting(t, "i-1"); going != tt.gone || cordoned != tt.gone {
+				t.Errorf("claim is going %v, node cordoned %v; want %v", going, cordoned, tt.gone)
+			}
+			if going, _ := b.deleting(t, "i-other"); going {
+				t.Error("another claim is going")
+			}
+			var want []string
+			for _, e := range tt.events {
+				want = append(want, "claim-i-1 "+e, "node-i-1 "+e)
+			}
+			if !slices.Equal(b.events, want) || fmt.Sprint(b.short) != tt.short || fmt.Sprint(b.full) != tt.full {
+				t.Errorf("events %v, want %v; short %v, full %v", b.events, want, b.short, b.full)
+			}
+			if b.box.deleted != 1 || testutil.ToFloat64(b.Meter.deleted) != 1 || len(b.disrupted) != map[bool]int{true: 1}[tt.gone] {
+				t.Errorf("%d messages deleted, disrupted %v", b.box.deleted, b.disrupted)
+			}
+		})
+	}
+}
+
+// A claim that cannot be deleted keeps its message in the queue; the others of the batch are not held up.
+func TestFailureKeepsTheMessage(t *testing.T) {
+	b := newBench(t, claimOn("i-1")...)
+	b.refuse = errors.New("API server is away")
+	b.box.bodies = []string{spotWarning, fmt.Sprintf(ec2Event, "EC2 Instance State-change Notification", "running")}
+	if err := b.consumer.Consume(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if b.box.deleted != 1 || len(b.box.hidden) != 1 || len(b.disrupted) != 0 {
+		t.Errorf("deleted %d, left %v, disrupted %v", b.box.deleted, b.box.hidden, b.disrupted)
+	}
+	b.refuse, b.box.bodies = nil, []string{spotWarning} // it comes again
+	if err := b.consumer.Consume(t.Context()); err != nil || b.box.deleted != 2 || len(b.disrupted) != 1 {
+		t.Errorf("afterwards: %v, deleted %d, disrupted %v", err, b.box.deleted, b.disrupted)
+	}
+}
+
+// Ten thousand messages at once: none is lost, each claim goes once, and calls stay few.
+func TestBurst(t *testing.T) {
+	const claims, messages = 500, 10_000
+	var objects []client.Object
+	for n := range claims {
+		objects = append(objects, claimOn(fmt.Sprintf("i-%d", n))...)
+	}
+	b := newBench(t, objects...)
+	for n := range messages {
+		body := strings.ReplaceAll(spotWarning, `"instance-id":"i-1"`, fmt.Sprintf(`"instance-id":"i-%d"`, n%(2*claims)))
+		b.box.bodies = append(b.box.bodies, body) // half of them about instances that are not ours
+	}
+	for b.box.deleted < messages {
+		before := b.box.deleted
+		if err := b.consumer.Consume(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if b.box.deleted == before {
+			t.Fatalf("stuck with %d of %d messages", b.box.deleted, messages)
+		}
+	}
+	if len(b.disrupted) != claims || len(b.box.hidden) != 0 {
+		t.Errorf("%d claims let go, want %d; %d messages left", len(b.disrupted), claims, len(b.box.hidden))
+	}
+	if got := testutil.ToFloat64(b.Meter.messages.WithLabelValues(string(SpotInterrupted))); got != messages {
+		t.Errorf("counted %v messages", got)
+	}
+	if b.box.calls > messages/perCall+200 {
+		t.Errorf("%d calls to receive %d messages", b.box.calls, messages)
+	}
+}
+
+// A queue that is not there is an error, for the loop to tell once, and found when it comes.
+func TestQueueMissing(t *testing.T) {
+	b := newBench(t)
+	b.box.err = errors.New("QueueDoesNotExist")
+	if err := b.consumer.Consume(t.Context()); err == nil || !strings.Contains(err.Error(), "find queue q") {
+		t.Errorf("error is %v", err)
+	}
+	b.box.err = nil
+	if err := b.consumer.Consume(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// hospital answers DescribeInstanceStatus by filter.
+type hospital map[string][]ec2types.InstanceStatus
+
+func (h hospital) DescribeInstanceStatus(_ context.Context, in *ec2.DescribeInstanceStatusInput, _ ...func(*ec2.Options)) (*ec2.DescribeInstanceStatusOutput, error) {
+	return &ec2.DescribeInstanceStatusOutput{InstanceStatuses: h[*in.Filters[0].Name]}, nil
+}
+
+func TestPoll(t *testing.T) {
+	failing := func(since time.Duration) *ec2types.InstanceStatusSummary {
+		return &ec2types.InstanceStatusSummary{Details: []ec2types.InstanceStatusDetails{{
+			Status: ec2types.StatusTypeFailed, ImpairedSince: aws.Time(now.Add(-since)),
+		}}}
+	}
+	event := func(id, code, text string) ec2types.InstanceStatus {
+		return ec2types.InstanceStatus{InstanceId: aws.String(id), Events: []ec2types.InstanceStatusEvent{
+			{Code: ec2types.EventCode(code), Description: aws.String(text)},
+		}}
+	}
+	var objects []client.Object
+	for _, id := range []string{"i-ill", "i-since-now", "i-host", "i-retire", "i-retired", "i-fine"} {
+		objects = append(objects, claimOn(id)...)
+	}
+	b := newBench(t, objects...)
+	p := &Poller{Releaser: b.Releaser, API: hospital{
+		"instance-status.status": {
+			{InstanceId: aws.String("i-ill"), InstanceStatus: failing(3 * time.Minute)},
+			{InstanceId: aws.String("i-since-now"), InstanceStatus: failing(time.Minute)},
+			{InstanceId: aws.String("i-not-ours"), InstanceStatus: failing(time.Hour)}, {},
+		},
+		"system-status.status": {{InstanceId: aws.String("i-host"), SystemStatus: failing(time.Hour)}},
+		"event.code":           {event("i-retire", "instance-retirement", "soon"), event("i-retired", "instance-stop", "[Completed] x")},
+	}}
+	for range 2 { // what lasts is dealt with and counted once
+		if err := p.Poll(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for id, want := range map[string]struct{ going, forced bool }{
+		"i-ill": {true, true}, "i-host": {true, true}, "i-retire": {true, false}, "i-since-now": {}, "i-retired": {}, "i-fine": {},
+	} {
+		going, _ := b.deleting(t, id)
+		_, forced := b.claim(t, id).Annotations[apiv1.NodeClaimTerminationTimestampAnnotationKey]
+		if going != want.going || forced != want.forced {
+			t.Errorf("%s: going %v, forced %v; want %+v", id, going, forced, want)
+		}
+	}
+	if got := testutil.ToFloat64(b.Meter.unhealthy.WithLabelValues("InstanceStatus")); got != 2 { // also one that is not ours
+		t.Errorf("counted %v", got)
+	}
+}
+
+// The time to a replacement is taken once for each interruption, from claims that were made after it.
+func TestReplacement(t *testing.T) {
+	b := newBench(t, claimOn("i-1")...)
+	b.box.bodies = []string{spotWarning}
+	if err := b.consumer.Consume(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r := &Replacements{Client: b.kube, Meter: b.Meter}
+	launch := func(name string, made, launched time.Time) {
+		t.Helper()
+		c := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{
+			Name: name, UID: types.UID(name), CreationTimestamp: metav1.NewTime(made), Labels: map[string]string{apiv1.NodePoolLabelKey: "p"},
+		}}
+		condition.SetTrue(c, apiv1.ConditionTypeLaunched, launched)
+		if err := b.kube.Create(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: types.NamespacedName{Name: name}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	launch("earlier", now.Add(-time.Hour), now)
+	launch("replacement", now.Add(time.Second), now.Add(3*time.Second))
+	launch("one-more", now.Add(time.Second), now.Add(4*time.Second))
+	want := `
+# HELP karpenter_interruption_message_to_launch_seconds Time from an event until the next claim of the same pool was launched.
+# TYPE karpenter_interruption_message_to_launch_seconds histogram
+`
+	for _, le := range []string{"0.05", "0.1", "0.25", "0.5", "1", "2.5", "5", "10", "20", "30", "60", "120", "300", "+Inf"} {
+		n := 0
+		if len(le) > 1 && (le == "30" || le == "60" || le == "120" || le == "300" || le == "+Inf") {
+			n = 1
+		}
+		want += fmt.Sprintf("karpenter_interruption_message_to_launch_seconds_bucket{le=%q} %d\n", le, n)
+	}
+	want += "karpenter_interruption_message_to_launch_seconds_sum 23\nkarpenter_interruption_message_to_launch_seconds_count 1\n"
+	if err := testutil.CollectAndCompare(b.Meter.toLaunch, strings.NewReader(want)); err != nil {
+		t.Error(err)
+	}
+}

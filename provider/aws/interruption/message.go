@@ -1,0 +1,111 @@
+package interruption
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// A Kind is what a message is about, as metrics label it.
+type Kind string
+
+// The kinds of messages.
+const (
+	NoOp                  Kind = "no_op" // nothing to do, or nothing that is known here
+	SpotInterrupted       Kind = "spot_interrupted"
+	Rebalance             Kind = "rebalance_recommendation"
+	ScheduledChange       Kind = "scheduled_change"
+	InstanceStopped       Kind = "instance_stopped"
+	InstanceTerminated    Kind = "instance_terminated"
+	ReservationReclaimed  Kind = "capacity_reservation_interrupted"
+	InstanceStatusFailed  Kind = "instance_status"
+	SystemStatusFailed    Kind = "system_status"
+	ScheduledEventPending Kind = "event_status"
+)
+
+// A Message is one event from the queue.
+type Message struct {
+	Kind Kind
+	// Instances are the ids that it is about.
+	Instances []string
+	// Time is when it happened, zero if the message does not say.
+	Time time.Time
+}
+
+// envelope is how EventBridge wraps events.
+type envelope struct {
+	Version    string          `json:"version"`
+	DetailType string          `json:"detail-type"`
+	Source     string          `json:"source"`
+	Time       time.Time       `json:"time"`
+	Detail     json.RawMessage `json:"detail"`
+}
+
+// detail holds the fields of all kinds of events.
+type detail struct {
+	InstanceID string `json:"instance-id"`
+	State      string `json:"state"`
+
+	Service           string `json:"service"`
+	EventTypeCategory string `json:"eventTypeCategory"`
+	AffectedEntities  []struct {
+		EntityValue string `json:"entityValue"`
+	} `json:"affectedEntities"`
+}
+
+// Parse reads the body of a message. An event that is not known here is a NoOp; a body that is no event is an error. Both
+// are to be deleted.
+func Parse(body string) (Message, error) {
+	if strings.TrimSpace(body) == "" {
+		return Message{Kind: NoOp}, nil
+	}
+	var e envelope
+	if err := json.Unmarshal([]byte(body), &e); err != nil {
+		return Message{Kind: NoOp}, fmt.Errorf("read message: %w", err)
+	}
+	m := Message{Kind: NoOp, Time: e.Time}
+	if e.Version != "0" || len(e.Detail) == 0 {
+		return m, nil
+	}
+	var d detail
+	if err := json.Unmarshal(e.Detail, &d); err != nil {
+		return m, fmt.Errorf("read detail of %q: %w", e.DetailType, err)
+	}
+	m.Kind = kindOf(e, d)
+	switch {
+	case m.Kind == NoOp:
+	case m.Kind == ScheduledChange:
+		for _, a := range d.AffectedEntities {
+			if a.EntityValue != "" {
+				m.Instances = append(m.Instances, a.EntityValue)
+			}
+		}
+	case d.InstanceID != "":
+		m.Instances = []string{d.InstanceID}
+	}
+	return m, nil
+}
+
+func kindOf(e envelope, d detail) Kind {
+	switch e.Source + "/" + e.DetailType {
+	case "aws.ec2/EC2 Spot Instance Interruption Warning":
+		return SpotInterrupted
+	case "aws.ec2/EC2 Instance Rebalance Recommendation":
+		return Rebalance
+	case "aws.ec2/EC2 Capacity Reservation Instance Interruption Warning":
+		return ReservationReclaimed
+	case "aws.health/AWS Health Event":
+		if d.Service == "EC2" && d.EventTypeCategory == "scheduledChange" {
+			return ScheduledChange
+		}
+	case "aws.ec2/EC2 Instance State-change Notification":
+		switch strings.ToLower(d.State) {
+		case "stopping", "stopped":
+			return InstanceStopped
+		case "shutting-down", "terminated":
+			return InstanceTerminated
+		}
+	}
+	return NoOp
+}
