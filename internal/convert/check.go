@@ -81,6 +81,7 @@ func refusals(checker *admission.Checker, o *object) field.ErrorList {
 	}
 	unstructured.RemoveNestedField(u.Object, "status")
 	_, errs := checker.Create(context.Background(), u)
+	slices.SortStableFunc(errs, func(a, b *field.Error) int { return strings.Compare(a.Error(), b.Error()) })
 	return errs
 }
 

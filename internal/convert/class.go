@@ -44,6 +44,18 @@ func (c *converter) class(o *object) {
 // classSpec converts the spec of a node class in place.
 func (c *converter) classSpec(o *object, path string, spec *yaml.Node) {
 	c.images(o, path, spec)
+	for _, f := range [][2]string{{"subnets", "subnetSelectorTerms"}, {"securityGroups", "securityGroupSelectorTerms"}} {
+		list := get(spec, f[0])
+		if list == nil || list.Kind != yaml.SequenceNode || get(spec, f[1]) != nil {
+			continue
+		}
+		c.warn(o, path+"."+f[0], "is a list of ids and becomes %s", f[1])
+		terms := rename(spec, f[0], f[1]).value
+		for i, id := range terms.Content {
+			terms.Content[i] = mapping("id", id)
+		}
+		terms.Style = 0
+	}
 	c.selector(o, path, spec, "subnetSelector", "subnetSelectorTerms")
 	c.selector(o, path, spec, "securityGroupSelector", "securityGroupSelectorTerms")
 	for _, key := range []string{"launchTemplate", "launchTemplateName"} {

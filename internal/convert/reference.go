@@ -14,7 +14,7 @@ var classFields = []string{
 	"amiFamily", "amiSelector", "amiSelectorTerms", "ami", "subnetSelector", "subnetSelectorTerms", "securityGroupSelector",
 	"securityGroupSelectorTerms", "role", "instanceProfile", "userData", "tags", "blockDeviceMappings", "metadataOptions",
 	"detailedMonitoring", "launchTemplate", "launchTemplateName", "instanceStorePolicy", "associatePublicIPAddress",
-	"context",
+	"context", "subnets", "securityGroups",
 }
 
 // classFields takes what belongs to a node class out of a pool: the inline provider, and fields at the wrong place. It
@@ -74,6 +74,9 @@ func (p *pool) setReference(c *converter, old, inner *yaml.Node) {
 		if g := scalar(get(f.value, "group")); g != "" {
 			group = g
 		}
+		if get(f.value, "kind") == nil && group == legacy.AWSGroup {
+			group, kind = c.kindOf(name)
+		}
 		p.extra(c, f.value, path)
 	case p.inline != nil:
 		name = p.name
@@ -87,6 +90,25 @@ func (p *pool) setReference(c *converter, old, inner *yaml.Node) {
 	reference := mapping("group", group, "kind", kind)
 	set(reference, "name", p.class)
 	put(inner, "nodeClassRef", pair{f.key, reference})
+}
+
+// kindOf returns group and kind of the node class of a name, as the input has it; if there is none it is AWS's.
+func (c *converter) kindOf(name string) (group, kind string) {
+	group, kind = legacy.AWSGroup, "EC2NodeClass"
+	for _, d := range c.docs {
+		for _, o := range d.objects {
+			k := scalar(get(o.root, "kind"))
+			if scalar(at(o.root, "metadata", "name")) != name || !strings.HasSuffix(k, "NodeClass") {
+				continue
+			}
+			if k == kind {
+				return group, kind
+			}
+			group, _, _ = strings.Cut(scalar(get(o.root, "apiVersion")), "/")
+			return group, k
+		}
+	}
+	return group, kind
 }
 
 // extra names fields that no reference has.

@@ -92,6 +92,10 @@ func (c *converter) requirements(o *object, path string, list *yaml.Node) {
 			continue
 		}
 		key := scalar(get(r, "key"))
+		if now := meant(key); now != "" {
+			c.warn(o, field+".key", "%s is no label; it is read as %s", key, now)
+			get(r, "key").Value, key = now, now
+		}
 		if why := unusable(key); why != "" {
 			c.warn(o, field+".key", "%s; the requirement is left out: %s", why, brief(r))
 			continue
@@ -104,6 +108,28 @@ func (c *converter) requirements(o *object, path string, list *yaml.Node) {
 		kept = append(kept, r)
 	}
 	list.Content = kept
+}
+
+// meant returns the label that a key which is none plainly means, "" if the key is one or nothing is plain.
+func meant(key string) string {
+	domain, name, _ := strings.Cut(key, "/")
+	if domain != legacy.CoreGroup && domain != legacy.AWSGroup || awsv1.Labels().WellKnown.Has(key) || legacy.Renamed[key] != "" {
+		return ""
+	}
+	aws := awsv1.Labels().WellKnown
+	switch {
+	case name == "instance-type":
+		return "node.kubernetes.io/instance-type"
+	case name == "zone" || name == "availability-zone":
+		return "topology.kubernetes.io/zone"
+	case name == "arch" || name == "os":
+		return "kubernetes.io/" + name
+	case name == "capacityType":
+		return apiv1.CapacityTypeLabelKey
+	case domain == legacy.CoreGroup && aws.Has(legacy.AWSGroup+"/"+name):
+		return legacy.AWSGroup + "/" + name
+	}
+	return ""
 }
 
 // unusable tells why no requirement may use a key any more, "" if it may.
