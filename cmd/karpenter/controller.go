@@ -13,6 +13,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/operator/settings"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 	"github.com/karpenter-go/karpenter/provider/aws"
+	"github.com/karpenter-go/karpenter/provider/kwok"
 )
 
 func controllerCommand() *cobra.Command {
@@ -23,24 +24,49 @@ func controllerCommand() *cobra.Command {
 			"Every flag can be given by the environment variable in brackets; a flag goes before its variable.\n" +
 			"The cluster is that of KUBECONFIG, or the one that the program runs in.",
 		Example: "  karpenter controller --cluster-name production --log-level debug\n" +
-			"  CLUSTER_NAME=production karpenter controller",
+			"  CLUSTER_NAME=production karpenter controller\n" +
+			"  karpenter controller --provider kwok   # nodes without machines, for any cluster where kwok runs",
 		Args: cobra.NoArgs,
 	}
-	core, cloud := settings.AddFlags(c.Flags()), aws.AddFlags(c.Flags())
+	core := settings.AddFlags(c.Flags())
+	clouds := providers{aws: aws.AddFlags(c.Flags()), kwok: kwok.AddFlags(c.Flags())}
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		core.Complete()
-		if err := errors.Join(core.Validate(), cloud.Validate()); err != nil {
+		if err := errors.Join(core.Validate(), clouds.validate(core.Provider)); err != nil {
 			return coded{exitUsage, fmt.Errorf("settings:\n%w", err)}
 		}
-		if core.Provider != settings.ProviderAWS {
-			return coded{exitUsage, fmt.Errorf("--provider %s is not part of this build, which has: aws", core.Provider)}
-		}
-		return runController(cmd.Context(), core, cloud)
+		return runController(cmd.Context(), core, clouds)
 	}
 	return c
 }
 
-func runController(ctx context.Context, core *settings.Settings, cloud *aws.Settings) error {
+// providers are the settings of every provider of this build; one is used.
+type providers struct {
+	aws  *aws.Settings
+	kwok *kwok.Settings
+}
+
+// validate reports what is wrong with the settings of the named provider; those of others do not matter.
+func (p providers) validate(name string) error {
+	switch name {
+	case settings.ProviderAWS:
+		return p.aws.Validate()
+	case settings.ProviderKWOK:
+		_, err := p.kwok.Types()
+		return err
+	}
+	return nil
+}
+
+// open makes the provider that core names.
+func (p providers) open(ctx context.Context, env operator.Env, core *settings.Settings) (operator.Provider, error) {
+	if core.Provider == settings.ProviderKWOK {
+		return newKWOK(env, p.kwok)
+	}
+	return newAWS(ctx, env, core, p.aws)
+}
+
+func runController(ctx context.Context, core *settings.Settings, clouds providers) error {
 	out, closeLog, err := telemetry.OpenLog(core.LogOutputPaths)
 	if err != nil {
 		return coded{exitUsage, fmt.Errorf("--log-output-paths (LOG_OUTPUT_PATHS): %w", err)}
@@ -59,7 +85,7 @@ func runController(ctx context.Context, core *settings.Settings, cloud *aws.Sett
 	err = operator.Run(ctx, operator.Program{
 		Settings: core, Rest: kube, Log: log, Version: build(),
 		Provider: func(ctx context.Context, env operator.Env) (operator.Provider, error) {
-			return newAWS(ctx, env, core, cloud)
+			return clouds.open(ctx, env, core)
 		},
 	})
 	if err != nil {

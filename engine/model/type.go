@@ -21,6 +21,8 @@ type InstanceType struct {
 	Capacity Resources
 	// Allocatable is what pods may use: Capacity without what kubelet and system keep for themselves.
 	Allocatable Resources
+	// PriceOverlaid and CapacityOverlaid say that a NodeOverlay has changed some price, or the resources.
+	PriceOverlaid, CapacityOverlaid bool
 }
 
 // An Offering is one way to buy an instance type: a zone and a capacity type, at a price.
@@ -78,6 +80,19 @@ func NewAllocatable(capacity, overhead Resources) Resources {
 		free[name] = max(v, 0)
 	}
 	return free
+}
+
+// WithExtended returns capacity and allocatable of t with the given amounts of extended resources, whatever they were.
+func (t *InstanceType) WithExtended(extra Resources) (capacity, allocatable Resources) {
+	capacity, allocatable = t.Capacity.Plus(nil), t.Allocatable.Plus(nil)
+	for name, v := range extra {
+		if isHugePage(name) {
+			left := allocatable[corev1.ResourceMemory] + capacity[name] - v
+			allocatable[corev1.ResourceMemory] = max(left, 0)
+		}
+		capacity[name], allocatable[name] = v, v
+	}
+	return capacity, allocatable
 }
 
 func isHugePage(name corev1.ResourceName) bool {

@@ -12,20 +12,26 @@ import (
 
 	"github.com/karpenter-go/karpenter/internal/operator/settings"
 	"github.com/karpenter-go/karpenter/provider/aws"
+	"github.com/karpenter-go/karpenter/provider/kwok"
 )
 
 // settingsPage renders docs/settings.md from the flags themselves, so that no default can be told wrong.
 func settingsPage() []byte {
-	core, cloud := pflag.NewFlagSet("core", pflag.ContinueOnError), pflag.NewFlagSet("aws", pflag.ContinueOnError)
-	settings.AddFlags(core)
-	aws.AddFlags(cloud)
+	sets := [3]*pflag.FlagSet{}
+	for i := range sets {
+		sets[i] = pflag.NewFlagSet("page", pflag.ContinueOnError)
+	}
+	settings.AddFlags(sets[0])
+	aws.AddFlags(sets[1])
+	kwok.AddFlags(sets[2])
 	var b bytes.Buffer
 	b.WriteString(generated + `
 # Settings
 
 ` + "`karpenter controller`" + ` is set up by flags and environment variables. A flag wins over its variable, and an empty variable
 counts as absent. A flag that cannot be parsed ends the program at once; all else that is wrong is reported together, with the
-names of flag and variable. Either way the exit code is 2. A feature gate that does not exist is a warning only.
+names of flag and variable. Either way the exit code is 2. A feature gate that does not exist is such an error if it is
+switched on, and a line in the log if it is switched off.
 
 Booleans need a value: ` + "`--disable-leader-election=true`" + `. Durations are Go's: ` + "`10s`, `1m30s`" + `. In the Helm chart the same
 settings are under ` + "`settings`" + `, named in camel case; [compat.md](compat.md) says which are accepted but change nothing yet.
@@ -33,9 +39,11 @@ settings are under ` + "`settings`" + `, named in camel case; [compat.md](compat
 ## Core
 
 `)
-	flagTable(&b, core)
+	flagTable(&b, sets[0])
 	b.WriteString("\n## AWS\n\n")
-	flagTable(&b, cloud)
+	flagTable(&b, sets[1])
+	b.WriteString("\n## KWOK\n\n")
+	flagTable(&b, sets[2])
 	b.WriteString("\n## Feature gates\n\nGiven as `--feature-gates Name=true,Name=false`.\n\n| Gate | Default |\n|---|---|\n")
 	gates := reflect.ValueOf(settings.DefaultFeatureGates())
 	for i := range gates.NumField() {

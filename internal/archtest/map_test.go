@@ -17,7 +17,7 @@ type room struct {
 // engineRooms are all rooms of the engine.
 var engineRooms = []string{
 	"engine/model", "engine/require", "engine/topology", "engine/pack", "engine/drain", "engine/lifecycle",
-	"engine/disrupt", "engine/verify", "engine/explain",
+	"engine/disrupt", "engine/verify", "engine/explain", "engine/overlay", "engine/buffer",
 }
 
 // below is what everything at the edge may know.
@@ -31,6 +31,10 @@ var rooms = []room{
 	{"engine/topology", []string{"api", "engine/model", "engine/require"}, "counting domains needs no solver"},
 	{"engine/pack", []string{"api", "engine/model", "engine/require", "engine/topology"},
 		"placing pods must not depend on why nodes go away"},
+	{"engine/overlay", []string{"api", "engine/model", "engine/require"},
+		"what the user corrects about types does not depend on who chooses among them"},
+	{"engine/buffer", []string{"api", "engine/model"},
+		"how much room a buffer asks for does not depend on where it is found"},
 	{"engine/drain", []string{"api", "engine/model"}, "how pods leave a node does not depend on why it goes"},
 	{"engine/lifecycle", []string{"api", "engine/model", "engine/require", "engine/drain"},
 		"one claim is judged by what is known of it alone"},
@@ -53,13 +57,17 @@ var rooms = []room{
 		"the simulator drives the real controllers and brings its own cluster and cloud"},
 	{"internal/dashboard", append([]string{"internal/observe"}, below...), "the dashboard only reads"},
 	{"internal/awsemu", nil, "the emulator is an outsider: it and provider/aws share no code and meet on the wire"},
+	{"internal/manifest", []string{"api"}, "reading manifests knows kinds, and not what is decided about them"},
+	{"internal/offline", append([]string{"internal/manifest", "provider"}, below...),
+		"a cluster made of manifests: the engine's own decisions, with a provider's table and no client"},
+	{"internal/report", below, "showing decisions knows what was decided, and makes nothing happen"},
 	{"internal/archtest", nil, "the architecture test reads source and runs none"},
 	{"internal/operator/settings", nil, "settings are read by everyone above and know nobody"},
 	{"internal/operator", append([]string{"internal/operator/settings"}, append([]string{"internal/observe", "internal/act", "internal/controller", "internal/dashboard",
 		"provider"}, below...)...), "the composition root knows all that runs in production, and no test double"},
 	{"internal", below, "a new room starts with what everything at the edge may know; give it a line of its own"},
 	{"cmd", append([]string{"internal/operator", "internal/operator/settings", "internal/observe", "internal/act", "internal/controller", "internal/sim",
-		"internal/dashboard", "provider", "internal"}, below...), "commands put rooms together; none is linked to the emulator"},
+		"internal/dashboard", "internal/manifest", "internal/offline", "internal/report", "provider", "internal"}, below...), "commands put rooms together; none is linked to the emulator"},
 	{"hack", append([]string{"provider", "internal/operator/settings"}, below...), "generators may read what they generate for"},
 }
 

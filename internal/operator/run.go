@@ -53,7 +53,9 @@ type Env struct {
 	Metrics prometheus.Registerer
 	// Ledger writes launches down before they happen.
 	Ledger act.Ledger
-	Log    logr.Logger
+	// Overlay is what NodeOverlays make of instance types; nil if the feature is off.
+	Overlay cloud.Overlay
+	Log     logr.Logger
 }
 
 // A Program is what to run.

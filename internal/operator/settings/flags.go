@@ -24,7 +24,7 @@ func AddFlags(fs *pflag.FlagSet) *Settings {
 
 // addProcessFlags adds what concerns the process: ports, clients, limits, logs.
 func (s *Settings) addProcessFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&s.Provider, "provider", ProviderAWS, "cloud that nodes come from: aws; kwok is not part of this version yet")
+	fs.StringVar(&s.Provider, "provider", ProviderAWS, "where nodes come from: aws, or kwok for nodes without machines")
 	fs.StringVar(&s.KarpenterService, "karpenter-service", "", "not used, accepted for old manifests")
 	fs.IntVar(&s.MetricsPort, "metrics-port", 8080, "port of /metrics")
 	fs.IntVar(&s.HealthProbePort, "health-probe-port", 8081, "port of /healthz and /readyz")

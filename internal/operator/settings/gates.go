@@ -40,8 +40,9 @@ func (g *FeatureGates) byName() map[string]*bool {
 }
 
 // ParseFeatureGates reads gates such as "NodeRepair=true,NodeOverlay=false" over the defaults. The last word about a gate
-// holds. A gate that does not exist is a warning that names the nearest one that does, since a manifest may be newer or
-// older than the build; a value that is not a boolean is an error, and leaves its gate as it was.
+// holds. A gate that does not exist is an error that names the nearest one that does: what was switched on would be
+// missing without anybody noticing. Only if it is switched off it is a warning, since a manifest may list gates that this
+// build is too old or too new for. A value that is not a boolean is an error, and leaves its gate as it was.
 func ParseFeatureGates(text string) (gates FeatureGates, warnings []string, err error) {
 	gates = DefaultFeatureGates()
 	known := gates.byName()
@@ -51,9 +52,10 @@ func ParseFeatureGates(text string) (gates FeatureGates, warnings []string, err 
 		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
 		on, parseErr := strconv.ParseBool(value)
 		switch {
+		case known[name] == nil && parseErr == nil && !on:
+			warnings = append(warnings, unknownGate(name))
 		case known[name] == nil:
-			warnings = append(warnings,
-				fmt.Sprintf("there is no feature gate %q, did you mean %s?", name, nearestGate(name)))
+			errs = append(errs, errors.New(unknownGate(name)))
 		case parseErr != nil:
 			errs = append(errs, fmt.Errorf("%s is set to %q, want true or false", name, value))
 		default:
@@ -61,6 +63,10 @@ func ParseFeatureGates(text string) (gates FeatureGates, warnings []string, err 
 		}
 	}
 	return gates, warnings, errors.Join(errs...)
+}
+
+func unknownGate(name string) string {
+	return fmt.Sprintf("there is no feature gate %q, did you mean %s?", name, nearestGate(name))
 }
 
 // nearestGate returns the gate that differs from name in the fewest letters; of equals, the first of the alphabet.

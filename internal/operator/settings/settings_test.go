@@ -150,16 +150,22 @@ func TestBooleansNeedAValue(t *testing.T) {
 	}
 }
 
-func TestUnknownGateIsAWarning(t *testing.T) {
-	s, err := load(t, map[string]string{"FEATURE_GATES": "SpotToSpotConsolidaton=true, noderepair=true,StaticCapacity=true"})
+// An unknown gate that is switched on would be missed by whoever wrote it, one that is switched off by nobody.
+func TestUnknownGate(t *testing.T) {
+	_, err := load(t, map[string]string{"FEATURE_GATES": "SpotToSpotConsolidaton=true, noderepair=maybe,StaticCapacity=true"})
+	for _, want := range []string{
+		`there is no feature gate "SpotToSpotConsolidaton", did you mean SpotToSpotConsolidation?`,
+		`there is no feature gate "noderepair", did you mean NodeRepair?`,
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error is %v, want %q", err, want)
+		}
+	}
+	s, err := load(t, map[string]string{"FEATURE_GATES": "NodeOverlays=false,StaticCapacity=true"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{
-		`there is no feature gate "SpotToSpotConsolidaton", did you mean SpotToSpotConsolidation?`,
-		`there is no feature gate "noderepair", did you mean NodeRepair?`,
-	}
-	if diff := cmp.Diff(want, s.Warnings()); diff != "" {
+	if diff := cmp.Diff([]string{`there is no feature gate "NodeOverlays", did you mean NodeOverlay?`}, s.Warnings()); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff(FeatureGates{ReservedCapacity: true, StaticCapacity: true}, s.FeatureGates); diff != "" {

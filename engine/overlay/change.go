@@ -1,0 +1,88 @@
+package overlay
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	overlayv1alpha1 "github.com/karpenter-go/karpenter/api/v1alpha1"
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/require"
+)
+
+// A change is an overlay, read once.
+type change struct {
+	name     string
+	weight   int32
+	asks     require.Set
+	price    func(old float64) float64 // never below zero; nil leaves prices alone
+	capacity model.Resources
+}
+
+// changeOf reads a valid overlay.
+func changeOf(o *overlayv1alpha1.NodeOverlay) (*change, error) {
+	spec := make([]apiv1.NodeSelectorRequirementWithMinValues, len(o.Spec.Requirements))
+	for i, r := range o.Spec.Requirements {
+		spec[i] = r.WithMinValues()
+	}
+	c := &change{
+		name: o.Name, weight: weight(o), asks: require.FromSpec(spec), capacity: model.CapacityOf(o.Spec.Capacity),
+	}
+	var err error
+	switch {
+	case o.Spec.Price != nil:
+		c.price, err = fixed(*o.Spec.Price)
+	case o.Spec.PriceAdjustment != nil:
+		c.price, err = adjusted(*o.Spec.PriceAdjustment)
+	}
+	return c, err
+}
+
+// fixed returns the price that replaces any other.
+func fixed(text string) (func(float64) float64, error) {
+	price, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return nil, fmt.Errorf("spec.price: %q is no number", text)
+	}
+	return func(float64) float64 { return max(price, 0) }, nil
+}
+
+// adjusted returns the change that an adjustment such as +10%, -12.5% or +0.05 makes.
+func adjusted(text string) (func(float64) float64, error) {
+	number, relative := strings.CutSuffix(text, "%")
+	by, err := strconv.ParseFloat(number, 64)
+	if err != nil {
+		return nil, fmt.Errorf("spec.priceAdjustment: %q is no amount such as +0.05 and no part such as -10%%", text)
+	}
+	return func(old float64) float64 {
+		if relative {
+			return max(old*(1+by/100), 0)
+		}
+		return max(old+by, 0)
+	}, nil
+}
+
+// matched returns the offerings of t, by index, that c is about, for a pool whose nodes have these labels. Labels that
+// neither pool nor type nor offering speaks of are not there.
+func (c *change) matched(labels require.Set, t *model.InstanceType) []int {
+	node := labels.And(t.Requirements)
+	if _, ok := node.Compatible(c.asks, nil); !ok {
+		return nil
+	}
+	var out []int
+	for i, o := range t.Offerings {
+		if _, ok := node.And(o.Requirements).Compatible(c.asks, nil); ok {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// Applied reports whether overlays have changed the price or the capacity of something that the node may become.
+func Applied(n *model.PlannedNode) (price, capacity bool) {
+	for _, t := range n.Options {
+		price, capacity = price || t.PriceOverlaid, capacity || t.CapacityOverlaid
+	}
+	return price, capacity
+}

@@ -1,0 +1,73 @@
+package kwok
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+
+	"github.com/karpenter-go/karpenter/api/condition"
+	kwokv1alpha1 "github.com/karpenter-go/karpenter/api/kwok/v1alpha1"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/require"
+)
+
+// dueAnnotation on a claim says when its node is to appear, in RFC 3339. Only claims of a class with a
+// nodeRegistrationDelay have it.
+const dueAnnotation = kwokv1alpha1.Group + "/node-due"
+
+// laterWorkers is how many claims are looked at side by side.
+const laterWorkers = 10
+
+// A Later makes the nodes that appear some time after their claim was launched.
+type Later struct {
+	provider *Provider
+}
+
+// Later returns the controller of the nodes that come later.
+func (p *Provider) Later() *Later { return &Later{provider: p} }
+
+// Name is the controller's name in logs and metrics.
+func (l *Later) Name() string { return "nodeclaim.noderegistration" }
+
+// Register adds the controller to mgr.
+func (l *Later) Register(mgr ctrl.Manager) error {
+	err := ctrl.NewControllerManagedBy(mgr).Named(l.Name()).For(&apiv1.NodeClaim{}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: laterWorkers}).Complete(l)
+	if err != nil {
+		return fmt.Errorf("set up controller %s: %w", l.Name(), err)
+	}
+	return nil
+}
+
+// Reconcile makes the claim's node if it is due, and otherwise says when it is.
+func (l *Later) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	var claim apiv1.NodeClaim
+	if err := l.provider.config.Client.Get(ctx, req.NamespacedName, &claim); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	due, set := claim.Annotations[dueAnnotation]
+	if !set || !claim.DeletionTimestamp.IsZero() ||
+		!condition.IsTrue(&claim, apiv1.ConditionTypeLaunched) || condition.IsTrue(&claim, apiv1.ConditionTypeRegistered) {
+		return ctrl.Result{}, nil
+	}
+	at, err := time.Parse(time.RFC3339Nano, due)
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "annotation is no time, the node will not appear", "annotation", dueAnnotation)
+		return ctrl.Result{}, nil
+	}
+	if wait := at.Sub(l.provider.config.Clock.Now()); wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, nil
+	}
+	chosen, ok := l.provider.madeOf(claim.Labels)
+	if !ok {
+		ctrl.LoggerFrom(ctx).Info("the claim's instance type is not on offer any more, its node will not appear")
+		return ctrl.Result{}, nil
+	}
+	chosen.asked = require.FromSpec(claim.Spec.Requirements)
+	_, err = l.provider.make(ctx, &claim, chosen)
+	return ctrl.Result{}, err
+}

@@ -1,0 +1,166 @@
+package kwok
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/require"
+)
+
+// What marks the nodes.
+const (
+	// prefix begins provider IDs; the node's name follows.
+	prefix = "kwok://"
+	// partitionLabel is what the kwok program selects its nodes by, fakeKey what it knows a fake node by.
+	partitionLabel = "kwok-partition"
+	partition      = "a"
+	fakeKey        = "kwok.x-k8s.io/node"
+	fake           = "fake"
+	// priceLabel is read by eks-node-viewer.
+	priceLabel = "eks-node-viewer/instance-price"
+)
+
+// A choice is what a claim gets.
+type choice struct {
+	kind     *cloud.InstanceType
+	offering cloud.Offering
+	// asked are the claim's requirements.
+	asked require.Set
+}
+
+// choose returns the cheapest offering that the claim allows and whose type holds what it requests, the first by name of
+// equals. Resources that the type does not speak of count as there: nodes without machines have all that is asked of them.
+func (p *Provider) choose(ctx context.Context, claim *apiv1.NodeClaim) (best choice, err error) {
+	types := p.config.Types
+	if pool := claim.Labels[apiv1.NodePoolLabelKey]; pool != "" && p.config.Overlay != nil {
+		if types, err = p.config.Overlay(ctx, pool, types); err != nil {
+			return choice{}, fmt.Errorf("price instance types: %w", err)
+		}
+	}
+	asked, requests := require.FromSpec(claim.Spec.Requirements), model.RequestsOf(claim.Spec.Resources.Requests)
+	for _, t := range types {
+		if _, ok := asked.Intersects(t.Requirements); !ok || !holds(t, requests) {
+			continue
+		}
+		o, ok := t.Cheapest(asked)
+		if ok && (best.kind == nil || o.Price < best.offering.Price) {
+			best = choice{kind: t, offering: o, asked: asked}
+		}
+	}
+	if best.kind == nil {
+		return choice{}, &cloud.InsufficientCapacityError{
+			Err: errors.New("no instance type and offering meets the claim's requirements and requests"),
+		}
+	}
+	return best, nil
+}
+
+// holds reports whether t has enough of those requests that it speaks of.
+func holds(t *cloud.InstanceType, requests model.Resources) bool {
+	for name, amount := range requests {
+		if have, known := t.Allocatable[name]; known && amount > have {
+			return false
+		}
+	}
+	return true
+}
+
+// madeOf returns the choice that a node or claim with these labels came from.
+func (p *Provider) madeOf(labels map[string]string) (choice, bool) {
+	for _, t := range p.config.Types {
+		if t.Name != labels[corev1.LabelInstanceTypeStable] {
+			continue
+		}
+		for _, o := range t.Offerings {
+			if o.Zone == labels[corev1.LabelTopologyZone] && o.CapacityType == labels[apiv1.CapacityTypeLabelKey] {
+				return choice{kind: t, offering: o}, true
+			}
+		}
+	}
+	return choice{}, false
+}
+
+// node returns the claim's node.
+//
+// What the claim requests and the type does not know, such as a device that an overlay promises, the node has in exactly
+// that amount.
+func (c choice) node(claim *apiv1.NodeClaim) *corev1.Node {
+	node := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:        claim.Name,
+			Labels:      c.labels(claim),
+			Annotations: map[string]string{fakeKey: fake},
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: apiv1.GroupVersion.String(), Kind: "NodeClaim", Name: claim.Name, UID: claim.UID,
+				BlockOwnerDeletion: new(true),
+			}},
+		},
+		Spec: corev1.NodeSpec{
+			ProviderID: prefix + claim.Name,
+			Taints:     []corev1.Taint{apiv1.UnregisteredNoExecuteTaint()},
+		},
+	}
+	node.Status.Phase = corev1.NodePending
+	node.Status.Capacity = laid(c.kind.Capacity, claim.Spec.Resources.Requests)
+	node.Status.Allocatable = laid(c.kind.Allocatable, claim.Spec.Resources.Requests)
+	return node
+}
+
+// laid returns what a type has, laid over what a claim requests.
+func laid(has model.Resources, requests corev1.ResourceList) corev1.ResourceList {
+	out := requests.DeepCopy()
+	if out == nil {
+		out = corev1.ResourceList{}
+	}
+	maps.Copy(out, has.List())
+	return out
+}
+
+// labels are those of the claim, of its requirements, of the type and of the offering, the later the stronger.
+func (c choice) labels(claim *apiv1.NodeClaim) map[string]string {
+	labels := maps.Clone(claim.Labels)
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	both := c.asked.And(c.kind.Requirements)
+	maps.Copy(labels, both.Labels())
+	if os, ok := both.Get(corev1.LabelOSStable); ok && labels[corev1.LabelOSStable] == "" {
+		labels[corev1.LabelOSStable], _ = os.Any()
+	}
+	maps.Copy(labels, c.offering.Requirements.Labels())
+	labels[corev1.LabelHostname] = claim.Name
+	labels[partitionLabel] = partition
+	labels[fakeKey] = fake
+	labels[priceLabel] = fmt.Sprintf("%.6f", c.offering.Price)
+	return labels
+}
+
+// own are the labels that belong to the node alone and not to what it is.
+var own = []string{
+	corev1.LabelHostname, partitionLabel, fakeKey, priceLabel, apiv1.NodeRegisteredLabelKey, apiv1.NodeInitializedLabelKey,
+}
+
+// instanceOf tells of the node in the contract's words.
+func instanceOf(node *corev1.Node) *cloud.Instance {
+	labels := maps.Clone(node.Labels)
+	maps.DeleteFunc(labels, func(key, _ string) bool { return slices.Contains(own, key) })
+	return &cloud.Instance{
+		ProviderID: node.Spec.ProviderID, Labels: labels, Created: node.CreationTimestamp.Time,
+		Capacity: node.Status.Capacity, Allocatable: node.Status.Allocatable,
+		Ending: !node.DeletionTimestamp.IsZero(),
+	}
+}
+
+// ownedBy reports whether the node was made for this very claim.
+func ownedBy(node *corev1.Node, claim *apiv1.NodeClaim) bool {
+	return slices.ContainsFunc(node.OwnerReferences, func(o metav1.OwnerReference) bool { return o.UID == claim.UID })
+}

@@ -1,0 +1,230 @@
+package kwok
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-go/karpenter/api/condition"
+	kwokv1alpha1 "github.com/karpenter-go/karpenter/api/kwok/v1alpha1"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/cloud"
+)
+
+// Name is the provider's name in metrics.
+const Name = "kwok"
+
+// Config names what a Provider needs.
+type Config struct {
+	// Client may read from a cache; Reader reads what is stored now.
+	Client client.Client
+	Reader client.Reader
+	Clock  clock.PassiveClock
+	// Types are on offer to every pool, in name order.
+	Types []*cloud.InstanceType
+	// Overlay is applied to Types before a launch is priced; nil leaves them as they are.
+	Overlay cloud.Overlay
+}
+
+// A Provider makes nodes without machines.
+type Provider struct {
+	config Config
+}
+
+var _ cloud.Provider = (*Provider)(nil)
+
+// New returns a provider.
+func New(c Config) *Provider { return &Provider{config: c} }
+
+// Name implements cloud.Provider.
+func (p *Provider) Name() string { return Name }
+
+// Facts implements cloud.Provider.
+func (p *Provider) Facts() cloud.Facts { return Facts() }
+
+// Facts are what is fixed about the provider.
+func Facts() cloud.Facts {
+	const patience = 10 * time.Minute
+	return cloud.Facts{
+		Labels: apiv1.CoreLabels().With(kwokv1alpha1.Labels()),
+		NodeClasses: []schema.GroupVersionKind{
+			{Group: kwokv1alpha1.Group, Version: kwokv1alpha1.GroupVersion.Version, Kind: "KWOKNodeClass"},
+		},
+		RepairPolicies: []cloud.RepairPolicy{
+			{Type: corev1.NodeReady, Status: corev1.ConditionFalse, Toleration: patience},
+			{Type: corev1.NodeReady, Status: corev1.ConditionUnknown, Toleration: patience},
+		},
+	}
+}
+
+// InstanceTypes implements cloud.Provider: all classes have the same types.
+func (p *Provider) InstanceTypes(ctx context.Context, pool *apiv1.NodePool) ([]*cloud.InstanceType, error) {
+	if _, err := p.class(ctx, pool.Spec.Template.Spec.NodeClassRef); err != nil {
+		return nil, err
+	}
+	return p.config.Types, nil
+}
+
+// class returns the class that ref names, or a NodeClassNotReadyError if it is missing or going.
+func (p *Provider) class(ctx context.Context, ref *apiv1.NodeClassReference) (*kwokv1alpha1.KWOKNodeClass, error) {
+	if !Facts().Manages(ref) {
+		return nil, &cloud.NodeClassNotReadyError{Err: fmt.Errorf("%v is no KWOKNodeClass", ref)}
+	}
+	var class kwokv1alpha1.KWOKNodeClass
+	err := p.config.Client.Get(ctx, client.ObjectKey{Name: ref.Name}, &class)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, &cloud.NodeClassNotReadyError{Err: fmt.Errorf("there is no KWOKNodeClass %s", ref.Name)}
+	case err != nil:
+		return nil, fmt.Errorf("get KWOKNodeClass %s: %w", ref.Name, err)
+	case !class.DeletionTimestamp.IsZero():
+		return nil, &cloud.NodeClassNotReadyError{Err: fmt.Errorf("KWOKNodeClass %s is being deleted", ref.Name)}
+	}
+	return &class, nil
+}
+
+// Create implements cloud.Provider: it makes the claim's node, or notes when it is to be made.
+//
+// A missing node class is told as a want of capacity as well, as upstream's provider has it.
+func (p *Provider) Create(ctx context.Context, claim *apiv1.NodeClaim) (*cloud.Instance, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("create node: %w", err)
+	}
+	class, err := p.class(ctx, claim.Spec.NodeClassRef)
+	var missing *cloud.NodeClassNotReadyError
+	switch {
+	case errors.As(err, &missing):
+		return nil, &cloud.InsufficientCapacityError{Err: err}
+	case err != nil:
+		return nil, err
+	case !condition.Ready(class):
+		return nil, &cloud.NodeClassNotReadyError{Err: fmt.Errorf("KWOKNodeClass %s is not ready", class.Name)}
+	}
+	chosen, err := p.choose(ctx, claim)
+	if err != nil {
+		return nil, err
+	}
+	now := p.config.Clock.Now()
+	if d := class.Spec.NodeRegistrationDelay; d != nil && d.Duration > 0 {
+		i := instanceOf(chosen.node(claim))
+		i.Created = now
+		i.Annotations = map[string]string{dueAnnotation: now.Add(d.Duration).UTC().Format(time.RFC3339Nano)}
+		return i, nil
+	}
+	node, err := p.make(ctx, claim, chosen)
+	if err != nil {
+		return nil, err
+	}
+	i := instanceOf(node)
+	if i.Created.IsZero() {
+		i.Created = now
+	}
+	return i, nil
+}
+
+// make creates the claim's node and returns it, or the one that was made before.
+func (p *Provider) make(ctx context.Context, claim *apiv1.NodeClaim, c choice) (*corev1.Node, error) {
+	node := c.node(claim)
+	err := p.config.Client.Create(ctx, node)
+	switch {
+	case err == nil:
+		return node, nil
+	case !apierrors.IsAlreadyExists(err):
+		return nil, fmt.Errorf("create node %s: %w", claim.Name, err)
+	}
+	if err := p.config.Reader.Get(ctx, client.ObjectKey{Name: claim.Name}, node); err != nil {
+		return nil, fmt.Errorf("get node %s: %w", claim.Name, err)
+	}
+	if !ownedBy(node, claim) || !node.DeletionTimestamp.IsZero() {
+		message := fmt.Sprintf("a node named %s exists and belongs to somebody else; it must go first", claim.Name)
+		return nil, &cloud.LaunchError{Reason: "NodeNameTaken", Message: message, Err: errors.New("name is taken")}
+	}
+	return node, nil
+}
+
+// Delete implements cloud.Provider. A node that is being deleted counts as gone: there is no machine behind it to wait for.
+func (p *Provider) Delete(ctx context.Context, claim *apiv1.NodeClaim) error {
+	name, ok := strings.CutPrefix(claim.Status.ProviderID, prefix)
+	if !ok {
+		name = claim.Name
+	}
+	node, err := p.get(ctx, name)
+	if err != nil {
+		return err
+	}
+	if !ok && !ownedBy(node, claim) {
+		return fmt.Errorf("node of claim %s: %w", claim.Name, cloud.ErrNotFound)
+	}
+	err = p.config.Client.Delete(ctx, node, client.Preconditions{UID: &node.UID})
+	switch {
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
+		return fmt.Errorf("node %s: %w", name, cloud.ErrNotFound)
+	case err != nil:
+		return fmt.Errorf("delete node %s: %w", name, err)
+	}
+	return nil
+}
+
+// Get implements cloud.Provider.
+func (p *Provider) Get(ctx context.Context, providerID string) (*cloud.Instance, error) {
+	name, ok := strings.CutPrefix(providerID, prefix)
+	if !ok {
+		return nil, fmt.Errorf("get instance %q, which is no provider ID of kwok: %w", providerID, cloud.ErrNotFound)
+	}
+	node, err := p.get(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return instanceOf(node), nil
+}
+
+// get returns the node of that name if it is ours and stays.
+func (p *Provider) get(ctx context.Context, name string) (*corev1.Node, error) {
+	var node corev1.Node
+	err := p.config.Reader.Get(ctx, client.ObjectKey{Name: name}, &node)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, fmt.Errorf("node %s: %w", name, cloud.ErrNotFound)
+	case err != nil:
+		return nil, fmt.Errorf("get node %s: %w", name, err)
+	case node.Spec.ProviderID != prefix+name || !node.DeletionTimestamp.IsZero():
+		return nil, fmt.Errorf("node %s: %w", name, cloud.ErrNotFound)
+	}
+	return &node, nil
+}
+
+// List implements cloud.Provider.
+func (p *Provider) List(ctx context.Context) ([]*cloud.Instance, error) {
+	var nodes corev1.NodeList
+	if err := p.config.Reader.List(ctx, &nodes); err != nil {
+		return nil, fmt.Errorf("list nodes: %w", err)
+	}
+	var out []*cloud.Instance
+	for i := range nodes.Items {
+		if strings.HasPrefix(nodes.Items[i].Spec.ProviderID, prefix) {
+			out = append(out, instanceOf(&nodes.Items[i]))
+		}
+	}
+	slices.SortFunc(out, func(a, b *cloud.Instance) int { return cmp.Compare(a.ProviderID, b.ProviderID) })
+	return out, nil
+}
+
+// Drift implements cloud.Provider: nothing drifts.
+func (p *Provider) Drift(context.Context, *apiv1.NodeClaim) (cloud.DriftReason, error) {
+	return "", nil
+}
+
+// Registered implements cloud.Provider: nothing holds a node back.
+func (p *Provider) Registered(context.Context, *apiv1.NodeClaim) (time.Duration, map[string]string, error) {
+	return 0, nil, nil
+}
