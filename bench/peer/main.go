@@ -1,0 +1,68 @@
+// Command peer plans the same input with upstream Karpenter's scheduler, through its exported packages, so that it can be
+// measured beside our engine. It is a module of its own: nothing else in the project reaches upstream, and upstream runs
+// with the very versions of its dependencies that it was released with.
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/pprof"
+
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+func main() {
+	ignore := flag.Bool("ignore-preferences", false, "ignore preferred affinities and spread that may be violated")
+	profile := flag.String("cpuprofile", "", "write a CPU profile to this file")
+	flag.Usage = func() {
+		fmt.Fprintln(flag.CommandLine.Output(), "peer [flags] FOLDER...: plans catalog.json, pods.json and daemons.json"+
+			" of each folder and writes upstream.json there, or upstream-ignore.json when preferences are ignored")
+		flag.PrintDefaults()
+	}
+	flag.Parse()
+	log.SetLogger(logr.Discard())
+	if err := run(flag.Args(), *ignore, *profile); err != nil {
+		fmt.Fprintln(os.Stderr, "peer:", err)
+		os.Exit(1)
+	}
+}
+
+func run(folders []string, ignore bool, profile string) error {
+	if profile != "" {
+		file, err := os.Create(profile)
+		if err != nil {
+			return fmt.Errorf("make CPU profile: %w", err)
+		}
+		defer file.Close()
+		if err := pprof.StartCPUProfile(file); err != nil {
+			return err
+		}
+		defer pprof.StopCPUProfile()
+	}
+	name := "upstream.json"
+	if ignore {
+		name = "upstream-ignore.json"
+	}
+	for _, dir := range folders {
+		in, err := read(dir)
+		if err != nil {
+			return err
+		}
+		out, err := in.solve(ignore)
+		if err != nil {
+			return fmt.Errorf("plan %s: %w", dir, err)
+		}
+		data, err := json.Marshal(out)
+		if err != nil {
+			return fmt.Errorf("encode plan of %s: %w", dir, err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
+			return fmt.Errorf("write plan: %w", err)
+		}
+	}
+	return nil
+}
