@@ -7,8 +7,9 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// synthetic returns n types on a straight line: the i-th has i cores, 2i GiB and room for 10i pods, and costs in
-// proportion, on-demand in three zones and spot, at seven tenths, in two of them.
+// synthetic returns n types on a straight line: the i-th has i cores, 2i GiB and room for 10i pods, less 100 millicores and
+// 10 MiB for kubelet, and costs in proportion, on-demand in three zones and spot, at seven tenths, in two of them. They are
+// like the types of upstream's own benchmark.
 func synthetic(n int) []Type {
 	out := make([]Type, n)
 	for i := range out {
@@ -19,7 +20,7 @@ func synthetic(n int) []Type {
 			Name: fmt.Sprintf("synthetic-%d", size), Arch: apiv1.ArchitectureAmd64,
 			Labels: map[string]string{},
 			Allocatable: map[string]string{
-				"cpu": strconv.Itoa(size), "memory": fmt.Sprintf("%dGi", 2*size), "pods": strconv.Itoa(10 * size),
+				"cpu": fmt.Sprintf("%dm", 1000*size-100), "memory": fmt.Sprintf("%dMi", 2048*size-10), "pods": strconv.Itoa(10 * size),
 			},
 			Offerings: []Offering{
 				{"us-east-1a", apiv1.CapacityTypeOnDemand, price}, {"us-east-1b", apiv1.CapacityTypeOnDemand, price},
