@@ -28,7 +28,7 @@ func main() {
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return coded{exitUsage, err} })
-	root.AddCommand(controllerCommand(), versionCommand())
+	root.AddCommand(controllerCommand(), simulateCommand(), catalogCommand(), versionCommand())
 	root.AddCommand(convertCommand())
 	if err := root.ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "karpenter:", err)

@@ -1,0 +1,98 @@
+package explain
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/require"
+)
+
+// Node returns why a planned node is what it is, a sentence each, the most telling first.
+func (e *Explainer) Node(n *model.PlannedNode) []string {
+	t := n.Options[0]
+	out := []string{fmt.Sprintf("%s in %s, %s, costs $%.4f/h and holds %s", t.Name, n.Offering.Zone, n.Offering.CapacityType,
+		n.Price(), counted(len(n.Pods), "pod"))}
+	if full := fill(n); full != "" {
+		out = append(out, "it is "+full+" full, daemons included")
+	}
+	out = append(out, e.rivals(n))
+	if narrowed := e.narrowed(n); narrowed != "" {
+		out = append(out, "its pods narrow the choice to "+narrowed)
+	}
+	if pools := e.snapshot.Pools(); len(pools) > 1 {
+		out = append(out, weightOf(n.Pool, pools))
+	}
+	if n.MinValuesRelaxed {
+		out = append(out, "fewer distinct values than minValues asks for were found, which the policy allows")
+	}
+	return out
+}
+
+// rivals says what the other options are.
+func (e *Explainer) rivals(n *model.PlannedNode) string {
+	if len(n.Options) == 1 {
+		return "no other type of the pool holds its pods"
+	}
+	second, ok := n.Options[1].Cheapest(n.Requirements)
+	if !ok || n.Price() == 0 {
+		return counted(len(n.Options)-1, "other type") + " would hold its pods"
+	}
+	dearer := (second.Price/n.Price() - 1) * 100
+	return fmt.Sprintf("%s would hold its pods too; the next cheapest, %s, costs %.0f%% more",
+		counted(len(n.Options)-1, "other type"), n.Options[1].Name, dearer)
+}
+
+// fill is how full the node is in the resource that it has the least of left, and in the other of cpu and memory.
+func fill(n *model.PlannedNode) string {
+	var parts []string
+	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+		if have := n.Options[0].Allocatable[name]; have > 0 {
+			parts = append(parts, fmt.Sprintf("%s %d%%", name, n.Requests[name]*100/have))
+		}
+	}
+	for _, name := range n.Requests.Names() {
+		have := n.Options[0].Allocatable[name]
+		if name != corev1.ResourceCPU && name != corev1.ResourceMemory && have > 0 && n.Requests[name]*10 >= have*9 {
+			parts = append(parts, fmt.Sprintf("%s %d%%", name, n.Requests[name]*100/have))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// narrowed lists what the node's requirements say beyond the pool's.
+func (e *Explainer) narrowed(n *model.PlannedNode) string {
+	var out []string
+	of := n.Pool.Requirements.Normalize(e.labels.Aliases)
+	for r := range n.Requirements.All() {
+		have, ok := of.Get(r.Key())
+		if (!ok || !have.Equal(r)) && !vacuous(r) {
+			out = append(out, r.String())
+		}
+	}
+	return some(out, " and ")
+}
+
+// vacuous reports whether r admits everything.
+func vacuous(r require.Requirement) bool {
+	return r.Equal(require.New(r.Key(), require.Exists))
+}
+
+func weightOf(p *model.Pool, pools []*model.Pool) string {
+	if p.Weight == pools[0].Weight && p.Weight > pools[len(pools)-1].Weight {
+		return fmt.Sprintf("NodePool %s has the highest weight, %d", p.Name, p.Weight)
+	}
+	if p.Weight < pools[0].Weight {
+		return fmt.Sprintf("no NodePool of a weight above %d takes the pods", p.Weight)
+	}
+	return fmt.Sprintf("NodePool %s and others have the same weight: the price decides", p.Name)
+}
+
+func counted(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}

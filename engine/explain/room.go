@@ -1,0 +1,136 @@
+package explain
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/require"
+)
+
+// room returns why none of the types that the labels leave holds the pod, beside the daemons that come with every node.
+func (e *Explainer) room(pod *model.Pod, pool *model.Pool, c choice) []obstacle {
+	reqs := pool.Requirements.Normalize(e.labels.Aliases).And(c.term)
+	var holding []*model.InstanceType
+	for _, t := range c.types {
+		if _, _, short := e.need(pod, pool, t, reqs).Short(t.Allocatable); !short {
+			holding = append(holding, t)
+		}
+	}
+	if len(holding) == 0 {
+		return []obstacle{e.tooSmall(pod, pool, c.types, reqs)}
+	}
+	if slices.ContainsFunc(holding, func(t *model.InstanceType) bool { _, ok := t.Cheapest(reqs); return ok }) {
+		return nil
+	}
+	o := obstacle{rule: model.RuleOffering, why: fmt.Sprintf(
+		"%s would hold it, and none is on offer", some(names(holding), " and "))}
+	if zones := e.elsewhere(holding, reqs); zones != "" {
+		o.fix = fmt.Sprintf("allow %s in NodePool %s and in the pod", zones, pool.Name)
+	}
+	return []obstacle{o}
+}
+
+// elsewhere returns the zone and capacity type in which the first of types is on offer; "" if it is nowhere.
+func (e *Explainer) elsewhere(types []*model.InstanceType, reqs require.Set) string {
+	free := reqs.Without(corev1.LabelTopologyZone, "karpenter.sh/capacity-type", "topology.k8s.aws/zone-id")
+	for _, t := range types {
+		if o, ok := t.Cheapest(free); ok {
+			return fmt.Sprintf("capacity type %s in zone %s", o.CapacityType, o.Zone)
+		}
+	}
+	return ""
+}
+
+// need is what a node of that type must have for the pod: its requests, and those of the daemons that run there.
+func (e *Explainer) need(pod *model.Pod, pool *model.Pool, t *model.InstanceType, reqs require.Set) model.Resources {
+	sum := pod.Requests
+	on := t.Requirements.And(reqs)
+	for _, d := range e.snapshot.Daemons() {
+		if e.runs(d, pool, on) {
+			sum = sum.Plus(d.Pod.Requests)
+		}
+	}
+	return sum
+}
+
+// runs reports whether a daemon runs on nodes of the pool with these labels.
+func (e *Explainer) runs(d *model.Daemon, pool *model.Pool, on require.Set) bool {
+	for _, t := range pool.Taints {
+		if t.Effect != corev1.TaintEffectPreferNoSchedule && !tolerated(d.Pod.Object.Spec.Tolerations, t) {
+			return false
+		}
+	}
+	return slices.ContainsFunc(e.terms(d.Pod.Object), func(term require.Set) bool {
+		_, ok := on.Compatible(term, e.labels.WellKnown.Has)
+		return ok
+	})
+}
+
+// tooSmall says by how much the nearest of types is too small, and what would do.
+func (e *Explainer) tooSmall(pod *model.Pod, pool *model.Pool, types []*model.InstanceType, reqs require.Set) obstacle {
+	nearest, gap := types[0], math.Inf(1)
+	for _, t := range types {
+		if d := distance(e.need(pod, pool, t, reqs), t.Allocatable); d < gap {
+			nearest, gap = t, d
+		}
+	}
+	need := e.need(pod, pool, nearest, reqs)
+	less := need.Minus(nearest.Allocatable)
+	o := obstacle{rule: model.RuleResources}
+	var lacks, asks []string
+	for _, name := range need.Names() {
+		switch {
+		case less[name] <= 0 || need[name] == 0:
+		case nearest.Allocatable[name] <= 0:
+			lacks = append(lacks, "no "+string(name))
+			asks = append(asks, "no "+string(name))
+		default:
+			amount := model.Amount(name, less[name])
+			lacks = append(lacks, fmt.Sprintf("%s %s less than needed", amount, name))
+			asks = append(asks, fmt.Sprintf("%s less %s", amount, name))
+		}
+	}
+	o.why = fmt.Sprintf("no instance type of the pool is large enough: the nearest, %s, has %s", nearest.Name, some(lacks, " and "))
+	if daemons := need.Minus(pod.Requests); daemons[corev1.ResourcePods] > 0 {
+		o.why += " (daemons included)"
+	}
+	o.fix = "ask for " + some(asks, " and ")
+	if other := e.larger(pod, pool, reqs); other != "" {
+		o.fix += ", or " + other
+	}
+	return o
+}
+
+// distance is how much have is short of need, as the sum of the parts that are missing.
+func distance(need, have model.Resources) float64 {
+	sum := 0.0
+	for name, v := range need {
+		if lack := v - max(have[name], 0); lack > 0 {
+			sum += float64(lack) / float64(v)
+		}
+	}
+	return sum
+}
+
+// larger returns how to let the pool have types that hold the pod; "" if there are none.
+func (e *Explainer) larger(pod *model.Pod, pool *model.Pool, reqs require.Set) string {
+	var holding []*model.InstanceType
+	for _, t := range e.snapshot.Types(pool.Name) {
+		if _, _, short := e.need(pod, pool, t, reqs).Short(t.Allocatable); !short {
+			holding = append(holding, t)
+		}
+	}
+	return widen(holding, pool.Requirements.Normalize(e.labels.Aliases), pool)
+}
+
+func names(types []*model.InstanceType) []string {
+	out := make([]string, len(types))
+	for i, t := range types {
+		out[i] = t.Name
+	}
+	return out
+}

@@ -1,0 +1,112 @@
+package manifest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+)
+
+// blame finds the field that keeps data from being decoded into t, and says what is wrong with it. The decoder says that a
+// quantity is malformed, but not which of the forty; so each field is tried alone, on the way down to the one that fails.
+// It returns no words if all of it can be decoded.
+func blame(data []byte, t reflect.Type) (at path, why string) {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	err := utiljson.Unmarshal(data, reflect.New(t).Interface())
+	if err == nil {
+		return nil, ""
+	}
+	why = complaint(data, t, err)
+	if _, own := reflect.New(t).Interface().(json.Unmarshaler); own {
+		return nil, why
+	}
+	found := func(step any, value []byte, t reflect.Type) bool {
+		inner, w := blame(value, t)
+		if w != "" {
+			at, why = append(path{step}, inner...), w
+		}
+		return w != ""
+	}
+	switch t.Kind() {
+	case reflect.Struct, reflect.Map:
+		_ = eachField(data, func(key string, value []byte) bool { // what cannot be cut was blamed on the whole already
+			ft := fieldType(t, key)
+			return ft == nil || !found(key, value, ft)
+		})
+	case reflect.Slice, reflect.Array:
+		done := false
+		_ = eachItem(data, func(i int, item []byte) { // likewise
+			done = done || found(i, item, t.Elem())
+		})
+	}
+	return at, why
+}
+
+// fieldType returns the type of the field that JSON calls key, nil if there is none.
+func fieldType(t reflect.Type, key string) reflect.Type {
+	switch t.Kind() {
+	case reflect.Map:
+		return t.Elem()
+	case reflect.Struct:
+	default:
+		return nil
+	}
+	for f := range t.Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case name == key:
+			return f.Type
+		case name == "" && f.Anonymous:
+			inner := f.Type
+			for inner.Kind() == reflect.Pointer {
+				inner = inner.Elem()
+			}
+			if ft := fieldType(inner, key); ft != nil {
+				return ft
+			}
+		}
+	}
+	return nil
+}
+
+// complaint says in plain words why data is no t.
+func complaint(data []byte, t reflect.Type, err error) string {
+	short := string(data)
+	if len(short) > 40 {
+		short = short[:37] + "..."
+	}
+	var mismatch *json.UnmarshalTypeError
+	switch {
+	case t == reflect.TypeFor[resource.Quantity]():
+		return fmt.Sprintf("%s is no quantity such as 500m, 2 or 4Gi", short)
+	case errors.As(err, &mismatch):
+		if data[0] == '{' || data[0] == '[' {
+			short = jsonKind(data)
+		}
+		return fmt.Sprintf("is %s, want %s", short, wanted(t))
+	}
+	return strings.TrimPrefix(err.Error(), "json: ")
+}
+
+// wanted names a Go type for people.
+func wanted(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.String:
+		return "text"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return "a whole number"
+	case reflect.Slice, reflect.Array:
+		return "a list"
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	}
+	return t.Kind().String()
+}

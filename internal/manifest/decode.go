@@ -1,0 +1,184 @@
+package manifest
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	kruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	sigsjson "sigs.k8s.io/json"
+
+	"github.com/karpenter-go/karpenter/api/admission"
+)
+
+// A decoded is what became of a document: an object, or mistakes, or neither if the document is skipped.
+type decoded struct {
+	object   Object
+	errs     []*Error
+	warnings []string
+}
+
+// newChecker makes the checker when the first object of ours turns up: compiling the schemas takes longer than reading a
+// thousand pods.
+var newChecker = sync.OnceValues(admission.New)
+
+// each runs f for 0 to n-1 on all cores and waits.
+func each(n int, f func(i int)) {
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), n) {
+		wg.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				f(i)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// decode reads one object. ok is false for a kind that plays no part.
+func (d *document) decode(ctx context.Context) (out decoded, ok bool) {
+	switch {
+	case d.kind == "" && d.source.found:
+		return decoded{}, false
+	case d.kind == "" || d.apiVersion == "":
+		missing := "kind"
+		if d.kind != "" {
+			missing = "apiVersion"
+		}
+		return decoded{errs: []*Error{d.mistake(path{missing}, "is missing: a Kubernetes object has apiVersion and kind")}}, true
+	}
+	gvk := d.gvk()
+	k, known := kinds[gvk]
+	switch {
+	case !known && groups[gvk.Group]:
+		return decoded{errs: []*Error{d.mistake(path{"apiVersion"}, fmt.Sprintf("there is no %s in %s; %s", d.kind, d.apiVersion, nearKind(gvk)))}}, true
+	case !known:
+		return decoded{}, false
+	case k.ours:
+		out = d.decodeOurs(ctx, k)
+	default:
+		out = d.decodeTheirs(k)
+	}
+	if out.object != nil {
+		out.errs = append(out.errs, d.settle(k, out.object)...)
+	}
+	return out, true
+}
+
+func (d *document) gvk() schema.GroupVersionKind {
+	return schema.FromAPIVersionAndKind(d.apiVersion, d.kind)
+}
+
+// nearKind says what may have been meant.
+func nearKind(gvk schema.GroupVersionKind) string {
+	var same, group []string
+	for k := range kinds {
+		switch {
+		case k.Group != gvk.Group:
+		case strings.EqualFold(k.Kind, gvk.Kind):
+			same = append(same, k.GroupVersion().String()+" "+k.Kind)
+		default:
+			group = append(group, k.Kind)
+		}
+	}
+	if len(same) > 0 {
+		return "this version reads " + strings.Join(same, ", ")
+	}
+	slices.Sort(group)
+	return "the group has " + strings.Join(group, ", ")
+}
+
+// settle fills in what every object has.
+func (d *document) settle(k kind, o Object) []*Error {
+	if k.namespaced && o.GetNamespace() == "" {
+		o.SetNamespace("default")
+	}
+	if o.GetName() == "" && o.GetGenerateName() == "" {
+		return []*Error{d.mistake(path{"metadata", "name"}, "is missing")}
+	}
+	return nil
+}
+
+// decodeTheirs reads a kind of Kubernetes. Fields that this version does not know are left out; in YAML, which people
+// write, they are warned of.
+func (d *document) decodeTheirs(k kind) (out decoded) {
+	o := k.new()
+	var strict []error
+	var err error
+	if d.yaml {
+		strict, err = sigsjson.UnmarshalStrict(d.json, o)
+	} else {
+		err = utiljson.Unmarshal(d.json, o)
+	}
+	if err != nil {
+		at, why := blame(d.json, k.object)
+		if why == "" {
+			why = err.Error()
+		}
+		if d.yaml && (strings.HasPrefix(why, "is true, want text") || strings.HasPrefix(why, "is false, want text")) {
+			why += "; quote it, since YAML takes y, n, yes, no, on and off for true and false"
+		}
+		return decoded{errs: []*Error{d.mistake(at, why)}}
+	}
+	out.object = o
+	for _, s := range strict {
+		out.warnings = append(out.warnings, fmt.Sprintf("%s: %s: %s, ignored", d.place(), d.title(), s))
+	}
+	return out
+}
+
+// decodeOurs reads one of our kinds as the API server would.
+func (d *document) decodeOurs(ctx context.Context, k kind) (out decoded) {
+	checker, err := newChecker()
+	if err != nil {
+		return decoded{errs: []*Error{d.mistake(nil, err.Error())}}
+	}
+	raw := &unstructured.Unstructured{}
+	if err := utiljson.Unmarshal(d.json, &raw.Object); err != nil {
+		at, why := blame(d.json, reflect.TypeFor[map[string]any]())
+		return decoded{errs: []*Error{d.mistake(at, strings.TrimSpace(why+" "+err.Error()))}}
+	}
+	stored, problems := checker.Create(ctx, raw)
+	for _, p := range problems {
+		out.errs = append(out.errs, d.mistake(parsePath(strings.TrimPrefix(p.Field, "<nil>")), problemText(p)))
+	}
+	if len(out.errs) > 0 {
+		return out
+	}
+	o := k.new()
+	if err := kruntime.DefaultUnstructuredConverter.FromUnstructured(stored.Object, o); err != nil {
+		at, why := blame(d.json, k.object)
+		if why == "" {
+			why = err.Error()
+		}
+		return decoded{errs: []*Error{d.mistake(at, why)}}
+	}
+	out.object = o
+	return out
+}
+
+// problemText returns the words of a field error without its field.
+func problemText(p *field.Error) string {
+	switch {
+	case p.Type == field.ErrorTypeRequired && p.Detail == "":
+		return "is missing"
+	case p.Detail == "unknown field":
+		return "there is no such field"
+	}
+	return p.ErrorBody()
+}
+
+// mistake is fail without the line, which is looked up when the mistake is told.
+func (d *document) mistake(at path, message string) *Error {
+	return &Error{Place: d.place(), Field: at.String(), Message: message, document: d, path: at}
+}

@@ -1,0 +1,81 @@
+package manifest
+
+import (
+	"reflect"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	autoscalingv1beta1 "github.com/karpenter-go/karpenter/api/autoscaling/v1beta1"
+	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	kwokv1alpha1 "github.com/karpenter-go/karpenter/api/kwok/v1alpha1"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	overlayv1alpha1 "github.com/karpenter-go/karpenter/api/v1alpha1"
+)
+
+// An Object is anything that was read.
+type Object interface {
+	metav1.Object
+	runtime.Object
+}
+
+// A kind is how objects of one kind are read.
+type kind struct {
+	// object is the Go type, without pointer.
+	object reflect.Type
+	// ours says that the schema in api/crds judges the object and gives it its defaults.
+	ours bool
+	// namespaced objects without a namespace belong to "default".
+	namespaced bool
+}
+
+// kinds are all that Read decodes; whatever else there is, is skipped.
+var kinds = map[schema.GroupVersionKind]kind{
+	corev1.SchemeGroupVersion.WithKind("Pod"):                   of[corev1.Pod](true),
+	corev1.SchemeGroupVersion.WithKind("Node"):                  of[corev1.Node](false),
+	corev1.SchemeGroupVersion.WithKind("Namespace"):             of[corev1.Namespace](false),
+	corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"): of[corev1.PersistentVolumeClaim](true),
+	corev1.SchemeGroupVersion.WithKind("PersistentVolume"):      of[corev1.PersistentVolume](false),
+	corev1.SchemeGroupVersion.WithKind("LimitRange"):            of[corev1.LimitRange](true),
+	appsv1.SchemeGroupVersion.WithKind("Deployment"):            of[appsv1.Deployment](true),
+	appsv1.SchemeGroupVersion.WithKind("StatefulSet"):           of[appsv1.StatefulSet](true),
+	appsv1.SchemeGroupVersion.WithKind("ReplicaSet"):            of[appsv1.ReplicaSet](true),
+	appsv1.SchemeGroupVersion.WithKind("DaemonSet"):             of[appsv1.DaemonSet](true),
+	batchv1.SchemeGroupVersion.WithKind("Job"):                  of[batchv1.Job](true),
+	policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"): of[policyv1.PodDisruptionBudget](true),
+	schedulingv1.SchemeGroupVersion.WithKind("PriorityClass"):   of[schedulingv1.PriorityClass](false),
+	nodev1.SchemeGroupVersion.WithKind("RuntimeClass"):          of[nodev1.RuntimeClass](false),
+	storagev1.SchemeGroupVersion.WithKind("StorageClass"):       of[storagev1.StorageClass](false),
+	storagev1.SchemeGroupVersion.WithKind("CSINode"):            of[storagev1.CSINode](false),
+	apiv1.GroupVersion.WithKind("NodePool"):                     own[apiv1.NodePool](false),
+	apiv1.GroupVersion.WithKind("NodeClaim"):                    own[apiv1.NodeClaim](false),
+	awsv1.GroupVersion.WithKind("EC2NodeClass"):                 own[awsv1.EC2NodeClass](false),
+	kwokv1alpha1.GroupVersion.WithKind("KWOKNodeClass"):         own[kwokv1alpha1.KWOKNodeClass](false),
+	overlayv1alpha1.GroupVersion.WithKind("NodeOverlay"):        own[overlayv1alpha1.NodeOverlay](false),
+	autoscalingv1beta1.GroupVersion.WithKind("CapacityBuffer"):  own[autoscalingv1beta1.CapacityBuffer](true),
+}
+
+func of[T any](namespaced bool) kind {
+	return kind{object: reflect.TypeFor[T](), namespaced: namespaced}
+}
+
+func own[T any](namespaced bool) kind {
+	return kind{object: reflect.TypeFor[T](), namespaced: namespaced, ours: true}
+}
+
+// new returns an empty object.
+func (k kind) new() Object { return reflect.New(k.object).Interface().(Object) }
+
+// groups are ours: a kind of theirs that is not in kinds is of another version, or misspelt, and never skipped.
+var groups = map[string]bool{
+	apiv1.GroupVersion.Group: true, awsv1.GroupVersion.Group: true, kwokv1alpha1.GroupVersion.Group: true,
+	autoscalingv1beta1.GroupVersion.Group: true,
+}

@@ -1,0 +1,100 @@
+package manifest
+
+import (
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// A path leads from an object to one of its fields: names of fields, and numbers of items.
+type path []any
+
+// with returns p and one more step. p stays as it was.
+func (p path) with(step any) path { return append(p[:len(p):len(p)], step) }
+
+// String writes p as Kubernetes does: spec.containers[0].resources.requests[cpu].
+func (p path) String() string {
+	var b strings.Builder
+	for _, step := range p {
+		switch s := step.(type) {
+		case int:
+			b.WriteString("[" + strconv.Itoa(s) + "]")
+		case string:
+			switch {
+			case strings.ContainsAny(s, "./[]"):
+				b.WriteString("[" + s + "]")
+			case b.Len() > 0:
+				b.WriteString("." + s)
+			default:
+				b.WriteString(s)
+			}
+		}
+	}
+	return b.String()
+}
+
+// parsePath reads what String writes.
+func parsePath(s string) path {
+	var p path
+	for s != "" {
+		if rest, ok := strings.CutPrefix(s, "["); ok {
+			inside, after, _ := strings.Cut(rest, "]")
+			if i, err := strconv.Atoi(inside); err == nil {
+				p = append(p, i)
+			} else {
+				p = append(p, inside)
+			}
+			s = strings.TrimPrefix(after, ".")
+			continue
+		}
+		end := strings.IndexAny(s, ".[")
+		if end < 0 {
+			end = len(s)
+		}
+		p = append(p, s[:end])
+		s = strings.TrimPrefix(s[end:], ".")
+	}
+	return p
+}
+
+// lineOf returns the line of the field, or of the deepest part of the way to it that was written.
+func (d *document) lineOf(p path) int {
+	first := d.source.line(d.start)
+	var root yaml.Node // JSON is YAML
+	if err := yaml.Unmarshal(d.text, &root); err != nil || len(root.Content) == 0 {
+		return first
+	}
+	at := root.Content[0]
+	if d.item > 0 && d.yaml { // the text of a JSON item is its own
+		if at.Kind == yaml.MappingNode {
+			at = child(at, "items", at)
+		}
+		at = child(at, d.item-1, at)
+	}
+	for _, step := range p {
+		next := child(at, step, nil)
+		if next == nil {
+			break
+		}
+		at = next
+	}
+	return first + at.Line - 1
+}
+
+// child returns the field or item of n, or missing.
+func child(n *yaml.Node, step any, missing *yaml.Node) *yaml.Node {
+	switch s := step.(type) {
+	case int:
+		if n.Kind == yaml.SequenceNode && s >= 0 && s < len(n.Content) {
+			return n.Content[s]
+		}
+	case string:
+		for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
+			if n.Content[i].Value == s {
+				return n.Content[i+1]
+			}
+		}
+	}
+	return missing
+}

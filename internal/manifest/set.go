@@ -1,0 +1,193 @@
+package manifest
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// A Set is everything that was read, in the order of the input.
+type Set struct {
+	// Warnings are what a reader of the result should know, a sentence each.
+	Warnings []string
+
+	objects []Object
+	places  map[Object]Place
+	skipped map[schema.GroupVersionKind]int
+	// numbered counts the names made of each generateName.
+	numbered map[string]int
+	// repeats and namesakes are objects of one name.
+	repeats, namesakes tally
+}
+
+func newSet() *Set {
+	return &Set{places: map[Object]Place{}, skipped: map[schema.GroupVersionKind]int{}, numbered: map[string]int{}}
+}
+
+// Of returns the objects of one type, in the order of the input.
+func Of[T Object](s *Set) []T {
+	var out []T
+	for _, o := range s.objects {
+		if t, ok := o.(T); ok {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// Place returns where the object was written.
+func (s *Set) Place(o Object) Place { return s.places[o] }
+
+// Error returns a mistake in a field of an object that was read.
+func (s *Set) Error(o Object, kind, field, message string) *Error {
+	return &Error{Place: s.places[o], Object: strings.TrimSpace(kind + " " + o.GetName()), Field: field, Message: message}
+}
+
+// Len returns how many objects there are.
+func (s *Set) Len() int { return len(s.objects) }
+
+// convert replaces the documents of earlier API versions.
+func (s *Set) convert(docs []*document, legacy Legacy) ([]*document, Errors) {
+	var old []*document
+	if legacy == nil {
+		return docs, nil
+	}
+	kept := docs[:0:0]
+	for _, d := range docs {
+		if d.kind != "" && legacy.Knows(d.gvk()) {
+			old = append(old, d)
+		} else {
+			kept = append(kept, d)
+		}
+	}
+	if len(old) == 0 {
+		return docs, nil
+	}
+	objects := make([]Written, len(old))
+	for i, d := range old {
+		objects[i] = Written{Place: d.place(), JSON: d.json}
+	}
+	text, warnings, err := legacy.Convert(objects)
+	if err != nil {
+		return nil, Errors{old[0].fail(nil, err.Error())}
+	}
+	s.Warnings = append(s.Warnings, warnings...)
+	converted, errs := cut([]*source{{name: old[0].source.name + " (converted)", data: text}})
+	if len(errs) == 0 {
+		converted, errs = expand(converted)
+	}
+	return append(kept, converted...), errs
+}
+
+// take decodes the documents and keeps their objects.
+func (s *Set) take(ctx context.Context, docs []*document) Errors {
+	results, read := make([]decoded, len(docs)), make([]bool, len(docs))
+	each(len(docs), func(i int) { results[i], read[i] = docs[i].decode(ctx) })
+	s.objects = make([]Object, 0, len(docs))
+	at := make(map[string]int, len(docs))
+	var errs Errors
+	for i, r := range results {
+		switch {
+		case !read[i]:
+			s.skipped[docs[i].gvk()]++
+		case r.object == nil || len(r.errs) > 0:
+			errs = append(errs, r.errs...)
+		default:
+			s.Warnings = append(s.Warnings, r.warnings...)
+			s.add(r.object, docs[i], at)
+		}
+	}
+	s.tell(s.repeats)
+	s.tell(s.namesakes)
+	s.tellSkipped()
+	return errs
+}
+
+// add keeps one object. Of two with one name the later counts, as when both are applied. Two pods of one name on different
+// nodes, or one that waits, are two: a dump of a cluster and new pods are often simulated together.
+func (s *Set) add(o Object, d *document, at map[string]int) {
+	if o.GetName() == "" {
+		for taken := true; taken; _, taken = at[key(o, d)] {
+			s.numbered[o.GetGenerateName()]++
+			o.SetName(fmt.Sprint(o.GetGenerateName(), s.numbered[o.GetGenerateName()]))
+		}
+	}
+	s.places[o] = d.place()
+	i, twice := at[key(o, d)]
+	if !twice {
+		at[key(o, d)] = len(s.objects)
+		s.objects = append(s.objects, o)
+		return
+	}
+	title := strings.TrimSpace(d.kind + " " + o.GetName())
+	if other, ok := s.objects[i].(*corev1.Pod); ok && other.Spec.NodeName != o.(*corev1.Pod).Spec.NodeName {
+		s.namesakes.add("%s by one name, on different nodes: each counts (%s in %s, and %s)", title, s.places[other], d.place())
+		bound := o
+		if bound.(*corev1.Pod).Spec.NodeName == "" {
+			bound, s.objects[i] = other, o // the one that waits keeps the name, since results speak of it
+		}
+		bound.SetName(bound.GetName() + "." + bound.(*corev1.Pod).Spec.NodeName)
+		s.places[bound] = s.places[other]
+		s.objects = append(s.objects, bound)
+		return
+	}
+	s.repeats.add("%s given more than once: the last counts (%s in %s, and %s)", title, s.places[s.objects[i]], d.place())
+	s.objects[i] = o
+}
+
+func key(o Object, d *document) string {
+	return d.apiVersion + "/" + d.kind + "/" + o.GetNamespace() + "/" + o.GetName()
+}
+
+// A tally counts what is alike and keeps the words about the first.
+type tally struct {
+	n    int
+	text string
+	args []any
+}
+
+func (t *tally) add(text string, args ...any) {
+	if t.n++; t.n == 1 {
+		t.text, t.args = text, args
+	}
+}
+
+// tell adds the tally to the warnings.
+func (s *Set) tell(t tally) {
+	if t.n == 0 {
+		return
+	}
+	objects := fmt.Sprintf("%d objects", t.n)
+	if t.n == 1 {
+		objects = "1 object"
+	}
+	s.Warnings = append(s.Warnings, fmt.Sprintf(t.text, append([]any{objects}, t.args...)...))
+}
+
+// tellSkipped warns, in one line, of what plays no part.
+func (s *Set) tellSkipped() {
+	if len(s.skipped) == 0 {
+		return
+	}
+	var parts []string
+	sum := 0
+	kinds := slices.SortedFunc(maps.Keys(s.skipped), func(a, b schema.GroupVersionKind) int {
+		return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.String(), b.String()))
+	})
+	for _, k := range kinds {
+		name := cmp.Or(k.Kind, "files that are no manifests")
+		parts = append(parts, fmt.Sprintf("%d %s", s.skipped[k], name))
+		sum += s.skipped[k]
+	}
+	objects := "objects"
+	if sum == 1 {
+		objects = "object"
+	}
+	s.Warnings = append(s.Warnings, fmt.Sprintf("skipped %d %s of kinds that play no part: %s", sum, objects, strings.Join(parts, ", ")))
+}

@@ -1,0 +1,217 @@
+package manifest
+
+import (
+	"bytes"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+// split cuts a source into its documents. Nothing is decoded yet.
+func split(s *source) ([]*document, *Error) {
+	s.data = bytes.TrimPrefix(s.data, []byte("\xef\xbb\xbf"))
+	if looksLikeJSON(s.data) || strings.HasSuffix(s.name, ".json") && hasContent(s.data) {
+		return splitJSON(s)
+	}
+	return splitYAML(s), nil
+}
+
+// looksLikeJSON reports whether text begins with brackets and then something that JSON has there. YAML may begin with a
+// bracket too, but rarely quotes its keys.
+func looksLikeJSON(text []byte) bool {
+	rest := bytes.TrimLeft(text, " \t\r\n")
+	if len(rest) == 0 || rest[0] != '{' && rest[0] != '[' {
+		return false
+	}
+	rest = bytes.TrimLeft(rest, "{[ \t\r\n")
+	return len(rest) == 0 || rest[0] == '"' || rest[0] == '}' || rest[0] == ']'
+}
+
+// splitJSON cuts JSON values that follow one another.
+func splitJSON(s *source) ([]*document, *Error) {
+	c := &cursor{data: s.data}
+	var docs []*document
+	for !c.end() {
+		value, err := c.value()
+		if err != nil {
+			return nil, &Error{
+				Place:   Place{File: s.name, Document: len(docs) + 1, Line: s.line(c.at)},
+				Message: err.Error(),
+			}
+		}
+		docs = append(docs, &document{source: s, number: len(docs) + 1, start: s.offset(value), text: value, json: value})
+	}
+	return docs, nil
+}
+
+// splitYAML cuts at lines that begin with three dashes. Documents without content are left out and not counted.
+func splitYAML(s *source) []*document {
+	var docs []*document
+	start := 0
+	add := func(end int) {
+		if text := s.data[start:end]; hasContent(text) {
+			docs = append(docs, &document{source: s, number: len(docs) + 1, start: start, text: text, yaml: true})
+		}
+	}
+	for at := 0; at < len(s.data); {
+		end := len(s.data)
+		if i := bytes.IndexByte(s.data[at:], '\n'); i >= 0 {
+			end = at + i + 1
+		}
+		if separates(s.data[at:end]) {
+			add(at)
+			start = end
+		}
+		at = end
+	}
+	add(len(s.data))
+	return docs
+}
+
+func separates(line []byte) bool {
+	rest, ok := bytes.CutPrefix(line, []byte("---"))
+	rest = bytes.TrimSpace(rest)
+	return ok && (len(rest) == 0 || rest[0] == '#')
+}
+
+// hasContent reports whether text is more than space and comments.
+func hasContent(text []byte) bool {
+	for line := range bytes.Lines(text) {
+		if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != '#' {
+			return true
+		}
+	}
+	return false
+}
+
+// toJSON converts a YAML document. A key that is written twice is a mistake, as it is to kubectl.
+func (d *document) toJSON() *Error {
+	if !d.yaml {
+		return nil
+	}
+	j, err := yaml.YAMLToJSONStrict(d.text)
+	if err == nil {
+		d.json = j
+		return nil
+	}
+	e := &Error{Place: d.place(), Message: yamlMessage(err)}
+	e.Place.Line = d.source.line(d.start)
+	if m := yamlLine.FindStringSubmatch(err.Error()); m != nil {
+		if n, err := strconv.Atoi(m[1]); err == nil {
+			e.Place.Line += n - 1
+		}
+	}
+	if strings.HasPrefix(e.Message, noYAML+"did not find expected") {
+		e.Place.Line++ // the library counts these from zero
+	}
+	if bytes.Contains(d.text, []byte("{{")) || bytes.Contains(d.text, []byte("${")) {
+		e.Message += " (it looks like a template: render it first)"
+	}
+	return e
+}
+
+var (
+	yamlLine  = regexp.MustCompile(`line (\d+)`)
+	yamlNoise = regexp.MustCompile(`^(error converting YAML to JSON: )?(yaml: )?(unmarshal errors:\s*)?(line \d+: )?`)
+)
+
+// noYAML begins every message about text that is no YAML.
+const noYAML = "not valid YAML: "
+
+// yamlMessage returns the YAML library's words without what we say ourselves.
+func yamlMessage(err error) string {
+	first, _, _ := strings.Cut(yamlNoise.ReplaceAllString(err.Error(), ""), "\n")
+	return noYAML + first
+}
+
+// items returns the objects in d: itself, or those of a list. An item that does not say what it is, is what the list is of.
+func (d *document) items() ([]*document, *Error) {
+	c := &cursor{data: d.json}
+	c.space()
+	if c.end() || bytes.Equal(bytes.TrimSpace(d.json), []byte("null")) {
+		return nil, nil
+	}
+	if d.json[c.at] == '[' {
+		return d.list(d.json, "v1", "Pod")
+	}
+	if d.json[c.at] != '{' {
+		return nil, d.fail(nil, "want a Kubernetes object, this is "+jsonKind(d.json[c.at:]))
+	}
+	var items []byte
+	err := eachField(d.json, func(key string, value []byte) bool {
+		switch key {
+		case "apiVersion":
+			d.apiVersion = text(value)
+		case "kind":
+			d.kind = text(value)
+		case "items":
+			items = value
+		}
+		return d.apiVersion == "" || d.kind == "" || strings.HasSuffix(d.kind, "List") && items == nil
+	})
+	if err != nil {
+		return nil, d.fail(nil, err.Error())
+	}
+	switch of, isList := strings.CutSuffix(d.kind, "List"); {
+	case (isList || d.kind == "") && len(items) > 0 && items[0] == '[':
+		return d.list(items, d.apiVersion, of)
+	case isList:
+		return nil, nil
+	}
+	return []*document{d}, nil
+}
+
+// list returns the items of a JSON array; apiVersion and kind are for those without.
+func (d *document) list(array []byte, apiVersion, kind string) ([]*document, *Error) {
+	var out []*document
+	err := eachItem(array, func(i int, item []byte) {
+		one := &document{source: d.source, number: d.number, item: i + 1, start: d.start, text: d.text, yaml: d.yaml, json: item}
+		if !d.yaml {
+			one.text, one.start = item, d.source.offset(item)
+		}
+		_ = eachField(item, func(key string, value []byte) bool { // the decoder tells what is wrong
+			switch key {
+			case "apiVersion":
+				one.apiVersion = text(value)
+			case "kind":
+				one.kind = text(value)
+			}
+			return one.apiVersion == "" || one.kind == ""
+		})
+		if one.kind == "" {
+			one.apiVersion, one.kind = apiVersion, kind
+		}
+		out = append(out, one)
+	})
+	if err != nil {
+		return nil, d.fail(nil, err.Error())
+	}
+	return out, nil
+}
+
+// text returns a JSON string without its quotes, or "" if it is none.
+func text(value []byte) string {
+	if len(value) < 2 || value[0] != '"' {
+		return ""
+	}
+	return string(value[1 : len(value)-1])
+}
+
+// jsonKind names the kind of a JSON value.
+func jsonKind(value []byte) string {
+	switch {
+	case len(value) == 0 || value[0] == 'n':
+		return "nothing"
+	case value[0] == '{':
+		return "an object"
+	case value[0] == '[':
+		return "a list"
+	case value[0] == '"':
+		return "text"
+	case value[0] == 't' || value[0] == 'f':
+		return "true or false"
+	}
+	return "a number"
+}

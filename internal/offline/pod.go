@@ -1,0 +1,65 @@
+package offline
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/karpenter-go/karpenter/internal/manifest"
+)
+
+// addPods adds the pods, given and expanded. Those without a node wait for one.
+func (a *assembly) addPods() {
+	given := manifest.Of[*corev1.Pod](a.set)
+	for _, p := range given {
+		for _, f := range faults(&p.Spec, "spec") {
+			a.errs = append(a.errs, a.set.Error(p, "Pod", f[0], f[1]))
+		}
+		a.limits.admit(&p.Spec, p.Namespace)
+	}
+	elsewhere := 0
+	for _, p := range append(given, a.expand(given)...) {
+		ended := p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+		switch {
+		case ended:
+			continue
+		case p.Spec.NodeName == "":
+			a.wait(p)
+		case a.nodes[p.Spec.NodeName] == nil:
+			elsewhere++
+			continue
+		case p.Status.Phase == "":
+			p.Status.Phase = corev1.PodRunning
+		}
+		if p.UID == "" {
+			p.UID = types.UID(p.Namespace + "/" + p.Name)
+		}
+		a.Delta.Pods = append(a.Delta.Pods, p)
+	}
+	if elsewhere > 0 {
+		a.warn("left out %s of nodes that are not in the input", plural(elsewhere, "pod"))
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.limits.unknown)) {
+		a.warn("%s is not in the input: %s", name, a.limits.unknown[name])
+	}
+}
+
+// wait makes p what the scheduler leaves behind when it finds no node.
+func (a *assembly) wait(p *corev1.Pod) {
+	p.Status.Phase = corev1.PodPending
+	p.Status.Conditions = []corev1.PodCondition{{
+		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
+		LastTransitionTime: metav1.NewTime(a.Now),
+	}}
+	if gates := p.Spec.SchedulingGates; len(gates) > 0 {
+		names := make([]string, len(gates))
+		for i, g := range gates {
+			names[i] = g.Name
+		}
+		a.Leave[p.Namespace+"/"+p.Name] = "is held back by scheduling gate " + strings.Join(names, ", ")
+	}
+}

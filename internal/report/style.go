@@ -1,0 +1,146 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// A Style says how text is made to stand out. The zero Style is plain.
+type Style struct {
+	// Colour uses ANSI colours.
+	Colour bool
+}
+
+func (s Style) paint(code, text string) string {
+	if !s.Colour || text == "" {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+func (s Style) bold(text string) string   { return s.paint("1", text) }
+func (s Style) dim(text string) string    { return s.paint("2", text) }
+func (s Style) green(text string) string  { return s.paint("32", text) }
+func (s Style) yellow(text string) string { return s.paint("33", text) }
+func (s Style) red(text string) string    { return s.paint("31", text) }
+
+// barWidth is the number of cells of a bar.
+const barWidth = 10
+
+// bar draws how full something is: ten cells, the last one in part, and the percentage.
+func (s Style) bar(used, have int64) string {
+	if have <= 0 {
+		return ""
+	}
+	part := min(float64(used)/float64(have), 1)
+	eighths := int(part*barWidth*8 + 0.5)
+	var b strings.Builder
+	for range eighths / 8 {
+		b.WriteRune('█')
+	}
+	if rest := eighths % 8; rest > 0 {
+		b.WriteRune([]rune("▏▎▍▌▋▊▉")[rest-1])
+	}
+	for n := utf8.RuneCountInString(b.String()); n < barWidth; n++ {
+		b.WriteRune('░')
+	}
+	text := b.String()
+	switch {
+	case part >= 0.75:
+		text = s.green(text)
+	case part >= 0.4:
+		text = s.yellow(text)
+	default:
+		text = s.red(text)
+	}
+	return fmt.Sprintf("%s %3.0f%%", text, part*100)
+}
+
+// A table lines up columns. Cells may hold colour.
+type table struct {
+	rows [][]string
+	// right are the columns that end in line rather than begin in line.
+	right map[int]bool
+}
+
+func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
+
+// write renders the table with indent before each row, and head applied to the first one.
+func (t *table) write(b *strings.Builder, indent string, head func(string) string) {
+	var widths []int
+	for _, row := range t.rows {
+		for i, cell := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], width(cell))
+		}
+	}
+	for n, row := range t.rows {
+		var line strings.Builder
+		for i, cell := range row {
+			pad := strings.Repeat(" ", widths[i]-width(cell))
+			if t.right[i] {
+				line.WriteString(pad + cell)
+			} else {
+				line.WriteString(cell + pad)
+			}
+			line.WriteString("  ")
+		}
+		text := strings.TrimRight(line.String(), " ")
+		if n == 0 {
+			text = head(text)
+		}
+		b.WriteString(indent + text + "\n")
+	}
+}
+
+// width is how many cells text takes on a terminal: its runes, colour codes left out.
+func width(text string) int {
+	n, escaped := 0, false
+	for _, r := range text {
+		switch {
+		case r == '\x1b':
+			escaped = true
+		case escaped:
+			escaped = r != 'm'
+		default:
+			n++
+		}
+	}
+	return n
+}
+
+// Count writes a number of things: 1 pod, 12,000 pods.
+func Count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return Number(n) + " " + thing + "s"
+}
+
+// Number writes n with its thousands apart.
+func Number(n int) string {
+	digits := fmt.Sprint(n)
+	for i := len(digits) - 3; i > 0 && digits[i-1] != '-'; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits
+}
+
+// dollars writes a price: four digits matter for one node, two for a fleet.
+func dollars(v float64) string {
+	if v < 100 && v > -100 {
+		return fmt.Sprintf("%.4f", v)
+	}
+	whole := int(v)
+	return Number(whole) + fmt.Sprintf("%.2f", abs(v-float64(whole)))[1:]
+}
+
+func abs(v float64) float64 {
+	if v < 0 {
+		return -v
+	}
+	return v
+}

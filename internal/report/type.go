@@ -1,0 +1,38 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+)
+
+// A TypeRow is an instance type in a table.
+type TypeRow struct {
+	Name, Arch        string
+	CPU, Memory, Pods string // what pods may use
+	Zones             int    // in how many it is on offer
+	// Prices are the lowest by capacity type, in dollars per hour.
+	Prices map[string]float64
+}
+
+// Types renders a catalogue.
+func (s Style) Types(rows []TypeRow) string {
+	var b strings.Builder
+	t := &table{right: map[int]bool{2: true, 3: true, 4: true, 5: true, 6: true, 7: true}}
+	t.add("TYPE", "ARCH", "CPU", "MEMORY", "PODS", "ZONES", "ON-DEMAND $/H", "SPOT $/H")
+	for _, r := range rows {
+		t.add(r.Name, r.Arch, r.CPU, r.Memory, r.Pods, fmt.Sprint(r.Zones),
+			priceOrNone(r.Prices[apiv1.CapacityTypeOnDemand]), priceOrNone(r.Prices[apiv1.CapacityTypeSpot]))
+	}
+	t.write(&b, "", s.dim)
+	b.WriteString(Count(len(rows), "type") + "; cpu, memory and pods are what is left for pods\n")
+	return b.String()
+}
+
+func priceOrNone(v float64) string {
+	if v == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.4f", v)
+}
