@@ -17,6 +17,7 @@ func (a *app) up() *cobra.Command {
 	var (
 		boot         time.Duration
 		provider     string
+		gates        string
 		controller   string
 		chart        string
 		noController bool
@@ -25,14 +26,16 @@ func (a *app) up() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Start the cluster, or what is not running of it, and leave it running",
-		Args:  usage(cobra.NoArgs),
+		Example: "  karpenter-local up\n" +
+			"  karpenter-local up --provider kwok --feature-gates NodeOverlay=true,CapacityBuffer=true",
+		Args: usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if noController {
 				controller = ""
 			}
 			c, err := a.open(cluster.Options{
 				Out: cmd.OutOrStdout(), Ports: ports, Controller: controller, Chart: chart,
-				Settings: given(cmd, boot, provider),
+				Settings: given(cmd, boot, provider, gates),
 			})
 			if err != nil {
 				return err
@@ -42,7 +45,8 @@ func (a *app) up() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.DurationVar(&boot, "nodes-boot", cluster.DefaultNodesBoot, "time from launch to boot of an instance")
-	flags.StringVar(&provider, "provider", cluster.DefaultProvider, "cloud of the controller: aws")
+	flags.StringVar(&provider, "provider", cluster.DefaultProvider, "where nodes come from: aws, emulated, or kwok, without machines")
+	flags.StringVar(&gates, "feature-gates", "", "feature gates of the controller, as Name=true,Name=false")
 	flags.StringVar(&controller, "controller", beside("karpenter"), "the controller's program")
 	flags.StringVar(&chart, "chart", beside("../charts/karpenter"), "Helm chart with its rights")
 	flags.BoolVar(&noController, "no-controller", false, "leave the controller out")
@@ -51,13 +55,16 @@ func (a *app) up() *cobra.Command {
 }
 
 // given are the settings that the command line names.
-func given(cmd *cobra.Command, boot time.Duration, provider string) state.Settings {
+func given(cmd *cobra.Command, boot time.Duration, provider, gates string) state.Settings {
 	var s state.Settings
 	if cmd.Flags().Changed("nodes-boot") {
 		s.NodesBoot = boot.String()
 	}
 	if cmd.Flags().Changed("provider") {
 		s.Provider = provider
+	}
+	if cmd.Flags().Changed("feature-gates") {
+		s.FeatureGates = gates
 	}
 	return s
 }

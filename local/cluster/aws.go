@@ -15,6 +15,9 @@ const (
 	kubernetesVersion = "v1.36.3"
 )
 
+// emulates reports whether the cluster has an emulated AWS.
+func (c *Cluster) emulates() bool { return c.state.Settings.Provider != providerKWOK }
+
 // Emulator is the URL of the emulated AWS.
 func (c *Cluster) Emulator() string { return "http://" + c.state.Address("awsemu") }
 

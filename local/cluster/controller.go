@@ -57,7 +57,7 @@ func (c *Cluster) grant(ctx context.Context, k keys) error {
 	granted, err := rights.Render(c.options.Chart, rights.Release{
 		Name: ControllerName, Namespace: Namespace, Kubernetes: kubernetesVersion,
 		Values: map[string]any{"settings": map[string]any{
-			"clusterName": Name, "clusterEndpoint": c.Endpoint(),
+			"provider": c.state.Settings.Provider, "clusterName": Name, "clusterEndpoint": c.Endpoint(),
 		}},
 	})
 	if err != nil {
@@ -102,20 +102,25 @@ func (c *Cluster) grant(ctx context.Context, k keys) error {
 
 // controller describes the controller as a part.
 func (c *Cluster) controller(s *state.State) spec {
+	env := []string{
+		"KUBECONFIG=" + c.dir.ControllerKubeconfig(),
+		"SYSTEM_NAMESPACE=" + Namespace,
+		"LEADER_ELECTION_NAMESPACE=" + Namespace,
+		"HEALTH_PROBE_PORT=" + strconv.Itoa(s.Ports["karpenter-health"]),
+		"METRICS_PORT=" + strconv.Itoa(s.Ports["karpenter-metrics"]),
+	}
+	if s.Settings.FeatureGates != "" {
+		env = append(env, "FEATURE_GATES="+s.Settings.FeatureGates)
+	}
+	if c.emulates() {
+		env = append(append(env, c.awsEnv()...),
+			"CLUSTER_NAME="+Name, "CLUSTER_ENDPOINT="+c.Endpoint(), "INTERRUPTION_QUEUE="+Name)
+	}
 	return spec{
 		name: ControllerName, binary: c.options.Controller,
 		purposes: []string{"karpenter-health", "karpenter-metrics"},
 		health:   "http://" + s.Address("karpenter-health") + "/readyz",
 		args:     []string{"controller", "--provider=" + s.Settings.Provider},
-		env: append(c.awsEnv(),
-			"KUBECONFIG="+c.dir.ControllerKubeconfig(),
-			"CLUSTER_NAME="+Name,
-			"CLUSTER_ENDPOINT="+c.Endpoint(),
-			"INTERRUPTION_QUEUE="+Name,
-			"SYSTEM_NAMESPACE="+Namespace,
-			"LEADER_ELECTION_NAMESPACE="+Namespace,
-			"HEALTH_PROBE_PORT="+strconv.Itoa(s.Ports["karpenter-health"]),
-			"METRICS_PORT="+strconv.Itoa(s.Ports["karpenter-metrics"]),
-		),
+		env:      env,
 	}
 }

@@ -27,11 +27,11 @@ var purposes = []string{
 // controlPlane describes the parts in the order in which they start. Parts of
 // one stage start together.
 func (c *Cluster) controlPlane(s *state.State, k keys) [][]spec {
-	return [][]spec{
-		{c.etcd(s)},
-		{c.apiServer(s, k)},
-		{c.scheduler(s, k), c.controllerManager(s, k), c.hollowKubelet(s), c.emulator(s, k)},
+	last := []spec{c.scheduler(s, k), c.controllerManager(s, k), c.hollowKubelet(s)}
+	if c.emulates() {
+		last = append(last, c.emulator(s, k))
 	}
+	return [][]spec{{c.etcd(s)}, {c.apiServer(s, k)}, last}
 }
 
 // known describes the parts whose health makes up the cluster's.

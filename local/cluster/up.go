@@ -52,6 +52,9 @@ func (c *Cluster) Up(ctx context.Context) error {
 
 // check finds out early what would fail late.
 func (c *Cluster) check() error {
+	if p := c.options.Provider; p != "" && p != providerAWS && p != providerKWOK {
+		return fmt.Errorf("--provider is %q, want %s or %s", p, providerAWS, providerKWOK)
+	}
 	for what, path := range map[string]string{
 		"karpenter-local": c.binary, "the controller": c.options.Controller,
 	} {
@@ -82,13 +85,22 @@ func (c *Cluster) prepare() (keys, error) {
 	if err := c.trust(k.authority.Bundle()); err != nil {
 		return keys{}, err
 	}
-	return k, errors.Join(c.writeSchedulerConfig(), c.writeAWSEnv())
+	if c.emulates() {
+		err = c.writeAWSEnv()
+	}
+	return k, errors.Join(err, c.writeSchedulerConfig())
 }
 
 // Settings of a cluster whose maker did not care.
 const (
 	DefaultNodesBoot = 3 * time.Second
-	DefaultProvider  = "aws"
+	DefaultProvider  = providerAWS
+)
+
+// Providers that a cluster can be made for. AWS is emulated by a part; kwok needs none.
+const (
+	providerAWS  = "aws"
+	providerKWOK = "kwok"
 )
 
 // keepSettings lets the settings of the first start win: running parts were
@@ -105,6 +117,7 @@ func (c *Cluster) keepSettings() {
 	}
 	keep("--nodes-boot", want.NodesBoot, DefaultNodesBoot.String(), &have.NodesBoot)
 	keep("--provider", want.Provider, DefaultProvider, &have.Provider)
+	keep("--feature-gates", want.FeatureGates, "", &have.FeatureGates)
 }
 
 // startWatchdog starts the process that takes the cluster down when this one

@@ -28,6 +28,8 @@ type Settings struct {
 	NodesBoot string `json:"nodesBoot,omitempty"`
 	// Provider is the cloud that the controller talks to.
 	Provider string `json:"provider,omitempty"`
+	// FeatureGates are those of the controller, as Name=true,Name=false.
+	FeatureGates string `json:"featureGates,omitempty"`
 }
 
 // Exists reports whether d holds a cluster.
