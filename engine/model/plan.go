@@ -20,6 +20,9 @@ type Plan struct {
 	Nodes []PlannedNode
 	// Refusals are the pods that go nowhere, ordered by first pod.
 	Refusals []Refusal
+	// Order holds the pods that are placed in an order in which the scheduler may place them: each finds there what it asks
+	// of those before it. Nil when no pod asks anything of others, and any order does.
+	Order []*Pod
 	// Price is the sum of the Nodes' prices in dollars per hour.
 	Price float64
 	// Floor is a price that no set of new nodes for the same pods can go below, in dollars per hour: the linear

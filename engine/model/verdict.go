@@ -36,6 +36,8 @@ const (
 	RuleLabels           // node selector or affinity does not go with Subject
 	RuleResources        // no type has enough of Resource, short By
 	RuleShape            // enough of each resource, but in no one type
+	RulePorts            // a host port is taken
+	RuleTopology         // what the pod asks of other pods, or they of it, leaves no domain: Subject
 	RuleOffering         // types would do, but none is on offer now
 	RuleVolume           // a claim of the pod keeps it from any node, or from this one: Subject
 	RuleLimit            // the pool's limit of Resource would be exceeded by By
@@ -127,6 +129,10 @@ func (v Verdict) String() string {
 		return "no capacity on offer: " + v.Subject
 	case RuleVolume:
 		return v.Subject
+	case RulePorts:
+		return "host port is taken: " + v.Subject
+	case RuleTopology:
+		return "no domain satisfies " + v.Subject
 	case RuleLimit:
 		return fmt.Sprintf("would exceed the limit of %s by %s", v.Resource, Amount(v.Resource, v.By))
 	case RuleMinValues:

@@ -2,7 +2,6 @@ package pack
 
 import (
 	"cmp"
-	"encoding/json"
 	"slices"
 	"strings"
 
@@ -10,18 +9,26 @@ import (
 
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/require"
+	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
 // A class is a set of pods that are the same to the scheduler: what holds for one holds for all.
 type class struct {
-	// pods are in key order; those before next are placed.
+	// pods are in key order; those before next are placed or dealt to a lot.
 	pods []*model.Pod
 	next int
-	// need is what one pod asks for, by column.
-	need []int64
-	// terms are alternatives: a node must satisfy one of them. An empty Set asks for nothing.
-	terms       []require.Set
-	tolerations []corev1.Toleration
+	need *need
+	// stages are what the pods ask for, with fewer preferences from one to the next; the last has none left.
+	stages []stage
+	// strict is what node selector and required affinity ask, without volumes and preferences: spread counts only such nodes.
+	strict *alternatives
+	// rules are what the pods ask of other pods, ports the host ports, attach the volumes by the driver that limits them.
+	rules  []topology.Rule
+	ports  []port
+	attach map[string]int
+	// members are the groups that count these pods.
+	members  []int
+	priority int32
 	// refusal is set when no node could ever do.
 	refusal model.Verdict
 }
@@ -35,132 +42,263 @@ func (c *class) take(n int) []*model.Pod {
 	return pods
 }
 
-// signature is what the scheduler looks at; two pods with equal signatures are one class.
-type signature struct {
-	Requests    model.Resources
-	Selector    map[string]string
-	Affinity    *corev1.NodeSelector
-	Tolerations []corev1.Toleration
-	Unsupported string
-	Left        string
+// A need is what one pod asks for. Classes that ask for the same share one.
+type need struct {
+	id     int
+	amount []int64   // by column
+	scaled []float64 // the same in units near one
 }
 
-// classify groups pods, largest class member first: by cpu, then memory, then key of the first pod. Larger pods are placed
-// first because small ones fill the gaps they leave.
-func classify(pods []*model.Pod, o Options) []*class {
-	byKey := map[string]*class{}
-	var classes []*class
-	for _, p := range pods {
-		s := sign(p)
-		s.Left = o.Leave[p.Key]
-		key, err := json.Marshal(s) // maps are written in key order
-		if err != nil {
-			key = []byte("uid " + string(p.UID))
+// alternatives are label requirements of which a node must meet one. Classes that ask for the same share one.
+type alternatives struct {
+	id    int
+	terms []require.Set
+}
+
+// A tolerance is a set of tolerations, shared like the others. A patient one also bears PreferNoSchedule.
+type tolerance struct {
+	id      int
+	list    []corev1.Toleration
+	patient bool
+}
+
+// A classifier groups pods.
+type classifier struct {
+	*problem
+	specs  map[string]int // what a pod asks for, as bytes
+	byBoth map[[2]int]*class
+	marks  map[string]int // namespace and the labels that some term looks at
+	buf    []byte
+}
+
+// classify groups pods, highest priority first, then largest: by cpu, memory, then key of the first pod. Larger pods are
+// placed first because small ones fill the gaps they leave.
+func (p *problem) classify(pods []*model.Pod) {
+	c := &classifier{problem: p, specs: map[string]int{}, byBoth: map[[2]int]*class{}, marks: map[string]int{}}
+	specs := make([]int, len(pods))
+	var firsts []*model.Pod
+	rules := [][]topology.Rule{}
+	for i, pod := range pods {
+		n := len(c.specs)
+		key := c.sign(pod)
+		id, ok := c.specs[string(key)]
+		if !ok {
+			id = n
+			c.specs[string(key)] = id
+			firsts = append(firsts, pod)
+			rules = append(rules, c.read(pod))
 		}
-		c := byKey[string(key)]
-		if c == nil {
-			c = newClass(p, s, o)
-			byKey[string(key)] = c
-			classes = append(classes, c)
-		}
-		c.pods = append(c.pods, p)
+		specs[i] = id
 	}
-	slices.SortStableFunc(classes, func(a, b *class) int {
+	for i, pod := range pods {
+		both := [2]int{specs[i], c.mark(pod)}
+		cl := c.byBoth[both]
+		if cl == nil {
+			cl = c.newClass(pod, rules[specs[i]], firsts[specs[i]])
+			c.byBoth[both] = cl
+			p.classes = append(p.classes, cl)
+		}
+		cl.pods = append(cl.pods, pod)
+	}
+	slices.SortStableFunc(p.classes, func(a, b *class) int {
 		ra, rb := a.pods[0].Requests, b.pods[0].Requests
 		return cmp.Or(
+			cmp.Compare(b.priority, a.priority),
 			cmp.Compare(rb[corev1.ResourceCPU], ra[corev1.ResourceCPU]),
 			cmp.Compare(rb[corev1.ResourceMemory], ra[corev1.ResourceMemory]),
 			strings.Compare(a.pods[0].Key, b.pods[0].Key),
 		)
 	})
-	return classes
 }
 
-func sign(p *model.Pod) signature {
-	s := signature{
-		Requests:    p.Requests,
-		Selector:    p.Object.Spec.NodeSelector,
-		Tolerations: p.Object.Spec.Tolerations,
-		Unsupported: unsupported(&p.Object.Spec),
+// sign writes what the scheduler looks at in a pod, its labels aside. The result is good until the next call.
+func (c *classifier) sign(pod *model.Pod) []byte {
+	spec := &pod.Object.Spec
+	b := c.buf[:0]
+	b = putString(b, c.opts.Leave[pod.Key])
+	for _, name := range c.cols {
+		b = putInt(b, pod.Requests[name])
 	}
-	if a := p.Object.Spec.Affinity; a != nil && a.NodeAffinity != nil {
-		s.Affinity = a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+	b = putMap(b, spec.NodeSelector)
+	if spec.Affinity != nil && spec.Affinity.NodeAffinity != nil {
+		b = putNodeAffinity(b, spec.Affinity.NodeAffinity)
+	} else {
+		b = append(b, 0)
 	}
-	return s
-}
-
-func newClass(p *model.Pod, s signature, o Options) *class {
-	c := &class{tolerations: p.Object.Spec.Tolerations}
-	if s.Left != "" {
-		c.refusal = model.Verdict{Rule: model.RuleInvalid, Subject: s.Left}
-		return c
+	b = putTolerations(b, spec.Tolerations)
+	b = putInt(b, int64(pod.Priority()))
+	b = putInt(b, int64(len(spec.ResourceClaims)))
+	b = putPorts(b, portsOf(spec))
+	if defaults := c.defaultsOf(pod); social(spec) || len(defaults) > 0 {
+		b = putString(b, pod.Object.Namespace)
+		b = putRules(b, spec)
+		b = putSpread(b, defaults)
+		b = c.putOwn(b, pod.Object)
 	}
-	if s.Unsupported != "" {
-		c.refusal = model.Verdict{Rule: model.RuleUnsupported, Subject: s.Unsupported}
-		return c
-	}
-	selector := require.FromLabels(s.Selector).Normalize(o.Labels.Aliases)
-	if s.Affinity == nil {
-		c.terms = []require.Set{selector}
-		return c
-	}
-	for _, term := range s.Affinity.NodeSelectorTerms {
-		if len(term.MatchFields) > 0 || len(term.MatchExpressions) == 0 {
-			continue // a term that no new node can satisfy; the API calls an empty one a term that matches nothing
-		}
-		c.terms = append(c.terms, selector.And(require.FromSelector(term.MatchExpressions).Normalize(o.Labels.Aliases)))
-	}
-	if len(c.terms) == 0 {
-		c.refusal = model.Verdict{Rule: model.RuleInvalid, Subject: "required node affinity has no term with matchExpressions"}
-	}
-	return c
-}
-
-// unsupported names the first thing that the pod asks for and that this package does not decide about, or "".
-func unsupported(spec *corev1.PodSpec) string {
-	if len(spec.ResourceClaims) > 0 {
-		return "resource claims"
-	}
-	if a := spec.Affinity; a != nil {
-		if a.PodAffinity != nil && len(a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0 {
-			return "required pod affinity"
-		}
-		if a.PodAntiAffinity != nil && len(a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0 {
-			return "required pod anti-affinity"
-		}
-	}
-	for _, t := range spec.TopologySpreadConstraints {
-		if t.WhenUnsatisfiable == corev1.DoNotSchedule {
-			return "topology spread with DoNotSchedule"
-		}
-	}
-	for _, v := range spec.Volumes {
-		if v.PersistentVolumeClaim != nil || v.Ephemeral != nil {
-			return "persistent volumes"
-		}
-	}
-	for _, c := range spec.Containers {
-		for _, port := range c.Ports {
-			if port.HostPort != 0 {
-				return "host ports"
+	if len(spec.Volumes) > 0 {
+		volumes, no := c.snapshot.VolumesOf(pod)
+		b = putString(b, no.Subject)
+		for _, v := range volumes {
+			b = putString(b, v.Driver)
+			for _, set := range v.Topology {
+				b = putString(b, set.String())
 			}
+			b = append(b, 0)
 		}
 	}
-	return ""
+	c.buf = b
+	return b
 }
 
-// tolerates returns the first of taints that keeps pods with these tolerations away, and true if there is none.
-// PreferNoSchedule keeps nobody away.
-func tolerates(tolerations []corev1.Toleration, taints []corev1.Taint) (corev1.Taint, bool) {
+func (c *classifier) defaultsOf(pod *model.Pod) []corev1.TopologySpreadConstraint {
+	if c.opts.DefaultSpread == nil || len(pod.Object.Spec.TopologySpreadConstraints) > 0 {
+		return nil
+	}
+	return c.opts.DefaultSpread(pod)
+}
+
+// putOwn writes the values of the pod's own labels that its terms refer to.
+func (c *classifier) putOwn(b []byte, o *corev1.Pod) []byte {
+	own := func(keys []string) {
+		for _, k := range keys {
+			b = putString(b, o.Labels[k])
+		}
+	}
+	for i := range o.Spec.TopologySpreadConstraints {
+		own(o.Spec.TopologySpreadConstraints[i].MatchLabelKeys)
+	}
+	terms := func(hard []corev1.PodAffinityTerm, soft []corev1.WeightedPodAffinityTerm) {
+		for i := range hard {
+			own(hard[i].MatchLabelKeys)
+			own(hard[i].MismatchLabelKeys)
+		}
+		for i := range soft {
+			own(soft[i].PodAffinityTerm.MatchLabelKeys)
+			own(soft[i].PodAffinityTerm.MismatchLabelKeys)
+		}
+	}
+	if a := o.Spec.Affinity; a != nil && a.PodAffinity != nil {
+		terms(a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution, a.PodAffinity.PreferredDuringSchedulingIgnoredDuringExecution)
+	}
+	if a := o.Spec.Affinity; a != nil && a.PodAntiAffinity != nil {
+		terms(a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution, a.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution)
+	}
+	return b
+}
+
+// read returns what a pod asks of other pods, and enters the terms into the book.
+func (c *classifier) read(pod *model.Pod) []topology.Rule {
+	defaults := c.defaultsOf(pod)
+	if !social(&pod.Object.Spec) && len(defaults) == 0 {
+		return nil
+	}
+	rules := topology.Of(pod.Object, c.namespaces, defaults)
+	if c.opts.PreferencePolicy == PreferenceIgnore {
+		rules = slices.DeleteFunc(rules, func(r topology.Rule) bool { return r.Soft })
+	}
+	for _, r := range rules {
+		c.book.Number(r.Term)
+	}
+	return rules
+}
+
+// mark numbers the namespace and those labels of a pod that some term looks at.
+func (c *classifier) mark(pod *model.Pod) int {
+	if c.book.Len() == 0 {
+		return 0
+	}
+	b := putString(c.buf[:0], pod.Object.Namespace)
+	var keys [16]string
+	own := keys[:0]
+	for k := range pod.Object.Labels {
+		if c.book.Looks(k) {
+			own = append(own, k)
+		}
+	}
+	slices.Sort(own)
+	for _, k := range own {
+		b = putString(putString(b, k), pod.Object.Labels[k])
+	}
+	c.buf = b
+	id, ok := c.marks[string(b)]
+	if !ok {
+		id = len(c.marks)
+		c.marks[string(b)] = id
+	}
+	return id
+}
+
+// newClass returns the class of a pod. Its rules are those of the first pod with the same spec; whether a term selects the
+// pod itself depends on its labels, and is asked anew.
+func (c *classifier) newClass(pod *model.Pod, rules []topology.Rule, first *model.Pod) *class {
+	spec := &pod.Object.Spec
+	cl := &class{
+		need: c.needOf(pod), ports: portsOf(spec), priority: pod.Priority(), refusal: c.refusalOf(pod),
+		rules: rules,
+	}
+	if pod != first && len(rules) > 0 {
+		cl.rules = slices.Clone(rules)
+		for i := range cl.rules {
+			cl.rules[i].Self = cl.rules[i].Term.Selects(pod.Object.Namespace, pod.Object.Labels)
+		}
+	}
+	if cl.refusal.OK() {
+		cl.refusal = c.stagesOf(cl, pod)
+	}
+	return cl
+}
+
+// refusalOf returns why a pod is refused unseen, if it is.
+func (c *classifier) refusalOf(pod *model.Pod) model.Verdict {
+	if why := c.opts.Leave[pod.Key]; why != "" {
+		return model.Verdict{Rule: model.RuleInvalid, Subject: why}
+	}
+	if len(pod.Object.Spec.ResourceClaims) > 0 {
+		return model.Verdict{Rule: model.RuleUnsupported, Subject: "resource claims (dynamic resource allocation)"}
+	}
+	return model.Verdict{}
+}
+
+func (p *problem) needOf(pod *model.Pod) *need { return p.intern(p.cols.vector(pod.Requests)) }
+
+func (p *problem) alternativesOf(terms []require.Set) *alternatives {
+	var b strings.Builder
+	for _, t := range terms {
+		b.WriteString(t.String())
+		b.WriteByte('\n')
+	}
+	a := p.labels[b.String()]
+	if a == nil {
+		a = &alternatives{id: len(p.labels), terms: terms}
+		p.labels[b.String()] = a
+	}
+	return a
+}
+
+func (p *problem) toleranceOf(list []corev1.Toleration, patient bool) *tolerance {
+	key := putTolerations(nil, list)
+	if patient {
+		key = append(key, 1)
+	}
+	t := p.tolerances[string(key)]
+	if t == nil {
+		t = &tolerance{id: len(p.tolerances), list: list, patient: patient}
+		p.tolerances[string(key)] = t
+	}
+	return t
+}
+
+// refuses returns the first of taints that keeps pods with this tolerance away, and true if there is one.
+func (t *tolerance) refuses(taints []corev1.Taint) (corev1.Taint, bool) {
 	for _, taint := range taints {
-		if taint.Effect == corev1.TaintEffectPreferNoSchedule {
+		if taint.Effect == corev1.TaintEffectPreferNoSchedule && t.patient {
 			continue
 		}
-		if !slices.ContainsFunc(tolerations, func(t corev1.Toleration) bool { return covers(t, taint) }) {
-			return taint, false
+		if !slices.ContainsFunc(t.list, func(o corev1.Toleration) bool { return covers(o, taint) }) {
+			return taint, true
 		}
 	}
-	return corev1.Taint{}, true
+	return corev1.Taint{}, false
 }
 
 func covers(t corev1.Toleration, taint corev1.Taint) bool {

@@ -1,223 +1,185 @@
 package pack
 
 import (
-	"cmp"
-	"slices"
-	"strings"
+	"math"
 
-	corev1 "k8s.io/api/core/v1"
-
-	"github.com/karpenter-go/karpenter/engine/model"
-	"github.com/karpenter-go/karpenter/engine/require"
+	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
-// A target is capacity that exists or is in flight, with the room that is left on it.
-type target struct {
-	node *model.Node
-	// reqs are the labels the node has or may get. Of a claim that is not launched every value must suit a pod, since
-	// nobody knows which one it will be.
-	reqs require.Set
-	open bool // not launched: several values are possible
-	room []int64
-	pods []*model.Pod
-}
-
-// targets returns the nodes that take pods, initialized ones first, then by name.
-func targets(s *model.Snapshot, cols columns, o Options) []*target {
-	daemons := s.Daemons()
-	var out []*target
-	for _, n := range s.Nodes() {
-		if n.Deleting {
-			continue
-		}
-		if t := newTarget(s, n, daemons, cols, o); t != nil {
-			out = append(out, t)
-		}
-	}
-	slices.SortStableFunc(out, func(a, b *target) int {
-		return cmp.Or(
-			-compareBool(a.node.Initialized, b.node.Initialized),
-			strings.Compare(a.node.Name, b.node.Name),
-		)
-	})
-	return out
-}
-
-func compareBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
-	}
-	return 1
-}
-
-// newTarget returns nil for a node that takes no pods: cordoned, or a claim of which nothing is known.
-func newTarget(s *model.Snapshot, n *model.Node, daemons []*model.Daemon, cols columns, o Options) *target {
-	if n.Object != nil && n.Object.Spec.Unschedulable {
-		return nil
-	}
-	t := &target{node: n}
-	asPool := &model.Pool{Taints: n.Taints}
-	if n.Launched() {
-		t.reqs = require.FromLabels(n.Labels)
-		pending := pendingDaemons(overhead(daemonsOn(daemons, asPool, o), t.reqs, o), n.DaemonUsed)
-		t.room = cols.vector(n.Free().Minus(pending))
-		return t
-	}
-	t.open, t.reqs = true, n.Wishes()
-	residents := daemonsOn(daemons, asPool, o)
-	types := wishedTypes(n, s.Types(n.Pool))
-	if len(types) == 0 {
-		return nil
-	}
-	for i, typ := range types {
-		reqs := typ.Requirements.And(t.reqs)
-		room := cols.vector(typ.Allocatable.Minus(overhead(residents, reqs, o)))
-		if i == 0 {
-			t.room = room
-			continue
-		}
-		for c := range room {
-			t.room[c] = min(t.room[c], room[c])
-		}
-	}
-	t.reqs = superposition(types, t.reqs)
-	return t
-}
-
-// pendingDaemons returns what daemons will still ask for on a node where some of them run already.
-func pendingDaemons(all, running model.Resources) model.Resources {
-	left := all.Minus(running)
-	for name, v := range left {
-		left[name] = max(v, 0)
-	}
-	return left
-}
-
-// wishedTypes returns the types that a claim that is not launched may become.
-func wishedTypes(n *model.Node, types []*model.InstanceType) []*model.InstanceType {
-	wishes := n.Wishes()
-	var out []*model.InstanceType
-	for _, t := range types {
-		if _, ok := t.Requirements.Intersects(wishes); ok {
-			out = append(out, t)
-		}
-	}
-	return out
-}
-
-// superposition returns wishes with each key that the types define set to all values that one of them may bring.
-func superposition(types []*model.InstanceType, wishes require.Set) require.Set {
-	values := map[string]map[string]bool{}
-	vague := map[string]bool{} // some type leaves the value open, or lacks the label
-	for _, t := range types {
-		for r := range t.Requirements.All() {
-			if r.Operator() != corev1.NodeSelectorOpIn {
-				vague[r.Key()] = true
-				continue
-			}
-			if values[r.Key()] == nil {
-				values[r.Key()] = map[string]bool{}
-			}
-			for v := range r.Each() {
-				values[r.Key()][v] = true
-			}
-		}
-	}
-	for key, set := range values {
-		if vague[key] {
-			continue
-		}
-		list := make([]string, 0, len(set))
-		for v := range set {
-			list = append(list, v)
-		}
-		wishes = wishes.With(require.New(key, corev1.NodeSelectorOpIn, list...))
-	}
-	return wishes
-}
-
-// admits reports whether a pod that asks for term may go to t as far as labels are concerned.
-func (t *target) admits(term require.Set) bool {
-	if _, ok := t.reqs.Compatible(term, nil); !ok {
-		return false
-	}
-	if !t.open {
-		return true
-	}
-	for want := range term.All() {
-		have, ok := t.reqs.Get(want.Key())
-		if !ok {
-			continue // Compatible has judged that absence suits
-		}
-		if have.Operator() != corev1.NodeSelectorOpIn {
-			return false
-		}
-		for v := range have.Each() {
-			if !want.Has(v) {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// takes reports whether the class may run on t at all, resources aside.
-func (t *target) takes(c *class) bool {
-	if _, ok := tolerates(c.tolerations, t.node.Taints); !ok {
-		return false
-	}
-	return slices.ContainsFunc(c.terms, t.admits)
-}
-
-// placeExisting puts pods onto targets: first those that were promised a node, where it still holds, then all others,
-// first fit, largest class first.
-func placeExisting(classes []*class, targets []*target, promised map[string]string) {
+// keepPromises places the pods that have been told a node, where that still holds. What a promise was made on is not known,
+// so only hard rules count.
+func (p *problem) keepPromises() {
 	byName := map[string]*target{}
-	for _, t := range targets {
+	for _, t := range p.targets {
 		byName[t.node.Name] = t
 		if t.node.Claim != nil {
 			byName[t.node.Claim.Name] = t
 		}
 	}
-	for _, c := range classes {
-		if c.refusal.OK() {
-			keepPromises(c, byName, promised)
-		}
-	}
-	for _, c := range classes {
+	for _, c := range p.classes {
 		if !c.refusal.OK() {
 			continue
 		}
-		for _, t := range targets {
-			if c.left() == 0 {
-				break
+		last := &c.stages[len(c.stages)-1]
+		rest := c.pods[:0:0]
+		for i, pod := range c.pods {
+			t := byName[p.snapshot.PromiseOf(pod)]
+			if t == nil || p.room(c, last, t) == 0 {
+				if rest == nil && i+1 == len(c.pods) && len(rest) == i {
+					break // nobody was placed
+				}
+				rest = append(rest, pod)
+				continue
 			}
-			n := copies(c.need, t.room, c.left())
-			if n > 0 && t.takes(c) {
-				subtract(t.room, c.need, n)
-				t.pods = append(t.pods, c.take(n)...)
+			p.settle(c, last, t, 1)
+			t.pods = append(t.pods, pod)
+			p.order = append(p.order, step{pod: pod, free: len(c.members)+len(c.rules) == 0})
+		}
+		if len(rest) < len(c.pods) {
+			c.pods = rest
+		}
+	}
+}
+
+// onTargets places pods of c on nodes that exist or are in flight, first fit, as far as the stage's wishes hold. Pods that
+// are spread come round again, for each may open the way for the next.
+func (p *problem) onTargets(c *class, s *stage) {
+	for again := true; again && c.left() > 0; {
+		again = false
+		for _, t := range p.targets {
+			if c.left() == 0 {
+				return
+			}
+			if n := p.room(c, s, t); n > 0 {
+				n = min(n, c.left())
+				p.settle(c, s, t, n)
+				pods := c.take(n)
+				t.pods = append(t.pods, pods...)
+				for _, pod := range pods {
+					p.order = append(p.order, step{pod: pod, free: len(c.members)+len(c.rules) == 0})
+				}
+				again = len(s.wide) > 0
 			}
 		}
 	}
 }
 
-// keepPromises places the pods of c that have been told a node.
-func keepPromises(c *class, byName map[string]*target, promised map[string]string) {
-	if len(promised) == 0 {
+// room returns how many pods of c may go to t now.
+func (p *problem) room(c *class, s *stage, t *target) int {
+	n := copies(c.need.amount, t.room, max(c.left(), 1))
+	if n == 0 {
+		return 0
+	}
+	if _, refused := s.tolerance.refuses(t.node.Taints); refused || !p.admits(s.labels, t) {
+		return 0
+	}
+	for driver, count := range c.attach {
+		if left, ok := t.attach[driver]; ok {
+			n = min(n, max(left, 0)/count)
+		}
+	}
+	n = min(n, p.within(s.wide, t, n))
+	n = min(n, p.within(s.host, t, n))
+	for _, m := range c.members {
+		if n == 0 {
+			break
+		}
+		if d := t.domain(p.groups[m].key); d >= 0 {
+			n = min(n, max(int(p.groups[m].limit[d]-p.groups[m].present[d]), 0))
+		}
+	}
+	return max(n, 0)
+}
+
+// within returns how many of n pods with these rules may go to t now.
+func (p *problem) within(rules []rule, t *target, n int) int {
+	for i := range rules {
+		if n <= 0 {
+			return 0
+		}
+		n = min(n, p.allows(&rules[i], t.domain(p.groups[rules[i].group].key)))
+	}
+	return n
+}
+
+// allows returns how many pods with this rule may go to domain d of its group now; d is -1 for a node outside all domains.
+func (p *problem) allows(r *rule, d int) int {
+	g := p.groups[r.group]
+	if d < 0 {
+		if r.kind == topology.Apart {
+			return math.MaxInt32
+		}
+		return 0
+	}
+	switch r.kind {
+	case topology.Apart:
+		switch {
+		case g.present[d] > 0:
+			return 0
+		case r.self:
+			return 1
+		}
+	case topology.Near:
+		if g.present[d] == 0 && (g.total > 0 || !r.self) {
+			return 0
+		}
+	case topology.Spread:
+		room := r.skew + p.emptiest(g, r.minDomains) - int(g.present[d])
+		switch {
+		case r.self:
+			return max(room, 0)
+		case room < 0:
+			return 0
+		}
+	}
+	return math.MaxInt32
+}
+
+// emptiest returns how many pods of the group the emptiest domain holds. A new node is always possible and holds none.
+func (p *problem) emptiest(g *group, minDomains int) int {
+	if g.key == hostKey {
+		return 0
+	}
+	least, domains := int32(math.MaxInt32), 0
+	for d, counts := range g.counts {
+		if counts {
+			domains++
+			least = min(least, g.present[d])
+		}
+	}
+	if domains == 0 || domains < minDomains {
+		return 0
+	}
+	return int(least)
+}
+
+// settle counts n pods of c on t.
+func (p *problem) settle(c *class, s *stage, t *target, n int) {
+	subtract(t.room, c.need.amount, n)
+	for driver, count := range c.attach {
+		if _, ok := t.attach[driver]; ok {
+			t.attach[driver] -= n * count
+		}
+	}
+	for _, m := range c.members {
+		g := p.groups[m]
+		if d := t.domain(g.key); d >= 0 && p.eligible(g, t) {
+			g.present[d] += int32(n)
+			g.total += n
+		}
+	}
+	for _, rules := range [][]rule{s.wide, s.host} {
+		for _, r := range rules {
+			p.reserve(&r, t.domain(p.groups[r.group].key))
+		}
+	}
+}
+
+// reserve keeps the pods that one with this rule wants to be apart from out of its domain.
+func (p *problem) reserve(r *rule, d int) {
+	if r.kind != topology.Apart || r.soft || d < 0 {
 		return
 	}
-	rest := c.pods[:0:0]
-	for _, p := range c.pods {
-		t := byName[promised[p.Key]]
-		if t == nil || copies(c.need, t.room, 1) == 0 || !t.takes(c) {
-			rest = append(rest, p)
-			continue
-		}
-		subtract(t.room, c.need, 1)
-		t.pods = append(t.pods, p)
-	}
-	c.pods = rest
+	g := p.groups[r.group]
+	g.limit[d] = min(g.limit[d], g.present[d]) // what is there is the pod itself, if anything
 }

@@ -12,9 +12,9 @@ import (
 )
 
 // plan turns what was decided into a Plan.
-func (p *problem) plan(existing []*target) *model.Plan {
+func (p *problem) plan() *model.Plan {
 	plan := &model.Plan{}
-	for _, t := range existing {
+	for _, t := range p.targets {
 		if len(t.pods) > 0 {
 			sortPods(t.pods)
 			plan.Placements = append(plan.Placements, model.Placement{Node: t.node, Pods: t.pods})
@@ -29,7 +29,8 @@ func (p *problem) plan(existing []*target) *model.Plan {
 	for n, o := range p.nodes {
 		node, ok := p.planned(o, given[n], slack[o.shelf])
 		if !ok {
-			p.giveBack(o, given[n])
+			p.refused = append(p.refused, given[n]...)
+			o.shelf.pool.debit(o.shelf.pool.shapes[o.shape], -1)
 			continue
 		}
 		kept = append(kept, o)
@@ -38,11 +39,21 @@ func (p *problem) plan(existing []*target) *model.Plan {
 	}
 	slices.SortStableFunc(plan.Nodes, compareNodes)
 	plan.Refusals = p.refuse()
-	plan.Floor = p.floor(kept)
+	plan.Order = p.ordered(plan)
+	plan.Floor = p.floor(kept) - p.fees(kept)
 	if plan.Floor > plan.Price && plan.Floor < plan.Price*(1+same) {
 		plan.Floor = plan.Price // they are equal but for rounding
 	}
 	return plan
+}
+
+// fees are what the nodes are charged besides their price. It is part of the price that is minimised, and of no bill.
+func (p *problem) fees(nodes []*opened) float64 {
+	sum := 0.0
+	for _, o := range nodes {
+		sum += o.shelf.fee
+	}
+	return sum
 }
 
 func compareNodes(a, b model.PlannedNode) int {
@@ -60,45 +71,45 @@ func sortPods(pods []*model.Pod) {
 
 // deal gives each opened node its pods, in the order in which the nodes were opened. Until here only counts were kept.
 func (p *problem) deal() [][]*model.Pod {
-	at := make([]int, len(p.classes))
-	for i, c := range p.classes {
-		at[i] = c.next
-	}
-	for _, o := range p.nodes {
-		for _, part := range o.share {
-			at[part.class] -= part.n // back to where the tiers began
-		}
-	}
+	at := make([]int, len(p.lots))
 	given := make([][]*model.Pod, len(p.nodes))
 	for n, o := range p.nodes {
+		size := 0
 		for _, part := range o.share {
-			given[n] = append(given[n], p.classes[part.class].pods[at[part.class]:at[part.class]+part.n]...)
-			at[part.class] += part.n
+			size += part.n * part.lot.unit
+		}
+		given[n] = make([]*model.Pod, 0, size)
+		for _, part := range o.share {
+			l, count := part.lot, part.n*part.lot.unit
+			given[n] = append(given[n], l.pods[at[l.index]:at[l.index]+count]...)
+			at[l.index] += count
 		}
 		sortPods(given[n])
 	}
 	return given
 }
 
-// giveBack returns the pods of a node that is not opened after all to their classes, at the end.
-func (p *problem) giveBack(o *opened, pods []*model.Pod) {
-	gone := map[*model.Pod]bool{}
-	for _, pod := range pods {
-		gone[pod] = true
+// ordered returns the pods of the plan as they may be placed one after another: as they were decided, and last those that
+// nobody counts.
+func (p *problem) ordered(plan *model.Plan) []*model.Pod {
+	if len(p.groups) == 0 {
+		return nil
 	}
-	for _, part := range o.share {
-		c := p.classes[part.class]
-		var moved []*model.Pod
-		c.pods = slices.DeleteFunc(c.pods, func(pod *model.Pod) bool {
-			if gone[pod] {
-				moved = append(moved, pod)
+	out := make(map[*model.Pod]bool)
+	for _, r := range plan.Refusals {
+		for _, pod := range r.Pods {
+			out[pod] = true
+		}
+	}
+	order := make([]*model.Pod, 0, len(p.order))
+	for _, free := range []bool{false, true} {
+		for _, st := range p.order {
+			if st.free == free && !out[st.pod] {
+				order = append(order, st.pod)
 			}
-			return gone[pod]
-		})
-		c.pods = append(c.pods, moved...)
-		c.next -= part.n
+		}
 	}
-	o.shelf.pool.debit(o.shelf.pool.shapes[o.shape].typ, -1)
+	return order
 }
 
 // slack returns, for each shelf, what its limits leave over once every node is launched as its cheapest option. Larger
@@ -115,18 +126,21 @@ func (p *problem) slack() map[*shelf]model.Resources {
 
 // planned returns the node to launch for o. It returns false if the pool's minValues cannot be kept.
 func (p *problem) planned(o *opened, pods []*model.Pod, slack model.Resources) (model.PlannedNode, bool) {
-	sh, f := o.shelf.pool.shapes[o.shape], o.shelf.flavours[o.flavour]
+	sh, f := o.shelf.pool.shapes[o.shape], o.flavour
 	need := make([]int64, len(p.cols))
-	requests := sh.overhead
 	for _, part := range o.share {
-		subtract(need, p.classes[part.class].need, -part.n)
+		subtract(need, part.lot.need.amount, -part.n)
 	}
+	requests := sh.overhead.Plus(nil)
 	for _, pod := range pods {
-		requests = requests.Plus(pod.Requests)
+		for name, v := range pod.Requests {
+			requests[name] += v
+		}
 	}
-	options := p.options(o.shelf, o.flavour, need)
-	options = p.withinLimits(options, sh, slack)
 	node := model.PlannedNode{Pool: o.shelf.pool.Pool, Requirements: f.reqs, Pods: pods, Requests: requests}
+	options := o.shelf.options(f, need, sh.reserved)
+	options = slices.DeleteFunc(options, func(other *shape) bool { return !o.bearsShape(other) })
+	options = p.withinLimits(options, sh, slack)
 	if _, ok := minValues(f, options); !ok {
 		if !p.opts.RelaxMinValues {
 			return node, false
@@ -139,31 +153,26 @@ func (p *problem) planned(o *opened, pods []*model.Pod, slack model.Resources) (
 			options = cut
 		}
 	}
-	for _, option := range options {
-		node.Options = append(node.Options, option.typ)
+	node.Options = make([]*model.InstanceType, len(options))
+	for i, option := range options {
+		node.Options[i] = option.typ
 	}
 	node.Offering, _ = options[0].cheapest(f.reqs)
+	if sh.reserved != nil {
+		if both := f.reqs.And(node.Offering.Requirements.Without(corev1.LabelTopologyZone)); node.Offering.ReservationID != "" {
+			node.Requirements = both
+		}
+	}
 	return node, true
 }
 
-// options returns the shapes that hold need under the flavour, cheapest first.
-func (p *problem) options(s *shelf, flavour int, need []int64) []*shape {
-	f := s.flavours[flavour]
-	var at []int
-	for j, sh := range s.pool.shapes {
-		if _, _, missing := short(need, sh.room); !missing && f.price[j] < inf {
-			at = append(at, j)
-		}
+// bearsShape is bears for a shape of the pool.
+func (o *opened) bearsShape(sh *shape) bool {
+	if len(sh.ports) == 0 {
+		return true
 	}
-	slices.SortStableFunc(at, func(a, b int) int { return cmp.Compare(f.price[a], f.price[b]) })
-	options := make([]*shape, len(at))
-	for i, j := range at {
-		options[i] = s.pool.shapes[j]
-	}
-	return options
+	return o.bears(slices.Index(o.shelf.pool.shapes, sh))
 }
-
-const inf = 1e300
 
 // withinLimits keeps the options that, over what chosen takes, need no more than slack, and takes the largest of them out
 // of slack. The chosen shape itself was debited when the node was opened and always stays.
@@ -191,6 +200,9 @@ func (p *problem) withinLimits(options []*shape, chosen *shape, slack model.Reso
 
 // minValues returns the first key for which options bring fewer distinct values than the pool wants, ok=true if none.
 func minValues(f *flavour, options []*shape) (key string, ok bool) {
+	if !f.diverse {
+		return "", true
+	}
 	for r := range f.reqs.All() {
 		want := r.MinValues()
 		if want == 0 {
@@ -211,28 +223,103 @@ func minValues(f *flavour, options []*shape) (key string, ok bool) {
 	return "", true
 }
 
-// valuesOf returns the values of a label that the shape's type, or one of its offerings, may bring.
+// valuesOf returns the values of a label that the shape's type, or one of its offerings, may bring within the pool.
 func valuesOf(sh *shape, key string) map[string]bool {
 	out := map[string]bool{}
-	if r, ok := sh.typ.Requirements.Get(key); ok {
-		for v := range r.Each() {
-			out[v] = true
+	offered := false
+	for _, o := range sh.offers {
+		if r, ok := o.Requirements.Get(key); ok {
+			offered = true
+			for v := range r.Each() {
+				out[v] = true
+			}
 		}
 	}
-	if key == apiv1.CapacityTypeLabelKey || key == corev1.LabelTopologyZone {
-		clear(out)
-		for _, o := range sh.offers {
-			if r, ok := o.Requirements.Get(key); ok {
-				for v := range r.Each() {
-					out[v] = true
-				}
-			}
+	if offered {
+		return out
+	}
+	if r, ok := sh.reqs.Get(key); ok && r.Operator() == corev1.NodeSelectorOpIn {
+		for v := range r.Each() {
+			out[v] = true
 		}
 	}
 	return out
 }
 
 // minValuesMiss reports whether one pod with this need finds enough distinct values on the shelf.
-func (p *problem) minValuesMiss(s *shelf, flavour int, need []int64) (key string, ok bool) {
-	return minValues(s.flavours[flavour], p.options(s, flavour, need))
+func (p *problem) minValuesMiss(s *shelf, f *flavour, need []int64) (key string, ok bool) {
+	if p.opts.RelaxMinValues {
+		return "", true
+	}
+	return minValues(f, s.options(f, need, nil))
 }
+
+// refuse returns the refusals of all pods without a place.
+func (p *problem) refuse() []model.Refusal {
+	left := map[*class][]*model.Pod{}
+	for _, c := range p.classes {
+		left[c] = slices.Clone(c.pods[c.next:])
+	}
+	for _, l := range p.lots {
+		left[l.class] = append(left[l.class], l.pods[l.next:]...)
+	}
+	gone := map[*model.Pod]bool{}
+	for _, pod := range p.refused {
+		gone[pod] = true
+	}
+	var out []model.Refusal
+	for _, c := range p.classes {
+		pods := left[c]
+		if len(gone) > 0 {
+			for _, pod := range c.pods {
+				if gone[pod] && !slices.Contains(pods, pod) {
+					pods = append(pods, pod)
+				}
+			}
+		}
+		if len(pods) == 0 {
+			continue
+		}
+		sortPods(pods)
+		out = append(out, model.Refusal{Pods: pods, Reasons: p.reasons(c)})
+	}
+	slices.SortStableFunc(out, func(a, b model.Refusal) int { return strings.Compare(a.Pods[0].Key, b.Pods[0].Key) })
+	return out
+}
+
+// reasons returns why each pool took no more pods of c.
+func (p *problem) reasons(c *class) []model.PoolVerdict {
+	switch {
+	case !c.refusal.OK():
+		return []model.PoolVerdict{{Verdict: c.refusal}}
+	case len(p.shelves) == 0 && len(p.unusable) == 0:
+		return []model.PoolVerdict{{Verdict: model.Verdict{Rule: model.RuleNoPool}}}
+	}
+	var out []model.PoolVerdict
+	for k, s := range p.shelves {
+		out = append(out, model.PoolVerdict{Pool: s.pool.Name, Verdict: p.explain(c, k)})
+	}
+	return append(out, p.unusable...)
+}
+
+// explainRules returns which rule about other pods has no domain left for c.
+func (p *problem) explainRules(c *class, s *stage) model.Verdict {
+	for _, rules := range [][]rule{s.wide, s.host} {
+		for i := range rules {
+			r := &rules[i]
+			g := p.groups[r.group]
+			if g.key == hostKey && r.kind.String() != "pod affinity" {
+				continue
+			}
+			return model.Verdict{Rule: model.RuleTopology, Subject: r.kind.String() + " over " + p.keys[g.key].label}
+		}
+	}
+	for _, m := range c.members {
+		if g := p.groups[m]; g.key != hostKey && g.port == (port{}) && slices.ContainsFunc(g.limit, func(v int32) bool { return v != noLimit }) {
+			return model.Verdict{Rule: model.RuleTopology, Subject: "another pod's anti-affinity over " + p.keys[g.key].label}
+		}
+	}
+	return model.Verdict{}
+}
+
+var _ = apiv1.CapacityTypeLabelKey

@@ -1,103 +1,56 @@
 package pack
 
-import "math"
-
-// floor returns a price that no set of nodes for the pods of the opened nodes goes below: the linear relaxation over all
-// pools, whatever their weight, with the daemons' share taken out of every shape.
-//
-// Classes that can share no shape are bounded apart, which is tighter than all at once. A shape is priced only for the
-// classes that it can hold one pod of.
+// floor returns a price that no set of new nodes for the pods of the opened nodes goes below: the linear relaxation over
+// all pools, whatever their weight, with the daemons' share taken out of every shape, and a shape priced only for pods of
+// which it can hold one. Nodes that draw from reservations count as they are: what they hold is not to be had again.
 func (p *problem) floor(nodes []*opened) float64 {
-	placed := make([]int, len(p.classes))
-	for _, o := range nodes {
-		for _, part := range o.share {
-			placed[part.class] += part.n
-		}
-	}
-	groups := newGroups(len(p.classes))
-	for k, s := range p.shelves {
-		for j := range s.pool.shapes {
-			first := -1
-			for i := range p.classes {
-				if placed[i] == 0 || !p.held(i, k, j) {
-					continue
-				}
-				if first < 0 {
-					first = i
-				}
-				groups.join(first, i)
-			}
-		}
-	}
+	placed := map[*lot]int{}
 	sum := 0.0
-	for root := range p.classes {
-		if groups.find(root) == root {
-			sum += p.groupFloor(groups, root, placed)
-		}
-	}
-	return sum
-}
-
-// held reports whether shape j of shelf k holds a pod of class i.
-func (p *problem) held(i, k, j int) bool {
-	f := &p.fits[i][k]
-	return f.verdict.OK() && f.holds != nil && f.holds[j]
-}
-
-func (p *problem) groupFloor(groups groups, root int, placed []int) float64 {
-	need := make([]float64, len(p.cols))
-	for i, c := range p.classes {
-		if groups.find(i) != root || placed[i] == 0 {
+	for _, o := range nodes {
+		if o.shelf.pool.shapes[o.shape].reserved != nil {
+			sum += o.price
 			continue
 		}
-		for r, v := range p.cols.scale(c.need) {
-			need[r] += float64(v * float64(placed[i]))
+		for _, part := range o.share {
+			placed[part.lot] += part.n
 		}
 	}
-	var rooms [][]float64
-	var prices []float64
-	for k, s := range p.shelves {
-		for j, sh := range s.pool.shapes {
-			price := math.Inf(1)
-			for i := range p.classes {
-				if placed[i] > 0 && groups.find(i) == root && p.held(i, k, j) {
-					price = min(price, s.flavours[p.fits[i][k].flavour].price[j])
-				}
-			}
-			if !math.IsInf(price, 1) {
-				rooms = append(rooms, p.cols.scale(sh.room))
-				prices = append(prices, max(price, 0))
-			}
+	if len(placed) == 0 {
+		return sum
+	}
+	t := &tier{problem: p, shelves: p.shelves, width: len(p.cols)}
+	var lots []*lot
+	for _, l := range p.lots {
+		if placed[l] > 0 {
+			lots = append(lots, l)
 		}
 	}
-	if len(rooms) == 0 {
-		return 0
+	t.gather(lots)
+	for _, k := range t.kinds {
+		k.left = 0
+		for _, l := range k.lots {
+			k.left += placed[l]
+		}
 	}
-	cost, _ := relax(need, rooms, prices)
-	return cost
-}
-
-// groups is a union-find over classes.
-type groups []int
-
-func newGroups(n int) groups {
-	g := make(groups, n)
-	for i := range g {
-		g[i] = i
+	t.classifyKinds()
+	t.openShops()
+	m := &market{columns: t.width, needs: make([][]float64, t.groups)}
+	for g := range m.needs {
+		m.needs[g] = make([]float64, t.width)
 	}
-	return g
-}
-
-func (g groups) find(i int) int {
-	for g[i] != i {
-		g[i] = g[g[i]]
-		i = g[i]
+	for _, k := range t.kinds {
+		for r, v := range k.weigh {
+			m.needs[k.group][r] += float64(v * float64(k.left))
+		}
 	}
-	return i
-}
-
-// join merges two groups; the lower number stays the root.
-func (g groups) join(a, b int) {
-	a, b = g.find(a), g.find(b)
-	g[max(a, b)] = min(a, b)
+	for _, s := range t.shops {
+		if s.shelf.pool.shapes[s.shape].reserved == nil {
+			m.stalls = append(m.stalls, s.stalls(t.groups)...)
+		}
+	}
+	if len(m.stalls) == 0 {
+		return sum
+	}
+	_, cost := m.solve()
+	return sum + cost
 }

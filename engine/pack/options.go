@@ -4,7 +4,10 @@ import (
 	"errors"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
+
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/model"
 )
 
 // Options tunes Solve. The zero value is ready to use.
@@ -14,15 +17,32 @@ type Options struct {
 	// MaxTypes is how many instance types a new node may still choose from when it is launched. More types make a spot
 	// launch likelier to succeed. Default 600.
 	MaxTypes int
-	// MaxPatterns is how many patterns Solve may choose before it refuses the pods that remain. It replaces a time limit: a
-	// count gives the same plan on a slow machine. Default 100,000.
+	// MaxPatterns is how many nodes Solve may open before it refuses the pods that remain. It replaces a time limit: a count
+	// gives the same plan on a slow machine. Default 1,000,000.
 	MaxPatterns int
+	// Effort scales how long Solve looks for a cheaper plan once it has one. Default 1; a negative value looks for none.
+	Effort int
 	// Leave holds the keys of pods that are refused unseen, each with the reason that its refusal gives.
 	Leave map[string]string
 	// RelaxMinValues launches a node also when fewer distinct values are left than the pool's minValues asks for. Default
 	// false: refuse.
 	RelaxMinValues bool
+	// PreferencePolicy says what to do with preferred affinity and spread that may be ignored. Default PreferenceRespect.
+	PreferencePolicy PreferencePolicy
+	// DefaultSpread returns the constraints of a pod that has none of its own; nil means that there are none.
+	DefaultSpread func(*model.Pod) []corev1.TopologySpreadConstraint
+	// MaxNodeCPU is the most cpu that a new node may have, in millicores, to bound what is lost with one. Default 0: any.
+	MaxNodeCPU int64
 }
+
+// A PreferencePolicy says how preferences count.
+type PreferencePolicy string
+
+// The policies: preferences are kept as long as pods find a place, or not looked at.
+const (
+	PreferenceRespect PreferencePolicy = "Respect"
+	PreferenceIgnore  PreferencePolicy = "Ignore"
+)
 
 // withDefaults returns o with its zero fields set.
 func (o Options) withDefaults() Options {
@@ -30,7 +50,10 @@ func (o Options) withDefaults() Options {
 		o.MaxTypes = 600
 	}
 	if o.MaxPatterns == 0 {
-		o.MaxPatterns = 100_000
+		o.MaxPatterns = 1_000_000
+	}
+	if o.Effort == 0 {
+		o.Effort = 1
 	}
 	return o
 }
@@ -43,6 +66,12 @@ func (o Options) Validate() error {
 	}
 	if o.MaxPatterns < 0 {
 		errs = append(errs, fmt.Errorf("maxPatterns is %d, want 0 or more", o.MaxPatterns))
+	}
+	if p := o.PreferencePolicy; p != "" && p != PreferenceRespect && p != PreferenceIgnore {
+		errs = append(errs, fmt.Errorf("preferencePolicy is %q, want Respect or Ignore", p))
+	}
+	if o.MaxNodeCPU < 0 {
+		errs = append(errs, fmt.Errorf("maxNodeCPU is %d, want 0 or more", o.MaxNodeCPU))
 	}
 	return errors.Join(errs...)
 }

@@ -1,155 +1,212 @@
 package pack
 
 import (
-	"cmp"
 	"math"
 	"slices"
 )
 
-// An order fills a shape: it adds pods to the pattern until nothing more goes in.
+// An order fills a shape: it adds units to the pattern until nothing more goes in.
 type order func(t *tier, f *filling)
 
-// orders are the ways in which a shape is filled; the best outcome counts. Large pods first leaves the gaps to the small;
+// orders are the ways in which a shape is filled; the best outcome counts. Dear units first leaves the gaps to the cheap;
 // matching the shape of the room that is left keeps one resource from running out early (Panigrahy et al. 2011, the dot
 // product heuristic).
 var orders = [...]order{byWorth, byMatch}
 
+// work is memory that is used again for each pattern.
+type work struct {
+	shops []*shop
+	open  []*kind
+	room  []int64
+	left  []float64
+}
+
+func newWork(t *tier) work {
+	return work{room: make([]int64, len(t.cols)), left: make([]float64, len(t.cols))}
+}
+
 // A filling is a pattern in the making.
 type filling struct {
-	pattern
-	candidate candidate
-	room      []int64
-	// open are the classes that the candidate holds, most worth first; count is parallel.
-	open  []int
-	count []int
+	opened
+	shop   *shop
+	room   []int64
+	open   []*kind // most worth first
+	guests guests
 }
 
-// add puts as many pods of open class k on as one step may, and returns how many.
-func (f *filling) add(t *tier, k int) int {
-	i := f.open[k]
-	n := t.admit(&f.pattern, i, f.candidate, f.room, f.count[k])
-	if n > 0 {
-		f.count[k] += n
-		subtract(f.room, t.problem.classes[i].need, n)
-		f.value += float64(t.value[i] * float64(n))
-	}
-	return n
-}
-
-// byWorth takes the class whose pod is worth most for as long as it goes in, then the next.
-func byWorth(t *tier, f *filling) {
-	for k := range f.open {
-		for f.add(t, k) > 0 {
+// pattern fills the shop's shape in the given order and returns what came of it, nil if not one unit went in.
+func (t *tier) pattern(s *shop, fill order) *opened {
+	f := &filling{shop: s}
+	f.shelf, f.shape = s.shelf, s.shape
+	f.room = append(t.work.room[:0], s.shelf.pool.shapes[s.shape].room...)
+	f.open = t.work.open[:0]
+	for _, k := range t.byValue {
+		if k.left > 0 && k.fit.on[s.shelf.index].flavour != nil && k.fit.on[s.shelf.index].holds.has(s.shape) {
+			k.used = 0
+			f.open = append(f.open, k)
 		}
 	}
-}
-
-// byMatch takes the class whose needs point most nearly in the direction of the room that is left, each column weighed by
-// its worth.
-func byMatch(t *tier, f *filling) {
-	full := make([]bool, len(f.open))
-	for {
-		best, score := -1, math.Inf(-1)
-		left := t.cols.scale(f.room)
-		for k, i := range f.open {
-			if full[k] {
-				continue
-			}
-			if s := t.match(left, i); s > score+epsilon {
-				best, score = k, s
-			}
-		}
-		if best < 0 {
-			return
-		}
-		full[best] = f.add(t, best) == 0
-	}
-}
-
-// match returns the cosine of the angle between what class i needs and what is left, each column weighed by its worth.
-func (t *tier) match(left []float64, i int) float64 {
-	along, length, size := 0.0, 0.0, 0.0
-	for r, v := range t.need[i] {
-		w := float64(t.worth[r] * t.worth[r])
-		along += float64(w * float64(v*left[r]))
-		length += float64(w * float64(v*v))
-		size += float64(w * float64(left[r]*left[r]))
-	}
-	if length == 0 || size == 0 {
-		return 0
-	}
-	return along / math.Sqrt(length*size)
-}
-
-// pattern fills the candidate in the given order and returns what came of it, nil if not one pod went in.
-func (t *tier) pattern(c candidate, fill order) *pattern {
-	s := t.problem.shelves[c.shelf]
-	f := &filling{candidate: c, room: slices.Clone(s.pool.shapes[c.shape].room), open: t.openClasses(c)}
-	f.opened = opened{shelf: s, shape: c.shape, flavour: plain}
-	f.count = make([]int, len(f.open))
+	t.work.open = f.open
 	fill(t, f)
-	for k, n := range f.count {
-		if n > 0 {
-			f.share = append(f.share, portion{class: f.open[k], n: n})
-		}
-	}
 	if len(f.share) == 0 {
 		return nil
 	}
-	// In class order, so that equal patterns look equal.
-	slices.SortFunc(f.share, func(a, b portion) int { return cmp.Compare(a.class, b.class) })
-	f.price = max(s.flavours[f.flavour].price[c.shape], minPrice)
-	return &f.pattern
+	f.price = f.flavour.price[s.shape]
+	o := f.opened
+	return &o
 }
 
-// openClasses returns the classes that the candidate holds, most worth first.
-func (t *tier) openClasses(c candidate) []int {
-	var open []int
-	for _, i := range t.byValue {
-		f := &t.fits[i][c.shelf]
-		if t.problem.classes[i].left() > 0 && f.verdict.OK() && f.holds[c.shape] {
-			open = append(open, i)
+// fits reports whether one more unit of k has room.
+func (f *filling) fits(k *kind) bool {
+	if k.used >= k.left {
+		return false
+	}
+	for r, v := range k.need.amount {
+		if v > f.room[r] {
+			return false
 		}
 	}
-	return open
+	return true
 }
 
-// admit returns how many pods of class i to add now: about half of what fits, so that another class may match better
-// afterwards. It narrows the pattern's flavour if the class asks for labels. A class that would make the node dearer by
-// more than its pods are worth stays out.
-func (t *tier) admit(p *pattern, i int, c candidate, room []int64, already int) int {
-	cl := t.problem.classes[i]
-	n := copies(cl.need, room, cl.left()-already)
-	if n == 0 {
-		return 0
+// add puts at most n units of k on and returns how many.
+//
+// It narrows the pattern's flavour if the kind asks for labels. A kind that would make the node dearer by more than its
+// units are worth stays out.
+func (t *tier) add(f *filling, k *kind, n int) int {
+	own := k.fit.on[f.shelf.index].flavour
+	fl := own
+	if f.flavour != nil && f.flavour != own {
+		if fl = f.shelf.join(f.flavour, own); fl == nil {
+			return 0
+		}
+		before, after := f.flavour.price[f.shape], fl.price[f.shape]
+		if after > inf || after-before > float64(k.value*float64(n)) {
+			return 0
+		}
 	}
-	f := p.shelf.join(p.flavour, t.fits[i][c.shelf].flavour)
-	if f < 0 {
-		return 0
+	if fl.diverse && !t.opts.RelaxMinValues {
+		if n = t.keepDiverse(f, fl, k, n); n == 0 {
+			return 0
+		}
 	}
-	before, after := p.shelf.flavours[p.flavour].price[c.shape], p.shelf.flavours[f].price[c.shape]
-	if math.IsInf(after, 1) || (p.value > 0 && after-before > float64(t.value[i]*float64(n))) {
-		return 0
+	added := 0
+	for _, l := range k.lots {
+		if m := f.spare(l); m > 0 {
+			added += f.put(k, l, min(m, n-added))
+		}
+		if added == n {
+			break
+		}
 	}
-	n = t.keepDiverse(p.shelf, f, c, room, cl.need, (n+1)/2)
-	if n > 0 {
-		p.flavour = f
+	if added > 0 {
+		f.flavour = fl
+		k.used += added
+		subtract(f.room, k.need.amount, added)
+		f.value += float64(k.value * float64(added))
+	}
+	return added
+}
+
+// spare returns how many units of l are not in the pattern yet.
+func (f *filling) spare(l *lot) int {
+	n := l.left()
+	for i := range f.share {
+		if f.share[i].lot == l {
+			n -= f.share[i].n
+		}
 	}
 	return n
 }
 
-// keepDiverse returns the largest of n, n/2, n/4, ... pods that leave as many different options for the node as the pool's
-// minValues ask for; n itself for a pool that asks for none, or when the policy relaxes it.
-func (t *tier) keepDiverse(s *shelf, flavour int, c candidate, room, need []int64, n int) int {
-	if t.opts.RelaxMinValues || !s.flavours[flavour].diverse {
-		return n
+// put adds up to n units of l, as many as the pods that are there bear.
+func (f *filling) put(k *kind, l *lot, n int) int {
+	if l.social() {
+		if n = f.guests.admit(l, n); n == 0 {
+			return 0
+		}
+		f.guests = f.guests.add(l, n)
 	}
-	whole := s.pool.shapes[c.shape].room
+	for i := range f.share {
+		if f.share[i].lot == l {
+			f.share[i].n += n
+			return n
+		}
+	}
+	f.share = append(f.share, portion{lot: l, kind: k, n: n})
+	return n
+}
+
+// byWorth takes the kind whose unit is worth most for as long as it goes in, then the next.
+func byWorth(t *tier, f *filling) {
+	for _, k := range f.open {
+		if f.fits(k) {
+			t.add(f, k, copies(k.need.amount, f.room, k.left-k.used))
+		}
+	}
+}
+
+// byMatch takes the kind whose needs point most nearly in the direction of the room that is left, in units that make the
+// whole shape one; half of what goes in, then it looks again.
+func byMatch(t *tier, f *filling) {
+	whole := f.shop.room
+	left := t.work.left
+	open := f.open
+	for {
+		size := 0.0
+		for r, v := range f.room {
+			left[r] = float64(max(v, 0)) / t.cols.unit(r) / max(whole[r], epsilon)
+			size += float64(left[r] * left[r])
+		}
+		best, score := -1, -1.0
+		n := 0
+		for _, k := range open {
+			if !f.fits(k) {
+				continue
+			}
+			open[n] = k
+			if s := k.match(left, whole); s > score+epsilon {
+				best, score = n, s
+			}
+			n++
+		}
+		open = open[:n]
+		if best < 0 {
+			return
+		}
+		k := open[best]
+		if t.add(f, k, (copies(k.need.amount, f.room, k.left-k.used)+1)/2) == 0 {
+			open = slices.Delete(open, best, best+1)
+		}
+	}
+}
+
+// match returns the cosine of the angle between what a unit needs and what is left, up to a factor that is the same for all.
+func (k *kind) match(left, whole []float64) float64 {
+	along, length := 0.0, 0.0
+	for r, v := range k.need.scaled {
+		if whole[r] <= 0 {
+			continue
+		}
+		w := v / whole[r]
+		along += float64(w * left[r])
+		length += float64(w * w)
+	}
+	if length == 0 {
+		return 0
+	}
+	return along / math.Sqrt(length)
+}
+
+// keepDiverse returns the largest of n, n/2, n/4, ... units that leave as many different options for the node as the pool's
+// minValues ask for.
+func (t *tier) keepDiverse(f *filling, fl *flavour, k *kind, n int) int {
+	sh := f.shelf.pool.shapes[f.shape]
 	for ; n > 0; n /= 2 {
-		used := slices.Clone(whole)
-		subtract(used, room, 1)
-		subtract(used, need, -n)
-		if _, ok := minValues(s.flavours[flavour], t.options(s, flavour, used)); ok {
+		used := slices.Clone(sh.room)
+		subtract(used, f.room, 1)
+		subtract(used, k.need.amount, -n)
+		if _, ok := minValues(fl, f.shelf.options(fl, used, sh.reserved)); ok {
 			return n
 		}
 	}

@@ -11,7 +11,11 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// A shape is an instance type as one pool would launch it: the room that is left once the daemons are on it.
+// requirements is what labels must be.
+type requirements = require.Set
+
+// A shape is an instance type as one pool would launch it: the room that is left once the daemons are on it. A type of
+// which instances are reserved is a shape of its own for each reservation.
 type shape struct {
 	pool *pool
 	typ  *model.InstanceType
@@ -20,7 +24,17 @@ type shape struct {
 	// offers are the available offerings that the pool allows, cheapest first. Never empty.
 	offers   []model.Offering
 	room     []int64
+	scaled   []float64
 	overhead model.Resources
+	ports    []port // of the daemons
+	// reserved is what its reservation still holds; nil for a shape that draws from none.
+	reserved *reservation
+}
+
+// A reservation is capacity that is paid for already, shared by the shapes that draw from it.
+type reservation struct {
+	id   string
+	left int
 }
 
 // A pool is a usable model.Pool with its shapes and what its limits leave.
@@ -33,46 +47,94 @@ type pool struct {
 	empty model.Verdict
 }
 
-// compilePools returns the usable pools in the order in which they are tried, and the verdicts of the others.
-func compilePools(s *model.Snapshot, cols columns, o Options) (pools []*pool, unusable []model.PoolVerdict) {
-	daemons := s.Daemons()
-	for _, p := range s.Pools() {
-		if v := p.Usable(); !v.OK() {
-			unusable = append(unusable, model.PoolVerdict{Pool: p.Name, Verdict: v})
+// compilePools finds the usable pools, in the order in which they are tried, and the verdicts of the others.
+func (p *problem) compilePools() {
+	daemons := p.snapshot.Daemons()
+	reservations := map[string]*reservation{}
+	for _, mp := range p.snapshot.Pools() {
+		if v := mp.Usable(); !v.OK() {
+			p.unusable = append(p.unusable, model.PoolVerdict{Pool: mp.Name, Verdict: v})
 			continue
 		}
-		c := &pool{Pool: p}
-		c.remaining = remaining(s, p)
-		c.compileShapes(s.Types(p.Name), daemons, cols, o)
-		pools = append(pools, c)
+		c := &pool{Pool: mp}
+		c.remaining = remaining(p.snapshot, mp)
+		c.compileShapes(p.snapshot.Types(mp.Name), daemons, p.cols, p.opts, reservations)
+		p.shelves = append(p.shelves, newShelf(c, len(p.shelves)))
 	}
-	return pools, unusable
 }
 
-func (p *pool) compileShapes(types []*model.InstanceType, daemons []*model.Daemon, cols columns, o Options) {
-	onPool := daemonsOn(daemons, p.Pool, o)
+func (p *pool) compileShapes(types []*model.InstanceType, daemons []*model.Daemon, cols columns, o Options, reservations map[string]*reservation) {
+	onPool := daemonsOn(daemons, p.Taints, o)
 	matched := false
 	for _, t := range types {
 		if _, ok := t.Requirements.Intersects(p.Requirements); !ok {
 			continue
 		}
 		matched = true
-		sh := &shape{pool: p, typ: t, reqs: t.Requirements.And(p.Requirements)}
-		sh.offers = offers(t, p.Requirements)
-		if len(sh.offers) == 0 {
+		if o.MaxNodeCPU > 0 && t.Capacity[corev1.ResourceCPU] > o.MaxNodeCPU {
 			continue
 		}
-		sh.overhead = overhead(onPool, sh.reqs, o)
-		sh.room = cols.vector(t.Allocatable.Minus(sh.overhead))
-		p.shapes = append(p.shapes, sh)
+		list := offers(t, p.Requirements)
+		if len(list) == 0 {
+			continue
+		}
+		sh := &shape{pool: p, typ: t, reqs: t.Requirements.And(p.Requirements)}
+		with := overhead(onPool, sh.reqs, o)
+		sh.overhead, sh.ports = with.sum, with.ports
+		sh.room = cols.vector(t.Allocatable)
+		subtract(sh.room, cols.vector(with.sum), 1)
+		sh.scaled = cols.scale(sh.room)
+		p.addShapes(sh, list, reservations)
 	}
-	slices.SortStableFunc(p.shapes, func(a, b *shape) int { return cmp.Compare(a.typ.Name, b.typ.Name) })
+	slices.SortStableFunc(p.shapes, func(a, b *shape) int {
+		return cmp.Or(cmp.Compare(a.typ.Name, b.typ.Name), cmp.Compare(a.reservation(), b.reservation()))
+	})
 	switch {
 	case len(p.shapes) > 0:
 	case matched:
 		p.empty = model.Verdict{Rule: model.RuleOffering, Subject: "every instance type that the pool allows is out"}
 	default:
 		p.empty = model.Verdict{Rule: model.RuleLabels, Subject: "the pool's requirements match no instance type"}
+	}
+}
+
+func (sh *shape) reservation() string {
+	if sh.reserved == nil {
+		return ""
+	}
+	return sh.reserved.id
+}
+
+// addShapes adds sh with the offerings that draw from no reservation, and a copy of it for each reservation.
+func (p *pool) addShapes(sh *shape, list []model.Offering, reservations map[string]*reservation) {
+	var ids []string
+	byID := map[string][]model.Offering{}
+	for _, o := range list {
+		if o.ReservationID == "" {
+			sh.offers = append(sh.offers, o)
+			continue
+		}
+		if o.ReservationCapacity <= 0 {
+			continue
+		}
+		if byID[o.ReservationID] == nil {
+			ids = append(ids, o.ReservationID)
+		}
+		byID[o.ReservationID] = append(byID[o.ReservationID], o)
+		r := reservations[o.ReservationID]
+		if r == nil {
+			r = &reservation{id: o.ReservationID, left: o.ReservationCapacity}
+			reservations[o.ReservationID] = r
+		}
+		r.left = min(r.left, o.ReservationCapacity)
+	}
+	if len(sh.offers) > 0 {
+		p.shapes = append(p.shapes, sh)
+	}
+	for _, id := range ids {
+		held := *sh
+		held.offers, held.reserved = byID[id], reservations[id]
+		p.shapes = append(p.shapes, &held)
 	}
 }
 
@@ -94,44 +156,58 @@ func offers(t *model.InstanceType, reqs require.Set) []model.Offering {
 // A resident is a daemon that tolerates a pool's taints, with the terms one of which a node must satisfy.
 type resident struct {
 	requests model.Resources
+	ports    []port
 	terms    []require.Set
 }
 
-// daemonsOn returns the daemons that a pool's taints let in.
-func daemonsOn(daemons []*model.Daemon, p *model.Pool, o Options) []resident {
+// daemonsOn returns the daemons that the taints let in.
+func daemonsOn(daemons []*model.Daemon, taints []corev1.Taint, o Options) []resident {
 	var out []resident
+	p := problem{opts: o}
 	for _, d := range daemons {
-		if _, ok := tolerates(d.Pod.Object.Spec.Tolerations, p.Taints); !ok {
+		t := tolerance{list: d.Pod.Object.Spec.Tolerations, patient: true}
+		if _, refused := t.refuses(taints); refused {
 			continue
 		}
-		s := sign(d.Pod)
-		s.Unsupported = "" // a daemon runs wherever its node is; ports and volumes do not keep it away
-		c := newClass(d.Pod, s, o)
-		if c.refusal.OK() {
-			out = append(out, resident{requests: d.Pod.Requests, terms: c.terms})
+		if terms, no := p.requiredOf(&d.Pod.Object.Spec); no.OK() {
+			out = append(out, resident{requests: d.Pod.Requests, ports: portsOf(&d.Pod.Object.Spec), terms: terms})
 		}
 	}
 	return out
 }
 
 // started are labels that every node of ours gets, so that daemons may select on them.
-var started = []string{apiv1.NodeRegisteredLabelKey, apiv1.NodeInitializedLabelKey}
+var started = require.NewSet(
+	require.New(apiv1.NodeRegisteredLabelKey, require.In, "true"),
+	require.New(apiv1.NodeInitializedLabelKey, require.In, "true"),
+)
+
+// A burden is what the daemons on a node take.
+type burden struct {
+	sum   model.Resources
+	ports []port
+}
 
 // overhead sums what the daemons that would run on a node with these requirements ask for.
-func overhead(residents []resident, reqs require.Set, o Options) model.Resources {
-	for _, key := range started {
-		reqs = reqs.With(require.New(key, corev1.NodeSelectorOpIn, "true"))
+func overhead(residents []resident, reqs require.Set, o Options) burden {
+	var b burden
+	if len(residents) == 0 {
+		return b
 	}
-	sum := model.Resources{}
+	b.sum = model.Resources{}
+	reqs = reqs.And(started)
 	for _, r := range residents {
 		if slices.ContainsFunc(r.terms, func(t require.Set) bool {
 			_, ok := reqs.Compatible(t, o.wellKnown)
 			return ok
 		}) {
-			sum = sum.Plus(r.requests)
+			for name, v := range r.requests {
+				b.sum[name] += v
+			}
+			b.ports = append(b.ports, r.ports...)
 		}
 	}
-	return sum
+	return b
 }
 
 // wellKnown reports whether a node may get the label key though nothing has defined it yet.
@@ -161,11 +237,17 @@ func remaining(s *model.Snapshot, p *model.Pool) model.Resources {
 	return left
 }
 
-// affords returns how many instances of t the limits still allow, and the first limit in the way when it is none.
-func (p *pool) affords(t *model.InstanceType) (n int64, v model.Verdict) {
+// affords returns how many instances of sh limits and reservation still allow, and the first limit in the way when it is
+// none.
+func (p *pool) affords(sh *shape) (n int64, v model.Verdict) {
 	n = unlimited
+	if sh.reserved != nil {
+		if n = int64(sh.reserved.left); n <= 0 {
+			return 0, model.Verdict{Rule: model.RuleOffering, Subject: "reservation " + sh.reserved.id + " is used up"}
+		}
+	}
 	for _, name := range p.remaining.Names() {
-		size := t.Capacity[name]
+		size := sh.typ.Capacity[name]
 		if name == model.Nodes {
 			size = 1
 		}
@@ -181,10 +263,13 @@ func (p *pool) affords(t *model.InstanceType) (n int64, v model.Verdict) {
 	return n, model.Verdict{}
 }
 
-// debit takes n instances of t out of the limits.
-func (p *pool) debit(t *model.InstanceType, n int64) {
+// debit takes n instances of sh out of the limits and its reservation.
+func (p *pool) debit(sh *shape, n int64) {
+	if sh.reserved != nil {
+		sh.reserved.left -= int(n)
+	}
 	for name := range p.remaining {
-		size := t.Capacity[name]
+		size := sh.typ.Capacity[name]
 		if name == model.Nodes {
 			size = 1
 		}

@@ -1,65 +1,129 @@
 package pack
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
 // A problem is a Snapshot made ready for packing: numbers instead of names.
 type problem struct {
-	opts    Options
-	cols    columns
-	classes []*class
-	shelves []*shelf
-	// fits is indexed by class and shelf.
-	fits [][]fit
-	// unusable are the pools that take no part, and why.
+	snapshot *model.Snapshot
+	opts     Options
+	cols     columns
+	classes  []*class
+
+	// What classes share, by its bytes.
+	needs      map[string]*need
+	labels     map[string]*alternatives
+	tolerances map[string]*tolerance
+	// reluctant says that some pool or node has a taint that would rather have no pods.
+	reluctant bool
+
+	// What pods ask of each other.
+	book    *topology.Book
+	keys    []*domains
+	groups  []*group
+	groupAt map[groupKey]int
+	byTerm  map[int][]int
+	ports   []int // the groups of host ports
+	bans    []ban
+	reach   [][]int // by key, the domains that new nodes may be in
+
+	// What exists.
+	targets    []*target
+	everywhere []*target // and nodes that are only counted
+	moving     map[string]bool
+	onTarget   map[int][]int8
+
+	// What may be launched.
+	shelves  []*shelf
 	unusable []model.PoolVerdict
-	nodes    []*opened
+	fits     map[fitKey]*fit
+	roomFor  [][]mask
+	chosen   map[choiceKey][]*choice
+
+	// What was decided.
+	lots    []*lot
+	lotAt   map[lotKey]*lot
+	order   []step
+	nodes   []*opened
+	refused []*model.Pod // by minValues, when their node was finished
 }
 
 // Solve returns where the pending pods of s go, with the pods of nodes that are on their way out.
 func Solve(s *model.Snapshot, o Options) *model.Plan {
-	o = o.withDefaults()
 	pods := append(s.Pending(), s.Displaced()...)
 	slices.SortFunc(pods, func(a, b *model.Pod) int { return strings.Compare(a.Key, b.Key) })
 	pods = slices.CompactFunc(pods, func(a, b *model.Pod) bool { return a.Key == b.Key })
 	if len(pods) == 0 {
 		return &model.Plan{}
 	}
-	p := &problem{opts: o, cols: columnsOf(pods), classes: classify(pods, o)}
-	for _, c := range p.classes {
-		c.need = p.cols.vector(c.pods[0].Requests)
-	}
-	existing := targets(s, p.cols, o)
-	placeExisting(p.classes, existing, s.Promises)
-	if p.anyLeft() {
-		p.compile(s)
-		p.open()
-	}
-	return p.plan(existing)
+	p := newProblem(s, o.withDefaults(), pods)
+	p.keepPromises()
+	p.place()
+	p.open()
+	return p.plan()
 }
 
-func (p *problem) anyLeft() bool {
-	return slices.ContainsFunc(p.classes, func(c *class) bool { return c.left() > 0 && c.refusal.OK() })
+func newProblem(s *model.Snapshot, o Options, pods []*model.Pod) *problem {
+	p := &problem{
+		snapshot: s, opts: o, cols: columnsOf(pods),
+		needs: map[string]*need{}, labels: map[string]*alternatives{}, tolerances: map[string]*tolerance{},
+		book: topology.NewBook(), groupAt: map[groupKey]int{}, byTerm: map[int][]int{},
+		moving: map[string]bool{}, onTarget: map[int][]int8{},
+		fits: map[fitKey]*fit{}, chosen: map[choiceKey][]*choice{}, lotAt: map[lotKey]*lot{},
+	}
+	p.keyOf(corev1.LabelHostname)
+	for _, pod := range pods {
+		if pod.Bound() {
+			p.moving[pod.Key] = true
+		}
+	}
+	p.reluctant = reluctant(s)
+	p.learnBans()
+	p.classify(pods)
+	p.join()
+	p.survey()
+	p.census()
+	p.compilePools()
+	p.explore()
+	return p
 }
 
-// compile makes the pools ready and judges every class against every pool.
-func (p *problem) compile(s *model.Snapshot) {
-	var pools []*pool
-	pools, p.unusable = compilePools(s, p.cols, p.opts)
-	for _, pl := range pools {
-		p.shelves = append(p.shelves, newShelf(pl))
-	}
-	p.fits = make([][]fit, len(p.classes))
-	for i, c := range p.classes {
-		p.fits[i] = make([]fit, len(p.shelves))
-		for k, s := range p.shelves {
-			if c.left() > 0 && c.refusal.OK() {
-				p.fits[i][k] = s.judge(c, p.cols, p.opts)
+// reluctant reports whether some pool or node would rather have no pods.
+func reluctant(s *model.Snapshot) bool {
+	soft := func(t corev1.Taint) bool { return t.Effect == corev1.TaintEffectPreferNoSchedule }
+	return slices.ContainsFunc(s.Pools(), func(p *model.Pool) bool { return slices.ContainsFunc(p.Taints, soft) }) ||
+		slices.ContainsFunc(s.Nodes(), func(n *model.Node) bool { return slices.ContainsFunc(n.Taints, soft) })
+}
+
+// place settles, class by class and stage by stage, which pods go onto nodes there are, and in which domains the others get
+// new ones. Pods that wait for others to come first have their turn again, until nobody moves.
+func (p *problem) place() {
+	for moved := true; moved; {
+		moved = false
+		for _, c := range p.classes {
+			if !c.refusal.OK() {
+				continue
 			}
+			for i := range c.stages {
+				if c.left() == 0 {
+					break
+				}
+				before := c.left()
+				p.onTargets(c, &c.stages[i])
+				p.decide(c, &c.stages[i])
+				moved = moved || c.left() < before
+			}
+		}
+		if len(p.groups) == 0 {
+			return
 		}
 	}
 }
@@ -72,57 +136,11 @@ func (p *problem) open() {
 		for to < len(p.shelves) && p.shelves[to].pool.Weight == p.shelves[from].pool.Weight {
 			to++
 		}
-		newTier(p, from, to).fill()
+		if t := newTier(p, p.shelves[from:to]); t != nil {
+			p.nodes = append(p.nodes, t.improve(t.fill())...)
+		}
 		from = to
 	}
 }
 
-// refuse returns the refusals of all classes with pods left.
-func (p *problem) refuse() []model.Refusal {
-	var out []model.Refusal
-	for i, c := range p.classes {
-		if c.left() == 0 {
-			continue
-		}
-		r := model.Refusal{Pods: slices.Clone(c.pods[c.next:])}
-		switch {
-		case !c.refusal.OK():
-			r.Reasons = []model.PoolVerdict{{Verdict: c.refusal}}
-		case len(p.shelves) == 0 && len(p.unusable) == 0:
-			r.Reasons = []model.PoolVerdict{{Verdict: model.Verdict{Rule: model.RuleNoPool}}}
-		default:
-			for k, s := range p.shelves {
-				r.Reasons = append(r.Reasons, model.PoolVerdict{Pool: s.pool.Name, Verdict: p.verdict(i, k)})
-			}
-			r.Reasons = append(r.Reasons, p.unusable...)
-		}
-		out = append(out, r)
-	}
-	slices.SortStableFunc(out, func(a, b model.Refusal) int { return strings.Compare(a.Pods[0].Key, b.Pods[0].Key) })
-	return out
-}
-
-// verdict returns why shelf k took no more pods of class i.
-func (p *problem) verdict(i, k int) model.Verdict {
-	f, pl := p.fits[i][k], p.shelves[k].pool
-	if !f.verdict.OK() {
-		return f.verdict
-	}
-	var nearest model.Verdict
-	for j, sh := range pl.shapes {
-		if !f.holds[j] {
-			continue
-		}
-		n, v := pl.affords(sh.typ)
-		if n > 0 {
-			if key, ok := p.minValuesMiss(p.shelves[k], f.flavour, p.classes[i].need); !ok {
-				return model.Verdict{Rule: model.RuleMinValues, Subject: key}
-			}
-			return model.Verdict{Rule: model.RuleEffort}
-		}
-		if nearest.OK() || (v.Resource == nearest.Resource && v.By < nearest.By) {
-			nearest = v
-		}
-	}
-	return nearest
-}
+func sortedKeys(m map[string]bool) []string { return slices.Sorted(maps.Keys(m)) }

@@ -4,179 +4,411 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
-// A tier is the pools of one weight at work: it opens nodes for the classes that fit one of them.
+// A tier is the pools of one weight at work: it opens nodes for the lots that fit one of them.
 type tier struct {
 	*problem
-	shelves []int // indexes into problem.shelves
-	classes []int // indexes into problem.classes
-	// worth is what a unit of each column is worth for the pods that are left, in dollars per hour.
-	worth []float64
-	value []float64 // of one pod, by class
-	total float64   // of all pods left
-	// byValue are the classes, most worth first.
-	byValue []int
-	need    [][]float64
+	shelves []*shelf
+	kinds   []*kind
+	caps    []capacity
+	width   int // columns and caps
+	// shops are the shapes that hold something, in a fixed order.
+	shops []*shop
+	// groups are the kinds that go to the same shapes at the same prices; they have one set of worths.
+	groups  int
+	byValue []*kind
+	total   float64 // the worth of all that is left
+	priced  float64 // what it was when worths were last found
+	jitter  uint64  // zero for none
+	tried   int     // how many shapes are filled before one is chosen
+	work    work
 }
 
-// An opened node is a pattern that was taken: how many pods of each class share one shape.
+// A kind is all lots that ask for the same amounts and go to the same places, whatever they ask of each other.
+type kind struct {
+	need  *need
+	fit   *fit
+	weigh []float64 // what a unit takes of columns and caps
+	lots  []*lot
+	left  int
+	group int
+	value float64 // of a unit, in dollars per hour
+	used  int     // by the pattern in the making
+}
+
+// A capacity is a rule that lets few pods of a group onto each node, so that the number of nodes itself is scarce. It is a
+// column like cpu, of which every shape has the same.
+type capacity struct{ group, each int }
+
+// A shop is a shape on offer.
+type shop struct {
+	shelf *shelf
+	shape int
+	room  []float64 // columns and caps
+	price float64   // the lowest of any kind
+	bound float64   // no pattern of it holds more worth per dollar
+	kinds []*kind
+	// stalls are the indexes of its stalls in the market.
+	worth float64
+}
+
+// An opened node is a pattern that was taken: how many units of each lot share one shape.
 type opened struct {
 	shelf   *shelf
 	shape   int
-	flavour int
+	flavour *flavour
 	share   []portion
+	price   float64
+	value   float64
 }
 
-// A portion is a number of pods of one class.
-type portion struct{ class, n int }
-
-// A pattern is a candidate for opening.
-type pattern struct {
-	opened
-	price, value float64
+// A portion is a number of units of one lot.
+type portion struct {
+	lot  *lot
+	kind *kind
+	n    int
 }
 
-// ratio is the worth that a dollar buys; at most one, by duality.
-func (p *pattern) ratio() float64 { return p.value / p.price }
-
-func newTier(p *problem, from, to int) *tier {
-	t := &tier{problem: p}
-	for k := from; k < to; k++ {
-		t.shelves = append(t.shelves, k)
-	}
-	t.need = make([][]float64, len(p.classes))
-	t.value = make([]float64, len(p.classes))
-	for i, c := range p.classes {
-		if c.left() == 0 || !c.refusal.OK() {
-			continue
-		}
-		if slices.ContainsFunc(t.shelves, func(k int) bool { return p.fits[i][k].verdict.OK() }) {
-			t.classes = append(t.classes, i)
-			t.need[i] = p.cols.scale(c.need)
+// newTier gathers the lots that the shelves can take. It returns nil if there is none.
+func newTier(p *problem, shelves []*shelf) *tier {
+	t := &tier{problem: p, shelves: shelves, width: len(p.cols)}
+	var lots []*lot
+	for _, l := range p.lots {
+		if l.left() > 0 && slices.ContainsFunc(shelves, func(s *shelf) bool { return l.fit.on[s.index].flavour != nil }) {
+			lots = append(lots, l)
 		}
 	}
+	if len(lots) == 0 {
+		return nil
+	}
+	t.findCaps(lots)
+	t.gather(lots)
+	t.classifyKinds()
+	t.openShops()
+	t.tried = max(4, min(24, 4000/len(t.kinds)))
+	t.work = newWork(t)
 	return t
 }
 
-// fill opens nodes until no class of the tier has pods left that a pool may still take.
-//
-// Each round prices the resources anew by the relaxation of what is left, opens the pattern that holds the most worth per
-// dollar, and repeats it as often as demand and limits allow.
-func (t *tier) fill() {
-	for range t.opts.MaxPatterns {
-		if !t.price() {
-			return
+// maxCaps is how many caps are priced, scarce how many nodes one must call for to be.
+const (
+	maxCaps = 4
+	scarce  = 3
+)
+
+// findCaps picks the groups that call for most nodes.
+func (t *tier) findCaps(lots []*lot) {
+	units := map[int]int{}
+	each := map[int]int{}
+	for _, l := range lots {
+		for _, r := range l.rules {
+			switch {
+			case r.kind == topology.Apart && r.self:
+				units[r.group] += l.left()
+				each[r.group] = 1
+			case r.kind == topology.Spread && r.self:
+				units[r.group] += l.left()
+				each[r.group] = max(each[r.group], r.skew)
+			}
 		}
-		best := t.best()
-		if best == nil {
-			return
+	}
+	for g, n := range units {
+		if n/each[g] >= scarce {
+			t.caps = append(t.caps, capacity{g, each[g]})
 		}
-		t.take(best)
+	}
+	slices.SortFunc(t.caps, func(a, b capacity) int {
+		return cmp.Or(cmp.Compare(units[b.group]/b.each, units[a.group]/a.each), cmp.Compare(a.group, b.group))
+	})
+	t.caps = t.caps[:min(len(t.caps), maxCaps)]
+	t.width += len(t.caps)
+}
+
+// capped returns which caps a lot draws on, as bits.
+func (t *tier) capped(l *lot) int {
+	bits := 0
+	for i, c := range t.caps {
+		if slices.ContainsFunc(l.rules, func(r rule) bool { return r.group == c.group && r.self }) {
+			bits |= 1 << i
+		}
+	}
+	return bits
+}
+
+// gather sorts lots into kinds.
+func (t *tier) gather(lots []*lot) {
+	at := map[[3]int]*kind{}
+	for _, l := range lots {
+		caps := t.capped(l)
+		key := [3]int{l.need.id, l.fit.id, caps}
+		k := at[key]
+		if k == nil {
+			k = &kind{need: l.need, fit: l.fit, weigh: slices.Clone(l.need.scaled)}
+			for i := range t.caps {
+				k.weigh = append(k.weigh, float64(caps>>i&1))
+			}
+			at[key] = k
+			t.kinds = append(t.kinds, k)
+		}
+		k.lots = append(k.lots, l)
+		k.left += l.left()
 	}
 }
 
-// candidate is a shape that may be opened now.
-type candidate struct {
-	shelf, shape int
-	price        float64
-	bound        float64 // no pattern of it has a higher ratio
+// maxGroups bounds the groups that are priced apart; the smallest share the last.
+const maxGroups = 8
+
+// classifyKinds groups the kinds that go into the same flavours.
+func (t *tier) classifyKinds() {
+	at := map[string]int{}
+	var size []float64
+	var buf []byte
+	for _, k := range t.kinds {
+		buf = buf[:0]
+		for _, s := range t.shelves {
+			id := -1
+			if f := k.fit.on[s.index].flavour; f != nil {
+				id = f.id
+			}
+			buf = putInt(buf, int64(id))
+		}
+		g, ok := at[string(buf)]
+		if !ok {
+			g = len(size)
+			at[string(buf)] = g
+			size = append(size, 0)
+		}
+		k.group = g
+		size[g] += k.fit.perPod * float64(k.left)
+	}
+	rank := make([]int, len(size))
+	order := make([]int, len(size))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(size[b], size[a]) })
+	for i, g := range order {
+		rank[g] = min(i, maxGroups-1)
+	}
+	for _, k := range t.kinds {
+		k.group = rank[k.group]
+	}
+	t.groups = min(len(size), maxGroups)
 }
 
-// candidates returns the shapes that the limits allow and that hold some class with pods left.
-func (t *tier) candidates() []candidate {
-	var out []candidate
-	for _, k := range t.shelves {
-		s := t.problem.shelves[k]
-		for j, sh := range s.pool.shapes {
-			price := math.Inf(1)
-			for _, i := range t.classes {
-				f := &t.fits[i][k]
-				if t.problem.classes[i].left() > 0 && f.verdict.OK() && f.holds[j] {
-					price = min(price, s.flavours[f.flavour].price[j])
-				}
-			}
-			if math.IsInf(price, 1) {
+// openShops lists the shapes that hold something.
+func (t *tier) openShops() {
+	for _, s := range t.shelves {
+		shops := make([]*shop, len(s.pool.shapes))
+		for _, k := range t.kinds {
+			f := &k.fit.on[s.index]
+			if f.flavour == nil {
 				continue
 			}
-			if n, _ := s.pool.affords(sh.typ); n > 0 {
-				out = append(out, candidate{shelf: k, shape: j, price: max(price, minPrice)})
+			f.holds.each(func(j int) {
+				if shops[j] == nil {
+					shops[j] = &shop{shelf: s, shape: j, price: math.Inf(1), room: slices.Clone(s.pool.shapes[j].scaled)}
+					for _, c := range t.caps {
+						shops[j].room = append(shops[j].room, float64(c.each))
+					}
+				}
+				shops[j].kinds = append(shops[j].kinds, k)
+				shops[j].price = min(shops[j].price, f.flavour.price[j])
+			})
+		}
+		for _, sh := range shops {
+			if sh != nil {
+				t.shops = append(t.shops, sh)
 			}
 		}
+	}
+	t.dropDominated()
+}
+
+// dropDominated leaves out shapes that have no more room than a cheaper one that holds the same kinds, in the same flavour.
+// They stay options of the nodes that are planned.
+func (t *tier) dropDominated() {
+	if t.groups > 1 {
+		return // what is dominated for one group may serve another
+	}
+	byPrice := slices.Clone(t.shops)
+	slices.SortStableFunc(byPrice, func(a, b *shop) int { return cmp.Compare(a.price, b.price) })
+	gone := map[*shop]bool{}
+	for i, s := range byPrice {
+		gone[s] = slices.ContainsFunc(byPrice[:i], func(o *shop) bool {
+			if gone[o] || o.shelf != s.shelf || o.shelf.pool.remaining != nil ||
+				o.shelf.pool.shapes[o.shape].reserved != nil || len(o.kinds) < len(s.kinds) {
+				return false
+			}
+			for r, v := range s.room {
+				if v > o.room[r] {
+					return false
+				}
+			}
+			return true
+		})
+	}
+	t.shops = slices.DeleteFunc(t.shops, func(s *shop) bool { return gone[s] })
+}
+
+// market returns the relaxation for what is left.
+func (t *tier) market() *market {
+	m := &market{columns: t.width, needs: make([][]float64, t.groups)}
+	for g := range m.needs {
+		m.needs[g] = make([]float64, t.width)
+	}
+	for _, k := range t.kinds {
+		for r, v := range k.weigh {
+			m.needs[k.group][r] += float64(v * float64(k.left))
+		}
+	}
+	for _, s := range t.shops {
+		if n, _ := s.shelf.pool.affords(s.shelf.pool.shapes[s.shape]); n == 0 {
+			continue
+		}
+		m.stalls = append(m.stalls, s.stalls(t.groups)...)
+	}
+	return m
+}
+
+// stalls returns the shop at each of the prices that its groups pay, with the groups that pay no more.
+func (s *shop) stalls(groups int) []stall {
+	price := make([]float64, groups)
+	for g := range price {
+		price[g] = math.Inf(1)
+	}
+	var levels []float64
+	for _, k := range s.kinds {
+		if k.left > 0 {
+			price[k.group] = min(price[k.group], k.fit.on[s.shelf.index].flavour.price[s.shape])
+		}
+	}
+	for _, v := range price {
+		if !math.IsInf(v, 1) && !slices.Contains(levels, v) {
+			levels = append(levels, v)
+		}
+	}
+	var out []stall
+	for _, level := range levels {
+		st := stall{room: s.room, price: level}
+		for g, v := range price {
+			if v <= level {
+				st.groups = append(st.groups, g)
+			}
+		}
+		out = append(out, st)
 	}
 	return out
 }
 
-// minPrice stands in for a price of zero, which would make any waste look free.
-const minPrice = 1e-9
-
-// price sets the worth of everything for the pods that are left. It returns false when nothing can be opened.
+// price finds the worth of every kind for what is left. It returns false when nothing can be opened.
 func (t *tier) price() bool {
-	cands := t.candidates()
-	if len(cands) == 0 {
+	m := t.market()
+	if len(m.stalls) == 0 {
 		return false
 	}
-	need := make([]float64, len(t.cols))
-	for _, i := range t.classes {
-		if !t.servable(i, cands) {
+	worth, _ := m.solve()
+	for _, k := range t.kinds {
+		k.value = dot(worth[k.group], k.weigh)
+		if t.jitter != 0 {
+			t.jitter ^= t.jitter << 13
+			t.jitter ^= t.jitter >> 7
+			t.jitter ^= t.jitter << 17
+			k.value *= 0.97 + 0.06*float64(t.jitter%1024)/1024
+		}
+		k.value = max(k.value, minPrice) // a pod that asks for nothing scarce still wants a place
+	}
+	for _, s := range t.shops {
+		s.worth = 0
+		seen := 0
+		best := make([]float64, t.width)
+		for _, k := range s.kinds {
+			if k.left > 0 && seen&(1<<k.group) == 0 {
+				seen |= 1 << k.group
+				for r, v := range worth[k.group] {
+					best[r] = max(best[r], v)
+				}
+			}
+		}
+		s.worth = dot(best, s.room)
+	}
+	t.byValue = slices.Clone(t.kinds)
+	slices.SortStableFunc(t.byValue, func(a, b *kind) int { return cmp.Compare(b.value, a.value) })
+	t.tally()
+	t.priced = t.total
+	return true
+}
+
+// tally sums the worth of what is left.
+func (t *tier) tally() {
+	t.total = 0
+	for _, k := range t.kinds {
+		t.total += float64(k.value * float64(k.left))
+	}
+}
+
+// reprice is the share of the worth that must be left for the prices to be good still.
+const reprice = 0.85
+
+// fill opens nodes until no kind has units left that a pool may still take.
+//
+// Worths come from the relaxation of what is left. The pattern that holds the most worth per dollar is opened as often as
+// demand and limits allow, then the next; from time to time worths are found anew.
+func (t *tier) fill() []*opened {
+	var nodes []*opened
+	if !t.price() {
+		return nil
+	}
+	for len(nodes) < t.opts.MaxPatterns {
+		best := t.best()
+		if best == nil {
+			if t.total == t.priced || !t.price() {
+				return nodes
+			}
 			continue
 		}
-		for r, v := range t.need[i] {
-			need[r] += float64(v * float64(t.problem.classes[i].left()))
+		nodes = append(nodes, t.take(best)...)
+		if t.tally(); t.total <= 0 {
+			return nodes
+		}
+		if t.total < reprice*t.priced && !t.price() {
+			return nodes
 		}
 	}
-	rooms, prices := make([][]float64, len(cands)), make([]float64, len(cands))
-	for n, c := range cands {
-		rooms[n] = t.cols.scale(t.problem.shelves[c.shelf].pool.shapes[c.shape].room)
-		prices[n] = c.price
-	}
-	_, t.worth = relax(need, rooms, prices)
-	t.total = 0
-	for _, i := range t.classes {
-		t.value[i] = dot(t.worth, t.need[i])
-		if t.value[i] == 0 {
-			t.value[i] = minPrice // a pod that asks for nothing scarce still wants a place
-		}
-		t.total += float64(t.value[i] * float64(t.problem.classes[i].left()))
-	}
-	t.byValue = slices.Clone(t.classes)
-	slices.SortStableFunc(t.byValue, func(a, b int) int { return cmp.Compare(t.value[b], t.value[a]) })
-	return t.total > 0
+	return nodes
 }
 
-// servable reports whether some candidate holds a pod of class i.
-func (t *tier) servable(i int, cands []candidate) bool {
-	if t.problem.classes[i].left() == 0 {
-		return false
-	}
-	return slices.ContainsFunc(cands, func(c candidate) bool {
-		f := &t.fits[i][c.shelf]
-		return f.verdict.OK() && f.holds[c.shape]
-	})
-}
-
-// tried is how many shapes are filled in each round, the most promising by their bound: fewer when there are many classes,
-// so that a round costs about the same.
-func (t *tier) tried() int { return max(6, min(48, 10_000/max(len(t.classes), 1))) }
+// near is how close to the bound a pattern must come to be taken without looking further.
+const near = 0.999
 
 // best returns the pattern with the highest ratio; of equals the one with more worth, so that ties go to fewer nodes, then
 // by name.
-func (t *tier) best() *pattern {
-	cands := t.candidates()
-	for n := range cands {
-		c := &cands[n]
-		sh := t.problem.shelves[c.shelf].pool.shapes[c.shape]
-		c.bound = min(dot(t.worth, t.cols.scale(sh.room)), t.total) / c.price
+func (t *tier) best() *opened {
+	cands := t.work.shops[:0]
+	for _, s := range t.shops {
+		if n, _ := s.shelf.pool.affords(s.shelf.pool.shapes[s.shape]); n == 0 {
+			continue
+		}
+		if !slices.ContainsFunc(s.kinds, func(k *kind) bool { return k.left > 0 }) {
+			continue
+		}
+		s.bound = min(s.worth, t.total) / s.price
+		cands = append(cands, s)
 	}
-	slices.SortStableFunc(cands, func(a, b candidate) int { return cmp.Compare(b.bound, a.bound) })
-	var best *pattern
-	tried := t.tried()
-	for n, c := range cands {
-		if n >= tried && best != nil {
+	t.work.shops = cands
+	slices.SortStableFunc(cands, func(a, b *shop) int {
+		return cmp.Or(cmp.Compare(b.bound, a.bound), cmp.Compare(b.worth, a.worth))
+	})
+	var best *opened
+	for n, s := range cands {
+		if best != nil && (n >= t.tried || best.ratio() >= s.bound*near) {
 			break
 		}
 		for _, order := range orders {
-			if p := t.pattern(c, order); p != nil && better(p, best) {
+			if p := t.pattern(s, order); p != nil && p.better(best) {
 				best = p
 			}
 		}
@@ -184,32 +416,74 @@ func (t *tier) best() *pattern {
 	return best
 }
 
-// same is the relative difference below which two ratios count as equal.
+// ratio is the worth that a dollar buys.
+func (o *opened) ratio() float64 { return o.value / o.price }
+
+// same is the relative difference below which two prices or ratios count as equal.
 const same = 1e-6
 
-func better(p, than *pattern) bool {
+func (o *opened) better(than *opened) bool {
 	if than == nil {
 		return true
 	}
-	a, b := p.ratio(), than.ratio()
+	a, b := o.ratio(), than.ratio()
 	if math.Abs(a-b) > same*max(a, b) {
 		return a > b
 	}
-	return p.value > than.value*(1+same)
+	return o.value > than.value*(1+same)
 }
 
-// take opens p as often as the pods left and the limits allow.
-func (t *tier) take(p *pattern) {
-	sh := p.shelf.pool.shapes[p.shape]
-	times, _ := p.shelf.pool.affords(sh.typ)
-	for _, part := range p.share {
-		times = min(times, int64(t.problem.classes[part.class].left()/part.n))
+// take opens the pattern as often as the units left, limits and reservations allow.
+func (t *tier) take(o *opened) []*opened {
+	o.resize()
+	sh := o.shelf.pool.shapes[o.shape]
+	afford, _ := o.shelf.pool.affords(sh)
+	times := int(min(afford, math.MaxInt32))
+	for _, part := range o.share {
+		times = min(times, part.lot.left()/part.n)
 	}
-	for range times {
-		t.nodes = append(t.nodes, &opened{shelf: p.shelf, shape: p.shape, flavour: p.flavour, share: p.share})
-		for _, part := range p.share {
-			t.problem.classes[part.class].next += part.n
+	nodes := make([]*opened, times)
+	for i := range nodes {
+		nodes[i] = o
+	}
+	t.move(o, times)
+	return nodes
+}
+
+// move gives the units of n nodes like o their place, or takes it away if n is negative.
+func (t *tier) move(o *opened, n int) {
+	for _, part := range o.share {
+		part.lot.next += n * part.n * part.lot.unit
+		part.kind.left -= n * part.n
+	}
+	o.shelf.pool.debit(o.shelf.pool.shapes[o.shape], int64(n))
+}
+
+// resize puts the node's pods on the cheapest shape that holds them.
+func (o *opened) resize() {
+	if o.shelf.pool.remaining != nil {
+		return // another shape may have more of what is limited
+	}
+	shapes := o.shelf.pool.shapes
+	need := make([]int64, len(shapes[o.shape].room))
+	for _, part := range o.share {
+		subtract(need, part.lot.need.amount, -part.n)
+	}
+	best := o.shape
+	o.flavour.allowed.each(func(j int) {
+		if o.flavour.price[j] >= o.flavour.price[best] || shapes[j].reserved != shapes[o.shape].reserved {
+			return
 		}
-	}
-	p.shelf.pool.debit(sh.typ, times)
+		if _, _, missing := short(need, shapes[j].room); !missing && o.bears(j) {
+			best = j
+		}
+	})
+	o.shape, o.price = best, o.flavour.price[best]
+}
+
+// bears reports whether shape j may hold every kind of o as far as host ports are concerned.
+func (o *opened) bears(j int) bool {
+	return !slices.ContainsFunc(o.share, func(part portion) bool {
+		return len(part.lot.class.ports) > 0 && !part.lot.fit.on[o.shelf.index].holds.has(j)
+	})
 }

@@ -1,70 +1,214 @@
 package pack
 
-import "math"
+import (
+	"cmp"
+	"math"
+	"slices"
+)
 
-// relax solves the linear relaxation of covering need with shapes, fractional numbers of them, at least cost.
+// A market is the linear relaxation of covering what groups of pods need with shapes, fractional numbers of them, at least
+// cost. Each group has its own prices: what only dear shapes can hold is worth more.
 //
-// It returns the cost, which no integral set of shapes goes below, and for each column what a unit of it is worth: the
-// dual prices. It solves the dual, which maximises need*y under room_j*y <= price_j and y >= 0, by the simplex method from
-// y = 0; see Chvatal, Linear Programming, chapters 2 and 5. rooms and prices are parallel; prices are positive.
-func relax(need []float64, rooms [][]float64, prices []float64) (cost float64, worth []float64) {
-	t := newTableau(need, rooms, prices)
-	for range maxPivots {
-		col := t.entering()
-		if col < 0 {
+// Its dual maximises the worth of all needs, with y[g][r] the worth of a unit of resource r to group g, such that no shape
+// holds more worth than it costs, whichever groups share it:
+//
+//	sum over r of room[r] * max over g of y[g][r] <= price, over all groups that the shape holds at that price
+//
+// The maxima make too many constraints to write down, so the broken ones are added until none is left; see Kelley, The
+// cutting-plane method (1960). Any y that meets them gives a lower bound, by weak duality.
+type market struct {
+	columns int
+	needs   [][]float64 // by group and column
+	stalls  []stall
+}
+
+// A stall is a shape at one price, and the groups that it holds for that.
+type stall struct {
+	room   []float64
+	price  float64
+	groups []int
+}
+
+// rounds bounds how often constraints are added, cuts how many at once.
+const (
+	rounds = 24
+	cuts   = 16
+)
+
+// solve returns the worth of a unit of each column to each group, and the cost that no set of shapes goes below.
+func (m *market) solve() (worth [][]float64, cost float64) {
+	lp := newTableau(m)
+	for g := range m.needs {
+		for r := range m.columns {
+			m.bound(lp, g, r)
+		}
+	}
+	worth = make([][]float64, len(m.needs))
+	for g := range worth {
+		worth[g] = make([]float64, m.columns)
+	}
+	for range rounds {
+		lp.optimise()
+		lp.read(worth, m.columns)
+		if !m.cut(lp, worth) {
 			break
 		}
-		row := t.leaving(col)
-		if row < 0 {
-			break // some column is in no shape: cannot happen for needs that fit
-		}
-		t.pivot(row, col)
 	}
-	worth = make([]float64, len(need))
-	for i, v := range t.basic {
-		if v < len(need) {
-			worth[v] = max(t.b[i], 0)
+	m.shrink(worth)
+	for g, need := range m.needs {
+		cost += dot(worth[g], need)
+	}
+	return worth, cost
+}
+
+// bound adds the constraint that keeps y[g][r] finite: that of the shape which has most of r for its price.
+func (m *market) bound(lp *tableau, g, r int) {
+	best, most := -1, 0.0
+	for i := range m.stalls {
+		s := &m.stalls[i]
+		if v := s.room[r] / s.price; v > most && slices.Contains(s.groups, g) {
+			best, most = i, v
 		}
 	}
-	return t.cost, worth
+	if best < 0 {
+		return
+	}
+	row := make([]float64, lp.width)
+	for c, v := range m.stalls[best].room {
+		row[g*m.columns+c] = v
+	}
+	lp.add(row, m.stalls[best].price)
+}
+
+// held returns the worth that a stall holds at most, and which group is worth most in each column.
+func (m *market) held(s *stall, worth [][]float64, who []int) float64 {
+	sum := 0.0
+	for r, room := range s.room {
+		best := 0.0
+		for _, g := range s.groups {
+			if v := worth[g][r]; v > best || who != nil && g == s.groups[0] {
+				best = v
+				if who != nil {
+					who[r] = g
+				}
+			}
+		}
+		sum += float64(best * room)
+	}
+	return sum
+}
+
+// tolerated is by how much a constraint may be broken before it is added; shrink makes up for it.
+const tolerated = 1e-5
+
+// cut adds the constraints that worth breaks most. It returns false if there is none.
+func (m *market) cut(lp *tableau, worth [][]float64) bool {
+	type breach struct {
+		stall int
+		by    float64
+	}
+	var broken []breach
+	for i := range m.stalls {
+		if v := m.held(&m.stalls[i], worth, nil) / m.stalls[i].price; v > 1+tolerated {
+			broken = append(broken, breach{i, v})
+		}
+	}
+	slices.SortStableFunc(broken, func(a, b breach) int { return cmp.Compare(b.by, a.by) })
+	who := make([]int, m.columns)
+	for _, b := range broken[:min(len(broken), cuts)] {
+		s := &m.stalls[b.stall]
+		m.held(s, worth, who)
+		row := make([]float64, lp.width)
+		for r, room := range s.room {
+			row[who[r]*m.columns+r] = room
+		}
+		lp.add(row, s.price)
+	}
+	return len(broken) > 0
+}
+
+// shrink scales worth down until no stall holds more than it costs.
+func (m *market) shrink(worth [][]float64) {
+	most := 1.0
+	for i := range m.stalls {
+		most = max(most, m.held(&m.stalls[i], worth, nil)/m.stalls[i].price)
+	}
+	if most == 1 {
+		return
+	}
+	for _, w := range worth {
+		for r := range w {
+			w[r] /= most
+		}
+	}
+}
+
+// A tableau maximises c*y under rows of a*y <= b, y >= 0, by the simplex method. Rows may be added to a solved one; it is
+// then solved again from the start, for it is small. See Chvatal, Linear Programming, chapters 2 and 3.
+type tableau struct {
+	width int
+	c     []float64
+	rows  [][]float64
+	b     []float64
+
+	// At work: a dictionary, basic variables in terms of the others. Variables below width are the y, the rest slacks.
+	at          []float64 // row by row
+	right       []float64
+	gain        []float64
+	basic, free []int
+}
+
+func newTableau(m *market) *tableau {
+	t := &tableau{width: m.columns * len(m.needs)}
+	for _, need := range m.needs {
+		t.c = append(t.c, need...)
+	}
+	return t
+}
+
+func (t *tableau) add(row []float64, b float64) {
+	t.rows = append(t.rows, row)
+	t.b = append(t.b, b)
 }
 
 // maxPivots bounds the simplex; a problem of this form takes a few pivots a column.
-const maxPivots = 2000
+const maxPivots = 4000
 
 // epsilon is what counts as zero in the tableau, whose numbers are near one.
 const epsilon = 1e-12
 
-// A tableau is a dictionary in the sense of Chvatal: basic variables in terms of the others.
-type tableau struct {
-	a    [][]float64 // a[i][j]: coefficient of nonbasic j in row i
-	b    []float64   // value of the basic variable of row i
-	c    []float64   // objective coefficient of nonbasic j
-	cost float64
-	// basic and free name the variables: 0.. are the y, the rest slacks.
-	basic, free []int
-}
-
-func newTableau(need []float64, rooms [][]float64, prices []float64) *tableau {
-	t := &tableau{a: make([][]float64, len(rooms)), b: make([]float64, len(rooms)), c: make([]float64, len(need))}
-	copy(t.b, prices)
-	copy(t.c, need)
-	for i, room := range rooms {
-		t.a[i] = make([]float64, len(need))
-		copy(t.a[i], room)
-		t.basic = append(t.basic, len(need)+i)
+func (t *tableau) optimise() {
+	t.at = t.at[:0]
+	for _, row := range t.rows {
+		t.at = append(t.at, row...)
 	}
-	for j := range need {
+	t.right = append(t.right[:0], t.b...)
+	t.gain = append(t.gain[:0], t.c...)
+	t.basic, t.free = t.basic[:0], t.free[:0]
+	for i := range t.rows {
+		t.basic = append(t.basic, t.width+i)
+	}
+	for j := range t.width {
 		t.free = append(t.free, j)
 	}
-	return t
+	for range maxPivots {
+		col := t.entering()
+		if col < 0 {
+			return
+		}
+		row := t.leaving(col)
+		if row < 0 {
+			return // a column that is in no shape: cannot happen for needs that fit
+		}
+		t.pivot(row, col)
+	}
 }
 
 // entering returns the column that raises the objective most, -1 at the optimum.
 func (t *tableau) entering() int {
 	best := -1
-	for j, v := range t.c {
-		if v > epsilon && (best < 0 || v > t.c[best]) {
+	for j, v := range t.gain {
+		if v > epsilon && (best < 0 || v > t.gain[best]) {
 			best = j
 		}
 	}
@@ -74,11 +218,12 @@ func (t *tableau) entering() int {
 // leaving returns the row that bounds the entering column first; of equals the one with the lowest name.
 func (t *tableau) leaving(col int) int {
 	best, ratio := -1, math.Inf(1)
-	for i := range t.a {
-		if t.a[i][col] <= epsilon {
+	for i := range t.right {
+		v := t.at[i*t.width+col]
+		if v <= epsilon {
 			continue
 		}
-		r := t.b[i] / t.a[i][col]
+		r := t.right[i] / v
 		if best < 0 || r < ratio-epsilon || (r <= ratio && t.basic[i] < t.basic[best]) {
 			best, ratio = i, r
 		}
@@ -87,34 +232,48 @@ func (t *tableau) leaving(col int) int {
 }
 
 func (t *tableau) pivot(row, col int) {
-	p := t.a[row][col]
-	for j := range t.a[row] {
-		t.a[row][j] /= p
+	w := t.width
+	pr := t.at[row*w : row*w+w]
+	p := pr[col]
+	for j := range pr {
+		pr[j] /= p
 	}
-	t.a[row][col] = 1 / p
-	t.b[row] /= p
-	for i := range t.a {
-		f := t.a[i][col]
+	pr[col] = 1 / p
+	t.right[row] /= p
+	for i := range t.right {
+		r := t.at[i*w : i*w+w]
+		f := r[col]
 		if i == row || f == 0 {
 			continue
 		}
-		for j := range t.a[i] {
+		for j, v := range pr {
 			if j != col {
-				t.a[i][j] -= float64(f * t.a[row][j]) // the conversion forbids fused arithmetic: same plan on any machine
+				r[j] -= float64(f * v) // the conversion forbids fused arithmetic: same plan on any machine
 			}
 		}
-		t.a[i][col] = -f * t.a[row][col]
-		t.b[i] = max(t.b[i]-float64(f*t.b[row]), 0)
+		r[col] = -f * pr[col]
+		t.right[i] = max(t.right[i]-float64(f*t.right[row]), 0)
 	}
-	f := t.c[col]
-	for j := range t.c {
+	f := t.gain[col]
+	for j, v := range pr {
 		if j != col {
-			t.c[j] -= float64(f * t.a[row][j])
+			t.gain[j] -= float64(f * v)
 		}
 	}
-	t.c[col] = -f * t.a[row][col]
-	t.cost += float64(f * t.b[row])
+	t.gain[col] = -f * pr[col]
 	t.basic[row], t.free[col] = t.free[col], t.basic[row]
+}
+
+// read writes the values of the y into worth.
+func (t *tableau) read(worth [][]float64, columns int) {
+	for g := range worth {
+		clear(worth[g])
+	}
+	for i, v := range t.basic {
+		if v < t.width {
+			worth[v/columns][v%columns] = max(t.right[i], 0)
+		}
+	}
 }
 
 // scale returns v as float64 in units that make typical amounts near one: cores, GiB, tens of pods.

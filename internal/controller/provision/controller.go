@@ -35,6 +35,8 @@ type Controller struct {
 	// Timeline takes down when pods were seen and decided on.
 	Timeline Timeline
 	Options  pack.Options
+	// Solve makes plans; nil means pack.Solve.
+	Solve func(*model.Snapshot, pack.Options) *model.Plan
 	// BatchIdle and BatchMax bound the wait for more pods.
 	BatchIdle, BatchMax time.Duration
 
@@ -142,7 +144,7 @@ func (c *Controller) plan(ctx context.Context, s *model.Snapshot) (*model.Plan, 
 	var violations []verify.Violation
 	for range attempts {
 		start := c.Clock.Now()
-		plan := pack.Solve(s, options)
+		plan := c.solve(s, options)
 		c.Metrics.Scheduler.SchedulingDurationSeconds.WithLabelValues(c.Name()).Observe(c.Clock.Since(start).Seconds())
 		if violations = verify.Plan(s, plan, options.Labels); len(violations) == 0 {
 			return plan, nil
@@ -163,6 +165,13 @@ func (c *Controller) plan(ctx context.Context, s *model.Snapshot) (*model.Plan, 
 		options.Leave = leave
 	}
 	return nil, fmt.Errorf("plan refused, nothing is launched: %v", violations)
+}
+
+func (c *Controller) solve(s *model.Snapshot, o pack.Options) *model.Plan {
+	if c.Solve != nil {
+		return c.Solve(s, o)
+	}
+	return pack.Solve(s, o)
 }
 
 // promise keeps the pods' places for the next rounds.

@@ -239,22 +239,26 @@ func TestFailedCreateIsTriedAgain(t *testing.T) {
 	}
 }
 
-// A bound pod that keeps others away by anti-affinity makes packing's plan unsafe. The pod concerned is left out and told;
-// the rest of the batch goes on.
+// A solver with a fault puts a pod where a taint keeps it out. The pod concerned is left out and told; the rest of the batch goes
+// on.
 func TestUnsafePlacementHoldsUpNobodyElse(t *testing.T) {
 	w := newWorld(t)
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{corev1.LabelHostname: "n"}}}
-	node.Status.Allocatable = model.Resources{"cpu": 2000, "memory": 8 << 30, "pods": 10}.List()
+	node.Status.Allocatable = model.Resources{"cpu": 8000, "memory": 16 << 30, "pods": 10}.List()
+	node.Spec.Taints = []corev1.Taint{{Key: "private", Effect: corev1.TaintEffectNoSchedule}}
 	w.Cluster.Set(node)
-	keeper := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "keeper", Namespace: "default", UID: "keeper"}}
-	keeper.Spec.NodeName = "n"
-	keeper.Spec.Containers = []corev1.Container{{Name: "c"}}
-	keeper.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
-		RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
-			TopologyKey: corev1.LabelHostname, LabelSelector: &metav1.LabelSelector{},
-		}},
-	}}
-	w.Cluster.Set(keeper)
+	w.Solve = func(s *model.Snapshot, o pack.Options) *model.Plan {
+		if o.Leave["default/near-0"] != "" {
+			return pack.Solve(s, o)
+		}
+		near, _ := s.Pod("default/near-0")
+		n, _ := s.NodeByName("n")
+		o.Leave = map[string]string{near.Key: "placed by hand"}
+		plan := pack.Solve(s, o)
+		plan.Refusals = nil
+		plan.Placements = append(plan.Placements, model.Placement{Node: n, Pods: []*model.Pod{near}})
+		return plan
+	}
 	w.pend("near", 1, 2)
 	w.pend("far", 1, 8)
 	w.clock.Step(time.Second)

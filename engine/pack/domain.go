@@ -1,0 +1,258 @@
+package pack
+
+import (
+	"math"
+	"slices"
+
+	"github.com/karpenter-go/karpenter/engine/require"
+	"github.com/karpenter-go/karpenter/engine/topology"
+)
+
+// A choice is one domain of each label that matters to a class, and the fit of the class there.
+type choice struct {
+	keys    []int
+	domains []int
+	fit     *fit
+}
+
+// decide gives pods of c on new nodes their domains, as far as the stage's wishes hold, and collects them in lots. Labels
+// that no rule looks at stay open.
+func (p *problem) decide(c *class, s *stage) {
+	if slices.ContainsFunc(s.host, func(r rule) bool { return r.kind == topology.Near }) {
+		p.bundle(c, s)
+		return
+	}
+	choices := p.choices(c, s)
+	for c.left() > 0 {
+		best, n := p.choose(c, s, choices)
+		if best == nil {
+			return
+		}
+		p.enter(c, s, best, n)
+		p.addLot(c, s, best, n)
+	}
+}
+
+// choose returns the choice for the next pods, and for how many: the emptiest domains of those that the rules allow, and
+// of equals the cheapest.
+func (p *problem) choose(c *class, s *stage, choices []*choice) (best *choice, n int) {
+	var least int
+	for _, ch := range choices {
+		may, crowd := p.may(c, s, ch)
+		if may == 0 {
+			continue
+		}
+		if best == nil || crowd < least || crowd == least && ch.fit.perPod < best.fit.perPod*(1-same) {
+			best, least, n = ch, crowd, may
+		}
+	}
+	if best == nil {
+		return nil, 0
+	}
+	if len(choices) > 1 && p.evens(c, s) {
+		n = 1
+	}
+	return best, min(n, c.left())
+}
+
+// evens reports whether each pod of the class may change which domain is best for the next.
+func (p *problem) evens(c *class, s *stage) bool {
+	if slices.ContainsFunc(s.wide, func(r rule) bool { return r.kind != topology.Near }) {
+		return true
+	}
+	return slices.ContainsFunc(c.members, func(m int) bool {
+		return p.groups[m].kind == topology.Spread && p.groups[m].key != hostKey
+	})
+}
+
+// may returns how many pods the choice may take now, and how crowded its domains are with pods to spread from.
+func (p *problem) may(c *class, s *stage, ch *choice) (n, crowd int) {
+	n = math.MaxInt32
+	for i := range s.wide {
+		r := &s.wide[i]
+		d := ch.domain(p.groups[r.group].key)
+		n = min(n, p.allows(r, d))
+		if r.kind == topology.Spread && d >= 0 {
+			crowd += int(p.groups[r.group].present[d])
+		}
+	}
+	for _, m := range c.members {
+		g := p.groups[m]
+		if g.key == hostKey {
+			continue
+		}
+		if d := ch.domain(g.key); d >= 0 {
+			n = min(n, max(int(g.limit[d]-g.present[d]), 0))
+			if g.kind == topology.Spread && len(s.wide) == 0 {
+				crowd += int(g.present[d])
+			}
+		}
+	}
+	return n, crowd
+}
+
+func (ch *choice) domain(key int) int {
+	if i := slices.Index(ch.keys, key); i >= 0 {
+		return ch.domains[i]
+	}
+	return -1
+}
+
+// enter counts n pods of c in the domains of the choice.
+func (p *problem) enter(c *class, s *stage, ch *choice, n int) {
+	for _, m := range c.members {
+		g := p.groups[m]
+		if g.key == hostKey {
+			g.total += n
+		} else if d := ch.domain(g.key); d >= 0 {
+			g.present[d] += int32(n)
+			g.total += n
+		}
+	}
+	for i := range s.wide {
+		p.reserve(&s.wide[i], ch.domain(p.groups[s.wide[i].group].key))
+	}
+}
+
+// keysFor returns the labels whose domains must be settled for the class: those of its own rules and those by which others
+// look at it.
+func (p *problem) keysFor(c *class, s *stage) []int {
+	var keys []int
+	add := func(g int) {
+		if key := p.groups[g].key; key != hostKey && !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
+	}
+	for i := range s.wide {
+		add(s.wide[i].group)
+	}
+	for _, m := range c.members {
+		add(m)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// maxChoices bounds the combinations of domains that are looked at for one class.
+const maxChoices = 256
+
+// A choiceKey is what the choices of a class depend on.
+type choiceKey struct {
+	labels, tolerance, need int
+	ports, keys             string
+}
+
+// choices returns the combinations of domains in which new nodes for the class are possible, in the order of their names.
+func (p *problem) choices(c *class, s *stage) []*choice {
+	keys := p.keysFor(c, s)
+	k := choiceKey{labels: s.labels.id, tolerance: s.tolerance.id, need: c.need.id,
+		ports: string(putPorts(nil, c.ports)), keys: string(putKeys(keys))}
+	if out, ok := p.chosen[k]; ok {
+		return out
+	}
+	var out []*choice
+	p.combine(keys, nil, func(domains []int) {
+		if len(out) >= maxChoices {
+			return
+		}
+		var extra []require.Requirement
+		for i, d := range domains {
+			if d >= 0 {
+				extra = append(extra, require.New(p.keys[keys[i]].label, require.In, p.keys[keys[i]].names[d]))
+			}
+		}
+		if f := p.fitOf(s.labels, s.tolerance, c, require.NewSet(extra...)); f.ok {
+			out = append(out, &choice{keys: keys, domains: slices.Clone(domains), fit: f})
+		}
+	})
+	p.chosen[k] = out
+	return out
+}
+
+func putKeys(keys []int) []byte {
+	var b []byte
+	for _, k := range keys {
+		b = putInt(b, int64(k))
+	}
+	return b
+}
+
+// combine yields every combination of domains that new nodes may be in, one of each key; -1 for a key that no new node has.
+func (p *problem) combine(keys, chosen []int, yield func([]int)) {
+	if len(chosen) == len(keys) {
+		yield(chosen)
+		return
+	}
+	reach := p.reach[keys[len(chosen)]]
+	if len(reach) == 0 {
+		p.combine(keys, append(chosen, -1), yield)
+	}
+	for _, d := range reach {
+		p.combine(keys, append(chosen, d), yield)
+	}
+}
+
+// explore finds which domains of each key new nodes may be in, and opens the groups' counts for those that a pod of theirs
+// may reach.
+func (p *problem) explore() {
+	p.reach = make([][]int, len(p.keys))
+	for key, k := range p.keys {
+		if key == hostKey {
+			continue
+		}
+		seen := map[string]bool{}
+		for _, s := range p.shelves {
+			for _, sh := range s.pool.shapes {
+				for v := range valuesOf(sh, k.label) {
+					seen[v] = true
+				}
+			}
+		}
+		for _, v := range sortedKeys(seen) {
+			p.reach[key] = append(p.reach[key], k.of(v))
+		}
+	}
+	for _, g := range p.groups {
+		if g.key != hostKey {
+			p.extend(g)
+		}
+	}
+}
+
+// extend makes room in g for the domains that came last. A domain that a new node for a pod of the group could be in
+// counts, so that it fills like the others.
+func (p *problem) extend(g *group) {
+	for len(g.present) < len(p.keys[g.key].names) {
+		g.present, g.limit, g.counts = append(g.present, 0), append(g.limit, noLimit), append(g.counts, false)
+	}
+	if g.kind != topology.Spread {
+		return
+	}
+	for _, d := range p.reach[g.key] {
+		if !g.counts[d] {
+			g.counts[d] = p.reaches(g, d)
+		}
+	}
+}
+
+// reaches reports whether some pool offers a node in domain d that counts for the group.
+func (p *problem) reaches(g *group, d int) bool {
+	in := require.NewSet(require.New(p.keys[g.key].label, require.In, p.keys[g.key].names[d]))
+	for _, s := range p.shelves {
+		if g.tolerance != nil {
+			if _, refused := g.tolerance.refuses(hard(s.pool.Taints)); refused {
+				continue
+			}
+		}
+		terms := []require.Set{{}}
+		if g.strict != nil {
+			terms = g.strict.terms
+		}
+		for _, term := range terms {
+			if f := s.flavourFor(term.And(in), p.opts); f != nil && f.some {
+				return true
+			}
+		}
+	}
+	return false
+}

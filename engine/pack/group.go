@@ -1,0 +1,325 @@
+package pack
+
+import (
+	"math"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/karpenter-go/karpenter/engine/topology"
+)
+
+// A group counts the pods that a term selects, by domain. For the rules about single nodes the domains are the nodes there
+// are; on new nodes the patterns count for themselves.
+type group struct {
+	kind topology.Kind
+	key  int
+	// strict and tolerance say which nodes count; nil means all.
+	strict    *alternatives
+	tolerance *tolerance
+	// present counts by domain; limit is the most that pods which are there already, and want to be apart, leave.
+	present, limit []int32
+	// counts says which domains a node that counts is in, or may come to be in.
+	counts []bool
+	total  int
+	port   port // for a host port
+}
+
+// A groupKey is what makes two groups one.
+type groupKey struct {
+	term              int
+	kind              topology.Kind
+	strict, tolerance int
+}
+
+// hostKey is the index of the label of single nodes among the keys.
+const hostKey = 0
+
+// domains numbers the values of one label.
+type domains struct {
+	label  string
+	number map[string]int
+	names  []string
+}
+
+func (d *domains) of(value string) int {
+	n, ok := d.number[value]
+	if !ok {
+		n = len(d.names)
+		d.number[value] = n
+		d.names = append(d.names, value)
+	}
+	return n
+}
+
+// keyOf returns the index of a topology key.
+func (p *problem) keyOf(label string) int {
+	if stable, ok := p.opts.Labels.Aliases[label]; ok {
+		label = stable
+	}
+	i := slices.IndexFunc(p.keys, func(d *domains) bool { return d.label == label })
+	if i < 0 {
+		i = len(p.keys)
+		p.keys = append(p.keys, &domains{label: label, number: map[string]int{}})
+	}
+	return i
+}
+
+// groupOf returns the group of a rule of class c.
+func (p *problem) groupOf(r *topology.Rule, c *class, t *tolerance) int {
+	key := groupKey{term: p.book.Number(r.Term), kind: r.Kind, strict: -1, tolerance: -1}
+	g := &group{kind: r.Kind, key: p.keyOf(r.Term.Key)}
+	if r.Kind == topology.Spread && r.HonorAffinity {
+		key.strict, g.strict = c.strict.id, c.strict
+	}
+	if r.Kind == topology.Spread && r.HonorTaints {
+		key.tolerance, g.tolerance = t.id, t
+	}
+	return p.addGroup(key, g)
+}
+
+func (p *problem) addGroup(key groupKey, g *group) int {
+	if i, ok := p.groupAt[key]; ok {
+		return i
+	}
+	i := len(p.groups)
+	p.groupAt[key] = i
+	p.groups = append(p.groups, g)
+	p.byTerm[key.term] = append(p.byTerm[key.term], i)
+	return i
+}
+
+// portGroup returns the group that counts the pods which would be in the way of host port q.
+func (p *problem) portGroup(q port) int {
+	i := slices.IndexFunc(p.ports, func(g int) bool { return p.groups[g].port == q })
+	if i >= 0 {
+		return p.ports[i]
+	}
+	p.groups = append(p.groups, &group{kind: topology.Apart, key: hostKey, port: q})
+	p.ports = append(p.ports, len(p.groups)-1)
+	return len(p.groups) - 1
+}
+
+// namespaces returns the names of the namespaces that a selector of labels means.
+func (p *problem) namespaces(s labels.Selector) []string {
+	var out []string
+	for _, n := range p.snapshot.Namespaces() {
+		if s.Matches(labels.Set(n.Labels)) {
+			out = append(out, n.Name)
+		}
+	}
+	return out
+}
+
+// learnBans enters the required anti-affinity of the pods that run into the book, for it keeps others out.
+func (p *problem) learnBans() {
+	seen := map[string][]int{}
+	var buf []byte
+	for _, n := range p.snapshot.Nodes() {
+		for _, pod := range n.Pods {
+			terms := topology.RequiredApart(pod.Object)
+			if len(terms) == 0 || p.moving[pod.Key] {
+				continue
+			}
+			buf = putAffinityTerms(putString(buf[:0], pod.Object.Namespace), terms)
+			for i := range terms {
+				for _, k := range terms[i].MatchLabelKeys {
+					buf = putString(buf, pod.Object.Labels[k])
+				}
+				for _, k := range terms[i].MismatchLabelKeys {
+					buf = putString(buf, pod.Object.Labels[k])
+				}
+			}
+			numbers, ok := seen[string(buf)]
+			if !ok {
+				for _, t := range topology.Bans(pod.Object, p.namespaces) {
+					numbers = append(numbers, p.book.Number(t))
+				}
+				seen[string(buf)] = numbers
+			}
+			p.bans = append(p.bans, ban{node: n.Name, terms: numbers})
+		}
+	}
+}
+
+// A ban is the terms that a pod on a node keeps out of its domains.
+type ban struct {
+	node  string
+	terms []int
+}
+
+// join finds the groups that count each class, once all groups are known.
+//
+// Spread counts only pods with rules of their own: the others are placed after all that have some, and are in nobody's way
+// then.
+func (p *problem) join() {
+	if len(p.groups) == 0 && len(p.bans) == 0 {
+		return
+	}
+	for _, b := range p.bans {
+		for _, t := range b.terms {
+			p.addGroup(groupKey{term: t, kind: topology.Apart, strict: -1, tolerance: -1},
+				&group{kind: topology.Apart, key: p.keyOf(p.book.Term(t).Key)})
+		}
+	}
+	var terms []int
+	for _, c := range p.classes {
+		o := c.pods[0].Object
+		terms = p.book.Selecting(terms[:0], o.Namespace, o.Labels)
+		slices.Sort(terms)
+		terms = slices.Compact(terms)
+		ruled := len(c.rules) > 0 || len(c.ports) > 0
+		var spread []int
+		for _, t := range terms {
+			for _, g := range p.byTerm[t] {
+				if p.groups[g].kind == topology.Spread {
+					spread = append(spread, g)
+				} else {
+					c.members, ruled = append(c.members, g), true
+				}
+			}
+		}
+		for _, g := range spread {
+			if ruled && p.meets(c.strict, p.groups[g].strict) {
+				c.members = append(c.members, g)
+			}
+		}
+		for _, q := range c.ports {
+			for _, g := range p.ports {
+				if q.clash(p.groups[g].port) {
+					c.members = append(c.members, g)
+				}
+			}
+		}
+		slices.Sort(c.members)
+		c.members = slices.Compact(c.members)
+	}
+}
+
+// meets reports whether some node could suit both; nil suits all.
+func (p *problem) meets(a, b *alternatives) bool {
+	if a == nil || b == nil || a == b {
+		return true
+	}
+	return slices.ContainsFunc(a.terms, func(x requirements) bool {
+		return slices.ContainsFunc(b.terms, func(y requirements) bool {
+			_, ok := x.Intersects(y)
+			return ok
+		})
+	})
+}
+
+const noLimit = math.MaxInt32
+
+// census counts the pods that run, on every node there is.
+func (p *problem) census() {
+	if len(p.groups) == 0 {
+		return
+	}
+	for _, g := range p.groups {
+		n := len(p.targets)
+		if g.key != hostKey {
+			n = len(p.keys[g.key].names)
+		}
+		g.present, g.limit, g.counts = make([]int32, n), make([]int32, n), make([]bool, n)
+		for i := range g.limit {
+			g.limit[i] = noLimit
+		}
+	}
+	var terms []int
+	for _, t := range p.everywhere {
+		for g, gr := range p.groups {
+			if d := t.domain(gr.key); d >= 0 && !t.node.Deleting && p.eligible(gr, t) {
+				p.groups[g].counts[d] = true
+			}
+		}
+		for _, pod := range t.node.Pods {
+			if p.moving[pod.Key] {
+				continue
+			}
+			terms = p.book.Selecting(terms[:0], pod.Object.Namespace, pod.Object.Labels)
+			slices.Sort(terms)
+			for _, term := range slices.Compact(terms) {
+				for _, g := range p.byTerm[term] {
+					p.countBound(p.groups[g], t, pod.Terminating())
+				}
+			}
+			if len(p.ports) > 0 {
+				p.occupy(t, portsOf(&pod.Object.Spec))
+			}
+		}
+		for _, q := range t.daemonPorts {
+			p.occupy(t, []port{q})
+		}
+	}
+	p.closeDoors()
+}
+
+// countBound counts a pod that runs on t. The scheduler's spread and affinity overlook pods that are being deleted.
+func (p *problem) countBound(g *group, t *target, terminating bool) {
+	d := t.domain(g.key)
+	if d < 0 || terminating && g.kind != topology.Apart || !p.eligible(g, t) {
+		return
+	}
+	g.present[d]++
+	g.total++
+}
+
+// occupy counts the host ports that are taken on t.
+func (p *problem) occupy(t *target, ports []port) {
+	if t.index < 0 {
+		return
+	}
+	for _, q := range ports {
+		for _, g := range p.ports {
+			if q.clash(p.groups[g].port) {
+				p.groups[g].present[t.index]++
+			}
+		}
+	}
+}
+
+// closeDoors keeps the pods that running pods want to be apart from out of their domains.
+func (p *problem) closeDoors() {
+	at := map[string]*target{}
+	for _, t := range p.everywhere {
+		at[t.node.Name] = t
+	}
+	for _, b := range p.bans {
+		t := at[b.node]
+		if t == nil {
+			continue
+		}
+		for _, term := range b.terms {
+			for _, i := range p.byTerm[term] {
+				g := p.groups[i]
+				if d := t.domain(g.key); g.kind == topology.Apart && d >= 0 {
+					g.limit[d] = 0
+				}
+			}
+		}
+	}
+}
+
+// eligible reports whether t counts for the group.
+func (p *problem) eligible(g *group, t *target) bool {
+	if g.strict != nil && !p.admits(g.strict, t) {
+		return false
+	}
+	if g.tolerance != nil {
+		if _, refused := g.tolerance.refuses(hard(t.node.Taints)); refused {
+			return false
+		}
+	}
+	return true
+}
+
+// hard returns the taints that keep pods away for good.
+func hard(taints []corev1.Taint) []corev1.Taint {
+	soft := func(t corev1.Taint) bool { return t.Effect == corev1.TaintEffectPreferNoSchedule }
+	if !slices.ContainsFunc(taints, soft) {
+		return taints
+	}
+	return slices.DeleteFunc(slices.Clone(taints), soft)
+}

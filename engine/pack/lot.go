@@ -1,0 +1,280 @@
+package pack
+
+import (
+	"math"
+	"slices"
+
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/require"
+	"github.com/karpenter-go/karpenter/engine/topology"
+)
+
+// A lot is a number of units that wait for new nodes and are all the same: pods of one class with their domains settled.
+// A unit is one pod, or several that must share a node.
+type lot struct {
+	index int
+	class *class
+	unit  int // pods in a unit
+	need  *need
+	fit   *fit
+	// rules are those about the node, with groups that count members; the lot is counted in members.
+	rules   []rule
+	members []int
+	// pods are those of all units, unit by unit; next is how many of them have a node.
+	pods []*model.Pod
+	next int
+}
+
+func (l *lot) left() int { return (len(l.pods) - l.next) / l.unit }
+
+// social reports whether the lot's pods care who else is on their node, or others do.
+func (l *lot) social() bool { return len(l.rules)+len(l.members) > 0 }
+
+// A lotKey is what makes pods one lot.
+type lotKey struct {
+	class *class
+	stage *stage
+	fit   *fit
+}
+
+// addLot puts the next n pods of c into the lot for the choice.
+func (p *problem) addLot(c *class, s *stage, ch *choice, n int) {
+	key := lotKey{class: c, stage: s, fit: ch.fit}
+	l := p.lotAt[key]
+	if l == nil {
+		l = &lot{index: len(p.lots), class: c, unit: 1, need: c.need, fit: ch.fit, rules: s.host}
+		for _, m := range c.members {
+			if p.groups[m].key == hostKey {
+				l.members = append(l.members, m)
+			}
+		}
+		p.lotAt[key] = l
+		p.lots = append(p.lots, l)
+	}
+	pods := c.take(n)
+	l.pods = append(l.pods, pods...)
+	free := len(c.members)+len(c.rules) == 0
+	for _, pod := range pods {
+		p.order = append(p.order, step{pod: pod, free: free})
+	}
+}
+
+// A step is a pod in the order of placing. Free pods nobody counts, so they come last.
+type step struct {
+	pod  *model.Pod
+	free bool
+}
+
+// bundle makes units of pods that must share a node: pods that want to be near their like on it, or near pods of another
+// class of which one is still to be placed.
+func (p *problem) bundle(c *class, s *stage) {
+	choices := p.choices(c, s)
+	if len(choices) == 0 || c.left() == 0 {
+		return
+	}
+	anchor := p.anchor(c, s)
+	if anchor == nil {
+		return
+	}
+	n := c.left()
+	for i := range s.host {
+		if r := &s.host[i]; r.kind != topology.Near {
+			n = min(n, p.onFresh(r))
+		}
+	}
+	for ; n > 0; n-- {
+		for _, ch := range choices {
+			if may, _ := p.may(c, s, ch); may < n {
+				continue
+			}
+			if l := p.tie(c, s, anchor, ch, n); l != nil {
+				p.enter(c, s, ch, n)
+				return
+			}
+		}
+	}
+}
+
+// onFresh returns how many pods with this rule a node takes that holds nothing.
+func (p *problem) onFresh(r *rule) int {
+	switch {
+	case r.kind == topology.Apart && r.self:
+		return 1
+	case r.kind == topology.Spread && r.self:
+		return r.skew
+	}
+	return math.MaxInt32
+}
+
+// anchor returns the class of which one pod must be on the node for those of c to come: c itself, or one with pods left
+// that all of c's terms select. It returns nil if there is none now.
+func (p *problem) anchor(c *class, s *stage) *class {
+	self := true
+	var groups []int
+	for i := range s.host {
+		if r := &s.host[i]; r.kind == topology.Near {
+			groups = append(groups, r.group)
+			self = self && r.self && p.groups[r.group].total == 0
+		}
+	}
+	if self {
+		return c
+	}
+	for _, other := range p.classes {
+		if other == c || other.left() == 0 || !other.refusal.OK() {
+			continue
+		}
+		if !slices.ContainsFunc(groups, func(g int) bool { return !slices.Contains(other.members, g) }) {
+			return other
+		}
+	}
+	return nil
+}
+
+// tie makes one unit of n pods of c, and one of the anchor if that is another class. It returns nil if no shape holds it.
+func (p *problem) tie(c *class, s *stage, anchor *class, ch *choice, n int) *lot {
+	amount := make([]int64, len(p.cols))
+	subtract(amount, c.need.amount, -n)
+	labels, tolerance, rules := s.labels, s.tolerance, s.host
+	members := slices.Clone(c.members)
+	if anchor != c {
+		with := &anchor.stages[len(anchor.stages)-1]
+		if len(with.wide) > 0 {
+			return nil
+		}
+		subtract(amount, anchor.need.amount, -1)
+		var terms []require.Set
+		for _, a := range labels.terms {
+			for _, b := range with.labels.terms {
+				if _, ok := a.Intersects(b); ok {
+					terms = append(terms, a.And(b))
+				}
+			}
+		}
+		if len(terms) == 0 {
+			return nil
+		}
+		labels = p.alternativesOf(terms)
+		if _, refused := with.tolerance.refuses(nil); refused {
+			return nil
+		}
+		rules = slices.Concat(rules, with.host)
+		members = append(members, anchor.members...)
+	}
+	unit := &class{need: p.intern(amount), ports: slices.Concat(c.ports, anchor.ports)}
+	f := p.fitOf(labels, tolerance, unit, ch.extra(p))
+	if !f.ok {
+		return nil
+	}
+	l := &lot{index: len(p.lots), class: c, unit: n, need: unit.need, fit: f}
+	for _, r := range rules {
+		if r.kind != topology.Near {
+			l.rules = append(l.rules, r)
+		}
+	}
+	for _, m := range members {
+		if p.groups[m].key == hostKey && !slices.Contains(l.members, m) {
+			l.members = append(l.members, m)
+		}
+	}
+	if anchor != c {
+		l.unit++
+		l.pods = append(l.pods, anchor.take(1)...)
+		p.enter(anchor, &anchor.stages[len(anchor.stages)-1], ch, 1)
+	}
+	l.pods = append(l.pods, c.take(n)...)
+	for _, pod := range l.pods {
+		p.order = append(p.order, step{pod: pod})
+	}
+	p.lots = append(p.lots, l)
+	return l
+}
+
+// intern returns the need with these amounts.
+func (p *problem) intern(amount []int64) *need {
+	key := string(putVector(nil, amount))
+	n := p.needs[key]
+	if n == nil {
+		n = &need{id: len(p.needs), amount: amount, scaled: p.cols.scale(amount)}
+		p.needs[key] = n
+	}
+	return n
+}
+
+// extra returns what the choice asks of labels.
+func (ch *choice) extra(p *problem) require.Set {
+	var out []require.Requirement
+	for i, d := range ch.domains {
+		if d >= 0 {
+			k := p.keys[ch.keys[i]]
+			out = append(out, require.New(k.label, require.In, k.names[d]))
+		}
+	}
+	return require.NewSet(out...)
+}
+
+// A guests list is what a new node holds of the groups that matter to its pods.
+type guests []guest
+
+// A guest is one group on one node: how many of its members are there, and the most that those who are there bear.
+type guest struct{ group, present, limit int }
+
+func (g guests) of(group int) (present, limit int) {
+	for i := range g {
+		if g[i].group == group {
+			return g[i].present, g[i].limit
+		}
+	}
+	return 0, math.MaxInt32
+}
+
+// admit returns how many units of l may join; both sides must bear it, whoever comes first.
+func (g guests) admit(l *lot, n int) int {
+	for i := range l.rules {
+		r := &l.rules[i]
+		present, _ := g.of(r.group)
+		switch {
+		case r.kind == topology.Near:
+		case r.kind == topology.Apart && present > 0, r.kind == topology.Spread && present > r.skew:
+			return 0
+		case r.kind == topology.Apart && r.self:
+			n = min(n, 1)
+		case r.kind == topology.Spread && r.self:
+			n = min(n, r.skew-present)
+		}
+	}
+	for _, m := range l.members {
+		present, limit := g.of(m)
+		n = min(n, limit-present)
+	}
+	return max(n, 0)
+}
+
+// add counts n units of l in.
+func (g guests) add(l *lot, n int) guests {
+	at := func(group int) *guest {
+		i := slices.IndexFunc(g, func(x guest) bool { return x.group == group })
+		if i < 0 {
+			g = append(g, guest{group: group, limit: math.MaxInt32})
+			i = len(g) - 1
+		}
+		return &g[i]
+	}
+	for _, m := range l.members {
+		at(m).present += n * l.unit
+	}
+	for i := range l.rules {
+		r := &l.rules[i]
+		switch {
+		case r.soft:
+		case r.kind == topology.Apart && r.self:
+			at(r.group).limit = 1
+		case r.kind == topology.Apart:
+			at(r.group).limit = 0
+		case r.kind == topology.Spread:
+			x := at(r.group)
+			x.limit = min(x.limit, r.skew)
+		}
+	}
+	return g
+}

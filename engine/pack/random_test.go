@@ -1,0 +1,167 @@
+package pack_test
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/pack"
+	"github.com/karpenter-go/karpenter/engine/scenario"
+	"github.com/karpenter-go/karpenter/engine/scenario/random"
+	"github.com/karpenter-go/karpenter/engine/verify"
+)
+
+// clusters is how many random clusters each law is tried on; -seeds asks for more.
+const clusters = 500
+
+// solve plans for c.
+func solve(c *scenario.Cluster) (*model.Snapshot, *model.Plan, *random.Breach) {
+	s, err := c.Snapshot()
+	if err != nil {
+		return nil, nil, &random.Breach{Rule: "cluster", Detail: err.Error()}
+	}
+	return s, pack.Solve(s, pack.Options{Labels: random.Labels}), nil
+}
+
+// Every plan of a random cluster is accepted by verify, and places or refuses every pending pod once.
+func TestRandomPlansAreVerified(t *testing.T) {
+	random.Check(t, clusters, func(c *scenario.Cluster) *random.Breach {
+		s, plan, b := solve(c)
+		if b != nil {
+			return b
+		}
+		if found := verify.Plan(s, plan, random.Labels); len(found) > 0 {
+			return &random.Breach{Rule: string(found[0].Rule), Detail: fmt.Sprintf("%v\nplan:\n%s", found, plan)}
+		}
+		return nil
+	})
+}
+
+// The plan does not depend on the order in which objects come, nor on how many processors there are.
+func TestRandomOrderDoesNotMatter(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	random.Check(t, clusters, func(c *scenario.Cluster) *random.Breach {
+		runtime.GOMAXPROCS(2)
+		_, want, b := solve(c)
+		if b != nil {
+			return b
+		}
+		runtime.GOMAXPROCS(1)
+		slices.Reverse(c.Pods)
+		slices.Reverse(c.Types)
+		slices.Reverse(c.Pools)
+		slices.Reverse(c.Nodes)
+		slices.Reverse(c.Claims)
+		slices.Reverse(c.Daemons)
+		_, got, b := solve(c)
+		if b != nil {
+			return b
+		}
+		return differ("order", got.String(), want.String())
+	})
+}
+
+func differ(rule, got, want string) *random.Breach {
+	if got == want {
+		return nil
+	}
+	return &random.Breach{Rule: rule, Detail: fmt.Sprintf("plan:\n%s\nwant:\n%s", got, want)}
+}
+
+// Names of pods and nodes decide nothing but ties: with other names as many pods are placed, at the same price.
+func TestRandomNamesDoNotMatter(t *testing.T) {
+	random.Check(t, clusters, func(c *scenario.Cluster) *random.Breach {
+		_, want, b := solve(c)
+		if b != nil {
+			return b
+		}
+		for i := range c.Pods { // the order of names is reversed
+			c.Pods[i].Name = fmt.Sprintf("q%02d", 99-i)
+		}
+		_, got, b := solve(c)
+		if b != nil {
+			return b
+		}
+		return differ("names", outcome(got), outcome(want))
+	})
+}
+
+// outcome is how good a plan is: how many pods go nowhere, and the price.
+func outcome(p *model.Plan) string { return fmt.Sprintf("%d refused, $%.6f", missing(p), p.Price) }
+
+// missing returns how many pods the plan refuses.
+func missing(p *model.Plan) int {
+	n := 0
+	for _, r := range p.Refusals {
+		n += len(r.Pods)
+	}
+	return n
+}
+
+// worse says whether got is a worse plan than want: fewer pods placed, or as many for more money.
+func worse(rule string, got, want *model.Plan) *random.Breach {
+	if n, m := missing(got), missing(want); n < m || n == m && got.Price <= want.Price+1e-9 {
+		return nil
+	}
+	return &random.Breach{Rule: rule, Detail: fmt.Sprintf("%s\n%s\nwas %s\n%s", outcome(got), got, outcome(want), want)}
+}
+
+// A type that is like another one and dearer makes no plan worse.
+func TestRandomWorseTypeIsIgnored(t *testing.T) {
+	random.Check(t, clusters, func(c *scenario.Cluster) *random.Breach {
+		_, want, b := solve(c)
+		if b != nil {
+			return b
+		}
+		bad := c.Types[0]
+		bad.Name, bad.Price, bad.Spot, bad.Reserved = "zz-worse", bad.Price*1.5, bad.Spot*1.5, 0
+		c.Types = append(c.Types, bad)
+		_, got, b := solve(c)
+		if b != nil {
+			return b
+		}
+		return worse("a worse type", got, want)
+	})
+}
+
+// A pod of the last group less makes the plan for the others no dearer, unless somebody wants to be near it.
+func TestRandomPodLessIsNotDearer(t *testing.T) {
+	random.Check(t, clusters, func(c *scenario.Cluster) *random.Breach {
+		_, want, b := solve(c)
+		if b != nil || missing(want) > 0 {
+			return b
+		}
+		last := &c.Pods[len(c.Pods)-1]
+		if last.Count < 2 {
+			return nil
+		}
+		last.Count--
+		_, got, b := solve(c)
+		if b != nil {
+			return b
+		}
+		return worse("a pod less", got, want)
+	})
+}
+
+// An empty node more that takes any pod makes no plan worse, if its domains are those of others.
+func TestRandomRoomMakesNothingWorse(t *testing.T) {
+	random.Check(t, clusters, func(c *scenario.Cluster) *random.Breach {
+		_, want, b := solve(c)
+		if b != nil || len(c.Nodes) == 0 || strings.Contains(random.Text(c), "topologySpread") {
+			return b // a node more is a domain more, over which pods must be spread
+		}
+		more := c.Nodes[0]
+		more.Name, more.Pool, more.Taints, more.Pods = "zz-room", "", nil, nil
+		more.Deleting, more.Starting, more.Cordoned, more.NotReady = false, false, false, false
+		c.Nodes = append(c.Nodes, more)
+		_, got, b := solve(c)
+		if b != nil {
+			return b
+		}
+		return worse("more room", got, want)
+	})
+}

@@ -1,0 +1,357 @@
+package pack
+
+import (
+	"cmp"
+	"math"
+	"math/bits"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/require"
+)
+
+// A mask is a set of the shapes of one pool, by index.
+type mask []uint64
+
+func newMask(n int) mask      { return make(mask, (n+63)/64) }
+func (m mask) set(i int)      { m[i/64] |= 1 << (i % 64) }
+func (m mask) has(i int) bool { return m[i/64]&(1<<(i%64)) != 0 }
+func (m mask) and(o mask) mask {
+	out := make(mask, len(m))
+	for i := range m {
+		out[i] = m[i] & o[i]
+	}
+	return out
+}
+
+func (m mask) any() bool { return slices.ContainsFunc(m, func(w uint64) bool { return w != 0 }) }
+
+// each calls f for every shape in m, in order.
+func (m mask) each(f func(i int)) {
+	for w, word := range m {
+		for ; word != 0; word &= word - 1 {
+			f(w*64 + bits.TrailingZeros64(word))
+		}
+	}
+}
+
+// A flavour is a set of label requirements within one pool, with what each shape costs under them. Classes that ask for
+// the same labels share one; pods of two flavours may share a node if the flavours join.
+type flavour struct {
+	id   int
+	reqs require.Set
+	// price is that of the cheapest offering of each of the pool's shapes, with the fee for a node, +Inf where there is none.
+	price   []float64
+	allowed mask // the shapes with a price
+	some    bool
+	// diverse says that some requirement has minValues.
+	diverse bool
+}
+
+// A shelf holds the flavours of one pool, each once.
+type shelf struct {
+	pool     *pool
+	index    int
+	fee      float64
+	flavours []*flavour
+	byName   map[string]*flavour
+	// joined remembers the flavour that two make together, nil if they contradict each other.
+	joined map[[2]int]*flavour
+}
+
+func newShelf(p *pool, index int) *shelf {
+	return &shelf{pool: p, index: index, byName: map[string]*flavour{}, joined: map[[2]int]*flavour{}}
+}
+
+// plain returns the flavour that asks for nothing beyond the pool.
+func (s *shelf) plain() *flavour { return s.add(s.pool.Requirements) }
+
+// add returns the flavour with these requirements.
+func (s *shelf) add(reqs require.Set) *flavour {
+	name := reqs.String()
+	if f, ok := s.byName[name]; ok {
+		return f
+	}
+	n := len(s.pool.shapes)
+	f := &flavour{id: len(s.flavours), reqs: reqs, price: make([]float64, n), allowed: newMask(n)}
+	for i, sh := range s.pool.shapes {
+		f.price[i] = sh.priceFor(reqs)
+		if f.price[i] < inf {
+			f.price[i] = max(f.price[i]+s.fee, minPrice)
+			f.allowed.set(i)
+			f.some = true
+		}
+	}
+	for r := range reqs.All() {
+		f.diverse = f.diverse || r.MinValues() > 0
+	}
+	s.flavours = append(s.flavours, f)
+	s.byName[name] = f
+	return f
+}
+
+// inf is more than any price, minPrice stands in for a price of zero, which would make any waste look free.
+const (
+	inf      = math.MaxFloat64
+	minPrice = 1e-9
+)
+
+// priceFor returns the price of the cheapest offering under reqs, more than inf if there is none.
+func (sh *shape) priceFor(reqs require.Set) float64 {
+	if _, ok := sh.reqs.Intersects(reqs); !ok {
+		return math.Inf(1)
+	}
+	if o, ok := sh.cheapest(reqs); ok {
+		return o.Price
+	}
+	return math.Inf(1)
+}
+
+func (sh *shape) cheapest(reqs require.Set) (model.Offering, bool) {
+	for _, o := range sh.offers {
+		if _, ok := reqs.Intersects(o.Requirements); ok {
+			return o, true
+		}
+	}
+	return model.Offering{}, false
+}
+
+// join returns the flavour of a node that holds pods of both a and b, or nil if there can be none.
+func (s *shelf) join(a, b *flavour) *flavour {
+	if a == b {
+		return a
+	}
+	key := [2]int{min(a.id, b.id), max(a.id, b.id)}
+	if j, ok := s.joined[key]; ok {
+		return j
+	}
+	var j *flavour
+	if _, ok := a.reqs.Intersects(b.reqs); ok {
+		if j = s.add(a.reqs.And(b.reqs)); !j.some {
+			j = nil
+		}
+	}
+	s.joined[key] = j
+	return j
+}
+
+// flavourFor returns the flavour of pods that ask for term, nil if the pool's labels cannot meet it.
+func (s *shelf) flavourFor(term require.Set, o Options) *flavour {
+	if _, ok := s.pool.Requirements.Compatible(term, o.wellKnown); !ok {
+		return nil
+	}
+	return s.add(s.pool.Requirements.And(term))
+}
+
+// A fit says in which flavour pods go onto each shelf, and which of its shapes hold one of them.
+type fit struct {
+	id int
+	ok bool
+	on []shelfFit
+	// perPod is the lowest price at which a pod is held, its node full of its like.
+	perPod float64
+}
+
+// A shelfFit has no flavour where the pods do not go.
+type shelfFit struct {
+	flavour *flavour
+	holds   mask
+}
+
+// A fitKey is what a fit depends on.
+type fitKey struct {
+	labels, tolerance, need int
+	extra, ports            string
+}
+
+// fitOf returns the fit of pods like those of c in nodes with the labels of extra.
+func (p *problem) fitOf(labels *alternatives, t *tolerance, c *class, extra require.Set) *fit {
+	k := fitKey{labels: labels.id, tolerance: t.id, need: c.need.id, extra: extra.String()}
+	if len(c.ports) > 0 {
+		k.ports = string(putPorts(nil, c.ports))
+	}
+	if f, ok := p.fits[k]; ok {
+		return f
+	}
+	f := &fit{id: len(p.fits), on: make([]shelfFit, len(p.shelves)), perPod: math.Inf(1)}
+	p.fits[k] = f
+	for i, s := range p.shelves {
+		if _, refused := t.refuses(s.pool.Taints); refused {
+			continue
+		}
+		roomy := p.roomy(c.need, i)
+		for _, term := range labels.terms {
+			fl := s.flavourFor(term.And(extra), p.opts)
+			if fl == nil || !fl.some {
+				continue
+			}
+			holds := fl.allowed.and(roomy)
+			if len(c.ports) > 0 {
+				holds = s.withoutPorts(holds, c.ports)
+			}
+			if holds.any() {
+				f.on[i] = shelfFit{flavour: fl, holds: holds}
+				f.ok = true
+				break
+			}
+		}
+		f.perPod = min(f.perPod, p.perPod(c.need, s, f.on[i]))
+	}
+	return f
+}
+
+func (p *problem) perPod(n *need, s *shelf, f shelfFit) float64 {
+	best := math.Inf(1)
+	if f.flavour == nil {
+		return best
+	}
+	f.holds.each(func(j int) {
+		best = min(best, f.flavour.price[j]/float64(copies(n.amount, s.pool.shapes[j].room, math.MaxInt32)))
+	})
+	return best
+}
+
+// withoutPorts returns the shapes of m on which no daemon holds one of the ports.
+func (s *shelf) withoutPorts(m mask, ports []port) mask {
+	out := newMask(len(s.pool.shapes))
+	m.each(func(j int) {
+		if !slices.ContainsFunc(s.pool.shapes[j].ports, func(q port) bool {
+			return slices.ContainsFunc(ports, q.clash)
+		}) {
+			out.set(j)
+		}
+	})
+	return out
+}
+
+// roomy returns the shapes of a shelf that have room for one pod with this need.
+func (p *problem) roomy(n *need, shelf int) mask {
+	for len(p.roomFor) <= n.id {
+		p.roomFor = append(p.roomFor, make([]mask, len(p.shelves)))
+	}
+	if m := p.roomFor[n.id][shelf]; m != nil {
+		return m
+	}
+	shapes := p.shelves[shelf].pool.shapes
+	m := newMask(len(shapes))
+	for j, sh := range shapes {
+		if _, _, missing := short(n.amount, sh.room); !missing {
+			m.set(j)
+		}
+	}
+	p.roomFor[n.id][shelf] = m
+	return m
+}
+
+// explain returns why shelf k takes no pod of class c in the last of its stages.
+func (p *problem) explain(c *class, k int) model.Verdict {
+	s, last := p.shelves[k], &c.stages[len(c.stages)-1]
+	if taint, refused := last.tolerance.refuses(s.pool.Taints); refused {
+		return model.Verdict{Rule: model.RuleTaint, Subject: taintName(taint)}
+	}
+	if len(s.pool.shapes) == 0 {
+		return s.pool.empty
+	}
+	var best model.Verdict
+	for i, term := range last.labels.terms {
+		v := p.explainTerm(c, s, term)
+		if v.OK() {
+			return p.explainRest(c, last, s, k)
+		}
+		if i == 0 || v.Rule > best.Rule {
+			best = v
+		}
+	}
+	return best
+}
+
+func (p *problem) explainTerm(c *class, s *shelf, term require.Set) model.Verdict {
+	if conflict, ok := s.pool.Requirements.Compatible(term, p.opts.wellKnown); !ok {
+		return model.Verdict{Rule: model.RuleLabels, Subject: conflict.String()}
+	}
+	f := s.add(s.pool.Requirements.And(term))
+	if !f.some {
+		return s.noShape(term)
+	}
+	if f.allowed.and(p.roomy(c.need, s.index)).any() {
+		return model.Verdict{}
+	}
+	most := make([]int64, len(p.cols)) // the largest room of any shape that the labels allow
+	f.allowed.each(func(j int) {
+		for r, v := range s.pool.shapes[j].room {
+			most[r] = max(most[r], v)
+		}
+	})
+	if r, by, missing := short(c.need.amount, most); missing {
+		return model.Verdict{Rule: model.RuleResources, Resource: p.cols[r], By: by}
+	}
+	return model.Verdict{Rule: model.RuleShape}
+}
+
+// noShape tells a label that no type of the pool has from one whose types are all out.
+func (s *shelf) noShape(term require.Set) model.Verdict {
+	for _, sh := range s.pool.shapes {
+		if _, ok := sh.reqs.Intersects(term); ok {
+			return model.Verdict{Rule: model.RuleOffering, Subject: term.String()}
+		}
+	}
+	return model.Verdict{Rule: model.RuleLabels, Subject: "no instance type of the pool has " + term.String()}
+}
+
+// explainRest returns why a pod that would find a shape in the pool is refused all the same: a limit, minValues, or what
+// it asks of other pods.
+func (p *problem) explainRest(c *class, s *stage, sh *shelf, k int) model.Verdict {
+	f := p.fitOf(s.labels, s.tolerance, c, require.Set{})
+	on := f.on[k]
+	if on.flavour == nil {
+		return model.Verdict{Rule: model.RulePorts, Subject: "a daemon on every node takes its host port"}
+	}
+	var nearest model.Verdict
+	free := false
+	on.holds.each(func(j int) {
+		n, v := sh.pool.affords(sh.pool.shapes[j])
+		free = free || n > 0
+		if nearest.OK() || (v.Resource == nearest.Resource && v.By < nearest.By) {
+			nearest = v
+		}
+	})
+	if !free {
+		return nearest
+	}
+	if key, ok := p.minValuesMiss(sh, on.flavour, c.need.amount); !ok {
+		return model.Verdict{Rule: model.RuleMinValues, Subject: key}
+	}
+	if v := p.explainRules(c, s); !v.OK() {
+		return v
+	}
+	return model.Verdict{Rule: model.RuleEffort}
+}
+
+func taintName(t corev1.Taint) string {
+	if t.Value == "" {
+		return t.Key + ":" + string(t.Effect)
+	}
+	return t.Key + "=" + t.Value + ":" + string(t.Effect)
+}
+
+// options returns the shapes that hold need under the flavour, cheapest first.
+func (s *shelf) options(f *flavour, need []int64, reserved *reservation) []*shape {
+	var at []int
+	f.allowed.each(func(j int) {
+		sh := s.pool.shapes[j]
+		if sh.reserved != reserved {
+			return
+		}
+		if _, _, missing := short(need, sh.room); !missing {
+			at = append(at, j)
+		}
+	})
+	slices.SortStableFunc(at, func(a, b int) int { return cmp.Compare(f.price[a], f.price[b]) })
+	options := make([]*shape, len(at))
+	for i, j := range at {
+		options[i] = s.pool.shapes[j]
+	}
+	return options
+}

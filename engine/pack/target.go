@@ -1,0 +1,269 @@
+package pack
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/require"
+)
+
+// A target is capacity that exists or is in flight, with the room that is left on it.
+type target struct {
+	node *model.Node
+	// index is the target's own domain; -1 for a node that takes no pods and is only counted.
+	index int
+	// reqs are the labels the node has or may get. Of a claim that is not launched every value must suit a pod, since
+	// nobody knows which one it will be.
+	reqs require.Set
+	open bool // not launched: several values are possible
+	room []int64
+	// domains holds the number of the node's value of each topology key, -1 where it has none or it is not settled.
+	domains []int
+	// attach is what is left of the limits on volumes, by driver; a driver that is not in it has none.
+	attach      map[string]int
+	daemonPorts []port
+	pods        []*model.Pod
+}
+
+func (t *target) domain(key int) int {
+	if key == hostKey {
+		return t.index
+	}
+	return t.domains[key]
+}
+
+// survey returns the nodes that take pods, initialized ones first, then by name, and after them, in everywhere, those that
+// only count for topology.
+func (p *problem) survey() {
+	daemons := p.snapshot.Daemons()
+	least := p.leastNeed()
+	var idle []*target
+	for _, n := range p.snapshot.Nodes() {
+		t := p.newTarget(n, daemons, least)
+		switch {
+		case t == nil:
+		case t.index < 0:
+			idle = append(idle, t)
+		default:
+			p.targets = append(p.targets, t)
+		}
+	}
+	slices.SortStableFunc(p.targets, func(a, b *target) int {
+		return cmp.Or(
+			-compareBool(a.node.Initialized, b.node.Initialized),
+			strings.Compare(a.node.Name, b.node.Name),
+		)
+	})
+	for i, t := range p.targets {
+		t.index = i
+	}
+	p.everywhere = append(slices.Clone(p.targets), idle...)
+}
+
+// leastNeed returns, of each column, the least that any class asks for: a node with less has room for none.
+func (p *problem) leastNeed() []int64 {
+	least := make([]int64, len(p.cols))
+	for i := range least {
+		least[i] = unlimited
+		for _, c := range p.classes {
+			least[i] = min(least[i], c.need.amount[i])
+		}
+	}
+	return least
+}
+
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}
+
+// newTarget returns nil for a node of which nothing is known, and one with index -1 for a node that takes no more pods.
+func (p *problem) newTarget(n *model.Node, daemons []*model.Daemon, least []int64) *target {
+	t := &target{node: n, index: -1}
+	if n.Launched() {
+		return p.launchedTarget(t, daemons, least)
+	}
+	if n.Deleting {
+		return nil
+	}
+	t.open, t.reqs = true, n.Wishes()
+	residents := daemonsOn(daemons, n.Taints, p.opts)
+	types := wishedTypes(n, p.snapshot.Types(n.Pool))
+	if len(types) == 0 {
+		return nil
+	}
+	for i, typ := range types {
+		with := overhead(residents, typ.Requirements.And(t.reqs), p.opts)
+		room := p.cols.vector(typ.Allocatable.Minus(with.sum))
+		t.daemonPorts = with.ports
+		if i == 0 {
+			t.room = room
+			continue
+		}
+		for c := range room {
+			t.room[c] = min(t.room[c], room[c])
+		}
+	}
+	t.reqs = superposition(types, t.reqs)
+	t.index = 0
+	p.locate(t)
+	return t
+}
+
+func (p *problem) launchedTarget(t *target, daemons []*model.Daemon, least []int64) *target {
+	n := t.node
+	p.locate(t)
+	if n.Deleting {
+		return t
+	}
+	for i, name := range p.cols {
+		if least[i] > n.Allocatable[name]-n.Used[name] {
+			return t
+		}
+	}
+	t.reqs = require.FromLabels(n.Labels)
+	with := overhead(daemonsOn(daemons, n.Taints, p.opts), t.reqs, p.opts)
+	t.room = p.cols.vector(n.Free().Minus(pendingDaemons(with.sum, n.DaemonUsed)))
+	t.daemonPorts = with.ports
+	if limits := p.snapshot.AttachLimits(n); len(limits) > 0 {
+		used := p.snapshot.AttachedTo(n)
+		t.attach = map[string]int{}
+		for driver, limit := range limits {
+			t.attach[driver] = limit - len(used[driver])
+		}
+	}
+	t.index = 0
+	return t
+}
+
+// locate numbers the domains that t is in.
+func (p *problem) locate(t *target) {
+	if len(p.groups) == 0 {
+		return
+	}
+	t.domains = make([]int, len(p.keys))
+	for i, k := range p.keys {
+		t.domains[i] = -1
+		if t.open {
+			if r, ok := t.reqs.Get(k.label); ok && r.Operator() == corev1.NodeSelectorOpIn && len(r.Values()) == 1 {
+				t.domains[i] = k.of(r.Values()[0])
+			}
+			continue
+		}
+		if v, ok := t.node.Labels[k.label]; ok && i != hostKey {
+			t.domains[i] = k.of(v)
+		}
+	}
+}
+
+// pendingDaemons returns what daemons will still ask for on a node where some of them run already.
+func pendingDaemons(all, running model.Resources) model.Resources {
+	left := all.Minus(running)
+	for name, v := range left {
+		left[name] = max(v, 0)
+	}
+	return left
+}
+
+// wishedTypes returns the types that a claim that is not launched may become.
+func wishedTypes(n *model.Node, types []*model.InstanceType) []*model.InstanceType {
+	wishes := n.Wishes()
+	var out []*model.InstanceType
+	for _, t := range types {
+		if _, ok := t.Requirements.Intersects(wishes); ok {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// superposition returns wishes with each key that the types define set to all values that one of them may bring.
+func superposition(types []*model.InstanceType, wishes require.Set) require.Set {
+	values := map[string]map[string]bool{}
+	vague := map[string]bool{} // some type leaves the value open, or lacks the label
+	for _, t := range types {
+		for r := range t.Requirements.All() {
+			if r.Operator() != corev1.NodeSelectorOpIn {
+				vague[r.Key()] = true
+				continue
+			}
+			if values[r.Key()] == nil {
+				values[r.Key()] = map[string]bool{}
+			}
+			for v := range r.Each() {
+				values[r.Key()][v] = true
+			}
+		}
+	}
+	for key, set := range values {
+		if vague[key] {
+			continue
+		}
+		list := make([]string, 0, len(set))
+		for v := range set {
+			list = append(list, v)
+		}
+		wishes = wishes.With(require.New(key, corev1.NodeSelectorOpIn, list...))
+	}
+	return wishes
+}
+
+// admits reports whether a node's labels meet one of the alternatives. The answer is remembered.
+func (p *problem) admits(a *alternatives, t *target) bool {
+	if t.index >= 0 && len(p.targets) > 0 {
+		seen := p.onTarget[a.id]
+		if seen == nil {
+			seen = make([]int8, len(p.targets))
+			p.onTarget[a.id] = seen
+		}
+		if seen[t.index] == 0 {
+			seen[t.index] = -1
+			if t.suits(a) {
+				seen[t.index] = 1
+			}
+		}
+		return seen[t.index] > 0
+	}
+	return t.suits(a)
+}
+
+func (t *target) suits(a *alternatives) bool {
+	if t.reqs.Len() == 0 {
+		t.reqs = require.FromLabels(t.node.Labels)
+	}
+	return slices.ContainsFunc(a.terms, t.meets)
+}
+
+// meets reports whether a pod that asks for term may go to t as far as labels are concerned.
+func (t *target) meets(term require.Set) bool {
+	if _, ok := t.reqs.Compatible(term, nil); !ok {
+		return false
+	}
+	if !t.open {
+		return true
+	}
+	for want := range term.All() {
+		have, ok := t.reqs.Get(want.Key())
+		if !ok {
+			continue // Compatible has judged that absence suits
+		}
+		if have.Operator() != corev1.NodeSelectorOpIn {
+			return false
+		}
+		for v := range have.Each() {
+			if !want.Has(v) {
+				return false
+			}
+		}
+	}
+	return true
+}

@@ -1,0 +1,67 @@
+package topology
+
+// A Book numbers terms, equal ones once, and finds those that select a pod without asking each.
+type Book struct {
+	terms  []*Term
+	number map[string]int
+	// byLabel are the terms that select only pods with a certain label; loose are all others.
+	byLabel map[label][]int
+	loose   []int
+	keys    map[string]bool
+}
+
+type label struct{ key, value string }
+
+// NewBook returns an empty book.
+func NewBook() *Book {
+	return &Book{number: map[string]int{}, byLabel: map[label][]int{}, keys: map[string]bool{}}
+}
+
+// Number returns the number of t, from zero in the order in which terms came.
+func (b *Book) Number(t *Term) int {
+	if n, ok := b.number[t.text]; ok {
+		return n
+	}
+	n := len(b.terms)
+	b.terms = append(b.terms, t)
+	b.number[t.text] = n
+	if l, ok := t.anchor(); ok {
+		b.byLabel[l] = append(b.byLabel[l], n)
+	} else {
+		b.loose = append(b.loose, n)
+	}
+	t.labelKeys(func(key string) { b.keys[key] = true })
+	return n
+}
+
+// Len is how many terms there are.
+func (b *Book) Len() int { return len(b.terms) }
+
+// Term returns the term with that number.
+func (b *Book) Term(n int) *Term { return b.terms[n] }
+
+// Looks reports whether some term looks at the pod label key.
+func (b *Book) Looks(key string) bool { return b.keys[key] }
+
+// Selecting appends the numbers of the terms that select a pod of that namespace with those labels to out. The order is
+// not defined.
+func (b *Book) Selecting(out []int, namespace string, set map[string]string) []int {
+	if len(b.byLabel) > 0 {
+		for k, v := range set {
+			if !b.keys[k] {
+				continue
+			}
+			for _, n := range b.byLabel[label{k, v}] {
+				if b.terms[n].Selects(namespace, set) {
+					out = append(out, n)
+				}
+			}
+		}
+	}
+	for _, n := range b.loose {
+		if b.terms[n].Selects(namespace, set) {
+			out = append(out, n)
+		}
+	}
+	return out
+}

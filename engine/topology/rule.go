@@ -1,0 +1,176 @@
+package topology
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// A Kind is what a rule asks.
+type Kind uint8
+
+// The kinds of rules.
+const (
+	Spread Kind = iota // no domain holds more than MaxSkew selected pods above the emptiest
+	Near               // a selected pod is in the domain already
+	Apart              // no selected pod is in the domain
+)
+
+// A Rule is what a pod asks of the pods that a term selects.
+type Rule struct {
+	Kind Kind
+	Term *Term
+	// Soft rules are preferences: the pod would rather have them than not. Weight orders those of affinity, 1 to 100.
+	Soft   bool
+	Weight int32
+	// Self says that the term selects the pod itself.
+	Self bool
+
+	// For Spread. MaxSkew is at least 1. With fewer than MinDomains domains the emptiest counts as empty; zero asks for none.
+	MaxSkew, MinDomains int
+	// HonorAffinity counts only nodes that the pod's node selector and affinity admit, HonorTaints only those whose taints it
+	// tolerates.
+	HonorAffinity, HonorTaints bool
+}
+
+// Namespaces returns the names of the namespaces whose labels a selector matches, in order.
+type Namespaces func(labels.Selector) []string
+
+// Of returns the rules of a pod: hard ones first, in the order of its spec. A pod without spread constraints of its own gets
+// defaults.
+func Of(pod *corev1.Pod, namespaces Namespaces, defaults []corev1.TopologySpreadConstraint) []Rule {
+	var rules []Rule
+	spread := pod.Spec.TopologySpreadConstraints
+	if len(spread) == 0 {
+		spread = defaults
+	}
+	for i := range spread {
+		rules = append(rules, spreadRule(pod, &spread[i]))
+	}
+	if a := pod.Spec.Affinity; a != nil {
+		r := reader{pod: pod, namespaces: namespaces}
+		if a.PodAffinity != nil {
+			rules = append(rules, r.near(a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution)...)
+			rules = append(rules, r.preferred(Near, a.PodAffinity.PreferredDuringSchedulingIgnoredDuringExecution)...)
+		}
+		rules = append(rules, r.all(Apart, RequiredApart(pod))...)
+		if a.PodAntiAffinity != nil {
+			rules = append(rules, r.preferred(Apart, a.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution)...)
+		}
+	}
+	slices.SortStableFunc(rules, func(a, b Rule) int { return order(a.Soft) - order(b.Soft) })
+	for i := range rules {
+		rules[i].Self = rules[i].Term.Selects(pod.Namespace, pod.Labels)
+	}
+	return rules
+}
+
+func order(soft bool) int {
+	if soft {
+		return 1
+	}
+	return 0
+}
+
+// RequiredApart returns the required anti-affinity terms of a pod; nil costs nothing.
+func RequiredApart(pod *corev1.Pod) []corev1.PodAffinityTerm {
+	if a := pod.Spec.Affinity; a != nil && a.PodAntiAffinity != nil {
+		return a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+	}
+	return nil
+}
+
+// Bans returns the terms of a pod's required anti-affinity: the pods that it keeps out of its own domains.
+func Bans(pod *corev1.Pod, namespaces Namespaces) []*Term {
+	r := reader{pod: pod, namespaces: namespaces}
+	var terms []*Term
+	for _, rule := range r.all(Apart, RequiredApart(pod)) {
+		terms = append(terms, rule.Term)
+	}
+	return terms
+}
+
+func spreadRule(pod *corev1.Pod, c *corev1.TopologySpreadConstraint) Rule {
+	selector := selectorFor(pod, c.LabelSelector, c.MatchLabelKeys, nil)
+	r := Rule{
+		Kind: Spread, Soft: c.WhenUnsatisfiable == corev1.ScheduleAnyway,
+		Term:          newTerm(c.TopologyKey, pick{namespaces: []string{pod.Namespace}, selector: selector}),
+		MaxSkew:       max(int(c.MaxSkew), 1),
+		HonorAffinity: c.NodeAffinityPolicy == nil || *c.NodeAffinityPolicy == corev1.NodeInclusionPolicyHonor,
+		HonorTaints:   c.NodeTaintsPolicy != nil && *c.NodeTaintsPolicy == corev1.NodeInclusionPolicyHonor,
+	}
+	if c.MinDomains != nil {
+		r.MinDomains = int(*c.MinDomains)
+	}
+	return r
+}
+
+// A reader turns the affinity terms of one pod into rules.
+type reader struct {
+	pod        *corev1.Pod
+	namespaces Namespaces
+}
+
+func (r *reader) all(kind Kind, terms []corev1.PodAffinityTerm) []Rule {
+	var rules []Rule
+	for i := range terms {
+		rules = append(rules, Rule{Kind: kind, Term: newTerm(terms[i].TopologyKey, r.pick(&terms[i]))})
+	}
+	return rules
+}
+
+// near returns the required affinity. The scheduler counts only pods that meet all terms at once, so each rule looks at
+// those.
+func (r *reader) near(terms []corev1.PodAffinityTerm) []Rule {
+	picks := make([]pick, len(terms))
+	for i := range terms {
+		picks[i] = r.pick(&terms[i])
+	}
+	var rules []Rule
+	for i := range terms {
+		rules = append(rules, Rule{Kind: Near, Term: newTerm(terms[i].TopologyKey, picks...)})
+	}
+	return rules
+}
+
+func (r *reader) preferred(kind Kind, terms []corev1.WeightedPodAffinityTerm) []Rule {
+	var rules []Rule
+	for i := range terms {
+		t := &terms[i].PodAffinityTerm
+		rules = append(rules, Rule{Kind: kind, Term: newTerm(t.TopologyKey, r.pick(t)), Soft: true, Weight: terms[i].Weight})
+	}
+	return rules
+}
+
+// pick reads one affinity term. Without namespaces and a selector of them it is about the pod's own namespace.
+func (r *reader) pick(t *corev1.PodAffinityTerm) pick {
+	p := pick{selector: selectorFor(r.pod, t.LabelSelector, t.MatchLabelKeys, t.MismatchLabelKeys)}
+	p.namespaces = slices.Clone(t.Namespaces)
+	switch s := t.NamespaceSelector; {
+	case s == nil && len(p.namespaces) == 0:
+		p.namespaces = []string{r.pod.Namespace}
+	case s == nil:
+	case len(s.MatchLabels)+len(s.MatchExpressions) == 0:
+		p.everywhere = true
+	default:
+		if selector, err := metav1.LabelSelectorAsSelector(s); err == nil && r.namespaces != nil {
+			p.namespaces = append(p.namespaces, r.namespaces(selector)...)
+		}
+	}
+	slices.Sort(p.namespaces)
+	p.namespaces = slices.Compact(p.namespaces)
+	return p
+}
+
+// String names the kind as users know it.
+func (k Kind) String() string {
+	switch k {
+	case Spread:
+		return "topology spread"
+	case Near:
+		return "pod affinity"
+	}
+	return "pod anti-affinity"
+}

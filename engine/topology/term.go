@@ -1,0 +1,111 @@
+package topology
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+)
+
+// A Term selects pods, and tells nodes apart by one of their labels.
+type Term struct {
+	// Key is the label whose values are the domains.
+	Key string
+	// text is the same for equal terms.
+	text  string
+	picks []pick
+}
+
+// A pick is one condition that a pod must meet to be selected: a term for several affinities has several.
+type pick struct {
+	everywhere bool
+	namespaces []string // sorted
+	selector   labels.Selector
+}
+
+// String identifies the term: equal terms have equal strings.
+func (t *Term) String() string { return t.text }
+
+// Selects reports whether t looks at a pod of that namespace with those labels.
+func (t *Term) Selects(namespace string, set map[string]string) bool {
+	for i := range t.picks {
+		if !t.picks[i].selects(namespace, set) {
+			return false
+		}
+	}
+	return true
+}
+
+func (p *pick) selects(namespace string, set map[string]string) bool {
+	if !p.everywhere {
+		if _, ok := slices.BinarySearch(p.namespaces, namespace); !ok {
+			return false
+		}
+	}
+	return p.selector.Matches(labels.Set(set))
+}
+
+// newTerm returns the term with these conditions.
+func newTerm(key string, picks ...pick) *Term {
+	var b strings.Builder
+	b.WriteString(key)
+	for _, p := range picks {
+		fmt.Fprintf(&b, " %t %q %s", p.everywhere, p.namespaces, p.selector)
+	}
+	return &Term{Key: key, text: b.String(), picks: picks}
+}
+
+// labelKeys calls yield for each pod label that t looks at.
+func (t *Term) labelKeys(yield func(string)) {
+	for _, p := range t.picks {
+		requirements, _ := p.selector.Requirements()
+		for _, r := range requirements {
+			yield(r.Key())
+		}
+	}
+}
+
+// anchor returns a label that every selected pod has, for an index; ok is false if the term names none.
+func (t *Term) anchor() (label, bool) {
+	requirements, selectable := t.picks[0].selector.Requirements()
+	if !selectable {
+		return label{}, false
+	}
+	for _, r := range requirements {
+		if (r.Operator() == selection.Equals || r.Operator() == selection.In) && r.Values().Len() == 1 {
+			v, _ := r.Values().PopAny()
+			return label{r.Key(), v}, true
+		}
+	}
+	return label{}, false
+}
+
+// selectorFor returns the selector of a pod's term with the pod's own values of some of its labels required or excluded. A
+// selector that cannot be read selects nothing, as does a missing one.
+func selectorFor(pod *corev1.Pod, s *metav1.LabelSelector, match, mismatch []string) labels.Selector {
+	selector, err := metav1.LabelSelectorAsSelector(s)
+	if err != nil || s == nil {
+		return labels.Nothing()
+	}
+	selector = withOwn(selector, pod, selection.In, match)
+	return withOwn(selector, pod, selection.NotIn, mismatch)
+}
+
+func withOwn(selector labels.Selector, pod *corev1.Pod, op selection.Operator, keys []string) labels.Selector {
+	for _, key := range keys {
+		v, ok := pod.Labels[key]
+		if !ok {
+			continue
+		}
+		r, err := labels.NewRequirement(key, op, []string{v})
+		if err != nil {
+			return labels.Nothing()
+		}
+		selector = selector.Add(*r)
+	}
+	return selector
+}
