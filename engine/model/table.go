@@ -1,6 +1,7 @@
 package model
 
 import (
+	"iter"
 	"maps"
 	"slices"
 )
@@ -57,6 +58,22 @@ func (t table[V]) values() []V {
 		vs[i], _ = t.get(k)
 	}
 	return vs
+}
+
+// each ranges over all entries, in no order.
+func (t table[V]) each() iter.Seq2[string, V] {
+	return func(yield func(string, V) bool) {
+		if t.shards == nil {
+			return
+		}
+		for _, m := range t.shards {
+			for k, v := range m {
+				if !yield(k, v) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // A draft is a table under change. It copies a shard when it first writes to it, so a batch of changes copies each shard

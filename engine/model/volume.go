@@ -63,7 +63,9 @@ func (s *Snapshot) volume(pod *corev1.Pod, v *corev1.Volume) (out Volume, uses b
 	case ok && v.Ephemeral != nil && !metav1.IsControlledBy(claim, pod):
 		return Volume{}, true, refuseClaim(key, "belongs to someone else, so the ephemeral volume "+v.Name+" cannot use it")
 	case ok:
-		out, no = s.volumeOf(key, claim)
+		if out, no = s.volumeOf(key, claim); no.OK() {
+			no = s.exclusive(key, claim, pod)
+		}
 	case v.Ephemeral != nil && v.Ephemeral.VolumeClaimTemplate != nil:
 		out, no = s.unbound(key, &v.Ephemeral.VolumeClaimTemplate.Spec, nil)
 	default:
@@ -103,6 +105,31 @@ func (s *Snapshot) volumeOf(key string, claim *corev1.PersistentVolumeClaim) (Vo
 		return Volume{}, refuseClaim(key, fmt.Sprintf("is bound to PersistentVolume %q, whose node affinity admits no node", volume.Name))
 	}
 	return out, Verdict{}
+}
+
+// exclusive is a no if only one pod may use the claim, and another one has a node already.
+func (s *Snapshot) exclusive(key string, claim *corev1.PersistentVolumeClaim, pod *corev1.Pod) Verdict {
+	if pod.Spec.NodeName != "" || !slices.Contains(claim.Spec.AccessModes, corev1.ReadWriteOncePod) {
+		return Verdict{}
+	}
+	user := ""
+	for _, p := range s.raw.pods.each() {
+		if p.Bound() && !p.Terminal() && mounts(p.Object, pod.Namespace, claim.Name) && (user == "" || p.Key < user) {
+			user = p.Key
+		}
+	}
+	if user == "" {
+		return Verdict{}
+	}
+	return refuseClaim(key, fmt.Sprintf("is for one pod at a time, and pod %s uses it", user))
+}
+
+// mounts reports whether the pod uses the claim.
+func mounts(pod *corev1.Pod, namespace, claim string) bool {
+	return pod.Namespace == namespace && slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
+		return v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == claim ||
+			v.Ephemeral != nil && pod.Name+"-"+v.Name == claim
+	})
 }
 
 // unbound returns what a claim without a volume asks: its volume is made where the pod goes, as far as the storage class

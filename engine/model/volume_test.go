@@ -16,6 +16,7 @@ import (
 // A disk is a claim "data" of pod "web" and what is behind it: a volume of ebs in zone a, made by class "gp3".
 type disk struct {
 	pod    *corev1.Pod
+	other  *corev1.Pod // nil if there is none
 	claim  *corev1.PersistentVolumeClaim
 	volume *corev1.PersistentVolume
 	class  *storagev1.StorageClass
@@ -81,9 +82,21 @@ func (d *disk) ephemeral(owner string) {
 	}
 }
 
+// shared makes the claim one for a single pod at a time, which another pod mounts that has a node if it is bound.
+func (d *disk) shared(phase corev1.PodPhase, node string) {
+	d.claim.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOncePod}
+	d.other = d.pod.DeepCopy()
+	d.other.Name, d.other.UID = "other", "other"
+	d.other.Status.Phase, d.other.Spec.NodeName = phase, node
+}
+
 func (d *disk) snapshot() *model.Snapshot {
+	pods := []*corev1.Pod{d.pod}
+	if d.other != nil {
+		pods = append(pods, d.other)
+	}
 	return model.Compile(model.Delta{
-		Pods: []*corev1.Pod{d.pod}, VolumeClaims: []*corev1.PersistentVolumeClaim{d.claim},
+		Pods: pods, VolumeClaims: []*corev1.PersistentVolumeClaim{d.claim},
 		Volumes: []*corev1.PersistentVolume{d.volume}, StorageClasses: []*storagev1.StorageClass{d.class},
 	})
 }
@@ -169,6 +182,14 @@ func TestVolumesOf(t *testing.T) {
 		}, "ebs.csi.aws.com default/data"},
 		{"no class", func(d *disk) { d.unbind(); d.class.Name = "other" },
 			claim + `is unbound and its StorageClass "gp3" does not exist`},
+		{"for one pod, which another is", func(d *disk) { d.shared(corev1.PodRunning, "n1") },
+			claim + "is for one pod at a time, and pod default/other uses it"},
+		{"for one pod, which nobody is yet", func(d *disk) { d.shared(corev1.PodPending, "") },
+			"ebs.csi.aws.com vol-1 | topology.kubernetes.io/zone in a"},
+		{"for one pod, which has ended", func(d *disk) { d.shared(corev1.PodSucceeded, "n1") },
+			"ebs.csi.aws.com vol-1 | topology.kubernetes.io/zone in a"},
+		{"for one pod, which it is itself", func(d *disk) { d.shared(corev1.PodPending, ""); d.pod.Spec.NodeName = "n1" },
+			"ebs.csi.aws.com vol-1 | topology.kubernetes.io/zone in a"},
 		{"binds at once", func(d *disk) { d.unbind(); *d.class.VolumeBindingMode = storagev1.VolumeBindingImmediate },
 			claim + `is unbound, and its StorageClass "gp3" binds before a pod has a node`},
 	} {
@@ -176,7 +197,8 @@ func TestVolumesOf(t *testing.T) {
 			d := newDisk()
 			tt.given(d)
 			s := d.snapshot()
-			if got := text(s.VolumesOf(s.Pods()[0])); got != tt.want {
+			p, _ := s.Pod("default/web")
+			if got := text(s.VolumesOf(p)); got != tt.want {
 				t.Errorf("VolumesOf = %q, want %q", got, tt.want)
 			}
 		})

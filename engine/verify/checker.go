@@ -39,6 +39,7 @@ func Plan(s *model.Snapshot, p *model.Plan, labels ...apiv1.LabelRules) []Violat
 	for i := range p.Nodes {
 		c.planned(i)
 	}
+	c.users()
 	c.neighbours()
 	c.limits()
 	c.reservations()

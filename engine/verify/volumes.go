@@ -22,6 +22,8 @@ type attachment struct {
 	selector *selector
 	// problem says why no node will do; empty if some may.
 	problem string
+	// alone means that only one pod may have the claim at a time.
+	alone bool
 }
 
 // ebs is the driver that took over the volumes which Kubernetes once attached itself.
@@ -63,6 +65,7 @@ func (c *checker) volumesOf(pod *corev1.Pod) []*attachment {
 
 // follow reads a claim, and the volume behind it.
 func (c *checker) follow(a *attachment, claim *corev1.PersistentVolumeClaim) {
+	a.alone = slices.Contains(claim.Spec.AccessModes, corev1.ReadWriteOncePod)
 	volume, there := c.snapshot.Volume(claim.Spec.VolumeName)
 	switch {
 	case claim.DeletionTimestamp != nil:
@@ -109,6 +112,43 @@ func (c *checker) toBeMade(a *attachment, name *string) {
 			a.driver = ebs
 		}
 		a.selector = c.places.madeWithin(class)
+	}
+}
+
+// users checks that claims which are for one pod at a time have no other.
+func (c *checker) users() {
+	placed, exclusive := c.demands, false
+	for _, d := range placed {
+		exclusive = exclusive || slices.ContainsFunc(d.volumes, func(a *attachment) bool { return a.alone })
+	}
+	if !exclusive {
+		return
+	}
+	used := make(map[string]string) // by claim, who has it
+	for _, pods := range c.bound {
+		for _, p := range pods {
+			if placed[p] != nil {
+				continue // it is moved
+			}
+			for _, a := range c.volumesOf(p) {
+				if first := used[a.claim]; first == "" || nameOfPod(p) < first {
+					used[a.claim] = nameOfPod(p)
+				}
+			}
+		}
+	}
+	for _, p := range c.snapshot.Pods() {
+		d := placed[p.Object]
+		if d == nil {
+			continue
+		}
+		for _, a := range d.volumes {
+			if other, taken := used[a.claim]; taken && a.alone {
+				c.add(Violation{Rule: RuleVolumes, Pod: d.key,
+					Detail: fmt.Sprintf("its claim %s is for one pod at a time, and %s has it", a.claim, other)})
+			}
+			used[a.claim] = d.key
+		}
 	}
 }
 

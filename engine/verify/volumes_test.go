@@ -189,6 +189,39 @@ func TestEphemeralVolumes(t *testing.T) {
 	}
 }
 
+func TestClaimsForOnePod(t *testing.T) {
+	shared := func(users ...func(*story) *corev1.Pod) func(*story) {
+		return func(st *story) {
+			for i, user := range users {
+				if i > 0 {
+					mount(user(st), st.around.VolumeClaims[0].Name)
+					continue
+				}
+				c, _ := mounts(st, user(st), "a", "b")
+				c.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOncePod}
+			}
+		}
+	}
+	web1 := func(st *story) *corev1.Pod { return st.web[0] }
+	web2 := func(st *story) *corev1.Pod { return st.web[1] }
+	huge := func(st *story) *corev1.Pod { return st.huge }
+	there := func(st *story) *corev1.Pod { return st.there }
+	for _, tt := range []spoiled{
+		{name: "one", cluster: shared(web1)},
+		{name: "one, and one that is refused", cluster: shared(web1, huge)},
+		{
+			name: "two", cluster: shared(web1, web2), only: true,
+			want: "volumes: pod default/web-2: its claim default/web-1 is for one pod at a time, and default/web-1 has it",
+		},
+		{
+			name: "one beside one that runs", cluster: shared(there, web1), only: true,
+			want: "volumes: pod default/web-1: its claim default/there is for one pod at a time, and default/there has it",
+		},
+	} {
+		t.Run(tt.name, tt.run)
+	}
+}
+
 // Node old runs a pod with one volume, and web-3 brings another.
 func TestAttachLimits(t *testing.T) {
 	limited := func(n int32, more func(*story)) func(*story) {
