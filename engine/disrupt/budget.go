@@ -58,7 +58,7 @@ func budgetsOf(s *model.Snapshot, rehearse bool) *Budgets {
 			continue
 		}
 		a.Nodes++
-		if n.Deleting || underWay(n) || !ready(n) && !(rehearse && !n.Managed()) {
+		if n.Deleting || underWay(n) || !ready(n) && !rehearse {
 			a.Disrupting++
 		}
 	}
@@ -145,7 +145,7 @@ func counted(n *model.Node, rehearse bool) bool {
 	if !n.Managed() {
 		return rehearse
 	}
-	return n.Initialized && !condition.IsTrue(n.Claim, apiv1.ConditionTypeInstanceTerminating)
+	return (n.Initialized || rehearse && n.Object != nil) && !condition.IsTrue(n.Claim, apiv1.ConditionTypeInstanceTerminating)
 }
 
 func ready(n *model.Node) bool {

@@ -30,9 +30,9 @@ type candidate struct {
 	held  model.Verdict
 	// awaited says that pods are on their way to it.
 	awaited bool
-	// done says that a command takes it; verdict is why it stays otherwise.
-	done    bool
-	verdict model.Verdict
+	// done says that a command takes it; verdict is why it stays otherwise, firm that no other method knows better.
+	done, firm bool
+	verdict    model.Verdict
 }
 
 // A decider is one decision at work.
@@ -94,7 +94,7 @@ func (d *decider) candidate(n *model.Node) *candidate {
 	c.cost = moveCost(c.pods)
 	c.holds, c.held = d.guards.holds(n.Pods)
 	if n.Deleting || underWay(n) {
-		d.guards.take(c.holds)
+		d.guards.underWay(c.holds)
 	}
 	return c
 }
@@ -134,15 +134,15 @@ func underWay(n *model.Node) bool {
 }
 
 func (d *decider) initialized(n *model.Node) bool {
-	return n.Initialized || d.o.Rehearse && n.Claim == nil
+	return n.Initialized || d.o.Rehearse && n.Object != nil
 }
 
 // consolidatable reports whether the node has been quiet for as long as its pool wants.
 func (d *decider) consolidatable(c *candidate) bool {
-	if c.node.Claim == nil {
-		return d.o.Rehearse
+	if d.o.Rehearse {
+		return true
 	}
-	return condition.IsTrue(c.node.Claim, apiv1.ConditionTypeConsolidatable)
+	return c.node.Claim != nil && condition.IsTrue(c.node.Claim, apiv1.ConditionTypeConsolidatable)
 }
 
 // open returns the candidates that nothing has taken yet.
@@ -150,9 +150,15 @@ func (d *decider) open() []*candidate {
 	return slices.DeleteFunc(slices.Clone(d.ours), func(c *candidate) bool { return c.done })
 }
 
-// note keeps the verdict. A later one replaces it: methods are tried in turn, and the last to look knows best; but that
-// something else has to happen first is kept.
-func (d *decider) note(c *candidate, v model.Verdict) { c.verdict = v }
+// note keeps the verdict of a method that may take the node or not; one that comes later knows better.
+func (d *decider) note(c *candidate, v model.Verdict) {
+	if !c.firm {
+		c.verdict = v
+	}
+}
+
+// insist keeps the verdict of a method that would take the node if it could: it is due, and price is beside the point.
+func (d *decider) insist(c *candidate, v model.Verdict) { c.verdict, c.firm = v, true }
 
 // barred is a yes if the node may be disrupted by choice, its pods aside.
 func (d *decider) barred(c *candidate) model.Verdict {
@@ -185,7 +191,7 @@ func (d *decider) awaited(c *candidate) model.Verdict {
 // holdsPods is a yes if the pods let their node go: none asks not to be disrupted, and no disruption budget is spent.
 // Drift (eventual) does not ask them where the claim has a terminationGracePeriod, because then they go in the end anyway.
 func (d *decider) holdsPods(c *candidate, eventual bool) model.Verdict {
-	if eventual && c.node.Claim != nil && c.node.Claim.Spec.TerminationGracePeriod != nil {
+	if eventual && graceful(c) {
 		return model.Verdict{}
 	}
 	for _, p := range c.node.Pods {
@@ -196,16 +202,30 @@ func (d *decider) holdsPods(c *candidate, eventual bool) model.Verdict {
 	if !c.held.OK() {
 		return c.held
 	}
-	return d.guards.allow(c.holds)
+	return d.guards.allowAtFirst(c.holds)
 }
 
-// take counts the set against the budgets of its pools and the bound of one decision, all or none.
-func (d *decider) take(set []*candidate, reason apiv1.DisruptionReason) model.Verdict {
+// graceful reports whether the node ends by a deadline whatever its pods say.
+func graceful(c *candidate) bool {
+	return c.node.Claim != nil && c.node.Claim.Spec.TerminationGracePeriod != nil
+}
+
+// affords is a yes if the budgets of the set's pools, the disruption budgets of its pods and the bound of one decision
+// allow all of it, beside what was taken before.
+func (d *decider) affords(set []*candidate, reason apiv1.DisruptionReason) model.Verdict {
 	if d.o.MaxNodes > 0 && d.chosen+len(set) > d.o.MaxNodes {
 		return model.Verdict{Rule: model.RulePolicy, Subject: fmt.Sprintf(
 			"no more than %d nodes may be disrupted for now", d.o.MaxNodes)}
 	}
 	if v := d.budgets.room(set, reason); !v.OK() {
+		return v
+	}
+	return d.guardsAllow(set, reason)
+}
+
+// take counts the set against all that affords looks at, all or none.
+func (d *decider) take(set []*candidate, reason apiv1.DisruptionReason) model.Verdict {
+	if v := d.affords(set, reason); !v.OK() {
 		return v
 	}
 	for _, c := range set {

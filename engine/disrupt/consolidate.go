@@ -38,26 +38,42 @@ func (d *decider) consolidate() {
 	if len(open) == 0 {
 		return
 	}
-	d.view = d.base.Apply(d.closed(d.base, d.resting))
+	d.look()
 	defer func() { d.view = nil }()
 	d.byDensity(open)
 	if len(open) <= few {
 		d.fewest(open)
 	} else {
-		var replace, fill []*candidate
-		for _, c := range open {
-			switch {
-			case !d.worthwhile(c):
-			case d.fillable(c) < efficient:
-				replace = append(replace, c)
-			default:
-				fill = append(fill, c)
-			}
-		}
-		d.windows(replace)
-		d.windows(fill)
+		d.many(open)
 	}
 	d.singles(open)
+}
+
+// look makes the view: nodes that have had no rest take no pods, nor do those given.
+func (d *decider) look(shut ...*candidate) {
+	names := map[string]bool{}
+	for _, c := range shut {
+		names[c.node.Name] = true
+	}
+	d.view = d.base.Apply(d.closed(d.base, func(n *model.Node) bool { return names[n.Name] || d.resting(n) }))
+}
+
+// many takes the candidates in sets. Those that are to be replaced take none of the others' pods meanwhile.
+func (d *decider) many(list []*candidate) {
+	var replace, fill []*candidate
+	for _, c := range list {
+		switch {
+		case !d.worthwhile(c):
+		case d.fillable(c) < efficient:
+			replace = append(replace, c)
+		default:
+			fill = append(fill, c)
+		}
+	}
+	d.look(replace...)
+	d.windows(replace)
+	d.look()
+	d.windows(fill)
 }
 
 // mayConsolidate is a yes if nothing but price and budgets keeps the node.
@@ -180,7 +196,7 @@ func keep(p *proposal) []*candidate {
 				slices.Contains(kept, c) {
 				continue
 			}
-			if best == nil || c.cost > best.cost {
+			if best == nil || c.cost >= best.cost { // of like ones the one with the least waste
 				best = c
 			}
 		}
@@ -230,6 +246,10 @@ func (d *decider) singles(list []*candidate) {
 			d.note(c, v)
 			continue
 		}
+		if v := d.affords([]*candidate{c}, apiv1.DisruptionReasonUnderutilized); !v.OK() {
+			d.note(c, v)
+			continue
+		}
 		if d.spent() {
 			if !d.out.Stats.Spent {
 				d.out.Stats.Spent = true
@@ -274,9 +294,6 @@ func (d *decider) carryOut(p *proposal) model.Verdict {
 	if v := d.balanced(p); !v.OK() {
 		return v
 	}
-	if v := d.guardsAllow(p.set); !v.OK() {
-		return v
-	}
 	if v := d.take(p.set, apiv1.DisruptionReasonUnderutilized); !v.OK() {
 		return v
 	}
@@ -288,10 +305,14 @@ func (d *decider) carryOut(p *proposal) model.Verdict {
 	return model.Verdict{}
 }
 
-func (d *decider) guardsAllow(set []*candidate) model.Verdict {
-	holds := make([][]hold, len(set))
-	for i, c := range set {
-		holds[i] = c.holds
+// guardsAllow is a yes if disruption budgets of pods let the whole set go. Drift does not ask them for claims with a
+// terminationGracePeriod.
+func (d *decider) guardsAllow(set []*candidate, reason apiv1.DisruptionReason) model.Verdict {
+	var holds [][]hold
+	for _, c := range set {
+		if reason != apiv1.DisruptionReasonDrifted || !graceful(c) {
+			holds = append(holds, c.holds)
+		}
 	}
 	return d.guards.allow(holds...)
 }

@@ -26,7 +26,8 @@ type Options struct {
 	Mode string
 	// Paused stops voluntary disruption of all pools.
 	Paused bool
-	// Rehearse takes nodes of a pool without a claim for nodes of ours that are up and have been quiet for long enough.
+	// Rehearse takes the nodes of a pool for nodes of ours that are up and have been quiet for long enough, whether they have
+	// a claim or not. See Consolidate.
 	Rehearse bool
 	// MaxNodes is how many nodes may be disrupted by choice in one decision; 0 for no bound.
 	MaxNodes int

@@ -21,7 +21,7 @@ func (d *decider) drift() {
 			continue
 		}
 		if v := d.driftedMayGo(c); !v.OK() {
-			d.note(c, v)
+			d.insist(c, v)
 			continue
 		}
 		found = append(found, c)
@@ -42,12 +42,8 @@ func (d *decider) drift() {
 func (d *decider) driftOne(c *candidate) {
 	// What was free when the candidates were listed may have been taken by those before.
 	set := []*candidate{c}
-	if v := d.holdsPods(c, true); !v.OK() {
-		d.note(c, v)
-		return
-	}
-	if v := d.budgets.room(set, apiv1.DisruptionReasonDrifted); !v.OK() {
-		d.note(c, v)
+	if v := d.affords(set, apiv1.DisruptionReasonDrifted); !v.OK() {
+		d.insist(c, v)
 		return
 	}
 	if c.pool.Static() {
@@ -56,11 +52,11 @@ func (d *decider) driftOne(c *candidate) {
 	}
 	p := d.whatIf(d.base, set)
 	if v := p.placed(); !v.OK() {
-		d.note(c, v)
+		d.insist(c, v)
 		return
 	}
 	if v := d.take(set, apiv1.DisruptionReasonDrifted); !v.OK() {
-		d.note(c, v)
+		d.insist(c, v)
 		return
 	}
 	d.commit(p.command(apiv1.DisruptionReasonDrifted, "drift"), set)
@@ -69,20 +65,20 @@ func (d *decider) driftOne(c *candidate) {
 // driftStatic replaces a node of a static pool by one more of the same template.
 func (d *decider) driftStatic(c *candidate) {
 	if !d.o.Static {
-		d.note(c, model.Verdict{Rule: model.RulePolicy, Subject: "its NodePool is static, and static capacity is switched off"})
+		d.insist(c, model.Verdict{Rule: model.RulePolicy, Subject: "its NodePool is static, and static capacity is switched off"})
 		return
 	}
 	if d.members(c.pool).active > int(*c.pool.Object.Spec.Replicas) {
-		d.note(c, model.Verdict{Rule: model.RulePolicy, Subject: "its NodePool has more nodes than replicas; those go first"})
+		d.insist(c, model.Verdict{Rule: model.RulePolicy, Subject: "its NodePool has more nodes than replicas; those go first"})
 		return
 	}
 	n, v := d.fromTemplate(c.pool)
 	if !v.OK() {
-		d.note(c, v)
+		d.insist(c, v)
 		return
 	}
 	if v := d.take([]*candidate{c}, apiv1.DisruptionReasonDrifted); !v.OK() {
-		d.note(c, v)
+		d.insist(c, v)
 		return
 	}
 	d.commit(model.Command{

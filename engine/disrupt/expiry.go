@@ -5,7 +5,6 @@ import (
 	"time"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
-	"github.com/karpenter-go/karpenter/engine/model"
 )
 
 // Reasons that are no choice: no budget may name them.
@@ -46,7 +45,7 @@ func ReplaceAt(claim *apiv1.NodeClaim) (at time.Time, ok bool) {
 	return expiry.Add(-min(life/4, mostLead) - jitter), true
 }
 
-// expire replaces the nodes whose time is near, those that expire first first. It is no choice: budgets, do-not-disrupt and
+// expire replaces the nodes whose time is near. It is no choice: budgets, do-not-disrupt and
 // disruption budgets of pods are not asked. What is still there when its time has come is deleted elsewhere.
 func (d *decider) expire() {
 	for _, c := range d.ours {
@@ -60,7 +59,7 @@ func (d *decider) expire() {
 		p := d.whatIf(d.base, []*candidate{c})
 		if v := p.placed(); !v.OK() {
 			// What has no other place has none afterwards either; all the rest gets its replacement first.
-			d.note(c, v)
+			d.insist(c, v)
 		}
 		d.commit(p.command(ReasonExpired, "expiry"), []*candidate{c})
 	}
@@ -69,19 +68,4 @@ func (d *decider) expire() {
 // present reports whether the node is up and nobody has begun to end it.
 func (d *decider) present(c *candidate) bool {
 	return !c.node.Deleting && !underWay(c.node) && d.initialized(c.node)
-}
-
-// expireOrder sorts by expiry.
-func expireOrder(a, b *model.Node) int {
-	x, okX := expiresAt(a.Claim)
-	y, okY := expiresAt(b.Claim)
-	switch {
-	case okX && okY:
-		return x.Compare(y)
-	case okX:
-		return -1
-	case okY:
-		return 1
-	}
-	return 0
 }

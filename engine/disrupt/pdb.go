@@ -20,8 +20,9 @@ import (
 type guard struct {
 	name     string // namespace/name
 	selector labels.Selector
-	// allowed is how many more pods may be evicted now, used how many of those are spoken for.
-	allowed, used int
+	// allowed is how many more pods may be evicted now; used of those are spoken for by what is under way, taken by this
+	// decision.
+	allowed, used, taken int
 	// lenient lets pods go that are not ready, whatever is left.
 	lenient bool
 }
@@ -35,10 +36,9 @@ type hold struct {
 
 // guards judge all nodes of one decision together: what one takes of a budget, the next no longer has.
 type guards struct {
-	now       time.Time
-	byNS      map[string][]*guard
-	ofLabels  map[string][]*guard // memory of of, by namespace and labels
-	protected int
+	now      time.Time
+	byNS     map[string][]*guard
+	ofLabels map[string][]*guard // memory of of, by namespace and labels
 }
 
 func newGuards(s *model.Snapshot) *guards {
@@ -160,20 +160,41 @@ func (g *guards) allow(nodes ...[]hold) model.Verdict {
 	for _, holds := range nodes {
 		for _, h := range holds {
 			x := h.guard
-			before := x.used + sum[x]
+			before := x.used + x.taken + sum[x]
 			sum[x] += h.pods
 			if x.allowed > 0 && (before == 0 || before+h.pods <= x.allowed) {
 				continue
 			}
-			return model.Verdict{Rule: model.RulePDB, Subject: fmt.Sprintf(
-				"pod %s: disruption budget %s allows no more evictions", h.first, x.name)}
+			return spentOn(h)
 		}
 	}
 	return model.Verdict{}
 }
 
-// take counts the pods as being evicted.
+// allowAtFirst is allow for one node, as it was before this decision took anything.
+func (g *guards) allowAtFirst(holds []hold) model.Verdict {
+	for _, h := range holds {
+		if x := h.guard; x.allowed == 0 || x.used > 0 && x.used+h.pods > x.allowed {
+			return spentOn(h)
+		}
+	}
+	return model.Verdict{}
+}
+
+func spentOn(h hold) model.Verdict {
+	return model.Verdict{Rule: model.RulePDB, Subject: fmt.Sprintf(
+		"pod %s: disruption budget %s allows no more evictions", h.first, h.guard.name)}
+}
+
+// take counts the pods as being evicted by this decision.
 func (g *guards) take(holds []hold) {
+	for _, h := range holds {
+		h.guard.taken += h.pods
+	}
+}
+
+// underWay counts the pods as being evicted by what was decided before.
+func (g *guards) underWay(holds []hold) {
 	for _, h := range holds {
 		h.guard.used += h.pods
 	}

@@ -39,7 +39,7 @@ func (d *decider) repair() {
 		}
 		n := all[c.node.Pool]
 		if most := (n*unhealthyPercent + 99) / 100; sick[c.node.Pool] > most {
-			d.note(c, model.Verdict{Rule: model.RuleUnhealthy, Subject: fmt.Sprintf(
+			d.insist(c, model.Verdict{Rule: model.RuleUnhealthy, Subject: fmt.Sprintf(
 				"%d of %d nodes of pool %s are unhealthy, more than %d%%", sick[c.node.Pool], n, c.node.Pool, unhealthyPercent)})
 			continue
 		}

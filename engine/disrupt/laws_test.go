@@ -1,0 +1,201 @@
+package disrupt_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/disrupt"
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/pack"
+	"github.com/karpenter-go/karpenter/engine/scenario"
+	"github.com/karpenter-go/karpenter/engine/scenario/random"
+	"github.com/karpenter-go/karpenter/engine/verify"
+)
+
+// clusters is how many random clusters each law is checked on; go test -seeds N checks more.
+const clusters = 400
+
+func options() disrupt.Options {
+	return disrupt.Options{Pack: pack.Options{Labels: apiv1.CoreLabels()}, SpotToSpot: true}
+}
+
+// restless makes every node of a pool one that may be consolidated, every third one drifted, and gives pods of each value of
+// the first label a disruption budget and pools budgets of their own.
+func restless(c *scenario.Cluster) {
+	budgets := map[string]bool{}
+	for i := range c.Nodes {
+		n := &c.Nodes[i]
+		n.Conditions = append(n.Conditions, apiv1.ConditionTypeConsolidatable)
+		if i%3 == 2 {
+			n.Conditions = append(n.Conditions, apiv1.ConditionTypeDrifted)
+		}
+		for _, p := range n.Pods {
+			for key, v := range p.Labels {
+				if name := strings.ToLower(key + "-" + v); !budgets[name] && len(budgets) < 2 {
+					budgets[name] = true
+					c.Budgets = append(c.Budgets, scenario.Budget{
+						Name: name, Space: p.Space, Labels: map[string]string{key: v}, Allowed: int32(len(budgets)),
+					})
+				}
+			}
+		}
+	}
+	for i := range c.Pools {
+		c.Pools[i].Disruption = apiv1.Disruption{
+			ConsolidateAfter: apiv1.MustParseNillableDuration("0s"),
+			Budgets:          []apiv1.Budget{{Nodes: []string{"100%", "1", "50%"}[i%3]}},
+		}
+	}
+}
+
+func breach(rule, format string, args ...any) *random.Breach {
+	return &random.Breach{Rule: rule, Detail: fmt.Sprintf(format, args...)}
+}
+
+// What is decided is what the check of commands, which shares no code with deciding, accepts; no budget is exceeded, and no
+// disruption budget of pods is asked for more than it has.
+func TestCommandsHold(t *testing.T) {
+	random.Check(t, clusters, func(c *scenario.Cluster) *random.Breach {
+		restless(c)
+		s, err := c.Snapshot()
+		if err != nil {
+			return breach("snapshot", "%v", err)
+		}
+		d := disrupt.Decide(s, options(), disrupt.Cursor{})
+		for _, v := range verify.Commands(s, d.Commands, apiv1.CoreLabels()) {
+			return breach(string(v.Rule), "%s\n%s", v, d)
+		}
+		if b := keepsBudgets(s, d); b != nil {
+			return b
+		}
+		if b := keepsPDBs(c, d); b != nil {
+			return b
+		}
+		return accounts(s, d)
+	})
+}
+
+// keepsBudgets counts again what goes of each pool.
+func keepsBudgets(s *model.Snapshot, d disrupt.Decision) *random.Breach {
+	before, goes := disrupt.BudgetsOf(s), map[string]int{}
+	for _, c := range d.Commands {
+		for _, n := range c.Nodes {
+			goes[n.Pool]++
+			if left := before.Of(n.Pool).Left(c.Reason); goes[n.Pool] > left {
+				return breach("budget", "%d nodes of pool %s go, %d may\n%s", goes[n.Pool], n.Pool, left, d)
+			}
+		}
+	}
+	return nil
+}
+
+// keepsPDBs counts the pods of each budget on the nodes that go. More than are allowed may go only if one node has them all.
+func keepsPDBs(c *scenario.Cluster, d disrupt.Decision) *random.Breach {
+	for _, b := range c.Budgets {
+		pods, nodes := 0, 0
+		for _, cmd := range d.Commands {
+			for _, n := range cmd.Nodes {
+				here := 0
+				for _, p := range n.Pods {
+					if p.Object.Namespace == spaceOf(b) && matches(b.Labels, p.Object.Labels) && p.Reschedulable() {
+						here++
+					}
+				}
+				if pods += here; here > 0 {
+					nodes++
+				}
+			}
+		}
+		if nodes > 1 && pods > int(b.Allowed) || pods > 0 && b.Allowed == 0 {
+			return breach("pdb", "%d pods of budget %s go from %d nodes, %d may\n%s", pods, b.Name, nodes, b.Allowed, d)
+		}
+	}
+	return nil
+}
+
+func spaceOf(b scenario.Budget) string {
+	if b.Space == "" {
+		return "default"
+	}
+	return b.Space
+}
+
+func matches(want, have map[string]string) bool {
+	for key, v := range want {
+		if have[key] != v {
+			return false
+		}
+	}
+	return true
+}
+
+// accounts checks that every node of ours is in a command or blocked, and once.
+func accounts(s *model.Snapshot, d disrupt.Decision) *random.Breach {
+	times := map[string]int{}
+	for _, c := range d.Commands {
+		for _, n := range c.Nodes {
+			times[n.Name]++
+		}
+	}
+	for _, b := range d.Blocked {
+		times[b.Node.Name]++
+		if b.Verdict.OK() || b.Worth < 0 {
+			return breach("verdict", "node %s is blocked by %q, worth %v", b.Node.Name, b.Verdict, b.Worth)
+		}
+	}
+	for _, n := range s.Nodes() {
+		if want := 0; n.Managed() && n.Pool != "" {
+			want = 1
+			if times[n.Name] != want {
+				return breach("account", "node %s has %d verdicts\n%s", n.Name, times[n.Name], d)
+			}
+		}
+	}
+	return nil
+}
+
+// The same snapshot gives the same decision, whatever order maps have.
+func TestDecideIsDeterministic(t *testing.T) {
+	random.Check(t, clusters/4, func(c *scenario.Cluster) *random.Breach {
+		restless(c)
+		s, err := c.Snapshot()
+		if err != nil {
+			return breach("snapshot", "%v", err)
+		}
+		first := disrupt.Decide(s, options(), disrupt.Cursor{}).String()
+		if again := disrupt.Decide(s, options(), disrupt.Cursor{}).String(); again != first {
+			return breach("determinism", "%s\nthen\n%s", first, again)
+		}
+		return nil
+	})
+}
+
+// The laws look at something: every method and every kind of verdict occurs in the random clusters.
+func TestLawsSeeEverything(t *testing.T) {
+	seen := map[string]int{}
+	for seed := range uint64(clusters) {
+		c := random.Cluster(seed)
+		restless(c)
+		s, err := c.Snapshot()
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := disrupt.Decide(s, options(), disrupt.Cursor{})
+		for i := range d.Commands {
+			seen[d.Commands[i].Method+" "+d.Commands[i].Decision()]++
+		}
+		for _, b := range d.Blocked {
+			seen[b.Verdict.Rule.Word()]++
+		}
+	}
+	for _, what := range []string{
+		"empty delete", "drift delete", "drift replace", "single delete", "single replace", "multi replace",
+		"budget", "pdb", "no-place", "price", "nominated",
+	} {
+		if seen[what] == 0 {
+			t.Errorf("no %s in %d clusters: %v", what, clusters, seen)
+		}
+	}
+}
