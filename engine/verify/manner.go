@@ -120,7 +120,7 @@ func (m *manner) terms() []*term {
 // spreads reports whether m has the constraint.
 func (m *manner) binds(s spread) bool {
 	for _, o := range m.spreads {
-		if o.text == s.text && o.maxSkew == s.maxSkew {
+		if o.text == s.text && o.maxSkew == s.maxSkew && o.minDomains == s.minDomains {
 			return true
 		}
 	}

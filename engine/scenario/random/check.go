@@ -3,10 +3,13 @@ package random
 import (
 	"flag"
 	"fmt"
+	"os"
 	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
+
+	"sigs.k8s.io/yaml"
 
 	"github.com/karpenter-go/karpenter/engine/scenario"
 )
@@ -14,6 +17,7 @@ import (
 var (
 	seeds = flag.Int("seeds", 0, "how many random clusters to check (0: as many as the test says)")
 	seed  = flag.Uint64("seed", 0, "check only the random cluster of this seed")
+	file  = flag.String("cluster", "", "check only the cluster in this YAML file, as a failure prints it")
 )
 
 // A Breach is how a cluster breaks a law.
@@ -31,6 +35,10 @@ type Law func(*scenario.Cluster) *Breach
 // how often and the first cluster, made small.
 func Check(t *testing.T, count int, law Law) {
 	t.Helper()
+	if *file != "" {
+		checkFile(t, *file, law)
+		return
+	}
 	first, last := uint64(1), uint64(count)
 	if *seeds > 0 {
 		last = uint64(*seeds)
@@ -52,6 +60,22 @@ func Check(t *testing.T, count int, law Law) {
 	}
 	for _, rule := range rules {
 		t.Error(report(law, rule, broken[rule]))
+	}
+}
+
+// checkFile tests the law on one cluster, as it is.
+func checkFile(t *testing.T, name string, law Law) {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var c scenario.Cluster
+	if err := yaml.UnmarshalStrict(text, &c); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	if b := judge(law, &c); b != nil {
+		t.Errorf("%s: %s", b.Rule, b.Detail)
 	}
 }
 

@@ -44,12 +44,14 @@ func Cluster(seed uint64) *scenario.Cluster {
 			Name: name, Labels: map[string]string{Team: pick(d, teams...), "tier": pick(d, "front", "back")},
 		})
 	}
+	c.Namespaces = append(c.Namespaces, scenario.Namespace{Name: "system"})
 	for i := range d.between(1, 5) {
 		c.Types = append(c.Types, drawType(d, fmt.Sprintf("t%d", i)))
 	}
 	for i := range d.between(1, 3) {
 		c.Pools = append(c.Pools, drawPool(d, fmt.Sprintf("pool%d", i), c))
 	}
+	drawStorage(d, c)
 	for i := range d.between(0, 2) {
 		c.Daemons = append(c.Daemons, drawDaemon(d, fmt.Sprintf("daemon%d", i)))
 	}
@@ -59,7 +61,6 @@ func Cluster(seed uint64) *scenario.Cluster {
 	for i := range max(0, d.between(-3, 2)) {
 		c.Claims = append(c.Claims, drawClaim(d, fmt.Sprintf("claim%d", i), c))
 	}
-	drawStorage(d, c)
 	for i := range d.between(1, 6) {
 		c.Pods = append(c.Pods, drawPod(d, fmt.Sprintf("p%d", i), c))
 	}

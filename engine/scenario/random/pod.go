@@ -2,6 +2,7 @@ package random
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -125,21 +126,62 @@ func drawPorts(d dice, spec *corev1.PodSpec) {
 	spec.Containers[0].Ports = append(spec.Containers[0].Ports, port)
 }
 
-// drawVolumes mounts one or two disks of the pod's namespace, which may be shared with other pods.
+// drawVolumes mounts one or two volumes: disks that are bound, which pods may share; one that waits for its first pod, which
+// only one pod has; or an ephemeral one.
 func drawVolumes(d dice, p *scenario.Pod, c *scenario.Cluster) {
 	for i := range d.between(1, 2) {
 		if len(c.Disks) == 0 {
 			return
 		}
+		v := corev1.Volume{Name: fmt.Sprintf("v%d", i)}
 		k := pick(d, c.Disks...)
-		p.Space = k.Space
-		p.Spec.Volumes = append(p.Spec.Volumes, corev1.Volume{
-			Name: fmt.Sprintf("v%d", i),
-			VolumeSource: corev1.VolumeSource{
-				PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: k.Name},
-			},
-		})
+		switch {
+		case d.oneIn(4):
+			v.Ephemeral = ephemeral(pick(d, c.Storage...).Name)
+		case len(k.Zones) == 0 && mounted(c, k.Name):
+			continue
+		default:
+			if len(k.Zones) == 0 {
+				p.Count = 1
+			}
+			p.Space = k.Space
+			v.PersistentVolumeClaim = &corev1.PersistentVolumeClaimVolumeSource{ClaimName: k.Name}
+		}
+		p.Spec.Volumes = append(p.Spec.Volumes, v)
 	}
+}
+
+// mounted reports whether some group mounts the disk already.
+func mounted(c *scenario.Cluster, disk string) bool {
+	return slices.ContainsFunc(c.Pods, func(p scenario.Pod) bool {
+		return slices.ContainsFunc(p.Spec.Volumes, func(v corev1.Volume) bool {
+			return v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == disk
+		})
+	})
+}
+
+func ephemeral(class string) *corev1.EphemeralVolumeSource {
+	return &corev1.EphemeralVolumeSource{VolumeClaimTemplate: &corev1.PersistentVolumeClaimTemplate{
+		Spec: corev1.PersistentVolumeClaimSpec{
+			StorageClassName: &class, AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			Resources: corev1.VolumeResourceRequirements{Requests: limit(nil, "storage", "1Gi")},
+		},
+	}}
+}
+
+// drawAttached mounts a disk that is bound.
+func drawAttached(d dice, p *scenario.Pod, c *scenario.Cluster) {
+	if len(c.Disks) == 0 {
+		return
+	}
+	k := pick(d, c.Disks...)
+	if len(k.Zones) == 0 {
+		return
+	}
+	p.Space = k.Space
+	p.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{
+		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: k.Name},
+	}}}
 }
 
 // drawBound draws a pod that runs already. What it demands of nodes was judged long ago; what it wants of its neighbours
@@ -156,8 +198,8 @@ func drawBound(d dice, name string, c *scenario.Cluster) scenario.Pod {
 	if d.oneIn(8) {
 		drawPorts(d, &p.Spec)
 	}
-	if d.oneIn(8) {
-		drawVolumes(d, &p, c)
+	if d.oneIn(4) {
+		drawAttached(d, &p, c)
 	}
 	p.Done = d.oneIn(12)
 	return p
@@ -165,7 +207,7 @@ func drawBound(d dice, name string, c *scenario.Cluster) scenario.Pod {
 
 func drawDaemon(d dice, name string) scenario.Pod {
 	p := scenario.Pod{
-		Name: name, Labels: map[string]string{"app": name},
+		Name: name, Space: "system", Labels: map[string]string{"app": name},
 		CPU: pick(d, "", "100m", "500m"), Memory: pick(d, "", "100Mi", "500Mi"),
 	}
 	p.Spec.Containers = []corev1.Container{{Name: "main"}}

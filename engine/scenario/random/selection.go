@@ -91,7 +91,7 @@ func drawSpread(d dice, p *scenario.Pod) {
 	seen := map[identity]bool{} // the API server wants each once
 	for range d.between(1, 2) {
 		s := corev1.TopologySpreadConstraint{
-			MaxSkew: int32(pick(d, 1, 1, 1, 2, 3)), TopologyKey: domain(d), LabelSelector: selector(d, p.Labels),
+			MaxSkew: int32(pick(d, 1, 1, 1, 2, 3)), TopologyKey: domain(d), LabelSelector: spreadSelector(d, p.Labels),
 			WhenUnsatisfiable: pick(d, corev1.DoNotSchedule, corev1.DoNotSchedule, corev1.DoNotSchedule, corev1.ScheduleAnyway),
 		}
 		id := identity{s.TopologyKey, s.WhenUnsatisfiable}
@@ -146,6 +146,15 @@ func selector(d dice, own map[string]string) *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}
 }
 
+// spreadSelector draws a selector that is not empty: to spread over everything is to spread over nothing, says kube-scheduler.
+func spreadSelector(d dice, own map[string]string) *metav1.LabelSelector {
+	s := selector(d, own)
+	if len(s.MatchLabels)+len(s.MatchExpressions) == 0 {
+		s.MatchLabels = map[string]string{"app": own["app"]}
+	}
+	return s
+}
+
 // drawCompany adds affinity or anti-affinity to other pods.
 func drawCompany(d dice, p *scenario.Pod) {
 	for range d.between(1, 2) {
@@ -190,8 +199,9 @@ func companyTerm(d dice, own map[string]string) corev1.PodAffinityTerm {
 	case 2:
 		t.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{Team: pick(d, teams...)}}
 	case 3:
+		// No NotIn: kube-scheduler 1.36 forgets the labels of namespaces when it asks, so that it would match all of them.
 		t.NamespaceSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
-			{Key: "tier", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"back"}},
+			{Key: "tier", Operator: metav1.LabelSelectorOpIn, Values: some(d, "front", "back")},
 		}}
 		t.Namespaces = some(d, spaces...)
 	}

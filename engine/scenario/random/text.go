@@ -33,12 +33,20 @@ func treeOf(c *scenario.Cluster) any {
 		delete(tree, "now")
 	}
 	for i, p := range c.Pools {
-		if reflect.ValueOf(p.Disruption).IsZero() {
-			delete(tree["pools"].([]any)[i].(map[string]any), "disruption")
-		}
+		dropZero(tree["pools"], i, "disruption", p.Disruption)
+	}
+	for i, n := range c.Nodes {
+		dropZero(tree["nodes"], i, "life", n.Life)
 	}
 	pruned, _ := prune(tree, "")
 	return pruned
+}
+
+// dropZero leaves a field of the i-th element out if it says nothing, as omitempty does not do for a struct.
+func dropZero(list any, i int, key string, v any) {
+	if reflect.ValueOf(v).IsZero() {
+		delete(list.([]any)[i].(map[string]any), key)
+	}
 }
 
 // clusterOf is the reverse of treeOf. It returns false if the tree does not make a cluster.
