@@ -29,7 +29,7 @@ func main() {
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return coded{exitUsage, err} })
 	root.AddCommand(controllerCommand(), simulateCommand(), catalogCommand(), versionCommand())
-	root.AddCommand(convertCommand())
+	root.AddCommand(convertCommand(), lintCommand())
 	if err := root.ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "karpenter:", err)
 		stop()

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/internal/lint"
+	"github.com/karpenter-go/karpenter/provider/aws/catalog"
+)
+
+func lintCommand() *cobra.Command {
+	var files []string
+	var output, region string
+	c := &cobra.Command{
+		Use:   "lint -f FILE|DIR|-",
+		Short: "Find mistakes in manifests before they cost something",
+		Long: "Find mistakes in manifests: what an API server or the controller would refuse, requirements that no instance type\n" +
+			"meets, pools that compete, budgets that never open, spot pools without a choice. Each comes with a fix.\n\n" +
+			"Exit code 1 if there are errors; warnings and notes alone give 0. Nothing is sent anywhere.",
+		Example: "  karpenter lint -f manifests/\n" +
+			"  karpenter lint -f pool.yaml -o json | jq '.[].message'\n" +
+			"  karpenter lint -f manifests/ -o sarif > karpenter.sarif    # for code scanning",
+		Args: cobra.NoArgs,
+	}
+	c.Flags().StringArrayVarP(&files, "filename", "f", nil, "file or directory of manifests, - for standard input; may be repeated")
+	c.Flags().StringVarP(&output, "output", "o", "text", "text, json or sarif")
+	c.Flags().StringVar(&region, "region", "us-east-1", "region of pools whose requirements name no zone")
+	c.RunE = func(cmd *cobra.Command, _ []string) error {
+		if len(files) == 0 {
+			return coded{exitUsage, errors.New("-f FILE is missing; - reads standard input")}
+		}
+		if output != "text" && output != "json" && output != "sarif" {
+			return coded{exitUsage, fmt.Errorf("--output is %q, want text, json or sarif", output)}
+		}
+		read, err := readManifests(files, cmd.InOrStdin())
+		if err != nil {
+			return err
+		}
+		in := make([]lint.File, len(read))
+		for i, f := range read {
+			in[i] = lint.File(f)
+		}
+		findings, err := lint.Check(cmd.Context(), in, lint.Options{Types: typesForLint, Region: region})
+		if err != nil {
+			return err
+		}
+		if err := printFindings(cmd.OutOrStdout(), output, findings); err != nil {
+			return err
+		}
+		if n := count(findings, lint.Error); n > 0 {
+			return fmt.Errorf("%d errors in %d files", n, len(in))
+		}
+		return nil
+	}
+	return c
+}
+
+// typesForLint returns the types of the table in the binary, none for a region that it does not have.
+func typesForLint(region string) ([]*model.InstanceType, error) {
+	types, err := catalog.Shipped(region)
+	if err != nil {
+		return nil, nil
+	}
+	return types, nil
+}
+
+func printFindings(w io.Writer, output string, findings []lint.Finding) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	switch output {
+	case "sarif":
+		return encoder.Encode(lint.SARIF(build().Number, findings))
+	case "json":
+		if findings == nil {
+			findings = []lint.Finding{}
+		}
+		return encoder.Encode(findings)
+	}
+	for _, f := range findings {
+		fmt.Fprintln(w, f)
+	}
+	_, err := fmt.Fprintf(w, "%d errors, %d warnings, %d notes\n",
+		count(findings, lint.Error), count(findings, lint.Warning), count(findings, lint.Note))
+	return err
+}
+
+func count(findings []lint.Finding, severity lint.Severity) int {
+	n := 0
+	for _, f := range findings {
+		if f.Severity == severity {
+			n++
+		}
+	}
+	return n
+}

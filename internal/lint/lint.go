@@ -1,0 +1,192 @@
+package lint
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/karpenter-go/karpenter/api/admission"
+	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	"github.com/karpenter-go/karpenter/api/legacy"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/model"
+)
+
+// Options are what manifests are held against.
+type Options struct {
+	// Types returns the instance types of a region, none for a region that it does not know. Rules about types are left out
+	// where there are none, and where it is nil.
+	Types func(region string) ([]*model.InstanceType, error)
+	// Region is the region of pools whose requirements name no zone. Default: us-east-1.
+	Region string
+}
+
+// linter is the state of one look.
+type linter struct {
+	options  Options
+	checker  *admission.Checker
+	rules    apiv1.LabelRules
+	objects  []*object
+	pools    []*pool
+	findings []Finding
+	regions  map[string][]*model.InstanceType
+}
+
+// Check looks at files together, since pools refer to node classes and compete with each other.
+func Check(ctx context.Context, files []File, o Options) ([]Finding, error) {
+	checker, err := admission.New()
+	if err != nil {
+		return nil, err
+	}
+	if o.Region == "" {
+		o.Region = "us-east-1"
+	}
+	l := &linter{options: o, checker: checker, rules: apiv1.CoreLabels().With(awsv1.Labels()),
+		regions: map[string][]*model.InstanceType{}}
+	for _, f := range files {
+		l.read(f)
+	}
+	l.duplicates()
+	for _, object := range l.objects {
+		if err := l.object(ctx, object); err != nil {
+			return nil, err
+		}
+	}
+	l.overlaps()
+	l.classes()
+	return sorted(l.findings), nil
+}
+
+// found notes a finding.
+func (l *linter) found(f Finding) {
+	f.Severity = severity(f.Rule)
+	l.findings = append(l.findings, f)
+}
+
+// at notes a finding about a field of an object.
+func (l *linter) at(o *object, rule, field, fix, format string, args ...any) {
+	l.found(Finding{Rule: rule, File: o.file, Line: o.line(field), Object: o.label(), Field: field,
+		Message: fmt.Sprintf(format, args...), Fix: fix})
+}
+
+// object applies the rules about one object.
+func (l *linter) object(ctx context.Context, o *object) error {
+	gvk := o.content.GroupVersionKind()
+	if legacy.FormOf(gvk.GroupVersion().String(), gvk.Kind) != legacy.Foreign {
+		l.at(o, "legacy-kind", "apiVersion", "convert it: karpenter convert -f "+o.file,
+			"%s of %s is served no more", gvk.Kind, gvk.GroupVersion())
+		return nil
+	}
+	l.oldLabels(o)
+	if !l.checker.Knows(gvk) {
+		l.workload(o)
+		return nil
+	}
+	stripped := o.content.DeepCopy()
+	delete(stripped.Object, "status")
+	stored, errs := l.checker.Create(ctx, stripped)
+	for _, e := range errs {
+		l.at(o, "refused", e.Field, l.fix(o, e), "%s", e.ErrorBody())
+	}
+	if len(errs) > 0 {
+		return nil
+	}
+	switch gvk.Kind {
+	case "NodePool":
+		p := &apiv1.NodePool{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(stored.Object, p); err != nil {
+			return fmt.Errorf("decode %s: %w", o.label(), err)
+		}
+		return l.pool(o, p)
+	case "EC2NodeClass":
+		c := &awsv1.EC2NodeClass{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(stored.Object, c); err != nil {
+			return fmt.Errorf("decode %s: %w", o.label(), err)
+		}
+		l.class(o, c)
+	}
+	return nil
+}
+
+// moved are fields of v1beta1 that people write into v1, and where they are now.
+var moved = map[string]string{
+	"spec.disruption.expireAfter":                "move it to spec.template.spec.expireAfter",
+	"spec.template.spec.kubelet":                 "move it to spec.kubelet of the EC2NodeClass",
+	"spec.template.spec.nodeClassRef.apiVersion": "write group: karpenter.k8s.aws instead",
+	"spec.template.spec.nodeClassRef.group":      "add group: karpenter.k8s.aws",
+	"spec.limits.resources":                      "write the limits directly below spec.limits",
+	"spec.disruption.consolidationPolicy":        "WhenUnderutilized is called WhenEmptyOrUnderutilized in v1",
+	"spec.amiSelectorTerms":                      "add amiSelectorTerms, for example [{alias: al2023@latest}]",
+	"spec.template.spec.nodeClassRef":            "add group, kind and name of the node class",
+	"spec.requirements":                          "move it to spec.template.spec.requirements",
+	"spec.template.spec.requirements":            "add requirements; an empty list allows every type",
+}
+
+// fix tells what to do about a refusal.
+func (l *linter) fix(o *object, e *field.Error) string {
+	if fix, ok := moved[e.Field]; ok {
+		return fix
+	}
+	if strings.HasSuffix(e.Field, ".key") {
+		if key, ok := o.value(e.Field); ok {
+			if near := nearest(key, l.rules.WellKnown.UnsortedList(), 3); near != "" {
+				return "write " + near
+			}
+		}
+	}
+	if strings.Contains(e.Detail, "unknown field") {
+		return "remove the field or correct its name; kubectl explain lists the fields, and if the manifest was written for" +
+			" v1beta1, say so in apiVersion and run karpenter convert"
+	}
+	return "change the value as the message says; kubectl explain describes the field"
+}
+
+// duplicates finds objects of which the last one given would win.
+func (l *linter) duplicates() {
+	first := map[string]*object{}
+	for _, o := range l.objects {
+		name := o.content.GetName()
+		if name == "" {
+			continue
+		}
+		key := fmt.Sprintf("%s %s/%s", o.content.GroupVersionKind().GroupKind(), o.content.GetNamespace(), name)
+		if other := first[key]; other != nil {
+			l.at(o, "duplicate-object", "metadata.name", "give one of them another name, or remove it",
+				"is the same object as in %s, line %d: the one applied last wins", other.file, other.node.Line)
+			continue
+		}
+		first[key] = o
+	}
+}
+
+// oldLabels finds labels and annotations that were renamed, anywhere in an object.
+func (l *linter) oldLabels(o *object) {
+	walk(o.content.Object, "", func(path, key string) {
+		if now, ok := legacy.Renamed[key]; ok {
+			l.at(o, "legacy-label", path, "write "+now, "%s means nothing any more", key)
+		}
+	})
+}
+
+// walk calls visit for every key of a tree, and for every string that may name one.
+func walk(v any, path string, visit func(path, key string)) {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			at := strings.TrimPrefix(path+"."+key, ".")
+			visit(at, key)
+			walk(v[key], at, visit)
+		}
+	case []any:
+		for i, item := range v {
+			walk(item, fmt.Sprintf("%s[%d]", path, i), visit)
+		}
+	case string:
+		visit(path, v)
+	}
+}

@@ -1,0 +1,296 @@
+package lint
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/require"
+)
+
+// A pool is a NodePool that a server accepts, with the types that suit it.
+type pool struct {
+	*object
+	pool   *apiv1.NodePool
+	set    require.Set           // what its nodes may be: requirements and labels
+	types  []*model.InstanceType // those that meet all requirements
+	judged bool                  // whether types are known at all
+}
+
+const requirements = "spec.template.spec.requirements"
+
+// pool applies the rules about one pool.
+func (l *linter) pool(o *object, np *apiv1.NodePool) error {
+	p := &pool{object: o, pool: np}
+	if err := np.Validate(l.rules); err != nil {
+		for _, message := range strings.Split(err.Error(), "\n") {
+			l.at(o, "refused", "spec.template", "change it as the message says", "the controller refuses the pool: %s", message)
+		}
+	}
+	p.set = require.FromSpec(np.Spec.Template.Spec.Requirements).And(require.FromLabels(np.Spec.Template.Labels)).
+		Normalize(l.rules.Aliases)
+	for i, r := range np.Spec.Template.Spec.Requirements {
+		l.key(o, fmt.Sprintf("%s[%d].key", requirements, i), r.Key)
+	}
+	if err := l.types(p); err != nil {
+		return err
+	}
+	l.budgets(p)
+	if len(np.Spec.Limits) == 0 && np.Spec.Replicas == nil {
+		l.at(o, "no-limits", "spec", "add spec.limits, for example {cpu: 1000}, so that a mistake in a Deployment cannot buy"+
+			" nodes without end", "has no limits")
+	}
+	l.pools = append(l.pools, p)
+	return nil
+}
+
+// key finds labels that look like a well-known one.
+func (l *linter) key(o *object, field, key string) {
+	key = l.rules.Canonical(key)
+	if l.rules.WellKnown.Has(key) {
+		return
+	}
+	if near := nearest(key, l.rules.WellKnown.UnsortedList(), 3); near != "" {
+		l.at(o, "label-typo", field, "write "+near+", or rename the label if it is one of your own",
+			"label %s is not well-known and looks like %s", key, near)
+	}
+}
+
+// nearest returns the word that is at most so many letters away, the first by name of the nearest ones; "" if none is.
+func nearest(word string, known []string, most int) string {
+	best, at := "", min(most, len(word)/4)+1
+	slices.Sort(known)
+	for _, k := range known {
+		if d := distance(word, k); d < at {
+			best, at = k, d
+		}
+	}
+	if best == "" { // the right name under another domain
+		_, name, _ := strings.Cut(word, "/")
+		for _, k := range known {
+			if _, n, _ := strings.Cut(k, "/"); n == name && name != "" && strings.Contains(word, "karpenter") {
+				return k
+			}
+		}
+	}
+	return best
+}
+
+// distance is how many letters have to be changed, added or removed (Levenshtein).
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		diagonal := row[0]
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			change := diagonal
+			if a[i-1] != b[j-1] {
+				change++
+			}
+			diagonal = row[j]
+			row[j] = min(change, row[j]+1, row[j-1]+1)
+		}
+	}
+	return row[len(b)]
+}
+
+var (
+	zoneName = regexp.MustCompile(`^([a-z]{2}(?:-[a-z]+)+-[0-9]+)[a-z]$`)
+	zoneID   = regexp.MustCompile(`^[a-z]{3,4}[0-9]+-az[0-9]+$`)
+)
+
+// region is the region that a pool's zones lie in.
+func (l *linter) region(p *pool) string {
+	if zones, ok := p.set.Get(corev1.LabelTopologyZone); ok && zones.Operator() == require.In {
+		for zone := range zones.Each() {
+			if m := zoneName.FindStringSubmatch(zone); m != nil {
+				return m[1]
+			}
+		}
+	}
+	return l.options.Region
+}
+
+// types applies the rules that need to know the instance types.
+func (l *linter) types(p *pool) error {
+	if l.options.Types == nil || p.pool.Spec.Template.Spec.NodeClassRef.Group != awsv1.Group {
+		return nil
+	}
+	all, ok := l.regions[l.region(p)]
+	if !ok {
+		var err error
+		if all, err = l.options.Types(l.region(p)); err != nil {
+			return fmt.Errorf("types for %s: %w", p.label(), err)
+		}
+		l.regions[l.region(p)] = all
+	}
+	if len(all) == 0 {
+		return nil // a region that the table does not have
+	}
+	p.judged = true
+	var known []require.Requirement
+	for r := range p.set.All() {
+		if l.rules.WellKnown.Has(r.Key()) && r.Key() != awsv1.LabelNodeClass {
+			known = append(known, r)
+		}
+	}
+	set := require.NewSet(known...)
+	for _, t := range all {
+		if _, ok := t.Requirements.Intersects(set); ok && offered(t, set) {
+			p.types = append(p.types, t)
+		}
+	}
+	l.values(p, all)
+	if len(p.types) == 0 {
+		l.at(p.object, "no-types", requirements, culprit(set, all), "none of %d instance types of %s meets all requirements: the pool"+
+			" never makes a node", len(all), l.region(p))
+		return nil
+	}
+	l.minValues(p)
+	l.spot(p)
+	return nil
+}
+
+// offered reports whether a type can be bought within set.
+func offered(t *model.InstanceType, set require.Set) bool {
+	return slices.ContainsFunc(t.Offerings, func(o model.Offering) bool {
+		_, ok := o.Requirements.Intersects(set)
+		return ok
+	})
+}
+
+// culprit tells which requirement to look at: one without which types would be left, the one that leaves most first.
+func culprit(set require.Set, all []*model.InstanceType) string {
+	best, most := "", 0
+	for _, key := range set.Keys() {
+		rest, n := set.Without(key), 0
+		for _, t := range all {
+			if _, ok := t.Requirements.Intersects(rest); ok && offered(t, rest) {
+				n++
+			}
+		}
+		if n > most {
+			r, _ := set.Get(key)
+			best, most = fmt.Sprintf("loosen %s: without it %d types would do", r, n), n
+		}
+	}
+	if best == "" {
+		return "loosen several requirements: no single one is to blame"
+	}
+	return best
+}
+
+// values finds values that no type has.
+func (l *linter) values(p *pool, all []*model.InstanceType) {
+	have := map[string]map[string]bool{}
+	note := func(set require.Set) {
+		for r := range set.All() {
+			for v := range r.Each() {
+				if have[r.Key()] == nil {
+					have[r.Key()] = map[string]bool{}
+				}
+				have[r.Key()][v] = true
+			}
+		}
+	}
+	for _, t := range all {
+		note(t.Requirements)
+		for _, o := range t.Offerings {
+			note(o.Requirements)
+		}
+	}
+	for i, r := range p.pool.Spec.Template.Spec.Requirements {
+		key := l.rules.Canonical(r.Key)
+		if r.Operator != corev1.NodeSelectorOpIn && r.Operator != corev1.NodeSelectorOpNotIn || !l.rules.WellKnown.Has(key) {
+			continue
+		}
+		for j, v := range r.Values {
+			field := fmt.Sprintf("%s[%d].values[%d]", requirements, i, j)
+			l.value(p, field, key, v, have[key])
+		}
+	}
+}
+
+// special are keys whose values a table of types cannot know.
+var special = []string{
+	awsv1.LabelCapacityReservationID, awsv1.LabelCapacityReservationType, awsv1.LabelCapacityReservationInterruptible,
+	awsv1.LabelPlacementGroupID, awsv1.LabelPlacementGroupPartition, corev1.LabelWindowsBuild, apiv1.CapacityTypeLabelKey,
+	corev1.LabelOSStable, awsv1.LabelNodeClass, awsv1.LabelInstanceTenancy,
+}
+
+func (l *linter) value(p *pool, field, key, v string, have map[string]bool) {
+	switch {
+	case key == corev1.LabelTopologyZone && zoneID.MatchString(v):
+		l.at(p.object, "zone-id", field, "write "+awsv1.LabelTopologyZoneID+" as the key, or the name of the zone as the value",
+			"%s is the id of a zone, and %s holds names such as us-east-1a", v, key)
+	case len(have) == 0 || have[v] || slices.Contains(special, key):
+	default:
+		known := make([]string, 0, len(have))
+		for k := range have {
+			known = append(known, k)
+		}
+		fix := "remove it, or correct it"
+		if near := nearest(v, known, 1); near != "" {
+			fix = "did you mean " + near + "?"
+		}
+		if key == corev1.LabelInstanceTypeStable || key == awsv1.LabelInstanceFamily {
+			fix += "; if it is newer than the table in this program, leave it"
+		}
+		l.at(p.object, "unknown-value", field, fix, "no instance type of %s has %s=%s", l.region(p), key, v)
+	}
+}
+
+// minValues finds more flexibility asked for than there is.
+func (l *linter) minValues(p *pool) {
+	for i, r := range p.pool.Spec.Template.Spec.Requirements {
+		if r.MinValues == nil {
+			continue
+		}
+		seen := map[string]bool{}
+		want, _ := p.set.Get(l.rules.Canonical(r.Key))
+		for _, t := range p.types {
+			if has, ok := t.Requirements.Get(l.rules.Canonical(r.Key)); ok {
+				for v := range has.Each() {
+					if want.Has(v) {
+						seen[v] = true
+					}
+				}
+			}
+		}
+		if len(seen) < *r.MinValues {
+			l.at(p.object, "min-values-unreachable", fmt.Sprintf("%s[%d].minValues", requirements, i),
+				fmt.Sprintf("lower minValues to %d, or allow more values", len(seen)),
+				"asks for %d values of %s, and the types that meet all requirements have %d", *r.MinValues, r.Key, len(seen))
+		}
+	}
+}
+
+const (
+	fewSpot         = 5  // below it a shortage or an interruption is likely to hit all types at once
+	spotConsolidate = 15 // what replacing one spot node by another needs
+)
+
+// spot finds spot pools without a choice.
+func (l *linter) spot(p *pool) {
+	capacity, ok := p.set.Get(apiv1.CapacityTypeLabelKey)
+	if ok && !capacity.Has(apiv1.CapacityTypeSpot) || p.pool.Spec.Replicas != nil {
+		return
+	}
+	fix := "allow more families, sizes, generations or architectures, or add on-demand to " + apiv1.CapacityTypeLabelKey
+	switch n := len(p.types); {
+	case n < fewSpot:
+		l.at(p.object, "few-spot-types", requirements, fix, "%d instance types meet the requirements of this spot pool", n)
+	case n < spotConsolidate:
+		l.at(p.object, "few-spot-types-to-consolidate", requirements, fix, "%d instance types meet the requirements; replacing a"+
+			" spot node by a cheaper spot node needs %d", n, spotConsolidate)
+	}
+}

@@ -1,0 +1,168 @@
+package lint
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	k8syaml "sigs.k8s.io/yaml"
+)
+
+// A File is manifests to look at.
+type File struct {
+	Name string
+	Data []byte
+}
+
+// An object is one manifest and where it stands.
+type object struct {
+	file    string
+	node    *yaml.Node
+	content *unstructured.Unstructured
+}
+
+func (o *object) label() string {
+	return strings.TrimSpace(o.content.GetKind() + " " + o.content.GetName())
+}
+
+// read returns the objects of a file; the items of a List count as objects. What cannot be read is a finding, and ends
+// the file.
+func (l *linter) read(f File) {
+	decoder := yaml.NewDecoder(bytes.NewReader(f.Data))
+	for {
+		document := &yaml.Node{}
+		err := decode(decoder, document)
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		if err != nil {
+			l.found(Finding{Rule: "bad-yaml", File: f.Name, Line: lineOf(err), Message: err.Error(),
+				Fix: "correct the YAML; if the file is a template, render it first and lint the result"})
+			return
+		}
+		if len(document.Content) > 0 {
+			l.add(f.Name, document.Content[0])
+		}
+	}
+}
+
+// decode reads one document. The library is known to panic on a few malformed inputs; that is an error here.
+func decode(d *yaml.Decoder, into *yaml.Node) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = errors.New("no YAML")
+		}
+	}()
+	return d.Decode(into)
+}
+
+var inLine = regexp.MustCompile(`line (\d+)`)
+
+// lineOf reads the line out of an error of the YAML library, 1 if there is none.
+func lineOf(err error) int {
+	if m := inLine.FindStringSubmatch(err.Error()); m != nil {
+		if n, err := strconv.Atoi(m[1]); err == nil && n > 0 {
+			return n
+		}
+	}
+	return 1
+}
+
+// add notes an object, or those in a list.
+func (l *linter) add(file string, node *yaml.Node) {
+	if node.Kind == yaml.SequenceNode {
+		for _, item := range node.Content {
+			l.add(file, item)
+		}
+		return
+	}
+	text, err := yaml.Marshal(node)
+	if err != nil {
+		return
+	}
+	asJSON, err := k8syaml.YAMLToJSON(text)
+	if err != nil {
+		l.found(Finding{Rule: "bad-yaml", File: file, Line: max(1, node.Line), Message: err.Error(), Fix: "correct the YAML"})
+		return
+	}
+	var content map[string]any
+	if json.Unmarshal(asJSON, &content) != nil || content["kind"] == nil {
+		return // no manifest: a values file, for example
+	}
+	u := &unstructured.Unstructured{}
+	if u.UnmarshalJSON(asJSON) != nil && !strings.HasSuffix(u.GetKind(), "List") {
+		u.Object = content
+	}
+	if items := child(node, "items"); strings.HasSuffix(u.GetKind(), "List") && items != nil {
+		l.add(file, items)
+		return
+	}
+	l.objects = append(l.objects, &object{file: file, node: node, content: u})
+}
+
+// child returns the value of a key, nil if there is none.
+func child(n *yaml.Node, key string) *yaml.Node {
+	if n == nil || n.Kind != yaml.MappingNode {
+		return nil
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == key {
+			return n.Content[i+1]
+		}
+	}
+	return nil
+}
+
+// line returns where a field stands, or the nearest thing around it that is there. Keys may have dots in them.
+func (o *object) line(field string) int {
+	n, at := o.node, o.node.Line
+	for field != "" {
+		next, rest, line := descend(n, field)
+		if next == nil {
+			break
+		}
+		n, field, at = next, strings.TrimPrefix(rest, "."), line
+	}
+	return max(1, at)
+}
+
+// descend follows the first step of a path and returns what is there, the rest of the path, and the line. Of several keys
+// that the path may begin with, the longest is meant.
+func descend(n *yaml.Node, path string) (next *yaml.Node, rest string, line int) {
+	if n.Kind == yaml.SequenceNode {
+		inside, rest, ok := strings.Cut(strings.TrimPrefix(path, "["), "]")
+		i, err := strconv.Atoi(inside)
+		if !ok || err != nil || i < 0 || i >= len(n.Content) {
+			return nil, "", 0
+		}
+		return n.Content[i], rest, n.Content[i].Line
+	}
+	longest := -1
+	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
+		after, ok := strings.CutPrefix(path, n.Content[i].Value)
+		if ok && len(n.Content[i].Value) > longest && (after == "" || after[0] == '.' || after[0] == '[') {
+			longest = len(n.Content[i].Value)
+			next, rest, line = n.Content[i+1], after, n.Content[i].Line
+		}
+	}
+	return next, rest, line
+}
+
+// value returns the text at a field.
+func (o *object) value(field string) (string, bool) {
+	n := o.node
+	for field != "" {
+		next, rest, _ := descend(n, field)
+		if next == nil {
+			return "", false
+		}
+		n, field = next, strings.TrimPrefix(rest, ".")
+	}
+	return n.Value, n.Kind == yaml.ScalarNode
+}
