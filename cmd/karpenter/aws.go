@@ -33,13 +33,6 @@ func newAWS(
 	if err := rest.LoadTLSFiles(kube); err != nil {
 		return operator.Provider{}, fmt.Errorf("read the cluster's CA bundle: %w", err)
 	}
-	for flag, set := range map[string]bool{
-		"--enable-zonal-shift (ENABLE_ZONAL_SHIFT)": own.EnableZonalShift,
-	} {
-		if set {
-			env.Log.Info("setting has no effect: this version does not handle it yet", "setting", flag)
-		}
-	}
 	s := *own
 	s.ReservedCapacity = core.FeatureGates.ReservedCapacity
 	p, err := aws.New(ctx, aws.Config{

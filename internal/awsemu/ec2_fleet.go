@@ -124,7 +124,7 @@ func fleetTarget(f wire.Form, fleet *world.Fleet) *wire.Error {
 	switch kind := f.String("DefaultTargetCapacityType"); kind {
 	case "spot":
 		fleet.Spot += rest
-	case "on-demand":
+	case "on-demand", "capacity-block", "reserved-capacity": // the template says which reservation
 		fleet.OnDemand += rest
 	case "":
 		if rest > 0 {
@@ -141,7 +141,7 @@ func fleetToXML(result world.FleetResult) createFleetXML {
 	out := createFleetXML{ID: result.ID}
 	for _, l := range result.Launched {
 		item := fleetInstanceXML{
-			Choice: fleetChoice(l.Template, l.Override), Lifecycle: l.Capacity, IDs: wire.SetOf(l.IDs...), Type: l.Type,
+			Choice: fleetChoice(l.Template, l.Override), Lifecycle: lifecycle(l.Capacity), IDs: wire.SetOf(l.IDs...), Type: l.Type,
 		}
 		if l.Windows {
 			item.Platform = "Windows"
@@ -150,10 +150,19 @@ func fleetToXML(result world.FleetResult) createFleetXML {
 	}
 	for _, f := range result.Errors {
 		out.Errors.Items = append(out.Errors.Items, fleetErrorXML{
-			Choice: fleetChoice(f.Template, f.Override), Lifecycle: f.Capacity, Code: f.Code, Message: f.Message,
+			Choice: fleetChoice(f.Template, f.Override), Lifecycle: lifecycle(f.Capacity), Code: f.Code, Message: f.Message,
 		})
 	}
 	return out
+}
+
+// lifecycle is how a fleet's answer names a capacity type: what is reserved
+// counts as on-demand.
+func lifecycle(capacity string) string {
+	if capacity == world.Reserved {
+		return world.OnDemand
+	}
+	return capacity
 }
 
 // fleetChoice echoes the template and override of a pool.

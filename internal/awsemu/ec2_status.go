@@ -2,6 +2,7 @@ package awsemu
 
 import (
 	"slices"
+	"time"
 
 	"github.com/karpenter-go/karpenter/internal/awsemu/wire"
 	"github.com/karpenter-go/karpenter/internal/awsemu/world"
@@ -31,14 +32,18 @@ type checksXML struct {
 type checkXML struct {
 	Name   string `xml:"name"`
 	Status string `xml:"status"`
+	Since  string `xml:"impairedSince,omitempty"`
 }
 
 type eventXML struct {
-	Code string `xml:"code"`
+	Code        string `xml:"code"`
+	Description string `xml:"description"`
+	NotBefore   string `xml:"notBefore"`
 }
 
 // describeInstanceStatus lists the status checks of running instances, and of
-// all with IncludeAllInstances. Every running machine is healthy.
+// all with IncludeAllInstances. A running machine is healthy unless somebody
+// has ordered otherwise.
 func (e *Emulator) describeInstanceStatus(r *request) (any, *wire.Error) {
 	all, now := r.form.Bool("IncludeAllInstances"), e.world.Now()
 	page, failure := wire.PageOf(r.form, 5, 1000)
@@ -55,11 +60,14 @@ func (e *Emulator) describeInstanceStatus(r *request) (any, *wire.Error) {
 		if len(ids) > 0 && !slices.Contains(ids, i.ID) || !all && state != world.Running {
 			continue
 		}
-		checks := checksOf(state)
-		statuses = append(statuses, instanceStatusXML{
+		x := instanceStatusXML{
 			ID: i.ID, Zone: i.Zone, ZoneID: i.ZoneID, State: stateXML{state.Code, state.Name},
-			Instance: checks, System: checks, EBS: checks,
-		})
+			Instance: checksOf(state, i.Health.Instance), System: checksOf(state, i.Health.System), EBS: checksOf(state, time.Time{}),
+		}
+		for _, s := range i.Health.Events {
+			x.Events.Items = append(x.Events.Items, eventXML{s.Code, s.Description, wire.Time(s.NotBefore)})
+		}
+		statuses = append(statuses, x)
 	}
 	statuses, failure = wire.Keep(statuses, wire.Filters(r.form), statusLookup)
 	if failure != nil {
@@ -73,12 +81,16 @@ func (e *Emulator) describeInstanceStatus(r *request) (any, *wire.Error) {
 	return describeStatusXML{wire.SetOf(statuses...), next}, r.form.Err()
 }
 
-// checksOf returns the status checks of an instance in a state.
-func checksOf(state world.State) checksXML {
-	if state != world.Running {
+// checksOf returns a status check of an instance in a state, failing since a
+// time unless that is zero.
+func checksOf(state world.State, since time.Time) checksXML {
+	switch {
+	case state != world.Running:
 		return checksXML{Status: "not-applicable"}
+	case !since.IsZero():
+		return checksXML{"impaired", wire.SetOf(checkXML{"reachability", "failed", wire.Time(since)})}
 	}
-	return checksXML{"ok", wire.SetOf(checkXML{"reachability", "passed"})}
+	return checksXML{"ok", wire.SetOf(checkXML{Name: "reachability", Status: "passed"})}
 }
 
 // statusLookup answers the filters of DescribeInstanceStatus.
@@ -95,38 +107,27 @@ func statusLookup(s instanceStatusXML) wire.Lookup {
 			return one(s.System.Status)
 		case "attached-ebs-status.status":
 			return one(s.EBS.Status)
-		case "instance-status.reachability", "system-status.reachability", "attached-ebs-status.reachability":
+		case "instance-status.reachability":
+			return details(s.Instance), true
+		case "system-status.reachability":
+			return details(s.System), true
+		case "attached-ebs-status.reachability":
+			return details(s.EBS), true
+		case "event.code":
 			var values []string
-			for _, d := range s.Instance.Details.Items {
-				values = append(values, d.Status)
+			for _, e := range s.Events.Items {
+				values = append(values, e.Code)
 			}
 			return values, true
-		case "event.code":
-			return nil, true
 		}
 		return nil, false
 	}
 }
 
-// describeCapacityReservations lists none: the account has bought none.
-func (e *Emulator) describeCapacityReservations(r *request) (any, *wire.Error) {
-	if ids := r.form.List("CapacityReservationId"); len(ids) > 0 {
-		return nil, wire.Errorf("InvalidCapacityReservationId.NotFound",
-			"The capacity reservation '%s' does not exist", ids[0])
+func details(c checksXML) []string {
+	var values []string
+	for _, d := range c.Details.Items {
+		values = append(values, d.Status)
 	}
-	return struct {
-		Set wire.Set[string] `xml:"capacityReservationSet"`
-	}{}, nil
-}
-
-// describePlacementGroups lists none: the account has made none.
-func (e *Emulator) describePlacementGroups(r *request) (any, *wire.Error) {
-	for _, key := range []string{"GroupName", "GroupId"} {
-		if names := r.form.List(key); len(names) > 0 {
-			return nil, wire.Errorf("InvalidPlacementGroup.Unknown", "The Placement Group '%s' is unknown.", names[0])
-		}
-	}
-	return struct {
-		Set wire.Set[string] `xml:"placementGroupSet"`
-	}{}, nil
+	return values
 }

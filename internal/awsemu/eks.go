@@ -1,8 +1,6 @@
 package awsemu
 
 import (
-	"fmt"
-
 	"github.com/karpenter-go/karpenter/internal/awsemu/wire"
 )
 
@@ -47,7 +45,7 @@ func (e *Emulator) describeCluster(r *request) (any, *wire.Error) {
 		return nil, err
 	}
 	out := clusterJSON{
-		Name: c.Name, ARN: fmt.Sprintf("arn:aws:eks:%s:%s:cluster/%s", e.world.Region(), e.world.Account(), c.Name),
+		Name: c.Name, ARN: e.clusterARN(),
 		Version: c.Version, PlatformVersion: "eks.1", Endpoint: c.Endpoint, Status: "ACTIVE", CA: caJSON{c.CA},
 		Network: networkConfigJSON{c.ServiceCIDR, "ipv4"},
 	}

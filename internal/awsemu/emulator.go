@@ -188,5 +188,6 @@ func (e *Emulator) buildServices() map[string]service {
 		"pricing": {awsJSON{"1.1"}, e.pricingActions()},
 		"sqs":     {awsJSON{"1.0"}, e.sqsActions()},
 		"eks":     {restJSON{}, e.eksActions()},
+		"arc":     {restJSON{}, e.arcActions()},
 	}
 }

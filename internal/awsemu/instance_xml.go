@@ -65,6 +65,7 @@ type instanceXML struct {
 	EBSOptimized   bool                       `xml:"ebsOptimized"`
 	ENA            bool                       `xml:"enaSupport"`
 	Reservation    instanceReservationSpecXML `xml:"capacityReservationSpecification"`
+	ReservationID  string                     `xml:"capacityReservationId,omitempty"`
 	Metadata       metadataXML                `xml:"metadataOptions"`
 	Enclave        enabledXML                 `xml:"enclaveOptions"`
 }
@@ -143,8 +144,14 @@ func (e *Emulator) instanceToXML(i world.Instance, groups map[string]world.Secur
 	if i.Data.Monitoring {
 		out.Monitoring.State = "enabled"
 	}
-	if i.Capacity == world.Spot {
+	out.ReservationID = e.runsIn(i, now)
+	switch {
+	case i.Capacity == world.Spot:
 		out.Lifecycle = "spot"
+	case i.ReservationKind == world.ReservationBlock:
+		out.Lifecycle = "capacity-block"
+	case i.Interruptible:
+		out.Lifecycle = "interruptible-capacity-reservation"
 	}
 	if i.ReasonCode != "" && state != world.Running && state != world.Pending {
 		out.StateReason = &reasonXML{i.ReasonCode, i.ReasonCode + ": the instance was ended"}
@@ -159,6 +166,21 @@ func (e *Emulator) instanceToXML(i world.Instance, groups map[string]world.Secur
 		e.addNetwork(&out, i, groups)
 	}
 	return out
+}
+
+// runsIn returns the reservation that an instance runs in at a time. When that
+// has ended the instance runs on without.
+func (e *Emulator) runsIn(i world.Instance, now time.Time) string {
+	if i.InReservation == "" {
+		return ""
+	}
+	list, _ := e.world.Reservations()
+	for _, r := range list {
+		if r.ID == i.InReservation && r.State(now) == "active" {
+			return r.ID
+		}
+	}
+	return ""
 }
 
 // addNetwork writes addresses, interfaces and volumes.

@@ -49,6 +49,10 @@ func (e *Emulator) identify(r *http.Request, body []byte) *request {
 		req.service, req.action, req.path = "eks", "DescribeCluster", rest
 		return req
 	}
+	if rest, ok := strings.CutPrefix(r.URL.Path, "/managedresources/"); ok && r.Method == http.MethodGet {
+		req.service, req.action, req.path = "arc", "GetManagedResource", rest
+		return req
+	}
 	req.values = r.URL.Query()
 	if form, err := url.ParseQuery(string(body)); err == nil {
 		for k, v := range form {

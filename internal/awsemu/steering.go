@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
@@ -33,6 +34,11 @@ func (e *Emulator) buildSteering() http.Handler {
 	order("DELETE /_emulator/boot", done(e.ClearBoot))
 	order("POST /_emulator/lag", ordered(func(l steer.Lag) error { e.world.SetHidden(time.Duration(l.For)); return nil }))
 	order("POST /_emulator/event", ordered(e.Event))
+	order("POST /_emulator/reservation", e.serveReserve)
+	order("DELETE /_emulator/reservation", ordered(e.Cancel))
+	order("POST /_emulator/placement", e.servePlace)
+	order("POST /_emulator/shift", ordered(func(s steer.Shift) error { return e.world.ShiftAway(s.Zone, time.Duration(s.For)) }))
+	order("DELETE /_emulator/shift", ordered(func(s steer.Shift) error { e.world.ShiftBack(s.Zone); return nil }))
 	order("POST /_emulator/interrupt", e.serveInterrupt)
 	order("POST /_emulator/reset", done(e.Reset))
 	order("GET /_emulator/instances", func(w http.ResponseWriter, _ *http.Request) { reply(w, e.Instances()) })
@@ -143,7 +149,8 @@ func (e *Emulator) Interrupt(in steer.Interrupt) ([]string, error) {
 	return []string{in.Instance}, nil
 }
 
-// Event sends an event about an instance that does nothing to it.
+// Event sends an event about an instance, or changes what its status checks
+// say. The instance itself runs on.
 func (e *Emulator) Event(in steer.Event) error {
 	var failure *wire.Error
 	switch in.Kind {
@@ -151,8 +158,16 @@ func (e *Emulator) Event(in steer.Event) error {
 		failure = e.world.Rebalance(in.Instance)
 	case "maintenance":
 		failure = e.world.ScheduleMaintenance(in.Instance)
+	case "impaired":
+		failure = e.world.Impair(in.Instance, "instance", e.world.Now().Add(-time.Duration(in.Since)))
+	case "host-impaired":
+		failure = e.world.Impair(in.Instance, "system", e.world.Now().Add(-time.Duration(in.Since)))
+	case "retirement":
+		failure = e.world.Schedule(in.Instance, "instance-retirement", e.world.Now().Add(14*24*time.Hour))
+	case "healthy":
+		failure = e.world.Heal(in.Instance)
 	default:
-		return fmt.Errorf("send event: kind %q is neither rebalance nor maintenance", in.Kind)
+		return fmt.Errorf("send event: kind %q is none of %s", in.Kind, strings.Join(steer.EventKinds(), ", "))
 	}
 	if failure != nil {
 		return failure

@@ -107,6 +107,15 @@ func (c *cluster) endpoint(ctx context.Context) (string, error) {
 	return awssdk.ToString(d.Endpoint), nil
 }
 
+// ARN returns the cluster's name in other services.
+func (c *cluster) ARN(ctx context.Context) (string, error) {
+	d, err := c.describe(ctx)
+	if err != nil {
+		return "", err
+	}
+	return awssdk.ToString(d.Arn), nil
+}
+
 // CIDR returns the address range of services, IPv4 if there is one.
 func (c *cluster) CIDR(ctx context.Context) (string, error) {
 	d, err := c.describe(ctx)

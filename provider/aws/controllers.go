@@ -56,6 +56,9 @@ func (p *Provider) Controllers() []Controller {
 		p.cluster.task(),
 	}
 	out = append(out, p.interruptions()...)
+	if p.shifts != nil {
+		out = append(out, p.shifts.Task())
+	}
 	if !s.IsolatedVPC {
 		out = append(out, upkeep.SweepProfiles(c.Reader, p.profiles))
 	}

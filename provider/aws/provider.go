@@ -9,6 +9,7 @@ import (
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/service/arczonalshift"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
@@ -35,6 +36,7 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/prices"
 	"github.com/karpenter-go/karpenter/provider/aws/profiles"
 	"github.com/karpenter-go/karpenter/provider/aws/reserve"
+	"github.com/karpenter-go/karpenter/provider/aws/shift"
 	"github.com/karpenter-go/karpenter/provider/aws/shipped"
 	"github.com/karpenter-go/karpenter/provider/aws/upkeep"
 )
@@ -80,6 +82,7 @@ type Provider struct {
 	offers    *upkeep.Offers
 	reserved  *reserve.Reservations
 	placed    *placement.Groups
+	shifts    *shift.Shifts // nil unless they are to be followed
 	compute   *ec2.Client
 	// interrupted measures interruptions.
 	interrupted *interruption.Meter
@@ -123,10 +126,15 @@ func build(ctx context.Context, c Config, table *shipped.Catalog) *Provider {
 		History:  compute, Region: region, Isolated: c.Settings.IsolatedVPC, Shipped: table,
 	})
 	p.shortages = catalog.NewShortages(c.Clock)
+	if c.Settings.EnableZonalShift {
+		p.shifts = shift.New(shift.Config{
+			API: arczonalshift.NewFromConfig(c.AWS), Clock: c.Clock, Cluster: p.cluster.ARN, Reader: c.Client, Recorder: c.Recorder,
+		})
+	}
 	p.reserved, p.placed = reserve.New(compute, c.Clock), placement.New(compute, c.Clock)
 	p.catalog = catalog.New(catalog.Config{
 		API: compute, Region: region, Prices: p.prices, Shortages: p.shortages, Shipped: table,
-		Reserved: p.reserved, Placed: p.placed,
+		Reserved: p.reserved, Placed: p.placed, Shifted: p.shifted(),
 		Options: catalog.Options{
 			Expressions:    c.Settings.NodeClassCEL,
 			MemoryOverhead: c.Settings.VMMemoryOverheadPercent, ReservedENIs: int64(c.Settings.ReservedENIs),
@@ -154,6 +162,14 @@ func build(ctx context.Context, c Config, table *shipped.Catalog) *Provider {
 	p.interrupted = interruption.NewMeter(c.Metrics)
 	p.offers = upkeep.NewOffers(c.Client, p.catalog, c.Metrics)
 	return p
+}
+
+// shifted returns what the catalogue asks about zonal shifts, nil if nobody follows them.
+func (p *Provider) shifted() catalog.Shifts {
+	if p.shifts == nil {
+		return nil // a nil of the interface's type, not of ours
+	}
+	return p.shifts
 }
 
 // Name implements cloud.Provider.

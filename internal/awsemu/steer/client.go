@@ -93,7 +93,41 @@ func (c Client) Interrupt(ctx context.Context, i Interrupt) (ids []string, err e
 	return out.Instances, err
 }
 
-// Event sends a rebalance recommendation or a maintenance event.
+// Reserve buys capacity in advance and returns the reservation's id.
+func (c Client) Reserve(ctx context.Context, r Reservation) (id string, err error) {
+	return c.make(ctx, "reservation", r)
+}
+
+// Cancel gives a reservation back.
+func (c Client) Cancel(ctx context.Context, id string) error {
+	return c.do(ctx, http.MethodDelete, "reservation", Reservation{ID: id}, nil)
+}
+
+// Place makes a placement group and returns its id.
+func (c Client) Place(ctx context.Context, p Placement) (id string, err error) {
+	return c.make(ctx, "placement", p)
+}
+
+// make sends an order that makes something.
+func (c Client) make(ctx context.Context, path string, in any) (string, error) {
+	var out struct {
+		ID string `json:"id"`
+	}
+	err := c.do(ctx, http.MethodPost, path, in, &out)
+	return out.ID, err
+}
+
+// ShiftAway moves traffic away from a zone.
+func (c Client) ShiftAway(ctx context.Context, s Shift) error {
+	return c.do(ctx, http.MethodPost, "shift", s, nil)
+}
+
+// ShiftBack ends the shift away from a zone, or all with an empty name.
+func (c Client) ShiftBack(ctx context.Context, zone string) error {
+	return c.do(ctx, http.MethodDelete, "shift", Shift{Zone: zone}, nil)
+}
+
+// Event sends one of EventKinds.
 func (c Client) Event(ctx context.Context, e Event) error {
 	return c.do(ctx, http.MethodPost, "event", e, nil)
 }

@@ -104,11 +104,45 @@ type Interrupt struct {
 	Random   int    `json:"random,omitempty"`
 }
 
-// Event sends an event that does nothing to the instance: "rebalance" or
-// "maintenance".
+// Event tells of an instance that runs on: one of EventKinds.
 type Event struct {
 	Instance string `json:"instance"`
 	Kind     string `json:"kind"`
+	// Since is how long a status check has been failing already.
+	Since Duration `json:"since,omitempty"`
+}
+
+// EventKinds are what an Event may tell: messages in the queue (rebalance,
+// maintenance), what DescribeInstanceStatus says (impaired, host-impaired,
+// retirement), and healthy, which takes the latter back.
+func EventKinds() []string {
+	return []string{"rebalance", "maintenance", "impaired", "host-impaired", "retirement", "healthy"}
+}
+
+// A Reservation buys capacity of one type in one zone in advance.
+type Reservation struct {
+	ID            string            `json:"id,omitempty"` // to cancel it
+	Type          string            `json:"type,omitempty"`
+	Zone          string            `json:"zone,omitempty"`
+	Count         int               `json:"count,omitempty"`
+	Targeted      bool              `json:"targeted,omitempty"` // only launches that name it use it
+	Block         bool              `json:"block,omitempty"`    // a capacity block
+	Interruptible bool              `json:"interruptible,omitempty"`
+	For           Duration          `json:"for,omitempty"` // 0: until cancelled; blocks: a day
+	Tags          map[string]string `json:"tags,omitempty"`
+}
+
+// A Placement makes a placement group.
+type Placement struct {
+	Name       string `json:"name"`
+	Strategy   string `json:"strategy"`             // cluster, spread, partition
+	Partitions int    `json:"partitions,omitempty"` // default 7
+}
+
+// A Shift moves traffic away from a zone for a while.
+type Shift struct {
+	Zone string   `json:"zone"` // name; when ending shifts, empty for all
+	For  Duration `json:"for,omitempty"`
 }
 
 // An Instance is one line of the list of instances.

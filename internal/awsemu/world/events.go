@@ -21,10 +21,11 @@ type event struct {
 
 // The kinds of events.
 const (
-	spotWarning    = "EC2 Spot Instance Interruption Warning"
-	rebalance      = "EC2 Instance Rebalance Recommendation"
-	stateChange    = "EC2 Instance State-change Notification"
-	scheduledEvent = "AWS Health Event"
+	spotWarning        = "EC2 Spot Instance Interruption Warning"
+	reservationWarning = "EC2 Capacity Reservation Instance Interruption Warning"
+	rebalance          = "EC2 Instance Rebalance Recommendation"
+	stateChange        = "EC2 Instance State-change Notification"
+	scheduledEvent     = "AWS Health Event"
 )
 
 // deliver sends an event about an instance.

@@ -46,6 +46,13 @@ type Instance struct {
 	EndsAt, GoneAt time.Time
 	ReasonCode     string // why it ended: Client.UserInitiatedShutdown, ...
 	Console        []string
+	// InReservation is the capacity reservation that it runs in, if any.
+	InReservation string
+	// ReservationKind and Interruptible are those of a reservation that the
+	// launch named.
+	ReservationKind string
+	Interruptible   bool
+	Health          Health
 
 	announced State // the last state that an event told of
 }

@@ -19,8 +19,8 @@ func (w *World) Interrupt(id string) *wire.Error {
 	if err != nil {
 		return err
 	}
-	if i.Capacity != Spot {
-		return wire.Errorf("UnsupportedOperation", "The instance %s is not a spot instance", id)
+	if i.Capacity != Spot && !i.Interruptible {
+		return wire.Errorf("UnsupportedOperation", "The instance %s is neither a spot instance nor in an interruptible reservation", id)
 	}
 	w.interrupt(i)
 	return nil
@@ -51,8 +51,12 @@ func (w *World) InterruptRandom(n int) []string {
 
 func (w *World) interrupt(i *Instance) {
 	now := w.cfg.Clock.Now()
-	w.deliver(i, spotWarning, now, map[string]any{"instance-id": i.ID, "instance-action": "terminate"})
-	w.end(i, now.Add(spotNotice), "Server.SpotInstanceTermination")
+	kind, reason := spotWarning, "Server.SpotInstanceTermination"
+	if i.Interruptible {
+		kind, reason = reservationWarning, "Server.CapacityReservationInterruption"
+	}
+	w.deliver(i, kind, now, map[string]any{"instance-id": i.ID, "instance-action": "terminate"})
+	w.end(i, now.Add(spotNotice), reason)
 	w.notify()
 }
 

@@ -29,6 +29,11 @@ type launch struct {
 	tags     map[string]string
 	fleetID  string
 	token    string
+	// reservation is the one that the launch names; with open any open one
+	// that fits is used up first.
+	reservation *Reservation
+	open        bool
+	group       *PlacementGroup
 }
 
 // check completes a launch from a template's data and an override, and
@@ -68,6 +73,12 @@ func (w *World) check(l launch, o Override) (launch, *Failure) {
 	if l.data.Profile != "" && !w.profileExists(l.data.Profile) {
 		return l, failf("InvalidParameterValue",
 			"Value (%s) for parameter iamInstanceProfile.name is invalid. Invalid IAM Instance Profile name", l.data.Profile)
+	}
+	if failure := w.draw(&l); failure != nil {
+		return l, failure
+	}
+	if failure := w.placeIn(&l); failure != nil {
+		return l, failure
 	}
 	return l, w.checkVolumes(l)
 }
@@ -147,6 +158,13 @@ func (w *World) launchAll(l launch, n int) ([]*Instance, *Failure) {
 	reservation := w.newID("r")
 	var out []*Instance
 	for range n {
+		if l.reservation != nil && w.reserveRoom(l.reservation) == 0 {
+			return out, failf("ReservationCapacityExceeded",
+				"The requested reservation '%s' does not have sufficient compatible and available capacity for this request.", l.reservation.ID)
+		}
+		if failure := w.placeRoom(l); failure != nil {
+			return out, failure
+		}
 		if room, code := w.room(l.pool); room == 0 {
 			return out, &Failure{code, capacityMessage(l.pool, code)}
 		}
@@ -190,6 +208,8 @@ func (w *World) makeInstance(l launch, reservation string) *Instance {
 	if l.pool.Capacity == Spot {
 		i.SpotRequest = w.newID("sir")
 	}
+	w.settlePlacement(i, l)
+	w.settleReservation(i, l)
 	w.instances[i.ID] = i
 	w.order = append(w.order, i)
 	w.used[l.pool]++

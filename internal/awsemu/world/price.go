@@ -78,7 +78,7 @@ func (w *World) onDemandPrice(name string) float64 {
 
 // price returns what a pool costs now, 0 if it is not sold.
 func (w *World) price(pool Pool) float64 {
-	if pool.Capacity == OnDemand {
+	if pool.Capacity != Spot {
 		return w.onDemandPrice(pool.Type)
 	}
 	return w.spotPrice(pool.Type, pool.Zone, w.cfg.Clock.Now()).USD

@@ -39,26 +39,29 @@ type World struct {
 	cfg    Config
 	region *catalog.Region
 
-	mu        sync.Mutex // guards everything below
-	rng       *rand.Rand
-	vpc       string
-	subnets   []*Subnet
-	groups    []SecurityGroup
-	images    []Image
-	templates map[string]*Template // by id
-	profiles  map[string]*Profile  // by name
-	roles     map[string]Role      // by name
-	instances map[string]*Instance // by id
-	order     []*Instance          // by launch
-	nextDue   time.Time            // when settle has work next; zero for never
-	sequence  int64
-	capacity  []CapacityRule
-	used      map[Pool]int
-	quota     map[string]int // vCPUs by capacity type
-	usedVCPU  map[string]int
-	prices    []priceChange
-	hiddenFor time.Duration // Config.HiddenFor until SetHidden
-	changed   chan struct{}
+	mu           sync.Mutex // guards everything below
+	rng          *rand.Rand
+	vpc          string
+	subnets      []*Subnet
+	groups       []SecurityGroup
+	images       []Image
+	templates    map[string]*Template // by id
+	profiles     map[string]*Profile  // by name
+	roles        map[string]Role      // by name
+	instances    map[string]*Instance // by id
+	order        []*Instance          // by launch
+	nextDue      time.Time            // when settle has work next; zero for never
+	sequence     int64
+	capacity     []CapacityRule
+	used         map[Pool]int
+	quota        map[string]int // vCPUs by capacity type
+	reservations []*Reservation
+	placements   []PlacementGroup
+	shifts       map[string]Shift // by zone id
+	usedVCPU     map[string]int
+	prices       []priceChange
+	hiddenFor    time.Duration // Config.HiddenFor until SetHidden
+	changed      chan struct{}
 }
 
 // New builds the account's fixed parts: network, images and roles.
@@ -95,6 +98,7 @@ func (w *World) reset() {
 	w.capacity, w.used = nil, map[Pool]int{}
 	w.quota, w.usedVCPU = map[string]int{}, map[string]int{}
 	w.prices, w.hiddenFor = nil, w.cfg.HiddenFor
+	w.reservations, w.placements, w.shifts = nil, nil, map[string]Shift{}
 	for _, s := range w.subnets {
 		s.Free, s.used = addressesPerSubnet, map[int]bool{}
 	}

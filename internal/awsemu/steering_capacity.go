@@ -1,0 +1,68 @@
+package awsemu
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
+	"github.com/karpenter-go/karpenter/internal/awsemu/world"
+)
+
+// Reserve buys capacity in advance and returns its id.
+func (e *Emulator) Reserve(in steer.Reservation) (string, error) {
+	r := world.Reservation{
+		Type: in.Type, Zone: in.Zone, Total: in.Count, Interruptible: in.Interruptible, Match: "open", Tags: in.Tags,
+	}
+	if in.Targeted {
+		r.Match = "targeted"
+	}
+	if in.Block {
+		r.Kind = world.ReservationBlock
+	}
+	if in.For > 0 {
+		r.End = e.world.Now().Add(time.Duration(in.For))
+	}
+	made, failure := e.world.Reserve(r)
+	if failure != nil {
+		return "", failure
+	}
+	return made.ID, nil
+}
+
+// Cancel gives a reservation back.
+func (e *Emulator) Cancel(in steer.Reservation) error {
+	if failure := e.world.Cancel(in.ID); failure != nil {
+		return failure
+	}
+	return nil
+}
+
+// Place makes a placement group and returns its id.
+func (e *Emulator) Place(in steer.Placement) (string, error) {
+	made, failure := e.world.Place(world.PlacementGroup{Name: in.Name, Strategy: in.Strategy, Partitions: in.Partitions})
+	if failure != nil {
+		return "", failure
+	}
+	return made.ID, nil
+}
+
+func (e *Emulator) serveReserve(w http.ResponseWriter, r *http.Request) { made(w, r, e.Reserve) }
+
+func (e *Emulator) servePlace(w http.ResponseWriter, r *http.Request) { made(w, r, e.Place) }
+
+// made serves an order that makes something, and answers with its id.
+func made[T any](w http.ResponseWriter, r *http.Request, do func(T) (string, error)) {
+	var in T
+	if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
+		http.Error(w, fmt.Sprintf("decode order: %v", err), http.StatusBadRequest)
+		return
+	}
+	id, err := do(in)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	reply(w, map[string]string{"id": id})
+}

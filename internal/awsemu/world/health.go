@@ -1,0 +1,61 @@
+package world
+
+import (
+	"slices"
+	"time"
+
+	"github.com/karpenter-go/karpenter/internal/awsemu/wire"
+)
+
+// A Health is what status checks say of an instance. The zero Health is well.
+type Health struct {
+	// Instance and System are when the check began to fail, zero if it passes.
+	Instance, System time.Time
+	// Events are scheduled.
+	Events []Scheduled
+}
+
+// A Scheduled event will happen to an instance.
+type Scheduled struct {
+	Code, Description string
+	NotBefore         time.Time
+}
+
+// Impair lets a status check of an instance fail since a time: "instance" or
+// "system".
+func (w *World) Impair(id, check string, since time.Time) *wire.Error {
+	return w.ail(id, func(h *Health) *wire.Error {
+		switch check {
+		case "instance":
+			h.Instance = since
+		case "system":
+			h.System = since
+		default:
+			return wire.Errorf("InvalidParameterValue", "The check '%s' is neither instance nor system", check)
+		}
+		return nil
+	})
+}
+
+// Schedule announces an event such as instance-retirement.
+func (w *World) Schedule(id, code string, at time.Time) *wire.Error {
+	return w.ail(id, func(h *Health) *wire.Error {
+		h.Events = append(slices.Clip(h.Events), Scheduled{Code: code, Description: "The instance is affected", NotBefore: at})
+		return nil
+	})
+}
+
+// Heal makes an instance well again.
+func (w *World) Heal(id string) *wire.Error {
+	return w.ail(id, func(h *Health) *wire.Error { *h = Health{}; return nil })
+}
+
+func (w *World) ail(id string, change func(*Health) *wire.Error) *wire.Error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	i, err := w.live(id)
+	if err != nil {
+		return err
+	}
+	return change(&i.Health)
+}

@@ -1,0 +1,178 @@
+package world
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/karpenter-go/karpenter/internal/awsemu/wire"
+)
+
+// Reserved is the capacity type of instances that run in a reservation which
+// their launch named.
+const Reserved = "reserved"
+
+// The kinds of reservations.
+const (
+	ReservationDefault = "default"
+	ReservationBlock   = "capacity-block"
+)
+
+// blockEnd is how long before the end of a capacity block EC2 begins to end
+// its instances.
+const blockEnd = 30 * time.Minute
+
+// A Reservation is capacity of one type in one zone that was bought ahead.
+type Reservation struct {
+	ID, Type, Zone, ZoneID string
+	Owner                  string
+	Total                  int
+	Kind                   string // default or capacity-block
+	Interruptible          bool
+	Match                  string // open or targeted
+	Start, End             time.Time
+	Cancelled              bool
+	Tags                   map[string]string
+}
+
+// State is the reservation's state at a time.
+func (r *Reservation) State(now time.Time) string {
+	switch {
+	case r.Cancelled:
+		return "cancelled"
+	case !r.End.IsZero() && !now.Before(r.End):
+		return "expired"
+	}
+	return "active"
+}
+
+// Reserve buys capacity. ID, zone id and owner are filled in.
+func (w *World) Reserve(r Reservation) (Reservation, *wire.Error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	offer, sold := w.region.Offers[r.Type]
+	if !sold || !slices.Contains(offer.Zones, r.Zone) {
+		return r, wire.Errorf("InvalidParameterValue", "%s is not sold in %s", r.Type, r.Zone)
+	}
+	if r.Total < 1 {
+		return r, wire.Errorf("InvalidParameterValue", "The instance count must be 1 or more")
+	}
+	r.ID, r.ZoneID, r.Owner, r.Start = w.newID("cr"), w.zoneID(r.Zone), w.cfg.Account, w.cfg.Clock.Now()
+	r.Kind, r.Match = firstSet(r.Kind, ReservationDefault), firstSet(r.Match, "open")
+	if r.Kind == ReservationBlock {
+		r.Match = "targeted"
+		if r.End.IsZero() {
+			r.End = r.Start.Add(24 * time.Hour)
+		}
+	}
+	r.Tags = maps.Clone(r.Tags)
+	w.reservations = append(w.reservations, &r)
+	return r, nil
+}
+
+// Cancel gives a reservation back. Its instances run on.
+func (w *World) Cancel(id string) *wire.Error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r := w.reservation(id)
+	if r == nil {
+		return noReservation(id)
+	}
+	r.Cancelled = true
+	return nil
+}
+
+func noReservation(id string) *wire.Error {
+	return wire.Errorf("InvalidCapacityReservationId.NotFound", "The capacity reservation '%s' does not exist", id)
+}
+
+// Reservations returns copies of all reservations, by order of purchase, each
+// with how many instances it still holds.
+func (w *World) Reservations() (list []Reservation, available []int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.settle()
+	for _, r := range w.reservations {
+		list = append(list, *r)
+		available = append(available, w.reserveRoom(r))
+	}
+	return list, available
+}
+
+func (w *World) reservation(id string) *Reservation {
+	i := slices.IndexFunc(w.reservations, func(r *Reservation) bool { return r.ID == id })
+	if i < 0 {
+		return nil
+	}
+	return w.reservations[i]
+}
+
+// reserveRoom is how many more instances the reservation takes now.
+func (w *World) reserveRoom(r *Reservation) int {
+	now := w.cfg.Clock.Now()
+	if r.State(now) != "active" {
+		return 0
+	}
+	used := 0
+	for _, i := range w.order {
+		if i.InReservation == r.ID && i.State(now) != Terminated {
+			used++
+		}
+	}
+	return max(r.Total-used, 0)
+}
+
+// draw completes a launch that names a reservation, or that may use an open
+// one. A launch that names one gets nothing else.
+func (w *World) draw(l *launch) *Failure {
+	if l.data.ReservationID == "" {
+		if l.pool.Capacity == OnDemand && (l.data.ReservationPreference == "" || l.data.ReservationPreference == "open") {
+			l.open = true
+		}
+		return nil
+	}
+	r := w.reservation(l.data.ReservationID)
+	switch {
+	case r == nil || r.State(w.cfg.Clock.Now()) != "active":
+		return failf("InvalidCapacityReservationId.NotFound", "The capacity reservation '%s' does not exist", l.data.ReservationID)
+	case r.Type != l.pool.Type || r.Zone != l.pool.Zone:
+		return failf("InvalidParameterValue",
+			"The instance type, platform or Availability Zone does not match that of the capacity reservation '%s'", r.ID)
+	case r.Kind == ReservationBlock && l.data.MarketType != "capacity-block":
+		return failf("InvalidParameterCombination", "A capacity block needs the market type capacity-block")
+	case r.Interruptible && l.data.MarketType != "interruptible-capacity-reservation":
+		return failf("InvalidParameterCombination",
+			"An interruptible capacity reservation needs the market type interruptible-capacity-reservation")
+	}
+	l.pool.Capacity, l.reservation = Reserved, r
+	return nil
+}
+
+// openReservation returns an open reservation that takes one more instance.
+func (w *World) openReservation(l launch) *Reservation {
+	for _, r := range w.reservations {
+		if r.Match == "open" && !r.Interruptible && r.Type == l.pool.Type && r.Zone == l.pool.Zone && w.reserveRoom(r) > 0 {
+			return r
+		}
+	}
+	return nil
+}
+
+// settleReservation notes which reservation a new instance runs in. One in a
+// capacity block ends with it.
+func (w *World) settleReservation(i *Instance, l launch) {
+	r := l.reservation
+	if r == nil && l.open {
+		if r = w.openReservation(l); r != nil {
+			i.InReservation = r.ID
+		}
+		return
+	}
+	if r == nil {
+		return
+	}
+	i.InReservation, i.ReservationKind, i.Interruptible = r.ID, r.Kind, r.Interruptible
+	if r.Kind == ReservationBlock {
+		w.end(i, r.End.Add(-blockEnd), "Server.CapacityBlockExpired")
+	}
+}

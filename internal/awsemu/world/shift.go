@@ -1,0 +1,52 @@
+package world
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+)
+
+// A Shift moves traffic away from a zone until a time.
+type Shift struct {
+	ID, ZoneID    string
+	Start, Expiry time.Time
+}
+
+// ShiftAway begins a zonal shift, or prolongs it.
+func (w *World) ShiftAway(zone string, lasts time.Duration) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	id := w.zoneID(zone)
+	if id == "" {
+		return fmt.Errorf("shift away from %s: there is no such zone", zone)
+	}
+	now := w.cfg.Clock.Now()
+	w.shifts[id] = Shift{ID: w.uuid(), ZoneID: id, Start: now, Expiry: now.Add(lasts)}
+	return nil
+}
+
+// ShiftBack ends the shift away from a zone, or all of them with an empty name.
+func (w *World) ShiftBack(zone string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if zone == "" {
+		w.shifts = map[string]Shift{}
+		return
+	}
+	delete(w.shifts, w.zoneID(zone))
+}
+
+// Shifts returns those in force, by zone id.
+func (w *World) Shifts() []Shift {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := w.cfg.Clock.Now()
+	var out []Shift
+	for _, id := range slices.Sorted(maps.Keys(w.shifts)) {
+		if w.shifts[id].Expiry.After(now) {
+			out = append(out, w.shifts[id])
+		}
+	}
+	return out
+}

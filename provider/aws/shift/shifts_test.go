@@ -1,0 +1,109 @@
+package shift
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/arczonalshift"
+	arctypes "github.com/aws/aws-sdk-go-v2/service/arczonalshift/types"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/karpenter-go/karpenter/api"
+	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+)
+
+// arc answers with its shifts.
+type arc struct {
+	shifts []arctypes.ZonalShiftInResource
+	err    error
+}
+
+func (a *arc) GetManagedResource(
+	context.Context, *arczonalshift.GetManagedResourceInput, ...func(*arczonalshift.Options),
+) (*arczonalshift.GetManagedResourceOutput, error) {
+	return &arczonalshift.GetManagedResourceOutput{ZonalShifts: a.shifts}, a.err
+}
+
+type diary []string
+
+func (d *diary) Event(o client.Object, _, reason, message string) {
+	*d = append(*d, o.GetName()+" "+reason+": "+message)
+}
+
+func TestShifts(t *testing.T) {
+	clock := clocktesting.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	away := func(zone string, status arctypes.AppliedStatus, lasts time.Duration) arctypes.ZonalShiftInResource {
+		return arctypes.ZonalShiftInResource{AwayFrom: aws.String(zone), AppliedStatus: status, ExpiryTime: aws.Time(clock.Now().Add(lasts))}
+	}
+	class := &awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
+	class.Status.Subnets = []awsv1.Subnet{{ID: "s-a", Zone: "a", ZoneID: "az1"}, {ID: "s-b", Zone: "b", ZoneID: "az2"}}
+	pool := func(name, zone string) *apiv1.NodePool {
+		p := &apiv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		p.Spec.Template.Spec.NodeClassRef = &apiv1.NodeClassReference{Group: awsv1.Group, Kind: "EC2NodeClass", Name: "default"}
+		p.Spec.Template.Spec.Requirements = []apiv1.NodeSelectorRequirementWithMinValues{
+			{Key: corev1.LabelTopologyZone, Operator: corev1.NodeSelectorOpIn, Values: []string{zone}},
+		}
+		return p
+	}
+	var told diary
+	scheme, api := api.Scheme(), &arc{}
+	s := New(Config{
+		API: api, Clock: clock, Recorder: &told, Cluster: func(context.Context) (string, error) { return "arn", nil },
+		Reader: fake.NewClientBuilder().WithScheme(scheme).WithObjects(class, pool("in-a", "a"), pool("in-b", "b")).Build(),
+	})
+	refresh := func() {
+		t.Helper()
+		if err := s.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	refresh()
+	before := s.Revision()
+	api.shifts = []arctypes.ZonalShiftInResource{
+		away("az1", arctypes.AppliedStatusApplied, time.Hour), away("az2", arctypes.AppliedStatusNotApplied, time.Hour),
+		away("az3", arctypes.AppliedStatusApplied, -time.Hour),
+	}
+	refresh()
+	if !s.Away("az1") || s.Away("az2") || s.Away("az3") || s.Revision() == before {
+		t.Errorf("away: %v %v %v, revision %d after %d", s.Away("az1"), s.Away("az2"), s.Away("az3"), s.Revision(), before)
+	}
+	if len(told) != 1 || !strings.HasPrefix(told[0], "in-a ZonalShiftActive: ") {
+		t.Errorf("told %v", told)
+	}
+	refresh()
+	if len(told) != 1 {
+		t.Errorf("told again: %v", told)
+	}
+
+	api.err = errors.New("away")
+	if s.Refresh(t.Context()) == nil || !s.Away("az1") {
+		t.Error("an error hides itself, or the shift")
+	}
+	at := s.Revision()
+	clock.Step(time.Hour)
+	if s.Away("az1") || s.Revision() == at {
+		t.Error("a shift outlives its end")
+	}
+
+	// One of two that is taken back early is over at once.
+	api.err, told = nil, nil
+	api.shifts = []arctypes.ZonalShiftInResource{
+		away("az1", arctypes.AppliedStatusApplied, time.Hour), away("az2", arctypes.AppliedStatusApplied, time.Hour),
+	}
+	refresh()
+	api.shifts = api.shifts[:1]
+	refresh()
+	if !s.Away("az1") || s.Away("az2") || !slices.ContainsFunc(told, func(e string) bool { return strings.HasPrefix(e, "in-b ZonalShiftCleared") }) {
+		t.Errorf("away %v %v, told %v", s.Away("az1"), s.Away("az2"), told)
+	}
+}
