@@ -50,7 +50,7 @@ func run() error {
 			return err
 		}
 	}
-	return nil
+	return writeSchemas(made)
 }
 
 // controllerGen runs the pinned version of controller-gen.
