@@ -14,7 +14,7 @@ func (c *checker) limits() {
 	added := make(map[string]amounts)
 	for i := range c.plan.Nodes {
 		n := &c.plan.Nodes[i]
-		if n.Pool == nil {
+		if n.Pool == nil || n.Pool.Object == nil || len(n.Pool.Object.Spec.Limits) == 0 {
 			continue
 		}
 		if added[n.Pool.Name] == nil {
@@ -24,7 +24,7 @@ func (c *checker) limits() {
 	}
 	for _, pool := range c.snapshot.Pools() {
 		plus := added[pool.Name]
-		if len(pool.Object.Spec.Limits) == 0 || plus == nil {
+		if plus == nil {
 			continue
 		}
 		have := c.usage(pool.Name)
