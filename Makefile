@@ -20,7 +20,9 @@ LDFLAGS_LOCAL := $(LDFLAGS) \
 SOURCES       := $(wildcard $(shell git ls-files -co --exclude-standard -- '*.go' go.mod go.sum '*.gz' '*.yaml' ':!*_test.go' ':!local' ':!bench' 2>/dev/null))
 SOURCES_LOCAL := $(wildcard $(shell git ls-files -co --exclude-standard -- local ':!*_test.go' 2>/dev/null))
 
-.PHONY: help build up down check fmt vet staticcheck arch generated licences unit test test-all e2e bench bench-peers bench-seeds fuzz gen
+CHART_VERSION ?= 0.1.0
+
+.PHONY: help build up down charts image check fmt vet staticcheck arch generated licences unit test test-all e2e bench bench-peers bench-seeds fuzz gen
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## */  make \1\t/' | expand -t 22
@@ -41,6 +43,9 @@ up: build ## a cluster on this machine, and nodes arriving for ten pods
 
 down: ## stop it and remove its state
 	@if [ -x bin/karpenter-local ]; then bin/karpenter-local down; else echo "nothing is running: bin/karpenter-local is not built"; fi
+
+charts: ## pack both Helm charts into dist/charts
+	@cd local && go run ./chart/pack -version $(CHART_VERSION) -out ../dist/charts ../charts/karpenter ../charts/karpenter-crd
 
 check: fmt vet staticcheck arch generated licences ## format, vet, staticcheck, architecture, generated files, licences
 

@@ -1,0 +1,352 @@
+package chart
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	chartv2 "helm.sh/helm/v4/pkg/chart/v2"
+	"helm.sh/helm/v4/pkg/chart/v2/loader"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	podsecurity "k8s.io/pod-security-admission/api"
+	"k8s.io/pod-security-admission/policy"
+	"sigs.k8s.io/yaml"
+
+	"github.com/karpenter-go/karpenter/api/admission"
+)
+
+var update = flag.Bool("update", false, "rewrite the goldens")
+
+const charts = "../../charts/"
+
+func load(t *testing.T, name string) *chartv2.Chart {
+	t.Helper()
+	c, err := loader.LoadDir(charts + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// values reads a values file of testdata.
+func values(t *testing.T, name string) map[string]any {
+	t.Helper()
+	text, err := os.ReadFile("testdata/" + name + ".values.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var v map[string]any
+	if err := yaml.Unmarshal(text, &v); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func release(v map[string]any) Release {
+	return Release{Name: "karpenter", Namespace: "kube-system", Values: v, Kubernetes: "v1.36.3",
+		APIs: []string{"monitoring.coreos.com/v1/ServiceMonitor"}}
+}
+
+// What the charts make of values is written down, so that every change of a template shows in review. A second rendering
+// is the same to the byte: a GitOps tool that renders again finds no difference.
+func TestGoldens(t *testing.T) {
+	for _, name := range []string{"minimal", "eks", "everything"} {
+		t.Run(name, func(t *testing.T) {
+			files, err := Render(load(t, "karpenter"), release(values(t, name)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			again, err := Render(load(t, "karpenter"), release(values(t, name)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(files, again); diff != "" {
+				t.Errorf("the second rendering differs:\n%s", diff)
+			}
+			got := Join(files)
+			golden := filepath.Join("testdata", name+".golden.yaml")
+			want, err := os.ReadFile(golden)
+			if err == nil && string(want) == got {
+				return
+			}
+			if !*update {
+				t.Fatalf("(-want +got; go test -update rewrites %s)\n%s", golden, cmp.Diff(string(want), got))
+			}
+			if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// The chart of the CRDs has all of them, with the annotations that are asked for.
+func TestCRDs(t *testing.T) {
+	v := map[string]any{"additionalAnnotations": map[string]any{"example.com/a": "b"}}
+	files, err := Render(load(t, "karpenter-crd"), release(v))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := Join(files)
+	count := strings.Count(text, "\nkind: CustomResourceDefinition\n")
+	if annotated := strings.Count(text, "\n    example.com/a: b\n"); count != 6 || annotated != count {
+		t.Errorf("%d definitions, %d of them annotated", count, annotated)
+	}
+	if _, err := Render(load(t, "karpenter-crd"), release(map[string]any{"annotations": v})); err == nil {
+		t.Error("a typo is accepted")
+	}
+}
+
+// What is packed can be installed: both charts, with the version that was asked for.
+func TestPack(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"karpenter", "karpenter-crd"} {
+		file, err := Pack(charts+name, "1.2.3", dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := loader.Load(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.Metadata.Version != "1.2.3" || c.Metadata.AppVersion != "1.2.3" || filepath.Base(file) != name+"-1.2.3.tgz" {
+			t.Errorf("packed %s as %s %s in %s", name, c.Metadata.Version, c.Metadata.AppVersion, file)
+		}
+		if _, err := Render(c, release(map[string]any{})); name == "karpenter" != (err != nil) {
+			t.Errorf("%s without values: %v", name, err)
+		}
+	}
+	if _, err := Pack(charts+"karpenter", "latest", dir); err == nil {
+		t.Error("packed a version that is none")
+	}
+}
+
+// Templates that look at the cluster or roll dice make a difference at every synchronisation.
+func TestTemplatesAreDeterministic(t *testing.T) {
+	for _, f := range load(t, "karpenter").Templates {
+		for _, word := range []string{"lookup", "randAlpha", "randAscii", "now ", "genCA", "genSigned", "uuidv4", ".Release.Revision", ".Release.IsInstall"} {
+			if strings.Contains(string(f.Data), word) {
+				t.Errorf("%s uses %s", f.Name, word)
+			}
+		}
+	}
+}
+
+// Values that mean nothing are refused, and those of charts before 1.0 with what took their place.
+func TestBadValues(t *testing.T) {
+	for name, tt := range map[string]struct{ set, want string }{
+		"no cluster":             {`{}`, "settings.clusterName must be set"},
+		"typo at the top":        {`{replica: 3}`, "replica"},
+		"typo in settings":       {`{settings: {clusterNam: a}}`, "clusterNam"},
+		"typo of a gate":         {`{settings: {featureGates: {spotToSpot: true}}}`, "spotToSpot"},
+		"wrong type":             {`{replicas: two}`, "replicas"},
+		"bad level":              {`{logLevel: verbose}`, "logLevel"},
+		"queue by URL":           {`{settings: {interruptionQueue: "https://sqs.us-east-1.amazonaws.com/1/q"}}`, "interruptionQueue"},
+		"clusterName":            {`{clusterName: demo}`, "clusterName: use settings.clusterName"},
+		"default profile":        {`{defaultInstanceProfile: p}`, "defaultInstanceProfile: use spec.instanceProfile"},
+		"aws.default profile":    {`{aws: {defaultInstanceProfile: p}}`, "aws.defaultInstanceProfile: use spec.instanceProfile"},
+		"settings.aws":           {`{settings: {aws: {clusterName: demo, interruptionQueueName: q}}}`, "settings.aws.interruptionQueueName: use settings.interruptionQueue"},
+		"webhook":                {`{webhook: {enabled: false}}`, "webhook: use nothing"},
+		"controller.clusterName": {`{controller: {clusterName: demo}}`, "controller.clusterName: use settings.clusterName"},
+		"drift gate":             {`{settings: {clusterName: a, featureGates: {drift: true}}}`, "drift is always on"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var v map[string]any
+			if err := yaml.Unmarshal([]byte(tt.set), &v); err != nil {
+				t.Fatal(err)
+			}
+			_, err := Render(load(t, "karpenter"), release(v))
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error %v, want one with %q", err, tt.want)
+			}
+		})
+	}
+}
+
+// The defaults are upstream's, image excepted, so that an existing values.yaml means the same.
+func TestDefaultsAreUpstreams(t *testing.T) {
+	have := load(t, "karpenter").Values
+	for path, want := range upstreamDefaults(t) {
+		var at any = have
+		for _, key := range strings.Split(path, ".") {
+			m, ok := at.(map[string]any)
+			if _, has := m[key]; !ok || !has {
+				t.Errorf("%s is missing", path)
+				at = nil
+				break
+			}
+			at = m[key]
+		}
+		if diff := cmp.Diff(normal(t, want), normal(t, at)); diff != "" {
+			t.Errorf("%s (-upstream +ours):\n%s", path, diff)
+		}
+	}
+}
+
+func normal(t *testing.T, v any) any {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out any
+	if err := json.Unmarshal(text, &out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func upstreamDefaults(t *testing.T) map[string]any {
+	t.Helper()
+	text, err := os.ReadFile("testdata/defaults.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var v map[string]any
+	if err := yaml.Unmarshal(text, &v); err != nil || len(v) < 60 {
+		t.Fatalf("%d defaults, %v", len(v), err)
+	}
+	return v
+}
+
+// The pods are admitted where Pod Security is restricted, the one of helm test too.
+func TestRestricted(t *testing.T) {
+	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	level := podsecurity.LevelVersion{Level: podsecurity.LevelRestricted, Version: podsecurity.LatestVersion()}
+	for _, name := range []string{"minimal", "everything"} {
+		pods := 0
+		for _, o := range objects(t, name) {
+			var pod corev1.PodTemplateSpec
+			switch o.GetKind() {
+			case "Deployment":
+				d := &appsv1.Deployment{}
+				decode(t, o, d)
+				pod = d.Spec.Template
+			case "Pod":
+				p := &corev1.Pod{}
+				decode(t, o, p)
+				pod = corev1.PodTemplateSpec{ObjectMeta: p.ObjectMeta, Spec: p.Spec}
+			default:
+				continue
+			}
+			pods++
+			for _, result := range evaluator.EvaluatePod(level, &pod.ObjectMeta, &pod.Spec) {
+				if !result.Allowed {
+					t.Errorf("%s %s: %s: %s", name, o.GetKind(), result.ForbiddenReason, result.ForbiddenDetail)
+				}
+			}
+		}
+		if pods != 2 {
+			t.Errorf("%s: %d pods, want those of the Deployment and the test", name, pods)
+		}
+	}
+}
+
+func decode(t *testing.T, o *unstructured.Unstructured, into any) {
+	t.Helper()
+	text, err := o.MarshalJSON()
+	if err == nil {
+		err = yaml.UnmarshalStrict(text, into)
+	}
+	if err != nil {
+		t.Fatalf("decode %s %s: %v", o.GetKind(), o.GetName(), err)
+	}
+}
+
+// objects renders a values file and returns all objects.
+func objects(t *testing.T, name string) []*unstructured.Unstructured {
+	t.Helper()
+	files, err := Render(load(t, "karpenter"), release(values(t, name)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []*unstructured.Unstructured
+	for file, text := range files {
+		if !strings.HasSuffix(file, ".yaml") {
+			continue
+		}
+		for _, document := range strings.Split("\n"+text, "\n---") {
+			o := &unstructured.Unstructured{}
+			if err := yaml.Unmarshal([]byte(document), &o.Object); err != nil {
+				t.Fatalf("%s: %v", file, err)
+			}
+			if len(o.Object) > 0 {
+				list = append(list, o)
+			}
+		}
+	}
+	return list
+}
+
+// The default pool and class are accepted by the API server.
+func TestDefaultPoolIsAccepted(t *testing.T) {
+	checker, err := admission.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]bool{}
+	for _, o := range objects(t, "everything") {
+		if !checker.Knows(o.GroupVersionKind()) {
+			continue
+		}
+		found[o.GetKind()] = true
+		if _, errs := checker.Create(context.Background(), o); len(errs) > 0 {
+			t.Errorf("%s: %v", o.GetKind(), errs.ToAggregate())
+		}
+	}
+	if !found["NodePool"] || !found["EC2NodeClass"] {
+		t.Errorf("found %v", found)
+	}
+}
+
+// The chart works below another one, switched by a condition and with global values around.
+func TestUmbrella(t *testing.T) {
+	parent := &chartv2.Chart{Metadata: &chartv2.Metadata{APIVersion: "v2", Name: "platform", Version: "1.0.0",
+		Dependencies: []*chartv2.Dependency{{Name: "karpenter", Version: "*", Condition: "karpenter.enabled"}}}}
+	parent.AddDependency(load(t, "karpenter"))
+	r := release(map[string]any{
+		"global":    map[string]any{"team": "platform"},
+		"karpenter": map[string]any{"enabled": true, "settings": map[string]any{"clusterName": "demo"}},
+	})
+	files, err := Render(parent, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if files["platform/charts/karpenter/templates/deployment.yaml"] == "" {
+		t.Errorf("no Deployment among %d files", len(files))
+	}
+}
+
+// The schemas for editors accept what the API server accepts, and mark typos.
+func TestEditorSchemas(t *testing.T) {
+	compiler := jsonschema.NewCompiler()
+	schema, err := compiler.Compile("../../docs/schemas/karpenter.sh/nodepool_v1.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile("../../examples/quickstart/nodepool.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pool map[string]any
+	if err := yaml.Unmarshal(text, &pool); err != nil {
+		t.Fatal(err)
+	}
+	if err := schema.Validate(normal(t, pool)); err != nil {
+		t.Errorf("the quickstart's pool is refused: %v", err)
+	}
+	pool["spec"].(map[string]any)["disruptions"] = map[string]any{}
+	if err := schema.Validate(normal(t, pool)); err == nil {
+		t.Error("a typo is accepted")
+	}
+}

@@ -1,0 +1,63 @@
+package chart
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"helm.sh/helm/v4/pkg/chart/common"
+	"helm.sh/helm/v4/pkg/chart/common/util"
+	chartv2 "helm.sh/helm/v4/pkg/chart/v2"
+	chartutil "helm.sh/helm/v4/pkg/chart/v2/util"
+	"helm.sh/helm/v4/pkg/engine"
+)
+
+// A Release is an installation of a chart.
+type Release struct {
+	Name, Namespace string
+	Values          map[string]any
+	// Kubernetes is the version that templates see, as "v1.36.3".
+	Kubernetes string
+	// APIs are what the cluster serves beyond Kubernetes' own, as "monitoring.coreos.com/v1/ServiceMonitor".
+	APIs []string
+}
+
+// Render returns the rendered files by name, as helm template does, notes and tests included.
+func Render(c *chartv2.Chart, r Release) (map[string]string, error) {
+	version, err := common.ParseKubeVersion(r.Kubernetes)
+	if err != nil {
+		return nil, fmt.Errorf("parse Kubernetes version: %w", err)
+	}
+	capabilities := common.DefaultCapabilities.Copy()
+	capabilities.KubeVersion = *version
+	capabilities.APIVersions = append(capabilities.APIVersions, r.APIs...)
+	if err := chartutil.ProcessDependencies(c, r.Values); err != nil {
+		return nil, fmt.Errorf("process dependencies: %w", err)
+	}
+	values, err := util.ToRenderValues(c, r.Values, common.ReleaseOptions{
+		Name: r.Name, Namespace: r.Namespace, Revision: 1, IsInstall: true,
+	}, capabilities)
+	if err != nil {
+		return nil, fmt.Errorf("merge values: %w", err)
+	}
+	files, err := engine.Render(c, values)
+	if err != nil {
+		return nil, fmt.Errorf("render: %w", err)
+	}
+	for name, text := range files {
+		if strings.TrimSpace(text) == "" || strings.HasSuffix(name, ".tpl") {
+			delete(files, name)
+		}
+	}
+	return files, nil
+}
+
+// Join returns rendered manifests as one stream, by name of file.
+func Join(files map[string]string) string {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		fmt.Fprintf(&b, "---\n# Source: %s\n%s\n", name, strings.Trim(files[name], "\n"))
+	}
+	return b.String()
+}
