@@ -1,8 +1,10 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -30,7 +32,7 @@ func catalogCommand() *cobra.Command {
 				return coded{exitUsage, err}
 			}
 			if out == asJSON {
-				return printJSON(cmd.OutOrStdout(), types)
+				return printList(cmd.OutOrStdout(), types)
 			}
 			_, err = io.WriteString(cmd.OutOrStdout(), styleOf(cmd.OutOrStdout()).Types(rows(types)))
 			if err != nil {
@@ -43,6 +45,23 @@ func catalogCommand() *cobra.Command {
 	c.Flags().StringVar(&provider, "provider", "aws", "aws or kwok")
 	out.addFlag(c)
 	return c
+}
+
+// printList writes an array with a line for each item.
+func printList[T any](w io.Writer, list []T) error {
+	between := "["
+	for _, v := range list {
+		line, err := json.Marshal(v)
+		if err != nil {
+			return fmt.Errorf("encode: %w", err)
+		}
+		if _, err := fmt.Fprintf(w, "%s\n%s", between, line); err != nil {
+			return fmt.Errorf("print: %w", err)
+		}
+		between = ","
+	}
+	_, err := fmt.Fprintln(w, strings.Repeat("[", max(1-len(list), 0))+"\n]")
+	return err
 }
 
 // rows turns types into lines: the cheapest way to buy each.

@@ -1,6 +1,10 @@
 package main
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+)
 
 // Exit codes; every command keeps to them.
 const (
@@ -23,4 +27,19 @@ func codeOf(err error) int {
 		return c.code
 	}
 	return exitBadInput
+}
+
+// usageOfArgs makes a wrong number of arguments a mistake of usage, for c and all commands below it.
+func usageOfArgs(c *cobra.Command) {
+	for _, sub := range c.Commands() {
+		usageOfArgs(sub)
+		if check := sub.Args; check != nil {
+			sub.Args = func(cmd *cobra.Command, args []string) error {
+				if err := check(cmd, args); err != nil {
+					return coded{exitUsage, err}
+				}
+				return nil
+			}
+		}
+	}
 }

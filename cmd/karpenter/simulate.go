@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/karpenter-go/karpenter/engine/disrupt"
 	"github.com/karpenter-go/karpenter/engine/explain"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/pack"
@@ -23,6 +24,8 @@ type simulation struct {
 	solver
 	output output
 	repeat int
+	// consolidate asks for what disruption would do, too; spotToSpot lets it replace spot nodes by cheaper spot nodes.
+	consolidate, spotToSpot bool
 }
 
 func simulateCommand() *cobra.Command {
@@ -37,6 +40,7 @@ func simulateCommand() *cobra.Command {
 		Example: "  karpenter simulate -f deployment.yaml\n" +
 			"  karpenter simulate -f manifests/ -f nodepool.yaml --region eu-west-1\n" +
 			"  kubectl get nodepools,nodes,pods,daemonsets -A -o json | karpenter simulate -f -\n" +
+			"  kubectl get nodepools,nodes,pods,pdb -A -o json | karpenter simulate --consolidate -f -\n" +
 			"  karpenter simulate -f pods.json --catalog types.json -o json | jq .costPerHour",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -50,6 +54,8 @@ func simulateCommand() *cobra.Command {
 	s.solver.addFlags(c)
 	s.output.addFlag(c)
 	c.Flags().IntVar(&s.repeat, "repeat", 1, "decide so many times, keeping nothing in between, and tell the median time")
+	c.Flags().BoolVar(&s.consolidate, "consolidate", false, "tell what disruption would do to the nodes given, and what that saves")
+	c.Flags().BoolVar(&s.spotToSpot, "spot-to-spot", false, "with --consolidate: spot nodes may be replaced by cheaper spot nodes")
 	return c
 }
 
@@ -81,16 +87,30 @@ func (s *simulation) run(cmd *cobra.Command) error {
 	for _, f := range run.Faults {
 		warn(cmd.ErrOrStderr(), []string{"a mistake of this program: the check refused a part of its plan: " + f})
 	}
+	var d *offline.Disruption
+	if s.consolidate {
+		p.say("weighing " + report.Count(len(c.Delta.Nodes), "node"))
+		d = run.Disrupt(disrupt.Options{SpotToSpot: s.spotToSpot}, time.Now)
+		p.pause()
+	}
 	e := explain.New(run.Snapshot, run.Options.Labels)
 	if s.output == asJSON {
-		return printJSON(cmd.OutOrStdout(), s.result(run, e))
+		return printJSON(cmd.OutOrStdout(), s.result(run, d, e))
 	}
-	_, err = io.WriteString(cmd.OutOrStdout(), styleOf(cmd.OutOrStdout()).Plan(run.Plan, e))
+	style := styleOf(cmd.OutOrStdout())
+	text := style.Plan(run.Plan, e)
+	if d != nil {
+		text += "\n" + style.Disruption(report.Disruption{
+			Commands: d.Commands, Blocked: d.Blocked, Before: d.Before, After: d.After, Floor: d.Floor,
+			Moved: d.Moved, Unpriced: d.Unpriced,
+		})
+	}
+	_, err = io.WriteString(cmd.OutOrStdout(), text)
 	return err
 }
 
 // result returns the run as JSON has it.
-func (s *simulation) result(run *offline.Run, e *explain.Explainer) offline.Result {
+func (s *simulation) result(run *offline.Run, d *offline.Disruption, e *explain.Explainer) offline.Result {
 	out := run.Result(func(r model.Refusal) []string {
 		var reasons []string
 		for _, f := range e.Refusal(r) {
@@ -98,14 +118,16 @@ func (s *simulation) result(run *offline.Run, e *explain.Explainer) offline.Resu
 		}
 		return reasons
 	})
+	if d != nil {
+		d.Result(&out)
+	}
 	out.PeakRSSBytes = peakRSS()
 	return out
 }
 
-// printJSON writes v for people and programs.
+// printJSON writes v in one line.
 func printJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
-	e.SetIndent("", " ")
 	e.SetEscapeHTML(false)
 	return e.Encode(v)
 }

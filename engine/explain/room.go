@@ -91,7 +91,7 @@ func (e *Explainer) tooSmall(pod *model.Pod, pool *model.Pool, types []*model.In
 		default:
 			amount := model.Amount(name, less[name])
 			lacks = append(lacks, fmt.Sprintf("%s %s less than needed", amount, name))
-			asks = append(asks, fmt.Sprintf("%s less %s", amount, name))
+			asks = append(asks, fmt.Sprintf("%s %s less", amount, name))
 		}
 	}
 	o.why = fmt.Sprintf("no instance type of the pool is large enough: the nearest, %s, has %s", nearest.Name, some(lacks, " and "))

@@ -49,6 +49,7 @@ func each(n int, f func(i int)) {
 func (d *document) decode(ctx context.Context) (out decoded, ok bool) {
 	switch {
 	case d.kind == "" && d.source.found:
+		d.apiVersion = "" // whatever it says: it is counted with what is no object
 		return decoded{}, false
 	case d.kind == "" || d.apiVersion == "":
 		missing := "kind"

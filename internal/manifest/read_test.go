@@ -81,9 +81,9 @@ func TestForms(t *testing.T) {
 			"-- d/a.json --\n" + pod + "\n-- d/.c.yaml --\nx\n-- d/.git/e.yaml --\nx\n-- d/notes.md --\nx\n-- d/sub/z.yaml --\n" +
 			"kind: Node\napiVersion: v1\nmetadata: {name: z}\n", []string{"a", "b", "z"}, ""},
 		{"in a directory, what is no manifest is skipped", "-- d/a.json --\n" + pod + "\n-- d/values.yaml --\nreplicas: 3\n",
-			[]string{"a"}, "skipped 1 object of kinds that play no part: 1 files that are no manifests"},
+			[]string{"a"}, "skipped documents that play no part: 1 that are no Kubernetes objects"},
 		{"kinds that play no part", "-- a.yaml --\nkind: Service\napiVersion: v1\n---\nkind: Service\napiVersion: v1\n---\n" + pod,
-			[]string{"a"}, "skipped 2 objects of kinds that play no part: 2 Service"},
+			[]string{"a"}, "skipped documents that play no part: 2 Service"},
 		{"generated names", "-- stdin --\n" + `[{"metadata": {"generateName": "a-"}}, {"metadata": {"name": "a-2"}}, {"metadata": {"generateName": "a-"}}]`,
 			[]string{"a-1", "a-2", "a-3"}, ""},
 		{"one object twice", "-- a.json --\n" + pod + "\n-- b.json --\n" + pod, []string{"a"},

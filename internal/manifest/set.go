@@ -172,22 +172,19 @@ func (s *Set) tell(t tally) {
 
 // tellSkipped warns, in one line, of what plays no part.
 func (s *Set) tellSkipped() {
-	if len(s.skipped) == 0 {
-		return
-	}
 	var parts []string
-	sum := 0
 	kinds := slices.SortedFunc(maps.Keys(s.skipped), func(a, b schema.GroupVersionKind) int {
 		return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.String(), b.String()))
 	})
 	for _, k := range kinds {
-		name := cmp.Or(k.Kind, "files that are no manifests")
-		parts = append(parts, fmt.Sprintf("%d %s", s.skipped[k], name))
-		sum += s.skipped[k]
+		if k.Kind != "" {
+			parts = append(parts, fmt.Sprintf("%d %s", s.skipped[k], k.Kind))
+		}
 	}
-	objects := "objects"
-	if sum == 1 {
-		objects = "object"
+	if n := s.skipped[schema.GroupVersionKind{}]; n > 0 {
+		parts = append(parts, fmt.Sprintf("%d that are no Kubernetes objects", n))
 	}
-	s.Warnings = append(s.Warnings, fmt.Sprintf("skipped %d %s of kinds that play no part: %s", sum, objects, strings.Join(parts, ", ")))
+	if len(parts) > 0 {
+		s.Warnings = append(s.Warnings, "skipped documents that play no part: "+strings.Join(parts, ", "))
+	}
 }

@@ -12,6 +12,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/provider/aws/catalog"
+	"github.com/karpenter-go/karpenter/provider/kwok"
 )
 
 // DefaultRegion is the region of the shipped catalogue that is used when none is named.
@@ -39,6 +40,9 @@ func (c *Catalogue) Types(pool *apiv1.NodePool, class *awsv1.EC2NodeClass) ([]*m
 	}
 	name := ""
 	if ref := pool.Spec.Template.Spec.NodeClassRef; ref != nil {
+		if ref.Group == kwokv1alpha1.Group {
+			return kwok.GenericTypes(), nil
+		}
 		name = ref.Name
 	}
 	if types, ok := c.shaped[name]; ok {
@@ -59,7 +63,7 @@ func (c *Catalogue) Types(pool *apiv1.NodePool, class *awsv1.EC2NodeClass) ([]*m
 // Labels are the labels that nodes may be asked for before they exist: those of the core, and of the types.
 func (c *Catalogue) Labels() apiv1.LabelRules {
 	if c.fixed == nil {
-		return apiv1.CoreLabels().With(awsv1.Labels())
+		return apiv1.CoreLabels().With(awsv1.Labels(), kwokv1alpha1.Labels())
 	}
 	known := sets.New[string]()
 	for _, t := range c.fixed {
@@ -89,8 +93,10 @@ func TypesOf(provider, region string) ([]Type, error) {
 			return nil, fmt.Errorf("--region: %w", err)
 		}
 		types, err = catalog.Shipped(region)
+	case "kwok":
+		types = kwok.GenericTypes()
 	default:
-		return nil, fmt.Errorf("--provider is %q, want aws", provider)
+		return nil, fmt.Errorf("--provider is %q, want aws or kwok", provider)
 	}
 	if err != nil {
 		return nil, err

@@ -22,7 +22,8 @@ type Type struct {
 	Name string `json:"name"`
 	// Arch is amd64 or arm64; amd64 if it is left out.
 	Arch string `json:"arch"`
-	// Labels are those of its nodes, without name, architecture, zone and capacity type.
+	// Labels are those of its nodes, without name, architecture, zone and capacity type, and without the operating system
+	// if it is linux.
 	Labels map[string]string `json:"labels"`
 	// Allocatable is what pods may use; without pods it is 110 of them. Capacity is what counts against the limits of a
 	// pool, Allocatable if it is left out.
@@ -119,7 +120,7 @@ func (t Type) model(ways map[string]require.Set) (*model.InstanceType, error) {
 	m.Requirements = require.FromLabels(t.Labels).And(require.FromLabels(map[string]string{
 		corev1.LabelInstanceTypeStable: t.Name,
 		corev1.LabelArchStable:         cmp.Or(t.Arch, apiv1.ArchitectureAmd64),
-		corev1.LabelOSStable:           string(corev1.Linux),
+		corev1.LabelOSStable:           cmp.Or(t.Labels[corev1.LabelOSStable], string(corev1.Linux)),
 	})).With(
 		require.New(corev1.LabelTopologyZone, require.In, slices.Collect(maps.Keys(zones))...),
 		require.New(apiv1.CapacityTypeLabelKey, require.In, slices.Collect(maps.Keys(kinds))...),
@@ -179,6 +180,9 @@ func Describe(t *model.InstanceType) Type {
 		default:
 			out.Labels[key] = v
 		}
+	}
+	if out.Labels[corev1.LabelOSStable] == string(corev1.Linux) {
+		delete(out.Labels, corev1.LabelOSStable)
 	}
 	for _, o := range t.Offerings {
 		if !o.Available {

@@ -1,0 +1,117 @@
+package offline
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/karpenter-go/karpenter/engine/disrupt"
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/pack"
+)
+
+// A Disruption is what disruption would do to the nodes of a Case now, beside its plan for the pods that wait.
+type Disruption struct {
+	disrupt.Decision
+	// Before is the price of the nodes there are, After that of the nodes there are once all commands are done and all that
+	// is planned is launched, in dollars per hour. Nodes whose price is not known count as free; Unpriced is how many.
+	Before, After float64
+	Unpriced      int
+	// Floor is a price that no nodes for all pods, running and waiting, go below.
+	Floor float64
+	// Moved is how many pods the commands move.
+	Moved int
+	// Took is how long deciding took.
+	Took time.Duration
+}
+
+// Disrupt decides what disruption would do after r, and what all pods would cost at best. o.Pack is filled in.
+func (r *Run) Disrupt(o disrupt.Options, now func() time.Time) *Disruption {
+	o.Pack, o.Rehearse = r.Options, true
+	start := now()
+	out := &Disruption{Decision: disrupt.Decide(r.Snapshot, o, disrupt.Cursor{})}
+	out.Took = now().Sub(start)
+	gone := map[string]bool{}
+	for i := range out.Commands {
+		c := &out.Commands[i]
+		out.Moved += c.Moves()
+		for _, n := range c.Nodes {
+			gone[n.Name] = true
+		}
+		for k := range c.Replacements {
+			out.After += c.Replacements[k].Price()
+		}
+	}
+	for _, n := range r.Snapshot.Nodes() {
+		if n.Pool == "" {
+			continue
+		}
+		price, ok := PriceOf(r.Snapshot, n)
+		if !ok {
+			out.Unpriced++
+		}
+		out.Before += price
+		if !gone[n.Name] {
+			out.After += price
+		}
+	}
+	out.After += r.Plan.Price
+	out.Floor = floorOf(r.Snapshot, r.Options)
+	return out
+}
+
+// floorOf returns a price that no nodes for all pods of s go below: that of the same pods, all waiting, without nodes and
+// without limits. Pods that stay on nodes which are not ours need none.
+func floorOf(s *model.Snapshot, o pack.Options) float64 {
+	var d model.Delta
+	for _, p := range s.Pools() {
+		object := *p.Object
+		object.Spec.Limits = nil
+		d.Pools = append(d.Pools, &object)
+	}
+	for _, n := range s.Nodes() {
+		if n.Object != nil {
+			d.Gone = append(d.Gone, model.Ref{Kind: model.KindNode, Key: n.Object.Name})
+		}
+		if n.Claim != nil {
+			d.Gone = append(d.Gone, model.Ref{Kind: model.KindClaim, Key: n.Claim.Name})
+		}
+		for _, p := range n.Pods {
+			if n.Pool == "" || !p.Reschedulable() {
+				d.Gone = append(d.Gone, model.Ref{Kind: model.KindPod, Key: p.Key})
+				continue
+			}
+			object := *p.Object
+			object.Spec.NodeName = ""
+			object.DeletionTimestamp = nil
+			object.Status.Conditions = []corev1.PodCondition{{
+				Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
+			}}
+			d.Pods = append(d.Pods, &object)
+		}
+	}
+	return pack.Solve(s.Apply(d), o).Floor
+}
+
+// Result adds the disruption to the run's result.
+func (d *Disruption) Result(out *Result) {
+	for i := range d.Commands {
+		out.Commands = append(out.Commands, commandResult(&d.Commands[i]))
+	}
+	for _, b := range d.Blocked {
+		out.Blocked = append(out.Blocked, BlockedResult{Node: b.Node.Name, Reason: b.Verdict.String()})
+	}
+	out.PodsMoved, out.CostPerHour, out.FloorPerHour = d.Moved, d.After, d.Floor
+	out.SolveSeconds += d.Took.Seconds()
+}
+
+func commandResult(c *model.Command) CommandResult {
+	out := CommandResult{
+		Action: c.Decision(), Nodes: c.Names(), With: make([]NodeResult, len(c.Replacements)), SavesPerHour: c.Saves,
+		Reason: string(c.Reason),
+	}
+	for i := range c.Replacements {
+		out.With[i] = nodeResult(&c.Replacements[i])
+	}
+	return out
+}
