@@ -47,6 +47,9 @@ down: ## stop it and remove its state
 charts: ## pack both Helm charts into dist/charts
 	@cd local && go run ./chart/pack -version $(CHART_VERSION) -out ../dist/charts ../charts/karpenter ../charts/karpenter-crd
 
+image: ## the container image for amd64 and arm64 with bills of materials, in dist/image; no Docker needed
+	@go run ./hack/image -version $(VERSION) -commit '$(COMMIT)' -out dist/image
+
 check: fmt vet staticcheck arch generated licences ## format, vet, staticcheck, architecture, generated files, licences
 
 fmt:

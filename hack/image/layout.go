@@ -1,0 +1,159 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Media types of the OCI image specification.
+const (
+	typeManifest = "application/vnd.oci.image.manifest.v1+json"
+	typeIndex    = "application/vnd.oci.image.index.v1+json"
+	typeConfig   = "application/vnd.oci.image.config.v1+json"
+	typeLayer    = "application/vnd.oci.image.layer.v1.tar+gzip"
+	typeEmpty    = "application/vnd.oci.empty.v1+json"
+	typeSPDX     = "application/spdx+json"
+)
+
+// A descriptor points at a blob.
+type descriptor struct {
+	MediaType    string            `json:"mediaType"`
+	Digest       string            `json:"digest"`
+	Size         int               `json:"size"`
+	Platform     map[string]string `json:"platform,omitempty"`
+	ArtifactType string            `json:"artifactType,omitempty"`
+	Annotations  map[string]string `json:"annotations,omitempty"`
+}
+
+// A platform is one build of the program.
+type platform struct {
+	arch   string
+	binary []byte
+	sbom   []byte
+}
+
+// A layout is an OCI image layout in a directory.
+type layout struct{ dir string }
+
+// digest is the name of a blob.
+func digest(data []byte) string {
+	sum := sha256.Sum256(data)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// blob writes data under its digest.
+func (l layout) blob(mediaType string, data []byte) (descriptor, error) {
+	d := descriptor{MediaType: mediaType, Digest: digest(data), Size: len(data)}
+	path := filepath.Join(l.dir, "blobs", "sha256", strings.TrimPrefix(d.Digest, "sha256:"))
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return d, fmt.Errorf("make directory: %w", err)
+	}
+	if err := os.WriteFile(path, data, 0o644); err != nil {
+		return d, fmt.Errorf("write blob: %w", err)
+	}
+	return d, nil
+}
+
+// object writes a value as JSON.
+func (l layout) object(mediaType string, v any) (descriptor, error) {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return descriptor{}, fmt.Errorf("encode %s: %w", mediaType, err)
+	}
+	return l.blob(mediaType, data)
+}
+
+// write writes the image of all platforms. The tag is what the image is called inside the layout.
+func (l layout) write(platforms []platform, labels map[string]string, texts map[string][]byte, at time.Time) (descriptor, error) {
+	if err := os.RemoveAll(l.dir); err != nil {
+		return descriptor{}, fmt.Errorf("remove old image: %w", err)
+	}
+	var images, bills []descriptor
+	for _, p := range platforms {
+		image, err := l.image(p, labels, texts, at)
+		if err != nil {
+			return descriptor{}, fmt.Errorf("image for %s: %w", p.arch, err)
+		}
+		bill, err := l.bill(p, image, labels)
+		if err != nil {
+			return descriptor{}, fmt.Errorf("bill of materials for %s: %w", p.arch, err)
+		}
+		images, bills = append(images, image), append(bills, bill)
+	}
+	index, err := l.object(typeIndex, map[string]any{
+		"schemaVersion": 2, "mediaType": typeIndex, "manifests": images, "annotations": labels,
+	})
+	if err != nil {
+		return descriptor{}, err
+	}
+	top := index
+	top.Annotations = map[string]string{"org.opencontainers.image.ref.name": labels["org.opencontainers.image.version"]}
+	outer, err := json.MarshalIndent(map[string]any{
+		"schemaVersion": 2, "mediaType": typeIndex, "manifests": append([]descriptor{top}, bills...),
+	}, "", "  ")
+	if err != nil {
+		return descriptor{}, err
+	}
+	for name, data := range map[string][]byte{"index.json": outer, "oci-layout": []byte(`{"imageLayoutVersion":"1.0.0"}`)} {
+		if err := os.WriteFile(filepath.Join(l.dir, name), data, 0o644); err != nil {
+			return descriptor{}, fmt.Errorf("write %s: %w", name, err)
+		}
+	}
+	return index, nil
+}
+
+// image writes the image of one platform.
+func (l layout) image(p platform, labels map[string]string, texts map[string][]byte, at time.Time) (descriptor, error) {
+	data, diffID, err := layer(filesOf(p.binary, texts), at)
+	if err != nil {
+		return descriptor{}, err
+	}
+	content, err := l.blob(typeLayer, data)
+	if err != nil {
+		return descriptor{}, err
+	}
+	created := at.UTC().Format(time.RFC3339)
+	config, err := l.object(typeConfig, map[string]any{
+		"created": created, "architecture": p.arch, "os": "linux",
+		"config": map[string]any{
+			"User": fmt.Sprintf("%d:%d", user, user), "Entrypoint": []string{"/karpenter"}, "Cmd": []string{"controller"},
+			"Env":        []string{"PATH=/", "SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt"},
+			"WorkingDir": "/", "Labels": labels,
+		},
+		"rootfs":  map[string]any{"type": "layers", "diff_ids": []string{diffID}},
+		"history": []map[string]any{{"created": created, "created_by": "hack/image"}},
+	})
+	if err != nil {
+		return descriptor{}, err
+	}
+	manifest, err := l.object(typeManifest, map[string]any{
+		"schemaVersion": 2, "mediaType": typeManifest, "config": config, "layers": []descriptor{content}, "annotations": labels,
+	})
+	manifest.Platform = map[string]string{"architecture": p.arch, "os": "linux"}
+	return manifest, err
+}
+
+// bill writes the bill of materials of one platform as an artifact that refers to its image, which is how registries find it.
+func (l layout) bill(p platform, image descriptor, labels map[string]string) (descriptor, error) {
+	empty, err := l.blob(typeEmpty, []byte("{}"))
+	if err != nil {
+		return descriptor{}, err
+	}
+	content, err := l.blob(typeSPDX, p.sbom)
+	if err != nil {
+		return descriptor{}, err
+	}
+	subject := descriptor{MediaType: image.MediaType, Digest: image.Digest, Size: image.Size}
+	manifest, err := l.object(typeManifest, map[string]any{
+		"schemaVersion": 2, "mediaType": typeManifest, "artifactType": typeSPDX, "config": empty,
+		"layers": []descriptor{content}, "subject": subject, "annotations": labels,
+	})
+	manifest.ArtifactType = typeSPDX
+	return manifest, err
+}

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"bytes"
+	"debug/elf"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+func main() {
+	version := flag.String("version", "dev", "version of the program, and tag of the image")
+	commit := flag.String("commit", "", "commit the program is built from")
+	arch := flag.String("arch", "amd64,arm64", "architectures")
+	out := flag.String("out", "dist/image", "directory of the OCI layout")
+	flag.Parse()
+	if err := run(*version, *commit, strings.Split(*arch, ","), *out); err != nil {
+		fmt.Fprintln(os.Stderr, "image:", err)
+		os.Exit(1)
+	}
+}
+
+func run(version, commit string, architectures []string, out string) error {
+	at, err := epoch(os.Getenv("SOURCE_DATE_EPOCH"))
+	if err != nil {
+		return err
+	}
+	texts := map[string][]byte{}
+	for _, name := range []string{"LICENSE", "NOTICE"} {
+		if texts[name], err = os.ReadFile(name); err != nil {
+			return fmt.Errorf("run from the root of the repository: %w", err)
+		}
+	}
+	var platforms []platform
+	for _, arch := range architectures {
+		fmt.Println("building for linux/" + arch)
+		binary, err := build(arch, version, commit)
+		if err != nil {
+			return err
+		}
+		bill, err := sbom(binary, version, at)
+		if err != nil {
+			return err
+		}
+		platforms = append(platforms, platform{arch, binary, bill})
+	}
+	labels := map[string]string{
+		"org.opencontainers.image.title": "karpenter", "org.opencontainers.image.version": version,
+		"org.opencontainers.image.source":   "https://github.com/karpenter-go/karpenter",
+		"org.opencontainers.image.licenses": "Apache-2.0", "org.opencontainers.image.created": at.UTC().Format(time.RFC3339),
+	}
+	if commit != "" {
+		labels["org.opencontainers.image.revision"] = commit
+	}
+	index, err := layout{out}.write(platforms, labels, texts, at)
+	if err != nil {
+		return err
+	}
+	for _, p := range platforms {
+		name := filepath.Join(filepath.Dir(out), "karpenter-"+version+"-linux-"+p.arch+".spdx.json")
+		if err := os.WriteFile(name, p.sbom, 0o644); err != nil {
+			return fmt.Errorf("write bill of materials: %w", err)
+		}
+	}
+	fmt.Printf("%s holds %s, digest %s\n", out, version, index.Digest)
+	return nil
+}
+
+// epoch reads SOURCE_DATE_EPOCH, seconds since 1970; the epoch itself if it is not set.
+func epoch(value string) (time.Time, error) {
+	if value == "" {
+		return time.Unix(0, 0), nil
+	}
+	seconds, err := strconv.ParseInt(value, 10, 64)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("SOURCE_DATE_EPOCH is %q, want seconds since 1970", value)
+	}
+	return time.Unix(seconds, 0), nil
+}
+
+// build compiles the program for an architecture: static, without paths of this machine.
+func build(arch, version, commit string) ([]byte, error) {
+	dir, err := os.MkdirTemp("", "image")
+	if err != nil {
+		return nil, fmt.Errorf("make directory: %w", err)
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // nothing depends on it
+	target := filepath.Join(dir, "karpenter")
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", target,
+		"-ldflags", "-s -w -buildid= -X main.version="+version+" -X main.commit="+commit, "./cmd/karpenter")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch, "GOFLAGS=")
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	if err := cmd.Run(); err != nil {
+		return nil, fmt.Errorf("build for %s: %w", arch, err)
+	}
+	binary, err := os.ReadFile(target)
+	if err != nil {
+		return nil, fmt.Errorf("read binary: %w", err)
+	}
+	return binary, static(binary)
+}
+
+// static returns an error if a binary needs a loader or libraries, which the image does not have.
+func static(binary []byte) error {
+	f, err := elf.NewFile(bytes.NewReader(binary))
+	if err != nil {
+		return fmt.Errorf("read binary: %w", err)
+	}
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_INTERP {
+			return errors.New("the binary is not static: it asks for a loader")
+		}
+	}
+	return nil
+}
