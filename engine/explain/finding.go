@@ -92,7 +92,7 @@ func (e *Explainer) finding(pod *model.Pod, reason model.PoolVerdict) Finding {
 func (e *Explainer) obstacles(pod *model.Pod, pool *model.Pool, v model.Verdict) []obstacle {
 	var all []obstacle
 	if u := pool.Usable(); !u.OK() {
-		return []obstacle{{rule: u.Rule, why: u.String(), fix: plainFix(u)}}
+		return []obstacle{{rule: u.Rule, why: u.String(), fix: poolFix(pool, u)}}
 	}
 	if v.Rule == model.RuleUnsupported || v.Rule == model.RuleInvalid {
 		return []obstacle{{rule: v.Rule, why: v.String(), fix: plainFix(v)}}

@@ -9,6 +9,10 @@ import (
 // poolFix returns the change of a pool that the verdict alone suggests.
 func poolFix(pool *model.Pool, v model.Verdict) string {
 	switch v.Rule {
+	case model.RulePool:
+		if !pool.Static() {
+			return "look at the conditions of NodePool " + pool.Name
+		}
 	case model.RuleLimit:
 		return fmt.Sprintf("raise spec.limits.%s of NodePool %s by %s, to %s", v.Resource, pool.Name,
 			model.Amount(v.Resource, v.By), model.Amount(v.Resource, pool.Limits[v.Resource]+v.By))

@@ -29,7 +29,7 @@ func (e *Explainer) taints(pod *model.Pod, pool *model.Pool) []obstacle {
 		}
 		fix := fmt.Sprintf("add the toleration {key: %s, operator: Exists, effect: %s}", t.Key, t.Effect)
 		if t.Value != "" {
-			fix = fmt.Sprintf("add the toleration {key: %s, value: %s, effect: %s}", t.Key, t.Value, t.Effect)
+			fix = fmt.Sprintf("add the toleration {key: %s, value: %q, effect: %s}", t.Key, t.Value, t.Effect)
 		}
 		out = append(out, obstacle{rule: model.RuleTaint, why: "does not tolerate taint " + t.ToString(), fix: fix})
 	}
@@ -129,7 +129,7 @@ func (e *Explainer) conflict(want require.Requirement, pool *model.Pool) (obstac
 	c := require.Conflict{Key: key, Want: want, Undefined: true}.WithHint(e.known(pool)...)
 	fix := fmt.Sprintf("add %s to spec.template.metadata.labels of NodePool %s", label(want), pool.Name)
 	if c.Hint != "" {
-		fix = "write " + c.Hint + " in the pod, or " + fix
+		fix = "write " + c.Hint + " in the pod"
 	}
 	return obstacle{rule: model.RuleLabels, why: c.String(), fix: fix}, true
 }

@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/require"
 )
@@ -28,22 +30,39 @@ func (e *Explainer) room(pod *model.Pod, pool *model.Pool, c choice) []obstacle 
 	}
 	o := obstacle{rule: model.RuleOffering, why: fmt.Sprintf(
 		"%s would hold it, and none is on offer", some(names(holding), " and "))}
-	if zones := e.elsewhere(holding, reqs); zones != "" {
-		o.fix = fmt.Sprintf("allow %s in NodePool %s and in the pod", zones, pool.Name)
-	}
+	o.fix = elsewhere(holding, reqs, c.term, pool)
 	return []obstacle{o}
 }
 
-// elsewhere returns the zone and capacity type in which the first of types is on offer; "" if it is nowhere.
-func (e *Explainer) elsewhere(types []*model.InstanceType, reqs require.Set) string {
-	free := reqs.Without(corev1.LabelTopologyZone, "karpenter.sh/capacity-type", "topology.k8s.aws/zone-id")
+// elsewhere says what to allow so that the first of types is on offer, "" if it is nowhere. reqs are those of pool and pod
+// together, term is the pod's.
+func elsewhere(types []*model.InstanceType, reqs, term require.Set, pool *model.Pool) string {
+	places := []string{corev1.LabelTopologyZone, apiv1.CapacityTypeLabelKey}
+	free := reqs.Without(append(places, zoneID)...)
 	for _, t := range types {
-		if o, ok := t.Cheapest(free); ok {
-			return fmt.Sprintf("capacity type %s in zone %s", o.CapacityType, o.Zone)
+		o, ok := t.Cheapest(free)
+		if !ok {
+			continue
 		}
+		var allow []string
+		asked := false
+		for i, value := range []string{o.Zone, o.CapacityType} {
+			if r, bound := reqs.Get(places[i]); bound && !r.Has(value) {
+				allow = append(allow, value+" for "+places[i])
+				asked = asked || term.Has(places[i])
+			}
+		}
+		where := "NodePool " + pool.Name
+		if asked {
+			where += " and in the pod"
+		}
+		return fmt.Sprintf("allow %s in %s", strings.Join(allow, " and "), where)
 	}
 	return ""
 }
+
+// zoneID is the label of a zone's identity across accounts, which names the same places as the zone's name.
+const zoneID = "topology.k8s.aws/zone-id"
 
 // need is what a node of that type must have for the pod: its requests, and those of the daemons that run there.
 func (e *Explainer) need(pod *model.Pod, pool *model.Pool, t *model.InstanceType, reqs require.Set) model.Resources {
@@ -81,26 +100,28 @@ func (e *Explainer) tooSmall(pod *model.Pod, pool *model.Pool, types []*model.In
 	need := e.need(pod, pool, nearest, reqs)
 	less := need.Minus(nearest.Allocatable)
 	o := obstacle{rule: model.RuleResources}
-	var lacks, asks []string
+	var missing, amounts []string
 	for _, name := range need.Names() {
 		switch {
 		case less[name] <= 0 || need[name] == 0:
 		case nearest.Allocatable[name] <= 0:
-			lacks = append(lacks, "no "+string(name))
-			asks = append(asks, "no "+string(name))
+			missing = append(missing, string(name))
 		default:
-			amount := model.Amount(name, less[name])
-			lacks = append(lacks, fmt.Sprintf("%s %s less than needed", amount, name))
-			asks = append(asks, fmt.Sprintf("%s %s less", amount, name))
+			amounts = append(amounts, model.Amount(name, less[name])+" "+string(name))
 		}
 	}
-	o.why = fmt.Sprintf("no instance type of the pool is large enough: the nearest, %s, has %s", nearest.Name, some(lacks, " and "))
-	if daemons := need.Minus(pod.Requests); daemons[corev1.ResourcePods] > 0 {
-		o.why += " (daemons included)"
+	wider := e.larger(pod, pool, reqs)
+	if len(missing) > 0 {
+		o.why, o.fix = "no instance type of the pool has "+some(missing, " and ")+" and room for the pod", wider
+		return o
 	}
-	o.fix = "ask for " + some(asks, " and ")
-	if other := e.larger(pod, pool, reqs); other != "" {
-		o.fix += ", or " + other
+	o.why = fmt.Sprintf("no instance type of the pool is large enough: the nearest, %s, is short of %s", nearest.Name, some(amounts, " and "))
+	if daemons := need.Minus(pod.Requests); daemons[corev1.ResourcePods] > 0 {
+		o.why += ", daemons included"
+	}
+	o.fix = "ask for " + some(amounts, " and ") + " less"
+	if wider != "" {
+		o.fix += ", or " + wider
 	}
 	return o
 }
