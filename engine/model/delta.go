@@ -15,7 +15,10 @@ import (
 // A Delta is a set of changes: objects that are new or newer, and keys of objects that are gone. Within one Delta a key
 // is either set or gone, not both.
 type Delta struct {
-	Pods    []*corev1.Pod
+	Pods []*corev1.Pod
+	// Virtual are pods that nobody has made: they stand for room that a capacity buffer keeps. Each is annotated with its
+	// buffer's namespace and name.
+	Virtual []*corev1.Pod
 	Nodes   []*corev1.Node
 	Claims  []*apiv1.NodeClaim
 	Pools   []*apiv1.NodePool
@@ -59,7 +62,7 @@ const (
 
 // Empty reports whether d changes nothing.
 func (d *Delta) Empty() bool {
-	return len(d.Pods)+len(d.Nodes)+len(d.Claims)+len(d.Pools)+len(d.Daemons)+len(d.Types)+len(d.Gone)+
+	return len(d.Pods)+len(d.Virtual)+len(d.Nodes)+len(d.Claims)+len(d.Pools)+len(d.Daemons)+len(d.Types)+len(d.Gone)+
 		len(d.Namespaces)+len(d.PDBs)+len(d.VolumeClaims)+len(d.Volumes)+len(d.StorageClasses)+len(d.CSINodes) == 0
 }
 
@@ -71,6 +74,9 @@ func (s *Snapshot) Apply(d Delta) *Snapshot {
 	e := newEdit(s)
 	for _, o := range d.Pods {
 		e.setPod(NewPod(o))
+	}
+	for _, o := range d.Virtual {
+		e.setPod(newVirtualPod(o))
 	}
 	for _, o := range d.Nodes {
 		e.setNode(o)

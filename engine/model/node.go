@@ -129,6 +129,11 @@ func (n *Node) measure() {
 	if n.Claim != nil && !n.Initialized {
 		capacity = fill(capacity, CapacityOf(n.Claim.Status.Capacity))
 		allocatable = fill(allocatable, CapacityOf(n.Claim.Status.Allocatable))
+		if n.Claim.Annotations[apiv1.CapacityOverlayAppliedAnnotationKey] == "true" {
+			// The cloud does not know what an overlay has promised; the claim was made for this much of it.
+			promised := RequestsOf(n.Claim.Spec.Resources.Requests)
+			capacity, allocatable = fill(capacity, promised), fill(allocatable, promised)
+		}
 	}
 	n.Capacity, n.Allocatable = capacity.Plus(Resources{Nodes: 1}), allocatable
 }

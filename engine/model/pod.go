@@ -5,6 +5,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/component-helpers/resource"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
 // A Pod is a pod and what its requests add up to, computed once when it enters the Snapshot.
@@ -17,6 +19,8 @@ type Pod struct {
 	// Requests are what the scheduler counts: containers, init containers, sidecars, overhead, pod-level and resized
 	// resources, and one of "pods".
 	Requests Resources
+	// Buffer is the namespace/name of the capacity buffer that the pod keeps room for, empty for a pod that exists.
+	Buffer string
 }
 
 // NewPod returns the model of o.
@@ -25,6 +29,16 @@ func NewPod(o *corev1.Pod) *Pod {
 	requests[corev1.ResourcePods]++
 	return &Pod{Key: o.Namespace + "/" + o.Name, UID: o.UID, Object: o, Requests: requests}
 }
+
+// newVirtualPod returns the model of a pod that keeps room for a buffer.
+func newVirtualPod(o *corev1.Pod) *Pod {
+	p := NewPod(o)
+	p.Buffer = o.Annotations[apiv1.CapacityBufferNamespaceAnnotationKey] + "/" + o.Annotations[apiv1.CapacityBufferNameAnnotationKey]
+	return p
+}
+
+// Virtual reports whether nobody has made the pod: it stands for room that a capacity buffer keeps.
+func (p *Pod) Virtual() bool { return p.Buffer != "" }
 
 // Terminal reports whether the pod has run to its end; it holds no resources any more.
 func (p *Pod) Terminal() bool {

@@ -81,12 +81,18 @@ type Daemon struct {
 func NewDaemon(o *appsv1.DaemonSet) *Daemon {
 	pod := &corev1.Pod{ObjectMeta: *o.Spec.Template.ObjectMeta.DeepCopy(), Spec: *o.Spec.Template.Spec.DeepCopy()}
 	pod.Namespace, pod.Name = o.Namespace, o.Name
-	for _, containers := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
+	RequestLimits(&pod.Spec)
+	return &Daemon{Key: o.Namespace + "/" + o.Name, Object: o, Pod: NewPod(pod)}
+}
+
+// RequestLimits makes the pod of a template request what it limits and does not request, as the API server does when the
+// pod is made.
+func RequestLimits(spec *corev1.PodSpec) {
+	for _, containers := range [][]corev1.Container{spec.Containers, spec.InitContainers} {
 		for i := range containers {
 			requestLimits(&containers[i].Resources)
 		}
 	}
-	return &Daemon{Key: o.Namespace + "/" + o.Name, Object: o, Pod: NewPod(pod)}
 }
 
 // requestLimits requests what is limited and not requested.

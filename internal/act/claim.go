@@ -10,6 +10,7 @@ import (
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/overlay"
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
@@ -30,6 +31,9 @@ func ClaimFor(n *model.PlannedNode, labels apiv1.LabelRules) *apiv1.NodeClaim {
 	c.Annotations[apiv1.NodePoolHashAnnotationKey] = pool.Hash()
 	c.Annotations[apiv1.NodePoolHashVersionAnnotationKey] = apiv1.NodePoolHashVersion
 	c.Annotations[apiv1.NodeClaimMinValuesRelaxedAnnotationKey] = strconv.FormatBool(n.MinValuesRelaxed)
+	price, capacity := overlay.Applied(n)
+	mark(c, apiv1.PriceOverlayAppliedAnnotationKey, price)
+	mark(c, apiv1.CapacityOverlayAppliedAnnotationKey, capacity)
 	c.Spec = apiv1.NodeClaimSpec{
 		Taints:                 template.Spec.Taints,
 		StartupTaints:          template.Spec.StartupTaints,
@@ -40,6 +44,13 @@ func ClaimFor(n *model.PlannedNode, labels apiv1.LabelRules) *apiv1.NodeClaim {
 	}
 	c.Spec.Resources.Requests = n.Requests.List()
 	return c
+}
+
+// mark sets an annotation to "true" if it holds.
+func mark(c *apiv1.NodeClaim, key string, holds bool) {
+	if holds {
+		c.Annotations[key] = "true"
+	}
 }
 
 // ownedBy returns the reference by which Kubernetes ends the claims of a pool that is deleted.

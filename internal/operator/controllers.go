@@ -9,11 +9,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	autoscalingv1beta1 "github.com/karpenter-go/karpenter/api/autoscaling/v1beta1"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/engine/pack"
 	"github.com/karpenter-go/karpenter/internal/act"
-	"github.com/karpenter-go/karpenter/internal/controller/disruption"
 	"github.com/karpenter-go/karpenter/internal/controller/metrics"
 	nodehydration "github.com/karpenter-go/karpenter/internal/controller/node/hydration"
 	"github.com/karpenter-go/karpenter/internal/controller/node/termination"
@@ -41,10 +41,13 @@ type base struct {
 	cluster  *observe.Cluster
 	timeline *metrics.Timeline
 	health   *nodepool.Health
+	features
 }
 
 // controllers returns all controllers of the program, the provider's included, with the observed cluster behind them.
-func controllers(ctx context.Context, mgr ctrl.Manager, p Program, env Env, provider Provider) ([]Controller, error) {
+func controllers(
+	ctx context.Context, mgr ctrl.Manager, p Program, env Env, f features, provider Provider,
+) ([]Controller, error) {
 	labels := apiv1.CoreLabels().With(provider.Cloud.Facts().Labels)
 	m := telemetry.NewMetrics(env.Metrics, labels.WellKnown.UnsortedList())
 	m.SetBuildInfo(p.Version.Number, p.Version.Commit)
@@ -53,13 +56,16 @@ func controllers(ctx context.Context, mgr ctrl.Manager, p Program, env Env, prov
 	}
 	b := base{
 		Env: env, settings: p.Settings, metrics: m, provider: provider.Cloud, labels: labels,
-		cluster: observe.New(env.Clock), timeline: metrics.NewTimeline(m.Pods), health: nodepool.NewHealth(),
+		cluster: observe.New(env.Clock), timeline: metrics.NewTimeline(m.Pods), health: nodepool.NewHealth(), features: f,
+	}
+	if b.overlays != nil {
+		b.overlays.Labels = labels
 	}
 	if err := b.cluster.Watch(ctx, mgr.GetCache()); err != nil {
 		return nil, fmt.Errorf("observe the cluster: %w", err)
 	}
 	all := append(b.deciding(), b.claims()...)
-	all = append(all, b.pools()...)
+	all = append(append(all, b.pools()...), b.featured()...)
 	if !p.Settings.DisableClusterStateObservability {
 		watching, err := b.watching()
 		if err != nil {
@@ -80,18 +86,15 @@ func (b base) deciding() []Controller {
 	actor := &act.Actor{Client: b.Client, Labels: b.labels}
 	return []Controller{
 		&provision.Controller{
-			Cluster: b.cluster, Actor: actor, Cloud: b.cloud("provisioner"), Clock: b.Clock, Events: b.Events,
-			Metrics: b.metrics, Timeline: b.timeline,
+			Cluster: b.cluster, Actor: actor, Cloud: b.offers("provisioner"), Clock: b.Clock, Events: b.Events,
+			Metrics: b.metrics, Timeline: b.timeline, Buffers: b.buffers,
 			Options: pack.Options{
 				Labels:         b.labels,
 				RelaxMinValues: b.settings.MinValuesPolicy == settings.MinValuesPolicyBestEffort,
 			},
 			BatchIdle: b.settings.BatchIdleDuration, BatchMax: b.settings.BatchMaxDuration,
 		},
-		&disruption.Controller{
-			Cluster: b.cluster, Actor: actor, Cloud: b.cloud("disruption"), Clock: b.Clock, Events: b.Events,
-			Metrics: b.metrics,
-		},
+		b.disruption(actor),
 	}
 }
 
@@ -153,6 +156,9 @@ func (b base) watching() ([]Controller, error) {
 		apiv1.GroupVersion.WithKind("NodeClaim"), apiv1.GroupVersion.WithKind("NodePool"),
 		corev1.SchemeGroupVersion.WithKind("Node"),
 	}, facts.NodeClasses...)
+	if b.buffers != nil {
+		kinds = append(kinds, autoscalingv1beta1.GroupVersion.WithKind("CapacityBuffer"))
+	}
 	names := make([]string, len(kinds))
 	for i, kind := range kinds {
 		names[i] = strings.ToLower(kind.Kind)

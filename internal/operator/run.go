@@ -104,11 +104,13 @@ func Run(ctx context.Context, p Program) error {
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Rest: mgr.GetConfig(), Clock: clock.RealClock{},
 		Events: events, Metrics: ctrlmetrics.Registry, Ledger: act.Ledger{Client: mgr.GetClient()}, Log: p.Log,
 	}
+	f := featuresOf(mgr, p.Settings.FeatureGates, p.Log)
+	env.Overlay = f.overlay()
 	provider, err := p.Provider(ctx, env)
 	if err != nil {
 		return fmt.Errorf("start provider %s: %w", p.Settings.Provider, err)
 	}
-	all, err := controllers(ctx, mgr, p, env, provider)
+	all, err := controllers(ctx, mgr, p, env, f, provider)
 	if err != nil {
 		return err
 	}

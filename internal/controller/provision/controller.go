@@ -18,6 +18,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/pack"
 	"github.com/karpenter-go/karpenter/engine/verify"
 	"github.com/karpenter-go/karpenter/internal/act"
+	"github.com/karpenter-go/karpenter/internal/controller/capacitybuffer"
 	"github.com/karpenter-go/karpenter/internal/controller/singleton"
 	"github.com/karpenter-go/karpenter/internal/controller/supply"
 	"github.com/karpenter-go/karpenter/internal/observe"
@@ -35,6 +36,8 @@ type Controller struct {
 	// Timeline takes down when pods were seen and decided on.
 	Timeline Timeline
 	Options  pack.Options
+	// Buffers ask for room for pods to come; nil asks for none.
+	Buffers *capacitybuffer.Buffers
 	// Solve makes plans; nil means pack.Solve.
 	Solve func(*model.Snapshot, pack.Options) *model.Plan
 	// BatchIdle and BatchMax bound the wait for more pods.
@@ -82,6 +85,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	s := c.Cluster.Snapshot()
 	c.Metrics.Scheduler.QueueDepth.WithLabelValues(c.Name(), "").Set(float64(len(s.Pending())))
 	c.measureZones(s.Pending())
+	s = c.Buffers.Stock(ctx, s)
 	if len(s.Pending()) == 0 && len(s.Displaced()) == 0 {
 		c.settle()
 		return ctrl.Result{}, nil

@@ -55,6 +55,9 @@ func (c *Controller) tellLaunch(ctx context.Context, s *model.Snapshot, l act.La
 
 func (c *Controller) tellPlaced(s *model.Snapshot, pods []*model.Pod, pool, message string) {
 	for _, p := range pods {
+		if p.Virtual() {
+			continue // nobody is there to be told; the buffer's status is
+		}
 		c.Timeline.Decided(p, s.Now, c.Clock.Now(), true, pool)
 		if p.Bound() {
 			continue // moves off a node that goes; the pod that comes in its place will be told
@@ -71,6 +74,9 @@ func (c *Controller) tellRefusals(s *model.Snapshot, plan *model.Plan) (refused,
 	for _, r := range plan.Refusals {
 		message := r.String()
 		for _, p := range r.Pods {
+			if p.Virtual() {
+				continue
+			}
 			c.Timeline.Decided(p, s.Now, c.Clock.Now(), false, "")
 			if p.Bound() {
 				continue

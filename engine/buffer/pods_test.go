@@ -1,0 +1,94 @@
+package buffer_test
+
+import (
+	"math"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	autoscalingv1beta1 "github.com/karpenter-go/karpenter/api/autoscaling/v1beta1"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/buffer"
+	"github.com/karpenter-go/karpenter/engine/model"
+)
+
+// template asks for 2 cores by a limit, and for a volume that would have to be made.
+func template() *corev1.PodTemplateSpec {
+	return &corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}},
+		Spec: corev1.PodSpec{
+			NodeName: "somewhere", PriorityClassName: "high", Priority: ptr(int32(1000)),
+			Volumes: []corev1.Volume{
+				{Name: "data", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{}}},
+				{Name: "conf", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{}}},
+			},
+			Containers: []corev1.Container{{
+				Name: "main", VolumeMounts: []corev1.VolumeMount{{Name: "data"}, {Name: "conf"}},
+				Resources: corev1.ResourceRequirements{Limits: list("cpu", "2")},
+			}},
+		},
+	}
+}
+
+func ptr[T any](v T) *T { return &v }
+
+func list(name, quantity string) corev1.ResourceList {
+	return corev1.ResourceList{corev1.ResourceName(name): resource.MustParse(quantity)}
+}
+
+func TestCount(t *testing.T) {
+	type spec = autoscalingv1beta1.CapacityBufferSpec
+	limit := func(name, quantity string) *corev1.ResourceList { return ptr(list(name, quantity)) }
+	for _, tt := range []struct {
+		name  string
+		spec  spec
+		scale *int32
+		want  int32
+	}{
+		{"nothing said", spec{}, nil, 0},
+		{"replicas", spec{Replicas: ptr(int32(3))}, nil, 3},
+		{"part of the scale, rounded up", spec{Percentage: ptr(int32(25))}, ptr(int32(10)), 3},
+		{"a part is one at least", spec{Percentage: ptr(int32(10))}, ptr(int32(0)), 1},
+		{"no part is none", spec{Percentage: ptr(int32(0))}, ptr(int32(10)), 0},
+		{"the larger of both", spec{Replicas: ptr(int32(4)), Percentage: ptr(int32(20))}, ptr(int32(10)), 4},
+		{"the larger of both, the other way", spec{Replicas: ptr(int32(1)), Percentage: ptr(int32(20))}, ptr(int32(10)), 2},
+		{"limits cut", spec{Replicas: ptr(int32(9)), Limits: limit("cpu", "5")}, nil, 2},
+		{"limits do not add", spec{Replicas: ptr(int32(1)), Limits: limit("cpu", "9")}, nil, 1},
+		{"limits alone", spec{Limits: limit("cpu", "9")}, nil, 4},
+		{"limits of pods", spec{Replicas: ptr(int32(9)), Limits: limit("pods", "3")}, nil, 3},
+		{"limits of what nobody asks for", spec{Replicas: ptr(int32(2)), Limits: limit("memory", "1Gi")}, nil, 2},
+		{"limits too small for one", spec{Replicas: ptr(int32(2)), Limits: limit("cpu", "1")}, nil, 0},
+		{"too many to be meant", spec{Replicas: ptr(int32(math.MaxInt32))}, nil, 10_000},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := buffer.Count(tt.spec, buffer.Source{Template: template(), Scale: tt.scale}); got != tt.want {
+				t.Errorf("room for %d, want %d", got, tt.want)
+			}
+		})
+	}
+}
+
+// A virtual pod waits, knows its buffer, stands in nobody's way and needs nothing that would have to be made.
+func TestPods(t *testing.T) {
+	b := &autoscalingv1beta1.CapacityBuffer{ObjectMeta: metav1.ObjectMeta{Name: "b", Namespace: "ns", UID: "uid"}}
+	b.Spec.Replicas = ptr(int32(2))
+	from := template()
+	pods := buffer.Pods(b, buffer.Source{Template: from})
+	if len(pods) != 2 || pods[1].Name != "capacity-buffer-b-1" || pods[1].UID != "uid-1" || pods[1].Labels["app"] != "web" {
+		t.Fatalf("pods are %v", pods)
+	}
+	p := pods[0]
+	if p.Annotations[apiv1.CapacityBufferFakePodAnnotationKey] != "true" || *p.Spec.Priority != math.MinInt32 ||
+		p.Spec.NodeName != "" || len(p.Spec.Volumes) != 1 || len(p.Spec.Containers[0].VolumeMounts) != 1 {
+		t.Errorf("pod is %v", p)
+	}
+	s := model.Compile(model.Delta{Virtual: pods})
+	if got := s.Pending(); len(got) != 2 || !got[0].Virtual() || got[0].Buffer != "ns/b" || got[0].Requests["cpu"] != 2000 {
+		t.Errorf("pending are %v", got)
+	}
+	if from.Spec.NodeName == "" || len(from.Spec.Volumes) != 2 {
+		t.Error("the template was changed")
+	}
+}

@@ -1,0 +1,79 @@
+package buffer_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+
+	autoscalingv1beta1 "github.com/karpenter-go/karpenter/api/autoscaling/v1beta1"
+	"github.com/karpenter-go/karpenter/engine/buffer"
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/pack"
+	"github.com/karpenter-go/karpenter/engine/scenario"
+)
+
+// A given is a buffer and what it names: a template, and for a scalableRef how many pods that wants.
+type given struct {
+	Name     string                                `json:"name"`
+	Spec     autoscalingv1beta1.CapacityBufferSpec `json:"spec"`
+	Template *corev1.PodTemplateSpec               `json:"template,omitempty"`
+	Scale    *int32                                `json:"scale,omitempty"`
+	Missing  string                                `json:"missing,omitempty"` // reason why there is no template
+}
+
+// TestScenarios resolves the buffers of a section buffers.yaml, plans their room in the cluster, and tells what their
+// status then says.
+func TestScenarios(t *testing.T) {
+	scenario.Run(t, func(t *testing.T, c *scenario.Cluster, ar *txtar.Archive) string {
+		s, err := c.Snapshot()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var buffers []given
+		if err := yaml.UnmarshalStrict(scenario.Section(t, ar, "buffers.yaml").Data, &buffers); err != nil {
+			t.Fatal(err)
+		}
+		pods := make([][]*corev1.Pod, len(buffers))
+		for i, g := range buffers {
+			pods[i] = buffer.Pods(g.object(), g.source())
+			s = s.Apply(model.Delta{Virtual: pods[i]})
+		}
+		plan := pack.Solve(s, pack.Options{Labels: apiv1.CoreLabels()})
+		promises := map[string]string{}
+		for _, pl := range plan.Placements {
+			for _, p := range pl.Pods {
+				promises[p.Key] = pl.Node.Name
+			}
+		}
+		var b strings.Builder
+		b.WriteString(plan.String())
+		for i, g := range buffers {
+			status := buffer.Status(g.object(), g.source(), pods[i], s.WithPromises(promises))
+			for _, c := range status.Conditions {
+				fmt.Fprintf(&b, "%s %s=%s %s: %s\n", g.Name, c.Type, c.Status, c.Reason, c.Message)
+			}
+		}
+		return b.String()
+	})
+}
+
+func (g given) object() *autoscalingv1beta1.CapacityBuffer {
+	return &autoscalingv1beta1.CapacityBuffer{
+		ObjectMeta: metav1.ObjectMeta{Name: g.Name, Namespace: "default", UID: types.UID(g.Name)}, Spec: g.Spec,
+	}
+}
+
+func (g given) source() buffer.Source {
+	if g.Missing != "" {
+		return buffer.Source{Problem: &buffer.Problem{Reason: g.Missing, Message: "it does not exist"}}
+	}
+	return buffer.Source{Template: g.Template, Scale: g.Scale}
+}

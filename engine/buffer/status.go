@@ -1,0 +1,71 @@
+package buffer
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	autoscalingv1beta1 "github.com/karpenter-go/karpenter/api/autoscaling/v1beta1"
+	"github.com/karpenter-go/karpenter/engine/model"
+)
+
+// Status returns what the status of b is to say. pods are its virtual pods; s tells, by its promises, where they are planned.
+func Status(
+	b *autoscalingv1beta1.CapacityBuffer, src Source, pods []*corev1.Pod, s *model.Snapshot,
+) autoscalingv1beta1.CapacityBufferStatus {
+	status := *b.Status.DeepCopy()
+	status.ProvisioningStrategy = b.Spec.ProvisioningStrategy
+	status.PodTemplateRef, status.PodTemplateGeneration = nil, nil
+	if src.Template != nil {
+		n := int32(len(pods))
+		status.Replicas = &n
+		status.PodTemplateRef = b.Spec.PodTemplateRef
+		status.PodTemplateGeneration = &src.Generation
+	} else {
+		status.Replicas = nil
+	}
+	for _, c := range []metav1.Condition{ready(src), provisioning(src, pods, s)} {
+		c.ObservedGeneration = b.Generation
+		c.LastTransitionTime = metav1.NewTime(s.Now)
+		meta.SetStatusCondition(&status.Conditions, c)
+	}
+	return status
+}
+
+// ready says whether it is known which pods are meant.
+func ready(src Source) metav1.Condition {
+	c := metav1.Condition{Type: autoscalingv1beta1.ConditionTypeReadyForProvisioning, Status: metav1.ConditionTrue,
+		Reason: autoscalingv1beta1.ReasonResolved, Message: "pods and their number are known"}
+	if src.Problem != nil {
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, src.Problem.Reason, src.Problem.Message
+	}
+	return c
+}
+
+// provisioning says whether there is room for all pods on nodes that are up.
+func provisioning(src Source, pods []*corev1.Pod, s *model.Snapshot) metav1.Condition {
+	no := func(reason, message string) metav1.Condition {
+		return metav1.Condition{Type: autoscalingv1beta1.ConditionTypeProvisioning, Status: metav1.ConditionFalse,
+			Reason: reason, Message: message}
+	}
+	switch {
+	case src.Problem != nil:
+		return no(autoscalingv1beta1.ReasonNotReadyForProvisioning, src.Problem.Message)
+	case len(pods) == 0:
+		return no(autoscalingv1beta1.ReasonBufferEmpty, "the buffer asks for room for no pod")
+	}
+	up := 0
+	for _, p := range pods {
+		if n, ok := s.NodeByName(s.Promises[p.Namespace+"/"+p.Name]); ok && n.Initialized && !n.Deleting {
+			up++
+		}
+	}
+	if up < len(pods) {
+		return no(autoscalingv1beta1.ReasonRequiresNewCapacity,
+			fmt.Sprintf("there is room for %d of %d pods; the others wait for nodes", up, len(pods)))
+	}
+	return metav1.Condition{Type: autoscalingv1beta1.ConditionTypeProvisioning, Status: metav1.ConditionTrue,
+		Reason: autoscalingv1beta1.ReasonFitsExistingCapacity, Message: fmt.Sprintf("there is room for all %d pods", up)}
+}

@@ -1,0 +1,132 @@
+package capacitybuffer
+
+import (
+	"context"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	autoscalingv1beta1 "github.com/karpenter-go/karpenter/api/autoscaling/v1beta1"
+	"github.com/karpenter-go/karpenter/engine/buffer"
+	"github.com/karpenter-go/karpenter/engine/model"
+)
+
+// Buffers resolves capacity buffers.
+type Buffers struct {
+	// Reader reads buffers and what they name, from a cache.
+	Reader client.Reader
+}
+
+// Stock returns s with the virtual pods of all buffers. A buffer that cannot be read is left out for this round, and
+// logged. Nil Buffers have none.
+func (b *Buffers) Stock(ctx context.Context, s *model.Snapshot) *model.Snapshot {
+	if b == nil {
+		return s
+	}
+	var buffers autoscalingv1beta1.CapacityBufferList
+	if err := b.Reader.List(ctx, &buffers); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "list capacity buffers")
+		return s
+	}
+	var pods []*corev1.Pod
+	for i := range buffers.Items {
+		o := &buffers.Items[i]
+		if !o.DeletionTimestamp.IsZero() {
+			continue
+		}
+		src, err := b.source(ctx, o)
+		if err != nil {
+			ctrl.LoggerFrom(ctx).Error(err, "leaving a capacity buffer out of this round",
+				"CapacityBuffer", map[string]string{"namespace": o.Namespace, "name": o.Name})
+			continue
+		}
+		pods = append(pods, buffer.Pods(o, src)...)
+	}
+	if len(pods) == 0 {
+		return s
+	}
+	return s.Apply(model.Delta{Virtual: pods})
+}
+
+// source reads what the buffer names. That something does not exist is no error but the source's Problem.
+func (b *Buffers) source(ctx context.Context, o *autoscalingv1beta1.CapacityBuffer) (buffer.Source, error) {
+	switch {
+	case o.Spec.PodTemplateRef != nil:
+		return b.template(ctx, client.ObjectKey{Namespace: o.Namespace, Name: o.Spec.PodTemplateRef.Name})
+	case o.Spec.ScalableRef != nil:
+		return b.scalable(ctx, o.Namespace, *o.Spec.ScalableRef)
+	}
+	return failed(autoscalingv1beta1.ReasonResolutionFailed, "set spec.podTemplateRef or spec.scalableRef"), nil
+}
+
+func failed(reason, message string) buffer.Source {
+	return buffer.Source{Problem: &buffer.Problem{Reason: reason, Message: message}}
+}
+
+func (b *Buffers) template(ctx context.Context, key client.ObjectKey) (buffer.Source, error) {
+	var o corev1.PodTemplate
+	switch err := b.Reader.Get(ctx, key, &o); {
+	case apierrors.IsNotFound(err):
+		return failed(autoscalingv1beta1.ReasonPodTemplateNotFound,
+			fmt.Sprintf("podtemplate %s does not exist in namespace %s", key.Name, key.Namespace)), nil
+	case err != nil:
+		return buffer.Source{}, fmt.Errorf("get podtemplate %s: %w", key, err)
+	}
+	return buffer.Source{Template: &o.Template, Generation: o.Generation}, nil
+}
+
+// scalable reads an object with pods and a number of them.
+func (b *Buffers) scalable(
+	ctx context.Context, namespace string, ref autoscalingv1beta1.ScalableRef,
+) (buffer.Source, error) {
+	o := scalableOf(ref)
+	if o == nil {
+		return failed(autoscalingv1beta1.ReasonResolutionFailed, fmt.Sprintf(
+			"scalableRef is a %s of API group %q, want a Deployment, StatefulSet or ReplicaSet of apps", ref.Kind, ref.APIGroup)), nil
+	}
+	switch err := b.Reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: ref.Name}, o); {
+	case apierrors.IsNotFound(err):
+		return failed(autoscalingv1beta1.ReasonScalableRefNotFound,
+			fmt.Sprintf("%s %s does not exist in namespace %s", ref.Kind, ref.Name, namespace)), nil
+	case err != nil:
+		return buffer.Source{}, fmt.Errorf("get %s %s/%s: %w", ref.Kind, namespace, ref.Name, err)
+	}
+	template, replicas := partsOf(o)
+	if replicas == nil {
+		one := int32(1)
+		replicas = &one
+	}
+	return buffer.Source{Template: template, Generation: o.GetGeneration(), Scale: replicas}, nil
+}
+
+// scalableOf returns an empty object of the kind that ref names, nil if it is none that we know.
+func scalableOf(ref autoscalingv1beta1.ScalableRef) client.Object {
+	if ref.APIGroup != appsv1.GroupName {
+		return nil
+	}
+	switch ref.Kind {
+	case "Deployment":
+		return &appsv1.Deployment{}
+	case "StatefulSet":
+		return &appsv1.StatefulSet{}
+	case "ReplicaSet":
+		return &appsv1.ReplicaSet{}
+	}
+	return nil
+}
+
+func partsOf(o client.Object) (template *corev1.PodTemplateSpec, replicas *int32) {
+	switch o := o.(type) {
+	case *appsv1.Deployment:
+		return &o.Spec.Template, o.Spec.Replicas
+	case *appsv1.StatefulSet:
+		return &o.Spec.Template, o.Spec.Replicas
+	case *appsv1.ReplicaSet:
+		return &o.Spec.Template, o.Spec.Replicas
+	}
+	return nil, nil
+}

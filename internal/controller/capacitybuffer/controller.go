@@ -1,0 +1,125 @@
+package capacitybuffer
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	autoscalingv1beta1 "github.com/karpenter-go/karpenter/api/autoscaling/v1beta1"
+	"github.com/karpenter-go/karpenter/engine/buffer"
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/internal/act"
+)
+
+// A Controller tells on every buffer what became of it.
+type Controller struct {
+	Client  client.Client
+	Clock   clock.PassiveClock
+	Buffers *Buffers
+	Cluster Cluster
+}
+
+// A Cluster is the observed one.
+type Cluster interface {
+	Snapshot() *model.Snapshot
+	// Wake has the next round of provisioning begin.
+	Wake()
+}
+
+const (
+	workers = 10
+	// settled is how often a buffer that has its room is looked at, unsettled how often one that has not.
+	settled   = 30 * time.Second
+	unsettled = 2 * time.Second
+)
+
+// Name is the controller's name in logs and metrics.
+func (c *Controller) Name() string { return "capacitybuffer" }
+
+// Register adds the controller to mgr. Besides the buffers it watches what they may name.
+func (c *Controller) Register(mgr ctrl.Manager) error {
+	ofSpec := builder.WithPredicates(predicate.GenerationChangedPredicate{})
+	b := ctrl.NewControllerManagedBy(mgr).Named(c.Name()).For(&autoscalingv1beta1.CapacityBuffer{}, ofSpec).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers})
+	for _, o := range []client.Object{&corev1.PodTemplate{}, &appsv1.Deployment{}, &appsv1.StatefulSet{}, &appsv1.ReplicaSet{}} {
+		b.Watches(o, handler.EnqueueRequestsFromMapFunc(c.namedBy), ofSpec)
+	}
+	if err := b.Complete(c); err != nil {
+		return fmt.Errorf("set up controller %s: %w", c.Name(), err)
+	}
+	return nil
+}
+
+// namedBy maps an object to the buffers that name it.
+func (c *Controller) namedBy(ctx context.Context, o client.Object) []reconcile.Request {
+	var buffers autoscalingv1beta1.CapacityBufferList
+	if err := c.Client.List(ctx, &buffers, client.InNamespace(o.GetNamespace())); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "list capacity buffers")
+		return nil
+	}
+	_, template := o.(*corev1.PodTemplate)
+	var out []reconcile.Request
+	for i := range buffers.Items {
+		spec := buffers.Items[i].Spec
+		if template && spec.PodTemplateRef != nil && spec.PodTemplateRef.Name == o.GetName() ||
+			!template && spec.ScalableRef != nil && spec.ScalableRef.Name == o.GetName() {
+			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&buffers.Items[i])})
+		}
+	}
+	return out
+}
+
+// Reconcile resolves one buffer, writes what became of it, and wakes provisioning if the room it asks for has changed.
+func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	var o autoscalingv1beta1.CapacityBuffer
+	if err := c.Client.Get(ctx, req.NamespacedName, &o); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if !o.DeletionTimestamp.IsZero() {
+		return ctrl.Result{}, nil
+	}
+	src, err := c.Buffers.source(ctx, &o)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	pods, after := buffer.Pods(&o, src), o.DeepCopy()
+	after.Status = buffer.Status(&o, src, pods, c.Cluster.Snapshot().At(c.Clock.Now()))
+	if changed(o.Status, after.Status) {
+		c.Cluster.Wake()
+	}
+	if err := act.PatchStatus(ctx, c.Client, &o, after); err != nil && !act.Conflict(err) {
+		return ctrl.Result{}, err
+	}
+	if len(pods) > 0 && !hasRoom(after) {
+		return ctrl.Result{RequeueAfter: unsettled}, nil
+	}
+	return ctrl.Result{RequeueAfter: settled}, nil
+}
+
+// changed reports whether another room is asked for.
+func changed(before, after autoscalingv1beta1.CapacityBufferStatus) bool {
+	return !equality.Semantic.DeepEqual(before.Replicas, after.Replicas) ||
+		!equality.Semantic.DeepEqual(before.PodTemplateGeneration, after.PodTemplateGeneration)
+}
+
+// hasRoom reports whether all room is there.
+func hasRoom(o *autoscalingv1beta1.CapacityBuffer) bool {
+	for _, c := range o.Status.Conditions {
+		if c.Type == autoscalingv1beta1.ConditionTypeProvisioning {
+			return c.Reason == autoscalingv1beta1.ReasonFitsExistingCapacity
+		}
+	}
+	return false
+}

@@ -1,0 +1,181 @@
+package capacitybuffer
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	clocktesting "k8s.io/utils/clock/testing"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/karpenter-go/karpenter/api"
+	autoscalingv1beta1 "github.com/karpenter-go/karpenter/api/autoscaling/v1beta1"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/model"
+)
+
+var start = time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
+
+// A world is an API server in memory and the controller over it.
+type world struct {
+	*Controller
+	kube     client.Client
+	snapshot *model.Snapshot
+	woken    int
+}
+
+func (w *world) Snapshot() *model.Snapshot { return w.snapshot }
+func (w *world) Wake()                     { w.woken++ }
+
+func newWorld(t *testing.T, objects ...client.Object) *world {
+	t.Helper()
+	scheme := api.Scheme()
+	if err := clientgoscheme.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	w := &world{snapshot: &model.Snapshot{}, kube: fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
+		WithStatusSubresource(&autoscalingv1beta1.CapacityBuffer{}).Build()}
+	w.Controller = &Controller{
+		Client: w.kube, Clock: clocktesting.NewFakeClock(start), Buffers: &Buffers{Reader: w.kube}, Cluster: w,
+	}
+	return w
+}
+
+// look reconciles the buffer and returns its conditions as "Type=Status Reason".
+func (w *world) look(t *testing.T, name string) (conditions string, again time.Duration) {
+	t.Helper()
+	key := client.ObjectKey{Namespace: "ns", Name: name}
+	result, err := w.Reconcile(t.Context(), ctrl.Request{NamespacedName: key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for _, c := range w.buffer(t, name).Status.Conditions {
+		lines = append(lines, c.Type+"="+string(c.Status)+" "+c.Reason)
+	}
+	return strings.Join(lines, ", "), result.RequeueAfter
+}
+
+func (w *world) buffer(t *testing.T, name string) *autoscalingv1beta1.CapacityBuffer {
+	t.Helper()
+	var b autoscalingv1beta1.CapacityBuffer
+	if err := w.kube.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: name}, &b); err != nil {
+		t.Fatal(err)
+	}
+	return &b
+}
+
+func bufferOf(name string, replicas int32, spec autoscalingv1beta1.CapacityBufferSpec) *autoscalingv1beta1.CapacityBuffer {
+	spec.Replicas = &replicas
+	return &autoscalingv1beta1.CapacityBuffer{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "ns"}, Spec: spec}
+}
+
+func ofTemplate(name string) autoscalingv1beta1.CapacityBufferSpec {
+	return autoscalingv1beta1.CapacityBufferSpec{PodTemplateRef: &autoscalingv1beta1.LocalObjectRef{Name: name}}
+}
+
+func ofScalable(group, kind, name string) autoscalingv1beta1.CapacityBufferSpec {
+	return autoscalingv1beta1.CapacityBufferSpec{ScalableRef: &autoscalingv1beta1.ScalableRef{
+		APIGroup: group, Kind: kind, Name: name,
+	}}
+}
+
+func podTemplate() *corev1.PodTemplate {
+	return &corev1.PodTemplate{
+		ObjectMeta: metav1.ObjectMeta{Name: "t", Namespace: "ns", Generation: 3},
+		Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{
+			Name: "c", Resources: corev1.ResourceRequirements{
+				Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")},
+			},
+		}}}},
+	}
+}
+
+// upNode is a node of ours that is up.
+func upNode() *corev1.Node {
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1", Labels: map[string]string{
+		apiv1.NodePoolLabelKey: "default", apiv1.NodeRegisteredLabelKey: "true", apiv1.NodeInitializedLabelKey: "true",
+	}}}
+	n.Spec.ProviderID = "x://n1"
+	return n
+}
+
+// A buffer wakes provisioning when it is new or changed, waits for its room, and says when that is there.
+func TestLifeOfABuffer(t *testing.T) {
+	w := newWorld(t, podTemplate(), bufferOf("b", 1, ofTemplate("t")))
+	got, again := w.look(t, "b")
+	if got != "ReadyForProvisioning=True Resolved, Provisioning=False RequiresNewCapacity" || again != unsettled {
+		t.Errorf("conditions are %s, next look in %v", got, again)
+	}
+	status := w.buffer(t, "b").Status
+	if *status.Replicas != 1 || *status.PodTemplateGeneration != 3 || status.PodTemplateRef.Name != "t" || w.woken != 1 {
+		t.Errorf("status is %+v, woken %d times", status, w.woken)
+	}
+	w.snapshot = model.Compile(model.Delta{Nodes: []*corev1.Node{upNode()}}).
+		WithPromises(map[string]string{"ns/capacity-buffer-b-0": "n1"})
+	got, again = w.look(t, "b")
+	if got != "ReadyForProvisioning=True Resolved, Provisioning=True FitsExistingCapacity" || again != settled || w.woken != 1 {
+		t.Errorf("conditions are %s, next look in %v, woken %d times", got, again, w.woken)
+	}
+	b := w.buffer(t, "b")
+	b.Spec.Replicas = new(int32)
+	if err := w.kube.Update(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ = w.look(t, "b"); !strings.HasSuffix(got, "Provisioning=False BufferEmpty") || w.woken != 2 {
+		t.Errorf("conditions are %s, woken %d times", got, w.woken)
+	}
+}
+
+// What a buffer names may be missing, or nothing that has pods; then it says so.
+func TestUnresolved(t *testing.T) {
+	w := newWorld(t, bufferOf("template", 1, ofTemplate("none")), bufferOf("scalable", 1, ofScalable("apps", "Deployment", "none")),
+		bufferOf("kind", 1, ofScalable("batch", "Job", "j")), bufferOf("nothing", 1, autoscalingv1beta1.CapacityBufferSpec{}))
+	for name, reason := range map[string]string{
+		"template": "PodTemplateNotFound", "scalable": "ScalableRefNotFound", "kind": "ResolutionFailed", "nothing": "ResolutionFailed",
+	} {
+		want := "ReadyForProvisioning=False " + reason + ", Provisioning=False NotReadyForProvisioning"
+		if got, _ := w.look(t, name); got != want {
+			t.Errorf("%s: conditions are %s, want %s", name, got, want)
+		}
+	}
+	if s := w.Buffers.Stock(t.Context(), w.snapshot); len(s.Pending()) != 0 {
+		t.Errorf("%d pods are asked for", len(s.Pending()))
+	}
+}
+
+// The room of all buffers goes into the snapshot, of a scalable by its number as it is then.
+func TestStock(t *testing.T) {
+	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "ns"}}
+	deployment.Spec.Template = podTemplate().Template
+	ten, twenty := int32(10), int32(20)
+	deployment.Spec.Replicas = &ten
+	part := bufferOf("part", 0, ofScalable("apps", "Deployment", "web"))
+	part.Spec.Percentage = &twenty
+	w := newWorld(t, podTemplate(), deployment, part, bufferOf("b", 3, ofTemplate("t")))
+	s := w.Buffers.Stock(t.Context(), w.snapshot)
+	count := map[string]int{}
+	for _, p := range s.Pending() {
+		count[p.Buffer]++
+	}
+	if count["ns/part"] != 2 || count["ns/b"] != 3 || len(count) != 2 {
+		t.Errorf("room is asked for %v", count)
+	}
+	if requests := w.namedBy(t.Context(), deployment); len(requests) != 1 || requests[0].Name != "part" {
+		t.Errorf("a change of the deployment concerns %v", requests)
+	}
+	if requests := w.namedBy(t.Context(), podTemplate()); len(requests) != 1 || requests[0].Name != "b" {
+		t.Errorf("a change of the template concerns %v", requests)
+	}
+	var none *Buffers
+	if none.Stock(t.Context(), w.snapshot) != w.snapshot {
+		t.Error("without the feature the snapshot is another")
+	}
+}

@@ -1,0 +1,119 @@
+package nodeoverlay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"github.com/karpenter-go/karpenter/api/condition"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	overlayv1alpha1 "github.com/karpenter-go/karpenter/api/v1alpha1"
+	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/overlay"
+	"github.com/karpenter-go/karpenter/internal/act"
+	"github.com/karpenter-go/karpenter/internal/controller/singleton"
+)
+
+// A Controller tells on every overlay whether it is in force.
+type Controller struct {
+	Client client.Client
+	Clock  clock.PassiveClock
+	// Cloud is without overlays.
+	Cloud  cloud.Provider
+	Labels apiv1.LabelRules
+}
+
+const (
+	// period is how often overlays are compared with what is on offer, which changes without an event.
+	period = 5 * time.Minute
+	// retry is how soon to look again while the types of a pool are not to be had.
+	retry = 10 * time.Second
+)
+
+// Name is the controller's name in logs and metrics.
+func (c *Controller) Name() string { return "nodeoverlay.controller" }
+
+// Register adds the controller to mgr. Only changes of a spec matter: status is written by ourselves, and often by others.
+func (c *Controller) Register(mgr ctrl.Manager) error {
+	ofSpec := builder.WithPredicates(predicate.GenerationChangedPredicate{})
+	err := ctrl.NewControllerManagedBy(mgr).Named(c.Name()).WatchesRawSource(singleton.Source()).
+		Watches(&overlayv1alpha1.NodeOverlay{}, singleton.Handler(), ofSpec).
+		Watches(&apiv1.NodePool{}, singleton.Handler(), ofSpec).Complete(c)
+	if err != nil {
+		return fmt.Errorf("set up controller %s: %w", c.Name(), err)
+	}
+	return nil
+}
+
+// Reconcile judges all overlays together.
+func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
+	overlays, err := list(ctx, c.Client)
+	if err != nil || len(overlays) == 0 {
+		return ctrl.Result{}, err
+	}
+	supplies, whole, err := c.supplies(ctx)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	findings := overlay.Apply(overlays, supplies, c.Labels).Findings
+	var errs []error
+	for _, o := range overlays {
+		if o.DeletionTimestamp.IsZero() {
+			errs = append(errs, c.tell(ctx, o, findings[o.Name]))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return ctrl.Result{}, err
+	}
+	if !whole {
+		return ctrl.Result{RequeueAfter: retry}, nil
+	}
+	return ctrl.Result{RequeueAfter: period}, nil
+}
+
+// supplies returns the instance types of all pools, and whether none had to be left out.
+func (c *Controller) supplies(ctx context.Context) (out []overlay.Supply, whole bool, err error) {
+	var pools apiv1.NodePoolList
+	if err := c.Client.List(ctx, &pools); err != nil {
+		return nil, false, fmt.Errorf("list pools: %w", err)
+	}
+	whole = true
+	for i := range pools.Items {
+		pool := &pools.Items[i]
+		if !pool.DeletionTimestamp.IsZero() || !c.Cloud.Facts().Manages(pool.Spec.Template.Spec.NodeClassRef) {
+			continue
+		}
+		types, err := c.Cloud.InstanceTypes(ctx, pool)
+		if err != nil {
+			ctrl.LoggerFrom(ctx).V(1).Info("leaving a pool out", "NodePool", pool.Name, "error", err.Error())
+			whole = false
+			continue
+		}
+		out = append(out, overlay.Supply{Pool: model.NewPool(pool), Types: types})
+	}
+	return out, whole, nil
+}
+
+// tell writes what was found out to the overlay's status. A conflict means that somebody has just changed it; that change
+// brings us back.
+func (c *Controller) tell(ctx context.Context, o *overlayv1alpha1.NodeOverlay, f *overlay.Finding) error {
+	before, now := o.DeepCopy(), c.Clock.Now()
+	after := o.DeepCopy()
+	if f == nil {
+		condition.SetTrue(after, overlayv1alpha1.ConditionTypeValidationSucceeded, now)
+	} else {
+		condition.SetFalse(after, overlayv1alpha1.ConditionTypeValidationSucceeded, f.Reason, f.Message, now)
+	}
+	if err := act.PatchStatus(ctx, c.Client, before, after); err != nil && !act.Conflict(err) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,75 @@
+package operator
+
+import (
+	"github.com/go-logr/logr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	autoscalingv1beta1 "github.com/karpenter-go/karpenter/api/autoscaling/v1beta1"
+	overlayv1alpha1 "github.com/karpenter-go/karpenter/api/v1alpha1"
+	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/internal/controller/capacitybuffer"
+	"github.com/karpenter-go/karpenter/internal/controller/nodeoverlay"
+	"github.com/karpenter-go/karpenter/internal/operator/settings"
+)
+
+// Features are the parts with a kind of their own that are on: their gate is open and the API server knows the kind.
+type features struct {
+	// overlays and buffers are nil while they are off.
+	overlays *nodeoverlay.Overlays
+	buffers  *capacitybuffer.Buffers
+}
+
+func featuresOf(mgr ctrl.Manager, gates settings.FeatureGates, log logr.Logger) features {
+	var f features
+	if gates.NodeOverlay && known(mgr, &overlayv1alpha1.NodeOverlay{}, log) {
+		f.overlays = &nodeoverlay.Overlays{Reader: mgr.GetClient()}
+	}
+	if gates.CapacityBuffer && known(mgr, &autoscalingv1beta1.CapacityBuffer{}, log) {
+		f.buffers = &capacitybuffer.Buffers{Reader: mgr.GetClient()}
+	}
+	return f
+}
+
+// known reports whether the API server serves the kind of o. A missing one is no reason to stop, since the rest does
+// without it.
+func known(mgr ctrl.Manager, o client.Object, log logr.Logger) bool {
+	gvk, err := mgr.GetClient().GroupVersionKindFor(o)
+	if err == nil {
+		_, err = mgr.GetRESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
+	}
+	if err != nil {
+		log.Error(err, "feature gate has no effect: install the CustomResourceDefinition and restart", "kind", gvk.Kind)
+	}
+	return err == nil
+}
+
+// overlay is what the overlays do to instance types, nil if they are off.
+func (f features) overlay() cloud.Overlay {
+	if f.overlays == nil {
+		return nil
+	}
+	return f.overlays.Of
+}
+
+// offers returns the provider as the named controller decides by it: with the prices and resources that the user says.
+func (b base) offers(controller string) cloud.Provider {
+	if b.overlays == nil {
+		return b.cloud(controller)
+	}
+	return b.overlays.Provider(b.cloud(controller))
+}
+
+// featured returns the controllers of the features that are on.
+func (b base) featured() []Controller {
+	var all []Controller
+	if b.overlays != nil {
+		all = append(all, &nodeoverlay.Controller{
+			Client: b.Client, Clock: b.Clock, Cloud: b.cloud("nodeoverlay.controller"), Labels: b.labels,
+		})
+	}
+	if b.buffers != nil {
+		all = append(all, &capacitybuffer.Controller{Client: b.Client, Clock: b.Clock, Buffers: b.buffers, Cluster: b.cluster})
+	}
+	return all
+}
