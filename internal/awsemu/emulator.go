@@ -27,6 +27,7 @@ type Config struct {
 	Cluster Cluster
 	Queue   string   // name of the interruption queue; default: the cluster's name
 	Roles   []string // IAM roles that exist; default KarpenterNodeRole-<cluster>
+	Sells   []string // patterns of the instance types on sale; default all
 	Timing  Timing
 }
 
@@ -107,7 +108,7 @@ func New(cfg Config) (*Emulator, error) {
 	e.queues.create(cfg.Queue)
 	e.world, err = world.New(world.Config{
 		Clock: cfg.Clock, Seed: cfg.Seed, Region: cfg.Region, Account: cfg.Account,
-		Cluster: cfg.Cluster.Name, Roles: cfg.Roles, Catalog: table,
+		Cluster: cfg.Cluster.Name, Roles: cfg.Roles, Catalog: table, Sells: cfg.Sells,
 		PendingFor: cfg.Timing.Pending, ShuttingFor: cfg.Timing.Shutdown,
 		TerminatedFor: cfg.Timing.Terminated, HiddenFor: cfg.Timing.Hidden,
 		Deliver: func(body string) { e.queues.send(cfg.Queue, body) },

@@ -56,6 +56,10 @@ func (p *Provider) Controllers() []Controller {
 		p.cluster.task(),
 	}
 	out = append(out, p.interruptions()...)
+	if s.ReservedCapacity {
+		reserved := &upkeep.Reservations{Instances: p.instances, Client: c.Client, Clock: c.Clock, Disrupted: p.disrupted}
+		out = append(out, reserved.CapacityTypes(), reserved.Expiration())
+	}
 	if p.shifts != nil {
 		out = append(out, p.shifts.Task())
 	}

@@ -90,7 +90,7 @@ func TestCapacityFallsOver(t *testing.T) {
 }
 
 func TestFleetCall(t *testing.T) {
-	w := newWorld(t)
+	w := newWorldSelling(t)
 	p := w.start(t)
 	c := w.claim("a")
 	w.store(t, c)
@@ -341,27 +341,6 @@ func TestPermissions(t *testing.T) {
 				t.Errorf("%d instances were launched", n)
 			}
 		})
-	}
-}
-
-func TestBadUserData(t *testing.T) {
-	for reason, text := range map[string]string{
-		awsv1.ReasonUserDataSizeLimitExceeded: strings.Repeat("# long\n", 3000),
-		"InvalidUserData":                     "Content-Type: multipart/mixed\n\nno boundary",
-	} {
-		w := newWorld(t)
-		var class awsv1.EC2NodeClass
-		if err := w.kube.Get(t.Context(), client.ObjectKey{Name: "default"}, &class); err != nil {
-			t.Fatal(err)
-		}
-		class.Spec.UserData = &text
-		if err := w.kube.Update(t.Context(), &class); err != nil {
-			t.Fatal(err)
-		}
-		w.start(t)
-		if c := w.validation(t); c.Reason != reason || !strings.Contains(c.Message, "spec.userData") {
-			t.Errorf("condition is %+v, want %s", c, reason)
-		}
 	}
 }
 

@@ -89,6 +89,17 @@ type Region struct {
 	Offers map[string]Offer
 }
 
+// Only returns the region with no more than the types that are kept.
+func (r *Region) Only(keep func(name string) bool) *Region {
+	out := &Region{Name: r.Name, Zones: r.Zones, Offers: map[string]Offer{}}
+	for name, offer := range r.Offers {
+		if keep(name) {
+			out.Offers[name] = offer
+		}
+	}
+	return out
+}
+
 // A Zone is an availability zone: its name in this account, its global id.
 type Zone struct {
 	Name string `json:"name"`

@@ -3,12 +3,14 @@ package world
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
 	"k8s.io/utils/clock"
 
 	"github.com/karpenter-go/karpenter/internal/awsemu/catalog"
+	"github.com/karpenter-go/karpenter/internal/awsemu/wire"
 )
 
 // Config describes the account. Zero durations mean "at once" unless noted.
@@ -20,6 +22,9 @@ type Config struct {
 	Cluster string // name of the EKS cluster, for discovery tags
 	Roles   []string
 	Catalog *catalog.Catalog
+	// Sells are patterns of the types on sale; empty for all that the
+	// catalogue has in the region.
+	Sells []string
 
 	// PendingFor is how long an instance is pending, ShuttingFor how long it
 	// is shutting down, TerminatedFor how long it stays visible after that.
@@ -69,6 +74,11 @@ func New(cfg Config) (*World, error) {
 	region, ok := cfg.Catalog.Region(cfg.Region)
 	if !ok {
 		return nil, fmt.Errorf("find region %q: not in the catalog", cfg.Region)
+	}
+	if len(cfg.Sells) > 0 {
+		region = region.Only(func(name string) bool {
+			return slices.ContainsFunc(cfg.Sells, func(p string) bool { return wire.Match(p, name) })
+		})
 	}
 	w := &World{
 		cfg: cfg, region: region, changed: make(chan struct{}, 1),

@@ -69,6 +69,8 @@ var unfulfillable = []string{
 	NoFreeAddresses,
 	"MaxFleetCountExceeded",
 	ReservationFull,
+	"InvalidCapacityReservationId.NotFound", // it has ended, and the class does not know yet
+	"InvalidCapacityReservationState",
 }
 
 // Code returns the error code that AWS gave, or "".

@@ -96,7 +96,9 @@ func (b *bench) note(list *[]string, text string) {
 	*list = append(*list, text)
 }
 
-func (b *bench) Event(o client.Object, _, reason, _ string) { b.note(&b.events, o.GetName()+" "+reason) }
+func (b *bench) Event(o client.Object, _, reason, _ string) {
+	b.note(&b.events, o.GetName()+" "+reason)
+}
 
 func (b *bench) MarkOffering(instanceType, zone, capacityType, _ string) {
 	b.note(&b.short, instanceType+"/"+zone+"/"+capacityType)

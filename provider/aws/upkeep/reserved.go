@@ -1,0 +1,143 @@
+package upkeep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/provider/aws/instances"
+	"github.com/karpenter-go/karpenter/provider/aws/periodic"
+	"github.com/karpenter-go/karpenter/provider/aws/reserve"
+)
+
+// reservedEvery is how often nodes in reservations are looked at.
+const reservedEvery = time.Minute
+
+// Reservations keeps nodes in capacity reservations in step with what EC2 makes of them.
+type Reservations struct {
+	Instances Instances
+	Client    client.Client
+	Clock     clock.PassiveClock
+	// Disrupted counts a claim that is deleted for the reason.
+	Disrupted func(claim *apiv1.NodeClaim, reason string)
+}
+
+// CapacityTypes relabels what is not reserved any more: when a reservation ends its instances run on, on demand.
+func (r *Reservations) CapacityTypes() periodic.Task {
+	return periodic.Task{Label: "capacityreservation.capacitytype", Run: func(ctx context.Context) (time.Duration, error) {
+		claims, err := r.claims(ctx)
+		if err != nil || len(claims) == 0 {
+			return reservedEvery, err
+		}
+		list, err := r.Instances.List(ctx)
+		if err != nil {
+			return 0, err
+		}
+		onDemand := map[string]bool{}
+		for _, i := range list {
+			onDemand[i.ProviderID()] = i.CapacityType == apiv1.CapacityTypeOnDemand && !i.Ending()
+		}
+		var errs []error
+		for _, c := range claims {
+			if onDemand[c.Status.ProviderID] {
+				errs = append(errs, r.demote(ctx, c))
+			}
+		}
+		return reservedEvery, errors.Join(errs...)
+	}}
+}
+
+// claims returns those that are labelled as reserved and have an instance.
+func (r *Reservations) claims(ctx context.Context) ([]*apiv1.NodeClaim, error) {
+	var list apiv1.NodeClaimList
+	err := r.Client.List(ctx, &list, client.MatchingLabels{apiv1.CapacityTypeLabelKey: apiv1.CapacityTypeReserved})
+	if err != nil {
+		return nil, fmt.Errorf("list claims: %w", err)
+	}
+	var out []*apiv1.NodeClaim
+	for i := range list.Items {
+		if _, _, ok := instances.ParseProviderID(list.Items[i].Status.ProviderID); ok {
+			out = append(out, &list.Items[i])
+		}
+	}
+	return out, nil
+}
+
+func (r *Reservations) demote(ctx context.Context, claim *apiv1.NodeClaim) error {
+	log.FromContext(ctx).Info("the reservation has ended, the node is on demand now", "NodeClaim", claim.Name,
+		"reservation", claim.Labels[awsv1.LabelCapacityReservationID])
+	if err := r.relabel(ctx, claim); err != nil {
+		return err
+	}
+	var nodes corev1.NodeList
+	if err := r.Client.List(ctx, &nodes, client.MatchingLabels{apiv1.CapacityTypeLabelKey: apiv1.CapacityTypeReserved}); err != nil {
+		return fmt.Errorf("list nodes: %w", err)
+	}
+	for i := range nodes.Items {
+		if nodes.Items[i].Spec.ProviderID == claim.Status.ProviderID {
+			return r.relabel(ctx, &nodes.Items[i])
+		}
+	}
+	return nil
+}
+
+func (r *Reservations) relabel(ctx context.Context, o client.Object) error {
+	before, ok := o.DeepCopyObject().(client.Object)
+	if !ok {
+		return fmt.Errorf("relabel %s: %T is no object", o.GetName(), o)
+	}
+	labels := maps.Clone(o.GetLabels())
+	for _, key := range []string{
+		awsv1.LabelCapacityReservationID, awsv1.LabelCapacityReservationType, awsv1.LabelCapacityReservationInterruptible,
+	} {
+		delete(labels, key)
+	}
+	labels[apiv1.CapacityTypeLabelKey] = apiv1.CapacityTypeOnDemand
+	o.SetLabels(labels)
+	if err := r.Client.Patch(ctx, o, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("relabel %s: %w", o.GetName(), err)
+	}
+	return nil
+}
+
+// Expiration deletes claims in capacity blocks that end soon, so that their pods move before EC2 takes the block back.
+func (r *Reservations) Expiration() periodic.Task {
+	return periodic.Task{Label: "capacityreservation.expiration", Run: func(ctx context.Context) (time.Duration, error) {
+		claims, err := r.claims(ctx)
+		if err != nil || len(claims) == 0 {
+			return reservedEvery, err
+		}
+		var classes awsv1.EC2NodeClassList
+		if err := r.Client.List(ctx, &classes); err != nil {
+			return 0, fmt.Errorf("list node classes: %w", err)
+		}
+		ends := map[string]bool{}
+		for _, class := range classes.Items {
+			for _, c := range class.Status.CapacityReservations {
+				ends[c.ID] = ends[c.ID] || reserve.Expiring(c, r.Clock.Now())
+			}
+		}
+		var errs []error
+		for _, c := range claims {
+			if !ends[c.Labels[awsv1.LabelCapacityReservationID]] || !c.DeletionTimestamp.IsZero() {
+				continue
+			}
+			if err := r.Client.Delete(ctx, c, client.Preconditions{UID: &c.UID}); err != nil {
+				errs = append(errs, client.IgnoreNotFound(err))
+				continue
+			}
+			r.Disrupted(c, "capacity_block_expired")
+			log.FromContext(ctx).Info("the capacity block ends, letting its claim go", "NodeClaim", c.Name)
+		}
+		return reservedEvery, errors.Join(errs...)
+	}}
+}
