@@ -11,6 +11,7 @@ import (
 	"github.com/karpenter-go/karpenter/bench/floor"
 	engine "github.com/karpenter-go/karpenter/bench/ours"
 	"github.com/karpenter-go/karpenter/bench/result"
+	"github.com/karpenter-go/karpenter/bench/workload"
 	"github.com/karpenter-go/karpenter/engine/pack"
 )
 
@@ -22,9 +23,15 @@ func ours(args []string) error {
 	prof.flags(f)
 	repeat := f.Int("repeat", 1, "solves in this process; the last one is reported")
 	out := f.String("o", "", "also write the run to this file, JSON")
+	o := pack.Options{Labels: engine.Labels}
+	ignore := f.Bool("ignore-preferences", false, "ignore preferred affinities and spread that may be violated")
+	f.IntVar(&o.Effort, "effort", 0, "how long to look for a cheaper plan: 0 as usual, negative not at all")
 	quiet := f.Bool("quiet", false, "print nothing")
 	if err := f.Parse(args); err != nil {
 		return err
+	}
+	if *ignore {
+		o.PreferencePolicy = pack.PreferenceIgnore
 	}
 	c, err := s.cluster()
 	if err != nil {
@@ -35,7 +42,7 @@ func ours(args []string) error {
 	}
 	var run *result.Run
 	for range max(*repeat, 1) {
-		if run, err = engine.Solve(c, pack.Options{Labels: engine.Labels}); err != nil {
+		if run, err = engine.Solve(c, o); err != nil {
 			return err
 		}
 	}
@@ -50,6 +57,11 @@ func ours(args []string) error {
 	if *quiet {
 		return nil
 	}
+	return report(c, run)
+}
+
+// report judges a run and prints it.
+func report(c *workload.Cluster, run *result.Run) error {
 	least, err := floor.Price(c, apiv1.CapacityTypeOnDemand)
 	if err != nil {
 		return err

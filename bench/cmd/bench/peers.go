@@ -18,12 +18,15 @@ type trial struct {
 	types   string
 	// alone leaves upstream out: it would take hours.
 	alone bool
+	// ignore makes both ignore preferences.
+	ignore bool
 }
 
 // trials are the rows, in order.
 var trials = []trial{
 	{profile: workload.Diverse, count: 5000, types: "synthetic400"},
 	{profile: workload.Prefs, count: 4000, types: "synthetic400"},
+	{profile: workload.Prefs, count: 4000, types: "synthetic400", ignore: true},
 	{profile: workload.Micro, count: 1000, types: "cmr6"},
 	{profile: workload.Skewed, count: 1000, types: "cmr6"},
 	{profile: workload.Large, count: 1000, types: "cmr6"},
@@ -40,7 +43,11 @@ var trials = []trial{
 
 // String names the trial as the table does.
 func (t trial) String() string {
-	return fmt.Sprintf("%s %d, %s", t.profile, t.count, t.types)
+	name := fmt.Sprintf("%s %d, %s", t.profile, t.count, t.types)
+	if t.ignore {
+		name += ", preferences ignored"
+	}
+	return name
 }
 
 func peers(args []string) error {

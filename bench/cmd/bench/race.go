@@ -74,6 +74,10 @@ func (r *race) processes() (ours, theirs finish, err error) {
 	out := filepath.Join(r.dir, "ours.json")
 	own := []string{self, "ours", "-pods", files.Pods, "-catalog", files.Catalogue, "-daemons", files.Daemons, "-quiet", "-o", out}
 	upstream, plan := []string{r.peer, r.dir}, filepath.Join(r.dir, "upstream.json")
+	if r.ignore {
+		own = append(own, "-ignore-preferences")
+		upstream, plan = []string{r.peer, "-ignore-preferences", r.dir}, filepath.Join(r.dir, "upstream-ignore.json")
+	}
 	var ownRuns, theirRuns []result.Run
 	for range max(r.rounds, 1) {
 		if err := r.process(&ours, &ownRuns, own, out); err != nil {
