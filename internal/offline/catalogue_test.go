@@ -1,0 +1,83 @@
+package offline
+
+import (
+	"encoding/json"
+	"reflect"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/require"
+)
+
+// What the table says survives being printed and read, as far as it can be bought.
+func TestCatalogueRoundTrip(t *testing.T) {
+	for _, provider := range []string{"aws", "kwok"} {
+		types, err := TypesOf(provider, "eu-west-1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := json.Marshal(types)
+		if err != nil {
+			t.Fatal(err)
+		}
+		read, err := ReadCatalogue("x.json", text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(read.fixed) != len(types) || len(types) < 100 {
+			t.Fatalf("%s: %d types read of %d", provider, len(read.fixed), len(types))
+		}
+		for i, m := range read.fixed {
+			if diff := cmp.Diff(types[i], Describe(m)); diff != "" {
+				t.Fatalf("%s changed (-before +after):\n%s", m.Name, diff)
+			}
+		}
+	}
+}
+
+// A node class shapes the types of the table: kubelet's settings count, and so do the zones of its subnets.
+func TestClassShapesTypes(t *testing.T) {
+	find := func(class *awsv1.EC2NodeClass) *model.InstanceType {
+		c := Shipped(DefaultRegion)
+		pool := defaultPool()
+		types, err := c.Types(pool, class)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := c.Types(pool, class)
+		if err != nil || reflect.ValueOf(again).Pointer() != reflect.ValueOf(types).Pointer() {
+			t.Errorf("types of one class are not shared: %v", err)
+		}
+		for _, m := range types {
+			if m.Name == "m5.large" {
+				return m
+			}
+		}
+		t.Fatal("no m5.large")
+		return nil
+	}
+	plain := find(nil)
+	if plain.Allocatable["pods"] != 29 {
+		t.Errorf("%d pods without a class", plain.Allocatable["pods"])
+	}
+	if r, _ := plain.Requirements.Get(awsv1.LabelNodeClass); !r.Equal(require.New(awsv1.LabelNodeClass, require.In, DefaultPool)) {
+		t.Errorf("the class's label is %s", r)
+	}
+	class := &awsv1.EC2NodeClass{}
+	if err := json.Unmarshal([]byte(`{"metadata": {"name": "default"}, "spec": {"kubelet": {"maxPods": 10, "kubeReserved": {"cpu": "500m"}}},
+		"status": {"subnets": [{"id": "s", "zone": "us-east-1b"}]}}`), class); err != nil {
+		t.Fatal(err)
+	}
+	shaped := find(class)
+	if shaped.Allocatable["pods"] != 10 || shaped.Allocatable["cpu"] != 1500 {
+		t.Errorf("allocatable is %v", shaped.Allocatable)
+	}
+	for _, o := range shaped.Offerings {
+		if o.Zone != "us-east-1b" {
+			t.Errorf("offered in %s", o.Zone)
+		}
+	}
+}
