@@ -34,20 +34,8 @@ func (p *problem) floor(nodes []*opened) float64 {
 	}
 	t.classifyKinds()
 	t.openShops()
-	m := &market{columns: t.width, needs: make([][]float64, t.groups)}
-	for g := range m.needs {
-		m.needs[g] = make([]float64, t.width)
-	}
-	for _, k := range t.kinds {
-		for r, v := range k.weigh {
-			m.needs[k.group][r] += float64(v * float64(k.left))
-		}
-	}
-	for _, s := range t.shops {
-		if s.shelf.pool.shapes[s.shape].reserved == nil {
-			m.stalls = append(m.stalls, s.stalls(t.groups)...)
-		}
-	}
+	t.list()
+	m := t.market(func(s *shop) bool { return s.shelf.pool.shapes[s.shape].reserved != nil })
 	if len(m.stalls) == 0 {
 		return sum
 	}

@@ -1,7 +1,6 @@
 package pack
 
 import (
-	"cmp"
 	"slices"
 )
 
@@ -9,36 +8,34 @@ import (
 // price, opens others for their pods in ways that differ from attempt to attempt, and keeps what is cheaper. See Schrimpf
 // et al., Record breaking optimization results using the ruin and recreate principle (2000).
 //
-// The attempts are bounded by a count of units looked at, so that a plan is the same on any machine.
+// The attempts are bounded by a count, so that a plan is the same on any machine.
 func (t *tier) improve(nodes []*opened) []*opened {
-	if len(nodes) < 2 || t.limited() {
+	if len(nodes) < 2 || t.opts.Effort < 0 || t.limited() || slices.ContainsFunc(t.kinds, func(k *kind) bool { return k.left > 0 }) {
 		return nodes
 	}
-	budget := t.opts.Effort * 4_000_000
-	base := map[*kind]float64{}
-	for _, k := range t.kinds {
-		base[k] = k.value
+	t.rebase()
+	for _, o := range nodes {
+		o.weigh()
 	}
 	seed := uint64(0x9e3779b97f4a7c15)
-	for attempt := 0; attempt < maxAttempts && budget > 0 && len(nodes) > 1; attempt++ {
+	budget := t.opts.Effort * attempts
+	for attempt := 0; budget > 0 && len(nodes) > 1; attempt++ {
 		seed = seed*6364136223846793005 + 1442695040888963407
-		ruined, kept := pickRuin(nodes, t.wasteOf(nodes), sizes[attempt%len(sizes)], seed>>33)
+		ruined, kept := pickRuin(nodes, sizes[attempt%len(sizes)], seed>>33)
 		before := 0.0
 		for _, o := range ruined {
 			before += o.price
 			t.move(o, -1)
 		}
-		t.jitter = 0
-		if attempt > 0 {
-			t.jitter = seed | 1
-		}
-		fresh := t.fill()
+		t.disturb(seed, attempt)
+		fresh := t.buy(false)
 		after := 0.0
 		for _, o := range fresh {
 			after += o.price
+			o.weigh()
 		}
-		budget -= (len(fresh) + 1) * t.tried * len(t.kinds) * 8
-		whole := !slices.ContainsFunc(t.kinds, func(k *kind) bool { return k.left > 0 })
+		budget -= len(ruined) + len(fresh)
+		whole := !slices.ContainsFunc(t.byValue, func(k *kind) bool { return k.left > 0 })
 		if whole && (after < before*(1-same) || after <= before*(1+same) && len(fresh) < len(ruined)) {
 			nodes = append(kept, fresh...)
 			continue
@@ -50,11 +47,44 @@ func (t *tier) improve(nodes []*opened) []*opened {
 			t.move(o, 1)
 		}
 	}
-	t.jitter = 0
 	return nodes
 }
 
-const maxAttempts = 120
+// rebase goes back to the prices that were found first, when all was still to be opened: by them all nodes compare.
+func (t *tier) rebase() {
+	for _, k := range t.kinds {
+		k.value = k.base
+	}
+	for _, s := range t.shops {
+		s.best, s.worth = s.first, dot(s.first, s.room)
+	}
+}
+
+// disturb ranks the kinds that have units left by worths that differ a little from attempt to attempt, so that the same
+// units are put together otherwise.
+func (t *tier) disturb(seed uint64, attempt int) {
+	t.rank()
+	if attempt%4 == 0 {
+		return
+	}
+	for _, k := range t.byValue {
+		seed = seed*2862933555777941757 + 3037000493
+		k.value = k.base * (0.9 + 0.2*float64(seed>>40&1023)/1024)
+	}
+	t.rank()
+}
+
+// weigh notes what share of the node's price buys nothing, by the first prices.
+func (o *opened) weigh() {
+	held := 0.0
+	for _, part := range o.share {
+		held += float64(part.kind.base * float64(part.n))
+	}
+	o.waste = (o.price - held) / o.price
+}
+
+// attempts is how many nodes are closed and opened in all.
+const attempts = 1500
 
 // sizes are how many nodes are closed at once, in turn.
 var sizes = [...]int{3, 5, 2, 8, 4, 12, 3, 6}
@@ -66,42 +96,25 @@ func (t *tier) limited() bool {
 	})
 }
 
-// wasteOf returns what each node costs beyond the worth of its pods, by the prices at which they were last found.
-func (t *tier) wasteOf(nodes []*opened) []float64 {
-	waste := make([]float64, len(nodes))
-	for i, o := range nodes {
-		held := 0.0
-		for _, part := range o.share {
-			held += float64(part.kind.value * float64(part.n))
-		}
-		waste[i] = (o.price - held) / o.price
-	}
-	return waste
-}
+// rivals is how many nodes are drawn for each that is closed; the most wasteful of them it is.
+const rivals = 4
 
-// pickRuin returns n nodes to close, half of them the most wasteful, and the others.
-func pickRuin(nodes []*opened, waste []float64, n int, seed uint64) (ruined, kept []*opened) {
-	order := make([]int, len(nodes))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(waste[b], waste[a]) })
-	n = min(n, len(nodes))
+// pickRuin returns n nodes to close, and the others.
+func pickRuin(nodes []*opened, n int, seed uint64) (ruined, kept []*opened) {
 	out := make([]bool, len(nodes))
-	picked := 0
-	worst := (n + 1) / 2
-	start := int(seed % uint64(max(1, min(len(order), 3*worst)-worst+1)))
-	for _, i := range order[start : start+worst] {
-		out[i] = true
-		picked++
-	}
-	for ; picked < n; seed = seed*2862933555777941757 + 3037000493 {
-		i := int((seed >> 20) % uint64(len(nodes)))
-		for out[i] {
-			i = (i + 1) % len(nodes)
+	for picked := 0; picked < min(n, len(nodes)); picked++ {
+		best := -1
+		for range rivals {
+			seed = seed*2862933555777941757 + 3037000493
+			i := int((seed >> 33) % uint64(len(nodes)))
+			for out[i] {
+				i = (i + 1) % len(nodes)
+			}
+			if best < 0 || nodes[i].waste > nodes[best].waste {
+				best = i
+			}
 		}
-		out[i] = true
-		picked++
+		out[best] = true
 	}
 	for i, o := range nodes {
 		if out[i] {

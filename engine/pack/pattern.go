@@ -11,14 +11,18 @@ type order func(t *tier, f *filling)
 // orders are the ways in which a shape is filled; the best outcome counts. Dear units first leaves the gaps to the cheap;
 // matching the shape of the room that is left keeps one resource from running out early (Panigrahy et al. 2011, the dot
 // product heuristic).
-var orders = [...]order{byWorth, byMatch}
+var orders = [...]order{byShare, bySearch}
+
+var lastOrders = [...]order{byShare, bySearch, byMatch}
 
 // work is memory that is used again for each pattern.
 type work struct {
-	shops []*shop
-	open  []*kind
-	room  []int64
-	left  []float64
+	shops  []*shop
+	open   []*kind
+	cands  []*kind
+	search search
+	room   []int64
+	left   []float64
 }
 
 func newWork(t *tier) work {
@@ -34,8 +38,8 @@ type filling struct {
 	guests guests
 }
 
-// pattern fills the shop's shape in the given order and returns what came of it, nil if not one unit went in.
-func (t *tier) pattern(s *shop, fill order) *opened {
+// pattern fills the shop's shape with one unit of star and then in the given order, and returns what came of it, nil if not one unit went in.
+func (t *tier) pattern(s *shop, star *kind, fill order) *opened {
 	f := &filling{shop: s}
 	f.shelf, f.shape = s.shelf, s.shape
 	f.room = append(t.work.room[:0], s.shelf.pool.shapes[s.shape].room...)
@@ -47,10 +51,11 @@ func (t *tier) pattern(s *shop, fill order) *opened {
 		}
 	}
 	t.work.open = f.open
-	fill(t, f)
-	if len(f.share) == 0 {
+	if !f.fits(star) || t.add(f, star, 1) == 0 {
 		return nil
 	}
+	f.price = f.flavour.price[s.shape]
+	fill(t, f)
 	f.price = f.flavour.price[s.shape]
 	o := f.opened
 	return &o
@@ -146,37 +151,71 @@ func byWorth(t *tier, f *filling) {
 	}
 }
 
+// byShare goes through the kinds by size, in classes of which each is worth half of the one before, and gives each its
+// share of the node: as much as it has of all that is left. So no node takes the small units that others need to fill their
+// gaps. Within a class it takes what matches the room that is left.
+func byShare(t *tier, f *filling) {
+	total := 0.0
+	for _, k := range f.open {
+		total += float64(k.value * float64(k.left))
+	}
+	worth := min(f.shop.worth, total)
+	due := 0.0
+	all := f.open
+	for len(f.open) > 0 {
+		n := 1
+		for n < len(f.open) && f.open[n].value > f.open[0].value/2 {
+			n++
+		}
+		class := 0.0
+		for _, k := range f.open[:n] {
+			class += float64(k.value * float64(k.left))
+		}
+		due += worth * class / total
+		t.match(f, f.open[:n], due)
+		f.open = f.open[n:]
+	}
+	f.open = all
+	t.match(f, f.open, math.Inf(1))
+}
+
 // byMatch takes the kind whose needs point most nearly in the direction of the room that is left, in units that make the
 // whole shape one; half of what goes in, then it looks again.
-func byMatch(t *tier, f *filling) {
+func byMatch(t *tier, f *filling) { t.match(f, f.open, math.Inf(1)) }
+
+// match adds units of the kinds in open until the pattern is worth due or nothing more goes in.
+func (t *tier) match(f *filling, open []*kind, due float64) {
 	whole := f.shop.room
 	left := t.work.left
-	open := f.open
-	for {
-		size := 0.0
+	cands := append(t.work.cands[:0], open...)
+	t.work.cands = cands
+	for f.value < due {
 		for r, v := range f.room {
 			left[r] = float64(max(v, 0)) / t.cols.unit(r) / max(whole[r], epsilon)
-			size += float64(left[r] * left[r])
 		}
 		best, score := -1, -1.0
 		n := 0
-		for _, k := range open {
+		for _, k := range cands {
 			if !f.fits(k) {
 				continue
 			}
-			open[n] = k
+			cands[n] = k
 			if s := k.match(left, whole); s > score+epsilon {
 				best, score = n, s
 			}
 			n++
 		}
-		open = open[:n]
+		cands = cands[:n]
 		if best < 0 {
 			return
 		}
-		k := open[best]
-		if t.add(f, k, (copies(k.need.amount, f.room, k.left-k.used)+1)/2) == 0 {
-			open = slices.Delete(open, best, best+1)
+		k := cands[best]
+		many := (copies(k.need.amount, f.room, k.left-k.used) + 1) / 2
+		if enough := (due - f.value) / k.value; enough < float64(many) {
+			many = max(1, int(math.Ceil(enough)))
+		}
+		if t.add(f, k, many) == 0 {
+			cands = slices.Delete(cands, best, best+1)
 		}
 	}
 }

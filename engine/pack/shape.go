@@ -246,6 +246,9 @@ func (p *pool) affords(sh *shape) (n int64, v model.Verdict) {
 			return 0, model.Verdict{Rule: model.RuleOffering, Subject: "reservation " + sh.reserved.id + " is used up"}
 		}
 	}
+	if len(p.remaining) == 0 {
+		return n, v
+	}
 	for _, name := range p.remaining.Names() {
 		size := sh.typ.Capacity[name]
 		if name == model.Nodes {

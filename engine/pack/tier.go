@@ -22,9 +22,10 @@ type tier struct {
 	byValue []*kind
 	total   float64 // the worth of all that is left
 	priced  float64 // what it was when worths were last found
-	jitter  uint64  // zero for none
+	listed  float64 // what it was when shops last listed their charges
 	tried   int     // how many shapes are filled before one is chosen
 	work    work
+	orders  []order
 }
 
 // A kind is all lots that ask for the same amounts and go to the same places, whatever they ask of each other.
@@ -36,7 +37,9 @@ type kind struct {
 	left  int
 	group int
 	value float64 // of a unit, in dollars per hour
+	base  float64 // the value that was found first
 	used  int     // by the pattern in the making
+	stuck bool    // no shape is to be had for it now
 }
 
 // A capacity is a rule that lets few pods of a group onto each node, so that the number of nodes itself is scarce. It is a
@@ -50,9 +53,13 @@ type shop struct {
 	room  []float64 // columns and caps
 	price float64   // the lowest of any kind
 	bound float64   // no pattern of it holds more worth per dollar
-	kinds []*kind
-	// stalls are the indexes of its stalls in the market.
+	// charge is the price to each group that has units left, +Inf to one that it holds nothing of.
+	charge []float64
+	kinds  []*kind
+	// best is the highest worth of a unit of each column, worth that of the whole room.
+	best  []float64
 	worth float64
+	first []float64 // best as it was found first
 }
 
 // An opened node is a pattern that was taken: how many units of each lot share one shape.
@@ -63,6 +70,7 @@ type opened struct {
 	share   []portion
 	price   float64
 	value   float64
+	waste   float64
 }
 
 // A portion is a number of units of one lot.
@@ -89,7 +97,7 @@ func newTier(p *problem, shelves []*shelf) *tier {
 	t.classifyKinds()
 	t.openShops()
 	t.tried = max(4, min(24, 4000/len(t.kinds)))
-	t.work = newWork(t)
+	t.work, t.orders = newWork(t), orders[:]
 	return t
 }
 
@@ -254,47 +262,53 @@ func (t *tier) dropDominated() {
 	t.shops = slices.DeleteFunc(t.shops, func(s *shop) bool { return gone[s] })
 }
 
+// list finds what each shop charges the groups that have units left which it holds.
+func (t *tier) list() {
+	for _, s := range t.shops {
+		if s.charge == nil {
+			s.charge = make([]float64, t.groups)
+		}
+		for g := range s.charge {
+			s.charge[g] = math.Inf(1)
+		}
+		for _, k := range s.kinds {
+			if k.left > 0 {
+				s.charge[k.group] = min(s.charge[k.group], k.fit.on[s.shelf.index].flavour.price[s.shape])
+			}
+		}
+	}
+}
+
 // market returns the relaxation for what is left.
-func (t *tier) market() *market {
+func (t *tier) market(closed func(*shop) bool) *market {
 	m := &market{columns: t.width, needs: make([][]float64, t.groups)}
 	for g := range m.needs {
 		m.needs[g] = make([]float64, t.width)
 	}
 	for _, k := range t.kinds {
-		for r, v := range k.weigh {
-			m.needs[k.group][r] += float64(v * float64(k.left))
+		if k.left > 0 {
+			for r, v := range k.weigh {
+				m.needs[k.group][r] += float64(v * float64(k.left))
+			}
 		}
 	}
 	for _, s := range t.shops {
-		if n, _ := s.shelf.pool.affords(s.shelf.pool.shapes[s.shape]); n == 0 {
-			continue
+		if !closed(s) {
+			m.stalls = s.stalls(m.stalls)
 		}
-		m.stalls = append(m.stalls, s.stalls(t.groups)...)
 	}
 	return m
 }
 
-// stalls returns the shop at each of the prices that its groups pay, with the groups that pay no more.
-func (s *shop) stalls(groups int) []stall {
-	price := make([]float64, groups)
-	for g := range price {
-		price[g] = math.Inf(1)
-	}
-	var levels []float64
-	for _, k := range s.kinds {
-		if k.left > 0 {
-			price[k.group] = min(price[k.group], k.fit.on[s.shelf.index].flavour.price[s.shape])
+// stalls appends the shop at each of the prices that its groups pay, with the groups that pay no more.
+func (s *shop) stalls(out []stall) []stall {
+	from := len(out)
+	for _, level := range s.charge {
+		if math.IsInf(level, 1) || slices.ContainsFunc(out[from:], func(st stall) bool { return st.price == level }) {
+			continue
 		}
-	}
-	for _, v := range price {
-		if !math.IsInf(v, 1) && !slices.Contains(levels, v) {
-			levels = append(levels, v)
-		}
-	}
-	var out []stall
-	for _, level := range levels {
 		st := stall{room: s.room, price: level}
-		for g, v := range price {
+		for g, v := range s.charge {
 			if v <= level {
 				st.groups = append(st.groups, g)
 			}
@@ -304,77 +318,113 @@ func (s *shop) stalls(groups int) []stall {
 	return out
 }
 
+// soldOut reports whether limits or a reservation allow no more of the shop's shape.
+func soldOut(s *shop) bool {
+	n, _ := s.shelf.pool.affords(s.shelf.pool.shapes[s.shape])
+	return n == 0
+}
+
 // price finds the worth of every kind for what is left. It returns false when nothing can be opened.
 func (t *tier) price() bool {
-	m := t.market()
+	if t.total <= t.listed/2 || t.listed == 0 {
+		t.list()
+		t.listed = t.total
+	}
+	m := t.market(soldOut)
 	if len(m.stalls) == 0 {
 		return false
 	}
 	worth, _ := m.solve()
 	for _, k := range t.kinds {
-		k.value = dot(worth[k.group], k.weigh)
-		if t.jitter != 0 {
-			t.jitter ^= t.jitter << 13
-			t.jitter ^= t.jitter >> 7
-			t.jitter ^= t.jitter << 17
-			k.value *= 0.97 + 0.06*float64(t.jitter%1024)/1024
-		}
-		k.value = max(k.value, minPrice) // a pod that asks for nothing scarce still wants a place
+		k.value = max(dot(worth[k.group], k.weigh), minPrice) // a pod that asks for nothing scarce still wants a place
+		k.stuck = false
 	}
 	for _, s := range t.shops {
-		s.worth = 0
-		seen := 0
-		best := make([]float64, t.width)
-		for _, k := range s.kinds {
-			if k.left > 0 && seen&(1<<k.group) == 0 {
-				seen |= 1 << k.group
-				for r, v := range worth[k.group] {
-					best[r] = max(best[r], v)
+		if s.best == nil {
+			s.best = make([]float64, t.width)
+		}
+		clear(s.best)
+		for g, charge := range s.charge {
+			if !math.IsInf(charge, 1) {
+				for r, v := range worth[g] {
+					s.best[r] = max(s.best[r], v)
 				}
 			}
 		}
-		s.worth = dot(best, s.room)
+		s.worth = dot(s.best, s.room)
 	}
-	t.byValue = slices.Clone(t.kinds)
+	t.rank()
+	t.priced = t.total
+	if t.listed == 0 {
+		t.listed = t.total
+	}
+	return true
+}
+
+// rank orders the kinds that have units left, most worth first.
+func (t *tier) rank() {
+	t.byValue = t.byValue[:0]
+	for _, k := range t.kinds {
+		if k.left > 0 {
+			t.byValue = append(t.byValue, k)
+		}
+	}
 	slices.SortStableFunc(t.byValue, func(a, b *kind) int { return cmp.Compare(b.value, a.value) })
 	t.tally()
-	t.priced = t.total
-	return true
 }
 
 // tally sums the worth of what is left.
 func (t *tier) tally() {
 	t.total = 0
-	for _, k := range t.kinds {
+	for _, k := range t.byValue {
 		t.total += float64(k.value * float64(k.left))
 	}
 }
 
 // reprice is the share of the worth that must be left for the prices to be good still.
-const reprice = 0.85
+const reprice = 0.95
+
+// poor is the ratio of a pattern below which the prices are found anew before it is taken.
+const poor = 0.985
 
 // fill opens nodes until no kind has units left that a pool may still take.
 //
 // Worths come from the relaxation of what is left. The pattern that holds the most worth per dollar is opened as often as
 // demand and limits allow, then the next; from time to time worths are found anew.
 func (t *tier) fill() []*opened {
-	var nodes []*opened
 	if !t.price() {
 		return nil
 	}
+	for _, k := range t.kinds {
+		k.base = k.value
+	}
+	for _, s := range t.shops {
+		s.first = slices.Clone(s.best)
+	}
+	return t.buy(true)
+}
+
+// buy opens nodes at the prices as they are; if they may move, they are found anew now and then.
+func (t *tier) buy(moving bool) []*opened {
+	var nodes []*opened
 	for len(nodes) < t.opts.MaxPatterns {
 		best := t.best()
 		if best == nil {
-			if t.total == t.priced || !t.price() {
+			return nodes
+		}
+		if moving && best.ratio() < poor && t.total < t.priced*(1-same) {
+			if !t.price() {
 				return nodes
 			}
-			continue
+			if best = t.best(); best == nil {
+				return nodes
+			}
 		}
 		nodes = append(nodes, t.take(best)...)
 		if t.tally(); t.total <= 0 {
 			return nodes
 		}
-		if t.total < reprice*t.priced && !t.price() {
+		if moving && t.total < reprice*t.priced && !t.price() {
 			return nodes
 		}
 	}
@@ -387,12 +437,17 @@ const near = 0.999
 // best returns the pattern with the highest ratio; of equals the one with more worth, so that ties go to fewer nodes, then
 // by name.
 func (t *tier) best() *opened {
+	at := slices.IndexFunc(t.byValue, func(k *kind) bool { return k.left > 0 && !k.stuck })
+	if at < 0 {
+		return nil
+	}
+	star := t.byValue[at]
 	cands := t.work.shops[:0]
 	for _, s := range t.shops {
-		if n, _ := s.shelf.pool.affords(s.shelf.pool.shapes[s.shape]); n == 0 {
+		if on := &star.fit.on[s.shelf.index]; on.flavour == nil || !on.holds.has(s.shape) {
 			continue
 		}
-		if !slices.ContainsFunc(s.kinds, func(k *kind) bool { return k.left > 0 }) {
+		if soldOut(s) {
 			continue
 		}
 		s.bound = min(s.worth, t.total) / s.price
@@ -407,11 +462,20 @@ func (t *tier) best() *opened {
 		if best != nil && (n >= t.tried || best.ratio() >= s.bound*near) {
 			break
 		}
-		for _, order := range orders {
-			if p := t.pattern(s, order); p != nil && p.better(best) {
+		for _, order := range t.orders {
+			p := t.pattern(s, star, order)
+			if p == nil {
+				continue
+			}
+			t.polish(p)
+			if p.better(best) {
 				best = p
 			}
 		}
+	}
+	if best == nil {
+		star.stuck = true
+		return t.best()
 	}
 	return best
 }

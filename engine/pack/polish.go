@@ -1,0 +1,79 @@
+package pack
+
+import "slices"
+
+// maxSwaps bounds how often a pattern is changed.
+const maxSwaps = 24
+
+// polish trades units of a pattern for others that make more of the room: it swaps the pair of kinds that gains most worth,
+// as often as it can, then fills what has become free, until nothing gains. Units that care who is on their node stay.
+func (t *tier) polish(o *opened) {
+	if o.flavour.diverse && !t.opts.RelaxMinValues {
+		return
+	}
+	f := &filling{opened: *o}
+	f.share = slices.Clone(o.share)
+	f.room = append(t.work.room[:0], o.shelf.pool.shapes[o.shape].room...)
+	for _, k := range t.byValue {
+		k.used = 0
+	}
+	for _, part := range o.share {
+		part.kind.used += part.n
+		subtract(f.room, part.lot.need.amount, part.n)
+	}
+	f.open = t.work.open[:0]
+	for _, k := range t.byValue {
+		if on := &k.fit.on[o.shelf.index]; k.left > k.used && on.flavour != nil && on.holds.has(o.shape) &&
+			o.shelf.join(o.flavour, on.flavour) == o.flavour && !k.lots[0].social() {
+			f.open = append(f.open, k)
+		}
+	}
+	t.work.open = f.open
+	for range maxSwaps {
+		if !t.swap(f) {
+			break
+		}
+	}
+	if f.value > o.value {
+		f.share = slices.DeleteFunc(f.share, func(part portion) bool { return part.n == 0 })
+		o.share, o.value = f.share, f.value
+	}
+}
+
+// swap makes the best trade of one kind for another. It returns false if none gains.
+func (t *tier) swap(f *filling) bool {
+	out, in, times, gain := -1, -1, 0, 0.0
+	for i := range f.share {
+		a := f.share[i].kind
+		if f.share[i].n == 0 || a.lots[0].social() {
+			continue
+		}
+		for j, b := range f.open {
+			if b.value <= a.value || b == a {
+				continue
+			}
+			n := min(f.share[i].n, b.left-b.used)
+			for r, v := range b.need.amount {
+				if more := v - a.need.amount[r]; more > 0 {
+					if more > f.room[r] {
+						n = 0
+						break
+					}
+					n = int(min(int64(n), f.room[r]/more))
+				}
+			}
+			if g := float64(n) * (b.value - a.value); g > gain*(1+same) {
+				out, in, times, gain = i, j, n, g
+			}
+		}
+	}
+	if out < 0 {
+		return false
+	}
+	a, b := f.share[out].kind, f.open[in]
+	f.share[out].n -= times
+	a.used -= times
+	f.value -= float64(a.value * float64(times))
+	subtract(f.room, a.need.amount, -times)
+	return t.add(f, b, times) > 0
+}
