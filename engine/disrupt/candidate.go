@@ -213,15 +213,17 @@ func graceful(c *candidate) bool {
 // affords is a yes if the budgets of the set's pools, the disruption budgets of its pods and the bound of one decision
 // allow all of it, beside what was taken before.
 func (d *decider) affords(set []*candidate, reason apiv1.DisruptionReason) model.Verdict {
-	if d.o.MaxNodes > 0 && d.chosen+len(set) > d.o.MaxNodes {
-		return model.Verdict{Rule: model.RulePolicy, Subject: fmt.Sprintf(
-			"no more than %d nodes may be disrupted for now", d.o.MaxNodes)}
+	if !d.within(d.chosen + len(set)) {
+		return model.Verdict{Rule: model.RulePolicy, Subject: "as many nodes as are allowed a minute were disrupted"}
 	}
 	if v := d.budgets.room(set, reason); !v.OK() {
 		return v
 	}
 	return d.guardsAllow(set, reason)
 }
+
+// within reports whether n nodes are within the bound of one decision.
+func (d *decider) within(n int) bool { return d.o.MaxNodes == 0 || n <= d.o.MaxNodes }
 
 // take counts the set against all that affords looks at, all or none.
 func (d *decider) take(set []*candidate, reason apiv1.DisruptionReason) model.Verdict {

@@ -145,7 +145,7 @@ func (d *decider) window(list []*candidate) (set, rest []*candidate) {
 			rest = append(rest, c)
 			continue
 		case c.done || c.awaited || !d.budgets.room(append(set, c), apiv1.DisruptionReasonUnderutilized).OK(),
-			!d.guards.allow(append(holds, c.holds)...).OK(), d.o.MaxNodes > 0 && d.chosen+len(set) >= d.o.MaxNodes:
+			!d.guards.allow(append(holds, c.holds)...).OK(), !d.within(d.chosen+len(set)+1):
 			continue // looked at by itself later
 		}
 		set, holds = append(set, c), append(holds, c.holds)

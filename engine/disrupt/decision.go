@@ -29,7 +29,7 @@ type Options struct {
 	// Rehearse takes the nodes of a pool for nodes of ours that are up and have been quiet for long enough, whether they have
 	// a claim or not. See Consolidate.
 	Rehearse bool
-	// MaxNodes is how many nodes may be disrupted by choice in one decision; 0 for no bound.
+	// MaxNodes is how many nodes may be disrupted by choice in one decision; 0 for no bound, less for none.
 	MaxNodes int
 	// MaxWhatIfs is how many hypotheses consolidation may try in one decision. It replaces a time limit: a count gives the
 	// same decision on a slow machine. What was not reached is first in the next decision. Default 4,000.

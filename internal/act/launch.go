@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 
 	"golang.org/x/sync/errgroup"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -32,12 +33,18 @@ const parallelCreates = 50
 // others failed; the error joins what went wrong. A crash in between leaves claims that the next plan sees as capacity in
 // flight.
 func (a *Actor) Launch(ctx context.Context, p *model.Plan) ([]Launch, error) {
+	return a.launch(ctx, p, nil)
+}
+
+// launch is Launch with annotations of its own on every claim.
+func (a *Actor) launch(ctx context.Context, p *model.Plan, annotations map[string]string) ([]Launch, error) {
 	claims, errs := make([]*apiv1.NodeClaim, len(p.Nodes)), make([]error, len(p.Nodes))
 	var g errgroup.Group
 	g.SetLimit(parallelCreates)
 	for i := range p.Nodes {
 		g.Go(func() error {
 			claim := ClaimFor(&p.Nodes[i], a.Labels)
+			maps.Copy(claim.Annotations, annotations)
 			if err := a.Client.Create(ctx, claim); err != nil {
 				errs[i] = fmt.Errorf("create claim of pool %s: %w", p.Nodes[i].Pool.Name, err)
 				return nil

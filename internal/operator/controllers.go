@@ -14,7 +14,6 @@ import (
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/engine/pack"
 	"github.com/karpenter-go/karpenter/internal/act"
-	"github.com/karpenter-go/karpenter/internal/controller/disruption"
 	"github.com/karpenter-go/karpenter/internal/controller/metrics"
 	nodehydration "github.com/karpenter-go/karpenter/internal/controller/node/hydration"
 	"github.com/karpenter-go/karpenter/internal/controller/node/termination"
@@ -95,10 +94,7 @@ func (b base) deciding() []Controller {
 			},
 			BatchIdle: b.settings.BatchIdleDuration, BatchMax: b.settings.BatchMaxDuration,
 		},
-		&disruption.Controller{
-			Cluster: b.cluster, Actor: actor, Cloud: b.offers("disruption"), Clock: b.Clock, Events: b.Events,
-			Metrics: b.metrics,
-		},
+		b.disruption(actor),
 	}
 }
 

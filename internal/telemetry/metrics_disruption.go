@@ -20,6 +20,10 @@ type DisruptionMetrics struct {
 	// ConsolidationScore and ConsolidationMovesTotal (decision, nodepool, policy).
 	ConsolidationScore      *prometheus.HistogramVec
 	ConsolidationMovesTotal *prometheus.CounterVec
+	// BlockedDollarsPerHour (nodepool, rule) and the counters that follow (nodepool) are beyond upstream's.
+	BlockedDollarsPerHour *prometheus.GaugeVec
+	RedisruptionsTotal    *prometheus.CounterVec
+	PodsMovedTotal        *prometheus.CounterVec
 }
 
 func newDisruptionMetrics(d declarer) *DisruptionMetrics {
@@ -42,5 +46,10 @@ func newDisruptionMetrics(d declarer) *DisruptionMetrics {
 			scoreBuckets(), "decision", "nodepool", "policy"),
 		ConsolidationMovesTotal: c.counter("moves_total", "Consolidations weighed by their score.",
 			"decision", "nodepool", "policy"),
+		BlockedDollarsPerHour: v.gauge("blocked_dollars_per_hour",
+			"What nodes cost beyond the worth of their pods, by what keeps them from going.", "nodepool", "rule"),
+		RedisruptionsTotal: v.counter("redisruptions_total",
+			"Disrupted nodes that were launched to replace others less than a day before.", "nodepool"),
+		PodsMovedTotal: v.counter("pods_moved_total", "Pods that had to move because their node was disrupted.", "nodepool"),
 	}
 }

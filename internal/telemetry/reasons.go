@@ -16,6 +16,8 @@ const (
 	EventDisruptionLaunching            = "DisruptionLaunching"
 	EventDisruptionWaitingReadiness     = "DisruptionWaitingReadiness"
 	EventDisruptionTerminating          = "DisruptionTerminating"
+	EventDisruptionProposed             = "DisruptionProposed"
+	EventDisruptionFailed               = "DisruptionFailed"
 	EventEvicted                        = "Evicted"
 	EventDisrupted                      = "Disrupted"
 	EventFailedDraining                 = "FailedDraining"

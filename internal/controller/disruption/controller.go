@@ -8,11 +8,11 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/engine/disrupt"
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/verify"
 	"github.com/karpenter-go/karpenter/internal/act"
 	"github.com/karpenter-go/karpenter/internal/controller/singleton"
 	"github.com/karpenter-go/karpenter/internal/controller/supply"
@@ -28,20 +28,37 @@ type Controller struct {
 	Clock   clock.Clock
 	Events  telemetry.Recorder
 	Metrics *telemetry.Metrics
+	Options disrupt.Options
+	// Repair lets nodes that are beyond repair be replaced, by the policies of the provider.
+	Repair bool
+	// PerMinute bounds how many nodes are disrupted by choice, and how many are launched in their place, a minute.
+	PerMinute Rates
 
-	last time.Time // when the last pass began
+	state
+}
+
+// state may be lost: the next passes look at everything again.
+type state struct {
+	next   time.Time // when the next pass may begin
+	cursor disrupt.Cursor
+	// disrupted and launched are when that was done, oldest first, of the last minute.
+	disrupted, launched []time.Time
 }
 
 // Intervals of disruption.
 const (
 	// poll is how often to look when nothing has changed: budgets open by the clock.
 	poll = 10 * time.Second
-	// pause is the least time between two passes.
+	// pause is the least time between two passes; a pass that took long is followed by twice its time.
 	pause = time.Second
 	// settle is how long a mark stands before it is acted on, so that the watch shows pods that were bound just before it.
 	settle = 2 * time.Second
+	// patience is how long a marked node waits for its replacements to be initialized.
+	patience = 20 * time.Minute
 	// syncing is how often to ask whether the first lists are in.
 	syncing = 100 * time.Millisecond
+	// promised is how long pods are expected to find their new place.
+	promised = time.Hour
 )
 
 // Name returns the controller's name.
@@ -55,84 +72,155 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 		Complete(c)
 }
 
-// Reconcile makes one pass: what is marked is finished or taken back, then what may go is marked.
+// Reconcile makes one pass: what is under way is finished or taken back, then what may go is begun. It waits for nothing:
+// what is not ready yet is looked at in the next pass.
 func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
 	if !c.Cluster.Synced() {
 		return ctrl.Result{RequeueAfter: syncing}, nil
 	}
-	now := c.Clock.Now()
-	if wait := c.last.Add(pause).Sub(now); wait > 0 {
+	start := c.Clock.Now()
+	if wait := c.next.Sub(start); wait > 0 {
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
-	c.last = now
-	s := c.Cluster.Snapshot()
+	s := supply.Stock(ctx, c.Cloud, c.Cluster.Snapshot())
 	again, err := c.finish(ctx, s)
-	s = supply.Stock(ctx, c.Cloud, s)
-	start := c.Clock.Now()
-	d := disrupt.Decide(s, disrupt.Options{}, disrupt.Cursor{})
-	c.measure(s, d, c.Clock.Since(start))
-	for _, cmd := range d.Commands {
-		if cmd.Reason != apiv1.DisruptionReasonEmpty {
-			continue
-		}
-		for _, n := range cmd.Nodes {
-			written, markErr := c.Actor.Mark(ctx, n, cmd.Reason, now)
-			c.Cluster.Assume(written...)
-			err = errors.Join(err, ignoreConflict(markErr))
-			again = settle
-		}
-		c.tellMarked(ctx, cmd)
+	began := c.Clock.Now()
+	d := disrupt.Decide(s, c.options(start), c.cursor)
+	c.cursor = d.Cursor
+	c.measure(s, d, c.Clock.Since(began))
+	if carryErr := c.carryOut(ctx, s, d); carryErr != nil {
+		err = errors.Join(err, carryErr)
+	}
+	if len(d.Commands) > 0 {
+		again = settle
 	}
 	c.tellBlocked(s, d)
+	now := c.Clock.Now()
+	c.next = now.Add(max(pause, 2*now.Sub(start)))
 	return ctrl.Result{RequeueAfter: again}, err
+}
+
+// options returns what this pass may do.
+func (c *Controller) options(now time.Time) disrupt.Options {
+	o := c.Options
+	o.MaxNodes = c.PerMinute.left(c.PerMinute.Disruptions, &c.disrupted, now)
+	if !c.Repair {
+		return o
+	}
+	for _, p := range c.Cloud.Facts().RepairPolicies {
+		o.Repair = append(o.Repair, disrupt.RepairPolicy{Type: p.Type, Status: p.Status, Toleration: p.Toleration})
+	}
+	return o
+}
+
+// carryOut begins what was decided. What the check of commands objects to is a fault of ours: it is logged and left out.
+func (c *Controller) carryOut(ctx context.Context, s *model.Snapshot, d disrupt.Decision) error {
+	var errs []error
+	for _, cmd := range c.checked(ctx, s, d.Commands) {
+		errs = append(errs, c.begin(ctx, &cmd))
+	}
+	for _, cmd := range d.Proposed {
+		c.tellProposed(cmd)
+	}
+	if len(d.Launches) > 0 && !c.Options.Paused {
+		launches, err := c.Actor.Launch(ctx, &model.Plan{Nodes: d.Launches})
+		for _, l := range launches {
+			c.Cluster.Assume(l.Claim)
+			c.tellLaunched(ctx, l, "static")
+		}
+		errs = append(errs, err)
+	}
+	for _, n := range d.Surplus {
+		if err := c.Actor.End(ctx, n); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		c.tellEnded(ctx, s, n, "surplus")
+	}
+	return errors.Join(errs...)
+}
+
+// checked returns the commands that hold together, first come first.
+func (c *Controller) checked(ctx context.Context, s *model.Snapshot, commands []model.Command) []model.Command {
+	if len(commands) == 0 || len(verify.Commands(s, commands, c.Options.Pack.Labels)) == 0 {
+		return commands
+	}
+	var sound []model.Command
+	for _, cmd := range commands {
+		with := append(sound[:len(sound):len(sound)], cmd)
+		violations := verify.Commands(s, with, c.Options.Pack.Labels)
+		if len(violations) == 0 {
+			sound = with
+			continue
+		}
+		ctrl.LoggerFrom(ctx).Error(errors.New(violations[0].String()), "command refused by its check",
+			"command", cmd.String())
+	}
+	return sound
+}
+
+// begin starts one command: its replacements are asked for, then its nodes are marked. A crash in between leaves
+// replacements whose nodes are not marked; the next pass makes ordinary nodes of them.
+func (c *Controller) begin(ctx context.Context, cmd *model.Command) error {
+	now := c.Clock.Now()
+	if cmd.Force {
+		return c.force(ctx, cmd, now)
+	}
+	if left := c.PerMinute.left(c.PerMinute.Launches, &c.launched, now); left != 0 && len(cmd.Replacements) > left {
+		return nil // the next pass decides again
+	}
+	launches, err := c.Actor.Replace(ctx, cmd)
+	if err != nil {
+		c.fail(cmd.Reason, cmd.Method, cmd.Decision(), len(cmd.Replacements))
+		return err
+	}
+	waitFor := make([]string, len(launches))
+	for i, l := range launches {
+		waitFor[i] = l.Claim.Name
+		c.Cluster.Assume(l.Claim)
+		c.Cluster.Promise(l.Claim.Name, l.Node.Pods, now.Add(promised))
+		c.launched = append(c.launched, now)
+		c.tellLaunched(ctx, l, lower(cmd.Reason))
+	}
+	written, err := c.Actor.MarkAll(ctx, cmd, waitFor, now)
+	c.Cluster.Assume(written...)
+	for range cmd.Nodes {
+		c.disrupted = append(c.disrupted, now)
+	}
+	c.tellMarked(ctx, cmd)
+	return ignoreConflict(err)
+}
+
+// force ends nodes that are beyond repair: by a deadline that is now.
+func (c *Controller) force(ctx context.Context, cmd *model.Command, now time.Time) error {
+	var errs []error
+	for _, n := range cmd.Nodes {
+		written, err := c.Actor.Force(ctx, n, now)
+		c.Cluster.Assume(written...)
+		if err == nil {
+			err = c.Actor.End(ctx, n)
+		}
+		if err != nil {
+			errs = append(errs, ignoreConflict(err))
+			continue
+		}
+		c.tellRepaired(ctx, n)
+	}
+	return errors.Join(errs...)
 }
 
 // ignoreConflict drops conflicts: somebody else wrote, the watch will show it, and the next pass looks again.
 func ignoreConflict(err error) error {
+	var all interface{ Unwrap() []error }
+	if errors.As(err, &all) {
+		var kept []error
+		for _, e := range all.Unwrap() {
+			kept = append(kept, ignoreConflict(e))
+		}
+		return errors.Join(kept...)
+	}
 	if err == nil || act.Conflict(err) {
 		return nil
 	}
 	return err
-}
-
-// finish deals with the nodes that carry a mark. It returns when to look again.
-func (c *Controller) finish(ctx context.Context, s *model.Snapshot) (again time.Duration, err error) {
-	again = poll
-	for _, n := range s.Nodes() {
-		if !n.Managed() || n.Object == nil || n.Deleting {
-			continue
-		}
-		mark := condition.Get(n.Claim, apiv1.ConditionTypeDisruptionReason)
-		if mark == nil && !n.Disrupted() {
-			continue
-		}
-		wait, stepErr := c.finishOne(ctx, s, n)
-		err = errors.Join(err, ignoreConflict(stepErr))
-		if wait > 0 {
-			again = min(again, wait)
-		}
-	}
-	return again, err
-}
-
-// finishOne acts on one mark. A mark that is only half made, or whose reason does not hold any more, is taken back.
-func (c *Controller) finishOne(ctx context.Context, s *model.Snapshot, n *model.Node) (wait time.Duration, err error) {
-	mark := condition.Get(n.Claim, apiv1.ConditionTypeDisruptionReason)
-	whole := mark != nil && mark.Reason == string(apiv1.DisruptionReasonEmpty) && n.Disrupted()
-	if whole {
-		if v := disrupt.StillEmpty(s, n); v.OK() {
-			if wait := mark.LastTransitionTime.Add(settle).Sub(s.Now); wait > 0 {
-				return wait, nil
-			}
-			if err := c.Actor.End(ctx, n); err != nil {
-				return 0, err
-			}
-			c.tellEnded(ctx, s, n, apiv1.DisruptionReason(mark.Reason))
-			return 0, nil
-		}
-		c.Metrics.Disruption.FailedValidationsTotal.WithLabelValues(typeEmpty).Inc()
-	}
-	written, err := c.Actor.Unmark(ctx, n)
-	c.Cluster.Assume(written...)
-	return 0, err
 }

@@ -12,68 +12,77 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/disrupt"
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/internal/act"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// Label values of the disruption metrics.
-const (
-	typeEmpty      = "empty"
-	decisionDelete = "delete"
-)
+func named(name string) map[string]string { return map[string]string{"name": name} }
 
-// measure sets the gauges that follow from a decision.
-func (c *Controller) measure(s *model.Snapshot, d disrupt.Decision, took time.Duration) {
-	m := c.Metrics
-	m.Disruption.DecisionEvaluationDurationSeconds.WithLabelValues(
-		lower(apiv1.DisruptionReasonEmpty), typeEmpty).Observe(took.Seconds())
-	eligible := len(d.Commands)
-	for _, b := range d.Blocked {
-		if b.Verdict.Rule == model.RuleBudget {
-			eligible++
-		}
+// publish tells the node and its claim.
+func (c *Controller) publish(n *model.Node, kind, reason, message string) {
+	if n.Object != nil {
+		c.Events.Publish(telemetry.Event{Object: n.Object, Type: kind, Reason: reason, Message: message})
 	}
-	m.Disruption.EligibleNodes.WithLabelValues(lower(apiv1.DisruptionReasonEmpty)).Set(float64(eligible))
-	before := disrupt.BudgetsOf(s)
-	cost := costs(s)
-	for _, p := range s.Pools() {
-		m.NodePools.CostTotal.WithLabelValues(p.Name).Set(cost[p.Name])
-		a := before.Of(p.Name)
-		for _, reason := range disrupt.Reasons {
-			m.NodePools.AllowedDisruptions.WithLabelValues(p.Name, lower(reason)).Set(float64(a.Left(reason)))
-			m.NodePools.NodesConsumingBudgets.WithLabelValues(p.Name, lower(reason)).Set(float64(a.Disrupting))
-		}
+	if n.Claim != nil {
+		c.Events.Publish(telemetry.Event{Object: n.Claim, Type: kind, Reason: reason, Message: message})
 	}
 }
 
-// costs returns what the launched nodes of each pool cost together, in dollars an hour. A node whose price is not known
-// counts as free.
-func costs(s *model.Snapshot) map[string]float64 {
-	sum := map[string]float64{}
-	for _, n := range s.Nodes() {
-		if n.Managed() && n.Launched() {
-			sum[n.Pool] += disrupt.Price(s, n)
-		}
-	}
-	return sum
+func (c *Controller) tellLaunched(ctx context.Context, l act.Launch, reason string) {
+	c.Metrics.NodeClaims.CreatedTotal.WithLabelValues(reason, l.Node.Pool.Name, fmt.Sprint(l.Node.MinValuesRelaxed)).Inc()
+	ctrl.LoggerFrom(ctx).Info("created nodeclaim", "reason", reason, "NodePool", named(l.Node.Pool.Name),
+		"NodeClaim", named(l.Claim.Name), "pods", len(l.Node.Pods), "requests", l.Claim.Spec.Resources.Requests,
+		"options", len(l.Node.Options), "cheapest", l.Node.Options[0].Name, "pricePerHour", l.Node.Price())
 }
 
-func lower(r apiv1.DisruptionReason) string { return strings.ToLower(string(r)) }
-
-func (c *Controller) tellMarked(ctx context.Context, cmd model.Command) {
-	names := make([]string, len(cmd.Nodes))
-	for i, n := range cmd.Nodes {
-		names[i] = n.Name
-		c.Metrics.Disruption.DecisionsByNodepoolTotal.WithLabelValues(
-			n.Pool, decisionDelete, lower(cmd.Reason), typeEmpty).Inc()
+func (c *Controller) tellMarked(ctx context.Context, cmd *model.Command) {
+	kind := consolidationType(cmd.Method)
+	for _, n := range cmd.Nodes {
+		c.Metrics.Disruption.DecisionsByNodepoolTotal.WithLabelValues(n.Pool, cmd.Decision(), lower(cmd.Reason), kind).Inc()
+		if cmd.Reason == apiv1.DisruptionReasonUnderutilized && len(cmd.Replacements) > 0 {
+			c.publish(n, corev1.EventTypeNormal, telemetry.EventConsolidationCandidate, cmd.String())
+		}
+		if recent(n, c.Clock.Now()) {
+			c.Metrics.Disruption.RedisruptionsTotal.WithLabelValues(n.Pool).Inc()
+		}
+		c.Metrics.Disruption.PodsMovedTotal.WithLabelValues(n.Pool).Add(float64(len(n.Reschedulable())))
 	}
-	c.Metrics.Disruption.DecisionsTotal.WithLabelValues(decisionDelete, lower(cmd.Reason), typeEmpty).Inc()
-	ctrl.LoggerFrom(ctx).Info("disrupting node(s)", "reason", lower(cmd.Reason), "decision", decisionDelete,
-		"nodes", names, "savesPerHour", cmd.Saves)
+	c.Metrics.Disruption.DecisionsTotal.WithLabelValues(cmd.Decision(), lower(cmd.Reason), kind).Inc()
+	ctrl.LoggerFrom(ctx).Info("disrupting node(s)", "reason", lower(cmd.Reason), "decision", cmd.Decision(),
+		"nodes", cmd.Names(), "replacements", len(cmd.Replacements), "pods", cmd.Moves(), "savesPerHour", cmd.Saves)
+}
+
+// recent reports whether the node was launched less than a day ago in the place of others.
+func recent(n *model.Node, now time.Time) bool {
+	return n.Claim.Annotations[apiv1.ReplacedTypesAnnotationKey] != "" &&
+		now.Sub(n.Claim.CreationTimestamp.Time) < 24*time.Hour
+}
+
+// tellWaiting tells a replacement that a node waits for it.
+func (c *Controller) tellWaiting(r, n *model.Node) {
+	reason, message := telemetry.EventDisruptionLaunching, "Launching in the place of "+n.Name
+	if r.Launched() {
+		reason, message = telemetry.EventDisruptionWaitingReadiness, n.Name+" stays until this node is initialized"
+	}
+	c.Events.Publish(telemetry.Event{Object: r.Claim, Type: corev1.EventTypeNormal, Reason: reason, Message: message})
+}
+
+func (c *Controller) tellProposed(cmd model.Command) {
+	for _, n := range cmd.Nodes {
+		c.publish(n, corev1.EventTypeNormal, telemetry.EventDisruptionProposed,
+			"The mode of the pool holds this back: "+cmd.String())
+	}
+}
+
+func (c *Controller) tellTakenBack(ctx context.Context, n *model.Node, why model.Verdict) {
+	c.publish(n, corev1.EventTypeWarning, telemetry.EventDisruptionFailed, "The node stays: "+why.String())
+	ctrl.LoggerFrom(ctx).Info("disruption taken back", "reason", lower(reasonOf(n)), "Node", named(n.Name),
+		"because", why.String())
 }
 
 func (c *Controller) tellEnded(ctx context.Context, s *model.Snapshot, n *model.Node, reason apiv1.DisruptionReason) {
 	policy := ""
-	if p, ok := s.Pool(n.Pool); ok {
+	if p, ok := s.Pool(n.Pool); ok && consolidationType(c.typeOf(n)) != "" {
 		policy = string(p.Object.Spec.Disruption.ConsolidationPolicy)
 	}
 	labels := []string{
@@ -82,49 +91,57 @@ func (c *Controller) tellEnded(ctx context.Context, s *model.Snapshot, n *model.
 	}
 	c.Metrics.NodeClaims.DisruptedTotal.WithLabelValues(labels...).Inc()
 	c.Metrics.Pods.DisruptionInitiatedTotal.WithLabelValues(labels...).Add(float64(len(n.Reschedulable())))
-	message := fmt.Sprintf("Disrupting the node: %s", reason)
-	c.Events.Publish(
-		telemetry.Event{
-			Object: n.Object, Type: corev1.EventTypeNormal, Reason: telemetry.EventDisruptionTerminating, Message: message,
-		},
-		telemetry.Event{
-			Object: n.Claim, Type: corev1.EventTypeNormal, Reason: telemetry.EventDisruptionTerminating, Message: message,
-		})
-	ctrl.LoggerFrom(ctx).Info("deleted nodeclaim", "reason", lower(reason),
-		"NodeClaim", map[string]string{"name": n.Claim.Name}, "Node", map[string]string{"name": n.Name})
+	c.publish(n, corev1.EventTypeNormal, telemetry.EventDisruptionTerminating, fmt.Sprintf("Disrupting the node: %s", reason))
+	ctrl.LoggerFrom(ctx).Info("deleted nodeclaim", "reason", lower(reason), "NodeClaim", named(n.Claim.Name),
+		"Node", named(n.Name))
 }
 
-// tellBlocked tells owners what holds their nodes, as far as it is theirs to change.
+func (c *Controller) tellRepaired(ctx context.Context, n *model.Node) {
+	condition := string(disrupt.Sick(n, c.options(c.Clock.Now()).Repair))
+	c.Metrics.NodeClaims.UnhealthyDisruptedTotal.WithLabelValues(
+		condition, n.Pool, n.Labels[apiv1.CapacityTypeLabelKey], n.Claim.Status.ImageID).Inc()
+	c.Metrics.NodeClaims.DisruptedTotal.WithLabelValues(lower(disrupt.ReasonUnhealthy), n.Pool,
+		n.Labels[apiv1.CapacityTypeLabelKey], "", telemetry.TerminationMode(n.Claim.Spec.TerminationGracePeriod)).Inc()
+	c.publish(n, corev1.EventTypeNormal, telemetry.EventDisruptionTerminating,
+		"Ending the node by force: its condition "+condition+" is beyond repair")
+	ctrl.LoggerFrom(ctx).Info("deleted nodeclaim", "reason", lower(disrupt.ReasonUnhealthy), "condition", condition,
+		"NodeClaim", named(n.Claim.Name), "Node", named(n.Name))
+}
+
+// tellBlocked tells owners what holds their nodes, as far as it is theirs to change or explains what they pay.
 func (c *Controller) tellBlocked(s *model.Snapshot, d disrupt.Decision) {
 	for _, b := range d.Blocked {
 		switch b.Verdict.Rule {
-		case model.RuleAnnotation, model.RuleNominated:
-		default:
-			continue
-		}
-		message := "Cannot disrupt the node: " + b.Verdict.String()
-		if b.Node.Object != nil {
-			c.Events.Publish(telemetry.Event{
-				Object: b.Node.Object, Type: corev1.EventTypeNormal,
-				Reason: telemetry.EventDisruptionBlocked, Message: message,
-			})
-		}
-		c.Events.Publish(telemetry.Event{
-			Object: b.Node.Claim, Type: corev1.EventTypeNormal,
-			Reason: telemetry.EventDisruptionBlocked, Message: message,
-		})
-	}
-	for _, p := range s.Pools() {
-		for _, reason := range disrupt.Reasons {
-			a := d.Budgets.Of(p.Name)
-			if a.Nodes == 0 || a.Allowed[reason] > 0 {
+		case model.RuleAnnotation, model.RuleNominated, model.RulePDB, model.RuleNoPlace:
+			c.publish(b.Node, corev1.EventTypeNormal, telemetry.EventDisruptionBlocked,
+				"Cannot disrupt the node: "+b.Verdict.String())
+		case model.RuleUnhealthy:
+			c.publish(b.Node, corev1.EventTypeWarning, telemetry.EventNodeRepairBlocked, b.Verdict.String())
+		case model.RulePayback:
+			if strings.Contains(b.Verdict.Subject, string(apiv1.ConsolidationPolicyBalanced)) {
+				c.publish(b.Node, corev1.EventTypeNormal, telemetry.EventConsolidationRejected, b.Verdict.String())
 				continue
 			}
-			c.Events.Publish(telemetry.Event{
-				Object: p.Object, Type: corev1.EventTypeNormal, Reason: telemetry.EventDisruptionBlocked,
-				Message: fmt.Sprintf("No node may be disrupted for reason %s: budget %q is in force", reason, a.Names[reason]),
-				Dedupe:  []string{p.Name, string(reason)}, For: time.Minute,
-			})
+			c.publish(b.Node, corev1.EventTypeNormal, telemetry.EventUnconsolidatable, b.Verdict.String())
+		case model.RulePrice, model.RuleSpot, model.RuleUndo, model.RulePolicy:
+			c.publish(b.Node, corev1.EventTypeNormal, telemetry.EventUnconsolidatable, b.Verdict.String())
+		}
+	}
+	c.tellPools(s)
+}
+
+// tellPools tells pools whose budgets allow nothing.
+func (c *Controller) tellPools(s *model.Snapshot) {
+	budgets := disrupt.BudgetsOf(s)
+	for _, p := range s.Pools() {
+		for _, reason := range disrupt.Reasons {
+			if a := budgets.Of(p.Name); a.Nodes > 0 && a.Allowed[reason] == 0 {
+				c.Events.Publish(telemetry.Event{
+					Object: p.Object, Type: corev1.EventTypeNormal, Reason: telemetry.EventDisruptionBlocked,
+					Message: fmt.Sprintf("The budget %q allows no disruption for reason %s", a.Names[reason], reason),
+					Dedupe:  []string{p.Name, string(reason)}, For: time.Minute,
+				})
+			}
 		}
 	}
 }

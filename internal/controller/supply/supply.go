@@ -15,7 +15,7 @@ import (
 // patience is how long one pool's instance types may take before a round goes on without it.
 const patience = 15 * time.Second
 
-// Stock returns s with the instance types of every usable pool that the provider manages. A pool whose types cannot be had
+// Stock returns s with the instance types of every usable or static pool that the provider manages. A pool whose types cannot be had
 // is left without any for this round, and logged: the others go on.
 func Stock(ctx context.Context, provider cloud.Provider, s *model.Snapshot) *model.Snapshot {
 	ctx, cancel := context.WithTimeout(ctx, patience)
@@ -24,7 +24,7 @@ func Stock(ctx context.Context, provider cloud.Provider, s *model.Snapshot) *mod
 	found, errs := make([][]*model.InstanceType, len(pools)), make([]error, len(pools))
 	var g errgroup.Group
 	for i, p := range pools {
-		if !provider.Facts().Manages(p.Object.Spec.Template.Spec.NodeClassRef) || !p.Usable().OK() {
+		if !provider.Facts().Manages(p.Object.Spec.Template.Spec.NodeClassRef) || !p.Usable().OK() && !p.Static() {
 			continue
 		}
 		g.Go(func() error {

@@ -57,6 +57,13 @@ func (s *Settings) addDecisionFlags(fs *pflag.FlagSet) {
 		"what becomes of preferences of pods: Respect or Ignore")
 	fs.StringVar(&s.raw.minValuesPolicy, "min-values-policy", string(MinValuesPolicyStrict),
 		"what becomes of a minValues that cannot be met: Strict or BestEffort")
+	fs.StringVar(&s.Mode, "mode", ModeAuto,
+		"what becomes of decisions about pools that say nothing themselves: Auto, DryRun or Approve")
+	strictBool(fs, &s.PauseDisruption, "pause-disruption", false, "disrupt no node by choice")
+	fs.IntVar(&s.MaxDisruptionsPerMinute, "max-disruptions-per-minute", 0,
+		"most nodes disrupted by choice within a minute; 0 for no bound")
+	fs.IntVar(&s.MaxReplacementsPerMinute, "max-replacements-per-minute", 0,
+		"most nodes launched in the place of others within a minute; 0 for no bound")
 	strictBool(fs, &s.IgnoreDRARequests, "ignore-dra-requests", true, "leave out pods that claim dynamic resources")
 	fs.StringVar(&s.raw.featureGates, "feature-gates", "", "feature gates, as Name=true,Name=false")
 	fs.StringVar(&s.raw.schedulerConfig, "scheduler-config", "",
@@ -72,11 +79,12 @@ func variables() map[string]string {
 		"disable-cluster-state-observability", "leader-election-name", "leader-election-namespace", "memory-limit",
 		"cpu-requests", "log-level", "log-output-paths", "log-error-output-paths", "batch-max-duration",
 		"batch-idle-duration", "preference-policy", "min-values-policy", "ignore-dra-requests", "feature-gates",
-		"scheduler-config",
+		"scheduler-config", "pause-disruption", "max-disruptions-per-minute", "max-replacements-per-minute",
 	} {
 		m[name] = variable(name)
 	}
-	m["provider"] = "KARPENTER_PROVIDER" // PROVIDER alone is too common a name to read by accident
+	m["provider"] = "KARPENTER_PROVIDER" // PROVIDER and MODE alone are too common to read by accident
+	m["mode"] = "KARPENTER_MODE"
 	return m
 }
 

@@ -49,6 +49,13 @@ type Settings struct {
 	BatchIdleDuration time.Duration
 	PreferencePolicy  PreferencePolicy
 	MinValuesPolicy   MinValuesPolicy
+	// Mode is what becomes of decisions about pools that say nothing themselves: Auto, DryRun or Approve.
+	Mode string
+	// PauseDisruption stops voluntary disruption of all pools.
+	PauseDisruption bool
+	// MaxDisruptionsPerMinute and MaxReplacementsPerMinute bound what disruption does by choice; 0 for no bound.
+	MaxDisruptionsPerMinute  int
+	MaxReplacementsPerMinute int
 	// IgnoreDRARequests leaves out pods that claim dynamic resources.
 	IgnoreDRARequests bool
 	FeatureGates      FeatureGates
@@ -72,6 +79,13 @@ type raw struct {
 const (
 	ProviderAWS  = "aws"
 	ProviderKWOK = "kwok"
+)
+
+// Modes of decisions. They are the values of the annotation ext.karpenter.sh/mode too.
+const (
+	ModeAuto    = "Auto"
+	ModeDryRun  = "DryRun"
+	ModeApprove = "Approve"
 )
 
 // A PreferencePolicy says what becomes of preferences: preferred affinities and spread that may be violated.

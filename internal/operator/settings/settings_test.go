@@ -32,7 +32,7 @@ func defaults() Settings {
 		DisableControllerWarmup: true, LeaderElectionName: "karpenter-leader-election", MemoryLimit: -1, CPURequests: 1000,
 		LogLevel: "info", LogOutputPaths: []string{"stdout"}, LogErrorOutputPaths: []string{"stderr"},
 		BatchMaxDuration: 10 * time.Second, BatchIdleDuration: time.Second, PreferencePolicy: "Respect",
-		MinValuesPolicy: "Strict", IgnoreDRARequests: true, FeatureGates: FeatureGates{ReservedCapacity: true},
+		MinValuesPolicy: "Strict", Mode: "Auto", IgnoreDRARequests: true, FeatureGates: FeatureGates{ReservedCapacity: true},
 	}
 }
 
@@ -50,12 +50,14 @@ func TestSources(t *testing.T) {
 				"METRICS_PORT": "9000", "DISABLE_CONTROLLER_WARMUP": "false", "BATCH_MAX_DURATION": "30s",
 				"LOG_OUTPUT_PATHS": "stdout, karpenter.log", "MEMORY_LIMIT": "2000000000", "PREFERENCE_POLICY": "Ignore",
 				"FEATURE_GATES": "ReservedCapacity=false,NodeRepair=true", "KARPENTER_PROVIDER": "kwok", "LOG_LEVEL": "DEBUG",
+				"KARPENTER_MODE": "DryRun", "MAX_DISRUPTIONS_PER_MINUTE": "5",
 			},
 			want: func(s *Settings) {
 				s.MetricsPort, s.DisableControllerWarmup, s.BatchMaxDuration = 9000, false, 30*time.Second
 				s.LogOutputPaths, s.MemoryLimit = []string{"stdout", "karpenter.log"}, 2_000_000_000
 				s.PreferencePolicy, s.Provider, s.LogLevel = PreferencePolicyIgnore, ProviderKWOK, "debug"
 				s.FeatureGates = FeatureGates{NodeRepair: true}
+				s.Mode, s.MaxDisruptionsPerMinute = ModeDryRun, 5
 			},
 		},
 		{

@@ -67,6 +67,9 @@ func (s *Settings) Validate() error {
 		string(PreferencePolicyRespect), string(PreferencePolicyIgnore))
 	v.oneOf("min-values-policy", string(s.MinValuesPolicy),
 		string(MinValuesPolicyStrict), string(MinValuesPolicyBestEffort))
+	v.oneOf("mode", s.Mode, ModeAuto, ModeDryRun, ModeApprove)
+	v.notNegative("max-disruptions-per-minute", s.MaxDisruptionsPerMinute)
+	v.notNegative("max-replacements-per-minute", s.MaxReplacementsPerMinute)
 	for _, err := range s.Scheduler.validate() {
 		v.fail("scheduler-config", err)
 	}
@@ -88,6 +91,12 @@ func (s *Settings) port(flag string, port int) {
 func (s *Settings) positive(flag string, n int) {
 	if n <= 0 {
 		s.fail(flag, fmt.Errorf("%d is not more than 0", n))
+	}
+}
+
+func (s *Settings) notNegative(flag string, n int) {
+	if n < 0 {
+		s.fail(flag, fmt.Errorf("%d is less than 0", n))
 	}
 }
 

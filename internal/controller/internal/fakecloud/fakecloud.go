@@ -37,6 +37,8 @@ type Cloud struct {
 	// Types are the instance types of every pool; TypesErr replaces them.
 	Types    []*cloud.InstanceType
 	TypesErr error
+	// Repairs are the repair policies.
+	Repairs []cloud.RepairPolicy
 
 	mu        sync.Mutex // guards the fields below
 	instances map[types.UID]*cloud.Instance
@@ -50,7 +52,9 @@ func (c *Cloud) Name() string { return "fake" }
 
 // Facts implements cloud.Provider.
 func (c *Cloud) Facts() cloud.Facts {
-	return cloud.Facts{Labels: apiv1.CoreLabels(), NodeClasses: []schema.GroupVersionKind{NodeClass}}
+	return cloud.Facts{
+		Labels: apiv1.CoreLabels(), NodeClasses: []schema.GroupVersionKind{NodeClass}, RepairPolicies: c.Repairs,
+	}
 }
 
 // InstanceTypes implements cloud.Provider.

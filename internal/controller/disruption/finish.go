@@ -1,0 +1,130 @@
+package disruption
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/karpenter-go/karpenter/api/condition"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/disrupt"
+	"github.com/karpenter-go/karpenter/engine/model"
+)
+
+// finish deals with everything that is under way: nodes that carry a mark, and replacements. It returns when to look again.
+func (c *Controller) finish(ctx context.Context, s *model.Snapshot) (again time.Duration, err error) {
+	again = poll
+	var due []*model.Node
+	for _, n := range s.Nodes() {
+		if !n.Managed() || n.Deleting {
+			continue
+		}
+		if err2 := c.adopt(ctx, s, n); err2 != nil {
+			err = errors.Join(err, ignoreConflict(err2))
+		}
+		if n.Object == nil || !marked(n) && !n.Disrupted() {
+			continue
+		}
+		switch wait, v := c.waits(s, n); {
+		case !v.OK():
+			err = errors.Join(err, c.takeBack(ctx, n, v))
+		case wait > 0:
+			again = min(again, wait)
+		default:
+			due = append(due, n)
+		}
+	}
+	verdicts := disrupt.Recheck(s, due, c.Options)
+	for _, n := range due {
+		if v := verdicts[n.Name]; !v.OK() {
+			c.Metrics.Disruption.FailedValidationsTotal.WithLabelValues(c.typeOf(n)).Inc()
+			err = errors.Join(err, c.takeBack(ctx, n, v))
+			continue
+		}
+		reason := reasonOf(n)
+		if endErr := c.Actor.End(ctx, n); endErr != nil {
+			err = errors.Join(err, endErr)
+			continue
+		}
+		c.tellEnded(ctx, s, n, reason)
+	}
+	return again, err
+}
+
+func marked(n *model.Node) bool {
+	return condition.IsTrue(n.Claim, apiv1.ConditionTypeDisruptionReason)
+}
+
+func reasonOf(n *model.Node) apiv1.DisruptionReason {
+	if mark := condition.Get(n.Claim, apiv1.ConditionTypeDisruptionReason); mark != nil {
+		return apiv1.DisruptionReason(mark.Reason)
+	}
+	return ""
+}
+
+// waits returns how long the marked node has to wait at least before it may go, and a no if it may not go at all: its mark
+// is only half made, or a replacement did not come up.
+func (c *Controller) waits(s *model.Snapshot, n *model.Node) (time.Duration, model.Verdict) {
+	mark := condition.Get(n.Claim, apiv1.ConditionTypeDisruptionReason)
+	if !marked(n) || !n.Disrupted() {
+		return 0, model.Verdict{Rule: model.RulePolicy, Subject: "was marked to go by halves"}
+	}
+	for _, name := range list(n.Claim.Annotations[apiv1.ReplacedByAnnotationKey]) {
+		r, ok := s.NodeByName(name)
+		switch {
+		case !ok || r.Claim == nil || r.Deleting:
+			return 0, model.Verdict{Rule: model.RuleNoPlace, Subject: "its replacement " + name + " is gone"}
+		case r.Initialized:
+		case s.Now.Sub(mark.LastTransitionTime.Time) > patience:
+			return 0, model.Verdict{Rule: model.RuleNoPlace, Subject: "its replacement " + name + " did not come up in time"}
+		default:
+			c.tellWaiting(r, n)
+			return pause, model.Verdict{}
+		}
+	}
+	return max(0, mark.LastTransitionTime.Add(settle).Sub(s.Now)), model.Verdict{}
+}
+
+// takeBack lets pods come to the node again. What was launched in its place stays, and is an ordinary node from then on.
+func (c *Controller) takeBack(ctx context.Context, n *model.Node, why model.Verdict) error {
+	replaced := n.Claim.Annotations[apiv1.ReplacedByAnnotationKey] != ""
+	if replaced {
+		c.fail(reasonOf(n), c.typeOf(n), "replace", len(list(n.Claim.Annotations[apiv1.ReplacedByAnnotationKey])))
+	}
+	written, err := c.Actor.Unmark(ctx, n)
+	c.Cluster.Assume(written...)
+	c.tellTakenBack(ctx, n, why)
+	return ignoreConflict(err)
+}
+
+// adopt makes an ordinary node of a replacement that no marked node waits for: its command was taken back, or never begun
+// because of a crash.
+func (c *Controller) adopt(ctx context.Context, s *model.Snapshot, n *model.Node) error {
+	replaces := list(n.Claim.Annotations[apiv1.ReplacesAnnotationKey])
+	if len(replaces) == 0 {
+		return nil
+	}
+	for _, name := range replaces {
+		claim, ok := s.Claim(name)
+		if !ok {
+			continue
+		}
+		if claim.DeletionTimestamp != nil ||
+			slices.Contains(list(claim.Annotations[apiv1.ReplacedByAnnotationKey]), n.Claim.Name) {
+			return nil
+		}
+	}
+	written, err := c.Actor.Adopt(ctx, n)
+	c.Cluster.Assume(written...)
+	return err
+}
+
+// list splits a list by commas.
+func list(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return strings.Split(text, ",")
+}

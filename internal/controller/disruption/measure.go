@@ -1,0 +1,88 @@
+package disruption
+
+import (
+	"math"
+	"strings"
+	"time"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/disrupt"
+	"github.com/karpenter-go/karpenter/engine/model"
+)
+
+// measure sets the gauges that follow from a decision.
+func (c *Controller) measure(s *model.Snapshot, d disrupt.Decision, took time.Duration) {
+	m := c.Metrics
+	m.Disruption.DecisionEvaluationDurationSeconds.WithLabelValues(
+		lower(apiv1.DisruptionReasonUnderutilized), "multi").Observe(took.Seconds())
+	for _, reason := range disrupt.Reasons {
+		m.Disruption.EligibleNodes.WithLabelValues(lower(reason)).Set(float64(d.Stats.Eligible[reason]))
+	}
+	if d.Stats.Spent {
+		m.Disruption.ConsolidationTimeoutsTotal.WithLabelValues("single").Inc()
+	}
+	for _, score := range d.Stats.Scores {
+		decision := "rejected"
+		if score.Approved {
+			decision = "approved"
+		}
+		labels := []string{decision, score.Pool, string(apiv1.ConsolidationPolicyBalanced)}
+		if !math.IsInf(score.Value, 1) {
+			m.Disruption.ConsolidationScore.WithLabelValues(labels...).Observe(score.Value)
+		}
+		m.Disruption.ConsolidationMovesTotal.WithLabelValues(labels...).Inc()
+	}
+	m.Disruption.BlockedDollarsPerHour.Reset()
+	for _, b := range d.Blocked {
+		m.Disruption.BlockedDollarsPerHour.WithLabelValues(b.Node.Pool, b.Verdict.Rule.Word()).Add(b.Worth)
+	}
+	before := disrupt.BudgetsOf(s)
+	cost := costs(s)
+	for _, p := range s.Pools() {
+		m.NodePools.CostTotal.WithLabelValues(p.Name).Set(cost[p.Name])
+		a := before.Of(p.Name)
+		for _, reason := range disrupt.Reasons {
+			m.NodePools.AllowedDisruptions.WithLabelValues(p.Name, lower(reason)).Set(float64(a.Left(reason)))
+			m.NodePools.NodesConsumingBudgets.WithLabelValues(p.Name, lower(reason)).Set(float64(a.Disrupting))
+		}
+	}
+}
+
+// costs returns what the launched nodes of each pool cost together, in dollars an hour. A node whose price is not known
+// counts as free.
+func costs(s *model.Snapshot) map[string]float64 {
+	sum := map[string]float64{}
+	for _, n := range s.Nodes() {
+		if n.Managed() && n.Launched() {
+			sum[n.Pool] += disrupt.Price(s, n)
+		}
+	}
+	return sum
+}
+
+func lower(r apiv1.DisruptionReason) string { return strings.ToLower(string(r)) }
+
+// consolidationType returns the label of that name: only consolidation and emptiness have one.
+func consolidationType(method string) string {
+	switch method {
+	case "empty", "single", "multi":
+		return method
+	}
+	return ""
+}
+
+// typeOf is consolidationType for a node of which only the mark is known.
+func (c *Controller) typeOf(n *model.Node) string {
+	switch reasonOf(n) {
+	case apiv1.DisruptionReasonEmpty:
+		return "empty"
+	case apiv1.DisruptionReasonUnderutilized:
+		return "single"
+	}
+	return ""
+}
+
+// fail counts what could not be carried out: n replacements that did not come up.
+func (c *Controller) fail(reason apiv1.DisruptionReason, method, decision string, n int) {
+	c.Metrics.Disruption.QueueFailuresTotal.WithLabelValues(decision, lower(reason), consolidationType(method)).Add(float64(n))
+}

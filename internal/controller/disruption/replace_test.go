@@ -1,0 +1,255 @@
+package disruption
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-go/karpenter/api/condition"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/engine/disrupt"
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/require"
+	"github.com/karpenter-go/karpenter/internal/controller/internal/fakecloud"
+)
+
+// machine returns an instance type on-demand in one zone.
+func machine(name string, cores int64, price float64) *cloud.InstanceType {
+	t := &model.InstanceType{Name: name}
+	t.Capacity = model.Resources{corev1.ResourceCPU: cores * 1000, corev1.ResourceMemory: cores << 32, corev1.ResourcePods: 110}
+	t.Allocatable = t.Capacity
+	labels := map[string]string{corev1.LabelTopologyZone: "a", apiv1.CapacityTypeLabelKey: apiv1.CapacityTypeOnDemand}
+	t.Requirements = require.FromLabels(labels).And(require.FromLabels(map[string]string{corev1.LabelInstanceTypeStable: name}))
+	t.Offerings = []model.Offering{{
+		Zone: "a", CapacityType: apiv1.CapacityTypeOnDemand, Price: price, Available: true, Requirements: require.FromLabels(labels),
+	}}
+	return t
+}
+
+// newDearWorld returns a world with one node that is dearer than what its pod needs.
+func newDearWorld(t *testing.T) *world {
+	w := newWorld(t, "100%", 1)
+	w.Cloud = &fakecloud.Cloud{Types: []*cloud.InstanceType{machine("large", 2, 0.1), machine("xlarge", 4, 0.4)}}
+	pool := &apiv1.NodePool{}
+	w.get("default", pool)
+	pool.Spec.Template.Spec.NodeClassRef = fakecloud.Ref("default")
+	pool.Status.Conditions = []metav1.Condition{{Type: apiv1.ConditionTypeReady, Status: metav1.ConditionTrue}}
+	w.update(pool)
+	w.Cluster.Set(pool)
+	for _, c := range w.claims() {
+		c.Labels[corev1.LabelInstanceTypeStable], c.Labels[corev1.LabelTopologyZone] = "xlarge", "a"
+		c.Labels[apiv1.CapacityTypeLabelKey] = apiv1.CapacityTypeOnDemand
+		w.update(&c)
+	}
+	for _, n := range w.nodes() {
+		n.Labels[corev1.LabelInstanceTypeStable], n.Labels[corev1.LabelTopologyZone] = "xlarge", "a"
+		n.Labels[apiv1.CapacityTypeLabelKey] = apiv1.CapacityTypeOnDemand
+		n.Status.Capacity = machine("xlarge", 4, 0).Capacity.List()
+		n.Status.Allocatable = n.Status.Capacity
+		status := n.DeepCopy()
+		w.update(&n)
+		n.Status = status.Status
+		w.updateStatus(&n)
+	}
+	w.watch()
+	w.run("web", "node-0")
+	return w
+}
+
+func (w *world) get(name string, o client.Object) {
+	w.t.Helper()
+	if err := w.client.Get(w.t.Context(), client.ObjectKey{Name: name}, o); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) update(o client.Object) {
+	w.t.Helper()
+	if err := w.client.Update(w.t.Context(), o); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) updateStatus(o client.Object) {
+	w.t.Helper()
+	if err := w.client.Status().Update(w.t.Context(), o); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// run shows a pod of one core on the node.
+func (w *world) run(name, node string) {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: "uid"}}
+	pod.Spec.NodeName = node
+	pod.Spec.Containers = []corev1.Container{{Name: "c", Resources: corev1.ResourceRequirements{
+		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")},
+	}}}
+	w.Cluster.Set(pod)
+}
+
+// replacement returns the claim that replaces another, nil if there is none.
+func (w *world) replacement() *apiv1.NodeClaim {
+	for _, c := range w.claims() {
+		if c.Annotations[apiv1.ReplacesAnnotationKey] != "" {
+			return &c
+		}
+	}
+	return nil
+}
+
+// boot brings the replacement up.
+func (w *world) boot(c *apiv1.NodeClaim) {
+	w.t.Helper()
+	c.Status.ProviderID = "fake:///new"
+	condition.SetTrue(c, apiv1.ConditionTypeInitialized, w.clock.Now())
+	w.updateStatus(c)
+	labels := map[string]string{
+		apiv1.NodePoolLabelKey: "default", apiv1.NodeRegisteredLabelKey: "true", apiv1.NodeInitializedLabelKey: "true",
+		corev1.LabelInstanceTypeStable: "large", corev1.LabelTopologyZone: "a",
+		apiv1.CapacityTypeLabelKey: apiv1.CapacityTypeOnDemand,
+	}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "new", Labels: labels}}
+	node.Spec.ProviderID = "fake:///new"
+	node.Status.Capacity = machine("large", 2, 0).Capacity.List()
+	node.Status.Allocatable = node.Status.Capacity
+	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	if err := w.client.Create(w.t.Context(), node); err != nil {
+		w.t.Fatal(err)
+	}
+	w.watch()
+}
+
+// restart loses all that the controller had in memory but what the watch shows again.
+func (w *world) restart() { w.Controller.state = state{} }
+
+func TestReplacementComesFirst(t *testing.T) {
+	w := newDearWorld(t)
+	w.pass(pause)
+	r := w.replacement()
+	if r == nil {
+		t.Fatal("nothing was launched in the place of the dear node")
+	}
+	if got := r.Annotations[apiv1.ReplacedTypesAnnotationKey]; got != "xlarge/on-demand" {
+		t.Errorf("replaced types are %q", got)
+	}
+	w.want(1, 0, 1)
+	for range 3 {
+		w.pass(poll)
+		w.want(1, 0, 1) // nothing goes before its replacement is up
+	}
+	w.restart()
+	w.get(r.Name, r)
+	w.boot(r)
+	w.pass(poll)
+	w.want(1, 1, 1)
+	if n := len(w.claims()); n != 2 {
+		t.Errorf("%d claims, want the old one and its replacement", n)
+	}
+}
+
+// A replacement that is given up takes the mark back, and the next one is not asked for by the same command.
+func TestFailedReplacementTakesTheMarkBack(t *testing.T) {
+	w := newDearWorld(t)
+	w.pass(pause)
+	r := w.replacement()
+	w.Options.Paused = true
+	r.Finalizers = nil
+	w.update(r)
+	if err := w.client.Delete(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	w.Cluster.Remove(r)
+	w.pass(poll)
+	w.want(0, 0, 0)
+}
+
+// A crash between the launch of the replacement and the mark leaves a replacement that nobody waits for. It becomes an
+// ordinary node.
+func TestReplacementWithoutMarkIsAdopted(t *testing.T) {
+	w := newDearWorld(t)
+	w.pass(pause)
+	r := w.replacement()
+	w.Options.Paused = true
+	for _, c := range w.claims() {
+		if c.Annotations[apiv1.ReplacedByAnnotationKey] != "" {
+			delete(c.Annotations, apiv1.ReplacedByAnnotationKey)
+			condition.Clear(&c, apiv1.ConditionTypeDisruptionReason)
+			w.update(&c)
+			w.updateStatus(&c)
+		}
+	}
+	for _, n := range w.nodes() {
+		n.Spec.Taints = nil
+		w.update(&n)
+	}
+	w.watch()
+	w.pass(poll)
+	if again := w.replacement(); again != nil {
+		t.Errorf("claim %s still replaces %s", r.Name, again.Annotations[apiv1.ReplacesAnnotationKey])
+	}
+	w.want(0, 0, 0)
+}
+
+// A pod that came before the taint and has no room on the replacement takes the mark back.
+func TestLostPlaceTakesTheMarkBack(t *testing.T) {
+	w := newDearWorld(t)
+	w.pass(pause)
+	r := w.replacement()
+	w.Options.Paused = true
+	for _, name := range []string{"late-1", "late-2"} {
+		w.run(name, "node-0")
+	}
+	w.boot(r)
+	w.pass(poll)
+	w.want(0, 0, 0)
+}
+
+func TestRepairEndsByForce(t *testing.T) {
+	w := newWorld(t, "0", 6)
+	w.Repair = true
+	w.Cloud = &fakecloud.Cloud{Repairs: []cloud.RepairPolicy{
+		{Type: corev1.NodeReady, Status: corev1.ConditionFalse, Toleration: time.Minute},
+	}}
+	n := w.nodes()[0]
+	n.Status.Conditions[0].Status = corev1.ConditionFalse
+	n.Status.Conditions[0].LastTransitionTime = metav1.Time{Time: w.clock.Now()}
+	w.updateStatus(&n)
+	w.watch()
+	w.pass(30 * time.Second)
+	w.want(0, 0, 0)
+	w.pass(time.Minute)
+	w.want(0, 1, 0)
+	for _, c := range w.claims() {
+		if c.DeletionTimestamp != nil && c.Annotations[apiv1.NodeClaimTerminationTimestampAnnotationKey] == "" {
+			t.Error("the claim ends without a deadline")
+		}
+	}
+}
+
+func TestCapPerMinute(t *testing.T) {
+	w := newWorld(t, "100%", 5)
+	w.PerMinute.Disruptions = 2
+	w.pass(pause)
+	w.want(2, 0, 2)
+	w.pass(10 * time.Second)
+	if marked, _, _ := w.count(); marked != 2 {
+		t.Errorf("%d nodes were disrupted within a minute, 2 may", marked)
+	}
+	w.pass(time.Minute)
+	if marked, _, _ := w.count(); marked != 4 {
+		t.Errorf("%d nodes were disrupted within two minutes, 4 may", marked)
+	}
+}
+
+func TestDryRunDoesNothing(t *testing.T) {
+	w := newWorld(t, "100%", 3)
+	w.Options = disrupt.Options{Mode: apiv1.ModeDryRun}
+	w.pass(pause)
+	w.pass(poll)
+	w.want(0, 0, 0)
+}
