@@ -10,6 +10,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/optimize/convex/lp"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/karpenter-go/karpenter/bench/workload"
 	"github.com/karpenter-go/karpenter/engine/model"
@@ -22,13 +24,14 @@ type resource struct {
 }
 
 var resources = []resource{
-	{corev1.ResourceCPU, 1000}, {corev1.ResourceMemory, 1 << 30}, {corev1.ResourcePods, 1}, {"nvidia.com/gpu", 1},
+	{corev1.ResourceCPU, 1000}, {corev1.ResourceMemory, 1 << 30}, {corev1.ResourcePods, 1}, {"nvidia.com/gpu", 1}, {model.Nodes, 1},
 }
 
 // Price returns the floor in dollars per hour for the pods of c that have no node, when all capacity is new and bought as
 // one of the given capacity types. Daemons take their share of every node; a type that they fill is left out.
 //
-// Labels, spread and affinity can only make a plan dearer, so they are not looked at.
+// Of what pods ask beside resources one thing is looked at: pods that must not share a host with their like need as many
+// nodes as there are of them. All else can only make a plan dearer still.
 func Price(c *workload.Cluster, capacityTypes ...string) (float64, error) {
 	need := model.Resources{}
 	for _, p := range c.Pods {
@@ -36,6 +39,7 @@ func Price(c *workload.Cluster, capacityTypes ...string) (float64, error) {
 			need = need.Plus(model.NewPod(p).Requests)
 		}
 	}
+	need[model.Nodes] = Hosts(c)
 	over := Overhead(c)
 	var rooms []model.Resources
 	var prices []float64
@@ -47,11 +51,34 @@ func Price(c *workload.Cluster, capacityTypes ...string) (float64, error) {
 		}
 		price := cheapest(t, capacityTypes)
 		room = room.Minus(over)
+		room[model.Nodes] = 1
 		if !math.IsInf(price, 1) && min(room[corev1.ResourceCPU], room[corev1.ResourceMemory], room[corev1.ResourcePods]) > 0 {
 			rooms, prices = append(rooms, room), append(prices, price)
 		}
 	}
 	return cover(need, rooms, prices)
+}
+
+// Hosts returns the size of the largest group of pods of which no two may share a host.
+func Hosts(c *workload.Cluster) int64 {
+	groups := map[string]int64{}
+	most := int64(0)
+	for _, p := range c.Pods {
+		if p.Spec.NodeName != "" || p.Spec.Affinity == nil || p.Spec.Affinity.PodAntiAffinity == nil {
+			continue
+		}
+		for _, t := range p.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution {
+			s, err := metav1.LabelSelectorAsSelector(t.LabelSelector)
+			if err != nil || t.TopologyKey != corev1.LabelHostname || t.NamespaceSelector != nil || !s.Matches(labels.Set(p.Labels)) ||
+				len(t.Namespaces)+len(t.MatchLabelKeys)+len(t.MismatchLabelKeys) > 0 {
+				continue // not surely against its like
+			}
+			name := p.Namespace + "/" + s.String()
+			groups[name]++
+			most = max(most, groups[name])
+		}
+	}
+	return most
 }
 
 // Overhead returns what the daemons ask for on every node.

@@ -108,3 +108,27 @@ func TestPrice(t *testing.T) {
 		t.Errorf("without daemons %v, with them %v", without, onDemand)
 	}
 }
+
+// Pods that must not share a host need a node each, but only those that are against their own like.
+func TestHosts(t *testing.T) {
+	c, err := workload.New(workload.Diverse, 500, 1, "synthetic400")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := Hosts(c); got != 100 {
+		t.Errorf("%d hosts, want one for each of the 100 pods that are kept apart", got)
+	}
+	with, err := Price(c, apiv1.CapacityTypeOnDemand)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range c.Pods {
+		p.Labels = map[string]string{"app": "other"}
+	}
+	if got := Hosts(c); got != 0 {
+		t.Errorf("%d hosts for pods that are against others", got)
+	}
+	if without, err := Price(c, apiv1.CapacityTypeOnDemand); err != nil || without >= with {
+		t.Errorf("kept apart they cost %v, else %v (%v)", with, without, err)
+	}
+}
