@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -104,10 +105,15 @@ func (a *app) awsInterrupt() *cobra.Command {
 }
 
 func (a *app) awsEvent() *cobra.Command {
-	return a.steered(&cobra.Command{
-		Use:   "event INSTANCE rebalance|maintenance",
-		Short: "Send an event about an instance",
+	var since time.Duration
+	cmd := a.steered(&cobra.Command{
+		Use:   "event INSTANCE " + strings.Join(steer.EventKinds(), "|"),
+		Short: "Tell of an instance: by a message in the queue, or by its status checks",
+		Example: "  karpenter-local aws event i-0123456789abcdef0 rebalance\n" +
+			"  karpenter-local aws event i-0123456789abcdef0 impaired --since 3m",
 	}, cobra.ExactArgs(2), func(ctx context.Context, c steer.Client, args []string) error {
-		return c.Event(ctx, steer.Event{Instance: args[0], Kind: args[1]})
+		return c.Event(ctx, steer.Event{Instance: args[0], Kind: args[1], Since: steer.Duration(since)})
 	})
+	cmd.Flags().DurationVar(&since, "since", 0, "how long the status check has been failing already")
+	return cmd
 }

@@ -252,6 +252,13 @@ func (w *World) RunInstances(r Run) ([]Instance, *wire.Error) {
 		return nil, err
 	}
 	// All or nothing below Min, so look for room before launching.
+	if l.reservation != nil && w.reserveRoom(l.reservation) < r.Min {
+		return nil, wire.Errorf("ReservationCapacityExceeded",
+			"The requested reservation '%s' does not have sufficient compatible and available capacity for this request.", l.reservation.ID)
+	}
+	if f := w.placeRoom(l); f != nil {
+		return nil, wire.Errorf(f.Code, "%s", f.Message)
+	}
 	room, code := w.room(l.pool)
 	if room < r.Min {
 		return nil, wire.Errorf(code, "%s", capacityMessage(l.pool, code))
@@ -264,7 +271,10 @@ func (w *World) RunInstances(r Run) ([]Instance, *wire.Error) {
 		return nil, wire.Errorf("InsufficientFreeAddressesInSubnet",
 			"There are not enough free addresses in subnet '%s' to satisfy the requested number of instances.", l.subnet.ID)
 	}
-	made, _ := w.launchAll(l, r.Max)
+	made, failure := w.launchAll(l, r.Max)
+	if len(made) == 0 { // more than one kind of room was short at once
+		return nil, wire.Errorf(failure.Code, "%s", failure.Message)
+	}
 	out := make([]Instance, 0, len(made))
 	for _, i := range made {
 		out = append(out, *i)
@@ -318,6 +328,11 @@ func overlay(base, over TemplateData) TemplateData {
 	base.InstanceType = firstSet(over.InstanceType, base.InstanceType)
 	base.UserData = firstSet(over.UserData, base.UserData)
 	base.Profile = firstSet(over.Profile, base.Profile)
+	base.ReservationPreference = firstSet(over.ReservationPreference, base.ReservationPreference)
+	base.ReservationID = firstSet(over.ReservationID, base.ReservationID)
+	if over.Placement != (Placement{}) {
+		base.Placement = over.Placement
+	}
 	if len(over.NICs) > 0 {
 		base.NICs = over.NICs
 		base.SecurityGroups = nil

@@ -1,0 +1,116 @@
+package aws_test
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
+	"github.com/karpenter-go/karpenter/provider/aws"
+)
+
+// running launches a claim with its node and the finalizer that holds both until they are drained.
+func (w *world) running(t *testing.T, p *aws.Provider, name, capacityType string) *cloud.Instance {
+	t.Helper()
+	c := w.claim(name)
+	c.Finalizers = []string{apiv1.TerminationFinalizer}
+	c.Spec.Requirements = append(c.Spec.Requirements, only(apiv1.CapacityTypeLabelKey, capacityType))
+	w.store(t, c)
+	i := create(t, p, c)
+	w.launched(t, name, i)
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-" + name}, Spec: corev1.NodeSpec{ProviderID: i.ProviderID}}
+	if err := w.kube.Create(t.Context(), node); err != nil {
+		t.Fatal(err)
+	}
+	return i
+}
+
+func instanceID(i *cloud.Instance) string {
+	return i.ProviderID[len(i.ProviderID)-len("i-00000000000000000"):]
+}
+
+// A reclaimed spot instance lets its claim go with the first message, and nothing more is launched where it ran.
+func TestSpotInterruption(t *testing.T) {
+	w := newWorld(t)
+	p := w.startWith(t, func(c *aws.Config) { c.Settings.InterruptionQueue = clusterName })
+	doomed, other := w.running(t, p, "doomed", "spot"), w.running(t, p, "other", "on-demand")
+	if _, err := w.steer.Interrupt(t.Context(), steer.Interrupt{Instance: instanceID(doomed)}); err != nil {
+		t.Fatal(err)
+	}
+	w.reconcile(t, "interruption", "")
+	if w.load(t, "doomed").DeletionTimestamp.IsZero() || !w.load(t, "other").DeletionTimestamp.IsZero() {
+		t.Errorf("going: doomed %v, other %v", !w.load(t, "doomed").DeletionTimestamp.IsZero(), !w.load(t, "other").DeletionTimestamp.IsZero())
+	}
+	var node corev1.Node
+	if err := w.kube.Get(t.Context(), client.ObjectKey{Name: "node-doomed"}, &node); err != nil || len(node.Spec.Taints) != 1 {
+		t.Errorf("the doomed node has taints %v, %v", node.Spec.Taints, err)
+	}
+	list, err := p.InstanceTypes(t.Context(), pool())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, it := range list {
+		for _, o := range it.Offerings {
+			if it.Name == doomed.Labels[corev1.LabelInstanceTypeStable] && o.Zone == doomed.Labels[corev1.LabelTopologyZone] &&
+				o.CapacityType == "spot" && o.Available {
+				t.Errorf("%s in %s is still on offer on spot", it.Name, o.Zone)
+			}
+		}
+	}
+	if n := len(w.calls(t, "DeleteMessageBatch")); n == 0 {
+		t.Error("the messages are still in the queue")
+	}
+
+	// The host of the other one fails; that is found by polling.
+	if err := w.steer.Event(t.Context(), steer.Event{
+		Instance: instanceID(other), Kind: "host-impaired", Since: steer.Duration(3 * time.Minute),
+	}); err != nil {
+		t.Fatal(err)
+	}
+	w.reconcile(t, "interruption.instancestatus", "")
+	claim := w.load(t, "other")
+	if claim.DeletionTimestamp.IsZero() || claim.Annotations[apiv1.NodeClaimTerminationTimestampAnnotationKey] == "" {
+		t.Errorf("the claim on a failed host: deleted %v, annotations %v", claim.DeletionTimestamp, claim.Annotations)
+	}
+}
+
+// Nothing is launched in a zone that traffic is shifted away from.
+func TestZonalShift(t *testing.T) {
+	w := newWorld(t)
+	p := w.startWith(t, func(c *aws.Config) { c.Settings.EnableZonalShift = true })
+	zones := func() map[string]bool {
+		t.Helper()
+		w.reconcile(t, "zonalshift", "")
+		list, err := p.InstanceTypes(t.Context(), pool())
+		if err != nil {
+			t.Fatal(err)
+		}
+		open := map[string]bool{}
+		for _, it := range list {
+			for _, o := range it.Offerings {
+				open[o.Zone] = open[o.Zone] || o.Available
+			}
+		}
+		return open
+	}
+	if open := zones(); !open["us-east-1a"] || !open["us-east-1b"] {
+		t.Fatalf("at first: %v", open)
+	}
+	if err := w.steer.ShiftAway(t.Context(), steer.Shift{Zone: "us-east-1a", For: forever}); err != nil {
+		t.Fatal(err)
+	}
+	if open := zones(); open["us-east-1a"] || !open["us-east-1b"] {
+		t.Errorf("with a shift: %v", open)
+	}
+	if err := w.steer.ShiftBack(t.Context(), "us-east-1a"); err != nil {
+		t.Fatal(err)
+	}
+	if open := zones(); !open["us-east-1a"] {
+		t.Errorf("after the shift: %v", open)
+	}
+}
