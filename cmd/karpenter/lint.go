@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/internal/lint"
 	"github.com/karpenter-go/karpenter/provider/aws/catalog"
@@ -61,8 +62,11 @@ func lintCommand() *cobra.Command {
 }
 
 // typesForLint returns the types of the table in the binary, none for a region that it does not have.
-func typesForLint(region string) ([]*model.InstanceType, error) {
+func typesForLint(region string, class *awsv1.EC2NodeClass) ([]*model.InstanceType, error) {
 	types, err := catalog.Shipped(region)
+	if class != nil {
+		types, err = catalog.ShippedFor(region, class)
+	}
 	if err != nil {
 		return nil, nil
 	}

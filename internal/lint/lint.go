@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -19,9 +21,9 @@ import (
 
 // Options are what manifests are held against.
 type Options struct {
-	// Types returns the instance types of a region, none for a region that it does not know. Rules about types are left out
-	// where there are none, and where it is nil.
-	Types func(region string) ([]*model.InstanceType, error)
+	// Types returns the instance types of a region as nodes of a class, none for a region that it does not know; class is nil
+	// if the files have none. Rules about types are left out where there are none, and where it is nil.
+	Types func(region string, class *awsv1.EC2NodeClass) ([]*model.InstanceType, error)
 	// Region is the region of pools whose requirements name no zone. Default: us-east-1.
 	Region string
 }
@@ -34,12 +36,16 @@ type linter struct {
 	objects  []*object
 	pools    []*pool
 	findings []Finding
-	regions  map[string][]*model.InstanceType
+	nodes    map[string]*awsv1.EC2NodeClass
+	regions  map[string][]*model.InstanceType // by region and class
 }
+
+// schemas are compiled once, when first needed.
+var schemas = sync.OnceValues(admission.New)
 
 // Check looks at files together, since pools refer to node classes and compete with each other.
 func Check(ctx context.Context, files []File, o Options) ([]Finding, error) {
-	checker, err := admission.New()
+	checker, err := schemas()
 	if err != nil {
 		return nil, err
 	}
@@ -47,10 +53,11 @@ func Check(ctx context.Context, files []File, o Options) ([]Finding, error) {
 		o.Region = "us-east-1"
 	}
 	l := &linter{options: o, checker: checker, rules: apiv1.CoreLabels().With(awsv1.Labels()),
-		regions: map[string][]*model.InstanceType{}}
+		nodes: map[string]*awsv1.EC2NodeClass{}, regions: map[string][]*model.InstanceType{}}
 	for _, f := range files {
 		l.read(f)
 	}
+	l.known()
 	l.duplicates()
 	for _, object := range l.objects {
 		if err := l.object(ctx, object); err != nil {
@@ -60,6 +67,17 @@ func Check(ctx context.Context, files []File, o Options) ([]Finding, error) {
 	l.overlaps()
 	l.classes()
 	return sorted(l.findings), nil
+}
+
+// known notes the node classes that pools may have.
+func (l *linter) known() {
+	for _, o := range l.objects {
+		class := &awsv1.EC2NodeClass{}
+		if o.content.GetKind() == "EC2NodeClass" &&
+			runtime.DefaultUnstructuredConverter.FromUnstructured(o.content.Object, class) == nil {
+			l.nodes[class.Name] = class
+		}
+	}
 }
 
 // found notes a finding.
@@ -146,7 +164,8 @@ func (l *linter) fix(o *object, e *field.Error) string {
 	return "change the value as the message says; kubectl explain describes the field"
 }
 
-// duplicates finds objects of which the last one given would win.
+// duplicates finds objects of which the last one given would win. Directories are looked at apart: they are often
+// alternatives, such as the overlays of environments.
 func (l *linter) duplicates() {
 	first := map[string]*object{}
 	for _, o := range l.objects {
@@ -154,7 +173,7 @@ func (l *linter) duplicates() {
 		if name == "" {
 			continue
 		}
-		key := fmt.Sprintf("%s %s/%s", o.content.GroupVersionKind().GroupKind(), o.content.GetNamespace(), name)
+		key := fmt.Sprintf("%s %s %s/%s", filepath.Dir(o.file), o.content.GroupVersionKind().GroupKind(), o.content.GetNamespace(), name)
 		if other := first[key]; other != nil {
 			l.at(o, "duplicate-object", "metadata.name", "give one of them another name, or remove it",
 				"is the same object as in %s, line %d: the one applied last wins", other.file, other.node.Line)

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 
+	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/require"
@@ -20,7 +21,7 @@ import (
 var update = flag.Bool("update", false, "rewrite the want sections of the goldens")
 
 // someTypes are twenty types of three families in two zones, the tenth family spot only.
-func someTypes(region string) ([]*model.InstanceType, error) {
+func someTypes(region string, _ *awsv1.EC2NodeClass) ([]*model.InstanceType, error) {
 	var list []*model.InstanceType
 	for _, family := range []string{"m5", "c6i", "r7g", "p9"} {
 		for _, size := range []string{"large", "xlarge", "2xlarge", "4xlarge", "8xlarge"} {

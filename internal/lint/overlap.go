@@ -19,7 +19,7 @@ func (l *linter) overlaps() {
 				continue
 			}
 			if a.judged && b.judged && !slices.ContainsFunc(a.types, func(t *model.InstanceType) bool {
-				return slices.Contains(b.types, t)
+				return slices.ContainsFunc(b.types, func(u *model.InstanceType) bool { return t.Name == u.Name })
 			}) {
 				continue
 			}

@@ -125,13 +125,10 @@ func (l *linter) types(p *pool) error {
 	if l.options.Types == nil || p.pool.Spec.Template.Spec.NodeClassRef.Group != awsv1.Group {
 		return nil
 	}
-	all, ok := l.regions[l.region(p)]
-	if !ok {
-		var err error
-		if all, err = l.options.Types(l.region(p)); err != nil {
-			return fmt.Errorf("types for %s: %w", p.label(), err)
-		}
-		l.regions[l.region(p)] = all
+	class := l.nodes[p.pool.Spec.Template.Spec.NodeClassRef.Name]
+	all, err := l.typesOf(l.region(p), class)
+	if err != nil {
+		return fmt.Errorf("types for %s: %w", p.label(), err)
 	}
 	if len(all) == 0 {
 		return nil // a region that the table does not have
@@ -139,6 +136,9 @@ func (l *linter) types(p *pool) error {
 	p.judged = true
 	var known []require.Requirement
 	for r := range p.set.All() {
+		if class == nil && (r.Key() == corev1.LabelOSStable || r.Key() == corev1.LabelWindowsBuild) {
+			continue // the class decides
+		}
 		if l.rules.WellKnown.Has(r.Key()) && r.Key() != awsv1.LabelNodeClass {
 			known = append(known, r)
 		}
@@ -158,6 +158,20 @@ func (l *linter) types(p *pool) error {
 	l.minValues(p)
 	l.spot(p)
 	return nil
+}
+
+// typesOf asks for the types of a region and class, once.
+func (l *linter) typesOf(region string, class *awsv1.EC2NodeClass) ([]*model.InstanceType, error) {
+	key := region
+	if class != nil {
+		key += "/" + class.Name
+	}
+	if all, ok := l.regions[key]; ok {
+		return all, nil
+	}
+	all, err := l.options.Types(region, class)
+	l.regions[key] = all
+	return all, err
 }
 
 // offered reports whether a type can be bought within set.
