@@ -22,7 +22,7 @@ SOURCES_LOCAL := $(wildcard $(shell git ls-files -co --exclude-standard -- local
 
 CHART_VERSION ?= 0.1.0
 
-.PHONY: help build up down charts image check fmt vet staticcheck arch generated licences unit test test-all e2e bench bench-peers bench-seeds fuzz gen
+.PHONY: help build up down charts render image check fmt vet staticcheck arch generated licences unit test test-all e2e bench bench-peers bench-seeds fuzz gen
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## */  make \1\t/' | expand -t 22
@@ -46,6 +46,11 @@ down: ## stop it and remove its state
 
 charts: ## pack both Helm charts into dist/charts
 	@cd local && go run ./chart/pack -version $(CHART_VERSION) -out ../dist/charts ../charts/karpenter ../charts/karpenter-crd
+
+VALUES ?= examples/helm/eks.yaml
+
+render: ## what the chart makes of values: make render VALUES=my-values.yaml; no helm needed
+	@cd local && go run ./chart/pack -render $(abspath $(VALUES)) ../charts/karpenter
 
 image: ## the container image for amd64 and arm64 with bills of materials, in dist/image; no Docker needed
 	@go run ./hack/image -version $(VERSION) -commit '$(COMMIT)' -out dist/image

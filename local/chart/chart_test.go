@@ -327,6 +327,26 @@ func TestUmbrella(t *testing.T) {
 	}
 }
 
+// The example's values render, with the role of the service account.
+func TestExampleValues(t *testing.T) {
+	text, err := os.ReadFile("../../examples/helm/eks.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var v map[string]any
+	if err := yaml.Unmarshal(text, &v); err != nil {
+		t.Fatal(err)
+	}
+	files, err := Render(load(t, "karpenter"), release(v))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all := Join(files); !strings.Contains(all, "eks.amazonaws.com/role-arn: arn:aws:iam::123456789012:role/KarpenterControllerRole-demo") ||
+		!strings.Contains(all, "kind: NodePool") {
+		t.Errorf("rendered\n%s", all)
+	}
+}
+
 // The schemas for editors accept what the API server accepts, and mark typos.
 func TestEditorSchemas(t *testing.T) {
 	compiler := jsonschema.NewCompiler()
