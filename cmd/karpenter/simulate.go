@@ -13,7 +13,6 @@ import (
 	"github.com/karpenter-go/karpenter/engine/disrupt"
 	"github.com/karpenter-go/karpenter/engine/explain"
 	"github.com/karpenter-go/karpenter/engine/model"
-	"github.com/karpenter-go/karpenter/engine/pack"
 	"github.com/karpenter-go/karpenter/internal/offline"
 	"github.com/karpenter-go/karpenter/internal/report"
 )
@@ -142,24 +141,4 @@ func peakRSS() int64 {
 		return u.Maxrss
 	}
 	return u.Maxrss << 10
-}
-
-// solver are the flags that change how plans are made.
-type solver struct {
-	minValues string
-}
-
-func (s *solver) addFlags(c *cobra.Command) {
-	c.Flags().StringVar(&s.minValues, "min-values-policy", "Strict", "what becomes of minValues that cannot be met: Strict or BestEffort")
-}
-
-func (s *solver) check() error {
-	if s.minValues != "Strict" && s.minValues != "BestEffort" {
-		return coded{exitUsage, fmt.Errorf("--min-values-policy is %q, want Strict or BestEffort", s.minValues)}
-	}
-	return nil
-}
-
-func (s *solver) options() pack.Options {
-	return pack.Options{RelaxMinValues: s.minValues == "BestEffort"}
 }

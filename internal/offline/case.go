@@ -53,9 +53,11 @@ func Assemble(set *manifest.Set, catalogue *Catalogue, now time.Time) (*Case, er
 	if err := a.addPools(); err != nil {
 		return nil, err
 	}
+	a.overlay()
 	a.addNodes()
 	a.addSurroundings()
 	a.addPods()
+	a.addBuffers()
 	if len(a.errs) > 0 {
 		return nil, a.errs
 	}

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/karpenter-go/karpenter/engine/pack"
+	"github.com/karpenter-go/karpenter/internal/operator/settings"
+)
+
+// solver are the flags that change how plans are made.
+type solver struct {
+	minValues, preferences, maxNodeCPU string
+}
+
+func (s *solver) addFlags(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&s.minValues, "min-values-policy", string(settings.MinValuesPolicyStrict),
+		"what becomes of minValues that cannot be met: Strict or BestEffort")
+	f.StringVar(&s.preferences, "preference-policy", string(settings.PreferencePolicyRespect),
+		"what becomes of preferred affinity and of spread that may be violated: Respect or Ignore")
+	f.StringVar(&s.maxNodeCPU, "max-node-cpu", "", "most cpu that a new node may have, such as 64 (default: any)")
+}
+
+func (s *solver) check() error {
+	var errs []error
+	switch settings.MinValuesPolicy(s.minValues) {
+	case settings.MinValuesPolicyStrict, settings.MinValuesPolicyBestEffort:
+	default:
+		errs = append(errs, fmt.Errorf("--min-values-policy is %q, want Strict or BestEffort", s.minValues))
+	}
+	switch settings.PreferencePolicy(s.preferences) {
+	case settings.PreferencePolicyRespect, settings.PreferencePolicyIgnore:
+	default:
+		errs = append(errs, fmt.Errorf("--preference-policy is %q, want Respect or Ignore", s.preferences))
+	}
+	if s.maxNodeCPU != "" {
+		if q, err := resource.ParseQuantity(s.maxNodeCPU); err != nil || q.Sign() <= 0 {
+			errs = append(errs, fmt.Errorf("--max-node-cpu is %q, want a number of cpus such as 64", s.maxNodeCPU))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return coded{exitUsage, err}
+	}
+	return nil
+}
+
+func (s *solver) options() pack.Options {
+	o := pack.Options{
+		RelaxMinValues:   settings.MinValuesPolicy(s.minValues) == settings.MinValuesPolicyBestEffort,
+		PreferencePolicy: pack.PreferencePolicy(s.preferences),
+	}
+	if q, err := resource.ParseQuantity(s.maxNodeCPU); err == nil {
+		o.MaxNodeCPU = q.MilliValue()
+	}
+	return o
+}

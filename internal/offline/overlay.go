@@ -1,0 +1,73 @@
+package offline
+
+import (
+	"maps"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	autoscalingv1beta1 "github.com/karpenter-go/karpenter/api/autoscaling/v1beta1"
+	overlayv1alpha1 "github.com/karpenter-go/karpenter/api/v1alpha1"
+	"github.com/karpenter-go/karpenter/engine/buffer"
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/overlay"
+	"github.com/karpenter-go/karpenter/internal/manifest"
+)
+
+// overlay lets the node overlays correct prices and capacity.
+func (a *assembly) overlay() {
+	overlays := manifest.Of[*overlayv1alpha1.NodeOverlay](a.set)
+	if len(overlays) == 0 {
+		return
+	}
+	var supplies []overlay.Supply
+	for _, p := range a.Delta.Pools {
+		supplies = append(supplies, overlay.Supply{Pool: model.NewPool(p), Types: a.Delta.Types[p.Name]})
+	}
+	r := overlay.Apply(overlays, supplies, a.catalogue.rules())
+	a.Delta.Types = r.Types
+	for _, name := range slices.Sorted(maps.Keys(r.Findings)) {
+		if f := r.Findings[name]; f != nil {
+			a.warn("NodeOverlay %s is not in force: %s", name, f.Message)
+		}
+	}
+}
+
+// addBuffers adds the virtual pods that buffers keep room for.
+func (a *assembly) addBuffers() {
+	for _, b := range manifest.Of[*autoscalingv1beta1.CapacityBuffer](a.set) {
+		src, ok := a.sourceOf(b)
+		if !ok {
+			a.warn("CapacityBuffer %s keeps no room: what it refers to is not in the input", b.Name)
+			continue
+		}
+		for _, p := range buffer.Pods(b, src) {
+			a.limits.admit(&p.Spec, p.Namespace)
+			a.Delta.Virtual = append(a.Delta.Virtual, p)
+		}
+	}
+}
+
+// sourceOf finds the pods that a buffer means.
+func (a *assembly) sourceOf(b *autoscalingv1beta1.CapacityBuffer) (buffer.Source, bool) {
+	if ref := b.Spec.PodTemplateRef; ref != nil {
+		for _, o := range manifest.Of[*corev1.PodTemplate](a.set) {
+			if o.Name == ref.Name && o.Namespace == b.Namespace {
+				return buffer.Source{Template: &o.Template}, true
+			}
+		}
+		return buffer.Source{}, false
+	}
+	ref := b.Spec.ScalableRef
+	if ref == nil || ref.APIGroup != appsv1.GroupName {
+		return buffer.Source{}, false
+	}
+	for _, w := range a.workloads() {
+		if w.kind == ref.Kind && w.object.GetName() == ref.Name && w.object.GetNamespace() == b.Namespace {
+			n := int32(w.want)
+			return buffer.Source{Template: w.template, Scale: &n}, true
+		}
+	}
+	return buffer.Source{}, false
+}
