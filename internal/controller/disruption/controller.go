@@ -14,6 +14,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/verify"
 	"github.com/karpenter-go/karpenter/internal/act"
+	"github.com/karpenter-go/karpenter/internal/controller/capacitybuffer"
 	"github.com/karpenter-go/karpenter/internal/controller/singleton"
 	"github.com/karpenter-go/karpenter/internal/controller/supply"
 	"github.com/karpenter-go/karpenter/internal/observe"
@@ -29,6 +30,8 @@ type Controller struct {
 	Events  telemetry.Recorder
 	Metrics *telemetry.Metrics
 	Options disrupt.Options
+	// Buffers ask for room for pods to come, which keeps the nodes that hold it; nil asks for none.
+	Buffers *capacitybuffer.Buffers
 	// Repair lets nodes that are beyond repair be replaced, by the policies of the provider.
 	Repair bool
 	// PerMinute bounds how many nodes are disrupted by choice, and how many are launched in their place, a minute.
@@ -82,7 +85,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	if wait := c.next.Sub(start); wait > 0 {
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
-	s := supply.Stock(ctx, c.Cloud, c.Cluster.Snapshot())
+	s := c.Buffers.Stock(ctx, supply.Stock(ctx, c.Cloud, c.Cluster.Snapshot()))
 	again, err := c.finish(ctx, s)
 	began := c.Clock.Now()
 	d := disrupt.Decide(s, c.options(start), c.cursor)

@@ -1,0 +1,250 @@
+package kwok
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/karpenter-go/karpenter/api/condition"
+	kwokv1alpha1 "github.com/karpenter-go/karpenter/api/kwok/v1alpha1"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+)
+
+// Nothing of a cloud is there: no emulator, no credentials, no lease of another provider's; the ports are.
+func TestBareCluster(t *testing.T) {
+	status, err := local.Status(t.Context())
+	if err != nil || !status.Ready {
+		t.Fatalf("status is %+v, %v", status, err)
+	}
+	for _, p := range status.Parts {
+		if p.Name == "awsemu" {
+			t.Error("the AWS emulator runs")
+		}
+		if p.Name != "karpenter" {
+			continue
+		}
+		response, err := http.Get("http://" + p.Address + "/healthz")
+		if err != nil || response.StatusCode != http.StatusOK {
+			t.Errorf("healthz: %v, %v", response, err)
+		}
+	}
+}
+
+// A pool says whether its class is there and whether its spec makes sense, and pods get nodes once both hold.
+func TestPoolValidation(t *testing.T) {
+	t.Parallel()
+	c := newCorner(t, "validation")
+	p := c.pool(func(p *apiv1.NodePool) {
+		p.Spec.Template.Spec.NodeClassRef = classRef("validation")
+		p.Spec.Template.Spec.Requirements = append(p.Spec.Template.Spec.Requirements, in("karpenter.kwok.sh/colour", "red"))
+	})
+	says := func(kind string) string {
+		c.t.Helper()
+		if err := c.Get(t.Context(), clientKey(p), p); err != nil {
+			t.Fatal(err)
+		}
+		if got := condition.Get(p, kind); got != nil {
+			return string(got.Status) + " " + got.Reason
+		}
+		return ""
+	}
+	c.poll(func() string {
+		class, valid := says(apiv1.ConditionTypeNodeClassReady), says(apiv1.ConditionTypeValidationSucceeded)
+		return missing(class == "False NodeClassNotFound" && valid == "False NodePoolValidationFailed",
+			"class is %q, validation %q", class, valid)
+	})
+	d := c.deploy("web", 1, "1")
+	class := &kwokv1alpha1.KWOKNodeClass{ObjectMeta: metav1.ObjectMeta{Name: "validation"}}
+	c.put(class)
+	t.Cleanup(func() {
+		if err := shared.Delete(t.Context(), class); err != nil && t.Context().Err() == nil {
+			t.Error(err)
+		}
+	})
+	c.change(p, func() { p.Spec.Template.Spec.Requirements = p.Spec.Template.Spec.Requirements[:2] })
+	c.awaitRunning(d.Name, 1)
+	if got := says("Ready"); got != "True Ready" {
+		t.Errorf("the pool is %q", got)
+	}
+}
+
+// Pods get a node that has all of the pool's template, and claim and node say what they are.
+func TestProvisioning(t *testing.T) {
+	t.Parallel()
+	c := newCorner(t, "provisioning")
+	p := c.pool(func(p *apiv1.NodePool) {
+		p.Spec.Template.Labels["team"] = "blue"
+		p.Spec.Template.Annotations = map[string]string{"example.com/owner": "us"}
+		p.Spec.Template.Spec.StartupTaints = []corev1.Taint{{Key: "example.com/cni", Effect: corev1.TaintEffectNoSchedule}}
+		p.Spec.Template.Spec.Requirements = append(p.Spec.Template.Spec.Requirements,
+			in(apiv1.CapacityTypeLabelKey, "on-demand"), in("tier", "gold", "silver"))
+		p.Spec.Limits = apiv1.Limits{corev1.ResourceCPU: resource.MustParse("20")}
+	})
+	c.deploy("web", 3, "1", func(t *corev1.PodTemplateSpec) { t.Spec.NodeSelector["tier"] = "gold" })
+	var node corev1.Node
+	c.poll(func() string {
+		nodes := c.nodes()
+		if len(nodes) == 1 {
+			node = nodes[0]
+		}
+		return missing(len(nodes) == 1 && node.Labels[apiv1.NodeRegisteredLabelKey] == "true", "%d nodes, want 1 registered", len(nodes))
+	})
+	if node.Labels[apiv1.NodeInitializedLabelKey] != "" {
+		t.Error("the node is initialized in spite of its start-up taint")
+	}
+	for key, want := range map[string]string{
+		"team": "blue", "tier": "gold", apiv1.NodePoolLabelKey: p.Name, apiv1.CapacityTypeLabelKey: "on-demand",
+		"karpenter.kwok.sh/kwoknodeclass": "default", corev1.LabelInstanceTypeStable: "c-4x-amd64-linux",
+		corev1.LabelHostname: node.Name, "kwok-partition": "a",
+	} {
+		if node.Labels[key] != want {
+			t.Errorf("label %s is %q, want %q", key, node.Labels[key], want)
+		}
+	}
+	if node.Annotations["example.com/owner"] != "us" || node.Spec.ProviderID != "kwok://"+node.Name {
+		t.Errorf("annotations %v, provider id %s", node.Annotations, node.Spec.ProviderID)
+	}
+	taints := fmt.Sprint(node.Spec.Taints)
+	if !strings.Contains(taints, cornerKey) || !strings.Contains(taints, "example.com/cni") || strings.Contains(taints, "unregistered") {
+		t.Errorf("taints are %v", node.Spec.Taints)
+	}
+	c.change(&node, func() {
+		var kept []corev1.Taint
+		for _, taint := range node.Spec.Taints {
+			if taint.Key != "example.com/cni" {
+				kept = append(kept, taint)
+			}
+		}
+		node.Spec.Taints = kept
+	})
+	c.awaitRunning("web", 3)
+	c.awaitNodes(1)
+	c.poll(func() string {
+		claim := c.claims()[0]
+		return missing(condition.IsTrue(&claim, "Launched", "Registered", "Initialized", "Ready") &&
+			claim.Status.NodeName == node.Name && claim.Status.Allocatable.Cpu().String() == "3900m",
+			"claim says %v", claim.Status)
+	})
+	c.poll(func() string {
+		if err := c.Get(t.Context(), clientKey(p), p); err != nil {
+			t.Fatal(err)
+		}
+		return missing(p.Status.Nodes == 1 && p.Status.Resources.Cpu().String() == "4",
+			"pool counts %v", p.Status.Resources)
+	})
+}
+
+// Daemons count, with what a LimitRange makes them ask for once they run, and pods with the same host port go apart.
+func TestDaemonsAndHostPorts(t *testing.T) {
+	t.Parallel()
+	c := newCorner(t, "daemons")
+	c.pool()
+	labels := map[string]string{"app": "agent"}
+	c.put(&appsv1.DaemonSet{
+		ObjectMeta: metav1.ObjectMeta{Name: "agent", Namespace: c.name},
+		Spec: appsv1.DaemonSetSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: c.podSpec("2")},
+		},
+	})
+	c.deploy("web", 2, "1", func(t *corev1.PodTemplateSpec) {
+		t.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 80, HostPort: 80}}
+	})
+	c.awaitRunning("web", 2)
+	nodes := c.awaitNodes(2)
+	c.awaitRunning("agent", 2)
+	for _, n := range nodes {
+		if got := n.Labels[corev1.LabelInstanceTypeStable]; got != "c-4x-amd64-linux" {
+			t.Errorf("node is a %s, want one with room for daemon and pod", got)
+		}
+	}
+}
+
+// A claim may be made by hand. It needs no pool, gets what it asks for, and its node goes with it.
+func TestStandaloneClaim(t *testing.T) {
+	t.Parallel()
+	c := newCorner(t, "standalone")
+	claim := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{
+		Name: "standalone", Labels: map[string]string{cornerKey: c.name, "team": "blue"},
+		Annotations: map[string]string{"example.com/owner": "us"},
+	}}
+	claim.Spec.NodeClassRef = classRef("default")
+	claim.Spec.Requirements = needs{
+		in("karpenter.kwok.sh/instance-family", "m"), in(apiv1.CapacityTypeLabelKey, "on-demand"), in(corev1.LabelOSStable, "linux"),
+	}
+	claim.Spec.Taints = []corev1.Taint{{Key: "example.com/mine", Effect: corev1.TaintEffectNoSchedule}}
+	claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("3")}
+	c.put(claim)
+	n := c.awaitNodes(1)[0]
+	if n.Labels[corev1.LabelInstanceTypeStable] != "m-4x-amd64-linux" || n.Labels["team"] != "blue" ||
+		n.Annotations["example.com/owner"] != "us" || n.Labels[apiv1.NodePoolLabelKey] != "" ||
+		len(n.Finalizers) != 1 || !strings.Contains(fmt.Sprint(n.Spec.Taints), "example.com/mine") {
+		t.Errorf("node is %+v", n.ObjectMeta)
+	}
+	if err := c.Delete(t.Context(), claim); err != nil {
+		t.Fatal(err)
+	}
+	c.awaitNodes(0)
+	lost := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "standalone-lost", Labels: map[string]string{cornerKey: c.name}}}
+	lost.Spec.NodeClassRef = classRef("no-such-class")
+	lost.Spec.Requirements = claim.Spec.Requirements
+	c.put(lost)
+	c.poll(func() string { return missing(len(c.claims()) == 0, "a claim without a class is still there") })
+}
+
+// With a nodeRegistrationDelay the claim is launched at once, and registers when the node comes.
+func TestRegistrationDelay(t *testing.T) {
+	t.Parallel()
+	c := newCorner(t, "later")
+	class := &kwokv1alpha1.KWOKNodeClass{ObjectMeta: metav1.ObjectMeta{Name: "later"}}
+	class.Spec.NodeRegistrationDelay = &metav1.Duration{Duration: 8 * time.Second}
+	c.put(class)
+	t.Cleanup(func() {
+		if err := shared.Delete(t.Context(), class); err != nil && t.Context().Err() == nil {
+			t.Error(err)
+		}
+	})
+	c.pool(func(p *apiv1.NodePool) { p.Spec.Template.Spec.NodeClassRef = classRef("later") })
+	c.deploy("web", 1, "1")
+	c.poll(func() string {
+		claims := c.claims()
+		return missing(len(claims) == 1 && condition.IsTrue(&claims[0], "Launched"), "claims are %v", claims)
+	})
+	if n := len(c.nodes()); n != 0 {
+		t.Errorf("%d nodes came at once", n)
+	}
+	c.awaitRunning("web", 1)
+	if n := len(c.claims()); n != 1 {
+		t.Errorf("%d claims for one pod", n)
+	}
+}
+
+// The controller tells on its metrics port how it is.
+func TestMetrics(t *testing.T) {
+	s, err := local.Dir().Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.Get("http://" + s.Address("karpenter-metrics") + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"karpenter_build_info", "karpenter_cluster_state_synced"} {
+		if !strings.Contains(string(body), want) {
+			t.Errorf("metrics lack %s", want)
+		}
+	}
+}
