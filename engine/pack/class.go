@@ -2,6 +2,7 @@ package pack
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -29,11 +30,27 @@ type class struct {
 	// members are the groups that count these pods.
 	members  []int
 	priority int32
+	// text is what the pods are, as bytes: it orders classes that are alike in size, whatever their names.
+	text string
 	// refusal is set when no node could ever do.
 	refusal model.Verdict
 }
 
 func (c *class) left() int { return len(c.pods) - c.next }
+
+// turn is when a class is placed: first those that take others with them to their node, last those that go where others are.
+func (c *class) turn() int {
+	turn := 1
+	for i := range c.rules {
+		if r := &c.rules[i]; r.Kind == topology.Near && !r.Soft {
+			if r.Term.Key == corev1.LabelHostname {
+				return 0
+			}
+			turn = 2
+		}
+	}
+	return turn
+}
 
 // take returns the next n pods and counts them as placed.
 func (c *class) take(n int) []*model.Pod {
@@ -60,6 +77,7 @@ type tolerance struct {
 	id      int
 	list    []corev1.Toleration
 	patient bool
+	also    *tolerance // of another pod that goes to the same node
 }
 
 // A classifier groups pods.
@@ -76,6 +94,7 @@ type classifier struct {
 func (p *problem) classify(pods []*model.Pod) {
 	c := &classifier{problem: p, specs: map[string]int{}, byBoth: map[[2]int]*class{}, marks: map[string]int{}}
 	specs := make([]int, len(pods))
+	var texts []string
 	var firsts []*model.Pod
 	rules := [][]topology.Rule{}
 	for i, pod := range pods {
@@ -84,7 +103,8 @@ func (p *problem) classify(pods []*model.Pod) {
 		id, ok := c.specs[string(key)]
 		if !ok {
 			id = n
-			c.specs[string(key)] = id
+			texts = append(texts, string(key))
+			c.specs[texts[id]] = id
 			firsts = append(firsts, pod)
 			rules = append(rules, c.read(pod))
 		}
@@ -95,6 +115,7 @@ func (p *problem) classify(pods []*model.Pod) {
 		cl := c.byBoth[both]
 		if cl == nil {
 			cl = c.newClass(pod, rules[specs[i]], firsts[specs[i]])
+			cl.text = texts[specs[i]]
 			c.byBoth[both] = cl
 			p.classes = append(p.classes, cl)
 		}
@@ -104,8 +125,10 @@ func (p *problem) classify(pods []*model.Pod) {
 		ra, rb := a.pods[0].Requests, b.pods[0].Requests
 		return cmp.Or(
 			cmp.Compare(b.priority, a.priority),
+			cmp.Compare(a.turn(), b.turn()),
 			cmp.Compare(rb[corev1.ResourceCPU], ra[corev1.ResourceCPU]),
 			cmp.Compare(rb[corev1.ResourceMemory], ra[corev1.ResourceMemory]),
+			strings.Compare(a.text, b.text),
 			strings.Compare(a.pods[0].Key, b.pods[0].Key),
 		)
 	})
@@ -288,6 +311,20 @@ func (p *problem) toleranceOf(list []corev1.Toleration, patient bool) *tolerance
 	return t
 }
 
+// both returns the tolerance of two pods that share a node.
+func (p *problem) both(a, b *tolerance) *tolerance {
+	if a == b {
+		return a
+	}
+	key := fmt.Sprint("both ", a.id, " ", b.id)
+	t := p.tolerances[key]
+	if t == nil {
+		t = &tolerance{id: len(p.tolerances), list: a.list, patient: a.patient, also: b}
+		p.tolerances[key] = t
+	}
+	return t
+}
+
 // refuses returns the first of taints that keeps pods with this tolerance away, and true if there is one.
 func (t *tolerance) refuses(taints []corev1.Taint) (corev1.Taint, bool) {
 	for _, taint := range taints {
@@ -297,6 +334,9 @@ func (t *tolerance) refuses(taints []corev1.Taint) (corev1.Taint, bool) {
 		if !slices.ContainsFunc(t.list, func(o corev1.Toleration) bool { return covers(o, taint) }) {
 			return taint, true
 		}
+	}
+	if t.also != nil {
+		return t.also.refuses(taints)
 	}
 	return corev1.Taint{}, false
 }

@@ -81,11 +81,10 @@ func (p *problem) may(c *class, s *stage, ch *choice) (n, crowd int) {
 		if g.key == hostKey {
 			continue
 		}
-		if d := ch.domain(g.key); d >= 0 {
-			n = min(n, max(int(g.limit[d]-g.present[d]), 0))
-			if g.kind == topology.Spread && len(s.wide) == 0 {
-				crowd += int(g.present[d])
-			}
+		d := ch.domain(g.key)
+		n = min(n, g.spare(d))
+		if d >= 0 && g.kind == topology.Spread && len(s.wide) == 0 {
+			crowd += int(g.present[d])
 		}
 	}
 	return n, crowd
@@ -95,7 +94,7 @@ func (ch *choice) domain(key int) int {
 	if i := slices.Index(ch.keys, key); i >= 0 {
 		return ch.domains[i]
 	}
-	return -1
+	return nowhere
 }
 
 // enter counts n pods of c in the domains of the choice.
@@ -104,9 +103,8 @@ func (p *problem) enter(c *class, s *stage, ch *choice, n int) {
 		g := p.groups[m]
 		if g.key == hostKey {
 			g.total += n
-		} else if d := ch.domain(g.key); d >= 0 {
-			g.present[d] += int32(n)
-			g.total += n
+		} else {
+			g.count(ch.domain(g.key), n)
 		}
 	}
 	for i := range s.wide {
@@ -177,15 +175,19 @@ func putKeys(keys []int) []byte {
 	return b
 }
 
-// combine yields every combination of domains that new nodes may be in, one of each key; -1 for a key that no new node has.
+// combine yields every combination of domains that new nodes may be in, one of each key. New nodes may be
+// outside all domains of a key, or get a value that nobody knows yet.
 func (p *problem) combine(keys, chosen []int, yield func([]int)) {
 	if len(chosen) == len(keys) {
 		yield(chosen)
 		return
 	}
 	reach := p.reach[keys[len(chosen)]]
-	if len(reach) == 0 {
-		p.combine(keys, append(chosen, -1), yield)
+	switch {
+	case p.vague[keys[len(chosen)]]:
+		p.combine(keys, append(chosen, unsettled), yield)
+	case len(reach) == 0:
+		p.combine(keys, append(chosen, nowhere), yield)
 	}
 	for _, d := range reach {
 		p.combine(keys, append(chosen, d), yield)
@@ -195,7 +197,7 @@ func (p *problem) combine(keys, chosen []int, yield func([]int)) {
 // explore finds which domains of each key new nodes may be in, and opens the groups' counts for those that a pod of theirs
 // may reach.
 func (p *problem) explore() {
-	p.reach = make([][]int, len(p.keys))
+	p.reach, p.vague = make([][]int, len(p.keys)), make([]bool, len(p.keys))
 	for key, k := range p.keys {
 		if key == hostKey {
 			continue
@@ -203,8 +205,12 @@ func (p *problem) explore() {
 		seen := map[string]bool{}
 		for _, s := range p.shelves {
 			for _, sh := range s.pool.shapes {
-				for v := range valuesOf(sh, k.label) {
+				values := valuesOf(sh, k.label)
+				for v := range values {
 					seen[v] = true
+				}
+				if r, ok := sh.reqs.Get(k.label); ok && len(values) == 0 && r.Operator() != require.DoesNotExist {
+					p.vague[key] = true
 				}
 			}
 		}

@@ -2,6 +2,7 @@ package pack
 
 import (
 	"math"
+	"slices"
 
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
@@ -84,9 +85,7 @@ func (p *problem) room(c *class, s *stage, t *target) int {
 		if n == 0 {
 			break
 		}
-		if d := t.domain(p.groups[m].key); d >= 0 {
-			n = min(n, max(int(p.groups[m].limit[d]-p.groups[m].present[d]), 0))
-		}
+		n = min(n, p.groups[m].spare(t.domain(p.groups[m].key)))
 	}
 	return max(n, 0)
 }
@@ -106,7 +105,7 @@ func (p *problem) within(rules []rule, t *target, n int) int {
 func (p *problem) allows(r *rule, d int) int {
 	g := p.groups[r.group]
 	if d < 0 {
-		if r.kind == topology.Apart {
+		if r.kind == topology.Apart && d == nowhere {
 			return math.MaxInt32
 		}
 		return 0
@@ -120,7 +119,7 @@ func (p *problem) allows(r *rule, d int) int {
 			return 1
 		}
 	case topology.Near:
-		if g.present[d] == 0 && (g.total > 0 || !r.self) {
+		if g.present[d] == 0 && !p.mayBeFirst(r) {
 			return 0
 		}
 	case topology.Spread:
@@ -133,6 +132,17 @@ func (p *problem) allows(r *rule, d int) int {
 		}
 	}
 	return math.MaxInt32
+}
+
+// mayBeFirst reports whether a pod that wants to be near its like may come though none of them is there: nobody like it is
+// anywhere, nor about to come, unless those that are cannot be placed.
+func (p *problem) mayBeFirst(r *rule) bool {
+	if !r.self || p.groups[r.group].total > 0 {
+		return false
+	}
+	return p.bold || !slices.ContainsFunc(p.classes, func(c *class) bool {
+		return c != p.placing && c.left() > 0 && c.refusal.OK() && slices.Contains(c.members, r.group)
+	})
 }
 
 // emptiest returns how many pods of the group the emptiest domain holds. A new node is always possible and holds none.
@@ -153,6 +163,33 @@ func (p *problem) emptiest(g *group, minDomains int) int {
 	return int(least)
 }
 
+// spare returns how many members those bear that are in domain d already.
+func (g *group) spare(d int) int {
+	switch {
+	case d >= 0:
+		return max(int(g.limit[d]-g.present[d]), 0)
+	case d == unsettled && slices.ContainsFunc(g.limit, func(v int32) bool { return v != noLimit }):
+		return 0
+	}
+	return math.MaxInt32
+}
+
+// count counts n members in domain d; in all of them if nobody knows which it will be and somebody wants to be apart.
+func (g *group) count(d, n int) {
+	switch {
+	case d >= 0:
+		g.present[d] += int32(n)
+		g.total += n
+	case d == unsettled:
+		g.total += n
+		for i := range g.present {
+			if g.kind == topology.Apart {
+				g.present[i] += int32(n)
+			}
+		}
+	}
+}
+
 // settle counts n pods of c on t.
 func (p *problem) settle(c *class, s *stage, t *target, n int) {
 	subtract(t.room, c.need.amount, n)
@@ -163,9 +200,8 @@ func (p *problem) settle(c *class, s *stage, t *target, n int) {
 	}
 	for _, m := range c.members {
 		g := p.groups[m]
-		if d := t.domain(g.key); d >= 0 && p.eligible(g, t) {
-			g.present[d] += int32(n)
-			g.total += n
+		if p.eligible(g, t) {
+			g.count(t.domain(g.key), n)
 		}
 	}
 	for _, rules := range [][]rule{s.wide, s.host} {

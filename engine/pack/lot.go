@@ -114,19 +114,25 @@ func (p *problem) anchor(c *class, s *stage) *class {
 	for i := range s.host {
 		if r := &s.host[i]; r.kind == topology.Near {
 			groups = append(groups, r.group)
-			self = self && r.self && p.groups[r.group].total == 0
+			self = self && p.mayBeFirst(r)
 		}
 	}
-	if self {
-		return c
+	if len(groups) == 0 {
+		return nil
 	}
 	for _, other := range p.classes {
 		if other == c || other.left() == 0 || !other.refusal.OK() {
 			continue
 		}
-		if !slices.ContainsFunc(groups, func(g int) bool { return !slices.Contains(other.members, g) }) {
-			return other
+		if slices.ContainsFunc(other.stages[len(other.stages)-1].host, func(r rule) bool { return r.kind == topology.Near }) {
+			continue // it follows somebody itself
 		}
+		if !slices.ContainsFunc(groups, func(g int) bool { return !slices.Contains(other.members, g) }) {
+			return other // it may come before any of c, and then c has to follow it
+		}
+	}
+	if self {
+		return c
 	}
 	return nil
 }
@@ -155,9 +161,7 @@ func (p *problem) tie(c *class, s *stage, anchor *class, ch *choice, n int) *lot
 			return nil
 		}
 		labels = p.alternativesOf(terms)
-		if _, refused := with.tolerance.refuses(nil); refused {
-			return nil
-		}
+		tolerance = p.both(tolerance, with.tolerance)
 		rules = slices.Concat(rules, with.host)
 		members = append(members, anchor.members...)
 	}

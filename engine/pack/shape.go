@@ -64,7 +64,7 @@ func (p *problem) compilePools() {
 }
 
 func (p *pool) compileShapes(types []*model.InstanceType, daemons []*model.Daemon, cols columns, o Options, reservations map[string]*reservation) {
-	onPool := daemonsOn(daemons, p.Taints, o)
+	onPool := daemonsOn(daemons, p.Taints, o, true)
 	matched := false
 	for _, t := range types {
 		if _, ok := t.Requirements.Intersects(p.Requirements); !ok {
@@ -160,20 +160,43 @@ type resident struct {
 	terms    []require.Set
 }
 
-// daemonsOn returns the daemons that the taints let in.
-func daemonsOn(daemons []*model.Daemon, taints []corev1.Taint, o Options) []resident {
+// daemonsOn returns the daemons that the taints let in. A node to come will have old names of labels as well; on one that is
+// there they count as they are.
+func daemonsOn(daemons []*model.Daemon, taints []corev1.Taint, o Options, toCome bool) []resident {
 	var out []resident
 	p := problem{opts: o}
 	for _, d := range daemons {
-		t := tolerance{list: d.Pod.Object.Spec.Tolerations, patient: true}
+		t := tolerance{list: slices.Concat(d.Pod.Object.Spec.Tolerations, everyDaemon), patient: true}
+		if d.Pod.Object.Spec.HostNetwork {
+			t.list = append(t.list, bears(corev1.TaintNodeNetworkUnavailable, corev1.TaintEffectNoSchedule))
+		}
 		if _, refused := t.refuses(taints); refused {
 			continue
 		}
 		if terms, no := p.requiredOf(&d.Pod.Object.Spec); no.OK() {
+			for i := range terms {
+				if toCome {
+					terms[i] = terms[i].Normalize(o.Labels.Aliases)
+				}
+			}
 			out = append(out, resident{requests: d.Pod.Requests, ports: portsOf(&d.Pod.Object.Spec), terms: terms})
 		}
 	}
 	return out
+}
+
+// everyDaemon are what the DaemonSet controller has all its pods tolerate.
+var everyDaemon = []corev1.Toleration{
+	bears(corev1.TaintNodeNotReady, corev1.TaintEffectNoExecute),
+	bears(corev1.TaintNodeUnreachable, corev1.TaintEffectNoExecute),
+	bears(corev1.TaintNodeDiskPressure, corev1.TaintEffectNoSchedule),
+	bears(corev1.TaintNodeMemoryPressure, corev1.TaintEffectNoSchedule),
+	bears(corev1.TaintNodePIDPressure, corev1.TaintEffectNoSchedule),
+	bears(corev1.TaintNodeUnschedulable, corev1.TaintEffectNoSchedule),
+}
+
+func bears(key string, effect corev1.TaintEffect) corev1.Toleration {
+	return corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists, Effect: effect}
 }
 
 // started are labels that every node of ours gets, so that daemons may select on them.

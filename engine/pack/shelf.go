@@ -139,6 +139,7 @@ func (s *shelf) join(a, b *flavour) *flavour {
 
 // flavourFor returns the flavour of pods that ask for term, nil if the pool's labels cannot meet it.
 func (s *shelf) flavourFor(term require.Set, o Options) *flavour {
+	term = term.Normalize(o.Labels.Aliases)
 	if _, ok := s.pool.Requirements.Compatible(term, o.wellKnown); !ok {
 		return nil
 	}
@@ -268,6 +269,7 @@ func (p *problem) explain(c *class, k int) model.Verdict {
 }
 
 func (p *problem) explainTerm(c *class, s *shelf, term require.Set) model.Verdict {
+	term = term.Normalize(p.opts.Labels.Aliases)
 	if conflict, ok := s.pool.Requirements.Compatible(term, p.opts.wellKnown); !ok {
 		return model.Verdict{Rule: model.RuleLabels, Subject: conflict.String()}
 	}

@@ -34,6 +34,7 @@ type problem struct {
 	ports   []int // the groups of host ports
 	bans    []ban
 	reach   [][]int // by key, the domains that new nodes may be in
+	vague   []bool  // by key, whether new nodes may get a value that is not known yet
 
 	// What exists.
 	targets    []*target
@@ -47,6 +48,10 @@ type problem struct {
 	fits     map[fitKey]*fit
 	roomFor  [][]mask
 	chosen   map[choiceKey][]*choice
+
+	// placing is the class at work; bold says that nobody is waited for any more.
+	placing *class
+	bold    bool
 
 	// What was decided.
 	lots    []*lot
@@ -106,26 +111,34 @@ func reluctant(s *model.Snapshot) bool {
 // place settles, class by class and stage by stage, which pods go onto nodes there are, and in which domains the others get
 // new ones. Pods that wait for others to come first have their turn again, until nobody moves.
 func (p *problem) place() {
-	for moved := true; moved; {
-		moved = false
+	for {
+		moved := false
 		for _, c := range p.classes {
-			if !c.refusal.OK() {
-				continue
-			}
-			for i := range c.stages {
-				if c.left() == 0 {
-					break
-				}
-				before := c.left()
-				p.onTargets(c, &c.stages[i])
-				p.decide(c, &c.stages[i])
-				moved = moved || c.left() < before
-			}
+			moved = p.placeClass(c) || moved
 		}
-		if len(p.groups) == 0 {
+		switch {
+		case len(p.groups) == 0, !moved && p.bold:
 			return
+		case !moved:
+			p.bold = true // whoever still waits for others waits in vain
 		}
 	}
+}
+
+// placeClass places what it can of c, and reports whether that was anything.
+func (p *problem) placeClass(c *class) bool {
+	if !c.refusal.OK() {
+		return false
+	}
+	p.placing = c
+	all := c.left()
+	for i := range c.stages {
+		if c.left() > 0 {
+			p.onTargets(c, &c.stages[i])
+			p.decide(c, &c.stages[i])
+		}
+	}
+	return c.left() < all
 }
 
 // open opens nodes, tier by tier: all pools of the highest weight first, and among them by price alone. What their limits

@@ -103,7 +103,7 @@ func next(rules []topology.Rule, kind topology.Kind) int {
 
 // requiredOf returns what node selector and required node affinity ask for: alternatives.
 func (p *problem) requiredOf(spec *corev1.PodSpec) ([]require.Set, model.Verdict) {
-	selector := require.FromLabels(spec.NodeSelector).Normalize(p.opts.Labels.Aliases)
+	selector := require.FromLabels(spec.NodeSelector)
 	if spec.Affinity == nil || spec.Affinity.NodeAffinity == nil ||
 		spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
 		return []require.Set{selector}, model.Verdict{}
@@ -113,7 +113,7 @@ func (p *problem) requiredOf(spec *corev1.PodSpec) ([]require.Set, model.Verdict
 		if len(term.MatchFields) > 0 || len(term.MatchExpressions) == 0 {
 			continue // a term that no new node can satisfy; the API calls an empty one a term that matches nothing
 		}
-		terms = append(terms, selector.And(require.FromSelector(term.MatchExpressions).Normalize(p.opts.Labels.Aliases)))
+		terms = append(terms, selector.And(require.FromSelector(term.MatchExpressions)))
 	}
 	if len(terms) == 0 {
 		return nil, model.Verdict{Rule: model.RuleInvalid, Subject: "required node affinity has no term with matchExpressions"}
@@ -131,7 +131,7 @@ func (p *problem) preferredOf(spec *corev1.PodSpec) []require.Set {
 	var out []require.Set
 	for _, t := range list {
 		if len(t.Preference.MatchFields) == 0 && len(t.Preference.MatchExpressions) > 0 {
-			out = append(out, require.FromSelector(t.Preference.MatchExpressions).Normalize(p.opts.Labels.Aliases))
+			out = append(out, require.FromSelector(t.Preference.MatchExpressions))
 		}
 	}
 	return out

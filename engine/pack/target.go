@@ -21,13 +21,19 @@ type target struct {
 	reqs require.Set
 	open bool // not launched: several values are possible
 	room []int64
-	// domains holds the number of the node's value of each topology key, -1 where it has none or it is not settled.
+	// domains holds the number of the node's value of each topology key, or nowhere, or unsettled.
 	domains []int
 	// attach is what is left of the limits on volumes, by driver; a driver that is not in it has none.
 	attach      map[string]int
 	daemonPorts []port
 	pods        []*model.Pod
 }
+
+// nowhere is the domain of a node that lacks the label, unsettled that of one that will have one of several values.
+const (
+	nowhere   = -1
+	unsettled = -2
+)
 
 func (t *target) domain(key int) int {
 	if key == hostKey {
@@ -96,7 +102,7 @@ func (p *problem) newTarget(n *model.Node, daemons []*model.Daemon, least []int6
 		return nil
 	}
 	t.open, t.reqs = true, n.Wishes()
-	residents := daemonsOn(daemons, n.Taints, p.opts)
+	residents := daemonsOn(daemons, n.Taints, p.opts, true)
 	types := wishedTypes(n, p.snapshot.Types(n.Pool))
 	if len(types) == 0 {
 		return nil
@@ -131,7 +137,7 @@ func (p *problem) launchedTarget(t *target, daemons []*model.Daemon, least []int
 		}
 	}
 	t.reqs = require.FromLabels(n.Labels)
-	with := overhead(daemonsOn(daemons, n.Taints, p.opts), t.reqs, p.opts)
+	with := overhead(daemonsOn(daemons, n.Taints, p.opts, !n.Registered), t.reqs, p.opts)
 	t.room = p.cols.vector(n.Free().Minus(pendingDaemons(with.sum, n.DaemonUsed)))
 	t.daemonPorts = with.ports
 	if limits := p.snapshot.AttachLimits(n); len(limits) > 0 {
@@ -152,10 +158,13 @@ func (p *problem) locate(t *target) {
 	}
 	t.domains = make([]int, len(p.keys))
 	for i, k := range p.keys {
-		t.domains[i] = -1
+		t.domains[i] = nowhere
 		if t.open {
-			if r, ok := t.reqs.Get(k.label); ok && r.Operator() == corev1.NodeSelectorOpIn && len(r.Values()) == 1 {
-				t.domains[i] = k.of(r.Values()[0])
+			if r, ok := t.reqs.Get(k.label); ok {
+				t.domains[i] = unsettled
+				if r.Operator() == corev1.NodeSelectorOpIn && len(r.Values()) == 1 {
+					t.domains[i] = k.of(r.Values()[0])
+				}
 			}
 			continue
 		}
@@ -227,20 +236,25 @@ func (p *problem) admits(a *alternatives, t *target) bool {
 		}
 		if seen[t.index] == 0 {
 			seen[t.index] = -1
-			if t.suits(a) {
+			if t.suits(a, p.opts) {
 				seen[t.index] = 1
 			}
 		}
 		return seen[t.index] > 0
 	}
-	return t.suits(a)
+	return t.suits(a, p.opts)
 }
 
-func (t *target) suits(a *alternatives) bool {
+func (t *target) suits(a *alternatives, o Options) bool {
 	if t.reqs.Len() == 0 {
 		t.reqs = require.FromLabels(t.node.Labels)
 	}
-	return slices.ContainsFunc(a.terms, t.meets)
+	return slices.ContainsFunc(a.terms, func(term require.Set) bool {
+		if t.open || !t.node.Registered {
+			term = term.Normalize(o.Labels.Aliases) // it will have old names of labels as well
+		}
+		return t.meets(term)
+	})
 }
 
 // meets reports whether a pod that asks for term may go to t as far as labels are concerned.
