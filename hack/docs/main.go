@@ -44,11 +44,14 @@ func generate(root string) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return map[string][]byte{
-		filepath.Join("docs", "metrics.md"):  metricsPage(ofProviders),
-		filepath.Join("docs", "events.md"):   eventsPage(),
-		filepath.Join("docs", "settings.md"): settingsPage(),
-	}, nil
+	files, err := permissionFiles()
+	if err != nil {
+		return nil, err
+	}
+	files[filepath.Join("docs", "metrics.md")] = metricsPage(ofProviders)
+	files[filepath.Join("docs", "events.md")] = eventsPage()
+	files[filepath.Join("docs", "settings.md")] = settingsPage()
+	return files, nil
 }
 
 func write(path string, text []byte) error {

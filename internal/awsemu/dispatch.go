@@ -47,6 +47,9 @@ func (e *Emulator) do(s service, r *request) answer {
 	if !ok {
 		return s.protocol.failure(r, unknownAction(s, r))
 	}
+	if denied := e.authorize(r); denied != nil {
+		return s.protocol.failure(r, denied)
+	}
 	body, failure := handle(r)
 	if failure != nil {
 		return s.protocol.failure(r, failure)

@@ -6,10 +6,12 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/utils/clock"
 
+	"github.com/karpenter-go/karpenter/internal/awsemu/authz"
 	"github.com/karpenter-go/karpenter/internal/awsemu/catalog"
 	"github.com/karpenter-go/karpenter/internal/awsemu/wire"
 	"github.com/karpenter-go/karpenter/internal/awsemu/world"
@@ -89,6 +91,7 @@ type Emulator struct {
 	calls    *calls
 	replays  *replays
 	boots    *boots
+	policy   atomic.Pointer[authz.Policy] // nil: everything is allowed
 	services map[string]service
 	steering http.Handler
 }
@@ -124,6 +127,7 @@ func New(cfg Config) (*Emulator, error) {
 // Reset forgets everything that happened: the account is new again.
 func (e *Emulator) Reset() {
 	e.faults.clear("*")
+	e.policy.Store(nil)
 	e.boots.clear()
 	e.replays.reset()
 	e.queues.reset()

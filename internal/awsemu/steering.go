@@ -30,6 +30,7 @@ func (e *Emulator) buildSteering() http.Handler {
 		e.ClearFaults(r.URL.Query().Get("op"))
 		reply(w, struct{}{})
 	})
+	order("POST /_emulator/policy", ordered(func(p steer.Policy) error { return e.SetPolicy(p.Documents...) }))
 	order("POST /_emulator/boot", ordered(func(b steer.Boot) error { e.SetBoot(b); return nil }))
 	order("DELETE /_emulator/boot", done(e.ClearBoot))
 	order("POST /_emulator/lag", ordered(func(l steer.Lag) error { e.world.SetHidden(time.Duration(l.For)); return nil }))

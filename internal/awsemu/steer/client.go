@@ -93,6 +93,11 @@ func (c Client) Interrupt(ctx context.Context, i Interrupt) (ids []string, err e
 	return out.Instances, err
 }
 
+// SetPolicy holds all callers to IAM policies from now on.
+func (c Client) SetPolicy(ctx context.Context, documents ...string) error {
+	return c.do(ctx, http.MethodPost, "policy", Policy{Documents: documents}, nil)
+}
+
 // Reserve buys capacity in advance and returns the reservation's id.
 func (c Client) Reserve(ctx context.Context, r Reservation) (id string, err error) {
 	return c.make(ctx, "reservation", r)

@@ -119,6 +119,11 @@ func EventKinds() []string {
 	return []string{"rebalance", "maintenance", "impaired", "host-impaired", "retirement", "healthy"}
 }
 
+// Policy holds all callers to IAM policies; no documents allow everything.
+type Policy struct {
+	Documents []string `json:"documents"`
+}
+
 // A Reservation buys capacity of one type in one zone in advance.
 type Reservation struct {
 	ID            string            `json:"id,omitempty"` // to cancel it

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/karpenter-go/karpenter/provider/aws/policy"
+)
+
+// placeholders are written so that envsubst fills them in.
+var placeholders = policy.Scope{
+	Partition: "${AWS_PARTITION}", Region: "${AWS_REGION}", Account: "${AWS_ACCOUNT_ID}", Cluster: "${CLUSTER_NAME}",
+	NodeRole: "${NODE_ROLE}", Queue: "${INTERRUPTION_QUEUE}",
+}
+
+// permissionFiles returns the policies of the controller on AWS, and the page about them.
+func permissionFiles() (map[string][]byte, error) {
+	files := map[string][]byte{filepath.Join("docs", "permissions.md"): permissionsPage()}
+	for _, p := range policy.All(placeholders) {
+		text, err := p.Document()
+		if err != nil {
+			return nil, err
+		}
+		files[filepath.Join("deploy", "aws", p.Name+".json")] = text
+	}
+	return files, nil
+}
+
+// permissionsPage renders docs/permissions.md.
+func permissionsPage() []byte {
+	var b strings.Builder
+	b.WriteString(generated + `
+# Permissions on AWS
+
+What the controller's role may do on AWS, and no more. The policies are in [deploy/aws](../deploy/aws), with placeholders
+for ` + "`envsubst`" + `. A test runs the controller through all it does against an emulated AWS that holds it to them: nothing it
+does is denied, and nothing in them goes unused.
+
+    export AWS_PARTITION=aws AWS_REGION=us-east-1 AWS_ACCOUNT_ID=123456789012 CLUSTER_NAME=production
+    export NODE_ROLE=KarpenterNodeRole-production INTERRUPTION_QUEUE=production
+    for p in deploy/aws/*.json; do
+      name=Karpenter-$CLUSTER_NAME-$(basename $p .json)
+      aws iam create-policy --policy-name $name --policy-document "$(envsubst < $p)"
+      aws iam attach-role-policy --role-name KarpenterController-$CLUSTER_NAME \
+        --policy-arn arn:$AWS_PARTITION:iam::$AWS_ACCOUNT_ID:policy/$name
+    done
+
+A permission that is missing shows in the node class's condition ` + "`ValidationSucceeded`" + `: launches are rehearsed before a class
+is ready. ` + "`ssm:GetParameter`" + ` is for AWS's own images; add your parameters if a class has ` + "`ssmParameter`" + ` terms of your own.
+Images that are encrypted with a key of yours need ` + "`kms:CreateGrant`" + ` and the like in the key's policy.
+`)
+	for _, p := range policy.All(placeholders) {
+		fmt.Fprintf(&b, "\n## %s\n\n%s.\n\n| Statement | Actions | On | If |\n|---|---|---|---|\n", p.Name, capital(p.Why))
+		for _, s := range p.Statements {
+			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", s.Sid, codes(s.Action), codes(resources(s.Resource)), conditions(s.Condition))
+		}
+	}
+	return []byte(b.String())
+}
+
+func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+
+// codes renders words as code, separated by commas.
+func codes(words []string) string { return "`" + strings.Join(words, "`, `") + "`" }
+
+// resources shortens ARNs to what tells them apart.
+func resources(arns []string) []string {
+	out := make([]string, len(arns))
+	for i, a := range arns {
+		parts := strings.SplitN(a, ":", 6)
+		out[i] = parts[len(parts)-1]
+	}
+	return out
+}
+
+// conditions renders conditions in words.
+func conditions(c policy.Conditions) string {
+	var out []string
+	for operator, keys := range c {
+		for key, value := range keys {
+			switch v := value.(type) {
+			case []string:
+				out = append(out, fmt.Sprintf("`%s` among `%s`", key, strings.Join(v, "`, `")))
+			default:
+				words := map[string]string{"StringLike": "`%s` is there", "StringEqualsIfExists": "`%s`, if there, is `%v`"}[operator]
+				if words == "" {
+					words = "`%s` is `%v`"
+				}
+				if strings.Count(words, "%") == 1 {
+					out = append(out, fmt.Sprintf(words, key))
+					continue
+				}
+				out = append(out, fmt.Sprintf(words, key, v))
+			}
+		}
+	}
+	if len(out) == 0 {
+		return "–"
+	}
+	slices.Sort(out)
+	return strings.Join(out, "; ")
+}

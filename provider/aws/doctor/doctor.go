@@ -1,0 +1,160 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/pricing"
+	"github.com/aws/aws-sdk-go-v2/service/servicequotas"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+	"github.com/aws/smithy-go"
+)
+
+// A Level says how bad a finding is.
+type Level string
+
+// Levels.
+const (
+	OK      Level = "ok"
+	Note    Level = "note"
+	Warning Level = "warning"
+	Error   Level = "error"
+)
+
+// A Finding is the outcome of one check: what was found, and what to do about it.
+type Finding struct {
+	Check   string
+	Level   Level
+	Message string
+	Fix     string
+}
+
+// Config is what is looked at, and with what.
+type Config struct {
+	AWS awssdk.Config
+	// Cluster is the cluster's name.
+	Cluster string
+	// Queue is the name of the interruption queue, empty if there is none.
+	Queue string
+	// NodeRole is the name of the role of nodes. Default: KarpenterNodeRole-<cluster>.
+	NodeRole string
+	// Discovery is the key of the tag that subnets and security groups are found by, with the cluster's name as value.
+	// Default: karpenter.sh/discovery.
+	Discovery string
+}
+
+// doctor holds the clients.
+type doctor struct {
+	Config
+	ec2      *ec2.Client
+	eks      *eks.Client
+	iam      *iam.Client
+	ssm      *ssm.Client
+	sqs      *sqs.Client
+	sts      *sts.Client
+	pricing  *pricing.Client
+	events   *eventbridge.Client
+	quota    *servicequotas.Client
+	findings []Finding
+}
+
+// Check makes all checks. The error is that AWS cannot be reached, or has no credentials.
+func Check(ctx context.Context, c Config) ([]Finding, error) {
+	if c.NodeRole == "" {
+		c.NodeRole = "KarpenterNodeRole-" + c.Cluster
+	}
+	if c.Discovery == "" {
+		c.Discovery = "karpenter.sh/discovery"
+	}
+	d := &doctor{
+		Config: c, ec2: ec2.NewFromConfig(c.AWS), eks: eks.NewFromConfig(c.AWS), iam: iam.NewFromConfig(c.AWS),
+		ssm: ssm.NewFromConfig(c.AWS), sqs: sqs.NewFromConfig(c.AWS), sts: sts.NewFromConfig(c.AWS),
+		events: eventbridge.NewFromConfig(c.AWS), quota: servicequotas.NewFromConfig(c.AWS),
+		pricing: pricing.NewFromConfig(c.AWS),
+	}
+	if err := d.credentials(ctx); err != nil {
+		return nil, err
+	}
+	for _, check := range []func(context.Context){d.cluster, d.permissions, d.subnets, d.groups, d.queue, d.role, d.quotas} {
+		check(ctx)
+	}
+	return d.findings, nil
+}
+
+func (d *doctor) found(check string, level Level, fix, format string, args ...any) {
+	d.findings = append(d.findings, Finding{check, level, fmt.Sprintf(format, args...), fix})
+}
+
+// credentials asks who is calling.
+func (d *doctor) credentials(ctx context.Context) error {
+	who, err := d.sts.GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
+	if err != nil {
+		return fmt.Errorf("ask AWS who is calling: %w (set AWS_PROFILE or AWS_REGION, or log in)", err)
+	}
+	d.found("credentials", OK, "", "%s in account %s, region %s", awssdk.ToString(who.Arn), awssdk.ToString(who.Account), d.AWS.Region)
+	return nil
+}
+
+// cluster looks whether the cluster is there.
+func (d *doctor) cluster(ctx context.Context) {
+	out, err := d.eks.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: &d.Cluster})
+	switch {
+	case code(err) == "ResourceNotFoundException":
+		d.found("cluster", Error, "name it by --cluster-name, and the region by AWS_REGION", "there is no EKS cluster %s in %s",
+			d.Cluster, d.AWS.Region)
+	case err != nil:
+		d.failed("cluster", "eks:DescribeCluster", err)
+	case out.Cluster.Status != "ACTIVE":
+		d.found("cluster", Error, "wait until it is ACTIVE, or see why it is not", "cluster %s is %s", d.Cluster, out.Cluster.Status)
+	default:
+		d.found("cluster", OK, "", "%s runs Kubernetes %s", d.Cluster, awssdk.ToString(out.Cluster.Version))
+	}
+}
+
+// failed notes a call that did not succeed.
+func (d *doctor) failed(check, action string, err error) {
+	if denied(err) {
+		d.found(check, Error, "attach the policies of deploy/ to the role of the controller; this one is missing "+action,
+			"%s is denied: %s", action, brief(err))
+		return
+	}
+	d.found(check, Warning, "try again; if it stays, look at the network and at the service's health", "%s: %s", action, brief(err))
+}
+
+// code is the error code of AWS, empty if there is none.
+func code(err error) string {
+	var api smithy.APIError
+	if errors.As(err, &api) {
+		return api.ErrorCode()
+	}
+	return ""
+}
+
+// denied reports whether the caller may not do what it tried.
+func denied(err error) bool {
+	switch code(err) {
+	case "UnauthorizedOperation", "AccessDenied", "AccessDeniedException", "AuthorizationError":
+		return true
+	}
+	return false
+}
+
+// brief is the message of AWS without encoded details.
+func brief(err error) string {
+	var api smithy.APIError
+	text := err.Error()
+	if errors.As(err, &api) {
+		text = api.ErrorCode() + ": " + api.ErrorMessage()
+	}
+	text, _, _ = strings.Cut(text, " Encoded authorization failure message")
+	return text
+}

@@ -1,0 +1,162 @@
+package doctor
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+
+	"github.com/karpenter-go/karpenter/internal/awsemu"
+)
+
+// world is the emulated account, with the services beside it that the emulator does not have. failing are calls that are
+// answered with an error code instead.
+func world(t *testing.T, failing map[string]string) awssdk.Config {
+	t.Helper()
+	emulator, err := awsemu.New(awsemu.Config{Cluster: awsemu.Cluster{Name: "local", Endpoint: "https://api.test:6443", CA: "Q0E="}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		r.Body = io.NopCloser(strings.NewReader(string(body)))
+		action := actionOf(r, string(body))
+		if code, ok := failing[action]; ok {
+			fail(w, r, code)
+			return
+		}
+		if answer, ok := beside[action]; ok {
+			answer(w, string(body))
+			return
+		}
+		emulator.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	return awssdk.Config{
+		Region: "us-east-1", BaseEndpoint: &server.URL, RetryMaxAttempts: 1,
+		Credentials: credentials.NewStaticCredentialsProvider("a", "b", ""),
+	}
+}
+
+// actionOf is the action that a request asks for.
+func actionOf(r *http.Request, body string) string {
+	if target := r.Header.Get("X-Amz-Target"); target != "" {
+		return target[strings.LastIndexByte(target, '.')+1:]
+	}
+	for _, pair := range strings.Split(body, "&") {
+		if action, ok := strings.CutPrefix(pair, "Action="); ok {
+			return action
+		}
+	}
+	if strings.Contains(r.URL.Path, "/access-entries/") {
+		return "DescribeAccessEntry"
+	}
+	return "DescribeCluster"
+}
+
+func fail(w http.ResponseWriter, r *http.Request, code string) {
+	if r.Header.Get("X-Amz-Target") != "" || strings.HasPrefix(r.URL.Path, "/clusters/") {
+		w.Header().Set("X-Amzn-Errortype", code)
+		w.WriteHeader(http.StatusBadRequest)
+		fmt.Fprintf(w, `{"__type":%q,"message":"no"}`, code)
+		return
+	}
+	w.WriteHeader(http.StatusForbidden)
+	fmt.Fprintf(w, `<Response><Errors><Error><Code>%s</Code><Message>no Encoded authorization failure message: xyz</Message></Error></Errors>`+
+		`<Error><Code>%s</Code><Message>no</Message></Error></Response>`, code, code)
+}
+
+// beside are the services that only the doctor asks, as of an account in order.
+var beside = map[string]func(http.ResponseWriter, string){
+	"ListRuleNamesByTarget": answer(map[string]any{"RuleNames": []string{"all"}}),
+	"DescribeRule": answer(map[string]any{"Name": "all", "State": "ENABLED",
+		"EventPattern": fmt.Sprintf(`{"detail-type": ["%s"]}`, strings.Join(expected, `","`))}),
+	"GetServiceQuota":     answer(map[string]any{"Quota": map[string]any{"Value": 1000.0}}),
+	"DescribeAccessEntry": answer(map[string]any{"accessEntry": map[string]any{}}),
+	"GetRole": func(w http.ResponseWriter, _ string) {
+		fmt.Fprint(w, `<GetRoleResponse><GetRoleResult><Role><RoleName>r</RoleName><Arn>arn:aws:iam::1:role/r</Arn><Path>/</Path><RoleId>x</RoleId>`+
+			`<CreateDate>2026-01-01T00:00:00Z</CreateDate><AssumeRolePolicyDocument>%22ec2.amazonaws.com%22</AssumeRolePolicyDocument></Role>`+
+			`</GetRoleResult></GetRoleResponse>`)
+	},
+}
+
+func answer(v any) func(http.ResponseWriter, string) {
+	return func(w http.ResponseWriter, _ string) {
+		w.Header().Set("Content-Type", "application/x-amz-json-1.1")
+		_ = json.NewEncoder(w).Encode(v)
+	}
+}
+
+func look(t *testing.T, c Config, failing map[string]string) string {
+	t.Helper()
+	c.AWS = world(t, failing)
+	findings, err := Check(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	for _, f := range findings {
+		fmt.Fprintf(&text, "%s %s: %s | %s\n", f.Level, f.Check, f.Message, f.Fix)
+		if (f.Level == Error || f.Level == Warning) && f.Fix == "" {
+			t.Errorf("without a fix: %+v", f)
+		}
+	}
+	return text.String()
+}
+
+// An account in order has no errors and no warnings.
+func TestHealthy(t *testing.T) {
+	text := look(t, Config{Cluster: "local", Queue: "local"}, nil)
+	for _, line := range strings.Split(strings.TrimSpace(text), "\n") {
+		if !strings.HasPrefix(line, "ok ") {
+			t.Error(line)
+		}
+	}
+}
+
+// Each thing that is wrong is told, with what to do.
+func TestFindings(t *testing.T) {
+	for name, tt := range map[string]struct {
+		config  Config
+		failing map[string]string
+		want    string
+	}{
+		"no cluster":      {config: Config{Cluster: "other"}, want: "error cluster: there is no EKS cluster other in us-east-1"},
+		"no subnets":      {config: Config{Cluster: "other"}, want: "error subnets: no subnet has the tag karpenter.sh/discovery=other | aws ec2 create-tags"},
+		"no groups":       {config: Config{Cluster: "other"}, want: "error groups: no security group has the tag"},
+		"no queue":        {config: Config{Cluster: "local"}, want: "note queue: no interruption queue"},
+		"wrong queue":     {config: Config{Cluster: "local", Queue: "nope"}, want: "error queue: there is no queue nope"},
+		"denied":          {failing: map[string]string{"CreateLaunchTemplate": "UnauthorizedOperation"}, want: "error permissions: ec2:CreateLaunchTemplate is denied: UnauthorizedOperation: no | attach the policies"},
+		"denied in JSON":  {failing: map[string]string{"GetParameter": "AccessDeniedException"}, want: "error permissions: ssm:GetParameter is denied"},
+		"service is down": {failing: map[string]string{"DescribeSubnets": "InternalError"}, want: "warning subnets: ec2:DescribeSubnets: InternalError"},
+		"no role":         {failing: map[string]string{"GetRole": "NoSuchEntity"}, want: "error node-role: there is no role KarpenterNodeRole-local"},
+		"no access":       {failing: map[string]string{"DescribeAccessEntry": "ResourceNotFoundException"}, want: "warning node-role: role KarpenterNodeRole-local has no access entry"},
+		"blind":           {failing: map[string]string{"GetServiceQuota": "AccessDeniedException"}, want: "note quotas: not looked at"},
+		"no rules":        {failing: map[string]string{"ListRuleNamesByTarget": "AccessDeniedException"}, want: "note rules: not looked at"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if tt.config.Cluster == "" {
+				tt.config = Config{Cluster: "local", Queue: "local"}
+			}
+			if text := look(t, tt.config, tt.failing); !strings.Contains(text, tt.want) {
+				t.Errorf("no %q in\n%s", tt.want, text)
+			}
+		})
+	}
+}
+
+func TestNoCredentials(t *testing.T) {
+	_, err := Check(t.Context(), Config{Cluster: "local", AWS: world(t, map[string]string{"GetCallerIdentity": "ExpiredToken"})})
+	if err == nil || !strings.Contains(err.Error(), "AWS_PROFILE") {
+		t.Errorf("error %v", err)
+	}
+}

@@ -1,0 +1,216 @@
+package aws_test
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+
+	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	"github.com/karpenter-go/karpenter/api/condition"
+	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
+	"github.com/karpenter-go/karpenter/provider/aws"
+	"github.com/karpenter-go/karpenter/provider/aws/fault"
+	"github.com/karpenter-go/karpenter/provider/aws/policy"
+)
+
+// permitted are the published policies, as documents by name.
+func permitted(t *testing.T) map[string]string {
+	t.Helper()
+	docs := map[string]string{}
+	for _, p := range policy.All(policy.Scope{
+		Partition: "aws", Region: "us-east-1", Account: "123456789012", Cluster: clusterName,
+		NodeRole: "KarpenterNodeRole-" + clusterName, Queue: clusterName,
+	}) {
+		text, err := p.Document()
+		if err != nil {
+			t.Fatal(err)
+		}
+		docs[p.Name] = string(text)
+	}
+	return docs
+}
+
+// actionsOf lists the actions that documents allow.
+func actionsOf(t *testing.T, docs map[string]string) []string {
+	t.Helper()
+	all := map[string]bool{}
+	for _, text := range docs {
+		var d struct{ Statement []struct{ Action []string } }
+		if err := json.Unmarshal([]byte(text), &d); err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range d.Statement {
+			for _, a := range s.Action {
+				all[a] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(all))
+}
+
+func (w *world) hold(t *testing.T, docs map[string]string) {
+	t.Helper()
+	if err := w.steer.SetPolicy(t.Context(), slices.Sorted(maps.Values(docs))...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// live does everything that a controller does with AWS, from the first class to the last.
+func (w *world) live(t *testing.T) {
+	t.Helper()
+	p := w.startWith(t, func(c *aws.Config) {
+		c.Settings.InterruptionQueue, c.Settings.EnableZonalShift, c.Settings.EKSControlPlane = clusterName, true, true
+	})
+	for _, task := range []string{"providers.pricing", "providers.version", "zonalshift", "providers.instancetype"} {
+		w.reconcile(t, task, "")
+	}
+	w.reserve(t, steer.Reservation{Type: "m5.4xlarge", Zone: "us-east-1b", Count: 1})
+	reserved := create(t, p, w.anyCapacity(t, "reserved"))
+	w.launched(t, "reserved", reserved)
+	spot := w.running(t, p, "spot", "spot")
+	w.running(t, p, "plain", "on-demand")
+	for _, name := range []string{"spot", "plain"} {
+		claim := w.load(t, name)
+		claim.Status.NodeName = "node-" + name
+		if err := w.kube.Status().Update(t.Context(), claim); err != nil {
+			t.Fatal(err)
+		}
+		w.reconcile(t, "nodeclaim.tagging", name)
+	}
+	if _, err := p.List(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if _, err := w.steer.Interrupt(t.Context(), steer.Interrupt{Instance: instanceID(spot)}); err != nil {
+		t.Fatal(err)
+	}
+	w.reconcile(t, "interruption", "")
+	w.reconcile(t, "interruption.instancestatus", "")
+	for _, name := range []string{"reserved", "spot", "plain"} {
+		claim := w.load(t, name)
+		if err := p.Delete(t.Context(), claim); err != nil {
+			t.Error(err)
+		}
+		claim.Finalizers = nil
+		if err := w.kube.Update(t.Context(), claim); err != nil {
+			t.Error(err)
+		}
+		if err := w.kube.Delete(t.Context(), claim); err != nil && claim.DeletionTimestamp == nil {
+			t.Error(err)
+		}
+	}
+	if _, err := w.steer.Place(t.Context(), steer.Placement{Name: "rack", Strategy: "cluster"}); err != nil {
+		t.Fatal(err)
+	}
+	w.respec(t, func(s *awsv1.EC2NodeClassSpec) {
+		s.PlacementGroupSelector = &awsv1.PlacementGroupSelector{Name: "rack"}
+	})
+	placed := w.claimFor(t, "placed", "m5.large")
+	create(t, p, placed)
+	for _, task := range []string{"instance.garbagecollection", "launchtemplate.garbagecollection", "instanceprofile.garbagecollection"} {
+		w.reconcile(t, task, "")
+	}
+	if err := w.kube.Delete(t.Context(), w.load(t, "placed")); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.kube.Delete(t.Context(), w.class(t)); err != nil {
+		t.Fatal(err)
+	}
+	w.reconcile(t, "nodeclass", "default")
+}
+
+// The published policies allow all that the controller does, and everything in them is used.
+func TestPolicyIsEnough(t *testing.T) {
+	w := newWorld(t)
+	w.afterNew = func() {} // launches are rehearsed
+	docs := permitted(t)
+	w.hold(t, docs)
+	w.live(t)
+	used := map[string]bool{"iam:PassRole": true, "iam:TagInstanceProfile": true, "ec2:CreateTags": true} // go with others
+	calls, err := w.steer.Calls(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	prefix := map[string]string{"arc": "arc-zonal-shift"}
+	for _, c := range calls {
+		if c.Code == fault.Unauthorized || strings.HasPrefix(c.Code, "AccessDenied") {
+			t.Errorf("%s:%s with %v is denied", c.Service, c.Action, c.Params)
+		}
+		service := c.Service
+		if p := prefix[service]; p != "" {
+			service = p
+		}
+		used[service+":"+strings.TrimSuffix(c.Action, "Batch")] = true
+	}
+	for _, a := range actionsOf(t, docs) {
+		if !used[a] {
+			t.Errorf("%s is allowed, and never used", a)
+		}
+	}
+}
+
+// What is not the cluster's is out of reach, and a permission that is missing is told in the class's condition.
+func TestPolicyIsNoMoreThanThat(t *testing.T) {
+	w := newWorld(t)
+	w.afterNew = func() {}
+	p := w.start(t)
+	i := create(t, p, w.claimFor(t, "ours", "m5.large"))
+	docs := permitted(t)
+	w.hold(t, docs)
+	client := ec2.New(ec2.Options{
+		Region: "us-east-1", BaseEndpoint: awssdk.String(w.url), Credentials: credentials.NewStaticCredentialsProvider("id", "secret", ""),
+		RetryMaxAttempts: 1,
+	})
+	_, err := client.RunInstances(t.Context(), &ec2.RunInstancesInput{MinCount: awssdk.Int32(1), MaxCount: awssdk.Int32(1), InstanceType: "m5.large"})
+	if fault.Code(err) != fault.Unauthorized {
+		t.Errorf("an instance without tags: %v", err)
+	}
+	if _, err = client.DeleteTags(t.Context(), &ec2.DeleteTagsInput{Resources: []string{instanceID(i)}}); fault.Code(err) != fault.Unauthorized {
+		t.Errorf("taking tags away: %v", err)
+	}
+	foreign := map[string]string{}
+	for name, text := range docs {
+		foreign[name] = strings.ReplaceAll(text, `kubernetes.io/cluster/`+clusterName, `kubernetes.io/cluster/another`)
+	}
+	w.hold(t, foreign)
+	if _, err = client.TerminateInstances(t.Context(), &ec2.TerminateInstancesInput{InstanceIds: []string{instanceID(i)}}); fault.Code(err) != fault.Unauthorized {
+		t.Errorf("ending another cluster's instance: %v", err)
+	}
+	w.hold(t, docs)
+	if _, err = client.TerminateInstances(t.Context(), &ec2.TerminateInstancesInput{InstanceIds: []string{instanceID(i)}}); err != nil {
+		t.Errorf("ending our own: %v", err)
+	}
+
+	less := maps.Clone(docs)
+	less["NodeLifecycle"] = strings.ReplaceAll(less["NodeLifecycle"], "ec2:CreateFleet", "ec2:NoFleet")
+	w.hold(t, less)
+	class := w.respec(t, func(s *awsv1.EC2NodeClassSpec) { s.Tags = map[string]string{"team": "web"} })
+	c := condition.Get(class, awsv1.ConditionTypeValidationSucceeded)
+	if c.Reason != awsv1.ReasonCreateFleetAuthCheckFailed || !strings.Contains(c.Message, "may not create fleets") {
+		t.Errorf("without CreateFleet the condition is %+v", c)
+	}
+	w.hold(t, docs)
+	if class = w.respec(t, func(*awsv1.EC2NodeClassSpec) {}); !condition.Ready(class) {
+		t.Errorf("allowed again, the class is %+v", class.Status.Conditions)
+	}
+}
+
+// A managed policy takes 6144 characters, white space aside; the longest names must fit too.
+func TestPolicySize(t *testing.T) {
+	long := strings.Repeat("x", 100)
+	for _, p := range policy.All(policy.Scope{Partition: "aws-us-gov", Region: "us-gov-west-1", Account: "123456789012", Cluster: long, NodeRole: "KarpenterNodeRole-" + long[:40], Queue: long[:80]}) {
+		text, err := p.Document()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := len(strings.Join(strings.Fields(string(text)), "")); n > 6144 {
+			t.Errorf("policy %s has %d characters", p.Name, n)
+		}
+	}
+}
