@@ -40,7 +40,7 @@ func fleet(args []string) error {
 		return err
 	}
 	c.Daemons = workload.Daemons()
-	fmt.Printf("%d nodes, %d bound pods\n\n", len(c.Nodes), len(c.Pods))
+	fmt.Printf("%s\n%d nodes, %d bound pods\n\n", machine(), len(c.Nodes), len(c.Pods))
 	if err := prof.start(); err != nil {
 		return err
 	}
@@ -51,11 +51,11 @@ func fleet(args []string) error {
 	if err := prof.stop(); err != nil {
 		return err
 	}
-	fmt.Println("| Round | Pending | Onto nodes there are | New nodes | Unplaced | Snapshot | Snapshot and plan | Allocated |")
-	fmt.Println("|---|---|---|---|---|---|---|---|")
+	fmt.Println("| Round | Pending | Onto nodes there are | New nodes | Unplaced | Snapshot | Snapshot and plan | its CPU time | Allocated |")
+	fmt.Println("|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
 	for i, r := range rounds {
-		fmt.Printf("| %d | %d | %d | %d | %d | %.1f ms | %.1f ms | %.1f MB |\n", i+1, r.Pods, r.Existing, r.Nodes, r.Unplaced,
-			r.Apply*1000, r.Seconds*1000, float64(r.Allocated)/1e6)
+		fmt.Printf("| %d | %d | %d | %d | %d | %.1f ms | %.1f ms | %.1f ms | %.1f MB |\n", i+1, r.Pods, r.Existing, r.Nodes, r.Unplaced,
+			r.Apply*1000, r.Seconds*1000, r.CPU*1000, float64(r.Allocated)/1e6)
 		list("violation", r.Violations)
 	}
 	return nil
