@@ -48,6 +48,7 @@ type Pod struct {
 	Annotations map[string]string `json:"annotations,omitempty"`
 	Owner       string            `json:"owner,omitempty"`
 	Done        bool              `json:"done,omitempty"`
+	Terminating bool              `json:"terminating,omitempty"` // being deleted, still running
 	// Nominated names the node that the scheduler has in mind for the pod.
 	Nominated string `json:"nominated,omitempty"`
 	Priority  int32  `json:"priority,omitempty"`
@@ -199,6 +200,9 @@ func (p Pod) object(name, node string) *corev1.Pod {
 	}
 	if p.Memory != "" {
 		requests[corev1.ResourceMemory] = resource.MustParse(p.Memory)
+	}
+	if p.Terminating {
+		o.DeletionTimestamp = &metav1.Time{Time: epoch}
 	}
 	if len(o.Spec.Containers) == 0 {
 		o.Spec.Containers = []corev1.Container{{Name: "main"}}

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -17,7 +18,8 @@ import (
 var (
 	seeds = flag.Int("seeds", 0, "how many random clusters to check (0: as many as the test says)")
 	seed  = flag.Uint64("seed", 0, "check only the random cluster of this seed")
-	file  = flag.String("cluster", "", "check only the cluster in this YAML file, as a failure prints it")
+	file  = flag.String("cluster", "", "check only the cluster of this scenario or YAML file, as a failure prints it")
+	keep  = flag.String("keep", "", "put the small cluster of each failure into this folder, as a scenario")
 )
 
 // A Breach is how a cluster breaks a law.
@@ -71,6 +73,10 @@ func checkFile(t *testing.T, name string, law Law) {
 		t.Fatal(err)
 	}
 	var c scenario.Cluster
+	if _, section, ok := strings.Cut(string(text), "-- cluster.yaml --\n"); ok {
+		section, _, _ = strings.Cut(section, "-- want --\n")
+		text = []byte(section)
+	}
 	if err := yaml.UnmarshalStrict(text, &c); err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
@@ -106,6 +112,13 @@ func report(law Law, rule string, seeds []uint64) string {
 		shown = append(shown, fmt.Sprint(n))
 	}
 	b := judge(law, small)
+	if *keep != "" {
+		name := fmt.Sprintf("%s_%d.txtar", strings.NewReplacer(" ", "_", ":", "", ",", "").Replace(rule), smallest)
+		text := fmt.Sprintf("%s: %s\n-- cluster.yaml --\n%s-- want --\n", rule, b.Detail, Text(small))
+		if err := os.WriteFile(filepath.Join(*keep, name), []byte(text), 0o644); err != nil {
+			return fmt.Sprintf("keep the cluster of seed %d: %v", smallest, err)
+		}
+	}
 	return fmt.Sprintf("%s: broken by %d clusters, of seeds %s\nseed %d, made small:\n%s\n-- cluster.yaml --\n%s",
 		rule, len(seeds), strings.Join(shown, ", "), smallest, b.Detail, Text(small))
 }

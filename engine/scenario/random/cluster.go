@@ -1,6 +1,7 @@
 package random
 
 import (
+	"cmp"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -64,6 +65,7 @@ func Cluster(seed uint64) *scenario.Cluster {
 	for i := range d.between(1, 6) {
 		c.Pods = append(c.Pods, drawPod(d, fmt.Sprintf("p%d", i), c))
 	}
+	drawPromises(d, c)
 	return c
 }
 
@@ -80,6 +82,21 @@ func drawStorage(d dice, c *scenario.Cluster) {
 			disk.Zones = []string{pick(d, zones...)}
 		}
 		c.Disks = append(c.Disks, disk)
+	}
+}
+
+// drawPromises tells a pod or two a node, which may be the wrong one.
+func drawPromises(d dice, c *scenario.Cluster) {
+	if len(c.Nodes) == 0 || !d.oneIn(4) {
+		return
+	}
+	c.Promise = map[string]string{}
+	for _, p := range some(d, c.Pods...) {
+		name := cmp.Or(p.Space, "default") + "/" + p.Name
+		if p.Count > 1 {
+			name += "-1"
+		}
+		c.Promise[name] = pick(d, c.Nodes...).Name
 	}
 }
 

@@ -201,7 +201,7 @@ func drawBound(d dice, name string, c *scenario.Cluster) scenario.Pod {
 	if d.oneIn(4) {
 		drawAttached(d, &p, c)
 	}
-	p.Done = d.oneIn(12)
+	p.Done, p.Terminating = d.oneIn(12), d.oneIn(12)
 	return p
 }
 

@@ -71,7 +71,9 @@ func (p path) to(step any) path { return append(slices.Clone(p), step) }
 var needed = map[string]bool{
 	"name": true, "key": true, "operator": true, "topologyKey": true, "maxSkew": true, "whenUnsatisfiable": true,
 	"containerPort": true, "price": true, "types": true, "pool": true, "type": true, "values": true, "effect": true,
-	"nodeSelectorTerms": true, "podAffinityTerm": true, "preference": true,
+	"nodeSelectorTerms": true, "podAffinityTerm": true, "preference": true, "namespace": true,
+	// A selector without terms matches everything, one that is missing nothing: another story than the one that broke.
+	"labelSelector": true, "matchLabels": true, "matchExpressions": true,
 }
 
 // parts returns the paths of all parts at that depth that may be left out. Of a list at least one element stays; the list
@@ -87,8 +89,9 @@ func parts(v any, at path, depth int) []path {
 	}
 	switch v := v.(type) {
 	case map[string]any:
+		selector := len(at) > 0 && at[len(at)-1] == "matchLabels" && len(v) == 1
 		for _, k := range slices.Sorted(maps.Keys(v)) {
-			step(v[k], at.to(k), !needed[k] || depth == 1 && len(at) == 0)
+			step(v[k], at.to(k), !selector && (!needed[k] || len(at) == 0))
 		}
 	case []any:
 		for i, child := range v {
