@@ -69,7 +69,7 @@ func TestShrink(t *testing.T) {
 		if !broken(small) {
 			t.Fatalf("seed %d: the law holds for\n%s", seed, random.Text(small))
 		}
-		if text := random.Text(small); strings.Count(text, "\n") > 8 {
+		if text := random.Text(small); strings.Count(text, "\n") > 9 {
 			t.Errorf("seed %d is not small:\n%s", seed, text)
 		}
 	}
