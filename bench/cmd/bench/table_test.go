@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -102,5 +104,31 @@ func TestUnknownNames(t *testing.T) {
 		if err := dispatch(args); err == nil {
 			t.Errorf("bench %v: no error", args)
 		}
+	}
+}
+
+// A plan that is kept is read, and one of other input is not mistaken for it.
+func TestRivalRemembers(t *testing.T) {
+	dir := t.TempDir()
+	program := filepath.Join(dir, "peer")
+	// In place of upstream: notes that it was called, and plans nothing.
+	script := "#!/bin/sh\necho called >> " + dir + "/calls\nfor d in \"$@\"; do echo '{\"engine\": \"x\"}' > $d/upstream.json; done\n"
+	if err := os.WriteFile(program, []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	r := rival{peer: program, kept: filepath.Join(dir, "kept")}
+	for _, seed := range []uint64{1, 1, 2} {
+		c, err := workload.New(workload.Micro, 5, seed, "synthetic400")
+		if err != nil {
+			t.Fatal(err)
+		}
+		plans, err := r.plan([]*workload.Cluster{c})
+		if err != nil || len(plans) != 1 || plans[0].Engine != "x" {
+			t.Fatalf("plans %v, %v", plans, err)
+		}
+	}
+	calls, err := os.ReadFile(filepath.Join(dir, "calls"))
+	if got := strings.Count(string(calls), "called"); err != nil || got != 2 {
+		t.Errorf("upstream was called %d times for two inputs (%v)", got, err)
 	}
 }

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/karpenter-go/karpenter/bench/result"
+	"github.com/karpenter-go/karpenter/bench/workload"
+)
+
+// A rival is upstream's scheduler, with the plans that it has made before.
+type rival struct {
+	// peer is the program, kept a folder of plans, each named by a hash of its input; empty to keep none.
+	peer, kept string
+}
+
+// plan returns upstream's plan for each cluster. Those that are not kept are made in one process.
+func (r rival) plan(clusters []*workload.Cluster) ([]*result.Run, error) {
+	dir, err := os.MkdirTemp("", "bench")
+	if err != nil {
+		return nil, fmt.Errorf("make folder for the input: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	plans := make([]*result.Run, len(clusters))
+	names := make([]string, len(clusters))
+	var todo []string
+	for i, c := range clusters {
+		folder := filepath.Join(dir, fmt.Sprint(i))
+		if err := c.Write(folder); err != nil {
+			return nil, err
+		}
+		if names[i], err = fingerprint(workload.FilesIn(folder)); err != nil {
+			return nil, err
+		}
+		if plans[i], err = r.recall(names[i]); err != nil {
+			return nil, err
+		}
+		if plans[i] == nil {
+			todo = append(todo, folder)
+		}
+	}
+	if len(todo) == 0 {
+		return plans, nil
+	}
+	cmd := exec.Command(r.peer, todo...)
+	cmd.Stderr = os.Stderr
+	if err := cmd.Run(); err != nil {
+		return nil, fmt.Errorf("run upstream: %w", err)
+	}
+	for i := range plans {
+		if plans[i] != nil {
+			continue
+		}
+		if plans[i], err = result.Read(filepath.Join(dir, fmt.Sprint(i), "upstream.json")); err != nil {
+			return nil, err
+		}
+		if err := r.keep(names[i], plans[i]); err != nil {
+			return nil, err
+		}
+	}
+	return plans, nil
+}
+
+// fingerprint is a hash of the files' content.
+func fingerprint(f workload.Files) (string, error) {
+	h := sha256.New()
+	for _, name := range []string{f.Catalogue, f.Pods, f.Daemons} {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return "", fmt.Errorf("read input: %w", err)
+		}
+		sum := sha256.Sum256(data)
+		h.Write(sum[:])
+	}
+	return fmt.Sprintf("%x", h.Sum(nil)), nil
+}
+
+// recall returns the plan of that name, nil if there is none.
+func (r rival) recall(name string) (*result.Run, error) {
+	if r.kept == "" {
+		return nil, nil
+	}
+	run, err := result.Read(filepath.Join(r.kept, name+".json"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return run, err
+}
+
+func (r rival) keep(name string, run *result.Run) error {
+	if r.kept == "" {
+		return nil
+	}
+	if err := os.MkdirAll(r.kept, 0o755); err != nil {
+		return fmt.Errorf("make folder for plans: %w", err)
+	}
+	return run.Write(filepath.Join(r.kept, name+".json"))
+}
