@@ -46,6 +46,8 @@ type decider struct {
 	budgets    *Budgets
 	guards     *guards
 	types      map[string]map[string]*model.InstanceType
+	// drawn are the types of pools once reservations are drawn on, nil while none is.
+	drawn map[string][]*model.InstanceType
 	// ours are the nodes of our pools in name order.
 	ours   []*candidate
 	byName map[string]*candidate

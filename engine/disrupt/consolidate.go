@@ -2,6 +2,7 @@ package disrupt
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -15,6 +16,8 @@ const (
 	mostPods  = 800 // of a set
 	// few is how many candidates are tried one by one and all together, best first.
 	few = 6
+	// sketched is how many candidates are worth a sketch of the cluster.
+	sketched = 50
 )
 
 // consolidate lets nodes go whose pods cost less elsewhere.
@@ -145,7 +148,7 @@ func (d *decider) window(list []*candidate) (set, rest []*candidate) {
 			rest = append(rest, c)
 			continue
 		case c.done || c.awaited || !d.budgets.room(append(set, c), apiv1.DisruptionReasonUnderutilized).OK(),
-			!d.guards.allow(append(holds, c.holds)...).OK(), !d.within(d.chosen+len(set)+1):
+			!d.guards.allow(append(holds, c.holds)...).OK(), !d.within(d.chosen + len(set) + 1):
 			continue // looked at by itself later
 		}
 		set, holds = append(set, c), append(holds, c.holds)
@@ -238,6 +241,7 @@ func (d *decider) fewest(list []*candidate) {
 // singles looks at each candidate that is left by itself.
 func (d *decider) singles(list []*candidate) {
 	d.resume(list)
+	var drawn *sketch
 	for i, c := range list {
 		if c.done {
 			continue
@@ -258,6 +262,16 @@ func (d *decider) singles(list []*candidate) {
 			d.note(c, model.Verdict{Rule: model.RuleEffort})
 			continue
 		}
+		if len(list) > sketched && plain(c.pods) {
+			if drawn == nil {
+				drawn = d.sketch()
+			}
+			if d.hopeless(drawn, c) {
+				d.note(c, model.Verdict{Rule: model.RulePrice, Subject: fmt.Sprintf(
+					"costs $%.4f/h, and nothing that is cheaper by enough holds its pods", c.price)})
+				continue
+			}
+		}
 		p := d.whatIf(d.view, []*candidate{c})
 		if d.judge(p); !p.verdict.OK() {
 			d.note(c, p.verdict)
@@ -265,7 +279,9 @@ func (d *decider) singles(list []*candidate) {
 		}
 		if v := d.carryOut(p); !v.OK() {
 			d.note(c, v)
+			continue
 		}
+		drawn = nil
 	}
 	if !d.out.Stats.Spent {
 		d.out.Cursor.After = ""

@@ -71,8 +71,8 @@ type Decision struct {
 
 // Stats tell how a decision came about.
 type Stats struct {
-	// WhatIfs is how many hypotheses were packed.
-	WhatIfs int
+	// WhatIfs is how many hypotheses were packed, Sketches how many were asked of a small part of the cluster first.
+	WhatIfs, Sketches int
 	// Eligible is how many nodes each reason could take if budgets allowed all.
 	Eligible map[apiv1.DisruptionReason]int
 	// Scores are what consolidations under the policy Balanced were weighed at.

@@ -35,6 +35,10 @@ func (d *decider) judge(p *proposal) {
 			return
 		}
 	}
+	if overdrawn(p.plan.Nodes) {
+		p.verdict = model.Verdict{Rule: model.RuleNoPlace, Subject: "what is cheaper holds less in reserve than its pods need"}
+		return
+	}
 	cost := sumPrice(p.plan.Nodes)
 	p.saves = p.price - cost
 	p.pays = d.weigh(p.set, p.saves, cost)
@@ -66,7 +70,7 @@ func (d *decider) trim(n *model.PlannedNode, p *proposal, most float64) model.Ve
 	if spot {
 		n.Requirements = asSpot(n.Requirements)
 	}
-	undone := false
+	undone, first := false, n.Options[0]
 	n.Options = slices.DeleteFunc(slices.Clone(n.Options), func(t *model.InstanceType) bool {
 		worst, capacityType, ok := worstPrice(t, n.Requirements)
 		if !ok || worst > most-tiny {
@@ -84,7 +88,9 @@ func (d *decider) trim(n *model.PlannedNode, p *proposal, most float64) model.Ve
 	if len(n.Options) == 0 {
 		return d.dear(p, p.plan.Price)
 	}
-	sortOptions(n.Options, n.Requirements)
+	if spot {
+		sortOptions(n.Options, n.Requirements)
+	}
 	if spot && allSpot && len(p.set) == 1 {
 		if len(n.Options) < spotChoice {
 			return model.Verdict{Rule: model.RuleSpot, Subject: fmt.Sprintf(
@@ -95,8 +101,22 @@ func (d *decider) trim(n *model.PlannedNode, p *proposal, most float64) model.Ve
 	if key, ok := diverse(n); !ok {
 		return model.Verdict{Rule: model.RuleMinValues, Subject: key}
 	}
-	n.Offering, _ = n.Options[0].Cheapest(n.Requirements)
+	if spot || n.Options[0] != first {
+		n.Offering, _ = n.Options[0].Cheapest(n.Requirements)
+	}
 	return model.Verdict{}
+}
+
+// overdrawn reports whether the nodes draw more from a reservation than it holds.
+func overdrawn(nodes []model.PlannedNode) bool {
+	drawn := map[string]int{}
+	for i := range nodes {
+		o := nodes[i].Offering
+		if drawn[o.ReservationID]++; o.ReservationID != "" && drawn[o.ReservationID] > o.ReservationCapacity {
+			return true
+		}
+	}
+	return false
 }
 
 func asSpot(r require.Set) require.Set {

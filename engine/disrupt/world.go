@@ -3,6 +3,7 @@ package disrupt
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -45,8 +46,24 @@ func (d *decider) settle() {
 		}
 	}
 	d.promised()
-	s = s.Without(going...).Bound(placements).Calm()
+	s = s.Without(going...).Apply(d.ghosts(going)).Bound(placements).Calm()
 	d.base = s.Apply(d.closed(s, func(n *model.Node) bool { return !d.initialized(n) || d.leavesSoon(n) }))
+}
+
+// ghosts are the nodes that go, without pods: they count against limits until they are gone.
+func (d *decider) ghosts(going []*model.Node) model.Delta {
+	var change model.Delta
+	for _, n := range going {
+		if n.Object != nil {
+			o := *n.Object
+			o.DeletionTimestamp = &metav1.Time{Time: d.now}
+			change.Nodes = append(change.Nodes, &o)
+		}
+		if n.Claim != nil {
+			change.Claims = append(change.Claims, leaving(n.Claim, d.now))
+		}
+	}
+	return change
 }
 
 // promised notes the candidates that pods were told before to go to.
@@ -192,8 +209,47 @@ func (d *decider) land(replacements []model.PlannedNode) model.Delta {
 			o.Spec.NodeName, o.Status.Phase = name, corev1.PodRunning
 			change.Pods = append(change.Pods, &o)
 		}
+		d.draw(r.Offering)
 	}
+	change.Types = d.drawn
 	return change
+}
+
+// draw takes one instance out of the reservation that the offering draws from: it is there once.
+func (d *decider) draw(o model.Offering) {
+	if o.ReservationID == "" {
+		return
+	}
+	if d.drawn == nil {
+		d.drawn = map[string][]*model.InstanceType{}
+	}
+	for _, p := range d.s.Pools() {
+		list := d.drawn[p.Name]
+		if list == nil {
+			list = slices.Clone(d.s.Types(p.Name))
+		}
+		for i, t := range list {
+			list[i] = without(t, o.ReservationID)
+		}
+		d.drawn[p.Name] = list
+	}
+}
+
+// without returns t with one instance less in the reservation.
+func without(t *model.InstanceType, reservation string) *model.InstanceType {
+	if !slices.ContainsFunc(t.Offerings, func(o model.Offering) bool { return o.ReservationID == reservation }) {
+		return t
+	}
+	c := *t
+	c.Offerings = slices.Clone(t.Offerings)
+	for i := range c.Offerings {
+		o := &c.Offerings[i]
+		if o.ReservationID == reservation {
+			o.ReservationCapacity--
+			o.Available = o.Available && o.ReservationCapacity > 0
+		}
+	}
+	return &c
 }
 
 // own puts the pods and nodes of the snapshot in the place of those of the hypothesis.
@@ -217,7 +273,18 @@ func (d *decider) own(c *model.Command) {
 	}
 	c.Placements = placements
 	for i := range c.Replacements {
-		c.Replacements[i].Pods = ours(c.Replacements[i].Pods)
+		r := &c.Replacements[i]
+		r.Pods = ours(r.Pods)
+		for k, t := range r.Options {
+			if o := d.types[r.Pool.Name][t.Name]; o != nil {
+				r.Options[k] = o
+			}
+		}
+		for _, o := range r.Options[0].Offerings {
+			if o.Compare(r.Offering) == 0 {
+				r.Offering = o // with what the reservation held before
+			}
+		}
 	}
 }
 

@@ -14,7 +14,7 @@ func (s *Snapshot) Without(nodes ...*Node) *Snapshot {
 		for _, p := range n.Pods {
 			e.removePod(p.Key)
 			if p.Reschedulable() {
-				e.putPod(p.unbound())
+				e.putPod(p.Unbound())
 			}
 		}
 		if n.Object != nil {
@@ -50,8 +50,8 @@ func (s *Snapshot) Bound(placements []Placement) *Snapshot {
 	return e.finish(s)
 }
 
-// unbound returns p as it will come back: looked at by the scheduler, which found no node.
-func (p *Pod) unbound() *Pod {
+// Unbound returns p as it will come back when its node is gone: looked at by the scheduler, which found no other.
+func (p *Pod) Unbound() *Pod {
 	o := *p.Object
 	o.Spec.NodeName = ""
 	o.DeletionTimestamp = nil
