@@ -32,8 +32,9 @@ type class struct {
 	priority int32
 	// text is what the pods are, as bytes: it orders classes that are alike in size, whatever their names.
 	text string
-	// refusal is set when no node could ever do.
+	// refusal is set when no node could ever do, why when limits left none in an earlier attempt.
 	refusal model.Verdict
+	why     []model.PoolVerdict
 }
 
 func (c *class) left() int { return len(c.pods) - c.next }
@@ -139,6 +140,9 @@ func (c *classifier) sign(pod *model.Pod) []byte {
 	spec := &pod.Object.Spec
 	b := c.buf[:0]
 	b = putString(b, c.opts.Leave[pod.Key])
+	if c.lost[pod.Key] != nil {
+		b = append(b, 1)
+	}
 	for _, name := range c.cols {
 		b = putInt(b, pod.Requests[name])
 	}
@@ -257,7 +261,7 @@ func (c *classifier) newClass(pod *model.Pod, rules []topology.Rule, first *mode
 	spec := &pod.Object.Spec
 	cl := &class{
 		need: c.needOf(pod), ports: portsOf(spec), priority: pod.Priority(), refusal: c.refusalOf(pod),
-		rules: rules,
+		rules: rules, why: c.lost[pod.Key],
 	}
 	if pod != first && len(rules) > 0 {
 		cl.rules = slices.Clone(rules)

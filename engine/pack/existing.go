@@ -18,7 +18,7 @@ func (p *problem) keepPromises() {
 		}
 	}
 	for _, c := range p.classes {
-		if !c.refusal.OK() {
+		if !c.refusal.OK() || c.why != nil {
 			continue
 		}
 		last := &c.stages[len(c.stages)-1]
@@ -141,7 +141,7 @@ func (p *problem) mayBeFirst(r *rule) bool {
 		return false
 	}
 	return p.bold || !slices.ContainsFunc(p.classes, func(c *class) bool {
-		return c != p.placing && c.left() > 0 && c.refusal.OK() && slices.Contains(c.members, r.group)
+		return c != p.placing && c.left() > 0 && c.refusal.OK() && c.why == nil && slices.Contains(c.members, r.group)
 	})
 }
 

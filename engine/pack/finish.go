@@ -290,6 +290,8 @@ func (p *problem) refuse() []model.Refusal {
 // reasons returns why each pool took no more pods of c.
 func (p *problem) reasons(c *class) []model.PoolVerdict {
 	switch {
+	case c.why != nil:
+		return c.why
 	case !c.refusal.OK():
 		return []model.PoolVerdict{{Verdict: c.refusal}}
 	case len(p.shelves) == 0 && len(p.unusable) == 0:

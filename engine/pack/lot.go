@@ -121,7 +121,7 @@ func (p *problem) anchor(c *class, s *stage) *class {
 		return nil
 	}
 	for _, other := range p.classes {
-		if other == c || other.left() == 0 || !other.refusal.OK() {
+		if other == c || other.left() == 0 || !other.refusal.OK() || other.why != nil {
 			continue
 		}
 		if slices.ContainsFunc(other.stages[len(other.stages)-1].host, func(r rule) bool { return r.kind == topology.Near }) {

@@ -22,6 +22,8 @@ type problem struct {
 	needs      map[string]*need
 	labels     map[string]*alternatives
 	tolerances map[string]*tolerance
+	// lost are pods that got no node in an earlier attempt, and why.
+	lost map[string][]model.PoolVerdict
 	// reluctant says that some pool or node has a taint that would rather have no pods.
 	reluctant bool
 
@@ -69,16 +71,48 @@ func Solve(s *model.Snapshot, o Options) *model.Plan {
 	if len(pods) == 0 {
 		return &model.Plan{}
 	}
-	p := newProblem(s, o.withDefaults(), pods)
-	p.keepPromises()
-	p.place()
-	p.open()
-	return p.plan()
+	o = o.withDefaults()
+	var lost map[string][]model.PoolVerdict
+	for attempt := 1; ; attempt++ {
+		p := newProblem(s, o, pods, lost)
+		p.keepPromises()
+		p.place()
+		p.open()
+		plan := p.plan()
+		if attempt == maxSolves || !p.missed() {
+			return plan
+		}
+		if lost == nil {
+			lost = map[string][]model.PoolVerdict{}
+		}
+		for _, r := range plan.Refusals {
+			for _, pod := range r.Pods {
+				lost[pod.Key] = r.Reasons
+			}
+		}
+	}
 }
 
-func newProblem(s *model.Snapshot, o Options, pods []*model.Pod) *problem {
+// maxSolves is how often a problem is solved when limits leave out pods that others counted on.
+const maxSolves = 4
+
+// missed reports whether pods that had their domain got no node after all, and others counted them: who went where they
+// were to be, or spread around them, has to look again without them.
+func (p *problem) missed() bool {
+	if len(p.groups) == 0 {
+		return false
+	}
+	if len(p.refused) > 0 {
+		return true
+	}
+	return slices.ContainsFunc(p.lots, func(l *lot) bool {
+		return l.left() > 0 && (len(l.class.members) > 0 || l.unit > 1)
+	})
+}
+
+func newProblem(s *model.Snapshot, o Options, pods []*model.Pod, lost map[string][]model.PoolVerdict) *problem {
 	p := &problem{
-		snapshot: s, opts: o, cols: columnsOf(pods),
+		snapshot: s, lost: lost, opts: o, cols: columnsOf(pods),
 		needs: map[string]*need{}, labels: map[string]*alternatives{}, tolerances: map[string]*tolerance{},
 		book: topology.NewBook(), groupAt: map[groupKey]int{}, byTerm: map[int][]int{},
 		moving: map[string]bool{}, onTarget: map[int][]int8{},
@@ -127,7 +161,7 @@ func (p *problem) place() {
 
 // placeClass places what it can of c, and reports whether that was anything.
 func (p *problem) placeClass(c *class) bool {
-	if !c.refusal.OK() {
+	if !c.refusal.OK() || c.why != nil {
 		return false
 	}
 	p.placing = c
