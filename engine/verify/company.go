@@ -1,6 +1,10 @@
 package verify
 
-import "slices"
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+)
 
 // A seeker is pods of one kind that come to one node and want company.
 type seeker struct {
@@ -44,6 +48,7 @@ func (c *checker) company(cr *crowd) {
 			c.arrive(g, n)
 		}
 	}
+	c.inOrder(all)
 	// Whoever may be the first stays so only until one of the kind has come, so one way
 	// through all seekers finds the firsts.
 	queue := slices.Clone(all)
@@ -64,6 +69,16 @@ func (c *checker) company(cr *crowd) {
 				Detail: "cannot find the pods that it wants to be with, in whatever order pods arrive"})
 		}
 	}
+}
+
+// inOrder sorts seekers as the plan would have their pods placed: where two could be the
+// first of each other's kind, it is for the plan to say which is.
+func (c *checker) inOrder(all []*seeker) {
+	at := make(map[*corev1.Pod]int, len(c.plan.Order))
+	for i, p := range c.plan.Order {
+		at[p.Object] = i
+	}
+	slices.SortStableFunc(all, func(a, b *seeker) int { return at[a.group.come[0]] - at[b.group.come[0]] })
 }
 
 // settle lets all arrive who find their company, and those who follow them.
