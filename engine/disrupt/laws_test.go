@@ -2,9 +2,13 @@ package disrupt_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/disrupt"
@@ -225,4 +229,75 @@ func TestLawsSeeEverything(t *testing.T) {
 			t.Errorf("no %s in %d clusters: %v", what, clusters, seen)
 		}
 	}
+}
+
+// Carried out and decided on again, a cluster comes to rest: no move is followed by another for ever.
+func TestClustersSettle(t *testing.T) {
+	const rounds = 12
+	random.Check(t, clusters/2, func(c *scenario.Cluster) *random.Breach {
+		restless(c)
+		s, err := c.Snapshot()
+		if err != nil {
+			return breach("snapshot", "%v", err)
+		}
+		s = s.Calm()
+		told := ""
+		for range rounds {
+			d := disrupt.Decide(s, options(), disrupt.Cursor{})
+			if len(d.Commands) == 0 {
+				return nil
+			}
+			told += d.String() + "--\n"
+			s = carriedOut(s, d)
+		}
+		return breach("unrest", "still moving after %d rounds\n%s", rounds, told)
+	})
+}
+
+// carriedOut returns the snapshot once the commands are done and everything has been quiet for a while.
+func carriedOut(s *model.Snapshot, d disrupt.Decision) *model.Snapshot {
+	for i := range d.Commands {
+		c := &d.Commands[i]
+		var nodes []*model.Node
+		for _, n := range c.Nodes {
+			o, _ := s.NodeByName(n.Name)
+			nodes = append(nodes, o)
+		}
+		s = s.Without(nodes...)
+		placements := slices.Clone(c.Placements)
+		var change model.Delta
+		for k := range c.Replacements {
+			r := &c.Replacements[k]
+			node, claim := launched(r, fmt.Sprintf("%s-x%d", c.Nodes[0].Name, k))
+			change.Nodes, change.Claims = append(change.Nodes, node), append(change.Claims, claim)
+		}
+		s = s.Apply(change)
+		for k, node := range change.Nodes {
+			n, _ := s.NodeByName(node.Name)
+			placements = append(placements, model.Placement{Node: n, Pods: c.Replacements[k].Pods})
+		}
+		s = s.Bound(placements).Calm()
+	}
+	return s
+}
+
+// launched returns a replacement as it comes up.
+func launched(r *model.PlannedNode, name string) (*corev1.Node, *apiv1.NodeClaim) {
+	labels := maps.Clone(r.Pool.Labels)
+	t := r.Options[0]
+	maps.Copy(labels, t.Requirements.Labels())
+	maps.Copy(labels, r.Requirements.Labels())
+	labels[corev1.LabelHostname], labels[corev1.LabelInstanceTypeStable] = name, t.Name
+	labels[corev1.LabelTopologyZone], labels[apiv1.CapacityTypeLabelKey] = r.Offering.Zone, r.Offering.CapacityType
+	labels[apiv1.NodeRegisteredLabelKey], labels[apiv1.NodeInitializedLabelKey] = "true", "true"
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
+	node.Spec.ProviderID, node.Spec.Taints = "test:///"+name, r.Pool.Taints
+	node.Status.Capacity, node.Status.Allocatable = t.Capacity.List(), t.Allocatable.List()
+	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	claim := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: name + "-claim", Labels: labels}}
+	claim.Status.ProviderID = node.Spec.ProviderID
+	claim.Status.Conditions = []metav1.Condition{
+		{Type: apiv1.ConditionTypeConsolidatable, Status: metav1.ConditionTrue},
+	}
+	return node, claim
 }
