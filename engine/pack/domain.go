@@ -70,8 +70,12 @@ func (p *problem) may(c *class, s *stage, ch *choice) (n, crowd int) {
 	n = math.MaxInt32
 	for i := range s.wide {
 		r := &s.wide[i]
-		d := ch.domain(p.groups[r.group].key)
+		key := p.groups[r.group].key
+		d := ch.domain(key)
 		n = min(n, p.allows(r, d))
+		if r.kind == topology.Spread && p.vague[key] {
+			return 0, 0 // another new node may turn out to be in an empty domain
+		}
 		if r.kind == topology.Spread && d >= 0 {
 			crowd += int(p.groups[r.group].present[d])
 		}

@@ -259,6 +259,10 @@ func (p *problem) census() {
 // countBound counts a pod that runs on t. The scheduler's spread and affinity overlook pods that are being deleted.
 func (p *problem) countBound(g *group, t *target, terminating bool) {
 	d := t.domain(g.key)
+	if g.key == hostKey && d < 0 && !(terminating && g.kind != topology.Apart) {
+		g.total++ // on a node that takes nobody else
+		return
+	}
 	if d < 0 || terminating && g.kind != topology.Apart || !p.eligible(g, t) {
 		return
 	}

@@ -145,7 +145,9 @@ func (p *problem) tie(c *class, s *stage, anchor *class, ch *choice, n int) *lot
 	members := slices.Clone(c.members)
 	if anchor != c {
 		with := &anchor.stages[len(anchor.stages)-1]
-		if len(with.wide) > 0 {
+		if len(with.wide) > 0 || slices.ContainsFunc(s.wide, func(r rule) bool {
+			return r.kind == topology.Apart && slices.Contains(anchor.members, r.group)
+		}) {
 			return nil
 		}
 		subtract(amount, anchor.need.amount, -1)
