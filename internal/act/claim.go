@@ -83,11 +83,15 @@ func claimRequirements(n *model.PlannedNode) []apiv1.NodeSelectorRequirementWith
 }
 
 // claimLabels returns the template's labels, the pool's and the node class's, and a value for each label of the user's own
-// that a requirement speaks of: nobody but us puts it on the node. Of several values the first counts.
+// that the pool's requirements speak of: nobody but us puts it on the node. Of several values the first counts. A label that
+// only pods speak of is one that they want to be without, or to be without some value of: the node does not get it.
 func claimLabels(n *model.PlannedNode, rules apiv1.LabelRules) map[string]string {
 	labels := map[string]string{}
 	for r := range n.Requirements.All() {
 		if rules.WellKnown.Has(r.Key()) || r.Key() == corev1.LabelHostname {
+			continue
+		}
+		if _, spoken := n.Pool.Requirements.Get(r.Key()); !spoken {
 			continue
 		}
 		if v, ok := r.Any(); ok {
