@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/drain"
 	"github.com/karpenter-go/karpenter/engine/model"
 )
@@ -34,10 +35,11 @@ func (d *decider) members(p *model.Pool) members {
 }
 
 // static brings every static pool to its number of replicas: missing nodes are launched from the template, as far as the
-// pool's limit of nodes allows, and surplus ones go without asking budgets, as Karpenter has it.
+// pool's limit of nodes allows, and surplus ones go without asking budgets, as Karpenter has it. Other modes than Auto
+// leave the pool as it is.
 func (d *decider) static() {
 	for _, p := range d.s.Pools() {
-		if !p.Static() || p.Object.DeletionTimestamp != nil {
+		if !p.Static() || p.Object.DeletionTimestamp != nil || modeOf(p, d.o.Mode) != apiv1.ModeAuto {
 			continue
 		}
 		m, want := d.members(p), int(*p.Object.Spec.Replicas)

@@ -120,7 +120,7 @@ func (c *Controller) options(now time.Time) disrupt.Options {
 func (c *Controller) carryOut(ctx context.Context, s *model.Snapshot, d disrupt.Decision) error {
 	var errs []error
 	for _, cmd := range c.checked(ctx, s, d.Commands) {
-		errs = append(errs, c.begin(ctx, &cmd))
+		errs = append(errs, c.begin(ctx, s, &cmd))
 	}
 	for _, cmd := range d.Proposed {
 		c.tellProposed(cmd)
@@ -164,7 +164,7 @@ func (c *Controller) checked(ctx context.Context, s *model.Snapshot, commands []
 
 // begin starts one command: its replacements are asked for, then its nodes are marked. A crash in between leaves
 // replacements whose nodes are not marked; the next pass makes ordinary nodes of them.
-func (c *Controller) begin(ctx context.Context, cmd *model.Command) error {
+func (c *Controller) begin(ctx context.Context, s *model.Snapshot, cmd *model.Command) error {
 	now := c.Clock.Now()
 	if cmd.Force {
 		return c.force(ctx, cmd, now)
@@ -190,7 +190,7 @@ func (c *Controller) begin(ctx context.Context, cmd *model.Command) error {
 	for range cmd.Nodes {
 		c.disrupted = append(c.disrupted, now)
 	}
-	c.tellMarked(ctx, cmd)
+	c.tellMarked(ctx, s, cmd)
 	return ignoreConflict(err)
 }
 

@@ -35,12 +35,16 @@ func (c *Controller) tellLaunched(ctx context.Context, l act.Launch, reason stri
 		"options", len(l.Node.Options), "cheapest", l.Node.Options[0].Name, "pricePerHour", l.Node.Price())
 }
 
-func (c *Controller) tellMarked(ctx context.Context, cmd *model.Command) {
+func (c *Controller) tellMarked(ctx context.Context, s *model.Snapshot, cmd *model.Command) {
 	kind := consolidationType(cmd.Method)
 	for _, n := range cmd.Nodes {
 		c.Metrics.Disruption.DecisionsByNodepoolTotal.WithLabelValues(n.Pool, cmd.Decision(), lower(cmd.Reason), kind).Inc()
 		if cmd.Reason == apiv1.DisruptionReasonUnderutilized && len(cmd.Replacements) > 0 {
 			c.publish(n, corev1.EventTypeNormal, telemetry.EventConsolidationCandidate, cmd.String())
+		}
+		if p, ok := s.Pool(n.Pool); ok && cmd.Reason == apiv1.DisruptionReasonUnderutilized &&
+			p.Object.Spec.Disruption.ConsolidationPolicy == apiv1.ConsolidationPolicyBalanced {
+			c.publish(n, corev1.EventTypeNormal, telemetry.EventConsolidationApproved, cmd.String())
 		}
 		if recent(n, c.Clock.Now()) {
 			c.Metrics.Disruption.RedisruptionsTotal.WithLabelValues(n.Pool).Inc()
