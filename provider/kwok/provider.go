@@ -162,7 +162,7 @@ func (p *Provider) Delete(ctx context.Context, claim *apiv1.NodeClaim) error {
 	if err != nil {
 		return err
 	}
-	if !ok && !ownedBy(node, claim) {
+	if !node.DeletionTimestamp.IsZero() || !ok && !ownedBy(node, claim) {
 		return fmt.Errorf("node of claim %s: %w", claim.Name, cloud.ErrNotFound)
 	}
 	err = p.config.Client.Delete(ctx, node, client.Preconditions{UID: &node.UID})
@@ -175,7 +175,7 @@ func (p *Provider) Delete(ctx context.Context, claim *apiv1.NodeClaim) error {
 	return nil
 }
 
-// Get implements cloud.Provider.
+// Get implements cloud.Provider. A node that is being deleted is an instance that ends: its pods are still to be drained.
 func (p *Provider) Get(ctx context.Context, providerID string) (*cloud.Instance, error) {
 	name, ok := strings.CutPrefix(providerID, prefix)
 	if !ok {
@@ -188,7 +188,7 @@ func (p *Provider) Get(ctx context.Context, providerID string) (*cloud.Instance,
 	return instanceOf(node), nil
 }
 
-// get returns the node of that name if it is ours and stays.
+// get returns the node of that name if it is ours.
 func (p *Provider) get(ctx context.Context, name string) (*corev1.Node, error) {
 	var node corev1.Node
 	err := p.config.Reader.Get(ctx, client.ObjectKey{Name: name}, &node)
@@ -197,7 +197,7 @@ func (p *Provider) get(ctx context.Context, name string) (*corev1.Node, error) {
 		return nil, fmt.Errorf("node %s: %w", name, cloud.ErrNotFound)
 	case err != nil:
 		return nil, fmt.Errorf("get node %s: %w", name, err)
-	case node.Spec.ProviderID != prefix+name || !node.DeletionTimestamp.IsZero():
+	case node.Spec.ProviderID != prefix+name:
 		return nil, fmt.Errorf("node %s: %w", name, cloud.ErrNotFound)
 	}
 	return &node, nil

@@ -1,0 +1,151 @@
+package kwok
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/karpenter-go/karpenter/api/condition"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+)
+
+// names returns the names of nodes as a set.
+func names(nodes []corev1.Node) map[string]bool {
+	set := map[string]bool{}
+	for _, n := range nodes {
+		set[n.Name] = true
+	}
+	return set
+}
+
+// recolour changes a label of the pool's template, so that all its nodes drift.
+func (c *corner) recolour(p *apiv1.NodePool, to string) {
+	c.t.Helper()
+	c.change(p, func() { p.Spec.Template.Labels["colour"] = to })
+}
+
+// awaitRecoloured returns when exactly n nodes are up and all are of the new template, and how many old ones were on their
+// way out at a time at most.
+func (c *corner) awaitRecoloured(n int, to string) (most int) {
+	c.t.Helper()
+	c.poll(func() string {
+		fresh, going, nodes := 0, 0, c.nodes()
+		for i := range nodes {
+			if nodes[i].Labels["colour"] == to && nodes[i].Labels[apiv1.NodeInitializedLabelKey] == "true" {
+				fresh++
+			}
+			if nodes[i].DeletionTimestamp != nil {
+				going++
+			}
+		}
+		most = max(most, going)
+		return missing(fresh == n && len(nodes) == n, "%d of %d nodes are %s, want %d", fresh, len(nodes), to, n)
+	})
+	return most
+}
+
+// Drifted nodes are replaced as fast as the budget lets; a closed budget keeps them, whatever they look like.
+func TestDrift(t *testing.T) {
+	t.Parallel()
+	c := newCorner(t, "drift")
+	p := c.pool(func(p *apiv1.NodePool) { p.Spec.Disruption.Budgets = []apiv1.Budget{{Nodes: "0"}} })
+	c.deploy("web", 3, "1", apart)
+	c.awaitRunning("web", 3)
+	before := names(c.awaitNodes(3))
+	c.recolour(p, "green")
+	c.poll(func() string {
+		drifted := 0
+		for _, claim := range c.claims() {
+			if condition.IsTrue(&claim, apiv1.ConditionTypeDrifted) {
+				drifted++
+			}
+		}
+		return missing(drifted == 3, "%d claims have drifted, want 3", drifted)
+	})
+	c.holds(4*time.Second, func() string {
+		for name := range names(c.nodes()) {
+			if !before[name] {
+				return "node " + name + " was launched in spite of the budget"
+			}
+		}
+		return ""
+	})
+	c.change(p, func() { p.Spec.Disruption.Budgets = []apiv1.Budget{{Nodes: "1"}} })
+	if most := c.awaitRecoloured(3, "green"); most > 1 {
+		t.Errorf("%d nodes went at a time, the budget allows 1", most)
+	}
+	c.awaitRunning("web", 3)
+}
+
+// A static pool keeps as many nodes as it says, whether pods come or not, within its limit; drift replaces them.
+func TestStaticPool(t *testing.T) {
+	t.Parallel()
+	c := newCorner(t, "static")
+	p := c.pool(func(p *apiv1.NodePool) {
+		p.Spec.Replicas = ptr.To(int64(2))
+		p.Spec.Template.Spec.Requirements = append(p.Spec.Template.Spec.Requirements, in(corev1.LabelInstanceTypeStable, "c-2x-amd64-linux"))
+		p.Spec.Limits = apiv1.Limits{"nodes": *quantity("3")}
+	})
+	c.awaitNodes(2)
+	c.change(p, func() { p.Spec.Replicas = ptr.To(int64(5)) })
+	c.awaitNodes(3)
+	c.holds(3*time.Second, func() string { return missing(len(c.nodes()) == 3, "%d nodes, the limit is 3", len(c.nodes())) })
+	c.deploy("web", 1, "1")
+	on := c.awaitRunning("web", 1)[0].Spec.NodeName
+	c.change(p, func() { p.Spec.Replicas = ptr.To(int64(1)) })
+	if left := c.awaitNodes(1)[0].Name; left != on {
+		t.Errorf("node %s stayed, the one with the pod is %s", left, on)
+	}
+	c.recolour(p, "green")
+	c.awaitRecoloured(1, "green")
+	c.awaitRunning("web", 1)
+	c.change(p, func() { p.Spec.Replicas = ptr.To(int64(0)) })
+	c.awaitNodes(0)
+}
+
+// A node that has been sick for too long is replaced at once, with all that holds it.
+func TestRepair(t *testing.T) {
+	t.Parallel()
+	c := newCorner(t, "repair")
+	c.pool(func(p *apiv1.NodePool) { p.Spec.Disruption.Budgets = []apiv1.Budget{{Nodes: "0"}} })
+	c.deploy("web", 1, "1", func(t *corev1.PodTemplateSpec) {
+		t.Annotations = map[string]string{apiv1.DoNotDisruptAnnotationKey: "true"}
+	})
+	c.awaitRunning("web", 1)
+	n := c.awaitNodes(1)[0]
+	long := metav1.NewTime(time.Now().Add(-time.Hour))
+	for i := range n.Status.Conditions {
+		if r := &n.Status.Conditions[i]; r.Type == corev1.NodeReady {
+			r.Status, r.Reason, r.LastTransitionTime = corev1.ConditionFalse, "DiskOnFire", long
+		}
+	}
+	if err := c.Status().Update(t.Context(), &n); err != nil {
+		t.Fatal(err)
+	}
+	c.poll(func() string {
+		nodes := c.nodes()
+		return missing(len(nodes) == 1 && nodes[0].Name != n.Name && nodes[0].Labels[apiv1.NodeInitializedLabelKey] == "true",
+			"nodes are %v", fmt.Sprint(names(nodes)))
+	})
+	c.awaitRunning("web", 1)
+}
+
+// Pods of two half-empty nodes move onto one.
+func TestConsolidation(t *testing.T) {
+	t.Parallel()
+	c := newCorner(t, "consolidation")
+	c.pool(quick, func(p *apiv1.NodePool) {
+		p.Spec.Template.Spec.Requirements = append(p.Spec.Template.Spec.Requirements, in(corev1.LabelInstanceTypeStable, "c-4x-amd64-linux"))
+	})
+	d := c.deploy("web", 6, "1")
+	c.awaitRunning("web", 6)
+	c.awaitNodes(2)
+	c.scale(d, 2)
+	c.awaitRunning("web", 2)
+	c.awaitNodes(1)
+	c.awaitRunning("web", 2)
+}
