@@ -28,8 +28,9 @@ type candidate struct {
 	// holds are the claims of its pods on disruption budgets, held why they can never be evicted.
 	holds []hold
 	held  model.Verdict
-	// awaited says that pods are on their way to it.
+	// awaited says that pods are on their way to it, buffer which capacity buffer it keeps room for, empty if none.
 	awaited bool
+	buffer  string
 	// done says that a command takes it; verdict is why it stays otherwise, firm that no other method knows better.
 	done, firm bool
 	verdict    model.Verdict

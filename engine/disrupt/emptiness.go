@@ -49,6 +49,9 @@ func (d *decider) emptyMayGo(c *candidate) model.Verdict {
 	if v := d.holdsPods(c, false); !v.OK() {
 		return v
 	}
+	if c.buffer != "" {
+		return model.Verdict{Rule: model.RuleBuffer, Subject: c.buffer}
+	}
 	return d.awaited(c)
 }
 

@@ -40,14 +40,28 @@ func (d *decider) settle() {
 	if len(s.Pending())+len(s.Displaced()) > 0 {
 		placements = pack.Solve(s, d.o.Pack).Placements
 	}
-	for _, pl := range placements {
-		if c := d.byName[pl.Node.Name]; c != nil {
-			c.awaited = true
-		}
-	}
+	d.expect(placements)
 	d.promised()
 	s = s.Without(going...).Apply(d.ghosts(going)).Bound(placements).Calm()
 	d.base = s.Apply(d.closed(s, func(n *model.Node) bool { return !d.initialized(n) || d.leavesSoon(n) }))
+}
+
+// expect notes the candidates that pods are on their way to, and those that keep room for a buffer. The latter are not
+// empty, but may be replaced: the room moves along.
+func (d *decider) expect(placements []model.Placement) {
+	for _, pl := range placements {
+		c := d.byName[pl.Node.Name]
+		if c == nil {
+			continue
+		}
+		for _, p := range pl.Pods {
+			if p.Virtual() {
+				c.buffer = p.Buffer
+			} else {
+				c.awaited = true
+			}
+		}
+	}
 }
 
 // ghosts are the nodes that go, without pods: they count against limits until they are gone.
@@ -70,7 +84,7 @@ func (d *decider) ghosts(going []*model.Node) model.Delta {
 func (d *decider) promised() {
 	for _, p := range append(d.s.Pending(), d.s.Displaced()...) {
 		name := d.s.PromiseOf(p)
-		if name == "" {
+		if name == "" || p.Virtual() {
 			continue
 		}
 		if n, ok := d.s.NodeByName(name); ok {
@@ -148,11 +162,7 @@ func (d *decider) commit(c model.Command, set []*candidate) {
 		c.Nodes = append(c.Nodes, x.node)
 	}
 	sortNodes(c.Nodes)
-	for _, pl := range c.Placements {
-		if to := d.byName[pl.Node.Name]; to != nil {
-			to.awaited = true
-		}
-	}
+	d.expect(c.Placements)
 	change := d.land(c.Replacements)
 	d.base = d.after(d.base, &c, change)
 	if d.view != nil {
@@ -294,7 +304,7 @@ func (d *decider) heldBack(set []*candidate) bool {
 		if c.pool == nil {
 			continue
 		}
-		switch modeOf(c.pool, d.o.Mode) {
+		switch ModeOf(c.pool, d.o.Mode) {
 		case apiv1.ModeDryRun:
 			return true
 		case apiv1.ModeApprove:

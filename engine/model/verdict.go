@@ -59,6 +59,7 @@ const (
 	RuleSpot             // too few cheaper spot types to choose from: Subject
 	RuleUnhealthy        // too many nodes are unhealthy to repair one: Subject
 	RuleNotDue           // nothing asks for the node to go
+	RuleBuffer           // the node keeps room for the capacity buffer Subject
 )
 
 // Word returns the rule in one word, for labels of metrics and for machines.
@@ -98,6 +99,8 @@ func (r Rule) Word() string {
 		return "unhealthy"
 	case RuleNotDue:
 		return "not-due"
+	case RuleBuffer:
+		return "buffer"
 	case RuleEffort:
 		return "effort"
 	}
@@ -166,6 +169,8 @@ func (v Verdict) disruption() string {
 		return v.Subject
 	case RuleNotDue:
 		return "is needed as it is"
+	case RuleBuffer:
+		return "keeps room for capacity buffer " + v.Subject
 	}
 	return fmt.Sprintf("rejected by rule %d", v.Rule)
 }

@@ -60,7 +60,7 @@ func (p *Pod) Unbound() *Pod {
 	o.Status.Conditions = []corev1.PodCondition{{
 		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
 	}}
-	return &Pod{Key: p.Key, UID: p.UID, Object: &o, Requests: p.Requests}
+	return &Pod{Key: p.Key, UID: p.UID, Object: &o, Requests: p.Requests, Buffer: p.Buffer}
 }
 
 // boundTo returns p as it will be on the node.
@@ -72,5 +72,5 @@ func (p *Pod) boundTo(node string) *Pod {
 		{Type: corev1.PodReady, Status: corev1.ConditionTrue},
 		{Type: corev1.PodScheduled, Status: corev1.ConditionTrue},
 	}
-	return &Pod{Key: p.Key, UID: p.UID, Object: &o, Requests: p.Requests}
+	return &Pod{Key: p.Key, UID: p.UID, Object: &o, Requests: p.Requests, Buffer: p.Buffer}
 }

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	autoscalingv1beta1 "github.com/karpenter-go/karpenter/api/autoscaling/v1beta1"
 	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
@@ -79,6 +80,24 @@ func TestDrift(t *testing.T) {
 		t.Errorf("%d nodes went at a time, the budget allows 1", most)
 	}
 	c.awaitRunning("web", 3)
+}
+
+// Room that is kept for pods to come moves along when its node drifts.
+func TestDriftOfBufferedNode(t *testing.T) {
+	t.Parallel()
+	c := newCorner(t, "drift-buffer")
+	p := c.pool(quick)
+	template := &corev1.PodTemplate{ObjectMeta: metav1.ObjectMeta{Name: "room", Namespace: c.name}}
+	template.Template.Spec = c.podSpec("1")
+	c.put(template)
+	b := c.buffer("b", autoscalingv1beta1.CapacityBufferSpec{
+		PodTemplateRef: &autoscalingv1beta1.LocalObjectRef{Name: "room"}, Replicas: ptr.To(int32(1)),
+	})
+	c.awaitNodes(1)
+	c.awaitBuffer(b, autoscalingv1beta1.ReasonFitsExistingCapacity, 1)
+	c.recolour(p, "green")
+	c.awaitRecoloured(1, "green")
+	c.awaitBuffer(b, autoscalingv1beta1.ReasonFitsExistingCapacity, 1)
 }
 
 // A static pool keeps as many nodes as it says, whether pods come or not, within its limit; drift replaces them.

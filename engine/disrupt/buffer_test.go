@@ -1,0 +1,74 @@
+package disrupt_test
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	autoscalingv1beta1 "github.com/karpenter-go/karpenter/api/autoscaling/v1beta1"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/buffer"
+	"github.com/karpenter-go/karpenter/engine/disrupt"
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/scenario"
+	"github.com/karpenter-go/karpenter/engine/verify"
+)
+
+// room is the virtual pods of a buffer of so many pods of one core.
+func room(pods int32) []*corev1.Pod {
+	b := &autoscalingv1beta1.CapacityBuffer{ObjectMeta: metav1.ObjectMeta{Name: "b", Namespace: "default", UID: "b"}}
+	b.Spec.Replicas = &pods
+	one := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
+	return buffer.Pods(b, buffer.Source{Template: &corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+		Containers: []corev1.Container{{Name: "c", Resources: corev1.ResourceRequirements{Requests: one}}},
+	}}})
+}
+
+// A node that holds room for a buffer is not empty; the one beside it that holds none is. A drifted one is replaced by a
+// node for the room.
+func TestRoomOfBuffers(t *testing.T) {
+	never := apiv1.MustParseNillableDuration("0s")
+	for _, tt := range []struct {
+		name, condition string
+		pods            int32
+		want            string
+	}{
+		{"no buffer", apiv1.ConditionTypeConsolidatable, 0, `delete a (Empty, saves $0.1000/h)
+delete b (Empty, saves $0.1000/h)
+`},
+		{"room on one", apiv1.ConditionTypeConsolidatable, 2, `delete b (Empty, saves $0.1000/h)
+blocked a: keeps room for capacity buffer default/b
+`},
+		{"drifted", apiv1.ConditionTypeDrifted, 4, `replace a by m.large a on-demand (Drifted, saves $0.0000/h)
+replace b by m.large a on-demand (Drifted, saves $0.0000/h)
+`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := scenario.Cluster{
+				Pools: []scenario.Pool{{Name: "default", Disruption: apiv1.Disruption{
+					ConsolidateAfter: never, Budgets: []apiv1.Budget{{Nodes: "100%"}},
+				}}},
+				Types: []scenario.Type{{Name: "m.large", CPU: "2", Memory: "8Gi", Price: 0.10}},
+			}
+			for _, name := range []string{"a", "b"} {
+				c.Nodes = append(c.Nodes, scenario.Node{
+					Name: name, Pool: "default", Type: "m.large", Conditions: []string{tt.condition},
+				})
+			}
+			s, err := c.Snapshot()
+			if err != nil {
+				t.Fatal(err)
+			}
+			s = s.Apply(model.Delta{Virtual: room(tt.pods)})
+			d := disrupt.Decide(s, options(), disrupt.Cursor{})
+			if got := d.String(); got != tt.want {
+				t.Errorf("decided:\n%s\nwant:\n%s", got, tt.want)
+			}
+			if v := verify.Commands(s, d.Commands); len(v) > 0 {
+				t.Errorf("the check objects: %v", v)
+			}
+		})
+	}
+}
