@@ -29,7 +29,7 @@ func main() {
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return coded{exitUsage, err} })
 	root.AddCommand(controllerCommand(), simulateCommand(), catalogCommand(), versionCommand())
-	root.AddCommand(convertCommand(), lintCommand())
+	root.AddCommand(convertCommand(), lintCommand(), doctorCommand())
 	usageOfArgs(root)
 	if err := root.ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "karpenter:", err)

@@ -41,6 +41,7 @@ func (d *doctor) subnets(ctx context.Context) {
 		d.found("subnets", Error, d.tagFix("subnet"), "no subnet has the tag %s=%s", d.Discovery, d.Cluster)
 		return
 	}
+	d.subnet = awssdk.ToString(out.Subnets[0].SubnetId)
 	zones := map[string]bool{}
 	for _, s := range out.Subnets {
 		zones[awssdk.ToString(s.AvailabilityZone)] = true

@@ -64,6 +64,7 @@ type doctor struct {
 	pricing  *pricing.Client
 	events   *eventbridge.Client
 	quota    *servicequotas.Client
+	subnet   string // one that was found
 	findings []Finding
 }
 
@@ -84,7 +85,7 @@ func Check(ctx context.Context, c Config) ([]Finding, error) {
 	if err := d.credentials(ctx); err != nil {
 		return nil, err
 	}
-	for _, check := range []func(context.Context){d.cluster, d.permissions, d.subnets, d.groups, d.queue, d.role, d.quotas} {
+	for _, check := range []func(context.Context){d.cluster, d.subnets, d.groups, d.permissions, d.queue, d.role, d.quotas} {
 		check(ctx)
 	}
 	return d.findings, nil

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
@@ -15,11 +16,18 @@ import (
 	"github.com/karpenter-go/karpenter/internal/awsemu"
 )
 
+// account is shared by all tests: looking changes nothing.
+var account = sync.OnceValues(func() (http.Handler, error) {
+	return awsemu.New(awsemu.Config{
+		Cluster: awsemu.Cluster{Name: "local", Endpoint: "https://api.test:6443", CA: "Q0E="}, Sells: []string{"m5.large"},
+	})
+})
+
 // world is the emulated account, with the services beside it that the emulator does not have. failing are calls that are
 // answered with an error code instead.
 func world(t *testing.T, failing map[string]string) awssdk.Config {
 	t.Helper()
-	emulator, err := awsemu.New(awsemu.Config{Cluster: awsemu.Cluster{Name: "local", Endpoint: "https://api.test:6443", CA: "Q0E="}})
+	emulator, err := account()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,191 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/version"
+	clientscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/karpenter-go/karpenter/api"
+	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+)
+
+var now = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
+
+// server is an API server's word about itself: resources by group and version.
+type server struct {
+	minor string
+	has   map[string][]string
+}
+
+func (s server) ServerVersion() (*version.Info, error) {
+	if s.minor == "" {
+		return nil, errors.New("connection refused")
+	}
+	return &version.Info{Major: "1", Minor: s.minor, GitVersion: "v1." + s.minor + ".0"}, nil
+}
+
+func (s server) ServerResourcesForGroupVersion(gv string) (*metav1.APIResourceList, error) {
+	names, ok := s.has[gv]
+	if !ok {
+		return nil, apierrors.NewNotFound(schema.GroupResource{Resource: gv}, "")
+	}
+	list := &metav1.APIResourceList{}
+	for _, n := range names {
+		list.APIResources = append(list.APIResources, metav1.APIResource{Name: n})
+	}
+	return list, nil
+}
+
+var today = map[string][]string{
+	"karpenter.sh/v1": {"nodepools", "nodeclaims"}, "karpenter.k8s.aws/v1": {"ec2nodeclasses"},
+	"karpenter.sh/v1alpha1": {"nodeoverlays"}, "autoscaling.x-k8s.io/v1beta1": {"capacitybuffers"},
+}
+
+// look checks a cluster of objects in which the given right is missing.
+func look(t *testing.T, s server, missing string, objects ...client.Object) string {
+	t.Helper()
+	scheme := api.Scheme()
+	for _, add := range []func() error{
+		func() error { return clientscheme.AddToScheme(scheme) }, func() error { return apiextensionsv1.AddToScheme(scheme) },
+	} {
+		if err := add(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{
+		Create: func(_ context.Context, _ client.WithWatch, o client.Object, _ ...client.CreateOption) error {
+			r := o.(*authorizationv1.SelfSubjectAccessReview)
+			r.Status.Allowed = r.Spec.ResourceAttributes.Resource+"/"+r.Spec.ResourceAttributes.Subresource != missing
+			return nil
+		},
+	}).Build()
+	cluster := &Cluster{Discovery: s, Client: c, Namespace: "kube-system", Deployment: "karpenter", Now: now}
+	findings, err := cluster.Check(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	for _, f := range findings {
+		text.WriteString(f.String() + "\n")
+		if (f.Level == Error || f.Level == Warning) && f.Fix == "" {
+			t.Errorf("without a fix: %s", f)
+		}
+	}
+	return text.String()
+}
+
+func ago(d time.Duration) metav1.Time { return metav1.NewTime(now.Add(-d)) }
+
+func ready(status metav1.ConditionStatus) []metav1.Condition {
+	return []metav1.Condition{{Type: "Ready", Status: status}, {Type: "SubnetsReady", Status: status, Reason: "SubnetsNotFound", Message: "no subnet has the tag"}}
+}
+
+func pool(name string) *apiv1.NodePool {
+	p := &apiv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	p.Spec.Template.Spec.NodeClassRef = &apiv1.NodeClassReference{Group: "karpenter.k8s.aws", Kind: "EC2NodeClass", Name: "default"}
+	p.Status.Conditions = ready(metav1.ConditionTrue)
+	return p
+}
+
+func running() []client.Object {
+	return []client.Object{
+		&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "karpenter"}, Status: appsv1.DeploymentStatus{ReadyReplicas: 2}},
+		&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "karpenter-leader-election"},
+			Spec: coordinationv1.LeaseSpec{HolderIdentity: ptr.To("karpenter-abc"), RenewTime: ptr.To(metav1.NewMicroTime(now.Add(-time.Second)))}},
+		pool("default"),
+	}
+}
+
+// A cluster in order has nothing to fix.
+func TestHealthy(t *testing.T) {
+	text := look(t, server{"36", today}, "", running()...)
+	if strings.Contains(text, "fix:") || strings.Count(text, "ok ") < 7 {
+		t.Error(text)
+	}
+}
+
+// Each thing that is wrong is found, with its level.
+func TestFindings(t *testing.T) {
+	late := pool("late")
+	late.Spec.Limits = apiv1.Limits{corev1.ResourceCPU: resource.MustParse("10")}
+	late.Status.Resources = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10")}
+	auto := pool("general-purpose")
+	auto.Spec.Template.Spec.NodeClassRef.Group = "eks.amazonaws.com"
+	auto.Status.Conditions = nil
+	dying := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "dying", Finalizers: []string{"x/y"}, DeletionTimestamp: ptr.To(ago(2 * time.Hour))}}
+	for name, tt := range map[string]struct {
+		server  server
+		missing string
+		objects []client.Object
+		want    []string
+	}{
+		"old server": {server: server{"27", today}, want: []string{"error    kubernetes"}},
+		"new server": {server: server{"40", today}, want: []string{"warning  kubernetes"}},
+		"no kinds":   {server: server{"36", nil}, want: []string{"error    kinds         the server has no nodepools", "note     kinds         the server has no nodeoverlays"}},
+		"old kinds": {server: server{"36", map[string][]string{"karpenter.sh/v1beta1": {"nodepools"}}},
+			want: []string{"the server still has karpenter.sh/v1beta1"}},
+		"stored": {objects: []client.Object{&apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "nodepools.karpenter.sh"},
+			Spec:   apiextensionsv1.CustomResourceDefinitionSpec{Conversion: &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.WebhookConverter}},
+			Status: apiextensionsv1.CustomResourceDefinitionStatus{StoredVersions: []string{"v1beta1", "v1"}}}},
+			want: []string{"stored as v1beta1", "asks a webhook"}},
+		"rights":        {missing: "pods/eviction", want: []string{"error    rights        may not create pods/eviction"}},
+		"no controller": {want: []string{"there is no Deployment karpenter in kube-system"}},
+		"not ready":     {objects: []client.Object{&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "karpenter"}}}, want: []string{"no replica of karpenter is ready"}},
+		"stale lease": {objects: []client.Object{&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "karpenter-leader-election"}}},
+			want: []string{"nobody leads"}},
+		"no pool": {want: []string{"there is no NodePool"}},
+		"class": {objects: []client.Object{&awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: "c"}, Status: awsv1.EC2NodeClassStatus{Conditions: ready(metav1.ConditionFalse)}}},
+			want: []string{"error    pools         EC2NodeClass c is not ready: SubnetsReady: SubnetsNotFound: no subnet has the tag"}},
+		"not judged": {objects: []client.Object{&awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: "c"}}}, want: []string{"EC2NodeClass c is not judged yet"}},
+		"limit":      {objects: []client.Object{late}, want: []string{"NodePool late has reached its limit of cpu: 10 of 10"}},
+		"auto mode":  {objects: []client.Object{auto}, want: []string{"ok       pools         NodePool general-purpose is EKS Auto Mode's own"}},
+		"claims": {objects: []client.Object{dying, &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "lost", CreationTimestamp: ago(20 * time.Minute)}}},
+			want: []string{"NodeClaim dying has been going away", "NodeClaim lost is 20m0s old"}},
+		"budget": {objects: []client.Object{&policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "b"},
+			Spec: policyv1.PodDisruptionBudgetSpec{MaxUnavailable: ptr.To(intstr.FromInt32(0))}}}, want: []string{"PodDisruptionBudget a/b never allows"}},
+		"autoscaler": {objects: []client.Object{&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "cluster-autoscaler"}}},
+			want: []string{"Cluster Autoscaler runs too"}},
+		"pods": {objects: []client.Object{&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "p", CreationTimestamp: ago(time.Hour)}, Status: corev1.PodStatus{Phase: corev1.PodPending}}},
+			want: []string{"1 pods have waited", "a/p"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := tt.server
+			if s.minor == "" {
+				s = server{"36", today}
+			}
+			text := look(t, s, tt.missing, tt.objects...)
+			for _, want := range tt.want {
+				if !strings.Contains(text, want) {
+					t.Errorf("no %q in\n%s", want, text)
+				}
+			}
+		})
+	}
+}
+
+func TestUnreachable(t *testing.T) {
+	if _, err := (&Cluster{Discovery: server{}}).Check(t.Context()); err == nil {
+		t.Error("no error")
+	}
+}
