@@ -13,6 +13,7 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/instances"
 	"github.com/karpenter-go/karpenter/provider/aws/interruption"
 	"github.com/karpenter-go/karpenter/provider/aws/launch"
+	"github.com/karpenter-go/karpenter/provider/aws/learned"
 	"github.com/karpenter-go/karpenter/provider/aws/nodeclass"
 	"github.com/karpenter-go/karpenter/provider/aws/periodic"
 	"github.com/karpenter-go/karpenter/provider/aws/upkeep"
@@ -56,6 +57,7 @@ func (p *Provider) Controllers() []Controller {
 		p.cluster.task(),
 	}
 	out = append(out, p.interruptions()...)
+	out = append(out, p.learned.Task(), &learned.Learner{Client: c.Client, Store: p.learned})
 	if s.ReservedCapacity {
 		reserved := &upkeep.Reservations{Instances: p.instances, Client: c.Client, Clock: c.Clock, Disrupted: p.disrupted}
 		out = append(out, reserved.CapacityTypes(), reserved.Expiration())

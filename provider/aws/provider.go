@@ -31,6 +31,7 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/instances"
 	"github.com/karpenter-go/karpenter/provider/aws/interruption"
 	"github.com/karpenter-go/karpenter/provider/aws/launch"
+	"github.com/karpenter-go/karpenter/provider/aws/learned"
 	"github.com/karpenter-go/karpenter/provider/aws/network"
 	"github.com/karpenter-go/karpenter/provider/aws/placement"
 	"github.com/karpenter-go/karpenter/provider/aws/prices"
@@ -63,6 +64,8 @@ type Config struct {
 	Ledger   launch.Ledger
 	Metrics  prometheus.Registerer
 	Recorder launch.Recorder
+	// Namespace is the controller's own, where it keeps what it learns; empty means that it keeps nothing.
+	Namespace string
 }
 
 // A Provider is AWS as a cloud.Provider.
@@ -83,6 +86,7 @@ type Provider struct {
 	reserved  *reserve.Reservations
 	placed    *placement.Groups
 	shifts    *shift.Shifts // nil unless they are to be followed
+	learned   *learned.Store
 	compute   *ec2.Client
 	// interrupted measures interruptions.
 	interrupted *interruption.Meter
@@ -132,9 +136,10 @@ func build(ctx context.Context, c Config, table *shipped.Catalog) *Provider {
 		})
 	}
 	p.reserved, p.placed = reserve.New(compute, c.Clock), placement.New(compute, c.Clock)
+	p.learned = learned.New(learned.Config{Client: c.Client, Reader: c.Reader, Clock: c.Clock, Namespace: c.Namespace})
 	p.catalog = catalog.New(catalog.Config{
 		API: compute, Region: region, Prices: p.prices, Shortages: p.shortages, Shipped: table,
-		Reserved: p.reserved, Placed: p.placed, Shifted: p.shifted(),
+		Reserved: p.reserved, Placed: p.placed, Shifted: p.shifted(), Learned: p.learned,
 		Options: catalog.Options{
 			Expressions:    c.Settings.NodeClassCEL,
 			MemoryOverhead: c.Settings.VMMemoryOverheadPercent, ReservedENIs: int64(c.Settings.ReservedENIs),

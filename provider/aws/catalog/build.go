@@ -75,6 +75,9 @@ func build(m Machine, sold []string, s Shape) (*model.InstanceType, bool) {
 		reqs = reqs.With(require.New(awsv1.LabelTopologyZoneID, require.DoesNotExist))
 	}
 	capacity := Capacity(m, s)
+	if bytes, ok := s.seen(m, reqs); ok {
+		capacity[corev1.ResourceMemory] = bytes
+	}
 	t := &model.InstanceType{
 		Name:         m.Name,
 		Requirements: reqs,

@@ -50,6 +50,7 @@ type Catalog struct {
 	reserved  Reservations
 	placed    Placements
 	shifted   Shifts
+	learned   Learned
 	known     map[string]shipped.Type
 
 	inventory atomic.Pointer[stock]
@@ -84,7 +85,9 @@ type Config struct {
 	Reserved Reservations
 	Placed   Placements
 	Shifted  Shifts
-	Shipped  *shipped.Catalog
+	// Learned may be nil: then memory is estimated.
+	Learned Learned
+	Shipped *shipped.Catalog
 }
 
 // Shifts tells which zones traffic is shifted away from.
@@ -102,7 +105,7 @@ func New(c Config) *Catalog {
 	}
 	return &Catalog{
 		api: c.API, region: c.Region, options: c.Options, prices: c.Prices, shortages: c.Shortages, known: known,
-		reserved: c.Reserved, placed: c.Placed, shifted: c.Shifted, built: map[types.UID]*entry{},
+		reserved: c.Reserved, placed: c.Placed, shifted: c.Shifted, learned: c.Learned, built: map[types.UID]*entry{},
 	}
 }
 
@@ -128,7 +131,7 @@ func (c *Catalog) Machines() []Machine {
 // Shape returns what class makes of machines.
 func (c *Catalog) Shape(class *awsv1.EC2NodeClass) Shape {
 	s := ShapeOf(class, c.region, c.options)
-	s.Group = c.group(class)
+	s.Group, s.Learned = c.group(class), c.learned
 	return s
 }
 
@@ -172,7 +175,7 @@ func (c *Catalog) Types(class *awsv1.EC2NodeClass) ([]*model.InstanceType, error
 	case len(class.Status.Subnets) == 0:
 		return nil, fmt.Errorf("list instance types of node class %s: no subnets", class.Name)
 	}
-	key, err := keyOf(class, s.revision, c.group(class))
+	key, err := keyOf(class, [2]uint64{s.revision, c.learnedRevision()}, c.group(class))
 	if err != nil {
 		return nil, err
 	}
@@ -209,14 +212,21 @@ func (c *Catalog) Forget(class types.UID) {
 	delete(c.built, class)
 }
 
+func (c *Catalog) learnedRevision() uint64 {
+	if c.learned == nil {
+		return 0
+	}
+	return c.learned.Revision()
+}
+
 // keyOf identifies everything that Build looks at.
-func keyOf(class *awsv1.EC2NodeClass, inventory uint64, group *placement.Group) (string, error) {
+func keyOf(class *awsv1.EC2NodeClass, revisions [2]uint64, group *placement.Group) (string, error) {
 	zones := map[string]string{} // their order follows free addresses and does not matter
 	for _, n := range class.Status.Subnets {
 		zones[n.Zone] = n.ZoneID
 	}
 	key, err := json.Marshal([]any{
-		class.Generation, inventory, zones, class.Status.AMIs, class.Status.CapacityReservations, group, class.Spec,
+		class.Generation, revisions, zones, class.Status.AMIs, class.Status.CapacityReservations, group, class.Spec,
 	})
 	if err != nil {
 		return "", fmt.Errorf("identify node class %s: %w", class.Name, err)

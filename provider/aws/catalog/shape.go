@@ -27,6 +27,10 @@ type Shape struct {
 	Group *placement.Group
 	// Images says for which labels there is an image; empty means for all.
 	Images []require.Set
+	// ImageIDs are the images of Images, in the same order.
+	ImageIDs []string
+	// Learned tells how much memory nodes were seen to have; nil if nobody has looked.
+	Learned Learned
 	// NestedVirtualization and ConnectionTracking ask for machines that can do it.
 	NestedVirtualization, ConnectionTracking bool
 
@@ -41,6 +45,29 @@ type Options struct {
 	ReservedENIs int64
 	// Expressions means that expressions in the kubelet section are evaluated.
 	Expressions bool
+}
+
+// Learned tells how much memory nodes of a type with an image were seen to have, in bytes.
+type Learned interface {
+	Memory(instanceType, image string) (int64, bool)
+	// Revision changes whenever an answer may.
+	Revision() uint64
+}
+
+// seen returns the memory that nodes on m were seen to have.
+func (s Shape) seen(m Machine, labels require.Set) (int64, bool) {
+	if s.Learned == nil {
+		return 0, false
+	}
+	image := ""
+	for n, i := range s.Images {
+		if _, ok := labels.Compatible(i, nil); ok && n < len(s.ImageIDs) {
+			image = s.ImageIDs[n]
+			break
+		}
+	}
+	bytes, ok := s.Learned.Memory(m.Name, image)
+	return min(bytes, m.MemoryMiB*mib), ok
 }
 
 // on returns the shape for one machine, where expressions in the kubelet section have a value. The error says which of
@@ -82,7 +109,7 @@ func ShapeOf(class *awsv1.EC2NodeClass, region string, o Options) Shape {
 		s.Zones[n.Zone] = n.ZoneID
 	}
 	for _, a := range class.Status.AMIs {
-		s.Images = append(s.Images, require.FromSelector(a.Requirements))
+		s.Images, s.ImageIDs = append(s.Images, require.FromSelector(a.Requirements)), append(s.ImageIDs, a.ID)
 	}
 	return s
 }
