@@ -74,6 +74,7 @@ func differ(rule, got, want string) *random.Breach {
 // Names of pods and nodes decide nothing but ties: with other names as many pods are placed, at the same price.
 func TestRandomNamesDoNotMatter(t *testing.T) {
 	random.Check(t, clusters, func(c *scenario.Cluster) *random.Breach {
+		c.Promise = nil // promises are made to names
 		_, want, b := solve(c)
 		if b != nil {
 			return b
@@ -115,6 +116,9 @@ func TestRandomWorseTypeIsIgnored(t *testing.T) {
 		_, want, b := solve(c)
 		if b != nil {
 			return b
+		}
+		if strings.Contains(random.Text(c), "minValues") {
+			return nil // one type more may be what a heavier pool has been short of
 		}
 		bad := c.Types[0]
 		bad.Name, bad.Price, bad.Spot, bad.Reserved = "zz-worse", bad.Price*1.5, bad.Spot*1.5, 0
