@@ -38,9 +38,9 @@ func knobsOf(p *model.Pool) knobs {
 	return k
 }
 
-// modeOf returns the mode of the pool, given that of the process. What is no mode counts as DryRun: somebody meant to hold
+// ModeOf returns the mode of the pool, given that of the process. What is no mode counts as DryRun: somebody meant to hold
 // something back.
-func modeOf(p *model.Pool, global string) string {
+func ModeOf(p *model.Pool, global string) string {
 	mode, ok := p.Object.Annotations[apiv1.ModeAnnotationKey]
 	if !ok {
 		mode = global

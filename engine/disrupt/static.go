@@ -39,7 +39,7 @@ func (d *decider) members(p *model.Pool) members {
 // leave the pool as it is.
 func (d *decider) static() {
 	for _, p := range d.s.Pools() {
-		if !p.Static() || p.Object.DeletionTimestamp != nil || modeOf(p, d.o.Mode) != apiv1.ModeAuto {
+		if !p.Static() || p.Object.DeletionTimestamp != nil || ModeOf(p, d.o.Mode) != apiv1.ModeAuto {
 			continue
 		}
 		m, want := d.members(p), int(*p.Object.Spec.Replicas)

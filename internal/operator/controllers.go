@@ -92,7 +92,7 @@ func (b base) deciding() []Controller {
 				Labels:         b.labels,
 				RelaxMinValues: b.settings.MinValuesPolicy == settings.MinValuesPolicyBestEffort,
 			},
-			BatchIdle: b.settings.BatchIdleDuration, BatchMax: b.settings.BatchMaxDuration,
+			BatchIdle: b.settings.BatchIdleDuration, BatchMax: b.settings.BatchMaxDuration, Mode: b.settings.Mode,
 		},
 		b.disruption(actor),
 	}

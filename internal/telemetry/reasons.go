@@ -17,6 +17,7 @@ const (
 	EventDisruptionWaitingReadiness     = "DisruptionWaitingReadiness"
 	EventDisruptionTerminating          = "DisruptionTerminating"
 	EventDisruptionProposed             = "DisruptionProposed"
+	EventLaunchProposed                 = "LaunchProposed"
 	EventDisruptionFailed               = "DisruptionFailed"
 	EventEvicted                        = "Evicted"
 	EventDisrupted                      = "Disrupted"

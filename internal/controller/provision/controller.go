@@ -38,6 +38,8 @@ type Controller struct {
 	Options  pack.Options
 	// Buffers ask for room for pods to come; nil asks for none.
 	Buffers *capacitybuffer.Buffers
+	// Mode is that of pools that say nothing: in DryRun what would be launched is told, and not launched.
+	Mode string
 	// Solve makes plans; nil means pack.Solve.
 	Solve func(*model.Snapshot, pack.Options) *model.Plan
 	// BatchIdle and BatchMax bound the wait for more pods.
@@ -125,6 +127,7 @@ func (c *Controller) round(ctx context.Context, s *model.Snapshot) error {
 	if err != nil {
 		return err
 	}
+	held := c.holdBack(plan)
 	launches, err := c.Actor.Launch(ctx, plan)
 	for _, l := range launches {
 		c.Cluster.Assume(l.Claim)
@@ -134,6 +137,7 @@ func (c *Controller) round(ctx context.Context, s *model.Snapshot) error {
 		c.promise(p.Node.Name, p.Pods, s.Now)
 	}
 	c.tell(ctx, s, plan, launches)
+	c.tellHeldBack(ctx, held)
 	return err
 }
 
