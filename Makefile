@@ -68,7 +68,7 @@ staticcheck:
 	@go build -modfile=tools/staticcheck.mod -o bin/staticcheck honnef.co/go/tools/cmd/staticcheck
 	@for m in . bench; do echo "staticcheck $$m"; (cd $$m && $(CURDIR)/bin/staticcheck ./...); done
 	@echo "staticcheck local (all but what links Kubernetes itself, which takes minutes to analyse)"
-	@cd local && $(CURDIR)/bin/staticcheck $$(go list ./... | grep -v -e '/local$$' -e '/local/parts$$')
+	@cd local && $(CURDIR)/bin/staticcheck $$(go list ./... | grep -v -e '/local$$' -e '/local/parts$$' -e '/local/differential$$')
 
 arch:
 	@go test ./internal/archtest/...
@@ -76,7 +76,8 @@ arch:
 generated:
 	@go run ./hack/gen
 	@go run ./hack/docs
-	@if [ -n "$$(git status --porcelain -- api charts docs)" ]; then echo "generated files are stale: run make gen and commit"; git status --porcelain -- api charts docs; exit 1; fi
+	@go run ./hack/deploy
+	@if [ -n "$$(git status --porcelain -- api charts docs deploy)" ]; then echo "generated files are stale: run make gen and commit"; git status --porcelain -- api charts docs deploy; exit 1; fi
 
 licences:
 	@for f in LICENSE NOTICE; do test -s $$f || { echo "$$f is missing"; exit 1; }; done
@@ -93,7 +94,9 @@ e2e: build
 
 test-all: build ## the long ones too: more seeds, race detector
 	go test -race ./engine/... ./internal/...
-	go test ./engine/... -rapid.checks=2000
+	go test $$(git grep -l '"pgregory.net/rapid"' -- 'engine/*_test.go' | xargs -n1 dirname | sort -u | sed 's|^|./|') -rapid.checks=2000
+	go test ./engine/pack -run TestRandom -seeds 5000
+	cd local && go test ./differential -seeds 5000 -timeout 60m
 	cd local && KARPENTER_LONG=1 go test -count=1 -timeout 60m ./e2e/...
 
 fuzz: ## fuzz the parsers and the label algebra, a minute each
@@ -125,3 +128,4 @@ bench-seeds: bin/bench bin/bench-peer ## prices of both over SEEDS seeds, with a
 gen: ## write all generated files anew
 	go run ./hack/gen
 	go run ./hack/docs
+	go run ./hack/deploy
