@@ -57,7 +57,7 @@ func (p *Provider) Controllers() []Controller {
 		p.cluster.task(),
 	}
 	out = append(out, p.interruptions()...)
-	out = append(out, p.learned.Task(), &learned.Learner{Client: c.Client, Store: p.learned})
+	out = append(out, p.paid.Task(), p.learned.Task(), &learned.Learner{Client: c.Client, Store: p.learned})
 	if s.ReservedCapacity {
 		reserved := &upkeep.Reservations{Instances: p.instances, Client: c.Client, Clock: c.Clock, Disrupted: p.disrupted}
 		out = append(out, reserved.CapacityTypes(), reserved.Expiration())

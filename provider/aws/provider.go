@@ -86,6 +86,7 @@ type Provider struct {
 	reserved  *reserve.Reservations
 	placed    *placement.Groups
 	shifts    *shift.Shifts // nil unless they are to be followed
+	paid      *prices.Paid
 	learned   *learned.Store
 	compute   *ec2.Client
 	// interrupted measures interruptions.
@@ -136,9 +137,10 @@ func build(ctx context.Context, c Config, table *shipped.Catalog) *Provider {
 		})
 	}
 	p.reserved, p.placed = reserve.New(compute, c.Clock), placement.New(compute, c.Clock)
+	p.paid = prices.NewPaid(prices.PaidConfig{List: p.prices, Client: c.Client, Reader: c.Reader, Namespace: c.Namespace})
 	p.learned = learned.New(learned.Config{Client: c.Client, Reader: c.Reader, Clock: c.Clock, Namespace: c.Namespace})
 	p.catalog = catalog.New(catalog.Config{
-		API: compute, Region: region, Prices: p.prices, Shortages: p.shortages, Shipped: table,
+		API: compute, Region: region, Prices: p.paid, Shortages: p.shortages, Shipped: table,
 		Reserved: p.reserved, Placed: p.placed, Shifted: p.shifted(), Learned: p.learned,
 		Options: catalog.Options{
 			Expressions:    c.Settings.NodeClassCEL,

@@ -1,0 +1,161 @@
+package prices
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/provider/aws/periodic"
+)
+
+const (
+	// BookName is the ConfigMap that holds the price book, in the controller's namespace.
+	BookName = "karpenter-price-book"
+	// bookKey is its only key.
+	bookKey = "prices.yaml"
+	// bookEvery is how often it is read, and nodes are counted.
+	bookEvery = time.Minute
+)
+
+// PaidConfig names what Paid needs.
+type PaidConfig struct {
+	List *Book
+	// Client reads claims from a cache, Reader the ConfigMap as it is stored now.
+	Client, Reader client.Reader
+	// Namespace is the controller's; empty means that there is no price book.
+	Namespace string
+}
+
+// Paid answers what instances really cost: the list price by the rules of the price book. Without one it is the list price.
+// It is safe for concurrent use, and readers never wait.
+type Paid struct {
+	PaidConfig
+
+	state atomic.Pointer[paid]
+	told  string // by Refresh, which runs one at a time
+}
+
+// paid is immutable once stored.
+type paid struct {
+	text     string
+	rules    Rules
+	usage    Usage
+	revision uint64
+}
+
+// NewPaid returns list prices until its first Refresh.
+func NewPaid(c PaidConfig) *Paid {
+	p := &Paid{PaidConfig: c}
+	p.state.Store(&paid{})
+	return p
+}
+
+// OnDemand returns what an on-demand instance of the type costs, and false if its list price is not known.
+func (p *Paid) OnDemand(instanceType string) (float64, bool) {
+	list, ok := p.List.OnDemand(instanceType)
+	s := p.state.Load()
+	return s.rules.Price(instanceType, apiv1.CapacityTypeOnDemand, list, s.usage), ok
+}
+
+// Spot returns what a spot instance of the type costs in the zone, and false if that is not known.
+func (p *Paid) Spot(instanceType, zone string) (float64, bool) {
+	price, ok := p.List.Spot(instanceType, zone)
+	s := p.state.Load()
+	return s.rules.Price(instanceType, apiv1.CapacityTypeSpot, price, s.usage), ok
+}
+
+// Revision changes whenever a price may.
+func (p *Paid) Revision() uint64 { return p.List.Revision() + p.state.Load().revision<<32 }
+
+// Task keeps the price book up to date.
+func (p *Paid) Task() periodic.Task {
+	return periodic.Task{Label: "providers.pricebook", Run: func(ctx context.Context) (time.Duration, error) {
+		return bookEvery, p.Refresh(ctx)
+	}}
+}
+
+// Refresh reads the price book and counts nodes. A price book that is wrong is told once, and the one before stays in force;
+// one that is deleted is over.
+func (p *Paid) Refresh(ctx context.Context) error {
+	if p.Namespace == "" {
+		return nil
+	}
+	var stored corev1.ConfigMap
+	err := p.Reader.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: BookName}, &stored)
+	switch {
+	case apierrors.IsNotFound(err) || apierrors.IsForbidden(err): // a right that nobody gave is no price book
+	case err != nil:
+		return fmt.Errorf("read price book: %w", err)
+	}
+	old := p.state.Load()
+	next := &paid{text: stored.Data[bookKey], rules: old.rules, revision: old.revision}
+	if next.text != old.text {
+		if next.rules, err = ParseRules(next.text); err != nil {
+			p.tell(ctx, err)
+			next.rules, next.text = old.rules, old.text
+		} else {
+			p.told = ""
+			log.FromContext(ctx).Info("prices follow the price book", "ConfigMap", BookName,
+				"discounts", len(next.rules.Discounts), "fees", len(next.rules.Fees))
+		}
+	}
+	if next.usage, err = p.count(ctx, next.rules); err != nil {
+		return err
+	}
+	if next.text == old.text && maps.Equal(next.usage.Nodes, old.usage.Nodes) && maps.Equal(next.usage.VCPUs, old.usage.VCPUs) {
+		return nil
+	}
+	next.revision++
+	p.state.Store(next)
+	return nil
+}
+
+func (p *Paid) tell(ctx context.Context, err error) {
+	if text := err.Error(); text != p.told {
+		p.told = text
+		log.FromContext(ctx).Error(errors.New(strings.ReplaceAll(text, "\n", "; ")), "the price book is left as it was", "ConfigMap", BookName)
+	}
+}
+
+// count counts the nodes that rules ask about; none if they ask about none.
+func (p *Paid) count(ctx context.Context, r Rules) (Usage, error) {
+	counts := false
+	for _, d := range r.Discounts {
+		counts = counts || d.Instances > 0 || d.VCPUs > 0
+	}
+	if !counts {
+		return Usage{}, nil
+	}
+	var claims apiv1.NodeClaimList
+	if err := p.Client.List(ctx, &claims); err != nil {
+		return Usage{}, fmt.Errorf("list claims: %w", err)
+	}
+	u := Usage{Nodes: map[Sold]int{}, VCPUs: map[Sold]int64{}}
+	for i := range claims.Items {
+		c := &claims.Items[i]
+		if c.Status.ProviderID == "" || c.Spec.NodeClassRef == nil || c.Spec.NodeClassRef.Group != awsv1.Group {
+			continue
+		}
+		sold := Sold{c.Labels[corev1.LabelInstanceTypeStable], c.Labels[apiv1.CapacityTypeLabelKey]}
+		u.Nodes[sold]++
+		u.VCPUs[sold] += c.Status.Capacity.Cpu().Value()
+	}
+	return u, nil
+}
+
+// familyOf is the part of a type's name before the dot.
+func familyOf(instanceType string) string {
+	family, _, _ := strings.Cut(instanceType, ".")
+	return family
+}

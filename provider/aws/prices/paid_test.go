@@ -1,0 +1,130 @@
+package prices
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr/funcr"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/karpenter-go/karpenter/api"
+	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+)
+
+const priceBook = `
+discounts:
+- {name: reserved, match: {types: [m5.large]}, percent: 100, instances: 2}
+- {name: plan, match: {families: [m5]}, percent: 50, vcpus: 10}
+- {name: negotiated, percent: 10}
+fees:
+- {name: agent, usd: 0.01}
+- {name: licence, match: {types: ["*.metal"], capacityTypes: [on-demand]}, usd: 1}
+`
+
+func TestRules(t *testing.T) {
+	r, err := ParseRules(priceBook)
+	if err != nil {
+		t.Fatal(err)
+	}
+	used := func(nodes int, vcpus int64) Usage {
+		m5 := Sold{"m5.large", "on-demand"}
+		return Usage{Nodes: map[Sold]int{m5: nodes}, VCPUs: map[Sold]int64{m5: vcpus, {"c5.large", "on-demand"}: 100}}
+	}
+	for _, tt := range []struct {
+		name, instanceType, capacityType string
+		u                                Usage
+		want                             float64
+	}{
+		{"paid for already", "m5.large", "on-demand", used(1, 2), 0.01},
+		{"beyond what is reserved, in the plan", "m5.large", "on-demand", used(2, 4), 0.51},
+		{"in the plan", "m5.xlarge", "on-demand", used(0, 9), 0.51},
+		{"beyond the plan", "m5.large", "on-demand", used(5, 10), 0.91},
+		{"of no commitment", "c5.large", "on-demand", used(0, 0), 0.91},
+		{"discounts are not for spot", "m5.large", "spot", used(0, 0), 1.01},
+		{"metal", "c5.metal", "on-demand", used(0, 0), 1.91},
+		{"metal on spot", "c5.metal", "spot", used(0, 0), 1.01},
+	} {
+		if got := r.Price(tt.instanceType, tt.capacityType, 1, tt.u); math.Abs(got-tt.want) > 1e-9 {
+			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
+		}
+	}
+	_, err = ParseRules("discounts: [{percent: 120, instances: -1, match: {capacityTypes: [cheap]}}]\nfees: [{usd: -1}]")
+	for _, want := range []string{"discounts[0].percent", "discounts[0].match.capacityTypes", "instances", "fees[0].usd"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v does not name %s", err, want)
+		}
+	}
+	if _, err := ParseRules("discount: []"); err == nil {
+		t.Error("a misspelt field is passed over")
+	}
+}
+
+// The price book is read, followed, left as it was when it is spoilt, and over when it is gone.
+func TestPaid(t *testing.T) {
+	var lines []string
+	ctx := log.IntoContext(t.Context(), funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{}))
+	scheme := api.Scheme()
+	if err := corev1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	stored := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "karpenter", Name: BookName}, Data: map[string]string{bookKey: priceBook}}
+	kube := fake.NewClientBuilder().WithScheme(scheme).WithObjects(stored).Build()
+	p := NewPaid(PaidConfig{List: book(t, "us-east-1", &lists{}, &history{}), Client: kube, Reader: kube, Namespace: "karpenter"})
+	price := func(what, instanceType string, want float64) {
+		t.Helper()
+		if got, ok := p.OnDemand(instanceType); !ok || math.Abs(got-want) > 1e-9 {
+			t.Errorf("%s: %s costs %v, %v; want %v", what, instanceType, got, ok, want)
+		}
+	}
+	refresh := func(changes bool) {
+		t.Helper()
+		before := p.Revision()
+		if err := p.Refresh(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if (p.Revision() != before) != changes {
+			t.Errorf("revision %d after %d", p.Revision(), before)
+		}
+	}
+	price("at first", "m5.large", 0.096)
+	refresh(true)
+	price("by the book", "m5.large", 0.01)
+	price("by the book", "c5.large", 0.085*0.9+0.01)
+	refresh(false)
+	for n := range 2 {
+		c := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{
+			Name: fmt.Sprint("c", n), Labels: map[string]string{corev1.LabelInstanceTypeStable: "m5.large", apiv1.CapacityTypeLabelKey: "on-demand"},
+		}}
+		c.Spec.NodeClassRef = &apiv1.NodeClassReference{Group: awsv1.Group}
+		c.Status.ProviderID, c.Status.Capacity = "aws:///a/i-1", corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}
+		if err := kube.Create(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	refresh(true)
+	price("both reserved ones run", "m5.large", 0.096/2+0.01)
+
+	stored.Data[bookKey] = "discounts: [{percent: 120}]"
+	if err := kube.Update(t.Context(), stored); err != nil {
+		t.Fatal(err)
+	}
+	before := len(lines)
+	refresh(false)
+	refresh(false)
+	price("with a spoilt book", "c5.large", 0.085*0.9+0.01)
+	if len(lines) != before+1 {
+		t.Errorf("told %v", lines[before:])
+	}
+	if err := kube.Delete(t.Context(), stored); err != nil {
+		t.Fatal(err)
+	}
+	refresh(true)
+	price("without a book", "m5.large", 0.096)
+}

@@ -1,0 +1,141 @@
+package prices
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"sigs.k8s.io/yaml"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/provider/aws/glob"
+)
+
+// Rules say what a customer really pays: the content of the price book.
+type Rules struct {
+	// Discounts are tried in order; the first that matches, and is not used up, applies.
+	Discounts []Discount `json:"discounts,omitempty"`
+	// Fees are added to every node that they match, whatever it costs: licences, agents, support.
+	Fees []Fee `json:"fees,omitempty"`
+}
+
+// A Match says which offerings a rule is for. Everything given must match; an empty Match is for all.
+type Match struct {
+	// Types are patterns of instance types, such as "m7i.*"; * and ? stand for any characters and any one.
+	Types []string `json:"types,omitempty"`
+	// Families are families, such as m7i.
+	Families []string `json:"families,omitempty"`
+	// CapacityTypes are on-demand and spot; by default on-demand alone for discounts, both for fees.
+	CapacityTypes []string `json:"capacityTypes,omitempty"`
+}
+
+// A Discount is a rate below the list price: negotiated, of a Savings Plan, or of reserved instances.
+type Discount struct {
+	Name  string `json:"name,omitempty"`
+	Match Match  `json:"match,omitempty"`
+	// Percent is taken off the list price, 0 to 100. 100 is for what is paid for already.
+	Percent float64 `json:"percent"`
+	// Instances is for how many nodes of each matching type the rate holds, as for reserved instances; 0 for any number. Nodes
+	// are counted once a minute, so a burst may exceed it.
+	Instances int `json:"instances,omitempty"`
+	// VCPUs is for how many vCPUs of all matching types together it holds, as for a Savings Plan of that size; 0 for any number.
+	VCPUs int64 `json:"vcpus,omitempty"`
+}
+
+// A Fee is added to the price of a node, in dollars per hour.
+type Fee struct {
+	Name  string  `json:"name,omitempty"`
+	Match Match   `json:"match,omitempty"`
+	USD   float64 `json:"usd"`
+}
+
+// ParseRules reads a price book. The error names every field that is wrong.
+func ParseRules(text string) (Rules, error) {
+	var r Rules
+	if err := yaml.UnmarshalStrict([]byte(text), &r); err != nil {
+		return Rules{}, fmt.Errorf("read price book: %w", err)
+	}
+	var errs []error
+	check := func(path string, m Match) {
+		for _, c := range m.CapacityTypes {
+			if c != apiv1.CapacityTypeOnDemand && c != apiv1.CapacityTypeSpot {
+				errs = append(errs, fmt.Errorf("%s.match.capacityTypes: %q is neither on-demand nor spot", path, c))
+			}
+		}
+	}
+	for n, d := range r.Discounts {
+		path := fmt.Sprintf("discounts[%d]", n)
+		check(path, d.Match)
+		if d.Percent < 0 || d.Percent > 100 {
+			errs = append(errs, fmt.Errorf("%s.percent: %v is not from 0 to 100", path, d.Percent))
+		}
+		if d.Instances < 0 || d.VCPUs < 0 {
+			errs = append(errs, fmt.Errorf("%s: instances and vcpus are 0 or more", path))
+		}
+	}
+	for n, f := range r.Fees {
+		path := fmt.Sprintf("fees[%d]", n)
+		check(path, f.Match)
+		if f.USD < 0 {
+			errs = append(errs, fmt.Errorf("%s.usd: %v is negative", path, f.USD))
+		}
+	}
+	if len(errs) > 0 {
+		return Rules{}, errors.Join(errs...)
+	}
+	return r, nil
+}
+
+// fits reports whether the rule is for the offering. byDefault are the capacity types of a match that names none.
+func (m Match) fits(instanceType, capacityType string, byDefault ...string) bool {
+	if len(m.CapacityTypes) > 0 {
+		byDefault = m.CapacityTypes
+	}
+	return slices.Contains(byDefault, capacityType) &&
+		(len(m.Types) == 0 || slices.ContainsFunc(m.Types, func(p string) bool { return glob.Match(p, instanceType) })) &&
+		(len(m.Families) == 0 || slices.Contains(m.Families, familyOf(instanceType)))
+}
+
+// Usage is what runs now.
+type Usage struct {
+	// Nodes are how many on-demand or spot nodes there are, VCPUs how many vCPUs they have together.
+	Nodes map[Sold]int
+	VCPUs map[Sold]int64
+}
+
+// Sold is a type under a capacity type.
+type Sold struct{ Type, CapacityType string }
+
+// Price returns what an offering costs by the rules, given its list price or spot price.
+func (r Rules) Price(instanceType, capacityType string, list float64, u Usage) float64 {
+	price := list
+	for _, d := range r.Discounts {
+		if d.Match.fits(instanceType, capacityType, apiv1.CapacityTypeOnDemand) && d.open(instanceType, capacityType, u) {
+			price = list * (100 - d.Percent) / 100
+			break
+		}
+	}
+	for _, f := range r.Fees {
+		if f.Match.fits(instanceType, capacityType, apiv1.CapacityTypeOnDemand, apiv1.CapacityTypeSpot) {
+			price += f.USD
+		}
+	}
+	return price
+}
+
+// open reports whether the discount holds for one node more.
+func (d Discount) open(instanceType, capacityType string, u Usage) bool {
+	if d.Instances > 0 && u.Nodes[Sold{instanceType, capacityType}] >= d.Instances {
+		return false
+	}
+	if d.VCPUs == 0 {
+		return true
+	}
+	sum := int64(0)
+	for sold, n := range u.VCPUs {
+		if d.Match.fits(sold.Type, sold.CapacityType, apiv1.CapacityTypeOnDemand) {
+			sum += n
+		}
+	}
+	return sum < d.VCPUs
+}
