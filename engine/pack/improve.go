@@ -17,6 +17,7 @@ func (t *tier) improve(nodes []*opened) []*opened {
 	for _, o := range nodes {
 		o.weigh()
 	}
+	nodes = t.recombine(nodes)
 	seed := uint64(0x9e3779b97f4a7c15)
 	budget := t.opts.Effort * attempts
 	for attempt := 0; budget > 0 && len(nodes) > 1; attempt++ {

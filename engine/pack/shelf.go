@@ -2,6 +2,7 @@ package pack
 
 import (
 	"cmp"
+	"encoding/binary"
 	"math"
 	"math/bits"
 	"slices"
@@ -42,6 +43,8 @@ func (m mask) each(f func(i int)) {
 type flavour struct {
 	id   int
 	reqs require.Set
+	// tariff is the same for flavours with equal prices.
+	tariff int
 	// price is that of the cheapest offering of each of the pool's shapes, with the fee for a node, +Inf where there is none.
 	price   []float64
 	allowed mask // the shapes with a price
@@ -59,10 +62,12 @@ type shelf struct {
 	byName   map[string]*flavour
 	// joined remembers the flavour that two make together, nil if they contradict each other.
 	joined map[[2]int]*flavour
+	// tariffs numbers the lists of prices.
+	tariffs map[string]int
 }
 
 func newShelf(p *pool, index int) *shelf {
-	return &shelf{pool: p, index: index, byName: map[string]*flavour{}, joined: map[[2]int]*flavour{}}
+	return &shelf{pool: p, index: index, byName: map[string]*flavour{}, joined: map[[2]int]*flavour{}, tariffs: map[string]int{}}
 }
 
 // plain returns the flavour that asks for nothing beyond the pool.
@@ -87,6 +92,16 @@ func (s *shelf) add(reqs require.Set) *flavour {
 	for r := range reqs.All() {
 		f.diverse = f.diverse || r.MinValues() > 0
 	}
+	list := make([]byte, 0, 8*n)
+	for _, v := range f.price {
+		list = binary.LittleEndian.AppendUint64(list, math.Float64bits(v))
+	}
+	at, ok := s.tariffs[string(list)]
+	if !ok {
+		at = len(s.tariffs)
+		s.tariffs[string(list)] = at
+	}
+	f.tariff = at
 	s.flavours = append(s.flavours, f)
 	s.byName[name] = f
 	return f

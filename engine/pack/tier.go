@@ -18,14 +18,15 @@ type tier struct {
 	// shops are the shapes that hold something, in a fixed order.
 	shops []*shop
 	// groups are the kinds that go to the same shapes at the same prices; they have one set of worths.
-	groups  int
-	byValue []*kind
-	total   float64 // the worth of all that is left
-	priced  float64 // what it was when worths were last found
-	listed  float64 // what it was when shops last listed their charges
-	tried   int     // how many shapes are filled before one is chosen
-	work    work
-	orders  []order
+	groups      int
+	byValue     []*kind
+	total       float64 // the worth of all that is left
+	priced      float64 // what it was when worths were last found
+	listed      float64 // what it was when shops last listed their charges
+	tried       int     // how many shapes are filled before one is chosen
+	work        work
+	orders      []order
+	stars, skip int
 }
 
 // A kind is all lots that ask for the same amounts and go to the same places, whatever they ask of each other.
@@ -96,6 +97,7 @@ func newTier(p *problem, shelves []*shelf) *tier {
 	t.gather(lots)
 	t.classifyKinds()
 	t.openShops()
+	t.stars = 2
 	t.tried = max(4, min(24, 4000/len(t.kinds)))
 	t.work, t.orders = newWork(t), orders[:]
 	return t
@@ -169,7 +171,7 @@ func (t *tier) gather(lots []*lot) {
 // maxGroups bounds the groups that are priced apart; the smallest share the last.
 const maxGroups = 8
 
-// classifyKinds groups the kinds that go into the same flavours.
+// classifyKinds groups the kinds that pay the same prices for the same shapes.
 func (t *tier) classifyKinds() {
 	at := map[string]int{}
 	var size []float64
@@ -179,7 +181,7 @@ func (t *tier) classifyKinds() {
 		for _, s := range t.shelves {
 			id := -1
 			if f := k.fit.on[s.index].flavour; f != nil {
-				id = f.id
+				id = f.tariff
 			}
 			buf = putInt(buf, int64(id))
 		}
@@ -437,11 +439,31 @@ const near = 0.999
 // best returns the pattern with the highest ratio; of equals the one with more worth, so that ties go to fewer nodes, then
 // by name.
 func (t *tier) best() *opened {
-	at := slices.IndexFunc(t.byValue, func(k *kind) bool { return k.left > 0 && !k.stuck })
-	if at < 0 {
-		return nil
+	var best *opened
+	seen := 0
+	for i, k := range t.byValue {
+		if k.left == 0 || k.stuck {
+			continue
+		}
+		if seen++; seen > 1 && (i < t.skip) {
+			continue
+		}
+		if p := t.around(k); p == nil {
+			k.stuck = true
+		} else if p.better(best) {
+			best = p
+		}
+		if seen >= t.stars && best != nil {
+			break
+		}
+		t.skip = i + 1 + len(t.byValue)/16
 	}
-	star := t.byValue[at]
+	t.skip = 0
+	return best
+}
+
+// around returns the best pattern with at least one unit of star.
+func (t *tier) around(star *kind) *opened {
 	cands := t.work.shops[:0]
 	for _, s := range t.shops {
 		if on := &star.fit.on[s.shelf.index]; on.flavour == nil || !on.holds.has(s.shape) {
@@ -472,10 +494,6 @@ func (t *tier) best() *opened {
 				best = p
 			}
 		}
-	}
-	if best == nil {
-		star.stuck = true
-		return t.best()
 	}
 	return best
 }

@@ -156,6 +156,7 @@ type tableau struct {
 	right       []float64
 	gain        []float64
 	basic, free []int
+	filled      []int // the columns of the pivot's row that are not zero
 }
 
 func newTableau(m *market) *tableau {
@@ -240,25 +241,27 @@ func (t *tableau) pivot(row, col int) {
 	}
 	pr[col] = 1 / p
 	t.right[row] /= p
+	t.filled = t.filled[:0]
+	for j, v := range pr {
+		if v != 0 && j != col {
+			t.filled = append(t.filled, j)
+		}
+	}
 	for i := range t.right {
 		r := t.at[i*w : i*w+w]
 		f := r[col]
 		if i == row || f == 0 {
 			continue
 		}
-		for j, v := range pr {
-			if j != col {
-				r[j] -= float64(f * v) // the conversion forbids fused arithmetic: same plan on any machine
-			}
+		for _, j := range t.filled {
+			r[j] -= float64(f * pr[j]) // the conversion forbids fused arithmetic: same plan on any machine
 		}
 		r[col] = -f * pr[col]
 		t.right[i] = max(t.right[i]-float64(f*t.right[row]), 0)
 	}
 	f := t.gain[col]
-	for j, v := range pr {
-		if j != col {
-			t.gain[j] -= float64(f * v)
-		}
+	for _, j := range t.filled {
+		t.gain[j] -= float64(f * pr[j])
 	}
 	t.gain[col] = -f * pr[col]
 	t.basic[row], t.free[col] = t.free[col], t.basic[row]
