@@ -1,0 +1,246 @@
+// Package disk is a provider for a made-up cloud whose machines are directories on a disk. It is the worked example of
+// docs/providers.md: the whole contract in one file, without anything that the contract does not ask for.
+package disk
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/require"
+)
+
+// NodeClassKind is the kind that pools refer to. A real provider has a Go type for it, with a schema and status conditions;
+// here it is enough that the object exists.
+var NodeClassKind = schema.GroupVersionKind{Group: "disk.example.com", Version: "v1", Kind: "DiskNodeClass"}
+
+// prefix begins provider IDs; the machine's directory follows.
+const prefix = "disk:///"
+
+// A Provider keeps machines in the directories below Root.
+type Provider struct {
+	Root string
+	// Classes reads node classes.
+	Classes client.Reader
+}
+
+var _ cloud.Provider = (*Provider)(nil)
+
+// A machine is what is written down of one. Its directory is named after the claim's UID, so that a launch that is asked
+// for twice finds the first one: this is all that launching once takes on a cloud where names are unique.
+type machine struct {
+	Pool, Type, Zone, CapacityType string
+	Launched                       time.Time
+}
+
+// Name implements cloud.Provider.
+func (p *Provider) Name() string { return "disk" }
+
+// Facts implements cloud.Provider: no labels of our own, one node class, and no idea of when a node is beyond repair.
+func (p *Provider) Facts() cloud.Facts {
+	return cloud.Facts{Labels: apiv1.CoreLabels(), NodeClasses: []schema.GroupVersionKind{NodeClassKind}}
+}
+
+// types are three sizes in two zones. Every well-known label is spoken of: what a machine never has is DoesNotExist.
+func types() []*cloud.InstanceType {
+	var out []*cloud.InstanceType
+	for i, name := range []string{"large", "medium", "small"} {
+		cpu := int64(32 >> (2 * i)) // 32, 8, 2
+		t := &cloud.InstanceType{Name: name, Capacity: model.Resources{
+			corev1.ResourceCPU: 1000 * cpu, corev1.ResourceMemory: 4 * cpu << 30, corev1.ResourcePods: 110,
+		}}
+		t.Allocatable = model.NewAllocatable(t.Capacity, model.Resources{corev1.ResourceCPU: 100})
+		t.Requirements = require.NewSet(
+			require.New(corev1.LabelInstanceTypeStable, require.In, name),
+			require.New(corev1.LabelArchStable, require.In, apiv1.ArchitectureAmd64),
+			require.New(corev1.LabelOSStable, require.In, string(corev1.Linux)),
+			require.New(corev1.LabelTopologyZone, require.In, "inner", "outer"),
+			require.New(apiv1.CapacityTypeLabelKey, require.In, apiv1.CapacityTypeOnDemand),
+			require.New(corev1.LabelTopologyRegion, require.DoesNotExist),
+			require.New(corev1.LabelWindowsBuild, require.DoesNotExist),
+		)
+		for _, zone := range []string{"inner", "outer"} {
+			t.Offerings = append(t.Offerings, cloud.Offering{
+				Zone: zone, CapacityType: apiv1.CapacityTypeOnDemand, Price: 0.04 * float64(cpu), Available: true,
+				Requirements: require.FromLabels(map[string]string{
+					corev1.LabelTopologyZone: zone, apiv1.CapacityTypeLabelKey: apiv1.CapacityTypeOnDemand,
+				}),
+			})
+		}
+		out = append(out, t)
+	}
+	return out // in name order
+}
+
+// InstanceTypes implements cloud.Provider.
+func (p *Provider) InstanceTypes(ctx context.Context, pool *apiv1.NodePool) ([]*cloud.InstanceType, error) {
+	if err := p.ready(ctx, pool.Spec.Template.Spec.NodeClassRef); err != nil {
+		return nil, err
+	}
+	return types(), nil
+}
+
+// ready returns why nothing can be launched from the class, nil if it can.
+func (p *Provider) ready(ctx context.Context, ref *apiv1.NodeClassReference) error {
+	if !p.Facts().Manages(ref) {
+		return &cloud.NodeClassNotReadyError{Err: fmt.Errorf("%v is no %s", ref, NodeClassKind.Kind)}
+	}
+	class := &unstructured.Unstructured{}
+	class.SetGroupVersionKind(NodeClassKind)
+	err := p.Classes.Get(ctx, client.ObjectKey{Name: ref.Name}, class)
+	if apierrors.IsNotFound(err) {
+		return &cloud.NodeClassNotReadyError{Err: err}
+	}
+	return err
+}
+
+// Create implements cloud.Provider.
+func (p *Provider) Create(ctx context.Context, claim *apiv1.NodeClaim) (*cloud.Instance, error) {
+	if err := errors.Join(ctx.Err(), p.ready(ctx, claim.Spec.NodeClassRef)); err != nil {
+		return nil, err
+	}
+	id := string(claim.UID)
+	m, err := choose(claim)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.launch(id, m); err != nil {
+		return nil, fmt.Errorf("launch machine %s: %w", id, err)
+	}
+	return p.read(id) // ours, or that of an earlier call
+}
+
+// choose returns the cheapest machine that the claim allows and that holds what it requests.
+func choose(claim *apiv1.NodeClaim) (machine, error) {
+	asked, requests := require.FromSpec(claim.Spec.Requirements), model.RequestsOf(claim.Spec.Resources.Requests)
+	best, price := machine{}, 0.0
+	for _, t := range types() {
+		_, _, short := requests.Short(t.Allocatable)
+		if _, ok := asked.Intersects(t.Requirements); short || !ok {
+			continue
+		}
+		if o, ok := t.Cheapest(asked); ok && (best.Type == "" || o.Price < price) {
+			best, price = machine{Type: t.Name, Zone: o.Zone, CapacityType: o.CapacityType}, o.Price
+		}
+	}
+	if best.Type == "" {
+		return best, &cloud.InsufficientCapacityError{Err: errors.New("no type meets the claim's requirements and requests")}
+	}
+	best.Pool, best.Launched = claim.Labels[apiv1.NodePoolLabelKey], time.Now().UTC()
+	return best, nil
+}
+
+// launch makes the machine unless it is there. It becomes visible as a whole: a crash leaves nothing that looks like one.
+func (p *Provider) launch(id string, m machine) error {
+	data, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	draft, err := os.MkdirTemp(p.Root, "draft-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(draft)
+	if err := os.WriteFile(filepath.Join(draft, "machine.json"), data, 0o600); err != nil {
+		return err
+	}
+	if err := os.Rename(draft, filepath.Join(p.Root, id)); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return nil
+}
+
+// read returns the machine of that directory, or cloud.ErrNotFound.
+func (p *Provider) read(id string) (*cloud.Instance, error) {
+	data, err := os.ReadFile(filepath.Join(p.Root, id, "machine.json"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("machine %s: %w", id, cloud.ErrNotFound)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var m machine
+	if err := json.Unmarshal(data, &m); err != nil {
+		return nil, fmt.Errorf("machine %s: %w", id, err)
+	}
+	i := &cloud.Instance{ProviderID: prefix + id, Created: m.Launched, Labels: map[string]string{
+		corev1.LabelInstanceTypeStable: m.Type, corev1.LabelTopologyZone: m.Zone,
+		apiv1.CapacityTypeLabelKey: m.CapacityType, apiv1.NodePoolLabelKey: m.Pool,
+		corev1.LabelArchStable: apiv1.ArchitectureAmd64, corev1.LabelOSStable: string(corev1.Linux),
+	}}
+	for _, t := range types() {
+		if t.Name == m.Type {
+			i.Capacity, i.Allocatable = t.Capacity.List(), t.Allocatable.List()
+		}
+	}
+	return i, nil
+}
+
+// Delete implements cloud.Provider. The claim's UID names the machine also if nobody has noted its provider ID.
+func (p *Provider) Delete(_ context.Context, claim *apiv1.NodeClaim) error {
+	id := string(claim.UID)
+	if _, err := p.read(id); err != nil {
+		return err
+	}
+	return os.RemoveAll(filepath.Join(p.Root, id))
+}
+
+// Get implements cloud.Provider.
+func (p *Provider) Get(_ context.Context, providerID string) (*cloud.Instance, error) {
+	id, ok := strings.CutPrefix(providerID, prefix)
+	if !ok || id != filepath.Base(id) {
+		return nil, fmt.Errorf("%q is no machine of this disk: %w", providerID, cloud.ErrNotFound)
+	}
+	return p.read(id)
+}
+
+// List implements cloud.Provider. A machine that goes while we read is left out.
+func (p *Provider) List(context.Context) ([]*cloud.Instance, error) {
+	entries, err := os.ReadDir(p.Root)
+	if err != nil {
+		return nil, fmt.Errorf("list machines: %w", err)
+	}
+	var out []*cloud.Instance
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), "draft-") {
+			continue
+		}
+		i, err := p.read(e.Name())
+		if errors.Is(err, cloud.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, i)
+	}
+	slices.SortFunc(out, func(a, b *cloud.Instance) int { return cmp.Compare(a.ProviderID, b.ProviderID) })
+	return out, nil
+}
+
+// Drift implements cloud.Provider: directories do not change.
+func (p *Provider) Drift(context.Context, *apiv1.NodeClaim) (cloud.DriftReason, error) {
+	return "", nil
+}
+
+// Registered implements cloud.Provider: nothing holds a node back.
+func (p *Provider) Registered(context.Context, *apiv1.NodeClaim) (time.Duration, map[string]string, error) {
+	return 0, nil, nil
+}
