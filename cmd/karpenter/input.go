@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
 
+	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	"github.com/karpenter-go/karpenter/internal/manifest"
 	"github.com/karpenter-go/karpenter/internal/offline"
 	"github.com/karpenter-go/karpenter/internal/report"
@@ -16,16 +18,13 @@ import (
 
 // input are the flags of commands that read manifests.
 type input struct {
-	files     []string
-	catalogue string
-	region    string
+	files []string
+	cataloguing
 }
 
 func (in *input) addFlags(c *cobra.Command) {
-	f := c.Flags()
-	f.StringArrayVarP(&in.files, "filename", "f", nil, "file or directory of manifests, - for standard input; may be repeated")
-	f.StringVar(&in.catalogue, "catalog", "", "JSON file of instance types, as karpenter catalog -o json prints it (default: the table in the binary)")
-	f.StringVar(&in.region, "region", offline.DefaultRegion, "region of the table in the binary")
+	c.Flags().StringArrayVarP(&in.files, "filename", "f", nil, "file or directory of manifests, - for standard input; may be repeated")
+	in.cataloguing.addFlags(c)
 }
 
 // check returns what is wrong with the flags.
@@ -33,12 +32,7 @@ func (in *input) check() error {
 	if len(in.files) == 0 {
 		return coded{exitUsage, errors.New("nothing to read: name a file, a directory or - with -f")}
 	}
-	if in.catalogue == "" {
-		if err := offline.CheckRegion(in.region); err != nil {
-			return coded{exitUsage, fmt.Errorf("--region: %w", err)}
-		}
-	}
-	return nil
+	return in.cataloguing.check()
 }
 
 // read makes a case of the manifests, and tells on stderr what a reader of the result should know.
@@ -49,15 +43,9 @@ func (in *input) read(cmd *cobra.Command, p *progress) (*offline.Case, error) {
 		return nil, err
 	}
 	p.say("preparing " + report.Count(set.Len(), "object"))
-	catalogue := offline.Shipped(in.region)
-	if in.catalogue != "" {
-		data, err := os.ReadFile(in.catalogue)
-		if err != nil {
-			return nil, fmt.Errorf("read catalog: %w", err)
-		}
-		if catalogue, err = offline.ReadCatalogue(in.catalogue, data); err != nil {
-			return nil, err
-		}
+	catalogue, err := in.open(offline.RegionOf(manifest.Of[*corev1.Node](set), manifest.Of[*awsv1.EC2NodeClass](set)))
+	if err != nil {
+		return nil, err
 	}
 	c, err := offline.Assemble(set, catalogue, time.Now())
 	if err != nil {

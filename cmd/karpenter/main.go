@@ -28,7 +28,7 @@ func main() {
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return coded{exitUsage, err} })
-	root.AddCommand(controllerCommand(), simulateCommand(), catalogCommand(), versionCommand())
+	root.AddCommand(controllerCommand(), simulateCommand(), planCommand(), explainCommand(), catalogCommand(), versionCommand())
 	root.AddCommand(convertCommand(), lintCommand(), doctorCommand())
 	usageOfArgs(root)
 	if err := root.ExecuteContext(ctx); err != nil {

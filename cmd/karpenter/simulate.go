@@ -83,33 +83,36 @@ func (s *simulation) run(cmd *cobra.Command) error {
 		return err
 	}
 	p.pause()
-	for _, f := range run.Faults {
-		warn(cmd.ErrOrStderr(), []string{"a mistake of this program: the check refused a part of its plan: " + f})
-	}
+	tellFaults(cmd, run)
 	var d *offline.Disruption
 	if s.consolidate {
 		p.say("weighing " + report.Count(len(c.Delta.Nodes), "node"))
-		d = run.Disrupt(disrupt.Options{SpotToSpot: s.spotToSpot}, time.Now)
+		d = run.Disrupt(disrupt.Options{SpotToSpot: s.spotToSpot, Rehearse: true}, time.Now)
 		p.pause()
 	}
 	e := explain.New(run.Snapshot, run.Options.Labels)
 	if s.output == asJSON {
-		return printJSON(cmd.OutOrStdout(), s.result(run, d, e))
+		return printJSON(cmd.OutOrStdout(), resultOf(run, d, e))
 	}
 	style := styleOf(cmd.OutOrStdout())
 	text := style.Plan(run.Plan, e)
 	if d != nil {
-		text += "\n" + style.Disruption(report.Disruption{
-			Commands: d.Commands, Blocked: d.Blocked, Before: d.Before, After: d.After, Floor: d.Floor,
-			Moved: d.Moved, Unpriced: d.Unpriced,
-		})
+		text += "\n" + style.Disruption(disruption(d))
 	}
 	_, err = io.WriteString(cmd.OutOrStdout(), text)
 	return err
 }
 
-// result returns the run as JSON has it.
-func (s *simulation) result(run *offline.Run, d *offline.Disruption, e *explain.Explainer) offline.Result {
+// disruption returns d as it is shown.
+func disruption(d *offline.Disruption) report.Disruption {
+	return report.Disruption{
+		Commands: d.Commands, Blocked: d.Blocked, Before: d.Before, After: d.After, Floor: d.Floor,
+		Moved: d.Moved, Unpriced: d.Unpriced,
+	}
+}
+
+// resultOf returns the run as JSON has it; d may be nil.
+func resultOf(run *offline.Run, d *offline.Disruption, e *explain.Explainer) offline.Result {
 	out := run.Result(func(r model.Refusal) []string {
 		var reasons []string
 		for _, f := range e.Refusal(r) {

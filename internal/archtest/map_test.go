@@ -60,6 +60,7 @@ var rooms = []room{
 	{"internal/manifest", []string{"api"}, "reading manifests knows kinds, and not what is decided about them"},
 	{"internal/offline", append([]string{"internal/manifest", "provider"}, below...),
 		"a cluster made of manifests: the engine's own decisions, with a provider's table and no client"},
+	{"internal/live", append([]string{"internal/observe"}, below...), "a cluster read once is what observe makes of it"},
 	{"internal/report", below, "showing decisions knows what was decided, and makes nothing happen"},
 	{"internal/archtest", nil, "the architecture test reads source and runs none"},
 	{"internal/operator/settings", nil, "settings are read by everyone above and know nobody"},
@@ -67,7 +68,7 @@ var rooms = []room{
 		"provider"}, below...)...), "the composition root knows all that runs in production, and no test double"},
 	{"internal", below, "a new room starts with what everything at the edge may know; give it a line of its own"},
 	{"cmd", append([]string{"internal/operator", "internal/operator/settings", "internal/observe", "internal/act", "internal/controller", "internal/sim",
-		"internal/dashboard", "internal/manifest", "internal/offline", "internal/report", "provider", "internal"}, below...), "commands put rooms together; none is linked to the emulator"},
+		"internal/dashboard", "internal/manifest", "internal/offline", "internal/live", "internal/report", "provider", "internal"}, below...), "commands put rooms together; none is linked to the emulator"},
 	{"hack", append([]string{"provider", "internal/operator/settings"}, below...), "generators may read what they generate for"},
 }
 

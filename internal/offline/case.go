@@ -53,7 +53,6 @@ func Assemble(set *manifest.Set, catalogue *Catalogue, now time.Time) (*Case, er
 	if err := a.addPools(); err != nil {
 		return nil, err
 	}
-	a.overlay()
 	a.addNodes()
 	a.addSurroundings()
 	a.addPods()

@@ -25,9 +25,10 @@ type Disruption struct {
 	Took time.Duration
 }
 
-// Disrupt decides what disruption would do after r, and what all pods would cost at best. o.Pack is filled in.
+// Disrupt decides what disruption would do after r, and what all pods would cost at best. o.Pack is filled in. With
+// o.Rehearse, nodes count as up and quiet.
 func (r *Run) Disrupt(o disrupt.Options, now func() time.Time) *Disruption {
-	o.Pack, o.Rehearse = r.Options, true
+	o.Pack = r.Options
 	start := now()
 	out := &Disruption{Decision: disrupt.Decide(r.Snapshot, o, disrupt.Cursor{})}
 	out.Took = now().Sub(start)

@@ -1,7 +1,6 @@
 package offline
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	overlayv1alpha1 "github.com/karpenter-go/karpenter/api/v1alpha1"
 	"github.com/karpenter-go/karpenter/internal/manifest"
 )
 
@@ -45,28 +45,19 @@ func (a *assembly) addPools() error {
 	if len(pools) == 0 {
 		pools = []*apiv1.NodePool{defaultPool()}
 	}
-	classes := map[string]*awsv1.EC2NodeClass{}
-	for _, c := range manifest.Of[*awsv1.EC2NodeClass](a.set) {
-		classes[c.Name] = c
-	}
+	classes := manifest.Of[*awsv1.EC2NodeClass](a.set)
 	for _, p := range pools {
 		if err := p.Validate(a.catalogue.rules()); err != nil {
 			a.refusePool(p, err)
 			continue
 		}
-		var class *awsv1.EC2NodeClass
-		if ref := p.Spec.Template.Spec.NodeClassRef; ref != nil && ref.Group == awsv1.Group {
-			class = classes[ref.Name]
-		}
-		a.judgeReady(p, class)
-		types, err := a.catalogue.Types(p, class)
-		if err != nil {
-			return fmt.Errorf("NodePool %s: %w", p.Name, err)
-		}
-		a.Delta.Types[p.Name] = types
+		a.judgeReady(p, classOf(p, classes))
 		a.Delta.Pools = append(a.Delta.Pools, p)
 	}
-	return nil
+	supply, err := a.catalogue.Supply(a.Delta.Pools, classes, manifest.Of[*overlayv1alpha1.NodeOverlay](a.set))
+	a.Delta.Types = supply.Types
+	a.Warnings = append(a.Warnings, supply.Warnings...)
+	return err
 }
 
 // refusePool takes down all that is wrong with a pool; the words come as "field: what", a line each.

@@ -32,15 +32,27 @@ const attempts = 3
 // Decide compiles and plans repeat times, keeping nothing in between, and returns the last run with the median times. Now
 // tells the time; it is asked for durations only.
 func (c *Case) Decide(o pack.Options, repeat int, now func() time.Time) (*Run, error) {
-	o.Labels, o.Leave = c.Labels, maps.Clone(c.Leave)
+	o.Labels, o.Leave = c.Labels, c.Leave
+	return decide(func() *model.Snapshot { return model.Compile(c.Delta).At(c.Now) }, o, repeat, now)
+}
+
+// Decide plans on a snapshot that is there. o.Labels are those of the catalogue that its types come from.
+func Decide(s *model.Snapshot, o pack.Options, now func() time.Time) (*Run, error) {
+	return decide(func() *model.Snapshot { return s }, o, 1, now)
+}
+
+func decide(compile func() *model.Snapshot, o pack.Options, repeat int, now func() time.Time) (*Run, error) {
 	var run *Run
 	var solves, checks []time.Duration
+	given := o.Leave
 	for range max(repeat, 1) {
+		o.Leave = map[string]string{}
+		maps.Copy(o.Leave, given)
 		start := now()
-		s := model.Compile(c.Delta).At(c.Now)
+		s := compile()
 		plan := pack.Solve(s, o)
 		solved := now()
-		found := verify.Plan(s, plan, c.Labels)
+		found := verify.Plan(s, plan, o.Labels)
 		solves, checks = append(solves, solved.Sub(start)), append(checks, now().Sub(solved))
 		run = &Run{Snapshot: s, Plan: plan, Options: o, Faults: texts(found)}
 		if err := run.retry(found); err != nil {

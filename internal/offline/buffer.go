@@ -1,38 +1,13 @@
 package offline
 
 import (
-	"maps"
-	"slices"
-
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	autoscalingv1beta1 "github.com/karpenter-go/karpenter/api/autoscaling/v1beta1"
-	overlayv1alpha1 "github.com/karpenter-go/karpenter/api/v1alpha1"
 	"github.com/karpenter-go/karpenter/engine/buffer"
-	"github.com/karpenter-go/karpenter/engine/model"
-	"github.com/karpenter-go/karpenter/engine/overlay"
 	"github.com/karpenter-go/karpenter/internal/manifest"
 )
-
-// overlay lets the node overlays correct prices and capacity.
-func (a *assembly) overlay() {
-	overlays := manifest.Of[*overlayv1alpha1.NodeOverlay](a.set)
-	if len(overlays) == 0 {
-		return
-	}
-	var supplies []overlay.Supply
-	for _, p := range a.Delta.Pools {
-		supplies = append(supplies, overlay.Supply{Pool: model.NewPool(p), Types: a.Delta.Types[p.Name]})
-	}
-	r := overlay.Apply(overlays, supplies, a.catalogue.rules())
-	a.Delta.Types = r.Types
-	for _, name := range slices.Sorted(maps.Keys(r.Findings)) {
-		if f := r.Findings[name]; f != nil {
-			a.warn("NodeOverlay %s is not in force: %s", name, f.Message)
-		}
-	}
-}
 
 // addBuffers adds the virtual pods that buffers keep room for.
 func (a *assembly) addBuffers() {

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/karpenter-go/karpenter/engine/disrupt"
+	"github.com/karpenter-go/karpenter/engine/explain"
+	"github.com/karpenter-go/karpenter/internal/offline"
+	"github.com/karpenter-go/karpenter/internal/report"
+)
+
+// explanation are the flags of explain.
+type explanation struct {
+	input
+	solver
+	namespace string
+}
+
+func explainCommand() *cobra.Command {
+	var x explanation
+	c := &cobra.Command{
+		Use:   "explain pod|node|nodepool NAME",
+		Short: "Tell why a pod waits, why a node is there and whether it may go, what a NodePool can do",
+		Long: "Tell why a pod waits or where it would go, why a node is what it is and what keeps it, what a NodePool can do.\n\n" +
+			"The cluster is that of KUBECONFIG, and is only read; with -f it is made of manifests, as simulate does.",
+		Example: "  karpenter explain pod web-7d4b9-x2x7q -n shop\n" +
+			"  karpenter explain node ip-10-0-0-4.ec2.internal\n" +
+			"  karpenter explain nodepool default -f cluster.json",
+		Args: cobra.ExactArgs(2),
+		RunE: x.run,
+	}
+	x.input.addFlags(c)
+	x.solver.addFlags(c)
+	c.Flags().StringVarP(&x.namespace, "namespace", "n", "default", "namespace of the pod")
+	return c
+}
+
+func (x *explanation) run(cmd *cobra.Command, args []string) error {
+	for _, check := range []func() error{x.cataloguing.check, x.solver.check} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	show, known := x.subjects()[args[0]]
+	if !known {
+		return coded{exitUsage, fmt.Errorf("cannot explain %q, want pod, node or nodepool", args[0])}
+	}
+	p := newProgress(cmd.ErrOrStderr())
+	defer p.end()
+	run, err := x.decide(cmd, p)
+	if err != nil {
+		return err
+	}
+	text, found := show(styleOf(cmd.OutOrStdout()), run, args[1])
+	p.pause()
+	tellFaults(cmd, run)
+	if !found {
+		return fmt.Errorf("%s %q is not there", args[0], args[1])
+	}
+	_, err = io.WriteString(cmd.OutOrStdout(), text)
+	return err
+}
+
+// decide plans for the manifests, or for the cluster if there are none.
+func (x *explanation) decide(cmd *cobra.Command, p *progress) (*offline.Run, error) {
+	if len(x.files) == 0 {
+		return x.decideLive(cmd, p, x.options())
+	}
+	c, err := x.read(cmd, p)
+	if err != nil {
+		return nil, err
+	}
+	p.say("planning for " + report.Count(len(c.Delta.Pods), "pod"))
+	return c.Decide(x.options(), 1, time.Now)
+}
+
+// subjects are what can be explained.
+func (x *explanation) subjects() map[string]func(report.Style, *offline.Run, string) (string, bool) {
+	explainer := func(run *offline.Run) *explain.Explainer { return explain.New(run.Snapshot, run.Options.Labels) }
+	pod := func(s report.Style, run *offline.Run, name string) (string, bool) {
+		return s.Pod(run.Snapshot, run.Plan, explainer(run), x.namespace+"/"+name)
+	}
+	node := func(s report.Style, run *offline.Run, name string) (string, bool) {
+		d := run.Disrupt(disrupt.Options{Rehearse: len(x.files) > 0}, time.Now)
+		return s.Node(run.Snapshot, disruption(d), name)
+	}
+	pool := func(s report.Style, run *offline.Run, name string) (string, bool) {
+		return s.Pool(run.Snapshot, run.Plan, explainer(run), name)
+	}
+	return map[string]func(report.Style, *offline.Run, string) (string, bool){
+		"pod": pod, "pods": pod, "node": node, "nodes": node, "nodepool": pool, "nodepools": pool,
+	}
+}

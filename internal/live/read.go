@@ -1,0 +1,88 @@
+package live
+
+import (
+	"context"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-go/karpenter/api"
+	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	overlayv1alpha1 "github.com/karpenter-go/karpenter/api/v1alpha1"
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/internal/observe"
+)
+
+// A Cluster is what was found, without instance types.
+type Cluster struct {
+	Snapshot *model.Snapshot
+	Pools    []*apiv1.NodePool
+	Classes  []*awsv1.EC2NodeClass
+	Overlays []*overlayv1alpha1.NodeOverlay
+	Nodes    []*corev1.Node
+}
+
+// Scheme returns the kinds that Read lists.
+func Scheme() (*runtime.Scheme, error) {
+	s := runtime.NewScheme()
+	if err := clientgoscheme.AddToScheme(s); err != nil {
+		return nil, fmt.Errorf("register kinds of Kubernetes: %w", err)
+	}
+	return s, api.AddToScheme(s)
+}
+
+// Read lists everything that decisions look at.
+func Read(ctx context.Context, r client.Reader, c clock.Clock) (*Cluster, error) {
+	seen := observe.New(c)
+	out := &Cluster{}
+	for _, list := range []client.ObjectList{
+		&apiv1.NodePoolList{}, &apiv1.NodeClaimList{}, &awsv1.EC2NodeClassList{}, &overlayv1alpha1.NodeOverlayList{},
+		&corev1.NodeList{}, &corev1.PodList{}, &appsv1.DaemonSetList{}, &corev1.NamespaceList{},
+		&policyv1.PodDisruptionBudgetList{}, &corev1.PersistentVolumeClaimList{}, &corev1.PersistentVolumeList{},
+		&storagev1.StorageClassList{}, &storagev1.CSINodeList{},
+	} {
+		if err := r.List(ctx, list); err != nil {
+			if meta.IsNoMatchError(err) {
+				continue
+			}
+			return nil, fmt.Errorf("list %T: %w", list, err)
+		}
+		err := meta.EachListItem(list, func(o runtime.Object) error {
+			object, ok := o.(client.Object)
+			if !ok {
+				return fmt.Errorf("read %T: not an object", o)
+			}
+			seen.Set(object)
+			out.keep(object)
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	out.Snapshot = seen.Snapshot()
+	return out, nil
+}
+
+// keep sorts out what is needed besides the snapshot.
+func (c *Cluster) keep(o client.Object) {
+	switch o := o.(type) {
+	case *apiv1.NodePool:
+		c.Pools = append(c.Pools, o)
+	case *awsv1.EC2NodeClass:
+		c.Classes = append(c.Classes, o)
+	case *overlayv1alpha1.NodeOverlay:
+		c.Overlays = append(c.Overlays, o)
+	case *corev1.Node:
+		c.Nodes = append(c.Nodes, o)
+	}
+}

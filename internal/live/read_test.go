@@ -1,0 +1,71 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	overlayv1alpha1 "github.com/karpenter-go/karpenter/api/v1alpha1"
+)
+
+var noon = time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
+
+// reader is a cluster with a waiting pod, in which listing overlays fails with err.
+func reader(t *testing.T, err error) client.Reader {
+	t.Helper()
+	scheme, bad := Scheme()
+	if bad != nil {
+		t.Fatal(bad)
+	}
+	named := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name, UID: "u"} }
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "shop", UID: "web"}}
+	pod.Status.Conditions = []corev1.PodCondition{{
+		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
+	}}
+	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(
+		pod, &corev1.Node{ObjectMeta: named("n1")}, &apiv1.NodePool{ObjectMeta: named("default")},
+		&awsv1.EC2NodeClass{ObjectMeta: named("default")},
+	).WithInterceptorFuncs(interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, o ...client.ListOption) error {
+			if _, ok := list.(*overlayv1alpha1.NodeOverlayList); ok && err != nil {
+				return err
+			}
+			return c.List(ctx, list, o...)
+		},
+	}).Build()
+}
+
+func TestRead(t *testing.T) {
+	for name, err := range map[string]error{"all kinds": nil, "a kind is not installed": &meta.NoKindMatchError{}} {
+		c, err := Read(t.Context(), reader(t, err), clocktesting.NewFakeClock(noon))
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		pending := c.Snapshot.Pending()
+		if len(pending) != 1 || pending[0].Key != "shop/web" || !c.Snapshot.Now.Equal(noon) {
+			t.Errorf("%s: pending %v at %s", name, pending, c.Snapshot.Now)
+		}
+		if len(c.Pools) != 1 || len(c.Classes) != 1 || len(c.Nodes) != 1 || len(c.Snapshot.Pools()) != 1 {
+			t.Errorf("%s: %d pools, %d classes, %d nodes", name, len(c.Pools), len(c.Classes), len(c.Nodes))
+		}
+	}
+}
+
+// Half a cluster is no basis for a plan.
+func TestReadRefused(t *testing.T) {
+	refused := errors.New("forbidden")
+	if _, err := Read(t.Context(), reader(t, refused), clocktesting.NewFakeClock(noon)); !errors.Is(err, refused) {
+		t.Errorf("error is %v", err)
+	}
+}
