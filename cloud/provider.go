@@ -19,7 +19,7 @@ type (
 
 // A Provider launches, lists and ends instances on one cloud.
 type Provider interface {
-	// Name is the provider's short name, a label value in metrics: aws, kwok.
+	// Name is the provider's short name, a label value in metrics, in lower case.
 	Name() string
 	// Facts tells what is fixed about the provider: its labels, node class kinds and repair policies. The result never
 	// changes and is not to be changed.

@@ -38,7 +38,7 @@ func (e *Explainer) room(pod *model.Pod, pool *model.Pool, c choice) []obstacle 
 // together, term is the pod's.
 func elsewhere(types []*model.InstanceType, reqs, term require.Set, pool *model.Pool) string {
 	places := []string{corev1.LabelTopologyZone, apiv1.CapacityTypeLabelKey}
-	free := reqs.Without(append(places, zoneID)...)
+	free := reqs.Without(append(places, zoneIDs(reqs)...)...)
 	for _, t := range types {
 		o, ok := t.Cheapest(free)
 		if !ok {
@@ -61,8 +61,10 @@ func elsewhere(types []*model.InstanceType, reqs, term require.Set, pool *model.
 	return ""
 }
 
-// zoneID is the label of a zone's identity across accounts, which names the same places as the zone's name.
-const zoneID = "topology.k8s.aws/zone-id"
+// zoneIDs returns the labels of reqs by which a cloud names zones once more: they end in zone-id, whatever the domain.
+func zoneIDs(reqs require.Set) []string {
+	return slices.DeleteFunc(reqs.Keys(), func(key string) bool { return !strings.HasSuffix(key, "/zone-id") })
+}
 
 // need is what a node of that type must have for the pod: its requests, and those of the daemons that run there.
 func (e *Explainer) need(pod *model.Pod, pool *model.Pool, t *model.InstanceType, reqs require.Set) model.Resources {
