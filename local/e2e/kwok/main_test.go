@@ -35,7 +35,14 @@ var (
 // gates are all that upstream has.
 const gates = "NodeRepair=true,ReservedCapacity=true,SpotToSpotConsolidation=true,NodeOverlay=true,StaticCapacity=true,CapacityBuffer=true"
 
+// sideBySide is how many tests run at a time: they mostly wait.
+const sideBySide = "8"
+
 func TestMain(m *testing.M) {
+	if err := flag.Set("test.parallel", sideBySide); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	flag.Parse()
 	if testing.Short() {
 		fmt.Println("short: no cluster, no end-to-end tests")
