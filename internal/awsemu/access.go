@@ -166,9 +166,13 @@ func (e *Emulator) ec2Needs(r *request) []authz.Request {
 	case "DeleteLaunchTemplate":
 		t := e.templateNamed(templateRef(r.form))
 		return []authz.Request{tagged(e.ec2ARN("launch-template", t.ID), t.Tags)}
-	case "TerminateInstances":
+	case "TerminateInstances", "GetConsoleOutput":
 		var out []authz.Request
-		for _, id := range r.form.List("InstanceId") {
+		ids := r.form.List("InstanceId")
+		if id := r.form.String("InstanceId"); id != "" {
+			ids = []string{id}
+		}
+		for _, id := range ids {
 			i, _ := e.world.Instance(id)
 			out = append(out, tagged(e.ec2ARN("instance", id), i.Tags))
 		}

@@ -70,7 +70,7 @@ func (h hardware) Machines() []machine.Machine {
 			Type: t, Zone: i.Zone, ZoneID: i.ZoneID, Region: h.e.world.Region(), Arch: i.Arch,
 			Family: string(i.Image.Family), Variant: i.Image.Variant, Kubernetes: i.Image.Kubernetes,
 			UserData: i.Data.UserData, RootGiB: rootGiB(i),
-			RunningAt: i.RunningAt, BootDelay: time.Duration(boot.Delay), NeverJoins: boot.Never,
+			RunningAt: i.RunningAt, BootDelay: time.Duration(boot.Delay), NeverJoins: boot.Never, LastWords: boot.Console,
 		}
 		switch i.State(now) {
 		case world.Pending:

@@ -21,6 +21,7 @@ func (e *Emulator) ec2Actions() map[string]handler {
 		"DescribeInstances":              e.describeInstances,
 		"DescribeInstanceStatus":         e.describeInstanceStatus,
 		"TerminateInstances":             e.terminateInstances,
+		"GetConsoleOutput":               e.getConsoleOutput,
 		"CreateTags":                     e.createTags,
 		"DeleteTags":                     e.deleteTags,
 		"DescribeCapacityReservations":   e.describeCapacityReservations,

@@ -1,6 +1,7 @@
 package awsemu
 
 import (
+	"encoding/base64"
 	"fmt"
 	"slices"
 	"strconv"
@@ -231,4 +232,21 @@ func (e *Emulator) deleteTags(r *request) (any, *wire.Error) {
 		return nil, failure
 	}
 	return returnXML{true}, nil
+}
+
+type consoleXML struct {
+	ID     string `xml:"instanceId"`
+	Time   string `xml:"timestamp"`
+	Output string `xml:"output"`
+}
+
+// getConsoleOutput shows what an instance has printed.
+func (e *Emulator) getConsoleOutput(r *request) (any, *wire.Error) {
+	id := r.form.String("InstanceId")
+	if failure := e.world.CheckInstances([]string{id}); failure != nil {
+		return nil, failure
+	}
+	i, _ := e.world.Instance(id)
+	text := strings.Join(i.Console, "\r\n")
+	return consoleXML{id, wire.Time(e.world.Now()), base64.StdEncoding.EncodeToString([]byte(text))}, nil
 }

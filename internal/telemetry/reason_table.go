@@ -110,6 +110,8 @@ func Reasons() []Reason {
 			When: "EC2 reports a failed status check or a scheduled change"},
 		{Name: EventTerminatingOnInterruption, Type: warning, Objects: nodeAndClaim,
 			When: "the claim is deleted because of an interruption"},
+		{Name: EventNodeJoinFailed, Type: warning, Objects: "NodeClaim", Dedupe: long,
+			When: "the node is late, and its console says why"},
 	}
 }
 

@@ -41,4 +41,5 @@ const (
 	EventInstanceTerminating            = "InstanceTerminating"
 	EventInstanceUnhealthy              = "InstanceUnhealthy"
 	EventTerminatingOnInterruption      = "TerminatingOnInterruption"
+	EventNodeJoinFailed                 = "NodeJoinFailed"
 )

@@ -163,6 +163,7 @@ func (a *app) awsBoot() *cobra.Command {
 	cmd.Flags().StringVar(&boot.Type, "type", "", "instance types, as a pattern; any by default")
 	cmd.Flags().DurationVar(&delay, "delay", 0, "how long they take")
 	cmd.Flags().BoolVar(&boot.Never, "never", false, "they run, but never join the cluster")
+	cmd.Flags().StringVar(&boot.Console, "console", "", "with --never: what they print on the console")
 	cmd.Flags().BoolVar(&back, "clear", false, "boot as usual again")
 	return cmd
 }

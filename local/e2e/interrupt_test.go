@@ -18,7 +18,7 @@ func TestSpotInterruption(t *testing.T) {
 	s.pool("spot", needs{family("m6i")}, func(p *apiv1.NodePool) {
 		p.Spec.Template.Spec.Requirements = needs{family("m6i"), in(apiv1.CapacityTypeLabelKey, apiv1.CapacityTypeSpot)}
 	})
-	s.deploy("web", 2, "1")
+	s.deploy("web", 2, "500m")
 	s.awaitRunning("web", 2)
 	old := s.settled(1)[0]
 	var doomed steer.Instance

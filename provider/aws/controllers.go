@@ -10,6 +10,7 @@ import (
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
+	"github.com/karpenter-go/karpenter/provider/aws/diagnose"
 	"github.com/karpenter-go/karpenter/provider/aws/instances"
 	"github.com/karpenter-go/karpenter/provider/aws/interruption"
 	"github.com/karpenter-go/karpenter/provider/aws/launch"
@@ -57,6 +58,9 @@ func (p *Provider) Controllers() []Controller {
 		p.cluster.task(),
 	}
 	out = append(out, p.interruptions()...)
+	out = append(out, &diagnose.Doctor{
+		Client: c.Client, Console: p.compute, Instances: p.instances, Recorder: c.Recorder, Clock: c.Clock,
+	})
 	out = append(out, p.paid.Task(), p.learned.Task(), &learned.Learner{Client: c.Client, Store: p.learned})
 	if s.ReservedCapacity {
 		reserved := &upkeep.Reservations{Instances: p.instances, Client: c.Client, Clock: c.Clock, Disrupted: p.disrupted}

@@ -87,6 +87,7 @@ func (w *world) live(t *testing.T) {
 	if _, err := p.List(t.Context()); err != nil {
 		t.Error(err)
 	}
+	w.late(t, "plain")
 	if _, err := w.steer.Interrupt(t.Context(), steer.Interrupt{Instance: instanceID(spot)}); err != nil {
 		t.Fatal(err)
 	}

@@ -37,6 +37,8 @@ type Machine struct {
 	RunningAt  time.Time
 	BootDelay  time.Duration // replaces Config.BootDelay if positive
 	NeverJoins bool
+	// LastWords is what a machine that never joins prints.
+	LastWords string
 }
 
 // Cloud is the account that the machines belong to.
@@ -237,7 +239,11 @@ func (s *step) boot(ctx context.Context, m Machine, p *progress) {
 	}
 	if m.NeverJoins {
 		p.done = true
-		s.cfg.Cloud.Log(m.ID, "systemd: kubelet.service: start operation timed out (the emulator was told so)")
+		line := m.LastWords
+		if line == "" {
+			line = "systemd: kubelet.service: start operation timed out (the emulator was told so)"
+		}
+		s.cfg.Cloud.Log(m.ID, line)
 		return
 	}
 	node, err := s.join(m)

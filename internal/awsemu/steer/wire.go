@@ -88,8 +88,10 @@ type Boot struct {
 	Type string `json:"type,omitempty"`
 	// Delay replaces the boot delay if it is positive.
 	Delay Duration `json:"delay,omitempty"`
-	// Never lets the machine run without ever joining the cluster.
-	Never bool `json:"never,omitempty"`
+	// Never lets the machine run without ever joining the cluster. Console is
+	// what it prints instead, if not empty.
+	Never   bool   `json:"never,omitempty"`
+	Console string `json:"console,omitempty"`
 }
 
 // Lag makes the describe calls late: what is new is unknown to them For so

@@ -122,6 +122,7 @@ func (s Scope) lifecycle() []Statement {
 		allow("MakeTagged", append(launch, "ec2:CreateLaunchTemplate"), s.ec2(made...), tagged()),
 		allow("TagWhatIsMade", []string{"ec2:CreateTags"}, s.ec2(made...), creating),
 		allow("NameOwnInstances", []string{"ec2:CreateTags"}, s.ec2("instance"), named),
+		allow("ReadOwnConsoles", []string{"ec2:GetConsoleOutput"}, s.ec2("instance"), s.ours()),
 		allow("EndOwn", []string{"ec2:TerminateInstances", "ec2:DeleteLaunchTemplate"}, s.ec2("instance", "launch-template"), s.ours()),
 	}
 }

@@ -1,0 +1,85 @@
+package diagnose
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/karpenter-go/karpenter/provider/aws/instances"
+)
+
+// A Finding is why a node does not join.
+type Finding struct {
+	Reason  string // of the claim's condition
+	Message string
+}
+
+// Reasons of the condition.
+const (
+	ReasonUntrustedCA   = "UntrustedCA"
+	ReasonNotAuthorized = "NotAuthorized"
+	ReasonUnreachable   = "EndpointUnreachable"
+	ReasonNotResolved   = "EndpointNotResolved"
+	ReasonBootFailed    = "BootFailed"
+	ReasonSilent        = "NothingOnConsole"
+)
+
+// signs are what consoles say, the most telling first.
+var signs = []struct {
+	pattern *regexp.Regexp
+	reason  string
+	advice  func(instances.Instance) string
+}{
+	{regexp.MustCompile(`(?i)x509:|certificate signed by unknown authority|certificate verify failed`), ReasonUntrustedCA,
+		func(instances.Instance) string {
+			return "the node does not trust the API server: is --cluster-ca-bundle (CLUSTER_CA_BUNDLE) the cluster's?"
+		}},
+	{regexp.MustCompile(`(?i)\bunauthorized\b|\b401\b|forbidden: User "system:|not authorized to perform|must be logged in`), ReasonNotAuthorized,
+		func(instances.Instance) string {
+			return "the API server refuses the node: give its role an EKS access entry of type EC2_LINUX (EC2_WINDOWS), " +
+				"or a line in the ConfigMap aws-auth"
+		}},
+	{regexp.MustCompile(`(?i)no such host|could not resolve|name resolution|server misbehaving`), ReasonNotResolved,
+		func(instances.Instance) string {
+			return "the node cannot resolve the API server's name: does the VPC have DNS support, is --cluster-endpoint right?"
+		}},
+	{regexp.MustCompile(`(?i)i/o timeout|no route to host|connection timed out|connection refused|network is unreachable|TLS handshake timeout`),
+		ReasonUnreachable, func(i instances.Instance) string {
+			return fmt.Sprintf("the node cannot reach the API server: check the routes of subnet %s (NAT or endpoint), and that the "+
+				"cluster's security group lets %s in on port 443", i.SubnetID, strings.Join(i.SecurityGroups, ", "))
+		}},
+}
+
+// trouble marks lines that tell of something that went wrong.
+var trouble = regexp.MustCompile(`(?i)\b(error|failed|fatal|cannot|timed out|unable to)\b`)
+
+// Read says what the console of an instance tells about its way into the cluster. Later lines count more: what went wrong at
+// first may have been put right by a retry.
+func Read(console string, i instances.Instance) Finding {
+	lines := strings.Split(strings.ReplaceAll(console, "\r", ""), "\n")
+	last := ""
+	for n := len(lines) - 1; n >= 0; n-- {
+		line := strings.TrimSpace(lines[n])
+		for _, s := range signs {
+			if s.pattern.MatchString(line) {
+				return Finding{Reason: s.reason, Message: s.advice(i) + " (console: " + clip(line) + ")"}
+			}
+		}
+		if last == "" && trouble.MatchString(line) {
+			last = line
+		}
+	}
+	if last != "" {
+		return Finding{Reason: ReasonBootFailed, Message: "the node does not come up: " + clip(last)}
+	}
+	return Finding{Reason: ReasonSilent, Message: "the node does not join, and its console says nothing about why"}
+}
+
+// clip keeps the beginning of a line.
+func clip(line string) string {
+	const most = 160
+	if len(line) <= most {
+		return line
+	}
+	return strings.ToValidUTF8(line[:most], "") + "..."
+}

@@ -1,0 +1,173 @@
+package diagnose
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	"github.com/karpenter-go/karpenter/api/condition"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/internal/telemetry"
+	"github.com/karpenter-go/karpenter/provider/aws/fault"
+	"github.com/karpenter-go/karpenter/provider/aws/instances"
+)
+
+// ConditionJoinFailed is True on a claim whose node is late, with what is known about why.
+const ConditionJoinFailed = "JoinFailed"
+
+const (
+	// patience is how long nodes usually take to join, and more.
+	patience = 2 * time.Minute
+	// again is how often a console is read.
+	again = 2 * time.Minute
+	// workers is how many consoles are read at once.
+	workers = 2
+)
+
+// Console is the part of EC2 that shows what an instance has printed.
+type Console interface {
+	GetConsoleOutput(context.Context, *ec2.GetConsoleOutputInput, ...func(*ec2.Options)) (*ec2.GetConsoleOutputOutput, error)
+}
+
+var _ Console = (*ec2.Client)(nil)
+
+// Instances describes instances.
+type Instances interface {
+	Get(ctx context.Context, id string) (instances.Instance, error)
+}
+
+// Recorder publishes events.
+type Recorder interface {
+	Event(object client.Object, eventType, reason, message string)
+}
+
+// A Doctor looks at claims whose nodes are late.
+type Doctor struct {
+	Client    client.Client
+	Console   Console
+	Instances Instances
+	Recorder  Recorder
+	Clock     clock.PassiveClock
+
+	mu   sync.Mutex // guards told
+	told bool       // that consoles may not be read
+}
+
+// Name is the controller's name.
+func (*Doctor) Name() string { return "nodeclaim.diagnosis" }
+
+// Reconcile diagnoses one claim, or takes the diagnosis back once its node has joined.
+func (d *Doctor) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	var claim apiv1.NodeClaim
+	if err := d.Client.Get(ctx, req.NamespacedName, &claim); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if !claim.DeletionTimestamp.IsZero() {
+		return ctrl.Result{}, nil
+	}
+	if condition.IsTrue(&claim, apiv1.ConditionTypeRegistered) {
+		return ctrl.Result{}, d.write(ctx, &claim, func(c *apiv1.NodeClaim) bool { return condition.Clear(c, ConditionJoinFailed) })
+	}
+	launched := condition.Get(&claim, apiv1.ConditionTypeLaunched)
+	_, id, ok := instances.ParseProviderID(claim.Status.ProviderID)
+	if !ok || !condition.IsTrue(&claim, apiv1.ConditionTypeLaunched) {
+		return ctrl.Result{}, nil
+	}
+	if wait := launched.LastTransitionTime.Add(patience).Sub(d.Clock.Now()); wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, nil
+	}
+	found, err := d.look(ctx, id)
+	if errors.Is(err, cloud.ErrNotFound) || err == nil && found == (Finding{}) {
+		return ctrl.Result{RequeueAfter: again}, nil
+	}
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	err = d.write(ctx, &claim, func(c *apiv1.NodeClaim) bool {
+		return condition.Set(c, metav1.Condition{
+			Type: ConditionJoinFailed, Status: metav1.ConditionTrue, Reason: found.Reason, Message: found.Message,
+		}, d.Clock.Now())
+	})
+	if err == nil {
+		d.Recorder.Event(&claim, corev1.EventTypeWarning, telemetry.EventNodeJoinFailed, found.Message)
+	}
+	return ctrl.Result{RequeueAfter: again}, err
+}
+
+// look reads the console of an instance. It returns no finding if that is not allowed.
+func (d *Doctor) look(ctx context.Context, id string) (Finding, error) {
+	i, err := d.Instances.Get(ctx, id)
+	if err != nil {
+		return Finding{}, err
+	}
+	out, err := d.Console.GetConsoleOutput(ctx, &ec2.GetConsoleOutputInput{InstanceId: aws.String(id), Latest: aws.Bool(true)})
+	if fault.Code(err) == "UnsupportedOperation" { // only Nitro instances show the latest
+		out, err = d.Console.GetConsoleOutput(ctx, &ec2.GetConsoleOutputInput{InstanceId: aws.String(id)})
+	}
+	switch {
+	case fault.Denied(err) || fault.Foreign(err) || fault.Unknown(err):
+		d.tell(ctx, err)
+		return Finding{}, nil
+	case err != nil:
+		return Finding{}, fmt.Errorf("read console of instance %s: %w", id, err)
+	}
+	text, err := base64.StdEncoding.DecodeString(aws.ToString(out.Output))
+	if err != nil {
+		return Finding{}, fmt.Errorf("read console of instance %s: %w", id, err)
+	}
+	return Read(string(text), i), nil
+}
+
+// tell says once that consoles cannot be read.
+func (d *Doctor) tell(ctx context.Context, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.told {
+		log.FromContext(ctx).Info("nodes that do not join are not diagnosed: their consoles cannot be read", "error", fault.Brief(err))
+	}
+	d.told = true
+}
+
+// write changes the claim's conditions, if change does.
+func (d *Doctor) write(ctx context.Context, claim *apiv1.NodeClaim, change func(*apiv1.NodeClaim) bool) error {
+	before := claim.DeepCopy()
+	if !change(claim) {
+		return nil
+	}
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := d.Client.Status().Patch(ctx, claim, patch); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("write diagnosis of claim %s: %w", claim.Name, err)
+	}
+	return nil
+}
+
+// Register adds the controller to mgr.
+func (d *Doctor) Register(mgr ctrl.Manager) error {
+	late := predicate.NewPredicateFuncs(func(o client.Object) bool {
+		c, ok := o.(*apiv1.NodeClaim)
+		return ok && c.Spec.NodeClassRef != nil && c.Spec.NodeClassRef.Group == awsv1.Group &&
+			condition.IsTrue(c, apiv1.ConditionTypeLaunched) &&
+			(!condition.IsTrue(c, apiv1.ConditionTypeRegistered) || condition.Get(c, ConditionJoinFailed) != nil)
+	})
+	return ctrl.NewControllerManagedBy(mgr).Named(d.Name()).
+		For(&apiv1.NodeClaim{}, builder.WithPredicates(late)).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
+		Complete(d)
+}
