@@ -29,7 +29,7 @@ func main() {
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return coded{exitUsage, err} })
 	root.AddCommand(controllerCommand(), simulateCommand(), planCommand(), explainCommand(), catalogCommand(), versionCommand())
-	root.AddCommand(convertCommand(), lintCommand(), doctorCommand())
+	root.AddCommand(convertCommand(), lintCommand(), doctorCommand(), migrateCommand())
 	usageOfArgs(root)
 	if err := root.ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "karpenter:", err)
