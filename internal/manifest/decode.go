@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -46,7 +47,7 @@ func each(n int, f func(i int)) {
 }
 
 // decode reads one object. ok is false for a kind that plays no part.
-func (d *document) decode(ctx context.Context) (out decoded, ok bool) {
+func (d *document) decode(ctx context.Context, like *sharer) (out decoded, ok bool) {
 	switch {
 	case d.kind == "" && d.source.found:
 		d.apiVersion = "" // whatever it says: it is counted with what is no object
@@ -68,7 +69,7 @@ func (d *document) decode(ctx context.Context) (out decoded, ok bool) {
 	case k.ours:
 		out = d.decodeOurs(ctx, k)
 	default:
-		out = d.decodeTheirs(k)
+		out = d.decodeTheirs(k, like)
 	}
 	if out.object != nil {
 		out.errs = append(out.errs, d.settle(k, out.object)...)
@@ -112,7 +113,12 @@ func (d *document) settle(k kind, o Object) []*Error {
 
 // decodeTheirs reads a kind of Kubernetes. Fields that this version does not know are left out; in YAML, which people
 // write, they are warned of.
-func (d *document) decodeTheirs(k kind) (out decoded) {
+func (d *document) decodeTheirs(k kind, like *sharer) (out decoded) {
+	if k.object == reflect.TypeFor[corev1.Pod]() && !d.yaml {
+		if p, ok := like.pod(d.json); ok {
+			return decoded{object: p}
+		}
+	}
 	o := k.new()
 	var strict []error
 	var err error

@@ -88,7 +88,8 @@ func (s *Set) convert(docs []*document, legacy Legacy) ([]*document, Errors) {
 // take decodes the documents and keeps their objects.
 func (s *Set) take(ctx context.Context, docs []*document) Errors {
 	results, read := make([]decoded, len(docs)), make([]bool, len(docs))
-	each(len(docs), func(i int) { results[i], read[i] = docs[i].decode(ctx) })
+	like := &sharer{}
+	each(len(docs), func(i int) { results[i], read[i] = docs[i].decode(ctx, like) })
 	s.objects = make([]Object, 0, len(docs))
 	at := make(map[string]int, len(docs))
 	var errs Errors

@@ -58,6 +58,9 @@ func (l *limits) admit(spec *corev1.PodSpec, namespace string) {
 	if r := spec.RuntimeClassName; r != nil && l.runtimes[*r] != nil {
 		l.wrap(spec, l.runtimes[*r])
 	}
+	if spec.HostNetwork || len(l.ranges[namespace]) > 0 {
+		own(spec) // like pods share their containers, and others may not be admitted like this one
+	}
 	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
 		for i := range containers {
 			c := &containers[i]
@@ -73,6 +76,15 @@ func (l *limits) admit(spec *corev1.PodSpec, namespace string) {
 	if spec.Resources != nil {
 		fill(&spec.Resources.Requests, spec.Resources.Limits)
 	}
+}
+
+// own gives spec containers of its own.
+func own(spec *corev1.PodSpec) {
+	copied := make([]corev1.Container, len(spec.Containers))
+	for i := range spec.Containers {
+		spec.Containers[i].DeepCopyInto(&copied[i])
+	}
+	spec.Containers = copied
 }
 
 func (l *limits) prioritize(spec *corev1.PodSpec) {

@@ -298,3 +298,21 @@ func TestMistakes(t *testing.T) {
 		}
 	}
 }
+
+// Pods that are written alike share their containers; what one namespace or network does to them is not the others' business.
+func TestSharedContainersAreNotSpoilt(t *testing.T) {
+	_, _, c := names(t, `[
+{"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "l", "namespace": "small"}, "spec": {"limits": [{"type": "Container", "defaultRequest": {"cpu": "100m"}}]}},
+{"metadata": {"name": "a", "namespace": "small"}, "spec": {"containers": [{"name": "c", "ports": [{"containerPort": 80}]}]}},
+{"metadata": {"name": "b"}, "spec": {"hostNetwork": true, "containers": [{"name": "c", "ports": [{"containerPort": 80}]}]}},
+{"metadata": {"name": "d"}, "spec": {"containers": [{"name": "c", "ports": [{"containerPort": 80}]}]}}]`)
+	for i, want := range []struct {
+		cpu  int64
+		port int32
+	}{{100, 0}, {0, 80}, {0, 0}} {
+		p := c.Delta.Pods[i]
+		if got := model.NewPod(p).Requests["cpu"]; got != want.cpu || p.Spec.Containers[0].Ports[0].HostPort != want.port {
+			t.Errorf("pod %s: %d millicores, host port %d", p.Name, got, p.Spec.Containers[0].Ports[0].HostPort)
+		}
+	}
+}

@@ -1,0 +1,78 @@
+package manifest
+
+import (
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+)
+
+// A sharer decodes the containers of like pods once. The pods of a fleet are a few hundred texts, and their containers most
+// of what they take. Whoever changes containers that were read must copy them before.
+type sharer struct {
+	mu         sync.RWMutex // guards containers
+	containers map[string][]corev1.Container
+}
+
+// pod decodes a pod, and returns false if it is not written as pods usually are: then the whole is decoded, and says what
+// is wrong.
+func (s *sharer) pod(data []byte) (*corev1.Pod, bool) {
+	list, ok := containersIn(data)
+	if !ok {
+		return nil, false
+	}
+	containers, ok := s.shared(list)
+	if !ok {
+		return nil, false
+	}
+	at := cap(data) - cap(list)
+	rest := make([]byte, 0, len(data)-len(list)+len("null"))
+	rest = append(append(append(rest, data[:at]...), "null"...), data[at+len(list):]...)
+	var p corev1.Pod
+	if utiljson.Unmarshal(rest, &p) != nil {
+		return nil, false
+	}
+	p.Spec.Containers = containers
+	return &p, true
+}
+
+// containersIn returns the text of spec.containers.
+func containersIn(data []byte) (list []byte, ok bool) {
+	n := 0
+	err := eachField(data, func(key string, value []byte) bool {
+		if key != "spec" {
+			return true
+		}
+		return eachField(value, func(key string, value []byte) bool {
+			if key == "containers" {
+				list = value
+				n++
+			}
+			return true
+		}) == nil
+	})
+	return list, err == nil && n == 1
+}
+
+// shared returns the containers that text says.
+func (s *sharer) shared(text []byte) ([]corev1.Container, bool) {
+	s.mu.RLock()
+	have, ok := s.containers[string(text)]
+	s.mu.RUnlock()
+	if ok {
+		return have, true
+	}
+	if utiljson.Unmarshal(text, &have) != nil {
+		return nil, false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if first, ok := s.containers[string(text)]; ok {
+		return first, true
+	}
+	if s.containers == nil {
+		s.containers = map[string][]corev1.Container{}
+	}
+	s.containers[string(text)] = have
+	return have, true
+}
