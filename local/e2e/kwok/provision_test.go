@@ -142,19 +142,53 @@ func TestProvisioning(t *testing.T) {
 	})
 }
 
-// Daemons count, with what a LimitRange makes them ask for once they run, and pods with the same host port go apart.
+// What a LimitRange makes daemons ask for is not in their template. Once it is known, one node has room for daemon and pod.
+func TestDaemonsUnderLimitRange(t *testing.T) {
+	t.Parallel()
+	c := newCorner(t, "limit-range")
+	c.pool(quick)
+	c.put(&corev1.LimitRange{
+		ObjectMeta: metav1.ObjectMeta{Name: "default", Namespace: c.name},
+		Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
+			Type:           corev1.LimitTypeContainer,
+			DefaultRequest: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("3")},
+			Default:        corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("3")},
+		}}},
+	})
+	c.daemon("agent", "")
+	c.deploy("web", 1, "1")
+	c.awaitRunning("web", 1)
+	c.awaitRunning("agent", 1)
+	n := c.awaitNodes(1)[0]
+	if got := n.Status.Allocatable.Cpu().MilliValue(); got < 4000 {
+		t.Errorf("the node has %dm, too little for both", got)
+	}
+}
+
+// daemon makes a DaemonSet for the corner's nodes; it says nothing of what it asks for if cpu is empty.
+func (c *corner) daemon(name, cpu string) {
+	c.t.Helper()
+	labels := map[string]string{"app": name}
+	spec := c.podSpec("1")
+	spec.Containers[0].Resources.Requests = nil
+	if cpu != "" {
+		spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}
+	}
+	c.put(&appsv1.DaemonSet{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: c.name},
+		Spec: appsv1.DaemonSetSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: spec},
+		},
+	})
+}
+
+// Daemons count, and pods with the same host port go apart.
 func TestDaemonsAndHostPorts(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "daemons")
 	c.pool()
-	labels := map[string]string{"app": "agent"}
-	c.put(&appsv1.DaemonSet{
-		ObjectMeta: metav1.ObjectMeta{Name: "agent", Namespace: c.name},
-		Spec: appsv1.DaemonSetSpec{
-			Selector: &metav1.LabelSelector{MatchLabels: labels},
-			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: c.podSpec("2")},
-		},
-	})
+	c.daemon("agent", "2")
 	c.deploy("web", 2, "1", func(t *corev1.PodTemplateSpec) {
 		t.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 80, HostPort: 80}}
 	})
