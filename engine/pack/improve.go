@@ -19,8 +19,8 @@ func (t *tier) improve(nodes []*opened) []*opened {
 	}
 	nodes = t.recombine(nodes)
 	seed := uint64(0x9e3779b97f4a7c15)
-	budget := t.opts.Effort * attempts
-	for attempt := 0; budget > 0 && len(nodes) > 1; attempt++ {
+	t.made = 0
+	for attempt := 0; attempt < t.opts.Effort*maxAttempts && t.made < t.opts.Effort*maxMade && len(nodes) > 1; attempt++ {
 		seed = seed*6364136223846793005 + 1442695040888963407
 		ruined, kept := pickRuin(nodes, sizes[attempt%len(sizes)], seed>>33)
 		before := 0.0
@@ -35,7 +35,6 @@ func (t *tier) improve(nodes []*opened) []*opened {
 			after += o.price
 			o.weigh()
 		}
-		budget -= len(ruined) + len(fresh)
 		whole := !slices.ContainsFunc(t.byValue, func(k *kind) bool { return k.left > 0 })
 		if whole && (after < before*(1-same) || after <= before*(1+same) && len(fresh) < len(ruined)) {
 			nodes = append(kept, fresh...)
@@ -65,6 +64,7 @@ func (t *tier) rebase() {
 // units are put together otherwise.
 func (t *tier) disturb(seed uint64, attempt int) {
 	t.rank()
+	t.rankShops()
 	if attempt%4 == 0 {
 		return
 	}
@@ -84,8 +84,11 @@ func (o *opened) weigh() {
 	o.waste = (o.price - held) / o.price
 }
 
-// attempts is how many nodes are closed and opened in all.
-const attempts = 1500
+// maxAttempts is how often nodes are closed and opened, maxMade how many kinds the patterns made for that may look at.
+const (
+	maxAttempts = 150
+	maxMade     = 60_000
+)
 
 // sizes are how many nodes are closed at once, in turn.
 var sizes = [...]int{3, 5, 2, 8, 4, 12, 3, 6}

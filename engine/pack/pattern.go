@@ -38,19 +38,28 @@ type filling struct {
 	guests guests
 }
 
+// maxOpen is about how many kinds one pattern looks at. Of more, each pattern sees a sample, always another one: among so
+// many, something always fits.
+const maxOpen = 250
+
 // pattern fills the shop's shape with one unit of star and then in the given order, and returns what came of it, nil if not one unit went in.
 func (t *tier) pattern(s *shop, star *kind, fill order) *opened {
 	f := &filling{shop: s}
 	f.shelf, f.shape = s.shelf, s.shape
 	f.room = append(t.work.room[:0], s.shelf.pool.shapes[s.shape].room...)
 	f.open = t.work.open[:0]
-	for _, k := range t.byValue {
+	stride := 1 + len(t.byValue)/maxOpen
+	for i := t.spin % stride; i < len(t.byValue); i += stride {
+		k := t.byValue[i]
 		if k.left > 0 && k.fit.on[s.shelf.index].flavour != nil && k.fit.on[s.shelf.index].holds.has(s.shape) {
 			k.used = 0
 			f.open = append(f.open, k)
 		}
 	}
 	t.work.open = f.open
+	t.made += len(f.open) + 8
+	star.used = 0
+	t.spin++
 	if !f.fits(star) || t.add(f, star, 1) == 0 {
 		return nil
 	}

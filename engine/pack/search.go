@@ -6,6 +6,9 @@ import "slices"
 // fits is taken.
 var widths = [...]int{10, 4, 2}
 
+// few is how many units of the middling kind a node may have room for, for the search to matter.
+const few = 60
+
 // A search looks for the units that make most of the room left on a node that holds few, where it matters which.
 type search struct {
 	open    []*kind
@@ -24,6 +27,10 @@ type search struct {
 // dearest that fit then, and so on, and keeps what is worth most. Kinds that care who is on their node are left to other
 // orders.
 func bySearch(t *tier, f *filling) {
+	if f.shop.worth > few*f.open[len(f.open)/2].value {
+		byWorth(t, f)
+		return
+	}
 	s := &t.work.search
 	s.open = s.open[:0]
 	for _, k := range f.open {

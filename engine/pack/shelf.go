@@ -47,7 +47,8 @@ type flavour struct {
 	tariff int
 	// price is that of the cheapest offering of each of the pool's shapes, with the fee for a node, +Inf where there is none.
 	price   []float64
-	allowed mask // the shapes with a price
+	allowed mask  // the shapes with a price
+	byPrice []int // the same, cheapest first, once somebody asked
 	some    bool
 	// diverse says that some requirement has minValues.
 	diverse bool
@@ -355,20 +356,20 @@ func taintName(t corev1.Taint) string {
 
 // options returns the shapes that hold need under the flavour, cheapest first.
 func (s *shelf) options(f *flavour, need []int64, reserved *reservation) []*shape {
-	var at []int
-	f.allowed.each(func(j int) {
+	if f.byPrice == nil {
+		f.byPrice = []int{}
+		f.allowed.each(func(j int) { f.byPrice = append(f.byPrice, j) })
+		slices.SortStableFunc(f.byPrice, func(a, b int) int { return cmp.Compare(f.price[a], f.price[b]) })
+	}
+	options := make([]*shape, 0, len(f.byPrice))
+	for _, j := range f.byPrice {
 		sh := s.pool.shapes[j]
 		if sh.reserved != reserved {
-			return
+			continue
 		}
 		if _, _, missing := short(need, sh.room); !missing {
-			at = append(at, j)
+			options = append(options, sh)
 		}
-	})
-	slices.SortStableFunc(at, func(a, b int) int { return cmp.Compare(f.price[a], f.price[b]) })
-	options := make([]*shape, len(at))
-	for i, j := range at {
-		options[i] = s.pool.shapes[j]
 	}
 	return options
 }

@@ -23,6 +23,9 @@ type tier struct {
 	total       float64 // the worth of all that is left
 	priced      float64 // what it was when worths were last found
 	listed      float64 // what it was when shops last listed their charges
+	ranked      float64 // below it, the bounds of the shops are to be found anew
+	spin        int     // how many patterns were made
+	made        int     // how many kinds patterns have looked at
 	tried       int     // how many shapes are filled before one is chosen
 	work        work
 	orders      []order
@@ -45,10 +48,11 @@ type kind struct {
 
 // A capacity is a rule that lets few pods of a group onto each node, so that the number of nodes itself is scarce. It is a
 // column like cpu, of which every shape has the same.
-type capacity struct{ group, each int }
+type capacity struct{ group, each, nodes int }
 
 // A shop is a shape on offer.
 type shop struct {
+	index int
 	shelf *shelf
 	shape int
 	room  []float64 // columns and caps
@@ -97,10 +101,22 @@ func newTier(p *problem, shelves []*shelf) *tier {
 	t.gather(lots)
 	t.classifyKinds()
 	t.openShops()
-	t.stars = 2
-	t.tried = max(4, min(24, 4000/len(t.kinds)))
-	t.work, t.orders = newWork(t), orders[:]
+	t.care()
+	t.work = newWork(t)
 	return t
+}
+
+// many is how many nodes a cap must call for to be what the plan is about: then nodes are many and hold few units, and there
+// is little to choose.
+const many = 200
+
+// care sets how many patterns are made for each node.
+func (t *tier) care() {
+	if slices.ContainsFunc(t.caps, func(c capacity) bool { return c.nodes >= many }) {
+		t.stars, t.tried, t.orders = 1, 2, orders[:1]
+		return
+	}
+	t.stars, t.tried, t.orders = 2, max(4, min(24, 4000/len(t.kinds))), orders[:]
 }
 
 // maxCaps is how many caps are priced, scarce how many nodes one must call for to be.
@@ -127,11 +143,11 @@ func (t *tier) findCaps(lots []*lot) {
 	}
 	for g, n := range units {
 		if n/each[g] >= scarce {
-			t.caps = append(t.caps, capacity{g, each[g]})
+			t.caps = append(t.caps, capacity{g, each[g], n / each[g]})
 		}
 	}
 	slices.SortFunc(t.caps, func(a, b capacity) int {
-		return cmp.Or(cmp.Compare(units[b.group]/b.each, units[a.group]/a.each), cmp.Compare(a.group, b.group))
+		return cmp.Or(cmp.Compare(b.nodes, a.nodes), cmp.Compare(a.group, b.group))
 	})
 	t.caps = t.caps[:min(len(t.caps), maxCaps)]
 	t.width += len(t.caps)
@@ -236,6 +252,9 @@ func (t *tier) openShops() {
 		}
 	}
 	t.dropDominated()
+	for i, s := range t.shops {
+		s.index = i
+	}
 }
 
 // dropDominated leaves out shapes that have no more room than a cheaper one that holds the same kinds, in the same flavour.
@@ -356,6 +375,7 @@ func (t *tier) price() bool {
 		s.worth = dot(s.best, s.room)
 	}
 	t.rank()
+	t.rankShops()
 	t.priced = t.total
 	if t.listed == 0 {
 		t.listed = t.total
@@ -464,26 +484,19 @@ func (t *tier) best() *opened {
 
 // around returns the best pattern with at least one unit of star.
 func (t *tier) around(star *kind) *opened {
-	cands := t.work.shops[:0]
-	for _, s := range t.shops {
-		if on := &star.fit.on[s.shelf.index]; on.flavour == nil || !on.holds.has(s.shape) {
-			continue
-		}
-		if soldOut(s) {
-			continue
-		}
-		s.bound = min(s.worth, t.total) / s.price
-		cands = append(cands, s)
+	if t.total < t.ranked {
+		t.rankShops() // what is left is less than some shape holds
 	}
-	t.work.shops = cands
-	slices.SortStableFunc(cands, func(a, b *shop) int {
-		return cmp.Or(cmp.Compare(b.bound, a.bound), cmp.Compare(b.worth, a.worth))
-	})
 	var best *opened
-	for n, s := range cands {
+	n := 0
+	for _, s := range t.shops {
 		if best != nil && (n >= t.tried || best.ratio() >= s.bound*near) {
 			break
 		}
+		if on := &star.fit.on[s.shelf.index]; on.flavour == nil || !on.holds.has(s.shape) || soldOut(s) {
+			continue
+		}
+		n++
 		for _, order := range t.orders {
 			p := t.pattern(s, star, order)
 			if p == nil {
@@ -496,6 +509,18 @@ func (t *tier) around(star *kind) *opened {
 		}
 	}
 	return best
+}
+
+// rankShops orders the shapes by the most worth that a dollar can buy there, the largest of equals first.
+func (t *tier) rankShops() {
+	t.ranked = 0
+	for _, s := range t.shops {
+		s.bound = min(s.worth, t.total) / s.price
+		t.ranked = max(t.ranked, s.worth)
+	}
+	slices.SortStableFunc(t.shops, func(a, b *shop) int {
+		return cmp.Or(cmp.Compare(b.bound, a.bound), cmp.Compare(b.worth, a.worth), cmp.Compare(a.index, b.index))
+	})
 }
 
 // ratio is the worth that a dollar buys.
