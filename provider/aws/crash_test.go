@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/utils/clock"
-
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/provider/aws"
 
@@ -79,7 +77,7 @@ func (l killedLedger) Record(ctx context.Context, claims []*apiv1.NodeClaim, ann
 }
 
 // lateClock is ahead of the real one, so that what was launched is old enough to be collected.
-type lateClock struct{ clock.RealClock }
+type lateClock struct{ patientClock }
 
 func (lateClock) Now() time.Time                    { return time.Now().Add(time.Hour) }
 func (c lateClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }

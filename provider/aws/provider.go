@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -32,6 +33,7 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/interruption"
 	"github.com/karpenter-go/karpenter/provider/aws/launch"
 	"github.com/karpenter-go/karpenter/provider/aws/learned"
+	"github.com/karpenter-go/karpenter/provider/aws/limit"
 	"github.com/karpenter-go/karpenter/provider/aws/network"
 	"github.com/karpenter-go/karpenter/provider/aws/placement"
 	"github.com/karpenter-go/karpenter/provider/aws/prices"
@@ -108,6 +110,12 @@ func New(ctx context.Context, c Config) (*Provider, error) {
 	table, err := shipped.Load()
 	if err != nil {
 		return nil, err
+	}
+	measured := limit.NewMetrics(c.Metrics, c.Clock)
+	c.AWS.APIOptions = append(slices.Clone(c.AWS.APIOptions), measured.Install)
+	if c.AWS.Retryer == nil {
+		limiter := limit.New(measured)
+		c.AWS.Retryer = func() awssdk.Retryer { return limiter } // one for all clients
 	}
 	p := build(ctx, c, table)
 	if _, err := p.cluster.Kubernetes(ctx); err != nil {

@@ -48,6 +48,8 @@ type world struct {
 	ctx  context.Context
 	stop context.CancelFunc
 	uids int
+	// clock is that of the processes.
+	clock clock.WithTicker
 	// afterNew, if set, is called when a provider has started, before it looks at the node class.
 	afterNew func()
 	// provider is the one that runs now.
@@ -74,7 +76,7 @@ func newWorldSelling(t *testing.T, types ...string) *world {
 		t.Fatal(err)
 	}
 	server := httptest.NewServer(emulator)
-	w := &world{url: server.URL, steer: steer.Client{BaseURL: server.URL}, stop: func() {}}
+	w := &world{clock: clock.RealClock{}, url: server.URL, steer: steer.Client{BaseURL: server.URL}, stop: func() {}}
 	t.Cleanup(func() {
 		w.stop()
 		server.CloseClientConnections()
@@ -159,7 +161,7 @@ func (w *world) startWith(t *testing.T, change func(*aws.Config)) *aws.Provider 
 			Region: "us-east-1", BaseEndpoint: awssdk.String(w.url),
 			Credentials: credentials.NewStaticCredentialsProvider("id", "secret", ""),
 		},
-		Client: w.kube, Reader: w.kube, Discovery: kubernetes{}, Clock: clock.RealClock{}, Settings: *settings,
+		Client: w.kube, Reader: w.kube, Discovery: kubernetes{}, Clock: w.clock, Settings: *settings,
 		Ledger: ledger{w.kube}, Metrics: prometheus.NewRegistry(), Recorder: recorder{t},
 	}
 	change(&config)

@@ -1,0 +1,62 @@
+// Package limit keeps the calls to AWS below what AWS lets through. Each operation has a limiter of its own, which is open
+// until AWS throttles the operation and then adapts: a storm on one API slows down that API alone. And it measures calls.
+package limit
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+)
+
+// A Limiter decides about retries and the pace of calls. It is safe for concurrent use, and one serves all clients. What it
+// has adapted to may be lost: AWS says it again.
+type Limiter struct {
+	plain *retry.Standard // decides what is tried again, and when
+
+	mu      sync.Mutex // guards modes
+	modes   map[string]*retry.AdaptiveMode
+	counted *Metrics
+}
+
+var _ aws.RetryerV2 = (*Limiter)(nil)
+
+// New returns a Limiter that throttles nothing yet. m may be nil.
+func New(m *Metrics) *Limiter {
+	return &Limiter{plain: retry.NewStandard(), modes: map[string]*retry.AdaptiveMode{}, counted: m}
+}
+
+// IsErrorRetryable implements aws.Retryer.
+func (l *Limiter) IsErrorRetryable(err error) bool { return l.plain.IsErrorRetryable(err) }
+
+// MaxAttempts implements aws.Retryer.
+func (l *Limiter) MaxAttempts() int { return l.plain.MaxAttempts() }
+
+// RetryDelay implements aws.Retryer.
+func (l *Limiter) RetryDelay(attempt int, err error) (time.Duration, error) { return l.plain.RetryDelay(attempt, err) }
+
+// GetRetryToken implements aws.Retryer.
+func (l *Limiter) GetRetryToken(ctx context.Context, err error) (func(error) error, error) {
+	l.counted.retried(ctx)
+	return l.of(ctx).GetRetryToken(ctx, err)
+}
+
+// GetInitialToken implements aws.Retryer.
+func (l *Limiter) GetInitialToken() func(error) error { return func(error) error { return nil } }
+
+// GetAttemptToken waits until the operation of ctx may be called.
+func (l *Limiter) GetAttemptToken(ctx context.Context) (func(error) error, error) { return l.of(ctx).GetAttemptToken(ctx) }
+
+// of returns the limiter of the operation that ctx is about.
+func (l *Limiter) of(ctx context.Context) *retry.AdaptiveMode {
+	key := awsmiddleware.GetServiceID(ctx) + "/" + awsmiddleware.GetOperationName(ctx)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.modes[key] == nil {
+		l.modes[key] = retry.NewAdaptiveMode()
+	}
+	return l.modes[key]
+}
