@@ -2,11 +2,13 @@ package disrupt
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/pack"
 )
@@ -37,7 +39,13 @@ const destinations = 24
 func (d *decider) sketch() *sketch {
 	var change model.Delta
 	change.Types = map[string][]*model.InstanceType{}
+	seen := map[string]bool{}
 	for _, p := range d.s.Pools() {
+		like := likeness(p)
+		if seen[like] {
+			continue // another pool does as well
+		}
+		seen[like] = true
 		change.Pools = append(change.Pools, p.Object)
 		change.Types[p.Name] = undominated(d.s.Types(p.Name), p)
 	}
@@ -67,61 +75,56 @@ func (d *decider) sketch() *sketch {
 	return k
 }
 
+// likeness says what pods that go anywhere see of a pool; they do not care which of two like ones launches their node.
+func likeness(p *model.Pool) string {
+	return fmt.Sprint(p.Weight, p.Usable(), p.Requirements.Without(apiv1.NodePoolLabelKey), p.Taints, p.Limits,
+		p.Object.Spec.Template.Spec.NodeClassRef)
+}
+
 // undominated returns the types that no other one of the list beats in price, cpu, memory and pods at once, where price is
-// that of the cheapest offering that the pool allows. A type with a resource of another kind is kept.
+// that of the cheapest offering that the pool allows.
 func undominated(types []*model.InstanceType, p *model.Pool) []*model.InstanceType {
-	type entry struct {
-		t             *model.InstanceType
-		price         float64
-		cpu, mem, pod int64
-		special       bool
-	}
-	var list []entry
+	prices := map[*model.InstanceType]float64{}
+	var list []*model.InstanceType
 	for _, t := range types {
 		if _, ok := t.Requirements.Intersects(p.Requirements); !ok {
 			continue
 		}
-		o, ok := t.Cheapest(p.Requirements)
-		if !ok {
-			continue
+		if o, ok := t.Cheapest(p.Requirements); ok {
+			prices[t] = o.Price
+			list = append(list, t)
 		}
-		a := t.Allocatable
-		list = append(list, entry{
-			t: t, price: o.Price, cpu: a[corev1.ResourceCPU], mem: a[corev1.ResourceMemory], pod: a[corev1.ResourcePods],
-			special: special(a),
-		})
 	}
-	slices.SortFunc(list, func(a, b entry) int {
-		return cmp.Or(cmp.Compare(a.price, b.price), cmp.Compare(b.cpu, a.cpu), cmp.Compare(b.mem, a.mem),
-			cmp.Compare(b.pod, a.pod), strings.Compare(a.t.Name, b.t.Name))
+	slices.SortFunc(list, func(a, b *model.InstanceType) int {
+		order := cmp.Compare(prices[a], prices[b])
+		for _, name := range usual {
+			order = cmp.Or(order, cmp.Compare(b.Allocatable[name], a.Allocatable[name]))
+		}
+		return cmp.Or(order, strings.Compare(a.Name, b.Name))
 	})
-	var kept []entry
-	var out []*model.InstanceType
-	for _, e := range list {
-		beaten := !e.special && slices.ContainsFunc(kept, func(k entry) bool {
-			return k.cpu >= e.cpu && k.mem >= e.mem && k.pod >= e.pod
-		})
-		if !beaten {
-			kept = append(kept, e)
-			out = append(out, e.t)
+	var kept []*model.InstanceType
+	for _, t := range list {
+		if !slices.ContainsFunc(kept, func(k *model.InstanceType) bool { return covers(k, t) }) {
+			kept = append(kept, t)
 		}
 	}
-	slices.SortFunc(out, func(a, b *model.InstanceType) int { return strings.Compare(a.Name, b.Name) })
-	return out
+	slices.SortFunc(kept, func(a, b *model.InstanceType) int { return strings.Compare(a.Name, b.Name) })
+	return kept
 }
 
-// special reports whether there is more than the resources that every machine has.
-func special(r model.Resources) bool {
-	for name, v := range r {
-		switch name {
-		case corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourcePods, corev1.ResourceEphemeralStorage:
-		default:
-			if v > 0 {
-				return true
-			}
+// usual are the resources that every machine has.
+var usual = [...]corev1.ResourceName{
+	corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourcePods, corev1.ResourceEphemeralStorage,
+}
+
+// covers reports whether a has at least what b has of the usual resources.
+func covers(a, b *model.InstanceType) bool {
+	for _, name := range usual {
+		if a.Allocatable[name] < b.Allocatable[name] {
+			return false
 		}
 	}
-	return false
+	return true
 }
 
 // hopeless reports whether, by the sketch, doing without the node cannot pay. It is only asked about nodes whose pods are
@@ -140,7 +143,9 @@ func (d *decider) hopeless(k *sketch, c *candidate) bool {
 		change.Pods = append(change.Pods, p.Unbound().Object)
 	}
 	d.out.Stats.Sketches++
-	plan := pack.Solve(k.cheaperThan(c.price).Apply(change), d.o.Pack)
+	options := d.o.Pack
+	options.Effort = -1 // a plan that can be improved on by searching is looked into in the whole
+	plan := pack.Solve(k.cheaperThan(c.price).Apply(change), options)
 	if len(plan.Refusals) > 0 {
 		return true
 	}
@@ -174,9 +179,14 @@ func fitsIn(p *model.Pod, free model.Resources) bool {
 }
 
 // plain reports whether the pods go wherever there is room and their tolerations allow: no selector, no company that they
-// seek or shun, no volumes, no ports.
+// seek or shun, no volumes, no ports, no devices.
 func plain(pods []*model.Pod) bool {
 	for _, p := range pods {
+		for name := range p.Requests {
+			if !slices.Contains(usual[:], name) {
+				return false
+			}
+		}
 		spec := &p.Object.Spec
 		if len(spec.NodeSelector) > 0 || spec.Affinity != nil || len(spec.TopologySpreadConstraints) > 0 ||
 			len(spec.ResourceClaims) > 0 {

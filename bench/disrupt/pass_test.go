@@ -1,0 +1,207 @@
+package disrupt
+
+import (
+	"fmt"
+	"syscall"
+	"testing"
+	"time"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/bench/workload"
+	"github.com/karpenter-go/karpenter/engine/disrupt"
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/pack"
+	"github.com/karpenter-go/karpenter/engine/verify"
+)
+
+func options() disrupt.Options {
+	return disrupt.Options{Rehearse: true, Pack: pack.Options{Labels: apiv1.CoreLabels()}}
+}
+
+func newFleet(tb testing.TB, w workload.Fleet, budget string) *Fleet {
+	tb.Helper()
+	types, err := workload.Catalogue("noburst")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	c, err := w.Cluster(types)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for _, p := range c.Pools {
+		p.Spec.Disruption.Budgets = []apiv1.Budget{{Nodes: budget}}
+		p.Spec.Disruption.ConsolidateAfter = apiv1.MustParseNillableDuration("0s")
+	}
+	d, err := c.Delta()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	d.PDBs = c.Budgets
+	return &Fleet{Snapshot: model.Compile(d)}
+}
+
+// floorOf is a price that no set of nodes for the fleet's pods goes below.
+func floorOf(s *model.Snapshot) float64 {
+	return pack.Solve(s.Without(s.Nodes()...), options().Pack).Floor
+}
+
+// BenchmarkPass measures a full pass over a fleet of full nodes with disruption budgets, from decoded objects: everything
+// that may go at a time is found, and every other node has its verdict.
+func BenchmarkPass(b *testing.B) {
+	for _, nodes := range []int{500, 2000, 10_000} {
+		b.Run(fmt.Sprint(nodes), func(b *testing.B) {
+			f := newFleet(b, workload.Fleet{Nodes: nodes, Pools: 5, Keep: 1, Budgets: true, Seed: 7}, "100%")
+			b.ReportAllocs()
+			var r disrupt.Rehearsal
+			start := cpu()
+			for b.Loop() {
+				r = disrupt.Consolidate(f.Snapshot, options())
+			}
+			b.ReportMetric((cpu()-start).Seconds()/float64(b.N), "cpu-s")
+			report(b, r)
+		})
+	}
+}
+
+// BenchmarkSettled measures a pass over a fleet where nothing is left to gain: each node is asked about by itself.
+func BenchmarkSettled(b *testing.B) {
+	for _, nodes := range []int{500, 2000} {
+		b.Run(fmt.Sprint(nodes), func(b *testing.B) {
+			f := newFleet(b, workload.Fleet{Nodes: nodes, Pools: 5, Keep: 1, Seed: 7}, "100%")
+			for range 6 {
+				d := disrupt.Decide(f.Snapshot, options(), disrupt.Cursor{})
+				if f.CarryOut(d); len(d.Commands) == 0 {
+					break
+				}
+			}
+			b.ReportAllocs()
+			var r disrupt.Rehearsal
+			start := cpu()
+			for b.Loop() {
+				r = disrupt.Consolidate(f.Snapshot, options())
+			}
+			b.ReportMetric((cpu()-start).Seconds()/float64(b.N), "cpu-s")
+			report(b, r)
+			b.ReportMetric(float64(len(f.Nodes())), "nodes")
+		})
+	}
+}
+
+// cpu is what the process has used of all cores, the collector's part included: it tells more than time on a busy machine.
+func cpu() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// resident is the most memory that the process has had, in MB.
+func resident() float64 {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return float64(u.Maxrss) / 1024
+}
+
+func report(b *testing.B, r disrupt.Rehearsal) {
+	gone := 0
+	for i := range r.Commands {
+		gone += len(r.Commands[i].Nodes)
+	}
+	skipped := 0
+	for _, x := range r.Blocked {
+		if x.Verdict.Rule == model.RuleEffort {
+			skipped++
+		}
+	}
+	b.ReportMetric(float64(gone), "gone")
+	b.ReportMetric(float64(len(r.Blocked)), "blocked")
+	b.ReportMetric(float64(skipped), "skipped")
+	b.ReportMetric(float64(r.Stats.WhatIfs), "what-ifs")
+	b.ReportMetric(float64(r.Stats.Sketches), "sketches")
+	b.ReportMetric(resident(), "max-MB")
+}
+
+// Times of a round of commands in virtual time: a replacement comes up, and the pods of the old node end.
+const (
+	boot  = 60 * time.Second
+	drain = 30 * time.Second
+)
+
+// BenchmarkFragmented measures what becomes of a fleet that a scale-in by 75% left in pieces: all at once, and within a
+// budget of 10%; a plain greedy drain beside it.
+func BenchmarkFragmented(b *testing.B) {
+	for _, nodes := range []int{500, 2000} {
+		for _, budget := range []string{"100%", "10%"} {
+			b.Run(fmt.Sprintf("%d/%s", nodes, budget), func(b *testing.B) {
+				for b.Loop() {
+					f := newFleet(b, workload.Fleet{Nodes: nodes, Pools: 1, Keep: .25, Seed: 7}, budget)
+					before, floor := f.Price(), floorOf(f.Snapshot)
+					greedy := Greedy(f.Snapshot)
+					run := settle(b, f)
+					b.ReportMetric(f.Price()/floor, "price/floor")
+					b.ReportMetric(float64(run.moved), "moved")
+					b.ReportMetric(float64(run.moved)/(before-f.Price()), "moved/$")
+					b.ReportMetric(float64(run.commands), "commands")
+					b.ReportMetric(run.peak, "peak$")
+					b.ReportMetric(run.took.Minutes(), "virtual-min")
+					b.ReportMetric(greedy.Price/floor, "greedy-price/floor")
+					b.ReportMetric(float64(greedy.Moved), "greedy-moved")
+					b.ReportMetric(float64(greedy.Moved)/(before-greedy.Price), "greedy-moved/$")
+				}
+			})
+		}
+	}
+}
+
+// A run is what it took to bring a fleet to rest.
+type run struct {
+	moved, commands int
+	peak            float64 // most dollars per hour paid twice at a time
+	took            time.Duration
+}
+
+// settle decides and carries out until nothing is left to do. Every decision is checked.
+func settle(tb testing.TB, f *Fleet) (r run) {
+	tb.Helper()
+	for range 100 {
+		d := disrupt.Decide(f.Snapshot, options(), disrupt.Cursor{})
+		if len(d.Commands) == 0 {
+			return r
+		}
+		if v := verify.Commands(f.Snapshot, d.Commands, apiv1.CoreLabels()); len(v) > 0 {
+			tb.Fatalf("refused: %v", v[0])
+		}
+		extra, replaces := 0.0, false
+		for i := range d.Commands {
+			c := &d.Commands[i]
+			r.moved += c.Moves()
+			for k := range c.Replacements {
+				extra, replaces = extra+c.Replacements[k].Price(), true
+			}
+		}
+		r.commands += len(d.Commands)
+		r.peak = max(r.peak, extra)
+		if r.took += drain; replaces {
+			r.took += boot
+		}
+		f.CarryOut(d)
+	}
+	tb.Fatal("the fleet does not come to rest in 100 rounds")
+	return r
+}
+
+// A fragmented fleet ends near the floor, and cheaper than a greedy drain leaves it.
+func TestFragmentedFleetGetsCheap(t *testing.T) {
+	f := newFleet(t, workload.Fleet{Nodes: 100, Pools: 2, Keep: .25, Seed: 7}, "20%")
+	floor, greedy := floorOf(f.Snapshot), Greedy(f.Snapshot)
+	settle(t, f)
+	if got := f.Price() / floor; got > 1.05 {
+		t.Errorf("price is %.3f of the floor, want 1.05 at most", got)
+	}
+	if f.Price() >= greedy.Price {
+		t.Errorf("price is $%.2f, a greedy drain leaves $%.2f", f.Price(), greedy.Price)
+	}
+}
