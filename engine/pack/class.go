@@ -165,7 +165,10 @@ func (c *classifier) sign(pod *model.Pod) []byte {
 	if len(spec.Volumes) > 0 {
 		volumes, no := c.snapshot.VolumesOf(pod)
 		b = putString(b, no.Subject)
-		for _, v := range volumes {
+		for i, v := range volumes {
+			if slices.ContainsFunc(volumes[:i], func(o model.Volume) bool { return o.Driver == v.Driver && o.Key == v.Key }) {
+				continue // mounted twice, attached once
+			}
 			b = putString(b, v.Driver)
 			for _, set := range v.Topology {
 				b = putString(b, set.String())

@@ -1,7 +1,7 @@
 package pack
 
 import (
-	"math"
+	"fmt"
 	"slices"
 
 	"github.com/karpenter-go/karpenter/engine/require"
@@ -67,7 +67,7 @@ func (p *problem) evens(c *class, s *stage) bool {
 
 // may returns how many pods the choice may take now, and how crowded its domains are with pods to spread from.
 func (p *problem) may(c *class, s *stage, ch *choice) (n, crowd int) {
-	n = math.MaxInt32
+	n = p.quota(c, s, ch)
 	for i := range s.wide {
 		r := &s.wide[i]
 		key := p.groups[r.group].key
@@ -103,6 +103,7 @@ func (ch *choice) domain(key int) int {
 
 // enter counts n pods of c in the domains of the choice.
 func (p *problem) enter(c *class, s *stage, ch *choice, n int) {
+	p.spend(c, s, ch, n)
 	for _, m := range c.members {
 		g := p.groups[m]
 		if g.key == hostKey {
@@ -145,8 +146,13 @@ type choiceKey struct {
 }
 
 // choices returns the combinations of domains in which new nodes for the class are possible, in the order of their names.
-func (p *problem) choices(c *class, s *stage) []*choice {
-	keys := p.keysFor(c, s)
+func (p *problem) choices(c *class, s *stage) []*choice { return p.choicesBy(c, s, nil) }
+
+// choicesBy is choices with the domains of further labels settled too.
+func (p *problem) choicesBy(c *class, s *stage, more []int) []*choice {
+	keys := slices.Concat(p.keysFor(c, s), more)
+	slices.Sort(keys)
+	keys = slices.Compact(keys)
 	k := choiceKey{labels: s.labels.id, tolerance: s.tolerance.id, need: c.need.id,
 		ports: string(putPorts(nil, c.ports)), keys: string(putKeys(keys))}
 	if out, ok := p.chosen[k]; ok {
@@ -157,18 +163,27 @@ func (p *problem) choices(c *class, s *stage) []*choice {
 		if len(out) >= maxChoices {
 			return
 		}
-		var extra []require.Requirement
-		for i, d := range domains {
-			if d >= 0 {
-				extra = append(extra, require.New(p.keys[keys[i]].label, require.In, p.keys[keys[i]].names[d]))
-			}
-		}
-		if f := p.fitOf(s.labels, s.tolerance, c, require.NewSet(extra...)); f.ok {
+		if f := p.fitOf(s.labels, s.tolerance, c, p.inDomains(keys, domains)); f.ok {
 			out = append(out, &choice{keys: keys, domains: slices.Clone(domains), fit: f})
 		}
 	})
 	p.chosen[k] = out
 	return out
+}
+
+// inDomains returns what the labels of a node in these domains are. That a label must be missing is said only where a new
+// node might have it.
+func (p *problem) inDomains(keys, domains []int) require.Set {
+	var out []require.Requirement
+	for i, d := range domains {
+		switch k := p.keys[keys[i]]; {
+		case d >= 0:
+			out = append(out, require.New(k.label, require.In, k.names[d]))
+		case d == nowhere && (len(p.reach[keys[i]]) > 0 || p.vague[keys[i]]):
+			out = append(out, require.New(k.label, require.DoesNotExist))
+		}
+	}
+	return require.NewSet(out...)
 }
 
 func putKeys(keys []int) []byte {
@@ -186,14 +201,14 @@ func (p *problem) combine(keys, chosen []int, yield func([]int)) {
 		yield(chosen)
 		return
 	}
-	reach := p.reach[keys[len(chosen)]]
-	switch {
-	case p.vague[keys[len(chosen)]]:
+	key := keys[len(chosen)]
+	if p.vague[key] {
 		p.combine(keys, append(chosen, unsettled), yield)
-	case len(reach) == 0:
+	}
+	if p.lacking[key] {
 		p.combine(keys, append(chosen, nowhere), yield)
 	}
-	for _, d := range reach {
+	for _, d := range p.reach[key] {
 		p.combine(keys, append(chosen, d), yield)
 	}
 }
@@ -201,7 +216,7 @@ func (p *problem) combine(keys, chosen []int, yield func([]int)) {
 // explore finds which domains of each key new nodes may be in, and opens the groups' counts for those that a pod of theirs
 // may reach.
 func (p *problem) explore() {
-	p.reach, p.vague = make([][]int, len(p.keys)), make([]bool, len(p.keys))
+	p.reach, p.vague, p.lacking = make([][]int, len(p.keys)), make([]bool, len(p.keys)), make([]bool, len(p.keys))
 	for key, k := range p.keys {
 		if key == hostKey {
 			continue
@@ -213,8 +228,13 @@ func (p *problem) explore() {
 				for v := range values {
 					seen[v] = true
 				}
-				if r, ok := sh.reqs.Get(k.label); ok && len(values) == 0 && r.Operator() != require.DoesNotExist {
+				if len(values) > 0 {
+					continue
+				}
+				if r, ok := sh.reqs.Get(k.label); ok && r.Operator() != require.DoesNotExist {
 					p.vague[key] = true
+				} else {
+					p.lacking[key] = true
 				}
 			}
 		}
@@ -259,10 +279,44 @@ func (p *problem) reaches(g *group, d int) bool {
 			terms = g.strict.terms
 		}
 		for _, term := range terms {
-			if f := s.flavourFor(term.And(in), p.opts); f != nil && f.some {
+			if f := s.flavourFor(term.And(in), p.opts); f != nil && f.some && p.opens(s, in) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// opens reports whether some class could have a new node from the shelf with these labels. A domain in which nobody ever gets
+// a node stays empty for ever, and the scheduler, which counts domains of nodes, knows nothing of it.
+func (p *problem) opens(s *shelf, in require.Set) bool {
+	key := fmt.Sprintf("%d %s", s.index, in)
+	known, ok := p.opening[key]
+	if !ok {
+		known = slices.ContainsFunc(p.classes, func(c *class) bool { return p.opensFor(c, s, in) })
+		p.opening[key] = known
+	}
+	return known
+}
+
+// opensFor is opens for one class that has given up its preferences.
+func (p *problem) opensFor(c *class, s *shelf, in require.Set) bool {
+	if !c.refusal.OK() || c.why != nil || c.left() == 0 {
+		return false
+	}
+	last := &c.stages[len(c.stages)-1]
+	on := p.fitOf(last.labels, last.tolerance, c, in).on[s.index]
+	if on.flavour == nil {
+		return false
+	}
+	affords := false
+	on.holds.each(func(j int) {
+		n, _ := s.pool.affords(s.pool.shapes[j])
+		affords = affords || n > 0
+	})
+	if !affords {
+		return false
+	}
+	_, enough := p.minValuesMiss(s, on.flavour, c.need.amount)
+	return enough
 }

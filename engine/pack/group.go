@@ -256,14 +256,14 @@ func (p *problem) census() {
 	p.closeDoors()
 }
 
-// countBound counts a pod that runs on t. The scheduler's spread and affinity overlook pods that are being deleted.
+// countBound counts a pod that runs on t. The scheduler spreads without looking at pods that are being deleted.
 func (p *problem) countBound(g *group, t *target, terminating bool) {
 	d := t.domain(g.key)
-	if g.key == hostKey && d < 0 && !(terminating && g.kind != topology.Apart) {
+	if g.key == hostKey && d < 0 && !(terminating && g.kind == topology.Spread) {
 		g.total++ // on a node that takes nobody else
 		return
 	}
-	if d < 0 || terminating && g.kind != topology.Apart || !p.eligible(g, t) {
+	if d < 0 || terminating && g.kind == topology.Spread || !p.eligible(g, t) {
 		return
 	}
 	g.present[d]++

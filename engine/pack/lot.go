@@ -14,9 +14,13 @@ import (
 type lot struct {
 	index int
 	class *class
-	unit  int // pods in a unit
-	need  *need
-	fit   *fit
+	// stage and choice are what the pods were given.
+	stage  *stage
+	choice *choice
+	unit   int  // pods in a unit
+	led    bool // the first pod of each unit is of another class, which those of the lot's follow
+	need   *need
+	fit    *fit
 	// rules are those about the node, with groups that count members; the lot is counted in members.
 	rules   []rule
 	members []int
@@ -42,7 +46,7 @@ func (p *problem) addLot(c *class, s *stage, ch *choice, n int) {
 	key := lotKey{class: c, stage: s, fit: ch.fit}
 	l := p.lotAt[key]
 	if l == nil {
-		l = &lot{index: len(p.lots), class: c, unit: 1, need: c.need, fit: ch.fit, rules: s.host}
+		l = &lot{index: len(p.lots), class: c, stage: s, choice: ch, unit: 1, need: c.need, fit: ch.fit, rules: s.host}
 		for _, m := range c.members {
 			if p.groups[m].key == hostKey {
 				l.members = append(l.members, m)
@@ -68,28 +72,30 @@ type step struct {
 // bundle makes units of pods that must share a node: pods that want to be near their like on it, or near pods of another
 // class of which one is still to be placed.
 func (p *problem) bundle(c *class, s *stage) {
-	choices := p.choices(c, s)
-	if len(choices) == 0 || c.left() == 0 {
+	if c.left() == 0 {
 		return
 	}
-	anchor := p.anchor(c, s)
-	if anchor == nil {
-		return
-	}
-	n := c.left()
+	most := c.left()
 	for i := range s.host {
 		if r := &s.host[i]; r.kind != topology.Near {
-			n = min(n, p.onFresh(r))
+			most = min(most, p.onFresh(r))
 		}
 	}
-	for ; n > 0; n-- {
-		for _, ch := range choices {
-			if may, _ := p.may(c, s, ch); may < n {
-				continue
-			}
-			if l := p.tie(c, s, anchor, ch, n); l != nil {
-				p.enter(c, s, ch, n)
-				return
+	for _, anchor := range p.anchors(c, s) {
+		var more []int
+		if anchor != c {
+			more = p.keysFor(anchor, anchor.last())
+		}
+		choices := p.choicesBy(c, s, more)
+		for n := most; n > 0; n-- {
+			for _, ch := range choices {
+				if may, _ := p.may(c, s, ch); may < n {
+					continue
+				}
+				if l := p.tie(c, s, anchor, ch, n); l != nil {
+					p.enter(c, s, ch, n)
+					return
+				}
 			}
 		}
 	}
@@ -106,9 +112,9 @@ func (p *problem) onFresh(r *rule) int {
 	return math.MaxInt32
 }
 
-// anchor returns the class of which one pod must be on the node for those of c to come: c itself, or one with pods left
-// that all of c's terms select. It returns nil if there is none now.
-func (p *problem) anchor(c *class, s *stage) *class {
+// anchors returns the classes of which one pod must be on the node for those of c to come: those with pods left that all of
+// c's terms select, and c itself if nobody else can be first.
+func (p *problem) anchors(c *class, s *stage) []*class {
 	self := true
 	var groups []int
 	for i := range s.host {
@@ -120,21 +126,63 @@ func (p *problem) anchor(c *class, s *stage) *class {
 	if len(groups) == 0 {
 		return nil
 	}
+	var out []*class
 	for _, other := range p.classes {
 		if other == c || other.left() == 0 || !other.refusal.OK() || other.why != nil {
 			continue
 		}
-		if slices.ContainsFunc(other.stages[len(other.stages)-1].host, func(r rule) bool { return r.kind == topology.Near }) {
+		if slices.ContainsFunc(other.last().host, func(r rule) bool { return r.kind == topology.Near }) {
 			continue // it follows somebody itself
 		}
 		if !slices.ContainsFunc(groups, func(g int) bool { return !slices.Contains(other.members, g) }) {
-			return other // it may come before any of c, and then c has to follow it
+			out = append(out, other) // it may come before any of c, and then c has to follow it
+			if len(out) == maxAnchors {
+				break
+			}
 		}
 	}
 	if self {
-		return c
+		out = append(out, c)
 	}
-	return nil
+	return out
+}
+
+// maxAnchors bounds how many classes are tried as the one to follow.
+const maxAnchors = 8
+
+// last returns what pods of c ask for once they have given up all preferences.
+func (c *class) last() *stage { return &c.stages[len(c.stages)-1] }
+
+// follows reports whether n pods of c may come to a new node where one of the anchor is already.
+func (p *problem) follows(c *class, s *stage, anchor *class, with *stage, ch *choice, n int) bool {
+	both := func(rules []rule, members []int) bool {
+		return !slices.ContainsFunc(rules, func(r rule) bool {
+			return slices.Contains(members, r.group) &&
+				(r.kind == topology.Apart || r.kind == topology.Spread && n+1 > r.skew)
+		})
+	}
+	apart := func(r rule) bool { return r.kind == topology.Apart && slices.Contains(c.members, r.group) }
+	if !both(s.host, anchor.members) || !both(with.host, c.members) || slices.ContainsFunc(with.wide, apart) {
+		return false
+	}
+	p.placing = anchor
+	may, _ := p.may(anchor, with, ch)
+	p.placing = c
+	if may == 0 {
+		return false
+	}
+	for _, m := range anchor.members {
+		if g := p.groups[m]; g.key != hostKey {
+			g.count(ch.domain(g.key), 1)
+			defer g.count(ch.domain(g.key), -1)
+		}
+	}
+	for i := range s.wide {
+		if r := &s.wide[i]; r.kind != topology.Near && p.allows(r, ch.domain(p.groups[r.group].key)) < n {
+			return false
+		}
+	}
+	return true
 }
 
 // tie makes one unit of n pods of c, and one of the anchor if that is another class. It returns nil if no shape holds it.
@@ -144,10 +192,8 @@ func (p *problem) tie(c *class, s *stage, anchor *class, ch *choice, n int) *lot
 	labels, tolerance, rules := s.labels, s.tolerance, s.host
 	members := slices.Clone(c.members)
 	if anchor != c {
-		with := &anchor.stages[len(anchor.stages)-1]
-		if len(with.wide) > 0 || slices.ContainsFunc(s.wide, func(r rule) bool {
-			return r.kind == topology.Apart && slices.Contains(anchor.members, r.group)
-		}) {
+		with := anchor.last()
+		if !p.follows(c, s, anchor, with, ch, n) {
 			return nil
 		}
 		subtract(amount, anchor.need.amount, -1)
@@ -172,7 +218,7 @@ func (p *problem) tie(c *class, s *stage, anchor *class, ch *choice, n int) *lot
 	if !f.ok {
 		return nil
 	}
-	l := &lot{index: len(p.lots), class: c, unit: n, need: unit.need, fit: f}
+	l := &lot{index: len(p.lots), class: c, stage: s, choice: ch, unit: n, need: unit.need, fit: f}
 	for _, r := range rules {
 		if r.kind != topology.Near {
 			l.rules = append(l.rules, r)
@@ -184,9 +230,9 @@ func (p *problem) tie(c *class, s *stage, anchor *class, ch *choice, n int) *lot
 		}
 	}
 	if anchor != c {
-		l.unit++
+		l.unit, l.led = l.unit+1, true
 		l.pods = append(l.pods, anchor.take(1)...)
-		p.enter(anchor, &anchor.stages[len(anchor.stages)-1], ch, 1)
+		p.enter(anchor, anchor.last(), ch, 1)
 	}
 	l.pods = append(l.pods, c.take(n)...)
 	for _, pod := range l.pods {
@@ -208,16 +254,7 @@ func (p *problem) intern(amount []int64) *need {
 }
 
 // extra returns what the choice asks of labels.
-func (ch *choice) extra(p *problem) require.Set {
-	var out []require.Requirement
-	for i, d := range ch.domains {
-		if d >= 0 {
-			k := p.keys[ch.keys[i]]
-			out = append(out, require.New(k.label, require.In, k.names[d]))
-		}
-	}
-	return require.NewSet(out...)
-}
+func (ch *choice) extra(p *problem) require.Set { return p.inDomains(ch.keys, ch.domains) }
 
 // A guests list is what a new node holds of the groups that matter to its pods.
 type guests []guest

@@ -22,8 +22,9 @@ type problem struct {
 	needs      map[string]*need
 	labels     map[string]*alternatives
 	tolerances map[string]*tolerance
-	// lost are pods that got no node in an earlier attempt, and why.
-	lost map[string][]model.PoolVerdict
+	// lost are pods that got no node in an earlier attempt, and why; quotas are what others got.
+	lost   map[string][]model.PoolVerdict
+	quotas quotas
 	// reluctant says that some pool or node has a taint that would rather have no pods.
 	reluctant bool
 
@@ -37,6 +38,7 @@ type problem struct {
 	bans    []ban
 	reach   [][]int // by key, the domains that new nodes may be in
 	vague   []bool  // by key, whether new nodes may get a value that is not known yet
+	lacking []bool  // by key, whether new nodes may lack the label
 
 	// What exists.
 	targets    []*target
@@ -50,6 +52,7 @@ type problem struct {
 	fits     map[fitKey]*fit
 	roomFor  [][]mask
 	chosen   map[choiceKey][]*choice
+	opening  map[string]bool // whether anybody may have a new node, by shelf and labels
 
 	// placing is the class at work; bold says that nobody is waited for any more.
 	placing *class
@@ -73,13 +76,24 @@ func Solve(s *model.Snapshot, o Options) *model.Plan {
 	}
 	o = o.withDefaults()
 	var lost map[string][]model.PoolVerdict
+	var best *model.Plan
+	known := quotas{}
 	for attempt := 1; ; attempt++ {
 		p := newProblem(s, o, pods, lost)
+		p.quotas = maps.Clone(known)
 		p.keepPromises()
 		p.place()
 		p.open()
-		plan := p.plan()
-		if attempt == maxSolves || !p.missed() {
+		plan, missed := p.plan(), p.missed()
+		if !missed && (best == nil || better(plan, best)) {
+			best = plan
+		}
+		switch {
+		case attempt < maxSolves && p.learn(known):
+			continue
+		case best != nil:
+			return best
+		case attempt == 2*maxSolves:
 			return plan
 		}
 		if lost == nil {
@@ -92,9 +106,6 @@ func Solve(s *model.Snapshot, o Options) *model.Plan {
 		}
 	}
 }
-
-// maxSolves is how often a problem is solved when limits leave out pods that others counted on.
-const maxSolves = 4
 
 // missed reports whether pods that had their domain got no node after all, and others counted them: who went where they
 // were to be, or spread around them, has to look again without them.
@@ -116,7 +127,7 @@ func newProblem(s *model.Snapshot, o Options, pods []*model.Pod, lost map[string
 		needs: map[string]*need{}, labels: map[string]*alternatives{}, tolerances: map[string]*tolerance{},
 		book: topology.NewBook(), groupAt: map[groupKey]int{}, byTerm: map[int][]int{},
 		moving: map[string]bool{}, onTarget: map[int][]int8{},
-		fits: map[fitKey]*fit{}, chosen: map[choiceKey][]*choice{}, lotAt: map[lotKey]*lot{},
+		fits: map[fitKey]*fit{}, chosen: map[choiceKey][]*choice{}, opening: map[string]bool{}, lotAt: map[lotKey]*lot{},
 	}
 	p.keyOf(corev1.LabelHostname)
 	for _, pod := range pods {

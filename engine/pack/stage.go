@@ -14,6 +14,7 @@ import (
 // A stage is what a class asks for while it still insists on some of its preferences. What cannot be placed in one stage is
 // tried in the next.
 type stage struct {
+	id        int // among those of its class
 	labels    *alternatives
 	tolerance *tolerance
 	// wide are the rules over labels that nodes share, host those about single nodes.
@@ -60,7 +61,7 @@ func (p *problem) stagesOf(c *class, pod *model.Pod) model.Verdict {
 		preferred = p.preferredOf(spec)
 	}
 	for {
-		s := stage{labels: plain, tolerance: tolerance}
+		s := stage{id: len(c.stages), labels: plain, tolerance: tolerance}
 		if len(preferred) > 0 {
 			var terms []require.Set
 			for _, t := range required {
@@ -84,7 +85,7 @@ func (p *problem) stagesOf(c *class, pod *model.Pod) model.Verdict {
 	}
 	if p.reluctant {
 		last := c.stages[len(c.stages)-1]
-		last.tolerance = patient
+		last.id, last.tolerance = len(c.stages), patient
 		c.stages = append(c.stages, last)
 	}
 	return model.Verdict{}
@@ -139,7 +140,10 @@ func (p *problem) preferredOf(spec *corev1.PodSpec) []require.Set {
 
 // withVolumes narrows required to nodes that the volumes can follow to, and counts what is to be attached.
 func (c *class) withVolumes(required []require.Set, volumes []model.Volume, o Options) ([]require.Set, model.Verdict) {
-	for _, v := range volumes {
+	for i, v := range volumes {
+		if slices.ContainsFunc(volumes[:i], func(o model.Volume) bool { return o.Driver == v.Driver && o.Key == v.Key }) {
+			continue // mounted twice, attached once
+		}
 		if v.Driver != "" {
 			if c.attach == nil {
 				c.attach = map[string]int{}
