@@ -106,7 +106,11 @@ func (e *Explainer) obstacles(pod *model.Pod, pool *model.Pool, v model.Verdict)
 	if slices.ContainsFunc(all, func(o obstacle) bool { return o.rule == v.Rule || sameMatter(o.rule, v.Rule) }) {
 		return all
 	}
-	return append([]obstacle{{rule: v.Rule, why: v.String(), fix: poolFix(pool, v)}}, all...)
+	fix := poolFix(pool, v)
+	if v.Rule == model.RuleTopology {
+		fix = e.topologyFix(pool, v.Subject)
+	}
+	return append([]obstacle{{rule: v.Rule, why: v.String(), fix: fix}}, all...)
 }
 
 // sameMatter reports whether two rules are two ways to say that no type has room.

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/karpenter-go/karpenter/engine/model"
 )
@@ -28,8 +29,30 @@ func plainFix(v model.Verdict) string {
 	switch v.Rule {
 	case model.RuleNoPool:
 		return "add a NodePool, or look at the conditions of those there are"
+	case model.RuleVolume:
+		if strings.HasSuffix(v.Subject, "does not exist") {
+			return "create it"
+		}
 	case model.RuleEffort:
 		return "try again: the rest is planned in the next round"
+	}
+	return ""
+}
+
+// topologyFix returns how to loosen a constraint between pods, or how to let the pool have more domains for it.
+func (e *Explainer) topologyFix(pool *model.Pool, subject string) string {
+	kind, key, _ := strings.Cut(subject, " over ")
+	more := fmt.Sprintf("allow more values of %s in NodePool %s", key, pool.Name)
+	if !e.labels.WellKnown.Has(key) && !pool.Requirements.Has(key) {
+		more = fmt.Sprintf("give nodes the label %s by spec.template.spec.requirements of NodePool %s", key, pool.Name)
+	}
+	switch kind {
+	case "topology spread":
+		return more + ", or set whenUnsatisfiable: ScheduleAnyway"
+	case "pod affinity":
+		return "start the pods that it names first, or prefer to be with them instead of requiring it"
+	case "pod anti-affinity", "another pod's anti-affinity":
+		return more + ", or prefer to be apart instead of requiring it"
 	}
 	return ""
 }

@@ -110,6 +110,10 @@ func (e *Explainer) conflict(want require.Requirement, pool *model.Pool) (obstac
 	key := want.Key()
 	have, ok := pool.Requirements.Normalize(e.labels.Aliases).Get(key)
 	switch {
+	case want.Empty() && !want.MayBeAbsent():
+		return obstacle{
+			rule: model.RuleLabels, why: "the pod's constraints on " + key + " contradict each other", fix: "drop one of them",
+		}, true
 	case ok && have.Overlaps(want):
 		return obstacle{}, false
 	case ok && pool.Labels[key] != "":
