@@ -242,3 +242,32 @@ func TestMinor(t *testing.T) {
 		}
 	}
 }
+
+// An alias that was looked up does not hold on to an image that its owner has deprecated, or taken away.
+func TestDeprecatedAliasIsLookedUpAgain(t *testing.T) {
+	const path = "/aws/service/eks/optimized-ami/1.36/amazon-linux-2023/x86_64/standard/recommended/image_id"
+	r := &registry{parameters: map[string]string{path: "ami-old"}, images: []ec2types.Image{
+		img("ami-old", "old", "x86_64", "2026-01-01T00:00:00Z", "2026-06-01T00:01:30Z"), img("ami-new", "new", "x86_64", "2026-05-01T00:00:00Z", ""),
+	}}
+	s, clock := resolver(r)
+	class := classWith(awsv1.AMISelectorTerm{Alias: "al2023@latest"})
+	resolve := func() string {
+		t.Helper()
+		clock.SetTime(clock.Now().Add(time.Minute))
+		got, err := s.Resolve(t.Context(), class, "1.36")
+		if err != nil || len(got) != 1 {
+			t.Fatalf("%v, %v", got, err)
+		}
+		return got[0].ID
+	}
+	if id := resolve(); id != "ami-old" {
+		t.Errorf("at first: %s", id)
+	}
+	r.parameters[path] = "ami-new"
+	if id := resolve(); id != "ami-old" { // deprecated from now on, and that is noticed here
+		t.Errorf("while it is remembered: %s", id)
+	}
+	if id := resolve(); id != "ami-new" {
+		t.Errorf("once it is deprecated: %s", id)
+	}
+}

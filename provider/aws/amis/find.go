@@ -23,6 +23,7 @@ import (
 
 func (r *Resolver) byAlias(ctx context.Context, family, version, k string) ([]image, error) {
 	variants := map[string][]variant{} // by image id
+	paths := map[string][]string{}     // parameters by image id
 	for _, p := range parameters(family, version, k) {
 		id, ok, err := r.lookUp(ctx, p.path, r.public)
 		if err != nil {
@@ -30,6 +31,7 @@ func (r *Resolver) byAlias(ctx context.Context, family, version, k string) ([]im
 		}
 		if ok {
 			variants[id] = append(variants[id], p.variants...)
+			paths[id] = append(paths[id], p.path)
 		}
 	}
 	if len(variants) == 0 {
@@ -44,6 +46,7 @@ func (r *Resolver) byAlias(ctx context.Context, family, version, k string) ([]im
 	if err != nil {
 		return nil, err
 	}
+	r.forgetStale(found, paths)
 	var out []image
 	for _, i := range found {
 		if len(variants[i.id]) == 0 {
@@ -56,6 +59,21 @@ func (r *Resolver) byAlias(ctx context.Context, family, version, k string) ([]im
 		}
 	}
 	return out, nil
+}
+
+// forgetStale drops what is remembered of parameters whose image is deprecated or gone by now: AWS has put a newer one in its
+// place, or is about to.
+func (r *Resolver) forgetStale(found []image, paths map[string][]string) {
+	for _, i := range found {
+		if !i.deprecated {
+			delete(paths, i.id)
+		}
+	}
+	for _, stale := range paths {
+		for _, path := range stale {
+			r.public.Delete(path)
+		}
+	}
 }
 
 // windows returns the nodes that an image of a Windows family is for.
