@@ -3,21 +3,47 @@ package model
 import (
 	"strings"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
-// Informed returns s with daemons that ask for what their pods ask for. A template does not say what admission adds: the
-// defaults of a LimitRange, above all. The newest pod of a daemon does; as long as there is none the template counts.
-func (s *Snapshot) Informed() *Snapshot {
+// Informed returns s with daemons that ask for what their pods will ask for. A template does not say what admission adds:
+// the defaults of LimitRanges, above all. The newest pod of a daemon does; as long as there is none, ranges do.
+func (s *Snapshot) Informed(ranges []*corev1.LimitRange) *Snapshot {
 	daemons := s.Daemons()
 	if len(daemons) == 0 {
 		return s
 	}
+	newest := s.newestOfDaemons()
+	var change Delta
+	for _, d := range daemons {
+		spec := *d.Object.Spec.Template.Spec.DeepCopy()
+		if p := newest[d.Key]; p != nil {
+			take(spec.Containers, p.Object.Spec.Containers)
+			take(spec.InitContainers, p.Object.Spec.InitContainers)
+		} else {
+			admit(&spec, d.Object.Namespace, ranges)
+		}
+		if !equality.Semantic.DeepEqual(spec, d.Object.Spec.Template.Spec) {
+			o := *d.Object
+			o.Spec.Template.Spec = spec
+			change.Daemons = append(change.Daemons, &o)
+		}
+	}
+	if change.Empty() {
+		return s
+	}
+	return s.Apply(change)
+}
+
+// newestOfDaemons returns the newest pod of each daemon, by the daemon's key, whether it has found its node or not.
+func (s *Snapshot) newestOfDaemons() map[string]*Pod {
 	newest := map[string]*Pod{}
-	for _, n := range s.Nodes() {
-		for _, p := range n.Pods {
+	if s.raw.pods.shards == nil {
+		return newest
+	}
+	for _, shard := range s.raw.pods.shards {
+		for _, p := range shard { // in no order, which newer makes up for
 			if !p.Daemon() {
 				continue
 			}
@@ -27,18 +53,41 @@ func (s *Snapshot) Informed() *Snapshot {
 			}
 		}
 	}
-	var change Delta
-	for _, d := range daemons {
-		if p := newest[d.Key]; p != nil {
-			if o := asking(d.Object, p.Object); o != nil {
-				change.Daemons = append(change.Daemons, o)
+	return newest
+}
+
+// admit sets the requests that the ranges of a namespace add to containers which do not say, as admission does.
+func admit(spec *corev1.PodSpec, namespace string, ranges []*corev1.LimitRange) {
+	for _, r := range ranges {
+		if r.Namespace != namespace {
+			continue
+		}
+		RequestLimits(spec)
+		for _, item := range r.Spec.Limits {
+			if item.Type != corev1.LimitTypeContainer {
+				continue
+			}
+			for _, containers := range [][]corev1.Container{spec.Containers, spec.InitContainers} {
+				for i := range containers {
+					request(&containers[i].Resources, item.DefaultRequest)
+					request(&containers[i].Resources, item.Default)
+				}
 			}
 		}
 	}
-	if change.Empty() {
-		return s
+}
+
+// request adds those of amounts that r does not request.
+func request(r *corev1.ResourceRequirements, amounts corev1.ResourceList) {
+	for name, q := range amounts {
+		if _, ok := r.Requests[name]; ok {
+			continue
+		}
+		if r.Requests == nil {
+			r.Requests = corev1.ResourceList{}
+		}
+		r.Requests[name] = q
 	}
-	return s.Apply(change)
 }
 
 // daemonOf names the DaemonSet that owns p.
@@ -58,19 +107,6 @@ func newer(p, o *Pod) bool {
 		return strings.Compare(p.Key, o.Key) > 0
 	}
 	return b.Before(&a)
-}
-
-// asking returns d with the resources of the pod's containers, nil if they are d's own.
-func asking(d *appsv1.DaemonSet, pod *corev1.Pod) *appsv1.DaemonSet {
-	o := *d
-	o.Spec.Template.Spec = *d.Spec.Template.Spec.DeepCopy()
-	spec := &o.Spec.Template.Spec
-	take(spec.Containers, pod.Spec.Containers)
-	take(spec.InitContainers, pod.Spec.InitContainers)
-	if equality.Semantic.DeepEqual(spec, &d.Spec.Template.Spec) {
-		return nil
-	}
-	return &o
 }
 
 // take gives containers the resources of those of the same name.

@@ -12,6 +12,15 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
+func limitRange(namespace, cpu string) *corev1.LimitRange {
+	r := &corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Name: "range", Namespace: namespace}}
+	r.Spec.Limits = []corev1.LimitRangeItem{
+		{Type: corev1.LimitTypePod, Max: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("9")}},
+		{Type: corev1.LimitTypeContainer, Default: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}},
+	}
+	return r
+}
+
 // A daemon asks for what its newest pod asks for, which may be more than the template says.
 func TestInformed(t *testing.T) {
 	spec := func(cpu string) corev1.PodSpec {
@@ -36,7 +45,7 @@ func TestInformed(t *testing.T) {
 		pods []*corev1.Pod
 		want int64
 	}{
-		{"no pod yet", nil, 0},
+		{"no pod yet", nil, 700}, // by the range of the namespace
 		{"one pod", []*corev1.Pod{pod("a", "200m", 0)}, 200},
 		{"the newest", []*corev1.Pod{pod("a", "300m", time.Minute), pod("b", "100m", time.Second)}, 100},
 		{"of one age the later name", []*corev1.Pod{pod("a", "300m", 0), pod("b", "100m", 0)}, 100},
@@ -46,7 +55,8 @@ func TestInformed(t *testing.T) {
 			s := model.Compile(model.Delta{
 				Nodes: []*corev1.Node{node}, Daemons: []*appsv1.DaemonSet{daemon}, Pods: tt.pods,
 			})
-			if got := s.Informed().Daemons()[0].Pod.Requests["cpu"]; got != tt.want {
+			ranges := []*corev1.LimitRange{limitRange("default", "50m"), limitRange("kube-system", "700m")}
+			if got := s.Informed(ranges).Daemons()[0].Pod.Requests["cpu"]; got != tt.want {
 				t.Errorf("the daemon asks for %dm, want %dm", got, tt.want)
 			}
 			if len(daemon.Spec.Template.Spec.Containers[0].Resources.Requests) != 0 {

@@ -90,20 +90,7 @@ func NewDaemon(o *appsv1.DaemonSet) *Daemon {
 func RequestLimits(spec *corev1.PodSpec) {
 	for _, containers := range [][]corev1.Container{spec.Containers, spec.InitContainers} {
 		for i := range containers {
-			requestLimits(&containers[i].Resources)
+			request(&containers[i].Resources, containers[i].Resources.Limits)
 		}
-	}
-}
-
-// requestLimits requests what is limited and not requested.
-func requestLimits(r *corev1.ResourceRequirements) {
-	for name, q := range r.Limits {
-		if _, ok := r.Requests[name]; ok {
-			continue
-		}
-		if r.Requests == nil {
-			r.Requests = corev1.ResourceList{}
-		}
-		r.Requests[name] = q
 	}
 }

@@ -87,7 +87,7 @@ func (b base) deciding() []Controller {
 	return []Controller{
 		&provision.Controller{
 			Cluster: b.cluster, Actor: actor, Cloud: b.offers("provisioner"), Clock: b.Clock, Events: b.Events,
-			Metrics: b.metrics, Timeline: b.timeline, Buffers: b.buffers,
+			Metrics: b.metrics, Timeline: b.timeline, Buffers: b.buffers, Daemons: b.daemons,
 			Options: pack.Options{
 				Labels:         b.labels,
 				RelaxMinValues: b.settings.MinValuesPolicy == settings.MinValuesPolicyBestEffort,

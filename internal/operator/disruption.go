@@ -13,7 +13,7 @@ func (b base) disruption(actor *act.Actor) Controller {
 	gates := b.settings.FeatureGates
 	return &disruption.Controller{
 		Cluster: b.cluster, Actor: actor, Cloud: b.offers("disruption"), Clock: b.Clock, Events: b.Events,
-		Metrics: b.metrics, Repair: gates.NodeRepair, Buffers: b.buffers,
+		Metrics: b.metrics, Repair: gates.NodeRepair, Buffers: b.buffers, Daemons: b.daemons,
 		Options: disrupt.Options{
 			Pack: pack.Options{
 				Labels:         b.labels,

@@ -1,7 +1,10 @@
 package operator
 
 import (
+	"context"
+
 	"github.com/go-logr/logr"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -10,6 +13,7 @@ import (
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/internal/controller/capacitybuffer"
 	"github.com/karpenter-go/karpenter/internal/controller/nodeoverlay"
+	"github.com/karpenter-go/karpenter/internal/controller/supply"
 	"github.com/karpenter-go/karpenter/internal/operator/settings"
 )
 
@@ -18,10 +22,15 @@ type features struct {
 	// overlays and buffers are nil while they are off.
 	overlays *nodeoverlay.Overlays
 	buffers  *capacitybuffer.Buffers
+	// daemons is nil if LimitRanges may not be read.
+	daemons *supply.Daemons
 }
 
-func featuresOf(mgr ctrl.Manager, gates settings.FeatureGates, log logr.Logger) features {
+func featuresOf(ctx context.Context, mgr ctrl.Manager, gates settings.FeatureGates, log logr.Logger) features {
 	var f features
+	if mayWatch(ctx, mgr.GetClient(), "limitranges", log) {
+		f.daemons = &supply.Daemons{Reader: mgr.GetClient()}
+	}
 	if gates.NodeOverlay && known(mgr, &overlayv1alpha1.NodeOverlay{}, log) {
 		f.overlays = &nodeoverlay.Overlays{Reader: mgr.GetClient()}
 	}
@@ -29,6 +38,21 @@ func featuresOf(mgr ctrl.Manager, gates settings.FeatureGates, log logr.Logger) 
 		f.buffers = &capacitybuffer.Buffers{Reader: mgr.GetClient()}
 	}
 	return f
+}
+
+// mayWatch reports whether we may list and watch a core resource in all namespaces. Charts of upstream do not grant all
+// that we can make use of.
+func mayWatch(ctx context.Context, c client.Client, resource string, log logr.Logger) bool {
+	for _, verb := range []string{"list", "watch"} {
+		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+			ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: verb, Resource: resource},
+		}}
+		if err := c.Create(ctx, review); err != nil || !review.Status.Allowed {
+			log.Info("doing without a resource that may not be read", "resource", resource)
+			return false
+		}
+	}
+	return true
 }
 
 // known reports whether the API server serves the kind of o. A missing one is no reason to stop, since the rest does

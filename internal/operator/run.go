@@ -104,7 +104,7 @@ func Run(ctx context.Context, p Program) error {
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Rest: mgr.GetConfig(), Clock: clock.RealClock{},
 		Events: events, Metrics: ctrlmetrics.Registry, Ledger: act.Ledger{Client: mgr.GetClient()}, Log: p.Log,
 	}
-	f := featuresOf(mgr, p.Settings.FeatureGates, p.Log)
+	f := featuresOf(ctx, mgr, p.Settings.FeatureGates, p.Log)
 	env.Overlay = f.overlay()
 	provider, err := p.Provider(ctx, env)
 	if err != nil {

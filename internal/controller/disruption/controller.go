@@ -32,6 +32,8 @@ type Controller struct {
 	Options disrupt.Options
 	// Buffers ask for room for pods to come, which keeps the nodes that hold it; nil asks for none.
 	Buffers *capacitybuffer.Buffers
+	// Daemons tells what daemons ask for; nil knows it from their pods and templates only.
+	Daemons *supply.Daemons
 	// Repair lets nodes that are beyond repair be replaced, by the policies of the provider.
 	Repair bool
 	// PerMinute bounds how many nodes are disrupted by choice, and how many are launched in their place, a minute.
@@ -85,7 +87,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	if wait := c.next.Sub(start); wait > 0 {
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
-	s := c.Buffers.Stock(ctx, supply.Stock(ctx, c.Cloud, c.Cluster.Snapshot()))
+	s := c.Buffers.Stock(ctx, c.Daemons.Stock(ctx, supply.Stock(ctx, c.Cloud, c.Cluster.Snapshot())))
 	again, err := c.finish(ctx, s)
 	began := c.Clock.Now()
 	d := disrupt.Decide(s, c.options(start), c.cursor)

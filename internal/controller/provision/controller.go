@@ -38,6 +38,8 @@ type Controller struct {
 	Options  pack.Options
 	// Buffers ask for room for pods to come; nil asks for none.
 	Buffers *capacitybuffer.Buffers
+	// Daemons tells what daemons ask for; nil knows it from their pods and templates only.
+	Daemons *supply.Daemons
 	// Mode is that of pools that say nothing: in DryRun what would be launched is told, and not launched.
 	Mode string
 	// Solve makes plans; nil means pack.Solve.
@@ -122,7 +124,7 @@ func (c *Controller) window(s *model.Snapshot) time.Duration {
 
 // round plans, checks the plan, and carries it out.
 func (c *Controller) round(ctx context.Context, s *model.Snapshot) error {
-	s = supply.Stock(ctx, c.Cloud, s)
+	s = c.Daemons.Stock(ctx, supply.Stock(ctx, c.Cloud, s))
 	plan, err := c.plan(ctx, s)
 	if err != nil {
 		return err

@@ -16,7 +16,7 @@ import (
 const patience = 15 * time.Second
 
 // Stock returns s with the instance types of every usable or static pool that the provider manages. A pool whose types cannot be had
-// is left without any for this round, and logged: the others go on. Daemons ask for what their pods ask for.
+// is left without any for this round, and logged: the others go on.
 func Stock(ctx context.Context, provider cloud.Provider, s *model.Snapshot) *model.Snapshot {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -44,5 +44,5 @@ func Stock(ctx context.Context, provider cloud.Provider, s *model.Snapshot) *mod
 		}
 		types[p.Name] = found[i]
 	}
-	return s.Apply(model.Delta{Types: types}).Informed()
+	return s.Apply(model.Delta{Types: types})
 }
