@@ -40,20 +40,11 @@ func (p *problem) plan() *model.Plan {
 	slices.SortStableFunc(plan.Nodes, compareNodes)
 	plan.Refusals = p.refuse()
 	plan.Order = p.ordered(plan)
-	plan.Floor = p.floor(kept) - p.fees(kept)
+	plan.Floor = p.floor(kept)
 	if plan.Floor > plan.Price && plan.Floor < plan.Price*(1+same) {
 		plan.Floor = plan.Price // they are equal but for rounding
 	}
 	return plan
-}
-
-// fees are what the nodes are charged besides their price. It is part of the price that is minimised, and of no bill.
-func (p *problem) fees(nodes []*opened) float64 {
-	sum := 0.0
-	for _, o := range nodes {
-		sum += o.shelf.fee
-	}
-	return sum
 }
 
 func compareNodes(a, b model.PlannedNode) int {

@@ -8,7 +8,7 @@ func (p *problem) floor(nodes []*opened) float64 {
 	sum := 0.0
 	for _, o := range nodes {
 		if o.shelf.pool.shapes[o.shape].reserved != nil {
-			sum += o.price
+			sum += o.price - o.fee
 			continue
 		}
 		for _, part := range o.share {

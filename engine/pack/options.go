@@ -31,6 +31,9 @@ type Options struct {
 	PreferencePolicy PreferencePolicy
 	// DefaultSpread returns the constraints of a pod that has none of its own; nil means that there are none.
 	DefaultSpread func(*model.Pod) []corev1.TopologySpreadConstraint
+	// NodeFee is what a node costs besides its price, in dollars per hour: its root volume, its address, agents and licences
+	// that are paid by the node. It is weighed, and not part of any price that is reported. Default 0.
+	NodeFee float64
 	// MaxNodeCPU is the most cpu that a new node may have, in millicores, to bound what is lost with one. Default 0: any.
 	MaxNodeCPU int64
 }
@@ -72,6 +75,9 @@ func (o Options) Validate() error {
 	}
 	if o.MaxNodeCPU < 0 {
 		errs = append(errs, fmt.Errorf("maxNodeCPU is %d, want 0 or more", o.MaxNodeCPU))
+	}
+	if o.NodeFee < 0 {
+		errs = append(errs, fmt.Errorf("nodeFee is %g, want 0 or more", o.NodeFee))
 	}
 	return errors.Join(errs...)
 }

@@ -17,8 +17,8 @@ var lastOrders = [...]order{byShare, bySearch, byMatch}
 
 // work is memory that is used again for each pattern.
 type work struct {
-	shops  []*shop
 	open   []*kind
+	trade  []*kind
 	cands  []*kind
 	search search
 	room   []int64
@@ -40,7 +40,7 @@ type filling struct {
 
 // maxOpen is about how many kinds one pattern looks at. Of more, each pattern sees a sample, always another one: among so
 // many, something always fits.
-const maxOpen = 250
+const maxOpen = 600
 
 // pattern fills the shop's shape with one unit of star and then in the given order, and returns what came of it, nil if not one unit went in.
 func (t *tier) pattern(s *shop, star *kind, fill order) *opened {
@@ -63,9 +63,10 @@ func (t *tier) pattern(s *shop, star *kind, fill order) *opened {
 	if !f.fits(star) || t.add(f, star, 1) == 0 {
 		return nil
 	}
-	f.price = f.flavour.price[s.shape]
+	f.fee = t.fee
+	f.price = f.flavour.price[s.shape] + t.fee
 	fill(t, f)
-	f.price = f.flavour.price[s.shape]
+	f.price = f.flavour.price[s.shape] + t.fee
 	o := f.opened
 	return &o
 }

@@ -14,21 +14,17 @@ func (t *tier) polish(o *opened) {
 	f := &filling{opened: *o}
 	f.share = slices.Clone(o.share)
 	f.room = append(t.work.room[:0], o.shelf.pool.shapes[o.shape].room...)
-	for _, k := range t.byValue {
-		k.used = 0
-	}
 	for _, part := range o.share {
-		part.kind.used += part.n
 		subtract(f.room, part.lot.need.amount, part.n)
 	}
-	f.open = t.work.open[:0]
-	for _, k := range t.byValue {
-		if on := &k.fit.on[o.shelf.index]; k.left > k.used && on.flavour != nil && on.holds.has(o.shape) &&
-			o.shelf.join(o.flavour, on.flavour) == o.flavour && !k.lots[0].social() {
+	// What the pattern looked at is still there, and so is how many units of it were used.
+	f.open = t.work.trade[:0]
+	for _, k := range t.work.open {
+		if k.left > k.used && !k.lots[0].social() && o.shelf.join(o.flavour, k.fit.on[o.shelf.index].flavour) == o.flavour {
 			f.open = append(f.open, k)
 		}
 	}
-	t.work.open = f.open
+	t.work.trade = f.open
 	for range maxSwaps {
 		if !t.swap(f) {
 			break

@@ -114,7 +114,7 @@ func (r *recombiner) part(a, b *opened) (x, y *opened) {
 		return nil, nil
 	}
 	list := r.shapes(a)
-	total, best := 0.0, (a.price+b.price)*(1-same)
+	total, best := 0.0, (a.price+b.price-a.fee-b.fee)*(1-same)
 	for _, u := range r.units {
 		total += u.kind.base
 	}
@@ -174,7 +174,7 @@ func (r *recombiner) need(side int) []int64 {
 
 // node returns a node like o with the units of a side.
 func (r *recombiner) node(o *opened, side, shape int) *opened {
-	out := &opened{shelf: o.shelf, shape: shape, flavour: o.flavour, price: o.flavour.price[shape]}
+	out := &opened{shelf: o.shelf, shape: shape, flavour: o.flavour, fee: o.fee, price: o.flavour.price[shape] + o.fee}
 	for ; side != 0; side &= side - 1 {
 		u := r.units[bits.TrailingZeros(uint(side))]
 		if i := slices.IndexFunc(out.share, func(part portion) bool { return part.lot == u.lot }); i >= 0 {

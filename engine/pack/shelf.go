@@ -45,7 +45,7 @@ type flavour struct {
 	reqs require.Set
 	// tariff is the same for flavours with equal prices.
 	tariff int
-	// price is that of the cheapest offering of each of the pool's shapes, with the fee for a node, +Inf where there is none.
+	// price is that of the cheapest offering of each of the pool's shapes, +Inf where there is none.
 	price   []float64
 	allowed mask  // the shapes with a price
 	byPrice []int // the same, cheapest first, once somebody asked
@@ -58,7 +58,6 @@ type flavour struct {
 type shelf struct {
 	pool     *pool
 	index    int
-	fee      float64
 	flavours []*flavour
 	byName   map[string]*flavour
 	// joined remembers the flavour that two make together, nil if they contradict each other.
@@ -85,7 +84,7 @@ func (s *shelf) add(reqs require.Set) *flavour {
 	for i, sh := range s.pool.shapes {
 		f.price[i] = sh.priceFor(reqs)
 		if f.price[i] < inf {
-			f.price[i] = max(f.price[i]+s.fee, minPrice)
+			f.price[i] = max(f.price[i], minPrice)
 			f.allowed.set(i)
 			f.some = true
 		}

@@ -22,6 +22,7 @@ type tier struct {
 	byValue     []*kind
 	total       float64 // the worth of all that is left
 	priced      float64 // what it was when worths were last found
+	fee         float64 // what a node counts besides its price
 	listed      float64 // what it was when shops last listed their charges
 	ranked      float64 // below it, the bounds of the shops are to be found anew
 	spin        int     // how many patterns were made
@@ -76,6 +77,7 @@ type opened struct {
 	price   float64
 	value   float64
 	waste   float64
+	fee     float64 // the part of price that is no price
 }
 
 // A portion is a number of units of one lot.
@@ -103,7 +105,31 @@ func newTier(p *problem, shelves []*shelf) *tier {
 	t.openShops()
 	t.care()
 	t.work = newWork(t)
+	t.setFee()
 	return t
+}
+
+// Few nodes are better than many: each has its daemons, its volumes and its share of trouble. Where a plan is small, a node
+// counts as if it cost bias more, in dollars per hour. For a plan that costs small per hour or more that has faded out: there,
+// price decides alone.
+const (
+	bias  = 0.06
+	small = 1.0
+)
+
+// setFee sets what a node counts besides its price.
+func (t *tier) setFee() {
+	t.fee = t.opts.NodeFee
+	t.rank()
+	if !t.price() {
+		return
+	}
+	cost := 0.0
+	for _, k := range t.kinds {
+		cost += float64(k.value * float64(k.left))
+	}
+	t.fee += bias * max(0, 1-cost/small)
+	t.listed = 0
 }
 
 // many is how many nodes a cap must call for to be what the plan is about: then nodes are many and hold few units, and there
@@ -294,7 +320,7 @@ func (t *tier) list() {
 		}
 		for _, k := range s.kinds {
 			if k.left > 0 {
-				s.charge[k.group] = min(s.charge[k.group], k.fit.on[s.shelf.index].flavour.price[s.shape])
+				s.charge[k.group] = min(s.charge[k.group], k.fit.on[s.shelf.index].flavour.price[s.shape]+t.fee)
 			}
 		}
 	}
@@ -515,7 +541,7 @@ func (t *tier) around(star *kind) *opened {
 func (t *tier) rankShops() {
 	t.ranked = 0
 	for _, s := range t.shops {
-		s.bound = min(s.worth, t.total) / s.price
+		s.bound = min(s.worth, t.total) / (s.price + t.fee)
 		t.ranked = max(t.ranked, s.worth)
 	}
 	slices.SortStableFunc(t.shops, func(a, b *shop) int {
@@ -585,7 +611,7 @@ func (o *opened) resize() {
 			best = j
 		}
 	})
-	o.shape, o.price = best, o.flavour.price[best]
+	o.shape, o.price = best, o.flavour.price[best]+o.fee
 }
 
 // bears reports whether shape j may hold every kind of o as far as host ports are concerned.
