@@ -37,7 +37,11 @@ func (in *input) check() error {
 
 // read makes a case of the manifests, and tells on stderr what a reader of the result should know.
 func (in *input) read(cmd *cobra.Command, p *progress) (*offline.Case, error) {
-	p.say("reading " + in.files[0])
+	first := in.files[0]
+	if first == manifest.Stdin {
+		first = "standard input"
+	}
+	p.say("reading " + first)
 	set, err := manifest.Read(cmd.Context(), in.files, manifest.Options{Stdin: cmd.InOrStdin(), Legacy: converter{}})
 	if err != nil {
 		return nil, err

@@ -34,7 +34,10 @@ type assembly struct {
 	set       *manifest.Set
 	catalogue *Catalogue
 	// nodes are those given, by name.
-	nodes  map[string]*corev1.Node
+	nodes map[string]*corev1.Node
+	// claims are the volume claims given, by namespace/name; class is for those that name none.
+	claims map[string]bool
+	class  string
 	limits limits
 	errs   manifest.Errors
 }
@@ -47,7 +50,7 @@ func Assemble(set *manifest.Set, catalogue *Catalogue, now time.Time) (*Case, er
 			Now: now, Labels: catalogue.Labels(), Leave: map[string]string{}, Warnings: slices.Clone(set.Warnings),
 			Delta: model.Delta{Types: map[string][]*model.InstanceType{}},
 		},
-		set: set, catalogue: catalogue, nodes: map[string]*corev1.Node{},
+		set: set, catalogue: catalogue, nodes: map[string]*corev1.Node{}, claims: map[string]bool{},
 	}
 	a.limits = newLimits(set)
 	if err := a.addPools(); err != nil {
@@ -86,13 +89,14 @@ func (a *assembly) addSurroundings() {
 // furnishClaims does what the volume controllers do at once: claims get the default storage class, and one that names a
 // volume that is there is bound to it.
 func (a *assembly) furnishClaims() {
-	class := defaultClass(a.Delta.StorageClasses)
+	a.class = defaultClass(a.Delta.StorageClasses)
 	volumes := map[string]bool{}
 	for _, v := range a.Delta.Volumes {
 		volumes[v.Name] = true
 	}
 	for _, c := range a.Delta.VolumeClaims {
-		a.furnishClaim(c, class)
+		a.furnishClaim(c)
+		a.claims[c.Namespace+"/"+c.Name] = true
 		if volumes[c.Spec.VolumeName] && c.Annotations[bindCompleted] == "" {
 			if c.Annotations == nil {
 				c.Annotations = map[string]string{}
@@ -102,10 +106,10 @@ func (a *assembly) furnishClaims() {
 	}
 }
 
-func (a *assembly) furnishClaim(c *corev1.PersistentVolumeClaim, class string) {
-	if c.Spec.VolumeName == "" && c.Spec.StorageClassName == nil && class != "" &&
+func (a *assembly) furnishClaim(c *corev1.PersistentVolumeClaim) {
+	if c.Spec.VolumeName == "" && c.Spec.StorageClassName == nil && a.class != "" &&
 		c.Annotations[corev1.BetaStorageClassAnnotation] == "" {
-		c.Spec.StorageClassName = &class
+		c.Spec.StorageClassName = &a.class
 	}
 }
 

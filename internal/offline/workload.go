@@ -187,14 +187,12 @@ func (a *assembly) claim(w workload, p *corev1.Pod) {
 		}}
 		p.Spec.Volumes = slices.DeleteFunc(p.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == t.Name })
 		p.Spec.Volumes = append(p.Spec.Volumes, volume)
-		if slices.ContainsFunc(a.Delta.VolumeClaims, func(c *corev1.PersistentVolumeClaim) bool {
-			return c.Name == name && c.Namespace == p.Namespace
-		}) {
+		if a.claims[p.Namespace+"/"+name] {
 			continue
 		}
 		c := t.DeepCopy()
 		c.Name, c.Namespace = name, p.Namespace
-		a.furnishClaim(c, defaultClass(a.Delta.StorageClasses))
+		a.furnishClaim(c)
 		a.Delta.VolumeClaims = append(a.Delta.VolumeClaims, c)
 	}
 }

@@ -63,7 +63,7 @@ func (s Style) commands(b *strings.Builder, commands []model.Command) {
 	}
 	t.write(b, "", s.dim)
 	if more := len(best) - most; more > 0 {
-		fmt.Fprintf(b, "and %s more; -o json has them all\n", Count(more, "command"))
+		fmt.Fprintf(b, "and %s more commands; -o json has them all\n", Number(more))
 	}
 }
 

@@ -185,7 +185,7 @@ func (s Style) placements(b *strings.Builder, p *model.Plan) {
 	}
 	t.write(b, "", s.dim)
 	if more := len(p.Placements) - most; more > 0 {
-		fmt.Fprintf(b, "and %s more\n", Count(more, "node"))
+		fmt.Fprintf(b, "and %s more nodes\n", Number(more))
 	}
 }
 
@@ -203,7 +203,7 @@ func (s Style) refusals(b *strings.Builder, p *model.Plan, e *explain.Explainer)
 		}
 	}
 	if more := len(p.Refusals) - most; more > 0 {
-		fmt.Fprintf(b, "\n  and %s more; -o json has them all\n", Count(more, "kind of pod"))
+		fmt.Fprintf(b, "\n  and %s more kinds of pods; -o json has them all\n", Number(more))
 	}
 }
 
