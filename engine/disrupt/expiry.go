@@ -5,6 +5,7 @@ import (
 	"time"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/model"
 )
 
 // Reasons that are no choice: no budget may name them.
@@ -56,6 +57,10 @@ func (d *decider) expire() {
 		if !ok || d.now.Before(at) {
 			continue
 		}
+		if d.o.Static && c.pool != nil && c.pool.Static() {
+			d.expireStatic(c)
+			continue
+		}
 		p := d.whatIf(d.base, []*candidate{c})
 		if v := p.placed(); !v.OK() {
 			// What has no other place has none afterwards either; all the rest gets its replacement first.
@@ -63,6 +68,18 @@ func (d *decider) expire() {
 		}
 		d.commit(p.command(ReasonExpired, "expiry"), []*candidate{c})
 	}
+}
+
+// expireStatic replaces a node of a static pool by one more of the same template.
+func (d *decider) expireStatic(c *candidate) {
+	n, v := d.fromTemplate(c.pool)
+	if !v.OK() {
+		d.insist(c, v)
+		return
+	}
+	d.commit(model.Command{
+		Reason: ReasonExpired, Method: "static", Replacements: []model.PlannedNode{n}, Saves: c.price - n.Price(),
+	}, []*candidate{c})
 }
 
 // present reports whether the node is up and nobody has begun to end it.

@@ -169,7 +169,7 @@ func (d *decider) commit(c model.Command, set []*candidate) {
 		d.view = d.after(d.view, &c, change)
 	}
 	d.own(&c)
-	if d.heldBack(set) {
+	if d.heldBack(set, c.Reason) {
 		d.out.Proposed = append(d.out.Proposed, c)
 	} else {
 		d.out.Commands = append(d.out.Commands, c)
@@ -298,8 +298,8 @@ func (d *decider) own(c *model.Command) {
 	}
 }
 
-// heldBack reports whether the mode of a pool keeps the command from being carried out.
-func (d *decider) heldBack(set []*candidate) bool {
+// heldBack reports whether the mode of a pool keeps the command from being carried out. What is no choice needs no approval.
+func (d *decider) heldBack(set []*candidate, reason apiv1.DisruptionReason) bool {
 	for _, c := range set {
 		if c.pool == nil {
 			continue
@@ -308,6 +308,9 @@ func (d *decider) heldBack(set []*candidate) bool {
 		case apiv1.ModeDryRun:
 			return true
 		case apiv1.ModeApprove:
+			if reason == ReasonExpired || reason == ReasonUnhealthy {
+				continue
+			}
 			if c.node.Object == nil || c.node.Object.Annotations[apiv1.ApprovedAnnotationKey] != "true" {
 				return true
 			}

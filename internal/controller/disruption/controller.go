@@ -187,6 +187,9 @@ func (c *Controller) begin(ctx context.Context, s *model.Snapshot, cmd *model.Co
 		c.launched = append(c.launched, now)
 		c.tellLaunched(ctx, l, lower(cmd.Reason))
 	}
+	for _, p := range cmd.Placements {
+		c.Cluster.Promise(p.Node.Name, p.Pods, now.Add(promised))
+	}
 	written, err := c.Actor.MarkAll(ctx, cmd, waitFor, now)
 	c.Cluster.Assume(written...)
 	for range cmd.Nodes {
