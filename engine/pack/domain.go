@@ -1,7 +1,6 @@
 package pack
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/karpenter-go/karpenter/engine/require"
@@ -108,7 +107,7 @@ func (p *problem) enter(c *class, s *stage, ch *choice, n int) {
 		g := p.groups[m]
 		if g.key == hostKey {
 			g.total += n
-		} else {
+		} else if !slices.ContainsFunc(g.with, func(key int) bool { return key != hostKey && ch.domain(key) == nowhere }) {
 			g.count(ch.domain(g.key), n)
 		}
 	}
@@ -122,8 +121,10 @@ func (p *problem) enter(c *class, s *stage, ch *choice, n int) {
 func (p *problem) keysFor(c *class, s *stage) []int {
 	var keys []int
 	add := func(g int) {
-		if key := p.groups[g].key; key != hostKey && !slices.Contains(keys, key) {
-			keys = append(keys, key)
+		for _, key := range append([]int{p.groups[g].key}, p.groups[g].with...) {
+			if key != hostKey && !slices.Contains(keys, key) {
+				keys = append(keys, key)
+			}
 		}
 	}
 	for i := range s.wide {
@@ -163,7 +164,7 @@ func (p *problem) choicesBy(c *class, s *stage, more []int) []*choice {
 		if len(out) >= maxChoices {
 			return
 		}
-		if f := p.fitOf(s.labels, s.tolerance, c, p.inDomains(keys, domains)); f.ok {
+		if f := p.fitOf(s.labels, s.tolerance, c, p.inDomains(keys, domains)); p.launchable(f, c.need) {
 			out = append(out, &choice{keys: keys, domains: slices.Clone(domains), fit: f})
 		}
 	})
@@ -268,6 +269,11 @@ func (p *problem) extend(g *group) {
 // reaches reports whether some pool offers a node in domain d that counts for the group.
 func (p *problem) reaches(g *group, d int) bool {
 	in := require.NewSet(require.New(p.keys[g.key].label, require.In, p.keys[g.key].names[d]))
+	for _, key := range g.with {
+		if key != hostKey {
+			in = in.With(require.New(p.keys[key].label, require.Exists))
+		}
+	}
 	for _, s := range p.shelves {
 		if g.tolerance != nil {
 			if _, refused := g.tolerance.refuses(hard(s.pool.Taints)); refused {
@@ -279,7 +285,7 @@ func (p *problem) reaches(g *group, d int) bool {
 			terms = g.strict.terms
 		}
 		for _, term := range terms {
-			if f := s.flavourFor(term.And(in), p.opts); f != nil && f.some && p.opens(s, in) {
+			if f := s.flavourFor(term.And(in), p.opts); f != nil && f.some && p.opens(s, g, d, in) {
 				return true
 			}
 		}
@@ -287,36 +293,64 @@ func (p *problem) reaches(g *group, d int) bool {
 	return false
 }
 
-// opens reports whether some class could have a new node from the shelf with these labels. A domain in which nobody ever gets
-// a node stays empty for ever, and the scheduler, which counts domains of nodes, knows nothing of it.
-func (p *problem) opens(s *shelf, in require.Set) bool {
-	key := fmt.Sprintf("%d %s", s.index, in)
-	known, ok := p.opening[key]
+// An openKey is what opens depends on.
+type openKey struct {
+	shelf, key, domain int
+	with               string
+}
+
+// opens reports whether some class could have a new node from the shelf in the domain, where labels are as in says. A domain
+// in which nobody ever gets a node stays empty for ever, and the scheduler, which counts domains of nodes, knows nothing of it.
+func (p *problem) opens(s *shelf, g *group, domain int, in require.Set) bool {
+	id := openKey{s.index, g.key, domain, string(putKeys(g.with))}
+	known, ok := p.opening[id]
 	if !ok {
-		known = slices.ContainsFunc(p.classes, func(c *class) bool { return p.opensFor(c, s, in) })
-		p.opening[key] = known
+		known = slices.ContainsFunc(p.classes, func(c *class) bool {
+			return c.refusal.OK() && c.why == nil && c.left() > 0 && p.reachable(c, g.key, domain) && p.opensFor(c, s, in)
+		})
+		p.opening[id] = known
 	}
 	return known
 }
 
-// opensFor is opens for one class that has given up its preferences.
+// reachable reports whether pods of c may come to be in the domain on a new node that has all labels by which they must be
+// spread: the scheduler leaves nodes without one of them out of count.
+func (p *problem) reachable(c *class, key, domain int) bool {
+	last := c.last()
+	if !slices.ContainsFunc(last.wide, func(r rule) bool { return p.groups[r.group].key == key }) {
+		return true
+	}
+	return slices.ContainsFunc(p.choices(c, last), func(ch *choice) bool {
+		return ch.domain(key) == domain && !slices.ContainsFunc(last.wide, func(r rule) bool {
+			return r.kind != topology.Apart && ch.domain(p.groups[r.group].key) == nowhere
+		})
+	})
+}
+
+// opensFor reports whether a pod of c that has given up its preferences could have a node of its own from the shelf.
 func (p *problem) opensFor(c *class, s *shelf, in require.Set) bool {
-	if !c.refusal.OK() || c.why != nil || c.left() == 0 {
-		return false
-	}
-	last := &c.stages[len(c.stages)-1]
+	last := c.last()
 	on := p.fitOf(last.labels, last.tolerance, c, in).on[s.index]
-	if on.flavour == nil {
-		return false
-	}
+	return on.flavour != nil && p.launches(s, on, c.need)
+}
+
+// launchable reports whether some shelf launches a node for the need.
+func (p *problem) launchable(f *fit, n *need) bool {
+	return f.ok && slices.ContainsFunc(p.shelves, func(s *shelf) bool {
+		return f.on[s.index].flavour != nil && p.launches(s, f.on[s.index], n)
+	})
+}
+
+// launches reports whether limits, reservations and minValues of the shelf's pool let one node for the need be launched.
+func (p *problem) launches(s *shelf, on shelfFit, n *need) bool {
 	affords := false
 	on.holds.each(func(j int) {
-		n, _ := s.pool.affords(s.pool.shapes[j])
-		affords = affords || n > 0
+		count, _ := s.pool.affords(s.pool.shapes[j])
+		affords = affords || count > 0
 	})
 	if !affords {
 		return false
 	}
-	_, enough := p.minValuesMiss(s, on.flavour, c.need.amount)
+	_, enough := p.minValuesMiss(s, on.flavour, n.amount)
 	return enough
 }

@@ -18,6 +18,8 @@ type group struct {
 	// strict and tolerance say which nodes count; nil means all.
 	strict    *alternatives
 	tolerance *tolerance
+	// with are the labels that a node must have besides to count, because its pods must be spread by them too.
+	with []int
 	// present counts by domain; limit is the most that pods which are there already, and want to be apart, leave.
 	present, limit []int32
 	// counts says which domains a node that counts is in, or may come to be in.
@@ -31,6 +33,7 @@ type groupKey struct {
 	term              int
 	kind              topology.Kind
 	strict, tolerance int
+	with              string
 }
 
 // hostKey is the index of the label of single nodes among the keys.
@@ -76,7 +79,25 @@ func (p *problem) groupOf(r *topology.Rule, c *class, t *tolerance) int {
 	if r.Kind == topology.Spread && r.HonorTaints {
 		key.tolerance, g.tolerance = t.id, t
 	}
+	if r.Kind == topology.Spread && !r.Soft {
+		g.with = p.spreadBy(c, g.key)
+		key.with = string(putKeys(g.with))
+	}
 	return p.addGroup(key, g)
+}
+
+// spreadBy returns the other labels by which pods of c must be spread.
+func (p *problem) spreadBy(c *class, but int) []int {
+	var keys []int
+	for i := range c.rules {
+		if r := &c.rules[i]; r.Kind == topology.Spread && !r.Soft {
+			if key := p.keyOf(r.Term.Key); key != but && !slices.Contains(keys, key) {
+				keys = append(keys, key)
+			}
+		}
+	}
+	slices.Sort(keys)
+	return keys
 }
 
 func (p *problem) addGroup(key groupKey, g *group) int {
@@ -308,7 +329,8 @@ func (p *problem) closeDoors() {
 
 // eligible reports whether t counts for the group.
 func (p *problem) eligible(g *group, t *target) bool {
-	if g.strict != nil && !p.admits(g.strict, t) {
+	if g.strict != nil && !p.admits(g.strict, t) ||
+		slices.ContainsFunc(g.with, func(key int) bool { return key != hostKey && t.domain(key) == nowhere }) {
 		return false
 	}
 	if g.tolerance != nil {

@@ -77,9 +77,14 @@ func (p *problem) bundle(c *class, s *stage) {
 	}
 	most := c.left()
 	for i := range s.host {
-		if r := &s.host[i]; r.kind != topology.Near {
-			most = min(most, p.onFresh(r))
+		r := &s.host[i]
+		if r.kind == topology.Near {
+			continue
 		}
+		if r.soft && p.onFresh(r) < most {
+			return // all that are to share a node do so at once, and this wish would leave some behind
+		}
+		most = min(most, p.onFresh(r))
 	}
 	for _, anchor := range p.anchors(c, s) {
 		var more []int
@@ -215,7 +220,7 @@ func (p *problem) tie(c *class, s *stage, anchor *class, ch *choice, n int) *lot
 	}
 	unit := &class{need: p.intern(amount), ports: slices.Concat(c.ports, anchor.ports)}
 	f := p.fitOf(labels, tolerance, unit, ch.extra(p))
-	if !f.ok {
+	if !p.launchable(f, unit.need) {
 		return nil
 	}
 	l := &lot{index: len(p.lots), class: c, stage: s, choice: ch, unit: n, need: unit.need, fit: f}

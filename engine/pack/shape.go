@@ -158,6 +158,7 @@ type resident struct {
 	requests model.Resources
 	ports    []port
 	terms    []require.Set
+	anywhere bool // some term asks for nothing
 }
 
 // daemonsOn returns the daemons that the taints let in. A node to come will have old names of labels as well; on one that is
@@ -179,7 +180,8 @@ func daemonsOn(daemons []*model.Daemon, taints []corev1.Taint, o Options, toCome
 					terms[i] = terms[i].Normalize(o.Labels.Aliases)
 				}
 			}
-			out = append(out, resident{requests: d.Pod.Requests, ports: portsOf(&d.Pod.Object.Spec), terms: terms})
+			anywhere := slices.ContainsFunc(terms, func(t require.Set) bool { return t.Len() == 0 })
+			out = append(out, resident{requests: d.Pod.Requests, ports: portsOf(&d.Pod.Object.Spec), terms: terms, anywhere: anywhere})
 		}
 	}
 	return out
@@ -218,9 +220,11 @@ func overhead(residents []resident, reqs require.Set, o Options) burden {
 		return b
 	}
 	b.sum = model.Resources{}
-	reqs = reqs.And(started)
+	if slices.ContainsFunc(residents, func(r resident) bool { return !r.anywhere }) {
+		reqs = reqs.And(started)
+	}
 	for _, r := range residents {
-		if slices.ContainsFunc(r.terms, func(t require.Set) bool {
+		if r.anywhere || slices.ContainsFunc(r.terms, func(t require.Set) bool {
 			_, ok := reqs.Compatible(t, o.wellKnown)
 			return ok
 		}) {

@@ -45,6 +45,7 @@ type problem struct {
 	everywhere []*target // and nodes that are only counted
 	moving     map[string]bool
 	onTarget   map[int][]int8
+	resident   []residence
 
 	// What may be launched.
 	shelves  []*shelf
@@ -52,7 +53,7 @@ type problem struct {
 	fits     map[fitKey]*fit
 	roomFor  [][]mask
 	chosen   map[choiceKey][]*choice
-	opening  map[string]bool // whether anybody may have a new node, by shelf and labels
+	opening  map[openKey]bool // whether anybody may have a new node
 
 	// placing is the class at work; bold says that nobody is waited for any more.
 	placing *class
@@ -127,7 +128,7 @@ func newProblem(s *model.Snapshot, o Options, pods []*model.Pod, lost map[string
 		needs: map[string]*need{}, labels: map[string]*alternatives{}, tolerances: map[string]*tolerance{},
 		book: topology.NewBook(), groupAt: map[groupKey]int{}, byTerm: map[int][]int{},
 		moving: map[string]bool{}, onTarget: map[int][]int8{},
-		fits: map[fitKey]*fit{}, chosen: map[choiceKey][]*choice{}, opening: map[string]bool{}, lotAt: map[lotKey]*lot{},
+		fits: map[fitKey]*fit{}, chosen: map[choiceKey][]*choice{}, opening: map[openKey]bool{}, lotAt: map[lotKey]*lot{},
 	}
 	p.keyOf(corev1.LabelHostname)
 	for _, pod := range pods {

@@ -136,10 +136,19 @@ func (p *problem) launchedTarget(t *target, daemons []*model.Daemon, least []int
 			return t
 		}
 	}
-	t.reqs = require.FromLabels(n.Labels)
-	with := overhead(daemonsOn(daemons, n.Taints, p.opts, !n.Registered), t.reqs, p.opts)
-	t.room = p.cols.vector(n.Free().Minus(pendingDaemons(with.sum, n.DaemonUsed)))
+	residents := p.residents(daemons, n)
+	if slices.ContainsFunc(residents, func(r resident) bool { return !r.anywhere }) {
+		t.reqs = require.FromLabels(n.Labels)
+	}
+	with := overhead(residents, t.reqs, p.opts)
 	t.daemonPorts = with.ports
+	t.room = make([]int64, len(p.cols))
+	for i, name := range p.cols {
+		t.room[i] = n.Allocatable[name] - n.Used[name] - max(with.sum[name]-n.DaemonUsed[name], 0)
+		if least[i] > t.room[i] {
+			return t // what is free is the daemons'
+		}
+	}
 	if limits := p.snapshot.AttachLimits(n); len(limits) > 0 {
 		used := p.snapshot.AttachedTo(n)
 		t.attach = map[string]int{}
@@ -174,13 +183,26 @@ func (p *problem) locate(t *target) {
 	}
 }
 
-// pendingDaemons returns what daemons will still ask for on a node where some of them run already.
-func pendingDaemons(all, running model.Resources) model.Resources {
-	left := all.Minus(running)
-	for name, v := range left {
-		left[name] = max(v, 0)
+// residents returns the daemons that the node's taints let in. Most nodes have the same taints, so the last answers are
+// remembered.
+func (p *problem) residents(daemons []*model.Daemon, n *model.Node) []resident {
+	for _, known := range p.resident {
+		if known.toCome == !n.Registered && slices.EqualFunc(known.taints, n.Taints, func(a, b corev1.Taint) bool {
+			return a.MatchTaint(&b) && a.Value == b.Value
+		}) {
+			return known.list
+		}
 	}
-	return left
+	r := residence{taints: n.Taints, toCome: !n.Registered, list: daemonsOn(daemons, n.Taints, p.opts, !n.Registered)}
+	p.resident = append(p.resident[:min(len(p.resident), 15)], r)
+	return r.list
+}
+
+// A residence is the daemons of nodes with certain taints.
+type residence struct {
+	taints []corev1.Taint
+	toCome bool
+	list   []resident
 }
 
 // wishedTypes returns the types that a claim that is not launched may become.
