@@ -26,8 +26,12 @@ func status(err error) int {
 // Foreign reports whether what answered did not answer as AWS does: a page of a proxy, or of a service that does not know
 // the operation.
 func Foreign(err error) bool {
+	if status(err) == 0 {
+		return false
+	}
 	var garbled *smithy.DeserializationError
-	return status(err) != 0 && (errors.As(err, &garbled) || Code(err) == unreadable)
+	code := Code(err) // none where the SDK could not even read the answer
+	return errors.As(err, &garbled) || code == "" || code == unreadable
 }
 
 // Brief says in one short sentence, for conditions and logs, why a call failed: the operation and what was answered. The

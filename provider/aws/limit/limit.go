@@ -36,7 +36,9 @@ func (l *Limiter) IsErrorRetryable(err error) bool { return l.plain.IsErrorRetry
 func (l *Limiter) MaxAttempts() int { return l.plain.MaxAttempts() }
 
 // RetryDelay implements aws.Retryer.
-func (l *Limiter) RetryDelay(attempt int, err error) (time.Duration, error) { return l.plain.RetryDelay(attempt, err) }
+func (l *Limiter) RetryDelay(attempt int, err error) (time.Duration, error) {
+	return l.plain.RetryDelay(attempt, err)
+}
 
 // GetRetryToken implements aws.Retryer.
 func (l *Limiter) GetRetryToken(ctx context.Context, err error) (func(error) error, error) {
@@ -48,7 +50,9 @@ func (l *Limiter) GetRetryToken(ctx context.Context, err error) (func(error) err
 func (l *Limiter) GetInitialToken() func(error) error { return func(error) error { return nil } }
 
 // GetAttemptToken waits until the operation of ctx may be called.
-func (l *Limiter) GetAttemptToken(ctx context.Context) (func(error) error, error) { return l.of(ctx).GetAttemptToken(ctx) }
+func (l *Limiter) GetAttemptToken(ctx context.Context) (func(error) error, error) {
+	return l.of(ctx).GetAttemptToken(ctx)
+}
 
 // of returns the limiter of the operation that ctx is about.
 func (l *Limiter) of(ctx context.Context) *retry.AdaptiveMode {

@@ -100,4 +100,3 @@ func outcome(err error) string {
 	}
 	return "unreachable"
 }
-

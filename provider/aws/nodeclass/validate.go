@@ -106,7 +106,7 @@ func unready(class *awsv1.EC2NodeClass) (waiting []string, status metav1.Conditi
 	status = metav1.ConditionUnknown
 	for _, kind := range []string{
 		awsv1.ConditionTypeAMIsReady, awsv1.ConditionTypeInstanceProfileReady,
-		awsv1.ConditionTypeSecurityGroupsReady, awsv1.ConditionTypeSubnetsReady,
+		awsv1.ConditionTypeSecurityGroupsReady, awsv1.ConditionTypeSubnetsReady, awsv1.ConditionTypePlacementGroupReady,
 	} {
 		c := condition.Get(class, kind)
 		if c != nil && c.Status == metav1.ConditionTrue {

@@ -7,6 +7,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/karpenter-go/karpenter/provider/aws/fault"
 	"github.com/karpenter-go/karpenter/provider/aws/periodic"
 )
 
@@ -34,7 +35,7 @@ func (b *Book) Task(c clock.PassiveClock) periodic.Task {
 			return 0, ctx.Err()
 		}
 		if !failed {
-			log.FromContext(ctx).Info("cannot refresh prices, going on with those known", "error", err.Error())
+			log.FromContext(ctx).Info("cannot refresh prices, going on with those known", "error", fault.Brief(err))
 		}
 		failed = true
 		again := pause
