@@ -10,9 +10,6 @@ import (
 // A path leads from an object to one of its fields: names of fields, and numbers of items.
 type path []any
 
-// with returns p and one more step. p stays as it was.
-func (p path) with(step any) path { return append(p[:len(p):len(p)], step) }
-
 // String writes p as Kubernetes does: spec.containers[0].resources.requests[cpu].
 func (p path) String() string {
 	var b strings.Builder

@@ -203,7 +203,10 @@ metadata: {name: c1, labels: {karpenter.sh/nodepool: default}}
 spec: {nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}, requirements: []}
 status: {nodeName: n1}
 `
-	for name, text := range map[string]string{"without a claim": fleet, "with a claim": fleet + claim} {
+	namesake := strings.Replace(strings.Replace(claim, "name: c1", "name: n1", 1), "status: {nodeName: n1}\n", "", 1)
+	for name, text := range map[string]string{
+		"without a claim": fleet, "with a claim": fleet + claim, "with a claim of its name": fleet + namesake,
+	} {
 		t.Run(name, func(t *testing.T) {
 			pending, bound, c := names(t, text)
 			if len(pending) != 0 || !slices.Equal(bound, []string{"runs"}) {

@@ -27,9 +27,11 @@ func (a *assembly) addNodes() {
 	claims := manifest.Of[*apiv1.NodeClaim](a.set)
 	owned := map[string]*apiv1.NodeClaim{}
 	for _, c := range claims {
-		for _, key := range []string{"id " + c.Status.ProviderID, "name " + c.Status.NodeName} {
-			owned[key] = c
+		id, name := c.Status.ProviderID, c.Status.NodeName
+		if id == "" && name == "" {
+			name = c.Name // a claim of which nothing else is known may be that of its namesake
 		}
+		owned["id "+id], owned["name "+name] = c, c
 	}
 	delete(owned, "id ")
 	delete(owned, "name ")
