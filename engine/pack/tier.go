@@ -139,7 +139,7 @@ const many = 200
 // care sets how many patterns are made for each node.
 func (t *tier) care() {
 	if slices.ContainsFunc(t.caps, func(c capacity) bool { return c.nodes >= many }) {
-		t.stars, t.tried, t.orders = 1, 2, orders[:1]
+		t.stars, t.tried, t.orders = 1, 1, orders[:1]
 		return
 	}
 	t.stars, t.tried, t.orders = 2, max(4, min(24, 4000/len(t.kinds))), orders[:]
