@@ -9,8 +9,13 @@
 //	amis       images          bootstrap  user data        profiles  instance profiles
 //	launch     launch templates and fleets, each claim once
 //	instances  reading, ending and tagging instances
+//	reserve    capacity reservations     placement  placement groups
 //	nodeclass  the controllers of EC2NodeClass
+//	interruption  instances that go away     shift  zones to keep out of
+//	learned    what nodes really have        diagnose  why a node does not join
+//	limit      the pace of calls             fault  what errors mean
+//	policy     the permissions that all of this needs
 //
-// All state is a cache of EC2 and the API server. What must survive a restart is on the claims (launch.AnnotationLaunch)
-// and in instance tags.
+// All state is a cache of EC2 and the API server. What must survive a restart is on the claims (launch.AnnotationLaunch),
+// in instance tags, and in one ConfigMap (learned).
 package aws
