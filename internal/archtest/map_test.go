@@ -66,9 +66,14 @@ var rooms = []room{
 	{"internal/operator/settings", nil, "settings are read by everyone above and know nobody"},
 	{"internal/operator", append([]string{"internal/operator/settings"}, append([]string{"internal/observe", "internal/act", "internal/controller", "internal/dashboard",
 		"provider"}, below...)...), "the composition root knows all that runs in production, and no test double"},
+	{"internal/convert", []string{"api"}, "what a manifest of an older API means does not depend on who reads it"},
+	{"internal/lint", []string{"api", "engine/model", "engine/require"}, "mistakes are found in the files alone; types are handed in"},
+	{"internal/doctor", []string{"api"}, "a doctor looks with a client of its own, and treats nothing"},
+	{"internal/migrate", nil, "node groups are read from their cloud's answers, as files"},
 	{"internal", below, "a new room starts with what everything at the edge may know; give it a line of its own"},
 	{"cmd", append([]string{"internal/operator", "internal/operator/settings", "internal/observe", "internal/act", "internal/controller", "internal/sim",
-		"internal/dashboard", "internal/manifest", "internal/offline", "internal/live", "internal/report", "provider", "internal"}, below...), "commands put rooms together; none is linked to the emulator"},
+		"internal/dashboard", "internal/manifest", "internal/offline", "internal/live", "internal/report", "internal/convert", "internal/lint", "internal/doctor",
+		"internal/migrate", "provider", "internal"}, below...), "commands put rooms together; none is linked to the emulator"},
 	{"hack", append([]string{"provider", "internal/operator/settings"}, below...), "generators may read what they generate for"},
 }
 
