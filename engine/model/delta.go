@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
@@ -115,6 +116,7 @@ type edit struct {
 	pending         *draft[*Pod]
 	bound           *draft[[]*Pod]
 	nodeOf, claimOf *draft[[]string]
+	owned           *draft[[]string]
 
 	// stale are identities to merge again, moved the names of nodes whose pods changed.
 	stale, moved map[string]bool
@@ -127,6 +129,7 @@ func newEdit(s *Snapshot) *edit {
 		around: s.raw.around.edit(),
 		merged: s.derived.nodes.edit(), pending: s.derived.pending.edit(), bound: s.derived.bound.edit(),
 		nodeOf: s.derived.nodeOf.edit(), claimOf: s.derived.claimOf.edit(),
+		owned: s.derived.owned.edit(),
 		stale: map[string]bool{}, moved: map[string]bool{},
 	}
 }
@@ -213,12 +216,18 @@ func (e *edit) setNode(o *corev1.Node) {
 	e.removeNode(o.Name)
 	e.nodes.set(o.Name, o)
 	e.link(e.nodeOf, nodeIdentity(o), o.Name)
+	if owner := ownerOf(o); owner != nil {
+		e.link(e.owned, owner.Name, nodeIdentity(o))
+	}
 }
 
 func (e *edit) removeNode(name string) {
 	if old, ok := e.nodes.get(name); ok {
 		e.nodes.remove(name)
 		e.unlink(e.nodeOf, nodeIdentity(old), name)
+		if owner := ownerOf(old); owner != nil {
+			e.unlink(e.owned, owner.Name, nodeIdentity(old))
+		}
 	}
 }
 
@@ -226,13 +235,44 @@ func (e *edit) setClaim(o *apiv1.NodeClaim) {
 	e.removeClaim(o.Name)
 	e.claims.set(o.Name, o)
 	e.link(e.claimOf, claimIdentity(o), o.Name)
+	e.judgeOwned(o.Name)
 }
 
 func (e *edit) removeClaim(name string) {
 	if old, ok := e.claims.get(name); ok {
 		e.claims.remove(name)
 		e.unlink(e.claimOf, claimIdentity(old), name)
+		e.judgeOwned(name)
 	}
+}
+
+// judgeOwned has the nodes of a claim merged again: whether they count depends on what the claim says.
+func (e *edit) judgeOwned(claim string) {
+	identities, _ := e.owned.get(claim)
+	for _, identity := range identities {
+		e.stale[identity] = true
+	}
+}
+
+// ownerOf returns the reference of a node to the claim that it was made for, nil if there is none.
+func ownerOf(o *corev1.Node) *metav1.OwnerReference {
+	for i := range o.OwnerReferences {
+		if r := &o.OwnerReferences[i]; r.Kind == "NodeClaim" && groupOf(r.APIVersion) == apiv1.Group {
+			return r
+		}
+	}
+	return nil
+}
+
+// early reports whether a node came to be known before its claim told that it was launched: the claim stands for it until
+// then, or the two would count twice.
+func (e *edit) early(o *corev1.Node) bool {
+	owner := ownerOf(o)
+	if owner == nil {
+		return false
+	}
+	claim, ok := e.claims.get(owner.Name)
+	return ok && claim.UID == owner.UID && claim.Status.ProviderID == ""
 }
 
 func (e *edit) link(t *draft[[]string], identity, name string) {
@@ -280,6 +320,7 @@ func (e *edit) finish(s *Snapshot) *Snapshot {
 		derived: derived{
 			nodes: e.merged.freeze(), pending: e.pending.freeze(), bound: e.bound.freeze(),
 			nodeOf: e.nodeOf.freeze(), claimOf: e.claimOf.freeze(),
+			owned: e.owned.freeze(),
 		},
 	}
 }
@@ -294,6 +335,9 @@ func (e *edit) merge(identity string) *Node {
 	}
 	if names, _ := e.claimOf.get(identity); len(names) > 0 {
 		claim, _ = e.claims.get(names[0])
+	}
+	if claim == nil && object != nil && e.early(object) {
+		return nil
 	}
 	return newNode(object, claim, pods)
 }

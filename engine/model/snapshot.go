@@ -45,6 +45,8 @@ type derived struct {
 	// nodeOf and claimOf find the halves of an identity; values are names in ascending order, so that a doubled
 	// identity always resolves to the same object.
 	nodeOf, claimOf table[[]string]
+	// owned are the identities of the nodes that a claim owns, by its name.
+	owned table[[]string]
 }
 
 // PromiseOf returns the node or claim that p is on its way to, empty if none is known: where it was planned, else where the
@@ -103,7 +105,7 @@ func (s *Snapshot) NodeByName(name string) (*Node, bool) {
 	if o, ok := s.raw.nodes.get(name); ok {
 		if n, ok := s.derived.nodes.get(nodeIdentity(o)); ok {
 			return n, true
-		}
+		} // else its claim, which may be of that name too, stands for it
 	}
 	if c, ok := s.raw.claims.get(name); ok {
 		return s.derived.nodes.get(claimIdentity(c))

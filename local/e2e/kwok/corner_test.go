@@ -28,7 +28,7 @@ import (
 const cornerKey = "e2e.example.com/corner"
 
 // patience is how long a test waits for one thing. It bounds a failure; nothing is asserted about speed.
-const patience = time.Minute
+const patience = 2 * time.Minute
 
 // A corner is one test's part of the cluster: a namespace, and pools whose nodes only its own pods tolerate. When the test
 // ends, so does all that it made.
