@@ -26,26 +26,25 @@ type Metrics struct {
 
 // NewMetrics registers the metrics with reg.
 func NewMetrics(reg prometheus.Registerer, c clock.PassiveClock) *Metrics {
-	call, answered := []string{"service", "operation"}, []string{"service", "operation", "code"}
 	m := &Metrics{
 		clock: c,
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "aws_sdk_go_request_total", Help: "Calls to AWS, with their retries, by outcome.",
-		}, answered),
+		}, []string{"service", "operation", "code"}),
 		retries: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "aws_sdk_go_request_retry_count", Help: "Calls to AWS that were tried again.",
-		}, call),
+		}, []string{"service", "operation"}),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "aws_sdk_go_request_duration_seconds", Help: "Time of a call to AWS, with its retries.",
 			Buckets: prometheus.ExponentialBuckets(0.01, 2, 14),
-		}, call),
+		}, []string{"service", "operation"}),
 		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "aws_sdk_go_request_attempt_total", Help: "Requests sent to AWS, by outcome.",
-		}, answered),
+		}, []string{"service", "operation", "code"}),
 		attemptDuration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "aws_sdk_go_request_attempt_duration_seconds", Help: "Time of one request to AWS.",
 			Buckets: prometheus.ExponentialBuckets(0.01, 2, 14),
-		}, call),
+		}, []string{"service", "operation"}),
 	}
 	reg.MustRegister(m.requests, m.retries, m.duration, m.attempts, m.attemptDuration)
 	return m
