@@ -195,9 +195,7 @@ func (p *problem) open() {
 		for to < len(p.shelves) && p.shelves[to].pool.Weight == p.shelves[from].pool.Weight {
 			to++
 		}
-		if t := newTier(p, p.shelves[from:to]); t != nil {
-			p.nodes = append(p.nodes, t.improve(t.fill())...)
-		}
+		p.openTier(p.shelves[from:to])
 		from = to
 	}
 }

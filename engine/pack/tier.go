@@ -87,15 +87,9 @@ type portion struct {
 	n    int
 }
 
-// newTier gathers the lots that the shelves can take. It returns nil if there is none.
-func newTier(p *problem, shelves []*shelf) *tier {
+// newTier makes ready to open nodes for the lots. It returns nil if there is none.
+func newTier(p *problem, shelves []*shelf, lots []*lot) *tier {
 	t := &tier{problem: p, shelves: shelves, width: len(p.cols)}
-	var lots []*lot
-	for _, l := range p.lots {
-		if l.left() > 0 && slices.ContainsFunc(shelves, func(s *shelf) bool { return l.fit.on[s.index].flavour != nil }) {
-			lots = append(lots, l)
-		}
-	}
 	if len(lots) == 0 {
 		return nil
 	}
