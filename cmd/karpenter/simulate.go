@@ -107,7 +107,7 @@ func (s *simulation) run(cmd *cobra.Command) error {
 func disruption(d *offline.Disruption) report.Disruption {
 	return report.Disruption{
 		Commands: d.Commands, Blocked: d.Blocked, Before: d.Before, After: d.After, Floor: d.Floor,
-		Moved: d.Moved, Unpriced: d.Unpriced,
+		Moved: d.Moved, Unpriced: d.Unpriced, Proposed: d.Proposed, Unfinished: d.Stats.Spent,
 	}
 }
 

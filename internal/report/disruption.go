@@ -13,6 +13,10 @@ import (
 type Disruption struct {
 	Commands []model.Command
 	Blocked  []model.Blocked
+	// Proposed are commands that the mode of their pools holds back.
+	Proposed []model.Command
+	// Unfinished says that not every node was weighed.
+	Unfinished bool
 	// Before, After and Floor are prices of all nodes, in dollars per hour.
 	Before, After, Floor float64
 	// Moved is how many pods move. Unpriced is how many nodes have no price.
@@ -34,6 +38,10 @@ func (s Style) Disruption(d Disruption) string {
 			Count(added, "node")+" would come in their place", Count(d.Moved, "pod")+" would move"))
 		s.commands(&b, d.Commands)
 	}
+	if len(d.Proposed) > 0 {
+		b.WriteString("\n" + s.bold("held back by the mode of their NodePools") + "\n\n")
+		s.commands(&b, d.Proposed)
+	}
 	fmt.Fprintf(&b, "\n%s $%s/h now, $%s/h afterwards", s.bold("price of all nodes"), dollars(d.Before), dollars(d.After))
 	if d.Before > 0 {
 		fmt.Fprintf(&b, " (%+.1f%%)", (d.After/d.Before-1)*100)
@@ -44,6 +52,9 @@ func (s Style) Disruption(d Disruption) string {
 	b.WriteString("\n")
 	if d.Unpriced > 0 {
 		fmt.Fprintf(&b, "%s whose price is not known counts as free\n", Count(d.Unpriced, "node"))
+	}
+	if d.Unfinished {
+		b.WriteString(s.yellow("not every node was weighed: the rest comes in later passes") + "\n")
 	}
 	s.blocked(&b, d.Blocked)
 	return b.String()
