@@ -18,75 +18,76 @@ type Outcome struct {
 	Nodes int     // nodes that are left
 }
 
+// columns are the resources that a greedy drain looks at.
+var columns = [...]corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourcePods}
+
+// A bin is a node as a greedy drain sees it.
+type bin struct {
+	node *model.Node
+	free [len(columns)]int64
+	// gone says that it was drained, taken that it has pods of others and so stays.
+	gone, taken bool
+}
+
+func (b *bin) holds(p *model.Pod) bool {
+	for k, name := range columns {
+		if p.Requests[name] > b.free[k] {
+			return false
+		}
+	}
+	return true
+}
+
 // Greedy drains a fleet the plain way: node after node, the least used first, as long as all of its pods find room on those
 // that are left, first fit. It launches nothing.
 func Greedy(s *model.Snapshot) Outcome {
-	type bin struct {
-		node       *model.Node
-		price      float64
-		free, used [3]int64
-		gone, full bool
-	}
-	columns := [3]corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourcePods}
 	var bins []*bin
 	for _, n := range s.Nodes() {
-		b := &bin{node: n, price: disrupt.Price(s, n)}
-		for i, name := range columns {
-			b.free[i], b.used[i] = n.Free()[name], n.Used[name]
+		b := &bin{node: n}
+		for k, name := range columns {
+			b.free[k] = n.Free()[name]
 		}
 		bins = append(bins, b)
 	}
 	slices.SortFunc(bins, func(a, b *bin) int {
-		return cmp.Or(cmp.Compare(a.used[0], b.used[0]), strings.Compare(a.node.Name, b.node.Name))
+		return cmp.Or(cmp.Compare(a.node.Used[corev1.ResourceCPU], b.node.Used[corev1.ResourceCPU]),
+			strings.Compare(a.node.Name, b.node.Name))
 	})
 	var out Outcome
-	for _, from := range bins {
-		if from.full {
-			continue // it has taken pods of others
+	for _, b := range bins {
+		if !b.taken && empty(b, bins) {
+			b.gone = true
+			out.Moved += len(b.node.Reschedulable())
 		}
-		was := make([][3]int64, len(bins))
-		for i, b := range bins {
-			was[i] = b.free
-		}
-		var takers []*bin
-		ok := true
-		for _, p := range from.node.Reschedulable() {
-			i := slices.IndexFunc(bins, func(b *bin) bool {
-				if b == from || b.gone {
-					return false
-				}
-				for k, name := range columns {
-					if p.Requests[name] > b.free[k] {
-						return false
-					}
-				}
-				return true
-			})
-			if ok = i >= 0; !ok {
-				break
-			}
-			for k, name := range columns {
-				bins[i].free[k] -= p.Requests[name]
-			}
-			takers = append(takers, bins[i])
-		}
-		if !ok {
-			for i, b := range bins {
-				b.free = was[i]
-			}
-			continue
-		}
-		for _, b := range takers {
-			b.full = true
-		}
-		from.gone = true
-		out.Moved += len(from.node.Reschedulable())
 	}
 	for _, b := range bins {
 		if !b.gone {
-			out.Price += b.price
+			out.Price += disrupt.Price(s, b.node)
 			out.Nodes++
 		}
 	}
 	return out
+}
+
+// empty moves the pods of a node to the others. If one of them finds no room all stay, and it returns false.
+func empty(from *bin, bins []*bin) bool {
+	before := map[*bin]bin{}
+	for _, p := range from.node.Reschedulable() {
+		i := slices.IndexFunc(bins, func(b *bin) bool { return b != from && !b.gone && b.holds(p) })
+		if i < 0 {
+			for b, was := range before {
+				*b = was
+			}
+			return false
+		}
+		to := bins[i]
+		if _, kept := before[to]; !kept {
+			before[to] = *to
+		}
+		for k, name := range columns {
+			to.free[k] -= p.Requests[name]
+		}
+		to.taken = true
+	}
+	return true
 }
