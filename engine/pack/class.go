@@ -23,10 +23,10 @@ type class struct {
 	stages []stage
 	// strict is what node selector and required affinity ask, without volumes and preferences: spread counts only such nodes.
 	strict *alternatives
-	// rules are what the pods ask of other pods, ports the host ports, attach the volumes by the driver that limits them.
+	// rules are what the pods ask of other pods, ports the host ports, attach the drivers of their volumes.
 	rules  []topology.Rule
 	ports  []port
-	attach map[string]int
+	attach map[string]bool
 	// members are the groups that count these pods.
 	members  []int
 	priority int32
@@ -165,10 +165,7 @@ func (c *classifier) sign(pod *model.Pod) []byte {
 	if len(spec.Volumes) > 0 {
 		volumes, no := c.snapshot.VolumesOf(pod)
 		b = putString(b, no.Subject)
-		for i, v := range volumes {
-			if slices.ContainsFunc(volumes[:i], func(o model.Volume) bool { return o.Driver == v.Driver && o.Key == v.Key }) {
-				continue // mounted twice, attached once
-			}
+		for _, v := range volumes {
 			b = putString(b, v.Driver)
 			for _, set := range v.Topology {
 				b = putString(b, set.String())

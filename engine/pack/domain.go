@@ -131,7 +131,9 @@ func (p *problem) keysFor(c *class, s *stage) []int {
 		add(s.wide[i].group)
 	}
 	for _, m := range c.members {
-		add(m)
+		if p.groups[m].hard {
+			add(m) // what others only prefer does not pin down who never asked for it
+		}
 	}
 	slices.Sort(keys)
 	return keys

@@ -1,9 +1,11 @@
 package pack
 
 import (
+	"maps"
 	"math"
 	"slices"
 
+	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
@@ -25,14 +27,14 @@ func (p *problem) keepPromises() {
 		rest := c.pods[:0:0]
 		for i, pod := range c.pods {
 			t := byName[p.snapshot.PromiseOf(pod)]
-			if t == nil || p.room(c, last, t) == 0 {
+			if t == nil || p.room(c, last, t, c.pods[i:i+1]) == 0 {
 				if rest == nil && i+1 == len(c.pods) && len(rest) == i {
 					break // nobody was placed
 				}
 				rest = append(rest, pod)
 				continue
 			}
-			p.settle(c, last, t, 1)
+			p.settle(c, last, t, c.pods[i:i+1])
 			t.pods = append(t.pods, pod)
 			p.order = append(p.order, step{pod: pod, free: len(c.members)+len(c.rules) == 0})
 		}
@@ -51,10 +53,9 @@ func (p *problem) onTargets(c *class, s *stage) {
 			if c.left() == 0 {
 				return
 			}
-			if n := p.room(c, s, t); n > 0 {
-				n = min(n, c.left())
-				p.settle(c, s, t, n)
+			if n := p.room(c, s, t, c.pods[c.next:]); n > 0 {
 				pods := c.take(n)
+				p.settle(c, s, t, pods)
 				t.pods = append(t.pods, pods...)
 				for _, pod := range pods {
 					p.order = append(p.order, step{pod: pod, free: len(c.members)+len(c.rules) == 0})
@@ -65,20 +66,16 @@ func (p *problem) onTargets(c *class, s *stage) {
 	}
 }
 
-// room returns how many pods of c may go to t now.
-func (p *problem) room(c *class, s *stage, t *target) int {
-	n := copies(c.need.amount, t.room, max(c.left(), 1))
+// room returns how many of these pods of c, from the first, may go to t now.
+func (p *problem) room(c *class, s *stage, t *target, pods []*model.Pod) int {
+	n := copies(c.need.amount, t.room, len(pods))
 	if n == 0 {
 		return 0
 	}
 	if _, refused := s.tolerance.refuses(t.node.Taints); refused || !p.admits(s.labels, t) {
 		return 0
 	}
-	for driver, count := range c.attach {
-		if left, ok := t.attach[driver]; ok {
-			n = min(n, max(left, 0)/count)
-		}
-	}
+	n = p.attachable(c, t, pods[:n])
 	n = min(n, p.within(s.wide, t, n))
 	n = min(n, p.within(s.host, t, n))
 	for _, m := range c.members {
@@ -190,14 +187,60 @@ func (g *group) count(d, n int) {
 	}
 }
 
-// settle counts n pods of c on t.
-func (p *problem) settle(c *class, s *stage, t *target, n int) {
-	subtract(t.room, c.need.amount, n)
-	for driver, count := range c.attach {
-		if _, ok := t.attach[driver]; ok {
-			t.attach[driver] -= n * count
+// attachable returns how many of these pods of c, from the first, may have their volumes attached to t. Pods that share a
+// volume take one attachment between them.
+func (p *problem) attachable(c *class, t *target, pods []*model.Pod) int {
+	if !t.limits(c) {
+		return len(pods)
+	}
+	left, fresh := maps.Clone(t.attach), map[string]bool{}
+	for i, pod := range pods {
+		volumes, _ := p.snapshot.VolumesOf(pod)
+		for _, v := range volumes {
+			key := v.Driver + " " + v.Key
+			if _, limited := left[v.Driver]; !limited || t.attached[key] || fresh[key] {
+				continue
+			}
+			fresh[key] = true
+			if left[v.Driver]--; left[v.Driver] < 0 {
+				return i
+			}
 		}
 	}
+	return len(pods)
+}
+
+// attach counts the volumes of pods that come to t.
+func (p *problem) attach(c *class, t *target, pods []*model.Pod) {
+	if !t.limits(c) {
+		return
+	}
+	for _, pod := range pods {
+		volumes, _ := p.snapshot.VolumesOf(pod)
+		for _, v := range volumes {
+			if key := v.Driver + " " + v.Key; !t.attached[key] {
+				t.attached[key] = true
+				t.attach[v.Driver]--
+			}
+		}
+	}
+}
+
+// limits reports whether t bounds how many volumes of some driver that pods of c use are attached to it.
+func (t *target) limits(c *class) bool {
+	for driver := range t.attach {
+		if c.attach[driver] {
+			return true
+		}
+	}
+	return false
+}
+
+// settle counts pods of c on t.
+func (p *problem) settle(c *class, s *stage, t *target, pods []*model.Pod) {
+	n := len(pods)
+	subtract(t.room, c.need.amount, n)
+	p.attach(c, t, pods)
 	for _, m := range c.members {
 		g := p.groups[m]
 		if p.eligible(g, t) {

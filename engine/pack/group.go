@@ -26,6 +26,7 @@ type group struct {
 	counts []bool
 	total  int
 	port   port // for a host port
+	hard   bool // some rule about it is no preference
 }
 
 // A groupKey is what makes two groups one.
@@ -180,8 +181,9 @@ func (p *problem) join() {
 	}
 	for _, b := range p.bans {
 		for _, t := range b.terms {
-			p.addGroup(groupKey{term: t, kind: topology.Apart, strict: -1, tolerance: -1},
+			i := p.addGroup(groupKey{term: t, kind: topology.Apart, strict: -1, tolerance: -1},
 				&group{kind: topology.Apart, key: p.keyOf(p.book.Term(t).Key)})
+			p.groups[i].hard = true
 		}
 	}
 	var terms []int

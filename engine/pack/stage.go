@@ -138,17 +138,14 @@ func (p *problem) preferredOf(spec *corev1.PodSpec) []require.Set {
 	return out
 }
 
-// withVolumes narrows required to nodes that the volumes can follow to, and counts what is to be attached.
+// withVolumes narrows required to nodes that the volumes can follow to, and notes what drivers attach them.
 func (c *class) withVolumes(required []require.Set, volumes []model.Volume, o Options) ([]require.Set, model.Verdict) {
-	for i, v := range volumes {
-		if slices.ContainsFunc(volumes[:i], func(o model.Volume) bool { return o.Driver == v.Driver && o.Key == v.Key }) {
-			continue // mounted twice, attached once
-		}
+	for _, v := range volumes {
 		if v.Driver != "" {
 			if c.attach == nil {
-				c.attach = map[string]int{}
+				c.attach = map[string]bool{}
 			}
-			c.attach[v.Driver]++
+			c.attach[v.Driver] = true
 		}
 		if v.Topology == nil {
 			continue
@@ -178,6 +175,7 @@ func (p *problem) addRules(s *stage, c *class, rules []topology.Rule) {
 			kind: rules[i].Kind, self: rules[i].Self, soft: rules[i].Soft, group: p.groupOf(&rules[i], c, s.tolerance),
 			skew: rules[i].MaxSkew, minDomains: rules[i].MinDomains,
 		}
+		p.groups[r.group].hard = p.groups[r.group].hard || !r.soft
 		if p.groups[r.group].key == hostKey {
 			s.host = append(s.host, r)
 		} else {

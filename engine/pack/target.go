@@ -23,8 +23,10 @@ type target struct {
 	room []int64
 	// domains holds the number of the node's value of each topology key, or nowhere, or unsettled.
 	domains []int
-	// attach is what is left of the limits on volumes, by driver; a driver that is not in it has none.
+	// attach is what is left of the limits on volumes, by driver; a driver that is not in it has none. attached are the volumes
+	// that count already, by driver and key.
 	attach      map[string]int
+	attached    map[string]bool
 	daemonPorts []port
 	pods        []*model.Pod
 }
@@ -151,9 +153,12 @@ func (p *problem) launchedTarget(t *target, daemons []*model.Daemon, least []int
 	}
 	if limits := p.snapshot.AttachLimits(n); len(limits) > 0 {
 		used := p.snapshot.AttachedTo(n)
-		t.attach = map[string]int{}
+		t.attach, t.attached = map[string]int{}, map[string]bool{}
 		for driver, limit := range limits {
 			t.attach[driver] = limit - len(used[driver])
+			for key := range used[driver] {
+				t.attached[driver+" "+key] = true
+			}
 		}
 	}
 	t.index = 0
