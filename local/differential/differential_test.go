@@ -1,0 +1,140 @@
+package differential
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/pack"
+	"github.com/karpenter-go/karpenter/engine/scenario"
+	"github.com/karpenter-go/karpenter/engine/scenario/random"
+)
+
+// clusters is how many clusters the ordinary run replays; -seeds asks for more.
+const clusters = 300
+
+// draws is in how many ways each plan is launched: with the cheapest choice everywhere, then by chance.
+const draws = 3
+
+// Every pod is accepted by the scheduler where the plan puts it, whatever the cloud launches of what the plan leaves open.
+func TestPlacementsAreAccepted(t *testing.T) {
+	random.Check(t, clusters, func(c *scenario.Cluster) *random.Breach {
+		return onScheduler(c, func(s *scheduler, w *world, plan *model.Plan) (*random.Breach, error) {
+			refused, err := w.inOrder(s)
+			if err != nil || len(refused) == 0 {
+				return nil, err
+			}
+			b := w.breach(refused, plan)
+			if refused, err = w.replay(s, orders); err != nil {
+				return nil, err
+			}
+			if len(refused) == 0 {
+				b.Rule += ", but for another order"
+				b.Detail += fmt.Sprintf("order: %v", keys(plan.Order))
+			}
+			return b, nil
+		})
+	})
+}
+
+// A pod that the engine refuses has no place once the plan is carried out: on no node, and on none that could be launched.
+func TestRefusalsAreRight(t *testing.T) {
+	random.Check(t, clusters, func(c *scenario.Cluster) *random.Breach {
+		// While a node is leaving, its pods may be in the way; the engine counts them, and the replay has them gone.
+		c.Nodes = slices.DeleteFunc(c.Nodes, func(n scenario.Node) bool { return n.Deleting })
+		return onScheduler(c, func(s *scheduler, w *world, plan *model.Plan) (*random.Breach, error) {
+			if w.luck.dice != nil {
+				return nil, nil // one choice is enough
+			}
+			if refused, err := w.inOrder(s); err != nil || len(refused) > 0 {
+				return nil, err // a wrong plan is reported by the other test
+			}
+			for _, r := range plan.Refusals {
+				o, err := w.opening(s, plan, r)
+				if err != nil {
+					return nil, err
+				}
+				if o != nil {
+					return &random.Breach{
+						Rule:   o.rule,
+						Detail: fmt.Sprintf("%s: %s\nplan:\n%s", r.Pods[0].Key, o.where, plan),
+					}, nil
+				}
+			}
+			return nil, nil
+		})
+	})
+}
+
+func keys(pods []*model.Pod) []string {
+	out := make([]string, len(pods))
+	for i, p := range pods {
+		out[i] = p.Key
+	}
+	return out
+}
+
+// onScheduler plans for c and asks about the clusters that the plan may lead to.
+func onScheduler(
+	c *scenario.Cluster, ask func(*scheduler, *world, *model.Plan) (*random.Breach, error),
+) *random.Breach {
+	invalid := func(err error) *random.Breach { return &random.Breach{Rule: "cluster", Detail: err.Error()} }
+	snapshot, s, err := start(c)
+	if err != nil {
+		return invalid(err)
+	}
+	defer s.stop()
+	plan := pack.Solve(snapshot, pack.Options{Labels: random.Labels})
+	for i := range draws {
+		l := luck{}
+		if i > 0 {
+			l.dice = rand.New(rand.NewPCG(uint64(i), 0))
+		}
+		w, err := newWorld(snapshot, plan, l)
+		if err != nil {
+			return &random.Breach{Rule: "launch", Detail: fmt.Sprintf("%v\nplan:\n%s", err, plan)}
+		}
+		b, err := ask(s, w, plan)
+		if err != nil {
+			return invalid(err)
+		}
+		if b != nil {
+			return b
+		}
+	}
+	return nil
+}
+
+// start compiles c and starts a scheduler for it. Its pods must be valid.
+func start(c *scenario.Cluster) (*model.Snapshot, *scheduler, error) {
+	d, err := c.Delta()
+	if err != nil {
+		return nil, nil, fmt.Errorf("read cluster: %w", err)
+	}
+	if err := valid(&d); err != nil {
+		return nil, nil, err
+	}
+	snapshot, err := c.Snapshot()
+	if err != nil {
+		return nil, nil, fmt.Errorf("compile cluster: %w", err)
+	}
+	s, err := newScheduler(&d)
+	return snapshot, s, err
+}
+
+// valid checks every pod by the API server's rules, and that its namespace exists.
+func valid(d *model.Delta) error {
+	for _, p := range d.Pods {
+		if !slices.ContainsFunc(d.Namespaces, func(n *corev1.Namespace) bool { return n.Name == p.Namespace }) {
+			return fmt.Errorf("pod %s: there is no namespace %s", p.Name, p.Namespace)
+		}
+		if _, err := admit(p); err != nil {
+			return fmt.Errorf("pod %s: %w", p.Name, err)
+		}
+	}
+	return nil
+}

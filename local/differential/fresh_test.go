@@ -1,0 +1,383 @@
+package differential
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/require"
+	"github.com/karpenter-go/karpenter/engine/scenario/random"
+)
+
+// An opening is a place for a refused pod that the plugins would accept once the plan is carried out.
+type opening struct {
+	rule  string
+	where string
+}
+
+// opening looks for a node that takes the first pod of the refusal: those there are, then every type of every pool in
+// every offering. It returns nil if there is none, as the engine says.
+func (w *world) opening(s *scheduler, plan *model.Plan, r model.Refusal) (*opening, error) {
+	pod, err := unbound(r.Pods[0])
+	if err != nil {
+		return nil, err
+	}
+	if beyond(r) || w.vague(pod) || w.adrift(pod) {
+		return nil, nil
+	}
+	if spreads(pod) {
+		undo, err := w.furnish(s, plan)
+		if err != nil {
+			return nil, err
+		}
+		defer undo()
+	}
+	for _, n := range w.nodes {
+		if w.open(plan, n.Name) || perHost(pod) {
+			// What one type of a claim may hold, another may not. And the engine holds that a new node is always possible, so
+			// that hosts are spread over evenly; the scheduler knows better when there will be none.
+			continue
+		}
+		if s.judge(pod, n.Name) == nil {
+			kind := "a node that is there"
+			if w.launched(n.Name) {
+				kind = "a planned node"
+			}
+			return &opening{rule: missed(r, kind), where: n.Name}, nil
+		}
+	}
+	for _, pool := range w.snapshot.Pools() {
+		if !pool.Usable().OK() || excused(pool, r) {
+			continue
+		}
+		fits, err := w.fits(s, plan, pool, pod)
+		if err != nil {
+			return nil, err
+		}
+		for _, alike := range fits {
+			if len(alike) >= leastTypes(pool) {
+				return &opening{rule: missed(r, "a new node"),
+					where: fmt.Sprintf("pool %s, %v", pool.Name, alike[0].Labels)}, nil
+			}
+		}
+	}
+	return nil, nil
+}
+
+// fits returns a new node of each type that would take the pod, by the domains that it would be in: all types of a planned
+// node are in the same ones.
+func (w *world) fits(
+	s *scheduler, plan *model.Plan, pool *model.Pool, pod *corev1.Pod,
+) (map[string][]*corev1.Node, error) {
+	out := map[string][]*corev1.Node{}
+	seen := map[string]bool{}
+	for _, fresh := range w.freshNodes(plan, pool) {
+		where := ""
+		for _, key := range topologyKeys(pod) {
+			if key != corev1.LabelHostname {
+				where += key + "=" + fresh.Labels[key] + " "
+			}
+		}
+		id := where + fresh.Labels[corev1.LabelInstanceTypeStable]
+		if seen[id] {
+			continue
+		}
+		free, err := w.takes(s, pod, fresh)
+		if err != nil {
+			return nil, err
+		}
+		if free {
+			seen[id] = true
+			out[where] = append(out[where], fresh)
+		}
+	}
+	return out, nil
+}
+
+// leastTypes returns how many types the pool wants to be left.
+func leastTypes(pool *model.Pool) int {
+	if r, ok := pool.Requirements.Get(corev1.LabelInstanceTypeStable); ok {
+		return r.MinValues()
+	}
+	return 0
+}
+
+// furnish adds an empty node for each that a pending pod could have: the engine spreads pods over all domains that nodes may
+// come to be in, not only over those of nodes that are there. It returns how to take them out again.
+func (w *world) furnish(s *scheduler, plan *model.Plan) (undo func(), err error) {
+	nodes, pods := s.nodes, s.pods
+	more := slices.Clone(nodes)
+	for _, pool := range w.snapshot.Pools() {
+		if !pool.Usable().OK() {
+			continue
+		}
+		for _, fresh := range w.freshNodes(plan, pool) {
+			wanted, err := w.wanted(s, fresh)
+			if err != nil {
+				return nil, err
+			}
+			if wanted {
+				fresh.Name = fmt.Sprintf("could-be-%d", len(more))
+				fresh.Labels[corev1.LabelHostname] = fresh.Name
+				fresh.Status.Allocatable = nil
+				more = append(more, fresh)
+			}
+		}
+	}
+	for _, n := range w.snapshot.Nodes() { // claims come up too, if later
+		if node, ok := w.standing(n, luck{}); ok && !n.Launched() && !n.Deleting && !w.expects(n) {
+			more = append(more, node)
+		}
+	}
+	s.set(more, pods)
+	return func() { s.set(nodes, pods) }, nil
+}
+
+// wanted reports whether some pending pod could go to a new node, as far as the two are concerned.
+func (w *world) wanted(s *scheduler, fresh *corev1.Node) (bool, error) {
+	residents, err := daemonsOn(fresh, w.snapshot)
+	if err != nil {
+		return false, err
+	}
+	for _, p := range w.snapshot.Pending() {
+		pod, err := unbound(p)
+		if err != nil {
+			return false, err
+		}
+		if r := s.alone(pod, fresh, residents); r == nil || !r.ofNodeAlone() {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// spreads reports whether the pod must be spread.
+func spreads(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Spec.TopologySpreadConstraints, func(c corev1.TopologySpreadConstraint) bool {
+		return c.WhenUnsatisfiable == corev1.DoNotSchedule
+	})
+}
+
+// missed names the mistake: the nearest reason that was given, and where the pod fits all the same.
+func missed(r model.Refusal, where string) string {
+	var nearest model.Rule
+	for _, v := range r.Reasons {
+		nearest = max(nearest, v.Verdict.Rule)
+	}
+	return fmt.Sprintf("refused as %q, but fits on %s", model.Verdict{Rule: nearest}, where)
+}
+
+// perHost reports whether the pod must be spread over hosts, or be on one with others: who shares a new node is settled at
+// once, and nobody follows one who follows another.
+func perHost(pod *corev1.Pod) bool {
+	if slices.ContainsFunc(company(pod), func(t corev1.PodAffinityTerm) bool { return t.TopologyKey == corev1.LabelHostname }) {
+		return true
+	}
+	return slices.ContainsFunc(pod.Spec.TopologySpreadConstraints, func(c corev1.TopologySpreadConstraint) bool {
+		return c.TopologyKey == corev1.LabelHostname && c.WhenUnsatisfiable == corev1.DoNotSchedule
+	})
+}
+
+// open reports whether the node of that name may become several things, of which a pod might not like all.
+func (w *world) open(plan *model.Plan, name string) bool {
+	if n, known := w.snapshot.NodeByName(name); known {
+		return !n.Launched()
+	}
+	for i := range plan.Nodes {
+		if n := &plan.Nodes[i]; nameOfNew(i) == name {
+			return len(waysOf(n.Options, n.Requirements, true)) > 1
+		}
+	}
+	return false
+}
+
+// launched reports whether the node of that name comes from the plan.
+func (w *world) launched(name string) bool {
+	_, known := w.snapshot.NodeByName(name)
+	return !known
+}
+
+// beyond reports whether the engine does not decide about such pods, or gave up.
+func beyond(r model.Refusal) bool {
+	return slices.ContainsFunc(r.Reasons, func(v model.PoolVerdict) bool {
+		return v.Verdict.Rule == model.RuleUnsupported || v.Verdict.Rule == model.RuleEffort ||
+			v.Verdict.Rule == model.RuleInvalid
+	})
+}
+
+// excused reports whether the engine says that the pool's limits leave no room. That the limits say so too is checked when
+// new nodes are drawn.
+func excused(pool *model.Pool, r model.Refusal) bool {
+	return slices.ContainsFunc(r.Reasons, func(v model.PoolVerdict) bool {
+		return v.Pool == pool.Name && v.Verdict.Rule == model.RuleMinValues
+	})
+}
+
+// beyondLimits reports whether the pool's limits forbid another node of the type, if each node of the plan becomes the largest
+// that it may.
+func (w *world) beyondLimits(plan *model.Plan, pool *model.Pool, t *model.InstanceType) bool {
+	used := w.snapshot.Usage(pool.Name)
+	for _, n := range w.snapshot.Nodes() {
+		if n.Pool == pool.Name && !n.Launched() {
+			used = used.Plus(largest(waysOf(w.snapshot.Types(pool.Name), n.Wishes(), false)))
+		}
+	}
+	for i := range plan.Nodes {
+		if n := &plan.Nodes[i]; n.Pool == pool {
+			used = used.Plus(largest(waysOf(n.Options, n.Requirements, true))).Plus(model.Resources{model.Nodes: 1})
+		}
+	}
+	used = used.Plus(t.Capacity).Plus(model.Resources{model.Nodes: 1})
+	for name, most := range pool.Limits {
+		if used[name] > most {
+			return true
+		}
+	}
+	return false
+}
+
+func largest(ways []way) model.Resources {
+	var most model.Resources
+	for _, w := range ways {
+		most = most.Max(w.kind.Capacity)
+	}
+	return most
+}
+
+// vague reports whether the pod must be spread, or be near others or apart from them, by a label of the user's own of which
+// some pool does not say what values it may have. No domain can be promised then, for a node of that pool may turn out to be
+// in any.
+func (w *world) vague(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(topologyKeys(pod), func(key string) bool {
+		return slices.ContainsFunc(w.snapshot.Pools(), func(pool *model.Pool) bool {
+			r, ok := pool.Requirements.Get(key)
+			return ok && !random.Labels.WellKnown.Has(key) && r.Operator() != corev1.NodeSelectorOpIn &&
+				r.Operator() != corev1.NodeSelectorOpDoesNotExist
+		})
+	})
+}
+
+// topologyKeys returns the labels by which the pod looks at others.
+func topologyKeys(pod *corev1.Pod) []string {
+	var keys []string
+	for _, c := range pod.Spec.TopologySpreadConstraints {
+		keys = append(keys, c.TopologyKey)
+	}
+	for _, t := range company(pod) {
+		keys = append(keys, t.TopologyKey)
+	}
+	if a := pod.Spec.Affinity; a != nil && a.PodAntiAffinity != nil {
+		for _, t := range a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution {
+			keys = append(keys, t.TopologyKey)
+		}
+	}
+	return keys
+}
+
+// company returns the pods' required affinity.
+func company(pod *corev1.Pod) []corev1.PodAffinityTerm {
+	if a := pod.Spec.Affinity; a != nil && a.PodAffinity != nil {
+		return a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+	}
+	return nil
+}
+
+// adrift reports whether the pod wants company, and some pod is on its way to a claim that may come up anywhere: whether that
+// one is company, and where, will only be known then.
+func (w *world) adrift(pod *corev1.Pod) bool {
+	return len(company(pod)) > 0 && slices.ContainsFunc(w.snapshot.Nodes(), func(n *model.Node) bool {
+		return !n.Launched() && w.expects(n)
+	})
+}
+
+// takes asks the plugins about a pod and a node that is added to the cluster.
+func (w *world) takes(s *scheduler, pod *corev1.Pod, fresh *corev1.Node) (bool, error) {
+	residents, err := daemonsOn(fresh, w.snapshot)
+	if err != nil {
+		return false, err
+	}
+	if r := s.alone(pod, fresh, residents); r != nil && r.ofNodeAlone() {
+		return false, nil
+	}
+	nodes, pods := s.nodes, s.pods
+	defer s.set(nodes, pods)
+	s.set(append(slices.Clone(nodes), fresh), append(slices.Clone(pods), residents...))
+	return s.judge(pod, fresh.Name) == nil, nil
+}
+
+// freshNodes returns every node that the pool could launch: each type in each offering, and with each value of the labels
+// that are the user's own.
+func (w *world) freshNodes(plan *model.Plan, pool *model.Pool) []*corev1.Node {
+	var out []*corev1.Node
+	for _, chosen := range ownLabels(pool) {
+		claim := map[string]string{}
+		for key, v := range pool.Labels {
+			claim[key] = v
+		}
+		for key, v := range chosen {
+			claim[key] = v
+		}
+		for _, way := range waysOf(w.snapshot.Types(pool.Name), pool.Requirements, true) {
+			if spent(plan, way.offering) || w.beyondLimits(plan, pool, way.kind) {
+				continue
+			}
+			out = append(out, way.node("fresh", claim, pool.Requirements, pool.Taints, luck{}))
+		}
+	}
+	return out
+}
+
+// spent reports whether the plan uses up the reservation that the offering draws on.
+func spent(plan *model.Plan, o model.Offering) bool {
+	left := o.ReservationCapacity
+	for i := range plan.Nodes {
+		if plan.Nodes[i].Offering.ReservationID == o.ReservationID {
+			left--
+		}
+	}
+	return o.ReservationID != "" && left <= 0
+}
+
+// ownLabels returns all ways to give values to the labels that the pool's requirements leave open and that no type sets.
+func ownLabels(pool *model.Pool) []map[string]string {
+	all := []map[string]string{{}}
+	for r := range pool.Requirements.All() {
+		if random.Labels.WellKnown.Has(r.Key()) || pool.Labels[r.Key()] != "" {
+			continue
+		}
+		var next []map[string]string
+		for _, so := range all {
+			for _, v := range valuesOf(r) {
+				more := map[string]string{}
+				for key, old := range so {
+					more[key] = old
+				}
+				if v != "" {
+					more[r.Key()] = v
+				}
+				next = append(next, more)
+			}
+		}
+		all = next
+	}
+	return all
+}
+
+// valuesOf returns what a label may become: values, and "" if it may be missing.
+func valuesOf(r require.Requirement) []string {
+	switch r.Operator() {
+	case corev1.NodeSelectorOpIn:
+		return r.Values()
+	case corev1.NodeSelectorOpDoesNotExist:
+		return []string{""}
+	}
+	var out []string
+	for _, v := range []string{"r1", "r2", "blue", "green", "else"} {
+		if r.Has(v) {
+			out = append(out, v)
+		}
+	}
+	return out
+}

@@ -1,0 +1,156 @@
+package differential
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
+	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodevolumelimits"
+	"k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+	"k8s.io/kubernetes/pkg/scheduler/metrics"
+
+	"github.com/karpenter-go/karpenter/engine/model"
+)
+
+// ofNode are the plugins that look at a pod and a node alone, in the scheduler's order; ofCluster look at all nodes;
+// ofStorage at volumes.
+var (
+	ofNode = []string{
+		names.NodeUnschedulable, names.NodeName, names.TaintToleration, names.NodeAffinity, names.NodePorts, names.NodeResourcesFit,
+	}
+	ofStorage = []string{names.VolumeRestrictions, names.NodeVolumeLimits, names.VolumeBinding, names.VolumeZone}
+	ofCluster = []string{names.PodTopologySpread, names.InterPodAffinity}
+)
+
+// A scheduler is the filtering half of kube-scheduler over nodes and pods that the test holds.
+type scheduler struct {
+	ctx   context.Context
+	stop  context.CancelFunc
+	fwk   framework.Framework
+	view  *view
+	disks *storage
+	nodes []*corev1.Node
+	pods  []*corev1.Pod
+}
+
+// view is the snapshot that the plugins see. Only the snapshot in it changes.
+type view struct{ *cache.Snapshot }
+
+var once sync.Once
+
+// newScheduler starts the plugins. Stop must be called.
+func newScheduler(d *model.Delta) (*scheduler, error) {
+	once.Do(metrics.Register)
+	ctx, stop := context.WithCancel(klog.NewContext(context.Background(), klog.Logger{}))
+	s := &scheduler{ctx: ctx, stop: stop, view: &view{cache.NewEmptySnapshot()}}
+	settings, err := latest.Default()
+	if err != nil {
+		return nil, fmt.Errorf("read the scheduler's defaults: %w", err)
+	}
+	enabled := append(slices.Clone(ofNode), ofCluster...)
+	client := fake.NewClientset()
+	factory := informers.NewSharedInformerFactory(client, 0)
+	enabled = append(enabled, ofStorage...)
+	profile := config.KubeSchedulerProfile{
+		SchedulerName: "test", Plugins: &config.Plugins{}, PluginConfig: settings.Profiles[0].PluginConfig,
+	}
+	for _, name := range append(enabled, names.PrioritySort, names.DefaultBinder) {
+		profile.Plugins.MultiPoint.Enabled = append(profile.Plugins.MultiPoint.Enabled, config.Plugin{Name: name, Weight: 1})
+	}
+	s.fwk, err = runtime.NewFramework(ctx, plugins.NewInTreeRegistry(), &profile,
+		runtime.WithClientSet(client), runtime.WithInformerFactory(factory), runtime.WithSnapshotSharedLister(s.view),
+		runtime.WithSharedCSIManager(nodevolumelimits.NewCSIManager(factory.Storage().V1().CSINodes().Lister())),
+	)
+	if err != nil {
+		stop()
+		return nil, fmt.Errorf("start the plugins: %w", err)
+	}
+	if s.disks, err = newStorage(factory, d); err != nil {
+		stop()
+		return nil, err
+	}
+	return s, nil
+}
+
+// set makes nodes and pods all that there is. Pods must have a node.
+func (s *scheduler) set(nodes []*corev1.Node, pods []*corev1.Pod) {
+	s.nodes, s.pods = slices.Clone(nodes), slices.Clone(pods)
+	s.refresh()
+}
+
+// restart is set, with all volumes as they were at first.
+func (s *scheduler) restart(nodes []*corev1.Node, pods []*corev1.Pod) error {
+	s.set(nodes, pods)
+	return s.disks.reset()
+}
+
+func (s *scheduler) refresh() { s.view.Snapshot = cache.NewSnapshot(s.pods, s.nodes) }
+
+// bind puts the pod on the node, and its volumes where the node is.
+func (s *scheduler) bind(p *corev1.Pod, node string) error {
+	bound := p.DeepCopy()
+	bound.Spec.NodeName = node
+	s.pods = append(s.pods, bound)
+	s.refresh()
+	info, err := s.view.NodeInfos().Get(node)
+	if err != nil {
+		return fmt.Errorf("look up node: %w", err)
+	}
+	return s.disks.provision(bound, info.Node())
+}
+
+// A refusal is why the plugins keep a pod off a node.
+type refusal struct {
+	plugin string
+	reason string
+}
+
+func (r *refusal) String() string { return r.plugin + ": " + r.reason }
+
+// ofNodeAlone reports whether the refusal stands whatever else there is in the cluster.
+func (r *refusal) ofNodeAlone() bool { return slices.Contains(ofNode, r.plugin) }
+
+// judge asks the plugins whether the pod may go to the node. It returns nil for a yes.
+func (s *scheduler) judge(p *corev1.Pod, node string) *refusal {
+	info, err := s.view.NodeInfos().Get(node)
+	if err != nil {
+		return &refusal{plugin: "test", reason: err.Error()}
+	}
+	return s.judgeInfo(p, info)
+}
+
+func (s *scheduler) judgeInfo(p *corev1.Pod, info fwk.NodeInfo) *refusal {
+	state := framework.NewCycleState()
+	only, status, _ := s.fwk.RunPreFilterPlugins(s.ctx, state, p)
+	if !status.IsSuccess() {
+		return &refusal{plugin: status.Plugin(), reason: "before any node: " + strings.Join(status.Reasons(), ", ")}
+	}
+	if !only.AllNodes() && !only.NodeNames.Has(info.Node().Name) {
+		return &refusal{plugin: names.NodeAffinity, reason: "before any node: only some nodes are considered"}
+	}
+	if status := s.fwk.RunFilterPlugins(s.ctx, state, p, info); !status.IsSuccess() {
+		return &refusal{plugin: status.Plugin(), reason: strings.Join(status.Reasons(), ", ")}
+	}
+	return nil
+}
+
+// alone asks the plugins about a node that is not part of the cluster. A yes is not the last word: spread and affinity
+// depend on what the node adds to the cluster.
+func (s *scheduler) alone(p *corev1.Pod, node *corev1.Node, residents []*corev1.Pod) *refusal {
+	info := framework.NewNodeInfo(residents...)
+	info.SetNode(node)
+	return s.judgeInfo(p, info)
+}

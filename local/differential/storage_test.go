@@ -1,0 +1,128 @@
+package differential
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/karpenter-go/karpenter/engine/model"
+)
+
+// A storage is what the plugins know of claims and volumes. They read the stores of informers, so none need run.
+type storage struct {
+	claims, volumes cache.Store
+	delta           *model.Delta
+}
+
+// newStorage tells the plugins' listers what pods may refer to.
+func newStorage(factory informers.SharedInformerFactory, d *model.Delta) (*storage, error) {
+	st := &storage{
+		claims:  factory.Core().V1().PersistentVolumeClaims().Informer().GetStore(),
+		volumes: factory.Core().V1().PersistentVolumes().Informer().GetStore(),
+		delta:   d,
+	}
+	for _, o := range d.Namespaces {
+		if err := factory.Core().V1().Namespaces().Informer().GetStore().Add(o); err != nil {
+			return nil, fmt.Errorf("add namespace: %w", err)
+		}
+	}
+	for _, o := range d.StorageClasses {
+		if err := factory.Storage().V1().StorageClasses().Informer().GetStore().Add(o); err != nil {
+			return nil, fmt.Errorf("add storage class: %w", err)
+		}
+	}
+	for _, o := range d.CSINodes {
+		if err := factory.Storage().V1().CSINodes().Informer().GetStore().Add(o); err != nil {
+			return nil, fmt.Errorf("add CSINode: %w", err)
+		}
+	}
+	return st, st.reset()
+}
+
+// reset makes claims and volumes what they are in the cluster before any pod was placed. Claims of ephemeral volumes are
+// made by their controller as soon as there is the pod.
+func (st *storage) reset() error {
+	var claims, volumes []any
+	for _, o := range st.delta.VolumeClaims {
+		claims = append(claims, o)
+	}
+	for _, o := range st.delta.Volumes {
+		volumes = append(volumes, o)
+	}
+	for _, p := range st.delta.Pods {
+		for _, v := range p.Spec.Volumes {
+			if v.Ephemeral != nil {
+				claims = append(claims, ephemeralClaim(p, v))
+			}
+		}
+	}
+	if err := st.claims.Replace(claims, ""); err != nil {
+		return fmt.Errorf("set claims: %w", err)
+	}
+	if err := st.volumes.Replace(volumes, ""); err != nil {
+		return fmt.Errorf("set volumes: %w", err)
+	}
+	return nil
+}
+
+func ephemeralClaim(p *corev1.Pod, v corev1.Volume) *corev1.PersistentVolumeClaim {
+	return &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: p.Name + "-" + v.Name, Namespace: p.Namespace,
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(p, corev1.SchemeGroupVersion.WithKind("Pod"))},
+		},
+		Spec:   v.Ephemeral.VolumeClaimTemplate.Spec,
+		Status: corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimPending},
+	}
+}
+
+// provision does what storage drivers do once a pod has its node: claims that waited for it get a volume in its zone.
+func (st *storage) provision(p *corev1.Pod, node *corev1.Node) error {
+	for _, v := range p.Spec.Volumes {
+		name := p.Name + "-" + v.Name
+		if v.PersistentVolumeClaim != nil {
+			name = v.PersistentVolumeClaim.ClaimName
+		}
+		o, found, err := st.claims.GetByKey(p.Namespace + "/" + name)
+		if err != nil || !found {
+			continue
+		}
+		claim := o.(*corev1.PersistentVolumeClaim).DeepCopy()
+		if claim.Spec.VolumeName != "" {
+			continue
+		}
+		claim.Spec.VolumeName, claim.Status.Phase = "made-for-"+p.Namespace+"-"+name, corev1.ClaimBound
+		claim.Annotations = map[string]string{"pv.kubernetes.io/bind-completed": "yes"}
+		if err := st.claims.Update(claim); err != nil {
+			return fmt.Errorf("bind claim: %w", err)
+		}
+		if err := st.volumes.Add(volumeFor(claim, node)); err != nil {
+			return fmt.Errorf("add volume: %w", err)
+		}
+	}
+	return nil
+}
+
+func volumeFor(claim *corev1.PersistentVolumeClaim, node *corev1.Node) *corev1.PersistentVolume {
+	return &corev1.PersistentVolume{
+		ObjectMeta: metav1.ObjectMeta{Name: claim.Spec.VolumeName},
+		Spec: corev1.PersistentVolumeSpec{
+			AccessModes: claim.Spec.AccessModes, Capacity: claim.Spec.Resources.Requests,
+			StorageClassName: *claim.Spec.StorageClassName,
+			ClaimRef:         &corev1.ObjectReference{Kind: "PersistentVolumeClaim", Namespace: claim.Namespace, Name: claim.Name},
+			PersistentVolumeSource: corev1.PersistentVolumeSource{
+				CSI: &corev1.CSIPersistentVolumeSource{Driver: "disks.example.com", VolumeHandle: claim.Spec.VolumeName},
+			},
+			NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{
+				NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{
+					{Key: corev1.LabelTopologyZone, Operator: corev1.NodeSelectorOpIn,
+						Values: []string{node.Labels[corev1.LabelTopologyZone]}},
+				}}},
+			}},
+		},
+		Status: corev1.PersistentVolumeStatus{Phase: corev1.VolumeBound},
+	}
+}
