@@ -82,7 +82,7 @@ func (c *commandChecker) command(after *model.Snapshot, cmd *model.Command, plan
 			plan.Price += n.Offering.Price
 		}
 	}
-	if cmd.Reason == apiv1.DisruptionReasonUnderutilized {
+	if cmd.Reason == apiv1.DisruptionReasonUnderutilized && len(cmd.Nodes) > 0 {
 		c.cheaper(after, cmd, price)
 	}
 }

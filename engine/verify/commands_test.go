@@ -1,0 +1,125 @@
+package verify_test
+
+import (
+	"testing"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/scenario"
+	"github.com/karpenter-go/karpenter/engine/verify"
+)
+
+// A merger is two half-empty nodes of which n1 goes, and its pod moves to n2.
+func merger(t *testing.T) (*model.Snapshot, model.Command) {
+	t.Helper()
+	c := scenario.Cluster{
+		Pools: []scenario.Pool{{Name: "default"}},
+		Types: []scenario.Type{
+			{Name: "m.large", CPU: "2", Memory: "8Gi", Price: 0.1}, {Name: "m.xlarge", CPU: "4", Memory: "16Gi", Price: 0.2},
+		},
+		Nodes: []scenario.Node{
+			{Name: "n1", Pool: "default", Type: "m.large", Pods: []scenario.Pod{{Name: "web", CPU: "500m"}}},
+			{Name: "n2", Pool: "default", Type: "m.large", Pods: []scenario.Pod{{Name: "db", CPU: "1"}}},
+			{Name: "n3", Pool: "default", Type: "m.large", Pods: []scenario.Pod{{Name: "full", CPU: "1800m"}}},
+			{Name: "going", Pool: "default", Type: "m.large", Deleting: true},
+		},
+	}
+	s, err := c.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, model.Command{
+		Reason: apiv1.DisruptionReasonUnderutilized, Method: "single", Nodes: []*model.Node{node(t, s, "n1")}, Saves: 0.1,
+		Placements: []model.Placement{{Node: node(t, s, "n2"), Pods: node(t, s, "n1").Pods}},
+	}
+}
+
+func node(t *testing.T, s *model.Snapshot, name string) *model.Node {
+	t.Helper()
+	n, ok := s.NodeByName(name)
+	if !ok {
+		t.Fatalf("no node %s", name)
+	}
+	return n
+}
+
+// replacement is a node of the type for the pods of n1.
+func replacement(t *testing.T, s *model.Snapshot, typeName string) model.PlannedNode {
+	t.Helper()
+	pool, _ := s.Pool("default")
+	for _, typ := range s.Types("default") {
+		if typ.Name == typeName {
+			o, _ := typ.Cheapest(pool.Requirements)
+			pods := node(t, s, "n1").Pods
+			return model.PlannedNode{Pool: pool, Requirements: pool.Requirements, Options: []*model.InstanceType{typ},
+				Offering: o, Pods: pods, Requests: pods[0].Requests}
+		}
+	}
+	t.Fatalf("no type %s", typeName)
+	return model.PlannedNode{}
+}
+
+func TestCommands(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		spoil func(s *model.Snapshot, c *model.Command) []model.Command
+		want  verify.Rule // empty: nothing is wrong
+	}{
+		{"a sound one", func(_ *model.Snapshot, c *model.Command) []model.Command { return []model.Command{*c} }, ""},
+		{"a pod without a place", func(_ *model.Snapshot, c *model.Command) []model.Command {
+			c.Placements = nil
+			return []model.Command{*c}
+		}, verify.RuleAccount},
+		{"one that has to go leaves pods without a place", func(_ *model.Snapshot, c *model.Command) []model.Command {
+			c.Placements, c.Reason = nil, "Expired"
+			return []model.Command{*c}
+		}, ""},
+		{"a place that is too small", func(s *model.Snapshot, c *model.Command) []model.Command {
+			c.Placements[0].Node = node(t, s, "n3")
+			return []model.Command{*c}
+		}, verify.RuleResources},
+		{"a place that goes itself", func(s *model.Snapshot, c *model.Command) []model.Command {
+			c.Placements[0].Node = node(t, s, "n1")
+			return []model.Command{*c}
+		}, verify.RuleNode},
+		{"a node that goes twice", func(_ *model.Snapshot, c *model.Command) []model.Command {
+			return []model.Command{*c, {Reason: c.Reason, Nodes: c.Nodes}}
+		}, verify.RuleNode},
+		{"a node that is going", func(s *model.Snapshot, c *model.Command) []model.Command {
+			return []model.Command{{Reason: apiv1.DisruptionReasonEmpty, Nodes: []*model.Node{node(t, s, "going")}}}
+		}, verify.RuleNode},
+		{"no node at all", func(_ *model.Snapshot, c *model.Command) []model.Command {
+			return []model.Command{{Reason: c.Reason}}
+		}, verify.RuleNode},
+		{"a dearer replacement", func(s *model.Snapshot, c *model.Command) []model.Command {
+			c.Placements, c.Replacements = nil, []model.PlannedNode{replacement(t, s, "m.xlarge")}
+			return []model.Command{*c}
+		}, verify.RulePrice},
+		{"an equal replacement", func(s *model.Snapshot, c *model.Command) []model.Command {
+			c.Placements, c.Replacements = nil, []model.PlannedNode{replacement(t, s, "m.large")}
+			return []model.Command{*c}
+		}, verify.RulePrice},
+		{"a dearer one for drift", func(s *model.Snapshot, c *model.Command) []model.Command {
+			c.Placements, c.Replacements = nil, []model.PlannedNode{replacement(t, s, "m.xlarge")}
+			c.Reason = apiv1.DisruptionReasonDrifted
+			return []model.Command{*c}
+		}, ""},
+		{"room that is given away twice", func(s *model.Snapshot, c *model.Command) []model.Command {
+			return []model.Command{*c, {
+				Reason: c.Reason, Nodes: []*model.Node{node(t, s, "n3")},
+				Placements: []model.Placement{{Node: node(t, s, "n2"), Pods: node(t, s, "n3").Pods}},
+			}}
+		}, verify.RuleResources},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s, c := merger(t)
+			found := verify.Commands(s, tt.spoil(s, &c))
+			switch {
+			case tt.want == "" && len(found) > 0:
+				t.Errorf("refused: %v", found)
+			case tt.want != "" && (len(found) == 0 || found[0].Rule != tt.want):
+				t.Errorf("found %v, want %s", found, tt.want)
+			}
+		})
+	}
+}
