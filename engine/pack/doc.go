@@ -9,12 +9,12 @@
 //   - writes no logs, events or metrics: what it has to say is in the Plan.
 //
 // Pods that look the same to the scheduler are one class with a count, and every check is made once a class. Pods go onto
-// capacity that exists or is in flight first. For the rest, the linear relaxation of the problem yields what a unit of
-// each resource is worth (its dual prices) and the floor that the plan is measured against; nodes are then opened by the
-// pattern of pods that holds the most worth per dollar, over all types, until no pod is left. docs/packing.md tells more,
-// and what the method gives up against an exact solver.
+// capacity that exists or is in flight first. For the rest, the domains that their rules about other pods ask for are settled,
+// and what is then alike is packed: the linear relaxation of the problem yields what a unit of each resource is worth (its
+// dual prices) and the floor that the plan is measured against; nodes are opened by the pattern of pods that holds the most
+// worth per dollar, over all types, until no pod is left; then a few at a time are closed and opened in other ways, and what
+// is cheaper stays. docs/packing.md tells more, and what the method gives up against an exact solver.
 //
-// What is decided: resources, node selectors, required node affinity, taints, daemons, pool weight, limits, minValues,
-// capacity in flight. Preferences are not looked at. Pods that ask for what is not decided here (spread over domains, pod
-// affinity, host ports, volumes, device claims) are refused by name rather than placed by luck.
+// What is decided: all that kube-scheduler's filters look at but device claims, which are refused by name; preferences, while
+// there is a way; pool weight, limits, minValues, reservations, priorities under limits, capacity in flight.
 package pack
