@@ -40,7 +40,7 @@ func newAWS(
 	p, err := aws.New(ctx, aws.Config{
 		AWS: sdk, Client: env.Client, Reader: env.Live, Discovery: versions, CAData: kube.CAData,
 		Clock: clock.RealClock{}, Settings: s, Ledger: env.Ledger, Metrics: env.Metrics, Recorder: teller{env.Events},
-		Namespace: cmp.Or(os.Getenv("SYSTEM_NAMESPACE"), core.LeaderElectionNamespace),
+		Overlay: env.Overlay, Namespace: cmp.Or(os.Getenv("SYSTEM_NAMESPACE"), core.LeaderElectionNamespace),
 	})
 	if err != nil {
 		return operator.Provider{}, err

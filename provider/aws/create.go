@@ -103,6 +103,11 @@ func (p *Provider) Create(ctx context.Context, claim *apiv1.NodeClaim) (*cloud.I
 		}
 	}
 	pool := claim.Labels[apiv1.NodePoolLabelKey]
+	if overlay := p.config.Overlay; overlay != nil && pool != "" {
+		if types, err = overlay(ctx, pool, types); err != nil {
+			return nil, fmt.Errorf("lay overlays on the types of pool %s: %w", pool, err)
+		}
+	}
 	i, err := p.launcher.Launch(ctx, launch.Request{
 		Claim: claim, Class: class, Types: types, Group: group,
 		Tags: instances.OwnTags(p.config.Settings.ClusterName, pool, class),

@@ -66,6 +66,8 @@ type Config struct {
 	Ledger   launch.Ledger
 	Metrics  prometheus.Registerer
 	Recorder launch.Recorder
+	// Overlay is what NodeOverlays make of instance types; nil if the feature is off.
+	Overlay cloud.Overlay
 	// Namespace is the controller's own, where it keeps what it learns; empty means that it keeps nothing.
 	Namespace string
 }

@@ -3,6 +3,7 @@ package aws_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -356,4 +357,35 @@ func (w *world) validation(t *testing.T) metav1.Condition {
 		t.Fatal("the class has no condition ValidationSucceeded")
 	}
 	return *c
+}
+
+// Prices of overlays decide which type is launched, and EC2 is told of them as priorities.
+func TestOverlayPricesTheLaunch(t *testing.T) {
+	w := newWorld(t)
+	p := w.startWith(t, func(c *aws.Config) {
+		c.Overlay = func(_ context.Context, pool string, types []*cloud.InstanceType) ([]*cloud.InstanceType, error) {
+			out := make([]*cloud.InstanceType, len(types))
+			for n, it := range types {
+				changed := *it
+				changed.Offerings = slices.Clone(it.Offerings)
+				for k := range changed.Offerings {
+					if it.Name == "m5.4xlarge" && pool == "default" {
+						changed.Offerings[k].Price = 0.0001
+					}
+				}
+				out[n] = &changed
+			}
+			return out, nil
+		}
+	})
+	c := w.claim("a")
+	c.Annotations = map[string]string{apiv1.PriceOverlayAppliedAnnotationKey: "true"}
+	w.store(t, c)
+	i := create(t, p, c)
+	if got := i.Labels[corev1.LabelInstanceTypeStable]; got != "m5.4xlarge" {
+		t.Errorf("launched %s, want what the overlay makes cheap", got)
+	}
+	if s := w.calls(t, "CreateFleet")[0].Params["SpotOptions.AllocationStrategy"]; s != "capacity-optimized-prioritized" {
+		t.Errorf("strategy is %q", s)
+	}
 }
