@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -70,6 +71,15 @@ func (c *converter) head(o *object, apiVersion, kind string) *yaml.Node {
 	metadata := get(o.root, "metadata")
 	if metadata == nil || metadata.Kind != yaml.MappingNode {
 		metadata = child(o.root, "metadata")
+	}
+	var served []string
+	for _, key := range []string{"uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "selfLink"} {
+		if take(metadata, key).value != nil {
+			served = append(served, key)
+		}
+	}
+	if len(served) > 0 {
+		c.warn(o, "metadata", "%s are left out: the server writes them, and refuses those of another object", strings.Join(served, ", "))
 	}
 	if annotations := get(metadata, "annotations"); take(annotations, "kubectl.kubernetes.io/last-applied-configuration").ok() {
 		c.warn(o, "metadata.annotations", "kubectl's last-applied-configuration is left out: it held the old form")
