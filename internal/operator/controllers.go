@@ -88,13 +88,19 @@ func (b base) deciding() []Controller {
 		&provision.Controller{
 			Cluster: b.cluster, Actor: actor, Cloud: b.offers("provisioner"), Clock: b.Clock, Events: b.Events,
 			Metrics: b.metrics, Timeline: b.timeline, Buffers: b.buffers, Daemons: b.daemons,
-			Options: pack.Options{
-				Labels:         b.labels,
-				RelaxMinValues: b.settings.MinValuesPolicy == settings.MinValuesPolicyBestEffort,
-			},
+			Spread: b.spread, Options: b.packing(),
 			BatchIdle: b.settings.BatchIdleDuration, BatchMax: b.settings.BatchMaxDuration, Mode: b.settings.Mode,
 		},
 		b.disruption(actor),
+	}
+}
+
+// packing returns how pods are placed, in provisioning and in disruption alike.
+func (b base) packing() pack.Options {
+	s := b.settings
+	return pack.Options{
+		Labels: b.labels, RelaxMinValues: s.MinValuesPolicy == settings.MinValuesPolicyBestEffort,
+		PreferencePolicy: pack.PreferencePolicy(s.PreferencePolicy), NodeFee: s.NodeFee, MaxNodeCPU: s.MaxNodeCPU * 1000,
 	}
 }
 

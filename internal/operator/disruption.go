@@ -2,10 +2,8 @@ package operator
 
 import (
 	"github.com/karpenter-go/karpenter/engine/disrupt"
-	"github.com/karpenter-go/karpenter/engine/pack"
 	"github.com/karpenter-go/karpenter/internal/act"
 	"github.com/karpenter-go/karpenter/internal/controller/disruption"
-	"github.com/karpenter-go/karpenter/internal/operator/settings"
 )
 
 // disruption returns the controller that takes nodes away.
@@ -13,12 +11,9 @@ func (b base) disruption(actor *act.Actor) Controller {
 	gates := b.settings.FeatureGates
 	return &disruption.Controller{
 		Cluster: b.cluster, Actor: actor, Cloud: b.offers("disruption"), Clock: b.Clock, Events: b.Events,
-		Metrics: b.metrics, Repair: gates.NodeRepair, Buffers: b.buffers, Daemons: b.daemons,
+		Metrics: b.metrics, Repair: gates.NodeRepair, Buffers: b.buffers, Daemons: b.daemons, Spread: b.spread,
 		Options: disrupt.Options{
-			Pack: pack.Options{
-				Labels:         b.labels,
-				RelaxMinValues: b.settings.MinValuesPolicy == settings.MinValuesPolicyBestEffort,
-			},
+			Pack:       b.packing(),
 			SpotToSpot: gates.SpotToSpotConsolidation, Static: gates.StaticCapacity,
 			Mode: b.settings.Mode, Paused: b.settings.PauseDisruption,
 		},

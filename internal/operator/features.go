@@ -24,10 +24,18 @@ type features struct {
 	buffers  *capacitybuffer.Buffers
 	// daemons is nil if LimitRanges may not be read.
 	daemons *supply.Daemons
+	// spread is nil if the scheduler has no constraints for pods without any.
+	spread *supply.Spread
 }
 
-func featuresOf(ctx context.Context, mgr ctrl.Manager, gates settings.FeatureGates, log logr.Logger) features {
+func featuresOf(ctx context.Context, mgr ctrl.Manager, s *settings.Settings, log logr.Logger) features {
 	var f features
+	gates := s.FeatureGates
+	if defaults := s.Scheduler.PodTopologySpread.DefaultConstraints; len(defaults) > 0 {
+		f.spread = &supply.Spread{
+			Reader: mgr.GetClient(), Constraints: defaults, Services: mayWatch(ctx, mgr.GetClient(), "services", log),
+		}
+	}
 	if mayWatch(ctx, mgr.GetClient(), "limitranges", log) {
 		f.daemons = &supply.Daemons{Reader: mgr.GetClient()}
 	}

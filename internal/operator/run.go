@@ -85,10 +85,6 @@ func Run(ctx context.Context, p Program) error {
 	for _, w := range p.Settings.Warnings() {
 		p.Log.Info(w)
 	}
-	if len(p.Settings.Scheduler.PodTopologySpread.DefaultConstraints) > 0 {
-		p.Log.Info("setting has no effect: this version does not handle it yet",
-			"setting", "--scheduler-config (SCHEDULER_CONFIG)")
-	}
 	mgr, err := newManager(p)
 	if err != nil {
 		return err
@@ -104,7 +100,7 @@ func Run(ctx context.Context, p Program) error {
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Rest: mgr.GetConfig(), Clock: clock.RealClock{},
 		Events: events, Metrics: ctrlmetrics.Registry, Ledger: act.Ledger{Client: mgr.GetClient()}, Log: p.Log,
 	}
-	f := featuresOf(ctx, mgr, p.Settings.FeatureGates, p.Log)
+	f := featuresOf(ctx, mgr, p.Settings, p.Log)
 	env.Overlay = f.overlay()
 	provider, err := p.Provider(ctx, env)
 	if err != nil {

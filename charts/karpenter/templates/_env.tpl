@@ -46,6 +46,7 @@
   (list "BATCH_IDLE_DURATION" "batchIdleDuration")
   (list "PREFERENCE_POLICY" "preferencePolicy")
   (list "MIN_VALUES_POLICY" "minValuesPolicy")
+  (list "SCHEDULER_CONFIG" "schedulerConfig")
   (list "CLUSTER_CA_BUNDLE" "clusterCABundle")
   (list "CLUSTER_NAME" "clusterName")
   (list "CLUSTER_ENDPOINT" "clusterEndpoint")
@@ -64,6 +65,18 @@
   value: {{ $text | quote }}
 {{- end }}
 {{- end }}
+{{- end }}
+{{- with .Values.settings.nodeFee }}
+- name: NODE_FEE
+  value: {{ . | quote }}
+{{- end }}
+{{- with .Values.settings.maxNodeCPU }}
+- name: MAX_NODE_CPU
+  value: {{ . | int64 | quote }}
+{{- end }}
+{{- if not .Values.settings.steerPods }}
+- name: STEER_PODS
+  value: "false"
 {{- end }}
 {{- $switches := list
   (list "ISOLATED_VPC" "isolatedVPC")

@@ -34,6 +34,8 @@ type Controller struct {
 	Buffers *capacitybuffer.Buffers
 	// Daemons tells what daemons ask for; nil knows it from their pods and templates only.
 	Daemons *supply.Daemons
+	// Spread tells the constraints that the scheduler gives to pods without any; nil knows of none.
+	Spread *supply.Spread
 	// Repair lets nodes that are beyond repair be replaced, by the policies of the provider.
 	Repair bool
 	// PerMinute bounds how many nodes are disrupted by choice, and how many are launched in their place, a minute.
@@ -88,6 +90,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	s := c.Buffers.Stock(ctx, c.Daemons.Stock(ctx, supply.Stock(ctx, c.Cloud, c.Cluster.Snapshot())))
+	c.Options.Pack.DefaultSpread = c.Spread.Of(ctx)
 	again, err := c.finish(ctx, s)
 	began := c.Clock.Now()
 	d := disrupt.Decide(s, c.options(start), c.cursor)

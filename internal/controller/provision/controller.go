@@ -40,6 +40,8 @@ type Controller struct {
 	Buffers *capacitybuffer.Buffers
 	// Daemons tells what daemons ask for; nil knows it from their pods and templates only.
 	Daemons *supply.Daemons
+	// Spread tells the constraints that the scheduler gives to pods without any; nil knows of none.
+	Spread *supply.Spread
 	// Mode is that of pools that say nothing: in DryRun what would be launched is told, and not launched.
 	Mode string
 	// Solve makes plans; nil means pack.Solve.
@@ -151,6 +153,7 @@ const attempts = 3
 // never carried out.
 func (c *Controller) plan(ctx context.Context, s *model.Snapshot) (*model.Plan, error) {
 	options := c.Options
+	options.DefaultSpread = c.Spread.Of(ctx)
 	var violations []verify.Violation
 	for range attempts {
 		start := c.Clock.Now()

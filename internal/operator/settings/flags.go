@@ -59,6 +59,11 @@ func (s *Settings) addDecisionFlags(fs *pflag.FlagSet) {
 		"what becomes of a minValues that cannot be met: Strict or BestEffort")
 	fs.StringVar(&s.Mode, "mode", ModeAuto,
 		"what becomes of decisions about pools that say nothing themselves: Auto, DryRun or Approve")
+	fs.Float64Var(&s.NodeFee, "node-fee", 0,
+		"what a node costs an hour besides its price, in dollars: its volume, agents, licences")
+	fs.Int64Var(&s.MaxNodeCPU, "max-node-cpu", 0, "most cores that a new node may have; 0 for any")
+	strictBool(fs, &s.SteerPods, "steer-pods", true,
+		"nominate pods to the nodes that they were planned for, so that the scheduler follows the plan")
 	strictBool(fs, &s.PauseDisruption, "pause-disruption", false, "disrupt no node by choice")
 	fs.IntVar(&s.MaxDisruptionsPerMinute, "max-disruptions-per-minute", 0,
 		"most nodes disrupted by choice within a minute; 0 for no bound")
@@ -80,6 +85,7 @@ func variables() map[string]string {
 		"cpu-requests", "log-level", "log-output-paths", "log-error-output-paths", "batch-max-duration",
 		"batch-idle-duration", "preference-policy", "min-values-policy", "ignore-dra-requests", "feature-gates",
 		"scheduler-config", "pause-disruption", "max-disruptions-per-minute", "max-replacements-per-minute",
+		"node-fee", "max-node-cpu", "steer-pods",
 	} {
 		m[name] = variable(name)
 	}

@@ -51,6 +51,12 @@ type Settings struct {
 	MinValuesPolicy   MinValuesPolicy
 	// Mode is what becomes of decisions about pools that say nothing themselves: Auto, DryRun or Approve.
 	Mode string
+	// NodeFee is what a node costs besides its price, in dollars per hour; it is weighed, and in no price that is told.
+	NodeFee float64
+	// MaxNodeCPU is the most cores that a new node may have; 0 for any.
+	MaxNodeCPU int64
+	// SteerPods nominates pods to the nodes that they were planned for.
+	SteerPods bool
 	// PauseDisruption stops voluntary disruption of all pools.
 	PauseDisruption bool
 	// MaxDisruptionsPerMinute and MaxReplacementsPerMinute bound what disruption does by choice; 0 for no bound.

@@ -32,7 +32,7 @@ func defaults() Settings {
 		DisableControllerWarmup: true, LeaderElectionName: "karpenter-leader-election", MemoryLimit: -1, CPURequests: 1000,
 		LogLevel: "info", LogOutputPaths: []string{"stdout"}, LogErrorOutputPaths: []string{"stderr"},
 		BatchMaxDuration: 10 * time.Second, BatchIdleDuration: time.Second, PreferencePolicy: "Respect",
-		MinValuesPolicy: "Strict", Mode: "Auto", IgnoreDRARequests: true, FeatureGates: FeatureGates{ReservedCapacity: true},
+		MinValuesPolicy: "Strict", Mode: "Auto", IgnoreDRARequests: true, SteerPods: true, FeatureGates: FeatureGates{ReservedCapacity: true},
 	}
 }
 
@@ -50,7 +50,8 @@ func TestSources(t *testing.T) {
 				"METRICS_PORT": "9000", "DISABLE_CONTROLLER_WARMUP": "false", "BATCH_MAX_DURATION": "30s",
 				"LOG_OUTPUT_PATHS": "stdout, karpenter.log", "MEMORY_LIMIT": "2000000000", "PREFERENCE_POLICY": "Ignore",
 				"FEATURE_GATES": "ReservedCapacity=false,NodeRepair=true", "KARPENTER_PROVIDER": "kwok", "LOG_LEVEL": "DEBUG",
-				"KARPENTER_MODE": "DryRun", "MAX_DISRUPTIONS_PER_MINUTE": "5",
+				"KARPENTER_MODE": "DryRun", "MAX_DISRUPTIONS_PER_MINUTE": "5", "NODE_FEE": "0.02", "MAX_NODE_CPU": "64",
+				"STEER_PODS": "false",
 			},
 			want: func(s *Settings) {
 				s.MetricsPort, s.DisableControllerWarmup, s.BatchMaxDuration = 9000, false, 30*time.Second
@@ -58,6 +59,7 @@ func TestSources(t *testing.T) {
 				s.PreferencePolicy, s.Provider, s.LogLevel = PreferencePolicyIgnore, ProviderKWOK, "debug"
 				s.FeatureGates = FeatureGates{NodeRepair: true}
 				s.Mode, s.MaxDisruptionsPerMinute = ModeDryRun, 5
+				s.NodeFee, s.MaxNodeCPU, s.SteerPods = 0.02, 64, false
 			},
 		},
 		{
@@ -106,7 +108,8 @@ func TestErrorsAreReportedTogether(t *testing.T) {
 	_, err := load(t, map[string]string{"METRICS_PORT": "many", "DISABLE_LEADER_ELECTION": "perhaps"},
 		"--health-probe-port=70000", "--kube-client-burst=0", "--log-level=loud", "--batch-idle-duration=20s",
 		"--preference-policy=Sometimes", "--feature-gates=NodeRepair=yes,NodeOverlay", "--provider=gcp",
-		"--log-output-paths=,", "--leader-election-name=", "--min-values-policy=", "--scheduler-config=podTopology: 1")
+		"--log-output-paths=,", "--leader-election-name=", "--min-values-policy=", "--scheduler-config=podTopology: 1",
+		"--node-fee=NaN", "--max-node-cpu=-1")
 	if err == nil {
 		t.Fatal("accepted")
 	}
@@ -126,6 +129,8 @@ func TestErrorsAreReportedTogether(t *testing.T) {
 		`--leader-election-name (LEADER_ELECTION_NAME): is empty`,
 		`--min-values-policy (MIN_VALUES_POLICY): "" is not one of Strict, BestEffort`,
 		`--scheduler-config (SCHEDULER_CONFIG): decode: `,
+		`--node-fee (NODE_FEE): NaN is not within 0 and 10000 dollars an hour`,
+		`--max-node-cpu (MAX_NODE_CPU): -1 is not within 0 and 1000000 cores`,
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the error lacks %q", want)

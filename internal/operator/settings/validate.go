@@ -70,11 +70,23 @@ func (s *Settings) Validate() error {
 	v.oneOf("mode", s.Mode, ModeAuto, ModeDryRun, ModeApprove)
 	v.notNegative("max-disruptions-per-minute", s.MaxDisruptionsPerMinute)
 	v.notNegative("max-replacements-per-minute", s.MaxReplacementsPerMinute)
+	if !(s.NodeFee >= 0 && s.NodeFee <= maxNodeFee) { // not a number is neither
+		v.fail("node-fee", fmt.Errorf("%g is not within 0 and %d dollars an hour", s.NodeFee, maxNodeFee))
+	}
+	if s.MaxNodeCPU < 0 || s.MaxNodeCPU > maxCores {
+		v.fail("max-node-cpu", fmt.Errorf("%d is not within 0 and %d cores", s.MaxNodeCPU, maxCores))
+	}
 	for _, err := range s.Scheduler.validate() {
 		v.fail("scheduler-config", err)
 	}
 	return errors.Join(v.errs...)
 }
+
+// Beyond these a fee or a size is a mistake of units: no node costs or has as much.
+const (
+	maxNodeFee = 10_000
+	maxCores   = 1_000_000
+)
 
 func (s *Settings) oneOf(flag, value string, allowed ...string) {
 	if !slices.Contains(allowed, value) {

@@ -1,0 +1,115 @@
+package topology
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/karpenter-go/karpenter/engine/model"
+)
+
+// Defaults are the spread constraints that the scheduler gives to pods without any, and the objects that its selectors for
+// them are made from.
+type Defaults struct {
+	// Constraints have no selector.
+	Constraints  []corev1.TopologySpreadConstraint
+	Services     []*corev1.Service
+	ReplicaSets  []*appsv1.ReplicaSet
+	StatefulSets []*appsv1.StatefulSet
+	Controllers  []*corev1.ReplicationController
+}
+
+// Of returns the function that tells a pod's constraints: the defaults, each with a selector of the services that select the
+// pod and of its owner. It tells none to a pod that nothing selects, nor is anything of d looked at afterwards.
+func (d Defaults) Of() func(*model.Pod) []corev1.TopologySpreadConstraint {
+	services := map[string][]*corev1.Service{}
+	for _, s := range d.Services {
+		if s.Spec.Selector != nil {
+			services[s.Namespace] = append(services[s.Namespace], s)
+		}
+	}
+	for _, list := range services {
+		slices.SortFunc(list, func(a, b *corev1.Service) int { return cmp.Compare(a.Name, b.Name) })
+	}
+	owners := d.owners()
+	constraints := d.Constraints
+	return func(p *model.Pod) []corev1.TopologySpreadConstraint {
+		selector := selectorOf(p.Object, services[p.Object.Namespace], owners)
+		if selector == nil {
+			return nil
+		}
+		out := slices.Clone(constraints)
+		for i := range out {
+			out[i].LabelSelector = selector
+		}
+		return out
+	}
+}
+
+// An owner names the controller of a pod.
+type owner struct{ kind, namespace, name string }
+
+// owners returns the selectors of all owners.
+func (d Defaults) owners() map[owner]*metav1.LabelSelector {
+	all := map[owner]*metav1.LabelSelector{}
+	for _, o := range d.ReplicaSets {
+		all[owner{"apps/v1 ReplicaSet", o.Namespace, o.Name}] = o.Spec.Selector
+	}
+	for _, o := range d.StatefulSets {
+		all[owner{"apps/v1 StatefulSet", o.Namespace, o.Name}] = o.Spec.Selector
+	}
+	for _, o := range d.Controllers {
+		all[owner{"v1 ReplicationController", o.Namespace, o.Name}] = &metav1.LabelSelector{MatchLabels: o.Spec.Selector}
+	}
+	return all
+}
+
+// selectorOf returns the selector that stands for the pod's kin, nil if that is empty. Of labels that services disagree on
+// the last service's counts, and a replication controller's above all; what a replica set or stateful set selects by is
+// asked in addition.
+func selectorOf(
+	o *corev1.Pod, services []*corev1.Service, owners map[owner]*metav1.LabelSelector,
+) *metav1.LabelSelector {
+	out := &metav1.LabelSelector{}
+	add := func(more map[string]string) {
+		if out.MatchLabels == nil {
+			out.MatchLabels = map[string]string{}
+		}
+		maps.Copy(out.MatchLabels, more)
+	}
+	for _, s := range services {
+		if labels.SelectorFromSet(s.Spec.Selector).Matches(labels.Set(o.Labels)) {
+			add(s.Spec.Selector)
+		}
+	}
+	if ref := metav1.GetControllerOfNoCopy(o); ref != nil {
+		kin := owners[owner{ref.APIVersion + " " + ref.Kind, o.Namespace, ref.Name}]
+		switch {
+		case kin == nil:
+		case ref.Kind == "ReplicationController":
+			add(kin.MatchLabels)
+		default:
+			out.MatchExpressions = expressions(kin)
+		}
+	}
+	if len(out.MatchLabels)+len(out.MatchExpressions) == 0 {
+		return nil
+	}
+	return out
+}
+
+// expressions returns all that s asks as expressions, in the order of keys.
+func expressions(s *metav1.LabelSelector) []metav1.LabelSelectorRequirement {
+	out := slices.Clone(s.MatchExpressions)
+	for _, k := range slices.Sorted(maps.Keys(s.MatchLabels)) {
+		out = append(out, metav1.LabelSelectorRequirement{
+			Key: k, Operator: metav1.LabelSelectorOpIn, Values: []string{s.MatchLabels[k]},
+		})
+	}
+	return out
+}
