@@ -1,0 +1,63 @@
+package disrupt_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/disrupt"
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/pack"
+	"github.com/karpenter-go/karpenter/engine/scenario"
+)
+
+func cost(s *model.Snapshot) float64 {
+	total := 0.0
+	for _, n := range s.Nodes() {
+		total += disrupt.Price(s, n)
+	}
+	return total
+}
+
+// A hundred nodes of all kinds, half empty: once they have come to rest they cost little more than if they were built anew.
+func TestManyNodesGetCheap(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 0))
+	c := scenario.Cluster{
+		Pools: []scenario.Pool{{Name: "default", Disruption: apiv1.Disruption{
+			ConsolidateAfter: apiv1.MustParseNillableDuration("0s"), Budgets: []apiv1.Budget{{Nodes: "100%"}},
+		}}},
+		Types: []scenario.Type{
+			{Name: "c.large", CPU: "2", Memory: "4Gi", Price: 0.08}, {Name: "m.large", CPU: "2", Memory: "8Gi", Price: 0.1},
+			{Name: "m.xlarge", CPU: "4", Memory: "16Gi", Price: 0.2}, {Name: "r.xlarge", CPU: "4", Memory: "32Gi", Price: 0.26},
+			{Name: "old.large", CPU: "2", Memory: "8Gi", Price: 0.14}, {Name: "m.2xlarge", CPU: "8", Memory: "32Gi", Price: 0.4},
+		},
+	}
+	for i := range 100 {
+		kind := c.Types[r.IntN(len(c.Types))].Name
+		n := scenario.Node{Name: fmt.Sprintf("n%03d", i), Pool: "default", Type: kind, Conditions: []string{"Consolidatable"}}
+		for k := range 1 + r.IntN(3) {
+			n.Pods = append(n.Pods, scenario.Pod{
+				Name: fmt.Sprintf("p%d-%d", i, k), CPU: "450m", Memory: []string{"500Mi", "900Mi", "1700Mi"}[r.IntN(3)],
+			})
+		}
+		c.Nodes = append(c.Nodes, n)
+	}
+	s, err := c.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	fresh := pack.Solve(s.Without(s.Nodes()...), pack.Options{}).Price
+	told := fmt.Sprintf("$%.2f", cost(s))
+	for range 10 {
+		d := disrupt.Decide(s, options(), disrupt.Cursor{})
+		if len(d.Commands) == 0 {
+			break
+		}
+		s = carriedOut(s, d)
+		told += fmt.Sprintf(", $%.2f", cost(s))
+	}
+	if got := cost(s); got > 1.05*fresh {
+		t.Errorf("costs %s an hour, $%.2f if it were built anew", told, fresh)
+	}
+}
