@@ -20,7 +20,7 @@ import (
 )
 
 // clusters is how many random clusters each law is checked on; go test -seeds N checks more.
-const clusters = 400
+const clusters = 250
 
 func options() disrupt.Options {
 	return disrupt.Options{Pack: pack.Options{Labels: apiv1.CoreLabels()}, SpotToSpot: true}
