@@ -8,12 +8,9 @@ import (
 // An order fills a shape: it adds units to the pattern until nothing more goes in.
 type order func(t *tier, f *filling)
 
-// orders are the ways in which a shape is filled; the best outcome counts. Dear units first leaves the gaps to the cheap;
-// matching the shape of the room that is left keeps one resource from running out early (Panigrahy et al. 2011, the dot
-// product heuristic).
+// orders are the ways in which a shape is filled; the best outcome counts. Matching the shape of the room that is left keeps
+// one resource from running out early (Panigrahy et al. 2011, the dot product heuristic).
 var orders = [...]order{byShare, bySearch}
-
-var lastOrders = [...]order{byShare, bySearch, byMatch}
 
 // work is memory that is used again for each pattern.
 type work struct {
@@ -189,11 +186,9 @@ func byShare(t *tier, f *filling) {
 	t.match(f, f.open, math.Inf(1))
 }
 
-// byMatch takes the kind whose needs point most nearly in the direction of the room that is left, in units that make the
-// whole shape one; half of what goes in, then it looks again.
-func byMatch(t *tier, f *filling) { t.match(f, f.open, math.Inf(1)) }
-
-// match adds units of the kinds in open until the pattern is worth due or nothing more goes in.
+// match adds units of the kinds in open until the pattern is worth due or nothing more goes in. It takes the kind whose needs
+// point most nearly in the direction of the room that is left, in units that make the whole shape one; half of what goes in,
+// then it looks again.
 func (t *tier) match(f *filling, open []*kind, due float64) {
 	whole := f.shop.room
 	left := t.work.left

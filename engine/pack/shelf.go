@@ -70,9 +70,6 @@ func newShelf(p *pool, index int) *shelf {
 	return &shelf{pool: p, index: index, byName: map[string]*flavour{}, joined: map[[2]int]*flavour{}, tariffs: map[string]int{}}
 }
 
-// plain returns the flavour that asks for nothing beyond the pool.
-func (s *shelf) plain() *flavour { return s.add(s.pool.Requirements) }
-
 // add returns the flavour with these requirements.
 func (s *shelf) add(reqs require.Set) *flavour {
 	name := reqs.String()

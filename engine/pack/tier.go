@@ -103,29 +103,6 @@ func newTier(p *problem, shelves []*shelf, lots []*lot) *tier {
 	return t
 }
 
-// Few nodes are better than many: each has its daemons, its volumes and its share of trouble. Where a plan is small, a node
-// counts as if it cost bias more, in dollars per hour. For a plan that costs small per hour or more that has faded out: there,
-// price decides alone.
-const (
-	bias  = 0.06
-	small = 1.0
-)
-
-// setFee sets what a node counts besides its price.
-func (t *tier) setFee() {
-	t.fee = t.opts.NodeFee
-	t.rank()
-	if !t.price() {
-		return
-	}
-	cost := 0.0
-	for _, k := range t.kinds {
-		cost += float64(k.value * float64(k.left))
-	}
-	t.fee += bias * max(0, 1-cost/small)
-	t.listed = 0
-}
-
 // many is how many nodes a cap must call for to be what the plan is about: then nodes are many and hold few units, and there
 // is little to choose.
 const many = 200
@@ -303,126 +280,6 @@ func (t *tier) dropDominated() {
 	t.shops = slices.DeleteFunc(t.shops, func(s *shop) bool { return gone[s] })
 }
 
-// list finds what each shop charges the groups that have units left which it holds.
-func (t *tier) list() {
-	for _, s := range t.shops {
-		if s.charge == nil {
-			s.charge = make([]float64, t.groups)
-		}
-		for g := range s.charge {
-			s.charge[g] = math.Inf(1)
-		}
-		for _, k := range s.kinds {
-			if k.left > 0 {
-				s.charge[k.group] = min(s.charge[k.group], k.fit.on[s.shelf.index].flavour.price[s.shape]+t.fee)
-			}
-		}
-	}
-}
-
-// market returns the relaxation for what is left.
-func (t *tier) market(closed func(*shop) bool) *market {
-	m := &market{columns: t.width, needs: make([][]float64, t.groups)}
-	for g := range m.needs {
-		m.needs[g] = make([]float64, t.width)
-	}
-	for _, k := range t.kinds {
-		if k.left > 0 {
-			for r, v := range k.weigh {
-				m.needs[k.group][r] += float64(v * float64(k.left))
-			}
-		}
-	}
-	for _, s := range t.shops {
-		if !closed(s) {
-			m.stalls = s.stalls(m.stalls)
-		}
-	}
-	return m
-}
-
-// stalls appends the shop at each of the prices that its groups pay, with the groups that pay no more.
-func (s *shop) stalls(out []stall) []stall {
-	from := len(out)
-	for _, level := range s.charge {
-		if math.IsInf(level, 1) || slices.ContainsFunc(out[from:], func(st stall) bool { return st.price == level }) {
-			continue
-		}
-		st := stall{room: s.room, price: level}
-		for g, v := range s.charge {
-			if v <= level {
-				st.groups = append(st.groups, g)
-			}
-		}
-		out = append(out, st)
-	}
-	return out
-}
-
-// soldOut reports whether limits or a reservation allow no more of the shop's shape.
-func soldOut(s *shop) bool {
-	n, _ := s.shelf.pool.affords(s.shelf.pool.shapes[s.shape])
-	return n == 0
-}
-
-// price finds the worth of every kind for what is left. It returns false when nothing can be opened.
-func (t *tier) price() bool {
-	if t.total <= t.listed/2 || t.listed == 0 {
-		t.list()
-		t.listed = t.total
-	}
-	m := t.market(soldOut)
-	if len(m.stalls) == 0 {
-		return false
-	}
-	worth, _ := m.solve()
-	for _, k := range t.kinds {
-		k.value = max(dot(worth[k.group], k.weigh), minPrice) // a pod that asks for nothing scarce still wants a place
-		k.stuck = false
-	}
-	for _, s := range t.shops {
-		if s.best == nil {
-			s.best = make([]float64, t.width)
-		}
-		clear(s.best)
-		for g, charge := range s.charge {
-			if !math.IsInf(charge, 1) {
-				for r, v := range worth[g] {
-					s.best[r] = max(s.best[r], v)
-				}
-			}
-		}
-		s.worth = dot(s.best, s.room)
-	}
-	t.rank()
-	t.rankShops()
-	t.priced = t.total
-	if t.listed == 0 {
-		t.listed = t.total
-	}
-	return true
-}
-
-// rank orders the kinds that have units left, most worth first.
-func (t *tier) rank() {
-	t.byValue = t.byValue[:0]
-	for _, k := range t.kinds {
-		if k.left > 0 {
-			t.byValue = append(t.byValue, k)
-		}
-	}
-	slices.SortStableFunc(t.byValue, func(a, b *kind) int { return cmp.Compare(b.value, a.value) })
-	t.tally()
-}
-
-// tally sums the worth of what is left.
-func (t *tier) tally() {
-	t.total = 0
-	for _, k := range t.byValue {
-		t.total += float64(k.value * float64(k.left))
-	}
-}
-
 // reprice is the share of the worth that must be left for the prices to be good still.
 const reprice = 0.95
 
@@ -529,18 +386,6 @@ func (t *tier) around(star *kind) *opened {
 		}
 	}
 	return best
-}
-
-// rankShops orders the shapes by the most worth that a dollar can buy there, the largest of equals first.
-func (t *tier) rankShops() {
-	t.ranked = 0
-	for _, s := range t.shops {
-		s.bound = min(s.worth, t.total) / (s.price + t.fee)
-		t.ranked = max(t.ranked, s.worth)
-	}
-	slices.SortStableFunc(t.shops, func(a, b *shop) int {
-		return cmp.Or(cmp.Compare(b.bound, a.bound), cmp.Compare(b.worth, a.worth), cmp.Compare(a.index, b.index))
-	})
 }
 
 // ratio is the worth that a dollar buys.
