@@ -20,9 +20,10 @@ func (r *Reservations) sync(found []ec2types.CapacityReservation) {
 
 // set notes a count. The caller holds mu.
 func (r *Reservations) set(id string, free int) {
+	free = max(free, 0)
 	old := r.left[id]
 	if old == nil || old.free != free {
-		r.left[id] = &count{free: max(free, 0)}
+		r.left[id] = &count{free: free}
 		r.revision++
 	}
 }
