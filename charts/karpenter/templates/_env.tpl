@@ -66,6 +66,22 @@
 {{- end }}
 {{- end }}
 {{- end }}
+{{- if ne .Values.settings.mode "Auto" }}
+- name: KARPENTER_MODE
+  value: {{ .Values.settings.mode | quote }}
+{{- end }}
+{{- if .Values.settings.pauseDisruption }}
+- name: PAUSE_DISRUPTION
+  value: "true"
+{{- end }}
+{{- with .Values.settings.maxDisruptionsPerMinute }}
+- name: MAX_DISRUPTIONS_PER_MINUTE
+  value: {{ . | quote }}
+{{- end }}
+{{- with .Values.settings.maxReplacementsPerMinute }}
+- name: MAX_REPLACEMENTS_PER_MINUTE
+  value: {{ . | quote }}
+{{- end }}
 {{- with .Values.settings.nodeFee }}
 - name: NODE_FEE
   value: {{ . | quote }}
