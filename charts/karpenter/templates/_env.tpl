@@ -1,6 +1,8 @@
 {{/* The environment of the controller: one variable a setting. Empty strings and switches that are off are left out. */}}
 {{- define "karpenter.env" -}}
-{{- $_ := required "settings.clusterName must be set to the name of the cluster" .Values.settings.clusterName -}}
+{{- if ne .Values.settings.provider "kwok" }}
+{{- $_ := required "settings.clusterName must be set to the name of the cluster" .Values.settings.clusterName }}
+{{- end }}
 {{- if ne .Values.settings.provider "aws" }}
 - name: KARPENTER_PROVIDER
   value: {{ .Values.settings.provider | quote }}
