@@ -3,8 +3,10 @@ package convert
 import (
 	"bytes"
 	"flag"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -114,12 +116,67 @@ func FuzzConvert(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		once, err := Convert([]File{{"fuzz.yaml", data}}, Options{})
+		once, err := Convert([]File{{"fuzz.yaml", data}}, Options{Unchecked: true})
 		if err != nil || once.Converted == 0 {
 			return
 		}
-		if _, err := Convert([]File{{"again.yaml", once.Text()}}, Options{}); err != nil && !strings.Contains(err.Error(), "template") {
+		if _, err := Convert([]File{{"again.yaml", once.Text()}}, Options{Unchecked: true}); err != nil && !strings.Contains(err.Error(), "template") {
 			t.Errorf("made what it cannot read: %v\n%s", err, once.Text())
 		}
 	})
+}
+
+// Manifests that somebody has torn, swapped and mistyped are converted or refused; nothing panics, and what comes out can be
+// read again.
+func TestDamaged(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for file, archive := range goldens(t) {
+		for _, in := range inputs(archive) {
+			for range 40 {
+				damaged := damage(rng, strings.Split(string(in.Data), "\n"))
+				once, err := Convert([]File{{in.Name, []byte(damaged)}}, Options{Unchecked: true})
+				if err != nil || once.Converted == 0 {
+					continue
+				}
+				twice, err := Convert([]File{{in.Name, once.Text()}}, Options{Unchecked: true})
+				if err != nil && !strings.Contains(err.Error(), "template") {
+					t.Fatalf("%s: made what it cannot read: %v\n%s\nof\n%s", file, err, once.Text(), damaged)
+				}
+				if err == nil && twice.Converted != 0 {
+					t.Fatalf("%s: converted again:\n%s\nof\n%s", file, once.Text(), damaged)
+				}
+			}
+		}
+	}
+}
+
+// damage does a few of the things that happen to files.
+func damage(rng *rand.Rand, lines []string) string {
+	for range 1 + rng.IntN(4) {
+		i, j := rng.IntN(len(lines)), rng.IntN(len(lines))
+		switch rng.IntN(6) {
+		case 0: // lost
+			lines = slices.Delete(slices.Clone(lines), i, i+1)
+			if len(lines) == 0 {
+				return ""
+			}
+		case 1: // swapped
+			lines = slices.Clone(lines)
+			lines[i], lines[j] = lines[j], lines[i]
+		case 2: // indented
+			lines = slices.Clone(lines)
+			lines[i] = "  " + lines[i]
+		case 3: // a value gone
+			key, _, _ := strings.Cut(lines[i], ":")
+			lines = slices.Clone(lines)
+			lines[i] = key + ":"
+		case 4: // another value
+			key, _, _ := strings.Cut(lines[i], ":")
+			lines = slices.Clone(lines)
+			lines[i] = key + ": " + []string{"[]", "{}", "5", "~", "[a, {b: c}]", "${X}", "{{ .Y }}", "'", "&x 1", "*x"}[rng.IntN(10)]
+		case 5: // twice
+			lines = slices.Insert(slices.Clone(lines), i, lines[j])
+		}
+	}
+	return strings.Join(lines, "\n")
 }

@@ -27,6 +27,9 @@ type template struct {
 	prefix      string
 	expressions []string
 	hidden      string // the text without them
+	// words match a word that stands for an expression, value one that is the whole value of a key, comment one
+	// that has its line to itself.
+	words, value, comment *regexp.Regexp
 }
 
 // hide replaces the expressions in text.
@@ -38,6 +41,9 @@ func hide(source string) (string, *template) {
 	for strings.Contains(source, t.prefix) {
 		t.prefix += "q"
 	}
+	t.words = regexp.MustCompile(t.prefix + `(\d{4,})x`)
+	t.value = regexp.MustCompile(`(?m)(: +)(` + t.prefix + `\d{4,}x)[ \t]*$`)
+	t.comment = regexp.MustCompile(`(?m)^([ \t]*)#(` + t.prefix + `\d{4,}x)`)
 	// Expressions over several lines become one word first; then lines can be looked at alone.
 	source = expression.ReplaceAllStringFunc(source, func(e string) string {
 		t.expressions = append(t.expressions, e)
@@ -57,13 +63,9 @@ func hide(source string) (string, *template) {
 
 func (t *template) word(i int) string { return fmt.Sprintf("%s%04dx", t.prefix, i) }
 
-func (t *template) words() *regexp.Regexp {
-	return regexp.MustCompile(t.prefix + `(\d{4,})x`)
-}
-
 // alone reports whether a line is nothing but expressions.
 func (t *template) alone(trimmed string) bool {
-	return trimmed != "" && strings.TrimSpace(t.words().ReplaceAllString(trimmed, "")) == ""
+	return trimmed != "" && strings.TrimSpace(t.words.ReplaceAllString(trimmed, "")) == ""
 }
 
 // line hides a line that is nothing but expressions: as a comment, or as the value of the key before it.
@@ -73,7 +75,7 @@ func (t *template) line(line, before string) string {
 		return line
 	}
 	indent := line[:len(line)-len(strings.TrimLeft(line, " \t"))]
-	only := t.words().FindString(trimmed) == trimmed
+	only := t.words.FindString(trimmed) == trimmed
 	key := strings.TrimSpace(before)
 	if only && !control.MatchString(t.show(trimmed)) && strings.HasSuffix(key, ":") &&
 		len(indent) > len(before)-len(strings.TrimLeft(before, " ")) {
@@ -87,10 +89,8 @@ func (t *template) show(text string) string {
 	if t == nil {
 		return text
 	}
-	words := t.words()
-	comment := regexp.MustCompile(`(?m)^([ \t]*)#(` + t.prefix + `\d{4,}x)`)
-	text = comment.ReplaceAllString(text, "$1$2")
-	return words.ReplaceAllStringFunc(text, func(word string) string {
+	text = t.comment.ReplaceAllString(text, "$1$2")
+	return t.words.ReplaceAllStringFunc(text, func(word string) string {
 		var i int
 		if _, err := fmt.Sscanf(strings.TrimPrefix(word, t.prefix), "%d", &i); err != nil || i >= len(t.expressions) {
 			return word
@@ -99,19 +99,14 @@ func (t *template) show(text string) string {
 	})
 }
 
-// value matches a word that is the whole value of a key.
-func (t *template) value() *regexp.Regexp {
-	return regexp.MustCompile(`(?m)(: +)(` + t.prefix + `\d{4,}x)[ \t]*$`)
-}
-
 // showMoved is show for a document whose fields have moved: a value that was indented for its old place is written as JSON,
 // which needs no indentation.
 func (t *template) showMoved(text string) string {
 	if t == nil {
 		return text
 	}
-	text = t.value().ReplaceAllStringFunc(text, func(match string) string {
-		parts := t.value().FindStringSubmatch(match)
+	text = t.value.ReplaceAllStringFunc(text, func(match string) string {
+		parts := t.value.FindStringSubmatch(match)
 		if m := output.FindStringSubmatch(t.show(parts[2])); m != nil {
 			return parts[1] + "{{ toJson " + m[1] + " }}"
 		}
