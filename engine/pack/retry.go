@@ -52,6 +52,9 @@ func (p *problem) spend(c *class, s *stage, ch *choice, n int) {
 // learn sets quotas for what could not be launched, and reports whether that may help: whether a class that goes without
 // has another way to go, or others counted on it.
 func (p *problem) learn(known quotas) bool {
+	if len(p.refused) == 0 && !slices.ContainsFunc(p.lots, func(l *lot) bool { return l.left() > 0 }) {
+		return false
+	}
 	gone := map[*model.Pod]bool{}
 	for _, pod := range p.refused {
 		gone[pod] = true
@@ -74,7 +77,7 @@ func (p *problem) learn(known quotas) bool {
 	for key, c := range short {
 		if n, ok := known[key]; !ok || got[key] < n {
 			known[key] = got[key]
-			helps = helps || len(p.groups) > 0 || len(c.stages) > 1
+			helps = helps || len(c.stages) > 1 || len(c.rules) > 0 || len(c.members) > 0
 		}
 	}
 	return helps
