@@ -87,7 +87,7 @@ func (o *opened) weigh() {
 // maxAttempts is how often nodes are closed and opened, maxMade how many kinds the patterns made for that may look at.
 const (
 	maxAttempts = 150
-	maxMade     = 60_000
+	maxMade     = 15_000
 )
 
 // sizes are how many nodes are closed at once, in turn.

@@ -20,7 +20,7 @@ func (t *tier) polish(o *opened) {
 	// What the pattern looked at is still there, and so is how many units of it were used.
 	f.open = t.work.trade[:0]
 	for _, k := range t.work.open {
-		if k.left > k.used && !k.lots[0].social() && o.shelf.join(o.flavour, k.fit.on[o.shelf.index].flavour) == o.flavour {
+		if k.left > k.used && !k.social && o.shelf.join(o.flavour, k.fit.on[o.shelf.index].flavour) == o.flavour {
 			f.open = append(f.open, k)
 		}
 	}
@@ -41,7 +41,7 @@ func (t *tier) swap(f *filling) bool {
 	out, in, times, gain := -1, -1, 0, 0.0
 	for i := range f.share {
 		a := f.share[i].kind
-		if f.share[i].n == 0 || a.lots[0].social() {
+		if f.share[i].n == 0 || f.share[i].lot.social() {
 			continue
 		}
 		for j, b := range f.open {

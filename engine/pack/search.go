@@ -35,7 +35,7 @@ func bySearch(t *tier, f *filling) {
 	s.open = s.open[:0]
 	for _, k := range f.open {
 		on := k.fit.on[f.shelf.index].flavour
-		if on == f.flavour && !k.lots[0].social() && !on.diverse {
+		if on == f.flavour && !k.social && !on.diverse {
 			s.open = append(s.open, k)
 		}
 	}

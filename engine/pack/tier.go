@@ -39,12 +39,14 @@ type kind struct {
 	fit   *fit
 	weigh []float64 // what a unit takes of columns and caps
 	lots  []*lot
-	left  int
-	group int
-	value float64 // of a unit, in dollars per hour
-	base  float64 // the value that was found first
-	used  int     // by the pattern in the making
-	stuck bool    // no shape is to be had for it now
+	// social says that the units of some lot care who is on their node.
+	social bool
+	left   int
+	group  int
+	value  float64 // of a unit, in dollars per hour
+	base   float64 // the value that was found first
+	used   int     // by the pattern in the making
+	stuck  bool    // no shape is to be had for it now
 }
 
 // A capacity is a rule that lets few pods of a group onto each node, so that the number of nodes itself is scarce. It is a
@@ -113,7 +115,7 @@ func (t *tier) care() {
 		t.stars, t.tried, t.orders = 1, 1, orders[:1]
 		return
 	}
-	t.stars, t.tried, t.orders = 2, max(4, min(24, 4000/len(t.kinds))), orders[:]
+	t.stars, t.tried, t.orders = 2, max(4, min(10, 4000/len(t.kinds))), orders[:]
 }
 
 // maxCaps is how many caps are priced, scarce how many nodes one must call for to be.
@@ -177,6 +179,7 @@ func (t *tier) gather(lots []*lot) {
 			t.kinds = append(t.kinds, k)
 		}
 		k.lots = append(k.lots, l)
+		k.social = k.social || l.social()
 		k.left += l.left()
 	}
 }
