@@ -279,9 +279,13 @@ func (p *problem) census() {
 	p.closeDoors()
 }
 
-// countBound counts a pod that runs on t. The scheduler spreads without looking at pods that are being deleted.
+// countBound counts a pod that runs on t. The scheduler spreads without looking at pods that are being deleted; and who is on
+// a node that goes is no company to rely on.
 func (p *problem) countBound(g *group, t *target, terminating bool) {
 	d := t.domain(g.key)
+	if t.node.Deleting && g.kind == topology.Near {
+		return
+	}
 	if g.key == hostKey && d < 0 && !(terminating && g.kind == topology.Spread) {
 		g.total++ // on a node that takes nobody else
 		return
