@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -264,5 +265,24 @@ func TestFile(t *testing.T) {
 	}
 	if _, err := Load("no/such/file.json"); err == nil || !strings.Contains(err.Error(), "no/such/file.json") {
 		t.Errorf("error is %v, want the file's name", err)
+	}
+}
+
+// The flag goes before its variable, and what is wrong names both.
+func TestSettings(t *testing.T) {
+	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	s := AddFlags(fs)
+	if types, err := s.Types(); err != nil || len(types) != 144 {
+		t.Errorf("%d types, %v; want the generic ones", len(types), err)
+	}
+	t.Setenv("INSTANCE_TYPES_FILE_PATH", "of-variable.json")
+	for _, want := range []string{"of-variable.json", "of-flag.json"} {
+		_, err := s.Types()
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "(INSTANCE_TYPES_FILE_PATH)") {
+			t.Errorf("error is %v, want one of %s", err, want)
+		}
+		if err := fs.Parse([]string{"--instance-types-file-path=of-flag.json"}); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package kwok
 
 import (
+	"fmt"
 	"os"
 
 	"github.com/spf13/pflag"
@@ -38,5 +39,9 @@ func (s *Settings) Types() ([]*cloud.InstanceType, error) {
 	if path == "" {
 		return GenericTypes(), nil
 	}
-	return Load(path)
+	types, err := Load(path)
+	if err != nil {
+		return nil, fmt.Errorf("--%s (%s): %w", s.flag.Name, variable, err)
+	}
+	return types, nil
 }
