@@ -3,6 +3,7 @@ package random
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -60,13 +61,25 @@ func Cluster(seed uint64) *scenario.Cluster {
 		c.Nodes = append(c.Nodes, drawNode(d, fmt.Sprintf("node%d", i), c))
 	}
 	for i := range max(0, d.between(-3, 2)) {
-		c.Claims = append(c.Claims, drawClaim(d, fmt.Sprintf("claim%d", i), c))
+		cl := drawClaim(d, fmt.Sprintf("claim%d", i), c)
+		if !zonal(c, cl.Pool) { // else it might name types that its pool could never have launched
+			c.Claims = append(c.Claims, cl)
+		}
 	}
 	for i := range d.between(1, 6) {
 		c.Pods = append(c.Pods, drawPod(d, fmt.Sprintf("p%d", i), c))
 	}
 	drawPromises(d, c)
 	return c
+}
+
+// zonal reports whether the pool of that name is bound to zones.
+func zonal(c *scenario.Cluster, pool string) bool {
+	return slices.ContainsFunc(c.Pools, func(p scenario.Pool) bool {
+		return p.Name == pool && slices.ContainsFunc(p.Requirements, func(r apiv1.NodeSelectorRequirementWithMinValues) bool {
+			return r.Key == corev1.LabelTopologyZone
+		})
+	})
 }
 
 // drawStorage adds a storage class or two and disks that pods may mount.

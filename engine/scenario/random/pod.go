@@ -85,7 +85,7 @@ func drawDemands(d dice, p *scenario.Pod) {
 	}
 	if d.oneIn(12) && len(p.Also) == 0 {
 		spec.Resources = &corev1.ResourceRequirements{Requests: corev1.ResourceList{
-			"cpu": resource.MustParse(pick(d, "24", "30")), "memory": resource.MustParse(pick(d, "10Gi", "30Gi")),
+			"cpu": resource.MustParse(pick(d, "40", "44")), "memory": resource.MustParse(pick(d, "10Gi", "30Gi")),
 		}}
 		if d.oneIn(2) {
 			p.CPU, spec.Resources.Requests["cpu"] = "", resource.MustParse("4")
