@@ -95,8 +95,9 @@ e2e: build
 test-all: build ## the long ones too: more seeds, race detector
 	go test -race ./engine/... ./internal/...
 	go test $$(git grep -l '"pgregory.net/rapid"' -- 'engine/*_test.go' | xargs -n1 dirname | sort -u | sed 's|^|./|') -rapid.checks=2000
-	go test ./engine/pack -run TestRandom -seeds 5000
-	cd local && go test ./differential -seeds 5000 -timeout 60m
+	go test ./engine/pack -run TestRandom -seeds 2500 -timeout 30m
+	cd local && go test ./differential -run 'Placements|Verify' -seeds 2500 -timeout 60m
+	cd local && go test ./differential -run Refusals -seeds 1000 -timeout 60m
 	cd local && KARPENTER_LONG=1 go test -count=1 -timeout 60m ./e2e/...
 
 fuzz: ## fuzz the parsers and the label algebra, a minute each
@@ -107,10 +108,11 @@ fuzz: ## fuzz the parsers and the label algebra, a minute each
 bench: ## the project's own benchmarks, a minute or two
 	cd bench && go test -run '^$$' -bench . -benchmem -benchtime 3x ./...
 
-# Set by hand: make bench-peers ROUNDS=5, make bench-seeds SEEDS=20 SEED_TYPES=noburst
+# Set by hand: make bench-peers ROUNDS=5, make bench-seeds SEEDS=20 SEED_TYPES=noburst SEED_PODS=500
 ROUNDS     ?= 3
 SEEDS      ?= 100
 SEED_TYPES ?= cmr6
+SEED_PODS  ?= 200
 
 bin/bench: $(SOURCES) $(wildcard $(shell git ls-files -co --exclude-standard -- bench ':!bench/peer' ':!*_test.go' 2>/dev/null))
 	@cd bench && go build -o ../$@ ./cmd/bench
@@ -123,7 +125,7 @@ bench-peers: bin/bench bin/bench-peer ## our engine and upstream's on the same i
 	@bin/bench peers -peer bin/bench-peer -n $(ROUNDS)
 
 bench-seeds: bin/bench bin/bench-peer ## prices of both over SEEDS seeds, with all at which ours is dearer
-	@bin/bench seeds -peer bin/bench-peer -n $(SEEDS) -types $(SEED_TYPES)
+	@bin/bench seeds -peer bin/bench-peer -n $(SEEDS) -types $(SEED_TYPES) -count $(SEED_PODS)
 
 gen: ## write all generated files anew
 	go run ./hack/gen

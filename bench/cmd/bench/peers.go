@@ -16,7 +16,7 @@ type trial struct {
 	profile workload.Profile
 	count   int
 	types   string
-	// alone leaves upstream out: it would take hours.
+	// alone leaves upstream out: it would take too long.
 	alone bool
 	// ignore makes both ignore preferences.
 	ignore bool
