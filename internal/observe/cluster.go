@@ -32,6 +32,7 @@ type Cluster struct {
 	waiting  map[types.UID]time.Time
 	promises map[string]promise
 	wake     []func()
+	told     []func()
 	synced   []func() bool
 }
 
@@ -208,6 +209,9 @@ func (c *Cluster) Assume(objects ...client.Object) {
 		}
 		v := versionOf(o)
 		known := c.known(ref)
+		if known == nil && ref.Kind == model.KindPod {
+			continue // we create none: it is gone
+		}
 		if known != nil {
 			if k := versionOf(known); k.uid == v.uid && k.rv >= v.rv {
 				continue // the watch was faster than the answer to our write
@@ -232,6 +236,10 @@ func (c *Cluster) known(ref model.Ref) client.Object {
 // current returns the object of the snapshot, for the kinds that we write.
 func (c *Cluster) current(ref model.Ref) client.Object {
 	switch ref.Kind {
+	case model.KindPod:
+		if p, ok := c.snapshot.Pod(ref.Key); ok {
+			return p.Object
+		}
 	case model.KindClaim:
 		if o, ok := c.snapshot.Claim(ref.Key); ok {
 			return o

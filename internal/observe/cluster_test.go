@@ -138,3 +138,76 @@ func TestPromises(t *testing.T) {
 		t.Errorf("promise to a claim that is gone is %q", got)
 	}
 }
+
+// A promise to a node that was on its way lasts until the scheduler has had its time there.
+func TestPromiseOutlastsTheStart(t *testing.T) {
+	clock := clocktesting.NewFakeClock(start)
+	c := New(clock)
+	c.Set(pod("a", true))
+	c.Set(claim("c1", "1", 1))
+	told := 0
+	c.OnPromise(func() { told++ })
+	c.Promise("c1", c.Snapshot().Pending(), start.Add(20*time.Second))
+	promised := func() string { return c.Snapshot().Promises["default/a"] }
+	if promised() != "c1" || told != 1 {
+		t.Fatalf("promised %q, told %d times", promised(), told)
+	}
+	clock.Step(time.Minute)
+	up := claim("c1", "1", 2)
+	up.Status.ProviderID = "x:///i"
+	c.Set(up)
+	node := &corev1.Node{}
+	node.Name, node.Spec.ProviderID = "n", "x:///i"
+	node.Labels = map[string]string{apiv1.NodeRegisteredLabelKey: "true", apiv1.NodeInitializedLabelKey: "true"}
+	c.Set(node)
+	if promised() != "c1" {
+		t.Error("the promise went when the node came")
+	}
+	clock.Step(bind)
+	if promised() != "c1" {
+		t.Error("the promise went before the scheduler's time was over")
+	}
+	clock.Step(time.Second)
+	if got := promised(); got != "" {
+		t.Errorf("the promise of %q stands after the scheduler's time", got)
+	}
+}
+
+// A promise that is broken hides what the pod is nominated to, until there is another.
+func TestBreak(t *testing.T) {
+	c := New(clocktesting.NewFakeClock(start))
+	nominated := pod("a", true)
+	nominated.Status.NominatedNodeName = "n"
+	c.Set(nominated)
+	c.Set(claim("c1", "1", 1))
+	of := func() string { s := c.Snapshot(); return s.PromiseOf(s.Pending()[0]) }
+	if of() != "n" {
+		t.Errorf("on its way to %q, want n", of())
+	}
+	c.Break(c.Snapshot().Pending())
+	if of() != "" {
+		t.Errorf("on its way to %q after that was broken", of())
+	}
+	c.Promise("c1", c.Snapshot().Pending(), start.Add(time.Minute))
+	if of() != "c1" {
+		t.Errorf("on its way to %q, want c1", of())
+	}
+}
+
+// What we wrote to a pod is known at once, and a pod that is gone does not come back by it.
+func TestAssumePod(t *testing.T) {
+	c := New(clocktesting.NewFakeClock(start))
+	c.Set(pod("a", true))
+	wrote := pod("a", true)
+	wrote.ResourceVersion, wrote.Status.NominatedNodeName = "5", "n"
+	c.Assume(wrote)
+	c.Set(pod("a", true))
+	if got := c.Snapshot().Pending()[0].Object.Status.NominatedNodeName; got != "n" {
+		t.Errorf("nominated to %q before the watch has caught up, want n", got)
+	}
+	c.Remove(wrote)
+	c.Assume(wrote)
+	if n := len(c.Snapshot().Pods()); n != 0 {
+		t.Errorf("%d pods, want none", n)
+	}
+}

@@ -77,15 +77,35 @@ func (c *Cluster) WaitingSince(p *model.Pod) time.Time {
 type promise struct {
 	node  string
 	until time.Time
+	// waits is true from when the node was seen not to be up yet, until it is.
+	waits bool
 }
+
+// bind is how long the scheduler has, from when a node has come up, to bind the pods that were planned for it.
+const bind = 20 * time.Second
 
 // Promise remembers that the pods, by key, were planned onto the named node or claim until then.
 func (c *Cluster) Promise(node string, pods []*model.Pod, until time.Time) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	for _, p := range pods {
 		c.promises[p.Key] = promise{node: node, until: until}
 	}
+	told := c.told
+	c.mu.Unlock()
+	for _, f := range told {
+		f()
+	}
+}
+
+// Break remembers that the pods have no place, wherever they are nominated to, until they are promised another.
+func (c *Cluster) Break(pods []*model.Pod) { c.Promise("", pods, time.Time{}) }
+
+// OnPromise has f called whenever pods were promised a place, or lost it. f is called without locks held and must return at
+// once.
+func (c *Cluster) OnPromise(f func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.told = append(c.told, f)
 }
 
 // kept returns the promises that still count: those to capacity in flight stand until it has come up, those to a node that
@@ -93,7 +113,18 @@ func (c *Cluster) Promise(node string, pods []*model.Pod, until time.Time) {
 func (c *Cluster) kept(now time.Time) map[string]string {
 	out := make(map[string]string, len(c.promises))
 	for key, p := range c.promises {
+		if p.node == "" {
+			out[key] = ""
+			continue
+		}
 		n, ok := c.snapshot.NodeByName(p.node)
+		if ok && n.Initialized == p.waits {
+			if p.waits && p.until.Before(now.Add(bind)) {
+				p.until = now.Add(bind)
+			}
+			p.waits = !n.Initialized
+			c.promises[key] = p
+		}
 		if !ok || (n.Initialized && now.After(p.until)) {
 			delete(c.promises, key)
 			continue

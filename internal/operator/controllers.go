@@ -26,6 +26,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/controller/nodeclaim/podevents"
 	"github.com/karpenter-go/karpenter/internal/controller/nodepool"
 	"github.com/karpenter-go/karpenter/internal/controller/provision"
+	"github.com/karpenter-go/karpenter/internal/controller/steer"
 	"github.com/karpenter-go/karpenter/internal/observe"
 	"github.com/karpenter-go/karpenter/internal/operator/settings"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
@@ -41,6 +42,7 @@ type base struct {
 	cluster  *observe.Cluster
 	timeline *metrics.Timeline
 	health   *nodepool.Health
+	steering *steer.Controller
 	features
 }
 
@@ -60,6 +62,9 @@ func controllers(
 	}
 	if b.overlays != nil {
 		b.overlays.Labels = labels
+	}
+	b.steering = &steer.Controller{
+		Cluster: b.cluster, Nominator: act.NewNominator(b.Client), Clock: b.Clock, Metrics: m.Scheduler, On: p.Settings.SteerPods,
 	}
 	if err := b.cluster.Watch(ctx, mgr.GetCache()); err != nil {
 		return nil, fmt.Errorf("observe the cluster: %w", err)
@@ -92,6 +97,7 @@ func (b base) deciding() []Controller {
 			BatchIdle: b.settings.BatchIdleDuration, BatchMax: b.settings.BatchMaxDuration, Mode: b.settings.Mode,
 		},
 		b.disruption(actor),
+		b.steering,
 	}
 }
 
@@ -110,7 +116,7 @@ func (b base) claims() []Controller {
 	return []Controller{
 		&lifecycle.Controller{
 			Client: b.Client, Clock: b.Clock, Events: b.Events, Metrics: b.metrics,
-			Cloud: b.cloud("nodeclaim.lifecycle"), Health: b.health, DRA: !b.settings.IgnoreDRARequests, CPUMillis: cpu,
+			Cloud: b.cloud("nodeclaim.lifecycle"), Health: b.health, Usher: b.steering, DRA: !b.settings.IgnoreDRARequests, CPUMillis: cpu,
 		},
 		&termination.Controller{
 			Client: b.Client, Live: b.Live, Clock: b.Clock, Events: b.Events, Metrics: b.metrics,

@@ -15,7 +15,17 @@ type SchedulerMetrics struct {
 	UnschedulablePodsCount *prometheus.GaugeVec
 	// PendingPodsByEffectiveZoneCount (controller, zone): zone is a name, ZoneFlexible or ZoneNone.
 	PendingPodsByEffectiveZoneCount *prometheus.GaugeVec
+	// NominationsTotal (action): NominationWritten or NominationCleared.
+	NominationsTotal *prometheus.CounterVec
+	// ReplannedPodsTotal (controller) counts the pods that did not come to the node that they were planned for.
+	ReplannedPodsTotal *prometheus.CounterVec
 }
+
+// Values of the label action of NominationsTotal.
+const (
+	NominationWritten = "written"
+	NominationCleared = "cleared"
+)
 
 // Values of the label zone for pods that are not tied to one zone.
 const (
@@ -39,5 +49,9 @@ func newSchedulerMetrics(d declarer) *SchedulerMetrics {
 			"Pods that the last round could not place.", "controller"),
 		PendingPodsByEffectiveZoneCount: d.gauge("pending_pods_by_effective_zone_count",
 			"Pending pods by the one zone that they can go to, or \"flexible\" or \"none\".", "controller", "zone"),
+		NominationsTotal: d.counter("nominations_total",
+			"Nominations of pods to the nodes that they were planned for, written or cleared.", "action"),
+		ReplannedPodsTotal: d.counter("replanned_pods_total",
+			"Pods that were planned for one node and needed another plan, for another node or for none.", "controller"),
 	}
 }

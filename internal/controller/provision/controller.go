@@ -7,6 +7,7 @@ import (
 	"maps"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -51,6 +52,8 @@ type Controller struct {
 
 	// last is when the last round began.
 	last time.Time
+	// planned tells the pods that wait where the last rounds planned them.
+	planned map[types.UID]string
 }
 
 // A Timeline keeps the times behind the pod metrics.
@@ -140,6 +143,8 @@ func (c *Controller) round(ctx context.Context, s *model.Snapshot) error {
 	for _, p := range plan.Placements {
 		c.promise(p.Node.Name, p.Pods, s.Now)
 	}
+	c.breakPromises(s, plan)
+	c.countReplanned(s, plan, launches)
 	c.tell(ctx, s, plan, launches)
 	c.tellHeldBack(ctx, held)
 	return err
@@ -185,9 +190,4 @@ func (c *Controller) solve(s *model.Snapshot, o pack.Options) *model.Plan {
 		return c.Solve(s, o)
 	}
 	return pack.Solve(s, o)
-}
-
-// promise keeps the pods' places for the next rounds.
-func (c *Controller) promise(node string, pods []*model.Pod, now time.Time) {
-	c.Cluster.Promise(node, pods, now.Add(max(2*c.BatchMax, 10*time.Second)))
 }

@@ -41,6 +41,12 @@ type Health interface {
 	Fail(poolUID types.UID, reason, message string)
 }
 
+// An Usher shows pods to the nodes that they were planned for.
+type Usher interface {
+	// Join is told that the claim's node is about to be opened to pods, and returns soon.
+	Join(ctx context.Context, claim, node string)
+}
+
 // A Controller takes claims through their life.
 type Controller struct {
 	Client  client.Client
@@ -50,6 +56,8 @@ type Controller struct {
 	Cloud   cloud.Provider
 	// Health may be nil: nobody keeps a record then.
 	Health Health
+	// Usher may be nil: pods are left to the scheduler then.
+	Usher Usher
 	// DRA holds initialization back until drivers of dynamic resources have published.
 	DRA bool
 	// CPUMillis is what the process may use; it decides how many claims are worked on at once.

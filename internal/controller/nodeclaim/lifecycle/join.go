@@ -12,8 +12,11 @@ import (
 	"github.com/karpenter-go/karpenter/internal/act"
 )
 
-// register writes to the node what the claim promised of it.
+// register writes to the node what the claim promised of it. Pods are shown to the node before it is opened to them.
 func (p *pass) register(ctx context.Context, a lifecycle.Register) error {
+	if a.Complete && p.Usher != nil {
+		p.Usher.Join(ctx, p.claim.Name, a.Node)
+	}
 	node, err := p.patchNode(ctx, a.Apply)
 	if err != nil {
 		return err

@@ -1,6 +1,9 @@
 package lifecycle
 
 import (
+	"context"
+	"fmt"
+	"strings"
 	"testing"
 
 	resourcev1 "k8s.io/api/resource/v1"
@@ -43,6 +46,33 @@ func TestDynamicResources(t *testing.T) {
 	}
 	b.pass("a")
 	b.want("Initialized", b.Condition("a", "Initialized"), "True Initialized")
+}
+
+// usher notes whom it was told of, and how the node was then.
+type usher struct {
+	b    *bench
+	told []string
+}
+
+func (u *usher) Join(_ context.Context, claim, node string) {
+	closed := false
+	for _, taint := range u.b.GetNode(node).Spec.Taints {
+		closed = closed || taint.Key == apiv1.UnregisteredTaintKey
+	}
+	u.told = append(u.told, fmt.Sprintf("%s %s closed %v", claim, node, closed))
+}
+
+// Pods are shown to a node once, while it is still closed to them.
+func TestUsher(t *testing.T) {
+	b := newBench(t, world.Claim("a"))
+	u := &usher{b: b}
+	b.Usher = u
+	b.pass("a")
+	b.Add(world.Node("n1", "fake://zone-a/i-1"))
+	b.pass("a")
+	b.pass("a")
+	b.want("told", strings.Join(u.told, ", "), "a n1 closed true")
+	b.want("Registered", b.Condition("a", "Registered"), "True Registered")
 }
 
 // slice is a driver's only slice on a node.

@@ -1,0 +1,104 @@
+// Package steer says which pods should carry the name of a node in status.nominatedNodeName, so that the scheduler puts them
+// where they were planned: it tries that node first, and keeps its room from pods of no higher priority.
+//
+// A nomination is a hint. The scheduler erases it after an attempt that failed and writes its own when it preempts; those
+// are never touched. Ours are told by the name of the writer, which the API server keeps, so that a restart forgets none.
+package steer
+
+import (
+	"bytes"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/karpenter-go/karpenter/engine/model"
+)
+
+// Writer is the field manager that nominations are written as.
+const Writer = "karpenter-steering"
+
+// A Nomination sets what a pod is nominated to; an empty Node takes that away.
+type Nomination struct {
+	Pod  *model.Pod
+	Node string
+}
+
+// Next returns what has to change now, in the order of pods: pods that were planned onto a node that is open to pods are
+// nominated to it, as long as they fit; ours that hold no longer are taken away. With on false all of ours are.
+func Next(s *model.Snapshot, on bool) []Nomination {
+	var changes []Nomination
+	rooms := rooms{}
+	for _, p := range s.Pending() {
+		if p.Virtual() {
+			continue
+		}
+		want := ""
+		if n, ok := s.NodeByName(s.PromiseOf(p)); on && ok && open(n) && rooms.take(n, p) {
+			want = n.Object.Name
+		}
+		if changed(p, want) {
+			changes = append(changes, Nomination{Pod: p, Node: want})
+		}
+	}
+	return changes
+}
+
+// Join returns the nominations of the pods that were planned onto a claim, to its node, which is about to be opened to pods.
+func Join(s *model.Snapshot, claim, node string) []Nomination {
+	n, ok := s.NodeByName(claim)
+	if !ok || n.Deleting {
+		return nil
+	}
+	var changes []Nomination
+	rooms := rooms{}
+	for _, p := range s.Pending() {
+		to := s.PromiseOf(p)
+		if p.Virtual() || to != claim && to != node || !rooms.take(n, p) {
+			continue
+		}
+		if changed(p, node) {
+			changes = append(changes, Nomination{Pod: p, Node: node})
+		}
+	}
+	return changes
+}
+
+// open reports whether pods may be bound to the node, now or when it is ready.
+func open(n *model.Node) bool {
+	return n.Object != nil && n.Registered && !n.Deleting && !n.Disrupted() && !n.Object.Spec.Unschedulable
+}
+
+// changed reports whether the pod has to be written to carry want. What others nominated it to stands.
+func changed(p *model.Pod, want string) bool {
+	have := p.Object.Status.NominatedNodeName
+	return have != want && (have == "" || ours(p.Object))
+}
+
+// nominated is how a field manager's record names the field.
+var nominated = []byte(`"f:nominatedNodeName"`)
+
+// ours reports whether the pod's nomination was written by us.
+func ours(o *corev1.Pod) bool {
+	for i := range o.ManagedFields {
+		f := &o.ManagedFields[i]
+		if f.Manager == Writer && f.FieldsV1 != nil && bytes.Contains(f.FieldsV1.Raw, nominated) {
+			return true
+		}
+	}
+	return false
+}
+
+// rooms are what nodes have left after the pods that are on them or on their way.
+type rooms map[string]model.Resources
+
+// take takes the pod's room on n, and reports false if there is too little.
+func (r rooms) take(n *model.Node, p *model.Pod) bool {
+	free, ok := r[n.Name]
+	if !ok {
+		free = n.Free()
+	}
+	if _, _, short := p.Requests.Short(free); short {
+		return false
+	}
+	r[n.Name] = free.Minus(p.Requests)
+	return true
+}

@@ -1,0 +1,121 @@
+// Package steer keeps pods nominated to the nodes that they were planned for (docs/scheduling.md, Steering).
+package steer
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/karpenter-go/karpenter/engine/steer"
+	"github.com/karpenter-go/karpenter/internal/act"
+	"github.com/karpenter-go/karpenter/internal/controller/singleton"
+	"github.com/karpenter-go/karpenter/internal/observe"
+	"github.com/karpenter-go/karpenter/internal/telemetry"
+)
+
+// A Controller steers. There is one for the cluster.
+type Controller struct {
+	Cluster   *observe.Cluster
+	Nominator *act.Nominator
+	Clock     clock.Clock
+	Metrics   *telemetry.SchedulerMetrics
+	// On nominates pods; off takes away what was nominated before.
+	On bool
+
+	// last is when the last pass began.
+	last time.Time
+	// forbidden is set for good once the API server has refused.
+	forbidden atomic.Bool
+}
+
+// Intervals of steering.
+const (
+	// pause is the least time between two passes.
+	pause = 500 * time.Millisecond
+	// again is how often to look while pods wait: nodes go without waking anybody.
+	again = 10 * time.Second
+	// syncing is how often to ask whether the first lists are in.
+	syncing = 100 * time.Millisecond
+	// patience is the most that a node is kept closed for its nominations.
+	patience = 2 * time.Second
+)
+
+// Name returns the controller's name.
+func (c *Controller) Name() string { return "steering" }
+
+// Register adds the controller to mgr. Pods that wait and plans for them wake it.
+func (c *Controller) Register(mgr ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).Named(c.Name()).
+		WatchesRawSource(singleton.Source()).
+		WatchesRawSource(source.Func(
+			func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+				wake := func() { queue.Add(singleton.Request()) }
+				c.Cluster.OnWork(wake)
+				c.Cluster.OnPromise(wake)
+				return nil
+			})).
+		Complete(c)
+}
+
+// Reconcile brings all nominations up to date. What could not be written is tried in the next pass.
+func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
+	if c.forbidden.Load() {
+		return ctrl.Result{}, nil
+	}
+	if !c.Cluster.Synced() {
+		return ctrl.Result{RequeueAfter: syncing}, nil
+	}
+	now := c.Clock.Now()
+	if wait := c.last.Add(pause).Sub(now); wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, nil
+	}
+	c.last = now
+	s := c.Cluster.Snapshot()
+	c.write(ctx, steer.Next(s, c.On))
+	if len(s.Pending()) == 0 {
+		return ctrl.Result{}, nil
+	}
+	return ctrl.Result{RequeueAfter: again}, nil
+}
+
+// Join nominates the pods that were planned onto a claim to its node, before that is opened to pods. It returns within
+// seconds whatever happens: a node does not wait for what is only a hint.
+func (c *Controller) Join(ctx context.Context, claim, node string) {
+	if !c.On || c.forbidden.Load() || !c.Cluster.Synced() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	c.write(ctx, steer.Join(c.Cluster.Snapshot(), claim, node))
+}
+
+// write carries changes out and counts them.
+func (c *Controller) write(ctx context.Context, changes []steer.Nomination) {
+	if len(changes) == 0 {
+		return
+	}
+	pods, err := c.Nominator.Nominate(ctx, changes)
+	for _, p := range pods {
+		c.Cluster.Assume(p)
+		action := telemetry.NominationWritten
+		if p.Status.NominatedNodeName == "" {
+			action = telemetry.NominationCleared
+		}
+		c.Metrics.NominationsTotal.WithLabelValues(action).Inc()
+	}
+	switch log := ctrl.LoggerFrom(ctx); {
+	case apierrors.IsForbidden(err):
+		if !c.forbidden.Swap(true) {
+			log.Info("going on without steering: pods/status may not be patched", "error", err.Error())
+		}
+	case err != nil:
+		log.V(1).Info("some nominations were not written", "error", err.Error())
+	}
+}
