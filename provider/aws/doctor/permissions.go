@@ -129,7 +129,7 @@ func (d *doctor) writes() []try {
 			}
 			_, err := d.ec2.RunInstances(ctx, &ec2.RunInstancesInput{
 				SubnetId: &d.subnet,
-				DryRun: dry, MinCount: awssdk.Int32(1), MaxCount: awssdk.Int32(1),
+				DryRun:   dry, MinCount: awssdk.Int32(1), MaxCount: awssdk.Int32(1),
 				ImageId: awssdk.String("ami-00000000000000000"), InstanceType: ec2types.InstanceTypeM5Large,
 				TagSpecifications: []ec2types.TagSpecification{tags(ec2types.ResourceTypeInstance), tags(ec2types.ResourceTypeVolume)},
 			})
