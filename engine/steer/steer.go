@@ -80,7 +80,7 @@ var nominated = []byte(`"f:nominatedNodeName"`)
 func ours(o *corev1.Pod) bool {
 	for i := range o.ManagedFields {
 		f := &o.ManagedFields[i]
-		if f.Manager == Writer && f.FieldsV1 != nil && bytes.Contains(f.FieldsV1.Raw, nominated) {
+		if f.Manager == Writer && f.FieldsV1 != nil && bytes.Contains(f.FieldsV1.GetRawBytes(), nominated) {
 			return true
 		}
 	}

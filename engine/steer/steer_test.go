@@ -28,7 +28,7 @@ func pod(name, nominated, writer string) *corev1.Pod {
 	}}
 	if writer != "" {
 		o.ManagedFields = []metav1.ManagedFieldsEntry{{
-			Manager: writer, Subresource: "status", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:status":{"f:nominatedNodeName":{}}}`)},
+			Manager: writer, Subresource: "status", FieldsV1: metav1.NewFieldsV1(`{"f:status":{"f:nominatedNodeName":{}}}`),
 		}}
 	}
 	return o

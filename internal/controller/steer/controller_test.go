@@ -73,7 +73,7 @@ func newWorld(t *testing.T) *world {
 func (w *world) own(o client.Object) {
 	o.SetManagedFields([]metav1.ManagedFieldsEntry{{
 		Manager: w.writers[o.GetName()], Subresource: "status",
-		FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:status":{"f:nominatedNodeName":{}}}`)},
+		FieldsV1: metav1.NewFieldsV1(`{"f:status":{"f:nominatedNodeName":{}}}`),
 	}})
 }
 
