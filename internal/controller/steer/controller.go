@@ -44,7 +44,7 @@ const (
 	// syncing is how often to ask whether the first lists are in.
 	syncing = 100 * time.Millisecond
 	// patience is the most that a node is kept closed for its nominations.
-	patience = 2 * time.Second
+	patience = 5 * time.Second
 )
 
 // Name returns the controller's name.

@@ -1,0 +1,257 @@
+package steering
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-go/karpenter/api"
+	"github.com/karpenter-go/karpenter/api/condition"
+	kwokv1alpha1 "github.com/karpenter-go/karpenter/api/kwok/v1alpha1"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/local/cluster"
+	"github.com/karpenter-go/karpenter/local/state"
+)
+
+var binaries = flag.String("binaries", "../../../bin", "where karpenter-local and karpenter are")
+
+// patience bounds a failure; nothing is asserted about speed.
+const patience = 4 * time.Minute
+
+// replicas of each of the sizes; the nodes join once all are planned.
+const (
+	replicas = 25
+	joining  = 20 * time.Second
+)
+
+// sizes are cores and memory of pods that fill no node evenly.
+var sizes = [][2]string{
+	{"300m", "500Mi"}, {"700m", "900Mi"}, {"1100m", "4Gi"}, {"1300m", "1Gi"}, {"1900m", "3Gi"}, {"500m", "3500Mi"},
+	{"2300m", "2Gi"}, {"900m", "6Gi"}, {"2700m", "5Gi"}, {"400m", "2Gi"}, {"1700m", "1500Mi"}, {"600m", "700Mi"},
+}
+
+// A result is what became of the pods.
+type result struct {
+	// planned counts the claims made before the first node joined, needed all that were made.
+	planned, needed int
+	// replanned counts pods that needed another plan.
+	replanned int
+	took      time.Duration
+}
+
+func (r result) String() string {
+	return fmt.Sprintf("%d nodes planned, %d needed, %d pods planned again, all running after %s", r.planned, r.needed,
+		r.replanned, r.took.Round(time.Second))
+}
+
+// Steered pods go where they were planned: no node is needed beyond the plan, and no more than without.
+func TestSteering(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs clusters")
+	}
+	free := measure(t, "false")
+	t.Logf("%d pods without steering: %s", replicas*len(sizes), free)
+	steered := measure(t, "true")
+	t.Logf("%d pods with steering: %s", replicas*len(sizes), steered)
+	if steered.needed > steered.planned {
+		t.Errorf("%d nodes were needed for a plan of %d", steered.needed, steered.planned)
+	}
+	if steered.needed > free.needed {
+		t.Errorf("%d nodes were needed, and %d without steering", steered.needed, free.needed)
+	}
+}
+
+// measure starts a cluster, makes the pods, waits until all run, and takes the cluster down.
+func measure(t *testing.T, steer string) result {
+	t.Helper()
+	t.Setenv("STEER_PODS", steer) // the controller inherits it
+	c, kube := start(t)
+	furnish(t, kube)
+	begun := time.Now()
+	for i, size := range sizes {
+		put(t, kube, deployment(fmt.Sprintf("size-%d", i), size))
+	}
+	awaitRunning(t, kube)
+	var r result
+	r.took = time.Since(begun)
+	r.planned, r.needed = claims(t, kube)
+	r.replanned = replanned(t, c)
+	if err := c.Down(context.WithoutCancel(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func start(t *testing.T) (*cluster.Cluster, client.Client) {
+	t.Helper()
+	bin, err := filepath.Abs(*binaries)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := cluster.Open(cluster.Options{
+		Dir: filepath.Join(t.TempDir(), "cluster"), Binary: filepath.Join(bin, "karpenter-local"),
+		Controller: filepath.Join(bin, "karpenter"), Chart: "../../../charts/karpenter",
+		Settings: state.Settings{Provider: "kwok"}, DieWithParent: true, Out: os.Stdout,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Down(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := c.Up(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	config, err := c.RESTConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), api.AddToScheme(scheme)); err != nil {
+		t.Fatal(err)
+	}
+	kube, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, kube
+}
+
+// furnish makes a pool of smallish nodes that stay.
+func furnish(t *testing.T, kube client.Client) {
+	t.Helper()
+	class := &kwokv1alpha1.KWOKNodeClass{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
+	class.Spec.NodeRegistrationDelay = &metav1.Duration{Duration: joining}
+	pool := &apiv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
+	pool.Spec.Disruption.ConsolidateAfter = apiv1.MustParseNillableDuration("Never")
+	pool.Spec.Template.Spec = apiv1.NodeClaimTemplateSpec{
+		NodeClassRef: &apiv1.NodeClassReference{Group: "karpenter.kwok.sh", Kind: "KWOKNodeClass", Name: "default"},
+		Requirements: []apiv1.NodeSelectorRequirementWithMinValues{
+			{Key: apiv1.CapacityTypeLabelKey, Operator: corev1.NodeSelectorOpIn, Values: []string{apiv1.CapacityTypeOnDemand}},
+			{Key: "karpenter.kwok.sh/instance-cpu", Operator: corev1.NodeSelectorOpIn, Values: []string{"4", "8", "16"}},
+		},
+	}
+	put(t, kube, class, pool)
+}
+
+func put(t *testing.T, kube client.Client, objects ...client.Object) {
+	t.Helper()
+	for _, o := range objects {
+		if err := kube.Create(t.Context(), o); err != nil {
+			t.Fatalf("create %T %s: %v", o, o.GetName(), err)
+		}
+	}
+}
+
+func deployment(name string, size [2]string) *appsv1.Deployment {
+	labels := map[string]string{"app": name}
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: metav1.NamespaceDefault}}
+	d.Spec.Replicas, d.Spec.Selector = ptr.To[int32](replicas), &metav1.LabelSelector{MatchLabels: labels}
+	d.Spec.Template.Labels = labels
+	d.Spec.Template.Spec.Containers = []corev1.Container{{Name: "main", Image: "pause", Resources: corev1.ResourceRequirements{
+		Requests: corev1.ResourceList{
+			corev1.ResourceCPU: resource.MustParse(size[0]), corev1.ResourceMemory: resource.MustParse(size[1]),
+		},
+	}}}
+	return d
+}
+
+// awaitRunning returns when all pods run.
+func awaitRunning(t *testing.T, kube client.Client) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	running := 0
+	err := wait.PollUntilContextCancel(ctx, 500*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		var pods corev1.PodList
+		if err := kube.List(ctx, &pods, client.InNamespace(metav1.NamespaceDefault)); err != nil {
+			return false, err
+		}
+		running = 0
+		for _, p := range pods.Items {
+			if p.Status.Phase == corev1.PodRunning {
+				running++
+			}
+		}
+		return running == replicas*len(sizes), nil
+	})
+	if err != nil {
+		t.Fatalf("%d pods run: %v", running, err)
+	}
+}
+
+// claims returns how many claims were made before the first node joined, and how many there are; none has gone.
+func claims(t *testing.T, kube client.Client) (before, all int) {
+	t.Helper()
+	var list apiv1.NodeClaimList
+	if err := kube.List(t.Context(), &list); err != nil {
+		t.Fatal(err)
+	}
+	var joined []time.Time
+	for i := range list.Items {
+		if c := condition.Get(&list.Items[i], apiv1.ConditionTypeRegistered); c != nil && c.Status == metav1.ConditionTrue {
+			joined = append(joined, c.LastTransitionTime.Time)
+		}
+	}
+	if len(joined) == 0 {
+		t.Fatal("no node has joined")
+	}
+	first := slices.MinFunc(joined, time.Time.Compare)
+	for _, c := range list.Items {
+		if c.CreationTimestamp.Time.Before(first) {
+			before++
+		}
+	}
+	return before, len(list.Items)
+}
+
+var replannedTotal = regexp.MustCompile(`(?m)^karpenter_scheduler_replanned_pods_total\{[^}]*\} (\S+)$`)
+
+// replanned reads how many pods needed another plan.
+func replanned(t *testing.T, c *cluster.Cluster) int {
+	t.Helper()
+	s, err := c.Dir().Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.Get("http://" + s.Address("karpenter-metrics") + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	match := replannedTotal.FindSubmatch(text)
+	if match == nil {
+		t.Fatal("karpenter_scheduler_replanned_pods_total is not among the metrics")
+	}
+	n, err := strconv.ParseFloat(string(match[1]), 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return int(n)
+}
