@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"runtime/debug"
 	"syscall"
 	"time"
 
@@ -71,6 +72,8 @@ func (s *simulation) check() error {
 }
 
 func (s *simulation) run(cmd *cobra.Command) error {
+	// The process ends with the answer: collecting less often costs memory that nobody needs meanwhile.
+	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	p := newProgress(cmd.ErrOrStderr())
 	defer p.end()
 	c, err := s.read(cmd, p)

@@ -25,7 +25,7 @@ type Pod struct {
 
 // NewPod returns the model of o.
 func NewPod(o *corev1.Pod) *Pod {
-	requests := RequestsOf(resource.PodRequests(o, resource.PodResourcesOptions{UseStatusResources: true}))
+	requests := RequestsOf(requestsOf(o))
 	requests[corev1.ResourcePods]++
 	return &Pod{Key: o.Namespace + "/" + o.Name, UID: o.UID, Object: o, Requests: requests}
 }
@@ -39,6 +39,17 @@ func newVirtualPod(o *corev1.Pod) *Pod {
 
 // Virtual reports whether nobody has made the pod: it stands for room that a capacity buffer keeps.
 func (p *Pod) Virtual() bool { return p.Buffer != "" }
+
+// requestsOf returns what the scheduler counts for o. A pod with one container and nothing else that counts, as most are, is
+// its container.
+func requestsOf(o *corev1.Pod) corev1.ResourceList {
+	s := &o.Spec
+	if len(s.Containers) == 1 && len(s.InitContainers) == 0 && s.Overhead == nil && s.Resources == nil &&
+		len(o.Status.ContainerStatuses) == 0 {
+		return s.Containers[0].Resources.Requests
+	}
+	return resource.PodRequests(o, resource.PodResourcesOptions{UseStatusResources: true})
+}
 
 // Terminal reports whether the pod has run to its end; it holds no resources any more.
 func (p *Pod) Terminal() bool {

@@ -1,9 +1,11 @@
 package model_test
 
 import (
+	"maps"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/karpenter-go/karpenter/engine/model"
@@ -53,5 +55,31 @@ func TestCordon(t *testing.T) {
 		if len(n.Taints) != 2 || n.Taints[0] != mine || n.Taints[1] != cordon {
 			t.Errorf("taints %v become %v", taints, n.Taints)
 		}
+	}
+}
+
+// Pods with nothing but one container are read the short way; it must count what the long way does.
+func TestRequestsOfOneContainer(t *testing.T) {
+	o := &corev1.Pod{}
+	o.Spec.Containers = []corev1.Container{{Name: "c"}}
+	o.Spec.Containers[0].Resources.Requests = corev1.ResourceList{
+		"cpu": resource.MustParse("1500m"), "memory": resource.MustParse("1Gi"), "nvidia.com/gpu": resource.MustParse("2"),
+	}
+	short := model.NewPod(o).Requests
+	o.Spec.Overhead = corev1.ResourceList{} // read the long way from here on
+	if long := model.NewPod(o).Requests; !maps.Equal(short, long) {
+		t.Errorf("requests %v, want %v", short, long)
+	}
+	o.Spec.Overhead = corev1.ResourceList{"cpu": resource.MustParse("100m")}
+	if got := model.NewPod(o).Requests["cpu"]; got != 1600 {
+		t.Errorf("%d millicores with overhead, want 1600", got)
+	}
+	o.Spec.Overhead = nil
+	o.Status.ContainerStatuses = []corev1.ContainerStatus{{
+		Name: "c", Resources: &corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": resource.MustParse("3")}},
+		AllocatedResources: corev1.ResourceList{"cpu": resource.MustParse("3")},
+	}}
+	if got := model.NewPod(o).Requests["cpu"]; got != 3000 {
+		t.Errorf("%d millicores while a container still holds 3 cores, want 3000", got)
 	}
 }
