@@ -67,7 +67,7 @@ type recombiner struct {
 	// byPrice are the shapes of a flavour that are worth asking for, cheapest first.
 	byPrice map[*flavour][]int
 	units   []portion
-	side    [2][]int64
+	sum     []int64 // of the side that was asked about last
 }
 
 // plain reports whether the node's units all go to the same shapes and care for nobody.
@@ -161,11 +161,11 @@ func (r *recombiner) cheapest(o *opened, list []int, side int, limit float64) (i
 }
 
 func (r *recombiner) need(side int) []int64 {
-	need := r.side[0][:0]
+	need := r.sum[:0]
 	for range r.t.cols {
 		need = append(need, 0)
 	}
-	r.side[0] = need
+	r.sum = need
 	for ; side != 0; side &= side - 1 {
 		subtract(need, r.units[bits.TrailingZeros(uint(side))].kind.need.amount, -1)
 	}

@@ -18,19 +18,19 @@ type tier struct {
 	// shops are the shapes that hold something, in a fixed order.
 	shops []*shop
 	// groups are the kinds that go to the same shapes at the same prices; they have one set of worths.
-	groups      int
-	byValue     []*kind
-	total       float64 // the worth of all that is left
-	priced      float64 // what it was when worths were last found
-	fee         float64 // what a node counts besides its price
-	listed      float64 // what it was when shops last listed their charges
-	ranked      float64 // below it, the bounds of the shops are to be found anew
-	spin        int     // how many patterns were made
-	made        int     // how many kinds patterns have looked at
-	tried       int     // how many shapes are filled before one is chosen
-	work        work
-	orders      []order
-	stars, skip int
+	groups  int
+	byValue []*kind
+	fee     float64 // what a node counts besides its price
+	total   float64 // the worth of all that is left
+	priced  float64 // what total was when worths were last found
+	listed  float64 // what total was when shops last listed their charges
+	ranked  float64 // the total below which the bounds of the shops are to be found anew
+	spin    int     // how many patterns were made
+	made    int     // how many kinds patterns have looked at
+	tried   int     // how many shapes are filled before one is chosen
+	work    work
+	orders  []order
+	stars   int // how many kinds a pattern is built around before one is chosen
 }
 
 // A kind is all lots that ask for the same amounts and go to the same places, whatever they ask of each other.
@@ -76,10 +76,10 @@ type opened struct {
 	shape   int
 	flavour *flavour
 	share   []portion
-	price   float64
-	value   float64
-	waste   float64
+	price   float64 // with the fee
 	fee     float64 // the part of price that is no price
+	value   float64 // the worth of what it holds
+	waste   float64 // the share of the price that buys nothing, by the first worths
 }
 
 // A portion is a number of units of one lot.
@@ -340,12 +340,9 @@ const near = 0.999
 // by name.
 func (t *tier) best() *opened {
 	var best *opened
-	seen := 0
+	stars, next := 0, 0
 	for i, k := range t.byValue {
-		if k.left == 0 || k.stuck {
-			continue
-		}
-		if seen++; seen > 1 && (i < t.skip) {
+		if k.left == 0 || k.stuck || i < next {
 			continue
 		}
 		if p := t.around(k); p == nil {
@@ -353,14 +350,16 @@ func (t *tier) best() *opened {
 		} else if p.better(best) {
 			best = p
 		}
-		if seen >= t.stars && best != nil {
+		if stars++; stars >= t.stars && best != nil {
 			break
 		}
-		t.skip = i + 1 + len(t.byValue)/16
+		next = i + 1 + len(t.byValue)/apart
 	}
-	t.skip = 0
 	return best
 }
+
+// apart is how far from each other stars are: a share of all kinds.
+const apart = 16
 
 // around returns the best pattern with at least one unit of star.
 func (t *tier) around(star *kind) *opened {

@@ -15,6 +15,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/karpenter-go/karpenter/local/chart"
 	"github.com/karpenter-go/karpenter/local/objects"
 	"github.com/karpenter-go/karpenter/local/rights"
 	"github.com/karpenter-go/karpenter/local/state"
@@ -54,7 +55,7 @@ func (c *Cluster) startController(ctx context.Context, k keys) error {
 // grant applies the rights of the chart, and nothing else of it, and writes a
 // kubeconfig that holds them.
 func (c *Cluster) grant(ctx context.Context, k keys) error {
-	granted, err := rights.Render(c.options.Chart, rights.Release{
+	granted, err := rights.Render(c.options.Chart, chart.Release{
 		Name: ControllerName, Namespace: Namespace, Kubernetes: kubernetesVersion,
 		Values: map[string]any{"settings": map[string]any{
 			"provider": c.state.Settings.Provider, "clusterName": Name, "clusterEndpoint": c.Endpoint(),

@@ -6,22 +6,12 @@ import (
 	"slices"
 	"strings"
 
-	"helm.sh/helm/v4/pkg/chart/common"
-	"helm.sh/helm/v4/pkg/chart/common/util"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
-	"helm.sh/helm/v4/pkg/engine"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
-)
 
-// A Release is an installation of a chart.
-type Release struct {
-	Name      string
-	Namespace string
-	Values    map[string]any
-	// Kubernetes is the version that templates see, as "v1.36.3".
-	Kubernetes string
-}
+	"github.com/karpenter-go/karpenter/local/chart"
+)
 
 // kinds lists what counts as rights, in the order in which to create them: a
 // binding comes after what it binds.
@@ -29,26 +19,14 @@ var kinds = []string{"ServiceAccount", "ClusterRole", "Role", "ClusterRoleBindin
 
 // Render renders the chart in dir and returns its rights, ordered by kind and
 // name. Objects without a namespace that need one get the release's.
-func Render(dir string, r Release) ([]*unstructured.Unstructured, error) {
-	chart, err := loader.LoadDir(dir)
+func Render(dir string, r chart.Release) ([]*unstructured.Unstructured, error) {
+	loaded, err := loader.LoadDir(dir)
 	if err != nil {
 		return nil, fmt.Errorf("load chart: %w", err)
 	}
-	version, err := common.ParseKubeVersion(r.Kubernetes)
+	files, err := chart.Render(loaded, r)
 	if err != nil {
-		return nil, fmt.Errorf("parse Kubernetes version: %w", err)
-	}
-	capabilities := common.DefaultCapabilities.Copy()
-	capabilities.KubeVersion = *version
-	values, err := util.ToRenderValues(chart, r.Values, common.ReleaseOptions{
-		Name: r.Name, Namespace: r.Namespace, Revision: 1, IsInstall: true,
-	}, capabilities)
-	if err != nil {
-		return nil, fmt.Errorf("merge values of chart: %w", err)
-	}
-	files, err := engine.Render(chart, values)
-	if err != nil {
-		return nil, fmt.Errorf("render chart: %w", err)
+		return nil, err
 	}
 	var objects []*unstructured.Unstructured
 	for _, name := range slices.Sorted(maps.Keys(files)) {

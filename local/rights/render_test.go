@@ -6,9 +6,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/karpenter-go/karpenter/local/chart"
 )
 
-var release = Release{
+var release = chart.Release{
 	Name: "mine", Namespace: "system", Kubernetes: "v1.36.3",
 	Values: map[string]any{
 		"account": "robot",
@@ -51,11 +53,11 @@ func TestRender(t *testing.T) {
 func TestRenderSaysWhatIsWrong(t *testing.T) {
 	for name, tt := range map[string]struct {
 		dir     string
-		release Release
+		release chart.Release
 		want    string
 	}{
 		"no chart":        {"testdata/none", release, "load chart"},
-		"strange version": {"testdata/chart", Release{Kubernetes: "new"}, "parse Kubernetes version"},
+		"strange version": {"testdata/chart", chart.Release{Kubernetes: "new"}, "parse Kubernetes version"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Render(tt.dir, tt.release)
