@@ -285,6 +285,7 @@ func (d *decider) own(c *model.Command) {
 	for i := range c.Replacements {
 		r := &c.Replacements[i]
 		r.Pods = ours(r.Pods)
+		r.Options = slices.Clone(r.Options) // other nodes share it
 		for k, t := range r.Options {
 			if o := d.types[r.Pool.Name][t.Name]; o != nil {
 				r.Options[k] = o

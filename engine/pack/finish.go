@@ -2,6 +2,7 @@ package pack
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -122,16 +123,20 @@ func (p *problem) planned(o *opened, pods []*model.Pod, slack model.Resources) (
 	for _, part := range o.share {
 		subtract(need, part.lot.need.amount, -part.n)
 	}
-	requests := sh.overhead.Plus(nil)
-	for _, pod := range pods {
-		for name, v := range pod.Requests {
-			requests[name] += v
+	requests := make(model.Resources, len(sh.overhead)+len(p.cols))
+	maps.Copy(requests, sh.overhead)
+	for i, v := range need {
+		if v != 0 {
+			requests[p.cols[i]] += v
 		}
 	}
 	node := model.PlannedNode{Pool: o.shelf.pool.Pool, Requirements: f.reqs, Pods: pods, Requests: requests}
-	options := o.shelf.options(f, need, sh.reserved)
-	options = slices.DeleteFunc(options, func(other *shape) bool { return !o.bearsShape(other) })
-	options = p.withinLimits(options, sh, slack)
+	var bears func(int) bool
+	if o.ported() {
+		bears = o.bears
+	}
+	from := o.shelf.options(f, need, sh.reserved, bears)
+	options := p.withinLimits(from.shapes, sh, slack)
 	if _, ok := minValues(f, options); !ok {
 		if !p.opts.RelaxMinValues {
 			return node, false
@@ -144,9 +149,12 @@ func (p *problem) planned(o *opened, pods []*model.Pod, slack model.Resources) (
 			options = cut
 		}
 	}
-	node.Options = make([]*model.InstanceType, len(options))
-	for i, option := range options {
-		node.Options[i] = option.typ
+	if slack == nil {
+		node.Options = from.types[:len(options):len(options)]
+	} else {
+		for _, option := range options {
+			node.Options = append(node.Options, option.typ)
+		}
 	}
 	node.Offering, _ = options[0].cheapest(f.reqs)
 	if sh.reserved != nil {
@@ -155,14 +163,6 @@ func (p *problem) planned(o *opened, pods []*model.Pod, slack model.Resources) (
 		}
 	}
 	return node, true
-}
-
-// bearsShape is bears for a shape of the pool.
-func (o *opened) bearsShape(sh *shape) bool {
-	if len(sh.ports) == 0 {
-		return true
-	}
-	return o.bears(slices.Index(o.shelf.pool.shapes, sh))
 }
 
 // withinLimits keeps the options that, over what chosen takes, need no more than slack, and takes the largest of them out
@@ -242,7 +242,7 @@ func (p *problem) minValuesMiss(s *shelf, f *flavour, need []int64) (key string,
 	if p.opts.RelaxMinValues {
 		return "", true
 	}
-	return minValues(f, s.options(f, need, nil))
+	return minValues(f, s.options(f, need, nil, nil).shapes)
 }
 
 // refuse returns the refusals of all pods without a place.

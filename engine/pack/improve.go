@@ -22,11 +22,11 @@ func (t *tier) improve(nodes []*opened) []*opened {
 	t.made = 0
 	for attempt := 0; attempt < t.opts.Effort*maxAttempts && t.made < t.opts.Effort*maxMade && len(nodes) > 1; attempt++ {
 		seed = seed*6364136223846793005 + 1442695040888963407
-		ruined, kept := pickRuin(nodes, sizes[attempt%len(sizes)], seed>>33)
+		ruined := t.pickRuin(nodes, sizes[attempt%len(sizes)], seed>>33)
 		before := 0.0
-		for _, o := range ruined {
-			before += o.price
-			t.move(o, -1)
+		for _, i := range ruined {
+			before += nodes[i].price
+			t.move(nodes[i], -1)
 		}
 		t.disturb(seed, attempt)
 		fresh := t.buy(false)
@@ -37,14 +37,14 @@ func (t *tier) improve(nodes []*opened) []*opened {
 		}
 		whole := !slices.ContainsFunc(t.byValue, func(k *kind) bool { return k.left > 0 })
 		if whole && (after < before*(1-same) || after <= before*(1+same) && len(fresh) < len(ruined)) {
-			nodes = append(kept, fresh...)
+			nodes = append(without(nodes, ruined), fresh...)
 			continue
 		}
 		for _, o := range fresh {
 			t.move(o, -1)
 		}
-		for _, o := range ruined {
-			t.move(o, 1)
+		for _, i := range ruined {
+			t.move(nodes[i], 1)
 		}
 	}
 	return nodes
@@ -103,29 +103,38 @@ func (t *tier) limited() bool {
 // rivals is how many nodes are drawn for each that is closed; the most wasteful of them it is.
 const rivals = 4
 
-// pickRuin returns n nodes to close, and the others.
-func pickRuin(nodes []*opened, n int, seed uint64) (ruined, kept []*opened) {
-	out := make([]bool, len(nodes))
-	for picked := 0; picked < min(n, len(nodes)); picked++ {
+// pickRuin returns which n nodes to close, in order, in memory that the next call uses again.
+func (t *tier) pickRuin(nodes []*opened, n int, seed uint64) []int {
+	picked := t.work.ruin[:0]
+	for range min(n, len(nodes)) {
 		best := -1
 		for range rivals {
 			seed = seed*2862933555777941757 + 3037000493
 			i := int((seed >> 33) % uint64(len(nodes)))
-			for out[i] {
+			for slices.Contains(picked, i) {
 				i = (i + 1) % len(nodes)
 			}
 			if best < 0 || nodes[i].waste > nodes[best].waste {
 				best = i
 			}
 		}
-		out[best] = true
+		picked = append(picked, best)
 	}
+	slices.Sort(picked)
+	t.work.ruin = picked
+	return picked
+}
+
+// without takes the nodes with these numbers, which are in order, out of the list.
+func without(nodes []*opened, numbers []int) []*opened {
+	next := 0
+	kept := nodes[:0]
 	for i, o := range nodes {
-		if out[i] {
-			ruined = append(ruined, o)
-		} else {
-			kept = append(kept, o)
+		if next < len(numbers) && numbers[next] == i {
+			next++
+			continue
 		}
+		kept = append(kept, o)
 	}
-	return ruined, kept
+	return kept
 }

@@ -18,12 +18,16 @@ type work struct {
 	trade  []*kind
 	cands  []*kind
 	search search
+	ruin   []int
+	stalls []stall
 	room   []int64
 	left   []float64
+	// inverse is one over the whole room of a shape, by column.
+	inverse []float64
 }
 
 func newWork(t *tier) work {
-	return work{room: make([]int64, len(t.cols)), left: make([]float64, len(t.cols))}
+	return work{room: make([]int64, len(t.cols)), left: make([]float64, len(t.cols)), inverse: make([]float64, len(t.cols))}
 }
 
 // A filling is a pattern in the making.
@@ -103,7 +107,10 @@ func (t *tier) add(f *filling, k *kind, n int) int {
 		}
 	}
 	added := 0
-	for _, l := range k.lots {
+	for k.head < len(k.lots) && k.lots[k.head].left() == 0 {
+		k.head++
+	}
+	for _, l := range k.lots[k.head:] {
 		if m := f.spare(l); m > 0 {
 			added += f.put(k, l, min(m, n-added))
 		}
@@ -190,13 +197,18 @@ func byShare(t *tier, f *filling) {
 // point most nearly in the direction of the room that is left, in units that make the whole shape one; half of what goes in,
 // then it looks again.
 func (t *tier) match(f *filling, open []*kind, due float64) {
-	whole := f.shop.room
-	left := t.work.left
+	left, inverse := t.work.left, t.work.inverse
+	for r := range inverse {
+		inverse[r] = 0
+		if v := f.shop.room[r]; v > 0 {
+			inverse[r] = 1 / v
+		}
+	}
 	cands := append(t.work.cands[:0], open...)
 	t.work.cands = cands
 	for f.value < due {
 		for r, v := range f.room {
-			left[r] = float64(max(v, 0)) / t.cols.unit(r) / max(whole[r], epsilon)
+			left[r] = float64(max(v, 0)) / t.units[r] * inverse[r] * inverse[r]
 		}
 		best, score := -1, -1.0
 		n := 0
@@ -205,7 +217,7 @@ func (t *tier) match(f *filling, open []*kind, due float64) {
 				continue
 			}
 			cands[n] = k
-			if s := k.match(left, whole); s > score+epsilon {
+			if s := k.match(left, inverse); s > score+epsilon {
 				best, score = n, s
 			}
 			n++
@@ -225,21 +237,19 @@ func (t *tier) match(f *filling, open []*kind, due float64) {
 	}
 }
 
-// match returns the cosine of the angle between what a unit needs and what is left, up to a factor that is the same for all.
-func (k *kind) match(left, whole []float64) float64 {
+// match returns the square of the cosine of the angle between what a unit needs and what is left, both as shares of the whole
+// shape, up to a factor that is the same for all kinds. Left comes divided by the whole twice, once for each side.
+func (k *kind) match(left, inverse []float64) float64 {
 	along, length := 0.0, 0.0
 	for r, v := range k.need.scaled {
-		if whole[r] <= 0 {
-			continue
-		}
-		w := v / whole[r]
-		along += float64(w * left[r])
+		w := v * inverse[r]
+		along += float64(v * left[r])
 		length += float64(w * w)
 	}
 	if length == 0 {
 		return 0
 	}
-	return along / math.Sqrt(length)
+	return float64(along*along) / length
 }
 
 // keepDiverse returns the largest of n, n/2, n/4, ... units that leave as many different options for the node as the pool's
@@ -250,7 +260,7 @@ func (t *tier) keepDiverse(f *filling, fl *flavour, k *kind, n int) int {
 		used := slices.Clone(sh.room)
 		subtract(used, f.room, 1)
 		subtract(used, k.need.amount, -n)
-		if _, ok := minValues(fl, f.shelf.options(fl, used, sh.reserved)); ok {
+		if _, ok := minValues(fl, f.shelf.options(fl, used, sh.reserved, nil).shapes); ok {
 			return n
 		}
 	}

@@ -29,7 +29,7 @@ func (t *tier) setFee() {
 	t.listed = 0
 }
 
-// list finds what each shop charges the groups that have units left which it holds.
+// list finds what each shop charges the groups that have units left which it holds, and at which prices it is on the market.
 func (t *tier) list() {
 	for _, s := range t.shops {
 		if s.charge == nil {
@@ -43,12 +43,13 @@ func (t *tier) list() {
 				s.charge[k.group] = min(s.charge[k.group], k.fit.on[s.shelf.index].flavour.price[s.shape]+t.fee)
 			}
 		}
+		s.setStalls()
 	}
 }
 
 // market returns the relaxation for what is left.
 func (t *tier) market(closed func(*shop) bool) *market {
-	m := &market{columns: t.width, needs: make([][]float64, t.groups)}
+	m := &market{columns: t.width, needs: make([][]float64, t.groups), stalls: t.work.stalls[:0]}
 	for g := range m.needs {
 		m.needs[g] = make([]float64, t.width)
 	}
@@ -61,17 +62,18 @@ func (t *tier) market(closed func(*shop) bool) *market {
 	}
 	for _, s := range t.shops {
 		if !closed(s) {
-			m.stalls = s.stalls(m.stalls)
+			m.stalls = append(m.stalls, s.stalls...)
 		}
 	}
+	t.work.stalls = m.stalls
 	return m
 }
 
-// stalls appends the shop at each of the prices that its groups pay, with the groups that pay no more.
-func (s *shop) stalls(out []stall) []stall {
-	from := len(out)
+// setStalls lists the shop at each of the prices that its groups pay, with the groups that pay no more.
+func (s *shop) setStalls() {
+	s.stalls = s.stalls[:0]
 	for _, level := range s.charge {
-		if math.IsInf(level, 1) || slices.ContainsFunc(out[from:], func(st stall) bool { return st.price == level }) {
+		if math.IsInf(level, 1) || slices.ContainsFunc(s.stalls, func(st stall) bool { return st.price == level }) {
 			continue
 		}
 		st := stall{room: s.room, price: level}
@@ -80,9 +82,8 @@ func (s *shop) stalls(out []stall) []stall {
 				st.groups = append(st.groups, g)
 			}
 		}
-		out = append(out, st)
+		s.stalls = append(s.stalls, st)
 	}
-	return out
 }
 
 // soldOut reports whether limits or a reservation allow no more of the shop's shape.

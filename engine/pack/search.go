@@ -14,7 +14,7 @@ type search struct {
 	open    []*kind
 	worth   []float64 // of a unit of each column, at most
 	room    []int64
-	cols    columns
+	units   []float64 // of each column
 	path    []*kind
 	best    []*kind
 	value   float64 // of path
@@ -39,7 +39,7 @@ func bySearch(t *tier, f *filling) {
 			s.open = append(s.open, k)
 		}
 	}
-	s.cols, s.worth, s.room = t.cols, f.shop.best, f.room
+	s.units, s.worth, s.room = t.units, f.shop.best, f.room
 	s.path, s.best, s.value, s.most, s.visited = s.path[:0], s.best[:0], 0, 0, 0
 	s.enough = f.price*near - f.value
 	s.descend(0, 0)
@@ -64,7 +64,7 @@ func (s *search) descend(from, depth int) {
 	}
 	left := 0.0
 	for r, v := range s.room {
-		left += float64(s.worth[r] * float64(max(v, 0)) / s.cols.unit(r))
+		left += float64(s.worth[r] * float64(max(v, 0)) / s.units[r])
 	}
 	if s.value+left <= s.most {
 		return

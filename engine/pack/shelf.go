@@ -1,7 +1,6 @@
 package pack
 
 import (
-	"cmp"
 	"encoding/binary"
 	"math"
 	"math/bits"
@@ -18,6 +17,7 @@ type mask []uint64
 
 func newMask(n int) mask      { return make(mask, (n+63)/64) }
 func (m mask) set(i int)      { m[i/64] |= 1 << (i % 64) }
+func (m mask) unset(i int)    { m[i/64] &^= 1 << (i % 64) }
 func (m mask) has(i int) bool { return m[i/64]&(1<<(i%64)) != 0 }
 func (m mask) and(o mask) mask {
 	out := make(mask, len(m))
@@ -64,6 +64,11 @@ type shelf struct {
 	joined map[[2]int]*flavour
 	// tariffs numbers the lists of prices.
 	tariffs map[string]int
+	// rungs and menus say which shapes hold what; name and scratch are memory to look them up with.
+	rungs   []ladder
+	menus   map[menuKey]*menu
+	name    []byte
+	scratch mask
 }
 
 func newShelf(p *pool, index int) *shelf {
@@ -247,13 +252,12 @@ func (p *problem) roomy(n *need, shelf int) mask {
 	if m := p.roomFor[n.id][shelf]; m != nil {
 		return m
 	}
-	shapes := p.shelves[shelf].pool.shapes
-	m := newMask(len(shapes))
-	for j, sh := range shapes {
-		if _, _, missing := short(n.amount, sh.room); !missing {
-			m.set(j)
-		}
+	on := p.shelves[shelf]
+	m := newMask(len(on.pool.shapes))
+	for j := range on.pool.shapes {
+		m.set(j)
 	}
+	m = on.holding(m, n.amount)
 	p.roomFor[n.id][shelf] = m
 	return m
 }
@@ -348,24 +352,4 @@ func taintName(t corev1.Taint) string {
 		return t.Key + ":" + string(t.Effect)
 	}
 	return t.Key + "=" + t.Value + ":" + string(t.Effect)
-}
-
-// options returns the shapes that hold need under the flavour, cheapest first.
-func (s *shelf) options(f *flavour, need []int64, reserved *reservation) []*shape {
-	if f.byPrice == nil {
-		f.byPrice = []int{}
-		f.allowed.each(func(j int) { f.byPrice = append(f.byPrice, j) })
-		slices.SortStableFunc(f.byPrice, func(a, b int) int { return cmp.Compare(f.price[a], f.price[b]) })
-	}
-	options := make([]*shape, 0, len(f.byPrice))
-	for _, j := range f.byPrice {
-		sh := s.pool.shapes[j]
-		if sh.reserved != reserved {
-			continue
-		}
-		if _, _, missing := short(need, sh.room); !missing {
-			options = append(options, sh)
-		}
-	}
-	return options
 }

@@ -16,6 +16,7 @@ type problem struct {
 	snapshot *model.Snapshot
 	opts     Options
 	cols     columns
+	units    []float64 // of each column, see columns.unit
 	classes  []*class
 
 	// What classes share, by its bytes.
@@ -129,6 +130,9 @@ func newProblem(s *model.Snapshot, o Options, pods []*model.Pod, lost map[string
 		book: topology.NewBook(), groupAt: map[groupKey]int{}, byTerm: map[int][]int{},
 		moving: map[string]bool{}, onTarget: map[int][]int8{},
 		fits: map[fitKey]*fit{}, chosen: map[choiceKey][]*choice{}, opening: map[openKey]bool{}, lotAt: map[lotKey]*lot{},
+	}
+	for i := range p.cols {
+		p.units = append(p.units, p.cols.unit(i))
 	}
 	p.keyOf(corev1.LabelHostname)
 	for _, pod := range pods {

@@ -39,6 +39,7 @@ type kind struct {
 	fit   *fit
 	weigh []float64 // what a unit takes of columns and caps
 	lots  []*lot
+	head  int // lots before it have no units left
 	// social says that the units of some lot care who is on their node.
 	social bool
 	left   int
@@ -63,6 +64,7 @@ type shop struct {
 	bound float64   // no pattern of it holds more worth per dollar
 	// charge is the price to each group that has units left, +Inf to one that it holds nothing of.
 	charge []float64
+	stalls []stall // the same as the market sees it
 	kinds  []*kind
 	// best is the highest worth of a unit of each column, worth that of the whole room.
 	best  []float64
@@ -429,6 +431,9 @@ func (t *tier) move(o *opened, n int) {
 	for _, part := range o.share {
 		part.lot.next += n * part.n * part.lot.unit
 		part.kind.left -= n * part.n
+		if n < 0 {
+			part.kind.head = 0
+		}
 	}
 	o.shelf.pool.debit(o.shelf.pool.shapes[o.shape], int64(n))
 }
@@ -453,6 +458,11 @@ func (o *opened) resize() {
 		}
 	})
 	o.shape, o.price = best, o.flavour.price[best]+o.fee
+}
+
+// ported reports whether some pod of the node takes a host port.
+func (o *opened) ported() bool {
+	return slices.ContainsFunc(o.share, func(part portion) bool { return len(part.lot.class.ports) > 0 })
 }
 
 // bears reports whether shape j may hold every kind of o as far as host ports are concerned.
