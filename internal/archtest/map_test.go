@@ -70,6 +70,7 @@ var rooms = []room{
 	{"internal/convert", []string{"api"}, "what a manifest of an older API means does not depend on who reads it"},
 	{"internal/lint", []string{"api", "engine/model", "engine/require"}, "mistakes are found in the files alone; types are handed in"},
 	{"internal/doctor", []string{"api"}, "a doctor looks with a client of its own, and treats nothing"},
+	{"internal/manual", nil, "the manual is read as text, and run by whoever has the programs"},
 	{"internal/migrate", nil, "node groups are read from their cloud's answers, as files"},
 	{"internal", below, "a new room starts with what everything at the edge may know; give it a line of its own"},
 	{"cmd", append([]string{"internal/operator", "internal/operator/settings", "internal/observe", "internal/act", "internal/controller", "internal/sim",

@@ -1,0 +1,16 @@
+// Package manual reads what the project's Markdown pages show of shells, so that tests can run it and compare what is
+// printed.
+//
+// A fenced block is a block of shell if its language is sh, lines to be typed, or console, lines that begin with "$ " and
+// under them what they print. A block "text output" is what the block of shell before it prints. Words after the language
+// say how a block is run:
+//
+//	sh                      offline, in a directory that holds examples/, deploy/ and charts/
+//	sh cluster              against a local cluster
+//	console exit=1          the last command ends with this code
+//	sh cluster until="..."  it goes on for ever; it is stopped when it has printed this
+//	sh skip="why"           not run here, for this reason; its commands and flags are checked all the same
+//
+// In what is printed, a line "..." stands for any number of lines, and "..." within a line for any text. Times always count as
+// equal; see Mismatch for what else does.
+package manual

@@ -1,0 +1,147 @@
+package manual
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A Block is a fenced block of a page.
+type Block struct {
+	// Page is its file, Line the line of the opening fence, from 1.
+	Page string
+	Line int
+	// Language is the first word after the fence, Text what is inside.
+	Language, Text string
+	// Output says that the block is what the one before it prints.
+	Output bool
+
+	Run
+}
+
+// A Run says how a block of shell is run.
+type Run struct {
+	// Cluster says that it needs a local cluster.
+	Cluster bool
+	// Skip is why it is not run; empty if it is.
+	Skip string
+	// Exit is the code that the last command ends with.
+	Exit int
+	// Until is the text at which a command that goes on for ever is stopped; empty if it ends by itself.
+	Until string
+}
+
+// Where returns the place of a block, as errors name it.
+func (b *Block) Where() string { return fmt.Sprintf("%s:%d", b.Page, b.Line) }
+
+// Shell reports whether the block has commands.
+func (b *Block) Shell() bool { return b.Language == "sh" || b.Language == "console" }
+
+// Pages returns the Markdown pages below root that are for readers: README.md, CONTRIBUTING.md and docs.
+func Pages(root string) ([]string, error) {
+	docs, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
+	if err != nil {
+		return nil, fmt.Errorf("list pages: %w", err)
+	}
+	if len(docs) == 0 {
+		return nil, fmt.Errorf("list pages: none in %s", filepath.Join(root, "docs"))
+	}
+	return append([]string{filepath.Join(root, "README.md"), filepath.Join(root, "CONTRIBUTING.md")}, docs...), nil
+}
+
+// Read returns the blocks of a page, in order.
+func Read(page string) ([]Block, error) {
+	text, err := os.ReadFile(page)
+	if err != nil {
+		return nil, fmt.Errorf("read page: %w", err)
+	}
+	return Parse(page, string(text))
+}
+
+// Parse returns the blocks of a page's text. Code that is indented instead of fenced is an error, as are words after a fence
+// that mean nothing.
+func Parse(page, text string) ([]Block, error) {
+	var blocks []Block
+	var open *Block
+	before := ""
+	for i, line := range strings.Split(text, "\n") {
+		switch {
+		case open != nil && strings.TrimSpace(line) == "```":
+			blocks, open = append(blocks, *open), nil
+		case open != nil:
+			open.Text += line + "\n"
+		case strings.HasPrefix(strings.TrimSpace(line), "```"):
+			open = &Block{Page: page, Line: i + 1}
+			if err := open.head(strings.TrimSpace(line)[3:]); err != nil {
+				return nil, fmt.Errorf("%s: %w", open.Where(), err)
+			}
+		case strings.HasPrefix(line, "    ") && before == "":
+			return nil, fmt.Errorf("%s:%d: indented code says no language: put it between fences", page, i+1)
+		}
+		before = line
+	}
+	if open != nil {
+		return nil, fmt.Errorf("%s: the fence is not closed", open.Where())
+	}
+	return blocks, nil
+}
+
+// languages are those of blocks that are not shell.
+var languages = []string{"yaml", "json", "go", "hcl", "text"}
+
+// word matches one word after a fence, with its value if it has one.
+var word = regexp.MustCompile(`^([a-z]+)(?:=("[^"]*"|\S+))?(?:\s+|$)`)
+
+// head reads the words after a fence.
+func (b *Block) head(info string) error {
+	rest := strings.TrimSpace(info)
+	for rest != "" {
+		m := word.FindStringSubmatch(rest)
+		if m == nil {
+			return fmt.Errorf("words after the fence: cannot read %q", rest)
+		}
+		rest = rest[len(m[0]):]
+		value := strings.Trim(m[2], `"`)
+		switch {
+		case b.Language == "":
+			b.Language = m[1]
+		case m[1] == "output" && b.Language == "text":
+			b.Output = true
+		case !b.Shell():
+			return fmt.Errorf("%s: %s means nothing", b.Language, m[0])
+		default:
+			if err := b.set(m[1], value); err != nil {
+				return err
+			}
+		}
+	}
+	if !b.Shell() && !slices.Contains(languages, b.Language) {
+		return fmt.Errorf("language %q: want sh, console, %s", b.Language, strings.Join(languages, ", "))
+	}
+	return nil
+}
+
+// set reads one word about how a block runs.
+func (r *Run) set(key, value string) error {
+	switch {
+	case key == "cluster" && value == "":
+		r.Cluster = true
+	case key == "skip" && len(value) > 10:
+		r.Skip = value
+	case key == "until" && value != "":
+		r.Until = value
+	case key == "exit":
+		code, err := strconv.Atoi(value)
+		if err != nil {
+			return fmt.Errorf("exit=%s: want a number", value)
+		}
+		r.Exit = code
+	default:
+		return fmt.Errorf("%s=%q: want cluster, skip=\"a reason\", exit=CODE or until=\"text\"", key, value)
+	}
+	return nil
+}

@@ -1,0 +1,87 @@
+package manual
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// A Shell runs steps one after the other, each by a bash of its own. Exported variables and the current directory last from
+// one to the next.
+type Shell struct {
+	// Dir is where it begins.
+	Dir string
+	// State is an empty directory for what lasts.
+	State string
+	// Env is the environment, as in exec.Cmd.
+	Env []string
+}
+
+// Run runs a step and returns all that it printed. A wrong exit code is an error, as is a step that ended though the page
+// says that it goes on.
+func (s *Shell) Run(ctx context.Context, step *Step) (string, error) {
+	// A step that goes on is stopped with all it started, so it gets a process group.
+	script := fmt.Sprintf("if [ -e %[1]s ]; then . %[1]s; cd \"$PWD\"; fi\ntrap 'export -p > %[1]s' EXIT\n%[2]s",
+		filepath.Join(s.State, "exports"), step.Command)
+	cmd := exec.CommandContext(ctx, "bash", "-eu", "-c", script)
+	cmd.Dir, cmd.Env = s.Dir, s.Env
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
+	reader, writer := io.Pipe()
+	cmd.Stdout, cmd.Stderr = writer, writer
+	if err := cmd.Start(); err != nil {
+		return "", fmt.Errorf("%s: start bash: %w", step.Where(), err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		err := cmd.Wait()
+		_ = writer.Close() // closing a pipe never fails
+		ended <- err
+	}()
+	out, stopped := watch(reader, step.Until, cmd.Cancel)
+	err := <-ended
+	if stopped {
+		return out, nil
+	}
+	return out, judge(step, err)
+}
+
+// watch reads all output; stop is called when it has the text until.
+func watch(r io.Reader, until string, stop func() error) (out string, stopped bool) {
+	var all bytes.Buffer
+	part := make([]byte, 4096)
+	for {
+		n, err := r.Read(part)
+		all.Write(part[:n])
+		if !stopped && until != "" && strings.Contains(all.String(), until) {
+			stopped = true
+			_ = stop() // it may have ended by itself
+		}
+		if err != nil {
+			return all.String(), stopped
+		}
+	}
+}
+
+// judge returns an error if a step did not end as its page says.
+func judge(step *Step, err error) error {
+	if step.Until != "" {
+		return fmt.Errorf("%s: it ended and never printed %q: %v", step.Where(), step.Until, err)
+	}
+	code := 0
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		code = exit.ExitCode()
+	} else if err != nil {
+		return fmt.Errorf("%s: %w", step.Where(), err)
+	}
+	if code != step.Exit {
+		return fmt.Errorf("%s: exit code %d, want %d", step.Where(), code, step.Exit)
+	}
+	return nil
+}

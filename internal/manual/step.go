@@ -1,0 +1,141 @@
+package manual
+
+import (
+	"fmt"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// A Step is something to type, and what it prints.
+type Step struct {
+	*Block
+	// Line is that of the command.
+	Line int
+	// Command is shell, of one line or several.
+	Command string
+	// Output is what the page says is printed; nil if it does not say.
+	Output []string
+	// Exit is the code that it ends with.
+	Exit int
+}
+
+// Where returns the place of a step, as errors name it.
+func (s *Step) Where() string { return fmt.Sprintf("%s:%d", s.Page, s.Line) }
+
+// Steps returns what the blocks of a page have a reader type, in order. A block of sh is one step, a console session is one
+// for each prompt.
+func Steps(blocks []Block) ([]Step, error) {
+	var steps []Step
+	for i := range blocks {
+		b := &blocks[i]
+		switch {
+		case b.Output && (len(steps) == 0 || steps[len(steps)-1].Output != nil):
+			return nil, fmt.Errorf("%s: output of what? no block of sh is before it", b.Where())
+		case b.Output:
+			steps[len(steps)-1].Output = lines(b.Text)
+		case b.Language == "sh":
+			steps = append(steps, Step{Block: b, Line: b.Line + 1, Command: b.Text, Exit: b.Exit})
+		case b.Language == "console":
+			session, err := session(b)
+			if err != nil {
+				return nil, err
+			}
+			steps = append(steps, session...)
+		}
+	}
+	return steps, nil
+}
+
+// session takes a console session apart.
+func session(b *Block) ([]Step, error) {
+	var steps []Step
+	open := false // the last command goes on
+	for i, line := range lines(b.Text) {
+		typed, prompt := strings.CutPrefix(line, "$ ")
+		switch {
+		case open:
+			last := &steps[len(steps)-1]
+			last.Command += line + "\n"
+			open = incomplete(last.Command)
+		case prompt:
+			steps = append(steps, Step{Block: b, Line: b.Line + 1 + i, Command: typed + "\n"})
+			open = incomplete(typed + "\n")
+		case len(steps) == 0:
+			return nil, fmt.Errorf("%s: a console session begins with \"$ \"", b.Where())
+		default:
+			steps[len(steps)-1].Output = append(steps[len(steps)-1].Output, line)
+		}
+	}
+	if open {
+		return nil, fmt.Errorf("%s: the command has no end", b.Where())
+	}
+	steps[len(steps)-1].Exit = b.Exit
+	return steps, nil
+}
+
+// incomplete reports whether shell goes on in the next line.
+func incomplete(command string) bool {
+	if strings.HasSuffix(command, "\\\n") {
+		return true
+	}
+	_, err := syntax.NewParser().Parse(strings.NewReader(command), "")
+	return err != nil && (syntax.IsIncomplete(err) || strings.Contains(err.Error(), "unclosed here-document"))
+}
+
+// lines splits text, without the empty last line.
+func lines(text string) []string { return strings.Split(strings.TrimSuffix(text, "\n"), "\n") }
+
+// A Call is one program that a step runs, with its arguments. Parts that the shell fills in, such as $NAME, are kept as they
+// stand.
+type Call struct {
+	Assigns []string
+	Args    []string
+}
+
+// Calls returns the programs that a step runs, those in loops and substitutions too.
+func (s *Step) Calls() ([]Call, error) {
+	file, err := syntax.NewParser().Parse(strings.NewReader(s.Command), "")
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", s.Where(), err)
+	}
+	var calls []Call
+	syntax.Walk(file, func(node syntax.Node) bool {
+		call, ok := node.(*syntax.CallExpr)
+		if !ok {
+			return true
+		}
+		var c Call
+		for _, a := range call.Assigns {
+			c.Assigns = append(c.Assigns, a.Name.Value)
+		}
+		for _, w := range call.Args {
+			c.Args = append(c.Args, literal(w))
+		}
+		if len(c.Args) > 0 {
+			calls = append(calls, c)
+		}
+		return true
+	})
+	return calls, nil
+}
+
+// literal returns a word without its quotes.
+func literal(w *syntax.Word) string {
+	var b strings.Builder
+	for _, part := range w.Parts {
+		switch p := part.(type) {
+		case *syntax.Lit:
+			b.WriteString(p.Value)
+		case *syntax.SglQuoted:
+			b.WriteString(p.Value)
+		case *syntax.DblQuoted:
+			b.WriteString(literal(&syntax.Word{Parts: p.Parts}))
+		case *syntax.ParamExp:
+			b.WriteString("$" + p.Param.Value)
+		default:
+			b.WriteString("$()")
+		}
+	}
+	return b.String()
+}
