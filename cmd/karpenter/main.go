@@ -14,6 +14,15 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	if err := newRoot().ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "karpenter:", err)
+		stop()
+		os.Exit(codeOf(err))
+	}
+}
+
+// newRoot returns the program with all its commands.
+func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "karpenter",
 		Short:         "Node autoscaler for Kubernetes",
@@ -31,9 +40,5 @@ func main() {
 	root.AddCommand(controllerCommand(), simulateCommand(), planCommand(), explainCommand(), catalogCommand(), versionCommand())
 	root.AddCommand(convertCommand(), lintCommand(), doctorCommand(), migrateCommand())
 	usageOfArgs(root)
-	if err := root.ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "karpenter:", err)
-		stop()
-		os.Exit(codeOf(err))
-	}
+	return root
 }
