@@ -86,7 +86,7 @@ func (f file) cases() []Case {
 		}
 		list = append(list, made)
 	}
-	return list
+	return append(list, atBounds(kind, f.Base)...)
 }
 
 func object(base, change map[string]any, name string) *unstructured.Unstructured {

@@ -60,7 +60,7 @@ type NodeClaimSpec struct {
 
 	// Bounds on the labels of the node. All of them must hold. At most 100.
 	// +kubebuilder:validation:MaxItems=100
-	// +kubebuilder:validation:items:XValidation:rule="!self.key.contains('karpenter.sh/') || self.key in ['karpenter.sh/capacity-type', 'karpenter.sh/nodepool']",message="a requirement may use no label of the domain karpenter.sh except karpenter.sh/capacity-type and karpenter.sh/nodepool",messageExpression="'requirement on ' + self.key + ': a requirement may use no label of the domain karpenter.sh except karpenter.sh/capacity-type and karpenter.sh/nodepool'",fieldPath=".key"
+	// +kubebuilder:validation:items:XValidation:rule="!self.key.matches('^[^/]*karpenter[.]sh(/|$)') || self.key in ['karpenter.sh/capacity-type', 'karpenter.sh/nodepool']",message="a requirement may use no label of the domain karpenter.sh except karpenter.sh/capacity-type and karpenter.sh/nodepool",messageExpression="'requirement on ' + self.key + ': a requirement may use no label of the domain karpenter.sh except karpenter.sh/capacity-type and karpenter.sh/nodepool'",fieldPath=".key"
 	// +listType=atomic
 	Requirements []NodeSelectorRequirementWithMinValues `json:"requirements" hash:"ignore"`
 

@@ -17,7 +17,7 @@ const (
 // ask that several of them stay possible.
 //
 // +kubebuilder:validation:XValidation:rule="self.operator != 'In' || (has(self.values) && self.values.size() > 0)",message="operator In needs at least one value",messageExpression="'requirement on ' + self.key + ': operator In needs at least one value'",fieldPath=".values"
-// +kubebuilder:validation:XValidation:rule="!(self.operator in ['Gt', 'Lt', 'Gte', 'Lte']) || (has(self.values) && self.values.size() == 1 && (self.values[0].matches('^[0-9]{1,18}$') || (self.values[0].matches('^[0-9]{19}$') && self.values[0] <= '9223372036854775807')))",message="operators Gt, Lt, Gte and Lte need exactly one value, a whole number of 0 or more",messageExpression="'requirement on ' + self.key + ': operators Gt, Lt, Gte and Lte need exactly one value, a whole number of 0 or more'",fieldPath=".values"
+// +kubebuilder:validation:XValidation:rule="!(self.operator in ['Gt', 'Lt', 'Gte', 'Lte']) || (has(self.values) && self.values.size() == 1 && (self.values[0].matches('^([+]?0*[0-9]{1,18}|-0+)$') || (self.values[0].matches('^[0-9]{19}$') && self.values[0] <= '9223372036854775807')))",message="operators Gt, Lt, Gte and Lte need exactly one value, a whole number of 0 or more",messageExpression="'requirement on ' + self.key + ': operators Gt, Lt, Gte and Lte need exactly one value, a whole number of 0 or more'",fieldPath=".values"
 // +kubebuilder:validation:XValidation:rule="self.operator != 'In' || !has(self.minValues) || (has(self.values) && self.values.size() >= self.minValues)",message="operator In needs at least as many values as minValues says",messageExpression="'requirement on ' + self.key + ': operator In needs at least as many values as minValues says'",fieldPath=".values"
 // +kubebuilder:validation:XValidation:rule="self.key != 'kubernetes.io/hostname'",message="a requirement may not use kubernetes.io/hostname: it is different on every node",fieldPath=".key"
 type NodeSelectorRequirementWithMinValues struct {
@@ -34,8 +34,7 @@ type NodeSelectorRequirementWithMinValues struct {
 
 	// Values the operator works on: one or more for In, exactly one whole number of
 	// 0 or more for Gt, Lt, Gte, Lte, none for Exists and DoesNotExist.
-	// +kubebuilder:validation:items:MaxLength=63
-	// +kubebuilder:validation:items:Pattern=`^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$`
+	// +kubebuilder:validation:items:MaxLength=1024
 	// +listType=atomic
 	// +optional
 	Values []string `json:"values,omitempty"`

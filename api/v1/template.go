@@ -21,7 +21,7 @@ type ObjectMeta struct {
 	// +kubebuilder:validation:MaxProperties=100
 	// +kubebuilder:validation:XValidation:rule="!('karpenter.sh/nodepool' in self)",message="label karpenter.sh/nodepool is set by Karpenter to the name of the pool: remove it"
 	// +kubebuilder:validation:XValidation:rule="!('kubernetes.io/hostname' in self)",message="label kubernetes.io/hostname is different on every node and cannot be set by a pool: remove it"
-	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.contains('karpenter.sh/') || k in ['karpenter.sh/capacity-type', 'karpenter.sh/nodepool'])",message="labels of the domain karpenter.sh are set by Karpenter; only karpenter.sh/capacity-type may be given",messageExpression="self.filter(k, !(!k.contains('karpenter.sh/') || k in ['karpenter.sh/capacity-type', 'karpenter.sh/nodepool']))[0] + ': labels of the domain karpenter.sh are set by Karpenter; only karpenter.sh/capacity-type may be given'"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.matches('^[^/]*karpenter[.]sh(/|$)') || k in ['karpenter.sh/capacity-type', 'karpenter.sh/nodepool'])",message="labels of the domain karpenter.sh are set by Karpenter; only karpenter.sh/capacity-type may be given",messageExpression="self.filter(k, !(!k.matches('^[^/]*karpenter[.]sh(/|$)') || k in ['karpenter.sh/capacity-type', 'karpenter.sh/nodepool']))[0] + ': labels of the domain karpenter.sh are set by Karpenter; only karpenter.sh/capacity-type may be given'"
 	// +mapType=atomic
 	// +optional
 	Labels map[string]string `json:"labels,omitempty"`
@@ -49,7 +49,7 @@ type NodeClaimTemplateSpec struct {
 	// type and whatever the provider describes. All of them must hold. At most 100.
 	// +kubebuilder:validation:MaxItems=100
 	// +kubebuilder:validation:items:XValidation:rule="self.key != 'karpenter.sh/nodepool'",message="requirement on karpenter.sh/nodepool: the nodes of a pool always carry its own name; remove it",fieldPath=".key"
-	// +kubebuilder:validation:items:XValidation:rule="!self.key.contains('karpenter.sh/') || self.key in ['karpenter.sh/capacity-type', 'karpenter.sh/nodepool']",message="a requirement may use no label of the domain karpenter.sh except karpenter.sh/capacity-type",messageExpression="'requirement on ' + self.key + ': a requirement may use no label of the domain karpenter.sh except karpenter.sh/capacity-type'",fieldPath=".key"
+	// +kubebuilder:validation:items:XValidation:rule="!self.key.matches('^[^/]*karpenter[.]sh(/|$)') || self.key in ['karpenter.sh/capacity-type', 'karpenter.sh/nodepool']",message="a requirement may use no label of the domain karpenter.sh except karpenter.sh/capacity-type",messageExpression="'requirement on ' + self.key + ': a requirement may use no label of the domain karpenter.sh except karpenter.sh/capacity-type'",fieldPath=".key"
 	// +listType=atomic
 	Requirements []NodeSelectorRequirementWithMinValues `json:"requirements" hash:"ignore"`
 

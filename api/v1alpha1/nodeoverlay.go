@@ -74,9 +74,9 @@ type NodeOverlaySpec struct {
 // NodeSelectorRequirement bounds the values of one label.
 //
 // +kubebuilder:validation:XValidation:rule="!(self.operator in ['In', 'NotIn']) || (has(self.values) && self.values.size() > 0)",message="operators In and NotIn need at least one value",messageExpression="'requirement on ' + self.key + ': operators In and NotIn need at least one value'",fieldPath=".values"
-// +kubebuilder:validation:XValidation:rule="!(self.operator in ['Gt', 'Lt', 'Gte', 'Lte']) || (has(self.values) && self.values.size() == 1 && (self.values[0].matches('^[0-9]{1,18}$') || (self.values[0].matches('^[0-9]{19}$') && self.values[0] <= '9223372036854775807')))",message="operators Gt, Lt, Gte and Lte need exactly one value, a whole number of 0 or more",messageExpression="'requirement on ' + self.key + ': operators Gt, Lt, Gte and Lte need exactly one value, a whole number of 0 or more'",fieldPath=".values"
+// +kubebuilder:validation:XValidation:rule="!(self.operator in ['Gt', 'Lt', 'Gte', 'Lte']) || (has(self.values) && self.values.size() == 1 && (self.values[0].matches('^([+]?0*[0-9]{1,18}|-0+)$') || (self.values[0].matches('^[0-9]{19}$') && self.values[0] <= '9223372036854775807')))",message="operators Gt, Lt, Gte and Lte need exactly one value, a whole number of 0 or more",messageExpression="'requirement on ' + self.key + ': operators Gt, Lt, Gte and Lte need exactly one value, a whole number of 0 or more'",fieldPath=".values"
 // +kubebuilder:validation:XValidation:rule="self.key != 'kubernetes.io/hostname'",message="a requirement may not use kubernetes.io/hostname: it is different on every node",fieldPath=".key"
-// +kubebuilder:validation:XValidation:rule="!self.key.contains('karpenter.sh/') || self.key in ['karpenter.sh/capacity-type', 'karpenter.sh/nodepool']",message="a requirement may use no label of the domain karpenter.sh except karpenter.sh/capacity-type and karpenter.sh/nodepool",messageExpression="'requirement on ' + self.key + ': a requirement may use no label of the domain karpenter.sh except karpenter.sh/capacity-type and karpenter.sh/nodepool'",fieldPath=".key"
+// +kubebuilder:validation:XValidation:rule="!self.key.matches('^[^/]*karpenter[.]sh(/|$)') || self.key in ['karpenter.sh/capacity-type', 'karpenter.sh/nodepool']",message="a requirement may use no label of the domain karpenter.sh except karpenter.sh/capacity-type and karpenter.sh/nodepool",messageExpression="'requirement on ' + self.key + ': a requirement may use no label of the domain karpenter.sh except karpenter.sh/capacity-type and karpenter.sh/nodepool'",fieldPath=".key"
 type NodeSelectorRequirement struct {
 	// Label the requirement is about.
 	// +kubebuilder:validation:MaxLength=316
@@ -91,8 +91,7 @@ type NodeSelectorRequirement struct {
 
 	// Values the operator works on: one or more for In and NotIn, exactly one whole
 	// number of 0 or more for Gt, Lt, Gte, Lte, none for Exists and DoesNotExist.
-	// +kubebuilder:validation:items:MaxLength=63
-	// +kubebuilder:validation:items:Pattern=`^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$`
+	// +kubebuilder:validation:items:MaxLength=1024
 	// +listType=atomic
 	// +optional
 	Values []string `json:"values,omitempty"`

@@ -128,12 +128,16 @@ func relaxedConditions(path string) func(*schema) error {
 // awsDomain is the label domain of the AWS provider.
 const awsDomain = "karpenter.k8s.aws"
 
+// inAWSDomain matches the keys whose domain ends so, whatever stands before, and
+// keys of no domain that end so: as Karpenter's own schemas do.
+const inAWSDomain = `^[^/]*karpenter[.]k8s[.]aws(/|$)`
+
 // awsLabels forbids keys of the AWS domain beyond the given names in a map of
 // labels.
 func awsLabels(path string, names []string) func(*schema) error {
 	return func(root *schema) error {
 		return edit(root, path, func(s *schema) {
-			allowed := fmt.Sprintf("!k.contains('%s/') || k in [%s]", awsDomain, keyList(names))
+			allowed := fmt.Sprintf("!k.matches('%s') || k in [%s]", inAWSDomain, keyList(names))
 			message := "labels of the domain " + awsDomain + " are limited to those that instance types have"
 			s.XValidations = append(s.XValidations, apiextensionsv1.ValidationRule{
 				Rule:              fmt.Sprintf("self.all(k, %s)", allowed),
@@ -150,7 +154,7 @@ func awsRequirements(path string, names []string) func(*schema) error {
 		return edit(root, path+".[]", func(s *schema) {
 			message := "a requirement may use only those labels of the domain " + awsDomain + " that instance types have"
 			s.XValidations = append(s.XValidations, apiextensionsv1.ValidationRule{
-				Rule:              fmt.Sprintf("!self.key.contains('%s/') || self.key in [%s]", awsDomain, keyList(names)),
+				Rule:              fmt.Sprintf("!self.key.matches('%s') || self.key in [%s]", inAWSDomain, keyList(names)),
 				Message:           message,
 				MessageExpression: fmt.Sprintf("'requirement on ' + self.key + ': %s'", message),
 				FieldPath:         ".key",

@@ -60,7 +60,7 @@ type EC2NodeClassSpec struct {
 	// Capacity reservations nodes may use: those that match any of the terms. At
 	// most 30. Default: none.
 	// +kubebuilder:validation:MaxItems=30
-	// +kubebuilder:validation:XValidation:rule="self.size() == 0 || !self.all(t, has(t.id) && (has(t.tags) || has(t.ownerID) || has(t.instanceMatchCriteria)))",message="a capacityReservationSelectorTerm with id has neither tags, ownerID nor instanceMatchCriteria"
+	// +kubebuilder:validation:XValidation:rule="!self.all(t, has(t.id) && (has(t.tags) || has(t.ownerID) || has(t.instanceMatchCriteria)))",message="capacityReservationSelectorTerms needs a term, or is left out; a term with id has neither tags, ownerID nor instanceMatchCriteria"
 	// +optional
 	CapacityReservationSelectorTerms []CapacityReservationSelectorTerm `json:"capacityReservationSelectorTerms,omitempty"`
 

@@ -64,7 +64,7 @@ func outside(key string) bool { return !strings.HasPrefix(key, awsv1.Group+"/") 
 func rulesOn(s *apiextensionsv1.JSONSchemaProps) [][]string {
 	var found [][]string
 	for _, rule := range s.XValidations {
-		if !strings.Contains(rule.Rule, "contains('"+awsv1.Group+"/')") {
+		if !strings.Contains(rule.Rule, strings.ReplaceAll(awsv1.Group, ".", "[.]")) {
 			continue
 		}
 		var list []string

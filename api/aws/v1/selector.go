@@ -11,7 +11,7 @@ type SubnetSelectorTerm struct {
 	Tags map[string]string `json:"tags,omitempty"`
 
 	// Id of the subnet, such as subnet-0123456789abcdef0.
-	// +kubebuilder:validation:Pattern=`^subnet-[0-9a-z]+$`
+	// +kubebuilder:validation:Pattern=`subnet-[0-9a-z]+`
 	// +optional
 	ID string `json:"id,omitempty"`
 }
@@ -28,7 +28,7 @@ type SecurityGroupSelectorTerm struct {
 	Tags map[string]string `json:"tags,omitempty"`
 
 	// Id of the security group, such as sg-0123456789abcdef0.
-	// +kubebuilder:validation:Pattern=`^sg-[0-9a-z]+$`
+	// +kubebuilder:validation:Pattern=`sg-[0-9a-z]+`
 	// +optional
 	ID string `json:"id,omitempty"`
 
@@ -103,7 +103,7 @@ type AMISelectorTerm struct {
 	Tags map[string]string `json:"tags,omitempty"`
 
 	// Id of the image, such as ami-0123456789abcdef0.
-	// +kubebuilder:validation:Pattern=`^ami-[0-9a-z]+$`
+	// +kubebuilder:validation:Pattern=`ami-[0-9a-z]+`
 	// +optional
 	ID string `json:"id,omitempty"`
 
