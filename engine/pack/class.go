@@ -71,6 +71,7 @@ type need struct {
 type alternatives struct {
 	id    int
 	terms []require.Set
+	turns []*alternatives // the same with each term first, once somebody asked
 }
 
 // A tolerance is a set of tolerations, shared like the others. A patient one also bears PreferNoSchedule.

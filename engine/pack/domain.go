@@ -7,13 +7,6 @@ import (
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
-// A choice is one domain of each label that matters to a class, and the fit of the class there.
-type choice struct {
-	keys    []int
-	domains []int
-	fit     *fit
-}
-
 // decide gives pods of c on new nodes their domains, as far as the stage's wishes hold, and collects them in lots. Labels
 // that no rule looks at stay open.
 func (p *problem) decide(c *class, s *stage) {
@@ -137,41 +130,6 @@ func (p *problem) keysFor(c *class, s *stage) []int {
 	}
 	slices.Sort(keys)
 	return keys
-}
-
-// maxChoices bounds the combinations of domains that are looked at for one class.
-const maxChoices = 256
-
-// A choiceKey is what the choices of a class depend on.
-type choiceKey struct {
-	labels, tolerance, need int
-	ports, keys             string
-}
-
-// choices returns the combinations of domains in which new nodes for the class are possible, in the order of their names.
-func (p *problem) choices(c *class, s *stage) []*choice { return p.choicesBy(c, s, nil) }
-
-// choicesBy is choices with the domains of further labels settled too.
-func (p *problem) choicesBy(c *class, s *stage, more []int) []*choice {
-	keys := slices.Concat(p.keysFor(c, s), more)
-	slices.Sort(keys)
-	keys = slices.Compact(keys)
-	k := choiceKey{labels: s.labels.id, tolerance: s.tolerance.id, need: c.need.id,
-		ports: string(putPorts(nil, c.ports)), keys: string(putKeys(keys))}
-	if out, ok := p.chosen[k]; ok {
-		return out
-	}
-	var out []*choice
-	p.combine(keys, nil, func(domains []int) {
-		if len(out) >= maxChoices {
-			return
-		}
-		if f := p.fitOf(s.labels, s.tolerance, c, p.inDomains(keys, domains)); p.launchable(f, c.need) {
-			out = append(out, &choice{keys: keys, domains: slices.Clone(domains), fit: f})
-		}
-	})
-	p.chosen[k] = out
-	return out
 }
 
 // inDomains returns what the labels of a node in these domains are. That a label must be missing is said only where a new
@@ -308,7 +266,7 @@ func (p *problem) opens(s *shelf, g *group, domain int, in require.Set) bool {
 	known, ok := p.opening[id]
 	if !ok {
 		known = slices.ContainsFunc(p.classes, func(c *class) bool {
-			return c.refusal.OK() && c.why == nil && c.left() > 0 && p.reachable(c, g.key, domain) && p.opensFor(c, s, in)
+			return c.refusal.OK() && (p.late || c.why == nil && c.left() > 0) && p.reachable(c, g.key, domain) && p.opensFor(c, s, in)
 		})
 		p.opening[id] = known
 	}
@@ -333,26 +291,35 @@ func (p *problem) reachable(c *class, key, domain int) bool {
 func (p *problem) opensFor(c *class, s *shelf, in require.Set) bool {
 	last := c.last()
 	on := p.fitOf(last.labels, last.tolerance, c, in).on[s.index]
-	return on.flavour != nil && p.launches(s, on, c.need)
+	if on.flavour == nil {
+		return false
+	}
+	_, ok := p.launches(s, on, c.need)
+	return ok
 }
 
 // launchable reports whether some shelf launches a node for the need.
 func (p *problem) launchable(f *fit, n *need) bool {
 	return f.ok && slices.ContainsFunc(p.shelves, func(s *shelf) bool {
-		return f.on[s.index].flavour != nil && p.launches(s, f.on[s.index], n)
+		if f.on[s.index].flavour == nil {
+			return false
+		}
+		_, ok := p.launches(s, f.on[s.index], n)
+		return ok
 	})
 }
 
-// launches reports whether limits, reservations and minValues of the shelf's pool let one node for the need be launched.
-func (p *problem) launches(s *shelf, on shelfFit, n *need) bool {
-	affords := false
+// launches reports whether limits, reservations and minValues of the shelf's pool let one node for the need be launched. If
+// it is minValues that do not, miss is the label of which there are too few values.
+func (p *problem) launches(s *shelf, on shelfFit, n *need) (miss string, found bool) {
+	var tried []*reservation
 	on.holds.each(func(j int) {
-		count, _ := s.pool.affords(s.pool.shapes[j])
-		affords = affords || count > 0
+		sh := s.pool.shapes[j]
+		if count, _ := s.pool.affords(sh); found || count <= 0 || slices.Contains(tried, sh.reserved) {
+			return
+		}
+		tried = append(tried, sh.reserved)
+		miss, found = p.enough(s, on.flavour, n.amount, sh.reserved)
 	})
-	if !affords {
-		return false
-	}
-	_, enough := p.minValuesMiss(s, on.flavour, n.amount)
-	return enough
+	return miss, found
 }

@@ -237,12 +237,13 @@ func valuesOf(sh *shape, key string) map[string]bool {
 	return out
 }
 
-// minValuesMiss reports whether one pod with this need finds enough distinct values on the shelf.
-func (p *problem) minValuesMiss(s *shelf, f *flavour, need []int64) (key string, ok bool) {
-	if p.opts.RelaxMinValues {
+// enough returns a label of which those shapes of the shelf that hold the need and draw from the reservation, if it is not
+// nil, bring fewer distinct values than the pool wants; ok=true if there is none.
+func (p *problem) enough(s *shelf, f *flavour, need []int64, r *reservation) (key string, ok bool) {
+	if p.opts.RelaxMinValues || !f.diverse {
 		return "", true
 	}
-	return minValues(f, s.options(f, need, nil, nil).shapes)
+	return minValues(f, s.options(f, need, r, nil).shapes)
 }
 
 // refuse returns the refusals of all pods without a place.

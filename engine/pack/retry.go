@@ -11,10 +11,12 @@ import (
 // domain: at first with quotas, then without the pods themselves.
 const maxSolves = 4
 
-// A quotaKey names what pods of a class were given in one stage: the class by its first pod, the domains by their numbers.
+// A quotaKey names what pods of a class were given in one stage: the class by its first pod, the domains by their numbers, and
+// which affinity term was preferred.
 type quotaKey struct {
 	class   string
 	stage   int
+	turn    int
 	domains string
 }
 
@@ -27,7 +29,7 @@ func (c *class) quotaKey(s *stage, ch *choice) quotaKey {
 	for i, d := range ch.domains {
 		domains = putInt(putInt(domains, int64(ch.keys[i])), int64(d))
 	}
-	return quotaKey{class: c.pods[0].Key, stage: s.id, domains: string(domains)}
+	return quotaKey{class: c.pods[0].Key, stage: s.id, turn: ch.turn, domains: string(domains)}
 }
 
 // quota returns how many more pods of c the choice may be given.

@@ -338,7 +338,7 @@ func (p *problem) explainRest(c *class, s *stage, sh *shelf, k int) model.Verdic
 	if !free {
 		return nearest
 	}
-	if key, ok := p.minValuesMiss(sh, on.flavour, c.need.amount); !ok {
+	if key, ok := p.launches(sh, on, c.need); !ok {
 		return model.Verdict{Rule: model.RuleMinValues, Subject: key}
 	}
 	if v := p.explainRules(c, s); !v.OK() {

@@ -59,6 +59,8 @@ type problem struct {
 	// placing is the class at work; bold says that nobody is waited for any more.
 	placing *class
 	bold    bool
+	// late says that nodes have been opened, and that it is known what limits leave.
+	late bool
 
 	// What was decided.
 	lots    []*lot
