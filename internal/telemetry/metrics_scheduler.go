@@ -19,6 +19,10 @@ type SchedulerMetrics struct {
 	NominationsTotal *prometheus.CounterVec
 	// ReplannedPodsTotal (controller) counts the pods that did not come to the node that they were planned for.
 	ReplannedPodsTotal *prometheus.CounterVec
+	// LaunchesInVainTotal (nodepool) counts the nodes that came up and that the pods they were for could not use.
+	LaunchesInVainTotal *prometheus.CounterVec
+	// PausedPodsCount (controller): pods that wait for another launch because the last ones were in vain.
+	PausedPodsCount *prometheus.GaugeVec
 }
 
 // Values of the label action of NominationsTotal.
@@ -53,5 +57,9 @@ func newSchedulerMetrics(d declarer) *SchedulerMetrics {
 			"Nominations of pods to the nodes that they were planned for, written or cleared.", "action"),
 		ReplannedPodsTotal: d.counter("replanned_pods_total",
 			"Pods that were planned for one node and needed another plan, for another node or for none.", "controller"),
+		LaunchesInVainTotal: d.counter("launches_in_vain_total",
+			"Nodes that came up and that the pods they were launched for could not use.", "nodepool"),
+		PausedPodsCount: d.gauge("paused_pods_count",
+			"Pods that wait for another launch because the last ones were in vain.", "controller"),
 	}
 }

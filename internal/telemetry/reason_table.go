@@ -38,6 +38,8 @@ func Reasons() []Reason {
 			When: "the pod was given a place on an existing node or a new claim"},
 		{Name: EventFailedScheduling, Type: warning, Objects: "Pod", Dedupe: 5 * time.Minute,
 			When: "the pod asks for something invalid, or no node can be made that takes it"},
+		{Name: EventLaunchPaused, Type: warning, Objects: "Pod",
+			When: "a node came up for the pod that it could not use, and the next launch for it has to wait"},
 		{Name: EventNoCompatibleInstanceTypes, Type: warning, Objects: "NodePool", Dedupe: short,
 			When: "the requirements of the pool leave no instance type"},
 		{Name: EventInsufficientCapacityError, Type: warning, Objects: "NodeClaim",

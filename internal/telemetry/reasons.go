@@ -4,6 +4,7 @@ package telemetry
 const (
 	EventNominated                      = "Nominated"
 	EventFailedScheduling               = "FailedScheduling"
+	EventLaunchPaused                   = "LaunchPaused"
 	EventNoCompatibleInstanceTypes      = "NoCompatibleInstanceTypes"
 	EventInsufficientCapacityError      = "InsufficientCapacityError"
 	EventUnregisteredTaintMissing       = "UnregisteredTaintMissing"

@@ -17,6 +17,7 @@ import (
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/pack"
+	"github.com/karpenter-go/karpenter/engine/vain"
 	"github.com/karpenter-go/karpenter/engine/verify"
 	"github.com/karpenter-go/karpenter/internal/act"
 	"github.com/karpenter-go/karpenter/internal/controller/capacitybuffer"
@@ -54,6 +55,8 @@ type Controller struct {
 	last time.Time
 	// planned tells the pods that wait where the last rounds planned them.
 	planned map[types.UID]string
+	// vain remembers the launches that came to nothing.
+	vain vain.Ledger
 }
 
 // A Timeline keeps the times behind the pod metrics.
@@ -95,6 +98,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	c.Metrics.Scheduler.QueueDepth.WithLabelValues(c.Name(), "").Set(float64(len(s.Pending())))
 	c.measureZones(s.Pending())
 	s = c.Buffers.Stock(ctx, s)
+	c.vain.See(s)
 	if len(s.Pending()) == 0 && len(s.Displaced()) == 0 {
 		c.settle()
 		return ctrl.Result{}, nil
@@ -103,7 +107,8 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	c.last = s.Now
-	return ctrl.Result{RequeueAfter: retry}, c.round(ctx, s)
+	err := c.round(ctx, s)
+	return ctrl.Result{RequeueAfter: c.again(s.Now)}, err
 }
 
 // window returns how long to wait for more pods.
@@ -130,7 +135,7 @@ func (c *Controller) window(s *model.Snapshot) time.Duration {
 // round plans, checks the plan, and carries it out.
 func (c *Controller) round(ctx context.Context, s *model.Snapshot) error {
 	s = c.Daemons.Stock(ctx, supply.Stock(ctx, c.Cloud, s))
-	plan, err := c.plan(ctx, s)
+	plan, waits, err := c.planWithPauses(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -139,13 +144,14 @@ func (c *Controller) round(ctx context.Context, s *model.Snapshot) error {
 	for _, l := range launches {
 		c.Cluster.Assume(l.Claim)
 		c.promise(l.Claim.Name, l.Node.Pods, s.Now)
+		c.vain.Launched(l.Claim.Name, l.Node.Pool, l.Node.Pods)
 	}
 	for _, p := range plan.Placements {
 		c.promise(p.Node.Name, p.Pods, s.Now)
 	}
 	c.breakPromises(s, plan)
 	c.countReplanned(s, plan, launches)
-	c.tell(ctx, s, plan, launches)
+	c.tell(ctx, s, plan, launches, waits)
 	c.tellHeldBack(ctx, held)
 	return err
 }
@@ -155,9 +161,10 @@ const attempts = 3
 
 // plan packs, and has the plan checked by code that shares nothing with packing. What verify objects to is a fault of ours:
 // it is logged, and the pods that it names are left out, so that they hold up nobody else. A plan that stays refused is
-// never carried out.
-func (c *Controller) plan(ctx context.Context, s *model.Snapshot) (*model.Plan, error) {
+// never carried out. The pods in leave are left out, each for the reason given.
+func (c *Controller) plan(ctx context.Context, s *model.Snapshot, leave map[string]string) (*model.Plan, error) {
 	options := c.Options
+	options.Leave = leave
 	options.DefaultSpread = c.Spread.Of(ctx)
 	var violations []verify.Violation
 	for range attempts {

@@ -17,10 +17,14 @@ import (
 func (c *Controller) settle() {
 	c.Metrics.Scheduler.UnschedulablePodsCount.WithLabelValues(c.Name()).Set(0)
 	c.Metrics.Scheduler.IgnoredPodsCount.WithLabelValues().Set(0)
+	c.Metrics.Scheduler.PausedPodsCount.WithLabelValues(c.Name()).Set(0)
 }
 
 // tell makes events, metrics and log lines of a plan that was carried out.
-func (c *Controller) tell(ctx context.Context, s *model.Snapshot, plan *model.Plan, launches []act.Launch) {
+// waits are the pods that wait for another launch, which have been told.
+func (c *Controller) tell(
+	ctx context.Context, s *model.Snapshot, plan *model.Plan, launches []act.Launch, waits map[string]string,
+) {
 	pods, existing := 0, 0
 	for _, l := range launches {
 		pods += len(l.Node.Pods)
@@ -31,7 +35,7 @@ func (c *Controller) tell(ctx context.Context, s *model.Snapshot, plan *model.Pl
 		c.tellPlaced(s, p.Pods, p.Node.Pool, fmt.Sprintf("Planned onto %s, which has room", p.Node.Name))
 	}
 	c.tellPools(s)
-	refused, ignored := c.tellRefusals(s, plan)
+	refused, ignored := c.tellRefusals(s, plan, waits)
 	c.Metrics.Scheduler.UnschedulablePodsCount.WithLabelValues(c.Name()).Set(float64(refused))
 	c.Metrics.Scheduler.IgnoredPodsCount.WithLabelValues().Set(float64(ignored))
 	if len(launches) == 0 {
@@ -70,7 +74,7 @@ func (c *Controller) tellPlaced(s *model.Snapshot, pods []*model.Pod, pool, mess
 
 // tellRefusals returns how many pods were refused, and how many of them for what they ask for rather than for want of
 // capacity.
-func (c *Controller) tellRefusals(s *model.Snapshot, plan *model.Plan) (refused, ignored int) {
+func (c *Controller) tellRefusals(s *model.Snapshot, plan *model.Plan, waits map[string]string) (refused, ignored int) {
 	for _, r := range plan.Refusals {
 		message := r.String()
 		for _, p := range r.Pods {
@@ -82,6 +86,9 @@ func (c *Controller) tellRefusals(s *model.Snapshot, plan *model.Plan) (refused,
 				continue
 			}
 			refused++
+			if waits[p.Key] != "" {
+				continue
+			}
 			if rule := r.Reasons[0].Verdict.Rule; rule == model.RuleUnsupported || rule == model.RuleInvalid {
 				ignored++
 			}

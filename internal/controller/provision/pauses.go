@@ -1,0 +1,66 @@
+package provision
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/vain"
+	"github.com/karpenter-go/karpenter/internal/telemetry"
+)
+
+// planWithPauses plans without launches for pods for which nodes came up in vain a short while ago, and returns these pods
+// by key, each with the reason. They still go where there is room.
+func (c *Controller) planWithPauses(ctx context.Context, s *model.Snapshot) (*model.Plan, map[string]string, error) {
+	plan, err := c.plan(ctx, s, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	waits, found := c.vain.Judge(s, plan)
+	c.tellVain(ctx, found)
+	for len(waits) > 0 {
+		// Others may be planned onto new nodes now that these are not; each round leaves out at least one pod more.
+		if plan, err = c.plan(ctx, s, waits); err != nil {
+			return nil, nil, err
+		}
+		more, found := c.vain.Judge(s, plan)
+		c.tellVain(ctx, found)
+		if len(more) == 0 {
+			break
+		}
+		maps.Copy(waits, more)
+	}
+	c.Metrics.Scheduler.PausedPodsCount.WithLabelValues(c.Name()).Set(float64(len(waits)))
+	return plan, waits, nil
+}
+
+// again returns when to begin another round if nothing else changes.
+func (c *Controller) again(now time.Time) time.Duration {
+	if next := c.vain.Next(now); !next.IsZero() {
+		return min(retry, next.Sub(now))
+	}
+	return retry
+}
+
+// tellVain tells what was launched in vain: each claim is counted once, each pod is told.
+func (c *Controller) tellVain(ctx context.Context, found []vain.Finding) {
+	counted := map[string]bool{}
+	for _, f := range found {
+		if !counted[f.Claim] {
+			counted[f.Claim] = true
+			c.Metrics.Scheduler.LaunchesInVainTotal.WithLabelValues(f.Pool).Inc()
+			ctrl.LoggerFrom(ctx).Info("nodeclaim was launched in vain", "NodeClaim", map[string]string{"name": f.Claim},
+				"NodePool", map[string]string{"name": f.Pool}, "reason", f.Why, "until", f.Until)
+		}
+		if f.Pod.Virtual() || f.Pod.Bound() {
+			continue
+		}
+		c.Events.Publish(telemetry.Event{
+			Object: f.Pod.Object, Type: corev1.EventTypeWarning, Reason: telemetry.EventLaunchPaused, Message: f.Message(),
+		})
+	}
+}
