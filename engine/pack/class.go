@@ -123,17 +123,37 @@ func (p *problem) classify(pods []*model.Pod) {
 		}
 		cl.pods = append(cl.pods, pod)
 	}
-	slices.SortStableFunc(p.classes, func(a, b *class) int {
-		ra, rb := a.pods[0].Requests, b.pods[0].Requests
-		return cmp.Or(
-			cmp.Compare(b.priority, a.priority),
-			cmp.Compare(a.turn(), b.turn()),
-			cmp.Compare(rb[corev1.ResourceCPU], ra[corev1.ResourceCPU]),
-			cmp.Compare(rb[corev1.ResourceMemory], ra[corev1.ResourceMemory]),
-			strings.Compare(a.text, b.text),
-			strings.Compare(a.pods[0].Key, b.pods[0].Key),
-		)
+	sortClasses(p.classes)
+}
+
+// sortClasses puts the classes into the order in which they are placed.
+func sortClasses(classes []*class) {
+	type entry struct {
+		*class
+		turn        int
+		cpu, memory int64
+	}
+	entries := make([]entry, len(classes))
+	for i, c := range classes {
+		requests := c.pods[0].Requests
+		entries[i] = entry{c, c.turn(), requests[corev1.ResourceCPU], requests[corev1.ResourceMemory]}
+	}
+	slices.SortFunc(entries, func(a, b entry) int {
+		switch {
+		case a.priority != b.priority:
+			return cmp.Compare(b.priority, a.priority)
+		case a.turn != b.turn:
+			return a.turn - b.turn
+		case a.cpu != b.cpu:
+			return cmp.Compare(b.cpu, a.cpu)
+		case a.memory != b.memory:
+			return cmp.Compare(b.memory, a.memory)
+		}
+		return cmp.Or(strings.Compare(a.text, b.text), strings.Compare(a.pods[0].Key, b.pods[0].Key))
 	})
+	for i := range entries {
+		classes[i] = entries[i].class
+	}
 }
 
 // sign writes what the scheduler looks at in a pod, its labels aside. The result is good until the next call.

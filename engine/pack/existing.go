@@ -137,9 +137,14 @@ func (p *problem) mayBeFirst(r *rule) bool {
 	if !r.self || p.groups[r.group].total > 0 {
 		return false
 	}
-	return p.bold || !slices.ContainsFunc(p.classes, func(c *class) bool {
-		return c != p.placing && c.left() > 0 && c.refusal.OK() && c.why == nil && slices.Contains(c.members, r.group)
-	})
+	if p.bold {
+		return true
+	}
+	g := p.groups[r.group]
+	for g.done < len(g.classes) && g.classes[g.done].left() == 0 {
+		g.done++
+	}
+	return !slices.ContainsFunc(g.classes[g.done:], func(c *class) bool { return c != p.placing && c.left() > 0 })
 }
 
 // emptiest returns how many pods of the group the emptiest domain holds. A new node is always possible and holds none.

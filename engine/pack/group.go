@@ -25,8 +25,11 @@ type group struct {
 	// counts says which domains a node that counts is in, or may come to be in.
 	counts []bool
 	total  int
-	port   port // for a host port
-	hard   bool // some rule about it is no preference
+	// classes are those of which pods are counted and may be placed; those before done have none left.
+	classes []*class
+	done    int
+	port    port // for a host port
+	hard    bool // some rule about it is no preference
 }
 
 // A groupKey is what makes two groups one.
@@ -217,6 +220,11 @@ func (p *problem) join() {
 		}
 		slices.Sort(c.members)
 		c.members = slices.Compact(c.members)
+		for _, m := range c.members {
+			if p.groups[m].kind == topology.Near && c.refusal.OK() && c.why == nil {
+				p.groups[m].classes = append(p.groups[m].classes, c)
+			}
+		}
 	}
 }
 
