@@ -56,6 +56,9 @@ var oldEncrypted = []string{
 	"trn1n", "vt1", "im4gn", "is4gen", "i4i", "i4g", "x2idn", "x2iedn", "x2iezn",
 }
 
+// smallEFA are families whose middle sizes have EFA too.
+var smallEFA = []string{"g4dn", "g5", "g6", "g6e", "gr6"}
+
 // addFeatures derives what AWS documents as rules by family and size.
 func addFeatures(t *instanceType) {
 	m := nameParts.FindStringSubmatch(t.Name)
@@ -76,9 +79,10 @@ func addFeatures(t *instanceType) {
 	}
 	t.Enclaves = t.Hypervisor == "nitro" && !t.Burstable && m[1] != "a" && m[1] != "mac" &&
 		len(t.GPUs) == 0 && len(t.Neuron) == 0 && generation >= 5 && t.VCPU >= cores
-	// EFA comes with the largest sizes of families with fast cards; one
-	// interface a card.
-	if nitro && t.Current && m[1] != "mac" && t.NetworkMbps >= 50_000 {
+	// EFA comes with the largest sizes of families with fast cards, and with
+	// graphics families from eight times extra large on; one interface a card.
+	fast := t.NetworkMbps >= 50_000 || slices.Contains(smallEFA, family(t.Name)) && t.VCPU >= 32
+	if nitro && t.Current && m[1] != "mac" && fast {
 		t.EFAs = len(t.Cards)
 	}
 }

@@ -123,6 +123,7 @@ func (l *Launcher) read(ctx context.Context, o *order, out *ec2.CreateFleetOutpu
 				i.Type = cmp.Or(i.Type, string(t.Overrides.InstanceType))
 			}
 			i = l.complete(ctx, o, i)
+			i.EFAs = o.efasOf(i.Type)
 			if i.Reservation = o.draws(i.Type, i.Zone); i.Reservation.ID != "" {
 				l.Reserved.Launched(i.Reservation.ID)
 			}

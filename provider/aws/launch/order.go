@@ -116,10 +116,6 @@ func addresses(c Choice) map[string]int64 {
 // without an image are left out.
 func (l *Launcher) group(ctx context.Context, r Request, c Choice, cluster bootstrap.Cluster) ([]group, error) {
 	shape := catalog.ShapeOf(r.Class, l.Region, catalog.Options{})
-	wantsEFA := false
-	if q, ok := r.Claim.Spec.Resources.Requests[awsv1.ResourceEFA]; ok {
-		wantsEFA = !q.IsZero()
-	}
 	byKey := map[string]*group{}
 	var order []string
 	for n, t := range c.Types {
@@ -127,10 +123,7 @@ func (l *Launcher) group(ctx context.Context, r Request, c Choice, cluster boots
 		if !ok {
 			continue
 		}
-		efas := int64(0)
-		if wantsEFA {
-			efas = t.Capacity[awsv1.ResourceEFA]
-		}
+		efas := r.efas(t)
 		settings := shape.Kubelet
 		if len(settings.Expressions) > 0 {
 			var err error
@@ -164,6 +157,16 @@ func (l *Launcher) group(ctx context.Context, r Request, c Choice, cluster boots
 		out[n] = *byKey[key]
 	}
 	return out[:min(len(out), maxConfigs)], nil // cheapest first, as the types are
+}
+
+// efas returns how many EFA interfaces an instance of type t is launched with: those that the class writes down, else all
+// that the type has if the claim asks for any.
+func (r Request) efas(t *model.InstanceType) int64 {
+	wanted := r.Claim.Spec.Resources.Requests[awsv1.ResourceEFA]
+	if wanted.IsZero() && len(r.Class.Spec.NetworkInterfaces) == 0 {
+		return 0
+	}
+	return t.Capacity[awsv1.ResourceEFA]
 }
 
 // reservationsOf returns the reservations that offerings draw from, each once; the zero one for all that draw from none.
@@ -349,4 +352,14 @@ func (o *order) draws(instanceType, zone string) instances.Reservation {
 		}
 	}
 	return instances.Reservation{}
+}
+
+// efasOf returns how many EFA interfaces an instance of the order has.
+func (o *order) efasOf(instanceType string) int64 {
+	for _, t := range o.choice.Types {
+		if t.Name == instanceType {
+			return o.efas(t)
+		}
+	}
+	return 0
 }
