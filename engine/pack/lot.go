@@ -18,6 +18,7 @@ type lot struct {
 	stage  *stage
 	choice *choice
 	unit   int  // pods in a unit
+	manner int  // among those of the tier, see mannerOf
 	led    bool // the first pod of each unit is of another class, which those of the lot's follow
 	need   *need
 	fit    *fit

@@ -19,6 +19,7 @@ type work struct {
 	cands  []*kind
 	search search
 	ruin   []int
+	manner []byte
 	stalls []stall
 	room   []int64
 	left   []float64
@@ -107,12 +108,17 @@ func (t *tier) add(f *filling, k *kind, n int) int {
 		}
 	}
 	added := 0
-	for k.head < len(k.lots) && k.lots[k.head].left() == 0 {
-		k.head++
-	}
-	for _, l := range k.lots[k.head:] {
-		if m := f.spare(l); m > 0 {
-			added += f.put(k, l, min(m, n-added))
+	for i := range k.bands {
+		b := &k.bands[i]
+		for _, l := range b.left() {
+			m := f.spare(l)
+			if m == 0 {
+				continue
+			}
+			got := f.put(k, b, l, min(m, n-added))
+			if added += got; got == 0 || added == n {
+				break // who is refused, his like are too
+			}
 		}
 		if added == n {
 			break
@@ -139,7 +145,7 @@ func (f *filling) spare(l *lot) int {
 }
 
 // put adds up to n units of l, as many as the pods that are there bear.
-func (f *filling) put(k *kind, l *lot, n int) int {
+func (f *filling) put(k *kind, b *band, l *lot, n int) int {
 	if l.social() {
 		if n = f.guests.admit(l, n); n == 0 {
 			return 0
@@ -152,7 +158,7 @@ func (f *filling) put(k *kind, l *lot, n int) int {
 			return n
 		}
 	}
-	f.share = append(f.share, portion{lot: l, kind: k, n: n})
+	f.share = append(f.share, portion{lot: l, kind: k, band: b, n: n})
 	return n
 }
 

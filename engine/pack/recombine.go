@@ -105,7 +105,7 @@ func (r *recombiner) part(a, b *opened) (x, y *opened) {
 	for _, o := range [...]*opened{a, b} {
 		for _, part := range o.share {
 			for range part.n {
-				r.units = append(r.units, portion{lot: part.lot, kind: part.kind, n: 1})
+				r.units = append(r.units, portion{lot: part.lot, kind: part.kind, band: part.band, n: 1})
 			}
 		}
 	}

@@ -39,7 +39,7 @@ type kind struct {
 	fit   *fit
 	weigh []float64 // what a unit takes of columns and caps
 	lots  []*lot
-	head  int // lots before it have no units left
+	bands []band
 	// social says that the units of some lot care who is on their node.
 	social bool
 	left   int
@@ -48,6 +48,21 @@ type kind struct {
 	base   float64 // the value that was found first
 	used   int     // by the pattern in the making
 	stuck  bool    // no shape is to be had for it now
+}
+
+// A band is those lots of a kind whose units are alike in what they ask of others and what others ask of them too, so that any
+// of them can stand for any other.
+type band struct {
+	lots []*lot
+	head int // lots before it have no units left
+}
+
+// left returns the lots with units left, and maybe some without.
+func (b *band) left() []*lot {
+	for b.head < len(b.lots) && b.lots[b.head].left() == 0 {
+		b.head++
+	}
+	return b.lots[b.head:]
 }
 
 // A capacity is a rule that lets few pods of a group onto each node, so that the number of nodes itself is scarce. It is a
@@ -88,6 +103,7 @@ type opened struct {
 type portion struct {
 	lot  *lot
 	kind *kind
+	band *band
 	n    int
 }
 
@@ -165,9 +181,10 @@ func (t *tier) capped(l *lot) int {
 	return bits
 }
 
-// gather sorts lots into kinds.
+// gather sorts lots into kinds, and those of each kind into bands.
 func (t *tier) gather(lots []*lot) {
 	at := map[[3]int]*kind{}
+	manners := map[string]int{}
 	for _, l := range lots {
 		caps := t.capped(l)
 		key := [3]int{l.need.id, l.fit.id, caps}
@@ -180,10 +197,44 @@ func (t *tier) gather(lots []*lot) {
 			at[key] = k
 			t.kinds = append(t.kinds, k)
 		}
+		l.manner = t.mannerOf(l, manners)
 		k.lots = append(k.lots, l)
 		k.social = k.social || l.social()
 		k.left += l.left()
 	}
+	for _, k := range t.kinds {
+		slices.SortStableFunc(k.lots, func(a, b *lot) int { return a.manner - b.manner })
+		for i, j := 0, 0; i < len(k.lots); i = j {
+			for j = i; j < len(k.lots) && k.lots[j].manner == k.lots[i].manner; j++ {
+			}
+			k.bands = append(k.bands, band{lots: k.lots[i:j]})
+		}
+	}
+}
+
+// mannerOf numbers what the lot asks of others on its node, and which groups count it.
+func (t *tier) mannerOf(l *lot, known map[string]int) int {
+	b := putInt(t.work.manner[:0], int64(l.unit))
+	for i := range l.rules {
+		r := &l.rules[i]
+		b = putInt(putInt(putInt(b, int64(r.kind)), int64(r.group)), int64(r.skew))
+		b = append(b, bit(r.self)|bit(r.soft)<<1)
+	}
+	b = append(b, putKeys(l.members)...)
+	t.work.manner = b
+	n, ok := known[string(b)]
+	if !ok {
+		n = len(known)
+		known[string(b)] = n
+	}
+	return n
+}
+
+func bit(v bool) byte {
+	if v {
+		return 1
+	}
+	return 0
 }
 
 // maxGroups bounds the groups that are priced apart; the smallest share the last.
@@ -409,12 +460,14 @@ func (o *opened) better(than *opened) bool {
 	return o.value > than.value*(1+same)
 }
 
-// take opens the pattern as often as the units left, limits and reservations allow.
+// take opens the pattern as often as the units left, limits and reservations allow, and as long as there is enough left for
+// it to be good still, with units that are alike.
 func (t *tier) take(o *opened) []*opened {
 	o.resize()
 	sh := o.shelf.pool.shapes[o.shape]
 	afford, _ := o.shelf.pool.affords(sh)
-	times := int(min(afford, math.MaxInt32))
+	most := int(min(afford, math.MaxInt32))
+	times := most
 	for _, part := range o.share {
 		times = min(times, part.lot.left()/part.n)
 	}
@@ -423,7 +476,43 @@ func (t *tier) take(o *opened) []*opened {
 		nodes[i] = o
 	}
 	t.move(o, times)
+	for enough := int(t.total * (1 - reprice) / o.value); times < min(most, enough); times++ {
+		like := o.alike()
+		if like == nil {
+			break
+		}
+		t.move(like, 1)
+		nodes = append(nodes, like)
+	}
 	return nodes
+}
+
+// alike returns a node like o with other units of the same bands, nil if there are not enough left.
+func (o *opened) alike() *opened {
+	like := *o
+	like.share = make([]portion, 0, len(o.share))
+	for _, part := range o.share {
+		due := part.n
+		for _, l := range part.band.left() {
+			n := l.left()
+			for _, other := range like.share {
+				if other.lot == l {
+					n -= other.n
+				}
+			}
+			if n = min(n, due); n > 0 {
+				like.share = append(like.share, portion{lot: l, kind: part.kind, band: part.band, n: n})
+				due -= n
+			}
+			if due == 0 {
+				break
+			}
+		}
+		if due > 0 {
+			return nil
+		}
+	}
+	return &like
 }
 
 // move gives the units of n nodes like o their place, or takes it away if n is negative.
@@ -432,7 +521,7 @@ func (t *tier) move(o *opened, n int) {
 		part.lot.next += n * part.n * part.lot.unit
 		part.kind.left -= n * part.n
 		if n < 0 {
-			part.kind.head = 0
+			part.band.head = 0
 		}
 	}
 	o.shelf.pool.debit(o.shelf.pool.shapes[o.shape], int64(n))
