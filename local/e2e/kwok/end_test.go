@@ -152,29 +152,3 @@ func TestPodDisruptionBudgetHoldsNode(t *testing.T) {
 	})
 	c.awaitRunning("web", 1)
 }
-
-// Whoever taints every node that comes must not make more and more of them: the empty ones go as fast as new ones come.
-func TestChaosWithoutRunaway(t *testing.T) {
-	t.Parallel()
-	c := newCorner(t, "chaos")
-	c.pool(func(p *apiv1.NodePool) { p.Spec.Disruption.ConsolidateAfter = apiv1.MustParseNillableDuration("0s") })
-	c.deploy("web", 1, "1")
-	most, seen := 0, map[string]bool{}
-	begun := time.Now()
-	for time.Since(begun) < 40*time.Second {
-		nodes := c.nodes()
-		most = max(most, len(nodes))
-		for i := range nodes {
-			n := &nodes[i]
-			if seen[n.Name] || n.Labels[apiv1.NodeRegisteredLabelKey] != "true" || n.DeletionTimestamp != nil {
-				continue
-			}
-			n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: "example.com/chaos", Effect: corev1.TaintEffectNoExecute})
-			seen[n.Name] = c.Update(t.Context(), n) == nil
-		}
-	}
-	t.Logf("%d nodes in %v, %d at a time", len(seen), time.Since(begun).Round(time.Second), most)
-	if most > 30 {
-		t.Errorf("%d nodes came, %d at a time: a runaway", len(seen), most)
-	}
-}

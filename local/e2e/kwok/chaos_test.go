@@ -1,0 +1,118 @@
+package kwok
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+)
+
+const (
+	// watched is how long chaos reigns.
+	watched = 40 * time.Second
+	// atATime and inAll bound what a handful of pods that can never run may cost meanwhile.
+	atATime, inAll = 10, 20
+)
+
+// reign does harm to each node that comes, again and again, and returns how many there were at a time and in all.
+func (c *corner) reign(harm func(*corev1.Node) (again bool)) (most, all int) {
+	c.t.Helper()
+	seen := map[string]bool{}
+	begun := time.Now()
+	c.holds(watched, func() string {
+		nodes := c.nodes()
+		most = max(most, len(nodes))
+		for i := range nodes {
+			n := &nodes[i]
+			seen[n.Name] = true
+			if n.DeletionTimestamp == nil && harm(n) {
+				_ = c.Update(c.t.Context(), n) // another writer may have been faster: the next look will do
+			}
+		}
+		return ""
+	})
+	c.t.Logf("%d nodes in %v, %d at a time", len(seen), time.Since(begun).Round(time.Second), most)
+	if most > atATime || len(seen) > inAll {
+		c.t.Errorf("%d nodes came, %d at a time: a runaway; want at most %d and %d", len(seen), most, inAll, atATime)
+	}
+	return most, len(seen)
+}
+
+// taint adds a taint, once registered if that is asked for, and reports whether the node has changed.
+func taint(n *corev1.Node, registered bool, effect corev1.TaintEffect) bool {
+	if registered && n.Labels[apiv1.NodeRegisteredLabelKey] != "true" {
+		return false
+	}
+	for _, t := range n.Spec.Taints {
+		if t.Key == "example.com/chaos" {
+			return false
+		}
+	}
+	n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: "example.com/chaos", Value: "true", Effect: effect})
+	return true
+}
+
+// Whoever taints every node that comes must not make more and more of them, whatever is done with nodes that stay empty,
+// whether pods never get there or are driven off.
+func TestChaosWithoutRunaway(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name       string
+		policy     apiv1.ConsolidationPolicy
+		registered bool
+		effect     corev1.TaintEffect
+	}{
+		{"consolidation", apiv1.ConsolidationPolicyWhenEmptyOrUnderutilized, true, corev1.TaintEffectNoExecute},
+		{"emptiness", apiv1.ConsolidationPolicyWhenEmpty, false, corev1.TaintEffectNoSchedule},
+		{"driven-off", apiv1.ConsolidationPolicyWhenEmpty, true, corev1.TaintEffectNoExecute},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			c := newCorner(t, "chaos-"+tt.name)
+			c.pool(func(p *apiv1.NodePool) {
+				p.Spec.Disruption.ConsolidationPolicy = tt.policy
+				p.Spec.Disruption.ConsolidateAfter = apiv1.MustParseNillableDuration("0s")
+				p.Spec.Disruption.Budgets = []apiv1.Budget{{Nodes: "100%"}}
+			})
+			c.deploy("web", 2, "1")
+			if _, all := c.reign(func(n *corev1.Node) bool { return taint(n, tt.registered, tt.effect) }); all < 2 {
+				t.Errorf("%d nodes came; want another try at least", all)
+			}
+		})
+	}
+}
+
+// Nodes whose start-up taints are never removed stay what they are: on their way. The pods wait for them, and no more come.
+func TestNodesThatNeverInitialize(t *testing.T) {
+	t.Parallel()
+	c := newCorner(t, "uninitialized")
+	c.pool(quick, func(p *apiv1.NodePool) {
+		p.Spec.Template.Spec.StartupTaints = []corev1.Taint{{Key: "example.com/never", Effect: corev1.TaintEffectNoSchedule}}
+	})
+	c.deploy("web", 3, "1", apart)
+	c.poll(func() string { return missing(len(c.nodes()) == 3, "%d nodes, want 3", len(c.nodes())) })
+	if most, all := c.reign(func(*corev1.Node) bool { return false }); most != 3 || all != 3 {
+		t.Errorf("%d nodes came, %d at a time; want 3", all, most)
+	}
+}
+
+// The pods run as soon as the harm ends, on a node that is there or on a new one.
+func TestChaosEnds(t *testing.T) {
+	t.Parallel()
+	c := newCorner(t, "chaos-ends")
+	c.pool(quick)
+	c.deploy("web", 1, "1")
+	harmed := 0
+	c.poll(func() string {
+		nodes := c.nodes()
+		for i := range nodes {
+			if nodes[i].DeletionTimestamp == nil && taint(&nodes[i], false, corev1.TaintEffectNoSchedule) && c.Update(t.Context(), &nodes[i]) == nil {
+				harmed++
+			}
+		}
+		return missing(harmed >= 2, "%d nodes harmed", harmed)
+	})
+	c.awaitRunning("web", 1)
+}
