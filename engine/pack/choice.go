@@ -37,27 +37,24 @@ func (p *problem) choicesBy(c *class, s *stage, more []int) []*choice {
 	keys := slices.Concat(p.keysFor(c, s), more)
 	slices.Sort(keys)
 	keys = slices.Compact(keys)
-	open := p.openable(c, s, keys, more)
-	k := choiceKey{labels: s.labels.id, tolerance: s.tolerance.id, need: c.need.id,
-		ports: string(putPorts(nil, c.ports)), keys: string(putKeys(keys)), open: string(putKeys(open))}
-	if out, ok := p.chosen[k]; ok {
-		return out
+	return p.combinations(c, s, keys, nil)
+}
+
+// looseChoices returns further choices, for a class that finds no place otherwise: those that leave open what matters only to
+// others.
+func (p *problem) looseChoices(c *class, s *stage) []*choice {
+	keys := p.keysFor(c, s)
+	open := p.openable(c, s, keys)
+	if len(open) == 0 {
+		return nil
 	}
-	out := p.combinations(c, s, keys, nil)
-	if len(out) == 0 && len(open) > 0 {
-		settled := slices.DeleteFunc(keys, func(key int) bool { return slices.Contains(open, key) })
-		out = p.combinations(c, s, settled, open)
-	}
-	p.chosen[k] = out
-	return out
+	settled := slices.DeleteFunc(keys, func(key int) bool { return slices.Contains(open, key) })
+	return p.combinations(c, s, settled, open)
 }
 
 // openable returns the labels among keys whose domains matter only to others, who want to be near pods of the class or apart
-// from them: if a node must be free in one of those to be launched at all, it may be.
-func (p *problem) openable(c *class, s *stage, keys, more []int) []int {
-	if len(more) > 0 || len(keys) == 0 {
-		return nil
-	}
+// from them.
+func (p *problem) openable(c *class, s *stage, keys []int) []int {
 	var pinned []int
 	pin := func(m int) { pinned = append(append(pinned, p.groups[m].key), p.groups[m].with...) }
 	for i := range s.wide {
@@ -73,6 +70,11 @@ func (p *problem) openable(c *class, s *stage, keys, more []int) []int {
 
 // combinations returns the choices over the domains of keys, with those of the labels in open left open.
 func (p *problem) combinations(c *class, s *stage, keys, open []int) []*choice {
+	k := choiceKey{labels: s.labels.id, tolerance: s.tolerance.id, need: c.need.id,
+		ports: string(putPorts(nil, c.ports)), keys: string(putKeys(keys)), open: string(putKeys(open))}
+	if out, ok := p.chosen[k]; ok {
+		return out
+	}
 	var out []*choice
 	p.combine(keys, nil, func(domains []int) {
 		extra := p.inDomains(keys, domains)
@@ -90,6 +92,7 @@ func (p *problem) combinations(c *class, s *stage, keys, open []int) []*choice {
 			out = append(out, ch)
 		}
 	})
+	p.chosen[k] = out
 	return out
 }
 

@@ -1,6 +1,7 @@
 package pack
 
 import (
+	"math"
 	"slices"
 
 	"github.com/karpenter-go/karpenter/engine/require"
@@ -15,6 +16,14 @@ func (p *problem) decide(c *class, s *stage) {
 		return
 	}
 	choices := p.choices(c, s)
+	p.assign(c, s, choices)
+	if c.left() > 0 && p.bold && !slices.ContainsFunc(choices, func(ch *choice) bool { return p.allowed(c, s, ch) > 0 }) {
+		p.assign(c, s, p.looseChoices(c, s))
+	}
+}
+
+// assign gives pods of c the best of the choices, again and again, as long as one may take some.
+func (p *problem) assign(c *class, s *stage, choices []*choice) {
 	for c.left() > 0 {
 		best, n := p.choose(c, s, choices)
 		if best == nil {
@@ -57,9 +66,21 @@ func (p *problem) evens(c *class, s *stage) bool {
 	})
 }
 
+// allowed returns how many pods the choice may take now, whatever its quota.
+func (p *problem) allowed(c *class, s *stage, ch *choice) int {
+	n, _ := p.rule(c, s, ch)
+	return n
+}
+
 // may returns how many pods the choice may take now, and how crowded its domains are with pods to spread from.
 func (p *problem) may(c *class, s *stage, ch *choice) (n, crowd int) {
-	n = p.quota(c, s, ch)
+	n, crowd = p.rule(c, s, ch)
+	return min(n, p.quota(c, s, ch)), crowd
+}
+
+// rule is may as far as rules about pods are concerned.
+func (p *problem) rule(c *class, s *stage, ch *choice) (n, crowd int) {
+	n = math.MaxInt32
 	for i := range s.wide {
 		r := &s.wide[i]
 		key := p.groups[r.group].key
@@ -280,7 +301,7 @@ func (p *problem) reachable(c *class, key, domain int) bool {
 	if !slices.ContainsFunc(last.wide, func(r rule) bool { return p.groups[r.group].key == key }) {
 		return true
 	}
-	return slices.ContainsFunc(p.choices(c, last), func(ch *choice) bool {
+	return slices.ContainsFunc(slices.Concat(p.choices(c, last), p.looseChoices(c, last)), func(ch *choice) bool {
 		return ch.domain(key) == domain && !slices.ContainsFunc(last.wide, func(r rule) bool {
 			return r.kind != topology.Apart && ch.domain(p.groups[r.group].key) == nowhere
 		})

@@ -81,6 +81,7 @@ func Solve(s *model.Snapshot, o Options) *model.Plan {
 	o = o.withDefaults()
 	var lost map[string][]model.PoolVerdict
 	var best *model.Plan
+	var won *problem // that best is the plan of
 	known := quotas{}
 	for attempt := 1; ; attempt++ {
 		p := newProblem(s, o, pods, lost)
@@ -90,13 +91,13 @@ func Solve(s *model.Snapshot, o Options) *model.Plan {
 		p.open()
 		plan, missed := p.plan(), p.missed()
 		if !missed && (best == nil || better(plan, best)) {
-			best = plan
+			best, won = plan, p
 		}
 		switch {
 		case attempt < maxSolves && p.learn(known):
 			continue
 		case best != nil:
-			return best
+			return won.repair(best)
 		case attempt == 2*maxSolves:
 			return plan
 		}

@@ -1,0 +1,316 @@
+package pack
+
+import (
+	"slices"
+
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/require"
+	"github.com/karpenter-go/karpenter/engine/topology"
+)
+
+// maxRepairs bounds how many nodes are looked at for pods that were refused.
+const maxRepairs = 50_000
+
+// A repairer looks for room for pods that were refused, one by one, on what was decided for the others: it is known by then
+// what limits and reservations leave, and which domains have nodes or may still get some.
+type repairer struct {
+	*problem
+	budget int
+	loads  []load // of the nodes, in their order
+}
+
+// A load is what the pods of an opened node need together, and who they are.
+type load struct {
+	need   []int64
+	guests guests
+}
+
+// repair returns the plan with places for some of the pods that it refuses, or the plan itself. Pods that got no node must not
+// have been counted anywhere.
+func (p *problem) repair(plan *model.Plan) *model.Plan {
+	if len(p.refused) > 0 || !slices.ContainsFunc(p.classes, func(c *class) bool { return c.refusal.OK() && p.unserved(c) > 0 }) {
+		return plan
+	}
+	p.quotas, p.bold, p.late = nil, true, true
+	p.chosen, p.opening = map[choiceKey][]*choice{}, map[openKey]bool{}
+	p.reclaim()
+	r := &repairer{problem: p, budget: maxRepairs}
+	for _, o := range p.nodes {
+		r.loads = append(r.loads, r.loadOf(o))
+	}
+	r.recount()
+	placed := false
+	for moved := true; moved && r.budget > 0; placed = placed || moved {
+		moved = false
+		for _, c := range p.classes {
+			for c.refusal.OK() && c.left() > 0 && r.serve(c) {
+				moved = true
+			}
+		}
+	}
+	if placed {
+		if repaired := p.plan(); len(p.refused) == 0 && unplaced(repaired) < unplaced(plan) {
+			return repaired
+		}
+	}
+	return plan
+}
+
+// unserved returns how many pods of c have no place.
+func (p *problem) unserved(c *class) int {
+	n := c.left()
+	for _, l := range p.lots {
+		if l.class == c {
+			n += l.left()
+		}
+	}
+	return n
+}
+
+// reclaim gives the pods of lots that got no node back to their classes.
+func (p *problem) reclaim() {
+	back := map[*model.Pod]bool{}
+	for _, l := range p.lots {
+		pods := l.pods[l.next:]
+		if len(pods) == 0 || l.unit > 1 {
+			continue
+		}
+		l.class.pods = slices.Insert(slices.Clone(l.class.pods), l.class.next, pods...)
+		l.pods = l.pods[:l.next:l.next]
+		for _, pod := range pods {
+			back[pod] = true
+		}
+	}
+	p.order = slices.DeleteFunc(p.order, func(s step) bool { return back[s.pod] })
+}
+
+// recount finds anew which domains count for spread: those of nodes that are there or planned, and those that new nodes may
+// still come to be in.
+func (r *repairer) recount() {
+	for _, g := range r.groups {
+		if g.key == hostKey || g.kind != topology.Spread {
+			continue
+		}
+		clear(g.counts)
+		for _, t := range r.everywhere {
+			if !t.node.Deleting && r.eligible(g, t) {
+				r.mark(g, t.domain(g.key), t.reqs)
+			}
+		}
+		for i, o := range r.nodes {
+			r.markOpened(g, o, r.loads[i].need)
+		}
+		r.extend(g)
+	}
+}
+
+// mark has a domain count; all that requirements leave if it is not settled.
+func (p *problem) mark(g *group, d int, reqs require.Set) {
+	switch {
+	case d >= 0:
+		g.counts[d] = true
+	case d == unsettled:
+		r, _ := reqs.Get(p.keys[g.key].label)
+		for d, name := range p.keys[g.key].names {
+			g.counts[d] = g.counts[d] || r.Has(name)
+		}
+	}
+}
+
+// markOpened has the domains count that an opened node may be in with pods of that need, if the node counts for the group.
+func (p *problem) markOpened(g *group, o *opened, need []int64) {
+	if g.tolerance != nil {
+		if _, refused := g.tolerance.refuses(hard(o.shelf.pool.Taints)); refused {
+			return
+		}
+	}
+	k := p.keys[g.key]
+	asked, bound := o.flavour.reqs.Get(k.label)
+	o.flavour.allowed.each(func(j int) {
+		sh := o.shelf.pool.shapes[j]
+		if _, _, missing := short(need, sh.room); missing || sh.reserved != o.shelf.pool.shapes[o.shape].reserved {
+			return // it is none of the node's options
+		}
+		if g.strict != nil && !slices.ContainsFunc(g.strict.terms, func(term require.Set) bool {
+			term = term.Normalize(p.opts.Labels.Aliases)
+			_, meets := term.Intersects(o.flavour.reqs)
+			_, suits := term.Intersects(sh.reqs)
+			return meets && suits
+		}) {
+			return
+		}
+		for v := range valuesOf(sh, k.label) {
+			if d, known := k.number[v]; known && (!bound || asked.Has(v)) {
+				g.counts[d] = true
+			}
+		}
+	})
+}
+
+// loadOf sums up who is on an opened node.
+func (r *repairer) loadOf(o *opened) load {
+	l := load{need: make([]int64, len(r.cols))}
+	for _, part := range o.share {
+		subtract(l.need, part.lot.need.amount, -part.n)
+		l.guests = l.guests.add(part.lot, part.n)
+	}
+	return l
+}
+
+// serve finds a place for the next pods of c: on a node that is there, on one that is planned as long as that gets no dearer,
+// on a new one, on any that is planned. It returns false if there is none.
+func (r *repairer) serve(c *class) bool {
+	before := c.left()
+	r.placing = c
+	for i := range c.stages {
+		s := &c.stages[i]
+		if r.onTargets(c, s); c.left() < before {
+			return true
+		}
+		choices := slices.DeleteFunc(slices.Concat(r.choices(c, s), r.looseChoices(c, s)), func(ch *choice) bool {
+			may, _ := r.may(c, s, ch)
+			return may == 0
+		})
+		if r.join(c, s, choices, false) || r.found(c, s, choices) || r.join(c, s, choices, true) {
+			return true
+		}
+	}
+	return false
+}
+
+// lotFor returns a lot for the next pod of c.
+func (r *repairer) lotFor(c *class, s *stage, ch *choice) *lot {
+	l := &lot{index: len(r.lots), class: c, stage: s, choice: ch, unit: 1, need: c.need, fit: ch.fit, rules: s.host, next: 1}
+	for _, m := range c.members {
+		if r.groups[m].key == hostKey {
+			l.members = append(l.members, m)
+		}
+	}
+	return l
+}
+
+// settle gives the next pod of c to the lot.
+func (r *repairer) settle(l *lot) {
+	r.enter(l.class, l.stage, l.choice, 1)
+	l.pods = l.class.take(1)
+	r.lots = append(r.lots, l)
+	r.order = append(r.order, step{pod: l.pods[0], free: len(l.class.members)+len(l.class.rules) == 0})
+}
+
+// join puts the next pod of c onto a planned node; onto one that gets dearer by it only if dearer says so.
+func (r *repairer) join(c *class, s *stage, choices []*choice, dearer bool) bool {
+	for _, ch := range choices {
+		l := r.lotFor(c, s, ch)
+		for i, o := range r.nodes {
+			if r.budget--; r.budget < 0 {
+				return false
+			}
+			with := r.with(o, &r.loads[i], l)
+			if with == nil || !dearer && with.price > o.price*(1+same) {
+				continue
+			}
+			r.settle(l)
+			r.nodes[i], r.loads[i] = with, r.loadOf(with)
+			return true
+		}
+	}
+	return false
+}
+
+// with returns the opened node with a pod more, its limits paid; nil if there can be none.
+func (r *repairer) with(o *opened, is *load, l *lot) *opened {
+	on := &l.fit.on[o.shelf.index]
+	if on.flavour == nil || is.guests.admit(l, 1) == 0 || !is.guests.company(l) {
+		return nil
+	}
+	fl := o.shelf.join(o.flavour, on.flavour)
+	if fl == nil || !fl.some {
+		return nil
+	}
+	need := slices.Clone(is.need)
+	subtract(need, l.need.amount, -1)
+	out := *o
+	out.flavour, out.share = fl, append(slices.Clone(o.share), portion{lot: l, n: 1})
+	pool, was := o.shelf.pool, o.shelf.pool.shapes[o.shape]
+	if _, enough := r.enough(o.shelf, fl, need, was.reserved); !enough {
+		return nil
+	}
+	pool.debit(was, -1)
+	out.shape = -1
+	fl.allowed.each(func(j int) {
+		sh := pool.shapes[j]
+		if sh.reserved != was.reserved || out.shape >= 0 && fl.price[j] >= fl.price[out.shape] {
+			return
+		}
+		count, _ := pool.affords(sh)
+		if _, _, missing := short(need, sh.room); !missing && count > 0 && out.bears(j) {
+			out.shape = j
+		}
+	})
+	if out.shape < 0 {
+		pool.debit(was, 1)
+		return nil
+	}
+	pool.debit(pool.shapes[out.shape], 1)
+	out.price = fl.price[out.shape] + o.fee
+	return &out
+}
+
+// found opens a new node for the next pod of c, in the pool of most weight, and there at the lowest price.
+func (r *repairer) found(c *class, s *stage, choices []*choice) bool {
+	var best *opened
+	var of *lot
+	for _, ch := range choices {
+		l := r.lotFor(c, s, ch)
+		if !(guests)(nil).company(l) && slices.ContainsFunc(s.host, func(x rule) bool {
+			return x.kind == topology.Near && !r.mayBeFirst(&x)
+		}) {
+			continue
+		}
+		for _, sh := range r.shelves {
+			if best != nil && sh.pool.Weight < best.shelf.pool.Weight {
+				break
+			}
+			if o := r.cheapest(sh, l); o != nil && (best == nil || sh.pool.Weight > best.shelf.pool.Weight ||
+				o.price < best.price*(1-same)) {
+				best, of = o, l
+			}
+		}
+	}
+	if best == nil {
+		return false
+	}
+	r.settle(of)
+	best.shelf.pool.debit(best.shelf.pool.shapes[best.shape], 1)
+	r.nodes = append(r.nodes, best)
+	r.loads = append(r.loads, r.loadOf(best))
+	return true
+}
+
+// cheapest returns the cheapest node that the shelf can still launch for the lot; nil if there is none.
+func (r *repairer) cheapest(s *shelf, l *lot) *opened {
+	on := &l.fit.on[s.index]
+	if on.flavour == nil {
+		return nil
+	}
+	var best *opened
+	on.holds.each(func(j int) {
+		sh := s.pool.shapes[j]
+		if count, _ := s.pool.affords(sh); count <= 0 || best != nil && on.flavour.price[j]+r.opts.NodeFee >= best.price {
+			return
+		}
+		if _, enough := r.enough(s, on.flavour, l.need.amount, sh.reserved); enough {
+			best = &opened{shelf: s, shape: j, flavour: on.flavour, share: []portion{{lot: l, n: 1}},
+				price: on.flavour.price[j] + r.opts.NodeFee, fee: r.opts.NodeFee}
+		}
+	})
+	return best
+}
+
+// company reports whether somebody is there for each of the lot's rules that wants it.
+func (g guests) company(l *lot) bool {
+	return !slices.ContainsFunc(l.rules, func(r rule) bool {
+		present, _ := g.of(r.group)
+		return r.kind == topology.Near && present == 0
+	})
+}
