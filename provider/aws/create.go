@@ -16,6 +16,7 @@ import (
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/provider/aws/fault"
 	"github.com/karpenter-go/karpenter/provider/aws/instances"
 	"github.com/karpenter-go/karpenter/provider/aws/launch"
 	"github.com/karpenter-go/karpenter/provider/aws/placement"
@@ -49,14 +50,13 @@ func (p *Provider) group(ctx context.Context, class *awsv1.EC2NodeClass) (*place
 		found = p.placed.Last(class)
 	}
 	if found == nil {
+		why := cmp.Or(fault.Brief(err), "there is none")
 		return nil, &cloud.NodeClassNotReadyError{
-			Err: fmt.Errorf("node class %s: its placement group is not known: %w", class.Name, cmp.Or(err, errNoGroup)),
+			Err: fmt.Errorf("node class %s: its placement group is not known: %s", class.Name, why),
 		}
 	}
 	return found, nil
 }
-
-var errNoGroup = errors.New("there is none")
 
 // class returns the class that ref names, or a NodeClassNotReadyError if it is missing or going.
 func (p *Provider) class(ctx context.Context, ref *apiv1.NodeClassReference) (*awsv1.EC2NodeClass, error) {

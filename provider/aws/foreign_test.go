@@ -2,7 +2,10 @@ package aws_test
 
 import (
 	"context"
+	"net/http/httptest"
 	"os"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -25,21 +28,27 @@ import (
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/internal/awsemu"
 	"github.com/karpenter-go/karpenter/provider/aws"
+	"github.com/karpenter-go/karpenter/provider/aws/fault"
+	"github.com/karpenter-go/karpenter/provider/aws/limit"
 )
 
-// foreign is an account of some other implementation of the same APIs, at the URL in KARPENTER_FOREIGN_AWS.
+// foreign is an account of some other implementation of the same APIs.
 type foreign struct {
 	world
-	config awssdk.Config
+	config      awssdk.Config
+	controllers []aws.Controller
 }
 
-func newForeign(t *testing.T) *foreign {
+// hasty is the controller's limiter without its pauses: they are the SDK's, and long.
+type hasty struct{ *limit.Limiter }
+
+func (hasty) RetryDelay(int, error) (time.Duration, error) { return time.Millisecond, nil }
+
+func newForeign(t *testing.T, url string) *foreign {
 	t.Helper()
-	url := os.Getenv("KARPENTER_FOREIGN_AWS")
-	if url == "" {
-		t.Skip("set KARPENTER_FOREIGN_AWS to the URL of an implementation of AWS's APIs")
-	}
 	scheme := api.Scheme()
 	if err := corev1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
@@ -57,6 +66,8 @@ func newForeign(t *testing.T) *foreign {
 	if err := settings.Validate(); err != nil {
 		t.Fatal(err)
 	}
+	limiter := hasty{limit.New(nil)}
+	f.config.Retryer = func() awssdk.Retryer { return limiter }
 	p, err := aws.New(t.Context(), aws.Config{
 		AWS: f.config, Client: kube, Reader: kube, Discovery: kubernetes{}, Clock: clock.RealClock{}, Settings: *settings,
 		Ledger: ledger{kube}, Metrics: prometheus.NewRegistry(), Recorder: recorder{t},
@@ -64,11 +75,11 @@ func newForeign(t *testing.T) *foreign {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.provider = p
+	f.provider, f.controllers = p, p.Controllers()
 	return f
 }
 
-// class makes a node class of what the account holds: any image for x86, all subnets, all default groups.
+// makeClass makes a node class of what the account holds: any image for x86, all subnets, all default groups.
 func (f *foreign) makeClass(t *testing.T) {
 	t.Helper()
 	compute, identity := ec2.NewFromConfig(f.config), iam.NewFromConfig(f.config)
@@ -99,42 +110,118 @@ func (f *foreign) makeClass(t *testing.T) {
 	}
 }
 
-// Discovery, launch templates, fleets, describe and terminate work against whatever speaks the APIs; what it lacks degrades
-// with one message.
+// Discovery, launch templates, fleets, describe and terminate work against whatever speaks the APIs, at the URL in
+// KARPENTER_FOREIGN_AWS.
 func TestForeignImplementation(t *testing.T) {
-	f := newForeign(t)
-	f.makeClass(t)
-	lines := 0
-	ctx := log.IntoContext(t.Context(), funcr.New(func(_, line string) { lines++; t.Log(line) }, funcr.Options{}))
-	controllers := f.provider.Controllers()
-	run := func(name, object string) {
-		t.Helper()
-		for _, c := range controllers {
-			if c.Name() == name {
-				result, err := c.Reconcile(ctx, ctrl.Request{NamespacedName: types.NamespacedName{Name: object}})
-				t.Logf("%s: again in %v, %v", name, result.RequeueAfter, err)
-			}
+	url := os.Getenv("KARPENTER_FOREIGN_AWS")
+	if url == "" {
+		t.Skip("set KARPENTER_FOREIGN_AWS to the URL of an implementation of AWS's APIs")
+	}
+	f := newForeign(t, url)
+	l := f.works(t)
+	f.tellsOnce(l.context(t), t, l)
+}
+
+// The same against one that is poorer than ours and differs in details: see stranger.
+func TestStranger(t *testing.T) {
+	t.Parallel()
+	emulator, err := awsemu.New(awsemu.Config{
+		Cluster: awsemu.Cluster{Name: clusterName, Endpoint: "https://api.test:6443", CA: "Q0E="}, Timing: awsemu.Timing{Pending: -1, Shutdown: -1},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(stranger{emulator})
+	t.Cleanup(server.Close)
+	f := newForeign(t, server.URL)
+	l := f.works(t)
+	offered, err := f.provider.InstanceTypes(t.Context(), pool())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range strangeTypes[:2] {
+		if !slices.ContainsFunc(offered, func(it *cloud.InstanceType) bool { return it.Name == name }) {
+			t.Errorf("%s, which our table does not know, is not on offer", name)
 		}
 	}
-	run("nodeclass.hash", "default")
-	run("nodeclass", "default")
-	for _, task := range []string{"providers.pricing", "interruption.instancestatus", "cloudprovider.metrics"} {
-		run(task, "")
+	f.tellsOnce(l.context(t), t, l)
+	for _, i := range emulator.Instances() {
+		if i.State == "running" {
+			t.Errorf("%s runs on: a rehearsal launched it", i.ID)
+		}
+	}
+}
+
+// told collects log lines, and the errors that tasks give back, which their wrapper logs once.
+type told struct{ lines []string }
+
+func (l *told) context(t *testing.T) context.Context {
+	return log.IntoContext(t.Context(), funcr.New(func(_, line string) {
+		l.lines = append(l.lines, line)
+		t.Log(line)
+	}, funcr.Options{}))
+}
+
+// about returns the lines that speak of an operation.
+func (l *told) about(operation string) (out []string) {
+	for _, line := range l.lines {
+		if strings.Contains(line, operation) {
+			out = append(out, line)
+		}
+	}
+	return out
+}
+
+// run runs a controller once, as its manager does.
+func (f *foreign) run(ctx context.Context, t *testing.T, name, object string, l *told) {
+	t.Helper()
+	for _, c := range f.controllers {
+		if c.Name() != name {
+			continue
+		}
+		_, err := c.Reconcile(ctx, ctrl.Request{NamespacedName: types.NamespacedName{Name: object}})
+		if err == nil {
+			return
+		}
+		if text := fault.Brief(err); !slices.Contains(l.lines, text) {
+			l.lines = append(l.lines, text)
+			t.Log(text)
+		}
+	}
+}
+
+// works runs everything that a class without special wishes needs, and returns what was told.
+func (f *foreign) works(t *testing.T) *told {
+	t.Helper()
+	f.makeClass(t)
+	l := &told{}
+	ctx := l.context(t)
+	f.run(ctx, t, "nodeclass.hash", "default", l)
+	for range 3 {
+		f.run(ctx, t, "nodeclass", "default", l)
+		for _, task := range []string{"providers.pricing", "interruption.instancestatus", "cloudprovider.metrics", "providers.instancetype", "instance.garbagecollection"} {
+			f.run(ctx, t, task, "", l)
+		}
 	}
 	class := f.class(t)
 	if !condition.Ready(class) {
 		t.Fatalf("the class is %+v", class.Status.Conditions)
 	}
-	offered, err := f.provider.InstanceTypes(t.Context(), pool())
-	if err != nil {
-		t.Fatal(err)
+	for _, operation := range []string{"DescribeCapacityReservations", "DescribePlacementGroups"} {
+		if lines := l.about(operation); len(lines) > 0 {
+			t.Errorf("nobody asked for it, and it is told: %v", lines)
+		}
 	}
-	t.Logf("%d types on offer", len(offered))
-	var names []string
-	for _, name := range []string{"a", "b", "c"} {
+	f.launchesAndEnds(ctx, t)
+	return l
+}
+
+// launchesAndEnds launches three claims, looks at them from all sides, and ends them.
+func (f *foreign) launchesAndEnds(ctx context.Context, t *testing.T) {
+	names := []string{"a", "b", "c"}
+	for _, name := range names {
 		c := f.claim(name)
 		f.store(t, c)
-		names = append(names, name)
 		limited, cancel := context.WithTimeout(ctx, time.Minute)
 		i, err := f.provider.Create(limited, c)
 		cancel()
@@ -143,7 +230,8 @@ func TestForeignImplementation(t *testing.T) {
 		}
 		t.Logf("launched %s: %v", i.ProviderID, i.Labels)
 		f.launched(t, name, i)
-		if got, err := f.provider.Get(t.Context(), i.ProviderID); err != nil || got.ProviderID != i.ProviderID || got.Labels[corev1.LabelInstanceTypeStable] != i.Labels[corev1.LabelInstanceTypeStable] {
+		got, err := f.provider.Get(t.Context(), i.ProviderID)
+		if err != nil || got.ProviderID != i.ProviderID || got.Labels[corev1.LabelInstanceTypeStable] != i.Labels[corev1.LabelInstanceTypeStable] {
 			t.Errorf("get gives %+v, %v", got, err)
 		}
 		if why, err := f.provider.Drift(t.Context(), f.load(t, name)); err != nil || why != "" {
@@ -152,7 +240,7 @@ func TestForeignImplementation(t *testing.T) {
 	}
 	list, err := f.provider.List(t.Context())
 	if err != nil || len(list) != len(names) {
-		t.Errorf("list has %d, %v; want %d", len(list), err, len(names))
+		t.Errorf("list has %d, %v; want %d: what a rehearsal launched would be more", len(list), err, len(names))
 	}
 	for _, name := range names {
 		claim := f.load(t, name)
@@ -165,20 +253,48 @@ func TestForeignImplementation(t *testing.T) {
 			t.Errorf("the instance of %s does not end", name)
 		}
 	}
-	class.Spec.PlacementGroupSelector = &awsv1.PlacementGroupSelector{Name: "rack"}
+}
+
+// tellsOnce asks for what is not there. The class stays ready without reservations, and is not without its placement group;
+// each is told once, in its condition and in the log.
+func (f *foreign) tellsOnce(ctx context.Context, t *testing.T, l *told) {
+	class := f.class(t)
 	class.Spec.CapacityReservationSelectorTerms = []awsv1.CapacityReservationSelectorTerm{{ID: "cr-1"}}
+	f.change(ctx, t, class, l)
+	class = f.class(t)
+	if !condition.Ready(class) || condition.Get(class, awsv1.ConditionTypeCapacityReservationsReady).Reason != awsv1.ReasonReservationsNotListed {
+		t.Errorf("without reservations the class is %+v", class.Status.Conditions)
+	}
+	class.Spec.PlacementGroupSelector = &awsv1.PlacementGroupSelector{Name: "rack"}
+	f.change(ctx, t, class, l)
+	class = f.class(t)
+	if c := condition.Get(class, awsv1.ConditionTypePlacementGroupReady); condition.Ready(class) || !strings.Contains(c.Message, "DescribePlacementGroups: HTTP ") {
+		t.Errorf("without placement groups the class is %+v", class.Status.Conditions)
+	}
+	for _, operation := range []string{"DescribeCapacityReservations", "DescribePlacementGroups"} {
+		lines := l.about(operation)
+		if len(lines) != 1 {
+			t.Errorf("%s is told %d times: %v", operation, len(lines), lines)
+		}
+		for _, line := range lines {
+			if len(line) > 500 || strings.Contains(line, "<html") {
+				t.Errorf("the message is %q", line)
+			}
+		}
+	}
+	if lines := l.about("GetProducts"); len(lines) > 1 {
+		t.Errorf("prices are told %d times: %v", len(lines), lines)
+	}
+}
+
+// change stores the class and has it looked at, three times.
+func (f *foreign) change(ctx context.Context, t *testing.T, class *awsv1.EC2NodeClass, l *told) {
+	t.Helper()
 	class.Generation++
 	if err := f.kube.Update(t.Context(), class); err != nil {
 		t.Fatal(err)
 	}
-	before := lines
 	for range 3 {
-		run("nodeclass", "default")
-	}
-	for _, c := range f.class(t).Status.Conditions {
-		t.Logf("%s=%s %s: %s", c.Type, c.Status, c.Reason, c.Message)
-	}
-	if lines > before+1 {
-		t.Errorf("%d lines about one trouble", lines-before)
+		f.run(ctx, t, "nodeclass", "default", l)
 	}
 }

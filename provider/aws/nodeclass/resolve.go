@@ -85,6 +85,7 @@ func (s *Status) reservations(ctx context.Context, class *awsv1.EC2NodeClass) (t
 		return 0, nil
 	}
 	found, err := s.Reservations.Resolve(ctx, class)
+	s.tell(ctx, class, kind, fault.Brief(err))
 	if err != nil {
 		condition.SetTrueWithReason(class, kind, awsv1.ReasonReservationsNotListed,
 			"spec.capacityReservationSelectorTerms: going on with those known: "+fault.Brief(err), s.Clock.Now())
@@ -106,6 +107,7 @@ func (s *Status) placement(ctx context.Context, class *awsv1.EC2NodeClass) (time
 		return 0, nil
 	}
 	found, err := s.Placements.Resolve(ctx, class)
+	s.tell(ctx, class, kind, fault.Brief(err))
 	switch {
 	case err != nil && s.Placements.Last(class) != nil: // the one that was found serves on
 	case err != nil:

@@ -130,7 +130,13 @@ type Status struct {
 	Config
 
 	mu       sync.Mutex // guards troubles
-	troubles map[types.UID]string
+	troubles map[trouble]string
+}
+
+// A trouble is something about a class that AWS does not answer.
+type trouble struct {
+	class types.UID
+	about string // the condition, "" for the class as a whole
 }
 
 // Name is the controller's name.
@@ -158,10 +164,10 @@ func (s *Status) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, 
 	case ctx.Err() != nil:
 		return ctrl.Result{}, nil // the process ends
 	case err != nil:
-		s.tell(ctx, &class, fault.Brief(err))
+		s.tell(ctx, &class, "", fault.Brief(err))
 		next = least(next, errorAgain)
 	default:
-		s.tell(ctx, &class, "")
+		s.tell(ctx, &class, "", "")
 	}
 	if !equality.Semantic.DeepEqual(before.Status, class.Status) {
 		patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
@@ -183,25 +189,26 @@ func least(a, b time.Duration) time.Duration {
 	return a
 }
 
-// tell logs what went wrong with the class when that is new, and when it has gone.
-func (s *Status) tell(ctx context.Context, class *awsv1.EC2NodeClass, trouble string) {
+// tell logs what went wrong with the class, or with what it is about, when that is new, and when it has gone.
+func (s *Status) tell(ctx context.Context, class *awsv1.EC2NodeClass, about, what string) {
+	key := trouble{class.UID, about}
 	s.mu.Lock()
-	old := s.troubles[class.UID]
+	old := s.troubles[key]
 	if s.troubles == nil {
-		s.troubles = map[types.UID]string{}
+		s.troubles = map[trouble]string{}
 	}
-	if trouble == "" {
-		delete(s.troubles, class.UID)
+	if what == "" {
+		delete(s.troubles, key)
 	} else {
-		s.troubles[class.UID] = trouble
+		s.troubles[key] = what
 	}
 	s.mu.Unlock()
 	switch {
-	case trouble == old:
-	case trouble == "":
+	case what == old:
+	case what == "":
 		log.FromContext(ctx).Info("AWS answers again", "EC2NodeClass", class.Name)
 	default:
-		log.FromContext(ctx).Error(errors.New(trouble), "cannot resolve the node class now, trying again", "EC2NodeClass", class.Name)
+		log.FromContext(ctx).Error(errors.New(what), "cannot resolve the node class now, trying again", "EC2NodeClass", class.Name)
 	}
 }
 
