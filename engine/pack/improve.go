@@ -20,7 +20,11 @@ func (t *tier) improve(nodes []*opened) []*opened {
 	nodes = t.recombine(nodes)
 	seed := uint64(0x9e3779b97f4a7c15)
 	t.made = 0
+	last := 0 // the attempt that was kept last
 	for attempt := 0; attempt < t.opts.Effort*maxAttempts && t.made < t.opts.Effort*maxMade && len(nodes) > 1; attempt++ {
+		if attempt-last > t.opts.Effort*patience {
+			break
+		}
 		seed = seed*6364136223846793005 + 1442695040888963407
 		ruined := t.pickRuin(nodes, sizes[attempt%len(sizes)], seed>>33)
 		before := 0.0
@@ -38,6 +42,7 @@ func (t *tier) improve(nodes []*opened) []*opened {
 		whole := !slices.ContainsFunc(t.byValue, func(k *kind) bool { return k.left > 0 })
 		if whole && (after < before*(1-same) || after <= before*(1+same) && len(fresh) < len(ruined)) {
 			nodes = append(without(nodes, ruined), fresh...)
+			last = attempt
 			continue
 		}
 		for _, o := range fresh {
@@ -84,9 +89,11 @@ func (o *opened) weigh() {
 	o.waste = (o.price - held) / o.price
 }
 
-// maxAttempts is how often nodes are closed and opened, maxMade how many kinds the patterns made for that may look at.
+// maxAttempts is how often nodes are closed and opened, maxMade how many kinds the patterns made for that may look at, and
+// patience how many attempts in a row may be in vain.
 const (
 	maxAttempts = 150
+	patience    = 16
 	maxMade     = 15_000
 )
 

@@ -107,6 +107,11 @@ func (sh *shape) reservation() string {
 
 // addShapes adds sh with the offerings that draw from no reservation, and a copy of it for each reservation.
 func (p *pool) addShapes(sh *shape, list []model.Offering, reservations map[string]*reservation) {
+	if !slices.ContainsFunc(list, func(o model.Offering) bool { return o.ReservationID != "" }) {
+		sh.offers = list
+		p.shapes = append(p.shapes, sh)
+		return
+	}
 	var ids []string
 	byID := map[string][]model.Offering{}
 	for _, o := range list {
@@ -138,18 +143,36 @@ func (p *pool) addShapes(sh *shape, list []model.Offering, reservations map[stri
 	}
 }
 
-// offers returns the available offerings of t that reqs allow, cheapest first.
+// offers returns the available offerings of t that reqs allow, cheapest first. They may be the type's own.
 func offers(t *model.InstanceType, reqs require.Set) []model.Offering {
-	var out []model.Offering
-	for _, off := range t.Offerings {
-		if !off.Available {
-			continue
+	fit := func(o *model.Offering) bool {
+		if !o.Available {
+			return false
 		}
-		if _, ok := reqs.Intersects(off.Requirements); ok {
-			out = append(out, off)
+		_, ok := reqs.Intersects(o.Requirements)
+		return ok
+	}
+	n := 0
+	for i := range t.Offerings {
+		if fit(&t.Offerings[i]) {
+			n++
 		}
 	}
-	slices.SortStableFunc(out, model.Offering.Compare)
+	out := t.Offerings
+	if n < len(out) {
+		out = make([]model.Offering, 0, n)
+		for i := range t.Offerings {
+			if fit(&t.Offerings[i]) {
+				out = append(out, t.Offerings[i])
+			}
+		}
+	}
+	if !slices.IsSortedFunc(out, model.Offering.Compare) {
+		if n == len(t.Offerings) {
+			out = slices.Clone(out)
+		}
+		slices.SortStableFunc(out, model.Offering.Compare)
+	}
 	return out
 }
 

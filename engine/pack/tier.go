@@ -281,33 +281,43 @@ func (t *tier) classifyKinds() {
 // openShops lists the shapes that hold something.
 func (t *tier) openShops() {
 	for _, s := range t.shelves {
-		shops := make([]*shop, len(s.pool.shapes))
+		counts := make([]int, len(s.pool.shapes)) // the kinds that each shape holds
+		all := 0
 		for _, k := range t.kinds {
-			f := &k.fit.on[s.index]
-			if f.flavour == nil {
-				continue
-			}
-			f.holds.each(func(j int) {
-				if shops[j] == nil {
-					shops[j] = &shop{shelf: s, shape: j, price: math.Inf(1), room: slices.Clone(s.pool.shapes[j].scaled)}
-					for _, c := range t.caps {
-						shops[j].room = append(shops[j].room, float64(c.each))
-					}
-				}
-				shops[j].kinds = append(shops[j].kinds, k)
-				shops[j].price = min(shops[j].price, f.flavour.price[j])
-			})
-		}
-		for _, sh := range shops {
-			if sh != nil {
-				t.shops = append(t.shops, sh)
+			if f := &k.fit.on[s.index]; f.flavour != nil {
+				f.holds.each(func(j int) { counts[j]++; all++ })
 			}
 		}
+		kinds := make([]*kind, all)
+		shops := make([]*shop, len(s.pool.shapes))
+		for j, n := range counts {
+			if n > 0 {
+				shops[j] = t.newShop(s, j, kinds[:0:n])
+				kinds = kinds[n:]
+			}
+		}
+		for _, k := range t.kinds {
+			if f := &k.fit.on[s.index]; f.flavour != nil {
+				f.holds.each(func(j int) {
+					shops[j].kinds = append(shops[j].kinds, k)
+					shops[j].price = min(shops[j].price, f.flavour.price[j])
+				})
+			}
+		}
+		t.shops = append(t.shops, slices.DeleteFunc(shops, func(sh *shop) bool { return sh == nil })...)
 	}
 	t.dropDominated()
 	for i, s := range t.shops {
 		s.index = i
 	}
+}
+
+func (t *tier) newShop(s *shelf, shape int, kinds []*kind) *shop {
+	sh := &shop{shelf: s, shape: shape, price: math.Inf(1), kinds: kinds, room: slices.Clone(s.pool.shapes[shape].scaled)}
+	for _, c := range t.caps {
+		sh.room = append(sh.room, float64(c.each))
+	}
+	return sh
 }
 
 // dropDominated leaves out shapes that have no more room than a cheaper one that holds the same kinds, in the same flavour.
@@ -318,22 +328,33 @@ func (t *tier) dropDominated() {
 	}
 	byPrice := slices.Clone(t.shops)
 	slices.SortStableFunc(byPrice, func(a, b *shop) int { return cmp.Compare(a.price, b.price) })
-	gone := map[*shop]bool{}
-	for i, s := range byPrice {
-		gone[s] = slices.ContainsFunc(byPrice[:i], func(o *shop) bool {
-			if gone[o] || o.shelf != s.shelf || o.shelf.pool.remaining != nil ||
-				o.shelf.pool.shapes[o.shape].reserved != nil || len(o.kinds) < len(s.kinds) {
-				return false
-			}
-			for r, v := range s.room {
-				if v > o.room[r] {
-					return false
-				}
-			}
-			return true
-		})
+	var kept, rivals []*shop
+	for _, s := range byPrice {
+		if slices.ContainsFunc(rivals, func(o *shop) bool { return o.dominates(s) }) {
+			continue
+		}
+		kept = append(kept, s)
+		if s.shelf.pool.remaining == nil && s.shelf.pool.shapes[s.shape].reserved == nil {
+			rivals = append(rivals, s)
+		}
 	}
-	t.shops = slices.DeleteFunc(t.shops, func(s *shop) bool { return gone[s] })
+	slices.SortFunc(kept, func(a, b *shop) int {
+		return cmp.Or(cmp.Compare(a.shelf.index, b.shelf.index), cmp.Compare(a.shape, b.shape))
+	})
+	t.shops = kept
+}
+
+// dominates reports whether s, which is cheaper, holds whatever the other holds.
+func (s *shop) dominates(other *shop) bool {
+	if s.shelf != other.shelf || len(s.kinds) < len(other.kinds) {
+		return false
+	}
+	for r, v := range other.room {
+		if v > s.room[r] {
+			return false
+		}
+	}
+	return true
 }
 
 // reprice is the share of the worth that must be left for the prices to be good still.
