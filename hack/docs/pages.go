@@ -72,7 +72,9 @@ func eventsPage() []byte {
 Karpenter tells what it does by Kubernetes events from the source ` + "`karpenter`" + `. The same event about the same object is
 not told again for a while; the table says for how long.
 
-    kubectl get events -A --field-selector source=karpenter
+` + "```" + `sh cluster
+kubectl get events -A --field-selector source=karpenter
+` + "```" + `
 
 Whenever a status condition of a NodeClaim, a NodePool or a node class changes, there is an event whose reason is the type
 of the condition, such as ` + "`Launched`, `Drifted` or `NodeClassReady`" + `.

@@ -38,14 +38,16 @@ What the controller's role may do on AWS, and no more. The policies are in [depl
 for ` + "`envsubst`" + `. A test runs the controller through all it does against an emulated AWS that holds it to them: nothing it
 does is denied, and nothing in them goes unused.
 
-    export AWS_PARTITION=aws AWS_REGION=us-east-1 AWS_ACCOUNT_ID=123456789012 CLUSTER_NAME=production
-    export NODE_ROLE=KarpenterNodeRole-production INTERRUPTION_QUEUE=production
-    for p in deploy/aws/*.json; do
-      name=Karpenter-$CLUSTER_NAME-$(basename $p .json)
-      aws iam create-policy --policy-name $name --policy-document "$(envsubst < $p)"
-      aws iam attach-role-policy --role-name KarpenterController-$CLUSTER_NAME \
-        --policy-arn arn:$AWS_PARTITION:iam::$AWS_ACCOUNT_ID:policy/$name
-    done
+` + "```" + `sh skip="needs an AWS account"
+export AWS_PARTITION=aws AWS_REGION=us-east-1 AWS_ACCOUNT_ID=123456789012 CLUSTER_NAME=production
+export NODE_ROLE=KarpenterNodeRole-production INTERRUPTION_QUEUE=production
+for p in deploy/aws/*.json; do
+  name=Karpenter-$CLUSTER_NAME-$(basename $p .json)
+  aws iam create-policy --policy-name $name --policy-document "$(envsubst < $p)"
+  aws iam attach-role-policy --role-name KarpenterController-$CLUSTER_NAME \
+    --policy-arn arn:$AWS_PARTITION:iam::$AWS_ACCOUNT_ID:policy/$name
+done
+` + "```" + `
 
 A permission that is missing shows in the node class's condition ` + "`ValidationSucceeded`" + `: launches are rehearsed before a class
 is ready. ` + "`ssm:GetParameter`" + ` is for AWS's own images; add your parameters if a class has ` + "`ssmParameter`" + ` terms of your own.

@@ -2,6 +2,7 @@ package manual
 
 import (
 	"fmt"
+	"os"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -138,4 +139,32 @@ func literal(w *syntax.Word) string {
 		}
 	}
 	return b.String()
+}
+
+// Rewrite puts what a step prints in the place of what its page says. Pages that leave things out ("...") are not rewritten.
+func (s *Step) Rewrite(printed string) error {
+	for _, line := range s.Output {
+		if strings.Contains(line, "...") {
+			return fmt.Errorf("%s: the page leaves things out: edit it by hand", s.Where())
+		}
+	}
+	page, err := os.ReadFile(s.Page)
+	if err != nil {
+		return fmt.Errorf("read page: %w", err)
+	}
+	before := strings.Join(s.Output, "\n") + "\n"
+	at := 0
+	for range s.Line {
+		at += strings.IndexByte(string(page[at:]), '\n') + 1
+	}
+	from := strings.Index(string(page[at:]), before)
+	if from < 0 {
+		return fmt.Errorf("%s: the page has changed since it was read: run again", s.Where())
+	}
+	from += at
+	text := string(page[:from]) + strings.TrimRight(printed, "\n") + "\n" + string(page[from+len(before):])
+	if err := os.WriteFile(s.Page, []byte(text), 0o644); err != nil {
+		return fmt.Errorf("write page: %w", err)
+	}
+	return nil
 }
