@@ -179,6 +179,8 @@ func (d *decider) barred(c *candidate) model.Verdict {
 		return model.Verdict{Rule: model.RulePolicy, Subject: "disruption of its NodePool is paused"}
 	case n.Object != nil && n.Object.Annotations[apiv1.DoNotDisruptAnnotationKey] == "true":
 		return model.Verdict{Rule: model.RuleAnnotation, Subject: "the node"}
+	case d.o.Resting[n.Name]:
+		return model.Verdict{Rule: model.RulePolicy, Subject: "its disruption was taken back a short while ago"}
 	}
 	return model.Verdict{}
 }

@@ -29,6 +29,8 @@ type Options struct {
 	// Rehearse takes the nodes of a pool for nodes of ours that are up and have been quiet for long enough, whether they have
 	// a claim or not. See Consolidate.
 	Rehearse bool
+	// Resting are the names of nodes that are let be for now, because they were found at the last moment not to be able to go.
+	Resting map[string]bool
 	// MaxNodes is how many nodes may be disrupted by choice in one decision; 0 for no bound, less for none.
 	MaxNodes int
 	// MaxWhatIfs is how many hypotheses consolidation may try in one decision. It replaces a time limit: a count gives the

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/rand"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/karpenter-go/karpenter/api/condition"
@@ -20,29 +21,46 @@ import (
 // parallelMarks bounds how many nodes are marked at once.
 const parallelMarks = 10
 
-// Replace creates the claims that come in the place of the command's nodes. They name what they replace, so that they are
-// known for what they are after a crash. If one cannot be created none is kept. It returns those that were created.
-func (a *Actor) Replace(ctx context.Context, c *model.Command) ([]Launch, error) {
-	plan := &model.Plan{Nodes: c.Replacements}
+// Draft returns the claims that are to come in the place of the command's nodes. They name what they replace, and have
+// names already: the nodes can say what they wait for before there is anything to pay for.
+func (a *Actor) Draft(c *model.Command) []Launch {
 	var claims, types []string
 	for _, n := range c.Nodes {
 		claims = append(claims, n.Claim.Name)
 		types = append(types, n.Labels[corev1.LabelInstanceTypeStable]+"/"+n.Labels[apiv1.CapacityTypeLabelKey])
 	}
 	slices.Sort(types)
-	launches, err := a.launch(ctx, plan, map[string]string{
-		apiv1.ReplacesAnnotationKey:      strings.Join(claims, ","),
-		apiv1.ReplacedTypesAnnotationKey: strings.Join(slices.Compact(types), ","),
-	})
-	if err == nil {
-		return launches, nil
+	drafts := make([]Launch, len(c.Replacements))
+	for i := range c.Replacements {
+		claim := ClaimFor(&c.Replacements[i], a.Labels)
+		claim.Name, claim.GenerateName = nameLike(claim.GenerateName), ""
+		annotate(claim, apiv1.ReplacesAnnotationKey, strings.Join(claims, ","))
+		annotate(claim, apiv1.ReplacedTypesAnnotationKey, strings.Join(slices.Compact(types), ","))
+		drafts[i] = Launch{Node: &c.Replacements[i], Claim: claim}
 	}
-	for _, l := range launches {
+	return drafts
+}
+
+// nameLike returns a name as the API server makes it of a prefix: five letters and digits at its end, and short enough for
+// a label.
+func nameLike(prefix string) string {
+	const letters, most = 5, 63
+	return prefix[:min(len(prefix), most-letters)] + rand.String(letters)
+}
+
+// Replace creates the claims of the drafts. If one cannot be created none is kept. They are found by those who wait for
+// them; what a crash leaves of them is let go of by those who do not.
+func (a *Actor) Replace(ctx context.Context, drafts []Launch) error {
+	made, err := a.create(ctx, drafts)
+	if err == nil {
+		return nil
+	}
+	for _, l := range made {
 		if deleteErr := client.IgnoreNotFound(a.Client.Delete(ctx, l.Claim)); deleteErr != nil {
 			err = errors.Join(err, fmt.Errorf("take back claim %s: %w", l.Claim.Name, deleteErr))
 		}
 	}
-	return nil, err
+	return err
 }
 
 // MarkAll marks the command's nodes, which wait for the claims named. A node that cannot be marked is left as it is; the
@@ -69,49 +87,61 @@ func (a *Actor) MarkAll(
 func (a *Actor) Mark(
 	ctx context.Context, n *model.Node, reason apiv1.DisruptionReason, waitFor []string, now time.Time,
 ) ([]client.Object, error) {
-	claim := n.Claim.DeepCopy()
-	annotate(claim, apiv1.ReplacedByAnnotationKey, strings.Join(waitFor, ","))
-	if err := Patch(ctx, a.Client, n.Claim, claim); err != nil {
-		return nil, fmt.Errorf("annotate claim: %w", err)
-	}
-	before := claim.DeepCopy()
-	condition.SetTrueWithReason(claim, apiv1.ConditionTypeDisruptionReason, string(reason), string(reason), now)
-	if err := PatchStatus(ctx, a.Client, before, claim); err != nil {
+	claim, err := again(ctx, a.Client, n.Claim, func(before *apiv1.NodeClaim) (*apiv1.NodeClaim, error) {
+		claim := before.DeepCopy()
+		annotate(claim, apiv1.ReplacedByAnnotationKey, strings.Join(waitFor, ","))
+		if err := Patch(ctx, a.Client, before, claim); err != nil {
+			return nil, err
+		}
+		before = claim.DeepCopy()
+		condition.SetTrueWithReason(claim, apiv1.ConditionTypeDisruptionReason, string(reason), string(reason), now)
+		return claim, PatchStatus(ctx, a.Client, before, claim)
+	})
+	if err != nil {
 		return nil, fmt.Errorf("mark claim: %w", err)
 	}
-	node := n.Object.DeepCopy()
-	if !n.Disrupted() {
-		node.Spec.Taints = append(node.Spec.Taints, apiv1.DisruptedNoScheduleTaint())
-	}
-	if err := Patch(ctx, a.Client, n.Object, node); err != nil {
+	node, err := again(ctx, a.Client, n.Object, func(before *corev1.Node) (*corev1.Node, error) {
+		node := before.DeepCopy()
+		node.Spec.Taints = append(withoutDisrupted(node.Spec.Taints), apiv1.DisruptedNoScheduleTaint())
+		return node, Patch(ctx, a.Client, before, node)
+	})
+	if err != nil {
 		return []client.Object{claim}, fmt.Errorf("taint node: %w", err)
 	}
 	return []client.Object{claim, node}, nil
 }
 
+func withoutDisrupted(taints []corev1.Taint) []corev1.Taint {
+	return slices.DeleteFunc(taints, func(t corev1.Taint) bool { return t.Key == apiv1.DisruptedTaintKey })
+}
+
 // Unmark takes Mark back: pods may come again. It returns what was written.
 func (a *Actor) Unmark(ctx context.Context, n *model.Node) ([]client.Object, error) {
-	node := n.Object.DeepCopy()
-	node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(t corev1.Taint) bool {
-		return t.Key == apiv1.DisruptedTaintKey
+	node, err := again(ctx, a.Client, n.Object, func(before *corev1.Node) (*corev1.Node, error) {
+		node := before.DeepCopy()
+		node.Spec.Taints = withoutDisrupted(node.Spec.Taints)
+		return node, Patch(ctx, a.Client, before, node)
 	})
-	if err := Patch(ctx, a.Client, n.Object, node); err != nil {
+	if err != nil {
 		return nil, fmt.Errorf("untaint node: %w", err)
 	}
-	claim := n.Claim.DeepCopy()
-	condition.Clear(claim, apiv1.ConditionTypeDisruptionReason)
-	if err := PatchStatus(ctx, a.Client, n.Claim, claim); err != nil {
-		return []client.Object{node}, fmt.Errorf("unmark claim: %w", err)
-	}
-	before := claim.DeepCopy()
-	annotate(claim, apiv1.ReplacedByAnnotationKey, "")
-	if err := Patch(ctx, a.Client, before, claim); err != nil {
+	claim, err := again(ctx, a.Client, n.Claim, func(before *apiv1.NodeClaim) (*apiv1.NodeClaim, error) {
+		claim := before.DeepCopy()
+		condition.Clear(claim, apiv1.ConditionTypeDisruptionReason)
+		if err := PatchStatus(ctx, a.Client, before, claim); err != nil {
+			return nil, err
+		}
+		before = claim.DeepCopy()
+		annotate(claim, apiv1.ReplacedByAnnotationKey, "")
+		return claim, Patch(ctx, a.Client, before, claim)
+	})
+	if err != nil {
 		return []client.Object{node}, fmt.Errorf("unmark claim: %w", err)
 	}
 	return []client.Object{node, claim}, nil
 }
 
-// Adopt makes a replacement whose nodes stay an ordinary node: nothing waits for it any more. It returns what was written.
+// Adopt makes a replacement that nothing waits for any more an ordinary node. It returns what was written.
 func (a *Actor) Adopt(ctx context.Context, n *model.Node) ([]client.Object, error) {
 	claim := n.Claim.DeepCopy()
 	annotate(claim, apiv1.ReplacesAnnotationKey, "")

@@ -3,16 +3,20 @@ package act
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/karpenter-go/karpenter/api"
+	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
 )
@@ -28,13 +32,17 @@ func doomed(name, typeName string) *model.Node {
 func TestReplace(t *testing.T) {
 	c := fake.NewClientBuilder().WithScheme(api.Scheme()).Build()
 	a := &Actor{Client: c, Labels: apiv1.CoreLabels()}
-	launches, err := a.Replace(t.Context(), &model.Command{
+	drafts := a.Draft(&model.Command{
 		Nodes: []*model.Node{doomed("n1", "b.large"), doomed("n2", "a.large")}, Replacements: []model.PlannedNode{plannedNode()},
 	})
-	if err != nil || len(launches) != 1 {
-		t.Fatalf("%d launches, %v", len(launches), err)
+	if err := a.Replace(t.Context(), drafts); err != nil {
+		t.Fatal(err)
 	}
-	got := launches[0].Claim.Annotations
+	var there apiv1.NodeClaimList
+	if err := c.List(t.Context(), &there); err != nil || len(there.Items) != 1 || there.Items[0].Name != drafts[0].Claim.Name {
+		t.Fatalf("claims are %v (%v), want one of the name that was drafted", there.Items, err)
+	}
+	got := there.Items[0].Annotations
 	if got[apiv1.ReplacesAnnotationKey] != "n1-claim,n2-claim" ||
 		got[apiv1.ReplacedTypesAnnotationKey] != "a.large/spot,b.large/spot" || got["owner"] != "us" {
 		t.Errorf("annotations are %v", got)
@@ -61,11 +69,64 @@ func TestReplaceAllOrNone(t *testing.T) {
 	a := &Actor{Client: c, Labels: apiv1.CoreLabels()}
 	replacements := []model.PlannedNode{plannedNode(), plannedNode(), plannedNode()}
 	limited := &model.Command{Nodes: []*model.Node{doomed("n1", "a.large")}, Replacements: replacements}
-	if launches, err := a.Replace(t.Context(), limited); err == nil || len(launches) != 0 {
-		t.Fatalf("%d launches, %v", len(launches), err)
+	if err := a.Replace(t.Context(), a.Draft(limited)); err == nil {
+		t.Fatal("a claim that was refused is no error")
 	}
 	var left apiv1.NodeClaimList
 	if err := c.List(t.Context(), &left); err != nil || len(left.Items) != 0 {
 		t.Errorf("%d claims are left, %v", len(left.Items), err)
+	}
+}
+
+// The names of replacements are made before they are created, and hold where names end: at 63 letters.
+func TestDraftNames(t *testing.T) {
+	n := plannedNode()
+	n.Pool.Object.Name = strings.Repeat("p", 63)
+	n.Pool.Name = n.Pool.Object.Name
+	c := &model.Command{Nodes: []*model.Node{doomed("n1", "a.large")}, Replacements: []model.PlannedNode{n, n}}
+	drafts := (&Actor{Labels: apiv1.CoreLabels()}).Draft(c)
+	a, b := drafts[0].Claim, drafts[1].Claim
+	if len(a.Name) != 63 || a.Name == b.Name || a.GenerateName != "" {
+		t.Errorf("names are %q and %q", a.Name, b.Name)
+	}
+}
+
+// A mark survives that somebody else writes the node and its claim in between, and leaves alone what is being deleted.
+func TestMarkAgainAfterConflict(t *testing.T) {
+	scheme := api.Scheme()
+	if err := clientgoscheme.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	claim := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "claim", Finalizers: []string{"example.com/holds"}}}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}}
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(claim, node).WithStatusSubresource(&apiv1.NodeClaim{}).Build()
+	get := func(o client.Object) {
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	get(claim)
+	get(node)
+	n := &model.Node{Name: "node", Claim: claim.DeepCopy(), Object: node.DeepCopy()}
+	claim.Labels, node.Labels = map[string]string{"other": "wrote"}, map[string]string{"other": "wrote"}
+	if err := errors.Join(c.Update(t.Context(), claim), c.Update(t.Context(), node)); err != nil {
+		t.Fatal(err)
+	}
+	a := &Actor{Client: c}
+	if _, err := a.Mark(t.Context(), n, apiv1.DisruptionReasonDrifted, []string{"next"}, time.Unix(0, 0)); err != nil {
+		t.Fatal(err)
+	}
+	get(claim)
+	get(node)
+	if claim.Annotations[apiv1.ReplacedByAnnotationKey] != "next" || claim.Labels["other"] != "wrote" ||
+		!condition.IsTrue(claim, apiv1.ConditionTypeDisruptionReason) || len(node.Spec.Taints) != 1 {
+		t.Errorf("claim %+v, taints %v", claim, node.Spec.Taints)
+	}
+	n = &model.Node{Name: "node", Claim: claim.DeepCopy(), Object: node.DeepCopy()}
+	if err := c.Delete(t.Context(), claim); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Unmark(t.Context(), n); !Conflict(err) {
+		t.Errorf("the claim is being deleted, and to unmark it says %v", err)
 	}
 }

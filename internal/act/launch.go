@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 
 	"golang.org/x/sync/errgroup"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -33,32 +32,32 @@ const parallelCreates = 50
 // others failed; the error joins what went wrong. A crash in between leaves claims that the next plan sees as capacity in
 // flight.
 func (a *Actor) Launch(ctx context.Context, p *model.Plan) ([]Launch, error) {
-	return a.launch(ctx, p, nil)
+	drafts := make([]Launch, len(p.Nodes))
+	for i := range p.Nodes {
+		drafts[i] = Launch{Node: &p.Nodes[i], Claim: ClaimFor(&p.Nodes[i], a.Labels)}
+	}
+	return a.create(ctx, drafts)
 }
 
-// launch is Launch with annotations of its own on every claim.
-func (a *Actor) launch(ctx context.Context, p *model.Plan, annotations map[string]string) ([]Launch, error) {
-	claims, errs := make([]*apiv1.NodeClaim, len(p.Nodes)), make([]error, len(p.Nodes))
+// create creates the claims of the drafts. It returns the drafts whose claim is there now.
+func (a *Actor) create(ctx context.Context, drafts []Launch) ([]Launch, error) {
+	errs := make([]error, len(drafts))
 	var g errgroup.Group
 	g.SetLimit(parallelCreates)
-	for i := range p.Nodes {
+	for i, d := range drafts {
 		g.Go(func() error {
-			claim := ClaimFor(&p.Nodes[i], a.Labels)
-			maps.Copy(claim.Annotations, annotations)
-			if err := a.Client.Create(ctx, claim); err != nil {
-				errs[i] = fmt.Errorf("create claim of pool %s: %w", p.Nodes[i].Pool.Name, err)
-				return nil
+			if err := a.Client.Create(ctx, d.Claim); err != nil {
+				errs[i] = fmt.Errorf("create claim of pool %s: %w", d.Node.Pool.Name, err)
 			}
-			claims[i] = claim
 			return nil
 		})
 	}
 	err := errors.Join(g.Wait(), errors.Join(errs...))
-	var launches []Launch
-	for i, claim := range claims {
-		if claim != nil {
-			launches = append(launches, Launch{Node: &p.Nodes[i], Claim: claim})
+	var made []Launch
+	for i, d := range drafts {
+		if errs[i] == nil {
+			made = append(made, d)
 		}
 	}
-	return launches, err
+	return made, err
 }

@@ -35,5 +35,25 @@ func PatchStatus(ctx context.Context, c client.Client, before, obj client.Object
 	return nil
 }
 
+// again has write change o, and once more as it is by then if somebody else wrote in between. An object that is being
+// deleted by then, or is another one of that name, is left alone: the conflict is returned.
+func again[T client.Object](ctx context.Context, c client.Client, o T, write func(T) (T, error)) (T, error) {
+	written, err := write(o)
+	if !apierrors.IsConflict(err) {
+		return written, err
+	}
+	fresh, ok := o.DeepCopyObject().(T)
+	if !ok {
+		return written, err
+	}
+	if getErr := c.Get(ctx, client.ObjectKeyFromObject(o), fresh); getErr != nil {
+		return written, getErr
+	}
+	if fresh.GetUID() != o.GetUID() || fresh.GetDeletionTimestamp() != nil {
+		return written, err
+	}
+	return write(fresh)
+}
+
 // Conflict reports whether err says that somebody else wrote in between, or that the object is gone.
 func Conflict(err error) bool { return apierrors.IsConflict(err) || apierrors.IsNotFound(err) }

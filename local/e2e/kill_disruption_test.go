@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"os"
 	"testing"
 
 	"github.com/karpenter-go/karpenter/api/condition"
@@ -12,9 +11,6 @@ import (
 // have been asked for, when the nodes are marked, and when the first of them
 // goes. In the end every node has been rolled and nothing is left over.
 func TestKillNineDuringDrift(t *testing.T) {
-	if os.Getenv("KARPENTER_LONG") == "" {
-		t.Skip("takes minutes; set KARPENTER_LONG=1")
-	}
 	const pods = 4
 	v := newVictim(t)
 	v.changePool(t, func(p *apiv1.NodePool) { p.Spec.Disruption.Budgets = []apiv1.Budget{{Nodes: "100%"}} })

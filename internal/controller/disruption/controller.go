@@ -50,6 +50,9 @@ type state struct {
 	cursor disrupt.Cursor
 	// disrupted and launched are when that was done, oldest first, of the last minute.
 	disrupted, launched []time.Time
+	recalled            bool // whether the places of pods were worked out anew after the start
+	tookBack            bool // whether this pass took a mark back
+	resting             map[string]rest
 }
 
 // Intervals of disruption.
@@ -89,8 +92,10 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	if wait := c.next.Sub(start); wait > 0 {
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
-	s := c.Buffers.Stock(ctx, c.Daemons.Stock(ctx, supply.Stock(ctx, c.Cloud, c.Cluster.Snapshot())))
+	s := c.look(ctx)
 	c.Options.Pack.DefaultSpread = c.Spread.Of(ctx)
+	c.recall(s)
+	c.tookBack = false
 	again, err := c.finish(ctx, s)
 	began := c.Clock.Now()
 	d := disrupt.Decide(s, c.options(start), c.cursor)
@@ -99,8 +104,13 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	if carryErr := c.carryOut(ctx, s, d); carryErr != nil {
 		err = errors.Join(err, carryErr)
 	}
+	if c.tookBack {
+		again = min(again, pause)
+	} else {
+		err = errors.Join(err, c.release(ctx))
+	}
 	if len(d.Commands) > 0 {
-		again = settle
+		again = min(again, settle)
 	}
 	c.tellBlocked(s, d)
 	now := c.Clock.Now()
@@ -108,9 +118,15 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	return ctrl.Result{RequeueAfter: again}, err
 }
 
+// look returns the cluster as it is now, with all that decisions ask for.
+func (c *Controller) look(ctx context.Context) *model.Snapshot {
+	return c.Buffers.Stock(ctx, c.Daemons.Stock(ctx, supply.Stock(ctx, c.Cloud, c.Cluster.Snapshot())))
+}
+
 // options returns what this pass may do.
 func (c *Controller) options(now time.Time) disrupt.Options {
 	o := c.Options
+	o.Resting = c.rests(now)
 	o.MaxNodes = c.PerMinute.left(c.PerMinute.Disruptions, &c.disrupted, now)
 	if !c.Repair {
 		return o
@@ -167,8 +183,9 @@ func (c *Controller) checked(ctx context.Context, s *model.Snapshot, commands []
 	return sound
 }
 
-// begin starts one command: its replacements are asked for, then its nodes are marked. A crash in between leaves
-// replacements whose nodes are not marked; the next pass makes ordinary nodes of them.
+// begin starts one command: its nodes are marked and name what they will wait for, then that is asked for. Whatever stops
+// it half way, a crash or an error, leaves marked nodes that wait for claims which are not there: the next pass takes the
+// marks back and lets go of the claims that did come to be.
 func (c *Controller) begin(ctx context.Context, s *model.Snapshot, cmd *model.Command) error {
 	now := c.Clock.Now()
 	if cmd.Force {
@@ -177,14 +194,20 @@ func (c *Controller) begin(ctx context.Context, s *model.Snapshot, cmd *model.Co
 	if left := c.PerMinute.left(c.PerMinute.Launches, &c.launched, now); left != 0 && len(cmd.Replacements) > left {
 		return nil // the next pass decides again
 	}
-	launches, err := c.Actor.Replace(ctx, cmd)
-	if err != nil {
-		c.fail(cmd.Reason, cmd.Method, cmd.Decision(), len(cmd.Replacements))
-		return err
+	drafts := c.Actor.Draft(cmd)
+	waitFor := make([]string, len(drafts))
+	for i, d := range drafts {
+		waitFor[i] = d.Claim.Name
 	}
-	waitFor := make([]string, len(launches))
-	for i, l := range launches {
-		waitFor[i] = l.Claim.Name
+	written, err := c.Actor.MarkAll(ctx, cmd, waitFor, now)
+	c.Cluster.Assume(written...)
+	if err != nil && len(drafts) > 0 {
+		return ignoreConflict(err)
+	}
+	if launchErr := c.Actor.Replace(ctx, drafts); launchErr != nil {
+		return launchErr
+	}
+	for _, l := range drafts {
 		c.Cluster.Assume(l.Claim)
 		c.Cluster.Promise(l.Claim.Name, l.Node.Pods, now.Add(promised))
 		c.launched = append(c.launched, now)
@@ -193,8 +216,6 @@ func (c *Controller) begin(ctx context.Context, s *model.Snapshot, cmd *model.Co
 	for _, p := range cmd.Placements {
 		c.Cluster.Promise(p.Node.Name, p.Pods, now.Add(promised))
 	}
-	written, err := c.Actor.MarkAll(ctx, cmd, waitFor, now)
-	c.Cluster.Assume(written...)
 	for range cmd.Nodes {
 		c.disrupted = append(c.disrupted, now)
 	}

@@ -3,7 +3,6 @@ package disruption
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 	"time"
 
@@ -13,7 +12,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// finish deals with everything that is under way: nodes that carry a mark, and replacements. It returns when to look again.
+// finish deals with everything that is under way: nodes that carry a mark, and replacements. All of it is read off the
+// objects, so it makes no difference who began it. It returns when to look again.
 func (c *Controller) finish(ctx context.Context, s *model.Snapshot) (again time.Duration, err error) {
 	again = poll
 	var due []*model.Node
@@ -21,10 +21,7 @@ func (c *Controller) finish(ctx context.Context, s *model.Snapshot) (again time.
 		if !n.Managed() || n.Deleting {
 			continue
 		}
-		if err2 := c.adopt(ctx, s, n); err2 != nil {
-			err = errors.Join(err, ignoreConflict(err2))
-		}
-		if n.Object == nil || !marked(n) && !n.Disrupted() {
+		if n.Object == nil || !marked(n) && !n.Disrupted() && n.Claim.Annotations[apiv1.ReplacedByAnnotationKey] == "" {
 			continue
 		}
 		switch wait, v := c.waits(s, n); {
@@ -40,6 +37,7 @@ func (c *Controller) finish(ctx context.Context, s *model.Snapshot) (again time.
 	for _, n := range due {
 		if v := verdicts[n.Name]; !v.OK() {
 			c.Metrics.Disruption.FailedValidationsTotal.WithLabelValues(c.typeOf(n)).Inc()
+			c.rest(n)
 			err = errors.Join(err, c.takeBack(ctx, n, v))
 			continue
 		}
@@ -87,38 +85,17 @@ func (c *Controller) waits(s *model.Snapshot, n *model.Node) (time.Duration, mod
 	return max(0, mark.LastTransitionTime.Add(settle).Sub(s.Now)), model.Verdict{}
 }
 
-// takeBack lets pods come to the node again. What was launched in its place stays, and is an ordinary node from then on.
+// takeBack lets pods come to the node again. What was launched in its place is let go of in the next pass, unless it
+// finds a use there.
 func (c *Controller) takeBack(ctx context.Context, n *model.Node, why model.Verdict) error {
-	replaced := n.Claim.Annotations[apiv1.ReplacedByAnnotationKey] != ""
-	if replaced {
-		c.fail(reasonOf(n), c.typeOf(n), "replace", len(list(n.Claim.Annotations[apiv1.ReplacedByAnnotationKey])))
+	if replacements := list(n.Claim.Annotations[apiv1.ReplacedByAnnotationKey]); len(replacements) > 0 {
+		c.fail(reasonOf(n), c.typeOf(n), "replace", len(replacements))
 	}
+	c.tookBack = true
 	written, err := c.Actor.Unmark(ctx, n)
 	c.Cluster.Assume(written...)
 	c.tellTakenBack(ctx, n, why)
 	return ignoreConflict(err)
-}
-
-// adopt makes an ordinary node of a replacement that no marked node waits for: its command was taken back, or never begun
-// because of a crash.
-func (c *Controller) adopt(ctx context.Context, s *model.Snapshot, n *model.Node) error {
-	replaces := list(n.Claim.Annotations[apiv1.ReplacesAnnotationKey])
-	if len(replaces) == 0 {
-		return nil
-	}
-	for _, name := range replaces {
-		claim, ok := s.Claim(name)
-		if !ok {
-			continue
-		}
-		if claim.DeletionTimestamp != nil ||
-			slices.Contains(list(claim.Annotations[apiv1.ReplacedByAnnotationKey]), n.Claim.Name) {
-			return nil
-		}
-	}
-	written, err := c.Actor.Adopt(ctx, n)
-	c.Cluster.Assume(written...)
-	return err
 }
 
 // list splits a list by commas.

@@ -1,12 +1,14 @@
 package disruption
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/karpenter-go/karpenter/api/condition"
@@ -83,13 +85,22 @@ func (w *world) updateStatus(o client.Object) {
 }
 
 // run shows a pod of one core on the node.
-func (w *world) run(name, node string) {
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: "uid"}}
+func (w *world) run(name, node string) { w.Cluster.Set(podOf(name, node)) }
+
+// podOf returns a pod of one core that is bound to the node, or waits if there is none.
+func podOf(name, node string) *corev1.Pod {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID(name)}}
 	pod.Spec.NodeName = node
 	pod.Spec.Containers = []corev1.Container{{Name: "c", Resources: corev1.ResourceRequirements{
 		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")},
 	}}}
-	w.Cluster.Set(pod)
+	if node == "" {
+		pod.Status.Phase = corev1.PodPending
+		pod.Status.Conditions = []corev1.PodCondition{{
+			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
+		}}
+	}
+	return pod
 }
 
 // replacement returns the claim that replaces another, nil if there is none.
@@ -168,19 +179,15 @@ func TestFailedReplacementTakesTheMarkBack(t *testing.T) {
 	w.want(0, 0, 0)
 }
 
-// A crash between the launch of the replacement and the mark leaves a replacement that nobody waits for. It becomes an
-// ordinary node.
-func TestReplacementWithoutMarkIsAdopted(t *testing.T) {
-	w := newDearWorld(t)
-	w.pass(pause)
-	r := w.replacement()
-	w.Options.Paused = true
+// takeMarksBack makes the world one in which the command was taken back, and its replacement is left.
+func (w *world) takeMarksBack() {
+	w.t.Helper()
 	for _, c := range w.claims() {
 		if c.Annotations[apiv1.ReplacedByAnnotationKey] != "" {
-			delete(c.Annotations, apiv1.ReplacedByAnnotationKey)
 			condition.Clear(&c, apiv1.ConditionTypeDisruptionReason)
-			w.update(&c)
 			w.updateStatus(&c)
+			delete(c.Annotations, apiv1.ReplacedByAnnotationKey)
+			w.update(&c)
 		}
 	}
 	for _, n := range w.nodes() {
@@ -188,11 +195,98 @@ func TestReplacementWithoutMarkIsAdopted(t *testing.T) {
 		w.update(&n)
 	}
 	w.watch()
+}
+
+// A replacement whose node stays after all, and that nobody needs, goes again.
+func TestReplacementOfNobodyGoes(t *testing.T) {
+	w := newDearWorld(t)
+	w.pass(pause)
+	r := w.replacement()
+	w.Options.Paused = true
+	w.takeMarksBack()
 	w.pass(poll)
-	if again := w.replacement(); again != nil {
-		t.Errorf("claim %s still replaces %s", r.Name, again.Annotations[apiv1.ReplacesAnnotationKey])
+	w.want(0, 1, 0)
+	w.get(r.Name, r)
+	if r.DeletionTimestamp == nil {
+		t.Errorf("the replacement %s is still wanted", r.Name)
 	}
-	w.want(0, 0, 0)
+}
+
+// A replacement whose node stays after all is an ordinary node once it has been of use to somebody.
+func TestReplacementInUseStays(t *testing.T) {
+	for name, use := range map[string]func(*world, *apiv1.NodeClaim){
+		"a pod runs there": func(w *world, _ *apiv1.NodeClaim) { w.run("other", "new") },
+		"a pod ran there": func(w *world, r *apiv1.NodeClaim) {
+			w.get(r.Name, r)
+			r.Status.LastPodEventTime = metav1.Time{Time: w.clock.Now()}
+			w.updateStatus(r)
+			w.watch()
+		},
+		"a pod that waits has no other place": func(w *world, _ *apiv1.NodeClaim) {
+			pod := podOf("waits", "")
+			pod.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("1500m")
+			w.Cluster.Set(pod)
+			for _, name := range []string{"fills-1", "fills-2"} {
+				w.run(name, "node-0")
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newDearWorld(t)
+			w.pass(pause)
+			r := w.replacement()
+			w.Options.Paused = true
+			w.takeMarksBack()
+			w.boot(r)
+			use(w, r)
+			w.pass(poll)
+			w.want(0, 0, 0)
+			if again := w.replacement(); again != nil {
+				t.Errorf("claim %s still replaces %s", again.Name, again.Annotations[apiv1.ReplacesAnnotationKey])
+			}
+		})
+	}
+}
+
+// A node that was found at the last moment not to be able to go is let be for a while, longer each time.
+func TestTakenBackRests(t *testing.T) {
+	w := newDearWorld(t)
+	var rests []time.Duration
+	for len(rests) < 3 {
+		w.pass(pause)
+		r := w.replacement()
+		if r == nil {
+			continue
+		}
+		// A node comes up with far less room than its type has.
+		w.boot(r)
+		n := &corev1.Node{}
+		w.get("new", n)
+		n.Status.Allocatable = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m")}
+		w.updateStatus(n)
+		w.watch()
+		w.pass(poll)
+		w.want(0, 0, 0)
+		rests = append(rests, w.resting["node-0"].lasts)
+		w.vanish(r, n)
+	}
+	if want := []time.Duration{shortRest, 2 * shortRest, 4 * shortRest}; !slices.Equal(rests, want) {
+		t.Errorf("node-0 rests %v, want %v", rests, want)
+	}
+}
+
+// vanish makes objects gone.
+func (w *world) vanish(objects ...client.Object) {
+	w.t.Helper()
+	for _, o := range objects {
+		w.get(o.GetName(), o)
+		o.SetFinalizers(nil)
+		w.update(o)
+		if err := client.IgnoreNotFound(w.client.Delete(w.t.Context(), o)); err != nil {
+			w.t.Fatal(err)
+		}
+		w.Cluster.Remove(o)
+	}
 }
 
 // A pod that came before the taint and has no room on the replacement takes the mark back.

@@ -1,0 +1,105 @@
+package disrupt
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/pack"
+)
+
+// oneByOne bounds how many replacements Spare looks at by themselves.
+const oneByOne = 20
+
+// Spare returns those of the replacements, which nothing waits for any more, that can go without anybody noticing: no pod
+// was ever put on them, none is kept from being disrupted, and every pod that waits, or will because its node is going, has
+// a place without them. The others have found another use. What could not be looked at within bounds is in neither list.
+func Spare(s *model.Snapshot, replacements []*model.Node, o Options) (spare, used []*model.Node) {
+	var idle []*model.Node
+	for _, n := range replacements {
+		if len(n.Reschedulable()) > 0 || !n.Claim.Status.LastPodEventTime.IsZero() || !StillUnprotected(s, n).OK() {
+			used = append(used, n)
+			continue
+		}
+		idle = append(idle, n)
+	}
+	if len(idle) == 0 {
+		return nil, used
+	}
+	slices.SortFunc(idle, func(a, b *model.Node) int { return strings.Compare(a.Name, b.Name) })
+	s = s.Apply(model.Delta{Claims: underWayClaims(s)})
+	need := shortOf(s, o)
+	if w := s.Apply(model.Delta{Claims: leavingAll(s, idle)}); !need.less(shortOf(w, o)) {
+		return idle, used
+	}
+	for _, n := range idle[:min(len(idle), oneByOne)] {
+		if w := s.Apply(model.Delta{Claims: leavingAll(s, []*model.Node{n})}); need.less(shortOf(w, o)) {
+			used = append(used, n)
+			continue
+		}
+		spare = append(spare, n)
+		s = s.Apply(model.Delta{Claims: leavingAll(s, []*model.Node{n})})
+	}
+	return spare, used
+}
+
+// Places returns where the pods of nodes that are under way will find room on what is there, all of them at once. It is
+// what they were told when their commands began, worked out anew by one who does not remember.
+func Places(s *model.Snapshot, o Options) []model.Placement {
+	going := map[string]bool{}
+	for _, n := range s.Nodes() {
+		if underWay(n) && !n.Deleting {
+			for _, p := range n.Reschedulable() {
+				going[p.Key] = true
+			}
+		}
+	}
+	if len(going) == 0 {
+		return nil
+	}
+	var out []model.Placement
+	for _, pl := range pack.Solve(s.Apply(model.Delta{Claims: underWayClaims(s)}), o.Pack).Placements {
+		pl.Pods = slices.DeleteFunc(slices.Clone(pl.Pods), func(p *model.Pod) bool { return !going[p.Key] })
+		if len(pl.Pods) > 0 {
+			out = append(out, pl)
+		}
+	}
+	return out
+}
+
+// underWayClaims returns the claims of marked nodes as if they were being deleted: so their pods look for another place.
+func underWayClaims(s *model.Snapshot) []*apiv1.NodeClaim {
+	var marked []*model.Node
+	for _, n := range s.Nodes() {
+		if n.Claim != nil && !n.Deleting && underWay(n) {
+			marked = append(marked, n)
+		}
+	}
+	return leavingAll(s, marked)
+}
+
+func leavingAll(s *model.Snapshot, nodes []*model.Node) []*apiv1.NodeClaim {
+	claims := make([]*apiv1.NodeClaim, len(nodes))
+	for i, n := range nodes {
+		claims[i] = leaving(n.Claim, s.Now)
+	}
+	return claims
+}
+
+// A lack is what a cluster is short of for the pods that look for a place.
+type lack struct{ refused, launches int }
+
+func shortOf(s *model.Snapshot, o Options) lack {
+	plan := pack.Solve(s, o.Pack)
+	l := lack{launches: len(plan.Nodes)}
+	for _, r := range plan.Refusals {
+		l.refused += len(r.Pods)
+	}
+	return l
+}
+
+func (l lack) less(than lack) bool {
+	return cmp.Or(cmp.Compare(l.refused, than.refused), cmp.Compare(l.launches, than.launches)) < 0
+}
