@@ -73,8 +73,8 @@ func Compile(d Delta) *Snapshot { return (&Snapshot{}).Apply(d) }
 // Apply returns s with d done to it. s stays as it was. The cost is that of what changes, not of what there is.
 func (s *Snapshot) Apply(d Delta) *Snapshot {
 	e := newEdit(s)
-	for _, o := range d.Pods {
-		e.setPod(NewPod(o))
+	for _, p := range newPods(d.Pods) {
+		e.setPod(p)
 	}
 	for _, o := range d.Virtual {
 		e.setPod(newVirtualPod(o))

@@ -1,6 +1,9 @@
 package model
 
 import (
+	"runtime"
+	"sync"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -29,6 +32,30 @@ func NewPod(o *corev1.Pod) *Pod {
 	requests[corev1.ResourcePods]++
 	return &Pod{Key: o.Namespace + "/" + o.Name, UID: o.UID, Object: o, Requests: requests}
 }
+
+// newPods returns the models of many pods, in order. Each is found by itself, so the processors share the work.
+func newPods(objects []*corev1.Pod) []*Pod {
+	out := make([]*Pod, len(objects))
+	fill := func(from, to int) {
+		for i := from; i < to; i++ {
+			out[i] = NewPod(objects[i])
+		}
+	}
+	parts := min(runtime.GOMAXPROCS(0), len(objects)/podsPerPart)
+	if parts < 2 {
+		fill(0, len(objects))
+		return out
+	}
+	var all sync.WaitGroup
+	for part := range parts {
+		all.Go(func() { fill(part*len(objects)/parts, (part+1)*len(objects)/parts) })
+	}
+	all.Wait()
+	return out
+}
+
+// podsPerPart is how many pods are worth another goroutine.
+const podsPerPart = 500
 
 // newVirtualPod returns the model of a pod that keeps room for a buffer.
 func newVirtualPod(o *corev1.Pod) *Pod {

@@ -78,7 +78,7 @@ func (f *filling) fits(k *kind) bool {
 	if k.used >= k.left {
 		return false
 	}
-	for r, v := range k.need.amount {
+	for r, v := range k.amount {
 		if v > f.room[r] {
 			return false
 		}
@@ -127,7 +127,7 @@ func (t *tier) add(f *filling, k *kind, n int) int {
 	if added > 0 {
 		f.flavour = fl
 		k.used += added
-		subtract(f.room, k.need.amount, added)
+		subtract(f.room, k.amount, added)
 		f.value += float64(k.value * float64(added))
 	}
 	return added
@@ -166,7 +166,7 @@ func (f *filling) put(k *kind, b *band, l *lot, n int) int {
 func byWorth(t *tier, f *filling) {
 	for _, k := range f.open {
 		if f.fits(k) {
-			t.add(f, k, copies(k.need.amount, f.room, k.left-k.used))
+			t.add(f, k, copies(k.amount, f.room, k.left-k.used))
 		}
 	}
 }
@@ -233,7 +233,7 @@ func (t *tier) match(f *filling, open []*kind, due float64) {
 			return
 		}
 		k := cands[best]
-		many := (copies(k.need.amount, f.room, k.left-k.used) + 1) / 2
+		many := (copies(k.amount, f.room, k.left-k.used) + 1) / 2
 		if enough := (due - f.value) / k.value; enough < float64(many) {
 			many = max(1, int(math.Ceil(enough)))
 		}
@@ -247,7 +247,7 @@ func (t *tier) match(f *filling, open []*kind, due float64) {
 // shape, up to a factor that is the same for all kinds. Left comes divided by the whole twice, once for each side.
 func (k *kind) match(left, inverse []float64) float64 {
 	along, length := 0.0, 0.0
-	for r, v := range k.need.scaled {
+	for r, v := range k.scaled {
 		w := v * inverse[r]
 		along += float64(v * left[r])
 		length += float64(w * w)
@@ -265,7 +265,7 @@ func (t *tier) keepDiverse(f *filling, fl *flavour, k *kind, n int) int {
 	for ; n > 0; n /= 2 {
 		used := slices.Clone(sh.room)
 		subtract(used, f.room, 1)
-		subtract(used, k.need.amount, -n)
+		subtract(used, k.amount, -n)
 		if _, ok := minValues(fl, f.shelf.options(fl, used, sh.reserved, nil).shapes); ok {
 			return n
 		}

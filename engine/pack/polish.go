@@ -49,8 +49,8 @@ func (t *tier) swap(f *filling) bool {
 				continue
 			}
 			n := min(f.share[i].n, b.left-b.used)
-			for r, v := range b.need.amount {
-				if more := v - a.need.amount[r]; more > 0 {
+			for r, v := range b.amount {
+				if more := v - a.amount[r]; more > 0 {
 					if more > f.room[r] {
 						n = 0
 						break
@@ -70,6 +70,6 @@ func (t *tier) swap(f *filling) bool {
 	f.share[out].n -= times
 	a.used -= times
 	f.value -= float64(a.value * float64(times))
-	subtract(f.room, a.need.amount, -times)
+	subtract(f.room, a.amount, -times)
 	return t.add(f, b, times) > 0
 }

@@ -28,7 +28,8 @@ type load struct {
 // repair returns the plan with places for some of the pods that it refuses, or the plan itself. Pods that got no node must not
 // have been counted anywhere.
 func (p *problem) repair(plan *model.Plan) *model.Plan {
-	if len(p.refused) > 0 || !slices.ContainsFunc(p.classes, func(c *class) bool { return c.refusal.OK() && p.unserved(c) > 0 }) {
+	if len(p.refused) > 0 || len(plan.Refusals) == 0 ||
+		!slices.ContainsFunc(p.classes, func(c *class) bool { return c.refusal.OK() && p.unserved(c) > 0 }) {
 		return plan
 	}
 	p.quotas, p.bold, p.late = nil, true, true

@@ -88,13 +88,13 @@ func (s *search) descend(from, depth int) {
 		width--
 		s.visited++
 		k.used++
-		subtract(s.room, k.need.amount, 1)
+		subtract(s.room, k.amount, 1)
 		s.value += k.value
 		s.path = append(s.path, k)
 		s.descend(i, depth+1)
 		s.path = s.path[:len(s.path)-1]
 		s.value -= k.value
-		subtract(s.room, k.need.amount, -1)
+		subtract(s.room, k.amount, -1)
 		k.used--
 		if s.most >= s.enough {
 			return

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-
-	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
 // A tier is the pools of one weight at work: it opens nodes for the lots that fit one of them.
@@ -32,42 +30,6 @@ type tier struct {
 	orders  []order
 	stars   int // how many kinds a pattern is built around before one is chosen
 }
-
-// A kind is all lots that ask for the same amounts and go to the same places, whatever they ask of each other.
-type kind struct {
-	need  *need
-	fit   *fit
-	weigh []float64 // what a unit takes of columns and caps
-	lots  []*lot
-	bands []band
-	// social says that the units of some lot care who is on their node.
-	social bool
-	left   int
-	group  int
-	value  float64 // of a unit, in dollars per hour
-	base   float64 // the value that was found first
-	used   int     // by the pattern in the making
-	stuck  bool    // no shape is to be had for it now
-}
-
-// A band is those lots of a kind whose units are alike in what they ask of others and what others ask of them too, so that any
-// of them can stand for any other.
-type band struct {
-	lots []*lot
-	head int // lots before it have no units left
-}
-
-// left returns the lots with units left, and maybe some without.
-func (b *band) left() []*lot {
-	for b.head < len(b.lots) && b.lots[b.head].left() == 0 {
-		b.head++
-	}
-	return b.lots[b.head:]
-}
-
-// A capacity is a rule that lets few pods of a group onto each node, so that the number of nodes itself is scarce. It is a
-// column like cpu, of which every shape has the same.
-type capacity struct{ group, each, nodes int }
 
 // A shop is a shape on offer.
 type shop struct {
@@ -134,148 +96,6 @@ func (t *tier) care() {
 		return
 	}
 	t.stars, t.tried, t.orders = 2, max(4, min(10, 4000/len(t.kinds))), orders[:]
-}
-
-// maxCaps is how many caps are priced, scarce how many nodes one must call for to be.
-const (
-	maxCaps = 4
-	scarce  = 3
-)
-
-// findCaps picks the groups that call for most nodes.
-func (t *tier) findCaps(lots []*lot) {
-	units := map[int]int{}
-	each := map[int]int{}
-	for _, l := range lots {
-		for _, r := range l.rules {
-			switch {
-			case r.kind == topology.Apart && r.self:
-				units[r.group] += l.left()
-				each[r.group] = 1
-			case r.kind == topology.Spread && r.self:
-				units[r.group] += l.left()
-				each[r.group] = max(each[r.group], r.skew)
-			}
-		}
-	}
-	for g, n := range units {
-		if n/each[g] >= scarce {
-			t.caps = append(t.caps, capacity{g, each[g], n / each[g]})
-		}
-	}
-	slices.SortFunc(t.caps, func(a, b capacity) int {
-		return cmp.Or(cmp.Compare(b.nodes, a.nodes), cmp.Compare(a.group, b.group))
-	})
-	t.caps = t.caps[:min(len(t.caps), maxCaps)]
-	t.width += len(t.caps)
-}
-
-// capped returns which caps a lot draws on, as bits.
-func (t *tier) capped(l *lot) int {
-	bits := 0
-	for i, c := range t.caps {
-		if slices.ContainsFunc(l.rules, func(r rule) bool { return r.group == c.group && r.self }) {
-			bits |= 1 << i
-		}
-	}
-	return bits
-}
-
-// gather sorts lots into kinds, and those of each kind into bands.
-func (t *tier) gather(lots []*lot) {
-	at := map[[3]int]*kind{}
-	manners := map[string]int{}
-	for _, l := range lots {
-		caps := t.capped(l)
-		key := [3]int{l.need.id, l.fit.id, caps}
-		k := at[key]
-		if k == nil {
-			k = &kind{need: l.need, fit: l.fit, weigh: slices.Clone(l.need.scaled)}
-			for i := range t.caps {
-				k.weigh = append(k.weigh, float64(caps>>i&1))
-			}
-			at[key] = k
-			t.kinds = append(t.kinds, k)
-		}
-		l.manner = t.mannerOf(l, manners)
-		k.lots = append(k.lots, l)
-		k.social = k.social || l.social()
-		k.left += l.left()
-	}
-	for _, k := range t.kinds {
-		slices.SortStableFunc(k.lots, func(a, b *lot) int { return a.manner - b.manner })
-		for i, j := 0, 0; i < len(k.lots); i = j {
-			for j = i; j < len(k.lots) && k.lots[j].manner == k.lots[i].manner; j++ {
-			}
-			k.bands = append(k.bands, band{lots: k.lots[i:j]})
-		}
-	}
-}
-
-// mannerOf numbers what the lot asks of others on its node, and which groups count it.
-func (t *tier) mannerOf(l *lot, known map[string]int) int {
-	b := putInt(t.work.manner[:0], int64(l.unit))
-	for i := range l.rules {
-		r := &l.rules[i]
-		b = putInt(putInt(putInt(b, int64(r.kind)), int64(r.group)), int64(r.skew))
-		b = append(b, bit(r.self)|bit(r.soft)<<1)
-	}
-	b = append(b, putKeys(l.members)...)
-	t.work.manner = b
-	n, ok := known[string(b)]
-	if !ok {
-		n = len(known)
-		known[string(b)] = n
-	}
-	return n
-}
-
-func bit(v bool) byte {
-	if v {
-		return 1
-	}
-	return 0
-}
-
-// maxGroups bounds the groups that are priced apart; the smallest share the last.
-const maxGroups = 8
-
-// classifyKinds groups the kinds that pay the same prices for the same shapes.
-func (t *tier) classifyKinds() {
-	at := map[string]int{}
-	var size []float64
-	var buf []byte
-	for _, k := range t.kinds {
-		buf = buf[:0]
-		for _, s := range t.shelves {
-			id := -1
-			if f := k.fit.on[s.index].flavour; f != nil {
-				id = f.tariff
-			}
-			buf = putInt(buf, int64(id))
-		}
-		g, ok := at[string(buf)]
-		if !ok {
-			g = len(size)
-			at[string(buf)] = g
-			size = append(size, 0)
-		}
-		k.group = g
-		size[g] += k.fit.perPod * float64(k.left)
-	}
-	rank := make([]int, len(size))
-	order := make([]int, len(size))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(size[b], size[a]) })
-	for i, g := range order {
-		rank[g] = min(i, maxGroups-1)
-	}
-	for _, k := range t.kinds {
-		k.group = rank[k.group]
-	}
-	t.groups = min(len(size), maxGroups)
 }
 
 // openShops lists the shapes that hold something.
