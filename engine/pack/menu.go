@@ -29,6 +29,9 @@ type ladder struct {
 	masks []mask
 }
 
+// worthLadders is how many needs a shelf must be asked about for ladders to pay.
+const worthLadders = 50
+
 // ladders returns the ladder of each column.
 func (s *shelf) ladders(columns int) []ladder {
 	if s.rungs != nil || columns == 0 {
@@ -60,6 +63,14 @@ func (s *shelf) ladders(columns int) []ladder {
 
 // holding takes the shapes out of m that have no room for need.
 func (s *shelf) holding(m mask, need []int64) mask {
+	if s.asked++; s.asked < worthLadders {
+		m.each(func(j int) {
+			if _, _, missing := short(need, s.pool.shapes[j].room); missing {
+				m.unset(j)
+			}
+		})
+		return m
+	}
 	for c, l := range s.ladders(len(need)) {
 		if need[c] <= 0 {
 			continue

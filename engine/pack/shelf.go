@@ -66,6 +66,7 @@ type shelf struct {
 	tariffs map[string]int
 	// rungs and menus say which shapes hold what; name and scratch are memory to look them up with.
 	rungs   []ladder
+	asked   int
 	menus   map[menuKey]*menu
 	name    []byte
 	scratch mask
