@@ -6,6 +6,7 @@ import (
 	"golang.org/x/tools/txtar"
 	"sigs.k8s.io/yaml"
 
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/disrupt"
 	"github.com/karpenter-go/karpenter/engine/scenario"
 	"github.com/karpenter-go/karpenter/engine/verify"
@@ -27,8 +28,9 @@ func TestScenarios(t *testing.T) {
 				}
 			}
 		}
+		o.Pack.Labels = apiv1.CoreLabels()
 		d := disrupt.Decide(s, o, disrupt.Cursor{})
-		for _, v := range verify.Commands(s, d.Commands) {
+		for _, v := range verify.Commands(s, d.Commands, o.Pack.Labels) {
 			t.Errorf("refused: %s", v)
 		}
 		return d.String()
