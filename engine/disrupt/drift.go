@@ -72,7 +72,7 @@ func (d *decider) driftStatic(c *candidate) {
 		d.insist(c, model.Verdict{Rule: model.RulePolicy, Subject: "its NodePool has more nodes than replicas; those go first"})
 		return
 	}
-	n, v := d.fromTemplate(c.pool)
+	n, v := d.anotherFromTemplate(c.pool)
 	if !v.OK() {
 		d.insist(c, v)
 		return

@@ -70,9 +70,10 @@ func (d *decider) expire() {
 	}
 }
 
-// expireStatic replaces a node of a static pool by one more of the same template.
+// expireStatic replaces a node of a static pool by one more of the same template. Where the pool's limit leaves no room for
+// both, the node goes when its time has come, and the pool is filled up afterwards.
 func (d *decider) expireStatic(c *candidate) {
-	n, v := d.fromTemplate(c.pool)
+	n, v := d.anotherFromTemplate(c.pool)
 	if !v.OK() {
 		d.insist(c, v)
 		return

@@ -2,6 +2,7 @@ package disrupt
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 
@@ -47,15 +48,42 @@ func (d *decider) static() {
 		case m.active > want:
 			d.shrink(m, m.active-want)
 		case m.active+m.pending < want:
-			d.grow(p, m, want-m.active-m.pending)
+			d.grow(p, want-m.active-m.pending)
 		}
 	}
 }
 
-func (d *decider) grow(p *model.Pool, m members, missing int) {
-	if limit, ok := p.Limits[model.Nodes]; ok {
-		missing = min(missing, int(limit)-m.active-m.pending-m.deleting)
+// headroom returns how many nodes more the pool's limit of nodes allows beside those there are, those that go included, and
+// those that this decision launches.
+func (d *decider) headroom(p *model.Pool) int {
+	limit, ok := p.Limits[model.Nodes]
+	if !ok {
+		return math.MaxInt
 	}
+	m := d.members(p)
+	room := int(limit) - m.active - m.pending - m.deleting
+	for _, commands := range [][]model.Command{d.out.Commands, d.out.Proposed} {
+		for _, c := range commands {
+			for _, r := range c.Replacements {
+				if r.Pool.Name == p.Name {
+					room--
+				}
+			}
+		}
+	}
+	return max(room, 0)
+}
+
+// anotherFromTemplate returns a node of the pool as its template has it, and a no if there is none or no room for it.
+func (d *decider) anotherFromTemplate(p *model.Pool) (model.PlannedNode, model.Verdict) {
+	if d.headroom(p) < 1 {
+		return model.PlannedNode{}, model.Verdict{Rule: model.RuleLimit, Resource: model.Nodes, By: 1}
+	}
+	return d.fromTemplate(p)
+}
+
+func (d *decider) grow(p *model.Pool, missing int) {
+	missing = min(missing, d.headroom(p))
 	n, v := d.fromTemplate(p)
 	if !v.OK() {
 		return
