@@ -100,7 +100,13 @@ func (c *corner) list(list client.ObjectList, opts ...client.ListOption) {
 // poll returns when done misses nothing. It may be used in clean-up too.
 func (c *corner) poll(done func() string) {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.t.Context()), patience)
+	c.pollFor(patience, done)
+}
+
+// pollFor is poll with another patience.
+func (c *corner) pollFor(limit time.Duration, done func() string) {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.t.Context()), limit)
 	defer cancel()
 	lacks := "nothing seen"
 	err := wait.PollUntilContextCancel(ctx, 200*time.Millisecond, true, func(context.Context) (bool, error) {
@@ -157,6 +163,19 @@ func (c *corner) awaitNodes(n int) (nodes []corev1.Node) {
 	return nodes
 }
 
+// awaitGone returns when the node is gone.
+func (c *corner) awaitGone(node string) {
+	c.t.Helper()
+	c.poll(func() string {
+		for _, n := range c.nodes() {
+			if n.Name == node {
+				return "node " + node + " is still there"
+			}
+		}
+		return ""
+	})
+}
+
 // awaitRunning returns the running pods of an app when there are so many, and none that does not run.
 func (c *corner) awaitRunning(app string, n int) (pods []corev1.Pod) {
 	c.t.Helper()
@@ -178,6 +197,13 @@ func (c *corner) awaitRunning(app string, n int) (pods []corev1.Pod) {
 // pool makes a pool for Linux on amd64 whose empty nodes stay, unless change says otherwise.
 func (c *corner) pool(change ...func(*apiv1.NodePool)) *apiv1.NodePool {
 	c.t.Helper()
+	p := c.poolObject(change...)
+	c.put(p)
+	c.pools = append(c.pools, p.Name)
+	return p
+}
+
+func (c *corner) poolObject(change ...func(*apiv1.NodePool)) *apiv1.NodePool {
 	p := &apiv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-%d", c.name, len(c.pools))}}
 	p.Spec.Template.Labels = map[string]string{cornerKey: c.name}
 	p.Spec.Template.Spec.Taints = []corev1.Taint{{Key: cornerKey, Value: c.name, Effect: corev1.TaintEffectNoSchedule}}
@@ -187,8 +213,6 @@ func (c *corner) pool(change ...func(*apiv1.NodePool)) *apiv1.NodePool {
 	for _, do := range change {
 		do(p)
 	}
-	c.put(p)
-	c.pools = append(c.pools, p.Name)
 	return p
 }
 

@@ -10,7 +10,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	autoscalingv1beta1 "github.com/karpenter-go/karpenter/api/autoscaling/v1beta1"
-	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
@@ -49,39 +48,6 @@ func (c *corner) awaitRecoloured(n int, to string) (most int) {
 	return most
 }
 
-// Drifted nodes are replaced as fast as the budget lets; a closed budget keeps them, whatever they look like.
-func TestDrift(t *testing.T) {
-	t.Parallel()
-	c := newCorner(t, "drift")
-	p := c.pool(func(p *apiv1.NodePool) { p.Spec.Disruption.Budgets = []apiv1.Budget{{Nodes: "0"}} })
-	c.deploy("web", 3, "1", apart)
-	c.awaitRunning("web", 3)
-	before := names(c.awaitNodes(3))
-	c.recolour(p, "green")
-	c.poll(func() string {
-		drifted := 0
-		for _, claim := range c.claims() {
-			if condition.IsTrue(&claim, apiv1.ConditionTypeDrifted) {
-				drifted++
-			}
-		}
-		return missing(drifted == 3, "%d claims have drifted, want 3", drifted)
-	})
-	c.holds(4*time.Second, func() string {
-		for name := range names(c.nodes()) {
-			if !before[name] {
-				return "node " + name + " was launched in spite of the budget"
-			}
-		}
-		return ""
-	})
-	c.change(p, func() { p.Spec.Disruption.Budgets = []apiv1.Budget{{Nodes: "1"}} })
-	if most := c.awaitRecoloured(3, "green"); most > 1 {
-		t.Errorf("%d nodes went at a time, the budget allows 1", most)
-	}
-	c.awaitRunning("web", 3)
-}
-
 // Room that is kept for pods to come moves along when its node drifts.
 func TestDriftOfBufferedNode(t *testing.T) {
 	t.Parallel()
@@ -98,32 +64,6 @@ func TestDriftOfBufferedNode(t *testing.T) {
 	c.recolour(p, "green")
 	c.awaitRecoloured(1, "green")
 	c.awaitBuffer(b, autoscalingv1beta1.ReasonFitsExistingCapacity, 1)
-}
-
-// A static pool keeps as many nodes as it says, whether pods come or not, within its limit; drift replaces them.
-func TestStaticPool(t *testing.T) {
-	t.Parallel()
-	c := newCorner(t, "static")
-	p := c.pool(func(p *apiv1.NodePool) {
-		p.Spec.Replicas = ptr.To(int64(2))
-		p.Spec.Template.Spec.Requirements = append(p.Spec.Template.Spec.Requirements, in(corev1.LabelInstanceTypeStable, "c-2x-amd64-linux"))
-		p.Spec.Limits = apiv1.Limits{"nodes": *quantity("3")}
-	})
-	c.awaitNodes(2)
-	c.change(p, func() { p.Spec.Replicas = ptr.To(int64(5)) })
-	c.awaitNodes(3)
-	c.holds(3*time.Second, func() string { return missing(len(c.nodes()) == 3, "%d nodes, the limit is 3", len(c.nodes())) })
-	c.deploy("web", 1, "1")
-	on := c.awaitRunning("web", 1)[0].Spec.NodeName
-	c.change(p, func() { p.Spec.Replicas = ptr.To(int64(1)) })
-	if left := c.awaitNodes(1)[0].Name; left != on {
-		t.Errorf("node %s stayed, the one with the pod is %s", left, on)
-	}
-	c.recolour(p, "green")
-	c.awaitRecoloured(1, "green")
-	c.awaitRunning("web", 1)
-	c.change(p, func() { p.Spec.Replicas = ptr.To(int64(0)) })
-	c.awaitNodes(0)
 }
 
 // A node that has been sick for too long is replaced at once, with all that holds it.

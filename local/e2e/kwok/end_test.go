@@ -70,14 +70,7 @@ func TestTerminationGracePeriod(t *testing.T) {
 	if held := time.Since(begun); held < 5*time.Second {
 		t.Errorf("the pod was disturbed after %v, before its node's grace period ended", held)
 	}
-	c.poll(func() string {
-		for _, n := range c.nodes() {
-			if n.Name == pod.Spec.NodeName {
-				return "node " + n.Name + " is still there"
-			}
-		}
-		return ""
-	})
+	c.awaitGone(pod.Spec.NodeName)
 	c.awaitRunning("held", 1)
 }
 
@@ -91,14 +84,7 @@ func TestExpiration(t *testing.T) {
 	})
 	c.deploy("web", 1, "1")
 	first := c.awaitRunning("web", 1)[0].Spec.NodeName
-	c.poll(func() string {
-		for _, n := range c.nodes() {
-			if n.Name == first {
-				return "node " + first + " is still there"
-			}
-		}
-		return ""
-	})
+	c.awaitGone(first)
 	c.awaitRunning("web", 1)
 }
 
@@ -118,12 +104,7 @@ func TestPodDisruptionBudgetHoldsNode(t *testing.T) {
 		},
 	}
 	c.put(pdb)
-	c.poll(func() string {
-		if err := c.Get(t.Context(), clientKey(pdb), pdb); err != nil {
-			t.Fatal(err)
-		}
-		return missing(pdb.Status.ObservedGeneration > 0, "the budget is not in force yet")
-	})
+	c.awaitInForce(pdb)
 	if err := c.Delete(t.Context(), &n); err != nil {
 		t.Fatal(err)
 	}
@@ -142,13 +123,17 @@ func TestPodDisruptionBudgetHoldsNode(t *testing.T) {
 	if err := c.Delete(t.Context(), pdb); err != nil {
 		t.Fatal(err)
 	}
-	c.poll(func() string {
-		for _, have := range c.nodes() {
-			if have.Name == n.Name {
-				return "node " + n.Name + " is still there"
-			}
-		}
-		return ""
-	})
+	c.awaitGone(n.Name)
 	c.awaitRunning("web", 1)
+}
+
+// awaitInForce returns when the PodDisruptionBudget has been counted.
+func (c *corner) awaitInForce(pdb *policyv1.PodDisruptionBudget) {
+	c.t.Helper()
+	c.poll(func() string {
+		if err := c.Get(c.t.Context(), clientKey(pdb), pdb); err != nil {
+			c.t.Fatal(err)
+		}
+		return missing(pdb.Status.ObservedGeneration > 0, "the budget is not in force yet")
+	})
 }

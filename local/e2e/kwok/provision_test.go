@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,44 +34,6 @@ func TestBareCluster(t *testing.T) {
 		if err != nil || response.StatusCode != http.StatusOK {
 			t.Errorf("healthz: %v, %v", response, err)
 		}
-	}
-}
-
-// A pool says whether its class is there and whether its spec makes sense, and pods get nodes once both hold.
-func TestPoolValidation(t *testing.T) {
-	t.Parallel()
-	c := newCorner(t, "validation")
-	p := c.pool(func(p *apiv1.NodePool) {
-		p.Spec.Template.Spec.NodeClassRef = classRef("validation")
-		p.Spec.Template.Spec.Requirements = append(p.Spec.Template.Spec.Requirements, in("karpenter.kwok.sh/colour", "red"))
-	})
-	says := func(kind string) string {
-		c.t.Helper()
-		if err := c.Get(t.Context(), clientKey(p), p); err != nil {
-			t.Fatal(err)
-		}
-		if got := condition.Get(p, kind); got != nil {
-			return string(got.Status) + " " + got.Reason
-		}
-		return ""
-	}
-	c.poll(func() string {
-		class, valid := says(apiv1.ConditionTypeNodeClassReady), says(apiv1.ConditionTypeValidationSucceeded)
-		return missing(class == "False NodeClassNotFound" && valid == "False NodePoolValidationFailed",
-			"class is %q, validation %q", class, valid)
-	})
-	d := c.deploy("web", 1, "1")
-	class := &kwokv1alpha1.KWOKNodeClass{ObjectMeta: metav1.ObjectMeta{Name: "validation"}}
-	c.put(class)
-	t.Cleanup(func() {
-		if err := shared.Delete(t.Context(), class); err != nil && t.Context().Err() == nil {
-			t.Error(err)
-		}
-	})
-	c.change(p, func() { p.Spec.Template.Spec.Requirements = p.Spec.Template.Spec.Requirements[:2] })
-	c.awaitRunning(d.Name, 1)
-	if got := says("Ready"); got != "True Ready" {
-		t.Errorf("the pool is %q", got)
 	}
 }
 
@@ -140,99 +101,6 @@ func TestProvisioning(t *testing.T) {
 		return missing(p.Status.Nodes == 1 && p.Status.Resources.Cpu().String() == "4",
 			"pool counts %v", p.Status.Resources)
 	})
-}
-
-// What a LimitRange makes daemons ask for is not in their template, and counts all the same: the first node has room for
-// daemon and pod.
-func TestDaemonsUnderLimitRange(t *testing.T) {
-	t.Parallel()
-	c := newCorner(t, "limit-range")
-	c.pool(quick)
-	c.put(&corev1.LimitRange{
-		ObjectMeta: metav1.ObjectMeta{Name: "default", Namespace: c.name},
-		Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
-			Type:           corev1.LimitTypeContainer,
-			DefaultRequest: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("3")},
-			Default:        corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("3")},
-		}}},
-	})
-	c.daemon("agent", "")
-	c.deploy("web", 1, "1")
-	c.awaitRunning("web", 1)
-	c.awaitRunning("agent", 1)
-	n := c.awaitNodes(1)[0]
-	if got := n.Status.Allocatable.Cpu().MilliValue(); got < 4000 {
-		t.Errorf("the node has %dm, too little for both", got)
-	}
-}
-
-// daemon makes a DaemonSet for the corner's nodes; it says nothing of what it asks for if cpu is empty.
-func (c *corner) daemon(name, cpu string) {
-	c.t.Helper()
-	labels := map[string]string{"app": name}
-	spec := c.podSpec("1")
-	spec.Containers[0].Resources.Requests = nil
-	if cpu != "" {
-		spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}
-	}
-	c.put(&appsv1.DaemonSet{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: c.name},
-		Spec: appsv1.DaemonSetSpec{
-			Selector: &metav1.LabelSelector{MatchLabels: labels},
-			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: spec},
-		},
-	})
-}
-
-// Daemons count, and pods with the same host port go apart.
-func TestDaemonsAndHostPorts(t *testing.T) {
-	t.Parallel()
-	c := newCorner(t, "daemons")
-	c.pool()
-	c.daemon("agent", "2")
-	c.deploy("web", 2, "1", func(t *corev1.PodTemplateSpec) {
-		t.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 80, HostPort: 80}}
-	})
-	c.awaitRunning("web", 2)
-	nodes := c.awaitNodes(2)
-	c.awaitRunning("agent", 2)
-	for _, n := range nodes {
-		if got := n.Labels[corev1.LabelInstanceTypeStable]; got != "c-4x-amd64-linux" {
-			t.Errorf("node is a %s, want one with room for daemon and pod", got)
-		}
-	}
-}
-
-// A claim may be made by hand. It needs no pool, gets what it asks for, and its node goes with it.
-func TestStandaloneClaim(t *testing.T) {
-	t.Parallel()
-	c := newCorner(t, "standalone")
-	claim := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{
-		Name: "standalone", Labels: map[string]string{cornerKey: c.name, "team": "blue"},
-		Annotations: map[string]string{"example.com/owner": "us"},
-	}}
-	claim.Spec.NodeClassRef = classRef("default")
-	claim.Spec.Requirements = needs{
-		in("karpenter.kwok.sh/instance-family", "m"), in(apiv1.CapacityTypeLabelKey, "on-demand"), in(corev1.LabelOSStable, "linux"),
-	}
-	claim.Spec.Taints = []corev1.Taint{{Key: "example.com/mine", Effect: corev1.TaintEffectNoSchedule}}
-	claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("3")}
-	c.put(claim)
-	n := c.awaitNodes(1)[0]
-	if n.Labels[corev1.LabelInstanceTypeStable] != "m-4x-amd64-linux" || n.Labels["team"] != "blue" ||
-		n.Annotations["example.com/owner"] != "us" || n.Labels[apiv1.NodePoolLabelKey] != "" ||
-		len(n.Finalizers) != 1 || !strings.Contains(fmt.Sprint(n.Spec.Taints), "example.com/mine") {
-		t.Errorf("node is %+v", n.ObjectMeta)
-	}
-	if err := c.Delete(t.Context(), claim); err != nil {
-		t.Fatal(err)
-	}
-	c.awaitNodes(0)
-	lost := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "standalone-lost", Labels: map[string]string{cornerKey: c.name}}}
-	lost.Spec.NodeClassRef = classRef("no-such-class")
-	lost.Spec.Requirements = claim.Spec.Requirements
-	c.put(lost)
-	c.poll(func() string { return missing(len(c.claims()) == 0, "a claim without a class is still there") })
 }
 
 // With a nodeRegistrationDelay the claim is launched at once, and registers when the node comes.

@@ -1,0 +1,110 @@
+package kwok
+
+import (
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+)
+
+// What a LimitRange makes daemons ask for is not in their template, and counts all the same: the first node has room for
+// daemon and pod.
+func TestDaemonsUnderLimitRange(t *testing.T) {
+	t.Parallel()
+	c := newCorner(t, "limit-range")
+	c.pool(quick)
+	c.put(&corev1.LimitRange{
+		ObjectMeta: metav1.ObjectMeta{Name: "default", Namespace: c.name},
+		Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
+			Type:           corev1.LimitTypeContainer,
+			DefaultRequest: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("3")},
+			Default:        corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("3")},
+		}}},
+	})
+	c.daemon("agent", "")
+	c.deploy("web", 1, "1")
+	c.awaitRunning("web", 1)
+	c.awaitRunning("agent", 1)
+	n := c.awaitNodes(1)[0]
+	if got := n.Status.Allocatable.Cpu().MilliValue(); got < 4000 {
+		t.Errorf("the node has %dm, too little for both", got)
+	}
+}
+
+// daemon makes a DaemonSet for the corner's nodes; it says nothing of what it asks for if cpu is empty.
+func (c *corner) daemon(name, cpu string, change ...func(*corev1.PodTemplateSpec)) {
+	c.t.Helper()
+	labels := map[string]string{"app": name}
+	spec := c.podSpec("1")
+	spec.Containers[0].Resources.Requests = nil
+	if cpu != "" {
+		spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}
+	}
+	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: spec}
+	for _, do := range change {
+		do(&template)
+	}
+	c.put(&appsv1.DaemonSet{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: c.name},
+		Spec:       appsv1.DaemonSetSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: template},
+	})
+}
+
+// Daemons count, and pods with the same host port go apart.
+func TestDaemonsAndHostPorts(t *testing.T) {
+	t.Parallel()
+	c := newCorner(t, "daemons")
+	c.pool()
+	c.daemon("agent", "2")
+	c.deploy("web", 2, "1", func(t *corev1.PodTemplateSpec) {
+		t.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 80, HostPort: 80}}
+	})
+	c.awaitRunning("web", 2)
+	nodes := c.awaitNodes(2)
+	c.awaitRunning("agent", 2)
+	for _, n := range nodes {
+		if got := n.Labels[corev1.LabelInstanceTypeStable]; got != "c-4x-amd64-linux" {
+			t.Errorf("node is a %s, want one with room for daemon and pod", got)
+		}
+	}
+}
+
+// A host port that a daemon takes is taken on every node that it comes to: the pod that wants it goes to a pool without the
+// daemon.
+func TestHostPortOfDaemon(t *testing.T) {
+	t.Parallel()
+	c := newCorner(t, "daemon-port")
+	c.pool(func(p *apiv1.NodePool) {
+		p.Spec.Template.Labels["agent"] = "yes"
+		weight := int32(50)
+		p.Spec.Weight = &weight
+	})
+	c.pool()
+	port := func(t *corev1.PodTemplateSpec) {
+		t.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 9100, HostPort: 9100}}
+	}
+	c.daemon("agent", "100m", port, func(t *corev1.PodTemplateSpec) { t.Spec.NodeSelector["agent"] = "yes" })
+	c.deploy("web", 1, "1", port)
+	c.awaitRunning("web", 1)
+	if n := c.awaitNodes(1)[0]; n.Labels["agent"] != "" {
+		t.Error("the pod went to the pool whose daemon has its port")
+	}
+}
+
+// Limits without requests count as requests: of a daemon by its limits, of pods by their LimitRange too.
+func TestLimitsAreRequests(t *testing.T) {
+	t.Parallel()
+	c := newCorner(t, "limits")
+	c.pool()
+	c.daemon("agent", "", func(t *corev1.PodTemplateSpec) {
+		t.Spec.Containers[0].Resources.Limits = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("3")}
+	})
+	c.deploy("web", 1, "500m")
+	c.awaitRunning("web", 1)
+	c.awaitRunning("agent", 1)
+	c.awaitNodes(1)
+}
