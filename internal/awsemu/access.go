@@ -75,7 +75,7 @@ func (e *Emulator) needs(r *request) []authz.Request {
 		if r.decode(&in) != nil {
 			return nil
 		}
-		return single("ssm:"+r.action, fmt.Sprintf("arn:aws:ssm:%s::parameter/%s", e.world.Region(), strings.TrimPrefix(in.Name, "/")))
+		return single("ssm:"+r.action, fmt.Sprintf("arn:%s:ssm:%s::parameter/%s", e.world.Partition(), e.world.Region(), strings.TrimPrefix(in.Name, "/")))
 	case "sqs":
 		var in queueRequest
 		if r.decode(&in) != nil {
@@ -86,9 +86,14 @@ func (e *Emulator) needs(r *request) []authz.Request {
 			name = lastSegment(in.QueueUrl)
 		}
 		action := strings.TrimSuffix(r.action, "Batch") // permissions know no batches
-		return single("sqs:"+action, fmt.Sprintf("arn:aws:sqs:%s:%s:%s", e.world.Region(), e.world.Account(), name))
+		return single("sqs:"+action, fmt.Sprintf("arn:%s:sqs:%s:%s:%s", e.world.Partition(), e.world.Region(), e.world.Account(), name))
 	case "eks":
-		return single("eks:"+r.action, fmt.Sprintf("arn:aws:eks:%s:%s:cluster/%s", e.world.Region(), e.world.Account(), r.path))
+		if cluster, principal, ok := strings.Cut(r.path, "/access-entries/"); ok {
+			return single("eks:"+r.action, fmt.Sprintf("arn:%s:eks:%s:%s:access-entry/%s/role/%s/%s/emulated",
+				e.world.Partition(), e.world.Region(), e.world.Account(), cluster, e.world.Account(), lastSegment(principal)))
+		}
+		cluster := strings.TrimSuffix(r.path, "/access-entries")
+		return single("eks:"+r.action, fmt.Sprintf("arn:%s:eks:%s:%s:cluster/%s", e.world.Partition(), e.world.Region(), e.world.Account(), cluster))
 	case "arc":
 		need := single("arc-zonal-shift:"+r.action, "*")
 		need[0].Context["arc-zonal-shift:ResourceIdentifier"] = []string{r.path}
@@ -118,13 +123,13 @@ func tagContext(context map[string][]string, prefix string, tags map[string]stri
 func (e *Emulator) iamNeeds(r *request) []authz.Request {
 	action, name := "iam:"+r.action, r.form.String("InstanceProfileName")
 	arn := func(path string) string {
-		return fmt.Sprintf("arn:aws:iam::%s:instance-profile%s%s", e.world.Account(), orDefault(path, "/"), name)
+		return fmt.Sprintf("arn:%s:iam::%s:instance-profile%s%s", e.world.Partition(), e.world.Account(), orDefault(path, "/"), name)
 	}
 	switch r.action {
 	case "GetRole":
 		return single(action, e.roleARN(r.form.String("RoleName")))
 	case "ListInstanceProfiles":
-		return single(action, fmt.Sprintf("arn:aws:iam::%s:instance-profile/", e.world.Account()))
+		return single(action, fmt.Sprintf("arn:%s:iam::%s:instance-profile/", e.world.Partition(), e.world.Account()))
 	case "CreateInstanceProfile":
 		need := single(action, arn(r.form.String("Path")))
 		tags := map[string]string{}
@@ -151,7 +156,7 @@ func (e *Emulator) iamNeeds(r *request) []authz.Request {
 }
 
 func (e *Emulator) roleARN(name string) string {
-	return fmt.Sprintf("arn:aws:iam::%s:role/%s", e.world.Account(), name)
+	return fmt.Sprintf("arn:%s:iam::%s:role/%s", e.world.Partition(), e.world.Account(), name)
 }
 
 // ec2Needs returns what a call of EC2 must be allowed.
@@ -205,7 +210,7 @@ func (e *Emulator) ec2ARN(kind, id string) string {
 	if kind == "image" {
 		owner = ""
 	}
-	return fmt.Sprintf("arn:aws:ec2:%s:%s:%s/%s", e.world.Region(), owner, kind, id)
+	return fmt.Sprintf("arn:%s:ec2:%s:%s:%s/%s", e.world.Partition(), e.world.Region(), owner, kind, id)
 }
 
 // templateNamed returns a launch template, whether EC2 shows it already or not;

@@ -57,5 +57,5 @@ func (e *Emulator) getManagedResource(r *request) (any, *wire.Error) {
 
 // clusterARN is the name by which other services know the cluster.
 func (e *Emulator) clusterARN() string {
-	return fmt.Sprintf("arn:aws:eks:%s:%s:cluster/%s", e.world.Region(), e.world.Account(), e.cfg.Cluster.Name)
+	return fmt.Sprintf("arn:%s:eks:%s:%s:cluster/%s", e.world.Partition(), e.world.Region(), e.world.Account(), e.cfg.Cluster.Name)
 }

@@ -66,7 +66,7 @@ func (h hardware) Machines() []machine.Machine {
 		}
 		boot := h.e.boots.of(i.Type)
 		m := machine.Machine{
-			ID: i.ID, Node: i.PrivateDNS(h.e.world.Region()), Address: i.Address.String(),
+			ID: i.ID, Node: i.PrivateDNS(h.e.world.Region()), Address: i.Address.String(), IPv6: ipv6Text(i),
 			Type: t, Zone: i.Zone, ZoneID: i.ZoneID, Region: h.e.world.Region(), Arch: i.Arch,
 			Family: string(i.Image.Family), Variant: i.Image.Variant, Kubernetes: i.Image.Kubernetes,
 			UserData: i.Data.UserData, RootGiB: rootGiB(i),
@@ -85,6 +85,14 @@ func (h hardware) Machines() []machine.Machine {
 		out = append(out, m)
 	}
 	return out
+}
+
+// ipv6Text is the IPv6 address of an instance, "" without one.
+func ipv6Text(i world.Instance) string {
+	if !i.IPv6.IsValid() {
+		return ""
+	}
+	return i.IPv6.String()
 }
 
 // rootGiB returns the size of the volume that holds the kubelet's files: the

@@ -26,6 +26,10 @@ func (e *Emulator) ec2Actions() map[string]handler {
 		"DeleteTags":                     e.deleteTags,
 		"DescribeCapacityReservations":   e.describeCapacityReservations,
 		"DescribePlacementGroups":        e.describePlacementGroups,
+		"DescribeInstanceAttribute":      e.describeInstanceAttribute,
+		"DescribeRegions":                e.describeRegions,
+		"DescribeVpcs":                   e.describeVpcs,
+		"DescribeTags":                   e.describeTags,
 	}
 	for action, handle := range table {
 		table[action] = dryRun(handle)

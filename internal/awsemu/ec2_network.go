@@ -62,18 +62,38 @@ func (e *Emulator) describeAvailabilityZones(r *request) (any, *wire.Error) {
 }
 
 type subnetXML struct {
-	ID        string           `xml:"subnetId"`
-	ARN       string           `xml:"subnetArn"`
-	State     string           `xml:"state"`
-	Owner     string           `xml:"ownerId"`
-	VPC       string           `xml:"vpcId"`
-	CIDR      string           `xml:"cidrBlock"`
-	Free      int              `xml:"availableIpAddressCount"`
-	Zone      string           `xml:"availabilityZone"`
-	ZoneID    string           `xml:"availabilityZoneId"`
-	Default   bool             `xml:"defaultForAz"`
-	MapPublic bool             `xml:"mapPublicIpOnLaunch"`
-	Tags      wire.Set[tagXML] `xml:"tagSet"`
+	ID        string                 `xml:"subnetId"`
+	ARN       string                 `xml:"subnetArn"`
+	State     string                 `xml:"state"`
+	Owner     string                 `xml:"ownerId"`
+	VPC       string                 `xml:"vpcId"`
+	CIDR      string                 `xml:"cidrBlock"`
+	Free      int                    `xml:"availableIpAddressCount"`
+	Zone      string                 `xml:"availabilityZone"`
+	ZoneID    string                 `xml:"availabilityZoneId"`
+	Default   bool                   `xml:"defaultForAz"`
+	MapPublic bool                   `xml:"mapPublicIpOnLaunch"`
+	AutoIPv6  bool                   `xml:"assignIpv6AddressOnCreation"`
+	IPv6      wire.Set[ipv6RangeXML] `xml:"ipv6CidrBlockAssociationSet"`
+	Tags      wire.Set[tagXML]       `xml:"tagSet"`
+}
+
+type ipv6RangeXML struct {
+	ID    string        `xml:"associationId"`
+	CIDR  string        `xml:"ipv6CidrBlock"`
+	State rangeStateXML `xml:"ipv6CidrBlockState"`
+}
+
+type rangeStateXML struct {
+	State string `xml:"state"`
+}
+
+// ipv6Ranges are the IPv6 addresses of a subnet.
+func ipv6Ranges(s world.Subnet) (out wire.Set[ipv6RangeXML]) {
+	if s.IPv6CIDR != "" {
+		out.Items = []ipv6RangeXML{{"subnet-cidr-assoc-" + s.ID[len("subnet-"):], s.IPv6CIDR, rangeStateXML{"associated"}}}
+	}
+	return out
 }
 
 type describeSubnetsXML struct {
@@ -104,9 +124,9 @@ func (e *Emulator) describeSubnets(r *request) (any, *wire.Error) {
 	out := describeSubnetsXML{Next: next}
 	for _, s := range subnets {
 		out.Subnets.Items = append(out.Subnets.Items, subnetXML{
-			ID: s.ID, ARN: fmt.Sprintf("arn:aws:ec2:%s:%s:subnet/%s", e.world.Region(), e.world.Account(), s.ID),
+			ID: s.ID, ARN: fmt.Sprintf("arn:%s:ec2:%s:%s:subnet/%s", e.world.Partition(), e.world.Region(), e.world.Account(), s.ID),
 			State: "available", Owner: e.world.Account(), VPC: s.VPC, CIDR: s.CIDR, Free: s.Free,
-			Zone: s.Zone, ZoneID: s.ZoneID, MapPublic: s.Public, Tags: tagSet(s.Tags),
+			Zone: s.Zone, ZoneID: s.ZoneID, MapPublic: s.Public, AutoIPv6: s.IPv6CIDR != "", IPv6: ipv6Ranges(s), Tags: tagSet(s.Tags),
 		})
 	}
 	return out, r.form.Err()
@@ -128,6 +148,8 @@ func (e *Emulator) subnetLookup(s world.Subnet) wire.Lookup {
 			return one(s.CIDR)
 		case "state":
 			return one("available")
+		case "ipv6-cidr-block-association.ipv6-cidr-block":
+			return one(s.IPv6CIDR)
 		case "owner-id":
 			return one(e.world.Account())
 		case "available-ip-address-count":

@@ -67,7 +67,7 @@ func (e *Emulator) describeCapacityReservations(r *request) (any, *wire.Error) {
 func (e *Emulator) capacityReservationToXML(c world.Reservation, available int) capacityReservationXML {
 	out := capacityReservationXML{
 		ID: c.ID, Owner: c.Owner, Type: c.Type, Platform: "Linux/UNIX", Zone: c.Zone, ZoneID: c.ZoneID, Tenancy: "default",
-		ARN:   "arn:aws:ec2:" + e.world.Region() + ":" + c.Owner + ":capacity-reservation/" + c.ID,
+		ARN:   "arn:" + e.world.Partition() + ":ec2:" + e.world.Region() + ":" + c.Owner + ":capacity-reservation/" + c.ID,
 		Total: c.Total, Available: available, State: c.State(e.world.Now()), Start: wire.Time(c.Start), Created: wire.Time(c.Start),
 		EndType: "unlimited", Match: c.Match, Kind: c.Kind, Interruptible: c.Interruptible, Tags: tagSet(c.Tags),
 	}
@@ -123,7 +123,7 @@ func (e *Emulator) describePlacementGroups(r *request) (any, *wire.Error) {
 	for _, g := range e.world.PlacementGroups() {
 		x := placementGroupXML{
 			ID: g.ID, Name: g.Name, Strategy: g.Strategy, State: "available", Partitions: g.Partitions, Tags: tagSet(g.Tags),
-			ARN: "arn:aws:ec2:" + e.world.Region() + ":" + e.world.Account() + ":placement-group/" + g.Name,
+			ARN: "arn:" + e.world.Partition() + ":ec2:" + e.world.Region() + ":" + e.world.Account() + ":placement-group/" + g.Name,
 		}
 		if g.Strategy == "spread" {
 			x.SpreadLevel = "rack"

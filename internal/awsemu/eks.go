@@ -1,12 +1,18 @@
 package awsemu
 
 import (
+	"net/http"
+	"slices"
+	"strings"
+
 	"github.com/karpenter-go/karpenter/internal/awsemu/wire"
 )
 
 // eksActions returns EKS's operations.
 func (e *Emulator) eksActions() map[string]handler {
-	return map[string]handler{"DescribeCluster": e.describeCluster}
+	return map[string]handler{
+		"DescribeCluster": e.describeCluster, "DescribeAccessEntry": e.describeAccessEntry, "ListAccessEntries": e.listAccessEntries,
+	}
 }
 
 type clusterJSON struct {
@@ -19,6 +25,11 @@ type clusterJSON struct {
 	CA              caJSON            `json:"certificateAuthority"`
 	Network         networkConfigJSON `json:"kubernetesNetworkConfig"`
 	VPC             vpcConfigJSON     `json:"resourcesVpcConfig"`
+	Access          accessConfigJSON  `json:"accessConfig"`
+}
+
+type accessConfigJSON struct {
+	Mode string `json:"authenticationMode"`
 }
 
 type caJSON struct {
@@ -26,7 +37,8 @@ type caJSON struct {
 }
 
 type networkConfigJSON struct {
-	ServiceCIDR string `json:"serviceIpv4Cidr"`
+	ServiceIPv4 string `json:"serviceIpv4Cidr,omitempty"`
+	ServiceIPv6 string `json:"serviceIpv6Cidr,omitempty"`
 	Family      string `json:"ipFamily"`
 }
 
@@ -47,7 +59,10 @@ func (e *Emulator) describeCluster(r *request) (any, *wire.Error) {
 	out := clusterJSON{
 		Name: c.Name, ARN: e.clusterARN(),
 		Version: c.Version, PlatformVersion: "eks.1", Endpoint: c.Endpoint, Status: "ACTIVE", CA: caJSON{c.CA},
-		Network: networkConfigJSON{c.ServiceCIDR, "ipv4"},
+		Network: networkConfigJSON{ServiceIPv4: c.ServiceCIDR, Family: "ipv4"}, Access: accessConfigJSON{c.AccessMode},
+	}
+	if c.IPv6 {
+		out.Network = networkConfigJSON{ServiceIPv6: c.ServiceCIDR, Family: "ipv6"}
 	}
 	for _, s := range e.world.Subnets() {
 		if !s.Public {
@@ -60,4 +75,66 @@ func (e *Emulator) describeCluster(r *request) (any, *wire.Error) {
 		}
 	}
 	return map[string]clusterJSON{"cluster": out}, nil
+}
+
+type accessEntryJSON struct {
+	Cluster   string            `json:"clusterName"`
+	Principal string            `json:"principalArn"`
+	ARN       string            `json:"accessEntryArn"`
+	Groups    []string          `json:"kubernetesGroups"`
+	Username  string            `json:"username"`
+	Type      string            `json:"type"`
+	Tags      map[string]string `json:"tags"`
+}
+
+// entriesOf checks that access entries of a cluster can be asked for, and
+// returns the roles that have one.
+func (e *Emulator) entriesOf(cluster string) ([]string, *wire.Error) {
+	c := e.cfg.Cluster
+	if cluster != c.Name {
+		err := wire.Errorf("ResourceNotFoundException", "No cluster found for name: %s.", cluster)
+		err.Status = http.StatusNotFound
+		return nil, err
+	}
+	if c.AccessMode == "CONFIG_MAP" {
+		return nil, wire.Errorf("InvalidRequestException",
+			"The cluster's authentication mode must be set to one of [API, API_AND_CONFIG_MAP] to perform this operation.")
+	}
+	var out []string
+	for _, name := range c.AccessRoles {
+		if role, err := e.world.Role(name); err == nil {
+			out = append(out, role.ARN)
+		}
+	}
+	return out, nil
+}
+
+// describeAccessEntry tells how the cluster lets a principal in. Every entry
+// is one of nodes.
+func (e *Emulator) describeAccessEntry(r *request) (any, *wire.Error) {
+	cluster, principal, _ := strings.Cut(r.path, "/access-entries/")
+	principals, failure := e.entriesOf(cluster)
+	if failure != nil {
+		return nil, failure
+	}
+	if !slices.Contains(principals, principal) {
+		err := wire.Errorf("ResourceNotFoundException",
+			"The specified principalArn could not be found. You can view your available access entries with 'list-access-entries'.")
+		err.Status = http.StatusNotFound
+		return nil, err
+	}
+	return map[string]accessEntryJSON{"accessEntry": {
+		Cluster: cluster, Principal: principal, ARN: strings.Replace(e.clusterARN(), ":cluster/", ":access-entry/", 1) + "/role/" + lastSegment(principal),
+		Groups: []string{"system:nodes"}, Username: "system:node:{{EC2PrivateDNSName}}", Type: "EC2_LINUX", Tags: map[string]string{},
+	}}, nil
+}
+
+// listAccessEntries lists the principals that have an entry.
+func (e *Emulator) listAccessEntries(r *request) (any, *wire.Error) {
+	cluster, _, _ := strings.Cut(r.path, "/access-entries")
+	principals, failure := e.entriesOf(cluster)
+	if failure != nil {
+		return nil, failure
+	}
+	return map[string][]string{"accessEntries": append([]string{}, principals...)}, nil
 }

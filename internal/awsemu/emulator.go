@@ -22,15 +22,21 @@ const maxRequest = 4 << 20
 
 // Config describes the emulated account. The zero value works.
 type Config struct {
-	Clock   clock.Clock // default: the real one
-	Seed    uint64
-	Region  string // default us-east-1
+	Clock  clock.Clock // default: the real one
+	Seed   uint64
+	Region string // default us-east-1
+	// Like is the region of the catalogue that Region is like, for one that
+	// the catalogue does not have, such as cn-north-1.
+	Like    string
 	Account string // default 123456789012
 	Cluster Cluster
 	Queue   string   // name of the interruption queue; default: the cluster's name
 	Roles   []string // IAM roles that exist; default KarpenterNodeRole-<cluster>
 	Sells   []string // patterns of the instance types on sale; default all
 	Timing  Timing
+	// Throttle is "ec2" for the limits that EC2 documents for each of its
+	// APIs, empty for none. Steering may set it, and more.
+	Throttle string
 }
 
 // Cluster is the EKS cluster of the account.
@@ -39,7 +45,15 @@ type Cluster struct {
 	Endpoint    string // URL of the API server
 	CA          string // base64 of the PEM bundle
 	Version     string // default 1.36
-	ServiceCIDR string // default 10.100.0.0/16
+	ServiceCIDR string // default 10.100.0.0/16, with IPv6 fd30:1c53:5f8a::/108
+	// IPv6 makes it a cluster of that family: pods, services and nodes have
+	// IPv6 addresses, and so do the subnets.
+	IPv6 bool
+	// AccessMode is how the cluster lets nodes in: API, CONFIG_MAP or
+	// API_AND_CONFIG_MAP, the default. AccessRoles are the roles that have an
+	// access entry; default all roles of the account.
+	AccessMode  string
+	AccessRoles []string
 }
 
 // Timing is how long things take. Zero durations mean the defaults; negative
@@ -65,10 +79,17 @@ func (c Config) withDefaults() Config {
 	set(&c.Account, "123456789012")
 	set(&c.Cluster.Name, "emulated")
 	set(&c.Cluster.Version, "1.36")
+	if c.Cluster.IPv6 {
+		set(&c.Cluster.ServiceCIDR, "fd30:1c53:5f8a::/108")
+	}
 	set(&c.Cluster.ServiceCIDR, "10.100.0.0/16")
+	set(&c.Cluster.AccessMode, "API_AND_CONFIG_MAP")
 	set(&c.Queue, c.Cluster.Name)
 	if c.Roles == nil {
 		c.Roles = []string{"KarpenterNodeRole-" + c.Cluster.Name}
+	}
+	if c.Cluster.AccessRoles == nil {
+		c.Cluster.AccessRoles = c.Roles
 	}
 	for field, value := range map[*time.Duration]time.Duration{
 		&c.Timing.Pending: time.Second, &c.Timing.Shutdown: 2 * time.Second,
@@ -108,9 +129,13 @@ func New(cfg Config) (*Emulator, error) {
 		cfg: cfg, queues: newQueues(cfg.Clock), faults: newFaults(cfg.Clock),
 		calls: &calls{}, replays: &replays{}, boots: &boots{},
 	}
+	if cfg.Throttle != "" && cfg.Throttle != throttleEC2 {
+		return nil, fmt.Errorf("throttle %q: want %q, or nothing", cfg.Throttle, throttleEC2)
+	}
+	e.faults.document(cfg.Throttle == throttleEC2)
 	e.queues.create(cfg.Queue)
 	e.world, err = world.New(world.Config{
-		Clock: cfg.Clock, Seed: cfg.Seed, Region: cfg.Region, Account: cfg.Account,
+		Clock: cfg.Clock, Seed: cfg.Seed, Region: cfg.Region, Like: cfg.Like, Account: cfg.Account, IPv6: cfg.Cluster.IPv6,
 		Cluster: cfg.Cluster.Name, Roles: cfg.Roles, Catalog: table, Sells: cfg.Sells,
 		PendingFor: cfg.Timing.Pending, ShuttingFor: cfg.Timing.Shutdown,
 		TerminatedFor: cfg.Timing.Terminated, HiddenFor: cfg.Timing.Hidden,
@@ -127,6 +152,7 @@ func New(cfg Config) (*Emulator, error) {
 // Reset forgets everything that happened: the account is new again.
 func (e *Emulator) Reset() {
 	e.faults.clear("*")
+	e.faults.document(e.cfg.Throttle == throttleEC2)
 	e.policy.Store(nil)
 	e.boots.clear()
 	e.replays.reset()
@@ -136,8 +162,13 @@ func (e *Emulator) Reset() {
 	e.calls.reset()
 }
 
-// ServeHTTP answers AWS requests, and steering requests below /_emulator/.
+// ServeHTTP answers AWS requests, and below /_emulator/ steering requests and
+// those that instances make to their metadata service.
 func (e *Emulator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if rest, ok := strings.CutPrefix(r.URL.Path, metadataPrefix); ok {
+		e.serveMetadata(w, r, rest)
+		return
+	}
 	if strings.HasPrefix(r.URL.Path, "/_emulator/") {
 		e.steering.ServeHTTP(w, r)
 		return

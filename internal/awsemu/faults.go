@@ -22,7 +22,11 @@ type faults struct {
 	throttles []*bucket
 	fails     []*fail
 	hangs     []*steer.Hang
-	released  chan struct{} // closed and replaced when hangs are cleared
+	// documented means that calls draw from EC2's documented buckets, too,
+	// of which levels is what they hold.
+	documented bool
+	levels     map[string]level
+	released   chan struct{} // closed and replaced when hangs are cleared
 }
 
 // A bucket is a token bucket for the calls that match.
@@ -64,7 +68,14 @@ func (f *faults) throttled(r *request) bool {
 		b.tokens--
 		return false
 	}
-	return false
+	return f.documented && spend(f.levels, draws(r), now)
+}
+
+// document makes calls draw from EC2's documented buckets, full at first.
+func (f *faults) document(on bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.documented, f.levels = on, map[string]level{}
 }
 
 // failure returns the error ordered for a call, and counts it.
@@ -163,6 +174,9 @@ func (f *faults) clear(op string) {
 	f.throttles = slices.DeleteFunc(f.throttles, func(b *bucket) bool { return same(b.Op) })
 	f.fails = slices.DeleteFunc(f.fails, func(r *fail) bool { return same(r.Op) })
 	f.hangs = slices.DeleteFunc(f.hangs, func(h *steer.Hang) bool { return same(h.Op) })
+	if same(throttleEC2) {
+		f.documented = false
+	}
 	close(f.released)
 	f.released = make(chan struct{})
 }

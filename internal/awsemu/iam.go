@@ -172,7 +172,7 @@ type callerXML struct {
 
 func (e *Emulator) getCallerIdentity(*request) (any, *wire.Error) {
 	return callerXML{
-		fmt.Sprintf("arn:aws:iam::%s:user/emulated", e.world.Account()), "AIDAEMULATED", e.world.Account(),
+		fmt.Sprintf("arn:%s:iam::%s:user/emulated", e.world.Partition(), e.world.Account()), "AIDAEMULATED", e.world.Account(),
 	}, nil
 }
 
@@ -210,6 +210,6 @@ func (e *Emulator) assumeRoleWithWebIdentity(r *request) (any, *wire.Error) {
 	expires := e.cfg.Clock.Now().UTC().Add(secondsOf(seconds))
 	return assumedXML{
 		credentialsXML{"ASIAEMULATED", "emulated", "emulated-" + e.world.NewUUID(), expires.Format(iamTime)},
-		assumedUserXML{"AROAEMULATED:" + session, fmt.Sprintf("arn:aws:sts::%s:assumed-role/%s/%s", e.world.Account(), lastSegment(role), session)},
+		assumedUserXML{"AROAEMULATED:" + session, fmt.Sprintf("arn:%s:sts::%s:assumed-role/%s/%s", e.world.Partition(), e.world.Account(), lastSegment(role), session)},
 	}, r.form.Err()
 }

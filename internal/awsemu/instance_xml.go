@@ -47,6 +47,7 @@ type instanceXML struct {
 	Subnet         string                     `xml:"subnetId,omitempty"`
 	VPC            string                     `xml:"vpcId,omitempty"`
 	Address        string                     `xml:"privateIpAddress,omitempty"`
+	IPv6           string                     `xml:"ipv6Address,omitempty"`
 	SourceCheck    bool                       `xml:"sourceDestCheck"`
 	Groups         wire.Set[groupRefXML]      `xml:"groupSet"`
 	StateReason    *reasonXML                 `xml:"stateReason"`
@@ -102,9 +103,15 @@ type instanceNICXML struct {
 	Status     string                `xml:"status"`
 	Address    string                `xml:"privateIpAddress"`
 	PrivateDNS string                `xml:"privateDnsName"`
+	IPv6       wire.Set[ipv6XML]     `xml:"ipv6AddressesSet"`
 	Groups     wire.Set[groupRefXML] `xml:"groupSet"`
 	Attachment attachmentXML         `xml:"attachment"`
 	Type       string                `xml:"interfaceType"`
+}
+
+type ipv6XML struct {
+	Address string `xml:"ipv6Address"`
+	Primary bool   `xml:"isPrimaryIpv6"`
 }
 
 type attachmentXML struct {
@@ -202,6 +209,10 @@ func (e *Emulator) addNetwork(out *instanceXML, i world.Instance, groups map[str
 			Attachment: attachmentXML{"eni-attach-" + suffix, nic.Device, nic.Card, "attached", true},
 			Type:       orDefault(nic.Type, "interface"),
 		})
+	}
+	if i.IPv6.IsValid() {
+		out.IPv6 = i.IPv6.String()
+		out.NICs.Items[0].IPv6.Items = []ipv6XML{{out.IPv6, nics[0].PrimaryIPv6}}
 	}
 	devices := i.Data.BlockDevices
 	if len(devices) == 0 {

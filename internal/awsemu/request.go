@@ -46,7 +46,7 @@ func (e *Emulator) identify(r *http.Request, body []byte) *request {
 		return req
 	}
 	if rest, ok := strings.CutPrefix(r.URL.Path, "/clusters/"); ok && r.Method == http.MethodGet {
-		req.service, req.action, req.path = "eks", "DescribeCluster", rest
+		req.service, req.action, req.path = "eks", eksAction(rest), rest
 		return req
 	}
 	if rest, ok := strings.CutPrefix(r.URL.Path, "/managedresources/"); ok && r.Method == http.MethodGet {
@@ -65,6 +65,17 @@ func (e *Emulator) identify(r *http.Request, body []byte) *request {
 		req.service = s
 	}
 	return req
+}
+
+// eksAction is the operation of EKS that reads what is at a path.
+func eksAction(path string) string {
+	switch {
+	case strings.Contains(path, "/access-entries/"):
+		return "DescribeAccessEntry"
+	case strings.HasSuffix(path, "/access-entries"):
+		return "ListAccessEntries"
+	}
+	return "DescribeCluster"
 }
 
 // signingName returns the service in the credential scope of a signature:

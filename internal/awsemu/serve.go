@@ -22,6 +22,8 @@ type ProcessOptions struct {
 	Kubeconfig string // of an administrator of the cluster; empty: no machine boots
 	Region     string
 	Seed       uint64
+	Throttle   string   // as Config has it
+	IPv6       bool     // the cluster is one of IPv6
 	Queue      string   // default: the cluster's name
 	Roles      []string // default: KarpenterNodeRole-<cluster>
 
@@ -47,9 +49,10 @@ func Run(ctx context.Context, o ProcessOptions) error {
 		o.Log = slog.Default()
 	}
 	e, err := New(Config{
-		Seed: o.Seed, Region: o.Region, Queue: o.Queue, Roles: o.Roles, Timing: o.Timing,
+		Seed: o.Seed, Region: o.Region, Queue: o.Queue, Roles: o.Roles, Timing: o.Timing, Throttle: o.Throttle,
 		Cluster: Cluster{
 			Name: o.ClusterName, Endpoint: o.ClusterEndpoint, CA: o.CA, Version: o.Version, ServiceCIDR: o.ServiceCIDR,
+			IPv6: o.IPv6,
 		},
 	})
 	if err != nil {

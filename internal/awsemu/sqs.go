@@ -99,7 +99,7 @@ func (e *Emulator) getQueueAttributes(r *request) (any, *wire.Error) {
 		"ApproximateNumberOfMessagesNotVisible": strconv.Itoa(hidden),
 		"MessageRetentionPeriod":                strconv.Itoa(int(retention.Seconds())),
 		"VisibilityTimeout":                     strconv.Itoa(defaultHide),
-		"QueueArn":                              fmt.Sprintf("arn:aws:sqs:%s:%s:%s", e.world.Region(), e.world.Account(), name),
+		"QueueArn":                              fmt.Sprintf("arn:%s:sqs:%s:%s:%s", e.world.Partition(), e.world.Region(), e.world.Account(), name),
 	}}, nil
 }
 

@@ -24,7 +24,7 @@ func (e *Emulator) parameter(name string) (parameterJSON, bool) {
 	value, set, ok := e.world.Parameter(name)
 	return parameterJSON{
 		Name: name, Type: "String", Value: value, Version: 1, Modified: float64(set.Unix()),
-		ARN: "arn:aws:ssm:" + e.world.Region() + "::parameter" + name, DataType: "text",
+		ARN: "arn:" + e.world.Partition() + ":ssm:" + e.world.Region() + "::parameter" + name, DataType: "text",
 	}, ok
 }
 

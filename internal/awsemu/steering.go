@@ -24,6 +24,7 @@ func (e *Emulator) buildSteering() http.Handler {
 	order("DELETE /_emulator/price", done(e.world.ClearPrices))
 	order("POST /_emulator/quota", ordered(func(q steer.Quota) error { e.world.SetQuota(q.Capacity, q.VCPUs); return nil }))
 	order("POST /_emulator/throttle", ordered(func(t steer.Throttle) error { e.Throttle(t); return nil }))
+	order("POST /_emulator/throttle/ec2", done(func() { e.faults.document(true) }))
 	order("POST /_emulator/fail", ordered(func(f steer.Fail) error { e.Fail(f); return nil }))
 	order("POST /_emulator/hang", ordered(func(h steer.Hang) error { e.Hang(h); return nil }))
 	order("DELETE /_emulator/faults", func(w http.ResponseWriter, r *http.Request) {

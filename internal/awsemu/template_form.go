@@ -62,6 +62,7 @@ func networkInterface(f wire.Form) world.NIC {
 		Device: f.Int("DeviceIndex"), Card: f.Int("NetworkCardIndex"), Type: f.String("InterfaceType"),
 		Subnet: f.String("SubnetId"), Groups: f.List("SecurityGroupId"),
 		IPv4Prefixes: f.Int("Ipv4PrefixCount"), IPv6Prefixes: f.Int("Ipv6PrefixCount"), IPv6Address: f.Int("Ipv6AddressCount"),
+		PrimaryIPv6: f.Bool("PrimaryIpv6"),
 	}
 	if f.Has("AssociatePublicIpAddress") {
 		public := f.Bool("AssociatePublicIpAddress")

@@ -69,6 +69,7 @@ type templateNICXML struct {
 	IPv4Prefixes int              `xml:"ipv4PrefixCount,omitempty"`
 	IPv6Prefixes int              `xml:"ipv6PrefixCount,omitempty"`
 	IPv6Count    int              `xml:"ipv6AddressCount,omitempty"`
+	PrimaryIPv6  *bool            `xml:"primaryIpv6"`
 }
 
 type templateNICGroup struct {
@@ -159,7 +160,7 @@ func addTemplateLists(out *templateDataXML, d world.TemplateData) {
 	}
 	for _, n := range d.NICs {
 		out.NICs.Items = append(out.NICs.Items, templateNICXML{
-			n.Device, n.Card, n.Type, n.Subnet, templateNICGroup{n.Groups}, n.PublicIP, n.IPv4Prefixes, n.IPv6Prefixes, n.IPv6Address,
+			n.Device, n.Card, n.Type, n.Subnet, templateNICGroup{n.Groups}, n.PublicIP, n.IPv4Prefixes, n.IPv6Prefixes, n.IPv6Address, yes(n.PrimaryIPv6),
 		})
 	}
 	if len(d.Tags) > 0 {
@@ -168,4 +169,12 @@ func addTemplateLists(out *templateDataXML, d world.TemplateData) {
 	for _, resource := range sortedKeys(d.Tags) {
 		out.Tags.Items = append(out.Tags.Items, tagSpecXML{resource, tagSet(d.Tags[resource])})
 	}
+}
+
+// yes is a flag that is only written if it is set.
+func yes(b bool) *bool {
+	if !b {
+		return nil
+	}
+	return &b
 }

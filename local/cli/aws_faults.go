@@ -14,10 +14,17 @@ import (
 func (a *app) awsThrottle() *cobra.Command {
 	var burst int
 	cmd := a.steered(&cobra.Command{
-		Use:     "throttle OP RATE",
-		Short:   "Let an operation through RATE times a second",
-		Example: "  karpenter-local aws throttle CreateFleet 1\n  karpenter-local aws throttle 'ec2:Describe*' 5",
-	}, cobra.ExactArgs(2), func(ctx context.Context, c steer.Client, args []string) error {
+		Use:   "throttle OP RATE | ec2",
+		Short: "Let an operation through RATE times a second, or all as EC2 documents it",
+		Example: "  karpenter-local aws throttle CreateFleet 1\n  karpenter-local aws throttle 'ec2:Describe*' 5\n" +
+			"  karpenter-local aws throttle ec2",
+	}, cobra.RangeArgs(1, 2), func(ctx context.Context, c steer.Client, args []string) error {
+		if len(args) == 1 {
+			if args[0] != "ec2" {
+				return usageError{fmt.Errorf("want an operation and a rate, or ec2 alone")}
+			}
+			return c.ThrottleAsEC2(ctx)
+		}
 		rate, err := parseNumber("rate", args[1])
 		if err != nil {
 			return err

@@ -31,6 +31,7 @@ func newAwsemu() *cobra.Command {
 	flags.StringVar(&p.Kubeconfig, "kubeconfig", "", "how instances join the cluster; empty: none does")
 	flags.StringVar(&p.Region, "region", "", "region of the account")
 	flags.Uint64Var(&p.Seed, "seed", 1, "what prices, identifiers and choices come from")
+	flags.StringVar(&p.Throttle, "throttle", "", "ec2 for the limits that EC2 documents for each API; empty: none")
 	flags.StringVar(&p.ClusterName, "cluster-name", "", "name of the cluster")
 	flags.StringVar(&p.ClusterEndpoint, "cluster-endpoint", "", "URL of its API server")
 	flags.StringVar(&o.caFile, "cluster-ca", "", "file with its certificate authority")

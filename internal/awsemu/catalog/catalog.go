@@ -100,6 +100,25 @@ func (r *Region) Only(keep func(name string) bool) *Region {
 	return out
 }
 
+// As returns the region under another name: what is sold, and for how much,
+// stays.
+func (r *Region) As(name string) *Region {
+	rename := func(zone string) string { return name + zone[len(r.Name):] }
+	out := &Region{Name: name, Offers: make(map[string]Offer, len(r.Offers))}
+	for _, z := range r.Zones {
+		out.Zones = append(out.Zones, Zone{Name: rename(z.Name), ID: z.ID})
+	}
+	for t, offer := range r.Offers {
+		zones := make([]string, len(offer.Zones))
+		for i, z := range offer.Zones {
+			zones[i] = rename(z)
+		}
+		offer.Zones = zones
+		out.Offers[t] = offer
+	}
+	return out
+}
+
 // A Zone is an availability zone: its name in this account, its global id.
 type Zone struct {
 	Name string `json:"name"`

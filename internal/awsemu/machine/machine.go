@@ -25,6 +25,7 @@ const (
 // A Machine is the hardware of one instance with its disk.
 type Machine struct {
 	ID, Node, Address    string
+	IPv6                 string // empty without an address of that family
 	Type                 *catalog.Type
 	Zone, ZoneID, Region string
 	Arch                 string // x86_64 or arm64

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"maps"
@@ -33,8 +34,23 @@ func (s *step) join(m Machine) (*corev1.Node, error) {
 	if err := checkLabels(b.Labels); err != nil {
 		return nil, err
 	}
+	if s.cfg.Cluster.ipv6() && m.IPv6 == "" {
+		return nil, errors.New("kubelet: cannot join: the cluster is one of IPv6, and no interface has an IPv6 address")
+	}
 	return s.node(m, b)
 }
+
+// nodeIP is the address by which the cluster knows the node: that of IPv6 if
+// there is one, as bootstrap scripts set it.
+func (m Machine) nodeIP() string {
+	if m.IPv6 != "" {
+		return m.IPv6
+	}
+	return m.Address
+}
+
+// ipv6 reports whether services of the cluster have IPv6 addresses.
+func (c Cluster) ipv6() bool { return strings.Contains(c.ServiceCIDR, ":") }
 
 // node builds the Node of a machine as its kubelet does at first.
 func (s *step) node(m Machine, b Bootstrap) (*corev1.Node, error) {
@@ -62,7 +78,7 @@ func (s *step) node(m Machine, b Bootstrap) (*corev1.Node, error) {
 			Name: m.Node, Labels: labels,
 			Annotations: map[string]string{
 				kwokNode:                               "fake",
-				"alpha.kubernetes.io/provided-node-ip": m.Address,
+				"alpha.kubernetes.io/provided-node-ip": m.nodeIP(),
 				"volumes.kubernetes.io/controller-managed-attach-detach": "true",
 			},
 		},
@@ -70,7 +86,7 @@ func (s *step) node(m Machine, b Bootstrap) (*corev1.Node, error) {
 		Status: corev1.NodeStatus{
 			Capacity: have, Allocatable: free,
 			Addresses: []corev1.NodeAddress{
-				{Type: corev1.NodeInternalIP, Address: m.Address},
+				{Type: corev1.NodeInternalIP, Address: m.nodeIP()},
 				{Type: corev1.NodeInternalDNS, Address: m.Node},
 				{Type: corev1.NodeHostName, Address: m.Node},
 			},

@@ -53,6 +53,12 @@ func (c Client) SetThrottle(ctx context.Context, t Throttle) error {
 	return c.do(ctx, http.MethodPost, "throttle", t, nil)
 }
 
+// ThrottleAsEC2 makes calls draw from the buckets that EC2 documents for each
+// of its APIs, full ones at first.
+func (c Client) ThrottleAsEC2(ctx context.Context) error {
+	return c.do(ctx, http.MethodPost, "throttle/ec2", nil, nil)
+}
+
 // Fail lets an operation fail.
 func (c Client) Fail(ctx context.Context, f Fail) error {
 	return c.do(ctx, http.MethodPost, "fail", f, nil)

@@ -33,7 +33,7 @@ func (w *World) deliver(i *Instance, kind string, at time.Time, detail map[strin
 	e := event{
 		Version: "0", ID: w.uuid(), DetailType: kind, Source: "aws.ec2", Account: w.cfg.Account,
 		Time: at.UTC().Format(time.RFC3339), Region: w.cfg.Region,
-		Resources: []string{fmt.Sprintf("arn:aws:ec2:%s:instance/%s", i.Zone, i.ID)},
+		Resources: []string{fmt.Sprintf("arn:%s:ec2:%s:instance/%s", w.Partition(), i.Zone, i.ID)},
 		Detail:    detail,
 	}
 	if kind == scheduledEvent {

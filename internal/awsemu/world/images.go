@@ -205,7 +205,7 @@ func (w *World) Images() []Image {
 func (w *World) Parameter(name string) (value string, set time.Time, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	name = strings.TrimPrefix(name, "arn:aws:ssm:"+w.cfg.Region+"::parameter")
+	name = strings.TrimPrefix(name, "arn:"+w.Partition()+":ssm:"+w.cfg.Region+"::parameter")
 	for _, image := range w.images {
 		if slices.Contains(image.Parameters, name) {
 			return image.ID, image.Created, true

@@ -31,6 +31,7 @@ type Instance struct {
 	Zone, ZoneID, Subnet                    string
 	Image                                   Image
 	Address                                 netip.Addr
+	IPv6                                    netip.Addr // of the first interface; not valid without one
 	SpotRequest                             string
 	Groups                                  []string // security group ids
 	Template                                TemplateRef
@@ -53,6 +54,9 @@ type Instance struct {
 	ReservationKind string
 	Interruptible   bool
 	Health          Health
+	// RebalanceAt is when it was recommended to leave the instance, zero for
+	// never; NoticeAt is when the end of a spot instance was announced.
+	RebalanceAt, NoticeAt time.Time
 
 	announced State // the last state that an event told of
 }

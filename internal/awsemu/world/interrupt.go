@@ -55,6 +55,7 @@ func (w *World) interrupt(i *Instance) {
 	if i.Interruptible {
 		kind, reason = reservationWarning, "Server.CapacityReservationInterruption"
 	}
+	i.NoticeAt = now
 	w.deliver(i, kind, now, map[string]any{"instance-id": i.ID, "instance-action": "terminate"})
 	w.end(i, now.Add(spotNotice), reason)
 	w.notify()
@@ -68,6 +69,7 @@ func (w *World) Rebalance(id string) *wire.Error {
 	if err != nil {
 		return err
 	}
+	i.RebalanceAt = w.cfg.Clock.Now()
 	w.deliver(i, rebalance, w.cfg.Clock.Now(), map[string]any{"instance-id": id})
 	return nil
 }
@@ -83,7 +85,7 @@ func (w *World) ScheduleMaintenance(id string) *wire.Error {
 	}
 	now := w.cfg.Clock.Now().UTC()
 	w.deliver(i, scheduledEvent, now, map[string]any{
-		"eventArn":          fmt.Sprintf("arn:aws:health:%s::event/EC2/AWS_EC2_INSTANCE_RETIREMENT_SCHEDULED/%s", w.cfg.Region, w.uuid()),
+		"eventArn":          fmt.Sprintf("arn:%s:health:%s::event/EC2/AWS_EC2_INSTANCE_RETIREMENT_SCHEDULED/%s", w.Partition(), w.cfg.Region, w.uuid()),
 		"service":           "EC2",
 		"eventTypeCode":     "AWS_EC2_INSTANCE_RETIREMENT_SCHEDULED",
 		"eventTypeCategory": "scheduledChange",

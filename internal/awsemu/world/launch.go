@@ -74,6 +74,9 @@ func (w *World) check(l launch, o Override) (launch, *Failure) {
 		return l, failf("InvalidParameterValue",
 			"Value (%s) for parameter iamInstanceProfile.name is invalid. Invalid IAM Instance Profile name", l.data.Profile)
 	}
+	if l.data.wantsIPv6() && l.subnet.IPv6CIDR == "" {
+		return l, failf("InvalidParameterValue", "The subnet '%s' does not have an IPv6 CIDR block associated with it", l.subnet.ID)
+	}
 	if failure := w.draw(&l); failure != nil {
 		return l, failure
 	}
@@ -81,6 +84,15 @@ func (w *World) check(l launch, o Override) (launch, *Failure) {
 		return l, failure
 	}
 	return l, w.checkVolumes(l)
+}
+
+// wantsIPv6 reports whether the first interface asks for IPv6 addresses.
+func (d TemplateData) wantsIPv6() bool {
+	if len(d.NICs) == 0 {
+		return false
+	}
+	n := d.NICs[0]
+	return n.IPv6Address > 0 || n.IPv6Prefixes > 0 || n.PrimaryIPv6
 }
 
 // imageFailure is the refusal of an image that does not exist.
@@ -197,6 +209,9 @@ func (w *World) makeInstance(l launch, reservation string) *Instance {
 	}
 	if i.Tags == nil {
 		i.Tags = map[string]string{}
+	}
+	if l.data.wantsIPv6() {
+		i.IPv6 = l.subnet.ipv6Of(address)
 	}
 	if l.template.ID != "" {
 		i.Tags["aws:ec2launchtemplate:id"] = l.template.ID

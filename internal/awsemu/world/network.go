@@ -9,9 +9,13 @@ import (
 // addressesPerSubnet is a /20 less the five addresses that AWS keeps.
 const addressesPerSubnet = 4096 - 5
 
+// VPCRange is the address range of the VPC.
+const VPCRange = "10.0.0.0/16"
+
 // A Subnet is a /20 of the VPC in one zone.
 type Subnet struct {
 	ID, VPC, Zone, ZoneID, CIDR string
+	IPv6CIDR                    string // empty without IPv6
 	Public                      bool
 	Free                        int // addresses not in use
 	Tags                        map[string]string
@@ -65,12 +69,32 @@ func (w *World) buildNetwork() {
 func (w *World) subnet(zone, zoneID string, third int) *Subnet {
 	return &Subnet{
 		ID: w.newID("subnet"), VPC: w.vpc, Zone: zone, ZoneID: zoneID,
-		CIDR: fmt.Sprintf("10.0.%d.0/20", third),
+		CIDR: fmt.Sprintf("10.0.%d.0/20", third), IPv6CIDR: w.ipv6Range(third),
 		Free: addressesPerSubnet,
 		base: netip.AddrFrom4([4]byte{10, 0, byte(third), 0}),
 		next: 4, // .0 to .3 belong to AWS
 		used: map[int]bool{},
 	}
+}
+
+// ipv6Range returns the /64 of the VPC's /56 that belongs to a subnet, "" in
+// an account without IPv6.
+func (w *World) ipv6Range(third int) string {
+	if !w.cfg.IPv6 {
+		return ""
+	}
+	return fmt.Sprintf("2600:1f18:4e5:6a%02x::/64", third)
+}
+
+// ipv6Of returns the IPv6 address that goes with an IPv4 one of the subnet.
+func (s *Subnet) ipv6Of(addr netip.Addr) netip.Addr {
+	prefix, err := netip.ParsePrefix(s.IPv6CIDR)
+	if err != nil {
+		return netip.Addr{}
+	}
+	out, v4 := prefix.Addr().As16(), addr.As4()
+	copy(out[12:], v4[:])
+	return netip.AddrFrom16(out)
 }
 
 // Subnets returns all subnets, sorted by id.

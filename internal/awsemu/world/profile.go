@@ -32,7 +32,7 @@ func (w *World) AddRole(name string) {
 
 func (w *World) addRole(name string) {
 	w.roles[name] = Role{
-		Name: name, ID: w.iamID("AROA"), ARN: fmt.Sprintf("arn:aws:iam::%s:role/%s", w.cfg.Account, name),
+		Name: name, ID: w.iamID("AROA"), ARN: fmt.Sprintf("arn:%s:iam::%s:role/%s", w.Partition(), w.cfg.Account, name),
 		Created: w.cfg.Clock.Now(),
 	}
 }
@@ -87,7 +87,7 @@ func (w *World) CreateProfile(name, path string, tags map[string]string) (Profil
 	}
 	p := &Profile{
 		Name: name, Path: path, ID: w.iamID("AIPA"), Tags: tags, Created: w.cfg.Clock.Now(),
-		ARN: fmt.Sprintf("arn:aws:iam::%s:instance-profile%s%s", w.cfg.Account, path, name),
+		ARN: fmt.Sprintf("arn:%s:iam::%s:instance-profile%s%s", w.Partition(), w.cfg.Account, path, name),
 	}
 	w.profiles[name] = p
 	return *p, nil

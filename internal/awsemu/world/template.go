@@ -67,6 +67,7 @@ type NIC struct {
 	PublicIP                  *bool
 	IPv4Prefixes, IPv6Address int
 	IPv6Prefixes              int
+	PrimaryIPv6               bool
 }
 
 // Placement says where among the hosts of a zone.
@@ -88,7 +89,7 @@ func (w *World) CreateTemplate(name string, data TemplateData, tags map[string]s
 	}
 	t := &Template{
 		ID: w.newID("lt"), Name: name, Created: w.cfg.Clock.Now(),
-		CreatedBy: "arn:aws:iam::" + w.cfg.Account + ":root",
+		CreatedBy: "arn:" + w.Partition() + ":iam::" + w.cfg.Account + ":root",
 		Tags:      tags, Default: 1, Versions: []TemplateData{data},
 	}
 	w.templates[t.ID] = t

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -22,6 +23,11 @@ type Config struct {
 	Cluster string // name of the EKS cluster, for discovery tags
 	Roles   []string
 	Catalog *catalog.Catalog
+	// Like is the region of the catalogue whose types, zones and prices this
+	// one has, for regions that the catalogue does not know; default Region.
+	Like string
+	// IPv6 gives every subnet a range of IPv6 addresses.
+	IPv6 bool
 	// Sells are patterns of the types on sale; empty for all that the
 	// catalogue has in the region.
 	Sells []string
@@ -71,9 +77,13 @@ type World struct {
 
 // New builds the account's fixed parts: network, images and roles.
 func New(cfg Config) (*World, error) {
-	region, ok := cfg.Catalog.Region(cfg.Region)
+	like := firstSet(cfg.Like, cfg.Region)
+	region, ok := cfg.Catalog.Region(like)
 	if !ok {
-		return nil, fmt.Errorf("find region %q: not in the catalog", cfg.Region)
+		return nil, fmt.Errorf("find region %q: not in the catalog", like)
+	}
+	if like != cfg.Region {
+		region = region.As(cfg.Region)
 	}
 	if len(cfg.Sells) > 0 {
 		region = region.Only(func(name string) bool {
@@ -143,6 +153,25 @@ func (w *World) Wake() { w.notify() }
 
 // Region returns the name of the region.
 func (w *World) Region() string { return w.cfg.Region }
+
+// Partition returns the part of AWS that the region lies in, as ARNs have it.
+func (w *World) Partition() string {
+	switch {
+	case strings.HasPrefix(w.cfg.Region, "cn-"):
+		return "aws-cn"
+	case strings.HasPrefix(w.cfg.Region, "us-gov-"):
+		return "aws-us-gov"
+	}
+	return "aws"
+}
+
+// Domain returns the domain of the partition's services.
+func (w *World) Domain() string {
+	if w.Partition() == "aws-cn" {
+		return "amazonaws.com.cn"
+	}
+	return "amazonaws.com"
+}
 
 // Account returns the account's number.
 func (w *World) Account() string { return w.cfg.Account }

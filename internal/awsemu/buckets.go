@@ -1,0 +1,97 @@
+package awsemu
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// throttleEC2 is the value of Config.Throttle for EC2's documented limits.
+const throttleEC2 = "ec2"
+
+// A limit is a token bucket as AWS documents it: what it holds, and how much
+// comes back a second.
+type limit struct {
+	size int
+	rate float64
+}
+
+// The limits of EC2's actions by category, and of those that have their own:
+// "Request throttling for the Amazon EC2 API", request token buckets.
+var (
+	nonMutating = limit{100, 20}
+	unfiltered  = limit{50, 10}
+	mutating    = limit{50, 5}
+
+	ownLimits = map[string]limit{
+		"CreateTags": {100, 10}, "DeleteTags": {100, 10}, "CreateLaunchTemplateVersion": {100, 5},
+		"RunInstances": {5, 2}, "TerminateInstances": {100, 5},
+	}
+	// unfilteredActions draw from a smaller bucket if a call has neither
+	// filters nor pages.
+	unfilteredActions = []string{"DescribeInstances", "DescribeInstanceStatus", "DescribeSecurityGroups"}
+
+	// resourceLimits count instances, not calls.
+	resourceLimits = map[string]limit{"RunInstances": {1000, 2}, "TerminateInstances": {1000, 20}}
+)
+
+// A draw is what a call takes out of a bucket.
+type draw struct {
+	bucket string
+	limit  limit
+	tokens float64
+}
+
+// draws returns what a call of EC2 costs, nothing for other services.
+func draws(r *request) []draw {
+	if r.service != "ec2" {
+		return nil
+	}
+	own, ok := ownLimits[r.action]
+	key := r.action
+	switch {
+	case ok:
+	case !strings.HasPrefix(r.action, "Describe") && !strings.HasPrefix(r.action, "Get"):
+		own = mutating
+	case slices.Contains(unfilteredActions, r.action) && !r.form.Has("MaxResults") && !r.form.Has("NextToken") && len(r.form.Each("Filter")) == 0:
+		own, key = unfiltered, key+" unfiltered"
+	default:
+		own = nonMutating
+	}
+	out := []draw{{key, own, 1}}
+	if l, ok := resourceLimits[r.action]; ok {
+		n := max(r.form.Int("MaxCount"), len(r.form.List("InstanceId")), 1)
+		out = append(out, draw{r.action + " resources", l, float64(n)})
+	}
+	return out
+}
+
+// A level is what is left in a bucket, and when that was.
+type level struct {
+	tokens float64
+	at     time.Time
+}
+
+// spend takes what a call costs out of its buckets, and reports whether one
+// has too little: then nothing is taken.
+func spend(levels map[string]level, wanted []draw, now time.Time) (short bool) {
+	for _, d := range wanted {
+		l, ok := levels[d.bucket]
+		if !ok {
+			l = level{float64(d.limit.size), now}
+		}
+		l.tokens = min(float64(d.limit.size), l.tokens+d.limit.rate*now.Sub(l.at).Seconds())
+		l.at = now
+		levels[d.bucket] = l
+		short = short || l.tokens < d.tokens
+	}
+	if short {
+		return true
+	}
+	for _, d := range wanted {
+		l := levels[d.bucket]
+		l.tokens -= d.tokens
+		levels[d.bucket] = l
+	}
+	return false
+}

@@ -1,0 +1,121 @@
+package awsemu
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/smithy-go"
+
+	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
+)
+
+// passing calls until the first refusal and returns how many went through.
+func passing(t *testing.T, call func() error) int {
+	t.Helper()
+	for n := range 2000 {
+		err := call()
+		var refused smithy.APIError
+		if errors.As(err, &refused) && refused.ErrorCode() == "RequestLimitExceeded" {
+			return n
+		}
+		if err != nil && !(errors.As(err, &refused) && refused.ErrorCode() == "DryRunOperation") {
+			t.Fatal(err)
+		}
+	}
+	t.Fatal("nothing is refused")
+	return 0
+}
+
+// Every API has the bucket that the documentation gives it, which fills again at the documented rate, and one that is empty
+// empties no other.
+func TestDocumentedThrottling(t *testing.T) {
+	l := newLab(t, func(c *Config) { c.Throttle = "ec2" })
+	ctx := t.Context()
+	filter := []ec2types.Filter{{Name: aws.String("instance-state-name"), Values: []string{"running"}}}
+	dry := aws.Bool(true)
+	for _, tt := range []struct {
+		name      string
+		size, fil int // in the bucket, and after two seconds more
+		call      func() error
+	}{
+		{"a describe call", 100, 40, func() error {
+			_, err := l.ec2.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{})
+			return err
+		}},
+		{"one without filter and pages", 50, 20, func() error {
+			_, err := l.ec2.DescribeInstances(ctx, &ec2.DescribeInstancesInput{})
+			return err
+		}},
+		{"the same with a filter", 100, 40, func() error {
+			_, err := l.ec2.DescribeInstances(ctx, &ec2.DescribeInstancesInput{Filters: filter})
+			return err
+		}},
+		{"a change", 50, 10, func() error {
+			_, err := l.ec2.DeleteLaunchTemplate(ctx, &ec2.DeleteLaunchTemplateInput{LaunchTemplateName: aws.String("none"), DryRun: dry})
+			return err
+		}},
+		{"tags", 100, 20, func() error {
+			_, err := l.ec2.CreateTags(ctx, &ec2.CreateTagsInput{
+				Resources: []string{"i-0"}, Tags: []ec2types.Tag{{Key: aws.String("a"), Value: aws.String("b")}}, DryRun: dry,
+			})
+			return err
+		}},
+		{"ends", 100, 10, func() error {
+			_, err := l.ec2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: []string{"i-0"}, DryRun: dry})
+			return err
+		}},
+	} {
+		if n := passing(t, tt.call); n != tt.size {
+			t.Errorf("%s: %d calls go through at once, want %d", tt.name, n, tt.size)
+		}
+		l.clock.Step(2 * time.Second)
+		if n := passing(t, tt.call); n != tt.fil {
+			t.Errorf("%s: %d calls go through after two seconds, want %d", tt.name, n, tt.fil)
+		}
+	}
+}
+
+// What instances cost is counted by instances: a call for more than there are tokens takes none.
+func TestResourceTokens(t *testing.T) {
+	levels := map[string]level{}
+	cost := func(n float64) []draw {
+		return []draw{{"calls", limit{5, 2}, 1}, {"instances", limit{1000, 2}, n}}
+	}
+	if spend(levels, cost(900), start) || !spend(levels, cost(200), start) || spend(levels, cost(100), start) {
+		t.Errorf("900, 200 and 100 of a thousand: %v are left", levels)
+	}
+	if !spend(levels, cost(3), start.Add(time.Second)) || spend(levels, cost(2), start.Add(time.Second)) {
+		t.Errorf("a second later: %v are left", levels)
+	}
+}
+
+// Throttling as documented can be ordered and taken back, and what is ordered beside it holds first.
+func TestThrottlingOnOrder(t *testing.T) {
+	l := newLab(t)
+	client := steer.Client{BaseURL: l.url}
+	describe := func() error {
+		_, err := l.ec2.DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{})
+		return err
+	}
+	if err := client.ThrottleAsEC2(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := passing(t, describe); n != 100 {
+		t.Errorf("%d calls go through", n)
+	}
+	if err := client.ClearFaults(t.Context(), "*"); err != nil {
+		t.Fatal(err)
+	}
+	for range 200 {
+		if err := describe(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := New(Config{Throttle: "fast"}); err == nil {
+		t.Error("a throttle that nobody knows is taken")
+	}
+}
