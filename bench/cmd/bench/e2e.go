@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/karpenter-go/karpenter/bench/e2e"
+	"github.com/karpenter-go/karpenter/bench/workload"
+)
+
+// endToEnd measures scale-up and scale-in on a cluster of its own, once for each number of pods.
+func endToEnd(args []string) error {
+	f := flag.NewFlagSet("bench e2e", flag.ContinueOnError)
+	o := e2e.Options{Log: os.Stderr}
+	f.StringVar(&o.Bin, "bin", "bin", "where karpenter and karpenter-local are")
+	sizes := f.String("pods", "1000", "how many pods come, several numbers separated by commas")
+	profile := f.String("profile", string(workload.Micro), "shape of the pods; those that ask for nothing but resources")
+	f.Uint64Var(&o.Seed, "seed", 7, "seed of chance")
+	f.DurationVar(&o.ConsolidateAfter, "consolidate-after", 30*time.Second, "the pool's consolidateAfter")
+	f.DurationVar(&o.UpLimit, "up-limit", 5*time.Minute, "most time for a scale-up")
+	f.DurationVar(&o.DownLimit, "down-limit", 8*time.Minute, "most time for a scale-in")
+	into := f.String("into", "", "file whose marked lines are replaced by the tables, such as docs/bench.md")
+	if err := f.Parse(args); err != nil {
+		return err
+	}
+	var err error
+	if o.Profile, err = workload.ParseProfile(*profile); err != nil {
+		return err
+	}
+	if o.Bin, err = filepath.Abs(o.Bin); err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	text := machine() + "\n"
+	var up, down strings.Builder
+	for size := range strings.SplitSeq(*sizes, ",") {
+		if o.Pods, err = strconv.Atoi(size); err != nil {
+			return fmt.Errorf("-pods: %w", err)
+		}
+		result, err := oneCluster(ctx, o)
+		if err != nil {
+			return err
+		}
+		rowUp, rowDown := result.Rows()
+		up.WriteString(rowUp)
+		down.WriteString(rowDown)
+	}
+	text += "At the end: " + load() + ".\n\n" + e2e.Up + up.String() + "\n" + e2e.Down + down.String()
+	fmt.Print(text)
+	if *into != "" {
+		return e2e.Write(*into, text)
+	}
+	return nil
+}
+
+// oneCluster measures one cluster in a directory that is gone afterwards.
+func oneCluster(ctx context.Context, o e2e.Options) (r e2e.Result, err error) {
+	root, err := os.MkdirTemp("", "karpenter-bench-")
+	if err != nil {
+		return r, err
+	}
+	defer os.RemoveAll(root)
+	o.Dir = filepath.Join(root, "cluster")
+	const around = 3 * time.Minute // start, manifests, stop
+	ctx, cancel := context.WithTimeout(ctx, o.UpLimit+o.DownLimit+around)
+	defer cancel()
+	return e2e.Run(ctx, o)
+}

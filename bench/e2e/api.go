@@ -1,0 +1,117 @@
+package e2e
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+)
+
+// An API is a connection to the API server.
+type API struct {
+	server string
+	client *http.Client
+}
+
+// API connects to the API server with the cluster's kubeconfig.
+func (c *Cluster) API(ctx context.Context) (*API, error) {
+	out, err := c.local(ctx, nil, "kubectl", "config", "view", "--raw", "-o", "json")
+	if err != nil {
+		return nil, err
+	}
+	var config struct {
+		Clusters []struct {
+			Cluster struct {
+				Server string
+				CA     []byte `json:"certificate-authority-data"`
+			}
+		}
+		Users []struct {
+			User struct {
+				Certificate []byte `json:"client-certificate-data"`
+				Key         []byte `json:"client-key-data"`
+			}
+		}
+	}
+	if err := json.Unmarshal(out, &config); err != nil {
+		return nil, fmt.Errorf("read kubeconfig: %w", err)
+	}
+	if len(config.Clusters) != 1 || len(config.Users) != 1 {
+		return nil, errors.New("kubeconfig: want one cluster and one user")
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(config.Clusters[0].Cluster.CA)
+	pair, err := tls.X509KeyPair(config.Users[0].User.Certificate, config.Users[0].User.Key)
+	if err != nil {
+		return nil, fmt.Errorf("kubeconfig: %w", err)
+	}
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}}}
+	return &API{server: config.Clusters[0].Cluster.Server, client: &http.Client{Transport: transport}}, nil
+}
+
+// A change is what a watch tells of one object.
+type change struct {
+	Type   string
+	Object object
+}
+
+// An object is what is looked at of pods, nodes and claims.
+type object struct {
+	Metadata struct {
+		Name              string
+		Labels            map[string]string
+		CreationTimestamp time.Time
+		DeletionTimestamp *time.Time
+	}
+	Spec struct {
+		NodeName string
+	}
+	Status struct {
+		Phase string
+	}
+}
+
+// follow watches all objects at path and tells every change until ctx is over. Whenever it has to begin anew it says so first,
+// and tells what is there again.
+func (a *API) follow(ctx context.Context, path string, anew func(), tell func(change)) {
+	for ctx.Err() == nil {
+		anew()
+		if err := a.watch(ctx, path, tell); err != nil && ctx.Err() == nil {
+			select {
+			case <-ctx.Done():
+			case <-time.After(time.Second):
+			}
+		}
+	}
+}
+
+func (a *API) watch(ctx context.Context, path string, tell func(change)) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, a.server+path+"?watch=true", nil)
+	if err != nil {
+		return err
+	}
+	response, err := a.client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		text, _ := io.ReadAll(io.LimitReader(response.Body, 1000))
+		return fmt.Errorf("watch %s: %s: %s", path, response.Status, text)
+	}
+	for decoder := json.NewDecoder(response.Body); ; {
+		var c change
+		if err := decoder.Decode(&c); err != nil {
+			return err
+		}
+		if c.Type == "ERROR" {
+			return fmt.Errorf("watch %s: the server ends it", path)
+		}
+		tell(c)
+	}
+}

@@ -1,0 +1,147 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/karpenter-go/karpenter/bench/workload"
+)
+
+// A Cluster is a control plane on this machine with Karpenter in it.
+type Cluster struct {
+	// Bin is where karpenter and karpenter-local are, Dir where the cluster keeps its state.
+	Bin, Dir string
+}
+
+// run runs a program of Bin with input and returns what it printed.
+func (c *Cluster) run(ctx context.Context, input []byte, program string, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, filepath.Join(c.Bin, program), args...)
+	cmd.Stdin = bytes.NewReader(input)
+	var complaint bytes.Buffer
+	cmd.Stderr = &complaint
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w: %s", program, args[0], err, strings.TrimSpace(complaint.String()))
+	}
+	return out, nil
+}
+
+// local runs karpenter-local on the cluster.
+func (c *Cluster) local(ctx context.Context, input []byte, args ...string) ([]byte, error) {
+	return c.run(ctx, input, "karpenter-local", append(args[:1:1], append([]string{"--dir", c.Dir}, args[1:]...)...)...)
+}
+
+// Up starts the cluster.
+func (c *Cluster) Up(ctx context.Context) error {
+	_, err := c.local(ctx, nil, "up", "--provider", "kwok", "--controller", filepath.Join(c.Bin, "karpenter"))
+	return err
+}
+
+// Down stops the cluster, also when ctx of the run is over.
+func (c *Cluster) Down(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	defer cancel()
+	_, err := c.local(ctx, nil, "down")
+	return err
+}
+
+// Apply makes or changes objects.
+func (c *Cluster) Apply(ctx context.Context, objects ...any) error {
+	list, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "items": objects})
+	if err != nil {
+		return err
+	}
+	_, err = c.local(ctx, list, "kubectl", "apply", "--server-side", "-f", "-")
+	return err
+}
+
+// Types returns what the provider has for Linux on amd64, bought on demand.
+func (c *Cluster) Types(ctx context.Context) ([]workload.Type, error) {
+	out, err := c.run(ctx, nil, "karpenter", "catalog", "--provider", "kwok", "-o", "json")
+	if err != nil {
+		return nil, err
+	}
+	var all, kept []workload.Type
+	if err := json.Unmarshal(out, &all); err != nil {
+		return nil, fmt.Errorf("read catalogue: %w", err)
+	}
+	for _, t := range all {
+		if strings.HasSuffix(t.Name, "-amd64-linux") {
+			kept = append(kept, t)
+		}
+	}
+	return kept, nil
+}
+
+// Usage is what the controller has used so far.
+type Usage struct {
+	// PeakMB is the most memory that was resident, CPU its processor time.
+	PeakMB int
+	CPU    time.Duration
+}
+
+// Usage reads what the controller has used so far.
+func (c *Cluster) Usage(ctx context.Context) (Usage, error) {
+	out, err := c.local(ctx, nil, "status", "-o", "json")
+	if err != nil {
+		return Usage{}, err
+	}
+	var status struct {
+		Parts []struct {
+			Name string
+			PID  int
+		}
+	}
+	if err := json.Unmarshal(out, &status); err != nil {
+		return Usage{}, fmt.Errorf("read status: %w", err)
+	}
+	for _, p := range status.Parts {
+		if p.Name == "karpenter" {
+			return usageOf(p.PID)
+		}
+	}
+	return Usage{}, fmt.Errorf("the cluster in %s has no controller", c.Dir)
+}
+
+// usageOf reads /proc.
+func usageOf(pid int) (u Usage, err error) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return u, err
+	}
+	for line := range strings.Lines(string(status)) {
+		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			kb, err := strconv.Atoi(strings.Fields(rest)[0])
+			if err != nil {
+				return u, fmt.Errorf("read /proc: %w", err)
+			}
+			u.PeakMB = kb / 1024
+		}
+	}
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return u, err
+	}
+	_, after, _ := strings.Cut(string(stat), ") ") // the name before may hold anything
+	fields := strings.Fields(after)
+	const user, system, tick = 11, 12, 10 * time.Millisecond
+	if len(fields) <= system {
+		return u, fmt.Errorf("/proc/%d/stat is %q", pid, stat)
+	}
+	for _, i := range []int{user, system} {
+		ticks, err := strconv.Atoi(fields[i])
+		if err != nil {
+			return u, fmt.Errorf("read /proc: %w", err)
+		}
+		u.CPU += time.Duration(ticks) * tick
+	}
+	return u, nil
+}

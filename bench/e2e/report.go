@@ -1,0 +1,65 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"time"
+)
+
+// Up and Down are the heads of the two tables that Rows fills.
+const (
+	Up = `| Pods | First claims | All Running | Planned | Needed | Price / floor | Peak memory | Controller's CPU |
+|---|---|---|---|---|---|---|---|
+`
+	Down = `| Pods | Within 5% of the floor | Last change | Price / floor at the end | Nodes | In the course of time |
+|---|---|---|---|---|---|
+`
+)
+
+// Rows returns the result as a row of each table.
+func (r Result) Rows() (up, down string) {
+	up = fmt.Sprintf("| %d | %s | %s | %d | %d | %.3f | %d MB | %.1f s |\n", r.Pods, seconds(r.FirstClaim), seconds(r.AllRun),
+		r.Planned, r.Needed, r.OverFloor, r.Usage.PeakMB, r.Usage.CPU.Seconds())
+	reached := "never"
+	if r.Near >= 0 {
+		reached = seconds(r.Near)
+	}
+	down = fmt.Sprintf("| %d to %d | %s | %s | %.3f | %d | %s |\n", r.Pods, r.Left, reached, seconds(r.Settled), r.Finally,
+		r.FinalNodes, r.course())
+	return up, down
+}
+
+// course returns the price over the floor at about six moments.
+func (r Result) course() string {
+	const moments = 6
+	var parts []string
+	for i, p := range r.Course {
+		if i == 0 || i == len(r.Course)-1 || i*moments/len(r.Course) != (i-1)*moments/len(r.Course) {
+			parts = append(parts, fmt.Sprintf("%.2f at %.0fs", p.OverFloor, p.At.Seconds()))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
+
+// The marks between which Write puts what was measured last.
+const (
+	begin = "<!-- make bench-e2e writes from here -->\n"
+	end   = "<!-- to here -->\n"
+)
+
+// Write puts text between the marks of a file.
+func Write(file, text string) error {
+	old, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	before, rest, ok := strings.Cut(string(old), begin)
+	_, after, ok2 := strings.Cut(rest, end)
+	if !ok || !ok2 {
+		return fmt.Errorf("%s lacks the lines %q and %q", file, strings.TrimSpace(begin), strings.TrimSpace(end))
+	}
+	return os.WriteFile(file, []byte(before+begin+"\n"+text+"\n"+end+after), 0o644)
+}

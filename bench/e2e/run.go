@@ -1,0 +1,177 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"time"
+
+	"github.com/karpenter-go/karpenter/bench/floor"
+	"github.com/karpenter-go/karpenter/bench/workload"
+)
+
+// Options are what is measured.
+type Options struct {
+	// Bin is where karpenter and karpenter-local are, Dir where a cluster may keep its state.
+	Bin, Dir string
+	// Pods is how many pods come; a quarter of each deployment stays.
+	Pods    int
+	Profile workload.Profile
+	Seed    uint64
+	// ConsolidateAfter is the pool's.
+	ConsolidateAfter time.Duration
+	// UpLimit and DownLimit bound the two halves.
+	UpLimit, DownLimit time.Duration
+	// Log is told what happens.
+	Log io.Writer
+}
+
+// A Result is what one run came to.
+type Result struct {
+	Pods, Left int
+	// FirstClaim and AllRun are the times from when all pods existed; FirstClaim is negative if claims came before that.
+	FirstClaim, AllRun time.Duration
+	// Planned is how many claims there were when the first pod ran, Needed how many nodes when all did. OverFloor is the
+	// price of these over the floor.
+	Planned, Needed int
+	OverFloor       float64
+	// Near is the time from the scale-in until the price was within 5% of the floor for the pods left; negative if it never
+	// was. Finally is the price over the floor at the end, Settled when it last changed.
+	Near, Settled time.Duration
+	Finally       float64
+	FinalNodes    int
+	// Course is the price over the floor in the course of time.
+	Course []Point
+	Usage  Usage
+}
+
+// A Point is one moment of a scale-in.
+type Point struct {
+	At        time.Duration
+	Nodes     int
+	OverFloor float64
+}
+
+// near is how close to the floor is close enough.
+const near = 1.05
+
+// Run measures one cluster from nothing to nothing.
+func Run(ctx context.Context, o Options) (r Result, err error) {
+	c := &Cluster{Bin: o.Bin, Dir: o.Dir}
+	types, err := c.Types(ctx)
+	if err != nil {
+		return r, err
+	}
+	defer func() {
+		if downErr := c.Down(ctx); err == nil {
+			err = downErr
+		}
+	}()
+	if err := c.Up(ctx); err != nil {
+		return r, err
+	}
+	api, err := c.API(ctx)
+	if err != nil {
+		return r, err
+	}
+	watching, stop := context.WithCancel(ctx)
+	seen, wait := Watch(watching, api)
+	defer wait()
+	defer stop()
+	if err := c.Apply(ctx, pool(o.ConsolidateAfter.String())...); err != nil {
+		return r, err
+	}
+	apps := Apps(o.Profile, o.Pods, o.Seed)
+	if err := up(ctx, c, seen, apps, types, o, &r); err != nil {
+		return r, fmt.Errorf("scale-up to %d pods: %w", o.Pods, err)
+	}
+	if err := down(ctx, c, seen, Quarter(apps), types, o, &r); err != nil {
+		return r, fmt.Errorf("scale-in to %d pods: %w", r.Left, err)
+	}
+	r.Usage, err = c.Usage(ctx)
+	return r, err
+}
+
+// up makes the pods and waits until they run.
+func up(ctx context.Context, c *Cluster, seen *Seen, apps []App, types []workload.Type, o Options, r *Result) error {
+	lowest, err := floorOf(apps, types)
+	if err != nil {
+		return err
+	}
+	r.Pods = len(Pods(apps))
+	fmt.Fprintf(o.Log, "making %d pods in %d deployments\n", r.Pods, len(apps))
+	if err := c.Apply(ctx, deployments(apps)...); err != nil {
+		return err
+	}
+	var ran time.Time
+	err = eventually(ctx, o.UpLimit, func() (bool, string) {
+		l := seen.Look()
+		ran = time.Now()
+		return l.Running == r.Pods, fmt.Sprintf("%d of %d pods run on %d nodes", l.Running, r.Pods, l.Nodes)
+	})
+	if err != nil {
+		return err
+	}
+	l := seen.Look()
+	r.FirstClaim, r.AllRun = l.FirstClaim.Sub(l.LastPod), ran.Sub(l.LastPod)
+	r.Planned, r.Needed, r.OverFloor = l.Planned, l.Nodes, l.Price/lowest
+	fmt.Fprintf(o.Log, "all run after %.1fs: %d nodes planned, %d needed, %.3f of the floor\n", r.AllRun.Seconds(), r.Planned, r.Needed, r.OverFloor)
+	return nil
+}
+
+// down takes most pods away and watches the price fall until it has not changed for long.
+func down(ctx context.Context, c *Cluster, seen *Seen, left []App, types []workload.Type, o Options, r *Result) error {
+	lowest, err := floorOf(left, types)
+	if err != nil {
+		return err
+	}
+	r.Left = len(Pods(left))
+	if err := c.Apply(ctx, deployments(left)...); err != nil {
+		return err
+	}
+	begun, last := time.Now(), math.Inf(1)
+	r.Near = -1
+	patience := 2*o.ConsolidateAfter + time.Minute
+	fmt.Fprintf(o.Log, "scaled in to %d pods\n", r.Left)
+	return eventually(ctx, o.DownLimit, func() (bool, string) {
+		l, at := seen.Look(), time.Since(begun)
+		over := l.Price / lowest
+		if over != last {
+			last, r.Settled = over, at
+			r.Course = append(r.Course, Point{At: at, Nodes: l.Nodes, OverFloor: over})
+		}
+		if over <= near && r.Near < 0 && l.Running == r.Left {
+			r.Near = at
+			fmt.Fprintf(o.Log, "within 5%% of the floor after %.0fs\n", at.Seconds())
+		}
+		r.Finally, r.FinalNodes = over, l.Nodes
+		still := l.Pods == r.Left && l.Running == r.Left && at-r.Settled > patience
+		return still || at > o.DownLimit-time.Second, fmt.Sprintf("%d of %d pods run, %.3f of the floor", l.Running, r.Left, over)
+	})
+}
+
+// floorOf returns the least that nodes for the apps' pods can cost.
+func floorOf(apps []App, types []workload.Type) (float64, error) {
+	return floor.Price(&workload.Cluster{Catalogue: types, Pods: Pods(apps)}, "on-demand")
+}
+
+// eventually asks twice a second until done says yes, and returns what it lacks when the time is up.
+func eventually(ctx context.Context, limit time.Duration, done func() (ok bool, lacks string)) error {
+	timeout := time.After(limit)
+	tick := time.NewTicker(500 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		ok, lacks := done()
+		if ok {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s: %w", lacks, context.Cause(ctx))
+		case <-timeout:
+			return fmt.Errorf("%s when the time of %v was up", lacks, limit)
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,115 @@
+package e2e
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// priceLabel holds a node's price in dollars per hour.
+const priceLabel = "eks-node-viewer/instance-price"
+
+// A kind is one kind of object that is watched.
+type kind int
+
+const (
+	pods kind = iota
+	nodes
+	claims
+	kinds
+)
+
+// paths are where the kinds are watched.
+var paths = [kinds]string{"/api/v1/namespaces/default/pods", "/api/v1/nodes", "/apis/karpenter.sh/v1/nodeclaims"}
+
+// Seen is what the API server has shown. It is safe for concurrent use.
+type Seen struct {
+	// mu guards all below.
+	mu sync.Mutex
+	// now are the objects there are, ever the names of all there were.
+	now  [kinds]map[string]object
+	ever [kinds]map[string]bool
+	// first and last are when the first and the newest object of a kind were shown.
+	first, last [kinds]time.Time
+	// firstRan is when the first pod was shown to run, claimsThen how many claims there had been.
+	firstRan   time.Time
+	claimsThen int
+}
+
+// A Look is what is there at one moment.
+type Look struct {
+	// Pods are those not yet told to go, Running those of them that run.
+	Pods, Running int
+	// Nodes are all that are paid for, those that go included, Price what they cost in dollars per hour.
+	Nodes int
+	Price float64
+	// Claims is how many there have been so far, Planned how many there had been when the first pod ran.
+	Claims, Planned int
+	// LastPod is when the newest pod was shown, FirstClaim when the first claim was, zero if there has been none.
+	LastPod, FirstClaim time.Time
+}
+
+// Watch follows the cluster until ctx is over; wait returns then.
+func Watch(ctx context.Context, a *API) (s *Seen, wait func()) {
+	s = &Seen{}
+	var watchers sync.WaitGroup
+	for k, path := range paths {
+		s.now[k], s.ever[k] = map[string]object{}, map[string]bool{}
+		watchers.Go(func() {
+			a.follow(ctx, path, func() {
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				clear(s.now[k])
+			}, func(c change) { s.take(kind(k), c) })
+		})
+	}
+	return s, watchers.Wait
+}
+
+// take takes in one change.
+func (s *Seen) take(k kind, c change) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	name, at := c.Object.Metadata.Name, time.Now()
+	if c.Type == "DELETED" {
+		delete(s.now[k], name)
+		return
+	}
+	s.now[k][name] = c.Object
+	if !s.ever[k][name] {
+		s.ever[k][name] = true
+		s.last[k] = at
+		if s.first[k].IsZero() {
+			s.first[k] = at
+		}
+	}
+	if k == pods && c.Object.Status.Phase == "Running" && s.firstRan.IsZero() {
+		s.firstRan, s.claimsThen = at, len(s.ever[claims])
+	}
+}
+
+// Look returns what is there now.
+func (s *Seen) Look() Look {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := Look{
+		Nodes: len(s.now[nodes]), Claims: len(s.ever[claims]), Planned: s.claimsThen,
+		LastPod: s.last[pods], FirstClaim: s.first[claims],
+	}
+	for _, p := range s.now[pods] {
+		if p.Metadata.DeletionTimestamp != nil {
+			continue
+		}
+		l.Pods++
+		if p.Status.Phase == "Running" {
+			l.Running++
+		}
+	}
+	for _, n := range s.now[nodes] {
+		if price, err := strconv.ParseFloat(n.Metadata.Labels[priceLabel], 64); err == nil {
+			l.Price += price
+		}
+	}
+	return l
+}
