@@ -1,0 +1,167 @@
+package manual
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/karpenter-go/karpenter/internal/manual"
+)
+
+// root is the repository.
+const root = "../../.."
+
+var binaries = flag.String("binaries", root+"/bin", "where karpenter-local and karpenter are")
+
+// first are the pages that every newcomer reads; the others are for long runs.
+var first = []string{"README.md", "getting-started.md"}
+
+func TestManual(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: no cluster, no end-to-end tests")
+	}
+	pages, err := manual.Pages(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ran := 0
+	for _, page := range pages {
+		blocks, err := manual.Read(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		steps, err := manual.Steps(blocks)
+		if err != nil {
+			t.Fatal(err)
+		}
+		steps = slices.DeleteFunc(steps, func(s manual.Step) bool { return !s.Cluster || s.Skip != "" })
+		if len(steps) == 0 {
+			continue
+		}
+		t.Run(filepath.Base(page), func(t *testing.T) {
+			if os.Getenv("KARPENTER_LONG") == "" && !slices.Contains(first, filepath.Base(page)) {
+				t.Skip("set KARPENTER_LONG=1 to follow all pages")
+			}
+			follow(t, steps)
+			ran++
+		})
+	}
+	if ran < len(first) {
+		t.Errorf("followed %d pages", ran)
+	}
+}
+
+// starts matches commands that bring a cluster up by themselves.
+var starts = regexp.MustCompile(`\bmake up\b|karpenter-local up\b`)
+
+// follow runs the steps of a page in order.
+func follow(t *testing.T, steps []manual.Step) {
+	dir := clone(t)
+	shell := &manual.Shell{Dir: dir, State: t.TempDir(), Env: environment(t, dir)}
+	t.Cleanup(func() { say(t, shell, "bin/karpenter-local down") })
+	if !starts.MatchString(steps[0].Command) {
+		say(t, shell, "bin/karpenter-local up")
+	}
+	for i := range steps {
+		s := &steps[i]
+		t.Logf("%s: %s", s.Where(), strings.TrimSpace(s.Command))
+		if problem := try(t.Context(), shell, s); problem != "" {
+			t.Fatalf("%s\n%s", s.Where(), problem)
+		}
+	}
+}
+
+// looks matches commands that may be given again until they print what the page shows: they change nothing.
+var looks = regexp.MustCompile(`^(KUBECONFIG=\S+ )?(bin/karpenter-local )?(kubectl (get|describe|wait)|aws (instances|calls)|logs|status|(bin/)?karpenter (plan|explain|doctor)) ?`)
+
+// patience is how long a page's own words, such as "half a minute later", may take on a busy machine.
+const patience = 5 * time.Minute
+
+// try runs a step and says what is wrong with it, or nothing. A command that only looks is given again until it prints what it
+// should, as a reader would.
+func try(ctx context.Context, shell *manual.Shell, s *manual.Step) string {
+	problem := ""
+	once := func(ctx context.Context) (bool, error) {
+		out, err := shell.Run(ctx, s)
+		problem = ""
+		if err != nil {
+			problem = fmt.Sprintf("%v\n%s", err, out)
+		} else if s.Output != nil {
+			if diff := manual.Mismatch(s.Output, out, true); diff != "" {
+				problem = fmt.Sprintf("%s\nit printed\n%s", diff, out)
+			}
+		}
+		return problem == "" || !looks.MatchString(s.Command), nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if err := wait.PollUntilContextCancel(ctx, time.Second, true, once); err != nil && problem == "" {
+		return err.Error()
+	}
+	return problem
+}
+
+// say runs a command that is in no page.
+func say(t *testing.T, shell *manual.Shell, command string) {
+	t.Helper()
+	s := &manual.Step{Block: &manual.Block{Page: "(the test)", Language: "sh", Text: command}, Command: command}
+	if out, err := shell.Run(context.WithoutCancel(t.Context()), s); err != nil {
+		t.Errorf("%s: %v\n%s", command, err, out)
+	}
+}
+
+// clone makes a directory that looks like a clone where all is built: files are links, results are its own.
+func clone(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	entries, err := os.ReadDir(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), ".") || slices.Contains([]string{"bin", "dist"}, e.Name()) {
+			continue
+		}
+		link(t, filepath.Join(root, e.Name()), filepath.Join(dir, e.Name()))
+	}
+	link(t, *binaries, filepath.Join(dir, "bin"))
+	return dir
+}
+
+func link(t *testing.T, from, to string) {
+	t.Helper()
+	from, err := filepath.Abs(from)
+	if err == nil {
+		err = os.Symlink(from, to)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// environment has the programs that pages call by name. Nothing of the machine's own cluster or account is seen.
+func environment(t *testing.T, dir string) []string {
+	t.Helper()
+	tools := t.TempDir()
+	for name, script := range map[string]string{
+		"karpenter": `exec ` + dir + `/bin/karpenter "$@"`,
+		"kubectl":   `exec ` + dir + `/bin/karpenter-local --dir ` + dir + `/.local kubectl "$@"`,
+	} {
+		if err := os.WriteFile(filepath.Join(tools, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	env := slices.DeleteFunc(os.Environ(), func(v string) bool {
+		return strings.HasPrefix(v, "KUBECONFIG=") || strings.HasPrefix(v, "AWS_")
+	})
+	return append(env, "PATH="+tools+":"+os.Getenv("PATH"), "NO_COLOR=1")
+}
