@@ -37,10 +37,27 @@ type choice struct {
 	asked require.Set
 }
 
-// choose returns the cheapest offering that the claim allows and whose type holds what it requests, the first by name of
+// take chooses for the claim, and takes what it gets out of its reservation.
+func (p *Provider) take(ctx context.Context, claim *apiv1.NodeClaim) (choice, error) {
+	if !p.reserves {
+		return p.choose(ctx, claim, p.config.Types)
+	}
+	p.ledger.launching.Lock()
+	defer p.ledger.launching.Unlock()
+	types, err := p.left(ctx, p.config.Reader, claim.Name)
+	if err != nil {
+		return choice{}, err
+	}
+	c, err := p.choose(ctx, claim, types)
+	if err == nil {
+		p.reserve(claim.Name, c.offering)
+	}
+	return c, err
+}
+
+// choose returns the cheapest offering of the types that the claim allows and whose type holds what it requests, the first by name of
 // equals. Resources that the type does not speak of count as there: nodes without machines have all that is asked of them.
-func (p *Provider) choose(ctx context.Context, claim *apiv1.NodeClaim) (best choice, err error) {
-	types := p.config.Types
+func (p *Provider) choose(ctx context.Context, claim *apiv1.NodeClaim, types []*cloud.InstanceType) (best choice, err error) {
 	if pool := claim.Labels[apiv1.NodePoolLabelKey]; pool != "" && p.config.Overlay != nil {
 		if types, err = p.config.Overlay(ctx, pool, types); err != nil {
 			return choice{}, fmt.Errorf("price instance types: %w", err)

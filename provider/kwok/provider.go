@@ -38,13 +38,17 @@ type Config struct {
 
 // A Provider makes nodes without machines.
 type Provider struct {
-	config Config
+	config   Config
+	reserves bool // whether a type has reservations that must be counted
+	ledger   ledger
 }
 
 var _ cloud.Provider = (*Provider)(nil)
 
 // New returns a provider.
-func New(c Config) *Provider { return &Provider{config: c} }
+func New(c Config) *Provider {
+	return &Provider{config: c, reserves: reserves(c.Types), ledger: ledger{recent: map[string]taken{}}}
+}
 
 // Name implements cloud.Provider.
 func (p *Provider) Name() string { return Name }
@@ -67,12 +71,12 @@ func Facts() cloud.Facts {
 	}
 }
 
-// InstanceTypes implements cloud.Provider: all classes have the same types.
+// InstanceTypes implements cloud.Provider: all classes have the same types, with what is left of reservations.
 func (p *Provider) InstanceTypes(ctx context.Context, pool *apiv1.NodePool) ([]*cloud.InstanceType, error) {
 	if _, err := p.class(ctx, pool.Spec.Template.Spec.NodeClassRef); err != nil {
 		return nil, err
 	}
-	return p.config.Types, nil
+	return p.left(ctx, p.config.Client, "")
 }
 
 // class returns the class that ref names, or a NodeClassNotReadyError if it is missing or going.
@@ -110,7 +114,7 @@ func (p *Provider) Create(ctx context.Context, claim *apiv1.NodeClaim) (*cloud.I
 	case !condition.Ready(class):
 		return nil, &cloud.NodeClassNotReadyError{Err: fmt.Errorf("KWOKNodeClass %s is not ready", class.Name)}
 	}
-	chosen, err := p.choose(ctx, claim)
+	chosen, err := p.take(ctx, claim)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,114 @@
+package kwok
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/cloud"
+)
+
+// bridged is how long a launch counts by itself, until its claim says what it got.
+const bridged = time.Minute
+
+// A ledger knows what was taken of reservations a moment ago. What was taken before is on nodes and claims, so a restart
+// forgets nothing that matters.
+type ledger struct {
+	// launching is held from choosing a reserved offering until that is written down, so that none is given away twice.
+	launching sync.Mutex
+	// mu guards recent: the last launches by name of their claim.
+	mu     sync.Mutex
+	recent map[string]taken
+}
+
+// taken is one instance out of a reservation.
+type taken struct {
+	reservation string
+	at          time.Time
+}
+
+// reserves reports whether some type can be had out of a reservation.
+func reserves(types []*cloud.InstanceType) bool {
+	return slices.ContainsFunc(types, func(t *cloud.InstanceType) bool {
+		return slices.ContainsFunc(t.Offerings, func(o cloud.Offering) bool { return o.ReservationID != "" })
+	})
+}
+
+// left returns the types with what is left of their reservations for anybody but the claim named.
+func (p *Provider) left(ctx context.Context, reader client.Reader, claim string) ([]*cloud.InstanceType, error) {
+	if !p.reserves {
+		return p.config.Types, nil
+	}
+	used, err := p.used(ctx, reader)
+	if err != nil {
+		return nil, err
+	}
+	delete(used, claim)
+	count := map[string]int{}
+	for _, reservation := range used {
+		count[reservation]++
+	}
+	out := slices.Clone(p.config.Types)
+	for i, t := range out {
+		c := *t
+		c.Offerings = slices.Clone(t.Offerings)
+		for k := range c.Offerings {
+			if o := &c.Offerings[k]; o.ReservationID != "" {
+				o.ReservationCapacity = max(0, o.ReservationCapacity-count[o.ReservationID])
+				o.Available = o.ReservationCapacity > 0
+			}
+		}
+		out[i] = &c
+	}
+	return out, nil
+}
+
+// used returns the reservation of each node and claim that has one, by name: a claim and its node have the same.
+func (p *Provider) used(ctx context.Context, reader client.Reader) (map[string]string, error) {
+	used := map[string]string{}
+	var nodes corev1.NodeList
+	var claims apiv1.NodeClaimList
+	reserved := client.MatchingLabels{apiv1.CapacityTypeLabelKey: apiv1.CapacityTypeReserved}
+	for _, list := range []client.ObjectList{&nodes, &claims} {
+		if err := reader.List(ctx, list, reserved); err != nil {
+			return nil, fmt.Errorf("count what is reserved: %w", err)
+		}
+	}
+	add := func(o client.Object) {
+		if c, ok := p.madeOf(o.GetLabels()); ok {
+			used[o.GetName()] = c.offering.ReservationID
+		}
+	}
+	for i := range nodes.Items {
+		add(&nodes.Items[i])
+	}
+	for i := range claims.Items {
+		add(&claims.Items[i])
+	}
+	p.ledger.mu.Lock()
+	defer p.ledger.mu.Unlock()
+	for name, t := range p.ledger.recent {
+		if p.config.Clock.Since(t.at) > bridged {
+			delete(p.ledger.recent, name)
+			continue
+		}
+		used[name] = t.reservation
+	}
+	return used, nil
+}
+
+// reserve notes what a claim got.
+func (p *Provider) reserve(claim string, o cloud.Offering) {
+	if o.ReservationID == "" {
+		return
+	}
+	p.ledger.mu.Lock()
+	defer p.ledger.mu.Unlock()
+	p.ledger.recent[claim] = taken{reservation: o.ReservationID, at: p.config.Clock.Now()}
+}
