@@ -94,7 +94,7 @@ type classifier struct {
 // classify groups pods, highest priority first, then largest: by cpu, memory, then key of the first pod. Larger pods are
 // placed first because small ones fill the gaps they leave.
 func (p *problem) classify(pods []*model.Pod) {
-	c := &classifier{problem: p, specs: map[string]int{}, byBoth: map[[2]int]*class{}, marks: map[string]int{}}
+	c := &classifier{problem: p, specs: make(map[string]int, len(pods)/2), byBoth: make(map[[2]int]*class, len(pods)/2), marks: map[string]int{}}
 	specs := make([]int, len(pods))
 	var texts []string
 	var firsts []*model.Pod
@@ -310,24 +310,28 @@ func (c *classifier) refusalOf(pod *model.Pod) model.Verdict {
 func (p *problem) needOf(pod *model.Pod) *need { return p.intern(p.cols.vector(pod.Requests)) }
 
 func (p *problem) alternativesOf(terms []require.Set) *alternatives {
-	var b strings.Builder
+	b := p.buf[:0]
 	for _, t := range terms {
-		b.WriteString(t.String())
-		b.WriteByte('\n')
+		if t.Len() > 0 {
+			b = append(b, t.String()...)
+		}
+		b = append(b, '\n')
 	}
-	a := p.labels[b.String()]
+	p.buf = b
+	a := p.labels[string(b)]
 	if a == nil {
 		a = &alternatives{id: len(p.labels), terms: terms}
-		p.labels[b.String()] = a
+		p.labels[string(b)] = a
 	}
 	return a
 }
 
 func (p *problem) toleranceOf(list []corev1.Toleration, patient bool) *tolerance {
-	key := putTolerations(nil, list)
+	key := putTolerations(p.buf[:0], list)
 	if patient {
 		key = append(key, 1)
 	}
+	p.buf = key
 	t := p.tolerances[string(key)]
 	if t == nil {
 		t = &tolerance{id: len(p.tolerances), list: list, patient: patient}

@@ -76,18 +76,22 @@ func (p *problem) keyOf(label string) int {
 // groupOf returns the group of a rule of class c.
 func (p *problem) groupOf(r *topology.Rule, c *class, t *tolerance) int {
 	key := groupKey{term: p.book.Number(r.Term), kind: r.Kind, strict: -1, tolerance: -1}
-	g := &group{kind: r.Kind, key: p.keyOf(r.Term.Key)}
+	g := group{kind: r.Kind, key: p.keyOf(r.Term.Key)}
 	if r.Kind == topology.Spread && r.HonorAffinity {
 		key.strict, g.strict = c.strict.id, c.strict
 	}
 	if r.Kind == topology.Spread && r.HonorTaints {
 		key.tolerance, g.tolerance = t.id, t
 	}
-	if r.Kind == topology.Spread && !r.Soft {
+	if r.Kind == topology.Spread && !r.Soft && len(c.rules) > 1 {
 		g.with = p.spreadBy(c, g.key)
 		key.with = string(putKeys(g.with))
 	}
-	return p.addGroup(key, g)
+	if i, ok := p.groupAt[key]; ok {
+		return i
+	}
+	fresh := g // only now does it need memory of its own
+	return p.addGroup(key, &fresh)
 }
 
 // spreadBy returns the other labels by which pods of c must be spread.

@@ -250,11 +250,11 @@ func (p *problem) tie(c *class, s *stage, anchor *class, ch *choice, n int) *lot
 
 // intern returns the need with these amounts.
 func (p *problem) intern(amount []int64) *need {
-	key := string(putVector(nil, amount))
-	n := p.needs[key]
+	p.buf = putVector(p.buf[:0], amount)
+	n := p.needs[string(p.buf)]
 	if n == nil {
 		n = &need{id: len(p.needs), amount: amount, scaled: p.cols.scale(amount)}
-		p.needs[key] = n
+		p.needs[string(p.buf)] = n
 	}
 	return n
 }

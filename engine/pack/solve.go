@@ -23,6 +23,7 @@ type problem struct {
 	needs      map[string]*need
 	labels     map[string]*alternatives
 	tolerances map[string]*tolerance
+	buf        []byte // to look them up with
 	// lost are pods that got no node in an earlier attempt, and why; quotas are what others got.
 	lost   map[string][]model.PoolVerdict
 	quotas quotas
