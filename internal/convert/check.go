@@ -2,6 +2,7 @@ package convert
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -9,7 +10,9 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	apivalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	k8syaml "sigs.k8s.io/yaml"
 
@@ -43,6 +46,7 @@ func (c *converter) check() error {
 }
 
 func (c *converter) verify(checker *admission.Checker, o *object) {
+	c.names(o)
 	for _, e := range refusals(checker, o) {
 		path := e.Field
 		if strings.Contains(e.Detail, "unknown field") && o.changed() {
@@ -60,6 +64,33 @@ func (c *converter) verify(checker *admission.Checker, o *object) {
 			continue // whether the value is good shows when the template is filled in
 		}
 		c.warn(o, path, "the API server will refuse it: %s", e.ErrorBody())
+	}
+}
+
+// names looks at what the schemas leave to others: the object's name, which the server judges, and the values of
+// requirements, which the controller does.
+func (c *converter) names(o *object) {
+	t := o.doc.template
+	name := scalar(at(o.root, "metadata", "name"))
+	if wrong := validation.NameIsDNSSubdomain(name, false); name != "" && !t.in(name) && len(wrong) > 0 {
+		c.warn(o, "metadata.name", "the API server will refuse it: %q: %s", name, wrong[0])
+	}
+	for _, path := range []string{"spec.template.spec.requirements", "spec.requirements"} {
+		list := atPath(o.root, path)
+		if list == nil || list.Kind != yaml.SequenceNode {
+			continue
+		}
+		for i, r := range list.Content {
+			values := get(r, "values")
+			if values == nil || values.Kind != yaml.SequenceNode {
+				continue
+			}
+			for j, v := range values.Content {
+				if wrong := apivalidation.IsValidLabelValue(v.Value); v.Kind == yaml.ScalarNode && !t.in(v.Value) && len(wrong) > 0 {
+					c.warn(o, fmt.Sprintf("%s[%d].values[%d]", path, i, j), "the controller will refuse it: %q: %s", v.Value, wrong[0])
+				}
+			}
+		}
 	}
 }
 
@@ -143,6 +174,9 @@ func (c *converter) expressions(d *document) {
 	}
 }
 
+// inside matches what names the old API in the middle of a document that is not of it.
+var inside = regexp.MustCompile(`karpenter\.(?:sh/v1(?:alpha[2-5]|beta1)|k8s\.aws/v1(?:alpha1|beta1))\b`)
+
 // look warns about what a document that needs no conversion itself still has of the old API.
 func (c *converter) look(d *document) {
 	o := &object{doc: d}
@@ -152,6 +186,10 @@ func (c *converter) look(d *document) {
 	number := 0
 	for line := range strings.Lines(d.body) {
 		number++
+		if found := inside.FindString(line); found != "" && !strings.HasPrefix(strings.TrimSpace(line), "#") {
+			c.warn(o, "line "+strconv.Itoa(number), "speaks of %s in the middle of another document, which is passed on as it is:"+
+				" take the manifest out and convert it", found)
+		}
 		for _, key := range slices.Sorted(maps.Keys(legacy.Renamed)) {
 			if strings.Contains(line, key) && !strings.Contains(line, key+"-") && !strings.HasPrefix(strings.TrimSpace(line), "#") {
 				c.warn(o, "line "+strconv.Itoa(number), "%s is called %s now; this document is passed on as it is", key, legacy.Renamed[key])

@@ -72,6 +72,20 @@ func (p *pool) seconds(n *yaml.Node) *yaml.Node {
 	return made
 }
 
+// policyInTemplate looks after a policy that a template fills in: what the template knows of it is the old word.
+func (p *pool) policyInTemplate(c *converter, policy *yaml.Node) {
+	t := p.doc.template
+	if !t.in(policy.Value) {
+		return
+	}
+	const was, is = "WhenUnderutilized", "WhenEmptyOrUnderutilized"
+	if t.replace(policy.Value, was, is) {
+		c.warn(p.object, "spec.disruption.consolidationPolicy", "%s in the template expression is %s now", was, is)
+		return
+	}
+	c.warn(p.object, "spec.disruption.consolidationPolicy", "is a template expression: what it stands for must not be %s, but %s", was, is)
+}
+
 // setExpiry converts the age at which nodes are replaced. Provisioners that said nothing kept their nodes for ever.
 func (p *pool) setExpiry(c *converter, old, disruption, inner *yaml.Node) {
 	for _, m := range []*yaml.Node{old, disruption} {
@@ -104,6 +118,7 @@ func (p *pool) setPolicy(c *converter, old, disruption *yaml.Node) {
 		if now, ok := policies[strings.ToLower(policy.Value)]; ok {
 			policy.Value = now
 		}
+		p.policyInTemplate(c, policy)
 		if empty.ok() {
 			c.warn(p.object, "spec.ttlSecondsAfterEmpty", "left out, since a consolidationPolicy is given: %s", brief(empty.value))
 		}

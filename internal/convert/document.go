@@ -60,13 +60,20 @@ func read(file string, number int, p part) (*document, error) {
 		return d, nil
 	}
 	t.settle(node)
+	spellNulls(node)
 	d.node = node
 	d.find(node.Content[0])
 	return d, nil
 }
 
+// heredoc matches what shells and Terraform put before text of their own.
+var heredoc = regexp.MustCompile(`<<[-~]?\s*["']?[A-Z]+\b`)
+
 // hint tells what may be wrong with a document that cannot be parsed.
 func (d *document) hint() string {
+	if heredoc.MatchString(d.body) {
+		return " (it looks like a script or a Terraform file with the manifest in it: take the manifest out of it)"
+	}
 	if d.template == nil {
 		return ""
 	}

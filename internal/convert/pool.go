@@ -47,6 +47,9 @@ func (c *converter) convert(d *document) {
 		return
 	}
 	for _, o := range slices.Clone(d.objects) {
+		if o.form != legacy.Foreign {
+			c.unquote(o, o.root)
+		}
 		switch o.form {
 		case legacy.Foreign:
 		case legacy.Provisioner, legacy.NodePool:
@@ -56,6 +59,22 @@ func (c *converter) convert(d *document) {
 		case legacy.NodeClaim, legacy.Machine:
 			c.claim(o)
 		}
+	}
+}
+
+// curly are the quotation marks of word processors and slides, which mean nothing to YAML.
+const curly = "\u201c\u201d\u201e\u2018\u2019"
+
+// unquote takes such marks off the ends of words.
+func (c *converter) unquote(o *object, n *yaml.Node) {
+	if n.Kind == yaml.ScalarNode && n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) == 0 {
+		if bare := strings.Trim(n.Value, curly); bare != n.Value {
+			c.warn(o, "", "%s has quotation marks that are none to YAML; it is %s now", n.Value, bare)
+			n.Value = bare
+		}
+	}
+	for _, child := range n.Content {
+		c.unquote(o, child)
 	}
 }
 

@@ -47,8 +47,10 @@ func (p *pool) setRequirements(c *converter, old, inner *yaml.Node) {
 			c.warn(p.object, "spec.requirements", "is no list and is left out: %s", brief(list))
 			*list = *sequence()
 		} else {
-			c.warn(p.object, "spec.requirements", "is a template expression: the requirements that old Provisioners had by"+
-				" default could not be added")
+			if p.alpha && !c.options.IgnoreDefaults {
+				c.warn(p.object, "spec.requirements", "is a template expression: the requirements that old Provisioners had by"+
+					" default could not be added")
+			}
 			return
 		}
 	}
@@ -113,6 +115,9 @@ func (c *converter) requirements(o *object, path string, list *yaml.Node) {
 // meant returns the label that a key which is none plainly means, "" if the key is one or nothing is plain.
 func meant(key string) string {
 	domain, name, _ := strings.Cut(key, "/")
+	if key == "kubernetes.io/instance-type" { // as the first versions documented it
+		return "node.kubernetes.io/instance-type"
+	}
 	if domain != legacy.CoreGroup && domain != legacy.AWSGroup || awsv1.Labels().WellKnown.Has(key) || legacy.Renamed[key] != "" {
 		return ""
 	}

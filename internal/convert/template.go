@@ -3,6 +3,7 @@ package convert
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -17,6 +18,9 @@ var control = regexp.MustCompile(`^(\{\{-?\s*(if|else|end|with|range|define|temp
 
 // closing matches statements that end what another one began.
 var closing = regexp.MustCompile(`^(\{\{-?\s*end\b|\{%-?\s*end|%\{-?~?\s*end)`)
+
+// opening matches statements that another one ends.
+var opening = regexp.MustCompile(`^(\{\{-?\s*(if|with|range|define|block)\b|\{%-?\s*(if|for|with|macro|block)\b|%\{-?~?\s*(if|for)\b)`)
 
 // output matches Helm's way to write a value as YAML below its key.
 var output = regexp.MustCompile(`^\{\{-?\s*toYaml\s+(\S+|\([^|]*\))\s*\|\s*n?indent\s+\d+\s*-?\}\}$`)
@@ -49,17 +53,63 @@ func hide(source string) (string, *template) {
 		t.expressions = append(t.expressions, e)
 		return t.word(len(t.expressions) - 1)
 	})
+	t.hidden = t.lines(slices.Collect(strings.Lines(source)))
+	return t.hidden, t
+}
+
+// lines hides the lines that are nothing but expressions. Statements often stand further left than what they surround; they
+// are put where it stands, so that the parser takes them for a part of it.
+func (t *template) lines(all []string) string {
 	var b strings.Builder
-	before := "" // the last line that says something
-	for line := range strings.Lines(source) {
+	before := ""        // the last line that says something
+	var blocks []string // what begins the first line inside each statement that is not closed yet
+	for i, line := range all {
+		trimmed := strings.TrimSpace(line)
+		statement := ""
+		if t.alone(trimmed) {
+			statement = t.show(trimmed)
+		}
+		switch {
+		case statement == "":
+		case closing.MatchString(statement) && len(blocks) > 0:
+			line = indented(line, blocks[len(blocks)-1])
+			blocks = blocks[:len(blocks)-1]
+		case opening.MatchString(statement):
+			blocks = append(blocks, t.indentAfter(all[i+1:]))
+			line = indented(line, blocks[len(blocks)-1])
+		}
 		b.WriteString(t.line(line, before))
-		if trimmed := strings.TrimSpace(line); trimmed != "" && !strings.HasPrefix(trimmed, "#") && !t.alone(trimmed) {
+		if t.says(trimmed) {
 			before = line
 		}
 	}
-	t.hidden = b.String()
-	return t.hidden, t
+	return b.String()
 }
+
+// says reports whether a line has something of YAML's own.
+func (t *template) says(trimmed string) bool {
+	return trimmed != "" && !strings.HasPrefix(trimmed, "#") && !t.alone(trimmed)
+}
+
+// indentAfter is what begins the first of the lines that says something.
+func (t *template) indentAfter(lines []string) string {
+	for _, line := range lines {
+		if t.says(strings.TrimSpace(line)) {
+			return indentOf(line)
+		}
+	}
+	return ""
+}
+
+// indented moves a line to the right, if it does not stand there already.
+func indented(line, indent string) string {
+	if len(indentOf(line)) >= len(indent) {
+		return line
+	}
+	return indent + strings.TrimLeft(line, " \t")
+}
+
+func indentOf(line string) string { return line[:len(line)-len(strings.TrimLeft(line, " \t"))] }
 
 func (t *template) word(i int) string { return fmt.Sprintf("%s%04dx", t.prefix, i) }
 
@@ -74,7 +124,7 @@ func (t *template) line(line, before string) string {
 	if !t.alone(trimmed) {
 		return line
 	}
-	indent := line[:len(line)-len(strings.TrimLeft(line, " \t"))]
+	indent := indentOf(line)
 	only := t.words.FindString(trimmed) == trimmed
 	key := strings.TrimSpace(before)
 	if only && !control.MatchString(t.show(trimmed)) && strings.HasSuffix(key, ":") &&
@@ -117,6 +167,18 @@ func (t *template) showMoved(text string) string {
 
 // in reports whether text has an expression in it.
 func (t *template) in(text string) bool { return t != nil && strings.Contains(text, t.prefix) }
+
+// replace puts a word in the place of another in the expressions that text stands for. It reports whether there was one.
+func (t *template) replace(text, was, is string) (done bool) {
+	for _, word := range t.words.FindAllStringSubmatch(text, -1) {
+		var i int
+		if _, err := fmt.Sscanf(word[1], "%d", &i); err != nil || i >= len(t.expressions) || !strings.Contains(t.expressions[i], was) {
+			continue
+		}
+		t.expressions[i], done = strings.ReplaceAll(t.expressions[i], was, is), true
+	}
+	return done
+}
 
 // settle ties statements to the field that they surround: one that ends a block goes behind the field before it, so that it
 // moves along when the field does.

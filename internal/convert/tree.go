@@ -38,6 +38,16 @@ func index(m *yaml.Node, key string) int {
 	return -1
 }
 
+// spellNulls writes out nulls that stand in braces or brackets without a word: the library would write them as empty text.
+func spellNulls(n *yaml.Node) {
+	for _, child := range n.Content {
+		if n.Style&yaml.FlowStyle != 0 && child.Kind == yaml.ScalarNode && child.Tag == "!!null" && child.Value == "" {
+			child.Value = "null"
+		}
+		spellNulls(child)
+	}
+}
+
 // A pair is a key with its value, taken out of a mapping. The zero pair is none.
 type pair struct{ key, value *yaml.Node }
 

@@ -1,0 +1,138 @@
+package convert
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+	"golang.org/x/tools/txtar"
+)
+
+// inOtherWords are fields whose value is written otherwise in v1, or that only a server writes.
+var inOtherWords = regexp.MustCompile(strings.Join([]string{
+	`(^|\.)apiVersion$`, `^kind$`, `^spec\.(provider\.)?(apiVersion|kind)$`,
+	`^spec\.consolidation\.enabled$`, `^spec\.ttlSeconds\w+$`, `\.consolidationPolicy$`,
+	`nodeClassRef\.apiVersion$`, `^metadata\.(creationTimestamp|generation|resourceVersion|uid|managedFields.*)$`, `^status\.`,
+	`last-applied-configuration`,
+}, "|"))
+
+// Of whatever a manifest says, in public shapes of all kinds, each value is in what comes out or in a warning.
+func TestNothingIsLostInSilence(t *testing.T) {
+	files, err := filepath.Glob("testdata/shapes/*.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shapes := 0
+	for _, file := range files {
+		archive, err := txtar.ParseFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range archive.Files {
+			shapes++
+			t.Run(f.Name, func(t *testing.T) { lost(t, File{f.Name, f.Data}) })
+		}
+	}
+	if shapes < 50 {
+		t.Errorf("%d shapes, want at least 50", shapes)
+	}
+}
+
+// separator stands between documents.
+var separator = regexp.MustCompile(`(?m)^---$`)
+
+// lost reports the values of a file that neither came out nor are named.
+func lost(t *testing.T, in File) {
+	r, err := Convert([]File{in}, Options{})
+	if err != nil {
+		if !strings.Contains(err.Error(), in.Name) {
+			t.Errorf("the error does not name the file: %v", err)
+		}
+		t.Logf("refused: %v", err)
+		return
+	}
+	out := string(r.Text())
+	defer func() {
+		if t.Failed() {
+			t.Logf("%s\n%v", out, r.Warnings)
+		}
+	}()
+	for _, part := range separator.Split(out, -1) {
+		var root any
+		if yaml.Unmarshal([]byte(part), &root) == nil {
+			leaves(root, "", func(_, value string) { out += "\n" + value })
+		}
+	}
+	var warned strings.Builder
+	for _, w := range r.Warnings {
+		warned.WriteString(w.String() + "\n")
+	}
+	if again, err := Convert([]File{{in.Name, r.Text()}}, Options{}); err != nil || again.Converted != 0 {
+		t.Errorf("what came out is converted again: %v", err)
+	}
+	for _, part := range separator.Split(string(in.Data), -1) {
+		var root any
+		if yaml.Unmarshal([]byte(part), &root) != nil {
+			words(t, part, out, warned.String())
+			continue
+		}
+		leaves(root, "", func(path, value string) {
+			// Commas were alternatives, each of which has a place of its own now.
+			for _, one := range strings.Split(value, ",") {
+				if one = strings.TrimSpace(one); !inOtherWords.MatchString(path) && !strings.Contains(out, one) && !named(path, one, r.Warnings) {
+					t.Errorf("%s: %q is lost", path, one)
+				}
+			}
+		})
+	}
+}
+
+// words looks after a template that is no YAML by itself: each of its words came out or is named.
+func words(t *testing.T, in, out, warned string) {
+	t.Helper()
+	for _, word := range regexp.MustCompile(`[A-Za-z][\w.$/-]{2,}`).FindAllString(in, -1) {
+		if known := oldWords.MatchString(word); !known && !strings.Contains(out, word) && !strings.Contains(warned, word) {
+			t.Errorf("%q is lost", word)
+		}
+	}
+}
+
+// oldWords are names of the old API, which have others now.
+var oldWords = regexp.MustCompile(`v1alpha5|v1alpha1|v1beta1|Provisioner|AWSNodeTemplate|providerRef|ttlSeconds\w+|resources|consolidation|enabled|WhenUnderutilized|nindent|toYaml|true`)
+
+// named reports whether a warning is about the field, or about what holds it, or says its value.
+func named(path, value string, warnings []Warning) bool {
+	for _, w := range warnings {
+		if w.Field != "" && (strings.HasPrefix(path, w.Field) || strings.HasPrefix(w.Field, path)) {
+			return true
+		}
+		if strings.Contains(w.Text, value) {
+			return true
+		}
+	}
+	return false
+}
+
+// leaves calls visit for every scalar below a value, with its path as warnings write it.
+func leaves(v any, path string, visit func(path, value string)) {
+	switch v := v.(type) {
+	case map[string]any:
+		for key, child := range v {
+			at := strings.TrimPrefix(path+"."+key, ".")
+			if strings.ContainsAny(key, "./") {
+				at = path + "[" + key + "]"
+			}
+			leaves(child, at, visit)
+		}
+	case []any:
+		for i, child := range v {
+			leaves(child, fmt.Sprintf("%s[%d]", path, i), visit)
+		}
+	case nil:
+	default:
+		visit(path, fmt.Sprint(v))
+	}
+}
