@@ -75,6 +75,9 @@ func (e *Emulator) needs(r *request) []authz.Request {
 		if r.decode(&in) != nil {
 			return nil
 		}
+		if strings.HasPrefix(in.Name, "arn:") {
+			return single("ssm:"+r.action, in.Name)
+		}
 		return single("ssm:"+r.action, fmt.Sprintf("arn:%s:ssm:%s::parameter/%s", e.world.Partition(), e.world.Region(), strings.TrimPrefix(in.Name, "/")))
 	case "sqs":
 		var in queueRequest
@@ -149,7 +152,7 @@ func (e *Emulator) iamNeeds(r *request) []authz.Request {
 	}
 	if r.action == "AddRoleToInstanceProfile" {
 		pass := single("iam:PassRole", e.roleARN(r.form.String("RoleName")))
-		pass[0].Context["iam:PassedToService"] = []string{"ec2.amazonaws.com"}
+		pass[0].Context["iam:PassedToService"] = []string{"ec2." + e.world.Domain()}
 		need = append(need, pass...)
 	}
 	return need

@@ -2,6 +2,7 @@ package aws_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"fmt"
@@ -54,6 +55,9 @@ type world struct {
 	afterNew func()
 	// provider is the one that runs now.
 	provider *aws.Provider
+	// emulator is the account, region is where it is.
+	emulator *awsemu.Emulator
+	region   string
 }
 
 // newWorld makes a world for a test that may run beside others. EC2 sells a few families there: to read of all 900 types
@@ -66,17 +70,28 @@ func newWorld(t *testing.T) *world {
 // newWorldSelling makes a world in which EC2 sells what the patterns say, everything if there are none.
 func newWorldSelling(t *testing.T, types ...string) *world {
 	t.Helper()
+	return newWorldOf(t, awsemu.Config{Sells: types})
+}
+
+// newWorldOf makes a world of an account whose cluster and timing are filled in.
+func newWorldOf(t *testing.T, c awsemu.Config) *world {
+	t.Helper()
 	t.Parallel()
-	emulator, err := awsemu.New(awsemu.Config{
-		Cluster: awsemu.Cluster{Name: clusterName, Endpoint: "https://api.test:6443", CA: "Q0E="},
-		Timing:  awsemu.Timing{Pending: -1, Shutdown: -1},
-		Sells:   types,
-	})
+	c.Cluster.Name, c.Cluster.Endpoint, c.Cluster.CA = clusterName, "https://api.test:6443", "Q0E="
+	c.Timing = awsemu.Timing{Pending: -1, Shutdown: -1}
+	emulator, err := awsemu.New(c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	server := httptest.NewServer(emulator)
-	w := &world{clock: clock.RealClock{}, url: server.URL, steer: steer.Client{BaseURL: server.URL}, stop: func() {}}
+	w := &world{
+		clock: clock.RealClock{}, url: server.URL, steer: steer.Client{BaseURL: server.URL}, stop: func() {},
+		emulator: emulator, region: cmp.Or(c.Region, "us-east-1"),
+	}
+	dns := "10.100.0.10"
+	if c.Cluster.IPv6 {
+		dns = "fd30:1c53:5f8a::a"
+	}
 	t.Cleanup(func() {
 		w.stop()
 		server.CloseClientConnections()
@@ -92,7 +107,7 @@ func newWorldSelling(t *testing.T, types ...string) *world {
 		WithStatusSubresource(&awsv1.EC2NodeClass{}, &apiv1.NodeClaim{}).
 		WithObjects(nodeClass(), &corev1.Service{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "kube-dns"},
-			Spec:       corev1.ServiceSpec{ClusterIP: "10.100.0.10"},
+			Spec:       corev1.ServiceSpec{ClusterIP: dns},
 		}).Build()
 	return w
 }
@@ -158,7 +173,7 @@ func (w *world) startWith(t *testing.T, change func(*aws.Config)) *aws.Provider 
 	}
 	config := aws.Config{
 		AWS: awssdk.Config{
-			Region: "us-east-1", BaseEndpoint: awssdk.String(w.url),
+			Region: w.region, BaseEndpoint: awssdk.String(w.url),
 			Credentials: credentials.NewStaticCredentialsProvider("id", "secret", ""),
 		},
 		Client: w.kube, Reader: w.kube, Discovery: kubernetes{}, Clock: w.clock, Settings: *settings,

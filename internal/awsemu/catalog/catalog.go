@@ -100,6 +100,23 @@ func (r *Region) Only(keep func(name string) bool) *Region {
 	return out
 }
 
+// spotPart is what spot costs of on-demand where the catalogue has no spot
+// price for a whole region, as for GovCloud.
+const spotPart = 0.4
+
+// WithSpot returns the region with spot prices if it has none at all.
+func (r *Region) WithSpot() *Region {
+	out := &Region{Name: r.Name, Zones: r.Zones, Offers: make(map[string]Offer, len(r.Offers))}
+	for name, offer := range r.Offers {
+		if offer.Spot > 0 {
+			return r
+		}
+		offer.Spot = offer.OnDemand * spotPart
+		out.Offers[name] = offer
+	}
+	return out
+}
+
 // As returns the region under another name: what is sold, and for how much,
 // stays.
 func (r *Region) As(name string) *Region {

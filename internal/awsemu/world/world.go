@@ -85,6 +85,7 @@ func New(cfg Config) (*World, error) {
 	if like != cfg.Region {
 		region = region.As(cfg.Region)
 	}
+	region = region.WithSpot()
 	if len(cfg.Sells) > 0 {
 		region = region.Only(func(name string) bool {
 			return slices.ContainsFunc(cfg.Sells, func(p string) bool { return wire.Match(p, name) })
