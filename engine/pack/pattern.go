@@ -17,6 +17,7 @@ type work struct {
 	open   []*kind
 	trade  []*kind
 	cands  []*kind
+	scores []float64
 	search search
 	ruin   []int
 	manner []byte
@@ -210,36 +211,42 @@ func (t *tier) match(f *filling, open []*kind, due float64) {
 			inverse[r] = 1 / v
 		}
 	}
-	cands := append(t.work.cands[:0], open...)
+	cands, scores := append(t.work.cands[:0], open...), t.work.scores
 	t.work.cands = cands
 	for f.value < due {
 		for r, v := range f.room {
 			left[r] = float64(max(v, 0)) / t.units[r] * inverse[r] * inverse[r]
 		}
-		best, score := -1, -1.0
 		n := 0
+		scores = scores[:0]
 		for _, k := range cands {
-			if !f.fits(k) {
-				continue
+			if f.fits(k) {
+				cands[n] = k
+				scores = append(scores, k.match(left, inverse))
+				n++
 			}
-			cands[n] = k
-			if s := k.match(left, inverse); s > score+epsilon {
-				best, score = n, s
-			}
-			n++
 		}
 		cands = cands[:n]
-		if best < 0 {
-			return
+		for added := 0; added == 0; {
+			best, score := -1, -1.0
+			for i, v := range scores {
+				if v > score+epsilon {
+					best, score = i, v
+				}
+			}
+			if best < 0 {
+				return
+			}
+			k := cands[best]
+			many := (copies(k.amount, f.room, k.left-k.used) + 1) / 2
+			if enough := (due - f.value) / k.value; enough < float64(many) {
+				many = max(1, int(math.Ceil(enough)))
+			}
+			if added = t.add(f, k, many); added == 0 { // its neighbours refuse it
+				cands, scores = slices.Delete(cands, best, best+1), slices.Delete(scores, best, best+1)
+			}
 		}
-		k := cands[best]
-		many := (copies(k.amount, f.room, k.left-k.used) + 1) / 2
-		if enough := (due - f.value) / k.value; enough < float64(many) {
-			many = max(1, int(math.Ceil(enough)))
-		}
-		if t.add(f, k, many) == 0 {
-			cands = slices.Delete(cands, best, best+1)
-		}
+		t.work.scores = scores
 	}
 }
 
