@@ -24,6 +24,8 @@ type Source struct {
 	// Scale is how many pods the scalableRef wants now; nil without a scalableRef.
 	Scale   *int32
 	Problem *Problem
+	// Ration is what the namespace's quotas leave; nil if they leave all.
+	Ration *Ration
 }
 
 // A Problem is why it is not known which pods a buffer means.
@@ -38,7 +40,8 @@ const mostPods = 10_000
 // Count returns how many pods the buffer wants room for.
 //
 // With replicas and a percentage the larger number counts, and a percentage above zero means at least one pod. Limits cut
-// it to what fits in them, and alone they are the number. Karpenter keeps these rules too: see docs/buffers.md.
+// it to what fits in them, and alone they are the number. Karpenter keeps these rules too: see docs/buffers.md. The quotas of
+// the namespace cut it once more.
 func Count(spec autoscalingv1beta1.CapacityBufferSpec, src Source) int32 {
 	if src.Template == nil {
 		return 0
@@ -57,7 +60,11 @@ func Count(spec autoscalingv1beta1.CapacityBufferSpec, src Source) int32 {
 	if fits, bounded := within(spec.Limits, src.Template); bounded && (fits < n || !said) {
 		n = fits
 	}
-	return int32(min(n, mostPods))
+	n = min(n, mostPods)
+	if src.Ration != nil {
+		n = min(n, int64(src.Ration.Most))
+	}
+	return int32(n)
 }
 
 // within returns how many pods of the template fit in the limits, and false if these bound none of its resources.

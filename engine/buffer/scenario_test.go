@@ -41,9 +41,12 @@ func TestScenarios(t *testing.T) {
 		if err := yaml.UnmarshalStrict(scenario.Section(t, ar, "buffers.yaml").Data, &buffers); err != nil {
 			t.Fatal(err)
 		}
-		pods := make([][]*corev1.Pod, len(buffers))
+		quotas := quotasOf(t, ar)
+		pods, sources := make([][]*corev1.Pod, len(buffers)), make([]buffer.Source, len(buffers))
 		for i, g := range buffers {
-			pods[i] = buffer.Pods(g.object(), g.source())
+			sources[i] = g.source()
+			sources[i].Ration = quotas.Give(g.Template, buffer.Count(g.Spec, sources[i]))
+			pods[i] = buffer.Pods(g.object(), sources[i])
 			s = s.Apply(model.Delta{Virtual: pods[i]})
 		}
 		plan := pack.Solve(s, pack.Options{Labels: apiv1.CoreLabels()})
@@ -56,13 +59,29 @@ func TestScenarios(t *testing.T) {
 		var b strings.Builder
 		b.WriteString(plan.String())
 		for i, g := range buffers {
-			status := buffer.Status(g.object(), g.source(), pods[i], s.WithPromises(promises))
+			status := buffer.Status(g.object(), sources[i], pods[i], s.WithPromises(promises))
 			for _, c := range status.Conditions {
 				fmt.Fprintf(&b, "%s %s=%s %s: %s\n", g.Name, c.Type, c.Status, c.Reason, c.Message)
 			}
 		}
 		return b.String()
 	})
+}
+
+// quotasOf reads the ResourceQuotas of the section quotas.yaml, if there is one.
+func quotasOf(t *testing.T, ar *txtar.Archive) *buffer.Quotas {
+	t.Helper()
+	for _, f := range ar.Files {
+		if f.Name != "quotas.yaml" {
+			continue
+		}
+		var list []*corev1.ResourceQuota
+		if err := yaml.UnmarshalStrict(f.Data, &list); err != nil {
+			t.Fatal(err)
+		}
+		return buffer.NewQuotas(list)
+	}
+	return nil
 }
 
 func (g given) object() *autoscalingv1beta1.CapacityBuffer {

@@ -2,6 +2,7 @@ package buffer
 
 import (
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -26,7 +27,13 @@ func Status(
 	} else {
 		status.Replicas = nil
 	}
-	for _, c := range []metav1.Condition{ready(src), provisioning(src, pods, s)} {
+	conditions := []metav1.Condition{ready(src), provisioning(src, pods, s)}
+	if src.Ration != nil {
+		conditions = append(conditions, limited(src.Ration))
+	} else {
+		meta.RemoveStatusCondition(&status.Conditions, autoscalingv1beta1.ConditionTypeLimitedByQuotas)
+	}
+	for _, c := range conditions {
 		c.ObservedGeneration = b.Generation
 		c.LastTransitionTime = metav1.NewTime(s.Now)
 		meta.SetStatusCondition(&status.Conditions, c)
@@ -40,6 +47,17 @@ func ready(src Source) metav1.Condition {
 		Reason: autoscalingv1beta1.ReasonResolved, Message: "pods and their number are known"}
 	if src.Problem != nil {
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, src.Problem.Reason, src.Problem.Message
+	}
+	return c
+}
+
+// limited says whether quotas leave less than the buffer asks for.
+func limited(r *Ration) metav1.Condition {
+	c := metav1.Condition{Type: autoscalingv1beta1.ConditionTypeLimitedByQuotas, Status: metav1.ConditionFalse,
+		Reason: autoscalingv1beta1.ReasonWithinQuotas, Message: "the quotas of the namespace leave room for all pods"}
+	if len(r.Quotas) > 0 {
+		c.Status, c.Reason = metav1.ConditionTrue, autoscalingv1beta1.ReasonLimitedByQuotas
+		c.Message = fmt.Sprintf("room for %d pods is left by resourcequota %s", r.Most, strings.Join(r.Quotas, ", "))
 	}
 	return c
 }

@@ -43,7 +43,9 @@ func featuresOf(ctx context.Context, mgr ctrl.Manager, s *settings.Settings, log
 		f.overlays = &nodeoverlay.Overlays{Reader: mgr.GetClient()}
 	}
 	if gates.CapacityBuffer && known(mgr, &autoscalingv1beta1.CapacityBuffer{}, log) {
-		f.buffers = &capacitybuffer.Buffers{Reader: mgr.GetClient()}
+		f.buffers = &capacitybuffer.Buffers{
+			Reader: mgr.GetClient(), Quotas: mayWatch(ctx, mgr.GetClient(), "resourcequotas", log),
+		}
 	}
 	return f
 }

@@ -23,4 +23,6 @@ const (
 	ReasonRequiresNewCapacity     = "RequiresNewCapacity"
 	ReasonNotReadyForProvisioning = "NotReadyForProvisioning"
 	ReasonBufferEmpty             = "BufferEmpty"
+	ReasonLimitedByQuotas         = "LimitedByQuotas"
+	ReasonWithinQuotas            = "WithinQuotas"
 )

@@ -1,8 +1,11 @@
 package capacitybuffer
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -19,6 +22,8 @@ import (
 type Buffers struct {
 	// Reader reads buffers and what they name, from a cache.
 	Reader client.Reader
+	// Quotas says that ResourceQuotas may be read. Without, none bounds a buffer.
+	Quotas bool
 }
 
 // Stock returns s with the virtual pods of all buffers. A buffer that cannot be read is left out for this round, and
@@ -33,23 +38,77 @@ func (b *Buffers) Stock(ctx context.Context, s *model.Snapshot) *model.Snapshot 
 		return s
 	}
 	var pods []*corev1.Pod
-	for i := range buffers.Items {
-		o := &buffers.Items[i]
-		if !o.DeletionTimestamp.IsZero() {
-			continue
+	for i, src := range b.sources(ctx, buffers.Items) {
+		if src != nil {
+			pods = append(pods, buffer.Pods(&buffers.Items[i], *src)...)
 		}
-		src, err := b.source(ctx, o)
-		if err != nil {
-			ctrl.LoggerFrom(ctx).Error(err, "leaving a capacity buffer out of this round",
-				"CapacityBuffer", map[string]string{"namespace": o.Namespace, "name": o.Name})
-			continue
-		}
-		pods = append(pods, buffer.Pods(o, src)...)
 	}
 	if len(pods) == 0 {
 		return s
 	}
 	return s.Apply(model.Delta{Virtual: pods})
+}
+
+// sources reads what each buffer names and what quotas leave it: of those of a namespace the first by name has the first call.
+// It is nil for a buffer that goes, and for one that cannot be read, which is logged.
+func (b *Buffers) sources(ctx context.Context, all []autoscalingv1beta1.CapacityBuffer) []*buffer.Source {
+	out := make([]*buffer.Source, len(all))
+	order := make([]int, len(all))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(x, y int) int {
+		return cmp.Or(strings.Compare(all[x].Namespace, all[y].Namespace), strings.Compare(all[x].Name, all[y].Name))
+	})
+	quotas := map[string]*buffer.Quotas{}
+	for _, i := range order {
+		o := &all[i]
+		if !o.DeletionTimestamp.IsZero() {
+			continue
+		}
+		src, err := b.source(ctx, o)
+		if err == nil && b.Quotas && quotas[o.Namespace] == nil {
+			quotas[o.Namespace], err = b.quotasOf(ctx, o.Namespace)
+		}
+		if err != nil {
+			ctrl.LoggerFrom(ctx).Error(err, "leaving a capacity buffer out of this round",
+				"CapacityBuffer", map[string]string{"namespace": o.Namespace, "name": o.Name})
+			continue
+		}
+		src.Ration = quotas[o.Namespace].Give(src.Template, buffer.Count(o.Spec, src))
+		out[i] = &src
+	}
+	return out
+}
+
+func (b *Buffers) quotasOf(ctx context.Context, namespace string) (*buffer.Quotas, error) {
+	var list corev1.ResourceQuotaList
+	if err := b.Reader.List(ctx, &list, client.InNamespace(namespace)); err != nil {
+		return nil, fmt.Errorf("list resourcequotas of namespace %s: %w", namespace, err)
+	}
+	quotas := make([]*corev1.ResourceQuota, len(list.Items))
+	for i := range list.Items {
+		quotas[i] = &list.Items[i]
+	}
+	return buffer.NewQuotas(quotas), nil
+}
+
+// rationed reads what one buffer names, and what quotas leave it beside the others.
+func (b *Buffers) rationed(ctx context.Context, o *autoscalingv1beta1.CapacityBuffer) (buffer.Source, error) {
+	src, err := b.source(ctx, o)
+	if err != nil || !b.Quotas {
+		return src, err
+	}
+	var beside autoscalingv1beta1.CapacityBufferList
+	if err := b.Reader.List(ctx, &beside, client.InNamespace(o.Namespace)); err != nil {
+		return src, fmt.Errorf("list capacity buffers of namespace %s: %w", o.Namespace, err)
+	}
+	for i, other := range b.sources(ctx, beside.Items) {
+		if beside.Items[i].Name == o.Name && other != nil {
+			src.Ration = other.Ration
+		}
+	}
+	return src, nil
 }
 
 // source reads what the buffer names. That something does not exist is no error but the source's Problem.

@@ -90,7 +90,7 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if !o.DeletionTimestamp.IsZero() {
 		return ctrl.Result{}, nil
 	}
-	src, err := c.Buffers.source(ctx, &o)
+	src, err := c.Buffers.rationed(ctx, &o)
 	if err != nil {
 		return ctrl.Result{}, err
 	}

@@ -179,3 +179,33 @@ func TestStock(t *testing.T) {
 		t.Error("without the feature the snapshot is another")
 	}
 }
+
+// What quotas leave goes to the buffers of a namespace in the order of their names, and each says when it was cut.
+func TestQuotas(t *testing.T) {
+	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "cores", Namespace: "ns"}}
+	quota.Spec.Hard = corev1.ResourceList{corev1.ResourceRequestsCPU: resource.MustParse("4")}
+	w := newWorld(t, podTemplate(), quota, bufferOf("b", 3, ofTemplate("t")), bufferOf("a", 3, ofTemplate("t")))
+	w.Buffers.Quotas = true
+	s := w.Buffers.Stock(t.Context(), w.snapshot)
+	count := map[string]int{}
+	for _, p := range s.Pending() {
+		count[p.Buffer]++
+	}
+	if count["ns/a"] != 3 || count["ns/b"] != 1 {
+		t.Errorf("room is asked for %v, want 3 and the 1 that is left", count)
+	}
+	for name, want := range map[string]string{"a": "LimitedByQuotas=False WithinQuotas", "b": "LimitedByQuotas=True LimitedByQuotas"} {
+		if got, _ := w.look(t, name); !strings.HasSuffix(got, want) {
+			t.Errorf("%s: conditions are %s, want %s", name, got, want)
+		}
+	}
+	if n := *w.buffer(t, "b").Status.Replicas; n != 1 {
+		t.Errorf("b says there will be room for %d", n)
+	}
+	if err := w.kube.Delete(t.Context(), quota); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := w.look(t, "b"); strings.Contains(got, "LimitedByQuotas") {
+		t.Errorf("without a quota b says %s", got)
+	}
+}
