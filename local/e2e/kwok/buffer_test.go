@@ -106,3 +106,117 @@ func TestBufferOfDeployment(t *testing.T) {
 	c.awaitRunning("web", 10)
 	c.awaitBuffer(b, autoscalingv1beta1.ReasonFitsExistingCapacity, 3)
 }
+
+// small lets a pool have nodes of two cores only.
+func small(p *apiv1.NodePool) {
+	p.Spec.Template.Spec.Requirements = append(p.Spec.Template.Spec.Requirements, in(corev1.LabelInstanceTypeStable, "c-2x-amd64-linux"))
+}
+
+// room makes a buffer for so many pods of a template of its own.
+func (c *corner) room(name string, replicas int32, cpu string, change ...func(*corev1.PodTemplateSpec)) (*autoscalingv1beta1.CapacityBuffer, *corev1.PodTemplate) {
+	c.t.Helper()
+	template := &corev1.PodTemplate{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: c.name}}
+	template.Template.Labels = map[string]string{"app": name}
+	template.Template.Spec = c.podSpec(cpu)
+	for _, do := range change {
+		do(&template.Template)
+	}
+	c.put(template)
+	return c.buffer(name, autoscalingv1beta1.CapacityBufferSpec{
+		PodTemplateRef: &autoscalingv1beta1.LocalObjectRef{Name: name}, Replicas: &replicas,
+	}), template
+}
+
+// Room follows its template and its number, up and down.
+func TestBufferChanges(t *testing.T) {
+	t.Parallel()
+	c := newCorner(t, "buffer-changes")
+	c.pool(quick, small)
+	b, template := c.room("room", 2, "500m")
+	c.awaitNodes(1)
+	c.awaitBuffer(b, autoscalingv1beta1.ReasonFitsExistingCapacity, 2)
+	c.change(template, func() { template.Template.Spec = c.podSpec("1500m") })
+	c.awaitNodes(2)
+	c.change(b, func() { b.Spec.Replicas = ptr.To(int32(3)) })
+	c.awaitNodes(3)
+	c.awaitBuffer(b, autoscalingv1beta1.ReasonFitsExistingCapacity, 3)
+	c.change(b, func() { b.Spec.Replicas = ptr.To(int32(1)) })
+	c.awaitNodes(1)
+	c.awaitBuffer(b, autoscalingv1beta1.ReasonFitsExistingCapacity, 1)
+	c.change(b, func() { b.Spec.Replicas = ptr.To(int32(0)) })
+	c.awaitBuffer(b, autoscalingv1beta1.ReasonBufferEmpty, 0)
+	c.awaitNodes(0)
+}
+
+// The limit of a pool bounds room too, and real pods come first.
+func TestBufferUnderPoolLimit(t *testing.T) {
+	t.Parallel()
+	c := newCorner(t, "buffer-limit")
+	c.pool(quick, small, func(p *apiv1.NodePool) { p.Spec.Limits = apiv1.Limits{corev1.ResourceCPU: resource.MustParse("4")} })
+	b, _ := c.room("room", 4, "1500m")
+	c.awaitNodes(2)
+	c.awaitBuffer(b, autoscalingv1beta1.ReasonRequiresNewCapacity, 4)
+	c.deploy("web", 2, "1500m")
+	c.awaitRunning("web", 2)
+	if n := len(c.nodes()); n != 2 {
+		t.Errorf("%d nodes, the limit allows 2", n)
+	}
+}
+
+// Buffers keep their rooms apart: by what their pods ask of other pods and of nodes. One that goes takes only its own along.
+func TestSeveralBuffers(t *testing.T) {
+	t.Parallel()
+	c := newCorner(t, "buffers")
+	c.pool(quick, small)
+	c.pool(quick, small, func(p *apiv1.NodePool) { p.Spec.Template.Labels["team"] = "blue" })
+	spread, _ := c.room("spread", 3, "100m", apart)
+	blue, _ := c.room("blue", 1, "1", func(t *corev1.PodTemplateSpec) { t.Spec.NodeSelector["team"] = "blue" })
+	c.awaitBuffer(spread, autoscalingv1beta1.ReasonFitsExistingCapacity, 3)
+	c.awaitBuffer(blue, autoscalingv1beta1.ReasonFitsExistingCapacity, 1)
+	ofTeam := 0
+	for _, n := range c.awaitNodes(3) { // a pod of each may share a node
+		if n.Labels["team"] == "blue" {
+			ofTeam++
+		}
+	}
+	if ofTeam == 0 {
+		t.Error("no node has the label that a buffer's pods select")
+	}
+	if err := c.Delete(t.Context(), spread); err != nil {
+		t.Fatal(err)
+	}
+	c.awaitNodes(1)
+	c.awaitBuffer(blue, autoscalingv1beta1.ReasonFitsExistingCapacity, 1)
+}
+
+// Room on a node that expires is made anew elsewhere.
+func TestBufferOutlivesItsNode(t *testing.T) {
+	t.Parallel()
+	c := newCorner(t, "buffer-expiry")
+	c.pool(quick, small, func(p *apiv1.NodePool) {
+		p.Spec.Template.Spec.ExpireAfter = apiv1.MustParseNillableDuration("30s")
+	})
+	b, _ := c.room("room", 1, "1")
+	first := c.awaitNodes(1)[0].Name
+	c.awaitGone(first)
+	c.awaitBuffer(b, autoscalingv1beta1.ReasonFitsExistingCapacity, 1)
+}
+
+// Buffers that come and go at once leave nothing behind.
+func TestShortLivedBuffers(t *testing.T) {
+	t.Parallel()
+	c := newCorner(t, "buffers-short")
+	c.pool(quick, small)
+	for i := range 5 {
+		b, _ := c.room(fmt.Sprintf("room-%d", i), 1, "1500m")
+		if err := c.Delete(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	last, _ := c.room("last", 1, "1500m")
+	c.awaitBuffer(last, autoscalingv1beta1.ReasonFitsExistingCapacity, 1)
+	if err := c.Delete(t.Context(), last); err != nil {
+		t.Fatal(err)
+	}
+	c.awaitNodes(0)
+}

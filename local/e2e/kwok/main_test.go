@@ -61,7 +61,10 @@ func run(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(root)
-	if local, err = open(root); err == nil {
+	if err = giveTypes(root); err == nil {
+		local, err = open(root)
+	}
+	if err == nil {
 		defer takeDown(local)
 		if err = local.Up(ctx); err == nil {
 			shared, err = furnish(ctx, local)
