@@ -19,6 +19,7 @@ import (
 
 	"github.com/karpenter-go/karpenter/api"
 	"github.com/karpenter-go/karpenter/internal/doctor"
+	"github.com/karpenter-go/karpenter/internal/finding"
 	awsdoctor "github.com/karpenter-go/karpenter/provider/aws/doctor"
 )
 
@@ -68,7 +69,7 @@ func doctorClusterCommand() *cobra.Command {
 	return c
 }
 
-func lookAtCluster(ctx context.Context, kube *rest.Config, namespace, deployment string) ([]doctor.Finding, error) {
+func lookAtCluster(ctx context.Context, kube *rest.Config, namespace, deployment string) ([]finding.Finding, error) {
 	scheme := api.Scheme()
 	if err := errors.Join(clientscheme.AddToScheme(scheme), apiextensionsv1.AddToScheme(scheme)); err != nil {
 		return nil, err
@@ -115,20 +116,16 @@ func doctorAWSCommand() *cobra.Command {
 		if err != nil {
 			return coded{exitUnreachable, err}
 		}
-		findings := make([]doctor.Finding, len(found))
-		for i, f := range found {
-			findings[i] = doctor.Finding{Check: f.Check, Level: doctor.Level(f.Level), Message: f.Message, Fix: f.Fix}
-		}
-		return tell(cmd.OutOrStdout(), output, findings)
+		return tell(cmd.OutOrStdout(), output, found)
 	}
 	return c
 }
 
 // tell prints findings. The error is that some of them are errors.
-func tell(w io.Writer, output string, findings []doctor.Finding) error {
+func tell(w io.Writer, output string, findings []finding.Finding) error {
 	errs := 0
 	for _, f := range findings {
-		if f.Level == doctor.Error {
+		if f.Level == finding.Error {
 			errs++
 		}
 	}

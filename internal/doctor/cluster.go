@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/version"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-go/karpenter/internal/finding"
 )
 
 // Discovery is what an API server says about itself.
@@ -33,11 +35,11 @@ type Cluster struct {
 	Namespace, Deployment string
 	Now                   time.Time
 
-	findings []Finding
+	findings []finding.Finding
 }
 
 // Check makes all checks. The error is that the cluster cannot be reached.
-func (c *Cluster) Check(ctx context.Context) ([]Finding, error) {
+func (c *Cluster) Check(ctx context.Context) ([]finding.Finding, error) {
 	if err := c.server(); err != nil {
 		return nil, err
 	}
@@ -49,17 +51,17 @@ func (c *Cluster) Check(ctx context.Context) ([]Finding, error) {
 	return c.findings, nil
 }
 
-func (c *Cluster) found(check string, level Level, fix, format string, args ...any) {
-	c.findings = append(c.findings, Finding{check, level, fmt.Sprintf(format, args...), fix})
+func (c *Cluster) found(check string, level finding.Level, fix, format string, args ...any) {
+	c.findings = append(c.findings, finding.Finding{Check: check, Level: level, Message: fmt.Sprintf(format, args...), Fix: fix})
 }
 
 // unread notes what could not be read, unless it is just not there.
 func (c *Cluster) unread(check string, err error) {
 	if apierrors.IsForbidden(err) {
-		c.found(check, Note, "run it as an administrator to see more", "not looked at: %v", err)
+		c.found(check, finding.Note, "run it as an administrator to see more", "not looked at: %v", err)
 		return
 	}
-	c.found(check, Warning, "try again; if it stays, look at the API server", "not looked at: %v", err)
+	c.found(check, finding.Warning, "try again; if it stays, look at the API server", "not looked at: %v", err)
 }
 
 // oldest and newest are the minor versions of Kubernetes 1 that are supported.
@@ -73,17 +75,17 @@ func (c *Cluster) server() error {
 	}
 	var minor int
 	if _, err := fmt.Sscanf(strings.TrimRight(v.Minor, "+"), "%d", &minor); err != nil {
-		c.found("kubernetes", Warning, "", "version %s cannot be read", v.GitVersion)
+		c.found("kubernetes", finding.Warning, "", "version %s cannot be read", v.GitVersion)
 		return nil
 	}
 	switch {
 	case minor < oldest:
-		c.found("kubernetes", Error, fmt.Sprintf("upgrade the cluster to 1.%d or newer", oldest), "version %s is too old", v.GitVersion)
+		c.found("kubernetes", finding.Error, fmt.Sprintf("upgrade the cluster to 1.%d or newer", oldest), "version %s is too old", v.GitVersion)
 	case minor > newest:
-		c.found("kubernetes", Warning, "look whether there is a newer version of Karpenter",
+		c.found("kubernetes", finding.Warning, "look whether there is a newer version of Karpenter",
 			"version %s is newer than what is tested, 1.%d", v.GitVersion, newest)
 	default:
-		c.found("kubernetes", OK, "", "version %s", v.GitVersion)
+		c.found("kubernetes", finding.OK, "", "version %s", v.GitVersion)
 	}
 	return nil
 }
@@ -91,13 +93,13 @@ func (c *Cluster) server() error {
 // needed are the kinds that the controller cannot do without, and those that only some features need.
 var needed = []struct {
 	groupVersion, resource string
-	level                  Level
+	level                  finding.Level
 }{
-	{"karpenter.sh/v1", "nodepools", Error},
-	{"karpenter.sh/v1", "nodeclaims", Error},
-	{"karpenter.k8s.aws/v1", "ec2nodeclasses", Error},
-	{"karpenter.sh/v1alpha1", "nodeoverlays", Note},
-	{"autoscaling.x-k8s.io/v1beta1", "capacitybuffers", Note},
+	{"karpenter.sh/v1", "nodepools", finding.Error},
+	{"karpenter.sh/v1", "nodeclaims", finding.Error},
+	{"karpenter.k8s.aws/v1", "ec2nodeclasses", finding.Error},
+	{"karpenter.sh/v1alpha1", "nodeoverlays", finding.Note},
+	{"autoscaling.x-k8s.io/v1beta1", "capacitybuffers", finding.Note},
 }
 
 // kinds looks for the kinds that the server has, and for old versions that it still has.
@@ -116,11 +118,11 @@ func (c *Cluster) kinds(context.Context) {
 		}
 	}
 	if missing == 0 {
-		c.found("kinds", OK, "", "the server has all kinds")
+		c.found("kinds", finding.OK, "", "the server has all kinds")
 	}
 	for _, old := range []string{"karpenter.sh/v1beta1", "karpenter.sh/v1alpha5", "karpenter.k8s.aws/v1beta1", "karpenter.k8s.aws/v1alpha1"} {
 		if list, err := c.Discovery.ServerResourcesForGroupVersion(old); err == nil && len(list.APIResources) > 0 {
-			c.found("kinds", Warning, "store all objects as v1, then upgrade the CRDs: docs/migration.md#old-crds",
+			c.found("kinds", finding.Warning, "store all objects as v1, then upgrade the CRDs: docs/migration.md#old-crds",
 				"the server still has %s, which nothing here reads", old)
 		}
 	}
@@ -140,12 +142,12 @@ func (c *Cluster) stored(ctx context.Context) {
 		}
 		for _, v := range crd.Status.StoredVersions {
 			if v != "v1" {
-				c.found("stored", Warning, "write every object again (kubectl get ... -o yaml | kubectl replace -f -), then take "+v+
+				c.found("stored", finding.Warning, "write every object again (kubectl get ... -o yaml | kubectl replace -f -), then take "+v+
 					" from status.storedVersions: docs/migration.md#old-crds", "%s may still hold objects stored as %s", name, v)
 			}
 		}
 		if crd.Spec.Conversion != nil && crd.Spec.Conversion.Strategy == apiextensionsv1.WebhookConverter {
-			c.found("stored", Warning, "upgrade the CRDs with the chart karpenter-crd; docs/migration.md#old-crds",
+			c.found("stored", finding.Warning, "upgrade the CRDs with the chart karpenter-crd; docs/migration.md#old-crds",
 				"%s asks a webhook to convert, which is not there any more", name)
 		}
 	}
@@ -183,11 +185,11 @@ func (c *Cluster) rights(ctx context.Context) {
 			if w.Subresource != "" {
 				resource += "/" + w.Subresource
 			}
-			c.found("rights", Error, "install the chart's ClusterRoles, or add the right to them", "may not %s %s", w.Verb, resource)
+			c.found("rights", finding.Error, "install the chart's ClusterRoles, or add the right to them", "may not %s %s", w.Verb, resource)
 		}
 	}
 	if missing == 0 {
-		c.found("rights", OK, "", "all %d rights that were asked for", len(wanted))
+		c.found("rights", finding.OK, "", "all %d rights that were asked for", len(wanted))
 	}
 }
 
@@ -200,15 +202,15 @@ func (c *Cluster) controller(ctx context.Context) {
 	err := c.Client.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: c.Deployment}, d)
 	switch {
 	case apierrors.IsNotFound(err):
-		c.found("controller", Warning, "install it (docs/getting-started-eks.md), or name it by --namespace and --deployment",
+		c.found("controller", finding.Warning, "install it (docs/getting-started-eks.md), or name it by --namespace and --deployment",
 			"there is no Deployment %s in %s", c.Deployment, c.Namespace)
 	case err != nil:
 		c.unread("controller", err)
 	case d.Status.ReadyReplicas == 0:
-		c.found("controller", Error, fmt.Sprintf("kubectl -n %s describe pods, and logs, of %s", c.Namespace, c.Deployment),
+		c.found("controller", finding.Error, fmt.Sprintf("kubectl -n %s describe pods, and logs, of %s", c.Namespace, c.Deployment),
 			"no replica of %s is ready", c.Deployment)
 	default:
-		c.found("controller", OK, "", "%d replicas of %s are ready", d.Status.ReadyReplicas, c.Deployment)
+		c.found("controller", finding.OK, "", "%d replicas of %s are ready", d.Status.ReadyReplicas, c.Deployment)
 	}
 	lease := &coordinationv1.Lease{}
 	err = c.Client.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: "karpenter-leader-election"}, lease)
@@ -217,8 +219,8 @@ func (c *Cluster) controller(ctx context.Context) {
 	case err != nil:
 		c.unread("controller", err)
 	case lease.Spec.RenewTime == nil || c.Now.Sub(lease.Spec.RenewTime.Time) > stale:
-		c.found("controller", Error, "look at the logs of the controller: it lost its lease, or stopped", "nobody leads: the lease is stale")
+		c.found("controller", finding.Error, "look at the logs of the controller: it lost its lease, or stopped", "nobody leads: the lease is stale")
 	default:
-		c.found("controller", OK, "", "%s leads", *lease.Spec.HolderIdentity)
+		c.found("controller", finding.OK, "", "%s leads", *lease.Spec.HolderIdentity)
 	}
 }

@@ -28,6 +28,7 @@ import (
 	"github.com/karpenter-go/karpenter/api"
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/internal/finding"
 )
 
 var now = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
@@ -88,7 +89,7 @@ func look(t *testing.T, s server, missing string, objects ...client.Object) stri
 	var text strings.Builder
 	for _, f := range findings {
 		text.WriteString(f.String() + "\n")
-		if (f.Level == Error || f.Level == Warning) && f.Fix == "" {
+		if (f.Level == finding.Error || f.Level == finding.Warning) && f.Fix == "" {
 			t.Errorf("without a fix: %s", f)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/internal/finding"
 )
 
 // pools looks whether pools and node classes are ready.
@@ -30,12 +31,12 @@ func (c *Cluster) pools(ctx context.Context) {
 		c.unread("pools", err)
 	}
 	if len(pools.Items) == 0 {
-		c.found("pools", Warning, "make one: docs/nodepools.md has one to begin with", "there is no NodePool, so there will be no nodes")
+		c.found("pools", finding.Warning, "make one: docs/nodepools.md has one to begin with", "there is no NodePool, so there will be no nodes")
 	}
 	for i := range pools.Items {
 		p := &pools.Items[i]
 		if p.Spec.Template.Spec.NodeClassRef.Group == "eks.amazonaws.com" {
-			c.found("pools", OK, "", "NodePool %s is EKS Auto Mode's own and is left alone", p.Name)
+			c.found("pools", finding.OK, "", "NodePool %s is EKS Auto Mode's own and is left alone", p.Name)
 			continue
 		}
 		c.ready("NodePool", p.Name, p.Status.Conditions)
@@ -50,7 +51,7 @@ func (c *Cluster) pools(ctx context.Context) {
 func (c *Cluster) ready(kind, name string, conditions []metav1.Condition) {
 	root := meta.FindStatusCondition(conditions, "Ready")
 	if root != nil && root.Status == metav1.ConditionTrue {
-		c.found("pools", OK, "", "%s %s is ready", kind, name)
+		c.found("pools", finding.OK, "", "%s %s is ready", kind, name)
 		return
 	}
 	var why []string
@@ -60,10 +61,10 @@ func (c *Cluster) ready(kind, name string, conditions []metav1.Condition) {
 		}
 	}
 	if root == nil || len(why) == 0 {
-		c.found("pools", Warning, "wait a minute; if it stays, see whether the controller runs", "%s %s is not judged yet", kind, name)
+		c.found("pools", finding.Warning, "wait a minute; if it stays, see whether the controller runs", "%s %s is not judged yet", kind, name)
 		return
 	}
-	c.found("pools", Error, "docs/troubleshooting.md says what each reason means and what to do", "%s %s is not ready: %s", kind, name,
+	c.found("pools", finding.Error, "docs/troubleshooting.md says what each reason means and what to do", "%s %s is not ready: %s", kind, name,
 		strings.Join(why, "; "))
 }
 
@@ -72,7 +73,7 @@ func (c *Cluster) limits(p *apiv1.NodePool) {
 	for name, limit := range p.Spec.Limits {
 		used, ok := p.Status.Resources[name]
 		if ok && used.Cmp(limit) >= 0 {
-			c.found("pools", Warning, "raise the limit, or make room", "NodePool %s has reached its limit of %s: %s of %s", p.Name, name,
+			c.found("pools", finding.Warning, "raise the limit, or make room", "NodePool %s has reached its limit of %s: %s of %s", p.Name, name,
 				used.String(), limit.String())
 		}
 	}
@@ -98,17 +99,17 @@ func (c *Cluster) claims(ctx context.Context) {
 		switch age := c.Now.Sub(n.CreationTimestamp.Time); {
 		case n.DeletionTimestamp != nil && c.Now.Sub(n.DeletionTimestamp.Time) > drainTime:
 			hanging++
-			c.found("claims", Warning, "see what its pods wait for: kubectl get pods -A --field-selector spec.nodeName="+n.Status.NodeName+
+			c.found("claims", finding.Warning, "see what its pods wait for: kubectl get pods -A --field-selector spec.nodeName="+n.Status.NodeName+
 				"; terminationGracePeriod in the NodePool ends drains", "NodeClaim %s has been going away since %s", n.Name,
 				n.DeletionTimestamp.UTC().Format(time.RFC3339))
 		case n.DeletionTimestamp == nil && age > joinTime && !meta.IsStatusConditionTrue(n.Status.Conditions, apiv1.ConditionTypeRegistered):
 			hanging++
-			c.found("claims", Error, "docs/troubleshooting.md, nodes that do not join", "NodeClaim %s is %s old and its node has not joined",
+			c.found("claims", finding.Error, "docs/troubleshooting.md, nodes that do not join", "NodeClaim %s is %s old and its node has not joined",
 				n.Name, age.Round(time.Minute))
 		}
 	}
 	if hanging == 0 {
-		c.found("claims", OK, "", "%d claims, none hangs", len(claims.Items))
+		c.found("claims", finding.OK, "", "%d claims, none hangs", len(claims.Items))
 	}
 }
 
@@ -125,7 +126,7 @@ func (c *Cluster) budgets(ctx context.Context) {
 			b.Spec.MinAvailable != nil && b.Spec.MinAvailable.String() == "100%" ||
 			b.Status.ExpectedPods > 0 && b.Status.DesiredHealthy >= b.Status.ExpectedPods
 		if never {
-			c.found("budgets", Warning, "allow one pod to go, or set terminationGracePeriod in the NodePool",
+			c.found("budgets", finding.Warning, "allow one pod to go, or set terminationGracePeriod in the NodePool",
 				"PodDisruptionBudget %s/%s never allows an eviction: nodes with its pods are not drained", b.Namespace, b.Name)
 		}
 	}
@@ -145,11 +146,11 @@ func (c *Cluster) autoscalers(ctx context.Context) {
 			replicas = *d.Spec.Replicas
 		}
 		if strings.Contains(d.Name, "cluster-autoscaler") && replicas > 0 {
-			c.found("autoscalers", Warning, "keep them apart by taints, or scale it to 0 when all has moved: docs/migration.md",
+			c.found("autoscalers", finding.Warning, "keep them apart by taints, or scale it to 0 when all has moved: docs/migration.md",
 				"Cluster Autoscaler runs too, as %s/%s: both see the same pending pods", d.Namespace, d.Name)
 		}
 		if d.Name != c.Deployment && strings.Contains(d.Name, "karpenter") && replicas > 0 {
-			c.found("autoscalers", Note, "", "%s/%s may be a second Karpenter: only the holder of the lease acts", d.Namespace, d.Name)
+			c.found("autoscalers", finding.Note, "", "%s/%s may be a second Karpenter: only the holder of the lease acts", d.Namespace, d.Name)
 		}
 	}
 }
@@ -175,7 +176,7 @@ func (c *Cluster) pending(ctx context.Context) {
 		}
 	}
 	if len(names) > 0 {
-		c.found("pods", Warning, "kubectl describe pod: the event FailedScheduling says for each pool why not",
+		c.found("pods", finding.Warning, "kubectl describe pod: the event FailedScheduling says for each pool why not",
 			"%d pods have waited for a node for more than %s, such as %s", len(names), waiting, names[0])
 	}
 }

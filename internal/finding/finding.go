@@ -1,4 +1,5 @@
-package doctor
+// Package finding is how doctors say what they found, and what to do about it: one form for all of them.
+package finding
 
 import "fmt"
 

@@ -17,26 +17,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/smithy-go"
+
+	"github.com/karpenter-go/karpenter/internal/finding"
 )
-
-// A Level says how bad a finding is.
-type Level string
-
-// Levels.
-const (
-	OK      Level = "ok"
-	Note    Level = "note"
-	Warning Level = "warning"
-	Error   Level = "error"
-)
-
-// A Finding is the outcome of one check: what was found, and what to do about it.
-type Finding struct {
-	Check   string
-	Level   Level
-	Message string
-	Fix     string
-}
 
 // Config is what is looked at, and with what.
 type Config struct {
@@ -65,11 +48,11 @@ type doctor struct {
 	events   *eventbridge.Client
 	quota    *servicequotas.Client
 	subnet   string // one that was found
-	findings []Finding
+	findings []finding.Finding
 }
 
 // Check makes all checks. The error is that AWS cannot be reached, or has no credentials.
-func Check(ctx context.Context, c Config) ([]Finding, error) {
+func Check(ctx context.Context, c Config) ([]finding.Finding, error) {
 	if c.NodeRole == "" {
 		c.NodeRole = "KarpenterNodeRole-" + c.Cluster
 	}
@@ -91,8 +74,8 @@ func Check(ctx context.Context, c Config) ([]Finding, error) {
 	return d.findings, nil
 }
 
-func (d *doctor) found(check string, level Level, fix, format string, args ...any) {
-	d.findings = append(d.findings, Finding{check, level, fmt.Sprintf(format, args...), fix})
+func (d *doctor) found(check string, level finding.Level, fix, format string, args ...any) {
+	d.findings = append(d.findings, finding.Finding{Check: check, Level: level, Message: fmt.Sprintf(format, args...), Fix: fix})
 }
 
 // credentials asks who is calling.
@@ -101,7 +84,7 @@ func (d *doctor) credentials(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("ask AWS who is calling: %w (set AWS_PROFILE or AWS_REGION, or log in)", err)
 	}
-	d.found("credentials", OK, "", "%s in account %s, region %s", awssdk.ToString(who.Arn), awssdk.ToString(who.Account), d.AWS.Region)
+	d.found("credentials", finding.OK, "", "%s in account %s, region %s", awssdk.ToString(who.Arn), awssdk.ToString(who.Account), d.AWS.Region)
 	return nil
 }
 
@@ -110,25 +93,25 @@ func (d *doctor) cluster(ctx context.Context) {
 	out, err := d.eks.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: &d.Cluster})
 	switch {
 	case code(err) == "ResourceNotFoundException":
-		d.found("cluster", Error, "name it by --cluster-name, and the region by AWS_REGION", "there is no EKS cluster %s in %s",
+		d.found("cluster", finding.Error, "name it by --cluster-name, and the region by AWS_REGION", "there is no EKS cluster %s in %s",
 			d.Cluster, d.AWS.Region)
 	case err != nil:
 		d.failed("cluster", "eks:DescribeCluster", err)
 	case out.Cluster.Status != "ACTIVE":
-		d.found("cluster", Error, "wait until it is ACTIVE, or see why it is not", "cluster %s is %s", d.Cluster, out.Cluster.Status)
+		d.found("cluster", finding.Error, "wait until it is ACTIVE, or see why it is not", "cluster %s is %s", d.Cluster, out.Cluster.Status)
 	default:
-		d.found("cluster", OK, "", "%s runs Kubernetes %s", d.Cluster, awssdk.ToString(out.Cluster.Version))
+		d.found("cluster", finding.OK, "", "%s runs Kubernetes %s", d.Cluster, awssdk.ToString(out.Cluster.Version))
 	}
 }
 
 // failed notes a call that did not succeed.
 func (d *doctor) failed(check, action string, err error) {
 	if denied(err) {
-		d.found(check, Error, "attach the policies of deploy/ to the role of the controller; this one is missing "+action,
+		d.found(check, finding.Error, "attach the policies of deploy/ to the role of the controller; this one is missing "+action,
 			"%s is denied: %s", action, brief(err))
 		return
 	}
-	d.found(check, Warning, "try again; if it stays, look at the network and at the service's health", "%s: %s", action, brief(err))
+	d.found(check, finding.Warning, "try again; if it stays, look at the network and at the service's health", "%s: %s", action, brief(err))
 }
 
 // code is the error code of AWS, empty if there is none.
@@ -138,6 +121,14 @@ func code(err error) string {
 		return api.ErrorCode()
 	}
 	return ""
+}
+
+// many counts things.
+func many(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // denied reports whether the caller may not do what it tried.

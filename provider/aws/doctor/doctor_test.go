@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 
 	"github.com/karpenter-go/karpenter/internal/awsemu"
+	"github.com/karpenter-go/karpenter/internal/finding"
 )
 
 // account is shared by all tests: looking changes nothing.
@@ -114,7 +115,7 @@ func look(t *testing.T, c Config, failing map[string]string) string {
 	var text strings.Builder
 	for _, f := range findings {
 		fmt.Fprintf(&text, "%s %s: %s | %s\n", f.Level, f.Check, f.Message, f.Fix)
-		if (f.Level == Error || f.Level == Warning) && f.Fix == "" {
+		if (f.Level == finding.Error || f.Level == finding.Warning) && f.Fix == "" {
 			t.Errorf("without a fix: %+v", f)
 		}
 	}

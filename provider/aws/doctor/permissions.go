@@ -10,6 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/pricing"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
+
+	"github.com/karpenter-go/karpenter/internal/finding"
 )
 
 // A try is one permission and a call that needs it and changes nothing.
@@ -31,7 +33,7 @@ func (d *doctor) permissions(ctx context.Context) {
 		d.failed("permissions", t.action, err)
 	}
 	if bad == 0 {
-		d.found("permissions", OK, "", "all %d that were tried", len(all))
+		d.found("permissions", finding.OK, "", "all %d that were tried", len(all))
 	}
 }
 
