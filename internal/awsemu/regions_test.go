@@ -159,7 +159,9 @@ func TestSameSeedSameRun(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		prices, err := l.ec2.DescribeSpotPriceHistory(t.Context(), &ec2.DescribeSpotPriceHistoryInput{InstanceTypes: []ec2types.InstanceType{"m7i.large"}})
+		prices, err := l.ec2.DescribeSpotPriceHistory(t.Context(), &ec2.DescribeSpotPriceHistoryInput{
+			InstanceTypes: []ec2types.InstanceType{"m7i.large"}, StartTime: aws.Time(start.Add(-24 * time.Hour)),
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

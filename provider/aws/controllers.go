@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	ctrl "sigs.k8s.io/controller-runtime"
 
@@ -59,7 +61,7 @@ func (p *Provider) Controllers() []Controller {
 	}
 	out = append(out, p.interruptions()...)
 	out = append(out, &diagnose.Doctor{
-		Client: c.Client, Console: p.compute, Instances: p.instances, Recorder: c.Recorder, Clock: c.Clock,
+		Client: c.Client, Console: p.compute, Instances: p.instances, Recorder: c.Recorder, Clock: c.Clock, Access: p.access(),
 	})
 	out = append(out, p.paid.Task(), p.learned.Task(), &learned.Learner{Client: c.Client, Store: p.learned})
 	if s.ReservedCapacity {
@@ -73,6 +75,17 @@ func (p *Provider) Controllers() []Controller {
 		out = append(out, upkeep.SweepProfiles(c.Reader, p.profiles))
 	}
 	return out
+}
+
+// access returns who knows whether the cluster lets nodes in, nil where IAM cannot be asked.
+func (p *Provider) access() *diagnose.Access {
+	c := p.config
+	if c.Settings.IsolatedVPC {
+		return nil
+	}
+	return &diagnose.Access{
+		Cluster: c.Settings.ClusterName, Entries: eks.NewFromConfig(c.AWS), Profiles: iam.NewFromConfig(c.AWS), Reader: c.Reader,
+	}
 }
 
 // interruptions returns the loops that hear of instances going away.

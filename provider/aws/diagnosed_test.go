@@ -1,11 +1,17 @@
 package aws_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/internal/awsemu"
+	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
 	"github.com/karpenter-go/karpenter/provider/aws/diagnose"
 )
 
@@ -28,7 +34,7 @@ func TestDiagnosis(t *testing.T) {
 	w.late(t, "a")
 	claim := w.load(t, "a")
 	c := condition.Get(claim, diagnose.ConditionJoinFailed)
-	if c == nil || c.Status != "True" || c.Reason != diagnose.ReasonSilent {
+	if c == nil || c.Status != "True" || c.Reason != diagnose.ReasonSilent { // it has an access entry
 		t.Errorf("the condition is %+v", c)
 	}
 	condition.SetTrue(claim, apiv1.ConditionTypeRegistered, time.Now())
@@ -38,5 +44,69 @@ func TestDiagnosis(t *testing.T) {
 	w.reconcile(t, "nodeclaim.diagnosis", "a")
 	if c := condition.Get(w.load(t, "a"), diagnose.ConditionJoinFailed); c != nil {
 		t.Errorf("the node has joined, and the condition stays: %+v", c)
+	}
+}
+
+// Where the cluster does not let the role of nodes in, the claim says so and what to do, whatever the console says or does
+// not say.
+func TestNodeWithoutAccess(t *testing.T) {
+	const role = "arn:aws:iam::123456789012:role/KarpenterNodeRole-test"
+	lineFor := func(role string) string {
+		return "- rolearn: " + role + "\n  username: system:node:{{EC2PrivateDNSName}}\n  groups: [system:bootstrappers, system:nodes]\n"
+	}
+	for _, tt := range []struct {
+		name, mode string
+		entries    []string
+		mapRoles   string
+		want       string // "" for nothing said about access
+	}{
+		{"an entry", "API_AND_CONFIG_MAP", []string{"KarpenterNodeRole-test"}, "", ""},
+		{"neither", "API_AND_CONFIG_MAP", []string{}, "", "has no access entry, nor a line in the ConfigMap kube-system/aws-auth; " +
+			"aws eks create-access-entry --cluster-name test --principal-arn " + role + " --type EC2_LINUX"},
+		{"a line", "API_AND_CONFIG_MAP", []string{}, lineFor(role), ""},
+		{"a line for another", "API_AND_CONFIG_MAP", []string{}, lineFor(role + "-other"), "has no access entry, nor a line"},
+		{"no entry where lines do not count", "API", []string{}, lineFor(role), "has no access entry; aws eks create-access-entry"},
+		{"no line where entries do not count", "CONFIG_MAP", []string{"KarpenterNodeRole-test"}, lineFor("other"), "has no line in the ConfigMap kube-system/aws-auth; add it to mapRoles"},
+		{"a line where entries do not count", "CONFIG_MAP", []string{}, lineFor(role), ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorldOf(t, awsemu.Config{Sells: []string{"m5*"}, Cluster: awsemu.Cluster{AccessMode: tt.mode, AccessRoles: tt.entries}})
+			p := w.start(t)
+			if tt.mapRoles != "" {
+				if err := w.kube.Create(t.Context(), &corev1.ConfigMap{
+					ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "aws-auth"}, Data: map[string]string{"mapRoles": tt.mapRoles},
+				}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			i := w.running(t, p, "a", "on-demand")
+			w.launched(t, "a", i)
+			w.late(t, "a")
+			c := condition.Get(w.load(t, "a"), diagnose.ConditionJoinFailed)
+			switch {
+			case c == nil:
+				t.Error("there is no diagnosis")
+			case tt.want == "" && c.Reason != diagnose.ReasonSilent:
+				t.Errorf("the node may join, and the condition is %+v", c)
+			case tt.want != "" && (c.Reason != diagnose.ReasonNotAuthorized || !strings.Contains(c.Message, "its role "+role+" "+tt.want)):
+				t.Errorf("the condition is %+v, want %q", c, tt.want)
+			}
+		})
+	}
+}
+
+// Where EKS may not be asked, the console alone counts.
+func TestAccessIsNotAskedInVain(t *testing.T) {
+	w := newWorldOf(t, awsemu.Config{Sells: []string{"m5*"}, Cluster: awsemu.Cluster{AccessRoles: []string{}}})
+	p := w.start(t)
+	w.launched(t, "a", w.running(t, p, "a", "on-demand"))
+	for op, code := range map[string]string{"eks:DescribeAccessEntry": "AccessDeniedException"} {
+		if err := w.steer.Fail(t.Context(), steer.Fail{Op: op, Code: code, Status: 403}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.late(t, "a")
+	if c := condition.Get(w.load(t, "a"), diagnose.ConditionJoinFailed); c == nil || c.Reason != diagnose.ReasonSilent {
+		t.Errorf("without the permission to ask: %+v", c)
 	}
 }

@@ -65,9 +65,11 @@ type Doctor struct {
 	Instances Instances
 	Recorder  Recorder
 	Clock     clock.PassiveClock
+	// Access tells whether the cluster lets nodes in at all; nil if nobody can say.
+	Access *Access
 
-	mu   sync.Mutex // guards told
-	told bool       // that consoles may not be read
+	mu   sync.Mutex      // guards told
+	told map[string]bool // what is known not to be allowed
 }
 
 // Name is the controller's name.
@@ -94,6 +96,9 @@ func (d *Doctor) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, 
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	found, err := d.look(ctx, id)
+	if err == nil {
+		found = d.admitted(ctx, &claim, found)
+	}
 	if errors.Is(err, cloud.ErrNotFound) || err == nil && found == (Finding{}) {
 		return ctrl.Result{RequeueAfter: again}, nil
 	}
@@ -123,7 +128,7 @@ func (d *Doctor) look(ctx context.Context, id string) (Finding, error) {
 	}
 	switch {
 	case fault.Denied(err) || fault.Foreign(err) || fault.Unknown(err):
-		d.tell(ctx, err)
+		d.tell(ctx, "nodes that do not join are not diagnosed by their consoles, which cannot be read", err)
 		return Finding{}, nil
 	case err != nil:
 		return Finding{}, fmt.Errorf("read console of instance %s: %w", id, err)
@@ -135,14 +140,38 @@ func (d *Doctor) look(ctx context.Context, id string) (Finding, error) {
 	return Read(string(text), i), nil
 }
 
-// tell says once that consoles cannot be read.
-func (d *Doctor) tell(ctx context.Context, err error) {
+// admitted adds what is known of the cluster's side, unless the console has told of something that comes before it: a node
+// that does not reach the API server has not been turned away by it.
+func (d *Doctor) admitted(ctx context.Context, claim *apiv1.NodeClaim, found Finding) Finding {
+	profile := claim.Annotations[awsv1.AnnotationInstanceProfile]
+	switch found.Reason {
+	case ReasonUntrustedCA, ReasonUnreachable, ReasonNotResolved:
+		return found
+	}
+	if d.Access == nil || profile == "" {
+		return found
+	}
+	missing, err := d.Access.Missing(ctx, profile)
+	if err != nil {
+		d.tell(ctx, "whether the cluster lets nodes in is not known", err)
+	}
+	if missing == "" {
+		return found
+	}
+	return Finding{Reason: ReasonNotAuthorized, Message: missing}
+}
+
+// tell says once that something cannot be found out.
+func (d *Doctor) tell(ctx context.Context, what string, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if !d.told {
-		log.FromContext(ctx).Info("nodes that do not join are not diagnosed: their consoles cannot be read", "error", fault.Brief(err))
+	if d.told == nil {
+		d.told = map[string]bool{}
 	}
-	d.told = true
+	if !d.told[what] {
+		log.FromContext(ctx).Info(what, "error", fault.Brief(err))
+	}
+	d.told[what] = true
 }
 
 // write changes the claim's conditions, if change does.

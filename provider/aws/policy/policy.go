@@ -57,7 +57,7 @@ func All(s Scope) []Policy {
 	return []Policy{
 		{"NodeLifecycle", "launches, tags and ends instances of the cluster, and nobody else's", s.lifecycle()},
 		{"InstanceProfiles", "makes instance profiles for the role of nodes; not needed if every class names its own", s.profiles()},
-		{"Cluster", "reads the cluster's endpoint, address range and version", s.cluster()},
+		{"Cluster", "reads the cluster's endpoint, address range and version, and whether it lets nodes in", s.cluster()},
 		{"Interruption", "reads the queue of interruption events", s.interruption()},
 		{"ZonalShift", "follows zonal shifts of the cluster; only with --enable-zonal-shift", s.zonalShift()},
 		{"Discovery", "reads what there is: types, prices, images, networks, reservations", s.discovery()},
@@ -164,7 +164,11 @@ func (s Scope) ClusterARN() string {
 }
 
 func (s Scope) cluster() []Statement {
-	return []Statement{allow("DescribeCluster", []string{"eks:DescribeCluster"}, []string{s.ClusterARN()}, nil)}
+	return []Statement{
+		allow("DescribeCluster", []string{"eks:DescribeCluster"}, []string{s.ClusterARN()}, nil),
+		allow("ReadAccessEntries", []string{"eks:DescribeAccessEntry"},
+			[]string{fmt.Sprintf("arn:%s:eks:%s:%s:access-entry/%s/*", s.Partition, s.Region, s.Account, s.Cluster)}, nil),
+	}
 }
 
 func (s Scope) interruption() []Statement {

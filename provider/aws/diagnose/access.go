@@ -1,0 +1,157 @@
+package diagnose
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/karpenter-go/karpenter/provider/aws/fault"
+)
+
+// Entries is the part of EKS that tells whom a cluster lets in.
+type Entries interface {
+	DescribeCluster(context.Context, *eks.DescribeClusterInput, ...func(*eks.Options)) (*eks.DescribeClusterOutput, error)
+	DescribeAccessEntry(context.Context, *eks.DescribeAccessEntryInput, ...func(*eks.Options)) (*eks.DescribeAccessEntryOutput, error)
+}
+
+// Profiles is the part of IAM that tells the role of an instance profile.
+type Profiles interface {
+	GetInstanceProfile(context.Context, *iam.GetInstanceProfileInput, ...func(*iam.Options)) (*iam.GetInstanceProfileOutput, error)
+}
+
+var (
+	_ Entries  = (*eks.Client)(nil)
+	_ Profiles = (*iam.Client)(nil)
+)
+
+// Access knows whether a cluster lets the role of a node in: by an access entry of EKS, or by the ConfigMap aws-auth.
+type Access struct {
+	Cluster  string
+	Entries  Entries
+	Profiles Profiles
+	// Reader reads what is stored now.
+	Reader client.Reader
+}
+
+// authMap is the ConfigMap that lets roles in where access entries do not.
+var authMap = client.ObjectKey{Namespace: "kube-system", Name: "aws-auth"}
+
+// Missing returns what the role of an instance profile lacks to join, "" if it lacks nothing. It returns an error if that
+// cannot be found out.
+func (a *Access) Missing(ctx context.Context, profile string) (string, error) {
+	role, err := a.role(ctx, profile)
+	if err != nil {
+		return "", err
+	}
+	mode, err := a.mode(ctx)
+	if err != nil {
+		return "", err
+	}
+	byEntry := mode != ekstypes.AuthenticationModeConfigMap
+	byMap := mode != ekstypes.AuthenticationModeApi
+	if byEntry {
+		if in, err := a.hasEntry(ctx, role); err != nil || in {
+			return "", err
+		}
+	}
+	found, readable := false, true
+	if byMap {
+		if found, readable, err = a.mapped(ctx, role); err != nil || found {
+			return "", err
+		}
+	}
+	lacks := "has no line in the ConfigMap kube-system/aws-auth; add it to mapRoles with the groups system:bootstrappers and system:nodes"
+	if byEntry {
+		lacks = "has no access entry"
+		switch {
+		case byMap && readable:
+			lacks += ", nor a line in the ConfigMap kube-system/aws-auth"
+		case byMap:
+			lacks += " (the ConfigMap kube-system/aws-auth may not be read)"
+		}
+		lacks += fmt.Sprintf("; aws eks create-access-entry --cluster-name %s --principal-arn %s --type EC2_LINUX", a.Cluster, role)
+	}
+	if byMap && !byEntry && !readable {
+		return "", nil // it may have one
+	}
+	return fmt.Sprintf("the cluster does not let the node in: its role %s %s", role, lacks), nil
+}
+
+// role returns the ARN of the role in an instance profile.
+func (a *Access) role(ctx context.Context, profile string) (string, error) {
+	out, err := a.Profiles.GetInstanceProfile(ctx, &iam.GetInstanceProfileInput{InstanceProfileName: &profile})
+	if err != nil {
+		return "", fmt.Errorf("look up the role of nodes: %w", err)
+	}
+	if out.InstanceProfile == nil || len(out.InstanceProfile.Roles) == 0 {
+		return "", fmt.Errorf("look up the role of nodes: instance profile %s has none", profile)
+	}
+	return aws.ToString(out.InstanceProfile.Roles[0].Arn), nil
+}
+
+// mode returns how the cluster lets principals in. A cluster that does not say goes by its ConfigMap.
+func (a *Access) mode(ctx context.Context) (ekstypes.AuthenticationMode, error) {
+	out, err := a.Entries.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: &a.Cluster})
+	if err != nil {
+		return "", fmt.Errorf("describe cluster %s: %w", a.Cluster, err)
+	}
+	if out.Cluster == nil || out.Cluster.AccessConfig == nil || out.Cluster.AccessConfig.AuthenticationMode == "" {
+		return ekstypes.AuthenticationModeConfigMap, nil
+	}
+	return out.Cluster.AccessConfig.AuthenticationMode, nil
+}
+
+func (a *Access) hasEntry(ctx context.Context, role string) (bool, error) {
+	_, err := a.Entries.DescribeAccessEntry(ctx, &eks.DescribeAccessEntryInput{ClusterName: &a.Cluster, PrincipalArn: &role})
+	if fault.Code(err) == "ResourceNotFoundException" {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look for the access entry of %s: %w", role, err)
+	}
+	return true, nil
+}
+
+// mapped reports whether the ConfigMap lets the role in, and whether it may be read at all.
+func (a *Access) mapped(ctx context.Context, role string) (found, readable bool, err error) {
+	var m corev1.ConfigMap
+	err = a.Reader.Get(ctx, authMap, &m)
+	switch {
+	case apierrors.IsNotFound(err):
+		return false, true, nil
+	case apierrors.IsForbidden(err):
+		return false, false, nil
+	case err != nil:
+		return false, false, fmt.Errorf("read ConfigMap %s: %w", authMap, err)
+	}
+	var lines []struct {
+		Role string `json:"rolearn"`
+	}
+	if err := yaml.Unmarshal([]byte(m.Data["mapRoles"]), &lines); err != nil {
+		return false, false, fmt.Errorf("read ConfigMap %s: mapRoles: %w", authMap, err)
+	}
+	for _, l := range lines {
+		if l.Role == role || l.Role == withoutPath(role) {
+			return true, true, nil
+		}
+	}
+	return false, true, nil
+}
+
+// withoutPath is how aws-auth writes roles that have a path.
+func withoutPath(role string) string {
+	head, path, ok := strings.Cut(role, ":role/")
+	if !ok {
+		return role
+	}
+	return head + ":role/" + path[strings.LastIndex(path, "/")+1:]
+}
