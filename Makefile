@@ -22,7 +22,7 @@ SOURCES_LOCAL := $(wildcard $(shell git ls-files -co --exclude-standard -- local
 
 CHART_VERSION ?= 0.1.0
 
-.PHONY: help build up down charts render image check fmt vet staticcheck arch generated licences unit test test-all e2e bench bench-peers bench-seeds fuzz gen
+.PHONY: help build up down charts render image check fmt vet staticcheck arch generated licences unit test test-all e2e bench bench-peers bench-seeds bench-e2e fuzz gen
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## */  make \1\t/' | expand -t 22
@@ -94,6 +94,7 @@ e2e: build
 
 test-all: build ## the long ones too: more seeds, race detector
 	go test -race ./engine/... ./internal/...
+	KARPENTER_LONG=1 go test -count=1 -timeout 60m ./hack/image
 	go test $$(git grep -l '"pgregory.net/rapid"' -- 'engine/*_test.go' | xargs -n1 dirname | sort -u | sed 's|^|./|') -rapid.checks=2000
 	go test ./engine/pack -run TestRandom -seeds 2500 -timeout 30m
 	cd local && go test ./differential -run 'Placements|Verify' -seeds 2500 -timeout 60m
@@ -113,6 +114,7 @@ ROUNDS     ?= 3
 SEEDS      ?= 100
 SEED_TYPES ?= cmr6
 SEED_PODS  ?= 200
+E2E_PODS   ?= 1000,4000
 
 bin/bench: $(SOURCES) $(wildcard $(shell git ls-files -co --exclude-standard -- bench ':!bench/peer' ':!*_test.go' 2>/dev/null))
 	@cd bench && go build -o ../$@ ./cmd/bench
@@ -126,6 +128,9 @@ bench-peers: bin/bench bin/bench-peer ## our engine and upstream's on the same i
 
 bench-seeds: bin/bench bin/bench-peer ## prices of both over SEEDS seeds, with all at which ours is dearer
 	@bin/bench seeds -peer bin/bench-peer -n $(SEEDS) -types $(SEED_TYPES) -count $(SEED_PODS)
+
+bench-e2e: build bin/bench ## scale-up and scale-in on a local cluster with nodes without machines; writes docs/bench.md
+	@bin/bench e2e -pods $(E2E_PODS) -into docs/bench.md
 
 gen: ## write all generated files anew
 	go run ./hack/gen

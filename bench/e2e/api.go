@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -9,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"sync"
 	"time"
 )
 
@@ -50,8 +52,62 @@ func (c *Cluster) API(ctx context.Context) (*API, error) {
 	if err != nil {
 		return nil, fmt.Errorf("kubeconfig: %w", err)
 	}
-	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}}}
+	transport := &http.Transport{
+		TLSClientConfig: &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}}, ForceAttemptHTTP2: true,
+	}
 	return &API{server: config.Clusters[0].Cluster.Server, client: &http.Client{Transport: transport}}, nil
+}
+
+// each sends one request for each of the objects, some side by side, and returns what went wrong.
+func (a *API) each(ctx context.Context, method, contentType string, objects []sent) error {
+	const sideBySide = 8
+	queue := make(chan sent, len(objects))
+	for _, o := range objects {
+		queue <- o
+	}
+	close(queue)
+	errs := make([]error, sideBySide)
+	var senders sync.WaitGroup
+	for i := range sideBySide {
+		senders.Go(func() {
+			for o := range queue {
+				if errs[i] = a.send(ctx, method, contentType, o); errs[i] != nil {
+					return
+				}
+			}
+		})
+	}
+	senders.Wait()
+	return errors.Join(errs...)
+}
+
+// A sent object goes to a path of the API.
+type sent struct {
+	path   string
+	object any
+}
+
+func (a *API) send(ctx context.Context, method, contentType string, o sent) error {
+	body, err := json.Marshal(o.object)
+	if err != nil {
+		return err
+	}
+	request, err := http.NewRequestWithContext(ctx, method, a.server+o.path, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Content-Type", contentType)
+	response, err := a.client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode >= http.StatusMultipleChoices {
+		text, _ := io.ReadAll(io.LimitReader(response.Body, 1000))
+		return fmt.Errorf("%s %s: %s: %s", method, o.path, response.Status, text)
+	}
+	_, err = io.Copy(io.Discard, response.Body)
+	return err
 }
 
 // A change is what a watch tells of one object.

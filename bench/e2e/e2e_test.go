@@ -65,11 +65,11 @@ func TestSeen(t *testing.T) {
 }
 
 func TestReport(t *testing.T) {
-	r := Result{Pods: 1000, Left: 263, FirstClaim: 1200 * time.Millisecond, AllRun: 9 * time.Second, Planned: 60, Needed: 61, OverFloor: 1.012,
+	r := Result{Pods: 1000, Left: 263, Made: 3 * time.Second, FirstClaim: 1200 * time.Millisecond, AllRun: 9 * time.Second, Planned: 60, Needed: 61, OverFloor: 1.012,
 		Near: -1, Finally: 1.2, Settled: 40 * time.Second, FinalNodes: 30, Usage: Usage{PeakMB: 90, CPU: 3 * time.Second},
 		Course: []Point{{0, 61, 4}, {40 * time.Second, 30, 1.2}}}
 	up, down := r.Rows()
-	if up != "| 1000 | 1.2 s | 9.0 s | 60 | 61 | 1.012 | 90 MB | 3.0 s |\n" ||
+	if up != "| 1000 | 3.0 s | 1.2 s | 9.0 s | 60 | 61 | 1.012 | 90 MB | 3.0 s |\n" ||
 		down != "| 1000 to 263 | never | 40.0 s | 1.200 | 30 | 4.00 at 0s, 1.20 at 40s |\n" {
 		t.Errorf("rows are\n%s%s", up, down)
 	}

@@ -1,8 +1,10 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -77,12 +79,24 @@ func (a App) deployment() any {
 	}
 }
 
-func deployments(apps []App) []any {
-	out := make([]any, len(apps))
-	for i, a := range apps {
-		out[i] = a.deployment()
+const deploymentsPath = "/apis/apps/v1/namespaces/default/deployments"
+
+// make makes the deployments.
+func (a *API) make(ctx context.Context, apps []App) error {
+	objects := make([]sent, len(apps))
+	for i, app := range apps {
+		objects[i] = sent{deploymentsPath, app.deployment()}
 	}
-	return out
+	return a.each(ctx, http.MethodPost, "application/json", objects)
+}
+
+// scale gives the deployments the number of pods that the apps have now.
+func (a *API) scale(ctx context.Context, apps []App) error {
+	objects := make([]sent, len(apps))
+	for i, app := range apps {
+		objects[i] = sent{deploymentsPath + "/" + app.Name, manifest{"spec": manifest{"replicas": app.Replicas}}}
+	}
+	return a.each(ctx, http.MethodPatch, "application/merge-patch+json", objects)
 }
 
 // pool returns a node class and a pool for Linux on amd64, on demand, that consolidates after the time given and may take any

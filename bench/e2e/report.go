@@ -9,8 +9,8 @@ import (
 
 // Up and Down are the heads of the two tables that Rows fills.
 const (
-	Up = `| Pods | First claims | All Running | Planned | Needed | Price / floor | Peak memory | Controller's CPU |
-|---|---|---|---|---|---|---|---|
+	Up = `| Pods | Made within | First claims | All Running | Planned | Needed | Price / floor | Peak memory | Controller's CPU |
+|---|---|---|---|---|---|---|---|---|
 `
 	Down = `| Pods | Within 5% of the floor | Last change | Price / floor at the end | Nodes | In the course of time |
 |---|---|---|---|---|---|
@@ -19,7 +19,7 @@ const (
 
 // Rows returns the result as a row of each table.
 func (r Result) Rows() (up, down string) {
-	up = fmt.Sprintf("| %d | %s | %s | %d | %d | %.3f | %d MB | %.1f s |\n", r.Pods, seconds(r.FirstClaim), seconds(r.AllRun),
+	up = fmt.Sprintf("| %d | %s | %s | %s | %d | %d | %.3f | %d MB | %.1f s |\n", r.Pods, seconds(r.Made), seconds(r.FirstClaim), seconds(r.AllRun),
 		r.Planned, r.Needed, r.OverFloor, r.Usage.PeakMB, r.Usage.CPU.Seconds())
 	reached := "never"
 	if r.Near >= 0 {

@@ -30,8 +30,9 @@ type Options struct {
 // A Result is what one run came to.
 type Result struct {
 	Pods, Left int
-	// FirstClaim and AllRun are the times from when all pods existed; FirstClaim is negative if claims came before that.
-	FirstClaim, AllRun time.Duration
+	// Made is how long it took from the first pod to the last, which is Kubernetes' work. FirstClaim and AllRun are the times
+	// from when all pods existed; FirstClaim is negative if claims came before that.
+	Made, FirstClaim, AllRun time.Duration
 	// Planned is how many claims there were when the first pod ran, Needed how many nodes when all did. OverFloor is the
 	// price of these over the floor.
 	Planned, Needed int
@@ -83,10 +84,10 @@ func Run(ctx context.Context, o Options) (r Result, err error) {
 		return r, err
 	}
 	apps := Apps(o.Profile, o.Pods, o.Seed)
-	if err := up(ctx, c, seen, apps, types, o, &r); err != nil {
+	if err := up(ctx, api, seen, apps, types, o, &r); err != nil {
 		return r, fmt.Errorf("scale-up to %d pods: %w", o.Pods, err)
 	}
-	if err := down(ctx, c, seen, Quarter(apps), types, o, &r); err != nil {
+	if err := down(ctx, api, seen, Quarter(apps), types, o, &r); err != nil {
 		return r, fmt.Errorf("scale-in to %d pods: %w", r.Left, err)
 	}
 	r.Usage, err = c.Usage(ctx)
@@ -94,14 +95,14 @@ func Run(ctx context.Context, o Options) (r Result, err error) {
 }
 
 // up makes the pods and waits until they run.
-func up(ctx context.Context, c *Cluster, seen *Seen, apps []App, types []workload.Type, o Options, r *Result) error {
+func up(ctx context.Context, a *API, seen *Seen, apps []App, types []workload.Type, o Options, r *Result) error {
 	lowest, err := floorOf(apps, types)
 	if err != nil {
 		return err
 	}
 	r.Pods = len(Pods(apps))
 	fmt.Fprintf(o.Log, "making %d pods in %d deployments\n", r.Pods, len(apps))
-	if err := c.Apply(ctx, deployments(apps)...); err != nil {
+	if err := a.make(ctx, apps); err != nil {
 		return err
 	}
 	var ran time.Time
@@ -114,20 +115,20 @@ func up(ctx context.Context, c *Cluster, seen *Seen, apps []App, types []workloa
 		return err
 	}
 	l := seen.Look()
-	r.FirstClaim, r.AllRun = l.FirstClaim.Sub(l.LastPod), ran.Sub(l.LastPod)
+	r.Made, r.FirstClaim, r.AllRun = l.LastPod.Sub(l.FirstPod), l.FirstClaim.Sub(l.LastPod), ran.Sub(l.LastPod)
 	r.Planned, r.Needed, r.OverFloor = l.Planned, l.Nodes, l.Price/lowest
 	fmt.Fprintf(o.Log, "all run after %.1fs: %d nodes planned, %d needed, %.3f of the floor\n", r.AllRun.Seconds(), r.Planned, r.Needed, r.OverFloor)
 	return nil
 }
 
 // down takes most pods away and watches the price fall until it has not changed for long.
-func down(ctx context.Context, c *Cluster, seen *Seen, left []App, types []workload.Type, o Options, r *Result) error {
+func down(ctx context.Context, a *API, seen *Seen, left []App, types []workload.Type, o Options, r *Result) error {
 	lowest, err := floorOf(left, types)
 	if err != nil {
 		return err
 	}
 	r.Left = len(Pods(left))
-	if err := c.Apply(ctx, deployments(left)...); err != nil {
+	if err := a.scale(ctx, left); err != nil {
 		return err
 	}
 	begun, last := time.Now(), math.Inf(1)

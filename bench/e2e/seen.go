@@ -46,8 +46,9 @@ type Look struct {
 	Price float64
 	// Claims is how many there have been so far, Planned how many there had been when the first pod ran.
 	Claims, Planned int
-	// LastPod is when the newest pod was shown, FirstClaim when the first claim was, zero if there has been none.
-	LastPod, FirstClaim time.Time
+	// FirstPod and LastPod are when the first and the newest pod were shown, FirstClaim when the first claim was, zero if there
+	// has been none.
+	FirstPod, LastPod, FirstClaim time.Time
 }
 
 // Watch follows the cluster until ctx is over; wait returns then.
@@ -95,7 +96,7 @@ func (s *Seen) Look() Look {
 	defer s.mu.Unlock()
 	l := Look{
 		Nodes: len(s.now[nodes]), Claims: len(s.ever[claims]), Planned: s.claimsThen,
-		LastPod: s.last[pods], FirstClaim: s.first[claims],
+		FirstPod: s.first[pods], LastPod: s.last[pods], FirstClaim: s.first[claims],
 	}
 	for _, p := range s.now[pods] {
 		if p.Metadata.DeletionTimestamp != nil {
