@@ -109,7 +109,7 @@ func shell(t *testing.T) *manual.Shell {
 }
 
 // programs are what the manual may ask of a reader's machine, beside our own.
-var programs = []string{"make", "kubectl", "helm", "aws", "skopeo", "bash", "jq", "grep", "head", "tail", "sed", "basename", "envsubst",
+var programs = []string{"make", "kubectl", "helm", "aws", "skopeo", "bash", "curl", "grep", "head", "tail", "sed", "basename", "envsubst",
 	"go", "set", "export", ".", "cd", "cat", "bin/bench", "bin/karpenter-local"}
 
 // Every program that the manual calls is one that a reader has, and what it calls of ours, of make and of kubectl exists:

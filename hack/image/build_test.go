@@ -1,0 +1,144 @@
+package main
+
+import (
+	"bytes"
+	"debug/buildinfo"
+	"debug/elf"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The image of this source, built twice: in place, and from a copy elsewhere with nothing compiled before. Both have the same
+// digest. What is inside is a static program of its architecture that runs, and the bills name what is linked into it.
+func TestBuild(t *testing.T) {
+	if os.Getenv("KARPENTER_LONG") == "" {
+		t.Skip("set KARPENTER_LONG=1 to compile for both architectures, twice: some minutes")
+	}
+	out := t.TempDir()
+	copied := filepath.Join(t.TempDir(), "elsewhere")
+	sources(t, "../..", copied)
+	in := func(dir, name, cache string) string {
+		t.Chdir(dir)
+		if cache != "" {
+			t.Setenv("GOCACHE", cache)
+		}
+		if err := run("1.2.3", "abc", []string{"amd64", "arm64"}, filepath.Join(out, name)); err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(filepath.Join(out, name, "index.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	first := in("../..", "first", "")
+	if second := in(copied, "second", t.TempDir()); second != first {
+		t.Errorf("two builds differ:\n%s\n%s", first, second)
+	}
+	for arch, machine := range map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64} {
+		inspect(t, filepath.Join(out, "first"), arch, machine)
+	}
+}
+
+// sources copies what git knows of, or would.
+func sources(t *testing.T, from, to string) {
+	t.Helper()
+	list, err := exec.CommandContext(t.Context(), "git", "-C", from, "ls-files", "-co", "--exclude-standard").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range strings.SplitSeq(strings.TrimSpace(string(list)), "\n") {
+		data, err := os.ReadFile(filepath.Join(from, name))
+		if err != nil {
+			continue // deleted, or a link to a directory: no source
+		}
+		target := filepath.Join(to, name)
+		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(target, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// inspect looks into the image of an architecture.
+func inspect(t *testing.T, dir, arch string, machine elf.Machine) {
+	binary, labels := programOf(t, dir, arch)
+	if labels["org.opencontainers.image.version"] != "1.2.3" || labels["org.opencontainers.image.revision"] != "abc" ||
+		labels["org.opencontainers.image.licenses"] != "Apache-2.0" {
+		t.Errorf("%s: labels %v", arch, labels)
+	}
+	f, err := elf.NewFile(bytes.NewReader(binary))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if libraries, err := f.ImportedLibraries(); f.Machine != machine || err != nil || len(libraries) > 0 || static(binary) != nil {
+		t.Errorf("%s: a program for %s that needs %v (%v)", arch, f.Machine, libraries, err)
+	}
+	if arch == "amd64" {
+		program := filepath.Join(t.TempDir(), "karpenter")
+		if err := os.WriteFile(program, binary, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if said, err := exec.CommandContext(t.Context(), program, "version").CombinedOutput(); err != nil || !strings.Contains(string(said), "1.2.3") {
+			t.Errorf("karpenter version: %v\n%s", err, said)
+		}
+	}
+	info, err := buildinfo.Read(bytes.NewReader(binary))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(filepath.Dir(dir), "karpenter-1.2.3-linux-"+arch+".spdx.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range append(info.Deps, &info.Main) {
+		if !strings.Contains(string(text), "pkg:golang/"+want.Path+"@") {
+			t.Errorf("%s: the bill lacks %s", arch, want.Path)
+		}
+	}
+	if len(info.Deps) < 50 {
+		t.Errorf("%s: %d modules are linked", arch, len(info.Deps))
+	}
+}
+
+// programOf returns the program of an architecture and the labels of its image.
+func programOf(t *testing.T, dir, arch string) ([]byte, map[string]string) {
+	t.Helper()
+	var outer, index manifests
+	text, err := os.ReadFile(filepath.Join(dir, "index.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &outer); err != nil {
+		t.Fatal(err)
+	}
+	read(t, dir, outer.Manifests[0], &index)
+	for _, d := range index.Manifests {
+		if d.Platform["architecture"] != arch {
+			continue
+		}
+		var m struct {
+			Config descriptor   `json:"config"`
+			Layers []descriptor `json:"layers"`
+		}
+		var config struct {
+			Architecture string
+			Config       struct{ Labels map[string]string }
+		}
+		read(t, dir, d, &m)
+		read(t, dir, m.Config, &config)
+		if config.Architecture != arch {
+			t.Errorf("the image for %s says %s", arch, config.Architecture)
+		}
+		files, _ := unpack(t, read(t, dir, m.Layers[0], nil))
+		return files["karpenter"], config.Config.Labels
+	}
+	t.Fatalf("no image for %s", arch)
+	return nil, nil
+}
