@@ -24,6 +24,7 @@ func Plan(s *model.Snapshot, p *model.Plan, labels ...apiv1.LabelRules) []Violat
 		facts:    make(map[string]map[*model.InstanceType]*facts),
 		types:    make(map[string]map[string]*model.InstanceType),
 		together: make(map[string]*demand),
+		menus:    make(map[menuKey]*menu),
 		bound:    make(map[string][]*corev1.Pod),
 		seen:     make(map[Violation]bool),
 	}
@@ -67,6 +68,7 @@ type checker struct {
 	unions   int                                       // how many were made
 	types    map[string]map[string]*model.InstanceType // by pool and name
 	together map[string]*demand                        // sums of daemons, by their keys
+	menus    map[menuKey]*menu
 
 	found []Violation
 	seen  map[Violation]bool // without type and detail

@@ -117,10 +117,13 @@ func (c *checker) onClaim(n *model.Node, pods []*model.Pod) {
 	if len(types) == 0 {
 		c.add(Violation{Rule: RuleType, Node: n.Name, Detail: "no known type meets its requirements"})
 	}
+	list := &menu{types: types}
 	for _, t := range types {
-		c.fits(n.Name, t, c.optionOf(sh, t), l)
+		o := c.optionOf(sh, t)
+		list.options = append(list.options, o)
+		c.fits(n.Name, t, o, l)
 	}
-	c.suits(n.Name, sh, types, l)
+	c.suits(n.Name, sh, list, l)
 }
 
 // wished returns the types that a claim which is not launched may become.

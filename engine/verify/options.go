@@ -8,8 +8,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// optionList checks that the options are types of the pool, each once.
-func (c *checker) optionList(node string, n *model.PlannedNode) {
+// optionList checks that the options are types of the pool, each once, and break no rule. It reports whether they break none.
+func (c *checker) optionList(node string, n *model.PlannedNode, list *menu) (sound bool) {
 	bad := func(t, detail string) {
 		c.add(Violation{Rule: RuleType, Node: node, Type: t, Detail: detail})
 	}
@@ -30,6 +30,15 @@ func (c *checker) optionList(node string, n *model.PlannedNode) {
 		}
 		seen[t] = true
 	}
+	sound = true
+	for _, o := range list.options {
+		for _, v := range o.broken {
+			v.Node = node
+			c.add(v)
+			sound = false
+		}
+	}
+	return sound
 }
 
 // typesOf returns the types of a pool by name.
@@ -50,11 +59,11 @@ func (c *checker) typesOf(pool string) map[string]*model.InstanceType {
 //
 // Reserved capacity is nearly free and soon used up, so another node may have had it:
 // then the next cheaper offering, and the order without reservations, are right too.
-func (c *checker) chosen(node string, n *model.PlannedNode, sh *shape) {
+func (c *checker) chosen(node string, n *model.PlannedNode, list *menu) {
 	if len(n.Options) == 0 {
 		return
 	}
-	first := c.optionOf(sh, n.Options[0])
+	first := list.options[0]
 	same := func(o model.Offering) bool {
 		return o.Zone == n.Offering.Zone && o.CapacityType == n.Offering.CapacityType &&
 			o.ReservationID == n.Offering.ReservationID && o.Price == n.Offering.Price
@@ -68,16 +77,16 @@ func (c *checker) chosen(node string, n *model.PlannedNode, sh *shape) {
 		c.add(Violation{Rule: RulePrice, Node: node, Detail: fmt.Sprintf("costs %v", n.Offering.Price)})
 	}
 
-	with, without := make([]float64, len(n.Options)), make([]float64, len(n.Options))
-	for i, t := range n.Options {
-		o := c.optionOf(sh, t)
-		with[i], without[i] = cheapest(o.offerings, true), cheapest(o.offerings, false)
-		if without[i] < n.Offering.Price {
-			c.add(Violation{Rule: RulePrice, Node: node, Type: t.Name, Detail: fmt.Sprintf(
-				"costs %v, less than the node's price of %v", without[i], n.Offering.Price)})
+	for i, o := range list.options {
+		if list.cheapest >= n.Offering.Price {
+			break
+		}
+		if price := cheapest(o.offerings, false); price < n.Offering.Price {
+			c.add(Violation{Rule: RulePrice, Node: node, Type: n.Options[i].Name, Detail: fmt.Sprintf(
+				"costs %v, less than the node's price of %v", price, n.Offering.Price)})
 		}
 	}
-	if !slices.IsSorted(with) && !slices.IsSorted(without) {
+	if !list.ordered {
 		c.add(Violation{Rule: RulePrice, Node: node, Detail: "its options are not in the order of their prices"})
 	}
 }

@@ -28,20 +28,19 @@ func (c *checker) planned(i int) {
 		}
 	}
 	c.tolerated(name, load, sh.taints)
-	c.optionList(name, n)
-	sound := true
-	for _, t := range n.Options {
-		o := c.optionOf(sh, t)
-		for _, v := range o.broken {
-			v.Node = name
-			c.add(v)
-			sound = false
-		}
-		c.fits(name, t, o, load)
+	list := c.menuOf(sh, n)
+	sound := list.well
+	if !list.well {
+		sound = c.optionList(name, n, list)
 	}
-	c.suits(name, sh, n.Options, load)
+	if !list.holds(load) {
+		for i, t := range n.Options {
+			c.fits(name, t, list.options[i], load)
+		}
+	}
+	c.suits(name, sh, list, load)
 	if sound { // else prices and diversity are off for that reason
-		c.chosen(name, n, sh)
+		c.chosen(name, n, list)
 		c.diversity(name, n, sh)
 	}
 }
@@ -162,21 +161,21 @@ func (c *checker) fits(node string, t *model.InstanceType, o *option, l *load) {
 
 // suits checks that every pod may be on a node of the shape, by its labels, however it
 // turns out.
-func (c *checker) suits(node string, sh *shape, types []*model.InstanceType, l *load) {
+func (c *checker) suits(node string, sh *shape, list *menu, l *load) {
 	if len(l.wishes) == 0 {
 		return
 	}
-	places := c.union(sh, types)
+	if list.places == nil {
+		list.places = c.union(sh, list.types)
+	}
 	for _, w := range l.wishes {
-		at := slices.IndexFunc(places, func(p *place) bool { return !p.takes(w.selector) })
+		at := slices.IndexFunc(list.places, func(p *place) bool { return !p.takes(w.selector) })
 		if at < 0 {
 			continue
 		}
-		i := slices.IndexFunc(types, func(t *model.InstanceType) bool {
-			return slices.Contains(c.optionOf(sh, t).places, places[at])
-		})
-		v := w.broken(places[at].node.Labels)
-		v.Node, v.Type = node, types[i].Name
+		i := slices.IndexFunc(list.options, func(o *option) bool { return slices.Contains(o.places, list.places[at]) })
+		v := w.broken(list.places[at].node.Labels)
+		v.Node, v.Type = node, list.types[i].Name
 		c.add(v)
 	}
 }
