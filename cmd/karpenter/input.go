@@ -51,6 +51,9 @@ func (in *input) read(cmd *cobra.Command, p *progress) (*offline.Case, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := in.pay(catalogue, manifest.Of[*corev1.Node](set)); err != nil {
+		return nil, err
+	}
 	c, err := offline.Assemble(set, catalogue, time.Now())
 	if err != nil {
 		return nil, err

@@ -21,6 +21,8 @@ import (
 type cataloguing struct {
 	file   string
 	region string
+	// book is the file of a price book; empty means none, or that of the cluster.
+	book string
 	// named says that the region was given, and is not to be guessed.
 	named func() bool
 }
@@ -29,6 +31,7 @@ func (g *cataloguing) addFlags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&g.file, "catalog", "", "JSON file of instance types, as karpenter catalog -o json prints it (default: the table in the binary)")
 	f.StringVar(&g.region, "region", offline.DefaultRegion, "region of the table in the binary (default: that of the nodes, or us-east-1)")
+	f.StringVar(&g.book, "price-book", "", "file of a price book, or of the ConfigMap that holds it: what is really paid")
 	g.named = func() bool { return f.Changed("region") }
 }
 
@@ -59,12 +62,15 @@ func (g *cataloguing) open(found string) (*offline.Catalogue, error) {
 // decideLive reads the cluster and plans for it. Nothing is changed.
 func (g *cataloguing) decideLive(cmd *cobra.Command, p *progress, o pack.Options) (*offline.Run, error) {
 	p.say("reading the cluster")
-	found, err := readCluster(cmd)
+	there, found, err := readCluster(cmd)
 	if err != nil {
 		return nil, coded{exitUnreachable, err}
 	}
 	catalogue, err := g.open(offline.RegionOf(found.Nodes, found.Classes))
 	if err != nil {
+		return nil, err
+	}
+	if err := g.payAsThere(cmd, there, catalogue, found.Nodes); err != nil {
 		return nil, err
 	}
 	supply, err := catalogue.Supply(found.Pools, found.Classes, found.Overlays)
@@ -79,26 +85,26 @@ func (g *cataloguing) decideLive(cmd *cobra.Command, p *progress, o pack.Options
 	return offline.Decide(s, o, time.Now)
 }
 
-// readCluster lists what is in the cluster of KUBECONFIG.
-func readCluster(cmd *cobra.Command) (*live.Cluster, error) {
+// readCluster lists what is in the cluster of KUBECONFIG, and returns a way to read more.
+func readCluster(cmd *cobra.Command) (client.Reader, *live.Cluster, error) {
 	rest, err := config.GetConfig()
 	if err != nil {
-		return nil, fmt.Errorf("find the cluster: %w (set KUBECONFIG)", err)
+		return nil, nil, fmt.Errorf("find the cluster: %w (set KUBECONFIG)", err)
 	}
 	rest.QPS, rest.Burst = 100, 100
 	scheme, err := live.Scheme()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	c, err := client.New(rest, client.Options{Scheme: scheme})
 	if err != nil {
-		return nil, fmt.Errorf("connect to %s: %w", rest.Host, err)
+		return nil, nil, fmt.Errorf("connect to %s: %w", rest.Host, err)
 	}
 	found, err := live.Read(cmd.Context(), c, clock.RealClock{})
 	if err != nil {
-		return nil, fmt.Errorf("read the cluster at %s: %w", rest.Host, err)
+		return nil, nil, fmt.Errorf("read the cluster at %s: %w", rest.Host, err)
 	}
-	return found, nil
+	return c, found, nil
 }
 
 // tellFaults warns of what the check of a plan objected to.

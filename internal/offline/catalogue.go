@@ -25,6 +25,8 @@ type Catalogue struct {
 	region string
 	// shaped are the shipped types as node classes make them, by the class's name.
 	shaped map[string][]*model.InstanceType
+	// paid is what is paid in place of these prices, nil for no price book.
+	paid *paid
 }
 
 // Shipped returns the catalogue in the binary, for one region.
@@ -36,7 +38,7 @@ func Shipped(region string) *Catalogue {
 // settings, disks and zones shape the shipped types. Types of a file are taken as they are.
 func (c *Catalogue) Types(pool *apiv1.NodePool, class *awsv1.EC2NodeClass) ([]*model.InstanceType, error) {
 	if c.fixed != nil {
-		return c.fixed, nil
+		return c.priced(c.fixed), nil
 	}
 	name := ""
 	if ref := pool.Spec.Template.Spec.NodeClassRef; ref != nil {
@@ -56,6 +58,7 @@ func (c *Catalogue) Types(pool *apiv1.NodePool, class *awsv1.EC2NodeClass) ([]*m
 	if err != nil {
 		return nil, err
 	}
+	types = c.priced(types)
 	c.shaped[name] = types
 	return types, nil
 }

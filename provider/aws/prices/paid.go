@@ -22,8 +22,8 @@ import (
 const (
 	// BookName is the ConfigMap that holds the price book, in the controller's namespace.
 	BookName = "karpenter-price-book"
-	// bookKey is its only key.
-	bookKey = "prices.yaml"
+	// BookKey is its only key.
+	BookKey = "prices.yaml"
 	// bookEvery is how often it is read, and nodes are counted.
 	bookEvery = time.Minute
 )
@@ -99,7 +99,7 @@ func (p *Paid) Refresh(ctx context.Context) error {
 		return fmt.Errorf("read price book: %w", err)
 	}
 	old := p.state.Load()
-	next := &paid{text: stored.Data[bookKey], rules: old.rules, revision: old.revision}
+	next := &paid{text: stored.Data[BookKey], rules: old.rules, revision: old.revision}
 	if next.text != old.text {
 		if next.rules, err = ParseRules(next.text); err != nil {
 			p.tell(ctx, err)

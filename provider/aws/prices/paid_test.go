@@ -74,7 +74,7 @@ func TestPaid(t *testing.T) {
 	if err := corev1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	stored := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "karpenter", Name: BookName}, Data: map[string]string{bookKey: priceBook}}
+	stored := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "karpenter", Name: BookName}, Data: map[string]string{BookKey: priceBook}}
 	kube := fake.NewClientBuilder().WithScheme(scheme).WithObjects(stored).Build()
 	p := NewPaid(PaidConfig{List: book(t, "us-east-1", &lists{}, &history{}), Client: kube, Reader: kube, Namespace: "karpenter"})
 	price := func(what, instanceType string, want float64) {
@@ -111,7 +111,7 @@ func TestPaid(t *testing.T) {
 	refresh(true)
 	price("both reserved ones run", "m5.large", 0.096/2+0.01)
 
-	stored.Data[bookKey] = "discounts: [{percent: 120}]"
+	stored.Data[BookKey] = "discounts: [{percent: 120}]"
 	if err := kube.Update(t.Context(), stored); err != nil {
 		t.Fatal(err)
 	}
