@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"context"
-	"errors"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -10,12 +9,10 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/karpenter-go/karpenter/api"
 	"github.com/karpenter-go/karpenter/local/cluster"
+	"github.com/karpenter-go/karpenter/local/e2e/rig"
 	"github.com/karpenter-go/karpenter/local/watching"
 )
 
@@ -30,15 +27,7 @@ type Env struct {
 }
 
 func newEnv(c *cluster.Cluster) (*Env, error) {
-	config, err := c.RESTConfig()
-	if err != nil {
-		return nil, err
-	}
-	scheme := runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), api.AddToScheme(scheme)); err != nil {
-		return nil, err
-	}
-	watcher, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
+	watcher, err := rig.Client(c)
 	if err != nil {
 		return nil, err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"testing"
@@ -24,7 +23,6 @@ import (
 	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
 	"github.com/karpenter-go/karpenter/local/cluster"
 	"github.com/karpenter-go/karpenter/local/objects"
-	"github.com/karpenter-go/karpenter/local/state"
 )
 
 // A victim is a cluster of its own whose controller is killed again and again.
@@ -45,24 +43,17 @@ func newVictim(t *testing.T) *victim {
 	t.Setenv("DISABLE_LEADER_ELECTION", "true")
 	t.Setenv("KUBE_CLIENT_QPS", "20")
 	t.Setenv("KUBE_CLIENT_BURST", "5")
-	bin, err := filepath.Abs(*binaries)
-	if err != nil {
-		t.Fatal(err)
-	}
 	dir, err := os.MkdirTemp("", "karpenter-kill-")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	c, err := cluster.Open(cluster.Options{
-		Dir:    filepath.Join(dir, "cluster"),
-		Binary: filepath.Join(bin, "karpenter-local"), Controller: filepath.Join(bin, "karpenter"),
-		Chart: "../../charts/karpenter", Settings: state.Settings{NodesBoot: "1s"}, DieWithParent: true,
-	})
+	r := rigOf("kill")
+	c, err := r.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { takeDown(c, dir) })
+	t.Cleanup(func() { r.TakeDown(c) })
 	if err := c.Up(t.Context()); err != nil {
 		t.Fatal(err)
 	}

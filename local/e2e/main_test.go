@@ -5,12 +5,11 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 	"testing"
 
 	"github.com/karpenter-go/karpenter/local/cluster"
+	"github.com/karpenter-go/karpenter/local/e2e/rig"
 	"github.com/karpenter-go/karpenter/local/state"
 )
 
@@ -33,60 +32,20 @@ func TestMain(m *testing.M) {
 
 // run starts the cluster, runs the tests and takes the cluster down.
 func run(m *testing.M) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	root, err := os.MkdirTemp("", "karpenter-e2e-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(root)
-	c, err := start(ctx, root)
-	if c != nil {
-		defer takeDown(c, root)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	if shared, err = newEnv(c); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return m.Run()
-}
-
-// start brings a cluster up below root. The cluster is returned with the error
-// too, so that what did start is stopped.
-func start(ctx context.Context, root string) (*cluster.Cluster, error) {
-	bin, err := filepath.Abs(*binaries)
-	if err != nil {
-		return nil, fmt.Errorf("find programs: %w", err)
-	}
-	c, err := cluster.Open(cluster.Options{
-		Dir:           filepath.Join(root, "cluster"),
-		Binary:        filepath.Join(bin, "karpenter-local"),
-		Controller:    filepath.Join(bin, "karpenter"),
-		Chart:         "../../charts/karpenter",
-		Settings:      state.Settings{NodesBoot: "1s"},
-		DieWithParent: true,
-		Out:           os.Stdout,
-	})
-	if err != nil {
-		return nil, err
-	}
-	return c, c.Up(ctx)
-}
-
-func takeDown(c *cluster.Cluster, root string) {
-	if *keep {
-		logs := filepath.Join(os.TempDir(), filepath.Base(root)+"-logs")
-		if err := os.CopyFS(logs, os.DirFS(filepath.Join(string(c.Dir()), "logs"))); err != nil {
-			fmt.Fprintln(os.Stderr, "keep logs:", err)
+	return rigOf("e2e").Run(func(_ context.Context, c *cluster.Cluster) (code int, err error) {
+		if shared, err = newEnv(c); err != nil {
+			return 0, err
 		}
-		fmt.Println("logs are in", logs)
+		return m.Run(), nil
+	})
+}
+
+func rigOf(name string) rig.Rig {
+	r := rig.Rig{
+		Name: name, Binaries: *binaries, Chart: "../../charts/karpenter", Settings: state.Settings{NodesBoot: "1s"},
 	}
-	if err := c.Down(context.Background()); err != nil {
-		fmt.Fprintln(os.Stderr, "take the cluster down:", err)
+	if *keep {
+		r.Logs = filepath.Join(os.TempDir(), fmt.Sprintf("karpenter-%s-logs-%d", name, os.Getpid()))
 	}
+	return r
 }

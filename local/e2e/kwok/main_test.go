@@ -2,22 +2,16 @@ package kwok
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
-	"path/filepath"
-	"syscall"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/karpenter-go/karpenter/api"
 	kwokv1alpha1 "github.com/karpenter-go/karpenter/api/kwok/v1alpha1"
 	"github.com/karpenter-go/karpenter/local/cluster"
+	"github.com/karpenter-go/karpenter/local/e2e/rig"
 	"github.com/karpenter-go/karpenter/local/state"
 )
 
@@ -51,74 +45,21 @@ func TestMain(m *testing.M) {
 	os.Exit(run(m))
 }
 
-// run starts the cluster, runs the tests and takes the cluster down.
+// run starts the cluster, makes the node class that all tests use, and runs them.
 func run(m *testing.M) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	root, err := os.MkdirTemp("", "karpenter-kwok-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(root)
-	if err = giveTypes(root); err == nil {
-		local, err = open(root)
-	}
-	if err == nil {
-		defer takeDown(local)
-		if err = local.Up(ctx); err == nil {
-			shared, err = furnish(ctx, local)
+	return rig.Rig{
+		Name: "kwok", Binaries: *binaries, Chart: "../../../charts/karpenter", Logs: *logs, Prepare: giveTypes,
+		Settings: state.Settings{Provider: "kwok", FeatureGates: gates},
+	}.Run(func(ctx context.Context, c *cluster.Cluster) (code int, err error) {
+		local = c
+		if shared, err = rig.Client(c); err != nil {
+			return 0, err
 		}
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return m.Run()
-}
-
-func open(root string) (*cluster.Cluster, error) {
-	bin, err := filepath.Abs(*binaries)
-	if err != nil {
-		return nil, fmt.Errorf("find programs: %w", err)
-	}
-	return cluster.Open(cluster.Options{
-		Dir:           filepath.Join(root, "cluster"),
-		Binary:        filepath.Join(bin, "karpenter-local"),
-		Controller:    filepath.Join(bin, "karpenter"),
-		Chart:         "../../../charts/karpenter",
-		Settings:      state.Settings{Provider: "kwok", FeatureGates: gates},
-		DieWithParent: true,
-		Out:           os.Stdout,
+		class := &kwokv1alpha1.KWOKNodeClass{}
+		class.Name = "default"
+		if err := shared.Create(ctx, class); err != nil {
+			return 0, err
+		}
+		return m.Run(), nil
 	})
-}
-
-// furnish makes the node class that all tests use.
-func furnish(ctx context.Context, c *cluster.Cluster) (client.WithWatch, error) {
-	config, err := c.RESTConfig()
-	if err != nil {
-		return nil, err
-	}
-	scheme := runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), api.AddToScheme(scheme)); err != nil {
-		return nil, err
-	}
-	kube, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
-	if err != nil {
-		return nil, err
-	}
-	class := &kwokv1alpha1.KWOKNodeClass{}
-	class.Name = "default"
-	return kube, kube.Create(ctx, class)
-}
-
-func takeDown(c *cluster.Cluster) {
-	if *logs != "" {
-		if err := os.CopyFS(*logs, os.DirFS(filepath.Join(string(c.Dir()), "logs"))); err != nil {
-			fmt.Fprintln(os.Stderr, "keep logs:", err)
-		}
-	}
-	if err := c.Down(context.Background()); err != nil {
-		fmt.Fprintln(os.Stderr, "take the cluster down:", err)
-	}
 }

@@ -2,13 +2,10 @@ package steering
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -19,17 +16,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/karpenter-go/karpenter/api"
 	"github.com/karpenter-go/karpenter/api/condition"
 	kwokv1alpha1 "github.com/karpenter-go/karpenter/api/kwok/v1alpha1"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/local/cluster"
+	"github.com/karpenter-go/karpenter/local/e2e/rig"
 	"github.com/karpenter-go/karpenter/local/state"
 )
 
@@ -106,15 +101,8 @@ func measure(t *testing.T, steer string) result {
 
 func start(t *testing.T) (*cluster.Cluster, client.Client) {
 	t.Helper()
-	bin, err := filepath.Abs(*binaries)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := cluster.Open(cluster.Options{
-		Dir: filepath.Join(t.TempDir(), "cluster"), Binary: filepath.Join(bin, "karpenter-local"),
-		Controller: filepath.Join(bin, "karpenter"), Chart: "../../../charts/karpenter",
-		Settings: state.Settings{Provider: "kwok"}, DieWithParent: true, Out: os.Stdout,
-	})
+	r := rig.Rig{Binaries: *binaries, Chart: "../../../charts/karpenter", Settings: state.Settings{Provider: "kwok"}}
+	c, err := r.Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,15 +114,7 @@ func start(t *testing.T) (*cluster.Cluster, client.Client) {
 	if err := c.Up(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	config, err := c.RESTConfig()
-	if err != nil {
-		t.Fatal(err)
-	}
-	scheme := runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), api.AddToScheme(scheme)); err != nil {
-		t.Fatal(err)
-	}
-	kube, err := client.New(config, client.Options{Scheme: scheme})
+	kube, err := rig.Client(c)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,113 @@
+// Package rig starts the cluster that the end-to-end tests of one package share, by the same code as karpenter-local up, and
+// takes it down when they are over, however they end: its parts die with the test process.
+package rig
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-go/karpenter/api"
+	"github.com/karpenter-go/karpenter/local/cluster"
+	"github.com/karpenter-go/karpenter/local/state"
+)
+
+// A Rig says which cluster tests need.
+type Rig struct {
+	// Name begins the name of the cluster's directory, which is a temporary one.
+	Name string
+	// Binaries is where karpenter-local and karpenter are, Chart where the Helm chart with the controller's rights is.
+	Binaries, Chart string
+	Settings        state.Settings
+	// Logs is where the logs of the cluster are kept; empty keeps none.
+	Logs string
+	// Prepare is called with the directory before anything starts; nil does nothing.
+	Prepare func(dir string) error
+}
+
+// Run starts the cluster, hands it to tests, takes it down and returns what tests returned, for os.Exit. What goes wrong on
+// the way is printed, and is 1.
+func (r Rig) Run(tests func(context.Context, *cluster.Cluster) (int, error)) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	dir, err := os.MkdirTemp("", "karpenter-"+r.Name+"-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	code, err := r.run(ctx, dir, tests)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
+}
+
+func (r Rig) run(ctx context.Context, dir string, tests func(context.Context, *cluster.Cluster) (int, error)) (int, error) {
+	if r.Prepare != nil {
+		if err := r.Prepare(dir); err != nil {
+			return 0, err
+		}
+	}
+	c, err := r.Open(dir)
+	if err != nil {
+		return 0, err
+	}
+	defer r.TakeDown(c)
+	if err := c.Up(ctx); err != nil {
+		return 0, err
+	}
+	return tests(ctx, c)
+}
+
+// Open returns the cluster that lies in dir; nothing is started yet.
+func (r Rig) Open(dir string) (*cluster.Cluster, error) {
+	bin, err := filepath.Abs(r.Binaries)
+	if err != nil {
+		return nil, fmt.Errorf("find programs: %w", err)
+	}
+	return cluster.Open(cluster.Options{
+		Dir:           filepath.Join(dir, "cluster"),
+		Binary:        filepath.Join(bin, "karpenter-local"),
+		Controller:    filepath.Join(bin, "karpenter"),
+		Chart:         r.Chart,
+		Settings:      r.Settings,
+		DieWithParent: true,
+		Out:           os.Stdout,
+	})
+}
+
+// TakeDown stops the cluster, also one that came up by halves.
+func (r Rig) TakeDown(c *cluster.Cluster) {
+	if r.Logs != "" {
+		if err := os.CopyFS(r.Logs, os.DirFS(filepath.Join(string(c.Dir()), "logs"))); err != nil {
+			fmt.Fprintln(os.Stderr, "keep logs:", err)
+		}
+		fmt.Println("logs are in", r.Logs)
+	}
+	if err := c.Down(context.Background()); err != nil {
+		fmt.Fprintln(os.Stderr, "take the cluster down:", err)
+	}
+}
+
+// Client returns a client for the kinds of Kubernetes and of Karpenter.
+func Client(c *cluster.Cluster) (client.WithWatch, error) {
+	config, err := c.RESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), api.AddToScheme(scheme)); err != nil {
+		return nil, err
+	}
+	return client.NewWithWatch(config, client.Options{Scheme: scheme})
+}
