@@ -45,7 +45,7 @@ down: ## stop it and remove its state
 	@if [ -x bin/karpenter-local ]; then bin/karpenter-local down; else echo "nothing is running: bin/karpenter-local is not built"; fi
 
 charts: ## pack both Helm charts into dist/charts
-	@cd local && go run ./chart/pack -version $(CHART_VERSION) -out ../dist/charts ../charts/karpenter ../charts/karpenter-crd
+	@cd local && go run ./chart/pack -version $(CHART_VERSION) -out $(CURDIR)/dist/charts ../charts/karpenter ../charts/karpenter-crd
 
 VALUES ?= examples/helm/eks.yaml
 

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"log/slog"
 	"os"
 
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
@@ -21,6 +22,7 @@ func main() {
 	out := flag.String("out", ".", "directory of the archives")
 	render := flag.String("render", "", "file of values; render the chart with them instead of packing it")
 	flag.Parse()
+	slog.SetLogLoggerLevel(slog.LevelWarn) // Helm tells of the link between the charts, which is meant
 	err := errors.New("no chart is given")
 	switch {
 	case flag.NArg() == 0:
