@@ -3,6 +3,7 @@ package pack
 import (
 	"slices"
 
+	"github.com/karpenter-go/karpenter/engine/require"
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
@@ -26,6 +27,7 @@ const (
 // A choiceKey is what the choices of a class depend on.
 type choiceKey struct {
 	labels, tolerance, need int
+	pinned, bears           int // labels and tolerance that are tried first
 	ports, keys, open       string
 }
 
@@ -70,30 +72,169 @@ func (p *problem) openable(c *class, s *stage, keys []int) []int {
 
 // combinations returns the choices over the domains of keys, with those of the labels in open left open.
 func (p *problem) combinations(c *class, s *stage, keys, open []int) []*choice {
-	k := choiceKey{labels: s.labels.id, tolerance: s.tolerance.id, need: c.need.id,
+	labels, tolerance := p.pinned(c, s)
+	k := choiceKey{labels: s.labels.id, tolerance: s.tolerance.id, pinned: labels.id, bears: tolerance.id, need: c.need.id,
 		ports: string(putPorts(nil, c.ports)), keys: string(putKeys(keys)), open: string(putKeys(open))}
 	if out, ok := p.chosen[k]; ok {
 		return out
 	}
 	var out []*choice
 	p.combine(keys, nil, func(domains []int) {
-		extra := p.inDomains(keys, domains)
+		ch := choice{keys: slices.Concat(keys, open), domains: slices.Clone(domains)}
+		for range open {
+			ch.domains = append(ch.domains, unsettled)
+		}
 		from := len(out)
-		for turn, labels := range p.turnsOf(s.labels) {
-			f := p.fitOf(labels, s.tolerance, c, extra)
-			if len(out) >= maxChoices || !p.late && !p.launchable(f, c.need) || !f.ok ||
-				slices.ContainsFunc(out[from:], func(o *choice) bool { return o.fit.like(f) }) {
-				continue
-			}
-			ch := &choice{keys: slices.Concat(keys, open), domains: slices.Clone(domains), turn: turn, labels: labels, fit: f}
-			for range open {
-				ch.domains = append(ch.domains, unsettled)
-			}
-			out = append(out, ch)
+		if labels != s.labels || tolerance != s.tolerance {
+			out = p.take(out, c, ch, labels, tolerance)
+		}
+		if len(out) == from {
+			out = p.take(out, c, ch, s.labels, s.tolerance)
 		}
 	})
 	p.chosen[k] = out
 	return out
+}
+
+// take appends what becomes of the choice with each term of labels preferred in its turn, as far as that makes a difference.
+func (p *problem) take(out []*choice, c *class, ch choice, labels *alternatives, t *tolerance) []*choice {
+	from := len(out)
+	extra := p.inDomains(ch.keys, ch.domains)
+	for turn, labels := range p.turnsOf(labels) {
+		f := p.fitOf(labels, t, c, extra)
+		if len(out) >= maxChoices || !f.ok || !p.late && !p.launchable(f, c.need) ||
+			slices.ContainsFunc(out[from:], func(o *choice) bool { return o.fit.like(f) }) {
+			continue
+		}
+		next := ch
+		next.turn, next.labels, next.fit = turn, labels, f
+		out = append(out, &next)
+	}
+	return out
+}
+
+// pinned returns what a pod of c asks of nodes if each that it gets counts for those of other classes who must be spread from
+// it: on nodes of which only some count, nobody could tell how many of them there are in a domain.
+func (p *problem) pinned(c *class, s *stage) (*alternatives, *tolerance) {
+	labels, tolerance := s.labels, s.tolerance
+	for _, m := range c.members {
+		g := p.groups[m]
+		if g.kind != topology.Spread || !g.hard || g.key == hostKey {
+			continue
+		}
+		if g.strict != nil && g.strict != c.strict {
+			labels = p.narrowed(labels, g.strict)
+		}
+		if g.tolerance != nil && g.tolerance != tolerance {
+			tolerance = p.both(tolerance, p.toleranceOf(g.tolerance.list, true))
+		}
+	}
+	return labels, tolerance
+}
+
+// narrowed returns a within b; a if nothing is left then.
+func (p *problem) narrowed(a, b *alternatives) *alternatives {
+	var terms []require.Set
+	for _, x := range a.terms {
+		if slices.ContainsFunc(b.terms, func(y require.Set) bool { return implies(x, y) }) {
+			terms = append(terms, x)
+			continue
+		}
+		for _, y := range b.terms {
+			if _, ok := x.Intersects(y); ok && len(terms) < maxAlternatives {
+				terms = append(terms, x.And(y))
+			}
+		}
+	}
+	if len(terms) == 0 {
+		return a
+	}
+	return p.alternativesOf(terms)
+}
+
+// implies reports whether all nodes with the labels of x meet y.
+func implies(x, y require.Set) bool {
+	for want := range y.All() {
+		have, ok := x.Get(want.Key())
+		if !ok || have.MayBeAbsent() && !want.MayBeAbsent() || !have.Empty() && !have.Intersect(want).Equal(have) {
+			return false
+		}
+	}
+	return true
+}
+
+// A certainKey is what certain depends on.
+type certainKey struct{ fit, strict, tolerance int }
+
+// How pods on new nodes count for a group: it depends on what the nodes turn out to be, they certainly do, or do not.
+const (
+	mayCount = iota
+	counts
+	countsNot
+)
+
+// counting returns how pods count for the group that are on nodes which they may get by the fit.
+func (p *problem) counting(g *group, f *fit) int {
+	if g.strict == nil && g.tolerance == nil {
+		return counts
+	}
+	k := certainKey{fit: f.id}
+	if g.strict != nil {
+		k.strict = 1 + g.strict.id
+	}
+	if g.tolerance != nil {
+		k.tolerance = 1 + g.tolerance.id
+	}
+	if known, ok := p.certainty[k]; ok {
+		return known
+	}
+	answer := -1
+	for i, s := range p.shelves {
+		if f.on[i].flavour == nil {
+			continue
+		}
+		if here := p.countingOn(g, s, f.on[i]); answer < 0 {
+			answer = here
+		} else if answer != here {
+			answer = mayCount
+		}
+	}
+	p.certainty[k] = max(answer, mayCount)
+	return p.certainty[k]
+}
+
+func (p *problem) countingOn(g *group, s *shelf, on shelfFit) int {
+	if g.tolerance != nil {
+		if _, refused := g.tolerance.refuses(hard(s.pool.Taints)); refused {
+			return countsNot
+		}
+	}
+	if g.strict == nil {
+		return counts
+	}
+	all, none := true, true
+	judge := func(reqs require.Set) {
+		met, may := false, false
+		for _, term := range g.strict.terms {
+			term = term.Normalize(p.opts.Labels.Aliases)
+			met = met || implies(reqs, term)
+			if !may {
+				_, may = reqs.Compatible(term, p.opts.wellKnown)
+			}
+		}
+		all, none = all && met, none && !may
+	}
+	if judge(on.flavour.reqs); !all {
+		all, none = true, true
+		on.holds.each(func(j int) { judge(s.pool.shapes[j].reqs.And(on.flavour.reqs)) })
+	}
+	switch {
+	case all:
+		return counts
+	case none:
+		return countsNot
+	}
+	return mayCount
 }
 
 // turnsOf returns the alternatives with each of them first in its turn.

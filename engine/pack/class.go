@@ -27,8 +27,9 @@ type class struct {
 	rules  []topology.Rule
 	ports  []port
 	attach map[string]bool
-	// members are the groups that count these pods.
+	// members are the groups that count these pods. Nobody insists on anything about free pods, nor do they about others.
 	members  []int
+	free     bool
 	priority int32
 	// text is what the pods are, as bytes: it orders classes that are alike in size, whatever their names.
 	text string

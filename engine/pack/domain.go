@@ -122,7 +122,9 @@ func (p *problem) enter(c *class, s *stage, ch *choice, n int) {
 		if g.key == hostKey {
 			g.total += n
 		} else if !slices.ContainsFunc(g.with, func(key int) bool { return key != hostKey && ch.domain(key) == nowhere }) {
-			g.count(ch.domain(g.key), n)
+			if how := p.counting(g, ch.fit); how != countsNot {
+				g.count(ch.domain(g.key), n, how == counts)
+			}
 		}
 	}
 	for i := range s.wide {
@@ -235,7 +237,8 @@ func (p *problem) explore() {
 // counts, so that it fills like the others.
 func (p *problem) extend(g *group) {
 	for len(g.present) < len(p.keys[g.key].names) {
-		g.present, g.limit, g.counts = append(g.present, 0), append(g.limit, noLimit), append(g.counts, false)
+		g.present, g.sure = append(g.present, 0), append(g.sure, 0)
+		g.limit, g.counts = append(g.limit, noLimit), append(g.counts, false)
 	}
 	if g.kind != topology.Spread {
 		return
@@ -287,7 +290,7 @@ func (p *problem) opens(s *shelf, g *group, domain int, in require.Set) bool {
 	known, ok := p.opening[id]
 	if !ok {
 		known = slices.ContainsFunc(p.classes, func(c *class) bool {
-			return c.refusal.OK() && (p.late || c.why == nil && c.left() > 0) && p.reachable(c, g.key, domain) && p.opensFor(c, s, in)
+			return c.refusal.OK() && (p.late || c.why == nil && c.left() > 0) && p.reachable(c, g.key, domain) && p.opensFor(c, s, g.key, in)
 		})
 		p.opening[id] = known
 	}
@@ -308,12 +311,18 @@ func (p *problem) reachable(c *class, key, domain int) bool {
 	})
 }
 
-// opensFor reports whether a pod of c that has given up its preferences could have a node of its own from the shelf.
-func (p *problem) opensFor(c *class, s *shelf, in require.Set) bool {
+// opensFor reports whether a pod of c that has given up its preferences could have a node of its own from the shelf that turns
+// out to be in the domain. A class that does not care about domains of the key leaves it to chance in which one it will be.
+func (p *problem) opensFor(c *class, s *shelf, key int, in require.Set) bool {
 	last := c.last()
 	on := p.fitOf(last.labels, last.tolerance, c, in).on[s.index]
 	if on.flavour == nil {
 		return false
+	}
+	if keys := p.keysFor(c, last); !slices.Contains(keys, key) || slices.Contains(p.openable(c, last, keys), key) {
+		any := p.fitOf(last.labels, last.tolerance, c, require.Set{}).on[s.index]
+		any.holds = any.holds.and(on.holds)
+		on = any
 	}
 	_, ok := p.launches(s, on, c.need)
 	return ok

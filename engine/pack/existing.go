@@ -36,7 +36,7 @@ func (p *problem) keepPromises() {
 			}
 			p.settle(c, last, t, c.pods[i:i+1])
 			t.pods = append(t.pods, pod)
-			p.order = append(p.order, step{pod: pod, free: len(c.members)+len(c.rules) == 0})
+			p.order = append(p.order, step{pod: pod, free: c.free})
 		}
 		if len(rest) < len(c.pods) {
 			c.pods = rest
@@ -58,7 +58,7 @@ func (p *problem) onTargets(c *class, s *stage) {
 				p.settle(c, s, t, pods)
 				t.pods = append(t.pods, pods...)
 				for _, pod := range pods {
-					p.order = append(p.order, step{pod: pod, free: len(c.members)+len(c.rules) == 0})
+					p.order = append(p.order, step{pod: pod, free: c.free})
 				}
 				again = len(s.wide) > 0
 			}
@@ -83,8 +83,22 @@ func (p *problem) room(c *class, s *stage, t *target, pods []*model.Pod) int {
 			break
 		}
 		n = min(n, p.groups[m].spare(t.domain(p.groups[m].key)))
+		if t.open && !p.counted(p.groups[m], t) && !t.promised(p.snapshot, pods[0]) {
+			return 0
+		}
 	}
 	return max(n, 0)
+}
+
+// counted reports whether it is known how a pod on t counts for those who must be spread.
+func (p *problem) counted(g *group, t *target) bool {
+	return g.kind != topology.Spread || !g.hard || g.key == hostKey || t.domain(g.key) != unsettled && p.eligible(g, t)
+}
+
+// promised reports whether the pod was told that it would go there.
+func (t *target) promised(s *model.Snapshot, pod *model.Pod) bool {
+	name := s.PromiseOf(pod)
+	return name != "" && (name == t.node.Name || t.node.Claim != nil && name == t.node.Claim.Name)
 }
 
 // within returns how many of n pods with these rules may go to t now.
@@ -134,7 +148,8 @@ func (p *problem) allows(r *rule, d int) int {
 // mayBeFirst reports whether a pod that wants to be near its like may come though none of them is there: nobody like it is
 // anywhere, nor about to come, unless those that are cannot be placed.
 func (p *problem) mayBeFirst(r *rule) bool {
-	if !r.self || p.groups[r.group].total > 0 {
+	if !r.self || p.groups[r.group].total > 0 ||
+		slices.ContainsFunc(r.kin, func(g int) bool { return p.groups[g].total > 0 }) {
 		return false
 	}
 	if p.bold {
@@ -147,16 +162,17 @@ func (p *problem) mayBeFirst(r *rule) bool {
 	return !slices.ContainsFunc(g.classes[g.done:], func(c *class) bool { return c != p.placing && c.left() > 0 })
 }
 
-// emptiest returns how many pods of the group the emptiest domain holds. A new node is always possible and holds none.
+// emptiest returns how many pods of the group the emptiest domain holds. A new node is always possible and holds none, and so
+// is a new domain where values are not known before.
 func (p *problem) emptiest(g *group, minDomains int) int {
-	if g.key == hostKey {
+	if g.key == hostKey || p.vague[g.key] || p.adrift[g.key] {
 		return 0
 	}
 	least, domains := int32(math.MaxInt32), 0
 	for d, counts := range g.counts {
 		if counts {
 			domains++
-			least = min(least, g.present[d])
+			least = min(least, g.sure[d])
 		}
 	}
 	if domains == 0 || domains < minDomains {
@@ -176,10 +192,14 @@ func (g *group) spare(d int) int {
 	return math.MaxInt32
 }
 
-// count counts n members in domain d; in all of them if nobody knows which it will be and somebody wants to be apart.
-func (g *group) count(d, n int) {
+// count counts n members in domain d; in all of them if nobody knows which it will be and somebody wants to be apart. It is
+// sure that they count if their node is one that counts whatever it turns out to be.
+func (g *group) count(d, n int, sure bool) {
 	switch {
 	case d >= 0:
+		if sure {
+			g.sure[d] += int32(n)
+		}
 		g.present[d] += int32(n)
 		g.total += n
 	case d == unsettled:
@@ -249,7 +269,7 @@ func (p *problem) settle(c *class, s *stage, t *target, pods []*model.Pod) {
 	for _, m := range c.members {
 		g := p.groups[m]
 		if p.eligible(g, t) {
-			g.count(t.domain(g.key), n)
+			g.count(t.domain(g.key), n, true)
 		}
 	}
 	for _, rules := range [][]rule{s.wide, s.host} {

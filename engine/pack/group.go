@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/karpenter-go/karpenter/engine/require"
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
@@ -20,8 +21,9 @@ type group struct {
 	tolerance *tolerance
 	// with are the labels that a node must have besides to count, because its pods must be spread by them too.
 	with []int
-	// present counts by domain; limit is the most that pods which are there already, and want to be apart, leave.
-	present, limit []int32
+	// present counts by domain, sure only what certainly is on nodes that count; limit is the most that pods which are there
+	// already, and want to be apart, leave.
+	present, sure, limit []int32
 	// counts says which domains a node that counts is in, or may come to be in.
 	counts []bool
 	total  int
@@ -125,7 +127,7 @@ func (p *problem) portGroup(q port) int {
 	if i >= 0 {
 		return p.ports[i]
 	}
-	p.groups = append(p.groups, &group{kind: topology.Apart, key: hostKey, port: q})
+	p.groups = append(p.groups, &group{kind: topology.Apart, key: hostKey, port: q, hard: true})
 	p.ports = append(p.ports, len(p.groups)-1)
 	return len(p.groups) - 1
 }
@@ -184,6 +186,9 @@ type ban struct {
 // then.
 func (p *problem) join() {
 	if len(p.groups) == 0 && len(p.bans) == 0 {
+		for _, c := range p.classes {
+			c.free = true
+		}
 		return
 	}
 	for _, b := range p.bans {
@@ -206,7 +211,7 @@ func (p *problem) join() {
 				if p.groups[g].kind == topology.Spread {
 					spread = append(spread, g)
 				} else {
-					c.members, ruled = append(c.members, g), true
+					c.members, ruled = append(c.members, g), ruled || p.groups[g].hard
 				}
 			}
 		}
@@ -215,6 +220,7 @@ func (p *problem) join() {
 				c.members = append(c.members, g)
 			}
 		}
+		c.free = !ruled
 		for _, q := range c.ports {
 			for _, g := range p.ports {
 				if q.clash(p.groups[g].port) {
@@ -257,16 +263,16 @@ func (p *problem) census() {
 		if g.key != hostKey {
 			n = len(p.keys[g.key].names)
 		}
-		g.present, g.limit, g.counts = make([]int32, n), make([]int32, n), make([]bool, n)
+		g.present, g.sure, g.limit, g.counts = make([]int32, n), make([]int32, n), make([]int32, n), make([]bool, n)
 		for i := range g.limit {
 			g.limit[i] = noLimit
 		}
 	}
 	var terms []int
 	for _, t := range p.everywhere {
-		for g, gr := range p.groups {
-			if d := t.domain(gr.key); d >= 0 && !t.node.Deleting && p.eligible(gr, t) {
-				p.groups[g].counts[d] = true
+		for _, g := range p.groups {
+			if !t.node.Deleting {
+				p.mark(g, t)
 			}
 		}
 		for _, pod := range t.node.Pods {
@@ -291,6 +297,36 @@ func (p *problem) census() {
 	p.closeDoors()
 }
 
+// admit reports whether labels that are as reqs says, and no others, may meet one of the alternatives.
+func (a *alternatives) admit(reqs require.Set) bool {
+	return slices.ContainsFunc(a.terms, func(term require.Set) bool {
+		_, ok := reqs.Compatible(term, nil)
+		return ok
+	})
+}
+
+// mark has the domains count that t is in, or may come to be in.
+func (p *problem) mark(g *group, t *target) {
+	k, d := p.keys[g.key], t.domain(g.key)
+	if g.tolerance != nil {
+		if _, refused := g.tolerance.refuses(hard(t.node.Taints)); refused {
+			return
+		}
+	}
+	switch {
+	case d >= 0:
+		g.counts[d] = g.counts[d] || p.eligible(g, t)
+	case d == unsettled:
+		for _, kind := range t.kinds {
+			r, _ := kind.Get(k.label)
+			for d, name := range k.names {
+				in := kind.With(require.New(k.label, require.In, name))
+				g.counts[d] = g.counts[d] || r.Has(name) && (g.strict == nil || g.strict.admit(in))
+			}
+		}
+	}
+}
+
 // countBound counts a pod that runs on t. The scheduler spreads without looking at pods that are being deleted; and who is on
 // a node that goes is no company to rely on.
 func (p *problem) countBound(g *group, t *target, terminating bool) {
@@ -306,6 +342,7 @@ func (p *problem) countBound(g *group, t *target, terminating bool) {
 		return
 	}
 	g.present[d]++
+	g.sure[d]++
 	g.total++
 }
 

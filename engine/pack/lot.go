@@ -58,9 +58,8 @@ func (p *problem) addLot(c *class, s *stage, ch *choice, n int) {
 	}
 	pods := c.take(n)
 	l.pods = append(l.pods, pods...)
-	free := len(c.members)+len(c.rules) == 0
 	for _, pod := range pods {
-		p.order = append(p.order, step{pod: pod, free: free})
+		p.order = append(p.order, step{pod: pod, free: c.free})
 	}
 }
 
@@ -179,8 +178,8 @@ func (p *problem) follows(c *class, s *stage, anchor *class, with *stage, ch *ch
 	}
 	for _, m := range anchor.members {
 		if g := p.groups[m]; g.key != hostKey {
-			g.count(ch.domain(g.key), 1)
-			defer g.count(ch.domain(g.key), -1)
+			g.count(ch.domain(g.key), 1, false)
+			defer g.count(ch.domain(g.key), -1, false)
 		}
 	}
 	for i := range s.wide {
@@ -241,8 +240,8 @@ func (p *problem) tie(c *class, s *stage, anchor *class, ch *choice, n int) *lot
 		p.enter(anchor, anchor.last(), ch, 1)
 	}
 	l.pods = append(l.pods, c.take(n)...)
-	for _, pod := range l.pods {
-		p.order = append(p.order, step{pod: pod})
+	for i, pod := range l.pods {
+		p.order = append(p.order, step{pod: pod, free: i == 0 && l.led && anchor.free})
 	}
 	p.lots = append(p.lots, l)
 	return l

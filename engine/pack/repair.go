@@ -1,6 +1,7 @@
 package pack
 
 import (
+	"math"
 	"slices"
 
 	"github.com/karpenter-go/karpenter/engine/model"
@@ -94,27 +95,14 @@ func (r *repairer) recount() {
 		}
 		clear(g.counts)
 		for _, t := range r.everywhere {
-			if !t.node.Deleting && r.eligible(g, t) {
-				r.mark(g, t.domain(g.key), t.reqs)
+			if !t.node.Deleting {
+				r.mark(g, t)
 			}
 		}
 		for i, o := range r.nodes {
 			r.markOpened(g, o, r.loads[i].need)
 		}
 		r.extend(g)
-	}
-}
-
-// mark has a domain count; all that requirements leave if it is not settled.
-func (p *problem) mark(g *group, d int, reqs require.Set) {
-	switch {
-	case d >= 0:
-		g.counts[d] = true
-	case d == unsettled:
-		r, _ := reqs.Get(p.keys[g.key].label)
-		for d, name := range p.keys[g.key].names {
-			g.counts[d] = g.counts[d] || r.Has(name)
-		}
 	}
 }
 
@@ -154,6 +142,11 @@ func (r *repairer) loadOf(o *opened) load {
 	for _, part := range o.share {
 		subtract(l.need, part.lot.need.amount, -part.n)
 		l.guests = l.guests.add(part.lot, part.n)
+	}
+	for i := range l.guests {
+		if r.groups[l.guests[i].group].kind == topology.Spread {
+			l.guests[i].limit = math.MaxInt32 // whoever comes now comes last, and they are spread already
+		}
 	}
 	return l
 }
@@ -195,7 +188,7 @@ func (r *repairer) settle(l *lot) {
 	r.enter(l.class, l.stage, l.choice, 1)
 	l.pods = l.class.take(1)
 	r.lots = append(r.lots, l)
-	r.order = append(r.order, step{pod: l.pods[0], free: len(l.class.members)+len(l.class.rules) == 0})
+	r.order = append(r.order, step{pod: l.pods[0], free: l.class.free})
 }
 
 // join puts the next pod of c onto a planned node; onto one that gets dearer by it only if dearer says so.

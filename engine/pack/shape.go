@@ -79,12 +79,10 @@ func (p *pool) compileShapes(types []*model.InstanceType, daemons []*model.Daemo
 			continue
 		}
 		sh := &shape{pool: p, typ: t, reqs: t.Requirements.And(p.Requirements)}
-		with := overhead(onPool, sh.reqs, o)
-		sh.overhead, sh.ports = with.sum, with.ports
-		sh.room = cols.vector(t.Allocatable)
-		subtract(sh.room, cols.vector(with.sum), 1)
-		sh.scaled = cols.scale(sh.room)
-		p.addShapes(sh, list, reservations)
+		for _, sh := range sh.split(list, reservations) {
+			sh.load(overhead(onPool, sh.reqs.With(sh.capacityTypes()), o), cols)
+			p.shapes = append(p.shapes, sh)
+		}
 	}
 	slices.SortStableFunc(p.shapes, func(a, b *shape) int {
 		return cmp.Or(cmp.Compare(a.typ.Name, b.typ.Name), cmp.Compare(a.reservation(), b.reservation()))
@@ -105,13 +103,32 @@ func (sh *shape) reservation() string {
 	return sh.reserved.id
 }
 
-// addShapes adds sh with the offerings that draw from no reservation, and a copy of it for each reservation.
-func (p *pool) addShapes(sh *shape, list []model.Offering, reservations map[string]*reservation) {
+// load takes what daemons ask for out of the room.
+func (sh *shape) load(with burden, cols columns) {
+	sh.overhead, sh.ports = with.sum, with.ports
+	sh.room = cols.vector(sh.typ.Allocatable)
+	subtract(sh.room, cols.vector(with.sum), 1)
+	sh.scaled = cols.scale(sh.room)
+}
+
+// capacityTypes returns those of the shape's offerings.
+func (sh *shape) capacityTypes() require.Requirement {
+	var values []string
+	for _, o := range sh.offers {
+		if !slices.Contains(values, o.CapacityType) {
+			values = append(values, o.CapacityType)
+		}
+	}
+	return require.New(apiv1.CapacityTypeLabelKey, require.In, values...)
+}
+
+// split returns sh with the offerings that draw from no reservation, and a copy of it for each reservation.
+func (sh *shape) split(list []model.Offering, reservations map[string]*reservation) []*shape {
 	if !slices.ContainsFunc(list, func(o model.Offering) bool { return o.ReservationID != "" }) {
 		sh.offers = list
-		p.shapes = append(p.shapes, sh)
-		return
+		return []*shape{sh}
 	}
+	var out []*shape
 	var ids []string
 	byID := map[string][]model.Offering{}
 	for _, o := range list {
@@ -134,13 +151,14 @@ func (p *pool) addShapes(sh *shape, list []model.Offering, reservations map[stri
 		r.left = min(r.left, o.ReservationCapacity)
 	}
 	if len(sh.offers) > 0 {
-		p.shapes = append(p.shapes, sh)
+		out = append(out, sh)
 	}
 	for _, id := range ids {
 		held := *sh
 		held.offers, held.reserved = byID[id], reservations[id]
-		p.shapes = append(p.shapes, &held)
+		out = append(out, &held)
 	}
+	return out
 }
 
 // offers returns the available offerings of t that reqs allow, cheapest first. They may be the type's own.

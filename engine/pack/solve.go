@@ -40,6 +40,7 @@ type problem struct {
 	bans    []ban
 	reach   [][]int // by key, the domains that new nodes may be in
 	vague   []bool  // by key, whether new nodes may get a value that is not known yet
+	adrift  []bool  // by key, whether a node that is on its way may
 	lacking []bool  // by key, whether new nodes may lack the label
 
 	// What exists.
@@ -55,7 +56,9 @@ type problem struct {
 	fits     map[fitKey]*fit
 	roomFor  [][]mask
 	chosen   map[choiceKey][]*choice
-	opening  map[openKey]bool // whether anybody may have a new node
+	// certainty remembers which fits are of nodes that count for a group.
+	certainty map[certainKey]int
+	opening   map[openKey]bool // whether anybody may have a new node
 
 	// placing is the class at work; bold says that nobody is waited for any more.
 	placing *class
@@ -133,7 +136,7 @@ func newProblem(s *model.Snapshot, o Options, pods []*model.Pod, lost map[string
 		needs: map[string]*need{}, labels: map[string]*alternatives{}, tolerances: map[string]*tolerance{},
 		book: topology.NewBook(), groupAt: map[groupKey]int{}, byTerm: map[int][]int{},
 		moving: map[string]bool{}, onTarget: map[int][]int8{},
-		fits: map[fitKey]*fit{}, chosen: map[choiceKey][]*choice{}, opening: map[openKey]bool{}, lotAt: map[lotKey]*lot{},
+		fits: map[fitKey]*fit{}, chosen: map[choiceKey][]*choice{}, certainty: map[certainKey]int{}, opening: map[openKey]bool{}, lotAt: map[lotKey]*lot{},
 	}
 	for i := range p.cols {
 		p.units = append(p.units, p.cols.unit(i))

@@ -29,6 +29,8 @@ type rule struct {
 	group      int
 	skew       int
 	minDomains int
+	// kin are the groups of all required affinity of the pod: the first of its kind is one of which none has a pod.
+	kin []int
 }
 
 // maxAlternatives bounds the product of node affinity terms and what volumes allow.
@@ -184,5 +186,25 @@ func (p *problem) addRules(s *stage, c *class, rules []topology.Rule) {
 	}
 	for _, q := range c.ports {
 		s.host = append(s.host, rule{kind: topology.Apart, self: true, group: p.portGroup(q)})
+	}
+	s.kin()
+}
+
+// kin tells each rule of required affinity of the others.
+func (s *stage) kin() {
+	var kin []int
+	for _, rules := range [][]rule{s.wide, s.host} {
+		for i := range rules {
+			if r := &rules[i]; r.kind == topology.Near && !r.soft {
+				kin = append(kin, r.group)
+			}
+		}
+	}
+	for _, rules := range [][]rule{s.wide, s.host} {
+		for i := range rules {
+			if r := &rules[i]; r.kind == topology.Near && !r.soft {
+				r.kin = kin
+			}
+		}
 	}
 }

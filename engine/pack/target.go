@@ -20,7 +20,9 @@ type target struct {
 	// nobody knows which one it will be.
 	reqs require.Set
 	open bool // not launched: several values are possible
-	room []int64
+	// kinds are the labels by each type that an open one may become, once somebody counts domains.
+	kinds []require.Set
+	room  []int64
 	// domains holds the number of the node's value of each topology key, or nowhere, or unsettled.
 	domains []int
 	// attach is what is left of the limits on volumes, by driver; a driver that is not in it has none. attached are the volumes
@@ -47,6 +49,7 @@ func (t *target) domain(key int) int {
 // survey returns the nodes that take pods, initialized ones first, then by name, and after them, in everywhere, those that
 // only count for topology.
 func (p *problem) survey() {
+	p.adrift = make([]bool, len(p.keys))
 	daemons := p.snapshot.Daemons()
 	least := p.leastNeed()
 	var idle []*target
@@ -121,6 +124,11 @@ func (p *problem) newTarget(n *model.Node, daemons []*model.Daemon, least []int6
 			t.room[c] = min(t.room[c], room[c])
 		}
 	}
+	if len(p.groups) > 0 {
+		for _, typ := range types {
+			t.kinds = append(t.kinds, typ.Requirements.And(t.reqs))
+		}
+	}
 	t.reqs = superposition(types, t.reqs)
 	t.index = 0
 	p.locate(t)
@@ -176,8 +184,15 @@ func (p *problem) locate(t *target) {
 		if t.open {
 			if r, ok := t.reqs.Get(k.label); ok {
 				t.domains[i] = unsettled
-				if r.Operator() == corev1.NodeSelectorOpIn && len(r.Values()) == 1 {
+				switch {
+				case r.Operator() != corev1.NodeSelectorOpIn:
+					p.adrift[i] = true
+				case r.Len() == 1:
 					t.domains[i] = k.of(r.Values()[0])
+				default:
+					for v := range r.Each() {
+						k.of(v)
+					}
 				}
 			}
 			continue

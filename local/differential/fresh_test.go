@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/require"
 	"github.com/karpenter-go/karpenter/engine/scenario/random"
@@ -20,6 +21,16 @@ type opening struct {
 // opening looks for a node that takes the first pod of the refusal: those there are, then every type of every pool in
 // every offering. It returns nil if there is none, as the engine says.
 func (w *world) opening(s *scheduler, plan *model.Plan, r model.Refusal) (*opening, error) {
+	found, err := w.find(s, plan, r)
+	if err != nil || found == nil || !spreads(r.Pods[0].Object) {
+		return found, err
+	}
+	defer w.unplain(s)()
+	return w.find(s, plan, r)
+}
+
+// find is opening in the cluster as it is.
+func (w *world) find(s *scheduler, plan *model.Plan, r model.Refusal) (*opening, error) {
 	pod, err := unbound(r.Pods[0])
 	if err != nil {
 		return nil, err
@@ -126,13 +137,30 @@ func (w *world) furnish(s *scheduler, plan *model.Plan) (undo func(), err error)
 			}
 		}
 	}
-	for _, n := range w.snapshot.Nodes() { // claims come up too, if later
-		if node, ok := w.standing(n, luck{}); ok && !n.Launched() && !n.Deleting && !w.expects(n) {
+	for _, n := range w.snapshot.Nodes() { // claims come up too, if later, and nobody knows where
+		if n.Launched() || n.Deleting {
+			continue
+		}
+		for _, way := range waysOf(w.snapshot.Types(n.Pool), n.Wishes(), false) {
+			node := way.node(fmt.Sprintf("could-be-%d", len(more)), n.Claim.Labels, n.Wishes(), n.Claim.Spec.Taints, luck{})
+			node.Status.Allocatable = nil
 			more = append(more, node)
 		}
 	}
 	s.set(more, pods)
 	return func() { s.set(nodes, pods) }, nil
+}
+
+// unplain takes out the pods that came with no rules of their own: nothing holds them back, so they may come last of all, and
+// nobody who must be spread can count on them.
+func (w *world) unplain(s *scheduler) (undo func()) {
+	nodes, pods := s.nodes, s.pods
+	plain := map[string]bool{}
+	for _, p := range w.waiting {
+		plain[p.Namespace+"/"+p.Name] = len(topologyKeys(p)) == 0
+	}
+	s.set(s.nodes, slices.DeleteFunc(slices.Clone(s.pods), func(p *corev1.Pod) bool { return plain[p.Namespace+"/"+p.Name] }))
+	return func() { s.set(nodes, pods) }
 }
 
 // wanted reports whether some pending pod could go to a new node, as far as the two are concerned.
@@ -250,7 +278,11 @@ func largest(ways []way) model.Resources {
 // some pool does not say what values it may have. No domain can be promised then, for a node of that pool may turn out to be
 // in any.
 func (w *world) vague(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(topologyKeys(pod), func(key string) bool {
+	keys := topologyKeys(pod)
+	for _, p := range w.snapshot.Pods() { // those who want to be apart from it may be in any domain just as well
+		keys = append(keys, apartKeys(p.Object)...)
+	}
+	return slices.ContainsFunc(keys, func(key string) bool {
 		return slices.ContainsFunc(w.snapshot.Pools(), func(pool *model.Pool) bool {
 			r, ok := pool.Requirements.Get(key)
 			return ok && !random.Labels.WellKnown.Has(key) && r.Operator() != corev1.NodeSelectorOpIn &&
@@ -268,6 +300,12 @@ func topologyKeys(pod *corev1.Pod) []string {
 	for _, t := range company(pod) {
 		keys = append(keys, t.TopologyKey)
 	}
+	return append(keys, apartKeys(pod)...)
+}
+
+// apartKeys returns the labels by which the pod must be apart from others.
+func apartKeys(pod *corev1.Pod) []string {
+	var keys []string
 	if a := pod.Spec.Affinity; a != nil && a.PodAntiAffinity != nil {
 		for _, t := range a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution {
 			keys = append(keys, t.TopologyKey)
@@ -298,13 +336,48 @@ func (w *world) takes(s *scheduler, pod *corev1.Pod, fresh *corev1.Node) (bool, 
 	if err != nil {
 		return false, err
 	}
-	if r := s.alone(pod, fresh, residents); r != nil && r.ofNodeAlone() {
-		return false, nil
+	most, err := w.anywhere(fresh)
+	if err != nil {
+		return false, err
+	}
+	for _, daemons := range [][]*corev1.Pod{residents, most} {
+		if r := s.alone(pod, fresh, daemons); r != nil && r.ofNodeAlone() {
+			return false, nil
+		}
 	}
 	nodes, pods := s.nodes, s.pods
 	defer s.set(nodes, pods)
 	s.set(append(slices.Clone(nodes), fresh), append(slices.Clone(pods), residents...))
 	return s.judge(pod, fresh.Name) == nil, nil
+}
+
+// anywhere returns the daemons that would run on a node of the type in some offering: the engine keeps their room free in all,
+// for it is not known before the launch which it will be.
+func (w *world) anywhere(fresh *corev1.Node) ([]*corev1.Pod, error) {
+	var out []*corev1.Pod
+	seen := map[string]bool{}
+	for _, zone := range []string{"", "a", "b", "c"} {
+		for _, capacityType := range []string{"", apiv1.CapacityTypeOnDemand, apiv1.CapacityTypeSpot, apiv1.CapacityTypeReserved} {
+			node := fresh.DeepCopy()
+			if zone != "" {
+				node.Labels[corev1.LabelTopologyZone], node.Labels[corev1.LabelFailureDomainBetaZone] = zone, zone
+			}
+			if capacityType != "" {
+				node.Labels[apiv1.CapacityTypeLabelKey] = capacityType
+			}
+			daemons, err := daemonsOn(node, w.snapshot)
+			if err != nil {
+				return nil, err
+			}
+			for _, d := range daemons {
+				if !seen[d.Name] {
+					seen[d.Name] = true
+					out = append(out, d)
+				}
+			}
+		}
+	}
+	return out, nil
 }
 
 // freshNodes returns every node that the pool could launch: each type in each offering, and with each value of the labels
