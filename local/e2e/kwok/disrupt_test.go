@@ -6,7 +6,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
 	autoscalingv1beta1 "github.com/karpenter-go/karpenter/api/autoscaling/v1beta1"
@@ -66,31 +68,79 @@ func TestDriftOfBufferedNode(t *testing.T) {
 	c.awaitBuffer(b, autoscalingv1beta1.ReasonFitsExistingCapacity, 1)
 }
 
-// A node that has been sick for too long is replaced at once, with all that holds it.
+// sicken has the nodes' kubelets say that they have been sick for an hour.
+func (c *corner) sicken(nodes ...corev1.Node) {
+	c.t.Helper()
+	long := metav1.NewTime(time.Now().Add(-time.Hour))
+	for _, n := range nodes {
+		c.poll(func() string {
+			if err := c.Get(c.t.Context(), clientKey(&n), &n); err != nil {
+				c.t.Fatal(err)
+			}
+			for i := range n.Status.Conditions {
+				if r := &n.Status.Conditions[i]; r.Type == corev1.NodeReady {
+					r.Status, r.Reason, r.LastTransitionTime = corev1.ConditionFalse, "DiskOnFire", long
+				}
+			}
+			err := c.Status().Update(c.t.Context(), &n)
+			return missing(err == nil, "node %s cannot be made sick: %v", n.Name, err)
+		})
+	}
+}
+
+// A node that has been sick for too long is replaced at once, with all that holds it: a closed budget, a pod that must not be
+// disturbed, a PodDisruptionBudget, an hour of grace.
 func TestRepair(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "repair")
-	c.pool(func(p *apiv1.NodePool) { p.Spec.Disruption.Budgets = []apiv1.Budget{{Nodes: "0"}} })
+	c.pool(func(p *apiv1.NodePool) {
+		p.Spec.Disruption.Budgets = []apiv1.Budget{{Nodes: "0"}}
+		p.Spec.Template.Spec.TerminationGracePeriod = &metav1.Duration{Duration: time.Hour}
+	})
 	c.deploy("web", 1, "1", func(t *corev1.PodTemplateSpec) {
 		t.Annotations = map[string]string{apiv1.DoNotDisruptAnnotationKey: "true"}
 	})
 	c.awaitRunning("web", 1)
+	none := intstr.FromInt32(0)
+	pdb := &policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: c.name},
+		Spec: policyv1.PodDisruptionBudgetSpec{
+			MaxUnavailable: &none, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
+		},
+	}
+	c.put(pdb)
+	c.awaitInForce(pdb)
 	n := c.awaitNodes(1)[0]
-	long := metav1.NewTime(time.Now().Add(-time.Hour))
-	for i := range n.Status.Conditions {
-		if r := &n.Status.Conditions[i]; r.Type == corev1.NodeReady {
-			r.Status, r.Reason, r.LastTransitionTime = corev1.ConditionFalse, "DiskOnFire", long
-		}
-	}
-	if err := c.Status().Update(t.Context(), &n); err != nil {
-		t.Fatal(err)
-	}
+	c.sicken(n)
 	c.poll(func() string {
 		nodes := c.nodes()
 		return missing(len(nodes) == 1 && nodes[0].Name != n.Name && nodes[0].Labels[apiv1.NodeInitializedLabelKey] == "true",
 			"nodes are %v", fmt.Sprint(names(nodes)))
 	})
 	c.awaitRunning("web", 1)
+}
+
+// If too many nodes of a pool are sick at a time, something else is wrong, and none is replaced.
+func TestRepairIsHeldBack(t *testing.T) {
+	t.Parallel()
+	c := newCorner(t, "repair-blocked")
+	c.pool()
+	c.deploy("web", 3, "1", apart)
+	c.awaitRunning("web", 3)
+	nodes := c.awaitNodes(3)
+	before := names(nodes)
+	c.sicken(nodes[0], nodes[1])
+	c.poll(func() string {
+		var events corev1.EventList
+		c.list(&events)
+		for _, e := range events.Items {
+			if e.Reason == "NodeRepairBlocked" && before[e.InvolvedObject.Name] {
+				return ""
+			}
+		}
+		return "nobody says that repair is held back"
+	})
+	c.keeps(before, 3*time.Second)
 }
 
 // Pods of two half-empty nodes move onto one.
