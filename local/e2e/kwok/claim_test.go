@@ -132,7 +132,7 @@ func TestInstanceThatVanishes(t *testing.T) {
 	if err := c.Delete(t.Context(), &n, client.GracePeriodSeconds(0)); err != nil {
 		t.Fatal(err)
 	}
-	c.pollFor(3*patience, func() string {
+	c.pollFor(2*patience, func() string {
 		for _, claim := range c.claims() {
 			if claim.Name == n.Name {
 				return "claim " + claim.Name + " is still there"
