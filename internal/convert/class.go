@@ -190,6 +190,9 @@ func volumeSize(was string) string {
 
 // metadataOptions writes out a default that v1 changed: how far answers of the metadata service travel.
 func (c *converter) metadataOptions(o *object, path string, spec *yaml.Node) {
+	if len(o.tell) > 0 {
+		return // it says v1, and so means v1's default
+	}
 	f := get(spec, "metadataOptions")
 	if f != nil && !null(f) && f.Kind != yaml.MappingNode {
 		return

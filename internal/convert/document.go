@@ -32,6 +32,8 @@ type object struct {
 	root  *yaml.Node // a mapping
 	form  legacy.Form
 	label string // kind and name in the input
+	// tell are the fields by which an object that says v1 shows that it is older; none if it says what it is.
+	tell []string
 	// made are objects that the conversion adds after this one.
 	made []*object
 }
@@ -113,6 +115,9 @@ func (d *document) find(root *yaml.Node) {
 func (d *document) add(root *yaml.Node) {
 	kind := scalar(get(root, "kind"))
 	o := &object{doc: d, root: root, form: legacy.FormOf(scalar(get(root, "apiVersion")), kind)}
+	if o.form == legacy.Foreign {
+		o.form, o.tell = mislabelled(root)
+	}
 	o.label = strings.TrimSpace(kind + " " + scalar(at(root, "metadata", "name")))
 	if d.template != nil {
 		o.label = d.template.show(o.label)

@@ -50,6 +50,10 @@ func (c *converter) convert(d *document) {
 		if o.form != legacy.Foreign {
 			c.unquote(o, o.root)
 		}
+		if len(o.tell) > 0 {
+			c.warn(o, "apiVersion", "says v1, but the manifest was written for an older version, and is read as that: it has %s",
+				strings.Join(o.tell, ", "))
+		}
 		switch o.form {
 		case legacy.Foreign:
 		case legacy.Provisioner, legacy.NodePool:
