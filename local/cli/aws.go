@@ -109,6 +109,8 @@ func (a *app) awsPrice() *cobra.Command {
 	cmd := a.steered(&cobra.Command{
 		Use:   "price TYPE[/ZONE] USD",
 		Short: "Fix a price per hour: of spot with a zone, of on-demand without",
+		Example: "  karpenter-local aws price m5.large/us-east-1a 0.09\n" +
+			"  karpenter-local aws price m5.large 0.2",
 	}, cobra.RangeArgs(0, 2), func(ctx context.Context, c steer.Client, args []string) error {
 		if back {
 			return c.ClearPrices(ctx)
@@ -153,6 +155,8 @@ func (a *app) awsBoot() *cobra.Command {
 	cmd := a.steered(&cobra.Command{
 		Use:   "boot",
 		Short: "Change how instances boot from now on",
+		Example: "  karpenter-local aws boot --delay 30s\n" +
+			"  karpenter-local aws boot --never --type m5.large",
 	}, cobra.NoArgs, func(ctx context.Context, c steer.Client, _ []string) error {
 		if back {
 			return c.ClearBoot(ctx)

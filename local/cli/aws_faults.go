@@ -54,8 +54,9 @@ func (a *app) awsFail() *cobra.Command {
 func (a *app) awsHang() *cobra.Command {
 	var h steer.Hang
 	cmd := a.steered(&cobra.Command{
-		Use:   "hang OP DURATION",
-		Short: "Hold the calls of an operation",
+		Use:     "hang OP DURATION",
+		Short:   "Hold the calls of an operation",
+		Example: "  karpenter-local aws hang CreateFleet 30s",
 	}, cobra.ExactArgs(2), func(ctx context.Context, c steer.Client, args []string) error {
 		d, err := time.ParseDuration(args[1])
 		if err != nil {
@@ -74,6 +75,8 @@ func (a *app) awsClear() *cobra.Command {
 	return a.steered(&cobra.Command{
 		Use:   "clear [OP]",
 		Short: "End throttling, failing and hanging",
+		Example: "  karpenter-local aws clear\n" +
+			"  karpenter-local aws clear CreateFleet",
 	}, cobra.MaximumNArgs(1), func(ctx context.Context, c steer.Client, args []string) error {
 		return c.ClearFaults(ctx, append(args, "*")[0])
 	})
@@ -81,8 +84,9 @@ func (a *app) awsClear() *cobra.Command {
 
 func (a *app) awsReset() *cobra.Command {
 	return a.steered(&cobra.Command{
-		Use:   "reset",
-		Short: "Make the account new: no instances, no faults, no calls",
+		Use:     "reset",
+		Short:   "Make the account new: no instances, no faults, no calls",
+		Example: "  karpenter-local aws reset",
 	}, cobra.NoArgs, func(ctx context.Context, c steer.Client, _ []string) error {
 		return c.Reset(ctx)
 	})
@@ -94,6 +98,8 @@ func (a *app) awsInterrupt() *cobra.Command {
 	cmd = a.steered(&cobra.Command{
 		Use:   "interrupt INSTANCE | --random N",
 		Short: "Reclaim spot instances, with two minutes' notice",
+		Example: "  karpenter-local aws interrupt i-0123456789abcdef0\n" +
+			"  karpenter-local aws interrupt --random 2",
 	}, cobra.MaximumNArgs(1), func(ctx context.Context, c steer.Client, args []string) error {
 		if (len(args) == 1) == (random > 0) {
 			return usageError{fmt.Errorf("want an instance or --random N")}

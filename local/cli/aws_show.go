@@ -18,6 +18,8 @@ func (a *app) awsInstances() *cobra.Command {
 	cmd = a.steered(&cobra.Command{
 		Use:   "instances",
 		Short: "List the instances of the account",
+		Example: "  karpenter-local aws instances\n" +
+			"  karpenter-local aws instances -o json",
 	}, cobra.NoArgs, func(ctx context.Context, c steer.Client, _ []string) error {
 		list, err := c.Instances(ctx)
 		if err != nil {
@@ -42,6 +44,8 @@ func (a *app) awsCalls() *cobra.Command {
 	cmd = a.steered(&cobra.Command{
 		Use:   "calls",
 		Short: "List the calls that the account has received",
+		Example: "  karpenter-local aws calls\n" +
+			"  karpenter-local aws calls --since 100 -o json",
 	}, cobra.NoArgs, func(ctx context.Context, c steer.Client, _ []string) error {
 		list, err := c.Calls(ctx, since)
 		if err != nil {

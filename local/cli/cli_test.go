@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
 
 	"github.com/karpenter-go/karpenter/internal/awsemu"
 	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
@@ -212,5 +213,42 @@ func TestLogsNamesTheParts(t *testing.T) {
 	root.SetArgs([]string{"logs", "kubelet", "--dir", dir})
 	if err := root.Execute(); err == nil || !strings.Contains(fmt.Sprint(err), "etcd") {
 		t.Errorf("logs kubelet: %v, want the parts that have logs", err)
+	}
+}
+
+// Every command shows by example how it is called, and each example is one that it takes.
+func TestHelpHasExamples(t *testing.T) {
+	root := newRoot(Programs{})
+	seen := 0
+	var look func(c *cobra.Command)
+	look = func(c *cobra.Command) {
+		for _, sub := range c.Commands() {
+			look(sub)
+		}
+		if c.HasSubCommands() || c.Name() == "help" || c.GroupID == "parts" { // parts are started by up
+			return
+		}
+		seen++
+		for line := range strings.Lines(c.Example) {
+			line, _, _ = strings.Cut(line, " >")
+			words := strings.Fields(strings.ReplaceAll(line, "'", ""))
+			found, rest, err := root.Find(words[1:])
+			if err == nil && found.Name() != c.Name() {
+				err = fmt.Errorf("that is %s", found.CommandPath())
+			}
+			if err == nil && !found.DisableFlagParsing {
+				err = found.ParseFlags(rest)
+			}
+			if err != nil {
+				t.Errorf("%s --help shows %q: %v", c.CommandPath(), line, err)
+			}
+		}
+		if c.Example == "" {
+			t.Errorf("%s --help has no examples", c.CommandPath())
+		}
+	}
+	look(root)
+	if seen < 20 {
+		t.Errorf("looked at %d commands", seen)
 	}
 }

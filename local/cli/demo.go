@@ -27,7 +27,9 @@ func (a *app) demo() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Apply the quickstart, scale it and show the nodes come",
-		Args:  usage(cobra.NoArgs),
+		Example: "  karpenter-local demo\n" +
+			"  karpenter-local demo --pods 50 --timeout 10m",
+		Args: usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.open(cluster.Options{})
 			if err != nil {

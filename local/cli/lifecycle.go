@@ -80,9 +80,10 @@ func beside(path string) string {
 
 func (a *app) down() *cobra.Command {
 	return &cobra.Command{
-		Use:   "down",
-		Short: "Stop the cluster and remove its state",
-		Args:  usage(cobra.NoArgs),
+		Use:     "down",
+		Short:   "Stop the cluster and remove its state",
+		Example: "  karpenter-local down",
+		Args:    usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.open(cluster.Options{Out: cmd.OutOrStdout()})
 			if err != nil {
@@ -119,7 +120,9 @@ func (a *app) status() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show how the cluster is; exit code 1 unless all of it is well",
-		Args:  usage(cobra.NoArgs),
+		Example: "  karpenter-local status\n" +
+			"  karpenter-local status -o json",
+		Args: usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.open(cluster.Options{})
 			if err != nil {

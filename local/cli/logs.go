@@ -23,7 +23,9 @@ func (a *app) logs() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "logs PART",
 		Short: "Print what a part has written",
-		Args:  usage(cobra.ExactArgs(1)),
+		Example: "  karpenter-local logs karpenter\n" +
+			"  karpenter-local logs kube-scheduler -f",
+		Args: usage(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.open(cluster.Options{})
 			if err != nil {

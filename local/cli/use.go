@@ -14,8 +14,10 @@ import (
 // because most of them are kubectl's.
 func (a *app) kubectl() *cobra.Command {
 	return &cobra.Command{
-		Use:                "kubectl",
-		Short:              "Run kubectl against the cluster (built in)",
+		Use:   "kubectl",
+		Short: "Run kubectl against the cluster (built in)",
+		Example: "  karpenter-local kubectl get nodepools,nodeclaims,nodes\n" +
+			"  karpenter-local --dir other kubectl apply -f examples/quickstart",
 		DisableFlagParsing: true,
 		RunE: func(_ *cobra.Command, args []string) error {
 			args, err := a.takeDir(args)
@@ -66,9 +68,10 @@ func (a *app) takeDir(args []string) ([]string, error) {
 
 func (a *app) kubeconfig() *cobra.Command {
 	return &cobra.Command{
-		Use:   "kubeconfig",
-		Short: "Print the administrator's kubeconfig",
-		Args:  usage(cobra.NoArgs),
+		Use:     "kubeconfig",
+		Short:   "Print the administrator's kubeconfig",
+		Example: "  karpenter-local kubeconfig > ~/.kube/local",
+		Args:    usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.open(cluster.Options{})
 			if err != nil {
