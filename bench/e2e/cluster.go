@@ -53,6 +53,14 @@ func (c *Cluster) Down(ctx context.Context) error {
 	return err
 }
 
+// keepLogs copies the logs of the cluster.
+func (c *Cluster) keepLogs(to string) error {
+	if to == "" {
+		return nil
+	}
+	return os.CopyFS(to, os.DirFS(filepath.Join(c.Dir, "logs")))
+}
+
 // Apply makes or changes objects.
 func (c *Cluster) Apply(ctx context.Context, objects ...any) error {
 	list, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "items": objects})

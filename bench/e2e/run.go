@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -23,8 +24,9 @@ type Options struct {
 	ConsolidateAfter time.Duration
 	// UpLimit and DownLimit bound the two halves.
 	UpLimit, DownLimit time.Duration
-	// Log is told what happens.
-	Log io.Writer
+	// Log is told what happens. Logs is a directory that does not exist yet, for the logs of the cluster; empty keeps none.
+	Log  io.Writer
+	Logs string
 }
 
 // A Result is what one run came to.
@@ -64,11 +66,7 @@ func Run(ctx context.Context, o Options) (r Result, err error) {
 	if err != nil {
 		return r, err
 	}
-	defer func() {
-		if downErr := c.Down(ctx); err == nil {
-			err = downErr
-		}
-	}()
+	defer func() { err = errors.Join(err, c.keepLogs(o.Logs), c.Down(ctx)) }()
 	if err := c.Up(ctx); err != nil {
 		return r, err
 	}

@@ -28,6 +28,7 @@ func endToEnd(args []string) error {
 	f.DurationVar(&o.UpLimit, "up-limit", 5*time.Minute, "most time for a scale-up")
 	f.DurationVar(&o.DownLimit, "down-limit", 8*time.Minute, "most time for a scale-in")
 	into := f.String("into", "", "file whose marked lines are replaced by the tables, such as docs/bench.md")
+	logs := f.String("logs", "", "directory to keep the logs of each cluster in")
 	if err := f.Parse(args); err != nil {
 		return err
 	}
@@ -45,6 +46,9 @@ func endToEnd(args []string) error {
 	for size := range strings.SplitSeq(*sizes, ",") {
 		if o.Pods, err = strconv.Atoi(size); err != nil {
 			return fmt.Errorf("-pods: %w", err)
+		}
+		if *logs != "" {
+			o.Logs = filepath.Join(*logs, size)
 		}
 		result, err := oneCluster(ctx, o)
 		if err != nil {
