@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
@@ -91,16 +92,34 @@ func (p *Provider) used(ctx context.Context, reader client.Reader) (map[string]s
 	for i := range claims.Items {
 		add(&claims.Items[i])
 	}
+	for name, reservation := range p.recent() {
+		if used[name] != "" {
+			continue
+		}
+		err := reader.Get(ctx, client.ObjectKey{Name: name}, &apiv1.NodeClaim{})
+		switch {
+		case err == nil:
+			used[name] = reservation
+		case !apierrors.IsNotFound(err):
+			return nil, fmt.Errorf("count what is reserved: %w", err)
+		}
+	}
+	return used, nil
+}
+
+// recent returns the reservations of the last launches, by name of their claim.
+func (p *Provider) recent() map[string]string {
 	p.ledger.mu.Lock()
 	defer p.ledger.mu.Unlock()
+	out := map[string]string{}
 	for name, t := range p.ledger.recent {
 		if p.config.Clock.Since(t.at) > bridged {
 			delete(p.ledger.recent, name)
 			continue
 		}
-		used[name] = t.reservation
+		out[name] = t.reservation
 	}
-	return used, nil
+	return out
 }
 
 // reserve notes what a claim got.

@@ -129,7 +129,18 @@ func TestReservationOfNodeToCome(t *testing.T) {
 	if err != nil || again.Labels[apiv1.CapacityTypeLabelKey] != "reserved" || remaining(t, p) != 1 {
 		t.Errorf("a launch made again is %v, %v; %d are left, want 1", again, err, remaining(t, p))
 	}
+	given := claim("given-up", "1")
+	w.store(t, given)
+	if _, err := p.Create(t.Context(), given); err != nil || remaining(t, p) != 0 {
+		t.Errorf("%v, %d are left, want none", err, remaining(t, p))
+	}
+	if err := w.kube.Delete(t.Context(), given); err != nil {
+		t.Fatal(err)
+	}
 	w.launched(t, "later", i)
+	if n := remaining(t, p); n != 1 {
+		t.Errorf("%d are left when a claim was given up, want 1", n)
+	}
 	w.clock.Step(2 * bridged)
 	if n := remaining(t, p); n != 1 || len(w.nodes(t)) != 0 {
 		t.Errorf("%d are left, %d nodes; want 1 and none", n, len(w.nodes(t)))
