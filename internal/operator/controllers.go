@@ -14,6 +14,7 @@ import (
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/engine/pack"
 	"github.com/karpenter-go/karpenter/internal/act"
+	"github.com/karpenter-go/karpenter/internal/controller/brake"
 	"github.com/karpenter-go/karpenter/internal/controller/metrics"
 	nodehydration "github.com/karpenter-go/karpenter/internal/controller/node/hydration"
 	"github.com/karpenter-go/karpenter/internal/controller/node/termination"
@@ -43,6 +44,7 @@ type base struct {
 	timeline *metrics.Timeline
 	health   *nodepool.Health
 	steering *steer.Controller
+	brake    *brake.Brake
 	features
 }
 
@@ -63,6 +65,7 @@ func controllers(
 	if b.overlays != nil {
 		b.overlays.Labels = labels
 	}
+	b.brake = b.newBrake()
 	b.steering = &steer.Controller{
 		Cluster: b.cluster, Nominator: act.NewNominator(b.Client), Clock: b.Clock, Metrics: m.Scheduler, On: p.Settings.SteerPods,
 	}
@@ -93,11 +96,11 @@ func (b base) deciding() []Controller {
 		&provision.Controller{
 			Cluster: b.cluster, Actor: actor, Cloud: b.offers("provisioner"), Clock: b.Clock, Events: b.Events,
 			Metrics: b.metrics, Timeline: b.timeline, Buffers: b.buffers, Daemons: b.daemons,
-			Spread: b.spread, Options: b.packing(),
+			Spread: b.spread, Options: b.packing(), Brake: b.brake,
 			BatchIdle: b.settings.BatchIdleDuration, BatchMax: b.settings.BatchMaxDuration, Mode: b.settings.Mode,
 		},
 		b.disruption(actor),
-		b.steering,
+		b.steering, b.brake,
 	}
 }
 

@@ -3,6 +3,7 @@ package operator
 import (
 	"github.com/karpenter-go/karpenter/engine/disrupt"
 	"github.com/karpenter-go/karpenter/internal/act"
+	"github.com/karpenter-go/karpenter/internal/controller/brake"
 	"github.com/karpenter-go/karpenter/internal/controller/disruption"
 )
 
@@ -15,10 +16,21 @@ func (b base) disruption(actor *act.Actor) Controller {
 		Options: disrupt.Options{
 			Pack:       b.packing(),
 			SpotToSpot: gates.SpotToSpotConsolidation, Static: gates.StaticCapacity,
-			Mode: b.settings.Mode, Paused: b.settings.PauseDisruption,
+			Mode: b.settings.Mode,
 		},
-		PerMinute: disruption.Rates{
-			Disruptions: b.settings.MaxDisruptionsPerMinute, Launches: b.settings.MaxReplacementsPerMinute,
+		Brake: b.brake,
+	}
+}
+
+// newBrake returns what holds the whole cluster back.
+func (b base) newBrake() *brake.Brake {
+	s := b.settings
+	return &brake.Brake{
+		Settings: brake.Limits{
+			PauseLaunches: s.PauseLaunches, PauseDisruption: s.PauseDisruption, MaxLaunches: s.MaxLaunchesPerMinute,
+			MaxReplacements: s.MaxReplacementsPerMinute, MaxDisruptions: s.MaxDisruptionsPerMinute,
 		},
+		Reader: b.Live, Namespace: s.Namespace(),
+		Metrics: b.metrics, Wake: b.cluster.Wake,
 	}
 }

@@ -20,6 +20,7 @@ type Metrics struct {
 	Disruption   *DisruptionMetrics
 	ClusterState *ClusterStateMetrics
 	Cloud        *CloudMetrics
+	Brake        *BrakeMetrics
 
 	declared []Declaration
 }
@@ -39,6 +40,7 @@ func NewMetrics(reg prometheus.Registerer, wellKnownLabels []string) *Metrics {
 	m.Disruption = newDisruptionMetrics(d)
 	m.ClusterState = newClusterStateMetrics(d)
 	m.Cloud = newCloudMetrics(d.in("cloudprovider"))
+	m.Brake = newBrakeMetrics(d.in("brake"))
 	return m
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/verify"
 	"github.com/karpenter-go/karpenter/internal/act"
+	"github.com/karpenter-go/karpenter/internal/controller/brake"
 	"github.com/karpenter-go/karpenter/internal/controller/capacitybuffer"
 	"github.com/karpenter-go/karpenter/internal/controller/singleton"
 	"github.com/karpenter-go/karpenter/internal/controller/supply"
@@ -38,8 +39,8 @@ type Controller struct {
 	Spread *supply.Spread
 	// Repair lets nodes that are beyond repair be replaced, by the policies of the provider.
 	Repair bool
-	// PerMinute bounds how many nodes are disrupted by choice, and how many are launched in their place, a minute.
-	PerMinute Rates
+	// Brake holds the whole cluster back; nil holds nothing back.
+	Brake *brake.Brake
 
 	state
 }
@@ -48,11 +49,10 @@ type Controller struct {
 type state struct {
 	next   time.Time // when the next pass may begin
 	cursor disrupt.Cursor
-	// disrupted and launched are when that was done, oldest first, of the last minute.
-	disrupted, launched []time.Time
-	recalled            bool // whether the places of pods were worked out anew after the start
-	tookBack            bool // whether this pass took a mark back
-	resting             map[string]rest
+	// recalled says that the places of pods were worked out anew after the start, tookBack that this pass took a mark back.
+	recalled, tookBack bool
+	heldBack           int // replacements that the brake has held back in this pass
+	resting            map[string]rest
 }
 
 // Intervals of disruption.
@@ -127,7 +127,13 @@ func (c *Controller) look(ctx context.Context) *model.Snapshot {
 func (c *Controller) options(now time.Time) disrupt.Options {
 	o := c.Options
 	o.Resting = c.rests(now)
-	o.MaxNodes = c.PerMinute.left(c.PerMinute.Disruptions, &c.disrupted, now)
+	o.Paused = o.Paused || c.Brake.Limits().PauseDisruption
+	if left, bounded := c.Brake.Left(brake.Disrupt, now); bounded {
+		o.MaxNodes = left
+		if left == 0 {
+			o.MaxNodes = -1
+		}
+	}
 	if !c.Repair {
 		return o
 	}
@@ -140,14 +146,17 @@ func (c *Controller) options(now time.Time) disrupt.Options {
 // carryOut begins what was decided. What the check of commands objects to is a fault of ours: it is logged and left out.
 func (c *Controller) carryOut(ctx context.Context, s *model.Snapshot, d disrupt.Decision) error {
 	var errs []error
+	c.heldBack = 0
 	for _, cmd := range c.checked(ctx, s, d.Commands) {
 		errs = append(errs, c.begin(ctx, s, &cmd))
 	}
+	c.Metrics.Brake.HeldBack.WithLabelValues("replacements").Set(float64(c.heldBack))
 	for _, cmd := range d.Proposed {
-		c.tellProposed(cmd)
+		c.tellHeld(cmd, "The mode of the pool holds this back: ")
 	}
-	if len(d.Launches) > 0 && !c.Options.Paused {
+	if len(d.Launches) > 0 && !c.Options.Paused && c.Brake.Allows(brake.Launch, len(d.Launches), s.Now) {
 		launches, err := c.Actor.Launch(ctx, &model.Plan{Nodes: d.Launches})
+		c.Brake.Done(brake.Launch, len(launches), s.Now)
 		for _, l := range launches {
 			c.Cluster.Assume(l.Claim)
 			c.tellLaunched(ctx, l, "static")
@@ -191,7 +200,9 @@ func (c *Controller) begin(ctx context.Context, s *model.Snapshot, cmd *model.Co
 	if cmd.Force {
 		return c.force(ctx, cmd, now)
 	}
-	if left := c.PerMinute.left(c.PerMinute.Launches, &c.launched, now); left != 0 && len(cmd.Replacements) > left {
+	if !c.Brake.Allows(brake.Replace, len(cmd.Replacements), now) {
+		c.heldBack += len(cmd.Replacements)
+		c.tellHeld(*cmd, c.Brake.Why(brake.Replace)+" holds this back: ")
 		return nil // the next pass decides again
 	}
 	drafts := c.Actor.Draft(cmd)
@@ -210,17 +221,22 @@ func (c *Controller) begin(ctx context.Context, s *model.Snapshot, cmd *model.Co
 	for _, l := range drafts {
 		c.Cluster.Assume(l.Claim)
 		c.Cluster.Promise(l.Claim.Name, l.Node.Pods, now.Add(promised))
-		c.launched = append(c.launched, now)
 		c.tellLaunched(ctx, l, lower(cmd.Reason))
 	}
 	for _, p := range cmd.Placements {
 		c.Cluster.Promise(p.Node.Name, p.Pods, now.Add(promised))
 	}
-	for range cmd.Nodes {
-		c.disrupted = append(c.disrupted, now)
+	c.Brake.Done(brake.Replace, len(drafts), now)
+	if !forced(cmd.Reason) {
+		c.Brake.Done(brake.Disrupt, len(cmd.Nodes), now)
 	}
 	c.tellMarked(ctx, s, cmd)
 	return ignoreConflict(err)
+}
+
+// forced reports whether nodes go for a reason that is no choice.
+func forced(reason apiv1.DisruptionReason) bool {
+	return reason == disrupt.ReasonExpired || reason == disrupt.ReasonUnhealthy
 }
 
 // force ends nodes that are beyond repair: by a deadline that is now.

@@ -365,14 +365,12 @@ func TestKilledAfterEachWrite(t *testing.T) {
 
 // The same for controllers that are killed again and again.
 func TestKilledAgainAndAgain(t *testing.T) {
-	for _, boots := range paces {
-		for first := 2; first < 14; first += 3 {
-			for second := 1; second < 16; second += 4 {
-				o := newColony(t, boots)
-				o.settle(first, second, first)
-				if wrong := o.wrong(); wrong != "" {
-					t.Errorf("nodes boot in %v, killed after %d, %d and again %d writes: %s", boots, first, second, first, wrong)
-				}
+	for first := 2; first < 14; first += 3 {
+		for second := 1; second < 16; second += 4 {
+			o := newColony(t, paces[1])
+			o.settle(first, second, first)
+			if wrong := o.wrong(); wrong != "" {
+				t.Errorf("killed after %d, %d and again %d writes: %s", first, second, first, wrong)
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,6 +18,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/disrupt"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/require"
+	"github.com/karpenter-go/karpenter/internal/controller/brake"
 	"github.com/karpenter-go/karpenter/internal/controller/internal/fakecloud"
 )
 
@@ -327,7 +329,7 @@ func TestRepairEndsByForce(t *testing.T) {
 
 func TestCapPerMinute(t *testing.T) {
 	w := newWorld(t, "100%", 5)
-	w.PerMinute.Disruptions = 2
+	w.Brake = &brake.Brake{Settings: brake.Limits{MaxDisruptions: 2}}
 	w.pass(pause)
 	w.want(2, 0, 2)
 	w.pass(10 * time.Second)
@@ -337,6 +339,53 @@ func TestCapPerMinute(t *testing.T) {
 	w.pass(time.Minute)
 	if marked, _, _ := w.count(); marked != 4 {
 		t.Errorf("%d nodes were disrupted within two minutes, 4 may", marked)
+	}
+}
+
+// What is paused does not begin: neither what goes by choice, nor, while nothing may be launched, what needs a replacement.
+func TestPausedByTheBrake(t *testing.T) {
+	for name, limits := range map[string]brake.Limits{
+		"disruption": {PauseDisruption: true},
+		"launches":   {PauseLaunches: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newDearWorld(t)
+			w.Brake = &brake.Brake{Settings: limits}
+			w.pass(pause)
+			w.pass(poll)
+			w.want(0, 0, 0)
+			if w.replacement() != nil {
+				t.Error("a replacement was launched")
+			}
+			w.Brake.Settings = brake.Limits{}
+			w.pass(poll)
+			w.want(1, 0, 1)
+		})
+	}
+}
+
+// While nothing may be launched, nodes that need no replacement go.
+func TestEmptyNodesGoWithoutLaunches(t *testing.T) {
+	w := newWorld(t, "100%", 3)
+	w.Brake = &brake.Brake{Settings: brake.Limits{PauseLaunches: true, MaxReplacements: 1}}
+	w.pass(pause)
+	w.want(3, 0, 3)
+}
+
+// As many replacements are launched within a minute as are allowed; a command that needs more waits.
+func TestReplacementsAMinute(t *testing.T) {
+	o := newColony(t, 0)
+	o.c.Brake = &brake.Brake{Settings: brake.Limits{MaxReplacements: 3}}
+	o.pass()
+	if o.made != 2 {
+		t.Errorf("%d replacements within a minute, want the two of the first command: the next has two, and 3 may", o.made)
+	}
+	if held := testutil.ToFloat64(o.c.Metrics.Brake.HeldBack.WithLabelValues("replacements")); held != 2 {
+		t.Errorf("%v replacements are held back, want 2", held)
+	}
+	o.settle()
+	if wrong := o.wrong(); wrong != "" || o.made != 4 {
+		t.Errorf("%d replacements in the end; %s", o.made, wrong)
 	}
 }
 

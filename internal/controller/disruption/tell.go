@@ -71,10 +71,10 @@ func (c *Controller) tellWaiting(r, n *model.Node) {
 	c.Events.Publish(telemetry.Event{Object: r.Claim, Type: corev1.EventTypeNormal, Reason: reason, Message: message})
 }
 
-func (c *Controller) tellProposed(cmd model.Command) {
+// tellHeld tells what would be done if it were not held back.
+func (c *Controller) tellHeld(cmd model.Command, why string) {
 	for _, n := range cmd.Nodes {
-		c.publish(n, corev1.EventTypeNormal, telemetry.EventDisruptionProposed,
-			"The mode of the pool holds this back: "+cmd.String())
+		c.publish(n, corev1.EventTypeNormal, telemetry.EventDisruptionProposed, why+cmd.String())
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/vain"
 	"github.com/karpenter-go/karpenter/engine/verify"
 	"github.com/karpenter-go/karpenter/internal/act"
+	"github.com/karpenter-go/karpenter/internal/controller/brake"
 	"github.com/karpenter-go/karpenter/internal/controller/capacitybuffer"
 	"github.com/karpenter-go/karpenter/internal/controller/singleton"
 	"github.com/karpenter-go/karpenter/internal/controller/supply"
@@ -46,6 +47,8 @@ type Controller struct {
 	Spread *supply.Spread
 	// Mode is that of pools that say nothing: in DryRun what would be launched is told, and not launched.
 	Mode string
+	// Brake holds the whole cluster back; nil holds nothing back.
+	Brake *brake.Brake
 	// Solve makes plans; nil means pack.Solve.
 	Solve func(*model.Snapshot, pack.Options) *model.Plan
 	// BatchIdle and BatchMax bound the wait for more pods.
@@ -140,7 +143,9 @@ func (c *Controller) round(ctx context.Context, s *model.Snapshot) error {
 		return err
 	}
 	held := c.holdBack(plan)
+	slowed := c.slow(plan, s.Now)
 	launches, err := c.Actor.Launch(ctx, plan)
+	c.Brake.Done(brake.Launch, len(launches), s.Now)
 	for _, l := range launches {
 		c.Cluster.Assume(l.Claim)
 		c.promise(l.Claim.Name, l.Node.Pods, s.Now)
@@ -152,7 +157,8 @@ func (c *Controller) round(ctx context.Context, s *model.Snapshot) error {
 	c.breakPromises(s, plan)
 	c.countReplanned(s, plan, launches)
 	c.tell(ctx, s, plan, launches, waits)
-	c.tellHeldBack(ctx, held)
+	c.tellHeldBack(ctx, held, "The mode of the pool")
+	c.tellHeldBack(ctx, slowed, c.Brake.Why(brake.Launch))
 	return err
 }
 

@@ -31,8 +31,8 @@ func (c *Controller) holdBack(plan *model.Plan) []model.PlannedNode {
 	return held
 }
 
-// tellHeldBack tells each pool what would have been launched of it.
-func (c *Controller) tellHeldBack(ctx context.Context, held []model.PlannedNode) {
+// tellHeldBack tells each pool what would have been launched of it, but for something.
+func (c *Controller) tellHeldBack(ctx context.Context, held []model.PlannedNode, something string) {
 	byPool := map[string]*model.Plan{}
 	for _, n := range held {
 		plan := byPool[n.Pool.Name]
@@ -47,9 +47,9 @@ func (c *Controller) tellHeldBack(ctx context.Context, held []model.PlannedNode)
 		mix := strings.Join(plan.Mix(), ", ")
 		c.Events.Publish(telemetry.Event{
 			Object: plan.Nodes[0].Pool.Object, Type: corev1.EventTypeNormal, Reason: telemetry.EventLaunchProposed,
-			Message: fmt.Sprintf("The mode of the pool holds back a launch of %s at $%.4f/h", mix, plan.Price),
+			Message: fmt.Sprintf("%s holds back a launch of %s at $%.4f/h", something, mix, plan.Price),
 		})
-		ctrl.LoggerFrom(ctx).Info("launch held back by mode", "NodePool", map[string]string{"name": name},
+		ctrl.LoggerFrom(ctx).Info("launch held back", "by", something, "NodePool", map[string]string{"name": name},
 			"nodes", len(plan.Nodes), "instanceTypes", plan.Mix(), "pricePerHour", plan.Price)
 	}
 }

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"strconv"
@@ -64,7 +65,10 @@ func (s *Settings) addDecisionFlags(fs *pflag.FlagSet) {
 	fs.Int64Var(&s.MaxNodeCPU, "max-node-cpu", 0, "most cores that a new node may have; 0 for any")
 	strictBool(fs, &s.SteerPods, "steer-pods", true,
 		"nominate pods to the nodes that they were planned for, so that the scheduler follows the plan")
+	strictBool(fs, &s.PauseLaunches, "pause-launches", false, "launch no node, whatever for")
 	strictBool(fs, &s.PauseDisruption, "pause-disruption", false, "disrupt no node by choice")
+	fs.IntVar(&s.MaxLaunchesPerMinute, "max-launches-per-minute", 0,
+		"most nodes launched for waiting pods within a minute; 0 for no bound")
 	fs.IntVar(&s.MaxDisruptionsPerMinute, "max-disruptions-per-minute", 0,
 		"most nodes disrupted by choice within a minute; 0 for no bound")
 	fs.IntVar(&s.MaxReplacementsPerMinute, "max-replacements-per-minute", 0,
@@ -84,7 +88,7 @@ func variables() map[string]string {
 		"disable-cluster-state-observability", "leader-election-name", "leader-election-namespace", "memory-limit",
 		"cpu-requests", "log-level", "log-output-paths", "log-error-output-paths", "batch-max-duration",
 		"batch-idle-duration", "preference-policy", "min-values-policy", "ignore-dra-requests", "feature-gates",
-		"scheduler-config", "pause-disruption", "max-disruptions-per-minute", "max-replacements-per-minute",
+		"scheduler-config", "pause-launches", "max-launches-per-minute", "pause-disruption", "max-disruptions-per-minute", "max-replacements-per-minute",
 		"node-fee", "max-node-cpu", "steer-pods",
 	} {
 		m[name] = variable(name)
@@ -92,6 +96,12 @@ func variables() map[string]string {
 	m["provider"] = "KARPENTER_PROVIDER" // PROVIDER and MODE alone are too common to read by accident
 	m["mode"] = "KARPENTER_MODE"
 	return m
+}
+
+// Namespace is the one that the process runs in, empty if that is not known: that of the variable SYSTEM_NAMESPACE, else that
+// of its lease.
+func (s *Settings) Namespace() string {
+	return cmp.Or(os.Getenv("SYSTEM_NAMESPACE"), s.LeaderElectionNamespace)
 }
 
 func variable(flag string) string { return strings.ToUpper(strings.ReplaceAll(flag, "-", "_")) }

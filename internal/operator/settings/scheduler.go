@@ -1,11 +1,13 @@
 package settings
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/yaml"
 )
 
 // SchedulerConfig mirrors what the cluster's kube-scheduler was configured with, as far as it changes where pods can go.
@@ -17,6 +19,15 @@ type SchedulerConfig struct {
 type PodTopologySpread struct {
 	// DefaultConstraints have no selector: it is made from the services and owners of each pod.
 	DefaultConstraints []corev1.TopologySpreadConstraint `json:"defaultConstraints,omitempty"`
+}
+
+// ReadSchedulerConfig reads what --scheduler-config says, as YAML. It returns all mistakes at once.
+func ReadSchedulerConfig(text string) (SchedulerConfig, error) {
+	var c SchedulerConfig
+	if err := yaml.UnmarshalStrict([]byte(text), &c); err != nil {
+		return c, fmt.Errorf("decode: %w", err)
+	}
+	return c, errors.Join(c.validate()...)
 }
 
 // validate returns all that is wrong with the defaults.

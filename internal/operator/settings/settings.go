@@ -57,9 +57,11 @@ type Settings struct {
 	MaxNodeCPU int64
 	// SteerPods nominates pods to the nodes that they were planned for.
 	SteerPods bool
-	// PauseDisruption stops voluntary disruption of all pools.
-	PauseDisruption bool
-	// MaxDisruptionsPerMinute and MaxReplacementsPerMinute bound what disruption does by choice; 0 for no bound.
+	// PauseLaunches stops launches of nodes, whatever for; PauseDisruption stops voluntary disruption of all pools.
+	PauseLaunches, PauseDisruption bool
+	// MaxLaunchesPerMinute bounds the nodes launched for pods that wait, MaxDisruptionsPerMinute and MaxReplacementsPerMinute
+	// what disruption does by choice; 0 for no bound.
+	MaxLaunchesPerMinute     int
 	MaxDisruptionsPerMinute  int
 	MaxReplacementsPerMinute int
 	// IgnoreDRARequests leaves out pods that claim dynamic resources.

@@ -68,6 +68,7 @@ func (s *Settings) Validate() error {
 	v.oneOf("min-values-policy", string(s.MinValuesPolicy),
 		string(MinValuesPolicyStrict), string(MinValuesPolicyBestEffort))
 	v.oneOf("mode", s.Mode, ModeAuto, ModeDryRun, ModeApprove)
+	v.notNegative("max-launches-per-minute", s.MaxLaunchesPerMinute)
 	v.notNegative("max-disruptions-per-minute", s.MaxDisruptionsPerMinute)
 	v.notNegative("max-replacements-per-minute", s.MaxReplacementsPerMinute)
 	if !(s.NodeFee >= 0 && s.NodeFee <= maxNodeFee) { // not a number is neither

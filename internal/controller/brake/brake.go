@@ -1,0 +1,135 @@
+package brake
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-go/karpenter/internal/controller/singleton"
+	"github.com/karpenter-go/karpenter/internal/telemetry"
+)
+
+// MapName is the name of the ConfigMap.
+const MapName = "karpenter-brake"
+
+// every is how often the ConfigMap is read.
+const every = 5 * time.Second
+
+// A Brake knows what is held back now. A nil Brake holds nothing back.
+type Brake struct {
+	// Settings are those of the process: what counts where the ConfigMap says nothing.
+	Settings Limits
+	// Reader reads the ConfigMap as it is stored now; a cache would have to watch all of them. Namespace is where it is;
+	// empty: there is none.
+	Reader    client.Reader
+	Namespace string
+	Metrics   *telemetry.Metrics
+	// Wake is called when what is held back has changed; nil for nobody.
+	Wake func()
+
+	mu    sync.Mutex // guards now and done
+	now   *Limits    // nil until the ConfigMap was read
+	done  [kinds]Tally
+	told  string // what was last said to be wrong with it
+	quiet bool   // whether it was said that it may not be read
+}
+
+// Limits returns what is held back now. Until the ConfigMap was read for the first time nothing is launched or disrupted:
+// it may be there to keep that from happening.
+func (b *Brake) Limits() Limits {
+	if b == nil {
+		return Limits{}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case b.now != nil:
+		return *b.now
+	case b.Namespace == "":
+		return b.Settings
+	}
+	return Limits{PauseLaunches: true, PauseDisruption: true}
+}
+
+// Name returns the controller's name.
+func (b *Brake) Name() string { return "brake" }
+
+// Register adds the controller to mgr.
+func (b *Brake) Register(mgr ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).Named(b.Name()).WatchesRawSource(singleton.Source()).Complete(b)
+}
+
+// Reconcile reads the ConfigMap. If that fails, what was in force stays so.
+func (b *Brake) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
+	var data map[string]string
+	if b.Namespace != "" {
+		var stored corev1.ConfigMap
+		err := b.Reader.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: MapName}, &stored)
+		switch {
+		case apierrors.IsForbidden(err):
+			b.tellForbidden(ctx)
+		case client.IgnoreNotFound(err) != nil:
+			return ctrl.Result{}, fmt.Errorf("read ConfigMap %s/%s: %w", b.Namespace, MapName, err)
+		}
+		data = stored.Data
+	}
+	next, err := b.Settings.With(data)
+	b.tellWrong(ctx, err)
+	b.set(ctx, next)
+	return ctrl.Result{RequeueAfter: every}, nil
+}
+
+// set puts the limits in force.
+func (b *Brake) set(ctx context.Context, next Limits) {
+	b.mu.Lock()
+	before := b.now
+	b.now = &next
+	b.mu.Unlock()
+	if before != nil && *before == next {
+		return
+	}
+	for kind, paused := range map[string]bool{"launches": next.PauseLaunches, "disruption": next.PauseDisruption} {
+		value := 0.0
+		if paused {
+			value = 1
+		}
+		b.Metrics.Brake.Paused.WithLabelValues(kind).Set(value)
+	}
+	if before != nil || next != b.Settings {
+		ctrl.LoggerFrom(ctx).Info("the brake has changed", "ConfigMap", MapName,
+			"pauseLaunches", next.PauseLaunches, "pauseDisruption", next.PauseDisruption, "maxLaunches", next.MaxLaunches,
+			"maxReplacements", next.MaxReplacements, "maxDisruptions", next.MaxDisruptions)
+	}
+	if b.Wake != nil {
+		b.Wake()
+	}
+}
+
+// tellWrong says once what is wrong with the ConfigMap.
+func (b *Brake) tellWrong(ctx context.Context, err error) {
+	text := ""
+	if err != nil {
+		text = strings.ReplaceAll(err.Error(), "\n", "; ")
+	}
+	if text != b.told && err != nil {
+		ctrl.LoggerFrom(ctx).Error(errors.New(text), "the brake is not well set", "ConfigMap", MapName, "namespace", b.Namespace)
+	}
+	b.told = text
+}
+
+// tellForbidden says once that the ConfigMap has no effect.
+func (b *Brake) tellForbidden(ctx context.Context) {
+	if !b.quiet {
+		b.quiet = true
+		ctrl.LoggerFrom(ctx).Info("the ConfigMap that pauses launches and disruption may not be read, so it has no effect "+
+			"(extraRights.brake in the chart)", "ConfigMap", MapName, "namespace", b.Namespace)
+	}
+}

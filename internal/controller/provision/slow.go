@@ -1,0 +1,41 @@
+package provision
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/internal/controller/brake"
+)
+
+// slow takes the nodes out of the plan that the brake lets nobody launch now, and returns them. What is launched are the
+// nodes of the pods with the highest priority, of those the ones with most pods.
+func (c *Controller) slow(plan *model.Plan, now time.Time) []model.PlannedNode {
+	left, bounded := c.Brake.Left(brake.Launch, now)
+	var held []model.PlannedNode
+	if bounded && len(plan.Nodes) > left {
+		nodes := slices.Clone(plan.Nodes)
+		slices.SortStableFunc(nodes, func(a, b model.PlannedNode) int {
+			return cmp.Or(cmp.Compare(importance(&b), importance(&a)), cmp.Compare(len(b.Pods), len(a.Pods)))
+		})
+		plan.Nodes, held = nodes[:left:left], nodes[left:]
+		plan.Floor = 0 // that was of all
+		for i := range held {
+			plan.Price -= held[i].Price()
+		}
+	}
+	c.Metrics.Brake.HeldBack.WithLabelValues("launches").Set(float64(len(held)))
+	return held
+}
+
+// importance is the highest priority of the pods that a node is for.
+func importance(n *model.PlannedNode) int32 {
+	var most int32
+	for i, p := range n.Pods {
+		if v := p.Priority(); i == 0 || v > most {
+			most = v
+		}
+	}
+	return most
+}
