@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -35,6 +36,7 @@ func explainCommand() *cobra.Command {
 	}
 	x.input.addFlags(c)
 	x.solver.addFlags(c)
+	x.solver.addSpread(c)
 	c.Flags().StringVarP(&x.namespace, "namespace", "n", "default", "namespace of the pod")
 	return c
 }
@@ -68,6 +70,9 @@ func (x *explanation) run(cmd *cobra.Command, args []string) error {
 // decide plans for the manifests, or for the cluster if there are none.
 func (x *explanation) decide(cmd *cobra.Command, p *progress) (*offline.Run, error) {
 	if len(x.files) == 0 {
+		if x.scheduler != "" {
+			return nil, coded{exitUsage, errors.New("--scheduler-config is for manifests, given by -f: services are not read from a cluster")}
+		}
 		return x.decideLive(cmd, p, x.options())
 	}
 	c, err := x.read(cmd, p)
@@ -75,6 +80,7 @@ func (x *explanation) decide(cmd *cobra.Command, p *progress) (*offline.Run, err
 		return nil, err
 	}
 	p.say("planning for " + report.Count(len(c.Delta.Pods), "pod"))
+	c.Spread.Constraints = x.spread()
 	return c.Decide(x.options(), 1, time.Now)
 }
 

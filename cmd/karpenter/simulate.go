@@ -52,6 +52,7 @@ func simulateCommand() *cobra.Command {
 	}
 	s.input.addFlags(c)
 	s.solver.addFlags(c)
+	s.solver.addSpread(c)
 	s.output.addFlag(c)
 	c.Flags().IntVar(&s.repeat, "repeat", 1, "decide so many times, keeping nothing in between, and tell the median time")
 	c.Flags().BoolVar(&s.consolidate, "consolidate", false, "tell what disruption would do to the nodes given, and what that saves")
@@ -81,6 +82,7 @@ func (s *simulation) run(cmd *cobra.Command) error {
 		return err
 	}
 	p.say("planning for " + report.Count(len(c.Delta.Pods), "pod"))
+	c.Spread.Constraints = s.spread()
 	run, err := c.Decide(s.options(), s.repeat, time.Now)
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/karpenter-go/karpenter/engine/pack"
@@ -14,6 +15,9 @@ import (
 // solver are the flags that change how plans are made.
 type solver struct {
 	minValues, preferences, maxNodeCPU string
+	// nodeFee is what a node costs besides its price, in dollars per hour; scheduler what kube-scheduler was configured with.
+	nodeFee   float64
+	scheduler string
 }
 
 func (s *solver) addFlags(c *cobra.Command) {
@@ -23,6 +27,13 @@ func (s *solver) addFlags(c *cobra.Command) {
 	f.StringVar(&s.preferences, "preference-policy", string(settings.PreferencePolicyRespect),
 		"what becomes of preferred affinity and of spread that may be violated: Respect or Ignore")
 	f.StringVar(&s.maxNodeCPU, "max-node-cpu", "", "most cpu that a new node may have, such as 64 (default: any)")
+	f.Float64Var(&s.nodeFee, "node-fee", 0, "what a node costs an hour besides its price, in dollars; weighed, and in no price that is told")
+}
+
+// addSpread adds the flag that only manifests have an answer to: services are not read from clusters here.
+func (s *solver) addSpread(c *cobra.Command) {
+	c.Flags().StringVar(&s.scheduler, "scheduler-config", "",
+		"what kube-scheduler gives pods that say nothing about spread, as the controller's flag of that name has it: YAML")
 }
 
 func (s *solver) check() error {
@@ -42,6 +53,12 @@ func (s *solver) check() error {
 			errs = append(errs, fmt.Errorf("--max-node-cpu is %q, want a number of cpus such as 64", s.maxNodeCPU))
 		}
 	}
+	if !(s.nodeFee >= 0) { // not a number is neither
+		errs = append(errs, fmt.Errorf("--node-fee is %g, want 0 or more", s.nodeFee))
+	}
+	if _, err := settings.ReadSchedulerConfig(s.scheduler); err != nil {
+		errs = append(errs, fmt.Errorf("--scheduler-config: %w", err))
+	}
 	if err := errors.Join(errs...); err != nil {
 		return coded{exitUsage, err}
 	}
@@ -51,10 +68,19 @@ func (s *solver) check() error {
 func (s *solver) options() pack.Options {
 	o := pack.Options{
 		RelaxMinValues:   settings.MinValuesPolicy(s.minValues) == settings.MinValuesPolicyBestEffort,
-		PreferencePolicy: pack.PreferencePolicy(s.preferences),
+		PreferencePolicy: pack.PreferencePolicy(s.preferences), NodeFee: s.nodeFee,
 	}
 	if q, err := resource.ParseQuantity(s.maxNodeCPU); err == nil {
 		o.MaxNodeCPU = q.MilliValue()
 	}
 	return o
+}
+
+// spread returns the constraints of pods that say nothing about spread.
+func (s *solver) spread() []corev1.TopologySpreadConstraint {
+	c, err := settings.ReadSchedulerConfig(s.scheduler)
+	if err != nil {
+		return nil // check has refused it
+	}
+	return c.PodTopologySpread.DefaultConstraints
 }

@@ -46,6 +46,7 @@ var kinds = map[schema.GroupVersionKind]kind{
 	corev1.SchemeGroupVersion.WithKind("PersistentVolume"):      of[corev1.PersistentVolume](false),
 	corev1.SchemeGroupVersion.WithKind("PodTemplate"):           of[corev1.PodTemplate](true),
 	corev1.SchemeGroupVersion.WithKind("LimitRange"):            of[corev1.LimitRange](true),
+	corev1.SchemeGroupVersion.WithKind("Service"):               of[corev1.Service](true),
 	appsv1.SchemeGroupVersion.WithKind("Deployment"):            of[appsv1.Deployment](true),
 	appsv1.SchemeGroupVersion.WithKind("StatefulSet"):           of[appsv1.StatefulSet](true),
 	appsv1.SchemeGroupVersion.WithKind("ReplicaSet"):            of[appsv1.ReplicaSet](true),

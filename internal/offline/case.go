@@ -12,6 +12,7 @@ import (
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/topology"
 	"github.com/karpenter-go/karpenter/internal/manifest"
 )
 
@@ -24,6 +25,9 @@ type Case struct {
 	Labels apiv1.LabelRules
 	// Leave are pods that no plan is made for, by key, and why.
 	Leave map[string]string
+	// Spread holds what the scheduler makes selectors of for pods that say nothing about spread; its constraints are for the
+	// caller to set.
+	Spread topology.Defaults
 	// Warnings are what a reader of the result should know, a sentence each.
 	Warnings []string
 }
@@ -80,6 +84,13 @@ func (a *assembly) addSurroundings() {
 	d.StorageClasses = manifest.Of[*storagev1.StorageClass](a.set)
 	d.CSINodes = manifest.Of[*storagev1.CSINode](a.set)
 	d.Daemons = manifest.Of[*appsv1.DaemonSet](a.set)
+	a.Spread = topology.Defaults{
+		Services: manifest.Of[*corev1.Service](a.set), StatefulSets: manifest.Of[*appsv1.StatefulSet](a.set),
+		ReplicaSets: slices.Clone(manifest.Of[*appsv1.ReplicaSet](a.set)),
+	}
+	for _, o := range manifest.Of[*appsv1.Deployment](a.set) {
+		a.Spread.ReplicaSets = append(a.Spread.ReplicaSets, replicaSetOf(o))
+	}
 	for _, o := range d.Daemons {
 		a.limits.admit(&o.Spec.Template.Spec, o.Namespace)
 	}

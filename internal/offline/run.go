@@ -33,6 +33,9 @@ const attempts = 3
 // tells the time; it is asked for durations only.
 func (c *Case) Decide(o pack.Options, repeat int, now func() time.Time) (*Run, error) {
 	o.Labels, o.Leave = c.Labels, c.Leave
+	if len(c.Spread.Constraints) > 0 {
+		o.DefaultSpread = c.Spread.Of()
+	}
 	return decide(func() *model.Snapshot { return model.Compile(c.Delta).At(c.Now) }, o, repeat, now)
 }
 

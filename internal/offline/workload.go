@@ -235,14 +235,23 @@ func numbered(name string) func(int) (string, map[string]string) {
 }
 
 func deployment(o *appsv1.Deployment) workload {
-	hash := templateHash(&o.Spec.Template)
-	set := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Name: o.Name + "-" + hash, Namespace: o.Namespace}}
-	labels := map[string]string{appsv1.DefaultDeploymentUniqueLabelKey: hash}
+	set := replicaSetOf(o)
+	labels := map[string]string{appsv1.DefaultDeploymentUniqueLabelKey: templateHash(&o.Spec.Template)}
 	return workload{
 		object: o, kind: "Deployment", template: &o.Spec.Template, selector: o.Spec.Selector, want: count(o.Spec.Replicas),
 		names: func(i int) (string, map[string]string) { return fmt.Sprintf("%s-%d", o.Name, i), labels },
 		owner: controlledBy("apps/v1", "ReplicaSet", set),
 	}
+}
+
+// replicaSetOf returns the ReplicaSet that the Deployment makes for its template.
+func replicaSetOf(o *appsv1.Deployment) *appsv1.ReplicaSet {
+	hash := templateHash(&o.Spec.Template)
+	set := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Name: o.Name + "-" + hash, Namespace: o.Namespace}}
+	if set.Spec.Selector = o.Spec.Selector.DeepCopy(); set.Spec.Selector != nil {
+		set.Spec.Selector = metav1.AddLabelToSelector(set.Spec.Selector, appsv1.DefaultDeploymentUniqueLabelKey, hash)
+	}
+	return set
 }
 
 func replicaSet(o *appsv1.ReplicaSet) workload {
