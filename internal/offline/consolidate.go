@@ -99,6 +99,9 @@ func (d *Disruption) Result(out *Result) {
 	for i := range d.Commands {
 		out.Commands = append(out.Commands, commandResult(&d.Commands[i]))
 	}
+	for i := range d.Proposed {
+		out.Proposed = append(out.Proposed, commandResult(&d.Proposed[i]))
+	}
 	for _, b := range d.Blocked {
 		out.Blocked = append(out.Blocked, BlockedResult{Node: b.Node.Name, Reason: b.Verdict.String()})
 	}

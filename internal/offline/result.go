@@ -16,7 +16,9 @@ type Result struct {
 	Nodes         []NodeResult    `json:"nodes"`
 	Unschedulable []RefusalResult `json:"unschedulable"`
 	// Commands are what disruption would do, PodsMoved how many pods that moves, and Blocked the nodes that it leaves alone.
-	Commands  []CommandResult `json:"commands"`
+	Commands []CommandResult `json:"commands"`
+	// Proposed are what disruption would do if the mode of a pool did not hold it back.
+	Proposed  []CommandResult `json:"proposed,omitempty"`
 	PodsMoved int             `json:"podsMoved"`
 	Blocked   []BlockedResult `json:"blocked"`
 	// CostPerHour is the price of Nodes; with disruption, that of all nodes there are after its commands.
