@@ -2,6 +2,7 @@ package aws_test
 
 import (
 	"os"
+	"runtime/debug"
 	"testing"
 
 	"github.com/go-logr/logr"
@@ -10,5 +11,6 @@ import (
 
 func TestMain(m *testing.M) {
 	log.SetLogger(logr.Discard())
+	debug.SetGCPercent(400) // every test makes an account of its own, and forgets it
 	os.Exit(m.Run())
 }

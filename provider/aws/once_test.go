@@ -214,7 +214,7 @@ func TestShortFleetIsSharedOut(t *testing.T) {
 	names := w.storeClaims(t, 5)
 	w.order(t, w.steer.SetCapacity(t.Context(), steer.Capacity{})) // nothing anywhere but
 	w.order(t, w.steer.SetCapacity(t.Context(), steer.Capacity{
-		Pool: steer.Pool{Type: "m7i.large", Zone: "us-east-1a", Capacity: "spot"}, Limit: 3,
+		Pool: steer.Pool{Type: "m5.large", Zone: "us-east-1a", Capacity: "spot"}, Limit: 3,
 	}))
 	w.crash(t, names, steer.Hang{After: true}, 3)
 	got, errs := w.createAll(t, w.start(t), names)
