@@ -154,7 +154,9 @@ func (s *scene) strike() {
 	ctx, cancel := s.context()
 	defer cancel()
 	here := client.InNamespace(s.name)
-	for _, kind := range []client.Object{&appsv1.Deployment{}, &policyv1.PodDisruptionBudget{}} {
+	for _, kind := range []client.Object{
+		&appsv1.Deployment{}, &policyv1.PodDisruptionBudget{}, &corev1.PersistentVolumeClaim{},
+	} {
 		if err := s.DeleteAllOf(ctx, kind, here, client.PropagationPolicy("Background")); err != nil {
 			s.t.Errorf("delete every %T of %s: %v", kind, s.name, err)
 		}

@@ -3,6 +3,9 @@
 // the pods that are bound to it and ends those that are deleted. No container
 // ever runs.
 //
+// The CSI driver of package disks runs in the same process, since it is the
+// kubelet through which a driver is on a node.
+//
 // What a node holds is its owner's to say. The stages in stages/ are the whole
 // behaviour; kwok's controllers play them.
 package hollow

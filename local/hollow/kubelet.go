@@ -9,13 +9,17 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/kwok/pkg/client/clientset/versioned"
 	"sigs.k8s.io/kwok/pkg/kwok/controllers"
 	"sigs.k8s.io/kwok/pkg/log"
 	"sigs.k8s.io/kwok/pkg/utils/client"
+
+	"github.com/karpenter-go/karpenter/local/disks"
 )
 
 const (
@@ -70,7 +74,14 @@ func (o options) run(ctx context.Context) error {
 	if err := kubelet.Start(ctx); err != nil {
 		return errors.Join(fmt.Errorf("start hollow kubelet: %w", err), listener.Close())
 	}
-	return serveHealth(ctx, listener)
+	restConfig, err := clientcmd.BuildConfigFromFlags("", o.kubeconfig)
+	if err != nil {
+		return errors.Join(fmt.Errorf("read kubeconfig: %w", err), listener.Close())
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return serveHealth(ctx, listener) })
+	g.Go(func() error { return disks.Run(ctx, restConfig) })
+	return g.Wait()
 }
 
 // config connects kwok's controllers to the cluster.

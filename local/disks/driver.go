@@ -1,0 +1,164 @@
+package disks
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+)
+
+const (
+	// Driver is the name of the driver, Class that of its storage class.
+	Driver = "disks.csi.local"
+	Class  = "zonal"
+	// HoldKey is the annotation of a PersistentVolume that is not to be
+	// detached; the value does not matter.
+	HoldKey = Driver + "/hold"
+	// PerNode is how many volumes a node can have attached.
+	PerNode = 26
+
+	// attacherFinalizer keeps an attachment until it is detached.
+	attacherFinalizer = "external-attacher/" + Driver
+	// selectedNode is where the scheduler writes for which node a claim is to
+	// be provisioned.
+	selectedNode = "volume.kubernetes.io/selected-node"
+	// hollowNode is the annotation of nodes that have no kubelet of their own.
+	hollowNode = "kwok.x-k8s.io/node"
+)
+
+// A driver answers what Kubernetes asks of storage.
+type driver struct{ client.Client }
+
+// Run plays the driver until ctx is done.
+func Run(ctx context.Context, config *rest.Config) error {
+	log.SetLogger(logr.FromSlogHandler(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})))
+	mgr, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme: clientgoscheme.Scheme, Metrics: metricsserver.Options{BindAddress: "0"},
+	})
+	if err != nil {
+		return fmt.Errorf("make disks: %w", err)
+	}
+	if err := install(ctx, mgr.GetClient()); err != nil {
+		return err
+	}
+	d := &driver{Client: mgr.GetClient()}
+	if err := d.register(mgr); err != nil {
+		return fmt.Errorf("register disks: %w", err)
+	}
+	return mgr.Start(ctx)
+}
+
+// install makes the driver known.
+func install(ctx context.Context, c client.Client) error {
+	wait := storagev1.VolumeBindingWaitForFirstConsumer
+	for _, o := range []client.Object{
+		&storagev1.CSIDriver{
+			ObjectMeta: metav1.ObjectMeta{Name: Driver},
+			Spec:       storagev1.CSIDriverSpec{AttachRequired: ptr.To(true), PodInfoOnMount: ptr.To(false)},
+		},
+		&storagev1.StorageClass{
+			ObjectMeta: metav1.ObjectMeta{Name: Class}, Provisioner: Driver, VolumeBindingMode: &wait,
+		},
+	} {
+		if err := c.Create(ctx, o); err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("install %T %s: %w", o, o.GetName(), err)
+		}
+	}
+	return nil
+}
+
+// registerNode tells what the node can attach, as the driver's pod there would.
+func (d *driver) registerNode(ctx context.Context, r ctrl.Request) (ctrl.Result, error) {
+	var node corev1.Node
+	if err := d.Get(ctx, r.NamespacedName, &node); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if node.Annotations[hollowNode] == "" || node.Labels[corev1.LabelTopologyZone] == "" || node.DeletionTimestamp != nil {
+		return ctrl.Result{}, nil
+	}
+	err := d.Create(ctx, &storagev1.CSINode{
+		ObjectMeta: metav1.ObjectMeta{Name: node.Name, OwnerReferences: []metav1.OwnerReference{{
+			APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID,
+		}}},
+		Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{{
+			Name: Driver, NodeID: node.Name, TopologyKeys: []string{corev1.LabelTopologyZone},
+			Allocatable: &storagev1.VolumeNodeResources{Count: ptr.To[int32](PerNode)},
+		}}},
+	})
+	if apierrors.IsAlreadyExists(err) {
+		return ctrl.Result{}, nil
+	}
+	return ctrl.Result{}, err
+}
+
+// provision makes the volume of a claim once it is known for which node.
+func (d *driver) provision(ctx context.Context, r ctrl.Request) (ctrl.Result, error) {
+	var claim corev1.PersistentVolumeClaim
+	if err := d.Get(ctx, r.NamespacedName, &claim); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	name := claim.Annotations[selectedNode]
+	if ptr.Deref(claim.Spec.StorageClassName, "") != Class || claim.Spec.VolumeName != "" || name == "" {
+		return ctrl.Result{}, nil
+	}
+	var node corev1.Node
+	if err := d.Get(ctx, client.ObjectKey{Name: name}, &node); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	err := d.Create(ctx, volumeOf(&claim, node.Labels[corev1.LabelTopologyZone]))
+	if apierrors.IsAlreadyExists(err) {
+		return ctrl.Result{}, nil
+	}
+	return ctrl.Result{}, err
+}
+
+// volumeOf returns the volume of a claim in a zone.
+func volumeOf(claim *corev1.PersistentVolumeClaim, zone string) *corev1.PersistentVolume {
+	name := "pvc-" + string(claim.UID)
+	return &corev1.PersistentVolume{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, Annotations: map[string]string{"pv.kubernetes.io/provisioned-by": Driver},
+		},
+		Spec: corev1.PersistentVolumeSpec{
+			Capacity:    corev1.ResourceList{corev1.ResourceStorage: claim.Spec.Resources.Requests[corev1.ResourceStorage]},
+			AccessModes: claim.Spec.AccessModes, StorageClassName: Class,
+			PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimDelete,
+			ClaimRef: &corev1.ObjectReference{
+				APIVersion: "v1", Kind: "PersistentVolumeClaim", Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID,
+			},
+			PersistentVolumeSource: corev1.PersistentVolumeSource{
+				CSI: &corev1.CSIPersistentVolumeSource{Driver: Driver, VolumeHandle: name},
+			},
+			NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{
+				NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{{
+					Key: corev1.LabelTopologyZone, Operator: corev1.NodeSelectorOpIn, Values: []string{zone},
+				}}}},
+			}},
+		},
+	}
+}
+
+// reclaim removes a volume that nobody claims any more.
+func (d *driver) reclaim(ctx context.Context, r ctrl.Request) (ctrl.Result, error) {
+	var volume corev1.PersistentVolume
+	if err := d.Get(ctx, r.NamespacedName, &volume); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if volume.Spec.CSI == nil || volume.Spec.CSI.Driver != Driver || volume.Status.Phase != corev1.VolumeReleased {
+		return ctrl.Result{}, nil
+	}
+	return ctrl.Result{}, client.IgnoreNotFound(d.Delete(ctx, &volume))
+}

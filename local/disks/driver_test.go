@@ -1,0 +1,142 @@
+package disks
+
+import (
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+)
+
+// A world is a driver and the objects that it looks at.
+type world struct {
+	*driver
+	t *testing.T
+}
+
+func newWorld(t *testing.T, objects ...client.Object) *world {
+	c := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(objects...).
+		WithStatusSubresource(&storagev1.VolumeAttachment{}).Build()
+	return &world{driver: &driver{Client: c}, t: t}
+}
+
+// ask has the driver answer about an object, again and again: what is done already is
+// left as it is.
+func (w *world) ask(o client.Object, answer func(r ctrl.Request) error) {
+	w.t.Helper()
+	for range 3 {
+		if err := answer(ctrl.Request{NamespacedName: client.ObjectKeyFromObject(o)}); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// see reads an object again, and reports whether it is there.
+func (w *world) see(o client.Object) bool {
+	w.t.Helper()
+	err := w.Get(w.t.Context(), client.ObjectKeyFromObject(o), o)
+	if client.IgnoreNotFound(err) != nil {
+		w.t.Fatal(err)
+	}
+	return err == nil
+}
+
+func node(name, zone string) *corev1.Node {
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+		Name: name, Annotations: map[string]string{hollowNode: "fake"}, Labels: map[string]string{corev1.LabelTopologyZone: zone},
+	}}
+}
+
+// A claim gets its volume in the zone of the node that was chosen for it, and
+// not before one was.
+func TestProvision(t *testing.T) {
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "data", UID: "1"}}
+	claim.Spec.StorageClassName = ptr.To(Class)
+	claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("8Gi")}
+	w := newWorld(t, claim, node("n", "b"))
+	answer := func(r ctrl.Request) error { _, err := w.provision(t.Context(), r); return err }
+	volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pvc-1"}}
+	if w.ask(claim, answer); w.see(volume) {
+		t.Fatal("a volume was made before it was known where")
+	}
+	w.see(claim)
+	claim.Annotations = map[string]string{selectedNode: "n"}
+	if err := w.Update(t.Context(), claim); err != nil {
+		t.Fatal(err)
+	}
+	if w.ask(claim, answer); !w.see(volume) {
+		t.Fatal("no volume was made")
+	}
+	zone := volume.Spec.NodeAffinity.Required.NodeSelectorTerms[0].MatchExpressions[0].Values
+	if !slices.Equal(zone, []string{"b"}) || volume.Spec.ClaimRef.UID != "1" {
+		t.Errorf("the volume is in %v for %v", zone, volume.Spec.ClaimRef)
+	}
+	volume.Status.Phase = corev1.VolumeReleased
+	if err := w.Status().Update(t.Context(), volume); err != nil {
+		t.Fatal(err)
+	}
+	w.ask(volume, func(r ctrl.Request) error { _, err := w.reclaim(t.Context(), r); return err })
+	if w.see(volume) {
+		t.Error("a volume that nobody claims is still there")
+	}
+}
+
+// An attachment is there until its volume is detached, which it is not while
+// somebody holds it.
+func TestAttach(t *testing.T) {
+	volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "v", Annotations: map[string]string{HoldKey: ""}}}
+	a := &storagev1.VolumeAttachment{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
+	a.Spec.Attacher, a.Spec.NodeName, a.Spec.Source.PersistentVolumeName = Driver, "n", ptr.To("v")
+	other := a.DeepCopy()
+	other.Name, other.Spec.Attacher = "other", "ebs.csi.aws.com"
+	w := newWorld(t, volume, a, other)
+	answer := func(r ctrl.Request) error { _, err := w.attach(t.Context(), r); return err }
+	w.ask(a, answer)
+	w.ask(other, answer)
+	if w.see(a); !a.Status.Attached || len(a.Finalizers) != 1 {
+		t.Errorf("attached %v, finalizers %v", a.Status.Attached, a.Finalizers)
+	}
+	if w.see(other); other.Status.Attached {
+		t.Error("the volume of another driver was attached")
+	}
+	if err := w.Delete(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
+	if w.ask(a, answer); !w.see(a) || !a.Status.Attached {
+		t.Fatal("a volume that is held was detached")
+	}
+	w.see(volume)
+	volume.Annotations = nil
+	if err := w.Update(t.Context(), volume); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.attachmentsOf(t.Context(), volume); len(got) != 2 {
+		t.Errorf("a change of the volume wakes %v", got)
+	}
+	if w.ask(a, answer); w.see(a) {
+		t.Error("the attachment is still there")
+	}
+}
+
+// A node tells what it can attach once it is known where it is.
+func TestRegisterNode(t *testing.T) {
+	there, lost, real := node("there", "a"), node("lost", ""), node("real", "a")
+	real.Annotations = nil
+	w := newWorld(t, there, lost, real)
+	for _, n := range []*corev1.Node{there, lost, real} {
+		w.ask(n, func(r ctrl.Request) error { _, err := w.registerNode(t.Context(), r); return err })
+		tells := &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: n.Name}}
+		if got := w.see(tells); got != (n == there) {
+			t.Errorf("node %s tells what it can attach: %v", n.Name, got)
+		} else if got && *tells.Spec.Drivers[0].Allocatable.Count != PerNode {
+			t.Errorf("it says %+v", tells.Spec.Drivers)
+		}
+	}
+}
