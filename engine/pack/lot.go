@@ -17,9 +17,9 @@ type lot struct {
 	// stage and choice are what the pods were given.
 	stage  *stage
 	choice *choice
-	unit   int  // pods in a unit
-	manner int  // among those of the tier, see mannerOf
-	led    bool // the first pod of each unit is of another class, which those of the lot's follow
+	unit   int // pods in a unit
+	manner int // among those of the tier, see mannerOf
+	led    int // how many pods of each unit, the first ones, are of other classes, which those of the lot's follow
 	need   *need
 	fit    *fit
 	// rules are those about the node, with groups that count members; the lot is counted in members.
@@ -72,7 +72,7 @@ type step struct {
 // bundle makes units of pods that must share a node: pods that want to be near their like on it, or near pods of another
 // class of which one is still to be placed.
 func (p *problem) bundle(c *class, s *stage) {
-	if c.left() == 0 {
+	if c.left() == 0 || !p.bold && p.followed(c) {
 		return
 	}
 	most := c.left()
@@ -86,10 +86,10 @@ func (p *problem) bundle(c *class, s *stage) {
 		}
 		most = min(most, p.onFresh(r))
 	}
-	for _, anchor := range p.anchors(c, s) {
+	for _, row := range p.leaders(c, s, nil) {
 		var more []int
-		if anchor != c {
-			more = p.keysFor(anchor, anchor.last())
+		for _, leader := range row {
+			more = append(more, p.keysFor(leader, leader.last())...)
 		}
 		choices := p.choicesBy(c, s, more)
 		for n := most; n > 0; n-- {
@@ -97,13 +97,25 @@ func (p *problem) bundle(c *class, s *stage) {
 				if may, _ := p.may(c, s, ch); may < n {
 					continue
 				}
-				if l := p.tie(c, s, anchor, ch, n); l != nil {
+				if l := p.tie(c, s, row, ch, n); l != nil {
 					p.enter(c, s, ch, n)
 					return
 				}
 			}
 		}
 	}
+}
+
+// followed reports whether pods of another class wait to be on a node with one of c: they take it along.
+func (p *problem) followed(c *class) bool {
+	return slices.ContainsFunc(p.classes, func(o *class) bool {
+		if o == c || o.left() == 0 || !o.refusal.OK() || o.why != nil {
+			return false
+		}
+		return slices.ContainsFunc(o.last().host, func(r rule) bool {
+			return r.kind == topology.Near && slices.Contains(c.members, r.group)
+		})
+	})
 }
 
 // onFresh returns how many pods with this rule a node takes that holds nothing.
@@ -117,69 +129,80 @@ func (p *problem) onFresh(r *rule) int {
 	return math.MaxInt32
 }
 
-// anchors returns the classes of which one pod must be on the node for those of c to come: those with pods left that all of
-// c's terms select, and c itself if nobody else can be first.
-func (p *problem) anchors(c *class, s *stage) []*class {
-	self := true
-	var groups []int
+// leaders returns who may be on a node before pods of c come: rows of classes, one pod of each, of whom everybody finds all
+// that it wants to be near in one that came before. The row is empty if pods of c may be first. Those in after come later.
+func (p *problem) leaders(c *class, s *stage, after []*class) [][]*class {
+	groups, self := p.company(c, s)
+	if len(groups) == 0 {
+		return [][]*class{nil}
+	}
+	var out [][]*class
+	after = append(slices.Clone(after), c)
+	for _, other := range p.classes {
+		if len(after) > maxRow || slices.Contains(after, other) || other.left() == 0 || !other.refusal.OK() || other.why != nil ||
+			slices.ContainsFunc(groups, func(g int) bool { return !slices.Contains(other.members, g) }) {
+			continue
+		}
+		for _, row := range p.leaders(other, other.last(), after) {
+			out = append(out, append(slices.Clone(row), other)) // it may come before any of c, and then c has to follow it
+		}
+		if len(out) >= maxAnchors {
+			break
+		}
+	}
+	if self && (len(after) == 1 || c.left() == 1) { // of several that want to be together none goes ahead
+		out = append(out, nil)
+	}
+	return out
+}
+
+// company returns the groups of which one must be on the node before a pod of c, and whether c may be the first of all.
+func (p *problem) company(c *class, s *stage) (groups []int, self bool) {
+	defer func(was *class) { p.placing = was }(p.placing)
+	p.placing, self = c, true
 	for i := range s.host {
 		if r := &s.host[i]; r.kind == topology.Near {
 			groups = append(groups, r.group)
 			self = self && p.mayBeFirst(r)
 		}
 	}
-	if len(groups) == 0 {
-		return nil
-	}
-	var out []*class
-	for _, other := range p.classes {
-		if other == c || other.left() == 0 || !other.refusal.OK() || other.why != nil {
-			continue
-		}
-		if slices.ContainsFunc(other.last().host, func(r rule) bool { return r.kind == topology.Near }) {
-			continue // it follows somebody itself
-		}
-		if !slices.ContainsFunc(groups, func(g int) bool { return !slices.Contains(other.members, g) }) {
-			out = append(out, other) // it may come before any of c, and then c has to follow it
-			if len(out) == maxAnchors {
-				break
-			}
-		}
-	}
-	if self {
-		out = append(out, c)
-	}
-	return out
+	return groups, self
 }
 
-// maxAnchors bounds how many classes are tried as the one to follow.
-const maxAnchors = 8
+// maxAnchors bounds how many rows are tried to be followed, maxRow how long one is.
+const (
+	maxAnchors = 8
+	maxRow     = 4
+)
 
 // last returns what pods of c ask for once they have given up all preferences.
 func (c *class) last() *stage { return &c.stages[len(c.stages)-1] }
 
-// follows reports whether n pods of c may come to a new node where one of the anchor is already.
-func (p *problem) follows(c *class, s *stage, anchor *class, with *stage, ch *choice, n int) bool {
-	both := func(rules []rule, members []int) bool {
-		return !slices.ContainsFunc(rules, func(r rule) bool {
-			return slices.Contains(members, r.group) &&
-				(r.kind == topology.Apart || r.kind == topology.Spread && n+1 > r.skew)
-		})
+// follows reports whether n pods of c may come to a new node where one of each of the row is already.
+func (p *problem) follows(c *class, s *stage, row []*class, ch *choice, n int) bool {
+	for i, x := range row {
+		with := x.last()
+		if !bear(s, c.members, with, x.members, n) ||
+			slices.ContainsFunc(with.wide, func(r rule) bool { return r.kind == topology.Apart && slices.Contains(c.members, r.group) }) {
+			return false
+		}
+		for _, y := range row[:i] {
+			if !bear(with, x.members, y.last(), y.members, 1) {
+				return false
+			}
+		}
 	}
-	apart := func(r rule) bool { return r.kind == topology.Apart && slices.Contains(c.members, r.group) }
-	if !both(s.host, anchor.members) || !both(with.host, c.members) || slices.ContainsFunc(with.wide, apart) {
-		return false
-	}
-	p.placing = anchor
-	may, _ := p.may(anchor, with, ch)
-	p.placing = c
-	if may == 0 {
-		return false
-	}
-	for _, m := range anchor.members {
-		if g := p.groups[m]; g.key != hostKey {
-			g.count(ch.domain(g.key), 1, false)
-			defer g.count(ch.domain(g.key), -1, false)
+	defer func() { p.placing = c }()
+	for _, x := range row {
+		p.placing = x
+		if may, _ := p.may(x, x.last(), ch); may == 0 {
+			return false
+		}
+		for _, m := range x.members {
+			if g := p.groups[m]; g.key != hostKey {
+				g.count(ch.domain(g.key), 1, false)
+				defer g.count(ch.domain(g.key), -1, false)
+			}
 		}
 	}
 	for i := range s.wide {
@@ -190,35 +213,37 @@ func (p *problem) follows(c *class, s *stage, anchor *class, with *stage, ch *ch
 	return true
 }
 
-// tie makes one unit of n pods of c, and one of the anchor if that is another class. It returns nil if no shape holds it.
-func (p *problem) tie(c *class, s *stage, anchor *class, ch *choice, n int) *lot {
+// bear reports whether n pods with a's rules and one with b's may share a new node.
+func bear(a *stage, of []int, b *stage, and []int, n int) bool {
+	both := func(rules []rule, members []int) bool {
+		return !slices.ContainsFunc(rules, func(r rule) bool {
+			return slices.Contains(members, r.group) &&
+				(r.kind == topology.Apart || r.kind == topology.Spread && n+1 > r.skew)
+		})
+	}
+	return both(a.host, and) && both(b.host, of)
+}
+
+// tie makes one unit of n pods of c, after one of each of the row. It returns nil if no shape holds it.
+func (p *problem) tie(c *class, s *stage, row []*class, ch *choice, n int) *lot {
 	amount := make([]int64, len(p.cols))
 	subtract(amount, c.need.amount, -n)
-	labels, tolerance, rules := s.labels, s.tolerance, s.host
-	members := slices.Clone(c.members)
-	if anchor != c {
-		with := anchor.last()
-		if !p.follows(c, s, anchor, with, ch, n) {
-			return nil
-		}
-		subtract(amount, anchor.need.amount, -1)
-		var terms []require.Set
-		for _, a := range labels.terms {
-			for _, b := range with.labels.terms {
-				if _, ok := a.Intersects(b); ok {
-					terms = append(terms, a.And(b))
-				}
-			}
-		}
-		if len(terms) == 0 {
-			return nil
-		}
-		labels = p.alternativesOf(terms)
-		tolerance = p.both(tolerance, with.tolerance)
-		rules = slices.Concat(rules, with.host)
-		members = append(members, anchor.members...)
+	labels, tolerance, rules := ch.labels, s.tolerance, s.host
+	members, ports := slices.Clone(c.members), slices.Clone(c.ports)
+	if !p.follows(c, s, row, ch, n) {
+		return nil
 	}
-	unit := &class{need: p.intern(amount), ports: slices.Concat(c.ports, anchor.ports)}
+	for _, x := range row {
+		with := x.last()
+		subtract(amount, x.need.amount, -1)
+		if labels = p.met(labels, with.labels); labels == nil {
+			return nil
+		}
+		tolerance = p.both(with.tolerance, tolerance)
+		rules = slices.Concat(rules, with.host)
+		members, ports = append(members, x.members...), append(ports, x.ports...)
+	}
+	unit := &class{need: p.intern(amount), ports: ports}
 	f := p.fitOf(labels, tolerance, unit, ch.extra(p))
 	if !p.launchable(f, unit.need) {
 		return nil
@@ -234,17 +259,36 @@ func (p *problem) tie(c *class, s *stage, anchor *class, ch *choice, n int) *lot
 			l.members = append(l.members, m)
 		}
 	}
-	if anchor != c {
-		l.unit, l.led = l.unit+1, true
-		l.pods = append(l.pods, anchor.take(1)...)
-		p.enter(anchor, anchor.last(), ch, 1)
+	l.unit, l.led = n+len(row), len(row)
+	for _, x := range row {
+		pods := x.take(1)
+		l.pods = append(l.pods, pods...)
+		p.order = append(p.order, step{pod: pods[0], free: x.free})
+		p.enter(x, x.last(), ch, 1)
 	}
-	l.pods = append(l.pods, c.take(n)...)
-	for i, pod := range l.pods {
-		p.order = append(p.order, step{pod: pod, free: i == 0 && l.led && anchor.free})
+	pods := c.take(n)
+	l.pods = append(l.pods, pods...)
+	for _, pod := range pods {
+		p.order = append(p.order, step{pod: pod, free: c.free})
 	}
 	p.lots = append(p.lots, l)
 	return l
+}
+
+// met returns the labels that meet both, nil if none do.
+func (p *problem) met(a, b *alternatives) *alternatives {
+	var terms []require.Set
+	for _, x := range a.terms {
+		for _, y := range b.terms {
+			if _, ok := x.Intersects(y); ok && len(terms) < maxAlternatives {
+				terms = append(terms, x.And(y))
+			}
+		}
+	}
+	if len(terms) == 0 {
+		return nil
+	}
+	return p.alternativesOf(terms)
 }
 
 // intern returns the need with these amounts.

@@ -86,7 +86,7 @@ func (p *problem) learn(known quotas) bool {
 }
 
 // owns reports whether the i-th pod is one of the lot's class, not one that it follows.
-func (l *lot) owns(i int) bool { return !l.led || i%l.unit > 0 }
+func (l *lot) owns(i int) bool { return i%l.unit >= l.led }
 
 // better reports whether a places more pods than b, or as many for less.
 func better(a, b *model.Plan) bool {

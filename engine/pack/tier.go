@@ -392,12 +392,12 @@ func (o *opened) resize() {
 
 // ported reports whether some pod of the node takes a host port.
 func (o *opened) ported() bool {
-	return slices.ContainsFunc(o.share, func(part portion) bool { return len(part.lot.class.ports) > 0 })
+	return slices.ContainsFunc(o.share, func(part portion) bool { return len(part.lot.class.ports) > 0 || part.lot.led > 0 })
 }
 
 // bears reports whether shape j may hold every kind of o as far as host ports are concerned.
 func (o *opened) bears(j int) bool {
 	return !slices.ContainsFunc(o.share, func(part portion) bool {
-		return len(part.lot.class.ports) > 0 && !part.lot.fit.on[o.shelf.index].holds.has(j)
+		return (len(part.lot.class.ports) > 0 || part.lot.led > 0) && !part.lot.fit.on[o.shelf.index].holds.has(j)
 	})
 }
