@@ -23,7 +23,6 @@ type ProcessOptions struct {
 	Region     string
 	Seed       uint64
 	Throttle   string   // as Config has it
-	IPv6       bool     // the cluster is one of IPv6
 	Queue      string   // default: the cluster's name
 	Roles      []string // default: KarpenterNodeRole-<cluster>
 
@@ -52,7 +51,6 @@ func Run(ctx context.Context, o ProcessOptions) error {
 		Seed: o.Seed, Region: o.Region, Queue: o.Queue, Roles: o.Roles, Timing: o.Timing, Throttle: o.Throttle,
 		Cluster: Cluster{
 			Name: o.ClusterName, Endpoint: o.ClusterEndpoint, CA: o.CA, Version: o.Version, ServiceCIDR: o.ServiceCIDR,
-			IPv6: o.IPv6,
 		},
 	})
 	if err != nil {

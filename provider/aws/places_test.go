@@ -10,6 +10,8 @@ import (
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	awsconfig "github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
@@ -183,6 +185,61 @@ func TestPartitions(t *testing.T) {
 			}
 			t.Error("the instance does not end")
 		})
+	}
+}
+
+// In a VPC without a way out a class with a profile of its own becomes ready, nodes come and go, and prices are those of the
+// table: Pricing and IAM are never called.
+func TestIsolatedVPC(t *testing.T) {
+	w := newWorldOf(t, awsemu.Config{Sells: []string{"m5*"}})
+	identity := iam.NewFromConfig(awssdk.Config{
+		Region: "us-east-1", BaseEndpoint: awssdk.String(w.url), Credentials: credentials.NewStaticCredentialsProvider("id", "secret", ""),
+	})
+	must(identity.CreateInstanceProfile(t.Context(), &iam.CreateInstanceProfileInput{InstanceProfileName: ptr.To("mine")}))(t)
+	must(identity.AddRoleToInstanceProfile(t.Context(), &iam.AddRoleToInstanceProfileInput{
+		InstanceProfileName: ptr.To("mine"), RoleName: ptr.To("KarpenterNodeRole-" + clusterName),
+	}))(t)
+	class := w.class(t)
+	class.Spec.Role, class.Spec.InstanceProfile = "", ptr.To("mine")
+	if err := w.kube.Update(t.Context(), class); err != nil {
+		t.Fatal(err)
+	}
+	before := len(must(w.steer.Calls(t.Context(), 0))(t))
+	w.afterNew = func() {} // launches are rehearsed
+	p := w.startWith(t, func(c *aws.Config) { c.Settings.IsolatedVPC = true })
+	if class := w.class(t); !condition.Ready(class) {
+		t.Fatalf("the class is %+v", class.Status.Conditions)
+	}
+	w.reconcile(t, "providers.pricing", "")
+	i := create(t, p, w.anywhere(t, "a"))
+	w.launched(t, "a", i)
+	w.late(t, "a") // why it does not join is looked for without IAM
+	for _, offered := range must(p.InstanceTypes(t.Context(), pool()))(t) {
+		for _, o := range offered.Offerings {
+			if o.Available && o.Price <= 0 {
+				t.Errorf("%s has no price", offered.Name)
+			}
+		}
+	}
+	if err := p.Delete(t.Context(), w.load(t, "a")); err != nil {
+		t.Error(err)
+	}
+	if err := w.kube.Delete(t.Context(), w.load(t, "a")); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.kube.Delete(t.Context(), w.class(t)); err != nil {
+		t.Fatal(err)
+	}
+	w.reconcile(t, "nodeclass", "default")
+	for _, c := range must(w.steer.Calls(t.Context(), int64(before)))(t) {
+		if c.Service == "pricing" || c.Service == "iam" {
+			t.Errorf("%s:%s is called", c.Service, c.Action)
+		}
+	}
+	for _, c := range p.Controllers() {
+		if c.Name() == "instanceprofile.garbagecollection" {
+			t.Error("profiles are swept without IAM")
+		}
 	}
 }
 
