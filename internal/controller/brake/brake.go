@@ -42,6 +42,16 @@ type Brake struct {
 	quiet bool   // whether it was said that it may not be read
 }
 
+// Known reports whether it is known what is held back: whoever decides waits for that.
+func (b *Brake) Known() bool {
+	if b == nil || b.Namespace == "" {
+		return true
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.now != nil
+}
+
 // Limits returns what is held back now. Until the ConfigMap was read for the first time nothing is launched or disrupted:
 // it may be there to keep that from happening.
 func (b *Brake) Limits() Limits {

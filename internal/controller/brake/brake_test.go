@@ -143,11 +143,11 @@ func TestConfigMapCountsAtOnce(t *testing.T) {
 	b, s := newBrake(t)
 	woken := 0
 	b.Wake = func() { woken++ }
-	if _, bounded := b.Left(Launch, epoch); !bounded || !b.Limits().PauseDisruption {
+	if _, bounded := b.Left(Launch, epoch); !bounded || !b.Limits().PauseDisruption || b.Known() {
 		t.Error("something is done before it is known whether it may be")
 	}
 	b.read(t)
-	if n, _ := b.Left(Launch, epoch); n != 7 || woken != 1 {
+	if n, _ := b.Left(Launch, epoch); n != 7 || woken != 1 || !b.Known() {
 		t.Errorf("%d launches are left, want the 7 of the settings; woken %d times", n, woken)
 	}
 	s.put(t, map[string]string{KeyPauseLaunches: "true"})

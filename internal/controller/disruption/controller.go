@@ -85,7 +85,7 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 // Reconcile makes one pass: what is under way is finished or taken back, then what may go is begun. It waits for nothing:
 // what is not ready yet is looked at in the next pass.
 func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
-	if !c.Cluster.Synced() {
+	if !c.Cluster.Synced() || !c.Brake.Known() {
 		return ctrl.Result{RequeueAfter: syncing}, nil
 	}
 	start := c.Clock.Now()

@@ -94,7 +94,7 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 
 // Reconcile makes one round, or says when it is time for one.
 func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
-	if !c.Cluster.Synced() {
+	if !c.Cluster.Synced() || !c.Brake.Known() {
 		return ctrl.Result{RequeueAfter: syncing}, nil
 	}
 	s := c.Cluster.Snapshot()
