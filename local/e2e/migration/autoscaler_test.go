@@ -1,0 +1,245 @@
+package migration
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/wait"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+	"k8s.io/klog/v2"
+
+	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
+)
+
+// A nodeGroup stands for a managed node group of one instance type.
+type nodeGroup struct {
+	name     string
+	min, max int
+	labels   map[string]string
+	taints   []corev1.Taint
+}
+
+// groupLabel is on every node of a managed node group.
+const groupLabel = "eks.amazonaws.com/nodegroup"
+
+// An autoscaler grows and shrinks one node group by the rules that Cluster Autoscaler documents:
+//
+//   - It looks every few seconds at the pods that the scheduler calls unschedulable.
+//   - A pod counts if it would fit an empty node of the group's template: labels, taints, resources.
+//   - Nodes that are there, and those that were asked for and have not joined, take pods before others are asked for.
+//   - The group never has more than max nodes.
+//   - A node of the group without pods is taken away, down to min. It leaves nodes of no group alone.
+//
+// It is a stand-in: no expanders, no utilization threshold, no ten minutes of grace.
+type autoscaler struct {
+	p     *place
+	t     *testing.T
+	group nodeGroup
+
+	mu       sync.Mutex // guards launched
+	launched []string   // ids of instances, in order
+}
+
+// runAutoscaler runs one until the test ends.
+func (p *place) runAutoscaler(t *testing.T, group nodeGroup) *autoscaler {
+	t.Helper()
+	a := &autoscaler{p: p, t: t, group: group}
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	over := make(chan struct{})
+	for range group.min {
+		a.grow()
+	}
+	go func() {
+		defer close(over)
+		// It ends with its context and with nothing else.
+		_ = wait.PollUntilContextCancel(ctx, 500*time.Millisecond, true, func(context.Context) (bool, error) {
+			if err := a.pass(ctx); err != nil && ctx.Err() == nil {
+				a.t.Errorf("the other autoscaler: %v", err)
+				return true, nil
+			}
+			return false, nil
+		})
+	}()
+	t.Cleanup(func() { stop(); <-over })
+	return a
+}
+
+// ids are the instances that it ever launched.
+func (a *autoscaler) ids() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.launched)
+}
+
+// pass looks once.
+func (a *autoscaler) pass(ctx context.Context) error {
+	var pods corev1.PodList
+	var nodes corev1.NodeList
+	if err := a.p.List(ctx, &pods); err != nil {
+		return err
+	}
+	if err := a.p.List(ctx, &nodes); err != nil {
+		return err
+	}
+	alive, err := a.alive(ctx)
+	if err != nil {
+		return err
+	}
+	bins := a.room(len(alive), pods.Items, nodes.Items)
+	want := a.needed(pods.Items, bins)
+	for n := len(alive); want > 0 && n < a.group.max; n++ {
+		a.grow()
+		want--
+	}
+	if want == 0 && !slices.ContainsFunc(pods.Items, func(p corev1.Pod) bool { return p.Spec.NodeName == "" }) {
+		return a.shrink(ctx, len(alive), pods.Items, nodes.Items)
+	}
+	return nil
+}
+
+// alive are the group's instances that EC2 still runs.
+func (a *autoscaler) alive(ctx context.Context) ([]steer.Instance, error) {
+	all, err := a.p.steer().Instances(ctx)
+	if err != nil {
+		return nil, err
+	}
+	mine := a.ids()
+	return slices.DeleteFunc(all, func(i steer.Instance) bool {
+		return !slices.Contains(mine, i.ID) || (i.State != "pending" && i.State != "running")
+	}), nil
+}
+
+// A bin is a node that pods may go to: one that is there, one that is coming, or one that would be launched.
+type bin struct {
+	node *corev1.Node
+	free int64 // millicores
+}
+
+// room is every node that is ready, whoever made it, with what its pods leave, and the group's nodes that are coming.
+func (a *autoscaler) room(size int, pods []corev1.Pod, nodes []corev1.Node) (out []*bin) {
+	for i := range nodes {
+		n := &nodes[i]
+		if !ready(n) || n.DeletionTimestamp != nil {
+			continue
+		}
+		b := &bin{node: n, free: n.Status.Allocatable.Cpu().MilliValue()}
+		if n.Labels[groupLabel] == a.group.name { // taints of its first seconds do not count
+			b.node = a.template().node
+		}
+		for k := range pods {
+			if pods[k].Spec.NodeName == n.Name {
+				b.free -= request(&pods[k])
+			}
+		}
+		out = append(out, b)
+		if n.Labels[groupLabel] == a.group.name {
+			size--
+		}
+	}
+	for range max(size, 0) {
+		out = append(out, a.template())
+	}
+	return out
+}
+
+// template is an empty node of the group.
+func (a *autoscaler) template() *bin {
+	node := &corev1.Node{Spec: corev1.NodeSpec{Taints: a.group.taints}}
+	node.Labels = map[string]string{
+		groupLabel: a.group.name, corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64", corev1.LabelInstanceTypeStable: upstreamType,
+	}
+	maps.Copy(node.Labels, a.group.labels)
+	return &bin{node: node, free: templateCPU}
+}
+
+// needed is how many nodes of the template the unschedulable pods need beyond bins, first fit.
+func (a *autoscaler) needed(pods []corev1.Pod, bins []*bin) (n int) {
+	for i := range pods {
+		pod := &pods[i]
+		if !unschedulable(pod) || !fits(pod, a.template()) {
+			continue
+		}
+		at := slices.IndexFunc(bins, func(b *bin) bool { return fits(pod, b) })
+		if at < 0 {
+			bins = append(bins, a.template())
+			at = len(bins) - 1
+			n++
+		}
+		bins[at].free -= request(pod)
+	}
+	return n
+}
+
+// templateCPU is what a node of upstreamType has for pods, in millicores.
+const templateCPU = 1930
+
+// fits reports whether a pod could run in a bin.
+func fits(pod *corev1.Pod, b *bin) bool {
+	matches, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(b.node)
+	if err != nil || !matches || request(pod) > b.free {
+		return false
+	}
+	_, untolerated := corev1helpers.FindMatchingUntoleratedTaint(klog.Background(), b.node.Spec.Taints, pod.Spec.Tolerations,
+		func(taint *corev1.Taint) bool { return taint.Effect != corev1.TaintEffectPreferNoSchedule }, false)
+	return !untolerated
+}
+
+func unschedulable(pod *corev1.Pod) bool {
+	return pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil && slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable
+	})
+}
+
+// request is the CPU that a pod asks for, in millicores.
+func request(pod *corev1.Pod) int64 {
+	var sum resource.Quantity
+	for _, c := range pod.Spec.Containers {
+		sum.Add(c.Resources.Requests[corev1.ResourceCPU])
+	}
+	return sum.MilliValue()
+}
+
+// grow launches one node of the group, as its Auto Scaling group does.
+func (a *autoscaler) grow() {
+	order := launch{labels: map[string]string{groupLabel: a.group.name}, tags: map[string]string{
+		"eks:cluster-name": "local", "eks:nodegroup-name": a.group.name,
+		"k8s.io/cluster-autoscaler/enabled": "true",
+	}}
+	maps.Copy(order.labels, a.group.labels)
+	var taints []string
+	for _, taint := range a.group.taints {
+		taints = append(taints, fmt.Sprintf("%s=%s:%s", taint.Key, taint.Value, taint.Effect))
+	}
+	order.taints = strings.Join(taints, ",")
+	made := a.p.launch(a.t, order)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.launched = append(a.launched, made.id)
+}
+
+// shrink ends the group's empty nodes, down to min.
+func (a *autoscaler) shrink(ctx context.Context, size int, pods []corev1.Pod, nodes []corev1.Node) error {
+	for i := range nodes {
+		n := &nodes[i]
+		used := slices.ContainsFunc(pods, func(p corev1.Pod) bool { return p.Spec.NodeName == n.Name })
+		if size <= a.group.min || used || n.Labels[groupLabel] != a.group.name || !ready(n) || n.DeletionTimestamp != nil || n.Spec.ProviderID == "" {
+			continue
+		}
+		id := n.Spec.ProviderID[strings.LastIndex(n.Spec.ProviderID, "/")+1:]
+		if _, err := ec2.NewFromConfig(a.p.cloud()).TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: []string{id}}); err != nil {
+			return err
+		}
+		size--
+	}
+	return nil
+}

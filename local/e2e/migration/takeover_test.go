@@ -1,0 +1,436 @@
+package migration
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	"github.com/karpenter-go/karpenter/api/condition"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/local/cluster"
+)
+
+// A cluster of upstream's: two nodes that its pods fill, one that drifted and may not go, and a pool of EKS Auto Mode
+// with a node and a claim of its own. Upstream leads; ours waits. Upstream dies without giving the lease back; ours
+// takes over, and no node is replaced. Then it works: it launches for new pods, and sees drift when something changed.
+func TestTakeOverFromUpstream(t *testing.T) {
+	p := here
+	p.put(t, upstreamClass())
+	pool, held := upstreamPool("default"), upstreamPool("held", apiv1.Budget{Nodes: "0"})
+	p.put(t, pool, held)
+	nodes := []upstreamNode{
+		p.upstreamNode(t, pool, "default-aaaaa"), p.upstreamNode(t, pool, "default-bbbbb"), p.upstreamNode(t, held, "held-ccccc"),
+	}
+	for _, n := range nodes {
+		p.fill(t, n)
+	}
+	p.drift(t, nodes[2])
+	auto := p.autoMode(t)
+	upstream := p.leadAsUpstream(t)
+
+	before, mark := p.state(t), p.now(t)
+	p.start(t)
+	p.poll(t, func() string {
+		if strings.Contains(p.log(), "Attempting to acquire leader lease") {
+			return ""
+		}
+		return "our controller does not ask for the lease"
+	})
+	upstream.renewals(t, 3)
+	if after := p.state(t); !maps.Equal(before, after) {
+		t.Errorf("while upstream leads, objects change:\n%s", changes(before, after))
+	}
+	p.noLaunchNorEnd(t, mark)
+
+	upstream.die()
+	p.poll(t, func() string { return p.stamped(nodes[:2]) })
+	p.passes(t, 3)
+	p.kept(t, nodes, mark)
+	for _, o := range auto {
+		if now := p.version(t, o); now != o.GetResourceVersion() {
+			t.Errorf("%T %s of Auto Mode was written to", o, o.GetName())
+		}
+	}
+	p.stillDrifted(t, nodes[2])
+
+	p.launchesForNewPods(t, pool)
+	p.seesDrift(t, nodes[:2])
+}
+
+// fill puts a pod on a node that leaves no room for another such pod.
+func (p *place) fill(t *testing.T, n upstreamNode) {
+	t.Helper()
+	p.put(t, pod("on-"+n.claim.Name, map[string]string{"kubernetes.io/hostname": n.node.Labels["kubernetes.io/hostname"]}, "1500m"))
+	p.poll(t, func() string { return p.notRunning(t, "on-"+n.claim.Name) })
+}
+
+func (p *place) notRunning(t *testing.T, name string) string {
+	t.Helper()
+	var got corev1.Pod
+	if err := p.Get(context.WithoutCancel(t.Context()), client.ObjectKey{Namespace: "default", Name: name}, &got); err != nil {
+		return err.Error()
+	}
+	if got.Status.Phase != corev1.PodRunning {
+		return fmt.Sprintf("pod %s is %s on %q: %v", name, got.Status.Phase, got.Spec.NodeName, got.Status.Conditions)
+	}
+	return ""
+}
+
+// pod asks for so much CPU on nodes with labels.
+func pod(name string, labels map[string]string, cpu string, tolerations ...corev1.Toleration) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"},
+		Spec: corev1.PodSpec{
+			NodeSelector: labels, Tolerations: tolerations, TerminationGracePeriodSeconds: ptr.To[int64](0),
+			Containers: []corev1.Container{{Name: "main", Image: "pause", Resources: corev1.ResourceRequirements{
+				Requests: corev1.ResourceList{"cpu": resource.MustParse(cpu), "memory": resource.MustParse("64Mi")},
+			}}},
+		},
+	}
+}
+
+// drift says of a claim that it has drifted, as upstream had found, and gives it the hash of then.
+func (p *place) drift(t *testing.T, n upstreamNode) {
+	t.Helper()
+	p.annotate(t, n.claim, map[string]string{poolHashKey: "1111111111111111111"})
+	before := n.claim.DeepCopy()
+	n.claim.Status.Conditions = append(n.claim.Status.Conditions, metav1.Condition{
+		Type: "Drifted", Status: "True", Reason: "NodePoolDrifted", Message: "NodePoolDrifted", LastTransitionTime: metav1.Now(),
+	})
+	if err := p.Status().Patch(t.Context(), n.claim, client.MergeFrom(before)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (p *place) annotate(t *testing.T, o client.Object, annotations map[string]string) {
+	t.Helper()
+	before := o.DeepCopyObject().(client.Object)
+	merged := maps.Clone(o.GetAnnotations())
+	if merged == nil {
+		merged = map[string]string{}
+	}
+	maps.Copy(merged, annotations)
+	o.SetAnnotations(merged)
+	if err := p.Patch(t.Context(), o, client.MergeFrom(before)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// autoMode makes what EKS Auto Mode keeps in a cluster, and a pod that waits for it.
+func (p *place) autoMode(t *testing.T) []client.Object {
+	t.Helper()
+	ref := &apiv1.NodeClassReference{Group: "eks.amazonaws.com", Kind: "NodeClass", Name: "default"}
+	pool := upstreamPool("general-purpose")
+	pool.Annotations = nil
+	pool.Spec.Template.Spec.NodeClassRef = ref
+	pool.Spec.Template.Spec.Requirements = []apiv1.NodeSelectorRequirementWithMinValues{
+		{Key: "eks.amazonaws.com/instance-category", Operator: "In", Values: []string{"c", "m", "r"}},
+	}
+	p.put(t, pool)
+	labels := map[string]string{"karpenter.sh/nodepool": pool.Name, "eks.amazonaws.com/nodeclass": "default", "eks.amazonaws.com/compute-type": "auto"}
+	claim := upstreamClaim(pool, "general-purpose-ddddd", labels, nil)
+	p.put(t, claim)
+	claim.Status.ProviderID, claim.Status.NodeName = "aws:///us-east-1a/i-0aaaabbbbccccdddd", "i-0aaaabbbbccccdddd"
+	if err := p.Status().Update(t.Context(), claim); err != nil {
+		t.Fatal(err)
+	}
+	node := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: claim.Status.NodeName, Labels: maps.Clone(labels), Finalizers: []string{claimFinalizer}},
+		Spec:       corev1.NodeSpec{ProviderID: claim.Status.ProviderID},
+	}
+	node.Labels["karpenter.sh/registered"], node.Labels["karpenter.sh/initialized"] = "true", "true"
+	p.put(t, node)
+	p.put(t, pod("for-auto-mode", map[string]string{"eks.amazonaws.com/compute-type": "auto"}, "1"))
+	// The node is left out: Kubernetes' own controllers write to one that does not report.
+	return []client.Object{pool, claim}
+}
+
+func (p *place) version(t *testing.T, o client.Object) string {
+	t.Helper()
+	now := o.DeepCopyObject().(client.Object)
+	if err := p.Get(t.Context(), client.ObjectKeyFromObject(o), now); err != nil {
+		t.Fatal(err)
+	}
+	return now.GetResourceVersion()
+}
+
+// state is every object of Karpenter's kinds and its version.
+func (p *place) state(t *testing.T) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	for _, list := range []client.ObjectList{&apiv1.NodePoolList{}, &apiv1.NodeClaimList{}, &awsv1.EC2NodeClassList{}} {
+		if err := p.List(t.Context(), list); err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range objectsOf(list) {
+			out[fmt.Sprintf("%T %s", o, o.GetName())] = o.GetResourceVersion()
+		}
+	}
+	return out
+}
+
+func objectsOf(list client.ObjectList) (out []client.Object) {
+	switch l := list.(type) {
+	case *apiv1.NodePoolList:
+		for i := range l.Items {
+			out = append(out, &l.Items[i])
+		}
+	case *apiv1.NodeClaimList:
+		for i := range l.Items {
+			out = append(out, &l.Items[i])
+		}
+	case *awsv1.EC2NodeClassList:
+		for i := range l.Items {
+			out = append(out, &l.Items[i])
+		}
+	}
+	return out
+}
+
+func changes(before, after map[string]string) string {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(after)) {
+		if before[name] != after[name] {
+			fmt.Fprintf(&b, "%s: %q is %q now\n", name, before[name], after[name])
+		}
+	}
+	return b.String()
+}
+
+// A leader holds the lease as upstream's controller does.
+type leader struct {
+	p   *place
+	die context.CancelFunc
+}
+
+// leadAsUpstream takes the lease and renews it until die. It does not give it back, as a crash does not.
+func (p *place) leadAsUpstream(t *testing.T) leader {
+	t.Helper()
+	config, err := p.local.RESTConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock, err := resourcelock.New(resourcelock.LeasesResourceLock, cluster.Namespace, leaseName, nil,
+		kubernetes.NewForConfigOrDie(config).CoordinationV1(),
+		resourcelock.ResourceLockConfig{Identity: "karpenter-7c9d8f6b5-x2x4z_4dbb1a4e-upstream"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, die := context.WithCancel(context.WithoutCancel(t.Context()))
+	leads, over := make(chan struct{}), make(chan struct{})
+	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Lock: lock, LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(context.Context) { close(leads) }, OnStoppedLeading: func() {},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { defer close(over); elector.Run(ctx) }()
+	t.Cleanup(func() { die(); <-over })
+	select {
+	case <-leads:
+	case <-over:
+		t.Fatal("the stand-in for upstream does not lead")
+	}
+	return leader{p: p, die: die}
+}
+
+// renewals returns when the lease was renewed so many times more.
+func (l leader) renewals(t *testing.T, n int) {
+	t.Helper()
+	seen := map[string]bool{}
+	l.p.poll(t, func() string {
+		seen[l.p.lease(t)] = true
+		if len(seen) > n {
+			return ""
+		}
+		return fmt.Sprintf("the lease was seen renewed %d times, want %d", len(seen)-1, n)
+	})
+}
+
+// lease is who holds it and when it was renewed.
+func (p *place) lease(t *testing.T) string {
+	t.Helper()
+	out, err := p.kubectl(t, "", "get", "lease", "-n", cluster.Namespace, leaseName, "-o", "jsonpath={.spec.holderIdentity} {.spec.renewTime}")
+	if err != nil {
+		t.Fatalf("read lease: %v: %s", err, out)
+	}
+	return out
+}
+
+// stamped says which of the claims has not been taken over yet.
+func (p *place) stamped(nodes []upstreamNode) string {
+	for _, n := range nodes {
+		var claim apiv1.NodeClaim
+		if err := p.Get(context.Background(), client.ObjectKeyFromObject(n.claim), &claim); err != nil {
+			return err.Error()
+		}
+		if v := claim.Annotations[classHashVersionKey]; v == classVersion {
+			return fmt.Sprintf("claim %s still has the hash version %s", claim.Name, v)
+		}
+	}
+	var class awsv1.EC2NodeClass
+	if err := p.Get(context.Background(), client.ObjectKey{Name: "default"}, &class); err != nil {
+		return err.Error()
+	}
+	if !condition.Ready(&class) {
+		return fmt.Sprintf("the node class is not ready: %v", class.Status.Conditions)
+	}
+	return ""
+}
+
+// passes returns when our controller has looked for instances without a claim so many times more, which it does
+// between all its other work.
+func (p *place) passes(t *testing.T, n int) {
+	t.Helper()
+	mark := p.now(t)
+	p.poll(t, func() string {
+		seen := 0
+		for _, c := range p.calls(t, mark) {
+			if c.Action == "DescribeInstances" && strings.Contains(fmt.Sprint(c.Params), "tag-key") {
+				seen++
+			}
+		}
+		if seen >= n {
+			return ""
+		}
+		return fmt.Sprintf("the controller listed its instances %d times, want %d", seen, n)
+	})
+}
+
+// noLaunchNorEnd checks that nobody launched or ended an instance since mark.
+func (p *place) noLaunchNorEnd(t *testing.T, mark int64) {
+	t.Helper()
+	for _, c := range p.calls(t, mark) {
+		switch c.Action {
+		case "CreateFleet", "RunInstances", "TerminateInstances":
+			if c.Params["DryRun"] != "true" {
+				t.Errorf("call %d: %s %v", c.Seq, c.Action, c.Params)
+			}
+		}
+	}
+}
+
+// kept checks that each node is the one that it was, and that no others are there.
+func (p *place) kept(t *testing.T, nodes []upstreamNode, mark int64) {
+	t.Helper()
+	p.noLaunchNorEnd(t, mark)
+	var claims apiv1.NodeClaimList
+	if err := p.List(t.Context(), &claims, client.MatchingLabels{"karpenter.k8s.aws/ec2nodeclass": "default"}); err != nil {
+		t.Fatal(err)
+	}
+	if len(claims.Items) != len(nodes) {
+		t.Errorf("there are %d claims, want the %d of upstream", len(claims.Items), len(nodes))
+	}
+	for _, n := range nodes {
+		var claim apiv1.NodeClaim
+		var node corev1.Node
+		for o, name := range map[client.Object]string{&claim: n.claim.Name, &node: n.node.Name} {
+			if err := p.Get(t.Context(), client.ObjectKey{Name: name}, o); err != nil {
+				t.Fatal(err)
+			}
+			if o.GetDeletionTimestamp() != nil {
+				t.Errorf("%T %s is being deleted", o, o.GetName())
+			}
+		}
+		if claim.UID != n.claim.UID || node.UID != n.node.UID || claim.Generation != n.claim.Generation {
+			t.Errorf("claim %s or node %s is another one", claim.Name, node.Name)
+		}
+		if len(node.Spec.Taints) != 0 {
+			t.Errorf("node %s has taints %v", node.Name, node.Spec.Taints)
+		}
+		if drifted := condition.IsTrue(&claim, apiv1.ConditionTypeDrifted); drifted != (n.claim.Labels["karpenter.sh/nodepool"] == "held") {
+			t.Errorf("claim %s drifted: %v", claim.Name, claim.Status.Conditions)
+		}
+		if got := claim.Annotations[poolHashVersionKey]; got != "v3" {
+			t.Errorf("claim %s has the pool's hash version %q, want upstream's v3", claim.Name, got)
+		}
+	}
+}
+
+// stillDrifted checks that what upstream found drifted keeps the hash that says so.
+func (p *place) stillDrifted(t *testing.T, n upstreamNode) {
+	t.Helper()
+	var claim apiv1.NodeClaim
+	if err := p.Get(t.Context(), client.ObjectKeyFromObject(n.claim), &claim); err != nil {
+		t.Fatal(err)
+	}
+	if got := claim.Annotations[poolHashKey]; got != "1111111111111111111" {
+		t.Errorf("the hash of drifted claim %s became %q", claim.Name, got)
+	}
+}
+
+// launchesForNewPods shows that the controller that left all as it was is awake.
+func (p *place) launchesForNewPods(t *testing.T, pool *apiv1.NodePool) {
+	t.Helper()
+	p.put(t, pod("new", map[string]string{"karpenter.sh/nodepool": pool.Name}, "1500m"))
+	p.poll(t, func() string { return p.notRunning(t, "new") })
+	p.endLaunched(t)
+}
+
+// endLaunched deletes the claims that our controller made, and returns when their nodes are gone.
+func (p *place) endLaunched(t *testing.T) {
+	t.Helper()
+	ctx := context.WithoutCancel(t.Context())
+	p.poll(t, func() string {
+		var claims apiv1.NodeClaimList
+		if err := p.List(ctx, &claims); err != nil {
+			return err.Error()
+		}
+		left := ""
+		for i := range claims.Items {
+			claim := &claims.Items[i]
+			if claim.Annotations["ext.karpenter.sh/launch"] == "" {
+				continue // not ours
+			}
+			left = "claim " + claim.Name + " is still there"
+			if claim.DeletionTimestamp == nil {
+				if err := p.Delete(ctx, claim); err != nil {
+					return err.Error()
+				}
+			}
+		}
+		return left
+	})
+}
+
+// seesDrift changes the node class and waits until the claims of upstream are found drifted. The pool's budget keeps
+// them where they are.
+func (p *place) seesDrift(t *testing.T, nodes []upstreamNode) {
+	t.Helper()
+	merge := func(o client.Object, patch string) {
+		if err := p.Patch(t.Context(), o, client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	merge(&apiv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "default"}}, `{"spec":{"disruption":{"budgets":[{"nodes":"0"}]}}}`)
+	merge(&awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: "default"}}, `{"spec":{"tags":{"team":"other"}}}`)
+	p.poll(t, func() string {
+		for _, n := range nodes {
+			var claim apiv1.NodeClaim
+			if err := p.Get(context.WithoutCancel(t.Context()), client.ObjectKeyFromObject(n.claim), &claim); err != nil {
+				return err.Error()
+			}
+			if c := condition.Get(&claim, apiv1.ConditionTypeDrifted); c == nil || c.Reason != "NodeClassDrift" {
+				return fmt.Sprintf("claim %s is not drifted by its class: %v", claim.Name, claim.Status.Conditions)
+			}
+		}
+		return ""
+	})
+}
