@@ -41,6 +41,7 @@ func simulateCommand() *cobra.Command {
 			"  karpenter simulate -f manifests/ -f nodepool.yaml --region eu-west-1\n" +
 			"  kubectl get nodepools,nodes,pods,daemonsets -A -o json | karpenter simulate -f -\n" +
 			"  kubectl get nodepools,nodes,pods,pdb -A -o json | karpenter simulate --consolidate -f -\n" +
+			"  karpenter simulate -f manifests/ --price-book book.yaml\n" +
 			"  karpenter simulate -f pods.json --catalog types.json -o json | jq .costPerHour",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -72,6 +72,9 @@ func (h hardware) Machines() []machine.Machine {
 			UserData: i.Data.UserData, RootGiB: rootGiB(i),
 			RunningAt: i.RunningAt, BootDelay: time.Duration(boot.Delay), NeverJoins: boot.Never, LastWords: boot.Console,
 		}
+		if !m.NeverJoins && h.e.turnedAway(i) {
+			m.NeverJoins, m.LastWords = true, "kubelet: Unable to register node with API server: Unauthorized"
+		}
 		switch i.State(now) {
 		case world.Pending:
 			m.Power = machine.Starting
@@ -85,6 +88,18 @@ func (h hardware) Machines() []machine.Machine {
 		out = append(out, m)
 	}
 	return out
+}
+
+// turnedAway reports whether the cluster does not let the role of an instance
+// in. Only a cluster that goes by access entries alone can say that here: the
+// ConfigMap is in the cluster.
+func (e *Emulator) turnedAway(i world.Instance) bool {
+	c := e.cfg.Cluster
+	if c.AccessMode != accessByEntry || i.Data.Profile == "" {
+		return false
+	}
+	p, err := e.world.Profile(lastSegment(i.Data.Profile))
+	return err == nil && len(p.Roles) > 0 && !slices.Contains(c.AccessRoles, p.Roles[0])
 }
 
 // ipv6Text is the IPv6 address of an instance, "" without one.

@@ -87,6 +87,14 @@ type accessEntryJSON struct {
 	Tags      map[string]string `json:"tags"`
 }
 
+// How a cluster lets principals in: by access entries, by the ConfigMap
+// aws-auth, or by both.
+const (
+	accessByEntry = "API"
+	accessByMap   = "CONFIG_MAP"
+	accessByBoth  = "API_AND_CONFIG_MAP"
+)
+
 // entriesOf checks that access entries of a cluster can be asked for, and
 // returns the roles that have one.
 func (e *Emulator) entriesOf(cluster string) ([]string, *wire.Error) {
@@ -96,7 +104,7 @@ func (e *Emulator) entriesOf(cluster string) ([]string, *wire.Error) {
 		err.Status = http.StatusNotFound
 		return nil, err
 	}
-	if c.AccessMode == "CONFIG_MAP" {
+	if c.AccessMode == accessByMap {
 		return nil, wire.Errorf("InvalidRequestException",
 			"The cluster's authentication mode must be set to one of [API, API_AND_CONFIG_MAP] to perform this operation.")
 	}

@@ -51,7 +51,8 @@ type Cluster struct {
 	IPv6 bool
 	// AccessMode is how the cluster lets nodes in: API, CONFIG_MAP or
 	// API_AND_CONFIG_MAP, the default. AccessRoles are the roles that have an
-	// access entry; default all roles of the account.
+	// access entry; default all roles of the account. Where the mode is API,
+	// machines of other roles do not join.
 	AccessMode  string
 	AccessRoles []string
 }
@@ -83,7 +84,7 @@ func (c Config) withDefaults() Config {
 		set(&c.Cluster.ServiceCIDR, "fd30:1c53:5f8a::/108")
 	}
 	set(&c.Cluster.ServiceCIDR, "10.100.0.0/16")
-	set(&c.Cluster.AccessMode, "API_AND_CONFIG_MAP")
+	set(&c.Cluster.AccessMode, accessByBoth)
 	set(&c.Queue, c.Cluster.Name)
 	if c.Roles == nil {
 		c.Roles = []string{"KarpenterNodeRole-" + c.Cluster.Name}

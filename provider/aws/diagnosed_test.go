@@ -1,16 +1,19 @@
 package aws_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/internal/awsemu"
+	"github.com/karpenter-go/karpenter/internal/awsemu/machine"
 	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
 	"github.com/karpenter-go/karpenter/provider/aws/diagnose"
 )
@@ -108,5 +111,26 @@ func TestAccessIsNotAskedInVain(t *testing.T) {
 	w.late(t, "a")
 	if c := condition.Get(w.load(t, "a"), diagnose.ConditionJoinFailed); c == nil || c.Reason != diagnose.ReasonSilent {
 		t.Errorf("without the permission to ask: %+v", c)
+	}
+}
+
+// A machine whose role has no entry is turned away by its cluster and says so on its console; the claim says what is missing.
+func TestTurnedAway(t *testing.T) {
+	w := newWorldOf(t, awsemu.Config{Sells: []string{"m5*"}, Cluster: awsemu.Cluster{AccessMode: "API", AccessRoles: []string{}}})
+	p := w.start(t)
+	i := w.running(t, p, "a", "on-demand")
+	w.launched(t, "a", i)
+	cluster := fake.NewClientset()
+	machines := w.emulator.Machines(machine.Config{Client: cluster, BootDelay: -1})
+	machines.Step(t.Context())
+	if nodes, err := cluster.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{}); err != nil || len(nodes.Items) > 0 {
+		t.Errorf("%d nodes join, %v", len(nodes.Items), err)
+	}
+	if console := w.alive(t)[0].Console; !slices.ContainsFunc(console, func(line string) bool { return strings.Contains(line, "Unauthorized") }) {
+		t.Errorf("the console says %q", console)
+	}
+	w.late(t, "a")
+	if c := condition.Get(w.load(t, "a"), diagnose.ConditionJoinFailed); c == nil || c.Reason != diagnose.ReasonNotAuthorized || !strings.Contains(c.Message, "has no access entry") {
+		t.Errorf("the condition is %+v", c)
 	}
 }
