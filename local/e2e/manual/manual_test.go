@@ -148,7 +148,7 @@ func link(t *testing.T, from, to string) {
 	}
 }
 
-// environment has the programs that pages call by name. Nothing of the machine's own cluster or account is seen.
+// environment has the programs that pages call by name, and kubectl is set up for the cluster. Nothing of the machine's own cluster or account is seen.
 func environment(t *testing.T, dir string) []string {
 	t.Helper()
 	tools := t.TempDir()
@@ -163,5 +163,5 @@ func environment(t *testing.T, dir string) []string {
 	env := slices.DeleteFunc(os.Environ(), func(v string) bool {
 		return strings.HasPrefix(v, "KUBECONFIG=") || strings.HasPrefix(v, "AWS_")
 	})
-	return append(env, "PATH="+tools+":"+os.Getenv("PATH"), "NO_COLOR=1")
+	return append(env, "KUBECONFIG="+dir+"/.local/kubeconfig", "PATH="+tools+":"+os.Getenv("PATH"), "NO_COLOR=1")
 }

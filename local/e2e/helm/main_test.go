@@ -1,0 +1,170 @@
+package helm
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"log/slog"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/registry"
+	helmcmd "helm.sh/helm/v4/pkg/cmd"
+	"helm.sh/helm/v4/pkg/kube"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-go/karpenter/api"
+	"github.com/karpenter-go/karpenter/local/chart"
+	"github.com/karpenter-go/karpenter/local/cluster"
+)
+
+var binaries = flag.String("binaries", "../../../bin", "where karpenter-local and karpenter are")
+
+// patience bounds a failure; nothing is asserted about speed.
+const patience = 5 * time.Minute
+
+func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) == "helm" {
+		os.Exit(helm(os.Args[1:]))
+	}
+	flag.Parse()
+	slog.SetLogLoggerLevel(slog.LevelWarn) // Helm tells of the link between the charts
+	if testing.Short() {
+		fmt.Println("short: no cluster, no end-to-end tests")
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// helm is the real program.
+func helm(args []string) int {
+	kube.ManagedFieldsManager = "helm"
+	command, err := helmcmd.NewRootCmd(os.Stdout, args, helmcmd.SetupLogging)
+	if err == nil {
+		err = command.Execute()
+	}
+	if err != nil {
+		return 1
+	}
+	return 0
+}
+
+// An env is a cluster without a controller, a registry, and what is needed to use Helm with them.
+type env struct {
+	client.WithWatch
+	cluster *cluster.Cluster
+	// charts is where the archives of both charts are, of versions 0.2.0 and 0.3.0.
+	charts string
+	// registry is the address of charts in a registry, as oci://HOST/charts.
+	registry string
+	// vars is the environment of helm; helm itself is this test.
+	vars []string
+	bin  string
+}
+
+func newEnv(t *testing.T) *env {
+	t.Helper()
+	e := &env{charts: t.TempDir(), bin: t.TempDir()}
+	self, err := os.Executable()
+	if err == nil {
+		err = os.Symlink(self, filepath.Join(e.bin, "helm"))
+	}
+	for _, version := range []string{"0.2.0", "0.3.0"} {
+		for _, name := range []string{"karpenter", "karpenter-crd"} {
+			_, packing := chart.Pack("../../../charts/"+name, version, e.charts)
+			err = errors.Join(err, packing)
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	t.Cleanup(server.Close)
+	e.registry = "oci://" + strings.TrimPrefix(server.URL, "http://") + "/charts"
+	e.start(t)
+	home := t.TempDir()
+	e.vars = append(os.Environ(), "KUBECONFIG="+e.cluster.Dir().Kubeconfig(), "HELM_CACHE_HOME="+home+"/cache",
+		"HELM_CONFIG_HOME="+home+"/config", "HELM_DATA_HOME="+home+"/data")
+	return e
+}
+
+// start brings the cluster up, with two nodes for the controller.
+func (e *env) start(t *testing.T) {
+	t.Helper()
+	bin, err := filepath.Abs(*binaries)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.cluster, err = cluster.Open(cluster.Options{
+		Dir: filepath.Join(t.TempDir(), "cluster"), Binary: filepath.Join(bin, "karpenter-local"),
+		DieWithParent: true, Out: os.Stdout,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.cluster.Down(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := e.cluster.Up(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	config, err := e.cluster.RESTConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), api.AddToScheme(scheme)); err != nil {
+		t.Fatal(err)
+	}
+	if e.WithWatch, err = client.NewWithWatch(config, client.Options{Scheme: scheme}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// command is a program that ends with the test.
+func (e *env) command(t *testing.T, name string, args ...string) *exec.Cmd {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Env = e.vars
+	return cmd
+}
+
+// try runs helm.
+func (e *env) try(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	out, err := e.command(t, filepath.Join(e.bin, "helm"), args...).CombinedOutput()
+	return string(out), err
+}
+
+// helm runs helm and ends the test if it fails.
+func (e *env) helm(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := e.try(t, args...)
+	if err != nil {
+		t.Fatalf("helm %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return out
+}
+
+// kubectl runs kubectl with input.
+func (e *env) kubectl(t *testing.T, input string, args ...string) (string, error) {
+	t.Helper()
+	args = append([]string{"--dir", string(e.cluster.Dir()), "kubectl"}, args...)
+	cmd := e.command(t, filepath.Join(*binaries, "karpenter-local"), args...)
+	cmd.Stdin = strings.NewReader(input)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
