@@ -90,6 +90,7 @@ func TestReservedOfferings(t *testing.T) {
 	}
 	c.scale(d, 0)
 	c.awaitNodes(0)
+	c.poll(func() string { return missing(len(c.claims()) == 0, "%d claims are left", len(c.claims())) })
 	c.scale(d, 1)
 	c.awaitRunning("web", 1)
 	if got := kinds(); got["reserved"] != 1 || got["on-demand"] != 0 {
