@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/karpenter-go/karpenter/internal/finding"
@@ -220,6 +221,9 @@ func (c *Cluster) controller(ctx context.Context) {
 		c.unread("controller", err)
 	case lease.Spec.RenewTime == nil || c.Now.Sub(lease.Spec.RenewTime.Time) > stale:
 		c.found("controller", finding.Error, "look at the logs of the controller: it lost its lease, or stopped", "nobody leads: the lease is stale")
+	case ptr.Deref(lease.Spec.HolderIdentity, "") == "":
+		c.found("controller", finding.Warning, "run it again in a moment; if it stays so, look at the logs of the controller",
+			"nobody leads: the last leader has stopped and given the lease back")
 	default:
 		c.found("controller", finding.OK, "", "%s leads", *lease.Spec.HolderIdentity)
 	}
