@@ -92,6 +92,21 @@ func TestIPv6Cluster(t *testing.T) {
 	}
 }
 
+// Where the DNS service goes by another name, what EKS says of services tells the family.
+func TestIPv6WithoutKubeDNS(t *testing.T) {
+	w := newWorldOf(t, awsemu.Config{Sells: []string{"m5*"}, Cluster: awsemu.Cluster{IPv6: true}})
+	if err := w.kube.Delete(t.Context(), &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "kube-dns"}}); err != nil {
+		t.Fatal(err)
+	}
+	p := w.start(t)
+	for name, terms := range map[string][]awsv1.AMISelectorTerm{
+		"AL2023": {{Alias: "al2023@latest"}}, "AL2": {{Name: "amazon-eks-node-1.32-*"}},
+	} {
+		w.respec(t, func(s *awsv1.EC2NodeClassSpec) { s.AMISelectorTerms, s.AMIFamily = terms, ptr.To(name) })
+		w.joins(t, instanceID(create(t, p, w.anywhere(t, strings.ToLower(name)))))
+	}
+}
+
 // joins boots the account's machines and looks for the node of an instance.
 func (w *world) joins(t *testing.T, id string) {
 	t.Helper()

@@ -29,10 +29,14 @@ func (in Input) al2Script() string {
 	if in.Cluster.CABundle != "" {
 		words = append(words, "--b64-cluster-ca", "'"+in.Cluster.CABundle+"'")
 	}
-	if dns := in.clusterDNS(); len(dns) > 0 {
-		if strings.Contains(dns[0], ":") {
-			words = append(words, "--ip-family", "ipv6")
-		}
+	dns := in.clusterDNS()
+	switch {
+	case len(dns) > 0 && strings.Contains(dns[0], ":"):
+		words = append(words, "--ip-family", "ipv6")
+	case len(dns) == 0 && in.Cluster.IPv6():
+		words = append(words, "--ip-family", "ipv6", "--service-ipv6-cidr", "'"+in.Cluster.CIDR+"'")
+	}
+	if len(dns) > 0 {
 		words = append(words, "--dns-cluster-ip", "'"+dns[0]+"'")
 	}
 	words = append(words, "--use-max-pods", "false", "--kubelet-extra-args", "'"+in.kubeletFlags()+"'")

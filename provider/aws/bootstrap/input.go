@@ -1,6 +1,7 @@
 package bootstrap
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -25,8 +26,9 @@ type Cluster struct {
 	DNS string
 }
 
-// IPv6 reports whether pods and services have IPv6 addresses.
-func (c Cluster) IPv6() bool { return strings.Contains(c.DNS, ":") }
+// IPv6 reports whether pods and services have IPv6 addresses: by the address of the DNS service, or by those of all services
+// where that is not known.
+func (c Cluster) IPv6() bool { return strings.Contains(cmp.Or(c.DNS, c.CIDR), ":") }
 
 // An Input is everything user data is made of.
 type Input struct {
