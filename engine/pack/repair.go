@@ -10,7 +10,7 @@ import (
 )
 
 // maxRepairs bounds how many nodes are looked at for pods that were refused.
-const maxRepairs = 50_000
+const maxRepairs = 2_000
 
 // A repairer looks for room for pods that were refused, one by one, on what was decided for the others: it is known by then
 // what limits and reservations leave, and which domains have nodes or may still get some.
