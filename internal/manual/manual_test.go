@@ -132,6 +132,7 @@ func TestMismatch(t *testing.T) {
 		"other order":           {"a\nb", "b\na\n", false, false},
 		"other order, cluster":  {"a\nb", "b\na\n", true, true},
 		"more":                  {"a", "a\nb", false, false},
+		"progress":              {"a", "planning for 8 pods ...\na", false, true},
 		"more, cluster":         {"a", "a\nb", true, false},
 		"less":                  {"a\nb", "a", false, false},
 		"less, cluster":         {"a\nb", "a", true, false},
