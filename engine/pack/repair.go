@@ -115,6 +115,13 @@ func (p *problem) markOpened(g *group, o *opened, need []int64) {
 	}
 	k := p.keys[g.key]
 	asked, bound := o.flavour.reqs.Get(k.label)
+	news := false // most nodes are where others are
+	for d, name := range k.names {
+		news = news || !g.counts[d] && (!bound || asked.Has(name))
+	}
+	if !news {
+		return
+	}
 	o.flavour.allowed.each(func(j int) {
 		sh := o.shelf.pool.shapes[j]
 		if _, _, missing := short(need, sh.room); missing || sh.reserved != o.shelf.pool.shapes[o.shape].reserved {
