@@ -1,0 +1,143 @@
+package examples
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// background does something again and again until the test has cleaned up.
+func (p *place) background(t *testing.T, pass func(context.Context) error) {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		// It ends with its context and with nothing else.
+		_ = wait.PollUntilContextCancel(ctx, 200*time.Millisecond, true, func(context.Context) (bool, error) {
+			err := pass(ctx)
+			if err != nil && ctx.Err() == nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) && !apierrors.IsAlreadyExists(err) {
+				t.Errorf("a stand-in: %v", err)
+				return true, nil
+			}
+			return false, nil
+		})
+	}()
+	t.Cleanup(func() { stop(); <-over })
+}
+
+// networkAgent plays the network plugin: it takes its startup taint off nodes that are ready.
+func networkAgent(t *testing.T, p *place) []string {
+	const key = "node.cilium.io/agent-not-ready"
+	p.background(t, func(ctx context.Context) error {
+		var list corev1.NodeList
+		if err := p.List(ctx, &list); err != nil {
+			return err
+		}
+		for i := range list.Items {
+			n := &list.Items[i]
+			before := n.DeepCopy()
+			n.Spec.Taints = slices.DeleteFunc(n.Spec.Taints, func(taint corev1.Taint) bool { return taint.Key == key })
+			if len(n.Spec.Taints) == len(before.Spec.Taints) {
+				continue
+			}
+			if err := p.Patch(ctx, n, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return nil
+}
+
+// volumes plays the storage driver: a claim whose pod has a node gets a volume in the zone of that node.
+func volumes(t *testing.T, p *place) []string {
+	t.Cleanup(func() {
+		if err := p.DeleteAllOf(context.WithoutCancel(t.Context()), &corev1.PersistentVolume{}); err != nil {
+			t.Error(err)
+		}
+	})
+	p.background(t, func(ctx context.Context) error {
+		var claims corev1.PersistentVolumeClaimList
+		if err := p.List(ctx, &claims); err != nil {
+			return err
+		}
+		for i := range claims.Items {
+			if c := &claims.Items[i]; c.Annotations["volume.kubernetes.io/selected-node"] != "" && c.Spec.VolumeName == "" {
+				if err := p.provision(ctx, c); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	return nil
+}
+
+func (p *place) provision(ctx context.Context, c *corev1.PersistentVolumeClaim) error {
+	var node corev1.Node
+	if err := p.Get(ctx, client.ObjectKey{Name: c.Annotations["volume.kubernetes.io/selected-node"]}, &node); err != nil {
+		return err
+	}
+	inZone := corev1.NodeSelectorRequirement{Key: zone, Operator: corev1.NodeSelectorOpIn, Values: []string{node.Labels[zone]}}
+	err := p.Create(ctx, &corev1.PersistentVolume{
+		ObjectMeta: metav1.ObjectMeta{Name: "pvc-" + string(c.UID), Annotations: map[string]string{"pv.kubernetes.io/provisioned-by": "ebs.csi.aws.com"}},
+		Spec: corev1.PersistentVolumeSpec{
+			Capacity:    corev1.ResourceList{corev1.ResourceStorage: c.Spec.Resources.Requests[corev1.ResourceStorage]},
+			AccessModes: c.Spec.AccessModes, StorageClassName: *c.Spec.StorageClassName,
+			PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
+			ClaimRef:                      &corev1.ObjectReference{Kind: "PersistentVolumeClaim", Namespace: c.Namespace, Name: c.Name, UID: c.UID},
+			PersistentVolumeSource: corev1.PersistentVolumeSource{
+				CSI: &corev1.CSIPersistentVolumeSource{Driver: "ebs.csi.aws.com", VolumeHandle: "vol-" + string(c.UID)},
+			},
+			NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{
+				NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{inZone}}},
+			}},
+		},
+	})
+	return client.IgnoreAlreadyExists(err)
+}
+
+// zonal wants the three pods in three zones, each where its volume is; and a pod that lost its node comes back there.
+func (s *stage) zonal(landed []landing) {
+	s.t.Helper()
+	before := s.zonesOf(landed)
+	if len(before) != 3 || len(nodes(landed)) != 3 {
+		s.t.Errorf("pods are in %v on %d nodes, want three zones", before, len(nodes(landed)))
+	}
+	lost := landed[0]
+	if err := s.Delete(s.t.Context(), &lost.pod, client.GracePeriodSeconds(0)); err != nil {
+		s.t.Fatal(err)
+	}
+	s.poll(s.t, func(ctx context.Context) string {
+		var pod corev1.Pod
+		if err := s.Get(ctx, client.ObjectKeyFromObject(&lost.pod), &pod); err != nil {
+			return err.Error()
+		}
+		if pod.UID == lost.pod.UID || pod.Status.Phase != corev1.PodRunning {
+			return fmt.Sprintf("pod %s is not back", pod.Name)
+		}
+		return ""
+	})
+	for _, l := range s.run() {
+		if l.pod.Name == lost.pod.Name && l.node.Labels[zone] != lost.node.Labels[zone] {
+			s.t.Errorf("pod %s came back in %s, its volume is in %s", l.pod.Name, l.node.Labels[zone], lost.node.Labels[zone])
+		}
+	}
+}
+
+func (s *stage) zonesOf(landed []landing) map[string]int {
+	out := map[string]int{}
+	for _, l := range landed {
+		out[l.node.Labels[zone]]++
+	}
+	return out
+}
