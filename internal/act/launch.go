@@ -15,8 +15,17 @@ import (
 // An Actor writes to Kubernetes.
 type Actor struct {
 	Client client.Client
+	// Live reads past the cache of Client, after a conflict; nil for Client.
+	Live client.Reader
 	// Labels are the label facts of the provider.
 	Labels apiv1.LabelRules
+}
+
+func (a *Actor) live() client.Reader {
+	if a.Live == nil {
+		return a.Client
+	}
+	return a.Live
 }
 
 // A Launch is a planned node and the claim that now asks for it.

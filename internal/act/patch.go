@@ -35,24 +35,28 @@ func PatchStatus(ctx context.Context, c client.Client, before, obj client.Object
 	return nil
 }
 
-// again has write change o, and once more as it is by then if somebody else wrote in between. An object that is being
-// deleted by then, or is another one of that name, is left alone: the conflict is returned.
-func again[T client.Object](ctx context.Context, c client.Client, o T, write func(T) (T, error)) (T, error) {
+// tries is how often a write is tried when others keep writing in between.
+const tries = 5
+
+// again has write change o, and what has become of it by then whenever somebody else wrote in between. It is read past any
+// cache, which is behind just then. An object that is being deleted by then, or is another one of that name, is left alone:
+// the conflict is returned.
+func again[T client.Object](ctx context.Context, live client.Reader, o T, write func(T) (T, error)) (T, error) {
 	written, err := write(o)
-	if !apierrors.IsConflict(err) {
-		return written, err
+	for try := 1; try < tries && apierrors.IsConflict(err); try++ {
+		fresh, ok := o.DeepCopyObject().(T)
+		if !ok {
+			break
+		}
+		if getErr := live.Get(ctx, client.ObjectKeyFromObject(o), fresh); getErr != nil {
+			return written, getErr
+		}
+		if fresh.GetUID() != o.GetUID() || fresh.GetDeletionTimestamp() != nil {
+			break
+		}
+		written, err = write(fresh)
 	}
-	fresh, ok := o.DeepCopyObject().(T)
-	if !ok {
-		return written, err
-	}
-	if getErr := c.Get(ctx, client.ObjectKeyFromObject(o), fresh); getErr != nil {
-		return written, getErr
-	}
-	if fresh.GetUID() != o.GetUID() || fresh.GetDeletionTimestamp() != nil {
-		return written, err
-	}
-	return write(fresh)
+	return written, err
 }
 
 // Conflict reports whether err says that somebody else wrote in between, or that the object is gone.

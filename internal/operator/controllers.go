@@ -91,7 +91,7 @@ func (b base) cloud(controller string) cloud.Provider {
 
 // deciding returns the controllers that decide for the cluster as a whole.
 func (b base) deciding() []Controller {
-	actor := &act.Actor{Client: b.Client, Labels: b.labels}
+	actor := &act.Actor{Client: b.Client, Live: b.Live, Labels: b.labels}
 	return []Controller{
 		&provision.Controller{
 			Cluster: b.cluster, Actor: actor, Cloud: b.offers("provisioner"), Clock: b.Clock, Events: b.Events,

@@ -213,6 +213,8 @@ func (c *Controller) begin(ctx context.Context, s *model.Snapshot, cmd *model.Co
 	written, err := c.Actor.MarkAll(ctx, cmd, waitFor, now)
 	c.Cluster.Assume(written...)
 	if err != nil && len(drafts) > 0 {
+		ctrl.LoggerFrom(ctx).Info("a command was not begun, for a node could not be marked; it is decided again",
+			"command", cmd.Decision(), "error", err.Error())
 		return ignoreConflict(err)
 	}
 	if launchErr := c.Actor.Replace(ctx, drafts); launchErr != nil {
