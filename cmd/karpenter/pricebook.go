@@ -45,14 +45,15 @@ func (g *cataloguing) payAsThere(cmd *cobra.Command, r client.Reader, catalogue 
 	if err != nil {
 		return fmt.Errorf("look for the price book: %w", err)
 	}
-	for _, m := range found.Items {
-		rules, err := prices.ParseRules(m.Data[prices.BookKey])
-		if err != nil {
-			return fmt.Errorf("ConfigMap %s/%s: %w", m.Namespace, m.Name, err)
-		}
-		catalogue.Pay(rules, nodes)
-		warn(cmd.ErrOrStderr(), []string{"prices are those of the price book in ConfigMap " + m.Namespace + "/" + m.Name})
-		break
+	if len(found.Items) == 0 {
+		return nil
 	}
+	m := &found.Items[0]
+	rules, err := prices.ParseRules(m.Data[prices.BookKey])
+	if err != nil {
+		return fmt.Errorf("ConfigMap %s/%s: %w", m.Namespace, m.Name, err)
+	}
+	catalogue.Pay(rules, nodes)
+	warn(cmd.ErrOrStderr(), []string{"prices are those of the price book in ConfigMap " + m.Namespace + "/" + m.Name})
 	return nil
 }
