@@ -20,7 +20,7 @@ import (
 	autoscalingv1beta1 "github.com/karpenter-go/karpenter/api/autoscaling/v1beta1"
 	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
-	"github.com/karpenter-go/karpenter/api/v1alpha1"
+	overlayv1alpha1 "github.com/karpenter-go/karpenter/api/v1alpha1"
 	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
 )
 
@@ -298,7 +298,7 @@ func (s *stage) room(ctx context.Context, want int64) string {
 // overlaid wants both overlays in force.
 func (s *stage) overlaid([]landing) {
 	s.poll(s.t, func(ctx context.Context) string {
-		var overlays v1alpha1.NodeOverlayList
+		var overlays overlayv1alpha1.NodeOverlayList
 		if err := s.List(ctx, &overlays); err != nil {
 			return err.Error()
 		}
