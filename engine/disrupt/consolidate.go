@@ -41,15 +41,38 @@ func (d *decider) consolidate() {
 	if len(open) == 0 {
 		return
 	}
-	d.look()
 	defer func() { d.view = nil }()
 	d.byDensity(open)
-	if len(open) <= few {
-		d.fewest(open)
-	} else {
-		d.many(open)
+	acts, told := d.byMode(open)
+	d.search(acts)
+	d.search(told)
+}
+
+// byMode parts the nodes that may go from those of which it may only be told that they should. A set of both would be held
+// back as a whole, and what is only told takes nobody's place.
+func (d *decider) byMode(list []*candidate) (acts, told []*candidate) {
+	for _, c := range list {
+		if d.heldBack([]*candidate{c}, apiv1.DisruptionReasonUnderutilized) {
+			told = append(told, c)
+		} else {
+			acts = append(acts, c)
+		}
 	}
-	d.singles(open)
+	return acts, told
+}
+
+// search looks for moves among the candidates.
+func (d *decider) search(list []*candidate) {
+	if len(list) == 0 {
+		return
+	}
+	d.look()
+	if len(list) <= few {
+		d.fewest(list)
+	} else {
+		d.many(list)
+	}
+	d.singles(list)
 }
 
 // look makes the view: nodes that have had no rest take no pods, nor do those given.
