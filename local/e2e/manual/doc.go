@@ -5,6 +5,6 @@
 // running. It is read in a directory that looks like a fresh clone in which everything is built. kubectl and helm are there
 // by name, as on the machine of a reader who has them.
 //
-//	go test ./e2e/manual                   README.md and the first steps
+//	go test ./e2e/manual                   README.md
 //	KARPENTER_LONG=1 go test ./e2e/manual  all pages
 package manual

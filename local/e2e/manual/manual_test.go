@@ -22,8 +22,8 @@ const root = "../../.."
 
 var binaries = flag.String("binaries", root+"/bin", "where karpenter-local and karpenter are")
 
-// first are the pages that every newcomer reads; the others are for long runs.
-var first = []string{"README.md", "getting-started.md"}
+// first is the page that every newcomer reads; the others are for long runs.
+var first = []string{"README.md"}
 
 func TestManual(t *testing.T) {
 	if testing.Short() {
