@@ -274,15 +274,32 @@ func TestReplacementThatNeverInitializes(t *testing.T) {
 	c.awaitRunning("web", 1)
 }
 
+// sickenPod makes a pod unready, once its kubelet, which looks at a pod only until it runs, has made it ready.
+func (c *corner) sickenPod(pod corev1.Pod) {
+	c.t.Helper()
+	c.poll(func() string {
+		if err := c.Get(c.t.Context(), clientKey(&pod), &pod); err != nil {
+			c.t.Fatal(err)
+		}
+		for i := range pod.Status.Conditions {
+			if ready := &pod.Status.Conditions[i]; ready.Type == corev1.PodReady && ready.Status == corev1.ConditionTrue {
+				ready.Status = corev1.ConditionFalse
+				return missing(c.Status().Update(c.t.Context(), &pod) == nil, "pod %s was written by others", pod.Name)
+			}
+		}
+		return "pod " + pod.Name + " is not ready yet"
+	})
+}
+
 // A PodDisruptionBudget over pods that are not healthy holds drifted nodes.
 func TestUnhealthyPodsHoldDrift(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "drift-unhealthy")
 	p := c.pool()
-	c.deploy("web", 2, "1", apart, func(t *corev1.PodTemplateSpec) {
-		t.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: "example.com/never"}}
-	})
-	c.awaitRunning("web", 2)
+	c.deploy("web", 2, "1", apart)
+	for _, pod := range c.awaitRunning("web", 2) {
+		c.sickenPod(pod)
+	}
 	one := intstr.FromInt32(1)
 	pdb := &policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: c.name},
@@ -291,7 +308,12 @@ func TestUnhealthyPodsHoldDrift(t *testing.T) {
 		},
 	}
 	c.put(pdb)
-	c.awaitInForce(pdb)
+	c.poll(func() string {
+		if err := c.Get(t.Context(), clientKey(pdb), pdb); err != nil {
+			t.Fatal(err)
+		}
+		return missing(pdb.Status.ExpectedPods == 2 && pdb.Status.CurrentHealthy == 0, "the budget says %+v", pdb.Status)
+	})
 	before := names(c.awaitNodes(2))
 	c.change(p, func() { p.Spec.Disruption.Budgets = []apiv1.Budget{{Nodes: "100%"}} })
 	c.recolour(p, "green")
