@@ -11,7 +11,7 @@ import (
 // are tried in all.
 const (
 	maxTogether    = 8
-	recombinations = 150_000
+	recombinations = 100_000
 )
 
 // recombine parts the units of two nodes anew between two shapes, the most wasteful nodes first, wherever that is cheaper.
