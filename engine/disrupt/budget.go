@@ -28,8 +28,9 @@ type Budgets struct {
 
 // An Allowance is the state of one pool's budgets.
 type Allowance struct {
-	// Nodes are the pool's initialized nodes, Disrupting those of them that are on their way out or not ready.
-	Nodes, Disrupting int
+	// Nodes are the pool's initialized nodes, Disrupting those of them that are on their way out or not ready, and Doubles
+	// those that were launched in place of others of the pool that are still there.
+	Nodes, Disrupting, Doubles int
 	// Allowed is how many nodes may be disrupting at a time, by reason.
 	Allowed map[apiv1.DisruptionReason]int
 	// Names is the budget in force, by reason, as its owner wrote it.
@@ -52,6 +53,7 @@ func budgetsOf(s *model.Snapshot, rehearse bool) *Budgets {
 			Allowed: map[apiv1.DisruptionReason]int{}, Names: map[apiv1.DisruptionReason]string{},
 		}
 	}
+	pools := map[string]string{} // of the claims of the nodes that count
 	for _, n := range s.Nodes() {
 		a := b.pools[n.Pool]
 		if a == nil || !counted(n, rehearse) {
@@ -61,14 +63,32 @@ func budgetsOf(s *model.Snapshot, rehearse bool) *Budgets {
 		if n.Deleting || underWay(n) || !ready(n) && !rehearse {
 			a.Disrupting++
 		}
+		if n.Claim != nil {
+			pools[n.Claim.Name] = n.Pool
+		}
+	}
+	for _, n := range s.Nodes() {
+		if a := b.pools[n.Pool]; a != nil && counted(n, rehearse) && double(n, pools) {
+			a.Doubles++
+		}
 	}
 	for _, p := range s.Pools() {
 		a := b.pools[p.Name]
 		for _, reason := range Reasons {
-			a.Allowed[reason], a.Names[reason] = allowed(p.Object.Spec.Disruption.Budgets, reason, a.Nodes, s.Now)
+			a.Allowed[reason], a.Names[reason] = allowed(p.Object.Spec.Disruption.Budgets, reason, a.Nodes-a.Doubles, s.Now)
 		}
 	}
 	return b
+}
+
+// double reports whether n replaces a node of its pool that still counts; pools are the pools of those, by their claims. The
+// two are one node of the fleet that a percentage is of: else each replacement that comes up would let more nodes go at a
+// time than the percentage of the fleet at rest.
+func double(n *model.Node, pools map[string]string) bool {
+	return slices.ContainsFunc(replaces(n), func(claim string) bool {
+		pool, counts := pools[claim]
+		return counts && pool == n.Pool
+	})
 }
 
 // Of returns the allowance of the pool, nil if there is no such pool.

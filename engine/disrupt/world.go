@@ -101,15 +101,18 @@ func (d *decider) promised() {
 
 // successor reports whether the node was launched in place of nodes that are still there: it is empty, but not for long.
 func (d *decider) successor(n *model.Node) bool {
+	return slices.ContainsFunc(replaces(n), func(name string) bool {
+		_, ok := d.s.Claim(name)
+		return ok
+	})
+}
+
+// replaces returns the names of the claims that go, or have gone, when n is initialized.
+func replaces(n *model.Node) []string {
 	if n.Claim == nil {
-		return false
+		return nil
 	}
-	for _, name := range names(n.Claim.Annotations[apiv1.ReplacesAnnotationKey]) {
-		if _, ok := d.s.Claim(name); ok {
-			return true
-		}
-	}
-	return false
+	return names(n.Claim.Annotations[apiv1.ReplacesAnnotationKey])
 }
 
 // names splits a list by commas.
