@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
@@ -23,7 +24,8 @@ type Nomination struct {
 }
 
 // Next returns what has to change now, in the order of pods: pods that were planned onto a node that is open to pods are
-// nominated to it, as long as they fit; ours that hold no longer are taken away. With on false all of ours are.
+// nominated to it, as long as they fit; ours that hold no longer are taken away. With on false all of ours are. What Join
+// has written stands until the node is open.
 func Next(s *model.Snapshot, on bool) []Nomination {
 	var changes []Nomination
 	rooms := rooms{}
@@ -32,7 +34,7 @@ func Next(s *model.Snapshot, on bool) []Nomination {
 			continue
 		}
 		want := ""
-		if n, ok := s.NodeByName(s.PromiseOf(p)); on && ok && open(n) && rooms.take(n, p) {
+		if n, ok := s.NodeByName(s.PromiseOf(p)); on && ok && (open(n) || joining(n, p)) && rooms.take(n, p) {
 			want = n.Object.Name
 		}
 		if changed(p, want) {
@@ -42,9 +44,11 @@ func Next(s *model.Snapshot, on bool) []Nomination {
 	return changes
 }
 
-// Join returns the nominations of the pods that were planned onto a claim, to its node, which is about to be opened to pods.
-func Join(s *model.Snapshot, claim, node string) []Nomination {
-	n, ok := s.NodeByName(claim)
+// Join returns the nominations of the pods that were planned onto the claim, to its node, which is about to be opened to
+// pods. The two are taken as they are given: s may not show them yet.
+func Join(s *model.Snapshot, claim *apiv1.NodeClaim, node *corev1.Node) []Nomination {
+	s = s.Apply(model.Delta{Claims: []*apiv1.NodeClaim{claim}, Nodes: []*corev1.Node{node}})
+	n, ok := s.NodeByName(claim.Name)
 	if !ok || n.Deleting {
 		return nil
 	}
@@ -52,19 +56,26 @@ func Join(s *model.Snapshot, claim, node string) []Nomination {
 	rooms := rooms{}
 	for _, p := range s.Pending() {
 		to := s.PromiseOf(p)
-		if p.Virtual() || to != claim && to != node || !rooms.take(n, p) {
+		if p.Virtual() || to != claim.Name && to != node.Name || !rooms.take(n, p) {
 			continue
 		}
-		if changed(p, node) {
-			changes = append(changes, Nomination{Pod: p, Node: node})
+		if changed(p, node.Name) {
+			changes = append(changes, Nomination{Pod: p, Node: node.Name})
 		}
 	}
 	return changes
 }
 
 // open reports whether pods may be bound to the node, now or when it is ready.
-func open(n *model.Node) bool {
-	return n.Object != nil && n.Registered && !n.Deleting && !n.Disrupted() && !n.Object.Spec.Unschedulable
+func open(n *model.Node) bool { return n.Registered && stays(n) }
+
+// joining reports whether the node is not open yet, and p is nominated to it already.
+func joining(n *model.Node, p *model.Pod) bool {
+	return !n.Registered && stays(n) && p.Object.Status.NominatedNodeName == n.Object.Name
+}
+
+func stays(n *model.Node) bool {
+	return n.Object != nil && !n.Deleting && !n.Disrupted() && !n.Object.Spec.Unschedulable
 }
 
 // changed reports whether the pod has to be written to carry want. What others nominated it to stands.

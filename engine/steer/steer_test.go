@@ -75,6 +75,8 @@ func TestNext(t *testing.T) {
 		{name: "moved", pods: []*corev1.Pod{pod("a", "old", steer.Writer)}, promises: promises{"d/a": "n"}, want: "a=n"},
 		{name: "the scheduler's own stands", pods: []*corev1.Pod{pod("a", "m", "kube-scheduler")}, promises: promises{"d/a": "n"}},
 		{name: "not open yet", pods: []*corev1.Pod{pod("a", "", "")}, promises: promises{"d/a": "claim-n"}, unjoined: true},
+		{name: "joining, and told already", pods: []*corev1.Pod{pod("a", "n", steer.Writer), pod("b", "", "")},
+			promises: promises{"d/a": "claim-n", "d/b": "claim-n"}, unjoined: true},
 		{name: "only as many as fit", pods: []*corev1.Pod{pod("a", "", ""), pod("b", "n", steer.Writer), pod("c", "n", steer.Writer)},
 			promises: promises{"d/a": "n", "d/b": "n", "d/c": "n"}, want: "a=n c="},
 		{name: "the node is gone", pods: []*corev1.Pod{pod("a", "gone", steer.Writer)}, want: "a="},
@@ -110,15 +112,20 @@ func TestJoin(t *testing.T) {
 		pod("a", "", ""), pod("b", "elsewhere", "kube-scheduler"), pod("c", "", ""), pod("d", "", ""), pod("e", "", ""),
 	}
 	promises := map[string]string{"d/a": "claim-n", "d/c": "claim-m", "d/d": "claim-n", "d/e": "claim-n"}
-	s := model.Compile(model.Delta{Pods: pods, Nodes: []*corev1.Node{n}, Claims: []*apiv1.NodeClaim{c}}).WithPromises(promises)
-	if diff := cmp.Diff("a=n d=n", text(steer.Join(s, "claim-n", "n"))); diff != "" {
+	d := model.Delta{Pods: pods, Nodes: []*corev1.Node{n}, Claims: []*apiv1.NodeClaim{c}}
+	if diff := cmp.Diff("a=n d=n", text(steer.Join(model.Compile(d).WithPromises(promises), c, n))); diff != "" {
 		t.Error(diff)
 	}
-	if got := text(steer.Join(s, "claim-x", "n")); got != "" {
-		t.Errorf("a claim that is not known nominates %s", got)
-	}
-	early := model.Compile(model.Delta{Pods: pods, Claims: []*apiv1.NodeClaim{c}}).WithPromises(promises)
-	if diff := cmp.Diff("a=n d=n", text(steer.Join(early, "claim-n", "n"))); diff != "" {
+	// A node may join so soon that its claim was only just made, and not launched yet, when last seen.
+	fresh := c.DeepCopy()
+	fresh.Status = apiv1.NodeClaimStatus{}
+	d.Claims, d.Nodes = []*apiv1.NodeClaim{fresh}, nil
+	if diff := cmp.Diff("a=n d=n", text(steer.Join(model.Compile(d).WithPromises(promises), c, n))); diff != "" {
 		t.Errorf("before the node is seen: %s", diff)
+	}
+	going := c.DeepCopy()
+	going.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
+	if got := text(steer.Join(model.Compile(d).WithPromises(promises), going, n)); got != "" {
+		t.Errorf("a node that goes is nominated: %s", got)
 	}
 }

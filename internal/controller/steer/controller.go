@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
@@ -13,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/steer"
 	"github.com/karpenter-go/karpenter/internal/act"
 	"github.com/karpenter-go/karpenter/internal/controller/singleton"
@@ -87,7 +89,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 
 // Join nominates the pods that were planned onto a claim to its node, before that is opened to pods. It returns within
 // seconds whatever happens: a node does not wait for what is only a hint.
-func (c *Controller) Join(ctx context.Context, claim, node string) {
+func (c *Controller) Join(ctx context.Context, claim *apiv1.NodeClaim, node *corev1.Node) {
 	if !c.On || c.forbidden.Load() || !c.Cluster.Synced() {
 		return
 	}

@@ -213,7 +213,7 @@ func TestJoin(t *testing.T) {
 	w.promise("c")
 	w.pass()
 	w.want("before the node is opened", "", "")
-	w.Join(t.Context(), "c", "m")
+	w.Join(t.Context(), claim, node("m", false))
 	w.want("when it is about to be", "m", "m")
 }
 
@@ -230,7 +230,7 @@ func TestRefusal(t *testing.T) {
 	w.fail = apierrors.NewForbidden(schema.GroupResource{Resource: "pods/status"}, "a", nil)
 	for range 3 {
 		w.pass()
-		w.Join(t.Context(), "n", "n")
+		w.Join(t.Context(), &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "n"}}, node("n", true))
 	}
 	if w.patches != 6 {
 		t.Errorf("%d patches, want one more of each pod", w.patches)

@@ -44,7 +44,7 @@ type Health interface {
 // An Usher shows pods to the nodes that they were planned for.
 type Usher interface {
 	// Join is told that the claim's node is about to be opened to pods, and returns soon.
-	Join(ctx context.Context, claim, node string)
+	Join(ctx context.Context, claim *apiv1.NodeClaim, node *corev1.Node)
 }
 
 // A Controller takes claims through their life.

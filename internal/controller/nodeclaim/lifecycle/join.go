@@ -15,7 +15,7 @@ import (
 // register writes to the node what the claim promised of it. Pods are shown to the node before it is opened to them.
 func (p *pass) register(ctx context.Context, a lifecycle.Register) error {
 	if a.Complete && p.Usher != nil {
-		p.Usher.Join(ctx, p.claim.Name, a.Node)
+		p.Usher.Join(ctx, p.claim, p.view.Nodes[0])
 	}
 	node, err := p.patchNode(ctx, a.Apply)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -54,12 +55,12 @@ type usher struct {
 	told []string
 }
 
-func (u *usher) Join(_ context.Context, claim, node string) {
+func (u *usher) Join(_ context.Context, claim *apiv1.NodeClaim, node *corev1.Node) {
 	closed := false
-	for _, taint := range u.b.GetNode(node).Spec.Taints {
+	for _, taint := range u.b.GetNode(node.Name).Spec.Taints {
 		closed = closed || taint.Key == apiv1.UnregisteredTaintKey
 	}
-	u.told = append(u.told, fmt.Sprintf("%s %s closed %v", claim, node, closed))
+	u.told = append(u.told, fmt.Sprintf("%s %s closed %v", claim.Name, node.Name, closed))
 }
 
 // Pods are shown to a node once, while it is still closed to them.
