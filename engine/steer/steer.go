@@ -24,9 +24,11 @@ type Nomination struct {
 }
 
 // Next returns what has to change now, in the order of pods: pods that were planned onto a node that is open to pods are
-// nominated to it, as long as they fit; ours that hold no longer are taken away. With on false all of ours are. What Join
-// has written stands until the node is open.
-func Next(s *model.Snapshot, on bool) []Nomination {
+// nominated to it, as long as they fit; ours that hold no longer are taken away. With on false all of ours are.
+//
+// Joining are the nodes, by their claims, that Join was asked for: what it has written stands until they are open, also
+// where s does not show the node yet.
+func Next(s *model.Snapshot, on bool, joining map[string]string) []Nomination {
 	var changes []Nomination
 	rooms := rooms{}
 	for _, p := range s.Pending() {
@@ -34,8 +36,12 @@ func Next(s *model.Snapshot, on bool) []Nomination {
 			continue
 		}
 		want := ""
-		if n, ok := s.NodeByName(s.PromiseOf(p)); on && ok && (open(n) || joining(n, p)) && rooms.take(n, p) {
+		switch n, ok := s.NodeByName(s.PromiseOf(p)); {
+		case !on || !ok:
+		case open(n) && rooms.take(n, p):
 			want = n.Object.Name
+		case joins(n) && p.Object.Status.NominatedNodeName == joining[n.Claim.Name]:
+			want = joining[n.Claim.Name]
 		}
 		if changed(p, want) {
 			changes = append(changes, Nomination{Pod: p, Node: want})
@@ -67,16 +73,12 @@ func Join(s *model.Snapshot, claim *apiv1.NodeClaim, node *corev1.Node) []Nomina
 }
 
 // open reports whether pods may be bound to the node, now or when it is ready.
-func open(n *model.Node) bool { return n.Registered && stays(n) }
-
-// joining reports whether the node is not open yet, and p is nominated to it already.
-func joining(n *model.Node, p *model.Pod) bool {
-	return !n.Registered && stays(n) && p.Object.Status.NominatedNodeName == n.Object.Name
+func open(n *model.Node) bool {
+	return n.Object != nil && n.Registered && !n.Deleting && !n.Disrupted() && !n.Object.Spec.Unschedulable
 }
 
-func stays(n *model.Node) bool {
-	return n.Object != nil && !n.Deleting && !n.Disrupted() && !n.Object.Spec.Unschedulable
-}
+// joins reports whether the node is not open yet, and on its way.
+func joins(n *model.Node) bool { return n.Claim != nil && !n.Registered && !n.Deleting }
 
 // changed reports whether the pod has to be written to carry want. What others nominated it to stands.
 func changed(p *model.Pod, want string) bool {

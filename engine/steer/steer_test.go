@@ -98,7 +98,7 @@ func TestNext(t *testing.T) {
 				tt.change(n, c)
 			}
 			s := model.Compile(model.Delta{Pods: tt.pods, Nodes: []*corev1.Node{n}, Claims: []*apiv1.NodeClaim{c}}).WithPromises(tt.promises)
-			if diff := cmp.Diff(tt.want, text(steer.Next(s, !tt.off))); diff != "" {
+			if diff := cmp.Diff(tt.want, text(steer.Next(s, !tt.off, map[string]string{"claim-n": "n"}))); diff != "" {
 				t.Error(diff)
 			}
 		})

@@ -3,6 +3,7 @@ package steer
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/steer"
 	"github.com/karpenter-go/karpenter/internal/act"
 	"github.com/karpenter-go/karpenter/internal/controller/singleton"
@@ -33,6 +35,8 @@ type Controller struct {
 
 	// last is when the last pass began.
 	last time.Time
+	// joining are the names of nodes, by claim, that Join was asked for and that were not seen open since.
+	joining sync.Map
 	// forbidden is set for good once the API server has refused.
 	forbidden atomic.Bool
 }
@@ -80,7 +84,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	}
 	c.last = now
 	s := c.Cluster.Snapshot()
-	c.write(ctx, steer.Next(s, c.On))
+	c.write(ctx, steer.Next(s, c.On, c.stillJoining(s)))
 	if len(s.Pending()) == 0 {
 		return ctrl.Result{}, nil
 	}
@@ -95,7 +99,23 @@ func (c *Controller) Join(ctx context.Context, claim *apiv1.NodeClaim, node *cor
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
+	c.joining.Store(claim.Name, node.Name)
 	c.write(ctx, steer.Join(c.Cluster.Snapshot(), claim, node))
+}
+
+// stillJoining returns the nodes that were about to be opened and are not open yet, by claim, and forgets the others.
+func (c *Controller) stillJoining(s *model.Snapshot) map[string]string {
+	still := map[string]string{}
+	c.joining.Range(func(claim, node any) bool {
+		switch n, ok := s.NodeByName(claim.(string)); {
+		case ok && !n.Registered:
+			still[claim.(string)] = node.(string)
+		default:
+			c.joining.Delete(claim)
+		}
+		return true
+	})
+	return still
 }
 
 // write carries changes out and counts them.

@@ -215,6 +215,21 @@ func TestJoin(t *testing.T) {
 	w.want("before the node is opened", "", "")
 	w.Join(t.Context(), claim, node("m", false))
 	w.want("when it is about to be", "m", "m")
+	w.pass()
+	w.want("until it is", "m", "m")
+}
+
+// A node may join in the moment that it is launched, before any watch has shown it.
+func TestJoinAtOnce(t *testing.T) {
+	w := newWorld(t)
+	claim := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "c", Labels: map[string]string{apiv1.NodePoolLabelKey: "p"}}}
+	w.Cluster.Set(claim.DeepCopy())
+	w.promise("c")
+	claim.Status.ProviderID, claim.Status.Allocatable = "x:///m", node("m", false).Status.Allocatable
+	w.Join(t.Context(), claim, node("m", false))
+	w.want("when it is about to be opened", "m", "m")
+	w.pass()
+	w.want("until it is", "m", "m")
 }
 
 // An API server that refuses is asked once. Everything else is tried again.
