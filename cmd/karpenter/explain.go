@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -36,7 +35,6 @@ func explainCommand() *cobra.Command {
 	}
 	x.input.addFlags(c)
 	x.solver.addFlags(c)
-	x.solver.addSpread(c)
 	c.Flags().StringVarP(&x.namespace, "namespace", "n", "default", "namespace of the pod")
 	return c
 }
@@ -70,10 +68,7 @@ func (x *explanation) run(cmd *cobra.Command, args []string) error {
 // decide plans for the manifests, or for the cluster if there are none.
 func (x *explanation) decide(cmd *cobra.Command, p *progress) (*offline.Run, error) {
 	if len(x.files) == 0 {
-		if x.scheduler != "" {
-			return nil, coded{exitUsage, errors.New("--scheduler-config is for manifests, given by -f: services are not read from a cluster")}
-		}
-		return x.decideLive(cmd, p, x.options())
+		return x.decideLive(cmd, p, x.options(), x.spread())
 	}
 	c, err := x.read(cmd, p)
 	if err != nil {

@@ -53,7 +53,6 @@ func simulateCommand() *cobra.Command {
 	}
 	s.input.addFlags(c)
 	s.solver.addFlags(c)
-	s.solver.addSpread(c)
 	s.output.addFlag(c)
 	c.Flags().IntVar(&s.repeat, "repeat", 1, "decide so many times, keeping nothing in between, and tell the median time")
 	c.Flags().BoolVar(&s.consolidate, "consolidate", false, "tell what disruption would do to the nodes given, and what that saves")

@@ -28,11 +28,7 @@ func (s *solver) addFlags(c *cobra.Command) {
 		"what becomes of preferred affinity and of spread that may be violated: Respect or Ignore")
 	f.StringVar(&s.maxNodeCPU, "max-node-cpu", "", "most cpu that a new node may have, such as 64 (default: any)")
 	f.Float64Var(&s.nodeFee, "node-fee", 0, "what a node costs an hour besides its price, in dollars; weighed, and in no price that is told")
-}
-
-// addSpread adds the flag that only manifests have an answer to: services are not read from clusters here.
-func (s *solver) addSpread(c *cobra.Command) {
-	c.Flags().StringVar(&s.scheduler, "scheduler-config", "",
+	f.StringVar(&s.scheduler, "scheduler-config", "",
 		"what kube-scheduler gives pods that say nothing about spread, as the controller's flag of that name has it: YAML")
 }
 

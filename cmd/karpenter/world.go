@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
@@ -59,8 +60,11 @@ func (g *cataloguing) open(found string) (*offline.Catalogue, error) {
 	return offline.Shipped(g.region), nil
 }
 
-// decideLive reads the cluster and plans for it. Nothing is changed.
-func (g *cataloguing) decideLive(cmd *cobra.Command, p *progress, o pack.Options) (*offline.Run, error) {
+// decideLive reads the cluster and plans for it. Spread are the scheduler's constraints for pods that say nothing about it.
+// Nothing is changed.
+func (g *cataloguing) decideLive(
+	cmd *cobra.Command, p *progress, o pack.Options, spread []corev1.TopologySpreadConstraint,
+) (*offline.Run, error) {
 	p.say("reading the cluster")
 	there, found, err := readCluster(cmd)
 	if err != nil {
@@ -76,6 +80,11 @@ func (g *cataloguing) decideLive(cmd *cobra.Command, p *progress, o pack.Options
 	supply, err := catalogue.Supply(found.Pools, found.Classes, found.Overlays)
 	if err != nil {
 		return nil, err
+	}
+	if len(spread) > 0 {
+		if o.DefaultSpread, err = live.Spread(cmd.Context(), there, spread); err != nil {
+			return nil, coded{exitUnreachable, fmt.Errorf("read what default spread is made from: %w", err)}
+		}
 	}
 	p.pause()
 	warn(cmd.ErrOrStderr(), supply.Warnings)

@@ -10,16 +10,31 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
+// Rules are what decides where pods may go and is no object of the snapshot. The zero
+// value is a cluster of the plainest kind.
+type Rules struct {
+	// Labels are the label facts of the cloud, beside those of Kubernetes.
+	Labels apiv1.LabelRules
+	// DefaultSpread returns the spread constraints that the scheduler gives to a pod
+	// without any of its own; nil means that there are none.
+	DefaultSpread func(*model.Pod) []corev1.TopologySpreadConstraint
+}
+
+// Plan is Rules.Plan where labels are all that is to be said.
+func Plan(s *model.Snapshot, p *model.Plan, labels ...apiv1.LabelRules) []Violation {
+	return Rules{Labels: apiv1.LabelRules{}.With(labels...)}.Plan(s, p)
+}
+
 // Plan returns every promise that p breaks, given that it was made from s, in the
 // order of the plan. A node that breaks one rule in many ways, because each of its
 // types does, is reported once for it.
-func Plan(s *model.Snapshot, p *model.Plan, labels ...apiv1.LabelRules) []Violation {
+func (r Rules) Plan(s *model.Snapshot, p *model.Plan) []Violation {
 	c := &checker{
 		snapshot: s,
 		plan:     p,
-		manners:  newManners(s),
+		manners:  newManners(s, r.DefaultSpread),
 		demands:  make(map[*corev1.Pod]*demand),
-		places:   newPlaces(apiv1.CoreLabels().With(labels...).Aliases),
+		places:   newPlaces(apiv1.CoreLabels().With(r.Labels).Aliases),
 		shapes:   make(map[string]*shape),
 		facts:    make(map[string]map[*model.InstanceType]*facts),
 		types:    make(map[string]map[string]*model.InstanceType),
@@ -118,6 +133,7 @@ func (c *checker) demandsOf(pods []*model.Pod) []*demand {
 			d = c.places.demandOf(p.Object)
 			d.volumes = c.volumesOf(p.Object)
 			c.demands[p.Object] = d
+			c.manners.expect(p)
 		}
 		out[i] = d
 	}

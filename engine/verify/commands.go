@@ -9,12 +9,17 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
+// Commands is Rules.Commands where labels are all that is to be said.
+func Commands(s *model.Snapshot, commands []model.Command, labels ...apiv1.LabelRules) []Violation {
+	return Rules{Labels: apiv1.LabelRules{}.With(labels...)}.Commands(s, commands)
+}
+
 // Commands returns every promise that the commands break, taken together, given that they were decided on s: each node
 // goes once, each of its pods has a place that it may take in the cluster as the commands leave it, and what is done for
 // the sake of money costs less however the replacements are launched.
 //
 // Budgets are not looked at: they are taken by whoever decides, for all that goes on at a time.
-func Commands(s *model.Snapshot, commands []model.Command, labels ...apiv1.LabelRules) []Violation {
+func (r Rules) Commands(s *model.Snapshot, commands []model.Command) []Violation {
 	c := &commandChecker{gone: map[string]bool{}, placed: map[string]bool{}}
 	var nodes []*model.Node
 	for i := range commands {
@@ -27,7 +32,7 @@ func Commands(s *model.Snapshot, commands []model.Command, labels ...apiv1.Label
 		c.command(after, &commands[i], plan)
 	}
 	c.everyPod(after, commands)
-	for _, v := range Plan(after, plan, labels...) {
+	for _, v := range r.Plan(after, plan) {
 		if v.Rule != RuleAccount {
 			c.found = append(c.found, v)
 		}

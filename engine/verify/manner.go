@@ -25,14 +25,18 @@ type manner struct {
 // manners knows the manner of each pod.
 type manners struct {
 	spaces spaces
-	byPod  map[*corev1.Pod]*manner
-	byText map[string]*manner
+	// spread returns the constraints of pods that have none of their own, defaults holds them for pods that are to be placed.
+	spread   func(*model.Pod) []corev1.TopologySpreadConstraint
+	defaults map[*corev1.Pod][]corev1.TopologySpreadConstraint
+	byPod    map[*corev1.Pod]*manner
+	byText   map[string]*manner
 	// none is the manner of pods that ask nothing.
 	none *manner
 }
 
-func newManners(s *model.Snapshot) *manners {
+func newManners(s *model.Snapshot, spread func(*model.Pod) []corev1.TopologySpreadConstraint) *manners {
 	return &manners{
+		spread: spread, defaults: make(map[*corev1.Pod][]corev1.TopologySpreadConstraint),
 		spaces: spaces{snapshot: s, known: make(map[string]map[string]bool)},
 		byPod:  make(map[*corev1.Pod]*manner),
 		byText: make(map[string]*manner),
@@ -43,19 +47,23 @@ func newManners(s *model.Snapshot) *manners {
 // of returns the manner of pod.
 func (ms *manners) of(pod *corev1.Pod) *manner {
 	near, apart := required(pod)
-	if len(near)+len(apart)+len(pod.Spec.TopologySpreadConstraints) == 0 {
+	constraints := pod.Spec.TopologySpreadConstraints
+	if len(constraints) == 0 {
+		constraints = ms.defaults[pod]
+	}
+	if len(near)+len(apart)+len(constraints) == 0 {
 		return ms.none
 	}
 	if m, ok := ms.byPod[pod]; ok {
 		return m
 	}
-	text := asked(pod, near, apart)
+	text := asked(pod, near, apart, constraints)
 	m, ok := ms.byText[text]
 	if !ok {
 		m = &manner{
 			near:    ms.spaces.terms(pod, near),
 			apart:   ms.spaces.terms(pod, apart),
-			spreads: spreadsOf(pod),
+			spreads: spreadsOf(pod, constraints),
 		}
 		for _, t := range m.near {
 			m.text += t.text + "\n"
@@ -64,6 +72,17 @@ func (ms *manners) of(pod *corev1.Pod) *manner {
 	}
 	ms.byPod[pod] = m
 	return m
+}
+
+// expect reads how a pod that is to be placed must be spread if it says nothing itself. Defaults bind nobody who has a
+// place.
+func (ms *manners) expect(p *model.Pod) {
+	if ms.spread == nil || len(p.Object.Spec.TopologySpreadConstraints) > 0 {
+		return
+	}
+	if list := ms.spread(p); len(list) > 0 {
+		ms.defaults[p.Object] = list
+	}
 }
 
 // required returns the affinity and anti-affinity terms of pod that must hold.
@@ -82,8 +101,10 @@ func required(pod *corev1.Pod) (near, apart []corev1.PodAffinityTerm) {
 }
 
 // asked writes down all that the manner of a pod depends on.
-func asked(pod *corev1.Pod, near, apart []corev1.PodAffinityTerm) string {
-	text, err := json.Marshal([]any{pod.Namespace, near, apart, pod.Spec.TopologySpreadConstraints})
+func asked(
+	pod *corev1.Pod, near, apart []corev1.PodAffinityTerm, spread []corev1.TopologySpreadConstraint,
+) string {
+	text, err := json.Marshal([]any{pod.Namespace, near, apart, spread})
 	if err != nil {
 		panic("strings do not marshal: " + err.Error())
 	}
@@ -102,7 +123,7 @@ func asked(pod *corev1.Pod, near, apart []corev1.PodAffinityTerm) string {
 			own(t.MismatchLabelKeys)
 		}
 	}
-	for _, c := range pod.Spec.TopologySpreadConstraints {
+	for _, c := range spread {
 		own(c.MatchLabelKeys)
 	}
 	return b.String()

@@ -70,10 +70,10 @@ type spread struct {
 	honorTaints         bool
 }
 
-// spreadsOf returns the spread constraints of pod that must hold.
-func spreadsOf(pod *corev1.Pod) []spread {
+// spreadsOf returns those of the spread constraints of pod that must hold.
+func spreadsOf(pod *corev1.Pod, all []corev1.TopologySpreadConstraint) []spread {
 	var out []spread
-	for _, c := range pod.Spec.TopologySpreadConstraints {
+	for _, c := range all {
 		if c.WhenUnsatisfiable != corev1.DoNotSchedule {
 			continue
 		}

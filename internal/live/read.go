@@ -19,6 +19,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	overlayv1alpha1 "github.com/karpenter-go/karpenter/api/v1alpha1"
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/topology"
 	"github.com/karpenter-go/karpenter/internal/observe"
 )
 
@@ -38,6 +39,34 @@ func Scheme() (*runtime.Scheme, error) {
 		return nil, fmt.Errorf("register kinds of Kubernetes: %w", err)
 	}
 	return s, api.AddToScheme(s)
+}
+
+// Spread lists what the scheduler makes selectors of for pods that say nothing about spread, and returns the function that
+// tells their constraints.
+func Spread(
+	ctx context.Context, r client.Reader, constraints []corev1.TopologySpreadConstraint,
+) (func(*model.Pod) []corev1.TopologySpreadConstraint, error) {
+	var services corev1.ServiceList
+	var controllers corev1.ReplicationControllerList
+	var replicaSets appsv1.ReplicaSetList
+	var statefulSets appsv1.StatefulSetList
+	for _, list := range []client.ObjectList{&services, &controllers, &replicaSets, &statefulSets} {
+		if err := r.List(ctx, list); err != nil {
+			return nil, fmt.Errorf("list %T: %w", list, err)
+		}
+	}
+	return topology.Defaults{
+		Constraints: constraints, Services: each(services.Items), Controllers: each(controllers.Items),
+		ReplicaSets: each(replicaSets.Items), StatefulSets: each(statefulSets.Items),
+	}.Of(), nil
+}
+
+func each[T any](items []T) []*T {
+	out := make([]*T, len(items))
+	for i := range items {
+		out[i] = &items[i]
+	}
+	return out
 }
 
 // Read lists everything that decisions look at.

@@ -17,6 +17,7 @@ import (
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	overlayv1alpha1 "github.com/karpenter-go/karpenter/api/v1alpha1"
+	"github.com/karpenter-go/karpenter/engine/model"
 )
 
 var noon = time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
@@ -66,6 +67,38 @@ func TestRead(t *testing.T) {
 func TestReadRefused(t *testing.T) {
 	refused := errors.New("forbidden")
 	if _, err := Read(t.Context(), reader(t, refused), clocktesting.NewFakeClock(noon)); !errors.Is(err, refused) {
+		t.Errorf("error is %v", err)
+	}
+}
+
+// Default constraints get the selectors of the services that the cluster has; a service that may not be read is an error.
+func TestSpread(t *testing.T) {
+	scheme, err := Scheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "shop"}}
+	service.Spec.Selector = map[string]string{"app": "web"}
+	constraints := []corev1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: corev1.LabelHostname}}
+	cluster := fake.NewClientBuilder().WithScheme(scheme).WithObjects(service).Build()
+	of, err := Spread(t.Context(), cluster, constraints)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-1", Namespace: "shop", Labels: map[string]string{"app": "web"}}}
+	got := of(model.NewPod(pod))
+	if len(got) != 1 || got[0].MaxSkew != 1 || got[0].LabelSelector.MatchLabels["app"] != "web" {
+		t.Errorf("the pod is spread by %v", got)
+	}
+	pod.Namespace = "elsewhere"
+	if got := of(model.NewPod(pod)); got != nil {
+		t.Errorf("a pod that nothing selects is spread by %v", got)
+	}
+	refused := errors.New("forbidden")
+	forbids := interceptor.NewClient(cluster, interceptor.Funcs{
+		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error { return refused },
+	})
+	if _, err := Spread(t.Context(), forbids, constraints); !errors.Is(err, refused) {
 		t.Errorf("error is %v", err)
 	}
 }

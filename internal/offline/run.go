@@ -55,7 +55,7 @@ func decide(compile func() *model.Snapshot, o pack.Options, repeat int, now func
 		s := compile()
 		plan := pack.Solve(s, o)
 		solved := now()
-		found := verify.Plan(s, plan, o.Labels)
+		found := rulesOf(o).Plan(s, plan)
 		solves, checks = append(solves, solved.Sub(start)), append(checks, now().Sub(solved))
 		run = &Run{Snapshot: s, Plan: plan, Options: o, Faults: texts(found)}
 		if err := run.retry(found); err != nil {
@@ -64,6 +64,11 @@ func decide(compile func() *model.Snapshot, o pack.Options, repeat int, now func
 	}
 	run.Solve, run.Verify = median(solves), median(checks)
 	return run, nil
+}
+
+// rulesOf returns what a plan made with o is checked by.
+func rulesOf(o pack.Options) verify.Rules {
+	return verify.Rules{Labels: o.Labels, DefaultSpread: o.DefaultSpread}
 }
 
 // retry plans again without the pods that the check objects to, as the controller does.
@@ -82,7 +87,7 @@ func (r *Run) retry(found []verify.Violation) error {
 			break
 		}
 		r.Plan = pack.Solve(r.Snapshot, r.Options)
-		found = verify.Plan(r.Snapshot, r.Plan, r.Options.Labels)
+		found = rulesOf(r.Options).Plan(r.Snapshot, r.Plan)
 	}
 	if len(found) > 0 {
 		return fmt.Errorf("the plan does not hold, which is a mistake of this program: %s", found[0])

@@ -175,13 +175,14 @@ func (c *Controller) carryOut(ctx context.Context, s *model.Snapshot, d disrupt.
 
 // checked returns the commands that hold together, first come first.
 func (c *Controller) checked(ctx context.Context, s *model.Snapshot, commands []model.Command) []model.Command {
-	if len(commands) == 0 || len(verify.Commands(s, commands, c.Options.Pack.Labels)) == 0 {
+	rules := verify.Rules{Labels: c.Options.Pack.Labels, DefaultSpread: c.Options.Pack.DefaultSpread}
+	if len(commands) == 0 || len(rules.Commands(s, commands)) == 0 {
 		return commands
 	}
 	var sound []model.Command
 	for _, cmd := range commands {
 		with := append(sound[:len(sound):len(sound)], cmd)
-		violations := verify.Commands(s, with, c.Options.Pack.Labels)
+		violations := rules.Commands(s, with)
 		if len(violations) == 0 {
 			sound = with
 			continue

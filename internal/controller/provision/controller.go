@@ -172,12 +172,13 @@ func (c *Controller) plan(ctx context.Context, s *model.Snapshot, leave map[stri
 	options := c.Options
 	options.Leave = leave
 	options.DefaultSpread = c.Spread.Of(ctx)
+	check := verify.Rules{Labels: options.Labels, DefaultSpread: options.DefaultSpread}
 	var violations []verify.Violation
 	for range attempts {
 		start := c.Clock.Now()
 		plan := c.solve(s, options)
 		c.Metrics.Scheduler.SchedulingDurationSeconds.WithLabelValues(c.Name()).Observe(c.Clock.Since(start).Seconds())
-		if violations = verify.Plan(s, plan, options.Labels); len(violations) == 0 {
+		if violations = check.Plan(s, plan); len(violations) == 0 {
 			return plan, nil
 		}
 		leave := maps.Clone(options.Leave)
