@@ -69,7 +69,7 @@ func (h hardware) Machines() []machine.Machine {
 			ID: i.ID, Node: i.PrivateDNS(h.e.world.Region()), Address: i.Address.String(), IPv6: ipv6Text(i),
 			Type: t, Zone: i.Zone, ZoneID: i.ZoneID, Region: h.e.world.Region(), Arch: i.Arch,
 			Family: string(i.Image.Family), Variant: i.Image.Variant, Kubernetes: i.Image.Kubernetes,
-			UserData: i.Data.UserData, RootGiB: rootGiB(i),
+			UserData: i.Data.UserData, RootGiB: rootGiB(i), EFAs: fabricAdapters(i),
 			RunningAt: i.RunningAt, BootDelay: time.Duration(boot.Delay), NeverJoins: boot.Never, LastWords: boot.Console,
 		}
 		if !m.NeverJoins && h.e.turnedAway(i) {
@@ -108,6 +108,16 @@ func ipv6Text(i world.Instance) string {
 		return ""
 	}
 	return i.IPv6.String()
+}
+
+// fabricAdapters counts the interfaces of an instance that are EFAs.
+func fabricAdapters(i world.Instance) (n int) {
+	for _, nic := range i.Data.NICs {
+		if nic.Type == "efa" || nic.Type == "efa-only" {
+			n++
+		}
+	}
+	return n
 }
 
 // rootGiB returns the size of the volume that holds the kubelet's files: the

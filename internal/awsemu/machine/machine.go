@@ -33,6 +33,7 @@ type Machine struct {
 	Kubernetes           string // minor version that the image carries; empty if unknown
 	UserData             string // base64
 	RootGiB              int    // size of the volume that holds the kubelet's files
+	EFAs                 int    // fabric adapters among the network interfaces it was launched with
 
 	Power      Power
 	RunningAt  time.Time

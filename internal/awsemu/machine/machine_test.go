@@ -341,6 +341,16 @@ func TestDevicesComeLate(t *testing.T) {
 	}
 }
 
+// A fabric adapter is there if the launch asked for it, not because the type can have one.
+func TestFabricAdapters(t *testing.T) {
+	for asked := range 3 {
+		m := Machine{Type: typ(t, "p5.48xlarge"), EFAs: asked}
+		if got := devices(m)["vpc.amazonaws.com/efa"]; got != asked {
+			t.Errorf("with %d adapters asked for, the node has %d", asked, got)
+		}
+	}
+}
+
 func TestSystemUUID(t *testing.T) {
 	a, again, other := systemUUID("i-1"), systemUUID("i-1"), systemUUID("i-2")
 	if a != again || a == other || len(a) != 36 || !bytes.HasPrefix([]byte(a), []byte("ec2")) {

@@ -187,9 +187,13 @@ func (s *step) equip(ctx context.Context, m Machine) error {
 	return ignoreGone(wrap("update status of node", m.Node, err))
 }
 
-// devices are what plugins find on a machine, if its image has their drivers.
+// devices are what plugins find on a machine, if its image has their drivers. A fabric adapter is there only if the launch
+// asked for one, whatever the type could take.
 func devices(m Machine) map[corev1.ResourceName]int {
 	out := map[corev1.ResourceName]int{}
+	if m.EFAs > 0 {
+		out["vpc.amazonaws.com/efa"] = m.EFAs
+	}
 	for _, gpu := range m.Type.GPUs {
 		switch {
 		case gpu.Manufacturer == "NVIDIA" && m.Variant == "nvidia":
