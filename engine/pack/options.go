@@ -36,6 +36,9 @@ type Options struct {
 	NodeFee float64
 	// MaxNodeCPU is the most cpu that a new node may have, in millicores, to bound what is lost with one. Default 0: any.
 	MaxNodeCPU int64
+	// Slack is the share of a new node's cpu and memory that is left free, 0 to 0.5, for schedulers that put pods elsewhere
+	// than planned. A pod that would have no place for it goes without. Default 0.
+	Slack float64
 }
 
 // A PreferencePolicy says how preferences count.
@@ -78,6 +81,9 @@ func (o Options) Validate() error {
 	}
 	if o.NodeFee < 0 {
 		errs = append(errs, fmt.Errorf("nodeFee is %g, want 0 or more", o.NodeFee))
+	}
+	if !(o.Slack >= 0 && o.Slack <= maxSlack) { // not a number is neither
+		errs = append(errs, fmt.Errorf("slack is %g, want 0 to %g", o.Slack, maxSlack))
 	}
 	return errors.Join(errs...)
 }

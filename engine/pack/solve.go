@@ -82,7 +82,11 @@ func Solve(s *model.Snapshot, o Options) *model.Plan {
 	if len(pods) == 0 {
 		return &model.Plan{}
 	}
-	o = o.withDefaults()
+	return solveSlack(s, o.withDefaults(), pods)
+}
+
+// solve is Solve for these pods, each once and in key order.
+func solve(s *model.Snapshot, o Options, pods []*model.Pod) *model.Plan {
 	var lost map[string][]model.PoolVerdict
 	var best *model.Plan
 	var won *problem // that best is the plan of
@@ -154,6 +158,9 @@ func newProblem(s *model.Snapshot, o Options, pods []*model.Pod, lost map[string
 	p.survey()
 	p.census()
 	p.compilePools()
+	if o.Slack > 0 {
+		p.leaveSlack()
+	}
 	p.explore()
 	return p
 }
