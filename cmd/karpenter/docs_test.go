@@ -21,32 +21,22 @@ import (
 
 var update = flag.Bool("update", false, "rewrite what the manual shows of commands that need no cluster")
 
-// pages returns the pages of the manual with their blocks.
-func pages(t *testing.T) map[string][]manual.Block {
+// pages returns the pages of the manual.
+func pages(t *testing.T) []manual.Page {
 	t.Helper()
-	names, err := manual.Pages("../..")
+	all, err := manual.Read("../..")
 	if err != nil {
-		t.Fatal(err)
-	}
-	all := map[string][]manual.Block{}
-	for _, name := range names {
-		if all[name], err = manual.Read(name); err != nil {
-			t.Error(err)
-		}
+		t.Error(err)
 	}
 	return all
 }
 
 // eachStep calls do with every step of the manual, as a test of its page.
 func eachStep(t *testing.T, do func(t *testing.T, s *manual.Step)) {
-	for page, blocks := range pages(t) {
-		steps, err := manual.Steps(blocks)
-		if err != nil {
-			t.Error(err)
-		}
-		t.Run(filepath.Base(page), func(t *testing.T) {
-			for i := range steps {
-				do(t, &steps[i])
+	for _, page := range pages(t) {
+		t.Run(filepath.Base(page.File), func(t *testing.T) {
+			for i := range page.Steps {
+				do(t, &page.Steps[i])
 			}
 		})
 	}
@@ -177,8 +167,8 @@ func TestManualsManifestsAreAccepted(t *testing.T) {
 		t.Fatal(err)
 	}
 	checked := 0
-	for _, blocks := range pages(t) {
-		for _, b := range blocks {
+	for _, page := range pages(t) {
+		for _, b := range page.Blocks {
 			if b.Language != "yaml" {
 				continue
 			}

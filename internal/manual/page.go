@@ -1,6 +1,7 @@
 package manual
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -41,8 +42,16 @@ func (b *Block) Where() string { return fmt.Sprintf("%s:%d", b.Page, b.Line) }
 // Shell reports whether the block has commands.
 func (b *Block) Shell() bool { return b.Language == "sh" || b.Language == "console" }
 
-// Pages returns the Markdown pages below root that are for readers: README.md, CONTRIBUTING.md and docs.
-func Pages(root string) ([]string, error) {
+// A Page is a file of the manual.
+type Page struct {
+	File   string
+	Blocks []Block
+	Steps  []Step
+}
+
+// Read returns the Markdown pages below root that are for readers: README.md, CONTRIBUTING.md and docs. What is wrong with any of
+// them is told all at once.
+func Read(root string) ([]Page, error) {
 	docs, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
 	if err != nil {
 		return nil, fmt.Errorf("list pages: %w", err)
@@ -50,16 +59,26 @@ func Pages(root string) ([]string, error) {
 	if len(docs) == 0 {
 		return nil, fmt.Errorf("list pages: none in %s", filepath.Join(root, "docs"))
 	}
-	return append([]string{filepath.Join(root, "README.md"), filepath.Join(root, "CONTRIBUTING.md")}, docs...), nil
+	var pages []Page
+	var errs []error
+	for _, file := range append([]string{filepath.Join(root, "README.md"), filepath.Join(root, "CONTRIBUTING.md")}, docs...) {
+		p, err := readPage(file)
+		pages, errs = append(pages, p), append(errs, err)
+	}
+	return pages, errors.Join(errs...)
 }
 
-// Read returns the blocks of a page, in order.
-func Read(page string) ([]Block, error) {
-	text, err := os.ReadFile(page)
+func readPage(file string) (Page, error) {
+	p := Page{File: file}
+	text, err := os.ReadFile(file)
 	if err != nil {
-		return nil, fmt.Errorf("read page: %w", err)
+		return p, fmt.Errorf("read page: %w", err)
 	}
-	return Parse(page, string(text))
+	if p.Blocks, err = Parse(file, string(text)); err != nil {
+		return p, err
+	}
+	p.Steps, err = Steps(p.Blocks)
+	return p, err
 }
 
 // Parse returns the blocks of a page's text. Code that is indented instead of fenced is an error, as are words after a fence

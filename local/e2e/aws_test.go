@@ -9,28 +9,14 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
 	"github.com/karpenter-go/karpenter/local/cluster"
 )
-
-// AWS is how the real SDK reaches the emulated account.
-func (e *Env) AWS() aws.Config {
-	return aws.Config{
-		Region:       cluster.Region,
-		BaseEndpoint: aws.String(e.Cluster.Emulator()),
-		Credentials:  credentials.NewStaticCredentialsProvider("local", "local", ""),
-	}
-}
-
-// Steer is the other end of karpenter-local aws.
-func (e *Env) Steer() steer.Client { return steer.Client{BaseURL: e.Cluster.Emulator()} }
 
 // userData is what an Amazon Linux 2023 instance needs to know to join.
 func userData(t *testing.T, clusterName string) string {

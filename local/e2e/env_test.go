@@ -2,8 +2,6 @@ package e2e
 
 import (
 	"context"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -13,37 +11,24 @@ import (
 
 	"github.com/karpenter-go/karpenter/local/cluster"
 	"github.com/karpenter-go/karpenter/local/e2e/rig"
-	"github.com/karpenter-go/karpenter/local/watching"
 )
 
 // patience is how long a test waits for one thing before it says what is
 // missing. It bounds a failure; nothing is asserted about speed.
 const patience = 90 * time.Second
 
-// An Env is a running cluster and the ways to use it.
-type Env struct {
-	Cluster *cluster.Cluster
-	client.WithWatch
+// An Env is the cluster that all tests share, or one of a test's own.
+type Env struct{ *rig.Place }
+
+func newEnv(r rig.Rig, c *cluster.Cluster) (*Env, error) {
+	place, err := r.Place(c)
+	return &Env{place}, err
 }
 
-func newEnv(c *cluster.Cluster) (*Env, error) {
-	watcher, err := rig.Client(c)
-	if err != nil {
-		return nil, err
-	}
-	return &Env{Cluster: c, WithWatch: watcher}, nil
-}
-
-// Run executes karpenter-local with args and returns what it printed. It may
-// be used in clean-up too.
+// Run executes karpenter-local with args and returns what it printed.
 func (e *Env) Run(t *testing.T, args ...string) (string, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 2*patience)
-	defer cancel()
-	binary := filepath.Join(*binaries, "karpenter-local")
-	args = append([]string{"--dir", string(e.Cluster.Dir())}, args...)
-	out, err := exec.CommandContext(ctx, binary, args...).CombinedOutput()
-	return string(out), err
+	return e.Local(t, "", args...)
 }
 
 // Kubectl runs kubectl and ends the test if it fails.
@@ -71,22 +56,5 @@ func (e *Env) Make(t *testing.T, objects ...client.Object) {
 				t.Errorf("delete %T %s: %v", object, object.GetName(), err)
 			}
 		})
-	}
-}
-
-// Await returns when done has nothing to miss. list is read once and then again
-// whenever something of its kind changes; done looks at it and says what is
-// still missing, which is also what a failure says.
-func (e *Env) Await(t *testing.T, list client.ObjectList, done func() string, opts ...client.ListOption) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	missing := "nothing seen"
-	err := watching.Until(ctx, e, list, func() bool {
-		missing = done()
-		return missing == ""
-	}, opts...)
-	if err != nil {
-		t.Fatalf("%s (%v)", missing, err)
 	}
 }

@@ -57,7 +57,7 @@ func newVictim(t *testing.T) *victim {
 	if err := c.Up(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	env, err := newEnv(c)
+	env, err := newEnv(r, c)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,8 +32,9 @@ func TestMain(m *testing.M) {
 
 // run starts the cluster, runs the tests and takes the cluster down.
 func run(m *testing.M) int {
-	return rigOf("e2e").Run(func(_ context.Context, c *cluster.Cluster) (code int, err error) {
-		if shared, err = newEnv(c); err != nil {
+	r := rigOf("e2e")
+	return r.Run(func(_ context.Context, c *cluster.Cluster) (code int, err error) {
+		if shared, err = newEnv(r, c); err != nil {
 			return 0, err
 		}
 		return m.Run(), nil
@@ -43,6 +44,7 @@ func run(m *testing.M) int {
 func rigOf(name string) rig.Rig {
 	r := rig.Rig{
 		Name: name, Binaries: *binaries, Chart: "../../charts/karpenter", Settings: state.Settings{NodesBoot: "1s"},
+		Patience: patience,
 	}
 	if *keep {
 		r.Logs = filepath.Join(os.TempDir(), fmt.Sprintf("karpenter-%s-logs-%d", name, os.Getpid()))

@@ -81,7 +81,7 @@ func (p *place) apply(t *testing.T, name string, swaps ...string) *stage {
 // ready returns when pools and classes are.
 func (s *stage) ready() {
 	s.t.Helper()
-	s.poll(s.t, func(ctx context.Context) string {
+	s.Poll(s.t, func(ctx context.Context) string {
 		var pools apiv1.NodePoolList
 		var classes awsv1.EC2NodeClassList
 		if err := s.List(ctx, &pools); err != nil {
@@ -135,7 +135,7 @@ type landing struct {
 func (s *stage) run() (out []landing) {
 	s.t.Helper()
 	want := s.replicas()
-	s.poll(s.t, func(ctx context.Context) string {
+	s.Poll(s.t, func(ctx context.Context) string {
 		out = nil
 		var pods corev1.PodList
 		if err := s.List(ctx, &pods, client.InNamespace("default")); err != nil {
@@ -212,7 +212,7 @@ func (s *stage) strike() {
 // gone returns when nothing of a kind is left.
 func (s *stage) gone(list client.ObjectList, opts ...client.ListOption) {
 	s.t.Helper()
-	s.poll(s.t, func(ctx context.Context) string {
+	s.Poll(s.t, func(ctx context.Context) string {
 		l := &unstructured.UnstructuredList{}
 		gvk, err := s.GroupVersionKindFor(list)
 		if err != nil {

@@ -211,11 +211,11 @@ func (s *stage) spread(landed []landing) {
 // fallback takes all spot capacity away and asks for more pods.
 func (s *stage) fallback(landed []landing) {
 	all := steer.Pool{Type: "*", Zone: "*", Capacity: "spot"}
-	if err := s.steer().ICE(s.t.Context(), all); err != nil {
+	if err := s.Steer().ICE(s.t.Context(), all); err != nil {
 		s.t.Fatal(err)
 	}
 	s.t.Cleanup(func() {
-		if err := s.steer().ClearCapacity(context.WithoutCancel(s.t.Context()), all); err != nil {
+		if err := s.Steer().ClearCapacity(context.WithoutCancel(s.t.Context()), all); err != nil {
 			s.t.Error(err)
 		}
 	})
@@ -251,7 +251,7 @@ func (s *stage) scale(name string, replicas int64) {
 
 // headroom wants room for three more pods.
 func (s *stage) headroom([]landing) {
-	s.poll(s.t, func(ctx context.Context) string {
+	s.Poll(s.t, func(ctx context.Context) string {
 		var buffers autoscalingv1beta1.CapacityBufferList
 		if err := s.List(ctx, &buffers); err != nil {
 			return err.Error()
@@ -297,7 +297,7 @@ func (s *stage) room(ctx context.Context, want int64) string {
 
 // overlaid wants both overlays in force.
 func (s *stage) overlaid([]landing) {
-	s.poll(s.t, func(ctx context.Context) string {
+	s.Poll(s.t, func(ctx context.Context) string {
 		var overlays overlayv1alpha1.NodeOverlayList
 		if err := s.List(ctx, &overlays); err != nil {
 			return err.Error()
@@ -316,7 +316,7 @@ func (s *stage) overlaid([]landing) {
 
 // static wants four nodes of the pool, with no pods at all.
 func (s *stage) static(landed []landing) {
-	s.poll(s.t, func(ctx context.Context) string {
+	s.Poll(s.t, func(ctx context.Context) string {
 		var all corev1.NodeList
 		if err := s.List(ctx, &all, client.MatchingLabels{apiv1.NodePoolLabelKey: "static", apiv1.NodeInitializedLabelKey: "true"}); err != nil {
 			return err.Error()
@@ -332,7 +332,7 @@ func (s *stage) static(landed []landing) {
 func ownImage(t *testing.T, p *place) []string {
 	id := image(t, p)
 	tags := []ec2types.Tag{{Key: aws.String("team"), Value: aws.String("platform")}, {Key: aws.String("image"), Value: aws.String("node")}}
-	if _, err := ec2.NewFromConfig(p.cloud()).CreateTags(t.Context(), &ec2.CreateTagsInput{Resources: []string{id}, Tags: tags}); err != nil {
+	if _, err := ec2.NewFromConfig(p.AWS()).CreateTags(t.Context(), &ec2.CreateTagsInput{Resources: []string{id}, Tags: tags}); err != nil {
 		t.Fatal(err)
 	}
 	return []string{"owner: self", "owner: amazon"}
@@ -340,7 +340,7 @@ func ownImage(t *testing.T, p *place) []string {
 
 func image(t *testing.T, p *place) string {
 	t.Helper()
-	out, err := ssm.NewFromConfig(p.cloud()).GetParameter(t.Context(), &ssm.GetParameterInput{
+	out, err := ssm.NewFromConfig(p.AWS()).GetParameter(t.Context(), &ssm.GetParameterInput{
 		Name: aws.String("/aws/service/eks/optimized-ami/1.36/amazon-linux-2023/x86_64/standard/recommended/image_id"),
 	})
 	if err != nil {
@@ -366,7 +366,7 @@ func (s *stage) onOwnImage([]landing) {
 // placement makes a placement group.
 func placement(name string) func(*testing.T, *place) []string {
 	return func(t *testing.T, p *place) []string {
-		if _, err := p.steer().Place(t.Context(), steer.Placement{Name: name, Strategy: "cluster"}); err != nil {
+		if _, err := p.Steer().Place(t.Context(), steer.Placement{Name: name, Strategy: "cluster"}); err != nil {
 			t.Fatal(err)
 		}
 		return nil
@@ -375,14 +375,14 @@ func placement(name string) func(*testing.T, *place) []string {
 
 // reservation buys two machines ahead.
 func reservation(t *testing.T, p *place) []string {
-	id, err := p.steer().Reserve(t.Context(), steer.Reservation{
+	id, err := p.Steer().Reserve(t.Context(), steer.Reservation{
 		Type: "m7i.xlarge", Zone: "us-east-1a", Count: 2, Tags: map[string]string{"purpose": "kubernetes"},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := p.steer().Cancel(context.WithoutCancel(t.Context()), id); err != nil {
+		if err := p.Steer().Cancel(context.WithoutCancel(t.Context()), id); err != nil {
 			t.Error(err)
 		}
 	})

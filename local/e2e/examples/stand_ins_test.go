@@ -117,7 +117,7 @@ func (s *stage) zonal(landed []landing) {
 	if err := s.Delete(s.t.Context(), &lost.pod, client.GracePeriodSeconds(0)); err != nil {
 		s.t.Fatal(err)
 	}
-	s.poll(s.t, func(ctx context.Context) string {
+	s.Poll(s.t, func(ctx context.Context) string {
 		var pod corev1.Pod
 		if err := s.Get(ctx, client.ObjectKeyFromObject(&lost.pod), &pod); err != nil {
 			return err.Error()

@@ -17,29 +17,21 @@ import (
 // What the manual tells readers to type of helm and kubectl are commands and flags that both have, and what it sets are values
 // of the chart, even where a block is not run.
 func TestManualCallsWhatIsThere(t *testing.T) {
-	pages, err := manual.Pages("../../..")
+	pages, err := manual.Read("../../..")
 	if err != nil {
 		t.Fatal(err)
 	}
 	seen := 0
 	for _, page := range pages {
-		blocks, err := manual.Read(page)
-		if err != nil {
-			t.Fatal(err)
-		}
-		steps, err := manual.Steps(blocks)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i := range steps {
-			calls, err := steps[i].Calls()
+		for i := range page.Steps {
+			calls, err := page.Steps[i].Calls()
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, c := range calls {
 				if root := programOf(t, c.Args); root != nil {
 					seen++
-					parse(t, steps[i].Where(), root, c.Args[1:])
+					parse(t, page.Steps[i].Where(), root, c.Args[1:])
 				}
 			}
 		}

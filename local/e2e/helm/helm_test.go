@@ -54,7 +54,7 @@ func (e *env) values(t *testing.T) string {
 	}
 	changed := string(text)
 	for was, is := range map[string]string{
-		"clusterName: demo": "clusterName: local", "clusterEndpoint: https://ABC.gr7.us-east-1.eks.amazonaws.com": "clusterEndpoint: " + e.cluster.Endpoint(),
+		"clusterName: demo": "clusterName: local", "clusterEndpoint: https://ABC.gr7.us-east-1.eks.amazonaws.com": "clusterEndpoint: " + e.Cluster.Endpoint(),
 		"  interruptionQueue: demo\n": "",
 	} {
 		if !strings.Contains(changed, was) {

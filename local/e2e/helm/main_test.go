@@ -19,13 +19,9 @@ import (
 	"github.com/google/go-containerregistry/pkg/registry"
 	helmcmd "helm.sh/helm/v4/pkg/cmd"
 	"helm.sh/helm/v4/pkg/kube"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/karpenter-go/karpenter/api"
 	"github.com/karpenter-go/karpenter/local/chart"
-	"github.com/karpenter-go/karpenter/local/cluster"
+	"github.com/karpenter-go/karpenter/local/e2e/rig"
 )
 
 var binaries = flag.String("binaries", "../../../bin", "where karpenter-local and karpenter are")
@@ -61,8 +57,7 @@ func helm(args []string) int {
 
 // An env is a cluster without a controller, a registry, and what is needed to use Helm with them.
 type env struct {
-	client.WithWatch
-	cluster *cluster.Cluster
+	*rig.Place
 	// charts is where the archives of both charts are, of versions 0.2.0 and 0.3.0.
 	charts string
 	// registry is the address of charts in a registry, as oci://HOST/charts.
@@ -93,7 +88,7 @@ func newEnv(t *testing.T) *env {
 	e.registry = "oci://" + strings.TrimPrefix(server.URL, "http://") + "/charts"
 	e.start(t)
 	home := t.TempDir()
-	e.vars = append(os.Environ(), "KUBECONFIG="+e.cluster.Dir().Kubeconfig(), "HELM_CACHE_HOME="+home+"/cache",
+	e.vars = append(os.Environ(), "KUBECONFIG="+e.Cluster.Dir().Kubeconfig(), "HELM_CACHE_HOME="+home+"/cache",
 		"HELM_CONFIG_HOME="+home+"/config", "HELM_DATA_HOME="+home+"/data")
 	return e
 }
@@ -101,34 +96,20 @@ func newEnv(t *testing.T) *env {
 // start brings the cluster up, with two nodes for the controller.
 func (e *env) start(t *testing.T) {
 	t.Helper()
-	bin, err := filepath.Abs(*binaries)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e.cluster, err = cluster.Open(cluster.Options{
-		Dir: filepath.Join(t.TempDir(), "cluster"), Binary: filepath.Join(bin, "karpenter-local"),
-		DieWithParent: true, Out: os.Stdout,
-	})
+	r := rig.Rig{Binaries: *binaries, Bare: true, Patience: patience}
+	c, err := r.Open(filepath.Join(t.TempDir(), "cluster"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := e.cluster.Down(context.Background()); err != nil {
+		if err := c.Down(context.Background()); err != nil {
 			t.Error(err)
 		}
 	})
-	if err := e.cluster.Up(t.Context()); err != nil {
+	if err := c.Up(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	config, err := e.cluster.RESTConfig()
-	if err != nil {
-		t.Fatal(err)
-	}
-	scheme := runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), api.AddToScheme(scheme)); err != nil {
-		t.Fatal(err)
-	}
-	if e.WithWatch, err = client.NewWithWatch(config, client.Options{Scheme: scheme}); err != nil {
+	if e.Place, err = r.Place(c); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -162,9 +143,5 @@ func (e *env) helm(t *testing.T, args ...string) string {
 // kubectl runs kubectl with input.
 func (e *env) kubectl(t *testing.T, input string, args ...string) (string, error) {
 	t.Helper()
-	args = append([]string{"--dir", string(e.cluster.Dir()), "kubectl"}, args...)
-	cmd := e.command(t, filepath.Join(*binaries, "karpenter-local"), args...)
-	cmd.Stdin = strings.NewReader(input)
-	out, err := cmd.CombinedOutput()
-	return string(out), err
+	return e.Local(t, input, append([]string{"kubectl"}, args...)...)
 }

@@ -1,7 +1,6 @@
 package helm
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -18,8 +17,6 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/karpenter-go/karpenter/local/watching"
 )
 
 // furnish makes the namespace, which admits restricted pods only, and two nodes of two zones for the controller.
@@ -45,21 +42,6 @@ func (e *env) furnish(t *testing.T) {
 	}
 }
 
-// await returns when done has nothing to miss.
-func (e *env) await(t *testing.T, list client.ObjectList, done func() string, opts ...client.ListOption) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	missing := ""
-	err := watching.Until(ctx, e, list, func() bool {
-		missing = done()
-		return missing == ""
-	}, opts...)
-	if err != nil {
-		t.Fatalf("%s (%v)", missing, err)
-	}
-}
-
 func (e *env) deployment(t *testing.T) *appsv1.Deployment {
 	t.Helper()
 	var d appsv1.Deployment
@@ -73,7 +55,7 @@ func (e *env) deployment(t *testing.T) *appsv1.Deployment {
 func (e *env) wantAvailable(t *testing.T, replicas int32) {
 	t.Helper()
 	var list appsv1.DeploymentList
-	e.await(t, &list, func() string {
+	e.Await(t, &list, func() string {
 		for _, d := range list.Items {
 			if s := d.Status; *d.Spec.Replicas == replicas && s.AvailableReplicas == replicas && s.ObservedGeneration == d.Generation {
 				return ""
@@ -94,7 +76,7 @@ func (e *env) container(t *testing.T, pod *corev1.PodSpec) *exec.Cmd {
 	}
 	cmd := e.command(t, filepath.Join(*binaries, "karpenter"), args...)
 	cmd.Env = []string{"KUBECONFIG=" + e.kubeconfigOf(t, pod.ServiceAccountName), "PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}
-	aws, err := os.ReadFile(e.cluster.Dir().AWSEnv())
+	aws, err := os.ReadFile(e.Cluster.Dir().AWSEnv())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +104,7 @@ func (e *env) kubeconfigOf(t *testing.T, account string) string {
 	if err := e.SubResource("token").Create(t.Context(), who, token); err != nil {
 		t.Fatal(err)
 	}
-	config, err := clientcmd.LoadFromFile(e.cluster.Dir().Kubeconfig())
+	config, err := clientcmd.LoadFromFile(e.Cluster.Dir().Kubeconfig())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +136,7 @@ func (e *env) controllerLeads(t *testing.T) {
 		}
 	}()
 	var leases coordinationv1.LeaseList
-	e.await(t, &leases, func() string {
+	e.Await(t, &leases, func() string {
 		for _, l := range leases.Items {
 			if l.Name == "karpenter-leader-election" && l.Spec.HolderIdentity != nil && *l.Spec.HolderIdentity != "" {
 				return ""
@@ -173,7 +155,7 @@ func (e *env) helmTest(t *testing.T) {
 		t.Fatal(err)
 	}
 	var pods corev1.PodList
-	e.await(t, &pods, func() string {
+	e.Await(t, &pods, func() string {
 		for i := range pods.Items {
 			if p := &pods.Items[i]; p.Status.Phase == corev1.PodRunning && p.Status.ContainerStatuses != nil {
 				return ""

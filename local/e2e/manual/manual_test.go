@@ -29,26 +29,18 @@ func TestManual(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: no cluster, no end-to-end tests")
 	}
-	pages, err := manual.Pages(root)
+	pages, err := manual.Read(root)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ran := 0
 	for _, page := range pages {
-		blocks, err := manual.Read(page)
-		if err != nil {
-			t.Fatal(err)
-		}
-		steps, err := manual.Steps(blocks)
-		if err != nil {
-			t.Fatal(err)
-		}
-		steps = slices.DeleteFunc(steps, func(s manual.Step) bool { return !s.Cluster || s.Skip != "" })
+		steps := slices.DeleteFunc(page.Steps, func(s manual.Step) bool { return !s.Cluster || s.Skip != "" })
 		if len(steps) == 0 {
 			continue
 		}
-		t.Run(filepath.Base(page), func(t *testing.T) {
-			if os.Getenv("KARPENTER_LONG") == "" && !slices.Contains(first, filepath.Base(page)) {
+		t.Run(filepath.Base(page.File), func(t *testing.T) {
+			if os.Getenv("KARPENTER_LONG") == "" && !slices.Contains(first, filepath.Base(page.File)) {
 				t.Skip("set KARPENTER_LONG=1 to follow all pages")
 			}
 			follow(t, steps)

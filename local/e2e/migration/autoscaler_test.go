@@ -109,7 +109,7 @@ func (a *autoscaler) pass(ctx context.Context) error {
 
 // alive are the group's instances that EC2 still runs.
 func (a *autoscaler) alive(ctx context.Context) ([]steer.Instance, error) {
-	all, err := a.p.steer().Instances(ctx)
+	all, err := a.p.Steer().Instances(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -236,7 +236,7 @@ func (a *autoscaler) shrink(ctx context.Context, size int, pods []corev1.Pod, no
 			continue
 		}
 		id := n.Spec.ProviderID[strings.LastIndex(n.Spec.ProviderID, "/")+1:]
-		if _, err := ec2.NewFromConfig(a.p.cloud()).TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: []string{id}}); err != nil {
+		if _, err := ec2.NewFromConfig(a.p.AWS()).TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: []string{id}}); err != nil {
 			return err
 		}
 		size--

@@ -26,7 +26,7 @@ func TestOldDefinitions(t *testing.T) {
 	t.Cleanup(func() { p.forget(t, name) })
 	p.ageDefinition(t, name)
 
-	if out, err := p.program(t, "karpenter", "", "doctor", "cluster"); !strings.Contains(out, name) || !strings.Contains(out, "v1beta1") {
+	if out, err := p.Program(t, "", "karpenter", "doctor", "cluster"); !strings.Contains(out, name) || !strings.Contains(out, "v1beta1") {
 		t.Errorf("doctor does not tell of %s (%v):\n%s", name, err, out)
 	}
 	ours := p.crd(t, name)
@@ -114,7 +114,7 @@ func (p *place) ageDefinition(t *testing.T, name string) {
 		crd.Spec.Versions[0].Storage = false
 		crd.Spec.Versions = append(crd.Spec.Versions, old)
 	})
-	p.poll(t, func() string {
+	p.Poll(t, func(context.Context) string {
 		var crd apiextensionsv1.CustomResourceDefinition
 		if err := p.Get(t.Context(), client.ObjectKey{Name: name}, &crd); err != nil {
 			return err.Error()
@@ -139,7 +139,7 @@ func (p *place) ageDefinition(t *testing.T, name string) {
 	list := &unstructured.UnstructuredList{}
 	list.SetAPIVersion("karpenter.sh/v1")
 	list.SetKind("NodePoolList")
-	p.poll(t, func() string {
+	p.Poll(t, func(context.Context) string {
 		if err := p.List(t.Context(), list); err != nil {
 			return err.Error()
 		}

@@ -2,33 +2,25 @@ package migration
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/wait"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/karpenter-go/karpenter/api"
 	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
 	"github.com/karpenter-go/karpenter/local/cluster"
+	"github.com/karpenter-go/karpenter/local/e2e/rig"
 	"github.com/karpenter-go/karpenter/local/state"
 )
 
@@ -38,13 +30,10 @@ const patience = 3 * time.Minute
 // leaseName is the lease of upstream's controllers and of ours.
 const leaseName = "karpenter-leader-election"
 
-// A place is the cluster of all tests. No controller of ours runs in it until
-// a test starts one.
-type place struct {
-	client.WithWatch
-	local *cluster.Cluster
-}
+// A place is a cluster where no controller of ours runs until a test starts one.
+type place struct{ *rig.Place }
 
+// here is the cluster of all tests.
 var here *place
 
 var (
@@ -61,75 +50,30 @@ func TestMain(m *testing.M) {
 	os.Exit(run(m))
 }
 
-// run starts the cluster, runs the tests and takes the cluster down.
 func run(m *testing.M) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	root, err := os.MkdirTemp("", "karpenter-migration-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(root)
-	local, err := open(filepath.Join(root, "cluster"), "")
-	if err == nil {
-		defer takeDown(local)
-		if err = local.Up(ctx); err == nil {
-			here, err = look(local)
+	r := rigOf()
+	r.Bare = true
+	return r.Run(func(_ context.Context, c *cluster.Cluster) (int, error) {
+		p, err := r.Place(c, apiextensionsv1.AddToScheme)
+		if err != nil {
+			return 0, err
 		}
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return m.Run()
-}
-
-// open returns a handle to the cluster in dir, with a controller or without.
-func open(dir, controller string) (*cluster.Cluster, error) {
-	bin, err := filepath.Abs(*binaries)
-	if err != nil {
-		return nil, fmt.Errorf("find programs: %w", err)
-	}
-	if controller != "" {
-		controller = filepath.Join(bin, controller)
-	}
-	return cluster.Open(cluster.Options{
-		Dir: dir, Binary: filepath.Join(bin, "karpenter-local"), Controller: controller,
-		Chart: "../../../charts/karpenter", Settings: state.Settings{NodesBoot: "1s"},
-		DieWithParent: true, Out: os.Stdout,
+		here = &place{p}
+		return m.Run(), nil
 	})
 }
 
-func look(local *cluster.Cluster) (*place, error) {
-	config, err := local.RESTConfig()
-	if err != nil {
-		return nil, err
-	}
-	scheme := runtime.NewScheme()
-	err = errors.Join(clientgoscheme.AddToScheme(scheme), apiextensionsv1.AddToScheme(scheme), api.AddToScheme(scheme))
-	if err != nil {
-		return nil, err
-	}
-	kube, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
-	return &place{WithWatch: kube, local: local}, err
-}
-
-func takeDown(local *cluster.Cluster) {
-	if *logs != "" {
-		if err := os.CopyFS(*logs, os.DirFS(filepath.Join(string(local.Dir()), "logs"))); err != nil {
-			fmt.Fprintln(os.Stderr, "keep logs:", err)
-		}
-	}
-	if err := local.Down(context.Background()); err != nil {
-		fmt.Fprintln(os.Stderr, "take the cluster down:", err)
+func rigOf() rig.Rig {
+	return rig.Rig{
+		Name: "migration", Binaries: *binaries, Chart: "../../../charts/karpenter", Logs: *logs, Patience: patience,
+		Settings: state.Settings{NodesBoot: "1s"},
 	}
 }
 
 // start runs our controller until stop is called or the test ends.
 func (p *place) start(t *testing.T) (stop func()) {
 	t.Helper()
-	local, err := open(string(p.local.Dir()), cluster.ControllerName)
+	local, err := rigOf().Open(string(p.Cluster.Dir()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +107,7 @@ func (p *place) end(t *testing.T, local *cluster.Cluster) {
 			}
 		}
 	}
-	p.poll(t, func() string {
+	p.Poll(t, func(context.Context) string {
 		status, err := local.Status(ctx)
 		if err != nil {
 			return err.Error()
@@ -218,67 +162,16 @@ func (p *place) remove(t *testing.T, object client.Object) {
 	}
 }
 
-// poll asks until nothing is missing. It is for several things at once, or for what nobody can watch.
-func (p *place) poll(t *testing.T, missing func() string) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
-	defer cancel()
-	last := "nothing seen"
-	err := wait.PollUntilContextCancel(ctx, 200*time.Millisecond, true, func(context.Context) (bool, error) {
-		last = missing()
-		return last == "", nil
-	})
-	if err != nil {
-		t.Fatalf("%s (%v)\nthe controller's last words:\n%s", last, err, p.lastWords())
-	}
-}
-
-// lastWords is the end of our controller's log.
-func (p *place) lastWords() string {
-	text := p.log()
-	return text[max(0, len(text)-8000):]
-}
-
-func (p *place) log() string {
-	text, err := os.ReadFile(p.local.Dir().Log(cluster.ControllerName))
-	if err != nil {
-		return ""
-	}
-	return string(text)
-}
-
 // kubectl runs the embedded kubectl.
 func (p *place) kubectl(t *testing.T, stdin string, args ...string) (string, error) {
 	t.Helper()
-	return p.program(t, "karpenter-local", stdin, append([]string{"--dir", string(p.local.Dir()), "kubectl"}, args...)...)
+	return p.Local(t, stdin, append([]string{"kubectl"}, args...)...)
 }
-
-// program runs one of ours against the cluster.
-func (p *place) program(t *testing.T, name, stdin string, args ...string) (string, error) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, filepath.Join(*binaries, name), args...)
-	cmd.Stdin = strings.NewReader(stdin)
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+p.local.Dir().Kubeconfig())
-	out, err := cmd.CombinedOutput()
-	return string(out), err
-}
-
-// cloud is how the real SDK reaches the emulated account.
-func (p *place) cloud() aws.Config {
-	return aws.Config{
-		Region: cluster.Region, BaseEndpoint: aws.String(p.local.Emulator()),
-		Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
-	}
-}
-
-func (p *place) steer() steer.Client { return steer.Client{BaseURL: p.local.Emulator()} }
 
 // calls are those that the emulator received after the one numbered since.
 func (p *place) calls(t *testing.T, since int64) []steer.Call {
 	t.Helper()
-	calls, err := p.steer().Calls(context.WithoutCancel(t.Context()), since)
+	calls, err := p.Steer().Calls(context.WithoutCancel(t.Context()), since)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -305,7 +198,7 @@ func (p *place) shell(t *testing.T, script string) (string, error) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "sh", "-c", script)
-	cmd.Env = append(os.Environ(), "KARPENTER_LOCAL="+filepath.Join(bin, "karpenter-local"), "CLUSTER="+string(p.local.Dir()))
+	cmd.Env = append(os.Environ(), "KARPENTER_LOCAL="+filepath.Join(bin, "karpenter-local"), "CLUSTER="+string(p.Cluster.Dir()))
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }

@@ -48,8 +48,8 @@ func TestRollbackToUpstream(t *testing.T) {
 	stop := p.start(t)
 	t.Cleanup(func() { p.start(t); p.endLaunched(t) })
 	p.put(t, pod("one", nil, "1500m"), pod("two", nil, "1500m"))
-	p.poll(t, func() string { return p.notRunning(t, "one") + p.notRunning(t, "two") })
-	p.poll(t, func() string { return p.settled(t, 2) })
+	p.Poll(t, func(context.Context) string { return p.notRunning(t, "one") + p.notRunning(t, "two") })
+	p.Poll(t, func(context.Context) string { return p.settled(t, 2) })
 	stop()
 
 	for _, o := range p.everything(t) {
@@ -60,7 +60,7 @@ func TestRollbackToUpstream(t *testing.T) {
 	p.stampAsUpstream(t)
 	before := p.names(t)
 	p.start(t)
-	p.poll(t, func() string { return p.stampedAgain(t) })
+	p.Poll(t, func(context.Context) string { return p.stampedAgain(t) })
 	p.passes(t, 2)
 	p.noLaunchNorEnd(t, mark)
 	if after := p.names(t); !slices.Equal(before, after) {

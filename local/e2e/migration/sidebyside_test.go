@@ -58,7 +58,7 @@ func TestBesideClusterAutoscaler(t *testing.T) {
 		p.put(t, pod(ours[i], map[string]string{"karpenter.sh/nodepool": pool.Name}, "1500m", toOurs))
 	}
 	for _, name := range slices.Concat(theirs, ours) {
-		p.poll(t, func() string { return p.notRunning(t, name) })
+		p.Poll(t, func(context.Context) string { return p.notRunning(t, name) })
 	}
 	p.passes(t, 2)
 	if got := len(ca.ids()); got != 3 {
@@ -78,8 +78,8 @@ func TestBesideClusterAutoscaler(t *testing.T) {
 	for _, name := range slices.Concat(theirs, ours) {
 		p.remove(t, pod(name, nil, "1"))
 	}
-	p.poll(t, func() string { return left("instances of ours", len(p.instancesOf(t, pool.Name)), 0) })
-	p.poll(t, func() string {
+	p.Poll(t, func(context.Context) string { return left("instances of ours", len(p.instancesOf(t, pool.Name)), 0) })
+	p.Poll(t, func(context.Context) string {
 		alive, err := ca.alive(context.WithoutCancel(t.Context()))
 		if err != nil {
 			return err.Error()
@@ -95,9 +95,9 @@ func TestPodsThatBothMayServe(t *testing.T) {
 	p := here
 	ca, pool := p.beside(t, nodeGroup{name: "workers", max: 5}, func(*apiv1.NodePool) {})
 	p.put(t, pod("either", nil, "1500m"))
-	p.poll(t, func() string { return p.notRunning(t, "either") })
+	p.Poll(t, func(context.Context) string { return p.notRunning(t, "either") })
 	p.passes(t, 2)
-	p.poll(t, func() string {
+	p.Poll(t, func(context.Context) string {
 		alive, err := ca.alive(context.WithoutCancel(t.Context()))
 		if err != nil {
 			return err.Error()
@@ -115,7 +115,7 @@ func TestRoomOfTheOthersCounts(t *testing.T) {
 	ca, pool := p.beside(t, nodeGroup{name: "workers", min: 1, max: 1}, func(*apiv1.NodePool) {})
 	p.joined(t, ca.ids()[0])
 	p.put(t, pod("fits", nil, "1500m"))
-	p.poll(t, func() string { return p.notRunning(t, "fits") })
+	p.Poll(t, func(context.Context) string { return p.notRunning(t, "fits") })
 	p.passes(t, 2)
 	if got := p.launchedFor(t, pool.Name); got != 0 {
 		t.Errorf("ours launched %d nodes for a pod that has room", got)
@@ -130,8 +130,8 @@ func TestInTheShadow(t *testing.T) {
 	})
 	// One that both may serve, and one that only ours may: told, and left pending.
 	p.put(t, pod("either", nil, "1500m"), pod("ours", map[string]string{"karpenter.sh/nodepool": pool.Name}, "1500m"))
-	p.poll(t, func() string { return p.notRunning(t, "either") })
-	p.poll(t, func() string {
+	p.Poll(t, func(context.Context) string { return p.notRunning(t, "either") })
+	p.Poll(t, func(context.Context) string {
 		var events corev1.EventList
 		if err := p.List(t.Context(), &events); err != nil {
 			return err.Error()
@@ -177,7 +177,7 @@ func left(what string, n, want int) string {
 // instancesOf are the instances of a pool that run.
 func (p *place) instancesOf(t *testing.T, pool string) []steer.Instance {
 	t.Helper()
-	all, err := p.steer().Instances(context.WithoutCancel(t.Context()))
+	all, err := p.Steer().Instances(context.WithoutCancel(t.Context()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +189,7 @@ func (p *place) instancesOf(t *testing.T, pool string) []steer.Instance {
 // launchedFor counts all instances that a pool has and had, as long as EC2 tells of them.
 func (p *place) launchedFor(t *testing.T, pool string) (n int) {
 	t.Helper()
-	all, err := p.steer().Instances(context.WithoutCancel(t.Context()))
+	all, err := p.Steer().Instances(context.WithoutCancel(t.Context()))
 	if err != nil {
 		t.Fatal(err)
 	}

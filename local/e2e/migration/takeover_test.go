@@ -44,8 +44,8 @@ func TestTakeOverFromUpstream(t *testing.T) {
 
 	before, mark := p.state(t), p.now(t)
 	p.start(t)
-	p.poll(t, func() string {
-		if strings.Contains(p.log(), "Attempting to acquire leader lease") {
+	p.Poll(t, func(context.Context) string {
+		if strings.Contains(p.Log(), "Attempting to acquire leader lease") {
 			return ""
 		}
 		return "our controller does not ask for the lease"
@@ -57,7 +57,7 @@ func TestTakeOverFromUpstream(t *testing.T) {
 	p.noLaunchNorEnd(t, mark)
 
 	upstream.die()
-	p.poll(t, func() string { return p.stamped(nodes[:2]) })
+	p.Poll(t, func(context.Context) string { return p.stamped(nodes[:2]) })
 	p.passes(t, 3)
 	p.kept(t, nodes, mark)
 	for _, o := range auto {
@@ -75,7 +75,7 @@ func TestTakeOverFromUpstream(t *testing.T) {
 func (p *place) fill(t *testing.T, n upstreamNode) {
 	t.Helper()
 	p.put(t, pod("on-"+n.claim.Name, map[string]string{"kubernetes.io/hostname": n.node.Labels["kubernetes.io/hostname"]}, "1500m"))
-	p.poll(t, func() string { return p.notRunning(t, "on-"+n.claim.Name) })
+	p.Poll(t, func(context.Context) string { return p.notRunning(t, "on-"+n.claim.Name) })
 }
 
 func (p *place) notRunning(t *testing.T, name string) string {
@@ -220,7 +220,7 @@ type leader struct {
 // leadAsUpstream takes the lease and renews it until die. It does not give it back, as a crash does not.
 func (p *place) leadAsUpstream(t *testing.T) leader {
 	t.Helper()
-	config, err := p.local.RESTConfig()
+	config, err := p.Cluster.RESTConfig()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -255,7 +255,7 @@ func (p *place) leadAsUpstream(t *testing.T) leader {
 func (l leader) renewals(t *testing.T, n int) {
 	t.Helper()
 	seen := map[string]bool{}
-	l.p.poll(t, func() string {
+	l.p.Poll(t, func(context.Context) string {
 		seen[l.p.lease(t)] = true
 		if len(seen) > n {
 			return ""
@@ -300,7 +300,7 @@ func (p *place) stamped(nodes []upstreamNode) string {
 func (p *place) passes(t *testing.T, n int) {
 	t.Helper()
 	mark := p.now(t)
-	p.poll(t, func() string {
+	p.Poll(t, func(context.Context) string {
 		seen := 0
 		for _, c := range p.calls(t, mark) {
 			if c.Action == "DescribeInstances" && strings.Contains(fmt.Sprint(c.Params), "tag-key") {
@@ -380,7 +380,7 @@ func (p *place) stillDrifted(t *testing.T, n upstreamNode) {
 func (p *place) launchesForNewPods(t *testing.T, pool *apiv1.NodePool) {
 	t.Helper()
 	p.put(t, pod("new", map[string]string{"karpenter.sh/nodepool": pool.Name}, "1500m"))
-	p.poll(t, func() string { return p.notRunning(t, "new") })
+	p.Poll(t, func(context.Context) string { return p.notRunning(t, "new") })
 	p.endLaunched(t)
 }
 
@@ -388,7 +388,7 @@ func (p *place) launchesForNewPods(t *testing.T, pool *apiv1.NodePool) {
 func (p *place) endLaunched(t *testing.T) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
-	p.poll(t, func() string {
+	p.Poll(t, func(context.Context) string {
 		var claims apiv1.NodeClaimList
 		if err := p.List(ctx, &claims); err != nil {
 			return err.Error()
@@ -421,7 +421,7 @@ func (p *place) seesDrift(t *testing.T, nodes []upstreamNode) {
 	}
 	merge(&apiv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "default"}}, `{"spec":{"disruption":{"budgets":[{"nodes":"0"}]}}}`)
 	merge(&awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: "default"}}, `{"spec":{"tags":{"team":"other"}}}`)
-	p.poll(t, func() string {
+	p.Poll(t, func(context.Context) string {
 		for _, n := range nodes {
 			var claim apiv1.NodeClaim
 			if err := p.Get(context.WithoutCancel(t.Context()), client.ObjectKeyFromObject(n.claim), &claim); err != nil {

@@ -199,7 +199,7 @@ type instance struct{ id, zone, zoneID, image string }
 func (p *place) launch(t *testing.T, order launch) instance {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
-	cloud := ec2.NewFromConfig(p.cloud())
+	cloud := ec2.NewFromConfig(p.AWS())
 	ours := []ec2types.Filter{{Name: aws.String("tag:karpenter.sh/discovery"), Values: []string{cluster.Name}}}
 	subnets, err := cloud.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{Filters: ours})
 	if err != nil || len(subnets.Subnets) == 0 {
@@ -209,7 +209,7 @@ func (p *place) launch(t *testing.T, order launch) instance {
 	if err != nil || len(groups.SecurityGroups) == 0 {
 		t.Fatalf("find security groups: %v, %v", groups, err)
 	}
-	image, err := ssm.NewFromConfig(p.cloud()).GetParameter(ctx, &ssm.GetParameterInput{
+	image, err := ssm.NewFromConfig(p.AWS()).GetParameter(ctx, &ssm.GetParameterInput{
 		Name: aws.String("/aws/service/eks/optimized-ami/1.36/amazon-linux-2023/x86_64/standard/recommended/image_id"),
 	})
 	if err != nil {
@@ -240,7 +240,7 @@ func (p *place) launch(t *testing.T, order launch) instance {
 
 func (p *place) terminate(t *testing.T, id string) {
 	t.Helper()
-	_, err := ec2.NewFromConfig(p.cloud()).TerminateInstances(context.WithoutCancel(t.Context()),
+	_, err := ec2.NewFromConfig(p.AWS()).TerminateInstances(context.WithoutCancel(t.Context()),
 		&ec2.TerminateInstancesInput{InstanceIds: []string{id}})
 	if err != nil {
 		t.Error(err)
@@ -250,7 +250,7 @@ func (p *place) terminate(t *testing.T, id string) {
 // userData is what an Amazon Linux 2023 instance needs to know to join.
 func (p *place) userData(t *testing.T, order launch) string {
 	t.Helper()
-	ca, err := os.ReadFile(filepath.Join(p.local.Dir().PKI(), "ca.crt"))
+	ca, err := os.ReadFile(filepath.Join(p.Cluster.Dir().PKI(), "ca.crt"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -273,7 +273,7 @@ spec:
   kubelet:
     config: {maxPods: 29}
     flags: [%s]
-`, cluster.Name, p.local.Endpoint(), base64.StdEncoding.EncodeToString(ca), cluster.ServiceCIDR, flags)
+`, cluster.Name, p.Cluster.Endpoint(), base64.StdEncoding.EncodeToString(ca), cluster.ServiceCIDR, flags)
 	return base64.StdEncoding.EncodeToString([]byte(text))
 }
 
@@ -281,7 +281,7 @@ spec:
 func (p *place) joined(t *testing.T, id string) *corev1.Node {
 	t.Helper()
 	var found *corev1.Node
-	p.poll(t, func() string {
+	p.Poll(t, func(context.Context) string {
 		var nodes corev1.NodeList
 		if err := p.List(t.Context(), &nodes); err != nil {
 			return err.Error()

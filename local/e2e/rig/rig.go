@@ -4,18 +4,13 @@ package rig
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"syscall"
+	"time"
 
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/karpenter-go/karpenter/api"
 	"github.com/karpenter-go/karpenter/local/cluster"
 	"github.com/karpenter-go/karpenter/local/state"
 )
@@ -27,6 +22,10 @@ type Rig struct {
 	// Binaries is where karpenter-local and karpenter are, Chart where the Helm chart with the controller's rights is.
 	Binaries, Chart string
 	Settings        state.Settings
+	// Bare leaves the controller out: somebody else's runs, or one that a test starts.
+	Bare bool
+	// Patience bounds each wait of a Place; nothing is asserted about speed.
+	Patience time.Duration
 	// Logs is where the logs of the cluster are kept; empty keeps none.
 	Logs string
 	// Prepare is called with the directory before anything starts; nil does nothing.
@@ -58,7 +57,7 @@ func (r Rig) run(ctx context.Context, dir string, tests func(context.Context, *c
 			return 0, err
 		}
 	}
-	c, err := r.Open(dir)
+	c, err := r.Open(filepath.Join(dir, "cluster"))
 	if err != nil {
 		return 0, err
 	}
@@ -69,16 +68,20 @@ func (r Rig) run(ctx context.Context, dir string, tests func(context.Context, *c
 	return tests(ctx, c)
 }
 
-// Open returns the cluster that lies in dir; nothing is started yet.
+// Open returns the cluster whose files lie in dir, or will; nothing is started yet.
 func (r Rig) Open(dir string) (*cluster.Cluster, error) {
 	bin, err := filepath.Abs(r.Binaries)
 	if err != nil {
 		return nil, fmt.Errorf("find programs: %w", err)
 	}
+	controller := filepath.Join(bin, "karpenter")
+	if r.Bare {
+		controller = ""
+	}
 	return cluster.Open(cluster.Options{
-		Dir:           filepath.Join(dir, "cluster"),
+		Dir:           dir,
 		Binary:        filepath.Join(bin, "karpenter-local"),
-		Controller:    filepath.Join(bin, "karpenter"),
+		Controller:    controller,
 		Chart:         r.Chart,
 		Settings:      r.Settings,
 		DieWithParent: true,
@@ -97,17 +100,4 @@ func (r Rig) TakeDown(c *cluster.Cluster) {
 	if err := c.Down(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, "take the cluster down:", err)
 	}
-}
-
-// Client returns a client for the kinds of Kubernetes and of Karpenter.
-func Client(c *cluster.Cluster) (client.WithWatch, error) {
-	config, err := c.RESTConfig()
-	if err != nil {
-		return nil, err
-	}
-	scheme := runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), api.AddToScheme(scheme)); err != nil {
-		return nil, err
-	}
-	return client.NewWithWatch(config, client.Options{Scheme: scheme})
 }
