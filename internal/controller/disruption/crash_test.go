@@ -39,11 +39,12 @@ type colony struct {
 	client client.Client
 	c      *Controller
 	seen   map[string]client.Object
-	boots  time.Duration        // how long a node takes to come up
-	asked  map[string]time.Time // when claims were first seen
-	mu     sync.Mutex           // guards left and made: nodes are marked side by side
-	left   int                  // writes until the controller is dead
-	made   int                  // claims that a controller has created
+	boots  time.Duration          // how long a node takes to come up
+	launch func(*apiv1.NodeClaim) // asks the cloud for the claim's instance; nil: it is there at once
+	asked  map[string]time.Time   // when claims were first seen
+	mu     sync.Mutex             // guards left and made: nodes are marked side by side
+	left   int                    // writes until the controller is dead
+	made   int                    // claims that a controller has created
 }
 
 // epoch is when a colony begins.
@@ -57,34 +58,50 @@ func newColony(t testing.TB, boots time.Duration) *colony {
 	if err := corev1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	pool := &apiv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
-	pool.Spec.Template.Spec.NodeClassRef = fakecloud.Ref("default")
-	pool.Spec.Disruption.Budgets = []apiv1.Budget{{Nodes: "100%"}}
-	pool.Status.Conditions = []metav1.Condition{{Type: apiv1.ConditionTypeReady, Status: metav1.ConditionTrue}}
 	o := &colony{
 		t: t, boots: boots, asked: map[string]time.Time{}, clock: clocktesting.NewFakeClock(epoch), left: -1,
-		client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(pool).WithStatusSubresource(&apiv1.NodeClaim{}).Build(),
+		client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(poolOf("default")).
+			WithStatusSubresource(&apiv1.NodeClaim{}).WithIndex(&corev1.Node{}, "spec.providerID", func(x client.Object) []string {
+			n, _ := x.(*corev1.Node)
+			return []string{n.Spec.ProviderID}
+		}).Build(),
 	}
 	for i := range 2 {
-		for _, x := range pair(i) {
-			labels := x.GetLabels()
-			labels[corev1.LabelInstanceTypeStable], labels[corev1.LabelTopologyZone] = "xlarge", "a"
-			labels[apiv1.CapacityTypeLabelKey] = apiv1.CapacityTypeOnDemand
-			switch x := x.(type) {
-			case *apiv1.NodeClaim:
-				condition.SetTrueWithReason(x, apiv1.ConditionTypeDrifted, "NodePoolDrifted", "", o.clock.Now())
-			case *corev1.Node:
-				x.Status.Capacity = machine("xlarge", 4, 0).Capacity.List()
-				x.Status.Allocatable = x.Status.Capacity
-			}
-			o.must(o.client.Create(t.Context(), x))
-		}
-		for k := range 2 {
-			o.pod(fmt.Sprintf("web-%d-%d", i, k), fmt.Sprintf("node-%d", i))
-		}
+		o.drifted(i, "default")
 	}
 	o.start()
 	return o
+}
+
+// drifted adds a drifted node of the pool, of four cores and with two pods.
+func (o *colony) drifted(i int, pool string) {
+	o.t.Helper()
+	for _, x := range pair(i) {
+		labels := x.GetLabels()
+		labels[apiv1.NodePoolLabelKey] = pool
+		labels[corev1.LabelInstanceTypeStable], labels[corev1.LabelTopologyZone] = "xlarge", "a"
+		labels[apiv1.CapacityTypeLabelKey] = apiv1.CapacityTypeOnDemand
+		switch x := x.(type) {
+		case *apiv1.NodeClaim:
+			condition.SetTrueWithReason(x, apiv1.ConditionTypeDrifted, "NodePoolDrifted", "", o.clock.Now())
+		case *corev1.Node:
+			x.Status.Capacity = machine("xlarge", 4, 0).Capacity.List()
+			x.Status.Allocatable = x.Status.Capacity
+		}
+		o.must(o.client.Create(o.t.Context(), x))
+	}
+	for k := range 2 {
+		o.pod(fmt.Sprintf("web-%d-%d", i, k), fmt.Sprintf("node-%d", i))
+	}
+}
+
+// poolOf returns a pool that is ready and whose budget allows everything.
+func poolOf(name string) *apiv1.NodePool {
+	pool := &apiv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	pool.Spec.Template.Spec.NodeClassRef = fakecloud.Ref("default")
+	pool.Spec.Disruption.Budgets = []apiv1.Budget{{Nodes: "100%"}}
+	pool.Status.Conditions = []metav1.Condition{{Type: apiv1.ConditionTypeReady, Status: metav1.ConditionTrue}}
+	return pool
 }
 
 func (o *colony) must(err error) {
@@ -120,7 +137,12 @@ func (o *colony) start() {
 	}
 	mortal := interceptor.NewClient(watched, interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, x client.Object, opts ...client.CreateOption) error {
-			return write(func() error { o.made++; return c.Create(ctx, x, opts...) })
+			return write(func() error {
+				o.made++
+				x.SetUID(types.UID(x.GetName())) // as the API server does, like the next line
+				x.SetCreationTimestamp(metav1.Time{Time: o.clock.Now()})
+				return c.Create(ctx, x, opts...)
+			})
 		},
 		Delete: func(ctx context.Context, c client.WithWatch, x client.Object, opts ...client.DeleteOption) error {
 			return write(func() error { return c.Delete(ctx, x, opts...) })
@@ -216,11 +238,16 @@ func (o *colony) live() {
 	for _, c := range o.claims() {
 		node := o.nodeOf(&c)
 		switch {
-		case c.DeletionTimestamp == nil && c.Status.ProviderID == "":
+		case c.DeletionTimestamp == nil && node == nil:
 			if o.asked[c.Name].IsZero() {
 				o.asked[c.Name] = o.clock.Now()
 			}
-			if o.clock.Since(o.asked[c.Name]) >= o.boots {
+			if o.launch != nil {
+				o.launch(&c)
+				o.must(o.client.Get(ctx, client.ObjectKeyFromObject(&c), &c))
+			}
+			launched := o.launch == nil || c.Status.ProviderID != ""
+			if launched && o.clock.Since(o.asked[c.Name]) >= o.boots {
 				o.boot(&c)
 			}
 		case c.DeletionTimestamp == nil:
@@ -259,11 +286,14 @@ func (o *colony) nodeOf(c *apiv1.NodeClaim) *corev1.Node {
 }
 
 func (o *colony) boot(c *apiv1.NodeClaim) {
-	c.Status.ProviderID = "fake:///" + c.Name
+	if c.Status.ProviderID == "" {
+		c.Status.ProviderID = "fake:///" + c.Name
+	}
 	condition.SetTrue(c, apiv1.ConditionTypeInitialized, o.clock.Now())
 	o.must(o.client.Status().Update(o.t.Context(), c))
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-of-" + c.Name, Labels: map[string]string{
-		apiv1.NodePoolLabelKey: "default", apiv1.NodeRegisteredLabelKey: "true", apiv1.NodeInitializedLabelKey: "true",
+		apiv1.NodePoolLabelKey:       c.Labels[apiv1.NodePoolLabelKey],
+		apiv1.NodeRegisteredLabelKey: "true", apiv1.NodeInitializedLabelKey: "true",
 		corev1.LabelInstanceTypeStable: "large", corev1.LabelTopologyZone: "a", apiv1.CapacityTypeLabelKey: apiv1.CapacityTypeOnDemand,
 	}}}
 	n.Spec.ProviderID = c.Status.ProviderID
