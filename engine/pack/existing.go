@@ -12,6 +12,9 @@ import (
 // keepPromises places the pods that have been told a node, where that still holds. What a promise was made on is not known,
 // so only hard rules count.
 func (p *problem) keepPromises() {
+	if len(p.targets) == 0 {
+		return
+	}
 	byName := map[string]*target{}
 	for _, t := range p.targets {
 		byName[t.node.Name] = t

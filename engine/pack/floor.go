@@ -32,6 +32,7 @@ func (p *problem) floor(nodes []*opened) float64 {
 			k.left += placed[l]
 		}
 	}
+	t.rank()
 	t.classifyKinds()
 	t.openShops()
 	t.list()

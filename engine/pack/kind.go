@@ -9,8 +9,9 @@ import (
 
 // A kind is all lots that ask for the same amounts and go to the same places, whatever they ask of each other.
 type kind struct {
-	need *need
-	fit  *fit
+	index int
+	need  *need
+	fit   *fit
 	// amount and scaled are those of need, in memory where the kinds lie side by side.
 	amount []int64
 	scaled []float64
@@ -100,7 +101,7 @@ func (t *tier) gather(lots []*lot) {
 		key := [3]int{l.need.id, l.fit.id, caps}
 		k := at[key]
 		if k == nil {
-			k = &kind{need: l.need, fit: l.fit, weigh: slices.Clone(l.need.scaled)}
+			k = &kind{index: len(t.kinds), need: l.need, fit: l.fit, weigh: slices.Clone(l.need.scaled)}
 			for i := range t.caps {
 				k.weigh = append(k.weigh, float64(caps>>i&1))
 			}

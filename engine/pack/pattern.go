@@ -22,6 +22,7 @@ type work struct {
 	ruin   []int
 	manner []byte
 	stalls []stall
+	booths []booth
 	room   []int64
 	left   []float64
 	// inverse is one over the whole room of a shape, by column.

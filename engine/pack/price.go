@@ -38,11 +38,21 @@ func (t *tier) list() {
 		for g := range s.charge {
 			s.charge[g] = math.Inf(1)
 		}
-		for _, k := range s.kinds {
-			if k.left > 0 {
-				s.charge[k.group] = min(s.charge[k.group], k.fit.on[s.shelf.index].flavour.price[s.shape]+t.fee)
+	}
+	for _, on := range t.shelves {
+		booths := t.booths(on)
+		for _, s := range t.shops {
+			if s.shelf != on {
+				continue
+			}
+			for i := range booths {
+				if b := &booths[i]; b.holds.has(s.shape) {
+					s.charge[b.group] = min(s.charge[b.group], b.flavour.price[s.shape]+t.fee)
+				}
 			}
 		}
+	}
+	for _, s := range t.shops {
 		s.setStalls()
 	}
 }
@@ -53,11 +63,9 @@ func (t *tier) market(closed func(*shop) bool) *market {
 	for g := range m.needs {
 		m.needs[g] = make([]float64, t.width)
 	}
-	for _, k := range t.kinds {
-		if k.left > 0 {
-			for r, v := range k.weigh {
-				m.needs[k.group][r] += float64(v * float64(k.left))
-			}
+	for _, k := range t.byValue {
+		for r, v := range k.weigh {
+			m.needs[k.group][r] += float64(v * float64(k.left))
 		}
 	}
 	for _, s := range t.shops {
@@ -103,7 +111,7 @@ func (t *tier) price() bool {
 		return false
 	}
 	worth, _ := m.solve()
-	for _, k := range t.kinds {
+	for _, k := range t.byValue {
 		k.value = max(dot(worth[k.group], k.weigh), minPrice) // a pod that asks for nothing scarce still wants a place
 		k.stuck = false
 	}
@@ -121,7 +129,7 @@ func (t *tier) price() bool {
 		}
 		s.worth = dot(s.best, s.room)
 	}
-	t.rank()
+	t.sort()
 	t.rankShops()
 	t.priced = t.total
 	if t.listed == 0 {
@@ -138,7 +146,18 @@ func (t *tier) rank() {
 			t.byValue = append(t.byValue, k)
 		}
 	}
-	slices.SortStableFunc(t.byValue, func(a, b *kind) int { return cmp.Compare(b.value, a.value) })
+	t.sort()
+}
+
+// sort orders those kinds of byValue that still have units left.
+func (t *tier) sort() {
+	t.byValue = slices.DeleteFunc(t.byValue, func(k *kind) bool { return k.left == 0 })
+	slices.SortFunc(t.byValue, func(a, b *kind) int {
+		if a.value != b.value {
+			return cmp.Compare(b.value, a.value)
+		}
+		return a.index - b.index
+	})
 	t.tally()
 }
 
@@ -157,7 +176,7 @@ func (t *tier) rankShops() {
 		s.bound = min(s.worth, t.total) / (s.price + t.fee)
 		t.ranked = max(t.ranked, s.worth)
 	}
-	slices.SortStableFunc(t.shops, func(a, b *shop) int {
+	slices.SortFunc(t.shops, func(a, b *shop) int {
 		return cmp.Or(cmp.Compare(b.bound, a.bound), cmp.Compare(b.worth, a.worth), cmp.Compare(a.index, b.index))
 	})
 }

@@ -38,6 +38,32 @@ func (m mask) each(f func(i int)) {
 	}
 }
 
+// sums counts in how many masks each shape is. The i-th of its masks holds bit i of every count, so that one word of a mask
+// is added to 64 counts at a time.
+type sums []mask
+
+func (s *sums) add(m mask) {
+	for w, carry := range m {
+		for i := 0; carry != 0; i++ {
+			if i == len(*s) {
+				*s = append(*s, make(mask, len(m)))
+			}
+			word := &(*s)[i][w]
+			*word, carry = *word^carry, *word&carry
+		}
+	}
+}
+
+func (s sums) of(shape int) int {
+	n := 0
+	for i, m := range s {
+		if m.has(shape) {
+			n |= 1 << i
+		}
+	}
+	return n
+}
+
 // A flavour is a set of label requirements within one pool, with what each shape costs under them. Classes that ask for
 // the same labels share one; pods of two flavours may share a node if the flavours join.
 type flavour struct {
@@ -304,6 +330,9 @@ func (p *problem) explainTerm(c *class, s *shelf, term require.Set) model.Verdic
 		}
 	})
 	if r, by, missing := short(c.need.amount, most); missing {
+		if driver, volumes := p.driver(r); volumes {
+			return unattachable(driver, by)
+		}
 		return model.Verdict{Rule: model.RuleResources, Resource: p.cols[r], By: by}
 	}
 	return model.Verdict{Rule: model.RuleShape}

@@ -42,7 +42,7 @@ type shop struct {
 	// charge is the price to each group that has units left, +Inf to one that it holds nothing of.
 	charge []float64
 	stalls []stall // the same as the market sees it
-	kinds  []*kind
+	kinds  int     // how many it holds
 	// best is the highest worth of a unit of each column, worth that of the whole room.
 	best  []float64
 	worth float64
@@ -101,30 +101,24 @@ func (t *tier) care() {
 // openShops lists the shapes that hold something.
 func (t *tier) openShops() {
 	for _, s := range t.shelves {
-		counts := make([]int, len(s.pool.shapes)) // the kinds that each shape holds
-		all := 0
+		held := sums{}
 		for _, k := range t.kinds {
 			if f := &k.fit.on[s.index]; f.flavour != nil {
-				f.holds.each(func(j int) { counts[j]++; all++ })
+				held.add(f.holds)
 			}
 		}
-		kinds := make([]*kind, all)
-		shops := make([]*shop, len(s.pool.shapes))
-		for j, n := range counts {
-			if n > 0 {
-				shops[j] = t.newShop(s, j, kinds[:0:n])
-				kinds = kinds[n:]
+		booths := t.booths(s)
+		for j := range s.pool.shapes {
+			if n := held.of(j); n > 0 {
+				shop := t.newShop(s, j, n)
+				for i := range booths {
+					if b := &booths[i]; b.holds.has(j) {
+						shop.price = min(shop.price, b.flavour.price[j])
+					}
+				}
+				t.shops = append(t.shops, shop)
 			}
 		}
-		for _, k := range t.kinds {
-			if f := &k.fit.on[s.index]; f.flavour != nil {
-				f.holds.each(func(j int) {
-					shops[j].kinds = append(shops[j].kinds, k)
-					shops[j].price = min(shops[j].price, f.flavour.price[j])
-				})
-			}
-		}
-		t.shops = append(t.shops, slices.DeleteFunc(shops, func(sh *shop) bool { return sh == nil })...)
 	}
 	t.dropDominated()
 	for i, s := range t.shops {
@@ -132,7 +126,35 @@ func (t *tier) openShops() {
 	}
 }
 
-func (t *tier) newShop(s *shelf, shape int, kinds []*kind) *shop {
+// A booth is the kinds of one group that go onto a shelf in one flavour, with the shapes that hold some of them.
+type booth struct {
+	flavour *flavour
+	group   int
+	holds   mask
+}
+
+// booths returns those of a shelf, for the kinds that have units left. The result is good until the next call.
+func (t *tier) booths(s *shelf) []booth {
+	out := t.work.booths[:0]
+	for _, k := range t.kinds {
+		f := &k.fit.on[s.index]
+		if k.left == 0 || f.flavour == nil {
+			continue
+		}
+		i := slices.IndexFunc(out, func(b booth) bool { return b.flavour == f.flavour && b.group == k.group })
+		if i < 0 {
+			i = len(out)
+			out = append(out, booth{flavour: f.flavour, group: k.group, holds: newMask(len(s.pool.shapes))})
+		}
+		for w, v := range f.holds {
+			out[i].holds[w] |= v
+		}
+	}
+	t.work.booths = out
+	return out
+}
+
+func (t *tier) newShop(s *shelf, shape, kinds int) *shop {
 	sh := &shop{shelf: s, shape: shape, price: math.Inf(1), kinds: kinds, room: slices.Clone(s.pool.shapes[shape].scaled)}
 	for _, c := range t.caps {
 		sh.room = append(sh.room, float64(c.each))
@@ -166,7 +188,7 @@ func (t *tier) dropDominated() {
 
 // dominates reports whether s, which is cheaper, holds whatever the other holds.
 func (s *shop) dominates(other *shop) bool {
-	if s.shelf != other.shelf || len(s.kinds) < len(other.kinds) {
+	if s.shelf != other.shelf || s.kinds < other.kinds {
 		return false
 	}
 	for r, v := range other.room {
