@@ -15,10 +15,23 @@ import (
 
 // A class is a set of pods that are the same to the scheduler: what holds for one holds for all.
 type class struct {
+	*creed
 	// pods are in key order; those before next are placed or dealt to a lot.
 	pods []*model.Pod
 	next int
 	need *need
+	// text is what the pods are, as bytes: it orders classes that are alike in size, whatever their names.
+	text string
+	// refusal is set when no node could ever do, why when limits left none in an earlier attempt.
+	refusal model.Verdict
+	why     []model.PoolVerdict
+}
+
+// A creed is what pods ask for besides amounts of resources. Classes that ask for the same, and are the same to all others,
+// share one.
+type creed struct {
+	// pod is one of them.
+	pod *model.Pod
 	// stages are what the pods ask for, with fewer preferences from one to the next; the last has none left.
 	stages []stage
 	// strict is what node selector and required affinity ask, without volumes and preferences: spread counts only such nodes.
@@ -31,11 +44,8 @@ type class struct {
 	members  []int
 	free     bool
 	priority int32
-	// text is what the pods are, as bytes: it orders classes that are alike in size, whatever their names.
-	text string
-	// refusal is set when no node could ever do, why when limits left none in an earlier attempt.
-	refusal model.Verdict
-	why     []model.PoolVerdict
+	// impossible is set when no node could ever do.
+	impossible model.Verdict
 }
 
 func (c *class) left() int { return len(c.pods) - c.next }
@@ -87,38 +97,58 @@ type tolerance struct {
 type classifier struct {
 	*problem
 	specs  map[string]int // what a pod asks for, as bytes
+	asks   map[string]int // the same without amounts
 	byBoth map[[2]int]*class
+	creeds map[[2]int]*creed
 	marks  map[string]int // namespace and the labels that some term looks at
 	buf    []byte
+}
+
+// A spec is what a pod asks for, its labels aside.
+type spec struct {
+	text string
+	ask  int
+}
+
+// An ask is what specs have in common that differ in amounts: what it asks of other pods, and the first pod that does.
+type ask struct {
+	rules []topology.Rule
+	first *model.Pod
 }
 
 // classify groups pods, highest priority first, then largest: by cpu, memory, then key of the first pod. Larger pods are
 // placed first because small ones fill the gaps they leave.
 func (p *problem) classify(pods []*model.Pod) {
-	c := &classifier{problem: p, specs: make(map[string]int, len(pods)/2), byBoth: make(map[[2]int]*class, len(pods)/2), marks: map[string]int{}}
-	specs := make([]int, len(pods))
-	var texts []string
-	var firsts []*model.Pod
-	rules := [][]topology.Rule{}
+	c := &classifier{problem: p, specs: make(map[string]int, len(pods)/2), byBoth: make(map[[2]int]*class, len(pods)/2),
+		asks: map[string]int{}, creeds: map[[2]int]*creed{}, marks: map[string]int{}}
+	of := make([]int, len(pods))
+	var specs []spec
+	var asks []ask
 	for i, pod := range pods {
-		n := len(c.specs)
-		key := c.sign(pod)
+		key, amounts := c.sign(pod)
 		id, ok := c.specs[string(key)]
 		if !ok {
-			id = n
-			texts = append(texts, string(key))
-			c.specs[texts[id]] = id
-			firsts = append(firsts, pod)
-			rules = append(rules, c.read(pod))
+			id = len(specs)
+			text := string(key)
+			c.specs[text] = id
+			n, ok := c.asks[text[amounts:]]
+			if !ok {
+				n = len(asks)
+				c.asks[text[amounts:]] = n
+				asks = append(asks, ask{rules: c.read(pod), first: pod})
+			}
+			specs = append(specs, spec{text: text, ask: n})
 		}
-		specs[i] = id
+		of[i] = id
 	}
 	for i, pod := range pods {
-		both := [2]int{specs[i], c.mark(pod)}
+		s := &specs[of[i]]
+		mark := c.mark(pod)
+		both := [2]int{of[i], mark}
 		cl := c.byBoth[both]
 		if cl == nil {
-			cl = c.newClass(pod, rules[specs[i]], firsts[specs[i]])
-			cl.text = texts[specs[i]]
+			cl = c.newClass(pod, c.creedOf(pod, s.ask, mark, &asks[s.ask]))
+			cl.text = s.text
 			c.byBoth[both] = cl
 			p.classes = append(p.classes, cl)
 		}
@@ -157,10 +187,11 @@ func sortClasses(classes []*class) {
 	}
 }
 
-// sign writes what the scheduler looks at in a pod, its labels aside. The result is good until the next call.
-func (c *classifier) sign(pod *model.Pod) []byte {
+// sign writes what the scheduler looks at in a pod, its labels aside; the first bytes, as many as amounts says, are what it
+// asks for in amounts. The result is good until the next call.
+func (c *classifier) sign(pod *model.Pod) (b []byte, amounts int) {
 	spec := &pod.Object.Spec
-	b := c.buf[:0]
+	b = c.buf[:0]
 	b = putString(b, c.opts.Leave[pod.Key])
 	if c.lost[pod.Key] != nil {
 		b = append(b, 1)
@@ -168,6 +199,7 @@ func (c *classifier) sign(pod *model.Pod) []byte {
 	for _, name := range c.cols {
 		b = putInt(b, pod.Requests[name])
 	}
+	amounts = len(b)
 	b = putMap(b, spec.NodeSelector)
 	if spec.Affinity != nil && spec.Affinity.NodeAffinity != nil {
 		b = putNodeAffinity(b, spec.Affinity.NodeAffinity)
@@ -196,7 +228,7 @@ func (c *classifier) sign(pod *model.Pod) []byte {
 		}
 	}
 	c.buf = b
-	return b
+	return b, amounts
 }
 
 func (c *classifier) defaultsOf(pod *model.Pod) []corev1.TopologySpreadConstraint {
@@ -277,24 +309,34 @@ func (c *classifier) mark(pod *model.Pod) int {
 	return id
 }
 
-// newClass returns the class of a pod. Its rules are those of the first pod with the same spec; whether a term selects the
-// pod itself depends on its labels, and is asked anew.
-func (c *classifier) newClass(pod *model.Pod, rules []topology.Rule, first *model.Pod) *class {
-	spec := &pod.Object.Spec
-	cl := &class{
-		need: c.needOf(pod), ports: portsOf(spec), priority: pod.Priority(), refusal: c.refusalOf(pod),
-		rules: rules, why: c.lost[pod.Key],
-	}
-	if pod != first && len(rules) > 0 {
-		cl.rules = slices.Clone(rules)
-		for i := range cl.rules {
-			cl.rules[i].Self = cl.rules[i].Term.Selects(pod.Object.Namespace, pod.Object.Labels)
-		}
-	}
+// newClass returns the class of a pod.
+func (c *classifier) newClass(pod *model.Pod, with *creed) *class {
+	cl := &class{creed: with, need: c.needOf(pod), refusal: c.refusalOf(pod), why: c.lost[pod.Key]}
 	if cl.refusal.OK() {
-		cl.refusal = c.stagesOf(cl, pod)
+		cl.refusal = with.impossible
 	}
 	return cl
+}
+
+// creedOf returns the creed of a pod. Its rules are those of the first pod that asks for the same; whether a term selects the
+// pod itself depends on its labels, and is asked anew. Volumes are named where they are in the way, so pods with volumes of
+// their own share none.
+func (c *classifier) creedOf(pod *model.Pod, number, mark int, asks *ask) *creed {
+	key := [2]int{number, mark}
+	if known := c.creeds[key]; known != nil && len(pod.Object.Spec.Volumes) == 0 {
+		return known
+	}
+	cr := &creed{pod: pod, ports: portsOf(&pod.Object.Spec), priority: pod.Priority(), rules: asks.rules}
+	if pod != asks.first && len(asks.rules) > 0 {
+		cr.rules = slices.Clone(asks.rules)
+		for i := range cr.rules {
+			cr.rules[i].Self = cr.rules[i].Term.Selects(pod.Object.Namespace, pod.Object.Labels)
+		}
+	}
+	cr.impossible = c.stagesOf(cr, pod)
+	c.creeds[key] = cr
+	c.problem.creeds = append(c.problem.creeds, cr)
+	return cr
 }
 
 // refusalOf returns why a pod is refused unseen, if it is.

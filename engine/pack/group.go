@@ -76,7 +76,7 @@ func (p *problem) keyOf(label string) int {
 }
 
 // groupOf returns the group of a rule of class c.
-func (p *problem) groupOf(r *topology.Rule, c *class, t *tolerance) int {
+func (p *problem) groupOf(r *topology.Rule, c *creed, t *tolerance) int {
 	key := groupKey{term: p.book.Number(r.Term), kind: r.Kind, strict: -1, tolerance: -1}
 	g := group{kind: r.Kind, key: p.keyOf(r.Term.Key)}
 	if r.Kind == topology.Spread && r.HonorAffinity {
@@ -97,7 +97,7 @@ func (p *problem) groupOf(r *topology.Rule, c *class, t *tolerance) int {
 }
 
 // spreadBy returns the other labels by which pods of c must be spread.
-func (p *problem) spreadBy(c *class, but int) []int {
+func (p *problem) spreadBy(c *creed, but int) []int {
 	var keys []int
 	for i := range c.rules {
 		if r := &c.rules[i]; r.Kind == topology.Spread && !r.Soft {
@@ -186,7 +186,7 @@ type ban struct {
 // then.
 func (p *problem) join() {
 	if len(p.groups) == 0 && len(p.bans) == 0 {
-		for _, c := range p.classes {
+		for _, c := range p.creeds {
 			c.free = true
 		}
 		return
@@ -199,8 +199,8 @@ func (p *problem) join() {
 		}
 	}
 	var terms []int
-	for _, c := range p.classes {
-		o := c.pods[0].Object
+	for _, c := range p.creeds {
+		o := c.pod.Object
 		terms = p.book.Selecting(terms[:0], o.Namespace, o.Labels)
 		slices.Sort(terms)
 		terms = slices.Compact(terms)
@@ -230,6 +230,8 @@ func (p *problem) join() {
 		}
 		slices.Sort(c.members)
 		c.members = slices.Compact(c.members)
+	}
+	for _, c := range p.classes {
 		for _, m := range c.members {
 			if p.groups[m].kind == topology.Near && c.refusal.OK() && c.why == nil {
 				p.groups[m].classes = append(p.groups[m].classes, c)

@@ -243,7 +243,7 @@ func (p *problem) tie(c *class, s *stage, row []*class, ch *choice, n int) *lot 
 		rules = slices.Concat(rules, with.host)
 		members, ports = append(members, x.members...), append(ports, x.ports...)
 	}
-	unit := &class{need: p.intern(amount), ports: ports}
+	unit := &class{creed: &creed{ports: ports}, need: p.intern(amount)}
 	f := p.fitOf(labels, tolerance, unit, ch.extra(p))
 	if !p.launchable(f, unit.need) {
 		return nil

@@ -18,6 +18,7 @@ type problem struct {
 	cols     columns
 	units    []float64 // of each column, see columns.unit
 	classes  []*class
+	creeds   []*creed
 
 	// What classes share, by its bytes.
 	needs      map[string]*need

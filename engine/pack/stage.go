@@ -40,7 +40,7 @@ const maxAlternatives = 64
 //
 // Preferences are given up in Karpenter's order: pod affinity, pod anti-affinity and node affinity, of each the heaviest
 // first; spread that may be ignored; and last, taints that would rather have no pods.
-func (p *problem) stagesOf(c *class, pod *model.Pod) model.Verdict {
+func (p *problem) stagesOf(c *creed, pod *model.Pod) model.Verdict {
 	spec := &pod.Object.Spec
 	required, no := p.requiredOf(spec)
 	if !no.OK() {
@@ -141,7 +141,7 @@ func (p *problem) preferredOf(spec *corev1.PodSpec) []require.Set {
 }
 
 // withVolumes narrows required to nodes that the volumes can follow to, and notes what drivers attach them.
-func (c *class) withVolumes(required []require.Set, volumes []model.Volume, o Options) ([]require.Set, model.Verdict) {
+func (c *creed) withVolumes(required []require.Set, volumes []model.Volume, o Options) ([]require.Set, model.Verdict) {
 	for _, v := range volumes {
 		if v.Driver != "" {
 			if c.attach == nil {
@@ -171,7 +171,7 @@ func (c *class) withVolumes(required []require.Set, volumes []model.Volume, o Op
 }
 
 // addRules gives s the rules, each with its group.
-func (p *problem) addRules(s *stage, c *class, rules []topology.Rule) {
+func (p *problem) addRules(s *stage, c *creed, rules []topology.Rule) {
 	for i := range rules {
 		r := rule{
 			kind: rules[i].Kind, self: rules[i].Self, soft: rules[i].Soft, group: p.groupOf(&rules[i], c, s.tolerance),
