@@ -60,7 +60,7 @@ func budgetsOf(s *model.Snapshot, rehearse bool) *Budgets {
 			continue
 		}
 		a.Nodes++
-		if n.Deleting || underWay(n) || !ready(n) && !rehearse {
+		if disrupting(n, rehearse) {
 			a.Disrupting++
 		}
 		if n.Claim != nil {
@@ -105,6 +105,18 @@ func (b *Budgets) Take(pool string, reason apiv1.DisruptionReason) model.Verdict
 	}
 	a.Disrupting++
 	return model.Verdict{}
+}
+
+// force counts a node that goes without asking, unless it counts already.
+func (b *Budgets) force(n *model.Node, rehearse bool) {
+	if a := b.pools[n.Pool]; a != nil && counted(n, rehearse) && !disrupting(n, rehearse) {
+		a.Disrupting++
+	}
+}
+
+// disrupting reports whether the node uses up budgets as it is: on its way out or not ready.
+func disrupting(n *model.Node, rehearse bool) bool {
+	return n.Deleting || underWay(n) || !ready(n) && !rehearse
 }
 
 // allowed returns the smallest number of nodes that an active budget for the reason allows of n, and that budget. Without

@@ -54,8 +54,10 @@ type decider struct {
 	byName map[string]*candidate
 	landed int
 	chosen int // nodes taken by choice
-	tariff tariff
-	out    Decision
+	// telling says that all that is decided from now on is told, and not done.
+	telling bool
+	tariff  tariff
+	out     Decision
 }
 
 func newDecider(s *model.Snapshot, o Options, from Cursor) *decider {
@@ -148,9 +150,12 @@ func (d *decider) consolidatable(c *candidate) bool {
 	return c.node.Claim != nil && condition.IsTrue(c.node.Claim, apiv1.ConditionTypeConsolidatable)
 }
 
-// open returns the candidates that nothing has taken yet.
-func (d *decider) open() []*candidate {
-	return slices.DeleteFunc(slices.Clone(d.ours), func(c *candidate) bool { return c.done })
+// open returns the candidates that nothing has taken yet and that may go for the reason, or may only be told of, whichever
+// it is the turn of.
+func (d *decider) open(reason apiv1.DisruptionReason) []*candidate {
+	return slices.DeleteFunc(slices.Clone(d.ours), func(c *candidate) bool {
+		return c.done || d.heldBack(c, reason) != d.telling
+	})
 }
 
 // note keeps the verdict of a method that may take the node or not; one that comes later knows better.

@@ -27,7 +27,7 @@ const (
 // itself, so that everyone ends with a verdict of its own.
 func (d *decider) consolidate() {
 	var open []*candidate
-	for _, c := range d.open() {
+	for _, c := range d.open(apiv1.DisruptionReasonUnderutilized) {
 		if len(c.pods) == 0 {
 			continue
 		}
@@ -43,36 +43,13 @@ func (d *decider) consolidate() {
 	}
 	defer func() { d.view = nil }()
 	d.byDensity(open)
-	acts, told := d.byMode(open)
-	d.search(acts)
-	d.search(told)
-}
-
-// byMode parts the nodes that may go from those of which it may only be told that they should. A set of both would be held
-// back as a whole, and what is only told takes nobody's place.
-func (d *decider) byMode(list []*candidate) (acts, told []*candidate) {
-	for _, c := range list {
-		if d.heldBack([]*candidate{c}, apiv1.DisruptionReasonUnderutilized) {
-			told = append(told, c)
-		} else {
-			acts = append(acts, c)
-		}
-	}
-	return acts, told
-}
-
-// search looks for moves among the candidates.
-func (d *decider) search(list []*candidate) {
-	if len(list) == 0 {
-		return
-	}
 	d.look()
-	if len(list) <= few {
-		d.fewest(list)
+	if len(open) <= few {
+		d.fewest(open)
 	} else {
-		d.many(list)
+		d.many(open)
 	}
-	d.singles(list)
+	d.singles(open)
 }
 
 // look makes the view: nodes that have had no rest take no pods, nor do those given.

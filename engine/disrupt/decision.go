@@ -111,16 +111,24 @@ func Decide(s *model.Snapshot, o Options, from Cursor) Decision {
 		o.MaxWhatIfs = 4000
 	}
 	d := newDecider(s, o, from)
+	d.methods()
+	if o.Static {
+		d.static()
+	}
+	d.telling = true
+	d.methods()
+	return d.finish()
+}
+
+// methods looks at all nodes that may go or, once d.telling is set, at those of which it may only be told that they should.
+// What is only told comes after all that is done, so that it takes nothing from it: no place, no budget, no what-if.
+func (d *decider) methods() {
 	d.repair()
 	d.expire()
 	methods := []func(){d.empty, d.drift, d.consolidate}
 	for i := range methods {
-		methods[(i+from.Turn)%len(methods)]()
+		methods[(i+d.out.Cursor.Turn)%len(methods)]()
 	}
-	if o.Static {
-		d.static()
-	}
-	return d.finish()
 }
 
 // finish puts the decision into order.

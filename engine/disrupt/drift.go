@@ -16,7 +16,7 @@ import (
 // first. Money is not asked: a drifted node is replaced whatever its successor costs.
 func (d *decider) drift() {
 	var found []*candidate
-	for _, c := range d.open() {
+	for _, c := range d.open(apiv1.DisruptionReasonDrifted) {
 		if c.node.Claim == nil || !condition.IsTrue(c.node.Claim, apiv1.ConditionTypeDrifted) {
 			continue
 		}

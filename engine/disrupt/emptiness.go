@@ -13,7 +13,7 @@ import (
 // empty lets the nodes go that run nothing which would come back elsewhere, dearest first.
 func (d *decider) empty() {
 	var found []*candidate
-	for _, c := range d.open() {
+	for _, c := range d.open(apiv1.DisruptionReasonEmpty) {
 		if len(c.pods) > 0 {
 			continue
 		}

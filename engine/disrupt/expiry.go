@@ -49,8 +49,8 @@ func ReplaceAt(claim *apiv1.NodeClaim) (at time.Time, ok bool) {
 // expire replaces the nodes whose time is near. It is no choice: budgets, do-not-disrupt and
 // disruption budgets of pods are not asked. What is still there when its time has come is deleted elsewhere.
 func (d *decider) expire() {
-	for _, c := range d.ours {
-		if c.done || !d.present(c) || c.node.Claim == nil {
+	for _, c := range d.open(ReasonExpired) {
+		if !d.present(c) || c.node.Claim == nil {
 			continue
 		}
 		at, ok := ReplaceAt(c.node.Claim)

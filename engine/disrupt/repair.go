@@ -29,7 +29,7 @@ func (d *decider) repair() {
 			sick[c.node.Pool]++
 		}
 	}
-	for _, c := range d.ours {
+	for _, c := range d.open(ReasonUnhealthy) {
 		if c.node.Deleting || c.node.Object == nil || c.node.Claim == nil {
 			continue
 		}

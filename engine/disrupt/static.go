@@ -140,7 +140,11 @@ func (d *decider) lifetimeLeft(c *candidate) float64 {
 // fromTemplate returns a node of the pool as its template alone has it, for no pod.
 func (d *decider) fromTemplate(p *model.Pool) (model.PlannedNode, model.Verdict) {
 	n := model.PlannedNode{Pool: p, Requirements: p.Requirements, Requests: model.Resources{}}
-	for _, t := range d.s.Types(p.Name) {
+	types := d.s.Types(p.Name)
+	if d.drawn != nil { // what this decision takes out of reservations is no longer there
+		types = d.drawn[p.Name]
+	}
+	for _, t := range types {
 		if _, ok := t.Requirements.Intersects(p.Requirements); !ok {
 			continue
 		}

@@ -172,7 +172,10 @@ func (d *decider) commit(c model.Command, set []*candidate) {
 		d.view = d.after(d.view, &c, change)
 	}
 	d.own(&c)
-	if d.heldBack(set, c.Reason) {
+	if c.Reason == ReasonExpired || c.Reason == ReasonUnhealthy {
+		d.force(set)
+	}
+	if d.telling {
 		d.out.Proposed = append(d.out.Proposed, c)
 	} else {
 		d.out.Commands = append(d.out.Commands, c)
@@ -302,23 +305,27 @@ func (d *decider) own(c *model.Command) {
 	}
 }
 
-// heldBack reports whether the mode of a pool keeps the command from being carried out. What is no choice needs no approval.
-func (d *decider) heldBack(set []*candidate, reason apiv1.DisruptionReason) bool {
+// force counts nodes that go though nobody was asked: what is left of budgets, and of the disruption budgets of pods, is less
+// for those that are asked.
+func (d *decider) force(set []*candidate) {
 	for _, c := range set {
-		if c.pool == nil {
-			continue
-		}
-		switch ModeOf(c.pool, d.o.Mode) {
-		case apiv1.ModeDryRun:
-			return true
-		case apiv1.ModeApprove:
-			if reason == ReasonExpired || reason == ReasonUnhealthy {
-				continue
-			}
-			if c.node.Object == nil || c.node.Object.Annotations[apiv1.ApprovedAnnotationKey] != "true" {
-				return true
-			}
-		}
+		d.budgets.force(c.node, d.o.Rehearse)
+		d.guards.take(c.holds)
+	}
+}
+
+// heldBack reports whether the mode of its pool keeps the node from going for the reason: commands that take it are told. What
+// is no choice needs no approval.
+func (d *decider) heldBack(c *candidate, reason apiv1.DisruptionReason) bool {
+	if c.pool == nil {
+		return false
+	}
+	switch ModeOf(c.pool, d.o.Mode) {
+	case apiv1.ModeDryRun:
+		return true
+	case apiv1.ModeApprove:
+		forced := reason == ReasonExpired || reason == ReasonUnhealthy
+		return !forced && (c.node.Object == nil || c.node.Object.Annotations[apiv1.ApprovedAnnotationKey] != "true")
 	}
 	return false
 }

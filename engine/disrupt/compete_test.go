@@ -1,0 +1,205 @@
+package disrupt_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/karpenter-go/karpenter/api/condition"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/disrupt"
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/scenario"
+	"github.com/karpenter-go/karpenter/engine/scenario/random"
+)
+
+// competing makes nodes due for all reasons at a time, under budgets that are too small for all.
+func competing(c *scenario.Cluster) {
+	restless(c)
+	for i := range c.Nodes {
+		if n := &c.Nodes[i]; i%5 == 1 {
+			n.Life.Age, n.Life.Expires = metav1.Duration{Duration: 719*time.Hour + 59*time.Minute}, metav1.Duration{Duration: 720 * time.Hour}
+		}
+	}
+	for i := range c.Pools {
+		c.Pools[i].Disruption.Budgets = []apiv1.Budget{{Nodes: []string{"1", "2", "34%"}[i%3]}}
+	}
+}
+
+// A shift is one decision in a row of them, and what it was made on.
+type shift struct {
+	s     *model.Snapshot
+	d     disrupt.Decision
+	first apiv1.DisruptionReason // whose turn it was to have the first call on budgets
+}
+
+// work decides and carries out until nothing is left to do, and shows each decision to look.
+func work(s *model.Snapshot, look func(shift) *random.Breach) *random.Breach {
+	o := options()
+	o.Repair = []disrupt.RepairPolicy{{Type: corev1.NodeReady, Status: corev1.ConditionFalse, Toleration: time.Minute}}
+	var cursor disrupt.Cursor
+	turns := []apiv1.DisruptionReason{
+		apiv1.DisruptionReasonEmpty, apiv1.DisruptionReasonDrifted, apiv1.DisruptionReasonUnderutilized,
+	}
+	told := ""
+	for range 4*len(s.Nodes()) + 4 {
+		d := disrupt.Decide(s, o, cursor)
+		if b := look(shift{s, d, turns[cursor.Turn]}); b != nil {
+			return b
+		}
+		if len(d.Commands) == 0 {
+			return nil
+		}
+		cursor, told = d.Cursor, told+d.String()+"--\n"
+		s = carriedOut(s, d)
+	}
+	return breach("starved", "still at it\n%s", told)
+}
+
+// What must go goes at once, before all others and whatever budgets say; the others share what that leaves of the budgets.
+func TestBudgetsAreShared(t *testing.T) {
+	seen := map[apiv1.DisruptionReason]int{}
+	crowded := 0 // decisions in which something went by force and something by choice, and something had to wait
+	random.Check(t, clusters, func(c *scenario.Cluster) *random.Breach {
+		competing(c)
+		s, err := c.Snapshot()
+		if err != nil {
+			return breach("snapshot", "%v", err)
+		}
+		return work(s.Calm(), func(x shift) *random.Breach {
+			forced, chosen := 0, 0
+			for _, cmd := range x.d.Commands {
+				seen[cmd.Reason]++
+				if must(cmd.Reason) {
+					forced++
+				} else {
+					chosen++
+				}
+			}
+			if forced > 0 && chosen > 0 && len(waiting(x.d)) > 0 {
+				crowded++
+			}
+			for _, check := range []func(shift) *random.Breach{mustGoes, withinBudgets, firstCall, restIsHeld} {
+				if b := check(x); b != nil {
+					return b
+				}
+			}
+			return nil
+		})
+	})
+	for _, reason := range append(disrupt.Reasons[:], disrupt.ReasonExpired, disrupt.ReasonUnhealthy) {
+		if seen[reason] == 0 {
+			t.Errorf("nothing went for the reason %s: %v", reason, seen)
+		}
+	}
+	if crowded == 0 {
+		t.Error("in no decision somebody had to wait for both")
+	}
+}
+
+func must(reason apiv1.DisruptionReason) bool {
+	return reason == disrupt.ReasonExpired || reason == disrupt.ReasonUnhealthy
+}
+
+// waiting returns the nodes that only budgets keep.
+func waiting(d disrupt.Decision) []*model.Node {
+	var out []*model.Node
+	for _, b := range d.Blocked {
+		if b.Verdict.Rule == model.RuleBudget {
+			out = append(out, b.Node)
+		}
+	}
+	return out
+}
+
+// mustGoes checks that every node whose time has come goes, and that such nodes come first.
+func mustGoes(x shift) *random.Breach {
+	goes, asked := map[string]bool{}, false
+	for _, cmd := range x.d.Commands {
+		if asked && must(cmd.Reason) {
+			return breach("order", "what must go comes after what may\n%s", x.d)
+		}
+		asked = asked || !must(cmd.Reason)
+		for _, n := range cmd.Nodes {
+			goes[n.Name] = true
+		}
+	}
+	for _, n := range x.s.Nodes() {
+		if n.Claim == nil || n.Deleting || !n.Initialized || goes[n.Name] {
+			continue
+		}
+		p, known := x.s.Pool(n.Pool)
+		if at, ok := disrupt.ReplaceAt(n.Claim); ok && !x.s.Now.Before(at) && known && !p.Static() {
+			return breach("expiry", "node %s stays\n%s", n.Name, x.d)
+		}
+	}
+	return nil
+}
+
+// withinBudgets counts what goes of each pool beside what was going: nothing goes by choice beyond the budget.
+func withinBudgets(x shift) *random.Breach {
+	before, goes := disrupt.BudgetsOf(x.s), map[string]int{}
+	for _, cmd := range x.d.Commands {
+		for _, n := range cmd.Nodes {
+			a := before.Of(n.Pool)
+			if n.Initialized && isReady(n) { // else it counted before
+				goes[n.Pool]++
+			}
+			if out := a.Disrupting + goes[n.Pool]; !must(cmd.Reason) && out > a.Allowed[cmd.Reason] {
+				return breach("budget", "%d nodes of pool %s are out with %s, %d may be\n%s", out, n.Pool, n.Name, a.Allowed[cmd.Reason], x.d)
+			}
+		}
+	}
+	return nil
+}
+
+func isReady(n *model.Node) bool {
+	return slices.ContainsFunc(n.Object.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+// firstCall checks that a method whose turn it is takes something of a pool before others do, if only the budget keeps its
+// nodes there. For consolidation it cannot be told which nodes those are.
+func firstCall(x shift) *random.Breach {
+	takes := map[string]map[apiv1.DisruptionReason]bool{}
+	for _, cmd := range x.d.Commands {
+		for _, n := range cmd.Nodes {
+			if takes[n.Pool] == nil {
+				takes[n.Pool] = map[apiv1.DisruptionReason]bool{}
+			}
+			takes[n.Pool][cmd.Reason] = true
+		}
+	}
+	for _, n := range waiting(x.d) {
+		drifted := condition.IsTrue(n.Claim, apiv1.ConditionTypeDrifted)
+		due := x.first == apiv1.DisruptionReasonDrifted && drifted ||
+			x.first == apiv1.DisruptionReasonEmpty && len(n.Reschedulable()) == 0 && !drifted
+		if !due || takes[n.Pool][x.first] {
+			continue
+		}
+		for _, other := range disrupt.Reasons {
+			if takes[n.Pool][other] {
+				return breach("turn", "it is the turn of %s, and %s waits for %s\n%s", x.first, n.Name, other, x.d)
+			}
+		}
+	}
+	return nil
+}
+
+// restIsHeld checks, once nothing is left to do, that nobody waits for a budget of which something is left.
+func restIsHeld(x shift) *random.Breach {
+	if len(x.d.Commands) > 0 {
+		return nil
+	}
+	before := disrupt.BudgetsOf(x.s)
+	for _, n := range waiting(x.d) {
+		if before.Of(n.Pool).Left(apiv1.DisruptionReasonDrifted) > 0 {
+			return breach("waits", "node %s waits for a budget that is open\n%s", n.Name, x.d)
+		}
+	}
+	return nil
+}
