@@ -1,5 +1,7 @@
 package v1
 
+import corev1 "k8s.io/api/core/v1"
+
 // ExtGroup is the domain of what goes beyond upstream's API. Upstream ignores it.
 const ExtGroup = "ext." + Group
 
@@ -26,7 +28,18 @@ const (
 	// ReplacedByAnnotationKey (NodeClaim) lists, by comma, the claims whose initialization the claim waits for before it
 	// goes. Empty: it waits for none.
 	ReplacedByAnnotationKey = ExtGroup + "/replaced-by"
+	// TurnAnnotationKey (NodeClaim) is the place, from 1, of one of several replacements in the order in which they take the
+	// pods of the nodes that go. Its node has the taint ReservedTaintKey from its initialization until its turn.
+	TurnAnnotationKey = ExtGroup + "/turn"
 )
+
+// ReservedTaintKey keeps pods off a replacement until it is its turn to take those that it was launched for.
+const ReservedTaintKey = ExtGroup + "/reserved"
+
+// ReservedNoScheduleTaint is the taint of a replacement whose turn has not come.
+func ReservedNoScheduleTaint() corev1.Taint {
+	return corev1.Taint{Key: ReservedTaintKey, Effect: corev1.TaintEffectNoSchedule}
+}
 
 // Modes of decisions.
 const (

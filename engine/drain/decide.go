@@ -8,6 +8,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
+// turnPoll is how often to ask whether the new node of a pod is open.
+const turnPoll = 500 * time.Millisecond
+
 // Decide returns what to do now with the pods and volumes of a node that goes away.
 func Decide(s State) Decision {
 	var d Decision
@@ -51,6 +54,11 @@ func (d *Decision) place(p *corev1.Pod, s State) {
 	}
 	if TierOf(p) != d.Tier {
 		d.Later = append(d.Later, p)
+		return
+	}
+	if s.Awaiting[p.UID] {
+		d.Later = append(d.Later, p)
+		d.lookAgain(s.Now, s.Now.Add(turnPoll))
 		return
 	}
 	if hold, held := heldBy(p, s); held {

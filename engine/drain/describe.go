@@ -22,6 +22,10 @@ func (d Decision) String() string {
 		fmt.Fprintf(&b, "leaving %s\n", key(p))
 	}
 	for _, p := range d.Later {
+		if TierOf(p) == d.Tier {
+			fmt.Fprintf(&b, "later %s (its new node is not open yet)\n", key(p))
+			continue
+		}
 		fmt.Fprintf(&b, "later %s (%s, after %s)\n", key(p), TierOf(p), d.Tier)
 	}
 	for _, s := range d.Spared {

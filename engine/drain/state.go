@@ -26,6 +26,8 @@ type State struct {
 	// Accepted are the pods, by UID, whose eviction the API server accepted though Pods does not show it yet, and until
 	// when that is believed. They count as leaving and are not asked for again.
 	Accepted map[types.UID]time.Time
+	// Awaiting are the pods, by UID, whose new node will be opened to them in a moment; they leave then.
+	Awaiting map[types.UID]bool
 }
 
 // A Deletion is a pod to delete by force.
@@ -79,7 +81,7 @@ type Decision struct {
 	Held []Hold
 	// Leaving are pods that are terminating already, or will be seen to be any moment, of any tier.
 	Leaving []*corev1.Pod
-	// Later are pods of tiers whose turn has not come.
+	// Later are pods of tiers whose turn has not come, and pods that wait for their new node to be opened.
 	Later []*corev1.Pod
 	// Spared are the pods that stay to the end.
 	Spared []Spared

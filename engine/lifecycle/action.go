@@ -44,6 +44,8 @@ type Register struct {
 type Initialize struct {
 	Node   string
 	Labels map[string]string
+	// AddTaints keep pods off the node for now.
+	AddTaints []corev1.Taint
 }
 
 // A DeleteReason says why a claim was given up; it is a label value in metrics.
@@ -124,6 +126,9 @@ func (a Initialize) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "initialize node %s", a.Node)
 	writePairs(&b, "label", a.Labels)
+	for _, t := range a.AddTaints {
+		fmt.Fprintf(&b, "\n  taint %s", t.ToString())
+	}
 	return b.String()
 }
 

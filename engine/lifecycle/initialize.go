@@ -17,16 +17,26 @@ func initialize(v View) (j Judgement) {
 		j.waits(apiv1.ConditionTypeInitialized, reason, message)
 		return j
 	}
-	j.do(Initialize{
-		Node:   v.Nodes[0].Name,
-		Labels: map[string]string{apiv1.NodeInitializedLabelKey: "true"},
-	})
+	action := Initialize{Node: v.Nodes[0].Name, Labels: map[string]string{apiv1.NodeInitializedLabelKey: "true"}}
+	if awaitsTurn(v.Claim) {
+		action.AddTaints = []corev1.Taint{apiv1.ReservedNoScheduleTaint()}
+	}
+	j.do(action)
 	j.holds(apiv1.ConditionTypeInitialized)
 	return j
 }
 
+// awaitsTurn reports whether the claim is one of several that replace others, and takes their pods when it is told to.
+// Daemons are on its node by then, so that only those are kept away who could go elsewhere.
+func awaitsTurn(claim *apiv1.NodeClaim) bool {
+	return claim.Annotations[apiv1.TurnAnnotationKey] != "" && claim.Annotations[apiv1.ReplacesAnnotationKey] != ""
+}
+
 // Apply does i to node.
-func (i Initialize) Apply(node *corev1.Node) { node.Labels = overlay(node.Labels, i.Labels) }
+func (i Initialize) Apply(node *corev1.Node) {
+	node.Labels = overlay(node.Labels, i.Labels)
+	node.Spec.Taints = append(node.Spec.Taints, i.AddTaints...)
+}
 
 // unready returns the first thing that the node lacks, or "".
 func unready(v View) (reason, message string) {

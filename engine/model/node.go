@@ -70,6 +70,13 @@ func (n *Node) Disrupted() bool {
 	})
 }
 
+// Reserved reports whether n is a replacement that takes no pods until it is its turn.
+func (n *Node) Reserved() bool {
+	return n.Claim != nil && n.Object != nil && slices.ContainsFunc(n.Object.Spec.Taints, func(t corev1.Taint) bool {
+		return t.Key == apiv1.ReservedTaintKey
+	})
+}
+
 // newNode merges a node, its claim and the pods bound to it. It returns nil when there is nothing to count yet: a node of
 // ours whose cloud identity is not known, or both missing.
 func newNode(object *corev1.Node, claim *apiv1.NodeClaim, pods []*Pod) *Node {
@@ -162,6 +169,9 @@ func (n *Node) taints() []corev1.Taint {
 	}
 	if !n.Initialized {
 		all = slices.DeleteFunc(slices.Clone(all), n.passing)
+	}
+	if n.Reserved() { // it will be open before anybody gives up waiting for it
+		all = slices.DeleteFunc(slices.Clone(all), func(t corev1.Taint) bool { return t.Key == apiv1.ReservedTaintKey })
 	}
 	if n.Object != nil && n.Object.Spec.Unschedulable {
 		cordon := corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}

@@ -74,7 +74,7 @@ func Join(s *model.Snapshot, claim *apiv1.NodeClaim, node *corev1.Node) []Nomina
 
 // open reports whether pods may be bound to the node, now or when it is ready.
 func open(n *model.Node) bool {
-	return n.Object != nil && n.Registered && !n.Deleting && !n.Disrupted() && !n.Object.Spec.Unschedulable
+	return n.Object != nil && n.Registered && !n.Reserved() && !n.Deleting && !n.Disrupted() && !n.Object.Spec.Unschedulable
 }
 
 // joins reports whether the node is not open yet, and on its way.

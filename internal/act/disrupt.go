@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -36,6 +37,9 @@ func (a *Actor) Draft(c *model.Command) []Launch {
 		claim.Name, claim.GenerateName = nameLike(claim.GenerateName), ""
 		annotate(claim, apiv1.ReplacesAnnotationKey, strings.Join(claims, ","))
 		annotate(claim, apiv1.ReplacedTypesAnnotationKey, strings.Join(slices.Compact(types), ","))
+		if a.Turns && len(c.Replacements)+min(1, len(c.Placements)) > 1 {
+			annotate(claim, apiv1.TurnAnnotationKey, strconv.Itoa(i+1))
+		}
 		drafts[i] = Launch{Node: &c.Replacements[i], Claim: claim}
 	}
 	return drafts
@@ -141,10 +145,24 @@ func (a *Actor) Unmark(ctx context.Context, n *model.Node) ([]client.Object, err
 	return []client.Object{node, claim}, nil
 }
 
+// Open lets pods come to a replacement whose turn it is. It returns what was written.
+func (a *Actor) Open(ctx context.Context, n *model.Node) ([]client.Object, error) {
+	node, err := again(ctx, a.live(), n.Object, func(before *corev1.Node) (*corev1.Node, error) {
+		node := before.DeepCopy()
+		node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == apiv1.ReservedTaintKey })
+		return node, Patch(ctx, a.Client, before, node)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("untaint node: %w", err)
+	}
+	return []client.Object{node}, nil
+}
+
 // Adopt makes a replacement that nothing waits for any more an ordinary node. It returns what was written.
 func (a *Actor) Adopt(ctx context.Context, n *model.Node) ([]client.Object, error) {
 	claim := n.Claim.DeepCopy()
 	annotate(claim, apiv1.ReplacesAnnotationKey, "")
+	annotate(claim, apiv1.TurnAnnotationKey, "")
 	if err := Patch(ctx, a.Client, n.Claim, claim); err != nil {
 		return nil, fmt.Errorf("adopt claim: %w", err)
 	}

@@ -19,6 +19,8 @@ type Actor struct {
 	Live client.Reader
 	// Labels are the label facts of the provider.
 	Labels apiv1.LabelRules
+	// Turns has the replacements of a command take their pods one after another.
+	Turns bool
 }
 
 func (a *Actor) live() client.Reader {

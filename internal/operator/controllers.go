@@ -15,6 +15,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/pack"
 	"github.com/karpenter-go/karpenter/internal/act"
 	"github.com/karpenter-go/karpenter/internal/controller/brake"
+	"github.com/karpenter-go/karpenter/internal/controller/handover"
 	"github.com/karpenter-go/karpenter/internal/controller/metrics"
 	nodehydration "github.com/karpenter-go/karpenter/internal/controller/node/hydration"
 	"github.com/karpenter-go/karpenter/internal/controller/node/termination"
@@ -44,6 +45,7 @@ type base struct {
 	timeline *metrics.Timeline
 	health   *nodepool.Health
 	steering *steer.Controller
+	handover *handover.Controller
 	brake    *brake.Brake
 	features
 }
@@ -69,6 +71,7 @@ func controllers(
 	b.steering = &steer.Controller{
 		Cluster: b.cluster, Nominator: act.NewNominator(b.Client), Clock: b.Clock, Metrics: m.Scheduler, On: p.Settings.SteerPods,
 	}
+	b.handover = &handover.Controller{Cluster: b.cluster, Clock: b.Clock}
 	if err := b.cluster.Watch(ctx, mgr.GetCache()); err != nil {
 		return nil, fmt.Errorf("observe the cluster: %w", err)
 	}
@@ -91,7 +94,8 @@ func (b base) cloud(controller string) cloud.Provider {
 
 // deciding returns the controllers that decide for the cluster as a whole.
 func (b base) deciding() []Controller {
-	actor := &act.Actor{Client: b.Client, Live: b.Live, Labels: b.labels}
+	actor := &act.Actor{Client: b.Client, Live: b.Live, Labels: b.labels, Turns: b.settings.SteerPods}
+	b.handover.Actor = actor
 	return []Controller{
 		&provision.Controller{
 			Cluster: b.cluster, Actor: actor, Cloud: b.offers("provisioner"), Clock: b.Clock, Events: b.Events,
@@ -100,7 +104,7 @@ func (b base) deciding() []Controller {
 			BatchIdle: b.settings.BatchIdleDuration, BatchMax: b.settings.BatchMaxDuration, Mode: b.settings.Mode,
 		},
 		b.disruption(actor),
-		b.steering, b.brake,
+		b.steering, b.handover, b.brake,
 	}
 }
 
@@ -124,7 +128,7 @@ func (b base) claims() []Controller {
 		},
 		&termination.Controller{
 			Client: b.Client, Live: b.Live, Clock: b.Clock, Events: b.Events, Metrics: b.metrics,
-			Cloud: b.cloud("node.termination"), CPUMillis: cpu,
+			Cloud: b.cloud("node.termination"), Turns: b.handover, CPUMillis: cpu,
 		},
 		&nodehydration.Controller{Client: b.Client, Cloud: b.cloud("node.hydration"), CPUMillis: cpu},
 		&consistency.Controller{

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -28,10 +29,18 @@ type Controller struct {
 	Events  telemetry.Recorder
 	Metrics *telemetry.Metrics
 	Cloud   cloud.Provider
+	// Turns says which pods wait for their new node to be opened; nil for none.
+	Turns Turns
 	// CPUMillis is the CPU that the process asks for; the number of workers grows with it.
 	CPUMillis int64
 
 	attempts attempts
+}
+
+// Turns knows which pods go where.
+type Turns interface {
+	// Awaiting returns those of the pods, by UID, that are to leave when their new node is opened to them, which is soon.
+	Awaiting(pods []*corev1.Pod) map[types.UID]bool
 }
 
 // Name is the controller's name in logs and metrics.

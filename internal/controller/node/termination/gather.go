@@ -24,6 +24,9 @@ func (c *Controller) decide(ctx context.Context, d *departure, pods client.Reade
 	for i := range podList.Items {
 		state.Pods = append(state.Pods, &podList.Items[i])
 	}
+	if c.Turns != nil {
+		state.Awaiting = c.Turns.Awaiting(state.Pods)
+	}
 	attachments := &storagev1.VolumeAttachmentList{}
 	if err := c.Client.List(ctx, attachments, client.MatchingFields{attachmentsByNode: d.node.Name}); err != nil {
 		return nil, fmt.Errorf("list volume attachments of node %s: %w", d.node.Name, err)
