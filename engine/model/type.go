@@ -21,6 +21,9 @@ type InstanceType struct {
 	Capacity Resources
 	// Allocatable is what pods may use: Capacity without what kubelet and system keep for themselves.
 	Allocatable Resources
+	// Attach is how many volumes of each CSI driver pods may have attached to a node at once, by the driver's name. Of a driver
+	// that is not in it nothing is known.
+	Attach map[string]int
 	// PriceOverlaid and CapacityOverlaid say that a NodeOverlay has changed some price, or the resources.
 	PriceOverlaid, CapacityOverlaid bool
 }

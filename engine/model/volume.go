@@ -175,6 +175,30 @@ func (s *Snapshot) AttachLimits(n *Node) map[string]int {
 	return limits
 }
 
+// SeenAttachLimits returns what the nodes of each instance type say that they attach, by type and CSI driver: where they
+// differ, the least. A node of the type to come is taken to be like them.
+func (s *Snapshot) SeenAttachLimits() map[string]map[string]int {
+	var out map[string]map[string]int
+	for _, n := range s.Nodes() {
+		name := n.Labels[corev1.LabelInstanceTypeStable]
+		if name == "" {
+			continue
+		}
+		for driver, limit := range s.AttachLimits(n) {
+			if out == nil {
+				out = map[string]map[string]int{}
+			}
+			if out[name] == nil {
+				out[name] = map[string]int{}
+			}
+			if least, seen := out[name][driver]; !seen || limit < least {
+				out[name][driver] = limit
+			}
+		}
+	}
+	return out
+}
+
 // AttachedTo returns the keys of the volumes that the pods on n use, by driver; nil if they use none. Claims that cannot be
 // followed to a volume do not count.
 func (s *Snapshot) AttachedTo(n *Node) map[string]map[string]bool {

@@ -196,7 +196,7 @@ func (c *classifier) sign(pod *model.Pod) (b []byte, amounts int) {
 	if c.lost[pod.Key] != nil {
 		b = append(b, 1)
 	}
-	for _, name := range c.cols {
+	for _, name := range c.cols[:c.plain] {
 		b = putInt(b, pod.Requests[name])
 	}
 	amounts = len(b)
@@ -225,6 +225,9 @@ func (c *classifier) sign(pod *model.Pod) (b []byte, amounts int) {
 				b = putString(b, set.String())
 			}
 			b = append(b, 0)
+		}
+		if c.plain < len(c.cols) { // a volume that is mounted twice is attached once
+			b = putVector(b, c.vectorOf(pod)[c.plain:])
 		}
 	}
 	c.buf = b
@@ -350,7 +353,7 @@ func (c *classifier) refusalOf(pod *model.Pod) model.Verdict {
 	return model.Verdict{}
 }
 
-func (p *problem) needOf(pod *model.Pod) *need { return p.intern(p.cols.vector(pod.Requests)) }
+func (p *problem) needOf(pod *model.Pod) *need { return p.intern(p.vectorOf(pod)) }
 
 func (p *problem) alternativesOf(terms []require.Set) *alternatives {
 	b := p.buf[:0]

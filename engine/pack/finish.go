@@ -125,7 +125,7 @@ func (p *problem) planned(o *opened, pods []*model.Pod, slack model.Resources) (
 	}
 	requests := make(model.Resources, len(sh.overhead)+len(p.cols))
 	maps.Copy(requests, sh.overhead)
-	for i, v := range need {
+	for i, v := range need[:p.plain] {
 		if v != 0 {
 			requests[p.cols[i]] += v
 		}

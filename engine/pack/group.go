@@ -318,7 +318,7 @@ func (p *problem) mark(g *group, t *target) {
 	switch {
 	case d >= 0:
 		g.counts[d] = g.counts[d] || p.eligible(g, t)
-	case d == unsettled:
+	case d == unsettled && !g.lacks(t):
 		for _, kind := range t.kinds {
 			r, _ := kind.Get(k.label)
 			for d, name := range k.names {
@@ -384,10 +384,14 @@ func (p *problem) closeDoors() {
 	}
 }
 
+// lacks reports whether t is without a label by which the group's pods must be spread too.
+func (g *group) lacks(t *target) bool {
+	return slices.ContainsFunc(g.with, func(key int) bool { return key != hostKey && t.domain(key) == nowhere })
+}
+
 // eligible reports whether t counts for the group.
 func (p *problem) eligible(g *group, t *target) bool {
-	if g.strict != nil && !p.admits(g.strict, t) ||
-		slices.ContainsFunc(g.with, func(key int) bool { return key != hostKey && t.domain(key) == nowhere }) {
+	if g.strict != nil && !p.admits(g.strict, t) || g.lacks(t) {
 		return false
 	}
 	if g.tolerance != nil {

@@ -330,6 +330,9 @@ func (p *problem) explainTerm(c *class, s *shelf, term require.Set) model.Verdic
 		}
 	})
 	if r, by, missing := short(c.need.amount, most); missing {
+		if driver, volumes := p.driver(r); volumes {
+			return unattachable(driver, by)
+		}
 		return model.Verdict{Rule: model.RuleResources, Resource: p.cols[r], By: by}
 	}
 	return model.Verdict{Rule: model.RuleShape}

@@ -16,6 +16,7 @@ type problem struct {
 	snapshot *model.Snapshot
 	opts     Options
 	cols     columns
+	plain    int       // how many of cols, the first ones, are resources; the others count volumes
 	units    []float64 // of each column, see columns.unit
 	classes  []*class
 	creeds   []*creed
@@ -46,7 +47,8 @@ type problem struct {
 
 	// What exists.
 	targets    []*target
-	everywhere []*target // and nodes that are only counted
+	learned    map[string]map[string]int // by type and driver, how many volumes nodes that are there attach
+	everywhere []*target                 // and nodes that are only counted
 	moving     map[string]bool
 	onTarget   map[int][]int8
 	resident   []residence
@@ -143,6 +145,8 @@ func newProblem(s *model.Snapshot, o Options, pods []*model.Pod, lost map[string
 		moving: map[string]bool{}, onTarget: map[int][]int8{},
 		fits: map[fitKey]*fit{}, chosen: map[choiceKey][]*choice{}, certainty: map[certainKey]int{}, opening: map[openKey]bool{}, lotAt: map[lotKey]*lot{},
 	}
+	p.plain = len(p.cols)
+	p.cols = append(p.cols, p.attachColumns(pods)...)
 	for i := range p.cols {
 		p.units = append(p.units, p.cols.unit(i))
 	}
@@ -159,6 +163,9 @@ func newProblem(s *model.Snapshot, o Options, pods []*model.Pod, lost map[string
 	p.survey()
 	p.census()
 	p.compilePools()
+	if p.plain < len(p.cols) {
+		p.limitAttachments()
+	}
 	if o.Slack > 0 {
 		p.leaveSlack()
 	}

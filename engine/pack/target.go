@@ -115,6 +115,7 @@ func (p *problem) newTarget(n *model.Node, daemons []*model.Daemon, least []int6
 	for i, typ := range types {
 		with := overhead(residents, typ.Requirements.And(t.reqs), p.opts)
 		room := p.cols.vector(typ.Allocatable.Minus(with.sum))
+		p.attachableBy(typ, room)
 		t.daemonPorts = with.ports
 		if i == 0 {
 			t.room = room
@@ -141,7 +142,7 @@ func (p *problem) launchedTarget(t *target, daemons []*model.Daemon, least []int
 	if n.Deleting {
 		return t
 	}
-	for i, name := range p.cols {
+	for i, name := range p.cols[:p.plain] {
 		if least[i] > n.Allocatable[name]-n.Used[name] {
 			return t
 		}
@@ -153,13 +154,16 @@ func (p *problem) launchedTarget(t *target, daemons []*model.Daemon, least []int
 	with := overhead(residents, t.reqs, p.opts)
 	t.daemonPorts = with.ports
 	t.room = make([]int64, len(p.cols))
-	for i, name := range p.cols {
+	for i := p.plain; i < len(p.cols); i++ {
+		t.room[i] = plenty // attach knows better
+	}
+	for i, name := range p.cols[:p.plain] {
 		t.room[i] = n.Allocatable[name] - n.Used[name] - max(with.sum[name]-n.DaemonUsed[name], 0)
 		if least[i] > t.room[i] {
 			return t // what is free is the daemons'
 		}
 	}
-	if limits := p.snapshot.AttachLimits(n); len(limits) > 0 {
+	if limits := p.limitsOn(n); len(limits) > 0 {
 		used := p.snapshot.AttachedTo(n)
 		t.attach, t.attached = map[string]int{}, map[string]bool{}
 		for driver, limit := range limits {

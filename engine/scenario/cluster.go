@@ -88,6 +88,8 @@ type Type struct {
 	Out    []string          `json:"out,omitempty"`   // zone/capacity-type without capacity
 	// Reserved is how many instances a reservation in the first zone still holds; zero: there is none.
 	Reserved int `json:"reserved,omitempty"`
+	// Attach is how many volumes each driver attaches to a node of the type, as far as the cloud says so.
+	Attach map[string]int `json:"attach,omitempty"`
 }
 
 // A Node is an existing node of a type, with the pods on it.
@@ -293,7 +295,7 @@ func (t Type) model() *model.InstanceType {
 		require.New(corev1.LabelTopologyZone, corev1.NodeSelectorOpIn, zones...),
 		require.New(apiv1.CapacityTypeLabelKey, corev1.NodeSelectorOpIn, stated...),
 	)
-	m := &model.InstanceType{Name: t.Name, Requirements: reqs}
+	m := &model.InstanceType{Name: t.Name, Requirements: reqs, Attach: t.Attach}
 	m.Capacity = model.CapacityOf(list)
 	m.Allocatable = m.Capacity
 	for _, zone := range zones {

@@ -84,6 +84,8 @@ type checker struct {
 	types    map[string]map[string]*model.InstanceType // by pool and name
 	together map[string]*demand                        // sums of daemons, by their keys
 	menus    map[menuKey]*menu
+	// seenLimits are the fewest volumes that nodes of a type attach, by type and driver; nil until asked for.
+	seenLimits map[string]map[string]int
 
 	found []Violation
 	seen  map[Violation]bool // without type and detail

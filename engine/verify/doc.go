@@ -17,7 +17,6 @@
 // as the plan leaves it. It costs about as much as there are pods, however many ask: pods
 // that are alike to everyone count together, and terms find them by their labels.
 //
-// What is not looked at: preferences of pods, device claims, how many volumes a node can
-// attach that has not come up yet, and whether a refused pod could have been placed after
-// all.
+// What is not looked at: preferences of pods, device claims, and whether a refused pod could
+// have been placed after all.
 package verify

@@ -124,6 +124,7 @@ func (c *checker) onClaim(n *model.Node, pods []*model.Pod) {
 		c.fits(n.Name, t, o, l)
 	}
 	c.suits(n.Name, sh, list, l)
+	c.attachesAll(n.Name, types, l)
 }
 
 // wished returns the types that a claim which is not launched may become.

@@ -229,39 +229,34 @@ func (ps *places) anyOf(terms []corev1.NodeSelectorTerm) *selector {
 // attach checks that pods which come to a node have volumes that can be attached there,
 // beside those of the pods that are there.
 func (c *checker) attach(n *model.Node, l *load, there []*corev1.Pod) {
-	if n.Object == nil || !slices.ContainsFunc(l.pods, func(d *demand) bool { return len(d.volumes) > 0 }) {
+	if !slices.ContainsFunc(l.pods, func(d *demand) bool { return len(d.volumes) > 0 }) {
 		return
 	}
-	info, ok := c.snapshot.CSINode(n.Object.Name)
-	if !ok {
-		return
-	}
-	limit := make(map[string]int)
-	for _, d := range info.Spec.Drivers {
-		if d.Allocatable != nil && d.Allocatable.Count != nil {
-			limit[d.Name] = int(*d.Allocatable.Count)
-		}
-	}
+	most := c.mostOn(n)
 	used := make(map[string]map[string]bool)
-	for driver := range limit {
-		used[driver] = make(map[string]bool)
+	attach := func(a *attachment) int {
+		if used[a.driver] == nil {
+			used[a.driver] = make(map[string]bool)
+		}
+		used[a.driver][a.handle] = true
+		return len(used[a.driver])
 	}
 	for _, p := range there {
 		for _, a := range c.volumesOf(p) {
-			if a.problem == "" && used[a.driver] != nil {
-				used[a.driver][a.handle] = true
+			if a.problem == "" {
+				attach(a)
 			}
 		}
 	}
 	for _, d := range l.pods {
 		for _, a := range d.volumes {
-			most, limited := limit[a.driver]
-			if !limited || used[a.driver][a.handle] {
+			limit, limited := most(a.driver)
+			if a.driver == "" || !limited || used[a.driver][a.handle] {
 				continue
 			}
-			if used[a.driver][a.handle] = true; len(used[a.driver]) > most {
+			if attach(a) > limit {
 				c.add(Violation{Rule: RuleVolumes, Node: n.Name, Pod: d.key, Detail: fmt.Sprintf(
-					"driver %s attaches %d volumes at most, this is one more", a.driver, most)})
+					"driver %s attaches %d volumes at most, this is one more", a.driver, limit)})
 			}
 		}
 	}

@@ -273,3 +273,47 @@ func TestAttachLimits(t *testing.T) {
 		t.Run(tt.name, tt.run)
 	}
 }
+
+// web-1 and web-2 are planned onto a node that may become small or large, web-4 onto a claim that becomes small.
+func TestAttachLimitsOfNewNodes(t *testing.T) {
+	told := func(n int32, more func(*story)) func(*story) {
+		return func(st *story) {
+			mounts(st, st.web[0], "a")
+			mounts(st, st.web[1], "a")
+			st.large.Attach = map[string]int{driver: 2}
+			st.small.Attach = map[string]int{driver: int(n)}
+			if more != nil {
+				more(st)
+			}
+		}
+	}
+	like := func(n int32) func(*story) { // node old is a small one
+		return func(st *story) {
+			st.old.Labels[corev1.LabelInstanceTypeStable] = "m.small"
+			st.around.CSINodes = []*storagev1.CSINode{{ObjectMeta: metav1.ObjectMeta{Name: "old"}, Spec: storagev1.CSINodeSpec{
+				Drivers: []storagev1.CSINodeDriver{{Name: driver, Allocatable: &storagev1.VolumeNodeResources{Count: &n}}},
+			}}}
+		}
+	}
+	const one = "volumes: planned node 0 (default), type m.small, pod default/web-2: " +
+		"driver disks.example.com attaches 1 volumes at most, its pods have 2"
+	for _, tt := range []spoiled{
+		{name: "room for both", cluster: told(2, nil)},
+		{name: "room for one on one of the types", cluster: told(1, nil), only: true, want: one},
+		{
+			name:    "both share one",
+			cluster: told(1, func(st *story) { st.web[1].Spec.Volumes[0].PersistentVolumeClaim.ClaimName = "web-1" }),
+		},
+		{name: "nobody knows", cluster: told(1, func(st *story) { st.small.Attach = nil })},
+		{name: "of another driver", cluster: told(1, func(st *story) { st.small.Attach = map[string]int{"files.example.com": 0} })},
+		{name: "a node of the type knows better", cluster: told(1, like(2))},
+		{name: "a node of the type has fewer", cluster: told(2, like(1)), only: true, want: one},
+		{
+			name: "on a claim",
+			cluster: told(2, func(st *story) { mounts(st, st.web[3], "a", "b"); st.small.Attach = map[string]int{driver: 0} }),
+			want:    "volumes: wish, type m.small, pod default/web-4: driver disks.example.com attaches 0 volumes at most, its pods have 1",
+		},
+	} {
+		t.Run(tt.name, tt.run)
+	}
+}

@@ -29,7 +29,10 @@ type Type struct {
 	// pool, Allocatable if it is left out.
 	Allocatable map[string]string `json:"allocatable"`
 	Capacity    map[string]string `json:"capacity,omitempty"`
-	Offerings   []TypeOffering    `json:"offerings"`
+	// Attach is how many volumes of each CSI driver pods may have attached to a node; of a driver that is left out nothing is
+	// known.
+	Attach    map[string]int `json:"attach,omitempty"`
+	Offerings []TypeOffering `json:"offerings"`
 }
 
 // A TypeOffering is one way to buy a Type.
@@ -108,7 +111,7 @@ func (t Type) model(ways map[string]require.Set) (*model.InstanceType, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &model.InstanceType{Name: t.Name, Allocatable: allocatable, Capacity: allocatable.Max(capacity)}
+	m := &model.InstanceType{Name: t.Name, Allocatable: allocatable, Capacity: allocatable.Max(capacity), Attach: t.Attach}
 	zones, kinds := map[string]bool{}, map[string]bool{}
 	for i, o := range t.Offerings {
 		if err := o.check(); err != nil {
@@ -171,7 +174,7 @@ func amountsOf(field string, from map[string]string) (model.Resources, error) {
 
 // Describe returns the file's form of a type, with the offerings that are available.
 func Describe(t *model.InstanceType) Type {
-	out := Type{Name: t.Name, Labels: map[string]string{}, Allocatable: textsOf(t.Allocatable), Capacity: textsOf(t.Capacity)}
+	out := Type{Name: t.Name, Labels: map[string]string{}, Allocatable: textsOf(t.Allocatable), Capacity: textsOf(t.Capacity), Attach: t.Attach}
 	for key, v := range t.Requirements.Labels() {
 		switch key {
 		case corev1.LabelArchStable:

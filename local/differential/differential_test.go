@@ -122,7 +122,7 @@ func start(c *scenario.Cluster) (*model.Snapshot, *scheduler, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("compile cluster: %w", err)
 	}
-	s, err := newScheduler(&d)
+	s, err := newScheduler(&d, snapshot)
 	return snapshot, s, err
 }
 

@@ -18,7 +18,7 @@ type sketch struct {
 	// strict takes a node only if the whole scheduler accepts it. Without, spread and affinity are left to luck.
 	strict bool
 	// order are the pods in the order in which they were placed.
-	order   []*corev1.Pod
+	order   []*model.Pod
 	placed  map[string][]*model.Pod // by node name
 	planned []drawnNode
 	refused []*model.Pod
@@ -80,7 +80,7 @@ func (k *sketch) place(p *model.Pod) error {
 			k.planned = append(k.planned, *fresh)
 		}
 		k.placed[name] = append(k.placed[name], p)
-		k.order = append(k.order, pod)
+		k.order = append(k.order, p)
 		return k.sched.bind(pod, name)
 	}
 	k.refused = append(k.refused, p)
@@ -128,7 +128,7 @@ func (k *sketch) offer() (name string, fresh *drawnNode, ok bool) {
 
 // plan returns the sketch as a plan.
 func (k *sketch) plan() *model.Plan {
-	p := &model.Plan{}
+	p := &model.Plan{Order: k.order}
 	for _, n := range k.world.snapshot.Nodes() {
 		if pods := k.placed[n.Name]; len(pods) > 0 && !n.Deleting {
 			p.Placements = append(p.Placements, model.Placement{Node: n, Pods: pods})

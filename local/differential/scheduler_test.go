@@ -42,6 +42,8 @@ type scheduler struct {
 	fwk   framework.Framework
 	view  *view
 	disks *storage
+	// plan is the snapshot that plans are made from.
+	plan  *model.Snapshot
 	nodes []*corev1.Node
 	pods  []*corev1.Pod
 }
@@ -52,10 +54,10 @@ type view struct{ *cache.Snapshot }
 var once sync.Once
 
 // newScheduler starts the plugins. Stop must be called.
-func newScheduler(d *model.Delta) (*scheduler, error) {
+func newScheduler(d *model.Delta, plan *model.Snapshot) (*scheduler, error) {
 	once.Do(metrics.Register)
 	ctx, stop := context.WithCancel(klog.NewContext(context.Background(), klog.Logger{}))
-	s := &scheduler{ctx: ctx, stop: stop, view: &view{cache.NewEmptySnapshot()}}
+	s := &scheduler{ctx: ctx, stop: stop, view: &view{cache.NewEmptySnapshot()}, plan: plan}
 	settings, err := latest.Default()
 	if err != nil {
 		return nil, fmt.Errorf("read the scheduler's defaults: %w", err)
@@ -88,6 +90,7 @@ func newScheduler(d *model.Delta) (*scheduler, error) {
 // set makes nodes and pods all that there is. Pods must have a node.
 func (s *scheduler) set(nodes []*corev1.Node, pods []*corev1.Pod) {
 	s.nodes, s.pods = slices.Clone(nodes), slices.Clone(pods)
+	s.disks.tell(nodes, s.plan)
 	s.refresh()
 }
 

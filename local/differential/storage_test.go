@@ -2,8 +2,10 @@ package differential
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
@@ -13,8 +15,8 @@ import (
 
 // A storage is what the plugins know of claims and volumes. They read the stores of informers, so none need run.
 type storage struct {
-	claims, volumes cache.Store
-	delta           *model.Delta
+	claims, volumes, limits cache.Store
+	delta                   *model.Delta
 }
 
 // newStorage tells the plugins' listers what pods may refer to.
@@ -22,6 +24,7 @@ func newStorage(factory informers.SharedInformerFactory, d *model.Delta) (*stora
 	st := &storage{
 		claims:  factory.Core().V1().PersistentVolumeClaims().Informer().GetStore(),
 		volumes: factory.Core().V1().PersistentVolumes().Informer().GetStore(),
+		limits:  factory.Storage().V1().CSINodes().Informer().GetStore(),
 		delta:   d,
 	}
 	for _, o := range d.Namespaces {
@@ -34,12 +37,59 @@ func newStorage(factory informers.SharedInformerFactory, d *model.Delta) (*stora
 			return nil, fmt.Errorf("add storage class: %w", err)
 		}
 	}
-	for _, o := range d.CSINodes {
-		if err := factory.Storage().V1().CSINodes().Informer().GetStore().Add(o); err != nil {
-			return nil, fmt.Errorf("add CSINode: %w", err)
+	return st, st.reset()
+}
+
+// tell has the drivers on each node tell how many volumes they attach. On those that have told nothing it is what they tell on
+// nodes of the same type, the least of it, else what the type says.
+func (st *storage) tell(nodes []*corev1.Node, s *model.Snapshot) {
+	var all []any
+	for _, n := range nodes {
+		i := slices.IndexFunc(st.delta.CSINodes, func(o *storagev1.CSINode) bool { return o.Name == n.Name })
+		if i >= 0 {
+			all = append(all, st.delta.CSINodes[i])
+			continue
+		}
+		if known, there := s.NodeByName(n.Name); there && known.Pool == "" {
+			continue // a node of nobody's has no more than what it tells
+		}
+		o := &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: n.Name}}
+		for driver, most := range st.mostOf(n.Labels[corev1.LabelInstanceTypeStable], s) {
+			o.Spec.Drivers = append(o.Spec.Drivers, storagev1.CSINodeDriver{
+				Name: driver, NodeID: n.Name, Allocatable: &storagev1.VolumeNodeResources{Count: &most},
+			})
+		}
+		all = append(all, o)
+	}
+	if err := st.limits.Replace(all, ""); err != nil {
+		panic(fmt.Sprintf("a store in memory: %v", err))
+	}
+}
+
+// mostOf returns how many volumes each driver attaches to a node of the type.
+func (st *storage) mostOf(name string, s *model.Snapshot) map[string]int32 {
+	most, seen := map[string]int32{}, map[string]bool{}
+	for _, pool := range s.Pools() {
+		for _, t := range s.Types(pool.Name) {
+			if t.Name == name {
+				for driver, n := range t.Attach {
+					most[driver] = int32(n)
+				}
+			}
 		}
 	}
-	return st, st.reset()
+	for _, o := range st.delta.CSINodes {
+		n, known := s.NodeByName(o.Name)
+		if !known || n.Labels[corev1.LabelInstanceTypeStable] != name {
+			continue
+		}
+		for _, d := range o.Spec.Drivers {
+			if c := *d.Allocatable.Count; !seen[d.Name] || c < most[d.Name] {
+				most[d.Name], seen[d.Name] = c, true
+			}
+		}
+	}
+	return most
 }
 
 // reset makes claims and volumes what they are in the cluster before any pod was placed. Claims of ephemeral volumes are

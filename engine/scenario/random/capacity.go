@@ -34,6 +34,9 @@ func drawType(d dice, name string) scenario.Type {
 			t.Also = with(t.Also, r, amount(r, d.between(2, 8)))
 		}
 	}
+	if d.oneIn(4) {
+		t.Attach = map[string]int{scenario.Driver: d.between(0, 2)}
+	}
 	return t
 }
 

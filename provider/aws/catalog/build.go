@@ -83,6 +83,7 @@ func build(m Machine, sold []string, s Shape) (*model.InstanceType, bool) {
 		Requirements: reqs,
 		Capacity:     capacity,
 		Allocatable:  model.NewAllocatable(capacity, Overhead(m, s, capacity)),
+		Attach:       map[string]int{ebsDriver: Attachments(m, s)},
 	}
 	for _, zone := range zones {
 		for _, u := range usage {

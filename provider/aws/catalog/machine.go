@@ -41,6 +41,11 @@ type Machine struct {
 	// StorageGB is the size of local disks, whatever they are; NVMe tells whether they are NVMe.
 	StorageGB int64
 	NVMe      bool
+	// LocalDisks is how many there are. EBSAttachments is how many volumes EC2 attaches, 0 where it does not say; unless they
+	// are EBSDedicated, network interfaces and local disks count among them.
+	LocalDisks     int64
+	EBSAttachments int64
+	EBSDedicated   bool
 
 	GPUs         []shipped.Device
 	Neuron       []shipped.Device
@@ -78,6 +83,7 @@ func fromEC2(t ec2types.InstanceTypeInfo, known shipped.Type) (m Machine, ok boo
 	}
 	m.readNetwork(t.NetworkInfo)
 	m.readStorage(t)
+	m.readAttachments(t)
 	m.readDevices(t)
 	if t.PlacementGroupInfo != nil {
 		m.Strategies = texts(t.PlacementGroupInfo.SupportedStrategies)
