@@ -70,6 +70,7 @@ func Cluster(seed uint64) *scenario.Cluster {
 		c.Pods = append(c.Pods, drawPod(d, fmt.Sprintf("p%d", i), c))
 	}
 	drawPromises(d, c)
+	drawAttach(d, c)
 	return c
 }
 
