@@ -17,6 +17,7 @@ import (
 type explanation struct {
 	input
 	solver
+	output    output
 	namespace string
 }
 
@@ -29,23 +30,25 @@ func explainCommand() *cobra.Command {
 			"The cluster is that of KUBECONFIG, and is only read; with -f it is made of manifests, as simulate does.",
 		Example: "  karpenter explain pod web-7d4b9-x2x7q -n shop\n" +
 			"  karpenter explain node ip-10-0-0-4.ec2.internal\n" +
-			"  karpenter explain nodepool default -f cluster.json",
+			"  karpenter explain nodepool default -f cluster.json\n" +
+			"  karpenter explain pod web-7d4b9-x2x7q -n shop -o json | jq '.reasons[].fix'",
 		Args: cobra.ExactArgs(2),
 		RunE: x.run,
 	}
 	x.input.addFlags(c)
 	x.solver.addFlags(c)
+	x.output.addFlag(c)
 	c.Flags().StringVarP(&x.namespace, "namespace", "n", "default", "namespace of the pod")
 	return c
 }
 
 func (x *explanation) run(cmd *cobra.Command, args []string) error {
-	for _, check := range []func() error{x.cataloguing.check, x.solver.check} {
+	for _, check := range []func() error{x.output.check, x.cataloguing.check, x.solver.check} {
 		if err := check(); err != nil {
 			return err
 		}
 	}
-	show, known := x.subjects()[args[0]]
+	answer, known := x.subjects()[args[0]]
 	if !known {
 		return coded{exitUsage, fmt.Errorf("cannot explain %q, want pod, node or nodepool", args[0])}
 	}
@@ -55,13 +58,16 @@ func (x *explanation) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	text, found := show(styleOf(cmd.OutOrStdout()), run, args[1])
+	value, text, found := answer(run, args[1])
 	p.pause()
 	tellFaults(cmd, run)
 	if !found {
 		return fmt.Errorf("%s %q is not there", args[0], args[1])
 	}
-	_, err = io.WriteString(cmd.OutOrStdout(), text)
+	if x.output == asJSON {
+		return printJSON(cmd.OutOrStdout(), value)
+	}
+	_, err = io.WriteString(cmd.OutOrStdout(), text(styleOf(cmd.OutOrStdout())))
 	return err
 }
 
@@ -79,20 +85,23 @@ func (x *explanation) decide(cmd *cobra.Command, p *progress) (*offline.Run, err
 	return c.Decide(x.options(), 1, time.Now)
 }
 
+// A subject answers for a name: the answer as a value for JSON and as text. found=false says that nothing has the name.
+type subject func(run *offline.Run, name string) (value any, text func(report.Style) string, found bool)
+
 // subjects are what can be explained.
-func (x *explanation) subjects() map[string]func(report.Style, *offline.Run, string) (string, bool) {
+func (x *explanation) subjects() map[string]subject {
 	explainer := func(run *offline.Run) *explain.Explainer { return explain.New(run.Snapshot, run.Options.Labels) }
-	pod := func(s report.Style, run *offline.Run, name string) (string, bool) {
-		return s.Pod(run.Snapshot, run.Plan, explainer(run), x.namespace+"/"+name)
+	pod := func(run *offline.Run, name string) (any, func(report.Style) string, bool) {
+		a, ok := run.Pod(explainer(run), x.namespace+"/"+name)
+		return a, func(s report.Style) string { return s.Pod(a) }, ok
 	}
-	node := func(s report.Style, run *offline.Run, name string) (string, bool) {
-		d := run.Disrupt(disrupt.Options{Rehearse: len(x.files) > 0}, time.Now)
-		return s.Node(run.Snapshot, disruption(d), name)
+	node := func(run *offline.Run, name string) (any, func(report.Style) string, bool) {
+		a, ok := run.Node(run.Disrupt(disrupt.Options{Rehearse: len(x.files) > 0}, time.Now), name)
+		return a, func(s report.Style) string { return s.Node(a) }, ok
 	}
-	pool := func(s report.Style, run *offline.Run, name string) (string, bool) {
-		return s.Pool(run.Snapshot, run.Plan, explainer(run), name)
+	pool := func(run *offline.Run, name string) (any, func(report.Style) string, bool) {
+		a, ok := run.Pool(explainer(run), name)
+		return a, func(s report.Style) string { return s.Pool(a) }, ok
 	}
-	return map[string]func(report.Style, *offline.Run, string) (string, bool){
-		"pod": pod, "pods": pod, "node": node, "nodes": node, "nodepool": pool, "nodepools": pool,
-	}
+	return map[string]subject{"pod": pod, "pods": pod, "node": node, "nodes": node, "nodepool": pool, "nodepools": pool}
 }

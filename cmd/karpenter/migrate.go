@@ -1,11 +1,13 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
+	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
 
 	"github.com/karpenter-go/karpenter/internal/migrate"
 	"github.com/karpenter-go/karpenter/provider/aws/catalog"
@@ -13,23 +15,26 @@ import (
 
 func migrateCommand() *cobra.Command {
 	var files []string
-	var from, region string
+	var from string
 	var options migrate.Options
+	var out output
 	c := &cobra.Command{
 		Use:   "migrate --from nodegroups -f FILE|-",
 		Short: "Write NodePools and node classes for node groups, and a plan to get there",
 		Long: "Read what EKS and Auto Scaling answer about node groups, as JSON, and write a NodePool for each group and the\n" +
 			"node classes that they need. The manifests go to standard output; notes and the plan go to standard error.\n" +
-			"Nothing is changed anywhere.",
+			"With -o json all goes to standard output as one object. Nothing is changed anywhere.",
 		Example: "  aws eks describe-nodegroup --cluster-name demo --nodegroup-name general > general.json\n" +
 			"  aws autoscaling describe-auto-scaling-groups > groups.json\n" +
-			"  karpenter migrate --from nodegroups -f general.json -f groups.json > pools.yaml",
+			"  karpenter migrate --from nodegroups -f general.json -f groups.json > pools.yaml\n" +
+			"  karpenter migrate --from nodegroups -f general.json -o json | jq -r '.steps[].commands[]?'",
 		Args: cobra.NoArgs,
 	}
 	c.Flags().StringVar(&from, "from", "", "what to migrate from: nodegroups")
 	c.Flags().StringArrayVarP(&files, "filename", "f", nil, "file or directory of answers in JSON, - for standard input; may be repeated")
 	c.Flags().StringVar(&options.Cluster, "cluster-name", "", "name of the cluster, if the groups do not say")
-	c.Flags().StringVar(&region, "region", "us-east-1", "region whose prices are shown")
+	c.Flags().StringVar(&options.Region, "region", "", "region whose prices are shown (default: that of the groups)")
+	out.addFlag(c)
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		if from != "nodegroups" {
 			return coded{exitUsage, fmt.Errorf("--from is %q, want nodegroups; for manifests of older APIs there is karpenter convert", from)}
@@ -37,18 +42,27 @@ func migrateCommand() *cobra.Command {
 		if len(files) == 0 {
 			return coded{exitUsage, errors.New("-f FILE is missing; - reads standard input")}
 		}
-		in, err := readManifests(files, cmd.InOrStdin())
+		if err := out.check(); err != nil {
+			return err
+		}
+		if _, err := catalog.Shipped(options.Region); options.Region != "" && err != nil {
+			return coded{exitUsage, fmt.Errorf("--region: %w", err)}
+		}
+		read, err := readManifests(files, cmd.InOrStdin())
 		if err != nil {
 			return err
 		}
-		var all bytes.Buffer
-		for _, f := range in {
-			all.Write(append(f.Data, '\n'))
+		in := make([]migrate.File, len(read))
+		for i, f := range read {
+			in[i] = migrate.File(f)
 		}
-		options.Price = priceIn(region)
-		result, err := migrate.Groups(in[0].Name, &all, options)
+		options.Price = cheapestIn
+		result, err := migrate.Groups(in, options)
 		if err != nil {
 			return err
+		}
+		if out == asJSON {
+			return printMigration(cmd.OutOrStdout(), result)
 		}
 		for _, n := range result.Notes {
 			fmt.Fprintln(cmd.ErrOrStderr(), "note:", n)
@@ -56,30 +70,44 @@ func migrateCommand() *cobra.Command {
 		for i, s := range result.Steps {
 			fmt.Fprintf(cmd.ErrOrStderr(), "%d. %s\n", i+1, s)
 		}
-		fmt.Fprint(cmd.OutOrStdout(), result.Manifests)
-		return nil
+		_, err = io.WriteString(cmd.OutOrStdout(), strings.Join(result.Manifests, "---\n"))
+		return err
 	}
 	return c
 }
 
-// priceIn returns the prices of the table in the binary, the least of all zones.
-func priceIn(region string) func(string, bool) (float64, bool) {
+// printMigration writes a result as JSON. Lists are never null.
+func printMigration(w io.Writer, r migrate.Result) error {
+	out := struct {
+		Manifests []map[string]any `json:"manifests"`
+		Notes     []migrate.Note   `json:"notes"`
+		Steps     []migrate.Step   `json:"steps"`
+	}{[]map[string]any{}, append([]migrate.Note{}, r.Notes...), append([]migrate.Step{}, r.Steps...)}
+	for _, text := range r.Manifests {
+		var object map[string]any
+		if err := yaml.Unmarshal([]byte(text), &object); err != nil {
+			return fmt.Errorf("read what was written: %w", err)
+		}
+		out.Manifests = append(out.Manifests, object)
+	}
+	return printJSON(w, out)
+}
+
+// cheapestIn returns the price of a type in the table of the binary, the least of a region's zones.
+func cheapestIn(region, name string, spot bool) (best float64, ok bool) {
 	types, err := catalog.Shipped(region)
 	if err != nil {
-		return nil
+		return 0, false
 	}
-	return func(name string, spot bool) (float64, bool) {
-		best, ok := 0.0, false
-		for _, t := range types {
-			if t.Name != name {
-				continue
-			}
-			for _, o := range t.Offerings {
-				if spot == (o.CapacityType == "spot") && (!ok || o.Price < best) {
-					best, ok = o.Price, true
-				}
+	for _, t := range types {
+		if t.Name != name {
+			continue
+		}
+		for _, o := range t.Offerings {
+			if spot == (o.CapacityType == "spot") && (!ok || o.Price < best) {
+				best, ok = o.Price, true
 			}
 		}
-		return best, ok
 	}
+	return best, ok
 }

@@ -49,7 +49,7 @@ func planCommand() *cobra.Command {
 			return printJSON(cmd.OutOrStdout(), resultOf(run, d, e))
 		}
 		style := styleOf(cmd.OutOrStdout())
-		_, err = io.WriteString(cmd.OutOrStdout(), style.Plan(run.Plan, e)+"\n"+style.Disruption(disruption(d)))
+		_, err = io.WriteString(cmd.OutOrStdout(), style.Plan(run.Plan, e)+"\n"+style.Disruption(d))
 		return err
 	}
 	return c

@@ -102,18 +102,10 @@ func (s *simulation) run(cmd *cobra.Command) error {
 	style := styleOf(cmd.OutOrStdout())
 	text := style.Plan(run.Plan, e)
 	if d != nil {
-		text += "\n" + style.Disruption(disruption(d))
+		text += "\n" + style.Disruption(d)
 	}
 	_, err = io.WriteString(cmd.OutOrStdout(), text)
 	return err
-}
-
-// disruption returns d as it is shown.
-func disruption(d *offline.Disruption) report.Disruption {
-	return report.Disruption{
-		Commands: d.Commands, Blocked: d.Blocked, Before: d.Before, After: d.After, Floor: d.Floor,
-		Moved: d.Moved, Unpriced: d.Unpriced, Proposed: d.Proposed, Unfinished: d.Stats.Spent,
-	}
 }
 
 // resultOf returns the run as JSON has it; d may be nil.

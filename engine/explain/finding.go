@@ -12,11 +12,11 @@ import (
 // A Finding is why one pool takes no more pods of a class, and the smallest change that would make it.
 type Finding struct {
 	// Pool is empty if the reason lies in the pods themselves.
-	Pool string
+	Pool string `json:"pool,omitempty"`
 	// Why is a sentence without a full stop.
-	Why string
+	Why string `json:"why"`
 	// Fix is what to change, in the same form; empty if nothing is known to help.
-	Fix string
+	Fix string `json:"fix,omitempty"`
 
 	// rule and missing order findings: less missing is nearer, and among equals the rule that is tried later.
 	rule    model.Rule

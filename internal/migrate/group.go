@@ -1,10 +1,12 @@
 package migrate
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -26,6 +28,23 @@ type group struct {
 	taints   []taint
 	disk     int // GiB, 0 for the default
 	template string
+	region   string // empty if it cannot be told
+
+	// managed says that EKS answered. behind is the group of EKS that a group of Auto Scaling is the machinery of.
+	managed bool
+	behind  string
+	// tags go from an Auto Scaling group to its instances.
+	tags map[string]string
+	// ranges bound vCPU and memory where types are chosen by attributes.
+	ranges []bounds
+	// lost are sentences about what no manifest has a place for.
+	lost []string
+}
+
+// bounds are the least and the most that the value of a label may be; most is 0 for no bound.
+type bounds struct {
+	key         string
+	least, most int
 }
 
 type taint struct{ Key, Value, Effect string }
@@ -51,6 +70,13 @@ type nodegroup struct {
 		Name string `json:"name"`
 		ID   string `json:"id"`
 	} `json:"launchTemplate"`
+	ARN          string `json:"nodegroupArn"`
+	RemoteAccess struct {
+		Key string `json:"ec2SshKey"`
+	} `json:"remoteAccess"`
+	Repair struct {
+		Enabled bool `json:"enabled"`
+	} `json:"nodeRepairConfig"`
 }
 
 // launchTemplate is how Auto Scaling names one.
@@ -65,15 +91,26 @@ type autoScalingGroup struct {
 	MixedInstancesPolicy              *struct {
 		LaunchTemplate struct {
 			LaunchTemplateSpecification launchTemplate
-			Overrides                   []struct{ InstanceType string }
+			Overrides                   []struct {
+				InstanceType         string
+				InstanceRequirements map[string]json.RawMessage
+			}
 		}
 		InstancesDistribution struct {
 			OnDemandBaseCapacity                int
 			OnDemandPercentageAboveBaseCapacity *int
 		}
 	}
-	Instances []struct{ InstanceType string }
-	Tags      []struct{ Key, Value string }
+	Instances               []struct{ InstanceType string }
+	Tags                    []tag
+	LaunchConfigurationName string
+	AvailabilityZones       []string
+	WarmPoolConfiguration   map[string]json.RawMessage
+}
+
+type tag struct {
+	Key, Value        string
+	PropagateAtLaunch bool
 }
 
 // answer is any of the answers.
@@ -83,11 +120,10 @@ type answer struct {
 	AutoScalingGroups []autoScalingGroup
 }
 
-// read returns the groups in answers, which may follow each other in one file. Auto Scaling's groups behind groups of EKS
-// are those groups once more, and left out.
-func read(name string, data io.Reader) ([]group, error) {
+// read returns the groups in answers, which may follow each other in one file.
+func read(f File) ([]group, error) {
 	var groups []group
-	decoder := json.NewDecoder(data)
+	decoder := json.NewDecoder(bytes.NewReader(f.Data))
 	for number := 1; ; number++ {
 		var a answer
 		err := decoder.Decode(&a)
@@ -96,10 +132,10 @@ func read(name string, data io.Reader) ([]group, error) {
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: answer %d: %w (want the JSON of aws eks describe-nodegroup or aws autoscaling describe-auto-scaling-groups)",
-				name, number, err)
+				f.Name, number, err)
 		}
 		if a.Nodegroup == nil && len(a.Nodegroups) == 0 && a.AutoScalingGroups == nil {
-			return nil, fmt.Errorf("%s: answer %d has neither nodegroup nor AutoScalingGroups", name, number)
+			return nil, fmt.Errorf("%s: answer %d has neither nodegroup nor AutoScalingGroups", f.Name, number)
 		}
 		if a.Nodegroup != nil {
 			a.Nodegroups = append(a.Nodegroups, *a.Nodegroup)
@@ -108,9 +144,7 @@ func read(name string, data io.Reader) ([]group, error) {
 			groups = append(groups, n.group())
 		}
 		for _, g := range a.AutoScalingGroups {
-			if found, ok := g.group(); ok {
-				groups = append(groups, found)
-			}
+			groups = append(groups, g.group())
 		}
 	}
 	return groups, nil
@@ -120,7 +154,17 @@ func (n nodegroup) group() group {
 	g := group{
 		name: n.Name, cluster: n.Cluster, types: n.InstanceTypes, spot: n.CapacityType == "SPOT", min: n.Scaling.Min,
 		max: n.Scaling.Max, desired: n.Scaling.Desired, subnets: n.Subnets, labels: map[string]string{}, disk: n.DiskSize,
-		role: n.NodeRole[strings.LastIndexByte(n.NodeRole, '/')+1:],
+		role: n.NodeRole[strings.LastIndexByte(n.NodeRole, '/')+1:], managed: true,
+	}
+	if parts := strings.Split(n.ARN, ":"); len(parts) > 3 {
+		g.region = parts[3]
+	}
+	if n.RemoteAccess.Key != "" {
+		g.lost = append(g.lost, fmt.Sprintf("lets the key %s in by SSH; nodes of a pool have no key: use Session Manager, or put it into"+
+			" spec.userData of the class", n.RemoteAccess.Key))
+	}
+	if n.Repair.Enabled {
+		g.lost = append(g.lost, "has node repair on: the controller's feature gate NodeRepair does that")
 	}
 	g.family, g.arch = image(n.AMIType)
 	for key, value := range n.Labels {
@@ -130,7 +174,12 @@ func (n nodegroup) group() group {
 	}
 	effects := map[string]string{"NO_SCHEDULE": "NoSchedule", "NO_EXECUTE": "NoExecute", "PREFER_NO_SCHEDULE": "PreferNoSchedule"}
 	for _, t := range n.Taints {
-		g.taints = append(g.taints, taint{t.Key, t.Value, effects[t.Effect]})
+		effect, known := effects[t.Effect]
+		if !known {
+			g.lost = append(g.lost, fmt.Sprintf("its taint %s is left out: the effect is %q", t.Key, t.Effect))
+			continue
+		}
+		g.taints = append(g.taints, taint{t.Key, t.Value, effect})
 	}
 	if n.LaunchTemplate != nil {
 		g.template = n.LaunchTemplate.Name + " " + n.LaunchTemplate.ID
@@ -166,9 +215,13 @@ const (
 	taintTag = "k8s.io/cluster-autoscaler/node-template/taint/"
 )
 
-func (a autoScalingGroup) group() (group, bool) {
+func (a autoScalingGroup) group() group {
 	g := group{
 		name: a.AutoScalingGroupName, min: a.MinSize, max: a.MaxSize, desired: a.DesiredCapacity, labels: map[string]string{},
+		tags: map[string]string{},
+	}
+	if len(a.AvailabilityZones) > 0 {
+		g.region = strings.TrimRight(a.AvailabilityZones[0], "abcdefghijklmnopqrstuvwxyz")
 	}
 	for _, s := range strings.Split(a.VPCZoneIdentifier, ",") {
 		if s = strings.TrimSpace(s); s != "" {
@@ -181,31 +234,87 @@ func (a autoScalingGroup) group() (group, bool) {
 	if a.LaunchTemplate != nil {
 		g.template = a.LaunchTemplate.LaunchTemplateName + " " + a.LaunchTemplate.LaunchTemplateId
 	}
-	if m := a.MixedInstancesPolicy; m != nil {
-		g.template = m.LaunchTemplate.LaunchTemplateSpecification.LaunchTemplateName + " " + m.LaunchTemplate.LaunchTemplateSpecification.LaunchTemplateId
-		for _, o := range m.LaunchTemplate.Overrides {
-			g.types = append(g.types, o.InstanceType)
-		}
-		d := m.InstancesDistribution
-		if d.OnDemandPercentageAboveBaseCapacity != nil && *d.OnDemandPercentageAboveBaseCapacity < 100 {
-			g.spot = *d.OnDemandPercentageAboveBaseCapacity == 0 && d.OnDemandBaseCapacity == 0
-			g.mixed = !g.spot
-		}
+	if a.LaunchConfigurationName != "" {
+		g.lost = append(g.lost, fmt.Sprintf("has the launch configuration %s: carry over its image, user data, disks and groups", a.LaunchConfigurationName))
 	}
+	if a.WarmPoolConfiguration != nil {
+		g.lost = append(g.lost, "has a warm pool; for standing room see examples/capacity-buffer")
+	}
+	a.mix(&g)
 	slices.Sort(g.types)
 	g.types = slices.Compact(g.types)
 	for _, t := range a.Tags {
-		switch {
-		case t.Key == "eks:nodegroup-name":
-			return group{}, false
-		case strings.HasPrefix(t.Key, labelTag):
-			g.labels[strings.TrimPrefix(t.Key, labelTag)] = t.Value
-		case strings.HasPrefix(t.Key, taintTag):
-			value, effect, _ := strings.Cut(t.Value, ":")
-			g.taints = append(g.taints, taint{strings.TrimPrefix(t.Key, taintTag), value, effect})
-		case strings.HasPrefix(t.Key, "kubernetes.io/cluster/"):
-			g.cluster = strings.TrimPrefix(t.Key, "kubernetes.io/cluster/")
+		g.readTag(t)
+	}
+	return g
+}
+
+// mix reads the mixed instances policy.
+func (a autoScalingGroup) mix(g *group) {
+	m := a.MixedInstancesPolicy
+	if m == nil {
+		return
+	}
+	g.template = m.LaunchTemplate.LaunchTemplateSpecification.LaunchTemplateName + " " + m.LaunchTemplate.LaunchTemplateSpecification.LaunchTemplateId
+	for _, o := range m.LaunchTemplate.Overrides {
+		if o.InstanceType != "" {
+			g.types = append(g.types, o.InstanceType)
+		}
+		if o.InstanceRequirements != nil {
+			g.types = nil // those that run now are a choice among many
+			g.attributes(o.InstanceRequirements)
+			break
 		}
 	}
-	return g, true
+	d := m.InstancesDistribution
+	if d.OnDemandPercentageAboveBaseCapacity != nil && *d.OnDemandPercentageAboveBaseCapacity < 100 {
+		g.spot = *d.OnDemandPercentageAboveBaseCapacity == 0 && d.OnDemandBaseCapacity == 0
+		g.mixed = !g.spot
+	}
 }
+
+// attributes reads InstanceRequirements: vCPU and memory have labels, the others are named.
+func (g *group) attributes(all map[string]json.RawMessage) {
+	var others []string
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		key := map[string]string{"VCpuCount": "karpenter.k8s.aws/instance-cpu", "MemoryMiB": "karpenter.k8s.aws/instance-memory"}[name]
+		var limits struct{ Min, Max int }
+		if key == "" || json.Unmarshal(all[name], &limits) != nil {
+			others = append(others, name)
+			continue
+		}
+		g.ranges = append(g.ranges, bounds{key, limits.Min, limits.Max})
+	}
+	if len(others) > 0 {
+		g.lost = append(g.lost, "chooses its types by attributes, of which these are not carried over: "+strings.Join(others, ", "))
+	}
+}
+
+// readTag reads what a tag of Auto Scaling says about the group or its nodes.
+func (g *group) readTag(t tag) {
+	domain, _, _ := strings.Cut(t.Key, "/")
+	switch {
+	case t.Key == "eks:nodegroup-name":
+		g.behind = t.Value
+	case strings.HasPrefix(t.Key, labelTag):
+		if key := strings.TrimPrefix(t.Key, labelTag); !strings.HasPrefix(key, "eks.amazonaws.com/") {
+			g.labels[key] = t.Value
+		}
+	case strings.HasPrefix(t.Key, taintTag):
+		value, effect, _ := strings.Cut(t.Value, ":")
+		key := strings.TrimPrefix(t.Key, taintTag)
+		if !slices.Contains([]string{"NoSchedule", "NoExecute", "PreferNoSchedule"}, effect) {
+			g.lost = append(g.lost, fmt.Sprintf("its taint %s is left out: %q is not VALUE:EFFECT", key, t.Value))
+			return
+		}
+		g.taints = append(g.taints, taint{key, value, effect})
+	case strings.HasPrefix(t.Key, "kubernetes.io/cluster/"):
+		g.cluster = strings.TrimPrefix(t.Key, "kubernetes.io/cluster/")
+	case t.PropagateAtLaunch && t.Key != "Name" && !strings.HasPrefix(t.Key, "aws:") && !strings.HasPrefix(t.Key, "eks:") &&
+		!slices.ContainsFunc(ownTags, func(own string) bool { return domain == own || strings.HasSuffix(domain, "."+own) }):
+		g.tags[t.Key] = t.Value
+	}
+}
+
+// ownTags are domains of tags that say something to Kubernetes' programs, or are set by ours.
+var ownTags = []string{"kubernetes.io", "k8s.io", "karpenter.sh", "k8s.aws", "eksctl.io", "eksctl.cluster.k8s.io"}

@@ -7,24 +7,11 @@ import (
 	"strings"
 
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/internal/offline"
 )
 
-// A Disruption is what disruption would do, and what it is about.
-type Disruption struct {
-	Commands []model.Command
-	Blocked  []model.Blocked
-	// Proposed are commands that the mode of their pools holds back.
-	Proposed []model.Command
-	// Unfinished says that not every node was weighed.
-	Unfinished bool
-	// Before, After and Floor are prices of all nodes, in dollars per hour.
-	Before, After, Floor float64
-	// Moved is how many pods move. Unpriced is how many nodes have no price.
-	Moved, Unpriced int
-}
-
 // Disruption renders what disruption would do, best saving first, and why other nodes stay.
-func (s Style) Disruption(d Disruption) string {
+func (s Style) Disruption(d *offline.Disruption) string {
 	var b strings.Builder
 	gone, added := 0, 0
 	for i := range d.Commands {
@@ -53,7 +40,7 @@ func (s Style) Disruption(d Disruption) string {
 	if d.Unpriced > 0 {
 		fmt.Fprintf(&b, "%s whose price is not known counts as free\n", Count(d.Unpriced, "node"))
 	}
-	if d.Unfinished {
+	if d.Stats.Spent {
 		b.WriteString(s.yellow("not every node was weighed: the rest comes in later passes") + "\n")
 	}
 	s.blocked(&b, d.Blocked)

@@ -1,0 +1,62 @@
+package migrate
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// class is the spec of the node class of a group.
+func (m *migration) class(g group) string {
+	var b strings.Builder
+	b.WriteString("spec:\n")
+	if g.family == "" {
+		g.family = "al2023"
+		m.note(g, "its image cannot be told; the class has al2023@latest: put the image of the launch template there if it is your own")
+	}
+	if g.family == "al2" {
+		m.note(g, "AL2 has no images from Kubernetes 1.33 on: think of al2023@latest")
+	}
+	fmt.Fprintf(&b, "  amiSelectorTerms:\n    - alias: %s@latest\n", g.family)
+	if g.role == "" {
+		g.role = "KarpenterNodeRole-" + g.cluster
+		m.note(g, "its role cannot be told; the class has %s", g.role)
+	}
+	fmt.Fprintf(&b, "  role: %s\n", strconv.Quote(g.role))
+	b.WriteString("  subnetSelectorTerms:\n")
+	for _, s := range g.subnets {
+		fmt.Fprintf(&b, "    - id: %s\n", strconv.Quote(s))
+	}
+	if len(g.subnets) == 0 {
+		fmt.Fprintf(&b, "    - tags:\n        karpenter.sh/discovery: %s\n", strconv.Quote(g.cluster))
+	}
+	fmt.Fprintf(&b, "  securityGroupSelectorTerms:\n    # the group that EKS makes for the cluster\n    - tags:\n        aws:eks:cluster-name: %s\n",
+		strconv.Quote(g.cluster))
+	if g.disk > 0 {
+		fmt.Fprintf(&b, "  blockDeviceMappings:\n    - deviceName: %s\n      ebs:\n        volumeSize: %dGi\n        volumeType: gp3\n        encrypted: true\n",
+			dataDevice(g.family), g.disk)
+	}
+	if len(g.tags) > 0 {
+		b.WriteString("  tags:\n")
+		for _, key := range slices.Sorted(maps.Keys(g.tags)) {
+			fmt.Fprintf(&b, "    %s: %s\n", strconv.Quote(key), strconv.Quote(g.tags[key]))
+		}
+	}
+	if g.template != "" {
+		m.note(g, "has the launch template %s: carry over its user data, disks, groups and metadata options", strings.TrimSpace(g.template))
+	}
+	return b.String()
+}
+
+// dataDevice is the disk that the kubelet's files are on.
+func dataDevice(family string) string {
+	switch {
+	case family == "bottlerocket":
+		return "/dev/xvdb"
+	case strings.HasPrefix(family, "windows"):
+		return "/dev/sda1"
+	}
+	return "/dev/xvda"
+}

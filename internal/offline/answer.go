@@ -1,0 +1,252 @@
+package offline
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/explain"
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/require"
+)
+
+// Outcomes of a PodAnswer.
+const (
+	OnExisting = "existing" // Node has room
+	OnNew      = "new"      // NewNode would be launched
+	Refused    = "refused"  // Reasons say why
+	NotAsked   = "none"     // no place is looked for, Notes say why
+)
+
+// A PodAnswer says where a pod is or would go, or why it goes nowhere. It is also what JSON has of it; lists are never null.
+type PodAnswer struct {
+	// Pod is namespace/name.
+	Pod      string            `json:"pod"`
+	Requests map[string]string `json:"requests"`
+	Outcome  string            `json:"outcome"`
+	// Node is the one that has room, or that the pod is on.
+	Node    string      `json:"node,omitempty"`
+	NewNode *NodeResult `json:"newNode,omitempty"`
+	// Reasons are of a refusal, nearest miss first.
+	Reasons []explain.Finding `json:"reasons"`
+	// Notes are sentences about the choice of NewNode, or why no place is looked for.
+	Notes []string `json:"notes"`
+
+	Of *model.Pod `json:"-"`
+}
+
+// Pod answers for the pod of key, namespace/name. It returns false if there is none.
+func (r *Run) Pod(e *explain.Explainer, key string) (PodAnswer, bool) {
+	pod, ok := r.Snapshot.Pod(key)
+	if !ok {
+		return PodAnswer{}, false
+	}
+	a := PodAnswer{Pod: key, Requests: written(pod.Requests), Reasons: []explain.Finding{}, Notes: []string{}, Of: pod}
+	is := func(x *model.Pod) bool { return x.Key == key }
+	for _, x := range r.Plan.Placements {
+		if slices.ContainsFunc(x.Pods, is) {
+			a.Outcome, a.Node = OnExisting, x.Node.Name
+			return a, true
+		}
+	}
+	for i := range r.Plan.Nodes {
+		if n := &r.Plan.Nodes[i]; slices.ContainsFunc(n.Pods, is) {
+			launched := nodeResult(n)
+			a.Outcome, a.NewNode, a.Notes = OnNew, &launched, e.Node(n)
+			return a, true
+		}
+	}
+	for _, x := range r.Plan.Refusals {
+		if slices.ContainsFunc(x.Pods, is) {
+			a.Outcome, a.Reasons = Refused, e.Refusal(x)
+			return a, true
+		}
+	}
+	a.Outcome, a.Node, a.Notes = NotAsked, pod.Object.Spec.NodeName, []string{standing(pod)}
+	return a, true
+}
+
+// standing says why no place is looked for.
+func standing(p *model.Pod) string {
+	switch {
+	case p.Terminal():
+		return "has ended"
+	case p.Bound():
+		return "runs on node " + p.Object.Spec.NodeName
+	case p.Daemon():
+		return "belongs to a DaemonSet: such pods come with a node and are no reason to have one"
+	case p.Mirror():
+		return "is a static pod of its node"
+	case p.Terminating():
+		return "is being deleted"
+	}
+	for _, c := range p.Object.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+			return fmt.Sprintf("waits, and not for a node: the scheduler says %s: %s", c.Reason, c.Message)
+		}
+	}
+	return "the scheduler has not looked at it yet"
+}
+
+// A NodeAnswer says what a node is, and whether it would go or what keeps it, also as JSON.
+type NodeAnswer struct {
+	Node string `json:"node"`
+	// Pool is empty if the node belongs to none; the others are empty if they are not known.
+	Pool         string            `json:"pool"`
+	InstanceType string            `json:"instanceType"`
+	Zone         string            `json:"zone"`
+	CapacityType string            `json:"capacityType"`
+	Initialized  bool              `json:"initialized"`
+	Pods         int               `json:"pods"`
+	Used         map[string]string `json:"used"`
+	Allocatable  map[string]string `json:"allocatable"`
+	// Command is what would be done to it now; without one, Reason is why it stays, and LostPerHour what that costs.
+	Command     *CommandResult `json:"command,omitempty"`
+	Reason      string         `json:"reason,omitempty"`
+	LostPerHour float64        `json:"lostPerHour"`
+
+	Of    *model.Node    `json:"-"`
+	Doing *model.Command `json:"-"`
+}
+
+// Node answers for the node of a name. It returns false if there is none.
+func (r *Run) Node(d *Disruption, name string) (NodeAnswer, bool) {
+	n, ok := r.Snapshot.NodeByName(name)
+	if !ok {
+		return NodeAnswer{}, false
+	}
+	a := NodeAnswer{
+		Node: name, Pool: n.Pool, InstanceType: n.Labels[corev1.LabelInstanceTypeStable],
+		Zone: n.Labels[corev1.LabelTopologyZone], CapacityType: n.Labels[apiv1.CapacityTypeLabelKey],
+		Initialized: n.Initialized, Pods: len(n.Pods), Used: written(n.Used), Allocatable: written(n.Allocatable), Of: n,
+	}
+	for i := range d.Commands {
+		if c := &d.Commands[i]; slices.Contains(c.Names(), n.Name) {
+			result := commandResult(c)
+			a.Command, a.Doing = &result, c
+			return a, true
+		}
+	}
+	for _, x := range d.Blocked {
+		if x.Node.Name == n.Name {
+			a.Reason, a.LostPerHour = x.Verdict.String(), x.Worth
+		}
+	}
+	return a, true
+}
+
+// A PoolAnswer says what a pool can do, what it holds, and whom it refuses, also as JSON.
+type PoolAnswer struct {
+	Pool string `json:"pool"`
+	// Problem is why it launches nothing.
+	Problem string `json:"problem,omitempty"`
+	// Allowed counts those of its Offered instance types that meet its requirements; the first of Cheapest costs the least.
+	Allowed         int     `json:"allowedTypes"`
+	Offered         int     `json:"offeredTypes"`
+	Cheapest        string  `json:"cheapestType,omitempty"`
+	CheapestPerHour float64 `json:"cheapestPerHour"`
+	// Impossible is the requirement that no type meets, if none is allowed.
+	Impossible string        `json:"impossible,omitempty"`
+	Nodes      int           `json:"nodes"`
+	Limits     []LimitResult `json:"limits"`
+	// Launches is how many nodes it would launch now.
+	Launches int           `json:"launches"`
+	Refuses  []PoolRefusal `json:"refuses"`
+}
+
+// A LimitResult is one limit of a pool.
+type LimitResult struct {
+	Resource string `json:"resource"`
+	Used     string `json:"used"`
+	Limit    string `json:"limit"`
+}
+
+// A PoolRefusal is pods that are alike and go nowhere, and what keeps them out of the pool.
+type PoolRefusal struct {
+	Pods []string `json:"pods"`
+	explain.Finding
+
+	Of []*model.Pod `json:"-"`
+}
+
+// Pool answers for the pool of a name. It returns false if there is none.
+func (r *Run) Pool(e *explain.Explainer, name string) (PoolAnswer, bool) {
+	pool, ok := r.Snapshot.Pool(name)
+	if !ok {
+		return PoolAnswer{}, false
+	}
+	used := r.Snapshot.Usage(name)
+	a := PoolAnswer{Pool: name, Nodes: int(used[model.Nodes]), Limits: []LimitResult{}, Refuses: []PoolRefusal{}}
+	if v := pool.Usable(); !v.OK() {
+		a.Problem = v.String()
+	}
+	a.choose(r.Snapshot.Types(name), pool.Requirements)
+	for _, res := range pool.Limits.Names() {
+		a.Limits = append(a.Limits, LimitResult{string(res), model.Amount(res, used[res]), model.Amount(res, pool.Limits[res])})
+	}
+	for i := range r.Plan.Nodes {
+		if r.Plan.Nodes[i].Pool.Name == name {
+			a.Launches++
+		}
+	}
+	for _, x := range r.Plan.Refusals {
+		for _, f := range e.Refusal(x) {
+			if f.Pool == name {
+				f.Pool = ""
+				a.Refuses = append(a.Refuses, PoolRefusal{Pods: keysOf(x.Pods), Finding: f, Of: x.Pods})
+			}
+		}
+	}
+	return a, true
+}
+
+// choose notes which instance types the requirements allow, and from which price.
+func (a *PoolAnswer) choose(types []*model.InstanceType, reqs require.Set) {
+	a.Offered = len(types)
+	for _, t := range types {
+		if _, ok := t.Requirements.Intersects(reqs); !ok {
+			continue
+		}
+		o, ok := t.Cheapest(reqs)
+		if !ok {
+			continue
+		}
+		a.Allowed++
+		if a.Cheapest == "" || o.Price < a.CheapestPerHour {
+			a.Cheapest, a.CheapestPerHour = t.Name, o.Price
+		}
+	}
+	if a.Allowed == 0 {
+		a.Impossible = firstImpossible(types, reqs)
+	}
+}
+
+// firstImpossible names the first requirement that no type meets, or all.
+func firstImpossible(types []*model.InstanceType, reqs require.Set) string {
+	for r := range reqs.All() {
+		alone := require.NewSet(r)
+		if !slices.ContainsFunc(types, func(t *model.InstanceType) bool { _, ok := t.Requirements.Intersects(alone); return ok }) {
+			return "none has " + r.String()
+		}
+	}
+	return "none has all of " + reqs.String()
+}
+
+// written are resources for people.
+func written(r model.Resources) map[string]string {
+	out := map[string]string{}
+	for _, name := range r.Names() {
+		out[string(name)] = model.Amount(name, r[name])
+	}
+	return out
+}
+
+func keysOf(pods []*model.Pod) []string {
+	keys := make([]string, len(pods))
+	for i, p := range pods {
+		keys[i] = p.Key
+	}
+	return keys
+}
