@@ -1,0 +1,111 @@
+package kwok
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+)
+
+// mode sets the mode of a pool.
+func mode(name string) func(*apiv1.NodePool) {
+	return func(p *apiv1.NodePool) { p.Annotations = map[string]string{apiv1.ModeAnnotationKey: name} }
+}
+
+// four lets a pool have nodes of four cores only.
+func four(p *apiv1.NodePool) {
+	p.Spec.Template.Spec.Requirements = append(p.Spec.Template.Spec.Requirements, in(corev1.LabelInstanceTypeStable, "c-4x-amd64-linux"))
+}
+
+// awaitTold returns the name of the first of the objects of the kind that an event with the reason and the words is about.
+func (c *corner) awaitTold(kind string, among map[string]bool, reason string, words ...string) (name string) {
+	c.t.Helper()
+	c.poll(func() string {
+		var events corev1.EventList
+		c.list(&events)
+		for _, e := range events.Items {
+			if e.InvolvedObject.Kind != kind || !among[e.InvolvedObject.Name] || e.Reason != reason {
+				continue
+			}
+			said := true
+			for _, w := range words {
+				said = said && strings.Contains(e.Message, w)
+			}
+			if said {
+				name = e.InvolvedObject.Name
+				return ""
+			}
+		}
+		return "no " + kind + " is told " + reason + " with " + strings.Join(words, ", ")
+	})
+	return name
+}
+
+// unmarked says what is wrong if nodes other than these are there, or one of them is marked to go.
+func (c *corner) unmarked(before map[string]bool) func() string {
+	return func() string {
+		nodes := c.nodes()
+		for _, n := range nodes {
+			for _, taint := range n.Spec.Taints {
+				if taint.Key == apiv1.DisruptedTaintKey {
+					return "node " + n.Name + " is marked to go, and only a proposal was due"
+				}
+			}
+			if !before[n.Name] {
+				return "node " + n.Name + " was launched"
+			}
+		}
+		return missing(len(nodes) == len(before), "%d nodes of %d are left", len(nodes), len(before))
+	}
+}
+
+// In mode Approve a node that could be done without is proposed and stays. The one that is approved goes, and its pods move.
+func TestApprove(t *testing.T) {
+	t.Parallel()
+	c := newCorner(t, "approve")
+	c.pool(quick, four, mode(apiv1.ModeApprove))
+	c.deploy("first", 1, "1")
+	c.awaitRunning("first", 1)
+	filler := c.deploy("filler", 1, "2500m")
+	c.awaitRunning("filler", 1)
+	c.awaitNodes(1)
+	c.deploy("second", 1, "1") // there is no room beside the other two
+	c.awaitRunning("second", 1)
+	before := names(c.awaitNodes(2))
+	c.scale(filler, 0)
+	c.awaitRunning("filler", 0)
+	proposed := c.awaitTold("Node", before, "DisruptionProposed", "The mode of the pool holds this back", "Underutilized")
+	c.holds(5*time.Second, c.unmarked(before))
+	n := &corev1.Node{}
+	n.Name = proposed
+	c.change(n, func() { n.Annotations[apiv1.ApprovedAnnotationKey] = "true" })
+	c.awaitGone(proposed)
+	c.awaitRunning("first", 1)
+	c.awaitRunning("second", 1)
+	if left := c.awaitNodes(1)[0].Name; !before[left] {
+		t.Errorf("node %s was launched, though there was room on the other", left)
+	}
+}
+
+// In mode DryRun it is told what would be launched and what would go, and nothing is; in mode Auto it is done.
+func TestDryRun(t *testing.T) {
+	t.Parallel()
+	c := newCorner(t, "dry-run")
+	p := c.pool(quick, four, mode(apiv1.ModeDryRun))
+	d := c.deploy("web", 1, "1")
+	c.awaitTold("NodePool", map[string]bool{p.Name: true}, "LaunchProposed", "The mode of the pool holds back a launch of 1 x c-4x-amd64-linux")
+	c.holds(5*time.Second, func() string { return missing(len(c.claims()) == 0, "%d claims are made", len(c.claims())) })
+	c.change(p, func() { p.Annotations[apiv1.ModeAnnotationKey] = apiv1.ModeAuto })
+	c.awaitRunning("web", 1)
+	before := names(c.awaitNodes(1))
+	c.change(p, func() { p.Annotations[apiv1.ModeAnnotationKey] = apiv1.ModeDryRun })
+	c.scale(d, 0)
+	c.awaitRunning("web", 0)
+	c.awaitTold("Node", before, "DisruptionProposed", "The mode of the pool holds this back", "Empty")
+	c.holds(5*time.Second, c.unmarked(before))
+	c.change(p, func() { p.Annotations[apiv1.ModeAnnotationKey] = apiv1.ModeAuto })
+	c.awaitNodes(0)
+}
