@@ -101,7 +101,6 @@ type classifier struct {
 	byBoth map[[2]int]*class
 	creeds map[[2]int]*creed
 	marks  map[string]int // namespace and the labels that some term looks at
-	buf    []byte
 }
 
 // A spec is what a pod asks for, its labels aside.
@@ -124,8 +123,9 @@ func (p *problem) classify(pods []*model.Pod) {
 	of := make([]int, len(pods))
 	var specs []spec
 	var asks []ask
+	signs := write(pods, p.sign)
 	for i, pod := range pods {
-		key, amounts := c.sign(pod)
+		key, amounts := signs.of(i)
 		id, ok := c.specs[string(key)]
 		if !ok {
 			id = len(specs)
@@ -141,13 +141,13 @@ func (p *problem) classify(pods []*model.Pod) {
 		}
 		of[i] = id
 	}
+	marks := c.mark(pods)
 	for i, pod := range pods {
 		s := &specs[of[i]]
-		mark := c.mark(pod)
-		both := [2]int{of[i], mark}
+		both := [2]int{of[i], marks[i]}
 		cl := c.byBoth[both]
 		if cl == nil {
-			cl = c.newClass(pod, c.creedOf(pod, s.ask, mark, &asks[s.ask]))
+			cl = c.newClass(pod, c.creedOf(pod, s.ask, marks[i], &asks[s.ask]))
 			cl.text = s.text
 			c.byBoth[both] = cl
 			p.classes = append(p.classes, cl)
@@ -187,16 +187,15 @@ func sortClasses(classes []*class) {
 	}
 }
 
-// sign writes what the scheduler looks at in a pod, its labels aside; the first bytes, as many as amounts says, are what it
-// asks for in amounts. The result is good until the next call.
-func (c *classifier) sign(pod *model.Pod) (b []byte, amounts int) {
+// sign writes what the scheduler looks at in a pod, its labels aside; first what it asks for in amounts, which end where the
+// second result says.
+func (p *problem) sign(b []byte, pod *model.Pod) (out []byte, amounts int) {
 	spec := &pod.Object.Spec
-	b = c.buf[:0]
-	b = putString(b, c.opts.Leave[pod.Key])
-	if c.lost[pod.Key] != nil {
+	b = putString(b, p.opts.Leave[pod.Key])
+	if p.lost[pod.Key] != nil {
 		b = append(b, 1)
 	}
-	for _, name := range c.cols[:c.plain] {
+	for _, name := range p.cols[:p.plain] {
 		b = putInt(b, pod.Requests[name])
 	}
 	amounts = len(b)
@@ -210,14 +209,14 @@ func (c *classifier) sign(pod *model.Pod) (b []byte, amounts int) {
 	b = putInt(b, int64(pod.Priority()))
 	b = putInt(b, int64(len(spec.ResourceClaims)))
 	b = putPorts(b, portsOf(spec))
-	if defaults := c.defaultsOf(pod); social(spec) || len(defaults) > 0 {
+	if defaults := p.defaultsOf(pod); social(spec) || len(defaults) > 0 {
 		b = putString(b, pod.Object.Namespace)
 		b = putRules(b, spec)
 		b = putSpread(b, defaults)
-		b = c.putOwn(b, pod.Object)
+		b = p.putOwn(b, pod.Object)
 	}
 	if len(spec.Volumes) > 0 {
-		volumes, no := c.snapshot.VolumesOf(pod)
+		volumes, no := p.snapshot.VolumesOf(pod)
 		b = putString(b, no.Subject)
 		for _, v := range volumes {
 			b = putString(b, v.Driver)
@@ -226,23 +225,22 @@ func (c *classifier) sign(pod *model.Pod) (b []byte, amounts int) {
 			}
 			b = append(b, 0)
 		}
-		if c.plain < len(c.cols) { // a volume that is mounted twice is attached once
-			b = putVector(b, c.vectorOf(pod)[c.plain:])
+		if p.plain < len(p.cols) { // a volume that is mounted twice is attached once
+			b = putVector(b, p.vectorOf(pod)[p.plain:])
 		}
 	}
-	c.buf = b
 	return b, amounts
 }
 
-func (c *classifier) defaultsOf(pod *model.Pod) []corev1.TopologySpreadConstraint {
-	if c.opts.DefaultSpread == nil || len(pod.Object.Spec.TopologySpreadConstraints) > 0 {
+func (p *problem) defaultsOf(pod *model.Pod) []corev1.TopologySpreadConstraint {
+	if p.opts.DefaultSpread == nil || len(pod.Object.Spec.TopologySpreadConstraints) > 0 {
 		return nil
 	}
-	return c.opts.DefaultSpread(pod)
+	return p.opts.DefaultSpread(pod)
 }
 
 // putOwn writes the values of the pod's own labels that its terms refer to.
-func (c *classifier) putOwn(b []byte, o *corev1.Pod) []byte {
+func (p *problem) putOwn(b []byte, o *corev1.Pod) []byte {
 	own := func(keys []string) {
 		for _, k := range keys {
 			b = putString(b, o.Labels[k])
@@ -271,31 +269,47 @@ func (c *classifier) putOwn(b []byte, o *corev1.Pod) []byte {
 }
 
 // read returns what a pod asks of other pods, and enters the terms into the book.
-func (c *classifier) read(pod *model.Pod) []topology.Rule {
-	defaults := c.defaultsOf(pod)
+func (p *problem) read(pod *model.Pod) []topology.Rule {
+	defaults := p.defaultsOf(pod)
 	if !social(&pod.Object.Spec) && len(defaults) == 0 {
 		return nil
 	}
-	rules := topology.Of(pod.Object, c.namespaces, defaults)
-	if c.opts.PreferencePolicy == PreferenceIgnore {
+	rules := topology.Of(pod.Object, p.namespaces, defaults)
+	if p.opts.PreferencePolicy == PreferenceIgnore {
 		rules = slices.DeleteFunc(rules, func(r topology.Rule) bool { return r.Soft })
 	}
 	for _, r := range rules {
-		c.book.Number(r.Term)
+		p.book.Number(r.Term)
 	}
 	return rules
 }
 
-// mark numbers the namespace and those labels of a pod that some term looks at.
-func (c *classifier) mark(pod *model.Pod) int {
+// mark numbers, for each pod, the namespace and those labels that some term looks at.
+func (c *classifier) mark(pods []*model.Pod) []int {
+	out := make([]int, len(pods))
 	if c.book.Len() == 0 {
-		return 0
+		return out
 	}
-	b := putString(c.buf[:0], pod.Object.Namespace)
+	seen := write(pods, c.putSeen)
+	for i := range pods {
+		key, _ := seen.of(i)
+		id, ok := c.marks[string(key)]
+		if !ok {
+			id = len(c.marks)
+			c.marks[string(key)] = id
+		}
+		out[i] = id
+	}
+	return out
+}
+
+// putSeen writes the namespace and those labels of a pod that some term looks at.
+func (p *problem) putSeen(b []byte, pod *model.Pod) ([]byte, int) {
+	b = putString(b, pod.Object.Namespace)
 	var keys [16]string
 	own := keys[:0]
 	for k := range pod.Object.Labels {
-		if c.book.Looks(k) {
+		if p.book.Looks(k) {
 			own = append(own, k)
 		}
 	}
@@ -303,13 +317,7 @@ func (c *classifier) mark(pod *model.Pod) int {
 	for _, k := range own {
 		b = putString(putString(b, k), pod.Object.Labels[k])
 	}
-	c.buf = b
-	id, ok := c.marks[string(b)]
-	if !ok {
-		id = len(c.marks)
-		c.marks[string(b)] = id
-	}
-	return id
+	return b, len(b)
 }
 
 // newClass returns the class of a pod.

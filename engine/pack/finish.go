@@ -24,8 +24,10 @@ func (p *problem) plan() *model.Plan {
 	slices.SortStableFunc(plan.Placements, func(a, b model.Placement) int {
 		return strings.Compare(a.Node.Name, b.Node.Name)
 	})
+	floored := aside(func() { plan.Floor = p.floor(p.nodes) })
 	given := p.deal()
 	slack := p.slack()
+	nodes := make([]model.PlannedNode, 0, len(p.nodes))
 	var kept []*opened
 	for n, o := range p.nodes {
 		node, ok := p.planned(o, given[n], slack[o.shelf])
@@ -35,20 +37,49 @@ func (p *problem) plan() *model.Plan {
 			continue
 		}
 		kept = append(kept, o)
-		plan.Nodes = append(plan.Nodes, node)
+		nodes = append(nodes, node)
 		plan.Price += node.Price()
 	}
-	slices.SortStableFunc(plan.Nodes, compareNodes)
+	plan.Nodes = sortNodes(nodes)
 	plan.Refusals = p.refuse()
 	plan.Order = p.ordered(plan)
-	plan.Floor = p.floor(kept)
+	if floored(); len(kept) < len(p.nodes) {
+		plan.Floor = p.floor(kept)
+	}
 	if plan.Floor > plan.Price && plan.Floor < plan.Price*(1+same) {
 		plan.Floor = plan.Price // they are equal but for rounding
 	}
 	return plan
 }
 
-func compareNodes(a, b model.PlannedNode) int {
+// aside works beside the caller, which must wait with the func that is returned before it looks at what came of it.
+func aside(work func()) (wait func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		work()
+	}()
+	return func() { <-done }
+}
+
+// sortNodes returns the nodes in the order of the plan.
+func sortNodes(nodes []model.PlannedNode) []model.PlannedNode {
+	if len(nodes) == 0 {
+		return nil
+	}
+	order := make([]int, len(nodes)) // nodes are large, numbers are moved more easily
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Or(compareNodes(&nodes[a], &nodes[b]), a-b) })
+	sorted := make([]model.PlannedNode, len(nodes))
+	for i, n := range order {
+		sorted[i] = nodes[n]
+	}
+	return sorted
+}
+
+func compareNodes(a, b *model.PlannedNode) int {
 	return cmp.Or(
 		cmp.Compare(b.Pool.Weight, a.Pool.Weight),
 		strings.Compare(a.Pool.Name, b.Pool.Name),

@@ -157,12 +157,13 @@ func newProblem(s *model.Snapshot, o Options, pods []*model.Pod, lost map[string
 		}
 	}
 	p.reluctant = reluctant(s)
+	pools := aside(p.compilePools)
 	p.learnBans()
 	p.classify(pods)
 	p.join()
 	p.survey()
 	p.census()
-	p.compilePools()
+	pools()
 	if p.plain < len(p.cols) {
 		p.limitAttachments()
 	}
