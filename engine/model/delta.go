@@ -73,11 +73,21 @@ func Compile(d Delta) *Snapshot { return (&Snapshot{}).Apply(d) }
 // Apply returns s with d done to it. s stays as it was. The cost is that of what changes, not of what there is.
 func (s *Snapshot) Apply(d Delta) *Snapshot {
 	e := newEdit(s)
-	for _, p := range newPods(d.Pods) {
-		e.setPod(p)
+	pods, waiting := newPods(d.Pods)
+	e.pods.expect(len(pods))
+	n := 0
+	for _, waits := range waiting {
+		if waits {
+			n++
+		}
+	}
+	e.pending.expect(n)
+	for i, p := range pods {
+		e.setPod(p, waiting[i])
 	}
 	for _, o := range d.Virtual {
-		e.setPod(newVirtualPod(o))
+		p := newVirtualPod(o)
+		e.setPod(p, p.Provisionable())
 	}
 	for _, o := range d.Nodes {
 		e.setNode(o)
@@ -152,15 +162,16 @@ func (e *edit) remove(r Ref) {
 	}
 }
 
-func (e *edit) setPod(p *Pod) {
+// setPod adds a pod, which waits for a node or not, in place of the one of its key.
+func (e *edit) setPod(p *Pod, waits bool) {
 	e.removePod(p.Key)
-	e.putPod(p)
+	e.putPod(p, waits)
 }
 
 // putPod adds a pod whose key is free.
-func (e *edit) putPod(p *Pod) {
+func (e *edit) putPod(p *Pod, waits bool) {
 	e.pods.set(p.Key, p)
-	if p.Provisionable() {
+	if waits {
 		e.pending.set(p.Key, p)
 	}
 	if name := p.Object.Spec.NodeName; name != "" {

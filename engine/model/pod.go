@@ -33,25 +33,27 @@ func NewPod(o *corev1.Pod) *Pod {
 	return &Pod{Key: o.Namespace + "/" + o.Name, UID: o.UID, Object: o, Requests: requests}
 }
 
-// newPods returns the models of many pods, in order. Each is found by itself, so the processors share the work.
-func newPods(objects []*corev1.Pod) []*Pod {
-	out := make([]*Pod, len(objects))
+// newPods returns the models of many pods, in order, and which of them wait for a node. Each is found by itself, so the
+// processors share the work.
+func newPods(objects []*corev1.Pod) (pods []*Pod, waiting []bool) {
+	pods, waiting = make([]*Pod, len(objects)), make([]bool, len(objects))
 	fill := func(from, to int) {
 		for i := from; i < to; i++ {
-			out[i] = NewPod(objects[i])
+			pods[i] = NewPod(objects[i])
+			waiting[i] = pods[i].Provisionable()
 		}
 	}
 	parts := min(runtime.GOMAXPROCS(0), len(objects)/podsPerPart)
 	if parts < 2 {
 		fill(0, len(objects))
-		return out
+		return pods, waiting
 	}
 	var all sync.WaitGroup
 	for part := range parts {
 		all.Go(func() { fill(part*len(objects)/parts, (part+1)*len(objects)/parts) })
 	}
 	all.Wait()
-	return out
+	return pods, waiting
 }
 
 // podsPerPart is how many pods are worth another goroutine.

@@ -4,6 +4,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"strings"
 )
 
 // shardBits sets how a table is split. Changing one key copies one shard, so 256 shards keep a change of a table with
@@ -38,24 +39,20 @@ func (t table[V]) get(key string) (V, bool) {
 	return v, ok
 }
 
-// keys returns all keys in ascending order.
-func (t table[V]) keys() []string {
-	keys := make([]string, 0, t.size)
-	if t.shards != nil {
-		for _, m := range t.shards {
-			keys = slices.AppendSeq(keys, maps.Keys(m))
-		}
-	}
-	slices.Sort(keys)
-	return keys
-}
-
 // values returns all values in the order of their keys.
 func (t table[V]) values() []V {
-	keys := t.keys()
-	vs := make([]V, len(keys))
-	for i, k := range keys {
-		vs[i], _ = t.get(k)
+	type entry struct {
+		key   string
+		value V
+	}
+	all := make([]entry, 0, t.size)
+	for k, v := range t.each() {
+		all = append(all, entry{k, v})
+	}
+	slices.SortFunc(all, func(a, b entry) int { return strings.Compare(a.key, b.key) })
+	vs := make([]V, len(all))
+	for i := range all {
+		vs[i] = all[i].value
 	}
 	return vs
 }
@@ -82,9 +79,13 @@ type draft[V any] struct {
 	table  table[V]
 	copied [shards]bool
 	fresh  bool
+	more   int // about how many keys are to come for each shard
 }
 
 func (t table[V]) edit() *draft[V] { return &draft[V]{table: t} }
+
+// expect makes room for n keys.
+func (d *draft[V]) expect(n int) { d.more = (n + n/4) / shards }
 
 func (d *draft[V]) get(key string) (V, bool) { return d.table.get(key) }
 
@@ -99,7 +100,7 @@ func (d *draft[V]) writable(key string) map[string]V {
 	}
 	i := shardOf(key)
 	if !d.copied[i] {
-		m := make(map[string]V, len(d.table.shards[i])+1)
+		m := make(map[string]V, len(d.table.shards[i])+1+d.more)
 		maps.Copy(m, d.table.shards[i])
 		d.table.shards[i], d.copied[i] = m, true
 	}

@@ -14,7 +14,8 @@ func (s *Snapshot) Without(nodes ...*Node) *Snapshot {
 		for _, p := range n.Pods {
 			e.removePod(p.Key)
 			if p.Reschedulable() {
-				e.putPod(p.Unbound())
+				back := p.Unbound()
+				e.putPod(back, back.Provisionable())
 			}
 		}
 		if n.Object != nil {
@@ -44,7 +45,7 @@ func (s *Snapshot) Bound(placements []Placement) *Snapshot {
 		}
 		for _, p := range pl.Pods {
 			e.removePod(p.Key)
-			e.putPod(p.boundTo(pl.Node.Object.Name))
+			e.putPod(p.boundTo(pl.Node.Object.Name), false)
 		}
 	}
 	return e.finish(s)
