@@ -2,6 +2,7 @@ package disks
 
 import (
 	"context"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -59,19 +60,19 @@ func (d *driver) attach(ctx context.Context, r ctrl.Request) (ctrl.Result, error
 	if err := d.Get(ctx, r.NamespacedName, &a); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	if a.Spec.Attacher != Driver {
+	if !slices.Contains(played, a.Spec.Attacher) {
 		return ctrl.Result{}, nil
 	}
 	before := a.DeepCopy()
 	lock := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	if a.DeletionTimestamp != nil {
 		held, err := d.held(ctx, &a)
-		if err != nil || held || !controllerutil.RemoveFinalizer(&a, attacherFinalizer) {
+		if err != nil || held || !controllerutil.RemoveFinalizer(&a, attacherFinalizer+a.Spec.Attacher) {
 			return ctrl.Result{}, err
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(d.Patch(ctx, &a, lock))
 	}
-	if controllerutil.AddFinalizer(&a, attacherFinalizer) {
+	if controllerutil.AddFinalizer(&a, attacherFinalizer+a.Spec.Attacher) {
 		return ctrl.Result{}, d.Patch(ctx, &a, lock) // the change wakes us
 	}
 	if a.Status.Attached {

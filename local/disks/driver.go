@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -24,20 +25,27 @@ const (
 	// Driver is the name of the driver, Class that of its storage class.
 	Driver = "disks.csi.local"
 	Class  = "zonal"
+	// EBS is the name of AWS's driver, which is played, too, for storage classes that ask for it: manifests written for EKS run.
+	EBS = "ebs.csi.aws.com"
 	// HoldKey is the annotation of a PersistentVolume that is not to be
 	// detached; the value does not matter.
 	HoldKey = Driver + "/hold"
 	// PerNode is how many volumes a node can have attached.
 	PerNode = 26
 
-	// attacherFinalizer keeps an attachment until it is detached.
-	attacherFinalizer = "external-attacher/" + Driver
+	// attacherFinalizer begins the finalizer that keeps an attachment until it is detached.
+	attacherFinalizer = "external-attacher/"
+	// provisionedBy is the annotation that says which driver made a volume.
+	provisionedBy = "pv.kubernetes.io/provisioned-by"
 	// selectedNode is where the scheduler writes for which node a claim is to
 	// be provisioned.
 	selectedNode = "volume.kubernetes.io/selected-node"
 	// hollowNode is the annotation of nodes that have no kubelet of their own.
 	hollowNode = "kwok.x-k8s.io/node"
 )
+
+// played are the drivers.
+var played = []string{Driver, EBS}
 
 // A driver answers what Kubernetes asks of storage.
 type driver struct{ client.Client }
@@ -64,15 +72,16 @@ func Run(ctx context.Context, config *rest.Config) error {
 // install makes the driver known.
 func install(ctx context.Context, c client.Client) error {
 	wait := storagev1.VolumeBindingWaitForFirstConsumer
-	for _, o := range []client.Object{
-		&storagev1.CSIDriver{
-			ObjectMeta: metav1.ObjectMeta{Name: Driver},
+	objects := []client.Object{&storagev1.StorageClass{
+		ObjectMeta: metav1.ObjectMeta{Name: Class}, Provisioner: Driver, VolumeBindingMode: &wait,
+	}}
+	for _, name := range played {
+		objects = append(objects, &storagev1.CSIDriver{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
 			Spec:       storagev1.CSIDriverSpec{AttachRequired: ptr.To(true), PodInfoOnMount: ptr.To(false)},
-		},
-		&storagev1.StorageClass{
-			ObjectMeta: metav1.ObjectMeta{Name: Class}, Provisioner: Driver, VolumeBindingMode: &wait,
-		},
-	} {
+		})
+	}
+	for _, o := range objects {
 		if err := c.Create(ctx, o); err != nil && !apierrors.IsAlreadyExists(err) {
 			return fmt.Errorf("install %T %s: %w", o, o.GetName(), err)
 		}
@@ -89,15 +98,18 @@ func (d *driver) registerNode(ctx context.Context, r ctrl.Request) (ctrl.Result,
 	if node.Annotations[hollowNode] == "" || node.Labels[corev1.LabelTopologyZone] == "" || node.DeletionTimestamp != nil {
 		return ctrl.Result{}, nil
 	}
-	err := d.Create(ctx, &storagev1.CSINode{
+	own := &storagev1.CSINode{
 		ObjectMeta: metav1.ObjectMeta{Name: node.Name, OwnerReferences: []metav1.OwnerReference{{
 			APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID,
 		}}},
-		Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{{
-			Name: Driver, NodeID: node.Name, TopologyKeys: []string{corev1.LabelTopologyZone},
+	}
+	for _, name := range played {
+		own.Spec.Drivers = append(own.Spec.Drivers, storagev1.CSINodeDriver{
+			Name: name, NodeID: node.Name, TopologyKeys: []string{corev1.LabelTopologyZone},
 			Allocatable: &storagev1.VolumeNodeResources{Count: ptr.To[int32](PerNode)},
-		}}},
-	})
+		})
+	}
+	err := d.Create(ctx, own)
 	if apierrors.IsAlreadyExists(err) {
 		return ctrl.Result{}, nil
 	}
@@ -111,36 +123,43 @@ func (d *driver) provision(ctx context.Context, r ctrl.Request) (ctrl.Result, er
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	name := claim.Annotations[selectedNode]
-	if ptr.Deref(claim.Spec.StorageClassName, "") != Class || claim.Spec.VolumeName != "" || name == "" {
+	if claim.Spec.VolumeName != "" || name == "" {
+		return ctrl.Result{}, nil
+	}
+	var class storagev1.StorageClass
+	if err := d.Get(ctx, client.ObjectKey{Name: ptr.Deref(claim.Spec.StorageClassName, "")}, &class); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if !slices.Contains(played, class.Provisioner) {
 		return ctrl.Result{}, nil
 	}
 	var node corev1.Node
 	if err := d.Get(ctx, client.ObjectKey{Name: name}, &node); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	err := d.Create(ctx, volumeOf(&claim, node.Labels[corev1.LabelTopologyZone]))
+	err := d.Create(ctx, volumeOf(&claim, class.Provisioner, node.Labels[corev1.LabelTopologyZone]))
 	if apierrors.IsAlreadyExists(err) {
 		return ctrl.Result{}, nil
 	}
 	return ctrl.Result{}, err
 }
 
-// volumeOf returns the volume of a claim in a zone.
-func volumeOf(claim *corev1.PersistentVolumeClaim, zone string) *corev1.PersistentVolume {
+// volumeOf returns the volume that a driver makes for a claim in a zone.
+func volumeOf(claim *corev1.PersistentVolumeClaim, by, zone string) *corev1.PersistentVolume {
 	name := "pvc-" + string(claim.UID)
 	return &corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: name, Annotations: map[string]string{"pv.kubernetes.io/provisioned-by": Driver},
+			Name: name, Annotations: map[string]string{provisionedBy: by},
 		},
 		Spec: corev1.PersistentVolumeSpec{
 			Capacity:    corev1.ResourceList{corev1.ResourceStorage: claim.Spec.Resources.Requests[corev1.ResourceStorage]},
-			AccessModes: claim.Spec.AccessModes, StorageClassName: Class,
+			AccessModes: claim.Spec.AccessModes, StorageClassName: *claim.Spec.StorageClassName,
 			PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimDelete,
 			ClaimRef: &corev1.ObjectReference{
 				APIVersion: "v1", Kind: "PersistentVolumeClaim", Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID,
 			},
 			PersistentVolumeSource: corev1.PersistentVolumeSource{
-				CSI: &corev1.CSIPersistentVolumeSource{Driver: Driver, VolumeHandle: name},
+				CSI: &corev1.CSIPersistentVolumeSource{Driver: by, VolumeHandle: name},
 			},
 			NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{
 				NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{{
@@ -151,13 +170,14 @@ func volumeOf(claim *corev1.PersistentVolumeClaim, zone string) *corev1.Persiste
 	}
 }
 
-// reclaim removes a volume that nobody claims any more.
+// reclaim removes a volume of ours that nobody claims any more.
 func (d *driver) reclaim(ctx context.Context, r ctrl.Request) (ctrl.Result, error) {
 	var volume corev1.PersistentVolume
 	if err := d.Get(ctx, r.NamespacedName, &volume); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	if volume.Spec.CSI == nil || volume.Spec.CSI.Driver != Driver || volume.Status.Phase != corev1.VolumeReleased {
+	ours := slices.Contains(played, volume.Annotations[provisionedBy])
+	if !ours || volume.Status.Phase != corev1.VolumeReleased || volume.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimDelete {
 		return ctrl.Result{}, nil
 	}
 	return ctrl.Result{}, client.IgnoreNotFound(d.Delete(ctx, &volume))

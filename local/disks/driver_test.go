@@ -54,13 +54,20 @@ func node(name, zone string) *corev1.Node {
 	}}
 }
 
-// A claim gets its volume in the zone of the node that was chosen for it, and
-// not before one was.
+// A claim gets its volume from the driver of its class, in the zone of the node
+// that was chosen for it, and not before one was.
 func TestProvision(t *testing.T) {
+	for _, driver := range []string{Driver, EBS} {
+		t.Run(driver, func(t *testing.T) { provisions(t, driver) })
+	}
+}
+
+func provisions(t *testing.T, driver string) {
+	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "gp3"}, Provisioner: driver}
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "data", UID: "1"}}
-	claim.Spec.StorageClassName = ptr.To(Class)
+	claim.Spec.StorageClassName = ptr.To("gp3")
 	claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("8Gi")}
-	w := newWorld(t, claim, node("n", "b"))
+	w := newWorld(t, class, claim, node("n", "b"))
 	answer := func(r ctrl.Request) error { _, err := w.provision(t.Context(), r); return err }
 	volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pvc-1"}}
 	if w.ask(claim, answer); w.see(volume) {
@@ -78,6 +85,9 @@ func TestProvision(t *testing.T) {
 	if !slices.Equal(zone, []string{"b"}) || volume.Spec.ClaimRef.UID != "1" {
 		t.Errorf("the volume is in %v for %v", zone, volume.Spec.ClaimRef)
 	}
+	if volume.Spec.CSI.Driver != driver || volume.Spec.StorageClassName != "gp3" {
+		t.Errorf("%s of class %s made it", volume.Spec.CSI.Driver, volume.Spec.StorageClassName)
+	}
 	volume.Status.Phase = corev1.VolumeReleased
 	if err := w.Status().Update(t.Context(), volume); err != nil {
 		t.Fatal(err)
@@ -88,6 +98,27 @@ func TestProvision(t *testing.T) {
 	}
 }
 
+// A class of another driver gets no volume, and a volume that somebody else made stays.
+func TestOtherDrivers(t *testing.T) {
+	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "nfs"}, Provisioner: "csi.example.com"}
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "default", Name: "data", UID: "1", Annotations: map[string]string{selectedNode: "n"},
+	}}
+	claim.Spec.StorageClassName = ptr.To("nfs")
+	theirs := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "theirs"}}
+	theirs.Spec.CSI = &corev1.CSIPersistentVolumeSource{Driver: EBS, VolumeHandle: "vol-1"}
+	theirs.Spec.PersistentVolumeReclaimPolicy, theirs.Status.Phase = corev1.PersistentVolumeReclaimDelete, corev1.VolumeReleased
+	w := newWorld(t, class, claim, theirs, node("n", "b"))
+	w.ask(claim, func(r ctrl.Request) error { _, err := w.provision(t.Context(), r); return err })
+	if w.see(&corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pvc-1"}}) {
+		t.Error("a volume was made for a class of another driver")
+	}
+	w.ask(theirs, func(r ctrl.Request) error { _, err := w.reclaim(t.Context(), r); return err })
+	if !w.see(theirs) {
+		t.Error("a volume that was not made here is gone")
+	}
+}
+
 // An attachment is there until its volume is detached, which it is not while
 // somebody holds it.
 func TestAttach(t *testing.T) {
@@ -95,7 +126,7 @@ func TestAttach(t *testing.T) {
 	a := &storagev1.VolumeAttachment{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
 	a.Spec.Attacher, a.Spec.NodeName, a.Spec.Source.PersistentVolumeName = Driver, "n", ptr.To("v")
 	other := a.DeepCopy()
-	other.Name, other.Spec.Attacher = "other", "ebs.csi.aws.com"
+	other.Name, other.Spec.Attacher = "other", "csi.example.com"
 	w := newWorld(t, volume, a, other)
 	answer := func(r ctrl.Request) error { _, err := w.attach(t.Context(), r); return err }
 	w.ask(a, answer)

@@ -94,7 +94,7 @@ var examples = map[string]example{
 	"spot-diversity":     {pools: []string{"diverse"}, labels: spot},
 	"spot-with-fallback": {pools: []string{"spot"}, labels: spot, after: (*stage).fallback},
 	"startup-taints":     {before: networkAgent, pools: []string{"cilium"}, labels: onDemand},
-	"stateful":           {before: volumes, pools: []string{"stateful"}, labels: onDemand, after: (*stage).zonal},
+	"stateful":           {pools: []string{"stateful"}, labels: onDemand, after: (*stage).zonal},
 	"static-capacity":    {after: (*stage).static},
 	"two-environments": {pools: []string{"production", "staging"}, after: func(s *stage, landed []landing) {
 		s.byPool(landed, capacity, map[string]string{"production": "on-demand", "staging": "spot"})

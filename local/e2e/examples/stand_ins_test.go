@@ -9,7 +9,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -56,54 +55,6 @@ func networkAgent(t *testing.T, p *place) []string {
 		return nil
 	})
 	return nil
-}
-
-// volumes plays the storage driver: a claim whose pod has a node gets a volume in the zone of that node.
-func volumes(t *testing.T, p *place) []string {
-	t.Cleanup(func() {
-		if err := p.DeleteAllOf(context.WithoutCancel(t.Context()), &corev1.PersistentVolume{}); err != nil {
-			t.Error(err)
-		}
-	})
-	p.background(t, func(ctx context.Context) error {
-		var claims corev1.PersistentVolumeClaimList
-		if err := p.List(ctx, &claims); err != nil {
-			return err
-		}
-		for i := range claims.Items {
-			if c := &claims.Items[i]; c.Annotations["volume.kubernetes.io/selected-node"] != "" && c.Spec.VolumeName == "" {
-				if err := p.provision(ctx, c); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	})
-	return nil
-}
-
-func (p *place) provision(ctx context.Context, c *corev1.PersistentVolumeClaim) error {
-	var node corev1.Node
-	if err := p.Get(ctx, client.ObjectKey{Name: c.Annotations["volume.kubernetes.io/selected-node"]}, &node); err != nil {
-		return err
-	}
-	inZone := corev1.NodeSelectorRequirement{Key: zone, Operator: corev1.NodeSelectorOpIn, Values: []string{node.Labels[zone]}}
-	err := p.Create(ctx, &corev1.PersistentVolume{
-		ObjectMeta: metav1.ObjectMeta{Name: "pvc-" + string(c.UID), Annotations: map[string]string{"pv.kubernetes.io/provisioned-by": "ebs.csi.aws.com"}},
-		Spec: corev1.PersistentVolumeSpec{
-			Capacity:    corev1.ResourceList{corev1.ResourceStorage: c.Spec.Resources.Requests[corev1.ResourceStorage]},
-			AccessModes: c.Spec.AccessModes, StorageClassName: *c.Spec.StorageClassName,
-			PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
-			ClaimRef:                      &corev1.ObjectReference{Kind: "PersistentVolumeClaim", Namespace: c.Namespace, Name: c.Name, UID: c.UID},
-			PersistentVolumeSource: corev1.PersistentVolumeSource{
-				CSI: &corev1.CSIPersistentVolumeSource{Driver: "ebs.csi.aws.com", VolumeHandle: "vol-" + string(c.UID)},
-			},
-			NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{
-				NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{inZone}}},
-			}},
-		},
-	})
-	return client.IgnoreAlreadyExists(err)
 }
 
 // zonal wants the three pods in three zones, each where its volume is; and a pod that lost its node comes back there.
