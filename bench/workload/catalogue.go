@@ -37,6 +37,7 @@ var catalogues = map[string]func() ([]Type, error){
 	"noburst":      func() ([]Type, error) { return ec2(func(category string, _ int) bool { return category != "t" }) },
 	"cmr6":         func() ([]Type, error) { return ec2(generalPurpose) },
 	"synthetic400": func() ([]Type, error) { return synthetic(400), nil },
+	"kwok":         func() ([]Type, error) { return generic(), nil },
 }
 
 // generalPurpose keeps what most people allow: compute, general and memory families of generation 6 and later.
@@ -45,7 +46,7 @@ func generalPurpose(category string, generation int) bool {
 }
 
 // Catalogue returns the types of that name: all, noburst (without the t families), cmr6 (families c, m and r of generation
-// 6 and later) of EC2 in us-east-1, or synthetic400 (400 made-up types of one core to 400).
+// 6 and later) of EC2 in us-east-1, synthetic400 (400 made-up types of one core to 400), or kwok (the KWOK provider's).
 func Catalogue(name string) ([]Type, error) {
 	make, ok := catalogues[name]
 	if !ok {

@@ -31,3 +31,29 @@ func synthetic(n int) []Type {
 	}
 	return out
 }
+
+// generic returns the types that the KWOK provider has for Linux on amd64: twelve sizes of three families, on demand and as
+// spot in four zones, at 2.5 cents a core and a tenth of a cent a gigabyte of 10^9 bytes.
+func generic() []Type {
+	var out []Type
+	for _, cores := range []int{1, 2, 4, 8, 16, 32, 48, 64, 96, 128, 192, 256} {
+		for _, family := range []struct {
+			name string
+			gib  int
+		}{{"c", 2}, {"s", 4}, {"m", 8}} {
+			gib := cores * family.gib
+			price := 0.025*float64(cores) + 0.001*float64(gib)*(1<<30)/1e9
+			t := Type{
+				Name: fmt.Sprintf("%s-%dx-amd64-linux", family.name, cores), Arch: apiv1.ArchitectureAmd64, Labels: map[string]string{},
+				Allocatable: map[string]string{
+					"cpu": fmt.Sprintf("%dm", 1000*cores-100), "memory": fmt.Sprintf("%dMi", 1024*gib-10), "pods": strconv.Itoa(min(16*cores, 1024)),
+				},
+			}
+			for _, zone := range []string{"test-zone-a", "test-zone-b", "test-zone-c", "test-zone-d"} {
+				t.Offerings = append(t.Offerings, Offering{zone, apiv1.CapacityTypeOnDemand, price}, Offering{zone, apiv1.CapacityTypeSpot, 0.7 * price})
+			}
+			out = append(out, t)
+		}
+	}
+	return out
+}

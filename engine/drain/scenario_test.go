@@ -82,8 +82,9 @@ func run(t *testing.T, ar *txtar.Archive) string {
 	return out.String()
 }
 
-// The annotations by which scenarios tell what the API server said to an eviction of the pod.
+// The annotations by which scenarios tell what the API server said to an eviction of the pod, and that its new node is closed.
 const (
+	awaiting      = "test/awaiting"
 	refusedUntil  = "test/refused-until"
 	acceptedUntil = "test/accepted-until"
 )
@@ -94,6 +95,7 @@ func load(t *testing.T, data []byte) State {
 	state := State{
 		Volumes: map[types.NamespacedName]string{},
 		Refused: map[types.UID]time.Time{}, Accepted: map[types.UID]time.Time{},
+		Awaiting: map[types.UID]bool{},
 	}
 	reader := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
 	for {
@@ -113,6 +115,7 @@ func load(t *testing.T, data []byte) State {
 			pod.UID = types.UID(pod.Name)
 			note(t, pod, refusedUntil, state.Refused)
 			note(t, pod, acceptedUntil, state.Accepted)
+			state.Awaiting[pod.UID] = pod.Annotations[awaiting] != ""
 			state.Pods = append(state.Pods, pod)
 		case "PersistentVolumeClaim":
 			pvc := &corev1.PersistentVolumeClaim{}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -46,6 +47,37 @@ func TestReplace(t *testing.T) {
 	if got[apiv1.ReplacesAnnotationKey] != "n1-claim,n2-claim" ||
 		got[apiv1.ReplacedTypesAnnotationKey] != "a.large/spot,b.large/spot" || got["owner"] != "us" {
 		t.Errorf("annotations are %v", got)
+	}
+}
+
+// Replacements take pods in turns if there are several places to go to.
+func TestTurns(t *testing.T) {
+	a := &Actor{Labels: apiv1.CoreLabels(), Turns: true}
+	two := []model.PlannedNode{plannedNode(), plannedNode()}
+	room := []model.Placement{{}}
+	for _, tt := range []struct {
+		name    string
+		off     bool
+		command model.Command
+		want    string
+	}{
+		{"one place", false, model.Command{Replacements: two[:1]}, ""},
+		{"two replacements", false, model.Command{Replacements: two}, "1 2"},
+		{"a replacement, and room that is there", false, model.Command{Replacements: two[:1], Placements: room}, "1"},
+		{"switched off", true, model.Command{Replacements: two}, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			a.Turns = !tt.off
+			var got []string
+			for _, l := range a.Draft(&tt.command) {
+				if turn := l.Claim.Annotations[apiv1.TurnAnnotationKey]; turn != "" {
+					got = append(got, turn)
+				}
+			}
+			if diff := cmp.Diff(tt.want, strings.Join(got, " ")); diff != "" {
+				t.Error(diff)
+			}
+		})
 	}
 }
 

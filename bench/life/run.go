@@ -1,0 +1,241 @@
+package life
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/karpenter-go/karpenter/api/condition"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/disrupt"
+	"github.com/karpenter-go/karpenter/engine/drain"
+	"github.com/karpenter-go/karpenter/engine/lifecycle"
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/pack"
+)
+
+// settle is how long a mark stands before it is acted on.
+const settle = 2 * time.Second
+
+// Tick lets a second go by.
+func (w *World) Tick() {
+	w.now = w.now.Add(time.Second)
+	w.join()
+	w.schedule(w.waiting())
+	w.provision()
+	w.calm()
+	w.handOver()
+	w.drain()
+	w.finish()
+	w.disrupt()
+}
+
+// join brings up the nodes whose time has come.
+func (w *World) join() {
+	for _, n := range w.sorted() {
+		if n.joined || w.now.Before(n.up) {
+			continue
+		}
+		n.joined = true
+		for _, name := range []string{apiv1.ConditionTypeRegistered, apiv1.ConditionTypeInitialized} {
+			condition.SetTrue(n.claim, name, w.now)
+		}
+		if n.claim.Annotations[apiv1.TurnAnnotationKey] != "" {
+			n.object.Spec.Taints = []corev1.Taint{apiv1.ReservedNoScheduleTaint()}
+		}
+		w.wrote(n)
+	}
+}
+
+// provision plans for pods that wait, and launches.
+func (w *World) provision() {
+	if len(w.waiting()) == 0 {
+		return
+	}
+	plan := pack.Solve(w.look(), w.Options.Pack)
+	for i := range plan.Nodes {
+		n := w.launch(&plan.Nodes[i])
+		w.tell("launched %s, a %s for %d pods", n.claim.Name, plan.Nodes[i].Options[0].Name, len(plan.Nodes[i].Pods))
+		w.promise(n.claim.Name, plan.Nodes[i].Pods)
+	}
+	for _, p := range plan.Placements {
+		w.promise(p.Node.Name, p.Pods)
+	}
+}
+
+func (w *World) promise(to string, pods []*model.Pod) {
+	for _, p := range pods {
+		w.promises[p.Key] = to
+	}
+}
+
+// calm says which claims have been quiet for long enough.
+func (w *World) calm() {
+	pool := w.s.Pools()[0].Object
+	for _, n := range w.sorted() {
+		if quiet, _ := lifecycle.Consolidatable(n.claim, pool, w.now); quiet && !condition.IsTrue(n.claim, apiv1.ConditionTypeConsolidatable) {
+			condition.SetTrue(n.claim, apiv1.ConditionTypeConsolidatable, w.now)
+			w.wrote(n)
+		}
+	}
+}
+
+// finish lets marked nodes go whose replacements are up, and takes back what no longer holds.
+func (w *World) finish() {
+	s := w.look()
+	var due []*model.Node
+	for _, n := range w.sorted() {
+		if n.marked.IsZero() || n.going || w.now.Sub(n.marked) < settle ||
+			slices.ContainsFunc(n.waits, func(name string) bool { return w.nodes[name] != nil && !w.nodes[name].joined }) {
+			continue
+		}
+		if m, ok := s.NodeByName(n.claim.Name); ok {
+			due = append(due, m)
+		}
+	}
+	var drained []*node
+	for name, v := range disrupt.Recheck(s, due, w.Options) {
+		n := w.nodes[name]
+		if v.OK() {
+			drained = append(drained, n)
+			continue
+		}
+		w.tell("took %s back: %s", name, v)
+		n.marked, n.waits, n.object.Spec.Taints = time.Time{}, nil, nil
+		delete(n.claim.Annotations, apiv1.ReplacedByAnnotationKey)
+		condition.Clear(n.claim, apiv1.ConditionTypeDisruptionReason)
+		w.wrote(n)
+	}
+	for _, n := range drained {
+		n.going = true
+		n.claim.DeletionTimestamp = &metav1.Time{Time: w.now}
+		w.wrote(n)
+	}
+}
+
+// handOver opens the replacements whose turn it is.
+func (w *World) handOver() {
+	for _, h := range disrupt.Handovers(w.look()) {
+		if h.Due || h.Begun && h.Moving == 0 {
+			n := w.nodes[h.Next.Claim.Name]
+			n.object.Spec.Taints = nil
+			w.wrote(n)
+		}
+	}
+}
+
+// drain evicts the pods of nodes that go, side by side, and ends the nodes that have none. Owners make other pods at once,
+// which the scheduler puts where it likes.
+func (w *World) drain() {
+	s := w.look()
+	var queues [][]*corev1.Pod
+	for _, n := range w.sorted() {
+		if !n.going {
+			continue
+		}
+		if len(n.pods) == 0 {
+			w.end(n)
+			continue
+		}
+		state := drain.State{Now: w.now, Awaiting: map[types.UID]bool{}}
+		for k := range n.pods {
+			p := w.pods[k]
+			m, ok := s.Pod(k)
+			state.Pods, state.Awaiting[p.UID] = append(state.Pods, p), ok && disrupt.Awaits(s, m)
+		}
+		queues = append(queues, drain.Decide(state).Evict)
+	}
+	for i, more := 0, true; more; i++ {
+		more = false
+		for _, q := range queues {
+			if i < len(q) {
+				more = true
+				w.Moved++
+				w.remove(q[i])
+				w.schedule([]*corev1.Pod{w.Add(q[i])})
+			}
+		}
+	}
+}
+
+// end takes a node away.
+func (w *World) end(n *node) {
+	delete(w.nodes, n.claim.Name)
+	w.d.Claims = slices.DeleteFunc(w.d.Claims, func(o *apiv1.NodeClaim) bool { return o.Name == n.claim.Name })
+	w.d.Nodes = slices.DeleteFunc(w.d.Nodes, func(o *corev1.Node) bool { return o.Name == n.object.Name })
+	w.d.Gone = append(w.d.Gone,
+		model.Ref{Kind: model.KindClaim, Key: n.claim.Name}, model.Ref{Kind: model.KindNode, Key: n.object.Name})
+}
+
+// disrupt decides, and begins what was decided.
+func (w *World) disrupt() {
+	s := w.look()
+	d := disrupt.Decide(s, w.Options, w.cursor)
+	w.cursor = d.Cursor
+	for i := range d.Commands {
+		c := &d.Commands[i]
+		w.Commands++
+		w.tell("%s", c)
+		var names, waits []string
+		for _, n := range c.Nodes {
+			names = append(names, n.Claim.Name)
+		}
+		for k := range c.Replacements {
+			n := w.launch(&c.Replacements[k])
+			n.claim.Annotations = map[string]string{apiv1.ReplacesAnnotationKey: strings.Join(names, ",")}
+			if w.Turns && len(c.Replacements)+min(1, len(c.Placements)) > 1 {
+				n.claim.Annotations[apiv1.TurnAnnotationKey] = strconv.Itoa(k + 1)
+			}
+			w.wrote(n)
+			w.promise(n.claim.Name, c.Replacements[k].Pods)
+			waits = append(waits, n.claim.Name)
+		}
+		for _, p := range c.Placements {
+			w.promise(p.Node.Name, p.Pods)
+		}
+		for _, name := range names {
+			w.mark(w.nodes[name], c.Reason, waits)
+		}
+	}
+}
+
+func (w *World) mark(n *node, why apiv1.DisruptionReason, waits []string) {
+	n.marked, n.waits = w.now, waits
+	n.object.Spec.Taints = []corev1.Taint{apiv1.DisruptedNoScheduleTaint()}
+	n.claim.Annotations = map[string]string{apiv1.ReplacedByAnnotationKey: strings.Join(waits, ",")}
+	condition.SetTrueWithReason(n.claim, apiv1.ConditionTypeDisruptionReason, string(why), string(why), w.now)
+	w.wrote(n)
+}
+
+// Shrink leaves so many pods of each app, in name order, as ReplicaSets do: of nodes with several pods of one app some go
+// first, then the youngest.
+func (w *World) Shrink(to func(app, replicas int) int) {
+	apps := map[string][]*corev1.Pod{}
+	for _, p := range w.pods {
+		apps[p.Labels["app"]] = append(apps[p.Labels["app"]], p)
+	}
+	for i, app := range slices.Sorted(maps.Keys(apps)) {
+		pods := apps[app]
+		for range len(pods) - to(i, len(pods)) {
+			shared := map[string]int{}
+			for _, p := range pods {
+				shared[p.Spec.NodeName]++
+			}
+			slices.SortFunc(pods, func(a, b *corev1.Pod) int {
+				return cmp.Or(
+					cmp.Compare(shared[b.Spec.NodeName], shared[a.Spec.NodeName]),
+					b.CreationTimestamp.Compare(a.CreationTimestamp.Time), cmp.Compare(key(a), key(b)),
+				)
+			})
+			w.remove(pods[0])
+			pods = pods[1:]
+		}
+	}
+}

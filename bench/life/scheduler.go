@@ -1,0 +1,107 @@
+package life
+
+import (
+	"cmp"
+	"hash/fnv"
+	"maps"
+	"math"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/karpenter-go/karpenter/engine/model"
+)
+
+// A size is cores in thousandths, bytes of memory, and a number of pods.
+type size [3]int64
+
+func sizeOf(r model.Resources) size {
+	pods := r[corev1.ResourcePods]
+	if pods == 0 {
+		pods = 1
+	}
+	return size{r[corev1.ResourceCPU], r[corev1.ResourceMemory], pods}
+}
+
+func (a size) plus(b size) size  { return size{a[0] + b[0], a[1] + b[1], a[2] + b[2]} }
+func (a size) minus(b size) size { return size{a[0] - b[0], a[1] - b[1], a[2] - b[2]} }
+func (a size) holds(b size) bool { return b[0] <= a[0] && b[1] <= a[1] && b[2] <= a[2] }
+
+// waiting returns the pods without a node, oldest first.
+func (w *World) waiting() []*corev1.Pod {
+	var list []*corev1.Pod
+	for _, p := range w.pods {
+		if p.Spec.NodeName == "" {
+			list = append(list, p)
+		}
+	}
+	slices.SortFunc(list, func(a, b *corev1.Pod) int {
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(key(a), key(b)))
+	})
+	return list
+}
+
+// schedule binds the pods that find room: where they are nominated to, else to the node with the best score.
+func (w *World) schedule(pods []*corev1.Pod) {
+	nodes := w.sorted()
+	for _, p := range pods {
+		if n := w.choose(p, nodes); n != nil {
+			w.bind(p, n)
+		}
+	}
+}
+
+func (w *World) choose(p *corev1.Pod, nodes []*node) *node {
+	want := w.requests[key(p)]
+	var open []*node
+	for _, n := range nodes {
+		if !n.joined || len(n.object.Spec.Taints) > 0 || n.going || !n.free.holds(want) {
+			continue
+		}
+		if w.promises[key(p)] == n.object.Name {
+			return n
+		}
+		open = append(open, n)
+	}
+	if len(open) == 0 {
+		return nil
+	}
+	spread := spreads(p.Labels["app"], open)
+	scores := map[*node]float64{}
+	for i, n := range open {
+		scores[n] = score(n, want) + 2*spread[i]
+	}
+	return slices.MaxFunc(slices.Collect(maps.Keys(scores)), func(a, b *node) int {
+		return cmp.Or(cmp.Compare(scores[a], scores[b]), cmp.Compare(lot(p, a), lot(p, b)))
+	})
+}
+
+// score is LeastAllocated and BalancedAllocation, each of weight one, from 0 to 200.
+func score(n *node, want size) float64 {
+	var used [2]float64
+	for k := range used {
+		used[k] = float64(n.room[k]-n.free[k]+want[k]) / float64(n.room[k])
+	}
+	return 100*(1-(used[0]+used[1])/2) + 100*(1-math.Abs(used[0]-used[1])/2)
+}
+
+// spreads is PodTopologySpread by host with the default constraints, from 0 to 100.
+func spreads(app string, nodes []*node) []float64 {
+	raw := make([]float64, len(nodes))
+	least, most := math.Inf(1), 0.0
+	for i, n := range nodes {
+		raw[i] = math.Round(float64(n.apps[app])*math.Log(float64(len(nodes)+2)) + 2)
+		least, most = min(least, raw[i]), max(most, raw[i])
+	}
+	for i := range raw {
+		raw[i] = 100 * (most + least - raw[i]) / most
+	}
+	return raw
+}
+
+// lot decides between nodes of one score.
+func lot(p *corev1.Pod, n *node) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(p.Name + "/" + n.object.Name))
+	return h.Sum64()
+}

@@ -1,0 +1,144 @@
+package disrupt_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/disrupt"
+	"github.com/karpenter-go/karpenter/engine/model"
+)
+
+// A relay is nodes that hand over to others.
+type relay struct {
+	d        model.Delta
+	promises map[string]string
+}
+
+// node adds a node with its claim, named alike.
+func (r *relay) node(name string, change func(*corev1.Node, *apiv1.NodeClaim)) {
+	labels := map[string]string{apiv1.NodePoolLabelKey: "p", apiv1.NodeRegisteredLabelKey: "true", apiv1.NodeInitializedLabelKey: "true"}
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
+	c := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels, Annotations: map[string]string{}}}
+	n.Spec.ProviderID, c.Status.ProviderID = "x:///"+name, "x:///"+name
+	change(n, c)
+	r.d.Nodes, r.d.Claims = append(r.d.Nodes, n), append(r.d.Claims, c)
+}
+
+// closed adds a replacement that takes no pods yet.
+func (r *relay) closed(name, turn, replaces string) {
+	r.node(name, func(n *corev1.Node, c *apiv1.NodeClaim) {
+		n.Spec.Taints = []corev1.Taint{apiv1.ReservedNoScheduleTaint()}
+		c.Annotations[apiv1.TurnAnnotationKey], c.Annotations[apiv1.ReplacesAnnotationKey] = turn, replaces
+	})
+}
+
+func (r *relay) going(name string) {
+	r.node(name, func(_ *corev1.Node, c *apiv1.NodeClaim) { c.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} })
+}
+
+func (r *relay) staying(name string) { r.node(name, func(*corev1.Node, *apiv1.NodeClaim) {}) }
+
+// pod adds a pod on a node, or one that waits, which was told a place.
+func (r *relay) pod(name, on, to string, ending bool) {
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "d", Name: name, UID: types.UID(name)}}
+	p.Spec.NodeName = on
+	if on == "" {
+		p.Status.Conditions = []corev1.PodCondition{{
+			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
+		}}
+	}
+	if ending {
+		p.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
+	}
+	r.d.Pods = append(r.d.Pods, p)
+	r.promises["d/"+name] = to
+}
+
+func TestHandovers(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		world func(*relay)
+		want  string
+	}{
+		{"nothing is closed", func(r *relay) { r.going("a"); r.staying("x") }, ""},
+		{"nobody goes yet", func(r *relay) { r.staying("a"); r.closed("x", "1", "a"); r.closed("y", "2", "a") },
+			"a: x next, 0 moving"},
+		{"into room that is there first", func(r *relay) {
+			r.going("a")
+			r.staying("room")
+			r.closed("y", "2", "a")
+			r.closed("x", "1", "a")
+			r.pod("p", "a", "room", false)
+			r.pod("q", "a", "x", false)
+			r.pod("r", "a", "y", false)
+		}, "a: x next, 1 moving, begun"},
+		{"whose place is not known moves", func(r *relay) { r.going("a"); r.closed("x", "1", "a"); r.pod("p", "a", "", false) },
+			"a: x next, 1 moving, begun"},
+		{"who ends has moved", func(r *relay) {
+			r.going("a")
+			r.staying("room")
+			r.closed("x", "1", "a")
+			r.pod("p", "a", "room", true)
+			r.pod("q", "a", "x", false)
+		}, "a: x next, 0 moving, begun"},
+		{"of two nodes one goes already", func(r *relay) {
+			r.going("a")
+			r.staying("b")
+			r.closed("x", "1", "a,b")
+			r.pod("p", "b", "", false)
+		}, "a,b: x next, 0 moving, begun"},
+		{"all are gone", func(r *relay) { r.closed("x", "1", "a,b") }, "a,b: x next, 0 moving, due"},
+		{"it was made an ordinary node", func(r *relay) { r.staying("a"); r.closed("x", "", "") }, ": x next, 0 moving, due"},
+		{"a pod waits for the second", func(r *relay) {
+			r.going("a")
+			r.closed("x", "1", "a")
+			r.closed("y", "2", "a")
+			r.pod("p", "", "y", false)
+		}, "a: y next, 0 moving, due, begun"},
+		{"ten comes after nine", func(r *relay) { r.staying("a"); r.closed("x", "10", "a"); r.closed("y", "9", "a") },
+			"a: y next, 0 moving"},
+		{"two commands", func(r *relay) { r.staying("a"); r.staying("b"); r.closed("y", "1", "b"); r.closed("x", "1", "a") },
+			"a: x next, 0 moving; b: y next, 0 moving"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := &relay{promises: map[string]string{}}
+			tt.world(r)
+			var got []string
+			for _, h := range disrupt.Handovers(model.Compile(r.d).WithPromises(r.promises)) {
+				line := fmt.Sprintf("%s: %s next, %d moving", h.Command, h.Next.Name, h.Moving)
+				if h.Due {
+					line += ", due"
+				}
+				if h.Begun {
+					line += ", begun"
+				}
+				got = append(got, line)
+			}
+			if diff := cmp.Diff(tt.want, strings.Join(got, "; ")); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// Who plans knows that a closed node will be open: its taint keeps nobody from counting on it.
+func TestReservedRoomCounts(t *testing.T) {
+	r := &relay{promises: map[string]string{}}
+	r.closed("x", "1", "a")
+	s := model.Compile(r.d)
+	if n, ok := s.NodeByName("x"); !ok || !n.Reserved() || len(n.Taints) > 0 {
+		t.Errorf("node is %+v, want it reserved and without a taint to tolerate", n)
+	}
+	r.d.Claims = nil
+	if n, ok := model.Compile(r.d).NodeByName("x"); ok && (n.Reserved() || len(n.Taints) == 0) {
+		t.Error("a node that is not ours is reserved")
+	}
+}
