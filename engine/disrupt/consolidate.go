@@ -52,13 +52,15 @@ func (d *decider) consolidate() {
 	d.singles(open)
 }
 
-// look makes the view: nodes that have had no rest take no pods, nor do those given.
+// look makes the view: nodes that have had no rest take no pods, nor do those that are not up, nor those given.
 func (d *decider) look(shut ...*candidate) {
 	names := map[string]bool{}
 	for _, c := range shut {
 		names[c.node.Name] = true
 	}
-	d.view = d.base.Apply(d.closed(d.base, func(n *model.Node) bool { return names[n.Name] || d.resting(n) }))
+	d.view = d.base.Apply(d.closed(d.base, func(n *model.Node) bool {
+		return names[n.Name] || !d.initialized(n) || d.resting(n)
+	}))
 }
 
 // many takes the candidates in sets. Those that are to be replaced take none of the others' pods meanwhile.

@@ -4,11 +4,40 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"time"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/pack"
 )
+
+// youth is how long a replacement may take to come up. What is older and not initialized is not counted on.
+const youth = 15 * time.Minute
+
+// leftOver reports whether n has registered, is about to be initialized, and was launched in the place of nodes that stay for
+// now: nobody waits for it, and what has to move may wait for it rather than for one more node.
+func leftOver(s *model.Snapshot, n *model.Node) bool {
+	if n.Claim == nil || n.Object == nil || !n.Registered || n.Initialized || n.Deleting || stuck(s, n) {
+		return false
+	}
+	stay := false
+	for _, name := range replaces(n) {
+		claim, there := s.Claim(name)
+		if !there {
+			continue
+		}
+		if claim.DeletionTimestamp != nil || slices.Contains(names(claim.Annotations[apiv1.ReplacedByAnnotationKey]), n.Claim.Name) {
+			return false
+		}
+		stay = true
+	}
+	return stay
+}
+
+// stuck reports whether n should have come up long ago.
+func stuck(s *model.Snapshot, n *model.Node) bool {
+	return !n.Initialized && s.Now.Sub(n.Claim.CreationTimestamp.Time) >= youth
+}
 
 // oneByOne bounds how many replacements Spare looks at by themselves.
 const oneByOne = 20
@@ -16,6 +45,7 @@ const oneByOne = 20
 // Spare returns those of the replacements, which nothing waits for any more, that can go without anybody noticing: no pod
 // was ever put on them, none is kept from being disrupted, and every pod that waits, or will because its node is going, has
 // a place without them. The others have found another use. What could not be looked at within bounds is in neither list.
+// One that should have come up long ago is of no use to anybody.
 func Spare(s *model.Snapshot, replacements []*model.Node, o Options) (spare, used []*model.Node) {
 	var idle []*model.Node
 	for _, n := range replacements {
@@ -23,16 +53,20 @@ func Spare(s *model.Snapshot, replacements []*model.Node, o Options) (spare, use
 			used = append(used, n)
 			continue
 		}
+		if stuck(s, n) {
+			spare = append(spare, n)
+			continue
+		}
 		idle = append(idle, n)
 	}
 	if len(idle) == 0 {
-		return nil, used
+		return spare, used
 	}
 	slices.SortFunc(idle, func(a, b *model.Node) int { return strings.Compare(a.Name, b.Name) })
-	s = s.Apply(model.Delta{Claims: underWayClaims(s)})
+	s = s.Apply(model.Delta{Claims: append(underWayClaims(s), leavingAll(s, spare)...)})
 	need := shortOf(s, o)
 	if w := s.Apply(model.Delta{Claims: leavingAll(s, idle)}); !need.less(shortOf(w, o)) {
-		return idle, used
+		return append(spare, idle...), used
 	}
 	for _, n := range idle[:min(len(idle), oneByOne)] {
 		if w := s.Apply(model.Delta{Claims: leavingAll(s, []*model.Node{n})}); need.less(shortOf(w, o)) {

@@ -3,6 +3,9 @@ package disrupt_test
 import (
 	"slices"
 	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/disrupt"
@@ -36,6 +39,15 @@ func leftovers(t *testing.T, change func(*scenario.Cluster)) (*model.Snapshot, [
 	return s, nodes
 }
 
+// comeUp makes the leftovers nodes that have registered and are not initialized so long after they were asked for.
+func comeUp(c *scenario.Cluster, after time.Duration) {
+	for i := range c.Nodes {
+		if n := &c.Nodes[i]; n.Name != "old" {
+			n.Joining, n.Life.Age = true, metav1.Duration{Duration: after}
+		}
+	}
+}
+
 // Of what was launched for nothing, as much stays as somebody needs.
 func TestSpare(t *testing.T) {
 	for name, tt := range map[string]struct {
@@ -58,6 +70,14 @@ func TestSpare(t *testing.T) {
 		"one is not to be disrupted": {func(c *scenario.Cluster) {
 			c.Nodes[3].Annotations = map[string]string{apiv1.DoNotDisruptAnnotationKey: "true"}
 		}, 1},
+		"three come up, and two pods wait that fit one to a node": {func(c *scenario.Cluster) {
+			c.Pods = []scenario.Pod{{Name: "waits", Count: 2, CPU: "1500m"}}
+			comeUp(c, time.Minute)
+		}, 2},
+		"three should have come up long ago, and two pods wait": {func(c *scenario.Cluster) {
+			c.Pods = []scenario.Pod{{Name: "waits", Count: 2, CPU: "1500m"}}
+			comeUp(c, 16*time.Minute)
+		}, 0},
 		"no node would do for the pod that waits": {func(c *scenario.Cluster) {
 			c.Pods = []scenario.Pod{{Name: "huge", CPU: "64"}}
 		}, 0},

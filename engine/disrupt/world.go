@@ -20,7 +20,7 @@ import (
 //
 // Pods that wait, and those of nodes that go, take the room they will get. What was not placed is left out, so that it bends
 // no hypothesis. Nodes that are not up yet, and those that will go soon for another reason, take no pods: one move is
-// enough for a pod.
+// enough for a pod. What a command that was taken back has left over is taken for up.
 func (d *decider) settle() {
 	var going []*model.Node
 	var change model.Delta
@@ -43,7 +43,9 @@ func (d *decider) settle() {
 	d.expect(placements)
 	d.promised()
 	s = s.Without(going...).Apply(d.ghosts(going)).Bound(placements).Calm()
-	d.base = s.Apply(d.closed(s, func(n *model.Node) bool { return !d.initialized(n) || d.leavesSoon(n) }))
+	d.base = s.Apply(d.closed(s, func(n *model.Node) bool {
+		return !d.initialized(n) && !leftOver(s, n) || d.leavesSoon(n)
+	}))
 }
 
 // expect notes the candidates that pods are on their way to, and those that keep room for a buffer. The latter are not

@@ -102,6 +102,7 @@ type Node struct {
 	Labels       map[string]string `json:"labels,omitempty"`
 	Taints       []corev1.Taint    `json:"taints,omitempty"`
 	Starting     bool              `json:"starting,omitempty"` // launched, not registered
+	Joining      bool              `json:"joining,omitempty"`  // registered, not initialized
 	Deleting     bool              `json:"deleting,omitempty"`
 	Conditions   []string          `json:"conditions,omitempty"` // true ones of the claim
 	Annotations  map[string]string `json:"annotations,omitempty"`
@@ -362,6 +363,9 @@ func (n Node) add(d *model.Delta, t *model.InstanceType) {
 	if !n.Starting {
 		if n.Pool != "" {
 			labels[apiv1.NodeRegisteredLabelKey], labels[apiv1.NodeInitializedLabelKey] = "true", "true"
+		}
+		if n.Joining {
+			delete(labels, apiv1.NodeInitializedLabelKey)
 		}
 		d.Nodes = append(d.Nodes, o)
 	}

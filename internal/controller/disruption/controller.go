@@ -211,9 +211,14 @@ func (c *Controller) begin(ctx context.Context, s *model.Snapshot, cmd *model.Co
 	for i, d := range drafts {
 		waitFor[i] = d.Claim.Name
 	}
+	for _, p := range cmd.Placements {
+		if n := p.Node; n.Claim != nil && !n.Initialized {
+			waitFor = append(waitFor, n.Claim.Name) // left over from another command
+		}
+	}
 	written, err := c.Actor.MarkAll(ctx, cmd, waitFor, now)
 	c.Cluster.Assume(written...)
-	if err != nil && len(drafts) > 0 {
+	if err != nil && len(waitFor) > 0 {
 		ctrl.LoggerFrom(ctx).Info("a command was not begun, for a node could not be marked; it is decided again",
 			"command", cmd.Decision(), "error", err.Error())
 		return ignoreConflict(err)

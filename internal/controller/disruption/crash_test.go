@@ -285,15 +285,24 @@ func (o *colony) nodeOf(c *apiv1.NodeClaim) *corev1.Node {
 	return nil
 }
 
+// boot has the claim's node come up at once.
 func (o *colony) boot(c *apiv1.NodeClaim) {
+	o.join(c)
+	n := o.nodeOf(c)
+	n.Labels[apiv1.NodeInitializedLabelKey] = "true"
+	o.must(o.client.Update(o.t.Context(), n))
+	condition.SetTrue(c, apiv1.ConditionTypeInitialized, o.clock.Now())
+	o.must(o.client.Status().Update(o.t.Context(), c))
+}
+
+// join has the claim's node register.
+func (o *colony) join(c *apiv1.NodeClaim) {
 	if c.Status.ProviderID == "" {
 		c.Status.ProviderID = "fake:///" + c.Name
 	}
-	condition.SetTrue(c, apiv1.ConditionTypeInitialized, o.clock.Now())
 	o.must(o.client.Status().Update(o.t.Context(), c))
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-of-" + c.Name, Labels: map[string]string{
-		apiv1.NodePoolLabelKey:       c.Labels[apiv1.NodePoolLabelKey],
-		apiv1.NodeRegisteredLabelKey: "true", apiv1.NodeInitializedLabelKey: "true",
+		apiv1.NodePoolLabelKey: c.Labels[apiv1.NodePoolLabelKey], apiv1.NodeRegisteredLabelKey: "true",
 		corev1.LabelInstanceTypeStable: "large", corev1.LabelTopologyZone: "a", apiv1.CapacityTypeLabelKey: apiv1.CapacityTypeOnDemand,
 	}}}
 	n.Spec.ProviderID = c.Status.ProviderID

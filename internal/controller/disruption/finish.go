@@ -69,6 +69,7 @@ func (c *Controller) waits(s *model.Snapshot, n *model.Node) (time.Duration, mod
 	if !marked(n) || !n.Disrupted() {
 		return 0, model.Verdict{Rule: model.RulePolicy, Subject: "was marked to go by halves"}
 	}
+	wait := max(0, mark.LastTransitionTime.Add(settle).Sub(s.Now))
 	for _, name := range list(n.Claim.Annotations[apiv1.ReplacedByAnnotationKey]) {
 		r, ok := s.NodeByName(name)
 		switch {
@@ -79,10 +80,10 @@ func (c *Controller) waits(s *model.Snapshot, n *model.Node) (time.Duration, mod
 			return 0, model.Verdict{Rule: model.RuleNoPlace, Subject: "its replacement " + name + " did not come up in time"}
 		default:
 			c.tellWaiting(r, n)
-			return pause, model.Verdict{}
+			wait = pause // and look at the others: one that is gone ends it all
 		}
 	}
-	return max(0, mark.LastTransitionTime.Add(settle).Sub(s.Now)), model.Verdict{}
+	return wait, model.Verdict{}
 }
 
 // takeBack lets pods come to the node again. What was launched in its place is let go of in the next pass, unless it

@@ -1,0 +1,74 @@
+package disruption
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+)
+
+// claim returns the claim of that name.
+func (o *colony) claim(name string) *apiv1.NodeClaim {
+	o.t.Helper()
+	c := &apiv1.NodeClaim{}
+	o.must(o.client.Get(o.t.Context(), client.ObjectKey{Name: name}, c))
+	return c
+}
+
+// waitsFor returns the names of the claims that the claim waits for.
+func (o *colony) waitsFor(name string) []string {
+	return list(o.claim(name).Annotations[apiv1.ReplacedByAnnotationKey])
+}
+
+// failOne begins to replace node-0 by two and has one of the two register, and the cloud give up the other. It returns the one
+// that is left over once the command was taken back.
+func (o *colony) failOne() (left string) {
+	o.t.Helper()
+	o.boots = time.Hour // by hand
+	o.pass()
+	replacements := o.waitsFor("claim-0")
+	if len(replacements) != 2 {
+		o.t.Fatalf("claim-0 waits for %v, want two", replacements)
+	}
+	o.join(o.claim(replacements[0]))
+	o.must(o.client.Delete(o.t.Context(), o.claim(replacements[1])))
+	o.pass()
+	return replacements[0]
+}
+
+// One of two replacements fails while the other is coming up. The command is taken back, and the next one waits for the node
+// that is coming up and launches only what that does not hold.
+func TestLeftOverIsUsed(t *testing.T) {
+	o := newColony(t, 0)
+	left := o.failOne()
+	if got := o.is("claim-0"); got != "unmarked" {
+		t.Fatalf("a replacement of claim-0 is gone, and it is still %s", got)
+	}
+	o.pass()
+	if got := o.waitsFor("claim-0"); len(got) != 2 || !slices.Contains(got, left) {
+		t.Errorf("claim-0 waits for %v, want two, of which one is %s", got, left)
+	}
+	if o.is(left) != "unmarked" {
+		t.Errorf("the replacement that is coming up is %s", o.is(left))
+	}
+	o.must(o.client.Delete(t.Context(), o.nodeOf(o.claim(left))))
+	o.boots = 0
+	o.settle()
+	if wrong := o.wrong(); wrong != "" || o.made != 5 {
+		t.Errorf("%d claims were made, want 5: four and the one that failed; %s", o.made, wrong)
+	}
+}
+
+// What is coming up and is of no use to anybody goes when its command was taken back.
+func TestLeftOverOfNobodyGoes(t *testing.T) {
+	o := newColony(t, 0)
+	left := o.failOne()
+	o.c.Options.Paused = true
+	o.pass()
+	if got := o.is(left); got != "gone" {
+		t.Errorf("nothing is to go, and the replacement that was coming up is %s", got)
+	}
+}
