@@ -173,14 +173,12 @@ var wanted = []authorizationv1.ResourceAttributes{
 func (c *Cluster) rights(ctx context.Context) {
 	missing := 0
 	for _, w := range wanted {
-		review := &authorizationv1.SelfSubjectAccessReview{
-			Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &w},
-		}
-		if err := c.Client.Create(ctx, review); err != nil {
+		allowed, err := c.may(ctx, w)
+		if err != nil {
 			c.unread("rights", err)
 			return
 		}
-		if !review.Status.Allowed {
+		if !allowed {
 			missing++
 			resource := schema.GroupResource{Group: w.Group, Resource: w.Resource}.String()
 			if w.Subresource != "" {
@@ -192,6 +190,20 @@ func (c *Cluster) rights(ctx context.Context) {
 	if missing == 0 {
 		c.found("rights", finding.OK, "", "all %d rights that were asked for", len(wanted))
 	}
+	brake := authorizationv1.ResourceAttributes{Namespace: c.Namespace, Resource: "configmaps", Name: "karpenter-brake", Verb: "get"}
+	if allowed, err := c.may(ctx, brake); err == nil && !allowed {
+		c.found("rights", finding.Warning, "set extraRights.brake in the chart: docs/disruption.md#the-brake",
+			"may not get ConfigMap %s/%s: pausing by it has no effect", brake.Namespace, brake.Name)
+	}
+}
+
+// may reports whether the caller has the right.
+func (c *Cluster) may(ctx context.Context, right authorizationv1.ResourceAttributes) (bool, error) {
+	review := &authorizationv1.SelfSubjectAccessReview{
+		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &right},
+	}
+	err := c.Client.Create(ctx, review)
+	return review.Status.Allowed, err
 }
 
 // stale is the age at which a lease tells that nobody leads.

@@ -6,7 +6,8 @@ import "github.com/prometheus/client_golang/prometheus"
 type BrakeMetrics struct {
 	// Paused (what) is 1 while launches, or disruption, are paused.
 	Paused *prometheus.GaugeVec
-	// HeldBack (what: launches, replacements) is how many nodes were not launched when that was last decided.
+	// HeldBack (what: launches, replacements, static) is how many nodes were not launched when that was last decided: for pods
+	// that wait, in the place of others, and for pools of a fixed size.
 	HeldBack *prometheus.GaugeVec
 }
 

@@ -67,7 +67,7 @@ func Reasons() []Reason {
 		{Name: EventDisruptionProposed, Type: normal, Objects: nodeAndClaim, Dedupe: long,
 			When: "the node would be disrupted if the mode of its pool allowed it"},
 		{Name: EventLaunchProposed, Type: normal, Objects: "NodePool", Dedupe: short,
-			When: "nodes would be launched if the mode of the pool allowed it"},
+			When: "nodes would be launched if the mode of the pool, a pause or a bound a minute allowed it"},
 		{Name: EventDisruptionFailed, Type: warning, Objects: nodeAndClaim,
 			When: "a replacement did not come up, so the node stays"},
 		{Name: EventEvicted, Type: normal, Objects: "Pod", When: "the API server accepted the eviction"},

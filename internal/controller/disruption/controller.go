@@ -154,15 +154,7 @@ func (c *Controller) carryOut(ctx context.Context, s *model.Snapshot, d disrupt.
 	for _, cmd := range d.Proposed {
 		c.tellHeld(cmd, "The mode of the pool holds this back: ")
 	}
-	if len(d.Launches) > 0 && !c.Options.Paused && c.Brake.Allows(brake.Launch, len(d.Launches), s.Now) {
-		launches, err := c.Actor.Launch(ctx, &model.Plan{Nodes: d.Launches})
-		c.Brake.Done(brake.Launch, len(launches), s.Now)
-		for _, l := range launches {
-			c.Cluster.Assume(l.Claim)
-			c.tellLaunched(ctx, l, "static")
-		}
-		errs = append(errs, err)
-	}
+	errs = append(errs, c.fill(ctx, d.Launches, s.Now))
 	for _, n := range d.Surplus {
 		if err := c.Actor.End(ctx, n); err != nil {
 			errs = append(errs, err)

@@ -1,0 +1,85 @@
+package disruption
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/internal/controller/brake"
+	"github.com/karpenter-go/karpenter/internal/telemetry"
+)
+
+// An ear hears events.
+type ear struct{ heard []telemetry.Event }
+
+func (e *ear) Publish(events ...telemetry.Event) { e.heard = append(e.heard, events...) }
+
+// words returns what was told for the reason.
+func (e *ear) words(reason string) string {
+	var words []string
+	for _, x := range e.heard {
+		if o, ok := x.Object.(client.Object); ok && x.Reason == reason {
+			words = append(words, o.GetName()+": "+x.Message)
+		}
+	}
+	return strings.Join(words, "; ")
+}
+
+// newStaticWorld returns a world with a static pool that has one node and wants six.
+func newStaticWorld(t *testing.T) (*world, *ear) {
+	w, e := newDearWorld(t), &ear{}
+	w.Events = e
+	w.Options.Static = true
+	pool := &apiv1.NodePool{}
+	w.get("default", pool)
+	pool.Spec.Replicas = ptr.To(int64(6))
+	w.update(pool)
+	w.Cluster.Set(pool)
+	return w, e
+}
+
+// Of the nodes that a static pool is short of, as many come in a minute as may; the others are told.
+func TestStaticLaunchesAMinute(t *testing.T) {
+	w, e := newStaticWorld(t)
+	w.Brake = &brake.Brake{Settings: brake.Limits{MaxLaunches: 2}}
+	held := func() float64 { return testutil.ToFloat64(w.Metrics.Brake.HeldBack.WithLabelValues("static")) }
+	w.pass(pause)
+	if n := len(w.claims()); n != 3 || held() != 3 {
+		t.Errorf("%d claims and %v held back, want the one there was and two, and 3", n, held())
+	}
+	if told := e.words(telemetry.EventLaunchProposed); told != "default: The bound of nodes a minute holds back a launch of 3 x large at $0.3000/h" {
+		t.Errorf("the pool is told %q", told)
+	}
+	w.pass(poll)
+	if n := len(w.claims()); n != 3 {
+		t.Errorf("%d claims within a minute, want 3", n)
+	}
+	for range 2 {
+		w.pass(time.Minute)
+	}
+	if n := len(w.claims()); n != 6 || held() != 0 {
+		t.Errorf("%d claims and %v held back in the end, want 6 and none", n, held())
+	}
+}
+
+// While launches are paused a static pool is told what it is short of. A pause of disruption does not keep it short.
+func TestStaticLaunchesArePaused(t *testing.T) {
+	w, e := newStaticWorld(t)
+	w.Brake = &brake.Brake{Settings: brake.Limits{PauseLaunches: true}}
+	w.pass(pause)
+	told := e.words(telemetry.EventLaunchProposed)
+	if n := len(w.claims()); n != 1 || !strings.Contains(told, "The pause of launches holds back a launch of 5 x large") {
+		t.Errorf("%d claims, told %q", n, told)
+	}
+	w.Brake.Settings = brake.Limits{PauseDisruption: true}
+	w.Options.Paused = true
+	w.pass(poll)
+	if n := len(w.claims()); n != 6 {
+		t.Errorf("%d claims while disruption is paused, want 6", n)
+	}
+}
