@@ -38,6 +38,7 @@ func (d *decider) consolidate() {
 		open = append(open, c)
 	}
 	d.eligible(apiv1.DisruptionReasonUnderutilized, len(open))
+	open = d.gather(open)
 	if len(open) == 0 {
 		return
 	}

@@ -162,6 +162,9 @@ func (v Verdict) disruption() string {
 	case RuleNominated:
 		return "pods are on their way to the node"
 	case RuleRecent:
+		if v.Subject != "" {
+			return "waits " + v.Subject
+		}
 		return "consolidateAfter has not passed"
 	case RuleInUse:
 		return "runs " + v.Subject

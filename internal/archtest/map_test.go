@@ -40,7 +40,7 @@ var rooms = []room{
 	{"engine/drain", []string{"api", "engine/model"}, "how pods leave a node does not depend on why it goes"},
 	{"engine/lifecycle", []string{"api", "engine/model", "engine/require", "engine/drain"},
 		"one claim is judged by what is known of it alone"},
-	{"engine/disrupt", []string{"api", "engine/model", "engine/require", "engine/topology", "engine/pack", "engine/drain"},
+	{"engine/disrupt", []string{"api", "engine/model", "engine/require", "engine/topology", "engine/pack", "engine/drain", "engine/lifecycle"},
 		"disruption asks the packer where pods would go; nothing asks disruption"},
 	{"engine/verify", []string{"api", "engine/model"},
 		"a judge that shares code with the solver shares its mistakes: model and component-helpers only"},
