@@ -2,15 +2,18 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"debug/elf"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -20,13 +23,15 @@ func main() {
 	arch := flag.String("arch", "amd64,arm64", "architectures")
 	out := flag.String("out", "dist/image", "directory of the OCI layout")
 	flag.Parse()
-	if err := run(*version, *commit, strings.Split(*arch, ","), *out); err != nil {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, *version, *commit, strings.Split(*arch, ","), *out); err != nil {
 		fmt.Fprintln(os.Stderr, "image:", err)
 		os.Exit(1)
 	}
 }
 
-func run(version, commit string, architectures []string, out string) error {
+func run(ctx context.Context, version, commit string, architectures []string, out string) error {
 	at, err := epoch(os.Getenv("SOURCE_DATE_EPOCH"))
 	if err != nil {
 		return err
@@ -40,7 +45,7 @@ func run(version, commit string, architectures []string, out string) error {
 	var platforms []platform
 	for _, arch := range architectures {
 		fmt.Println("building for linux/" + arch)
-		binary, err := build(arch, version, commit)
+		binary, err := build(ctx, arch, version, commit)
 		if err != nil {
 			return err
 		}
@@ -85,14 +90,14 @@ func epoch(value string) (time.Time, error) {
 }
 
 // build compiles the program for an architecture: static, without paths of this machine.
-func build(arch, version, commit string) ([]byte, error) {
+func build(ctx context.Context, arch, version, commit string) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "image")
 	if err != nil {
 		return nil, fmt.Errorf("make directory: %w", err)
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // nothing depends on it
 	target := filepath.Join(dir, "karpenter")
-	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", target,
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-o", target,
 		"-ldflags", "-s -w -buildid= -X main.version="+version+" -X main.commit="+commit, "./cmd/karpenter")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch, "GOFLAGS=")
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
