@@ -10,6 +10,7 @@ import (
 
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/internal/finding"
 	"github.com/karpenter-go/karpenter/internal/lint"
 	"github.com/karpenter-go/karpenter/provider/aws/catalog"
 )
@@ -53,7 +54,7 @@ func lintCommand() *cobra.Command {
 		if err := printFindings(cmd.OutOrStdout(), output, findings); err != nil {
 			return err
 		}
-		if n := count(findings, lint.Error); n > 0 {
+		if n := count(findings, finding.Error); n > 0 {
 			return fmt.Errorf("%d errors in %d files", n, len(in))
 		}
 		return nil
@@ -89,11 +90,11 @@ func printFindings(w io.Writer, output string, findings []lint.Finding) error {
 		fmt.Fprintln(w, f)
 	}
 	_, err := fmt.Fprintf(w, "%d errors, %d warnings, %d notes\n",
-		count(findings, lint.Error), count(findings, lint.Warning), count(findings, lint.Note))
+		count(findings, finding.Error), count(findings, finding.Warning), count(findings, finding.Note))
 	return err
 }
 
-func count(findings []lint.Finding, severity lint.Severity) int {
+func count(findings []lint.Finding, severity finding.Level) int {
 	n := 0
 	for _, f := range findings {
 		if f.Severity == severity {

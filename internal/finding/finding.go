@@ -1,4 +1,5 @@
-// Package finding is how doctors say what they found, and what to do about it: one form for all of them.
+// Package finding is how doctors say what they found, and what to do about it: one form for all of them. Its levels are those of
+// every finding, in manifests too.
 package finding
 
 import "fmt"

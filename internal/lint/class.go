@@ -1,9 +1,12 @@
 package lint
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
 // class applies the rules about one node class.
@@ -16,20 +19,19 @@ func (l *linter) class(o *object, c *awsv1.EC2NodeClass) {
 	}
 }
 
-// classes finds pools whose node class is not among the files, where there are node classes at all.
-func (l *linter) classes() {
-	have, some := map[string]bool{}, false
-	for _, o := range l.objects {
-		if kind := o.content.GetKind(); strings.HasSuffix(kind, "NodeClass") {
-			have[kind+"/"+o.content.GetName()] = true
-			some = true
-		}
+// nodeClass finds a node class of a pool that is not among the files, where there are node classes at all.
+func (l *linter) nodeClass(o *object, ref *apiv1.NodeClassReference) {
+	some := false
+	for kind := range l.names {
+		some = some || strings.HasSuffix(kind, "NodeClass")
 	}
-	for _, p := range l.pools {
-		ref := p.pool.Spec.Template.Spec.NodeClassRef
-		if some && !have[ref.Kind+"/"+ref.Name] {
-			l.at(p.object, "missing-node-class", "spec.template.spec.nodeClassRef.name", "add the "+ref.Kind+", or name one that is"+
-				" there; until then the pool is not ready", "%s %s is not among these files, though other node classes are", ref.Kind, ref.Name)
-		}
+	if ref == nil || !some || l.names[ref.Kind][ref.Name] {
+		return
 	}
+	fix := "add the " + ref.Kind + ", or name one that is there; until then the pool is not ready"
+	if near := nearest(ref.Name, slices.Collect(maps.Keys(l.names[ref.Kind])), 3); near != "" {
+		fix = "did you mean " + near + "? Until the " + ref.Kind + " is there the pool is not ready"
+	}
+	l.at(o, "missing-node-class", "spec.template.spec.nodeClassRef.name", fix, "%s %s is not among these files, though other node"+
+		" classes are", ref.Kind, ref.Name)
 }

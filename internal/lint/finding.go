@@ -4,23 +4,15 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-)
 
-// A Severity says how bad a finding is.
-type Severity string
-
-// Severities, worst first.
-const (
-	Error   Severity = "error"
-	Warning Severity = "warning"
-	Note    Severity = "note"
+	"github.com/karpenter-go/karpenter/internal/finding"
 )
 
 // A Finding is one mistake.
 type Finding struct {
-	Rule     string   `json:"rule"`
-	Severity Severity `json:"severity"`
-	File     string   `json:"file"`
+	Rule     string        `json:"rule"`
+	Severity finding.Level `json:"severity"`
+	File     string        `json:"file"`
 	// Line is where the field is, from 1.
 	Line   int    `json:"line"`
 	Object string `json:"object,omitempty"`
@@ -45,35 +37,36 @@ func (f Finding) String() string {
 // A Rule is one kind of mistake.
 type Rule struct {
 	Name     string
-	Severity Severity
+	Severity finding.Level
 	About    string
 }
 
 // Rules are all rules, by name.
 var Rules = []Rule{
-	{"bad-yaml", Error, "the file is no YAML"},
-	{"budget-always-closed", Warning, "budgets forbid a reason of disruption at all times"},
-	{"budget-never-opens", Warning, "the schedule of a budget never comes, so the budget never counts"},
-	{"duplicate-object", Error, "two manifests are one object"},
-	{"few-spot-types", Warning, "a spot pool has so few types that interruptions and shortages hit all of it"},
-	{"few-spot-types-to-consolidate", Note, "a spot pool has too few types for single nodes to be replaced by cheaper spot ones"},
-	{"image-family-ends", Warning, "the image family has no images for newer Kubernetes"},
-	{"label-typo", Warning, "a label looks like a well-known one and is none"},
-	{"legacy-kind", Error, "a kind or version that no server has any more"},
-	{"legacy-label", Warning, "a label or annotation that has another name now"},
-	{"min-values-unreachable", Error, "more values are asked for than there are"},
-	{"missing-node-class", Warning, "a pool names a node class that is not there"},
-	{"no-limits", Note, "a pool may grow without end"},
-	{"no-types", Error, "no instance type meets the requirements"},
-	{"overlapping-pools", Warning, "two pools suit the same pods and nothing says which comes first"},
-	{"pdb-blocks-for-ever", Warning, "a disruption budget of pods never allows an eviction"},
-	{"refused", Error, "the API server refuses the manifest"},
-	{"unknown-value", Warning, "a value that no instance type has"},
-	{"zone-id", Warning, "a zone id where a zone name belongs"},
+	{"bad-yaml", finding.Error, "the file is no YAML"},
+	{"budget-always-closed", finding.Warning, "budgets forbid a reason of disruption at all times"},
+	{"budget-never-opens", finding.Warning, "the schedule of a budget never comes, so the budget never counts"},
+	{"duplicate-object", finding.Error, "two manifests are one object"},
+	{"few-spot-types", finding.Warning, "a spot pool has so few types that interruptions and shortages hit all of it"},
+	{"few-spot-types-to-consolidate", finding.Note, "a spot pool has too few types for single nodes to be replaced by cheaper spot ones"},
+	{"image-family-ends", finding.Warning, "the image family has no images for newer Kubernetes"},
+	{"label-typo", finding.Warning, "a label looks like a well-known one and is none"},
+	{"legacy-kind", finding.Error, "a kind or version that no server has any more"},
+	{"legacy-label", finding.Warning, "a label or annotation that has another name now"},
+	{"min-values-unreachable", finding.Error, "more values are asked for than there are"},
+	{"missing-node-class", finding.Warning, "a pool names a node class that is not there"},
+	{"missing-pool", finding.Warning, "pods ask for the nodes of a pool that is not there"},
+	{"no-limits", finding.Note, "a pool may grow without end"},
+	{"no-types", finding.Error, "no instance type meets the requirements"},
+	{"overlapping-pools", finding.Warning, "two pools suit the same pods and nothing says which comes first"},
+	{"pdb-blocks-for-ever", finding.Warning, "a disruption budget of pods never allows an eviction"},
+	{"refused", finding.Error, "the API server refuses the manifest"},
+	{"unknown-value", finding.Warning, "a value that no instance type has"},
+	{"zone-id", finding.Warning, "a zone id where a zone name belongs"},
 }
 
 // severity returns the severity of a rule.
-func severity(rule string) Severity {
+func severity(rule string) finding.Level {
 	i := slices.IndexFunc(Rules, func(r Rule) bool { return r.Name == rule })
 	return Rules[i].Severity
 }

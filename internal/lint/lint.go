@@ -10,7 +10,6 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/karpenter-go/karpenter/api/admission"
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
@@ -37,7 +36,9 @@ type linter struct {
 	pools    []*pool
 	findings []Finding
 	nodes    map[string]*awsv1.EC2NodeClass
+	names    map[string]map[string]bool       // of objects, by kind
 	regions  map[string][]*model.InstanceType // by region and class
+	have     map[string]map[string]bool       // values of the types of options.Region, by key; nil until asked for
 }
 
 // schemas are compiled once, when first needed.
@@ -53,7 +54,7 @@ func Check(ctx context.Context, files []File, o Options) ([]Finding, error) {
 		o.Region = "us-east-1"
 	}
 	l := &linter{options: o, checker: checker, rules: apiv1.CoreLabels().With(awsv1.Labels()),
-		nodes: map[string]*awsv1.EC2NodeClass{}, regions: map[string][]*model.InstanceType{}}
+		nodes: map[string]*awsv1.EC2NodeClass{}, names: map[string]map[string]bool{}, regions: map[string][]*model.InstanceType{}}
 	for _, f := range files {
 		l.read(f)
 	}
@@ -65,13 +66,17 @@ func Check(ctx context.Context, files []File, o Options) ([]Finding, error) {
 		}
 	}
 	l.overlaps()
-	l.classes()
 	return sorted(l.findings), nil
 }
 
-// known notes the node classes that pools may have.
+// known notes what objects may refer to.
 func (l *linter) known() {
 	for _, o := range l.objects {
+		kind := o.content.GetKind()
+		if l.names[kind] == nil {
+			l.names[kind] = map[string]bool{}
+		}
+		l.names[kind][o.content.GetName()] = true
 		class := &awsv1.EC2NodeClass{}
 		if o.content.GetKind() == "EC2NodeClass" &&
 			runtime.DefaultUnstructuredConverter.FromUnstructured(o.content.Object, class) == nil {
@@ -102,8 +107,7 @@ func (l *linter) object(ctx context.Context, o *object) error {
 	}
 	l.oldLabels(o)
 	if !l.checker.Knows(gvk) {
-		l.workload(o)
-		return nil
+		return l.workload(o)
 	}
 	stripped := o.content.DeepCopy()
 	delete(stripped.Object, "status")
@@ -112,6 +116,7 @@ func (l *linter) object(ctx context.Context, o *object) error {
 		l.at(o, "refused", e.Field, l.fix(o, e), "%s", e.ErrorBody())
 	}
 	if len(errs) > 0 {
+		l.refused(o, errs)
 		return nil
 	}
 	switch gvk.Kind {
@@ -129,39 +134,6 @@ func (l *linter) object(ctx context.Context, o *object) error {
 		l.class(o, c)
 	}
 	return nil
-}
-
-// moved are fields of v1beta1 that people write into v1, and where they are now.
-var moved = map[string]string{
-	"spec.disruption.expireAfter":                "move it to spec.template.spec.expireAfter",
-	"spec.template.spec.kubelet":                 "move it to spec.kubelet of the EC2NodeClass",
-	"spec.template.spec.nodeClassRef.apiVersion": "write group: karpenter.k8s.aws instead",
-	"spec.template.spec.nodeClassRef.group":      "add group: karpenter.k8s.aws",
-	"spec.limits.resources":                      "write the limits directly below spec.limits",
-	"spec.disruption.consolidationPolicy":        "WhenUnderutilized is called WhenEmptyOrUnderutilized in v1",
-	"spec.amiSelectorTerms":                      "add amiSelectorTerms, for example [{alias: al2023@latest}]",
-	"spec.template.spec.nodeClassRef":            "add group, kind and name of the node class",
-	"spec.requirements":                          "move it to spec.template.spec.requirements",
-	"spec.template.spec.requirements":            "add requirements; an empty list allows every type",
-}
-
-// fix tells what to do about a refusal.
-func (l *linter) fix(o *object, e *field.Error) string {
-	if fix, ok := moved[e.Field]; ok {
-		return fix
-	}
-	if strings.HasSuffix(e.Field, ".key") {
-		if key, ok := o.value(e.Field); ok {
-			if near := nearest(key, l.rules.WellKnown.UnsortedList(), 3); near != "" {
-				return "write " + near
-			}
-		}
-	}
-	if strings.Contains(e.Detail, "unknown field") {
-		return "remove the field or correct its name; kubectl explain lists the fields, and if the manifest was written for" +
-			" v1beta1, say so in apiVersion and run karpenter convert"
-	}
-	return "change the value as the message says; kubectl explain describes the field"
 }
 
 // duplicates finds objects of which the last one given would win. Directories are looked at apart: they are often

@@ -33,21 +33,31 @@ func (l *linter) pool(o *object, np *apiv1.NodePool) error {
 			l.at(o, "refused", "spec.template", "change it as the message says", "the controller refuses the pool: %s", message)
 		}
 	}
+	l.keys(o, np)
 	p.set = require.FromSpec(np.Spec.Template.Spec.Requirements).And(require.FromLabels(np.Spec.Template.Labels)).
 		Normalize(l.rules.Aliases)
-	for i, r := range np.Spec.Template.Spec.Requirements {
-		l.key(o, fmt.Sprintf("%s[%d].key", requirements, i), r.Key)
-	}
 	if err := l.types(p); err != nil {
 		return err
 	}
 	l.budgets(p)
+	l.limits(o, np)
+	l.nodeClass(o, np.Spec.Template.Spec.NodeClassRef)
+	l.pools = append(l.pools, p)
+	return nil
+}
+
+// keys looks at the labels of requirements.
+func (l *linter) keys(o *object, np *apiv1.NodePool) {
+	for i, r := range np.Spec.Template.Spec.Requirements {
+		l.key(o, fmt.Sprintf("%s[%d].key", requirements, i), r.Key)
+	}
+}
+
+func (l *linter) limits(o *object, np *apiv1.NodePool) {
 	if len(np.Spec.Limits) == 0 && np.Spec.Replicas == nil {
 		l.at(o, "no-limits", "spec", "add spec.limits, for example {cpu: 1000}, so that a mistake in a Deployment cannot buy"+
 			" nodes without end", "has no limits")
 	}
-	l.pools = append(l.pools, p)
-	return nil
 }
 
 // key finds labels that look like a well-known one.
@@ -203,8 +213,8 @@ func culprit(set require.Set, all []*model.InstanceType) string {
 	return best
 }
 
-// values finds values that no type has.
-func (l *linter) values(p *pool, all []*model.InstanceType) {
+// valuesOf returns the values that types and their offerings have, by key.
+func valuesOf(all []*model.InstanceType) map[string]map[string]bool {
 	have := map[string]map[string]bool{}
 	note := func(set require.Set) {
 		for r := range set.All() {
@@ -222,14 +232,19 @@ func (l *linter) values(p *pool, all []*model.InstanceType) {
 			note(o.Requirements)
 		}
 	}
+	return have
+}
+
+// values finds values that no type has.
+func (l *linter) values(p *pool, all []*model.InstanceType) {
+	have := valuesOf(all)
 	for i, r := range p.pool.Spec.Template.Spec.Requirements {
 		key := l.rules.Canonical(r.Key)
 		if r.Operator != corev1.NodeSelectorOpIn && r.Operator != corev1.NodeSelectorOpNotIn || !l.rules.WellKnown.Has(key) {
 			continue
 		}
 		for j, v := range r.Values {
-			field := fmt.Sprintf("%s[%d].values[%d]", requirements, i, j)
-			l.value(p, field, key, v, have[key])
+			l.value(p.object, l.region(p), fmt.Sprintf("%s[%d].values[%d]", requirements, i, j), key, v, have[key])
 		}
 	}
 }
@@ -237,14 +252,24 @@ func (l *linter) values(p *pool, all []*model.InstanceType) {
 // special are keys whose values a table of types cannot know.
 var special = []string{
 	awsv1.LabelCapacityReservationID, awsv1.LabelCapacityReservationType, awsv1.LabelCapacityReservationInterruptible,
-	awsv1.LabelPlacementGroupID, awsv1.LabelPlacementGroupPartition, corev1.LabelWindowsBuild, apiv1.CapacityTypeLabelKey,
-	corev1.LabelOSStable, awsv1.LabelNodeClass, awsv1.LabelInstanceTenancy,
+	awsv1.LabelPlacementGroupID, awsv1.LabelPlacementGroupPartition, corev1.LabelWindowsBuild, awsv1.LabelNodeClass,
+	awsv1.LabelInstanceTenancy,
 }
 
-func (l *linter) value(p *pool, field, key, v string, have map[string]bool) {
+// closed are the values of keys that can have no others.
+var closed = map[string]map[string]bool{
+	apiv1.CapacityTypeLabelKey: {apiv1.CapacityTypeSpot: true, apiv1.CapacityTypeOnDemand: true, apiv1.CapacityTypeReserved: true},
+	corev1.LabelOSStable:       {"linux": true, "windows": true},
+}
+
+// value finds a value that no type of a region has.
+func (l *linter) value(o *object, region, field, key, v string, have map[string]bool) {
+	if all, ok := closed[key]; ok {
+		have = all
+	}
 	switch {
 	case key == corev1.LabelTopologyZone && zoneID.MatchString(v):
-		l.at(p.object, "zone-id", field, "write "+awsv1.LabelTopologyZoneID+" as the key, or the name of the zone as the value",
+		l.at(o, "zone-id", field, "write "+awsv1.LabelTopologyZoneID+" as the key, or the name of the zone as the value",
 			"%s is the id of a zone, and %s holds names such as us-east-1a", v, key)
 	case len(have) == 0 || have[v] || slices.Contains(special, key):
 	default:
@@ -253,15 +278,21 @@ func (l *linter) value(p *pool, field, key, v string, have map[string]bool) {
 			known = append(known, k)
 		}
 		fix := "remove it, or correct it"
-		if near := nearest(v, known, 1); near != "" {
+		if near := nearest(strings.ReplaceAll(strings.ToLower(v), "_", "-"), known, 1); near != "" {
 			fix = "did you mean " + near + "?"
+		}
+		if other := otherNames[v]; other != "" {
+			fix = "write " + other
 		}
 		if key == corev1.LabelInstanceTypeStable || key == awsv1.LabelInstanceFamily {
 			fix += "; if it is newer than the table in this program, leave it"
 		}
-		l.at(p.object, "unknown-value", field, fix, "no instance type of %s has %s=%s", l.region(p), key, v)
+		l.at(o, "unknown-value", field, fix, "no instance type of %s has %s=%s", region, key, v)
 	}
 }
+
+// otherNames are names of values elsewhere, and what they are called in Kubernetes.
+var otherNames = map[string]string{"x86_64": "amd64", "x86": "amd64", "aarch64": "arm64", "arm": "arm64", "ondemand": "on-demand"}
 
 // minValues finds more flexibility asked for than there is.
 func (l *linter) minValues(p *pool) {

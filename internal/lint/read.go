@@ -41,6 +41,9 @@ func (l *linter) read(f File) {
 		if errors.Is(err, io.EOF) {
 			return
 		}
+		if err != nil && answers(f.Data) {
+			return // no manifests, but what some command printed
+		}
 		if err != nil {
 			l.found(Finding{Rule: "bad-yaml", File: f.Name, Line: lineOf(err), Message: err.Error(),
 				Fix: "correct the YAML; if the file is a template, render it first and lint the result"})
@@ -48,6 +51,20 @@ func (l *linter) read(f File) {
 		}
 		if len(document.Content) > 0 {
 			l.add(f.Name, document.Content[0])
+		}
+	}
+}
+
+// answers reports whether data is JSON values one after the other, without a manifest among them: such as what several calls
+// of a cloud's command line printed.
+func answers(data []byte) bool {
+	for d := json.NewDecoder(bytes.NewReader(data)); ; {
+		var value struct{ Kind *string }
+		if err := d.Decode(&value); err != nil {
+			return errors.Is(err, io.EOF)
+		}
+		if value.Kind != nil {
+			return false
 		}
 	}
 }

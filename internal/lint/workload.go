@@ -7,12 +7,10 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/intstr"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
 // itemField names a field of an item of a list.
@@ -27,31 +25,92 @@ var templates = map[string][]string{
 }
 
 // workload applies the rules about pods and what disrupts them.
-func (l *linter) workload(o *object) {
+func (l *linter) workload(o *object) error {
 	if o.content.GetKind() == "PodDisruptionBudget" {
 		l.budgetOfPods(o)
-		return
+		return nil
 	}
 	path, ok := templates[o.content.GetKind()]
 	if !ok {
-		return
+		return nil
 	}
+	l.guards(o, path)
+	l.leftOver(o, path)
 	spec, path := podSpec(o, path)
 	if spec == nil {
-		return
+		return nil
+	}
+	at := strings.Join(path, ".")
+	for i, c := range spec.TopologySpreadConstraints {
+		l.key(o, fmt.Sprintf("%s.topologySpreadConstraints[%d].topologyKey", at, i), c.TopologyKey)
 	}
 	for _, key := range slices.Sorted(maps.Keys(spec.NodeSelector)) {
-		l.key(o, strings.Join(append(path, "nodeSelector"), ".")+"."+key, key)
-	}
-	if spec.Affinity == nil || spec.Affinity.NodeAffinity == nil ||
-		spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
-		return
-	}
-	at := strings.Join(append(path, "affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"), ".")
-	for i, term := range spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
-		for j, e := range term.MatchExpressions {
-			l.key(o, fmt.Sprintf("%s[%d].matchExpressions[%d].key", at, i, j), e.Key)
+		field := at + ".nodeSelector." + key
+		l.key(o, field, key)
+		if err := l.wanted(o, field, key, spec.NodeSelector[key]); err != nil {
+			return err
 		}
+	}
+	return l.affinity(o, at, spec.Affinity)
+}
+
+// affinity applies the rules about labels to what nodes must have.
+func (l *linter) affinity(o *object, at string, a *corev1.Affinity) error {
+	if a == nil || a.NodeAffinity == nil || a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return nil
+	}
+	at += ".affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
+	for i, term := range a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+		for j, e := range term.MatchExpressions {
+			field := fmt.Sprintf("%s[%d].matchExpressions[%d]", at, i, j)
+			l.key(o, field+".key", e.Key)
+			if e.Operator != corev1.NodeSelectorOpIn {
+				continue
+			}
+			for k, v := range e.Values {
+				if err := l.wanted(o, fmt.Sprintf("%s.values[%d]", field, k), e.Key, v); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// wanted finds values that pods ask of nodes and no node will have.
+func (l *linter) wanted(o *object, field, key, v string) error {
+	key = l.rules.Canonical(key)
+	if key == apiv1.NodePoolLabelKey {
+		if len(l.names["NodePool"]) > 0 && !l.names["NodePool"][v] {
+			l.at(o, "missing-pool", field, "add the NodePool, or name one that is there", "NodePool %s is not among these files, though"+
+				" others are", v)
+		}
+		return nil
+	}
+	// Which region a zone lies in is not known here: pods go where the pools are.
+	elsewhere := strings.HasPrefix(key, "topology.") && (key != corev1.LabelTopologyZone || !zoneID.MatchString(v))
+	if !l.rules.WellKnown.Has(key) || elsewhere || l.options.Types == nil {
+		return nil
+	}
+	if l.have == nil {
+		all, err := l.typesOf(l.options.Region, nil)
+		if err != nil {
+			return err
+		}
+		l.have = valuesOf(all)
+	}
+	l.value(o, l.options.Region, field, key, v, l.have[key])
+	return nil
+}
+
+// leftOver finds what told Cluster Autoscaler to keep a pod, where nothing tells Karpenter.
+func (l *linter) leftOver(o *object, template []string) {
+	const theirs, ours = "cluster-autoscaler.kubernetes.io/safe-to-evict", "karpenter.sh/do-not-disrupt"
+	path := append(slices.Clone(template), "metadata", "annotations")
+	have, _, err := unstructured.NestedStringMap(o.content.Object, path...)
+	if err == nil && have[theirs] == "false" && have[ours] == "" {
+		l.at(o, "legacy-label", strings.Join(path, ".")+"."+theirs, `add `+ours+`: "true"`, "%s keeps the pod from Cluster Autoscaler, and not from"+
+			" Karpenter", theirs)
 	}
 }
 
@@ -67,70 +126,4 @@ func podSpec(o *object, template []string) (*corev1.PodSpec, []string) {
 		return nil, nil
 	}
 	return spec, path
-}
-
-// budgetOfPods finds disruption budgets that never allow an eviction: nodes with such pods stay until their grace period
-// ends, or for ever.
-func (l *linter) budgetOfPods(o *object) {
-	pdb := &policyv1.PodDisruptionBudget{}
-	if runtime.DefaultUnstructuredConverter.FromUnstructured(o.content.Object, pdb) != nil {
-		return
-	}
-	const fix = "allow at least one pod to go (maxUnavailable: 1), or set terminationGracePeriod in the NodePool so that" +
-		" drains end some day"
-	if v := pdb.Spec.MaxUnavailable; v != nil && none(v) {
-		l.at(o, "pdb-blocks-for-ever", "spec.maxUnavailable", fix, "maxUnavailable %s never lets a pod be evicted", v)
-	}
-	v := pdb.Spec.MinAvailable
-	if v == nil {
-		return
-	}
-	if v.Type == intstr.String && v.StrVal == "100%" {
-		l.at(o, "pdb-blocks-for-ever", "spec.minAvailable", fix, "minAvailable 100%% never lets a pod be evicted")
-		return
-	}
-	if v.Type != intstr.Int || pdb.Spec.Selector == nil {
-		return
-	}
-	if w, replicas := l.guarded(pdb); w != nil && replicas > 0 && int64(v.IntVal) >= replicas {
-		l.at(o, "pdb-blocks-for-ever", "spec.minAvailable", fix, "minAvailable %d never lets a pod of %s be evicted, which has %d"+
-			" replicas", v.IntVal, w.label(), replicas)
-	}
-}
-
-// none reports whether a value allows no pod.
-func none(v *intstr.IntOrString) bool {
-	return v.Type == intstr.Int && v.IntVal == 0 || v.Type == intstr.String && (v.StrVal == "0%" || v.StrVal == "0")
-}
-
-// guarded returns the one workload among the files that a budget is for, and its replicas; nil if there is not just one.
-func (l *linter) guarded(pdb *policyv1.PodDisruptionBudget) (*object, int64) {
-	selector, err := metav1.LabelSelectorAsSelector(pdb.Spec.Selector)
-	if err != nil {
-		return nil, 0
-	}
-	var found *object
-	var replicas int64
-	for _, o := range l.objects {
-		kind := o.content.GetKind()
-		if kind != "Deployment" && kind != "StatefulSet" && kind != "ReplicaSet" || o.content.GetNamespace() != pdb.Namespace {
-			continue
-		}
-		have, _, err := unstructured.NestedStringMap(o.content.Object, "spec", "template", "metadata", "labels")
-		if err != nil || !selector.Matches(labels.Set(have)) {
-			continue
-		}
-		if found != nil {
-			return nil, 0
-		}
-		n, ok, err := unstructured.NestedInt64(o.content.Object, "spec", "replicas")
-		if err != nil {
-			return nil, 0
-		}
-		if !ok {
-			n = 1
-		}
-		found, replicas = o, n
-	}
-	return found, replicas
 }

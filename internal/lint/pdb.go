@@ -1,0 +1,111 @@
+package lint
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// budgetOfPods finds disruption budgets that never allow an eviction: nodes with such pods stay until their grace period
+// ends, or for ever.
+func (l *linter) budgetOfPods(o *object) {
+	pdb := &policyv1.PodDisruptionBudget{}
+	if runtime.DefaultUnstructuredConverter.FromUnstructured(o.content.Object, pdb) != nil {
+		return
+	}
+	const fix = "allow at least one pod to go (maxUnavailable: 1), or set terminationGracePeriod in the NodePool so that" +
+		" drains end some day"
+	if v := pdb.Spec.MaxUnavailable; v != nil && none(v) {
+		l.at(o, "pdb-blocks-for-ever", "spec.maxUnavailable", fix, "maxUnavailable %s never lets a pod be evicted", v)
+	}
+	v := pdb.Spec.MinAvailable
+	if v == nil {
+		return
+	}
+	if v.Type == intstr.String && v.StrVal == "100%" {
+		l.at(o, "pdb-blocks-for-ever", "spec.minAvailable", fix, "minAvailable 100%% never lets a pod be evicted")
+		return
+	}
+	if v.Type != intstr.Int || pdb.Spec.Selector == nil {
+		return
+	}
+	if w, replicas := l.guarded(pdb); w != nil && replicas > 0 && int64(v.IntVal) >= replicas {
+		l.at(o, "pdb-blocks-for-ever", "spec.minAvailable", fix, "minAvailable %d never lets a pod of %s be evicted, which has %s",
+			v.IntVal, w.label(), replicaCount(replicas))
+	}
+}
+
+func replicaCount(n int64) string {
+	if n == 1 {
+		return "1 replica"
+	}
+	return fmt.Sprintf("%d replicas", n)
+}
+
+// guards finds workloads with pods that more than one budget selects: the API server then refuses every eviction.
+func (l *linter) guards(o *object, template []string) {
+	have, _, err := unstructured.NestedStringMap(o.content.Object, append(slices.Clone(template), "metadata", "labels")...)
+	if err != nil || len(have) == 0 {
+		return
+	}
+	var names []string
+	for _, other := range l.objects {
+		pdb := &policyv1.PodDisruptionBudget{}
+		if other.content.GetKind() != "PodDisruptionBudget" || other.content.GetNamespace() != o.content.GetNamespace() ||
+			runtime.DefaultUnstructuredConverter.FromUnstructured(other.content.Object, pdb) != nil {
+			continue
+		}
+		if selector, err := metav1.LabelSelectorAsSelector(pdb.Spec.Selector); err == nil && selector.Matches(labels.Set(have)) {
+			names = append(names, pdb.Name)
+		}
+	}
+	if len(names) > 1 {
+		l.at(o, "pdb-blocks-for-ever", strings.Join(append(slices.Clone(template), "metadata", "labels"), "."),
+			"leave one PodDisruptionBudget for these pods", "%s select its pods: with more than one budget no pod can be evicted",
+			strings.Join(names, " and "))
+	}
+}
+
+// none reports whether a value allows no pod.
+func none(v *intstr.IntOrString) bool {
+	return v.Type == intstr.Int && v.IntVal == 0 || v.Type == intstr.String && (v.StrVal == "0%" || v.StrVal == "0")
+}
+
+// guarded returns the one workload among the files that a budget is for, and its replicas; nil if there is not just one.
+func (l *linter) guarded(pdb *policyv1.PodDisruptionBudget) (*object, int64) {
+	selector, err := metav1.LabelSelectorAsSelector(pdb.Spec.Selector)
+	if err != nil {
+		return nil, 0
+	}
+	var found *object
+	var replicas int64
+	for _, o := range l.objects {
+		kind := o.content.GetKind()
+		if kind != "Deployment" && kind != "StatefulSet" && kind != "ReplicaSet" || o.content.GetNamespace() != pdb.Namespace {
+			continue
+		}
+		have, _, err := unstructured.NestedStringMap(o.content.Object, "spec", "template", "metadata", "labels")
+		if err != nil || !selector.Matches(labels.Set(have)) {
+			continue
+		}
+		if found != nil {
+			return nil, 0
+		}
+		n, ok, err := unstructured.NestedInt64(o.content.Object, "spec", "replicas")
+		if err != nil {
+			return nil, 0
+		}
+		if !ok {
+			n = 1
+		}
+		found, replicas = o, n
+	}
+	return found, replicas
+}
