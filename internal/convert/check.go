@@ -190,6 +190,9 @@ func (c *converter) look(d *document) {
 			c.warn(o, "line "+strconv.Itoa(number), "speaks of %s in the middle of another document, which is passed on as it is:"+
 				" take the manifest out and convert it", found)
 		}
+		if kubelet := leftovers[0]; strings.Contains(line, kubelet[0]) {
+			c.warn(o, "line "+strconv.Itoa(number), "%s holds %s; this document is passed on as it is", kubelet[0], kubelet[1])
+		}
 		for _, key := range slices.Sorted(maps.Keys(legacy.Renamed)) {
 			if strings.Contains(line, key) && !strings.Contains(line, key+"-") && !strings.HasPrefix(strings.TrimSpace(line), "#") {
 				c.warn(o, "line "+strconv.Itoa(number), "%s is called %s now; this document is passed on as it is", key, legacy.Renamed[key])

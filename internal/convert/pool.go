@@ -144,18 +144,40 @@ func (c *converter) pool(o *object) {
 	inner := child(template, "spec")
 	p.lift(c, old, template, inner)
 	p.inline = p.classFields(c, old, inner)
+	p.leftByConversion(c)
 	p.setRequirements(c, old, inner)
 	p.setTaints(c, inner)
 	p.setKubelet(c, old, inner)
 	p.setReference(c, old, inner)
 	p.setDisruption(c, old, spec, inner)
 	p.setLimits(c, old, spec)
-	put(spec, "replicas", take(old, "replicas"))
+	if f := take(old, "replicas"); f.ok() {
+		c.warn(p.object, "spec.replicas", "was no field of this version: in v1 the pool has so many nodes whatever pods there are, if the"+
+			" feature gate StaticCapacity is on; remove it if that is not meant")
+		put(spec, "replicas", f)
+	}
 	p.rest(c, old, "spec")
 	p.restOf(c, inner, "spec.template.spec", poolSpecFields)
 	p.restOf(c, template, "spec.template", []string{"metadata", "spec"})
 	p.tidy(template, inner)
 	c.pools = append(c.pools, p)
+}
+
+// leftovers are annotations that the conversion of v1beta1 to v1 in a cluster has written, and what they held.
+var leftovers = [][2]string{
+	{"compatibility.karpenter.sh/v1beta1-kubelet-conversion", "kubelet settings, which nothing reads there any more: put them into" +
+		" spec.kubelet of the node class"},
+	{"compatibility.karpenter.sh/v1beta1-nodeclass-reference", "a reference to the node class, which is spec.template.spec.nodeClassRef now"},
+}
+
+// leftByConversion takes such annotations off.
+func (p *pool) leftByConversion(c *converter) {
+	annotations := at(p.root, "metadata", "annotations")
+	for _, l := range leftovers {
+		if f := take(annotations, l[0]); f.ok() {
+			c.warn(p.object, "metadata.annotations["+l[0]+"]", "left out: it held %s: %s", l[1], brief(f.value))
+		}
+	}
 }
 
 // poolSpecFields are the fields of a pool's template in v1.
@@ -246,9 +268,12 @@ func (c *converter) strings(o *object, field string, m *yaml.Node) {
 	}
 }
 
+// oldBooleans are words that YAML 1.1, which kubectl and the API server read, takes for booleans.
+var oldBooleans = []string{"y", "n", "yes", "no", "on", "off"}
+
 // asText makes a scalar a string.
 func (c *converter) asText(o *object, field string, n *yaml.Node) {
-	if n.Kind != yaml.ScalarNode || n.Tag == "!!str" || n.Style != 0 {
+	if n.Kind != yaml.ScalarNode || n.Style != 0 || n.Tag == "!!str" && !slices.Contains(oldBooleans, strings.ToLower(n.Value)) {
 		return
 	}
 	if null(n) {

@@ -58,6 +58,9 @@ func (p *pool) setRequirements(c *converter, old, inner *yaml.Node) {
 	for _, from := range []place{{"spec", old}, {"spec.template.spec", inner}} {
 		p.listed(c, from.path, from.node, list)
 	}
+	if p.inline != nil {
+		p.listed(c, p.inlinePath, p.inline, list)
+	}
 	if p.alpha && !c.options.IgnoreDefaults {
 		p.addDefaults(c, list, at(p.root, "spec", "template", "metadata", "labels"))
 	}
