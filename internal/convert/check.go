@@ -175,7 +175,7 @@ func (c *converter) expressions(d *document) {
 }
 
 // inside matches what names the old API in the middle of a document that is not of it.
-var inside = regexp.MustCompile(`karpenter\.(?:sh/v1(?:alpha[2-5]|beta1)|k8s\.aws/v1(?:alpha1|beta1))\b`)
+var inside = regexp.MustCompile(`(karpenter\.(?:sh/v1(?:alpha[2-5]|beta1)|k8s\.aws/v1(?:alpha1|beta1)))(?:[^-\w]|$)`)
 
 // look warns about what a document that needs no conversion itself still has of the old API.
 func (c *converter) look(d *document) {
@@ -186,9 +186,9 @@ func (c *converter) look(d *document) {
 	number := 0
 	for line := range strings.Lines(d.body) {
 		number++
-		if found := inside.FindString(line); found != "" && !strings.HasPrefix(strings.TrimSpace(line), "#") {
+		if found := inside.FindStringSubmatch(line); found != nil && !strings.HasPrefix(strings.TrimSpace(line), "#") {
 			c.warn(o, "line "+strconv.Itoa(number), "speaks of %s in the middle of another document, which is passed on as it is:"+
-				" take the manifest out and convert it", found)
+				" take the manifest out and convert it", found[1])
 		}
 		if kubelet := leftovers[0]; strings.Contains(line, kubelet[0]) {
 			c.warn(o, "line "+strconv.Itoa(number), "%s holds %s; this document is passed on as it is", kubelet[0], kubelet[1])
