@@ -15,6 +15,8 @@ type choice struct {
 	turn    int // which of the turns of labels
 	labels  *alternatives
 	fit     *fit
+	// escorted says that the nodes have daemons of which all company is that the pods want.
+	escorted bool
 }
 
 // maxChoices bounds the combinations of domains that are looked at for one class, maxTurns the terms of its affinity that are
@@ -27,7 +29,7 @@ const (
 // A choiceKey is what the choices of a class depend on.
 type choiceKey struct {
 	labels, tolerance, need int
-	pinned, bears           int // labels and tolerance that are tried first
+	pinned, bears, wary     int // labels and tolerance that are tried first, and what is asked of daemons
 	ports, keys, open       string
 }
 
@@ -39,7 +41,12 @@ func (p *problem) choicesBy(c *class, s *stage, more []int) []*choice {
 	keys := slices.Concat(p.keysFor(c, s), more)
 	slices.Sort(keys)
 	keys = slices.Compact(keys)
-	return p.combinations(c, s, keys, nil)
+	return p.combinations(c, s, keys, nil, s.wary)
+}
+
+// escorted returns the choices of nodes with daemons of which all company is that pods of c want.
+func (p *problem) escorted(c *class, s *stage) []*choice {
+	return p.combinations(c, s, p.keysFor(c, s), nil, s.escort)
 }
 
 // looseChoices returns further choices, for a class that finds no place otherwise: those that leave open what matters only to
@@ -51,7 +58,7 @@ func (p *problem) looseChoices(c *class, s *stage) []*choice {
 		return nil
 	}
 	settled := slices.DeleteFunc(keys, func(key int) bool { return slices.Contains(open, key) })
-	return p.combinations(c, s, settled, open)
+	return p.combinations(c, s, settled, open, s.wary)
 }
 
 // openable returns the labels among keys whose domains matter only to others, who want to be near pods of the class or apart
@@ -70,38 +77,46 @@ func (p *problem) openable(c *class, s *stage, keys []int) []int {
 	return slices.DeleteFunc(slices.Clone(keys), func(key int) bool { return slices.Contains(pinned, key) })
 }
 
-// combinations returns the choices over the domains of keys, with those of the labels in open left open.
-func (p *problem) combinations(c *class, s *stage, keys, open []int) []*choice {
+// combinations returns the choices over the domains of keys, with those of the labels in open left open, of nodes with daemons
+// as w has them.
+func (p *problem) combinations(c *class, s *stage, keys, open []int, w *wariness) []*choice {
 	labels, tolerance := p.pinned(c, s)
-	k := choiceKey{labels: s.labels.id, tolerance: s.tolerance.id, pinned: labels.id, bears: tolerance.id, need: c.need.id,
+	k := choiceKey{labels: s.labels.id, tolerance: s.tolerance.id, pinned: labels.id, bears: tolerance.id, wary: w.number(), need: c.need.id,
 		ports: string(putPorts(nil, c.ports)), keys: string(putKeys(keys)), open: string(putKeys(open))}
 	if out, ok := p.chosen[k]; ok {
 		return out
 	}
 	var out []*choice
 	p.combine(keys, nil, func(domains []int) {
-		ch := choice{keys: slices.Concat(keys, open), domains: slices.Clone(domains)}
+		ch := choice{keys: slices.Concat(keys, open), domains: slices.Clone(domains), escorted: w != nil && len(w.want) > 0}
 		for range open {
 			ch.domains = append(ch.domains, unsettled)
 		}
 		from := len(out)
 		if labels != s.labels || tolerance != s.tolerance {
-			out = p.take(out, c, ch, labels, tolerance)
+			out = p.take(out, c, ch, asked{labels, tolerance, w})
 		}
 		if len(out) == from {
-			out = p.take(out, c, ch, s.labels, s.tolerance)
+			out = p.take(out, c, ch, asked{s.labels, s.tolerance, w})
 		}
 	})
 	p.chosen[k] = out
 	return out
 }
 
+// asked is what pods ask of new nodes.
+type asked struct {
+	labels    *alternatives
+	tolerance *tolerance
+	wary      *wariness
+}
+
 // take appends what becomes of the choice with each term of labels preferred in its turn, as far as that makes a difference.
-func (p *problem) take(out []*choice, c *class, ch choice, labels *alternatives, t *tolerance) []*choice {
+func (p *problem) take(out []*choice, c *class, ch choice, of asked) []*choice {
 	from := len(out)
 	extra := p.inDomains(ch.keys, ch.domains)
-	for turn, labels := range p.turnsOf(labels) {
-		f := p.fitOf(labels, t, c, extra)
+	for turn, labels := range p.turnsOf(of.labels) {
+		f := p.fitOf(labels, of.tolerance, c, extra, of.wary)
 		if len(out) >= maxChoices || !f.ok || !p.late && !p.launchable(f, c.need) ||
 			slices.ContainsFunc(out[from:], func(o *choice) bool { return o.fit.like(f) }) {
 			continue

@@ -19,7 +19,9 @@ type class struct {
 	// pods are in key order; those before next are placed or dealt to a lot.
 	pods []*model.Pod
 	next int
-	need *need
+	// promised are further pods, which are placed where they were told to go.
+	promised []*model.Pod
+	need     *need
 	// text is what the pods are, as bytes: it orders classes that are alike in size, whatever their names.
 	text string
 	// refusal is set when no node could ever do, why when limits left none in an earlier attempt.

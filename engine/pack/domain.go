@@ -11,6 +11,9 @@ import (
 // decide gives pods of c on new nodes their domains, as far as the stage's wishes hold, and collects them in lots. Labels
 // that no rule looks at stay open.
 func (p *problem) decide(c *class, s *stage) {
+	if s.escort != nil {
+		p.assign(c, s, p.escorted(c, s))
+	}
 	if slices.ContainsFunc(s.host, func(r rule) bool { return r.kind == topology.Near }) {
 		p.bundle(c, s)
 		return
@@ -85,6 +88,12 @@ func (p *problem) rule(c *class, s *stage, ch *choice) (n, crowd int) {
 		r := &s.wide[i]
 		key := p.groups[r.group].key
 		d := ch.domain(key)
+		if ch.escorted && r.kind == topology.Near {
+			if d == nowhere {
+				return 0, 0
+			}
+			continue // its node brings who it wants to be with
+		}
 		n = min(n, p.allows(r, d))
 		if r.kind == topology.Spread && p.vague[key] {
 			return 0, 0 // another new node may turn out to be in an empty domain
@@ -315,12 +324,12 @@ func (p *problem) reachable(c *class, key, domain int) bool {
 // out to be in the domain. A class that does not care about domains of the key leaves it to chance in which one it will be.
 func (p *problem) opensFor(c *class, s *shelf, key int, in require.Set) bool {
 	last := c.last()
-	on := p.fitOf(last.labels, last.tolerance, c, in).on[s.index]
+	on := p.fitOf(last.labels, last.tolerance, c, in, last.wary).on[s.index]
 	if on.flavour == nil {
 		return false
 	}
 	if keys := p.keysFor(c, last); !slices.Contains(keys, key) || slices.Contains(p.openable(c, last, keys), key) {
-		any := p.fitOf(last.labels, last.tolerance, c, require.Set{}).on[s.index]
+		any := p.fitOf(last.labels, last.tolerance, c, require.Set{}, last.wary).on[s.index]
 		any.holds = any.holds.and(on.holds)
 		on = any
 	}

@@ -39,6 +39,7 @@ func (p *problem) keepPromises() {
 			}
 			p.settle(c, last, t, c.pods[i:i+1])
 			t.pods = append(t.pods, pod)
+			c.promised = append(c.promised, pod)
 			p.order = append(p.order, step{pod: pod, free: c.free})
 		}
 		if len(rest) < len(c.pods) {

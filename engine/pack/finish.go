@@ -163,7 +163,7 @@ func (p *problem) planned(o *opened, pods []*model.Pod, slack model.Resources) (
 	}
 	node := model.PlannedNode{Pool: o.shelf.pool.Pool, Requirements: f.reqs, Pods: pods, Requests: requests}
 	var bears func(int) bool
-	if o.ported() {
+	if o.picky() {
 		bears = o.bears
 	}
 	from := o.shelf.options(f, need, sh.reserved, bears)

@@ -31,7 +31,10 @@ type group struct {
 	classes []*class
 	done    int
 	port    port // for a host port
-	hard    bool // some rule about it is no preference
+	// base is how many pods of daemons every node holds, and crowd how many a new one may, of a group that is spread over nodes.
+	base, crowd int
+	before      foreseen // what was counted before any pod was placed, if daemons matter
+	hard        bool     // some rule about it is no preference
 }
 
 // A groupKey is what makes two groups one.
@@ -185,7 +188,8 @@ type ban struct {
 // Spread counts only pods with rules of their own: the others are placed after all that have some, and are in nobody's way
 // then.
 func (p *problem) join() {
-	if len(p.groups) == 0 && len(p.bans) == 0 {
+	if len(p.groups) == 0 && len(p.bans) == 0 && !p.keepsAway() {
+		p.hands = nil
 		for _, c := range p.creeds {
 			c.free = true
 		}
@@ -198,6 +202,8 @@ func (p *problem) join() {
 			p.groups[i].hard = true
 		}
 	}
+	p.joinBans()
+	defer p.joinHands()
 	var terms []int
 	for _, c := range p.creeds {
 		o := c.pod.Object
@@ -295,6 +301,7 @@ func (p *problem) census() {
 		for _, q := range t.daemonPorts {
 			p.occupy(t, []port{q})
 		}
+		p.countCrew(t)
 	}
 	p.closeDoors()
 }

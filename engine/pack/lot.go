@@ -124,7 +124,7 @@ func (p *problem) onFresh(r *rule) int {
 	case r.kind == topology.Apart && r.self:
 		return 1
 	case r.kind == topology.Spread && r.self:
-		return r.skew
+		return max(r.skew-p.groups[r.group].crowd, 0)
 	}
 	return math.MaxInt32
 }
@@ -228,7 +228,7 @@ func bear(a *stage, of []int, b *stage, and []int, n int) bool {
 func (p *problem) tie(c *class, s *stage, row []*class, ch *choice, n int) *lot {
 	amount := make([]int64, len(p.cols))
 	subtract(amount, c.need.amount, -n)
-	labels, tolerance, rules := ch.labels, s.tolerance, s.host
+	labels, tolerance, wary, rules := ch.labels, s.tolerance, s.wary, s.host
 	members, ports := slices.Clone(c.members), slices.Clone(c.ports)
 	if !p.follows(c, s, row, ch, n) {
 		return nil
@@ -239,12 +239,12 @@ func (p *problem) tie(c *class, s *stage, row []*class, ch *choice, n int) *lot 
 		if labels = p.met(labels, with.labels); labels == nil {
 			return nil
 		}
-		tolerance = p.both(with.tolerance, tolerance)
+		tolerance, wary = p.both(with.tolerance, tolerance), p.and(wary, with.wary)
 		rules = slices.Concat(rules, with.host)
 		members, ports = append(members, x.members...), append(ports, x.ports...)
 	}
 	unit := &class{creed: &creed{ports: ports}, need: p.intern(amount)}
-	f := p.fitOf(labels, tolerance, unit, ch.extra(p))
+	f := p.fitOf(labels, tolerance, unit, ch.extra(p), wary)
 	if !p.launchable(f, unit.need) {
 		return nil
 	}

@@ -51,6 +51,9 @@ func (t *tier) pattern(s *shop, star *kind, fill order) *opened {
 	f := &filling{shop: s}
 	f.shelf, f.shape = s.shelf, s.shape
 	f.room = append(t.work.room[:0], s.shelf.pool.shapes[s.shape].room...)
+	if with := s.shelf.pool.shapes[s.shape].guests; with != nil {
+		f.guests = slices.Clone(with)
+	}
 	f.open = t.work.open[:0]
 	stride := 1 + len(t.byValue)/maxOpen
 	for i := t.spin % stride; i < len(t.byValue); i += stride {

@@ -146,6 +146,9 @@ func TestRandomPodLessIsNotDearer(t *testing.T) {
 		if last.Count < 2 {
 			return nil
 		}
+		if len(c.Daemons) > 0 && strings.Contains(random.Text(c), "minDomains") {
+			return nil // a node less may be a domain too few, where daemons' pods fill the others
+		}
 		last.Count--
 		_, got, b := solve(c)
 		if b != nil {

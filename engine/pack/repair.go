@@ -51,7 +51,8 @@ func (p *problem) repair(plan *model.Plan) *model.Plan {
 		}
 	}
 	if placed {
-		if repaired := p.plan(); len(p.refused) == 0 && unplaced(repaired) < unplaced(plan) {
+		repaired := p.plan()
+		if _, wrong := p.lookBack(); len(p.refused) == 0 && len(wrong) == 0 && unplaced(repaired) < unplaced(plan) {
 			return repaired
 		}
 	}
@@ -145,7 +146,7 @@ func (p *problem) markOpened(g *group, o *opened, need []int64) {
 
 // loadOf sums up who is on an opened node.
 func (r *repairer) loadOf(o *opened) load {
-	l := load{need: make([]int64, len(r.cols))}
+	l := load{need: make([]int64, len(r.cols)), guests: slices.Clone(o.shelf.pool.shapes[o.shape].guests)}
 	for _, part := range o.share {
 		subtract(l.need, part.lot.need.amount, -part.n)
 		l.guests = l.guests.add(part.lot, part.n)
@@ -168,7 +169,11 @@ func (r *repairer) serve(c *class) bool {
 		if r.onTargets(c, s); c.left() < before {
 			return true
 		}
-		choices := slices.DeleteFunc(slices.Concat(r.choices(c, s), r.looseChoices(c, s)), func(ch *choice) bool {
+		choices := slices.Concat(r.choices(c, s), r.looseChoices(c, s))
+		if s.escort != nil {
+			choices = slices.Concat(r.escorted(c, s), choices)
+		}
+		choices = slices.DeleteFunc(choices, func(ch *choice) bool {
 			may, _ := r.may(c, s, ch)
 			return may == 0
 		})
@@ -221,7 +226,7 @@ func (r *repairer) join(c *class, s *stage, choices []*choice, dearer bool) bool
 // with returns the opened node with a pod more, its limits paid; nil if there can be none.
 func (r *repairer) with(o *opened, is *load, l *lot) *opened {
 	on := &l.fit.on[o.shelf.index]
-	if on.flavour == nil || is.guests.admit(l, 1) == 0 || !is.guests.company(l) {
+	if on.flavour == nil || is.guests.admit(l, 1) == 0 || !l.choice.escorted && !is.guests.company(l) {
 		return nil
 	}
 	fl := o.shelf.join(o.flavour, on.flavour)
@@ -237,21 +242,22 @@ func (r *repairer) with(o *opened, is *load, l *lot) *opened {
 		return nil
 	}
 	pool.debit(was, -1)
-	out.shape = -1
+	best := -1
 	fl.allowed.each(func(j int) {
 		sh := pool.shapes[j]
-		if sh.reserved != was.reserved || out.shape >= 0 && fl.price[j] >= fl.price[out.shape] {
+		if sh.reserved != was.reserved || best >= 0 && fl.price[j] >= fl.price[best] {
 			return
 		}
 		count, _ := pool.affords(sh)
 		if _, _, missing := short(need, sh.room); !missing && count > 0 && out.bears(j) {
-			out.shape = j
+			best = j
 		}
 	})
-	if out.shape < 0 {
+	if best < 0 {
 		pool.debit(was, 1)
 		return nil
 	}
+	out.shape = best
 	pool.debit(pool.shapes[out.shape], 1)
 	out.price = fl.price[out.shape] + o.fee
 	return &out
@@ -263,7 +269,7 @@ func (r *repairer) found(c *class, s *stage, choices []*choice) bool {
 	var of *lot
 	for _, ch := range choices {
 		l := r.lotFor(c, s, ch)
-		if !(guests)(nil).company(l) && slices.ContainsFunc(s.host, func(x rule) bool {
+		if !l.choice.escorted && !(guests)(nil).company(l) && slices.ContainsFunc(s.host, func(x rule) bool {
 			return x.kind == topology.Near && !r.mayBeFirst(&x)
 		}) {
 			continue

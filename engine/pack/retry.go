@@ -29,6 +29,9 @@ func (c *class) quotaKey(s *stage, ch *choice) quotaKey {
 	for i, d := range ch.domains {
 		domains = putInt(putInt(domains, int64(ch.keys[i])), int64(d))
 	}
+	if ch.escorted {
+		domains = append(domains, "escorted"...)
+	}
 	return quotaKey{class: c.pods[0].Key, stage: s.id, turn: ch.turn, domains: string(domains)}
 }
 

@@ -27,6 +27,9 @@ type shape struct {
 	scaled   []float64
 	overhead model.Resources
 	ports    []port // of the daemons
+	// crew are the daemons that matter to somebody, guests those from whom pods are spread over nodes.
+	crew   []crewman
+	guests guests
 	// reserved is what its reservation still holds; nil for a shape that draws from none.
 	reserved *reservation
 }
@@ -196,6 +199,7 @@ func offers(t *model.InstanceType, reqs require.Set) []model.Offering {
 
 // A resident is a daemon that tolerates a pool's taints, with the terms one of which a node must satisfy.
 type resident struct {
+	daemon   *model.Daemon
 	requests model.Resources
 	ports    []port
 	terms    []require.Set
@@ -222,7 +226,7 @@ func daemonsOn(daemons []*model.Daemon, taints []corev1.Taint, o Options, toCome
 				}
 			}
 			anywhere := slices.ContainsFunc(terms, func(t require.Set) bool { return t.Len() == 0 })
-			out = append(out, resident{requests: d.Pod.Requests, ports: portsOf(&d.Pod.Object.Spec), terms: terms, anywhere: anywhere})
+			out = append(out, resident{daemon: d, requests: d.Pod.Requests, ports: portsOf(&d.Pod.Object.Spec), terms: terms, anywhere: anywhere})
 		}
 	}
 	return out

@@ -86,6 +86,8 @@ type shelf struct {
 	index    int
 	flavours []*flavour
 	byName   map[string]*flavour
+	// residents are the daemons that matter to somebody and that the pool's taints let in.
+	residents []resident
 	// joined remembers the flavour that two make together, nil if they contradict each other.
 	joined map[[2]int]*flavour
 	// tariffs numbers the lists of prices.
@@ -197,6 +199,8 @@ type fit struct {
 	on []shelfFit
 	// perPod is the lowest price at which a pod is held, its node full of its like.
 	perPod float64
+	// picky says that something keeps the pods off shapes that have room for them and the labels.
+	picky bool
 }
 
 // A shelfFit has no flavour where the pods do not go.
@@ -207,20 +211,20 @@ type shelfFit struct {
 
 // A fitKey is what a fit depends on.
 type fitKey struct {
-	labels, tolerance, need int
-	extra, ports            string
+	labels, tolerance, need, wary int
+	extra, ports                  string
 }
 
-// fitOf returns the fit of pods like those of c in nodes with the labels of extra.
-func (p *problem) fitOf(labels *alternatives, t *tolerance, c *class, extra require.Set) *fit {
-	k := fitKey{labels: labels.id, tolerance: t.id, need: c.need.id, extra: extra.String()}
+// fitOf returns the fit of pods like those of c in nodes with the labels of extra and daemons as w has them.
+func (p *problem) fitOf(labels *alternatives, t *tolerance, c *class, extra require.Set, w *wariness) *fit {
+	k := fitKey{labels: labels.id, tolerance: t.id, need: c.need.id, wary: w.number(), extra: extra.String()}
 	if len(c.ports) > 0 {
 		k.ports = string(putPorts(nil, c.ports))
 	}
 	if f, ok := p.fits[k]; ok {
 		return f
 	}
-	f := &fit{id: len(p.fits), on: make([]shelfFit, len(p.shelves)), perPod: math.Inf(1)}
+	f := &fit{id: len(p.fits), on: make([]shelfFit, len(p.shelves)), perPod: math.Inf(1), picky: len(c.ports) > 0 || w != nil}
 	p.fits[k] = f
 	for i, s := range p.shelves {
 		if _, refused := t.refuses(s.pool.Taints); refused {
@@ -235,6 +239,9 @@ func (p *problem) fitOf(labels *alternatives, t *tolerance, c *class, extra requ
 			holds := fl.allowed.and(roomy)
 			if len(c.ports) > 0 {
 				holds = s.withoutPorts(holds, c.ports)
+			}
+			if w != nil {
+				holds = p.suited(holds, s, fl.reqs, w)
 			}
 			if holds.any() {
 				f.on[i] = shelfFit{flavour: fl, holds: holds}
@@ -351,9 +358,12 @@ func (s *shelf) noShape(term require.Set) model.Verdict {
 // explainRest returns why a pod that would find a shape in the pool is refused all the same: a limit, minValues, or what
 // it asks of other pods.
 func (p *problem) explainRest(c *class, s *stage, sh *shelf, k int) model.Verdict {
-	f := p.fitOf(s.labels, s.tolerance, c, require.Set{})
+	f := p.fitOf(s.labels, s.tolerance, c, require.Set{}, s.wary)
 	on := f.on[k]
 	if on.flavour == nil {
+		if s.wary != nil && p.fitOf(s.labels, s.tolerance, c, require.Set{}, nil).on[k].flavour != nil {
+			return model.Verdict{Rule: model.RuleTopology, Subject: "what it and the daemons of new nodes ask of each other"}
+		}
 		return model.Verdict{Rule: model.RulePorts, Subject: "a daemon on every node takes its host port"}
 	}
 	var nearest model.Verdict

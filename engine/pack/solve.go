@@ -40,10 +40,15 @@ type problem struct {
 	byTerm  map[int][]int
 	ports   []int // the groups of host ports
 	bans    []ban
-	reach   [][]int // by key, the domains that new nodes may be in
-	vague   []bool  // by key, whether new nodes may get a value that is not known yet
-	adrift  []bool  // by key, whether a node that is on its way may
-	lacking []bool  // by key, whether new nodes may lack the label
+	// hands are the daemons that matter to somebody, warinesses what pods ask of them, by their bytes.
+	hands      []*hand
+	warinesses map[string]*wariness
+	crews      map[*flavour][]crewman
+	taken      foresight // for granted
+	reach      [][]int   // by key, the domains that new nodes may be in
+	vague      []bool    // by key, whether new nodes may get a value that is not known yet
+	adrift     []bool    // by key, whether a node that is on its way may
+	lacking    []bool    // by key, whether new nodes may lack the label
 
 	// What exists.
 	targets    []*target
@@ -94,18 +99,22 @@ func solve(s *model.Snapshot, o Options, pods []*model.Pod) *model.Plan {
 	var best *model.Plan
 	var won *problem // that best is the plan of
 	known := quotas{}
+	var seen foresight
 	for attempt := 1; ; attempt++ {
 		p := newProblem(s, o, pods, lost)
 		p.quotas = maps.Clone(known)
+		p.foresee(seen)
 		p.keepPromises()
 		p.place()
 		p.open()
 		plan, missed := p.plan(), p.missed()
-		if !missed && (best == nil || better(plan, best)) {
+		next, wrong := p.lookBack()
+		seen = next
+		if !missed && len(wrong) == 0 && (best == nil || better(plan, best)) {
 			best, won = plan, p
 		}
 		switch {
-		case attempt < maxSolves && p.learn(known):
+		case attempt < maxSolves && (p.learn(known) || len(wrong) > 0):
 			continue
 		case best != nil:
 			return won.repair(best)
@@ -118,6 +127,11 @@ func solve(s *model.Snapshot, o Options, pods []*model.Pod) *model.Plan {
 		for _, r := range plan.Refusals {
 			for _, pod := range r.Pods {
 				lost[pod.Key] = r.Reasons
+			}
+		}
+		for _, c := range wrong {
+			for _, pod := range c.lose(attempt == 2*maxSolves-1) {
+				lost[pod.Key] = mistaken
 			}
 		}
 	}
@@ -159,6 +173,7 @@ func newProblem(s *model.Snapshot, o Options, pods []*model.Pod, lost map[string
 	p.reluctant = reluctant(s)
 	pools := aside(p.compilePools)
 	p.learnBans()
+	p.learnHands()
 	p.classify(pods)
 	p.join()
 	p.survey()
@@ -170,6 +185,7 @@ func newProblem(s *model.Snapshot, o Options, pods []*model.Pod, lost map[string
 	if o.Slack > 0 {
 		p.leaveSlack()
 	}
+	p.muster()
 	p.explore()
 	return p
 }

@@ -19,6 +19,9 @@ type stage struct {
 	tolerance *tolerance
 	// wide are the rules over labels that nodes share, host those about single nodes.
 	wide, host []rule
+	// wary is what the pods ask of daemons, escort the same with daemons there of which all company is that they want; nil if no
+	// daemon is.
+	wary, escort *wariness
 }
 
 // A rule is a topology.Rule of which the group is known.

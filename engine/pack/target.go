@@ -30,6 +30,7 @@ type target struct {
 	attach      map[string]int
 	attached    map[string]bool
 	daemonPorts []port
+	crew        []crewman // the daemons' pods that it has not got yet
 	pods        []*model.Pod
 }
 
@@ -113,6 +114,13 @@ func (p *problem) newTarget(n *model.Node, daemons []*model.Daemon, least []int6
 		return nil
 	}
 	for i, typ := range types {
+		if len(p.hands) > 0 {
+			crew := p.crewOf(residents, typ.Requirements.And(t.reqs), nil)
+			if i > 0 {
+				crew = merge(t.crew, crew)
+			}
+			t.crew = crew
+		}
 		with := overhead(residents, typ.Requirements.And(t.reqs), p.opts)
 		room := p.cols.vector(typ.Allocatable.Minus(with.sum))
 		p.attachableBy(typ, room)
@@ -141,6 +149,9 @@ func (p *problem) launchedTarget(t *target, daemons []*model.Daemon, least []int
 	p.locate(t)
 	if n.Deleting {
 		return t
+	}
+	if len(p.hands) > 0 {
+		t.crew = p.crewOf(p.residents(daemons, n), require.FromLabels(n.Labels), n)
 	}
 	for i, name := range p.cols[:p.plain] {
 		if least[i] > n.Allocatable[name]-n.Used[name] {

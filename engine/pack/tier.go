@@ -412,14 +412,21 @@ func (o *opened) resize() {
 	o.shape, o.price = best, o.flavour.price[best]+o.fee
 }
 
-// ported reports whether some pod of the node takes a host port.
-func (o *opened) ported() bool {
-	return slices.ContainsFunc(o.share, func(part portion) bool { return len(part.lot.class.ports) > 0 || part.lot.led > 0 })
+// picky reports whether some pod of the node goes not to all shapes that have room for it and the labels.
+func (o *opened) picky() bool {
+	return slices.ContainsFunc(o.share, func(part portion) bool { return part.lot.fit.picky })
 }
 
-// bears reports whether shape j may hold every kind of o as far as host ports are concerned.
+// bears reports whether shape j may hold every kind of o as far as the daemons there are concerned.
 func (o *opened) bears(j int) bool {
-	return !slices.ContainsFunc(o.share, func(part portion) bool {
-		return (len(part.lot.class.ports) > 0 || part.lot.led > 0) && !part.lot.fit.on[o.shelf.index].holds.has(j)
-	})
+	picky := false
+	for _, part := range o.share {
+		if part.lot.fit.picky {
+			picky = true
+			if !part.lot.fit.on[o.shelf.index].holds.has(j) {
+				return false
+			}
+		}
+	}
+	return !picky || o.shelf.noCrowdier(j, o.shape)
 }

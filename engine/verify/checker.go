@@ -71,6 +71,8 @@ type checker struct {
 	// sets are the DaemonSets in key order, daemons what the pod of each asks for.
 	sets    []*appsv1.DaemonSet
 	daemons []*demand
+	// hands are those of them that matter to pods.
+	hands []*hand
 
 	// bound are the pods that hold resources, by the name of their node.
 	bound   map[string][]*corev1.Pod
@@ -119,6 +121,8 @@ func (c *checker) learn() {
 			c.manners.of(p.Object)
 		}
 	}
+	c.learnHands()
+	c.heeded()
 	for _, m := range c.manners.byText {
 		for _, t := range m.terms() {
 			c.places.look(t.key)

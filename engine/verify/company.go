@@ -41,6 +41,9 @@ func (c *checker) company(cr *crowd) {
 	}
 	for _, st := range cr.sites {
 		for _, g := range st.groups {
+			for _, w := range g.kind.gatherings {
+				w.sum += g.maybe // nobody is the first of a kind of whom somebody may be there
+			}
 			n := g.stay
 			if !absent[g] {
 				n += len(g.come)

@@ -30,7 +30,9 @@ type group struct {
 	site *site
 	// stay are the pods that run there, lasting those of them that are not being deleted.
 	stay, lasting int
-	come          []*corev1.Pod
+	// maybe are pods of daemons that may be there, or not.
+	maybe int
+	come  []*corev1.Pod
 }
 
 // A crowd is all pods of the cluster as the plan leaves it, by kind.
@@ -71,6 +73,15 @@ func (c *checker) gatherCrowd(sites []*site) *crowd {
 			g.stay++
 			if p.DeletionTimestamp == nil {
 				g.lasting++
+			}
+		}
+		for _, m := range st.crew {
+			g := cr.groupOf(at, st, cr.kindOf(m.hand.pod, c.manners.of(m.hand.pod), nil))
+			if m.certain {
+				g.stay++
+				g.lasting++
+			} else {
+				g.maybe++
 			}
 		}
 		for _, p := range st.come {
@@ -178,7 +189,7 @@ func (c *checker) count(cr *crowd, t *term) census {
 	for _, k := range cr.matching(t) {
 		for _, g := range k.groups {
 			for _, d := range g.site.domain(t.key) {
-				out[d] += g.stay + len(g.come)
+				out[d] += g.stay + g.maybe + len(g.come)
 			}
 		}
 	}

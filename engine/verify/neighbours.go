@@ -2,6 +2,7 @@ package verify
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -69,7 +70,11 @@ type ban struct {
 func (c *checker) ban(cr *crowd) {
 	known := make(map[string]*ban)
 	for _, st := range cr.sites {
-		for _, p := range st.stay {
+		there := slices.Clone(st.stay)
+		for _, m := range st.crew {
+			there = append(there, m.hand.pod)
+		}
+		for _, p := range there {
 			for _, t := range c.manners.of(p).apart {
 				b, ok := known[t.text]
 				if !ok {

@@ -16,6 +16,8 @@ type site struct {
 	taints []corev1.Taint
 	// stay are the pods that run there already, come the ones that the plan puts there.
 	stay, come []*corev1.Pod
+	// crew are the daemons whose pods come before those.
+	crew []crewman
 
 	index   int // among all sites
 	groups  []*group
@@ -51,10 +53,14 @@ func (c *checker) sites() []*site {
 		} else {
 			sh := c.shapeOfClaim(n.Claim)
 			st.places, st.taints = c.union(sh, c.wished(n)), sh.taints
+			st.crew = c.crewAmong(st.places, st.taints)
 		}
 		if n.Object != nil {
 			st.stay = slices.Clone(c.bound[n.Object.Name])
 			st.stay = slices.DeleteFunc(st.stay, func(p *corev1.Pod) bool { return moved[p] })
+		}
+		if st.node != nil {
+			st.crew = c.crewOf(st, amounts(allocatableOf(n)))
 		}
 		out = append(out, st)
 	}
@@ -65,6 +71,7 @@ func (c *checker) sites() []*site {
 		}
 		sh := c.shapeOf(n)
 		st := &site{name: c.nameOf(i), places: c.union(sh, n.Options), taints: sh.taints, domains: make(map[string][]string)}
+		st.crew = c.crewAmong(st.places, st.taints)
 		for _, p := range n.Pods {
 			st.come = append(st.come, p.Object)
 		}

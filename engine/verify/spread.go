@@ -82,7 +82,7 @@ func (c *checker) balance(cr *crowd, s spread, reach []bool) balance {
 				continue
 			}
 			d := g.site.domain(s.key)[0]
-			b.counts[d] += g.lasting
+			b.counts[d] += g.lasting + g.maybe
 			if binds {
 				b.counts[d] += len(g.come)
 			}

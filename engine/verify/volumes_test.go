@@ -309,7 +309,7 @@ func TestAttachLimitsOfNewNodes(t *testing.T) {
 		{name: "a node of the type knows better", cluster: told(1, like(2))},
 		{name: "a node of the type has fewer", cluster: told(2, like(1)), only: true, want: one},
 		{
-			name: "on a claim",
+			name:    "on a claim",
 			cluster: told(2, func(st *story) { mounts(st, st.web[3], "a", "b"); st.small.Attach = map[string]int{driver: 0} }),
 			want:    "volumes: wish, type m.small, pod default/web-4: driver disks.example.com attaches 0 volumes at most, its pods have 1",
 		},

@@ -347,7 +347,8 @@ func (w *world) takes(s *scheduler, pod *corev1.Pod, fresh *corev1.Node) (bool, 
 	}
 	nodes, pods := s.nodes, s.pods
 	defer s.set(nodes, pods)
-	s.set(append(slices.Clone(nodes), fresh), append(slices.Clone(pods), residents...))
+	s.set(append(slices.Clone(nodes), fresh), pods)
+	s.employ(residents)
 	return s.judge(pod, fresh.Name) == nil, nil
 }
 

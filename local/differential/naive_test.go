@@ -40,7 +40,7 @@ func newSketch(s *model.Snapshot, sched *scheduler, dice *rand.Rand, strict bool
 		return nil, err
 	}
 	k := &sketch{world: w, sched: sched, dice: dice, strict: strict, placed: map[string][]*model.Pod{}}
-	if err := sched.restart(w.nodes, w.pods); err != nil {
+	if err := sched.restart(w); err != nil {
 		return nil, err
 	}
 	pods := s.Pending()
@@ -70,7 +70,11 @@ func (k *sketch) place(p *model.Pod) error {
 			if err != nil {
 				return err
 			}
-			k.sched.set(append(slices.Clone(nodes), fresh.node), append(slices.Clone(pods), residents...))
+			k.sched.set(append(slices.Clone(nodes), fresh.node), pods)
+			if !k.sched.employ(residents) && k.strict {
+				k.sched.set(nodes, pods)
+				continue // who relies on such a daemon does so by luck
+			}
 		}
 		if r := k.sched.judge(pod, name); r != nil && (k.strict || !slices.Contains(ofCluster, r.plugin)) {
 			k.sched.set(nodes, pods)

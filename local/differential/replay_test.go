@@ -22,7 +22,7 @@ func (w *world) replay(s *scheduler, attempts int) (map[string]*refusal, error) 
 	slices.SortStableFunc(order, func(a, b *corev1.Pod) int { return cmp.Compare(len(company(a)), len(company(b))) })
 	dice := rand.New(rand.NewPCG(1, 2))
 	for i := range attempts {
-		if err := s.restart(w.nodes, w.pods); err != nil {
+		if err := s.restart(w); err != nil {
 			return nil, err
 		}
 		// Every other time those that must be spread come first: a pod that need not be can always come last.
@@ -50,7 +50,7 @@ func (w *world) replay(s *scheduler, attempts int) (map[string]*refusal, error) 
 
 // inOrder lets the pods arrive once, in the plan's order, and returns those that were refused.
 func (w *world) inOrder(s *scheduler) (map[string]*refusal, error) {
-	if err := s.restart(w.nodes, w.pods); err != nil {
+	if err := s.restart(w); err != nil {
 		return nil, err
 	}
 	refused := map[string]*refusal{}

@@ -94,10 +94,29 @@ func (s *scheduler) set(nodes []*corev1.Node, pods []*corev1.Pod) {
 	s.refresh()
 }
 
-// restart is set, with all volumes as they were at first.
-func (s *scheduler) restart(nodes []*corev1.Node, pods []*corev1.Pod) error {
-	s.set(nodes, pods)
-	return s.disks.reset()
+// restart makes the cluster that of the world, before its pods arrive, with all volumes as they were at first.
+func (s *scheduler) restart(w *world) error {
+	s.set(w.nodes, w.pods)
+	if err := s.disks.reset(); err != nil {
+		return err
+	}
+	w.complete = s.employ(w.daemons)
+	return nil
+}
+
+// employ puts daemons' pods onto their nodes. One that its neighbours keep out stays out; then all is false.
+func (s *scheduler) employ(daemons []*corev1.Pod) (all bool) {
+	all = true
+	for _, p := range daemons {
+		r := s.judge(p, p.Spec.NodeName)
+		if r != nil && (slices.Contains(ofCluster, r.plugin) || r.plugin == names.NodePorts) {
+			all = false
+			continue
+		}
+		s.pods = append(s.pods, p)
+		s.refresh()
+	}
+	return all
 }
 
 func (s *scheduler) refresh() { s.view.Snapshot = cache.NewSnapshot(s.pods, s.nodes) }

@@ -26,6 +26,10 @@ type world struct {
 	snapshot *model.Snapshot
 	nodes    []*corev1.Node
 	pods     []*corev1.Pod
+	// daemons are the pods that the DaemonSet controller adds.
+	daemons []*corev1.Pod
+	// complete says that none of those were kept out.
+	complete bool
 	// target is the node that each placed pod goes to, by the pod's key.
 	target map[string]string
 	// luck is what the cloud chose by.
@@ -134,7 +138,7 @@ func (w *world) settle(node *corev1.Node, running []*model.Pod) error {
 		return nil
 	}
 	daemons, err := daemonsOn(node, w.snapshot)
-	w.pods = append(w.pods, daemons...)
+	w.daemons = append(w.daemons, daemons...)
 	return err
 }
 

@@ -71,6 +71,7 @@ func Cluster(seed uint64) *scenario.Cluster {
 	}
 	drawPromises(d, c)
 	drawAttach(d, c)
+	drawNeighbourly(d, c)
 	return c
 }
 

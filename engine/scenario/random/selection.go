@@ -195,7 +195,6 @@ func companyTerm(d dice, own map[string]string) corev1.PodAffinityTerm {
 	case 0:
 		t.Namespaces = some(d, spaces...)
 	case 1:
-		// Daemons' pods are not counted as neighbours, so the term must not look at them.
 		t.NamespaceSelector, t.LabelSelector = &metav1.LabelSelector{}, &metav1.LabelSelector{MatchLabels: map[string]string{"app": own["app"]}}
 	case 2:
 		t.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{Team: pick(d, teams...)}}

@@ -1,0 +1,269 @@
+package pack
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/topology"
+)
+
+// A foresight is what daemons will be on new nodes, as the attempt before left it: domains that nodes share fill with daemons'
+// pods as nodes are opened there, which nobody knows before. The next attempt takes it for granted, until it comes true. Slices
+// are by group.
+type foresight []foreseen
+
+// foreseen is a foresight about one group, by domain.
+type foreseen struct {
+	present, sure []int32
+	closed        []bool // to pods of the group
+	total         int
+	// counts are the domains that have nodes, of a group that is spread; nil if no daemon counts.
+	counts []bool
+}
+
+// at returns what is foreseen about a group in domain d.
+func (f foreseen) at(d int) (present, sure int32, closed bool) {
+	if d >= len(f.present) {
+		return 0, 0, false
+	}
+	return f.present[d], f.sure[d], f.closed[d]
+}
+
+// foresee takes daemons on new nodes for granted.
+func (p *problem) foresee(f foresight) {
+	if len(p.hands) == 0 {
+		return
+	}
+	p.taken = f
+	for _, g := range p.groups {
+		g.before = foreseen{present: slices.Clone(g.present), sure: slices.Clone(g.sure)}
+	}
+	for i := range f {
+		g := p.groups[i]
+		g.total += f[i].total
+		if f[i].counts != nil {
+			copy(g.counts, f[i].counts) // a node in another would bring daemons too
+		}
+		for d := range f[i].present {
+			if g.kind != topology.Near { // they may never come if nobody else asks for their nodes
+				g.present[d] += f[i].present[d]
+				g.sure[d] += f[i].sure[d]
+			}
+			if f[i].closed[d] {
+				g.limit[d] = 0
+			}
+		}
+	}
+}
+
+// lookBack returns what daemons there are on the nodes that were opened, and the classes with pods that counted on something
+// else.
+func (p *problem) lookBack() (foresight, []*class) {
+	if len(p.hands) == 0 {
+		return nil, nil
+	}
+	now := make(foresight, len(p.groups))
+	for i, g := range p.groups {
+		n := len(g.present)
+		now[i] = foreseen{present: make([]int32, n), sure: make([]int32, n), closed: make([]bool, n)}
+	}
+	for _, o := range p.nodes {
+		for _, m := range p.crewUnder(o) {
+			for _, i := range m.hand.members {
+				p.expect(&now[i], p.groups[i], o, m.certain)
+			}
+			for _, i := range m.hand.bans {
+				for _, d := range p.domainsUnder(o, p.groups[i].key) {
+					now[i].closed[d] = true
+				}
+			}
+		}
+	}
+	var wrong []*class
+	for i, g := range p.groups {
+		if g.kind == topology.Spread && g.key != hostKey && now[i].total > 0 {
+			now[i].counts = p.inhabited(g)
+		}
+	}
+	uneven := p.uneven(now)
+	for _, c := range p.classes {
+		if c.next+len(c.promised) > 0 && c.refusal.OK() && (uneven[c] || p.surprises(c, now)) {
+			wrong = append(wrong, c)
+		}
+	}
+	for i, g := range p.groups {
+		if i >= len(p.taken) {
+			break
+		}
+		now[i].total = max(now[i].total, p.taken[i].total)
+		for d := range now[i].present {
+			present, _, closed := p.taken[i].at(d)
+			now[i].closed[d] = now[i].closed[d] || closed
+			if g.kind == topology.Apart { // else who avoids a domain and who fills it might go round for ever
+				now[i].present[d] = max(now[i].present[d], present)
+			}
+		}
+	}
+	return now, wrong
+}
+
+// inhabited returns the domains of nodes that are there or were opened, as far as they count for the group.
+func (p *problem) inhabited(g *group) []bool {
+	kept := g.counts
+	defer func() { g.counts = kept }()
+	g.counts = make([]bool, len(g.counts))
+	for _, t := range p.everywhere {
+		if !t.node.Deleting {
+			p.mark(g, t)
+		}
+	}
+	for _, o := range p.nodes {
+		if how := p.countingOn(g, o.shelf, shelfFit{flavour: o.flavour, holds: o.flavour.allowed}); how != countsNot {
+			for _, d := range p.domainsUnder(o, g.key) {
+				g.counts[d] = true
+			}
+		}
+	}
+	return g.counts
+}
+
+// expect counts a pod of a daemon on an opened node.
+func (p *problem) expect(f *foreseen, g *group, o *opened, certain bool) {
+	f.total++
+	if g.key == hostKey {
+		return
+	}
+	how := counts
+	if g.kind == topology.Spread {
+		how = p.countingOn(g, o.shelf, shelfFit{flavour: o.flavour, holds: o.flavour.allowed})
+		if slices.ContainsFunc(g.with, func(key int) bool { return key != hostKey && len(p.domainsUnder(o, key)) == 0 }) {
+			how = countsNot
+		}
+	}
+	if how == countsNot {
+		return
+	}
+	list := p.domainsUnder(o, g.key)
+	for _, d := range list {
+		f.present[d]++
+		if certain && how == counts && len(list) == 1 {
+			f.sure[d]++
+		}
+	}
+}
+
+// crewUnder returns the daemons that an opened node will have, whatever it is launched as.
+func (p *problem) crewUnder(o *opened) []crewman {
+	if crew, ok := p.crews[o.flavour]; ok {
+		return crew
+	}
+	var crew []crewman
+	first := true
+	o.flavour.allowed.each(func(j int) {
+		on := p.crewOn(o.shelf, o.flavour.reqs, j)
+		if first {
+			crew, first = on, false
+		} else {
+			crew = merge(crew, on)
+		}
+	})
+	if p.crews == nil {
+		p.crews = map[*flavour][]crewman{}
+	}
+	p.crews[o.flavour] = crew
+	return crew
+}
+
+// domainsUnder returns the domains that an opened node may be in.
+func (p *problem) domainsUnder(o *opened, key int) []int {
+	k := p.keys[key]
+	asked, bound := o.flavour.reqs.Get(k.label)
+	seen := map[string]bool{}
+	if key == hostKey {
+		return nil
+	}
+	if bound && asked.Operator() == corev1.NodeSelectorOpIn && asked.Len() == 1 {
+		seen[asked.Values()[0]] = true
+	} else {
+		o.flavour.allowed.each(func(j int) {
+			for v := range valuesOf(o.shelf.pool.shapes[j], k.label) {
+				seen[v] = seen[v] || !bound || asked.Has(v)
+			}
+		})
+	}
+	var out []int
+	for d, name := range k.names {
+		if seen[name] {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// surprises reports whether pods of c, of which some have a place, counted on other daemons than there are.
+func (p *problem) surprises(c *class, now foresight) bool {
+	taken := func(i int) foreseen {
+		if i < len(p.taken) {
+			return p.taken[i]
+		}
+		return foreseen{}
+	}
+	for _, r := range c.last().wide {
+		was, is := taken(r.group), now[r.group]
+		switch r.kind {
+		case topology.Near:
+			if r.self && is.total > 0 && was.total == 0 && p.unescorted(c) {
+				return true
+			}
+		case topology.Apart:
+			if was.grew(is) {
+				return true
+			}
+		}
+	}
+	for _, r := range c.last().host {
+		if r.kind == topology.Near && r.self && now[r.group].total > 0 && taken(r.group).total == 0 && p.unescorted(c) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(c.members, func(m int) bool {
+		for d, closed := range now[m].closed {
+			if _, _, before := taken(m).at(d); closed && !before {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// unescorted reports whether pods of c are on new nodes that bring no company.
+func (p *problem) unescorted(c *class) bool {
+	return slices.ContainsFunc(p.lots, func(l *lot) bool { return l.class == c && l.next > 0 && !l.choice.escorted })
+}
+
+// grew reports whether there are pods in a domain that were not foreseen.
+func (f foreseen) grew(now foreseen) bool {
+	for d, n := range now.present {
+		if before, _, _ := f.at(d); n > 0 && before == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// lose returns the pods of a class that counted on other daemons than there are which go without a place in the next attempt:
+// a few of them, so that the others may have one, in the last attempt all.
+func (c *class) lose(last bool) []*model.Pod {
+	if last {
+		return slices.Concat(c.promised, c.pods)
+	}
+	placed := slices.Concat(c.promised, c.pods[:c.next])
+	return placed[len(placed)-max(1, len(placed)/4):]
+}
+
+// mistaken is why pods that counted on other daemons than there are go without a place.
+var mistaken = []model.PoolVerdict{{Verdict: model.Verdict{
+	Rule: model.RuleTopology, Subject: "pods of daemons, which come with each new node",
+}}}

@@ -1,0 +1,136 @@
+package verify
+
+import (
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// A hand is a daemon whose pods somebody looks at, or that keep others away.
+type hand struct {
+	set    *appsv1.DaemonSet
+	demand *demand
+	pod    *corev1.Pod // as it will be on any node
+	// shy means that something may keep it off a node that it selects.
+	shy bool
+}
+
+// learnHands reads what daemons' pods ask of others, so that its terms are known.
+func (c *checker) learnHands() {
+	for i, set := range c.sets {
+		h := &hand{set: set, demand: c.daemons[i], pod: &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: set.Namespace, Name: set.Name, Labels: set.Spec.Template.Labels,
+			},
+			Spec: set.Spec.Template.Spec,
+		}}
+		m := c.manners.of(h.pod)
+		h.shy = len(m.near)+len(m.apart)+len(m.spreads) > 0 || c.held(i) ||
+			slices.ContainsFunc(h.pod.Spec.Volumes, func(v corev1.Volume) bool {
+				return v.PersistentVolumeClaim != nil || v.Ephemeral != nil
+			})
+		c.hands = append(c.hands, h)
+	}
+}
+
+// held reports whether another daemon claims a host port of the i-th.
+func (c *checker) held(i int) bool {
+	for j, d := range c.daemons {
+		if j != i {
+			if _, both := d.clash(c.daemons[i]); both {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// heeded keeps the hands that matter to some pod, and finds out whom others keep off their nodes.
+func (c *checker) heeded() {
+	var kept []*hand
+	for _, h := range c.hands {
+		seen := len(c.manners.of(h.pod).apart) > 0
+		for _, m := range c.manners.byText {
+			for _, t := range m.terms() {
+				seen = seen || t.matches(h.pod.Namespace, h.pod.Labels)
+			}
+			for _, t := range m.apart {
+				// It may be that of a pod that runs, or of another daemon.
+				h.shy = h.shy || t.matches(h.pod.Namespace, h.pod.Labels) && c.elsewhere(m, t.key)
+			}
+		}
+		if seen {
+			kept = append(kept, h)
+		}
+	}
+	c.hands = kept
+}
+
+// elsewhere reports whether somebody who need not be placed any more, on a node that has the label, has the manner.
+func (c *checker) elsewhere(m *manner, key string) bool {
+	for _, h := range c.hands {
+		if c.manners.of(h.pod) == m {
+			return true
+		}
+	}
+	for name, pods := range c.bound {
+		if n, known := c.snapshot.NodeByName(name); known {
+			if _, labelled := c.nodeOf(n).Labels[key]; !labelled || leaving(n) {
+				continue
+			}
+		}
+		if slices.ContainsFunc(pods, func(p *corev1.Pod) bool { return c.demands[p] == nil && c.manners.of(p) == m }) {
+			return true
+		}
+	}
+	return false
+}
+
+// A crewman is a hand on a site to be: certainly there, or maybe.
+type crewman struct {
+	hand    *hand
+	certain bool
+}
+
+// crewAmong returns the hands that come with a node that is one of places.
+func (c *checker) crewAmong(places []*place, taints []corev1.Taint) []crewman {
+	var out []crewman
+	for _, h := range c.hands {
+		if _, kept := h.demand.untolerated(taints); kept {
+			continue
+		}
+		takes := func(p *place) bool { return p.takes(h.demand.selector) }
+		if slices.ContainsFunc(places, takes) {
+			all := !slices.ContainsFunc(places, func(p *place) bool { return !takes(p) })
+			out = append(out, crewman{h, all && !h.shy})
+		}
+	}
+	return out
+}
+
+// crewOf returns the hands that a node which is there has not got yet. One without room for all its daemons may do without.
+func (c *checker) crewOf(st *site, allocatable amounts) []crewman {
+	if len(c.hands) == 0 {
+		return nil
+	}
+	_, used := c.expect(st.node, st.taints, st.stay)
+	for _, p := range st.stay {
+		used.add(demandOfBound(p).requests)
+	}
+	room := true
+	for name, v := range used {
+		room = room && v <= allocatable[name]
+	}
+	var out []crewman
+	for _, h := range c.hands {
+		if _, kept := h.demand.untolerated(st.taints); kept || !h.demand.selector.matches(st.node) {
+			continue
+		}
+		if !slices.ContainsFunc(st.stay, func(p *corev1.Pod) bool { return ownedBy(p, h.set.Namespace, h.set.Name) }) {
+			out = append(out, crewman{h, room && !h.shy})
+		}
+	}
+	return out
+}
