@@ -10,7 +10,7 @@ func (p *problem) openTier(shelves []*shelf) {
 	if t == nil {
 		return
 	}
-	nodes := t.improve(t.fill())
+	nodes := t.improve(t.correct(t.fill()))
 	if unfair(lots) {
 		for _, o := range nodes {
 			t.move(o, -1)

@@ -55,7 +55,7 @@ func (t *tier) pattern(s *shop, star *kind, fill order) *opened {
 		f.guests = slices.Clone(with)
 	}
 	f.open = t.work.open[:0]
-	stride := 1 + len(t.byValue)/maxOpen
+	stride := 1 + len(t.byValue)/t.sample
 	for i := t.spin % stride; i < len(t.byValue); i += stride {
 		k := t.byValue[i]
 		if k.left > 0 && k.fit.on[s.shelf.index].flavour != nil && k.fit.on[s.shelf.index].holds.has(s.shape) {

@@ -6,8 +6,8 @@ import "slices"
 // fits is taken.
 var widths = [...]int{10, 4, 2}
 
-// few is how many units of the middling kind a node may have room for, for the search to matter.
-const few = 60
+// searched is how many units of the middling kind a node may have room for, for the search to matter.
+const searched = 60
 
 // A search looks for the units that make most of the room left on a node that holds few, where it matters which.
 type search struct {
@@ -20,6 +20,7 @@ type search struct {
 	value   float64 // of path
 	most    float64 // of best
 	enough  float64
+	scale   float64 // how much more than by worth units may be worth
 	visited int
 }
 
@@ -27,7 +28,7 @@ type search struct {
 // dearest that fit then, and so on, and keeps what is worth most. Kinds that care who is on their node are left to other
 // orders.
 func bySearch(t *tier, f *filling) {
-	if f.shop.worth > few*f.open[len(f.open)/2].value {
+	if len(f.open) == 0 || f.shop.worth > searched*f.open[len(f.open)/2].value {
 		byWorth(t, f)
 		return
 	}
@@ -41,7 +42,8 @@ func bySearch(t *tier, f *filling) {
 	}
 	s.units, s.worth, s.room = t.units, f.shop.best, f.room
 	s.path, s.best, s.value, s.most, s.visited = s.path[:0], s.best[:0], 0, 0, 0
-	s.enough = f.price*near - f.value
+	s.enough = f.price*t.ceiling - f.value
+	s.scale = t.ceiling / near
 	s.descend(0, 0)
 	for _, k := range s.best {
 		if t.add(f, k, 1) == 0 {
@@ -66,6 +68,7 @@ func (s *search) descend(from, depth int) {
 	for r, v := range s.room {
 		left += float64(s.worth[r] * float64(max(v, 0)) / s.units[r])
 	}
+	left *= s.scale
 	if s.value+left <= s.most {
 		return
 	}

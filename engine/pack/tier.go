@@ -28,7 +28,10 @@ type tier struct {
 	tried   int     // how many shapes are filled before one is chosen
 	work    work
 	orders  []order
-	stars   int // how many kinds a pattern is built around before one is chosen
+	stars   int     // how many kinds a pattern is built around before one is chosen
+	sample  int     // about how many kinds one pattern looks at
+	sparse  bool    // nodes hold few units, and who is with whom is all that matters
+	ceiling float64 // what a pattern must hold of what it could at most, to be taken without looking further
 }
 
 // A shop is a shape on offer.
@@ -79,9 +82,9 @@ func newTier(p *problem, shelves []*shelf, lots []*lot) *tier {
 	t.gather(lots)
 	t.classifyKinds()
 	t.openShops()
-	t.care()
 	t.work = newWork(t)
 	t.setFee()
+	t.care()
 	return t
 }
 
@@ -89,13 +92,40 @@ func newTier(p *problem, shelves []*shelf, lots []*lot) *tier {
 // is little to choose.
 const many = 200
 
+// A plan is sparse with few units to a node on average, and crowd units at least. Each pattern then looks at up to allKinds.
+const (
+	few      = 6
+	crowd    = 100
+	allKinds = 6000
+)
+
 // care sets how many patterns are made for each node.
 func (t *tier) care() {
-	if slices.ContainsFunc(t.caps, func(c capacity) bool { return c.nodes >= many }) {
+	t.sample, t.ceiling = maxOpen, near
+	switch {
+	case slices.ContainsFunc(t.caps, func(c capacity) bool { return c.nodes >= many }):
 		t.stars, t.tried, t.orders = 1, 1, orders[:1]
-		return
+	case t.isSparse():
+		t.sparse = true
+		t.stars, t.tried, t.orders, t.sample = 1, 6, []order{bySearch}, allKinds
+	default:
+		t.stars, t.tried, t.orders = 2, max(4, min(10, 4000/len(t.kinds))), orders[:]
 	}
-	t.stars, t.tried, t.orders = 2, max(4, min(10, 4000/len(t.kinds))), orders[:]
+}
+
+// isSparse reports whether nodes will hold few units, all of which go to the same shapes and care for nobody.
+func (t *tier) isSparse() bool {
+	units := 0
+	for _, k := range t.kinds {
+		units += k.left
+		if k.social || slices.ContainsFunc(t.shelves, func(s *shelf) bool {
+			f := k.fit.on[s.index].flavour
+			return f != t.kinds[0].fit.on[s.index].flavour || f != nil && f.diverse
+		}) {
+			return false
+		}
+	}
+	return units >= crowd && len(t.shops) > 0 && t.shops[0].worth*float64(units) <= few*t.total
 }
 
 // openShops lists the shapes that hold something.
@@ -285,7 +315,7 @@ func (t *tier) around(star *kind) *opened {
 	var best *opened
 	n := 0
 	for _, s := range t.shops {
-		if best != nil && (n >= t.tried || best.ratio() >= s.bound*near) {
+		if best != nil && (n >= t.tried || best.ratio() >= s.bound*t.ceiling) {
 			break
 		}
 		if on := &star.fit.on[s.shelf.index]; on.flavour == nil || !on.holds.has(s.shape) || soldOut(s) {
@@ -297,7 +327,9 @@ func (t *tier) around(star *kind) *opened {
 			if p == nil {
 				continue
 			}
-			t.polish(p)
+			if !t.sparse {
+				t.polish(p)
+			}
 			if p.better(best) {
 				best = p
 			}
