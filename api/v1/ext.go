@@ -28,15 +28,18 @@ const (
 	// ReplacedByAnnotationKey (NodeClaim) lists, by comma, the claims whose initialization the claim waits for before it
 	// goes. Empty: it waits for none.
 	ReplacedByAnnotationKey = ExtGroup + "/replaced-by"
+	// TakesFromAnnotationKey (NodeClaim) lists, by comma, the claims on their way out whose pods its node has room for. It has
+	// the taint ReservedTaintKey until its turn.
+	TakesFromAnnotationKey = ExtGroup + "/takes-from"
 	// TurnAnnotationKey (NodeClaim) is the place, from 1, of one of several replacements in the order in which they take the
 	// pods of the nodes that go. Its node has the taint ReservedTaintKey from its initialization until its turn.
 	TurnAnnotationKey = ExtGroup + "/turn"
 )
 
-// ReservedTaintKey keeps pods off a replacement until it is its turn to take those that it was launched for.
+// ReservedTaintKey keeps pods off a node until it is its turn to take those of nodes that go.
 const ReservedTaintKey = ExtGroup + "/reserved"
 
-// ReservedNoScheduleTaint is the taint of a replacement whose turn has not come.
+// ReservedNoScheduleTaint is the taint of a node whose turn has not come.
 func ReservedNoScheduleTaint() corev1.Taint {
 	return corev1.Taint{Key: ReservedTaintKey, Effect: corev1.TaintEffectNoSchedule}
 }

@@ -113,6 +113,9 @@ func (w *World) finish() {
 		condition.Clear(n.claim, apiv1.ConditionTypeDisruptionReason)
 		w.wrote(n)
 	}
+	if w.Turns {
+		w.reserve(s, drained)
+	}
 	for _, n := range drained {
 		n.going = true
 		n.claim.DeletionTimestamp = &metav1.Time{Time: w.now}
@@ -120,14 +123,37 @@ func (w *World) finish() {
 	}
 }
 
+// reserve closes the nodes that have room for pods of the leaving ones.
+func (w *World) reserve(s *model.Snapshot, leaving []*node) {
+	var nodes []*model.Node
+	for _, n := range leaving {
+		if m, ok := s.NodeByName(n.claim.Name); ok {
+			nodes = append(nodes, m)
+		}
+	}
+	for _, d := range disrupt.Destinations(s, nodes) {
+		n := w.nodes[d.Node.Claim.Name]
+		if n.claim.Annotations == nil {
+			n.claim.Annotations = map[string]string{}
+		}
+		n.claim.Annotations[apiv1.TakesFromAnnotationKey] = strings.Join(d.From, ",")
+		n.object.Spec.Taints = []corev1.Taint{apiv1.ReservedNoScheduleTaint()}
+		w.wrote(n)
+	}
+}
+
 // handOver opens the replacements whose turn it is.
 func (w *World) handOver() {
-	for _, h := range disrupt.Handovers(w.look()) {
-		if h.Due || h.Begun && h.Moving == 0 {
-			n := w.nodes[h.Next.Claim.Name]
-			n.object.Spec.Taints = nil
-			w.wrote(n)
-		}
+	h := disrupt.HandoverOf(w.look())
+	opens := h.Due
+	if h.Next != nil && h.Moving == 0 {
+		opens = append(opens, h.Next)
+	}
+	for _, m := range opens {
+		n := w.nodes[m.Claim.Name]
+		n.object.Spec.Taints = nil
+		delete(n.claim.Annotations, apiv1.TakesFromAnnotationKey)
+		w.wrote(n)
 	}
 }
 

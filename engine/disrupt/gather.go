@@ -16,10 +16,13 @@ const mostGathering = 15 * time.Second
 // gather returns the candidates, or none if nodes came to rest a moment ago and others will within moments: what is decided
 // for all together costs less, moves no pod twice, and does not disturb those that are about to rest. That lasts for half of
 // consolidateAfter at most, or 15 s, from the first of them, and then does not begin again for as long: pods that come and go all
-// the time hold up nothing.
+// the time hold up nothing. It also returns none while pods are handed over: those that another command moved would get in between.
 func (d *decider) gather(open []*candidate) []*candidate {
 	if d.o.Rehearse {
 		return open
+	}
+	if HandoverOf(d.s).Next != nil {
+		return d.wait(open, "for pods that are moving now")
 	}
 	var until time.Time // when the first of those that came to rest has waited long enough
 	for _, c := range d.ours {
@@ -39,8 +42,13 @@ func (d *decider) gather(open []*candidate) []*candidate {
 	if until.IsZero() || !d.comesToRest(until) {
 		return open
 	}
+	return d.wait(open, "for its neighbours, which are looked at together")
+}
+
+// wait notes what all candidates wait for, and returns that there is none.
+func (d *decider) wait(open []*candidate, what string) []*candidate {
 	for _, c := range open {
-		d.note(c, model.Verdict{Rule: model.RuleRecent, Subject: "for its neighbours, which are looked at together"})
+		d.note(c, model.Verdict{Rule: model.RuleRecent, Subject: what})
 	}
 	return nil
 }

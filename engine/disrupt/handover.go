@@ -2,6 +2,7 @@ package disrupt
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -9,77 +10,76 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// A Handover is a command whose nodes hand their pods over to several places: first to room that is there, then to one
-// replacement after the other. A replacement takes no pods until it is its turn, so that the scheduler, which knows nothing of
-// the plan, finds no room but the room meant for those who move just then.
+// A Handover is how far nodes on their way out have come with handing over their pods to several places: first to room that is
+// there, node by node, then to one replacement after the other. A place takes no pods until it is its turn, so that the
+// scheduler, which knows nothing of the plan, finds no room but the room meant for those who move just then.
 type Handover struct {
-	// Command names the claims that are replaced, as their replacements do.
-	Command string
-	// Next is the replacement to open next.
+	// Next is the node to open next, when nothing is Moving; nil if nobody gives pods away just now.
 	Next *model.Node
-	// Moving is how many pods still have to leave for places that are open. Next is due when there are none.
+	// Moving is how many pods still have to leave for places that are open, or not known.
 	Moving int
-	// Due says that Next is to be opened whatever is moving: nobody hands over to it any more, or pods that found no other
-	// room wait for it.
-	Due bool
-	// Begun says that one of the nodes is on its way out.
-	Begun bool
+	// Due are nodes to be opened whatever is moving, in name order: nobody will give pods to them any more, or pods that
+	// found no other room wait for them.
+	Due []*model.Node
 }
 
-// Handovers returns what is under way, in the order of commands. Promises of s tell which pods go where.
-func Handovers(s *model.Snapshot) []Handover {
-	closed := map[string][]*model.Node{}
+// HandoverOf returns what is under way. Promises of s tell which pods go where.
+func HandoverOf(s *model.Snapshot) Handover {
+	var h Handover
+	asked := askedFor(s)
+	var closed []*model.Node
 	for _, n := range s.Nodes() {
-		if n.Reserved() && !n.Deleting {
-			command := n.Claim.Annotations[apiv1.ReplacesAnnotationKey]
-			closed[command] = append(closed[command], n)
+		switch {
+		case !n.Reserved() || n.Deleting:
+		case asked[n.Name] || !given(s, n, func(giver *model.Node) bool { return giver.Deleting || underWay(giver) }):
+			h.Due = append(h.Due, n)
+		case given(s, n, func(giver *model.Node) bool { return giver.Deleting }):
+			closed = append(closed, n)
 		}
 	}
+	slices.SortFunc(h.Due, func(a, b *model.Node) int { return cmp.Compare(a.Name, b.Name) })
 	if len(closed) == 0 {
-		return nil
+		return h
 	}
-	asked := map[string]bool{} // by pods that wait
-	for _, p := range s.Pending() {
-		if n, ok := s.NodeByName(s.PromiseOf(p)); ok && n.Reserved() && !p.Virtual() {
-			asked[n.Name] = true
-		}
-	}
-	var out []Handover
-	for command, nodes := range closed {
-		slices.SortFunc(nodes, func(a, b *model.Node) int {
-			return cmp.Or(cmp.Compare(turn(a), turn(b)), cmp.Compare(a.Name, b.Name))
-		})
-		h := Handover{Command: command, Next: nodes[0]}
-		if i := slices.IndexFunc(nodes, func(n *model.Node) bool { return asked[n.Name] }); i >= 0 {
-			h.Next, h.Due = nodes[i], true
-		}
-		h.count(s)
-		out = append(out, h)
-	}
-	slices.SortFunc(out, func(a, b Handover) int { return cmp.Compare(a.Command, b.Command) })
-	return out
-}
-
-// count sets what is left to move, and whether anybody is left to move it.
-func (h *Handover) count(s *model.Snapshot) {
-	there := false
-	for _, name := range names(h.Command) {
-		n, ok := s.NodeByName(name)
-		if claim, known := s.Claim(name); !ok || !known || n.Claim != claim {
+	h.Next = slices.MinFunc(closed, func(a, b *model.Node) int {
+		return cmp.Or(cmp.Compare(turn(a), turn(b)), slices.Compare(givers(a), givers(b)), cmp.Compare(a.Name, b.Name))
+	})
+	for _, n := range s.Nodes() {
+		if !n.Managed() || !n.Deleting {
 			continue
 		}
-		there = true
-		if !n.Deleting {
-			continue
-		}
-		h.Begun = true
 		for _, p := range n.Reschedulable() {
 			if p.Object.DeletionTimestamp == nil && !Awaits(s, p) {
 				h.Moving++
 			}
 		}
 	}
-	h.Due = h.Due || !there
+	return h
+}
+
+// askedFor returns the names of the reserved nodes that pods without a node were promised to.
+func askedFor(s *model.Snapshot) map[string]bool {
+	asked := map[string]bool{}
+	for _, p := range s.Pending() {
+		if n, ok := s.NodeByName(s.PromiseOf(p)); ok && n.Reserved() && !p.Virtual() {
+			asked[n.Name] = true
+		}
+	}
+	return asked
+}
+
+// given reports whether one of the nodes that give pods to n is there, and what is asked.
+func given(s *model.Snapshot, n *model.Node, is func(*model.Node) bool) bool {
+	return slices.ContainsFunc(givers(n), func(name string) bool {
+		claim, known := s.Claim(name)
+		giver, ok := s.NodeByName(name)
+		return known && ok && giver.Claim == claim && is(giver)
+	})
+}
+
+// givers returns the names of the claims whose pods the node is to take.
+func givers(n *model.Node) []string {
+	return append(replaces(n), names(n.Claim.Annotations[apiv1.TakesFromAnnotationKey])...)
 }
 
 // Awaits reports whether the pod is to leave for a node that is not open yet.
@@ -88,11 +88,51 @@ func Awaits(s *model.Snapshot, p *model.Pod) bool {
 	return ok && n.Reserved() && !n.Deleting
 }
 
-// turn is the place of the replacement in the order of its command.
+// turn is the place of a node among those that pods are handed over to: room that is there comes before replacements.
 func turn(n *model.Node) int {
 	i, err := strconv.Atoi(n.Claim.Annotations[apiv1.TurnAnnotationKey])
 	if err != nil {
 		return 0
 	}
 	return i
+}
+
+// A Destination is a node of ours with room for pods of nodes that are about to go.
+type Destination struct {
+	Node *model.Node
+	// From are the names of the claims that give it pods, in order.
+	From []string
+}
+
+// Destinations returns the nodes, in name order, that are there and open and that pods of the leaving nodes were promised to. It
+// returns none if all pods go to one place: then there is nothing to put into order.
+func Destinations(s *model.Snapshot, leaving []*model.Node) []Destination {
+	goes := map[string]bool{}
+	for _, n := range leaving {
+		goes[n.Name] = true
+	}
+	from := map[*model.Node]map[string]bool{}
+	for _, n := range leaving {
+		for _, p := range n.Reschedulable() {
+			to, ok := s.NodeByName(s.PromiseOf(p))
+			if !ok || goes[to.Name] {
+				continue
+			}
+			if from[to] == nil {
+				from[to] = map[string]bool{}
+			}
+			from[to][n.Claim.Name] = true
+		}
+	}
+	if len(from) < 2 {
+		return nil
+	}
+	var out []Destination
+	for n, names := range from {
+		if n.Managed() && n.Initialized && !n.Reserved() && !n.Deleting && !underWay(n) {
+			out = append(out, Destination{n, slices.Sorted(maps.Keys(names))})
+		}
+	}
+	slices.SortFunc(out, func(a, b Destination) int { return cmp.Compare(a.Node.Name, b.Node.Name) })
+	return out
 }

@@ -44,6 +44,21 @@ func (r *relay) going(name string) {
 	r.node(name, func(_ *corev1.Node, c *apiv1.NodeClaim) { c.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} })
 }
 
+// reserved adds a node that has room and takes no pods yet.
+func (r *relay) reserved(name, from string) {
+	r.node(name, func(n *corev1.Node, c *apiv1.NodeClaim) {
+		n.Spec.Taints = []corev1.Taint{apiv1.ReservedNoScheduleTaint()}
+		c.Annotations[apiv1.TakesFromAnnotationKey] = from
+	})
+}
+
+// marked adds a node that is to go, and has not begun to.
+func (r *relay) marked(name string) {
+	r.node(name, func(n *corev1.Node, _ *apiv1.NodeClaim) {
+		n.Spec.Taints = []corev1.Taint{apiv1.DisruptedNoScheduleTaint()}
+	})
+}
+
 func (r *relay) staying(name string) { r.node(name, func(*corev1.Node, *apiv1.NodeClaim) {}) }
 
 // pod adds a pod on a node, or one that waits, which was told a place.
@@ -62,15 +77,14 @@ func (r *relay) pod(name, on, to string, ending bool) {
 	r.promises["d/"+name] = to
 }
 
-func TestHandovers(t *testing.T) {
+func TestHandover(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		world func(*relay)
 		want  string
 	}{
 		{"nothing is closed", func(r *relay) { r.going("a"); r.staying("x") }, ""},
-		{"nobody goes yet", func(r *relay) { r.staying("a"); r.closed("x", "1", "a"); r.closed("y", "2", "a") },
-			"a: x next, 0 moving"},
+		{"nobody goes yet", func(r *relay) { r.marked("a"); r.closed("x", "1", "a"); r.closed("y", "2", "a") }, ""},
 		{"into room that is there first", func(r *relay) {
 			r.going("a")
 			r.staying("room")
@@ -79,53 +93,105 @@ func TestHandovers(t *testing.T) {
 			r.pod("p", "a", "room", false)
 			r.pod("q", "a", "x", false)
 			r.pod("r", "a", "y", false)
-		}, "a: x next, 1 moving, begun"},
+		}, "x next, 1 moving"},
+		{"and that is closed as well", func(r *relay) {
+			r.going("a")
+			r.closed("x", "1", "a")
+			r.reserved("room", "a")
+			r.pod("p", "a", "room", false)
+			r.pod("q", "a", "x", false)
+		}, "room next, 0 moving"},
 		{"whose place is not known moves", func(r *relay) { r.going("a"); r.closed("x", "1", "a"); r.pod("p", "a", "", false) },
-			"a: x next, 1 moving, begun"},
+			"x next, 1 moving"},
 		{"who ends has moved", func(r *relay) {
 			r.going("a")
 			r.staying("room")
 			r.closed("x", "1", "a")
 			r.pod("p", "a", "room", true)
 			r.pod("q", "a", "x", false)
-		}, "a: x next, 0 moving, begun"},
+		}, "x next, 0 moving"},
 		{"of two nodes one goes already", func(r *relay) {
 			r.going("a")
-			r.staying("b")
+			r.marked("b")
 			r.closed("x", "1", "a,b")
 			r.pod("p", "b", "", false)
-		}, "a,b: x next, 0 moving, begun"},
-		{"all are gone", func(r *relay) { r.closed("x", "1", "a,b") }, "a,b: x next, 0 moving, due"},
-		{"it was made an ordinary node", func(r *relay) { r.staying("a"); r.closed("x", "", "") }, ": x next, 0 moving, due"},
+		}, "x next, 0 moving"},
+		{"all are gone", func(r *relay) { r.closed("y", "2", "a,b"); r.closed("x", "1", "a,b") }, "due x y"},
+		{"it was taken back", func(r *relay) { r.staying("a"); r.reserved("x", "a") }, "due x"},
+		{"it was made an ordinary node", func(r *relay) { r.staying("a"); r.closed("x", "", "") }, "due x"},
 		{"a pod waits for the second", func(r *relay) {
 			r.going("a")
 			r.closed("x", "1", "a")
 			r.closed("y", "2", "a")
 			r.pod("p", "", "y", false)
-		}, "a: y next, 0 moving, due, begun"},
-		{"ten comes after nine", func(r *relay) { r.staying("a"); r.closed("x", "10", "a"); r.closed("y", "9", "a") },
-			"a: y next, 0 moving"},
-		{"two commands", func(r *relay) { r.staying("a"); r.staying("b"); r.closed("y", "1", "b"); r.closed("x", "1", "a") },
-			"a: x next, 0 moving; b: y next, 0 moving"},
+		}, "x next, 0 moving, due y"},
+		{"ten comes after nine", func(r *relay) { r.going("a"); r.closed("x", "10", "a"); r.closed("y", "9", "a") }, "y next, 0 moving"},
+		{"one at a time, whoever gives", func(r *relay) {
+			r.going("a")
+			r.going("b")
+			r.staying("z")
+			r.closed("y", "1", "b")
+			r.closed("x", "1", "a")
+			r.pod("p", "b", "z", false)
+		}, "x next, 1 moving"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := &relay{promises: map[string]string{}}
 			tt.world(r)
+			h := disrupt.HandoverOf(model.Compile(r.d).WithPromises(r.promises))
 			var got []string
-			for _, h := range disrupt.Handovers(model.Compile(r.d).WithPromises(r.promises)) {
-				line := fmt.Sprintf("%s: %s next, %d moving", h.Command, h.Next.Name, h.Moving)
-				if h.Due {
-					line += ", due"
-				}
-				if h.Begun {
-					line += ", begun"
-				}
-				got = append(got, line)
+			if h.Next != nil {
+				got = append(got, h.Next.Name+" next", fmt.Sprint(h.Moving, " moving"))
 			}
-			if diff := cmp.Diff(tt.want, strings.Join(got, "; ")); diff != "" {
+			due := ""
+			for _, n := range h.Due {
+				due += " " + n.Name
+			}
+			if due != "" {
+				got = append(got, "due"+due)
+			}
+			if diff := cmp.Diff(tt.want, strings.Join(got, ", ")); diff != "" {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+func TestDestinations(t *testing.T) {
+	r := &relay{promises: map[string]string{}}
+	r.marked("a")
+	r.marked("b")
+	for _, name := range []string{"x", "y", "other"} {
+		r.staying(name)
+	}
+	r.closed("new", "1", "a,b")
+	r.pod("p", "a", "y", false)
+	r.pod("q", "b", "x", false)
+	r.pod("r", "a", "x", false)
+	r.pod("s", "b", "new", false)
+	r.pod("t", "b", "nowhere", false)
+	s := model.Compile(r.d).WithPromises(r.promises)
+	of := func(names ...string) string {
+		var nodes []*model.Node
+		for _, name := range names {
+			n, ok := s.NodeByName(name)
+			if !ok {
+				t.Fatalf("no node %s", name)
+			}
+			nodes = append(nodes, n)
+		}
+		var out []string
+		for _, d := range disrupt.Destinations(s, nodes) {
+			out = append(out, d.Node.Name+" from "+strings.Join(d.From, "+"))
+		}
+		return strings.Join(out, ", ")
+	}
+	if diff := cmp.Diff("x from a+b, y from a", of("a", "b")); diff != "" {
+		t.Error(diff)
+	}
+	r.promises["d/p"] = "x"
+	if got := of("a"); got != "" {
+		t.Errorf("all go to one place, and still there is %s", got)
 	}
 }
 

@@ -70,7 +70,7 @@ func (n *Node) Disrupted() bool {
 	})
 }
 
-// Reserved reports whether n is a replacement that takes no pods until it is its turn.
+// Reserved reports whether n takes no pods until it is its turn to take those of nodes that go.
 func (n *Node) Reserved() bool {
 	return n.Claim != nil && n.Object != nil && slices.ContainsFunc(n.Object.Spec.Taints, func(t corev1.Taint) bool {
 		return t.Key == apiv1.ReservedTaintKey

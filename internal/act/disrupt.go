@@ -145,19 +145,6 @@ func (a *Actor) Unmark(ctx context.Context, n *model.Node) ([]client.Object, err
 	return []client.Object{node, claim}, nil
 }
 
-// Open lets pods come to a replacement whose turn it is. It returns what was written.
-func (a *Actor) Open(ctx context.Context, n *model.Node) ([]client.Object, error) {
-	node, err := again(ctx, a.live(), n.Object, func(before *corev1.Node) (*corev1.Node, error) {
-		node := before.DeepCopy()
-		node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == apiv1.ReservedTaintKey })
-		return node, Patch(ctx, a.Client, before, node)
-	})
-	if err != nil {
-		return nil, fmt.Errorf("untaint node: %w", err)
-	}
-	return []client.Object{node}, nil
-}
-
 // Adopt makes a replacement that nothing waits for any more an ordinary node. It returns what was written.
 func (a *Actor) Adopt(ctx context.Context, n *model.Node) ([]client.Object, error) {
 	claim := n.Claim.DeepCopy()

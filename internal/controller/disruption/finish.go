@@ -3,8 +3,11 @@ package disruption
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
+
+	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
@@ -34,6 +37,7 @@ func (c *Controller) finish(ctx context.Context, s *model.Snapshot) (again time.
 		}
 	}
 	verdicts := disrupt.Recheck(s, due, c.Options)
+	c.reserve(ctx, s, due, verdicts)
 	for _, n := range due {
 		if v := verdicts[n.Name]; !v.OK() {
 			c.Metrics.Disruption.FailedValidationsTotal.WithLabelValues(c.typeOf(n)).Inc()
@@ -49,6 +53,16 @@ func (c *Controller) finish(ctx context.Context, s *model.Snapshot) (again time.
 		c.tellEnded(ctx, s, n, reason)
 	}
 	return again, err
+}
+
+// reserve puts the places that pods of the leaving nodes go to into order. It is no reason to stop if that fails.
+func (c *Controller) reserve(ctx context.Context, s *model.Snapshot, due []*model.Node, verdicts map[string]model.Verdict) {
+	leaving := slices.DeleteFunc(slices.Clone(due), func(n *model.Node) bool { return !verdicts[n.Name].OK() })
+	written, err := c.Actor.Reserve(ctx, disrupt.Destinations(s, leaving))
+	c.Cluster.Assume(written...)
+	if err != nil {
+		ctrl.LoggerFrom(ctx).V(1).Info("some nodes take pods out of turn", "error", err.Error())
+	}
 }
 
 func marked(n *model.Node) bool {

@@ -1,4 +1,4 @@
-// Package handover opens the replacements of a command one after another to the pods that they were launched for
+// Package handover opens nodes one after another to the pods of nodes that go
 // (docs/disruption.md, Handover).
 package handover
 
@@ -21,7 +21,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/observe"
 )
 
-// A Controller opens replacements. There is one for the cluster.
+// A Controller opens reserved nodes. There is one for the cluster.
 type Controller struct {
 	Cluster *observe.Cluster
 	Actor   *act.Actor
@@ -29,12 +29,8 @@ type Controller struct {
 
 	// next is the earliest time of the next pass.
 	next time.Time
-	// stages are how far commands have come.
-	stages map[string]stage
-}
-
-// A stage is how many pods were moving when that last changed, and when.
-type stage struct {
+	// begun says that pods were being handed over in the last pass, moving how many still had to leave, and since when.
+	begun  bool
 	moving int
 	since  time.Time
 }
@@ -70,24 +66,21 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	c.next = now.Add(pause)
-	under := disrupt.Handovers(c.Cluster.Snapshot())
-	stages := make(map[string]stage, len(under))
-	var errs []error
-	for i := range under {
-		h := &under[i]
-		st, known := c.stages[h.Command]
-		if !known || st.moving != h.Moving || !h.Begun {
-			st = stage{moving: h.Moving, since: now}
-		}
-		if h.Due || h.Begun && (h.Moving == 0 && now.Sub(st.since) >= pause || now.Sub(st.since) >= patience) {
-			errs = append(errs, c.open(ctx, h.Next))
-			st.since = now
-		}
-		stages[h.Command] = st
+	h := disrupt.HandoverOf(c.Cluster.Snapshot())
+	if !c.begun || h.Moving != c.moving {
+		c.moving, c.since = h.Moving, now
 	}
-	c.stages = stages
-	if len(under) == 0 {
-		return ctrl.Result{}, errors.Join(errs...)
+	c.begun = h.Next != nil
+	opens := h.Due
+	if still := now.Sub(c.since); h.Next != nil && (h.Moving == 0 && still >= pause || still >= patience) {
+		opens, c.since = append(opens, h.Next), now
+	}
+	var errs []error
+	for _, n := range opens {
+		errs = append(errs, c.open(ctx, n))
+	}
+	if h.Next == nil && len(h.Due) == 0 {
+		return ctrl.Result{}, nil // a node that changes wakes us
 	}
 	return ctrl.Result{RequeueAfter: pause}, errors.Join(errs...)
 }
@@ -99,7 +92,7 @@ func (c *Controller) open(ctx context.Context, n *model.Node) error {
 	}
 	c.Cluster.Assume(written...)
 	if len(written) > 0 {
-		ctrl.LoggerFrom(ctx).V(1).Info("opened a replacement to the pods that it was launched for", "Node", n.Object.Name)
+		ctrl.LoggerFrom(ctx).V(1).Info("opened a node to the pods that it was reserved for", "Node", n.Object.Name)
 	}
 	return err
 }

@@ -1,0 +1,85 @@
+package act
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/disrupt"
+	"github.com/karpenter-go/karpenter/engine/model"
+)
+
+// Reserve closes nodes with room for pods that are about to move until it is their turn: the claim says whose pods it takes,
+// then the taint keeps all away. A node that cannot be reserved takes its pods when they come; the error joins why. It returns
+// what was written. Without Turns it does nothing.
+func (a *Actor) Reserve(ctx context.Context, destinations []disrupt.Destination) ([]client.Object, error) {
+	if !a.Turns {
+		return nil, nil
+	}
+	written, errs := make([][]client.Object, len(destinations)), make([]error, len(destinations))
+	var g errgroup.Group
+	g.SetLimit(parallelMarks)
+	for i, d := range destinations {
+		g.Go(func() error {
+			written[i], errs[i] = a.reserve(ctx, d)
+			return nil
+		})
+	}
+	err := errors.Join(g.Wait(), errors.Join(errs...))
+	return slices.Concat(written...), err
+}
+
+func (a *Actor) reserve(ctx context.Context, d disrupt.Destination) ([]client.Object, error) {
+	claim, err := again(ctx, a.live(), d.Node.Claim, func(before *apiv1.NodeClaim) (*apiv1.NodeClaim, error) {
+		claim := before.DeepCopy()
+		annotate(claim, apiv1.TakesFromAnnotationKey, strings.Join(d.From, ","))
+		return claim, Patch(ctx, a.Client, before, claim)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reserve node: annotate claim: %w", err)
+	}
+	node, err := again(ctx, a.live(), d.Node.Object, func(before *corev1.Node) (*corev1.Node, error) {
+		node := before.DeepCopy()
+		node.Spec.Taints = append(withoutReserved(node.Spec.Taints), apiv1.ReservedNoScheduleTaint())
+		return node, Patch(ctx, a.Client, before, node)
+	})
+	if err != nil {
+		return []client.Object{claim}, fmt.Errorf("reserve node: %w", err)
+	}
+	return []client.Object{claim, node}, nil
+}
+
+// Open lets pods come to a node whose turn it is. It returns what was written.
+func (a *Actor) Open(ctx context.Context, n *model.Node) ([]client.Object, error) {
+	node, err := again(ctx, a.live(), n.Object, func(before *corev1.Node) (*corev1.Node, error) {
+		node := before.DeepCopy()
+		node.Spec.Taints = withoutReserved(node.Spec.Taints)
+		return node, Patch(ctx, a.Client, before, node)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open node: %w", err)
+	}
+	if n.Claim.Annotations[apiv1.TakesFromAnnotationKey] == "" {
+		return []client.Object{node}, nil
+	}
+	claim, err := again(ctx, a.live(), n.Claim, func(before *apiv1.NodeClaim) (*apiv1.NodeClaim, error) {
+		claim := before.DeepCopy()
+		annotate(claim, apiv1.TakesFromAnnotationKey, "")
+		return claim, Patch(ctx, a.Client, before, claim)
+	})
+	if err != nil {
+		return []client.Object{node}, fmt.Errorf("open node: annotate claim: %w", err)
+	}
+	return []client.Object{node, claim}, nil
+}
+
+func withoutReserved(taints []corev1.Taint) []corev1.Taint {
+	return slices.DeleteFunc(taints, func(t corev1.Taint) bool { return t.Key == apiv1.ReservedTaintKey })
+}
