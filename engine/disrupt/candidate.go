@@ -56,8 +56,10 @@ type decider struct {
 	chosen int // nodes taken by choice
 	// telling says that all that is decided from now on is told, and not done.
 	telling bool
-	tariff  tariff
-	out     Decision
+	// thorough asks about every node in the whole cluster, without a sketch first.
+	thorough bool
+	tariff   tariff
+	out      Decision
 }
 
 func newDecider(s *model.Snapshot, o Options, from Cursor) *decider {

@@ -265,7 +265,7 @@ func (d *decider) singles(list []*candidate) {
 			d.note(c, model.Verdict{Rule: model.RuleEffort})
 			continue
 		}
-		if len(list) > sketched && plain(c.pods) {
+		if len(list) > sketched && !d.thorough && plain(c.pods) {
 			if drawn == nil {
 				drawn = d.sketch()
 			}

@@ -110,9 +110,12 @@ func Decide(s *model.Snapshot, o Options, from Cursor) Decision {
 	if o.MaxWhatIfs == 0 {
 		o.MaxWhatIfs = 4000
 	}
-	d := newDecider(s, o, from)
+	return newDecider(s, o, from).decide()
+}
+
+func (d *decider) decide() Decision {
 	d.methods()
-	if o.Static {
+	if d.o.Static {
 		d.static()
 	}
 	d.telling = true

@@ -17,7 +17,9 @@ import (
 // no pods, and of the instance types those that are the cheapest of their size.
 //
 // It knows nothing of company: it is asked only about pods that go anywhere. Its no is taken for an answer, its yes only
-// for a reason to ask the whole cluster.
+// for a reason to ask the whole cluster. What it leaves out could not change the answer of a packer that looks at everything;
+// see near and undominated. Ours does not try everything, so a no may now and then be wrong: TestSketchLosesLittle says how
+// often.
 type sketch struct {
 	empty *model.Snapshot // pools, daemons and types, without nodes
 	// below is empty with only the types that cost less than the price.
@@ -25,29 +27,47 @@ type sketch struct {
 	rooms []*roomy // most room first
 }
 
-// A roomy node takes pods. Object is the node as large as its free room.
+// A roomy node takes pods. Object is the node as large as its free room and its daemons.
 type roomy struct {
 	name   string
 	object *corev1.Node
-	free   model.Resources
+	taints []corev1.Taint
+	free   amounts
 }
 
-// destinations is how many nodes a sketch shows at most.
-const destinations = 24
+// amounts are what there is, or is asked for, of the usual resources.
+type amounts [len(usual)]int64
+
+func amountsOf(r model.Resources) (a amounts) {
+	for i, name := range usual {
+		a[i] = r[name]
+	}
+	return a
+}
+
+// within reports whether so much is there.
+func (a amounts) within(free amounts) bool {
+	for i, v := range a {
+		if v > free[i] && v > 0 {
+			return false
+		}
+	}
+	return true
+}
 
 // sketch draws the view.
 func (d *decider) sketch() *sketch {
 	var change model.Delta
 	change.Types = map[string][]*model.InstanceType{}
-	seen := map[string]bool{}
+	seen := map[string][]*model.InstanceType{}
 	for _, p := range d.s.Pools() {
-		like := likeness(p)
-		if seen[like] {
+		like, types := likeness(p), d.s.Types(p.Name)
+		if known, ok := seen[like]; ok && slices.EqualFunc(known, types, alike) {
 			continue // another pool does as well
 		}
-		seen[like] = true
+		seen[like] = types
 		change.Pools = append(change.Pools, p.Object)
-		change.Types[p.Name] = undominated(d.s.Types(p.Name), p)
+		change.Types[p.Name] = undominated(types, p)
 	}
 	for _, o := range d.s.Daemons() {
 		change.Daemons = append(change.Daemons, o.Object)
@@ -57,20 +77,16 @@ func (d *decider) sketch() *sketch {
 		if n.Object == nil || n.Deleting || n.Object.Spec.Unschedulable {
 			continue
 		}
-		free := n.Free().Plus(n.DaemonUsed)
-		if free[corev1.ResourceCPU] <= 0 || free[corev1.ResourcePods] <= 0 {
+		free := n.Free()
+		if free[corev1.ResourcePods] <= 0 {
 			continue
 		}
 		o := *n.Object
-		o.Status.Allocatable = free.List()
-		k.rooms = append(k.rooms, &roomy{name: n.Name, object: &o, free: free})
+		o.Status.Allocatable = free.Plus(n.DaemonUsed).List()
+		k.rooms = append(k.rooms, &roomy{name: n.Name, object: &o, taints: n.Taints, free: amountsOf(free)})
 	}
 	slices.SortFunc(k.rooms, func(a, b *roomy) int {
-		return cmp.Or(
-			cmp.Compare(b.free[corev1.ResourceCPU], a.free[corev1.ResourceCPU]),
-			cmp.Compare(b.free[corev1.ResourceMemory], a.free[corev1.ResourceMemory]),
-			strings.Compare(a.name, b.name),
-		)
+		return cmp.Or(cmp.Compare(b.free[0], a.free[0]), cmp.Compare(b.free[1], a.free[1]), strings.Compare(a.name, b.name))
 	})
 	return k
 }
@@ -79,6 +95,14 @@ func (d *decider) sketch() *sketch {
 func likeness(p *model.Pool) string {
 	return fmt.Sprint(p.Weight, p.Usable(), p.Requirements.Without(apiv1.NodePoolLabelKey), p.Taints, p.Limits,
 		p.Object.Spec.Template.Spec.NodeClassRef)
+}
+
+// alike reports whether two types are the same to pods that go anywhere.
+func alike(a, b *model.InstanceType) bool {
+	return a == b || a.Name == b.Name && amountsOf(a.Allocatable) == amountsOf(b.Allocatable) &&
+		slices.EqualFunc(a.Offerings, b.Offerings, func(x, y model.Offering) bool {
+			return x.Compare(y) == 0 && x.Available == y.Available && x.Price == y.Price
+		})
 }
 
 // undominated returns the types that no other one of the list beats in price, cpu, memory and pods at once, where price is
@@ -130,21 +154,14 @@ func covers(a, b *model.InstanceType) bool {
 // hopeless reports whether, by the sketch, doing without the node cannot pay. It is only asked about nodes whose pods are
 // all plain.
 func (d *decider) hopeless(k *sketch, c *candidate) bool {
-	var change model.Delta
-	for _, r := range k.rooms {
-		if r.name != c.node.Name && slices.ContainsFunc(c.pods, func(p *model.Pod) bool { return fitsIn(p, r.free) }) {
-			change.Nodes = append(change.Nodes, r.object)
-			if len(change.Nodes) == destinations {
-				break
-			}
-		}
-	}
+	change := model.Delta{Nodes: k.near(c)}
 	for _, p := range c.pods {
 		change.Pods = append(change.Pods, p.Unbound().Object)
 	}
 	d.out.Stats.Sketches++
 	options := d.o.Pack
-	options.Effort = -1 // a plan that can be improved on by searching is looked into in the whole
+	options.Effort = -1         // a plan that can be improved on by searching is looked into in the whole
+	options.DefaultSpread = nil // it does not show over what the other pods are spread
 	plan := pack.Solve(k.cheaperThan(c.price).Apply(change), options)
 	if len(plan.Refusals) > 0 {
 		return true
@@ -167,15 +184,6 @@ func (k *sketch) cheaperThan(price float64) *model.Snapshot {
 	}
 	k.below[price] = k.empty.Apply(model.Delta{Types: types})
 	return k.below[price]
-}
-
-func fitsIn(p *model.Pod, free model.Resources) bool {
-	for name, v := range p.Requests {
-		if v > free[name] && v > 0 {
-			return false
-		}
-	}
-	return true
 }
 
 // plain reports whether the pods go wherever there is room and their tolerations allow: no selector, no company that they
