@@ -20,6 +20,7 @@ import (
 	"github.com/karpenter-go/karpenter/api"
 	"github.com/karpenter-go/karpenter/internal/doctor"
 	"github.com/karpenter-go/karpenter/internal/finding"
+	"github.com/karpenter-go/karpenter/internal/report"
 	awsdoctor "github.com/karpenter-go/karpenter/provider/aws/doctor"
 )
 
@@ -38,7 +39,8 @@ func doctorCommand() *cobra.Command {
 }
 
 func doctorClusterCommand() *cobra.Command {
-	var namespace, deployment, as, output string
+	var namespace, deployment, as string
+	var out output
 	c := &cobra.Command{
 		Use:   "cluster",
 		Short: "Check the cluster: kinds, rights, controller, pools, claims, budgets",
@@ -51,8 +53,11 @@ func doctorClusterCommand() *cobra.Command {
 	c.Flags().StringVarP(&namespace, "namespace", "n", "kube-system", "namespace of the controller")
 	c.Flags().StringVar(&deployment, "deployment", "karpenter", "name of the controller's Deployment")
 	c.Flags().StringVar(&as, "as", "", "look as this user, for example the controller's ServiceAccount")
-	c.Flags().StringVarP(&output, "output", "o", "text", "text or json")
+	out.addFlag(c)
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := out.check(); err != nil {
+			return err
+		}
 		kube, err := config.GetConfig()
 		if err != nil {
 			return coded{exitUnreachable, fmt.Errorf("find the cluster: %w (set KUBECONFIG)", err)}
@@ -64,7 +69,7 @@ func doctorClusterCommand() *cobra.Command {
 		if err != nil {
 			return coded{exitUnreachable, err}
 		}
-		return tell(cmd.OutOrStdout(), output, findings)
+		return tell(cmd.OutOrStdout(), out, findings)
 	}
 	return c
 }
@@ -89,7 +94,7 @@ func lookAtCluster(ctx context.Context, kube *rest.Config, namespace, deployment
 
 func doctorAWSCommand() *cobra.Command {
 	var o awsdoctor.Config
-	var output string
+	var out output
 	c := &cobra.Command{
 		Use:   "aws",
 		Short: "Check the AWS account: permissions, tags, queue, rules, node role, quotas",
@@ -102,10 +107,13 @@ func doctorAWSCommand() *cobra.Command {
 	c.Flags().StringVar(&o.Queue, "interruption-queue", "", "name of the interruption queue")
 	c.Flags().StringVar(&o.NodeRole, "node-role", "", "name of the role of nodes (default KarpenterNodeRole-<cluster>)")
 	c.Flags().StringVar(&o.Discovery, "discovery-tag", "karpenter.sh/discovery", "key of the tag of subnets and security groups")
-	c.Flags().StringVarP(&output, "output", "o", "text", "text or json")
+	out.addFlag(c)
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		if o.Cluster == "" {
 			return coded{exitUsage, errors.New("--cluster-name is missing")}
+		}
+		if err := out.check(); err != nil {
+			return err
 		}
 		sdk, err := awsconfig.LoadDefaultConfig(cmd.Context(), awsconfig.WithAppID("karpenter"))
 		if err != nil {
@@ -116,35 +124,31 @@ func doctorAWSCommand() *cobra.Command {
 		if err != nil {
 			return coded{exitUnreachable, err}
 		}
-		return tell(cmd.OutOrStdout(), output, found)
+		return tell(cmd.OutOrStdout(), out, found)
 	}
 	return c
 }
 
 // tell prints findings. The error is that some of them are errors.
-func tell(w io.Writer, output string, findings []finding.Finding) error {
+func tell(w io.Writer, out output, findings []finding.Finding) error {
+	if out == asJSON {
+		encoder := json.NewEncoder(w)
+		encoder.SetIndent("", "  ")
+		if err := encoder.Encode(append([]finding.Finding{}, findings...)); err != nil {
+			return err
+		}
+	}
 	errs := 0
 	for _, f := range findings {
+		if out == asText {
+			fmt.Fprintln(w, f)
+		}
 		if f.Level == finding.Error {
 			errs++
 		}
 	}
-	switch output {
-	case "json":
-		encoder := json.NewEncoder(w)
-		encoder.SetIndent("", "  ")
-		if err := encoder.Encode(findings); err != nil {
-			return err
-		}
-	case "text":
-		for _, f := range findings {
-			fmt.Fprintln(w, f)
-		}
-	default:
-		return coded{exitUsage, fmt.Errorf("--output is %q, want text or json", output)}
-	}
 	if errs > 0 {
-		return fmt.Errorf("%d errors", errs)
+		return errors.New(report.Count(errs, "error"))
 	}
 	return nil
 }

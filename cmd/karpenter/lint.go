@@ -12,6 +12,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/internal/finding"
 	"github.com/karpenter-go/karpenter/internal/lint"
+	"github.com/karpenter-go/karpenter/internal/report"
 	"github.com/karpenter-go/karpenter/provider/aws/catalog"
 )
 
@@ -55,7 +56,7 @@ func lintCommand() *cobra.Command {
 			return err
 		}
 		if n := count(findings, finding.Error); n > 0 {
-			return fmt.Errorf("%d errors in %d files", n, len(in))
+			return fmt.Errorf("%s in %s", report.Count(n, "error"), report.Count(len(in), "file"))
 		}
 		return nil
 	}
@@ -89,8 +90,8 @@ func printFindings(w io.Writer, output string, findings []lint.Finding) error {
 	for _, f := range findings {
 		fmt.Fprintln(w, f)
 	}
-	_, err := fmt.Fprintf(w, "%d errors, %d warnings, %d notes\n",
-		count(findings, finding.Error), count(findings, finding.Warning), count(findings, finding.Note))
+	_, err := fmt.Fprintf(w, "%s, %s, %s\n", report.Count(count(findings, finding.Error), "error"),
+		report.Count(count(findings, finding.Warning), "warning"), report.Count(count(findings, finding.Note), "note"))
 	return err
 }
 

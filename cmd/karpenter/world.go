@@ -32,6 +32,7 @@ func (g *cataloguing) addFlags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&g.file, "catalog", "", "JSON file of instance types, as karpenter catalog -o json prints it (default: the table in the binary)")
 	f.StringVar(&g.region, "region", offline.DefaultRegion, "region of the table in the binary (default: that of the nodes, or us-east-1)")
+	f.Lookup("region").DefValue = "" // the text has it
 	f.StringVar(&g.book, "price-book", "", "file of a price book, or of the ConfigMap that holds it: what is really paid")
 	g.named = func() bool { return f.Changed("region") }
 }
