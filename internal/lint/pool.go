@@ -81,10 +81,11 @@ func nearest(word string, known []string, most int) string {
 			best, at = k, d
 		}
 	}
-	if best == "" { // the right name under another domain
+	if best == "" { // the right name under another domain, or under none
 		_, name, _ := strings.Cut(word, "/")
 		for _, k := range known {
-			if _, n, _ := strings.Cut(k, "/"); n == name && name != "" && strings.Contains(word, "karpenter") {
+			_, n, _ := strings.Cut(k, "/")
+			if n == name && name != "" && strings.Contains(word, "karpenter") || n == word && strings.Contains(word, "-") {
 				return k
 			}
 		}
