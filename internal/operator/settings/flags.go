@@ -64,7 +64,7 @@ func (s *Settings) addDecisionFlags(fs *pflag.FlagSet) {
 		"what a node costs an hour besides its price, in dollars: its volume, agents, licences")
 	fs.Int64Var(&s.MaxNodeCPU, "max-node-cpu", 0, "most cores that a new node may have; 0 for any")
 	strictBool(fs, &s.SteerPods, "steer-pods", true,
-		"nominate pods to the nodes that they were planned for, so that the scheduler follows the plan")
+		"nominate pods to the nodes that they were planned for, and give pods that move one place at a time, so that the scheduler follows the plan")
 	strictBool(fs, &s.PauseLaunches, "pause-launches", false, "launch no node, whatever for")
 	strictBool(fs, &s.PauseDisruption, "pause-disruption", false, "disrupt no node by choice")
 	fs.IntVar(&s.MaxLaunchesPerMinute, "max-launches-per-minute", 0,
