@@ -104,6 +104,9 @@ func TestCommandsHold(t *testing.T) {
 		if b := keepsPDBs(c, d); b != nil {
 			return b
 		}
+		if b := changesSomething(d); b != nil {
+			return b
+		}
 		return accounts(s, d)
 	})
 }
@@ -116,6 +119,25 @@ func keepsBudgets(s *model.Snapshot, d disrupt.Decision) *random.Breach {
 			goes[n.Pool]++
 			if left := before.Of(n.Pool).Left(c.Reason); goes[n.Pool] > left {
 				return breach("budget", "%d nodes of pool %s go, %d may\n%s", goes[n.Pool], n.Pool, left, d)
+			}
+		}
+	}
+	return nil
+}
+
+// changesSomething checks that no lone node is replaced by its equal for the sake of its price.
+func changesSomething(d disrupt.Decision) *random.Breach {
+	for _, cmd := range d.Commands {
+		if cmd.Reason != apiv1.DisruptionReasonUnderutilized || len(cmd.Nodes) != 1 {
+			continue
+		}
+		old := cmd.Nodes[0].Labels
+		for _, r := range cmd.Replacements {
+			same := r.Offering.CapacityType == old[apiv1.CapacityTypeLabelKey]
+			for _, o := range r.Options {
+				if same && o.Name == old[corev1.LabelInstanceTypeStable] {
+					return breach("equal", "%s may be replaced by its equal\n%s", cmd.Nodes[0].Name, d)
+				}
 			}
 		}
 	}
