@@ -161,7 +161,8 @@ func TestFindings(t *testing.T) {
 			want: []string{"warning  controller    nobody leads: the last leader has stopped"}},
 		"no pool": {want: []string{"there is no NodePool"}},
 		"class": {objects: []client.Object{&awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: "c"}, Status: awsv1.EC2NodeClassStatus{Conditions: ready(metav1.ConditionFalse)}}},
-			want: []string{"error    pools         EC2NodeClass c is not ready: SubnetsReady: SubnetsNotFound: no subnet has the tag"}},
+			want: []string{"error    pools         EC2NodeClass c is not ready: SubnetsReady: SubnetsNotFound: no subnet has the tag\n",
+				"fix: correct spec.subnetSelectorTerms, or tag the subnets: aws ec2 create-tags"}},
 		"not judged": {objects: []client.Object{&awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: "c"}}}, want: []string{"EC2NodeClass c is not judged yet"}},
 		"limit":      {objects: []client.Object{late}, want: []string{"NodePool late has reached its limit of cpu: 10 of 10"}},
 		"auto mode":  {objects: []client.Object{auto}, want: []string{"ok       pools         NodePool general-purpose is EKS Auto Mode's own"}},
@@ -172,7 +173,7 @@ func TestFindings(t *testing.T) {
 		"autoscaler": {objects: []client.Object{&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "cluster-autoscaler"}}},
 			want: []string{"Cluster Autoscaler runs too"}},
 		"pods": {objects: []client.Object{&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "p", CreationTimestamp: ago(time.Hour)}, Status: corev1.PodStatus{Phase: corev1.PodPending}}},
-			want: []string{"1 pods have waited", "a/p"}},
+			want: []string{"1 pod has waited", "a/p"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := tt.server

@@ -64,7 +64,7 @@ func (c *Cluster) ready(kind, name string, conditions []metav1.Condition) {
 		c.found("pools", finding.Warning, "wait a minute; if it stays, see whether the controller runs", "%s %s is not judged yet", kind, name)
 		return
 	}
-	c.found("pools", finding.Error, "docs/troubleshooting.md says what each reason means and what to do", "%s %s is not ready: %s", kind, name,
+	c.found("pools", finding.Error, remedy(conditions), "%s %s is not ready: %s", kind, name,
 		strings.Join(why, "; "))
 }
 
@@ -109,7 +109,7 @@ func (c *Cluster) claims(ctx context.Context) {
 		}
 	}
 	if hanging == 0 {
-		c.found("claims", finding.OK, "", "%d claims, none hangs", len(claims.Items))
+		c.found("claims", finding.OK, "", "%s, none hangs", counted(len(claims.Items), "claim"))
 	}
 }
 
@@ -155,6 +155,13 @@ func (c *Cluster) autoscalers(ctx context.Context) {
 	}
 }
 
+func have(pods int) string {
+	if pods == 1 {
+		return "1 pod has"
+	}
+	return fmt.Sprintf("%d pods have", pods)
+}
+
 // waiting is how long a pod may be pending before it is worth a word.
 const waiting = 5 * time.Minute
 
@@ -177,6 +184,6 @@ func (c *Cluster) pending(ctx context.Context) {
 	}
 	if len(names) > 0 {
 		c.found("pods", finding.Warning, "kubectl describe pod: the event FailedScheduling says for each pool why not",
-			"%d pods have waited for a node for more than %s, such as %s", len(names), waiting, names[0])
+			"%s waited for a node for more than %s, such as %s", have(len(names)), waiting, names[0])
 	}
 }
