@@ -53,6 +53,7 @@ type state struct {
 	recalled, tookBack bool
 	heldBack           int // replacements that the brake has held back in this pass
 	resting            map[string]rest
+	measured           map[string]bool // pools that gauges tell of
 }
 
 // Intervals of disruption.

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/disrupt"
 	"github.com/karpenter-go/karpenter/engine/model"
@@ -36,9 +38,25 @@ func (c *Controller) measure(s *model.Snapshot, d disrupt.Decision, took time.Du
 	for _, b := range d.Blocked {
 		m.Disruption.BlockedDollarsPerHour.WithLabelValues(b.Node.Pool, b.Verdict.Rule.Word()).Add(b.Worth)
 	}
+	c.measurePools(s)
+}
+
+// measurePools sets the gauges of every pool as it was before the decision, and drops those of pools that are gone.
+func (c *Controller) measurePools(s *model.Snapshot) {
+	m := c.Metrics
+	for name := range c.measured {
+		if _, there := s.Pool(name); !there {
+			of := prometheus.Labels{"nodepool": name}
+			m.NodePools.CostTotal.DeletePartialMatch(of)
+			m.NodePools.AllowedDisruptions.DeletePartialMatch(of)
+			m.NodePools.NodesConsumingBudgets.DeletePartialMatch(of)
+		}
+	}
+	c.measured = map[string]bool{}
 	before := disrupt.BudgetsOf(s)
 	cost := costs(s)
 	for _, p := range s.Pools() {
+		c.measured[p.Name] = true
 		m.NodePools.CostTotal.WithLabelValues(p.Name).Set(cost[p.Name])
 		a := before.Of(p.Name)
 		for _, reason := range disrupt.Reasons {

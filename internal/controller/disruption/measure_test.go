@@ -2,13 +2,17 @@ package disruption
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
 // Each reason that keeps nodes is told with what it costs: a node of $0.40 whose pod is worth half of a node of $0.10.
@@ -26,6 +30,58 @@ func TestBlockedDollars(t *testing.T) {
 	w.pass(poll)
 	if got := lost("policy"); got != 0 {
 		t.Errorf("$%.4f/h are still lost to a pause that is over", got)
+	}
+}
+
+// Of five nodes the budget lets two go at a time, and none for being underutilized; one that is not ready counts. What pools
+// that are gone have left behind is no longer told.
+func TestBudgetsAreMeasured(t *testing.T) {
+	w := newWorld(t, "40%", 5)
+	registry := prometheus.NewRegistry()
+	w.Metrics = telemetry.NewMetrics(registry, nil)
+	pool := &apiv1.NodePool{}
+	w.get("default", pool)
+	pool.Spec.Disruption.Budgets = append(pool.Spec.Disruption.Budgets, apiv1.Budget{
+		Nodes: "0", Reasons: []apiv1.DisruptionReason{apiv1.DisruptionReasonUnderutilized},
+	})
+	w.update(pool)
+	w.Cluster.Set(pool)
+	sick := w.nodes()[4]
+	sick.Status.Conditions[0].Status = corev1.ConditionFalse
+	w.updateStatus(&sick)
+	w.watch()
+	expect := func(empty, drifted, underutilized, out int) {
+		t.Helper()
+		for reason, left := range map[string]int{"empty": empty, "drifted": drifted, "underutilized": underutilized} {
+			may := testutil.ToFloat64(w.Metrics.NodePools.AllowedDisruptions.WithLabelValues("default", reason))
+			use := testutil.ToFloat64(w.Metrics.NodePools.NodesConsumingBudgets.WithLabelValues("default", reason))
+			if may != float64(left) || use != float64(out) {
+				t.Errorf("%v nodes may be %s and %v use the budgets up; want %d and %d", may, reason, use, left, out)
+			}
+		}
+	}
+	held := func() (list []int) {
+		for _, name := range []string{"allowed_disruptions", "nodes_consuming_budgets", "cost_total"} {
+			n, err := testutil.GatherAndCount(registry, "karpenter_nodepools_"+name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			list = append(list, n)
+		}
+		return list
+	}
+	w.pass(pause)
+	expect(1, 1, 0, 1)
+	w.want(1, 0, 1)
+	w.pass(poll)
+	expect(0, 0, 0, 2)
+	if got := held(); !slices.Equal(got, []int{3, 3, 1}) {
+		t.Errorf("%v series of the pool, want one for each reason and its price", got)
+	}
+	w.Cluster.Remove(pool)
+	w.pass(poll)
+	if got := held(); !slices.Equal(got, []int{0, 0, 0}) {
+		t.Errorf("the pool is gone, and %v series are left", got)
 	}
 }
 
