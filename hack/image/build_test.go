@@ -14,14 +14,14 @@ import (
 	"time"
 )
 
-// patience bounds the builds together; a machine of two cores needs some ten minutes for them.
+// patience bounds the builds together: a quarter of an hour of two cores, and more on a machine that does other things.
 const patience = 45 * time.Minute
 
 // The image of this source, built twice: from two copies, the second with nothing compiled before. Both have the same digest,
 // for all architectures. What is inside is a static program of its architecture that runs, and the bills name what is linked into it.
 func TestBuild(t *testing.T) {
 	if os.Getenv("KARPENTER_LONG") == "" {
-		t.Skip("set KARPENTER_LONG=1 to compile for both architectures, twice: some minutes")
+		t.Skip("set KARPENTER_LONG=1 to compile for both architectures, twice: a quarter of an hour")
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()

@@ -23,7 +23,7 @@ var remedies = map[string]string{
 	awsv1.ReasonCreateFleetAuthCheckFailed:          "give the controller's role the permissions of docs/permissions.md; karpenter doctor aws names those that are missing",
 	awsv1.ReasonCreateLaunchTemplateAuthCheckFailed: "give the controller's role the permissions of docs/permissions.md; karpenter doctor aws names those that are missing",
 	awsv1.ReasonRunInstancesAuthCheckFailed:         "give the controller's role the permissions of docs/permissions.md; karpenter doctor aws names those that are missing",
-	awsv1.ReasonKubeletExpressionsDisabled:          "set featureGates.nodeClassCEL in the chart's values, or write numbers in spec.kubelet",
+	awsv1.ReasonKubeletExpressionsDisabled:          "set settings.featureGates.nodeClassCEL in the chart's values, or write numbers in spec.kubelet",
 	apiv1.ReasonNodeClassNotFound:                   "make the node class that spec.template.spec.nodeClassRef names, or name one that is there",
 	apiv1.ReasonNodeClassTerminating:                "the node class is being deleted: name another one in spec.template.spec.nodeClassRef",
 }
