@@ -52,14 +52,19 @@ func (p *problem) plan() *model.Plan {
 	return plan
 }
 
-// aside works beside the caller, which must wait with the func that is returned before it looks at what came of it.
+// aside works beside the caller, which must wait with the func that is returned before it looks at what came of it. A panic
+// becomes the caller's.
 func aside(work func()) (wait func()) {
-	done := make(chan struct{})
+	done := make(chan any, 1)
 	go func() {
-		defer close(done)
+		defer func() { done <- recover() }()
 		work()
 	}()
-	return func() { <-done }
+	return func() {
+		if wrong := <-done; wrong != nil {
+			panic(wrong)
+		}
+	}
 }
 
 // sortNodes returns the nodes in the order of the plan.

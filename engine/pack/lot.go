@@ -47,12 +47,7 @@ func (p *problem) addLot(c *class, s *stage, ch *choice, n int) {
 	key := lotKey{class: c, stage: s, fit: ch.fit}
 	l := p.lotAt[key]
 	if l == nil {
-		l = &lot{index: len(p.lots), class: c, stage: s, choice: ch, unit: 1, need: c.need, fit: ch.fit, rules: s.host}
-		for _, m := range c.members {
-			if p.groups[m].key == hostKey {
-				l.members = append(l.members, m)
-			}
-		}
+		l = p.newLot(c, s, ch)
 		p.lotAt[key] = l
 		p.lots = append(p.lots, l)
 	}
@@ -61,6 +56,17 @@ func (p *problem) addLot(c *class, s *stage, ch *choice, n int) {
 	for _, pod := range pods {
 		p.order = append(p.order, step{pod: pod, free: c.free})
 	}
+}
+
+// newLot returns a lot of pods of c, without any yet.
+func (p *problem) newLot(c *class, s *stage, ch *choice) *lot {
+	l := &lot{index: len(p.lots), class: c, stage: s, choice: ch, unit: 1, need: c.need, fit: ch.fit, rules: s.host}
+	for _, m := range c.members {
+		if p.groups[m].key == hostKey {
+			l.members = append(l.members, m)
+		}
+	}
+	return l
 }
 
 // A step is a pod in the order of placing. Free pods nobody counts, so they come last.

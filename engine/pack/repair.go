@@ -29,8 +29,7 @@ type load struct {
 // repair returns the plan with places for some of the pods that it refuses, or the plan itself. Pods that got no node must not
 // have been counted anywhere.
 func (p *problem) repair(plan *model.Plan) *model.Plan {
-	if len(p.refused) > 0 || len(plan.Refusals) == 0 ||
-		!slices.ContainsFunc(p.classes, func(c *class) bool { return c.refusal.OK() && p.unserved(c) > 0 }) {
+	if len(p.refused) > 0 || len(plan.Refusals) == 0 || !p.unserved() {
 		return plan
 	}
 	p.quotas, p.bold, p.late = nil, true, true
@@ -59,15 +58,10 @@ func (p *problem) repair(plan *model.Plan) *model.Plan {
 	return plan
 }
 
-// unserved returns how many pods of c have no place.
-func (p *problem) unserved(c *class) int {
-	n := c.left()
-	for _, l := range p.lots {
-		if l.class == c {
-			n += l.left()
-		}
-	}
-	return n
+// unserved reports whether pods have no place that might have one.
+func (p *problem) unserved() bool {
+	return slices.ContainsFunc(p.classes, func(c *class) bool { return c.refusal.OK() && c.left() > 0 }) ||
+		slices.ContainsFunc(p.lots, func(l *lot) bool { return l.class.refusal.OK() && l.left() > 0 })
 }
 
 // reclaim gives the pods of lots that got no node back to their classes.
@@ -186,12 +180,8 @@ func (r *repairer) serve(c *class) bool {
 
 // lotFor returns a lot for the next pod of c.
 func (r *repairer) lotFor(c *class, s *stage, ch *choice) *lot {
-	l := &lot{index: len(r.lots), class: c, stage: s, choice: ch, unit: 1, need: c.need, fit: ch.fit, rules: s.host, next: 1}
-	for _, m := range c.members {
-		if r.groups[m].key == hostKey {
-			l.members = append(l.members, m)
-		}
-	}
+	l := r.newLot(c, s, ch)
+	l.next = 1
 	return l
 }
 
@@ -242,22 +232,14 @@ func (r *repairer) with(o *opened, is *load, l *lot) *opened {
 		return nil
 	}
 	pool.debit(was, -1)
-	best := -1
-	fl.allowed.each(func(j int) {
-		sh := pool.shapes[j]
-		if sh.reserved != was.reserved || best >= 0 && fl.price[j] >= fl.price[best] {
-			return
-		}
-		count, _ := pool.affords(sh)
-		if _, _, missing := short(need, sh.room); !missing && count > 0 && out.bears(j) {
-			best = j
-		}
+	out.shape = out.cheapest(-1, was.reserved, need, func(j int) bool {
+		count, _ := pool.affords(pool.shapes[j])
+		return count > 0
 	})
-	if best < 0 {
+	if out.shape < 0 {
 		pool.debit(was, 1)
 		return nil
 	}
-	out.shape = best
 	pool.debit(pool.shapes[out.shape], 1)
 	out.price = fl.price[out.shape] + o.fee
 	return &out

@@ -432,16 +432,24 @@ func (o *opened) resize() {
 	for _, part := range o.share {
 		subtract(need, part.lot.need.amount, -part.n)
 	}
-	best := o.shape
+	o.shape = o.cheapest(o.shape, shapes[o.shape].reserved, need, nil)
+	o.price = o.flavour.price[o.shape] + o.fee
+}
+
+// cheapest returns the shape that holds need for the least price, of those that draw from the reservation and to which may
+// says yes, nil to all; shape if none is cheaper than that, which is -1 for none.
+func (o *opened) cheapest(shape int, from *reservation, need []int64, may func(shape int) bool) int {
+	best := shape
 	o.flavour.allowed.each(func(j int) {
-		if o.flavour.price[j] >= o.flavour.price[best] || shapes[j].reserved != shapes[o.shape].reserved {
+		sh := o.shelf.pool.shapes[j]
+		if best >= 0 && o.flavour.price[j] >= o.flavour.price[best] || sh.reserved != from {
 			return
 		}
-		if _, _, missing := short(need, shapes[j].room); !missing && o.bears(j) {
+		if _, _, missing := short(need, sh.room); !missing && (may == nil || may(j)) && o.bears(j) {
 			best = j
 		}
 	})
-	o.shape, o.price = best, o.flavour.price[best]+o.fee
+	return best
 }
 
 // picky reports whether some pod of the node goes not to all shapes that have room for it and the labels.
