@@ -18,6 +18,8 @@ type command struct {
 var commands = []command{
 	{"ours", "plan a workload with our engine and say what came of it",
 		"bench ours -profile diverse -count 5000 -types synthetic400 -seed 7 -cpuprofile cpu.out", ours},
+	{"floor", "how near the price of our plan comes to what no plan goes below, as pods fit together too",
+		"bench floor -profile large -count 1000 -types cmr6", floors},
 	{"input", "write a workload as files that karpenter simulate and every other solver read",
 		"bench input -profile micro -count 1000 -types cmr6 -out dir", input},
 	{"fleet", "plan batches of pods over a fleet that is there, by what changes",

@@ -1,0 +1,228 @@
+package floor
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/karpenter-go/karpenter/bench/workload"
+	"github.com/karpenter-go/karpenter/engine/model"
+)
+
+// A configuration relaxation buys fractions of nodes like the plain one, but each is a fraction of a node that holds whole
+// pods. It chooses how often each set of pods that fits on a type is launched, so that all pods are held at the least cost
+// (Gilmore and Gomory, 1961). The sets are too many to list: those that lower the cost are found one after another, by dynamic
+// programming over cpu and memory. All else that a pod asks for can only make a plan dearer still.
+type configuration struct {
+	items []item
+	bins  []bin
+	full  grid // has all bins
+	part  grid // has those that are cheap for what they hold, and what is smaller
+}
+
+// An item is pods that ask for the same, in cells of the grid.
+type item struct{ cpu, memory, count int }
+
+// A bin is a type, in cells of the grid.
+type bin struct {
+	cpu, memory int
+	price       float64
+}
+
+func (b bin) holds(it item) bool { return b.cpu >= it.cpu && b.memory >= it.memory }
+
+// A set is how often items are on one bin.
+type set struct {
+	price   float64
+	entries []entry
+}
+
+// An entry is an item of a set, and how often it is there.
+type entry struct {
+	item  int
+	count float64
+}
+
+// cells bounds the grid in each direction. Where it cuts requests into pieces that are not whole, they are rounded down: the
+// bound is a lower one then, and no less true.
+const cells = 1536
+
+// The search for the bound: it ends when the bound is within gap of the relaxation's cost. Every fullRound-th round looks at
+// all bins and yields a bound; prices are drawn towards those of the best bound by pull, which keeps them from swinging.
+const (
+	gap       = 1e-4
+	fullRound = 10
+	pull      = 0.5
+)
+
+// Configuration returns a floor like Price that knows what fits together, at most so many rounds of search long; with fewer it
+// is lower.
+//
+// Each bound comes from prices for the pods: if no set of pods on any type is worth more than f times what the type costs, no
+// plan is cheaper than the worth of all pods divided by f (Farley, 1990).
+func Configuration(c *workload.Cluster, rounds int, capacityTypes ...string) (float64, error) {
+	k, err := newConfiguration(c, capacityTypes)
+	if err != nil || len(k.items) == 0 {
+		return 0, err
+	}
+	center := k.plain()
+	m := newMaster(k)
+	y, best, cost := slices.Clone(center), 0.0, math.Inf(1)
+	for round := range rounds {
+		g := &k.part
+		if round%fullRound == 0 {
+			g = &k.full
+		}
+		sets, over := k.search(g, y)
+		if bound := k.worth(y) / over; g == &k.full && bound > best {
+			best = bound
+			for i := range y {
+				center[i] = y[i] / over
+			}
+		}
+		if g == &k.full && cost <= best*(1+gap) {
+			break
+		}
+		if cost, err = m.solve(sets); err != nil {
+			return best, err
+		}
+		for i, v := range m.worth {
+			if y[i] = max(v, 0); (round+1)%(2*fullRound) > 0 { // every second bound is that of the prices themselves
+				y[i] = pull*center[i] + (1-pull)*y[i]
+			}
+		}
+	}
+	return best, nil
+}
+
+func newConfiguration(c *workload.Cluster, capacityTypes []string) (*configuration, error) {
+	k := &configuration{}
+	over := Overhead(c)
+	var rooms, requests []model.Resources
+	var prices []float64
+	for i := range c.Catalogue {
+		room, err := c.Catalogue[i].Room()
+		if err != nil {
+			return nil, err
+		}
+		room = room.Minus(over)
+		price := cheapest(&c.Catalogue[i], capacityTypes)
+		if !math.IsInf(price, 1) && min(room[corev1.ResourceCPU], room[corev1.ResourceMemory]) > 0 {
+			rooms, prices = append(rooms, room), append(prices, price)
+		}
+	}
+	for _, p := range c.Pods {
+		if p.Spec.NodeName == "" {
+			requests = append(requests, model.NewPod(p).Requests)
+		}
+	}
+	cpu, memory := cell(corev1.ResourceCPU, requests, rooms), cell(corev1.ResourceMemory, requests, rooms)
+	counts := map[[2]int]int{}
+	for _, r := range requests {
+		counts[[2]int{int(r[corev1.ResourceCPU] / cpu), int(r[corev1.ResourceMemory] / memory)}]++
+	}
+	for at, n := range counts {
+		k.items = append(k.items, item{at[0], at[1], n})
+	}
+	slices.SortFunc(k.items, func(a, b item) int { return cmp.Or(b.cpu-a.cpu, b.memory-a.memory) })
+	for i, r := range rooms {
+		k.bins = append(k.bins, bin{int(r[corev1.ResourceCPU] / cpu), int(r[corev1.ResourceMemory] / memory), prices[i]})
+	}
+	k.dropDominated()
+	for _, b := range k.bins {
+		k.full.include(b)
+	}
+	for _, it := range k.items {
+		if !slices.ContainsFunc(k.bins, func(b bin) bool { return b.holds(it) }) {
+			return nil, fmt.Errorf("no type holds a pod of %dm cpu and %d bytes of memory", int64(it.cpu)*cpu, int64(it.memory)*memory)
+		}
+	}
+	return k, nil
+}
+
+// cell is the size of a cell: what divides all requests, or more if the grid were too large then.
+func cell(name corev1.ResourceName, requests, rooms []model.Resources) int64 {
+	divisor, most := int64(0), int64(0)
+	for _, r := range requests {
+		a, b := divisor, r[name]
+		for b != 0 {
+			a, b = b, a%b
+		}
+		divisor = a
+	}
+	for _, r := range rooms {
+		most = max(most, r[name])
+	}
+	return max(divisor, most/cells, 1)
+}
+
+// dropDominated leaves out bins that hold no more than a cheaper one, and sorts the others by price.
+func (k *configuration) dropDominated() {
+	slices.SortFunc(k.bins, func(a, b bin) int {
+		return cmp.Or(cmp.Compare(a.price, b.price), b.cpu-a.cpu, b.memory-a.memory)
+	})
+	var kept []bin
+	for _, b := range k.bins {
+		if !slices.ContainsFunc(kept, func(o bin) bool { return o.cpu >= b.cpu && o.memory >= b.memory }) {
+			kept = append(kept, b)
+		}
+	}
+	k.bins = kept
+}
+
+// cheap is how near to the prices of the plain relaxation a bin must come to be in the part that is searched most often.
+const cheap = 0.97
+
+// plain returns the worth of each item by the plain relaxation's prices of cpu and memory, and sets the part of the bins that
+// are cheap by them. Two bins that are fully used set the prices, or one of which only one resource counts.
+func (k *configuration) plain() []float64 {
+	cpu, memory := 0, 0
+	for _, it := range k.items {
+		cpu, memory = cpu+it.cpu*it.count, memory+it.memory*it.count
+	}
+	var perCPU, perMemory float64
+	try := func(a, b float64) {
+		for _, r := range k.bins {
+			if a < 0 || b < 0 || a*float64(r.cpu)+b*float64(r.memory) > r.price*(1+1e-9) {
+				return
+			}
+		}
+		if (a-perCPU)*float64(cpu)+(b-perMemory)*float64(memory) > 0 {
+			perCPU, perMemory = a, b
+		}
+	}
+	for i, p := range k.bins {
+		if p.cpu == 0 || p.memory == 0 {
+			continue
+		}
+		try(p.price/float64(p.cpu), 0)
+		try(0, p.price/float64(p.memory))
+		for _, q := range k.bins[:i] {
+			if d := float64(p.cpu*q.memory - q.cpu*p.memory); d != 0 {
+				try((p.price*float64(q.memory)-q.price*float64(p.memory))/d, (float64(p.cpu)*q.price-float64(q.cpu)*p.price)/d)
+			}
+		}
+	}
+	for _, b := range k.bins {
+		if perCPU*float64(b.cpu)+perMemory*float64(b.memory) >= cheap*b.price {
+			k.part.include(b)
+		}
+	}
+	worth := make([]float64, len(k.items))
+	for i, it := range k.items {
+		worth[i] = perCPU*float64(it.cpu) + perMemory*float64(it.memory)
+	}
+	return worth
+}
+
+// worth sums the worth of all items.
+func (k *configuration) worth(y []float64) float64 {
+	sum := 0.0
+	for i, v := range y {
+		sum += v * float64(k.items[i].count)
+	}
+	return sum
+}
