@@ -129,14 +129,15 @@ func (p *problem) handOf(d *model.Daemon) *hand {
 	return p.hands[i]
 }
 
-// meets reports whether the daemon may run on a node with these labels, surely whether it does.
-func (r *resident) meets(reqs require.Set, o Options) (may, surely bool) {
+// meets reports whether the daemon may run on a node with these labels, and others of which the key is known, surely whether it
+// does.
+func (r *resident) meets(reqs require.Set, known func(key string) bool) (may, surely bool) {
 	if r.anywhere {
 		return true, true
 	}
 	reqs = reqs.And(started)
 	for _, t := range r.terms {
-		if _, ok := reqs.Compatible(t, o.wellKnown); ok {
+		if _, ok := reqs.Compatible(t, known); ok {
 			may = true
 			surely = surely || implies(reqs, t)
 		}
@@ -147,13 +148,17 @@ func (r *resident) meets(reqs require.Set, o Options) (may, surely bool) {
 // crewOf returns the hands among daemons that a node with these labels will have, without those whose pods run there.
 func (p *problem) crewOf(residents []resident, reqs require.Set, n *model.Node) []crewman {
 	var out []crewman
+	known := p.opts.wellKnown
+	if n != nil && n.Registered {
+		known = nil // it has all labels that it gets
+	}
 	for i := range residents {
 		r := &residents[i]
 		h := p.handOf(r.daemon)
 		if h == nil || n != nil && slices.ContainsFunc(n.Pods, func(pod *model.Pod) bool { return owns(r.daemon, pod) }) {
 			continue
 		}
-		if may, surely := r.meets(reqs, p.opts); may {
+		if may, surely := r.meets(reqs, known); may {
 			out = append(out, crewman{h, surely && !h.shy})
 		}
 	}

@@ -7,10 +7,13 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/pack"
 	"github.com/karpenter-go/karpenter/engine/scenario"
 	"github.com/karpenter-go/karpenter/engine/scenario/random"
+	"github.com/karpenter-go/karpenter/engine/topology"
 	"github.com/karpenter-go/karpenter/engine/verify"
 )
 
@@ -23,7 +26,15 @@ func solve(c *scenario.Cluster) (*model.Snapshot, *model.Plan, *random.Breach) {
 	if err != nil {
 		return nil, nil, &random.Breach{Rule: "cluster", Detail: err.Error()}
 	}
-	return s, pack.Solve(s, pack.Options{Labels: random.Labels}), nil
+	return s, pack.Solve(s, pack.Options{Labels: random.Labels, DefaultSpread: defaultsOf(c)}), nil
+}
+
+// defaultsOf returns what tells the default constraints of pods; nil if there are none.
+func defaultsOf(c *scenario.Cluster) func(*model.Pod) []corev1.TopologySpreadConstraint {
+	if len(c.Spread) == 0 {
+		return nil
+	}
+	return topology.Defaults{Constraints: c.Spread, Services: c.ServiceObjects()}.Of()
 }
 
 // Every plan of a random cluster is accepted by verify, and places or refuses every pending pod once.
@@ -33,7 +44,8 @@ func TestRandomPlansAreVerified(t *testing.T) {
 		if b != nil {
 			return b
 		}
-		if found := verify.Plan(s, plan, random.Labels); len(found) > 0 {
+		rules := verify.Rules{Labels: random.Labels, DefaultSpread: defaultsOf(c)}
+		if found := rules.Plan(s, plan); len(found) > 0 {
 			return &random.Breach{Rule: string(found[0].Rule), Detail: fmt.Sprintf("%v\nplan:\n%s", found, plan)}
 		}
 		return nil
@@ -162,7 +174,7 @@ func TestRandomPodLessIsNotDearer(t *testing.T) {
 func TestRandomRoomMakesNothingWorse(t *testing.T) {
 	random.Check(t, clusters, func(c *scenario.Cluster) *random.Breach {
 		_, want, b := solve(c)
-		if b != nil || len(c.Nodes) == 0 || strings.Contains(random.Text(c), "topologySpread") {
+		if b != nil || len(c.Nodes) == 0 || len(c.Spread) > 0 || strings.Contains(random.Text(c), "topologySpread") {
 			return b // a node more is a domain more, over which pods must be spread
 		}
 		more := c.Nodes[0]

@@ -33,7 +33,7 @@ func TestScenarios(t *testing.T) {
 				}
 			}
 		}
-		o.Labels = labels
+		o.Labels, o.DefaultSpread = labels, defaultsOf(c)
 		plan := pack.Solve(s, o)
 		var b strings.Builder
 		b.WriteString(plan.String())

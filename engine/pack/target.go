@@ -153,6 +153,10 @@ func (p *problem) launchedTarget(t *target, daemons []*model.Daemon, least []int
 	if len(p.hands) > 0 {
 		t.crew = p.crewOf(p.residents(daemons, n), require.FromLabels(n.Labels), n)
 	}
+	o := p.opts
+	if n.Registered {
+		o.Labels.WellKnown = nil // it has all labels that it gets
+	}
 	for i, name := range p.cols[:p.plain] {
 		if least[i] > n.Allocatable[name]-n.Used[name] {
 			return t
@@ -162,7 +166,7 @@ func (p *problem) launchedTarget(t *target, daemons []*model.Daemon, least []int
 	if slices.ContainsFunc(residents, func(r resident) bool { return !r.anywhere }) {
 		t.reqs = require.FromLabels(n.Labels)
 	}
-	with := overhead(residents, t.reqs, p.opts)
+	with := overhead(residents, t.reqs, o)
 	t.daemonPorts = with.ports
 	t.room = make([]int64, len(p.cols))
 	for i := p.plain; i < len(p.cols); i++ {

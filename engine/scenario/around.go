@@ -38,6 +38,25 @@ type StorageClass struct {
 	Immediate bool     `json:"immediate,omitempty"`
 }
 
+// A Service selects pods of its namespace.
+type Service struct {
+	Name     string            `json:"name"`
+	Space    string            `json:"namespace,omitempty"` // default "default"
+	Selector map[string]string `json:"selector"`
+}
+
+// ServiceObjects returns the services.
+func (c *Cluster) ServiceObjects() []*corev1.Service {
+	out := make([]*corev1.Service, len(c.Services))
+	for i, s := range c.Services {
+		out[i] = &corev1.Service{
+			ObjectMeta: metav1.ObjectMeta{Name: s.Name, Namespace: cmp.Or(s.Space, "default")},
+			Spec:       corev1.ServiceSpec{Selector: s.Selector},
+		}
+	}
+	return out
+}
+
 // surround adds what pods refer to.
 func (c *Cluster) surround(d *model.Delta) {
 	for _, n := range c.Namespaces {

@@ -33,6 +33,10 @@ type Cluster struct {
 	Disks      []Disk         `json:"disks,omitempty"`
 	Storage    []StorageClass `json:"storage,omitempty"`
 	Budgets    []Budget       `json:"budgets,omitempty"`
+
+	// Spread are the scheduler's constraints for pods without any, Services what it makes their selectors of.
+	Spread   []corev1.TopologySpreadConstraint `json:"defaultSpread,omitempty"`
+	Services []Service                         `json:"services,omitempty"`
 }
 
 // A Pod stands for Count like pods, named name, or name-1, name-2, ... if there are several.

@@ -12,6 +12,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/pack"
 	"github.com/karpenter-go/karpenter/engine/scenario"
 	"github.com/karpenter-go/karpenter/engine/scenario/random"
+	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
 // clusters is how many clusters the ordinary run replays; -seeds asks for more.
@@ -45,6 +46,7 @@ func TestPlacementsAreAccepted(t *testing.T) {
 func TestRefusalsAreRight(t *testing.T) {
 	random.Check(t, clusters, func(c *scenario.Cluster) *random.Breach {
 		// While a node is leaving, its pods may be in the way; the engine counts them, and the replay has them gone.
+		c.Spread = nil // who is spread by default would be told from others by none of what follows
 		c.Nodes = slices.DeleteFunc(c.Nodes, func(n scenario.Node) bool { return n.Deleting })
 		return onScheduler(c, func(s *scheduler, w *world, plan *model.Plan) (*random.Breach, error) {
 			if w.luck.dice != nil {
@@ -70,6 +72,14 @@ func TestRefusalsAreRight(t *testing.T) {
 	})
 }
 
+// defaultsOf returns what tells the default constraints of pods; nil if there are none.
+func defaultsOf(c *scenario.Cluster) func(*model.Pod) []corev1.TopologySpreadConstraint {
+	if len(c.Spread) == 0 {
+		return nil
+	}
+	return topology.Defaults{Constraints: c.Spread, Services: c.ServiceObjects()}.Of()
+}
+
 func keys(pods []*model.Pod) []string {
 	out := make([]string, len(pods))
 	for i, p := range pods {
@@ -88,7 +98,7 @@ func onScheduler(
 		return invalid(err)
 	}
 	defer s.stop()
-	plan := pack.Solve(snapshot, pack.Options{Labels: random.Labels})
+	plan := pack.Solve(snapshot, pack.Options{Labels: random.Labels, DefaultSpread: defaultsOf(c)})
 	for i := range draws {
 		l := luck{}
 		if i > 0 {
@@ -122,7 +132,7 @@ func start(c *scenario.Cluster) (*model.Snapshot, *scheduler, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("compile cluster: %w", err)
 	}
-	s, err := newScheduler(&d, snapshot)
+	s, err := newScheduler(c, &d, snapshot)
 	return snapshot, s, err
 }
 

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
@@ -35,7 +37,7 @@ func (w *world) find(s *scheduler, plan *model.Plan, r model.Refusal) (*opening,
 	if err != nil {
 		return nil, err
 	}
-	if beyond(r) || w.vague(pod) || w.adrift(pod) {
+	if beyond(r) || w.vague(pod) || w.adrift(pod) || w.unsteady() || w.crowded(pod) {
 		return nil, nil
 	}
 	if spreads(pod) {
@@ -348,8 +350,27 @@ func (w *world) takes(s *scheduler, pod *corev1.Pod, fresh *corev1.Node) (bool, 
 	nodes, pods := s.nodes, s.pods
 	defer s.set(nodes, pods)
 	s.set(append(slices.Clone(nodes), fresh), pods)
-	s.employ(residents)
-	return s.judge(pod, fresh.Name) == nil, nil
+	return s.employ(residents) && s.judge(pod, fresh.Name) == nil, nil
+}
+
+// crowded reports whether the pod must be spread, over a label that nodes share, together with pods of a daemon: each node that
+// is opened for anybody changes the counts, and the engine gives up after a few rounds.
+func (w *world) crowded(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Spec.TopologySpreadConstraints, func(c corev1.TopologySpreadConstraint) bool {
+		selector, err := metav1.LabelSelectorAsSelector(c.LabelSelector)
+		return err == nil && c.TopologyKey != corev1.LabelHostname && c.WhenUnsatisfiable == corev1.DoNotSchedule &&
+			slices.ContainsFunc(w.snapshot.Daemons(), func(d *model.Daemon) bool {
+				return d.Object.Namespace == pod.Namespace && selector.Matches(labels.Set(d.Pod.Object.Labels))
+			})
+	})
+}
+
+// unsteady reports whether some daemon stays off a node for its neighbours' sake, or might: the engine keeps free of it where it
+// may be, and relies on it nowhere.
+func (w *world) unsteady() bool {
+	return !w.complete || slices.ContainsFunc(w.snapshot.Daemons(), func(d *model.Daemon) bool {
+		return len(apartKeys(d.Pod.Object)) > 0
+	})
 }
 
 // anywhere returns the daemons that would run on a node of the type in some offering: the engine keeps their room free in all,

@@ -23,6 +23,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/scenario"
 )
 
 // ofNode are the plugins that look at a pod and a node alone, in the scheduler's order; ofCluster look at all nodes;
@@ -53,14 +54,19 @@ type view struct{ *cache.Snapshot }
 
 var once sync.Once
 
-// newScheduler starts the plugins. Stop must be called.
-func newScheduler(d *model.Delta, plan *model.Snapshot) (*scheduler, error) {
+// newScheduler starts the plugins for the cluster c, of which d are the objects. Stop must be called.
+func newScheduler(c *scenario.Cluster, d *model.Delta, plan *model.Snapshot) (*scheduler, error) {
 	once.Do(metrics.Register)
 	ctx, stop := context.WithCancel(klog.NewContext(context.Background(), klog.Logger{}))
 	s := &scheduler{ctx: ctx, stop: stop, view: &view{cache.NewEmptySnapshot()}, plan: plan}
 	settings, err := latest.Default()
 	if err != nil {
 		return nil, fmt.Errorf("read the scheduler's defaults: %w", err)
+	}
+	for _, p := range settings.Profiles[0].PluginConfig {
+		if args, ok := p.Args.(*config.PodTopologySpreadArgs); ok {
+			args.DefaultingType, args.DefaultConstraints = config.ListDefaulting, c.Spread
+		}
 	}
 	enabled := append(slices.Clone(ofNode), ofCluster...)
 	client := fake.NewClientset()
@@ -83,6 +89,12 @@ func newScheduler(d *model.Delta, plan *model.Snapshot) (*scheduler, error) {
 	if s.disks, err = newStorage(factory, d); err != nil {
 		stop()
 		return nil, err
+	}
+	for _, o := range c.ServiceObjects() {
+		if err := factory.Core().V1().Services().Informer().GetStore().Add(o); err != nil {
+			stop()
+			return nil, fmt.Errorf("add service: %w", err)
+		}
 	}
 	return s, nil
 }

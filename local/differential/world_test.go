@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/controller/daemon"
+	"k8s.io/kubernetes/pkg/controller/daemon/util"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
@@ -152,6 +153,7 @@ func daemonsOn(node *corev1.Node, s *model.Snapshot) ([]*corev1.Pod, error) {
 		o := d.Object.DeepCopy()
 		pod := daemon.NewPod(o, node.Name)
 		pod.Name = o.Name + "-" + node.Name
+		pod.Spec.Affinity = util.ReplaceDaemonSetPodNodeNameNodeAffinity(pod.Spec.Affinity, node.Name)
 		stored, err := admit(pod)
 		if err != nil {
 			return nil, fmt.Errorf("daemon %s is not valid: %w", d.Key, err)

@@ -37,15 +37,6 @@ func drawType(d dice, name string) scenario.Type {
 	return t
 }
 
-// drawAttach says of some types how many volumes they attach. It is drawn last, so that clusters are else what they were.
-func drawAttach(d dice, c *scenario.Cluster) {
-	for i := range c.Types {
-		if d.oneIn(4) {
-			c.Types[i].Attach = map[string]int{scenario.Driver: d.between(0, 2)}
-		}
-	}
-}
-
 // amount returns n units of the resource, of the size that pods ask for.
 func amount(resource string, n int) string {
 	switch resource {

@@ -72,6 +72,8 @@ func Cluster(seed uint64) *scenario.Cluster {
 	drawPromises(d, c)
 	drawAttach(d, c)
 	drawNeighbourly(d, c)
+	drawChain(d, c)
+	drawDefaultSpread(d, c)
 	return c
 }
 

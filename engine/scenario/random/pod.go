@@ -220,26 +220,3 @@ func drawDaemon(d dice, name string) scenario.Pod {
 	}
 	return p
 }
-
-// drawNeighbourly makes some daemons neighbours of pods: with labels that selectors look at, in a namespace where they are
-// looked for, and with demands of their own. It is drawn last, so that clusters are else what they were.
-func drawNeighbourly(d dice, c *scenario.Cluster) {
-	for i := range c.Daemons {
-		p := &c.Daemons[i]
-		if d.oneIn(2) {
-			continue
-		}
-		p.Space, p.Labels = pick(d, "", "", "blue", "system"), podLabels(d)
-		switch d.IntN(6) {
-		case 0:
-			a := affinity(&p.Spec)
-			a.PodAntiAffinity = &corev1.PodAntiAffinity{
-				RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{companyTerm(d, podLabels(d))},
-			}
-		case 1:
-			if len(p.Spec.Containers[0].Ports) == 0 {
-				drawPorts(d, &p.Spec)
-			}
-		}
-	}
-}

@@ -41,7 +41,7 @@ func TestEverythingOccurs(t *testing.T) {
 		"namespaces:", "hostPort:", "hostIP:", "priority:", "initContainers:", "restartPolicy: Always", "overhead:",
 		"hugepages-2Mi", "nvidia.com/gpu", "operator: Gt", "operator: Lte", "operator: DoesNotExist", "minValues:",
 		"limits:", "weight:", "reserved:", "claims:", "starting: true", "deleting: true", "cordoned: true",
-		"persistentVolumeClaim:", "storage:", "attach:", "PreferNoSchedule", "NoExecute", "daemons:", "ephemeral:", "promise:", "terminating: true",
+		"persistentVolumeClaim:", "storage:", "attach:", "PreferNoSchedule", "NoExecute", "daemons:", "ephemeral:", "defaultSpread:", "services:", "link:", "promise:", "terminating: true",
 		"topologyKey: kubernetes.io/hostname", "topologyKey: karpenter.sh/capacity-type", "topologyKey: " + random.Rack,
 	} {
 		if !strings.Contains(all.String(), word) {

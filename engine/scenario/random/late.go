@@ -1,0 +1,91 @@
+package random
+
+import (
+	"fmt"
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/karpenter-go/karpenter/engine/scenario"
+)
+
+// What this file draws came later than the rest. It is drawn last, so that the clusters of all seeds are else what they were.
+
+// drawAttach says of some types how many volumes they attach.
+func drawAttach(d dice, c *scenario.Cluster) {
+	for i := range c.Types {
+		if d.oneIn(4) {
+			c.Types[i].Attach = map[string]int{scenario.Driver: d.between(0, 2)}
+		}
+	}
+}
+
+// drawNeighbourly makes some daemons neighbours of pods: with labels that selectors look at, in a namespace where they are
+// looked for, and with demands of their own.
+func drawNeighbourly(d dice, c *scenario.Cluster) {
+	for i := range c.Daemons {
+		p := &c.Daemons[i]
+		if d.oneIn(2) {
+			continue
+		}
+		p.Space, p.Labels = pick(d, "", "", "blue", "system"), podLabels(d)
+		switch d.IntN(6) {
+		case 0:
+			a := affinity(&p.Spec)
+			a.PodAntiAffinity = &corev1.PodAntiAffinity{
+				RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{companyTerm(d, podLabels(d))},
+			}
+		case 1:
+			if len(p.Spec.Containers[0].Ports) == 0 {
+				drawPorts(d, &p.Spec)
+			}
+		}
+	}
+}
+
+// drawChain has a pod want to be with another, and maybe a third with that one.
+func drawChain(d dice, c *scenario.Cluster) {
+	if len(c.Pods) < 2 || !d.oneIn(5) {
+		return
+	}
+	key := domain(d)
+	for i := 1; i < min(len(c.Pods), d.between(2, 3)); i++ {
+		link := fmt.Sprint(i)
+		to, p := &c.Pods[i-1], &c.Pods[i]
+		to.Labels = maps.Clone(to.Labels)
+		to.Labels["link"] = link
+		p.Space = to.Space
+		for j := range p.Spec.Volumes {
+			if p.Spec.Volumes[j].PersistentVolumeClaim != nil {
+				p.Spec.Volumes = nil // its claims are in another namespace
+				break
+			}
+		}
+		a := affinity(&p.Spec)
+		if a.PodAffinity == nil {
+			a.PodAffinity = &corev1.PodAffinity{}
+		}
+		a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution = []corev1.PodAffinityTerm{{
+			TopologyKey: key, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"link": link}},
+		}}
+	}
+}
+
+// drawDefaultSpread has the scheduler spread pods that say nothing about it, if a service selects them.
+func drawDefaultSpread(d dice, c *scenario.Cluster) {
+	if !d.oneIn(6) {
+		return
+	}
+	for _, key := range some(d, corev1.LabelTopologyZone, corev1.LabelHostname) {
+		c.Spread = append(c.Spread, corev1.TopologySpreadConstraint{
+			MaxSkew: int32(d.between(1, 3)), TopologyKey: key,
+			WhenUnsatisfiable: pick(d, corev1.DoNotSchedule, corev1.DoNotSchedule, corev1.ScheduleAnyway),
+		})
+	}
+	for i := range d.between(1, 2) {
+		c.Services = append(c.Services, scenario.Service{
+			Name: fmt.Sprintf("service%d", i), Space: pick(d, "", "", "blue"), Selector: map[string]string{"app": pick(d, apps...)},
+		})
+	}
+}
