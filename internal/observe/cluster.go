@@ -31,6 +31,7 @@ type Cluster struct {
 	// waiting holds the pods that wait for a node since when they were first seen to.
 	waiting  map[types.UID]time.Time
 	promises map[string]promise
+	families families
 	wake     []func()
 	told     []func()
 	synced   []func() bool
@@ -54,6 +55,7 @@ func New(c clock.Clock) *Cluster {
 		clock: c, snapshot: &model.Snapshot{},
 		changed: map[model.Ref]client.Object{}, assumed: map[model.Ref]version{},
 		waiting: map[types.UID]time.Time{}, promises: map[string]promise{},
+		families: families{},
 	}
 }
 
@@ -173,10 +175,26 @@ func (c *Cluster) Set(o client.Object) {
 		return // the watch has not caught up with what we wrote
 	}
 	delete(c.assumed, ref)
-	c.changed[ref] = o
-	wake := c.note(o)
+	wake := c.see(ref, o)
 	c.mu.Unlock()
 	c.call(wake)
+}
+
+// see takes o in, with what follows from it for others, and reports whether that makes work. mu is held.
+func (c *Cluster) see(ref model.Ref, o client.Object) bool {
+	var siblings []*corev1.Pod
+	if p, ok := o.(*corev1.Pod); ok {
+		o, siblings = c.families.take(p)
+	}
+	c.changed[ref] = o
+	wake := c.note(o)
+	for _, p := range siblings {
+		if sibling := (model.Ref{Kind: model.KindPod, Key: keyOf(p)}); c.assumed[sibling].uid == "" {
+			c.changed[sibling] = p
+			wake = c.note(p) || wake
+		}
+	}
+	return wake
 }
 
 // Remove takes in that the watch has shown an object to be gone.
@@ -193,8 +211,9 @@ func (c *Cluster) Remove(o client.Object) {
 	delete(c.assumed, ref)
 	c.changed[ref] = nil
 	delete(c.waiting, o.GetUID())
-	if ref.Kind == model.KindPod {
+	if p, ok := o.(*corev1.Pod); ok {
 		delete(c.promises, ref.Key)
+		c.families.gone(p)
 	}
 }
 
@@ -220,7 +239,7 @@ func (c *Cluster) Assume(objects ...client.Object) {
 		if known == nil || c.assumed[ref].unseen != (time.Time{}) {
 			v.unseen = c.clock.Now()
 		}
-		c.changed[ref] = o
+		c.see(ref, o)
 		c.assumed[ref] = v
 	}
 }

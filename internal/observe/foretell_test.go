@@ -1,0 +1,119 @@
+package observe
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+)
+
+// A stage shows a cluster pods as they come, are judged, and find nodes.
+type stage struct {
+	*Cluster
+	t       *testing.T
+	version int
+}
+
+// show shows a pod: new, refused, gated or bound.
+func (s *stage) show(name, kind, owner, state string) *corev1.Pod {
+	s.version++
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "d", Name: name, UID: types.UID(name), ResourceVersion: fmt.Sprint(s.version),
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: kind, Name: owner, UID: types.UID(owner), Controller: new(true)}},
+	}}
+	condition := corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable}
+	switch state {
+	case "refused":
+		p.Status.Conditions = []corev1.PodCondition{condition}
+	case "gated":
+		p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "wait"}}
+	case "bound":
+		p.Spec.NodeName = "n"
+		condition.Status, condition.Reason = corev1.ConditionTrue, ""
+		p.Status.Conditions = []corev1.PodCondition{condition}
+	}
+	s.Set(p)
+	return p
+}
+
+// want compares the pods that wait.
+func (s *stage) want(what, pods string) {
+	s.t.Helper()
+	var got []string
+	for _, p := range s.Snapshot().Pending() {
+		got = append(got, p.Object.Name)
+	}
+	if diff := cmp.Diff(pods, strings.Join(got, " ")); diff != "" {
+		s.t.Errorf("%s: %s", what, diff)
+	}
+}
+
+func newStage(t *testing.T) *stage {
+	return &stage{Cluster: New(clocktesting.NewFakeClock(time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC))), t: t}
+}
+
+// What the scheduler said of one pod of a ReplicaSet counts for its siblings, whether they came before or come later.
+func TestForetold(t *testing.T) {
+	s := newStage(t)
+	seen := s.show("a1", "ReplicaSet", "a", "new")
+	s.show("a2", "ReplicaSet", "a", "new")
+	s.show("b1", "ReplicaSet", "b", "new")
+	s.want("nothing is judged", "")
+	s.show("a3", "ReplicaSet", "a", "refused")
+	s.want("one is judged", "a1 a2 a3")
+	if len(seen.Status.Conditions) > 0 {
+		t.Error("the object that the watch has shown was changed")
+	}
+	s.show("a4", "ReplicaSet", "a", "new")
+	s.want("one more comes", "a1 a2 a3 a4")
+	s.show("a1", "ReplicaSet", "a", "refused")
+	s.show("a2", "ReplicaSet", "a", "bound")
+	s.want("the scheduler says so itself, or knows better", "a1 a3 a4")
+}
+
+// Pods whose owner makes a different one each time, and pods that nobody is going to schedule yet, are not foretold.
+func TestNotForetold(t *testing.T) {
+	s := newStage(t)
+	s.show("w1", "Workflow", "w", "new")
+	s.show("w2", "Workflow", "w", "refused")
+	s.show("a1", "ReplicaSet", "a", "gated")
+	s.show("a2", "ReplicaSet", "a", "refused")
+	s.want("judged only", "a2 w2")
+}
+
+// Once all pods of an owner have their nodes, what was said of them is forgotten.
+func TestForgotten(t *testing.T) {
+	s := newStage(t)
+	s.show("a1", "ReplicaSet", "a", "refused")
+	s.show("a1", "ReplicaSet", "a", "bound")
+	s.show("a2", "ReplicaSet", "a", "new")
+	s.want("there may be room now", "")
+	refused := s.show("a3", "ReplicaSet", "a", "refused")
+	s.want("there is none", "a2 a3")
+	s.Remove(refused)
+	s.show("a4", "ReplicaSet", "a", "new")
+	s.want("the one that was refused is gone", "a2")
+	for _, name := range []string{"a2", "a4"} {
+		s.Remove(s.show(name, "ReplicaSet", "a", "bound"))
+	}
+	if len(s.families) > 0 {
+		t.Errorf("%d families are kept for nobody", len(s.families))
+	}
+}
+
+// What we write to a pod that is not judged yet does not make it one that nobody judges.
+func TestForetoldAndWritten(t *testing.T) {
+	s := newStage(t)
+	s.show("a1", "ReplicaSet", "a", "refused")
+	written := s.show("a2", "ReplicaSet", "a", "new").DeepCopy()
+	s.version++
+	written.ResourceVersion, written.Status.NominatedNodeName = fmt.Sprint(s.version), "n"
+	s.Assume(written)
+	s.want("nominated", "a1 a2")
+}
