@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/karpenter-go/karpenter/api/admission"
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
@@ -112,12 +113,18 @@ func (l *linter) object(ctx context.Context, o *object) error {
 	stripped := o.content.DeepCopy()
 	delete(stripped.Object, "status")
 	stored, errs := l.checker.Create(ctx, stripped)
-	for _, e := range errs {
-		l.at(o, "refused", e.Field, l.fix(o, e), "%s", e.ErrorBody())
-	}
 	if len(errs) > 0 {
-		l.refused(o, errs)
-		return nil
+		// A server stops at the first kind of mistake. What it refuses is taken out, so that one look finds all.
+		remove(stripped.Object, errs)
+		var more field.ErrorList
+		stored, more = l.checker.Create(ctx, stripped)
+		for _, e := range append(errs, others(more, errs)...) {
+			l.at(o, "refused", e.Field, l.fix(o, e), "%s", e.ErrorBody())
+		}
+		if len(more) > 0 {
+			l.refused(o, stripped, append(errs, more...))
+			return nil
+		}
 	}
 	switch gvk.Kind {
 	case "NodePool":

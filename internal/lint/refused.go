@@ -8,27 +8,37 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// refused applies to a pool that the server refuses what rules can still be applied, so that one look finds all: what is
-// refused is taken out first, and what rests on it is left alone.
-func (l *linter) refused(o *object, errs field.ErrorList) {
+// others returns those of more that are news beside errs, and no consequence of taking out what errs are about.
+func others(more, errs field.ErrorList) field.ErrorList {
+	return slices.DeleteFunc(slices.Clone(more), func(e *field.Error) bool {
+		return slices.ContainsFunc(errs, func(known *field.Error) bool {
+			_, name, _ := cutLast(known.Field)
+			return e.Field == known.Field || strings.HasPrefix(e.Field, known.Field+".") ||
+				strings.HasPrefix(known.Field, e.Field) && strings.Contains(e.Detail, name)
+		})
+	})
+}
+
+// cutLast cuts a path at its last dot.
+func cutLast(path string) (before, after string, found bool) {
+	i := strings.LastIndexByte(path, '.')
+	return path[:max(i, 0)], path[i+1:], i >= 0
+}
+
+// refused applies to what is left of a pool, content, the rules that rest on nothing that the server refuses.
+func (l *linter) refused(o *object, content *unstructured.Unstructured, errs field.ErrorList) {
 	if o.content.GetKind() != "NodePool" {
 		return
 	}
-	content := o.content.DeepCopy()
-	delete(content.Object, "status")
 	touched := func(path string) bool {
 		return slices.ContainsFunc(errs, func(e *field.Error) bool { return strings.HasPrefix(e.Field, path) })
-	}
-	for _, e := range errs {
-		if !strings.Contains(e.Field, "[") {
-			remove(content.Object, strings.Split(e.Field, "."))
-		}
 	}
 	np := &apiv1.NodePool{}
 	if runtime.DefaultUnstructuredConverter.FromUnstructured(content.Object, np) != nil {
@@ -55,16 +65,45 @@ func (l *linter) refused(o *object, errs field.ErrorList) {
 	}
 }
 
-// remove takes a field out of an object, if it is there.
-func remove(object map[string]any, path []string) {
-	for len(path) > 1 {
-		inside, ok := object[path[0]].(map[string]any)
-		if !ok {
-			return
+// remove takes the fields that errors are about out of an object. Items of lists stay, so that the others keep their places.
+func remove(object map[string]any, errs field.ErrorList) {
+	for _, e := range errs {
+		path, last, _ := cutLast(e.Field)
+		if inside, ok := inside(object, path).(map[string]any); ok {
+			delete(inside, last)
 		}
-		object, path = inside, path[1:]
 	}
-	delete(object, path[0])
+}
+
+// step matches one step of a path: a name, and places in lists.
+var step = regexp.MustCompile(`^([^.\[]*)((?:\[[0-9]+\])*)\.?`)
+
+// inside returns the value at a path such as spec.budgets[0], nil if there is none.
+func inside(v any, path string) any {
+	for path != "" {
+		m := step.FindStringSubmatch(path)
+		if m == nil || m[0] == "" {
+			return nil
+		}
+		path = path[len(m[0]):]
+		object, ok := v.(map[string]any)
+		if !ok {
+			return nil
+		}
+		v = object[m[1]]
+		for place := range strings.SplitSeq(strings.Trim(m[2], "[]"), "][") {
+			list, ok := v.([]any)
+			if place == "" {
+				break
+			}
+			i, err := strconv.Atoi(place)
+			if !ok || err != nil || i >= len(list) {
+				return nil
+			}
+			v = list[i]
+		}
+	}
+	return v
 }
 
 // inDays matches a duration that is written in days.
@@ -103,6 +142,9 @@ func (l *linter) fix(o *object, e *field.Error) string {
 	}
 	if strings.HasSuffix(e.Field, ".schedule") {
 		return "write minute, hour, day of month, month and day of week, in UTC, or one of @hourly, @daily, @weekly, @monthly and @yearly"
+	}
+	if strings.Contains(e.Detail, "must be of type string") {
+		return `write a string: in quotes, and if it is an amount with its unit, such as "100Gi"`
 	}
 	if strings.Contains(e.Detail, "unknown field") {
 		return "remove the field or correct its name; kubectl explain lists the fields, and if the manifest was written for" +
