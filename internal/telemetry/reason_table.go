@@ -35,7 +35,8 @@ func Reasons() []Reason {
 	short, long := time.Minute, 15*time.Minute
 	return []Reason{
 		{Name: EventNominated, Type: normal, Objects: "Pod", PerSecond: 5, Burst: 10,
-			When: "the pod was given a place on an existing node or a new claim"},
+			When: "the pod was given a place on an existing node or a new claim; when it had one before, " +
+				"what became of that, if it is known"},
 		{Name: EventFailedScheduling, Type: warning, Objects: "Pod", Dedupe: 5 * time.Minute,
 			When: "the pod asks for something invalid, or no node can be made that takes it"},
 		{Name: EventLaunchPaused, Type: warning, Objects: "Pod",

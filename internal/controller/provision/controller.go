@@ -56,8 +56,12 @@ type Controller struct {
 
 	// last is when the last round began.
 	last time.Time
-	// planned tells the pods that wait where the last rounds planned them.
-	planned map[types.UID]string
+	// planned tells the pods that wait where the last rounds planned them; why is what the last round knows of why it had to plan
+	// some once more.
+	planned map[types.UID]place
+	// told is the same of all pods of late, those that have their node among them.
+	told map[types.UID]place
+	why  map[types.UID]string
 	// vain remembers the launches that came to nothing.
 	vain vain.Ledger
 }

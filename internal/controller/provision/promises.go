@@ -1,6 +1,7 @@
 package provision
 
 import (
+	"maps"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -31,23 +32,30 @@ func (c *Controller) breakPromises(s *model.Snapshot, plan *model.Plan) {
 
 // countReplanned counts the waiting pods that an earlier round had planned for another node than this one does.
 func (c *Controller) countReplanned(s *model.Snapshot, plan *model.Plan, launches []act.Launch) {
-	planned := make(map[types.UID]string, len(c.planned))
+	planned := make(map[types.UID]place, len(c.planned))
+	c.why = map[types.UID]string{}
 	again := 0
 	note := func(node string, pods []*model.Pod) {
 		for _, p := range pods {
 			if p.Virtual() || p.Bound() {
 				continue
 			}
-			before, known := c.planned[p.UID]
+			was, known := c.planned[p.UID]
+			before := was.node
 			if n, ok := s.NodeByName(before); ok {
 				before = n.Name // a claim has its node's name once that has joined
 			}
 			if known && before != node {
 				again++
+				c.why[p.UID] = whyAgain(s, c.told, was)
 			}
-			if node != "" {
-				planned[p.UID] = node
+			if node == "" {
+				continue
 			}
+			if !known || before != node {
+				was = place{at: s.Now}
+			}
+			planned[p.UID] = place{node, was.at}
 		}
 	}
 	for _, l := range launches {
@@ -60,5 +68,18 @@ func (c *Controller) countReplanned(s *model.Snapshot, plan *model.Plan, launche
 		note("", r.Pods)
 	}
 	c.planned = planned
+	c.remember(s.Now)
 	c.Metrics.Scheduler.ReplannedPodsTotal.WithLabelValues(c.Name()).Add(float64(again))
+}
+
+// memory is how long it is remembered where a pod was planned.
+const memory = 10 * time.Minute
+
+// remember keeps where pods were planned of late.
+func (c *Controller) remember(now time.Time) {
+	if c.told == nil {
+		c.told = map[types.UID]place{}
+	}
+	maps.Copy(c.told, c.planned)
+	maps.DeleteFunc(c.told, func(_ types.UID, p place) bool { return now.Sub(p.at) > memory })
 }

@@ -1,11 +1,16 @@
 package provision
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/internal/observe"
 )
 
@@ -67,10 +72,56 @@ func TestNodesThatGoAreReplanned(t *testing.T) {
 	if got := w.replanned(); got != 2 {
 		t.Errorf("%v pods needed another plan, want 2", got)
 	}
+	if n := w.toldAgain("; it was planned onto " + gone.Name + ", which is gone"); n != 2 {
+		t.Errorf("%d pods were told why, want 2: %v", n, *w.events)
+	}
 	w.clock.Step(retry)
 	w.reconcile()
 	if got := w.replanned(); got != 2 {
 		t.Errorf("%v pods needed another plan, want no more than 2", got)
+	}
+}
+
+// toldAgain returns how many events end with why.
+func (w *world) toldAgain(why string) int {
+	n := 0
+	for _, e := range *w.events {
+		if strings.HasSuffix(e, why) {
+			n++
+		}
+	}
+	return n
+}
+
+// A pod whose place was taken by another is told by whom; pods that were planned there too took nothing.
+func TestPlaceTaken(t *testing.T) {
+	bound := func(uid, node string, at time.Time) *corev1.Pod {
+		o := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: uid, Namespace: "shop", UID: types.UID(uid)}}
+		o.Spec.NodeName = node
+		o.Status.Conditions = []corev1.PodCondition{{
+			Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(at),
+		}}
+		return o
+	}
+	noon := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
+	n1 := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}
+	for name, tt := range map[string]struct {
+		pods []*corev1.Pod
+		want string
+	}{
+		"nobody came":             {},
+		"one was there before":    {pods: []*corev1.Pod{bound("old", "n1", noon.Add(-time.Minute))}},
+		"one was planned there":   {pods: []*corev1.Pod{bound("mate", "n1", noon.Add(time.Second))}},
+		"one went elsewhere":      {pods: []*corev1.Pod{bound("thief", "n2", noon.Add(time.Second))}},
+		"one was meant elsewhere": {pods: []*corev1.Pod{bound("thief", "n1", noon.Add(time.Second))}, want: "it was planned onto n1, where pod shop/thief took the place"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := model.Compile(model.Delta{Nodes: []*corev1.Node{n1}, Pods: tt.pods})
+			planned := map[types.UID]place{"mate": {"n1", noon}, "thief": {"n3", noon}}
+			if got := whyAgain(s, planned, place{"n1", noon}); got != tt.want {
+				t.Errorf("told %q, want %q", got, tt.want)
+			}
+		})
 	}
 }
 

@@ -66,9 +66,14 @@ func (c *Controller) tellPlaced(s *model.Snapshot, pods []*model.Pod, pool, mess
 		if p.Bound() {
 			continue // moves off a node that goes; the pod that comes in its place will be told
 		}
-		c.Events.Publish(telemetry.Event{
+		event := telemetry.Event{
 			Object: p.Object, Type: corev1.EventTypeNormal, Reason: telemetry.EventNominated, Message: message,
-		})
+		}
+		if why := c.why[p.UID]; why != "" {
+			event.Message += "; " + why
+			event.Dedupe = []string{string(p.UID), why} // the first plan was told lately
+		}
+		c.Events.Publish(event)
 	}
 }
 

@@ -1,0 +1,53 @@
+package provision
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/karpenter-go/karpenter/engine/model"
+)
+
+// A place is where a pod that waits was planned, and when.
+type place struct {
+	node string
+	at   time.Time
+}
+
+// whyAgain returns why a pod has to be planned once more: what became of the node that it was planned for. It is empty when
+// that is not known.
+func whyAgain(s *model.Snapshot, planned map[types.UID]place, before place) string {
+	n, ok := s.NodeByName(before.node)
+	switch {
+	case !ok:
+		return fmt.Sprintf("it was planned onto %s, which is gone", before.node)
+	case n.Deleting:
+		return fmt.Sprintf("it was planned onto %s, which is going away", n.Name)
+	case n.Disrupted():
+		return fmt.Sprintf("it was planned onto %s, which takes no more pods", n.Name)
+	}
+	for _, p := range n.Pods {
+		if p.Daemon() || p.Mirror() || !boundSince(p.Object, before.at) {
+			continue
+		}
+		if to, known := planned[p.UID]; known {
+			if there, ok := s.NodeByName(to.node); ok && there == n {
+				continue // it was planned there too
+			}
+		}
+		return fmt.Sprintf("it was planned onto %s, where pod %s took the place", n.Name, p.Key)
+	}
+	return ""
+}
+
+// boundSince reports whether the scheduler gave the pod its node at that time or later.
+func boundSince(o *corev1.Pod, at time.Time) bool {
+	for _, c := range o.Status.Conditions {
+		if c.Type == corev1.PodScheduled {
+			return c.Status == corev1.ConditionTrue && !c.LastTransitionTime.Time.Before(at.Truncate(time.Second))
+		}
+	}
+	return false
+}
