@@ -31,8 +31,9 @@ type kind struct {
 // A band is those lots of a kind whose units are alike in what they ask of others and what others ask of them too, so that any
 // of them can stand for any other.
 type band struct {
-	lots []*lot
-	head int // lots before it have no units left
+	manner int
+	lots   []*lot
+	head   int // lots before it have no units left
 }
 
 // left returns the lots with units left, and maybe some without.
@@ -113,6 +114,7 @@ func (t *tier) gather(lots []*lot) {
 		k.social = k.social || l.social()
 		k.left += l.left()
 	}
+	t.manners = len(manners)
 	width := len(t.cols)
 	amounts, scaled := make([]int64, 0, len(t.kinds)*width), make([]float64, 0, len(t.kinds)*width)
 	for i, k := range t.kinds {
@@ -122,7 +124,7 @@ func (t *tier) gather(lots []*lot) {
 		for i, j := 0, 0; i < len(k.lots); i = j {
 			for j = i; j < len(k.lots) && k.lots[j].manner == k.lots[i].manner; j++ {
 			}
-			k.bands = append(k.bands, band{lots: k.lots[i:j]})
+			k.bands = append(k.bands, band{manner: k.lots[i].manner, lots: k.lots[i:j]})
 		}
 	}
 }

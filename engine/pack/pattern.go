@@ -20,17 +20,20 @@ type work struct {
 	scores []float64
 	search search
 	ruin   []int
-	manner []byte
-	stalls []stall
-	booths []booth
-	room   []int64
-	left   []float64
+	// refused is for fillings.
+	refused []int
+	manner  []byte
+	stalls  []stall
+	booths  []booth
+	room    []int64
+	left    []float64
 	// inverse is one over the whole room of a shape, by column.
 	inverse []float64
 }
 
 func newWork(t *tier) work {
-	return work{room: make([]int64, len(t.cols)), left: make([]float64, len(t.cols)), inverse: make([]float64, len(t.cols))}
+	return work{room: make([]int64, len(t.cols)), left: make([]float64, len(t.cols)), inverse: make([]float64, len(t.cols)),
+		refused: make([]int, t.manners)}
 }
 
 // A filling is a pattern in the making.
@@ -40,6 +43,10 @@ type filling struct {
 	room   []int64
 	open   []*kind // most worth first
 	guests guests
+	// refused has, for each manner that those who are there did not bear in the pattern with number stamp, that number. They
+	// become no fewer, so it stays so.
+	refused []int
+	stamp   int
 }
 
 // maxOpen is about how many kinds one pattern looks at. Of more, each pattern sees a sample, always another one: among so
@@ -48,7 +55,8 @@ const maxOpen = 600
 
 // pattern fills the shop's shape with one unit of star and then in the given order, and returns what came of it, nil if not one unit went in.
 func (t *tier) pattern(s *shop, star *kind, fill order) *opened {
-	f := &filling{shop: s}
+	t.spin++
+	f := &filling{shop: s, refused: t.work.refused, stamp: t.spin}
 	f.shelf, f.shape = s.shelf, s.shape
 	f.room = append(t.work.room[:0], s.shelf.pool.shapes[s.shape].room...)
 	if with := s.shelf.pool.shapes[s.shape].guests; with != nil {
@@ -56,7 +64,7 @@ func (t *tier) pattern(s *shop, star *kind, fill order) *opened {
 	}
 	f.open = t.work.open[:0]
 	stride := 1 + len(t.byValue)/t.sample
-	for i := t.spin % stride; i < len(t.byValue); i += stride {
+	for i := (t.spin - 1) % stride; i < len(t.byValue); i += stride {
 		k := t.byValue[i]
 		if k.left > 0 && k.fit.on[s.shelf.index].flavour != nil && k.fit.on[s.shelf.index].holds.has(s.shape) {
 			k.used = 0
@@ -66,7 +74,6 @@ func (t *tier) pattern(s *shop, star *kind, fill order) *opened {
 	t.work.open = f.open
 	t.made += len(f.open) + 8
 	star.used = 0
-	t.spin++
 	if !f.fits(star) || t.add(f, star, 1) == 0 {
 		return nil
 	}
@@ -85,6 +92,16 @@ func (f *filling) fits(k *kind) bool {
 	}
 	for r, v := range k.amount {
 		if v > f.room[r] {
+			return false
+		}
+	}
+	return true
+}
+
+// shut reports whether those who are there bear no unit of k.
+func (f *filling) shut(k *kind) bool {
+	for i := range k.bands {
+		if f.refused[k.bands[i].manner] != f.stamp {
 			return false
 		}
 	}
@@ -115,6 +132,9 @@ func (t *tier) add(f *filling, k *kind, n int) int {
 	added := 0
 	for i := range k.bands {
 		b := &k.bands[i]
+		if f.refused[b.manner] == f.stamp {
+			continue
+		}
 		for _, l := range b.left() {
 			m := f.spare(l)
 			if m == 0 {
@@ -153,6 +173,7 @@ func (f *filling) spare(l *lot) int {
 func (f *filling) put(k *kind, b *band, l *lot, n int) int {
 	if l.social() {
 		if n = f.guests.admit(l, n); n == 0 {
+			f.refused[b.manner] = f.stamp
 			return 0
 		}
 		f.guests = f.guests.add(l, n)
@@ -224,7 +245,7 @@ func (t *tier) match(f *filling, open []*kind, due float64) {
 		n := 0
 		scores = scores[:0]
 		for _, k := range cands {
-			if f.fits(k) {
+			if f.fits(k) && !f.shut(k) {
 				cands[n] = k
 				scores = append(scores, k.match(left, inverse))
 				n++
@@ -246,8 +267,15 @@ func (t *tier) match(f *filling, open []*kind, due float64) {
 			if enough := (due - f.value) / k.value; enough < float64(many) {
 				many = max(1, int(math.Ceil(enough)))
 			}
-			if added = t.add(f, k, many); added == 0 { // its neighbours refuse it
-				cands, scores = slices.Delete(cands, best, best+1), slices.Delete(scores, best, best+1)
+			if added = t.add(f, k, many); added == 0 { // its neighbours refuse it, and maybe others like it
+				n := 0
+				for i, k := range cands {
+					if i != best && !f.shut(k) {
+						cands[n], scores[n] = k, scores[i]
+						n++
+					}
+				}
+				cands, scores = cands[:n], scores[:n]
 			}
 		}
 		t.work.scores = scores

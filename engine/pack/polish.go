@@ -11,7 +11,7 @@ func (t *tier) polish(o *opened) {
 	if o.flavour.diverse && !t.opts.RelaxMinValues {
 		return
 	}
-	f := &filling{opened: *o}
+	f := &filling{opened: *o, refused: t.work.refused, stamp: t.spin}
 	f.share = slices.Clone(o.share)
 	f.room = append(t.work.room[:0], o.shelf.pool.shapes[o.shape].room...)
 	for _, part := range o.share {

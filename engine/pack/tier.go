@@ -17,6 +17,7 @@ type tier struct {
 	shops []*shop
 	// groups are the kinds that go to the same shapes at the same prices; they have one set of worths.
 	groups  int
+	manners int // how many kinds of manners there are
 	byValue []*kind
 	fee     float64 // what a node counts besides its price
 	total   float64 // the worth of all that is left
