@@ -1,0 +1,99 @@
+package verify
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// agentAt is a term that looks at the pods of the story's daemon.
+func agentAt(key string) corev1.PodAffinityTerm {
+	t := near(key, "agent")
+	t.Namespaces = []string{"system"}
+	return t
+}
+
+// The story's daemon runs on every node: it has no pod on old yet, and comes with the planned node and with wish.
+func TestDaemonsAreNeighbours(t *testing.T) {
+	labelled := func(more func(*story)) func(*story) {
+		return social(func(st *story) {
+			st.agent.Spec.Template.Labels = map[string]string{"app": "agent"}
+			more(st)
+		})
+	}
+	onlyIn := func(st *story, zones ...string) {
+		st.agent.Spec.Template.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+				MatchExpressions: []corev1.NodeSelectorRequirement{{Key: zone, Operator: corev1.NodeSelectorOpIn, Values: zones}},
+			}}},
+		}}
+	}
+	has := func(st *story) { // old has its pod of the daemon
+		p := newPod("agent-old", "200m")
+		p.Namespace, p.Labels, p.Spec.NodeName = "system", map[string]string{"app": "agent"}, "old"
+		p.Status = corev1.PodStatus{Phase: corev1.PodRunning}
+		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "agent"}}
+		st.around.Pods = append(st.around.Pods, p)
+	}
+	bans := func(st *story) {
+		st.agent.Spec.Template.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{func() corev1.PodAffinityTerm {
+				t := near(host, "web")
+				t.Namespaces = []string{"default"}
+				return t
+			}()},
+		}}
+	}
+	const planned = "planned node 0 (default), pod default/web-1: "
+	for _, tt := range []spoiled{
+		{
+			name: "apart from a daemon that will come", only: true,
+			cluster: labelled(func(st *story) { anti(st.web[0], agentAt(host)) }),
+			want:    "antiAffinity: " + planned + `pods it wants to be apart from share kubernetes.io/hostname "planned node 0 (default)"`,
+		},
+		{
+			name: "apart from one that a node has not got yet", only: true,
+			cluster: labelled(func(st *story) { anti(st.web[2], agentAt(host)) }),
+			want:    `antiAffinity: old, pod default/web-3: pods it wants to be apart from share kubernetes.io/hostname "old"`,
+		},
+		{
+			name: "apart from one that may come with a claim", only: true,
+			cluster: labelled(func(st *story) { onlyIn(st, "b"); anti(st.web[3], agentAt(host)) }),
+			want:    `antiAffinity: wish, pod default/web-4: pods it wants to be apart from share kubernetes.io/hostname "wish"`,
+		},
+		{
+			name:    "apart from one that runs elsewhere",
+			cluster: labelled(func(st *story) { onlyIn(st, "b"); anti(st.web[0], agentAt(host)) }),
+		},
+		{name: "near one that will come", cluster: labelled(func(st *story) { with(st.web[0], agentAt(host)) })},
+		{name: "near one that a node has not got yet", cluster: labelled(func(st *story) { with(st.web[2], agentAt(host)) })},
+		{name: "near one that runs", cluster: labelled(func(st *story) { has(st); with(st.web[2], agentAt(host)) })},
+		{
+			name: "near one that runs elsewhere", only: true,
+			cluster: labelled(func(st *story) { onlyIn(st, "b"); with(st.web[0], agentAt(host)) }),
+			want:    "affinity: " + planned + "cannot find the pods that it wants to be with, in whatever order pods arrive",
+		},
+		{
+			name: "near one that may come with a claim, or not", only: true,
+			cluster: labelled(func(st *story) { onlyIn(st, "b"); with(st.web[3], agentAt(host)) }),
+			want:    "affinity: wish, pod default/web-4: cannot find the pods that it wants to be with, in whatever order pods arrive",
+		},
+		{
+			name: "near one that its own demands may keep away", only: true,
+			cluster: labelled(func(st *story) {
+				st.agent.Spec.Template.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+					RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{near(host, "other")},
+				}}
+				with(st.web[0], agentAt(host))
+			}),
+			want: "affinity: " + planned + "cannot find the pods that it wants to be with, in whatever order pods arrive",
+		},
+		{
+			name: "kept out by one that will come", cluster: labelled(bans),
+			want: `antiAffinity: wish, pod default/web-4: pod system/agent keeps it out of kubernetes.io/hostname "wish"`,
+		},
+	} {
+		t.Run(tt.name, tt.run)
+	}
+}
