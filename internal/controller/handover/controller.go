@@ -33,6 +33,8 @@ type Controller struct {
 	begun  bool
 	moving int
 	since  time.Time
+	// stuck is how many pods an earlier stage was not waited for any longer.
+	stuck int
 }
 
 const (
@@ -67,13 +69,16 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	}
 	c.next = now.Add(pause)
 	h := disrupt.HandoverOf(c.Cluster.Snapshot())
+	if !c.begun {
+		c.stuck = 0
+	}
 	if !c.begun || h.Moving != c.moving {
 		c.moving, c.since = h.Moving, now
 	}
 	c.begun = h.Next != nil
 	opens := h.Due
-	if still := now.Sub(c.since); h.Next != nil && (h.Moving == 0 && still >= pause || still >= patience) {
-		opens, c.since = append(opens, h.Next), now
+	if still := now.Sub(c.since); h.Next != nil && (h.Moving <= c.stuck && still >= pause || still >= patience) {
+		opens, c.since, c.stuck = append(opens, h.Next), now, h.Moving
 	}
 	var errs []error
 	for _, n := range opens {

@@ -141,6 +141,21 @@ func TestPatience(t *testing.T) {
 	w.want("for too long", true, true, 0)
 }
 
+// Pods that are held for good, by do-not-disrupt say, cost patience once and not in every stage.
+func TestPatienceOnce(t *testing.T) {
+	w := newWorld(t)
+	w.add("third", 3)
+	w.Cluster.Promise("nowhere", []*model.Pod{{Key: "d/p0"}}, w.clock.Now().Add(time.Hour))
+	w.pass(pause)
+	for range int(patience / pause) {
+		w.want("held up", false, false, 2)
+		w.pass(pause)
+	}
+	w.want("for too long", true, false, 2)
+	w.pass(pause)
+	w.want("and not again", true, true, 0)
+}
+
 // Whoever began it, and whatever was forgotten by a restart: no node stays closed.
 func TestNobodyIsLeft(t *testing.T) {
 	w := newWorld(t)
