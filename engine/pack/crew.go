@@ -243,10 +243,24 @@ func (p *problem) domainsOf(g *group, t *target) []int {
 	return out
 }
 
-// crewOn returns the hands that a node of shape j will have under requirements.
-func (p *problem) crewOn(s *shelf, reqs require.Set, j int) []crewman {
+// crewOn returns the hands that a node of shape j will have in the flavour. The answer is remembered.
+func (p *problem) crewOn(s *shelf, fl *flavour, j int) []crewman {
+	if !s.choosy {
+		return s.pool.shapes[j].crew
+	}
+	if fl.crews == nil {
+		fl.crews = make([][]crewman, len(s.pool.shapes))
+	}
+	if fl.crews[j] == nil {
+		fl.crews[j] = p.crewWithin(s, fl.reqs, j)
+	}
+	return fl.crews[j]
+}
+
+// crewWithin returns the hands that a node of shape j will have under requirements; never nil.
+func (p *problem) crewWithin(s *shelf, reqs require.Set, j int) []crewman {
 	sh := s.pool.shapes[j]
-	var out []crewman
+	out := []crewman{}
 	first := true
 	for _, o := range sh.offers {
 		if _, ok := reqs.Intersects(o.Requirements); !ok {
@@ -254,7 +268,7 @@ func (p *problem) crewOn(s *shelf, reqs require.Set, j int) []crewman {
 		}
 		crew := p.crewOf(s.residents, sh.reqs.And(reqs).And(o.Requirements), nil)
 		if first {
-			out, first = crew, false
+			out, first = append(out, crew...), false
 		} else {
 			out = merge(out, crew)
 		}
@@ -271,11 +285,17 @@ func (p *problem) muster() {
 		for _, r := range daemonsOn(p.snapshot.Daemons(), s.pool.Taints, p.opts, true) {
 			if p.handOf(r.daemon) != nil {
 				s.residents = append(s.residents, r)
+				s.choosy = s.choosy || !r.anywhere
 			}
 		}
+		crew := p.crewOf(s.residents, require.Set{}, nil) // good for all shapes if nobody is choosy
+		guests := p.guestsOf(crew)
 		for j, sh := range s.pool.shapes {
-			sh.crew = p.crewOn(s, s.pool.Requirements, j)
-			sh.guests = p.guestsOf(sh.crew)
+			if s.choosy {
+				crew = p.crewWithin(s, s.pool.Requirements, j)
+				guests = p.guestsOf(crew)
+			}
+			sh.crew, sh.guests = crew, guests
 		}
 	}
 	for i, g := range p.groups {

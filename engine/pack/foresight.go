@@ -162,7 +162,7 @@ func (p *problem) crewUnder(o *opened) []crewman {
 	var crew []crewman
 	first := true
 	o.flavour.allowed.each(func(j int) {
-		on := p.crewOn(o.shelf, o.flavour.reqs, j)
+		on := p.crewOn(o.shelf, o.flavour, j)
 		if first {
 			crew, first = on, false
 		} else {

@@ -76,6 +76,7 @@ type flavour struct {
 	allowed mask  // the shapes with a price
 	byPrice []int // the same, cheapest first, once somebody asked
 	some    bool
+	crews   [][]crewman // of each shape, once somebody asked
 	// diverse says that some requirement has minValues.
 	diverse bool
 }
@@ -88,6 +89,7 @@ type shelf struct {
 	byName   map[string]*flavour
 	// residents are the daemons that matter to somebody and that the pool's taints let in.
 	residents []resident
+	choosy    bool // some of them select nodes
 	// joined remembers the flavour that two make together, nil if they contradict each other.
 	joined map[[2]int]*flavour
 	// tariffs numbers the lists of prices.
@@ -241,7 +243,7 @@ func (p *problem) fitOf(labels *alternatives, t *tolerance, c *class, extra requ
 				holds = s.withoutPorts(holds, c.ports)
 			}
 			if w != nil {
-				holds = p.suited(holds, s, fl.reqs, w)
+				holds = p.suited(holds, s, fl, w)
 			}
 			if holds.any() {
 				f.on[i] = shelfFit{flavour: fl, holds: holds}

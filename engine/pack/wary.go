@@ -116,10 +116,10 @@ func (w *wariness) number() int {
 }
 
 // suited returns the shapes of m on which pods find the daemons as they ask for them.
-func (p *problem) suited(m mask, s *shelf, reqs require.Set, w *wariness) mask {
+func (p *problem) suited(m mask, s *shelf, fl *flavour, w *wariness) mask {
 	out := newMask(len(s.pool.shapes))
 	m.each(func(j int) {
-		if p.suits(p.crewOn(s, reqs, j), s.pool.shapes[j], reqs, w) {
+		if p.suits(p.crewOn(s, fl, j), s.pool.shapes[j], fl.reqs, w) {
 			out.set(j)
 		}
 	})
