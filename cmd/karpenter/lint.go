@@ -14,6 +14,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/lint"
 	"github.com/karpenter-go/karpenter/internal/report"
 	"github.com/karpenter-go/karpenter/provider/aws/catalog"
+	"github.com/karpenter-go/karpenter/provider/aws/nodeclass"
 )
 
 func lintCommand() *cobra.Command {
@@ -48,7 +49,7 @@ func lintCommand() *cobra.Command {
 		for i, f := range read {
 			in[i] = lint.File(f)
 		}
-		findings, err := lint.Check(cmd.Context(), in, lint.Options{Types: typesForLint, Region: region})
+		findings, err := lint.Check(cmd.Context(), in, lint.Options{Types: typesForLint, Judge: judge, Region: region})
 		if err != nil {
 			return err
 		}
@@ -74,6 +75,9 @@ func typesForLint(region string, class *awsv1.EC2NodeClass) ([]*model.InstanceTy
 	}
 	return types, nil
 }
+
+// judge is what the controller says of a class by itself. Whether its gates allow expressions is not known here.
+func judge(class *awsv1.EC2NodeClass) string { return nodeclass.Judge(class, true).Message }
 
 func printFindings(w io.Writer, output string, findings []lint.Finding) error {
 	encoder := json.NewEncoder(w)

@@ -17,6 +17,19 @@ func (l *linter) class(o *object, c *awsv1.EC2NodeClass) {
 				"Amazon Linux 2 has no images from Kubernetes 1.33 on")
 		}
 	}
+	if l.options.Judge == nil {
+		return
+	}
+	if problem := l.options.Judge(c); problem != "" {
+		field := "spec"
+		for _, name := range []string{"spec.kubelet", "spec.tags"} {
+			if strings.HasPrefix(problem, name) {
+				field = name
+			}
+		}
+		l.at(o, "refused", field, "change it as the message says; docs/nodeclasses.md has what spec.kubelet takes", "the controller refuses"+
+			" the class: %s", strings.TrimPrefix(problem, field+": "))
+	}
 }
 
 // nodeClass finds a node class of a pool that is not among the files, where there are node classes at all.

@@ -24,6 +24,8 @@ type Options struct {
 	// Types returns the instance types of a region as nodes of a class, none for a region that it does not know; class is nil
 	// if the files have none. Rules about types are left out where there are none, and where it is nil.
 	Types func(region string, class *awsv1.EC2NodeClass) ([]*model.InstanceType, error)
+	// Judge returns what the controller refuses of a class that a server takes, "" for nothing; nil leaves it out.
+	Judge func(*awsv1.EC2NodeClass) string
 	// Region is the region of pools whose requirements name no zone. Default: us-east-1.
 	Region string
 }

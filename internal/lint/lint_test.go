@@ -49,6 +49,14 @@ func someTypes(region string, _ *awsv1.EC2NodeClass) ([]*model.InstanceType, err
 	return list, nil
 }
 
+// noNegativePods plays the controller's judgement of classes.
+func noNegativePods(c *awsv1.EC2NodeClass) string {
+	if strings.HasPrefix(string(c.Spec.Kubelet["maxPods"].Raw), "-") {
+		return "spec.kubelet: maxPods is negative"
+	}
+	return ""
+}
+
 // Each golden holds manifests and what is found in them. Together they show every rule.
 func TestGoldens(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txtar")
@@ -69,7 +77,7 @@ func TestGoldens(t *testing.T) {
 				got.Files = append(got.Files, f)
 			}
 		}
-		findings, err := Check(t.Context(), in, Options{Types: someTypes})
+		findings, err := Check(t.Context(), in, Options{Types: someTypes, Judge: noNegativePods})
 		if err != nil {
 			t.Fatal(err)
 		}
