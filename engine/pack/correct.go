@@ -43,7 +43,7 @@ func (t *tier) correct(nodes []*opened) []*opened {
 	for _, o := range best {
 		t.move(o, 1)
 	}
-	t.ceiling = near
+	t.usual() // what is looked for from now on is for a few nodes at a time
 	return best
 }
 

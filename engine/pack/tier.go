@@ -102,16 +102,22 @@ const (
 
 // care sets how many patterns are made for each node.
 func (t *tier) care() {
-	t.sample, t.ceiling = maxOpen, near
 	switch {
 	case slices.ContainsFunc(t.caps, func(c capacity) bool { return c.nodes >= many }):
+		t.usual()
 		t.stars, t.tried, t.orders = 1, 1, orders[:1]
 	case t.isSparse():
-		t.sparse = true
-		t.stars, t.tried, t.orders, t.sample = 1, 6, []order{bySearch}, allKinds
+		t.sparse, t.sample, t.ceiling = true, allKinds, near
+		t.stars, t.tried, t.orders = 1, 6, []order{bySearch}
 	default:
-		t.stars, t.tried, t.orders = 2, max(4, min(10, 4000/len(t.kinds))), orders[:]
+		t.usual()
 	}
+}
+
+// usual sets it as for most plans.
+func (t *tier) usual() {
+	t.sparse, t.sample, t.ceiling = false, maxOpen, near
+	t.stars, t.tried, t.orders = 2, max(4, min(10, 4000/len(t.kinds))), orders[:]
 }
 
 // isSparse reports whether nodes will hold few units, all of which go to the same shapes and care for nobody.
