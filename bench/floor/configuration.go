@@ -62,32 +62,34 @@ const (
 // is lower.
 //
 // Each bound comes from prices for the pods: if no set of pods on any type is worth more than f times what the type costs, no
-// plan is cheaper than the worth of all pods divided by f (Farley, 1990).
-func Configuration(c *workload.Cluster, rounds int, capacityTypes ...string) (float64, error) {
+// plan is cheaper than the worth of all pods divided by f (Farley, 1990). cost is that of the sets that are known at the end:
+// the bound cannot come above it.
+func Configuration(c *workload.Cluster, rounds int, capacityTypes ...string) (bound, cost float64, err error) {
 	k, err := newConfiguration(c, capacityTypes)
 	if err != nil || len(k.items) == 0 {
-		return 0, err
+		return 0, 0, err
 	}
 	center := k.plain()
 	m := newMaster(k)
-	y, best, cost := slices.Clone(center), 0.0, math.Inf(1)
+	y := slices.Clone(center)
+	cost = math.Inf(1)
 	for round := range rounds {
 		g := &k.part
 		if round%fullRound == 0 {
 			g = &k.full
 		}
 		sets, over := k.search(g, y)
-		if bound := k.worth(y) / over; g == &k.full && bound > best {
-			best = bound
+		if b := k.worth(y) / over; g == &k.full && b > bound {
+			bound = b
 			for i := range y {
 				center[i] = y[i] / over
 			}
 		}
-		if g == &k.full && cost <= best*(1+gap) {
+		if g == &k.full && cost <= bound*(1+gap) {
 			break
 		}
 		if cost, err = m.solve(sets); err != nil {
-			return best, err
+			return bound, cost, err
 		}
 		for i, v := range m.worth {
 			if y[i] = max(v, 0); (round+1)%(2*fullRound) > 0 { // every second bound is that of the prices themselves
@@ -95,7 +97,7 @@ func Configuration(c *workload.Cluster, rounds int, capacityTypes ...string) (fl
 			}
 		}
 	}
-	return best, nil
+	return bound, cost, nil
 }
 
 func newConfiguration(c *workload.Cluster, capacityTypes []string) (*configuration, error) {

@@ -47,7 +47,7 @@ func TestConfiguration(t *testing.T) {
 		{"three small ones", []int{3, 3, 3}, []float64{1}, 1.5},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := Configuration(bins(tt.cores, tt.prices...), 100, apiv1.CapacityTypeOnDemand)
+			got, _, err := Configuration(bins(tt.cores, tt.prices...), 100, apiv1.CapacityTypeOnDemand)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -56,7 +56,7 @@ func TestConfiguration(t *testing.T) {
 			}
 		})
 	}
-	if _, err := Configuration(bins([]int{9}, 1), 10, apiv1.CapacityTypeOnDemand); err == nil {
+	if _, _, err := Configuration(bins([]int{9}, 1), 10, apiv1.CapacityTypeOnDemand); err == nil {
 		t.Error("a pod that fits nowhere has a floor")
 	}
 }
@@ -72,7 +72,7 @@ func TestConfigurationIsBetween(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		bound, err := Configuration(c, 100, apiv1.CapacityTypeOnDemand)
+		bound, cost, err := Configuration(c, 100, apiv1.CapacityTypeOnDemand)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,8 +81,9 @@ func TestConfigurationIsBetween(t *testing.T) {
 			t.Fatal(err)
 		}
 		plan := pack.Solve(model.Compile(d), pack.Options{Labels: apiv1.CoreLabels()})
-		if bound > plan.Price*(1+1e-9) || bound < plain*(1-1e-3) || profile == workload.Large && bound < plain*1.01 {
-			t.Errorf("%s: bound %v, plain floor %v, plan %v", profile, bound, plain, plan.Price)
+		if bound > plan.Price*(1+1e-9) || bound < plain*(1-1e-3) || profile == workload.Large && bound < plain*1.01 ||
+			bound > cost*(1+1e-9) {
+			t.Errorf("%s: bound %v, not above %v, plain floor %v, plan %v", profile, bound, cost, plain, plan.Price)
 		}
 	}
 }

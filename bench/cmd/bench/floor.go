@@ -45,12 +45,13 @@ func floors(args []string) error {
 	if err != nil {
 		return err
 	}
-	bound, err := floor.Configuration(c, *rounds, apiv1.CapacityTypeOnDemand)
+	bound, above, err := floor.Configuration(c, *rounds, apiv1.CapacityTypeOnDemand)
 	if err != nil {
 		return err
 	}
 	fmt.Printf("price                $%.4f/h on %d nodes\n", score.Price, score.Nodes)
 	fmt.Printf("plain floor          $%.4f/h, the price is %.4f of it\n", plain, score.Price/plain)
-	fmt.Printf("configuration bound  $%.4f/h, the price is %.4f of it\n", bound, score.Price/bound)
+	fmt.Printf("configuration bound  $%.4f/h, the price is %.4f of it; more rounds would not bring it above $%.4f/h\n", bound,
+		score.Price/bound, above)
 	return nil
 }
