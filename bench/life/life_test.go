@@ -7,6 +7,7 @@ import (
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/bench/workload"
+	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/pack"
 )
 
@@ -14,7 +15,7 @@ import (
 const consolidateAfter = 30 * time.Second
 
 // grown is one pool of KWOK's types, with n pods that have run for a minute.
-func grown(t *testing.T, profile workload.Profile, n int, seed uint64) *World {
+func grown(t testing.TB, profile workload.Profile, n int, seed uint64) *World {
 	t.Helper()
 	catalogue, err := workload.Catalogue("kwok")
 	if err != nil {
@@ -58,13 +59,13 @@ func (c course) String() string {
 		c.near, c.rest, c.over, c.moved, c.commands)
 }
 
-// scaleIn takes three quarters of the pods away, over some seconds, and looks on for three minutes.
-func (w *World) scaleIn(over int) (c course) {
+// scaleIn takes three quarters of the pods away, over some seconds, and looks on for others.
+func (w *World) scaleIn(over, looksOn int) (c course) {
 	begun, last := w.now, 0.0
 	w.Moved, w.Commands = 0, 0
 	floor := 0.0
 	c.near = -1
-	for i := range 180 {
+	for i := range looksOn {
 		if i < over {
 			w.Shrink(func(app, replicas int) int {
 				if app%over != i {
@@ -98,7 +99,7 @@ func TestScaleIn(t *testing.T) {
 			w := grown(t, workload.Micro, 1000, seed)
 			w.Turns = true
 			w.Told = func(line string) { t.Log(line) }
-			c := w.scaleIn(6)
+			c := w.scaleIn(6, 180)
 			t.Logf("1000 pods to %d: %v", len(w.pods), c)
 			if c.near < 0 || c.near > consolidateAfter+30*time.Second {
 				t.Errorf("within 5%% of the floor after %v of virtual time, want 30s after consolidateAfter at most", c.near)
@@ -116,9 +117,47 @@ func TestScaleIn(t *testing.T) {
 // Without turns the scheduler scatters what moves, and what that leaves is moved again.
 func TestWithoutTurns(t *testing.T) {
 	w := grown(t, workload.Micro, 1000, 9)
-	c := w.scaleIn(6)
+	c := w.scaleIn(6, 180)
 	t.Logf("1000 pods to %d: %v", len(w.pods), c)
 	if c.moved < len(w.pods)*3/2 {
 		t.Errorf("only %d of %d pods moved: this scheduler scatters nothing, so it shows nothing", c.moved, len(w.pods))
+	}
+}
+
+// BenchmarkScaleIn tells what becomes of scale-ins: from how many pods, with nodes that come up at once and like machines, with
+// all nodes free to go and within a budget; in turns and as the scheduler likes. Times are virtual, in seconds; near is when the price
+// came within 5% of the floor, negative if it never did.
+func BenchmarkScaleIn(b *testing.B) {
+	for _, bm := range []struct {
+		name    string
+		profile workload.Profile
+		pods    int
+		boot    time.Duration
+		budget  string
+		looksOn int
+	}{
+		{"micro", workload.Micro, 1000, 2 * time.Second, "100%", 300},
+		{"large", workload.Large, 300, 45 * time.Second, "100%", 1200},
+		{"large-10%", workload.Large, 300, 45 * time.Second, "10%", 1200},
+	} {
+		for _, turns := range []bool{true, false} {
+			b.Run(fmt.Sprintf("%s/turns=%v", bm.name, turns), func(b *testing.B) {
+				w := grown(b, bm.profile, bm.pods, 7)
+				w.Boot, w.Turns = bm.boot, turns
+				pool := w.s.Pools()[0].Object.DeepCopy()
+				pool.Spec.Disruption.Budgets = []apiv1.Budget{{Nodes: bm.budget}}
+				w.s = w.s.Apply(model.Delta{Pools: []*apiv1.NodePool{pool}})
+				c := w.scaleIn(6, bm.looksOn)
+				for b.Loop() { // one run is like the other: there is nothing to repeat
+				}
+				b.ReportMetric(0, "ns/op")
+				b.ReportMetric(c.near.Seconds(), "near-s")
+				b.ReportMetric(c.rest.Seconds(), "rest-s")
+				b.ReportMetric(c.over, "price/floor")
+				b.ReportMetric(float64(len(w.pods)), "pods")
+				b.ReportMetric(float64(c.moved), "moved")
+				b.ReportMetric(float64(c.commands), "commands")
+			})
+		}
 	}
 }
