@@ -2,6 +2,7 @@ package kwok
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	autoscalingv1beta1 "github.com/karpenter-go/karpenter/api/autoscaling/v1beta1"
+	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
@@ -30,21 +32,37 @@ func (c *corner) recolour(p *apiv1.NodePool, to string) {
 	c.change(p, func() { p.Spec.Template.Labels["colour"] = to })
 }
 
-// awaitRecoloured returns when exactly n nodes are up and all are of the new template, and how many old ones were on their
-// way out at a time at most.
+// out counts those of the nodes that use up a budget: marked to go, or on their way out until their instances are being ended.
+// The claims are read after the nodes: what was ended by then need not count.
+func (c *corner) out(nodes []corev1.Node) (n int) {
+	c.t.Helper()
+	living := map[string]bool{} // provider IDs
+	for _, claim := range c.claims() {
+		if !condition.IsTrue(&claim, apiv1.ConditionTypeInstanceTerminating) {
+			living[claim.Status.ProviderID] = true
+		}
+	}
+	for i := range nodes {
+		marked := slices.ContainsFunc(nodes[i].Spec.Taints, func(t corev1.Taint) bool { return t.Key == apiv1.DisruptedTaintKey })
+		if (marked || nodes[i].DeletionTimestamp != nil) && living[nodes[i].Spec.ProviderID] {
+			n++
+		}
+	}
+	return n
+}
+
+// awaitRecoloured returns when exactly n nodes are up and all are of the new template, and how many old ones used up the
+// budget at a time at most.
 func (c *corner) awaitRecoloured(n int, to string) (most int) {
 	c.t.Helper()
 	c.poll(func() string {
-		fresh, going, nodes := 0, 0, c.nodes()
+		fresh, nodes := 0, c.nodes()
 		for i := range nodes {
 			if nodes[i].Labels["colour"] == to && nodes[i].Labels[apiv1.NodeInitializedLabelKey] == "true" {
 				fresh++
 			}
-			if nodes[i].DeletionTimestamp != nil {
-				going++
-			}
 		}
-		most = max(most, going)
+		most = max(most, c.out(nodes))
 		return missing(fresh == n && len(nodes) == n, "%d of %d nodes are %s, want %d", fresh, len(nodes), to, n)
 	})
 	return most
@@ -68,10 +86,18 @@ func TestDriftOfBufferedNode(t *testing.T) {
 	c.awaitBuffer(b, autoscalingv1beta1.ReasonFitsExistingCapacity, 1)
 }
 
-// sicken has the nodes' kubelets say that they have been sick for an hour.
+// sicken has the nodes' kubelets say that they have been sick for an hour. All are sick before the first has been for long.
 func (c *corner) sicken(nodes ...corev1.Node) {
 	c.t.Helper()
-	long := metav1.NewTime(time.Now().Add(-time.Hour))
+	if len(nodes) > 1 {
+		c.sickFor(0, nodes...)
+	}
+	c.sickFor(time.Hour, nodes...)
+}
+
+func (c *corner) sickFor(d time.Duration, nodes ...corev1.Node) {
+	c.t.Helper()
+	since := metav1.NewTime(time.Now().Add(-d))
 	for _, n := range nodes {
 		c.poll(func() string {
 			if err := c.Get(c.t.Context(), clientKey(&n), &n); err != nil {
@@ -79,7 +105,7 @@ func (c *corner) sicken(nodes ...corev1.Node) {
 			}
 			for i := range n.Status.Conditions {
 				if r := &n.Status.Conditions[i]; r.Type == corev1.NodeReady {
-					r.Status, r.Reason, r.LastTransitionTime = corev1.ConditionFalse, "DiskOnFire", long
+					r.Status, r.Reason, r.LastTransitionTime = corev1.ConditionFalse, "DiskOnFire", since
 				}
 			}
 			err := c.Status().Update(c.t.Context(), &n)

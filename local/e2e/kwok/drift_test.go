@@ -216,8 +216,17 @@ func TestReplacementThatNeverRegisters(t *testing.T) {
 		return missing(lost.Name != "", "no replacement is launched")
 	})
 	c.holds(5*time.Second, c.untouched(pod))
-	// It is given up with the class that it waits for, so that no other comes in its place at once.
+	// It is given up with the class that it waits for, so that no other comes in its place at once: the node has not drifted any
+	// more by then.
 	c.change(p, func() { p.Spec.Template.Spec.NodeClassRef = classRef("default") })
+	c.poll(func() string {
+		for _, claim := range c.claims() {
+			if claim.Status.NodeName == pod.Spec.NodeName && condition.IsTrue(&claim, apiv1.ConditionTypeDrifted) {
+				return "the node still counts as drifted"
+			}
+		}
+		return ""
+	})
 	if err := c.Delete(t.Context(), &lost); err != nil {
 		t.Fatal(err)
 	}

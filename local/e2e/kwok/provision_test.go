@@ -121,12 +121,13 @@ func TestRegistrationDelay(t *testing.T) {
 		claims := c.claims()
 		return missing(len(claims) == 1 && condition.IsTrue(&claims[0], "Launched"), "claims are %v", claims)
 	})
-	if n := len(c.nodes()); n != 0 {
-		t.Errorf("%d nodes came at once", n)
-	}
 	c.awaitRunning("web", 1)
-	if n := len(c.claims()); n != 1 {
-		t.Errorf("%d claims for one pod", n)
+	claims, nodes := c.claims(), c.nodes()
+	if len(claims) != 1 || len(nodes) != 1 {
+		t.Fatalf("%d claims and %d nodes for one pod", len(claims), len(nodes))
+	}
+	if took := nodes[0].CreationTimestamp.Sub(claims[0].CreationTimestamp.Time); took < 8*time.Second {
+		t.Errorf("the node came %v after its claim, want 8s or more", took)
 	}
 }
 
