@@ -139,10 +139,20 @@ func (r *resident) meets(reqs require.Set, known func(key string) bool) (may, su
 	for _, t := range r.terms {
 		if _, ok := reqs.Compatible(t, known); ok {
 			may = true
-			surely = surely || implies(reqs, t)
+			surely = surely || implies(defined(reqs, t, known), t)
 		}
 	}
 	return may, surely
+}
+
+// defined returns reqs with the labels that term asks about and that no node with these labels will have said to be missing.
+func defined(reqs, term require.Set, known func(key string) bool) require.Set {
+	for want := range term.All() {
+		if _, ok := reqs.Get(want.Key()); !ok && (known == nil || !known(want.Key())) {
+			reqs = reqs.With(require.New(want.Key(), require.DoesNotExist))
+		}
+	}
+	return reqs
 }
 
 // crewOf returns the hands among daemons that a node with these labels will have, without those whose pods run there.
@@ -299,7 +309,7 @@ func (p *problem) muster() {
 		}
 	}
 	for i, g := range p.groups {
-		if g.key == hostKey && g.kind == topology.Spread {
+		if g.key == hostKey && g.kind == topology.Spread && !g.there {
 			g.base, g.crowd = p.onEveryNode(i)
 		}
 	}

@@ -169,10 +169,13 @@ func (p *problem) mayBeFirst(r *rule) bool {
 // emptiest returns how many pods of the group the emptiest domain holds. A new node is always possible and holds none, and so
 // is a new domain where values are not known before.
 func (p *problem) emptiest(g *group, minDomains int) int {
-	if g.key == hostKey || p.vague[g.key] || p.adrift[g.key] {
+	if g.key == hostKey && !g.there || g.key != hostKey && (p.vague[g.key] || p.adrift[g.key]) {
 		return 0
 	}
 	least, domains := int32(math.MaxInt32), 0
+	if g.there && g.idle < math.MaxInt32 {
+		least, domains = g.idle, 1
+	}
 	for d, counts := range g.counts {
 		if counts {
 			domains++

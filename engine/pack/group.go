@@ -33,8 +33,11 @@ type group struct {
 	port    port // for a host port
 	// base is how many pods of daemons every node holds, and crowd how many a new one may, of a group that is spread over nodes.
 	base, crowd int
-	before      foreseen // what was counted before any pod was placed, if daemons matter
-	hard        bool     // some rule about it is no preference
+	// there says that no new node counts, of a group that is spread over nodes; idle is the least on one that takes no pods.
+	there  bool
+	idle   int32
+	before foreseen // what was counted before any pod was placed, if daemons matter
+	hard   bool     // some rule about it is no preference
 }
 
 // A groupKey is what makes two groups one.

@@ -202,7 +202,13 @@ func (r *repairer) join(c *class, s *stage, choices []*choice, dearer bool) bool
 				return false
 			}
 			with := r.with(o, &r.loads[i], l)
-			if with == nil || !dearer && with.price > o.price*(1+same) {
+			if with == nil {
+				continue
+			}
+			if !dearer && with.price > o.price*(1+same) {
+				pool := o.shelf.pool // what was paid out of the limits goes back
+				pool.debit(pool.shapes[with.shape], -1)
+				pool.debit(pool.shapes[o.shape], 1)
 				continue
 			}
 			r.settle(l)

@@ -185,6 +185,7 @@ func newProblem(s *model.Snapshot, o Options, pods []*model.Pod, lost map[string
 	if o.Slack > 0 {
 		p.leaveSlack()
 	}
+	p.closeHosts()
 	p.muster()
 	p.explore()
 	return p

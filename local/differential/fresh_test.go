@@ -37,7 +37,7 @@ func (w *world) find(s *scheduler, plan *model.Plan, r model.Refusal) (*opening,
 	if err != nil {
 		return nil, err
 	}
-	if beyond(r) || w.vague(pod) || w.adrift(pod) || w.unsteady() || w.crowded(pod) {
+	if beyond(r) || w.vague(pod) || w.unsteady() || w.crowded(pod) {
 		return nil, nil
 	}
 	if spreads(pod) {
@@ -48,10 +48,8 @@ func (w *world) find(s *scheduler, plan *model.Plan, r model.Refusal) (*opening,
 		defer undo()
 	}
 	for _, n := range w.nodes {
-		if w.open(plan, n.Name) || perHost(pod) {
-			// What one type of a claim may hold, another may not. And the engine holds that a new node is always possible, so
-			// that hosts are spread over evenly; the scheduler knows better when there will be none.
-			continue
+		if w.open(plan, n.Name) {
+			continue // what one type of a claim may hold, another may not
 		}
 		if s.judge(pod, n.Name) == nil {
 			kind := "a node that is there"
@@ -199,17 +197,6 @@ func missed(r model.Refusal, where string) string {
 	return fmt.Sprintf("refused as %q, but fits on %s", model.Verdict{Rule: nearest}, where)
 }
 
-// perHost reports whether the pod must be spread over hosts, or be on one with others: who shares a new node is settled at
-// once, and nobody follows one who follows another.
-func perHost(pod *corev1.Pod) bool {
-	if slices.ContainsFunc(company(pod), func(t corev1.PodAffinityTerm) bool { return t.TopologyKey == corev1.LabelHostname }) {
-		return true
-	}
-	return slices.ContainsFunc(pod.Spec.TopologySpreadConstraints, func(c corev1.TopologySpreadConstraint) bool {
-		return c.TopologyKey == corev1.LabelHostname && c.WhenUnsatisfiable == corev1.DoNotSchedule
-	})
-}
-
 // open reports whether the node of that name may become several things, of which a pod might not like all.
 func (w *world) open(plan *model.Plan, name string) bool {
 	if n, known := w.snapshot.NodeByName(name); known {
@@ -322,14 +309,6 @@ func company(pod *corev1.Pod) []corev1.PodAffinityTerm {
 		return a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution
 	}
 	return nil
-}
-
-// adrift reports whether the pod wants company, and some pod is on its way to a claim that may come up anywhere: whether that
-// one is company, and where, will only be known then.
-func (w *world) adrift(pod *corev1.Pod) bool {
-	return len(company(pod)) > 0 && slices.ContainsFunc(w.snapshot.Nodes(), func(n *model.Node) bool {
-		return !n.Launched() && w.expects(n)
-	})
 }
 
 // takes asks the plugins about a pod and a node that is added to the cluster.

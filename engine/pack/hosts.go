@@ -1,0 +1,59 @@
+package pack
+
+import (
+	"math"
+	"slices"
+
+	"github.com/karpenter-go/karpenter/engine/topology"
+)
+
+// closeHosts finds the groups that are spread over nodes of which no new one counts, whatever is launched: they are spread over
+// the nodes that are there, and none of those need be empty.
+func (p *problem) closeHosts() {
+	if slices.ContainsFunc(p.targets, func(t *target) bool { return t.open }) {
+		return // what will come of a claim is not known
+	}
+	for i, g := range p.groups {
+		if g.key == hostKey && g.kind == topology.Spread && g.strict != nil && !p.maybeFresh(g) {
+			g.there, g.idle = true, p.leastIdle(i)
+		}
+	}
+}
+
+// maybeFresh reports whether some pool has a type whose nodes count for the group.
+func (p *problem) maybeFresh(g *group) bool {
+	return slices.ContainsFunc(p.shelves, func(s *shelf) bool {
+		if g.tolerance != nil {
+			if _, refused := g.tolerance.refuses(hard(s.pool.Taints)); refused {
+				return false
+			}
+		}
+		return slices.ContainsFunc(g.strict.terms, func(term requirements) bool {
+			f := s.flavourFor(term, p.opts)
+			return f != nil && f.some
+		})
+	})
+}
+
+// leastIdle returns how many pods of the group the emptiest node holds that counts and takes no more pods.
+func (p *problem) leastIdle(group int) int32 {
+	least := int32(math.MaxInt32)
+	var terms []int
+	for _, t := range p.everywhere {
+		if t.index >= 0 || t.node.Deleting || !p.eligible(p.groups[group], t) {
+			continue
+		}
+		n := int32(0)
+		for _, pod := range t.node.Pods {
+			if p.moving[pod.Key] || pod.Terminating() {
+				continue
+			}
+			terms = p.book.Selecting(terms[:0], pod.Object.Namespace, pod.Object.Labels)
+			if slices.ContainsFunc(terms, func(t int) bool { return slices.Contains(p.byTerm[t], group) }) {
+				n++
+			}
+		}
+		least = min(least, n)
+	}
+	return least
+}
