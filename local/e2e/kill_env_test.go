@@ -33,6 +33,8 @@ type victim struct {
 	lastCall int64
 	// base is how far things were then.
 	base progress
+	// pods is how many pods there are, and so nodes, claims and instances.
+	pods int
 }
 
 // newVictim starts a cluster with a slow controller: it writes a few objects
@@ -99,6 +101,7 @@ func (v *victim) offer(t *testing.T) {
 // load makes so many pods, of which one fits a node.
 func (v *victim) load(t *testing.T, pods int) {
 	t.Helper()
+	v.pods = pods
 	labels := map[string]string{"app": "load"}
 	v.Make(t, &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: "load", Namespace: metav1.NamespaceDefault},
