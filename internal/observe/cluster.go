@@ -31,7 +31,7 @@ type Cluster struct {
 	// waiting holds the pods that wait for a node since when they were first seen to.
 	waiting  map[types.UID]time.Time
 	promises map[string]promise
-	families families
+	backlog  backlog
 	wake     []func()
 	told     []func()
 	synced   []func() bool
@@ -55,7 +55,7 @@ func New(c clock.Clock) *Cluster {
 		clock: c, snapshot: &model.Snapshot{},
 		changed: map[model.Ref]client.Object{}, assumed: map[model.Ref]version{},
 		waiting: map[types.UID]time.Time{}, promises: map[string]promise{},
-		families: families{},
+		backlog: newBacklog(),
 	}
 }
 
@@ -184,15 +184,13 @@ func (c *Cluster) Set(o client.Object) {
 func (c *Cluster) see(ref model.Ref, o client.Object) bool {
 	var siblings []*corev1.Pod
 	if p, ok := o.(*corev1.Pod); ok {
-		o, siblings = c.families.take(p)
+		o, siblings = c.backlog.take(p, c.clock.Now())
 	}
 	c.changed[ref] = o
 	wake := c.note(o)
 	for _, p := range siblings {
-		if sibling := (model.Ref{Kind: model.KindPod, Key: keyOf(p)}); c.assumed[sibling].uid == "" {
-			c.changed[sibling] = p
-			wake = c.note(p) || wake
-		}
+		c.changed[model.Ref{Kind: model.KindPod, Key: keyOf(p)}] = p
+		wake = c.note(p) || wake
 	}
 	return wake
 }
@@ -213,7 +211,7 @@ func (c *Cluster) Remove(o client.Object) {
 	delete(c.waiting, o.GetUID())
 	if p, ok := o.(*corev1.Pod); ok {
 		delete(c.promises, ref.Key)
-		c.families.gone(p)
+		c.backlog.gone(p)
 	}
 }
 

@@ -2,6 +2,7 @@ package observe
 
 import (
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -10,81 +11,128 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// A family is the pods of one owner, which are alike.
-type family struct {
-	// refused are those that the scheduler has found no node for.
-	refused map[types.UID]bool
-	// unjudged are those that it has not looked at, by key.
+// A backlog is the pods that the scheduler has not looked at yet, and what is known of them all the same.
+//
+// It judges one pod after the other, some tens or hundreds a second. Of a thousand pods that come at once the last is told
+// after many seconds that it does not fit, and who plans only for those that were told plans for a few at a time, and worse. So
+// what the scheduler said of one pod of a ReplicaSet counts for the others; and a pod that has waited for its verdict while others
+// got theirs waits for a node like them. If there is room for one of them after all the plan puts it there, and launches
+// nothing for it.
+type backlog struct {
+	// unjudged are the pods that nothing is known of, by key; seen is when a pod that waits was first seen, by UID.
 	unjudged map[string]*corev1.Pod
+	seen     map[types.UID]time.Time
+	// told are the pods, by UID, that count as refused before they are.
+	told map[types.UID]bool
+	// refused are the pods that were, by owner; siblings are the keys of unjudged ones, by owner.
+	refused  map[types.UID]map[types.UID]bool
+	siblings map[types.UID]map[string]bool
 }
 
-// families are the owners of pods that wait, by UID.
-//
-// The scheduler judges one pod after the other, some tens or hundreds a second. Of a thousand pods that come at once the last
-// is told after many seconds that it does not fit, and who plans only for those that were told plans for a few at a time, and
-// worse. What the scheduler said of one pod of a ReplicaSet it will say of the others: they count as refused as well. If it finds a
-// node for one of them after all, because room has come about, so would the plan have.
-type families map[types.UID]*family
+func newBacklog() backlog {
+	return backlog{
+		unjudged: map[string]*corev1.Pod{}, seen: map[types.UID]time.Time{}, told: map[types.UID]bool{},
+		refused: map[types.UID]map[types.UID]bool{}, siblings: map[types.UID]map[string]bool{},
+	}
+}
 
-// take notes what o says, and returns how the pod is to be seen, and its siblings that are seen otherwise from now on.
-func (f families) take(o *corev1.Pod) (seen *corev1.Pod, siblings []*corev1.Pod) {
-	id, ok := familyOf(o)
-	if !ok {
-		return o, nil
-	}
+// take notes what o says now, and returns how the pod is to be seen, and its siblings that are seen otherwise from now on.
+func (b *backlog) take(o *corev1.Pod, now time.Time) (seen *corev1.Pod, siblings []*corev1.Pod) {
 	p := model.Pod{Object: o}
-	fam := f[id]
-	if fam == nil {
-		if p.Bound() || p.Terminal() {
-			return o, nil
-		}
-		fam = &family{refused: map[types.UID]bool{}, unjudged: map[string]*corev1.Pod{}}
-		f[id] = fam
+	first, known := b.seen[o.UID]
+	if !known {
+		first = now
 	}
-	defer f.forget(id)
-	delete(fam.unjudged, keyOf(o))
+	told := b.told[o.UID]
+	b.gone(o)
+	owner, alike := ownerOf(o)
 	switch {
 	case p.Provisionable():
-		first := len(fam.refused) == 0
-		fam.refused[o.UID] = true
-		if first {
-			for _, sibling := range fam.unjudged {
-				siblings = append(siblings, refusedToo(sibling))
-			}
-			clear(fam.unjudged)
+		b.seen[o.UID] = first
+		if !alike {
+			return o, nil
+		}
+		add(b.refused, owner, o.UID)
+		for k := range b.siblings[owner] {
+			siblings = append(siblings, b.tell(b.unjudged[k]))
 		}
 		return o, siblings
 	case !unjudged(&p):
-		delete(fam.refused, o.UID)
-	case len(fam.refused) > 0:
-		return refusedToo(o), nil
-	default:
-		fam.unjudged[keyOf(o)] = o
+		return o, nil
+	}
+	b.seen[o.UID] = first
+	if told || alike && len(b.refused[owner]) > 0 {
+		return b.tell(o), nil
+	}
+	b.unjudged[keyOf(o)] = o
+	if alike {
+		add(b.siblings, owner, keyOf(o))
 	}
 	return o, nil
 }
 
+// tell returns the pod as the scheduler will have judged it, and remembers that. The object that was seen is shared, and stays
+// as it is.
+func (b *backlog) tell(o *corev1.Pod) *corev1.Pod {
+	first := b.seen[o.UID]
+	b.gone(o)
+	b.seen[o.UID], b.told[o.UID] = first, true
+	p := *o
+	p.Status.Conditions = append(slices.Clip(o.Status.Conditions), corev1.PodCondition{
+		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
+		Message: "like others that wait",
+	})
+	return &p
+}
+
 // gone forgets a pod.
-func (f families) gone(o *corev1.Pod) {
-	id, ok := familyOf(o)
-	if fam := f[id]; ok && fam != nil {
-		delete(fam.refused, o.UID)
-		delete(fam.unjudged, keyOf(o))
-		f.forget(id)
+func (b *backlog) gone(o *corev1.Pod) {
+	delete(b.unjudged, keyOf(o))
+	delete(b.seen, o.UID)
+	delete(b.told, o.UID)
+	if owner, ok := ownerOf(o); ok {
+		drop(b.refused, owner, o.UID)
+		drop(b.siblings, owner, keyOf(o))
 	}
 }
 
-// forget drops a family of which no pod waits.
-func (f families) forget(id types.UID) {
-	if fam := f[id]; len(fam.refused)+len(fam.unjudged) == 0 {
-		delete(f, id)
+func add[K comparable](m map[types.UID]map[K]bool, owner types.UID, k K) {
+	if m[owner] == nil {
+		m[owner] = map[K]bool{}
 	}
+	m[owner][k] = true
+}
+
+func drop[K comparable](m map[types.UID]map[K]bool, owner types.UID, k K) {
+	if delete(m[owner], k); len(m[owner]) == 0 {
+		delete(m, owner)
+	}
+}
+
+// overdue returns the pods of the scheduler's backlog as it will have judged them: those that have waited for so long for
+// its verdict. Other schedulers may have their reasons to keep a pod waiting.
+func (b *backlog) overdue(age time.Duration, now time.Time) []*corev1.Pod {
+	var pods []*corev1.Pod
+	for _, o := range b.unjudged {
+		if byDefault(o) && now.Sub(b.seen[o.UID]) >= age {
+			pods = append(pods, o)
+		}
+	}
+	for i, o := range pods {
+		pods[i] = b.tell(o)
+	}
+	return pods
+}
+
+// byDefault reports whether the pod waits for the default scheduler.
+func byDefault(o *corev1.Pod) bool {
+	return o.Spec.SchedulerName == "" || o.Spec.SchedulerName == corev1.DefaultSchedulerName
 }
 
 // alike are the kinds of owners whose pods are made of one template. Others may make a different pod each time.
 var alike = []string{"ReplicaSet", "StatefulSet", "Job"}
 
-func familyOf(o *corev1.Pod) (types.UID, bool) {
+func ownerOf(o *corev1.Pod) (types.UID, bool) {
 	owner := metav1.GetControllerOf(o)
 	if owner == nil || !slices.Contains(alike, owner.Kind) {
 		return "", false
@@ -92,20 +140,47 @@ func familyOf(o *corev1.Pod) (types.UID, bool) {
 	return owner.UID, true
 }
 
-// unjudged reports whether the scheduler is going to look at the pod for the first time.
+// unjudged reports whether the scheduler is going to look at the pod for the first time. A daemon's it looks at by itself.
 func unjudged(p *model.Pod) bool {
-	return !p.Bound() && !p.Terminal() && !p.Terminating() && len(p.Object.Spec.SchedulingGates) == 0 &&
+	return !p.Bound() && !p.Terminal() && !p.Terminating() && !p.Daemon() && !p.Mirror() && len(p.Object.Spec.SchedulingGates) == 0 &&
 		!slices.ContainsFunc(p.Object.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodScheduled })
 }
 
-// refusedToo returns the pod as the scheduler will have judged it. The object that was seen is shared, and stays as it is.
-func refusedToo(o *corev1.Pod) *corev1.Pod {
-	p := *o
-	p.Status.Conditions = append(slices.Clip(o.Status.Conditions), corev1.PodCondition{
-		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
-		Message: "like another pod of its owner",
-	})
-	return &p
+// overdueAfter is how long a pod may wait for its first verdict before it counts as refused like others.
+const overdueAfter = 500 * time.Millisecond
+
+// Backlog returns when the latest of the pods came that the scheduler has not looked at, if it is behind: pods that it is just
+// about to bind are none.
+func (c *Cluster) Backlog() (latest time.Time, behind bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.clock.Now()
+	for _, o := range c.backlog.unjudged {
+		if !byDefault(o) {
+			continue
+		}
+		since := c.backlog.seen[o.UID]
+		behind = behind || now.Sub(since) >= overdueAfter
+		if since.After(latest) {
+			latest = since
+		}
+	}
+	return latest, behind
+}
+
+// Foretell has pods that the scheduler keeps waiting for its verdict count as refused, if it has refused others. It is for
+// the beginning of a round: pods that the scheduler is just about to bind make none begin.
+func (c *Cluster) Foretell() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.waiting) == 0 {
+		return
+	}
+	for _, p := range c.backlog.overdue(overdueAfter, c.clock.Now()) {
+		ref := model.Ref{Kind: model.KindPod, Key: keyOf(p)}
+		c.changed[ref] = p
+		c.note(p)
+	}
 }
 
 func keyOf(o *corev1.Pod) string { return o.Namespace + "/" + o.Name }

@@ -11,12 +11,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/karpenter-go/karpenter/engine/model"
 )
 
 // A stage shows a cluster pods as they come, are judged, and find nodes.
 type stage struct {
 	*Cluster
 	t       *testing.T
+	clock   *clocktesting.FakeClock
 	version int
 }
 
@@ -55,7 +58,8 @@ func (s *stage) want(what, pods string) {
 }
 
 func newStage(t *testing.T) *stage {
-	return &stage{Cluster: New(clocktesting.NewFakeClock(time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC))), t: t}
+	clock := clocktesting.NewFakeClock(time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC))
+	return &stage{Cluster: New(clock), t: t, clock: clock}
 }
 
 // What the scheduler said of one pod of a ReplicaSet counts for its siblings, whether they came before or come later.
@@ -102,8 +106,38 @@ func TestForgotten(t *testing.T) {
 	for _, name := range []string{"a2", "a4"} {
 		s.Remove(s.show(name, "ReplicaSet", "a", "bound"))
 	}
-	if len(s.families) > 0 {
-		t.Errorf("%d families are kept for nobody", len(s.families))
+	if b := &s.backlog; len(b.unjudged)+len(b.seen)+len(b.told)+len(b.refused)+len(b.siblings) > 0 {
+		t.Errorf("something is kept of nobody: %+v", b)
+	}
+}
+
+// A pod that is kept waiting while others were refused counts as refused when a round begins, one that came just now does not.
+func TestForetell(t *testing.T) {
+	s := newStage(t)
+	s.show("a1", "Workflow", "a", "new")
+	s.clock.Step(overdueAfter)
+	s.Foretell()
+	s.want("nobody was refused", "")
+	s.show("b1", "Workflow", "b", "refused")
+	s.show("c1", "Workflow", "c", "new")
+	s.show("d1", "Workflow", "d", "gated")
+	if latest, behind := s.Backlog(); !behind || !latest.Equal(s.clock.Now()) {
+		t.Errorf("the scheduler is behind: %v, with pods until %v", behind, latest)
+	}
+	s.Foretell()
+	s.want("one was", "a1 b1")
+	if _, behind := s.Backlog(); behind {
+		t.Error("the scheduler is behind with a pod that has just come")
+	}
+	s.show("a1", "Workflow", "a", "new")
+	s.want("it was written to by others", "a1 b1")
+	s.clock.Step(overdueAfter)
+	s.Foretell()
+	s.want("a while later", "a1 b1 c1")
+	s.show("c1", "Workflow", "c", "bound")
+	s.want("the scheduler knew better", "a1 b1")
+	if got := s.WaitingSince(&model.Pod{UID: "a1"}); !got.Equal(s.clock.Now().Add(-2 * overdueAfter)) {
+		t.Errorf("a1 waits since %v, want since it came", got)
 	}
 }
 

@@ -47,8 +47,11 @@ func (c *Cluster) notePod(o *corev1.Pod) bool {
 		delete(c.waiting, o.UID)
 		return false
 	}
-	if _, seen := c.waiting[o.UID]; !seen {
+	if _, known := c.waiting[o.UID]; !known {
 		c.waiting[o.UID] = c.clock.Now()
+		if since, ok := c.backlog.seen[o.UID]; ok {
+			c.waiting[o.UID] = since // a batch is of pods that came together, whenever they were judged
+		}
 	}
 	return true
 }
@@ -66,7 +69,7 @@ func (c *Cluster) call(work bool) {
 	}
 }
 
-// WaitingSince returns when the pod was first seen to wait for a node; zero if it does not.
+// WaitingSince returns when the pod, which waits for a node, was first seen; zero if it does not wait.
 func (c *Cluster) WaitingSince(p *model.Pod) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()

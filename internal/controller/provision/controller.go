@@ -114,7 +114,8 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	c.last = s.Now
-	err := c.round(ctx, s)
+	c.Cluster.Foretell()
+	err := c.round(ctx, c.Buffers.Stock(ctx, c.Cluster.Snapshot()))
 	return ctrl.Result{RequeueAfter: c.again(s.Now)}, err
 }
 
@@ -135,6 +136,9 @@ func (c *Controller) window(s *model.Snapshot) time.Duration {
 	}
 	if first.IsZero() {
 		return c.last.Add(c.BatchIdle).Sub(s.Now) // nothing new: look again, but not in a frenzy
+	}
+	if latest, behind := c.Cluster.Backlog(); behind && latest.After(last) {
+		last = latest // these will wait as well
 	}
 	return min(last.Add(c.BatchIdle).Sub(s.Now), first.Add(c.BatchMax).Sub(s.Now))
 }

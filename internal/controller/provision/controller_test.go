@@ -98,15 +98,20 @@ func typeOf(name string, cores int64, price float64) *cloud.InstanceType {
 
 // pend adds n pods of that many cores that the scheduler has found no node for.
 func (w *world) pend(name string, n, cores int64) {
+	w.come(name, n, cores, corev1.PodCondition{
+		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
+	})
+}
+
+// come adds n pods of that many cores.
+func (w *world) come(name string, n, cores int64, conditions ...corev1.PodCondition) {
 	for i := range n {
 		key := fmt.Sprintf("%s-%d", name, i)
 		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: key, Namespace: "default", UID: types.UID(key)}}
 		p.Spec.Containers = []corev1.Container{{Name: "c", Resources: corev1.ResourceRequirements{
 			Requests: corev1.ResourceList{corev1.ResourceCPU: *resource.NewQuantity(cores, resource.DecimalSI)},
 		}}}
-		p.Status.Conditions = []corev1.PodCondition{{
-			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
-		}}
+		p.Status.Conditions = conditions
 		w.Cluster.Set(p)
 	}
 }
@@ -190,6 +195,30 @@ func TestBatchWindow(t *testing.T) {
 		w.clock.Step(500 * time.Millisecond)
 	}
 	t.Error("no round began")
+}
+
+// A scheduler that is behind has judged one pod of those that came together: they are one batch all the same, as long as pods
+// come, and have one plan.
+func TestBatchOfTheUnjudged(t *testing.T) {
+	w := newWorld(t)
+	w.come("web", 3, 1)
+	w.pend("first", 1, 1)
+	w.clock.Step(900 * time.Millisecond)
+	w.come("late", 2, 1)
+	w.clock.Step(200 * time.Millisecond)
+	w.reconcile()
+	if n := len(w.claims()); n > 0 {
+		t.Errorf("%d claims while pods come", n)
+	}
+	w.clock.Step(800 * time.Millisecond)
+	w.reconcile()
+	cores := int64(0)
+	for _, c := range w.claims() {
+		cores += c.Spec.Resources.Requests.Cpu().Value()
+	}
+	if cores != 6 {
+		t.Errorf("claims for %d cores in one round, want those of all six pods", cores)
+	}
 }
 
 func TestRefusalsAreTold(t *testing.T) {
