@@ -84,7 +84,9 @@ func TestNext(t *testing.T) {
 			change: func(_ *corev1.Node, c *apiv1.NodeClaim) { c.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} }},
 		{name: "not its turn yet", pods: []*corev1.Pod{pod("a", "n", steer.Writer), pod("b", "", "")},
 			promises: promises{"d/a": "n", "d/b": "n"}, want: "a=",
-			change: func(n *corev1.Node, _ *apiv1.NodeClaim) { n.Spec.Taints = []corev1.Taint{apiv1.ReservedNoScheduleTaint()} }},
+			change: func(n *corev1.Node, _ *apiv1.NodeClaim) {
+				n.Spec.Taints = []corev1.Taint{apiv1.ReservedNoScheduleTaint()}
+			}},
 		{name: "the node is to go", pods: []*corev1.Pod{pod("a", "n", steer.Writer)}, want: "a=",
 			change: func(n *corev1.Node, _ *apiv1.NodeClaim) {
 				n.Spec.Taints = []corev1.Taint{{Key: apiv1.DisruptedTaintKey, Effect: corev1.TaintEffectNoSchedule}}
