@@ -3,6 +3,7 @@ package steer
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -217,6 +218,42 @@ func TestJoin(t *testing.T) {
 	w.want("when it is about to be", "m", "m")
 	w.pass()
 	w.want("until it is", "m", "m")
+}
+
+// Nodes that join at the same time are opened together, when the pods of all of them are nominated, or patience has ended.
+func TestJoinTogether(t *testing.T) {
+	for _, ready := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			claim := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "c", Labels: map[string]string{apiv1.NodePoolLabelKey: "p"}}}
+			claim.Status.ProviderID, claim.Status.Allocatable = "x:///m", node("m", false).Status.Allocatable
+			w.Cluster.Set(claim)
+			w.promise("c")
+			w.joins.begin() // another node's pods are being nominated
+			opened := make(chan struct{})
+			go func() {
+				w.Join(t.Context(), claim, node("m", false))
+				close(opened)
+			}()
+			synctest.Wait()
+			w.want("while the other is not ready", "m", "m")
+			select {
+			case <-opened:
+				t.Error("opened before the other was ready")
+			default:
+			}
+			if ready {
+				w.joins.end()
+				synctest.Wait()
+				select {
+				case <-opened:
+				default:
+					t.Error("not opened though the other is ready")
+				}
+			}
+			<-opened // virtual time goes by while all wait
+		})
+	}
 }
 
 // A node may join in the moment that it is launched, before any watch has shown it.
