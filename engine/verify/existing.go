@@ -228,7 +228,10 @@ func taintsOf(n *model.Node) []corev1.Taint {
 	case !registered(n) && n.Claim != nil:
 		taints = lasting(n, n.Claim.Spec.Taints)
 	case initialized(n):
-		taints = slices.Clone(n.Object.Spec.Taints)
+		// A node of ours that is reserved is opened to pods that were promised to it.
+		taints = slices.DeleteFunc(slices.Clone(n.Object.Spec.Taints), func(t corev1.Taint) bool {
+			return n.Claim != nil && t.Key == apiv1.ReservedTaintKey
+		})
 	default:
 		taints = lasting(n, n.Object.Spec.Taints)
 	}

@@ -99,6 +99,11 @@ func TestExistingNode(t *testing.T) {
 			},
 		},
 		{
+			name: "a reserved node that nobody of ours will open", only: true,
+			cluster: func(st *story) { taint(st.old, apiv1.ReservedTaintKey, corev1.TaintEffectNoSchedule) },
+			want:    "taints: old, pod default/web-3: does not tolerate ext.karpenter.sh/reserved:NoSchedule",
+		},
+		{
 			name: "a cordoned node", only: true,
 			cluster: func(st *story) { st.old.Spec.Unschedulable = true },
 			want:    "taints: old, pod default/web-3: does not tolerate node.kubernetes.io/unschedulable:NoSchedule",
