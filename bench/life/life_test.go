@@ -101,6 +101,9 @@ func TestScaleIn(t *testing.T) {
 			w.Told = func(line string) { t.Log(line) }
 			c := w.scaleIn(6, 180)
 			t.Logf("1000 pods to %d: %v", len(w.pods), c)
+			if len(w.Refused) > 0 {
+				t.Errorf("%d objections, the first: %s", len(w.Refused), w.Refused[0])
+			}
 			if c.near < 0 || c.near > consolidateAfter+30*time.Second {
 				t.Errorf("within 5%% of the floor after %v of virtual time, want 30s after consolidateAfter at most", c.near)
 			}

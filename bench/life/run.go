@@ -19,6 +19,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/lifecycle"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/pack"
+	"github.com/karpenter-go/karpenter/engine/verify"
 )
 
 // settle is how long a mark stands before it is acted on.
@@ -59,7 +60,9 @@ func (w *World) provision() {
 	if len(w.waiting()) == 0 {
 		return
 	}
-	plan := pack.Solve(w.look(), w.Options.Pack)
+	s := w.look()
+	plan := pack.Solve(s, w.Options.Pack)
+	w.refuse(verify.Plan(s, plan, w.Options.Pack.Labels))
 	for i := range plan.Nodes {
 		n := w.launch(&plan.Nodes[i])
 		w.tell("launched %s, a %s for %d pods", n.claim.Name, plan.Nodes[i].Options[0].Name, len(plan.Nodes[i].Pods))
@@ -67,6 +70,13 @@ func (w *World) provision() {
 	}
 	for _, p := range plan.Placements {
 		w.promise(p.Node.Name, p.Pods)
+	}
+}
+
+// refuse notes what the check of plans and commands objects to.
+func (w *World) refuse(violations []verify.Violation) {
+	for _, v := range violations {
+		w.Refused = append(w.Refused, v.String())
 	}
 }
 
@@ -205,6 +215,7 @@ func (w *World) disrupt() {
 	s := w.look()
 	d := disrupt.Decide(s, w.Options, w.cursor)
 	w.cursor = d.Cursor
+	w.refuse(verify.Commands(s, d.Commands, w.Options.Pack.Labels))
 	for i := range d.Commands {
 		c := &d.Commands[i]
 		w.Commands++

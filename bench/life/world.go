@@ -28,6 +28,8 @@ type World struct {
 	Options disrupt.Options
 	// Moved counts pods that were evicted, Launched nodes, Commands decisions that were carried out.
 	Moved, Launched, Commands int
+	// Refused is what the check of plans and commands objected to; a controller would not have carried those out.
+	Refused []string
 	// Told gets a line for everything that happens; nil for nobody.
 	Told func(string)
 

@@ -255,3 +255,16 @@ func TestClaimWithFreshNode(t *testing.T) {
 		t.Errorf("violations: %q", found)
 	}
 }
+
+// A node of ours that is reserved will be opened to those who were promised to it; nobody opens one that is not ours.
+func TestReservedTaint(t *testing.T) {
+	for _, claim := range []*apiv1.NodeClaim{{}, nil} {
+		o := &corev1.Node{}
+		o.Labels = map[string]string{apiv1.NodeRegisteredLabelKey: "true", apiv1.NodeInitializedLabelKey: "true"}
+		o.Spec.Taints = []corev1.Taint{apiv1.ReservedNoScheduleTaint()}
+		n := &model.Node{Object: o, Claim: claim}
+		if got, kept := len(taintsOf(n)), claim == nil; (got == 1) != kept {
+			t.Errorf("of ours: %v; %d taints are met", claim != nil, got)
+		}
+	}
+}
