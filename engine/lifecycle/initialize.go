@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -32,10 +33,14 @@ func awaitsTurn(claim *apiv1.NodeClaim) bool {
 	return claim.Annotations[apiv1.TurnAnnotationKey] != "" && claim.Annotations[apiv1.ReplacesAnnotationKey] != ""
 }
 
-// Apply does i to node.
+// Apply does i to node. Done twice it is as if done once: a cache may be behind the first time.
 func (i Initialize) Apply(node *corev1.Node) {
 	node.Labels = overlay(node.Labels, i.Labels)
-	node.Spec.Taints = append(node.Spec.Taints, i.AddTaints...)
+	for _, t := range i.AddTaints {
+		if !slices.ContainsFunc(node.Spec.Taints, func(there corev1.Taint) bool { return there.MatchTaint(&t) }) {
+			node.Spec.Taints = append(node.Spec.Taints, t)
+		}
+	}
 }
 
 // unready returns the first thing that the node lacks, or "".
