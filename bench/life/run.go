@@ -227,7 +227,7 @@ func (w *World) disrupt() {
 		for k := range c.Replacements {
 			n := w.launch(&c.Replacements[k])
 			n.claim.Annotations = map[string]string{apiv1.ReplacesAnnotationKey: strings.Join(names, ",")}
-			if w.Turns && len(c.Replacements)+min(1, len(c.Placements)) > 1 {
+			if w.Turns && c.Scatters() {
 				n.claim.Annotations[apiv1.TurnAnnotationKey] = strconv.Itoa(k + 1)
 			}
 			w.wrote(n)

@@ -44,6 +44,10 @@ func (c *Command) Decision() string {
 	return "delete"
 }
 
+// Scatters reports whether there is more than one place that pods of the command may go to: its replacements, and room that is
+// there.
+func (c *Command) Scatters() bool { return len(c.Replacements)+min(1, len(c.Placements)) > 1 }
+
 // Moves is how many pods the command moves.
 func (c *Command) Moves() int {
 	n := 0

@@ -37,7 +37,7 @@ func (a *Actor) Draft(c *model.Command) []Launch {
 		claim.Name, claim.GenerateName = nameLike(claim.GenerateName), ""
 		annotate(claim, apiv1.ReplacesAnnotationKey, strings.Join(claims, ","))
 		annotate(claim, apiv1.ReplacedTypesAnnotationKey, strings.Join(slices.Compact(types), ","))
-		if a.Turns && len(c.Replacements)+min(1, len(c.Placements)) > 1 {
+		if a.Turns && c.Scatters() {
 			annotate(claim, apiv1.TurnAnnotationKey, strconv.Itoa(i+1))
 		}
 		drafts[i] = Launch{Node: &c.Replacements[i], Claim: claim}
