@@ -37,7 +37,7 @@ func see(s *Seen, k kind, what, name string, set func(*object)) {
 }
 
 func TestSeen(t *testing.T) {
-	s := &Seen{}
+	s := &Seen{ran: map[string]bool{}}
 	for k := range kinds {
 		s.now[k], s.ever[k] = map[string]object{}, map[string]bool{}
 	}

@@ -35,6 +35,8 @@ type Result struct {
 	// Made is how long it took from the first pod to the last, which is Kubernetes' work. FirstClaim and AllRun are the times
 	// from when all pods existed; FirstClaim is negative if claims came before that.
 	Made, FirstClaim, AllRun time.Duration
+	// HalfRun and MostRun are when half and nine in ten of the pods ran.
+	HalfRun, MostRun time.Duration
 	// Planned is how many claims there were when the first pod ran, Needed how many nodes when all did. OverFloor is the
 	// price of these over the floor.
 	Planned, Needed int
@@ -115,7 +117,9 @@ func up(ctx context.Context, a *API, seen *Seen, apps []App, types []workload.Ty
 	l := seen.Look()
 	r.Made, r.FirstClaim, r.AllRun = l.LastPod.Sub(l.FirstPod), l.FirstClaim.Sub(l.LastPod), ran.Sub(l.LastPod)
 	r.Planned, r.Needed, r.OverFloor = l.Planned, l.Nodes, l.Price/lowest
-	fmt.Fprintf(o.Log, "all run after %.1fs: %d nodes planned, %d needed, %.3f of the floor\n", r.AllRun.Seconds(), r.Planned, r.Needed, r.OverFloor)
+	r.HalfRun, r.MostRun = l.HalfRan.Sub(l.LastPod), l.MostRan.Sub(l.LastPod)
+	fmt.Fprintf(o.Log, "half run after %.1fs, nine in ten after %.1fs, all after %.1fs: %d nodes planned, %d needed, %.3f of the floor\n",
+		r.HalfRun.Seconds(), r.MostRun.Seconds(), r.AllRun.Seconds(), r.Planned, r.Needed, r.OverFloor)
 	return nil
 }
 

@@ -32,9 +32,11 @@ type Seen struct {
 	ever [kinds]map[string]bool
 	// first and last are when the first and the newest object of a kind were shown.
 	first, last [kinds]time.Time
-	// firstRan is when the first pod was shown to run, claimsThen how many claims there had been.
-	firstRan   time.Time
+	// claimsThen is how many claims there had been when the first pod was shown to run.
 	claimsThen int
+	// ran are when pods were first shown to run, by name, and in order.
+	ran      map[string]bool
+	ranTimes []time.Time
 }
 
 // A Look is what is there at one moment.
@@ -49,11 +51,13 @@ type Look struct {
 	// FirstPod and LastPod are when the first and the newest pod were shown, FirstClaim when the first claim was, zero if there
 	// has been none.
 	FirstPod, LastPod, FirstClaim time.Time
+	// HalfRan and MostRan are when half and nine in ten of all pods that ever ran had been shown to run.
+	HalfRan, MostRan time.Time
 }
 
 // Watch follows the cluster until ctx is over; wait returns then.
 func Watch(ctx context.Context, a *API) (s *Seen, wait func()) {
-	s = &Seen{}
+	s = &Seen{ran: map[string]bool{}}
 	var watchers sync.WaitGroup
 	for k, path := range paths {
 		s.now[k], s.ever[k] = map[string]object{}, map[string]bool{}
@@ -85,8 +89,11 @@ func (s *Seen) take(k kind, c change) {
 			s.first[k] = at
 		}
 	}
-	if k == pods && c.Object.Status.Phase == "Running" && s.firstRan.IsZero() {
-		s.firstRan, s.claimsThen = at, len(s.ever[claims])
+	if k == pods && c.Object.Status.Phase == "Running" && !s.ran[name] {
+		s.ran[name], s.ranTimes = true, append(s.ranTimes, at)
+		if len(s.ranTimes) == 1 {
+			s.claimsThen = len(s.ever[claims])
+		}
 	}
 }
 
@@ -97,6 +104,9 @@ func (s *Seen) Look() Look {
 	l := Look{
 		Nodes: len(s.now[nodes]), Claims: len(s.ever[claims]), Planned: s.claimsThen,
 		FirstPod: s.first[pods], LastPod: s.last[pods], FirstClaim: s.first[claims],
+	}
+	if n := len(s.ranTimes); n > 0 {
+		l.HalfRan, l.MostRan = s.ranTimes[n/2], s.ranTimes[n*9/10]
 	}
 	for _, p := range s.now[pods] {
 		if p.Metadata.DeletionTimestamp != nil {
