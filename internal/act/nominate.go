@@ -23,7 +23,7 @@ type Nominator struct {
 }
 
 // parallelNominations bounds how many nominations of the whole process are written at once, so that those of a large plan
-// leave room in the client's rate for the writes that nodes wait for.
+// leave the API server time for others.
 const parallelNominations = 20
 
 // NewNominator returns a Nominator that writes with c.

@@ -68,8 +68,12 @@ func controllers(
 		b.overlays.Labels = labels
 	}
 	b.brake = b.newBrake()
+	nominator, err := newNominator(b.Rest, b.Client, p.Settings)
+	if err != nil {
+		return nil, err
+	}
 	b.steering = &steer.Controller{
-		Cluster: b.cluster, Nominator: act.NewNominator(b.Client), Clock: b.Clock, Metrics: m.Scheduler, On: p.Settings.SteerPods,
+		Cluster: b.cluster, Nominator: nominator, Clock: b.Clock, Metrics: m.Scheduler, On: p.Settings.SteerPods,
 	}
 	b.handover = &handover.Controller{Cluster: b.cluster, Clock: b.Clock}
 	if err := b.cluster.Watch(ctx, mgr.GetCache()); err != nil {

@@ -54,8 +54,8 @@ type Controller struct {
 	// BatchIdle and BatchMax bound the wait for more pods.
 	BatchIdle, BatchMax time.Duration
 
-	// last is when the last round began.
-	last time.Time
+	// looked is when the cluster was looked at last, last when the last round began.
+	looked, last time.Time
 	// planned tells the pods that wait where the last rounds planned them; why is what the last round knows of why it had to plan
 	// some once more.
 	planned map[types.UID]place
@@ -78,6 +78,8 @@ const (
 	retry = 10 * time.Second
 	// syncing is how often to ask whether the first lists are in.
 	syncing = 100 * time.Millisecond
+	// glance is the least time between two looks at the cluster: each event of a pod asks for one, and pods come by the thousand.
+	glance = 100 * time.Millisecond
 )
 
 // Name returns the controller's name.
@@ -101,6 +103,11 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	if !c.Cluster.Synced() || !c.Brake.Known() {
 		return ctrl.Result{RequeueAfter: syncing}, nil
 	}
+	now := c.Clock.Now()
+	if wait := c.looked.Add(glance).Sub(now); wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, nil
+	}
+	c.looked = now
 	s := c.Cluster.Snapshot()
 	c.Metrics.Scheduler.QueueDepth.WithLabelValues(c.Name(), "").Set(float64(len(s.Pending())))
 	c.measureZones(s.Pending())

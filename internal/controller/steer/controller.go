@@ -50,6 +50,9 @@ const (
 	again = 10 * time.Second
 	// syncing is how often to ask whether the first lists are in.
 	syncing = 100 * time.Millisecond
+	// portion is how many nominations a pass writes before the next looks again: while the scheduler is at work, pods get their
+	// nodes faster than nominations are written.
+	portion = 100
 	// patience is the most that a node is kept closed for its nominations.
 	patience = 5 * time.Second
 )
@@ -85,8 +88,13 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	}
 	c.last = now
 	s := c.Cluster.Snapshot()
-	c.write(ctx, steer.Next(s, c.On, c.stillJoining(s)))
-	if len(s.Pending()) == 0 {
+	changes := steer.Next(s, c.On, c.stillJoining(s))
+	c.write(ctx, changes[:min(len(changes), portion)])
+	switch {
+	case len(changes) > portion:
+		c.last = time.Time{}
+		return ctrl.Result{RequeueAfter: time.Millisecond}, nil
+	case len(s.Pending()) == 0:
 		return ctrl.Result{}, nil
 	}
 	return ctrl.Result{RequeueAfter: again}, nil

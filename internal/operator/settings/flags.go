@@ -29,7 +29,7 @@ func (s *Settings) addProcessFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&s.KarpenterService, "karpenter-service", "", "not used, accepted for old manifests")
 	fs.IntVar(&s.MetricsPort, "metrics-port", 8080, "port of /metrics")
 	fs.IntVar(&s.HealthProbePort, "health-probe-port", 8081, "port of /healthz and /readyz")
-	fs.IntVar(&s.KubeClientQPS, "kube-client-qps", 200, "requests a second to the API server")
+	fs.IntVar(&s.KubeClientQPS, "kube-client-qps", 200, "requests a second to the API server, of each kind of object; nominations may have five times as many")
 	fs.IntVar(&s.KubeClientBurst, "kube-client-burst", 300, "requests at once to the API server")
 	strictBool(fs, &s.EnableProfiling, "enable-profiling", false, "serve /debug/pprof on the metrics port")
 	strictBool(fs, &s.DisableControllerWarmup, "disable-controller-warmup", true,

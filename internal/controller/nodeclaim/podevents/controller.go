@@ -125,9 +125,12 @@ func (c *Controller) note(ctx context.Context, claim *apiv1.NodeClaim, last time
 	return act.PatchStatus(ctx, c.Client, before, claim)
 }
 
+// podsOn returns the pods on the node. They are the cache's own and must not be changed: hundreds of pods may come to a node one
+// by one, and each of them asks again.
 func (c *Controller) podsOn(ctx context.Context, node string) ([]*corev1.Pod, error) {
 	var list corev1.PodList
-	if err := c.Client.List(ctx, &list, client.MatchingFields{lookup.IndexPodNodeName: node}); err != nil {
+	err := c.Client.List(ctx, &list, client.MatchingFields{lookup.IndexPodNodeName: node}, client.UnsafeDisableDeepCopy)
+	if err != nil {
 		return nil, fmt.Errorf("list pods on node %s: %w", node, err)
 	}
 	pods := make([]*corev1.Pod, 0, len(list.Items))
