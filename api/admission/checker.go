@@ -3,6 +3,8 @@ package admission
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -78,6 +80,11 @@ func compile(props *apiextensionsv1.JSONSchemaProps) (*kind, error) {
 // Knows reports whether objects of this kind and version can be checked.
 func (c *Checker) Knows(gvk schema.GroupVersionKind) bool {
 	return c.kinds[gvk] != nil
+}
+
+// Kinds returns the kinds and versions that can be checked, in no order.
+func (c *Checker) Kinds() []schema.GroupVersionKind {
+	return slices.Collect(maps.Keys(c.kinds))
 }
 
 // Create checks a new object. It returns the object as the server would store

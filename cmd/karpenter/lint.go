@@ -25,7 +25,7 @@ func lintCommand() *cobra.Command {
 		Short: "Find mistakes in manifests before they cost something",
 		Long: "Find mistakes in manifests: what an API server or the controller would refuse, requirements that no instance type\n" +
 			"meets, pools that compete, budgets that never open, spot pools without a choice. Each comes with a fix.\n\n" +
-			"Exit code 1 if there are errors; warnings and notes alone give 0. Nothing is sent anywhere.",
+			"Exit code 1 if there are errors, or no manifest to look at; warnings and notes alone give 0. Nothing is sent anywhere.",
 		Example: "  karpenter lint -f manifests/\n" +
 			"  karpenter lint -f pool.yaml -o json | jq '.[].message'\n" +
 			"  karpenter lint -f manifests/ -o sarif > karpenter.sarif    # for code scanning",

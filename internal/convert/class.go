@@ -30,19 +30,18 @@ var specFields = []string{
 func (c *converter) class(o *object) {
 	spec := c.head(o, legacy.AWSGroup+"/v1", "EC2NodeClass")
 	for _, wrapper := range []string{"provider", "aws"} {
-		if f := take(spec, wrapper); f.ok() && f.value.Kind == yaml.MappingNode {
-			c.warn(o, "spec."+wrapper, "is no field of any version: its fields are read as those of spec")
-			spec.Content = append(spec.Content, f.value.Content...)
-		}
+		c.lift(o, spec, wrapper)
 	}
 	take(spec, "apiVersion")
 	take(spec, "kind")
 	c.classSpec(o, "spec", spec)
+	o.lifted = nil
 	c.classes = append(c.classes, &class{o, scalar(at(o.root, "metadata", "name"))})
 }
 
 // classSpec converts the spec of a node class in place.
 func (c *converter) classSpec(o *object, path string, spec *yaml.Node) {
+	c.spell(o, path, spec, slices.Concat(specFields, classFields))
 	c.images(o, path, spec)
 	for _, f := range [][2]string{{"subnets", "subnetSelectorTerms"}, {"securityGroups", "securityGroupSelectorTerms"}} {
 		list := get(spec, f[0])
@@ -65,7 +64,11 @@ func (c *converter) classSpec(o *object, path string, spec *yaml.Node) {
 		}
 	}
 	c.identity(o, path, spec)
+	c.pairs(o, path+".tags", spec, "tags")
 	c.tags(o, path, get(spec, "tags"))
+	for _, key := range []string{"detailedMonitoring", "associatePublicIPAddress"} {
+		c.boolean(o, path+"."+key, get(spec, key))
+	}
 	c.disks(o, path, get(spec, "blockDeviceMappings"))
 	c.metadataOptions(o, path, spec)
 	for _, key := range []string{"kubeletConfiguration", "kubelet"} {
@@ -99,6 +102,7 @@ func (c *converter) unknown(o *object, path string, spec *yaml.Node) {
 
 // identity sees to it that nodes have a role.
 func (c *converter) identity(o *object, path string, spec *yaml.Node) {
+	c.identityByOtherNames(o, path, spec)
 	role, profile := get(spec, "role"), get(spec, "instanceProfile")
 	for _, key := range []string{"role", "instanceProfile"} {
 		if v := get(spec, key); v != nil && null(v) {
@@ -118,6 +122,38 @@ func (c *converter) identity(o *object, path string, spec *yaml.Node) {
 		c.warn(o, path+".role", "has neither role nor instanceProfile (a default instance profile was a setting once); role is"+
 			" %s now: put the role of your nodes there, or give --role", name)
 		set(spec, "role", text(name))
+	}
+}
+
+// identityNames are what free-hand manifests call the role of nodes and their instance profile.
+var identityNames = [][2]string{
+	{"instanceRole", "role"}, {"nodeRole", "role"}, {"iamRole", "role"}, {"roleName", "role"}, {"roleARN", "role"}, {"roleArn", "role"},
+	{"instanceProfileName", "instanceProfile"}, {"iamInstanceProfile", "instanceProfile"},
+}
+
+// identityByOtherNames reads such fields, and ARNs where v1 has names.
+func (c *converter) identityByOtherNames(o *object, path string, spec *yaml.Node) {
+	for _, n := range identityNames {
+		f := take(spec, n[0])
+		switch now := get(spec, n[1]); {
+		case !f.ok():
+		case f.value.Kind != yaml.ScalarNode:
+			c.warn(o, path+"."+n[0], "has no place in v1 and is left out: %s", brief(f.value))
+		case now != nil && !null(now):
+			c.warn(o, path+"."+n[0], "left out, since %s is given: %s", n[1], brief(f.value))
+		default:
+			c.warn(o, path+"."+n[0], "is no field of any version: it is read as %s", n[1])
+			put(spec, n[1], f)
+		}
+	}
+	for _, key := range [][2]string{{"role", ":role/"}, {"instanceProfile", ":instance-profile/"}} {
+		v := get(spec, key[0])
+		if v == nil || !strings.HasPrefix(v.Value, "arn:") || !strings.Contains(v.Value, key[1]) {
+			continue
+		}
+		was := v.Value
+		v.Value = was[strings.LastIndexByte(was, '/')+1:]
+		c.warn(o, path+"."+key[0], "is a name in v1 and no ARN: %s is %s now", was, v.Value)
 	}
 }
 
@@ -155,6 +191,12 @@ func (c *converter) disks(o *object, path string, list *yaml.Node) {
 				rename(ebs, f[0], f[1])
 				c.warn(o, field+"."+f[0], "is called %s", f[1])
 			}
+		}
+		for _, key := range []string{"encrypted", "deleteOnTermination"} {
+			c.boolean(o, field+"."+key, at(disk, "ebs", key))
+		}
+		for _, key := range []string{"iops", "throughput"} {
+			c.whole(o, field+"."+key, at(disk, "ebs", key))
 		}
 		size := at(disk, "ebs", "volumeSize")
 		if size == nil || size.Kind != yaml.ScalarNode || o.doc.template.in(size.Value) {

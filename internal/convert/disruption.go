@@ -139,6 +139,9 @@ func (p *pool) setPolicy(c *converter, old, disruption *yaml.Node) {
 		behind.FootComment, key.FootComment = key.FootComment, ""
 		put(disruption, "consolidationPolicy", pair{key, text("WhenEmpty")})
 		after.Value, after.Tag, after.Style = empty.value.Value+"s", "!!str", 0
+		if have := get(disruption, "consolidateAfter"); have != nil {
+			c.warn(p.object, "spec.consolidateAfter", "left out, since ttlSecondsAfterEmpty is given: %s", brief(have))
+		}
 		put(disruption, "consolidateAfter", pair{behind, after})
 	case p.alpha && get(disruption, "consolidateAfter") == nil:
 		set(disruption, "consolidationPolicy", text("WhenEmpty"))
@@ -154,6 +157,7 @@ func keyOf(f pair) *yaml.Node { return clone(f.key) }
 var (
 	duration = regexp.MustCompile(`^(([0-9]+(s|m|h))+|Never)$`)
 	digits   = regexp.MustCompile(`^[0-9]+$`)
+	minutes  = regexp.MustCompile(`^([0-9]+) ?min(?:s|utes?)?$`)
 	days     = regexp.MustCompile(`^([0-9]+)(d|w)$`)
 )
 
@@ -194,6 +198,11 @@ func (p *pool) budgets(c *converter, list *yaml.Node) {
 		if f := take(b, "crontab"); f.ok() {
 			c.warn(p.object, field+".crontab", "is called schedule now")
 			put(b, "schedule", f)
+		}
+		if n := get(b, "duration"); n != nil && minutes.MatchString(n.Value) {
+			was := n.Value
+			n.Value = minutes.FindStringSubmatch(was)[1] + "m"
+			c.warn(p.object, field+".duration", "%q is no duration of v1 and is %s now", was, n.Value)
 		}
 		for _, key := range []string{"nodes", "schedule"} {
 			if n := get(b, key); n != nil {

@@ -36,6 +36,9 @@ type object struct {
 	tell []string
 	// made are objects that the conversion adds after this one.
 	made []*object
+	// lifted says of fields of spec, by name, in which mapping they stood in the input (its path), for warnings while the
+	// object is converted.
+	lifted map[string]string
 }
 
 // ours matches the apiVersion of a legacy document, also where it cannot be parsed.

@@ -50,7 +50,9 @@ func (c *converter) ownClass(p *pool) {
 	root := mapping("apiVersion", legacy.AWSGroup+"/v1", "kind", "EC2NodeClass", "metadata", mapping("name", clone(p.class)))
 	set(root, "spec", p.inline)
 	o := &object{doc: p.doc, root: root, label: p.label}
+	o.lifted = p.stood
 	c.classSpec(o, p.inlinePath, p.inline)
+	o.lifted = nil
 	p.made = append(p.made, o)
 	c.classes = append(c.classes, &class{o, p.class.Value})
 }

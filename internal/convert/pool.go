@@ -23,11 +23,56 @@ type pool struct {
 	// inline is fields of a node class that stood in the pool.
 	inline     *yaml.Node
 	inlinePath string
-	alpha      bool
+	// stood is where those of them stood that were not in a provider, by name.
+	stood map[string]string
+	alpha bool
+}
+
+// lift makes the fields of a mapping below spec that no version has fields of spec. A field that spec has itself stays what it
+// is.
+func (c *converter) lift(o *object, spec *yaml.Node, wrapper string) {
+	f := take(spec, wrapper)
+	switch {
+	case !f.ok():
+		return
+	case f.value.Kind != yaml.MappingNode:
+		c.warn(o, "spec."+wrapper, "is no field of any version and is left out: %s", brief(f.value))
+		return
+	}
+	c.warn(o, "spec."+wrapper, "is no field of any version: its fields are read as those of spec")
+	if o.lifted == nil {
+		o.lifted = map[string]string{}
+	}
+	for i := 0; i+1 < len(f.value.Content); i += 2 {
+		key, value := f.value.Content[i], f.value.Content[i+1]
+		if get(spec, key.Value) != nil {
+			c.warn(o, "spec."+wrapper+"."+key.Value, "left out, since spec.%s is given: %s", key.Value, brief(value))
+			continue
+		}
+		o.lifted[key.Value] = "spec." + wrapper
+		put(spec, key.Value, pair{key, value})
+	}
+}
+
+// written returns the path at which a field stood in the input.
+func (o *object) written(field string) string {
+	rest, ok := strings.CutPrefix(field, "spec.")
+	if !ok {
+		return field
+	}
+	key := rest
+	if end := strings.IndexAny(rest, ".["); end >= 0 {
+		key = rest[:end]
+	}
+	if stood := o.lifted[key]; stood != "" {
+		return stood + "." + rest
+	}
+	return field
 }
 
 // warn notes something about a field of an object.
 func (c *converter) warn(o *object, field, format string, args ...any) {
+	field = o.written(field)
 	c.warnings = append(c.warnings, Warning{
 		File: o.doc.file, Document: o.doc.number, Object: o.label,
 		Field: o.doc.template.show(field), Text: o.doc.template.show(fmt.Sprintf(format, args...)),
@@ -160,6 +205,7 @@ func (c *converter) pool(o *object) {
 	p.restOf(c, inner, "spec.template.spec", poolSpecFields)
 	p.restOf(c, template, "spec.template", []string{"metadata", "spec"})
 	p.tidy(template, inner)
+	p.lifted = nil
 	c.pools = append(c.pools, p)
 }
 
@@ -180,6 +226,13 @@ func (p *pool) leftByConversion(c *converter) {
 	}
 }
 
+// poolFields are the fields of a pool, of any version.
+var poolFields = []string{
+	"template", "disruption", "limits", "weight", "requirements", "labels", "annotations", "taints", "startupTaints", "provider",
+	"providerRef", "kubeletConfiguration", "consolidation", "ttlSecondsAfterEmpty", "ttlSecondsUntilExpired",
+	"consolidationPolicy", "consolidateAfter", "budgets", "expireAfter", "nodeClassRef",
+}
+
 // poolSpecFields are the fields of a pool's template in v1.
 var poolSpecFields = []string{
 	"requirements", "taints", "startupTaints", "nodeClassRef", "expireAfter", "terminationGracePeriod",
@@ -193,14 +246,8 @@ type place struct {
 
 // lift moves what stood in the spec of the pool to its template.
 func (p *pool) lift(c *converter, old, template, inner *yaml.Node) {
-	if f := take(old, "deprovisioning"); f.ok() {
-		if f.value.Kind == yaml.MappingNode {
-			c.warn(p.object, "spec.deprovisioning", "is no field of any version: its fields are read as those of spec")
-			old.Content = append(old.Content, f.value.Content...)
-		} else {
-			c.warn(p.object, "spec.deprovisioning", "is no field of any version and is left out: %s", brief(f.value))
-		}
-	}
+	c.lift(p.object, old, "deprovisioning")
+	c.spell(p.object, "spec", old, poolFields)
 	for _, key := range []string{"labels", "annotations"} {
 		for _, from := range []place{{"spec", old}, {"spec.template", template}, {"spec.template.spec", inner}} {
 			f := take(from.node, key)

@@ -14,13 +14,14 @@ var classFields = []string{
 	"amiFamily", "amiSelector", "amiSelectorTerms", "ami", "subnetSelector", "subnetSelectorTerms", "securityGroupSelector",
 	"securityGroupSelectorTerms", "role", "instanceProfile", "userData", "tags", "blockDeviceMappings", "metadataOptions",
 	"detailedMonitoring", "launchTemplate", "launchTemplateName", "instanceStorePolicy", "associatePublicIPAddress",
-	"context", "subnets", "securityGroups",
+	"context", "subnets", "securityGroups", "instanceRole", "nodeRole", "iamRole", "instanceProfileName", "iamInstanceProfile",
 }
 
 // classFields takes what belongs to a node class out of a pool: the inline provider, and fields at the wrong place. It
 // returns nil if there is nothing.
 func (p *pool) classFields(c *converter, old, inner *yaml.Node) *yaml.Node {
 	inline := mapping()
+	p.stood = map[string]string{}
 	for _, from := range []place{{"spec", old}, {"spec.template.spec", inner}} {
 		f := take(from.node, "provider")
 		switch {
@@ -37,6 +38,7 @@ func (p *pool) classFields(c *converter, old, inner *yaml.Node) *yaml.Node {
 			if f := take(from.node, key); f.ok() {
 				c.warn(p.object, from.path+"."+key, "belongs to a node class and is moved there")
 				put(inline, key, f)
+				p.stood[key] = from.path
 			}
 		}
 	}
@@ -50,9 +52,11 @@ func (p *pool) classFields(c *converter, old, inner *yaml.Node) *yaml.Node {
 func (p *pool) setReference(c *converter, old, inner *yaml.Node) {
 	f := take(inner, "nodeClassRef")
 	path := "spec.template.spec.nodeClassRef"
-	for _, key := range []string{"nodeClassRef", "providerRef"} {
+	for _, key := range []string{"nodeClassRef", "providerRef", "nodeClass", "nodeClassName", "nodeTemplate"} {
 		if moved := take(old, key); moved.ok() && !f.ok() {
-			f, path = moved, "spec."+key
+			if f, path = moved, "spec."+key; !strings.HasSuffix(key, "Ref") {
+				c.warn(p.object, path, "is no field of any version: it is read as the name of the node class")
+			}
 		}
 	}
 	name, group, kind := "default", legacy.AWSGroup, "EC2NodeClass"
@@ -148,5 +152,13 @@ func (c *converter) kubelet(o *object, path string, m *yaml.Node) {
 	}
 	for _, key := range []string{"systemReserved", "kubeReserved", "evictionHard", "evictionSoft", "evictionSoftGracePeriod"} {
 		c.strings(o, path+"."+key, get(m, key))
+	}
+	for _, key := range []string{"maxPods", "podsPerCore", "imageGCHighThresholdPercent", "imageGCLowThresholdPercent", "evictionMaxPodGracePeriod"} {
+		c.whole(o, path+"."+key, get(m, key))
+	}
+	c.boolean(o, path+".cpuCFSQuota", get(m, "cpuCFSQuota"))
+	if dns := get(m, "clusterDNS"); dns != nil && dns.Kind == yaml.ScalarNode && !null(dns) && !o.doc.template.in(dns.Value) {
+		c.warn(o, path+".clusterDNS", "has to be a list and is one now")
+		set(m, "clusterDNS", sequence(dns))
 	}
 }

@@ -2,6 +2,7 @@ package convert
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -148,7 +149,9 @@ func scalar(n *yaml.Node) string {
 }
 
 // isTrue reports whether a node is the boolean true.
-func isTrue(n *yaml.Node) bool { return strings.EqualFold(scalar(n), "true") }
+func isTrue(n *yaml.Node) bool {
+	return slices.Contains([]string{"true", "yes", "on", "y", "enabled"}, strings.ToLower(scalar(n)))
+}
 
 // brief is a node on one line, for warnings.
 func brief(n *yaml.Node) string {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/utils/ptr"
+
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
@@ -15,6 +17,12 @@ func (l *linter) class(o *object, c *awsv1.EC2NodeClass) {
 		if strings.HasPrefix(strings.ToLower(t.Alias), "al2@") {
 			l.at(o, "image-family-ends", itemField("spec.amiSelectorTerms", i, "alias"), "use alias al2023@latest",
 				"Amazon Linux 2 has no images from Kubernetes 1.33 on")
+		}
+	}
+	for field, value := range map[string]string{"spec.role": c.Spec.Role, "spec.instanceProfile": ptr.Deref(c.Spec.InstanceProfile, "")} {
+		if strings.HasPrefix(value, "arn:") {
+			l.at(o, "arn-for-name", field, "write "+value[strings.LastIndexByte(value, '/')+1:],
+				"holds an ARN, and IAM finds it by its name alone: the class will not get ready")
 		}
 	}
 	if l.options.Judge == nil {

@@ -43,6 +43,7 @@ type Rule struct {
 
 // Rules are all rules, by name.
 var Rules = []Rule{
+	{"arn-for-name", finding.Warning, "an ARN where the name of a role or an instance profile belongs"},
 	{"bad-yaml", finding.Error, "the file is no YAML"},
 	{"budget-always-closed", finding.Warning, "budgets forbid a reason of disruption at all times"},
 	{"budget-never-opens", finding.Warning, "the schedule of a budget never comes, so the budget never counts"},
@@ -58,9 +59,11 @@ var Rules = []Rule{
 	{"missing-pool", finding.Warning, "pods ask for the nodes of a pool that is not there"},
 	{"no-limits", finding.Note, "a pool may grow without end"},
 	{"no-types", finding.Error, "no instance type meets the requirements"},
+	{"nothing-to-check", finding.Error, "the files have no manifest"},
 	{"overlapping-pools", finding.Warning, "two pools suit the same pods and nothing says which comes first"},
 	{"pdb-blocks-for-ever", finding.Warning, "a disruption budget of pods never allows an eviction"},
 	{"refused", finding.Error, "the API server refuses the manifest"},
+	{"unknown-kind", finding.Error, "a kind that no server has"},
 	{"unknown-value", finding.Warning, "a value that no instance type has"},
 	{"zone-id", finding.Warning, "a zone id where a zone name belongs"},
 }

@@ -61,6 +61,7 @@ func Check(ctx context.Context, files []File, o Options) ([]Finding, error) {
 	for _, f := range files {
 		l.read(f)
 	}
+	l.nothing(files)
 	l.known()
 	l.duplicates()
 	for _, object := range l.objects {
@@ -70,6 +71,19 @@ func Check(ctx context.Context, files []File, o Options) ([]Finding, error) {
 	}
 	l.overlaps()
 	return sorted(l.findings), nil
+}
+
+// nothing says so if the files, all together, have nothing that could be looked at: no mistakes found would be no news.
+func (l *linter) nothing(files []File) {
+	if len(l.objects) > 0 || len(l.findings) > 0 || len(files) == 0 {
+		return
+	}
+	none := "there is no manifest in it"
+	if len(files) > 1 {
+		none = fmt.Sprintf("there is no manifest in any of the %d files", len(files))
+	}
+	l.found(Finding{Rule: "nothing-to-check", File: files[0].Name, Line: 1, Message: none + ": nothing was checked",
+		Fix: "give files with objects that have apiVersion and kind; values of Helm charts and Kustomize overlays are rendered first"})
 }
 
 // known notes what objects may refer to.
@@ -110,6 +124,9 @@ func (l *linter) object(ctx context.Context, o *object) error {
 	}
 	l.oldLabels(o)
 	if !l.checker.Knows(gvk) {
+		if l.strange(o) {
+			return nil
+		}
 		return l.workload(o)
 	}
 	stripped := o.content.DeepCopy()

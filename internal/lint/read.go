@@ -109,7 +109,10 @@ func (l *linter) add(file string, node *yaml.Node) {
 		return
 	}
 	var content map[string]any
-	if json.Unmarshal(asJSON, &content) != nil || content["kind"] == nil {
+	if json.Unmarshal(asJSON, &content) != nil {
+		return
+	}
+	if version, _ := content["apiVersion"].(string); content["kind"] == nil && !strings.Contains(version, "karpenter") {
 		return // no manifest: a values file, for example
 	}
 	u := &unstructured.Unstructured{}

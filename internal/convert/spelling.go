@@ -1,0 +1,89 @@
+package convert
+
+import (
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// synonyms are names that free-hand manifests give fields of a node class.
+var synonyms = [][2]string{
+	{"amiId", "ami"}, {"imageId", "ami"},
+	{"subnetIds", "subnets"}, {"securityGroupIds", "securityGroups"},
+}
+
+// spell gives fields of a mapping that differ from known ones in capitals alone the names that they are known by, and so
+// those that go by a synonym.
+func (c *converter) spell(o *object, path string, m *yaml.Node, known []string) {
+	for i := 0; m.Kind == yaml.MappingNode && i+1 < len(m.Content); i += 2 {
+		key := m.Content[i]
+		now := ""
+		for _, k := range known {
+			if k == key.Value {
+				now = ""
+				break
+			}
+			if strings.EqualFold(k, key.Value) {
+				now = k
+			}
+		}
+		for _, s := range synonyms {
+			if strings.EqualFold(s[0], key.Value) {
+				now = s[1]
+			}
+		}
+		if now == "" || get(m, now) != nil {
+			continue
+		}
+		c.warn(o, path+"."+key.Value, "is no field of any version: it is read as %s", now)
+		key.Value, key.Style, key.Tag = now, 0, "!!str"
+	}
+}
+
+// boolean makes a word for a boolean one.
+func (c *converter) boolean(o *object, field string, n *yaml.Node) {
+	if n == nil || n.Kind != yaml.ScalarNode || n.Tag != "!!str" || o.doc.template.in(n.Value) {
+		return
+	}
+	now := ""
+	switch strings.ToLower(n.Value) {
+	case "true", "yes", "on":
+		now = "true"
+	case "false", "no", "off":
+		now = "false"
+	default:
+		return
+	}
+	c.warn(o, field, "%q has to be a boolean and is %s now", n.Value, now)
+	n.Value, n.Tag, n.Style = now, "!!bool", 0
+}
+
+// whole makes text of digits a number.
+func (c *converter) whole(o *object, field string, n *yaml.Node) {
+	if n == nil || n.Kind != yaml.ScalarNode || n.Tag != "!!str" || !digits.MatchString(n.Value) {
+		return
+	}
+	c.warn(o, field, "%q has to be a number and is one now", n.Value)
+	n.Tag, n.Style = "!!int", 0
+}
+
+// pairs makes a list of keys and values, as other tools write tags, a mapping.
+func (c *converter) pairs(o *object, field string, m *yaml.Node, key string) {
+	list := get(m, key)
+	if list == nil || list.Kind != yaml.SequenceNode {
+		return
+	}
+	made := mapping()
+	for _, item := range list.Content {
+		name, value := get(item, "Key"), get(item, "Value")
+		if name == nil {
+			name, value = get(item, "key"), get(item, "value")
+		}
+		if name == nil || value == nil || len(item.Content) != 4 {
+			return
+		}
+		put(made, name.Value, pair{clone(name), value})
+	}
+	c.warn(o, field, "is a list of keys and values, and has to be a mapping: it is one now")
+	set(m, key, made)
+}

@@ -1,0 +1,59 @@
+package lint
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/karpenter-go/karpenter/api/legacy"
+)
+
+// strange finds manifests that are meant to be of a kind of ours and are of none that a server has: another group or version, a
+// kind that is written otherwise, one of both missing. It reports whether the object is one.
+func (l *linter) strange(o *object) bool {
+	gvk := o.content.GroupVersionKind()
+	meant := l.meant(gvk)
+	if !strings.HasSuffix(gvk.Group, legacy.CoreGroup) && gvk.Group != legacy.AWSGroup &&
+		(meant.Empty() || gvk.Group != "" && !strings.Contains(gvk.Group, "karpenter") || gvk.Group == "" && gvk.Version != "") {
+		return false
+	}
+	field, message := "kind", "no server has a kind "+gvk.Kind+" of "+gvk.GroupVersion().String()
+	switch {
+	case gvk.Kind == "":
+		field, message = "apiVersion", "kind is missing"
+	case gvk.Version == "":
+		message = "apiVersion is missing"
+	case gvk.Kind == meant.Kind:
+		field = "apiVersion"
+	}
+	fix := "write one of the kinds that the CRDs define: " + strings.Join(l.ours(), ", ")
+	if !meant.Empty() {
+		fix = "write apiVersion: " + meant.GroupVersion().String() + " and kind: " + meant.Kind
+	}
+	l.at(o, "unknown-kind", field, fix, "%s", message)
+	return true
+}
+
+// meant returns the kind of ours that has such a name, give or take capitals and a plural; none if there is none.
+func (l *linter) meant(gvk schema.GroupVersionKind) schema.GroupVersionKind {
+	bare := func(kind string) string {
+		return strings.TrimRight(strings.ToLower(kind), "es")
+	}
+	for _, known := range l.checker.Kinds() {
+		if gvk.Kind != "" && bare(known.Kind) == bare(gvk.Kind) {
+			return known
+		}
+	}
+	return schema.GroupVersionKind{}
+}
+
+// ours are the names of our kinds, sorted.
+func (l *linter) ours() []string {
+	var names []string
+	for _, k := range l.checker.Kinds() {
+		names = append(names, k.Kind)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
