@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 
+	corev1 "k8s.io/api/core/v1"
+
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
 )
@@ -16,7 +18,8 @@ import (
 type Handover struct {
 	// Next is the node to open next, when nothing is Moving; nil if nobody gives pods away just now.
 	Next *model.Node
-	// Moving is how many pods still have to leave for places that are open, or not known.
+	// Moving is how many pods still have to leave for places that are open, or not known, and how many wait for the scheduler's
+	// first look: the successors of those that have left are among them.
 	Moving int
 	// Due are nodes to be opened whatever is moving, in name order: nobody will give pods to them any more, or pods that
 	// found no other room wait for them.
@@ -54,7 +57,23 @@ func HandoverOf(s *model.Snapshot) Handover {
 			}
 		}
 	}
+	for _, p := range s.Pods() {
+		if unseen(p) {
+			h.Moving++
+		}
+	}
 	return h
+}
+
+// unseen reports whether the default scheduler has not looked at the pod yet.
+func unseen(p *model.Pod) bool {
+	if p.Bound() || p.Virtual() || p.Terminal() || p.Terminating() || len(p.Object.Spec.SchedulingGates) > 0 {
+		return false
+	}
+	if name := p.Object.Spec.SchedulerName; name != "" && name != corev1.DefaultSchedulerName {
+		return false
+	}
+	return !slices.ContainsFunc(p.Object.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodScheduled })
 }
 
 // askedFor returns the names of the reserved nodes that pods without a node were promised to.

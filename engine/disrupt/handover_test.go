@@ -77,6 +77,13 @@ func (r *relay) pod(name, on, to string, ending bool) {
 	r.promises["d/"+name] = to
 }
 
+// fresh adds a pod that no scheduler has looked at.
+func (r *relay) fresh(name string) *corev1.Pod {
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "d", Name: name, UID: types.UID(name)}}
+	r.d.Pods = append(r.d.Pods, p)
+	return p
+}
+
 func TestHandover(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -110,6 +117,17 @@ func TestHandover(t *testing.T) {
 			r.pod("p", "a", "room", true)
 			r.pod("q", "a", "x", false)
 		}, "x next, 0 moving"},
+		{"the scheduler has not seen who comes after them", func(r *relay) {
+			r.going("a")
+			r.staying("room")
+			r.closed("x", "1", "a")
+			r.pod("p", "a", "room", true)
+			r.fresh("q")
+			r.pod("refused", "", "", false)
+			r.fresh("gated").Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "quota"}}
+			r.fresh("strange").Spec.SchedulerName = "batch"
+			r.fresh("over").Status.Phase = corev1.PodSucceeded
+		}, "x next, 1 moving"},
 		{"of two nodes one goes already", func(r *relay) {
 			r.going("a")
 			r.marked("b")

@@ -5,6 +5,7 @@ package handover
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -35,17 +36,29 @@ type Controller struct {
 	since  time.Time
 	// stuck is how many pods an earlier stage was not waited for any longer.
 	stuck int
+
+	// mu guards onOpen: those who are told when a node was opened.
+	mu     sync.Mutex
+	onOpen []func()
 }
 
 const (
-	// pause is the time between two passes. It is also the time that the scheduler has for the last pods of a stage.
-	pause = 500 * time.Millisecond
+	// pause is the time between two passes. It is also the time that the successors of the last pods of a stage have to appear;
+	// as soon as they are there, they are waited for.
+	pause = 250 * time.Millisecond
 	// patience is how long a stage may stand still before the next begins beside it: its pods may be held by a disruption
 	// budget for hours, and capacity that is paid for must not lie idle meanwhile.
 	patience = 10 * time.Second
 	// syncing is how often to ask whether the first lists are in.
 	syncing = 100 * time.Millisecond
 )
+
+// OnOpen has f called whenever a node was opened.
+func (c *Controller) OnOpen(f func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.onOpen = append(c.onOpen, f)
+}
 
 // Name returns the controller's name.
 func (c *Controller) Name() string { return "handover" }
@@ -98,6 +111,11 @@ func (c *Controller) open(ctx context.Context, n *model.Node) error {
 	c.Cluster.Assume(written...)
 	if len(written) > 0 {
 		ctrl.LoggerFrom(ctx).V(1).Info("opened a node to the pods that it was reserved for", "Node", n.Object.Name)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		for _, f := range c.onOpen {
+			f()
+		}
 	}
 	return err
 }

@@ -54,7 +54,7 @@ const (
 	// nodes faster than nominations are written.
 	portion = 100
 	// patience is the most that a node is kept closed for its nominations.
-	patience = 5 * time.Second
+	patience = 10 * time.Second
 )
 
 // Name returns the controller's name.

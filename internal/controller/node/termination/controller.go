@@ -41,6 +41,8 @@ type Controller struct {
 type Turns interface {
 	// Awaiting returns those of the pods, by UID, that are to leave when their new node is opened to them, which is soon.
 	Awaiting(pods []*corev1.Pod) map[types.UID]bool
+	// OnOpen has f called whenever a node was opened to such pods.
+	OnOpen(f func())
 }
 
 // Name is the controller's name in logs and metrics.

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/internal/controller/pace"
@@ -26,7 +27,11 @@ import (
 // nodes, and by disruption budgets that open.
 func (c *Controller) Register(mgr ctrl.Manager) error {
 	leaving := predicate.NewPredicateFuncs(func(o client.Object) bool { return !o.GetDeletionTimestamp().IsZero() })
-	return ctrl.NewControllerManagedBy(mgr).
+	b := ctrl.NewControllerManagedBy(mgr)
+	if c.Turns != nil {
+		b = b.WatchesRawSource(source.Func(c.watchTurns))
+	}
+	return b.
 		Named(c.Name()).
 		For(&corev1.Node{}, builder.WithPredicates(leaving)).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(c.requestsOfPod)).
@@ -58,6 +63,23 @@ func (c *Controller) budgetHandler() handler.EventHandler {
 			}
 		},
 	}
+}
+
+// watchTurns wakes all nodes that are being deleted when a place was opened to pods: any of them may have some that go there.
+func (c *Controller) watchTurns(ctx context.Context, q requestQueue) error {
+	c.Turns.OnOpen(func() {
+		nodes := &corev1.NodeList{}
+		if err := c.Client.List(ctx, nodes, client.UnsafeDisableDeepCopy); err != nil {
+			ctrl.LoggerFrom(ctx).Error(err, "cannot find the nodes that give pods away") // they look again by themselves
+			return
+		}
+		for i := range nodes.Items {
+			if nodes.Items[i].DeletionTimestamp != nil {
+				q.Add(ctrl.Request{NamespacedName: types.NamespacedName{Name: nodes.Items[i].Name}})
+			}
+		}
+	})
+	return nil
 }
 
 type requestQueue = workqueue.TypedRateLimitingInterface[ctrl.Request]
