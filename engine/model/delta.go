@@ -1,8 +1,10 @@
 package model
 
 import (
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -73,18 +75,7 @@ func Compile(d Delta) *Snapshot { return (&Snapshot{}).Apply(d) }
 // Apply returns s with d done to it. s stays as it was. The cost is that of what changes, not of what there is.
 func (s *Snapshot) Apply(d Delta) *Snapshot {
 	e := newEdit(s)
-	pods, waiting := newPods(d.Pods)
-	e.pods.expect(len(pods))
-	n := 0
-	for _, waits := range waiting {
-		if waits {
-			n++
-		}
-	}
-	e.pending.expect(n)
-	for i, p := range pods {
-		e.setPod(p, waiting[i])
-	}
+	e.setPods(newPods(d.Pods))
 	for _, o := range d.Virtual {
 		p := newVirtualPod(o)
 		e.setPod(p, p.Provisionable())
@@ -162,17 +153,54 @@ func (e *edit) remove(r Ref) {
 	}
 }
 
-// setPod adds a pod, which waits for a node or not, in place of the one of its key.
-func (e *edit) setPod(p *Pod, waits bool) {
-	e.removePod(p.Key)
-	e.putPod(p, waits)
+// setPods adds pods, which wait for a node or not, each in place of the one of its key. The two tables that all pods may
+// enter have nothing to do with each other, so where pods are many they are filled side by side.
+func (e *edit) setPods(pods []*Pod, waiting []bool) {
+	n := 0
+	for _, waits := range waiting {
+		if waits {
+			n++
+		}
+	}
+	e.pods.expect(len(pods))
+	e.pending.expect(n)
+	if len(pods) < 2*podsPerPart || runtime.GOMAXPROCS(0) < 2 {
+		for i, p := range pods {
+			e.setPod(p, waiting[i])
+		}
+		return
+	}
+	var all sync.WaitGroup
+	all.Go(func() {
+		for i, p := range pods {
+			e.setPending(p, waiting[i])
+		}
+	})
+	for _, p := range pods {
+		e.putPod(p)
+	}
+	all.Wait()
 }
 
-// putPod adds a pod whose key is free.
-func (e *edit) putPod(p *Pod, waits bool) {
-	e.pods.set(p.Key, p)
+// setPod adds a pod, which waits for a node or not, in place of the one of its key.
+func (e *edit) setPod(p *Pod, waits bool) {
+	e.setPending(p, waits)
+	e.putPod(p)
+}
+
+// setPending notes whether a pod waits for a node.
+func (e *edit) setPending(p *Pod, waits bool) {
 	if waits {
 		e.pending.set(p.Key, p)
+	} else {
+		e.pending.remove(p.Key)
+	}
+}
+
+// putPod adds a pod in place of the one of its key, wherever that ran.
+func (e *edit) putPod(p *Pod) {
+	if old, ok := e.pods.swap(p.Key, p); ok {
+		e.unbind(old)
 	}
 	if name := p.Object.Spec.NodeName; name != "" {
 		pods, _ := e.bound.get(name)
@@ -183,18 +211,21 @@ func (e *edit) putPod(p *Pod, waits bool) {
 }
 
 func (e *edit) removePod(key string) {
-	old, ok := e.pods.get(key)
-	if !ok {
-		return
+	if old, ok := e.pods.get(key); ok {
+		e.pods.remove(key)
+		e.pending.remove(key)
+		e.unbind(old)
 	}
-	e.pods.remove(key)
-	e.pending.remove(key)
+}
+
+// unbind takes a pod off the node it ran on.
+func (e *edit) unbind(old *Pod) {
 	name := old.Object.Spec.NodeName
 	if name == "" {
 		return
 	}
 	pods, _ := e.bound.get(name)
-	if at, found := slices.BinarySearchFunc(pods, key, byKey); found {
+	if at, found := slices.BinarySearchFunc(pods, old.Key, byKey); found {
 		pods = slices.Delete(slices.Clone(pods), at, at+1)
 	}
 	if len(pods) == 0 {

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"encoding/binary"
 	"runtime"
 	"sync"
 
@@ -27,10 +28,53 @@ type Pod struct {
 }
 
 // NewPod returns the model of o.
-func NewPod(o *corev1.Pod) *Pod {
-	requests := RequestsOf(requestsOf(o))
-	requests[corev1.ResourcePods]++
-	return &Pod{Key: o.Namespace + "/" + o.Name, UID: o.UID, Object: o, Requests: requests}
+func NewPod(o *corev1.Pod) *Pod { return (&podMaker{}).pod(o) }
+
+// A podMaker makes models of pods. Those that ask for the same share their Requests, as replicas do, if it is to remember them.
+type podMaker struct {
+	known map[string]Resources // nil to remember none
+	key   []byte
+	list  []amountOf
+}
+
+// An amountOf is how much is asked of one resource.
+type amountOf struct {
+	name corev1.ResourceName
+	v    int64
+}
+
+func (m *podMaker) pod(o *corev1.Pod) *Pod {
+	return &Pod{Key: o.Namespace + "/" + o.Name, UID: o.UID, Object: o, Requests: m.requests(requestsOf(o))}
+}
+
+// requests returns what a pod with these requests is counted as, itself included.
+func (m *podMaker) requests(l corev1.ResourceList) Resources {
+	m.list = m.list[:0]
+	for name, q := range l {
+		m.list = append(m.list, amountOf{name, amount(name, q, true)})
+	}
+	for i := 1; i < len(m.list); i++ { // a few: no call is worth it
+		for j := i; j > 0 && m.list[j].name < m.list[j-1].name; j-- {
+			m.list[j], m.list[j-1] = m.list[j-1], m.list[j]
+		}
+	}
+	m.key = m.key[:0]
+	for _, a := range m.list {
+		m.key = append(binary.AppendUvarint(m.key, uint64(len(a.name))), a.name...)
+		m.key = binary.AppendVarint(m.key, a.v)
+	}
+	if r := m.known[string(m.key)]; r != nil {
+		return r
+	}
+	r := make(Resources, len(l)+1)
+	for _, a := range m.list {
+		r[a.name] = a.v
+	}
+	r[corev1.ResourcePods]++
+	if m.known != nil {
+		m.known[string(m.key)] = r
+	}
+	return r
 }
 
 // newPods returns the models of many pods, in order, and which of them wait for a node. Each is found by itself, so the
@@ -38,8 +82,9 @@ func NewPod(o *corev1.Pod) *Pod {
 func newPods(objects []*corev1.Pod) (pods []*Pod, waiting []bool) {
 	pods, waiting = make([]*Pod, len(objects)), make([]bool, len(objects))
 	fill := func(from, to int) {
+		m := podMaker{known: map[string]Resources{}}
 		for i := from; i < to; i++ {
-			pods[i] = NewPod(objects[i])
+			pods[i] = m.pod(objects[i])
 			waiting[i] = pods[i].Provisionable()
 		}
 	}

@@ -3,8 +3,10 @@ package model
 import (
 	"iter"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // shardBits sets how a table is split. Changing one key copies one shard, so 256 shards keep a change of a table with
@@ -50,12 +52,32 @@ func (t table[V]) values() []V {
 		all = append(all, entry{k, v})
 	}
 	slices.SortFunc(all, func(a, b entry) int { return strings.Compare(a.key, b.key) })
+	order := func(a, b entry) int { return strings.Compare(a.key, b.key) }
 	vs := make([]V, len(all))
-	for i := range all {
-		vs[i] = all[i].value
+	if len(all) < manyKeys || runtime.GOMAXPROCS(0) < 2 {
+		slices.SortFunc(all, order)
+		for i := range all {
+			vs[i] = all[i].value
+		}
+		return vs
+	}
+	low, high := all[:len(all)/2], all[len(all)/2:]
+	var half sync.WaitGroup
+	half.Go(func() { slices.SortFunc(low, order) })
+	slices.SortFunc(high, order)
+	half.Wait()
+	for i := range vs {
+		if len(high) == 0 || len(low) > 0 && low[0].key < high[0].key {
+			vs[i], low = low[0].value, low[1:]
+		} else {
+			vs[i], high = high[0].value, high[1:]
+		}
 	}
 	return vs
 }
+
+// manyKeys is how many keys are worth another goroutine to sort them.
+const manyKeys = 2000
 
 // each ranges over all entries, in no order.
 func (t table[V]) each() iter.Seq2[string, V] {
@@ -89,8 +111,8 @@ func (d *draft[V]) expect(n int) { d.more = (n + n/4) / shards }
 
 func (d *draft[V]) get(key string) (V, bool) { return d.table.get(key) }
 
-// writable returns the shard of key, copied if it is still shared.
-func (d *draft[V]) writable(key string) map[string]V {
+// writable returns shard i, copied if it is still shared.
+func (d *draft[V]) writable(i uint8) map[string]V {
 	if !d.fresh {
 		s := new([shards]map[string]V)
 		if d.table.shards != nil {
@@ -98,7 +120,6 @@ func (d *draft[V]) writable(key string) map[string]V {
 		}
 		d.table.shards, d.fresh = s, true
 	}
-	i := shardOf(key)
 	if !d.copied[i] {
 		m := make(map[string]V, len(d.table.shards[i])+1+d.more)
 		maps.Copy(m, d.table.shards[i])
@@ -108,18 +129,31 @@ func (d *draft[V]) writable(key string) map[string]V {
 }
 
 func (d *draft[V]) set(key string, v V) {
-	m := d.writable(key)
-	if _, ok := m[key]; !ok {
+	m := d.writable(shardOf(key))
+	before := len(m)
+	m[key] = v
+	d.table.size += len(m) - before
+}
+
+// swap is set, and returns what was there before.
+func (d *draft[V]) swap(key string, v V) (old V, ok bool) {
+	m := d.writable(shardOf(key))
+	if old, ok = m[key]; !ok {
 		d.table.size++
 	}
 	m[key] = v
+	return old, ok
 }
 
 func (d *draft[V]) remove(key string) {
-	if _, ok := d.get(key); !ok {
+	i := shardOf(key)
+	if d.table.shards == nil {
 		return
 	}
-	delete(d.writable(key), key)
+	if _, ok := d.table.shards[i][key]; !ok {
+		return
+	}
+	delete(d.writable(i), key)
 	d.table.size--
 }
 

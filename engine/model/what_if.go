@@ -12,11 +12,12 @@ func (s *Snapshot) Without(nodes ...*Node) *Snapshot {
 	e.pending = table[*Pod]{}.edit()
 	for _, n := range nodes {
 		for _, p := range n.Pods {
-			e.removePod(p.Key)
-			if p.Reschedulable() {
-				back := p.Unbound()
-				e.putPod(back, back.Provisionable())
+			if !p.Reschedulable() {
+				e.removePod(p.Key)
+				continue
 			}
+			back := p.Unbound()
+			e.setPod(back, back.Provisionable())
 		}
 		if n.Object != nil {
 			e.removeNode(n.Object.Name)
@@ -44,8 +45,7 @@ func (s *Snapshot) Bound(placements []Placement) *Snapshot {
 			continue
 		}
 		for _, p := range pl.Pods {
-			e.removePod(p.Key)
-			e.putPod(p.boundTo(pl.Node.Object.Name), false)
+			e.setPod(p.boundTo(pl.Node.Object.Name), false)
 		}
 	}
 	return e.finish(s)

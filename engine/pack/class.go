@@ -3,6 +3,7 @@ package pack
 import (
 	"cmp"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -98,17 +99,17 @@ type tolerance struct {
 // A classifier groups pods.
 type classifier struct {
 	*problem
-	specs  map[string]int // what a pod asks for, as bytes
-	asks   map[string]int // the same without amounts
-	byBoth map[[2]int]*class
+	asks   map[string]int // what a pod asks for, without amounts
 	creeds map[[2]int]*creed
 	marks  map[string]int // namespace and the labels that some term looks at
+	made   store[class]
 }
 
 // A spec is what a pod asks for, its labels aside.
 type spec struct {
 	text string
 	ask  int
+	need *need
 }
 
 // An ask is what specs have in common that differ in amounts: what it asks of other pods, and the first pod that does.
@@ -120,43 +121,66 @@ type ask struct {
 // classify groups pods, highest priority first, then largest: by cpu, memory, then key of the first pod. Larger pods are
 // placed first because small ones fill the gaps they leave.
 func (p *problem) classify(pods []*model.Pod) {
-	c := &classifier{problem: p, specs: make(map[string]int, len(pods)/2), byBoth: make(map[[2]int]*class, len(pods)/2),
-		asks: map[string]int{}, creeds: map[[2]int]*creed{}, marks: map[string]int{}}
-	of := make([]int, len(pods))
-	var specs []spec
+	c := &classifier{problem: p, asks: map[string]int{}, creeds: map[[2]int]*creed{}, marks: map[string]int{"": 0}}
+	told := tellApart(len(pods), func() writer {
+		s := signer{problem: p, amounts: map[uintptr]string{}}
+		return func(b []byte, i int) ([]byte, int) { return s.sign(b, pods[i]) }
+	})
+	specs := make([]spec, len(told.texts))
 	var asks []ask
-	signs := write(pods, p.sign)
-	for i, pod := range pods {
-		key, amounts := signs.of(i)
-		id, ok := c.specs[string(key)]
+	for id, text := range told.texts {
+		pod, key := pods[told.firsts[id]], text[told.places[id]:]
+		n, ok := c.asks[key]
 		if !ok {
-			id = len(specs)
-			text := string(key)
-			c.specs[text] = id
-			n, ok := c.asks[text[amounts:]]
-			if !ok {
-				n = len(asks)
-				c.asks[text[amounts:]] = n
-				asks = append(asks, ask{rules: c.read(pod), first: pod})
+			n = len(asks)
+			c.asks[key] = n
+			asks = append(asks, ask{rules: c.read(pod), first: pod})
+		}
+		specs[id] = spec{text: text, ask: n, need: c.needOf(pod)}
+	}
+	seen := told
+	if p.book.Len() > 0 {
+		looked := p.book.Keys()
+		seen = tellApart(len(pods), func() writer {
+			return func(b []byte, i int) ([]byte, int) {
+				b = putInt(b, int64(told.of[i]))
+				return putSeen(b, pods[i].Object, looked), len(b)
 			}
-			specs = append(specs, spec{text: text, ask: n})
-		}
-		of[i] = id
+		})
 	}
-	marks := c.mark(pods)
-	for i, pod := range pods {
-		s := &specs[of[i]]
-		both := [2]int{of[i], marks[i]}
-		cl := c.byBoth[both]
-		if cl == nil {
-			cl = c.newClass(pod, c.creedOf(pod, s.ask, marks[i], &asks[s.ask]))
-			cl.text = s.text
-			c.byBoth[both] = cl
-			p.classes = append(p.classes, cl)
+	p.classes = make([]*class, len(seen.texts))
+	for id, first := range seen.firsts {
+		pod, s, mark := pods[first], &specs[told.of[first]], 0
+		if seen != told {
+			mark = c.markOf(seen.texts[id][seen.places[id]:])
 		}
-		cl.pods = append(cl.pods, pod)
+		p.classes[id] = c.newClass(pod, s, c.creedOf(pod, s.ask, mark, &asks[s.ask]))
 	}
+	p.enrol(pods, seen.of)
 	sortClasses(p.classes)
+}
+
+// enrol gives each class its pods; of has the number of the class of each.
+func (p *problem) enrol(pods []*model.Pod, of []int) {
+	ends := make([]int, len(p.classes))
+	for _, id := range of {
+		ends[id]++
+	}
+	at := 0
+	for id, n := range ends {
+		ends[id] = at
+		at += n
+	}
+	list := make([]*model.Pod, len(pods))
+	for i, id := range of {
+		list[ends[id]] = pods[i]
+		ends[id]++
+	}
+	at = 0
+	for id, c := range p.classes {
+		c.pods = list[at:ends[id]:ends[id]]
+		at = ends[id]
+	}
 }
 
 // sortClasses puts the classes into the order in which they are placed.
@@ -189,17 +213,27 @@ func sortClasses(classes []*class) {
 	}
 }
 
+// A signer writes what the scheduler looks at in pods.
+type signer struct {
+	*problem
+	amounts map[uintptr]string // by Requests, which pods share
+}
+
 // sign writes what the scheduler looks at in a pod, its labels aside; first what it asks for in amounts, which end where the
 // second result says.
-func (p *problem) sign(b []byte, pod *model.Pod) (out []byte, amounts int) {
+func (p signer) sign(b []byte, pod *model.Pod) (out []byte, amounts int) {
 	spec := &pod.Object.Spec
 	b = putString(b, p.opts.Leave[pod.Key])
 	if p.lost[pod.Key] != nil {
 		b = append(b, 1)
 	}
-	for _, name := range p.cols[:p.plain] {
-		b = putInt(b, pod.Requests[name])
+	id := reflect.ValueOf(pod.Requests).Pointer()
+	text, ok := p.amounts[id]
+	if !ok {
+		text = string(putVector(nil, p.cols[:p.plain].vector(pod.Requests)))
+		p.amounts[id] = text
 	}
+	b = append(b, text...)
 	amounts = len(b)
 	b = putMap(b, spec.NodeSelector)
 	if spec.Affinity != nil && spec.Affinity.NodeAffinity != nil {
@@ -286,45 +320,45 @@ func (p *problem) read(pod *model.Pod) []topology.Rule {
 	return rules
 }
 
-// mark numbers, for each pod, the namespace and those labels that some term looks at.
-func (c *classifier) mark(pods []*model.Pod) []int {
-	out := make([]int, len(pods))
-	if c.book.Len() == 0 {
-		return out
+// markOf numbers what is to be seen of pods: the namespace and those labels that some term looks at.
+func (c *classifier) markOf(seen string) int {
+	id, ok := c.marks[seen]
+	if !ok {
+		id = len(c.marks)
+		c.marks[seen] = id
 	}
-	seen := write(pods, c.putSeen)
-	for i := range pods {
-		key, _ := seen.of(i)
-		id, ok := c.marks[string(key)]
-		if !ok {
-			id = len(c.marks)
-			c.marks[string(key)] = id
-		}
-		out[i] = id
-	}
-	return out
+	return id
 }
 
-// putSeen writes the namespace and those labels of a pod that some term looks at.
-func (p *problem) putSeen(b []byte, pod *model.Pod) ([]byte, int) {
-	b = putString(b, pod.Object.Namespace)
-	var keys [16]string
-	own := keys[:0]
-	for k := range pod.Object.Labels {
-		if p.book.Looks(k) {
+// putSeen writes the namespace of a pod and those of its labels that are in keys, which are in order.
+func putSeen(b []byte, o *corev1.Pod, keys []string) []byte {
+	b = putString(b, o.Namespace)
+	if len(keys) <= 2*len(o.Labels) {
+		for _, k := range keys {
+			if v, ok := o.Labels[k]; ok {
+				b = putString(putString(b, k), v)
+			}
+		}
+		return b
+	}
+	var list [16]string
+	own := list[:0]
+	for k := range o.Labels {
+		if _, looked := slices.BinarySearch(keys, k); looked {
 			own = append(own, k)
 		}
 	}
 	slices.Sort(own)
 	for _, k := range own {
-		b = putString(putString(b, k), pod.Object.Labels[k])
+		b = putString(putString(b, k), o.Labels[k])
 	}
-	return b, len(b)
+	return b
 }
 
 // newClass returns the class of a pod.
-func (c *classifier) newClass(pod *model.Pod, with *creed) *class {
-	cl := &class{creed: with, need: c.needOf(pod), refusal: c.refusalOf(pod), why: c.lost[pod.Key]}
+func (c *classifier) newClass(pod *model.Pod, s *spec, with *creed) *class {
+	cl := c.made.take()
+	*cl = class{creed: with, text: s.text, need: s.need, refusal: c.refusalOf(pod), why: c.lost[pod.Key]}
 	if cl.refusal.OK() {
 		cl.refusal = with.impossible
 	}

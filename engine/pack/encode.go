@@ -3,14 +3,10 @@ package pack
 import (
 	"encoding/binary"
 	"maps"
-	"runtime"
 	"slices"
-	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/karpenter-go/karpenter/engine/model"
 )
 
 // The functions of this file write what the scheduler looks at in a pod as bytes: equal bytes, equal treatment. Strings
@@ -224,62 +220,4 @@ func putPorts(b []byte, ports []port) []byte {
 // clash reports whether two host ports cannot be on one node.
 func (p port) clash(q port) bool {
 	return p.number == q.number && p.protocol == q.protocol && (p.ip == "" || q.ip == "" || p.ip == q.ip)
-}
-
-// Texts are what was written about each of some pods.
-type texts struct {
-	parts []*text
-	each  int // pods of a part, but the last
-}
-
-// A text is what was written about pods, one after another: where that about each ends, and a place in it.
-type text struct {
-	bytes        []byte
-	ends, places []int
-}
-
-// podsPerText is how many pods are worth another goroutine, sample how many tell how much memory the others need.
-const (
-	podsPerText = 500
-	sample      = 32
-)
-
-// write has put write about each of the pods; it returns the place in what it wrote that is to be remembered. The processors
-// share the work.
-func write(pods []*model.Pod, put func([]byte, *model.Pod) ([]byte, int)) *texts {
-	n := max(1, min(runtime.GOMAXPROCS(0), len(pods)/podsPerText))
-	all := &texts{each: (len(pods) + n - 1) / n}
-	var done sync.WaitGroup
-	for part := range slices.Chunk(pods, all.each) {
-		t := &text{ends: make([]int, 0, len(part)), places: make([]int, 0, len(part))}
-		all.parts = append(all.parts, t)
-		run := func() {
-			for i, pod := range part {
-				if i == sample { // by now it is known how much is written about each
-					t.bytes = slices.Grow(t.bytes, len(t.bytes)/sample*(len(part)-sample)*9/8)
-				}
-				from, place := len(t.bytes), 0
-				t.bytes, place = put(t.bytes, pod)
-				t.ends, t.places = append(t.ends, len(t.bytes)), append(t.places, place-from)
-			}
-		}
-		if n == 1 {
-			run()
-		} else {
-			done.Go(run)
-		}
-	}
-	done.Wait()
-	return all
-}
-
-// of returns what was written about the i-th pod, and the place in it.
-func (t *texts) of(i int) (bytes []byte, place int) {
-	part := t.parts[i/t.each]
-	i %= t.each
-	from := 0
-	if i > 0 {
-		from = part.ends[i-1]
-	}
-	return part.bytes[from:part.ends[i]], part.places[i]
 }

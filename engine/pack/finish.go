@@ -286,10 +286,17 @@ func (p *problem) enough(s *shelf, f *flavour, need []int64, r *reservation) (ke
 func (p *problem) refuse() []model.Refusal {
 	left := map[*class][]*model.Pod{}
 	for _, c := range p.classes {
-		left[c] = slices.Clone(c.pods[c.next:])
+		if c.left() > 0 {
+			left[c] = slices.Clone(c.pods[c.next:])
+		}
 	}
 	for _, l := range p.lots {
-		left[l.class] = append(left[l.class], l.pods[l.next:]...)
+		if l.next < len(l.pods) {
+			left[l.class] = append(left[l.class], l.pods[l.next:]...)
+		}
+	}
+	if len(left)+len(p.refused) == 0 {
+		return nil
 	}
 	gone := map[*model.Pod]bool{}
 	for _, pod := range p.refused {

@@ -1,5 +1,10 @@
 package topology
 
+import (
+	"maps"
+	"slices"
+)
+
 // A Book numbers terms, equal ones once, and finds those that select a pod without asking each.
 type Book struct {
 	terms  []*Term
@@ -40,8 +45,8 @@ func (b *Book) Len() int { return len(b.terms) }
 // Term returns the term with that number.
 func (b *Book) Term(n int) *Term { return b.terms[n] }
 
-// Looks reports whether some term looks at the pod label key.
-func (b *Book) Looks(key string) bool { return b.keys[key] }
+// Keys returns the pod labels that some term looks at, in order.
+func (b *Book) Keys() []string { return slices.Sorted(maps.Keys(b.keys)) }
 
 // Selecting appends the numbers of the terms that select a pod of that namespace with those labels to out. The order is
 // not defined.
