@@ -34,7 +34,21 @@ type choiceKey struct {
 }
 
 // choices returns the combinations of domains in which new nodes for the class are possible, in the order of their names.
-func (p *problem) choices(c *class, s *stage) []*choice { return p.choicesBy(c, s, nil) }
+func (p *problem) choices(c *class, s *stage) []*choice {
+	k := stageNeed{s, c.need}
+	out, ok := p.known[k]
+	if !ok {
+		out = p.choicesBy(c, s, nil)
+		p.known[k] = out
+	}
+	return out
+}
+
+// A stageNeed is what the choices of a class depend on, without its ports and what groups count it: a stage belongs to one creed.
+type stageNeed struct {
+	stage *stage
+	need  *need
+}
 
 // choicesBy is choices with the domains of further labels settled too.
 func (p *problem) choicesBy(c *class, s *stage, more []int) []*choice {

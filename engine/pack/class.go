@@ -23,6 +23,7 @@ type class struct {
 	// promised are further pods, which are placed where they were told to go.
 	promised []*model.Pod
 	need     *need
+	lots     []*lot // of its pods alone
 	// text is what the pods are, as bytes: it orders classes that are alike in size, whatever their names.
 	text string
 	// refusal is set when no node could ever do, why when limits left none in an earlier attempt.
@@ -45,6 +46,7 @@ type creed struct {
 	attach map[string]bool
 	// members are the groups that count these pods. Nobody insists on anything about free pods, nor do they about others.
 	members  []int
+	onHost   []int // those of members about single nodes, once somebody asked
 	free     bool
 	priority int32
 	// impossible is set when no node could ever do.

@@ -96,36 +96,79 @@ func (t *tier) capped(l *lot) int {
 // gather sorts lots into kinds, and those of each kind into bands.
 func (t *tier) gather(lots []*lot) {
 	at := map[[3]int]*kind{}
-	manners := map[string]int{}
-	for _, l := range lots {
+	manners, common := map[string]int{}, map[*stage]int{}
+	of := make([]*kind, len(lots))
+	var sizes []int // lots by kind
+	for i, l := range lots {
 		caps := t.capped(l)
 		key := [3]int{l.need.id, l.fit.id, caps}
 		k := at[key]
 		if k == nil {
-			k = &kind{index: len(t.kinds), need: l.need, fit: l.fit, weigh: slices.Clone(l.need.scaled)}
-			for i := range t.caps {
-				k.weigh = append(k.weigh, float64(caps>>i&1))
-			}
+			k = t.newKind(l, caps)
 			at[key] = k
-			t.kinds = append(t.kinds, k)
+			sizes = append(sizes, 0)
 		}
-		l.manner = t.mannerOf(l, manners)
-		k.lots = append(k.lots, l)
+		n, known := common[l.stage]
+		if !known || !l.common {
+			n = t.mannerOf(l, manners)
+		}
+		if l.manner = n; l.common {
+			common[l.stage] = n
+		}
+		of[i] = k
+		sizes[k.index]++
 		k.social = k.social || l.social()
 		k.left += l.left()
 	}
 	t.manners = len(manners)
+	list := make([]*lot, len(lots))
+	for i, k := range t.kinds {
+		k.lots, list = list[:0:sizes[i]], list[sizes[i]:]
+	}
+	for i, k := range of {
+		k.lots = append(k.lots, lots[i])
+	}
+	t.align()
+	for _, k := range t.kinds {
+		k.part()
+	}
+}
+
+// newKind returns the kind of a lot that draws on these caps.
+func (t *tier) newKind(l *lot, caps int) *kind {
+	k := &kind{index: len(t.kinds), need: l.need, fit: l.fit, weigh: make([]float64, 0, t.width)}
+	k.weigh = append(k.weigh, l.need.scaled...)
+	for i := range t.caps {
+		k.weigh = append(k.weigh, float64(caps>>i&1))
+	}
+	t.kinds = append(t.kinds, k)
+	return k
+}
+
+// align puts what the kinds need side by side.
+func (t *tier) align() {
 	width := len(t.cols)
 	amounts, scaled := make([]int64, 0, len(t.kinds)*width), make([]float64, 0, len(t.kinds)*width)
 	for i, k := range t.kinds {
 		amounts, scaled = append(amounts, k.need.amount...), append(scaled, k.need.scaled...)
 		k.amount, k.scaled = amounts[i*width:(i+1)*width], scaled[i*width:(i+1)*width]
-		slices.SortStableFunc(k.lots, func(a, b *lot) int { return a.manner - b.manner })
-		for i, j := 0, 0; i < len(k.lots); i = j {
-			for j = i; j < len(k.lots) && k.lots[j].manner == k.lots[i].manner; j++ {
-			}
-			k.bands = append(k.bands, band{manner: k.lots[i].manner, lots: k.lots[i:j]})
+	}
+}
+
+// part sorts the lots into bands.
+func (k *kind) part() {
+	slices.SortStableFunc(k.lots, func(a, b *lot) int { return a.manner - b.manner })
+	n := 0
+	for i, l := range k.lots {
+		if i == 0 || l.manner != k.lots[i-1].manner {
+			n++
 		}
+	}
+	k.bands = make([]band, 0, n)
+	for i, j := 0, 0; i < len(k.lots); i = j {
+		for j = i; j < len(k.lots) && k.lots[j].manner == k.lots[i].manner; j++ {
+		}
+		k.bands = append(k.bands, band{manner: k.lots[i].manner, lots: k.lots[i:j]})
 	}
 }
 

@@ -25,6 +25,8 @@ type lot struct {
 	// rules are those about the node, with groups that count members; the lot is counted in members.
 	rules   []rule
 	members []int
+	// common says that rules and members are those of all lots of the stage that are.
+	common bool
 	// pods are those of all units, unit by unit; next is how many of them have a node.
 	pods []*model.Pod
 	next int
@@ -35,24 +37,22 @@ func (l *lot) left() int { return (len(l.pods) - l.next) / l.unit }
 // social reports whether the lot's pods care who else is on their node, or others do.
 func (l *lot) social() bool { return len(l.rules)+len(l.members) > 0 }
 
-// A lotKey is what makes pods one lot.
-type lotKey struct {
-	class *class
-	stage *stage
-	fit   *fit
-}
-
 // addLot puts the next n pods of c into the lot for the choice.
 func (p *problem) addLot(c *class, s *stage, ch *choice, n int) {
-	key := lotKey{class: c, stage: s, fit: ch.fit}
-	l := p.lotAt[key]
-	if l == nil {
+	var l *lot
+	if i := slices.IndexFunc(c.lots, func(l *lot) bool { return l.fit == ch.fit && l.stage == s }); i >= 0 {
+		l = c.lots[i]
+	} else {
 		l = p.newLot(c, s, ch)
-		p.lotAt[key] = l
+		c.lots = append(c.lots, l)
 		p.lots = append(p.lots, l)
 	}
 	pods := c.take(n)
-	l.pods = append(l.pods, pods...)
+	if l.pods == nil {
+		l.pods = pods[:n:n] // the class looks at them no more
+	} else {
+		l.pods = append(l.pods, pods...)
+	}
 	for _, pod := range pods {
 		p.order = append(p.order, step{pod: pod, free: c.free})
 	}
@@ -60,12 +60,17 @@ func (p *problem) addLot(c *class, s *stage, ch *choice, n int) {
 
 // newLot returns a lot of pods of c, without any yet.
 func (p *problem) newLot(c *class, s *stage, ch *choice) *lot {
-	l := &lot{index: len(p.lots), class: c, stage: s, choice: ch, unit: 1, need: c.need, fit: ch.fit, rules: s.host}
-	for _, m := range c.members {
-		if p.groups[m].key == hostKey {
-			l.members = append(l.members, m)
+	l := p.madeLots.take()
+	*l = lot{index: len(p.lots), class: c, stage: s, choice: ch, unit: 1, need: c.need, fit: ch.fit, rules: s.host, common: true}
+	if c.onHost == nil {
+		c.onHost = []int{}
+		for _, m := range c.members {
+			if p.groups[m].key == hostKey {
+				c.onHost = append(c.onHost, m)
+			}
 		}
 	}
+	l.members = c.onHost[:len(c.onHost):len(c.onHost)]
 	return l
 }
 

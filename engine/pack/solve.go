@@ -64,6 +64,7 @@ type problem struct {
 	fits     map[fitKey]*fit
 	roomFor  [][]mask
 	chosen   map[choiceKey][]*choice
+	known    map[stageNeed][]*choice // of stages whose labels nobody added to
 	// certainty remembers which fits are of nodes that count for a group.
 	certainty map[certainKey]int
 	opening   map[openKey]bool // whether anybody may have a new node
@@ -75,11 +76,11 @@ type problem struct {
 	late bool
 
 	// What was decided.
-	lots    []*lot
-	lotAt   map[lotKey]*lot
-	order   []step
-	nodes   []*opened
-	refused []*model.Pod // by minValues, when their node was finished
+	lots     []*lot
+	madeLots store[lot]
+	order    []step
+	nodes    []*opened
+	refused  []*model.Pod // by minValues, when their node was finished
 }
 
 // Solve returns where the pending pods of s go, with the pods of nodes that are on their way out.
@@ -157,8 +158,9 @@ func newProblem(s *model.Snapshot, o Options, pods []*model.Pod, lost map[string
 		needs: map[string]*need{}, labels: map[string]*alternatives{}, tolerances: map[string]*tolerance{},
 		book: topology.NewBook(), groupAt: map[groupKey]int{}, byTerm: map[int][]int{},
 		moving: map[string]bool{}, onTarget: map[int][]int8{},
-		fits: map[fitKey]*fit{}, chosen: map[choiceKey][]*choice{}, certainty: map[certainKey]int{}, opening: map[openKey]bool{}, lotAt: map[lotKey]*lot{},
+		fits: map[fitKey]*fit{}, chosen: map[choiceKey][]*choice{}, known: map[stageNeed][]*choice{}, certainty: map[certainKey]int{}, opening: map[openKey]bool{},
 	}
+	p.order = make([]step, 0, len(pods))
 	p.plain = len(p.cols)
 	p.cols = append(p.cols, p.attachColumns(pods)...)
 	for i := range p.cols {
