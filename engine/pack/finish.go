@@ -24,32 +24,53 @@ func (p *problem) plan() *model.Plan {
 	slices.SortStableFunc(plan.Placements, func(a, b model.Placement) int {
 		return strings.Compare(a.Node.Name, b.Node.Name)
 	})
-	floored := aside(func() { plan.Floor = p.floor(p.nodes) })
-	given := p.deal()
-	slack := p.slack()
-	nodes := make([]model.PlannedNode, 0, len(p.nodes))
-	var kept []*opened
-	for n, o := range p.nodes {
-		node, ok := p.planned(o, given[n], slack[o.shelf])
-		if !ok {
-			p.refused = append(p.refused, given[n]...)
-			o.shelf.pool.debit(o.shelf.pool.shapes[o.shape], -1)
-			continue
-		}
-		kept = append(kept, o)
-		nodes = append(nodes, node)
-		plan.Price += node.Price()
-	}
-	plan.Nodes = sortNodes(nodes)
+	floored := p.floored()
+	kept := p.finish(plan)
+	sortNodes(plan.Nodes)
 	plan.Refusals = p.refuse()
 	plan.Order = p.ordered(plan)
-	if floored(); len(kept) < len(p.nodes) {
+	if plan.Floor = floored(); len(kept) < len(p.nodes) {
 		plan.Floor = p.floor(kept)
 	}
 	if plan.Floor > plan.Price && plan.Floor < plan.Price*(1+same) {
 		plan.Floor = plan.Price // they are equal but for rounding
 	}
 	return plan
+}
+
+// finish adds the nodes that were opened to the plan, and returns those that are to be launched. Who is on them is dealt out
+// beside the choice of what they may be launched as.
+func (p *problem) finish(plan *model.Plan) (kept []*opened) {
+	if len(p.nodes) == 0 {
+		return nil
+	}
+	var given [][]*model.Pod
+	var requests []model.Resources
+	dealt := aside(func() { given, requests = p.deal() })
+	slack := p.slack()
+	nodes, launched := make([]model.PlannedNode, len(p.nodes)), make([]bool, len(p.nodes))
+	need := make([]int64, len(p.cols))
+	for n, o := range p.nodes {
+		o.sum(need)
+		launched[n] = p.launch(o, need, &nodes[n], slack[o.shelf])
+	}
+	dealt()
+	for n, o := range p.nodes {
+		if !launched[n] {
+			p.refused = append(p.refused, given[n]...)
+			o.shelf.pool.debit(o.shelf.pool.shapes[o.shape], -1)
+			continue
+		}
+		node := &nodes[len(kept)]
+		*node = nodes[n]
+		node.Pods, node.Requests = given[n], requests[n]
+		plan.Price += node.Price()
+		kept = append(kept, o)
+	}
+	if len(kept) > 0 {
+		plan.Nodes = nodes[:len(kept)]
+	}
+	return kept
 }
 
 // aside works beside the caller, which must wait with the func that is returned before it looks at what came of it. A panic
@@ -67,21 +88,22 @@ func aside(work func()) (wait func()) {
 	}
 }
 
-// sortNodes returns the nodes in the order of the plan.
-func sortNodes(nodes []model.PlannedNode) []model.PlannedNode {
-	if len(nodes) == 0 {
-		return nil
-	}
+// sortNodes puts the nodes into the order of the plan.
+func sortNodes(nodes []model.PlannedNode) {
 	order := make([]int, len(nodes)) // nodes are large, numbers are moved more easily
 	for i := range order {
 		order[i] = i
 	}
 	slices.SortFunc(order, func(a, b int) int { return cmp.Or(compareNodes(&nodes[a], &nodes[b]), a-b) })
-	sorted := make([]model.PlannedNode, len(nodes))
-	for i, n := range order {
-		sorted[i] = nodes[n]
+	for i := range order { // here comes the node from order[i], there the one from order[order[i]], and so on around
+		first, at := nodes[i], i
+		for order[at] != i {
+			from := order[at]
+			nodes[at], order[at] = nodes[from], at
+			at = from
+		}
+		nodes[at], order[at] = first, at
 	}
-	return sorted
 }
 
 func compareNodes(a, b *model.PlannedNode) int {
@@ -97,10 +119,12 @@ func sortPods(pods []*model.Pod) {
 	slices.SortFunc(pods, func(a, b *model.Pod) int { return strings.Compare(a.Key, b.Key) })
 }
 
-// deal gives each opened node its pods, in the order in which the nodes were opened. Until here only counts were kept.
-func (p *problem) deal() [][]*model.Pod {
+// deal gives each opened node its pods, in the order in which the nodes were opened, and sums what they and the node's daemons
+// ask for. Until here only counts were kept.
+func (p *problem) deal() (given [][]*model.Pod, requests []model.Resources) {
 	at := make([]int, len(p.lots))
-	given := make([][]*model.Pod, len(p.nodes))
+	given, requests = make([][]*model.Pod, len(p.nodes)), make([]model.Resources, len(p.nodes))
+	need := make([]int64, len(p.cols))
 	for n, o := range p.nodes {
 		size := 0
 		for _, part := range o.share {
@@ -113,8 +137,25 @@ func (p *problem) deal() [][]*model.Pod {
 			at[l.index] += count
 		}
 		sortPods(given[n])
+		o.sum(need)
+		overhead := o.shelf.pool.shapes[o.shape].overhead
+		requests[n] = make(model.Resources, len(overhead)+len(p.cols))
+		maps.Copy(requests[n], overhead)
+		for i, v := range need[:p.plain] {
+			if v != 0 {
+				requests[n][p.cols[i]] += v
+			}
+		}
 	}
-	return given
+	return given, requests
+}
+
+// sum sets need to what the node's pods ask for.
+func (o *opened) sum(need []int64) {
+	clear(need)
+	for _, part := range o.share {
+		subtract(need, part.lot.need.amount, -part.n)
+	}
 }
 
 // ordered returns the pods of the plan as they may be placed one after another: as they were decided, and last those that
@@ -132,7 +173,7 @@ func (p *problem) ordered(plan *model.Plan) []*model.Pod {
 	order := make([]*model.Pod, 0, len(p.order))
 	for _, free := range []bool{false, true} {
 		for _, st := range p.order {
-			if st.free == free && !out[st.pod] {
+			if st.free == free && (len(out) == 0 || !out[st.pod]) {
 				order = append(order, st.pod)
 			}
 		}
@@ -152,21 +193,11 @@ func (p *problem) slack() map[*shelf]model.Resources {
 	return out
 }
 
-// planned returns the node to launch for o. It returns false if the pool's minValues cannot be kept.
-func (p *problem) planned(o *opened, pods []*model.Pod, slack model.Resources) (model.PlannedNode, bool) {
+// launch sets what the node for o, whose pods ask for need, may be launched as. It returns false if the pool's minValues cannot
+// be kept.
+func (p *problem) launch(o *opened, need []int64, node *model.PlannedNode, slack model.Resources) bool {
 	sh, f := o.shelf.pool.shapes[o.shape], o.flavour
-	need := make([]int64, len(p.cols))
-	for _, part := range o.share {
-		subtract(need, part.lot.need.amount, -part.n)
-	}
-	requests := make(model.Resources, len(sh.overhead)+len(p.cols))
-	maps.Copy(requests, sh.overhead)
-	for i, v := range need[:p.plain] {
-		if v != 0 {
-			requests[p.cols[i]] += v
-		}
-	}
-	node := model.PlannedNode{Pool: o.shelf.pool.Pool, Requirements: f.reqs, Pods: pods, Requests: requests}
+	node.Pool, node.Requirements = o.shelf.pool.Pool, f.reqs
 	var bears func(int) bool
 	if o.picky() {
 		bears = o.bears
@@ -175,7 +206,7 @@ func (p *problem) planned(o *opened, pods []*model.Pod, slack model.Resources) (
 	options := p.withinLimits(from.shapes, sh, slack)
 	if _, ok := minValues(f, options); !ok {
 		if !p.opts.RelaxMinValues {
-			return node, false
+			return false
 		}
 		node.MinValuesRelaxed = true
 	}
@@ -198,7 +229,7 @@ func (p *problem) planned(o *opened, pods []*model.Pod, slack model.Resources) (
 			node.Requirements = both
 		}
 	}
-	return node, true
+	return true
 }
 
 // withinLimits keeps the options that, over what chosen takes, need no more than slack, and takes the largest of them out

@@ -101,10 +101,11 @@ const (
 var sizes = [...]int{3, 5, 2, 8, 4, 12, 3, 6}
 
 // limited reports whether some shelf has limits or reservations: what is opened there first is chosen with care already.
-func (t *tier) limited() bool {
-	return slices.ContainsFunc(t.shelves, func(s *shelf) bool {
-		return s.pool.remaining != nil || slices.ContainsFunc(s.pool.shapes, func(sh *shape) bool { return sh.reserved != nil })
-	})
+func (t *tier) limited() bool { return slices.ContainsFunc(t.shelves, (*shelf).limited) }
+
+// limited reports whether the pool has limits or reservations.
+func (s *shelf) limited() bool {
+	return s.pool.remaining != nil || slices.ContainsFunc(s.pool.shapes, func(sh *shape) bool { return sh.reserved != nil })
 }
 
 // rivals is how many nodes are drawn for each that is closed; the most wasteful of them it is.

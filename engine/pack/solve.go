@@ -81,6 +81,8 @@ type problem struct {
 	order    []step
 	nodes    []*opened
 	refused  []*model.Pod // by minValues, when their node was finished
+	// whole waits for the floor for all pods of lots; nil if nobody looks for it.
+	whole func() float64
 }
 
 // Solve returns where the pending pods of s go, with the pods of nodes that are on their way out.
@@ -236,6 +238,7 @@ func (p *problem) placeClass(c *class) bool {
 // open opens nodes, tier by tier: all pools of the highest weight first, and among them by price alone. What their limits
 // do not allow goes on to the next weight.
 func (p *problem) open() {
+	p.floorAhead()
 	for from := 0; from < len(p.shelves); {
 		to := from + 1
 		for to < len(p.shelves) && p.shelves[to].pool.Weight == p.shelves[from].pool.Weight {
