@@ -34,27 +34,16 @@ type choiceKey struct {
 }
 
 // choices returns the combinations of domains in which new nodes for the class are possible, in the order of their names.
-func (p *problem) choices(c *class, s *stage) []*choice {
-	k := stageNeed{s, c.need}
-	out, ok := p.known[k]
-	if !ok {
-		out = p.choicesBy(c, s, nil)
-		p.known[k] = out
-	}
-	return out
-}
-
-// A stageNeed is what the choices of a class depend on, without its ports and what groups count it: a stage belongs to one creed.
-type stageNeed struct {
-	stage *stage
-	need  *need
-}
+func (p *problem) choices(c *class, s *stage) []*choice { return p.choicesBy(c, s, nil) }
 
 // choicesBy is choices with the domains of further labels settled too.
 func (p *problem) choicesBy(c *class, s *stage, more []int) []*choice {
-	keys := slices.Concat(p.keysFor(c, s), more)
-	slices.Sort(keys)
-	keys = slices.Compact(keys)
+	keys := p.keysFor(c, s)
+	if len(more) > 0 {
+		keys = slices.Concat(keys, more)
+		slices.Sort(keys)
+		keys = slices.Compact(keys)
+	}
 	return p.combinations(c, s, keys, nil, s.wary)
 }
 
@@ -71,7 +60,7 @@ func (p *problem) looseChoices(c *class, s *stage) []*choice {
 	if len(open) == 0 {
 		return nil
 	}
-	settled := slices.DeleteFunc(keys, func(key int) bool { return slices.Contains(open, key) })
+	settled := slices.DeleteFunc(slices.Clone(keys), func(key int) bool { return slices.Contains(open, key) })
 	return p.combinations(c, s, settled, open, s.wary)
 }
 
@@ -95,8 +84,15 @@ func (p *problem) openable(c *class, s *stage, keys []int) []int {
 // as w has them.
 func (p *problem) combinations(c *class, s *stage, keys, open []int, w *wariness) []*choice {
 	labels, tolerance := p.pinned(c, s)
-	k := choiceKey{labels: s.labels.id, tolerance: s.tolerance.id, pinned: labels.id, bears: tolerance.id, wary: w.number(), need: c.need.id,
-		ports: string(putPorts(nil, c.ports)), keys: string(putKeys(keys)), open: string(putKeys(open))}
+	k := choiceKey{labels: s.labels.id, tolerance: s.tolerance.id, pinned: labels.id, bears: tolerance.id, wary: w.number(), need: c.need.id}
+	if len(keys) > 0 && len(open) == 0 && len(keys) == len(s.keys) && &keys[0] == &s.keys[0] {
+		k.keys = s.text
+	} else {
+		k.keys, k.open = string(putKeys(keys)), string(putKeys(open))
+	}
+	if len(c.ports) > 0 {
+		k.ports = string(putPorts(nil, c.ports))
+	}
 	if out, ok := p.chosen[k]; ok {
 		return out
 	}

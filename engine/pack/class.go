@@ -159,7 +159,7 @@ func (p *problem) classify(pods []*model.Pod) {
 		p.classes[id] = c.newClass(pod, s, c.creedOf(pod, s.ask, mark, &asks[s.ask]))
 	}
 	p.enrol(pods, seen.of)
-	sortClasses(p.classes)
+	p.sortClasses()
 }
 
 // enrol gives each class its pods; of has the number of the class of each.
@@ -186,16 +186,25 @@ func (p *problem) enrol(pods []*model.Pod, of []int) {
 }
 
 // sortClasses puts the classes into the order in which they are placed.
-func sortClasses(classes []*class) {
+func (p *problem) sortClasses() {
 	type entry struct {
 		*class
+		priority    int32
 		turn        int
 		cpu, memory int64
+		text        string
 	}
-	entries := make([]entry, len(classes))
-	for i, c := range classes {
-		requests := c.pods[0].Requests
-		entries[i] = entry{c, c.turn(), requests[corev1.ResourceCPU], requests[corev1.ResourceMemory]}
+	entries := make([]entry, len(p.classes))
+	for i, c := range p.classes {
+		entries[i] = entry{class: c, priority: c.priority, turn: c.turn(), text: c.text}
+		for r, v := range c.need.amount {
+			switch p.cols[r] {
+			case corev1.ResourceCPU:
+				entries[i].cpu = v
+			case corev1.ResourceMemory:
+				entries[i].memory = v
+			}
+		}
 	}
 	slices.SortFunc(entries, func(a, b entry) int {
 		switch {
@@ -211,7 +220,7 @@ func sortClasses(classes []*class) {
 		return cmp.Or(strings.Compare(a.text, b.text), strings.Compare(a.pods[0].Key, b.pods[0].Key))
 	})
 	for i := range entries {
-		classes[i] = entries[i].class
+		p.classes[i] = entries[i].class
 	}
 }
 

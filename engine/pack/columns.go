@@ -2,6 +2,7 @@ package pack
 
 import (
 	"math"
+	"reflect"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,9 +14,14 @@ import (
 type columns []corev1.ResourceName
 
 func columnsOf(pods []*model.Pod) columns {
-	seen := map[corev1.ResourceName]bool{}
+	seen, known := map[corev1.ResourceName]bool{}, map[uintptr]bool{}
 	var cols columns
 	for _, p := range pods {
+		id := reflect.ValueOf(p.Requests).Pointer()
+		if known[id] {
+			continue // pods share what they ask for
+		}
+		known[id] = true
 		for name, v := range p.Requests {
 			if v > 0 && !seen[name] {
 				seen[name] = true

@@ -142,14 +142,21 @@ func (p *problem) enter(c *class, s *stage, ch *choice, n int) {
 }
 
 // keysFor returns the labels whose domains must be settled for the class: those of its own rules and those by which others
-// look at it.
+// look at it. The result is shared.
 func (p *problem) keysFor(c *class, s *stage) []int {
-	var keys []int
+	if s.keys != nil {
+		return s.keys
+	}
+	keys := []int{}
+	one := func(key int) {
+		if key != hostKey && !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
+	}
 	add := func(g int) {
-		for _, key := range append([]int{p.groups[g].key}, p.groups[g].with...) {
-			if key != hostKey && !slices.Contains(keys, key) {
-				keys = append(keys, key)
-			}
+		one(p.groups[g].key)
+		for _, key := range p.groups[g].with {
+			one(key)
 		}
 	}
 	for i := range s.wide {
@@ -161,6 +168,7 @@ func (p *problem) keysFor(c *class, s *stage) []int {
 		}
 	}
 	slices.Sort(keys)
+	s.keys, s.text = keys, string(putKeys(keys))
 	return keys
 }
 

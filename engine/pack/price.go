@@ -96,7 +96,12 @@ func (s *shop) setStalls() {
 
 // soldOut reports whether limits or a reservation allow no more of the shop's shape.
 func soldOut(s *shop) bool {
-	n, _ := s.shelf.pool.affords(s.shelf.pool.shapes[s.shape])
+	pool := s.shelf.pool
+	sh := pool.shapes[s.shape]
+	if len(pool.remaining) == 0 && sh.reserved == nil {
+		return false
+	}
+	n, _ := pool.affords(sh)
 	return n == 0
 }
 
@@ -177,6 +182,12 @@ func (t *tier) rankShops() {
 		t.ranked = max(t.ranked, s.worth)
 	}
 	slices.SortFunc(t.shops, func(a, b *shop) int {
-		return cmp.Or(cmp.Compare(b.bound, a.bound), cmp.Compare(b.worth, a.worth), cmp.Compare(a.index, b.index))
+		switch {
+		case a.bound != b.bound:
+			return cmp.Compare(b.bound, a.bound)
+		case a.worth != b.worth:
+			return cmp.Compare(b.worth, a.worth)
+		}
+		return a.index - b.index
 	})
 }

@@ -33,7 +33,7 @@ func (p *problem) repair(plan *model.Plan) *model.Plan {
 		return plan
 	}
 	p.quotas, p.bold, p.late = nil, true, true
-	p.chosen, p.known, p.opening = map[choiceKey][]*choice{}, map[stageNeed][]*choice{}, map[openKey]bool{}
+	p.chosen, p.opening = map[choiceKey][]*choice{}, map[openKey]bool{}
 	p.reclaim()
 	r := &repairer{problem: p, budget: maxRepairs}
 	for _, o := range p.nodes {

@@ -233,8 +233,8 @@ func (p *problem) fitOf(labels *alternatives, t *tolerance, c *class, extra requ
 			continue
 		}
 		roomy := p.roomy(c.need, i)
-		for _, term := range labels.terms {
-			fl := s.flavourFor(term.And(extra), p.opts)
+		for turn := range labels.terms {
+			fl := p.flavourOf(s, labels, turn, extra, k.extra)
 			if fl == nil || !fl.some {
 				continue
 			}
@@ -252,6 +252,24 @@ func (p *problem) fitOf(labels *alternatives, t *tolerance, c *class, extra requ
 			}
 		}
 		f.perPod = min(f.perPod, p.perPod(c.need, s, f.on[i]))
+	}
+	return f
+}
+
+// A flavourKey is what the flavour of pods on a shelf depends on.
+type flavourKey struct {
+	shelf, labels, term int
+	extra               string
+}
+
+// flavourOf returns the flavour of pods on s that ask for one of the terms of labels, and for what extra says; text is extra as
+// such.
+func (p *problem) flavourOf(s *shelf, labels *alternatives, term int, extra require.Set, text string) *flavour {
+	k := flavourKey{s.index, labels.id, term, text}
+	f, ok := p.flavourAt[k]
+	if !ok {
+		f = s.flavourFor(labels.terms[term].And(extra), p.opts)
+		p.flavourAt[k] = f
 	}
 	return f
 }

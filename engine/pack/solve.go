@@ -59,12 +59,12 @@ type problem struct {
 	resident   []residence
 
 	// What may be launched.
-	shelves  []*shelf
-	unusable []model.PoolVerdict
-	fits     map[fitKey]*fit
-	roomFor  [][]mask
-	chosen   map[choiceKey][]*choice
-	known    map[stageNeed][]*choice // of stages whose labels nobody added to
+	shelves   []*shelf
+	unusable  []model.PoolVerdict
+	fits      map[fitKey]*fit
+	flavourAt map[flavourKey]*flavour
+	roomFor   [][]mask
+	chosen    map[choiceKey][]*choice
 	// certainty remembers which fits are of nodes that count for a group.
 	certainty map[certainKey]int
 	opening   map[openKey]bool // whether anybody may have a new node
@@ -160,7 +160,7 @@ func newProblem(s *model.Snapshot, o Options, pods []*model.Pod, lost map[string
 		needs: map[string]*need{}, labels: map[string]*alternatives{}, tolerances: map[string]*tolerance{},
 		book: topology.NewBook(), groupAt: map[groupKey]int{}, byTerm: map[int][]int{},
 		moving: map[string]bool{}, onTarget: map[int][]int8{},
-		fits: map[fitKey]*fit{}, chosen: map[choiceKey][]*choice{}, known: map[stageNeed][]*choice{}, certainty: map[certainKey]int{}, opening: map[openKey]bool{},
+		fits: map[fitKey]*fit{}, flavourAt: map[flavourKey]*flavour{}, chosen: map[choiceKey][]*choice{}, certainty: map[certainKey]int{}, opening: map[openKey]bool{},
 	}
 	p.order = make([]step, 0, len(pods))
 	p.plain = len(p.cols)

@@ -22,6 +22,9 @@ type stage struct {
 	// wary is what the pods ask of daemons, escort the same with daemons there of which all company is that they want; nil if no
 	// daemon is.
 	wary, escort *wariness
+	// keys are the labels whose domains must be settled, and text is the same as bytes, once somebody asked.
+	keys []int
+	text string
 }
 
 // A rule is a topology.Rule of which the group is known.

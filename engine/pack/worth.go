@@ -47,14 +47,16 @@ func (m *market) solve() (worth [][]float64, cost float64) {
 	for g := range worth {
 		worth[g] = make([]float64, m.columns)
 	}
+	most := 1.0
 	for range rounds {
 		lp.optimise()
 		lp.read(worth, m.columns)
-		if !m.cut(lp, worth) {
+		var broken bool
+		if most, broken = m.cut(lp, worth); !broken {
 			break
 		}
 	}
-	m.shrink(worth)
+	shrink(worth, most)
 	for g, need := range m.needs {
 		cost += dot(worth[g], need)
 	}
@@ -101,17 +103,21 @@ func (m *market) held(s *stall, worth [][]float64, who []int) float64 {
 // tolerated is by how much a constraint may be broken before it is added; shrink makes up for it.
 const tolerated = 1e-5
 
-// cut adds the constraints that worth breaks most. It returns false if there is none.
-func (m *market) cut(lp *tableau, worth [][]float64) bool {
+// cut adds the constraints that worth breaks most. It returns false if there is none, and the most that some stall holds for
+// what it costs, or one.
+func (m *market) cut(lp *tableau, worth [][]float64) (most float64, found bool) {
 	type breach struct {
 		stall int
 		by    float64
 	}
 	var broken []breach
+	most = 1
 	for i := range m.stalls {
-		if v := m.held(&m.stalls[i], worth, nil) / m.stalls[i].price; v > 1+tolerated {
+		v := m.held(&m.stalls[i], worth, nil) / m.stalls[i].price
+		if v > 1+tolerated {
 			broken = append(broken, breach{i, v})
 		}
+		most = max(most, v)
 	}
 	slices.SortStableFunc(broken, func(a, b breach) int { return cmp.Compare(b.by, a.by) })
 	who := make([]int, m.columns)
@@ -124,15 +130,11 @@ func (m *market) cut(lp *tableau, worth [][]float64) bool {
 		}
 		lp.add(row, s.price)
 	}
-	return len(broken) > 0
+	return most, len(broken) > 0
 }
 
-// shrink scales worth down until no stall holds more than it costs.
-func (m *market) shrink(worth [][]float64) {
-	most := 1.0
-	for i := range m.stalls {
-		most = max(most, m.held(&m.stalls[i], worth, nil)/m.stalls[i].price)
-	}
+// shrink scales worth down so that a stall that holds most for what it costs holds one.
+func shrink(worth [][]float64, most float64) {
 	if most == 1 {
 		return
 	}
