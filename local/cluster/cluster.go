@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"sync"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -29,6 +30,7 @@ type Cluster struct {
 	state   *state.State
 	http    *http.Client // trusts the cluster's authority
 	begun   time.Time
+	killed  sync.Map // the names of parts that Kill is about to end
 }
 
 // Options are how to start a cluster. Dir and Binary must be set.
@@ -50,6 +52,9 @@ type Options struct {
 	// DieWithParent stops the cluster when the calling process ends, however
 	// it ends.
 	DieWithParent bool
+	// OnEnd, if not nil, is called when a part that this process has started ends, with its name and how it ended; not after
+	// Kill.
+	OnEnd func(part string, how error)
 	// Patience is how long a part may take to be healthy; default two minutes.
 	Patience time.Duration
 }

@@ -62,5 +62,6 @@ func (c *Cluster) Kill(ctx context.Context, part string) error {
 	if !known || !id.Alive() {
 		return fmt.Errorf("kill %s: it is not running", part)
 	}
+	c.killed.Store(part, true)
 	return process.Kill(ctx, []process.ID{id})
 }

@@ -35,10 +35,10 @@ func (c *Cluster) controlPlane(s *state.State, k keys) [][]spec {
 }
 
 // known describes the parts whose health makes up the cluster's.
-func (c *Cluster) known(k keys) [][]spec {
-	stages := c.controlPlane(c.state, k)
-	if _, started := c.state.Parts[ControllerName]; started {
-		stages = append(stages, []spec{c.controller(c.state)})
+func (c *Cluster) known(s *state.State, k keys) [][]spec {
+	stages := c.controlPlane(s, k)
+	if _, started := s.Parts[ControllerName]; started {
+		stages = append(stages, []spec{c.controller(s)})
 	}
 	return stages
 }

@@ -60,6 +60,14 @@ func (c *Cluster) start(p spec) (*process.Child, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.options.OnEnd != nil {
+		go func() { // ends with the child
+			<-child.Exited()
+			if _, meant := c.killed.LoadAndDelete(p.name); !meant {
+				c.options.OnEnd(p.name, child.ExitError())
+			}
+		}()
+	}
 	return child, c.remember(p.name, child.ID)
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/karpenter-go/karpenter/local/pki"
+	"github.com/karpenter-go/karpenter/local/state"
 )
 
 // Status tells how a cluster is.
@@ -35,6 +36,10 @@ func (c *Cluster) Status(ctx context.Context) (Status, error) {
 	if !c.dir.Exists() {
 		return status, nil
 	}
+	record, err := c.dir.Load() // others may have started parts since Open
+	if err != nil {
+		return status, err
+	}
 	authority, err := pki.Open(c.dir.PKI(), c.clock.Now())
 	if err != nil {
 		return status, err
@@ -46,9 +51,9 @@ func (c *Cluster) Status(ctx context.Context) (Status, error) {
 	status.Ready = true
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	for _, stage := range c.known(keys{authority: authority}) {
+	for _, stage := range c.known(record, keys{authority: authority}) {
 		for _, p := range stage {
-			part := c.inspect(ctx, p)
+			part := c.inspect(ctx, record, p)
 			status.Ready = status.Ready && part.Healthy
 			status.Parts = append(status.Parts, part)
 		}
@@ -57,11 +62,11 @@ func (c *Cluster) Status(ctx context.Context) (Status, error) {
 }
 
 // inspect asks one part how it is.
-func (c *Cluster) inspect(ctx context.Context, p spec) PartStatus {
-	id := c.state.Parts[p.name]
+func (c *Cluster) inspect(ctx context.Context, record *state.State, p spec) PartStatus {
+	id := record.Parts[p.name]
 	part := PartStatus{
 		Name: p.name, PID: id.PID, Log: c.dir.Log(p.name), Running: id.Alive(),
-		Address: c.state.Address(p.purposes[0]),
+		Address: record.Address(p.purposes[0]),
 	}
 	if !part.Running {
 		part.Problem = "not running"

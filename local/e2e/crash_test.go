@@ -1,6 +1,11 @@
 package e2e
 
 import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -42,4 +47,39 @@ func TestCrashedPartsComeBack(t *testing.T) {
 		Status:     corev1.NodeStatus{Capacity: size, Allocatable: size},
 	})
 	awaitReadyNode(t, name)
+}
+
+// What nobody meant to end is started again, and its log kept: otherwise one
+// crash of a part fails every test after it, and nobody learns why.
+func TestPartsThatEndAreRevived(t *testing.T) {
+	const part = "kwok"
+	id := func() int {
+		status, err := shared.Cluster.Status(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range status.Parts {
+			if p.Name == part && p.Running {
+				return p.PID
+			}
+		}
+		return 0
+	}
+	before := id()
+	if err := syscall.Kill(before, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	shared.Poll(t, func(context.Context) string {
+		if now := id(); now == 0 || now == before {
+			return part + " was not started again"
+		}
+		return ""
+	})
+	logs, err := filepath.Glob(filepath.Join(os.TempDir(), fmt.Sprintf("karpenter-e2e-%s-%d.log", part, os.Getpid())))
+	if err != nil || len(logs) != 1 {
+		t.Fatalf("its log was not kept: %v (%v)", logs, err)
+	}
+	if err := os.Remove(logs[0]); err != nil {
+		t.Error(err)
+	}
 }

@@ -3,7 +3,9 @@ package state
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
+	"os"
 	"strconv"
 )
 
@@ -39,8 +41,10 @@ func (s *State) AssignPorts(purposes []string, fixed map[string]int) error {
 	return nil
 }
 
-// freePorts asks the system for n ports that nobody listens on. They are held
-// open together, so that they differ.
+// freePorts finds n ports that nobody listens on. They are held open together, so that they differ.
+//
+// They lie below those that the system gives to outgoing connections. A part that dies leaves its port for a moment, and there
+// are many who try to reach it: one of them could be given that very port, be connected to itself, and keep it.
 func freePorts(n int) (ports []int, err error) {
 	var open []net.Listener
 	defer func() {
@@ -48,8 +52,9 @@ func freePorts(n int) (ports []int, err error) {
 			err = errors.Join(err, listener.Close())
 		}
 	}()
+	first := firstEphemeral()
 	for range n {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		listener, err := listen(first)
 		if err != nil {
 			return nil, fmt.Errorf("find a free port: %w", err)
 		}
@@ -57,6 +62,42 @@ func freePorts(n int) (ports []int, err error) {
 		ports = append(ports, listener.Addr().(*net.TCPAddr).Port)
 	}
 	return ports, nil
+}
+
+const (
+	// lowest is the least port that is taken: below are those of well-known services.
+	lowest = 12000
+	// tries is how many ports are tried before the system is asked for any.
+	tries = 200
+)
+
+// listen opens a port by chance from lowest to below first, or any if there is none free.
+func listen(first int) (net.Listener, error) {
+	for range tries {
+		if first <= lowest {
+			break
+		}
+		port := lowest + rand.IntN(first-lowest)
+		listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		if err == nil {
+			return listener, nil
+		}
+	}
+	return net.Listen("tcp", "127.0.0.1:0")
+}
+
+// firstEphemeral returns the least port that outgoing connections get.
+func firstEphemeral() int {
+	const usual = 32768
+	text, err := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range")
+	if err != nil {
+		return usual // not Linux; others begin higher
+	}
+	var from, to int
+	if _, err := fmt.Sscan(string(text), &from, &to); err != nil {
+		return usual
+	}
+	return from
 }
 
 // CheckPortFree returns an error that names the purpose if something listens

@@ -41,6 +41,9 @@ func TestPortsAreChosenOnce(t *testing.T) {
 	}
 	ports := []int{s.Ports["a"], s.Ports["b"], s.Ports["c"]}
 	slices.Sort(ports)
+	if first := firstEphemeral(); s.Ports["a"] >= first || s.Ports["c"] >= first {
+		t.Errorf("ports %v, want them below %d: a client that looks for a dead part could be given its port", s.Ports, first)
+	}
 	if slices.Contains(ports, 0) || len(slices.Compact(ports)) != 3 {
 		t.Errorf("ports %v, want three different ones", s.Ports)
 	}

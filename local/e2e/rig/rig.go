@@ -57,11 +57,13 @@ func (r Rig) run(ctx context.Context, dir string, tests func(context.Context, *c
 			return 0, err
 		}
 	}
-	c, err := r.Open(filepath.Join(dir, "cluster"))
+	n := &nurse{rig: r, dir: filepath.Join(dir, "cluster")}
+	c, err := r.open(n.dir, n.ended)
 	if err != nil {
 		return 0, err
 	}
 	defer r.TakeDown(c)
+	defer n.leave()
 	if err := c.Up(ctx); err != nil {
 		return 0, err
 	}
@@ -69,7 +71,10 @@ func (r Rig) run(ctx context.Context, dir string, tests func(context.Context, *c
 }
 
 // Open returns the cluster whose files lie in dir, or will; nothing is started yet.
-func (r Rig) Open(dir string) (*cluster.Cluster, error) {
+func (r Rig) Open(dir string) (*cluster.Cluster, error) { return r.open(dir, nil) }
+
+// open is Open with somebody who is told which parts end.
+func (r Rig) open(dir string, onEnd func(part string, how error)) (*cluster.Cluster, error) {
 	bin, err := filepath.Abs(r.Binaries)
 	if err != nil {
 		return nil, fmt.Errorf("find programs: %w", err)
@@ -85,6 +90,7 @@ func (r Rig) Open(dir string) (*cluster.Cluster, error) {
 		Chart:         r.Chart,
 		Settings:      r.Settings,
 		DieWithParent: true,
+		OnEnd:         onEnd,
 		Out:           os.Stdout,
 	})
 }
