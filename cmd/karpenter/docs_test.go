@@ -53,6 +53,7 @@ func TestManual(t *testing.T) {
 		}
 		if shells[s.Page] == nil {
 			shells[s.Page] = shell(t)
+			shells[s.Page].Env = append(shells[s.Page].Env, serveAccount(t)...)
 		}
 		ran++
 		out, err := shells[s.Page].Run(t.Context(), s)

@@ -7,10 +7,12 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/karpenter-go/karpenter/internal/manual/awscli"
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"karpenter": main})
+	testscript.Main(m, map[string]func(){"karpenter": main, "aws": awscli.Main, "envsubst": envsubst})
 }
 
 // TestScripts runs the program as a user does. The command "exits N karpenter ..." demands an exit code.

@@ -38,7 +38,7 @@ What the controller's role may do on AWS, and no more. The policies are in [depl
 for ` + "`envsubst`" + `. A test runs the controller through all it does against an emulated AWS that holds it to them: nothing it
 does is denied, and nothing in them goes unused.
 
-` + "```" + `sh skip="needs an AWS account"
+` + "```" + `sh account
 export AWS_PARTITION=aws AWS_REGION=us-east-1 AWS_ACCOUNT_ID=123456789012 CLUSTER_NAME=production
 export NODE_ROLE=KarpenterNodeRole-production INTERRUPTION_QUEUE=production
 for p in deploy/aws/*.json; do

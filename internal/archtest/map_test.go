@@ -73,6 +73,8 @@ var rooms = []room{
 	{"internal/lint", []string{"api", "engine/model", "engine/require", "internal/finding"}, "mistakes are found in the files alone; types are handed in"},
 	{"internal/doctor", []string{"api", "internal/finding"}, "a doctor looks with a client of its own, and treats nothing"},
 	{"internal/manual", nil, "the manual is read as text, and run by whoever has the programs"},
+	{"internal/manual/account", nil, "the account that the manual sets up is met on the wire, whoever emulates the rest of it"},
+	{"internal/manual/awscli", nil, "what pages call aws knows AWS's own SDK, and not who answers"},
 	{"internal/migrate", []string{"api"}, "node groups are read from their cloud's answers, as files"},
 	{"internal", below, "a new room starts with what everything at the edge may know; give it a line of its own"},
 	{"cmd", append([]string{"internal/operator", "internal/operator/settings", "internal/observe", "internal/act", "internal/controller", "internal/sim",
