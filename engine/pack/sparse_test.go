@@ -51,6 +51,19 @@ func TestSparsePlans(t *testing.T) {
 	}
 }
 
+// Worths that come from what fits together bring a plan near what fractions of nodes would cost.
+func TestSparsePlansAreNearTheFloor(t *testing.T) {
+	for seed := range uint64(4) {
+		s, err := awkward(rand.New(rand.NewPCG(seed, 3)), 600).Snapshot()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if plan := pack.Solve(s, pack.Options{Labels: labels}); plan.Price > plan.Floor*1.0125 {
+			t.Errorf("seed %d: $%.4f, %.4f of the floor", seed, plan.Price, plan.Price/plan.Floor)
+		}
+	}
+}
+
 // awkward returns n pods of a size each, from a twelfth to two thirds of the largest types.
 func awkward(r *rand.Rand, n int) *scenario.Cluster {
 	c := &scenario.Cluster{Pools: []scenario.Pool{{Name: "default"}}}
