@@ -79,7 +79,12 @@ func (t *tier) market(closed func(*shop) bool) *market {
 
 // setStalls lists the shop at each of the prices that its groups pay, with the groups that pay no more.
 func (s *shop) setStalls() {
-	s.stalls = s.stalls[:0]
+	s.stalls, s.groups, s.set = s.stalls[:0], s.groups[:0], 0
+	for g, v := range s.charge {
+		if !math.IsInf(v, 1) {
+			s.groups, s.set = append(s.groups, g), s.set|1<<g
+		}
+	}
 	for _, level := range s.charge {
 		if math.IsInf(level, 1) || slices.ContainsFunc(s.stalls, func(st stall) bool { return st.price == level }) {
 			continue
@@ -88,6 +93,7 @@ func (s *shop) setStalls() {
 		for g, v := range s.charge {
 			if v <= level {
 				st.groups = append(st.groups, g)
+				st.set |= 1 << g
 			}
 		}
 		s.stalls = append(s.stalls, st)
@@ -120,18 +126,12 @@ func (t *tier) price() bool {
 		k.value = max(dot(worth[k.group], k.weigh), minPrice) // a pod that asks for nothing scarce still wants a place
 		k.stuck = false
 	}
+	var top ceilings
 	for _, s := range t.shops {
 		if s.best == nil {
 			s.best = make([]float64, t.width)
 		}
-		clear(s.best)
-		for g, charge := range s.charge {
-			if !math.IsInf(charge, 1) {
-				for r, v := range worth[g] {
-					s.best[r] = max(s.best[r], v)
-				}
-			}
-		}
+		copy(s.best, top.of(s.set, s.groups, worth))
 		s.worth = dot(s.best, s.room)
 	}
 	t.sort()

@@ -45,6 +45,8 @@ type shop struct {
 	bound float64   // no pattern of it holds more worth per dollar
 	// charge is the price to each group that has units left, +Inf to one that it holds nothing of.
 	charge []float64
+	groups []int // those with a price, set the same
+	set    groupSet
 	stalls []stall // the same as the market sees it
 	kinds  int     // how many it holds
 	// best is the highest worth of a unit of each column, worth that of the whole room.

@@ -27,7 +27,13 @@ type stall struct {
 	room   []float64
 	price  float64
 	groups []int
+	set    groupSet // the same
 }
+
+// A groupSet has bit g set for each group g in it.
+type groupSet uint64
+
+func (s groupSet) has(g int) bool { return s>>g&1 != 0 }
 
 // rounds bounds how often constraints are added, cuts how many at once.
 const (
@@ -68,7 +74,10 @@ func (m *market) bound(lp *tableau, g, r int) {
 	best, most := -1, 0.0
 	for i := range m.stalls {
 		s := &m.stalls[i]
-		if v := s.room[r] / s.price; v > most && slices.Contains(s.groups, g) {
+		if !s.set.has(g) {
+			continue
+		}
+		if v := s.room[r] / s.price; v > most {
 			best, most = i, v
 		}
 	}
@@ -82,22 +91,37 @@ func (m *market) bound(lp *tableau, g, r int) {
 	lp.add(row, m.stalls[best].price)
 }
 
-// held returns the worth that a stall holds at most, and which group is worth most in each column.
-func (m *market) held(s *stall, worth [][]float64, who []int) float64 {
-	sum := 0.0
-	for r, room := range s.room {
-		best := 0.0
-		for _, g := range s.groups {
-			if v := worth[g][r]; v > best || who != nil && g == s.groups[0] {
-				best = v
-				if who != nil {
-					who[r] = g
-				}
+// dearest finds which of the stall's groups is worth most in each column.
+func (s *stall) dearest(worth [][]float64, who []int) {
+	for r := range who {
+		who[r] = s.groups[0]
+		for _, g := range s.groups[1:] {
+			if worth[g][r] > worth[who[r]][r] {
+				who[r] = g
 			}
 		}
-		sum += float64(best * room)
 	}
-	return sum
+}
+
+// Ceilings are the highest worths of each column to any group of a set, for each set that somebody asked about: a few.
+type ceilings struct {
+	sets  []groupSet
+	worth [][]float64
+}
+
+// of returns the ceiling of a set of groups.
+func (c *ceilings) of(set groupSet, groups []int, worth [][]float64) []float64 {
+	if i := slices.Index(c.sets, set); i >= 0 {
+		return c.worth[i]
+	}
+	top := make([]float64, len(worth[0]))
+	for _, g := range groups {
+		for r, v := range worth[g] {
+			top[r] = max(top[r], v)
+		}
+	}
+	c.sets, c.worth = append(c.sets, set), append(c.worth, top)
+	return top
 }
 
 // tolerated is by how much a constraint may be broken before it is added; shrink makes up for it.
@@ -111,9 +135,11 @@ func (m *market) cut(lp *tableau, worth [][]float64) (most float64, found bool) 
 		by    float64
 	}
 	var broken []breach
+	var top ceilings
 	most = 1
 	for i := range m.stalls {
-		v := m.held(&m.stalls[i], worth, nil) / m.stalls[i].price
+		s := &m.stalls[i]
+		v := dot(top.of(s.set, s.groups, worth), s.room) / s.price
 		if v > 1+tolerated {
 			broken = append(broken, breach{i, v})
 		}
@@ -123,7 +149,7 @@ func (m *market) cut(lp *tableau, worth [][]float64) (most float64, found bool) 
 	who := make([]int, m.columns)
 	for _, b := range broken[:min(len(broken), cuts)] {
 		s := &m.stalls[b.stall]
-		m.held(s, worth, who)
+		s.dearest(worth, who)
 		row := make([]float64, lp.width)
 		for r, room := range s.room {
 			row[who[r]*m.columns+r] = room
