@@ -225,10 +225,19 @@ func TestDecideIsDeterministic(t *testing.T) {
 	})
 }
 
-// The laws look at something: every method and every kind of verdict occurs in the random clusters.
+// The laws look at something: every method and every kind of verdict occurs in the random clusters. The rarest occur once in
+// some dozens; which of the first clusters they are in changes with every price that a plan saves, so more are looked at until
+// all have been seen.
 func TestLawsSeeEverything(t *testing.T) {
-	seen := map[string]int{}
-	for seed := range uint64(clusters) {
+	const most = 10 * clusters
+	missing := map[string]bool{}
+	for _, what := range []string{
+		"empty delete", "drift delete", "drift replace", "single delete", "single replace", "multi replace",
+		"budget", "pdb", "no-place", "price", "nominated",
+	} {
+		missing[what] = true
+	}
+	for seed := uint64(0); seed < most && len(missing) > 0; seed++ {
 		c := random.Cluster(seed)
 		restless(c)
 		s, err := c.Snapshot()
@@ -237,19 +246,14 @@ func TestLawsSeeEverything(t *testing.T) {
 		}
 		d := disrupt.Decide(s, options(), disrupt.Cursor{})
 		for i := range d.Commands {
-			seen[d.Commands[i].Method+" "+d.Commands[i].Decision()]++
+			delete(missing, d.Commands[i].Method+" "+d.Commands[i].Decision())
 		}
 		for _, b := range d.Blocked {
-			seen[b.Verdict.Rule.Word()]++
+			delete(missing, b.Verdict.Rule.Word())
 		}
 	}
-	for _, what := range []string{
-		"empty delete", "drift delete", "drift replace", "single delete", "single replace", "multi replace",
-		"budget", "pdb", "no-place", "price", "nominated",
-	} {
-		if seen[what] == 0 {
-			t.Errorf("no %s in %d clusters: %v", what, clusters, seen)
-		}
+	for _, what := range slices.Sorted(maps.Keys(missing)) {
+		t.Errorf("no %s in %d clusters", what, most)
 	}
 }
 

@@ -147,7 +147,7 @@ func (p *problem) keysFor(c *class, s *stage) []int {
 	if s.keys != nil {
 		return s.keys
 	}
-	keys := []int{}
+	keys := append([]int{}, p.pins...)
 	one := func(key int) {
 		if key != hostKey && !slices.Contains(keys, key) {
 			keys = append(keys, key)

@@ -138,7 +138,7 @@ func (p *problem) allows(r *rule, d int) int {
 			return 0
 		}
 	case topology.Spread:
-		room := r.skew + p.emptiest(g, r.minDomains) - int(g.present[d])
+		room := r.skew + p.emptiest(g, r.minDomains, d) - int(g.present[d])
 		switch {
 		case r.self:
 			return max(room, 0)
@@ -166,9 +166,10 @@ func (p *problem) mayBeFirst(r *rule) bool {
 	return !slices.ContainsFunc(g.classes[g.done:], func(c *class) bool { return c != p.placing && c.left() > 0 })
 }
 
-// emptiest returns how many pods of the group the emptiest domain holds. A new node is always possible and holds none, and so
-// is a new domain where values are not known before.
-func (p *problem) emptiest(g *group, minDomains int) int {
+// emptiest returns how many pods of the group the emptiest domain holds, for a pod that comes to domain to. A new node is always
+// possible and holds none, and so is a new domain where values are not known before. In the pod's own domain there are as many
+// as the pod finds, however many that is.
+func (p *problem) emptiest(g *group, minDomains, to int) int {
 	if g.key == hostKey && !g.there || g.key != hostKey && (p.vague[g.key] || p.adrift[g.key]) {
 		return 0
 	}
@@ -177,8 +178,13 @@ func (p *problem) emptiest(g *group, minDomains int) int {
 		least, domains = g.idle, 1
 	}
 	for d, counts := range g.counts {
-		if counts {
-			domains++
+		if !counts {
+			continue
+		}
+		domains++
+		if d == to {
+			least = min(least, g.present[d])
+		} else {
 			least = min(least, g.sure[d])
 		}
 	}

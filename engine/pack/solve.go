@@ -46,6 +46,7 @@ type problem struct {
 	crews      map[*flavour][]crewman
 	taken      foresight // for granted
 	reach      [][]int   // by key, the domains that new nodes may be in
+	pins       []int     // keys of which the domain of each new node is settled
 	vague      []bool    // by key, whether new nodes may get a value that is not known yet
 	adrift     []bool    // by key, whether a node that is on its way may
 	lacking    []bool    // by key, whether new nodes may lack the label
@@ -98,44 +99,43 @@ func Solve(s *model.Snapshot, o Options) *model.Plan {
 
 // solve is Solve for these pods, each once and in key order.
 func solve(s *model.Snapshot, o Options, pods []*model.Pod) *model.Plan {
-	var lost map[string][]model.PoolVerdict
-	var best *model.Plan
-	var won *problem // that best is the plan of
-	known := quotas{}
-	var seen foresight
-	for attempt := 1; ; attempt++ {
-		p := newProblem(s, o, pods, lost)
-		p.quotas = maps.Clone(known)
-		p.foresee(seen)
-		p.keepPromises()
-		p.place()
-		p.open()
-		plan, missed := p.plan(), p.missed()
-		next, wrong := p.lookBack()
-		seen = next
-		if !missed && len(wrong) == 0 && (best == nil || better(plan, best)) {
-			best, won = plan, p
+	a := &attempt{known: quotas{}}
+	var best *attempt
+	for n := 1; ; n++ {
+		a.make(s, o, pods)
+		if a.right && (best == nil || better(a.plan, best.plan)) {
+			kept := *a
+			best = &kept
 		}
+		learnt := n < maxSolves && a.learn(a.known)
+		a.seen, a.pinned = a.next, a.pinned || len(a.wrong) > 0
 		switch {
-		case attempt < maxSolves && (p.learn(known) || len(wrong) > 0):
+		case n < maxSolves && (learnt || len(a.wrong) > 0):
 			continue
 		case best != nil:
-			return won.repair(best)
-		case attempt == 2*maxSolves:
-			return plan
+			best = enlarge(best, s, o, pods)
+			return best.repair(best.plan)
+		case n == 2*maxSolves:
+			return a.plan
 		}
-		if lost == nil {
-			lost = map[string][]model.PoolVerdict{}
+		a.lose(n == 2*maxSolves-1)
+	}
+}
+
+// lose has pods go without a place in the next attempt: those that got none, and of the classes that counted on other daemons
+// than there are a few, in the last attempt all.
+func (a *attempt) lose(last bool) {
+	if a.lost == nil {
+		a.lost = map[string][]model.PoolVerdict{}
+	}
+	for _, r := range a.plan.Refusals {
+		for _, pod := range r.Pods {
+			a.lost[pod.Key] = r.Reasons
 		}
-		for _, r := range plan.Refusals {
-			for _, pod := range r.Pods {
-				lost[pod.Key] = r.Reasons
-			}
-		}
-		for _, c := range wrong {
-			for _, pod := range c.lose(attempt == 2*maxSolves-1) {
-				lost[pod.Key] = mistaken
-			}
+	}
+	for _, c := range a.wrong {
+		for _, pod := range c.lose(last) {
+			a.lost[pod.Key] = mistaken
 		}
 	}
 }

@@ -43,14 +43,17 @@ func (c *checker) spreads(cr *crowd) {
 
 // level checks that where the pods of g come there are not too many of their kind.
 func (c *checker) level(g *group, s spread, b balance, value string) {
-	n := b.counts[value]
-	if n-b.least <= s.maxSkew {
+	n, least := b.counts[value], b.least
+	if value == b.emptiest {
+		least = min(n, b.next)
+	}
+	if n-least <= s.maxSkew {
 		return
 	}
 	for _, p := range g.come {
 		c.add(Violation{Rule: RuleSpread, Node: g.site.name, Pod: nameOfPod(p), Detail: fmt.Sprintf(
 			"%s %q holds %d pods of the kind, the emptiest domain %d: more than %d apart",
-			s.key, value, n, b.least, s.maxSkew)})
+			s.key, value, n, least, s.maxSkew)})
 	}
 }
 
@@ -58,6 +61,10 @@ func (c *checker) level(g *group, s spread, b balance, value string) {
 type balance struct {
 	counts census
 	least  int // in the emptiest domain that counts
+	// emptiest is that domain, and next how many the emptiest of the others holds: a pod that comes
+	// to a domain finds there what is there, however many of its daemons have come.
+	emptiest string
+	next     int
 }
 
 // balance counts the pods of a constraint over the nodes that count for it, by site.
@@ -89,14 +96,18 @@ func (c *checker) balance(cr *crowd, s spread, reach []bool) balance {
 			final[at[g.site.index]] += g.lasting + len(g.come)
 		}
 	}
-	b.least = math.MaxInt
-	for _, n := range final {
-		if n >= 0 {
-			b.least = min(b.least, n)
+	b.least, b.next = math.MaxInt, math.MaxInt
+	for i, n := range final {
+		switch {
+		case n < 0:
+		case n < b.least:
+			b.next, b.least, b.emptiest = b.least, n, cr.sites[i].domain(s.key)[0]
+		default:
+			b.next = min(b.next, n)
 		}
 	}
 	if domains < s.minDomains {
-		b.least = 0
+		b.least, b.next = 0, 0
 	}
 	return b
 }
