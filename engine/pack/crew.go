@@ -20,6 +20,10 @@ type hand struct {
 	members, bans []int
 	// shy says that something may keep it off nodes that it selects, so that nobody can rely on it.
 	shy bool
+	// met says that its terms select somebody. bars are the domains that running pods keep it out of, some of them domains that
+	// nodes share if widely.
+	met, widely bool
+	bars        map[bar]bool
 }
 
 // A crewman is a hand on a node: certainly there, or maybe.
@@ -61,6 +65,7 @@ func (p *problem) joinBans() {
 
 // joinHands finds the groups that count daemons' pods, and forgets the daemons that matter to nobody.
 func (p *problem) joinHands() {
+	p.learnBars()
 	var terms []int
 	for _, h := range p.hands {
 		o := h.daemon.Pod.Object
@@ -87,7 +92,7 @@ func meet(a, b []int) bool {
 // select it, a host port that another daemon takes too, volumes.
 func (p *problem) kept(h *hand, terms []int) bool {
 	spec := &h.daemon.Pod.Object.Spec
-	if a := spec.Affinity; a != nil && (a.PodAffinity != nil || a.PodAntiAffinity != nil) || len(spec.TopologySpreadConstraints) > 0 {
+	if a := spec.Affinity; a != nil && a.PodAffinity != nil || len(spec.TopologySpreadConstraints) > 0 || p.apartFromSome(h) {
 		return true
 	}
 	if slices.ContainsFunc(p.bans, func(b ban) bool {
@@ -165,7 +170,7 @@ func (p *problem) crewOf(residents []resident, reqs require.Set, n *model.Node) 
 	for i := range residents {
 		r := &residents[i]
 		h := p.handOf(r.daemon)
-		if h == nil || n != nil && slices.ContainsFunc(n.Pods, func(pod *model.Pod) bool { return owns(r.daemon, pod) }) {
+		if h == nil || p.barred(h, reqs, n) || n != nil && slices.ContainsFunc(n.Pods, func(pod *model.Pod) bool { return owns(r.daemon, pod) }) {
 			continue
 		}
 		if may, surely := r.meets(reqs, known); may {
@@ -295,7 +300,7 @@ func (p *problem) muster() {
 		for _, r := range daemonsOn(p.snapshot.Daemons(), s.pool.Taints, p.opts, true) {
 			if p.handOf(r.daemon) != nil {
 				s.residents = append(s.residents, r)
-				s.choosy = s.choosy || !r.anywhere
+				s.choosy = s.choosy || !r.anywhere || p.handOf(r.daemon).widely
 			}
 		}
 		crew := p.crewOf(s.residents, require.Set{}, nil) // good for all shapes if nobody is choosy

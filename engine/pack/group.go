@@ -175,15 +175,16 @@ func (p *problem) learnBans() {
 				}
 				seen[string(buf)] = numbers
 			}
-			p.bans = append(p.bans, ban{node: n.Name, terms: numbers})
+			p.bans = append(p.bans, ban{node: n.Name, terms: numbers, terminating: pod.Terminating()})
 		}
 	}
 }
 
 // A ban is the terms that a pod on a node keeps out of its domains.
 type ban struct {
-	node  string
-	terms []int
+	node        string
+	terms       []int
+	terminating bool
 }
 
 // join finds the groups that count each class, once all groups are known.

@@ -13,7 +13,7 @@ type hand struct {
 	set    *appsv1.DaemonSet
 	demand *demand
 	pod    *corev1.Pod // as it will be on any node
-	// shy means that something may keep it off a node that it selects.
+	// shy means that something may keep it off a node that it selects, its own anti-affinity aside.
 	shy bool
 }
 
@@ -27,7 +27,7 @@ func (c *checker) learnHands() {
 			Spec: set.Spec.Template.Spec,
 		}}
 		m := c.manners.of(h.pod)
-		h.shy = len(m.near)+len(m.apart)+len(m.spreads) > 0 || c.held(i) ||
+		h.shy = len(m.near)+len(m.spreads) > 0 || c.held(i) ||
 			slices.ContainsFunc(h.pod.Spec.Volumes, func(v corev1.Volume) bool {
 				return v.PersistentVolumeClaim != nil || v.Ephemeral != nil
 			})
@@ -58,7 +58,7 @@ func (c *checker) heeded() {
 			}
 			for _, t := range m.apart {
 				// It may be that of a pod that runs, or of another daemon.
-				h.shy = h.shy || t.matches(h.pod.Namespace, h.pod.Labels) && c.elsewhere(m, t.key)
+				h.shy = h.shy || t.matches(h.pod.Namespace, h.pod.Labels) && c.elsewhere(m, t.key, h)
 			}
 		}
 		if seen {
@@ -68,10 +68,11 @@ func (c *checker) heeded() {
 	c.hands = kept
 }
 
-// elsewhere reports whether somebody who need not be placed any more, on a node that has the label, has the manner.
-func (c *checker) elsewhere(m *manner, key string) bool {
+// elsewhere reports whether somebody but the daemon who need not be placed any more, on a node that has the label, has the
+// manner.
+func (c *checker) elsewhere(m *manner, key string, but *hand) bool {
 	for _, h := range c.hands {
-		if c.manners.of(h.pod) == m {
+		if h != but && c.manners.of(h.pod) == m {
 			return true
 		}
 	}

@@ -45,6 +45,18 @@ func TestDaemonsAreNeighbours(t *testing.T) {
 			}()},
 		}}
 	}
+	fearsOther := func(st *story) {
+		st.agent.Spec.Template.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{near(host, "other")},
+		}}
+	}
+	other := func(st *story) *corev1.Pod { // runs on old
+		p := newPod("other-old", "200m")
+		p.Namespace, p.Labels, p.Spec.NodeName = "system", map[string]string{"app": "other"}, "old"
+		p.Status = corev1.PodStatus{Phase: corev1.PodRunning}
+		st.around.Pods = append(st.around.Pods, p)
+		return p
+	}
 	const planned = "planned node 0 (default), pod default/web-1: "
 	for _, tt := range []spoiled{
 		{
@@ -81,13 +93,25 @@ func TestDaemonsAreNeighbours(t *testing.T) {
 		},
 		{
 			name: "near one that its own demands may keep away", only: true,
+			cluster: labelled(func(st *story) { fearsOther(st); other(st); with(st.web[0], agentAt(host)) }),
+			want:    "affinity: " + planned + "cannot find the pods that it wants to be with, in whatever order pods arrive",
+		},
+		{
+			name:    "near one that has demands which nobody is there to break",
+			cluster: labelled(func(st *story) { fearsOther(st); with(st.web[0], agentAt(host)) }),
+		},
+		{
+			name:    "apart from one that somebody who runs keeps off",
+			cluster: labelled(func(st *story) { fearsOther(st); other(st); anti(st.web[2], agentAt(host)) }),
+		},
+		{
+			name: "apart from one that somebody who goes keeps off", only: true,
 			cluster: labelled(func(st *story) {
-				st.agent.Spec.Template.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
-					RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{near(host, "other")},
-				}}
-				with(st.web[0], agentAt(host))
+				fearsOther(st)
+				other(st).DeletionTimestamp = &metav1.Time{}
+				anti(st.web[2], agentAt(host))
 			}),
-			want: "affinity: " + planned + "cannot find the pods that it wants to be with, in whatever order pods arrive",
+			want: `antiAffinity: old, pod default/web-3: pods it wants to be apart from share kubernetes.io/hostname "old"`,
 		},
 		{
 			name: "kept out by one that will come", cluster: labelled(bans),

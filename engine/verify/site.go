@@ -80,6 +80,7 @@ func (c *checker) sites() []*site {
 	for i, st := range out {
 		st.index = i
 	}
+	c.keepOff(out)
 	return out
 }
 

@@ -1,0 +1,141 @@
+package pack
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/require"
+	"github.com/karpenter-go/karpenter/engine/topology"
+)
+
+// A bar is the domain of a pod that runs, and with which the pods of a daemon cannot be.
+type bar struct {
+	key   int
+	value string
+}
+
+// learnBars finds the domains that running pods keep daemons out of, by their own anti-affinity or the daemon's, and which of
+// the daemons' terms select anybody at all.
+func (p *problem) learnBars() {
+	if !p.keepsAway() && len(p.bans) == 0 {
+		return
+	}
+	wanted := map[int][]*hand{}
+	for _, h := range p.hands {
+		h.bars = map[bar]bool{}
+		for _, t := range h.terms {
+			wanted[t] = append(wanted[t], h)
+		}
+	}
+	for _, n := range p.snapshot.Nodes() {
+		if n.Deleting {
+			continue
+		}
+		for _, pod := range n.Pods {
+			if !p.moving[pod.Key] && !pod.Terminating() {
+				p.barBy(pod, n, wanted)
+			}
+		}
+	}
+	p.barByBans()
+	for _, c := range p.creeds {
+		p.meetTerms(c.pod.Object, wanted)
+	}
+	for _, d := range p.snapshot.Daemons() {
+		p.meetTerms(d.Pod.Object, wanted)
+	}
+}
+
+// barBy keeps the daemons that want to be apart from a running pod out of its domains.
+func (p *problem) barBy(pod *model.Pod, n *model.Node, wanted map[int][]*hand) {
+	for _, t := range p.meetTerms(pod.Object, wanted) {
+		for _, h := range wanted[t] {
+			if !owns(h.daemon, pod) {
+				p.barAt(h, t, n)
+			}
+		}
+	}
+}
+
+// meetTerms marks the terms of daemons that select the pod, and returns them.
+func (p *problem) meetTerms(o *corev1.Pod, wanted map[int][]*hand) []int {
+	terms := p.book.Selecting(nil, o.Namespace, o.Labels)
+	slices.Sort(terms)
+	terms = slices.DeleteFunc(slices.Compact(terms), func(t int) bool { return wanted[t] == nil })
+	for _, t := range terms {
+		for _, h := range wanted[t] {
+			// A daemon has one pod on each node.
+			h.met = h.met || p.book.Term(t).Key != corev1.LabelHostname || !isPodOf(h.daemon, o)
+		}
+	}
+	return terms
+}
+
+func isPodOf(d *model.Daemon, o *corev1.Pod) bool { return d.Pod.Object == o }
+
+// barByBans keeps daemons out of the domains of running pods that want to be apart from them.
+func (p *problem) barByBans() {
+	for _, h := range p.hands {
+		o := h.daemon.Pod.Object
+		terms := p.book.Selecting(nil, o.Namespace, o.Labels)
+		for _, b := range p.bans {
+			n, known := p.snapshot.NodeByName(b.node)
+			if !known || n.Deleting {
+				continue
+			}
+			for _, t := range b.terms {
+				if !b.terminating && slices.Contains(terms, t) {
+					p.barAt(h, t, n)
+				}
+			}
+		}
+	}
+}
+
+func (p *problem) barAt(h *hand, term int, n *model.Node) {
+	key := p.keyOf(p.book.Term(term).Key)
+	if key == hostKey {
+		h.bars[bar{key, n.Name}] = true
+	} else if v, ok := n.Labels[p.keys[key].label]; ok {
+		h.bars[bar{key, v}], h.widely = true, true
+	}
+}
+
+// barred reports whether running pods keep the daemon off nodes with these labels, or off n.
+func (p *problem) barred(h *hand, reqs require.Set, n *model.Node) bool {
+	for b := range h.bars {
+		switch r, ok := reqs.Get(p.keys[b.key].label); {
+		case b.key == hostKey:
+			if n != nil && n.Name == b.value {
+				return true
+			}
+		case ok && r.Operator() == corev1.NodeSelectorOpIn && r.Len() == 1 && r.Has(b.value):
+			return true
+		}
+	}
+	return false
+}
+
+// apartFromSome reports whether anti-affinity of its own may keep the daemon off nodes that it selects: somebody is there, or
+// may come, whom it must be apart from.
+func (p *problem) apartFromSome(h *hand) bool {
+	return h.met && slices.ContainsFunc(topology.RequiredApart(h.daemon.Pod.Object), func(t corev1.PodAffinityTerm) bool {
+		return t.TopologyKey == corev1.LabelHostname || p.everSet(p.keys[p.keyOf(t.TopologyKey)].label)
+	})
+}
+
+// everSet reports whether some node has the label, or may.
+func (p *problem) everSet(label string) bool {
+	in := func(reqs require.Set) bool { _, ok := reqs.Get(label); return ok }
+	return slices.ContainsFunc(p.snapshot.Nodes(), func(n *model.Node) bool {
+		_, ok := n.Labels[label]
+		return ok || !n.Launched() && in(n.Wishes())
+	}) || slices.ContainsFunc(p.snapshot.Pools(), func(pool *model.Pool) bool {
+		_, ok := pool.Labels[label]
+		return ok || in(pool.Requirements) || slices.ContainsFunc(p.snapshot.Types(pool.Name), func(t *model.InstanceType) bool {
+			return in(t.Requirements) || slices.ContainsFunc(t.Offerings, func(o model.Offering) bool { return in(o.Requirements) })
+		})
+	})
+}
