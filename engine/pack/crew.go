@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/require"
 	"github.com/karpenter-go/karpenter/engine/topology"
@@ -80,6 +81,25 @@ func (p *problem) joinHands() {
 	}
 	p.hands = slices.DeleteFunc(p.hands, func(h *hand) bool {
 		return len(h.members) == 0 && !slices.ContainsFunc(p.classes, func(c *class) bool { return meet(h.bans, c.members) })
+	})
+	for _, h := range p.hands {
+		for _, label := range []string{corev1.LabelTopologyZone, apiv1.CapacityTypeLabelKey} {
+			if !p.selectsOn(h.daemon, label) {
+				continue
+			}
+			if key := p.keyOf(label); !slices.Contains(p.offers, key) {
+				p.offers = append(p.offers, key)
+			}
+		}
+	}
+}
+
+// selectsOn reports whether the daemon runs only on nodes with certain values of the label.
+func (p *problem) selectsOn(d *model.Daemon, label string) bool {
+	terms, _ := p.requiredOf(&d.Pod.Object.Spec)
+	return slices.ContainsFunc(terms, func(term require.Set) bool {
+		_, ok := term.Normalize(p.opts.Labels.Aliases).Get(label)
+		return ok
 	})
 }
 

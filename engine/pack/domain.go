@@ -22,6 +22,7 @@ func (p *problem) decide(c *class, s *stage) {
 	p.assign(c, s, choices)
 	if c.left() > 0 && p.bold && !slices.ContainsFunc(choices, func(ch *choice) bool { return p.allowed(c, s, ch) > 0 }) {
 		p.assign(c, s, p.looseChoices(c, s))
+		p.assign(c, s, p.elusive(c, s))
 	}
 }
 

@@ -154,14 +154,33 @@ func (p *problem) expect(f *foreseen, g *group, o *opened, certain bool) {
 	}
 }
 
+// maybe returns the shapes that an opened node may be launched in: those that suit all its pods.
+func (o *opened) maybe() mask {
+	out := o.flavour.allowed
+	for _, part := range o.share {
+		if on := part.lot.choice.fit.on[o.shelf.index]; on.flavour != nil {
+			out = out.and(on.holds)
+		}
+	}
+	return out
+}
+
+// A crewKey is what the daemons of an opened node depend on.
+type crewKey struct {
+	flavour *flavour
+	shapes  string
+}
+
 // crewUnder returns the daemons that an opened node will have, whatever it is launched as.
 func (p *problem) crewUnder(o *opened) []crewman {
-	if crew, ok := p.crews[o.flavour]; ok {
+	shapes := o.maybe()
+	key := crewKey{o.flavour, string(shapes.bytes())}
+	if crew, ok := p.crews[key]; ok {
 		return crew
 	}
 	var crew []crewman
 	first := true
-	o.flavour.allowed.each(func(j int) {
+	shapes.each(func(j int) {
 		on := p.crewOn(o.shelf, o.flavour, j)
 		if first {
 			crew, first = on, false
@@ -170,9 +189,9 @@ func (p *problem) crewUnder(o *opened) []crewman {
 		}
 	})
 	if p.crews == nil {
-		p.crews = map[*flavour][]crewman{}
+		p.crews = map[crewKey][]crewman{}
 	}
-	p.crews[o.flavour] = crew
+	p.crews[key] = crew
 	return crew
 }
 
@@ -187,7 +206,7 @@ func (p *problem) domainsUnder(o *opened, key int) []int {
 	if bound && asked.Operator() == corev1.NodeSelectorOpIn && asked.Len() == 1 {
 		seen[asked.Values()[0]] = true
 	} else {
-		o.flavour.allowed.each(func(j int) {
+		o.maybe().each(func(j int) {
 			for v := range valuesOf(o.shelf.pool.shapes[j], k.label) {
 				seen[v] = seen[v] || !bound || asked.Has(v)
 			}

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/karpenter-go/karpenter/engine/require"
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
@@ -14,7 +15,7 @@ func (p *problem) closeHosts() {
 		return // what will come of a claim is not known
 	}
 	for i, g := range p.groups {
-		if g.key == hostKey && g.kind == topology.Spread && g.strict != nil && !p.maybeFresh(g) {
+		if g.key == hostKey && g.kind == topology.Spread && !p.maybeFresh(g) {
 			g.there, g.idle = true, p.leastIdle(i)
 		}
 	}
@@ -22,14 +23,21 @@ func (p *problem) closeHosts() {
 
 // maybeFresh reports whether some pool has a type whose nodes count for the group.
 func (p *problem) maybeFresh(g *group) bool {
+	in, terms := require.Set{}, []require.Set{{}}
+	for _, key := range g.with {
+		in = in.With(require.New(p.keys[key].label, require.Exists))
+	}
+	if g.strict != nil {
+		terms = g.strict.terms
+	}
 	return slices.ContainsFunc(p.shelves, func(s *shelf) bool {
 		if g.tolerance != nil {
 			if _, refused := g.tolerance.refuses(hard(s.pool.Taints)); refused {
 				return false
 			}
 		}
-		return slices.ContainsFunc(g.strict.terms, func(term requirements) bool {
-			f := s.flavourFor(term, p.opts)
+		return slices.ContainsFunc(terms, func(term requirements) bool {
+			f := s.flavourFor(term.And(in), p.opts)
 			return f != nil && f.some
 		})
 	})

@@ -27,6 +27,15 @@ func (m mask) and(o mask) mask {
 	return out
 }
 
+// bytes returns m as bytes, to look things up by.
+func (m mask) bytes() []byte {
+	out := make([]byte, 0, 8*len(m))
+	for _, w := range m {
+		out = binary.LittleEndian.AppendUint64(out, w)
+	}
+	return out
+}
+
 func (m mask) any() bool { return slices.ContainsFunc(m, func(w uint64) bool { return w != 0 }) }
 
 // each calls f for every shape in m, in order.

@@ -43,10 +43,11 @@ type problem struct {
 	// hands are the daemons that matter to somebody, warinesses what pods ask of them, by their bytes.
 	hands      []*hand
 	warinesses map[string]*wariness
-	crews      map[*flavour][]crewman
+	crews      map[crewKey][]crewman
 	taken      foresight // for granted
 	reach      [][]int   // by key, the domains that new nodes may be in
 	pins       []int     // keys of which the domain of each new node is settled
+	offers     []int     // keys that tell the offerings in which daemons run that keep others away
 	vague      []bool    // by key, whether new nodes may get a value that is not known yet
 	adrift     []bool    // by key, whether a node that is on its way may
 	lacking    []bool    // by key, whether new nodes may lack the label

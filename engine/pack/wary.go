@@ -142,6 +142,15 @@ func (p *problem) suits(crew []crewman, sh *shape, reqs require.Set, w *wariness
 	})
 }
 
+// elusive returns the choices of nodes of which the offering is settled, for pods that want to be apart from daemons which come
+// with some offerings only.
+func (p *problem) elusive(c *class, s *stage) []*choice {
+	if s.wary == nil || len(s.wary.avoid) == 0 || len(p.offers) == 0 {
+		return nil
+	}
+	return p.choicesBy(c, s, p.offers)
+}
+
 // labelled reports whether new nodes with these labels may have that of the key.
 func (p *problem) labelled(key int, reqs require.Set) bool {
 	if key == hostKey {
