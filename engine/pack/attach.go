@@ -93,13 +93,30 @@ func (p *problem) vectorOf(pod *model.Pod) []int64 {
 	return v
 }
 
-// attachableBy sets how many volumes of each driver a node of the type can attach in its room.
-func (p *problem) attachableBy(t *model.InstanceType, room []int64) {
+// attachableBy sets how many volumes of each driver a node of the type can attach in its room, beside those of the daemons.
+func (p *problem) attachableBy(t *model.InstanceType, daemons []*model.Daemon, room []int64) {
 	for i := p.plain; i < len(p.cols); i++ {
 		driver, _ := p.driver(i)
 		room[i] = plenty
 		if n, known := p.attachLimit(t, driver); known {
 			room[i] = int64(n)
+			for _, d := range daemons {
+				room[i] = max(room[i]-int64(p.attachments(d.Pod)[driver]), 0)
+			}
+		}
+	}
+}
+
+// attachDaemons takes the volumes of daemons that t has not got yet out of what it can attach.
+func (p *problem) attachDaemons(t *target, daemons []*model.Daemon) {
+	for _, d := range daemons {
+		if slices.ContainsFunc(t.node.Pods, func(pod *model.Pod) bool { return owns(d, pod) }) {
+			continue
+		}
+		for driver, n := range p.attachments(d.Pod) {
+			if _, limited := t.attach[driver]; limited {
+				t.attach[driver] -= n
+			}
 		}
 	}
 }
@@ -117,7 +134,7 @@ func (p *problem) attachLimit(t *model.InstanceType, driver string) (n int, know
 func (p *problem) limitAttachments() {
 	for _, s := range p.shelves {
 		for _, sh := range s.pool.shapes {
-			p.attachableBy(sh.typ, sh.room)
+			p.attachableBy(sh.typ, sh.bearers, sh.room)
 			sh.scaled = p.cols.scale(sh.room)
 		}
 	}

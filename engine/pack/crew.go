@@ -24,7 +24,8 @@ type hand struct {
 	// met says that its terms select somebody. bars are the domains that running pods keep it out of, some of them domains that
 	// nodes share if widely.
 	met, widely bool
-	bars        map[bar]bool
+	bars        map[bar]bool // whether for good
+	ports       []port
 }
 
 // A crewman is a hand on a node: certainly there, or maybe.
@@ -190,11 +191,15 @@ func (p *problem) crewOf(residents []resident, reqs require.Set, n *model.Node) 
 	for i := range residents {
 		r := &residents[i]
 		h := p.handOf(r.daemon)
-		if h == nil || p.barred(h, reqs, n) || n != nil && slices.ContainsFunc(n.Pods, func(pod *model.Pod) bool { return owns(r.daemon, pod) }) {
+		if h == nil || n != nil && slices.ContainsFunc(n.Pods, func(pod *model.Pod) bool { return owns(r.daemon, pod) }) {
+			continue
+		}
+		off, doubtful := p.barred(h, reqs, n)
+		if off {
 			continue
 		}
 		if may, surely := r.meets(reqs, known); may {
-			out = append(out, crewman{h, surely && !h.shy})
+			out = append(out, crewman{h, surely && !h.shy && !doubtful})
 		}
 	}
 	return out

@@ -27,6 +27,7 @@ type shape struct {
 	scaled   []float64
 	overhead model.Resources
 	ports    []port // of the daemons
+	bearers  []*model.Daemon
 	// crew are the daemons that matter to somebody, guests those from whom pods are spread over nodes.
 	crew   []crewman
 	guests guests
@@ -108,7 +109,7 @@ func (sh *shape) reservation() string {
 
 // load takes what daemons ask for out of the room.
 func (sh *shape) load(with burden, cols columns) {
-	sh.overhead, sh.ports = with.sum, with.ports
+	sh.overhead, sh.ports, sh.bearers = with.sum, with.ports, with.bearers
 	sh.room = cols.vector(sh.typ.Allocatable)
 	subtract(sh.room, cols.vector(with.sum), 1)
 	sh.scaled = cols.scale(sh.room)
@@ -256,6 +257,8 @@ var started = require.NewSet(
 type burden struct {
 	sum   model.Resources
 	ports []port
+	// bearers are those of them that may have volumes.
+	bearers []*model.Daemon
 }
 
 // overhead sums what the daemons that would run on a node with these requirements ask for.
@@ -277,6 +280,9 @@ func overhead(residents []resident, reqs require.Set, o Options) burden {
 				b.sum[name] += v
 			}
 			b.ports = append(b.ports, r.ports...)
+			if len(r.daemon.Pod.Object.Spec.Volumes) > 0 {
+				b.bearers = append(b.bearers, r.daemon)
+			}
 		}
 	}
 	return b

@@ -16,25 +16,27 @@ type bar struct {
 	value string
 }
 
-// learnBars finds the domains that running pods keep daemons out of, by their own anti-affinity or the daemon's, and which of
-// the daemons' terms select anybody at all.
+// learnBars finds the domains that running pods keep daemons out of, by their own anti-affinity, the daemon's, or host ports,
+// and which of the daemons' terms select anybody at all.
 func (p *problem) learnBars() {
-	if !p.keepsAway() && len(p.bans) == 0 {
-		return
-	}
 	wanted := map[int][]*hand{}
+	ported := false
 	for _, h := range p.hands {
-		h.bars = map[bar]bool{}
+		h.bars, h.ports = map[bar]bool{}, portsOf(&h.daemon.Pod.Object.Spec)
+		ported = ported || len(h.ports) > 0
 		for _, t := range h.terms {
 			wanted[t] = append(wanted[t], h)
 		}
+	}
+	if !p.keepsAway() && len(p.bans) == 0 && !ported {
+		return
 	}
 	for _, n := range p.snapshot.Nodes() {
 		if n.Deleting {
 			continue
 		}
 		for _, pod := range n.Pods {
-			if !p.moving[pod.Key] && !pod.Terminating() {
+			if !p.moving[pod.Key] {
 				p.barBy(pod, n, wanted)
 			}
 		}
@@ -53,8 +55,17 @@ func (p *problem) barBy(pod *model.Pod, n *model.Node, wanted map[int][]*hand) {
 	for _, t := range p.meetTerms(pod.Object, wanted) {
 		for _, h := range wanted[t] {
 			if !owns(h.daemon, pod) {
-				p.barAt(h, t, n)
+				p.barAt(h, t, n, !pod.Terminating())
 			}
+		}
+	}
+	own := portsOf(&pod.Object.Spec)
+	if len(own) == 0 {
+		return
+	}
+	for _, h := range p.hands {
+		if slices.ContainsFunc(h.ports, func(q port) bool { return slices.ContainsFunc(own, q.clash) }) && !owns(h.daemon, pod) {
+			h.bar(bar{hostKey, n.Name}, !pod.Terminating())
 		}
 	}
 }
@@ -86,36 +97,39 @@ func (p *problem) barByBans() {
 				continue
 			}
 			for _, t := range b.terms {
-				if !b.terminating && slices.Contains(terms, t) {
-					p.barAt(h, t, n)
+				if slices.Contains(terms, t) {
+					p.barAt(h, t, n, !b.terminating)
 				}
 			}
 		}
 	}
 }
 
-func (p *problem) barAt(h *hand, term int, n *model.Node) {
+func (p *problem) barAt(h *hand, term int, n *model.Node, firm bool) {
 	key := p.keyOf(p.book.Term(term).Key)
 	if key == hostKey {
-		h.bars[bar{key, n.Name}] = true
+		h.bar(bar{key, n.Name}, firm)
 	} else if v, ok := n.Labels[p.keys[key].label]; ok {
-		h.bars[bar{key, v}], h.widely = true, true
+		h.bar(bar{key, v}, firm)
+		h.widely = true
 	}
 }
 
-// barred reports whether running pods keep the daemon off nodes with these labels, or off n.
-func (p *problem) barred(h *hand, reqs require.Set, n *model.Node) bool {
-	for b := range h.bars {
-		switch r, ok := reqs.Get(p.keys[b.key].label); {
-		case b.key == hostKey:
-			if n != nil && n.Name == b.value {
-				return true
-			}
-		case ok && r.Operator() == corev1.NodeSelectorOpIn && r.Len() == 1 && r.Has(b.value):
-			return true
+// bar keeps the daemon out of a domain, for good if it is firm and else for a while.
+func (h *hand) bar(b bar, firm bool) { h.bars[b] = h.bars[b] || firm }
+
+// barred reports whether running pods keep the daemon off nodes with these labels, or off n: for good, or for a while.
+func (p *problem) barred(h *hand, reqs require.Set, n *model.Node) (firmly, awhile bool) {
+	for b, firm := range h.bars {
+		here := false
+		if b.key == hostKey {
+			here = n != nil && n.Name == b.value
+		} else if r, ok := reqs.Get(p.keys[b.key].label); ok {
+			here = r.Operator() == corev1.NodeSelectorOpIn && r.Len() == 1 && r.Has(b.value)
 		}
+		firmly, awhile = firmly || here && firm, awhile || here && !firm
 	}
-	return false
+	return firmly, awhile
 }
 
 // apartFromSome reports whether anti-affinity of its own may keep the daemon off nodes that it selects: somebody is there, or

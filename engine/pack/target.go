@@ -123,7 +123,7 @@ func (p *problem) newTarget(n *model.Node, daemons []*model.Daemon, least []int6
 		}
 		with := overhead(residents, typ.Requirements.And(t.reqs), p.opts)
 		room := p.cols.vector(typ.Allocatable.Minus(with.sum))
-		p.attachableBy(typ, room)
+		p.attachableBy(typ, with.bearers, room)
 		t.daemonPorts = with.ports
 		if i == 0 {
 			t.room = room
@@ -187,6 +187,7 @@ func (p *problem) launchedTarget(t *target, daemons []*model.Daemon, least []int
 				t.attached[driver+" "+key] = true
 			}
 		}
+		p.attachDaemons(t, with.bearers)
 	}
 	t.index = 0
 	return t

@@ -2,7 +2,6 @@ package verify
 
 import (
 	"fmt"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -70,33 +69,60 @@ func (c *checker) attachedAtMost(t *model.InstanceType, driver string) (int, boo
 	return most, ok
 }
 
-// attachesAll checks that whatever type the node becomes can attach the volumes of its pods.
-func (c *checker) attachesAll(node string, types []*model.InstanceType, l *load) {
-	type volume struct{ driver, handle string }
-	seen := make(map[volume]bool)
-	count := make(map[string]int)
-	last := make(map[string]string) // by driver, the pod that has the last volume
-	var drivers []string
+// attachesAll checks that whatever type the node becomes can attach the volumes of its pods, beside those of the daemons.
+func (c *checker) attachesAll(node string, list *menu, l *load) {
+	own := newBaggage()
 	for _, d := range l.pods {
-		for _, a := range d.volumes {
-			v := volume{a.driver, a.handle}
-			if a.driver == "" || seen[v] {
+		own.add(d)
+	}
+	for _, driver := range own.drivers {
+		for i, t := range list.types {
+			most, known := c.attachedAtMost(t, driver)
+			if !known {
 				continue
 			}
-			seen[v] = true
-			if !slices.Contains(drivers, a.driver) {
-				drivers = append(drivers, a.driver)
-			}
-			count[a.driver]++
-			last[a.driver] = d.key
-		}
-	}
-	for _, driver := range drivers {
-		for _, t := range types {
-			if most, known := c.attachedAtMost(t, driver); known && count[driver] > most {
-				c.add(Violation{Rule: RuleVolumes, Node: node, Type: t.Name, Pod: last[driver], Detail: fmt.Sprintf(
-					"driver %s attaches %d volumes at most, its pods have %d", driver, most, count[driver])})
+			for _, daemons := range list.options[i].daemons {
+				if n := len(own.of[driver]) + own.more(daemons, driver); n > most {
+					c.add(Violation{Rule: RuleVolumes, Node: node, Type: t.Name, Pod: own.last[driver], Detail: fmt.Sprintf(
+						"driver %s attaches %d volumes at most, its pods and daemons have %d", driver, most, n)})
+				}
 			}
 		}
 	}
+}
+
+// A baggage is the volumes of pods, by driver and handle.
+type baggage struct {
+	drivers []string
+	of      map[string]map[string]bool
+	last    map[string]string // by driver, the pod that has the last volume
+}
+
+func newBaggage() *baggage {
+	return &baggage{of: make(map[string]map[string]bool), last: make(map[string]string)}
+}
+
+func (b *baggage) add(d *demand) {
+	for _, a := range d.volumes {
+		if a.driver == "" || b.of[a.driver][a.handle] {
+			continue
+		}
+		if b.of[a.driver] == nil {
+			b.of[a.driver] = make(map[string]bool)
+			b.drivers = append(b.drivers, a.driver)
+		}
+		b.of[a.driver][a.handle] = true
+		b.last[a.driver] = d.key
+	}
+}
+
+// more returns how many volumes of the driver d has that are not in b.
+func (b *baggage) more(d *demand, driver string) int {
+	seen := make(map[string]bool)
+	for _, a := range d.volumes {
+		if a.driver == driver && !b.of[driver][a.handle] {
+			seen[a.handle] = true
+		}
+	}
+	return len(seen)
 }

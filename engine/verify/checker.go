@@ -2,6 +2,7 @@ package verify
 
 import (
 	"fmt"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -46,7 +47,9 @@ func (r Rules) Plan(s *model.Snapshot, p *model.Plan) []Violation {
 	for _, d := range s.Daemons() {
 		if d.Object.DeletionTimestamp == nil {
 			c.sets = append(c.sets, d.Object)
-			c.daemons = append(c.daemons, c.places.demandOfDaemon(d.Object))
+			pod := c.places.demandOfDaemon(d.Object)
+			pod.volumes = slices.DeleteFunc(c.volumesOf(d.Pod.Object), func(a *attachment) bool { return a.problem != "" })
+			c.daemons = append(c.daemons, pod)
 		}
 	}
 	c.learn()

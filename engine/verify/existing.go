@@ -71,7 +71,7 @@ func (c *checker) onNode(n *model.Node, pods []*model.Pod, there []*corev1.Pod) 
 			c.add(v)
 		}
 	}
-	c.attach(n, l, there)
+	c.attach(n, l, there, missing)
 }
 
 // expect returns the daemons that have no pod on a node yet and should have one, and
@@ -124,7 +124,7 @@ func (c *checker) onClaim(n *model.Node, pods []*model.Pod) {
 		c.fits(n.Name, t, o, l)
 	}
 	c.suits(n.Name, sh, list, l)
-	c.attachesAll(n.Name, types, l)
+	c.attachesAll(n.Name, list, l)
 }
 
 // wished returns the types that a claim which is not launched may become.

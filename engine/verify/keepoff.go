@@ -6,53 +6,59 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// keepOff takes the daemons out of crews that pods which stay keep off the node, by their own anti-affinity or the daemon's,
-// and has nobody rely on those that others may keep off.
+// keepOff takes the daemons out of crews that pods which stay keep off the node, by their own anti-affinity, the daemon's, or
+// host ports, and has nobody rely on those that others may keep off.
 func (c *checker) keepOff(sites []*site) {
 	for _, h := range c.hands {
 		barred := c.barred(h, sites)
 		doubtful := c.doubtful(h, sites)
 		for _, st := range sites {
+			st.crew = slices.DeleteFunc(st.crew, func(m crewman) bool { return m.hand == h && st.within(barred, true) })
 			for i := range st.crew {
-				if st.crew[i].hand == h && doubtful {
+				if st.crew[i].hand == h && (doubtful || st.within(barred, false)) {
 					st.crew[i].certain = false
 				}
 			}
-			st.crew = slices.DeleteFunc(st.crew, func(m crewman) bool {
-				return m.hand == h && slices.ContainsFunc(barred, func(d domain) bool {
-					values := st.domain(d.key)
-					return len(values) == 1 && values[0] == d.value
-				})
-			})
 		}
 	}
 }
 
-// barred returns the domains of pods that stay and with which the daemon's cannot be. Pods that are being deleted do not stay
-// for long.
-func (c *checker) barred(h *hand, sites []*site) []domain {
-	var out []domain
+// within reports whether the node is in one of the domains that are barred for good, or for a while.
+func (st *site) within(barred map[domain]bool, firmly bool) bool {
+	for d, firm := range barred {
+		if values := st.domain(d.key); firm == firmly && len(values) == 1 && values[0] == d.value {
+			return true
+		}
+	}
+	return false
+}
+
+// barred returns the domains of pods that stay and with which the daemon's cannot be, and whether that is for good: pods that
+// are being deleted do not stay for long.
+func (c *checker) barred(h *hand, sites []*site) map[domain]bool {
+	out := make(map[domain]bool)
 	own := c.manners.of(h.pod).apart
 	for _, st := range sites {
 		for _, p := range st.stay {
-			if p.DeletionTimestamp != nil {
-				continue
-			}
-			bar := func(t *term) {
-				for _, v := range st.domain(t.key) {
-					if d := (domain{t.key, v}); !slices.Contains(out, d) {
-						out = append(out, d)
-					}
+			bar := func(key string) {
+				for _, v := range st.domain(key) {
+					out[domain{key, v}] = out[domain{key, v}] || p.DeletionTimestamp == nil
 				}
 			}
+			mine := ownedBy(p, h.set.Namespace, h.set.Name)
 			for _, t := range own {
-				if t.matches(p.Namespace, p.Labels) && !ownedBy(p, h.set.Namespace, h.set.Name) {
-					bar(t)
+				if t.matches(p.Namespace, p.Labels) && !mine {
+					bar(t.key)
 				}
 			}
 			for _, t := range c.manners.of(p).apart {
 				if t.matches(h.pod.Namespace, h.pod.Labels) {
-					bar(t)
+					bar(t.key)
+				}
+			}
+			if len(h.demand.ports) > 0 && !mine {
+				if _, both := demandOfBound(p).clash(h.demand); both {
+					bar(corev1.LabelHostname)
 				}
 			}
 		}

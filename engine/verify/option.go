@@ -114,6 +114,7 @@ func (c *checker) daemonsAt(p *place, taints []corev1.Taint) *demand {
 		names.WriteString(d.key + "\n")
 		sum.requests.add(d.requests)
 		sum.ports = append(sum.ports, d.ports...)
+		sum.volumes = append(sum.volumes, d.volumes...)
 	}
 	if known, ok := c.together[names.String()]; ok {
 		return known

@@ -39,7 +39,7 @@ func (c *checker) planned(i int) {
 		}
 	}
 	c.suits(name, sh, list, load)
-	c.attachesAll(name, n.Options, load)
+	c.attachesAll(name, list, load)
 	if sound { // else prices and diversity are off for that reason
 		c.chosen(name, n, list)
 		c.diversity(name, n, sh)

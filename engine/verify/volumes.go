@@ -227,8 +227,8 @@ func (ps *places) anyOf(terms []corev1.NodeSelectorTerm) *selector {
 }
 
 // attach checks that pods which come to a node have volumes that can be attached there,
-// beside those of the pods that are there.
-func (c *checker) attach(n *model.Node, l *load, there []*corev1.Pod) {
+// beside those of the pods that are there and of the daemons that are missing.
+func (c *checker) attach(n *model.Node, l *load, there []*corev1.Pod, missing []*demand) {
 	if !slices.ContainsFunc(l.pods, func(d *demand) bool { return len(d.volumes) > 0 }) {
 		return
 	}
@@ -246,6 +246,11 @@ func (c *checker) attach(n *model.Node, l *load, there []*corev1.Pod) {
 			if a.problem == "" {
 				attach(a)
 			}
+		}
+	}
+	for _, d := range missing {
+		for _, a := range d.volumes {
+			attach(a)
 		}
 	}
 	for _, d := range l.pods {

@@ -295,8 +295,15 @@ func TestAttachLimitsOfNewNodes(t *testing.T) {
 			}}}
 		}
 	}
+	daemonMounts := func(st *story) {
+		claim, _ := mounts(st, newPod("agent", "200m"), "a")
+		claim.Namespace = "system"
+		st.agent.Spec.Template.Spec.Volumes = []corev1.Volume{{Name: "cache", VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim.Name},
+		}}}
+	}
 	const one = "volumes: planned node 0 (default), type m.small, pod default/web-2: " +
-		"driver disks.example.com attaches 1 volumes at most, its pods have 2"
+		"driver disks.example.com attaches 1 volumes at most, its pods and daemons have 2"
 	for _, tt := range []spoiled{
 		{name: "room for both", cluster: told(2, nil)},
 		{name: "room for one on one of the types", cluster: told(1, nil), only: true, want: one},
@@ -308,10 +315,26 @@ func TestAttachLimitsOfNewNodes(t *testing.T) {
 		{name: "of another driver", cluster: told(1, func(st *story) { st.small.Attach = map[string]int{"files.example.com": 0} })},
 		{name: "a node of the type knows better", cluster: told(1, like(2))},
 		{name: "a node of the type has fewer", cluster: told(2, like(1)), only: true, want: one},
+		{name: "a daemon has one too", cluster: told(2, daemonMounts), only: true, want: "volumes: planned node 0 (default), " +
+			"type m.small, pod default/web-2: driver disks.example.com attaches 2 volumes at most, its pods and daemons have 3"},
+		{name: "room for a daemon's as well", cluster: told(3, func(st *story) {
+			daemonMounts(st)
+			st.large.Attach = map[string]int{driver: 3}
+		})},
+		{
+			name: "a daemon's is to come to a node that is there", only: true,
+			cluster: told(3, func(st *story) {
+				daemonMounts(st)
+				like(1)(st)
+				st.small.Attach, st.large.Attach, st.old.Labels[corev1.LabelInstanceTypeStable] = nil, nil, "m.other"
+				mounts(st, st.web[2], "b")
+			}),
+			want: "volumes: old, pod default/web-3: driver disks.example.com attaches 1 volumes at most, this is one more",
+		},
 		{
 			name:    "on a claim",
 			cluster: told(2, func(st *story) { mounts(st, st.web[3], "a", "b"); st.small.Attach = map[string]int{driver: 0} }),
-			want:    "volumes: wish, type m.small, pod default/web-4: driver disks.example.com attaches 0 volumes at most, its pods have 1",
+			want:    "volumes: wish, type m.small, pod default/web-4: driver disks.example.com attaches 0 volumes at most, its pods and daemons have 1",
 		},
 	} {
 		t.Run(tt.name, tt.run)

@@ -46,7 +46,6 @@ func TestPlacementsAreAccepted(t *testing.T) {
 func TestRefusalsAreRight(t *testing.T) {
 	random.Check(t, clusters, func(c *scenario.Cluster) *random.Breach {
 		// While a node is leaving, its pods may be in the way; the engine counts them, and the replay has them gone.
-		c.Spread = nil // who is spread by default would be told from others by none of what follows
 		c.Nodes = slices.DeleteFunc(c.Nodes, func(n scenario.Node) bool { return n.Deleting })
 		return onScheduler(c, func(s *scheduler, w *world, plan *model.Plan) (*random.Breach, error) {
 			if w.luck.dice != nil {
@@ -107,6 +106,12 @@ func onScheduler(
 		w, err := newWorld(snapshot, plan, l)
 		if err != nil {
 			return &random.Breach{Rule: "launch", Detail: fmt.Sprintf("%v\nplan:\n%s", err, plan)}
+		}
+		if of := defaultsOf(c); of != nil {
+			w.defaults = map[string][]corev1.TopologySpreadConstraint{}
+			for _, p := range snapshot.Pending() {
+				w.defaults[p.Key] = of(p)
+			}
 		}
 		b, err := ask(s, w, plan)
 		if err != nil {

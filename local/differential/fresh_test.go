@@ -5,8 +5,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
@@ -24,7 +22,7 @@ type opening struct {
 // every offering. It returns nil if there is none, as the engine says.
 func (w *world) opening(s *scheduler, plan *model.Plan, r model.Refusal) (*opening, error) {
 	found, err := w.find(s, plan, r)
-	if err != nil || found == nil || !spreads(r.Pods[0].Object) {
+	if err != nil || found == nil || !w.spreads(r.Pods[0].Object) {
 		return found, err
 	}
 	defer w.unplain(s)()
@@ -37,10 +35,10 @@ func (w *world) find(s *scheduler, plan *model.Plan, r model.Refusal) (*opening,
 	if err != nil {
 		return nil, err
 	}
-	if beyond(r) || w.vague(pod) || w.unsteady() || w.crowded(pod) {
+	if beyond(r) || w.vague(pod) {
 		return nil, nil
 	}
-	if spreads(pod) {
+	if w.spreads(pod) {
 		undo, err := w.furnish(s, plan)
 		if err != nil {
 			return nil, err
@@ -51,7 +49,7 @@ func (w *world) find(s *scheduler, plan *model.Plan, r model.Refusal) (*opening,
 		if w.open(plan, n.Name) {
 			continue // what one type of a claim may hold, another may not
 		}
-		if s.judge(pod, n.Name) == nil {
+		if s.judge(pod, n.Name) == nil && !w.keptRoom(s, pod, n) {
 			kind := "a node that is there"
 			if w.launched(n.Name) {
 				kind = "a planned node"
@@ -86,7 +84,7 @@ func (w *world) fits(
 	seen := map[string]bool{}
 	for _, fresh := range w.freshNodes(plan, pool) {
 		where := ""
-		for _, key := range topologyKeys(pod) {
+		for _, key := range w.topologyKeys(pod) {
 			if key != corev1.LabelHostname {
 				where += key + "=" + fresh.Labels[key] + " "
 			}
@@ -157,7 +155,7 @@ func (w *world) unplain(s *scheduler) (undo func()) {
 	nodes, pods := s.nodes, s.pods
 	plain := map[string]bool{}
 	for _, p := range w.waiting {
-		plain[p.Namespace+"/"+p.Name] = len(topologyKeys(p)) == 0
+		plain[p.Namespace+"/"+p.Name] = len(w.topologyKeys(p)) == 0
 	}
 	s.set(s.nodes, slices.DeleteFunc(slices.Clone(s.pods), func(p *corev1.Pod) bool { return plain[p.Namespace+"/"+p.Name] }))
 	return func() { s.set(nodes, pods) }
@@ -181,9 +179,33 @@ func (w *world) wanted(s *scheduler, fresh *corev1.Node) (bool, error) {
 	return false, nil
 }
 
+// keptRoom reports whether the pod would take room on the node that is a daemon's which its neighbours keep off: it may come
+// when they are gone, and so the engine keeps its room free.
+func (w *world) keptRoom(s *scheduler, pod *corev1.Pod, n *corev1.Node) bool {
+	if w.complete {
+		return false
+	}
+	there := slices.DeleteFunc(slices.Clone(s.pods), func(p *corev1.Pod) bool { return p.Spec.NodeName != n.Name })
+	for _, d := range w.daemons {
+		if d.Spec.NodeName == n.Name && !slices.ContainsFunc(there, func(p *corev1.Pod) bool { return p.Name == d.Name }) {
+			there = append(there, d)
+		}
+	}
+	r := s.alone(pod, n, there)
+	return r != nil && r.ofNodeAlone()
+}
+
+// constraints returns how the pod must be spread, or would rather be.
+func (w *world) constraints(pod *corev1.Pod) []corev1.TopologySpreadConstraint {
+	if own := pod.Spec.TopologySpreadConstraints; len(own) > 0 {
+		return own
+	}
+	return w.defaults[pod.Namespace+"/"+pod.Name]
+}
+
 // spreads reports whether the pod must be spread.
-func spreads(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Spec.TopologySpreadConstraints, func(c corev1.TopologySpreadConstraint) bool {
+func (w *world) spreads(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(w.constraints(pod), func(c corev1.TopologySpreadConstraint) bool {
 		return c.WhenUnsatisfiable == corev1.DoNotSchedule
 	})
 }
@@ -267,7 +289,7 @@ func largest(ways []way) model.Resources {
 // some pool does not say what values it may have. No domain can be promised then, for a node of that pool may turn out to be
 // in any.
 func (w *world) vague(pod *corev1.Pod) bool {
-	keys := topologyKeys(pod)
+	keys := w.topologyKeys(pod)
 	for _, p := range w.snapshot.Pods() { // those who want to be apart from it may be in any domain just as well
 		keys = append(keys, apartKeys(p.Object)...)
 	}
@@ -281,9 +303,9 @@ func (w *world) vague(pod *corev1.Pod) bool {
 }
 
 // topologyKeys returns the labels by which the pod looks at others.
-func topologyKeys(pod *corev1.Pod) []string {
+func (w *world) topologyKeys(pod *corev1.Pod) []string {
 	var keys []string
-	for _, c := range pod.Spec.TopologySpreadConstraints {
+	for _, c := range w.constraints(pod) {
 		keys = append(keys, c.TopologyKey)
 	}
 	for _, t := range company(pod) {
@@ -330,26 +352,6 @@ func (w *world) takes(s *scheduler, pod *corev1.Pod, fresh *corev1.Node) (bool, 
 	defer s.set(nodes, pods)
 	s.set(append(slices.Clone(nodes), fresh), pods)
 	return s.employ(residents) && s.judge(pod, fresh.Name) == nil, nil
-}
-
-// crowded reports whether the pod must be spread, over a label that nodes share, together with pods of a daemon: each node that
-// is opened for anybody changes the counts, and the engine gives up after a few rounds.
-func (w *world) crowded(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Spec.TopologySpreadConstraints, func(c corev1.TopologySpreadConstraint) bool {
-		selector, err := metav1.LabelSelectorAsSelector(c.LabelSelector)
-		return err == nil && c.TopologyKey != corev1.LabelHostname && c.WhenUnsatisfiable == corev1.DoNotSchedule &&
-			slices.ContainsFunc(w.snapshot.Daemons(), func(d *model.Daemon) bool {
-				return d.Object.Namespace == pod.Namespace && selector.Matches(labels.Set(d.Pod.Object.Labels))
-			})
-	})
-}
-
-// unsteady reports whether some daemon stays off a node for its neighbours' sake, or might: the engine keeps free of it where it
-// may be, and relies on it nowhere.
-func (w *world) unsteady() bool {
-	return !w.complete || slices.ContainsFunc(w.snapshot.Daemons(), func(d *model.Daemon) bool {
-		return len(apartKeys(d.Pod.Object)) > 0
-	})
 }
 
 // anywhere returns the daemons that would run on a node of the type in some offering: the engine keeps their room free in all,

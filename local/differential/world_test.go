@@ -37,6 +37,8 @@ type world struct {
 	luck luck
 	// waiting are the placed pods, as they wait to be scheduled, in the plan's order.
 	waiting []*corev1.Pod
+	// defaults are the constraints that the scheduler gives to pods without any, by key.
+	defaults map[string][]corev1.TopologySpreadConstraint
 }
 
 // luck decides what the cloud makes of a claim: which of the types and offerings that were asked for. The zero value takes
