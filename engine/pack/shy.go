@@ -43,16 +43,16 @@ func (p *problem) learnBars() {
 	}
 	p.barByBans()
 	for _, c := range p.creeds {
-		p.meetTerms(c.pod.Object, wanted)
+		p.meetTerms(c.pod.Object, wanted, false)
 	}
 	for _, d := range p.snapshot.Daemons() {
-		p.meetTerms(d.Pod.Object, wanted)
+		p.meetTerms(d.Pod.Object, wanted, false)
 	}
 }
 
 // barBy keeps the daemons that want to be apart from a running pod out of its domains.
 func (p *problem) barBy(pod *model.Pod, n *model.Node, wanted map[int][]*hand) {
-	for _, t := range p.meetTerms(pod.Object, wanted) {
+	for _, t := range p.meetTerms(pod.Object, wanted, true) {
 		for _, h := range wanted[t] {
 			if !owns(h.daemon, pod) {
 				p.barAt(h, t, n, !pod.Terminating())
@@ -70,21 +70,19 @@ func (p *problem) barBy(pod *model.Pod, n *model.Node, wanted map[int][]*hand) {
 	}
 }
 
-// meetTerms marks the terms of daemons that select the pod, and returns them.
-func (p *problem) meetTerms(o *corev1.Pod, wanted map[int][]*hand) []int {
+// meetTerms marks the daemons whose terms select the pod, which may run already, and returns those terms.
+func (p *problem) meetTerms(o *corev1.Pod, wanted map[int][]*hand, runs bool) []int {
 	terms := p.book.Selecting(nil, o.Namespace, o.Labels)
 	slices.Sort(terms)
 	terms = slices.DeleteFunc(slices.Compact(terms), func(t int) bool { return wanted[t] == nil })
 	for _, t := range terms {
 		for _, h := range wanted[t] {
-			// A daemon has one pod on each node.
-			h.met = h.met || p.book.Term(t).Key != corev1.LabelHostname || !isPodOf(h.daemon, o)
+			// A daemon has one pod on each node, and a pod that runs comes to no other.
+			h.met = h.met || p.book.Term(t).Key != corev1.LabelHostname || !runs && h.daemon.Pod.Object != o
 		}
 	}
 	return terms
 }
-
-func isPodOf(d *model.Daemon, o *corev1.Pod) bool { return d.Pod.Object == o }
 
 // barByBans keeps daemons out of the domains of running pods that want to be apart from them.
 func (p *problem) barByBans() {

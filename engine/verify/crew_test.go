@@ -45,9 +45,9 @@ func TestDaemonsAreNeighbours(t *testing.T) {
 			}()},
 		}}
 	}
-	fearsOther := func(st *story) {
+	fearsOther := func(st *story, key string) {
 		st.agent.Spec.Template.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
-			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{near(host, "other")},
+			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{near(key, "other")},
 		}}
 	}
 	other := func(st *story) *corev1.Pod { // runs on old
@@ -93,21 +93,25 @@ func TestDaemonsAreNeighbours(t *testing.T) {
 		},
 		{
 			name: "near one that its own demands may keep away", only: true,
-			cluster: labelled(func(st *story) { fearsOther(st); other(st); with(st.web[0], agentAt(host)) }),
+			cluster: labelled(func(st *story) { fearsOther(st, zone); other(st); with(st.web[0], agentAt(host)) }),
 			want:    "affinity: " + planned + "cannot find the pods that it wants to be with, in whatever order pods arrive",
 		},
 		{
+			name:    "near one that has demands which somebody on another node breaks",
+			cluster: labelled(func(st *story) { fearsOther(st, host); other(st); with(st.web[0], agentAt(host)) }),
+		},
+		{
 			name:    "near one that has demands which nobody is there to break",
-			cluster: labelled(func(st *story) { fearsOther(st); with(st.web[0], agentAt(host)) }),
+			cluster: labelled(func(st *story) { fearsOther(st, zone); with(st.web[0], agentAt(host)) }),
 		},
 		{
 			name:    "apart from one that somebody who runs keeps off",
-			cluster: labelled(func(st *story) { fearsOther(st); other(st); anti(st.web[2], agentAt(host)) }),
+			cluster: labelled(func(st *story) { fearsOther(st, host); other(st); anti(st.web[2], agentAt(host)) }),
 		},
 		{
 			name: "apart from one that somebody who goes keeps off", only: true,
 			cluster: labelled(func(st *story) {
-				fearsOther(st)
+				fearsOther(st, host)
 				other(st).DeletionTimestamp = &metav1.Time{}
 				anti(st.web[2], agentAt(host))
 			}),

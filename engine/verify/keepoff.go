@@ -73,7 +73,8 @@ func (c *checker) doubtful(h *hand, sites []*site) bool {
 		labelled := slices.ContainsFunc(sites, func(st *site) bool { return len(st.domain(t.key)) > 0 })
 		return labelled && slices.ContainsFunc(sites, func(st *site) bool {
 			met := func(p *corev1.Pod) bool { return t.matches(p.Namespace, p.Labels) }
-			return slices.ContainsFunc(st.stay, met) || slices.ContainsFunc(st.come, met) ||
+			stay := t.key != corev1.LabelHostname && slices.ContainsFunc(st.stay, met) // else it is barred
+			return stay || slices.ContainsFunc(st.come, met) ||
 				slices.ContainsFunc(st.crew, func(m crewman) bool {
 					return met(m.hand.pod) && (m.hand != h || t.key != corev1.LabelHostname)
 				})

@@ -238,11 +238,15 @@ func (w *world) launched(name string) bool {
 	return !known
 }
 
+// roundsSpent is what pods are told that go without a place because daemons come with each node that is opened for anybody, and
+// the rounds in which the engine looks for a plan that comes true are spent.
+const roundsSpent = "pods of daemons, which come with each new node"
+
 // beyond reports whether the engine does not decide about such pods, or gave up.
 func beyond(r model.Refusal) bool {
 	return slices.ContainsFunc(r.Reasons, func(v model.PoolVerdict) bool {
 		return v.Verdict.Rule == model.RuleUnsupported || v.Verdict.Rule == model.RuleEffort ||
-			v.Verdict.Rule == model.RuleInvalid
+			v.Verdict.Rule == model.RuleInvalid || v.Verdict.Subject == roundsSpent
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/klog/v2"
@@ -121,6 +122,9 @@ func (s *scheduler) employ(daemons []*corev1.Pod) (all bool) {
 	all = true
 	for _, p := range daemons {
 		r := s.judge(p, p.Spec.NodeName)
+		if r != nil && r.plugin == names.NodeResourcesFit {
+			r = s.judgeWithRoom(p)
+		}
 		if r != nil && (slices.Contains(ofCluster, r.plugin) || r.plugin == names.NodePorts) {
 			all = false
 			continue
@@ -129,6 +133,28 @@ func (s *scheduler) employ(daemons []*corev1.Pod) (all bool) {
 		s.refresh()
 	}
 	return all
+}
+
+// judgeWithRoom asks the plugins about a daemon's pod and its node, as if that had room for anything: kubelet makes room for
+// daemons that matter.
+func (s *scheduler) judgeWithRoom(p *corev1.Pod) *refusal {
+	var there []*corev1.Pod
+	for _, o := range s.pods {
+		if o.Spec.NodeName == p.Spec.NodeName {
+			there = append(there, o)
+		}
+	}
+	info := framework.NewNodeInfo(there...)
+	for _, n := range s.nodes {
+		if n.Name == p.Spec.NodeName {
+			roomy := n.DeepCopy()
+			for name := range roomy.Status.Allocatable {
+				roomy.Status.Allocatable[name] = *resource.NewQuantity(1<<50, resource.DecimalSI)
+			}
+			info.SetNode(roomy)
+		}
+	}
+	return s.judgeInfo(p, info)
 }
 
 func (s *scheduler) refresh() { s.view.Snapshot = cache.NewSnapshot(s.pods, s.nodes) }
