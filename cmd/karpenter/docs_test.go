@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -43,12 +44,12 @@ func eachStep(t *testing.T, do func(t *testing.T, s *manual.Step)) {
 }
 
 // What the manual shows of shell runs as it stands, block after block of a page in a directory with the examples, and prints
-// what it shows. What needs a cluster is run by local/e2e/manual; what is skipped says why.
+// what it shows. What needs a cluster is run by local/e2e/manual, releases by local/e2e/helm; what is skipped says why.
 func TestManual(t *testing.T) {
 	ran := 0
 	shells := map[string]*manual.Shell{}
 	eachStep(t, func(t *testing.T, s *manual.Step) {
-		if s.Cluster || s.Skip != "" {
+		if s.Cluster || s.Release || s.Skip != "" {
 			return
 		}
 		if shells[s.Page] == nil {
@@ -74,6 +75,37 @@ func TestManual(t *testing.T) {
 	})
 	if ran < 10 {
 		t.Errorf("ran %d commands", ran)
+	}
+}
+
+// skipped is what no test runs of the manual, by the reason that its block gives: pages, and how many blocks.
+var skipped = map[string]map[string]int{
+	"the tests that run this page are among them":                                                        {"README.md": 1},
+	"these are the tests that run this page":                                                             {"testing.md": 2},
+	"needs an implementation of AWS that is not ours":                                                    {"testing.md": 1},
+	"compiles for two architectures, a quarter of an hour; hack/image builds it twice in its long tests": {"charts.md": 1, "getting-started-eks.md": 1},
+	"containers do not run on the local cluster; local/e2e/helm runs what its pod would":                 {"upgrade.md": 1, "getting-started-eks.md": 1},
+	"a measurement, taken by hand on a machine that does nothing else":                                   {"bench.md": 7},
+	"a measurement that takes minutes":                                                                   {"bench.md": 1},
+	"a measurement, of some minutes":                                                                     {"bench.md": 1},
+}
+
+// Blocks that are not run are those that are known, so that one more is a decision and no habit.
+func TestSkippedBlocks(t *testing.T) {
+	got := map[string]map[string]int{}
+	for _, page := range pages(t) {
+		for _, b := range page.Blocks {
+			if b.Skip == "" {
+				continue
+			}
+			if got[b.Skip] == nil {
+				got[b.Skip] = map[string]int{}
+			}
+			got[b.Skip][filepath.Base(page.File)]++
+		}
+	}
+	if diff := cmp.Diff(skipped, got); diff != "" {
+		t.Errorf("blocks that are not run (-known +found): find a way to run them first\n%s", diff)
 	}
 }
 

@@ -8,6 +8,7 @@
 //	sh                      offline, in a directory that holds examples/, deploy/ and charts/
 //	sh cluster              against a local cluster
 //	sh account              with an emulated account of AWS, and a stand-in for its command line
+//	sh release              with helm, a registry, and a cluster that has nothing of ours
 //	console exit=1          the last command ends with this code
 //	sh cluster until="..."  it goes on for ever; it is stopped when it has printed this
 //	sh skip="why"           not run here, for this reason; its commands and flags are checked all the same

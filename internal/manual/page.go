@@ -26,8 +26,8 @@ type Block struct {
 
 // A Run says how a block of shell is run.
 type Run struct {
-	// Cluster says that it needs a local cluster, Account an account of AWS.
-	Cluster, Account bool
+	// Cluster says that it needs a local cluster, Account an account of AWS, Release helm, a registry and a cluster for releases.
+	Cluster, Account, Release bool
 	// Skip is why it is not run; empty if it is.
 	Skip string
 	// Exit is the code that the last command ends with.
@@ -151,6 +151,8 @@ func (r *Run) set(key, value string) error {
 		r.Cluster = true
 	case key == "account" && value == "":
 		r.Account = true
+	case key == "release" && value == "":
+		r.Release = true
 	case key == "skip" && len(value) > 10:
 		r.Skip = value
 	case key == "until" && value != "":
@@ -162,7 +164,7 @@ func (r *Run) set(key, value string) error {
 		}
 		r.Exit = code
 	default:
-		return fmt.Errorf("%s=%q: want cluster, account, skip=\"a reason\", exit=CODE or until=\"text\"", key, value)
+		return fmt.Errorf("%s=%q: want cluster, account, release, skip=\"a reason\", exit=CODE or until=\"text\"", key, value)
 	}
 	return nil
 }

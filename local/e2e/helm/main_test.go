@@ -30,8 +30,15 @@ var binaries = flag.String("binaries", "../../../bin", "where karpenter-local an
 const patience = 5 * time.Minute
 
 func TestMain(m *testing.M) {
-	if filepath.Base(os.Args[0]) == "helm" {
+	switch filepath.Base(os.Args[0]) {
+	case "helm":
 		os.Exit(helm(os.Args[1:]))
+	case "skopeo":
+		if err := skopeo(os.Args[1:]); err != nil {
+			fmt.Fprintln(os.Stderr, "skopeo:", err)
+			os.Exit(1)
+		}
+		os.Exit(0)
 	}
 	flag.Parse()
 	slog.SetLogLoggerLevel(slog.LevelWarn) // Helm tells of the link between the charts
@@ -42,11 +49,16 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// helm is the real program.
+// helm is the real program. It finds the registry of the test, which has no certificate, under any name.
 func helm(args []string) int {
+	args, found := here(args)
+	if found {
+		args = append(args, "--plain-http")
+	}
 	kube.ManagedFieldsManager = "helm"
 	command, err := helmcmd.NewRootCmd(os.Stdout, args, helmcmd.SetupLogging)
 	if err == nil {
+		command.SetArgs(args)
 		err = command.Execute()
 	}
 	if err != nil {

@@ -115,15 +115,8 @@ func say(t *testing.T, shell *manual.Shell, command string) {
 func clone(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	entries, err := os.ReadDir(root)
-	if err != nil {
+	if err := manual.Clone(root, dir); err != nil {
 		t.Fatal(err)
-	}
-	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), ".") || slices.Contains([]string{"bin", "dist"}, e.Name()) {
-			continue
-		}
-		link(t, filepath.Join(root, e.Name()), filepath.Join(dir, e.Name()))
 	}
 	link(t, *binaries, filepath.Join(dir, "bin"))
 	return dir
