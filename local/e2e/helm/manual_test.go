@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/google/go-containerregistry/pkg/name"
-	v1 "github.com/google/go-containerregistry/pkg/v1"
+	imagev1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/random"
@@ -93,7 +93,7 @@ func (e *env) host() string {
 
 // image adds an image for two architectures to an OCI layout, as make image leaves it: tagged by its version.
 func image(dir, version string) error {
-	var index v1.ImageIndex
+	var index imagev1.ImageIndex
 	index, err := random.Index(64, 1, 2)
 	if err != nil {
 		return err
@@ -186,7 +186,7 @@ func skopeo(args []string) error {
 	if err != nil {
 		return err
 	}
-	at := slices.IndexFunc(list.Manifests, func(d v1.Descriptor) bool { return d.Annotations[refName] == from[2] })
+	at := slices.IndexFunc(list.Manifests, func(d imagev1.Descriptor) bool { return d.Annotations[refName] == from[2] })
 	if at < 0 {
 		return fmt.Errorf("%s has no image tagged %s", from[1], from[2])
 	}
