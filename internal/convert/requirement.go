@@ -179,8 +179,20 @@ func (c *converter) operator(o *object, field string, r *yaml.Node) {
 		values = get(r, "values")
 	}
 	for i, v := range values.Content {
-		c.asText(o, fmt.Sprintf("%s.values[%d]", field, i), v)
+		at := fmt.Sprintf("%s.values[%d]", field, i)
+		c.asText(o, at, v)
+		if now := plainValues[scalar(get(r, "key"))][strings.ToLower(v.Value)]; now != "" && now != v.Value {
+			c.warn(o, at, "%s is written %s", v.Value, now)
+			v.Value = now
+		}
 	}
+}
+
+// plainValues are the values of labels that have few, by what they are called in the wild, in lower case.
+var plainValues = map[string]map[string]string{
+	apiv1.CapacityTypeLabelKey: {"spot": "spot", "on-demand": "on-demand", "ondemand": "on-demand", "on_demand": "on-demand"},
+	"kubernetes.io/arch":       {"amd64": "amd64", "x86_64": "amd64", "x86-64": "amd64", "arm64": "arm64", "aarch64": "arm64"},
+	"kubernetes.io/os":         {"linux": "linux", "windows": "windows"},
 }
 
 // addDefaults writes out the requirements that a Provisioner had without asking for them.
