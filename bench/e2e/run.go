@@ -140,7 +140,7 @@ func down(ctx context.Context, a *API, seen *Seen, left []App, types []workload.
 	return eventually(ctx, o.DownLimit, func() (bool, string) {
 		l, at := seen.Look(), time.Since(begun)
 		over := l.Price / lowest
-		if over != last {
+		if math.Abs(over-last) > 1e-9 { // prices are added up in any order
 			last, r.Settled = over, at
 			r.Course = append(r.Course, Point{At: at, Nodes: l.Nodes, OverFloor: over})
 		}

@@ -24,15 +24,13 @@ type Nomination struct {
 }
 
 // Next returns what has to change now, in the order of pods: pods that were planned onto a node that is open to pods are
-// nominated to it, as long as they fit and need it; ours that hold no longer are taken away. With on false all of ours are.
-// Most pods need it: without, the scheduler puts them wherever it likes. Many pods on one node do not, as soon as all other
-// rooms are kept (sole).
+// nominated to it, as long as they fit; ours that hold no longer are taken away. With on false all of ours are.
 //
 // Joining are the nodes, by their claims, that Join was asked for: what it has written stands until they are open, also
 // where s does not show the node yet.
 func Next(s *model.Snapshot, on bool, joining map[string]string) []Nomination {
 	var changes []Nomination
-	rooms, sole := rooms{}, soleOf(s)
+	rooms := rooms{}
 	for _, p := range s.Pending() {
 		if p.Virtual() {
 			continue
@@ -41,9 +39,7 @@ func Next(s *model.Snapshot, on bool, joining map[string]string) []Nomination {
 		switch n, ok := s.NodeByName(s.PromiseOf(p)); {
 		case !on || !ok:
 		case open(n) && rooms.take(n, p):
-			if have != "" || sole.needs(p, n) {
-				want = n.Object.Name
-			}
+			want = n.Object.Name
 		case joins(n) && have == joining[n.Claim.Name]:
 			want = joining[n.Claim.Name]
 		}
@@ -54,7 +50,7 @@ func Next(s *model.Snapshot, on bool, joining map[string]string) []Nomination {
 	return changes
 }
 
-// Join returns the nominations of the pods that were planned onto the claim and need one, to its node, which is about to be
+// Join returns the nominations of the pods that were planned onto the claim, to its node, which is about to be
 // opened to pods. The two are taken as they are given: s may not show them yet.
 func Join(s *model.Snapshot, claim *apiv1.NodeClaim, node *corev1.Node) []Nomination {
 	s = s.Apply(model.Delta{Claims: []*apiv1.NodeClaim{claim}, Nodes: []*corev1.Node{node}})
@@ -63,13 +59,10 @@ func Join(s *model.Snapshot, claim *apiv1.NodeClaim, node *corev1.Node) []Nomina
 		return nil
 	}
 	var changes []Nomination
-	rooms, sole := rooms{}, soleOf(s)
+	rooms := rooms{}
 	for _, p := range s.Pending() {
 		to := s.PromiseOf(p)
 		if p.Virtual() || to != claim.Name && to != node.Name || !rooms.take(n, p) {
-			continue
-		}
-		if p.Object.Status.NominatedNodeName == "" && !sole.needs(p, n) {
 			continue
 		}
 		if changed(p, node.Name) {
