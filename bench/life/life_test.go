@@ -94,13 +94,16 @@ func (w *World) scaleIn(over, looksOn int) (c course) {
 // A scale-in leaves a fleet near the floor within half a minute of consolidateAfter, whatever the scheduler does with the pods
 // that move, and then at rest: a pod moves once.
 func TestScaleIn(t *testing.T) {
-	for _, seed := range []uint64{7, 8, 9} {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			w := grown(t, workload.Micro, 1000, seed)
+	for _, tt := range []struct {
+		pods, over int
+		seed       uint64
+	}{{1000, 6, 7}, {1000, 6, 8}, {1000, 6, 9}, {4000, 12, 7}} {
+		t.Run(fmt.Sprintf("%d/%d", tt.pods, tt.seed), func(t *testing.T) {
+			w := grown(t, workload.Micro, tt.pods, tt.seed)
 			w.Turns = true
 			w.Told = func(line string) { t.Log(line) }
-			c := w.scaleIn(6, 180)
-			t.Logf("1000 pods to %d: %v", len(w.pods), c)
+			c := w.scaleIn(tt.over, 180)
+			t.Logf("%d pods to %d: %v", tt.pods, len(w.pods), c)
 			if len(w.Refused) > 0 {
 				t.Errorf("%d objections, the first: %s", len(w.Refused), w.Refused[0])
 			}
@@ -140,6 +143,7 @@ func BenchmarkScaleIn(b *testing.B) {
 		looksOn int
 	}{
 		{"micro", workload.Micro, 1000, 2 * time.Second, "100%", 300},
+		{"micro-4000", workload.Micro, 4000, 2 * time.Second, "100%", 300},
 		{"large", workload.Large, 300, 45 * time.Second, "100%", 1200},
 		{"large-10%", workload.Large, 300, 45 * time.Second, "10%", 1200},
 	} {

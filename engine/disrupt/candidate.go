@@ -44,9 +44,13 @@ type decider struct {
 	// base is the cluster as the commands so far will leave it; view is base without the nodes that consolidation must not
 	// put pods on, nil while nobody needs it.
 	base, view *model.Snapshot
-	budgets    *Budgets
-	guards     *guards
-	types      map[string]map[string]*model.InstanceType
+	// shut are the candidates that take no pods in view, because they are about to be replaced.
+	shut []*candidate
+	// movable are the candidates that consolidation may take.
+	movable map[*candidate]bool
+	budgets *Budgets
+	guards  *guards
+	types   map[string]map[string]*model.InstanceType
 	// drawn are the types of pools once reservations are drawn on, nil while none is.
 	drawn map[string][]*model.InstanceType
 	// ours are the nodes of our pools in name order.
@@ -56,6 +60,10 @@ type decider struct {
 	chosen int // nodes taken by choice
 	// telling says that all that is decided from now on is told, and not done.
 	telling bool
+	// wide takes nodes along that would stay idle (widen); idle says that there were some, and few enough candidates to decide
+	// twice. net is what consolidation comes to, in dollars.
+	wide, idle bool
+	net        float64
 	// thorough asks about every node in the whole cluster, without a sketch first.
 	thorough bool
 	tariff   tariff

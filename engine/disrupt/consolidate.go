@@ -18,6 +18,9 @@ const (
 	few = 6
 	// sketched is how many candidates are worth a sketch of the cluster.
 	sketched = 50
+	// wasteful is the share of its price that a node must reach in worth to be filled with pods of others without a thought of
+	// replacing it, too.
+	wasteful = 0.75
 )
 
 // consolidate lets nodes go whose pods cost less elsewhere.
@@ -39,6 +42,10 @@ func (d *decider) consolidate() {
 	}
 	d.eligible(apiv1.DisruptionReasonUnderutilized, len(open))
 	open = d.gather(open)
+	d.movable = make(map[*candidate]bool, len(open))
+	for _, c := range open {
+		d.movable[c] = true
+	}
 	if len(open) == 0 {
 		return
 	}
@@ -55,11 +62,16 @@ func (d *decider) consolidate() {
 
 // look makes the view: nodes that have had no rest take no pods, nor do those that are not up, nor those given.
 func (d *decider) look(shut ...*candidate) {
+	d.shut = shut
+	d.view = d.viewOf(shut)
+}
+
+func (d *decider) viewOf(shut []*candidate) *model.Snapshot {
 	names := map[string]bool{}
 	for _, c := range shut {
 		names[c.node.Name] = true
 	}
-	d.view = d.base.Apply(d.closed(d.base, func(n *model.Node) bool {
+	return d.base.Apply(d.closed(d.base, func(n *model.Node) bool {
 		return names[n.Name] || !d.initialized(n) || d.resting(n)
 	}))
 }
@@ -165,7 +177,7 @@ func (d *decider) try(set []*candidate) {
 	if d.spent() {
 		return
 	}
-	if p := d.refine(set); p.verdict.OK() && d.carryOut(p).OK() {
+	if p := d.widen(d.refine(set)); p.verdict.OK() && d.carryOut(p).OK() {
 		return
 	}
 	if len(set) > few {
@@ -174,21 +186,66 @@ func (d *decider) try(set []*candidate) {
 	}
 }
 
+// widen asks, in a wide decision, whether it pays more if nodes that the proposal sends pods to, and that stay far from their
+// worth all the same, go along: full they may be worth their price, but not of the pods that there are. It returns the better
+// one.
+func (d *decider) widen(p *proposal) *proposal {
+	var idle []*candidate
+	for i := range p.plan.Placements {
+		pl := &p.plan.Placements[i]
+		c := d.byName[pl.Node.Name]
+		if c == nil || !d.movable[c] || slices.Contains(p.set, c) {
+			continue
+		}
+		worth := c.worth
+		for _, pod := range pl.Pods {
+			worth += d.tariff.of(pod.Requests)
+		}
+		if worth < wasteful*c.price {
+			idle = append(idle, c)
+		}
+	}
+	if len(idle) > 0 && len(d.movable) <= sketched {
+		d.idle = true
+	}
+	if len(idle) == 0 || !d.wide || d.spent() {
+		return p
+	}
+	set, _ := d.window(slices.Concat(p.set, idle))
+	if len(set) <= len(p.set) {
+		return p
+	}
+	if wide := d.refine(set); wide.verdict.OK() && (!p.verdict.OK() || wide.pays.net() > p.pays.net()+tiny) {
+		return wide
+	}
+	return p
+}
+
 // refine asks what it takes to do without the set. A node that would be launched again as it was is kept instead, so that
-// its pods need not move; that is repeated a few times.
+// its pods need not move, and takes pods of the others, as it would have; that is repeated a few times.
 func (d *decider) refine(set []*candidate) *proposal {
+	view, stay := d.view, []*candidate(nil)
 	for range 3 {
-		p := d.whatIf(d.view, set)
+		p := d.whatIf(view, set)
 		kept := keep(p)
 		if len(kept) == 0 || len(kept) == len(set) {
 			d.judge(p)
 			return p
 		}
-		set = slices.DeleteFunc(slices.Clone(set), func(c *candidate) bool { return slices.Contains(kept, c) })
+		stay = append(stay, kept...)
+		set = except(set, kept)
+		if len(d.shut) > 0 {
+			view = d.viewOf(except(d.shut, stay))
+		}
 	}
-	p := d.whatIf(d.view, set)
+	p := d.whatIf(view, set)
 	d.judge(p)
 	return p
+}
+
+// except returns the candidates that are not among some.
+func except(list, some []*candidate) []*candidate {
+	return slices.DeleteFunc(slices.Clone(list), func(c *candidate) bool { return slices.Contains(some, c) })
 }
 
 // keep returns the nodes of the set that the plan would launch again: those whose pods mind moving most.
@@ -321,6 +378,7 @@ func (d *decider) carryOut(p *proposal) model.Verdict {
 		method = "multi"
 	}
 	d.commit(p.command(apiv1.DisruptionReasonUnderutilized, method), p.set)
+	d.net += p.pays.net()
 	return model.Verdict{}
 }
 

@@ -110,7 +110,22 @@ func Decide(s *model.Snapshot, o Options, from Cursor) Decision {
 	if o.MaxWhatIfs == 0 {
 		o.MaxWhatIfs = 4000
 	}
-	return newDecider(s, o, from).decide()
+	d := newDecider(s, o, from)
+	out := d.decide()
+	if !d.idle {
+		return out
+	}
+	// What pays most at first may leave less to gain in the end, so both ways are gone to their end.
+	w := newDecider(s, o, from)
+	w.wide = true
+	wide := w.decide()
+	wide.Stats.WhatIfs += out.Stats.WhatIfs
+	wide.Stats.Sketches += out.Stats.Sketches
+	if w.net > d.net+tiny {
+		return wide
+	}
+	out.Stats.WhatIfs, out.Stats.Sketches = wide.Stats.WhatIfs, wide.Stats.Sketches
+	return out
 }
 
 func (d *decider) decide() Decision {
