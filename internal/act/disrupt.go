@@ -91,7 +91,7 @@ func (a *Actor) MarkAll(
 func (a *Actor) Mark(
 	ctx context.Context, n *model.Node, reason apiv1.DisruptionReason, waitFor []string, now time.Time,
 ) ([]client.Object, error) {
-	claim, err := again(ctx, a.live(), n.Claim, func(before *apiv1.NodeClaim) (*apiv1.NodeClaim, error) {
+	claim, err := Again(ctx, a.live(), n.Claim, func(before *apiv1.NodeClaim) (*apiv1.NodeClaim, error) {
 		claim := before.DeepCopy()
 		annotate(claim, apiv1.ReplacedByAnnotationKey, strings.Join(waitFor, ","))
 		if err := Patch(ctx, a.Client, before, claim); err != nil {
@@ -104,7 +104,7 @@ func (a *Actor) Mark(
 	if err != nil {
 		return nil, fmt.Errorf("mark claim: %w", err)
 	}
-	node, err := again(ctx, a.live(), n.Object, func(before *corev1.Node) (*corev1.Node, error) {
+	node, err := Again(ctx, a.live(), n.Object, func(before *corev1.Node) (*corev1.Node, error) {
 		node := before.DeepCopy()
 		node.Spec.Taints = append(withoutDisrupted(node.Spec.Taints), apiv1.DisruptedNoScheduleTaint())
 		return node, Patch(ctx, a.Client, before, node)
@@ -121,7 +121,7 @@ func withoutDisrupted(taints []corev1.Taint) []corev1.Taint {
 
 // Unmark takes Mark back: pods may come again. It returns what was written.
 func (a *Actor) Unmark(ctx context.Context, n *model.Node) ([]client.Object, error) {
-	node, err := again(ctx, a.live(), n.Object, func(before *corev1.Node) (*corev1.Node, error) {
+	node, err := Again(ctx, a.live(), n.Object, func(before *corev1.Node) (*corev1.Node, error) {
 		node := before.DeepCopy()
 		node.Spec.Taints = withoutDisrupted(node.Spec.Taints)
 		return node, Patch(ctx, a.Client, before, node)
@@ -129,7 +129,7 @@ func (a *Actor) Unmark(ctx context.Context, n *model.Node) ([]client.Object, err
 	if err != nil {
 		return nil, fmt.Errorf("untaint node: %w", err)
 	}
-	claim, err := again(ctx, a.live(), n.Claim, func(before *apiv1.NodeClaim) (*apiv1.NodeClaim, error) {
+	claim, err := Again(ctx, a.live(), n.Claim, func(before *apiv1.NodeClaim) (*apiv1.NodeClaim, error) {
 		claim := before.DeepCopy()
 		condition.Clear(claim, apiv1.ConditionTypeDisruptionReason)
 		if err := PatchStatus(ctx, a.Client, before, claim); err != nil {

@@ -38,10 +38,10 @@ func PatchStatus(ctx context.Context, c client.Client, before, obj client.Object
 // tries is how often a write is tried when others keep writing in between.
 const tries = 5
 
-// again has write change o, and what has become of it by then whenever somebody else wrote in between. It is read past any
+// Again has write change o, and what has become of it by then whenever somebody else wrote in between. It is read past any
 // cache, which is behind just then. An object that is being deleted by then, or is another one of that name, is left alone:
 // the conflict is returned.
-func again[T client.Object](ctx context.Context, live client.Reader, o T, write func(T) (T, error)) (T, error) {
+func Again[T client.Object](ctx context.Context, live client.Reader, o T, write func(T) (T, error)) (T, error) {
 	written, err := write(o)
 	for try := 1; try < tries && apierrors.IsConflict(err); try++ {
 		fresh, ok := o.DeepCopyObject().(T)

@@ -37,7 +37,7 @@ func (a *Actor) Reserve(ctx context.Context, destinations []disrupt.Destination)
 }
 
 func (a *Actor) reserve(ctx context.Context, d disrupt.Destination) ([]client.Object, error) {
-	claim, err := again(ctx, a.live(), d.Node.Claim, func(before *apiv1.NodeClaim) (*apiv1.NodeClaim, error) {
+	claim, err := Again(ctx, a.live(), d.Node.Claim, func(before *apiv1.NodeClaim) (*apiv1.NodeClaim, error) {
 		claim := before.DeepCopy()
 		annotate(claim, apiv1.TakesFromAnnotationKey, strings.Join(d.From, ","))
 		return claim, Patch(ctx, a.Client, before, claim)
@@ -45,7 +45,7 @@ func (a *Actor) reserve(ctx context.Context, d disrupt.Destination) ([]client.Ob
 	if err != nil {
 		return nil, fmt.Errorf("reserve node: annotate claim: %w", err)
 	}
-	node, err := again(ctx, a.live(), d.Node.Object, func(before *corev1.Node) (*corev1.Node, error) {
+	node, err := Again(ctx, a.live(), d.Node.Object, func(before *corev1.Node) (*corev1.Node, error) {
 		node := before.DeepCopy()
 		node.Spec.Taints = append(withoutReserved(node.Spec.Taints), apiv1.ReservedNoScheduleTaint())
 		return node, Patch(ctx, a.Client, before, node)
@@ -58,7 +58,7 @@ func (a *Actor) reserve(ctx context.Context, d disrupt.Destination) ([]client.Ob
 
 // Open lets pods come to a node whose turn it is. It returns what was written.
 func (a *Actor) Open(ctx context.Context, n *model.Node) ([]client.Object, error) {
-	node, err := again(ctx, a.live(), n.Object, func(before *corev1.Node) (*corev1.Node, error) {
+	node, err := Again(ctx, a.live(), n.Object, func(before *corev1.Node) (*corev1.Node, error) {
 		node := before.DeepCopy()
 		node.Spec.Taints = withoutReserved(node.Spec.Taints)
 		return node, Patch(ctx, a.Client, before, node)
@@ -69,7 +69,7 @@ func (a *Actor) Open(ctx context.Context, n *model.Node) ([]client.Object, error
 	if n.Claim.Annotations[apiv1.TakesFromAnnotationKey] == "" {
 		return []client.Object{node}, nil
 	}
-	claim, err := again(ctx, a.live(), n.Claim, func(before *apiv1.NodeClaim) (*apiv1.NodeClaim, error) {
+	claim, err := Again(ctx, a.live(), n.Claim, func(before *apiv1.NodeClaim) (*apiv1.NodeClaim, error) {
 		claim := before.DeepCopy()
 		annotate(claim, apiv1.TakesFromAnnotationKey, "")
 		return claim, Patch(ctx, a.Client, before, claim)

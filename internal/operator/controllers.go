@@ -127,7 +127,7 @@ func (b base) claims() []Controller {
 	cpu := b.settings.CPURequests
 	return []Controller{
 		&lifecycle.Controller{
-			Client: b.Client, Clock: b.Clock, Events: b.Events, Metrics: b.metrics,
+			Client: b.Client, Live: b.Live, Clock: b.Clock, Events: b.Events, Metrics: b.metrics,
 			Cloud: b.cloud("nodeclaim.lifecycle"), Health: b.health, Usher: b.steering, DRA: !b.settings.IgnoreDRARequests, CPUMillis: cpu,
 		},
 		&termination.Controller{

@@ -119,6 +119,8 @@ func (c *Controller) Join(ctx context.Context, claim *apiv1.NodeClaim, node *cor
 	case <-all:
 	case <-ctx.Done():
 	}
+	// What the scheduler has erased meanwhile: whoever has no nomination when nodes are opened may take the room of others.
+	c.write(ctx, steer.Join(c.Cluster.Snapshot(), claim, node))
 }
 
 // A company is those who do something at the same time. The zero value is nobody.

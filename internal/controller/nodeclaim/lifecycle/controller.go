@@ -49,7 +49,9 @@ type Usher interface {
 
 // A Controller takes claims through their life.
 type Controller struct {
-	Client  client.Client
+	Client client.Client
+	// Live reads past the cache; nil reads with Client.
+	Live    client.Reader
 	Clock   clock.Clock
 	Events  telemetry.Recorder
 	Metrics *telemetry.Metrics

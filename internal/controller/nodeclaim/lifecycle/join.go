@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/lifecycle"
@@ -56,12 +57,20 @@ func (p *pass) initialize(ctx context.Context, a lifecycle.Initialize) error {
 	return nil
 }
 
-// patchNode changes the claim's one node in the world and in the view.
+// patchNode changes the claim's one node in the world and in the view. Others write a node that has just joined, too: what they
+// have written is read then, and changed at once. A node to which pods have been shown must be open a moment later.
 func (p *pass) patchNode(ctx context.Context, change func(*corev1.Node)) (*corev1.Node, error) {
-	node := p.view.Nodes[0]
-	before := node.DeepCopy()
-	change(node)
-	return node, act.Patch(ctx, p.Client, before, node)
+	var live client.Reader = p.Client
+	if p.Live != nil {
+		live = p.Live
+	}
+	node, err := act.Again(ctx, live, p.view.Nodes[0], func(before *corev1.Node) (*corev1.Node, error) {
+		node := before.DeepCopy()
+		change(node)
+		return node, act.Patch(ctx, p.Client, before, node)
+	})
+	p.view.Nodes[0] = node
+	return node, err
 }
 
 // nodeValues are the log fields of a claim that has a node.

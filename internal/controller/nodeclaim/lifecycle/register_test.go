@@ -76,6 +76,35 @@ func TestUsher(t *testing.T) {
 	b.want("Registered", b.Condition("a", "Registered"), "True Registered")
 }
 
+// meddler writes the node while pods are shown to it, as others do with a node that has just joined.
+type meddler struct{ b *bench }
+
+func (m meddler) Join(ctx context.Context, _ *apiv1.NodeClaim, node *corev1.Node) {
+	fresh := m.b.GetNode(node.Name)
+	fresh.Annotations = map[string]string{"example.com/seen": "yes"}
+	fresh.Spec.Taints = append(fresh.Spec.Taints, corev1.Taint{Key: "example.com/slow", Effect: corev1.TaintEffectNoSchedule})
+	if err := m.b.World.Client.Update(ctx, fresh); err != nil {
+		m.b.t.Error(err)
+	}
+}
+
+// A node that others write meanwhile is opened in the same pass, and keeps what they have written: pods were shown to it.
+func TestOpenedThoughOthersWrite(t *testing.T) {
+	b := newBench(t, world.Claim("a"))
+	b.Usher = meddler{b}
+	b.pass("a")
+	b.Add(world.Node("n1", "fake://zone-a/i-1"))
+	b.pass("a")
+	n := b.GetNode("n1")
+	var taints []string
+	for _, taint := range n.Spec.Taints {
+		taints = append(taints, taint.Key)
+	}
+	b.want("taints", strings.Join(taints, " "), "example.com/slow")
+	b.want("annotation", n.Annotations["example.com/seen"], "yes")
+	b.want("Registered", b.Condition("a", "Registered"), "True Registered")
+}
+
 // slice is a driver's only slice on a node.
 func slice(name, node string) *resourcev1.ResourceSlice {
 	return &resourcev1.ResourceSlice{
