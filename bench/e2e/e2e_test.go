@@ -58,6 +58,12 @@ func TestSeen(t *testing.T) {
 	if l.FirstClaim.Before(l.LastPod) {
 		t.Error("the first claim came after the last pod")
 	}
+	see(s, pods, "DELETED", "a", nil)
+	see(s, pods, "ADDED", "c", runs)
+	see(s, pods, "MODIFIED", "c", runs)
+	if s.Ran() != 2 || s.RanAt(1).Before(s.RanAt(0)) {
+		t.Errorf("%d pods ran, want those two that ever did, in order", s.Ran())
+	}
 	see(s, nodes, "DELETED", "n1", nil)
 	if l := s.Look(); l.Nodes != 1 || l.Price != 0.25 {
 		t.Errorf("seen is %+v", l)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/karpenter-go/karpenter/bench/floor"
@@ -22,6 +23,9 @@ type Options struct {
 	Seed    uint64
 	// ConsolidateAfter is the pool's.
 	ConsolidateAfter time.Duration
+	// Again takes all pods away instead of a quarter, keeps the nodes, and makes the pods once more: what then passes is
+	// Kubernetes' time, and no autoscaler's.
+	Again bool
 	// UpLimit and DownLimit bound the two halves.
 	UpLimit, DownLimit time.Duration
 	// Log is told what happens. Logs is a directory that does not exist yet, for the logs of the cluster; empty keeps none.
@@ -46,6 +50,8 @@ type Result struct {
 	Near, Settled time.Duration
 	Finally       float64
 	FinalNodes    int
+	// HalfAgain and MostAgain are, for Again, HalfRun and MostRun of pods whose nodes were there before them.
+	HalfAgain, MostAgain time.Duration
 	// Course is the price over the floor in the course of time.
 	Course []Point
 	Usage  Usage
@@ -80,15 +86,24 @@ func Run(ctx context.Context, o Options) (r Result, err error) {
 	seen, wait := Watch(watching, api)
 	defer wait()
 	defer stop()
-	if err := c.Apply(ctx, pool(o.ConsolidateAfter.String())...); err != nil {
+	after := o.ConsolidateAfter.String()
+	if o.Again {
+		after = "Never"
+	}
+	if err := c.Apply(ctx, pool(after)...); err != nil {
 		return r, err
 	}
 	apps := Apps(o.Profile, o.Pods, o.Seed)
 	if err := up(ctx, api, seen, apps, types, o, &r); err != nil {
 		return r, fmt.Errorf("scale-up to %d pods: %w", o.Pods, err)
 	}
-	if err := down(ctx, api, seen, Quarter(apps), types, o, &r); err != nil {
-		return r, fmt.Errorf("scale-in to %d pods: %w", r.Left, err)
+	if o.Again {
+		err = again(ctx, api, seen, apps, o, &r)
+	} else if err = down(ctx, api, seen, Quarter(apps), types, o, &r); err != nil {
+		err = fmt.Errorf("scale-in to %d pods: %w", r.Left, err)
+	}
+	if err != nil {
+		return r, err
 	}
 	r.Usage, err = c.Usage(ctx)
 	return r, err
@@ -120,6 +135,43 @@ func up(ctx context.Context, a *API, seen *Seen, apps []App, types []workload.Ty
 	r.HalfRun, r.MostRun = l.HalfRan.Sub(l.LastPod), l.MostRan.Sub(l.LastPod)
 	fmt.Fprintf(o.Log, "half run after %.1fs, nine in ten after %.1fs, all after %.1fs: %d nodes planned, %d needed, %.3f of the floor\n",
 		r.HalfRun.Seconds(), r.MostRun.Seconds(), r.AllRun.Seconds(), r.Planned, r.Needed, r.OverFloor)
+	return nil
+}
+
+// again takes all pods away and makes them once more, for the nodes that are there.
+func again(ctx context.Context, a *API, seen *Seen, apps []App, o Options, r *Result) error {
+	none := slices.Clone(apps)
+	for i := range none {
+		none[i].Replicas = 0
+	}
+	if err := a.scale(ctx, none); err != nil {
+		return err
+	}
+	looks := 0 // a watch that begins anew shows nothing for a moment
+	err := eventually(ctx, o.DownLimit, func() (bool, string) {
+		l := seen.Look()
+		if looks++; l.Pods > 0 {
+			looks = 0
+		}
+		return looks == 4, fmt.Sprintf("%d pods are left", l.Pods)
+	})
+	if err != nil {
+		return err
+	}
+	before := seen.Ran()
+	if err := a.scale(ctx, apps); err != nil {
+		return err
+	}
+	err = eventually(ctx, o.UpLimit, func() (bool, string) {
+		ran := seen.Ran() - before
+		return ran >= r.Pods*9/10+1, fmt.Sprintf("%d of %d pods run once more", ran, r.Pods)
+	})
+	if err != nil {
+		return err
+	}
+	last := seen.Look().LastPod
+	r.HalfAgain, r.MostAgain = seen.RanAt(before+r.Pods/2).Sub(last), seen.RanAt(before+r.Pods*9/10).Sub(last)
+	fmt.Fprintf(o.Log, "with the nodes there, half run after %.1fs, nine in ten after %.1fs\n", r.HalfAgain.Seconds(), r.MostAgain.Seconds())
 	return nil
 }
 

@@ -124,3 +124,17 @@ func (s *Seen) Look() Look {
 	}
 	return l
 }
+
+// Ran returns how many pods have been shown to run so far.
+func (s *Seen) Ran() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.ranTimes)
+}
+
+// RanAt returns when the pod with that number, from 0, was shown to run.
+func (s *Seen) RanAt(i int) time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ranTimes[i]
+}

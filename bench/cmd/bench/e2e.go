@@ -27,6 +27,7 @@ func endToEnd(args []string) error {
 	f.DurationVar(&o.ConsolidateAfter, "consolidate-after", 30*time.Second, "the pool's consolidateAfter")
 	f.DurationVar(&o.UpLimit, "up-limit", 5*time.Minute, "most time for a scale-up")
 	f.DurationVar(&o.DownLimit, "down-limit", 8*time.Minute, "most time for a scale-in")
+	f.BoolVar(&o.Again, "again", false, "instead of a scale-in, make the pods once more with the nodes there: what Kubernetes takes by itself")
 	into := f.String("into", "", "file whose marked lines are replaced by the tables, such as docs/bench.md")
 	logs := f.String("logs", "", "directory to keep the logs of each cluster in")
 	if err := f.Parse(args); err != nil {
@@ -58,7 +59,10 @@ func endToEnd(args []string) error {
 		up.WriteString(rowUp)
 		down.WriteString(rowDown)
 	}
-	text += "At the end: " + load() + ".\n\n" + e2e.Up + up.String() + "\n" + e2e.Down + down.String()
+	text += "At the end: " + load() + ".\n\n" + e2e.Up + up.String()
+	if !o.Again {
+		text += "\n" + e2e.Down + down.String()
+	}
 	fmt.Print(text)
 	if *into != "" {
 		return e2e.Write(*into, text)
