@@ -118,13 +118,12 @@ func Decide(s *model.Snapshot, o Options, from Cursor) Decision {
 	// What pays most at first may leave less to gain in the end, so both ways are gone to their end.
 	w := newDecider(s, o, from)
 	w.wide = true
-	wide := w.decide()
-	wide.Stats.WhatIfs += out.Stats.WhatIfs
-	wide.Stats.Sketches += out.Stats.Sketches
+	other := w.decide()
 	if w.net > d.net+tiny {
-		return wide
+		out, other = other, out
 	}
-	out.Stats.WhatIfs, out.Stats.Sketches = wide.Stats.WhatIfs, wide.Stats.Sketches
+	out.Stats.WhatIfs += other.Stats.WhatIfs
+	out.Stats.Sketches += other.Stats.Sketches
 	return out
 }
 

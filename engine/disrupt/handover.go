@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strconv"
 
-	corev1 "k8s.io/api/core/v1"
-
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
 )
@@ -58,22 +56,11 @@ func HandoverOf(s *model.Snapshot) Handover {
 		}
 	}
 	for _, p := range s.Pods() {
-		if unseen(p) {
+		if p.Unjudged() && !p.Virtual() && model.ByDefault(p.Object) {
 			h.Moving++
 		}
 	}
 	return h
-}
-
-// unseen reports whether the default scheduler has not looked at the pod yet.
-func unseen(p *model.Pod) bool {
-	if p.Bound() || p.Virtual() || p.Terminal() || p.Terminating() || len(p.Object.Spec.SchedulingGates) > 0 {
-		return false
-	}
-	if name := p.Object.Spec.SchedulerName; name != "" && name != corev1.DefaultSchedulerName {
-		return false
-	}
-	return !slices.ContainsFunc(p.Object.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodScheduled })
 }
 
 // askedFor returns the names of the reserved nodes that pods without a node were promised to.

@@ -3,6 +3,7 @@ package model
 import (
 	"encoding/binary"
 	"runtime"
+	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -168,6 +169,19 @@ func groupOf(apiVersion string) string {
 // because we nominate pods ourselves, to nodes that may never come up.
 func (p *Pod) Provisionable() bool {
 	return !p.Bound() && !p.Terminal() && !p.Terminating() && unschedulable(p.Object) && !p.Daemon() && !p.Mirror()
+}
+
+// Unjudged reports whether no scheduler has looked at the pod yet. A daemon's and a static pod are not counted, nor one that is
+// held back by a gate.
+func (p *Pod) Unjudged() bool {
+	return !p.Bound() && !p.Terminal() && !p.Terminating() && !p.Daemon() && !p.Mirror() && len(p.Object.Spec.SchedulingGates) == 0 &&
+		!slices.ContainsFunc(p.Object.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodScheduled })
+}
+
+// ByDefault reports whether the default scheduler looks after the pod. Other schedulers may have their reasons to keep one
+// waiting.
+func ByDefault(o *corev1.Pod) bool {
+	return o.Spec.SchedulerName == "" || o.Spec.SchedulerName == corev1.DefaultSchedulerName
 }
 
 // Priority returns the pod's priority, 0 if admission has set none. Higher is more important.

@@ -57,7 +57,7 @@ func (b *backlog) take(o *corev1.Pod, now time.Time) (seen *corev1.Pod, siblings
 			siblings = append(siblings, b.tell(b.unjudged[k]))
 		}
 		return o, siblings
-	case !unjudged(&p):
+	case !p.Unjudged():
 		return o, nil
 	}
 	b.seen[o.UID] = first
@@ -114,7 +114,7 @@ func drop[K comparable](m map[types.UID]map[K]bool, owner types.UID, k K) {
 func (b *backlog) overdue(age time.Duration, now time.Time) []*corev1.Pod {
 	var pods []*corev1.Pod
 	for _, o := range b.unjudged {
-		if byDefault(o) && now.Sub(b.seen[o.UID]) >= age {
+		if model.ByDefault(o) && now.Sub(b.seen[o.UID]) >= age {
 			pods = append(pods, o)
 		}
 	}
@@ -122,11 +122,6 @@ func (b *backlog) overdue(age time.Duration, now time.Time) []*corev1.Pod {
 		pods[i] = b.tell(o)
 	}
 	return pods
-}
-
-// byDefault reports whether the pod waits for the default scheduler.
-func byDefault(o *corev1.Pod) bool {
-	return o.Spec.SchedulerName == "" || o.Spec.SchedulerName == corev1.DefaultSchedulerName
 }
 
 // alike are the kinds of owners whose pods are made of one template. Others may make a different pod each time.
@@ -140,12 +135,6 @@ func ownerOf(o *corev1.Pod) (types.UID, bool) {
 	return owner.UID, true
 }
 
-// unjudged reports whether the scheduler is going to look at the pod for the first time. A daemon's it looks at by itself.
-func unjudged(p *model.Pod) bool {
-	return !p.Bound() && !p.Terminal() && !p.Terminating() && !p.Daemon() && !p.Mirror() && len(p.Object.Spec.SchedulingGates) == 0 &&
-		!slices.ContainsFunc(p.Object.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodScheduled })
-}
-
 // overdueAfter is how long a pod may wait for its first verdict before it counts as refused like others.
 const overdueAfter = 500 * time.Millisecond
 
@@ -156,7 +145,7 @@ func (c *Cluster) Backlog() (latest time.Time, behind bool) {
 	defer c.mu.Unlock()
 	now := c.clock.Now()
 	for _, o := range c.backlog.unjudged {
-		if !byDefault(o) {
+		if !model.ByDefault(o) {
 			continue
 		}
 		since := c.backlog.seen[o.UID]

@@ -89,9 +89,9 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	c.last = now
 	s := c.Cluster.Snapshot()
 	changes := steer.Next(s, c.On, c.stillJoining(s))
-	c.write(ctx, changes[:min(len(changes), portion)])
+	wrote := c.write(ctx, changes[:min(len(changes), portion)])
 	switch {
-	case len(changes) > portion:
+	case len(changes) > portion && wrote > 0:
 		c.last = time.Time{}
 		return ctrl.Result{RequeueAfter: time.Millisecond}, nil
 	case len(s.Pending()) == 0:
@@ -165,10 +165,10 @@ func (c *Controller) stillJoining(s *model.Snapshot) map[string]string {
 	return still
 }
 
-// write carries changes out and counts them.
-func (c *Controller) write(ctx context.Context, changes []steer.Nomination) {
+// write carries changes out and counts them. It returns how many it could write.
+func (c *Controller) write(ctx context.Context, changes []steer.Nomination) int {
 	if len(changes) == 0 {
-		return
+		return 0
 	}
 	pods, err := c.Nominator.Nominate(ctx, changes)
 	for _, p := range pods {
@@ -187,4 +187,5 @@ func (c *Controller) write(ctx context.Context, changes []steer.Nomination) {
 	case err != nil:
 		log.V(1).Info("some nominations were not written", "error", err.Error())
 	}
+	return len(pods)
 }

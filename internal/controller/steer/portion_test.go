@@ -1,6 +1,7 @@
 package steer
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 
@@ -29,6 +30,12 @@ func TestPortions(t *testing.T) {
 		waiting := w.Cluster.Snapshot().Pending()[2:]
 		w.Cluster.Promise(name, waiting[60*i:60*i+60], w.clock.Now().Add(pause*10))
 	}
+	w.clock.Step(pause)
+	w.fail = errors.New("out of order")
+	if result, err := w.Reconcile(t.Context(), ctrl.Request{}); err != nil || result.RequeueAfter < pause || w.patches != portion {
+		t.Fatalf("with an API server that takes nothing, %d were tried, and again after %v (%v)", w.patches, result.RequeueAfter, err)
+	}
+	w.fail, w.patches = nil, 0
 	w.clock.Step(pause)
 	result, err := w.Reconcile(t.Context(), ctrl.Request{})
 	if err != nil || result.RequeueAfter == 0 || result.RequeueAfter >= pause || w.patches != portion {
