@@ -5,9 +5,12 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/drain"
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/pack"
 )
 
 // empty lets the nodes go that run nothing which would come back elsewhere, dearest first.
@@ -68,21 +71,63 @@ func (d *decider) rested(c *candidate) model.Verdict {
 	return model.Verdict{}
 }
 
-// StillEmpty is a yes if a node that was marked to go as empty may go now that no new pods come: nothing has been put on
-// it in between.
-func StillEmpty(s *model.Snapshot, n *model.Node) model.Verdict {
-	if v := StillUnprotected(s, n); !v.OK() {
-		return v
+// stillEmpty returns a verdict for each node that was marked to go as empty, by name. It is a yes if the node may go now that
+// no new pods come: nothing has been put on it in between, and nobody is on the way to it.
+func stillEmpty(s *model.Snapshot, nodes []*model.Node, o Options) map[string]model.Verdict {
+	out := map[string]model.Verdict{}
+	coming := comingTo(s, nodes, o)
+	for _, n := range nodes {
+		v := StillUnprotected(s, n)
+		if pods := n.Reschedulable(); v.OK() && len(pods) > 0 {
+			v = model.Verdict{Rule: model.RuleInUse, Subject: "pod " + pods[0].Key}
+		}
+		if v.OK() && coming[n] {
+			v = model.Verdict{Rule: model.RuleNominated}
+		}
+		out[n.Name] = v
 	}
-	if pods := n.Reschedulable(); len(pods) > 0 {
-		return model.Verdict{Rule: model.RuleInUse, Subject: "pod " + pods[0].Key}
+	return out
+}
+
+// comingTo returns which of the marked nodes pods were told to go to, and could if the marks were taken back.
+func comingTo(s *model.Snapshot, nodes []*model.Node, o Options) map[*model.Node]bool {
+	marked := map[string]*model.Node{}
+	for _, n := range nodes {
+		marked[n.Name] = n
 	}
+	told, out := map[*model.Pod]*model.Node{}, map[*model.Node]bool{}
 	for _, p := range append(s.Pending(), s.Displaced()...) {
-		if to := s.PromiseOf(p); to != "" && (to == n.Name || n.Claim != nil && to == n.Claim.Name) {
-			return model.Verdict{Rule: model.RuleNominated}
+		n, _ := s.NodeByName(s.PromiseOf(p))
+		if n == nil || marked[n.Name] == nil || p.Virtual() {
+			continue
+		}
+		told[p] = marked[n.Name]
+		out[told[p]] = out[told[p]] || makesRoom(n, p)
+	}
+	if len(told) == 0 {
+		return out
+	}
+	for _, pl := range pack.Solve(s.Apply(unmarked(nodes)), o.Pack).Placements {
+		for _, p := range pl.Pods {
+			if n := told[p]; n != nil && n.Name == pl.Node.Name {
+				out[n] = true
+			}
 		}
 	}
-	return model.Verdict{}
+	return out
+}
+
+// unmarked is the change that lets pods come to the marked nodes again.
+func unmarked(nodes []*model.Node) model.Delta {
+	var change model.Delta
+	for _, n := range nodes {
+		o := *n.Object
+		o.Spec.Taints = slices.DeleteFunc(slices.Clone(o.Spec.Taints), func(t corev1.Taint) bool {
+			return t.Key == apiv1.DisruptedTaintKey
+		})
+		change.Nodes = append(change.Nodes, &o)
+	}
+	return change
 }
 
 // StillUnprotected is a yes if neither the node nor a pod on it asks not to be disrupted.

@@ -82,23 +82,34 @@ func (d *decider) ghosts(going []*model.Node) model.Delta {
 	return change
 }
 
-// promised notes the candidates that pods were told before to go to.
+// promised notes the candidates that pods were told before to go to, and will once others have left, and those that were
+// launched in place of nodes that are still there. Pods that find room there now are among the placements; a promise to a node
+// that can take the pod no more is stale, and keeps none.
 func (d *decider) promised() {
 	for _, p := range append(d.s.Pending(), d.s.Displaced()...) {
-		name := d.s.PromiseOf(p)
-		if name == "" || p.Virtual() {
+		n, ok := d.s.NodeByName(d.s.PromiseOf(p))
+		if !ok || p.Virtual() || !makesRoom(n, p) {
 			continue
 		}
-		if n, ok := d.s.NodeByName(name); ok {
-			name = n.Name
-		}
-		if c := d.byName[name]; c != nil {
+		if c := d.byName[n.Name]; c != nil {
 			c.awaited = true
 		}
 	}
 	for _, c := range d.ours {
 		c.awaited = c.awaited || d.successor(c.node)
 	}
+}
+
+// makesRoom reports whether pods are leaving n and the pod has room there without them, as after a preemption.
+func makesRoom(n *model.Node, p *model.Pod) bool {
+	free, leaves := n.Free(), false
+	for _, other := range n.Pods {
+		if other.Terminating() {
+			free, leaves = free.Plus(other.Requests), true
+		}
+	}
+	_, _, short := p.Requests.Short(free)
+	return leaves && !short
 }
 
 // successor reports whether the node was launched in place of nodes that are still there: it is empty, but not for long.

@@ -1,0 +1,115 @@
+package disruption
+
+import (
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	enginesteer "github.com/karpenter-go/karpenter/engine/steer"
+	"github.com/karpenter-go/karpenter/internal/act"
+	"github.com/karpenter-go/karpenter/internal/controller/steer"
+	"github.com/karpenter-go/karpenter/internal/telemetry"
+)
+
+// newEmptyWorld returns a world with one empty node of four cores.
+func newEmptyWorld(t *testing.T) *world {
+	w := newDearWorld(t)
+	w.Cluster.Remove(podOf("web", "node-0"))
+	return w
+}
+
+// nominate shows a pod that waits, wants to be in the zone and was nominated to node-0, which is in zone a, by the controller
+// that was there before.
+func (w *world) nominate(name, zone string) {
+	w.t.Helper()
+	pod := podOf(name, "")
+	pod.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("2")
+	pod.Spec.NodeSelector = map[string]string{corev1.LabelTopologyZone: zone}
+	pod.Status.NominatedNodeName = "node-0"
+	if err := w.client.Create(w.t.Context(), pod); err != nil {
+		w.t.Fatal(err)
+	}
+	pod.ManagedFields = []metav1.ManagedFieldsEntry{{
+		Manager: enginesteer.Writer, Subresource: "status",
+		FieldsV1: metav1.NewFieldsV1(`{"f:status":{"f:nominatedNodeName":{}}}`),
+	}}
+	w.Cluster.Set(pod)
+}
+
+// nominated returns the node that the pod is nominated to on the API server.
+func (w *world) nominated(name string) string {
+	w.t.Helper()
+	pod := &corev1.Pod{}
+	if err := w.client.Get(w.t.Context(), client.ObjectKey{Namespace: "default", Name: name}, pod); err != nil {
+		w.t.Fatal(err)
+	}
+	return pod.Status.NominatedNodeName
+}
+
+// A controller that starts finds a nomination of the one before that no longer holds: the pod may not go there. It keeps the
+// node from nothing, and is taken away when the node is marked.
+func TestStaleNominationIsCleared(t *testing.T) {
+	w := newEmptyWorld(t)
+	w.nominate("late", "b")
+	steering := &steer.Controller{
+		Cluster: w.Cluster, Nominator: act.NewNominator(w.client), Clock: w.clock, On: true,
+		Metrics: telemetry.NewMetrics(prometheus.NewRegistry(), nil).Scheduler,
+	}
+	for _, want := range []string{"node-0", ""} {
+		if _, err := steering.Reconcile(t.Context(), ctrl.Request{}); err != nil {
+			t.Fatal(err)
+		}
+		if got := w.nominated("late"); got != want {
+			t.Errorf("the pod is nominated to %q, want %q", got, want)
+		}
+		w.pass(settle)
+	}
+	w.want(1, 1, 1)
+}
+
+// One that nobody takes away, and that comes after the mark, keeps the node from nothing either.
+func TestStaleNominationOfOthers(t *testing.T) {
+	w := newEmptyWorld(t)
+	w.pass(pause)
+	w.want(1, 0, 1)
+	w.nominate("late", "b")
+	w.pass(settle)
+	w.want(1, 1, 1)
+}
+
+// A nomination that holds keeps an empty node: before it is marked, and in the last moment too.
+func TestNominationThatHolds(t *testing.T) {
+	t.Run("before the mark", func(t *testing.T) {
+		w := newEmptyWorld(t)
+		w.nominate("late", "a")
+		w.pass(pause)
+		w.want(0, 0, 0)
+	})
+	t.Run("after the mark", func(t *testing.T) {
+		w := newEmptyWorld(t)
+		w.pass(pause)
+		w.want(1, 0, 1)
+		w.nominate("late", "a")
+		w.pass(settle)
+		w.want(0, 0, 0)
+	})
+}
+
+// Pods that are on their way out make room for one that preempts them: the node is not empty for long.
+func TestNominationToRoomThatComes(t *testing.T) {
+	w := newEmptyWorld(t)
+	w.pass(pause)
+	w.want(1, 0, 1)
+	low := podOf("low", "node-0")
+	low.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("3")
+	low.DeletionTimestamp = &metav1.Time{Time: w.clock.Now()}
+	w.Cluster.Set(low)
+	w.nominate("high", "a")
+	w.pass(settle)
+	w.want(0, 0, 0)
+}
