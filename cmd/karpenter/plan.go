@@ -36,7 +36,7 @@ func planCommand() *cobra.Command {
 		}
 		p := newProgress(cmd.ErrOrStderr())
 		defer p.end()
-		run, err := types.decideLive(cmd, p, knobs.options(), knobs.spread())
+		run, _, err := types.decideLive(cmd, p, knobs.options(), knobs.spread())
 		if err != nil {
 			return err
 		}

@@ -61,30 +61,30 @@ func (g *cataloguing) open(found string) (*offline.Catalogue, error) {
 	return offline.Shipped(g.region), nil
 }
 
-// decideLive reads the cluster and plans for it. Spread are the scheduler's constraints for pods that say nothing about it.
-// Nothing is changed.
+// decideLive reads the cluster and plans for it, and returns also a way to read more. Spread are the scheduler's constraints
+// for pods that say nothing about it. Nothing is changed.
 func (g *cataloguing) decideLive(
 	cmd *cobra.Command, p *progress, o pack.Options, spread []corev1.TopologySpreadConstraint,
-) (*offline.Run, error) {
+) (*offline.Run, client.Reader, error) {
 	p.say("reading the cluster")
 	there, found, err := readCluster(cmd)
 	if err != nil {
-		return nil, coded{exitUnreachable, err}
+		return nil, nil, coded{exitUnreachable, err}
 	}
 	catalogue, err := g.open(offline.RegionOf(found.Nodes, found.Classes))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := g.payAsThere(cmd, there, catalogue, found.Nodes); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	supply, err := catalogue.Supply(found.Pools, found.Classes, found.Overlays)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if len(spread) > 0 {
 		if o.DefaultSpread, err = live.Spread(cmd.Context(), there, spread); err != nil {
-			return nil, coded{exitUnreachable, fmt.Errorf("read what default spread is made from: %w", err)}
+			return nil, nil, coded{exitUnreachable, fmt.Errorf("read what default spread is made from: %w", err)}
 		}
 	}
 	p.pause()
@@ -92,7 +92,8 @@ func (g *cataloguing) decideLive(
 	s := found.Snapshot.Apply(model.Delta{Types: supply.Types})
 	p.say("planning for " + report.Count(len(s.Pending()), "pod"))
 	o.Labels = catalogue.Labels()
-	return offline.Decide(s, o, time.Now)
+	run, err := offline.Decide(s, o, time.Now)
+	return run, there, err
 }
 
 // readCluster lists what is in the cluster of KUBECONFIG, and returns a way to read more.

@@ -61,6 +61,19 @@ func Spread(
 	}.Of(), nil
 }
 
+// Events lists the events of an object that is in the cluster. They are kept for an hour, so those of the past may be missing.
+func Events(ctx context.Context, r client.Reader, o client.Object) ([]corev1.Event, error) {
+	var list corev1.EventList
+	err := r.List(ctx, &list, client.InNamespace(o.GetNamespace()), client.MatchingFields{eventsOf: string(o.GetUID())})
+	if err != nil {
+		return nil, fmt.Errorf("list events of %s/%s: %w", o.GetNamespace(), o.GetName(), err)
+	}
+	return list.Items, nil
+}
+
+// eventsOf is the field of an event that holds the UID of the object that it is about.
+const eventsOf = "involvedObject.uid"
+
 func each[T any](items []T) []*T {
 	out := make([]*T, len(items))
 	for i := range items {

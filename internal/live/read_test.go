@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -67,6 +68,36 @@ func TestRead(t *testing.T) {
 func TestReadRefused(t *testing.T) {
 	refused := errors.New("forbidden")
 	if _, err := Read(t.Context(), reader(t, refused), clocktesting.NewFakeClock(noon)); !errors.Is(err, refused) {
+		t.Errorf("error is %v", err)
+	}
+}
+
+// Events are those of the one object.
+func TestEvents(t *testing.T) {
+	scheme, err := Scheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	event := func(namespace, name, about string) *corev1.Event {
+		return &corev1.Event{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, InvolvedObject: corev1.ObjectReference{UID: types.UID(about)},
+		}
+	}
+	kube := fake.NewClientBuilder().WithScheme(scheme).WithObjects(
+		event("shop", "ours", "web"), event("shop", "other", "db"), event("elsewhere", "same", "web"),
+	).WithIndex(&corev1.Event{}, eventsOf, func(o client.Object) []string {
+		return []string{string(o.(*corev1.Event).InvolvedObject.UID)}
+	}).Build()
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "web"}}
+	found, err := Events(t.Context(), kube, pod)
+	if err != nil || len(found) != 1 || found[0].Name != "ours" {
+		t.Errorf("found %v, error %v", found, err)
+	}
+	refused := errors.New("forbidden")
+	forbids := interceptor.NewClient(kube, interceptor.Funcs{
+		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error { return refused },
+	})
+	if _, err := Events(t.Context(), forbids, pod); !errors.Is(err, refused) {
 		t.Errorf("error is %v", err)
 	}
 }

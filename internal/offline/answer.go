@@ -33,6 +33,8 @@ type PodAnswer struct {
 	Reasons []explain.Finding `json:"reasons"`
 	// Notes are sentences about the choice of NewNode, or why no place is looked for.
 	Notes []string `json:"notes"`
+	// Told is what the controller has told of the pod, as Told returns it; empty for a pod of manifests.
+	Told []EventResult `json:"events"`
 
 	Of *model.Pod `json:"-"`
 }
@@ -43,7 +45,7 @@ func (r *Run) Pod(e *explain.Explainer, key string) (PodAnswer, bool) {
 	if !ok {
 		return PodAnswer{}, false
 	}
-	a := PodAnswer{Pod: key, Requests: written(pod.Requests), Reasons: []explain.Finding{}, Notes: []string{}, Of: pod}
+	a := PodAnswer{Pod: key, Requests: written(pod.Requests), Reasons: []explain.Finding{}, Notes: []string{}, Told: []EventResult{}, Of: pod}
 	is := func(x *model.Pod) bool { return x.Key == key }
 	for _, x := range r.Plan.Placements {
 		if slices.ContainsFunc(x.Pods, is) {

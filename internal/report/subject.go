@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -10,7 +11,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/offline"
 )
 
-// Pod says where a pod is, where it would go, or why it goes nowhere.
+// Pod says where a pod is, where it would go, or why it goes nowhere, and what the controller has told of it.
 func (s Style) Pod(a offline.PodAnswer) string {
 	var b strings.Builder
 	b.WriteString(s.bold("pod "+Class([]*model.Pod{a.Of})) + "\n")
@@ -27,6 +28,13 @@ func (s Style) Pod(a offline.PodAnswer) string {
 	}
 	for _, f := range a.Reasons {
 		s.finding(&b, f)
+	}
+	for _, e := range a.Told[max(0, len(a.Told)-most):] {
+		times := ""
+		if e.Count > 1 {
+			times = fmt.Sprintf(", %d times", e.Count)
+		}
+		fmt.Fprintf(&b, "  the controller told at %s (%s%s): %s\n", e.Last.Format(time.RFC3339), e.Reason, times, e.Message)
 	}
 	return b.String()
 }

@@ -1,0 +1,49 @@
+package offline
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/karpenter-go/karpenter/internal/telemetry"
+)
+
+// An EventResult is something that the controller has told of an object, also as JSON.
+type EventResult struct {
+	// Reason is one of the events of the telemetry package, such as Nominated.
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+	// Count is how often it was told, at least once.
+	Count int32 `json:"count"`
+	// Last is when it was told last, to the second.
+	Last time.Time `json:"last"`
+}
+
+// Told returns what the controller has told, oldest first: of those events that are from it. Events of others are left out.
+func Told(events []corev1.Event) []EventResult {
+	out := []EventResult{}
+	for i := range events {
+		e := &events[i]
+		if e.Source.Component != telemetry.Component && e.ReportingController != telemetry.Component {
+			continue
+		}
+		out = append(out, EventResult{Reason: e.Reason, Message: e.Message, Count: max(e.Count, 1), Last: toldLast(e)})
+	}
+	slices.SortStableFunc(out, func(a, b EventResult) int {
+		return cmp.Or(a.Last.Compare(b.Last), cmp.Compare(a.Message, b.Message))
+	})
+	return out
+}
+
+// toldLast is the last time that the event names; some writers leave out all but when it was made.
+func toldLast(e *corev1.Event) time.Time {
+	last := e.CreationTimestamp.Time
+	for _, t := range []time.Time{e.FirstTimestamp.Time, e.LastTimestamp.Time, e.EventTime.Time} {
+		if t.After(last) {
+			last = t
+		}
+	}
+	return last.UTC().Truncate(time.Second)
+}
