@@ -19,6 +19,8 @@ import (
 type Cluster struct {
 	// Bin is where karpenter and karpenter-local are, Dir where the cluster keeps its state.
 	Bin, Dir string
+	// Controller is the program that looks after nodes; empty is none.
+	Controller string
 }
 
 // run runs a program of Bin with input and returns what it printed.
@@ -41,7 +43,11 @@ func (c *Cluster) local(ctx context.Context, input []byte, args ...string) ([]by
 
 // Up starts the cluster.
 func (c *Cluster) Up(ctx context.Context) error {
-	_, err := c.local(ctx, nil, "up", "--provider", "kwok", "--controller", filepath.Join(c.Bin, "karpenter"))
+	who := []string{"--no-controller"}
+	if c.Controller != "" {
+		who = []string{"--controller", c.Controller}
+	}
+	_, err := c.local(ctx, nil, append([]string{"up", "--provider", "kwok"}, who...)...)
 	return err
 }
 
@@ -71,8 +77,8 @@ func (c *Cluster) Apply(ctx context.Context, objects ...any) error {
 	return err
 }
 
-// Types returns what the provider has for Linux on amd64, bought on demand.
-func (c *Cluster) Types(ctx context.Context) ([]workload.Type, error) {
+// Types returns what the provider has for Linux on amd64, bought on demand, with no more cores than that; 0 is any number.
+func (c *Cluster) Types(ctx context.Context, maxCPU int) ([]workload.Type, error) {
 	out, err := c.run(ctx, nil, "karpenter", "catalog", "--provider", "kwok", "-o", "json")
 	if err != nil {
 		return nil, err
@@ -82,7 +88,11 @@ func (c *Cluster) Types(ctx context.Context) ([]workload.Type, error) {
 		return nil, fmt.Errorf("read catalogue: %w", err)
 	}
 	for _, t := range all {
-		if strings.HasSuffix(t.Name, "-amd64-linux") {
+		cores, err := strconv.Atoi(t.Labels[coresLabel])
+		if err != nil {
+			return nil, fmt.Errorf("read catalogue: cores of %s: %w", t.Name, err)
+		}
+		if strings.HasSuffix(t.Name, "-amd64-linux") && (maxCPU == 0 || cores <= maxCPU) {
 			kept = append(kept, t)
 		}
 	}
@@ -96,8 +106,11 @@ type Usage struct {
 	CPU    time.Duration
 }
 
-// Usage reads what the controller has used so far.
+// Usage reads what the controller has used so far, nothing if there is none.
 func (c *Cluster) Usage(ctx context.Context) (Usage, error) {
+	if c.Controller == "" {
+		return Usage{}, nil
+	}
 	out, err := c.local(ctx, nil, "status", "-o", "json")
 	if err != nil {
 		return Usage{}, err

@@ -71,13 +71,19 @@ func TestSeen(t *testing.T) {
 }
 
 func TestReport(t *testing.T) {
-	r := Result{Pods: 1000, Left: 263, Made: 3 * time.Second, FirstClaim: 1200 * time.Millisecond, AllRun: 9 * time.Second, Planned: 60, Needed: 61, OverFloor: 1.012,
+	r := Result{Name: "ours", Pods: 1000, Left: 263, Made: 3 * time.Second, FirstClaim: 1200 * time.Millisecond, HalfRun: 6 * time.Second, AllRun: 9 * time.Second, Planned: 60, Needed: 61, OverFloor: 1.012,
 		Near: -1, Finally: 1.2, Settled: 40 * time.Second, FinalNodes: 30, Usage: Usage{PeakMB: 90, CPU: 3 * time.Second},
 		Course: []Point{{0, 61, 4}, {40 * time.Second, 30, 1.2}}}
 	up, down := r.Rows()
-	if up != "| 1000 | 3.0 s | 1.2 s | 9.0 s | 60 | 61 | 1.012 | 90 MB | 3.0 s |\n" ||
-		down != "| 1000 to 263 | never | 40.0 s | 1.200 | 30 | 4.00 at 0s, 1.20 at 40s |\n" {
+	if up != "| ours | 1000 | 3.0 s | 1.2 s | 6.0 s | 9.0 s | 60 | 61 | 1.012 | 90 MB | 3.0 s |\n" ||
+		down != "| ours | 1000 to 263 | never | 40.0 s | 1.200 | 30 | 4.00 at 0s, 1.20 at 40s |\n" {
 		t.Errorf("rows are\n%s%s", up, down)
+	}
+	none := Result{Name: "none", MaxCPU: 8, Pods: 10, Made: time.Second, HalfRun: time.Second, AllRun: 2 * time.Second, Needed: 3}
+	if up, down := none.Rows(); up != "| none, nodes of up to 8 cores | 10 | 1.0 s | – | 1.0 s | 2.0 s | – | 3 | – | – | – |\n" || down != "" {
+		t.Errorf("without a controller, rows are\n%s%s", up, down)
+	} else if strings.Count(up, "|") != strings.Count(strings.Split(Up, "\n")[0], "|") {
+		t.Errorf("columns of\n%s%s", Up, up)
 	}
 	for _, head := range []string{Up, Down} {
 		lines := strings.Split(head, "\n")

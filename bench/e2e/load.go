@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -99,12 +100,21 @@ func (a *API) scale(ctx context.Context, apps []App) error {
 	return a.each(ctx, http.MethodPatch, "application/merge-patch+json", objects)
 }
 
+// coresLabel is how many cores an instance type has.
+const coresLabel = "karpenter.kwok.sh/instance-cpu"
+
 // pool returns a node class and a pool for Linux on amd64, on demand, that consolidates after the time given and may take any
-// number of nodes away at once.
-func pool(consolidateAfter string) []any {
+// number of nodes away at once. Nodes have no more cores than maxCPU, any number if that is 0.
+func pool(consolidateAfter string, maxCPU int) []any {
 	const group, class = "karpenter.kwok.sh", "KWOKNodeClass"
-	in := func(key, value string) manifest {
-		return manifest{"key": key, "operator": "In", "values": []string{value}}
+	is := func(key, operator, value string) manifest {
+		return manifest{"key": key, "operator": operator, "values": []string{value}}
+	}
+	requirements := []any{
+		is("kubernetes.io/os", "In", "linux"), is("kubernetes.io/arch", "In", "amd64"), is("karpenter.sh/capacity-type", "In", "on-demand"),
+	}
+	if maxCPU > 0 {
+		requirements = append(requirements, is(coresLabel, "Lt", strconv.Itoa(maxCPU+1)))
 	}
 	return []any{
 		manifest{"apiVersion": group + "/v1alpha1", "kind": class, "metadata": manifest{"name": "default"}},
@@ -113,9 +123,7 @@ func pool(consolidateAfter string) []any {
 			"spec": manifest{
 				"template": manifest{"spec": manifest{
 					"nodeClassRef": manifest{"group": group, "kind": class, "name": "default"},
-					"requirements": []any{
-						in("kubernetes.io/os", "linux"), in("kubernetes.io/arch", "amd64"), in("karpenter.sh/capacity-type", "on-demand"),
-					},
+					"requirements": requirements,
 				}},
 				"disruption": manifest{
 					"consolidationPolicy": "WhenEmptyOrUnderutilized", "consolidateAfter": consolidateAfter,
@@ -124,4 +132,30 @@ func pool(consolidateAfter string) []any {
 			},
 		},
 	}
+}
+
+// ready makes nodes with more room than the pods need, of cores and as many GiB times eight: what an autoscaler does that
+// takes no time and knows no price.
+func (a *API) ready(ctx context.Context, all []*corev1.Pod) error {
+	const cores, perNode = 64, 250
+	var need int64
+	for _, p := range all {
+		for _, c := range p.Spec.Containers {
+			need += max(c.Resources.Requests.Cpu().MilliValue(), c.Resources.Requests.Memory().Value()*1000/(8<<30))
+		}
+	}
+	n := max(int(need/(cores*1000)), len(all)/perNode) + 1
+	size := manifest{"cpu": strconv.Itoa(cores), "memory": strconv.Itoa(cores*8) + "Gi", "pods": strconv.Itoa(2 * perNode)}
+	objects := make([]sent, n+n/4)
+	for i := range objects {
+		name := fmt.Sprintf("ready-%d", i)
+		objects[i] = sent{"/api/v1/nodes", manifest{
+			"apiVersion": "v1", "kind": "Node", "metadata": manifest{
+				"name": name, "annotations": manifest{"kwok.x-k8s.io/node": "fake"},
+				"labels": manifest{"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"},
+			},
+			"status": manifest{"capacity": size, "allocatable": size},
+		}}
+	}
+	return a.each(ctx, http.MethodPost, "application/json", objects)
 }

@@ -9,23 +9,31 @@ import (
 
 // Up and Down are the heads of the two tables that Rows fills.
 const (
-	Up = `| Pods | Made within | First claims | All Running | Planned | Needed | Price / floor | Peak memory | Controller's CPU |
-|---|---|---|---|---|---|---|---|---|
+	Up = `| Controller | Pods | Made within | First claims | Half run | All run | Planned | Needed | Price / floor | Peak memory | CPU |
+|---|---|---|---|---|---|---|---|---|---|---|
 `
-	Down = `| Pods | Within 5% of the floor | Last change | Price / floor at the end | Nodes | In the course of time |
-|---|---|---|---|---|---|
+	Down = `| Controller | Pods | Within 5% of the floor | Last change | Price / floor at the end | Nodes | In the course of time |
+|---|---|---|---|---|---|---|
 `
 )
 
-// Rows returns the result as a row of each table.
+// Rows returns the result as a row of each table; without a controller there is none of the scale-in.
 func (r Result) Rows() (up, down string) {
-	up = fmt.Sprintf("| %d | %s | %s | %s | %d | %d | %.3f | %d MB | %.1f s |\n", r.Pods, seconds(r.Made), seconds(r.FirstClaim), seconds(r.AllRun),
-		r.Planned, r.Needed, r.OverFloor, r.Usage.PeakMB, r.Usage.CPU.Seconds())
+	who, made := r.Name, seconds(r.Made)
+	if r.MaxCPU > 0 {
+		who += fmt.Sprintf(", nodes of up to %d cores", r.MaxCPU)
+	}
+	if r.FirstClaim == 0 {
+		return fmt.Sprintf("| %s | %d | %s | – | %s | %s | – | %d | – | – | – |\n",
+			who, r.Pods, made, seconds(r.HalfRun), seconds(r.AllRun), r.Needed), ""
+	}
+	up = fmt.Sprintf("| %s | %d | %s | %s | %s | %s | %d | %d | %.3f | %d MB | %.1f s |\n", who, r.Pods, made, seconds(r.FirstClaim),
+		seconds(r.HalfRun), seconds(r.AllRun), r.Planned, r.Needed, r.OverFloor, r.Usage.PeakMB, r.Usage.CPU.Seconds())
 	reached := "never"
 	if r.Near >= 0 {
 		reached = seconds(r.Near)
 	}
-	down = fmt.Sprintf("| %d to %d | %s | %s | %.3f | %d | %s |\n", r.Pods, r.Left, reached, seconds(r.Settled), r.Finally,
+	down = fmt.Sprintf("| %s | %d to %d | %s | %s | %.3f | %d | %s |\n", who, r.Pods, r.Left, reached, seconds(r.Settled), r.Finally,
 		r.FinalNodes, r.course())
 	return up, down
 }

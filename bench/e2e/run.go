@@ -17,6 +17,11 @@ import (
 type Options struct {
 	// Bin is where karpenter and karpenter-local are, Dir where a cluster may keep its state.
 	Bin, Dir string
+	// Controller is the program that looks after nodes, and Name what it is called in reports. Without one, nodes with more room
+	// than enough are there as soon as the last pod is: what then passes no autoscaler can save. There is no scale-in then.
+	Controller, Name string
+	// MaxCPU is the most cores that a node may have, 0 for any number.
+	MaxCPU int
 	// Pods is how many pods come; a quarter of each deployment stays.
 	Pods    int
 	Profile workload.Profile
@@ -35,9 +40,11 @@ type Options struct {
 
 // A Result is what one run came to.
 type Result struct {
-	Pods, Left int
+	// Name is that of the controller, Pods how many came, Left how many stayed, MaxCPU as in Options.
+	Name               string
+	Pods, Left, MaxCPU int
 	// Made is how long it took from the first pod to the last, which is Kubernetes' work. FirstClaim and AllRun are the times
-	// from when all pods existed; FirstClaim is negative if claims came before that.
+	// from when all pods existed; FirstClaim is negative if claims came before that, and 0 if there were none.
 	Made, FirstClaim, AllRun time.Duration
 	// HalfRun and MostRun are when half and nine in ten of the pods ran.
 	HalfRun, MostRun time.Duration
@@ -69,8 +76,9 @@ const near = 1.05
 
 // Run measures one cluster from nothing to nothing.
 func Run(ctx context.Context, o Options) (r Result, err error) {
-	c := &Cluster{Bin: o.Bin, Dir: o.Dir}
-	types, err := c.Types(ctx)
+	r.Name, r.MaxCPU = o.Name, o.MaxCPU
+	c := &Cluster{Bin: o.Bin, Dir: o.Dir, Controller: o.Controller}
+	types, err := c.Types(ctx, o.MaxCPU)
 	if err != nil {
 		return r, err
 	}
@@ -90,17 +98,22 @@ func Run(ctx context.Context, o Options) (r Result, err error) {
 	if o.Again {
 		after = "Never"
 	}
-	if err := c.Apply(ctx, pool(after)...); err != nil {
+	if err := c.Apply(ctx, pool(after, o.MaxCPU)...); err != nil {
 		return r, err
 	}
 	apps := Apps(o.Profile, o.Pods, o.Seed)
 	if err := up(ctx, api, seen, apps, types, o, &r); err != nil {
 		return r, fmt.Errorf("scale-up to %d pods: %w", o.Pods, err)
 	}
-	if o.Again {
+	switch {
+	case o.Controller == "":
+		return r, nil
+	case o.Again:
 		err = again(ctx, api, seen, apps, o, &r)
-	} else if err = down(ctx, api, seen, Quarter(apps), types, o, &r); err != nil {
-		err = fmt.Errorf("scale-in to %d pods: %w", r.Left, err)
+	default:
+		if err = down(ctx, api, seen, Quarter(apps), types, o, &r); err != nil {
+			err = fmt.Errorf("scale-in to %d pods: %w", r.Left, err)
+		}
 	}
 	if err != nil {
 		return r, err
@@ -116,9 +129,21 @@ func up(ctx context.Context, a *API, seen *Seen, apps []App, types []workload.Ty
 		return err
 	}
 	r.Pods = len(Pods(apps))
-	fmt.Fprintf(o.Log, "making %d pods in %d deployments\n", r.Pods, len(apps))
+	fmt.Fprintf(o.Log, "%s: making %d pods in %d deployments\n", r.Name, r.Pods, len(apps))
 	if err := a.make(ctx, apps); err != nil {
 		return err
+	}
+	if o.Controller == "" {
+		err := eventually(ctx, o.UpLimit, func() (bool, string) {
+			n := seen.Look().Pods
+			return n == r.Pods, fmt.Sprintf("%d of %d pods exist", n, r.Pods)
+		})
+		if err != nil {
+			return err
+		}
+		if err := a.ready(ctx, Pods(apps)); err != nil {
+			return err
+		}
 	}
 	var ran time.Time
 	err = eventually(ctx, o.UpLimit, func() (bool, string) {
@@ -130,7 +155,10 @@ func up(ctx context.Context, a *API, seen *Seen, apps []App, types []workload.Ty
 		return err
 	}
 	l := seen.Look()
-	r.Made, r.FirstClaim, r.AllRun = l.LastPod.Sub(l.FirstPod), l.FirstClaim.Sub(l.LastPod), ran.Sub(l.LastPod)
+	r.Made, r.AllRun = l.LastPod.Sub(l.FirstPod), ran.Sub(l.LastPod)
+	if l.Claims > 0 {
+		r.FirstClaim = l.FirstClaim.Sub(l.LastPod)
+	}
 	r.Planned, r.Needed, r.OverFloor = l.Planned, l.Nodes, l.Price/lowest
 	r.HalfRun, r.MostRun = l.HalfRan.Sub(l.LastPod), l.MostRan.Sub(l.LastPod)
 	fmt.Fprintf(o.Log, "half run after %.1fs, nine in ten after %.1fs, all after %.1fs: %d nodes planned, %d needed, %.3f of the floor\n",

@@ -16,7 +16,7 @@ import (
 	"github.com/karpenter-go/karpenter/bench/workload"
 )
 
-// endToEnd measures scale-up and scale-in on a cluster of its own, once for each number of pods.
+// endToEnd measures scale-up and scale-in on a cluster of its own, once for each number of pods and each controller.
 func endToEnd(args []string) error {
 	f := flag.NewFlagSet("bench e2e", flag.ContinueOnError)
 	o := e2e.Options{Log: os.Stderr}
@@ -24,10 +24,13 @@ func endToEnd(args []string) error {
 	sizes := f.String("pods", "1000", "how many pods come, several numbers separated by commas")
 	profile := f.String("profile", string(workload.Micro), "shape of the pods; those that ask for nothing but resources")
 	f.Uint64Var(&o.Seed, "seed", 7, "seed of chance")
+	f.IntVar(&o.MaxCPU, "max-cpu", 0, "the most cores of a node, 0 for any number")
 	f.DurationVar(&o.ConsolidateAfter, "consolidate-after", 30*time.Second, "the pool's consolidateAfter")
 	f.DurationVar(&o.UpLimit, "up-limit", 5*time.Minute, "most time for a scale-up")
 	f.DurationVar(&o.DownLimit, "down-limit", 8*time.Minute, "most time for a scale-in")
 	f.BoolVar(&o.Again, "again", false, "instead of a scale-in, make the pods once more with the nodes there: what Kubernetes takes by itself")
+	none := f.Bool("none", false, "measure a scale-up without a controller too: nodes are there as soon as the last pod is")
+	peer := f.String("peer", "", "measure upstream's controller too, this program (bin/bench-peer-kwok)")
 	into := f.String("into", "", "file whose marked lines are replaced by the tables, such as docs/bench.md")
 	logs := f.String("logs", "", "directory to keep the logs of each cluster in")
 	if err := f.Parse(args); err != nil {
@@ -40,6 +43,17 @@ func endToEnd(args []string) error {
 	if o.Bin, err = filepath.Abs(o.Bin); err != nil {
 		return err
 	}
+	who := []contender{{"this one", filepath.Join(o.Bin, "karpenter")}}
+	if *peer != "" {
+		program, err := filepath.Abs(*peer)
+		if err != nil {
+			return err
+		}
+		who = append(who, contender{"upstream v1.14.1", program})
+	}
+	if *none {
+		who = append(who, contender{"none, nodes come with the last pod", ""})
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	text := machine() + "\n"
@@ -48,16 +62,19 @@ func endToEnd(args []string) error {
 		if o.Pods, err = strconv.Atoi(size); err != nil {
 			return fmt.Errorf("-pods: %w", err)
 		}
-		if *logs != "" {
-			o.Logs = filepath.Join(*logs, size)
+		for i, c := range who {
+			if *logs != "" {
+				o.Logs = filepath.Join(*logs, fmt.Sprintf("%s-%d", size, i))
+			}
+			o.Name, o.Controller = c.name, c.program
+			result, err := oneCluster(ctx, o)
+			if err != nil {
+				return err
+			}
+			rowUp, rowDown := result.Rows()
+			up.WriteString(rowUp)
+			down.WriteString(rowDown)
 		}
-		result, err := oneCluster(ctx, o)
-		if err != nil {
-			return err
-		}
-		rowUp, rowDown := result.Rows()
-		up.WriteString(rowUp)
-		down.WriteString(rowDown)
 	}
 	text += "At the end: " + load() + ".\n\n" + e2e.Up + up.String()
 	if !o.Again {
@@ -69,6 +86,9 @@ func endToEnd(args []string) error {
 	}
 	return nil
 }
+
+// A contender is a controller that is measured; without a program there is none.
+type contender struct{ name, program string }
 
 // oneCluster measures one cluster in a directory that is gone afterwards.
 func oneCluster(ctx context.Context, o e2e.Options) (r e2e.Result, err error) {
