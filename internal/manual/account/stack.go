@@ -3,6 +3,7 @@ package account
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/url"
 	"regexp"
 	"slices"
@@ -12,25 +13,32 @@ import (
 )
 
 // A form is what a type of resource takes: the properties that it needs, others that it may have, its attributes, and what a
-// reference to it is: its name, its ARN or its URL.
+// reference to it is: its name, its ARN or its URL. After a property's name stands what its value is, if not text: # a number,
+// ? true or false, {} an object or JSON, [] a list of text, [Form] a list of what a form of that name takes.
 type form struct {
 	needs, may, attributes string
 	ref                    string
 }
 
-// forms are the types of resources that the account can make, as AWS documents them.
+// forms are the types of resources that the account can make, as AWS documents them, and what stands within them.
 var forms = map[string]form{
-	"AWS::IAM::Role": {"AssumeRolePolicyDocument",
-		"Description ManagedPolicyArns MaxSessionDuration Path PermissionsBoundary Policies RoleName Tags", "Arn RoleId", "%s"},
-	"AWS::IAM::ManagedPolicy": {"PolicyDocument", "Description Groups ManagedPolicyName Path Roles Users", "PolicyArn PolicyId",
+	"AWS::IAM::Role": {"AssumeRolePolicyDocument{}",
+		"Description ManagedPolicyArns[] MaxSessionDuration# Path PermissionsBoundary Policies[Policy] RoleName Tags[Tag]", "Arn RoleId", "%s"},
+	"AWS::IAM::ManagedPolicy": {"PolicyDocument{}", "Description Groups[] ManagedPolicyName Path Roles[] Users[]", "PolicyArn PolicyId",
 		"arn:" + Partition + ":iam::" + ID + ":policy/%s"},
-	"AWS::EKS::AccessEntry": {"ClusterName PrincipalArn", "AccessPolicies KubernetesGroups Tags Type Username", "AccessEntryArn", "%s"},
-	"AWS::EKS::PodIdentityAssociation": {"ClusterName Namespace RoleArn ServiceAccount", "DisableSessionTags Tags TargetRoleArn",
+	"AWS::EKS::AccessEntry": {"ClusterName PrincipalArn", "AccessPolicies[AccessPolicy] KubernetesGroups[] Tags[Tag] Type Username", "AccessEntryArn", "%s"},
+	"AWS::EKS::PodIdentityAssociation": {"ClusterName Namespace RoleArn ServiceAccount", "DisableSessionTags? Tags[Tag] TargetRoleArn",
 		"AssociationArn AssociationId", "%s"},
-	"AWS::SQS::Queue": {"", "DelaySeconds KmsMasterKeyId MaximumMessageSize MessageRetentionPeriod QueueName RedrivePolicy" +
-		" SqsManagedSseEnabled Tags VisibilityTimeout", "Arn QueueName QueueUrl", "https://sqs." + Region + ".amazonaws.com/" + ID + "/%s"},
-	"AWS::SQS::QueuePolicy": {"PolicyDocument Queues", "", "Id", "%s"},
-	"AWS::Events::Rule":     {"", "Description EventBusName EventPattern Name RoleArn ScheduleExpression State Targets", "Arn", "%s"},
+	"AWS::SQS::Queue": {"", "DelaySeconds# KmsMasterKeyId MaximumMessageSize# MessageRetentionPeriod# QueueName RedrivePolicy{}" +
+		" SqsManagedSseEnabled? Tags[Tag] VisibilityTimeout#", "Arn QueueName QueueUrl", "https://sqs." + Region + ".amazonaws.com/" + ID + "/%s"},
+	"AWS::SQS::QueuePolicy": {"PolicyDocument{} Queues[]", "", "Id", "%s"},
+	"AWS::Events::Rule": {"", "Description EventBusName EventPattern{} Name RoleArn ScheduleExpression State Targets[Target]", "Arn",
+		"%s"},
+
+	"AccessPolicy": {"AccessScope{} PolicyArn", "", "", ""},
+	"Policy":       {"PolicyDocument{} PolicyName", "", "", ""},
+	"Tag":          {"Key Value", "", "", ""},
+	"Target":       {"Arn Id", "Input InputPath RoleArn", "", ""},
 }
 
 // A stack is a template while it is made.
@@ -44,43 +52,69 @@ type wrong struct{ error }
 
 func throw(format string, args ...any) { panic(wrong{fmt.Errorf(format, args...)}) }
 
-// createStack makes what a template describes.
-func (a *Account) createStack(query url.Values) (result string, failed *failure) {
+// A Resource is what a template makes.
+type Resource struct {
+	ID, Kind string
+	// Ref is what a reference to it stands for, Properties what the template says of it, with everything filled in.
+	Ref        any
+	Properties map[string]any
+}
+
+// Resources returns what a template makes with these parameters, in order of their IDs. The template is held against its form in
+// full; the first mistake is told.
+func Resources(template string, parameters map[string]string) (made []Resource, err error) {
 	defer func() {
 		switch r := recover().(type) {
 		case nil:
 		case wrong:
-			failed = refuse("ValidationError", "Template error: %v", r.error)
+			made, err = nil, fmt.Errorf("evaluate template: %w", r.error)
 		default:
 			panic(r)
 		}
 	}()
-	name := query.Get("StackName")
-	if !regexp.MustCompile(`^[a-zA-Z][-a-zA-Z0-9]{0,127}$`).MatchString(name) || a.stacks[name] {
-		return "", refuse("ValidationError", "the stack name %q is none, or taken", name)
-	}
 	var doc yaml.Node
-	if err := yaml.Unmarshal([]byte(query.Get("TemplateBody")), &doc); err != nil || len(doc.Content) == 0 {
-		return "", refuse("ValidationError", "Template format error: %v", err)
+	if err := yaml.Unmarshal([]byte(template), &doc); err != nil || len(doc.Content) == 0 {
+		return nil, fmt.Errorf("read template: format error: %v", err)
 	}
 	s := &stack{doc.Content[0], map[string]string{}}
-	s.setParameters(query)
+	s.setParameters(parameters)
 	s.rules()
-	capable := slices.Contains(list(query, "Capabilities.member.%d"), "CAPABILITY_NAMED_IAM")
-	for id, r := range pairs(get(s.root, "Resources")) {
-		if condition := get(r, "Condition"); condition != nil && !s.holds(condition.Value) {
-			continue
-		}
-		if kind := s.kind(id); strings.HasPrefix(kind, "AWS::IAM::") && !capable {
-			return "", refuse("InsufficientCapabilitiesException", "Requires capabilities : [CAPABILITY_NAMED_IAM]")
-		}
-		if failed := a.create(s, id, r); failed != nil {
-			return "", failed
+	resources := pairs(get(s.root, "Resources"))
+	for _, id := range slices.Sorted(maps.Keys(resources)) {
+		if condition := get(resources[id], "Condition"); condition == nil || s.holds(condition.Value) {
+			made = append(made, s.make(id, resources[id]))
 		}
 	}
 	for _, output := range pairs(get(s.root, "Outputs")) {
 		if condition := get(output, "Condition"); condition == nil || s.holds(condition.Value) {
 			s.value(get(output, "Value"))
+		}
+	}
+	return made, nil
+}
+
+// createStack makes what a template describes.
+func (a *Account) createStack(query url.Values) (string, *failure) {
+	name := query.Get("StackName")
+	if !regexp.MustCompile(`^[a-zA-Z][-a-zA-Z0-9]{0,127}$`).MatchString(name) || a.stacks[name] {
+		return "", refuse("ValidationError", "the stack name %q is none, or taken", name)
+	}
+	parameters := map[string]string{}
+	values := list(query, "Parameters.member.%d.ParameterValue")
+	for i, key := range list(query, "Parameters.member.%d.ParameterKey") {
+		parameters[key] = values[i]
+	}
+	resources, err := Resources(query.Get("TemplateBody"), parameters)
+	if err != nil {
+		return "", refuse("ValidationError", "Template error: %v", err)
+	}
+	capable := slices.Contains(list(query, "Capabilities.member.%d"), "CAPABILITY_NAMED_IAM")
+	for _, r := range resources {
+		if strings.HasPrefix(r.Kind, "AWS::IAM::") && !capable {
+			return "", refuse("InsufficientCapabilitiesException", "Requires capabilities : [CAPABILITY_NAMED_IAM]")
+		}
+		if failed := a.create(r); failed != nil {
+			return "", failed
 		}
 	}
 	a.stacks[name] = true
@@ -106,15 +140,12 @@ func list(query url.Values, at string) []string {
 }
 
 // setParameters takes the parameters that the template has, with what it allows of them.
-func (s *stack) setParameters(query url.Values) {
+func (s *stack) setParameters(given map[string]string) {
 	declared := pairs(get(s.root, "Parameters"))
-	given := map[string]string{}
-	values := list(query, "Parameters.member.%d.ParameterValue")
-	for i, key := range list(query, "Parameters.member.%d.ParameterKey") {
+	for key := range given {
 		if declared[key] == nil {
 			throw("parameters [%s] do not exist in the template", key)
 		}
-		given[key] = values[i]
 	}
 	for name, p := range declared {
 		value, ok := given[name]
@@ -148,43 +179,101 @@ func (s *stack) rules() {
 	}
 }
 
-// create holds a resource against its type and keeps what others refer to.
-func (a *Account) create(s *stack, id string, r *yaml.Node) *failure {
+// make holds a resource against its form and fills it in.
+func (s *stack) make(id string, r *yaml.Node) Resource {
 	for key := range pairs(r) {
 		if !slices.Contains([]string{"Type", "Condition", "Properties", "DependsOn", "DeletionPolicy"}, key) {
 			throw("resource %s: invalid attribute %s", id, key)
 		}
 	}
-	f, kind := forms[s.kind(id)], s.kind(id)
+	kind := s.kind(id)
 	properties, _ := s.value(get(r, "Properties")).(map[string]any)
-	for key := range properties {
-		if !slices.Contains(strings.Fields(f.needs+" "+f.may), key) {
-			throw("resource %s: %s has no property %s", id, kind, key)
+	hold("resource "+id+": "+kind, forms[kind], properties)
+	return Resource{id, kind, s.ref(id), properties}
+}
+
+// property takes a property of a form apart: its name, and what its value is.
+var property = regexp.MustCompile(`^(\w+)(#|\?|\{\}|\[(\w*)\])?$`)
+
+// hold holds properties against a form.
+func hold(where string, f form, properties map[string]any) {
+	known := map[string][]string{}
+	for _, p := range strings.Fields(f.needs + " " + f.may) {
+		m := property.FindStringSubmatch(p)
+		known[m[1]] = m
+	}
+	for _, key := range slices.Sorted(maps.Keys(properties)) {
+		m, ok := known[key]
+		if !ok {
+			throw("%s has no property %s", where, key)
+		}
+		holdValue(where+"."+key, m[2], forms[m[3]], properties[key])
+	}
+	for _, p := range strings.Fields(f.needs) {
+		if name := property.FindStringSubmatch(p)[1]; properties[name] == nil {
+			throw("%s needs the property %s", where, name)
 		}
 	}
-	for _, key := range strings.Fields(f.needs) {
-		if properties[key] == nil {
-			throw("resource %s: %s needs the property %s", id, kind, key)
+}
+
+// holdValue holds the value of a property against what it is; items are of a form, or text.
+func holdValue(where, what string, items form, v any) {
+	ok := false
+	switch what {
+	case "#":
+		_, ok = v.(int)
+	case "?":
+		_, ok = v.(bool)
+	case "{}":
+		document, isText := v.(string)
+		_, ok = v.(map[string]any)
+		ok = ok || isText && json.Valid([]byte(document))
+		if isText && !ok {
+			throw("%s: Syntax errors: no JSON", where)
+		}
+	case "":
+		_, ok = v.(string)
+	default:
+		var list []any
+		list, ok = v.([]any)
+		for i, item := range list {
+			at := fmt.Sprintf("%s[%d]", where, i)
+			if items.needs == "" {
+				holdValue(at, "", form{}, item)
+				continue
+			}
+			inner, isObject := item.(map[string]any)
+			if !isObject {
+				throw("%s is %T, want an object", at, item)
+			}
+			hold(at, items, inner)
 		}
 	}
+	if !ok {
+		throw("%s is %T, which it does not take", where, v)
+	}
+}
+
+// create reads the policies of a resource and keeps what others refer to.
+func (a *Account) create(r Resource) *failure {
 	for _, key := range []string{"AssumeRolePolicyDocument", "PolicyDocument"} {
-		document, ok := properties[key].(string)
-		if asJSON, err := json.Marshal(properties[key]); !ok && err == nil {
+		document, ok := r.Properties[key].(string)
+		if asJSON, err := json.Marshal(r.Properties[key]); !ok && err == nil {
 			document = string(asJSON)
 		}
-		if properties[key] == nil {
+		if r.Properties[key] == nil {
 			continue
 		}
 		if failed := readPolicy(document); failed != nil {
-			return refuse(failed.code, "resource %s: %s", id, failed.message)
+			return refuse(failed.code, "resource %s: %s", r.ID, failed.message)
 		}
 	}
-	switch kind {
+	switch r.Kind {
 	case "AWS::IAM::Role":
-		a.roles = append(a.roles, fmt.Sprint(properties["RoleName"]))
+		a.roles = append(a.roles, fmt.Sprint(r.Properties["RoleName"]))
 	case "AWS::IAM::ManagedPolicy":
-		document, _ := properties["PolicyDocument"].(string)
-		_, failed := a.addPolicy(fmt.Sprint(properties["ManagedPolicyName"]), document)
+		document, _ := r.Properties["PolicyDocument"].(string)
+		_, failed := a.addPolicy(fmt.Sprint(r.Properties["ManagedPolicyName"]), document)
 		return failed
 	}
 	return nil

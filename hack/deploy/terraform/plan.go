@@ -1,0 +1,241 @@
+package terraform
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/ext/typeexpr"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+)
+
+// A Plan is what a module would make.
+type Plan struct {
+	// Resources are all, by address with the index in brackets where there are many.
+	Resources map[string]Resource
+	// Outputs are by name.
+	Outputs map[string]cty.Value
+}
+
+// A Resource that would be made.
+type Resource struct {
+	Kind string
+	// Values are arguments and attributes; those that are not known without AWS are null.
+	Values map[string]cty.Value
+}
+
+// Text returns a value that is text, empty if there is none.
+func (r Resource) Text(name string) string {
+	v, ok := r.Values[name]
+	if !ok || v.IsNull() || v.Type() != cty.String {
+		return ""
+	}
+	return v.AsString()
+}
+
+// A world is a module while it is evaluated.
+type world struct {
+	*Module
+	facts  Facts
+	inputs map[string]cty.Value
+	// values are what is evaluated, by name as nodeOf has it; doing what is being evaluated.
+	values map[string]cty.Value
+	doing  map[string]bool
+	plan   Plan
+	// given are values handed to templates, used those that any template has a place for.
+	given, used map[string]bool
+}
+
+// Plan returns what the module would make with these variables.
+func (m *Module) Plan(f Facts, inputs map[string]cty.Value) (Plan, error) {
+	w := &world{
+		Module: m, facts: f, inputs: inputs, values: map[string]cty.Value{}, doing: map[string]bool{},
+		plan: Plan{Resources: map[string]Resource{}, Outputs: map[string]cty.Value{}}, given: map[string]bool{}, used: map[string]bool{},
+	}
+	var errs []error
+	for name := range inputs {
+		if m.variables[name] == nil {
+			errs = append(errs, fmt.Errorf("the module has no variable %s", name))
+		}
+	}
+	for _, b := range m.blocks {
+		switch b.Type {
+		case "variable":
+			_, err := w.value("var."+b.Labels[0], b.DefRange())
+			errs = append(errs, err)
+		case "resource", "data":
+			_, err := w.value(addressOf(b), b.DefRange())
+			errs = append(errs, err)
+		case "output":
+			if a := b.Body.Attributes["value"]; a != nil {
+				v, err := w.evaluate(a.Expr, nil)
+				errs, w.plan.Outputs[b.Labels[0]] = append(errs, err), v
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.given)) {
+		if !w.used[name] {
+			errs = append(errs, fmt.Errorf("templates are given %q, and none has a place for it", name))
+		}
+	}
+	return w.plan, unique(errs)
+}
+
+// unique joins errors; one that many ran into is told once.
+func unique(errs []error) error {
+	var out []error
+	seen := map[string]bool{}
+	for _, err := range errs {
+		if err != nil && !seen[err.Error()] {
+			seen[err.Error()] = true
+			out = append(out, err)
+		}
+	}
+	return errors.Join(out...)
+}
+
+// value returns what a name stands for, and evaluates it if need be.
+func (w *world) value(name string, place hcl.Range) (cty.Value, error) {
+	if v, ok := w.values[name]; ok {
+		return v, nil
+	}
+	if w.doing[name] {
+		return cty.NilVal, at(place, "%s depends on itself", name)
+	}
+	w.doing[name] = true
+	defer delete(w.doing, name)
+	v, err := w.compute(name, place)
+	if err != nil {
+		return cty.NilVal, err
+	}
+	w.values[name] = v
+	return v, nil
+}
+
+func (w *world) compute(name string, place hcl.Range) (cty.Value, error) {
+	root, rest, _ := strings.Cut(name, ".")
+	switch {
+	case root == "var" && w.variables[rest] != nil:
+		return w.variable(w.variables[rest])
+	case root == "local" && w.locals[rest] != nil:
+		return w.evaluate(w.locals[rest].Expr, nil)
+	case w.resources[name] != nil:
+		return w.resource(w.resources[name])
+	}
+	return cty.NilVal, at(place, "%s is declared nowhere", name)
+}
+
+// variable returns the value of a variable: the one given, or its default, of its type and held against its conditions.
+func (w *world) variable(b *hclsyntax.Block) (cty.Value, error) {
+	name := b.Labels[0]
+	v, ok := w.inputs[name]
+	if a := b.Body.Attributes["default"]; !ok && a != nil {
+		var err error
+		if v, err = w.evaluate(a.Expr, nil); err != nil {
+			return v, err
+		}
+	} else if !ok {
+		return v, at(b.DefRange(), "variable %s has no default: it must be given", name)
+	}
+	if a := b.Body.Attributes["type"]; a != nil {
+		kind, problems := typeexpr.TypeConstraint(a.Expr)
+		if problems.HasErrors() {
+			return v, told(problems)
+		}
+		converted, err := convert.Convert(v, kind)
+		if err != nil {
+			return v, at(b.DefRange(), "variable %s: %w", name, err)
+		}
+		v = converted
+	}
+	w.values["var."+name] = v // its conditions refer to it
+	if err := w.holds(b.Body, "validation", nil); err != nil {
+		delete(w.values, "var."+name)
+		return v, err
+	}
+	return v, nil
+}
+
+// holds evaluates the conditions in a block.
+func (w *world) holds(body *hclsyntax.Body, condition string, extra map[string]cty.Value) error {
+	var errs []error
+	for _, b := range body.Blocks {
+		c, message := b.Body.Attributes["condition"], b.Body.Attributes["error_message"]
+		if b.Type != condition || c == nil || message == nil {
+			continue
+		}
+		v, err := w.evaluate(c.Expr, extra)
+		said, wrong := w.evaluate(message.Expr, extra)
+		switch {
+		case err != nil || wrong != nil:
+			errs = append(errs, err, wrong)
+		case v.Type() != cty.Bool || v.IsNull() || said.Type() != cty.String:
+			errs = append(errs, at(c.NameRange, "a condition is true or false, and its message text"))
+		case v.False():
+			errs = append(errs, at(c.NameRange, "%s", said.AsString()))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// evaluate returns the value of an expression; extra is what is there beside what is declared, such as each.
+func (w *world) evaluate(e hclsyntax.Expression, extra map[string]cty.Value) (cty.Value, error) {
+	tree := map[string]any{}
+	for _, t := range e.Variables() {
+		name := nodeOf(t)
+		if name == "" {
+			continue
+		}
+		v, err := w.value(name, t.SourceRange())
+		if err != nil {
+			return cty.NilVal, err
+		}
+		branch := tree
+		names := strings.Split(name, ".")
+		for _, n := range names[:len(names)-1] {
+			if branch[n] == nil {
+				branch[n] = map[string]any{}
+			}
+			branch = branch[n].(map[string]any)
+		}
+		branch[names[len(names)-1]] = v
+	}
+	variables := map[string]cty.Value{"path": cty.ObjectVal(text(map[string]string{"module": modulePath, "root": modulePath, "cwd": modulePath}))}
+	for root, branch := range tree {
+		variables[root] = object(branch)
+	}
+	maps.Copy(variables, extra)
+	v, problems := e.Value(&hcl.EvalContext{Variables: variables, Functions: w.functions(w.filled)})
+	if problems.HasErrors() {
+		return cty.NilVal, told(problems)
+	}
+	return v, nil
+}
+
+// filled keeps what templates were given, and what they used.
+func (w *world) filled(_ string, given, used []string) {
+	for _, name := range given {
+		w.given[name] = true
+	}
+	for _, name := range used {
+		w.used[name] = true
+	}
+}
+
+// object makes a value of a tree of them.
+func object(tree any) cty.Value {
+	branch, ok := tree.(map[string]any)
+	if !ok {
+		return tree.(cty.Value)
+	}
+	values := map[string]cty.Value{}
+	for name, inner := range branch {
+		values[name] = object(inner)
+	}
+	return cty.ObjectVal(values)
+}
