@@ -20,7 +20,8 @@ type Handover struct {
 	// first look: the successors of those that have left are among them.
 	Moving int
 	// Due are nodes to be opened whatever is moving, in name order: nobody will give pods to them any more, or pods that
-	// found no other room wait for them.
+	// found no other room wait for them. One that is open may be among them, if whoever opened it was stopped half way: its
+	// claim still says whose pods it takes.
 	Due []*model.Node
 }
 
@@ -31,9 +32,10 @@ func HandoverOf(s *model.Snapshot) Handover {
 	var closed []*model.Node
 	for _, n := range s.Nodes() {
 		switch {
-		case !n.Reserved() || n.Deleting:
+		case n.Deleting || !n.Reserved() && !takes(n):
 		case asked[n.Name] || !given(s, n, func(giver *model.Node) bool { return giver.Deleting || underWay(giver) }):
 			h.Due = append(h.Due, n)
+		case !n.Reserved(): // about to be closed
 		case given(s, n, func(giver *model.Node) bool { return giver.Deleting }):
 			closed = append(closed, n)
 		}
@@ -86,6 +88,11 @@ func given(s *model.Snapshot, n *model.Node, is func(*model.Node) bool) bool {
 // givers returns the names of the claims whose pods the node is to take.
 func givers(n *model.Node) []string {
 	return append(replaces(n), names(n.Claim.Annotations[apiv1.TakesFromAnnotationKey])...)
+}
+
+// takes reports whether the claim of the node says that it has room for pods of others.
+func takes(n *model.Node) bool {
+	return n.Claim != nil && n.Object != nil && n.Claim.Annotations[apiv1.TakesFromAnnotationKey] != ""
 }
 
 // Awaits reports whether the pod is to leave for a node that is not open yet.

@@ -79,30 +79,6 @@ func Spare(s *model.Snapshot, replacements []*model.Node, o Options) (spare, use
 	return spare, used
 }
 
-// Places returns where the pods of nodes that are under way will find room on what is there, all of them at once. It is
-// what they were told when their commands began, worked out anew by one who does not remember.
-func Places(s *model.Snapshot, o Options) []model.Placement {
-	going := map[string]bool{}
-	for _, n := range s.Nodes() {
-		if underWay(n) && !n.Deleting {
-			for _, p := range n.Reschedulable() {
-				going[p.Key] = true
-			}
-		}
-	}
-	if len(going) == 0 {
-		return nil
-	}
-	var out []model.Placement
-	for _, pl := range pack.Solve(s.Apply(model.Delta{Claims: underWayClaims(s)}), o.Pack).Placements {
-		pl.Pods = slices.DeleteFunc(slices.Clone(pl.Pods), func(p *model.Pod) bool { return !going[p.Key] })
-		if len(pl.Pods) > 0 {
-			out = append(out, pl)
-		}
-	}
-	return out
-}
-
 // underWayClaims returns the claims of marked nodes as if they were being deleted: so their pods look for another place.
 func underWayClaims(s *model.Snapshot) []*apiv1.NodeClaim {
 	var marked []*model.Node

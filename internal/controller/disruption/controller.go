@@ -95,7 +95,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	}
 	s := c.look(ctx)
 	c.Options.Pack.DefaultSpread = c.Spread.Of(ctx)
-	c.recall(s)
+	s = c.recall(ctx, s)
 	c.tookBack = false
 	again, err := c.finish(ctx, s)
 	began := c.Clock.Now()

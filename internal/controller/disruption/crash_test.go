@@ -1,384 +1,25 @@
 package disruption
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	clocktesting "k8s.io/utils/clock/testing"
-	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
-
-	"github.com/karpenter-go/karpenter/api"
-	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
-	"github.com/karpenter-go/karpenter/cloud"
-	"github.com/karpenter-go/karpenter/internal/act"
-	"github.com/karpenter-go/karpenter/internal/controller/internal/fakecloud"
-	"github.com/karpenter-go/karpenter/internal/observe"
-	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// A colony is a cluster that lives on between the passes of the controller: claims boot, nodes that go are drained, pods
-// find room. Its controller can be killed after any write.
-type colony struct {
-	t      testing.TB
-	clock  *clocktesting.FakeClock
-	client client.Client
-	c      *Controller
-	seen   map[string]client.Object
-	boots  time.Duration          // how long a node takes to come up
-	launch func(*apiv1.NodeClaim) // asks the cloud for the claim's instance; nil: it is there at once
-	asked  map[string]time.Time   // when claims were first seen
-	mu     sync.Mutex             // guards left and made: nodes are marked side by side
-	left   int                    // writes until the controller is dead
-	made   int                    // claims that a controller has created
-}
-
-// epoch is when a colony begins.
-var epoch = time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
-
-var errKilled = errors.New("connection refused")
-
-// newColony returns a colony of two drifted nodes of four cores, each with two pods that fit one to a smaller node.
-func newColony(t testing.TB, boots time.Duration) *colony {
-	scheme := api.Scheme()
-	if err := corev1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
-	o := &colony{
-		t: t, boots: boots, asked: map[string]time.Time{}, clock: clocktesting.NewFakeClock(epoch), left: -1,
-		client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(poolOf("default")).
-			WithStatusSubresource(&apiv1.NodeClaim{}).WithIndex(&corev1.Node{}, "spec.providerID", func(x client.Object) []string {
-			n, _ := x.(*corev1.Node)
-			return []string{n.Spec.ProviderID}
-		}).Build(),
-	}
-	for i := range 2 {
-		o.drifted(i, "default")
-	}
-	o.start()
-	return o
-}
-
-// drifted adds a drifted node of the pool, of four cores and with two pods.
-func (o *colony) drifted(i int, pool string) {
-	o.t.Helper()
-	for _, x := range pair(i) {
-		labels := x.GetLabels()
-		labels[apiv1.NodePoolLabelKey] = pool
-		labels[corev1.LabelInstanceTypeStable], labels[corev1.LabelTopologyZone] = "xlarge", "a"
-		labels[apiv1.CapacityTypeLabelKey] = apiv1.CapacityTypeOnDemand
-		switch x := x.(type) {
-		case *apiv1.NodeClaim:
-			condition.SetTrueWithReason(x, apiv1.ConditionTypeDrifted, "NodePoolDrifted", "", o.clock.Now())
-		case *corev1.Node:
-			x.Status.Capacity = machine("xlarge", 4, 0).Capacity.List()
-			x.Status.Allocatable = x.Status.Capacity
-		}
-		o.must(o.client.Create(o.t.Context(), x))
-	}
-	for k := range 2 {
-		o.pod(fmt.Sprintf("web-%d-%d", i, k), fmt.Sprintf("node-%d", i))
-	}
-}
-
-// poolOf returns a pool that is ready and whose budget allows everything.
-func poolOf(name string) *apiv1.NodePool {
-	pool := &apiv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	pool.Spec.Template.Spec.NodeClassRef = fakecloud.Ref("default")
-	pool.Spec.Disruption.Budgets = []apiv1.Budget{{Nodes: "100%"}}
-	pool.Status.Conditions = []metav1.Condition{{Type: apiv1.ConditionTypeReady, Status: metav1.ConditionTrue}}
-	return pool
-}
-
-func (o *colony) must(err error) {
-	o.t.Helper()
-	if err != nil {
-		o.t.Fatal(err)
-	}
-}
-
-func (o *colony) pod(name, node string) {
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID(name + "@" + node)}}
-	pod.Spec.NodeName = node
-	pod.Spec.Containers = []corev1.Container{{Name: "c", Resources: corev1.ResourceRequirements{
-		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1500m")},
-	}}}
-	o.must(o.client.Create(o.t.Context(), pod))
-}
-
-// start starts a controller that knows what the API server tells and nothing else.
-func (o *colony) start() {
-	write := func(f func() error) error {
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		if o.left == 0 {
-			return errKilled
-		}
-		o.left--
-		return f()
-	}
-	watched, ok := o.client.(client.WithWatch)
-	if !ok {
-		o.t.Fatal("the fake client cannot watch")
-	}
-	mortal := interceptor.NewClient(watched, interceptor.Funcs{
-		Create: func(ctx context.Context, c client.WithWatch, x client.Object, opts ...client.CreateOption) error {
-			return write(func() error {
-				o.made++
-				x.SetUID(types.UID(x.GetName())) // as the API server does, like the next line
-				x.SetCreationTimestamp(metav1.Time{Time: o.clock.Now()})
-				return c.Create(ctx, x, opts...)
-			})
-		},
-		Delete: func(ctx context.Context, c client.WithWatch, x client.Object, opts ...client.DeleteOption) error {
-			return write(func() error { return c.Delete(ctx, x, opts...) })
-		},
-		Patch: func(ctx context.Context, c client.WithWatch, x client.Object, p client.Patch, opts ...client.PatchOption) error {
-			return write(func() error { return c.Patch(ctx, x, p, opts...) })
-		},
-		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, x client.Object, p client.Patch,
-			opts ...client.SubResourcePatchOption) error {
-			return write(func() error { return c.SubResource(sub).Patch(ctx, x, p, opts...) })
-		},
-	})
-	o.seen = map[string]client.Object{}
-	o.c = &Controller{
-		Cluster: observe.New(o.clock), Actor: &act.Actor{Client: mortal, Labels: apiv1.CoreLabels()},
-		Cloud: &fakecloud.Cloud{Types: []*cloud.InstanceType{machine("large", 2, 0.1), machine("xlarge", 4, 0.4)}},
-		Clock: o.clock, Events: silence{}, Metrics: telemetry.NewMetrics(prometheus.NewRegistry(), nil),
-	}
-	o.show()
-}
-
-// show tells the controller what is there and what is gone.
-func (o *colony) show() {
-	now := map[string]client.Object{}
-	for _, x := range o.objects() {
-		now[fmt.Sprintf("%T %s", x, x.GetName())] = x
-		o.c.Cluster.Set(x)
-	}
-	for key, x := range o.seen {
-		if now[key] == nil {
-			o.c.Cluster.Remove(x)
-		}
-	}
-	o.seen = now
-}
-
-func (o *colony) objects() (all []client.Object) {
-	var pools apiv1.NodePoolList
-	var pods corev1.PodList
-	o.must(errors.Join(o.client.List(o.t.Context(), &pools), o.client.List(o.t.Context(), &pods)))
-	for i := range pools.Items {
-		all = append(all, &pools.Items[i])
-	}
-	for _, c := range o.claims() {
-		all = append(all, &c)
-	}
-	for _, n := range o.nodes() {
-		all = append(all, &n)
-	}
-	for i := range pods.Items {
-		all = append(all, &pods.Items[i])
-	}
-	return all
-}
-
-func (o *colony) claims() []apiv1.NodeClaim {
-	var list apiv1.NodeClaimList
-	o.must(o.client.List(o.t.Context(), &list))
-	return list.Items
-}
-
-func (o *colony) nodes() []corev1.Node {
-	var list corev1.NodeList
-	o.must(o.client.List(o.t.Context(), &list))
-	return list.Items
-}
-
-// on returns the pods of the node; "" for those that wait.
-func (o *colony) on(node string) []corev1.Pod {
-	var list corev1.PodList
-	o.must(o.client.List(o.t.Context(), &list))
-	return slices.DeleteFunc(list.Items, func(p corev1.Pod) bool { return p.Spec.NodeName != node })
-}
-
-// pass lets the controller look, and then time go by. It tells whether the controller is dead.
-func (o *colony) pass() (dead bool) {
-	o.clock.Step(poll)
-	o.show()
-	_, err := o.c.Reconcile(o.t.Context(), ctrl.Request{})
-	o.mu.Lock()
-	dead = o.left == 0
-	o.mu.Unlock()
-	if err != nil && !dead {
-		o.t.Fatal(err)
-	}
-	o.live()
-	return dead
-}
-
-// live boots what was asked for, ends what was told to go, and gives waiting pods room.
-func (o *colony) live() {
-	ctx := o.t.Context()
-	for _, c := range o.claims() {
-		node := o.nodeOf(&c)
-		switch {
-		case c.DeletionTimestamp == nil && node == nil:
-			if o.asked[c.Name].IsZero() {
-				o.asked[c.Name] = o.clock.Now()
-			}
-			if o.launch != nil {
-				o.launch(&c)
-				o.must(o.client.Get(ctx, client.ObjectKeyFromObject(&c), &c))
-			}
-			launched := o.launch == nil || c.Status.ProviderID != ""
-			if launched && o.clock.Since(o.asked[c.Name]) >= o.boots {
-				o.boot(&c)
-			}
-		case c.DeletionTimestamp == nil:
-		case node != nil && len(o.on(node.Name)) > 0: // evicted now, gone when next we look
-			for _, p := range o.on(node.Name) {
-				o.must(o.client.Delete(ctx, &p))
-				o.pod(p.Name, "")
-			}
-		default:
-			if node != nil {
-				o.must(o.client.Delete(ctx, node))
-			}
-			c.Finalizers = nil
-			o.must(o.client.Update(ctx, &c))
-		}
-	}
-	for _, p := range o.on("") {
-		for _, n := range o.nodes() {
-			cores := n.Status.Allocatable.Cpu().MilliValue() - int64(len(o.on(n.Name)))*1500
-			if len(n.Spec.Taints) == 0 && cores >= 1500 {
-				o.must(o.client.Delete(ctx, &p))
-				o.pod(p.Name, n.Name)
-				break
-			}
-		}
-	}
-}
-
-func (o *colony) nodeOf(c *apiv1.NodeClaim) *corev1.Node {
-	for _, n := range o.nodes() {
-		if n.Spec.ProviderID == c.Status.ProviderID {
-			return &n
-		}
-	}
-	return nil
-}
-
-// boot has the claim's node come up at once.
-func (o *colony) boot(c *apiv1.NodeClaim) {
-	o.join(c)
-	n := o.nodeOf(c)
-	n.Labels[apiv1.NodeInitializedLabelKey] = "true"
-	o.must(o.client.Update(o.t.Context(), n))
-	condition.SetTrue(c, apiv1.ConditionTypeInitialized, o.clock.Now())
-	o.must(o.client.Status().Update(o.t.Context(), c))
-}
-
-// join has the claim's node register.
-func (o *colony) join(c *apiv1.NodeClaim) {
-	if c.Status.ProviderID == "" {
-		c.Status.ProviderID = "fake:///" + c.Name
-	}
-	o.must(o.client.Status().Update(o.t.Context(), c))
-	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-of-" + c.Name, Labels: map[string]string{
-		apiv1.NodePoolLabelKey: c.Labels[apiv1.NodePoolLabelKey], apiv1.NodeRegisteredLabelKey: "true",
-		corev1.LabelInstanceTypeStable: "large", corev1.LabelTopologyZone: "a", apiv1.CapacityTypeLabelKey: apiv1.CapacityTypeOnDemand,
-	}}}
-	n.Spec.ProviderID = c.Status.ProviderID
-	n.Status.Capacity = machine("large", 2, 0).Capacity.List()
-	n.Status.Allocatable = n.Status.Capacity
-	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
-	o.must(o.client.Create(o.t.Context(), n))
-}
-
-// settle runs controllers, each of which is killed after so many writes and the last of which lives, until nothing changes.
-func (o *colony) settle(kills ...int) {
-	for _, writes := range kills {
-		o.mu.Lock()
-		o.left = writes
-		o.mu.Unlock()
-		for range 20 {
-			if o.pass() {
-				break
-			}
-		}
-		o.mu.Lock()
-		o.left = -1
-		o.mu.Unlock()
-		o.start()
-	}
-	for quiet, before := 0, ""; quiet < 3; {
-		o.pass()
-		now := o.versions()
-		if quiet++; now != before {
-			quiet, before = 0, now
-		}
-		if o.clock.Since(epoch) > time.Hour {
-			o.t.Fatal("it never comes to rest")
-		}
-	}
-}
-
-// versions tells whether anything was written.
-func (o *colony) versions() string {
-	var b strings.Builder
-	for _, x := range o.objects() {
-		b.WriteString(x.GetName() + "@" + x.GetResourceVersion() + " ")
-	}
-	return b.String()
-}
-
-// wrong says what is left over or missing once all nodes are rolled.
-func (o *colony) wrong() string {
-	var wrong []string
-	if n := len(o.claims()); n != 4 || len(o.nodes()) != 4 {
-		wrong = append(wrong, fmt.Sprintf("%d claims and %d nodes are left for 4 pods, want 4", n, len(o.nodes())))
-	}
-	for _, c := range o.claims() {
-		if strings.HasPrefix(c.Name, "claim-") {
-			wrong = append(wrong, "the drifted "+c.Name+" is still there")
-		}
-		for _, key := range []string{apiv1.ReplacesAnnotationKey, apiv1.ReplacedByAnnotationKey} {
-			if c.Annotations[key] != "" {
-				wrong = append(wrong, c.Name+" has "+key)
-			}
-		}
-	}
-	for _, n := range o.nodes() {
-		if pods := len(o.on(n.Name)); len(n.Spec.Taints) > 0 || pods != 1 {
-			wrong = append(wrong, fmt.Sprintf("%s has %d pods and taints %v", n.Name, pods, n.Spec.Taints))
-		}
-	}
-	return strings.Join(wrong, "; ")
-}
-
-// A roll of four pods from two nodes to four, undisturbed, launches what it needs and no more.
+// A roll of four pods from two nodes to four, undisturbed, launches what it needs and no more. The new nodes are opened one
+// after the other, and no pod ever waits.
 func TestRollWithoutCrash(t *testing.T) {
 	o := newColony(t, 0)
 	o.settle()
 	if wrong := o.wrong(); wrong != "" || o.made != 4 {
 		t.Errorf("%d claims were made, want 4; %s", o.made, wrong)
+	}
+	want := []string{"4 closed, 0 wait", "3 closed, 0 wait", "2 closed, 0 wait", "1 closed, 0 wait", "0 closed, 0 wait"}
+	if !slices.Equal(o.stages, want) {
+		t.Errorf("the nodes were opened in stages %q, want %q", o.stages, want)
 	}
 }
 
@@ -386,19 +27,58 @@ func TestRollWithoutCrash(t *testing.T) {
 var paces = []time.Duration{0, 5 * poll / 2}
 
 // Whichever write the controller was killed after, the next one finishes what was begun or takes it back: no node is left
-// that nobody asked for, none is marked for ever, and replacements of a command that was begun whole are used.
+// that nobody asked for, none is marked or closed to pods for ever, replacements of a command that was begun whole are used,
+// and no pod leaves before its place is open.
 func TestKilledAfterEachWrite(t *testing.T) {
-	for _, boots := range paces {
-		for writes := range 20 {
-			o := newColony(t, boots)
-			o.settle(writes)
-			if wrong := o.wrong(); wrong != "" {
-				t.Errorf("nodes boot in %v, killed after %d writes: %s", boots, writes, wrong)
+	for name, tt := range map[string]struct {
+		colony func(testing.TB, time.Duration) *colony
+		most   int // claims that may be made: those that are needed, and one of two that were asked for
+	}{
+		"two nodes by four": {newColony, 5}, "one node by a new one and room that is there": {newRoomyColony, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, boots := range paces {
+				const many = 1000
+				o := tt.colony(t, boots)
+				o.left = many
+				o.settle()
+				for writes := range many - o.left {
+					o := tt.colony(t, boots)
+					o.settle(writes)
+					if wrong := o.wrong(); wrong != "" {
+						t.Errorf("nodes boot in %v, killed after %d writes: %s", boots, writes, wrong)
+					}
+					if o.made > tt.most {
+						t.Errorf("nodes boot in %v, killed after %d writes: %d claims were made", boots, writes, o.made)
+					}
+					if slices.ContainsFunc(o.stages, func(s string) bool { return !strings.HasSuffix(s, " 0 wait") }) {
+						t.Errorf("nodes boot in %v, killed after %d writes: pods lost their places: %q", boots, writes, o.stages)
+					}
+				}
 			}
-			if o.made > 5 { // the four that are needed, and one of two that were asked for
-				t.Errorf("nodes boot in %v, killed after %d writes: %d claims were made", boots, writes, o.made)
-			}
-		}
+		})
+	}
+}
+
+// newRoomyColony returns a colony of a drifted node with two pods and of another, which has room for one of them.
+func newRoomyColony(t testing.TB, boots time.Duration) *colony {
+	o := newEmptyColony(t, boots)
+	o.drifted(0, "default")
+	o.node(1, "default", machine("large", 2, 0))
+	o.start()
+	return o
+}
+
+// Room that is there is closed and opened like what is launched, and before it.
+func TestRollIntoRoom(t *testing.T) {
+	o := newRoomyColony(t, 0)
+	o.settle()
+	if wrong := o.wrong(); wrong != "" || o.made != 1 {
+		t.Errorf("%d claims were made, want 1; %s", o.made, wrong)
+	}
+	want := []string{"1 closed, 0 wait", "2 closed, 0 wait", "1 closed, 0 wait", "0 closed, 0 wait"}
+	if !slices.Equal(o.stages, want) {
+		t.Errorf("the nodes were opened in stages %q, want %q", o.stages, want)
 	}
 }
 

@@ -71,16 +71,22 @@ func awaited(s *model.Snapshot, n *model.Node, replaced []string) bool {
 	return false
 }
 
-// recall works out anew, once after a start, where the pods of marked nodes go: provisioning then keeps their places, as
-// it would have if the controller had not been started again.
-func (c *Controller) recall(s *model.Snapshot) {
+// recall works out anew, once after a start, where the pods of nodes that go will find room: provisioning then keeps their
+// places, and they move one place at a time, as they would have if the controller had not been started again. It returns the
+// cluster with what was worked out.
+func (c *Controller) recall(ctx context.Context, s *model.Snapshot) *model.Snapshot {
 	if c.recalled {
-		return
+		return s
 	}
 	c.recalled = true
-	for _, pl := range disrupt.Places(s, c.Options) {
+	places := disrupt.Places(s, c.Options)
+	for _, pl := range places {
 		c.Cluster.Promise(pl.Node.Name, pl.Pods, c.Clock.Now().Add(promised))
 	}
+	if len(places) == 0 {
+		return s
+	}
+	return c.look(ctx)
 }
 
 // tellSpare tells that a replacement goes, because what it was to replace stays.

@@ -384,6 +384,8 @@ func TestReplacementsAMinute(t *testing.T) {
 		t.Errorf("%v replacements are held back, want 2", held)
 	}
 	o.settle()
+	o.clock.Step(time.Minute)
+	o.settle()
 	if wrong := o.wrong(); wrong != "" || o.made != 4 {
 		t.Errorf("%d replacements in the end; %s", o.made, wrong)
 	}
