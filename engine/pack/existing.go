@@ -26,7 +26,7 @@ func (p *problem) keepPromises() {
 		if !c.refusal.OK() || c.why != nil {
 			continue
 		}
-		last := &c.stages[len(c.stages)-1]
+		last, aloof := &c.stages[len(c.stages)-1], c.aloof()
 		rest := c.pods[:0:0]
 		for i, pod := range c.pods {
 			t := byName[p.snapshot.PromiseOf(pod)]
@@ -40,12 +40,16 @@ func (p *problem) keepPromises() {
 			p.settle(c, last, t, c.pods[i:i+1])
 			t.pods = append(t.pods, pod)
 			c.promised = append(c.promised, pod)
+			if aloof {
+				t.kept = append(t.kept, kept{c, pod})
+			}
 			p.order = append(p.order, step{pod: pod, free: c.free})
 		}
 		if len(rest) < len(c.pods) {
 			c.pods = rest
 		}
 	}
+	p.shuffles = p.strays()
 }
 
 // onTargets places pods of c on nodes that exist or are in flight, first fit, as far as the stage's wishes hold. Pods that

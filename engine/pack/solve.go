@@ -71,6 +71,8 @@ type problem struct {
 	certainty map[certainKey]int
 	opening   map[openKey]bool // whether anybody may have a new node
 
+	// shuffles says that pods which are on their way to a node may be sent to another, for a few have lost theirs.
+	shuffles bool
 	// placing is the class at work; bold says that nobody is waited for any more.
 	placing *class
 	bold    bool
@@ -230,6 +232,9 @@ func (p *problem) placeClass(c *class) bool {
 	for i := range c.stages {
 		if c.left() > 0 {
 			p.onTargets(c, &c.stages[i])
+			if i == len(c.stages)-1 {
+				p.makeRoom(c, &c.stages[i])
+			}
 			p.decide(c, &c.stages[i])
 		}
 	}

@@ -32,6 +32,7 @@ type target struct {
 	daemonPorts []port
 	crew        []crewman // the daemons' pods that it has not got yet
 	pods        []*model.Pod
+	kept        []kept // those of pods that may go elsewhere if somebody needs their room
 }
 
 // nowhere is the domain of a node that lacks the label, unsettled that of one that will have one of several values.

@@ -2,7 +2,9 @@ package vain
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -43,13 +45,14 @@ func message(times int, why string, until time.Time) string {
 // nodes for and that must wait, each with the reason, and what was found of their last launches.
 func (l *Ledger) Judge(s *model.Snapshot, plan *model.Plan) (wait map[string]string, found []Finding) {
 	wait = map[string]string{}
+	expected := sync.OnceValue(func() map[string]bool { return expecting(plan) })
 	for i := range plan.Nodes {
 		for _, p := range plan.Nodes[i].Pods {
 			r := l.records[p.UID]
 			if r == nil {
 				continue
 			}
-			if why, inVain := r.outcome(s); inVain {
+			if why, inVain := r.outcome(s, expected); inVain {
 				r.times++
 				r.why, r.until = why, s.Now.Add(Pause(r.times))
 				found = append(found, Finding{
@@ -75,8 +78,20 @@ func (l *Ledger) Next(now time.Time) (next time.Time) {
 	return next
 }
 
-// outcome reports whether the last launch for the pod, which needs another place, was in vain, and why.
-func (r *record) outcome(s *model.Snapshot) (why string, inVain bool) {
+// expecting returns the names of the nodes that the plan has waiting pods on their way to.
+func expecting(plan *model.Plan) map[string]bool {
+	names := map[string]bool{}
+	for _, to := range plan.Placements {
+		if slices.ContainsFunc(to.Pods, func(p *model.Pod) bool { return !p.Virtual() && !p.Bound() }) {
+			names[to.Node.Name] = true
+		}
+	}
+	return names
+}
+
+// outcome reports whether the last launch for the pod, which needs another place, was in vain, and why. The nodes in expected
+// will be used.
+func (r *record) outcome(s *model.Snapshot, expected func() map[string]bool) (why string, inVain bool) {
 	n, ok := s.NodeByName(r.claim)
 	switch {
 	case r.claim == "":
@@ -87,8 +102,8 @@ func (r *record) outcome(s *model.Snapshot) (why string, inVain bool) {
 		return "", false // the one before may have run there
 	case r.emptied:
 		return "it was removed because it stayed empty", true
-	case !ok || !n.Registered || n.Deleting || n.Disrupted() || len(n.Reschedulable()) > 0:
-		return "", false // it is on its way, others are there, or it goes for another reason
+	case !ok || !n.Registered || n.Deleting || n.Disrupted() || len(n.Reschedulable()) > 0 || expected()[n.Name]:
+		return "", false // it is on its way, others are there or about to come, or it goes for another reason
 	}
 	return "the pod does not fit on it", true
 }

@@ -2,6 +2,7 @@ package vain_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,6 +24,8 @@ type story struct {
 	vain.Ledger
 	now time.Time
 	s   *model.Snapshot
+	// comes is the node that a waiting pod is to have, which is there already.
+	comes map[string]string
 }
 
 func newStory() *story {
@@ -101,7 +104,16 @@ func (st *story) remove(name string, reason apiv1.DisruptionReason) {
 // ask says what the ledger thinks of a plan to launch for all pods that wait: "wait 10s", or "go".
 func (st *story) ask() string {
 	st.See(st.s)
-	plan := &model.Plan{Nodes: []model.PlannedNode{{Pods: append(st.s.Pending(), st.s.Displaced()...)}}}
+	plan := &model.Plan{}
+	launched := append(st.s.Pending(), st.s.Displaced()...)
+	for i, p := range launched {
+		if n, ok := st.s.NodeByName(st.comes[p.Object.Name]); ok {
+			plan.Placements = []model.Placement{{Node: n, Pods: launched[i : i+1]}}
+			launched = slices.Delete(slices.Clone(launched), i, i+1)
+			break
+		}
+	}
+	plan.Nodes = []model.PlannedNode{{Pods: launched}}
 	wait, found := st.Judge(st.s, plan)
 	said := "go"
 	if len(wait) > 0 {
@@ -129,6 +141,12 @@ func TestJudge(t *testing.T) {
 		{"the node is on its way", func(st *story) { st.pods(pod("a")); st.launch("n") }, "go"},
 		{"the node refuses the pod", func(st *story) { st.pods(pod("a")); st.launch("n"); st.join("n", chaos) },
 			"1 wait 10s; a node came up for it in vain: the pod does not tolerate taint chaos:NoSchedule; the next is launched at 12:00:10 at the earliest"},
+		{"others took its room and are about to come", func(st *story) {
+			st.pods(pod("a"), pod("b"))
+			st.launch("n")
+			st.join("n")
+			st.comes = map[string]string{"b": "n"}
+		}, "go"},
 		{"the node is too small", func(st *story) { st.pods(pod("a")); st.launch("n"); st.join("n") },
 			"1 wait 10s; a node came up for it in vain: the pod does not fit on it; the next is launched at 12:00:10 at the earliest"},
 		{"the node went because it was empty", func(st *story) {
