@@ -14,10 +14,10 @@ import (
 // youth is how long a replacement may take to come up. What is older and not initialized is not counted on.
 const youth = 15 * time.Minute
 
-// leftOver reports whether n has registered, is about to be initialized, and was launched in the place of nodes that stay for
-// now: nobody waits for it, and what has to move may wait for it rather than for one more node.
+// leftOver reports whether n has an instance that is paid for, is about to be initialized, and was launched in the place of
+// nodes that stay for now: nobody waits for it, and what has to move may wait for it rather than for one more node.
 func leftOver(s *model.Snapshot, n *model.Node) bool {
-	if n.Claim == nil || n.Object == nil || !n.Registered || n.Initialized || n.Deleting || stuck(s, n) {
+	if n.Claim == nil || !n.Launched() || n.Initialized || n.Deleting || stuck(s, n) {
 		return false
 	}
 	stay := false
@@ -45,7 +45,8 @@ const oneByOne = 20
 // Spare returns those of the replacements, which nothing waits for any more, that can go without anybody noticing: no pod
 // was ever put on them, none is kept from being disrupted, and every pod that waits, or will because its node is going, has
 // a place without them. The others have found another use. What could not be looked at within bounds is in neither list.
-// One that should have come up long ago is of no use to anybody.
+// One that should have come up long ago is of no use to anybody, nor one that has not registered yet and costs more than what
+// would be launched instead of it.
 func Spare(s *model.Snapshot, replacements []*model.Node, o Options) (spare, used []*model.Node) {
 	var idle []*model.Node
 	for _, n := range replacements {
@@ -69,12 +70,15 @@ func Spare(s *model.Snapshot, replacements []*model.Node, o Options) (spare, use
 		return append(spare, idle...), used
 	}
 	for _, n := range idle[:min(len(idle), oneByOne)] {
-		if w := s.Apply(model.Delta{Claims: leavingAll(s, []*model.Node{n})}); need.less(shortOf(w, o)) {
+		w := s.Apply(model.Delta{Claims: leavingAll(s, []*model.Node{n})})
+		without := shortOf(w, o)
+		dear := !n.Registered && without.refused == need.refused && Price(s, n) > without.price-need.price+tiny
+		if need.less(without) && !dear {
 			used = append(used, n)
 			continue
 		}
 		spare = append(spare, n)
-		s = s.Apply(model.Delta{Claims: leavingAll(s, []*model.Node{n})})
+		s, need = w, without
 	}
 	return spare, used
 }
@@ -98,12 +102,16 @@ func leavingAll(s *model.Snapshot, nodes []*model.Node) []*apiv1.NodeClaim {
 	return claims
 }
 
-// A lack is what a cluster is short of for the pods that look for a place.
-type lack struct{ refused, launches int }
+// A lack is what a cluster is short of for the pods that look for a place: how many have none, and how many nodes at what
+// price are to be launched for the others.
+type lack struct {
+	refused, launches int
+	price             float64
+}
 
 func shortOf(s *model.Snapshot, o Options) lack {
 	plan := pack.Solve(s, o.Pack)
-	l := lack{launches: len(plan.Nodes)}
+	l := lack{launches: len(plan.Nodes), price: plan.Price}
 	for _, r := range plan.Refusals {
 		l.refused += len(r.Pods)
 	}

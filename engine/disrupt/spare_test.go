@@ -18,7 +18,9 @@ import (
 func leftovers(t *testing.T, change func(*scenario.Cluster)) (*model.Snapshot, []*model.Node) {
 	c := scenario.Cluster{
 		Pools: []scenario.Pool{{Name: "default"}},
-		Types: []scenario.Type{{Name: "m.large", CPU: "2", Memory: "8Gi", Price: 0.1}},
+		Types: []scenario.Type{
+			{Name: "m.large", CPU: "2", Memory: "8Gi", Price: 0.1}, {Name: "m.small", CPU: "1", Memory: "4Gi", Price: 0.05},
+		},
 		Nodes: []scenario.Node{
 			{Name: "old", Pool: "default", Type: "m.large", Pods: []scenario.Pod{{Name: "a", CPU: "1500m"}}},
 			{Name: "r1", Pool: "default", Type: "m.large"}, {Name: "r2", Pool: "default", Type: "m.large"},
@@ -44,6 +46,15 @@ func comeUp(c *scenario.Cluster, after time.Duration) {
 	for i := range c.Nodes {
 		if n := &c.Nodes[i]; n.Name != "old" {
 			n.Joining, n.Life.Age = true, metav1.Duration{Duration: after}
+		}
+	}
+}
+
+// start makes the leftovers instances that were launched a minute ago and have not registered.
+func start(c *scenario.Cluster) {
+	for i := range c.Nodes {
+		if n := &c.Nodes[i]; n.Name != "old" {
+			n.Starting, n.Life.Age = true, metav1.Duration{Duration: time.Minute}
 		}
 	}
 }
@@ -78,6 +89,22 @@ func TestSpare(t *testing.T) {
 			c.Pods = []scenario.Pod{{Name: "waits", Count: 2, CPU: "1500m"}}
 			comeUp(c, 16*time.Minute)
 		}, 0},
+		"three boot, and two pods wait that fit one to a node": {func(c *scenario.Cluster) {
+			c.Pods = []scenario.Pod{{Name: "waits", Count: 2, CPU: "1500m"}}
+			start(c)
+		}, 2},
+		"three boot, and a pod waits that a cheaper node would do for": {func(c *scenario.Cluster) {
+			c.Nodes[0].Pods[0].CPU, c.Pods = "2", []scenario.Pod{{Name: "waits", CPU: "500m"}}
+			start(c)
+		}, 0},
+		"three come up, and a pod waits that a cheaper node would do for": {func(c *scenario.Cluster) {
+			c.Nodes[0].Pods[0].CPU, c.Pods = "2", []scenario.Pod{{Name: "waits", CPU: "500m"}}
+			comeUp(c, time.Minute)
+		}, 1},
+		"three boot, and pods wait that two cheaper nodes would do for": {func(c *scenario.Cluster) {
+			c.Nodes[0].Pods[0].CPU, c.Pods = "2", []scenario.Pod{{Name: "waits", Count: 2, CPU: "1"}}
+			start(c)
+		}, 1},
 		"no node would do for the pod that waits": {func(c *scenario.Cluster) {
 			c.Pods = []scenario.Pod{{Name: "huge", CPU: "64"}}
 		}, 0},

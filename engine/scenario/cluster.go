@@ -124,6 +124,8 @@ type Claim struct {
 	Types  []string       `json:"types"`
 	Zones  []string       `json:"zones,omitempty"` // default any
 	Taints []corev1.Taint `json:"taints,omitempty"`
+	// Annotations are the claim's own.
+	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
 // epoch is when scenarios take place unless they say otherwise.
@@ -399,7 +401,7 @@ func (n Node) claim(labels map[string]string, t *model.InstanceType) *apiv1.Node
 
 func (c Claim) object() *apiv1.NodeClaim {
 	o := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{
-		Name: c.Name, Labels: map[string]string{apiv1.NodePoolLabelKey: c.Pool},
+		Name: c.Name, Labels: map[string]string{apiv1.NodePoolLabelKey: c.Pool}, Annotations: c.Annotations,
 	}}
 	o.Spec.Taints = c.Taints
 	o.Spec.Requirements = []apiv1.NodeSelectorRequirementWithMinValues{

@@ -23,9 +23,9 @@ func (o *colony) waitsFor(name string) []string {
 	return list(o.claim(name).Annotations[apiv1.ReplacedByAnnotationKey])
 }
 
-// failOne begins to replace node-0 by two and has one of the two register, and the cloud give up the other. It returns the one
-// that is left over once the command was taken back.
-func (o *colony) failOne() (left string) {
+// failOne begins to replace node-0 by two, has comes do with one of the two what it does, and the cloud give up the other. It
+// returns the one that is left over once the command was taken back.
+func (o *colony) failOne(comes func(*apiv1.NodeClaim)) (left string) {
 	o.t.Helper()
 	o.boots = time.Hour // by hand
 	o.pass()
@@ -33,39 +33,68 @@ func (o *colony) failOne() (left string) {
 	if len(replacements) != 2 {
 		o.t.Fatalf("claim-0 waits for %v, want two", replacements)
 	}
-	o.join(o.claim(replacements[0]))
+	comes(o.claim(replacements[0]))
 	o.must(o.client.Delete(o.t.Context(), o.claim(replacements[1])))
 	o.pass()
 	return replacements[0]
 }
 
-// One of two replacements fails while the other is coming up. The command is taken back, and the next one waits for the node
-// that is coming up and launches only what that does not hold.
+// starts has the claim's instance launched.
+func (o *colony) starts(c *apiv1.NodeClaim) {
+	size := machine("large", 2, 0).Capacity.List()
+	c.Status.ProviderID, c.Status.Capacity, c.Status.Allocatable = "fake:///"+c.Name, size, size
+	o.must(o.client.Status().Update(o.t.Context(), c))
+}
+
+// One of two replacements fails while the other is coming up or boots. The command is taken back, and the next one waits for
+// the node that is coming up and launches only what that does not hold.
 func TestLeftOverIsUsed(t *testing.T) {
+	for name, comes := range map[string]func(*colony) func(*apiv1.NodeClaim){
+		"it has registered": func(o *colony) func(*apiv1.NodeClaim) { return o.join },
+		"it boots":          func(o *colony) func(*apiv1.NodeClaim) { return o.starts },
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := newColony(t, 0)
+			left := o.failOne(comes(o))
+			if got := o.is("claim-0"); got != "unmarked" {
+				t.Fatalf("a replacement of claim-0 is gone, and it is still %s", got)
+			}
+			o.pass()
+			if got := o.waitsFor("claim-0"); len(got) != 2 || !slices.Contains(got, left) {
+				t.Errorf("claim-0 waits for %v, want two, of which one is %s", got, left)
+			}
+			if o.is(left) != "unmarked" {
+				t.Errorf("the replacement that is coming up is %s", o.is(left))
+			}
+			if n := o.nodeOf(o.claim(left)); n != nil {
+				o.must(o.client.Delete(t.Context(), n))
+			}
+			o.boots = 0
+			o.settle()
+			if wrong := o.wrong(); wrong != "" || o.made != 5 {
+				t.Errorf("%d claims were made, want 5: four and the one that failed; %s", o.made, wrong)
+			}
+		})
+	}
+}
+
+// A claim that was not launched yet when its command was taken back is not counted on: the cloud may refuse it like the other.
+func TestLeftOverThatIsNotLaunchedGoes(t *testing.T) {
 	o := newColony(t, 0)
-	left := o.failOne()
-	if got := o.is("claim-0"); got != "unmarked" {
-		t.Fatalf("a replacement of claim-0 is gone, and it is still %s", got)
-	}
+	left := o.failOne(func(*apiv1.NodeClaim) {})
 	o.pass()
-	if got := o.waitsFor("claim-0"); len(got) != 2 || !slices.Contains(got, left) {
-		t.Errorf("claim-0 waits for %v, want two, of which one is %s", got, left)
+	if got := o.waitsFor("claim-0"); len(got) != 2 || slices.Contains(got, left) {
+		t.Errorf("claim-0 waits for %v, want two that are new", got)
 	}
-	if o.is(left) != "unmarked" {
-		t.Errorf("the replacement that is coming up is %s", o.is(left))
-	}
-	o.must(o.client.Delete(t.Context(), o.nodeOf(o.claim(left))))
-	o.boots = 0
-	o.settle()
-	if wrong := o.wrong(); wrong != "" || o.made != 5 {
-		t.Errorf("%d claims were made, want 5: four and the one that failed; %s", o.made, wrong)
+	if got := o.is(left); got != "gone" {
+		t.Errorf("the claim that was left over is %s", got)
 	}
 }
 
 // What is coming up and is of no use to anybody goes when its command was taken back.
 func TestLeftOverOfNobodyGoes(t *testing.T) {
 	o := newColony(t, 0)
-	left := o.failOne()
+	left := o.failOne(o.join)
 	o.c.Options.Paused = true
 	o.pass()
 	if got := o.is(left); got != "gone" {
