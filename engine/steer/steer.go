@@ -7,6 +7,8 @@ package steer
 
 import (
 	"bytes"
+	"cmp"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -23,20 +25,23 @@ type Nomination struct {
 	Node string
 }
 
-// Next returns what has to change now, in the order of pods: pods that were planned onto a node that is open to pods are
-// nominated to it, as long as they fit; ours that hold no longer are taken away. With on false all of ours are.
+// Next returns what has to change now: pods that were planned onto a node that is open to pods are nominated to it, as long as
+// they fit; ours that hold no longer are taken away. With on false all of ours are. Those to take away come first, for they
+// keep room from others, then the largest, for any of the others find room more easily without.
 //
 // Joining are the nodes, by their claims, that Join was asked for: what it has written stands until they are open, also
 // where s does not show the node yet.
 func Next(s *model.Snapshot, on bool, joining map[string]string) []Nomination {
 	var changes []Nomination
+	share := map[*model.Pod]float64{} // of its node
 	rooms := rooms{}
 	for _, p := range s.Pending() {
 		if p.Virtual() {
 			continue
 		}
 		have, want := p.Object.Status.NominatedNodeName, ""
-		switch n, ok := s.NodeByName(s.PromiseOf(p)); {
+		n, ok := s.NodeByName(s.PromiseOf(p))
+		switch {
 		case !on || !ok:
 		case open(n) && rooms.take(n, p):
 			want = n.Object.Name
@@ -45,9 +50,27 @@ func Next(s *model.Snapshot, on bool, joining map[string]string) []Nomination {
 		}
 		if changed(p, want) {
 			changes = append(changes, Nomination{Pod: p, Node: want})
+			share[p] = shareOf(p, n)
 		}
 	}
+	slices.SortStableFunc(changes, func(a, b Nomination) int {
+		return cmp.Or(cmp.Compare(min(len(a.Node), 1), min(len(b.Node), 1)), cmp.Compare(share[b.Pod], share[a.Pod]))
+	})
 	return changes
+}
+
+// shareOf returns the most that p takes of any resource of n, nothing without a node.
+func shareOf(p *model.Pod, n *model.Node) float64 {
+	if n == nil {
+		return 0
+	}
+	most := 0.0
+	for name, amount := range p.Requests {
+		if all := n.Allocatable[name]; all > 0 {
+			most = max(most, float64(amount)/float64(all))
+		}
+	}
+	return most
 }
 
 // Join returns the nominations of the pods that were planned onto the claim, to its node, which is about to be

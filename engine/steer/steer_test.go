@@ -34,6 +34,12 @@ func pod(name, nominated, writer string) *corev1.Pod {
 	return o
 }
 
+// of has the pod ask for so much cpu.
+func of(o *corev1.Pod, cpu string) *corev1.Pod {
+	o.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse(cpu)
+	return o
+}
+
 // node has two cores; unjoined says that the claim's name is known and pods are kept away from it.
 func node(name string, unjoined bool) (*corev1.Node, *apiv1.NodeClaim) {
 	size := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2"), corev1.ResourcePods: resource.MustParse("10")}
@@ -78,7 +84,9 @@ func TestNext(t *testing.T) {
 		{name: "joining, and told already", pods: []*corev1.Pod{pod("a", "n", steer.Writer), pod("b", "", "")},
 			promises: promises{"d/a": "claim-n", "d/b": "claim-n"}, unjoined: true},
 		{name: "only as many as fit", pods: []*corev1.Pod{pod("a", "", ""), pod("b", "n", steer.Writer), pod("c", "n", steer.Writer)},
-			promises: promises{"d/a": "n", "d/b": "n", "d/c": "n"}, want: "a=n c="},
+			promises: promises{"d/a": "n", "d/b": "n", "d/c": "n"}, want: "c= a=n"},
+		{name: "large ones first", pods: []*corev1.Pod{of(pod("a", "", ""), "200m"), of(pod("b", "", ""), "900m"), of(pod("c", "", ""), "500m")},
+			promises: promises{"d/a": "n", "d/b": "n", "d/c": "n"}, want: "b=n c=n a=n"},
 		{name: "the node is gone", pods: []*corev1.Pod{pod("a", "gone", steer.Writer)}, want: "a="},
 		{name: "the node goes", pods: []*corev1.Pod{pod("a", "n", steer.Writer)}, want: "a=",
 			change: func(_ *corev1.Node, c *apiv1.NodeClaim) { c.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} }},
