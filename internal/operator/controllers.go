@@ -118,7 +118,7 @@ func (b base) packing() pack.Options {
 	return pack.Options{
 		Labels: b.labels, RelaxMinValues: s.MinValuesPolicy == settings.MinValuesPolicyBestEffort,
 		PreferencePolicy: pack.PreferencePolicy(s.PreferencePolicy), NodeFee: s.NodeFee, MaxNodeCPU: s.MaxNodeCPU * 1000,
-		Slack: b.slack,
+		Slack: s.PlanSlack,
 	}
 }
 

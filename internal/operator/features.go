@@ -26,12 +26,10 @@ type features struct {
 	daemons *supply.Daemons
 	// spread is nil if the scheduler has no constraints for pods without any.
 	spread *supply.Spread
-	// slack is the share of new nodes that plans leave free.
-	slack float64
 }
 
 func featuresOf(ctx context.Context, mgr ctrl.Manager, s *settings.Settings, log logr.Logger) features {
-	f := features{slack: slackOf(mgr, log)}
+	var f features
 	gates := s.FeatureGates
 	if defaults := s.Scheduler.PodTopologySpread.DefaultConstraints; len(defaults) > 0 {
 		f.spread = &supply.Spread{

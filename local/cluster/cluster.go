@@ -46,6 +46,11 @@ type Options struct {
 	// Controller is the path of the controller's binary; empty to leave the
 	// controller out.
 	Controller string
+	// Scheduler is the path of a kube-scheduler to run instead of the one in Binary, such as that of another version of
+	// Kubernetes; empty for the one in Binary.
+	Scheduler string
+	// Arguments are more arguments of parts, by part, for this start alone. They come last, so they win.
+	Arguments map[string][]string
 	// Chart is the directory of the Helm chart that says what the controller
 	// may do.
 	Chart string

@@ -18,6 +18,16 @@ type spec struct {
 	health string
 }
 
+// with returns the stages with more arguments for their parts.
+func with(stages [][]spec, arguments map[string][]string) [][]spec {
+	for _, stage := range stages {
+		for i := range stage {
+			stage[i].args = append(stage[i].args, arguments[stage[i].name]...)
+		}
+	}
+	return stages
+}
+
 // purposes lists every port that a cluster takes.
 var purposes = []string{
 	"etcd", "etcd-peer", "kube-apiserver", "kube-scheduler", "kube-controller-manager", "kwok",
@@ -31,7 +41,7 @@ func (c *Cluster) controlPlane(s *state.State, k keys) [][]spec {
 	if c.emulates() {
 		last = append(last, c.emulator(s, k))
 	}
-	return [][]spec{{c.etcd(s)}, {c.apiServer(s, k)}, last}
+	return with([][]spec{{c.etcd(s)}, {c.apiServer(s, k)}, last}, c.options.Arguments)
 }
 
 // known describes the parts whose health makes up the cluster's.
@@ -90,11 +100,16 @@ func (c *Cluster) apiServer(s *state.State, k keys) spec {
 }
 
 func (c *Cluster) scheduler(s *state.State, k keys) spec {
-	kubeconfig := c.dir.KubeconfigOf("kube-scheduler")
+	const name = "kube-scheduler"
+	kubeconfig := c.dir.KubeconfigOf(name)
+	binary, subcommand := c.binary, []string{name}
+	if c.options.Scheduler != "" {
+		binary, subcommand = c.options.Scheduler, nil
+	}
 	return spec{
-		name: "kube-scheduler", purposes: []string{"kube-scheduler"}, binary: c.binary,
-		health: "https://" + s.Address("kube-scheduler") + "/healthz",
-		args: slices.Concat([]string{"kube-scheduler"}, serving(s, "kube-scheduler", k), []string{
+		name: name, purposes: []string{name}, binary: binary,
+		health: "https://" + s.Address(name) + "/healthz",
+		args: slices.Concat(subcommand, serving(s, name, k), []string{
 			"--config=" + c.dir.SchedulerConfig(),
 			"--authentication-kubeconfig=" + kubeconfig,
 			"--authorization-kubeconfig=" + kubeconfig,

@@ -56,7 +56,7 @@ func (c *Cluster) check() error {
 		return fmt.Errorf("--provider is %q, want %s or %s", p, providerAWS, providerKWOK)
 	}
 	for what, path := range map[string]string{
-		"karpenter-local": c.binary, "the controller": c.options.Controller,
+		"karpenter-local": c.binary, "the controller": c.options.Controller, "the scheduler": c.options.Scheduler,
 	} {
 		if path == "" {
 			continue

@@ -4,6 +4,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -138,5 +139,33 @@ func TestSettingsOfTheFirstStartAreKept(t *testing.T) {
 		if told := strings.Contains(out.String(), "--nodes-boot 7s and keeps it"); told != (boot == "9s") {
 			t.Errorf("after %q it says:\n%s", boot, out.String())
 		}
+	}
+}
+
+// More arguments come last, so that they win, and go to their own part only.
+func TestUpAddsArguments(t *testing.T) {
+	_, err := up(t, Options{Binary: script(t, `echo "called with $@"; exit 3`), Arguments: map[string][]string{
+		"etcd": {"--quota=7"}, "kube-apiserver": {"--feature-gates=Some=false"},
+	}})
+	if err == nil || !strings.Contains(err.Error(), "called with etcd ") || !strings.Contains(err.Error(), " --quota=7") ||
+		strings.Contains(err.Error(), "Some=false") {
+		t.Errorf("error is %v, want what etcd was called with", err)
+	}
+}
+
+// Another scheduler is a program of its own, and gets what ours gets but its name among ours.
+func TestAnotherScheduler(t *testing.T) {
+	_, err := up(t, Options{Binary: script(t, ""), Scheduler: "/no/such/kube-scheduler"})
+	wantLine(t, err, "the scheduler", "/no/such/kube-scheduler")
+
+	c, err := Open(Options{Dir: t.TempDir(), Binary: "ours"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := c.scheduler(c.state, keys{})
+	c.options.Scheduler = "theirs"
+	other := c.scheduler(c.state, keys{})
+	if own.binary != "ours" || own.args[0] != "kube-scheduler" || other.binary != "theirs" || !slices.Equal(other.args, own.args[1:]) {
+		t.Errorf("ours runs as %s %q, another as %s %q", own.binary, own.args, other.binary, other.args)
 	}
 }

@@ -92,6 +92,10 @@
 - name: MAX_NODE_CPU
   value: {{ . | int64 | quote }}
 {{- end }}
+{{- with .Values.settings.planSlack }}
+- name: PLAN_SLACK
+  value: {{ . | quote }}
+{{- end }}
 {{- if not .Values.settings.steerPods }}
 - name: STEER_PODS
   value: "false"

@@ -55,6 +55,8 @@ type Settings struct {
 	NodeFee float64
 	// MaxNodeCPU is the most cores that a new node may have; 0 for any.
 	MaxNodeCPU int64
+	// PlanSlack is the share of a new node's cpu and memory that plans leave free, 0 to 0.5.
+	PlanSlack float64
 	// SteerPods nominates pods to the nodes that they were planned for.
 	SteerPods bool
 	// PauseLaunches stops launches of nodes, whatever for; PauseDisruption stops voluntary disruption of all pools.
@@ -88,6 +90,9 @@ const (
 	ProviderAWS  = "aws"
 	ProviderKWOK = "kwok"
 )
+
+// MaxSlack is the largest PlanSlack.
+const MaxSlack = 0.5
 
 // Modes of decisions. They are the values of the annotation ext.karpenter.sh/mode too.
 const (

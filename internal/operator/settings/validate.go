@@ -77,6 +77,9 @@ func (s *Settings) Validate() error {
 	if s.MaxNodeCPU < 0 || s.MaxNodeCPU > maxCores {
 		v.fail("max-node-cpu", fmt.Errorf("%d is not within 0 and %d cores", s.MaxNodeCPU, maxCores))
 	}
+	if !(s.PlanSlack >= 0 && s.PlanSlack <= MaxSlack) {
+		v.fail("plan-slack", fmt.Errorf("%g is not within 0 and %g", s.PlanSlack, MaxSlack))
+	}
 	for _, err := range s.Scheduler.validate() {
 		v.fail("scheduler-config", err)
 	}

@@ -22,6 +22,9 @@ type Rig struct {
 	// Binaries is where karpenter-local and karpenter are, Chart where the Helm chart with the controller's rights is.
 	Binaries, Chart string
 	Settings        state.Settings
+	// Scheduler is the path of another kube-scheduler, and Arguments are more arguments of parts, by part; see cluster.Options.
+	Scheduler string
+	Arguments map[string][]string
 	// Bare leaves the controller out: somebody else's runs, or one that a test starts.
 	Bare bool
 	// Patience bounds each wait of a Place; nothing is asserted about speed.
@@ -88,6 +91,8 @@ func (r Rig) open(dir string, onEnd func(part string, how error)) (*cluster.Clus
 		Binary:        filepath.Join(bin, "karpenter-local"),
 		Controller:    controller,
 		Chart:         r.Chart,
+		Scheduler:     r.Scheduler,
+		Arguments:     r.Arguments,
 		Settings:      r.Settings,
 		DieWithParent: true,
 		OnEnd:         onEnd,

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"os"
 	"regexp"
@@ -52,12 +53,14 @@ type result struct {
 	planned, needed int
 	// replanned counts pods that needed another plan, nominated those that were told their node.
 	replanned, nominated int
-	took                 time.Duration
+	// price is that of all nodes, in dollars an hour.
+	price float64
+	took  time.Duration
 }
 
 func (r result) String() string {
-	return fmt.Sprintf("%d nodes planned, %d needed, %d pods planned again, all running after %s", r.planned, r.needed,
-		r.replanned, r.took.Round(time.Second))
+	return fmt.Sprintf("%d nodes planned, %d needed at $%.3f/h, %d pods planned again, all running after %s", r.planned, r.needed,
+		r.price, r.replanned, r.took.Round(time.Second))
 }
 
 // Pods that are steered run where they were planned; without steering the scheduler scatters them. How many nodes that saves
@@ -66,7 +69,7 @@ func TestSteering(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs clusters")
 	}
-	steered := measure(t, "true")
+	steered := measure(t, setup{steer: "true"})
 	t.Logf("%d pods with steering: %s", replicas*len(sizes), steered)
 	if steered.nominated == 0 {
 		t.Error("no pod was nominated")
@@ -74,27 +77,41 @@ func TestSteering(t *testing.T) {
 	if os.Getenv("KARPENTER_LONG") == "" {
 		return // to compare takes as long again
 	}
-	free := measure(t, "false")
+	free := measure(t, setup{steer: "false"})
 	t.Logf("%d pods without steering: %s", replicas*len(sizes), free)
 	if free.nominated > 0 {
 		t.Errorf("%d pods were nominated though steering is off", free.nominated)
 	}
 }
 
+// A setup is what differs between clusters.
+type setup struct {
+	// steer is STEER_PODS of the controller, slack its PLAN_SLACK.
+	steer, slack string
+	// scheduler is the path of another kube-scheduler; empty for that of the cluster's version.
+	scheduler string
+	// arguments are more arguments of parts, by part.
+	arguments map[string][]string
+}
+
 // measure starts a cluster, makes the pods, waits until all run, and takes the cluster down.
-func measure(t *testing.T, steer string) result {
+func measure(t *testing.T, s setup) result {
 	t.Helper()
-	t.Setenv("STEER_PODS", steer) // the controller inherits it
-	c, kube := start(t)
+	t.Setenv("STEER_PODS", s.steer) // the controller inherits it
+	if s.slack != "" {
+		t.Setenv("PLAN_SLACK", s.slack)
+	}
+	c, kube := start(t, s)
 	furnish(t, kube)
 	begun := time.Now()
 	for i, size := range sizes {
 		put(t, kube, deployment(fmt.Sprintf("size-%d", i), size))
 	}
-	awaitRunning(t, kube)
+	awaitRunning(t, kube, replicas*len(sizes))
 	var r result
 	r.took = time.Since(begun)
 	r.planned, r.needed = claims(t, kube)
+	r.price = openNodes(t, kube)
 	text := metrics(t, c)
 	r.replanned, r.nominated = read(t, text, replannedTotal), read(t, text, nominatedTotal)
 	if err := c.Down(context.WithoutCancel(t.Context())); err != nil {
@@ -103,9 +120,12 @@ func measure(t *testing.T, steer string) result {
 	return r
 }
 
-func start(t *testing.T) (*cluster.Cluster, client.Client) {
+func start(t *testing.T, s setup) (*cluster.Cluster, client.Client) {
 	t.Helper()
-	r := rig.Rig{Binaries: *binaries, Chart: "../../../charts/karpenter", Settings: state.Settings{Provider: "kwok"}}
+	r := rig.Rig{
+		Binaries: *binaries, Chart: "../../../charts/karpenter", Settings: state.Settings{Provider: "kwok"},
+		Scheduler: s.scheduler, Arguments: s.arguments,
+	}
 	c, err := r.Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -164,28 +184,54 @@ func deployment(name string, size [2]string) *appsv1.Deployment {
 	return d
 }
 
-// awaitRunning returns when all pods run.
-func awaitRunning(t *testing.T, kube client.Client) {
+// awaitRunning returns when that many pods run.
+func awaitRunning(t *testing.T, kube client.Client, pods int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	running := 0
 	err := wait.PollUntilContextCancel(ctx, 500*time.Millisecond, true, func(ctx context.Context) (bool, error) {
-		var pods corev1.PodList
-		if err := kube.List(ctx, &pods, client.InNamespace(metav1.NamespaceDefault)); err != nil {
+		var there corev1.PodList
+		if err := kube.List(ctx, &there, client.InNamespace(metav1.NamespaceDefault)); err != nil {
 			return false, err
 		}
 		running = 0
-		for _, p := range pods.Items {
+		for _, p := range there.Items {
 			if p.Status.Phase == corev1.PodRunning {
 				running++
 			}
 		}
-		return running == replicas*len(sizes), nil
+		return running == pods, nil
 	})
 	if err != nil {
 		t.Fatalf("%d pods run: %v", running, err)
 	}
+}
+
+// openNodes checks that no node that has pods is kept closed to others, and returns what all nodes cost an hour.
+func openNodes(t *testing.T, kube client.Client) float64 {
+	t.Helper()
+	var nodes corev1.NodeList
+	if err := kube.List(t.Context(), &nodes); err != nil {
+		t.Fatal(err)
+	}
+	sum := 0.0
+	for _, n := range nodes.Items {
+		if len(n.Spec.Taints) > 0 {
+			t.Errorf("all pods run, and node %s still has the taints %v", n.Name, n.Spec.Taints)
+		}
+		sum += priceOf(n)
+	}
+	return sum
+}
+
+// priceOf is what a node costs an hour, in dollars; not a number if it does not say so.
+func priceOf(n corev1.Node) float64 {
+	price, err := strconv.ParseFloat(n.Labels["eks-node-viewer/instance-price"], 64)
+	if err != nil {
+		return math.NaN()
+	}
+	return price
 }
 
 // claims returns how many claims were made before the first node joined, and how many there are; none has gone.

@@ -1,0 +1,148 @@
+package steering
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+)
+
+var scheduler = flag.String("scheduler", "", "a kube-scheduler of another version to try, instead of this one with its gate closed")
+
+// old returns how a cluster is set up whose nominations are handled as before Kubernetes 1.35: the scheduler writes none of its
+// own before it binds, and the API server leaves them on pods that are bound.
+func old(steer, slack string) setup {
+	gates := map[string][]string{
+		"kube-scheduler": {"--feature-gates=NominatedNodeNameForExpectation=false"},
+		"kube-apiserver": {"--feature-gates=NominatedNodeNameForExpectation=false,ClearingNominatedNodeNameAfterBinding=false"},
+	}
+	if *scheduler != "" {
+		delete(gates, "kube-scheduler") // older ones do not know it
+	}
+	return setup{steer: steer, slack: slack, scheduler: *scheduler, arguments: gates}
+}
+
+// An old scheduler follows nominations too. What slack is worth with and without them is told and not asserted.
+func TestOldServers(t *testing.T) {
+	if testing.Short() || os.Getenv("KARPENTER_LONG") == "" {
+		t.Skip("needs clusters, for minutes")
+	}
+	for _, s := range []setup{old("true", "0"), old("true", "0.05"), old("false", "0"), old("false", "0.05")} {
+		t.Run(fmt.Sprintf("steering %s, slack %s", s.steer, s.slack), func(t *testing.T) {
+			r := measure(t, s)
+			t.Log(r)
+			if steers := s.steer == "true"; steers != (r.nominated > 0) {
+				t.Errorf("%d pods were nominated", r.nominated)
+			}
+		})
+	}
+}
+
+// On an old server pods are handed from nodes to others one place at a time as well, and nothing of that is left behind.
+func TestOldServersConsolidate(t *testing.T) {
+	if testing.Short() || os.Getenv("KARPENTER_LONG") == "" {
+		t.Skip("needs a cluster, for minutes")
+	}
+	c, kube := start(t, old("true", ""))
+	furnish(t, kube)
+	for i, size := range sizes {
+		put(t, kube, deployment(fmt.Sprintf("size-%d", i), size))
+	}
+	awaitRunning(t, kube, replicas*len(sizes))
+	before := openNodes(t, kube)
+	const left = replicas / 3
+	scaleIn(t, kube, left)
+	begun := time.Now()
+	awaitRest(t, kube, left*len(sizes), before/2)
+	t.Logf("from $%.3f/h to $%.3f/h after %s", before, openNodes(t, kube), time.Since(begun).Round(time.Second))
+	if err := c.Down(context.WithoutCancel(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// scaleIn leaves that many replicas of each size, and lets the pool consolidate.
+func scaleIn(t *testing.T, kube client.Client, left int32) {
+	t.Helper()
+	var deployments appsv1.DeploymentList
+	if err := kube.List(t.Context(), &deployments, client.InNamespace(metav1.NamespaceDefault)); err != nil {
+		t.Fatal(err)
+	}
+	for i := range deployments.Items {
+		d := &deployments.Items[i]
+		change(t, kube, d, func() { d.Spec.Replicas = ptr.To(left) })
+	}
+	pool := &apiv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
+	if err := kube.Get(t.Context(), client.ObjectKeyFromObject(pool), pool); err != nil {
+		t.Fatal(err)
+	}
+	change(t, kube, pool, func() {
+		pool.Spec.Disruption.ConsolidateAfter = apiv1.MustParseNillableDuration("0s")
+		pool.Spec.Disruption.Budgets = []apiv1.Budget{{Nodes: "100%"}}
+	})
+}
+
+func change(t *testing.T, kube client.Client, o client.Object, how func()) {
+	t.Helper()
+	was := client.MergeFrom(o.DeepCopyObject().(client.Object))
+	how()
+	if err := kube.Patch(t.Context(), o, was); err != nil {
+		t.Fatalf("change %T %s: %v", o, o.GetName(), err)
+	}
+}
+
+// awaitRest returns when that many pods run and no others are there, nodes are open and none goes, and all cost no more than price.
+func awaitRest(t *testing.T, kube client.Client, pods int, price float64) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	missing := ""
+	err := wait.PollUntilContextCancel(ctx, 500*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		var there corev1.PodList
+		var nodes corev1.NodeList
+		if err := kube.List(ctx, &there, client.InNamespace(metav1.NamespaceDefault)); err != nil {
+			return false, err
+		}
+		if err := kube.List(ctx, &nodes); err != nil {
+			return false, err
+		}
+		missing = restless(there.Items, nodes.Items, pods, price)
+		return missing == "", nil
+	})
+	if err != nil {
+		t.Fatalf("%s (%v)", missing, err)
+	}
+}
+
+// restless says what keeps a cluster from rest; empty for nothing.
+func restless(pods []corev1.Pod, nodes []corev1.Node, wanted int, price float64) string {
+	running := func(p corev1.Pod) bool { return p.Status.Phase == corev1.PodRunning && p.DeletionTimestamp == nil }
+	if i := slices.IndexFunc(pods, func(p corev1.Pod) bool { return !running(p) }); i >= 0 {
+		return fmt.Sprintf("pod %s does not run, or not any longer", pods[i].Name)
+	}
+	if len(pods) != wanted {
+		return fmt.Sprintf("%d pods run, want %d", len(pods), wanted)
+	}
+	sum := 0.0
+	for _, n := range nodes {
+		if n.DeletionTimestamp != nil || len(n.Spec.Taints) > 0 {
+			return fmt.Sprintf("node %s has the taints %v, or goes", n.Name, n.Spec.Taints)
+		}
+		sum += priceOf(n)
+	}
+	if !(sum <= price) { // not a number is not either
+		return fmt.Sprintf("nodes cost $%.3f/h, want $%.3f/h at most", sum, price)
+	}
+	return ""
+}
