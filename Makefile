@@ -129,8 +129,12 @@ bench-peers: bin/bench bin/bench-peer ## our engine and upstream's on the same i
 bench-seeds: bin/bench bin/bench-peer ## prices of both over SEEDS seeds, with all at which ours is dearer
 	@bin/bench seeds -peer bin/bench-peer -n $(SEEDS) -types $(SEED_TYPES) -count $(SEED_PODS)
 
-bench-e2e: build bin/bench ## scale-up and scale-in on a local cluster with nodes without machines; writes docs/bench.md
-	@bin/bench e2e -pods $(E2E_PODS) -into docs/bench.md
+bin/bench-peer-kwok: $(wildcard $(shell git ls-files -co --exclude-standard -- bench/peer 2>/dev/null))
+	@echo "building $@ (fetches and compiles upstream the first time: some minutes)"
+	@cd bench/peer && go build -o ../../$@ sigs.k8s.io/karpenter/kwok
+
+bench-e2e: build bin/bench bin/bench-peer-kwok ## scale-up and scale-in on a local cluster, ours and upstream's; writes docs/bench.md
+	@bin/bench e2e -pods $(E2E_PODS) -peer bin/bench-peer-kwok -none -into docs/bench.md
 
 gen: ## write all generated files anew
 	go run ./hack/gen

@@ -2,8 +2,11 @@ package life
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/bench/workload"
@@ -165,6 +168,68 @@ func BenchmarkScaleIn(b *testing.B) {
 				b.ReportMetric(float64(c.moved), "moved")
 				b.ReportMetric(float64(c.commands), "commands")
 			})
+		}
+	}
+}
+
+// scaleUp makes n pods, so many a second, for nodes of up to eight cores that come up one after another, with a scheduler that
+// forgets some nominations; it returns how many nodes were launched by the time the last pod was there, and in all.
+func scaleUp(t testing.TB, n, perSecond int, seed uint64, lost float64) (w *World, planned int) {
+	t.Helper()
+	catalogue, err := workload.Catalogue("kwok")
+	if err != nil {
+		t.Fatal(err)
+	}
+	types, err := workload.InstanceTypes(catalogue)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const cores = 8000
+	types = slices.DeleteFunc(types, func(t *model.InstanceType) bool { return t.Capacity[corev1.ResourceCPU] > cores })
+	pool := workload.Pool("default")
+	pool.Spec.Disruption.ConsolidateAfter = apiv1.MustParseNillableDuration("Never")
+	w = New(pool, types)
+	w.Lost, w.Stagger = lost, 20*time.Second
+	all := workload.Pods(workload.Micro, n, seed)
+	for range 600 {
+		for range min(len(all), perSecond) {
+			w.Add(all[0])
+			all = all[1:]
+		}
+		w.Tick()
+		if len(all) == 0 && planned == 0 {
+			planned = w.Launched
+		}
+		if len(all) == 0 && w.Waiting() == 0 {
+			return w, planned
+		}
+	}
+	t.Fatalf("%d pods wait for ever", w.Waiting())
+	return nil, 0
+}
+
+// Of a thousand pods, of which the scheduler now and then forgets where they were to go, all find a place on little more than
+// the nodes that were planned for them: who has lost its room gets another's that can do without.
+func TestScaleUp(t *testing.T) {
+	for _, tt := range []struct {
+		lost, over float64
+		more       int // nodes, of a hundred planned
+	}{{0.02, 1.03, 4}, {0.1, 1.05, 12}} {
+		launched, planned := 0, 0
+		for seed := range uint64(4) {
+			w, n := scaleUp(t, 1000, 500, 7+seed, tt.lost)
+			over := w.Price() / w.floor()
+			t.Logf("%.0f of 100 lost, seed %d: %d planned, %d needed, %.3f of the floor", 100*tt.lost, 7+seed, n, w.Launched, over)
+			if len(w.Refused) > 0 {
+				t.Errorf("%d objections, the first: %s", len(w.Refused), w.Refused[0])
+			}
+			if over > tt.over {
+				t.Errorf("%.3f of the floor, want %.3f at most", over, tt.over)
+			}
+			launched, planned = launched+w.Launched, planned+n
+		}
+		if 100*launched > (100+tt.more)*planned {
+			t.Errorf("%d nodes were needed for %d planned ones, want %d of a hundred more at most", launched, planned, tt.more)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package life
 
 import (
 	"cmp"
+	"fmt"
 	"hash/fnv"
 	"maps"
 	"math"
@@ -41,24 +42,45 @@ func (w *World) waiting() []*corev1.Pod {
 	return list
 }
 
-// schedule binds the pods that find room: where they are nominated to, else to the node with the best score.
+// schedule binds the pods that find room: where they are nominated to, else to the node with the best score. Nominations keep
+// room from pods without one, so those whose node is up come first.
 func (w *World) schedule(pods []*corev1.Pod) {
 	nodes := w.sorted()
+	var others []*corev1.Pod
 	for _, p := range pods {
-		if n := w.choose(p, nodes); n != nil {
+		if n := w.nodes[w.promises[key(p)]]; w.Lost > 0 && (n == nil || !n.joined || w.loses(p)) {
+			others = append(others, p)
+		} else if n := w.choose(p, nodes); n != nil {
+			w.bind(p, n)
+		}
+	}
+	for _, p := range others {
+		if n := w.best(p, nodes, ""); n != nil {
 			w.bind(p, n)
 		}
 	}
 }
 
+// loses reports whether the pod has no nomination in this second.
+func (w *World) loses(p *corev1.Pod) bool {
+	h := fnv.New64a()
+	fmt.Fprint(h, p.Name, w.now.Unix())
+	return float64(h.Sum64()%1000) < 1000*w.Lost
+}
+
 func (w *World) choose(p *corev1.Pod, nodes []*node) *node {
+	return w.best(p, nodes, w.promises[key(p)])
+}
+
+// best returns the node with that name if it has room for the pod, else the one with room and the best score, if any.
+func (w *World) best(p *corev1.Pod, nodes []*node, nominated string) *node {
 	want := w.requests[key(p)]
 	var open []*node
 	for _, n := range nodes {
 		if !n.joined || len(n.object.Spec.Taints) > 0 || n.going || !n.free.holds(want) {
 			continue
 		}
-		if w.promises[key(p)] == n.object.Name {
+		if nominated == n.object.Name {
 			return n
 		}
 		open = append(open, n)

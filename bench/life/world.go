@@ -3,6 +3,7 @@ package life
 import (
 	"cmp"
 	"fmt"
+	"hash/fnv"
 	"maps"
 	"slices"
 	"time"
@@ -22,6 +23,11 @@ import (
 type World struct {
 	// Boot is how long a node takes from its launch until it takes pods.
 	Boot time.Duration
+	// Stagger is the most that a node takes beyond Boot.
+	Stagger time.Duration
+	// Lost is the share of pods without their nomination in any second; a scheduler erases them when a pod is tried before its
+	// node is up. With 0 those that wait for a node that is not up yet leave room on others alone, too.
+	Lost float64
 	// Turns has the replacements of a command take their pods one after another.
 	Turns bool
 	// Options are those of disruption.
@@ -186,6 +192,11 @@ func (w *World) launch(r *model.PlannedNode) *node {
 	n := &node{
 		claim: claim, object: object, room: sizeOf(t.Allocatable), free: sizeOf(t.Allocatable), price: r.Price(),
 		pods: map[string]bool{}, apps: map[string]int{}, up: w.now.Add(w.Boot),
+	}
+	if w.Stagger > 0 {
+		h := fnv.New64a()
+		h.Write([]byte(name))
+		n.up = n.up.Add(time.Duration(h.Sum64() % uint64(w.Stagger)))
 	}
 	w.nodes[name] = n
 	w.wrote(n)

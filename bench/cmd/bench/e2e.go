@@ -43,33 +43,40 @@ func endToEnd(args []string) error {
 	if o.Bin, err = filepath.Abs(o.Bin); err != nil {
 		return err
 	}
-	who := []contender{{"this one", filepath.Join(o.Bin, "karpenter")}}
-	if *peer != "" {
-		program, err := filepath.Abs(*peer)
-		if err != nil {
-			return err
-		}
-		who = append(who, contender{"upstream v1.14.1", program})
-	}
-	if *none {
-		who = append(who, contender{"none, nodes come with the last pod", ""})
+	who, err := contenders(o.Bin, *peer, *none)
+	if err != nil {
+		return err
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	text, err := compete(ctx, o, *sizes, *logs, who)
+	if err != nil {
+		return err
+	}
+	fmt.Print(text)
+	if *into != "" {
+		return e2e.Write(*into, text)
+	}
+	return nil
+}
+
+// compete measures every contender with every number of pods, and returns the tables.
+func compete(ctx context.Context, o e2e.Options, sizes, logs string, who []contender) (string, error) {
 	text := machine() + "\n"
 	var up, down strings.Builder
-	for size := range strings.SplitSeq(*sizes, ",") {
+	for size := range strings.SplitSeq(sizes, ",") {
+		var err error
 		if o.Pods, err = strconv.Atoi(size); err != nil {
-			return fmt.Errorf("-pods: %w", err)
+			return "", fmt.Errorf("-pods: %w", err)
 		}
 		for i, c := range who {
-			if *logs != "" {
-				o.Logs = filepath.Join(*logs, fmt.Sprintf("%s-%d", size, i))
+			if logs != "" {
+				o.Logs = filepath.Join(logs, fmt.Sprintf("%s-%d", size, i))
 			}
 			o.Name, o.Controller = c.name, c.program
 			result, err := oneCluster(ctx, o)
 			if err != nil {
-				return err
+				return "", err
 			}
 			rowUp, rowDown := result.Rows()
 			up.WriteString(rowUp)
@@ -80,15 +87,27 @@ func endToEnd(args []string) error {
 	if !o.Again {
 		text += "\n" + e2e.Down + down.String()
 	}
-	fmt.Print(text)
-	if *into != "" {
-		return e2e.Write(*into, text)
-	}
-	return nil
+	return text, nil
 }
 
 // A contender is a controller that is measured; without a program there is none.
 type contender struct{ name, program string }
+
+// contenders returns ours, and what it is to be compared with.
+func contenders(bin, peer string, none bool) ([]contender, error) {
+	who := []contender{{"this one", filepath.Join(bin, "karpenter")}}
+	if peer != "" {
+		program, err := filepath.Abs(peer)
+		if err != nil {
+			return nil, err
+		}
+		who = append(who, contender{"upstream v1.14.1", program})
+	}
+	if none {
+		who = append(who, contender{"none, nodes come with the last pod", ""})
+	}
+	return who, nil
+}
 
 // oneCluster measures one cluster in a directory that is gone afterwards.
 func oneCluster(ctx context.Context, o e2e.Options) (r e2e.Result, err error) {
