@@ -65,7 +65,7 @@ func (w *World) schedule(pods []*corev1.Pod) {
 func (w *World) loses(p *corev1.Pod) bool {
 	h := fnv.New64a()
 	fmt.Fprint(h, p.Name, w.now.Unix())
-	return float64(h.Sum64()%1000) < 1000*w.Lost
+	return float64(h.Sum64()%1e6) < 1e6*w.Lost
 }
 
 func (w *World) choose(p *corev1.Pod, nodes []*node) *node {
