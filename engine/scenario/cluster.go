@@ -52,7 +52,9 @@ type Pod struct {
 	Annotations map[string]string `json:"annotations,omitempty"`
 	Owner       string            `json:"owner,omitempty"`
 	Done        bool              `json:"done,omitempty"`
-	Terminating bool              `json:"terminating,omitempty"` // being deleted, still running
+	// Started is how long ago the pod has started; nil: it has not.
+	Started     *metav1.Duration `json:"started,omitempty"`
+	Terminating bool             `json:"terminating,omitempty"` // being deleted, still running
 	// Nominated names the node that the scheduler has in mind for the pod.
 	Nominated string `json:"nominated,omitempty"`
 	Priority  int32  `json:"priority,omitempty"`
@@ -228,6 +230,9 @@ func (p Pod) object(name, node string) *corev1.Pod {
 		o.OwnerReferences = []metav1.OwnerReference{
 			{APIVersion: "apps/v1", Kind: p.Owner, Name: "owner", UID: "owner", Controller: &yes},
 		}
+	}
+	if p.Started != nil {
+		o.Status.StartTime = &metav1.Time{Time: epoch.Add(-p.Started.Duration)}
 	}
 	switch {
 	case p.Done:
