@@ -208,6 +208,11 @@ func TestDestinations(t *testing.T) {
 		t.Error(diff)
 	}
 	r.promises["d/p"] = "x"
+	// Where pods were nominated to before they got their nodes is of no account.
+	r.pod("old", "a", "", false)
+	delete(r.promises, "d/old")
+	r.d.Pods[len(r.d.Pods)-1].Status.NominatedNodeName = "other"
+	s = model.Compile(r.d).WithPromises(r.promises)
 	if got := of("a"); got != "" {
 		t.Errorf("all go to one place, and still there is %s", got)
 	}

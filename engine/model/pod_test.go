@@ -29,6 +29,14 @@ func TestNominatedPod(t *testing.T) {
 	if got := s.WithPromises(map[string]string{"default/web": "n2"}).PromiseOf(p); got != "n2" {
 		t.Errorf("promised %q, want the node that we planned", got)
 	}
+	bound := o.DeepCopy()
+	bound.Spec.NodeName = "n3" // API servers before 1.35 leave the nomination as it was
+	if got := s.PromiseOf(model.NewPod(bound)); got != "" {
+		t.Errorf("a pod that is on its node is promised %q for what it was nominated to before", got)
+	}
+	if got := s.WithPromises(map[string]string{"default/web": "n2"}).PromiseOf(model.NewPod(bound)); got != "n2" {
+		t.Errorf("a pod that is to move is promised %q, want the node that we planned", got)
+	}
 }
 
 func TestPriority(t *testing.T) {

@@ -50,10 +50,14 @@ type derived struct {
 }
 
 // PromiseOf returns the node or claim that p is on its way to, empty if none is known: where it was planned, else where the
-// scheduler nominated it. It is a hint like Promises, never the truth: the node may be gone or full.
+// scheduler nominated it. It is a hint like Promises, never the truth: the node may be gone or full. What a pod that has its
+// node was nominated to says nothing of where it goes next; API servers before Kubernetes 1.35 leave it there.
 func (s *Snapshot) PromiseOf(p *Pod) string {
 	if node, ok := s.Promises[p.Key]; ok {
 		return node
+	}
+	if p.Bound() {
+		return ""
 	}
 	return p.Object.Status.NominatedNodeName
 }
