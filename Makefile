@@ -52,8 +52,10 @@ VALUES ?= examples/helm/eks.yaml
 render: ## what the chart makes of values: make render VALUES=my-values.yaml; no helm needed
 	@cd local && go run ./chart/pack -render $(abspath $(VALUES)) ../charts/karpenter
 
-image: ## the container image for amd64 and arm64 with bills of materials, in dist/image; no Docker needed
-	@go run ./hack/image -version $(VERSION) -commit '$(COMMIT)' -out dist/image
+IMAGE_ARCH ?= amd64,arm64
+
+image: ## the container image for IMAGE_ARCH with bills of materials, in dist/image; no Docker needed
+	@go run ./hack/image -arch $(IMAGE_ARCH) -version $(VERSION) -commit '$(COMMIT)' -out dist/image
 
 check: fmt vet staticcheck arch generated licences ## format, vet, staticcheck, architecture, generated files, licences
 
@@ -82,35 +84,43 @@ generated:
 licences:
 	@for f in LICENSE NOTICE; do test -s $$f || { echo "$$f is missing"; exit 1; }; done
 
+# Set by hand for a part of the tests: make unit TEST_FLAGS=-run=Drift, make test-all CHECKS=10000 RANDOM_SEEDS=20000, make fuzz FUZZ_TIME=10m
+TEST_FLAGS   ?=
+CHECKS       ?= 2000
+RANDOM_SEEDS ?= 2500
+FUZZ_TIME    ?= 60s
+
 unit: ## unit, scenario, property and over-the-wire contract tests; no cluster
-	go test ./...
-	cd bench && go test ./...
-	cd local && go test $$(cd $(CURDIR)/local && go list ./... | grep -v /e2e)
+	go test $(TEST_FLAGS) ./...
+	cd bench && go test $(TEST_FLAGS) ./...
+	cd local && go test $(TEST_FLAGS) $$(cd $(CURDIR)/local && go list ./... | grep -v /e2e)
 
 test: unit e2e ## unit tests, then end to end on a local cluster
 
 e2e: build
-	cd local && go test -p 2 -count=1 -timeout 25m ./e2e/...
+	cd local && go test -p 2 -count=1 -timeout 25m $(TEST_FLAGS) ./e2e/...
 
-test-all: build ## the long ones too: more seeds, race detector
-	go test -race ./engine/... ./internal/...
-	KARPENTER_LONG=1 go test -count=1 -timeout 60m ./hack/image
-	go test $$(git grep -l '"pgregory.net/rapid"' -- 'engine/*_test.go' | xargs -n1 dirname | sort -u | sed 's|^|./|') -rapid.checks=2000
-	go test ./engine/pack -run TestRandom -seeds 2500 -timeout 30m
-	cd local && go test ./differential -run 'Placements|Verify' -seeds 2500 -timeout 60m
-	cd local && go test ./differential -run Refusals -seeds 1000 -timeout 60m
-	cd local && KARPENTER_LONG=1 go test -count=1 -timeout 60m ./e2e/...
+test-all: build ## the long ones too: more seeds, race detector, the manual's builds and measurements in small
+	go test -race $(TEST_FLAGS) ./engine/... ./internal/...
+	KARPENTER_LONG=1 go test -count=1 -timeout 60m $(TEST_FLAGS) ./hack/image
+	go test $(TEST_FLAGS) $$(git grep -l '"pgregory.net/rapid"' -- 'engine/*_test.go' | xargs -n1 dirname | sort -u | sed 's|^|./|') -rapid.checks=$(CHECKS)
+	go test ./engine/pack -run TestRandom -seeds $(RANDOM_SEEDS) -timeout 30m
+	cd local && go test ./differential -run 'Placements|Verify' -seeds $(RANDOM_SEEDS) -timeout 60m
+	cd local && go test ./differential -run Refusals -seeds $$(( $(RANDOM_SEEDS) * 2 / 5 )) -timeout 60m
+	cd local && KARPENTER_LONG=1 go test -count=1 -timeout 60m $(TEST_FLAGS) ./e2e/...
+	KARPENTER_LONG=1 go test -count=1 -timeout 120m $(TEST_FLAGS) ./internal/manual/long
 
-fuzz: ## fuzz the parsers and the label algebra, a minute each
+fuzz: ## fuzz the parsers and the label algebra, FUZZ_TIME each, a minute unless set
 	@for p in $$(git grep -l '^func Fuzz' -- '*_test.go' | xargs -n1 dirname | sort -u); do \
 	  for f in $$(grep -ho 'func Fuzz[A-Za-z0-9_]*' $$p/*_test.go | sed 's/func //'); do \
-	    go test ./$$p -run '^$$' -fuzz "^$$f$$" -fuzztime 60s; done; done
+	    go test ./$$p -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZ_TIME); done; done
 
 bench: ## the project's own benchmarks, a minute or two
 	cd bench && go test -run '^$$' -bench . -benchmem -benchtime 3x ./...
 
-# Set by hand: make bench-peers ROUNDS=5, make bench-seeds SEEDS=20 SEED_TYPES=noburst SEED_PODS=500
+# Set by hand: make bench-peers ROUNDS=5 ONLY=micro, make bench-seeds SEEDS=20 SEED_TYPES=noburst SEED_PODS=500
 ROUNDS     ?= 3
+ONLY       ?=
 SEEDS      ?= 100
 SEED_TYPES ?= cmr6
 SEED_PODS  ?= 200
@@ -124,7 +134,7 @@ bin/bench-peer: $(wildcard $(shell git ls-files -co --exclude-standard -- bench/
 	@cd bench/peer && go build -o ../../$@ .
 
 bench-peers: bin/bench bin/bench-peer ## our engine and upstream's on the same input, a table; fetches upstream
-	@bin/bench peers -peer bin/bench-peer -n $(ROUNDS)
+	@bin/bench peers -peer bin/bench-peer -n $(ROUNDS) -only '$(ONLY)'
 
 bench-seeds: bin/bench bin/bench-peer ## prices of both over SEEDS seeds, with all at which ours is dearer
 	@bin/bench seeds -peer bin/bench-peer -n $(SEEDS) -types $(SEED_TYPES) -count $(SEED_PODS)

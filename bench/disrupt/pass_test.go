@@ -50,6 +50,9 @@ func floorOf(s *model.Snapshot) float64 {
 func BenchmarkPass(b *testing.B) {
 	for _, nodes := range []int{500, 2000, 10_000} {
 		b.Run(fmt.Sprint(nodes), func(b *testing.B) {
+			if nodes > workload.Most() {
+				b.Skip("more than BENCH_MOST")
+			}
 			f := newFleet(b, workload.Fleet{Nodes: nodes, Pools: 5, Keep: 1, Budgets: true, Seed: 7}, "100%")
 			b.ReportAllocs()
 			var r disrupt.Rehearsal
@@ -67,6 +70,9 @@ func BenchmarkPass(b *testing.B) {
 func BenchmarkSettled(b *testing.B) {
 	for _, nodes := range []int{500, 2000} {
 		b.Run(fmt.Sprint(nodes), func(b *testing.B) {
+			if nodes > workload.Most() {
+				b.Skip("more than BENCH_MOST")
+			}
 			f := newFleet(b, workload.Fleet{Nodes: nodes, Pools: 5, Keep: 1, Seed: 7}, "100%")
 			for range 6 {
 				d := disrupt.Decide(f.Snapshot, options(), disrupt.Cursor{})
@@ -136,6 +142,9 @@ func BenchmarkFragmented(b *testing.B) {
 	for _, nodes := range []int{500, 2000} {
 		for _, budget := range []string{"100%", "10%"} {
 			b.Run(fmt.Sprintf("%d/%s", nodes, budget), func(b *testing.B) {
+				if nodes > workload.Most() {
+					b.Skip("more than BENCH_MOST")
+				}
 				for b.Loop() {
 					f := newFleet(b, workload.Fleet{Nodes: nodes, Pools: 1, Keep: .25, Seed: 7}, budget)
 					before, floor := f.Price(), floorOf(f.Snapshot)

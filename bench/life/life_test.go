@@ -152,7 +152,7 @@ func BenchmarkScaleIn(b *testing.B) {
 	} {
 		for _, turns := range []bool{true, false} {
 			b.Run(fmt.Sprintf("%s/turns=%v", bm.name, turns), func(b *testing.B) {
-				w := grown(b, bm.profile, bm.pods, 7)
+				w := grown(b, bm.profile, min(bm.pods, workload.Most()), 7)
 				w.Boot, w.Turns = bm.boot, turns
 				pool := w.s.Pools()[0].Object.DeepCopy()
 				pool.Spec.Disruption.Budgets = []apiv1.Budget{{Nodes: bm.budget}}

@@ -44,12 +44,13 @@ func eachStep(t *testing.T, do func(t *testing.T, s *manual.Step)) {
 }
 
 // What the manual shows of shell runs as it stands, block after block of a page in a directory with the examples, and prints
-// what it shows. What needs a cluster is run by local/e2e/manual, releases by local/e2e/helm; what is skipped says why.
+// what it shows. What needs a cluster is run by local/e2e/manual, releases by local/e2e/helm, what takes
+// minutes by internal/manual/long; what is skipped says why.
 func TestManual(t *testing.T) {
 	ran := 0
 	shells := map[string]*manual.Shell{}
 	eachStep(t, func(t *testing.T, s *manual.Step) {
-		if s.Cluster || s.Release || s.Skip != "" {
+		if s.Cluster || s.Release || s.Long || s.Skip != "" {
 			return
 		}
 		if shells[s.Page] == nil {
@@ -80,14 +81,10 @@ func TestManual(t *testing.T) {
 
 // skipped is what no test runs of the manual, by the reason that its block gives: pages, and how many blocks.
 var skipped = map[string]map[string]int{
+	"a measurement, taken by hand on a machine that does nothing else":                                   {"bench.md": 4},
+	"compiles for two architectures, a quarter of an hour; hack/image builds it twice in its long tests": {"charts.md": 1},
 	"the tests that run this page are among them":                                                        {"README.md": 1},
 	"these are the tests that run this page":                                                             {"testing.md": 2},
-	"needs an implementation of AWS that is not ours":                                                    {"testing.md": 1},
-	"compiles for two architectures, a quarter of an hour; hack/image builds it twice in its long tests": {"charts.md": 1, "getting-started-eks.md": 1},
-	"containers do not run on the local cluster; local/e2e/helm runs what its pod would":                 {"upgrade.md": 1, "getting-started-eks.md": 1},
-	"a measurement, taken by hand on a machine that does nothing else":                                   {"bench.md": 7},
-	"a measurement that takes minutes":                                                                   {"bench.md": 1},
-	"a measurement, of some minutes":                                                                     {"bench.md": 1},
 }
 
 // Blocks that are not run are those that are known, so that one more is a decision and no habit.

@@ -83,6 +83,16 @@ func TestSteps(t *testing.T) {
 	}
 }
 
+func TestLong(t *testing.T) {
+	list := steps(t, "~~~sh long\nmake up\n~~~\n\n~~~sh long=\"A=1 B='x y'\"\nmake up\n~~~\n")
+	if !list[0].Long || list[0].Small != nil || !list[1].Long {
+		t.Errorf("%+v", list)
+	}
+	if diff := cmp.Diff([]string{"A=1", "B=x y"}, list[1].Small); diff != "" {
+		t.Errorf("variables (-want +got):\n%s", diff)
+	}
+}
+
 func TestCalls(t *testing.T) {
 	list := steps(t, page)
 	got, err := list[len(list)-1].Calls()
@@ -104,6 +114,8 @@ func TestBadPages(t *testing.T) {
 		"strange language": {"~~~bash\na\n~~~\n", `language "bash"`},
 		"strange word":     {"~~~sh later\na\n~~~\n", `later=""`},
 		"no reason":        {"~~~sh skip=\"\"\na\n~~~\n", "a reason"},
+		"no variable":      {"~~~sh long=\"PODS\"\na\n~~~\n", "PODS is no variable"},
+		"open quote":       {"~~~sh long=\"PODS='\"\na\n~~~\n", "long="},
 		"word on yaml":     {"~~~yaml cluster\na\n~~~\n", "means nothing"},
 		"open":             {"~~~sh\na\n", "not closed"},
 		"indented":         {"text\n\n    make up\n", "page.md:3: indented code"},

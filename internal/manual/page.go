@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"mvdan.cc/sh/v3/shell"
 )
 
 // A Block is a fenced block of a page.
@@ -28,6 +30,10 @@ type Block struct {
 type Run struct {
 	// Cluster says that it needs a local cluster, Account an account of AWS, Release helm, a registry and a cluster for releases.
 	Cluster, Account, Release bool
+	// Long says that it takes minutes: it is run by long tests only, in a copy of the repository, with the variables Small in its
+	// environment, which make it smaller than it is for a reader.
+	Long  bool
+	Small []string
 	// Skip is why it is not run; empty if it is.
 	Skip string
 	// Exit is the code that the last command ends with.
@@ -153,6 +159,15 @@ func (r *Run) set(key, value string) error {
 		r.Account = true
 	case key == "release" && value == "":
 		r.Release = true
+	case key == "long":
+		small, err := shell.Fields(value, nil)
+		if err != nil {
+			return fmt.Errorf("long=%q: %w", value, err)
+		}
+		if i := slices.IndexFunc(small, func(v string) bool { return !strings.Contains(v, "=") }); i >= 0 {
+			return fmt.Errorf("long=%q: %s is no variable: want long or long=\"NAME=value ...\"", value, small[i])
+		}
+		r.Long, r.Small = true, small
 	case key == "skip" && len(value) > 10:
 		r.Skip = value
 	case key == "until" && value != "":
@@ -164,7 +179,7 @@ func (r *Run) set(key, value string) error {
 		}
 		r.Exit = code
 	default:
-		return fmt.Errorf("%s=%q: want cluster, account, release, skip=\"a reason\", exit=CODE or until=\"text\"", key, value)
+		return fmt.Errorf("%s=%q: want cluster, account, release, long=\"NAME=value\", skip=\"a reason\", exit=CODE or until=\"text\"", key, value)
 	}
 	return nil
 }

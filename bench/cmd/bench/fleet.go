@@ -27,6 +27,7 @@ func fleet(args []string) error {
 	if err := f.Parse(args); err != nil {
 		return err
 	}
+	fl.Nodes, *size = min(fl.Nodes, workload.Most()), min(*size, workload.Most())
 	p, err := workload.ParseProfile(*profile)
 	if err != nil {
 		return err

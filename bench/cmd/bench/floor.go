@@ -8,6 +8,7 @@ import (
 	"github.com/karpenter-go/karpenter/bench/floor"
 	engine "github.com/karpenter-go/karpenter/bench/ours"
 	"github.com/karpenter-go/karpenter/bench/result"
+	"github.com/karpenter-go/karpenter/bench/workload"
 	"github.com/karpenter-go/karpenter/engine/pack"
 )
 
@@ -22,6 +23,7 @@ func floors(args []string) error {
 	if err := f.Parse(args); err != nil {
 		return err
 	}
+	s.count = min(s.count, workload.Most())
 	c, err := s.cluster()
 	if err != nil {
 		return err

@@ -42,6 +42,7 @@ func TestRelease(t *testing.T) {
 	t.Run("GitOps sees no difference", e.gitOps)
 	t.Run("upgrade and rollback", e.upgrade)
 	t.Run("below another chart", e.umbrella)
+	t.Run("helm test fails without a controller", e.helmTestFails)
 	t.Run("uninstall", e.uninstall)
 }
 

@@ -42,6 +42,7 @@ func TestManual(t *testing.T) {
 		}
 		t.Run(filepath.Base(page.File), func(t *testing.T) {
 			shell := e.reader(t)
+			e.node(t)
 			if filepath.Base(page.File) == "upgrade.md" {
 				e.released(t)
 			}
