@@ -8,12 +8,16 @@ const ExtGroup = "ext." + Group
 // Annotations of our own.
 const (
 	// ModeAnnotationKey (NodePool) says what becomes of decisions about the pool: Auto carries them out, DryRun tells
-	// them and does nothing, Approve waits until each node that is to go is approved. Default: the mode of the process.
+	// them and does nothing, Approve waits until each node that is to go, and those that are to come, are approved. Default:
+	// the mode of the process.
 	ModeAnnotationKey = ExtGroup + "/mode"
 	// PauseAnnotationKey (NodePool): "true" stops voluntary disruption of the pool.
 	PauseAnnotationKey = ExtGroup + "/pause"
 	// ApprovedAnnotationKey (Node): "true" lets the node go in mode Approve.
 	ApprovedAnnotationKey = ExtGroup + "/approved"
+	// ApprovedNodesAnnotationKey (NodePool) is how many nodes the pool may have in mode Approve before one more is launched
+	// for waiting pods. Default: 0. What is no number counts as 0.
+	ApprovedNodesAnnotationKey = ExtGroup + "/approved-nodes"
 	// MovePriceAnnotationKey (NodePool) is what moving one pod of ordinary importance is taken to cost, in dollars.
 	// Default: 0.001.
 	MovePriceAnnotationKey = ExtGroup + "/move-price"

@@ -157,7 +157,7 @@ func (c *Controller) round(ctx context.Context, s *model.Snapshot) error {
 	if err != nil {
 		return err
 	}
-	held := c.holdBack(plan)
+	held, unapproved := c.holdBack(s, plan)
 	slowed := c.slow(plan, s.Now)
 	launches, err := c.Actor.Launch(ctx, plan)
 	c.Brake.Done(brake.Launch, len(launches), s.Now)
@@ -173,6 +173,7 @@ func (c *Controller) round(ctx context.Context, s *model.Snapshot) error {
 	c.countReplanned(s, plan, launches)
 	c.tell(ctx, s, plan, launches, waits)
 	c.tellHeldBack(ctx, held, "The mode of the pool")
+	c.tellUnapproved(ctx, s, launches, unapproved)
 	c.tellHeldBack(ctx, slowed, c.Brake.Why(brake.Launch))
 	return err
 }

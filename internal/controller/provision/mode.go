@@ -3,6 +3,7 @@ package provision
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,24 +12,72 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/disrupt"
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/internal/act"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// holdBack takes the nodes of pools in mode DryRun out of the plan and returns them.
-func (c *Controller) holdBack(plan *model.Plan) []model.PlannedNode {
-	var held, kept []model.PlannedNode
-	for _, n := range plan.Nodes {
-		if disrupt.ModeOf(n.Pool, c.Mode) == apiv1.ModeDryRun {
-			held = append(held, n)
-			plan.Price -= n.Price()
-		} else {
-			kept = append(kept, n)
+// holdBack takes the nodes out of the plan that the modes of their pools hold back, and returns them: those of pools in mode
+// DryRun are told, those of pools in mode Approve wait for approval.
+func (c *Controller) holdBack(s *model.Snapshot, plan *model.Plan) (told, unapproved []model.PlannedNode) {
+	var kept []model.PlannedNode
+	room := map[string]int{}
+	for _, n := range byImportance(plan.Nodes) {
+		mode := disrupt.ModeOf(n.Pool, c.Mode)
+		if _, known := room[n.Pool.Name]; !known {
+			room[n.Pool.Name] = approved(n.Pool) - size(s, n.Pool.Name)
 		}
+		switch {
+		case mode == apiv1.ModeDryRun:
+			told = append(told, n)
+		case mode == apiv1.ModeApprove && room[n.Pool.Name] <= 0:
+			unapproved = append(unapproved, n)
+		default:
+			kept = append(kept, n)
+			room[n.Pool.Name]--
+			continue
+		}
+		plan.Price -= n.Price()
 	}
-	if len(held) > 0 {
+	if len(kept) < len(plan.Nodes) {
 		plan.Nodes, plan.Floor = kept, 0 // the floor was that of all
 	}
-	return held
+	return told, unapproved
+}
+
+// approved returns how many nodes the pool may have in mode Approve.
+func approved(p *model.Pool) int {
+	n, err := strconv.Atoi(p.Object.Annotations[apiv1.ApprovedNodesAnnotationKey])
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// size returns how many nodes the pool has, in flight or there, beside those that go.
+func size(s *model.Snapshot, pool string) int {
+	n := 0
+	for _, node := range s.Nodes() {
+		if node.Pool == pool && !node.Deleting && !node.Disrupted() {
+			n++
+		}
+	}
+	return n
+}
+
+// tellUnapproved tells each pool what would be launched of it, and what it takes to approve that. S is the cluster before the
+// launches.
+func (c *Controller) tellUnapproved(ctx context.Context, s *model.Snapshot, launches []act.Launch, unapproved []model.PlannedNode) {
+	held, sizes := map[string][]model.PlannedNode{}, map[string]int{}
+	for _, n := range unapproved {
+		held[n.Pool.Name] = append(held[n.Pool.Name], n)
+	}
+	for _, l := range launches {
+		sizes[l.Node.Pool.Name]++
+	}
+	for pool, nodes := range held {
+		c.tellHeldBack(ctx, nodes, fmt.Sprintf("Mode Approve, until annotation %s is \"%d\",",
+			apiv1.ApprovedNodesAnnotationKey, size(s, pool)+sizes[pool]+len(nodes)))
+	}
 }
 
 // tellHeldBack tells each pool what would have been launched of it, but for something.

@@ -5,6 +5,9 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
@@ -25,5 +28,59 @@ func TestDryRunLaunchesNothing(t *testing.T) {
 	}
 	if told := w.told("Nominated"); len(told) != 0 {
 		t.Errorf("pods were told of a node that does not come: %q", told)
+	}
+}
+
+// In mode Approve as many nodes are launched as the pool is approved to have, those of the most important pods first; it is told
+// what would take more. Nodes that go leave their place to others.
+func TestApproveLaunches(t *testing.T) {
+	w := newWorld(t)
+	w.cloud.Types = w.cloud.Types[:1]
+	approve := func(nodes string) {
+		p, _ := w.Cluster.Snapshot().Pool("default")
+		pool := p.Object.DeepCopy()
+		pool.Annotations = map[string]string{apiv1.ModeAnnotationKey: apiv1.ModeApprove}
+		if nodes != "" {
+			pool.Annotations[apiv1.ApprovedNodesAnnotationKey] = nodes
+		}
+		w.Cluster.Set(pool)
+	}
+	round := func() int {
+		w.clock.Step(retry)
+		w.reconcile()
+		return len(w.claims())
+	}
+	w.pend("web", 3, 2)
+	pods := w.Cluster.Snapshot().Pending()
+	first := pods[2].Object.DeepCopy()
+	first.Spec.Priority = ptr.To(int32(1000))
+	w.Cluster.Set(first)
+	for _, tt := range []struct {
+		approved, told string
+		claims         int
+	}{
+		{"", `until annotation ext.karpenter.sh/approved-nodes is "3", holds back a launch of 3 x small at $0.3000/h`, 0},
+		{"many", `is "3", holds back a launch of 3 x small`, 0},
+		{"1", `is "3", holds back a launch of 2 x small at $0.2000/h`, 1},
+		{"3", "", 3},
+	} {
+		*w.events = nil
+		approve(tt.approved)
+		if n := round(); n != tt.claims {
+			t.Errorf("%q nodes are approved, and there are %d claims, want %d", tt.approved, n, tt.claims)
+		}
+		told := strings.Join(w.told("LaunchProposed"), "; ")
+		if told == "" != (tt.told == "") || !strings.Contains(told, tt.told) {
+			t.Errorf("%q nodes are approved, and the pool is told %q, want %q", tt.approved, told, tt.told)
+		}
+		if s := w.Cluster.Snapshot(); tt.claims == 1 && s.Promises["default/"+first.Name] == "" {
+			t.Errorf("the only node is for %v, want it for the pod of the highest priority", s.Promises)
+		}
+	}
+	gone := w.claims()[0]
+	gone.DeletionTimestamp = &metav1.Time{Time: w.clock.Now()}
+	w.Cluster.Set(&gone)
+	if n := round(); n != 4 {
+		t.Errorf("a node goes, and there are %d claims, want one more than 3", n)
 	}
 }

@@ -15,10 +15,7 @@ func (c *Controller) slow(plan *model.Plan, now time.Time) []model.PlannedNode {
 	left, bounded := c.Brake.Left(brake.Launch, now)
 	var held []model.PlannedNode
 	if bounded && len(plan.Nodes) > left {
-		nodes := slices.Clone(plan.Nodes)
-		slices.SortStableFunc(nodes, func(a, b model.PlannedNode) int {
-			return cmp.Or(cmp.Compare(importance(&b), importance(&a)), cmp.Compare(len(b.Pods), len(a.Pods)))
-		})
+		nodes := byImportance(plan.Nodes)
 		plan.Nodes, held = nodes[:left:left], nodes[left:]
 		plan.Floor = 0 // that was of all
 		for i := range held {
@@ -27,6 +24,15 @@ func (c *Controller) slow(plan *model.Plan, now time.Time) []model.PlannedNode {
 	}
 	c.Metrics.Brake.HeldBack.WithLabelValues("launches").Set(float64(len(held)))
 	return held
+}
+
+// byImportance returns the nodes of the pods with the highest priority first, of those the ones with most pods.
+func byImportance(nodes []model.PlannedNode) []model.PlannedNode {
+	nodes = slices.Clone(nodes)
+	slices.SortStableFunc(nodes, func(a, b model.PlannedNode) int {
+		return cmp.Or(cmp.Compare(importance(&b), importance(&a)), cmp.Compare(len(b.Pods), len(a.Pods)))
+	})
+	return nodes
 }
 
 // importance is the highest priority of the pods that a node is for.

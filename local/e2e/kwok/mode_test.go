@@ -62,12 +62,16 @@ func (c *corner) unmarked(before map[string]bool) func() string {
 	}
 }
 
-// In mode Approve a node that could be done without is proposed and stays. The one that is approved goes, and its pods move.
+// In mode Approve a node is launched once the pool may have one more. One that could be done without is proposed and stays; the
+// one that is approved goes, and its pods move.
 func TestApprove(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "approve")
-	c.pool(quick, four, mode(apiv1.ModeApprove))
+	p := c.pool(quick, four, mode(apiv1.ModeApprove))
 	c.deploy("first", 1, "1")
+	c.awaitTold("NodePool", map[string]bool{p.Name: true}, "LaunchProposed", `is "1"`, "a launch of 1 x c-4x-amd64-linux")
+	c.holds(5*time.Second, func() string { return missing(len(c.claims()) == 0, "%d claims are made", len(c.claims())) })
+	c.change(p, func() { p.Annotations[apiv1.ApprovedNodesAnnotationKey] = "2" })
 	c.awaitRunning("first", 1)
 	filler := c.deploy("filler", 1, "2500m")
 	c.awaitRunning("filler", 1)
