@@ -244,7 +244,7 @@ func BenchmarkScaleUp(b *testing.B) {
 			for range b.N {
 				launched, planned, over = 0, 0, 0
 				for seed := range uint64(seeds) {
-					w, n := scaleUp(b, 1000, 1000, 7+seed, lost)
+					w, n := scaleUp(b, min(1000, workload.Most()), 1000, 7+seed, lost)
 					launched, planned, over = launched+float64(w.Launched), planned+float64(n), over+w.Price()/w.floor()
 				}
 			}
