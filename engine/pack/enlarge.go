@@ -44,11 +44,24 @@ func (a *attempt) make(s *model.Snapshot, o Options, pods []*model.Pod) {
 }
 
 // pin has the domain of each new node settled by which pods must be spread together with those of daemons: else a node might
-// bring its daemons to any of several.
+// bring its daemons to any of several. Settled is also in which of the offerings it comes that have such daemons.
 func (p *problem) pin() {
+	add := func(key int) {
+		if !slices.Contains(p.pins, key) {
+			p.pins = append(p.pins, key)
+		}
+	}
 	for _, g := range p.groups {
-		if p.crowds(g) && !slices.Contains(p.pins, g.key) {
-			p.pins = append(p.pins, g.key)
+		if !p.crowds(g) {
+			continue
+		}
+		add(g.key)
+		for _, h := range p.hands {
+			for _, key := range p.offers {
+				if p.countedIn(h, g) && p.selectsOn(h.daemon, p.keys[key].label) {
+					add(key)
+				}
+			}
 		}
 	}
 	for _, c := range p.classes {
@@ -60,9 +73,13 @@ func (p *problem) pin() {
 
 // crowds reports whether daemons' pods count for those who must be spread over domains that nodes share.
 func (p *problem) crowds(g *group) bool {
-	return g.kind == topology.Spread && g.hard && g.key != hostKey && slices.ContainsFunc(p.hands, func(h *hand) bool {
-		return slices.ContainsFunc(h.members, func(m int) bool { return p.groups[m] == g })
-	})
+	return g.kind == topology.Spread && g.hard && g.key != hostKey &&
+		slices.ContainsFunc(p.hands, func(h *hand) bool { return p.countedIn(h, g) })
+}
+
+// countedIn reports whether the group counts the daemon's pods.
+func (p *problem) countedIn(h *hand, g *group) bool {
+	return slices.ContainsFunc(h.members, func(m int) bool { return p.groups[m] == g })
 }
 
 // enlarge returns an attempt at least as good as best, which is right: pods that were refused because daemons' pods would be in

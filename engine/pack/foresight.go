@@ -42,19 +42,27 @@ func (p *problem) foresee(f foresight) {
 	}
 	for i := range f {
 		g := p.groups[i]
-		g.total += f[i].total
+		g.take(f[i])
 		if f[i].counts != nil {
 			copy(g.counts, f[i].counts) // a node in another would bring daemons too
 		}
-		for d := range f[i].present {
-			if g.kind != topology.Near { // they may never come if nobody else asks for their nodes
-				g.present[d] += f[i].present[d]
-				g.sure[d] += f[i].sure[d]
-			}
-			if f[i].closed[d] {
+		for d, closed := range f[i].closed {
+			if closed {
 				g.limit[d] = 0
 			}
 		}
+	}
+}
+
+// take counts pods of daemons.
+func (g *group) take(f foreseen) {
+	g.total += f.total
+	if g.kind == topology.Near {
+		return // they may never come if nobody else asks for their nodes
+	}
+	for d := range f.present {
+		g.present[d] += f.present[d]
+		g.sure[d] += f.sure[d]
 	}
 }
 

@@ -11,11 +11,10 @@ import (
 // closeHosts finds the groups that are spread over nodes of which no new one counts, whatever is launched: they are spread over
 // the nodes that are there, and none of those need be empty.
 func (p *problem) closeHosts() {
-	if slices.ContainsFunc(p.targets, func(t *target) bool { return t.open }) {
-		return // what will come of a claim is not known
-	}
 	for i, g := range p.groups {
-		if g.key == hostKey && g.kind == topology.Spread && !p.maybeFresh(g) {
+		// What will come of a claim is not known, but for the labels that it will not have.
+		claimed := func(t *target) bool { return t.open && !g.lacks(t) }
+		if g.key == hostKey && g.kind == topology.Spread && !slices.ContainsFunc(p.targets, claimed) && !p.maybeFresh(g) {
 			g.there, g.idle = true, p.leastIdle(i)
 		}
 	}

@@ -251,10 +251,12 @@ func (r *repairer) with(o *opened, is *load, l *lot) *opened {
 	return &out
 }
 
-// found opens a new node for the next pod of c, in the pool of most weight, and there at the lowest price.
+// found opens a new node for the next pod of c, in the pool of most weight, there with the fewest daemons' pods from which others
+// must be spread, and of those at the lowest price.
 func (r *repairer) found(c *class, s *stage, choices []*choice) bool {
 	var best *opened
 	var of *lot
+	crowd := 0
 	for _, ch := range choices {
 		l := r.lotFor(c, s, ch)
 		if !l.choice.escorted && !(guests)(nil).company(l) && slices.ContainsFunc(s.host, func(x rule) bool {
@@ -266,9 +268,13 @@ func (r *repairer) found(c *class, s *stage, choices []*choice) bool {
 			if best != nil && sh.pool.Weight < best.shelf.pool.Weight {
 				break
 			}
-			if o := r.cheapest(sh, l); o != nil && (best == nil || sh.pool.Weight > best.shelf.pool.Weight ||
-				o.price < best.price*(1-same)) {
-				best, of = o, l
+			o := r.cheapest(sh, l)
+			if o == nil {
+				continue
+			}
+			n := r.crowdOn(o)
+			if best == nil || sh.pool.Weight > best.shelf.pool.Weight || n < crowd || n == crowd && o.price < best.price*(1-same) {
+				best, of, crowd = o, l, n
 			}
 		}
 	}
@@ -279,7 +285,45 @@ func (r *repairer) found(c *class, s *stage, choices []*choice) bool {
 	best.shelf.pool.debit(best.shelf.pool.shapes[best.shape], 1)
 	r.nodes = append(r.nodes, best)
 	r.loads = append(r.loads, r.loadOf(best))
+	r.greet(best)
 	return true
+}
+
+// crowdOn returns how many pods of daemons come with an opened node from which others must be spread over domains that nodes
+// share.
+func (r *repairer) crowdOn(o *opened) int {
+	n := 0
+	if len(r.hands) > 0 {
+		for _, m := range r.crewUnder(o) {
+			for _, i := range m.hand.members {
+				if g := r.groups[i]; g.kind == topology.Spread && g.hard && g.key != hostKey {
+					n++
+				}
+			}
+		}
+	}
+	return n
+}
+
+// greet counts the pods of daemons that come with an opened node.
+func (r *repairer) greet(o *opened) {
+	if len(r.hands) == 0 {
+		return
+	}
+	for _, m := range r.crewUnder(o) {
+		for _, i := range m.hand.members {
+			g := r.groups[i]
+			f := foreseen{present: make([]int32, len(g.present)), sure: make([]int32, len(g.present))}
+			r.expect(&f, g, o, m.certain)
+			g.take(f)
+		}
+		for _, i := range m.hand.bans {
+			g := r.groups[i]
+			for _, d := range r.domainsUnder(o, g.key) {
+				g.limit[d] = 0
+			}
+		}
+	}
 }
 
 // cheapest returns the cheapest node that the shelf can still launch for the lot; nil if there is none.
