@@ -110,7 +110,8 @@ func meet(a, b []int) bool {
 }
 
 // kept reports whether something may keep the daemon off nodes that it selects: rules of its own, those of others whose terms
-// select it, a host port that another daemon takes too, volumes.
+// select it, a host port that another daemon takes too, volumes. Pods that run and stay are none of it: it is known of each node
+// whether they do.
 func (p *problem) kept(h *hand, terms []int) bool {
 	spec := &h.daemon.Pod.Object.Spec
 	if a := spec.Affinity; a != nil && a.PodAffinity != nil || len(spec.TopologySpreadConstraints) > 0 || p.apartFromSome(h) {
@@ -123,7 +124,7 @@ func (p *problem) kept(h *hand, terms []int) bool {
 				return false
 			}
 			key := p.book.Term(t).Key
-			return !known || key == corev1.LabelHostname || n.Labels[key] != ""
+			return !known || n.Deleting && (key == corev1.LabelHostname || n.Labels[key] != "")
 		})
 	}) {
 		return true

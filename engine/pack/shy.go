@@ -116,18 +116,26 @@ func (p *problem) barAt(h *hand, term int, n *model.Node, firm bool) {
 // bar keeps the daemon out of a domain, for good if it is firm and else for a while.
 func (h *hand) bar(b bar, firm bool) { h.bars[b] = h.bars[b] || firm }
 
-// barred reports whether running pods keep the daemon off nodes with these labels, or off n: for good, or for a while.
-func (p *problem) barred(h *hand, reqs require.Set, n *model.Node) (firmly, awhile bool) {
+// barred reports whether running pods keep the daemon off nodes with these labels, or off n: for good, or for a while or if the
+// node turns out to be in their domain.
+func (p *problem) barred(h *hand, reqs require.Set, n *model.Node) (firmly, doubtful bool) {
 	for b, firm := range h.bars {
-		here := false
 		if b.key == hostKey {
-			here = n != nil && n.Name == b.value
-		} else if r, ok := reqs.Get(p.keys[b.key].label); ok {
-			here = r.Operator() == corev1.NodeSelectorOpIn && r.Len() == 1 && r.Has(b.value)
+			here := n != nil && n.Name == b.value
+			firmly, doubtful = firmly || here && firm, doubtful || here && !firm
+			continue
 		}
-		firmly, awhile = firmly || here && firm, awhile || here && !firm
+		r, ok := reqs.Get(p.keys[b.key].label)
+		switch {
+		case !ok:
+			doubtful = doubtful || (n == nil || !n.Registered) && p.opts.wellKnown(p.keys[b.key].label)
+		case r.Has(b.value) && r.Operator() == corev1.NodeSelectorOpIn && r.Len() == 1:
+			firmly, doubtful = firmly || firm, doubtful || !firm
+		default:
+			doubtful = doubtful || r.Has(b.value)
+		}
 	}
-	return firmly, awhile
+	return firmly, doubtful
 }
 
 // apartFromSome reports whether anti-affinity of its own may keep the daemon off nodes that it selects: somebody is there, or

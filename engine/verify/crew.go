@@ -57,8 +57,8 @@ func (c *checker) heeded() {
 				seen = seen || t.matches(h.pod.Namespace, h.pod.Labels)
 			}
 			for _, t := range m.apart {
-				// It may be that of a pod that runs, or of another daemon.
-				h.shy = h.shy || t.matches(h.pod.Namespace, h.pod.Labels) && c.elsewhere(m, t.key, h)
+				// It may be that of another daemon, or of a pod on a node of which nothing is known; for others see barred.
+				h.shy = h.shy || t.matches(h.pod.Namespace, h.pod.Labels) && c.elsewhere(m, h)
 			}
 		}
 		if seen {
@@ -68,19 +68,16 @@ func (c *checker) heeded() {
 	c.hands = kept
 }
 
-// elsewhere reports whether somebody but the daemon who need not be placed any more, on a node that has the label, has the
-// manner.
-func (c *checker) elsewhere(m *manner, key string, but *hand) bool {
+// elsewhere reports whether another daemon has the manner, or a pod that need not be placed any more, on a node that is not known.
+func (c *checker) elsewhere(m *manner, but *hand) bool {
 	for _, h := range c.hands {
 		if h != but && c.manners.of(h.pod) == m {
 			return true
 		}
 	}
 	for name, pods := range c.bound {
-		if n, known := c.snapshot.NodeByName(name); known {
-			if _, labelled := c.nodeOf(n).Labels[key]; !labelled || leaving(n) {
-				continue
-			}
+		if _, known := c.snapshot.NodeByName(name); known {
+			continue
 		}
 		if slices.ContainsFunc(pods, func(p *corev1.Pod) bool { return c.demands[p] == nil && c.manners.of(p) == m }) {
 			return true

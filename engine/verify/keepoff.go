@@ -7,7 +7,7 @@ import (
 )
 
 // keepOff takes the daemons out of crews that pods which stay keep off the node, by their own anti-affinity, the daemon's, or
-// host ports, and has nobody rely on those that others may keep off.
+// host ports, and has nobody rely on those that others may keep off, or those pods if the node turns out to be near them.
 func (c *checker) keepOff(sites []*site) {
 	for _, h := range c.hands {
 		barred := c.barred(h, sites)
@@ -23,10 +23,12 @@ func (c *checker) keepOff(sites []*site) {
 	}
 }
 
-// within reports whether the node is in one of the domains that are barred for good, or for a while.
+// within reports whether the node is in one of the domains that are barred for good; if not firmly, in one that is barred for a
+// while, or whether it may come to be in any.
 func (st *site) within(barred map[domain]bool, firmly bool) bool {
 	for d, firm := range barred {
-		if values := st.domain(d.key); firm == firmly && len(values) == 1 && values[0] == d.value {
+		values := st.domain(d.key)
+		if settled := len(values) == 1; slices.Contains(values, d.value) && (settled && firm) == firmly {
 			return true
 		}
 	}
