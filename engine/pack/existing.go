@@ -170,11 +170,14 @@ func (p *problem) mayBeFirst(r *rule) bool {
 	return !slices.ContainsFunc(g.classes[g.done:], func(c *class) bool { return c != p.placing && c.left() > 0 })
 }
 
-// emptiest returns how many pods of the group the emptiest domain holds, for a pod that comes to domain to. A new node is always
-// possible and holds none, and so is a new domain where values are not known before. In the pod's own domain there are as many
+// emptiest returns how many pods of the group the emptiest domain holds, for a pod that comes to domain to. A new node is
+// possible and holds none, unless limits say otherwise, and so is a new domain where values are not known before. In the pod's own domain there are as many
 // as the pod finds, however many that is.
 func (p *problem) emptiest(g *group, minDomains, to int) int {
-	if g.key == hostKey && !g.there || g.key != hostKey && (p.vague[g.key] || p.adrift[g.key]) {
+	if g.key == hostKey && !g.there {
+		return g.lowest(minDomains)
+	}
+	if g.key != hostKey && (p.vague[g.key] || p.adrift[g.key]) {
 		return 0
 	}
 	least, domains := int32(math.MaxInt32), 0

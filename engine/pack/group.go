@@ -36,6 +36,7 @@ type group struct {
 	// there says that no new node counts, of a group that is spread over nodes; idle is the least on one that takes no pods.
 	there  bool
 	idle   int32
+	sealed *sealed  // nil if it is none
 	before foreseen // what was counted before any pod was placed, if daemons matter
 	hard   bool     // some rule about it is no preference
 }

@@ -12,12 +12,16 @@ import (
 // the nodes that are there, and none of those need be empty.
 func (p *problem) closeHosts() {
 	for i, g := range p.groups {
-		// What will come of a claim is not known, but for the labels that it will not have.
-		claimed := func(t *target) bool { return t.open && !g.lacks(t) }
-		if g.key == hostKey && g.kind == topology.Spread && !slices.ContainsFunc(p.targets, claimed) && !p.maybeFresh(g) {
+		if g.key == hostKey && g.kind == topology.Spread && !p.claimed(g) && !p.maybeFresh(g) {
 			g.there, g.idle = true, p.leastIdle(i)
 		}
 	}
+}
+
+// claimed reports whether some claim is not launched that may count for the group: what will come of it is not known, but for the
+// labels that it will not have.
+func (p *problem) claimed(g *group) bool {
+	return slices.ContainsFunc(p.targets, func(t *target) bool { return t.open && !g.lacks(t) })
 }
 
 // maybeFresh reports whether some pool has a type whose nodes count for the group.

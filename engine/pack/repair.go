@@ -18,6 +18,8 @@ type repairer struct {
 	*problem
 	budget int
 	loads  []load // of the nodes, in their order
+	seals  []*sealed
+	fresh  map[freshKey]bool // whether some class could have a new node
 }
 
 // A load is what the pods of an opened node need together, and who they are.
@@ -35,17 +37,19 @@ func (p *problem) repair(plan *model.Plan) *model.Plan {
 	p.quotas, p.bold, p.late = nil, true, true
 	p.chosen, p.opening = map[choiceKey][]*choice{}, map[openKey]bool{}
 	p.reclaim()
-	r := &repairer{problem: p, budget: maxRepairs}
+	r := &repairer{problem: p, budget: maxRepairs, fresh: map[freshKey]bool{}}
 	for _, o := range p.nodes {
 		r.loads = append(r.loads, r.loadOf(o))
 	}
 	r.recount()
+	r.seal()
 	placed := false
 	for moved := true; moved && r.budget > 0; placed = placed || moved {
 		moved = false
 		for _, c := range p.classes {
 			for c.refusal.OK() && c.left() > 0 && r.serve(c) {
 				moved = true
+				r.level()
 			}
 		}
 	}
@@ -182,6 +186,9 @@ func (r *repairer) serve(c *class) bool {
 func (r *repairer) lotFor(c *class, s *stage, ch *choice) *lot {
 	l := r.newLot(c, s, ch)
 	l.next = 1
+	if rules, changed := r.bound(l.rules); changed {
+		l.rules, l.common = rules, false
+	}
 	return l
 }
 
@@ -269,7 +276,7 @@ func (r *repairer) found(c *class, s *stage, choices []*choice) bool {
 				break
 			}
 			o := r.cheapest(sh, l)
-			if o == nil {
+			if o == nil || r.breaks(o) {
 				continue
 			}
 			n := r.crowdOn(o)
