@@ -5,7 +5,10 @@ import (
 	"math"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/require"
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
@@ -100,7 +103,8 @@ func (p *problem) room(c *class, s *stage, t *target, pods []*model.Pod) int {
 
 // counted reports whether it is known how a pod on t counts for those who must be spread.
 func (p *problem) counted(g *group, t *target) bool {
-	return g.kind != topology.Spread || !g.hard || g.key == hostKey || t.domain(g.key) != unsettled && p.eligible(g, t)
+	return g.kind != topology.Spread || !g.hard || g.key == hostKey ||
+		(t.domain(g.key) != unsettled || p.late && p.willHave(t, g.key)) && p.eligible(g, t)
 }
 
 // promised reports whether the pod was told that it would go there.
@@ -115,9 +119,39 @@ func (p *problem) within(rules []rule, t *target, n int) int {
 		if n <= 0 {
 			return 0
 		}
-		n = min(n, p.allows(&rules[i], t.domain(p.groups[rules[i].group].key)))
+		if d := t.domain(p.groups[rules[i].group].key); d == unsettled {
+			n = min(n, p.allowsAny(&rules[i], t))
+		} else {
+			n = min(n, p.allows(&rules[i], d))
+		}
 	}
 	return n
+}
+
+// allowsAny returns how many pods with this rule may go to t now, whichever of several domains it turns out to be in.
+func (p *problem) allowsAny(r *rule, t *target) int {
+	g := p.groups[r.group]
+	switch {
+	case !p.willHave(t, g.key):
+		return 0
+	case r.kind == topology.Near && t.company[r.group]:
+		return math.MaxInt32 // they are together
+	case r.kind == topology.Near, !p.late && (r.kind == topology.Apart || r.self):
+		return 0 // it would be in its like's way in all those domains, so that comes last
+	}
+	n := math.MaxInt32
+	for _, d := range p.domainsOf(g, t) {
+		n = min(n, p.allows(r, d))
+	}
+	return n
+}
+
+// willHave reports whether t, whatever becomes of it, will have the label of the key.
+func (p *problem) willHave(t *target, key int) bool {
+	return !slices.ContainsFunc(t.kinds, func(kind require.Set) bool {
+		r, ok := kind.Get(p.keys[key].label)
+		return !ok || r.Operator() != corev1.NodeSelectorOpIn
+	})
 }
 
 // allows returns how many pods with this rule may go to domain d of its group now; d is -1 for a node outside all domains.
@@ -290,11 +324,24 @@ func (p *problem) settle(c *class, s *stage, t *target, pods []*model.Pod) {
 		g := p.groups[m]
 		if p.eligible(g, t) {
 			g.count(t.domain(g.key), n, true)
+			if t.domain(g.key) == unsettled && g.kind == topology.Spread {
+				for _, d := range p.domainsOf(g, t) {
+					g.present[d] += int32(n) // it may be there
+				}
+			}
+		}
+		if t.open && g.kind == topology.Near {
+			if t.company == nil {
+				t.company = map[int]bool{}
+			}
+			t.company[m] = true
 		}
 	}
 	for _, rules := range [][]rule{s.wide, s.host} {
 		for _, r := range rules {
-			p.reserve(&r, t.domain(p.groups[r.group].key))
+			for _, d := range p.domainsOf(p.groups[r.group], t) {
+				p.reserve(&r, d)
+			}
 		}
 	}
 }

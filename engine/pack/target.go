@@ -22,7 +22,9 @@ type target struct {
 	open bool // not launched: several values are possible
 	// kinds are the labels by each type that an open one may become, once somebody counts domains.
 	kinds []require.Set
-	room  []int64
+	// company are the groups, of those that pods want to be near, of which one is placed on an open one.
+	company map[int]bool
+	room    []int64
 	// domains holds the number of the node's value of each topology key, or nowhere, or unsettled.
 	domains []int
 	// attach is what is left of the limits on volumes, by driver; a driver that is not in it has none. attached are the volumes

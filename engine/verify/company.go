@@ -17,6 +17,24 @@ type seeker struct {
 // A domain is the nodes with one value of a label.
 type domain struct{ key, value string }
 
+// surely returns the domain that the node will be in. If its value is open but there will be one, that is a domain of its own:
+// nobody can be sure of those who are there but pods on the same node.
+func (st *site) surely(key string) (domain, bool) {
+	values := st.domain(key)
+	switch {
+	case len(values) == 0:
+		return domain{}, false
+	case len(values) == 1:
+		return domain{key, values[0]}, true
+	}
+	for _, p := range st.places {
+		if _, ok := p.node.Labels[key]; !ok {
+			return domain{}, false
+		}
+	}
+	return domain{key, "as of " + st.name}, true
+}
+
 // A gathering is how far the pods that one wish is about have arrived. As kube-scheduler
 // has it, they are the pods that all terms of the wish match.
 type gathering struct {
@@ -68,10 +86,21 @@ func (c *checker) company(cr *crowd) {
 			continue
 		}
 		for _, p := range s.group.come {
-			c.add(Violation{Rule: RuleAffinity, Node: s.group.site.name, Pod: nameOfPod(p),
-				Detail: "cannot find the pods that it wants to be with, in whatever order pods arrive"})
+			c.add(s.alone(p))
 		}
 	}
+}
+
+// alone says that a pod of s finds no company.
+func (s *seeker) alone(pod *corev1.Pod) Violation {
+	site := s.group.site
+	for _, t := range s.wish.terms {
+		if values := site.domain(t.key); len(values) > 1 {
+			return unsure(RuleAffinity, site, pod, t.key, values)
+		}
+	}
+	return Violation{Rule: RuleAffinity, Node: site.name, Pod: nameOfPod(pod),
+		Detail: "cannot find the pods that it wants to be with, in whatever order pods arrive"}
 }
 
 // inOrder sorts seekers as the plan would have their pods placed: where two could be the
@@ -133,14 +162,14 @@ func newGathering(cr *crowd, terms []*term) *gathering {
 func (c *checker) seek(g *group, wish *gathering) (*seeker, bool) {
 	s := &seeker{group: g, wish: wish}
 	for _, t := range wish.terms {
-		values := g.site.domain(t.key)
-		if len(values) != 1 {
+		d, known := g.site.surely(t.key)
+		if !known {
 			for _, p := range g.come {
-				c.add(unsure(RuleAffinity, g.site, p, t.key, values))
+				c.add(unsure(RuleAffinity, g.site, p, t.key, g.site.domain(t.key)))
 			}
 			return nil, false
 		}
-		s.domains = append(s.domains, domain{t.key, values[0]})
+		s.domains = append(s.domains, d)
 	}
 	for _, d := range s.domains {
 		wish.waiting[d] = append(wish.waiting[d], s)
@@ -155,7 +184,7 @@ func (s *seeker) come(c *checker) []*seeker {
 }
 
 // arrive counts n pods of g where they are wished for, and returns the seekers to whom
-// that may make a difference. In a domain that is open nobody can be sure of them.
+// that may make a difference.
 func (c *checker) arrive(g *group, n int) []*seeker {
 	if n == 0 {
 		return nil
@@ -163,14 +192,13 @@ func (c *checker) arrive(g *group, n int) []*seeker {
 	var woken []*seeker
 	for _, w := range g.kind.gatherings {
 		for _, t := range w.terms {
-			values := g.site.domain(t.key)
-			if len(values) > 0 {
+			if len(g.site.domain(t.key)) > 0 {
 				w.sum += n
 			}
-			if len(values) != 1 {
+			d, known := g.site.surely(t.key)
+			if !known {
 				continue
 			}
-			d := domain{t.key, values[0]}
 			if w.count[d] == 0 {
 				woken = append(woken, w.waiting[d]...)
 			}

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -243,6 +244,17 @@ func TestAffinity(t *testing.T) {
 			want: "affinity: planned node 0 (default), pod default/web-1: cannot find",
 		},
 		{
+			name: "together wherever that is",
+			cluster: social(func(st *story) {
+				st.web[2].Labels["app"] = "db"
+				with(st.web[3], near(zone, "db"))
+			}),
+			plan: func(p *model.Plan) {
+				p.Placements[1].Pods = slices.Concat(p.Placements[1].Pods, p.Placements[0].Pods)
+				p.Placements = p.Placements[1:]
+			},
+		},
+		{
 			name: "nobody can be sure of a pod whose zone is not settled", only: true,
 			cluster: social(func(st *story) {
 				st.web[3].Labels["app"] = "db"
@@ -390,9 +402,50 @@ func TestSpread(t *testing.T) {
 			}),
 		},
 		{
-			name: "a zone that is not settled", only: true,
-			cluster: social(func(st *story) { spreadBy(st.web[3], zone, nil) }),
-			want:    `spread: wish, pod default/web-4: topology.kubernetes.io/zone may become any of`,
+			name: "a node without the label", only: true,
+			cluster: social(func(st *story) { spreadBy(st.web[3], "rack", nil) }),
+			want:    `spread: wish, pod default/web-4: the node has no label rack`,
+		},
+		{
+			name: "a zone that is not settled counts as each", only: true,
+			cluster: social(func(st *story) {
+				spreadBy(st.web[3], zone, nil)
+				for _, p := range st.web[:3] {
+					p.Labels = nil
+				}
+				st.there.Labels["app"] = "web"
+			}),
+			want: `spread: wish, pod default/web-4: topology.kubernetes.io/zone "b" holds 2 pods`,
+		},
+		{
+			name: "and does no harm if any will do",
+			cluster: social(func(st *story) {
+				spreadBy(st.web[3], zone, nil)
+				for _, p := range st.web[:3] {
+					p.Labels = nil
+				}
+			}),
+		},
+		{
+			name: "any zone will do for who does not count",
+			cluster: social(func(st *story) {
+				st.web[3].Labels["app"] = "other"
+				st.web[0].Labels["app"] = "other"
+				spreadBy(st.web[3], zone, nil)
+			}),
+		},
+		{
+			name: "one of them will not", only: true,
+			cluster: social(func(st *story) {
+				st.web[3].Labels["app"] = "other"
+				spreadBy(st.web[3], zone, nil)
+				st.web[0].Labels, st.web[1].Labels = nil, nil
+				st.there.Labels["app"] = "web"
+				more := st.there.DeepCopy()
+				more.Name = "more"
+				st.around.Pods = append(st.around.Pods, more)
+			}),
+			want: `spread: wish, pod default/web-4: topology.kubernetes.io/zone "b" holds 2 pods`,
 		},
 	} {
 		t.Run(tt.name, tt.run)

@@ -19,7 +19,7 @@ func (c *checker) spreads(cr *crowd) {
 			}
 			for _, s := range g.kind.manner.spreads {
 				values := st.domain(s.key)
-				if len(values) != 1 {
+				if _, known := st.surely(s.key); !known {
 					for _, p := range g.come {
 						c.add(unsure(RuleSpread, st, p, s.key, values))
 					}
@@ -32,10 +32,12 @@ func (c *checker) spreads(cr *crowd) {
 					if reach[where] == nil {
 						reach[where] = c.reach(cr, s, g.kind)
 					}
-					b = c.balance(cr, s, reach[where])
+					b = c.balance(cr, s, g.kind, reach[where])
 					known[id] = b
 				}
-				c.level(g, s, b, values[0])
+				for _, v := range values { // wherever the node will be
+					c.level(g, s, b, v)
+				}
 			}
 		}
 	}
@@ -67,8 +69,9 @@ type balance struct {
 	next     int
 }
 
-// balance counts the pods of a constraint over the nodes that count for it, by site.
-func (c *checker) balance(cr *crowd, s spread, reach []bool) balance {
+// balance counts the pods of a constraint of kind k over the nodes that count for it, by site. Those on a node whose domain is open
+// count in each that it may become, but make none the less empty.
+func (c *checker) balance(cr *crowd, s spread, k *kind, reach []bool) balance {
 	b := balance{counts: make(census)}
 	at := cr.settled(s.key)
 	final := make([]int, len(cr.sites)) // by the first site of the domain; negative if there is none
@@ -82,18 +85,22 @@ func (c *checker) balance(cr *crowd, s spread, reach []bool) balance {
 			domains++
 		}
 	}
-	for _, k := range cr.matching(s.term) {
-		binds := k.manner.binds(s)
-		for _, g := range k.groups {
-			if !reach[g.site.index] {
+	for _, other := range cr.matching(s.term) {
+		binds := other.manner.binds(s)
+		for _, g := range other.groups {
+			open := len(g.site.domain(s.key)) > 1 && c.counts(g.site, s, k)
+			if !open && !reach[g.site.index] {
 				continue
 			}
-			d := g.site.domain(s.key)[0]
-			b.counts[d] += g.lasting + g.maybe
-			if binds {
-				b.counts[d] += len(g.come)
+			for _, d := range g.site.domain(s.key) {
+				b.counts[d] += g.lasting + g.maybe
+				if binds {
+					b.counts[d] += len(g.come)
+				}
 			}
-			final[at[g.site.index]] += g.lasting + len(g.come)
+			if !open {
+				final[at[g.site.index]] += g.lasting + len(g.come)
+			}
 		}
 	}
 	b.least, b.next = math.MaxInt, math.MaxInt
