@@ -47,22 +47,16 @@ func TestRefusalsAreRight(t *testing.T) {
 	random.Check(t, clusters, func(c *scenario.Cluster) *random.Breach {
 		// While a node is leaving, its pods may be in the way; the engine counts them, and the replay has them gone.
 		c.Nodes = slices.DeleteFunc(c.Nodes, func(n scenario.Node) bool { return n.Deleting })
-		return onScheduler(c, func(s *scheduler, w *world, plan *model.Plan) (*random.Breach, error) {
-			if w.luck.dice != nil {
-				return nil, nil // one choice is enough
-			}
-			if refused, err := w.inOrder(s); err != nil || len(refused) > 0 {
-				return nil, err // a wrong plan is reported by the other test
-			}
-			for _, r := range plan.Refusals {
-				o, err := w.opening(s, plan, r)
+		return onStage(c, func(st *stage) (*random.Breach, error) {
+			for _, r := range st.plan.Refusals {
+				o, err := st.opening(r)
 				if err != nil {
 					return nil, err
 				}
 				if o != nil {
 					return &random.Breach{
-						Rule:   o.rule,
-						Detail: fmt.Sprintf("%s: %s\nplan:\n%s", r.Pods[0].Key, o.where, plan),
+						Rule:   missed(r, o.kind),
+						Detail: fmt.Sprintf("%s: %s\nplan:\n%s", r.Pods[0].Key, o.where, st.plan),
 					}, nil
 				}
 			}
@@ -87,41 +81,66 @@ func keys(pods []*model.Pod) []string {
 	return out
 }
 
-// onScheduler plans for c and asks about the clusters that the plan may lead to.
-func onScheduler(
-	c *scenario.Cluster, ask func(*scheduler, *world, *model.Plan) (*random.Breach, error),
-) *random.Breach {
+// A stage is a cluster, the plan for it, and the scheduler that is to carry it out.
+type stage struct {
+	snapshot *model.Snapshot
+	sched    *scheduler
+	plan     *model.Plan
+	defaults func(*model.Pod) []corev1.TopologySpreadConstraint // nil if there are none
+}
+
+// onStage plans for c and asks about the plan.
+func onStage(c *scenario.Cluster, ask func(*stage) (*random.Breach, error)) *random.Breach {
 	invalid := func(err error) *random.Breach { return &random.Breach{Rule: "cluster", Detail: err.Error()} }
 	snapshot, s, err := start(c)
 	if err != nil {
 		return invalid(err)
 	}
 	defer s.stop()
-	plan := pack.Solve(snapshot, pack.Options{Labels: random.Labels, DefaultSpread: defaultsOf(c)})
-	for i := range draws {
-		l := luck{}
-		if i > 0 {
-			l.dice = rand.New(rand.NewPCG(uint64(i), 0))
-		}
-		w, err := newWorld(snapshot, plan, l)
-		if err != nil {
-			return &random.Breach{Rule: "launch", Detail: fmt.Sprintf("%v\nplan:\n%s", err, plan)}
-		}
-		if of := defaultsOf(c); of != nil {
-			w.defaults = map[string][]corev1.TopologySpreadConstraint{}
-			for _, p := range snapshot.Pending() {
-				w.defaults[p.Key] = of(p)
-			}
-		}
-		b, err := ask(s, w, plan)
-		if err != nil {
-			return invalid(err)
-		}
-		if b != nil {
-			return b
+	st := &stage{snapshot: snapshot, sched: s, defaults: defaultsOf(c)}
+	st.plan = pack.Solve(snapshot, pack.Options{Labels: random.Labels, DefaultSpread: st.defaults})
+	b, err := ask(st)
+	if err != nil {
+		return invalid(err)
+	}
+	return b
+}
+
+// world returns the cluster that the plan leads to with that luck.
+func (st *stage) world(l luck) (*world, error) {
+	w, err := newWorld(st.snapshot, st.plan, l)
+	if err != nil {
+		return nil, err
+	}
+	if st.defaults != nil {
+		w.defaults = map[string][]corev1.TopologySpreadConstraint{}
+		for _, p := range st.snapshot.Pending() {
+			w.defaults[p.Key] = st.defaults(p)
 		}
 	}
-	return nil
+	return w, nil
+}
+
+// onScheduler plans for c and asks about the clusters that the plan may lead to.
+func onScheduler(
+	c *scenario.Cluster, ask func(*scheduler, *world, *model.Plan) (*random.Breach, error),
+) *random.Breach {
+	return onStage(c, func(st *stage) (*random.Breach, error) {
+		for i := range draws {
+			l := luck{}
+			if i > 0 {
+				l.dice = rand.New(rand.NewPCG(uint64(i), 0))
+			}
+			w, err := st.world(l)
+			if err != nil {
+				return &random.Breach{Rule: "launch", Detail: fmt.Sprintf("%v\nplan:\n%s", err, st.plan)}, nil
+			}
+			if b, err := ask(st.sched, w, st.plan); b != nil || err != nil {
+				return b, err
+			}
+		}
+		return nil, nil
+	})
 }
 
 // start compiles c and starts a scheduler for it. Its pods must be valid.

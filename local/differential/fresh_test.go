@@ -14,23 +14,27 @@ import (
 
 // An opening is a place for a refused pod that the plugins would accept once the plan is carried out.
 type opening struct {
-	rule  string
-	where string
+	kind  string // of node
+	where string // its name or, of a new one, its pool and labels
+	// alike are the pool and the domains of a new node, typ is its type, and least how many types there must be that are alike.
+	alike, typ string
+	least      int
 }
 
-// opening looks for a node that takes the first pod of the refusal: those there are, then every type of every pool in
-// every offering. It returns nil if there is none, as the engine says.
-func (w *world) opening(s *scheduler, plan *model.Plan, r model.Refusal) (*opening, error) {
+// openings looks for nodes that take the first pod of the refusal: those there are, and every type of every pool in every
+// offering. There are none, as the engine says.
+func (w *world) openings(s *scheduler, plan *model.Plan, r model.Refusal) ([]opening, error) {
 	found, err := w.find(s, plan, r)
-	if err != nil || found == nil || !w.spreads(r.Pods[0].Object) {
+	if err != nil || len(found) == 0 || !w.spreads(r.Pods[0].Object) {
 		return found, err
 	}
 	defer w.unplain(s)()
-	return w.find(s, plan, r)
+	without, err := w.find(s, plan, r)
+	return common(found, without), err
 }
 
-// find is opening in the cluster as it is.
-func (w *world) find(s *scheduler, plan *model.Plan, r model.Refusal) (*opening, error) {
+// find is openings in the cluster as it is.
+func (w *world) find(s *scheduler, plan *model.Plan, r model.Refusal) ([]opening, error) {
 	pod, err := unbound(r.Pods[0])
 	if err != nil {
 		return nil, err
@@ -45,64 +49,63 @@ func (w *world) find(s *scheduler, plan *model.Plan, r model.Refusal) (*opening,
 		}
 		defer undo()
 	}
+	var out []opening
 	for _, n := range w.nodes {
-		if w.open(plan, n.Name) {
-			continue // what one type of a claim may hold, another may not
-		}
 		if s.judge(pod, n.Name) == nil && !w.keptRoom(s, pod, n) {
 			kind := "a node that is there"
 			if w.launched(n.Name) {
 				kind = "a planned node"
 			}
-			return &opening{rule: missed(r, kind), where: n.Name}, nil
+			out = append(out, opening{kind: kind, where: n.Name})
 		}
 	}
 	for _, pool := range w.snapshot.Pools() {
 		if !pool.Usable().OK() || excused(pool, r) {
 			continue
 		}
-		fits, err := w.fits(s, plan, pool, pod)
-		if err != nil {
-			return nil, err
-		}
-		for _, alike := range fits {
-			if len(alike) >= leastTypes(pool) {
-				return &opening{rule: missed(r, "a new node"),
-					where: fmt.Sprintf("pool %s, %v", pool.Name, alike[0].Labels)}, nil
+		for _, fresh := range w.freshNodes(plan, pool) {
+			free, err := w.takes(s, pod, fresh)
+			if err != nil {
+				return nil, err
+			}
+			if free {
+				out = append(out, w.openingAt(pool, pod, fresh))
 			}
 		}
 	}
-	return nil, nil
+	return enough(out), nil
 }
 
-// fits returns a new node of each type that would take the pod, by the domains that it would be in: all types of a planned
-// node are in the same ones.
-func (w *world) fits(
-	s *scheduler, plan *model.Plan, pool *model.Pool, pod *corev1.Pod,
-) (map[string][]*corev1.Node, error) {
-	out := map[string][]*corev1.Node{}
-	seen := map[string]bool{}
-	for _, fresh := range w.freshNodes(plan, pool) {
-		where := ""
-		for _, key := range w.topologyKeys(pod) {
-			if key != corev1.LabelHostname {
-				where += key + "=" + fresh.Labels[key] + " "
-			}
-		}
-		id := where + fresh.Labels[corev1.LabelInstanceTypeStable]
-		if seen[id] {
-			continue
-		}
-		free, err := w.takes(s, pod, fresh)
-		if err != nil {
-			return nil, err
-		}
-		if free {
-			seen[id] = true
-			out[where] = append(out[where], fresh)
+// openingAt returns the opening that a new node is.
+func (w *world) openingAt(pool *model.Pool, pod *corev1.Pod, fresh *corev1.Node) opening {
+	o := opening{
+		kind: "a new node", where: fmt.Sprintf("pool %s, %v", pool.Name, fresh.Labels), alike: pool.Name,
+		typ: fresh.Labels[corev1.LabelInstanceTypeStable], least: leastTypes(pool),
+	}
+	for _, key := range w.topologyKeys(pod) {
+		if key != corev1.LabelHostname {
+			o.alike += " " + key + "=" + fresh.Labels[key]
 		}
 	}
-	return out, nil
+	return o
+}
+
+// common returns the openings that are in both lists.
+func common(a, b []opening) []opening {
+	return enough(slices.DeleteFunc(slices.Clone(a), func(o opening) bool { return !slices.Contains(b, o) }))
+}
+
+// enough returns the openings without those on new nodes of which too few types would do: all types of a planned node are in the
+// same domains.
+func enough(all []opening) []opening {
+	types := map[string]map[string]bool{}
+	for _, o := range all {
+		if types[o.alike] == nil {
+			types[o.alike] = map[string]bool{}
+		}
+		types[o.alike][o.typ] = true
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(o opening) bool { return len(types[o.alike]) < o.least })
 }
 
 // leastTypes returns how many types the pool wants to be left.
@@ -217,19 +220,6 @@ func missed(r model.Refusal, where string) string {
 		nearest = max(nearest, v.Verdict.Rule)
 	}
 	return fmt.Sprintf("refused as %q, but fits on %s", model.Verdict{Rule: nearest}, where)
-}
-
-// open reports whether the node of that name may become several things, of which a pod might not like all.
-func (w *world) open(plan *model.Plan, name string) bool {
-	if n, known := w.snapshot.NodeByName(name); known {
-		return !n.Launched()
-	}
-	for i := range plan.Nodes {
-		if n := &plan.Nodes[i]; nameOfNew(i) == name {
-			return len(waysOf(n.Options, n.Requirements, true)) > 1
-		}
-	}
-	return false
 }
 
 // launched reports whether the node of that name comes from the plan.

@@ -29,6 +29,8 @@ type world struct {
 	pods     []*corev1.Pod
 	// daemons are the pods that the DaemonSet controller adds.
 	daemons []*corev1.Pod
+	// early are pods that get a node before any of those comes, each the first that takes it.
+	early []*corev1.Pod
 	// complete says that none of those were kept out.
 	complete bool
 	// target is the node that each placed pod goes to, by the pod's key.
@@ -41,13 +43,18 @@ type world struct {
 	defaults map[string][]corev1.TopologySpreadConstraint
 }
 
-// luck decides what the cloud makes of a claim: which of the types and offerings that were asked for. The zero value takes
-// the cheapest.
-type luck struct{ dice *rand.Rand }
+// luck decides what the cloud makes of a claim: which of the types and offerings that were asked for. Without dice it takes the
+// cheapest, or as many further as turn says, round and round.
+type luck struct {
+	dice *rand.Rand
+	turn int
+	// all says that claims come up for which nobody waits.
+	all bool
+}
 
 func choose[T any](l luck, choices []T) T {
 	if l.dice == nil {
-		return choices[0]
+		return choices[l.turn%len(choices)]
 	}
 	return choices[l.dice.IntN(len(choices))]
 }
@@ -61,8 +68,8 @@ func newWorld(s *model.Snapshot, plan *model.Plan, l luck) (*world, error) {
 		}
 	}
 	for _, n := range s.Nodes() {
-		if n.Deleting || !n.Launched() && !w.expects(n) {
-			continue // a claim that waits for none of the pods may come up wherever it likes, after them
+		if n.Deleting || !n.Launched() && !l.all && !w.expects(n) {
+			continue // a claim for which none of the pods waits may come up wherever it likes, after them
 		}
 		node, ok := w.standing(n, l)
 		if !ok {

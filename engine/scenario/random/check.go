@@ -17,6 +17,7 @@ import (
 
 var (
 	seeds = flag.Int("seeds", 0, "how many random clusters to check (0: as many as the test says)")
+	from  = flag.Uint64("from", 1, "the first of them")
 	seed  = flag.Uint64("seed", 0, "check only the random cluster of this seed")
 	file  = flag.String("cluster", "", "check only the cluster of this scenario or YAML file, as a failure prints it")
 	keep  = flag.String("keep", "", "put the small cluster of each failure into this folder, as a scenario")
@@ -33,7 +34,7 @@ type Breach struct {
 // A Law looks at one cluster. It returns nil if all is well. It may change the cluster, which is its own copy.
 type Law func(*scenario.Cluster) *Breach
 
-// Check tests the law on the clusters of the seeds from 1 to count, or as flags say. Of each rule that is broken it reports
+// Check tests the law on the clusters of count seeds from 1 on, or as flags say. Of each rule that is broken it reports
 // how often and the first cluster, made small.
 func Check(t *testing.T, count int, law Law) {
 	t.Helper()
@@ -41,10 +42,10 @@ func Check(t *testing.T, count int, law Law) {
 		checkFile(t, *file, law)
 		return
 	}
-	first, last := uint64(1), uint64(count)
 	if *seeds > 0 {
-		last = uint64(*seeds)
+		count = *seeds
 	}
+	first, last := *from, *from+uint64(count)-1
 	if *seed > 0 {
 		first, last = *seed, *seed
 	}
