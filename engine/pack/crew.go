@@ -241,7 +241,9 @@ func (p *problem) countCrew(t *target) {
 		for _, i := range m.hand.bans {
 			g := p.groups[i]
 			for _, d := range p.domainsOf(g, t) {
-				g.limit[d] = 0
+				if g.key == hostKey || !p.outOf(m.hand, g.key, d) {
+					g.limit[d] = 0
+				}
 			}
 		}
 	}

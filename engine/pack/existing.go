@@ -103,8 +103,14 @@ func (p *problem) room(c *class, s *stage, t *target, pods []*model.Pod) int {
 
 // counted reports whether it is known how a pod on t counts for those who must be spread.
 func (p *problem) counted(g *group, t *target) bool {
-	return g.kind != topology.Spread || !g.hard || g.key == hostKey ||
-		(t.domain(g.key) != unsettled || p.late && p.willHave(t, g.key)) && p.eligible(g, t)
+	switch {
+	case g.kind != topology.Spread || !g.hard || g.key == hostKey:
+		return true
+	case p.eligible(g, t):
+		return t.domain(g.key) != unsettled || p.late && p.willHave(t, g.key)
+	}
+	maybe := func(kind require.Set) bool { return p.mayMeet(g.strict, kind) }
+	return g.lacks(t) || g.strict == nil || p.admits(g.strict, t) || !slices.ContainsFunc(t.kinds, maybe) // it certainly does not
 }
 
 // promised reports whether the pod was told that it would go there.

@@ -72,23 +72,7 @@ func (p *problem) lookBack() (foresight, []*class) {
 	if len(p.hands) == 0 {
 		return nil, nil
 	}
-	now := make(foresight, len(p.groups))
-	for i, g := range p.groups {
-		n := len(g.present)
-		now[i] = foreseen{present: make([]int32, n), sure: make([]int32, n), closed: make([]bool, n)}
-	}
-	for _, o := range p.nodes {
-		for _, m := range p.crewUnder(o) {
-			for _, i := range m.hand.members {
-				p.expect(&now[i], p.groups[i], o, m.certain)
-			}
-			for _, i := range m.hand.bans {
-				for _, d := range p.domainsUnder(o, p.groups[i].key) {
-					now[i].closed[d] = true
-				}
-			}
-		}
-	}
+	now := p.onOpened()
 	var wrong []*class
 	for i, g := range p.groups {
 		if g.kind == topology.Spread && g.key != hostKey && now[i].total > 0 {
@@ -115,6 +99,28 @@ func (p *problem) lookBack() (foresight, []*class) {
 		}
 	}
 	return now, wrong
+}
+
+// onOpened returns what daemons there are on the nodes that were opened.
+func (p *problem) onOpened() foresight {
+	now := make(foresight, len(p.groups))
+	for i, g := range p.groups {
+		n := len(g.present)
+		now[i] = foreseen{present: make([]int32, n), sure: make([]int32, n), closed: make([]bool, n)}
+	}
+	for _, o := range p.nodes {
+		for _, m := range p.crewUnder(o) {
+			for _, i := range m.hand.members {
+				p.expect(&now[i], p.groups[i], o, m.certain)
+			}
+			for _, i := range m.hand.bans {
+				for _, d := range p.domainsUnder(o, p.groups[i].key) {
+					now[i].closed[d] = now[i].closed[d] || !p.outOf(m.hand, p.groups[i].key, d)
+				}
+			}
+		}
+	}
+	return now
 }
 
 // inhabited returns the domains of nodes that are there or were opened, as far as they count for the group.

@@ -311,10 +311,10 @@ func (p *problem) census() {
 	p.closeDoors()
 }
 
-// admit reports whether labels that are as reqs says, and no others, may meet one of the alternatives.
-func (a *alternatives) admit(reqs require.Set) bool {
+// mayMeet reports whether labels that are as reqs says, and no others, may meet one of the alternatives.
+func (p *problem) mayMeet(a *alternatives, reqs require.Set) bool {
 	return slices.ContainsFunc(a.terms, func(term require.Set) bool {
-		_, ok := reqs.Compatible(term, nil)
+		_, ok := reqs.Compatible(term.Normalize(p.opts.Labels.Aliases), nil)
 		return ok
 	})
 }
@@ -335,7 +335,7 @@ func (p *problem) mark(g *group, t *target) {
 			r, _ := kind.Get(k.label)
 			for d, name := range k.names {
 				in := kind.With(require.New(k.label, require.In, name))
-				g.counts[d] = g.counts[d] || r.Has(name) && (g.strict == nil || g.strict.admit(in))
+				g.counts[d] = g.counts[d] || r.Has(name) && (g.strict == nil || p.mayMeet(g.strict, in))
 			}
 		}
 	}

@@ -41,6 +41,7 @@ func (p *problem) repair(plan *model.Plan) *model.Plan {
 	for _, o := range p.nodes {
 		r.loads = append(r.loads, r.loadOf(o))
 	}
+	r.hindsight()
 	r.recount()
 	r.seal()
 	placed := false
@@ -276,7 +277,7 @@ func (r *repairer) found(c *class, s *stage, choices []*choice) bool {
 				break
 			}
 			o := r.cheapest(sh, l)
-			if o == nil || r.breaks(o) {
+			if o == nil || r.breaks(o) || r.tooMany(o, l) {
 				continue
 			}
 			n := r.crowdOn(o)
@@ -312,6 +313,52 @@ func (r *repairer) crowdOn(o *opened) int {
 	return n
 }
 
+// hindsight counts the pods of daemons from which others must be spread where they are, instead of where they were foreseen.
+func (r *repairer) hindsight() {
+	if len(r.hands) == 0 {
+		return
+	}
+	now := r.onOpened()
+	for i, g := range r.groups {
+		if g.kind != topology.Spread || g.key == hostKey {
+			continue
+		}
+		was := foreseen{}
+		if i < len(r.taken) {
+			was, r.taken[i] = r.taken[i], now[i]
+		}
+		g.total += now[i].total - was.total
+		for d := range now[i].present {
+			present, sure, _ := was.at(d)
+			g.present[d] += now[i].present[d] - present
+			g.sure[d] += now[i].sure[d] - sure
+		}
+	}
+}
+
+// tooMany reports whether the daemons' pods that come with an opened node leave no place there for the pod of the lot, which must be
+// spread from them.
+func (r *repairer) tooMany(o *opened, l *lot) bool {
+	if len(r.hands) == 0 {
+		return false
+	}
+	return slices.ContainsFunc(l.stage.wide, func(x rule) bool {
+		g, d := r.groups[x.group], l.choice.domain(r.groups[x.group].key)
+		if x.kind != topology.Spread || d < 0 {
+			return false
+		}
+		n := int32(0)
+		for _, m := range r.crewUnder(o) {
+			if slices.Contains(m.hand.members, x.group) {
+				n++
+			}
+		}
+		g.present[d] += n
+		defer func() { g.present[d] -= n }()
+		return r.allows(&x, d) == 0
+	})
+}
+
 // greet counts the pods of daemons that come with an opened node.
 func (r *repairer) greet(o *opened) {
 	if len(r.hands) == 0 {
@@ -327,7 +374,9 @@ func (r *repairer) greet(o *opened) {
 		for _, i := range m.hand.bans {
 			g := r.groups[i]
 			for _, d := range r.domainsUnder(o, g.key) {
-				g.limit[d] = 0
+				if !r.outOf(m.hand, g.key, d) {
+					g.limit[d] = 0
+				}
 			}
 		}
 	}

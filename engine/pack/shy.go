@@ -138,6 +138,13 @@ func (p *problem) barred(h *hand, reqs require.Set, n *model.Node) (firmly, doub
 	return firmly, doubtful
 }
 
+// outOf reports whether running pods keep the daemon out of domain d for good.
+func (p *problem) outOf(h *hand, key, d int) bool {
+	k := p.keys[key]
+	firmly, _ := p.barred(h, require.NewSet(require.New(k.label, require.In, k.names[d])), nil)
+	return firmly
+}
+
 // apartFromSome reports whether anti-affinity of its own may keep the daemon off nodes that it selects: somebody is there, or
 // may come, whom it must be apart from.
 func (p *problem) apartFromSome(h *hand) bool {
