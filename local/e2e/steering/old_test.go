@@ -2,6 +2,7 @@ package steering
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -61,12 +62,12 @@ func TestOldServersConsolidate(t *testing.T) {
 		put(t, kube, deployment(fmt.Sprintf("size-%d", i), size))
 	}
 	awaitRunning(t, kube, replicas*len(sizes))
-	before := openNodes(t, kube)
+	before := awaitOpen(t, kube)
 	const left = replicas / 3
 	scaleIn(t, kube, left)
 	begun := time.Now()
-	awaitRest(t, kube, left*len(sizes), before/2)
-	t.Logf("from $%.3f/h to $%.3f/h after %s", before, openNodes(t, kube), time.Since(begun).Round(time.Second))
+	after := awaitRest(t, kube, left*len(sizes), before/2)
+	t.Logf("from $%.3f/h to $%.3f/h after %s", before, after, time.Since(begun).Round(time.Second))
 	if err := c.Down(context.WithoutCancel(t.Context())); err != nil {
 		t.Fatal(err)
 	}
@@ -102,47 +103,46 @@ func change(t *testing.T, kube client.Client, o client.Object, how func()) {
 	}
 }
 
-// awaitRest returns when that many pods run and no others are there, nodes are open and none goes, and all cost no more than price.
-func awaitRest(t *testing.T, kube client.Client, pods int, price float64) {
+// awaitRest returns when that many pods run and no others are there, nodes are open and none goes, and all cost no more than
+// most. It returns what they cost.
+func awaitRest(t *testing.T, kube client.Client, pods int, most float64) float64 {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	missing := ""
+	price, missing := 0.0, ""
 	err := wait.PollUntilContextCancel(ctx, 500*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 		var there corev1.PodList
 		var nodes corev1.NodeList
-		if err := kube.List(ctx, &there, client.InNamespace(metav1.NamespaceDefault)); err != nil {
+		err := errors.Join(kube.List(ctx, &there, client.InNamespace(metav1.NamespaceDefault)), kube.List(ctx, &nodes))
+		if err != nil {
 			return false, err
 		}
-		if err := kube.List(ctx, &nodes); err != nil {
-			return false, err
+		price, missing = restless(there.Items, nodes.Items, pods)
+		if missing == "" && !(price <= most) { // not a number is not either
+			missing = fmt.Sprintf("nodes cost $%.3f/h, want $%.3f/h at most", price, most)
 		}
-		missing = restless(there.Items, nodes.Items, pods, price)
 		return missing == "", nil
 	})
 	if err != nil {
 		t.Fatalf("%s (%v)", missing, err)
 	}
+	return price
 }
 
-// restless says what keeps a cluster from rest; empty for nothing.
-func restless(pods []corev1.Pod, nodes []corev1.Node, wanted int, price float64) string {
-	running := func(p corev1.Pod) bool { return p.Status.Phase == corev1.PodRunning && p.DeletionTimestamp == nil }
-	if i := slices.IndexFunc(pods, func(p corev1.Pod) bool { return !running(p) }); i >= 0 {
-		return fmt.Sprintf("pod %s does not run, or not any longer", pods[i].Name)
+// restless returns what the nodes cost an hour, and what keeps the cluster from rest; empty for nothing.
+func restless(pods []corev1.Pod, nodes []corev1.Node, wanted int) (price float64, why string) {
+	rests := func(p corev1.Pod) bool { return p.Status.Phase == corev1.PodRunning && p.DeletionTimestamp == nil }
+	if i := slices.IndexFunc(pods, func(p corev1.Pod) bool { return !rests(p) }); i >= 0 {
+		return 0, fmt.Sprintf("pod %s does not run, or not any longer", pods[i].Name)
 	}
 	if len(pods) != wanted {
-		return fmt.Sprintf("%d pods run, want %d", len(pods), wanted)
+		return 0, fmt.Sprintf("%d pods run, want %d", len(pods), wanted)
 	}
-	sum := 0.0
 	for _, n := range nodes {
 		if n.DeletionTimestamp != nil || len(n.Spec.Taints) > 0 {
-			return fmt.Sprintf("node %s has the taints %v, or goes", n.Name, n.Spec.Taints)
+			return 0, fmt.Sprintf("node %s has the taints %v, or goes", n.Name, n.Spec.Taints)
 		}
-		sum += priceOf(n)
+		price += priceOf(n)
 	}
-	if !(sum <= price) { // not a number is not either
-		return fmt.Sprintf("nodes cost $%.3f/h, want $%.3f/h at most", sum, price)
-	}
-	return ""
+	return price, ""
 }

@@ -2,6 +2,7 @@ package steering
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -111,7 +112,7 @@ func measure(t *testing.T, s setup) result {
 	var r result
 	r.took = time.Since(begun)
 	r.planned, r.needed = claims(t, kube)
-	r.price = openNodes(t, kube)
+	r.price = awaitOpen(t, kube)
 	text := metrics(t, c)
 	r.replanned, r.nominated = read(t, text, replannedTotal), read(t, text, nominatedTotal)
 	if err := c.Down(context.WithoutCancel(t.Context())); err != nil {
@@ -208,19 +209,35 @@ func awaitRunning(t *testing.T, kube client.Client, pods int) {
 	}
 }
 
-// openNodes checks that no node that has pods is kept closed to others, and returns what all nodes cost an hour.
-func openNodes(t *testing.T, kube client.Client) float64 {
+// awaitOpen returns when every claim has its node and none of them is closed to pods, and then what all cost an hour.
+func awaitOpen(t *testing.T, kube client.Client) float64 {
 	t.Helper()
-	var nodes corev1.NodeList
-	if err := kube.List(t.Context(), &nodes); err != nil {
-		t.Fatal(err)
-	}
-	sum := 0.0
-	for _, n := range nodes.Items {
-		if len(n.Spec.Taints) > 0 {
-			t.Errorf("all pods run, and node %s still has the taints %v", n.Name, n.Spec.Taints)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	sum, missing := 0.0, ""
+	err := wait.PollUntilContextCancel(ctx, 500*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		var nodes corev1.NodeList
+		var list apiv1.NodeClaimList
+		if err := errors.Join(kube.List(ctx, &list), kube.List(ctx, &nodes)); err != nil {
+			return false, err
 		}
-		sum += priceOf(n)
+		sum, missing = 0, ""
+		for _, n := range nodes.Items {
+			sum += priceOf(n)
+			if len(n.Spec.Taints) > 0 {
+				missing = fmt.Sprintf("all pods run, and node %s still has the taints %v", n.Name, n.Spec.Taints)
+			}
+		}
+		if math.IsNaN(sum) {
+			missing = "a node does not say what it costs"
+		}
+		if have, want := len(nodes.Items), len(list.Items); have != want {
+			missing = fmt.Sprintf("%d nodes for %d claims", have, want)
+		}
+		return missing == "", nil
+	})
+	if err != nil {
+		t.Fatalf("%s (%v)", missing, err)
 	}
 	return sum
 }
