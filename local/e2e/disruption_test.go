@@ -130,7 +130,42 @@ func TestDriftRollsWithinBudget(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, "drift")
 	s.class()
-	s.pool("drift", needs{typesOf("m6i.large")}, func(p *apiv1.NodePool) {
+	s.rolls("NodePoolDrifted", func() {
+		s.change("drift", func(p *apiv1.NodePool) {
+			p.Spec.Template.Annotations = map[string]string{"example.com/generation": "2"}
+		})
+	})
+}
+
+// So does a new image, and the new nodes have it.
+func TestDriftOfImageRollsWithinBudget(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, "image")
+	class := nodeClass(s.name)
+	class.Spec.AMISelectorTerms[0].Alias = "al2023@v20260820"
+	s.put(class)
+	images := map[string]bool{}
+	s.rolls("AMIDrift", func() {
+		for _, c := range s.claims() {
+			images[c.Status.ImageID] = true
+		}
+		patch := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"amiSelectorTerms":[{"alias":"al2023@v20261029"}]}}`))
+		if err := s.Patch(t.Context(), class, patch); err != nil {
+			t.Fatal(err)
+		}
+	})
+	for _, c := range s.claims() {
+		if c.Status.ImageID == "" || images[c.Status.ImageID] {
+			t.Errorf("claim %s has image %q, the old ones had %v", c.Name, c.Status.ImageID, images)
+		}
+	}
+}
+
+// rolls brings three nodes up, has them drift for the reason by what change
+// does, and returns when all have been replaced, one at a time.
+func (s *scene) rolls(reason string, change func()) {
+	s.t.Helper()
+	s.pool(s.name, needs{typesOf("m6i.large")}, func(p *apiv1.NodePool) {
 		p.Spec.Disruption.Budgets = []apiv1.Budget{{Nodes: "1"}}
 	})
 	s.deploy("web", 3, "1500m")
@@ -140,12 +175,11 @@ func TestDriftRollsWithinBudget(t *testing.T) {
 	for _, c := range s.settled(3) {
 		old[c.Name] = true
 	}
-	s.change("drift", func(p *apiv1.NodePool) {
-		p.Spec.Template.Annotations = map[string]string{"example.com/generation": "2"}
-	})
+	change()
+	said := ""
 	s.poll(func() string {
 		if n := s.running("web"); n < 2 {
-			t.Fatalf("%d pods run, the disruption budget wants 2", n)
+			s.t.Fatalf("%d pods run, the disruption budget wants 2", n)
 		}
 		going, left := 0, 0
 		for _, c := range s.claims() {
@@ -153,6 +187,9 @@ func TestDriftRollsWithinBudget(t *testing.T) {
 				continue
 			}
 			left++
+			if d := condition.Get(&c, apiv1.ConditionTypeDrifted); d != nil && d.Status == metav1.ConditionTrue {
+				said = d.Reason
+			}
 			if condition.IsTrue(&c, apiv1.ConditionTypeInstanceTerminating) {
 				continue // drained, and no longer a node of the pool
 			}
@@ -161,13 +198,16 @@ func TestDriftRollsWithinBudget(t *testing.T) {
 			}
 		}
 		if going > 1 {
-			t.Fatalf("%d nodes go at a time, the budget allows 1", going)
+			s.t.Fatalf("%d nodes go at a time, the budget allows 1", going)
 		}
 		if left > 0 {
 			return fmt.Sprintf("%d old claims are left", left)
 		}
 		return ""
 	})
+	if said != reason {
+		s.t.Errorf("the claims have drifted for %q, want %q", said, reason)
+	}
 	s.awaitRunning("web", 3)
 }
 
