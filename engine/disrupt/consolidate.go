@@ -367,6 +367,9 @@ func (d *decider) spent() bool { return d.out.Stats.WhatIfs >= d.o.MaxWhatIfs }
 
 // carryOut makes a command of the proposal if budgets, and the policy Balanced where a pool has it, allow.
 func (d *decider) carryOut(p *proposal) model.Verdict {
+	if v := d.needless(p); !v.OK() {
+		return v
+	}
 	if v := d.balanced(p); !v.OK() {
 		return v
 	}
@@ -380,6 +383,21 @@ func (d *decider) carryOut(p *proposal) model.Verdict {
 	d.commit(p.command(apiv1.DisruptionReasonUnderutilized, method), p.set)
 	d.net += p.pays.net()
 	return model.Verdict{}
+}
+
+// needless is a yes unless as much is saved without moving a pod: by letting empty nodes go, which the pods would be moved to.
+func (d *decider) needless(p *proposal) model.Verdict {
+	saves := 0.0
+	for _, pl := range p.plan.Placements {
+		if c := d.byName[pl.Node.Name]; c != nil && !c.done && len(c.pods) == 0 && d.emptyMayGo(c).OK() {
+			saves += c.price
+		}
+	}
+	if saves == 0 || p.saves > saves+tiny {
+		return model.Verdict{}
+	}
+	return model.Verdict{Rule: model.RulePrice, Subject: fmt.Sprintf(
+		"would save $%.4f/h, as much as letting the empty nodes go that its pods would move to", p.saves)}
 }
 
 // guardsAllow is a yes if disruption budgets of pods let the whole set go. Drift does not ask them for claims with a
