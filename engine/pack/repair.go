@@ -127,19 +127,20 @@ func (p *problem) markOpened(g *group, o *opened, need []int64) {
 		if _, _, missing := short(need, sh.room); missing || sh.reserved != o.shelf.pool.shapes[o.shape].reserved {
 			return // it is none of the node's options
 		}
-		if g.strict != nil && !slices.ContainsFunc(g.strict.terms, func(term require.Set) bool {
-			term = term.Normalize(p.opts.Labels.Aliases)
-			_, meets := term.Intersects(o.flavour.reqs)
-			_, suits := term.Intersects(sh.reqs)
-			return meets && suits
-		}) {
-			return
-		}
 		for v := range valuesOf(sh, k.label) {
-			if d, known := k.number[v]; known && (!bound || asked.Has(v)) {
-				g.counts[d] = true
+			if d, known := k.number[v]; known && !g.counts[d] && (!bound || asked.Has(v)) {
+				in := o.flavour.reqs.And(sh.reqs).And(require.NewSet(require.New(k.label, require.In, v)))
+				g.counts[d] = g.strict == nil || p.mayBecome(g.strict, in)
 			}
 		}
+	})
+}
+
+// mayBecome reports whether a new node with these labels may meet one of the alternatives.
+func (p *problem) mayBecome(a *alternatives, reqs require.Set) bool {
+	return slices.ContainsFunc(a.terms, func(term require.Set) bool {
+		_, ok := reqs.Compatible(term.Normalize(p.opts.Labels.Aliases), p.opts.wellKnown)
+		return ok
 	})
 }
 
