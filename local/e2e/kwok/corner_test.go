@@ -44,7 +44,10 @@ func newCorner(t *testing.T, name string) *corner {
 	t.Helper()
 	c := &corner{WithWatch: shared, t: t, name: name}
 	t.Cleanup(c.leave)
-	c.put(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	c.poll(func() string { // that of an earlier run of the test may be on its way out
+		err := c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+		return missing(err == nil, "namespace %s: %v", name, err)
+	})
 	c.poll(func() string {
 		var accounts corev1.ServiceAccountList
 		c.list(&accounts, c.here())
