@@ -81,8 +81,6 @@ func TestManual(t *testing.T) {
 
 // skipped is what no test runs of the manual, by the reason that its block gives: pages, and how many blocks.
 var skipped = map[string]map[string]int{
-	"a measurement, taken by hand on a machine that does nothing else": {"bench.md": 2},
-	"the node is one of yours":               {"disruption.md": 1},
 	"these are the tests that run this page": {"testing.md": 2},
 }
 
