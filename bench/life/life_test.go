@@ -17,8 +17,8 @@ import (
 // consolidateAfter is the pool's.
 const consolidateAfter = 30 * time.Second
 
-// grown is one pool of KWOK's types, with n pods that have run for a minute.
-func grown(t testing.TB, profile workload.Profile, n int, seed uint64) *World {
+// kwokTypes are KWOK's instance types.
+func kwokTypes(t testing.TB) []*model.InstanceType {
 	t.Helper()
 	catalogue, err := workload.Catalogue("kwok")
 	if err != nil {
@@ -28,6 +28,13 @@ func grown(t testing.TB, profile workload.Profile, n int, seed uint64) *World {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return types
+}
+
+// grown is one pool of KWOK's types, with n pods that have run for a minute.
+func grown(t testing.TB, profile workload.Profile, n int, seed uint64) *World {
+	t.Helper()
+	types := kwokTypes(t)
 	pool := workload.Pool("default")
 	pool.Spec.Disruption.ConsolidateAfter = apiv1.MustParseNillableDuration(consolidateAfter.String())
 	w := New(pool, types)
@@ -176,16 +183,8 @@ func BenchmarkScaleIn(b *testing.B) {
 // forgets some nominations; it returns how many nodes were launched by the time the last pod was there, and in all.
 func scaleUp(t testing.TB, n, perSecond int, seed uint64, lost float64) (w *World, planned int) {
 	t.Helper()
-	catalogue, err := workload.Catalogue("kwok")
-	if err != nil {
-		t.Fatal(err)
-	}
-	types, err := workload.InstanceTypes(catalogue)
-	if err != nil {
-		t.Fatal(err)
-	}
 	const cores = 8000
-	types = slices.DeleteFunc(types, func(t *model.InstanceType) bool { return t.Capacity[corev1.ResourceCPU] > cores })
+	types := slices.DeleteFunc(kwokTypes(t), func(t *model.InstanceType) bool { return t.Capacity[corev1.ResourceCPU] > cores })
 	pool := workload.Pool("default")
 	pool.Spec.Disruption.ConsolidateAfter = apiv1.MustParseNillableDuration("Never")
 	w = New(pool, types)

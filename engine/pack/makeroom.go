@@ -95,21 +95,22 @@ func (p *problem) clear(c *class, s *stage, t *target) bool {
 		to *target
 	}
 	var moves []moved
+	back := func() {
+		for _, m := range slices.Backward(moves) {
+			p.move(m.kept, m.to, t)
+		}
+	}
 	for p.lack(c, t) > 0 {
 		k, to := p.mover(c, t)
 		if to == nil || len(moves) == maxMoves {
-			for _, m := range slices.Backward(moves) {
-				p.move(m.kept, m.to, t)
-			}
+			back()
 			return false
 		}
 		p.move(k, t, to)
 		moves = append(moves, moved{k, to})
 	}
 	if p.room(c, s, t, c.pods[c.next:c.next+1]) == 0 { // for a reason other than room
-		for _, m := range slices.Backward(moves) {
-			p.move(m.kept, m.to, t)
-		}
+		back()
 		return false
 	}
 	return true
