@@ -12,7 +12,8 @@ import (
 type choice struct {
 	keys    []int
 	domains []int
-	turn    int // which of the turns of labels
+	among   [][]int // of each key that is left open among some domains, those; nil if none is
+	turn    int     // which of the turns of labels
 	labels  *alternatives
 	fit     *fit
 	// escorted says that the nodes have daemons of which all company is that the pods want.
@@ -124,7 +125,7 @@ type asked struct {
 // take appends what becomes of the choice with each term of labels preferred in its turn, as far as that makes a difference.
 func (p *problem) take(out []*choice, c *class, ch choice, of asked) []*choice {
 	from := len(out)
-	extra := p.inDomains(ch.keys, ch.domains)
+	extra := ch.extra(p)
 	for turn, labels := range p.turnsOf(of.labels) {
 		f := p.fitOf(labels, of.tolerance, c, extra, of.wary)
 		if len(out) >= maxChoices || !f.ok || !p.late && !p.launchable(f, c.need) ||

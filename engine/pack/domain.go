@@ -23,6 +23,7 @@ func (p *problem) decide(c *class, s *stage) {
 	if c.left() > 0 && p.bold && !slices.ContainsFunc(choices, func(ch *choice) bool { return p.allowed(c, s, ch) > 0 }) {
 		p.assign(c, s, p.looseChoices(c, s))
 		p.assign(c, s, p.elusive(c, s))
+		p.assignAmong(c, s)
 	}
 }
 
@@ -95,7 +96,7 @@ func (p *problem) rule(c *class, s *stage, ch *choice) (n, crowd int) {
 			}
 			continue // its node brings who it wants to be with
 		}
-		n = min(n, p.allows(r, d))
+		n = min(n, p.allowsIn(r, ch))
 		if r.kind == topology.Spread && p.vague[key] {
 			return 0, 0 // another new node may turn out to be in an empty domain
 		}
@@ -109,7 +110,7 @@ func (p *problem) rule(c *class, s *stage, ch *choice) (n, crowd int) {
 			continue
 		}
 		d := ch.domain(g.key)
-		n = min(n, g.spare(d))
+		n = min(n, g.spareIn(ch))
 		if d >= 0 && g.kind == topology.Spread && len(s.wide) == 0 {
 			crowd += int(g.present[d])
 		}
@@ -133,12 +134,15 @@ func (p *problem) enter(c *class, s *stage, ch *choice, n int) {
 			g.total += n
 		} else if !slices.ContainsFunc(g.with, func(key int) bool { return key != hostKey && ch.domain(key) == nowhere }) {
 			if how := p.counting(g, ch.fit); how != countsNot {
-				g.count(ch.domain(g.key), n, how == counts)
+				g.countIn(ch, n, how == counts)
 			}
 		}
 	}
 	for i := range s.wide {
-		p.reserve(&s.wide[i], ch.domain(p.groups[s.wide[i].group].key))
+		r := &s.wide[i]
+		for _, d := range ch.places(p.groups[r.group].key) {
+			p.reserve(r, d)
+		}
 	}
 }
 
@@ -326,7 +330,7 @@ func (p *problem) reachable(c *class, key, domain int) bool {
 		return ch.domain(key) == domain && !slices.ContainsFunc(last.wide, func(r rule) bool {
 			return r.kind != topology.Apart && ch.domain(p.groups[r.group].key) == nowhere
 		})
-	})
+	}) || p.reachableAmong(c, last, key, domain)
 }
 
 // opensFor reports whether a pod of c that has given up its preferences could have a node of its own from the shelf that turns
@@ -337,12 +341,18 @@ func (p *problem) opensFor(c *class, s *shelf, key int, in require.Set) bool {
 	if on.flavour == nil {
 		return false
 	}
-	if keys := p.keysFor(c, last); !slices.Contains(keys, key) || slices.Contains(p.openable(c, last, keys), key) {
+	wide := func() shelfFit {
 		any := p.fitOf(last.labels, last.tolerance, c, require.Set{}, last.wary).on[s.index]
 		any.holds = any.holds.and(on.holds)
-		on = any
+		return any
+	}
+	if keys := p.keysFor(c, last); !slices.Contains(keys, key) || slices.Contains(p.openable(c, last, keys), key) {
+		on = wide()
 	}
 	_, ok := p.launches(s, on, c.need)
+	if !ok && p.diverse && on.flavour.diverse {
+		_, ok = p.launches(s, wide(), c.need)
+	}
 	return ok
 }
 

@@ -103,6 +103,9 @@ func (p *problem) bundle(c *class, s *stage) {
 			more = append(more, p.keysFor(leader, leader.last())...)
 		}
 		choices := p.choicesBy(c, s, more)
+		if p.bold {
+			choices = slices.Concat(choices, p.among(c, s, more))
+		}
 		for n := most; n > 0; n-- {
 			for _, ch := range choices {
 				if may, _ := p.may(c, s, ch); may < n {
@@ -211,13 +214,13 @@ func (p *problem) follows(c *class, s *stage, row []*class, ch *choice, n int) b
 		}
 		for _, m := range x.members {
 			if g := p.groups[m]; g.key != hostKey {
-				g.count(ch.domain(g.key), 1, false)
-				defer g.count(ch.domain(g.key), -1, false)
+				g.countIn(ch, 1, false)
+				defer g.countIn(ch, -1, false)
 			}
 		}
 	}
 	for i := range s.wide {
-		if r := &s.wide[i]; r.kind != topology.Near && p.allows(r, ch.domain(p.groups[r.group].key)) < n {
+		if r := &s.wide[i]; r.kind != topology.Near && p.allowsIn(r, ch) < n {
 			return false
 		}
 	}
@@ -312,9 +315,6 @@ func (p *problem) intern(amount []int64) *need {
 	}
 	return n
 }
-
-// extra returns what the choice asks of labels.
-func (ch *choice) extra(p *problem) require.Set { return p.inDomains(ch.keys, ch.domains) }
 
 // A guests list is what a new node holds of the groups that matter to its pods.
 type guests []guest

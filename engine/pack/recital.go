@@ -9,10 +9,11 @@ import (
 
 // A role is how a pod came to its place.
 type role struct {
-	class  *class
-	stage  *stage
-	domain func(key int) int
-	counts func(g *group) int
+	class *class
+	stage *stage
+	// domains are those that its node may be in, none if it lacks the label.
+	domains func(g *group) []int
+	counts  func(g *group) int
 }
 
 // roles returns how each pod that has a place came to it.
@@ -26,7 +27,7 @@ func (p *problem) roles() map[*model.Pod]role {
 	}
 	for _, t := range p.targets {
 		for _, pod := range t.pods {
-			out[pod] = role{of[pod], of[pod].last(), t.domain, func(g *group) int {
+			out[pod] = role{of[pod], of[pod].last(), func(g *group) []int { return p.domainsOf(g, t) }, func(g *group) int {
 				if p.eligible(g, t) {
 					return counts
 				}
@@ -36,7 +37,7 @@ func (p *problem) roles() map[*model.Pod]role {
 	}
 	for _, l := range p.lots {
 		for i, pod := range l.pods[:l.next] {
-			r := role{l.class, l.stage, l.choice.domain, func(g *group) int {
+			r := role{l.class, l.stage, func(g *group) []int { return l.choice.places(g.key) }, func(g *group) int {
 				if slices.ContainsFunc(g.with, func(key int) bool { return key != hostKey && l.choice.domain(key) == nowhere }) {
 					return countsNot
 				}
@@ -83,16 +84,21 @@ func (p *problem) uneven(now foresight) map[*class]bool {
 				continue
 			}
 			for _, x := range r.stage.wide {
-				if spread(x.group) && !x.soft && p.allows(&x, r.domain(p.groups[x.group].key)) == 0 {
+				if !spread(x.group) || x.soft {
+					continue
+				}
+				if list := r.domains(p.groups[x.group]); len(list) == 0 || p.allowsAll(&x, list) == 0 {
 					wrong[r.class] = true
 				}
 			}
 			for _, m := range r.class.members {
-				if how := r.counts(p.groups[m]); spread(m) && how != countsNot {
-					if d := r.domain(p.groups[m].key); d >= 0 {
-						p.groups[m].present[d]++
-						if how == counts {
-							p.groups[m].sure[d]++
+				g := p.groups[m]
+				if how := r.counts(g); spread(m) && how != countsNot {
+					list := r.domains(g)
+					for _, d := range list {
+						g.present[d]++
+						if how == counts && len(list) == 1 {
+							g.sure[d]++
 						}
 					}
 				}

@@ -177,7 +177,8 @@ func (r *repairer) serve(c *class) bool {
 			may, _ := r.may(c, s, ch)
 			return may == 0
 		})
-		if r.join(c, s, choices, false) || r.found(c, s, choices) || r.join(c, s, choices, true) {
+		choices = append(choices, r.among(c, s, nil)...)
+		if r.join(c, s, choices, false) || r.found(c, s, choices) || r.join(c, s, choices, true) || r.joinOpen(c, s) {
 			return true
 		}
 	}
@@ -344,8 +345,9 @@ func (r *repairer) tooMany(o *opened, l *lot) bool {
 		return false
 	}
 	return slices.ContainsFunc(l.stage.wide, func(x rule) bool {
-		g, d := r.groups[x.group], l.choice.domain(r.groups[x.group].key)
-		if x.kind != topology.Spread || d < 0 {
+		g := r.groups[x.group]
+		places := l.choice.places(g.key)
+		if x.kind != topology.Spread || len(places) == 0 {
 			return false
 		}
 		n := int32(0)
@@ -354,9 +356,11 @@ func (r *repairer) tooMany(o *opened, l *lot) bool {
 				n++
 			}
 		}
-		g.present[d] += n
-		defer func() { g.present[d] -= n }()
-		return r.allows(&x, d) == 0
+		for _, d := range places {
+			g.present[d] += n
+			defer func() { g.present[d] -= n }()
+		}
+		return r.allowsAll(&x, places) == 0
 	})
 }
 

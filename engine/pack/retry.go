@@ -27,7 +27,7 @@ type quotas map[quotaKey]int
 func (c *class) quotaKey(s *stage, ch *choice) quotaKey {
 	var domains []byte
 	for i, d := range ch.domains {
-		domains = putInt(putInt(domains, int64(ch.keys[i])), int64(d))
+		domains = append(putInt(putInt(domains, int64(ch.keys[i])), int64(d)), putKeys(ch.several(ch.keys[i]))...)
 	}
 	if ch.escorted {
 		domains = append(domains, "escorted"...)

@@ -62,6 +62,7 @@ type problem struct {
 
 	// What may be launched.
 	shelves   []*shelf
+	diverse   bool // some pool may take types of several domains for its minValues
 	unusable  []model.PoolVerdict
 	fits      map[fitKey]*fit
 	flavourAt map[flavourKey]*flavour
@@ -186,6 +187,7 @@ func newProblem(s *model.Snapshot, o Options, pods []*model.Pod, lost map[string
 	p.survey()
 	p.census()
 	pools()
+	p.diverse = p.spanning()
 	if p.plain < len(p.cols) {
 		p.limitAttachments()
 	}

@@ -16,9 +16,9 @@ import (
 type opening struct {
 	kind  string // of node
 	where string // its name or, of a new one, its pool and labels
-	// alike are the pool and the domains of a new node, typ is its type, and least how many types there must be that are alike.
-	alike, typ string
-	least      int
+	// pool and typ are those of a new node, and least is how many types the pool wants to be left.
+	pool, typ string
+	least     int
 }
 
 // openings looks for nodes that take the first pod of the refusal: those there are, and every type of every pool in every
@@ -69,7 +69,7 @@ func (w *world) find(s *scheduler, plan *model.Plan, r model.Refusal) ([]opening
 				return nil, err
 			}
 			if free {
-				out = append(out, w.openingAt(pool, pod, fresh))
+				out = append(out, openingAt(pool, fresh))
 			}
 		}
 	}
@@ -77,17 +77,11 @@ func (w *world) find(s *scheduler, plan *model.Plan, r model.Refusal) ([]opening
 }
 
 // openingAt returns the opening that a new node is.
-func (w *world) openingAt(pool *model.Pool, pod *corev1.Pod, fresh *corev1.Node) opening {
-	o := opening{
-		kind: "a new node", where: fmt.Sprintf("pool %s, %v", pool.Name, fresh.Labels), alike: pool.Name,
+func openingAt(pool *model.Pool, fresh *corev1.Node) opening {
+	return opening{
+		kind: "a new node", where: fmt.Sprintf("pool %s, %v", pool.Name, fresh.Labels), pool: pool.Name,
 		typ: fresh.Labels[corev1.LabelInstanceTypeStable], least: leastTypes(pool),
 	}
-	for _, key := range w.topologyKeys(pod) {
-		if key != corev1.LabelHostname {
-			o.alike += " " + key + "=" + fresh.Labels[key]
-		}
-	}
-	return o
 }
 
 // common returns the openings that are in both lists.
@@ -95,17 +89,17 @@ func common(a, b []opening) []opening {
 	return enough(slices.DeleteFunc(slices.Clone(a), func(o opening) bool { return !slices.Contains(b, o) }))
 }
 
-// enough returns the openings without those on new nodes of which too few types would do: all types of a planned node are in the
-// same domains.
+// enough returns the openings without those on new nodes of which too few types would do. The types may be offered in different
+// domains: a claim may name several, and its types are counted over all of them, if the pod would do in each.
 func enough(all []opening) []opening {
 	types := map[string]map[string]bool{}
 	for _, o := range all {
-		if types[o.alike] == nil {
-			types[o.alike] = map[string]bool{}
+		if types[o.pool] == nil {
+			types[o.pool] = map[string]bool{}
 		}
-		types[o.alike][o.typ] = true
+		types[o.pool][o.typ] = true
 	}
-	return slices.DeleteFunc(slices.Clone(all), func(o opening) bool { return len(types[o.alike]) < o.least })
+	return slices.DeleteFunc(slices.Clone(all), func(o opening) bool { return len(types[o.pool]) < o.least })
 }
 
 // leastTypes returns how many types the pool wants to be left.
