@@ -290,7 +290,7 @@ func (r *repairer) joinOpen(c *class, s *stage) bool {
 		}
 		l := r.lotFor(c, s, ch)
 		if with := r.with(o, &r.loads[i], l); with != nil {
-			r.settle(l)
+			r.settle(l, r.loads[i].guests)
 			r.nodes[i], r.loads[i] = with, r.loadOf(with)
 			return true
 		}

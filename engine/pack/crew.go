@@ -19,8 +19,10 @@ type hand struct {
 	terms  []int // of its required anti-affinity, by number in the book
 	// members are the groups that count its pods, bans those whose pods it keeps out of its domains.
 	members, bans []int
-	// shy says that something may keep it off nodes that it selects, so that nobody can rely on it.
-	shy bool
+	// shy says that something may keep it off nodes that it selects, so that nobody can rely on it. If it is nothing but its own
+	// anti-affinity, bound are the labels of the domains in which it is everywhere or nowhere; see blocKey.
+	shy   bool
+	bound []int
 	// met says that its terms select somebody. bars are the domains that running pods keep it out of, some of them domains that
 	// nodes share if widely.
 	met, widely bool
@@ -28,10 +30,10 @@ type hand struct {
 	ports       []port
 }
 
-// A crewman is a hand on a node: certainly there, or maybe.
+// A crewman is a hand on a node: certainly there, or maybe. A steady one only its own anti-affinity, if anything, may keep off.
 type crewman struct {
-	hand    *hand
-	certain bool
+	hand            *hand
+	certain, steady bool
 }
 
 // learnHands enters what daemons keep away into the book.
@@ -79,6 +81,9 @@ func (p *problem) joinHands() {
 		}
 		slices.Sort(h.members)
 		h.shy = p.kept(h, terms)
+		if !h.shy && p.apartFromSome(h) {
+			h.shy, h.bound = true, p.binding(h, terms)
+		}
 	}
 	p.hands = slices.DeleteFunc(p.hands, func(h *hand) bool {
 		return len(h.members) == 0 && !slices.ContainsFunc(p.classes, func(c *class) bool { return meet(h.bans, c.members) })
@@ -109,12 +114,12 @@ func meet(a, b []int) bool {
 	return slices.ContainsFunc(a, func(x int) bool { return slices.Contains(b, x) })
 }
 
-// kept reports whether something may keep the daemon off nodes that it selects: rules of its own, those of others whose terms
-// select it, a host port that another daemon takes too, volumes. Pods that run and stay are none of it: it is known of each node
-// whether they do.
+// kept reports whether something may keep the daemon off nodes that it selects: rules of its own but for anti-affinity, those of
+// others whose terms select it, a host port that another daemon takes too, volumes. Pods that run and stay are none of it: it is
+// known of each node whether they do.
 func (p *problem) kept(h *hand, terms []int) bool {
 	spec := &h.daemon.Pod.Object.Spec
-	if a := spec.Affinity; a != nil && a.PodAffinity != nil || len(spec.TopologySpreadConstraints) > 0 || p.apartFromSome(h) {
+	if a := spec.Affinity; a != nil && a.PodAffinity != nil || len(spec.TopologySpreadConstraints) > 0 {
 		return true
 	}
 	if slices.ContainsFunc(p.bans, func(b ban) bool {
@@ -200,7 +205,8 @@ func (p *problem) crewOf(residents []resident, reqs require.Set, n *model.Node) 
 			continue
 		}
 		if may, surely := r.meets(reqs, known); may {
-			out = append(out, crewman{h, surely && !h.shy && !doubtful})
+			steady := surely && !doubtful
+			out = append(out, crewman{h, steady && !h.shy, steady})
 		}
 	}
 	return out
@@ -217,8 +223,10 @@ func owns(d *model.Daemon, pod *model.Pod) bool {
 // merge returns the hands of either crew; certain are those that certainly are of both.
 func merge(a, b []crewman) []crewman {
 	out := slices.Clone(a)
-	for i := range out {
-		out[i].certain = out[i].certain && slices.Contains(b, out[i])
+	for i, m := range out {
+		at := slices.IndexFunc(b, func(x crewman) bool { return x.hand == m.hand })
+		out[i].certain = m.certain && at >= 0 && b[at].certain
+		out[i].steady = m.steady && at >= 0 && b[at].steady
 	}
 	for _, m := range b {
 		if !slices.ContainsFunc(out, func(x crewman) bool { return x.hand == m.hand }) {
@@ -236,7 +244,7 @@ func (p *problem) countCrew(t *target) {
 	for _, m := range t.crew {
 		for _, i := range m.hand.members {
 			g := p.groups[i]
-			p.countHand(g, t, m.certain && t.index >= 0)
+			p.countHand(g, t, m)
 		}
 		for _, i := range m.hand.bans {
 			g := p.groups[i]
@@ -251,8 +259,9 @@ func (p *problem) countCrew(t *target) {
 
 // countHand counts a pod of a daemon on t: where it may be, for those who want to be apart from it or spread; where it
 // certainly is, for those who want it near.
-func (p *problem) countHand(g *group, t *target, certain bool) {
+func (p *problem) countHand(g *group, t *target, m crewman) {
 	g.total++
+	certain := m.certain && t.index >= 0
 	if g.kind == topology.Spread && !t.open && !p.eligible(g, t) {
 		return
 	}
@@ -260,6 +269,8 @@ func (p *problem) countHand(g *group, t *target, certain bool) {
 	for _, d := range p.domainsOf(g, t) {
 		if g.kind != topology.Near || certain && settled {
 			g.present[d]++
+		} else if settled {
+			g.doubt(p.blocAt(m, t), d)
 		}
 		if certain && settled && p.eligible(g, t) {
 			g.sure[d]++

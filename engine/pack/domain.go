@@ -128,6 +128,11 @@ func (ch *choice) domain(key int) int {
 // enter counts n pods of c in the domains of the choice.
 func (p *problem) enter(c *class, s *stage, ch *choice, n int) {
 	p.spend(c, s, ch, n)
+	if len(p.hands) > 0 && !ch.escorted {
+		for i := range s.wide {
+			p.goAhead(c, &s.wide[i], ch.domain(p.groups[s.wide[i].group].key))
+		}
+	}
 	for _, m := range c.members {
 		g := p.groups[m]
 		if g.key == hostKey {

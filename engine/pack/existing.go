@@ -178,7 +178,7 @@ func (p *problem) allows(r *rule, d int) int {
 			return 1
 		}
 	case topology.Near:
-		if g.present[d] == 0 && !p.mayBeFirst(r) {
+		if g.present[d] == 0 && !p.mayBeFirst(r, g.maybe(d)) {
 			return 0
 		}
 	case topology.Spread:
@@ -191,23 +191,6 @@ func (p *problem) allows(r *rule, d int) int {
 		}
 	}
 	return math.MaxInt32
-}
-
-// mayBeFirst reports whether a pod that wants to be near its like may come though none of them is there: nobody like it is
-// anywhere, nor about to come, unless those that are cannot be placed.
-func (p *problem) mayBeFirst(r *rule) bool {
-	if !r.self || p.groups[r.group].total > 0 ||
-		slices.ContainsFunc(r.kin, func(g int) bool { return p.groups[g].total > 0 }) {
-		return false
-	}
-	if p.bold {
-		return true
-	}
-	g := p.groups[r.group]
-	for g.done < len(g.classes) && g.classes[g.done].left() == 0 {
-		g.done++
-	}
-	return !slices.ContainsFunc(g.classes[g.done:], func(c *class) bool { return c != p.placing && c.left() > 0 })
 }
 
 // emptiest returns how many pods of the group the emptiest domain holds, for a pod that comes to domain to. A new node is
@@ -324,6 +307,9 @@ func (t *target) limits(c *class) bool {
 // settle counts pods of c on t.
 func (p *problem) settle(c *class, s *stage, t *target, pods []*model.Pod) {
 	n := len(pods)
+	if len(p.hands) > 0 {
+		p.leanOn(c, s, t)
+	}
 	subtract(t.room, c.need.amount, n)
 	p.attach(c, t, pods)
 	for _, m := range c.members {

@@ -75,8 +75,11 @@ func (p *problem) lookBack() (foresight, []*class) {
 	now := p.onOpened()
 	var wrong []*class
 	for i, g := range p.groups {
-		if g.kind == topology.Spread && g.key != hostKey && now[i].total > 0 {
+		switch {
+		case g.kind == topology.Spread && g.key != hostKey && now[i].total > 0:
 			now[i].counts = p.inhabited(g)
+		case g.first.class != nil && p.gathered(i):
+			now[i].total = 0 // they keep nobody from being the first again
 		}
 	}
 	uneven := p.uneven(now)
@@ -247,7 +250,7 @@ func (p *problem) surprises(c *class, now foresight) bool {
 		was, is := taken(r.group), now[r.group]
 		switch r.kind {
 		case topology.Near:
-			if r.self && is.total > 0 && was.total == 0 && p.unescorted(c) {
+			if p.forsaken(c, r.group) {
 				return true
 			}
 		case topology.Apart:
@@ -257,7 +260,7 @@ func (p *problem) surprises(c *class, now foresight) bool {
 		}
 	}
 	for _, r := range c.last().host {
-		if r.kind == topology.Near && r.self && now[r.group].total > 0 && taken(r.group).total == 0 && p.unescorted(c) {
+		if r.kind == topology.Near && p.forsaken(c, r.group) {
 			return true
 		}
 	}
@@ -269,11 +272,6 @@ func (p *problem) surprises(c *class, now foresight) bool {
 		}
 		return false
 	})
-}
-
-// unescorted reports whether pods of c are on new nodes that bring no company.
-func (p *problem) unescorted(c *class) bool {
-	return slices.ContainsFunc(p.lots, func(l *lot) bool { return l.class == c && l.next > 0 && !l.choice.escorted })
 }
 
 // grew reports whether there are pods in a domain that were not foreseen.

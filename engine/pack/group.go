@@ -24,6 +24,10 @@ type group struct {
 	// present counts by domain, sure only what certainly is on nodes that count; limit is the most that pods which are there
 	// already, and want to be apart, leave.
 	present, sure, limit []int32
+	// blocs are pods of daemons that nobody can rely on, of a group that pods want to be near; doubts is how many there are.
+	blocs  map[blocKey]*bloc
+	doubts int
+	first  first
 	// counts says which domains a node that counts is in, or may come to be in.
 	counts []bool
 	total  int

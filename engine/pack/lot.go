@@ -177,7 +177,7 @@ func (p *problem) company(c *class, s *stage) (groups []int, self bool) {
 	for i := range s.host {
 		if r := &s.host[i]; r.kind == topology.Near {
 			groups = append(groups, r.group)
-			self = self && p.mayBeFirst(r)
+			self = self && p.mayBeFirst(r, 0)
 		}
 	}
 	return groups, self
@@ -274,6 +274,11 @@ func (p *problem) tie(c *class, s *stage, row []*class, ch *choice, n int) *lot 
 		}
 	}
 	l.unit, l.led = n+len(row), len(row)
+	if len(row) == 0 {
+		p.goAheadOn(l, c, s)
+	} else {
+		p.goAheadOn(l, row[0], row[0].last())
+	}
 	for _, x := range row {
 		pods := x.take(1)
 		l.pods = append(l.pods, pods...)

@@ -195,8 +195,11 @@ func (r *repairer) lotFor(c *class, s *stage, ch *choice) *lot {
 	return l
 }
 
-// settle gives the next pod of c to the lot.
-func (r *repairer) settle(l *lot) {
+// settle gives the next pod of c to the lot, which comes to a node with those guests.
+func (r *repairer) settle(l *lot, to guests) {
+	if !l.choice.escorted && !to.company(l) {
+		r.goAheadOn(l, l.class, l.stage)
+	}
 	r.enter(l.class, l.stage, l.choice, 1)
 	l.pods = l.class.take(1)
 	r.lots = append(r.lots, l)
@@ -221,7 +224,7 @@ func (r *repairer) join(c *class, s *stage, choices []*choice, dearer bool) bool
 				pool.debit(pool.shapes[o.shape], 1)
 				continue
 			}
-			r.settle(l)
+			r.settle(l, r.loads[i].guests)
 			r.nodes[i], r.loads[i] = with, r.loadOf(with)
 			return true
 		}
@@ -232,7 +235,7 @@ func (r *repairer) join(c *class, s *stage, choices []*choice, dearer bool) bool
 // with returns the opened node with a pod more, its limits paid; nil if there can be none.
 func (r *repairer) with(o *opened, is *load, l *lot) *opened {
 	on := &l.fit.on[o.shelf.index]
-	if on.flavour == nil || is.guests.admit(l, 1) == 0 || !l.choice.escorted && !is.guests.company(l) {
+	if on.flavour == nil || is.guests.admit(l, 1) == 0 || !l.choice.escorted && !is.guests.company(l) && !r.mayLead(l, o) {
 		return nil
 	}
 	fl := o.shelf.join(o.flavour, on.flavour)
@@ -270,7 +273,7 @@ func (r *repairer) found(c *class, s *stage, choices []*choice) bool {
 	for _, ch := range choices {
 		l := r.lotFor(c, s, ch)
 		if !l.choice.escorted && !(guests)(nil).company(l) && slices.ContainsFunc(s.host, func(x rule) bool {
-			return x.kind == topology.Near && !r.mayBeFirst(&x)
+			return x.kind == topology.Near && !r.mayBeFirst(&x, 0)
 		}) {
 			continue
 		}
@@ -279,7 +282,7 @@ func (r *repairer) found(c *class, s *stage, choices []*choice) bool {
 				break
 			}
 			o := r.cheapest(sh, l)
-			if o == nil || r.breaks(o) || r.tooMany(o, l) {
+			if o == nil || r.breaks(o) || r.deserts(o) || r.tooMany(o, l) {
 				continue
 			}
 			n := r.crowdOn(o)
@@ -291,7 +294,7 @@ func (r *repairer) found(c *class, s *stage, choices []*choice) bool {
 	if best == nil {
 		return false
 	}
-	r.settle(of)
+	r.settle(of, nil)
 	best.shelf.pool.debit(best.shelf.pool.shapes[best.shape], 1)
 	r.nodes = append(r.nodes, best)
 	r.loads = append(r.loads, r.loadOf(best))
@@ -315,14 +318,15 @@ func (r *repairer) crowdOn(o *opened) int {
 	return n
 }
 
-// hindsight counts the pods of daemons from which others must be spread where they are, instead of where they were foreseen.
+// hindsight counts the pods of daemons from which others must be spread, or with whom they want to be, where they are, instead of
+// where they were foreseen.
 func (r *repairer) hindsight() {
 	if len(r.hands) == 0 {
 		return
 	}
 	now := r.onOpened()
 	for i, g := range r.groups {
-		if g.kind != topology.Spread || g.key == hostKey {
+		if g.kind != topology.Near && (g.kind != topology.Spread || g.key == hostKey) {
 			continue
 		}
 		was := foreseen{}
@@ -330,11 +334,17 @@ func (r *repairer) hindsight() {
 			was, r.taken[i] = r.taken[i], now[i]
 		}
 		g.total += now[i].total - was.total
+		if g.kind == topology.Near {
+			continue
+		}
 		for d := range now[i].present {
 			present, sure, _ := was.at(d)
 			g.present[d] += now[i].present[d] - present
 			g.sure[d] += now[i].sure[d] - sure
 		}
+	}
+	for _, o := range r.nodes {
+		r.expectNear(o)
 	}
 }
 
@@ -369,6 +379,7 @@ func (r *repairer) greet(o *opened) {
 	if len(r.hands) == 0 {
 		return
 	}
+	r.expectNear(o)
 	for _, m := range r.crewUnder(o) {
 		for _, i := range m.hand.members {
 			g := r.groups[i]

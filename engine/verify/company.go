@@ -35,6 +35,12 @@ func (st *site) surely(key string) (domain, bool) {
 	return domain{key, "as of " + st.name}, true
 }
 
+// A doubt is a daemon's pod that may be on the node, or not.
+type doubt struct {
+	crewman
+	site *site
+}
+
 // A gathering is how far the pods that one wish is about have arrived. As kube-scheduler
 // has it, they are the pods that all terms of the wish match.
 type gathering struct {
@@ -42,6 +48,8 @@ type gathering struct {
 	// count holds those whose domain is known, by domain; sum is how many there are at all.
 	count map[domain]int
 	sum   int
+	// doubtful are pods of daemons that may be there, or not.
+	doubtful []doubt
 	// waiting are the seekers with this wish, by each domain where they seek.
 	waiting map[domain][]*seeker
 }
@@ -60,7 +68,9 @@ func (c *checker) company(cr *crowd) {
 	for _, st := range cr.sites {
 		for _, g := range st.groups {
 			for _, w := range g.kind.gatherings {
-				w.sum += g.maybe // nobody is the first of a kind of whom somebody may be there
+				for _, m := range g.maybe {
+					w.doubtful = append(w.doubtful, doubt{m, st})
+				}
 			}
 			n := g.stay
 			if !absent[g] {
@@ -76,7 +86,7 @@ func (c *checker) company(cr *crowd) {
 	for _, s := range all {
 		c.settle(queue)
 		queue = nil
-		if !s.arrived && s.firstOfKind() {
+		if !s.arrived && s.firstOfKind(c) {
 			queue = s.come(c)
 		}
 	}
@@ -219,7 +229,37 @@ func (s *seeker) finds() bool {
 }
 
 // firstOfKind reports whether s may come though nobody is there: it wants to be with its
-// like, and there is none of them in any domain.
-func (s *seeker) firstOfKind() bool {
-	return s.wish.sum == 0 && slices.Contains(s.group.kind.gatherings, s.wish)
+// like, and there is none of them in any domain. Those who may be there, or not, must be in
+// its own: if they are, it has company. Or they are there only if some of those are.
+func (s *seeker) firstOfKind(c *checker) bool {
+	return s.wish.sum == 0 && slices.Contains(s.group.kind.gatherings, s.wish) &&
+		!slices.ContainsFunc(s.wish.doubtful, func(d doubt) bool {
+			return !s.near(d.site) && !slices.ContainsFunc(s.wish.doubtful, func(o doubt) bool {
+				return s.near(o.site) && c.allOrNone(d, o)
+			})
+		})
+}
+
+// near reports whether the node is where s is, by all of its terms.
+func (s *seeker) near(st *site) bool {
+	for i, t := range s.wish.terms {
+		if d, known := st.surely(t.key); !known || d != s.domains[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// allOrNone reports whether two pods of a daemon are either both there or none of them:
+// nothing but their own anti-affinity may keep them off, and by all its terms they are in one
+// domain, from which the first of them would keep all others away.
+func (c *checker) allOrNone(a, b doubt) bool {
+	if a.hand != b.hand || !a.steady || !b.steady {
+		return false
+	}
+	return !slices.ContainsFunc(c.manners.of(a.hand.pod).apart, func(t *term) bool {
+		in, known := a.site.surely(t.key)
+		other, too := b.site.surely(t.key)
+		return !known || !too || in != other || t.matches(a.hand.pod.Namespace, a.hand.pod.Labels)
+	})
 }

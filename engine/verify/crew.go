@@ -86,10 +86,11 @@ func (c *checker) elsewhere(m *manner, but *hand) bool {
 	return false
 }
 
-// A crewman is a hand on a site to be: certainly there, or maybe.
+// A crewman is a hand on a site to be: certainly there, or maybe. A steady one nothing but
+// its own anti-affinity may keep off.
 type crewman struct {
-	hand    *hand
-	certain bool
+	hand            *hand
+	certain, steady bool
 }
 
 // crewAmong returns the hands that come with a node that is one of places.
@@ -102,7 +103,7 @@ func (c *checker) crewAmong(places []*place, taints []corev1.Taint) []crewman {
 		takes := func(p *place) bool { return p.takes(h.demand.selector) }
 		if slices.ContainsFunc(places, takes) {
 			all := !slices.ContainsFunc(places, func(p *place) bool { return !takes(p) })
-			out = append(out, crewman{h, all && !h.shy})
+			out = append(out, crewman{h, all && !h.shy, all && !h.shy})
 		}
 	}
 	return out
@@ -127,7 +128,7 @@ func (c *checker) crewOf(st *site, allocatable amounts) []crewman {
 			continue
 		}
 		if !slices.ContainsFunc(st.stay, func(p *corev1.Pod) bool { return ownedBy(p, h.set.Namespace, h.set.Name) }) {
-			out = append(out, crewman{h, room && !h.shy})
+			out = append(out, crewman{h, room && !h.shy, room && !h.shy})
 		}
 	}
 	return out

@@ -57,6 +57,18 @@ func TestDaemonsAreNeighbours(t *testing.T) {
 		st.around.Pods = append(st.around.Pods, p)
 		return p
 	}
+	wishIn := func(st *story, zones ...string) { st.wish.Spec.Requirements[1].Values = zones }
+	stores := func(st *story) { // nobody can rely on a daemon with a volume
+		st.agent.Spec.Template.Spec.Volumes = []corev1.Volume{{
+			Name: "data", VolumeSource: corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{}},
+		}}
+	}
+	like := func(st *story) { // web-1 is of the kind that it wants to be with
+		t := near(host, "agent")
+		t.Namespaces = []string{"system", "default"}
+		st.web[0].Labels["app"] = "agent"
+		with(st.web[0], t)
+	}
 	const planned = "planned node 0 (default), pod default/web-1: "
 	for _, tt := range []spoiled{
 		{
@@ -103,6 +115,24 @@ func TestDaemonsAreNeighbours(t *testing.T) {
 		{
 			name:    "near one that has demands which nobody is there to break",
 			cluster: labelled(func(st *story) { fearsOther(st, zone); with(st.web[0], agentAt(host)) }),
+		},
+		{
+			name:    "with one that may come to the same node alone, or the first of its kind",
+			cluster: labelled(func(st *story) { onlyIn(st, "a"); wishIn(st, "b"); stores(st); like(st) }),
+		},
+		{
+			name: "with one that may come to other nodes, too", only: true,
+			cluster: labelled(func(st *story) { onlyIn(st, "a"); stores(st); like(st) }),
+			want:    "affinity: " + planned + "cannot find the pods that it wants to be with, in whatever order pods arrive",
+		},
+		{
+			name:    "with one that comes to all nodes of the zone, or to none",
+			cluster: labelled(func(st *story) { wishIn(st, "a"); fearsOther(st, zone); other(st); like(st) }),
+		},
+		{
+			name: "with one that comes to all nodes of a zone, but another may be in a different one", only: true,
+			cluster: labelled(func(st *story) { fearsOther(st, zone); other(st); like(st) }),
+			want:    "affinity: " + planned + "cannot find the pods that it wants to be with, in whatever order pods arrive",
 		},
 		{
 			name:    "apart from one that somebody who runs keeps off",

@@ -31,7 +31,7 @@ type group struct {
 	// stay are the pods that run there, lasting those of them that are not being deleted.
 	stay, lasting int
 	// maybe are pods of daemons that may be there, or not.
-	maybe int
+	maybe []crewman
 	come  []*corev1.Pod
 }
 
@@ -81,7 +81,7 @@ func (c *checker) gatherCrowd(sites []*site) *crowd {
 				g.stay++
 				g.lasting++
 			} else {
-				g.maybe++
+				g.maybe = append(g.maybe, m)
 			}
 		}
 		for _, p := range st.come {
@@ -189,7 +189,7 @@ func (c *checker) count(cr *crowd, t *term) census {
 	for _, k := range cr.matching(t) {
 		for _, g := range k.groups {
 			for _, d := range g.site.domain(t.key) {
-				out[d] += g.stay + g.maybe + len(g.come)
+				out[d] += g.stay + len(g.maybe) + len(g.come)
 			}
 		}
 	}

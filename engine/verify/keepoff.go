@@ -15,8 +15,9 @@ func (c *checker) keepOff(sites []*site) {
 		for _, st := range sites {
 			st.crew = slices.DeleteFunc(st.crew, func(m crewman) bool { return m.hand == h && st.within(barred, true) })
 			for i := range st.crew {
-				if st.crew[i].hand == h && (doubtful || st.within(barred, false)) {
-					st.crew[i].certain = false
+				if m := &st.crew[i]; m.hand == h {
+					m.steady = m.steady && !st.within(barred, false)
+					m.certain = m.steady && !doubtful
 				}
 			}
 		}

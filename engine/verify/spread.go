@@ -93,7 +93,7 @@ func (c *checker) balance(cr *crowd, s spread, k *kind, reach []bool) balance {
 				continue
 			}
 			for _, d := range g.site.domain(s.key) {
-				b.counts[d] += g.lasting + g.maybe
+				b.counts[d] += g.lasting + len(g.maybe)
 				if binds {
 					b.counts[d] += len(g.come)
 				}
