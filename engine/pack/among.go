@@ -44,6 +44,11 @@ func (ch *choice) places(key int) []int {
 // extra returns what the choice asks of labels.
 func (ch *choice) extra(p *problem) require.Set {
 	in := p.inDomains(ch.keys, ch.domains)
+	for i, d := range ch.domains {
+		if key := ch.keys[i]; ch.escorted && d == unsettled && p.lacking[key] {
+			in = in.With(require.New(p.keys[key].label, require.Exists)) // without it nobody is near anybody
+		}
+	}
 	for i, set := range ch.among {
 		if len(set) > 0 {
 			k := p.keys[ch.keys[i]]
