@@ -137,13 +137,20 @@ func (p *problem) inhabited(g *group) []bool {
 		}
 	}
 	for _, o := range p.nodes {
-		if how := p.countingOn(g, o.shelf, shelfFit{flavour: o.flavour, holds: o.flavour.allowed}); how != countsNot {
+		if how := p.countingOn(g, o.shelf, shelfFit{flavour: o.flavour, holds: o.flavour.allowed}); how != countsNot && !p.lacks(o, g) {
 			for _, d := range p.domainsUnder(o, g.key) {
 				g.counts[d] = true
 			}
 		}
 	}
 	return g.counts
+}
+
+// lacks reports whether an opened node is without a label by which the group's pods must be spread too.
+func (p *problem) lacks(o *opened, g *group) bool {
+	return slices.ContainsFunc(g.with, func(key int) bool {
+		return key != hostKey && !p.vague[key] && len(p.domainsUnder(o, key)) == 0
+	})
 }
 
 // expect counts a pod of a daemon on an opened node.
@@ -155,7 +162,7 @@ func (p *problem) expect(f *foreseen, g *group, o *opened, certain bool) {
 	how := counts
 	if g.kind == topology.Spread {
 		how = p.countingOn(g, o.shelf, shelfFit{flavour: o.flavour, holds: o.flavour.allowed})
-		if slices.ContainsFunc(g.with, func(key int) bool { return key != hostKey && len(p.domainsUnder(o, key)) == 0 }) {
+		if p.lacks(o, g) {
 			how = countsNot
 		}
 	}

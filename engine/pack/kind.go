@@ -180,7 +180,7 @@ func (t *tier) mannerOf(l *lot, known map[string]int) int {
 		b = putInt(putInt(putInt(b, int64(r.kind)), int64(r.group)), int64(r.skew))
 		b = append(b, bit(r.self)|bit(r.soft)<<1)
 	}
-	b = append(b, putKeys(l.members)...)
+	b = append(append(b, putKeys(l.members)...), putKeys(l.of)...)
 	t.work.manner = b
 	n, ok := known[string(b)]
 	if !ok {

@@ -22,9 +22,11 @@ type lot struct {
 	led    int // how many pods of each unit, the first ones, are of other classes, which those of the lot's follow
 	need   *need
 	fit    *fit
-	// rules are those about the node, with groups that count members; the lot is counted in members.
+	// rules are those about the node, with groups that count members; the lot is counted in members, of each unit as many pods as
+	// of says, all if it is nil.
 	rules   []rule
 	members []int
+	of      []int
 	// common says that rules and members are those of all lots of the stage that are.
 	common bool
 	// pods are those of all units, unit by unit; next is how many of them have a node.
@@ -33,6 +35,18 @@ type lot struct {
 }
 
 func (l *lot) left() int { return (len(l.pods) - l.next) / l.unit }
+
+// each returns how many pods of a unit the group counts.
+func (l *lot) each(group int) int {
+	i := slices.Index(l.members, group)
+	switch {
+	case i < 0:
+		return 0
+	case l.of == nil:
+		return l.unit
+	}
+	return l.of[i]
+}
 
 // social reports whether the lot's pods care who else is on their node, or others do.
 func (l *lot) social() bool { return len(l.rules)+len(l.members) > 0 }
@@ -243,7 +257,7 @@ func (p *problem) tie(c *class, s *stage, row []*class, ch *choice, n int) *lot 
 	amount := make([]int64, len(p.cols))
 	subtract(amount, c.need.amount, -n)
 	labels, tolerance, wary, rules := ch.labels, s.tolerance, s.wary, s.host
-	members, ports := slices.Clone(c.members), slices.Clone(c.ports)
+	ports := slices.Clone(c.ports)
 	if !p.follows(c, s, row, ch, n) {
 		return nil
 	}
@@ -255,7 +269,7 @@ func (p *problem) tie(c *class, s *stage, row []*class, ch *choice, n int) *lot 
 		}
 		tolerance, wary = p.both(with.tolerance, tolerance), p.and(wary, with.wary)
 		rules = slices.Concat(rules, with.host)
-		members, ports = append(members, x.members...), append(ports, x.ports...)
+		ports = append(ports, x.ports...)
 	}
 	unit := &class{creed: &creed{ports: ports}, need: p.intern(amount)}
 	f := p.fitOf(labels, tolerance, unit, ch.extra(p), wary)
@@ -268,10 +282,9 @@ func (p *problem) tie(c *class, s *stage, row []*class, ch *choice, n int) *lot 
 			l.rules = append(l.rules, r)
 		}
 	}
-	for _, m := range members {
-		if p.groups[m].key == hostKey && !slices.Contains(l.members, m) {
-			l.members = append(l.members, m)
-		}
+	l.enrol(p, c, n)
+	for _, x := range row {
+		l.enrol(p, x, 1)
 	}
 	l.unit, l.led = n+len(row), len(row)
 	if len(row) == 0 {
@@ -292,6 +305,21 @@ func (p *problem) tie(c *class, s *stage, row []*class, ch *choice, n int) *lot 
 	}
 	p.lots = append(p.lots, l)
 	return l
+}
+
+// enrol counts n pods of c in each unit of the lot.
+func (l *lot) enrol(p *problem, c *class, n int) {
+	for _, m := range c.members {
+		if p.groups[m].key != hostKey {
+			continue
+		}
+		at := slices.Index(l.members, m)
+		if at < 0 {
+			at = len(l.members)
+			l.members, l.of = append(l.members, m), append(l.of, 0)
+		}
+		l.of[at] += n
+	}
 }
 
 // met returns the labels that meet both, nil if none do.
@@ -348,12 +376,12 @@ func (g guests) admit(l *lot, n int) int {
 		case r.kind == topology.Apart && r.self:
 			n = min(n, 1)
 		case r.kind == topology.Spread && r.self:
-			n = min(n, r.skew-present)
+			n = min(n, (r.skew-present)/max(l.each(r.group), 1))
 		}
 	}
 	for _, m := range l.members {
 		present, limit := g.of(m)
-		n = min(n, limit-present)
+		n = min(n, (limit-present)/l.each(m))
 	}
 	return max(n, 0)
 }
@@ -369,7 +397,7 @@ func (g guests) add(l *lot, n int) guests {
 		return &g[i]
 	}
 	for _, m := range l.members {
-		at(m).present += n * l.unit
+		at(m).present += n * l.each(m)
 	}
 	for i := range l.rules {
 		r := &l.rules[i]

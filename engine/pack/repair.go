@@ -119,7 +119,7 @@ func (p *problem) markOpened(g *group, o *opened, need []int64) {
 	for d, name := range k.names {
 		news = news || !g.counts[d] && (!bound || asked.Has(name))
 	}
-	if !news {
+	if !news || p.lacks(o, g) {
 		return
 	}
 	o.flavour.allowed.each(func(j int) {

@@ -122,10 +122,8 @@ func (r *repairer) opensWith(c *class, s *shelf, reqs require.Set) bool {
 
 // countsOn returns whether an opened node counts for the group.
 func (r *repairer) countsOn(g *group, o *opened) int {
-	for _, key := range g.with {
-		if key != hostKey && len(r.domainsUnder(o, key)) == 0 && !r.vague[key] {
-			return countsNot
-		}
+	if r.lacks(o, g) {
+		return countsNot
 	}
 	how := r.countingOn(g, o.shelf, shelfFit{flavour: o.flavour, holds: o.maybe()})
 	if how == counts && len(g.with) > 0 {
@@ -138,9 +136,7 @@ func (r *repairer) countsOn(g *group, o *opened) int {
 func (r *repairer) surely(group int, o *opened) int32 {
 	n := 0
 	for _, part := range o.share {
-		if slices.Contains(part.lot.class.members, group) {
-			n += part.n * (part.lot.unit - part.lot.led)
-		}
+		n += part.n * part.lot.each(group)
 	}
 	if len(r.hands) > 0 {
 		for _, m := range r.crewUnder(o) {

@@ -9,6 +9,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/require"
+	"github.com/karpenter-go/karpenter/engine/scenario"
 	"github.com/karpenter-go/karpenter/engine/scenario/random"
 )
 
@@ -16,7 +17,8 @@ import (
 type opening struct {
 	kind  string // of node
 	where string // its name or, of a new one, its pool and labels
-	// pool and typ are those of a new node, and least is how many types the pool wants to be left.
+	// pool, with the reservation that it draws on, and typ are those of a new node, and least is how many types the pool wants to be
+	// left.
 	pool, typ string
 	least     int
 }
@@ -79,8 +81,9 @@ func (w *world) find(s *scheduler, plan *model.Plan, r model.Refusal) ([]opening
 // openingAt returns the opening that a new node is.
 func openingAt(pool *model.Pool, fresh *corev1.Node) opening {
 	return opening{
-		kind: "a new node", where: fmt.Sprintf("pool %s, %v", pool.Name, fresh.Labels), pool: pool.Name,
-		typ: fresh.Labels[corev1.LabelInstanceTypeStable], least: leastTypes(pool),
+		kind: "a new node", where: fmt.Sprintf("pool %s, %v", pool.Name, fresh.Labels),
+		pool: pool.Name + " " + fresh.Labels[scenario.ReservationLabel],
+		typ:  fresh.Labels[corev1.LabelInstanceTypeStable], least: leastTypes(pool),
 	}
 }
 
@@ -90,7 +93,8 @@ func common(a, b []opening) []opening {
 }
 
 // enough returns the openings without those on new nodes of which too few types would do. The types may be offered in different
-// domains: a claim may name several, and its types are counted over all of them, if the pod would do in each.
+// domains: a claim may name several, and its types are counted over all of them, if the pod would do in each. But one that draws on
+// a reservation names that alone.
 func enough(all []opening) []opening {
 	types := map[string]map[string]bool{}
 	for _, o := range all {
