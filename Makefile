@@ -84,8 +84,10 @@ generated:
 licences:
 	@for f in LICENSE NOTICE; do test -s $$f || { echo "$$f is missing"; exit 1; }; done
 
-# Set by hand for a part of the tests: make unit TEST_FLAGS=-run=Drift, make test-all CHECKS=10000 RANDOM_SEEDS=20000, make fuzz FUZZ_TIME=10m
+# Set by hand for a part of the tests: make unit TEST_FLAGS=-run=Drift, make e2e E2E_PACKAGES=./e2e/kwok,
+# make test-all CHECKS=10000 RANDOM_SEEDS=20000, make fuzz FUZZ_TIME=10m
 TEST_FLAGS   ?=
+E2E_PACKAGES ?= ./e2e/...
 CHECKS       ?= 2000
 RANDOM_SEEDS ?= 2500
 FUZZ_TIME    ?= 60s
@@ -98,7 +100,7 @@ unit: ## unit, scenario, property and over-the-wire contract tests; no cluster
 test: unit e2e ## unit tests, then end to end on a local cluster
 
 e2e: build
-	cd local && go test -p 2 -count=1 -timeout 25m $(TEST_FLAGS) ./e2e/...
+	cd local && go test -p 2 -count=1 -timeout 25m $(TEST_FLAGS) $(E2E_PACKAGES)
 
 test-all: build ## the long ones too: more seeds, race detector, the manual's builds and measurements in small
 	go test -race $(TEST_FLAGS) ./engine/... ./internal/...
@@ -107,7 +109,7 @@ test-all: build ## the long ones too: more seeds, race detector, the manual's bu
 	go test ./engine/pack -run TestRandom -seeds $(RANDOM_SEEDS) -timeout 30m
 	cd local && go test ./differential -run 'Placements|Verify' -seeds $(RANDOM_SEEDS) -timeout 60m
 	cd local && go test ./differential -run Refusals -seeds $$(( $(RANDOM_SEEDS) * 2 / 5 )) -timeout 60m
-	cd local && KARPENTER_LONG=1 go test -count=1 -timeout 60m $(TEST_FLAGS) ./e2e/...
+	cd local && KARPENTER_LONG=1 go test -count=1 -timeout 60m $(TEST_FLAGS) $(E2E_PACKAGES)
 	KARPENTER_LONG=1 go test -count=1 -timeout 120m $(TEST_FLAGS) ./internal/manual/long
 
 fuzz: ## fuzz the parsers and the label algebra, FUZZ_TIME each, a minute unless set

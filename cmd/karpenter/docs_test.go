@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -45,12 +44,12 @@ func eachStep(t *testing.T, do func(t *testing.T, s *manual.Step)) {
 
 // What the manual shows of shell runs as it stands, block after block of a page in a directory with the examples, and prints
 // what it shows. What needs a cluster is run by local/e2e/manual, releases by local/e2e/helm, what takes
-// minutes by internal/manual/long; what is skipped says why.
+// minutes by internal/manual/long.
 func TestManual(t *testing.T) {
 	ran := 0
 	shells := map[string]*manual.Shell{}
 	eachStep(t, func(t *testing.T, s *manual.Step) {
-		if s.Cluster || s.Release || s.Long || s.Skip != "" {
+		if s.Cluster || s.Release || s.Long {
 			return
 		}
 		if shells[s.Page] == nil {
@@ -76,30 +75,6 @@ func TestManual(t *testing.T) {
 	})
 	if ran < 10 {
 		t.Errorf("ran %d commands", ran)
-	}
-}
-
-// skipped is what no test runs of the manual, by the reason that its block gives: pages, and how many blocks.
-var skipped = map[string]map[string]int{
-	"these are the tests that run this page": {"testing.md": 2},
-}
-
-// Blocks that are not run are those that are known, so that one more is a decision and no habit.
-func TestSkippedBlocks(t *testing.T) {
-	got := map[string]map[string]int{}
-	for _, page := range pages(t) {
-		for _, b := range page.Blocks {
-			if b.Skip == "" {
-				continue
-			}
-			if got[b.Skip] == nil {
-				got[b.Skip] = map[string]int{}
-			}
-			got[b.Skip][filepath.Base(page.File)]++
-		}
-	}
-	if diff := cmp.Diff(skipped, got); diff != "" {
-		t.Errorf("blocks that are not run (-known +found): find a way to run them first\n%s", diff)
 	}
 }
 
@@ -130,7 +105,7 @@ var programs = []string{"make", "kubectl", "helm", "aws", "skopeo", "bash", "cur
 	"go", "set", "export", ".", "cd", "cat", "bin/bench", "bin/karpenter-local"}
 
 // Every program that the manual calls is one that a reader has, and what it calls of ours, of make and of kubectl exists:
-// commands, flags, targets, files. This holds where a block is not run, too.
+// commands, flags, targets, files. This holds for blocks that other tests run, too.
 func TestManualCallsWhatIsThere(t *testing.T) {
 	makefile, err := os.ReadFile("../../Makefile")
 	if err != nil {

@@ -13,7 +13,6 @@
 //	sh cluster until="..."  it goes on for ever; it is stopped when it has printed this
 //	sh long="PODS=10"       takes minutes: run by the long tests only, in a copy of the repository, with these variables, which
 //	                        make it smaller; "long" alone if it runs as it stands
-//	sh skip="why"           not run here, for this reason; its commands and flags are checked all the same
 //
 // In what is printed, a line "..." stands for any number of lines, and "..." within a line for any text. Times always count as
 // equal; see Mismatch for what else does.

@@ -37,7 +37,7 @@ text
 END
 ~~~
 
-~~~console skip="needs an EKS account"
+~~~console account
 $ FOO=1 aws ec2 create-tags --resources "sg-$NAME" $(karpenter version)
 ~~~
 
@@ -65,18 +65,18 @@ func TestSteps(t *testing.T) {
 		Output         []string
 		Cluster        bool
 		Exit           int
-		Skip           string
+		Account        bool
 	}
 	var got []row
 	for _, s := range steps(t, page) {
-		got = append(got, row{s.Where(), s.Command, s.Output, s.Cluster, s.Exit, s.Skip})
+		got = append(got, row{s.Where(), s.Command, s.Output, s.Cluster, s.Exit, s.Account})
 	}
 	want := []row{
-		{"page.md:4", "make up\n", []string{"...", "  10.0s  10 of 10 Running"}, true, 0, ""},
-		{"page.md:18", "export NAME=a\n", nil, false, 0, ""},
-		{"page.md:19", "for p in x y; do\n    echo $p\n  done\n", []string{"x", "y"}, false, 0, ""},
-		{"page.md:24", "cat <<END | grep -q none \\\n    && true\ntext\nEND\n", nil, false, 1, ""},
-		{"page.md:31", "FOO=1 aws ec2 create-tags --resources \"sg-$NAME\" $(karpenter version)\n", nil, false, 0, "needs an EKS account"},
+		{"page.md:4", "make up\n", []string{"...", "  10.0s  10 of 10 Running"}, true, 0, false},
+		{"page.md:18", "export NAME=a\n", nil, false, 0, false},
+		{"page.md:19", "for p in x y; do\n    echo $p\n  done\n", []string{"x", "y"}, false, 0, false},
+		{"page.md:24", "cat <<END | grep -q none \\\n    && true\ntext\nEND\n", nil, false, 1, false},
+		{"page.md:31", "FOO=1 aws ec2 create-tags --resources \"sg-$NAME\" $(karpenter version)\n", nil, false, 0, true},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("steps (-want +got):\n%s", diff)
@@ -113,7 +113,7 @@ func TestBadPages(t *testing.T) {
 		"no language":      {"~~~\na\n~~~\n", `language ""`},
 		"strange language": {"~~~bash\na\n~~~\n", `language "bash"`},
 		"strange word":     {"~~~sh later\na\n~~~\n", `later=""`},
-		"no reason":        {"~~~sh skip=\"\"\na\n~~~\n", "a reason"},
+		"not run":          {"~~~sh skip=\"no time\"\na\n~~~\n", `skip="no time": want cluster`},
 		"no variable":      {"~~~sh long=\"PODS\"\na\n~~~\n", "PODS is no variable"},
 		"open quote":       {"~~~sh long=\"PODS='\"\na\n~~~\n", "long="},
 		"word on yaml":     {"~~~yaml cluster\na\n~~~\n", "means nothing"},

@@ -34,8 +34,6 @@ type Run struct {
 	// environment, which make it smaller than it is for a reader.
 	Long  bool
 	Small []string
-	// Skip is why it is not run; empty if it is.
-	Skip string
 	// Exit is the code that the last command ends with.
 	Exit int
 	// Until is the text at which a command that goes on for ever is stopped; empty if it ends by itself.
@@ -168,8 +166,6 @@ func (r *Run) set(key, value string) error {
 			return fmt.Errorf("long=%q: %s is no variable: want long or long=\"NAME=value ...\"", value, small[i])
 		}
 		r.Long, r.Small = true, small
-	case key == "skip" && len(value) > 10:
-		r.Skip = value
 	case key == "until" && value != "":
 		r.Until = value
 	case key == "exit":
@@ -179,7 +175,7 @@ func (r *Run) set(key, value string) error {
 		}
 		r.Exit = code
 	default:
-		return fmt.Errorf("%s=%q: want cluster, account, release, long=\"NAME=value\", skip=\"a reason\", exit=CODE or until=\"text\"", key, value)
+		return fmt.Errorf("%s=%q: want cluster, account, release, long=\"NAME=value\", exit=CODE or until=\"text\"", key, value)
 	}
 	return nil
 }

@@ -1,6 +1,6 @@
 // Package long runs what the manual shows of what takes minutes: builds, tests, measurements. It works in a copy of the
-// repository, so that nothing in it is written over and no file counts that git does not know. The copy has no KARPENTER_LONG, or the
-// manual's own "make test-all" would never end.
+// repository, so that nothing in it is written over and no file counts that git does not know. What it runs has a variable set at
+// which it does nothing, or the manual's own "make test-all", which ends with it, would never end.
 //
 //	KARPENTER_LONG=1 go test ./internal/manual/long                         all, half an hour
 //	KARPENTER_LONG=1 go test ./internal/manual/long -run TestLong/bench.md -clone /tmp/clone    again, with what is built there
