@@ -86,11 +86,12 @@ licences:
 
 # Set by hand for a part of the tests: make unit TEST_FLAGS=-run=Drift, make e2e E2E_PACKAGES=./e2e/kwok,
 # make test-all CHECKS=10000 RANDOM_SEEDS=20000, make fuzz FUZZ_TIME=10m
-TEST_FLAGS   ?=
-E2E_PACKAGES ?= ./e2e/...
-CHECKS       ?= 2000
-RANDOM_SEEDS ?= 2500
-FUZZ_TIME    ?= 60s
+TEST_FLAGS    ?=
+RACE_PACKAGES ?= ./engine/... ./internal/...
+E2E_PACKAGES  ?= ./e2e/...
+CHECKS        ?= 2000
+RANDOM_SEEDS  ?= 2500
+FUZZ_TIME     ?= 60s
 
 unit: ## unit, scenario, property and over-the-wire contract tests; no cluster
 	go test $(TEST_FLAGS) ./...
@@ -103,7 +104,7 @@ e2e: build
 	cd local && go test -p 2 -count=1 -timeout 25m $(TEST_FLAGS) $(E2E_PACKAGES)
 
 test-all: build ## the long ones too: more seeds, race detector, the manual's builds and measurements in small
-	go test -race $(TEST_FLAGS) ./engine/... ./internal/...
+	go test -race $(TEST_FLAGS) $(RACE_PACKAGES)
 	KARPENTER_LONG=1 go test -count=1 -timeout 60m $(TEST_FLAGS) ./hack/image
 	go test $(TEST_FLAGS) $$(git grep -l '"pgregory.net/rapid"' -- 'engine/*_test.go' | xargs -n1 dirname | sort -u | sed 's|^|./|') -rapid.checks=$(CHECKS)
 	go test ./engine/pack -run TestRandom -seeds $(RANDOM_SEEDS) -timeout 30m
