@@ -27,6 +27,7 @@ type shunned struct {
 func (p *problem) beWary(c *class, s *stage) {
 	w := &wariness{}
 	escorted := false
+	s.host = slices.Clone(s.host) // other stages may have the same
 	for _, rules := range [][]rule{s.wide, s.host} {
 		for i := range rules {
 			r := &rules[i]
