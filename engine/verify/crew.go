@@ -15,6 +15,8 @@ type hand struct {
 	pod    *corev1.Pod // as it will be on any node
 	// shy means that something may keep it off a node that it selects, its own anti-affinity aside.
 	shy bool
+	// barred are the domains that pods which stay keep it out of, and whether for good.
+	barred map[domain]bool
 }
 
 // learnHands reads what daemons' pods ask of others, so that its terms are known.

@@ -148,6 +148,16 @@ func TestDaemonsAreNeighbours(t *testing.T) {
 			want: `antiAffinity: old, pod default/web-3: pods it wants to be apart from share kubernetes.io/hostname "old"`,
 		},
 		{
+			name: "let in where somebody who runs keeps it off, whatever the claim becomes",
+			cluster: labelled(func(st *story) {
+				fearsOther(st, zone)
+				other(st)
+				st.agent.Spec.Template.Spec.Affinity.PodAntiAffinity.
+					RequiredDuringSchedulingIgnoredDuringExecution[0].Namespaces = []string{"system", "default"}
+				st.web[2].Labels["app"] = "other"
+			}),
+		},
+		{
 			name: "kept out by one that will come", cluster: labelled(bans),
 			want: `antiAffinity: wish, pod default/web-4: pod system/agent keeps it out of kubernetes.io/hostname "wish"`,
 		},

@@ -11,6 +11,7 @@ import (
 func (c *checker) keepOff(sites []*site) {
 	for _, h := range c.hands {
 		barred := c.barred(h, sites)
+		h.barred = barred
 		doubtful := c.doubtful(h, sites)
 		for _, st := range sites {
 			st.crew = slices.DeleteFunc(st.crew, func(m crewman) bool { return m.hand == h && st.within(barred, true) })

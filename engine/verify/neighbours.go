@@ -2,7 +2,6 @@ package verify
 
 import (
 	"fmt"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -70,11 +69,7 @@ type ban struct {
 func (c *checker) ban(cr *crowd) {
 	known := make(map[string]*ban)
 	for _, st := range cr.sites {
-		there := slices.Clone(st.stay)
-		for _, m := range st.crew {
-			there = append(there, m.hand.pod)
-		}
-		for _, p := range there {
+		forbid := func(p *corev1.Pod, barred map[domain]bool) {
 			for _, t := range c.manners.of(p).apart {
 				b, ok := known[t.text]
 				if !ok {
@@ -85,9 +80,17 @@ func (c *checker) ban(cr *crowd) {
 					}
 				}
 				for _, d := range st.domain(t.key) {
-					b.domains[d] = nameOfPod(p)
+					if !barred[domain{t.key, d}] { // else, if the node turns out to be there, the daemon's pod is not
+						b.domains[d] = nameOfPod(p)
+					}
 				}
 			}
+		}
+		for _, p := range st.stay {
+			forbid(p, nil)
+		}
+		for _, m := range st.crew {
+			forbid(m.hand.pod, m.hand.barred)
 		}
 	}
 }
