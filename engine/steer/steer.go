@@ -53,10 +53,15 @@ func Next(s *model.Snapshot, on bool, joining map[string]string) []Nomination {
 			share[p] = shareOf(p, n)
 		}
 	}
+	order(changes, share)
+	return changes
+}
+
+// order puts what is taken away first, then the largest shares of a node.
+func order(changes []Nomination, share map[*model.Pod]float64) {
 	slices.SortStableFunc(changes, func(a, b Nomination) int {
 		return cmp.Or(cmp.Compare(min(len(a.Node), 1), min(len(b.Node), 1)), cmp.Compare(share[b.Pod], share[a.Pod]))
 	})
-	return changes
 }
 
 // shareOf returns the most that p takes of any resource of n, nothing without a node.
@@ -73,25 +78,38 @@ func shareOf(p *model.Pod, n *model.Node) float64 {
 	return most
 }
 
-// Join returns the nominations of the pods that were planned onto the claim, to its node, which is about to be
-// opened to pods. The two are taken as they are given: s may not show them yet.
-func Join(s *model.Snapshot, claim *apiv1.NodeClaim, node *corev1.Node) []Nomination {
-	s = s.Apply(model.Delta{Claims: []*apiv1.NodeClaim{claim}, Nodes: []*corev1.Node{node}})
-	n, ok := s.NodeByName(claim.Name)
-	if !ok || n.Deleting {
-		return nil
+// A Joiner is a node that is about to be opened to pods, and its claim.
+type Joiner struct {
+	Claim *apiv1.NodeClaim
+	Node  *corev1.Node
+}
+
+// Join returns the nominations of the pods that were planned onto the claims, to their nodes, in the order of Next. The
+// joiners are taken as they are given: s may not show them yet.
+func Join(s *model.Snapshot, joiners ...Joiner) []Nomination {
+	var d model.Delta
+	for _, j := range joiners {
+		d.Claims, d.Nodes = append(d.Claims, j.Claim), append(d.Nodes, j.Node)
+	}
+	s = s.Apply(d)
+	names := map[*model.Node]string{}
+	nodes := map[string]*model.Node{} // by both names
+	for _, j := range joiners {
+		if n, ok := s.NodeByName(j.Claim.Name); ok && !n.Deleting {
+			nodes[j.Claim.Name], nodes[j.Node.Name], names[n] = n, n, j.Node.Name
+		}
 	}
 	var changes []Nomination
-	rooms := rooms{}
+	share, rooms := map[*model.Pod]float64{}, rooms{}
 	for _, p := range s.Pending() {
-		to := s.PromiseOf(p)
-		if p.Virtual() || to != claim.Name && to != node.Name || !rooms.take(n, p) {
+		n := nodes[s.PromiseOf(p)]
+		if n == nil || p.Virtual() || !rooms.take(n, p) || !changed(p, names[n]) {
 			continue
 		}
-		if changed(p, node.Name) {
-			changes = append(changes, Nomination{Pod: p, Node: node.Name})
-		}
+		changes = append(changes, Nomination{Pod: p, Node: names[n]})
+		share[p] = shareOf(p, n)
 	}
+	order(changes, share)
 	return changes
 }
 

@@ -126,19 +126,35 @@ func TestJoin(t *testing.T) {
 	}
 	promises := map[string]string{"d/a": "claim-n", "d/c": "claim-m", "d/d": "claim-n", "d/e": "claim-n"}
 	d := model.Delta{Pods: pods, Nodes: []*corev1.Node{n}, Claims: []*apiv1.NodeClaim{c}}
-	if diff := cmp.Diff("a=n d=n", text(steer.Join(model.Compile(d).WithPromises(promises), c, n))); diff != "" {
+	if diff := cmp.Diff("a=n d=n", text(steer.Join(model.Compile(d).WithPromises(promises), steer.Joiner{Claim: c, Node: n}))); diff != "" {
 		t.Error(diff)
 	}
 	// A node may join so soon that its claim was only just made, and not launched yet, when last seen.
 	fresh := c.DeepCopy()
 	fresh.Status = apiv1.NodeClaimStatus{}
 	d.Claims, d.Nodes = []*apiv1.NodeClaim{fresh}, nil
-	if diff := cmp.Diff("a=n d=n", text(steer.Join(model.Compile(d).WithPromises(promises), c, n))); diff != "" {
+	if diff := cmp.Diff("a=n d=n", text(steer.Join(model.Compile(d).WithPromises(promises), steer.Joiner{Claim: c, Node: n}))); diff != "" {
 		t.Errorf("before the node is seen: %s", diff)
 	}
 	going := c.DeepCopy()
 	going.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
-	if got := text(steer.Join(model.Compile(d).WithPromises(promises), going, n)); got != "" {
+	if got := text(steer.Join(model.Compile(d).WithPromises(promises), steer.Joiner{Claim: going, Node: n})); got != "" {
 		t.Errorf("a node that goes is nominated: %s", got)
+	}
+}
+
+// Of all nodes that join together the largest pods come first, by the share that they take of theirs.
+func TestJoinTogether(t *testing.T) {
+	n, c := node("n", true)
+	m, d := node("m", true)
+	for _, list := range []corev1.ResourceList{m.Status.Allocatable, d.Status.Allocatable} {
+		list[corev1.ResourceCPU] = resource.MustParse("20")
+	}
+	pods := []*corev1.Pod{of(pod("a", "", ""), "200m"), of(pod("b", "", ""), "8"), of(pod("c", "", ""), "1"), of(pod("d", "", ""), "1")}
+	promises := map[string]string{"d/a": "claim-n", "d/b": "claim-m", "d/c": "claim-n", "d/d": "m"}
+	s := model.Compile(model.Delta{Pods: pods, Nodes: []*corev1.Node{n, m}, Claims: []*apiv1.NodeClaim{c, d}}).WithPromises(promises)
+	got := text(steer.Join(s, steer.Joiner{Claim: c, Node: n}, steer.Joiner{Claim: d, Node: m}))
+	if diff := cmp.Diff("c=n b=m a=n d=m", got); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
@@ -15,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/steer"
 	"github.com/karpenter-go/karpenter/internal/act"
@@ -37,7 +35,7 @@ type Controller struct {
 	last time.Time
 	// joining are the names of nodes, by claim, that Join was asked for and that were not seen open since.
 	joining sync.Map
-	joins   company
+	company company
 	// forbidden is set for good once the API server has refused.
 	forbidden atomic.Bool
 }
@@ -53,8 +51,6 @@ const (
 	// portion is how many nominations a pass writes before the next looks again: while the scheduler is at work, pods get their
 	// nodes faster than nominations are written.
 	portion = 100
-	// patience is the most that a node is kept closed for its nominations.
-	patience = 10 * time.Second
 )
 
 // Name returns the controller's name.
@@ -98,56 +94,6 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 		return ctrl.Result{}, nil
 	}
 	return ctrl.Result{RequeueAfter: again}, nil
-}
-
-// Join nominates the pods that were planned onto a claim to its node, before that is opened to pods. It returns within
-// seconds whatever happens: a node does not wait for what is only a hint.
-//
-// Nodes that join at the same time are opened at the same time. The scheduler looks at all pods that wait whenever a node is
-// opened, and lets each that does not fit rest for longer and longer.
-func (c *Controller) Join(ctx context.Context, claim *apiv1.NodeClaim, node *corev1.Node) {
-	if !c.On || c.forbidden.Load() || !c.Cluster.Synced() {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	c.joining.Store(claim.Name, node.Name)
-	all := c.joins.begin()
-	c.write(ctx, steer.Join(c.Cluster.Snapshot(), claim, node))
-	c.joins.end()
-	select {
-	case <-all:
-	case <-ctx.Done():
-	}
-	// What the scheduler has erased meanwhile: whoever has no nomination when nodes are opened may take the room of others.
-	c.write(ctx, steer.Join(c.Cluster.Snapshot(), claim, node))
-}
-
-// A company is those who do something at the same time. The zero value is nobody.
-type company struct {
-	mu   sync.Mutex
-	busy int
-	done chan struct{}
-}
-
-// begin adds one more, and returns what is closed when nobody is busy any longer.
-func (c *company) begin() <-chan struct{} {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.busy == 0 {
-		c.done = make(chan struct{})
-	}
-	c.busy++
-	return c.done
-}
-
-// end says that one of them is done.
-func (c *company) end() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.busy--; c.busy == 0 {
-		close(c.done)
-	}
 }
 
 // stillJoining returns the nodes that were about to be opened and are not open yet, by claim, and forgets the others.

@@ -2,8 +2,8 @@ package steer
 
 import (
 	"context"
+	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -37,18 +37,26 @@ type world struct {
 	// fail is what the API server answers to patches of status; patches counts them.
 	fail    error
 	patches int
+	// before and after are called with the name of a pod when its status is patched.
+	before, after func(pod string)
 	// writers wrote the nominations of pods.
 	writers map[string]string
+	// mu is held by whoever counts patches and notes writers.
+	mu sync.Mutex
 }
 
 func newWorld(t *testing.T) *world {
-	w := &world{t: t, writers: map[string]string{}, clock: clocktesting.NewFakeClock(time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC))}
+	nothing := func(string) {}
+	w := &world{t: t, writers: map[string]string{}, before: nothing, after: nothing, clock: clocktesting.NewFakeClock(time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC))}
 	w.client = fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).
 		WithStatusSubresource(&corev1.Pod{}).WithObjects(pod("a"), pod("b")).
 		WithInterceptorFuncs(interceptor.Funcs{SubResourcePatch: func(
 			ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption,
 		) error {
+			w.before(o.GetName())
+			w.mu.Lock()
 			w.patches++
+			w.mu.Unlock()
 			if w.fail != nil {
 				return w.fail
 			}
@@ -57,8 +65,11 @@ func newWorld(t *testing.T) *world {
 			}
 			var options client.SubResourcePatchOptions
 			options.ApplyOptions(opts)
+			w.mu.Lock()
 			w.writers[o.GetName()] = options.FieldManager
+			w.mu.Unlock()
 			w.own(o)
+			w.after(o.GetName())
 			return nil
 		}}).Build()
 	w.Controller = &Controller{
@@ -72,6 +83,8 @@ func newWorld(t *testing.T) *world {
 
 // own notes on o, as an API server does and a fake does not, who wrote its nomination.
 func (w *world) own(o client.Object) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	o.SetManagedFields([]metav1.ManagedFieldsEntry{{
 		Manager: w.writers[o.GetName()], Subresource: "status",
 		FieldsV1: metav1.NewFieldsV1(`{"f:status":{"f:nominatedNodeName":{}}}`),
@@ -218,42 +231,6 @@ func TestJoin(t *testing.T) {
 	w.want("when it is about to be", "m", "m")
 	w.pass()
 	w.want("until it is", "m", "m")
-}
-
-// Nodes that join at the same time are opened together, when the pods of all of them are nominated, or patience has ended.
-func TestJoinTogether(t *testing.T) {
-	for _, ready := range []bool{true, false} {
-		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(t)
-			claim := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "c", Labels: map[string]string{apiv1.NodePoolLabelKey: "p"}}}
-			claim.Status.ProviderID, claim.Status.Allocatable = "x:///m", node("m", false).Status.Allocatable
-			w.Cluster.Set(claim)
-			w.promise("c")
-			w.joins.begin() // another node's pods are being nominated
-			opened := make(chan struct{})
-			go func() {
-				w.Join(t.Context(), claim, node("m", false))
-				close(opened)
-			}()
-			synctest.Wait()
-			w.want("while the other is not ready", "m", "m")
-			select {
-			case <-opened:
-				t.Error("opened before the other was ready")
-			default:
-			}
-			if ready {
-				w.joins.end()
-				synctest.Wait()
-				select {
-				case <-opened:
-				default:
-					t.Error("not opened though the other is ready")
-				}
-			}
-			<-opened // virtual time goes by while all wait
-		})
-	}
 }
 
 // A node may join in the moment that it is launched, before any watch has shown it.
