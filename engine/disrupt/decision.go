@@ -51,6 +51,8 @@ type Cursor struct {
 	After string
 	// Turn rotates which method has the first call on budgets, so that none starves another.
 	Turn int
+	// Gathering is since when nodes that rest wait for others, zero if none does; Gathered is until when none begins to.
+	Gathering, Gathered time.Time
 }
 
 // A Decision is what disruption would do now, and a verdict for every node of ours that it leaves alone.

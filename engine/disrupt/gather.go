@@ -10,39 +10,38 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// mostGathering bounds how long a node that has come to rest waits for others.
-const mostGathering = 15 * time.Second
+const (
+	// mostGathering bounds how long nodes that have come to rest wait for others.
+	mostGathering = 15 * time.Second
+	// longer is how many times as long they wait for those that waste more.
+	longer = 8
+)
 
 // gather returns the candidates, or none if nodes came to rest a moment ago and others will within moments: what is decided
 // for all together costs less, moves no pod twice, and does not disturb those that are about to rest. That lasts for half of
-// consolidateAfter at most, or 15 s, from the first of them, and then does not begin again for as long: pods that come and go all
-// the time hold up nothing. It also returns none while pods are handed over: those that another command moved would get in between.
+// consolidateAfter at most, or 15 s, and while the restless ones waste more than the others, as in the middle of a scale-in,
+// eight times as long. Then it does not begin again for as long as it lasted: pods that come and go all the time hold up nothing
+// for ever. It also returns none while pods are handed over: those that another command moved would get in between.
 func (d *decider) gather(open []*candidate) []*candidate {
-	if d.o.Rehearse {
+	if d.o.Rehearse || len(open) == 0 {
 		return open
 	}
 	if HandoverOf(d.s).Next != nil {
 		return d.wait(open, "for pods that are moving now")
 	}
-	var until time.Time // when the first of those that came to rest has waited long enough
-	for _, c := range d.ours {
-		if !d.interesting(c) || !d.consolidatable(c) {
-			continue
-		}
-		since, span := calmSince(c), gathering(c)
-		switch age := d.now.Sub(since); {
-		case age < span:
-			if end := since.Add(span); until.IsZero() || end.Before(until) {
-				until = end
-			}
-		case age < 2*span:
-			return open
-		}
-	}
-	if until.IsZero() || !d.comesToRest(until) {
+	since, cursor := d.now, &d.out.Cursor
+	switch {
+	case !cursor.Gathering.IsZero():
+		since = cursor.Gathering
+	case d.now.Before(cursor.Gathered) || !d.cameToRest():
 		return open
 	}
-	return d.wait(open, "for its neighbours, which are looked at together")
+	if d.comeToRest(since, open) {
+		cursor.Gathering = since
+		return d.wait(open, "for its neighbours, which are looked at together")
+	}
+	cursor.Gathering, cursor.Gathered = time.Time{}, d.now.Add(d.now.Sub(since))
+	return open
 }
 
 // wait notes what all candidates wait for, and returns that there is none.
@@ -53,15 +52,33 @@ func (d *decider) wait(open []*candidate, what string) []*candidate {
 	return nil
 }
 
-// comesToRest reports whether a node that consolidation will look at comes to rest by then.
-func (d *decider) comesToRest(by time.Time) bool {
+// cameToRest reports whether a node that consolidation will look at came to rest a short while ago.
+func (d *decider) cameToRest() bool {
 	return slices.ContainsFunc(d.ours, func(c *candidate) bool {
+		return d.interesting(c) && d.consolidatable(c) && d.now.Sub(calmSince(c)) < gathering(c)
+	})
+}
+
+// comeToRest reports whether nodes that consolidation will look at come to rest in time for the open ones, which wait since then.
+func (d *decider) comeToRest(since time.Time, open []*candidate) bool {
+	soon, late, waste := false, false, 0.0
+	for _, c := range d.ours {
 		if !d.interesting(c) || d.consolidatable(c) {
-			return false
+			continue
 		}
 		_, wait := lifecycle.Consolidatable(c.node.Claim, c.pool.Object, d.now)
-		return wait > 0 && !d.now.Add(wait).After(by)
-	})
+		if wait <= 0 {
+			continue
+		}
+		after := d.now.Add(wait).Sub(since)
+		soon = soon || after <= gathering(c)
+		late = late || after <= longer*gathering(c)
+		waste += max(0, c.price-c.worth)
+	}
+	for _, c := range open {
+		waste -= max(0, c.price-c.worth)
+	}
+	return soon || late && waste > 0
 }
 
 // interesting reports whether consolidation will look at the node once it has come to rest.
