@@ -158,6 +158,16 @@ func TestDaemonsAreNeighbours(t *testing.T) {
 			}),
 		},
 		{
+			name: "let in where it does not run, whatever the claim becomes",
+			cluster: labelled(func(st *story) {
+				fearsOther(st, zone)
+				st.agent.Spec.Template.Spec.Affinity.PodAntiAffinity.
+					RequiredDuringSchedulingIgnoredDuringExecution[0].Namespaces = []string{"default"}
+				st.agent.Spec.Template.Spec.NodeSelector = map[string]string{zone: "a"}
+				st.web[2].Labels["app"] = "other"
+			}),
+		},
+		{
 			name: "kept out by one that will come", cluster: labelled(bans),
 			want: `antiAffinity: wish, pod default/web-4: pod system/agent keeps it out of kubernetes.io/hostname "wish"`,
 		},

@@ -37,6 +37,17 @@ func (st *site) within(barred map[domain]bool, firmly bool) bool {
 	return false
 }
 
+// domainWith returns the values that the label may have on the node if the daemon's pod is there.
+func (st *site) domainWith(h *hand, key string) []string {
+	may := &site{name: st.name, node: st.node}
+	for _, p := range st.places {
+		if p.takes(h.demand.selector) {
+			may.places = append(may.places, p)
+		}
+	}
+	return slices.DeleteFunc(domainOf(may, key), func(v string) bool { return h.barred[domain{key, v}] })
+}
+
 // barred returns the domains of pods that stay and with which the daemon's cannot be, and whether that is for good: pods that
 // are being deleted do not stay for long.
 func (c *checker) barred(h *hand, sites []*site) map[domain]bool {

@@ -69,7 +69,7 @@ type ban struct {
 func (c *checker) ban(cr *crowd) {
 	known := make(map[string]*ban)
 	for _, st := range cr.sites {
-		forbid := func(p *corev1.Pod, barred map[domain]bool) {
+		forbid := func(p *corev1.Pod, in func(key string) []string) {
 			for _, t := range c.manners.of(p).apart {
 				b, ok := known[t.text]
 				if !ok {
@@ -79,18 +79,16 @@ func (c *checker) ban(cr *crowd) {
 						k.bans = append(k.bans, b)
 					}
 				}
-				for _, d := range st.domain(t.key) {
-					if !barred[domain{t.key, d}] { // else, if the node turns out to be there, the daemon's pod is not
-						b.domains[d] = nameOfPod(p)
-					}
+				for _, d := range in(t.key) {
+					b.domains[d] = nameOfPod(p)
 				}
 			}
 		}
 		for _, p := range st.stay {
-			forbid(p, nil)
+			forbid(p, st.domain)
 		}
 		for _, m := range st.crew {
-			forbid(m.hand.pod, m.hand.barred)
+			forbid(m.hand.pod, func(key string) []string { return st.domainWith(m.hand, key) })
 		}
 	}
 }
