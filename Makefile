@@ -111,7 +111,7 @@ test-all: build ## the long ones too: more seeds, race detector, the manual's bu
 	cd local && go test ./differential -run 'Placements|Verify' -seeds $(RANDOM_SEEDS) -timeout 60m
 	cd local && go test ./differential -run Refusals -seeds $$(( $(RANDOM_SEEDS) * 2 / 5 )) -timeout 60m
 	cd local && KARPENTER_LONG=1 go test -count=1 -timeout 60m $(TEST_FLAGS) $(E2E_PACKAGES)
-	KARPENTER_LONG=1 go test -count=1 -timeout 120m $(TEST_FLAGS) ./internal/manual/long
+	KARPENTER_LONG=1 go test -count=1 -timeout 3h $(TEST_FLAGS) ./internal/manual/long
 
 fuzz: ## fuzz the parsers and the label algebra, FUZZ_TIME each, a minute unless set
 	@for p in $$(git grep -l '^func Fuzz' -- '*_test.go' | xargs -n1 dirname | sort -u); do \

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	awsconfig "github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/smithy-go/logging"
 	"github.com/spf13/cobra"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/client-go/discovery"
@@ -115,7 +116,7 @@ func doctorAWSCommand() *cobra.Command {
 		if err := out.check(); err != nil {
 			return err
 		}
-		sdk, err := awsconfig.LoadDefaultConfig(cmd.Context(), awsconfig.WithAppID("karpenter"))
+		sdk, err := awsconfig.LoadDefaultConfig(cmd.Context(), awsconfig.WithAppID("karpenter"), awsconfig.WithLogger(logging.Nop{}))
 		if err != nil {
 			return coded{exitUnreachable, fmt.Errorf("configure the AWS SDK: %w", err)}
 		}

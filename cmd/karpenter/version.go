@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -38,7 +39,11 @@ func versionCommand() *cobra.Command {
 			v := build()
 			switch output {
 			case "text":
-				fmt.Fprintf(cmd.OutOrStdout(), "karpenter %s (%s, %s)\n", v.Number, runtime.Version(), runtime.GOARCH)
+				of := []string{runtime.Version(), runtime.GOARCH}
+				if v.Commit != "" {
+					of = append([]string{"commit " + v.Commit}, of...)
+				}
+				fmt.Fprintf(cmd.OutOrStdout(), "karpenter %s (%s)\n", v.Number, strings.Join(of, ", "))
 				return nil
 			case "json":
 				return json.NewEncoder(cmd.OutOrStdout()).Encode(map[string]string{

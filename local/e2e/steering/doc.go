@@ -2,6 +2,6 @@
 // same pods on a bare cluster with it and, in long runs, on one without it.
 //
 //	go test ./e2e/steering                   needs bin/ (make build)
-//	KARPENTER_LONG=1 go test ./e2e/steering  compares
+//	KARPENTER_LONG=1 go test -timeout 60m ./e2e/steering  compares, with older servers too: a quarter of an hour
 //	go test -short ./e2e/steering            skips it
 package steering

@@ -82,7 +82,7 @@ func (d *doctor) found(check string, level finding.Level, fix, format string, ar
 func (d *doctor) credentials(ctx context.Context) error {
 	who, err := d.sts.GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
 	if err != nil {
-		return fmt.Errorf("ask AWS who is calling: %w (set AWS_PROFILE or AWS_REGION, or log in)", err)
+		return fmt.Errorf("ask AWS who is calling: %w (set AWS_PROFILE and AWS_REGION, or log in)", err)
 	}
 	d.found("credentials", finding.OK, "", "%s in account %s, region %s", awssdk.ToString(who.Arn), awssdk.ToString(who.Account), d.AWS.Region)
 	return nil
