@@ -20,9 +20,10 @@ type hand struct {
 	// members are the groups that count its pods, bans those whose pods it keeps out of its domains.
 	members, bans []int
 	// shy says that something may keep it off nodes that it selects, so that nobody can rely on it. If it is nothing but its own
-	// anti-affinity, bound are the labels of the domains in which it is everywhere or nowhere; see blocKey.
-	shy   bool
-	bound []int
+	// anti-affinity, it is timid: somebody can, where nodes lack the labels of that; and bound are the labels of the domains in
+	// which it is everywhere or nowhere; see blocKey.
+	shy, timid bool
+	bound      []int
 	// met says that its terms select somebody. bars are the domains that running pods keep it out of, some of them domains that
 	// nodes share if widely.
 	met, widely bool
@@ -82,7 +83,7 @@ func (p *problem) joinHands() {
 		slices.Sort(h.members)
 		h.shy = p.kept(h, terms)
 		if !h.shy && p.apartFromSome(h) {
-			h.shy, h.bound = true, p.binding(h, terms)
+			h.shy, h.timid, h.bound = true, true, p.binding(h, terms)
 		}
 	}
 	p.hands = slices.DeleteFunc(p.hands, func(h *hand) bool {
@@ -206,7 +207,8 @@ func (p *problem) crewOf(residents []resident, reqs require.Set, n *model.Node) 
 		}
 		if may, surely := r.meets(reqs, known); may {
 			steady := surely && !doubtful
-			out = append(out, crewman{h, steady && !h.shy, steady})
+			sure := !h.shy || h.timid && !p.mayBeApart(h, reqs, n)
+			out = append(out, crewman{h, steady && sure, steady})
 		}
 	}
 	return out
@@ -339,7 +341,7 @@ func (p *problem) muster() {
 		for _, r := range daemonsOn(p.snapshot.Daemons(), s.pool.Taints, p.opts, true) {
 			if p.handOf(r.daemon) != nil {
 				s.residents = append(s.residents, r)
-				s.choosy = s.choosy || !r.anywhere || p.handOf(r.daemon).widely
+				s.choosy = s.choosy || !r.anywhere || p.handOf(r.daemon).widely || p.handOf(r.daemon).timid
 			}
 		}
 		crew := p.crewOf(s.residents, require.Set{}, nil) // good for all shapes if nobody is choosy

@@ -153,6 +153,18 @@ func (p *problem) apartFromSome(h *hand) bool {
 	})
 }
 
+// mayBeApart reports whether a node with these labels, which is n unless it is to come, may have one of those over which the daemon
+// has anti-affinity: on others that has no say.
+func (p *problem) mayBeApart(h *hand, reqs require.Set, n *model.Node) bool {
+	return slices.ContainsFunc(topology.RequiredApart(h.daemon.Pod.Object), func(t corev1.PodAffinityTerm) bool {
+		label := p.keys[p.keyOf(t.TopologyKey)].label
+		if r, ok := reqs.Get(label); ok {
+			return r.Operator() != require.DoesNotExist
+		}
+		return label == corev1.LabelHostname || (n == nil || !n.Registered) && p.opts.wellKnown(label)
+	})
+}
+
 // everSet reports whether some node has the label, or may.
 func (p *problem) everSet(label string) bool {
 	in := func(reqs require.Set) bool { _, ok := reqs.Get(label); return ok }

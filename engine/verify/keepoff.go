@@ -18,7 +18,7 @@ func (c *checker) keepOff(sites []*site) {
 			for i := range st.crew {
 				if m := &st.crew[i]; m.hand == h {
 					m.steady = m.steady && !st.within(barred, false)
-					m.certain = m.steady && !doubtful
+					m.certain = m.steady && !slices.ContainsFunc(doubtful, func(key string) bool { return len(st.domain(key)) > 0 })
 				}
 			}
 		}
@@ -81,18 +81,21 @@ func (c *checker) barred(h *hand, sites []*site) map[domain]bool {
 	return out
 }
 
-// doubtful reports whether the daemon's own anti-affinity may keep it off some node: there is the label, and somebody whom it
-// must be apart from.
-func (c *checker) doubtful(h *hand, sites []*site) bool {
-	return slices.ContainsFunc(c.manners.of(h.pod).apart, func(t *term) bool {
-		labelled := slices.ContainsFunc(sites, func(st *site) bool { return len(st.domain(t.key)) > 0 })
-		return labelled && slices.ContainsFunc(sites, func(st *site) bool {
-			met := func(p *corev1.Pod) bool { return t.matches(p.Namespace, p.Labels) }
+// doubtful returns the labels over which the daemon's own anti-affinity may keep it off nodes that have them: there is somebody
+// whom it must be apart from.
+func (c *checker) doubtful(h *hand, sites []*site) []string {
+	var keys []string
+	for _, t := range c.manners.of(h.pod).apart {
+		met := func(p *corev1.Pod) bool { return t.matches(p.Namespace, p.Labels) }
+		if slices.ContainsFunc(sites, func(st *site) bool {
 			stay := t.key != corev1.LabelHostname && slices.ContainsFunc(st.stay, met) // else it is barred
 			return stay || slices.ContainsFunc(st.come, met) ||
 				slices.ContainsFunc(st.crew, func(m crewman) bool {
 					return met(m.hand.pod) && (m.hand != h || t.key != corev1.LabelHostname)
 				})
-		})
-	})
+		}) {
+			keys = append(keys, t.key)
+		}
+	}
+	return keys
 }
