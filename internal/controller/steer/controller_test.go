@@ -38,7 +38,8 @@ type world struct {
 	fail    error
 	patches int
 	// before and after are called with the name of a pod when its status is patched.
-	before, after func(pod string)
+	before func(ctx context.Context, pod string)
+	after  func(pod string)
 	// writers wrote the nominations of pods.
 	writers map[string]string
 	// mu is held by whoever counts patches and notes writers.
@@ -46,14 +47,16 @@ type world struct {
 }
 
 func newWorld(t *testing.T) *world {
-	nothing := func(string) {}
-	w := &world{t: t, writers: map[string]string{}, before: nothing, after: nothing, clock: clocktesting.NewFakeClock(time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC))}
+	w := &world{
+		t: t, writers: map[string]string{}, before: func(context.Context, string) {}, after: func(string) {},
+		clock: clocktesting.NewFakeClock(time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)),
+	}
 	w.client = fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).
 		WithStatusSubresource(&corev1.Pod{}).WithObjects(pod("a"), pod("b")).
 		WithInterceptorFuncs(interceptor.Funcs{SubResourcePatch: func(
 			ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption,
 		) error {
-			w.before(o.GetName())
+			w.before(ctx, o.GetName())
 			w.mu.Lock()
 			w.patches++
 			w.mu.Unlock()

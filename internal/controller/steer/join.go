@@ -19,19 +19,17 @@ const (
 	few = 20
 )
 
-// A company is the nodes that join at the same time. The zero value is nobody.
+// A company is the nodes that join at the same time. The first of them leads: it nominates for all. The zero value is nobody.
 type company struct {
 	mu      sync.Mutex
 	members []*member
-	// led says that somebody nominates for the members.
-	led bool
 }
 
 // A member is a node that joins.
 type member struct {
 	steer.Joiner
-	// open is closed when nothing keeps the node from being opened.
-	open chan struct{}
+	// leads is closed when it is the first, and open when nothing keeps the node from being opened.
+	leads, open chan struct{}
 }
 
 // Join nominates the pods that were planned onto a claim to its node, before that is opened to pods. It returns within half a
@@ -46,61 +44,68 @@ func (c *Controller) Join(ctx context.Context, claim *apiv1.NodeClaim, node *cor
 	wait, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	c.joining.Store(claim.Name, node.Name)
-	m := &member{Joiner: steer.Joiner{Claim: claim, Node: node}, open: make(chan struct{})}
-	if c.company.enter(m) {
-		go c.usher(context.WithoutCancel(ctx)) // ends with the last member
-	}
+	m := &member{Joiner: steer.Joiner{Claim: claim, Node: node}, leads: make(chan struct{}), open: make(chan struct{})}
+	c.company.enter(m)
+	defer c.company.leave(m)
 	select {
+	case <-m.leads:
+		c.usher(wait, m)
 	case <-m.open:
 	case <-wait.Done():
-		c.company.leave(m)
 	}
 }
 
-// usher nominates for all who join until there is nobody left: the largest pods of any of the nodes first, and again what
+// usher nominates for all who join until the leader may be opened: the largest pods of any of the nodes first, and again what
 // the scheduler has erased meanwhile, since whoever has no nomination when nodes are opened may take the room of others.
-func (c *Controller) usher(ctx context.Context) {
-	for {
+func (c *Controller) usher(ctx context.Context, leader *member) {
+	for ctx.Err() == nil {
 		members := c.company.all()
-		if len(members) == 0 {
-			return
-		}
 		joiners := make([]steer.Joiner, len(members))
 		for i, m := range members {
 			joiners[i] = m.Joiner
 		}
 		changes := steer.Join(c.Cluster.Snapshot(), joiners...)
 		wrote := c.write(ctx, changes[:min(len(changes), portion)])
-		if len(changes) <= few || wrote == 0 {
-			for _, m := range members {
+		if len(changes) > few && wrote > 0 || ctx.Err() != nil {
+			continue
+		}
+		for _, m := range members {
+			if m != leader {
 				close(m.open)
 			}
-			c.company.leave(members...)
 		}
+		c.company.leave(members...)
+		return
 	}
 }
 
-// enter adds m, and reports whether nobody nominates for the members yet: m has to see to it.
-func (c *company) enter(m *member) bool {
+// enter adds m.
+func (c *company) enter(m *member) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.members = append(c.members, m)
-	first := !c.led
-	c.led = true
-	return first
+	if len(c.members) == 1 {
+		close(m.leads)
+	}
 }
 
-// all returns the members; with none nobody leads any longer.
+// all returns the members.
 func (c *company) all() []*member {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.led = len(c.members) > 0
 	return slices.Clone(c.members)
 }
 
-// leave takes members away.
+// leave takes members away, if they are there. If the first is one of them, the first of those who are left leads.
 func (c *company) leave(gone ...*member) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if len(c.members) == 0 {
+		return
+	}
+	first := c.members[0]
 	c.members = slices.DeleteFunc(c.members, func(m *member) bool { return slices.Contains(gone, m) })
+	if len(c.members) > 0 && c.members[0] != first {
+		close(c.members[0].leads)
+	}
 }

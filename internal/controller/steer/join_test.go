@@ -1,6 +1,7 @@
 package steer
 
 import (
+	"context"
 	"fmt"
 	"sync/atomic"
 	"testing"
@@ -28,9 +29,12 @@ func TestJoinTogether(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t)
 			answer := make(chan struct{})
-			w.before = func(pod string) {
+			w.before = func(ctx context.Context, pod string) {
 				if pod == "b" {
-					<-answer
+					select {
+					case <-answer:
+					case <-ctx.Done():
+					}
 				}
 			}
 			byName := map[string]*model.Pod{}
@@ -65,8 +69,8 @@ func TestJoinTogether(t *testing.T) {
 				}
 				w.want("opened", "o", "m")
 			}
-			if len(w.company.members) > 0 || w.company.led {
-				t.Errorf("%d are left of the company", len(w.company.members))
+			if left := len(w.company.members); left > 0 {
+				t.Errorf("%d are left of the company", left)
 			}
 		})
 	}
