@@ -1,33 +1,44 @@
 package lint
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// overlaps finds pools that suit the same pods with nothing to tell which of them comes first.
+// overlaps finds pools that suit the same pods with nothing to tell which of them comes first. Each is told of once, with all that
+// were read before it.
 func (l *linter) overlaps() {
 	for i, a := range l.pools {
+		var others []string
 		for _, b := range l.pools[:i] {
-			if weight(a) != weight(b) || a.pool.Spec.Replicas != nil || b.pool.Spec.Replicas != nil || !sameTaints(a, b) {
-				continue
+			if overlap(a, b) {
+				others = append(others, fmt.Sprintf("NodePool %s (%s, line %d)", b.pool.Name, b.file, b.node.Line))
 			}
-			if _, ok := a.set.Intersects(b.set); !ok {
-				continue
-			}
-			if a.judged && b.judged && !slices.ContainsFunc(a.types, func(t *model.InstanceType) bool {
-				return slices.ContainsFunc(b.types, func(u *model.InstanceType) bool { return t.Name == u.Name })
-			}) {
-				continue
-			}
+		}
+		if len(others) > 0 {
 			l.at(a.object, "overlapping-pools", "spec.weight", "give them different weights, or a taint, label or requirement that"+
-				" tells them apart", "suits the same pods as NodePool %s (%s, line %d) and has the same weight: which of them gets a"+
-				" pod is decided by name", b.pool.Name, b.file, b.node.Line)
+				" tells them apart", "suits the same pods as %s and has the same weight: which of them gets a pod is decided by name",
+				strings.Join(others, ", "))
 		}
 	}
+}
+
+// overlap reports whether a pod may suit both pools and nothing says which comes first. Pools with replicas wait for no pods.
+func overlap(a, b *pool) bool {
+	if weight(a) != weight(b) || a.pool.Spec.Replicas != nil || b.pool.Spec.Replicas != nil || !sameTaints(a, b) {
+		return false
+	}
+	if _, ok := a.set.Intersects(b.set); !ok {
+		return false
+	}
+	return !a.judged || !b.judged || slices.ContainsFunc(a.types, func(t *model.InstanceType) bool {
+		return slices.ContainsFunc(b.types, func(u *model.InstanceType) bool { return t.Name == u.Name })
+	})
 }
 
 func weight(p *pool) int32 {
