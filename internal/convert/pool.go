@@ -352,7 +352,7 @@ func (p *pool) setTaints(c *converter, inner *yaml.Node) {
 func (p *pool) setLimits(c *converter, old, spec *yaml.Node) {
 	f := take(old, "limits")
 	if f.ok() {
-		if resources := take(f.value, "resources"); resources.value != nil {
+		for resources := take(f.value, "resources"); resources.value != nil; resources = take(f.value, "resources") {
 			if resources.value.Kind == yaml.MappingNode {
 				f.value.Content = append(f.value.Content, resources.value.Content...)
 			} else if len(f.value.Content) == 0 {
