@@ -60,10 +60,10 @@ type decider struct {
 	chosen int // nodes taken by choice
 	// telling says that all that is decided from now on is told, and not done.
 	telling bool
-	// wide takes nodes along that would stay idle (widen); idle says that there were some, and few enough candidates to decide
-	// twice. net is what consolidation comes to, in dollars.
-	wide, idle bool
-	net        float64
+	// wide takes nodes along that would stay idle (widen), whole begins with all candidates in one set; idle says that some would stay
+	// idle, and that there are few enough candidates to decide more than once. net is what consolidation comes to, in dollars.
+	wide, whole, idle bool
+	net               float64
 	// thorough asks about every node in the whole cluster, without a sketch first.
 	thorough bool
 	tariff   tariff

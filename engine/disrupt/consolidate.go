@@ -20,7 +20,7 @@ const (
 	sketched = 50
 	// wasteful is the share of its price that a node must reach in worth to be filled with pods of others without a thought of
 	// replacing it, too.
-	wasteful = 0.75
+	wasteful = 0.93
 )
 
 // consolidate lets nodes go whose pods cost less elsewhere.
@@ -78,6 +78,11 @@ func (d *decider) viewOf(shut []*candidate) *model.Snapshot {
 
 // many takes the candidates in sets. Those that are to be replaced take none of the others' pods meanwhile.
 func (d *decider) many(list []*candidate) {
+	if d.whole {
+		d.look()
+		d.windows(list)
+		return
+	}
 	var replace, fill []*candidate
 	for _, c := range list {
 		switch {

@@ -117,15 +117,18 @@ func Decide(s *model.Snapshot, o Options, from Cursor) Decision {
 	if !d.idle {
 		return out
 	}
-	// What pays most at first may leave less to gain in the end, so both ways are gone to their end.
-	w := newDecider(s, o, from)
-	w.wide = true
-	other := w.decide()
-	if w.net > d.net+tiny {
-		out, other = other, out
+	// What pays most at first may leave less to gain in the end, so three ways are gone to their end.
+	best := d.net
+	for _, whole := range []bool{false, true} {
+		w := newDecider(s, o, from)
+		w.wide, w.whole = true, whole
+		other := w.decide()
+		if w.net > best+tiny {
+			best, out, other = w.net, other, out
+		}
+		out.Stats.WhatIfs += other.Stats.WhatIfs
+		out.Stats.Sketches += other.Stats.Sketches
 	}
-	out.Stats.WhatIfs += other.Stats.WhatIfs
-	out.Stats.Sketches += other.Stats.Sketches
 	return out
 }
 
