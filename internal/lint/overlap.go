@@ -22,7 +22,7 @@ func (l *linter) overlaps() {
 		}
 		if len(others) > 0 {
 			l.at(a.object, "overlapping-pools", "spec.weight", "give them different weights, or a taint, label or requirement that"+
-				" tells them apart", "suits the same pods as %s and has the same weight: which of them gets a pod is decided by name",
+				" tells them apart", "suits the same pods as %s and has the same weight: the price decides which of them gets a pod",
 				strings.Join(others, ", "))
 		}
 	}
