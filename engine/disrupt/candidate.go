@@ -64,6 +64,8 @@ type decider struct {
 	// idle, and that there are few enough candidates to decide more than once. net is what consolidation comes to, in dollars.
 	wide, whole, idle bool
 	net               float64
+	// gathers says that nodes wait for others to come to rest.
+	gathers bool
 	// thorough asks about every node in the whole cluster, without a sketch first.
 	thorough bool
 	tariff   tariff

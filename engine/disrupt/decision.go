@@ -167,6 +167,9 @@ func (d *decider) finish() Decision {
 	}
 	slices.SortStableFunc(d.out.Blocked, func(a, b model.Blocked) int { return strings.Compare(a.Node.Name, b.Node.Name) })
 	d.out.Budgets = d.budgets
+	if !d.gathers {
+		d.out.Cursor.Gathering = time.Time{} // who waited is gone, or restless again
+	}
 	if len(d.out.Commands) > 0 {
 		d.out.Cursor.Turn = (d.out.Cursor.Turn + 1) % 3
 	}

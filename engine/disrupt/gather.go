@@ -37,10 +37,10 @@ func (d *decider) gather(open []*candidate) []*candidate {
 		return open
 	}
 	if d.comeToRest(since, open) {
-		cursor.Gathering = since
+		cursor.Gathering, d.gathers = since, true
 		return d.wait(open, "for its neighbours, which are looked at together")
 	}
-	cursor.Gathering, cursor.Gathered = time.Time{}, d.now.Add(d.now.Sub(since))
+	cursor.Gathering, cursor.Gathered = time.Time{}, d.now.Add(min(d.now.Sub(since), longer*mostGathering))
 	return open
 }
 

@@ -42,6 +42,27 @@ func TestGatheringEnds(t *testing.T) {
 	}
 }
 
+// A wait ends with those who wait: when they are restless again, later ones wait for themselves.
+func TestGatheringIsForgotten(t *testing.T) {
+	var cursor disrupt.Cursor
+	for i, waits := range []bool{true, false, true} {
+		c := stir(1, 3*time.Second, time.Duration(i)*time.Hour)
+		if !waits {
+			for k := range c.Nodes {
+				c.Nodes[k].Conditions = []string{"Initialized"}
+			}
+		}
+		s, err := c.Snapshot()
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := disrupt.Decide(s.At(s.Now.Add(time.Duration(i)*time.Hour)), options(), cursor)
+		if cursor = d.Cursor; len(d.Commands) > 0 || cursor.Gathering.IsZero() == waits {
+			t.Errorf("after %d h they wait since %v:\n%s", i, cursor.Gathering, d)
+		}
+	}
+}
+
 // stir returns a cluster, as it is after some time, in which two nodes came to rest a second ago, and others will in a moment.
 func stir(restless int, moment, later time.Duration) *scenario.Cluster {
 	const consolidateAfter = 30 * time.Second
