@@ -3,49 +3,27 @@ package differential
 import (
 	"cmp"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 )
 
-// orders is how many orders of arrival are tried before pods are taken for refused.
-const orders = 20
+// greedily lets the world's pods arrive, each at the node that was planned for it, whoever is accepted first, and leaves the
+// scheduler with all that could be placed. It returns the pods that were refused in the end.
+func (w *world) greedily(s *scheduler) (map[string]*refusal, error) {
+	if err := s.restart(w); err != nil {
+		return nil, err
+	}
+	return w.arrive(s, w.byCompany())
+}
 
-// replay lets the world's pods arrive, each at the node that was planned for it, and leaves the scheduler with all that
-// could be placed. It returns the pods that were refused, with the reason of the last time, or nil.
-func (w *world) replay(s *scheduler, attempts int) (map[string]*refusal, error) {
-	var fewest map[string]*refusal
-	// Pods that want company come last: those that come of themselves may come at any time, and be first of their kind.
+// byCompany returns the waiting pods, those that want company last: those that come of themselves may come at any time, and be
+// first of their kind.
+func (w *world) byCompany() []*corev1.Pod {
 	order := slices.Clone(w.waiting)
 	slices.SortStableFunc(order, func(a, b *corev1.Pod) int { return cmp.Compare(len(company(a)), len(company(b))) })
-	dice := rand.New(rand.NewPCG(1, 2))
-	for i := range attempts {
-		if err := s.restart(w); err != nil {
-			return nil, err
-		}
-		// Every other time those that must be spread come first: a pod that need not be can always come last.
-		first := slices.Clone(order)
-		if i%2 == 1 {
-			first = slices.DeleteFunc(first, func(p *corev1.Pod) bool { return len(p.Spec.TopologySpreadConstraints) == 0 })
-		}
-		if _, err := w.arrive(s, first); err != nil {
-			return nil, err
-		}
-		refused, err := w.arrive(s, order)
-		if err != nil {
-			return nil, err
-		}
-		if fewest == nil || len(refused) < len(fewest) {
-			fewest = refused
-		}
-		if len(refused) == 0 {
-			return nil, nil
-		}
-		dice.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
-	}
-	return fewest, nil
+	return order
 }
 
 // inOrder lets the pods arrive once, in the plan's order, and returns those that were refused.
@@ -65,13 +43,8 @@ func (w *world) inOrder(s *scheduler) (map[string]*refusal, error) {
 	return refused, nil
 }
 
-// arrive binds those of the pods that are not there yet, in that order, going round as long as one more can be placed. It
-// returns those that cannot.
+// arrive binds the pods in that order, going round as long as one more can be placed. It returns those that cannot.
 func (w *world) arrive(s *scheduler, pods []*corev1.Pod) (map[string]*refusal, error) {
-	there := map[string]bool{}
-	for _, p := range s.pods {
-		there[p.Namespace+"/"+p.Name] = true
-	}
 	waiting := slices.Clone(pods)
 	refused := map[string]*refusal{}
 	for before := len(waiting) + 1; len(waiting) < before; {
@@ -79,9 +52,6 @@ func (w *world) arrive(s *scheduler, pods []*corev1.Pod) (map[string]*refusal, e
 		var left []*corev1.Pod
 		for _, p := range waiting {
 			key := p.Namespace + "/" + p.Name
-			if there[key] {
-				continue
-			}
 			if r := s.judge(p, w.target[key]); r != nil {
 				refused[key] = r
 				left = append(left, p)

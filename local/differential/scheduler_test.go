@@ -179,6 +179,16 @@ func (s *scheduler) bind(p *corev1.Pod, node string) error {
 	return s.disks.provision(bound, info.Node())
 }
 
+// mark returns how to get back to the pods and volumes that there are now.
+func (s *scheduler) mark() (undo func() error) {
+	pods, disks := s.pods, s.disks.mark()
+	return func() error {
+		s.pods = pods[:len(pods):len(pods)]
+		s.refresh()
+		return disks()
+	}
+}
+
 // A refusal is why the plugins keep a pod off a node.
 type refusal struct {
 	plugin string

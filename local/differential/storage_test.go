@@ -109,6 +109,16 @@ func (st *storage) reset() error {
 			}
 		}
 	}
+	return st.replace(claims, volumes)
+}
+
+// mark returns how to get back to the claims and volumes that there are now.
+func (st *storage) mark() (undo func() error) {
+	claims, volumes := st.claims.List(), st.volumes.List()
+	return func() error { return st.replace(claims, volumes) }
+}
+
+func (st *storage) replace(claims, volumes []any) error {
 	if err := st.claims.Replace(claims, ""); err != nil {
 		return fmt.Errorf("set claims: %w", err)
 	}

@@ -1,0 +1,187 @@
+package differential
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/interpodaffinity"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
+	"sigs.k8s.io/yaml"
+)
+
+// questions is how often the plugins are asked before the search for an order is given up.
+const questions = 50_000
+
+// A search looks for an order in which all pods of a world may arrive, each at its node: depth first, and back where pods are
+// left that nobody takes. What may come next depends on who is there and not on the order in which they came, so a set of pods
+// from which there was no way on is not entered again; and of pods that are alike and go to the same node one is as good as
+// another.
+type search struct {
+	w    *world
+	s    *scheduler
+	pods []*corev1.Pod
+	kind []int // of each pod: the first that is like it
+	// dead are the sets from which no order leads on.
+	dead map[string]bool
+	left int // questions
+	// fewest are the refusals where the fewest pods were left.
+	fewest map[string]*refusal
+}
+
+// A stand is how things stand once some of the pods have arrived.
+type stand struct {
+	there   []bool // by pod
+	last    int    // of those that arrived
+	open    []int  // those that may come next, one of each kind
+	refused map[string]*refusal
+	// doomed says that some are refused whoever else comes.
+	doomed bool
+}
+
+// key tells which pods have arrived, but for those that are alike.
+func (st *stand) key(kind []int) string {
+	count := make([]int, len(kind))
+	for i, k := range kind {
+		if st.there[i] {
+			count[k]++
+		}
+	}
+	return fmt.Sprint(count)
+}
+
+// anyOrder looks for an order in which all of the world's pods are accepted. It returns nil if there is one; else the refusals
+// where the fewest pods were left, and whether it is certain that there is none: not if the search was given up.
+func (w *world) anyOrder(s *scheduler) (refused map[string]*refusal, certain bool, err error) {
+	if refused, err = w.greedily(s); err != nil || len(refused) == 0 {
+		return nil, true, err
+	}
+	if err := s.restart(w); err != nil {
+		return nil, false, err
+	}
+	r := &search{w: w, s: s, pods: w.byCompany(), dead: map[string]bool{}, left: questions, fewest: refused}
+	spread := func(p *corev1.Pod) int { return min(len(p.Spec.TopologySpreadConstraints), 1) }
+	slices.SortStableFunc(r.pods, func(a, b *corev1.Pod) int { return spread(b) - spread(a) }) // who need not be can always come last
+	if r.kind, err = w.kinds(r.pods); err != nil {
+		return nil, false, err
+	}
+	found, err := r.from(r.ask(make([]bool, len(r.pods))))
+	if found || err != nil {
+		return nil, true, err
+	}
+	return r.fewest, r.left > 0, nil
+}
+
+// from lets those arrive that have not, in the first order that is found, and reports whether there is one. If not, the cluster is
+// what it was.
+func (r *search) from(st *stand) (found bool, err error) {
+	key := st.key(r.kind)
+	switch {
+	case len(st.refused) == 0 && len(st.open) == 0:
+		return true, nil
+	case st.doomed || r.dead[key]:
+		return false, nil
+	}
+	ways, err := r.ahead(st)
+	if err != nil {
+		return false, err
+	}
+	for _, next := range ways {
+		if r.left <= 0 {
+			return false, nil
+		}
+		undo, err := r.place(next.last)
+		if err != nil {
+			return false, err
+		}
+		if found, err := r.from(next); found || err != nil {
+			return found, err
+		}
+		if err := undo(); err != nil {
+			return false, err
+		}
+	}
+	if r.left > 0 {
+		r.dead[key] = true
+	}
+	return false, nil
+}
+
+// ahead looks one pod ahead. What leaves the fewest refused comes first.
+func (r *search) ahead(st *stand) ([]*stand, error) {
+	var ways []*stand
+	for _, i := range st.open {
+		undo, err := r.place(i)
+		if err != nil {
+			return nil, err
+		}
+		there := slices.Clone(st.there)
+		there[i] = true
+		next := r.ask(there)
+		next.last = i
+		ways = append(ways, next)
+		if err := undo(); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortStableFunc(ways, func(a, b *stand) int { return cmp.Compare(len(a.refused), len(b.refused)) })
+	return ways, nil
+}
+
+// place lets a pod arrive. It returns how to take it away.
+func (r *search) place(i int) (undo func() error, err error) {
+	undo = r.s.mark()
+	p := r.pods[i]
+	return undo, r.s.bind(p, r.w.target[p.Namespace+"/"+p.Name])
+}
+
+// ask asks the plugins about all that have not arrived, once for each kind.
+func (r *search) ask(there []bool) *stand {
+	st := &stand{there: there, refused: map[string]*refusal{}}
+	asked := map[int]bool{}
+	for i, p := range r.pods {
+		if there[i] || asked[r.kind[i]] {
+			continue
+		}
+		asked[r.kind[i]] = true
+		r.left--
+		key := p.Namespace + "/" + p.Name
+		if no := r.s.judge(p, r.w.target[key]); no == nil {
+			st.open = append(st.open, i)
+		} else {
+			st.refused[key] = no
+			st.doomed = st.doomed || no.lasting()
+		}
+	}
+	if len(st.open) == 0 && len(st.refused) < len(r.fewest) {
+		r.fewest = st.refused
+	}
+	return st
+}
+
+// lasting reports whether the refusal stands whoever else comes to the cluster.
+func (r *refusal) lasting() bool {
+	return r.ofNodeAlone() || r.plugin == names.InterPodAffinity && r.reason != interpodaffinity.ErrReasonAffinityRulesNotMatch
+}
+
+// kinds returns for each pod the first that is like it and goes to the same node.
+func (w *world) kinds(pods []*corev1.Pod) ([]int, error) {
+	first := map[string]int{}
+	out := make([]int, len(pods))
+	for i, p := range pods {
+		text, err := yaml.Marshal([]any{p.Labels, p.OwnerReferences, p.Spec})
+		if err != nil {
+			return nil, fmt.Errorf("write down pod %s: %w", p.Name, err)
+		}
+		key := fmt.Sprintf("%s %s %s", w.target[p.Namespace+"/"+p.Name], p.Namespace, text)
+		if len(p.Spec.Volumes) > 0 { // each has its own
+			key += p.Name
+		}
+		if _, ok := first[key]; !ok {
+			first[key] = i
+		}
+		out[i] = first[key]
+	}
+	return out, nil
+}
