@@ -134,10 +134,8 @@ func (p *problem) among(c *class, s *stage, more []int) []*choice {
 	if !p.diverse {
 		return nil
 	}
-	keys := slices.Concat(p.keysFor(c, s), more)
-	slices.Sort(keys)
 	var out []*choice
-	p.leaveOpen(choice{keys: slices.Compact(keys)}, func(key, d int) bool { return p.well(c, s, key, d) }, func(ch choice) {
+	p.leaveOpen(choice{keys: merged(p.keysFor(c, s), more)}, func(key, d int) bool { return p.well(c, s, key, d) }, func(ch choice) {
 		labels, tolerance := p.pinned(c, s)
 		from := len(out)
 		out = p.takeOpen(out, c, s, ch, asked{labels, tolerance, s.wary})

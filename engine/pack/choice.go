@@ -41,9 +41,7 @@ func (p *problem) choices(c *class, s *stage) []*choice { return p.choicesBy(c, 
 func (p *problem) choicesBy(c *class, s *stage, more []int) []*choice {
 	keys := p.keysFor(c, s)
 	if len(more) > 0 {
-		keys = slices.Concat(keys, more)
-		slices.Sort(keys)
-		keys = slices.Compact(keys)
+		keys = merged(keys, more)
 	}
 	return p.combinations(c, s, keys, nil, s.wary)
 }
@@ -51,6 +49,21 @@ func (p *problem) choicesBy(c *class, s *stage, more []int) []*choice {
 // escorted returns the choices of nodes with daemons of which all company is that pods of c want.
 func (p *problem) escorted(c *class, s *stage) []*choice {
 	return p.combinations(c, s, p.keysFor(c, s), nil, s.escort)
+}
+
+// safelyEscorted is escorted with the domains settled that others may keep such daemons out of.
+func (p *problem) safelyEscorted(c *class, s *stage) []*choice {
+	if len(p.doubted) == 0 {
+		return nil
+	}
+	return p.combinations(c, s, merged(p.keysFor(c, s), p.doubted), nil, s.escort)
+}
+
+// merged returns the keys of both lists, each once and in order.
+func merged(a, b []int) []int {
+	keys := slices.Concat(a, b)
+	slices.Sort(keys)
+	return slices.Compact(keys)
 }
 
 // looseChoices returns further choices, for a class that finds no place otherwise: those that leave open what matters only to

@@ -24,11 +24,11 @@ type hand struct {
 	// which it is everywhere or nowhere; see blocKey.
 	shy, timid bool
 	bound      []int
-	// met says that its terms select somebody. bars are the domains that running pods keep it out of, some of them domains that
-	// nodes share if widely.
-	met, widely bool
-	bars        map[bar]bool // whether for good
-	ports       []port
+	foes       []foes // by each of its terms
+	// bars are the domains that running pods keep it out of, some of them domains that nodes share if widely.
+	widely bool
+	bars   map[bar]bool // whether for good
+	ports  []port
 }
 
 // A crewman is a hand on a node: certainly there, or maybe. A steady one only its own anti-affinity, if anything, may keep off.
@@ -90,6 +90,11 @@ func (p *problem) joinHands() {
 		return len(h.members) == 0 && !slices.ContainsFunc(p.classes, func(c *class) bool { return meet(h.bans, c.members) })
 	})
 	for _, h := range p.hands {
+		for i := range h.foes {
+			if r := &h.foes[i]; h.timid && r.key != hostKey && !slices.Contains(p.doubted, r.key) {
+				p.doubted = append(p.doubted, r.key)
+			}
+		}
 		for _, label := range []string{corev1.LabelTopologyZone, apiv1.CapacityTypeLabelKey} {
 			if !p.selectsOn(h.daemon, label) {
 				continue

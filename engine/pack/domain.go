@@ -13,6 +13,9 @@ import (
 func (p *problem) decide(c *class, s *stage) {
 	if s.escort != nil {
 		p.assign(c, s, p.escorted(c, s))
+		if p.bold {
+			p.assign(c, s, p.safelyEscorted(c, s))
+		}
 	}
 	if slices.ContainsFunc(s.host, func(r rule) bool { return r.kind == topology.Near }) {
 		p.bundle(c, s)

@@ -213,10 +213,7 @@ func daemonsOn(daemons []*model.Daemon, taints []corev1.Taint, o Options, toCome
 	var out []resident
 	p := problem{opts: o}
 	for _, d := range daemons {
-		t := tolerance{list: slices.Concat(d.Pod.Object.Spec.Tolerations, everyDaemon), patient: true}
-		if d.Pod.Object.Spec.HostNetwork {
-			t.list = append(t.list, bears(corev1.TaintNodeNetworkUnavailable, corev1.TaintEffectNoSchedule))
-		}
+		t := tolerance{list: toleratedBy(d), patient: true}
 		if _, refused := t.refuses(taints); refused {
 			continue
 		}
@@ -231,6 +228,15 @@ func daemonsOn(daemons []*model.Daemon, taints []corev1.Taint, o Options, toCome
 		}
 	}
 	return out
+}
+
+// toleratedBy returns the tolerations of the daemon's pods.
+func toleratedBy(d *model.Daemon) []corev1.Toleration {
+	list := slices.Concat(d.Pod.Object.Spec.Tolerations, everyDaemon)
+	if d.Pod.Object.Spec.HostNetwork {
+		list = append(list, bears(corev1.TaintNodeNetworkUnavailable, corev1.TaintEffectNoSchedule))
+	}
+	return list
 }
 
 // everyDaemon are what the DaemonSet controller has all its pods tolerate.

@@ -7,7 +7,6 @@ import (
 
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/require"
-	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
 // A bar is the domain of a pod that runs, and with which the pods of a daemon cannot be.
@@ -17,7 +16,7 @@ type bar struct {
 }
 
 // learnBars finds the domains that running pods keep daemons out of, by their own anti-affinity, the daemon's, or host ports,
-// and which of the daemons' terms select anybody at all.
+// and whom else the daemons must be apart from.
 func (p *problem) learnBars() {
 	wanted := map[int][]*hand{}
 	ported := false
@@ -26,6 +25,7 @@ func (p *problem) learnBars() {
 		ported = ported || len(h.ports) > 0
 		for _, t := range h.terms {
 			wanted[t] = append(wanted[t], h)
+			h.foes = append(h.foes, foes{key: p.keyOf(p.book.Term(t).Key), values: map[string]bool{}})
 		}
 	}
 	if !p.keepsAway() && len(p.bans) == 0 && !ported {
@@ -42,18 +42,18 @@ func (p *problem) learnBars() {
 		}
 	}
 	p.barByBans()
-	for _, c := range p.creeds {
-		p.meetTerms(c.pod.Object, wanted, false)
-	}
-	for _, d := range p.snapshot.Daemons() {
-		p.meetTerms(d.Pod.Object, wanted, false)
+	if len(wanted) > 0 {
+		p.learnFoes(wanted)
 	}
 }
 
 // barBy keeps the daemons that want to be apart from a running pod out of its domains.
 func (p *problem) barBy(pod *model.Pod, n *model.Node, wanted map[int][]*hand) {
-	for _, t := range p.meetTerms(pod.Object, wanted, true) {
+	for _, t := range p.wantedTerms(pod.Object, wanted) {
 		for _, h := range wanted[t] {
+			if r := h.foesBy(t); r.key != hostKey { // a pod that runs comes to no other node
+				p.trackAt(r, n)
+			}
 			if !owns(h.daemon, pod) {
 				p.barAt(h, t, n, !pod.Terminating())
 			}
@@ -68,20 +68,6 @@ func (p *problem) barBy(pod *model.Pod, n *model.Node, wanted map[int][]*hand) {
 			h.bar(bar{hostKey, n.Name}, !pod.Terminating())
 		}
 	}
-}
-
-// meetTerms marks the daemons whose terms select the pod, which may run already, and returns those terms.
-func (p *problem) meetTerms(o *corev1.Pod, wanted map[int][]*hand, runs bool) []int {
-	terms := p.book.Selecting(nil, o.Namespace, o.Labels)
-	slices.Sort(terms)
-	terms = slices.DeleteFunc(slices.Compact(terms), func(t int) bool { return wanted[t] == nil })
-	for _, t := range terms {
-		for _, h := range wanted[t] {
-			// A daemon has one pod on each node, and a pod that runs comes to no other.
-			h.met = h.met || p.book.Term(t).Key != corev1.LabelHostname || !runs && h.daemon.Pod.Object != o
-		}
-	}
-	return terms
 }
 
 // barByBans keeps daemons out of the domains of running pods that want to be apart from them.
@@ -148,21 +134,19 @@ func (p *problem) outOf(h *hand, key, d int) bool {
 // apartFromSome reports whether anti-affinity of its own may keep the daemon off nodes that it selects: somebody is there, or
 // may come, whom it must be apart from.
 func (p *problem) apartFromSome(h *hand) bool {
-	return h.met && slices.ContainsFunc(topology.RequiredApart(h.daemon.Pod.Object), func(t corev1.PodAffinityTerm) bool {
-		return t.TopologyKey == corev1.LabelHostname || p.everSet(p.keys[p.keyOf(t.TopologyKey)].label)
+	return slices.ContainsFunc(h.foes, func(r foes) bool {
+		return r.some() && (r.key == hostKey || p.everSet(p.keys[r.key].label))
 	})
 }
 
-// mayBeApart reports whether a node with these labels, which is n unless it is to come, may have one of those over which the daemon
-// has anti-affinity: on others that has no say.
+// mayBeApart reports whether its anti-affinity may keep the daemon off a node with these labels, which is n unless it is to come.
 func (p *problem) mayBeApart(h *hand, reqs require.Set, n *model.Node) bool {
-	return slices.ContainsFunc(topology.RequiredApart(h.daemon.Pod.Object), func(t corev1.PodAffinityTerm) bool {
-		label := p.keys[p.keyOf(t.TopologyKey)].label
-		if r, ok := reqs.Get(label); ok {
-			return r.Operator() != require.DoesNotExist
+	for i := range h.foes {
+		if p.near(&h.foes[i], reqs, n) {
+			return true
 		}
-		return label == corev1.LabelHostname || (n == nil || !n.Registered) && p.opts.wellKnown(label)
-	})
+	}
+	return false
 }
 
 // everSet reports whether some node has the label, or may.

@@ -48,6 +48,7 @@ type problem struct {
 	reach      [][]int   // by key, the domains that new nodes may be in
 	pins       []int     // keys of which the domain of each new node is settled
 	offers     []int     // keys that tell the offerings in which daemons run that keep others away
+	doubted    []int     // keys of the domains that daemons may be kept out of by somebody who comes there
 	vague      []bool    // by key, whether new nodes may get a value that is not known yet
 	adrift     []bool    // by key, whether a node that is on its way may
 	lacking    []bool    // by key, whether new nodes may lack the label

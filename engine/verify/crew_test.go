@@ -3,6 +3,7 @@ package verify
 import (
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -57,6 +58,11 @@ func TestDaemonsAreNeighbours(t *testing.T) {
 		st.around.Pods = append(st.around.Pods, p)
 		return p
 	}
+	others := func(st *story) { // come to all nodes
+		d := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "system", Name: "other"}}
+		d.Spec.Template.Labels, d.Spec.Template.Spec = map[string]string{"app": "other"}, newPod("", "0").Spec
+		st.around.Daemons = append(st.around.Daemons, d)
+	}
 	wishIn := func(st *story, zones ...string) { st.wish.Spec.Requirements[1].Values = zones }
 	stores := func(st *story) { // nobody can rely on a daemon with a volume
 		st.agent.Spec.Template.Spec.Volumes = []corev1.Volume{{
@@ -105,8 +111,17 @@ func TestDaemonsAreNeighbours(t *testing.T) {
 		},
 		{
 			name: "near one that its own demands may keep away", only: true,
-			cluster: labelled(func(st *story) { fearsOther(st, zone); other(st); with(st.web[0], agentAt(host)) }),
+			cluster: labelled(func(st *story) { fearsOther(st, zone); others(st); with(st.web[0], agentAt(host)) }),
 			want:    "affinity: " + planned + "cannot find the pods that it wants to be with, in whatever order pods arrive",
+		},
+		{
+			name:    "near one that has demands which somebody in another zone breaks",
+			cluster: labelled(func(st *story) { fearsOther(st, zone); other(st); with(st.web[0], agentAt(host)) }),
+		},
+		{
+			name: "near one that has demands which somebody breaks who may turn out to be in the zone", only: true,
+			cluster: labelled(func(st *story) { fearsOther(st, zone); other(st); with(st.web[3], agentAt(host)) }),
+			want:    "affinity: wish, pod default/web-4: cannot find the pods that it wants to be with, in whatever order pods arrive",
 		},
 		{
 			name:    "near one that has demands which somebody on another node breaks",
@@ -127,11 +142,11 @@ func TestDaemonsAreNeighbours(t *testing.T) {
 		},
 		{
 			name:    "with one that comes to all nodes of the zone, or to none",
-			cluster: labelled(func(st *story) { wishIn(st, "a"); fearsOther(st, zone); other(st); like(st) }),
+			cluster: labelled(func(st *story) { wishIn(st, "a"); fearsOther(st, zone); other(st); others(st); like(st) }),
 		},
 		{
 			name: "with one that comes to all nodes of a zone, but another may be in a different one", only: true,
-			cluster: labelled(func(st *story) { fearsOther(st, zone); other(st); like(st) }),
+			cluster: labelled(func(st *story) { fearsOther(st, zone); other(st); others(st); like(st) }),
 			want:    "affinity: " + planned + "cannot find the pods that it wants to be with, in whatever order pods arrive",
 		},
 		{

@@ -18,7 +18,7 @@ func (c *checker) keepOff(sites []*site) {
 			for i := range st.crew {
 				if m := &st.crew[i]; m.hand == h {
 					m.steady = m.steady && !st.within(barred, false)
-					m.certain = m.steady && !slices.ContainsFunc(doubtful, func(key string) bool { return len(st.domain(key)) > 0 })
+					m.certain = m.steady && !st.withinAny(doubtful)
 				}
 			}
 		}
@@ -81,21 +81,32 @@ func (c *checker) barred(h *hand, sites []*site) map[domain]bool {
 	return out
 }
 
-// doubtful returns the labels over which the daemon's own anti-affinity may keep it off nodes that have them: there is somebody
-// whom it must be apart from.
-func (c *checker) doubtful(h *hand, sites []*site) []string {
-	var keys []string
-	for _, t := range c.manners.of(h.pod).apart {
-		met := func(p *corev1.Pod) bool { return t.matches(p.Namespace, p.Labels) }
-		if slices.ContainsFunc(sites, func(st *site) bool {
-			stay := t.key != corev1.LabelHostname && slices.ContainsFunc(st.stay, met) // else it is barred
-			return stay || slices.ContainsFunc(st.come, met) ||
-				slices.ContainsFunc(st.crew, func(m crewman) bool {
-					return met(m.hand.pod) && (m.hand != h || t.key != corev1.LabelHostname)
-				})
-		}) {
-			keys = append(keys, t.key)
+// withinAny reports whether the node may come to be in one of the domains.
+func (st *site) withinAny(domains map[domain]bool) bool {
+	for d := range domains {
+		if slices.Contains(st.domain(d.key), d.value) {
+			return true
 		}
 	}
-	return keys
+	return false
+}
+
+// doubtful returns the domains that the daemon's own anti-affinity may keep it out of: somebody may be there whom it must be apart
+// from.
+func (c *checker) doubtful(h *hand, sites []*site) map[domain]bool {
+	out := make(map[domain]bool)
+	for _, t := range c.manners.of(h.pod).apart {
+		met := func(p *corev1.Pod) bool { return t.matches(p.Namespace, p.Labels) }
+		for _, st := range sites {
+			stay := t.key != corev1.LabelHostname && slices.ContainsFunc(st.stay, met) // else it is barred
+			if stay || slices.ContainsFunc(st.come, met) || slices.ContainsFunc(st.crew, func(m crewman) bool {
+				return met(m.hand.pod) && (m.hand != h || t.key != corev1.LabelHostname)
+			}) {
+				for _, v := range st.domain(t.key) {
+					out[domain{t.key, v}] = true
+				}
+			}
+		}
+	}
+	return out
 }
