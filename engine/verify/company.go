@@ -81,16 +81,13 @@ func (c *checker) company(cr *crowd) {
 	}
 	c.inOrder(all)
 	// Whoever may be the first stays so only until one of the kind has come, so one way
-	// through all seekers finds the firsts.
-	queue := slices.Clone(all)
+	// through all seekers finds the firsts; the others come when their company has.
 	for _, s := range all {
-		c.settle(queue)
-		queue = nil
-		if !s.arrived && s.firstOfKind(c) {
-			queue = s.come(c)
+		if s.finds() || s.firstOfKind(c) {
+			s.come(c)
 		}
 	}
-	c.settle(queue)
+	c.settle(slices.Clone(all))
 	for _, s := range all {
 		if s.arrived {
 			continue
@@ -113,14 +110,21 @@ func (s *seeker) alone(pod *corev1.Pod) Violation {
 		Detail: "cannot find the pods that it wants to be with, in whatever order pods arrive"}
 }
 
-// inOrder sorts seekers as the plan would have their pods placed: where two could be the
-// first of each other's kind, it is for the plan to say which is.
+// inOrder sorts seekers as the plan would have the first of their pods placed: where two could
+// be the first of a kind, it is for the plan to say which is.
 func (c *checker) inOrder(all []*seeker) {
 	at := make(map[*corev1.Pod]int, len(c.plan.Order))
 	for i, p := range c.plan.Order {
 		at[p.Object] = i
 	}
-	slices.SortStableFunc(all, func(a, b *seeker) int { return at[a.group.come[0]] - at[b.group.come[0]] })
+	first := make(map[*seeker]int, len(all))
+	for _, s := range all {
+		first[s] = len(at)
+		for _, p := range s.group.come {
+			first[s] = min(first[s], at[p])
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *seeker) int { return first[a] - first[b] })
 }
 
 // settle lets all arrive who find their company, and those who follow them.

@@ -19,6 +19,8 @@ type kind struct {
 	// its selector and its tolerations.
 	demand *demand
 	groups []*group // in the order of sites
+	// constraints bind those that come, in the order of the manner's; empty until asked for.
+	constraints []*constraint
 
 	bans       []*ban
 	gatherings []*gathering
@@ -49,6 +51,9 @@ type crowd struct {
 	// domains tells, by label and site, the first site of the same domain; -1 where the
 	// domain is open or there is none.
 	domains map[string][]int
+	// constraints are the constraints by what tells them apart, reach the sites that count by what decides it.
+	constraints map[string]*constraint
+	reach       map[string][]bool
 }
 
 // gatherCrowd sorts all pods on sites by kind.
@@ -57,6 +62,7 @@ func (c *checker) gatherCrowd(sites []*site) *crowd {
 		sites: sites, looked: make(map[string]bool),
 		byText: make(map[string]*kind), labelled: make(map[string][]*kind),
 		matched: make(map[string][]*kind), censuses: make(map[string]census), domains: make(map[string][]int),
+		constraints: make(map[string]*constraint), reach: make(map[string][]bool),
 	}
 	for _, m := range c.manners.byText {
 		for _, t := range m.terms() {

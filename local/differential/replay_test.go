@@ -18,11 +18,11 @@ func (w *world) greedily(s *scheduler) (map[string]*refusal, error) {
 	return w.arrive(s, w.byCompany())
 }
 
-// byCompany returns the waiting pods, those that want company last: those that come of themselves may come at any time, and be
-// first of their kind.
+// byCompany returns the waiting pods in the plan's order, but those that want company last: those that come of themselves may come
+// at any time, and be first of their kind.
 func (w *world) byCompany() []*corev1.Pod {
 	order := slices.Clone(w.waiting)
-	slices.SortStableFunc(order, func(a, b *corev1.Pod) int { return cmp.Compare(len(company(a)), len(company(b))) })
+	slices.SortStableFunc(order, func(a, b *corev1.Pod) int { return cmp.Compare(min(len(company(a)), 1), min(len(company(b)), 1)) })
 	return order
 }
 

@@ -48,6 +48,8 @@ type scheduler struct {
 	plan  *model.Snapshot
 	nodes []*corev1.Node
 	pods  []*corev1.Pod
+	// tight are the nodes on which a daemon's pod was given room that there is not.
+	tight map[string]bool
 }
 
 // view is the snapshot that the plugins see. Only the snapshot in it changes.
@@ -59,7 +61,7 @@ var once sync.Once
 func newScheduler(c *scenario.Cluster, d *model.Delta, plan *model.Snapshot) (*scheduler, error) {
 	once.Do(metrics.Register)
 	ctx, stop := context.WithCancel(klog.NewContext(context.Background(), klog.Logger{}))
-	s := &scheduler{ctx: ctx, stop: stop, view: &view{cache.NewEmptySnapshot()}, plan: plan}
+	s := &scheduler{ctx: ctx, stop: stop, view: &view{cache.NewEmptySnapshot()}, plan: plan, tight: map[string]bool{}}
 	settings, err := latest.Default()
 	if err != nil {
 		return nil, fmt.Errorf("read the scheduler's defaults: %w", err)
@@ -120,6 +122,7 @@ func (s *scheduler) restart(w *world) error {
 			}
 		}
 	}
+	s.tight = map[string]bool{}
 	w.complete = s.employ(w.daemons)
 	return nil
 }
@@ -130,6 +133,7 @@ func (s *scheduler) employ(daemons []*corev1.Pod) (all bool) {
 	for _, p := range daemons {
 		r := s.judge(p, p.Spec.NodeName)
 		if r != nil && r.plugin == names.NodeResourcesFit {
+			s.tight[p.Spec.NodeName] = true
 			r = s.judgeWithRoom(p)
 		}
 		if r != nil && (slices.Contains(ofCluster, r.plugin) || r.plugin == names.NodePorts) {

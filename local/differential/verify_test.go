@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/scenario"
 	"github.com/karpenter-go/karpenter/engine/scenario/random"
@@ -79,7 +81,7 @@ func dispute(rules verify.Rules, s *scheduler, k *sketch, strict bool) (*random.
 	var refused map[string]*refusal
 	certain := true
 	if strict {
-		refused, err = w.greedily(s) // in the order that verify has in mind
+		refused, err = w.forSure(s)
 	} else {
 		refused, certain, err = w.anyOrder(s)
 	}
@@ -107,6 +109,18 @@ func dispute(rules verify.Rules, s *scheduler, k *sketch, strict bool) (*random.
 	}
 	b.Rule = "verify is too lax: " + b.Rule
 	return b, nil
+}
+
+// forSure lets the pods arrive in the order that verify has in mind. A node without room for all its daemons may do without those
+// that are not there yet: the pods must be accepted with them and without.
+func (w *world) forSure(s *scheduler) (map[string]*refusal, error) {
+	refused, err := w.greedily(s)
+	if err != nil || len(refused) > 0 || len(s.tight) == 0 || !w.complete {
+		return refused, err
+	}
+	tight := s.tight
+	w.daemons = slices.DeleteFunc(w.daemons, func(p *corev1.Pod) bool { return tight[p.Spec.NodeName] })
+	return w.greedily(s)
 }
 
 // breach returns the first refusal as a breach, if there is any.
