@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"cmp"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -111,6 +112,24 @@ func Join(s *model.Snapshot, joiners ...Joiner) []Nomination {
 	}
 	order(changes, share)
 	return changes
+}
+
+// Expects reports whether others are about to join whom pods were planned onto: near are nodes that are there and closed, far are
+// those that were asked for no later than the given time and have no node yet. API servers write times in whole seconds.
+func Expects(s *model.Snapshot, asked time.Time, joined map[string]string) (near, far bool) {
+	asked = asked.Add(time.Second)
+	for _, p := range s.Pending() {
+		n, ok := s.NodeByName(s.PromiseOf(p))
+		if !ok || !joins(n) {
+			continue
+		}
+		if _, ok := joined[n.Claim.Name]; ok {
+			continue
+		}
+		near = near || n.Object != nil
+		far = far || n.Object == nil && !n.Claim.CreationTimestamp.After(asked)
+	}
+	return near, far
 }
 
 // open reports whether pods may be bound to the node, now or when it is ready.

@@ -158,3 +158,47 @@ func TestJoinTogether(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// Those are expected whom pods were planned onto and who have not joined: if they have a node, or were asked for no later.
+func TestExpects(t *testing.T) {
+	now := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
+	_, c := node("n", true)
+	pods := []*corev1.Pod{pod("a", "", ""), pod("b", "", "")}
+	for _, tt := range []struct {
+		name      string
+		planned   string
+		age       time.Duration
+		absent    bool // it has no node yet
+		change    func(*corev1.Node, *apiv1.NodeClaim)
+		near, far bool
+	}{
+		{name: "of the same plan", planned: "claim-m", absent: true, far: true},
+		{name: "within a second", planned: "claim-m", age: -time.Second, absent: true, far: true},
+		{name: "of a later plan", planned: "claim-m", age: -2 * time.Second, absent: true},
+		{name: "there", planned: "m", near: true},
+		{name: "there, of a later plan", planned: "claim-m", age: -2 * time.Second, near: true},
+		{name: "nobody was planned onto it", planned: "claim-n"},
+		{name: "no such node", planned: "gone"},
+		{name: "open", planned: "m", change: func(m *corev1.Node, _ *apiv1.NodeClaim) { m.Labels[apiv1.NodeRegisteredLabelKey] = "true" }},
+		{name: "going", planned: "claim-m", change: func(_ *corev1.Node, d *apiv1.NodeClaim) { d.DeletionTimestamp = &metav1.Time{Time: now} }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m, d := node("m", true)
+			d.CreationTimestamp.Time = now.Add(-tt.age)
+			if tt.change != nil {
+				tt.change(m, d)
+			}
+			delta := model.Delta{Pods: pods, Nodes: []*corev1.Node{m}, Claims: []*apiv1.NodeClaim{c, d}}
+			if tt.absent {
+				delta.Nodes = nil
+			}
+			s := model.Compile(delta).WithPromises(map[string]string{"d/a": "claim-n", "d/b": tt.planned})
+			if near, far := steer.Expects(s, now, map[string]string{"claim-n": "n"}); near != tt.near || far != tt.far {
+				t.Errorf("near %v, far %v; want %v, %v", near, far, tt.near, tt.far)
+			}
+			if near, far := steer.Expects(s, now, map[string]string{"claim-n": "n", "claim-m": "m"}); near || far {
+				t.Errorf("near %v, far %v when all have joined", near, far)
+			}
+		})
+	}
+}

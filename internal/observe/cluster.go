@@ -3,6 +3,7 @@ package observe
 import (
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -20,6 +21,8 @@ import (
 // A Cluster is the latest known state. It is safe for concurrent use.
 type Cluster struct {
 	clock clock.Clock
+	// launching counts those who create claims just now.
+	launching atomic.Int64
 
 	// mu guards all below.
 	mu sync.Mutex

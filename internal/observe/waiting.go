@@ -100,6 +100,16 @@ func (c *Cluster) Promise(node string, pods []*model.Pod, until time.Time) {
 	}
 }
 
+// Launching notes that claims are being created, until ended is called: the pods that were planned onto them are promised to them
+// only then, and a node may come before.
+func (c *Cluster) Launching() (ended func()) {
+	c.launching.Add(1)
+	return func() { c.launching.Add(-1) }
+}
+
+// Launches reports whether claims are being created.
+func (c *Cluster) Launches() bool { return c.launching.Load() > 0 }
+
 // Break remembers that the pods have no place, wherever they are nominated to, until they are promised another.
 func (c *Cluster) Break(pods []*model.Pod) { c.Promise("", pods, time.Time{}) }
 

@@ -216,6 +216,7 @@ func (c *Controller) begin(ctx context.Context, s *model.Snapshot, cmd *model.Co
 			"command", cmd.Decision(), "error", err.Error())
 		return ignoreConflict(err)
 	}
+	defer c.Cluster.Launching()()
 	if launchErr := c.Actor.Replace(ctx, drafts); launchErr != nil {
 		return launchErr
 	}

@@ -159,6 +159,7 @@ func (c *Controller) round(ctx context.Context, s *model.Snapshot) error {
 	}
 	held, unapproved := c.holdBack(s, plan)
 	slowed := c.slow(plan, s.Now)
+	launched := c.Cluster.Launching()
 	launches, err := c.Actor.Launch(ctx, plan)
 	c.Brake.Done(brake.Launch, len(launches), s.Now)
 	for _, l := range launches {
@@ -169,6 +170,7 @@ func (c *Controller) round(ctx context.Context, s *model.Snapshot) error {
 	for _, p := range plan.Placements {
 		c.promise(p.Node.Name, p.Pods, s.Now)
 	}
+	launched()
 	c.breakPromises(s, plan)
 	c.countReplanned(s, plan, launches)
 	c.tell(ctx, s, plan, launches, waits)

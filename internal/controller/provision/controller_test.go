@@ -61,6 +61,9 @@ func newWorld(t *testing.T) *world {
 	w := &world{t: t, clock: clocktesting.NewFakeClock(time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)), events: &events{}}
 	w.client = fake.NewClientBuilder().WithScheme(api.Scheme()).WithInterceptorFuncs(interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+			if !w.Cluster.Launches() {
+				t.Errorf("%s is created, and nobody is told that its pods are not promised yet", o.GetName())
+			}
 			if w.refuse {
 				return fmt.Errorf("quota exceeded")
 			}
@@ -121,6 +124,9 @@ func (w *world) reconcile() time.Duration {
 	r, err := w.Reconcile(w.t.Context(), ctrl.Request{})
 	if err != nil {
 		w.t.Fatal(err)
+	}
+	if w.Cluster.Launches() {
+		w.t.Error("it is said to be launching after the round")
 	}
 	return r.RequeueAfter
 }

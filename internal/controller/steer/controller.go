@@ -31,8 +31,9 @@ type Controller struct {
 	// On nominates pods; off takes away what was nominated before.
 	On bool
 
-	// last is when the last pass began.
+	// last is when the last pass began; busy is set if it wrote something.
 	last time.Time
+	busy bool
 	// joining are the names of nodes, by claim, that Join was asked for and that were not seen open since.
 	joining sync.Map
 	company company
@@ -42,8 +43,10 @@ type Controller struct {
 
 // Intervals of steering.
 const (
-	// pause is the least time between two passes.
+	// pause is the least time between two passes, and haste while there is something to write: a pod whose nomination the scheduler
+	// has erased may lose its room before it has another.
 	pause = 500 * time.Millisecond
+	haste = 100 * time.Millisecond
 	// again is how often to look while pods wait: nodes go without waking anybody.
 	again = 10 * time.Second
 	// syncing is how often to ask whether the first lists are in.
@@ -78,14 +81,18 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	if !c.Cluster.Synced() {
 		return ctrl.Result{RequeueAfter: syncing}, nil
 	}
-	now := c.Clock.Now()
-	if wait := c.last.Add(pause).Sub(now); wait > 0 {
+	now, least := c.Clock.Now(), pause
+	if c.busy {
+		least = haste
+	}
+	if wait := c.last.Add(least).Sub(now); wait > 0 {
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	c.last = now
 	s := c.Cluster.Snapshot()
 	changes := steer.Next(s, c.On, c.stillJoining(s))
 	wrote := c.write(ctx, changes[:min(len(changes), portion)])
+	c.busy = wrote > 0
 	switch {
 	case len(changes) > portion && wrote > 0:
 		c.last = time.Time{}
@@ -96,12 +103,13 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	return ctrl.Result{RequeueAfter: again}, nil
 }
 
-// stillJoining returns the nodes that were about to be opened and are not open yet, by claim, and forgets the others.
+// stillJoining returns the nodes that were about to be opened and are not open yet, by claim, and forgets the others. s may be
+// too old to show one that joins just now.
 func (c *Controller) stillJoining(s *model.Snapshot) map[string]string {
 	still := map[string]string{}
 	c.joining.Range(func(claim, node any) bool {
 		switch n, ok := s.NodeByName(claim.(string)); {
-		case ok && !n.Registered:
+		case ok && !n.Registered, !ok && c.company.has(claim.(string)):
 			still[claim.(string)] = node.(string)
 		default:
 			c.joining.Delete(claim)

@@ -6,10 +6,12 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
@@ -47,7 +49,7 @@ func TestJoinTogether(t *testing.T) {
 				w.Cluster.Set(claim)
 				w.Cluster.Promise(claim.Name, []*model.Pod{byName[of]}, w.clock.Now().Add(2*patience))
 				go func() {
-					w.Join(t.Context(), claim, node)
+					w.Join(t.Context(), claim, node)()
 					opened <- name
 				}()
 				synctest.Wait()
@@ -98,7 +100,7 @@ func TestJoinWritesAgain(t *testing.T) {
 			w.erase(pod)
 		}
 	}
-	w.Join(t.Context(), claim, big)
+	w.Join(t.Context(), claim, big)()
 	var pods corev1.PodList
 	if err := w.client.List(t.Context(), &pods); err != nil {
 		t.Fatal(err)
@@ -108,4 +110,100 @@ func TestJoinWritesAgain(t *testing.T) {
 			t.Errorf("%s is nominated to %q when the node is opened", p.Name, p.Status.NominatedNodeName)
 		}
 	}
+}
+
+// A node that has come promptly waits a moment for another of its plan, not for one of a later plan; and any node waits longer
+// for one that is there.
+func TestJoinWaits(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		age   time.Duration // of the claim that joins
+		later time.Duration // the other was asked for
+		there bool          // the other has a node
+		joins time.Duration // when the other joins; 0 is never
+		want  time.Duration
+	}{
+		{name: "until the other joins", age: time.Second, joins: 2 * time.Second, want: 2 * time.Second},
+		{name: "a moment at most", age: time.Second, want: moment},
+		{name: "not where nodes boot", age: prompt},
+		{name: "not for a later one", age: 3 * time.Second, later: 2 * time.Second},
+		{name: "for one that is there", age: prompt, later: 2 * time.Second, there: true, joins: 5 * time.Second, want: 5 * time.Second},
+		{name: "ten seconds at most", age: prompt, there: true, want: politeness},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				w.Clock = clock.RealClock{} // of the bubble
+				begin := w.Clock.Now()
+				claims, nodes := make([]*apiv1.NodeClaim, 2), make([]*corev1.Node, 2)
+				for i, p := range w.Cluster.Snapshot().Pending() {
+					claims[i], nodes[i] = joiner([]string{"m", "o"}[i])
+					claims[i].CreationTimestamp.Time = begin.Add(-tt.age + time.Duration(i)*tt.later)
+					w.Cluster.Set(claims[i])
+					w.Cluster.Promise(claims[i].Name, []*model.Pod{p}, w.clock.Now().Add(2*patience))
+				}
+				if tt.there {
+					w.Cluster.Set(nodes[1])
+				}
+				if tt.joins > 0 {
+					go func() {
+						<-w.Clock.After(tt.joins)
+						w.Join(t.Context(), claims[1], nodes[1])()
+					}()
+				}
+				w.Join(t.Context(), claims[0], nodes[0])()
+				if got := w.Clock.Since(begin); got < tt.want || got > tt.want+glance {
+					t.Errorf("opened after %v, want %v", got, tt.want)
+				}
+				synctest.Wait()
+			})
+		})
+	}
+}
+
+// A node that comes while claims are still being created is not opened before it is known who was planned onto it.
+func TestJoinDuringLaunch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.Clock = clock.RealClock{} // of the bubble
+		claim, node := joiner("m")
+		w.Cluster.Set(claim)
+		launched := w.Cluster.Launching()
+		go func() {
+			<-w.Clock.After(moment)
+			w.promise(claim.Name)
+			launched()
+		}()
+		w.Join(t.Context(), claim, node)()
+		w.want("opened", "m", "m")
+		synctest.Wait()
+	})
+}
+
+// Nodes that are opened together are left alone until all are open, or until one has taken too long.
+func TestOpenedTogether(t *testing.T) {
+	for _, takes := range []time.Duration{time.Second, 2 * moment} {
+		synctest.Test(t, func(t *testing.T) {
+			c := clock.RealClock{} // of the bubble
+			begin := c.Now()
+			d := &door{closed: make(chan struct{})}
+			d.left.Store(2)
+			quick, slow := &member{open: make(chan struct{}), door: d}, &member{open: make(chan struct{}), door: d}
+			close(quick.open)
+			close(slow.open)
+			ended := make(chan struct{})
+			go func() {
+				<-c.After(takes)
+				slow.through(c)
+				close(ended)
+			}()
+			quick.through(c)
+			if got, want := c.Since(begin), min(takes, moment); got != want {
+				t.Errorf("the quick one is left alone for %v, want %v", got, want)
+			}
+			<-ended
+		})
+	}
+	impatient := &member{open: make(chan struct{})}
+	impatient.through(clock.RealClock{}) // returns: nobody has let it in
 }

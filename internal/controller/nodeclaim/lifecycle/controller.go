@@ -43,8 +43,9 @@ type Health interface {
 
 // An Usher shows pods to the nodes that they were planned for.
 type Usher interface {
-	// Join is told that the claim's node is about to be opened to pods, and returns soon.
-	Join(ctx context.Context, claim *apiv1.NodeClaim, node *corev1.Node)
+	// Join is told that the claim's node is about to be opened to pods, and returns soon. What it returns is called when that has
+	// been tried, before anything else is done about the node.
+	Join(ctx context.Context, claim *apiv1.NodeClaim, node *corev1.Node) (opened func())
 }
 
 // A Controller takes claims through their life.

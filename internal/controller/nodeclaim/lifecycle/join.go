@@ -15,10 +15,13 @@ import (
 
 // register writes to the node what the claim promised of it. Pods are shown to the node before it is opened to them.
 func (p *pass) register(ctx context.Context, a lifecycle.Register) error {
+	opened := func() {}
 	if a.Complete && p.Usher != nil {
-		p.Usher.Join(ctx, p.claim, p.view.Nodes[0])
+		opened = p.Usher.Join(ctx, p.claim, p.view.Nodes[0])
+		p.refreshNode(ctx)
 	}
 	node, err := p.patchNode(ctx, a.Apply)
+	opened()
 	if err != nil {
 		return err
 	}
@@ -55,6 +58,16 @@ func (p *pass) initialize(ctx context.Context, a lifecycle.Initialize) error {
 	log := ctrl.LoggerFrom(ctx).WithValues(nodeValues(p.claim, node)...)
 	p.tell = append(p.tell, func() { log.Info("initialized nodeclaim", "allocatable", node.Status.Allocatable) })
 	return nil
+}
+
+// refreshNode takes the node as the cache has it by now: it has been written by others while pods were shown to it, and a patch of
+// what it was would have to be made twice.
+func (p *pass) refreshNode(ctx context.Context) {
+	known, fresh := p.view.Nodes[0], &corev1.Node{}
+	err := p.Client.Get(ctx, client.ObjectKeyFromObject(known), fresh)
+	if err == nil && fresh.UID == known.UID && fresh.DeletionTimestamp == nil {
+		p.view.Nodes[0] = fresh
+	}
 }
 
 // patchNode changes the claim's one node in the world and in the view. Others write a node that has just joined, too: what they

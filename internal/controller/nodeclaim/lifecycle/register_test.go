@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/internal/controller/internal/fakecloud"
@@ -55,12 +56,16 @@ type usher struct {
 	told []string
 }
 
-func (u *usher) Join(_ context.Context, claim *apiv1.NodeClaim, node *corev1.Node) {
-	closed := false
-	for _, taint := range u.b.GetNode(node.Name).Spec.Taints {
-		closed = closed || taint.Key == apiv1.UnregisteredTaintKey
+func (u *usher) Join(_ context.Context, claim *apiv1.NodeClaim, node *corev1.Node) func() {
+	note := func() {
+		closed := false
+		for _, taint := range u.b.GetNode(node.Name).Spec.Taints {
+			closed = closed || taint.Key == apiv1.UnregisteredTaintKey
+		}
+		u.told = append(u.told, fmt.Sprintf("%s %s closed %v", claim.Name, node.Name, closed))
 	}
-	u.told = append(u.told, fmt.Sprintf("%s %s closed %v", claim.Name, node.Name, closed))
+	note()
+	return note
 }
 
 // Pods are shown to a node once, while it is still closed to them.
@@ -72,26 +77,40 @@ func TestUsher(t *testing.T) {
 	b.Add(world.Node("n1", "fake://zone-a/i-1"))
 	b.pass("a")
 	b.pass("a")
-	b.want("told", strings.Join(u.told, ", "), "a n1 closed true")
+	b.want("told", strings.Join(u.told, ", "), "a n1 closed true, a n1 closed false")
 	b.want("Registered", b.Condition("a", "Registered"), "True Registered")
 }
 
 // meddler writes the node while pods are shown to it, as others do with a node that has just joined.
 type meddler struct{ b *bench }
 
-func (m meddler) Join(ctx context.Context, _ *apiv1.NodeClaim, node *corev1.Node) {
+func (m meddler) Join(ctx context.Context, _ *apiv1.NodeClaim, node *corev1.Node) func() {
 	fresh := m.b.GetNode(node.Name)
 	fresh.Annotations = map[string]string{"example.com/seen": "yes"}
 	fresh.Spec.Taints = append(fresh.Spec.Taints, corev1.Taint{Key: "example.com/slow", Effect: corev1.TaintEffectNoSchedule})
 	if err := m.b.World.Client.Update(ctx, fresh); err != nil {
 		m.b.t.Error(err)
 	}
+	return func() {}
 }
 
-// A node that others write meanwhile is opened in the same pass, and keeps what they have written: pods were shown to it.
+// unread is an API server that nobody has to ask.
+type unread struct {
+	client.Reader
+	t *testing.T
+}
+
+func (u unread) Get(_ context.Context, key client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
+	u.t.Errorf("%s is read from the API server, though the cache has it", key)
+	return nil
+}
+
+// A node that others write meanwhile is opened in the same pass and by one write, and keeps what they have written: pods were
+// shown to it.
 func TestOpenedThoughOthersWrite(t *testing.T) {
 	b := newBench(t, world.Claim("a"))
 	b.Usher = meddler{b}
+	b.Live = unread{t: t}
 	b.pass("a")
 	b.Add(world.Node("n1", "fake://zone-a/i-1"))
 	b.pass("a")
