@@ -138,9 +138,9 @@ func ownerOf(o *corev1.Pod) (types.UID, bool) {
 // overdueAfter is how long a pod may wait for its first verdict before it counts as refused like others.
 const overdueAfter = 500 * time.Millisecond
 
-// Backlog returns when the latest of the pods came that the scheduler has not looked at, if it is behind: pods that it is just
-// about to bind are none.
-func (c *Cluster) Backlog() (latest time.Time, behind bool) {
+// Backlog returns when the first and the latest of the pods came that the scheduler has not looked at, and whether it is behind:
+// pods that it is just about to bind are none.
+func (c *Cluster) Backlog() (first, latest time.Time, behind bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.clock.Now()
@@ -149,12 +149,15 @@ func (c *Cluster) Backlog() (latest time.Time, behind bool) {
 			continue
 		}
 		since := c.backlog.seen[o.UID]
+		if first.IsZero() || since.Before(first) {
+			first = since
+		}
 		behind = behind || now.Sub(since) >= overdueAfter
 		if since.After(latest) {
 			latest = since
 		}
 	}
-	return latest, behind
+	return first, latest, behind
 }
 
 // Foretell has pods that the scheduler keeps waiting for its verdict count as refused, if it has refused others. It is for

@@ -121,12 +121,13 @@ func TestForetell(t *testing.T) {
 	s.show("b1", "Workflow", "b", "refused")
 	s.show("c1", "Workflow", "c", "new")
 	s.show("d1", "Workflow", "d", "gated")
-	if latest, behind := s.Backlog(); !behind || !latest.Equal(s.clock.Now()) {
-		t.Errorf("the scheduler is behind: %v, with pods until %v", behind, latest)
+	now := s.clock.Now()
+	if first, latest, behind := s.Backlog(); !behind || !first.Equal(now.Add(-overdueAfter)) || !latest.Equal(now) {
+		t.Errorf("the scheduler is behind: %v, with pods from %v until %v", behind, first, latest)
 	}
 	s.Foretell()
 	s.want("one was", "a1 b1")
-	if _, behind := s.Backlog(); behind {
+	if _, _, behind := s.Backlog(); behind {
 		t.Error("the scheduler is behind with a pod that has just come")
 	}
 	s.show("a1", "Workflow", "a", "new")

@@ -141,11 +141,14 @@ func (c *Controller) window(s *model.Snapshot) time.Duration {
 			last = since
 		}
 	}
-	if first.IsZero() {
+	switch oldest, latest, behind := c.Cluster.Backlog(); {
+	case behind && latest.After(last): // these will wait as well
+		last = latest
+		if first.IsZero() {
+			first = oldest
+		}
+	case first.IsZero():
 		return c.last.Add(c.BatchIdle).Sub(s.Now) // nothing new: look again, but not in a frenzy
-	}
-	if latest, behind := c.Cluster.Backlog(); behind && latest.After(last) {
-		last = latest // these will wait as well
 	}
 	return min(last.Add(c.BatchIdle).Sub(s.Now), first.Add(c.BatchMax).Sub(s.Now))
 }

@@ -227,6 +227,28 @@ func TestBatchOfTheUnjudged(t *testing.T) {
 	}
 }
 
+// A scheduler that is behind judges nobody of those who come after the first round: they are one batch all the same, as long
+// as one may be.
+func TestLaterBatchOfTheUnjudged(t *testing.T) {
+	w := newWorld(t)
+	w.pend("first", 1, 1)
+	w.clock.Step(time.Second)
+	w.reconcile()
+	begun := w.clock.Now()
+	for i := range 30 { // a pod every half second: never idle
+		w.come(fmt.Sprintf("web-%d", i), 1, 1)
+		w.reconcile()
+		if len(w.claims()) > 1 {
+			if waited := w.clock.Since(begun); waited != w.BatchMax {
+				t.Errorf("the second round began after %v, want %v", waited, w.BatchMax)
+			}
+			return
+		}
+		w.clock.Step(500 * time.Millisecond)
+	}
+	t.Error("no second round began")
+}
+
 func TestRefusalsAreTold(t *testing.T) {
 	w := newWorld(t)
 	w.pend("huge", 1, 64)
