@@ -17,8 +17,9 @@ import (
 type hand struct {
 	daemon *model.Daemon
 	terms  []int // of its required anti-affinity, by number in the book
-	// members are the groups that count its pods, bans those whose pods it keeps out of its domains.
-	members, bans []int
+	// members are the groups that count its pods, crowds those of them that are spread over nodes, bans those whose pods it keeps
+	// out of its domains.
+	members, crowds, bans []int
 	// shy says that something may keep it off nodes that it selects, so that nobody can rely on it. If it is nothing but its own
 	// anti-affinity, it is timid: somebody can, where nodes lack the labels of that; and bound are the labels of the domains in
 	// which it is everywhere or nowhere; see blocKey.
@@ -81,6 +82,11 @@ func (p *problem) joinHands() {
 			h.members = append(h.members, p.byTerm[t]...)
 		}
 		slices.Sort(h.members)
+		for _, i := range h.members {
+			if g := p.groups[i]; g.key == hostKey && g.kind == topology.Spread {
+				h.crowds = append(h.crowds, i)
+			}
+		}
 		h.shy = p.kept(h, terms)
 		if !h.shy && p.apartFromSome(h) {
 			h.shy, h.timid, h.bound = true, true, p.binding(h, terms)
@@ -349,12 +355,15 @@ func (p *problem) muster() {
 				s.choosy = s.choosy || !r.anywhere || p.handOf(r.daemon).widely || p.handOf(r.daemon).timid
 			}
 		}
+		if s.choosy {
+			s.crewOn = func(fl *flavour, j int) []crewman { return p.crewOn(s, fl, j) }
+		}
 		crew := p.crewOf(s.residents, require.Set{}, nil) // good for all shapes if nobody is choosy
-		guests := p.guestsOf(crew)
+		guests := guestsOf(crew)
 		for j, sh := range s.pool.shapes {
 			if s.choosy {
 				crew = p.crewWithin(s, s.pool.Requirements, j)
-				guests = p.guestsOf(crew)
+				guests = guestsOf(crew)
 			}
 			sh.crew, sh.guests = crew, guests
 		}
@@ -372,13 +381,10 @@ func (p *problem) muster() {
 }
 
 // guestsOf returns how many pods of the crew count for pods that are spread over nodes.
-func (p *problem) guestsOf(crew []crewman) guests {
+func guestsOf(crew []crewman) guests {
 	var out guests
 	for _, m := range crew {
-		for _, i := range m.hand.members {
-			if g := p.groups[i]; g.key != hostKey || g.kind != topology.Spread {
-				continue
-			}
+		for _, i := range m.hand.crowds {
 			at := slices.IndexFunc(out, func(x guest) bool { return x.group == i })
 			if at < 0 {
 				out = append(out, guest{group: i, limit: noLimit})

@@ -59,7 +59,7 @@ func (t *tier) pattern(s *shop, star *kind, fill order) *opened {
 	f := &filling{shop: s, refused: t.work.refused, stamp: t.spin}
 	f.shelf, f.shape = s.shelf, s.shape
 	f.room = append(t.work.room[:0], s.shelf.pool.shapes[s.shape].room...)
-	if with := s.shelf.pool.shapes[s.shape].guests; with != nil {
+	if with := s.shelf.guestsIn(star.fit.on[s.shelf.index].flavour, s.shape); with != nil {
 		f.guests = slices.Clone(with)
 	}
 	f.open = t.work.open[:0]

@@ -146,7 +146,7 @@ func (p *problem) mayBecome(a *alternatives, reqs require.Set) bool {
 
 // loadOf sums up who is on an opened node.
 func (r *repairer) loadOf(o *opened) load {
-	l := load{need: make([]int64, len(r.cols)), guests: slices.Clone(o.shelf.pool.shapes[o.shape].guests)}
+	l := load{need: make([]int64, len(r.cols)), guests: slices.Clone(o.shelf.guestsIn(o.flavour, o.shape))}
 	for _, part := range o.share {
 		subtract(l.need, part.lot.need.amount, -part.n)
 		l.guests = l.guests.add(part.lot, part.n)

@@ -86,6 +86,7 @@ type flavour struct {
 	byPrice []int // the same, cheapest first, once somebody asked
 	some    bool
 	crews   [][]crewman // of each shape, once somebody asked
+	guests  map[int]guests
 	// diverse says that some requirement has minValues.
 	diverse bool
 }
@@ -99,6 +100,8 @@ type shelf struct {
 	// residents are the daemons that matter to somebody and that the pool's taints let in.
 	residents []resident
 	choosy    bool // some of them select nodes
+	// crewOn returns the hands that a node of shape j will have in the flavour; nil if nobody is choosy.
+	crewOn func(fl *flavour, j int) []crewman
 	// joined remembers the flavour that two make together, nil if they contradict each other.
 	joined map[[2]int]*flavour
 	// tariffs numbers the lists of prices.

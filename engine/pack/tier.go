@@ -477,5 +477,5 @@ func (o *opened) bears(j int) bool {
 			}
 		}
 	}
-	return !picky || o.shelf.noCrowdier(j, o.shape)
+	return !picky || o.shelf.noCrowdier(o.flavour, j, o.shape)
 }

@@ -120,21 +120,27 @@ func (w *wariness) number() int {
 func (p *problem) suited(m mask, s *shelf, fl *flavour, w *wariness) mask {
 	out := newMask(len(s.pool.shapes))
 	m.each(func(j int) {
-		if p.suits(p.crewOn(s, fl, j), s.pool.shapes[j], fl.reqs, w) {
+		if p.suits(p.crewOn(s, fl, j), fl.reqs, w) {
 			out.set(j)
 		}
 	})
 	return out
 }
 
-func (p *problem) suits(crew []crewman, sh *shape, reqs require.Set, w *wariness) bool {
+func (p *problem) suits(crew []crewman, reqs require.Set, w *wariness) bool {
 	for _, a := range w.avoid {
 		if p.labelled(a.key, reqs) && slices.ContainsFunc(crew, func(m crewman) bool { return m.hand == a.hand }) {
 			return false
 		}
 	}
 	for _, r := range w.crowds {
-		if present, _ := sh.guests.of(r.group); present > r.skew || r.self && present == r.skew {
+		present := 0
+		for _, m := range crew {
+			if slices.Contains(m.hand.crowds, r.group) {
+				present++
+			}
+		}
+		if present > r.skew || r.self && present == r.skew {
 			return false
 		}
 	}
@@ -144,9 +150,9 @@ func (p *problem) suits(crew []crewman, sh *shape, reqs require.Set, w *wariness
 }
 
 // elusive returns the choices of nodes of which the offering is settled, for pods that want to be apart from daemons which come
-// with some offerings only.
+// with some offerings only, or are spread with them.
 func (p *problem) elusive(c *class, s *stage) []*choice {
-	if s.wary == nil || len(s.wary.avoid) == 0 || len(p.offers) == 0 {
+	if s.wary == nil || len(s.wary.avoid)+len(s.wary.crowds) == 0 || len(p.offers) == 0 {
 		return nil
 	}
 	return p.choicesBy(c, s, p.offers)
@@ -164,10 +170,28 @@ func (p *problem) labelled(key int, reqs require.Set) bool {
 	return !ok || r.Operator() != require.DoesNotExist
 }
 
+// guestsIn returns how many pods of daemons count for pods that are spread over nodes, on a node of shape j in the flavour. The
+// result is shared.
+func (s *shelf) guestsIn(fl *flavour, j int) guests {
+	most := s.pool.shapes[j].guests
+	if most == nil || s.crewOn == nil {
+		return most
+	}
+	known, ok := fl.guests[j]
+	if !ok {
+		if fl.guests == nil {
+			fl.guests = map[int]guests{}
+		}
+		known = guestsOf(s.crewOn(fl, j))
+		fl.guests[j] = known
+	}
+	return known
+}
+
 // noCrowdier reports whether a node of shape j has no more daemons' pods that others are spread from than one of shape i.
-func (s *shelf) noCrowdier(j, i int) bool {
-	for _, x := range s.pool.shapes[j].guests {
-		if present, _ := s.pool.shapes[i].guests.of(x.group); x.present > present {
+func (s *shelf) noCrowdier(fl *flavour, j, i int) bool {
+	for _, x := range s.guestsIn(fl, j) {
+		if present, _ := s.guestsIn(fl, i).of(x.group); x.present > present {
 			return false
 		}
 	}
