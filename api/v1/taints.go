@@ -34,7 +34,7 @@ func IsEphemeralTaint(t corev1.Taint) bool {
 	switch t.Effect {
 	case corev1.TaintEffectNoSchedule:
 		return t.Key == corev1.TaintNodeNotReady || t.Key == corev1.TaintNodeUnreachable ||
-			t.Key == cloudUninitializedTaintKey
+			t.Key == cloudUninitializedTaintKey || t.Key == UnregisteredTaintKey
 	case corev1.TaintEffectNoExecute:
 		return t.Key == corev1.TaintNodeNotReady || t.Key == UnregisteredTaintKey
 	}

@@ -75,8 +75,10 @@ func registration(v View, node *corev1.Node) Register {
 	}
 	if r.Complete {
 		r.Labels[apiv1.NodeRegisteredLabelKey] = "true"
-		if unregistered := apiv1.UnregisteredNoExecuteTaint(); hasTaint(node.Spec.Taints, unregistered) {
-			r.RemoveTaints = []corev1.Taint{unregistered}
+		for _, t := range node.Spec.Taints {
+			if isUnregistered(t) {
+				r.RemoveTaints = append(r.RemoveTaints, t)
+			}
 		}
 	}
 	return r
@@ -94,14 +96,26 @@ func (r Register) Apply(node *corev1.Node) {
 	}
 	node.Spec.Taints = append(node.Spec.Taints, missingTaints(node.Spec.Taints, r.AddTaints)...)
 	node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(t corev1.Taint) bool {
-		return hasTaint(r.RemoveTaints, t)
+		return hasTaint(r.RemoveTaints, t) || r.Complete && isUnregistered(t)
 	})
 }
 
 // unguarded reports whether a node joined without the taint that keeps pods away, and is not registered yet either.
 func unguarded(node *corev1.Node) bool {
 	_, registered := node.Labels[apiv1.NodeRegisteredLabelKey]
-	return !registered && !hasTaint(node.Spec.Taints, apiv1.UnregisteredNoExecuteTaint())
+	return !registered && !slices.ContainsFunc(node.Spec.Taints, isUnregistered)
+}
+
+func isUnregistered(t corev1.Taint) bool { return t.Key == apiv1.UnregisteredTaintKey }
+
+// Soften has the taint of a node that is about to be opened keep pods away without driving off any. Kubernetes evicts for a taint as
+// it last saw the node: pods that come right after an eviction taint was taken off may be evicted by somebody who is behind.
+func Soften(node *corev1.Node) {
+	for i, t := range node.Spec.Taints {
+		if isUnregistered(t) {
+			node.Spec.Taints[i].Effect = corev1.TaintEffectNoSchedule
+		}
+	}
 }
 
 func hookMessage(h Hook) string {

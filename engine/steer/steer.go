@@ -114,8 +114,11 @@ func Join(s *model.Snapshot, joiners ...Joiner) []Nomination {
 	return changes
 }
 
-// Expects reports whether others are about to join whom pods were planned onto: near are nodes that are there and closed, far are
-// those that were asked for no later than the given time and have no node yet. API servers write times in whole seconds.
+// soon is how long ago a node has come that is expected to join at any moment. One that has not by then may never.
+const soon = 10 * time.Second
+
+// Expects reports whether others are about to join whom pods were planned onto: near are nodes that have come lately and are closed,
+// far are those that were asked for no later than the given time and have no node yet. API servers write times in whole seconds.
 func Expects(s *model.Snapshot, asked time.Time, joined map[string]string) (near, far bool) {
 	asked = asked.Add(time.Second)
 	for _, p := range s.Pending() {
@@ -126,7 +129,7 @@ func Expects(s *model.Snapshot, asked time.Time, joined map[string]string) (near
 		if _, ok := joined[n.Claim.Name]; ok {
 			continue
 		}
-		near = near || n.Object != nil
+		near = near || n.Object != nil && s.Now.Sub(n.Object.CreationTimestamp.Time) < soon
 		far = far || n.Object == nil && !n.Claim.CreationTimestamp.After(asked)
 	}
 	return near, far

@@ -168,7 +168,8 @@ func TestExpects(t *testing.T) {
 		name      string
 		planned   string
 		age       time.Duration
-		absent    bool // it has no node yet
+		absent    bool          // it has no node yet
+		stays     time.Duration // how long the node has been there
 		change    func(*corev1.Node, *apiv1.NodeClaim)
 		near, far bool
 	}{
@@ -177,6 +178,7 @@ func TestExpects(t *testing.T) {
 		{name: "of a later plan", planned: "claim-m", age: -2 * time.Second, absent: true},
 		{name: "there", planned: "m", near: true},
 		{name: "there, of a later plan", planned: "claim-m", age: -2 * time.Second, near: true},
+		{name: "there for long", planned: "m", stays: 10 * time.Second},
 		{name: "nobody was planned onto it", planned: "claim-n"},
 		{name: "no such node", planned: "gone"},
 		{name: "open", planned: "m", change: func(m *corev1.Node, _ *apiv1.NodeClaim) { m.Labels[apiv1.NodeRegisteredLabelKey] = "true" }},
@@ -184,7 +186,7 @@ func TestExpects(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m, d := node("m", true)
-			d.CreationTimestamp.Time = now.Add(-tt.age)
+			d.CreationTimestamp.Time, m.CreationTimestamp.Time = now.Add(-tt.age), now.Add(-tt.stays)
 			if tt.change != nil {
 				tt.change(m, d)
 			}
@@ -192,7 +194,7 @@ func TestExpects(t *testing.T) {
 			if tt.absent {
 				delta.Nodes = nil
 			}
-			s := model.Compile(delta).WithPromises(map[string]string{"d/a": "claim-n", "d/b": tt.planned})
+			s := model.Compile(delta).WithPromises(map[string]string{"d/a": "claim-n", "d/b": tt.planned}).At(now)
 			if near, far := steer.Expects(s, now, map[string]string{"claim-n": "n"}); near != tt.near || far != tt.far {
 				t.Errorf("near %v, far %v; want %v, %v", near, far, tt.near, tt.far)
 			}

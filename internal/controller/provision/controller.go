@@ -142,10 +142,13 @@ func (c *Controller) window(s *model.Snapshot) time.Duration {
 		}
 	}
 	switch oldest, latest, behind := c.Cluster.Backlog(); {
-	case behind && latest.After(last): // these will wait as well
+	case behind && latest.After(last) && latest.After(c.last): // these will wait as well
 		last = latest
 		if first.IsZero() {
 			first = oldest
+		}
+		if first.Before(c.last) {
+			first = c.last
 		}
 	case first.IsZero():
 		return c.last.Add(c.BatchIdle).Sub(s.Now) // nothing new: look again, but not in a frenzy

@@ -143,6 +143,7 @@ func TestJoinWaits(t *testing.T) {
 					w.Cluster.Promise(claims[i].Name, []*model.Pod{p}, w.clock.Now().Add(2*patience))
 				}
 				if tt.there {
+					nodes[1].CreationTimestamp.Time = w.clock.Now()
 					w.Cluster.Set(nodes[1])
 				}
 				if tt.joins > 0 {

@@ -17,6 +17,9 @@ import (
 func (p *pass) register(ctx context.Context, a lifecycle.Register) error {
 	opened := func() {}
 	if a.Complete && p.Usher != nil {
+		if _, err := p.patchNode(ctx, lifecycle.Soften); err != nil {
+			return err
+		}
 		opened = p.Usher.Join(ctx, p.claim, p.view.Nodes[0])
 		p.refreshNode(ctx)
 	}

@@ -58,17 +58,19 @@ type usher struct {
 
 func (u *usher) Join(_ context.Context, claim *apiv1.NodeClaim, node *corev1.Node) func() {
 	note := func() {
-		closed := false
+		closed := "no"
 		for _, taint := range u.b.GetNode(node.Name).Spec.Taints {
-			closed = closed || taint.Key == apiv1.UnregisteredTaintKey
+			if taint.Key == apiv1.UnregisteredTaintKey {
+				closed = string(taint.Effect)
+			}
 		}
-		u.told = append(u.told, fmt.Sprintf("%s %s closed %v", claim.Name, node.Name, closed))
+		u.told = append(u.told, fmt.Sprintf("%s %s closed %s", claim.Name, node.Name, closed))
 	}
 	note()
 	return note
 }
 
-// Pods are shown to a node once, while it is still closed to them.
+// Pods are shown to a node once, while it is still closed to them, and when nobody could be evicted any more for coming to it.
 func TestUsher(t *testing.T) {
 	b := newBench(t, world.Claim("a"))
 	u := &usher{b: b}
@@ -77,7 +79,7 @@ func TestUsher(t *testing.T) {
 	b.Add(world.Node("n1", "fake://zone-a/i-1"))
 	b.pass("a")
 	b.pass("a")
-	b.want("told", strings.Join(u.told, ", "), "a n1 closed true, a n1 closed false")
+	b.want("told", strings.Join(u.told, ", "), "a n1 closed NoSchedule, a n1 closed no")
 	b.want("Registered", b.Condition("a", "Registered"), "True Registered")
 }
 
