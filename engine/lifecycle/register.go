@@ -111,11 +111,13 @@ func isUnregistered(t corev1.Taint) bool { return t.Key == apiv1.UnregisteredTai
 // Soften has the taint of a node that is about to be opened keep pods away without driving off any. Kubernetes evicts for a taint as
 // it last saw the node: pods that come right after an eviction taint was taken off may be evicted by somebody who is behind.
 func Soften(node *corev1.Node) {
-	for i, t := range node.Spec.Taints {
-		if isUnregistered(t) {
-			node.Spec.Taints[i].Effect = corev1.TaintEffectNoSchedule
-		}
+	i := slices.IndexFunc(node.Spec.Taints, isUnregistered)
+	if i < 0 {
+		return
 	}
+	soft := node.Spec.Taints[i]
+	soft.Effect = corev1.TaintEffectNoSchedule
+	node.Spec.Taints = append(slices.DeleteFunc(node.Spec.Taints, isUnregistered), soft)
 }
 
 func hookMessage(h Hook) string {
