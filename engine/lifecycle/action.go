@@ -31,7 +31,7 @@ type Register struct {
 	Labels, Annotations map[string]string
 	// ClaimLabels are what the provider learned only now; they go onto the claim as well.
 	ClaimLabels map[string]string
-	// AddTaints are missing on the node, RemoveTaints are to go; order matters to nobody.
+	// AddTaints are missing on the node, RemoveTaints are to go, whatever their effect is by then; order matters to nobody.
 	AddTaints, RemoveTaints []corev1.Taint
 	// Owner and Finalizer tie node and claim together.
 	Owner     metav1.OwnerReference

@@ -96,7 +96,7 @@ func (r Register) Apply(node *corev1.Node) {
 	}
 	node.Spec.Taints = append(node.Spec.Taints, missingTaints(node.Spec.Taints, r.AddTaints)...)
 	node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(t corev1.Taint) bool {
-		return hasTaint(r.RemoveTaints, t) || r.Complete && isUnregistered(t)
+		return slices.ContainsFunc(r.RemoveTaints, func(gone corev1.Taint) bool { return gone.Key == t.Key })
 	})
 }
 

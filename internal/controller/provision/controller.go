@@ -165,18 +165,11 @@ func (c *Controller) round(ctx context.Context, s *model.Snapshot) error {
 	}
 	held, unapproved := c.holdBack(s, plan)
 	slowed := c.slow(plan, s.Now)
-	launched := c.Cluster.Launching()
-	launches, err := c.Actor.Launch(ctx, plan)
+	launches, err := c.launch(ctx, plan, s.Now)
 	c.Brake.Done(brake.Launch, len(launches), s.Now)
-	for _, l := range launches {
-		c.Cluster.Assume(l.Claim)
-		c.promise(l.Claim.Name, l.Node.Pods, s.Now)
-		c.vain.Launched(l.Claim.Name, l.Node.Pool, l.Node.Pods)
-	}
 	for _, p := range plan.Placements {
 		c.promise(p.Node.Name, p.Pods, s.Now)
 	}
-	launched()
 	c.breakPromises(s, plan)
 	c.countReplanned(s, plan, launches)
 	c.tell(ctx, s, plan, launches, waits)
@@ -184,6 +177,18 @@ func (c *Controller) round(ctx context.Context, s *model.Snapshot) error {
 	c.tellUnapproved(ctx, s, launches, unapproved)
 	c.tellHeldBack(ctx, slowed, c.Brake.Why(brake.Launch))
 	return err
+}
+
+// launch creates the plan's claims, and promises them to their pods.
+func (c *Controller) launch(ctx context.Context, plan *model.Plan, now time.Time) ([]act.Launch, error) {
+	defer c.Cluster.Launching()()
+	launches, err := c.Actor.Launch(ctx, plan)
+	for _, l := range launches {
+		c.Cluster.Assume(l.Claim)
+		c.promise(l.Claim.Name, l.Node.Pods, now)
+		c.vain.Launched(l.Claim.Name, l.Node.Pool, l.Node.Pods)
+	}
+	return launches, err
 }
 
 // attempts is how often a plan that verify refuses is made again without the pods that it objects to.
