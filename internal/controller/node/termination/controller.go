@@ -34,6 +34,8 @@ type Controller struct {
 	// CPUMillis is the CPU that the process asks for; the number of workers grows with it.
 	CPUMillis int64
 
+	// atOnce is how many pods of a node are asked to leave at a time; 0 for requestsAtOnce.
+	atOnce   int
 	attempts attempts
 }
 

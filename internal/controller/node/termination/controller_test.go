@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -15,8 +17,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
 // What the node and its claim look like on the way.
@@ -228,4 +232,43 @@ func TestWakesForNodesThatLeave(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
+}
+
+// silent publishes nothing.
+type silent struct{}
+
+func (silent) Publish(...telemetry.Event) {}
+
+// Pods of a node are asked to leave some at a time, and no more than that.
+func TestEvictionsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		objects := []client.Object{leavingNode(), leavingClaim()}
+		for i := range requestsAtOnce + 3 {
+			objects = append(objects, pod(fmt.Sprint("pod-", i)))
+		}
+		w := newWorld(t, objects...)
+		var mu sync.Mutex
+		asked, under, most, enough := map[string]int{}, 0, 0, make(chan struct{})
+		evict := func(_ context.Context, _ client.Client, _ string, o, _ client.Object, _ ...client.SubResourceCreateOption) error {
+			mu.Lock()
+			asked[o.GetName()]++
+			under++
+			if most = max(most, under); len(asked) == requestsAtOnce {
+				close(enough)
+			}
+			mu.Unlock()
+			<-enough // one after the other would wait for ever
+			mu.Lock()
+			defer mu.Unlock()
+			under--
+			return nil
+		}
+		c := w.controller
+		c.Client = interceptor.NewClient(w.client.(client.WithWatch), interceptor.Funcs{SubResourceCreate: evict})
+		c.Events, c.atOnce = silent{}, 0
+		w.reconcile()
+		if len(asked) != requestsAtOnce+3 || most != requestsAtOnce {
+			t.Errorf("%d pods were asked to leave, %d at once; want %d, %d at once", len(asked), most, requestsAtOnce+3, requestsAtOnce)
+		}
+	})
 }

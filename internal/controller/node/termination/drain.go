@@ -1,6 +1,7 @@
 package termination
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/karpenter-go/karpenter/engine/drain"
@@ -18,26 +20,30 @@ import (
 // follows at once in the next reconcile.
 const maxRequests = 50
 
+// requestsAtOnce is how many of them are under way at a time: the API server takes some 30 ms to evict a pod when it is busy, and
+// pods that move wait for each other's turn.
+const requestsAtOnce = 10
+
 // drain carries out a decision: pods past their time are deleted, those whose turn it is are evicted. One pod that cannot
 // be moved stops no other.
 func (c *Controller) drain(ctx context.Context, d *departure, decision *drain.Decision) (outcome, error) {
 	c.setDraining(d)
-	left := maxRequests
-	var errs []error
-	for _, f := range decision.Delete[:min(left, len(decision.Delete))] {
-		errs = append(errs, c.deleteByForce(ctx, d, f))
-	}
-	left -= min(left, len(decision.Delete))
-	refused := make([]drain.Hold, 0, len(decision.Evict))
-	for _, pod := range decision.Evict[:min(left, len(decision.Evict))] {
-		hold, err := c.evict(ctx, d, pod)
-		if hold != nil {
-			refused = append(refused, *hold)
+	deletions := decision.Delete[:min(maxRequests, len(decision.Delete))]
+	evictions := decision.Evict[:min(maxRequests-len(deletions), len(decision.Evict))]
+	deleting := c.together(len(deletions), func(i int) error { return c.deleteByForce(ctx, d, deletions[i]) })
+	holds := make([]*drain.Hold, len(evictions))
+	evicting := c.together(len(evictions), func(i int) (err error) {
+		holds[i], err = c.evict(ctx, d, evictions[i])
+		return err
+	})
+	var refused []drain.Hold
+	for _, h := range holds {
+		if h != nil {
+			refused = append(refused, *h)
 		}
-		errs = append(errs, err)
 	}
 	c.tellHeld(d, decision, refused)
-	if err := errors.Join(errs...); err != nil {
+	if err := errors.Join(deleting, evicting); err != nil {
 		return outcome{}, err
 	}
 	if len(decision.Delete)+len(decision.Evict) > maxRequests {
@@ -50,6 +56,20 @@ func (c *Controller) drain(ctx context.Context, d *departure, decision *drain.De
 		}
 	}
 	return outcome{after: wait(next, d.now)}, nil
+}
+
+// together calls do for each i below n, some at a time, and joins what went wrong, in order.
+func (c *Controller) together(n int, do func(i int) error) error {
+	errs := make([]error, n)
+	var g errgroup.Group
+	g.SetLimit(cmp.Or(c.atOnce, requestsAtOnce))
+	for i := range n {
+		g.Go(func() error {
+			errs[i] = do(i)
+			return nil
+		})
+	}
+	return errors.Join(g.Wait(), errors.Join(errs...))
 }
 
 // tellHeld publishes what keeps pods on the node, and what became of requests not to be disrupted.

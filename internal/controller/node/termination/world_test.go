@@ -84,6 +84,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 	w.controller = &Controller{
 		Client: w.client, Live: w.client, Clock: w.clock, Events: w, Cloud: fakeCloud{w: w},
 		Metrics: telemetry.NewMetrics(prometheus.NewRegistry(), []string{apiv1.NodePoolLabelKey}),
+		atOnce:  1, // stories are told in order
 	}
 	return w
 }
