@@ -58,7 +58,7 @@ func (p *problem) finish(plan *model.Plan) (kept []*opened) {
 	for n, o := range p.nodes {
 		if !launched[n] {
 			p.refused = append(p.refused, given[n]...)
-			o.shelf.pool.debit(o.shelf.pool.shapes[o.shape], -1)
+			o.shelf.pool.debit(o, -1)
 			continue
 		}
 		node := &nodes[len(kept)]
@@ -181,8 +181,8 @@ func (p *problem) ordered(plan *model.Plan) []*model.Pod {
 	return order
 }
 
-// slack returns, for each shelf, what its limits leave over once every node is launched as its cheapest option. Larger
-// options are allowed as long as they share in it.
+// slack returns, for each shelf, what its limits leave over once every node has taken its toll. Larger options are allowed as
+// long as they share in it.
 func (p *problem) slack() map[*shelf]model.Resources {
 	out := map[*shelf]model.Resources{}
 	for _, s := range p.shelves {
@@ -203,7 +203,7 @@ func (p *problem) launch(o *opened, need []int64, node *model.PlannedNode, slack
 		bears = o.bears
 	}
 	from := o.shelf.options(f, need, sh.reserved, bears)
-	options := p.withinLimits(from.shapes, sh, slack)
+	options := p.withinLimits(from.shapes, o, slack)
 	if _, ok := minValues(f, options); !ok {
 		if !p.opts.RelaxMinValues {
 			return false
@@ -232,16 +232,16 @@ func (p *problem) launch(o *opened, need []int64, node *model.PlannedNode, slack
 	return true
 }
 
-// withinLimits keeps the options that, over what chosen takes, need no more than slack, and takes the largest of them out
-// of slack. The chosen shape itself was debited when the node was opened and always stays.
-func (p *problem) withinLimits(options []*shape, chosen *shape, slack model.Resources) []*shape {
+// withinLimits keeps the options that, over what the node took out of the limits when it was opened, need no more than slack,
+// and takes the largest of them out of slack. So its own shape always stays, and as many others as minValues ask for.
+func (p *problem) withinLimits(options []*shape, o *opened, slack model.Resources) []*shape {
 	if slack == nil {
 		return options
 	}
-	extra := model.Resources{}
+	extra, toll := model.Resources{}, o.takes()
 	kept := options[:0:0]
 	for _, sh := range options {
-		more := sh.typ.Capacity.Minus(chosen.typ.Capacity)
+		more := sh.typ.Capacity.Minus(toll)
 		if slices.ContainsFunc(slack.Names(), func(name corev1.ResourceName) bool {
 			return more[name] > 0 && more[name] > slack[name]
 		}) {
@@ -304,13 +304,13 @@ func valuesOf(sh *shape, key string) map[string]bool {
 	return out
 }
 
-// enough returns a label of which those shapes of the shelf that hold the need and draw from the reservation, if it is not
-// nil, bring fewer distinct values than the pool wants; ok=true if there is none.
+// enough returns a label of which those shapes of the shelf that hold the need, draw from the reservation, if it is not nil, and
+// are within the limits still, bring fewer distinct values than the pool wants; ok=true if there is none.
 func (p *problem) enough(s *shelf, f *flavour, need []int64, r *reservation) (key string, ok bool) {
 	if p.opts.RelaxMinValues || !f.diverse {
 		return "", true
 	}
-	return minValues(f, s.options(f, need, r, nil).shapes)
+	return minValues(f, s.pool.afforded(s.options(f, need, r, nil).shapes))
 }
 
 // refuse returns the refusals of all pods without a place.

@@ -305,7 +305,7 @@ func (t *tier) keepDiverse(f *filling, fl *flavour, k *kind, n int) int {
 		used := slices.Clone(sh.room)
 		subtract(used, f.room, 1)
 		subtract(used, k.amount, -n)
-		if _, ok := minValues(fl, f.shelf.options(fl, used, sh.reserved, nil).shapes); ok {
+		if _, ok := minValues(fl, f.shelf.pool.afforded(f.shelf.options(fl, used, sh.reserved, nil).shapes)); ok {
 			return n
 		}
 	}

@@ -219,9 +219,8 @@ func (r *repairer) join(c *class, s *stage, choices []*choice, dearer bool) bool
 				continue
 			}
 			if !dearer && with.price > o.price*(1+same) {
-				pool := o.shelf.pool // what was paid out of the limits goes back
-				pool.debit(pool.shapes[with.shape], -1)
-				pool.debit(pool.shapes[o.shape], 1)
+				o.shelf.pool.debit(with, -1) // what was paid out of the limits goes back
+				o.shelf.pool.debit(o, 1)
 				continue
 			}
 			r.settle(l, r.loads[i].guests)
@@ -247,19 +246,21 @@ func (r *repairer) with(o *opened, is *load, l *lot) *opened {
 	out := *o
 	out.flavour, out.share = fl, append(slices.Clone(o.share), portion{lot: l, n: 1})
 	pool, was := o.shelf.pool, o.shelf.pool.shapes[o.shape]
+	pool.debit(o, -1)
 	if _, enough := r.enough(o.shelf, fl, need, was.reserved); !enough {
+		pool.debit(o, 1)
 		return nil
 	}
-	pool.debit(was, -1)
 	out.shape = out.cheapest(-1, was.reserved, need, func(j int) bool {
 		count, _ := pool.affords(pool.shapes[j])
 		return count > 0
 	})
 	if out.shape < 0 {
-		pool.debit(was, 1)
+		pool.debit(o, 1)
 		return nil
 	}
-	pool.debit(pool.shapes[out.shape], 1)
+	out.toll = r.toll(&out, need)
+	pool.debit(&out, 1)
 	out.price = fl.price[out.shape] + o.fee
 	return &out
 }
@@ -295,7 +296,8 @@ func (r *repairer) found(c *class, s *stage, choices []*choice) bool {
 		return false
 	}
 	r.settle(of, nil)
-	best.shelf.pool.debit(best.shelf.pool.shapes[best.shape], 1)
+	best.toll = r.toll(best, best.need())
+	best.shelf.pool.debit(best, 1)
 	r.nodes = append(r.nodes, best)
 	r.loads = append(r.loads, r.loadOf(best))
 	r.greet(best)

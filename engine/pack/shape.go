@@ -324,17 +324,22 @@ func remaining(s *model.Snapshot, p *model.Pool) model.Resources {
 // affords returns how many instances of sh limits and reservation still allow, and the first limit in the way when it is
 // none.
 func (p *pool) affords(sh *shape) (n int64, v model.Verdict) {
+	return p.leaves(sh.typ.Capacity, sh.reserved)
+}
+
+// leaves is affords for nodes that take that much out of the limits and draw from the reservation, nil for none.
+func (p *pool) leaves(toll model.Resources, from *reservation) (n int64, v model.Verdict) {
 	n = unlimited
-	if sh.reserved != nil {
-		if n = int64(sh.reserved.left); n <= 0 {
-			return 0, model.Verdict{Rule: model.RuleOffering, Subject: "reservation " + sh.reserved.id + " is used up"}
+	if from != nil {
+		if n = int64(from.left); n <= 0 {
+			return 0, model.Verdict{Rule: model.RuleOffering, Subject: "reservation " + from.id + " is used up"}
 		}
 	}
 	if len(p.remaining) == 0 {
 		return n, v
 	}
 	for _, name := range p.remaining.Names() {
-		size := sh.typ.Capacity[name]
+		size := toll[name]
 		if name == model.Nodes {
 			size = 1
 		}
@@ -350,13 +355,14 @@ func (p *pool) affords(sh *shape) (n int64, v model.Verdict) {
 	return n, model.Verdict{}
 }
 
-// debit takes n instances of sh out of the limits and its reservation.
-func (p *pool) debit(sh *shape, n int64) {
-	if sh.reserved != nil {
-		sh.reserved.left -= int(n)
+// debit takes n nodes like o out of the limits and their reservation.
+func (p *pool) debit(o *opened, n int64) {
+	if from := p.shapes[o.shape].reserved; from != nil {
+		from.left -= int(n)
 	}
+	toll := o.takes()
 	for name := range p.remaining {
-		size := sh.typ.Capacity[name]
+		size := toll[name]
 		if name == model.Nodes {
 			size = 1
 		}

@@ -411,6 +411,9 @@ func (p *problem) explainRest(c *class, s *stage, sh *shelf, k int) model.Verdic
 		return nearest
 	}
 	if key, ok := p.launches(sh, on, c.need); !ok {
+		if v := p.explainToll(sh, on, c.need); !v.OK() {
+			return v
+		}
 		return model.Verdict{Rule: model.RuleMinValues, Subject: key}
 	}
 	if v := p.explainRules(c, s); !v.OK() {

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/karpenter-go/karpenter/engine/model"
 )
 
 // A tier is the pools of one weight at work: it opens nodes for the lots that fit one of them.
@@ -61,10 +63,11 @@ type opened struct {
 	shape   int
 	flavour *flavour
 	share   []portion
-	price   float64 // with the fee
-	fee     float64 // the part of price that is no price
-	value   float64 // the worth of what it holds
-	waste   float64 // the share of the price that buys nothing, by the first worths
+	price   float64         // with the fee
+	fee     float64         // the part of price that is no price
+	value   float64         // the worth of what it holds
+	waste   float64         // the share of the price that buys nothing, by the first worths
+	toll    model.Resources // see takes
 }
 
 // A portion is a number of units of one lot.
@@ -368,8 +371,8 @@ func (o *opened) better(than *opened) bool {
 // it to be good still, with units that are alike.
 func (t *tier) take(o *opened) []*opened {
 	o.resize()
-	sh := o.shelf.pool.shapes[o.shape]
-	afford, _ := o.shelf.pool.affords(sh)
+	o.toll = t.toll(o, o.need())
+	afford, _ := o.shelf.pool.leaves(o.takes(), o.shelf.pool.shapes[o.shape].reserved)
 	most := int(min(afford, math.MaxInt32))
 	times := most
 	for _, part := range o.share {
@@ -428,7 +431,7 @@ func (t *tier) move(o *opened, n int) {
 			part.band.head = 0
 		}
 	}
-	o.shelf.pool.debit(o.shelf.pool.shapes[o.shape], int64(n))
+	o.shelf.pool.debit(o, int64(n))
 }
 
 // resize puts the node's pods on the cheapest shape that holds them.
@@ -436,12 +439,7 @@ func (o *opened) resize() {
 	if o.shelf.pool.remaining != nil {
 		return // another shape may have more of what is limited
 	}
-	shapes := o.shelf.pool.shapes
-	need := make([]int64, len(shapes[o.shape].room))
-	for _, part := range o.share {
-		subtract(need, part.lot.need.amount, -part.n)
-	}
-	o.shape = o.cheapest(o.shape, shapes[o.shape].reserved, need, nil)
+	o.shape = o.cheapest(o.shape, o.shelf.pool.shapes[o.shape].reserved, o.need(), nil)
 	o.price = o.flavour.price[o.shape] + o.fee
 }
 
