@@ -106,6 +106,11 @@ func unguarded(node *corev1.Node) bool {
 	return !registered && !slices.ContainsFunc(node.Spec.Taints, isUnregistered)
 }
 
+// Opened reports whether the node was registered before: what the claim says of that may have got lost.
+func Opened(node *corev1.Node) bool {
+	return node.Labels[apiv1.NodeRegisteredLabelKey] != "" && !slices.ContainsFunc(node.Spec.Taints, isUnregistered)
+}
+
 func isUnregistered(t corev1.Taint) bool { return t.Key == apiv1.UnregisteredTaintKey }
 
 // Soften has the taint of a node that is about to be opened keep pods away without driving off any. Kubernetes evicts for a taint as

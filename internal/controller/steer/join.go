@@ -68,14 +68,14 @@ func (m *member) through(c clock.Clock) {
 
 // Join nominates the pods that were planned onto a claim to its node, before that is opened to pods. It returns within half a
 // minute whatever happens: a node does not wait longer for what is only a hint. What it returns is to be called when the node has
-// been opened.
+// been opened, with the node as it was stored, nil if it could not be.
 //
 // Nodes that join at the same time are opened at the same time. The scheduler looks at all pods that wait whenever a node is
 // opened, erases the nominations of those whose node is not, and lets each that does not fit rest for longer and longer. The
 // first waits for others whose node is there, ten seconds at most, and three for the rest of its plan if it came within ten.
-func (c *Controller) Join(ctx context.Context, claim *apiv1.NodeClaim, node *corev1.Node) (opened func()) {
+func (c *Controller) Join(ctx context.Context, claim *apiv1.NodeClaim, node *corev1.Node) (opened func(*corev1.Node)) {
 	if !c.On || c.forbidden.Load() || !c.Cluster.Synced() {
-		return func() {}
+		return func(*corev1.Node) {}
 	}
 	wait, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -89,7 +89,12 @@ func (c *Controller) Join(ctx context.Context, claim *apiv1.NodeClaim, node *cor
 	case <-m.open:
 	case <-wait.Done():
 	}
-	return func() { m.through(c.Clock) }
+	return func(stored *corev1.Node) {
+		if stored != nil {
+			c.Cluster.Assume(stored) // what the scheduler erases from now on is to be nominated again at once
+		}
+		m.through(c.Clock)
+	}
 }
 
 // usher nominates for all who join until the leader may be opened: the largest pods of any of the nodes first, and again what

@@ -49,7 +49,7 @@ func TestJoinTogether(t *testing.T) {
 				w.Cluster.Set(claim)
 				w.Cluster.Promise(claim.Name, []*model.Pod{byName[of]}, w.clock.Now().Add(2*patience))
 				go func() {
-					w.Join(t.Context(), claim, node)()
+					w.Join(t.Context(), claim, node)(nil)
 					opened <- name
 				}()
 				synctest.Wait()
@@ -100,7 +100,7 @@ func TestJoinWritesAgain(t *testing.T) {
 			w.erase(pod)
 		}
 	}
-	w.Join(t.Context(), claim, big)()
+	w.Join(t.Context(), claim, big)(nil)
 	var pods corev1.PodList
 	if err := w.client.List(t.Context(), &pods); err != nil {
 		t.Fatal(err)
@@ -149,10 +149,10 @@ func TestJoinWaits(t *testing.T) {
 				if tt.joins > 0 {
 					go func() {
 						<-w.Clock.After(tt.joins)
-						w.Join(t.Context(), claims[1], nodes[1])()
+						w.Join(t.Context(), claims[1], nodes[1])(nil)
 					}()
 				}
-				w.Join(t.Context(), claims[0], nodes[0])()
+				w.Join(t.Context(), claims[0], nodes[0])(nil)
 				if got := w.Clock.Since(begin); got < tt.want || got > tt.want+glance {
 					t.Errorf("opened after %v, want %v", got, tt.want)
 				}
@@ -175,7 +175,7 @@ func TestJoinDuringLaunch(t *testing.T) {
 			w.promise(claim.Name)
 			launched()
 		}()
-		w.Join(t.Context(), claim, node)()
+		w.Join(t.Context(), claim, node)(nil)
 		w.want("opened", "m", "m")
 		synctest.Wait()
 	})

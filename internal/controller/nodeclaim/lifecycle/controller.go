@@ -44,8 +44,8 @@ type Health interface {
 // An Usher shows pods to the nodes that they were planned for.
 type Usher interface {
 	// Join is told that the claim's node is about to be opened to pods, and returns soon. What it returns is called when that has
-	// been tried, before anything else is done about the node.
-	Join(ctx context.Context, claim *apiv1.NodeClaim, node *corev1.Node) (opened func())
+	// been tried, with the node as it was stored, nil if it was not, before anything else is done about the node.
+	Join(ctx context.Context, claim *apiv1.NodeClaim, node *corev1.Node) (opened func(stored *corev1.Node))
 }
 
 // A Controller takes claims through their life.

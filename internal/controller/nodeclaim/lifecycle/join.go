@@ -15,8 +15,8 @@ import (
 
 // register writes to the node what the claim promised of it. Pods are shown to the node before it is opened to them.
 func (p *pass) register(ctx context.Context, a lifecycle.Register) error {
-	opened := func() {}
-	if a.Complete && p.Usher != nil {
+	opened := func(*corev1.Node) {}
+	if a.Complete && p.Usher != nil && !lifecycle.Opened(p.view.Nodes[0]) {
 		if _, err := p.patchNode(ctx, lifecycle.Soften); err != nil {
 			return err
 		}
@@ -24,10 +24,11 @@ func (p *pass) register(ctx context.Context, a lifecycle.Register) error {
 		p.refreshNode(ctx)
 	}
 	node, err := p.patchNode(ctx, a.Apply)
-	opened()
 	if err != nil {
+		opened(nil)
 		return err
 	}
+	opened(node)
 	if len(a.ClaimLabels) > 0 {
 		err := p.patchClaim(ctx, func(claim *apiv1.NodeClaim) {
 			if claim.Labels == nil {
@@ -76,11 +77,7 @@ func (p *pass) refreshNode(ctx context.Context) {
 // patchNode changes the claim's one node in the world and in the view. Others write a node that has just joined, too: what they
 // have written is read then, and changed at once. A node to which pods have been shown must be open a moment later.
 func (p *pass) patchNode(ctx context.Context, change func(*corev1.Node)) (*corev1.Node, error) {
-	var live client.Reader = p.Client
-	if p.Live != nil {
-		live = p.Live
-	}
-	node, err := act.Again(ctx, live, p.view.Nodes[0], func(before *corev1.Node) (*corev1.Node, error) {
+	node, err := act.Again(ctx, p.live(), p.view.Nodes[0], func(before *corev1.Node) (*corev1.Node, error) {
 		node := before.DeepCopy()
 		change(node)
 		return node, act.Patch(ctx, p.Client, before, node)

@@ -7,7 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
@@ -214,16 +213,6 @@ func (p *pass) finish(ctx context.Context) error {
 		tell()
 	}
 	return p.failure
-}
-
-func (p *pass) writeStatus(ctx context.Context) error {
-	if !p.unlocked {
-		return act.PatchStatus(ctx, p.Client, p.stored, p.claim)
-	}
-	if err := p.Client.Status().Patch(ctx, p.claim, client.MergeFrom(p.stored)); err != nil {
-		return fmt.Errorf("patch status of claim %s: %w", p.claim.Name, err)
-	}
-	return nil
 }
 
 // patchClaim changes the claim's metadata and keeps the status that this pass has worked out so far.

@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/internal/controller/internal/fakecloud"
 	"github.com/karpenter-go/karpenter/internal/controller/nodeclaim/internal/world"
@@ -56,8 +58,8 @@ type usher struct {
 	told []string
 }
 
-func (u *usher) Join(_ context.Context, claim *apiv1.NodeClaim, node *corev1.Node) func() {
-	note := func() {
+func (u *usher) Join(_ context.Context, claim *apiv1.NodeClaim, node *corev1.Node) func(*corev1.Node) {
+	note := func(*corev1.Node) {
 		closed := "no"
 		for _, taint := range u.b.GetNode(node.Name).Spec.Taints {
 			if taint.Key == apiv1.UnregisteredTaintKey {
@@ -66,7 +68,7 @@ func (u *usher) Join(_ context.Context, claim *apiv1.NodeClaim, node *corev1.Nod
 		}
 		u.told = append(u.told, fmt.Sprintf("%s %s closed %s", claim.Name, node.Name, closed))
 	}
-	note()
+	note(nil)
 	return note
 }
 
@@ -86,14 +88,14 @@ func TestUsher(t *testing.T) {
 // meddler writes the node while pods are shown to it, as others do with a node that has just joined.
 type meddler struct{ b *bench }
 
-func (m meddler) Join(ctx context.Context, _ *apiv1.NodeClaim, node *corev1.Node) func() {
+func (m meddler) Join(ctx context.Context, _ *apiv1.NodeClaim, node *corev1.Node) func(*corev1.Node) {
 	fresh := m.b.GetNode(node.Name)
 	fresh.Annotations = map[string]string{"example.com/seen": "yes"}
 	fresh.Spec.Taints = append(fresh.Spec.Taints, corev1.Taint{Key: "example.com/slow", Effect: corev1.TaintEffectNoSchedule})
 	if err := m.b.World.Client.Update(ctx, fresh); err != nil {
 		m.b.t.Error(err)
 	}
-	return func() {}
+	return func(*corev1.Node) {}
 }
 
 // unread is an API server that nobody has to ask.
@@ -127,6 +129,55 @@ func TestOpenedThoughOthersWrite(t *testing.T) {
 }
 
 // slice is a driver's only slice on a node.
+// witness writes the claim's status as soon as its node is open, as those do who see pods come.
+type witness struct {
+	b     *bench
+	joins int
+}
+
+func (w *witness) Join(ctx context.Context, claim *apiv1.NodeClaim, _ *corev1.Node) func(*corev1.Node) {
+	w.joins++
+	return func(stored *corev1.Node) {
+		if stored == nil {
+			w.b.t.Error("the node was not opened")
+		}
+		fresh := w.b.GetClaim(claim.Name)
+		fresh.Status.LastPodEventTime = metav1.NewTime(w.b.World.Clock.Now().Truncate(time.Second))
+		condition.SetTrue(fresh, apiv1.ConditionTypeConsolidatable, w.b.World.Clock.Now())
+		if err := w.b.World.Client.Status().Update(ctx, fresh); err != nil {
+			w.b.t.Error(err)
+		}
+	}
+}
+
+// What a pass has found out is written beside what others write meanwhile, and pods are not shown to the node a second time.
+func TestStatusThoughOthersWrite(t *testing.T) {
+	b := newBench(t, world.Claim("a"))
+	w := &witness{b: b}
+	b.Usher = w
+	b.pass("a")
+	b.Add(world.Node("n1", "fake://zone-a/i-1"))
+	b.pass("a")
+	b.want("Registered", b.Condition("a", "Registered"), "True Registered")
+	b.want("Initialized", b.Condition("a", "Initialized"), "True Initialized")
+	b.want("Consolidatable", b.Condition("a", "Consolidatable"), "True Consolidatable")
+	claim := b.GetClaim("a")
+	b.want("node", claim.Status.NodeName, "n1")
+	if claim.Status.LastPodEventTime.IsZero() {
+		t.Error("what others have written is gone")
+	}
+
+	claim.Status.Conditions = nil // as if all of it had got lost
+	if err := b.World.Client.Status().Update(t.Context(), claim); err != nil {
+		t.Fatal(err)
+	}
+	b.pass("a")
+	b.want("Registered", b.Condition("a", "Registered"), "True Registered")
+	if w.joins != 1 {
+		t.Errorf("pods were shown to the node %d times, want once", w.joins)
+	}
+}
+
 func slice(name, node string) *resourcev1.ResourceSlice {
 	return &resourcev1.ResourceSlice{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
