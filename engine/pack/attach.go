@@ -9,25 +9,24 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// How many volumes a node can attach is a column for each driver, as if it were a resource of that name. Pods that share a
-// volume count it once each, which is too often where they share a node too, and never too seldom.
+// How many volumes a node can attach is a column for each driver, as if it were a resource of that name. Volumes that pods share
+// are no part of their amounts, see crate.
 const attachPrefix = "attachable-volumes-csi-"
 
 // plenty stands for the limit of a type of which none is known: more than the pods of a node use.
 const plenty = 1 << 12
 
-// attachColumns returns a column for each driver that attaches volumes of pods and of which some type can attach only so many.
-func (p *problem) attachColumns(pods []*model.Pod) columns {
-	drivers := map[string]bool{}
+// attachColumns adds a column for each driver that attaches volumes of pods and of which some type can attach only so many.
+func (p *problem) attachColumns(pods []*model.Pod) {
+	users, drivers := map[volumeKey]int{}, map[string]bool{}
 	for _, pod := range pods {
-		if len(pod.Object.Spec.Volumes) > 0 {
-			for driver := range p.attachments(pod) {
-				drivers[driver] = true
-			}
+		for _, v := range p.volumesOf(pod) {
+			users[v]++
+			drivers[v.driver] = true
 		}
 	}
 	if len(drivers) == 0 {
-		return nil
+		return
 	}
 	p.learned = p.snapshot.SeenAttachLimits()
 	limited := map[string]bool{}
@@ -43,33 +42,14 @@ func (p *problem) attachColumns(pods []*model.Pod) columns {
 			}
 		}
 	}
-	var out columns
+	p.attachAt = map[string]int{}
 	for _, driver := range sortedKeys(drivers) {
 		if limited[driver] {
-			out = append(out, corev1.ResourceName(attachPrefix+driver))
+			p.attachAt[driver] = len(p.cols)
+			p.cols = append(p.cols, corev1.ResourceName(attachPrefix+driver))
 		}
 	}
-	return out
-}
-
-// attachments returns how many volumes of the pod each driver attaches; nil for none. Of a pod whose volumes cannot be
-// followed that is not known, and it is refused for it.
-func (p *problem) attachments(pod *model.Pod) map[string]int {
-	volumes, no := p.snapshot.VolumesOf(pod)
-	if !no.OK() {
-		return nil
-	}
-	var out map[string]int
-	for i, v := range volumes {
-		if v.Driver == "" || slices.ContainsFunc(volumes[:i], func(o model.Volume) bool { return o.Driver == v.Driver && o.Key == v.Key }) {
-			continue
-		}
-		if out == nil {
-			out = map[string]int{}
-		}
-		out[v.Driver]++
-	}
-	return out
+	p.share(pods, users)
 }
 
 // driver returns the driver that column i counts the volumes of; false if it is a column of another kind.
@@ -80,30 +60,77 @@ func (p *problem) driver(i int) (string, bool) {
 	return string(p.cols[i][len(attachPrefix):]), true
 }
 
-// vectorOf returns what the pod asks for, by column.
-func (p *problem) vectorOf(pod *model.Pod) []int64 {
+// vectorOf returns what the pod asks for, by column, and the volumes that it shares.
+func (p *problem) vectorOf(pod *model.Pod) ([]int64, cargo) {
 	v := p.cols.vector(pod.Requests)
-	if p.plain < len(p.cols) && len(pod.Object.Spec.Volumes) > 0 {
-		count := p.attachments(pod)
-		for i := p.plain; i < len(p.cols); i++ {
-			driver, _ := p.driver(i)
-			v[i] = int64(count[driver])
+	if p.plain == len(p.cols) {
+		return v, nil
+	}
+	var shared cargo
+	for _, volume := range p.volumesOf(pod) {
+		if x, ok := p.crates[volume]; ok {
+			shared = append(shared, x)
+		} else if column, limited := p.attachAt[volume.driver]; limited {
+			v[column]++
 		}
 	}
-	return v
+	slices.SortFunc(shared, compareCrates)
+	return v, shared
 }
 
-// attachableBy sets how many volumes of each driver a node of the type can attach in its room, beside those of the daemons.
-func (p *problem) attachableBy(t *model.InstanceType, daemons []*model.Daemon, room []int64) {
-	for i := p.plain; i < len(p.cols); i++ {
-		driver, _ := p.driver(i)
+// attachableBy sets how many volumes of each driver a node of the type can attach in its room, beside those of the daemons, and
+// returns which of the crates those are.
+func (p *problem) attachableBy(t *model.InstanceType, daemons []*model.Daemon, room []int64) (aboard cargo) {
+	for driver, i := range p.attachAt {
 		room[i] = plenty
 		if n, known := p.attachLimit(t, driver); known {
 			room[i] = int64(n)
-			for _, d := range daemons {
-				room[i] = max(room[i]-int64(p.attachments(d.Pod)[driver]), 0)
+		}
+	}
+	var brought []volumeKey
+	for _, d := range daemons {
+		for _, v := range p.volumesOf(d.Pod) {
+			column, limited := p.attachAt[v.driver]
+			if !limited || slices.Contains(brought, v) {
+				continue
+			}
+			brought = append(brought, v)
+			room[column]--
+			if x, ok := p.crates[v]; ok {
+				aboard = append(aboard, x)
 			}
 		}
+	}
+	aboard = slices.DeleteFunc(aboard, func(x crate) bool { return room[x.column] < 0 }) // the daemons alone are too many
+	for i := p.plain; i < len(p.cols); i++ {
+		room[i] = max(room[i], 0)
+	}
+	slices.SortFunc(aboard, compareCrates)
+	return aboard
+}
+
+// limitOpen enters how many volumes t can attach, of which the type is not known: as many as any of several has room for.
+// Aboard is what the daemons of all of them bring.
+func (p *problem) limitOpen(t *target, aboard cargo) {
+	if p.plain == len(p.cols) {
+		return
+	}
+	t.attach, t.attached = map[string]int{}, map[string]bool{}
+	for driver, i := range p.attachAt {
+		t.attach[driver] = int(t.room[i])
+	}
+	for v, x := range p.crates {
+		if aboard.has(cargo{x}) {
+			t.attached[v.driver+" "+v.key] = true
+		}
+	}
+	p.leaveToAttach(t)
+}
+
+// leaveToAttach bounds the volumes of t by attach alone, which knows them one by one.
+func (p *problem) leaveToAttach(t *target) {
+	for i := p.plain; i < len(p.cols); i++ {
+		t.room[i] = plenty
 	}
 }
 
@@ -113,11 +140,18 @@ func (p *problem) attachDaemons(t *target, daemons []*model.Daemon) {
 		if slices.ContainsFunc(t.node.Pods, func(pod *model.Pod) bool { return owns(d, pod) }) {
 			continue
 		}
-		for driver, n := range p.attachments(d.Pod) {
-			if _, limited := t.attach[driver]; limited {
-				t.attach[driver] -= n
-			}
+		for _, v := range p.volumesOf(d.Pod) {
+			t.load(v)
 		}
+	}
+}
+
+// load counts a volume that comes to t.
+func (t *target) load(v volumeKey) {
+	key := v.driver + " " + v.key
+	if _, limited := t.attach[v.driver]; limited && !t.attached[key] {
+		t.attached[key] = true
+		t.attach[v.driver]--
 	}
 }
 
@@ -134,7 +168,7 @@ func (p *problem) attachLimit(t *model.InstanceType, driver string) (n int, know
 func (p *problem) limitAttachments() {
 	for _, s := range p.shelves {
 		for _, sh := range s.pool.shapes {
-			p.attachableBy(sh.typ, sh.bearers, sh.room)
+			sh.aboard = p.attachableBy(sh.typ, sh.bearers, sh.room)
 			sh.scaled = p.cols.scale(sh.room)
 		}
 	}

@@ -80,7 +80,8 @@ func (c *class) take(n int) []*model.Pod {
 type need struct {
 	id     int
 	amount []int64   // by column
-	scaled []float64 // the same in units near one
+	cargo  cargo     // beside it
+	scaled []float64 // all of it, in units near one
 }
 
 // alternatives are label requirements of which a node must meet one. Classes that ask for the same share one.
@@ -273,7 +274,8 @@ func (p signer) sign(b []byte, pod *model.Pod) (out []byte, amounts int) {
 			b = append(b, 0)
 		}
 		if p.plain < len(p.cols) { // a volume that is mounted twice is attached once
-			b = putVector(b, p.vectorOf(pod)[p.plain:])
+			own, shared := p.vectorOf(pod)
+			b = shared.put(putVector(b, own[p.plain:]))
 		}
 	}
 	return b, amounts

@@ -385,7 +385,7 @@ func (p *problem) launches(s *shelf, on shelfFit, n *need) (miss string, found b
 			return
 		}
 		tried = append(tried, sh.reserved)
-		miss, found = p.enough(s, on.flavour, n.amount, sh.reserved)
+		miss, found = p.enough(s, on.flavour, n.amount, n.cargo, sh.reserved)
 	})
 	return miss, found
 }

@@ -284,12 +284,8 @@ func (p *problem) attach(c *class, t *target, pods []*model.Pod) {
 		return
 	}
 	for _, pod := range pods {
-		volumes, _ := p.snapshot.VolumesOf(pod)
-		for _, v := range volumes {
-			if key := v.Driver + " " + v.Key; !t.attached[key] {
-				t.attached[key] = true
-				t.attach[v.Driver]--
-			}
+		for _, v := range p.volumesOf(pod) {
+			t.load(v)
 		}
 	}
 }

@@ -202,7 +202,7 @@ func (p *problem) launch(o *opened, need []int64, node *model.PlannedNode, slack
 	if o.picky() {
 		bears = o.bears
 	}
-	from := o.shelf.options(f, need, sh.reserved, bears)
+	from := o.shelf.options(f, need, o.cargo, sh.reserved, bears)
 	options := p.withinLimits(from.shapes, o, slack)
 	if _, ok := minValues(f, options); !ok {
 		if !p.opts.RelaxMinValues {
@@ -304,13 +304,13 @@ func valuesOf(sh *shape, key string) map[string]bool {
 	return out
 }
 
-// enough returns a label of which those shapes of the shelf that hold the need, draw from the reservation, if it is not nil, and
-// are within the limits still, bring fewer distinct values than the pool wants; ok=true if there is none.
-func (p *problem) enough(s *shelf, f *flavour, need []int64, r *reservation) (key string, ok bool) {
+// enough returns a label of which those shapes of the shelf that hold need and cargo, draw from the reservation, if it is not nil,
+// and are within the limits still, bring fewer distinct values than the pool wants; ok=true if there is none.
+func (p *problem) enough(s *shelf, f *flavour, need []int64, c cargo, r *reservation) (key string, ok bool) {
 	if p.opts.RelaxMinValues || !f.diverse {
 		return "", true
 	}
-	return minValues(f, s.pool.afforded(s.options(f, need, r, nil).shapes))
+	return minValues(f, s.pool.afforded(s.options(f, need, c, r, nil).shapes))
 }
 
 // refuse returns the refusals of all pods without a place.

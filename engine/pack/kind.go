@@ -15,6 +15,7 @@ type kind struct {
 	// amount and scaled are those of need, in memory where the kinds lie side by side.
 	amount []int64
 	scaled []float64
+	cargo  cargo
 	weigh  []float64 // what a unit takes of columns and caps
 	lots   []*lot
 	bands  []band
@@ -136,7 +137,7 @@ func (t *tier) gather(lots []*lot) {
 
 // newKind returns the kind of a lot that draws on these caps.
 func (t *tier) newKind(l *lot, caps int) *kind {
-	k := &kind{index: len(t.kinds), need: l.need, fit: l.fit, weigh: make([]float64, 0, t.width)}
+	k := &kind{index: len(t.kinds), need: l.need, fit: l.fit, cargo: l.need.cargo, weigh: make([]float64, 0, t.width)}
 	k.weigh = append(k.weigh, l.need.scaled...)
 	for i := range t.caps {
 		k.weigh = append(k.weigh, float64(caps>>i&1))

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"pgregory.net/rapid"
@@ -215,4 +217,27 @@ func drawNode(t *rapid.T, i int, c *scenario.Cluster) scenario.Node {
 		n.Pods = []scenario.Pod{{Name: fmt.Sprintf("bound%d", i), CPU: "500m", Memory: "500Mi", Owner: "ReplicaSet"}}
 	}
 	return n
+}
+
+// A disk that all pods share is in nobody's way, if only each node can attach one: the same pods have a place as without it.
+func TestOneDiskOfAllIsInNobodysWay(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := drawCluster(t)
+		for i := range c.Types {
+			c.Types[i].Attach = map[string]int{scenario.Driver: rapid.IntRange(1, 2).Draw(t, "attach")}
+		}
+		without := pack.Solve(snapshot(t, c), pack.Options{Labels: labels})
+		c.Disks = []scenario.Disk{{Name: "all", Zones: []string{"a", "b"}}}
+		for i := range c.Pods {
+			c.Pods[i].Mounts = []string{"all"}
+		}
+		s := snapshot(t, c)
+		with := pack.Solve(s, pack.Options{Labels: labels})
+		if diff := cmp.Diff(refused(without), refused(with)); diff != "" {
+			t.Fatalf("refused without the disk (-) and with it (+):\n%s", diff)
+		}
+		if v := verify.Plan(s, with); len(v) > 0 {
+			t.Fatalf("%v\nplan:\n%s", v, with)
+		}
+	})
 }

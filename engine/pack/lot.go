@@ -256,6 +256,7 @@ func bear(a *stage, of []int, b *stage, and []int, n int) bool {
 func (p *problem) tie(c *class, s *stage, row []*class, ch *choice, n int) *lot {
 	amount := make([]int64, len(p.cols))
 	subtract(amount, c.need.amount, -n)
+	shared := c.need.cargo
 	labels, tolerance, wary, rules := ch.labels, s.tolerance, s.wary, s.host
 	ports := slices.Clone(c.ports)
 	if !p.follows(c, s, row, ch, n) {
@@ -264,6 +265,7 @@ func (p *problem) tie(c *class, s *stage, row []*class, ch *choice, n int) *lot 
 	for _, x := range row {
 		with := x.last()
 		subtract(amount, x.need.amount, -1)
+		shared = shared.with(x.need.cargo)
 		if labels = p.met(labels, with.labels); labels == nil {
 			return nil
 		}
@@ -271,7 +273,7 @@ func (p *problem) tie(c *class, s *stage, row []*class, ch *choice, n int) *lot 
 		rules = slices.Concat(rules, with.host)
 		ports = append(ports, x.ports...)
 	}
-	unit := &class{creed: &creed{ports: ports}, need: p.intern(amount)}
+	unit := &class{creed: &creed{ports: ports}, need: p.intern(amount, shared)}
 	f := p.fitOf(labels, tolerance, unit, ch.extra(p), wary)
 	if !p.launchable(f, unit.need) {
 		return nil
@@ -338,12 +340,15 @@ func (p *problem) met(a, b *alternatives) *alternatives {
 	return p.alternativesOf(terms)
 }
 
-// intern returns the need with these amounts.
-func (p *problem) intern(amount []int64) *need {
-	p.buf = putVector(p.buf[:0], amount)
+// intern returns the need with these amounts and crates.
+func (p *problem) intern(amount []int64, shared cargo) *need {
+	p.buf = shared.put(putVector(p.buf[:0], amount))
 	n := p.needs[string(p.buf)]
 	if n == nil {
-		n = &need{id: len(p.needs), amount: amount, scaled: p.cols.scale(amount)}
+		n = &need{id: len(p.needs), amount: amount, cargo: shared, scaled: p.cols.scale(amount)}
+		for _, x := range shared {
+			n.scaled[x.column] += x.part / p.cols.unit(x.column)
+		}
 		p.needs[string(p.buf)] = n
 	}
 	return n

@@ -61,8 +61,15 @@ func (s *shelf) ladders(columns int) []ladder {
 	return s.rungs
 }
 
-// holding takes the shapes out of m that have no room for need.
-func (s *shelf) holding(m mask, need []int64) mask {
+// holding takes the shapes out of m that have no room for need and cargo.
+func (s *shelf) holding(m mask, need []int64, c cargo) mask {
+	if len(c) > 0 {
+		m.each(func(j int) {
+			if !s.pool.shapes[j].carries(need, c) {
+				m.unset(j)
+			}
+		})
+	}
 	if s.asked++; s.asked < worthLadders {
 		m.each(func(j int) {
 			if _, _, missing := short(need, s.pool.shapes[j].room); missing {
@@ -87,10 +94,10 @@ func (s *shelf) holding(m mask, need []int64) mask {
 	return m
 }
 
-// options returns the shapes that hold need under the flavour and draw from the reservation, nil for none, cheapest first.
+// options returns the shapes that hold need and cargo under the flavour and draw from the reservation, nil for none, cheapest first.
 // Where a daemon's host port is in the way of a pod there, bears says so; nil where no pod has any. The result is shared.
-func (s *shelf) options(f *flavour, need []int64, reserved *reservation, bears func(shape int) bool) *menu {
-	m := s.holding(append(s.scratch[:0], f.allowed...), need)
+func (s *shelf) options(f *flavour, need []int64, c cargo, reserved *reservation, bears func(shape int) bool) *menu {
+	m := s.holding(append(s.scratch[:0], f.allowed...), need, c)
 	s.scratch = m
 	if bears != nil {
 		m.each(func(j int) {

@@ -41,6 +41,7 @@ type filling struct {
 	opened
 	shop   *shop
 	room   []int64
+	aboard cargo   // the pods' and the daemons', which room is without
 	open   []*kind // most worth first
 	guests guests
 	// refused has, for each manner that those who are there did not bear in the pattern with number stamp, that number. They
@@ -59,6 +60,7 @@ func (t *tier) pattern(s *shop, star *kind, fill order) *opened {
 	f := &filling{shop: s, refused: t.work.refused, stamp: t.spin}
 	f.shelf, f.shape = s.shelf, s.shape
 	f.room = append(t.work.room[:0], s.shelf.pool.shapes[s.shape].room...)
+	f.aboard = s.shelf.pool.shapes[s.shape].aboard
 	if with := s.shelf.guestsIn(star.fit.on[s.shelf.index].flavour, s.shape); with != nil {
 		f.guests = slices.Clone(with)
 	}
@@ -95,7 +97,24 @@ func (f *filling) fits(k *kind) bool {
 			return false
 		}
 	}
-	return true
+	return len(k.cargo) == 0 || k.cargo.beside(f.aboard).fits(k.amount, f.room)
+}
+
+// copies returns how many more units of k have room.
+func (f *filling) copies(k *kind) int {
+	if len(k.cargo) == 0 {
+		return copies(k.amount, f.room, k.left-k.used)
+	}
+	return copiesBeside(k.amount, f.room, k.cargo.beside(f.aboard), k.left-k.used)
+}
+
+// stow takes the crates of k aboard.
+func (f *filling) stow(k *kind) {
+	if fresh := k.cargo.beside(f.aboard); len(fresh) > 0 {
+		fresh.take(f.room, 1)
+		f.aboard = f.aboard.with(fresh)
+	}
+	f.cargo = f.cargo.with(k.cargo)
 }
 
 // shut reports whether those who are there bear no unit of k.
@@ -153,6 +172,9 @@ func (t *tier) add(f *filling, k *kind, n int) int {
 		f.flavour = fl
 		k.used += added
 		subtract(f.room, k.amount, added)
+		if len(k.cargo) > 0 {
+			f.stow(k)
+		}
 		f.value += float64(k.value * float64(added))
 	}
 	return added
@@ -192,7 +214,7 @@ func (f *filling) put(k *kind, b *band, l *lot, n int) int {
 func byWorth(t *tier, f *filling) {
 	for _, k := range f.open {
 		if f.fits(k) {
-			t.add(f, k, copies(k.amount, f.room, k.left-k.used))
+			t.add(f, k, f.copies(k))
 		}
 	}
 }
@@ -263,7 +285,7 @@ func (t *tier) match(f *filling, open []*kind, due float64) {
 				return
 			}
 			k := cands[best]
-			many := (copies(k.amount, f.room, k.left-k.used) + 1) / 2
+			many := (f.copies(k) + 1) / 2
 			if enough := (due - f.value) / k.value; enough < float64(many) {
 				many = max(1, int(math.Ceil(enough)))
 			}
@@ -304,8 +326,10 @@ func (t *tier) keepDiverse(f *filling, fl *flavour, k *kind, n int) int {
 	for ; n > 0; n /= 2 {
 		used := slices.Clone(sh.room)
 		subtract(used, f.room, 1)
+		f.cargo.beside(sh.aboard).take(used, 1)
 		subtract(used, k.amount, -n)
-		if _, ok := minValues(fl, f.shelf.pool.afforded(f.shelf.options(fl, used, sh.reserved, nil).shapes)); ok {
+		options := f.shelf.options(fl, used, f.cargo.with(k.cargo), sh.reserved, nil).shapes
+		if _, ok := minValues(fl, f.shelf.pool.afforded(options)); ok {
 			return n
 		}
 	}

@@ -6,7 +6,8 @@ import "slices"
 const maxSwaps = 24
 
 // polish trades units of a pattern for others that make more of the room: it swaps the pair of kinds that gains most worth,
-// as often as it can, then fills what has become free, until nothing gains. Units that care who is on their node stay.
+// as often as it can, then fills what has become free, until nothing gains. Units that care who is on their node stay, and the
+// room that cargo takes stays taken.
 func (t *tier) polish(o *opened) {
 	if o.flavour.diverse && !t.opts.RelaxMinValues {
 		return
@@ -14,13 +15,15 @@ func (t *tier) polish(o *opened) {
 	f := &filling{opened: *o, refused: t.work.refused, stamp: t.spin}
 	f.share = slices.Clone(o.share)
 	f.room = append(t.work.room[:0], o.shelf.pool.shapes[o.shape].room...)
+	f.aboard = o.shelf.pool.shapes[o.shape].aboard
 	for _, part := range o.share {
 		subtract(f.room, part.lot.need.amount, part.n)
+		f.stow(part.kind)
 	}
 	// What the pattern looked at is still there, and so is how many units of it were used.
 	f.open = t.work.trade[:0]
 	for _, k := range t.work.open {
-		if k.left > k.used && !k.social && o.shelf.join(o.flavour, k.fit.on[o.shelf.index].flavour) == o.flavour {
+		if k.left > k.used && !k.social && f.aboard.has(k.cargo) && o.shelf.join(o.flavour, k.fit.on[o.shelf.index].flavour) == o.flavour {
 			f.open = append(f.open, k)
 		}
 	}
@@ -33,6 +36,10 @@ func (t *tier) polish(o *opened) {
 	if f.value > o.value {
 		f.share = slices.DeleteFunc(f.share, func(part portion) bool { return part.n == 0 })
 		o.share, o.value = f.share, f.value
+		o.cargo = nil
+		for _, part := range o.share {
+			o.cargo = o.cargo.with(part.lot.need.cargo)
+		}
 	}
 }
 

@@ -73,7 +73,7 @@ type recombiner struct {
 // plain reports whether the node's units all go to the same shapes and care for nobody.
 func (r *recombiner) plain(o *opened) bool {
 	return !o.flavour.diverse && !slices.ContainsFunc(o.share, func(part portion) bool {
-		return part.lot.social() || part.kind.fit.on[o.shelf.index].flavour != o.flavour || part.lot.fit.picky
+		return part.lot.social() || len(part.kind.cargo) > 0 || part.kind.fit.on[o.shelf.index].flavour != o.flavour || part.lot.fit.picky
 	})
 }
 

@@ -124,7 +124,7 @@ func (p *problem) markOpened(g *group, o *opened, need []int64) {
 	}
 	o.flavour.allowed.each(func(j int) {
 		sh := o.shelf.pool.shapes[j]
-		if _, _, missing := short(need, sh.room); missing || sh.reserved != o.shelf.pool.shapes[o.shape].reserved {
+		if !sh.holds(need, o.cargo) || sh.reserved != o.shelf.pool.shapes[o.shape].reserved {
 			return // it is none of the node's options
 		}
 		for v := range valuesOf(sh, k.label) {
@@ -244,10 +244,10 @@ func (r *repairer) with(o *opened, is *load, l *lot) *opened {
 	need := slices.Clone(is.need)
 	subtract(need, l.need.amount, -1)
 	out := *o
-	out.flavour, out.share = fl, append(slices.Clone(o.share), portion{lot: l, n: 1})
+	out.flavour, out.share, out.cargo = fl, append(slices.Clone(o.share), portion{lot: l, n: 1}), o.cargo.with(l.need.cargo)
 	pool, was := o.shelf.pool, o.shelf.pool.shapes[o.shape]
 	pool.debit(o, -1)
-	if _, enough := r.enough(o.shelf, fl, need, was.reserved); !enough {
+	if _, enough := r.enough(o.shelf, fl, need, out.cargo, was.reserved); !enough {
 		pool.debit(o, 1)
 		return nil
 	}
@@ -412,8 +412,8 @@ func (r *repairer) cheapest(s *shelf, l *lot) *opened {
 		if count, _ := s.pool.affords(sh); count <= 0 || best != nil && on.flavour.price[j]+r.opts.NodeFee >= best.price {
 			return
 		}
-		if _, enough := r.enough(s, on.flavour, l.need.amount, sh.reserved); enough {
-			best = &opened{shelf: s, shape: j, flavour: on.flavour, share: []portion{{lot: l, n: 1}},
+		if _, enough := r.enough(s, on.flavour, l.need.amount, l.need.cargo, sh.reserved); enough {
+			best = &opened{shelf: s, shape: j, flavour: on.flavour, share: []portion{{lot: l, n: 1}}, cargo: l.need.cargo,
 				price: on.flavour.price[j] + r.opts.NodeFee, fee: r.opts.NodeFee}
 		}
 	})

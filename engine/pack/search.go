@@ -26,7 +26,7 @@ type search struct {
 
 // bySearch completes the node by looking several units ahead: it tries the dearest kinds that fit, after each of them the
 // dearest that fit then, and so on, and keeps what is worth most. Kinds that care who is on their node are left to other
-// orders.
+// orders, and so are those that would bring more cargo.
 func bySearch(t *tier, f *filling) {
 	if len(f.open) == 0 || f.shop.worth > searched*f.open[len(f.open)/2].value {
 		byWorth(t, f)
@@ -36,7 +36,7 @@ func bySearch(t *tier, f *filling) {
 	s.open = s.open[:0]
 	for _, k := range f.open {
 		on := k.fit.on[f.shelf.index].flavour
-		if on == f.flavour && !k.social && !on.diverse {
+		if on == f.flavour && !k.social && !on.diverse && f.aboard.has(k.cargo) {
 			s.open = append(s.open, k)
 		}
 	}

@@ -28,6 +28,7 @@ type shape struct {
 	overhead model.Resources
 	ports    []port // of the daemons
 	bearers  []*model.Daemon
+	aboard   cargo // what of others' cargo the daemons bring
 	// crew are the daemons that matter to somebody, guests those from whom pods are spread over nodes.
 	crew   []crewman
 	guests guests

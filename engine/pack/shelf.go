@@ -292,7 +292,7 @@ func (p *problem) perPod(n *need, s *shelf, f shelfFit) float64 {
 		return best
 	}
 	f.holds.each(func(j int) {
-		best = min(best, f.flavour.price[j]/float64(copies(n.amount, s.pool.shapes[j].room, math.MaxInt32)))
+		best = min(best, f.flavour.price[j]/float64(s.pool.shapes[j].copies(n, math.MaxInt32)))
 	})
 	return best
 }
@@ -323,7 +323,7 @@ func (p *problem) roomy(n *need, shelf int) mask {
 	for j := range on.pool.shapes {
 		m.set(j)
 	}
-	m = on.holding(m, n.amount)
+	m = on.holding(m, n.amount, n.cargo)
 	p.roomFor[n.id][shelf] = m
 	return m
 }
@@ -368,7 +368,7 @@ func (p *problem) explainTerm(c *class, s *shelf, term require.Set) model.Verdic
 			most[r] = max(most[r], v)
 		}
 	})
-	if r, by, missing := short(c.need.amount, most); missing {
+	if r, by, missing := short(c.need.whole(), most); missing {
 		if driver, volumes := p.driver(r); volumes {
 			return unattachable(driver, by)
 		}

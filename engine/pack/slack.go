@@ -43,7 +43,7 @@ func (p *problem) slacken(sh *shape) {
 	}
 	least := slices.Clone(sh.room)
 	for _, c := range p.classes {
-		if _, _, missing := short(c.need.amount, whole); missing {
+		if _, _, missing := short(c.need.amount, whole); missing || !sh.carries(c.need.amount, c.need.cargo) {
 			continue
 		}
 		if _, _, missing := short(c.need.amount, sh.room); !missing {

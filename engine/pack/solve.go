@@ -16,8 +16,10 @@ type problem struct {
 	snapshot *model.Snapshot
 	opts     Options
 	cols     columns
-	plain    int       // how many of cols, the first ones, are resources; the others count volumes
-	units    []float64 // of each column, see columns.unit
+	plain    int            // how many of cols, the first ones, are resources; the others count volumes
+	units    []float64      // of each column, see columns.unit
+	attachAt map[string]int // the column of each driver that has one
+	crates   map[volumeKey]crate
 	classes  []*class
 	creeds   []*creed
 
@@ -169,7 +171,7 @@ func newProblem(s *model.Snapshot, o Options, pods []*model.Pod, lost map[string
 	}
 	p.order = make([]step, 0, len(pods))
 	p.plain = len(p.cols)
-	p.cols = append(p.cols, p.attachColumns(pods)...)
+	p.attachColumns(pods)
 	for i := range p.cols {
 		p.units = append(p.units, p.cols.unit(i))
 	}

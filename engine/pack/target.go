@@ -116,6 +116,7 @@ func (p *problem) newTarget(n *model.Node, daemons []*model.Daemon, least []int6
 	if len(types) == 0 {
 		return nil
 	}
+	var aboard cargo
 	for i, typ := range types {
 		if len(p.hands) > 0 {
 			crew := p.crewOf(residents, typ.Requirements.And(t.reqs), nil)
@@ -126,16 +127,18 @@ func (p *problem) newTarget(n *model.Node, daemons []*model.Daemon, least []int6
 		}
 		with := overhead(residents, typ.Requirements.And(t.reqs), p.opts)
 		room := p.cols.vector(typ.Allocatable.Minus(with.sum))
-		p.attachableBy(typ, with.bearers, room)
+		brought := p.attachableBy(typ, with.bearers, room)
 		t.daemonPorts = with.ports
 		if i == 0 {
-			t.room = room
+			t.room, aboard = room, brought
 			continue
 		}
+		aboard = slices.DeleteFunc(aboard, func(x crate) bool { return !brought.has(cargo{x}) })
 		for c := range room {
 			t.room[c] = min(t.room[c], room[c])
 		}
 	}
+	p.limitOpen(t, aboard)
 	if len(p.groups) > 0 {
 		for _, typ := range types {
 			t.kinds = append(t.kinds, typ.Requirements.And(t.reqs))
@@ -172,9 +175,7 @@ func (p *problem) launchedTarget(t *target, daemons []*model.Daemon, least []int
 	with := overhead(residents, t.reqs, o)
 	t.daemonPorts = with.ports
 	t.room = make([]int64, len(p.cols))
-	for i := p.plain; i < len(p.cols); i++ {
-		t.room[i] = plenty // attach knows better
-	}
+	p.leaveToAttach(t)
 	for i, name := range p.cols[:p.plain] {
 		t.room[i] = n.Allocatable[name] - n.Used[name] - max(with.sum[name]-n.DaemonUsed[name], 0)
 		if least[i] > t.room[i] {

@@ -63,6 +63,7 @@ type opened struct {
 	shape   int
 	flavour *flavour
 	share   []portion
+	cargo   cargo           // that its pods bring
 	price   float64         // with the fee
 	fee     float64         // the part of price that is no price
 	value   float64         // the worth of what it holds
@@ -125,12 +126,12 @@ func (t *tier) usual() {
 	t.stars, t.tried, t.orders = 2, max(4, min(10, 4000/len(t.kinds))), orders[:]
 }
 
-// isSparse reports whether nodes will hold few units, all of which go to the same shapes and care for nobody.
+// isSparse reports whether nodes will hold few units, all of which go to the same shapes, care for nobody and share nothing.
 func (t *tier) isSparse() bool {
 	units := 0
 	for _, k := range t.kinds {
 		units += k.left
-		if k.social || slices.ContainsFunc(t.shelves, func(s *shelf) bool {
+		if k.social || len(k.cargo) > 0 || slices.ContainsFunc(t.shelves, func(s *shelf) bool {
 			f := k.fit.on[s.index].flavour
 			return f != t.kinds[0].fit.on[s.index].flavour || f != nil && f.diverse
 		}) {
@@ -238,7 +239,8 @@ func (s *shop) dominates(other *shop) bool {
 			return false
 		}
 	}
-	return true
+	shapes := s.shelf.pool.shapes
+	return shapes[s.shape].aboard.has(shapes[other.shape].aboard)
 }
 
 // reprice is the share of the worth that must be left for the prices to be good still.
@@ -452,7 +454,7 @@ func (o *opened) cheapest(shape int, from *reservation, need []int64, may func(s
 		if best >= 0 && o.flavour.price[j] >= o.flavour.price[best] || sh.reserved != from {
 			return
 		}
-		if _, _, missing := short(need, sh.room); !missing && (may == nil || may(j)) && o.bears(j) {
+		if sh.holds(need, o.cargo) && (may == nil || may(j)) && o.bears(j) {
 			best = j
 		}
 	})

@@ -38,7 +38,7 @@ func (p *problem) toll(o *opened, need []int64) model.Resources {
 		bears = o.bears
 	}
 	sh := pool.shapes[o.shape]
-	return pool.least(o.flavour, sh, pool.afforded(o.shelf.options(o.flavour, need, sh.reserved, bears).shapes))
+	return pool.least(o.flavour, sh, pool.afforded(o.shelf.options(o.flavour, need, o.cargo, sh.reserved, bears).shapes))
 }
 
 // least returns, of each resource, the most that sh or one of those options has which minValues ask for beside it, chosen so that
@@ -87,7 +87,7 @@ func (p *problem) explainToll(s *shelf, on shelfFit, n *need) model.Verdict {
 		if !v.OK() {
 			return
 		}
-		if toll := s.pool.least(on.flavour, sh, s.options(on.flavour, n.amount, sh.reserved, nil).shapes); toll != nil {
+		if toll := s.pool.least(on.flavour, sh, s.options(on.flavour, n.amount, n.cargo, sh.reserved, nil).shapes); toll != nil {
 			_, v = s.pool.leaves(toll, sh.reserved)
 		}
 	})
