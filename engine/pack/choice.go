@@ -212,7 +212,8 @@ const (
 	countsNot
 )
 
-// counting returns how pods count for the group that are on nodes which they may get by the fit.
+// counting returns how pods count for the group that are on nodes which they may get by the fit. What a pool launches no node of
+// is no matter; as limits only shrink, that stays so.
 func (p *problem) counting(g *group, f *fit) int {
 	if g.strict == nil && g.tolerance == nil {
 		return counts
@@ -230,6 +231,9 @@ func (p *problem) counting(g *group, f *fit) int {
 	answer := -1
 	for i, s := range p.shelves {
 		if f.on[i].flavour == nil {
+			continue
+		}
+		if _, launched := p.launches(s, f.on[i], f.need); !launched && !p.late { // late comers may share a node that is planned
 			continue
 		}
 		if here := p.countingOn(g, s, f.on[i]); answer < 0 {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/pack"
@@ -186,5 +187,27 @@ func TestRandomRoomMakesNothingWorse(t *testing.T) {
 			return b
 		}
 		return worse("more room", got, want)
+	})
+}
+
+// A pool of which limits leave no node is in nobody's way: as many pods are placed as without it.
+func TestRandomClosedPoolIsInNobodysWay(t *testing.T) {
+	random.Check(t, clusters, func(c *scenario.Cluster) *random.Breach {
+		_, want, b := solve(c)
+		if b != nil {
+			return b
+		}
+		closed := c.Pools[0]
+		closed.Name, closed.Taints = "zz-closed", nil
+		closed.Limits = corev1.ResourceList{"nodes": resource.MustParse("0")}
+		c.Pools = append(c.Pools, closed)
+		_, got, b := solve(c)
+		if b != nil {
+			return b
+		}
+		if missing(got) != missing(want) {
+			return differ("a closed pool", got.String(), want.String())
+		}
+		return nil
 	})
 }

@@ -208,9 +208,10 @@ func (s *shelf) flavourFor(term require.Set, o Options) *flavour {
 
 // A fit says in which flavour pods go onto each shelf, and which of its shapes hold one of them.
 type fit struct {
-	id int
-	ok bool
-	on []shelfFit
+	id   int
+	ok   bool
+	need *need
+	on   []shelfFit
 	// perPod is the lowest price at which a pod is held, its node full of its like.
 	perPod float64
 	// picky says that something keeps the pods off shapes that have room for them and the labels.
@@ -238,7 +239,7 @@ func (p *problem) fitOf(labels *alternatives, t *tolerance, c *class, extra requ
 	if f, ok := p.fits[k]; ok {
 		return f
 	}
-	f := &fit{id: len(p.fits), on: make([]shelfFit, len(p.shelves)), perPod: math.Inf(1), picky: len(c.ports) > 0 || w != nil}
+	f := &fit{id: len(p.fits), need: c.need, on: make([]shelfFit, len(p.shelves)), perPod: math.Inf(1), picky: len(c.ports) > 0 || w != nil}
 	p.fits[k] = f
 	for i, s := range p.shelves {
 		if _, refused := t.refuses(s.pool.Taints); refused {
