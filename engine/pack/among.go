@@ -146,7 +146,8 @@ func (p *problem) among(c *class, s *stage, more []int) []*choice {
 	return out
 }
 
-// leaveOpen yields ch with each of its keys left open among all domains that will do, or without the label if that will do.
+// leaveOpen yields ch with each of its keys left open among all domains that will do, or wholly where nobody knows them yet, or
+// without the label.
 func (p *problem) leaveOpen(ch choice, will func(key, d int) bool, yield func(choice)) {
 	at := len(ch.domains)
 	if at == len(ch.keys) {
@@ -161,6 +162,9 @@ func (p *problem) leaveOpen(ch choice, will func(key, d int) bool, yield func(ch
 	}
 	if set := slices.DeleteFunc(slices.Clone(p.reach[key]), func(d int) bool { return !will(key, d) }); len(set) > 0 {
 		with(unsettled, set)
+	}
+	if p.vague[key] && will(key, unsettled) {
+		with(unsettled, nil)
 	}
 	if p.lacking[key] && will(key, nowhere) {
 		with(nowhere, nil)
@@ -270,7 +274,7 @@ func (p *problem) reachableAmong(c *class, s *stage, key, domain int) bool {
 		return slices.ContainsFunc(s.wide, func(r rule) bool { return r.kind != topology.Apart && p.groups[r.group].key == key })
 	}
 	found := false
-	p.leaveOpen(choice{keys: p.keysFor(c, s)}, func(key, d int) bool { return d != nowhere || !must(key) }, func(ch choice) {
+	p.leaveOpen(choice{keys: p.keysFor(c, s)}, func(key, d int) bool { return d >= 0 || !must(key) }, func(ch choice) {
 		found = found || slices.Contains(ch.several(key), domain) && slices.ContainsFunc(p.turnsOf(s.labels), func(labels *alternatives) bool {
 			return p.launchesSeveral(p.fitOf(labels, s.tolerance, c, ch.extra(p), s.wary), c.need)
 		})
