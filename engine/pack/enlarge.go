@@ -40,6 +40,7 @@ func (a *attempt) make(s *model.Snapshot, o Options, pods []*model.Pod) {
 	a.problem, a.plan = p, p.plan()
 	missed := p.missed()
 	a.next, a.wrong = p.lookBack()
+	a.plan.Order = p.ordered(a.plan)
 	a.right = !missed && len(a.wrong) == 0
 }
 

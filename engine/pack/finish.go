@@ -28,7 +28,6 @@ func (p *problem) plan() *model.Plan {
 	kept := p.finish(plan)
 	sortNodes(plan.Nodes)
 	plan.Refusals = p.refuse()
-	plan.Order = p.ordered(plan)
 	if plan.Floor = floored(); len(kept) < len(p.nodes) {
 		plan.Floor = p.floor(kept)
 	}

@@ -76,34 +76,93 @@ func (p *problem) uneven(now foresight) map[*class]bool {
 			g.sure[d] += now[i].sure[d]
 		}
 	}
+	return p.recite(spread)
+}
+
+// maxLooks bounds how often those who wait are looked at.
+const maxLooks = 100_000
+
+// recite places the pods in their order, and returns the classes with pods that would not be spread as they must over the groups
+// that spread tells. Who finds no place in his turn may wait for those after him, if nobody waits for him.
+func (p *problem) recite(spread func(group int) bool) map[*class]bool {
 	roles, wrong := p.roles(), map[*class]bool{}
-	for _, free := range []bool{false, true} {
-		for _, st := range p.order {
-			r, placed := roles[st.pod]
-			if st.free != free || !placed {
-				continue
+	well := func(r *role) bool {
+		return !slices.ContainsFunc(r.stage.wide, func(x rule) bool {
+			if !spread(x.group) || x.soft {
+				return false
 			}
-			for _, x := range r.stage.wide {
-				if !spread(x.group) || x.soft {
-					continue
-				}
-				if list := r.domains(p.groups[x.group]); len(list) == 0 || p.allowsAll(&x, list) == 0 {
-					wrong[r.class] = true
-				}
-			}
-			for _, m := range r.class.members {
-				g := p.groups[m]
-				if how := r.counts(g); spread(m) && how != countsNot {
-					list := r.domains(g)
-					for _, d := range list {
-						g.present[d]++
-						if how == counts && len(list) == 1 {
-							g.sure[d]++
-						}
-					}
-				}
+			list := r.domains(p.groups[x.group])
+			return len(list) == 0 || p.allowsAll(&x, list) == 0
+		})
+	}
+	var order, late []step
+	come := func(st step, r *role) {
+		order = append(order, st)
+		for _, m := range r.class.members {
+			if how := r.counts(p.groups[m]); spread(m) && how != countsNot {
+				p.groups[m].appear(r.domains(p.groups[m]), how)
 			}
 		}
 	}
+	for _, st := range p.inTurn() {
+		r, placed := roles[st.pod]
+		switch {
+		case !placed:
+			order = append(order, st)
+		case !well(&r) && !p.awaited(r.class):
+			late = append(late, st)
+		default:
+			if !well(&r) {
+				wrong[r.class] = true
+			}
+			come(st, &r)
+		}
+	}
+	for came, looks := true, maxLooks; came && len(late) > 0 && looks > 0; looks -= len(late) + 1 {
+		came = false
+		late = slices.DeleteFunc(late, func(st step) bool {
+			r := roles[st.pod]
+			if !well(&r) {
+				return false
+			}
+			come(st, &r)
+			came = true
+			return true
+		})
+	}
+	for _, st := range late {
+		r := roles[st.pod]
+		wrong[r.class] = true
+		come(st, &r)
+	}
+	p.order = order
 	return wrong
+}
+
+// awaited reports whether somebody wants to be near pods of c.
+func (p *problem) awaited(c *class) bool {
+	return slices.ContainsFunc(c.members, func(m int) bool { return p.groups[m].kind == topology.Near })
+}
+
+// appear counts a pod on a node that may be in any of the domains.
+func (g *group) appear(list []int, how int) {
+	for _, d := range list {
+		g.present[d]++
+		if how == counts && len(list) == 1 {
+			g.sure[d]++
+		}
+	}
+}
+
+// inTurn returns the steps as they are taken, those last that nobody counts.
+func (p *problem) inTurn() []step {
+	out := make([]step, 0, len(p.order))
+	for _, free := range []bool{false, true} {
+		for _, st := range p.order {
+			if st.free == free {
+				out = append(out, st)
+			}
+		}
+	}
+	return out
 }

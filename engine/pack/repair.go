@@ -56,7 +56,9 @@ func (p *problem) repair(plan *model.Plan) *model.Plan {
 	}
 	if placed {
 		repaired := p.plan()
-		if _, wrong := p.lookBack(); len(p.refused) == 0 && len(wrong) == 0 && unplaced(repaired) < unplaced(plan) {
+		_, wrong := p.lookBack()
+		repaired.Order = p.ordered(repaired)
+		if len(p.refused) == 0 && len(wrong) == 0 && unplaced(repaired) < unplaced(plan) {
 			return repaired
 		}
 	}
