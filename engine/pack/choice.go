@@ -16,8 +16,9 @@ type choice struct {
 	turn    int     // which of the turns of labels
 	labels  *alternatives
 	fit     *fit
-	// escorted says that the nodes have daemons of which all company is that the pods want.
-	escorted bool
+	// escorted says that the nodes have daemons of which all company is that the pods want; sole that they may be missing where there
+	// are others of theirs.
+	escorted, sole bool
 }
 
 // maxChoices bounds the combinations of domains that are looked at for one class, maxTurns the terms of its affinity that are
@@ -112,7 +113,7 @@ func (p *problem) combinations(c *class, s *stage, keys, open []int, w *wariness
 	}
 	var out []*choice
 	p.combine(keys, nil, func(domains []int) {
-		ch := choice{keys: slices.Concat(keys, open), domains: slices.Clone(domains), escorted: w != nil && len(w.want) > 0}
+		ch := choice{keys: slices.Concat(keys, open), domains: slices.Clone(domains), escorted: w != nil && len(w.want) > 0, sole: w != nil && w.sole}
 		for range open {
 			ch.domains = append(ch.domains, unsettled)
 		}

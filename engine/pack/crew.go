@@ -32,10 +32,11 @@ type hand struct {
 	ports  []port
 }
 
-// A crewman is a hand on a node: certainly there, or maybe. A steady one only its own anti-affinity, if anything, may keep off.
+// A crewman is a hand on a node: certainly there, or maybe. A steady one only its own anti-affinity, if anything, may keep off,
+// and a sole one nothing but other pods of the same daemon: it is there for certain if none of them may be in its domains.
 type crewman struct {
-	hand            *hand
-	certain, steady bool
+	hand                  *hand
+	certain, steady, sole bool
 }
 
 // learnHands enters what daemons keep away into the book.
@@ -218,8 +219,8 @@ func (p *problem) crewOf(residents []resident, reqs require.Set, n *model.Node) 
 		}
 		if may, surely := r.meets(reqs, known); may {
 			steady := surely && !doubtful
-			sure := !h.shy || h.timid && !p.mayBeApart(h, reqs, n)
-			out = append(out, crewman{h, steady && sure, steady})
+			sole := steady && (!h.shy || h.timid && !p.mayBeApart(h, reqs, n))
+			out = append(out, crewman{h, sole && !p.mayBeWithItself(h, reqs, n), steady, sole})
 		}
 	}
 	return out
@@ -240,6 +241,7 @@ func merge(a, b []crewman) []crewman {
 		at := slices.IndexFunc(b, func(x crewman) bool { return x.hand == m.hand })
 		out[i].certain = m.certain && at >= 0 && b[at].certain
 		out[i].steady = m.steady && at >= 0 && b[at].steady
+		out[i].sole = m.sole && at >= 0 && b[at].sole
 	}
 	for _, m := range b {
 		if !slices.ContainsFunc(out, func(x crewman) bool { return x.hand == m.hand }) {

@@ -65,15 +65,20 @@ func (p *problem) onTargets(c *class, s *stage) {
 				return
 			}
 			if n := p.room(c, s, t, c.pods[c.next:]); n > 0 {
-				pods := c.take(n)
-				p.settle(c, s, t, pods)
-				t.pods = append(t.pods, pods...)
-				for _, pod := range pods {
-					p.order = append(p.order, step{pod: pod, free: c.free})
-				}
+				p.board(c, s, t, n)
 				again = len(s.wide) > 0
 			}
 		}
+	}
+}
+
+// board places the next n pods of c on t.
+func (p *problem) board(c *class, s *stage, t *target, n int) {
+	pods := c.take(n)
+	p.settle(c, s, t, pods)
+	t.pods = append(t.pods, pods...)
+	for _, pod := range pods {
+		p.order = append(p.order, step{pod: pod, free: c.free})
 	}
 }
 

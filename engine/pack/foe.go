@@ -19,6 +19,9 @@ type foes struct {
 	// knows the value yet, fresh that some may have a new node. Of single nodes that are there it is asked when it matters.
 	values         map[string]bool
 	unknown, fresh bool
+	// own says that the daemon's other pods are among them, in a domain that nodes share. They are in none of the above, but for those
+	// that run.
+	own bool
 }
 
 // A party is foes that are to be placed and ask the same of nodes, or the pods of a daemon.
@@ -56,8 +59,11 @@ func (p *problem) learnFoes(wanted map[int][]*hand) {
 	for _, d := range p.snapshot.Daemons() {
 		for _, t := range p.wantedTerms(d.Pod.Object, wanted) {
 			for _, h := range wanted[t] {
-				if r := h.foesBy(t); r.key != hostKey || h.daemon != d { // a daemon has one pod on each node
+				switch r := h.foesBy(t); {
+				case h.daemon != d:
 					r.parties = append(r.parties, p.partyOfDaemon(d))
+				case r.key != hostKey: // a daemon has one pod on each node
+					r.own = true
 				}
 			}
 		}
@@ -258,7 +264,7 @@ func (p *problem) freeFor(c *class, n *model.Node) model.Resources {
 
 // some reports whether there are foes anywhere, or may be.
 func (r *foes) some() bool {
-	return r.unknown || r.fresh || len(r.values) > 0 || r.key == hostKey && len(r.parties) > 0
+	return r.own || r.unknown || r.fresh || len(r.values) > 0 || r.key == hostKey && len(r.parties) > 0
 }
 
 // near reports whether foes may be in the domain of a node with these labels, which is n unless it is to come.

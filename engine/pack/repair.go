@@ -20,6 +20,8 @@ type repairer struct {
 	loads  []load // of the nodes, in their order
 	seals  []*sealed
 	fresh  map[freshKey]bool // whether some class could have a new node
+	// reliances are the daemons that somebody relies on because no other node has them in the domain.
+	reliances []reliance
 }
 
 // A load is what the pods of an opened node need together, and who they are.
@@ -168,12 +170,12 @@ func (r *repairer) serve(c *class) bool {
 	r.placing = c
 	for i := range c.stages {
 		s := &c.stages[i]
-		if r.onTargets(c, s); c.left() < before {
+		if r.onTargets(c, s); c.left() < before || r.onSole(c, s) {
 			return true
 		}
 		choices := slices.Concat(r.choices(c, s), r.looseChoices(c, s))
 		if s.escort != nil {
-			choices = slices.Concat(r.escorted(c, s), choices)
+			choices = slices.Concat(r.escorted(c, s), choices, r.solelyEscorted(c, s))
 		}
 		choices = slices.DeleteFunc(choices, func(ch *choice) bool {
 			may, _ := r.may(c, s, ch)
@@ -226,6 +228,7 @@ func (r *repairer) join(c *class, s *stage, choices []*choice, dearer bool) bool
 				continue
 			}
 			r.settle(l, r.loads[i].guests)
+			r.rely(l, with)
 			r.nodes[i], r.loads[i] = with, r.loadOf(with)
 			return true
 		}
@@ -248,6 +251,9 @@ func (r *repairer) with(o *opened, is *load, l *lot) *opened {
 	out := *o
 	out.flavour, out.share, out.cargo = fl, append(slices.Clone(o.share), portion{lot: l, n: 1}), o.cargo.with(l.need.cargo)
 	pool, was := o.shelf.pool, o.shelf.pool.shapes[o.shape]
+	if !r.escorts(l, &out, o) {
+		return nil
+	}
 	pool.debit(o, -1)
 	if _, enough := r.enough(o.shelf, fl, need, out.cargo, was.reserved); !enough {
 		pool.debit(o, 1)
@@ -285,7 +291,7 @@ func (r *repairer) found(c *class, s *stage, choices []*choice) bool {
 				break
 			}
 			o := r.cheapest(sh, l)
-			if o == nil || r.breaks(o) || r.deserts(o) || r.tooMany(o, l) {
+			if o == nil || r.breaks(o) || r.deserts(o) || r.tooMany(o, l) || r.intrudes(o) || !r.escorts(l, o, nil) {
 				continue
 			}
 			n := r.crowdOn(o)
@@ -298,6 +304,7 @@ func (r *repairer) found(c *class, s *stage, choices []*choice) bool {
 		return false
 	}
 	r.settle(of, nil)
+	r.rely(of, best)
 	best.toll = r.toll(best, best.need())
 	best.shelf.pool.debit(best, 1)
 	r.nodes = append(r.nodes, best)

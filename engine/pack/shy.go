@@ -149,6 +149,22 @@ func (p *problem) mayBeApart(h *hand, reqs require.Set, n *model.Node) bool {
 	return false
 }
 
+// mayBeWithItself reports whether a node with these labels, which is n unless it is to come, may share a domain with others on which
+// the daemon must not be then.
+func (p *problem) mayBeWithItself(h *hand, reqs require.Set, n *model.Node) bool {
+	return slices.ContainsFunc(h.foes, func(r foes) bool {
+		if !r.own {
+			return false
+		}
+		label := p.keys[r.key].label
+		have, ok := reqs.Get(label)
+		if !ok {
+			return (n == nil || !n.Registered) && p.opts.wellKnown(label)
+		}
+		return have.Operator() != require.DoesNotExist
+	})
+}
+
 // everSet reports whether some node has the label, or may.
 func (p *problem) everSet(label string) bool {
 	in := func(reqs require.Set) bool { _, ok := reqs.Get(label); return ok }

@@ -19,9 +19,9 @@ type stage struct {
 	tolerance *tolerance
 	// wide are the rules over labels that nodes share, host those about single nodes.
 	wide, host []rule
-	// wary is what the pods ask of daemons, escort the same with daemons there of which all company is that they want; nil if no
-	// daemon is.
-	wary, escort *wariness
+	// wary is what the pods ask of daemons, escort the same with daemons there of which all company is that they want, sole the same
+	// if those may be missing only where there are others of theirs; nil if no daemon is.
+	wary, escort, sole *wariness
 	// keys are the labels whose domains must be settled, and text is the same as bytes, once somebody asked.
 	keys []int
 	text string

@@ -14,6 +14,7 @@ type wariness struct {
 	avoid  []shunned
 	crowds []rule // of pods that are spread over nodes
 	want   []int  // the groups of each of which a hand must be there
+	sole   bool   // it may be one that nothing but other pods of its daemon keep off
 }
 
 // A shunned hand must not be on a node that has the label of the key.
@@ -67,6 +68,11 @@ func (p *problem) beWary(c *class, s *stage) {
 	s.wary = p.wariness(&alone)
 	if escorted && !slices.Contains(w.want, -1) {
 		s.escort = p.wariness(w)
+		if slices.ContainsFunc(p.hands, (*hand).solitary) {
+			sole := *w
+			sole.sole = true
+			s.sole = p.wariness(&sole)
+		}
 	}
 }
 
@@ -82,7 +88,8 @@ func (p *problem) wariness(w *wariness) *wariness {
 	for _, r := range w.crowds {
 		b = append(putInt(putInt(b, int64(r.group)), int64(r.skew)), bit(r.self))
 	}
-	b = append(putString(b, "wants"), putKeys(w.want)...)
+	b = append(putString(b, "wants"), bit(w.sole))
+	b = append(b, putKeys(w.want)...)
 	p.buf = b
 	known := p.warinesses[string(b)]
 	if known == nil {
@@ -145,7 +152,9 @@ func (p *problem) suits(crew []crewman, reqs require.Set, w *wariness) bool {
 		}
 	}
 	return !slices.ContainsFunc(w.want, func(g int) bool {
-		return !slices.ContainsFunc(crew, func(m crewman) bool { return m.certain && slices.Contains(m.hand.members, g) })
+		return !slices.ContainsFunc(crew, func(m crewman) bool {
+			return (m.certain || w.sole && m.sole) && slices.Contains(m.hand.members, g)
+		})
 	})
 }
 

@@ -58,6 +58,10 @@ func TestDaemonsAreNeighbours(t *testing.T) {
 		st.around.Pods = append(st.around.Pods, p)
 		return p
 	}
+	single := func(st *story) { // the daemon has one pod in each zone
+		fearsOther(st, zone)
+		st.agent.Spec.Template.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0] = near(zone, "agent")
+	}
 	others := func(st *story) { // come to all nodes
 		d := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "system", Name: "other"}}
 		d.Spec.Template.Labels, d.Spec.Template.Spec = map[string]string{"app": "other"}, newPod("", "0").Spec
@@ -130,6 +134,20 @@ func TestDaemonsAreNeighbours(t *testing.T) {
 		{
 			name:    "near one that has demands which nobody is there to break",
 			cluster: labelled(func(st *story) { fearsOther(st, zone); with(st.web[0], agentAt(host)) }),
+		},
+		{
+			name:    "near one that is apart from its own pods, on the only node of its zone",
+			cluster: labelled(func(st *story) { single(st); wishIn(st, "b"); with(st.web[0], agentAt(host)) }),
+		},
+		{
+			name: "near one that is apart from its own pods, but another node may be in the zone", only: true,
+			cluster: labelled(func(st *story) { single(st); with(st.web[0], agentAt(host)) }),
+			want:    "affinity: " + planned + "cannot find the pods that it wants to be with, in whatever order pods arrive",
+		},
+		{
+			name: "near one that is apart from its own pods, of which one runs in the zone", only: true,
+			cluster: labelled(func(st *story) { single(st); has(st); wishIn(st, "b"); with(st.web[3], agentAt(host)) }),
+			want:    "affinity: wish, pod default/web-4: cannot find the pods that it wants to be with, in whatever order pods arrive",
 		},
 		{
 			name:    "with one that may come to the same node alone, or the first of its kind",

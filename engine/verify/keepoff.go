@@ -12,9 +12,11 @@ func (c *checker) keepOff(sites []*site) {
 	for _, h := range c.hands {
 		barred := c.barred(h, sites)
 		h.barred = barred
-		doubtful := c.doubtful(h, sites)
 		for _, st := range sites {
 			st.crew = slices.DeleteFunc(st.crew, func(m crewman) bool { return m.hand == h && st.within(barred, true) })
+		}
+		doubtful := c.doubtful(h, sites)
+		for _, st := range sites {
 			for i := range st.crew {
 				if m := &st.crew[i]; m.hand == h {
 					m.steady = m.steady && !st.within(barred, false)
@@ -81,10 +83,11 @@ func (c *checker) barred(h *hand, sites []*site) map[domain]bool {
 	return out
 }
 
-// withinAny reports whether the node may come to be in one of the domains.
-func (st *site) withinAny(domains map[domain]bool) bool {
-	for d := range domains {
-		if slices.Contains(st.domain(d.key), d.value) {
+// withinAny reports whether the node may come to be in one of the domains that somebody makes doubtful who is not only the daemon on
+// that node itself.
+func (st *site) withinAny(doubtful map[domain]*site) bool {
+	for d, from := range doubtful {
+		if from != st && slices.Contains(st.domain(d.key), d.value) {
 			return true
 		}
 	}
@@ -92,18 +95,26 @@ func (st *site) withinAny(domains map[domain]bool) bool {
 }
 
 // doubtful returns the domains that the daemon's own anti-affinity may keep it out of: somebody may be there whom it must be apart
-// from.
-func (c *checker) doubtful(h *hand, sites []*site) map[domain]bool {
-	out := make(map[domain]bool)
+// from. If that is its own pod on one node and nobody else, the domain comes with that node, where it keeps nobody off.
+func (c *checker) doubtful(h *hand, sites []*site) map[domain]*site {
+	out := make(map[domain]*site)
 	for _, t := range c.manners.of(h.pod).apart {
 		met := func(p *corev1.Pod) bool { return t.matches(p.Namespace, p.Labels) }
 		for _, st := range sites {
 			stay := t.key != corev1.LabelHostname && slices.ContainsFunc(st.stay, met) // else it is barred
-			if stay || slices.ContainsFunc(st.come, met) || slices.ContainsFunc(st.crew, func(m crewman) bool {
-				return met(m.hand.pod) && (m.hand != h || t.key != corev1.LabelHostname)
-			}) {
-				for _, v := range st.domain(t.key) {
-					out[domain{t.key, v}] = true
+			others := stay || slices.ContainsFunc(st.come, met) || slices.ContainsFunc(st.crew, func(m crewman) bool {
+				return m.hand != h && met(m.hand.pod)
+			})
+			own := t.key != corev1.LabelHostname && met(h.pod) && slices.ContainsFunc(st.crew, func(m crewman) bool { return m.hand == h })
+			if !others && !own {
+				continue
+			}
+			for _, v := range st.domain(t.key) {
+				d := domain{t.key, v}
+				if from, known := out[d]; others || known && from != st {
+					out[d] = nil
+				} else {
+					out[d] = st
 				}
 			}
 		}
