@@ -51,6 +51,10 @@ func (w *world) find(s *scheduler, plan *model.Plan, r model.Refusal) ([]opening
 		}
 		defer undo()
 	}
+	waiting, err := others(plan, r)
+	if err != nil {
+		return nil, err
+	}
 	var out []opening
 	for _, n := range w.nodes {
 		if s.judge(pod, n.Name) == nil && !w.keptRoom(s, pod, n) {
@@ -66,7 +70,7 @@ func (w *world) find(s *scheduler, plan *model.Plan, r model.Refusal) ([]opening
 			continue
 		}
 		for _, fresh := range w.freshNodes(plan, pool) {
-			free, err := w.takes(s, pod, fresh)
+			free, err := w.takes(s, pod, fresh, waiting)
 			if err != nil {
 				return nil, err
 			}
@@ -325,8 +329,8 @@ func company(pod *corev1.Pod) []corev1.PodAffinityTerm {
 	return nil
 }
 
-// takes asks the plugins about a pod and a node that is added to the cluster.
-func (w *world) takes(s *scheduler, pod *corev1.Pod, fresh *corev1.Node) (bool, error) {
+// takes asks the plugins about a pod and a node that is added to the cluster, where others wait.
+func (w *world) takes(s *scheduler, pod *corev1.Pod, fresh *corev1.Node, waiting []*corev1.Pod) (bool, error) {
 	residents, err := daemonsOn(fresh, w.snapshot)
 	if err != nil {
 		return false, err
@@ -343,7 +347,15 @@ func (w *world) takes(s *scheduler, pod *corev1.Pod, fresh *corev1.Node) (bool, 
 	nodes, pods := s.nodes, s.pods
 	defer s.set(nodes, pods)
 	s.set(append(slices.Clone(nodes), fresh), pods)
-	return s.employ(residents) && s.judge(pod, fresh.Name) == nil, nil
+	undo := s.mark()
+	if !s.employ(residents) || s.judge(pod, fresh.Name) != nil {
+		return false, nil
+	}
+	if err := undo(); err != nil {
+		return false, err
+	}
+	outrun, err := s.outrun(pod, fresh, residents, waiting)
+	return !outrun, err
 }
 
 // anywhere returns the daemons that would run on a node of the type in some offering: the engine keeps their room free in all,

@@ -104,6 +104,12 @@ func (st *stage) lucks() []luck {
 // rivals returns the pods that go without a place because a daemon's pod keeps them off, where it is not yet: the scheduler
 // may well have placed them before it comes, and then it is they who keep it off.
 func (w *world) rivals(s *scheduler, plan *model.Plan, but model.Refusal) ([]*corev1.Pod, error) {
+	pods, err := others(plan, but)
+	return slices.DeleteFunc(pods, func(p *corev1.Pod) bool { return !w.keptOff(s, p) }), err
+}
+
+// others returns the pods that go without a place besides those of a refusal, as they wait to be scheduled.
+func others(plan *model.Plan, but model.Refusal) ([]*corev1.Pod, error) {
 	var out []*corev1.Pod
 	for _, r := range plan.Refusals {
 		if r.Pods[0] == but.Pods[0] {
@@ -114,9 +120,7 @@ func (w *world) rivals(s *scheduler, plan *model.Plan, but model.Refusal) ([]*co
 			if err != nil {
 				return nil, err
 			}
-			if w.keptOff(s, pod) {
-				out = append(out, pod)
-			}
+			out = append(out, pod)
 		}
 	}
 	return out, nil
@@ -131,7 +135,40 @@ func (w *world) keptOff(s *scheduler, pod *corev1.Pod) bool {
 			return false
 		}
 		s.employ(w.daemons)
-		r := s.judge(pod, n.Name)
-		return r != nil && (slices.Contains(ofCluster, r.plugin) || r.plugin == names.NodePorts)
+		return s.judge(pod, n.Name).ofOthers()
 	})
+}
+
+// ofOthers reports whether it is a refusal because of who else there is, and what they ask of each other.
+func (r *refusal) ofOthers() bool {
+	return r != nil && (slices.Contains(ofCluster, r.plugin) || r.plugin == names.NodePorts)
+}
+
+// outrun reports whether a new node, which is there without any pods, may turn out to be no place for the pod because of one of those
+// that wait, too: a node is offered to waiting pods as soon as they tolerate its taints, and DaemonSets' pods are made only then. Who
+// goes without a place because of a daemon's pod may come first, and keeps that off instead.
+func (s *scheduler) outrun(pod *corev1.Pod, fresh *corev1.Node, residents, waiting []*corev1.Pod) (bool, error) {
+	for _, p := range waiting {
+		if s.judge(p, fresh.Name) != nil {
+			continue
+		}
+		undo := s.mark()
+		s.employ(residents)
+		off := s.judge(p, fresh.Name).ofOthers()
+		if err := undo(); err != nil {
+			return false, err
+		}
+		if !off {
+			continue // nobody is in its way, so it has a place
+		}
+		if err := s.bind(p, fresh.Name); err != nil {
+			return false, err
+		}
+		s.employ(residents)
+		lost := s.judge(pod, fresh.Name).ofOthers()
+		if err := undo(); lost || err != nil {
+			return lost, err
+		}
+	}
+	return false, nil
 }
