@@ -1,6 +1,7 @@
 package differential
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -250,8 +251,9 @@ func excused(pool *model.Pool, r model.Refusal) bool {
 	})
 }
 
-// beyondLimits reports whether the pool's limits forbid another node of the type, if each node of the plan becomes the largest
-// that it may.
+// beyondLimits reports whether the pool's limits forbid another node of the type, if each node of the plan may become no more types
+// than it must: further options are what limits leave over, and give way to a node that somebody needs. A claim that is there may
+// become any.
 func (w *world) beyondLimits(plan *model.Plan, pool *model.Pool, t *model.InstanceType) bool {
 	used := w.snapshot.Usage(pool.Name)
 	for _, n := range w.snapshot.Nodes() {
@@ -261,7 +263,7 @@ func (w *world) beyondLimits(plan *model.Plan, pool *model.Pool, t *model.Instan
 	}
 	for i := range plan.Nodes {
 		if n := &plan.Nodes[i]; n.Pool == pool {
-			used = used.Plus(largest(waysOf(n.Options, n.Requirements, true))).Plus(model.Resources{model.Nodes: 1})
+			used = used.Plus(narrowed(n)).Plus(model.Resources{model.Nodes: 1})
 		}
 	}
 	used = used.Plus(t.Capacity).Plus(model.Resources{model.Nodes: 1})
@@ -271,6 +273,21 @@ func (w *world) beyondLimits(plan *model.Plan, pool *model.Pool, t *model.Instan
 		}
 	}
 	return false
+}
+
+// narrowed returns the most that a planned node takes if it may become as many types as its pool wants, the smallest ones.
+func narrowed(n *model.PlannedNode) model.Resources {
+	ways := waysOf(n.Options, n.Requirements, true)
+	slices.SortStableFunc(ways, func(a, b way) int {
+		return cmp.Compare(a.kind.Capacity[corev1.ResourceCPU], b.kind.Capacity[corev1.ResourceCPU]) // all that is limited beside nodes
+	})
+	types := map[string]bool{}
+	for i, way := range ways {
+		if types[way.kind.Name] = true; len(types) >= leastTypes(n.Pool) {
+			return largest(ways[:i+1])
+		}
+	}
+	return largest(ways)
 }
 
 func largest(ways []way) model.Resources {
