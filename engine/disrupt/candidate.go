@@ -64,6 +64,8 @@ type decider struct {
 	// idle, and that there are few enough candidates to decide more than once. net is what consolidation comes to, in dollars.
 	wide, whole, idle bool
 	net               float64
+	// omit names the types that are not on offer for now.
+	omit []string
 	// gathers says that nodes wait for others to come to rest.
 	gathers bool
 	// thorough asks about every node in the whole cluster, without a sketch first.

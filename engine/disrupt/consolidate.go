@@ -12,8 +12,9 @@ import (
 
 // Bounds of one set of nodes that goes together.
 const (
-	mostNodes = 50  // of a set
-	mostPods  = 800 // of a set
+	mostNodes = 50   // of a set
+	mostPods  = 800  // of a set
+	allPods   = 5000 // of a set in a wide decision
 	// few is how many candidates are tried one by one and all together, best first.
 	few = 6
 	// sketched is how many candidates are worth a sketch of the cluster.
@@ -71,9 +72,11 @@ func (d *decider) viewOf(shut []*candidate) *model.Snapshot {
 	for _, c := range shut {
 		names[c.node.Name] = true
 	}
-	return d.base.Apply(d.closed(d.base, func(n *model.Node) bool {
+	delta := d.closed(d.base, func(n *model.Node) bool {
 		return names[n.Name] || !d.initialized(n) || d.resting(n)
-	}))
+	})
+	delta.Types = d.offered()
+	return d.base.Apply(delta)
 }
 
 // many takes the candidates in sets. Those that are to be replaced take none of the others' pods meanwhile.
@@ -162,7 +165,7 @@ func (d *decider) window(list []*candidate) (set, rest []*candidate) {
 	pods := 0
 	var holds [][]hold
 	for _, c := range list {
-		full := len(set) == mostNodes || len(set) > 0 && pods+len(c.pods) > mostPods
+		full := len(set) == mostNodes || len(set) > 0 && pods+len(c.pods) > d.mostPods()
 		switch {
 		case full:
 			rest = append(rest, c)
@@ -189,41 +192,6 @@ func (d *decider) try(set []*candidate) {
 		d.try(set[:len(set)/2])
 		d.try(set[len(set)/2:])
 	}
-}
-
-// widen asks, in a wide decision, whether it pays more if nodes that the proposal sends pods to, and that stay far from their
-// worth all the same, go along: full they may be worth their price, but not of the pods that there are. It returns the better
-// one.
-func (d *decider) widen(p *proposal) *proposal {
-	var idle []*candidate
-	for i := range p.plan.Placements {
-		pl := &p.plan.Placements[i]
-		c := d.byName[pl.Node.Name]
-		if c == nil || !d.movable[c] || slices.Contains(p.set, c) {
-			continue
-		}
-		worth := c.worth
-		for _, pod := range pl.Pods {
-			worth += d.tariff.of(pod.Requests)
-		}
-		if worth < wasteful*c.price {
-			idle = append(idle, c)
-		}
-	}
-	if len(idle) > 0 && len(d.movable) <= sketched {
-		d.idle = true
-	}
-	if len(idle) == 0 || !d.wide || d.spent() {
-		return p
-	}
-	set, _ := d.window(slices.Concat(p.set, idle))
-	if len(set) <= len(p.set) {
-		return p
-	}
-	if wide := d.refine(set); wide.verdict.OK() && (!p.verdict.OK() || wide.pays.net() > p.pays.net()+tiny) {
-		return wide
-	}
-	return p
 }
 
 // refine asks what it takes to do without the set. A node that would be launched again as it was is kept instead, so that
