@@ -124,6 +124,9 @@ func (p *problem) combinations(c *class, s *stage, keys, open []int, w *wariness
 		if len(out) == from {
 			out = p.take(out, c, ch, asked{s.labels, s.tolerance, w})
 		}
+		if len(out) == from && ch.escorted {
+			out = p.take(out, c, ch, asked{p.selecting(s.labels, w.want), s.tolerance, w})
+		}
 	})
 	p.chosen[k] = out
 	return out
@@ -170,6 +173,23 @@ func (p *problem) pinned(c *class, s *stage) (*alternatives, *tolerance) {
 		}
 	}
 	return labels, tolerance
+}
+
+// selecting returns a within what daemons select that the groups count.
+func (p *problem) selecting(a *alternatives, groups []int) *alternatives {
+	for _, g := range groups {
+		var terms []require.Set
+		for _, h := range p.hands {
+			if slices.Contains(h.members, g) {
+				of, _ := p.requiredOf(&h.daemon.Pod.Object.Spec)
+				for _, t := range of {
+					terms = append(terms, t.Normalize(p.opts.Labels.Aliases))
+				}
+			}
+		}
+		a = p.narrowed(a, p.alternativesOf(terms))
+	}
+	return a
 }
 
 // narrowed returns a within b; a if nothing is left then.

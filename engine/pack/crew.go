@@ -152,17 +152,21 @@ func (p *problem) kept(h *hand, terms []int) bool {
 		if d == h.daemon {
 			return false
 		}
-		for _, q := range portsOf(&d.Pod.Object.Spec) {
-			if slices.ContainsFunc(own, q.clash) {
-				return true
-			}
-		}
-		t := topology.Bans(d.Pod.Object, p.namespaces)
-		return slices.ContainsFunc(t, func(t *topology.Term) bool { return slices.Contains(terms, p.book.Number(t)) })
+		clash := func(q port) bool { return slices.ContainsFunc(own, q.clash) }
+		chosen := func(t *topology.Term) bool { return slices.Contains(terms, p.book.Number(t)) }
+		return (slices.ContainsFunc(portsOf(&d.Pod.Object.Spec), clash) ||
+			slices.ContainsFunc(topology.Bans(d.Pod.Object, p.namespaces), chosen)) && p.runs(d)
 	}) {
 		return true
 	}
 	return slices.ContainsFunc(spec.Volumes, func(v corev1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil })
+}
+
+// runs reports whether the daemon may have a pod on any node, there or to come.
+func (p *problem) runs(d *model.Daemon) bool {
+	pt, r := p.partyOfDaemon(d), &foes{key: hostKey}
+	p.track(r, pt)
+	return r.fresh || slices.ContainsFunc(p.snapshot.Nodes(), func(n *model.Node) bool { return !n.Deleting && p.visits(pt, n) })
 }
 
 // handOf returns the hand that a daemon is, nil if it matters to nobody.

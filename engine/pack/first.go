@@ -123,7 +123,7 @@ func (r *repairer) expectNear(o *opened) {
 
 // mayLead reports whether a pod of the lot may come to an opened node as the first of its kind.
 func (r *repairer) mayLead(l *lot, o *opened) bool {
-	return len(r.hands) > 0 && !slices.ContainsFunc(l.rules, func(x rule) bool {
+	return !slices.ContainsFunc(l.rules, func(x rule) bool {
 		return x.kind == topology.Near && !r.mayBeFirst(&x, r.maybeOn(o, x.group))
 	})
 }

@@ -295,7 +295,8 @@ func (r *repairer) found(c *class, s *stage, choices []*choice) bool {
 				continue
 			}
 			n := r.crowdOn(o)
-			if best == nil || sh.pool.Weight > best.shelf.pool.Weight || n < crowd || n == crowd && o.price < best.price*(1-same) {
+			if (best == nil || sh.pool.Weight > best.shelf.pool.Weight || n < crowd || n == crowd && o.price < best.price*(1-same)) &&
+				r.harmless(o, l) {
 				best, of, crowd = o, l, n
 			}
 		}

@@ -85,7 +85,7 @@ func (p *pool) compileShapes(types []*model.InstanceType, daemons []*model.Daemo
 		}
 		sh := &shape{pool: p, typ: t, reqs: t.Requirements.And(p.Requirements)}
 		for _, sh := range sh.split(list, reservations) {
-			sh.load(overhead(onPool, sh.reqs.With(sh.capacityTypes()), o), cols)
+			sh.load(overhead(onPool, sh.offered(), o), cols)
 			p.shapes = append(p.shapes, sh)
 		}
 	}
@@ -116,15 +116,22 @@ func (sh *shape) load(with burden, cols columns) {
 	sh.scaled = cols.scale(sh.room)
 }
 
-// capacityTypes returns those of the shape's offerings.
-func (sh *shape) capacityTypes() require.Requirement {
-	var values []string
+// offered returns the labels of nodes that are launched as the shape, in any of its offerings.
+func (sh *shape) offered() require.Set {
+	var capacityTypes, zones []string
 	for _, o := range sh.offers {
-		if !slices.Contains(values, o.CapacityType) {
-			values = append(values, o.CapacityType)
+		if !slices.Contains(capacityTypes, o.CapacityType) {
+			capacityTypes = append(capacityTypes, o.CapacityType)
+		}
+		if !slices.Contains(zones, o.Zone) {
+			zones = append(zones, o.Zone)
 		}
 	}
-	return require.New(apiv1.CapacityTypeLabelKey, require.In, values...)
+	reqs := sh.reqs.With(require.New(apiv1.CapacityTypeLabelKey, require.In, capacityTypes...))
+	if slices.Contains(zones, "") {
+		return reqs
+	}
+	return reqs.With(require.New(corev1.LabelTopologyZone, require.In, zones...))
 }
 
 // split returns sh with the offerings that draw from no reservation, and a copy of it for each reservation.

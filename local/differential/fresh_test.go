@@ -300,11 +300,16 @@ func largest(ways []way) model.Resources {
 
 // vague reports whether the pod must be spread, or be near others or apart from them, by a label of the user's own of which
 // some pool does not say what values it may have. No domain can be promised then, for a node of that pool may turn out to be
-// in any.
+// in any. Nor is a value chosen to keep a daemon off that selects by such a label.
 func (w *world) vague(pod *corev1.Pod) bool {
 	keys := w.topologyKeys(pod)
 	for _, p := range w.snapshot.Pods() { // those who want to be apart from it may be in any domain just as well
 		keys = append(keys, apartKeys(p.Object)...)
+	}
+	for _, d := range w.snapshot.Daemons() {
+		if w.spreads(pod) || len(apartKeys(pod))+len(apartKeys(d.Pod.Object)) > 0 {
+			keys = append(keys, selectedKeys(d.Pod.Object)...)
+		}
 	}
 	return slices.ContainsFunc(keys, func(key string) bool {
 		return slices.ContainsFunc(w.snapshot.Pools(), func(pool *model.Pool) bool {
@@ -313,6 +318,22 @@ func (w *world) vague(pod *corev1.Pod) bool {
 				r.Operator() != corev1.NodeSelectorOpDoesNotExist
 		})
 	})
+}
+
+// selectedKeys returns the labels by which the pod must select nodes.
+func selectedKeys(pod *corev1.Pod) []string {
+	var keys []string
+	for key := range pod.Spec.NodeSelector {
+		keys = append(keys, key)
+	}
+	if a := pod.Spec.Affinity; a != nil && a.NodeAffinity != nil && a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
+		for _, t := range a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+			for _, e := range t.MatchExpressions {
+				keys = append(keys, e.Key)
+			}
+		}
+	}
+	return keys
 }
 
 // topologyKeys returns the labels by which the pod looks at others.

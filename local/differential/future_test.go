@@ -17,8 +17,9 @@ const throws = 24
 // open in some ways alone cannot be promised by anybody: the scheduler finds it once it is there, or the next plan does.
 //
 // What is left open by a plan is what the cloud makes of claims: a type and an offering of those that were asked for, and so the
-// zone; and when, for with a node come its daemons' pods, and others may count them. And DaemonSets' pods come in any order, to nodes that the scheduler offers to waiting pods at the same time: of two that
-// keep each other off it is the first that stays.
+// zone; and when, for with a node come its daemons' pods, and others may count them. Pods that are about to go may be gone by then. And
+// DaemonSets' pods come in any order, to nodes that the scheduler offers to waiting pods at the same time: of two that keep each
+// other off it is the first that stays.
 func (st *stage) opening(r model.Refusal) (*opening, error) {
 	w, err := st.world(luck{})
 	if err != nil {
@@ -45,6 +46,15 @@ func (st *stage) opening(r model.Refusal) (*opening, error) {
 		if w.early, err = w.rivals(st.sched, st.plan, r); err != nil {
 			return nil, err
 		}
+		if err := narrow(w); err != nil {
+			return nil, err
+		}
+	}
+	if len(left) > 0 {
+		if w, err = st.world(luck{}); err != nil {
+			return nil, err
+		}
+		w.pods = slices.DeleteFunc(w.pods, func(p *corev1.Pod) bool { return p.DeletionTimestamp != nil })
 		if err := narrow(w); err != nil {
 			return nil, err
 		}
