@@ -181,10 +181,7 @@ func (p *problem) selecting(a *alternatives, groups []int) *alternatives {
 		var terms []require.Set
 		for _, h := range p.hands {
 			if slices.Contains(h.members, g) {
-				of, _ := p.requiredOf(&h.daemon.Pod.Object.Spec)
-				for _, t := range of {
-					terms = append(terms, t.Normalize(p.opts.Labels.Aliases))
-				}
+				terms = append(terms, h.selects...)
 			}
 		}
 		a = p.narrowed(a, p.alternativesOf(terms))

@@ -17,6 +17,8 @@ import (
 type hand struct {
 	daemon *model.Daemon
 	terms  []int // of its required anti-affinity, by number in the book
+	// selects are the terms of which a node must satisfy one, by labels as they are called today; empty if any node will do.
+	selects []require.Set
 	// members are the groups that count its pods, crowds those of them that are spread over nodes, bans those whose pods it keeps
 	// out of its domains.
 	members, crowds, bans []int
@@ -46,6 +48,10 @@ func (p *problem) learnHands() {
 			continue
 		}
 		h := &hand{daemon: d}
+		h.selects, _ = p.requiredOf(&d.Pod.Object.Spec)
+		for i, term := range h.selects {
+			h.selects[i] = term.Normalize(p.opts.Labels.Aliases)
+		}
 		for _, t := range topology.Bans(d.Pod.Object, p.namespaces) {
 			h.terms = append(h.terms, p.book.Number(t))
 		}
@@ -103,7 +109,7 @@ func (p *problem) joinHands() {
 			}
 		}
 		for _, label := range []string{corev1.LabelTopologyZone, apiv1.CapacityTypeLabelKey} {
-			if !p.selectsOn(h.daemon, label) {
+			if !h.selectsOn(label) {
 				continue
 			}
 			if key := p.keyOf(label); !slices.Contains(p.offers, key) {
@@ -114,10 +120,9 @@ func (p *problem) joinHands() {
 }
 
 // selectsOn reports whether the daemon runs only on nodes with certain values of the label.
-func (p *problem) selectsOn(d *model.Daemon, label string) bool {
-	terms, _ := p.requiredOf(&d.Pod.Object.Spec)
-	return slices.ContainsFunc(terms, func(term require.Set) bool {
-		_, ok := term.Normalize(p.opts.Labels.Aliases).Get(label)
+func (h *hand) selectsOn(label string) bool {
+	return slices.ContainsFunc(h.selects, func(term require.Set) bool {
+		_, ok := term.Get(label)
 		return ok
 	})
 }
@@ -267,7 +272,7 @@ func (p *problem) countCrew(t *target) {
 		}
 		for _, i := range m.hand.bans {
 			g := p.groups[i]
-			for _, d := range p.domainsOf(g, t) {
+			for _, d := range p.roaming(m.hand, g.key, p.domainsOf(g, t)) {
 				if g.key == hostKey || !p.outOf(m.hand, g.key, d) {
 					g.limit[d] = 0
 				}
@@ -281,11 +286,11 @@ func (p *problem) countCrew(t *target) {
 func (p *problem) countHand(g *group, t *target, m crewman) {
 	g.total++
 	certain := m.certain && t.index >= 0
-	if g.kind == topology.Spread && !t.open && !p.eligible(g, t) {
+	if g.kind == topology.Spread && (!t.open && !p.eligible(g, t) || !g.tolerates(t)) {
 		return
 	}
 	settled := t.domain(g.key) >= 0
-	for _, d := range p.domainsOf(g, t) {
+	for _, d := range p.roaming(m.hand, g.key, p.domainsOf(g, t)) {
 		if g.kind != topology.Near || certain && settled {
 			g.present[d]++
 		} else if settled {
@@ -295,6 +300,20 @@ func (p *problem) countHand(g *group, t *target, m crewman) {
 			g.sure[d]++
 		}
 	}
+}
+
+// roaming returns those of the domains that the daemon selects.
+func (p *problem) roaming(h *hand, key int, domains []int) []int {
+	if key == hostKey || len(domains) < 2 {
+		return domains
+	}
+	k := p.keys[key]
+	return slices.DeleteFunc(slices.Clone(domains), func(d int) bool {
+		return len(h.selects) > 0 && !slices.ContainsFunc(h.selects, func(term require.Set) bool {
+			r, ok := term.Get(k.label)
+			return !ok || r.Has(k.names[d])
+		})
+	})
 }
 
 // domainsOf returns the domains that t may be in.

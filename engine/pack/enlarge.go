@@ -59,7 +59,7 @@ func (p *problem) pin() {
 		add(g.key)
 		for _, h := range p.hands {
 			for _, key := range p.offers {
-				if p.countedIn(h, g) && p.selectsOn(h.daemon, p.keys[key].label) {
+				if p.countedIn(h, g) && h.selectsOn(p.keys[key].label) {
 					add(key)
 				}
 			}

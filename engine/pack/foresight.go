@@ -114,10 +114,10 @@ func (p *problem) onOpened() foresight {
 	for _, o := range p.nodes {
 		for _, m := range p.crewUnder(o) {
 			for _, i := range m.hand.members {
-				p.expect(&now[i], p.groups[i], o, m.certain)
+				p.expect(&now[i], p.groups[i], o, m)
 			}
 			for _, i := range m.hand.bans {
-				for _, d := range p.domainsUnder(o, p.groups[i].key) {
+				for _, d := range p.roaming(m.hand, p.groups[i].key, p.domainsUnder(o, p.groups[i].key)) {
 					now[i].closed[d] = now[i].closed[d] || !p.outOf(m.hand, p.groups[i].key, d)
 				}
 			}
@@ -154,7 +154,7 @@ func (p *problem) lacks(o *opened, g *group) bool {
 }
 
 // expect counts a pod of a daemon on an opened node.
-func (p *problem) expect(f *foreseen, g *group, o *opened, certain bool) {
+func (p *problem) expect(f *foreseen, g *group, o *opened, m crewman) {
 	f.total++
 	if g.key == hostKey {
 		return
@@ -169,18 +169,22 @@ func (p *problem) expect(f *foreseen, g *group, o *opened, certain bool) {
 	if how == countsNot {
 		return
 	}
-	list := p.domainsUnder(o, g.key)
+	list := p.roaming(m.hand, g.key, p.domainsUnder(o, g.key))
 	for _, d := range list {
 		f.present[d]++
-		if certain && how == counts && len(list) == 1 {
+		if m.certain && how == counts && len(list) == 1 {
 			f.sure[d]++
 		}
 	}
 }
 
-// maybe returns the shapes that an opened node may be launched in: those that suit all its pods.
+// maybe returns the shapes that an opened node may be launched in: those that suit all its pods and draw on its reservation, if it
+// has one.
 func (o *opened) maybe() mask {
 	out := o.flavour.allowed
+	if from := o.shelf.pool.drawing; from != nil {
+		out = out.and(from[o.shelf.pool.shapes[o.shape].reserved])
+	}
 	for _, part := range o.share {
 		if on := part.lot.choice.fit.on[o.shelf.index]; on.flavour != nil {
 			out = out.and(on.holds)

@@ -326,10 +326,8 @@ func (p *problem) mayMeet(a *alternatives, reqs require.Set) bool {
 // mark has the domains count that t is in, or may come to be in.
 func (p *problem) mark(g *group, t *target) {
 	k, d := p.keys[g.key], t.domain(g.key)
-	if g.tolerance != nil {
-		if _, refused := g.tolerance.refuses(hard(t.node.Taints)); refused {
-			return
-		}
+	if !g.tolerates(t) {
+		return
 	}
 	switch {
 	case d >= 0:
@@ -410,12 +408,16 @@ func (p *problem) eligible(g *group, t *target) bool {
 	if g.strict != nil && !p.admits(g.strict, t) || g.lacks(t) {
 		return false
 	}
-	if g.tolerance != nil {
-		if _, refused := g.tolerance.refuses(hard(t.node.Taints)); refused {
-			return false
-		}
+	return g.tolerates(t)
+}
+
+// tolerates reports whether t's taints do not keep it from counting.
+func (g *group) tolerates(t *target) bool {
+	if g.tolerance == nil {
+		return true
 	}
-	return true
+	_, refused := g.tolerance.refuses(hard(t.node.Taints))
+	return !refused
 }
 
 // hard returns the taints that keep pods away for good.

@@ -50,9 +50,13 @@ func (p *problem) repair(plan *model.Plan) *model.Plan {
 	for moved := true; moved && r.budget > 0; placed = placed || moved {
 		moved = false
 		for _, c := range p.classes {
-			for c.refusal.OK() && c.left() > 0 && r.serve(c) {
+			for nodes := len(r.nodes); c.refusal.OK() && c.left() > 0 && r.serve(c); nodes = len(r.nodes) {
 				moved = true
-				r.level()
+				if len(r.nodes) > nodes {
+					r.seal() // limits may leave none now
+				} else {
+					r.level()
+				}
 			}
 		}
 	}
@@ -173,7 +177,7 @@ func (r *repairer) serve(c *class) bool {
 		if r.onTargets(c, s); c.left() < before || r.onSole(c, s) {
 			return true
 		}
-		choices := slices.Concat(r.choices(c, s), r.looseChoices(c, s))
+		choices := slices.Concat(r.choices(c, s), r.looseChoices(c, s), r.elusive(c, s))
 		if s.escort != nil {
 			choices = slices.Concat(r.escorted(c, s), choices, r.solelyEscorted(c, s))
 		}
@@ -396,12 +400,12 @@ func (r *repairer) greet(o *opened) {
 		for _, i := range m.hand.members {
 			g := r.groups[i]
 			f := foreseen{present: make([]int32, len(g.present)), sure: make([]int32, len(g.present))}
-			r.expect(&f, g, o, m.certain)
+			r.expect(&f, g, o, m)
 			g.take(f)
 		}
 		for _, i := range m.hand.bans {
 			g := r.groups[i]
-			for _, d := range r.domainsUnder(o, g.key) {
+			for _, d := range r.roaming(m.hand, g.key, r.domainsUnder(o, g.key)) {
 				if !r.outOf(m.hand, g.key, d) {
 					g.limit[d] = 0
 				}

@@ -16,8 +16,9 @@ type sealed struct {
 	nodes int   // that count for certain
 }
 
-// seal finds the sealed groups by which pods must be spread that have no place.
+// seal finds the sealed groups by which pods must be spread that have no place. What is sealed stays so.
 func (r *repairer) seal() {
+	clear(r.fresh)
 	seen := map[int]bool{}
 	for _, c := range r.classes {
 		if !c.refusal.OK() || c.left() == 0 {
@@ -26,7 +27,7 @@ func (r *repairer) seal() {
 		for i := range c.stages {
 			for _, rule := range c.stages[i].host {
 				g := r.groups[rule.group]
-				if rule.kind != topology.Spread || g.there || seen[rule.group] {
+				if rule.kind != topology.Spread || g.there || g.sealed != nil || seen[rule.group] {
 					continue
 				}
 				seen[rule.group] = true

@@ -46,6 +46,8 @@ type reservation struct {
 type pool struct {
 	*model.Pool
 	shapes []*shape
+	// drawing are the shapes that draw on each reservation, and on none; nil if there are no reservations.
+	drawing map[*reservation]mask
 	// remaining is what the limits leave, by resource; only limited resources are in it.
 	remaining model.Resources
 	// empty says why the pool has no shapes, if it has none.
@@ -92,12 +94,27 @@ func (p *pool) compileShapes(types []*model.InstanceType, daemons []*model.Daemo
 	slices.SortStableFunc(p.shapes, func(a, b *shape) int {
 		return cmp.Or(cmp.Compare(a.typ.Name, b.typ.Name), cmp.Compare(a.reservation(), b.reservation()))
 	})
+	p.parted()
 	switch {
 	case len(p.shapes) > 0:
 	case matched:
 		p.empty = model.Verdict{Rule: model.RuleOffering, Subject: "every instance type that the pool allows is out"}
 	default:
 		p.empty = model.Verdict{Rule: model.RuleLabels, Subject: "the pool's requirements match no instance type"}
+	}
+}
+
+// parted finds which shapes draw on which reservation.
+func (p *pool) parted() {
+	if !slices.ContainsFunc(p.shapes, func(sh *shape) bool { return sh.reserved != nil }) {
+		return
+	}
+	p.drawing = map[*reservation]mask{}
+	for i, sh := range p.shapes {
+		if p.drawing[sh.reserved] == nil {
+			p.drawing[sh.reserved] = newMask(len(p.shapes))
+		}
+		p.drawing[sh.reserved].set(i)
 	}
 }
 

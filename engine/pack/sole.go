@@ -85,7 +85,7 @@ func (r *repairer) mayHave(o *opened, need []int64, h *hand, at spot) bool {
 	found := false
 	o.maybe().each(func(j int) {
 		sh := o.shelf.pool.shapes[j]
-		if found || !sh.holds(need, o.cargo) || sh.reserved != o.shelf.pool.shapes[o.shape].reserved {
+		if found || !sh.holds(need, o.cargo) {
 			return // it is none of the node's options
 		}
 		found = h.among(r.crewOn(o.shelf, o.flavour, j)) && h.touch(at, r.spotAs(o, j))

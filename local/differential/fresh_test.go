@@ -306,6 +306,9 @@ func (w *world) vague(pod *corev1.Pod) bool {
 	for _, p := range w.snapshot.Pods() { // those who want to be apart from it may be in any domain just as well
 		keys = append(keys, apartKeys(p.Object)...)
 	}
+	if w.spreads(pod) { // nodes that it does not select do not count
+		keys = append(keys, selectedKeys(pod)...)
+	}
 	for _, d := range w.snapshot.Daemons() {
 		if w.spreads(pod) || len(apartKeys(pod))+len(apartKeys(d.Pod.Object)) > 0 {
 			keys = append(keys, selectedKeys(d.Pod.Object)...)
