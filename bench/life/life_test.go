@@ -107,7 +107,7 @@ func TestScaleIn(t *testing.T) {
 	for _, tt := range []struct {
 		pods, over int
 		seed       uint64
-	}{{1000, 6, 5}, {1000, 6, 7}, {1000, 6, 8}, {1000, 6, 9}, {4000, 12, 7}, {4000, 35, 7}, {4000, 14, 4}, {4000, 14, 8}} {
+	}{{1000, 6, 5}, {1000, 6, 7}, {1000, 6, 8}, {1000, 6, 9}, {4000, 12, 7}, {4000, 35, 7}, {4000, 14, 4}, {4000, 14, 5}, {4000, 14, 8}} {
 		t.Run(fmt.Sprintf("%d/%d/%d", tt.pods, tt.over, tt.seed), func(t *testing.T) {
 			w := grown(t, workload.Micro, tt.pods, tt.seed)
 			w.Turns = true

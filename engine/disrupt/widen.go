@@ -1,7 +1,9 @@
 package disrupt
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/karpenter-go/karpenter/engine/model"
 )
@@ -39,7 +41,48 @@ func (d *decider) widen(p *proposal) *proposal {
 		}
 		p = next
 	}
+	return d.oneMore(p, omit)
+}
+
+// oneMore asks, of a few candidates that stay, one after the other, whether it pays more if it goes along and is not launched again:
+// else it would go in a command of its own, when those that took its pods have rested.
+func (d *decider) oneMore(p *proposal, omit []*candidate) *proposal {
+	for _, c := range d.staying(p) {
+		if d.spent() {
+			break
+		}
+		set, _ := d.window(append(slices.Clone(p.set), c))
+		if len(set) <= len(p.set) {
+			continue
+		}
+		q := d.without(append(slices.Clone(omit), c), func() *proposal { return d.refine(set) })
+		p = d.better(p, q)
+	}
 	return p
+}
+
+// staying returns the candidates that the proposal leaves, those first that would then be furthest from their worth.
+func (d *decider) staying(p *proposal) []*candidate {
+	waste := map[*candidate]float64{}
+	var out []*candidate
+	for c := range d.movable {
+		if !slices.Contains(p.set, c) {
+			out = append(out, c)
+			waste[c] = c.price - c.worth
+		}
+	}
+	for i := range p.plan.Placements {
+		pl := &p.plan.Placements[i]
+		if c := d.byName[pl.Node.Name]; c != nil {
+			for _, pod := range pl.Pods {
+				waste[c] -= d.tariff.of(pod.Requests)
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b *candidate) int {
+		return cmp.Or(cmp.Compare(waste[b], waste[a]), strings.Compare(a.node.Name, b.node.Name))
+	})
+	return out[:min(len(out), few)]
 }
 
 // better returns the one of two proposals that pays more, the first if they are alike.
