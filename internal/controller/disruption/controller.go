@@ -60,7 +60,7 @@ type state struct {
 const (
 	// poll is how often to look when nothing has changed: budgets open by the clock.
 	poll = 10 * time.Second
-	// pause is the least time between two passes; a pass that took long is followed by four times its time.
+	// pause is the least time between two passes; a pass that took long is followed by four times its time, unless it began something.
 	pause = time.Second
 	// settle is how long a mark stands before it is acted on, so that the watch shows pods that were bound just before it.
 	settle = 2 * time.Second
@@ -115,7 +115,11 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	}
 	c.tellBlocked(s, d)
 	now := c.Clock.Now()
-	c.next = now.Add(max(pause, 4*now.Sub(start)))
+	rest := max(pause, 4*now.Sub(start))
+	if len(d.Commands) > 0 {
+		rest = pause
+	}
+	c.next = now.Add(rest)
 	return ctrl.Result{RequeueAfter: again}, err
 }
 

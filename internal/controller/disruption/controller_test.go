@@ -1,6 +1,7 @@
 package disruption
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/karpenter-go/karpenter/api"
 	"github.com/karpenter-go/karpenter/api/condition"
@@ -146,6 +148,24 @@ func TestEmptyNodesGoInTwoSteps(t *testing.T) {
 	w.want(3, 0, 3) // the mark has to stand for a while
 	w.pass(settle)
 	w.want(3, 3, 3)
+}
+
+// A pass that took long is followed by a rest, but what it has begun does not wait for that.
+func TestWhatWasBegunGoesOn(t *testing.T) {
+	w := newWorld(t, "100%", 1)
+	slow := func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+		w.clock.Step(10 * time.Second)
+		return c.Patch(ctx, o, p, opts...)
+	}
+	w.Actor = &act.Actor{Client: interceptor.NewClient(w.client.(client.WithWatch), interceptor.Funcs{Patch: slow})}
+	began := w.clock.Now()
+	w.pass(pause)
+	w.want(1, 0, 1)
+	if w.clock.Since(began) < 10*time.Second {
+		t.Fatal("the pass took no time")
+	}
+	w.pass(settle)
+	w.want(1, 1, 1)
 }
 
 func TestBudgetLetsOneGoAtATime(t *testing.T) {
