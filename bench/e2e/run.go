@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"slices"
 	"time"
 
@@ -77,6 +78,9 @@ const near = 1.05
 // Run measures one cluster from nothing to nothing.
 func Run(ctx context.Context, o Options) (r Result, err error) {
 	r.Name, r.MaxCPU = o.Name, o.MaxCPU
+	if _, err := os.Lstat(o.Logs); err == nil {
+		return r, fmt.Errorf("keep logs in %s: it is there already; name another directory", o.Logs)
+	}
 	c := &Cluster{Bin: o.Bin, Dir: o.Dir, Controller: o.Controller}
 	types, err := c.Types(ctx, o.MaxCPU)
 	if err != nil {
