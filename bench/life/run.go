@@ -156,7 +156,7 @@ func (w *World) reserve(s *model.Snapshot, leaving []*node) {
 func (w *World) handOver() {
 	h := disrupt.HandoverOf(w.look())
 	opens := h.Due
-	if h.Next != nil && h.Moving == 0 {
+	if h.Next != nil && len(h.Moving) == 0 {
 		opens = append(opens, h.Next)
 	}
 	for _, m := range opens {

@@ -16,9 +16,9 @@ import (
 type Handover struct {
 	// Next is the node to open next, when nothing is Moving; nil if nobody gives pods away just now.
 	Next *model.Node
-	// Moving is how many pods still have to leave for places that are open, or not known, and how many wait for the scheduler's
+	// Moving are the pods that still have to leave for places that are open, or not known, and those that wait for the scheduler's
 	// first look: the successors of those that have left are among them.
-	Moving int
+	Moving []*model.Pod
 	// Due are nodes to be opened whatever is moving, in name order: nobody will give pods to them any more, or pods that
 	// found no other room wait for them. One that is open may be among them, if whoever opened it was stopped half way: its
 	// claim still says whose pods it takes.
@@ -53,13 +53,13 @@ func HandoverOf(s *model.Snapshot) Handover {
 		}
 		for _, p := range n.Reschedulable() {
 			if p.Object.DeletionTimestamp == nil && !Awaits(s, p) {
-				h.Moving++
+				h.Moving = append(h.Moving, p)
 			}
 		}
 	}
 	for _, p := range s.Pods() {
 		if p.Unjudged() && !p.Virtual() && model.ByDefault(p.Object) {
-			h.Moving++
+			h.Moving = append(h.Moving, p)
 		}
 	}
 	return h

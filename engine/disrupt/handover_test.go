@@ -159,7 +159,7 @@ func TestHandover(t *testing.T) {
 			h := disrupt.HandoverOf(model.Compile(r.d).WithPromises(r.promises))
 			var got []string
 			if h.Next != nil {
-				got = append(got, h.Next.Name+" next", fmt.Sprint(h.Moving, " moving"))
+				got = append(got, h.Next.Name+" next", fmt.Sprint(len(h.Moving), " moving"))
 			}
 			due := ""
 			for _, n := range h.Due {

@@ -3,8 +3,10 @@
 package handover
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -34,8 +36,8 @@ type Controller struct {
 	begun  bool
 	moving int
 	since  time.Time
-	// stuck is how many pods an earlier stage was not waited for any longer.
-	stuck int
+	// stuck are the pods that an earlier stage was not waited for any longer.
+	stuck map[types.UID]bool
 
 	// mu guards onOpen: those who are told when a node was opened.
 	mu     sync.Mutex
@@ -51,6 +53,8 @@ const (
 	patience = 10 * time.Second
 	// syncing is how often to ask whether the first lists are in.
 	syncing = 100 * time.Millisecond
+	// mostNamed is how many pods that are not waited for are named in the log.
+	mostNamed = 5
 )
 
 // OnOpen has f called whenever a node was opened.
@@ -83,15 +87,17 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	c.next = now.Add(pause)
 	h := disrupt.HandoverOf(c.Cluster.Snapshot())
 	if !c.begun {
-		c.stuck = 0
+		c.stuck = map[types.UID]bool{}
 	}
-	if !c.begun || h.Moving != c.moving {
-		c.moving, c.since = h.Moving, now
+	moving := slices.DeleteFunc(h.Moving, func(p *model.Pod) bool { return c.stuck[p.UID] })
+	if !c.begun || len(moving) != c.moving {
+		c.moving, c.since = len(moving), now
 	}
 	c.begun = h.Next != nil
 	opens := h.Due
-	if still := now.Sub(c.since); h.Next != nil && (h.Moving <= c.stuck && still >= pause || still >= patience) {
-		opens, c.since, c.stuck = append(opens, h.Next), now, h.Moving
+	if still := now.Sub(c.since); h.Next != nil && (len(moving) == 0 && still >= pause || still >= patience) {
+		c.leaveBehind(ctx, moving)
+		opens, c.moving, c.since = append(opens, h.Next), 0, now
 	}
 	var errs []error
 	for _, n := range opens {
@@ -101,6 +107,22 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 		return ctrl.Result{}, nil // a node that changes wakes us
 	}
 	return ctrl.Result{RequeueAfter: pause}, errors.Join(errs...)
+}
+
+// leaveBehind has later stages not wait for the pods.
+func (c *Controller) leaveBehind(ctx context.Context, pods []*model.Pod) {
+	if len(pods) == 0 {
+		return
+	}
+	var names []string
+	for _, p := range pods {
+		c.stuck[p.UID] = true
+		if len(names) < mostNamed {
+			names = append(names, p.Key+" on "+cmp.Or(p.Object.Spec.NodeName, "no node"))
+		}
+	}
+	ctrl.LoggerFrom(ctx).V(1).Info("the next place is opened though pods have not left for the last one",
+		"count", len(pods), "pods", names)
 }
 
 func (c *Controller) open(ctx context.Context, n *model.Node) error {

@@ -161,6 +161,26 @@ func TestPatienceOnce(t *testing.T) {
 	w.want("and not again", true, true, 0)
 }
 
+// When those leave at last that were not waited for, that is no reason not to wait for others.
+func TestStuckThatLeave(t *testing.T) {
+	w := newWorld(t)
+	for i, to := range []string{"nowhere", "first", "second"} {
+		w.Cluster.Promise(to, []*model.Pod{{Key: fmt.Sprint("d/p", i)}}, w.clock.Now().Add(time.Hour))
+	}
+	w.pass(pause)
+	w.pass(patience)
+	w.want("p0 is not waited for", true, false, 1)
+	w.leave("p0")
+	for range 3 {
+		w.pass(pause)
+		w.want("p1 has not left", true, false, 1)
+	}
+	w.leave("p1")
+	w.pass(pause)
+	w.pass(pause)
+	w.want("p1 has left", true, true, 0)
+}
+
 // Whoever began it, and whatever was forgotten by a restart: no node stays closed.
 func TestNobodyIsLeft(t *testing.T) {
 	w := newWorld(t)
