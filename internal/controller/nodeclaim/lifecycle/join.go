@@ -45,11 +45,11 @@ func (p *pass) register(ctx context.Context, a lifecycle.Register) error {
 	}
 	log := ctrl.LoggerFrom(ctx).WithValues(nodeValues(p.claim, node)...)
 	p.joined = true
-	p.tell = append(p.tell, func() {
+	p.tell = append(p.tell, news{apiv1.ConditionTypeRegistered, func() {
 		p.Metrics.Nodes.CreatedTotal.WithLabelValues(
 			p.claim.Labels[apiv1.NodePoolLabelKey], node.Labels[corev1.LabelTopologyZone]).Inc()
 		log.Info("registered nodeclaim")
-	})
+	}})
 	return nil
 }
 
@@ -60,7 +60,9 @@ func (p *pass) initialize(ctx context.Context, a lifecycle.Initialize) error {
 		return err
 	}
 	log := ctrl.LoggerFrom(ctx).WithValues(nodeValues(p.claim, node)...)
-	p.tell = append(p.tell, func() { log.Info("initialized nodeclaim", "allocatable", node.Status.Allocatable) })
+	p.tell = append(p.tell, news{apiv1.ConditionTypeInitialized, func() {
+		log.Info("initialized nodeclaim", "allocatable", node.Status.Allocatable)
+	}})
 	return nil
 }
 

@@ -44,7 +44,7 @@ func (p *pass) launch(ctx context.Context, a lifecycle.Launch) (again bool, err 
 		"capacity-type", p.claim.Labels[apiv1.CapacityTypeLabelKey],
 		"allocatable", instance.Allocatable)
 	if !known {
-		p.tell = append(p.tell, func() { log.Info("launched nodeclaim") })
+		p.tell = append(p.tell, news{apiv1.ConditionTypeLaunched, func() { log.Info("launched nodeclaim") }})
 	}
 	return true, p.lookAgain(ctx)
 }

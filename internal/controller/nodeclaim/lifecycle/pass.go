@@ -28,8 +28,10 @@ type pass struct {
 	view  lifecycle.View
 	// stored is the claim as the API server last gave it: what the status patch is made against.
 	stored *apiv1.NodeClaim
-	// tell is done once the status is written, so that nothing is told twice when the pass is repeated.
-	tell []func()
+	// tell is done once the status is written, so that nothing is told twice when the pass is repeated; before is the claim as it was
+	// until then, which a cache that is behind may not have shown.
+	tell   []news
+	before *apiv1.NodeClaim
 	// unlocked means that the provider may have written to the claim during the pass, so that a lock on the status
 	// could never be had. Before a claim is launched nobody else writes its status.
 	unlocked bool
@@ -195,6 +197,12 @@ func poolUID(claim *apiv1.NodeClaim) types.UID {
 	return ""
 }
 
+// news is told when the condition becomes true.
+type news struct {
+	condition string
+	tell      func()
+}
+
 // finish writes the status, tells what was done, and deletes the claim if it was given up. What is noted of the pool
 // is noted before the write that makes others look at it.
 func (p *pass) finish(ctx context.Context) error {
@@ -209,8 +217,10 @@ func (p *pass) finish(ctx context.Context) error {
 		}
 		p.launches.giveUp(p.claim.Name, p.claim.UID)
 	}
-	for _, tell := range p.tell {
-		tell()
+	for _, n := range p.tell {
+		if !condition.IsTrue(p.before, n.condition) {
+			n.tell()
+		}
 	}
 	return p.failure
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -133,6 +134,8 @@ func TestOpenedThoughOthersWrite(t *testing.T) {
 type witness struct {
 	b     *bench
 	joins int
+	// registered has it write what a pass before has found out, which the cache did not show.
+	registered bool
 }
 
 func (w *witness) Join(ctx context.Context, claim *apiv1.NodeClaim, _ *corev1.Node) func(*corev1.Node) {
@@ -144,6 +147,9 @@ func (w *witness) Join(ctx context.Context, claim *apiv1.NodeClaim, _ *corev1.No
 		fresh := w.b.GetClaim(claim.Name)
 		fresh.Status.LastPodEventTime = metav1.NewTime(w.b.World.Clock.Now().Truncate(time.Second))
 		condition.SetTrue(fresh, apiv1.ConditionTypeConsolidatable, w.b.World.Clock.Now())
+		if w.registered {
+			condition.SetTrue(fresh, apiv1.ConditionTypeRegistered, w.b.World.Clock.Now())
+		}
 		if err := w.b.World.Client.Status().Update(ctx, fresh); err != nil {
 			w.b.t.Error(err)
 		}
@@ -175,6 +181,21 @@ func TestStatusThoughOthersWrite(t *testing.T) {
 	b.want("Registered", b.Condition("a", "Registered"), "True Registered")
 	if w.joins != 1 {
 		t.Errorf("pods were shown to the node %d times, want once", w.joins)
+	}
+}
+
+// A pass whose cache is behind finds out once more what is known, and does not count it.
+func TestCountedOnce(t *testing.T) {
+	for _, known := range []bool{false, true} {
+		b := newBench(t, world.Claim("a"))
+		b.Usher = &witness{b: b, registered: known}
+		b.pass("a")
+		b.Add(world.Node("n1", "fake://zone-a/i-1"))
+		b.pass("a")
+		b.want("Registered", b.Condition("a", "Registered"), "True Registered")
+		if got := testutil.CollectAndCount(b.World.Metrics.Nodes.CreatedTotal) > 0; got == known {
+			t.Errorf("the node was counted: %v, though it was known to be registered: %v", got, known)
+		}
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 // that it may be consolidated. Theirs stands beside ours, for to look at everything once more would take until the next
 // pass, and pods are coming by the hundred just then.
 func (p *pass) writeStatus(ctx context.Context) error {
+	p.before = p.stored
 	if p.unlocked {
 		if err := p.Client.Status().Patch(ctx, p.claim, client.MergeFrom(p.stored)); err != nil {
 			return fmt.Errorf("patch status of claim %s: %w", p.claim.Name, err)
@@ -27,6 +28,7 @@ func (p *pass) writeStatus(ctx context.Context) error {
 	}
 	found := p.claim.DeepCopy()
 	written, err := act.Again(ctx, p.live(), p.stored, func(before *apiv1.NodeClaim) (*apiv1.NodeClaim, error) {
+		p.before = before
 		claim := before.DeepCopy()
 		overlay(claim, p.stored, found)
 		return claim, act.PatchStatus(ctx, p.Client, before, claim)
