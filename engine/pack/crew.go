@@ -17,7 +17,7 @@ import (
 type hand struct {
 	daemon *model.Daemon
 	terms  []int // of its required anti-affinity, by number in the book
-	// selects are the terms of which a node must satisfy one, by labels as they are called today; empty if any node will do.
+	// selects are the terms of which a new node must satisfy one, by labels as they are called today; none if no new node can.
 	selects []require.Set
 	// members are the groups that count its pods, crowds those of them that are spread over nodes, bans those whose pods it keeps
 	// out of its domains.
