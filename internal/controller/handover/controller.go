@@ -12,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -38,6 +39,9 @@ type Controller struct {
 	since  time.Time
 	// stuck are the pods that an earlier stage was not waited for any longer.
 	stuck map[types.UID]bool
+	// owed is how many pods each workload had when the stage began, and will have again when all successors are there; nil
+	// before the first stage.
+	owed map[types.UID]int
 
 	// mu guards onOpen: those who are told when a node was opened.
 	mu     sync.Mutex
@@ -45,8 +49,10 @@ type Controller struct {
 }
 
 const (
-	// pause is the time between two passes. It is also the time that the successors of the last pods of a stage have to appear;
-	// as soon as they are there, they are waited for.
+	// tick is the time between two passes.
+	tick = 100 * time.Millisecond
+	// pause is the time that successors of the last pods of a stage have to appear, for not every pod has one; as soon as they are
+	// there, they are waited for.
 	pause = 250 * time.Millisecond
 	// patience is how long a stage may stand still before the next begins beside it: its pods may be held by a disruption
 	// budget for hours, and capacity that is paid for must not lie idle meanwhile.
@@ -84,10 +90,11 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	if wait := c.next.Sub(now); wait > 0 {
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
-	c.next = now.Add(pause)
-	h := disrupt.HandoverOf(c.Cluster.Snapshot())
+	c.next = now.Add(tick)
+	s := c.Cluster.Snapshot()
+	h := disrupt.HandoverOf(s)
 	if !c.begun {
-		c.stuck = map[types.UID]bool{}
+		c.stuck, c.owed = map[types.UID]bool{}, nil
 	}
 	moving := slices.DeleteFunc(h.Moving, func(p *model.Pod) bool { return c.stuck[p.UID] })
 	if !c.begun || len(moving) != c.moving {
@@ -95,9 +102,10 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	}
 	c.begun = h.Next != nil
 	opens := h.Due
-	if still := now.Sub(c.since); h.Next != nil && (len(moving) == 0 && still >= pause || still >= patience) {
+	still := now.Sub(c.since)
+	if h.Next != nil && (len(moving) == 0 && (still >= pause || c.paid(s)) || still >= patience) {
 		c.leaveBehind(ctx, moving)
-		opens, c.moving, c.since = append(opens, h.Next), 0, now
+		opens, c.moving, c.since, c.owed = append(opens, h.Next), 0, now, replicas(s)
 	}
 	var errs []error
 	for _, n := range opens {
@@ -106,7 +114,33 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	if h.Next == nil && len(h.Due) == 0 {
 		return ctrl.Result{}, nil // a node that changes wakes us
 	}
-	return ctrl.Result{RequeueAfter: pause}, errors.Join(errs...)
+	return ctrl.Result{RequeueAfter: tick}, errors.Join(errs...)
+}
+
+// paid reports whether every workload has as many pods again as it had when the stage began.
+func (c *Controller) paid(s *model.Snapshot) bool {
+	if c.owed == nil {
+		return false
+	}
+	have := replicas(s)
+	for workload, n := range c.owed {
+		if have[workload] < n {
+			return false
+		}
+	}
+	return true
+}
+
+// replicas counts the pods by the UID of what made them, without those that are about to end, and those that end with their node.
+func replicas(s *model.Snapshot) map[types.UID]int {
+	n := map[types.UID]int{}
+	for _, p := range s.Pods() {
+		owner := metav1.GetControllerOfNoCopy(p.Object)
+		if owner != nil && !p.Terminating() && !p.Terminal() && !p.Daemon() && !p.Mirror() {
+			n[owner.UID]++
+		}
+	}
+	return n
 }
 
 // leaveBehind has later stages not wait for the pods.

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -36,10 +37,8 @@ func newWorld(t *testing.T) *world {
 	w.add("first", 1)
 	w.add("second", 2)
 	for i, to := range []string{"first", "second", "second"} {
-		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "d", Name: fmt.Sprint("p", i), UID: types.UID(fmt.Sprint("u", i))}}
-		p.Spec.NodeName = "old"
-		w.Cluster.Set(p)
-		w.Cluster.Promise(to, []*model.Pod{{Key: "d/" + p.Name}}, w.clock.Now().Add(time.Hour))
+		w.pod(i, "ReplicaSet", "web", "old")
+		w.Cluster.Promise(to, []*model.Pod{{Key: fmt.Sprint("d/p", i)}}, w.clock.Now().Add(time.Hour))
 	}
 	return w
 }
@@ -64,6 +63,16 @@ func (w *world) add(name string, turn int) {
 	}
 	w.Cluster.Set(node)
 	w.Cluster.Set(claim)
+}
+
+// pod sets pod number i of a workload.
+func (w *world) pod(i int, kind, workload, node string) {
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "d", Name: fmt.Sprint("p", i), UID: types.UID(fmt.Sprint("u", i))}}
+	p.OwnerReferences = []metav1.OwnerReference{
+		{APIVersion: "apps/v1", Kind: kind, Name: workload, UID: types.UID("w" + workload), Controller: ptr.To(true)},
+	}
+	p.Spec.NodeName = node
+	w.Cluster.Set(p)
 }
 
 // leave ends pods.
@@ -130,6 +139,35 @@ func TestTurns(t *testing.T) {
 	if told != 2 {
 		t.Errorf("told %d times that a node was opened, want twice", told)
 	}
+}
+
+// When as many pods have come as have left, the next place is opened at once. One that is never made again is waited for no longer
+// than successors take to appear, and daemons end with their node.
+func TestSuccessors(t *testing.T) {
+	w := newWorld(t)
+	w.add("third", 3)
+	w.pod(0, "ReplicaSet", "api", "old")
+	w.pod(3, "DaemonSet", "logs", "old")
+	w.Cluster.Promise("third", []*model.Pod{{Key: "d/p2"}}, w.clock.Now().Add(time.Hour))
+	w.pass(tick)
+	w.pass(pause)
+	w.want("begun", true, false, 2)
+	w.leave("p0", "p3")
+	w.pass(tick)
+	w.want("no successor", true, false, 2)
+	w.pod(4, "ReplicaSet", "api", "")
+	w.pass(tick)
+	w.want("one that the scheduler has not looked at", true, false, 2)
+	w.pod(4, "ReplicaSet", "api", "first")
+	w.pass(tick)
+	w.want("as many as before", true, true, 1)
+
+	w.leave("p1")
+	w.pass(tick)
+	w.pass(tick)
+	w.want("still no successor", true, true, 1)
+	w.pass(pause)
+	w.want("it is waited for no longer", true, true, 0)
 }
 
 // A stage that stands still does not stop the others for ever.
