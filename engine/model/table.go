@@ -51,7 +51,6 @@ func (t table[V]) values() []V {
 	for k, v := range t.each() {
 		all = append(all, entry{k, v})
 	}
-	slices.SortFunc(all, func(a, b entry) int { return strings.Compare(a.key, b.key) })
 	order := func(a, b entry) int { return strings.Compare(a.key, b.key) }
 	vs := make([]V, len(all))
 	if len(all) < manyKeys || runtime.GOMAXPROCS(0) < 2 {

@@ -52,8 +52,8 @@ func (c *Pods) Name() string { return "metrics.pod" }
 
 // Reconcile brings the metrics of one pod up to date. While the pod waits it comes back after podPeriod.
 func (c *Pods) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	pod := &corev1.Pod{}
-	if err := c.Client.Get(ctx, req.NamespacedName, pod); err != nil {
+	pod := &corev1.Pod{} // the cache's own, only read
+	if err := c.Client.Get(ctx, req.NamespacedName, pod, client.UnsafeDisableDeepCopy); err != nil {
 		if !apierrors.IsNotFound(err) {
 			return ctrl.Result{}, fmt.Errorf("get pod %s: %w", req.NamespacedName, err)
 		}
@@ -80,7 +80,8 @@ func (c *Pods) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, er
 func (c *Pods) state(ctx context.Context, pod *corev1.Pod) (sample, error) {
 	node := &corev1.Node{}
 	if pod.Spec.NodeName != "" {
-		if err := c.Client.Get(ctx, client.ObjectKey{Name: pod.Spec.NodeName}, node); client.IgnoreNotFound(err) != nil {
+		err := c.Client.Get(ctx, client.ObjectKey{Name: pod.Spec.NodeName}, node, client.UnsafeDisableDeepCopy)
+		if client.IgnoreNotFound(err) != nil {
 			return sample{}, fmt.Errorf("get node %s: %w", pod.Spec.NodeName, err)
 		}
 	}

@@ -109,15 +109,16 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	}
 	c.looked = now
 	s := c.Cluster.Snapshot()
-	c.Metrics.Scheduler.QueueDepth.WithLabelValues(c.Name(), "").Set(float64(len(s.Pending())))
-	c.measureZones(s.Pending())
+	waiting := s.Pending()
+	c.Metrics.Scheduler.QueueDepth.WithLabelValues(c.Name(), "").Set(float64(len(waiting)))
+	c.measureZones(waiting)
 	s = c.Buffers.Stock(ctx, s)
 	c.vain.See(s)
-	if len(s.Pending()) == 0 && len(s.Displaced()) == 0 {
+	if waiting = s.Pending(); len(waiting) == 0 && len(s.Displaced()) == 0 {
 		c.settle()
 		return ctrl.Result{}, nil
 	}
-	if wait := c.window(s); wait > 0 {
+	if wait := c.window(s, waiting); wait > 0 {
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	c.last = s.Now
@@ -126,10 +127,10 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	return ctrl.Result{RequeueAfter: c.again(s.Now)}, err
 }
 
-// window returns how long to wait for more pods.
-func (c *Controller) window(s *model.Snapshot) time.Duration {
+// window returns how long to wait for more pods than those that wait.
+func (c *Controller) window(s *model.Snapshot, waiting []*model.Pod) time.Duration {
 	var first, last time.Time
-	for _, p := range s.Pending() {
+	for _, p := range waiting {
 		since := c.Cluster.WaitingSince(p)
 		if !since.After(c.last) {
 			continue

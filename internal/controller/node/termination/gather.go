@@ -17,8 +17,10 @@ import (
 func (c *Controller) decide(ctx context.Context, d *departure, pods client.Reader) (*drain.Decision, error) {
 	state := drain.State{Now: d.now, Deadline: d.deadline}
 	state.Refused, state.Accepted = c.attempts.of(d.node.UID)
+	// The pods are the cache's own and must not be changed: hundreds are read again whenever some have left.
 	podList := &corev1.PodList{}
-	if err := pods.List(ctx, podList, client.MatchingFields{podsByNode: d.node.Name}); err != nil {
+	err := pods.List(ctx, podList, client.MatchingFields{podsByNode: d.node.Name}, client.UnsafeDisableDeepCopy)
+	if err != nil {
 		return nil, fmt.Errorf("list pods of node %s: %w", d.node.Name, err)
 	}
 	for i := range podList.Items {

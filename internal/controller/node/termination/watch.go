@@ -145,7 +145,7 @@ func (c *Controller) requestIfLeaving(ctx context.Context, name string) []ctrl.R
 	}
 	node := &corev1.Node{}
 	key := types.NamespacedName{Name: name}
-	if err := c.Client.Get(ctx, key, node); err != nil || node.DeletionTimestamp.IsZero() {
+	if err := c.Client.Get(ctx, key, node, client.UnsafeDisableDeepCopy); err != nil || node.DeletionTimestamp.IsZero() {
 		return nil // a node that cannot be read comes back with its own events
 	}
 	return []ctrl.Request{{NamespacedName: key}}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -88,11 +89,12 @@ func stage(p *corev1.Pod) [3]bool {
 
 // Reconcile notes on the claims of one node when pods last came or went.
 func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	node := &corev1.Node{}
-	if err := c.Client.Get(ctx, req.NamespacedName, node); err != nil {
+	node := &corev1.Node{} // the cache's own, only read
+	if err := c.Client.Get(ctx, req.NamespacedName, node, client.UnsafeDisableDeepCopy); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	claims, err := lookup.ClaimsOf(ctx, c.Client, node)
+	claims = slices.DeleteFunc(claims, c.fresh)
 	if err != nil || len(claims) == 0 {
 		return ctrl.Result{}, err
 	}
@@ -113,11 +115,21 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return ctrl.Result{}, nil
 }
 
+// fresh reports whether nothing can be noted on the claim yet, for what it says is too new, or ever. It spares looking at the pods
+// of its node, which come and go by the hundred.
+func (c *Controller) fresh(claim *apiv1.NodeClaim) bool {
+	return !c.Cloud.Facts().Manages(claim.Spec.NodeClassRef) || !news(claim, c.Clock.Now())
+}
+
+// news reports whether the moment is to be noted on the claim.
+func news(claim *apiv1.NodeClaim, at time.Time) bool {
+	known := claim.Status.LastPodEventTime.Time
+	return !at.IsZero() && (known.IsZero() || at.Sub(known) >= lifecycle.PodEventWindow)
+}
+
 // note writes the moment onto the claim if it is news.
 func (c *Controller) note(ctx context.Context, claim *apiv1.NodeClaim, last time.Time) error {
-	known := claim.Status.LastPodEventTime.Time
-	if last.IsZero() || !c.Cloud.Facts().Manages(claim.Spec.NodeClassRef) ||
-		!known.IsZero() && last.Sub(known) < lifecycle.PodEventWindow {
+	if !news(claim, last) {
 		return nil
 	}
 	before := claim.DeepCopy()
