@@ -7,8 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// PodEventWindow is how close together two pod events must be to count as one: a claim is not written for each pod of
-// a burst.
+// PodEventWindow is the least time between two writes of a claim's last pod event: it is not written for each pod of a burst.
 const PodEventWindow = 10 * time.Second
 
 // LastPodEvent returns when one of the pods last was bound to the node, ran to its end, or was told to go: the events

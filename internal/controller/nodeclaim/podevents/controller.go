@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
@@ -37,7 +39,14 @@ type Controller struct {
 	Cloud  cloud.Provider
 	// CPUMillis is what the process may use; it decides how many nodes are looked at at once.
 	CPUMillis int64
+
+	mu sync.Mutex // guards recent
+	// recent is what happened on nodes lately, by name: pods without a grace period are gone before anybody looks.
+	recent map[string]moments
 }
+
+// moments are when a pod was last seen to come to or go from a node, and when that was last written.
+type moments struct{ event, written time.Time }
 
 // Name is the controller's name in logs and metrics.
 func (c *Controller) Name() string { return "nodeclaim.podevents" }
@@ -45,7 +54,7 @@ func (c *Controller) Name() string { return "nodeclaim.podevents" }
 // Register adds the controller to mgr.
 func (c *Controller) Register(mgr ctrl.Manager) error {
 	err := ctrl.NewControllerManagedBy(mgr).Named(c.Name()).
-		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(nodeOf), builder.WithPredicates(movement())).
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(c.seen), builder.WithPredicates(movement())).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: pace.Workers(c.CPUMillis, 10, 1000),
 			RateLimiter:             pace.Default(),
@@ -56,13 +65,39 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 	return nil
 }
 
-// nodeOf maps a pod to the node it is bound to.
-func nodeOf(_ context.Context, o client.Object) []ctrl.Request {
+// seen notes what has happened to a pod, and maps it to the node it is bound to.
+func (c *Controller) seen(_ context.Context, o client.Object) []ctrl.Request {
 	pod, ok := o.(*corev1.Pod)
 	if !ok || pod.Spec.NodeName == "" {
 		return nil
 	}
+	at := lifecycle.LastPodEvent([]*corev1.Pod{pod}, c.Clock.Now())
+	c.remember(pod.Spec.NodeName, func(m *moments) {
+		if at.After(m.event) {
+			m.event = at
+		}
+	})
 	return []ctrl.Request{{NamespacedName: types.NamespacedName{Name: pod.Spec.NodeName}}}
+}
+
+// remember changes what is known of a node, and returns it.
+func (c *Controller) remember(node string, change func(*moments)) moments {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.recent == nil {
+		c.recent = map[string]moments{}
+	}
+	m := c.recent[node]
+	change(&m)
+	c.recent[node] = m
+	return m
+}
+
+// forget drops what is known of a node that is gone.
+func (c *Controller) forget(node string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.recent, node)
 }
 
 // movement lets those events through by which a pod may have come or gone. A pod that is deleted was told to go
@@ -87,25 +122,36 @@ func stage(p *corev1.Pod) [3]bool {
 	}
 }
 
-// Reconcile notes on the claims of one node when pods last came or went.
+// Reconcile notes on the claims of one node when pods last came or went. What happens too soon after the last write is noted when
+// that is long enough ago, so that the moment is exact in the end.
 func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	node := &corev1.Node{} // the cache's own, only read
 	if err := c.Client.Get(ctx, req.NamespacedName, node, client.UnsafeDisableDeepCopy); err != nil {
+		if apierrors.IsNotFound(err) {
+			c.forget(req.Name)
+		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	claims, err := lookup.ClaimsOf(ctx, c.Client, node)
-	claims = slices.DeleteFunc(claims, c.fresh)
+	claims = slices.DeleteFunc(claims, func(claim *apiv1.NodeClaim) bool { return !c.Cloud.Facts().Manages(claim.Spec.NodeClassRef) })
 	if err != nil || len(claims) == 0 {
 		return ctrl.Result{}, err
+	}
+	now, known := c.Clock.Now(), c.remember(node.Name, func(*moments) {})
+	if wait := known.written.Add(lifecycle.PodEventWindow).Sub(now); wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	pods, err := c.podsOn(ctx, node.Name)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	last := lifecycle.LastPodEvent(pods, c.Clock.Now())
+	last := lifecycle.LastPodEvent(pods, now)
+	if known.event.After(last) && known.event.After(node.CreationTimestamp.Time) { // of this node, not of one before by that name
+		last = known.event
+	}
 	var errs []error
 	for _, claim := range claims {
-		errs = append(errs, c.note(ctx, claim, last))
+		errs = append(errs, c.note(ctx, node.Name, claim, last))
 	}
 	if err := errors.Join(errs...); act.Conflict(err) {
 		return ctrl.Result{RequeueAfter: conflictRetry}, nil
@@ -115,26 +161,18 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return ctrl.Result{}, nil
 }
 
-// fresh reports whether nothing can be noted on the claim yet, for what it says is too new, or ever. It spares looking at the pods
-// of its node, which come and go by the hundred.
-func (c *Controller) fresh(claim *apiv1.NodeClaim) bool {
-	return !c.Cloud.Facts().Manages(claim.Spec.NodeClassRef) || !news(claim, c.Clock.Now())
-}
-
-// news reports whether the moment is to be noted on the claim.
-func news(claim *apiv1.NodeClaim, at time.Time) bool {
-	known := claim.Status.LastPodEventTime.Time
-	return !at.IsZero() && (known.IsZero() || at.Sub(known) >= lifecycle.PodEventWindow)
-}
-
 // note writes the moment onto the claim if it is news.
-func (c *Controller) note(ctx context.Context, claim *apiv1.NodeClaim, last time.Time) error {
-	if !news(claim, last) {
+func (c *Controller) note(ctx context.Context, node string, claim *apiv1.NodeClaim, last time.Time) error {
+	if !last.Truncate(time.Second).After(claim.Status.LastPodEventTime.Time) { // the API keeps whole seconds
 		return nil
 	}
 	before := claim.DeepCopy()
 	claim.Status.LastPodEventTime = metav1.NewTime(last)
-	return act.PatchStatus(ctx, c.Client, before, claim)
+	if err := act.PatchStatus(ctx, c.Client, before, claim); err != nil {
+		return err
+	}
+	c.remember(node, func(m *moments) { m.written = c.Clock.Now() })
+	return nil
 }
 
 // podsOn returns the pods on the node. They are the cache's own and must not be changed: hundreds of pods may come to a node one

@@ -7,6 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
@@ -60,19 +62,76 @@ func TestPodsComeAndGo(t *testing.T) {
 	if got := pass(t, w); got != 5*time.Minute {
 		t.Errorf("noted %s, want 5m", got)
 	}
-	// Within ten seconds nothing is written, and a restart writes nothing ever.
-	w.Add(pod("b", 5*time.Minute+9*time.Second))
+	// A restart writes nothing.
 	before := w.GetClaim("a").ResourceVersion
 	if got := pass(t, w); got != 5*time.Minute || w.GetClaim("a").ResourceVersion != before {
 		t.Errorf("noted %s, want the claim as it was", got)
 	}
-	w.Add(pod("c", 5*time.Minute+10*time.Second))
-	if got := pass(t, w); got != 5*time.Minute+10*time.Second {
-		t.Errorf("noted %s, want 5m10s", got)
+	w.Add(pod("b", 5*time.Minute+time.Second))
+	if got := pass(t, w); got != 5*time.Minute+time.Second {
+		t.Errorf("noted %s, want 5m1s", got)
 	}
 	w.Clock.Step(24 * time.Hour)
-	if got := pass(t, w); got != 5*time.Minute+10*time.Second {
-		t.Errorf("a day later noted %s, want 5m10s still", got)
+	if got := pass(t, w); got != 5*time.Minute+time.Second {
+		t.Errorf("a day later noted %s, want 5m1s still", got)
+	}
+}
+
+// Of a burst the first moment is noted at once and the last one after the window, also those of pods that are gone by then.
+func TestBurst(t *testing.T) {
+	w, claim := newWorld(t)
+	w.Add(claim)
+	c := &Controller{Client: w.Client, Clock: w.Clock, Cloud: w.Cloud}
+	look := func() time.Duration {
+		t.Helper()
+		r, err := c.Reconcile(t.Context(), ctrl.Request{NamespacedName: types.NamespacedName{Name: "node-a"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.RequeueAfter
+	}
+	goes := func(at time.Duration) {
+		p := pod("gone", 0)
+		p.DeletionTimestamp = &metav1.Time{Time: world.Start.Add(at)}
+		p.DeletionGracePeriodSeconds = ptr.To(int64(0))
+		c.seen(t.Context(), p)
+	}
+	want := func(what string, wait, noted time.Duration) {
+		t.Helper()
+		if got := look(); got != wait {
+			t.Errorf("%s: looks again after %v, want %v", what, got, wait)
+		}
+		if got := w.GetClaim("a").Status.LastPodEventTime.Sub(world.Start); got != noted {
+			t.Errorf("%s: noted %v, want %v", what, got, noted)
+		}
+	}
+	w.Clock.Step(time.Hour)
+	goes(time.Hour)
+	want("the first", 0, time.Hour)
+	w.Clock.Step(4 * time.Second)
+	goes(time.Hour + 4*time.Second)
+	want("within the window", 6*time.Second, time.Hour)
+	w.Clock.Step(6 * time.Second)
+	want("after the window", 0, time.Hour+4*time.Second)
+	w.Clock.Step(20 * time.Second)
+	want("nothing new", 0, time.Hour+4*time.Second)
+}
+
+// A node may have the name of one that is gone.
+func TestNameComesAgain(t *testing.T) {
+	w := world.New(t)
+	claim := world.Joined(w.Cloud, "a")
+	node := world.Node("node-a", claim.Status.ProviderID)
+	node.CreationTimestamp = metav1.NewTime(world.Start.Add(30 * time.Minute))
+	w.Add(claim, node)
+	w.Clock.Step(time.Hour)
+	c := &Controller{Client: w.Client, Clock: w.Clock, Cloud: w.Cloud}
+	c.seen(t.Context(), pod("old", time.Minute))
+	if _, err := c.Reconcile(t.Context(), ctrl.Request{NamespacedName: types.NamespacedName{Name: "node-a"}}); err != nil {
+		t.Fatal(err)
+	}
+	if at := w.GetClaim("a").Status.LastPodEventTime; !at.IsZero() {
+		t.Errorf("noted %v, what happened on another node", at)
 	}
 }
 
@@ -107,10 +166,11 @@ func TestMovement(t *testing.T) {
 	if movement().Delete(event.DeleteEvent{Object: bound}) {
 		t.Error("a pod that is gone is looked at")
 	}
-	if got := nodeOf(t.Context(), change(func(p *corev1.Pod) { p.Spec.NodeName = "" })); got != nil {
+	c := &Controller{Clock: clocktesting.NewFakeClock(world.Start)}
+	if got := c.seen(t.Context(), change(func(p *corev1.Pod) { p.Spec.NodeName = "" })); got != nil {
 		t.Errorf("a pod without a node maps to %v", got)
 	}
-	if got := nodeOf(t.Context(), bound); len(got) != 1 || got[0].Name != "node-a" {
+	if got := c.seen(t.Context(), bound); len(got) != 1 || got[0].Name != "node-a" {
 		t.Errorf("a bound pod maps to %v, want its node", got)
 	}
 }
