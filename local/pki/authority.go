@@ -5,6 +5,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/rsa"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"fmt"
@@ -17,6 +18,9 @@ import (
 // validity is how long certificates hold: longer than anybody keeps a local
 // cluster.
 const validity = 10 * 365 * 24 * time.Hour
+
+// authorityBits is the size of the authority's key.
+const authorityBits = 2048
 
 // An Authority signs the certificates of one cluster.
 type Authority struct {
@@ -31,9 +35,11 @@ func Open(dir string, now time.Time) (*Authority, error) {
 	a := &Authority{dir: dir, now: now}
 	pair := a.pair("ca")
 	if pair.missing() {
-		key, err := newKey()
+		// The API server checks what the authority has signed at every request of a client, not once for each connection, and of
+		// all kinds of signatures RSA's is the quickest to check.
+		key, err := rsa.GenerateKey(rand.Reader, authorityBits)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("make key of authority: %w", err)
 		}
 		template := a.template(pkix.Name{CommonName: "karpenter-local"})
 		template.IsCA = true

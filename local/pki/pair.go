@@ -2,7 +2,6 @@ package pki
 
 import (
 	"crypto"
-	"crypto/ecdsa"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
@@ -24,7 +23,7 @@ func (p Pair) missing() bool {
 }
 
 // write stores a certificate and its key.
-func (p Pair) write(der []byte, key *ecdsa.PrivateKey) error {
+func (p Pair) write(der []byte, key crypto.Signer) error {
 	if err := p.writeKey(key); err != nil {
 		return err
 	}
@@ -32,7 +31,7 @@ func (p Pair) write(der []byte, key *ecdsa.PrivateKey) error {
 }
 
 // writePublic stores a key and its public half.
-func (p Pair) writePublic(key *ecdsa.PrivateKey) error {
+func (p Pair) writePublic(key crypto.Signer) error {
 	if err := p.writeKey(key); err != nil {
 		return err
 	}
@@ -43,12 +42,12 @@ func (p Pair) writePublic(key *ecdsa.PrivateKey) error {
 	return writePEM(p.Cert, "PUBLIC KEY", der)
 }
 
-func (p Pair) writeKey(key *ecdsa.PrivateKey) error {
-	der, err := x509.MarshalECPrivateKey(key)
+func (p Pair) writeKey(key crypto.Signer) error {
+	der, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
 		return fmt.Errorf("encode key: %w", err)
 	}
-	return writePEM(p.Key, "EC PRIVATE KEY", der)
+	return writePEM(p.Key, "PRIVATE KEY", der)
 }
 
 // read loads a certificate and its key, and checks that they belong together.
