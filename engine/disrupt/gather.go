@@ -15,15 +15,16 @@ const (
 	mostGathering = 15 * time.Second
 	// longer is how many times as long they wait for those that waste more.
 	longer = 8
-	// thrice is how many times as long they wait for those that come to rest very soon: within so small a part of that time.
+	// thrice is how many times as long they wait for those that come to rest within that part of the time.
 	thrice = 3
 )
 
 // gather returns the candidates, or none if nodes came to rest a moment ago and others will within moments: what is decided
 // for all together costs less, moves no pod twice, and does not disturb those that are about to rest. That lasts for half of
 // consolidateAfter at most, or 15 s; three times as long for those that come to rest within a third of it, as at the end of a
-// scale-in; and eight times as long while the restless ones waste more than the others, as in the middle of one. Then it does not begin again for as long as it lasted: pods that come and go all the time hold up nothing
-// for ever. It also returns none while pods are handed over: those that another command moved would get in between.
+// scale-in; and eight times as long while the restless ones waste more than the others, as in the middle of one. Then it does
+// not begin again for as long as it lasted: pods that come and go all the time hold up nothing for ever. It also returns none
+// while pods are handed over: those that another command moved would get in between.
 func (d *decider) gather(open []*candidate) []*candidate {
 	if d.o.Rehearse || len(open) == 0 {
 		return open

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -55,6 +56,7 @@ func (c *Controller) Name() string { return "nodeclaim.podevents" }
 func (c *Controller) Register(mgr ctrl.Manager) error {
 	err := ctrl.NewControllerManagedBy(mgr).Named(c.Name()).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(c.seen), builder.WithPredicates(movement())).
+		Watches(&corev1.Node{}, handler.Funcs{DeleteFunc: c.gone}).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: pace.Workers(c.CPUMillis, 10, 1000),
 			RateLimiter:             pace.Default(),
@@ -93,7 +95,11 @@ func (c *Controller) remember(node string, change func(*moments)) moments {
 	return m
 }
 
-// forget drops what is known of a node that is gone.
+// gone drops what is known of a node that has been deleted.
+func (c *Controller) gone(_ context.Context, e event.DeleteEvent, _ workqueue.TypedRateLimitingInterface[ctrl.Request]) {
+	c.forget(e.Object.GetName())
+}
+
 func (c *Controller) forget(node string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -115,6 +115,10 @@ func TestBurst(t *testing.T) {
 	want("after the window", 0, time.Hour+4*time.Second)
 	w.Clock.Step(20 * time.Second)
 	want("nothing new", 0, time.Hour+4*time.Second)
+	c.gone(t.Context(), event.DeleteEvent{Object: w.GetNode("node-a")}, nil)
+	if len(c.recent) > 0 {
+		t.Errorf("remembers %v of nodes that are gone", c.recent)
+	}
 }
 
 // A node may have the name of one that is gone.
