@@ -15,8 +15,9 @@ const (
 	mostGathering = 15 * time.Second
 	// longer is how many times as long they wait for those that waste more.
 	longer = 8
-	// thrice is how many times as long they wait for those that come to rest within that part of the time.
-	thrice = 3
+	// brief is the part of that time within which a node is about to come to rest, and patient how many times as long they wait
+	// for one that is.
+	brief, patient = 3, 3
 )
 
 // gather returns the candidates, or none if nodes came to rest a moment ago and others will within moments: what is decided
@@ -74,7 +75,7 @@ func (d *decider) comeToRest(since time.Time, open []*candidate) bool {
 			continue
 		}
 		after := d.now.Add(wait).Sub(since)
-		soon = soon || after <= gathering(c) || after <= thrice*gathering(c) && wait <= gathering(c)/thrice
+		soon = soon || after <= gathering(c) || after <= patient*gathering(c) && wait <= gathering(c)/brief
 		late = late || after <= longer*gathering(c)
 		waste += max(0, c.price-c.worth)
 	}

@@ -37,7 +37,6 @@ func (c *Controller) decide(ctx context.Context, d *departure, pods client.Reade
 		state.Attachments = append(state.Attachments, &attachments.Items[i])
 	}
 	if len(state.Attachments) > 0 {
-		var err error
 		if state.Volumes, err = c.pinnedVolumes(ctx, state); err != nil {
 			return nil, err
 		}

@@ -74,25 +74,33 @@ func (c *Controller) seen(_ context.Context, o client.Object) []ctrl.Request {
 		return nil
 	}
 	at := lifecycle.LastPodEvent([]*corev1.Pod{pod}, c.Clock.Now())
-	c.remember(pod.Spec.NodeName, func(m *moments) {
-		if at.After(m.event) {
-			m.event = at
-		}
-	})
+	c.remember(pod.Spec.NodeName, moments{event: at})
 	return []ctrl.Request{{NamespacedName: types.NamespacedName{Name: pod.Spec.NodeName}}}
 }
 
-// remember changes what is known of a node, and returns it.
-func (c *Controller) remember(node string, change func(*moments)) moments {
+// remember adds to what is known of a node: the later moment counts.
+func (c *Controller) remember(node string, m moments) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.recent == nil {
 		c.recent = map[string]moments{}
 	}
-	m := c.recent[node]
-	change(&m)
-	c.recent[node] = m
-	return m
+	known := c.recent[node]
+	c.recent[node] = moments{later(known.event, m.event), later(known.written, m.written)}
+}
+
+// known returns what is known of a node.
+func (c *Controller) known(node string) moments {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.recent[node]
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
 }
 
 // gone drops what is known of a node that has been deleted.
@@ -139,11 +147,14 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	claims, err := lookup.ClaimsOf(ctx, c.Client, node)
-	claims = slices.DeleteFunc(claims, func(claim *apiv1.NodeClaim) bool { return !c.Cloud.Facts().Manages(claim.Spec.NodeClassRef) })
-	if err != nil || len(claims) == 0 {
+	if err != nil {
 		return ctrl.Result{}, err
 	}
-	now, known := c.Clock.Now(), c.remember(node.Name, func(*moments) {})
+	claims = slices.DeleteFunc(claims, func(claim *apiv1.NodeClaim) bool { return !c.Cloud.Facts().Manages(claim.Spec.NodeClassRef) })
+	if len(claims) == 0 {
+		return ctrl.Result{}, nil
+	}
+	now, known := c.Clock.Now(), c.known(node.Name)
 	if wait := known.written.Add(lifecycle.PodEventWindow).Sub(now); wait > 0 {
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
@@ -152,8 +163,8 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	last := lifecycle.LastPodEvent(pods, now)
-	if known.event.After(last) && known.event.After(node.CreationTimestamp.Time) { // of this node, not of one before by that name
-		last = known.event
+	if known.event.After(node.CreationTimestamp.Time) { // of this node, not of one before by that name
+		last = later(last, known.event)
 	}
 	var errs []error
 	for _, claim := range claims {
@@ -177,7 +188,7 @@ func (c *Controller) note(ctx context.Context, node string, claim *apiv1.NodeCla
 	if err := act.PatchStatus(ctx, c.Client, before, claim); err != nil {
 		return err
 	}
-	c.remember(node, func(m *moments) { m.written = c.Clock.Now() })
+	c.remember(node, moments{written: c.Clock.Now()})
 	return nil
 }
 
