@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	autoscalingv1beta1 "github.com/karpenter-go/karpenter/api/autoscaling/v1beta1"
+	kwokv1alpha1 "github.com/karpenter-go/karpenter/api/kwok/v1alpha1"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	overlayv1alpha1 "github.com/karpenter-go/karpenter/api/v1alpha1"
 	"github.com/karpenter-go/karpenter/local/cluster"
@@ -302,10 +304,11 @@ func (c *corner) leave() {
 		claims, nodes := len(c.claims()), len(c.nodes())
 		return missing(claims+nodes == 0, "%d claims and %d nodes are left", claims, nodes)
 	})
+	remove(c.Delete(ctx, &kwokv1alpha1.KWOKNodeClass{ObjectMeta: metav1.ObjectMeta{Name: c.name}})) // few tests have their own
 	remove(c.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: c.name}}))
 }
 
-// tell logs what is there, for a test that has failed.
+// tell logs what is there and what the controller said of it, for a test that has failed.
 func (c *corner) tell() {
 	var b strings.Builder
 	for _, o := range c.claims() {
@@ -323,8 +326,9 @@ func (c *corner) tell() {
 	if err != nil {
 		log = []byte(err.Error())
 	}
-	lines := strings.Split(strings.TrimSpace(string(log)), "\n")
-	c.t.Logf("what is there:\n%s\nthe controller's last words:\n%s", b.String(), strings.Join(lines[max(0, len(lines)-40):], "\n"))
+	lines := slices.DeleteFunc(strings.Split(string(log), "\n"), func(line string) bool { return !strings.Contains(line, c.name) })
+	c.t.Logf("what is there:\n%s\nthe controller's last words on %s:\n%s",
+		b.String(), c.name, strings.Join(lines[max(0, len(lines)-40):], "\n"))
 }
 
 func clientKey(o client.Object) client.ObjectKey { return client.ObjectKeyFromObject(o) }
