@@ -412,11 +412,13 @@ func (p *problem) eligible(g *group, t *target) bool {
 }
 
 // tolerates reports whether t's taints do not keep it from counting.
-func (g *group) tolerates(t *target) bool {
+func (g *group) tolerates(t *target) bool { return g.bears(t.node.Taints) }
+
+func (g *group) bears(taints []corev1.Taint) bool {
 	if g.tolerance == nil {
 		return true
 	}
-	_, refused := g.tolerance.refuses(hard(t.node.Taints))
+	_, refused := g.tolerance.refuses(hard(taints))
 	return !refused
 }
 

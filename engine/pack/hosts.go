@@ -34,12 +34,7 @@ func (p *problem) maybeFresh(g *group) bool {
 		terms = g.strict.terms
 	}
 	return slices.ContainsFunc(p.shelves, func(s *shelf) bool {
-		if g.tolerance != nil {
-			if _, refused := g.tolerance.refuses(hard(s.pool.Taints)); refused {
-				return false
-			}
-		}
-		return slices.ContainsFunc(terms, func(term requirements) bool {
+		return g.bears(s.pool.Taints) && slices.ContainsFunc(terms, func(term requirements) bool {
 			f := s.flavourFor(term.And(in), p.opts)
 			return f != nil && f.some
 		})

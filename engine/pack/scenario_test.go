@@ -11,6 +11,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/pack"
 	"github.com/karpenter-go/karpenter/engine/scenario"
+	"github.com/karpenter-go/karpenter/engine/verify"
 )
 
 // labels are the label facts of a made-up cloud.
@@ -18,7 +19,7 @@ var labels = apiv1.CoreLabels().With(apiv1.LabelRules{
 	WellKnown: sets.New("family", "generation"),
 })
 
-// TestScenarios runs pack over testdata/scenario. A section options.yaml may set Options.
+// TestScenarios runs pack over testdata/scenario. A section options.yaml may set Options. Every plan is accepted by verify.
 func TestScenarios(t *testing.T) {
 	scenario.Run(t, func(t *testing.T, c *scenario.Cluster, ar *txtar.Archive) string {
 		s, err := c.Snapshot()
@@ -35,6 +36,9 @@ func TestScenarios(t *testing.T) {
 		}
 		o.Labels, o.DefaultSpread = labels, defaultsOf(c)
 		plan := pack.Solve(s, o)
+		for _, v := range (verify.Rules{Labels: o.Labels, DefaultSpread: o.DefaultSpread}).Plan(s, plan) {
+			t.Errorf("the plan is not accepted: %s", v)
+		}
 		var b strings.Builder
 		b.WriteString(plan.String())
 		for i := range plan.Nodes {

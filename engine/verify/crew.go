@@ -13,8 +13,10 @@ type hand struct {
 	set    *appsv1.DaemonSet
 	demand *demand
 	pod    *corev1.Pod // as it will be on any node
-	// shy means that something may keep it off a node that it selects, its own anti-affinity aside.
+	// shy means that something may keep it off a node that it selects, its own anti-affinity and other daemons aside.
 	shy bool
+	// rivals are the daemons that keep it off their nodes or domains, by host ports or anti-affinity.
+	rivals []*hand
 	// barred are the domains that pods which stay keep it out of, and whether for good.
 	barred map[domain]bool
 }
@@ -29,7 +31,7 @@ func (c *checker) learnHands() {
 			Spec: set.Spec.Template.Spec,
 		}}
 		m := c.manners.of(h.pod)
-		h.shy = len(m.near)+len(m.spreads) > 0 || c.held(i) ||
+		h.shy = len(m.near)+len(m.spreads) > 0 ||
 			slices.ContainsFunc(h.pod.Spec.Volumes, func(v corev1.Volume) bool {
 				return v.PersistentVolumeClaim != nil || v.Ephemeral != nil
 			})
@@ -37,19 +39,7 @@ func (c *checker) learnHands() {
 	}
 }
 
-// held reports whether another daemon claims a host port of the i-th.
-func (c *checker) held(i int) bool {
-	for j, d := range c.daemons {
-		if j != i {
-			if _, both := d.clash(c.daemons[i]); both {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// heeded keeps the hands that matter to some pod, and finds out whom others keep off their nodes.
+// heeded keeps the hands that matter to some pod or may keep others off their nodes, and finds out whom others keep off their nodes.
 func (c *checker) heeded() {
 	var kept []*hand
 	for _, h := range c.hands {
@@ -58,9 +48,14 @@ func (c *checker) heeded() {
 			for _, t := range m.terms() {
 				seen = seen || t.matches(h.pod.Namespace, h.pod.Labels)
 			}
-			for _, t := range m.apart {
-				// It may be that of another daemon, or of a pod on a node of which nothing is known; for others see barred.
-				h.shy = h.shy || t.matches(h.pod.Namespace, h.pod.Labels) && c.elsewhere(m, h)
+			for _, t := range m.apart { // for pods on nodes that are known see barred
+				h.shy = h.shy || t.matches(h.pod.Namespace, h.pod.Labels) && c.elsewhere(m)
+			}
+		}
+		for _, r := range c.hands {
+			if _, both := r.demand.clash(h.demand); r != h && (both || c.shuns(r, h)) {
+				h.rivals = append(h.rivals, r)
+				seen = seen || both // somebody's rival, as that is its
 			}
 		}
 		if seen {
@@ -70,13 +65,15 @@ func (c *checker) heeded() {
 	c.hands = kept
 }
 
-// elsewhere reports whether another daemon has the manner, or a pod that need not be placed any more, on a node that is not known.
-func (c *checker) elsewhere(m *manner, but *hand) bool {
-	for _, h := range c.hands {
-		if h != but && c.manners.of(h.pod) == m {
-			return true
-		}
-	}
+// shuns reports whether a daemon must be apart from the pods of another.
+func (c *checker) shuns(h, other *hand) bool {
+	return slices.ContainsFunc(c.manners.of(h.pod).apart, func(t *term) bool {
+		return t.matches(other.pod.Namespace, other.pod.Labels)
+	})
+}
+
+// elsewhere reports whether a pod has the manner that need not be placed any more, on a node that is not known.
+func (c *checker) elsewhere(m *manner) bool {
 	for name, pods := range c.bound {
 		if _, known := c.snapshot.NodeByName(name); known {
 			continue

@@ -10,6 +10,9 @@ import (
 // host ports, and has nobody rely on those that others may keep off, or those pods if the node turns out to be near them.
 func (c *checker) keepOff(sites []*site) {
 	for _, h := range c.hands {
+		h.shy = h.shy || slices.ContainsFunc(h.rivals, func(r *hand) bool { return r.comes(sites) })
+	}
+	for _, h := range c.hands {
 		barred := c.barred(h, sites)
 		h.barred = barred
 		for _, st := range sites {
@@ -19,12 +22,19 @@ func (c *checker) keepOff(sites []*site) {
 		for _, st := range sites {
 			for i := range st.crew {
 				if m := &st.crew[i]; m.hand == h {
-					m.steady = m.steady && !st.within(barred, false)
+					m.steady = m.steady && !h.shy && !st.within(barred, false)
 					m.certain = m.steady && !st.withinAny(doubtful)
 				}
 			}
 		}
 	}
+}
+
+// comes reports whether the daemon may have a pod on any of the sites that is not there yet; for those that are see barred.
+func (h *hand) comes(sites []*site) bool {
+	return slices.ContainsFunc(sites, func(st *site) bool {
+		return slices.ContainsFunc(st.crew, func(m crewman) bool { return m.hand == h })
+	})
 }
 
 // within reports whether the node is in one of the domains that are barred for good; if not firmly, in one that is barred for a

@@ -24,7 +24,7 @@ type site struct {
 	domains map[string][]string
 }
 
-// sites returns all nodes that the plan leaves or makes.
+// sites returns all nodes that the plan leaves or makes. A claim of which no type is known makes none.
 func (c *checker) sites() []*site {
 	moved := make(map[*corev1.Pod]bool)
 	come := make(map[string][]*corev1.Pod)
@@ -51,8 +51,12 @@ func (c *checker) sites() []*site {
 		if launched(n) {
 			st.node, st.taints = c.nodeOf(n), taintsOf(n)
 		} else {
+			types := c.wished(n)
+			if len(types) == 0 {
+				continue // nothing will come of it
+			}
 			sh := c.shapeOfClaim(n.Claim)
-			st.places, st.taints = c.union(sh, c.wished(n)), sh.taints
+			st.places, st.taints = c.union(sh, types), sh.taints
 			st.crew = c.crewAmong(st.places, st.taints)
 		}
 		if n.Object != nil {
