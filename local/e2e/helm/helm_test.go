@@ -147,9 +147,13 @@ func (e *env) umbrella(t *testing.T) {
 	e.helm(t, "uninstall", "platform", "--namespace", "platform")
 }
 
+// patiently has helm wait by asking again and again. The watch that it waits with otherwise misses at times that something is gone,
+// or gives up at once (https://github.com/helm/helm/issues/31766).
+const patiently = "--wait=legacy"
+
 // uninstall leaves nothing of the release behind. The kinds, and with them the pools of users, go with their own chart only.
 func (e *env) uninstall(t *testing.T) {
-	e.helm(t, "uninstall", "karpenter", "--namespace", namespace, "--wait", "--timeout", "4m")
+	e.helm(t, "uninstall", "karpenter", "--namespace", namespace, patiently, "--timeout", "4m")
 	out, err := e.kubectl(t, "", "get", "all,serviceaccounts,roles,rolebindings,clusterroles,clusterrolebindings,poddisruptionbudgets,networkpolicies",
 		"--all-namespaces", "--selector", "app.kubernetes.io/instance=karpenter", "--output", "name")
 	if left := strings.TrimSpace(out); err != nil || left != "" && left != "No resources found" {
@@ -159,7 +163,7 @@ func (e *env) uninstall(t *testing.T) {
 	if err := e.List(t.Context(), &pools); err != nil {
 		t.Errorf("the kinds went with the controller: %v", err)
 	}
-	e.helm(t, "uninstall", "karpenter-crd", "--namespace", namespace, "--wait", "--timeout", "4m")
+	e.helm(t, "uninstall", "karpenter-crd", "--namespace", namespace, patiently, "--timeout", "4m")
 	if out, err := e.kubectl(t, "", "get", "crds", "--output", "name"); err != nil || strings.Contains(out, "karpenter.sh") {
 		t.Errorf("definitions are left: %v\n%s", err, out)
 	}

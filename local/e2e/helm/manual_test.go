@@ -128,7 +128,7 @@ func (e *env) clean(t *testing.T) {
 	t.Helper()
 	for _, line := range strings.Split(strings.TrimSpace(e.helm(t, "list", "--all-namespaces", "--no-headers")), "\n") {
 		if f := strings.Fields(line); len(f) > 1 {
-			e.helm(t, "uninstall", f[0], "--namespace", f[1], "--wait")
+			e.helm(t, "uninstall", f[0], "--namespace", f[1], patiently)
 		}
 	}
 	kinds, err := e.kubectl(t, "", "get", "crds", "-o", "name")
