@@ -50,7 +50,7 @@ func (p *problem) repair(plan *model.Plan) *model.Plan {
 	for moved := true; moved && r.budget > 0; placed = placed || moved {
 		moved = false
 		for _, c := range p.classes {
-			for nodes := len(r.nodes); c.refusal.OK() && c.left() > 0 && r.serve(c); nodes = len(r.nodes) {
+			for nodes := len(r.nodes); c.refusal.OK() && c.left() > 0 && (r.serve(c) || r.makeWay(c)); nodes = len(r.nodes) {
 				moved = true
 				if len(r.nodes) > nodes {
 					r.seal() // limits may leave none now
