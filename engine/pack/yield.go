@@ -5,10 +5,10 @@ import "slices"
 // maxYields is how many nodes come from another pool for one pod that only theirs is left for.
 const maxYields = 8
 
-// A yielded node is where it was, and what it was there.
+// A yielded node is the at-th of the plan, as it was and as it has become.
 type yielded struct {
-	at   int
-	node *opened
+	at      int
+	was, is *opened
 }
 
 // makeWay has planned nodes come from another pool whose pods do not mind, until the limits of their own leave a place for the next
@@ -30,16 +30,27 @@ func (r *repairer) makeWay(c *class) bool {
 		if to == nil {
 			continue
 		}
-		gone = append(gone, yielded{i, o})
+		gone = append(gone, yielded{at: i, was: o, is: to})
 		r.replace(i, to)
 		if r.serve(c) {
+			r.takeBack(gone)
 			return true
 		}
 	}
 	for _, y := range slices.Backward(gone) {
-		r.replace(y.at, y.node)
+		r.replace(y.at, y.was)
 	}
 	return false
+}
+
+// takeBack has those nodes be what they were that the limits of their pools allow again: to make way for one pod, more may have left
+// than had to.
+func (r *repairer) takeBack(gone []yielded) {
+	for _, y := range gone {
+		if left, _ := y.was.shelf.pool.leaves(y.was.takes(), nil); left > 0 && r.nodes[y.at] == y.is {
+			r.replace(y.at, y.was)
+		}
+	}
 }
 
 // usedUp returns the shelves of pools with limits that have nodes for pods of c.

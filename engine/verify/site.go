@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/karpenter-go/karpenter/engine/model"
 )
 
 // A site is a node of the cluster as the plan would leave it.
@@ -47,26 +49,10 @@ func (c *checker) sites() []*site {
 		if leaving(n) {
 			continue
 		}
-		st := &site{name: n.Name, come: come[n.Name], domains: make(map[string][]string)}
-		if launched(n) {
-			st.node, st.taints = c.nodeOf(n), taintsOf(n)
-		} else {
-			types := c.wished(n)
-			if len(types) == 0 {
-				continue // nothing will come of it
-			}
-			sh := c.shapeOfClaim(n.Claim)
-			st.places, st.taints = c.union(sh, types), sh.taints
-			st.crew = c.crewAmong(st.places, st.taints)
+		if st := c.siteOf(n, moved); st != nil {
+			st.come = come[n.Name]
+			out = append(out, st)
 		}
-		if n.Object != nil {
-			st.stay = slices.Clone(c.bound[n.Object.Name])
-			st.stay = slices.DeleteFunc(st.stay, func(p *corev1.Pod) bool { return moved[p] })
-		}
-		if st.node != nil {
-			st.crew = c.crewOf(st, amounts(allocatableOf(n)))
-		}
-		out = append(out, st)
 	}
 	for i := range c.plan.Nodes {
 		n := &c.plan.Nodes[i]
@@ -86,6 +72,29 @@ func (c *checker) sites() []*site {
 	}
 	c.keepOff(out)
 	return out
+}
+
+// siteOf returns the site that a node is or that will come of a claim, without the pods that come; nil if none will.
+func (c *checker) siteOf(n *model.Node, moved map[*corev1.Pod]bool) *site {
+	st := &site{name: n.Name, domains: make(map[string][]string)}
+	if launched(n) {
+		st.node, st.taints = c.nodeOf(n), taintsOf(n)
+	} else {
+		types := c.wished(n)
+		if len(types) == 0 {
+			return nil
+		}
+		sh := c.shapeOfClaim(n.Claim)
+		st.places, st.taints = c.union(sh, types), sh.taints
+		st.crew = c.crewAmong(st.places, st.taints)
+	}
+	if n.Object != nil {
+		st.stay = slices.DeleteFunc(slices.Clone(c.bound[n.Object.Name]), func(p *corev1.Pod) bool { return moved[p] })
+	}
+	if st.node != nil {
+		st.crew = c.crewOf(st, amounts(allocatableOf(n)))
+	}
+	return st
 }
 
 // domain returns the values that the label may have on the node; none if it lacks the
