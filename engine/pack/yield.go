@@ -5,7 +5,7 @@ import "slices"
 // maxYields is how many nodes come from another pool for one pod that only theirs is left for.
 const maxYields = 8
 
-// A yielded node is the at-th of the plan, as it was and as it has become.
+// A yielded node is one of the plan, the at-th, as it was and as it has become.
 type yielded struct {
 	at      int
 	was, is *opened

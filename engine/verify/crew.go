@@ -55,7 +55,7 @@ func (c *checker) heeded() {
 		for _, r := range c.hands {
 			if _, both := r.demand.clash(h.demand); r != h && (both || c.shuns(r, h)) {
 				h.rivals = append(h.rivals, r)
-				seen = seen || both // somebody's rival, as that is its
+				seen = seen || both // it is a rival of r as well
 			}
 		}
 		if seen {
