@@ -70,9 +70,9 @@ func (d *decider) comeToRest(since time.Time, open []*candidate) bool {
 		if !d.interesting(c) || d.consolidatable(c) {
 			continue
 		}
-		_, wait := lifecycle.Consolidatable(c.node.Claim, c.pool.Object, d.now)
-		if wait <= 0 {
-			continue
+		rests, wait := lifecycle.Consolidatable(c.node.Claim, c.pool.Object, d.now)
+		if !rests && wait <= 0 {
+			continue // it takes more than time; if it rests, it is about to be told so
 		}
 		after := d.now.Add(wait).Sub(since)
 		soon = soon || after <= gathering(c) || after <= patient*gathering(c) && wait <= gathering(c)/brief

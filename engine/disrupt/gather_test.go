@@ -20,6 +20,7 @@ func TestGatheringEnds(t *testing.T) {
 		moment   time.Duration // which is so long
 		wait     int           // seconds
 	}{
+		{"for one that has come to rest, and only its condition lacks", 1, 0, 46},
 		{"for one that comes to rest very soon", 1, 3 * time.Second, 43},
 		{"for one that comes to rest soon", 1, 8 * time.Second, 8},
 		{"for most of them", 4, 30 * time.Second, 91},
