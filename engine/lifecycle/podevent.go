@@ -13,7 +13,8 @@ const PodEventWindow = 10 * time.Second
 // LastPodEvent returns when one of the pods last was bound to the node, ran to its end, or was told to go: the events
 // that put off consolidation. It returns the zero time if none did; pods of daemons do not count.
 //
-// The moment is read off the pods, so that it is the same whenever and however often it is asked for: a controller that starts anew puts off nothing. What another clock calls the future counts as now.
+// The moment is read off the pods, so that it is the same whenever and however often it is asked for: a controller that
+// starts anew puts off nothing. What another clock calls the future counts as now.
 func LastPodEvent(pods []*corev1.Pod, now time.Time) time.Time {
 	var last time.Time
 	for _, p := range pods {

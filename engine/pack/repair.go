@@ -17,6 +17,7 @@ const maxRepairs = 2_000
 type repairer struct {
 	*problem
 	budget int
+	asks   int    // how many nodes may still be asked to make way
 	loads  []load // of the nodes, in their order
 	seals  []*sealed
 	fresh  map[freshKey]bool // whether some class could have a new node
@@ -39,7 +40,7 @@ func (p *problem) repair(plan *model.Plan) *model.Plan {
 	p.quotas, p.bold, p.late = nil, true, true
 	p.chosen, p.opening = map[choiceKey][]*choice{}, map[openKey]bool{}
 	p.reclaim()
-	r := &repairer{problem: p, budget: maxRepairs, fresh: map[freshKey]bool{}}
+	r := &repairer{problem: p, budget: maxRepairs, asks: maxAsks, fresh: map[freshKey]bool{}}
 	for _, o := range p.nodes {
 		r.loads = append(r.loads, r.loadOf(o))
 	}
@@ -48,17 +49,8 @@ func (p *problem) repair(plan *model.Plan) *model.Plan {
 	r.seal()
 	placed := false
 	for moved := true; moved && r.budget > 0; placed = placed || moved {
-		moved = false
-		for _, c := range p.classes {
-			for nodes := len(r.nodes); c.refusal.OK() && c.left() > 0 && (r.serve(c) || r.makeWay(c)); nodes = len(r.nodes) {
-				moved = true
-				if len(r.nodes) > nodes {
-					r.seal() // limits may leave none now
-				} else {
-					r.level()
-				}
-			}
-		}
+		moved = r.each(r.serve)
+		moved = moved || r.each(r.makeWay)
 	}
 	if placed {
 		repaired := p.plan()
@@ -69,6 +61,21 @@ func (p *problem) repair(plan *model.Plan) *model.Plan {
 		}
 	}
 	return plan
+}
+
+// each has a way to find places tried for all classes that have pods left, and reports whether it found any.
+func (r *repairer) each(try func(c *class) bool) (moved bool) {
+	for _, c := range r.classes {
+		for nodes := len(r.nodes); c.refusal.OK() && c.left() > 0 && try(c); nodes = len(r.nodes) {
+			moved = true
+			if len(r.nodes) > nodes {
+				r.seal() // limits may leave none now
+			} else {
+				r.level()
+			}
+		}
+	}
+	return moved
 }
 
 // unserved reports whether pods have no place that might have one.
@@ -116,10 +123,8 @@ func (r *repairer) recount() {
 
 // markOpened has the domains count that an opened node may be in with pods of that need, if the node counts for the group.
 func (p *problem) markOpened(g *group, o *opened, need []int64) {
-	if g.tolerance != nil {
-		if _, refused := g.tolerance.refuses(hard(o.shelf.pool.Taints)); refused {
-			return
-		}
+	if !g.bears(o.shelf.pool.Taints) {
+		return
 	}
 	k := p.keys[g.key]
 	asked, bound := o.flavour.reqs.Get(k.label)

@@ -2,8 +2,12 @@ package pack
 
 import "slices"
 
-// maxYields is how many nodes come from another pool for one pod that only theirs is left for.
-const maxYields = 8
+const (
+	// maxYields is how many nodes come from another pool for one pod that only theirs is left for.
+	maxYields = 8
+	// maxAsks is how many nodes are asked for all pods together.
+	maxAsks = 256
+)
 
 // A yielded node is one of the plan, the at-th, as it was and as it has become.
 type yielded struct {
@@ -15,17 +19,17 @@ type yielded struct {
 // pods of c, and reports whether they do; if not, all is as it was. Pods are worth more than the weights of pools and than a
 // node that is a little dearer: those of c have no place otherwise.
 func (r *repairer) makeWay(c *class) bool {
-	wanted := r.usedUp(c)
-	if len(wanted) == 0 {
+	wanted := r.limited(c)
+	if len(wanted) == 0 || len(wanted) == len(r.shelves) {
 		return false
 	}
 	var gone []yielded
-	for i := 0; i < len(r.nodes) && len(gone) < maxYields && r.budget > 0; i++ {
+	for i := 0; i < len(r.nodes) && len(gone) < maxYields && r.asks > 0; i++ {
 		o := r.nodes[i]
 		if !slices.Contains(wanted, o.shelf) || !r.movable(o) {
 			continue
 		}
-		r.budget--
+		r.asks--
 		to := r.elsewhere(o, r.loads[i].need, wanted)
 		if to == nil {
 			continue
@@ -53,8 +57,8 @@ func (r *repairer) takeBack(gone []yielded) {
 	}
 }
 
-// usedUp returns the shelves of pools with limits that have nodes for pods of c.
-func (r *repairer) usedUp(c *class) (out []*shelf) {
+// limited returns the shelves of pools with limits that have nodes for pods of c.
+func (r *repairer) limited(c *class) (out []*shelf) {
 	for i := range c.stages {
 		s := &c.stages[i]
 		for _, ch := range r.choices(c, s) {

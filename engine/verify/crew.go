@@ -39,7 +39,7 @@ func (c *checker) learnHands() {
 	}
 }
 
-// heeded keeps the hands that matter to some pod or may keep others off their nodes, and finds out whom others keep off their nodes.
+// heeded keeps the hands that matter to some pod or to each other, and finds out which of them may be kept off their nodes, by whom.
 func (c *checker) heeded() {
 	var kept []*hand
 	for _, h := range c.hands {
@@ -102,7 +102,7 @@ func (c *checker) crewAmong(places []*place, taints []corev1.Taint) []crewman {
 		takes := func(p *place) bool { return p.takes(h.demand.selector) }
 		if slices.ContainsFunc(places, takes) {
 			all := !slices.ContainsFunc(places, func(p *place) bool { return !takes(p) })
-			out = append(out, crewman{h, all && !h.shy, all && !h.shy})
+			out = append(out, crewman{hand: h, steady: all})
 		}
 	}
 	return out
@@ -127,7 +127,7 @@ func (c *checker) crewOf(st *site, allocatable amounts) []crewman {
 			continue
 		}
 		if !slices.ContainsFunc(st.stay, func(p *corev1.Pod) bool { return ownedBy(p, h.set.Namespace, h.set.Name) }) {
-			out = append(out, crewman{h, room && !h.shy, room && !h.shy})
+			out = append(out, crewman{hand: h, steady: room})
 		}
 	}
 	return out
