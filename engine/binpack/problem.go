@@ -34,9 +34,9 @@ type Item struct {
 	Demand []int64
 	Shared []int // indices into Problem.Shared, rising
 	Copies int
-	On     []Use    // by catalog
-	Counts []Count  // conflict groups that count the item, and how often they count one copy; rising by group
-	Bounds []Bound  // rising by group
+	On     []Use   // by catalog
+	Counts []Count // conflict groups that count the item, and how often they count one copy; rising by group
+	Bounds []Bound // rising by group
 	// Priority decides who is served where budgets do not suffice for all: items of higher priority come first.
 	Priority int32
 	// Restricted says that some Use.Types leaves out types that have room for a copy and an offer in the set. A bin with the
