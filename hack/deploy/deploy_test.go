@@ -11,8 +11,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/karpenter-go/karpenter/hack/deploy/terraform"
-	"github.com/karpenter-go/karpenter/internal/manual"
-	"github.com/karpenter-go/karpenter/internal/manual/account"
+	"github.com/karpenter-go/karpenter/hack/manual"
+	"github.com/karpenter-go/karpenter/hack/manual/account"
 	"github.com/karpenter-go/karpenter/provider/aws/policy"
 )
 

@@ -72,15 +72,15 @@ var rooms = []room{
 	{"internal/convert", []string{"api"}, "what a manifest of an older API means does not depend on who reads it"},
 	{"internal/lint", []string{"api", "engine/model", "engine/require", "internal/finding"}, "mistakes are found in the files alone; types are handed in"},
 	{"internal/doctor", []string{"api", "internal/finding"}, "a doctor looks with a client of its own, and treats nothing"},
-	{"internal/manual", nil, "the manual is read as text, and run by whoever has the programs"},
-	{"internal/manual/account", nil, "the account that the manual sets up is met on the wire, whoever emulates the rest of it"},
-	{"internal/manual/awscli", nil, "what pages call aws knows AWS's own SDK, and not who answers"},
 	{"internal/migrate", []string{"api"}, "node groups are read from their cloud's answers, as files"},
 	{"internal", below, "a new room starts with what everything at the edge may know; give it a line of its own"},
 	{"cmd", append([]string{"internal/operator", "internal/operator/settings", "internal/observe", "internal/act", "internal/controller", "internal/sim",
 		"internal/dashboard", "internal/manifest", "internal/offline", "internal/live", "internal/report", "internal/convert", "internal/lint", "internal/doctor", "internal/finding",
 		"internal/migrate", "provider", "internal"}, below...), "commands put rooms together; none is linked to the emulator"},
 	{"hack", append([]string{"provider", "internal/operator/settings"}, below...), "generators may read what they generate for"},
+	{"hack/manual", nil, "the manual is read as text; tests bring the programs that it calls"},
+	{"hack/manual/account", nil, "the account that the manual sets up is met on the wire, like the emulator beneath it"},
+	{"hack/manual/awscli", nil, "the stand-in for AWS's command line knows AWS's own SDK, and no emulator"},
 }
 
 // roomOf returns the room of a folder.
