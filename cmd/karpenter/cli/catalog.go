@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/karpenter-go/karpenter/internal/catalogue"
 	"github.com/karpenter-go/karpenter/internal/offline"
 	"github.com/karpenter-go/karpenter/internal/report"
 )
@@ -65,7 +66,7 @@ func printList[T any](w io.Writer, list []T) error {
 }
 
 // rows turns types into lines: the cheapest way to buy each.
-func rows(types []offline.Type) []report.TypeRow {
+func rows(types []catalogue.Type) []report.TypeRow {
 	out := make([]report.TypeRow, len(types))
 	for i, t := range types {
 		row := report.TypeRow{Name: t.Name, Arch: t.Arch, CPU: t.Allocatable["cpu"], Memory: t.Allocatable["memory"], Pods: t.Allocatable["pods"]}

@@ -1,8 +1,7 @@
-package offline
+package catalogue
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -17,7 +16,10 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// A Type is an instance type as a catalogue file has it.
+// defaultPods is how many pods a node holds whose type does not say it. It is the default of kubelet.
+const defaultPods = 110
+
+// A Type is an instance type of a catalogue.
 type Type struct {
 	Name string `json:"name"`
 	// Arch is amd64 or arm64; amd64 if it is left out.
@@ -32,11 +34,11 @@ type Type struct {
 	// Attach is how many volumes of each CSI driver pods may have attached to a node; of a driver that is left out nothing is
 	// known.
 	Attach    map[string]int `json:"attach,omitempty"`
-	Offerings []TypeOffering `json:"offerings"`
+	Offerings []Offering     `json:"offerings"`
 }
 
-// A TypeOffering is one way to buy a Type.
-type TypeOffering struct {
+// An Offering is one way to buy a Type.
+type Offering struct {
 	Zone         string `json:"zone"`
 	CapacityType string `json:"capacityType"`
 	// Price is in dollars per hour.
@@ -45,67 +47,38 @@ type TypeOffering struct {
 	Labels map[string]string `json:"labels,omitempty"`
 }
 
-// ReadCatalogue reads a catalogue file; name is for error messages. It returns all mistakes at once.
-func ReadCatalogue(name string, data []byte) (*Catalogue, error) {
-	var list []Type
-	if err := json.Unmarshal(data, &list); err != nil {
-		return nil, fmt.Errorf("%s: want a JSON array of instance types: %w", name, locate(data, err))
-	}
-	c := &Catalogue{fixed: make([]*model.InstanceType, 0, len(list))}
-	ways := map[string]require.Set{}
-	seen := map[string]bool{}
-	var errs []error
-	for i, t := range list {
-		if t.Name == "" || seen[t.Name] {
-			what := "has no name"
-			if t.Name != "" {
-				what = "is there twice"
-			}
-			errs = append(errs, fmt.Errorf("%s: item %d: type %q %s", name, i+1, t.Name, what))
-			continue
-		}
-		seen[t.Name] = true
-		m, err := t.model(ways)
+// InstanceTypes returns types in the form of the engine, in the same order. It stops at the first type with a mistake.
+func InstanceTypes(types []Type) ([]*model.InstanceType, error) {
+	out := make([]*model.InstanceType, len(types))
+	shared := map[string]require.Set{}
+	for i, t := range types {
+		m, err := t.instanceType(shared)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("%s: item %d: type %s: %w", name, i+1, t.Name, err))
-			continue
+			return nil, fmt.Errorf("type %s: %w", t.Name, err)
 		}
-		c.fixed = append(c.fixed, m)
+		out[i] = m
 	}
-	slices.SortFunc(c.fixed, func(a, b *model.InstanceType) int { return cmp.Compare(a.Name, b.Name) })
-	return c, errors.Join(errs...)
+	return out, nil
 }
 
-// locate adds the line to a JSON error.
-func locate(data []byte, err error) error {
-	var syntax *json.SyntaxError
-	var mismatch *json.UnmarshalTypeError
-	offset := int64(-1)
-	switch {
-	case errors.As(err, &syntax):
-		offset = syntax.Offset
-	case errors.As(err, &mismatch):
-		offset = mismatch.Offset
-	default:
-		return err
-	}
-	line := 1
-	for _, b := range data[:min(offset, int64(len(data)))] {
-		if b == '\n' {
-			line++
-		}
-	}
-	return fmt.Errorf("line %d: %w", line, err)
-}
-
-// model returns the engine's form. ways shares the labels of offerings that are alike.
-func (t Type) model(ways map[string]require.Set) (*model.InstanceType, error) {
+// Resources returns the allocatable resources of a node of the type, in the units of the engine.
+func (t Type) Resources() (model.Resources, error) {
 	allocatable, err := amountsOf("allocatable", t.Allocatable)
 	if err != nil {
 		return nil, err
 	}
 	if _, ok := allocatable[corev1.ResourcePods]; !ok {
-		allocatable[corev1.ResourcePods] = 110
+		allocatable[corev1.ResourcePods] = defaultPods
+	}
+	return allocatable, nil
+}
+
+// instanceType returns the form of the engine. shared holds the requirements of offerings by their labels, so that equal
+// offerings of different types share one set.
+func (t Type) instanceType(shared map[string]require.Set) (*model.InstanceType, error) {
+	allocatable, err := t.Resources()
+	if err != nil {
+		return nil, err
 	}
 	capacity, err := amountsOf("capacity", t.Capacity)
 	if err != nil {
@@ -118,7 +91,7 @@ func (t Type) model(ways map[string]require.Set) (*model.InstanceType, error) {
 			return nil, fmt.Errorf("offerings[%d].%w", i, err)
 		}
 		zones[o.Zone], kinds[o.CapacityType] = true, true
-		m.Offerings = append(m.Offerings, o.model(ways))
+		m.Offerings = append(m.Offerings, o.offering(shared))
 	}
 	m.Requirements = require.FromLabels(t.Labels).And(require.FromLabels(map[string]string{
 		corev1.LabelInstanceTypeStable: t.Name,
@@ -131,7 +104,8 @@ func (t Type) model(ways map[string]require.Set) (*model.InstanceType, error) {
 	return m, nil
 }
 
-func (o TypeOffering) check() error {
+// check returns an error that names the first field with a mistake.
+func (o Offering) check() error {
 	switch {
 	case o.Zone == "":
 		return errors.New("zone: is missing")
@@ -143,20 +117,22 @@ func (o TypeOffering) check() error {
 	return nil
 }
 
-func (o TypeOffering) model(ways map[string]require.Set) model.Offering {
+// offering returns the form of the engine.
+func (o Offering) offering(shared map[string]require.Set) model.Offering {
 	key := fmt.Sprint(o.Zone, "/", o.CapacityType, o.Labels)
-	reqs, ok := ways[key]
+	reqs, ok := shared[key]
 	if !ok {
 		reqs = require.FromLabels(o.Labels).And(require.FromLabels(map[string]string{
 			corev1.LabelTopologyZone: o.Zone, apiv1.CapacityTypeLabelKey: o.CapacityType,
 		}))
-		ways[key] = reqs
+		shared[key] = reqs
 	}
 	return model.Offering{
 		Zone: o.Zone, CapacityType: o.CapacityType, Price: o.Price, Available: true, Requirements: reqs,
 	}
 }
 
+// amountsOf returns quantities in the units of the engine; field is for error messages.
 func amountsOf(field string, from map[string]string) (model.Resources, error) {
 	list := corev1.ResourceList{}
 	for _, name := range slices.Sorted(maps.Keys(from)) {
@@ -170,46 +146,4 @@ func amountsOf(field string, from map[string]string) (model.Resources, error) {
 		list[corev1.ResourceName(name)] = q
 	}
 	return model.CapacityOf(list), nil
-}
-
-// Describe returns the file's form of a type, with the offerings that are available.
-func Describe(t *model.InstanceType) Type {
-	out := Type{Name: t.Name, Labels: map[string]string{}, Allocatable: textsOf(t.Allocatable), Capacity: textsOf(t.Capacity), Attach: t.Attach}
-	for key, v := range t.Requirements.Labels() {
-		switch key {
-		case corev1.LabelArchStable:
-			out.Arch = v
-		case corev1.LabelInstanceTypeStable, corev1.LabelTopologyZone, apiv1.CapacityTypeLabelKey:
-		default:
-			out.Labels[key] = v
-		}
-	}
-	if out.Labels[corev1.LabelOSStable] == string(corev1.Linux) {
-		delete(out.Labels, corev1.LabelOSStable)
-	}
-	for _, o := range t.Offerings {
-		if !o.Available {
-			continue
-		}
-		way := TypeOffering{Zone: o.Zone, CapacityType: o.CapacityType, Price: o.Price}
-		for key, v := range o.Requirements.Labels() {
-			delete(out.Labels, key) // it follows from the offering
-			if key != corev1.LabelTopologyZone && key != apiv1.CapacityTypeLabelKey {
-				if way.Labels == nil {
-					way.Labels = map[string]string{}
-				}
-				way.Labels[key] = v
-			}
-		}
-		out.Offerings = append(out.Offerings, way)
-	}
-	return out
-}
-
-func textsOf(r model.Resources) map[string]string {
-	out := make(map[string]string, len(r))
-	for name, q := range r.List() {
-		out[string(name)] = q.String()
-	}
-	return out
 }
