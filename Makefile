@@ -55,7 +55,7 @@ render: ## what the chart makes of values: make render VALUES=my-values.yaml; no
 IMAGE_ARCH ?= amd64,arm64
 
 image: ## the container image for IMAGE_ARCH with bills of materials, in dist/image; no Docker needed
-	@cd hack && go run ./image -arch $(IMAGE_ARCH) -version $(VERSION) -commit '$(COMMIT)' -out dist/image
+	@cd hack && go run ./image -root '$(CURDIR)' -arch $(IMAGE_ARCH) -version $(VERSION) -commit '$(COMMIT)' -out dist/image
 
 check: fmt vet staticcheck arch generated licences ## format, vet, staticcheck, architecture, generated files, licences
 
@@ -76,7 +76,7 @@ arch:
 	@go test ./internal/archtest/...
 
 generated:
-	@cd hack && go run ./gen && go run ./docs && go run ./deploy
+	@cd hack && go run ./gen -root '$(CURDIR)' && go run ./docs -root '$(CURDIR)' && go run ./deploy -root '$(CURDIR)'
 	@if [ -n "$$(git status --porcelain -- api charts docs deploy)" ]; then echo "generated files are stale: run make gen and commit"; git status --porcelain -- api charts docs deploy; exit 1; fi
 
 licences:
@@ -149,4 +149,4 @@ bench-e2e: build bin/bench bin/bench-peer-kwok ## scale-up and scale-in on a loc
 	@bin/bench e2e -pods $(E2E_PODS) -peer bin/bench-peer-kwok -none -into docs/bench.md
 
 gen: ## write all generated files anew
-	cd hack && go run ./gen && go run ./docs && go run ./deploy
+	cd hack && go run ./gen -root '$(CURDIR)' && go run ./docs -root '$(CURDIR)' && go run ./deploy -root '$(CURDIR)'
