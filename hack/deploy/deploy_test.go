@@ -27,7 +27,7 @@ func TestUpToDate(t *testing.T) {
 	for name, want := range files {
 		have, err := os.ReadFile(root + name)
 		if err != nil || string(have) != string(want) {
-			t.Errorf("%s is stale (%v): run go run ./hack/deploy", name, err)
+			t.Errorf("%s is stale (%v): run make gen", name, err)
 		}
 	}
 	policies, err := filepath.Glob(root + "deploy/terraform/policies/*")
