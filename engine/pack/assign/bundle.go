@@ -12,6 +12,7 @@ import (
 const (
 	maxRows      = 8 // rows of leaders that are tried
 	maxRowLength = 4
+	maxLeaders   = 512 // classes that are looked at
 )
 
 // bundle ties pods that must share a node into a bundle: pods with affinity to their like on the node, or to pods of other
@@ -29,7 +30,8 @@ func (a *Assignment) bundle(c *compile.Class, s *compile.Stage) {
 		}
 		most = min(most, n)
 	}
-	for _, row := range a.leaders(c, s, nil) {
+	looks := maxLeaders
+	for _, row := range a.leaders(c, s, nil, &looks) {
 		var keys []int
 		for _, leader := range row {
 			keys = append(keys, leader.Last().Keys...)
@@ -72,8 +74,9 @@ func (a *Assignment) mostOnNewNode(r *compile.Rule) int {
 }
 
 // leaders returns rows of classes, one pod of each, that may be on a node before pods of c: each finds the company that it
-// requires in one before it. The row is empty if pods of c may be first. Classes in after come later.
-func (a *Assignment) leaders(c *compile.Class, s *compile.Stage, after []*compile.Class) [][]*compile.Class {
+// requires in one before it. The row is empty if pods of c may be first. Classes in after come later. At most looks classes are
+// looked at.
+func (a *Assignment) leaders(c *compile.Class, s *compile.Stage, after []*compile.Class, looks *int) [][]*compile.Class {
 	groups, mayLead := a.companyOf(c, s)
 	if len(groups) == 0 {
 		return [][]*compile.Class{nil}
@@ -81,11 +84,14 @@ func (a *Assignment) leaders(c *compile.Class, s *compile.Stage, after []*compil
 	var out [][]*compile.Class
 	after = append(slices.Clone(after), c)
 	for _, other := range a.Problem.Classes {
-		if len(after) > maxRowLength || slices.Contains(after, other) || a.Placed.Left(other) == 0 ||
+		if len(after) > maxRowLength || *looks <= 0 {
+			break
+		}
+		if *looks--;  slices.Contains(after, other) || a.Placed.Left(other) == 0 ||
 			slices.ContainsFunc(groups, func(g int) bool { return !slices.Contains(other.Members, g) }) {
 			continue
 		}
-		for _, row := range a.leaders(other, other.Last(), after) {
+		for _, row := range a.leaders(other, other.Last(), after, looks) {
 			out = append(out, append(slices.Clone(row), other)) // it may be bound before any of c, which then has to follow it
 		}
 		if len(out) >= maxRows {

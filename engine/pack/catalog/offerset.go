@@ -37,6 +37,7 @@ type offerSets struct {
 	byText  map[string]*OfferSet
 	meets   map[[2]int]*OfferSet // nil for two sets without a common offering
 	classes map[string]int       // price classes
+	made    int                  // how many sets Meet has made
 }
 
 func newOfferSets() offerSets {
@@ -81,6 +82,10 @@ func (p *Pool) OffersUnder(reqs require.Set) *OfferSet {
 	return s
 }
 
+// maxMeets bounds the sets that a pool makes of others. Pods that require ever other labels could ask for any number of
+// combinations; pods of sets that do not meet any more get nodes of their own.
+const maxMeets = 2_000
+
 // Meet returns the offerings in both sets, nil if there are none: what a node that holds pods of both can be.
 func (p *Pool) Meet(a, b *OfferSet) *OfferSet {
 	if a == b {
@@ -91,7 +96,8 @@ func (p *Pool) Meet(a, b *OfferSet) *OfferSet {
 		return s
 	}
 	var s *OfferSet
-	if _, ok := a.Requirements.Intersects(b.Requirements); ok {
+	if _, ok := a.Requirements.Intersects(b.Requirements); ok && p.sets.made < maxMeets {
+		p.sets.made++
 		if s = p.OffersUnder(a.Requirements.And(b.Requirements)); s.Empty() {
 			s = nil
 		}
