@@ -45,7 +45,7 @@ func newAWS(
 	if err != nil {
 		return operator.Provider{}, err
 	}
-	out := operator.Provider{Cloud: p, Measure: p.Measure}
+	out := operator.Provider{Cloud: p}
 	for _, c := range p.Controllers() {
 		out.Controllers = append(out.Controllers, c)
 	}

@@ -18,6 +18,7 @@ type room struct {
 var engineRooms = []string{
 	"engine/model", "engine/require", "engine/topology", "engine/pack", "engine/drain", "engine/lifecycle",
 	"engine/disrupt", "engine/verify", "engine/explain", "engine/overlay", "engine/buffer", "engine/steer", "engine/vain",
+	"engine/interruption",
 }
 
 // below is what everything at the edge may know.
@@ -40,6 +41,8 @@ var rooms = []room{
 	{"engine/drain", []string{"api", "engine/model"}, "how pods leave a node does not depend on why it goes"},
 	{"engine/lifecycle", []string{"api", "engine/model", "engine/require", "engine/drain"},
 		"one claim is judged by what is known of it alone"},
+	{"engine/interruption", []string{"api", "engine/model"},
+		"what a notice calls for depends on the notice and its claim, and on no cloud"},
 	{"engine/disrupt", []string{"api", "engine/model", "engine/require", "engine/topology", "engine/pack", "engine/drain", "engine/lifecycle"},
 		"disruption asks the packer where pods would go; nothing asks disruption"},
 	{"engine/verify", []string{"api", "engine/model"},

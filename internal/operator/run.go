@@ -33,12 +33,10 @@ type Controller interface {
 	Register(mgr ctrl.Manager) error
 }
 
-// A Provider is a cloud with the controllers that it brings along.
+// A Provider is a cloud with the controllers that it brings along. If it is a cloud.Notifier, its notices are acted on.
 type Provider struct {
 	Cloud       cloud.Provider
 	Controllers []Controller
-	// Measure, if not nil, is called with the core's metrics before the controllers start.
-	Measure func(*telemetry.Metrics)
 }
 
 // An Env is what a provider may build on.

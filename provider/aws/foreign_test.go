@@ -75,7 +75,7 @@ func newForeign(t *testing.T, url string) *foreign {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.provider, f.controllers = p, p.Controllers()
+	f.provider, f.controllers = p, controllersOf(t, p, kube, clock.RealClock{})
 	return f
 }
 

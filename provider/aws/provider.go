@@ -25,7 +25,6 @@ import (
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
-	"github.com/karpenter-go/karpenter/internal/telemetry"
 	"github.com/karpenter-go/karpenter/provider/aws/amis"
 	"github.com/karpenter-go/karpenter/provider/aws/batch"
 	"github.com/karpenter-go/karpenter/provider/aws/catalog"
@@ -95,10 +94,12 @@ type Provider struct {
 	compute   *ec2.Client
 	// interrupted measures interruptions.
 	interrupted *interruption.Meter
-	core        *telemetry.Metrics // nil until Measure
 }
 
-var _ cloud.Provider = (*Provider)(nil)
+var (
+	_ cloud.Provider = (*Provider)(nil)
+	_ cloud.Notifier = (*Provider)(nil)
+)
 
 // New connects to AWS and reads what EC2 sells. It returns an error if EC2 cannot be reached, may not be used, or the
 // version of Kubernetes cannot be read. Calls that outlive their callers end with ctx.

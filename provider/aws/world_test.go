@@ -196,7 +196,7 @@ func (w *world) startWith(t *testing.T, change func(*aws.Config)) *aws.Provider 
 // reconcile runs a controller once.
 func (w *world) reconcile(t *testing.T, controller, name string) ctrl.Result {
 	t.Helper()
-	for _, c := range w.provider.Controllers() {
+	for _, c := range controllersOf(t, w.provider, w.kube, w.clock) {
 		if c.Name() != controller {
 			continue
 		}

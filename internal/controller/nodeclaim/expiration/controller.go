@@ -13,7 +13,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/engine/lifecycle"
-	"github.com/karpenter-go/karpenter/internal/controller/nodeclaim/internal/dismiss"
+	"github.com/karpenter-go/karpenter/internal/controller/internal/dismiss"
 	"github.com/karpenter-go/karpenter/internal/controller/nodeclaim/internal/lookup"
 	"github.com/karpenter-go/karpenter/internal/controller/pace"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
@@ -62,5 +62,6 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if left := at.Sub(c.Clock.Now()); left > 0 {
 		return ctrl.Result{RequeueAfter: left}, nil
 	}
-	return ctrl.Result{}, dismiss.Claim(ctx, c.Client, c.Metrics.NodeClaims, claim, lifecycle.DeleteExpired)
+	_, err := dismiss.Claim(ctx, c.Client, c.Metrics.NodeClaims, claim, string(lifecycle.DeleteExpired))
+	return ctrl.Result{}, err
 }
