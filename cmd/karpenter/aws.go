@@ -38,7 +38,7 @@ func newAWS(
 	s := *own
 	s.ReservedCapacity = core.FeatureGates.ReservedCapacity
 	p, err := aws.New(ctx, aws.Config{
-		AWS: sdk, Client: env.Client, Reader: env.Live, Discovery: versions, CAData: kube.CAData,
+		AWS: sdk, Client: env.Client, Reader: env.Live, Writer: env.Writer, Discovery: versions, CAData: kube.CAData,
 		Clock: clock.RealClock{}, Settings: s, Ledger: env.Ledger, Metrics: env.Metrics, Recorder: teller{env.Events},
 		Overlay: env.Overlay, Namespace: cmp.Or(os.Getenv("SYSTEM_NAMESPACE"), core.LeaderElectionNamespace),
 	})

@@ -35,11 +35,9 @@ func PatchStatus(ctx context.Context, c client.Client, before, obj client.Object
 	return nil
 }
 
-// Merge is Patch without a lock, for keys that have one writer: what others changed in between stands beside it.
+// Merge is Patch without a lock, for keys that have one writer: what others changed in between stands beside it. It is sent
+// even if nothing changed, since the server's answer brings obj up to date.
 func Merge(ctx context.Context, c client.Client, before, obj client.Object) error {
-	if equality.Semantic.DeepEqual(before, obj) {
-		return nil
-	}
 	if err := c.Patch(ctx, obj, client.MergeFrom(before)); err != nil {
 		return fmt.Errorf("patch %T %s: %w", obj, obj.GetName(), err)
 	}

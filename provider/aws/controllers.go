@@ -34,7 +34,8 @@ const typesEvery = 12 * time.Hour
 func (p *Provider) Controllers() []Controller {
 	c, s := p.config, p.config.Settings
 	collector := &upkeep.Collector{
-		Instances: p.instances, Launches: p.launcher, Cluster: s.ClusterName, Client: c.Client, Reader: c.Reader, Clock: c.Clock,
+		Instances: p.instances, Launches: p.launcher, Cluster: s.ClusterName, Client: c.Client, Reader: c.Reader,
+		Writer: c.Writer, Clock: c.Clock,
 	}
 	out := []Controller{
 		&nodeclass.Status{Config: nodeclass.Config{
@@ -44,8 +45,8 @@ func (p *Provider) Controllers() []Controller {
 			Expressions: s.NodeClassCEL, Evaluate: p.catalog.Evaluate, Check: p.check, Isolated: s.IsolatedVPC,
 			Gone: func(class *awsv1.EC2NodeClass) { p.catalog.Forget(class.UID) },
 		}},
-		&nodeclass.Stamp{Client: c.Client},
-		&upkeep.Tagger{Client: c.Client, Instances: p.instances, Cluster: s.ClusterName},
+		&nodeclass.Stamp{Client: c.Client, Claims: c.Writer},
+		&upkeep.Tagger{Client: c.Client, Writer: c.Writer, Instances: p.instances, Cluster: s.ClusterName},
 		collector.Task(),
 		upkeep.SweepTemplates(p.shelf),
 		p.offers.Task(),
@@ -56,7 +57,7 @@ func (p *Provider) Controllers() []Controller {
 		p.cluster.task(),
 	}
 	out = append(out, &diagnose.Doctor{
-		Client: c.Client, Console: p.compute, Instances: p.instances, Recorder: c.Recorder, Clock: c.Clock, Access: p.access(),
+		Client: c.Client, Claims: c.Writer, Console: p.compute, Instances: p.instances, Recorder: c.Recorder, Clock: c.Clock, Access: p.access(),
 	})
 	out = append(out, p.paid.Task(), p.learned.Task(), &learned.Learner{Client: c.Client, Store: p.learned})
 	if s.ReservedCapacity {
@@ -74,7 +75,7 @@ func (p *Provider) Controllers() []Controller {
 // reservations returns what keeps nodes in capacity reservations in step with EC2.
 func (p *Provider) reservations() *upkeep.Reservations {
 	c := p.config
-	return &upkeep.Reservations{Instances: p.instances, Client: c.Client, Clock: c.Clock}
+	return &upkeep.Reservations{Instances: p.instances, Client: c.Client, Writer: c.Writer, Clock: c.Clock}
 }
 
 // access returns who knows whether the cluster lets nodes in, nil where IAM cannot be asked.

@@ -28,6 +28,7 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/amis"
 	"github.com/karpenter-go/karpenter/provider/aws/batch"
 	"github.com/karpenter-go/karpenter/provider/aws/catalog"
+	"github.com/karpenter-go/karpenter/provider/aws/diagnose"
 	"github.com/karpenter-go/karpenter/provider/aws/instances"
 	"github.com/karpenter-go/karpenter/provider/aws/interruption"
 	"github.com/karpenter-go/karpenter/provider/aws/launch"
@@ -56,6 +57,8 @@ type Config struct {
 	// Client may read from a cache; Reader reads what is stored now.
 	Client client.Client
 	Reader client.Reader
+	// Writer writes claims and nodes.
+	Writer Writer
 	// Discovery tells the version of Kubernetes.
 	Discovery Discovery
 	// CAData is the CA bundle that the controller itself trusts, in PEM.
@@ -69,6 +72,12 @@ type Config struct {
 	Overlay cloud.Overlay
 	// Namespace is the controller's own, where it keeps what it learns; empty means that it keeps nothing.
 	Namespace string
+}
+
+// A Writer writes claims and nodes.
+type Writer interface {
+	upkeep.Writer
+	diagnose.Claims
 }
 
 // A Provider is AWS as a cloud.Provider.

@@ -27,7 +27,8 @@ const reservedEvery = time.Minute
 // Reservations keeps nodes in capacity reservations in step with what EC2 makes of them.
 type Reservations struct {
 	Instances Instances
-	Client    client.Client
+	Client    client.Reader
+	Writer    Writer
 	Clock     clock.PassiveClock
 }
 
@@ -103,7 +104,7 @@ func (r *Reservations) relabel(ctx context.Context, o client.Object) error {
 	}
 	labels[apiv1.CapacityTypeLabelKey] = apiv1.CapacityTypeOnDemand
 	o.SetLabels(labels)
-	if err := r.Client.Patch(ctx, o, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
+	if err := r.Writer.Merge(ctx, before, o); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("relabel %s: %w", o.GetName(), err)
 	}
 	return nil

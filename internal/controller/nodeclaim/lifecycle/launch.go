@@ -9,12 +9,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/engine/lifecycle"
+	"github.com/karpenter-go/karpenter/internal/act"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
@@ -91,7 +91,7 @@ func (p *pass) adopt(ctx context.Context, instance *cloud.Instance) (known bool,
 		p.claim.Annotations = map[string]string{}
 	}
 	maps.Copy(p.claim.Annotations, instance.Annotations)
-	if err := p.Client.Patch(ctx, p.claim, client.MergeFrom(before)); err != nil {
+	if err := act.Merge(ctx, p.Client, before, p.claim); err != nil {
 		return false, fmt.Errorf("write labels of instance to claim %s: %w", p.claim.Name, err)
 	}
 	p.stored = p.claim.DeepCopy()
