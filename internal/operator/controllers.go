@@ -21,7 +21,7 @@ import (
 	nodehydration "github.com/karpenter-go/karpenter/internal/controller/node/hydration"
 	"github.com/karpenter-go/karpenter/internal/controller/node/termination"
 	"github.com/karpenter-go/karpenter/internal/controller/nodeclaim/consistency"
-	"github.com/karpenter-go/karpenter/internal/controller/nodeclaim/consolidatable"
+	"github.com/karpenter-go/karpenter/internal/controller/nodeclaim/disruptionstatus"
 	"github.com/karpenter-go/karpenter/internal/controller/nodeclaim/expiration"
 	"github.com/karpenter-go/karpenter/internal/controller/nodeclaim/garbagecollection"
 	"github.com/karpenter-go/karpenter/internal/controller/nodeclaim/hydration"
@@ -137,7 +137,7 @@ func (b base) claims() []Controller {
 		&consistency.Controller{
 			Client: b.Client, Clock: b.Clock, Events: b.Events, Cloud: b.cloud("nodeclaim.consistency"), CPUMillis: cpu,
 		},
-		&consolidatable.Controller{
+		&disruptionstatus.Controller{
 			Client: b.Client, Clock: b.Clock, Cloud: b.cloud("nodeclaim.disruption"), CPUMillis: cpu,
 		},
 		&expiration.Controller{

@@ -16,8 +16,8 @@ import (
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/engine/lifecycle"
 	"github.com/karpenter-go/karpenter/internal/controller/internal/dismiss"
-	"github.com/karpenter-go/karpenter/internal/controller/nodeclaim/internal/lookup"
-	"github.com/karpenter-go/karpenter/internal/controller/singleton"
+	"github.com/karpenter-go/karpenter/internal/controller/internal/lookup"
+	"github.com/karpenter-go/karpenter/internal/singleton"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 

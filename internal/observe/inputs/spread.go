@@ -1,4 +1,4 @@
-package supply
+package inputs
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package consolidatable
+package disruptionstatus
 
 import (
 	"errors"
@@ -15,7 +15,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/internal/controller/internal/fakecloud"
-	"github.com/karpenter-go/karpenter/internal/controller/nodeclaim/internal/world"
+	"github.com/karpenter-go/karpenter/internal/controller/internal/world"
 )
 
 func pool(after string) *apiv1.NodePool {

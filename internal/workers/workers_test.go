@@ -1,4 +1,4 @@
-package pace
+package workers
 
 import (
 	"testing"
@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-func TestWorkers(t *testing.T) {
+func TestNumber(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
 		millis   int64
@@ -25,8 +25,8 @@ func TestWorkers(t *testing.T) {
 		{"a fixed number", 8000, 10, 10, 10},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := Workers(tt.millis, tt.min, tt.max); got != tt.want {
-				t.Errorf("Workers(%d, %d, %d) = %d, want %d", tt.millis, tt.min, tt.max, got, tt.want)
+			if got := Number(tt.millis, tt.min, tt.max); got != tt.want {
+				t.Errorf("Number(%d, %d, %d) = %d, want %d", tt.millis, tt.min, tt.max, got, tt.want)
 			}
 		})
 	}
@@ -38,7 +38,7 @@ func TestWorkersGrow(t *testing.T) {
 		min := rapid.IntRange(1, 1000).Draw(t, "min")
 		max := rapid.IntRange(min, 5000).Draw(t, "max")
 		millis := rapid.Int64Range(0, 200_000).Draw(t, "millis")
-		less, more := Workers(millis, min, max), Workers(millis+500, min, max)
+		less, more := Number(millis, min, max), Number(millis+500, min, max)
 		if less < min || more > max || less > more {
 			t.Fatalf("%d then %d workers, want them within %d and %d and growing", less, more, min, max)
 		}

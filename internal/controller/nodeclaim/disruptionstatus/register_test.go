@@ -1,4 +1,4 @@
-package consolidatable
+package disruptionstatus
 
 import (
 	"testing"
@@ -8,7 +8,7 @@ import (
 	kwokv1alpha1 "github.com/karpenter-go/karpenter/api/kwok/v1alpha1"
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/internal/controller/internal/fakecloud"
-	"github.com/karpenter-go/karpenter/internal/controller/nodeclaim/internal/world"
+	"github.com/karpenter-go/karpenter/internal/controller/internal/world"
 )
 
 // withClass is a cloud whose node classes are of another kind.

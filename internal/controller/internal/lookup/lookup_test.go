@@ -9,8 +9,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
-	"github.com/karpenter-go/karpenter/internal/controller/nodeclaim/internal/lookup"
-	"github.com/karpenter-go/karpenter/internal/controller/nodeclaim/internal/world"
+	"github.com/karpenter-go/karpenter/internal/controller/internal/lookup"
+	"github.com/karpenter-go/karpenter/internal/controller/internal/world"
 )
 
 // The events of a node wake the claims of its provider ID, as far as they are ours.

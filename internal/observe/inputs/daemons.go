@@ -1,4 +1,4 @@
-package supply
+package inputs
 
 import (
 	"context"
@@ -10,14 +10,14 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// Daemons brings what pods of daemons will ask for into a Snapshot. Nil Daemons know of no LimitRanges.
+// Daemons adds what pods of DaemonSets will request to a Snapshot. Nil Daemons know of no LimitRanges.
 type Daemons struct {
 	// Reader lists LimitRanges, from a cache.
 	Reader client.Reader
 }
 
-// Stock returns s with daemons that ask for what their pods ask for, or will by the LimitRanges of their namespaces.
-func (d *Daemons) Stock(ctx context.Context, s *model.Snapshot) *model.Snapshot {
+// WithRequests returns s with daemons that request what their pods request, or will by the LimitRanges of their namespaces.
+func (d *Daemons) WithRequests(ctx context.Context, s *model.Snapshot) *model.Snapshot {
 	var ranges []*corev1.LimitRange
 	if d != nil {
 		var list corev1.LimitRangeList

@@ -25,7 +25,7 @@ import (
 	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/internal/controller/internal/fakecloud"
-	"github.com/karpenter-go/karpenter/internal/controller/nodeclaim/internal/lookup"
+	"github.com/karpenter-go/karpenter/internal/controller/internal/lookup"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 

@@ -7,11 +7,11 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
-	"github.com/karpenter-go/karpenter/internal/controller/pace"
+	"github.com/karpenter-go/karpenter/internal/workers"
 )
 
 func TestSourceEnqueuesOnce(t *testing.T) {
-	queue := workqueue.NewTypedRateLimitingQueue(pace.Default())
+	queue := workqueue.NewTypedRateLimitingQueue(workers.DefaultLimiter())
 	defer queue.ShutDown()
 	if err := Source().Start(t.Context(), queue); err != nil {
 		t.Fatal(err)

@@ -1,5 +1,4 @@
-// Package supply brings what the cloud has on offer into a Snapshot.
-package supply
+package inputs
 
 import (
 	"context"
@@ -15,9 +14,9 @@ import (
 // patience is how long one pool's instance types may take before a round goes on without it.
 const patience = 15 * time.Second
 
-// Stock returns s with the instance types of every usable or static pool that the provider manages. A pool whose types cannot be had
+// WithInstanceTypes returns s with the instance types of every usable or static pool that the provider manages. A pool whose types cannot be had
 // is left without any for this round, and logged: the others go on.
-func Stock(ctx context.Context, provider cloud.Provider, s *model.Snapshot) *model.Snapshot {
+func WithInstanceTypes(ctx context.Context, provider cloud.Provider, s *model.Snapshot) *model.Snapshot {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	pools := s.Pools()

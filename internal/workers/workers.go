@@ -1,4 +1,4 @@
-package pace
+package workers
 
 import (
 	"time"
@@ -11,9 +11,9 @@ import (
 // mostCores is the number of cores at which a controller has its largest number of workers.
 const mostCores = 60
 
-// Workers returns how many workers a controller has that is to have min of them on one core and max on 60 cores or more,
+// Number returns how many workers a controller has that is to have min of them on one core and max on 60 cores or more,
 // and in between a share that grows with the cores, rounded down. Parts of a core count as a whole one.
-func Workers(cpuMillis int64, min, max int) int {
+func Number(cpuMillis int64, min, max int) int {
 	cores := int((cpuMillis + 999) / 1000)
 	switch {
 	case cores <= 1 || max <= min:
@@ -24,7 +24,7 @@ func Workers(cpuMillis int64, min, max int) int {
 	return min + (max-min)*(cores-1)/(mostCores-1)
 }
 
-// Limits of Default, and of all retries of one controller together.
+// Limits of DefaultLimiter, and of all retries of one controller together.
 const (
 	DefaultBase = 100 * time.Millisecond
 	DefaultMax  = time.Minute
@@ -43,5 +43,7 @@ func Limiter(base, max time.Duration) workqueue.TypedRateLimiter[reconcile.Reque
 	)
 }
 
-// Default returns the limiter of controllers that have no reason for another: 100 ms to one minute.
-func Default() workqueue.TypedRateLimiter[reconcile.Request] { return Limiter(DefaultBase, DefaultMax) }
+// DefaultLimiter returns the limiter of controllers that have no reason for another: 100 ms to one minute.
+func DefaultLimiter() workqueue.TypedRateLimiter[reconcile.Request] {
+	return Limiter(DefaultBase, DefaultMax)
+}

@@ -1,4 +1,4 @@
-package consolidatable
+package disruptionstatus
 
 import (
 	"context"
@@ -16,14 +16,11 @@ import (
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/engine/lifecycle"
 	"github.com/karpenter-go/karpenter/internal/act"
+	"github.com/karpenter-go/karpenter/internal/controller/internal/claims"
 )
 
-const (
-	// driftPeriod is how old the answer about drift may be.
-	driftPeriod = 5 * time.Minute
-	// conflictRetry is when a write that met somebody else's is tried again.
-	conflictRetry = time.Second
-)
+// driftPeriod is how old the answer about drift may be.
+const driftPeriod = 5 * time.Minute
 
 // A Controller keeps Consolidatable and Drifted up to date.
 type Controller struct {
@@ -39,12 +36,12 @@ func (c *Controller) Name() string { return "nodeclaim.disruption" }
 
 // Reconcile judges one claim. A claim without a pool is neither drifted nor consolidated.
 func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	claim := &apiv1.NodeClaim{}
-	if err := c.Client.Get(ctx, req.NamespacedName, claim); err != nil {
-		return ctrl.Result{}, client.IgnoreNotFound(err)
+	claim, err := claims.GetLive(ctx, c.Client, c.Cloud.Facts(), req)
+	if claim == nil {
+		return ctrl.Result{}, err
 	}
 	name := claim.Labels[apiv1.NodePoolLabelKey]
-	if name == "" || !claim.DeletionTimestamp.IsZero() || !c.Cloud.Facts().Manages(claim.Spec.NodeClassRef) {
+	if name == "" {
 		return ctrl.Result{}, nil
 	}
 	pool := &apiv1.NodePool{}
@@ -58,15 +55,11 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if wait == 0 || again > 0 && again < wait {
 		wait = again
 	}
-	if err := act.PatchStatus(ctx, c.Client, before, claim); act.Conflict(err) {
-		return ctrl.Result{RequeueAfter: conflictRetry}, nil
-	} else if err != nil {
-		return ctrl.Result{}, errors.Join(driftErr, err)
+	err = act.PatchStatus(ctx, c.Client, before, claim)
+	if !act.Conflict(err) {
+		err = errors.Join(driftErr, err)
 	}
-	if driftErr != nil {
-		return ctrl.Result{}, driftErr
-	}
-	return ctrl.Result{RequeueAfter: wait}, nil
+	return claims.Settle(ctrl.Result{RequeueAfter: wait}, err)
 }
 
 // setConsolidatable sets or clears the condition and returns when time will change it, zero if it will not.
