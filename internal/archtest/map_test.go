@@ -22,7 +22,7 @@ var engineRooms = []string{
 }
 
 // below is what everything at the edge may know.
-var below = append([]string{"api", "cloud", "internal/telemetry"}, engineRooms...)
+var below = append([]string{"api", "cloud", "internal/telemetry", "internal/timeout"}, engineRooms...)
 
 // rooms is the map. Arrows point down only: a room is listed after those that it may import.
 var rooms = []room{
@@ -51,9 +51,10 @@ var rooms = []room{
 		"engine/lifecycle", "engine/drain"}, "explaining reads decisions; no decision reads explanations"},
 	{"engine/scenario", []string{"api", "engine/model", "engine/require"}, "scenarios feed tests of any room of the engine"},
 	{"cloud", []string{"api", "engine/model", "engine/require"}, "the contract with a cloud knows no cloud and no controller"},
+	{"internal/timeout", nil, "a context that ends by a clock is the same whatever is bounded"},
 	{"internal/telemetry", []string{"api"}, "metrics and events are declared once and know nobody who uses them"},
 	{"internal/finding", nil, "how bad a finding is, and how a doctor says one, is the same whatever was looked at"},
-	{"provider", []string{"api", "cloud", "engine/model", "engine/require", "internal/telemetry", "internal/finding"},
+	{"provider", []string{"api", "cloud", "engine/model", "engine/require", "internal/telemetry", "internal/finding", "internal/timeout"},
 		"a provider is a value behind cloud.Provider: it knows the contract, not who calls it"},
 	{"internal/observe", below, "the one reader knows the engine's words, and no writer"},
 	{"internal/act", below, "the one writer carries out decisions and makes none"},

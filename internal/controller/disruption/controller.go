@@ -123,7 +123,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 
 // look returns the cluster as it is now, with all that decisions ask for.
 func (c *Controller) look(ctx context.Context) *model.Snapshot {
-	return c.Buffers.Stock(ctx, c.Daemons.WithRequests(ctx, inputs.WithInstanceTypes(ctx, c.Cloud, c.Cluster.Snapshot())))
+	return c.Buffers.Stock(ctx, c.Daemons.WithRequests(ctx, inputs.WithInstanceTypes(ctx, c.Clock, c.Cloud, c.Cluster.Snapshot())))
 }
 
 // options returns what this pass may do.

@@ -159,7 +159,7 @@ func (c *Controller) window(s *model.Snapshot, waiting []*model.Pod) time.Durati
 
 // round plans, checks the plan, and carries it out.
 func (c *Controller) round(ctx context.Context, s *model.Snapshot) error {
-	s = c.Daemons.WithRequests(ctx, inputs.WithInstanceTypes(ctx, c.Cloud, s))
+	s = c.Daemons.WithRequests(ctx, inputs.WithInstanceTypes(ctx, c.Clock, c.Cloud, s))
 	plan, waits, err := c.planWithPauses(ctx, s)
 	if err != nil {
 		return err

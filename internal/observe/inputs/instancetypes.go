@@ -5,10 +5,12 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/internal/timeout"
 )
 
 // patience is how long one pool's instance types may take before a round goes on without it.
@@ -16,8 +18,8 @@ const patience = 15 * time.Second
 
 // WithInstanceTypes returns s with the instance types of every usable or static pool that the provider manages. A pool whose types cannot be had
 // is left without any for this round, and logged: the others go on.
-func WithInstanceTypes(ctx context.Context, provider cloud.Provider, s *model.Snapshot) *model.Snapshot {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+func WithInstanceTypes(ctx context.Context, c clock.Clock, provider cloud.Provider, s *model.Snapshot) *model.Snapshot {
+	ctx, cancel := timeout.Context(ctx, c, patience)
 	defer cancel()
 	pools := s.Pools()
 	found, errs := make([][]*model.InstanceType, len(pools)), make([]error, len(pools))

@@ -16,6 +16,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/lifecycle"
 	"github.com/karpenter-go/karpenter/internal/act"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
+	"github.com/karpenter-go/karpenter/internal/timeout"
 )
 
 const (
@@ -51,7 +52,7 @@ func (p *pass) launch(ctx context.Context, a lifecycle.Launch) (again bool, err 
 
 // create asks the provider, unless it has answered for this claim already and the cache was only too old to show it.
 func (p *pass) create(ctx context.Context, a lifecycle.Launch) (*cloud.Instance, error) {
-	ctx, cancel := context.WithTimeout(ctx, a.Deadline.Sub(p.view.Now))
+	ctx, cancel := timeout.Context(ctx, p.Clock, a.Deadline.Sub(p.view.Now))
 	defer cancel()
 	if known := p.launches.begin(p.claim.Name, p.claim.UID, cancel); known != nil {
 		return known, nil
