@@ -1,11 +1,9 @@
 package archtest
 
 import (
-	"fmt"
 	"go/ast"
 	"go/types"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -31,64 +29,19 @@ func TestOneWriter(t *testing.T) {
 	}.report(t, directWrites(t, "./..."))
 }
 
-// The check sees every mistake that testdata/writes makes, and nothing else there.
-func TestDirectWritesSeen(t *testing.T) {
-	got := directWrites(t, "./internal/archtest/testdata/writes")
-	var want []string
-	for i, line := range strings.Split(string(read(t, "internal/archtest/testdata/writes/writes.go")), "\n") {
-		if _, what, marked := strings.Cut(line, "// want "); marked {
-			want = append(want, fmt.Sprintf("internal/archtest/testdata/writes/writes.go:%d: %s", i+1, what))
-		}
-	}
-	slices.Sort(got)
-	if !slices.Equal(got, want) || len(want) == 0 {
-		t.Errorf("found\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-	}
-}
+func TestDirectWritesSeen(t *testing.T) { seesMistakes(t, "writes", directWrites) }
 
 // directWrites returns where packages other than the writer call a client's methods that write, for a claim, a node, or an
 // object whose kind the compiler cannot tell. Packages made for tests may write what they like.
 func directWrites(t *testing.T, pattern string) []string {
 	t.Helper()
-	dir, err := filepath.Abs(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	loaded, err := gopackages.Load(&gopackages.Config{
-		Dir:  dir,
-		Mode: gopackages.NeedName | gopackages.NeedFiles | gopackages.NeedImports | gopackages.NeedSyntax | gopackages.NeedTypes | gopackages.NeedTypesInfo,
-	}, pattern)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var places []string
-	for _, p := range loaded {
-		for _, e := range p.Errors {
-			t.Errorf("load %s: %v", p.PkgPath, e)
-		}
+	return inspect(t, pattern, func(p *gopackages.Package, n ast.Node) string {
 		folder := listed{ImportPath: p.PkgPath}.folder()
-		if p.Imports["testing"] != nil || anyWithin(folder, slices.Collect(maps.Keys(mayWrite))) {
-			continue
+		if call, ok := n.(*ast.CallExpr); ok && !anyWithin(folder, slices.Collect(maps.Keys(mayWrite))) {
+			return directWrite(p.TypesInfo, call)
 		}
-		for _, file := range p.Syntax {
-			ast.Inspect(file, func(n ast.Node) bool {
-				call, ok := n.(*ast.CallExpr)
-				if !ok {
-					return true
-				}
-				if what := directWrite(p.TypesInfo, call); what != "" {
-					at := p.Fset.Position(call.Pos())
-					name, err := filepath.Rel(dir, at.Filename)
-					if err != nil {
-						t.Fatal(err)
-					}
-					places = append(places, fmt.Sprintf("%s:%d: %s", filepath.ToSlash(name), at.Line, what))
-				}
-				return true
-			})
-		}
-	}
-	return places
+		return ""
+	})
 }
 
 // writeMethods are the methods of clients that write the object they are given.
