@@ -26,7 +26,7 @@ const (
 	NoticeRebalance NoticeKind = "rebalance_recommendation"
 	// NoticeScheduledChange means that the cloud has announced maintenance or retirement of the instance.
 	NoticeScheduledChange NoticeKind = "scheduled_change"
-	// NoticeInstanceStopped and NoticeInstanceTerminated mean that the instance is being stopped or ended, by another hand.
+	// NoticeInstanceStopped and NoticeInstanceTerminated mean that the instance is being stopped or ended, not by Karpenter.
 	NoticeInstanceStopped    NoticeKind = "instance_stopped"
 	NoticeInstanceTerminated NoticeKind = "instance_terminated"
 	// NoticeReservationReclaimed means that the cloud takes back the reserved capacity that the instance runs in.

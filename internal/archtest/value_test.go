@@ -12,7 +12,7 @@ import (
 func TestNoInit(t *testing.T) {
 	rule{
 		must: "no package has an init function",
-		why:  "what is linked in would change what the program does, and nobody could see it at the composition root",
+		why:  "what is linked in would change what the program does, unseen at the composition root",
 		fix:  "return a value from a function, and call it where it is needed",
 	}.check(t, initFunctions)
 }

@@ -5,5 +5,5 @@
 // It makes notices of them; what becomes of the claims is decided by the engine. A message is deleted only after all that its
 // notices call for is done. What fails is delivered again by the queue. A burst is read by several receivers side by side.
 //
-// Nothing is kept but which instances are ill, for a metric; that may be lost.
+// Nothing is kept but which instances are unhealthy, for a metric; that may be lost.
 package interruption
