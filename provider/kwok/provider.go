@@ -31,7 +31,7 @@ type Config struct {
 	Reader client.Reader
 	// Nodes writes nodes.
 	Nodes Nodes
-	Clock  clock.PassiveClock
+	Clock clock.PassiveClock
 	// Types are on offer to every pool, in name order.
 	Types []*cloud.InstanceType
 	// Overlay is applied to Types before a launch is priced; nil leaves them as they are.
