@@ -124,27 +124,13 @@ func (d *decider) offering(n *model.Node) (model.Offering, bool) {
 	if t == nil {
 		return model.Offering{}, false
 	}
-	for _, o := range t.Offerings {
-		if o.Zone == n.Labels[corev1.LabelTopologyZone] && o.CapacityType == n.Labels[apiv1.CapacityTypeLabelKey] {
-			return o, true
-		}
-	}
-	return model.Offering{}, false
+	return t.OfferingOf(n)
 }
 
 // Price returns what n costs, in dollars per hour, by the instance types of its pool; zero if they do not tell.
 func Price(s *model.Snapshot, n *model.Node) float64 {
-	for _, t := range s.Types(n.Pool) {
-		if t.Name != n.Labels[corev1.LabelInstanceTypeStable] {
-			continue
-		}
-		for _, o := range t.Offerings {
-			if o.Zone == n.Labels[corev1.LabelTopologyZone] && o.CapacityType == n.Labels[apiv1.CapacityTypeLabelKey] {
-				return o.Price
-			}
-		}
-	}
-	return 0
+	price, _ := s.Price(n)
+	return price
 }
 
 // underWay reports whether somebody has begun to disrupt the node.

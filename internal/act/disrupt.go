@@ -106,17 +106,13 @@ func (a *Actor) Mark(
 	}
 	node, err := Again(ctx, a.live(), n.Object, func(before *corev1.Node) (*corev1.Node, error) {
 		node := before.DeepCopy()
-		node.Spec.Taints = append(withoutDisrupted(node.Spec.Taints), apiv1.DisruptedNoScheduleTaint())
+		Cordon(node)
 		return node, Patch(ctx, a.Client, before, node)
 	})
 	if err != nil {
 		return []client.Object{claim}, fmt.Errorf("taint node: %w", err)
 	}
 	return []client.Object{claim, node}, nil
-}
-
-func withoutDisrupted(taints []corev1.Taint) []corev1.Taint {
-	return slices.DeleteFunc(taints, func(t corev1.Taint) bool { return t.Key == apiv1.DisruptedTaintKey })
 }
 
 // Unmark takes Mark back: pods may come again. It returns what was written.
@@ -185,9 +181,6 @@ func annotate(c *apiv1.NodeClaim, key, value string) {
 // End deletes the claim of n; its node is drained and its instance ended by the claim's own controllers. A claim that is
 // gone already, or is another one by now, is left alone.
 func (a *Actor) End(ctx context.Context, n *model.Node) error {
-	err := a.Client.Delete(ctx, n.Claim, client.Preconditions{UID: &n.Claim.UID})
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("delete claim %s: %w", n.Claim.Name, err)
-	}
-	return nil
+	_, err := DeleteClaim(ctx, a.Client, n.Claim)
+	return err
 }

@@ -35,6 +35,23 @@ func PatchStatus(ctx context.Context, c client.Client, before, obj client.Object
 	return nil
 }
 
+// Merge is Patch without a lock, for keys that have one writer: what others changed in between stands beside it. It is sent
+// even if nothing changed, since the server's answer brings obj up to date.
+func Merge(ctx context.Context, c client.Client, before, obj client.Object) error {
+	if err := c.Patch(ctx, obj, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("patch %T %s: %w", obj, obj.GetName(), err)
+	}
+	return nil
+}
+
+// MergeStatus is Merge for the status subresource.
+func MergeStatus(ctx context.Context, c client.Client, before, obj client.Object) error {
+	if err := c.Status().Patch(ctx, obj, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("patch status of %T %s: %w", obj, obj.GetName(), err)
+	}
+	return nil
+}
+
 // tries is how often a write is tried when others keep writing in between.
 const tries = 5
 

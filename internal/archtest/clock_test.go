@@ -2,7 +2,9 @@ package archtest
 
 import (
 	"go/ast"
+	"maps"
 	"path"
+	"slices"
 	"strconv"
 	"testing"
 )
@@ -13,29 +15,57 @@ var wallClock = map[string]bool{
 	"NewTimer": true, "NewTicker": true,
 }
 
-// timeless are the trees that get the time from others.
-var timeless = []string{"engine", "api", "cloud", "internal/observe", "internal/act", "internal/controller"}
+// wallContexts are the functions of package context that wait for it.
+var wallContexts = map[string]bool{
+	"WithTimeout": true, "WithTimeoutCause": true, "WithDeadline": true, "WithDeadlineCause": true,
+}
+
+// timeless are the trees that get the time from others, their tests included.
+var timeless = []string{
+	"engine", "api", "cloud", "internal/observe", "internal/act", "internal/controller", "internal/workers", "internal/singleton",
+	"internal/timeout",
+}
+
+// clocked are the trees that get the time from others, but for their tests.
+var clocked = append([]string{"provider", "internal"}, timeless...)
+
+// mayReadClock are what of those trees may use the machine's clock.
+var mayReadClock = map[string]string{
+	"internal/awsemu":                   "is a server of its own, and its clients measure it by theirs",
+	"internal/controller/steer/join.go": "waits for all nodes of a plan to join",
+}
 
 func TestNoWallClock(t *testing.T) {
 	rule{
-		must: "engine, controllers, observe and act neither read nor wait for the machine's clock",
-		why:  "the same snapshot must give the same plan, and the simulator runs the same code under virtual time",
-		fix:  "in the engine take the time from the input (Snapshot.Now); elsewhere from a clock.Clock, and wait with RequeueAfter",
+		must: "nothing but programs, tests of providers and the emulator reads or waits for the machine's clock",
+		why:  "the same snapshot must give the same plan, and tests and the simulator run the same code under virtual time",
+		fix: "in the engine take the time from the input (Snapshot.Now); elsewhere from a clock.Clock: wait with RequeueAfter, and" +
+			" bound a call with timeout.Context",
 	}.check(t, wallClockUses)
 }
 
-// wallClockUses returns where a file of a timeless tree uses the machine's clock. Tests count too: a test that reads the
-// clock is slow or flaky one day.
+// wallClockUses returns where a file of a clocked tree uses the machine's clock. In a timeless tree tests count too: a test
+// that reads the clock is slow or flaky one day. A test may bound a call that could hang with a context.
 func wallClockUses(s source) []string {
-	if !s.in(timeless...) {
+	forTests := s.test() || importedAs(s, "testing") != ""
+	if !s.in(timeless...) && (forTests || !s.in(clocked...)) || mayRead(s.name) {
 		return nil
 	}
-	return uses(s, wallClock)
+	places := uses(s, "time", wallClock)
+	if !forTests {
+		places = append(places, uses(s, "context", wallContexts)...)
+	}
+	return places
 }
 
-// uses returns where a file uses one of the given functions of package time.
-func uses(s source, functions map[string]bool) []string {
-	name := importedAs(s, "time")
+// mayRead reports whether a file may use the machine's clock.
+func mayRead(name string) bool {
+	return anyWithin(name, slices.Collect(maps.Keys(mayReadClock)))
+}
+
+// uses returns where a file uses one of the given functions of a package of the standard library.
+func uses(s source, imported string, functions map[string]bool) []string {
+	name := importedAs(s, imported)
 	if name == "" {
 		return nil
 	}
@@ -43,7 +73,7 @@ func uses(s source, functions map[string]bool) []string {
 	ast.Inspect(s.file, func(n ast.Node) bool {
 		if sel, ok := n.(*ast.SelectorExpr); ok && functions[sel.Sel.Name] {
 			if x, ok := sel.X.(*ast.Ident); ok && x.Name == name {
-				places = append(places, s.at(n)+" uses time."+sel.Sel.Name)
+				places = append(places, s.at(n)+" uses "+imported+"."+sel.Sel.Name)
 			}
 		}
 		return true
@@ -101,5 +131,5 @@ func sleepingTests(s source) []string {
 	if !s.test() || s.in(timeless...) {
 		return nil // those are TestNoWallClock's business
 	}
-	return uses(s, map[string]bool{"Sleep": true})
+	return uses(s, "time", map[string]bool{"Sleep": true})
 }

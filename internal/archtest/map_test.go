@@ -18,10 +18,11 @@ type room struct {
 var engineRooms = []string{
 	"engine/model", "engine/require", "engine/topology", "engine/binpack", "engine/pack", "engine/drain", "engine/lifecycle",
 	"engine/disrupt", "engine/verify", "engine/explain", "engine/overlay", "engine/buffer", "engine/steer", "engine/vain",
+	"engine/interruption",
 }
 
 // below is what everything at the edge may know.
-var below = append([]string{"api", "cloud", "internal/telemetry"}, engineRooms...)
+var below = append([]string{"api", "cloud", "internal/telemetry", "internal/timeout"}, engineRooms...)
 
 // rooms is the map. Arrows point down only: a room is listed after those that it may import.
 var rooms = []room{
@@ -29,8 +30,8 @@ var rooms = []room{
 	{"engine/require", []string{"api"}, "the algebra of labels knows labels, and nothing of who asks"},
 	{"engine/model", []string{"api", "engine/require"}, "the words of decisions do not depend on who decides"},
 	{"engine/topology", []string{"api", "engine/model", "engine/require"}, "counting domains needs no solver"},
-	{"engine/binpack", []string{"engine/binpack/lp"}, "the packing solver is numbers: anybody can use it who has a problem of its form"},
 	{"engine/binpack/lp", nil, "linear programming knows nothing of what is packed"},
+	{"engine/binpack", []string{"engine/binpack/lp"}, "the packing solver is numbers: anybody can use it who has a problem of its form"},
 	{"engine/pack/encode", nil, "an encoding of pods does not depend on who compares them"},
 	{"engine/pack/catalog", []string{"api", "engine/model", "engine/require", "engine/binpack", "engine/pack/encode"},
 		"what may be launched does not depend on which pods are placed"},
@@ -52,6 +53,8 @@ var rooms = []room{
 	{"engine/drain", []string{"api", "engine/model"}, "how pods leave a node does not depend on why it goes"},
 	{"engine/lifecycle", []string{"api", "engine/model", "engine/require", "engine/drain"},
 		"one claim is judged by what is known of it alone"},
+	{"engine/interruption", []string{"api", "engine/model"},
+		"what a notice calls for depends on the notice and its claim, and on no cloud"},
 	{"engine/disrupt", []string{"api", "engine/model", "engine/require", "engine/topology", "engine/pack", "engine/binpack/lp", "engine/drain", "engine/lifecycle"},
 		"disruption asks the packer where pods would go; nothing asks disruption"},
 	{"engine/verify", []string{"api", "engine/model"},
@@ -60,13 +63,18 @@ var rooms = []room{
 		"engine/lifecycle", "engine/drain"}, "explaining reads decisions; no decision reads explanations"},
 	{"engine/scenario", []string{"api", "engine/model", "engine/require"}, "scenarios feed tests of any room of the engine"},
 	{"cloud", []string{"api", "engine/model", "engine/require"}, "the contract with a cloud knows no cloud and no controller"},
+	{"internal/timeout", nil, "a context that ends by a clock is the same whatever is bounded"},
 	{"internal/telemetry", []string{"api"}, "metrics and events are declared once and know nobody who uses them"},
 	{"internal/finding", nil, "how bad a finding is, and how a doctor says one, is the same whatever was looked at"},
-	{"provider", []string{"api", "cloud", "engine/model", "engine/require", "internal/telemetry", "internal/finding"},
+	{"provider", []string{"api", "cloud", "engine/model", "engine/require", "internal/telemetry", "internal/finding", "internal/timeout"},
 		"a provider is a value behind cloud.Provider: it knows the contract, not who calls it"},
-	{"internal/observe", below, "the one reader knows the engine's words, and no writer"},
-	{"internal/act", below, "the one writer carries out decisions and makes none"},
-	{"internal/controller", append([]string{"internal/observe", "internal/act"}, below...),
+	{"internal/observe", []string{"api", "cloud", "internal/timeout", "engine/model", "engine/require", "engine/topology"},
+		"the one reader knows the engine's words, and neither a decision nor a writer"},
+	{"internal/act", []string{"api", "engine/model", "engine/require", "engine/overlay", "engine/disrupt", "engine/steer"},
+		"the one writer carries out decisions and makes none: it knows the results of deciders, and no solver"},
+	{"internal/workers", nil, "how many workers there are and how fast they try again depends on no controller"},
+	{"internal/singleton", nil, "a request that never changes says nothing about what is done for it"},
+	{"internal/controller", append([]string{"internal/observe", "internal/act", "internal/workers", "internal/singleton"}, below...),
 		"a controller observes, asks the engine, acts and tells; the cloud is cloud.Provider to it"},
 	{"internal/sim", append([]string{"internal/observe", "internal/act", "internal/controller"}, below...),
 		"the simulator drives the real controllers and brings its own cluster and cloud"},

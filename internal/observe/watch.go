@@ -3,6 +3,7 @@ package observe
 import (
 	"context"
 	"fmt"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -50,6 +51,9 @@ func (c *Cluster) take(o any, f func(client.Object)) {
 		f(object)
 	}
 }
+
+// SyncPoll is how often a controller looks whether the cluster is Synced.
+const SyncPoll = 100 * time.Millisecond
 
 // Synced reports whether all that the first lists held has been taken in. Until then a Snapshot is of part of the cluster
 // and nothing may be decided on it.

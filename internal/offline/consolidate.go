@@ -47,7 +47,7 @@ func (r *Run) Disrupt(o disrupt.Options, now func() time.Time) *Disruption {
 		if n.Pool == "" {
 			continue
 		}
-		price, ok := PriceOf(r.Snapshot, n)
+		price, ok := r.Snapshot.Price(n)
 		if !ok {
 			out.Unpriced++
 		}

@@ -2,7 +2,6 @@ package offline
 
 import (
 	"github.com/karpenter-go/karpenter/engine/model"
-	"github.com/karpenter-go/karpenter/engine/require"
 )
 
 // A Result is a run as JSON. Lists are never null. Prices are dollars per hour.
@@ -98,5 +97,3 @@ func nodeResult(n *model.PlannedNode) NodeResult {
 	}
 	return out
 }
-
-func labelsOf(n *model.Node) require.Set { return require.FromLabels(n.Labels) }

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/pack"
 	"github.com/karpenter-go/karpenter/engine/verify"
@@ -133,19 +131,4 @@ func (r *Run) OnExisting() int {
 		n += len(p.Pods)
 	}
 	return n
-}
-
-// PriceOf returns what a node costs, in dollars per hour, and false if the catalogue does not tell.
-func PriceOf(s *model.Snapshot, n *model.Node) (float64, bool) {
-	for _, t := range s.Types(n.Pool) {
-		if t.Name != n.Labels[corev1.LabelInstanceTypeStable] {
-			continue
-		}
-		for _, o := range t.Offerings {
-			if _, ok := o.Requirements.Intersects(labelsOf(n)); ok {
-				return o.Price, true
-			}
-		}
-	}
-	return 0, false
 }

@@ -16,11 +16,12 @@ import (
 	"github.com/karpenter-go/karpenter/internal/act"
 	"github.com/karpenter-go/karpenter/internal/controller/brake"
 	"github.com/karpenter-go/karpenter/internal/controller/handover"
+	"github.com/karpenter-go/karpenter/internal/controller/interruption"
 	"github.com/karpenter-go/karpenter/internal/controller/metrics"
 	nodehydration "github.com/karpenter-go/karpenter/internal/controller/node/hydration"
 	"github.com/karpenter-go/karpenter/internal/controller/node/termination"
 	"github.com/karpenter-go/karpenter/internal/controller/nodeclaim/consistency"
-	"github.com/karpenter-go/karpenter/internal/controller/nodeclaim/consolidatable"
+	"github.com/karpenter-go/karpenter/internal/controller/nodeclaim/disruptionstatus"
 	"github.com/karpenter-go/karpenter/internal/controller/nodeclaim/expiration"
 	"github.com/karpenter-go/karpenter/internal/controller/nodeclaim/garbagecollection"
 	"github.com/karpenter-go/karpenter/internal/controller/nodeclaim/hydration"
@@ -57,9 +58,6 @@ func controllers(
 	labels := apiv1.CoreLabels().With(provider.Cloud.Facts().Labels)
 	m := telemetry.NewMetrics(env.Metrics, labels.WellKnown.UnsortedList())
 	m.SetBuildInfo(p.Version.Number, p.Version.Commit)
-	if provider.Measure != nil {
-		provider.Measure(m)
-	}
 	b := base{
 		Env: env, settings: p.Settings, metrics: m, provider: provider.Cloud, labels: labels,
 		cluster: observe.New(env.Clock), timeline: metrics.NewTimeline(m.Pods), health: nodepool.NewHealth(), features: f,
@@ -80,6 +78,7 @@ func controllers(
 		return nil, fmt.Errorf("observe the cluster: %w", err)
 	}
 	all := append(b.deciding(), b.claims()...)
+	all = append(all, b.interruptions()...)
 	all = append(append(all, b.pools()...), b.featured()...)
 	if !p.Settings.DisableClusterStateObservability {
 		watching, err := b.watching()
@@ -138,7 +137,7 @@ func (b base) claims() []Controller {
 		&consistency.Controller{
 			Client: b.Client, Clock: b.Clock, Events: b.Events, Cloud: b.cloud("nodeclaim.consistency"), CPUMillis: cpu,
 		},
-		&consolidatable.Controller{
+		&disruptionstatus.Controller{
 			Client: b.Client, Clock: b.Clock, Cloud: b.cloud("nodeclaim.disruption"), CPUMillis: cpu,
 		},
 		&expiration.Controller{
@@ -150,6 +149,23 @@ func (b base) claims() []Controller {
 		&hydration.Controller{Client: b.Client, Cloud: b.cloud("nodeclaim.hydration"), CPUMillis: cpu},
 		&podevents.Controller{Client: b.Client, Clock: b.Clock, Cloud: b.cloud("nodeclaim.podevents"), CPUMillis: cpu},
 	}
+}
+
+// interruptions returns the controllers that act on the provider's notices, none if it gives no notice.
+func (b base) interruptions() []Controller {
+	notifier, ok := b.provider.(cloud.Notifier)
+	if !ok {
+		return nil
+	}
+	replacements := interruption.NewReplacements(b.Client, b.metrics.Interruption.ToLaunchSeconds)
+	all := []Controller{replacements}
+	for _, source := range notifier.NoticeSources() {
+		all = append(all, &interruption.Controller{
+			Source: source, Cloud: notifier, Client: b.Client, Clock: b.Clock, Events: b.Events, Metrics: b.metrics,
+			Replacements: replacements,
+		})
+	}
+	return all
 }
 
 // pools returns the controllers of pools.

@@ -13,7 +13,7 @@ import (
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/internal/controller/capacitybuffer"
 	"github.com/karpenter-go/karpenter/internal/controller/nodeoverlay"
-	"github.com/karpenter-go/karpenter/internal/controller/supply"
+	"github.com/karpenter-go/karpenter/internal/observe/inputs"
 	"github.com/karpenter-go/karpenter/internal/operator/settings"
 )
 
@@ -23,21 +23,21 @@ type features struct {
 	overlays *nodeoverlay.Overlays
 	buffers  *capacitybuffer.Buffers
 	// daemons is nil if LimitRanges may not be read.
-	daemons *supply.Daemons
+	daemons *inputs.Daemons
 	// spread is nil if the scheduler has no constraints for pods without any.
-	spread *supply.Spread
+	spread *inputs.Spread
 }
 
 func featuresOf(ctx context.Context, mgr ctrl.Manager, s *settings.Settings, log logr.Logger) features {
 	var f features
 	gates := s.FeatureGates
 	if defaults := s.Scheduler.PodTopologySpread.DefaultConstraints; len(defaults) > 0 {
-		f.spread = &supply.Spread{
+		f.spread = &inputs.Spread{
 			Reader: mgr.GetClient(), Constraints: defaults, Services: mayWatch(ctx, mgr.GetClient(), "services", log),
 		}
 	}
 	if mayWatch(ctx, mgr.GetClient(), "limitranges", log) {
-		f.daemons = &supply.Daemons{Reader: mgr.GetClient()}
+		f.daemons = &inputs.Daemons{Reader: mgr.GetClient()}
 	}
 	if gates.NodeOverlay && known(mgr, &overlayv1alpha1.NodeOverlay{}, log) {
 		f.overlays = &nodeoverlay.Overlays{Reader: mgr.GetClient()}

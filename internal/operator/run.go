@@ -33,12 +33,10 @@ type Controller interface {
 	Register(mgr ctrl.Manager) error
 }
 
-// A Provider is a cloud with the controllers that it brings along.
+// A Provider is a cloud with the controllers that it brings along. If it is a cloud.Notifier, its notices are acted on.
 type Provider struct {
 	Cloud       cloud.Provider
 	Controllers []Controller
-	// Measure, if not nil, is called with the core's metrics before the controllers start.
-	Measure func(*telemetry.Metrics)
 }
 
 // An Env is what a provider may build on.
@@ -53,6 +51,8 @@ type Env struct {
 	Metrics prometheus.Registerer
 	// Ledger writes launches down before they happen.
 	Ledger act.Ledger
+	// Writer writes claims and nodes.
+	Writer act.Writer
 	// Overlay is what NodeOverlays make of instance types; nil if the feature is off.
 	Overlay cloud.Overlay
 	Log     logr.Logger
@@ -98,7 +98,8 @@ func Run(ctx context.Context, p Program) error {
 	}
 	env := Env{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Rest: mgr.GetConfig(), Clock: clock.RealClock{},
-		Events: events, Metrics: ctrlmetrics.Registry, Ledger: act.Ledger{Client: mgr.GetClient()}, Log: p.Log,
+		Events: events, Metrics: ctrlmetrics.Registry, Ledger: act.Ledger{Client: mgr.GetClient()},
+		Writer: act.Writer{Client: mgr.GetClient()}, Log: p.Log,
 	}
 	f := featuresOf(ctx, mgr, p.Settings, p.Log)
 	env.Overlay = f.overlay()

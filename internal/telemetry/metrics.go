@@ -21,6 +21,7 @@ type Metrics struct {
 	ClusterState *ClusterStateMetrics
 	Cloud        *CloudMetrics
 	Brake        *BrakeMetrics
+	Interruption *InterruptionMetrics
 
 	declared []Declaration
 }
@@ -41,6 +42,7 @@ func NewMetrics(reg prometheus.Registerer, wellKnownLabels []string) *Metrics {
 	m.ClusterState = newClusterStateMetrics(d)
 	m.Cloud = newCloudMetrics(d.in("cloudprovider"))
 	m.Brake = newBrakeMetrics(d.in("brake"))
+	m.Interruption = newInterruptionMetrics(d.in("interruption"))
 	return m
 }
 

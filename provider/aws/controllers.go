@@ -6,15 +6,11 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
-	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
-	apiv1 "github.com/karpenter-go/karpenter/api/v1"
-	"github.com/karpenter-go/karpenter/internal/telemetry"
 	"github.com/karpenter-go/karpenter/provider/aws/diagnose"
 	"github.com/karpenter-go/karpenter/provider/aws/instances"
-	"github.com/karpenter-go/karpenter/provider/aws/interruption"
 	"github.com/karpenter-go/karpenter/provider/aws/launch"
 	"github.com/karpenter-go/karpenter/provider/aws/learned"
 	"github.com/karpenter-go/karpenter/provider/aws/nodeclass"
@@ -38,7 +34,8 @@ const typesEvery = 12 * time.Hour
 func (p *Provider) Controllers() []Controller {
 	c, s := p.config, p.config.Settings
 	collector := &upkeep.Collector{
-		Instances: p.instances, Launches: p.launcher, Cluster: s.ClusterName, Client: c.Client, Reader: c.Reader, Clock: c.Clock,
+		Instances: p.instances, Launches: p.launcher, Cluster: s.ClusterName, Client: c.Client, Reader: c.Reader,
+		Writer: c.Writer, Clock: c.Clock,
 	}
 	out := []Controller{
 		&nodeclass.Status{Config: nodeclass.Config{
@@ -48,8 +45,8 @@ func (p *Provider) Controllers() []Controller {
 			Expressions: s.NodeClassCEL, Evaluate: p.catalog.Evaluate, Check: p.check, Isolated: s.IsolatedVPC,
 			Gone: func(class *awsv1.EC2NodeClass) { p.catalog.Forget(class.UID) },
 		}},
-		&nodeclass.Stamp{Client: c.Client},
-		&upkeep.Tagger{Client: c.Client, Instances: p.instances, Cluster: s.ClusterName},
+		&nodeclass.Stamp{Client: c.Client, Claims: c.Writer},
+		&upkeep.Tagger{Client: c.Client, Writer: c.Writer, Instances: p.instances, Cluster: s.ClusterName},
 		collector.Task(),
 		upkeep.SweepTemplates(p.shelf),
 		p.offers.Task(),
@@ -59,14 +56,12 @@ func (p *Provider) Controllers() []Controller {
 		}},
 		p.cluster.task(),
 	}
-	out = append(out, p.interruptions()...)
 	out = append(out, &diagnose.Doctor{
-		Client: c.Client, Console: p.compute, Instances: p.instances, Recorder: c.Recorder, Clock: c.Clock, Access: p.access(),
+		Client: c.Client, Claims: c.Writer, Console: p.compute, Instances: p.instances, Recorder: c.Recorder, Clock: c.Clock, Access: p.access(),
 	})
 	out = append(out, p.paid.Task(), p.learned.Task(), &learned.Learner{Client: c.Client, Store: p.learned})
 	if s.ReservedCapacity {
-		reserved := &upkeep.Reservations{Instances: p.instances, Client: c.Client, Clock: c.Clock, Disrupted: p.disrupted}
-		out = append(out, reserved.CapacityTypes(), reserved.Expiration())
+		out = append(out, p.reservations().CapacityTypes())
 	}
 	if p.shifts != nil {
 		out = append(out, p.shifts.Task())
@@ -75,6 +70,12 @@ func (p *Provider) Controllers() []Controller {
 		out = append(out, upkeep.SweepProfiles(c.Reader, p.profiles))
 	}
 	return out
+}
+
+// reservations returns what keeps nodes in capacity reservations in step with EC2.
+func (p *Provider) reservations() *upkeep.Reservations {
+	c := p.config
+	return &upkeep.Reservations{Instances: p.instances, Client: c.Client, Writer: c.Writer, Clock: c.Clock}
 }
 
 // access returns who knows whether the cluster lets nodes in, nil where IAM cannot be asked.
@@ -86,34 +87,6 @@ func (p *Provider) access() *diagnose.Access {
 	return &diagnose.Access{
 		Cluster: c.Settings.ClusterName, Entries: eks.NewFromConfig(c.AWS), Profiles: iam.NewFromConfig(c.AWS), Reader: c.Reader,
 	}
-}
-
-// interruptions returns the loops that hear of instances going away.
-func (p *Provider) interruptions() []Controller {
-	c := p.config
-	releaser := &interruption.Releaser{
-		Client: c.Client, Clock: c.Clock, Recorder: c.Recorder, Shortages: p.shortages, Reserved: p.reserved,
-		Meter: p.interrupted, Disrupted: p.disrupted,
-	}
-	poller := &interruption.Poller{API: p.compute, Releaser: releaser}
-	out := []Controller{poller.Task(), &interruption.Replacements{Client: c.Client, Meter: p.interrupted}}
-	if name := c.Settings.InterruptionQueue; name != "" {
-		out = append(out, interruption.NewConsumer(sqs.NewFromConfig(c.AWS), name, releaser).Task())
-	}
-	return out
-}
-
-// Measure gives the provider the core's metrics, for what it decides in the core's place. It is called once, before the
-// controllers start.
-func (p *Provider) Measure(m *telemetry.Metrics) { p.core = m }
-
-// disrupted counts a claim that the provider deletes.
-func (p *Provider) disrupted(claim *apiv1.NodeClaim, reason string) {
-	if p.core == nil {
-		return
-	}
-	p.core.NodeClaims.DisruptedTotal.WithLabelValues(reason, claim.Labels[apiv1.NodePoolLabelKey],
-		claim.Labels[apiv1.CapacityTypeLabelKey], "", telemetry.TerminationMode(claim.Spec.TerminationGracePeriod)).Inc()
 }
 
 // check asks EC2 whether nodes of the class could be launched.

@@ -11,7 +11,7 @@
 //	instances  reading, ending and tagging instances
 //	reserve    capacity reservations     placement  placement groups
 //	nodeclass  the controllers of EC2NodeClass
-//	interruption  instances that go away     shift  zones to keep out of
+//	interruption  notices of interruption    shift  zones to keep out of
 //	learned    what nodes really have        diagnose  why a node does not join
 //	limit      the pace of calls             fault  what errors mean
 //	policy     the permissions that all of this needs

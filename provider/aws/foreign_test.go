@@ -29,6 +29,7 @@ import (
 	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/internal/act"
 	"github.com/karpenter-go/karpenter/internal/awsemu"
 	"github.com/karpenter-go/karpenter/provider/aws"
 	"github.com/karpenter-go/karpenter/provider/aws/fault"
@@ -69,13 +70,13 @@ func newForeign(t *testing.T, url string) *foreign {
 	limiter := hasty{limit.New(nil)}
 	f.config.Retryer = func() awssdk.Retryer { return limiter }
 	p, err := aws.New(t.Context(), aws.Config{
-		AWS: f.config, Client: kube, Reader: kube, Discovery: kubernetes{}, Clock: clock.RealClock{}, Settings: *settings,
+		AWS: f.config, Client: kube, Reader: kube, Writer: act.Writer{Client: kube}, Discovery: kubernetes{}, Clock: clock.RealClock{}, Settings: *settings,
 		Ledger: ledger{kube}, Metrics: prometheus.NewRegistry(), Recorder: recorder{t},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.provider, f.controllers = p, p.Controllers()
+	f.provider, f.controllers = p, controllersOf(t, p, kube, clock.RealClock{})
 	return f
 }
 

@@ -25,10 +25,10 @@ import (
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
-	"github.com/karpenter-go/karpenter/internal/telemetry"
 	"github.com/karpenter-go/karpenter/provider/aws/amis"
 	"github.com/karpenter-go/karpenter/provider/aws/batch"
 	"github.com/karpenter-go/karpenter/provider/aws/catalog"
+	"github.com/karpenter-go/karpenter/provider/aws/diagnose"
 	"github.com/karpenter-go/karpenter/provider/aws/instances"
 	"github.com/karpenter-go/karpenter/provider/aws/interruption"
 	"github.com/karpenter-go/karpenter/provider/aws/launch"
@@ -57,6 +57,8 @@ type Config struct {
 	// Client may read from a cache; Reader reads what is stored now.
 	Client client.Client
 	Reader client.Reader
+	// Writer writes claims and nodes.
+	Writer Writer
 	// Discovery tells the version of Kubernetes.
 	Discovery Discovery
 	// CAData is the CA bundle that the controller itself trusts, in PEM.
@@ -70,6 +72,12 @@ type Config struct {
 	Overlay cloud.Overlay
 	// Namespace is the controller's own, where it keeps what it learns; empty means that it keeps nothing.
 	Namespace string
+}
+
+// A Writer writes claims and nodes.
+type Writer interface {
+	upkeep.Writer
+	diagnose.Claims
 }
 
 // A Provider is AWS as a cloud.Provider.
@@ -95,10 +103,12 @@ type Provider struct {
 	compute   *ec2.Client
 	// interrupted measures interruptions.
 	interrupted *interruption.Meter
-	core        *telemetry.Metrics // nil until Measure
 }
 
-var _ cloud.Provider = (*Provider)(nil)
+var (
+	_ cloud.Provider = (*Provider)(nil)
+	_ cloud.Notifier = (*Provider)(nil)
+)
 
 // New connects to AWS and reads what EC2 sells. It returns an error if EC2 cannot be reached, may not be used, or the
 // version of Kubernetes cannot be read. Calls that outlive their callers end with ctx.

@@ -33,6 +33,7 @@ import (
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/internal/act"
 	"github.com/karpenter-go/karpenter/internal/awsemu"
 	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
 	"github.com/karpenter-go/karpenter/provider/aws"
@@ -176,7 +177,7 @@ func (w *world) startWith(t *testing.T, change func(*aws.Config)) *aws.Provider 
 			Region: w.region, BaseEndpoint: awssdk.String(w.url),
 			Credentials: credentials.NewStaticCredentialsProvider("id", "secret", ""),
 		},
-		Client: w.kube, Reader: w.kube, Discovery: kubernetes{}, Clock: w.clock, Settings: *settings,
+		Client: w.kube, Reader: w.kube, Writer: act.Writer{Client: w.kube}, Discovery: kubernetes{}, Clock: w.clock, Settings: *settings,
 		Ledger: ledger{w.kube}, Metrics: prometheus.NewRegistry(), Recorder: recorder{t},
 	}
 	change(&config)
@@ -196,7 +197,7 @@ func (w *world) startWith(t *testing.T, change func(*aws.Config)) *aws.Provider 
 // reconcile runs a controller once.
 func (w *world) reconcile(t *testing.T, controller, name string) ctrl.Result {
 	t.Helper()
-	for _, c := range w.provider.Controllers() {
+	for _, c := range controllersOf(t, w.provider, w.kube, w.clock) {
 		if c.Name() != controller {
 			continue
 		}

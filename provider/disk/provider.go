@@ -19,6 +19,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
@@ -39,6 +40,7 @@ type Provider struct {
 	Root string
 	// Classes reads node classes.
 	Classes client.Reader
+	Clock   clock.PassiveClock
 }
 
 var _ cloud.Provider = (*Provider)(nil)
@@ -121,6 +123,7 @@ func (p *Provider) Create(ctx context.Context, claim *apiv1.NodeClaim) (*cloud.I
 	if err != nil {
 		return nil, err
 	}
+	m.Launched = p.Clock.Now().UTC()
 	if err := p.launch(id, m); err != nil {
 		return nil, fmt.Errorf("launch machine %s: %w", id, err)
 	}
@@ -143,7 +146,7 @@ func choose(claim *apiv1.NodeClaim) (machine, error) {
 	if best.Type == "" {
 		return best, &cloud.InsufficientCapacityError{Err: errors.New("no type meets the claim's requirements and requests")}
 	}
-	best.Pool, best.Launched = claim.Labels[apiv1.NodePoolLabelKey], time.Now().UTC()
+	best.Pool = claim.Labels[apiv1.NodePoolLabelKey]
 	return best, nil
 }
 

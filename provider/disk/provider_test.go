@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
@@ -40,9 +41,11 @@ func open(t *testing.T) *cloudtest.Harness {
 		Group: disk.NodeClassKind.Group, Kind: disk.NodeClassKind.Kind, Name: "default",
 	}
 	return &cloudtest.Harness{
-		Pool:     pool,
-		Provider: func(*testing.T) cloud.Provider { return &disk.Provider{Root: root, Classes: kube} },
-		Load:     load,
+		Pool: pool,
+		Provider: func(*testing.T) cloud.Provider {
+			return &disk.Provider{Root: root, Classes: kube, Clock: clock.RealClock{}}
+		},
+		Load: load,
 		Store: func(t *testing.T, claim *apiv1.NodeClaim) {
 			uids++
 			claim.UID = types.UID(fmt.Sprintf("uid-%d", uids))

@@ -27,13 +27,22 @@ const Name = "kwok"
 // Config names what a Provider needs.
 type Config struct {
 	// Client may read from a cache; Reader reads what is stored now.
-	Client client.Client
+	Client client.Reader
 	Reader client.Reader
-	Clock  clock.PassiveClock
+	// Nodes writes nodes.
+	Nodes Nodes
+	Clock clock.PassiveClock
 	// Types are on offer to every pool, in name order.
 	Types []*cloud.InstanceType
 	// Overlay is applied to Types before a launch is priced; nil leaves them as they are.
 	Overlay cloud.Overlay
+}
+
+// Nodes writes nodes.
+type Nodes interface {
+	CreateNode(ctx context.Context, node *corev1.Node) error
+	// DeleteNode deletes exactly this node, and reports whether it was there.
+	DeleteNode(ctx context.Context, node *corev1.Node) (deleted bool, err error)
 }
 
 // A Provider makes nodes without machines.
@@ -139,12 +148,12 @@ func (p *Provider) Create(ctx context.Context, claim *apiv1.NodeClaim) (*cloud.I
 // make creates the claim's node and returns it, or the one that was made before.
 func (p *Provider) make(ctx context.Context, claim *apiv1.NodeClaim, c choice) (*corev1.Node, error) {
 	node := c.node(claim)
-	err := p.config.Client.Create(ctx, node)
+	err := p.config.Nodes.CreateNode(ctx, node)
 	switch {
 	case err == nil:
 		return node, nil
 	case !apierrors.IsAlreadyExists(err):
-		return nil, fmt.Errorf("create node %s: %w", claim.Name, err)
+		return nil, err
 	}
 	if err := p.config.Reader.Get(ctx, client.ObjectKey{Name: claim.Name}, node); err != nil {
 		return nil, fmt.Errorf("get node %s: %w", claim.Name, err)
@@ -169,14 +178,11 @@ func (p *Provider) Delete(ctx context.Context, claim *apiv1.NodeClaim) error {
 	if !node.DeletionTimestamp.IsZero() || !ok && !ownedBy(node, claim) {
 		return fmt.Errorf("node of claim %s: %w", claim.Name, cloud.ErrNotFound)
 	}
-	err = p.config.Client.Delete(ctx, node, client.Preconditions{UID: &node.UID})
-	switch {
-	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
+	deleted, err := p.config.Nodes.DeleteNode(ctx, node)
+	if err == nil && !deleted || apierrors.IsConflict(err) {
 		return fmt.Errorf("node %s: %w", name, cloud.ErrNotFound)
-	case err != nil:
-		return fmt.Errorf("delete node %s: %w", name, err)
 	}
-	return nil
+	return err
 }
 
 // Get implements cloud.Provider. A node that is being deleted is an instance that ends: its pods are still to be drained.

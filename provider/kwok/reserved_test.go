@@ -14,6 +14,7 @@ import (
 	kwokv1alpha1 "github.com/karpenter-go/karpenter/api/kwok/v1alpha1"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/internal/act"
 )
 
 // reservedFile has one type: two instances of it are reserved in zone a, others cost ten times as much.
@@ -31,7 +32,7 @@ func (w *world) reserving(t *testing.T) *Provider {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return New(Config{Client: w.kube, Reader: w.kube, Clock: w.clock, Types: types})
+	return New(Config{Client: w.kube, Reader: w.kube, Nodes: act.Writer{Client: w.kube}, Clock: w.clock, Types: types})
 }
 
 // remaining returns how many instances the provider says are left of the reservation.

@@ -22,6 +22,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/cloud/cloudtest"
+	"github.com/karpenter-go/karpenter/internal/act"
 )
 
 var start = time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
@@ -95,7 +96,7 @@ func claim(name, cpu string, reqs ...apiv1.NodeSelectorRequirementWithMinValues)
 
 func (w *world) provider() *Provider {
 	w.lost.Store(false)
-	return New(Config{Client: w.kube, Reader: w.kube, Clock: w.clock, Types: GenericTypes()})
+	return New(Config{Client: w.kube, Reader: w.kube, Nodes: act.Writer{Client: w.kube}, Clock: w.clock, Types: GenericTypes()})
 }
 
 func (w *world) store(t *testing.T, c *apiv1.NodeClaim) {

@@ -38,14 +38,14 @@ func newAWS(
 	s := *own
 	s.ReservedCapacity = core.FeatureGates.ReservedCapacity
 	p, err := aws.New(ctx, aws.Config{
-		AWS: sdk, Client: env.Client, Reader: env.Live, Discovery: versions, CAData: kube.CAData,
+		AWS: sdk, Client: env.Client, Reader: env.Live, Writer: env.Writer, Discovery: versions, CAData: kube.CAData,
 		Clock: clock.RealClock{}, Settings: s, Ledger: env.Ledger, Metrics: env.Metrics, Recorder: teller{env.Events},
 		Overlay: env.Overlay, Namespace: cmp.Or(os.Getenv("SYSTEM_NAMESPACE"), core.LeaderElectionNamespace),
 	})
 	if err != nil {
 		return operator.Provider{}, err
 	}
-	out := operator.Provider{Cloud: p, Measure: p.Measure}
+	out := operator.Provider{Cloud: p}
 	for _, c := range p.Controllers() {
 		out.Controllers = append(out.Controllers, c)
 	}

@@ -12,7 +12,7 @@ func newKWOK(env operator.Env, own *kwok.Settings) (operator.Provider, error) {
 		return operator.Provider{}, err
 	}
 	p := kwok.New(kwok.Config{
-		Client: env.Client, Reader: env.Live, Clock: env.Clock, Types: types, Overlay: env.Overlay,
+		Client: env.Client, Reader: env.Live, Nodes: env.Writer, Clock: env.Clock, Types: types, Overlay: env.Overlay,
 	})
 	return operator.Provider{Cloud: p, Controllers: []operator.Controller{p.Later()}}, nil
 }

@@ -16,9 +16,9 @@ import (
 	"github.com/karpenter-go/karpenter/internal/act"
 	"github.com/karpenter-go/karpenter/internal/controller/brake"
 	"github.com/karpenter-go/karpenter/internal/controller/capacitybuffer"
-	"github.com/karpenter-go/karpenter/internal/controller/singleton"
-	"github.com/karpenter-go/karpenter/internal/controller/supply"
 	"github.com/karpenter-go/karpenter/internal/observe"
+	"github.com/karpenter-go/karpenter/internal/observe/inputs"
+	"github.com/karpenter-go/karpenter/internal/singleton"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
@@ -34,9 +34,9 @@ type Controller struct {
 	// Buffers ask for room for pods to come, which keeps the nodes that hold it; nil asks for none.
 	Buffers *capacitybuffer.Buffers
 	// Daemons tells what daemons ask for; nil knows it from their pods and templates only.
-	Daemons *supply.Daemons
+	Daemons *inputs.Daemons
 	// Spread tells the constraints that the scheduler gives to pods without any; nil knows of none.
-	Spread *supply.Spread
+	Spread *inputs.Spread
 	// Repair lets nodes that are beyond repair be replaced, by the policies of the provider.
 	Repair bool
 	// Brake holds the whole cluster back; nil holds nothing back.
@@ -66,8 +66,6 @@ const (
 	settle = 2 * time.Second
 	// patience is how long a marked node waits for its replacements to be initialized.
 	patience = 20 * time.Minute
-	// syncing is how often to ask whether the first lists are in.
-	syncing = 100 * time.Millisecond
 	// promised is how long pods are expected to find their new place.
 	promised = time.Hour
 )
@@ -87,7 +85,7 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 // what is not ready yet is looked at in the next pass.
 func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
 	if !c.Cluster.Synced() || !c.Brake.Known() {
-		return ctrl.Result{RequeueAfter: syncing}, nil
+		return ctrl.Result{RequeueAfter: observe.SyncPoll}, nil
 	}
 	start := c.Clock.Now()
 	if wait := c.next.Sub(start); wait > 0 {
@@ -125,7 +123,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 
 // look returns the cluster as it is now, with all that decisions ask for.
 func (c *Controller) look(ctx context.Context) *model.Snapshot {
-	return c.Buffers.Stock(ctx, c.Daemons.Stock(ctx, supply.Stock(ctx, c.Cloud, c.Cluster.Snapshot())))
+	return c.Buffers.Stock(ctx, c.Daemons.WithRequests(ctx, inputs.WithInstanceTypes(ctx, c.Clock, c.Cloud, c.Cluster.Snapshot())))
 }
 
 // options returns what this pass may do.

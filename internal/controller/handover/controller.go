@@ -21,8 +21,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/disrupt"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/internal/act"
-	"github.com/karpenter-go/karpenter/internal/controller/singleton"
 	"github.com/karpenter-go/karpenter/internal/observe"
+	"github.com/karpenter-go/karpenter/internal/singleton"
 )
 
 // A Controller opens reserved nodes. There is one for the cluster.
@@ -57,8 +57,6 @@ const (
 	// patience is how long a stage may stand still before the next begins beside it: its pods may be held by a disruption
 	// budget for hours, and capacity that is paid for must not lie idle meanwhile.
 	patience = 10 * time.Second
-	// syncing is how often to ask whether the first lists are in.
-	syncing = 100 * time.Millisecond
 	// mostNamed is how many pods that are not waited for are named in the log.
 	mostNamed = 5
 )
@@ -84,7 +82,7 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 // Reconcile opens the nodes whose turn it is.
 func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
 	if !c.Cluster.Synced() {
-		return ctrl.Result{RequeueAfter: syncing}, nil
+		return ctrl.Result{RequeueAfter: observe.SyncPoll}, nil
 	}
 	now := c.Clock.Now()
 	if wait := c.next.Sub(now); wait > 0 {

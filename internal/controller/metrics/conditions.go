@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 
 	"github.com/karpenter-go/karpenter/cloud"
-	"github.com/karpenter-go/karpenter/internal/controller/pace"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
+	"github.com/karpenter-go/karpenter/internal/workers"
 )
 
 // conditionPeriod is how often the ages of conditions are brought up to date.
@@ -217,6 +217,6 @@ func (c *Conditions) Register(mgr ctrl.Manager) error {
 		return err
 	}
 	return ctrl.NewControllerManagedBy(mgr).Named(c.Name()).For(o).
-		WithOptions(controller.Options{MaxConcurrentReconciles: conditionWorkers, RateLimiter: pace.Default()}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: conditionWorkers, RateLimiter: workers.DefaultLimiter()}).
 		Complete(c)
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
-	"github.com/karpenter-go/karpenter/internal/controller/pace"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
+	"github.com/karpenter-go/karpenter/internal/workers"
 )
 
 // podPeriod is how often the gauges of waiting pods are brought up to date.
@@ -215,7 +215,7 @@ func (c *Pods) forget(key types.NamespacedName) {
 func (c *Pods) Register(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).Named(c.Name()).For(&corev1.Pod{}).
 		WithOptions(controller.Options{
-			MaxConcurrentReconciles: pace.Workers(c.CPUMillis, 1, 100), RateLimiter: pace.Default(),
+			MaxConcurrentReconciles: workers.Number(c.CPUMillis, 1, 100), RateLimiter: workers.DefaultLimiter(),
 		}).
 		Complete(c)
 }

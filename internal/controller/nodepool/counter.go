@@ -15,7 +15,7 @@ import (
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/internal/act"
-	"github.com/karpenter-go/karpenter/internal/controller/pace"
+	"github.com/karpenter-go/karpenter/internal/workers"
 )
 
 // countPeriod is how often pools are counted. Nodes come and go in bursts, and nothing decides by the status, so it
@@ -130,5 +130,5 @@ func add(total, more corev1.ResourceList) {
 
 // Register adds the controller to the manager.
 func (c *Counter) Register(mgr ctrl.Manager) error {
-	return overPools(mgr, c.Name(), pace.Workers(c.CPUMillis, minWorkers, maxWorkers)).Complete(c)
+	return overPools(mgr, c.Name(), workers.Number(c.CPUMillis, minWorkers, maxWorkers)).Complete(c)
 }

@@ -11,7 +11,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/internal/act"
-	"github.com/karpenter-go/karpenter/internal/controller/pace"
+	"github.com/karpenter-go/karpenter/internal/workers"
 )
 
 // Hash writes the hash of each pool's template to its annotations, where claims copy it from.
@@ -80,5 +80,5 @@ func annotate(o client.Object, hash string) {
 
 // Register adds the controller to the manager.
 func (c *Hash) Register(mgr ctrl.Manager) error {
-	return overPools(mgr, c.Name(), pace.Workers(c.CPUMillis, minWorkers, maxWorkers)).Complete(c)
+	return overPools(mgr, c.Name(), workers.Number(c.CPUMillis, minWorkers, maxWorkers)).Complete(c)
 }

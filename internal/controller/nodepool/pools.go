@@ -18,7 +18,7 @@ import (
 	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
-	"github.com/karpenter-go/karpenter/internal/controller/pace"
+	"github.com/karpenter-go/karpenter/internal/workers"
 )
 
 // conflictDelay is how long a controller waits for the watch to show the write that it collided with.
@@ -31,11 +31,11 @@ const (
 )
 
 // overPools begins the builder of a controller that runs for every change of a pool.
-func overPools(mgr ctrl.Manager, name string, workers int) *builder.Builder {
+func overPools(mgr ctrl.Manager, name string, number int) *builder.Builder {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(name).
 		For(&apiv1.NodePool{}).
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: pace.Default()})
+		WithOptions(controller.Options{MaxConcurrentReconciles: number, RateLimiter: workers.DefaultLimiter()})
 }
 
 // get reads the pool of a request. It returns nil if there is none that needs work: the pool is gone or going, or its node

@@ -14,7 +14,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/internal/act"
-	"github.com/karpenter-go/karpenter/internal/controller/pace"
+	"github.com/karpenter-go/karpenter/internal/workers"
 )
 
 // Readiness sets the condition NodeClassReady of pools from the Ready condition of their node class.
@@ -92,7 +92,7 @@ func judgeClass(class classObject, ref *apiv1.NodeClassReference) metav1.Conditi
 
 // Register adds the controller to the manager.
 func (c *Readiness) Register(mgr ctrl.Manager) error {
-	b := overPools(mgr, c.Name(), pace.Workers(c.CPUMillis, minWorkers, maxWorkers))
+	b := overPools(mgr, c.Name(), workers.Number(c.CPUMillis, minWorkers, maxWorkers))
 	if err := watchClasses(b, mgr, c.Cloud.Facts()); err != nil {
 		return err
 	}

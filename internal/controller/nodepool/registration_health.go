@@ -17,7 +17,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/internal/act"
-	"github.com/karpenter-go/karpenter/internal/controller/pace"
+	"github.com/karpenter-go/karpenter/internal/workers"
 )
 
 // RegistrationHealth sets the condition NodeRegistrationHealthy of pools from what Health remembers. A change of the pool
@@ -110,7 +110,7 @@ func (c *RegistrationHealth) cleanUp(ctx context.Context) error {
 
 // Register adds the controller to the manager.
 func (c *RegistrationHealth) Register(mgr ctrl.Manager) error {
-	b := overPools(mgr, c.Name(), pace.Workers(c.CPUMillis, minWorkers, maxWorkers)).
+	b := overPools(mgr, c.Name(), workers.Number(c.CPUMillis, minWorkers, maxWorkers)).
 		Watches(&apiv1.NodeClaim{}, handler.EnqueueRequestsFromMapFunc(poolOfClaim))
 	if err := watchClasses(b, mgr, c.Cloud.Facts()); err != nil {
 		return err

@@ -22,9 +22,9 @@ import (
 	"github.com/karpenter-go/karpenter/internal/act"
 	"github.com/karpenter-go/karpenter/internal/controller/brake"
 	"github.com/karpenter-go/karpenter/internal/controller/capacitybuffer"
-	"github.com/karpenter-go/karpenter/internal/controller/singleton"
-	"github.com/karpenter-go/karpenter/internal/controller/supply"
 	"github.com/karpenter-go/karpenter/internal/observe"
+	"github.com/karpenter-go/karpenter/internal/observe/inputs"
+	"github.com/karpenter-go/karpenter/internal/singleton"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
@@ -42,9 +42,9 @@ type Controller struct {
 	// Buffers ask for room for pods to come; nil asks for none.
 	Buffers *capacitybuffer.Buffers
 	// Daemons tells what daemons ask for; nil knows it from their pods and templates only.
-	Daemons *supply.Daemons
+	Daemons *inputs.Daemons
 	// Spread tells the constraints that the scheduler gives to pods without any; nil knows of none.
-	Spread *supply.Spread
+	Spread *inputs.Spread
 	// Mode is that of pools that say nothing: in DryRun what would be launched is told, and not launched.
 	Mode string
 	// Brake holds the whole cluster back; nil holds nothing back.
@@ -159,7 +159,7 @@ func (c *Controller) window(s *model.Snapshot, waiting []*model.Pod) time.Durati
 
 // round plans, checks the plan, and carries it out.
 func (c *Controller) round(ctx context.Context, s *model.Snapshot) error {
-	s = c.Daemons.Stock(ctx, supply.Stock(ctx, c.Cloud, s))
+	s = c.Daemons.WithRequests(ctx, inputs.WithInstanceTypes(ctx, c.Clock, c.Cloud, s))
 	plan, waits, err := c.planWithPauses(ctx, s)
 	if err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
-	"github.com/karpenter-go/karpenter/internal/controller/supply"
+	"github.com/karpenter-go/karpenter/internal/observe/inputs"
 )
 
 // Pods that say nothing about spread are spread as the scheduler's defaults say, if a service may be seen to select them.
@@ -25,7 +25,7 @@ func TestDefaultSpread(t *testing.T) {
 			w := newWorld(t)
 			everyone := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "all", Namespace: "default"}}
 			everyone.Spec.Selector = map[string]string{"app": "web"}
-			w.Spread = &supply.Spread{
+			w.Spread = &inputs.Spread{
 				Reader:   fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(everyone).Build(),
 				Services: tt.services,
 				Constraints: []corev1.TopologySpreadConstraint{{

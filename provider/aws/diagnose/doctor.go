@@ -53,6 +53,12 @@ type Instances interface {
 	Get(ctx context.Context, id string) (instances.Instance, error)
 }
 
+// Claims writes claims.
+type Claims interface {
+	// PatchStatus writes what changed in the status of obj since before was copied from it, with a lock.
+	PatchStatus(ctx context.Context, before, obj client.Object) error
+}
+
 // Recorder publishes events.
 type Recorder interface {
 	Event(object client.Object, eventType, reason, message string)
@@ -60,7 +66,8 @@ type Recorder interface {
 
 // A Doctor looks at claims whose nodes are late.
 type Doctor struct {
-	Client    client.Client
+	Client    client.Reader
+	Claims    Claims
 	Console   Console
 	Instances Instances
 	Recorder  Recorder
@@ -180,8 +187,7 @@ func (d *Doctor) write(ctx context.Context, claim *apiv1.NodeClaim, change func(
 	if !change(claim) {
 		return nil
 	}
-	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := d.Client.Status().Patch(ctx, claim, patch); client.IgnoreNotFound(err) != nil {
+	if err := d.Claims.PatchStatus(ctx, before, claim); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("write diagnosis of claim %s: %w", claim.Name, err)
 	}
 	return nil

@@ -5,69 +5,79 @@ import (
 	"time"
 
 	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/karpenter-go/karpenter/provider/aws/periodic"
+	"github.com/karpenter-go/karpenter/cloud"
 )
 
 // again is the pause between two receives: none, but zero would mean never.
 const again = time.Millisecond
 
-// A Consumer deals with the messages of the queue.
+// A Consumer receives the messages of the queue as notices.
 type Consumer struct {
-	queue   queue
-	release *Releaser
-	meter   *Meter
+	queue queue
+	clock clock.PassiveClock
+	meter *Meter
 }
+
+var _ cloud.NoticeSource = (*Consumer)(nil)
 
 // NewConsumer returns a consumer of the queue of that name.
-func NewConsumer(api QueueAPI, name string, r *Releaser) *Consumer {
-	return &Consumer{queue: queue{api: api, name: name}, release: r, meter: r.Meter}
+func NewConsumer(api QueueAPI, name string, c clock.PassiveClock, m *Meter) *Consumer {
+	return &Consumer{queue: queue{api: api, name: name}, clock: c, meter: m}
 }
 
-// Task receives without a pause.
-func (c *Consumer) Task() periodic.Task {
-	return periodic.Task{Label: "interruption", Run: func(ctx context.Context) (time.Duration, error) {
-		return again, c.Consume(ctx)
-	}}
-}
+// Name implements cloud.NoticeSource.
+func (*Consumer) Name() string { return "interruption" }
 
-// Consume waits for messages and deals with those that come, each instance once. Messages that could not be dealt with are
-// left in the queue.
-func (c *Consumer) Consume(ctx context.Context) error {
+// Receive waits for messages and returns their notices. A message is deleted when they are acknowledged, unless one of its
+// instances failed.
+func (c *Consumer) Receive(ctx context.Context) (cloud.NoticeBatch, error) {
 	received, err := c.queue.receive(ctx)
 	if err != nil {
-		return err
+		return cloud.NoticeBatch{}, brief(err)
 	}
+	batch := cloud.NoticeBatch{Next: again}
 	if len(received) == 0 {
-		return nil
+		return batch, nil
 	}
-	var notices []notice
 	parsed := make([]Message, len(received))
 	for n, raw := range received {
 		m, err := Parse(body(raw))
 		if err != nil {
 			log.FromContext(ctx).Error(err, "passing over a message that cannot be read")
 		}
-		c.meter.received(m, c.release.Clock.Now())
+		c.meter.received(m, c.clock.Now())
 		parsed[n] = m
-		for _, id := range m.Instances {
-			notices = append(notices, notice{instance: id, kind: m.Kind, time: m.Time})
-		}
+		batch.Notices = append(batch.Notices, m.notices()...)
 	}
-	failed, err := c.release.release(ctx, notices)
-	if err != nil {
-		return err
+	batch.Acknowledge = func(ctx context.Context, failed []cloud.Notice) error {
+		return c.acknowledge(ctx, received, parsed, failed)
+	}
+	return batch, nil
+}
+
+// acknowledge deletes the messages that are about none of the failed instances.
+func (c *Consumer) acknowledge(
+	ctx context.Context, received []sqstypes.Message, parsed []Message, failed []cloud.Notice,
+) error {
+	instances := map[string]bool{}
+	for _, n := range failed {
+		instances[n.Instance] = true
 	}
 	var done []sqstypes.Message
 	for n, raw := range received {
-		if !parsed[n].touches(failed) {
+		if !parsed[n].touches(instances) {
 			done = append(done, raw)
 		}
 	}
 	removed, err := c.queue.remove(ctx, done)
 	c.meter.deleted.Add(float64(removed))
-	return err
+	if err != nil {
+		return brief(err)
+	}
+	return nil
 }
 
 func body(m sqstypes.Message) string {
@@ -75,6 +85,15 @@ func body(m sqstypes.Message) string {
 		return ""
 	}
 	return *m.Body
+}
+
+// notices returns one notice for each instance of the message.
+func (m Message) notices() []cloud.Notice {
+	var out []cloud.Notice
+	for _, id := range m.Instances {
+		out = append(out, cloud.Notice{Kind: m.Kind, Instance: id, Time: m.Time, Message: messages[m.Kind]})
+	}
+	return out
 }
 
 // touches reports whether the message is about one of the instances.

@@ -19,6 +19,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -30,6 +31,10 @@ import (
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/internal/controller/interruption"
+	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
 // now is twenty seconds after the events of message_test.go.
@@ -76,18 +81,20 @@ func (m *mailbox) DeleteMessageBatch(_ context.Context, in *sqs.DeleteMessageBat
 	return &sqs.DeleteMessageBatchOutput{}, nil
 }
 
-// bench is a releaser with what it did.
+// bench is the core's controller behind a queue, with what it did.
 type bench struct {
-	*Releaser
-	box       *mailbox
-	kube      client.Client
-	consumer  *Consumer
-	events    []string
-	short     []string
-	full      []string
-	disrupted []string
-	mu        sync.Mutex // guards the lists above
-	refuse    error      // of deleting claims
+	meter    *Meter
+	registry *prometheus.Registry
+	metrics  *telemetry.Metrics
+	replaced *interruption.Replacements
+	box      *mailbox
+	kube     client.Client
+	consumer *interruption.Controller
+	events   []string
+	short    []string
+	full     []string
+	mu       sync.Mutex // guards the lists above
+	refuse   error      // of deleting claims
 }
 
 func (b *bench) note(list *[]string, text string) {
@@ -96,15 +103,58 @@ func (b *bench) note(list *[]string, text string) {
 	*list = append(*list, text)
 }
 
-func (b *bench) Event(o client.Object, _, reason, _ string) {
-	b.note(&b.events, o.GetName()+" "+reason)
+func (b *bench) Publish(events ...telemetry.Event) {
+	for _, e := range events {
+		b.note(&b.events, e.Object.(client.Object).GetName()+" "+e.Reason)
+	}
 }
 
-func (b *bench) MarkOffering(instanceType, zone, capacityType, _ string) {
-	b.note(&b.short, instanceType+"/"+zone+"/"+capacityType)
+func (b *bench) Facts() cloud.Facts {
+	return cloud.Facts{NodeClasses: []schema.GroupVersionKind{awsv1.GroupVersion.WithKind("EC2NodeClass")}}
 }
 
-func (b *bench) Full(id string) { b.note(&b.full, id) }
+func (b *bench) MarkUnavailable(claim *apiv1.NodeClaim, capacityType string) {
+	l := claim.Labels
+	if capacityType == apiv1.CapacityTypeReserved {
+		b.note(&b.full, l[awsv1.LabelCapacityReservationID])
+		return
+	}
+	b.note(&b.short, l[corev1.LabelInstanceTypeStable]+"/"+l[corev1.LabelTopologyZone]+"/"+capacityType)
+}
+
+// disrupted is how many claims were counted as disrupted for the reason, for any reason if it is empty.
+func (b *bench) disrupted(t *testing.T, reason string) (n int) {
+	t.Helper()
+	families, err := b.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			for _, l := range m.GetLabel() {
+				if f.GetName() == "karpenter_nodeclaims_disrupted_total" && l.GetName() == "reason" && (reason == "" || l.GetValue() == reason) {
+					n += int(m.GetCounter().GetValue())
+				}
+			}
+		}
+	}
+	return n
+}
+
+// controller returns what acts on the notices of a source.
+func (b *bench) controller(source cloud.NoticeSource) *interruption.Controller {
+	return &interruption.Controller{
+		Source: source, Cloud: b, Client: b.kube, Clock: clocktesting.NewFakePassiveClock(now), Events: b, Metrics: b.metrics,
+		Replacements: b.replaced,
+	}
+}
+
+// handle deals with one batch of notices.
+func handle(t *testing.T, c *interruption.Controller) error {
+	t.Helper()
+	_, err := c.Handle(t.Context())
+	return err
+}
 
 func newBench(t *testing.T, objects ...client.Object) *bench {
 	t.Helper()
@@ -121,12 +171,10 @@ func newBench(t *testing.T, objects ...client.Object) *bench {
 			return c.Delete(ctx, o, options...)
 		},
 	}).Build()
-	b.Releaser = &Releaser{
-		Client: b.kube, Clock: clocktesting.NewFakePassiveClock(now), Recorder: b, Shortages: b, Reserved: b,
-		Meter:     NewMeter(prometheus.NewRegistry()),
-		Disrupted: func(c *apiv1.NodeClaim, reason string) { b.note(&b.disrupted, c.Name+" "+reason) },
-	}
-	b.consumer = NewConsumer(b.box, "q", b.Releaser)
+	b.registry = prometheus.NewRegistry()
+	b.meter, b.metrics = NewMeter(b.registry), telemetry.NewMetrics(b.registry, nil)
+	b.replaced = interruption.NewReplacements(b.kube, b.metrics.Interruption.ToLaunchSeconds)
+	b.consumer = b.controller(NewConsumer(b.box, "q", clocktesting.NewFakePassiveClock(now), b.meter))
 	return b
 }
 
@@ -188,7 +236,7 @@ func TestConsume(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newBench(t, append(claimOn("i-1"), claimOn("i-other")...)...)
 			b.box.bodies = []string{tt.body}
-			if err := b.consumer.Consume(t.Context()); err != nil {
+			if err := handle(t, b.consumer); err != nil {
 				t.Fatal(err)
 			}
 			if going, cordoned := b.deleting(t, "i-1"); going != tt.gone || cordoned != tt.gone {
@@ -204,8 +252,9 @@ func TestConsume(t *testing.T) {
 			if !slices.Equal(b.events, want) || fmt.Sprint(b.short) != tt.short || fmt.Sprint(b.full) != tt.full {
 				t.Errorf("events %v, want %v; short %v, full %v", b.events, want, b.short, b.full)
 			}
-			if b.box.deleted != 1 || testutil.ToFloat64(b.Meter.deleted) != 1 || len(b.disrupted) != map[bool]int{true: 1}[tt.gone] {
-				t.Errorf("%d messages deleted, disrupted %v", b.box.deleted, b.disrupted)
+			disrupted := b.disrupted(t, "")
+			if b.box.deleted != 1 || testutil.ToFloat64(b.meter.deleted) != 1 || disrupted != map[bool]int{true: 1}[tt.gone] {
+				t.Errorf("%d messages deleted, disrupted %v", b.box.deleted, disrupted)
 			}
 		})
 	}
@@ -216,15 +265,15 @@ func TestFailureKeepsTheMessage(t *testing.T) {
 	b := newBench(t, claimOn("i-1")...)
 	b.refuse = errors.New("API server is away")
 	b.box.bodies = []string{spotWarning, fmt.Sprintf(ec2Event, "EC2 Instance State-change Notification", "running")}
-	if err := b.consumer.Consume(t.Context()); err != nil {
+	if err := handle(t, b.consumer); err != nil {
 		t.Fatal(err)
 	}
-	if b.box.deleted != 1 || len(b.box.hidden) != 1 || len(b.disrupted) != 0 {
-		t.Errorf("deleted %d, left %v, disrupted %v", b.box.deleted, b.box.hidden, b.disrupted)
+	if b.box.deleted != 1 || len(b.box.hidden) != 1 || b.disrupted(t, "") != 0 {
+		t.Errorf("deleted %d, left %v, disrupted %v", b.box.deleted, b.box.hidden, b.disrupted(t, ""))
 	}
 	b.refuse, b.box.bodies = nil, []string{spotWarning} // it comes again
-	if err := b.consumer.Consume(t.Context()); err != nil || b.box.deleted != 2 || len(b.disrupted) != 1 {
-		t.Errorf("afterwards: %v, deleted %d, disrupted %v", err, b.box.deleted, b.disrupted)
+	if err := handle(t, b.consumer); err != nil || b.box.deleted != 2 || b.disrupted(t, "") != 1 {
+		t.Errorf("afterwards: %v, deleted %d, disrupted %v", err, b.box.deleted, b.disrupted(t, ""))
 	}
 }
 
@@ -242,17 +291,17 @@ func TestBurst(t *testing.T) {
 	}
 	for b.box.deleted < messages {
 		before := b.box.deleted
-		if err := b.consumer.Consume(t.Context()); err != nil {
+		if err := handle(t, b.consumer); err != nil {
 			t.Fatal(err)
 		}
 		if b.box.deleted == before {
 			t.Fatalf("stuck with %d of %d messages", b.box.deleted, messages)
 		}
 	}
-	if len(b.disrupted) != claims || len(b.box.hidden) != 0 {
-		t.Errorf("%d claims let go, want %d; %d messages left", len(b.disrupted), claims, len(b.box.hidden))
+	if b.disrupted(t, "") != claims || len(b.box.hidden) != 0 {
+		t.Errorf("%d claims let go, want %d; %d messages left", b.disrupted(t, ""), claims, len(b.box.hidden))
 	}
-	if got := testutil.ToFloat64(b.Meter.messages.WithLabelValues(string(SpotInterrupted))); got != messages {
+	if got := testutil.ToFloat64(b.meter.messages.WithLabelValues(string(model.NoticeSpotInterrupted))); got != messages {
 		t.Errorf("counted %v messages", got)
 	}
 	if b.box.calls > messages/perCall+200 {
@@ -264,11 +313,11 @@ func TestBurst(t *testing.T) {
 func TestQueueMissing(t *testing.T) {
 	b := newBench(t)
 	b.box.err = errors.New("QueueDoesNotExist")
-	if err := b.consumer.Consume(t.Context()); err == nil || !strings.Contains(err.Error(), "find queue q") {
+	if err := handle(t, b.consumer); err == nil || !strings.Contains(err.Error(), "find queue q") {
 		t.Errorf("error is %v", err)
 	}
 	b.box.err = nil
-	if err := b.consumer.Consume(t.Context()); err != nil {
+	if err := handle(t, b.consumer); err != nil {
 		t.Error(err)
 	}
 }
@@ -296,7 +345,7 @@ func TestPoll(t *testing.T) {
 		objects = append(objects, claimOn(id)...)
 	}
 	b := newBench(t, objects...)
-	p := &Poller{Releaser: b.Releaser, API: hospital{
+	p := b.controller(&Poller{Clock: clocktesting.NewFakePassiveClock(now), Meter: b.meter, API: hospital{
 		"instance-status.status": {
 			{InstanceId: aws.String("i-ill"), InstanceStatus: failing(3 * time.Minute)},
 			{InstanceId: aws.String("i-since-now"), InstanceStatus: failing(time.Minute)},
@@ -304,9 +353,9 @@ func TestPoll(t *testing.T) {
 		},
 		"system-status.status": {{InstanceId: aws.String("i-host"), SystemStatus: failing(time.Hour)}},
 		"event.code":           {event("i-retire", "instance-retirement", "soon"), event("i-retired", "instance-stop", "[Completed] x")},
-	}}
+	}})
 	for range 2 { // what lasts is dealt with and counted once
-		if err := p.Poll(t.Context()); err != nil {
+		if err := handle(t, p); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -319,7 +368,7 @@ func TestPoll(t *testing.T) {
 			t.Errorf("%s: going %v, forced %v; want %+v", id, going, forced, want)
 		}
 	}
-	if got := testutil.ToFloat64(b.Meter.unhealthy.WithLabelValues("InstanceStatus")); got != 2 { // also one that is not ours
+	if got := testutil.ToFloat64(b.meter.unhealthy.WithLabelValues("InstanceStatus")); got != 2 { // also one that is not ours
 		t.Errorf("counted %v", got)
 	}
 }
@@ -328,10 +377,10 @@ func TestPoll(t *testing.T) {
 func TestReplacement(t *testing.T) {
 	b := newBench(t, claimOn("i-1")...)
 	b.box.bodies = []string{spotWarning}
-	if err := b.consumer.Consume(t.Context()); err != nil {
+	if err := handle(t, b.consumer); err != nil {
 		t.Fatal(err)
 	}
-	r := &Replacements{Client: b.kube, Meter: b.Meter}
+	r := b.replaced
 	launch := func(name string, made, launched time.Time) {
 		t.Helper()
 		c := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{
@@ -362,7 +411,7 @@ func TestReplacement(t *testing.T) {
 		want += fmt.Sprintf("karpenter_interruption_message_to_launch_seconds_bucket{le=%q} %d\n", le, n)
 	}
 	want += "karpenter_interruption_message_to_launch_seconds_sum 23\nkarpenter_interruption_message_to_launch_seconds_count 1\n"
-	if err := testutil.CollectAndCompare(b.Meter.toLaunch, strings.NewReader(want)); err != nil {
+	if err := testutil.CollectAndCompare(b.metrics.Interruption.ToLaunchSeconds, strings.NewReader(want)); err != nil {
 		t.Error(err)
 	}
 }

@@ -5,28 +5,14 @@ import (
 	"fmt"
 	"strings"
 	"time"
-)
 
-// A Kind is what a message is about, as metrics label it.
-type Kind string
-
-// The kinds of messages.
-const (
-	NoOp                  Kind = "no_op" // nothing to do, or nothing that is known here
-	SpotInterrupted       Kind = "spot_interrupted"
-	Rebalance             Kind = "rebalance_recommendation"
-	ScheduledChange       Kind = "scheduled_change"
-	InstanceStopped       Kind = "instance_stopped"
-	InstanceTerminated    Kind = "instance_terminated"
-	ReservationReclaimed  Kind = "capacity_reservation_interrupted"
-	InstanceStatusFailed  Kind = "instance_status"
-	SystemStatusFailed    Kind = "system_status"
-	ScheduledEventPending Kind = "event_status"
+	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/engine/model"
 )
 
 // A Message is one event from the queue.
 type Message struct {
-	Kind Kind
+	Kind cloud.NoticeKind
 	// Instances are the ids that it is about.
 	Instances []string
 	// Time is when it happened, zero if the message does not say.
@@ -75,7 +61,7 @@ func Parse(body string) (Message, error) {
 	m.Kind = kindOf(e, d)
 	switch {
 	case m.Kind == NoOp:
-	case m.Kind == ScheduledChange:
+	case m.Kind == model.NoticeScheduledChange:
 		for _, a := range d.AffectedEntities {
 			if a.EntityValue != "" {
 				m.Instances = append(m.Instances, a.EntityValue)
@@ -87,24 +73,24 @@ func Parse(body string) (Message, error) {
 	return m, nil
 }
 
-func kindOf(e envelope, d detail) Kind {
+func kindOf(e envelope, d detail) cloud.NoticeKind {
 	switch e.Source + "/" + e.DetailType {
 	case "aws.ec2/EC2 Spot Instance Interruption Warning":
-		return SpotInterrupted
+		return model.NoticeSpotInterrupted
 	case "aws.ec2/EC2 Instance Rebalance Recommendation":
-		return Rebalance
+		return model.NoticeRebalance
 	case "aws.ec2/EC2 Capacity Reservation Instance Interruption Warning":
-		return ReservationReclaimed
+		return model.NoticeReservationReclaimed
 	case "aws.health/AWS Health Event":
 		if d.Service == "EC2" && d.EventTypeCategory == "scheduledChange" {
-			return ScheduledChange
+			return model.NoticeScheduledChange
 		}
 	case "aws.ec2/EC2 Instance State-change Notification":
 		switch strings.ToLower(d.State) {
 		case "stopping", "stopped":
-			return InstanceStopped
+			return model.NoticeInstanceStopped
 		case "shutting-down", "terminated":
-			return InstanceTerminated
+			return model.NoticeInstanceTerminated
 		}
 	}
 	return NoOp

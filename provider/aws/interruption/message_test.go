@@ -5,6 +5,9 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/engine/model"
 )
 
 // Bodies are as the EventBridge reference shows them, with ids cut short.
@@ -25,20 +28,20 @@ func TestParse(t *testing.T) {
 	state := func(s string) string { return fmt.Sprintf(ec2Event, "EC2 Instance State-change Notification", s) }
 	for _, tt := range []struct {
 		name, body string
-		kind       Kind
+		kind       cloud.NoticeKind
 		instances  []string
 		bad        bool
 	}{
-		{"spot warning", spotWarning, SpotInterrupted, []string{"i-1"}, false},
-		{"rebalance", fmt.Sprintf(ec2Event, "EC2 Instance Rebalance Recommendation", ""), Rebalance, []string{"i-1"}, false},
-		{"reservation", fmt.Sprintf(ec2Event, "EC2 Capacity Reservation Instance Interruption Warning", ""), ReservationReclaimed, []string{"i-1"}, false},
-		{"maintenance of two", fmt.Sprintf(healthEvent, "EC2", "scheduledChange"), ScheduledChange, []string{"i-1", "i-2"}, false},
+		{"spot warning", spotWarning, model.NoticeSpotInterrupted, []string{"i-1"}, false},
+		{"rebalance", fmt.Sprintf(ec2Event, "EC2 Instance Rebalance Recommendation", ""), model.NoticeRebalance, []string{"i-1"}, false},
+		{"reservation", fmt.Sprintf(ec2Event, "EC2 Capacity Reservation Instance Interruption Warning", ""), model.NoticeReservationReclaimed, []string{"i-1"}, false},
+		{"maintenance of two", fmt.Sprintf(healthEvent, "EC2", "scheduledChange"), model.NoticeScheduledChange, []string{"i-1", "i-2"}, false},
 		{"news of another service", fmt.Sprintf(healthEvent, "RDS", "scheduledChange"), NoOp, nil, false},
 		{"news that change nothing", fmt.Sprintf(healthEvent, "EC2", "accountNotification"), NoOp, nil, false},
-		{"stopping", state("stopping"), InstanceStopped, []string{"i-1"}, false},
-		{"stopped, loudly", state("STOPPED"), InstanceStopped, []string{"i-1"}, false},
-		{"shutting down", state("shutting-down"), InstanceTerminated, []string{"i-1"}, false},
-		{"terminated", state("Terminated"), InstanceTerminated, []string{"i-1"}, false},
+		{"stopping", state("stopping"), model.NoticeInstanceStopped, []string{"i-1"}, false},
+		{"stopped, loudly", state("STOPPED"), model.NoticeInstanceStopped, []string{"i-1"}, false},
+		{"shutting down", state("shutting-down"), model.NoticeInstanceTerminated, []string{"i-1"}, false},
+		{"terminated", state("Terminated"), model.NoticeInstanceTerminated, []string{"i-1"}, false},
 		{"running", state("running"), NoOp, nil, false},
 		{"another kind of event", fmt.Sprintf(ec2Event, "EC2 Fleet Instance Change", ""), NoOp, nil, false},
 		{"another version", `{"version":"1","detail-type":"EC2 Spot Instance Interruption Warning","source":"aws.ec2","detail":{"instance-id":"i-1"}}`, NoOp, nil, false},

@@ -9,8 +9,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"k8s.io/utils/clock"
 
-	"github.com/karpenter-go/karpenter/provider/aws/periodic"
+	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/engine/model"
 )
 
 // StatusAPI is the part of EC2 that tells how instances are.
@@ -31,29 +33,29 @@ var scheduled = []string{"instance-reboot", "system-reboot", "system-maintenance
 
 // A Poller asks EC2 which instances are unhealthy.
 type Poller struct {
-	API      StatusAPI
-	Releaser *Releaser
+	API   StatusAPI
+	Clock clock.PassiveClock
+	Meter *Meter
 }
 
-// Task polls once a minute.
-func (p *Poller) Task() periodic.Task {
-	return periodic.Task{Label: "interruption.instancestatus", Run: func(ctx context.Context) (time.Duration, error) {
-		return pollEvery, p.Poll(ctx)
-	}}
-}
+var _ cloud.NoticeSource = (*Poller)(nil)
 
-// Poll asks once, and lets the claims of what is unhealthy go. What fails is tried again by the next poll.
-func (p *Poller) Poll(ctx context.Context) error {
-	now := p.Releaser.Clock.Now()
-	var notices []notice
+// Name implements cloud.NoticeSource.
+func (*Poller) Name() string { return "interruption.instancestatus" }
+
+// Receive asks once for what is unhealthy; it is due again after a minute. Nothing is acknowledged: what lasts is in the next
+// answer too.
+func (p *Poller) Receive(ctx context.Context) (cloud.NoticeBatch, error) {
+	now := p.Clock.Now()
+	batch := cloud.NoticeBatch{Next: pollEvery}
 	for _, ask := range []struct {
 		category, filter string
 		values           []string
-		kind             Kind
+		kind             cloud.NoticeKind
 	}{
-		{"InstanceStatus", "instance-status.status", []string{"impaired"}, InstanceStatusFailed},
-		{"SystemStatus", "system-status.status", []string{"impaired"}, SystemStatusFailed},
-		{"EventStatus", "event.code", scheduled, ScheduledEventPending},
+		{"InstanceStatus", "instance-status.status", []string{"impaired"}, model.NoticeInstanceFailed},
+		{"SystemStatus", "system-status.status", []string{"impaired"}, model.NoticeHostFailed},
+		{"EventStatus", "event.code", scheduled, model.NoticeEventPending},
 	} {
 		ill := map[string]bool{}
 		pages := ec2.NewDescribeInstanceStatusPaginator(p.API, &ec2.DescribeInstanceStatusInput{
@@ -62,26 +64,25 @@ func (p *Poller) Poll(ctx context.Context) error {
 		for pages.HasMorePages() {
 			page, err := pages.NextPage(ctx)
 			if err != nil {
-				return fmt.Errorf("describe instance status: %w", err)
+				return cloud.NoticeBatch{}, brief(fmt.Errorf("describe instance status: %w", err))
 			}
 			for _, s := range page.InstanceStatuses {
 				if id := aws.ToString(s.InstanceId); unhealthy(s, ask.kind, now) {
 					ill[id] = true
-					notices = append(notices, notice{instance: id, kind: ask.kind, time: now})
+					batch.Notices = append(batch.Notices, cloud.Notice{Kind: ask.kind, Instance: id, Time: now, Message: messages[ask.kind]})
 				}
 			}
 		}
-		p.Releaser.Meter.ill(ask.category, ill)
+		p.Meter.ill(ask.category, ill)
 	}
-	_, err := p.Releaser.release(ctx, notices)
-	return err
+	return batch, nil
 }
 
-func unhealthy(s ec2types.InstanceStatus, k Kind, now time.Time) bool {
+func unhealthy(s ec2types.InstanceStatus, k cloud.NoticeKind, now time.Time) bool {
 	switch k {
-	case InstanceStatusFailed:
+	case model.NoticeInstanceFailed:
 		return failing(s.InstanceStatus, now)
-	case SystemStatusFailed:
+	case model.NoticeHostFailed:
 		return failing(s.SystemStatus, now)
 	}
 	for _, e := range s.Events {

@@ -19,6 +19,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/internal/timeout"
 	"github.com/karpenter-go/karpenter/provider/aws/fault"
 	"github.com/karpenter-go/karpenter/provider/aws/instances"
 )
@@ -82,7 +83,7 @@ func (l *Launcher) Check(ctx context.Context, r Request, dryRun bool) (Finding, 
 		}
 	}
 	if dryRun && !l.deaf.Load() {
-		limited, cancel := context.WithTimeout(ctx, rehearsalPatience)
+		limited, cancel := timeout.Context(ctx, l.Clock, rehearsalPatience)
 		defer cancel()
 		f, err := l.rehearse(limited, r, choice, groups)
 		switch {

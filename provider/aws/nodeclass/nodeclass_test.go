@@ -25,6 +25,7 @@ import (
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/internal/act"
 	"github.com/karpenter-go/karpenter/provider/aws/network"
 	"github.com/karpenter-go/karpenter/provider/aws/placement"
 	"github.com/karpenter-go/karpenter/provider/aws/profiles"
@@ -402,7 +403,7 @@ func TestStampMigrates(t *testing.T) {
 	foreign.Spec.NodeClassRef.Name = "another"
 	kube := fake.NewClientBuilder().WithScheme(api.Scheme()).WithStatusSubresource(&apiv1.NodeClaim{}).
 		WithObjects(c, with("fine", "v6"), with("drifted", "v6", drifted), foreign, with("new", HashVersion)).Build()
-	s := &Stamp{Client: kube}
+	s := &Stamp{Client: kube, Claims: act.Writer{Client: kube}}
 	if _, err := s.Reconcile(t.Context(), request()); err != nil {
 		t.Fatal(err)
 	}

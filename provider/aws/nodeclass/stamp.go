@@ -17,7 +17,18 @@ import (
 // A Stamp writes the hash of a class on it. When the rule for hashes has changed it moves the class's claims to the new
 // one, so that a new version of the controller drifts nothing: a claim that had not drifted by the old rule matches by
 // the new one.
-type Stamp struct{ Client client.Client }
+type Stamp struct {
+	// Client writes node classes.
+	Client client.Client
+	// Claims writes claims.
+	Claims Claims
+}
+
+// Claims writes claims.
+type Claims interface {
+	// Merge writes what changed in obj since before was copied from it, without a lock.
+	Merge(ctx context.Context, before, obj client.Object) error
+}
 
 // Name is the controller's name.
 func (s *Stamp) Name() string { return "nodeclass.hash" }
@@ -67,7 +78,7 @@ func (s *Stamp) migrate(ctx context.Context, class, hash string) error {
 		if !drifted(c) {
 			metav1.SetMetaDataAnnotation(&c.ObjectMeta, awsv1.AnnotationEC2NodeClassHash, hash)
 		}
-		if err := s.Client.Patch(ctx, c, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
+		if err := s.Claims.Merge(ctx, before, c); client.IgnoreNotFound(err) != nil {
 			errs = append(errs, fmt.Errorf("stamp claim %s: %w", c.Name, err))
 		}
 	}

@@ -31,6 +31,14 @@ type Launches interface {
 	Keep(claims map[types.UID]bool)
 }
 
+// A Writer writes claims and nodes.
+type Writer interface {
+	// Merge writes what changed in obj since before was copied from it, without a lock.
+	Merge(ctx context.Context, before, obj client.Object) error
+	// DeleteNode deletes exactly this node, and reports whether it was there.
+	DeleteNode(ctx context.Context, node *corev1.Node) (deleted bool, err error)
+}
+
 const (
 	// grace is the age below which an instance is left alone: its claim may not say yet that it has it.
 	grace = 30 * time.Second
@@ -46,9 +54,10 @@ type Collector struct {
 	Instances Instances
 	Launches  Launches
 	Cluster   string
-	// Client deletes nodes; Reader reads claims as they are stored now.
-	Client client.Client
+	// Client may read from a cache; Reader reads claims as they are stored now.
+	Client client.Reader
 	Reader client.Reader
+	Writer Writer
 	Clock  clock.PassiveClock
 }
 
@@ -111,8 +120,8 @@ func (c *Collector) end(ctx context.Context, i instances.Instance) error {
 		if nodes.Items[n].Spec.ProviderID != i.ProviderID() {
 			continue
 		}
-		if err := c.Client.Delete(ctx, &nodes.Items[n]); client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("delete node %s: %w", nodes.Items[n].Name, err)
+		if _, err := c.Writer.DeleteNode(ctx, &nodes.Items[n]); err != nil {
+			return err
 		}
 	}
 	return nil

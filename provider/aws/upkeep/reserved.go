@@ -14,6 +14,8 @@ import (
 
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/provider/aws/instances"
 	"github.com/karpenter-go/karpenter/provider/aws/periodic"
 	"github.com/karpenter-go/karpenter/provider/aws/reserve"
@@ -25,10 +27,9 @@ const reservedEvery = time.Minute
 // Reservations keeps nodes in capacity reservations in step with what EC2 makes of them.
 type Reservations struct {
 	Instances Instances
-	Client    client.Client
+	Client    client.Reader
+	Writer    Writer
 	Clock     clock.PassiveClock
-	// Disrupted counts a claim that is deleted for the reason.
-	Disrupted func(claim *apiv1.NodeClaim, reason string)
 }
 
 // CapacityTypes relabels what is not reserved any more: when a reservation ends its instances run on, on demand.
@@ -103,41 +104,52 @@ func (r *Reservations) relabel(ctx context.Context, o client.Object) error {
 	}
 	labels[apiv1.CapacityTypeLabelKey] = apiv1.CapacityTypeOnDemand
 	o.SetLabels(labels)
-	if err := r.Client.Patch(ctx, o, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
+	if err := r.Writer.Merge(ctx, before, o); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("relabel %s: %w", o.GetName(), err)
 	}
 	return nil
 }
 
-// Expiration deletes claims in capacity blocks that end soon, so that their pods move before EC2 takes the block back.
-func (r *Reservations) Expiration() periodic.Task {
-	return periodic.Task{Label: "capacityreservation.expiration", Run: func(ctx context.Context) (time.Duration, error) {
-		claims, err := r.claims(ctx)
-		if err != nil || len(claims) == 0 {
-			return reservedEvery, err
+// An Expiration gives notice of claims in capacity blocks that end soon, so that their pods move before EC2 takes the block
+// back.
+type Expiration struct{ Reservations }
+
+var _ cloud.NoticeSource = Expiration{}
+
+// Name implements cloud.NoticeSource.
+func (Expiration) Name() string { return "capacityreservation.expiration" }
+
+// Receive looks once at all reserved claims.
+func (e Expiration) Receive(ctx context.Context) (cloud.NoticeBatch, error) {
+	batch := cloud.NoticeBatch{Next: reservedEvery, Acknowledge: complain}
+	claims, err := e.claims(ctx)
+	if err != nil || len(claims) == 0 {
+		return batch, err
+	}
+	var classes awsv1.EC2NodeClassList
+	if err := e.Client.List(ctx, &classes); err != nil {
+		return cloud.NoticeBatch{}, fmt.Errorf("list node classes: %w", err)
+	}
+	now, ends := e.Clock.Now(), map[string]bool{}
+	for _, class := range classes.Items {
+		for _, c := range class.Status.CapacityReservations {
+			ends[c.ID] = ends[c.ID] || reserve.Expiring(c, now)
 		}
-		var classes awsv1.EC2NodeClassList
-		if err := r.Client.List(ctx, &classes); err != nil {
-			return 0, fmt.Errorf("list node classes: %w", err)
+	}
+	for _, c := range claims {
+		if ends[c.Labels[awsv1.LabelCapacityReservationID]] {
+			batch.Notices = append(batch.Notices, cloud.Notice{
+				Kind: model.NoticeReservationExpired, Instance: c.Status.ProviderID, Time: now,
+			})
 		}
-		ends := map[string]bool{}
-		for _, class := range classes.Items {
-			for _, c := range class.Status.CapacityReservations {
-				ends[c.ID] = ends[c.ID] || reserve.Expiring(c, r.Clock.Now())
-			}
-		}
-		var errs []error
-		for _, c := range claims {
-			if !ends[c.Labels[awsv1.LabelCapacityReservationID]] || !c.DeletionTimestamp.IsZero() {
-				continue
-			}
-			if err := r.Client.Delete(ctx, c, client.Preconditions{UID: &c.UID}); err != nil {
-				errs = append(errs, client.IgnoreNotFound(err))
-				continue
-			}
-			r.Disrupted(c, "capacity_block_expired")
-			log.FromContext(ctx).Info("the capacity block ends, letting its claim go", "NodeClaim", c.Name)
-		}
-		return reservedEvery, errors.Join(errs...)
-	}}
+	}
+	return batch, nil
+}
+
+// complain makes a failure an error, so that the source is asked again soon.
+func complain(_ context.Context, failed []cloud.Notice) error {
+	if len(failed) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d claims in capacity blocks that end could not be deleted", len(failed))
 }

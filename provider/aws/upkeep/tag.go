@@ -26,7 +26,8 @@ type Tagging interface {
 
 // A Tagger gives instances the names of their node and claim, once both are known. Tags that are there are left alone.
 type Tagger struct {
-	Client    client.Client
+	Client    client.Reader
+	Writer    Writer
 	Instances Tagging
 	Cluster   string
 }
@@ -59,7 +60,7 @@ func (t *Tagger) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, 
 	before := claim.DeepCopy()
 	metav1.SetMetaDataAnnotation(&claim.ObjectMeta, awsv1.AnnotationInstanceTagged, "true")
 	metav1.SetMetaDataAnnotation(&claim.ObjectMeta, awsv1.AnnotationClusterNameTagged, "true")
-	if err := t.Client.Patch(ctx, &claim, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
+	if err := t.Writer.Merge(ctx, before, &claim); client.IgnoreNotFound(err) != nil {
 		return ctrl.Result{}, fmt.Errorf("annotate claim %s: %w", claim.Name, err)
 	}
 	return ctrl.Result{}, nil

@@ -25,6 +25,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/internal/act"
 	"github.com/karpenter-go/karpenter/provider/aws/catalog"
 	"github.com/karpenter-go/karpenter/provider/aws/instances"
 )
@@ -110,7 +111,7 @@ func TestCollect(t *testing.T) {
 		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.NodeSpec{ProviderID: instances.ProviderID("a", id)}}
 	}
 	k := kube(claim("one", "i-wanted"), node("leaked", "i-leaked"), node("wanted", "i-wanted"))
-	c := &Collector{Instances: a, Launches: a, Cluster: "c", Client: k, Reader: k, Clock: clocktesting.NewFakePassiveClock(now)}
+	c := &Collector{Instances: a, Launches: a, Cluster: "c", Client: k, Reader: k, Writer: act.Writer{Client: k}, Clock: clocktesting.NewFakePassiveClock(now)}
 	if err := c.Collect(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +133,7 @@ func TestCollect(t *testing.T) {
 func TestCollectSlowsDown(t *testing.T) {
 	a := &account{}
 	k := kube()
-	task := (&Collector{Instances: a, Launches: a, Client: k, Reader: k, Clock: clocktesting.NewFakePassiveClock(now)}).Task()
+	task := (&Collector{Instances: a, Launches: a, Client: k, Reader: k, Writer: act.Writer{Client: k}, Clock: clocktesting.NewFakePassiveClock(now)}).Task()
 	for round := range 25 {
 		want := 10 * time.Second
 		if round >= 20 {
@@ -154,7 +155,7 @@ func TestTagger(t *testing.T) {
 	a := &account{list: []instances.Instance{named}}
 	c := claim("one", "i-1")
 	k := kube(c, claim("lost", "i-2"))
-	tagger := &Tagger{Client: k, Instances: a, Cluster: "c"}
+	tagger := &Tagger{Client: k, Writer: act.Writer{Client: k}, Instances: a, Cluster: "c"}
 	reconcile := func(name string) *apiv1.NodeClaim {
 		t.Helper()
 		if _, err := tagger.Reconcile(t.Context(), ctrl.Request{NamespacedName: types.NamespacedName{Name: name}}); err != nil {

@@ -59,9 +59,8 @@ func (c *Controller) deleteClaim(ctx context.Context, claim *apiv1.NodeClaim) (d
 	if claim == nil || !claim.DeletionTimestamp.IsZero() {
 		return false, nil
 	}
-	err = c.Client.Delete(ctx, claim, client.Preconditions{UID: &claim.UID})
-	if client.IgnoreNotFound(err) != nil {
-		return false, fmt.Errorf("delete claim %s: %w", claim.Name, err)
+	if _, err := act.DeleteClaim(ctx, c.Client, claim); err != nil {
+		return false, err
 	}
 	return true, nil
 }

@@ -14,13 +14,8 @@ import (
 // cordon keeps new pods off the node, and new connections of load balancers.
 func (c *Controller) cordon(ctx context.Context, node *corev1.Node) error {
 	before := node.DeepCopy()
-	taint := apiv1.DisruptedNoScheduleTaint()
-	if !slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool {
-		return t.Key == taint.Key && t.Value == taint.Value && t.Effect == taint.Effect
-	}) {
-		// A taint of the same key but another effect or value comes from another version.
-		node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == taint.Key })
-		node.Spec.Taints = append(node.Spec.Taints, taint)
+	if act.Cordon(node) {
+		taint := apiv1.DisruptedNoScheduleTaint()
 		ctrl.LoggerFrom(ctx).Info("tainted node", "taint.Key", taint.Key, "taint.Effect", taint.Effect)
 	}
 	if node.Labels[corev1.LabelNodeExcludeBalancers] != apiv1.ExcludeBalancersLabelValue {

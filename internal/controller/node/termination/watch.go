@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
-	"github.com/karpenter-go/karpenter/internal/controller/pace"
+	"github.com/karpenter-go/karpenter/internal/workers"
 )
 
 // Register adds the controller to mgr. It is woken by nodes that are being deleted, by the pods, volumes and claims of such
@@ -39,8 +39,8 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 		Watches(&apiv1.NodeClaim{}, handler.EnqueueRequestsFromMapFunc(c.requestsOfClaim)).
 		Watches(&policyv1.PodDisruptionBudget{}, c.budgetHandler()).
 		WithOptions(controller.Options{
-			MaxConcurrentReconciles: pace.Workers(c.CPUMillis, 100, 5000),
-			RateLimiter:             pace.Limiter(backoffBase, backoffMax),
+			MaxConcurrentReconciles: workers.Number(c.CPUMillis, 100, 5000),
+			RateLimiter:             workers.Limiter(backoffBase, backoffMax),
 		}).
 		Complete(c)
 }

@@ -2,7 +2,6 @@ package consistency
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
@@ -12,7 +11,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
@@ -21,17 +19,14 @@ import (
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/engine/lifecycle"
 	"github.com/karpenter-go/karpenter/internal/act"
-	"github.com/karpenter-go/karpenter/internal/controller/nodeclaim/internal/lookup"
-	"github.com/karpenter-go/karpenter/internal/controller/pace"
+	"github.com/karpenter-go/karpenter/internal/controller/internal/claims"
+	"github.com/karpenter-go/karpenter/internal/controller/internal/lookup"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
+	"github.com/karpenter-go/karpenter/internal/workers"
 )
 
-const (
-	// period is how often a claim is looked at if nothing happens.
-	period = 10 * time.Minute
-	// conflictRetry is when a write that met somebody else's is tried again.
-	conflictRetry = time.Second
-)
+// period is how often a claim is looked at if nothing happens.
+const period = 10 * time.Minute
 
 // A Controller compares nodes with their claims.
 type Controller struct {
@@ -49,17 +44,9 @@ func (c *Controller) Name() string { return "nodeclaim.consistency" }
 // Register adds the controller to mgr.
 func (c *Controller) Register(mgr ctrl.Manager) error {
 	facts := c.Cloud.Facts()
-	err := ctrl.NewControllerManagedBy(mgr).Named(c.Name()).
-		For(&apiv1.NodeClaim{}, builder.WithPredicates(lookup.Managed(facts))).
-		Watches(&corev1.Node{}, lookup.FromNode(c.Client, facts), builder.WithPredicates(capacityChanged())).
-		WithOptions(controller.Options{
-			MaxConcurrentReconciles: pace.Workers(c.CPUMillis, 10, 1000),
-			RateLimiter:             pace.Default(),
-		}).Complete(c)
-	if err != nil {
-		return fmt.Errorf("set up controller %s: %w", c.Name(), err)
-	}
-	return nil
+	b := claims.Over(mgr, c, facts, workers.Number(c.CPUMillis, 10, 1000)).
+		Watches(&corev1.Node{}, lookup.FromNode(c.Client, facts), builder.WithPredicates(capacityChanged()))
+	return claims.Complete(b, c)
 }
 
 // capacityChanged lets nodes through that report something else than before.
@@ -76,13 +63,9 @@ func capacityChanged() predicate.Predicate {
 
 // Reconcile compares one claim with its node. Before the node is initialized it may still be discovering what it has.
 func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	claim := &apiv1.NodeClaim{}
-	if err := c.Client.Get(ctx, req.NamespacedName, claim); err != nil {
-		return ctrl.Result{}, client.IgnoreNotFound(err)
-	}
-	if !claim.DeletionTimestamp.IsZero() || !c.Cloud.Facts().Manages(claim.Spec.NodeClassRef) ||
-		!condition.IsTrue(claim, apiv1.ConditionTypeInitialized) {
-		return ctrl.Result{}, nil
+	claim, err := claims.GetLive(ctx, c.Client, c.Cloud.Facts(), req)
+	if claim == nil || !condition.IsTrue(claim, apiv1.ConditionTypeInitialized) {
+		return ctrl.Result{}, err
 	}
 	nodes, err := lookup.NodesOf(ctx, c.Client, claim)
 	if err != nil {
@@ -94,12 +77,7 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 
 	before := claim.DeepCopy()
 	c.compare(claim, nodes[0])
-	if err := act.PatchStatus(ctx, c.Client, before, claim); act.Conflict(err) {
-		return ctrl.Result{RequeueAfter: conflictRetry}, nil
-	} else if err != nil {
-		return ctrl.Result{}, err
-	}
-	return ctrl.Result{RequeueAfter: period}, nil
+	return claims.Settle(ctrl.Result{RequeueAfter: period}, act.PatchStatus(ctx, c.Client, before, claim))
 }
 
 // compare sets the condition, and tells of every resource that falls short.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
-	"github.com/karpenter-go/karpenter/internal/controller/nodeclaim/internal/world"
+	"github.com/karpenter-go/karpenter/internal/controller/internal/world"
 )
 
 func TestConsistency(t *testing.T) {

@@ -2,21 +2,17 @@ package expiration
 
 import (
 	"context"
-	"fmt"
 
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 
-	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/engine/lifecycle"
-	"github.com/karpenter-go/karpenter/internal/controller/nodeclaim/internal/dismiss"
-	"github.com/karpenter-go/karpenter/internal/controller/nodeclaim/internal/lookup"
-	"github.com/karpenter-go/karpenter/internal/controller/pace"
+	"github.com/karpenter-go/karpenter/internal/controller/internal/claims"
+	"github.com/karpenter-go/karpenter/internal/controller/internal/dismiss"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
+	"github.com/karpenter-go/karpenter/internal/workers"
 )
 
 // A Controller deletes claims at their expiry.
@@ -34,26 +30,14 @@ func (c *Controller) Name() string { return "nodeclaim.expiration" }
 
 // Register adds the controller to mgr.
 func (c *Controller) Register(mgr ctrl.Manager) error {
-	err := ctrl.NewControllerManagedBy(mgr).Named(c.Name()).
-		For(&apiv1.NodeClaim{}, builder.WithPredicates(lookup.Managed(c.Cloud.Facts()))).
-		WithOptions(controller.Options{
-			MaxConcurrentReconciles: pace.Workers(c.CPUMillis, 10, 100),
-			RateLimiter:             pace.Default(),
-		}).Complete(c)
-	if err != nil {
-		return fmt.Errorf("set up controller %s: %w", c.Name(), err)
-	}
-	return nil
+	return claims.Complete(claims.Over(mgr, c, c.Cloud.Facts(), workers.Number(c.CPUMillis, 10, 100)), c)
 }
 
 // Reconcile deletes the claim if its time has come, and otherwise looks again when it comes.
 func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	claim := &apiv1.NodeClaim{}
-	if err := c.Client.Get(ctx, req.NamespacedName, claim); err != nil {
-		return ctrl.Result{}, client.IgnoreNotFound(err)
-	}
-	if !claim.DeletionTimestamp.IsZero() || !c.Cloud.Facts().Manages(claim.Spec.NodeClassRef) {
-		return ctrl.Result{}, nil
+	claim, err := claims.GetLive(ctx, c.Client, c.Cloud.Facts(), req)
+	if claim == nil {
+		return ctrl.Result{}, err
 	}
 	at, ok := lifecycle.Expiry(claim)
 	if !ok {
@@ -62,5 +46,6 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if left := at.Sub(c.Clock.Now()); left > 0 {
 		return ctrl.Result{RequeueAfter: left}, nil
 	}
-	return ctrl.Result{}, dismiss.Claim(ctx, c.Client, c.Metrics.NodeClaims, claim, lifecycle.DeleteExpired)
+	_, err = dismiss.Claim(ctx, c.Client, c.Metrics.NodeClaims, claim, string(lifecycle.DeleteExpired))
+	return ctrl.Result{}, err
 }

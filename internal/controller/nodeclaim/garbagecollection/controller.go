@@ -15,9 +15,9 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/engine/lifecycle"
-	"github.com/karpenter-go/karpenter/internal/controller/nodeclaim/internal/dismiss"
-	"github.com/karpenter-go/karpenter/internal/controller/nodeclaim/internal/lookup"
-	"github.com/karpenter-go/karpenter/internal/controller/singleton"
+	"github.com/karpenter-go/karpenter/internal/controller/internal/dismiss"
+	"github.com/karpenter-go/karpenter/internal/controller/internal/lookup"
+	"github.com/karpenter-go/karpenter/internal/singleton"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
@@ -106,7 +106,8 @@ func (c *Controller) collect(ctx context.Context, claim *apiv1.NodeClaim) error 
 	}
 	ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues(
 		"NodeClaim", map[string]string{"name": claim.Name}, "provider-id", claim.Status.ProviderID))
-	return dismiss.Claim(ctx, c.Client, c.Metrics.NodeClaims, claim, lifecycle.DeleteGarbageCollected)
+	_, err = dismiss.Claim(ctx, c.Client, c.Metrics.NodeClaims, claim, string(lifecycle.DeleteGarbageCollected))
+	return err
 }
 
 func ready(node *corev1.Node) bool {

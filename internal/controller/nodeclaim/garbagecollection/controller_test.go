@@ -11,8 +11,8 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/internal/controller/internal/fakecloud"
-	"github.com/karpenter-go/karpenter/internal/controller/nodeclaim/internal/world"
-	"github.com/karpenter-go/karpenter/internal/controller/singleton"
+	"github.com/karpenter-go/karpenter/internal/controller/internal/world"
+	"github.com/karpenter-go/karpenter/internal/singleton"
 )
 
 // forgetful is a cloud whose list leaves out what it has, as the lists of clouds do now and then.

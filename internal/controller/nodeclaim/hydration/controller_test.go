@@ -7,7 +7,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
-	"github.com/karpenter-go/karpenter/internal/controller/nodeclaim/internal/world"
+	"github.com/karpenter-go/karpenter/internal/controller/internal/world"
 )
 
 func TestHydration(t *testing.T) {

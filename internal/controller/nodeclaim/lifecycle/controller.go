@@ -8,13 +8,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -25,13 +23,11 @@ import (
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/engine/lifecycle"
 	"github.com/karpenter-go/karpenter/internal/act"
-	"github.com/karpenter-go/karpenter/internal/controller/nodeclaim/internal/lookup"
-	"github.com/karpenter-go/karpenter/internal/controller/pace"
+	"github.com/karpenter-go/karpenter/internal/controller/internal/claims"
+	"github.com/karpenter-go/karpenter/internal/controller/internal/lookup"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
+	"github.com/karpenter-go/karpenter/internal/workers"
 )
-
-// conflictRetry is when a pass that met somebody else's write looks again.
-const conflictRetry = time.Second
 
 // Health keeps the record of how well nodes of a pool join.
 type Health interface {
@@ -75,40 +71,34 @@ func (c *Controller) Name() string { return "nodeclaim.lifecycle" }
 // Register adds the controller to mgr.
 func (c *Controller) Register(mgr ctrl.Manager) error {
 	facts := c.Cloud.Facts()
-	b := ctrl.NewControllerManagedBy(mgr).Named(c.Name()).
-		For(&apiv1.NodeClaim{}, builder.WithPredicates(lookup.Managed(facts))).
+	// A worker may wait for its launch for minutes, so there are many, and they cost little.
+	number := workers.Number(c.CPUMillis, 1000, 5000)
+	b := claims.Over(mgr, c, facts, number).
 		Watches(&apiv1.NodeClaim{}, handler.Funcs{UpdateFunc: c.interrupt}).
 		Watches(&corev1.Node{}, lookup.FromNode(c.Client, facts)).
-		WithOptions(controller.Options{
-			// A worker may wait for its launch for minutes, so there are many, and they cost little.
-			MaxConcurrentReconciles: pace.Workers(c.CPUMillis, 1000, 5000),
-			RateLimiter:             pace.Limiter(time.Second, time.Minute),
+		WithOptions(controller.Options{ // in place of the usual ones: launches are tried again more slowly
+			MaxConcurrentReconciles: number, RateLimiter: workers.Limiter(time.Second, time.Minute),
 		})
 	if c.DRA {
 		b = b.Watches(&resourcev1.ResourceSlice{}, handler.EnqueueRequestsFromMapFunc(c.fromSlice))
 	}
-	if err := b.Complete(c); err != nil {
-		return fmt.Errorf("set up controller %s: %w", c.Name(), err)
-	}
-	return nil
+	return claims.Complete(b, c)
 }
 
 // Reconcile brings one claim as far as it can go now.
 func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	claim := &apiv1.NodeClaim{}
-	if err := c.Client.Get(ctx, req.NamespacedName, claim); err != nil {
-		if apierrors.IsNotFound(err) {
-			c.launches.forget(req.Name)
-		}
-		return ctrl.Result{}, client.IgnoreNotFound(err)
+	claim, err := claims.Get(ctx, c.Client, c.Cloud.Facts(), req)
+	if err != nil {
+		return ctrl.Result{}, err
 	}
-	if !c.Cloud.Facts().Manages(claim.Spec.NodeClassRef) {
+	if claim == nil {
+		c.launches.forget(req.Name)
 		return ctrl.Result{}, nil
 	}
 	if err := c.hold(ctx, claim); err != nil {
-		return settle(ctrl.Result{}, err)
+		return claims.Settle(ctrl.Result{}, err)
 	}
-	return settle(newPass(c, claim).run(ctx))
+	return claims.Settle(newPass(c, claim).run(ctx))
 }
 
 // hold puts the finalizer on a claim before anything is launched for it, and the label by which everybody can tell
@@ -124,17 +114,6 @@ func (c *Controller) hold(ctx context.Context, claim *apiv1.NodeClaim) error {
 	}
 	claim.Labels[apiv1.NodeClassLabelKey(schema.GroupKind{Group: ref.Group, Kind: ref.Kind})] = ref.Name
 	return act.Patch(ctx, c.Client, before, claim)
-}
-
-// settle turns a conflict into a look a little later: it means that the cache was behind, not that anything is wrong.
-func settle(result ctrl.Result, err error) (ctrl.Result, error) {
-	if act.Conflict(err) {
-		return ctrl.Result{RequeueAfter: conflictRetry}, nil
-	}
-	if err != nil {
-		return ctrl.Result{}, err
-	}
-	return result, nil
 }
 
 // interrupt calls off the launch of a claim that is being deleted. The claim itself is queued by its own watch.
@@ -156,12 +135,12 @@ func (c *Controller) fromSlice(ctx context.Context, o client.Object) []ctrl.Requ
 	if err := c.Client.Get(ctx, types.NamespacedName{Name: *slice.Spec.NodeName}, node); err != nil {
 		return nil // Its node is not there yet, and will wake the claim itself.
 	}
-	claims, err := lookup.ClaimsOf(ctx, c.Client, node)
+	found, err := lookup.ClaimsOf(ctx, c.Client, node)
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "failed to map slice to claims")
 		return nil
 	}
-	return lookup.Requests(claims, c.Cloud.Facts())
+	return lookup.Requests(found, c.Cloud.Facts())
 }
 
 // look gathers what the judgement of a claim may need to know.

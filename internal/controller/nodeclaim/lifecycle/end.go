@@ -35,8 +35,8 @@ func (p *pass) deleteNodes(ctx context.Context, a lifecycle.DeleteNodes) error {
 		if !slices.Contains(a.Names, node.Name) {
 			continue
 		}
-		if err := p.Client.Delete(ctx, node, client.Preconditions{UID: &node.UID}); client.IgnoreNotFound(err) != nil {
-			errs = append(errs, fmt.Errorf("delete node %s: %w", node.Name, err))
+		if _, err := act.DeleteNode(ctx, p.Client, node); err != nil {
+			errs = append(errs, err)
 		}
 	}
 	return errors.Join(errs...)

@@ -9,13 +9,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/engine/lifecycle"
+	"github.com/karpenter-go/karpenter/internal/act"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
+	"github.com/karpenter-go/karpenter/internal/timeout"
 )
 
 const (
@@ -51,7 +52,7 @@ func (p *pass) launch(ctx context.Context, a lifecycle.Launch) (again bool, err 
 
 // create asks the provider, unless it has answered for this claim already and the cache was only too old to show it.
 func (p *pass) create(ctx context.Context, a lifecycle.Launch) (*cloud.Instance, error) {
-	ctx, cancel := context.WithTimeout(ctx, a.Deadline.Sub(p.view.Now))
+	ctx, cancel := timeout.Context(ctx, p.Clock, a.Deadline.Sub(p.view.Now))
 	defer cancel()
 	if known := p.launches.begin(p.claim.Name, p.claim.UID, cancel); known != nil {
 		return known, nil
@@ -91,7 +92,7 @@ func (p *pass) adopt(ctx context.Context, instance *cloud.Instance) (known bool,
 		p.claim.Annotations = map[string]string{}
 	}
 	maps.Copy(p.claim.Annotations, instance.Annotations)
-	if err := p.Client.Patch(ctx, p.claim, client.MergeFrom(before)); err != nil {
+	if err := act.Merge(ctx, p.Client, before, p.claim); err != nil {
 		return false, fmt.Errorf("write labels of instance to claim %s: %w", p.claim.Name, err)
 	}
 	p.stored = p.claim.DeepCopy()

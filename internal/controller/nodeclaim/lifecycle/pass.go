@@ -12,7 +12,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/lifecycle"
 	"github.com/karpenter-go/karpenter/internal/act"
-	"github.com/karpenter-go/karpenter/internal/controller/nodeclaim/internal/dismiss"
+	"github.com/karpenter-go/karpenter/internal/controller/internal/dismiss"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
@@ -212,7 +212,7 @@ func (p *pass) finish(ctx context.Context) error {
 	}
 	if p.giveUp != "" {
 		p.noteFailed()
-		if err := dismiss.Claim(ctx, p.Client, p.Metrics.NodeClaims, p.claim, p.giveUp); err != nil {
+		if _, err := dismiss.Claim(ctx, p.Client, p.Metrics.NodeClaims, p.claim, string(p.giveUp)); err != nil {
 			return err
 		}
 		p.launches.giveUp(p.claim.Name, p.claim.UID)

@@ -2,7 +2,6 @@ package lifecycle
 
 import (
 	"context"
-	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -18,10 +17,7 @@ import (
 func (p *pass) writeStatus(ctx context.Context) error {
 	p.before = p.stored
 	if p.unlocked {
-		if err := p.Client.Status().Patch(ctx, p.claim, client.MergeFrom(p.stored)); err != nil {
-			return fmt.Errorf("patch status of claim %s: %w", p.claim.Name, err)
-		}
-		return nil
+		return act.MergeStatus(ctx, p.Client, p.stored, p.claim)
 	}
 	if equality.Semantic.DeepEqual(p.stored, p.claim) {
 		return nil

@@ -17,7 +17,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -26,12 +25,10 @@ import (
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/engine/lifecycle"
 	"github.com/karpenter-go/karpenter/internal/act"
-	"github.com/karpenter-go/karpenter/internal/controller/nodeclaim/internal/lookup"
-	"github.com/karpenter-go/karpenter/internal/controller/pace"
+	"github.com/karpenter-go/karpenter/internal/controller/internal/claims"
+	"github.com/karpenter-go/karpenter/internal/controller/internal/lookup"
+	"github.com/karpenter-go/karpenter/internal/workers"
 )
-
-// conflictRetry is when a write that met somebody else's is tried again.
-const conflictRetry = time.Second
 
 // A Controller notes when pods last came or went.
 type Controller struct {
@@ -54,17 +51,10 @@ func (c *Controller) Name() string { return "nodeclaim.podevents" }
 
 // Register adds the controller to mgr.
 func (c *Controller) Register(mgr ctrl.Manager) error {
-	err := ctrl.NewControllerManagedBy(mgr).Named(c.Name()).
+	b := claims.Begin(mgr, c, workers.Number(c.CPUMillis, 10, 1000)).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(c.seen), builder.WithPredicates(movement())).
-		Watches(&corev1.Node{}, handler.Funcs{DeleteFunc: c.gone}).
-		WithOptions(controller.Options{
-			MaxConcurrentReconciles: pace.Workers(c.CPUMillis, 10, 1000),
-			RateLimiter:             pace.Default(),
-		}).Complete(c)
-	if err != nil {
-		return fmt.Errorf("set up controller %s: %w", c.Name(), err)
-	}
-	return nil
+		Watches(&corev1.Node{}, handler.Funcs{DeleteFunc: c.gone})
+	return claims.Complete(b, c)
 }
 
 // seen notes what has happened to a pod, and maps it to the node it is bound to.
@@ -146,12 +136,12 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	claims, err := lookup.ClaimsOf(ctx, c.Client, node)
+	ours, err := lookup.ClaimsOf(ctx, c.Client, node)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	claims = slices.DeleteFunc(claims, func(claim *apiv1.NodeClaim) bool { return !c.Cloud.Facts().Manages(claim.Spec.NodeClassRef) })
-	if len(claims) == 0 {
+	ours = slices.DeleteFunc(ours, func(claim *apiv1.NodeClaim) bool { return !c.Cloud.Facts().Manages(claim.Spec.NodeClassRef) })
+	if len(ours) == 0 {
 		return ctrl.Result{}, nil
 	}
 	now, known := c.Clock.Now(), c.known(node.Name)
@@ -167,15 +157,10 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		last = later(last, known.event)
 	}
 	var errs []error
-	for _, claim := range claims {
+	for _, claim := range ours {
 		errs = append(errs, c.note(ctx, node.Name, claim, last))
 	}
-	if err := errors.Join(errs...); act.Conflict(err) {
-		return ctrl.Result{RequeueAfter: conflictRetry}, nil
-	} else if err != nil {
-		return ctrl.Result{}, err
-	}
-	return ctrl.Result{}, nil
+	return claims.Settle(ctrl.Result{}, errors.Join(errs...))
 }
 
 // note writes the moment onto the claim if it is news.

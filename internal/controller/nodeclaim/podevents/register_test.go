@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/karpenter-go/karpenter/internal/controller/internal/fakecloud"
-	"github.com/karpenter-go/karpenter/internal/controller/nodeclaim/internal/world"
+	"github.com/karpenter-go/karpenter/internal/controller/internal/world"
 )
 
 func TestRegister(t *testing.T) {

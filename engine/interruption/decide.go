@@ -1,0 +1,114 @@
+package interruption
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/model"
+)
+
+// A State is what is known when notices arrive.
+type State struct {
+	Now     time.Time
+	Notices []model.Notice
+	// Claims are the provider's claims.
+	Claims []*apiv1.NodeClaim
+	// Nodes are the nodes of the cluster. A node belongs to the claim with its provider ID.
+	Nodes []*corev1.Node
+}
+
+// Decide returns an action for each claim that a notice concerns and that is not being deleted, in the order of claim names.
+// Notices about instances without a claim are passed over.
+func Decide(s State) []Action {
+	urgent := mostUrgent(s.Notices)
+	if len(urgent) == 0 {
+		return nil
+	}
+	nodes := make(map[string]*corev1.Node, len(s.Nodes))
+	for _, n := range s.Nodes {
+		nodes[n.Spec.ProviderID] = n
+	}
+	var actions []Action
+	for _, claim := range s.Claims {
+		if notice, concerned := urgent.about(claim); concerned && claim.DeletionTimestamp.IsZero() {
+			actions = append(actions, actionFor(claim, nodes[claim.Status.ProviderID], notice, s.Now))
+		}
+	}
+	slices.SortFunc(actions, func(a, b Action) int { return cmp.Compare(a.Claim.Name, b.Claim.Name) })
+	return actions
+}
+
+// A target is what a notice names: an instance, or a node.
+type target struct{ instance, node string }
+
+// notices are the most urgent ones, by what they name.
+type notices map[target]model.Notice
+
+// mostUrgent keeps the most urgent notice about each instance and node; of equally urgent ones the first. Kinds that are not
+// known are left out.
+func mostUrgent(list []model.Notice) notices {
+	urgent := notices{}
+	for _, n := range list {
+		at := target{instance: n.Instance}
+		if n.Instance == "" {
+			at.node = n.Node
+		}
+		if at == (target{}) || urgency(n.Kind) < 0 {
+			continue
+		}
+		if old, known := urgent[at]; !known || urgency(n.Kind) > urgency(old.Kind) {
+			urgent[at] = n
+		}
+	}
+	return urgent
+}
+
+// about returns the most urgent notice that names the claim's instance or node.
+func (s notices) about(claim *apiv1.NodeClaim) (found model.Notice, ok bool) {
+	id := claim.Status.ProviderID
+	short := id[strings.LastIndex(id, "/")+1:]
+	for _, at := range []target{{instance: id}, {instance: short}, {node: claim.Status.NodeName}} {
+		if at == (target{}) {
+			continue
+		}
+		if n, known := s[at]; known && (!ok || urgency(n.Kind) > urgency(found.Kind)) {
+			found, ok = n, true
+		}
+	}
+	return found, ok
+}
+
+// actionFor returns what the notice calls for.
+func actionFor(claim *apiv1.NodeClaim, node *corev1.Node, n model.Notice, now time.Time) Action {
+	r := responses[urgency(n.Kind)]
+	a := Action{Claim: claim, Node: node, Notice: n, Unavailable: r.unavailable, Delete: r.end != keep}
+	if r.reason != "" {
+		a.Told = Event{Type: corev1.EventTypeWarning, Reason: r.reason, Message: n.Message}
+		if r.end == keep {
+			a.Told.Type = corev1.EventTypeNormal
+		}
+	}
+	if r.end < drain {
+		return a
+	}
+	a.Ended = Event{
+		Type: corev1.EventTypeWarning, Reason: ReasonTerminating,
+		Message: "the claim is deleted because of an interruption: " + strings.ReplaceAll(string(n.Kind), "_", " "),
+	}
+	a.Cordon = node != nil && !cordoned(node)
+	if r.end == force && claim.Annotations[apiv1.NodeClaimTerminationTimestampAnnotationKey] == "" {
+		a.Deadline = now
+	}
+	return a
+}
+
+// cordoned reports whether the node has the taint that keeps new pods off a node that goes away.
+func cordoned(node *corev1.Node) bool {
+	taint := apiv1.DisruptedNoScheduleTaint()
+	return slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.MatchTaint(&taint) })
+}

@@ -1,0 +1,73 @@
+package interruption
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/model"
+)
+
+// The order of notices, claims and nodes changes nothing, each claim gets one action at most, and what Decide asks for is
+// not asked for again once it is done.
+func TestDecideLaws(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := State{Now: now}
+		for i := range rapid.IntRange(1, 6).Draw(t, "claims") {
+			id := fmt.Sprintf("cloud:///zone/i-%d", i)
+			c := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("c-%d", i)}}
+			c.Status.ProviderID, c.Status.NodeName = id, fmt.Sprintf("n-%d", i)
+			s.Claims = append(s.Claims, c)
+			if rapid.Bool().Draw(t, "node") {
+				s.Nodes = append(s.Nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: c.Status.NodeName}, Spec: corev1.NodeSpec{ProviderID: id}})
+			}
+		}
+		kinds := []model.NoticeKind{"unknown"}
+		for _, r := range responses {
+			kinds = append(kinds, r.kind)
+		}
+		for range rapid.IntRange(0, 12).Draw(t, "notices") {
+			i := rapid.IntRange(0, 7).Draw(t, "instance")
+			n := model.Notice{Kind: rapid.SampledFrom(kinds).Draw(t, "kind")}
+			switch rapid.IntRange(0, 3).Draw(t, "form") {
+			case 0:
+				n.Instance = fmt.Sprintf("i-%d", i)
+			case 1:
+				n.Instance = fmt.Sprintf("cloud:///zone/i-%d", i)
+			case 2:
+				n.Node = fmt.Sprintf("n-%d", i)
+			}
+			s.Notices = append(s.Notices, n)
+		}
+		actions := Decide(s)
+
+		shuffled := State{
+			Now: now, Notices: rapid.Permutation(s.Notices).Draw(t, "notices in another order"),
+			Claims: rapid.Permutation(s.Claims).Draw(t, "claims in another order"), Nodes: s.Nodes,
+		}
+		if got, want := text(Decide(shuffled)), text(actions); got != want {
+			t.Fatalf("in another order:\n%s\nwant:\n%s", got, want)
+		}
+		for i, a := range actions {
+			if i > 0 && actions[i-1].Claim.Name >= a.Claim.Name {
+				t.Fatalf("actions for %s and %s are out of order, or one claim has two", actions[i-1].Claim.Name, a.Claim.Name)
+			}
+			if (a.Cordon || !a.Deadline.IsZero()) && !a.Delete {
+				t.Fatalf("a claim that stays loses its pods:\n%s", a)
+			}
+			if a.Delete {
+				a.Claim.DeletionTimestamp = &metav1.Time{Time: now}
+			}
+		}
+		again := Decide(s)
+		if i := slices.IndexFunc(again, func(a Action) bool { return a.Delete || a.Cordon }); i >= 0 {
+			t.Fatalf("asked for again:\n%s", again[i])
+		}
+	})
+}

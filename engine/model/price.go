@@ -1,0 +1,40 @@
+package model
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/require"
+)
+
+// OfferingOf returns the offering of t by which the node was bought, available or not: that of its zone, capacity type and
+// reservation. Without one of its reservation, which may have ended, it is the first of its zone and capacity type.
+func (t *InstanceType) OfferingOf(n *Node) (found Offering, ok bool) {
+	zone, capacityType := n.Labels[corev1.LabelTopologyZone], n.Labels[apiv1.CapacityTypeLabelKey]
+	for _, o := range t.Offerings {
+		if o.Zone != zone || o.CapacityType != capacityType {
+			continue
+		}
+		if o.ReservationID == "" {
+			return o, true
+		}
+		if _, its := o.Requirements.Intersects(require.FromLabels(n.Labels)); its {
+			return o, true
+		}
+		if !ok {
+			found, ok = o, true
+		}
+	}
+	return found, ok
+}
+
+// Price returns what the node costs, in dollars per hour, by the instance types of its pool, and false if they do not tell.
+func (s *Snapshot) Price(n *Node) (price float64, ok bool) {
+	for _, t := range s.Types(n.Pool) {
+		if t.Name == n.Labels[corev1.LabelInstanceTypeStable] {
+			o, ok := t.OfferingOf(n)
+			return o.Price, ok
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,26 @@
+package act
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+)
+
+// Cordon gives the node the taint that keeps new pods off a node that goes away, and reports whether it lacked it. A taint of
+// the same key with another effect or value comes from another version and is replaced. Nothing is written.
+func Cordon(node *corev1.Node) (changed bool) {
+	taint := apiv1.DisruptedNoScheduleTaint()
+	if slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool {
+		return t.Key == taint.Key && t.Value == taint.Value && t.Effect == taint.Effect
+	}) {
+		return false
+	}
+	node.Spec.Taints = append(withoutDisrupted(node.Spec.Taints), taint)
+	return true
+}
+
+func withoutDisrupted(taints []corev1.Taint) []corev1.Taint {
+	return slices.DeleteFunc(taints, func(t corev1.Taint) bool { return t.Key == apiv1.DisruptedTaintKey })
+}

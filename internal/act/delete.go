@@ -1,0 +1,32 @@
+package act
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+)
+
+// DeleteClaim deletes exactly this claim, not another of the same name, and reports whether it was there to be deleted. Its
+// node is drained and its instance ended by the claim's own controllers.
+func DeleteClaim(ctx context.Context, c client.Writer, claim *apiv1.NodeClaim) (deleted bool, err error) {
+	return remove(ctx, c, claim, "claim")
+}
+
+// DeleteNode deletes exactly this node, not another of the same name, and reports whether it was there to be deleted.
+func DeleteNode(ctx context.Context, c client.Writer, node *corev1.Node) (deleted bool, err error) {
+	return remove(ctx, c, node, "node")
+}
+
+// remove deletes the object if it is there and has the same UID.
+func remove(ctx context.Context, c client.Writer, o client.Object, kind string) (deleted bool, err error) {
+	uid := o.GetUID()
+	err = c.Delete(ctx, o, client.Preconditions{UID: &uid})
+	if client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("delete %s %s: %w", kind, o.GetName(), err)
+	}
+	return err == nil, nil
+}

@@ -1,0 +1,38 @@
+package act
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// A Writer writes claims and nodes for providers. They know it by interfaces of their own, and get it from the composition
+// root.
+type Writer struct {
+	Client client.Client
+}
+
+// Merge is the function of this name.
+func (w Writer) Merge(ctx context.Context, before, obj client.Object) error {
+	return Merge(ctx, w.Client, before, obj)
+}
+
+// PatchStatus is the function of this name.
+func (w Writer) PatchStatus(ctx context.Context, before, obj client.Object) error {
+	return PatchStatus(ctx, w.Client, before, obj)
+}
+
+// CreateNode creates a node.
+func (w Writer) CreateNode(ctx context.Context, node *corev1.Node) error {
+	if err := w.Client.Create(ctx, node); err != nil {
+		return fmt.Errorf("create node %s: %w", node.Name, err)
+	}
+	return nil
+}
+
+// DeleteNode is the function of this name.
+func (w Writer) DeleteNode(ctx context.Context, node *corev1.Node) (deleted bool, err error) {
+	return DeleteNode(ctx, w.Client, node)
+}

@@ -1,0 +1,105 @@
+package interruption
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/engine/interruption"
+	"github.com/karpenter-go/karpenter/internal/act"
+	"github.com/karpenter-go/karpenter/internal/controller/internal/dismiss"
+	"github.com/karpenter-go/karpenter/internal/telemetry"
+)
+
+// workers is how many actions are carried out at once.
+const workers = 10
+
+// carryOutAll carries out all actions and returns the notices of those that failed.
+func (c *Controller) carryOutAll(ctx context.Context, actions []interruption.Action) []cloud.Notice {
+	var mu sync.Mutex // guards failed
+	var failed []cloud.Notice
+	var group errgroup.Group
+	group.SetLimit(workers)
+	for _, a := range actions {
+		group.Go(func() error {
+			if err := c.carryOut(ctx, a); err != nil {
+				ctrl.LoggerFrom(ctx).Error(err, "cannot let a claim go now", "NodeClaim", a.Claim.Name, "message", a.Notice.Kind)
+				mu.Lock()
+				defer mu.Unlock()
+				failed = append(failed, a.Notice)
+			}
+			return nil
+		})
+	}
+	_ = group.Wait() // the functions return no error
+	return failed
+}
+
+// carryOut does what the action says, in the order of its fields.
+func (c *Controller) carryOut(ctx context.Context, a interruption.Action) error {
+	if a.Unavailable != "" {
+		c.Cloud.MarkUnavailable(a.Claim, a.Unavailable)
+	}
+	c.publish(a, a.Told)
+	if !a.Deadline.IsZero() {
+		if err := c.setDeadline(ctx, a); err != nil {
+			return err
+		}
+	}
+	if !a.Delete {
+		return nil
+	}
+	ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues("NodeClaim", a.Claim.Name, "instance", a.Claim.Status.ProviderID))
+	deleted, err := dismiss.Claim(ctx, c.Client, c.Metrics.NodeClaims, a.Claim, string(a.Notice.Kind))
+	if err != nil || !deleted {
+		return err
+	}
+	c.publish(a, a.Ended)
+	if a.Ended.Reason != "" {
+		c.Replacements.await(a.Claim, a.Notice.Time, c.Clock.Now())
+	}
+	if a.Cordon {
+		c.cordon(ctx, a)
+	}
+	return nil
+}
+
+// publish tells of the event on the claim and, if there is one, on its node.
+func (c *Controller) publish(a interruption.Action, e interruption.Event) {
+	if e.Reason == "" {
+		return
+	}
+	c.Events.Publish(telemetry.Event{Object: a.Claim, Type: e.Type, Reason: e.Reason, Message: e.Message})
+	if a.Node != nil {
+		c.Events.Publish(telemetry.Event{Object: a.Node, Type: e.Type, Reason: e.Reason, Message: e.Message})
+	}
+}
+
+// setDeadline makes the drain of the claim's node end at the action's deadline, whatever runs there.
+func (c *Controller) setDeadline(ctx context.Context, a interruption.Action) error {
+	before := a.Claim.DeepCopy()
+	metav1.SetMetaDataAnnotation(&a.Claim.ObjectMeta, apiv1.NodeClaimTerminationTimestampAnnotationKey,
+		a.Deadline.UTC().Format(time.RFC3339))
+	return client.IgnoreNotFound(act.Merge(ctx, c.Client, before, a.Claim)) // a claim that is gone needs no deadline
+}
+
+// cordon keeps new pods off the node at once; its drain begins when the deletion of the claim has been seen. A failure is no
+// reason to do it all again: the drain cordons too.
+func (c *Controller) cordon(ctx context.Context, a interruption.Action) {
+	before := a.Node.DeepCopy()
+	act.Cordon(a.Node)
+	if err := act.Patch(ctx, c.Client, before, a.Node); err != nil {
+		ctrl.LoggerFrom(ctx).V(1).Info("leaving the cordon to the drain", "Node", a.Node.Name, "error", err.Error())
+		return
+	}
+	if at := a.Notice.Time; !at.IsZero() {
+		c.Metrics.Interruption.ToCordonSeconds.Observe(max(c.Clock.Now().Sub(at), 0).Seconds())
+	}
+}

@@ -1,0 +1,180 @@
+package interruption
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clocktesting "k8s.io/utils/clock/testing"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/karpenter-go/karpenter/api"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/engine/interruption"
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/internal/telemetry"
+)
+
+var now = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// provider is a cloud that notes which capacity is unavailable.
+type provider struct{ unavailable []string }
+
+func (p *provider) Facts() cloud.Facts {
+	return cloud.Facts{NodeClasses: []schema.GroupVersionKind{{Group: "test", Kind: "Class"}}}
+}
+
+func (p *provider) MarkUnavailable(claim *apiv1.NodeClaim, capacityType string) {
+	p.unavailable = append(p.unavailable, claim.Name+" "+capacityType)
+}
+
+// source delivers one batch, or an error, and notes what failed of it.
+type source struct {
+	notices []cloud.Notice
+	err     error
+	asked   int // how often it was acknowledged
+	failed  []string
+}
+
+func (*source) Name() string { return "test" }
+
+func (s *source) Receive(context.Context) (cloud.NoticeBatch, error) {
+	return cloud.NoticeBatch{Notices: s.notices, Next: time.Minute, Acknowledge: func(_ context.Context, failed []cloud.Notice) error {
+		s.asked++
+		for _, n := range failed {
+			s.failed = append(s.failed, n.Instance)
+		}
+		return nil
+	}}, s.err
+}
+
+type silent struct{}
+
+func (silent) Publish(...telemetry.Event) {}
+
+// newController returns a controller of claims a and b, on instances i-a and i-b, and of a claim of another provider on i-c.
+// Claims with the name of refused cannot be deleted.
+func newController(t *testing.T, s *source, refused string) (*Controller, *provider) {
+	t.Helper()
+	scheme := api.Scheme()
+	if err := corev1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	var objects []client.Object
+	for _, name := range []string{"a", "b", "c"} {
+		id := "cloud:///zone/i-" + name
+		claim := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: name, Finalizers: []string{apiv1.TerminationFinalizer}}}
+		claim.Spec.NodeClassRef = &apiv1.NodeClassReference{Group: "test", Kind: map[string]string{"c": "Other"}[name]}
+		if claim.Spec.NodeClassRef.Kind == "" {
+			claim.Spec.NodeClassRef.Kind = "Class"
+		}
+		claim.Status.ProviderID = id
+		objects = append(objects, claim, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-" + name}, Spec: corev1.NodeSpec{ProviderID: id}})
+	}
+	kube := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{
+		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, options ...client.DeleteOption) error {
+			if o.GetName() == refused {
+				return errors.New("the API server is away")
+			}
+			return c.Delete(ctx, o, options...)
+		},
+	}).Build()
+	metrics, p := telemetry.NewMetrics(prometheus.NewRegistry(), nil), &provider{}
+	return &Controller{
+		Source: s, Cloud: p, Client: kube, Clock: clocktesting.NewFakePassiveClock(now), Events: silent{}, Metrics: metrics,
+		Replacements: NewReplacements(kube, metrics.Interruption.ToLaunchSeconds),
+	}, p
+}
+
+// ended returns the names of the claims that are being deleted.
+func ended(t *testing.T, c *Controller) (names []string) {
+	t.Helper()
+	var list apiv1.NodeClaimList
+	if err := c.Client.List(t.Context(), &list); err != nil {
+		t.Fatal(err)
+	}
+	for _, claim := range list.Items {
+		if !claim.DeletionTimestamp.IsZero() {
+			names = append(names, claim.Name)
+		}
+	}
+	return names
+}
+
+// A claim that cannot be deleted is told to the source; the others go, and claims of other providers are left alone.
+func TestFailureIsToldToTheSource(t *testing.T) {
+	s := &source{}
+	for _, id := range []string{"i-a", "i-b", "i-c", "i-d"} {
+		s.notices = append(s.notices, cloud.Notice{Kind: model.NoticeSpotInterrupted, Instance: id, Time: now})
+	}
+	c, p := newController(t, s, "b")
+	if next, err := c.Handle(t.Context()); err != nil || next != time.Minute {
+		t.Fatalf("next batch in %v, %v", next, err)
+	}
+	if got := ended(t, c); !slices.Equal(got, []string{"a"}) || s.asked != 1 || !slices.Equal(s.failed, []string{"i-b"}) {
+		t.Errorf("ended %v, failed %v of %d batches", got, s.failed, s.asked)
+	}
+	slices.Sort(p.unavailable)
+	if diff := cmp.Diff([]string{"a spot", "b spot"}, p.unavailable); diff != "" {
+		t.Errorf("unavailable (-want +got):\n%s", diff)
+	}
+}
+
+// A source that fails is asked again later each time. Each new error is logged once, and so is the end of a row of errors.
+func TestSourceFails(t *testing.T) {
+	var lines []string
+	ctx := log.IntoContext(t.Context(), funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{}))
+	s := &source{err: errors.New("no queue")}
+	c, _ := newController(t, s, "")
+	run := func() time.Duration {
+		t.Helper()
+		result, err := c.Reconcile(ctx, ctrl.Request{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return result.RequeueAfter
+	}
+	if a, b := run(), run(); a != time.Second || b != 2*time.Second || len(lines) != 1 || s.asked != 0 {
+		t.Errorf("pauses of %v and %v, %d lines, acknowledged %d times", a, b, len(lines), s.asked)
+	}
+	for range 10 {
+		run()
+	}
+	if got := run(); got != 5*time.Minute {
+		t.Errorf("the longest pause is %v", got)
+	}
+	s.err = nil
+	if a, b := run(), run(); a != time.Minute || b != time.Minute || len(lines) != 2 {
+		t.Errorf("pauses of %v and %v afterwards, lines %q", a, b, lines)
+	}
+}
+
+// Every reason that the engine gives is a reason of events.
+func TestReasonsAreDeclared(t *testing.T) {
+	known := map[string]bool{}
+	for _, r := range telemetry.Reasons() {
+		known[r.Name] = true
+	}
+	for _, reason := range []string{
+		interruption.ReasonSpotInterrupted, interruption.ReasonRebalance, interruption.ReasonReservationReclaimed,
+		interruption.ReasonInstanceStopping, interruption.ReasonInstanceTerminating, interruption.ReasonInstanceUnhealthy,
+		interruption.ReasonTerminating,
+	} {
+		if !known[reason] {
+			t.Errorf("%s is not declared in internal/telemetry", reason)
+		}
+	}
+}

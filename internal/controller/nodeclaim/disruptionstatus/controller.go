@@ -1,0 +1,125 @@
+package disruptionstatus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-go/karpenter/api/condition"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/engine/lifecycle"
+	"github.com/karpenter-go/karpenter/internal/act"
+	"github.com/karpenter-go/karpenter/internal/controller/internal/claims"
+)
+
+// driftPeriod is how old the answer about drift may be.
+const driftPeriod = 5 * time.Minute
+
+// A Controller keeps Consolidatable and Drifted up to date.
+type Controller struct {
+	Client client.Client
+	Clock  clock.Clock
+	Cloud  cloud.Provider
+	// CPUMillis is what the process may use; it decides how many claims are worked on at once.
+	CPUMillis int64
+}
+
+// Name is the controller's name in logs and metrics.
+func (c *Controller) Name() string { return "nodeclaim.disruption" }
+
+// Reconcile judges one claim. A claim without a pool is neither drifted nor consolidated.
+func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	claim, err := claims.GetLive(ctx, c.Client, c.Cloud.Facts(), req)
+	if claim == nil {
+		return ctrl.Result{}, err
+	}
+	name := claim.Labels[apiv1.NodePoolLabelKey]
+	if name == "" {
+		return ctrl.Result{}, nil
+	}
+	pool := &apiv1.NodePool{}
+	if err := c.Client.Get(ctx, types.NamespacedName{Name: name}, pool); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+
+	before := claim.DeepCopy()
+	wait := c.setConsolidatable(claim, pool)
+	again, driftErr := c.setDrifted(ctx, claim, pool)
+	if wait == 0 || again > 0 && again < wait {
+		wait = again
+	}
+	err = act.PatchStatus(ctx, c.Client, before, claim)
+	if !act.Conflict(err) {
+		err = errors.Join(driftErr, err)
+	}
+	return claims.Settle(ctrl.Result{RequeueAfter: wait}, err)
+}
+
+// setConsolidatable sets or clears the condition and returns when time will change it, zero if it will not.
+func (c *Controller) setConsolidatable(claim *apiv1.NodeClaim, pool *apiv1.NodePool) time.Duration {
+	if pool.Spec.Replicas != nil {
+		condition.Clear(claim, apiv1.ConditionTypeConsolidatable) // A static pool keeps its number of nodes.
+		return 0
+	}
+	yes, wait := lifecycle.Consolidatable(claim, pool, c.Clock.Now())
+	if yes {
+		condition.SetTrue(claim, apiv1.ConditionTypeConsolidatable, c.Clock.Now())
+	} else {
+		condition.Clear(claim, apiv1.ConditionTypeConsolidatable)
+	}
+	return wait
+}
+
+// setDrifted sets or clears the condition and returns when to ask again. If the answer cannot be had the condition
+// stays.
+func (c *Controller) setDrifted(
+	ctx context.Context, claim *apiv1.NodeClaim, pool *apiv1.NodePool,
+) (again time.Duration, err error) {
+	if !condition.IsTrue(claim, apiv1.ConditionTypeLaunched) {
+		condition.Clear(claim, apiv1.ConditionTypeDrifted)
+		return 0, nil
+	}
+	reason, err := c.drift(ctx, claim, pool)
+	var unresolved *cloud.NodeClassNotReadyError
+	switch {
+	case errors.As(err, &unresolved):
+		return driftPeriod, nil // The pool says so itself, and a change of the class wakes us.
+	case err != nil:
+		return 0, err
+	case reason == "":
+		condition.Clear(claim, apiv1.ConditionTypeDrifted)
+	default:
+		condition.SetTrueWithReason(claim, apiv1.ConditionTypeDrifted, reason, reason, c.Clock.Now())
+	}
+	return driftPeriod, nil
+}
+
+// drift returns why the claim has drifted: what is free to know comes first, then the instance types, then the
+// provider.
+func (c *Controller) drift(ctx context.Context, claim *apiv1.NodeClaim, pool *apiv1.NodePool) (string, error) {
+	now := c.Clock.Now()
+	if reason := lifecycle.Drift(claim, pool, nil, now); reason != "" {
+		return reason, nil
+	}
+	if now.Sub(claim.CreationTimestamp.Time) >= lifecycle.TypeDriftAge {
+		types, err := c.Cloud.InstanceTypes(ctx, pool)
+		if err != nil {
+			return "", fmt.Errorf("list instance types of pool %s: %w", pool.Name, err)
+		}
+		if reason := lifecycle.Drift(claim, pool, types, now); reason != "" {
+			return reason, nil
+		}
+	}
+	reason, err := c.Cloud.Drift(ctx, claim)
+	if err != nil {
+		return "", fmt.Errorf("ask for drift of claim %s: %w", claim.Name, err)
+	}
+	return string(reason), nil
+}

@@ -1,0 +1,32 @@
+package inputs
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-go/karpenter/engine/model"
+)
+
+// Daemons adds what pods of DaemonSets will request to a Snapshot. Nil Daemons know of no LimitRanges.
+type Daemons struct {
+	// Reader lists LimitRanges, from a cache.
+	Reader client.Reader
+}
+
+// WithRequests returns s with daemons that request what their pods request, or will by the LimitRanges of their namespaces.
+func (d *Daemons) WithRequests(ctx context.Context, s *model.Snapshot) *model.Snapshot {
+	var ranges []*corev1.LimitRange
+	if d != nil {
+		var list corev1.LimitRangeList
+		if err := d.Reader.List(ctx, &list); err != nil {
+			ctrl.LoggerFrom(ctx).Error(err, "list limit ranges")
+		}
+		for i := range list.Items {
+			ranges = append(ranges, &list.Items[i])
+		}
+	}
+	return s.Informed(ranges)
+}

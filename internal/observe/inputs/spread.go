@@ -1,0 +1,56 @@
+package inputs
+
+import (
+	"context"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/topology"
+)
+
+// Spread knows the constraints that the scheduler gives to pods without any. Nil knows of none.
+type Spread struct {
+	// Reader lists services and owners of pods, from a cache.
+	Reader client.Reader
+	// Constraints are the scheduler's, without selectors.
+	Constraints []corev1.TopologySpreadConstraint
+	// Services says that services may be read. Without, selectors are made of owners alone.
+	Services bool
+}
+
+// Of returns the function that tells a pod's constraints as of now. A kind that cannot be read contributes nothing.
+func (d *Spread) Of(ctx context.Context) func(*model.Pod) []corev1.TopologySpreadConstraint {
+	if d == nil {
+		return nil
+	}
+	var services corev1.ServiceList
+	var controllers corev1.ReplicationControllerList
+	var replicaSets appsv1.ReplicaSetList
+	var statefulSets appsv1.StatefulSetList
+	lists := []client.ObjectList{&controllers, &replicaSets, &statefulSets}
+	if d.Services {
+		lists = append(lists, &services)
+	}
+	for _, list := range lists {
+		// Nothing is changed of what is read, and there may be ten thousand.
+		if err := d.Reader.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+			ctrl.LoggerFrom(ctx).Error(err, "list what default topology spread is made from")
+		}
+	}
+	return topology.Defaults{
+		Constraints: d.Constraints, Services: each(services.Items), Controllers: each(controllers.Items),
+		ReplicaSets: each(replicaSets.Items), StatefulSets: each(statefulSets.Items),
+	}.Of()
+}
+
+func each[T any](items []T) []*T {
+	out := make([]*T, len(items))
+	for i := range items {
+		out[i] = &items[i]
+	}
+	return out
+}

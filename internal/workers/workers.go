@@ -1,0 +1,49 @@
+package workers
+
+import (
+	"time"
+
+	"golang.org/x/time/rate"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+// mostCores is the number of cores at which a controller has its largest number of workers.
+const mostCores = 60
+
+// Number returns how many workers a controller has that is to have min of them on one core and max on 60 cores or more,
+// and in between a share that grows with the cores, rounded down. Parts of a core count as a whole one.
+func Number(cpuMillis int64, min, max int) int {
+	cores := int((cpuMillis + 999) / 1000)
+	switch {
+	case cores <= 1 || max <= min:
+		return min
+	case cores >= mostCores:
+		return max
+	}
+	return min + (max-min)*(cores-1)/(mostCores-1)
+}
+
+// Limits of DefaultLimiter, and of all retries of one controller together.
+const (
+	DefaultBase = 100 * time.Millisecond
+	DefaultMax  = time.Minute
+
+	retriesPerSecond = 10
+	retriesBurst     = 100
+)
+
+// Limiter returns a rate limiter whose delay begins at base, doubles with every failure of the same request and ends at
+// max. All requests of the controller together are retried ten times a second at most, after a first hundred.
+// A limiter has memory: every controller needs its own.
+func Limiter(base, max time.Duration) workqueue.TypedRateLimiter[reconcile.Request] {
+	return workqueue.NewTypedMaxOfRateLimiter(
+		workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](base, max),
+		&workqueue.TypedBucketRateLimiter[reconcile.Request]{Limiter: rate.NewLimiter(retriesPerSecond, retriesBurst)},
+	)
+}
+
+// DefaultLimiter returns the limiter of controllers that have no reason for another: 100 ms to one minute.
+func DefaultLimiter() workqueue.TypedRateLimiter[reconcile.Request] {
+	return Limiter(DefaultBase, DefaultMax)
+}
