@@ -9,6 +9,7 @@ import (
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/verify/nodematch"
 )
 
 // placements checks the pods that go onto nodes there are or that are on their way.
@@ -54,7 +55,7 @@ func (c *checker) onNode(n *model.Node, pods []*model.Pod, there []*corev1.Pod) 
 		used.add(d.requests)
 		others = append(others, d)
 	}
-	seen, taints := c.nodeOf(n), taintsOf(n)
+	seen, taints := nodematch.Of(c.nodeOf(n)), taintsOf(n)
 	missing, expected := c.expect(seen, taints, there)
 	used.add(expected)
 	others = append(others, missing...)
@@ -65,8 +66,8 @@ func (c *checker) onNode(n *model.Node, pods []*model.Pod, there []*corev1.Pod) 
 	}
 	c.tolerated(n.Name, l, taints)
 	for _, w := range l.wishes {
-		if !w.selector.matches(seen) {
-			v := w.broken(seen.Labels)
+		if !seen.MatchedBy(w.selector) {
+			v := w.broken(seen.Labels())
 			v.Node = n.Name
 			c.add(v)
 		}
@@ -80,17 +81,16 @@ func (c *checker) onNode(n *model.Node, pods []*model.Pod, there []*corev1.Pod) 
 // That is a forecast and no rule of the scheduler, so the lower of two is taken: the sum
 // over the missing ones, or all that belong there less what daemons' pods hold already.
 // They differ while a daemon is changed or removed.
-func (c *checker) expect(node *corev1.Node, taints []corev1.Taint, there []*corev1.Pod) ([]*demand, amounts) {
+func (c *checker) expect(set *nodematch.LabelSet, taints []corev1.Taint, there []*corev1.Pod) ([]*demand, amounts) {
 	var missing []*demand
 	free, rest := amounts{}, amounts{}
-	for i, d := range c.daemons {
-		if _, kept := d.untolerated(taints); kept || !d.selector.matches(node) {
+	for _, d := range c.catalog.daemons {
+		if _, kept := d.untolerated(taints); kept || !set.MatchedBy(d.selector) {
 			continue
 		}
 		rest.add(d.requests)
-		set := c.sets[i]
-		if !slices.ContainsFunc(there, func(p *corev1.Pod) bool { return ownedBy(p, set.Namespace, set.Name) }) {
-			missing = append(missing, d)
+		if !d.runsAmong(there) {
+			missing = append(missing, d.demand)
 			free.add(d.requests)
 		}
 	}
@@ -110,33 +110,20 @@ func (c *checker) expect(node *corev1.Node, taints []corev1.Taint, there []*core
 // onClaim checks pods for a claim that is not launched yet: every type that it may
 // become must do.
 func (c *checker) onClaim(n *model.Node, pods []*model.Pod) {
-	sh := c.shapeOfClaim(n.Claim)
+	t := c.catalog.templateOfClaim(n.Claim)
 	l := c.loadOf(n.Name, pods, nil)
-	c.tolerated(n.Name, l, sh.taints)
-	types := c.wished(n)
-	if len(types) == 0 {
+	c.tolerated(n.Name, l, t.taints)
+	list := &optionList{types: c.catalog.claimTypes(n)}
+	if len(list.types) == 0 {
 		c.add(Violation{Rule: RuleType, Node: n.Name, Detail: "no known type meets its requirements"})
 	}
-	list := &menu{types: types}
-	for _, t := range types {
-		o := c.optionOf(sh, t)
+	for _, it := range list.types {
+		o := c.catalog.optionOf(t, it)
 		list.options = append(list.options, o)
-		c.fits(n.Name, t, o, l)
+		c.fits(n.Name, it, o, l)
 	}
-	c.suits(n.Name, sh, list, l)
+	c.suits(n.Name, t, list, l)
 	c.attachesAll(n.Name, list, l)
-}
-
-// wished returns the types that a claim which is not launched may become.
-func (c *checker) wished(n *model.Node) []*model.InstanceType {
-	sh := c.shapeOfClaim(n.Claim)
-	var types []*model.InstanceType
-	for _, t := range c.snapshot.Types(poolOf(n)) {
-		if len(c.optionOf(sh, t).broken) == 0 {
-			types = append(types, t)
-		}
-	}
-	return types
 }
 
 // ended reports whether the pod holds no resources any more.
@@ -192,7 +179,7 @@ func (c *checker) nodeOf(n *model.Node) *corev1.Node {
 		return n.Object
 	}
 	seen := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: maps.Clone(n.Claim.Labels)}}
-	for old, stable := range c.places.aliases {
+	for old, stable := range c.catalog.index.Aliases {
 		if v, ok := n.Claim.Labels[stable]; ok {
 			seen.Labels[old] = v
 		}

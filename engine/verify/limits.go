@@ -60,7 +60,7 @@ func (c *checker) usage(pool string) amounts {
 		case poolOf(n) != pool:
 			continue
 		case !launched(n):
-			sum.add(largest(c.wished(n)))
+			sum.add(largest(c.catalog.claimTypes(n)))
 			continue
 		}
 		sum[model.Nodes]++

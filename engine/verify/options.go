@@ -9,7 +9,7 @@ import (
 )
 
 // optionList checks that the options are types of the pool, each once, and break no rule. It reports whether they break none.
-func (c *checker) optionList(node string, n *model.PlannedNode, list *menu) (sound bool) {
+func (c *checker) optionList(node string, n *model.PlannedNode, list *optionList) (sound bool) {
 	bad := func(t, detail string) {
 		c.add(Violation{Rule: RuleType, Node: node, Type: t, Detail: detail})
 	}
@@ -19,7 +19,7 @@ func (c *checker) optionList(node string, n *model.PlannedNode, list *menu) (sou
 	if len(n.Options) > maxOptions {
 		bad("", fmt.Sprintf("has %d options, more than the %d that a claim may name", len(n.Options), maxOptions))
 	}
-	types := c.typesOf(n.Pool.Name)
+	types := c.catalog.typesOf(n.Pool.Name)
 	seen := make(map[*model.InstanceType]bool, len(n.Options))
 	for _, t := range n.Options {
 		switch {
@@ -41,25 +41,12 @@ func (c *checker) optionList(node string, n *model.PlannedNode, list *menu) (sou
 	return sound
 }
 
-// typesOf returns the types of a pool by name.
-func (c *checker) typesOf(pool string) map[string]*model.InstanceType {
-	types, ok := c.types[pool]
-	if !ok {
-		types = make(map[string]*model.InstanceType)
-		for _, t := range c.snapshot.Types(pool) {
-			types[t.Name] = t
-		}
-		c.types[pool] = types
-	}
-	return types
-}
-
 // chosen checks the offering that the node is priced by, and that the options are in
 // the order of their prices.
 //
 // Reserved capacity is nearly free and soon used up, so another node may have had it:
 // then the next cheaper offering, and the order without reservations, are right too.
-func (c *checker) chosen(node string, n *model.PlannedNode, list *menu) {
+func (c *checker) chosen(node string, n *model.PlannedNode, list *optionList) {
 	if len(n.Options) == 0 {
 		return
 	}
@@ -103,7 +90,7 @@ func cheapest(offerings []model.Offering, reserved bool) float64 {
 }
 
 // diversity checks the pool's minValues, unless they were relaxed.
-func (c *checker) diversity(node string, n *model.PlannedNode, sh *shape) {
+func (c *checker) diversity(node string, n *model.PlannedNode, t *template) {
 	if n.MinValuesRelaxed {
 		return
 	}
@@ -111,27 +98,27 @@ func (c *checker) diversity(node string, n *model.PlannedNode, sh *shape) {
 		if r.MinValues == nil {
 			continue
 		}
-		if have := c.distinct(n.Options, sh, r.Key); have < *r.MinValues {
+		if have := c.catalog.distinct(n.Options, t, r.Key); have < *r.MinValues {
 			c.add(Violation{Rule: RuleMinValues, Node: node, Detail: fmt.Sprintf(
 				"leaves %d values of %s, the pool wants %d", have, r.Key, *r.MinValues)})
 		}
 	}
 }
 
-// distinct counts the values that a label may have on any of the options.
-func (c *checker) distinct(options []*model.InstanceType, sh *shape, key string) int {
-	if stable, ok := c.places.aliases[key]; ok {
+// distinct returns how many values a label may have on any of the options.
+func (c *catalog) distinct(options []*model.InstanceType, t *template, key string) int {
+	if stable, ok := c.index.Aliases[key]; ok {
 		key = stable
 	}
-	at := slices.Index(sh.keys, key)
+	at := slices.Index(t.keys, key)
 	values := make(map[string]bool)
-	for _, t := range options {
-		f := sh.factsOf(t)
-		for _, i := range c.optionOf(sh, t).sold {
-			fate, _ := sh.fate(f, sh.prospects(f), i)
-			for _, cand := range fate[at] {
-				if !cand.missing {
-					values[cand.value] = true
+	for _, it := range options {
+		f := t.labelsOfType(it)
+		for _, i := range c.optionOf(t, it).positions {
+			outcomes, _ := t.outcomes(f, t.outcomesByType(f), i)
+			for _, v := range outcomes[at] {
+				if !v.Missing {
+					values[v.Text] = true
 				}
 			}
 		}

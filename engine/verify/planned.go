@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/verify/nodematch"
 )
 
 // maxOptions is how many types a claim may name.
@@ -19,7 +20,7 @@ func (c *checker) planned(i int) {
 	if !c.usable(name, n.Pool) {
 		return
 	}
-	sh := c.shapeOf(n)
+	t := c.catalog.templateOf(n)
 	load := c.loadOf(name, n.Pods, nil)
 	for _, r := range load.names {
 		if n.Requests[r] < load.requests[r] {
@@ -27,22 +28,22 @@ func (c *checker) planned(i int) {
 				"requests %d of %s, but its pods ask for %d", n.Requests[r], r, load.requests[r])})
 		}
 	}
-	c.tolerated(name, load, sh.taints)
-	list := c.menuOf(sh, n)
-	sound := list.well
-	if !list.well {
+	c.tolerated(name, load, t.taints)
+	list := c.catalog.listOf(t, n)
+	sound := list.sound
+	if !list.sound {
 		sound = c.optionList(name, n, list)
 	}
 	if !list.holds(load) {
-		for i, t := range n.Options {
-			c.fits(name, t, list.options[i], load)
+		for i, it := range n.Options {
+			c.fits(name, it, list.options[i], load)
 		}
 	}
-	c.suits(name, sh, list, load)
+	c.suits(name, t, list, load)
 	c.attachesAll(name, list, load)
 	if sound { // else prices and diversity are off for that reason
 		c.chosen(name, n, list)
-		c.diversity(name, n, sh)
+		c.diversity(name, n, t)
 	}
 }
 
@@ -83,7 +84,7 @@ type load struct {
 
 // A wish is what a pod, or a volume of it, asks of the labels of its node.
 type wish struct {
-	selector *selector
+	selector *nodematch.Selector
 	pod      string
 	claim    string // of the volume; empty for the pod's own
 }
@@ -162,20 +163,20 @@ func (c *checker) fits(node string, t *model.InstanceType, o *option, l *load) {
 
 // suits checks that every pod may be on a node of the shape, by its labels, however it
 // turns out.
-func (c *checker) suits(node string, sh *shape, list *menu, l *load) {
+func (c *checker) suits(node string, t *template, list *optionList, l *load) {
 	if len(l.wishes) == 0 {
 		return
 	}
-	if list.places == nil {
-		list.places = c.union(sh, list.types)
+	if list.labels == nil {
+		list.labels = c.catalog.labelSets(t, list.types)
 	}
 	for _, w := range l.wishes {
-		at := slices.IndexFunc(list.places, func(p *place) bool { return !p.takes(w.selector) })
+		at := slices.IndexFunc(list.labels, func(s *nodematch.LabelSet) bool { return !s.MatchedBy(w.selector) })
 		if at < 0 {
 			continue
 		}
-		i := slices.IndexFunc(list.options, func(o *option) bool { return slices.Contains(o.places, list.places[at]) })
-		v := w.broken(list.places[at].node.Labels)
+		i := slices.IndexFunc(list.options, func(o *option) bool { return slices.Contains(o.labels, list.labels[at]) })
+		v := w.broken(list.labels[at].Labels())
 		v.Node, v.Type = node, list.types[i].Name
 		c.add(v)
 	}

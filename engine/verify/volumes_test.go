@@ -117,7 +117,7 @@ func TestClaims(t *testing.T) {
 	for _, tt := range []spoiled{
 		{
 			name: "missing", cluster: func(st *story) { mount(st.web[2], "web-3") },
-			want: pod + "is not there", only: true,
+			want: pod + "does not exist", only: true,
 		},
 		{
 			name: "going", only: true,
@@ -132,12 +132,12 @@ func TestClaims(t *testing.T) {
 		{
 			name: "bound to nothing", only: true,
 			cluster: func(st *story) { c, _ := mounts(st, st.web[2], "b"); c.Spec.VolumeName = "other" },
-			want:    pod + "is bound to a volume that is not there",
+			want:    pod + "is bound to a volume that does not exist",
 		},
 		{
 			name: "half bound", only: true,
 			cluster: func(st *story) { c, _ := mounts(st, st.web[2], "b"); c.Annotations = nil },
-			want:    pod + "is not bound to the end",
+			want:    pod + "is not completely bound",
 		},
 		{
 			name: "neither volume nor class", only: true,
@@ -147,12 +147,12 @@ func TestClaims(t *testing.T) {
 		{
 			name: "no such class", only: true,
 			cluster: func(st *story) { classed(st, st.web[2]).Name = "other" },
-			want:    pod + "has no volume, and its storage class is not there",
+			want:    pod + "has no volume, and its storage class does not exist",
 		},
 		{
 			name: "a class that does not wait for pods", only: true,
 			cluster: func(st *story) { *classed(st, st.web[2]).VolumeBindingMode = storagev1.VolumeBindingImmediate },
-			want:    pod + "has no volume yet, and gets one without asking where its pod goes",
+			want:    pod + "has no volume yet, and its storage class binds without regard to its pod (Immediate)",
 		},
 	} {
 		t.Run(tt.name, tt.run)
@@ -211,11 +211,11 @@ func TestClaimsForOnePod(t *testing.T) {
 		{name: "one, and one that is refused", cluster: shared(web1, huge)},
 		{
 			name: "two", cluster: shared(web1, web2), only: true,
-			want: "volumes: pod default/web-2: its claim default/web-1 is for one pod at a time, and default/web-1 has it",
+			want: "volumes: pod default/web-2: its claim default/web-1 is for one pod at a time, and default/web-1 uses it",
 		},
 		{
 			name: "one beside one that runs", cluster: shared(there, web1), only: true,
-			want: "volumes: pod default/web-1: its claim default/there is for one pod at a time, and default/there has it",
+			want: "volumes: pod default/web-1: its claim default/there is for one pod at a time, and default/there uses it",
 		},
 	} {
 		t.Run(tt.name, tt.run)
@@ -265,7 +265,7 @@ func TestAttachLimits(t *testing.T) {
 						AWSElasticBlockStore: &corev1.AWSElasticBlockStoreVolumeSource{VolumeID: v.Name},
 					}
 				}
-				st.around.CSINodes[0].Spec.Drivers[0].Name = ebs
+				st.around.CSINodes[0].Spec.Drivers[0].Name = ebsDriver
 			}),
 			want: "volumes: old, pod default/web-3: driver ebs.csi.aws.com attaches 1",
 		},

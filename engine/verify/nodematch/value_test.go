@@ -1,4 +1,4 @@
-package verify
+package nodematch
 
 import (
 	"testing"
@@ -17,9 +17,9 @@ var (
 	values = []string{"a", "b", "0", "3", "05", "5", "6", "large"}
 )
 
-func drawRequirements(t *rapid.T, operators []require.Operator) []requirement {
-	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) requirement {
-		r := requirement{Key: "k", Operator: rapid.SampledFrom(operators).Draw(t, "op")}
+func drawRequirements(t *rapid.T, operators []require.Operator) []Requirement {
+	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Requirement {
+		r := Requirement{Key: "k", Operator: rapid.SampledFrom(operators).Draw(t, "op")}
 		switch r.Operator {
 		case require.In, require.NotIn:
 			r.Values = rapid.SliceOfN(rapid.SampledFrom(values), 1, 3).Draw(t, "values")
@@ -30,17 +30,17 @@ func drawRequirements(t *rapid.T, operators []require.Operator) []requirement {
 	}), 1, 3).Draw(t, "requirements")
 }
 
-func drawCandidate(t *rapid.T) candidate {
+func drawValue(t *rapid.T) Value {
 	if rapid.Bool().Draw(t, "missing") {
-		return candidate{missing: true}
+		return Value{Missing: true}
 	}
-	return candidate{value: rapid.SampledFrom(values).Draw(t, "value")}
+	return Value{Text: rapid.SampledFrom(values).Draw(t, "value")}
 }
 
-// Operators mean here what they mean to the scheduler.
+// Admitted agrees with the node affinity of kube-scheduler.
 func TestAdmitsAgreesWithTheScheduler(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		rs, cand := drawRequirements(t, operators[:6]), drawCandidate(t)
+		rs, v := drawRequirements(t, operators[:6]), drawValue(t)
 		var term corev1.NodeSelectorTerm
 		for _, r := range rs {
 			term.MatchExpressions = append(term.MatchExpressions,
@@ -53,29 +53,28 @@ func TestAdmitsAgreesWithTheScheduler(t *testing.T) {
 			t.Fatal(err)
 		}
 		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{}}}
-		if !cand.missing {
-			node.Labels["k"] = cand.value
+		if !v.Missing {
+			node.Labels["k"] = v.Text
 		}
-		if got, want := admitted(rs, cand), selector.Match(node); got != want {
-			t.Fatalf("%v admit %v: %v, the scheduler says %v", rs, cand, got, want)
+		if got, want := Admitted(rs, v), selector.Match(node); got != want {
+			t.Fatalf("%v admit %v: %v, the scheduler says %v", rs, v, got, want)
 		}
 	})
 }
 
-// The algebra that plans are made with and the operators as they are believed here are
-// two accounts of the same thing.
+// Admitted agrees with engine/require, which plans are made with and which shares no code with it.
 func TestAdmitsAgreesWithTheAlgebra(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		rs, cand := drawRequirements(t, operators), drawCandidate(t)
+		rs, v := drawRequirements(t, operators), drawValue(t)
 		r, _ := require.FromSpec(rs).Get("k")
-		want := r.Has(cand.value)
-		if cand.missing {
+		want := r.Has(v.Text)
+		if v.Missing {
 			want = r.MayBeAbsent()
 		}
-		if got := admitted(rs, cand); got != want {
-			t.Fatalf("%v admit %v: %v, the algebra says %v", rs, cand, got, want)
+		if got := Admitted(rs, v); got != want {
+			t.Fatalf("%v admit %v: %v, the algebra says %v", rs, v, got, want)
 		}
-		if found := keep(rs, open(rs)); (len(found) > 0) != (!r.Empty() || r.MayBeAbsent()) {
+		if found := Keep(rs, Open(rs)); (len(found) > 0) != (!r.Empty() || r.MayBeAbsent()) {
 			// Only a gap between two bounds that holds no plain integer may be missed.
 			if _, _, low, high := r.Bounds(); !low || !high {
 				t.Fatalf("%v leave %v, the algebra says %v", rs, found, r)
@@ -85,13 +84,13 @@ func TestAdmitsAgreesWithTheAlgebra(t *testing.T) {
 }
 
 func TestAdmitsRefusesWhatItCannotRead(t *testing.T) {
-	for _, r := range []requirement{
+	for _, r := range []Requirement{
 		{Key: "k", Operator: "Near", Values: []string{"5"}},
 		{Key: "k", Operator: require.Gt},
 		{Key: "k", Operator: require.Gt, Values: []string{"five"}},
 		{Key: "k", Operator: require.Gt, Values: []string{"3", "4"}},
 	} {
-		if admits(r, candidate{value: "5"}) {
+		if admits(r, Value{Text: "5"}) {
 			t.Errorf("%v admits 5", r)
 		}
 	}

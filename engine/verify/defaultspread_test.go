@@ -23,7 +23,7 @@ func TestDefaultSpread(t *testing.T) {
 		}
 	}
 	const broken = `spread: planned node 0 (default), pod default/web-1: ` +
-		`kubernetes.io/hostname "planned node 0 (default)" holds 2 pods of the kind, the emptiest domain 0: more than 1 apart`
+		`with it kubernetes.io/hostname "planned node 0 (default)" may hold 2 matching pods, the emptiest domain 0: maxSkew is 1`
 	own := func(st *story) {
 		for _, p := range st.web {
 			p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{

@@ -15,12 +15,12 @@ const (
 	host = corev1.LabelHostname
 )
 
-// near is a term that looks at pods of an app in domains of key.
+// near is a term that selects the pods of an app in domains of key.
 func near(key, app string) corev1.PodAffinityTerm {
 	return corev1.PodAffinityTerm{TopologyKey: key, LabelSelector: ofApp(app)}
 }
 
-// inTeam is a term that looks at the pods of the app there, in namespaces of a team.
+// inTeam is a term that selects the pods of the app there, in namespaces of a team.
 func inTeam(team string) corev1.PodAffinityTerm {
 	t := near(zone, "there")
 	t.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": team}}
@@ -71,19 +71,19 @@ func social(more func(*story)) func(*story) {
 func TestAntiAffinity(t *testing.T) {
 	for _, tt := range []spoiled{
 		{
-			name:    "apart from its like on one node",
+			name:    "the other replica is on the same node",
 			cluster: social(func(st *story) { anti(st.web[0], near(host, "web")) }),
-			want:    `antiAffinity: planned node 0 (default), pod default/web-1: pods it wants to be apart from share kubernetes.io/hostname "planned node 0 (default)"`,
+			want:    `antiAffinity: planned node 0 (default), pod default/web-1: a pod that its required anti-affinity selects may be in kubernetes.io/hostname "planned node 0 (default)"`,
 			only:    true,
 		},
 		{
-			name:    "nobody else is there",
+			name:    "no selected pod is on the node",
 			cluster: social(func(st *story) { anti(st.web[2], near(host, "web")) }),
 		},
 		{
-			name:    "apart from a pod that runs there",
+			name:    "a selected pod runs in the zone",
 			cluster: social(func(st *story) { anti(st.web[2], near(zone, "there")) }),
-			want:    `antiAffinity: old, pod default/web-3: pods it wants to be apart from share topology.kubernetes.io/zone "b"`,
+			want:    `antiAffinity: old, pod default/web-3: a pod that its required anti-affinity selects may be in topology.kubernetes.io/zone "b"`,
 			only:    true,
 		},
 		{
@@ -93,17 +93,17 @@ func TestAntiAffinity(t *testing.T) {
 		{
 			name:    "perhaps in the same zone",
 			cluster: social(func(st *story) { anti(st.web[3], near(zone, "there")) }),
-			want:    `antiAffinity: wish, pod default/web-4: pods it wants to be apart from share topology.kubernetes.io/zone "b"`,
+			want:    `antiAffinity: wish, pod default/web-4: a pod that its required anti-affinity selects may be in topology.kubernetes.io/zone "b"`,
 			only:    true,
 		},
 		{
-			name:    "kept out by a pod that runs there",
+			name:    "excluded by a running pod",
 			cluster: social(func(st *story) { anti(st.there, near(host, "web")) }),
-			want:    `antiAffinity: old, pod default/web-3: pod default/there keeps it out of kubernetes.io/hostname "old"`,
+			want:    `antiAffinity: old, pod default/web-3: required anti-affinity of pod default/there excludes it from kubernetes.io/hostname "old"`,
 			only:    true,
 		},
 		{
-			name:    "a pod elsewhere keeps nobody out",
+			name:    "a running pod that selects other pods",
 			cluster: social(func(st *story) { anti(st.there, near(host, "db")) }),
 		},
 		{
@@ -134,14 +134,14 @@ func TestAntiAffinity(t *testing.T) {
 			cluster: social(func(st *story) { elsewhere(st, "red"); anti(st.web[2], inTeam("blue")) }),
 		},
 		{
-			name: "kept out by a pod that looks at namespaces by their labels", only: true,
+			name: "excluded by a running pod with a namespaceSelector", only: true,
 			cluster: social(func(st *story) {
 				elsewhere(st, "red")
 				ours := inTeam("green")
 				ours.LabelSelector, ours.TopologyKey = ofApp("web"), host
 				anti(st.there, ours)
 			}),
-			want: `antiAffinity: old, pod default/web-3: pod other/there keeps it out`,
+			want: `antiAffinity: old, pod default/web-3: required anti-affinity of pod other/there excludes it`,
 		},
 		{
 			name: "only the same revision",
@@ -162,7 +162,7 @@ func TestAntiAffinity(t *testing.T) {
 			want: "antiAffinity: planned node 0 (default), pod default/web-1",
 		},
 		{
-			name: "a selector that cannot be read matches nobody",
+			name: "a selector that cannot be parsed selects no pod",
 			cluster: social(func(st *story) {
 				broken := near(host, "web")
 				broken.LabelSelector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Near"}}
@@ -183,11 +183,11 @@ func TestAffinity(t *testing.T) {
 		{
 			name:    "with a pod that runs elsewhere",
 			cluster: social(func(st *story) { with(st.web[0], near(zone, "there")) }),
-			want:    "affinity: planned node 0 (default), pod default/web-1: cannot find the pods that it wants to be with",
+			want:    "affinity: planned node 0 (default), pod default/web-1: no pod that its required affinity selects is certain to be",
 			only:    true,
 		},
 		{
-			name: "the first of its kind, and the second",
+			name: "the first-pod rule, and a second replica",
 			cluster: social(func(st *story) {
 				with(st.web[0], near(zone, "web"))
 				with(st.web[1], near(zone, "web"))
@@ -195,21 +195,21 @@ func TestAffinity(t *testing.T) {
 			}),
 		},
 		{
-			name: "the first of its kind in two zones", only: true,
+			name: "the first-pod rule in two zones", only: true,
 			cluster: social(func(st *story) {
 				with(st.web[0], near(zone, "web"))
 				with(st.web[2], near(zone, "web"))
 				st.web[1].Labels, st.web[3].Labels = nil, nil
 			}),
-			want: "affinity: planned node 0 (default), pod default/web-1: cannot find",
+			want: "affinity: planned node 0 (default), pod default/web-1: no pod that its required affinity selects is certain",
 		},
 		{
-			name: "not of the kind it wants", only: true,
+			name: "its affinity does not select itself", only: true,
 			cluster: social(func(st *story) { with(st.web[0], near(zone, "db")) }),
-			want:    "affinity: planned node 0 (default), pod default/web-1: cannot find",
+			want:    "affinity: planned node 0 (default), pod default/web-1: no pod that its required affinity selects is certain",
 		},
 		{
-			name: "with a pod that comes too, and that needs nobody",
+			name: "with a planned pod without affinity",
 			cluster: social(func(st *story) {
 				st.web[1].Labels["app"] = "db"
 				with(st.web[0], near(host, "db"))
@@ -227,7 +227,7 @@ func TestAffinity(t *testing.T) {
 		{
 			name: "a zone that is not settled", only: true,
 			cluster: social(func(st *story) { with(st.web[3], near(zone, "web")) }),
-			want:    `affinity: wish, pod default/web-4: topology.kubernetes.io/zone may become any of ["a" "b"]`,
+			want:    `affinity: wish, pod default/web-4: the value of topology.kubernetes.io/zone is not settled: any of ["a" "b"]`,
 		},
 		{
 			name: "a node without the label", only: true,
@@ -241,7 +241,7 @@ func TestAffinity(t *testing.T) {
 				with(st.web[0], near(host, "web"), near(zone, "db"))
 				st.web[0].Labels["app"] = "none"
 			}),
-			want: "affinity: planned node 0 (default), pod default/web-1: cannot find",
+			want: "affinity: planned node 0 (default), pod default/web-1: no pod that its required affinity selects is certain",
 		},
 		{
 			name: "together wherever that is",
@@ -255,25 +255,25 @@ func TestAffinity(t *testing.T) {
 			},
 		},
 		{
-			name: "nobody can be sure of a pod whose zone is not settled", only: true,
+			name: "a planned pod whose zone is not settled does not count", only: true,
 			cluster: social(func(st *story) {
 				st.web[3].Labels["app"] = "db"
 				with(st.web[0], near(zone, "db"))
 			}),
-			want: "affinity: planned node 0 (default), pod default/web-1: cannot find",
+			want: "affinity: planned node 0 (default), pod default/web-1: no pod that its required affinity selects is certain",
 		},
 		{
-			name: "which is one of the kind nevertheless", only: true,
+			name: "but it excludes the first-pod rule", only: true,
 			cluster: social(func(st *story) {
 				with(st.web[0], near(zone, "web"))
 				st.web[1].Labels, st.web[2].Labels = nil, nil
 			}),
-			want: "affinity: planned node 0 (default), pod default/web-1: cannot find",
+			want: "affinity: planned node 0 (default), pod default/web-1: no pod that its required affinity selects is certain",
 		},
 		{
-			name: "a pod that goes away is no company", only: true,
+			name: "a pod that has ended does not count", only: true,
 			cluster: social(func(st *story) { with(st.web[2], near(host, "there")); st.there.Status.Phase = corev1.PodFailed }),
-			want:    "affinity: old, pod default/web-3: cannot find",
+			want:    "affinity: old, pod default/web-3: no pod that its required affinity selects is certain",
 		},
 	} {
 		t.Run(tt.name, tt.run)
@@ -305,7 +305,7 @@ func TestSpread(t *testing.T) {
 		{
 			name:    "two there, none here",
 			cluster: func(st *story) { both(nil)(st); st.web[2].Labels = nil },
-			want:    `spread: planned node 0 (default), pod default/web-1: topology.kubernetes.io/zone "a" holds 2 pods of the kind, the emptiest domain 0: more than 1 apart`,
+			want:    `spread: planned node 0 (default), pod default/web-1: with it topology.kubernetes.io/zone "a" may hold 2 matching pods, the emptiest domain 0: maxSkew is 1`,
 		},
 		{
 			name: "a larger skew",
@@ -315,7 +315,7 @@ func TestSpread(t *testing.T) {
 			},
 		},
 		{
-			name: "it need not hold",
+			name: "ScheduleAnyway",
 			cluster: func(st *story) {
 				both(func(c *corev1.TopologySpreadConstraint) { c.WhenUnsatisfiable = corev1.ScheduleAnyway })(st)
 				st.web[2].Labels = nil
@@ -324,7 +324,7 @@ func TestSpread(t *testing.T) {
 		{
 			name:    "too few domains",
 			cluster: both(func(c *corev1.TopologySpreadConstraint) { three := int32(3); c.MinDomains = &three }),
-			want:    `"a" holds 2 pods of the kind, the emptiest domain 0`,
+			want:    `"a" may hold 2 matching pods, the emptiest domain 0`,
 		},
 		{
 			name: "a domain that the pods cannot go to does not count",
@@ -371,20 +371,20 @@ func TestSpread(t *testing.T) {
 			},
 		},
 		{
-			name: "pods of the kind that come without the constraint may come later",
+			name: "selected pods without the constraint may be placed later",
 			cluster: social(func(st *story) {
 				spreadBy(st.web[0], zone, nil)
 				st.web[2].Labels, st.web[3].Labels = nil, nil
 			}),
 		},
 		{
-			name: "those that are there count", only: true,
+			name: "running pods count", only: true,
 			cluster: social(func(st *story) {
 				spreadBy(st.web[2], zone, nil)
 				st.there.Labels["app"] = "web"
-				st.web[0].Labels, st.web[1].Labels = nil, nil
+				st.web[0].Labels, st.web[1].Labels, st.web[3].Labels = nil, nil, nil
 			}),
-			want: `spread: old, pod default/web-3: topology.kubernetes.io/zone "b" holds 2 pods`,
+			want: `spread: old, pod default/web-3: with it topology.kubernetes.io/zone "b" may hold 2 matching pods`,
 		},
 		{
 			name: "hosts are domains",
@@ -393,7 +393,7 @@ func TestSpread(t *testing.T) {
 				spreadBy(st.web[1], host, nil)
 				st.web[2].Labels = nil
 			}),
-			want: `kubernetes.io/hostname "planned node 0 (default)" holds 2 pods of the kind, the emptiest domain 0`,
+			want: `kubernetes.io/hostname "planned node 0 (default)" may hold 2 matching pods, the emptiest domain 0`,
 		},
 		{
 			name: "each revision by itself",
@@ -407,7 +407,7 @@ func TestSpread(t *testing.T) {
 			want:    `spread: wish, pod default/web-4: the node has no label rack`,
 		},
 		{
-			name: "a zone that is not settled counts as each", only: true,
+			name: "an unsettled zone counts as each of its values", only: true,
 			cluster: social(func(st *story) {
 				spreadBy(st.web[3], zone, nil)
 				for _, p := range st.web[:3] {
@@ -415,10 +415,10 @@ func TestSpread(t *testing.T) {
 				}
 				st.there.Labels["app"] = "web"
 			}),
-			want: `spread: wish, pod default/web-4: topology.kubernetes.io/zone "b" holds 2 pods`,
+			want: `spread: wish, pod default/web-4: with it topology.kubernetes.io/zone "b" may hold 2 matching pods`,
 		},
 		{
-			name: "and does no harm if any will do",
+			name: "an unsettled zone of which every value will do",
 			cluster: social(func(st *story) {
 				spreadBy(st.web[3], zone, nil)
 				for _, p := range st.web[:3] {
@@ -427,7 +427,7 @@ func TestSpread(t *testing.T) {
 			}),
 		},
 		{
-			name: "any zone will do for who does not count",
+			name: "an unsettled zone for a pod that its constraint does not select",
 			cluster: social(func(st *story) {
 				st.web[3].Labels["app"] = "other"
 				st.web[0].Labels["app"] = "other"
@@ -435,17 +435,17 @@ func TestSpread(t *testing.T) {
 			}),
 		},
 		{
-			name: "one of them will not", only: true,
+			name: "one value of an unsettled zone will not do", only: true,
 			cluster: social(func(st *story) {
 				st.web[3].Labels["app"] = "other"
 				spreadBy(st.web[3], zone, nil)
-				st.web[0].Labels, st.web[1].Labels = nil, nil
+				st.web[0].Labels, st.web[1].Labels, st.web[2].Labels = nil, nil, nil
 				st.there.Labels["app"] = "web"
 				more := st.there.DeepCopy()
 				more.Name = "more"
 				st.around.Pods = append(st.around.Pods, more)
 			}),
-			want: `spread: wish, pod default/web-4: topology.kubernetes.io/zone "b" holds 2 pods`,
+			want: `spread: wish, pod default/web-4: with it topology.kubernetes.io/zone "b" may hold 2 matching pods`,
 		},
 	} {
 		t.Run(tt.name, tt.run)
@@ -453,7 +453,7 @@ func TestSpread(t *testing.T) {
 }
 
 // Pods that are moved are counted where they go.
-func TestNeighboursOfMovedPods(t *testing.T) {
+func TestRulesOfMovedPods(t *testing.T) {
 	st := newStory()
 	social(func(st *story) { anti(st.web[2], near(host, "there")) })(st)
 	st.there.Spec.NodeName = "gone"
