@@ -206,7 +206,7 @@ func TestAntiAffinityOfDaemonSet(t *testing.T) {
 	for _, tt := range []spoiled{
 		{
 			name: "on every node", cluster: withAgent(func(st *story) { avoids(st, host) }),
-			want: `antiAffinity: wish, pod default/web-4: required anti-affinity of pod system/agent excludes it from kubernetes.io/hostname "wish"`,
+			want: `antiAffinity: wish, pod default/web-4: required anti-affinity of a pod that may be in kubernetes.io/hostname "wish" excludes it`,
 		},
 		{
 			name: "in the zone in which a claim may run it",

@@ -2,7 +2,6 @@ package podtopology
 
 import (
 	"fmt"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -35,15 +34,13 @@ type Plan struct {
 	Elsewhere []*corev1.Pod
 }
 
-// Check returns the violations of all rules about other pods. Rules that select running pods are broken by planned pods only:
-// what runs already is not reported.
+// Check returns the violations of all rules about other pods. Only planned pods are reported, also where the rule is that of a
+// running pod.
 func (rs *Rules) Check(p Plan) []Violation {
 	if rs.Empty() {
 		return nil
 	}
 	c := newCluster(rs, p.Nodes, rs.certainDaemonSets(p))
-	c.checkOwnAntiAffinity()
-	c.checkAntiAffinityOfOthers()
 	newReplay(c).run(p.Order)
 	return c.found
 }
@@ -82,33 +79,5 @@ func (rs *Rules) certainDaemonSets(p Plan) map[*DaemonSet]bool {
 }
 
 func (c *cluster) report(rule Rule, n *Node, pod *corev1.Pod, format string, args ...any) {
-	c.found = append(c.found, Violation{Rule: rule, Node: n.Name, Pod: nameOf(pod), Detail: fmt.Sprintf(format, args...)})
-}
-
-// reportUnsettled reports that a topology key, which must have one value, has several or none.
-func (c *cluster) reportUnsettled(rule Rule, g *group, key string) {
-	g.unsettled = true
-	values := g.node.domain(key)
-	for _, pod := range g.planned {
-		if len(values) == 0 {
-			c.report(rule, g.node, pod, "the node has no label %s", key)
-		} else {
-			c.report(rule, g.node, pod, "the value of %s is not settled: any of %q", key, values)
-		}
-	}
-}
-
-func nameOf(p *corev1.Pod) string { return p.Namespace + "/" + p.Name }
-
-// plannedGroups returns the groups with planned pods, in the order of nodes.
-func (c *cluster) plannedGroups() []*group {
-	var out []*group
-	for _, n := range c.nodes {
-		for _, g := range n.groups {
-			if len(g.planned) > 0 {
-				out = append(out, g)
-			}
-		}
-	}
-	return slices.Clip(out)
+	c.found = append(c.found, Violation{Rule: rule, Node: n.Name, Pod: pod.Namespace + "/" + pod.Name, Detail: fmt.Sprintf(format, args...)})
 }

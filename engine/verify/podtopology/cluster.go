@@ -22,25 +22,19 @@ type class struct {
 	tolerations []corev1.Toleration
 	groups      []*group // in the order of nodes
 
-	// affinityCounts and spreadCounts are the counts to which a pod of the class adds; antiAffinities exclude it from domains.
-	affinityCounts []*affinityCount
-	spreadCounts   []*spreadCount
-	antiAffinities []*exclusion
+	// counts are those that count the pods of the class. excluding are those of pods whose anti-affinity selects it.
+	counts, excluding []*count
 }
 
 // A group is the pods of one class on one node.
 type group struct {
 	class *class
 	node  *Node
-	// running are the pods that run on the node, lasting is how many of them are not being deleted.
-	running []*corev1.Pod
-	lasting int
+	// running is how many pods run on the node, lasting is how many of them are not being deleted.
+	running, lasting int
 	// daemons are pods of DaemonSets that the node does not run yet.
 	daemons []Daemon
 	planned []*corev1.Pod
-	// unsettled means that a label which a rule of the class needs is not certain. That is reported once, and the rules of the group
-	// are not checked any further.
-	unsettled bool
 }
 
 // cluster is all pods of the cluster that the plan leads to, by class.
@@ -76,7 +70,7 @@ func newCluster(rules *Rules, nodes []*Node, certain map[*DaemonSet]bool) *clust
 		at := make(map[*class]*group)
 		for _, p := range n.Running {
 			g := n.groupOf(at, c.classOf(p, nil))
-			g.running = append(g.running, p)
+			g.running++
 			if p.DeletionTimestamp == nil {
 				g.lasting++
 			}

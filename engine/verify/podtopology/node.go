@@ -99,23 +99,21 @@ func (n *Node) matchedBy(s *nodematch.Selector) bool {
 	return !slices.ContainsFunc(n.Labels, func(l *nodematch.LabelSet) bool { return !l.MatchedBy(s) })
 }
 
-// A domain is a topology domain: the nodes with one value of a label.
-type domain struct{ key, value string }
-
-// certainDomain returns the domain that the node is certain to be in. A node that has the label, but of which the value is open,
-// is in a domain of its own: only pods on the same node are certain to share it. It returns false if the node may lack the label.
-func (n *Node) certainDomain(key string) (domain, bool) {
+// certainDomain returns the value of the topology key by which pods are certain to share a domain with the node. If the value is
+// open, that is a made-up value of the node's own: only pods on the same node are certain to share it. It returns false if the node
+// may lack the label.
+func (n *Node) certainDomain(key string) (string, bool) {
 	values := n.domain(key)
 	switch {
 	case len(values) == 0:
-		return domain{}, false
+		return "", false
 	case len(values) == 1:
-		return domain{key, values[0]}, true
+		return values[0], true
 	}
 	for _, l := range n.Labels {
 		if _, ok := l.Labels()[key]; !ok {
-			return domain{}, false
+			return "", false
 		}
 	}
-	return domain{key, "as of " + n.Name}, true
+	return "(open) " + n.Name, true // no label value has parentheses
 }

@@ -10,96 +10,146 @@ import (
 // At first all running pods are there, and the pods of DaemonSets.
 type replay struct {
 	cluster  *cluster
-	affinity map[string]*affinityCount // by affinityID
-	spread   map[string]*spreadCount   // by constraint
-	eligible map[string]*eligibility   // by eligibilityID
-	domains  map[string]*keyDomains    // by topology key
-	arrivals []*arrival                // in the order of nodes
+	counts   map[string]*count       // by rule
+	eligible map[string]*eligibility // by eligibilityID
+	arrivals []*arrival              // in the order of nodes
 }
 
-// An arrival is the planned pods of a group while they are placed.
+// An arrival is the planned pods of a group while they are placed, with the counts that their rules depend on.
 type arrival struct {
 	*group
-	needs  *affinityCount // nil if the class has no affinity
-	limits []*spreadCount
-	next   int // how many pods of the group are placed or refused
+	limits []*count // by spread constraint
+	// needs are the counts of the pods that the affinity selects, by term. selects means that it selects the pods themselves.
+	needs   []*count
+	selects bool
+	avoids  []*count // by anti-affinity term
+	next    int      // how many pods of the group are placed or refused
+	// unsettled means that a label which a rule needs is not certain. That is reported once, and no rule is checked any further.
+	unsettled bool
 }
 
 // newReplay returns a replay in which no planned pod is placed yet.
 func newReplay(c *cluster) *replay {
-	r := &replay{
-		cluster: c, affinity: make(map[string]*affinityCount), spread: make(map[string]*spreadCount),
-		eligible: make(map[string]*eligibility), domains: make(map[string]*keyDomains),
-	}
-	for _, g := range c.plannedGroups() {
-		a := &arrival{group: g, limits: r.spreadCountsOf(g.class)}
-		if len(g.class.rules.affinity) > 0 {
-			a.needs = r.affinityCountOf(g.class.rules)
-		}
-		r.arrivals = append(r.arrivals, a)
+	r := &replay{cluster: c, counts: make(map[string]*count), eligible: make(map[string]*eligibility)}
+	for _, k := range c.classes {
+		r.countHolders(k)
 	}
 	for _, n := range c.nodes {
 		for _, g := range n.groups {
-			g.addPresent()
+			if len(g.planned) > 0 {
+				r.arrivals = append(r.arrivals, r.newArrival(g))
+			}
 		}
 	}
-	for _, a := range r.arrivals {
-		r.checkSettled(a)
+	for _, k := range c.classes {
+		for _, g := range k.groups {
+			for _, counted := range k.counts {
+				counted.addPresent(g)
+			}
+		}
 	}
 	return r
 }
 
-// addPresent counts the pods of the group that are there before any planned pod.
-func (g *group) addPresent() {
-	for _, a := range g.class.affinityCounts {
-		a.add(g.node, len(g.running), true)
-		for _, d := range g.daemons {
-			a.add(g.node, 1, d.Presence == Certain)
+// newArrival returns the arrival of a group, of which no pod is placed yet.
+func (r *replay) newArrival(g *group) *arrival {
+	a := &arrival{group: g}
+	rules := g.class.rules
+	for _, s := range rules.spread {
+		a.limits = append(a.limits, r.countForSpread(s, g.class))
+		r.checkSettled(a, Spread, s.topologyKey)
+	}
+	all := func(k *class) bool {
+		return !slices.ContainsFunc(rules.affinity, func(t *term) bool { return !k.matches(t) })
+	}
+	for _, t := range rules.affinity {
+		a.needs = append(a.needs, r.countSelected("affinity "+rules.affinityID+t.id, t, nil, all))
+		r.checkSettled(a, Affinity, t.topologyKey)
+	}
+	a.selects = all(g.class)
+	for _, t := range rules.antiAffinity {
+		a.avoids = append(a.avoids, r.countSelected("antiAffinity "+t.id, t, nil, nil))
+	}
+	return a
+}
+
+// countSelected returns the count of the pods that the term selects and that are of a class for which also holds, if it is given.
+func (r *replay) countSelected(id string, t *term, eligible *eligibility, also func(*class) bool) *count {
+	known, ok := r.counts[id]
+	if !ok {
+		known = newCount(t.topologyKey, eligible)
+		r.counts[id] = known
+		for _, k := range r.cluster.selectedBy(t) {
+			if also == nil || also(k) {
+				k.counts = append(k.counts, known)
+			}
 		}
 	}
-	for _, c := range g.class.spreadCounts {
-		c.add(g.node, g.node.domain(c.topologyKey), g.lasting, true)
-		for _, d := range g.daemons {
-			c.add(g.node, g.node.domainWith(d.Set.Selector, c.topologyKey), 1, d.Presence == Certain)
+	return known
+}
+
+// countForSpread returns the count of the pods that a spread constraint of the class selects, on the nodes that count for it.
+func (r *replay) countForSpread(s spreadConstraint, k *class) *count {
+	id := s.eligibilityID(k)
+	if r.eligible[id] == nil {
+		r.eligible[id] = s.eligibility(k, r.cluster.nodes)
+	}
+	return r.countSelected("spread "+s.id+" "+id, s.term, r.eligible[id], nil)
+}
+
+// countHolders counts the pods that have the anti-affinity terms of the class, for the classes that the terms select.
+func (r *replay) countHolders(k *class) {
+	for _, t := range k.rules.antiAffinity {
+		id := "holders " + t.id
+		if r.counts[id] == nil {
+			r.counts[id] = newCount(t.topologyKey, nil)
+			for _, selected := range r.cluster.selectedBy(t) {
+				selected.excluding = append(selected.excluding, r.counts[id])
+			}
+		}
+		if !slices.Contains(k.counts, r.counts[id]) {
+			k.counts = append(k.counts, r.counts[id])
 		}
 	}
 }
 
 // checkSettled reports an arrival on a node that may lack a topology key of its rules.
-func (r *replay) checkSettled(a *arrival) {
-	if key, ok := settled(a.node, a.limits); !ok {
-		r.cluster.reportUnsettled(Spread, a.group, key)
+func (r *replay) checkSettled(a *arrival, rule Rule, key string) {
+	if _, ok := a.node.certainDomain(key); ok || a.unsettled {
+		return
 	}
-	for _, t := range a.class.rules.affinity {
-		if _, ok := a.node.certainDomain(t.topologyKey); !ok {
-			r.cluster.reportUnsettled(Affinity, a.group, t.topologyKey)
-			return
+	a.unsettled = true
+	for _, pod := range a.planned {
+		if values := a.node.domain(key); len(values) == 0 {
+			r.cluster.report(rule, a.node, pod, "the node has no label %s", key)
+		} else {
+			r.cluster.report(rule, a.node, pod, "the value of %s is not settled: any of %q", key, values)
 		}
 	}
 }
 
 // run places the pods of the order, then all others.
 func (r *replay) run(order []*corev1.Pod) {
-	of := make(map[*corev1.Pod]*arrival)
+	left := make(map[*corev1.Pod]*arrival)
 	for _, a := range r.arrivals {
 		for _, p := range a.planned {
-			of[p] = a
+			left[p] = a
 		}
 	}
 	for _, p := range order {
-		a := of[p]
+		a := left[p]
 		if a == nil {
 			continue
 		}
-		delete(of, p)
-		if reason := a.refused(true); reason != nil {
-			reason.report(r.cluster, p)
+		delete(left, p)
+		if no := a.refusal(true); no != nil {
+			r.cluster.report(no.rule, a.node, p, no.format, no.args...)
 			a.next++
 		} else {
 			a.place()
 		}
 	}
-	r.placeRest(of)
+	r.placeRest(left)
 }
 
 // placeRest places the pods that are not in the order. Pods with spread constraints go first, since the other pods may be placed
@@ -116,10 +166,10 @@ func (r *replay) placeRest(left map[*corev1.Pod]*arrival) {
 		rest = slices.DeleteFunc(rest, func(a *arrival) bool { return a.next == len(a.planned) })
 	}
 	for _, a := range rest {
-		reason := a.refused(true)
+		no := a.refusal(true)
 		for _, p := range a.planned {
 			if left[p] != nil && a.next < len(a.planned) {
-				reason.report(r.cluster, p)
+				r.cluster.report(no.rule, a.node, p, no.format, no.args...)
 				a.next++
 			}
 		}
@@ -135,7 +185,7 @@ func placeNext(rest []*arrival, firstPod bool) (placed bool) {
 		if single && placed {
 			return true
 		}
-		for a.next < len(a.planned) && a.refused(firstPod) == nil {
+		for a.next < len(a.planned) && a.refusal(firstPod) == nil {
 			a.place()
 			placed = true
 			if single {
@@ -147,51 +197,10 @@ func placeNext(rest []*arrival, firstPod bool) (placed bool) {
 	return placed
 }
 
-// place adds one pod to all counts that select it.
+// place adds one pod to all counts of its class.
 func (a *arrival) place() {
 	a.next++
-	for _, c := range a.class.affinityCounts {
-		c.add(a.node, 1, true)
+	for _, c := range a.class.counts {
+		c.add(a.node, nil, 1, Certain)
 	}
-	for _, c := range a.class.spreadCounts {
-		c.add(a.node, a.node.domain(c.topologyKey), 1, true)
-	}
-}
-
-// A reason is why a pod cannot be placed now.
-type reason struct {
-	*arrival
-	limit  *spreadCount // nil if affinity is the reason
-	excess excess
-}
-
-// refused returns why the next pod cannot be placed; nil if it can. firstPod allows kube-scheduler's first-pod rule.
-func (a *arrival) refused(firstPod bool) *reason {
-	if a.unsettled {
-		return nil
-	}
-	for _, c := range a.limits {
-		if e, ok := c.exceeded(a.node, a.class); ok {
-			return &reason{a, c, e}
-		}
-	}
-	if a.needs == nil || a.needs.met(a.node) || firstPod && a.needs.firstPod(a.class) {
-		return nil
-	}
-	return &reason{arrival: a}
-}
-
-func (r *reason) report(c *cluster, pod *corev1.Pod) {
-	if r.limit == nil {
-		for _, t := range r.needs.terms {
-			if values := r.node.domain(t.topologyKey); len(values) > 1 {
-				c.report(Affinity, r.node, pod, "the value of %s is not settled: any of %q", t.topologyKey, values)
-				return
-			}
-		}
-		c.report(Affinity, r.node, pod, "no pod that its required affinity selects is certain to be in its domain when it is placed")
-		return
-	}
-	c.report(Spread, r.node, pod, "with it %s %q may hold %d matching pods, the emptiest domain %d: maxSkew is %d",
-		r.limit.topologyKey, r.excess.value, r.excess.most, r.excess.least, r.limit.maxSkew)
 }
