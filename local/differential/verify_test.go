@@ -36,7 +36,7 @@ func TestVerifyAgrees(t *testing.T) {
 func disagreement(c *scenario.Cluster, strict bool) *random.Breach {
 	c.Claims = nil // what is not launched has no labels that a scheduler could look at
 	if strict {
-		for i := range c.Daemons { // nobody may rely on a daemon that something might keep out, whether it does or not
+		for i := range c.Daemons { // verify accepts no plan that relies on the pods of an uncertain DaemonSet
 			c.Daemons[i].Spec.Affinity, c.Daemons[i].Spec.Containers = nil, nil
 		}
 	}
@@ -51,8 +51,14 @@ func disagreement(c *scenario.Cluster, strict bool) *random.Breach {
 		if err != nil {
 			return invalid(err)
 		}
-		if strict && !k.world.complete {
-			return nil
+		if strict {
+			uncertain, err := k.world.hasUncertainDaemonSet()
+			if err != nil {
+				return invalid(err)
+			}
+			if uncertain || !k.world.complete {
+				return nil
+			}
 		}
 		rules := verify.Rules{Labels: random.Labels, DefaultSpread: defaultsOf(c)}
 		b, err := dispute(rules, s, k, strict)
