@@ -96,9 +96,7 @@ func (c *checker) expect(node *corev1.Node, taints []corev1.Taint, there []*core
 	}
 	for _, p := range there {
 		if ownedBy(p, p.Namespace, "") {
-			for name, v := range requestsOf(p) {
-				rest[name] -= v
-			}
+			rest.subtract(requestsOf(p))
 		}
 	}
 	for name, v := range free {
