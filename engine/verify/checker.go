@@ -92,17 +92,19 @@ type checker struct {
 	// seenLimits are the fewest volumes that nodes of a type attach, by type and driver; nil until asked for.
 	seenLimits map[string]map[string]int
 
-	found []Violation
-	seen  map[Violation]bool // without type and detail
+	position map[string]int // see positions
+	found    []Violation
+	seen     map[Violation]bool // without type and detail
 }
 
-// add reports v, unless the same node and pod have broken the same rule before.
+// add reports v with the position of its planned node, unless the same node and pod have broken the same rule before.
 func (c *checker) add(v Violation) {
 	key := Violation{Rule: v.Rule, Node: v.Node, Pod: v.Pod}
 	if (v.Node != "" || v.Pod != "") && c.seen[key] {
 		return
 	}
 	c.seen[key] = true
+	v.planned = c.positions()[v.Node]
 	c.found = append(c.found, v)
 }
 
@@ -147,6 +149,17 @@ func (c *checker) demandsOf(pods []*model.Pod) []*demand {
 		out[i] = d
 	}
 	return out
+}
+
+// positions returns the positions of planned nodes by their names, counted from one.
+func (c *checker) positions() map[string]int {
+	if c.position == nil {
+		c.position = make(map[string]int, len(c.plan.Nodes))
+		for i := range c.plan.Nodes {
+			c.position[c.nameOf(i)] = i + 1
+		}
+	}
+	return c.position
 }
 
 // nameOf names the i-th planned node.

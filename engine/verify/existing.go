@@ -17,7 +17,9 @@ func (c *checker) placements() {
 	var nodes []*model.Node
 	for _, pl := range c.plan.Placements {
 		if pl.Node == nil {
-			c.add(Violation{Rule: RuleNode, Detail: "pods are placed on no node"})
+			for _, p := range pl.Pods {
+				c.add(Violation{Rule: RuleNode, Pod: p.Key, Detail: "is placed on no node"})
+			}
 			continue
 		}
 		if _, ok := pods[pl.Node]; !ok {
