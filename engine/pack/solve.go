@@ -98,10 +98,11 @@ func Solve(s *model.Snapshot, o Options) *model.Plan {
 	pods := append(s.Pending(), s.Displaced()...)
 	slices.SortFunc(pods, func(a, b *model.Pod) int { return strings.Compare(a.Key, b.Key) })
 	pods = slices.CompactFunc(pods, func(a, b *model.Pod) bool { return a.Key == b.Key })
+	pods, refused := exclude(s, o, pods)
 	if len(pods) == 0 {
-		return &model.Plan{}
+		return refuse(&model.Plan{}, refused)
 	}
-	return solveSlack(s, o.withDefaults(), pods)
+	return refuse(solveSlack(s, o.withDefaults(), pods), refused)
 }
 
 // solve is Solve for these pods, each once and in key order.

@@ -56,8 +56,9 @@ type checker struct {
 	// demands are those of the pods that the plan places.
 	demands map[*corev1.Pod]*demand
 
-	found []Violation
-	seen  map[Violation]bool // without type and detail
+	position map[string]int // see positions
+	found    []Violation
+	seen     map[Violation]bool // without type and detail
 }
 
 // newChecker returns a checker that knows the DaemonSets of the snapshot and no pods yet.
@@ -75,13 +76,15 @@ func newChecker(s *model.Snapshot, p *model.Plan, r Rules) *checker {
 	return c
 }
 
-// add reports v, unless a violation of the same rule by the same node and pod is reported already.
+// add reports v with the position of its planned node, unless a violation of the same rule by the same node and pod is reported
+// already.
 func (c *checker) add(v Violation) {
 	key := Violation{Rule: v.Rule, Node: v.Node, Pod: v.Pod}
 	if (v.Node != "" || v.Pod != "") && c.seen[key] {
 		return
 	}
 	c.seen[key] = true
+	v.planned = c.positions()[v.Node]
 	c.found = append(c.found, v)
 }
 
@@ -130,6 +133,17 @@ func (c *checker) demandsOf(pods []*model.Pod) []*demand {
 		out[i] = d
 	}
 	return out
+}
+
+// positions returns the positions of planned nodes by their names, counted from one.
+func (c *checker) positions() map[string]int {
+	if c.position == nil {
+		c.position = make(map[string]int, len(c.plan.Nodes))
+		for i := range c.plan.Nodes {
+			c.position[c.nameOf(i)] = i + 1
+		}
+	}
+	return c.position
 }
 
 // nameOf returns the name of the i-th planned node in violations.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/component-helpers/resource"
 
 	"github.com/karpenter-go/karpenter/engine/verify/nodematch"
@@ -67,22 +68,43 @@ func requestsOf(pod *corev1.Pod) amounts {
 	return out
 }
 
+// ceiling is the largest amount that is told apart; every larger one, and every larger sum, counts as much. Below it
+// quantities convert to int64 without wrapping.
+const ceiling = 1 << 53
+
+// mostCPU and most are the quantities of ceiling millicores and of ceiling units.
+var (
+	mostCPU = apiresource.NewMilliQuantity(ceiling, apiresource.DecimalSI)
+	most    = apiresource.NewQuantity(ceiling, apiresource.DecimalSI)
+)
+
 // amountsOf converts requests, fractions rounded up.
 func amountsOf(list corev1.ResourceList) amounts {
 	out := make(amounts, len(list))
 	for name, q := range list {
-		if name == corev1.ResourceCPU {
-			out[name] = q.MilliValue()
-		} else {
-			out[name] = q.Value()
+		switch {
+		case name == corev1.ResourceCPU && q.Cmp(*mostCPU) < 0:
+			out[name] = max(q.MilliValue(), -ceiling)
+		case name != corev1.ResourceCPU && q.Cmp(*most) < 0:
+			out[name] = max(q.Value(), -ceiling)
+		default:
+			out[name] = ceiling
 		}
 	}
 	return out
 }
 
+// add adds o to a. Sums stay between -ceiling and ceiling.
 func (a amounts) add(o amounts) {
 	for name, v := range o {
-		a[name] += v
+		a[name] = max(-ceiling, min(a[name]+max(-ceiling, min(v, ceiling)), ceiling))
+	}
+}
+
+// subtract takes o out of a. Differences stay between -ceiling and ceiling.
+func (a amounts) subtract(o amounts) {
+	for name, v := range o {
+		a[name] = max(-ceiling, min(a[name]-max(-ceiling, min(v, ceiling)), ceiling))
 	}
 }
 

@@ -18,7 +18,9 @@ func (c *checker) placements() {
 	var nodes []*model.Node
 	for _, pl := range c.plan.Placements {
 		if pl.Node == nil {
-			c.add(Violation{Rule: RuleNode, Detail: "pods are placed on no node"})
+			for _, p := range pl.Pods {
+				c.add(Violation{Rule: RuleNode, Pod: p.Key, Detail: "is placed on no node"})
+			}
 			continue
 		}
 		if _, ok := pods[pl.Node]; !ok {
@@ -96,9 +98,7 @@ func (c *checker) expect(set *nodematch.LabelSet, taints []corev1.Taint, there [
 	}
 	for _, p := range there {
 		if ownedBy(p, p.Namespace, "") {
-			for name, v := range requestsOf(p) {
-				rest[name] -= v
-			}
+			rest.subtract(requestsOf(p))
 		}
 	}
 	for name, v := range free {

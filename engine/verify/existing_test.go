@@ -120,7 +120,7 @@ func TestExistingNode(t *testing.T) {
 		},
 		{
 			name: "no node", plan: func(p *model.Plan) { p.Placements[0].Node = nil }, only: true,
-			want: "node: pods are placed on no node",
+			want: "node: pod default/web-3: is placed on no node",
 		},
 		{
 			name: "a node in two parts is still one node", only: true,
@@ -226,7 +226,7 @@ func TestClaimInFlight(t *testing.T) {
 		{
 			name: "it counts against the limit", only: true,
 			cluster: func(st *story) { flying(st); st.pool.Spec.Limits = apiv1.Limits(list("cpu", "15")) },
-			want:    "limits: pool default may have 15000 of cpu, has 8000 and would get up to 8000 more",
+			want:    "limits: pool default: may have 15000 of cpu, has 8000 and would get up to 8000 more",
 		},
 	} {
 		t.Run(tt.name, tt.run)

@@ -31,9 +31,9 @@ func (c *checker) limits() {
 		limits := floorOf(corev1.ResourceList(pool.Object.Spec.Limits))
 		for _, name := range limits.names() {
 			if plus[name] > 0 && have[name]+plus[name] > limits[name] {
-				c.add(Violation{Rule: RuleLimits, Detail: fmt.Sprintf(
-					"pool %s may have %d of %s, has %d and would get up to %d more",
-					pool.Name, limits[name], name, have[name], plus[name])})
+				c.add(Violation{Rule: RuleLimits, Pool: pool.Name, Detail: fmt.Sprintf(
+					"may have %d of %s, has %d and would get up to %d more",
+					limits[name], name, have[name], plus[name])})
 			}
 		}
 	}

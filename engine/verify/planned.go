@@ -183,11 +183,11 @@ func (c *checker) suits(node string, t *template, list *optionList, l *load) {
 }
 
 // shortage returns the first resource that the pods ask for and of which there is not
-// enough for them beside what others hold.
+// enough for them beside what others hold. There is never enough for ceiling, which stands for any larger amount too.
 func (l *load) shortage(others amounts, allocatable model.Resources) (string, bool) {
 	for _, name := range l.names {
 		want, have := l.requests[name], allocatable[name]-others[name]
-		if want > 0 && want > have {
+		if want > 0 && want > have || want >= ceiling {
 			return fmt.Sprintf("pods ask for %d of %s, there is %d", want, name, max(have, 0)), true
 		}
 	}

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -42,6 +43,9 @@ func (tt spoiled) run(t *testing.T) {
 		tt.plan(p)
 	}
 	found := Plan(s, p)
+	for _, v := range found {
+		attributed(t, p, v)
+	}
 	switch {
 	case tt.want == "" && len(found) > 0:
 		t.Errorf("violations: %q", found)
@@ -52,6 +56,19 @@ func (tt spoiled) run(t *testing.T) {
 		t.Errorf("found %q, want %q", found, tt.want)
 	case tt.only && len(found) > 1:
 		t.Errorf("found more: %q", found)
+	}
+}
+
+// attributed checks that the violation names the pod, node or pool that it concerns, unless it is about the plan's figures.
+func attributed(t *testing.T, p *model.Plan, v Violation) {
+	i, planned := v.PlannedNode()
+	switch {
+	case planned != strings.HasPrefix(v.Node, "planned node "):
+		t.Errorf("%s: is node %d planned: %v", v, i, planned)
+	case planned && (i >= len(p.Nodes) || !strings.HasPrefix(v.Node, fmt.Sprintf("planned node %d", i))):
+		t.Errorf("%s: is said to concern planned node %d", v, i)
+	case v.Pod == "" && v.Node == "" && v.Pool == "" && v.Rule != RulePrice && v.Rule != RuleRefusal:
+		t.Errorf("%s: concerns no pod, node or pool", v)
 	}
 }
 
@@ -386,17 +403,17 @@ func TestPriceAndLimits(t *testing.T) {
 		{
 			name: "the largest option exceeds the limit", only: true, // 4 there, 4 on the way
 			cluster: func(st *story) { st.pool.Spec.Limits = apiv1.Limits(list("cpu", "15")) },
-			want:    "limits: pool default may have 15000 of cpu, has 8000 and would get up to 8000 more",
+			want:    "limits: pool default: may have 15000 of cpu, has 8000 and would get up to 8000 more",
 		},
 		{
 			name: "one node too many", only: true,
 			cluster: func(st *story) { st.pool.Spec.Limits = apiv1.Limits(list("nodes", "2")) },
-			want:    "limits: pool default may have 2 of nodes, has 2 and would get up to 1 more",
+			want:    "limits: pool default: may have 2 of nodes, has 2 and would get up to 1 more",
 		},
 		{
 			name: "a reservation drawn on twice", only: true,
 			cluster: func(st *story) { reserve(st, 0) },
-			want:    "reservation: 1 nodes draw on r-1, which holds 0",
+			want:    "reservation: planned node 0 (default): is number 1 that draws on r-1, which holds 0",
 		},
 		{name: "a reservation that holds one", cluster: func(st *story) { reserve(st, 1) }},
 	} {

@@ -5,24 +5,37 @@ import (
 	"strings"
 )
 
-// A Violation is one promise that a plan breaks.
+// A Violation is one rule that a plan breaks. It names what it concerns: a pod, a planned
+// node, an existing node or a NodePool, so that the rest of the plan can be carried out. A
+// violation that names none of them concerns the figures of the plan: its price, its floor
+// or an empty refusal.
 type Violation struct {
 	Rule Rule
 	// Node names the planned node ("planned node 2 (default)") or the one there is;
-	// empty if no single node is to blame.
+	// empty if the violation is not about one node. PlannedNode tells the two apart.
 	Node string
-	// Pod is the key of the pod; empty if no single pod is to blame.
+	// Pod is the key of the pod; empty if the violation is not about one pod.
 	Pod string
+	// Pool is the name of the NodePool; empty unless its nodes break the rule together.
+	Pool string
 	// Type is the instance type, with the offering where that matters.
 	Type string
 	// Detail says what is wrong, with the amounts.
 	Detail string
+
+	planned int // the position of the planned node, counted from one; zero for none
 }
 
-// String returns one line: the rule, who breaks it, and how.
+// PlannedNode returns the position in Plan.Nodes of the node that v concerns, and false if
+// v concerns an existing node or none.
+func (v Violation) PlannedNode() (position int, ok bool) {
+	return v.planned - 1, v.planned > 0
+}
+
+// String returns one line: the rule, what breaks it, and how.
 func (v Violation) String() string {
 	var who []string
-	for _, w := range []struct{ word, name string }{{"", v.Node}, {"type ", v.Type}, {"pod ", v.Pod}} {
+	for _, w := range []struct{ word, name string }{{"", v.Node}, {"pool ", v.Pool}, {"type ", v.Type}, {"pod ", v.Pod}} {
 		if w.name != "" {
 			who = append(who, w.word+w.name)
 		}

@@ -1,4 +1,4 @@
-package vain_test
+package launchbackoff_test
 
 import (
 	"fmt"
@@ -15,15 +15,15 @@ import (
 
 	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/launchbackoff"
 	"github.com/karpenter-go/karpenter/engine/model"
-	"github.com/karpenter-go/karpenter/engine/vain"
 )
 
-// A story is a cluster that moves on, and the ledger that follows it.
+// A story is a cluster that moves on, and the state that follows it.
 type story struct {
-	vain.Ledger
-	now time.Time
-	s   *model.Snapshot
+	state launchbackoff.State
+	now   time.Time
+	s     *model.Snapshot
 	// comes is the node that a waiting pod is to have, which is there already.
 	comes map[string]string
 }
@@ -72,8 +72,8 @@ func (st *story) gone(kind model.Kind, key string) {
 func (st *story) launch(claim string) {
 	st.set(model.Delta{Claims: []*apiv1.NodeClaim{st.claim(claim)}})
 	pool, _ := st.s.Pool("pool")
-	st.Launched(claim, pool, st.s.Pending())
-	st.See(st.s)
+	st.state = launchbackoff.Launched(st.state, launchbackoff.Launch{Claim: claim, Pool: pool, Pods: st.s.Pending()})
+	st.observe()
 }
 
 func (st *story) claim(name string) *apiv1.NodeClaim {
@@ -101,9 +101,9 @@ func (st *story) remove(name string, reason apiv1.DisruptionReason) {
 	st.set(model.Delta{Claims: []*apiv1.NodeClaim{c}})
 }
 
-// ask says what the ledger thinks of a plan to launch for all pods that wait: "wait 10s", or "go".
+// ask returns the decision on a plan to launch for all pods that wait: "wait 10s", or "go".
 func (st *story) ask() string {
-	st.See(st.s)
+	st.observe()
 	plan := &model.Plan{}
 	launched := append(st.s.Pending(), st.s.Displaced()...)
 	for i, p := range launched {
@@ -114,13 +114,14 @@ func (st *story) ask() string {
 		}
 	}
 	plan.Nodes = []model.PlannedNode{{Pods: launched}}
-	wait, found := st.Judge(st.s, plan)
+	d := launchbackoff.Decide(st.state, st.s, plan)
+	st.state = d.State
 	said := "go"
-	if len(wait) > 0 {
-		said = fmt.Sprintf("%d wait %v", len(wait), st.Next(st.now).Sub(st.now))
+	if len(d.Wait) > 0 {
+		said = fmt.Sprintf("%d wait %v", len(d.Wait), st.untilNext())
 	}
-	if len(found) > 0 {
-		said += "; " + found[0].Message()
+	if len(d.Findings) > 0 {
+		said += "; " + d.Findings[0].Message()
 	}
 	return said
 }
@@ -131,7 +132,7 @@ func taint(key string, effect corev1.TaintEffect) corev1.Taint {
 
 var chaos = taint("chaos", corev1.TaintEffectNoSchedule)
 
-func TestJudge(t *testing.T) {
+func TestDecide(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		tell func(*story)
@@ -154,7 +155,7 @@ func TestJudge(t *testing.T) {
 			st.launch("n")
 			st.join("n")
 			st.remove("n", apiv1.DisruptionReasonEmpty)
-			st.See(st.s)
+			st.observe()
 			st.gone(model.KindClaim, "n")
 			st.gone(model.KindNode, "n")
 		}, "1 wait 10s; a node came up for it in vain: it was removed because it stayed empty; the next is launched at 12:00:10 at the earliest"},
@@ -196,7 +197,7 @@ func TestJudge(t *testing.T) {
 			st.launch("n")
 			st.join("n")
 			st.pods(pod("a", on("n")))
-			st.See(st.s)
+			st.observe()
 			st.join("n", taint("chaos", corev1.TaintEffectNoExecute))
 			st.gone(model.KindPod, "d/a")
 			st.pods(pod("a2"))
@@ -236,6 +237,13 @@ func TestJudge(t *testing.T) {
 	}
 }
 
+func (st *story) observe() { st.state = launchbackoff.Observe(st.state, st.s) }
+
+// untilNext returns how long the first pod that waits still waits.
+func (st *story) untilNext() time.Duration {
+	return launchbackoff.NextLaunch(st.state, st.now).Sub(st.now)
+}
+
 // fail launches a node that refuses the pods, and asks.
 func (st *story) fail(n int) string {
 	name := fmt.Sprintf("n%d", n)
@@ -250,7 +258,7 @@ func TestPausesDoubleAndEnd(t *testing.T) {
 	var pauses []string
 	for n := range 8 {
 		st.fail(n)
-		pause := st.Next(st.now).Sub(st.now)
+		pause := st.untilNext()
 		pauses = append(pauses, pause.String())
 		st.pass(pause - time.Second)
 		if got := st.ask(); !strings.HasPrefix(got, "1 wait 1s") || strings.Contains(got, "came up") {
@@ -285,22 +293,22 @@ func TestPastIsForgotten(t *testing.T) {
 		{"the pod ran for a while", func(st *story) {
 			st.join("good")
 			st.pods(pod("a", on("good")))
-			st.See(st.s)
+			st.observe()
 			st.pass(time.Minute)
-			st.See(st.s)
+			st.observe()
 			st.pods(pod("a"))
 		}, "go"},
 		{"the pod ran for a moment", func(st *story) {
 			st.join("good")
 			st.pods(pod("a", on("good")))
-			st.See(st.s)
+			st.observe()
 			st.pass(time.Second)
-			st.See(st.s)
+			st.observe()
 			st.pods(pod("a"))
 		}, "1 wait 19s"},
 		{"nobody came after the pod for long", func(st *story) {
 			st.gone(model.KindPod, "d/a")
-			st.See(st.s)
+			st.observe()
 			st.pass(11 * time.Minute)
 			st.pods(pod("a2"))
 		}, "go"},
@@ -309,7 +317,7 @@ func TestPastIsForgotten(t *testing.T) {
 			st := newStory()
 			st.pods(pod("a"))
 			st.fail(1)
-			st.pass(vain.Pause(1))
+			st.pass(launchbackoff.WaitAfter(1))
 			st.fail(2)
 			tt.do(st)
 			if got := st.ask(); got != tt.want {
@@ -341,7 +349,7 @@ func TestLaunchesAreBounded(t *testing.T) {
 				n := fmt.Sprintf("n%d", launches)
 				st.launch(n)
 				st.join(n, chaos)
-				st.See(st.s)
+				st.observe()
 			}
 			if rapid.IntRange(0, 5).Draw(t, "replace") == 0 {
 				i := rapid.IntRange(0, pods-1).Draw(t, "which")
@@ -355,8 +363,43 @@ func TestLaunchesAreBounded(t *testing.T) {
 		if launches > 20 {
 			t.Fatalf("%d launches in an hour", launches)
 		}
-		if quiet := st.now.Sub(last); quiet > vain.Longest+time.Minute {
+		if quiet := st.now.Sub(last); quiet > launchbackoff.LongestWait+time.Minute {
 			t.Fatalf("no launch for %v", quiet)
 		}
 	})
+}
+
+// A state that went in is never changed: the same input decides the same again.
+func TestStateIsAValue(t *testing.T) {
+	st := newStory()
+	st.pods(pod("a"), pod("b"))
+	empty := launchbackoff.State{}
+	pool, _ := st.s.Pool("pool")
+	launched := launchbackoff.Launched(empty, launchbackoff.Launch{Claim: "n", Pool: pool, Pods: st.s.Pending()})
+	st.set(model.Delta{Claims: []*apiv1.NodeClaim{st.claim("n")}})
+	st.join("n", chaos)
+	plan := &model.Plan{Nodes: []model.PlannedNode{{Pods: st.s.Pending()}}}
+	if d := launchbackoff.Decide(launchbackoff.Observe(empty, st.s), st.s, plan); len(d.Findings) > 0 {
+		t.Errorf("a state from before the launch knows of it: %v", d.Findings)
+	}
+	seen := launchbackoff.Observe(launched, st.s)
+	for range 3 {
+		d := launchbackoff.Decide(seen, st.s, plan)
+		if len(d.Findings) != 2 || d.Findings[0].Times != 1 || len(d.Wait) != 2 {
+			t.Fatalf("the same decision again: %v", d)
+		}
+		if again := launchbackoff.Decide(d.State, st.s, plan); len(again.Findings) != 0 || len(again.Wait) != 2 {
+			t.Fatalf("a launch is found twice: %v", again)
+		}
+	}
+	st.gone(model.KindPod, "d/a")
+	st.gone(model.KindPod, "d/b")
+	gone := launchbackoff.Observe(seen, st.s)
+	for range 3 {
+		st := story{now: st.now, s: st.s, state: gone}
+		st.pods(pod("a2"))
+		if got := st.ask(); !strings.HasPrefix(got, "1 wait 10s") {
+			t.Fatalf("the successor: %s", got)
+		}
+	}
 }
