@@ -9,8 +9,11 @@ import (
 
 // withinCall are types with methods that change them, and that live within one decision.
 var withinCall = map[string]bool{
-	"topology.Book": true, // numbers the selectors of one plan
-	"buffer.Quotas": true, // counts what the buffers of one look at the cluster are given
+	"topology.Book":      true, // numbers the selectors of one plan
+	"buffer.Quotas":      true, // counts what the buffers of one look at the cluster are given
+	"nodematch.Index":    true, // label sets and selectors of one check
+	"nodematch.LabelSet": true, // keeps which selectors of one check match it
+	"podtopology.Rules":  true, // rules of the pods of one check
 }
 
 func TestEngineKeepsNoState(t *testing.T) {
