@@ -18,7 +18,7 @@ type daemon struct {
 	set *podtopology.DaemonSet
 }
 
-// readDaemonSets returns the DaemonSets that are not being deleted, in key order.
+// readDaemonSets returns the DaemonSets that are not being deleted and whose pod fits on some empty node, in key order.
 func readDaemonSets(s *model.Snapshot, v *volumes) []*daemon {
 	var out []*daemon
 	for _, d := range s.Daemons() {
@@ -27,6 +27,9 @@ func readDaemonSets(s *model.Snapshot, v *volumes) []*daemon {
 		}
 		pod := podOfDaemonSet(d.Object)
 		one := &daemon{demand: demandOf(pod, v.index)}
+		if !fitsAlone(s, one.requests) {
+			continue
+		}
 		one.volumes = slices.DeleteFunc(v.attachmentsOf(d.Pod.Object), func(a *attachment) bool { return a.problem != "" })
 		one.set = &podtopology.DaemonSet{Pod: pod, Selector: one.selector, Uncertain: hasVolumeClaims(pod)}
 		out = append(out, one)
@@ -39,6 +42,24 @@ func readDaemonSets(s *model.Snapshot, v *volumes) []*daemon {
 		}
 	}
 	return out
+}
+
+// fitsAlone reports whether a new node of some type, or an existing one, holds the requests if it is empty.
+func fitsAlone(s *model.Snapshot, requests amounts) bool {
+	within := func(have model.Resources) bool {
+		for name, v := range requests {
+			if v > 0 && v > have[name] {
+				return false
+			}
+		}
+		return true
+	}
+	for _, pool := range s.Pools() {
+		if slices.ContainsFunc(s.Types(pool.Name), func(t *model.InstanceType) bool { return within(t.Allocatable) }) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(s.Nodes(), func(n *model.Node) bool { return within(allocatableOf(n)) })
 }
 
 // hasVolumeClaims reports whether the pod has a volume that may be missing or in another zone.

@@ -53,9 +53,18 @@ func parse(s *metav1.LabelSelector) labels.Selector {
 	return selector
 }
 
+// selectorText returns a text that is the same for equal selectors only. The selectors of no pod and of all pods have the same
+// String.
+func selectorText(s labels.Selector) string {
+	if text := s.String(); text != "" || s.Empty() {
+		return text
+	}
+	return "no pod"
+}
+
 // withID returns t with its id set. The text of its namespaceSelector is part of it.
 func (t *term) withID(namespaceSelector string) *term {
-	t.id = fmt.Sprintf("%s %q %t %s %s", t.topologyKey, t.namespaces, t.allNamespaces, namespaceSelector, t.selector)
+	t.id = fmt.Sprintf("%s %q %t %s %s", t.topologyKey, t.namespaces, t.allNamespaces, namespaceSelector, selectorText(t.selector))
 	return t
 }
 
@@ -97,7 +106,7 @@ type namespaceIndex struct {
 // matching returns the names of the namespaces that the selector matches, and the selector's text.
 func (x *namespaceIndex) matching(namespaceSelector *metav1.LabelSelector) (map[string]bool, string) {
 	selector := parse(namespaceSelector)
-	text := selector.String()
+	text := selectorText(selector)
 	names, ok := x.known[text]
 	if !ok {
 		names = make(map[string]bool)
