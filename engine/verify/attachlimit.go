@@ -68,67 +68,56 @@ func (vs *volumes) attachLimitOfType(t *model.InstanceType, driver string) (int,
 	return limit, ok
 }
 
-// attachesAll checks that each type can attach the volumes of the pods beside those of the DaemonSets.
-func (c *checker) attachesAll(node string, list *optionList, l *load) {
-	own := make(volumeSet)
-	last := make(map[string]string) // by driver, the pod that has the last volume
-	var drivers []string
-	for _, d := range l.pods {
-		for _, a := range d.volumes {
-			if !own.add(a) {
-				continue
-			}
-			if last[a.driver] == "" {
-				drivers = append(drivers, a.driver)
-			}
-			last[a.driver] = d.key
+// attachToNew checks that each type can attach the volumes of the pods beside those of the DaemonSets.
+func (c *checker) attachToNew(node string, list *optionList, l *load) {
+	if !l.hasVolumes() {
+		return
+	}
+	for i, it := range list.types {
+		limit := func(driver string) (int, bool) { return c.volumes.attachLimitOfType(it, driver) }
+		for _, daemons := range list.options[i].daemons {
+			used := make(volumeSet)
+			used.addAll(daemons.volumes)
+			c.attach(Violation{Node: node, Type: it.Name}, l, used, limit)
 		}
 	}
-	for _, driver := range drivers {
-		for i, t := range list.types {
-			limit, known := c.volumes.attachLimitOfType(t, driver)
-			if !known {
+}
+
+// attachToExisting checks that pods on an existing node have volumes that can be attached beside those of running pods and of
+// DaemonSet pods that the node does not run yet.
+func (c *checker) attachToExisting(n *model.Node, l *load, running []*corev1.Pod, missing []*demand) {
+	if !l.hasVolumes() {
+		return
+	}
+	used := make(volumeSet)
+	for _, p := range running {
+		used.addAll(c.volumes.attachmentsOf(p))
+	}
+	for _, d := range missing {
+		used.addAll(d.volumes)
+	}
+	it := c.catalog.typesOf(poolOf(n))[n.Labels[corev1.LabelInstanceTypeStable]]
+	c.attach(Violation{Node: n.Name}, l, used, func(driver string) (int, bool) { return c.volumes.attachLimit(n, it, driver) })
+}
+
+// attach adds the volumes of the load to those that are used, and reports those beyond the limit at the place.
+func (c *checker) attach(place Violation, l *load, used volumeSet, limitOf func(driver string) (int, bool)) {
+	for _, d := range l.pods {
+		for _, a := range d.volumes {
+			if !used.add(a) {
 				continue
 			}
-			for _, daemons := range list.options[i].daemons {
-				if n := len(own[driver]) + own.missing(daemons, driver); n > limit {
-					c.add(Violation{Rule: RuleVolumes, Node: node, Type: t.Name, Pod: last[driver], Detail: fmt.Sprintf(
-						"driver %s attaches %d volumes at most, its pods and daemons have %d", driver, limit, n)})
-				}
+			if limit, known := limitOf(a.driver); known && len(used[a.driver]) > limit {
+				place.Rule, place.Pod = RuleVolumes, d.key
+				place.Detail = fmt.Sprintf("driver %s attaches %d volumes at most, this is number %d", a.driver, limit, len(used[a.driver]))
+				c.add(place)
 			}
 		}
 	}
 }
 
-// attach checks that pods on an existing node have volumes that can be attached beside those of running pods and of DaemonSet pods
-// that the node does not run yet.
-func (c *checker) attach(n *model.Node, l *load, running []*corev1.Pod, missing []*demand) {
-	if !slices.ContainsFunc(l.pods, func(d *demand) bool { return len(d.volumes) > 0 }) {
-		return
-	}
-	it := c.catalog.typesOf(poolOf(n))[n.Labels[corev1.LabelInstanceTypeStable]]
-	used := make(volumeSet)
-	for _, p := range running {
-		for _, a := range c.volumes.attachmentsOf(p) {
-			if a.problem == "" {
-				used.add(a)
-			}
-		}
-	}
-	for _, d := range missing {
-		for _, a := range d.volumes {
-			used.add(a)
-		}
-	}
-	for _, d := range l.pods {
-		for _, a := range d.volumes {
-			limit, known := c.volumes.attachLimit(n, it, a.driver)
-			if known && used.add(a) && len(used[a.driver]) > limit {
-				c.add(Violation{Rule: RuleVolumes, Node: n.Name, Pod: d.key, Detail: fmt.Sprintf(
-					"driver %s attaches %d volumes at most, this is one more", a.driver, limit)})
-			}
-		}
-	}
+func (l *load) hasVolumes() bool {
+	return slices.ContainsFunc(l.pods, func(d *demand) bool { return len(d.volumes) > 0 })
 }
 
 // A volumeSet is volumes by driver and handle.
@@ -146,13 +135,11 @@ func (s volumeSet) add(a *attachment) bool {
 	return true
 }
 
-// missing returns how many volumes of the driver d has that are not in the set.
-func (s volumeSet) missing(d *demand, driver string) int {
-	seen := make(map[string]bool)
-	for _, a := range d.volumes {
-		if a.driver == driver && !s[driver][a.handle] {
-			seen[a.handle] = true
+// addAll adds the volumes of which no problem is known.
+func (s volumeSet) addAll(volumes []*attachment) {
+	for _, a := range volumes {
+		if a.problem == "" {
+			s.add(a)
 		}
 	}
-	return len(seen)
 }

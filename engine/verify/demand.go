@@ -68,8 +68,7 @@ func requestsOf(pod *corev1.Pod) amounts {
 	return out
 }
 
-// ceiling is the largest amount that is told apart; every larger one, and every larger sum, counts as much. Below it
-// quantities convert to int64 without wrapping.
+// ceiling is the largest amount. Larger amounts and sums count as the ceiling. Below it quantities convert to int64 without wrapping.
 const ceiling = 1 << 53
 
 // mostCPU and most are the quantities of ceiling millicores and of ceiling units.

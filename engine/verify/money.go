@@ -5,12 +5,10 @@ import (
 	"math"
 )
 
-// tolerance is the relative error that sums of prices may have: additions in another
-// order differ by less.
+// tolerance is the relative error of sums of prices. Sums in another order differ by less.
 const tolerance = 1e-9
 
-// price checks that the prices of the nodes add up to the plan's, and that the floor is
-// one.
+// price checks that the prices of the nodes add up to the plan's, and that the floor is a lower bound.
 func (c *checker) price() {
 	sum := 0.0
 	for i := range c.plan.Nodes {
@@ -27,8 +25,7 @@ func (c *checker) price() {
 	}
 }
 
-// reservations checks that no more nodes are priced by a reservation than it holds. It
-// blames the nodes that come after those for which there is enough.
+// reservations checks that no more nodes are priced by a reservation than it holds. It reports the nodes after those that it holds.
 func (c *checker) reservations() {
 	used := make(map[string]int)
 	for i := range c.plan.Nodes {

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -15,8 +16,8 @@ import (
 type optionList struct {
 	types   []*model.InstanceType
 	options []*option
-	// sound means that each type is of the pool, listed once, and breaks no rule.
-	sound bool
+	// problems are the violations of the list, for any node: each type is of the pool, listed once, and breaks no rule.
+	problems []Violation
 	// free is the amount of a resource that every option has beside any DaemonSets, of each resource looked up so far.
 	free map[corev1.ResourceName]int64
 	// hostPorts means that some DaemonSet takes a host port.
@@ -38,24 +39,36 @@ type optionListKey struct {
 // listOf returns the options of n, a node of the template.
 func (c *catalog) listOf(t *template, n *model.PlannedNode) *optionList {
 	if len(n.Options) == 0 {
-		return &optionList{free: map[corev1.ResourceName]int64{}}
+		return &optionList{
+			problems: []Violation{{Rule: RuleType, Detail: "has no instance type to launch"}}, free: map[corev1.ResourceName]int64{},
+		}
 	}
 	key := optionListKey{t, &n.Options[0], len(n.Options)}
 	if l, ok := c.lists[key]; ok {
 		return l
 	}
-	l := &optionList{
-		types: n.Options, sound: len(n.Options) <= maxOptions, free: map[corev1.ResourceName]int64{}, cheapest: math.Inf(1),
-	}
+	l := &optionList{types: n.Options, free: map[corev1.ResourceName]int64{}, cheapest: math.Inf(1)}
 	c.lists[key] = l
+	problem := func(it, detail string) {
+		l.problems = append(l.problems, Violation{Rule: RuleType, Type: it, Detail: detail})
+	}
+	if len(n.Options) > maxOptions {
+		problem("", fmt.Sprintf("has %d options, more than the %d that a claim may name", len(n.Options), maxOptions))
+	}
 	types := c.typesOf(n.Pool.Name)
 	seen := make(map[*model.InstanceType]bool, len(n.Options))
 	var with, without []float64
 	for _, it := range n.Options {
+		switch {
+		case types[it.Name] != it:
+			problem(it.Name, "is not a type of the pool")
+		case seen[it]:
+			problem(it.Name, "is listed twice")
+		}
+		seen[it] = true
 		o := c.optionOf(t, it)
 		l.options = append(l.options, o)
-		l.sound = l.sound && types[it.Name] == it && !seen[it] && len(o.broken) == 0
-		seen[it] = true
+		l.problems = append(l.problems, o.broken...)
 		l.hostPorts = l.hostPorts || slices.ContainsFunc(o.daemons, func(d *demand) bool { return len(d.ports) > 0 })
 		with, without = append(with, cheapest(o.offerings, true)), append(without, cheapest(o.offerings, false))
 		l.cheapest = min(l.cheapest, without[len(without)-1])

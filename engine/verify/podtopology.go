@@ -94,10 +94,10 @@ func (c *checker) existingNode(n *model.Node) *podtopology.Node {
 		}
 	}
 	if launched(n) {
-		seen := c.nodeOf(n)
+		seen := c.catalog.nodeOf(n)
 		out.Labels, out.Taints = []*nodematch.LabelSet{nodematch.Of(seen)}, taintsOf(n)
 		out.Daemons = c.catalog.daemonsOn(out)
-		c.lowerPresence(n, out)
+		c.catalog.lowerPresence(n, out)
 		return out
 	}
 	types := c.catalog.claimTypes(n)
@@ -112,7 +112,7 @@ func (c *checker) existingNode(n *model.Node) *podtopology.Node {
 
 // lowerPresence makes the presence of DaemonSet pods on an existing node Possible if it lacks the resources for all of them, or
 // if a running pod has the host port of one.
-func (c *checker) lowerPresence(n *model.Node, out *podtopology.Node) {
+func (c *catalog) lowerPresence(n *model.Node, out *podtopology.Node) {
 	if len(out.Daemons) == 0 {
 		return
 	}

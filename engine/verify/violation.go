@@ -11,8 +11,8 @@ import (
 // or an empty refusal.
 type Violation struct {
 	Rule Rule
-	// Node names the planned node ("planned node 2 (default)") or the one there is;
-	// empty if the violation is not about one node. PlannedNode tells the two apart.
+	// Node names the planned node ("planned node 2 (default)") or an
+	// existing one; empty if the violation is not about one node. PlannedNode tells the two apart.
 	Node string
 	// Pod is the key of the pod; empty if the violation is not about one pod.
 	Pod string
@@ -46,27 +46,27 @@ func (v Violation) String() string {
 	return fmt.Sprintf("%s: %s: %s", v.Rule, strings.Join(who, ", "), v.Detail)
 }
 
-// A Rule names one promise.
+// A Rule names one rule that a plan must keep.
 type Rule string
 
 // The rules.
 const (
 	RuleAccount      Rule = "account"      // every pending pod is placed or refused, once
-	RuleRefusal      Rule = "refusal"      // a refusal gives its reasons
+	RuleRefusal      Rule = "refusal"      // a refusal has reasons
 	RulePool         Rule = "pool"         // the pool exists, may launch nodes, and its requirements hold
 	RuleType         Rule = "type"         // options are types of the pool within the node's requirements, cheapest first
-	RuleOffering     Rule = "offering"     // what is to be bought is on offer
-	RuleReservation  Rule = "reservation"  // no reservation is drawn on beyond what it holds
-	RuleMinValues    Rule = "minValues"    // enough different values stay open
-	RuleResources    Rule = "resources"    // pods and daemons fit
-	RulePorts        Rule = "ports"        // no two pods of a node claim one host port
+	RuleOffering     Rule = "offering"     // the offering is available
+	RuleReservation  Rule = "reservation"  // no reservation has more nodes than it holds
+	RuleMinValues    Rule = "minValues"    // minValues of the pool hold
+	RuleResources    Rule = "resources"    // pods and DaemonSets fit
+	RulePorts        Rule = "ports"        // no two pods of a node have one host port
 	RuleLabels       Rule = "labels"       // node selectors and required node affinity are met
 	RuleTaints       Rule = "taints"       // hard taints are tolerated
-	RuleVolumes      Rule = "volumes"      // volumes can be reached and attached
-	RuleSpread       Rule = "spread"       // pods are spread over domains as they demand
-	RuleAffinity     Rule = "affinity"     // pods are with the pods they must be with
-	RuleAntiAffinity Rule = "antiAffinity" // and apart from those they must not be with
-	RuleNode         Rule = "node"         // an existing node is there and stays
-	RuleLimits       Rule = "limits"       // no pool grows beyond its limits
+	RuleVolumes      Rule = "volumes"      // volumes can be attached
+	RuleSpread       Rule = "spread"       // topology spread constraints hold
+	RuleAffinity     Rule = "affinity"     // required pod affinity holds
+	RuleAntiAffinity Rule = "antiAffinity" // required pod anti-affinity holds
+	RuleNode         Rule = "node"         // an existing node is in the snapshot and is not being deleted
+	RuleLimits       Rule = "limits"       // no pool exceeds its limits
 	RulePrice        Rule = "price"        // prices add up, and none is below the floor
 )
