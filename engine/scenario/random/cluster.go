@@ -74,6 +74,7 @@ func Cluster(seed uint64) *scenario.Cluster {
 	drawDaemonSetRules(d, c)
 	drawChain(d, c)
 	drawDefaultSpread(d, c)
+	drawUncertainDaemonSets(d, c)
 	return c
 }
 

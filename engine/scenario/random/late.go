@@ -89,3 +89,22 @@ func drawDefaultSpread(d dice, c *scenario.Cluster) {
 		})
 	}
 }
+
+// drawUncertainDaemonSets gives some DaemonSets required affinity to other pods or a hard spread constraint, so that it is not
+// certain that a node which they select runs their pod.
+func drawUncertainDaemonSets(d dice, c *scenario.Cluster) {
+	for i := range c.Daemons {
+		p := &c.Daemons[i]
+		switch d.IntN(8) {
+		case 0:
+			a := affinity(&p.Spec)
+			if a.PodAffinity == nil {
+				a.PodAffinity = &corev1.PodAffinity{
+					RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{podAffinityTerm(d, podLabels(d))},
+				}
+			}
+		case 1:
+			drawSpread(d, p)
+		}
+	}
+}
