@@ -58,9 +58,7 @@ func (q *Quotas) Give(template *corev1.PodTemplateSpec, n int32) *Ration {
 	}
 	for i, quota := range q.quotas {
 		if covers(quota, template) {
-			for name, amount := range one {
-				q.given[i] = q.given[i].Plus(model.Resources{name: amount * int64(r.Most)})
-			}
+			q.given[i] = q.given[i].Plus(one.Times(int64(r.Most)))
 		}
 	}
 	return r

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/model"
 )
 
 // Deadline returns when the node of the claim goes whatever is still on it, or the zero time if it may take as long as it
@@ -34,10 +35,14 @@ func Deadline(claim *apiv1.NodeClaim) (time.Time, error) {
 	return at, nil
 }
 
-// graceOf is how long the pod may take to shut down.
+// graceOf is how long the pod may take to shut down: any number of seconds that a user writes, as far as a time.Duration
+// holds it. The API server takes a number below zero for one second.
 func graceOf(pod *corev1.Pod) time.Duration {
 	if s := pod.Spec.TerminationGracePeriodSeconds; s != nil {
-		return time.Duration(*s) * time.Second
+		if *s < 0 {
+			return time.Second
+		}
+		return model.Seconds(*s)
 	}
 	return corev1.DefaultTerminationGracePeriodSeconds * time.Second
 }

@@ -29,6 +29,8 @@ func plainFix(v model.Verdict) string {
 	switch v.Rule {
 	case model.RuleNoPool:
 		return "add a NodePool, or look at the conditions of those there are"
+	case model.RuleOversized:
+		return fmt.Sprintf("lower the %s that its containers request", v.Resource)
 	case model.RuleVolume:
 		if strings.HasSuffix(v.Subject, "does not exist") {
 			return "create it"

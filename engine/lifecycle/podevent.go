@@ -5,6 +5,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/karpenter-go/karpenter/engine/model"
 )
 
 // PodEventWindow is the least time between two writes of a claim's last pod event: it is not written for each pod of a burst.
@@ -73,7 +75,7 @@ func finishedAt(p *corev1.Pod) time.Time {
 func deletedAt(p *corev1.Pod) time.Time {
 	at := p.DeletionTimestamp.Time
 	if p.DeletionGracePeriodSeconds != nil {
-		at = at.Add(-time.Duration(*p.DeletionGracePeriodSeconds) * time.Second)
+		at = at.Add(-model.Seconds(*p.DeletionGracePeriodSeconds))
 	}
 	return at
 }

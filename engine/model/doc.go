@@ -10,7 +10,7 @@
 //     afterwards either.
 //
 // Quantities are int64: millicores for cpu, whole units (bytes, pods, devices) for all else. Requests are rounded up and
-// capacities down, so rounding never makes a pod fit that does not.
+// capacities down, so rounding never makes a pod fit that does not. They saturate at MaxAmount: no input makes them wrap.
 //
 // The package knows no client, clock, logger or cloud. Time enters as Snapshot.Now.
 package model

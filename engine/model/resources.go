@@ -12,6 +12,11 @@ import (
 // Nodes is the resource name under which a node counts itself, so that a pool's limits can say how many nodes it may have.
 const Nodes corev1.ResourceName = "nodes"
 
+// MaxAmount is the largest amount of a resource: 2^53 millicores or units, which is 9 trillion cores or 8 PiB. It stands for
+// every larger amount. Sums and differences stay between -MaxAmount and MaxAmount, so that no input makes them wrap. A
+// thousand such amounts can still be added in plain int64 arithmetic.
+const MaxAmount = 1 << 53
+
 // Resources are amounts by name: millicores for cpu, whole units for all else. A missing name means zero.
 // A Resources value is shared once made; methods return new values.
 type Resources map[corev1.ResourceName]int64
@@ -30,11 +35,19 @@ func convert(l corev1.ResourceList, up bool) Resources {
 	return r
 }
 
-// amount returns q in the unit of name.
+// amount returns q in the unit of name, at most MaxAmount. A request below zero counts as zero.
 func amount(name corev1.ResourceName, q resource.Quantity, up bool) int64 {
-	scale := resource.Scale(0)
+	scale, size := resource.Scale(0), q.AsApproximateFloat64()
 	if name == corev1.ResourceCPU {
-		scale = resource.Milli
+		scale, size = resource.Milli, size*1000
+	}
+	switch { // ScaledValue wraps, or returns 0, where the result has no place in 64 bits
+	case size >= MaxAmount:
+		return MaxAmount
+	case up && size <= 0:
+		return 0
+	case size <= -MaxAmount:
+		return -MaxAmount
 	}
 	v := q.ScaledValue(scale) // rounds away from zero
 	if !up && resource.NewScaledQuantity(v, scale).Cmp(q) > 0 {
@@ -42,6 +55,9 @@ func amount(name corev1.ResourceName, q resource.Quantity, up bool) int64 {
 	}
 	return v
 }
+
+// saturate returns v, or the nearest amount between -MaxAmount and MaxAmount.
+func saturate(v int64) int64 { return max(-MaxAmount, min(v, MaxAmount)) }
 
 // List converts r back to quantities, in the notation people write: binary for memory and storage.
 func (r Resources) List() corev1.ResourceList {
@@ -63,24 +79,40 @@ func Quantity(name corev1.ResourceName, v int64) resource.Quantity {
 	return *resource.NewQuantity(v, resource.DecimalSI)
 }
 
-// Plus returns r + o.
+// Plus returns r + o, saturated.
 func (r Resources) Plus(o Resources) Resources {
 	sum := make(Resources, max(len(r), len(o)))
 	maps.Copy(sum, r)
 	for name, v := range o {
-		sum[name] += v
+		sum[name] = saturate(saturate(sum[name]) + saturate(v))
 	}
 	return sum
 }
 
-// Minus returns r - o; amounts may become negative.
+// Minus returns r - o, saturated; amounts may become negative.
 func (r Resources) Minus(o Resources) Resources {
 	diff := make(Resources, max(len(r), len(o)))
 	maps.Copy(diff, r)
 	for name, v := range o {
-		diff[name] -= v
+		diff[name] = saturate(saturate(diff[name]) - saturate(v))
 	}
 	return diff
+}
+
+// Times returns n times r, saturated. n is not negative.
+func (r Resources) Times(n int64) Resources {
+	product := make(Resources, len(r))
+	for name, v := range r {
+		switch v = saturate(v); {
+		case n > 0 && v > MaxAmount/n:
+			product[name] = MaxAmount
+		case n > 0 && v < -MaxAmount/n:
+			product[name] = -MaxAmount
+		default:
+			product[name] = v * n
+		}
+	}
+	return product
 }
 
 // Max returns the larger amount of each resource.

@@ -1,10 +1,15 @@
 package model
 
 import (
+	"math"
+	"math/big"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
 // Requests round up and capacities down, so that rounding never makes a pod fit that does not.
@@ -45,6 +50,94 @@ func TestShort(t *testing.T) {
 		name, by, ok := tt.want.Short(tt.have)
 		if name != tt.name || by != tt.by || ok != tt.short {
 			t.Errorf("%v.Short(%v) = %s %d %v, want %s %d %v", tt.want, tt.have, name, by, ok, tt.name, tt.by, tt.short)
+		}
+	}
+}
+
+// Amounts saturate, whatever form the quantity has: a plain integer, an exponent or the exact sum of both.
+func TestAmountsSaturate(t *testing.T) {
+	sum := func(all ...string) resource.Quantity {
+		var q resource.Quantity
+		for _, text := range all {
+			q.Add(resource.MustParse(text))
+		}
+		return q
+	}
+	for _, tt := range []struct {
+		name corev1.ResourceName
+		q    resource.Quantity
+		want int64
+	}{
+		{"cpu", sum("500m", "10P"), MaxAmount},
+		{"cpu", sum("5Ei", "1"), MaxAmount},
+		{"cpu", sum("9E", "9E", "9E"), MaxAmount},
+		{"cpu", sum("9007199254740"), MaxAmount / 1000 * 1000},
+		{"memory", sum("9223372036854775807"), MaxAmount},
+		{"memory", sum("7Ei", "7Ei"), MaxAmount},
+		{"memory", sum("8Pi"), MaxAmount},
+		{"memory", *resource.NewQuantity(MaxAmount-1, resource.BinarySI), MaxAmount - 1},
+		{"memory", sum("100m"), 1},
+		{"memory", sum("-1"), 0},
+		{"example.com/dongle", sum("-9E", "-9E"), 0},
+	} {
+		list := corev1.ResourceList{tt.name: tt.q}
+		if got := RequestsOf(list)[tt.name]; got != tt.want {
+			t.Errorf("RequestsOf(%s %s) = %d, want %d", tt.name, &tt.q, got, tt.want)
+		}
+		if got := CapacityOf(list)[tt.name]; got > MaxAmount || got < -MaxAmount || got > tt.want {
+			t.Errorf("CapacityOf(%s %s) = %d, want %d at most", tt.name, &tt.q, got, tt.want)
+		}
+	}
+}
+
+func TestArithmeticSaturates(t *testing.T) {
+	for _, v := range []int64{math.MinInt64, -MaxAmount, -1, 0, 1, MaxAmount, math.MaxInt64} {
+		for _, w := range []int64{math.MinInt64, -MaxAmount, -1, 0, 1, MaxAmount, math.MaxInt64} {
+			a, b := Resources{"cpu": v}, Resources{"cpu": w}
+			exact := func(x *big.Int) int64 {
+				limit := big.NewInt(MaxAmount)
+				switch {
+				case x.Cmp(limit) > 0:
+					return MaxAmount
+				case x.Cmp(new(big.Int).Neg(limit)) < 0:
+					return -MaxAmount
+				}
+				return x.Int64()
+			}
+			x, y := big.NewInt(saturate(v)), big.NewInt(saturate(w))
+			if got, want := a.Plus(b)["cpu"], exact(new(big.Int).Add(x, y)); got != want {
+				t.Errorf("%d + %d = %d, want %d", v, w, got, want)
+			}
+			if got, want := a.Minus(b)["cpu"], exact(new(big.Int).Sub(x, y)); got != want {
+				t.Errorf("%d - %d = %d, want %d", v, w, got, want)
+			}
+			if w < 0 {
+				continue
+			}
+			if got, want := a.Times(w)["cpu"], exact(new(big.Int).Mul(x, big.NewInt(w))); got != want {
+				t.Errorf("%d * %d = %d, want %d", v, w, got, want)
+			}
+		}
+	}
+}
+
+func TestOversized(t *testing.T) {
+	s := Compile(Delta{Pools: []*apiv1.NodePool{{ObjectMeta: metav1.ObjectMeta{Name: "p"}}}, Types: map[string][]*InstanceType{
+		"p": {{Name: "vast", Capacity: Resources{"example.com/store": 1 << 50}}},
+	}})
+	for _, tt := range []struct {
+		requests Resources
+		want     string
+	}{
+		{Resources{"cpu": 1000, "memory": MaxRequest}, "fits"},
+		{Resources{"example.com/store": 1 << 50}, "fits"},
+		{Resources{"example.com/store": 1<<50 + 1}, "requests 1P example.com/store, which no node can have"},
+		{Resources{"cpu": MaxAmount, "memory": MaxAmount}, "requests more than 9T cpu, which no node can have"},
+		{Resources{"cpu": 1, "memory": 1 << 44}, "requests 16Ti memory, which no node can have"},
+		{Resources{"hugepages-2Mi": MaxAmount}, "requests more than 8Pi hugepages-2Mi, which no node can have"},
+	} {
+		if got := s.Oversized(tt.requests).String(); got != tt.want {
+			t.Errorf("%v: %s, want %s", tt.requests, got, tt.want)
 		}
 	}
 }

@@ -76,7 +76,7 @@ func NewAllocatable(capacity, overhead Resources) Resources {
 	free := capacity.Minus(overhead)
 	for name, v := range capacity {
 		if isHugePage(name) {
-			free[corev1.ResourceMemory] -= v
+			free = free.Minus(Resources{corev1.ResourceMemory: v})
 		}
 	}
 	for name, v := range free {
@@ -90,7 +90,7 @@ func (t *InstanceType) WithExtended(extra Resources) (capacity, allocatable Reso
 	capacity, allocatable = t.Capacity.Plus(nil), t.Allocatable.Plus(nil)
 	for name, v := range extra {
 		if isHugePage(name) {
-			left := allocatable[corev1.ResourceMemory] + capacity[name] - v
+			left := saturate(allocatable[corev1.ResourceMemory]) + saturate(capacity[name]) - saturate(v)
 			allocatable[corev1.ResourceMemory] = max(left, 0)
 		}
 		capacity[name], allocatable[name] = v, v

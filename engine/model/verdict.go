@@ -12,7 +12,8 @@ import (
 // when somebody asks for it.
 type Verdict struct {
 	Rule Rule
-	// Resource and By say what is short and by how much, for RuleResources and RuleLimit. By is in the unit of Resources.
+	// Resource and By say what is short and by how much, for RuleResources and RuleLimit; what is requested and how much, for
+	// RuleOversized. By is in the unit of Resources.
 	Resource corev1.ResourceName
 	By       int64
 	// Subject is what the rule looked at: the taint, the label key with its values, the pod, the budget.
@@ -32,6 +33,7 @@ const (
 	RulePool             // the pool is not ready, is being deleted, or is static
 	RuleUnsupported      // the pod asks for something the engine does not decide about
 	RuleInvalid          // the pod's own constraints cannot be read or contradict themselves
+	RuleOversized        // the pod requests By of Resource, which no node can have
 	RuleTaint            // the pod does not tolerate Subject
 	RuleLabels           // node selector or affinity does not go with Subject
 	RuleResources        // no type has enough of Resource, short By
@@ -120,6 +122,8 @@ func (v Verdict) String() string {
 		return "asks for " + v.Subject + ", which is not supported"
 	case RuleInvalid:
 		return v.Subject
+	case RuleOversized:
+		return v.oversized()
 	case RuleTaint:
 		return "does not tolerate taint " + v.Subject
 	case RuleLabels:

@@ -14,18 +14,19 @@ func Solve(s *model.Snapshot, o Options) *model.Plan {
 	pods := append(s.Pending(), s.Displaced()...)
 	slices.SortFunc(pods, comparePods)
 	pods = slices.CompactFunc(pods, func(a, b *model.Pod) bool { return a.Key == b.Key })
+	pods, refused := exclude(s, o, pods)
 	if len(pods) == 0 {
-		return &model.Plan{}
+		return refuse(&model.Plan{}, refused)
 	}
 	o = o.withDefaults()
 	plan := solve(compile.Compile(s, o.settings(), pods), o)
 	if o.Slack > 0 && len(plan.Refusals) > 0 {
 		o.Slack = 0
 		if tight := solve(compile.Compile(s, o.settings(), pods), o); unplaced(tight) < unplaced(plan) {
-			return tight
+			return refuse(tight, refused)
 		}
 	}
-	return plan
+	return refuse(plan, refused)
 }
 
 // Limits and minValues may leave out pods to which a domain was assigned and that other pods count. maxAttempts is how often

@@ -4,56 +4,42 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// account checks that every pending pod is placed or refused exactly once, and that
-// nobody else is, but pods that need another place because their node goes.
+// account checks that every pending pod is placed or refused exactly once. Other pods may be placed only if their node goes.
 func (c *checker) account() {
-	times := make(map[string]int)
-	count := func(pods []*model.Pod) {
-		for _, p := range pods {
-			if times[p.Key]++; times[p.Key] == 1 {
-				c.known(p)
-			}
-		}
-	}
+	var all []*model.Pod
 	for _, pl := range c.plan.Placements {
-		count(pl.Pods)
+		all = append(all, pl.Pods...)
 	}
 	for i := range c.plan.Nodes {
 		if len(c.plan.Nodes[i].Pods) == 0 {
 			c.add(Violation{Rule: RuleAccount, Node: c.nameOf(i), Detail: "is for no pod"})
 		}
-		count(c.plan.Nodes[i].Pods)
+		all = append(all, c.plan.Nodes[i].Pods...)
 	}
 	for _, r := range c.plan.Refusals {
-		count(r.Pods)
+		all = append(all, r.Pods...)
 		c.refusal(r)
 	}
-
+	times := make(map[string]int)
+	for _, p := range all {
+		if times[p.Key]++; times[p.Key] == 1 {
+			c.needsPlace(p)
+		}
+	}
 	for _, p := range c.snapshot.Pending() {
 		if times[p.Key] == 0 {
 			c.add(Violation{Rule: RuleAccount, Pod: p.Key, Detail: "is pending, but neither placed nor refused"})
 		}
 	}
-	twice := func(pods []*model.Pod) {
-		for _, p := range pods {
-			if times[p.Key] > 1 {
-				c.add(Violation{Rule: RuleAccount, Pod: p.Key, Detail: "is placed or refused more than once"})
-			}
+	for _, p := range all {
+		if times[p.Key] > 1 {
+			c.add(Violation{Rule: RuleAccount, Pod: p.Key, Detail: "is placed or refused more than once"})
 		}
-	}
-	for _, pl := range c.plan.Placements {
-		twice(pl.Pods)
-	}
-	for i := range c.plan.Nodes {
-		twice(c.plan.Nodes[i].Pods)
-	}
-	for _, r := range c.plan.Refusals {
-		twice(r.Pods)
 	}
 }
 
-// known checks that p is a pod of the snapshot, as it is there, that needs a place.
-func (c *checker) known(p *model.Pod) {
+// needsPlace checks that p is a pod of the snapshot, unchanged, and that it is pending or on a node that goes.
+func (c *checker) needsPlace(p *model.Pod) {
 	o, ok := c.snapshot.Pod(p.Key)
 	switch {
 	case !ok:
@@ -72,7 +58,7 @@ func (c *checker) known(p *model.Pod) {
 	}
 }
 
-// refusal checks that the refused pods are told why.
+// refusal checks that a refusal has pods and reasons.
 func (c *checker) refusal(r model.Refusal) {
 	if len(r.Pods) == 0 {
 		c.add(Violation{Rule: RuleRefusal, Detail: "refuses no pod"})

@@ -9,16 +9,16 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// Commands is Rules.Commands where labels are all that is to be said.
+// Commands is Rules.Commands with label rules only.
 func Commands(s *model.Snapshot, commands []model.Command, labels ...apiv1.LabelRules) []Violation {
 	return Rules{Labels: apiv1.LabelRules{}.With(labels...)}.Commands(s, commands)
 }
 
-// Commands returns every promise that the commands break, taken together, given that they were decided on s: each node
-// goes once, each of its pods has a place that it may take in the cluster as the commands leave it, and what is done for
-// the sake of money costs less however the replacements are launched.
+// Commands returns the violations of the commands, taken together, which were decided on s. Each node is removed once. Each of its
+// pods has a place in the cluster that the commands lead to. A command for consolidation saves money whatever its replacements are
+// launched as.
 //
-// Budgets are not looked at: they are taken by whoever decides, for all that goes on at a time.
+// Disruption budgets are not checked: they depend on all disruptions in progress.
 func (r Rules) Commands(s *model.Snapshot, commands []model.Command) []Violation {
 	c := &commandChecker{gone: map[string]bool{}, placed: map[string]bool{}}
 	var nodes []*model.Node
@@ -40,7 +40,7 @@ func (r Rules) Commands(s *model.Snapshot, commands []model.Command) []Violation
 	return c.found
 }
 
-// A commandChecker holds what one check of commands has seen.
+// A commandChecker checks commands: the nodes and pods so far, and the violations.
 type commandChecker struct {
 	gone, placed map[string]bool // nodes by name, pods by key
 	found        []Violation
@@ -50,30 +50,30 @@ func (c *commandChecker) add(rule Rule, node, pod, format string, args ...any) {
 	c.found = append(c.found, Violation{Rule: rule, Node: node, Pod: pod, Detail: fmt.Sprintf(format, args...)})
 }
 
-// nodes checks that the command's nodes are there and go once.
+// nodes checks that the command's nodes exist and are removed once.
 func (c *commandChecker) nodes(s *model.Snapshot, cmd *model.Command) {
 	if len(cmd.Nodes) == 0 {
-		c.add(RuleNode, "", "", "a command takes no node")
+		c.add(RuleNode, "", "", "a command removes no node")
 	}
 	for _, n := range cmd.Nodes {
 		switch known, ok := s.NodeByName(n.Name); {
 		case !ok || known != n:
 			c.add(RuleNode, n.Name, "", "is not in the snapshot as it is in the command")
 		case leaving(n):
-			c.add(RuleNode, n.Name, "", "is on its way out already")
+			c.add(RuleNode, n.Name, "", "is being deleted already")
 		case c.gone[n.Name]:
-			c.add(RuleNode, n.Name, "", "goes twice")
+			c.add(RuleNode, n.Name, "", "is removed twice")
 		}
 		c.gone[n.Name] = true
 	}
 }
 
-// command adds the places that the command gives to the plan, as the pods are once the nodes are gone, and checks the sum.
+// command adds the placements and replacements of the command to the plan, and checks that it saves money.
 func (c *commandChecker) command(after *model.Snapshot, cmd *model.Command, plan *model.Plan) {
 	for _, pl := range cmd.Placements {
 		n, ok := after.NodeByName(pl.Node.Name)
 		if !ok {
-			c.add(RuleNode, pl.Node.Name, "", "is to take pods, and goes itself")
+			c.add(RuleNode, pl.Node.Name, "", "is to take pods, and is removed itself")
 			continue
 		}
 		plan.Placements = append(plan.Placements, model.Placement{Node: n, Pods: c.pods(after, pl.Pods)})
@@ -82,7 +82,7 @@ func (c *commandChecker) command(after *model.Snapshot, cmd *model.Command, plan
 	for _, n := range cmd.Replacements {
 		price += worst(&n)
 		n.Pods = c.pods(after, n.Pods)
-		if len(n.Pods) > 0 { // a node of a static pool is for no pod
+		if len(n.Pods) > 0 { // a node of a static pool has none
 			plan.Nodes = append(plan.Nodes, n)
 			plan.Price += n.Offering.Price
 		}
@@ -92,7 +92,7 @@ func (c *commandChecker) command(after *model.Snapshot, cmd *model.Command, plan
 	}
 }
 
-// pods returns the pods as they are in the snapshot, and notes that they have a place.
+// pods returns the pods as they are in the snapshot without the nodes, and marks them as placed.
 func (c *commandChecker) pods(after *model.Snapshot, pods []*model.Pod) []*model.Pod {
 	var out []*model.Pod
 	for _, p := range pods {
@@ -102,7 +102,7 @@ func (c *commandChecker) pods(after *model.Snapshot, pods []*model.Pod) []*model
 			c.add(RuleAccount, "", p.Key, "is not in the snapshot")
 			continue
 		case c.placed[p.Key]:
-			c.add(RuleAccount, "", p.Key, "is given two places")
+			c.add(RuleAccount, "", p.Key, "is placed twice")
 		}
 		c.placed[p.Key] = true
 		out = append(out, known)
@@ -110,7 +110,7 @@ func (c *commandChecker) pods(after *model.Snapshot, pods []*model.Pod) []*model
 	return out
 }
 
-// everyPod checks that each pod that has to move has a place. What must go, by age or by force, goes also if one has none.
+// everyPod checks that each pod that must move is placed. A node that is removed by age or by force may leave pods without a place.
 func (c *commandChecker) everyPod(after *model.Snapshot, commands []model.Command) {
 	for i := range commands {
 		switch commands[i].Reason {
@@ -119,31 +119,31 @@ func (c *commandChecker) everyPod(after *model.Snapshot, commands []model.Comman
 			continue
 		}
 		if commands[i].Method == "static" {
-			continue // a static pool's node is replaced by its like, for whatever pods there are
+			continue // a node of a static pool is replaced by an equal one, whatever pods it runs
 		}
 		for _, n := range commands[i].Nodes {
 			for _, p := range n.Reschedulable() {
 				if _, waits := after.Pod(p.Key); waits && !c.placed[p.Key] {
-					c.add(RuleAccount, n.Name, p.Key, "has to move, and is given no place")
+					c.add(RuleAccount, n.Name, p.Key, "must move, and is not placed")
 				}
 			}
 		}
 	}
 }
 
-// cheaper checks that the replacements cost less than the nodes, whatever is launched of their options.
+// cheaper checks that the replacements cost less than the nodes, whichever of their options is launched.
 func (c *commandChecker) cheaper(s *model.Snapshot, cmd *model.Command, replacements float64) {
 	have := 0.0
 	for _, n := range cmd.Nodes {
 		have += priceOf(s, n)
 	}
 	if !(replacements < have) {
-		c.add(RulePrice, cmd.Nodes[0].Name, "", "costs %v with its fellows, the replacements up to %v", have, replacements)
+		c.add(RulePrice, cmd.Nodes[0].Name, "", "costs %v with the other nodes of the command, the replacements up to %v", have, replacements)
 	}
 }
 
-// worst returns the most that the node may cost when it is launched: of reserved, spot and on-demand the first that is on
-// offer, in any zone, of any type.
+// worst returns the most that the node may cost: over all types and zones, the price of the first of reserved, spot and on-demand
+// that is available.
 func worst(n *model.PlannedNode) float64 {
 	most := 0.0
 	for _, t := range n.Options {
@@ -162,7 +162,7 @@ func worst(n *model.PlannedNode) float64 {
 	return most
 }
 
-// priceOf returns what an existing node costs; zero if nobody knows.
+// priceOf returns the price of an existing node; zero if it is not known.
 func priceOf(s *model.Snapshot, n *model.Node) float64 {
 	for _, t := range s.Types(poolOf(n)) {
 		for _, o := range t.Offerings {

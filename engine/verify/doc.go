@@ -1,22 +1,17 @@
 // Package verify checks a plan against the objects it was made from.
 //
-// It is the second opinion: it knows nothing of how plans are made, reads pods,
-// pools, nodes and claims as they came from the API server, and asks the helpers
-// that kube-scheduler itself uses whether a pod fits, tolerates and matches. Where
-// the two could share code they do not, so that one mistake is not made twice.
+// It shares no code with the solver, so that a mistake is not made in both. It reads pods, pools, nodes and claims as they came
+// from the API server. Whether a pod fits, tolerates and matches is decided by the helpers that kube-scheduler uses.
 //
-// The promise that is checked is the strong one: a node to launch must do for its
-// pods whichever of its types and offerings the cloud picks, and whichever value a
-// label gets that the plan leaves open. Sums of money, limits and minimum
-// diversity are added up again.
+// A node to launch must suit its pods whichever of its types and offerings the cloud chooses, and whichever value a label gets that
+// the plan leaves open. Prices, limits and minValues are added up again. Rules of pods about other pods are checked by placing the
+// pods in the order of the plan (package podtopology); labels and taints are matched by package nodematch.
 //
-// A plan that was made by correct code has no violations. Whoever carries out
-// plans refuses one that has any; tests run every plan they make through here.
+// A plan that was made by correct code has no violations. A node, pool or pod with a violation is dropped from the plan before the
+// plan is carried out, and tests check every plan that they make.
 //
-// What pods ask of each other (spread, affinity, anti-affinity) is checked in the cluster
-// as the plan leaves it. It costs about as much as there are pods, however many ask: pods
-// that are alike to everyone count together, and terms find them by their labels.
+// Not checked: preferences of pods, device claims, and whether a refused pod could have been placed.
 //
-// What is not looked at: preferences of pods, device claims, and whether a refused pod could
-// have been placed after all.
+// To read the code begin with Rules.Plan, then planned.go and existing.go for what a node must hold, template.go and option.go for
+// what a node may become, and podtopology.
 package verify

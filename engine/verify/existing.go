@@ -9,15 +9,18 @@ import (
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/verify/nodematch"
 )
 
-// placements checks the pods that go onto nodes there are or that are on their way.
+// placements checks the pods that are placed on nodes that exist or that a claim becomes.
 func (c *checker) placements() {
 	pods := make(map[*model.Node][]*model.Pod)
 	var nodes []*model.Node
 	for _, pl := range c.plan.Placements {
 		if pl.Node == nil {
-			c.add(Violation{Rule: RuleNode, Detail: "pods are placed on no node"})
+			for _, p := range pl.Pods {
+				c.add(Violation{Rule: RuleNode, Pod: p.Key, Detail: "is placed on no node"})
+			}
 			continue
 		}
 		if _, ok := pods[pl.Node]; !ok {
@@ -31,7 +34,7 @@ func (c *checker) placements() {
 		case !ok || known.Object != n.Object || known.Claim != n.Claim:
 			c.add(Violation{Rule: RuleNode, Node: n.Name, Detail: "is not in the snapshot"})
 		case leaving(n):
-			c.add(Violation{Rule: RuleNode, Node: n.Name, Detail: "is going away"})
+			c.add(Violation{Rule: RuleNode, Node: n.Name, Detail: "is being deleted"})
 		case !launched(n):
 			c.onClaim(n, pods[n])
 		default:
@@ -44,8 +47,7 @@ func (c *checker) placements() {
 	}
 }
 
-// onNode checks pods for a node whose size and labels are known. There are the pods
-// that it runs already.
+// onNode checks pods for a node whose size and labels are known. The pods of there run on it already.
 func (c *checker) onNode(n *model.Node, pods []*model.Pod, there []*corev1.Pod) {
 	used := amounts{}
 	var others []*demand
@@ -54,8 +56,8 @@ func (c *checker) onNode(n *model.Node, pods []*model.Pod, there []*corev1.Pod) 
 		used.add(d.requests)
 		others = append(others, d)
 	}
-	seen, taints := c.nodeOf(n), taintsOf(n)
-	missing, expected := c.expect(seen, taints, there)
+	seen, taints := nodematch.Of(c.catalog.nodeOf(n)), taintsOf(n)
+	missing, expected := c.catalog.expect(seen, taints, there)
 	used.add(expected)
 	others = append(others, missing...)
 
@@ -64,41 +66,36 @@ func (c *checker) onNode(n *model.Node, pods []*model.Pod, there []*corev1.Pod) 
 		c.add(Violation{Rule: RuleResources, Node: n.Name, Detail: detail})
 	}
 	c.tolerated(n.Name, l, taints)
-	for _, w := range l.wishes {
-		if !w.selector.matches(seen) {
-			v := w.broken(seen.Labels)
+	for _, r := range l.rules {
+		if !seen.MatchedBy(r.selector) {
+			v := r.broken(seen.Labels())
 			v.Node = n.Name
 			c.add(v)
 		}
 	}
-	c.attach(n, l, there, missing)
+	c.attachToExisting(n, l, there, missing)
 }
 
-// expect returns the daemons that have no pod on a node yet and should have one, and
-// what to keep free for them.
+// expect returns the demands of the DaemonSets that a node should run and does not run yet, and the amounts to keep free for them.
 //
-// That is a forecast and no rule of the scheduler, so the lower of two is taken: the sum
-// over the missing ones, or all that belong there less what daemons' pods hold already.
-// They differ while a daemon is changed or removed.
-func (c *checker) expect(node *corev1.Node, taints []corev1.Taint, there []*corev1.Pod) ([]*demand, amounts) {
+// kube-scheduler has no such rule, so the lower of two amounts is taken: the sum over the missing pods, or the sum over all
+// DaemonSets that select the node less what pods of DaemonSets request there. They differ while a DaemonSet is changed or removed.
+func (c *catalog) expect(set *nodematch.LabelSet, taints []corev1.Taint, there []*corev1.Pod) ([]*demand, amounts) {
 	var missing []*demand
 	free, rest := amounts{}, amounts{}
-	for i, d := range c.daemons {
-		if _, kept := d.untolerated(taints); kept || !d.selector.matches(node) {
+	for _, d := range c.daemons {
+		if _, kept := d.untolerated(taints); kept || !set.MatchedBy(d.selector) {
 			continue
 		}
 		rest.add(d.requests)
-		set := c.sets[i]
-		if !slices.ContainsFunc(there, func(p *corev1.Pod) bool { return ownedBy(p, set.Namespace, set.Name) }) {
-			missing = append(missing, d)
+		if !d.runsAmong(there) {
+			missing = append(missing, d.demand)
 			free.add(d.requests)
 		}
 	}
 	for _, p := range there {
 		if ownedBy(p, p.Namespace, "") {
-			for name, v := range requestsOf(p) {
-				rest[name] -= v
-			}
+			rest.subtract(requestsOf(p))
 		}
 	}
 	for name, v := range free {
@@ -107,44 +104,30 @@ func (c *checker) expect(node *corev1.Node, taints []corev1.Taint, there []*core
 	return missing, free
 }
 
-// onClaim checks pods for a claim that is not launched yet: every type that it may
-// become must do.
+// onClaim checks pods for a claim that is not launched yet: they must fit on every type that it may become.
 func (c *checker) onClaim(n *model.Node, pods []*model.Pod) {
-	sh := c.shapeOfClaim(n.Claim)
+	t := c.catalog.templateOfClaim(n.Claim)
 	l := c.loadOf(n.Name, pods, nil)
-	c.tolerated(n.Name, l, sh.taints)
-	types := c.wished(n)
-	if len(types) == 0 {
+	c.tolerated(n.Name, l, t.taints)
+	list := &optionList{types: c.catalog.claimTypes(n)}
+	if len(list.types) == 0 {
 		c.add(Violation{Rule: RuleType, Node: n.Name, Detail: "no known type meets its requirements"})
 	}
-	list := &menu{types: types}
-	for _, t := range types {
-		o := c.optionOf(sh, t)
+	for _, it := range list.types {
+		o := c.catalog.optionOf(t, it)
 		list.options = append(list.options, o)
-		c.fits(n.Name, t, o, l)
+		c.fits(n.Name, it, o, l)
 	}
-	c.suits(n.Name, sh, list, l)
-	c.attachesAll(n.Name, list, l)
+	c.labelsMatch(n.Name, t, list, l)
+	c.attachToNew(n.Name, list, l)
 }
 
-// wished returns the types that a claim which is not launched may become.
-func (c *checker) wished(n *model.Node) []*model.InstanceType {
-	sh := c.shapeOfClaim(n.Claim)
-	var types []*model.InstanceType
-	for _, t := range c.snapshot.Types(poolOf(n)) {
-		if len(c.optionOf(sh, t).broken) == 0 {
-			types = append(types, t)
-		}
-	}
-	return types
-}
-
-// ended reports whether the pod holds no resources any more.
+// ended reports whether the pod has completed, so that it holds no resources.
 func ended(p *corev1.Pod) bool {
 	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 }
 
-// ownedBy reports whether the DaemonSet of that name made the pod, or any if it is empty.
+// ownedBy reports whether the DaemonSet of that name owns the pod; any DaemonSet if the name is empty.
 func ownedBy(p *corev1.Pod, namespace, set string) bool {
 	return p.Namespace == namespace && slices.ContainsFunc(p.OwnerReferences, func(o metav1.OwnerReference) bool {
 		return o.Kind == "DaemonSet" && (o.Name == set || set == "")
@@ -162,7 +145,7 @@ func leaving(n *model.Node) bool {
 		}))
 }
 
-// launched reports whether a machine stands behind n.
+// launched reports whether the instance of n exists.
 func launched(n *model.Node) bool { return n.Object != nil || n.Claim.Status.ProviderID != "" }
 
 // registered reports whether the node has its final labels and taints.
@@ -173,7 +156,7 @@ func initialized(n *model.Node) bool {
 	return registered(n) && stage(n, apiv1.NodeInitializedLabelKey)
 }
 
-// stage reports whether the node carries the mark. A node of nobody's needs none.
+// stage reports whether the node carries the label. A node that Karpenter does not manage needs none.
 func stage(n *model.Node, label string) bool {
 	return poolOf(n) == "" && n.Claim == nil || n.Object.Labels[label] == "true"
 }
@@ -186,13 +169,13 @@ func poolOf(n *model.Node) string {
 	return n.Object.Labels[apiv1.NodePoolLabelKey]
 }
 
-// nodeOf returns n as selectors see it.
-func (c *checker) nodeOf(n *model.Node) *corev1.Node {
+// nodeOf returns a node with the labels that n has, or will have once it is registered.
+func (c *catalog) nodeOf(n *model.Node) *corev1.Node {
 	if registered(n) || n.Claim == nil {
 		return n.Object
 	}
 	seen := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: maps.Clone(n.Claim.Labels)}}
-	for old, stable := range c.places.aliases {
+	for old, stable := range c.index.Aliases {
 		if v, ok := n.Claim.Labels[stable]; ok {
 			seen.Labels[old] = v
 		}
@@ -203,32 +186,39 @@ func (c *checker) nodeOf(n *model.Node) *corev1.Node {
 	return seen
 }
 
-// allocatableOf returns what pods may use of n. Until it is initialized, the claim says
-// what is still missing.
+// allocatableOf returns the allocatable amounts of n.
 func allocatableOf(n *model.Node) model.Resources {
-	have := amounts{}
+	var node, claim corev1.ResourceList
 	if n.Object != nil {
-		have = floorOf(n.Object.Status.Allocatable)
+		node = n.Object.Status.Allocatable
 	}
+	if n.Claim != nil {
+		claim = n.Claim.Status.Allocatable
+	}
+	return model.Resources(reported(n, node, claim))
+}
+
+// reported returns the amounts of the node's status. Until the node is initialized, amounts that it lacks are those of its claim.
+func reported(n *model.Node, node, claim corev1.ResourceList) amounts {
+	out := floorOf(node)
 	if n.Claim != nil && !initialized(n) {
-		for name, v := range floorOf(n.Claim.Status.Allocatable) {
-			if have[name] == 0 {
-				have[name] = v
+		for name, v := range floorOf(claim) {
+			if out[name] == 0 {
+				out[name] = v
 			}
 		}
 	}
-	return model.Resources(have)
+	return out
 }
 
-// taintsOf returns the taints that pods will meet on n, without those that go by
-// themselves before it is initialized.
+// taintsOf returns the taints of n that pods must tolerate, without those that are removed before it is initialized.
 func taintsOf(n *model.Node) []corev1.Taint {
 	var taints []corev1.Taint
 	switch {
 	case !registered(n) && n.Claim != nil:
 		taints = lasting(n, n.Claim.Spec.Taints)
 	case initialized(n):
-		// A node of ours that is reserved is opened to pods that were promised to it.
+		// The reserved taint is removed for the pods that are nominated to the node.
 		taints = slices.DeleteFunc(slices.Clone(n.Object.Spec.Taints), func(t corev1.Taint) bool {
 			return n.Claim != nil && t.Key == apiv1.ReservedTaintKey
 		})

@@ -22,7 +22,7 @@ func TestExistingNode(t *testing.T) {
 		{
 			name: "a millicore too many", only: true,
 			cluster: func(st *story) { st.web[2].Spec.Containers[0].Resources.Requests = list("cpu", "2701m") },
-			want:    "resources: old: pods ask for 2701 of cpu, there is 2700",
+			want:    "resources: old: pods request 2701 of cpu, 2700 is free",
 		},
 		{
 			name: "the daemon's pod is there already",
@@ -55,7 +55,7 @@ func TestExistingNode(t *testing.T) {
 		{
 			name: "the port of a pod there", only: true,
 			cluster: func(st *story) { wantPort(st.there, 80, ""); wantPort(st.web[2], 80, "10.0.0.1") },
-			want:    "ports: old, pod default/web-3: wants host port 80, which is taken",
+			want:    "ports: old, pod default/web-3: host port 80 is taken",
 		},
 		{
 			name: "the port of a daemon to come", only: true,
@@ -63,7 +63,7 @@ func TestExistingNode(t *testing.T) {
 				wantPort(st.web[2], 80, "")
 				st.agent.Spec.Template.Spec.Containers[0].Ports = st.web[2].Spec.Containers[0].Ports
 			},
-			want: "ports: old, pod default/web-3: wants host port 80, which is taken",
+			want: "ports: old, pod default/web-3: host port 80 is taken",
 		},
 		{name: "a label of the node", cluster: func(st *story) { st.web[2].Spec.NodeSelector = map[string]string{"team": "web"} }},
 		{
@@ -111,7 +111,7 @@ func TestExistingNode(t *testing.T) {
 		{
 			name: "a node that is being deleted", only: true,
 			cluster: func(st *story) { st.old.DeletionTimestamp = &now },
-			want:    "node: old: is going away",
+			want:    "node: old: is being deleted",
 		},
 		{
 			name: "a node of another time",
@@ -120,7 +120,7 @@ func TestExistingNode(t *testing.T) {
 		},
 		{
 			name: "no node", plan: func(p *model.Plan) { p.Placements[0].Node = nil }, only: true,
-			want: "node: pods are placed on no node",
+			want: "node: pod default/web-3: is placed on no node",
 		},
 		{
 			name: "a node in two parts is still one node", only: true,
@@ -133,7 +133,7 @@ func TestExistingNode(t *testing.T) {
 				p.Placements = append(p.Placements, model.Placement{Node: p.Placements[0].Node, Pods: p.Nodes[0].Pods})
 				p.Nodes, p.Price, p.Floor = nil, 0, 0
 			},
-			want: "resources: old: pods ask for 4500 of cpu, there is 2700",
+			want: "resources: old: pods request 4500 of cpu, 2700 is free",
 		},
 	} {
 		t.Run(tt.name, tt.run)
@@ -149,7 +149,7 @@ func TestClaimThatIsNotLaunched(t *testing.T) {
 		{
 			name: "a pod too large for its type", only: true,
 			cluster: func(st *story) { st.web[3].Spec.Containers[0].Resources.Requests = list("cpu", "3701m") },
-			want:    "resources: wish, type m.small: pods ask for 3701 of cpu, there is 3700",
+			want:    "resources: wish, type m.small: pods request 3701 of cpu, 3700 is free",
 		},
 		{
 			name:    "its offering may be sold out by now",
@@ -193,7 +193,7 @@ func TestClaimInFlight(t *testing.T) {
 		{
 			name: "it does not", only: true,
 			cluster: func(st *story) { flying(st); st.web[3].Spec.Containers[0].Resources.Requests = list("cpu", "1801m") },
-			want:    "resources: wish: pods ask for 1801 of cpu, there is 1800",
+			want:    "resources: wish: pods request 1801 of cpu, 1800 is free",
 		},
 		{
 			name: "the wrong zone", only: true,
@@ -221,12 +221,12 @@ func TestClaimInFlight(t *testing.T) {
 				flying(st)
 				st.wish.Status.Conditions = []metav1.Condition{{Type: apiv1.ConditionTypeInstanceTerminating, Status: metav1.ConditionTrue}}
 			},
-			want: "node: wish: is going away",
+			want: "node: wish: is being deleted",
 		},
 		{
 			name: "it counts against the limit", only: true,
 			cluster: func(st *story) { flying(st); st.pool.Spec.Limits = apiv1.Limits(list("cpu", "15")) },
-			want:    "limits: pool default may have 15000 of cpu, has 8000 and would get up to 8000 more",
+			want:    "limits: pool default: may have 15000 of cpu, has 8000 and would get up to 8000 more",
 		},
 	} {
 		t.Run(tt.name, tt.run)

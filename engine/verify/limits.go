@@ -8,8 +8,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// limits checks that no pool to which the plan adds grows beyond its limits, if each
-// new node becomes the largest that its options allow.
+// limits checks that the nodes of no pool exceed its limits if each planned node becomes its largest option.
 func (c *checker) limits() {
 	added := make(map[string]amounts)
 	for i := range c.plan.Nodes {
@@ -27,20 +26,19 @@ func (c *checker) limits() {
 		if plus == nil {
 			continue
 		}
-		have := c.usage(pool.Name)
+		have := c.catalog.usage(pool.Name)
 		limits := floorOf(corev1.ResourceList(pool.Object.Spec.Limits))
 		for _, name := range limits.names() {
 			if plus[name] > 0 && have[name]+plus[name] > limits[name] {
-				c.add(Violation{Rule: RuleLimits, Detail: fmt.Sprintf(
-					"pool %s may have %d of %s, has %d and would get up to %d more",
-					pool.Name, limits[name], name, have[name], plus[name])})
+				c.add(Violation{Rule: RuleLimits, Pool: pool.Name, Detail: fmt.Sprintf(
+					"may have %d of %s, has %d and would get up to %d more",
+					limits[name], name, have[name], plus[name])})
 			}
 		}
 	}
 }
 
-// largest returns the most of each resource that any of the types has, and one of
-// "nodes".
+// largest returns the largest capacity of each resource among the types, and one of "nodes".
 func largest(types []*model.InstanceType) amounts {
 	most := amounts{model.Nodes: 1}
 	for _, t := range types {
@@ -51,31 +49,26 @@ func largest(types []*model.InstanceType) amounts {
 	return most
 }
 
-// usage returns what the nodes of a pool have now. A claim that is not launched yet
-// counts as the largest type that it may become.
-func (c *checker) usage(pool string) amounts {
+// usage returns the capacity of the nodes of a pool. A claim that is not launched yet counts as the largest type that it may become.
+func (c *catalog) usage(pool string) amounts {
 	sum := amounts{}
 	for _, n := range c.snapshot.Nodes() {
 		switch {
 		case poolOf(n) != pool:
 			continue
 		case !launched(n):
-			sum.add(largest(c.wished(n)))
+			sum.add(largest(c.claimTypes(n)))
 			continue
 		}
 		sum[model.Nodes]++
-		capacity := amounts{}
+		var node, claim corev1.ResourceList
 		if n.Object != nil {
-			capacity = floorOf(n.Object.Status.Capacity)
+			node = n.Object.Status.Capacity
 		}
-		if n.Claim != nil && !initialized(n) {
-			for name, v := range floorOf(n.Claim.Status.Capacity) {
-				if capacity[name] == 0 {
-					capacity[name] = v
-				}
-			}
+		if n.Claim != nil {
+			claim = n.Claim.Status.Capacity
 		}
-		sum.add(capacity)
+		sum.add(reported(n, node, claim))
 	}
 	return sum
 }

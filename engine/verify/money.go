@@ -2,17 +2,13 @@ package verify
 
 import (
 	"fmt"
-	"maps"
 	"math"
-	"slices"
 )
 
-// tolerance is the relative error that sums of prices may have: additions in another
-// order differ by less.
+// tolerance is the relative error of sums of prices. Sums in another order differ by less.
 const tolerance = 1e-9
 
-// price checks that the prices of the nodes add up to the plan's, and that the floor is
-// one.
+// price checks that the prices of the nodes add up to the plan's, and that the floor is a lower bound.
 func (c *checker) price() {
 	sum := 0.0
 	for i := range c.plan.Nodes {
@@ -29,19 +25,17 @@ func (c *checker) price() {
 	}
 }
 
-// reservations checks that no more nodes are priced by a reservation than it holds.
+// reservations checks that no more nodes are priced by a reservation than it holds. It reports the nodes after those that it holds.
 func (c *checker) reservations() {
-	used, holds := make(map[string]int), make(map[string]int)
+	used := make(map[string]int)
 	for i := range c.plan.Nodes {
-		if o := c.plan.Nodes[i].Offering; o.ReservationID != "" {
-			used[o.ReservationID]++
-			holds[o.ReservationID] = o.ReservationCapacity
+		o := c.plan.Nodes[i].Offering
+		if o.ReservationID == "" {
+			continue
 		}
-	}
-	for _, id := range slices.Sorted(maps.Keys(used)) {
-		if used[id] > holds[id] {
-			c.add(Violation{Rule: RuleReservation, Detail: fmt.Sprintf(
-				"%d nodes draw on %s, which holds %d", used[id], id, holds[id])})
+		if used[o.ReservationID]++; used[o.ReservationID] > o.ReservationCapacity {
+			c.add(Violation{Rule: RuleReservation, Node: c.nameOf(i), Detail: fmt.Sprintf(
+				"is number %d that draws on %s, which holds %d", used[o.ReservationID], o.ReservationID, o.ReservationCapacity)})
 		}
 	}
 }

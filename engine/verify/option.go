@@ -4,111 +4,152 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/verify/nodematch"
 )
 
-// An option is an instance type as the node of a shape.
+// A catalog knows what nodes of each template may become: with each instance type the offerings, labels and DaemonSets.
+type catalog struct {
+	snapshot *model.Snapshot
+	index    *nodematch.Index
+	daemons  []*daemon
+
+	templates  map[string]*template                           // by pool and requirements
+	typeLabels map[string]map[*model.InstanceType]*typeLabels // by keys
+	types      map[string]map[string]*model.InstanceType      // by pool and name
+	sums       map[string]*demand                             // of DaemonSets, by their names
+	lists      map[optionListKey]*optionList
+}
+
+func newCatalog(s *model.Snapshot, index *nodematch.Index) *catalog {
+	return &catalog{
+		snapshot: s, index: index,
+		templates:  make(map[string]*template),
+		typeLabels: make(map[string]map[*model.InstanceType]*typeLabels),
+		types:      make(map[string]map[string]*model.InstanceType),
+		sums:       make(map[string]*demand),
+		lists:      make(map[optionListKey]*optionList),
+	}
+}
+
+// typesOf returns the instance types of a pool by name.
+func (c *catalog) typesOf(pool string) map[string]*model.InstanceType {
+	types, ok := c.types[pool]
+	if !ok {
+		types = make(map[string]*model.InstanceType)
+		for _, t := range c.snapshot.Types(pool) {
+			types[t.Name] = t
+		}
+		c.types[pool] = types
+	}
+	return types
+}
+
+// claimTypes returns the types that a claim which is not launched may become.
+func (c *catalog) claimTypes(n *model.Node) []*model.InstanceType {
+	t := c.templateOfClaim(n.Claim)
+	var types []*model.InstanceType
+	for _, it := range c.snapshot.Types(poolOf(n)) {
+		if len(c.optionOf(t, it).broken) == 0 {
+			types = append(types, it)
+		}
+	}
+	return types
+}
+
+// An option is an instance type as the node of a template.
 type option struct {
-	// broken are the rules that the type breaks in this shape.
+	// broken are the rules that the type breaks in this template.
 	broken []Violation
-	// offerings are those that may be bought, in the type's order.
+	// offerings are those that may be bought, in the type's order; positions are their positions in the type.
 	offerings []model.Offering
-	// sold are where those stand in the type.
-	sold []int
-	// places are all the nodes that may come of it, as selectors see them.
-	places []*place
-	// daemons are the sums of the daemons' demands, one for each set of daemons
-	// that may come with the node.
+	positions []int
+	// labels are all label sets that the node may have.
+	labels []*nodematch.LabelSet
+	// daemons are the sums of the demands of DaemonSets: one for each set of DaemonSets that the node may run.
 	daemons []*demand
 }
 
-// optionOf returns what becomes of sh when t is launched.
-func (c *checker) optionOf(sh *shape, t *model.InstanceType) *option {
-	if o, ok := sh.options[t]; ok {
+// optionOf returns what a node of the template is with the type.
+func (c *catalog) optionOf(t *template, it *model.InstanceType) *option {
+	if o, ok := t.options[it]; ok {
 		return o
 	}
 	o := &option{}
-	sh.options[t] = o
-	f := sh.factsOf(t)
-	unset := sh.prospects(f)
-	for i, offering := range t.Offerings {
-		if !offering.Available && !sh.launching {
+	t.options[it] = o
+	f := t.labelsOfType(it)
+	byType := t.outcomesByType(f)
+	for i, offering := range it.Offerings {
+		if !offering.Available && !t.launching {
 			continue
 		}
-		fate, bad := sh.fate(f, unset, i)
-		if bad != nil {
-			bad.Type = t.Name
-			o.broken = append(o.broken, *bad)
+		values, broken := t.outcomes(f, byType, i)
+		if broken != nil {
+			broken.Type = it.Name
+			o.broken = append(o.broken, *broken)
 			continue
 		}
-		if fate == nil {
+		if values == nil {
 			continue
 		}
 		o.offerings = append(o.offerings, offering)
-		o.sold = append(o.sold, i)
-		c.addPlaces(o, sh.keys, fate)
+		o.positions = append(o.positions, i)
+		c.addLabelSets(o, t.keys, values)
 	}
 	if len(o.offerings) == 0 && len(o.broken) == 0 {
-		o.broken = append(o.broken, Violation{Rule: RuleOffering, Type: t.Name,
+		o.broken = append(o.broken, Violation{Rule: RuleOffering, Type: it.Name,
 			Detail: "has no available offering within the node's requirements"})
 	}
-	for _, p := range o.places {
-		if d := c.daemonsAt(p, sh.taints); !slices.Contains(o.daemons, d) {
+	for _, l := range o.labels {
+		if d := c.daemonsAt(l, t); !slices.Contains(o.daemons, d) {
 			o.daemons = append(o.daemons, d)
 		}
 	}
 	return o
 }
 
-// addPlaces adds the nodes that may come of a fate: the first candidate of each key,
-// and for each other candidate the same with that one in its place.
-func (c *checker) addPlaces(o *option, keys []string, fate [][]candidate) {
-	add := func(labels []candidate) {
-		if p := c.places.at(keys, labels); !slices.Contains(o.places, p) {
-			o.places = append(o.places, p)
+// addLabelSets adds label sets that differ in each relevant key: the first value of each key, and for each further value of a key
+// the same set with that value.
+func (c *catalog) addLabelSets(o *option, keys []string, values [][]nodematch.Value) {
+	add := func(labels []nodematch.Value) {
+		if l := c.index.At(keys, labels); !slices.Contains(o.labels, l) {
+			o.labels = append(o.labels, l)
 		}
 	}
-	labels := make([]candidate, len(keys))
-	for i := range fate {
-		labels[i] = fate[i][0]
+	labels := make([]nodematch.Value, len(keys))
+	for i := range values {
+		labels[i] = values[i][0]
 	}
 	add(labels)
 	for i, key := range keys {
-		if !c.places.looked[key] {
+		if !c.index.Relevant(key) {
 			continue
 		}
-		for _, cand := range fate[i][1:] {
-			labels[i] = cand
+		for _, v := range values[i][1:] {
+			labels[i] = v
 			add(labels)
 		}
-		labels[i] = fate[i][0]
+		labels[i] = values[i][0]
 	}
 }
 
-// union returns all nodes that may come of a shape with any of these types, as selectors
-// see them, each once.
-func (c *checker) union(sh *shape, types []*model.InstanceType) []*place {
-	c.unions++
-	var out []*place
-	for _, t := range types {
-		for _, p := range c.optionOf(sh, t).places {
-			if p.union != c.unions {
-				p.union = c.unions
-				out = append(out, p)
+// labelSets returns all label sets that a node of the template may have with any of these types.
+func (c *catalog) labelSets(t *template, types []*model.InstanceType) []*nodematch.LabelSet {
+	return c.index.Union(func(yield func([]*nodematch.LabelSet) bool) {
+		for _, it := range types {
+			if !yield(c.optionOf(t, it).labels) {
+				return
 			}
 		}
-	}
-	return out
+	})
 }
 
-// daemonsAt returns the sum of the daemons that come with a node there.
-func (c *checker) daemonsAt(p *place, taints []corev1.Taint) *demand {
+// daemonsAt returns the sum of the demands of the DaemonSets that run on a node with these labels.
+func (c *catalog) daemonsAt(l *nodematch.LabelSet, t *template) *demand {
 	sum := &demand{key: "daemons", requests: amounts{}}
 	var names strings.Builder
 	for _, d := range c.daemons {
-		if _, kept := d.untolerated(taints); kept || !p.takes(d.selector) {
+		if _, kept := d.untolerated(t.taints); kept || !l.MatchedBy(d.selector) {
 			continue
 		}
 		names.WriteString(d.key + "\n")
@@ -116,9 +157,9 @@ func (c *checker) daemonsAt(p *place, taints []corev1.Taint) *demand {
 		sum.ports = append(sum.ports, d.ports...)
 		sum.volumes = append(sum.volumes, d.volumes...)
 	}
-	if known, ok := c.together[names.String()]; ok {
+	if known, ok := c.sums[names.String()]; ok {
 		return known
 	}
-	c.together[names.String()] = sum
+	c.sums[names.String()] = sum
 	return sum
 }

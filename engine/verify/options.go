@@ -8,58 +8,11 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// optionList checks that the options are types of the pool, each once, and break no rule. It reports whether they break none.
-func (c *checker) optionList(node string, n *model.PlannedNode, list *menu) (sound bool) {
-	bad := func(t, detail string) {
-		c.add(Violation{Rule: RuleType, Node: node, Type: t, Detail: detail})
-	}
-	if len(n.Options) == 0 {
-		bad("", "has no instance type to launch")
-	}
-	if len(n.Options) > maxOptions {
-		bad("", fmt.Sprintf("has %d options, more than the %d that a claim may name", len(n.Options), maxOptions))
-	}
-	types := c.typesOf(n.Pool.Name)
-	seen := make(map[*model.InstanceType]bool, len(n.Options))
-	for _, t := range n.Options {
-		switch {
-		case types[t.Name] != t:
-			bad(t.Name, "is not a type of the pool")
-		case seen[t]:
-			bad(t.Name, "is listed twice")
-		}
-		seen[t] = true
-	}
-	sound = true
-	for _, o := range list.options {
-		for _, v := range o.broken {
-			v.Node = node
-			c.add(v)
-			sound = false
-		}
-	}
-	return sound
-}
-
-// typesOf returns the types of a pool by name.
-func (c *checker) typesOf(pool string) map[string]*model.InstanceType {
-	types, ok := c.types[pool]
-	if !ok {
-		types = make(map[string]*model.InstanceType)
-		for _, t := range c.snapshot.Types(pool) {
-			types[t.Name] = t
-		}
-		c.types[pool] = types
-	}
-	return types
-}
-
-// chosen checks the offering that the node is priced by, and that the options are in
-// the order of their prices.
+// chosen checks the offering that the node is priced by, and that the options are in the order of their prices.
 //
-// Reserved capacity is nearly free and soon used up, so another node may have had it:
-// then the next cheaper offering, and the order without reservations, are right too.
-func (c *checker) chosen(node string, n *model.PlannedNode, list *menu) {
+// Another node may have used up a reservation. So the cheapest offering without reservations, and the order of prices without them,
+// are right too.
+func (c *checker) chosen(node string, n *model.PlannedNode, list *optionList) {
 	if len(n.Options) == 0 {
 		return
 	}
@@ -91,7 +44,7 @@ func (c *checker) chosen(node string, n *model.PlannedNode, list *menu) {
 	}
 }
 
-// cheapest returns the lowest price, or infinity if there is none.
+// cheapest returns the lowest price, or infinity if there is none. reserved includes offerings that use a reservation.
 func cheapest(offerings []model.Offering, reserved bool) float64 {
 	least := math.Inf(1)
 	for _, o := range offerings {
@@ -102,8 +55,8 @@ func cheapest(offerings []model.Offering, reserved bool) float64 {
 	return least
 }
 
-// diversity checks the pool's minValues, unless they were relaxed.
-func (c *checker) diversity(node string, n *model.PlannedNode, sh *shape) {
+// diversity checks the pool's minValues, unless the plan says that they were relaxed.
+func (c *checker) diversity(node string, n *model.PlannedNode, t *template) {
 	if n.MinValuesRelaxed {
 		return
 	}
@@ -111,27 +64,27 @@ func (c *checker) diversity(node string, n *model.PlannedNode, sh *shape) {
 		if r.MinValues == nil {
 			continue
 		}
-		if have := c.distinct(n.Options, sh, r.Key); have < *r.MinValues {
+		if have := c.catalog.distinct(n.Options, t, r.Key); have < *r.MinValues {
 			c.add(Violation{Rule: RuleMinValues, Node: node, Detail: fmt.Sprintf(
-				"leaves %d values of %s, the pool wants %d", have, r.Key, *r.MinValues)})
+				"leaves %d values of %s, minValues of the pool is %d", have, r.Key, *r.MinValues)})
 		}
 	}
 }
 
-// distinct counts the values that a label may have on any of the options.
-func (c *checker) distinct(options []*model.InstanceType, sh *shape, key string) int {
-	if stable, ok := c.places.aliases[key]; ok {
+// distinct returns how many values a label may have on any of the options.
+func (c *catalog) distinct(options []*model.InstanceType, t *template, key string) int {
+	if stable, ok := c.index.Aliases[key]; ok {
 		key = stable
 	}
-	at := slices.Index(sh.keys, key)
+	at := slices.Index(t.keys, key)
 	values := make(map[string]bool)
-	for _, t := range options {
-		f := sh.factsOf(t)
-		for _, i := range c.optionOf(sh, t).sold {
-			fate, _ := sh.fate(f, sh.prospects(f), i)
-			for _, cand := range fate[at] {
-				if !cand.missing {
-					values[cand.value] = true
+	for _, it := range options {
+		f := t.labelsOfType(it)
+		for _, i := range c.optionOf(t, it).positions {
+			outcomes, _ := t.outcomes(f, t.outcomesByType(f), i)
+			for _, v := range outcomes[at] {
+				if !v.Missing {
+					values[v.Text] = true
 				}
 			}
 		}

@@ -104,7 +104,7 @@ func TestPool(t *testing.T) {
 		{
 			name: "too little diversity", only: true,
 			plan: func(p *model.Plan) { p.Nodes[0].Options = p.Nodes[0].Options[:1] },
-			want: "minValues: planned node 0 (default): leaves 1 values of example.com/family, the pool wants 2",
+			want: "minValues: planned node 0 (default): leaves 1 values of example.com/family, minValues of the pool is 2",
 		},
 		{
 			name: "too little diversity, relaxed",

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/verify/nodematch"
 )
 
 // maxOptions is how many types a claim may name.
@@ -19,34 +20,34 @@ func (c *checker) planned(i int) {
 	if !c.usable(name, n.Pool) {
 		return
 	}
-	sh := c.shapeOf(n)
+	t := c.catalog.templateOf(n)
 	load := c.loadOf(name, n.Pods, nil)
 	for _, r := range load.names {
 		if n.Requests[r] < load.requests[r] {
 			c.add(Violation{Rule: RuleResources, Node: name, Detail: fmt.Sprintf(
-				"requests %d of %s, but its pods ask for %d", n.Requests[r], r, load.requests[r])})
+				"requests %d of %s, but its pods request %d", n.Requests[r], r, load.requests[r])})
 		}
 	}
-	c.tolerated(name, load, sh.taints)
-	list := c.menuOf(sh, n)
-	sound := list.well
-	if !list.well {
-		sound = c.optionList(name, n, list)
+	c.tolerated(name, load, t.taints)
+	list := c.catalog.listOf(t, n)
+	for _, v := range list.problems {
+		v.Node = name
+		c.add(v)
 	}
 	if !list.holds(load) {
-		for i, t := range n.Options {
-			c.fits(name, t, list.options[i], load)
+		for i, it := range n.Options {
+			c.fits(name, it, list.options[i], load)
 		}
 	}
-	c.suits(name, sh, list, load)
-	c.attachesAll(name, list, load)
-	if sound { // else prices and diversity are off for that reason
+	c.labelsMatch(name, t, list, load)
+	c.attachToNew(name, list, load)
+	if len(list.problems) == 0 { // else prices and diversity are wrong for that reason
 		c.chosen(name, n, list)
-		c.diversity(name, n, sh)
+		c.diversity(name, n, t)
 	}
 }
 
-// usable checks that pool may launch nodes for pods, and is the one in the snapshot.
+// usable checks that the pool may launch nodes, and that it is the one in the snapshot.
 func (c *checker) usable(node string, pool *model.Pool) bool {
 	bad := func(detail string) bool {
 		c.add(Violation{Rule: RulePool, Node: node, Detail: detail})
@@ -72,34 +73,33 @@ func (c *checker) usable(node string, pool *model.Pool) bool {
 	return bad("its pool is not ready")
 }
 
-// A load is what the pods planned for one node ask for together.
+// A load is the demands of the pods that a plan puts on one node, with their sums.
 type load struct {
 	pods     []*demand
 	requests amounts
 	names    []corev1.ResourceName // of requests, in order
 	ports    *demand               // all host ports
-	wishes   []wish                // each once
+	rules    []nodeRule            // each selector once
 }
 
-// A wish is what a pod, or a volume of it, asks of the labels of its node.
-type wish struct {
-	selector *selector
+// A nodeRule is a selector of nodes that a pod or one of its volumes has.
+type nodeRule struct {
+	selector *nodematch.Selector
 	pod      string
 	claim    string // of the volume; empty for the pod's own
 }
 
-// broken says that nodes which look like this do not meet w.
-func (w wish) broken(labels map[string]string) Violation {
-	if w.claim == "" {
-		return Violation{Rule: RuleLabels, Pod: w.pod,
+// broken returns the violation of a node with labels that the selector does not match.
+func (r nodeRule) broken(labels map[string]string) Violation {
+	if r.claim == "" {
+		return Violation{Rule: RuleLabels, Pod: r.pod,
 			Detail: fmt.Sprintf("its node selector or affinity does not match %v", labels)}
 	}
-	return Violation{Rule: RuleVolumes, Pod: w.pod,
-		Detail: fmt.Sprintf("the volume of claim %s cannot be reached from %v", w.claim, labels)}
+	return Violation{Rule: RuleVolumes, Pod: r.pod,
+		Detail: fmt.Sprintf("the volume of claim %s cannot be attached to a node with %v", r.claim, labels)}
 }
 
-// loadOf sums up pods that come to a node where others are, and checks that no two of
-// them claim one host port.
+// loadOf returns the load of pods on a node where others run, and checks that no two pods have the same host port.
 func (c *checker) loadOf(node string, pods []*model.Pod, others []*demand) *load {
 	l := &load{
 		pods:     c.demandsOf(pods),
@@ -113,27 +113,27 @@ func (c *checker) loadOf(node string, pods []*model.Pod, others []*demand) *load
 		l.requests.add(d.requests)
 		if port, both := d.clash(l.ports); both {
 			c.add(Violation{Rule: RulePorts, Node: node, Pod: d.key,
-				Detail: fmt.Sprintf("wants host port %d, which is taken", port)})
+				Detail: fmt.Sprintf("host port %d is taken", port)})
 		}
 		l.ports.ports = append(l.ports.ports, d.ports...)
-		l.wish(wish{d.selector, d.key, ""})
+		l.addRule(nodeRule{d.selector, d.key, ""})
 		for _, a := range d.volumes {
 			if a.problem != "" {
 				c.add(Violation{Rule: RuleVolumes, Node: node, Pod: d.key,
 					Detail: fmt.Sprintf("its claim %s %s", a.claim, a.problem)})
 			}
-			l.wish(wish{a.selector, d.key, a.claim})
+			l.addRule(nodeRule{a.selector, d.key, a.claim})
 		}
 	}
 	l.names = l.requests.names()
 	return l
 }
 
-// wish adds w, unless it asks nothing or the same is wished already.
-func (l *load) wish(w wish) {
-	same := func(o wish) bool { return o.selector == w.selector }
-	if w.selector != nil && !slices.ContainsFunc(l.wishes, same) {
-		l.wishes = append(l.wishes, w)
+// addRule adds a rule, unless it selects every node or its selector is there already.
+func (l *load) addRule(r nodeRule) {
+	same := func(o nodeRule) bool { return o.selector == r.selector }
+	if r.selector != nil && !slices.ContainsFunc(l.rules, same) {
+		l.rules = append(l.rules, r)
 	}
 }
 
@@ -147,7 +147,7 @@ func (c *checker) tolerated(node string, l *load, taints []corev1.Taint) {
 	}
 }
 
-// fits checks that the load and the daemons fit on t, however the node turns out.
+// fits checks that the load fits on t beside the DaemonSets, whichever of them the node runs.
 func (c *checker) fits(node string, t *model.InstanceType, o *option, l *load) {
 	for _, daemons := range o.daemons {
 		if detail, short := l.shortage(daemons.requests, t.Allocatable); short {
@@ -155,39 +155,38 @@ func (c *checker) fits(node string, t *model.InstanceType, o *option, l *load) {
 		}
 		if port, both := daemons.clash(l.ports); both {
 			c.add(Violation{Rule: RulePorts, Node: node, Type: t.Name,
-				Detail: fmt.Sprintf("a pod and a daemon want host port %d", port)})
+				Detail: fmt.Sprintf("a pod and a DaemonSet have host port %d", port)})
 		}
 	}
 }
 
-// suits checks that every pod may be on a node of the shape, by its labels, however it
-// turns out.
-func (c *checker) suits(node string, sh *shape, list *menu, l *load) {
-	if len(l.wishes) == 0 {
+// labelsMatch checks that the selectors of the load match every label set that the node may have.
+func (c *checker) labelsMatch(node string, t *template, list *optionList, l *load) {
+	if len(l.rules) == 0 {
 		return
 	}
-	if list.places == nil {
-		list.places = c.union(sh, list.types)
+	if list.labels == nil {
+		list.labels = c.catalog.labelSets(t, list.types)
 	}
-	for _, w := range l.wishes {
-		at := slices.IndexFunc(list.places, func(p *place) bool { return !p.takes(w.selector) })
+	for _, r := range l.rules {
+		at := slices.IndexFunc(list.labels, func(s *nodematch.LabelSet) bool { return !s.MatchedBy(r.selector) })
 		if at < 0 {
 			continue
 		}
-		i := slices.IndexFunc(list.options, func(o *option) bool { return slices.Contains(o.places, list.places[at]) })
-		v := w.broken(list.places[at].node.Labels)
+		i := slices.IndexFunc(list.options, func(o *option) bool { return slices.Contains(o.labels, list.labels[at]) })
+		v := r.broken(list.labels[at].Labels())
 		v.Node, v.Type = node, list.types[i].Name
 		c.add(v)
 	}
 }
 
-// shortage returns the first resource that the pods ask for and of which there is not
-// enough for them beside what others hold.
+// shortage returns the first resource of which the pods request more than is free beside others. The amount ceiling, which stands
+// for any larger amount, is never free.
 func (l *load) shortage(others amounts, allocatable model.Resources) (string, bool) {
 	for _, name := range l.names {
 		want, have := l.requests[name], allocatable[name]-others[name]
-		if want > 0 && want > have {
-			return fmt.Sprintf("pods ask for %d of %s, there is %d", want, name, max(have, 0)), true
+		if want > 0 && want > have || want >= ceiling {
+			return fmt.Sprintf("pods request %d of %s, %d is free", want, name, max(have, 0)), true
 		}
 	}
 	return "", false

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -42,6 +43,9 @@ func (tt spoiled) run(t *testing.T) {
 		tt.plan(p)
 	}
 	found := Plan(s, p)
+	for _, v := range found {
+		attributed(t, p, v)
+	}
 	switch {
 	case tt.want == "" && len(found) > 0:
 		t.Errorf("violations: %q", found)
@@ -52,6 +56,19 @@ func (tt spoiled) run(t *testing.T) {
 		t.Errorf("found %q, want %q", found, tt.want)
 	case tt.only && len(found) > 1:
 		t.Errorf("found more: %q", found)
+	}
+}
+
+// attributed checks that the violation names the pod, node or pool that it concerns, unless it is about the plan's figures.
+func attributed(t *testing.T, p *model.Plan, v Violation) {
+	i, planned := v.PlannedNode()
+	switch {
+	case planned != strings.HasPrefix(v.Node, "planned node "):
+		t.Errorf("%s: is node %d planned: %v", v, i, planned)
+	case planned && (i >= len(p.Nodes) || !strings.HasPrefix(v.Node, fmt.Sprintf("planned node %d", i))):
+		t.Errorf("%s: is said to concern planned node %d", v, i)
+	case v.Pod == "" && v.Node == "" && v.Pool == "" && v.Rule != RulePrice && v.Rule != RuleRefusal:
+		t.Errorf("%s: concerns no pod, node or pool", v)
 	}
 }
 
@@ -150,19 +167,19 @@ func TestPlannedNodeFits(t *testing.T) {
 		{
 			name: "a millicore too many", only: true,
 			cluster: func(st *story) { st.web[0].Spec.Containers[0].Resources.Requests = list("cpu", "2201m") },
-			want:    "resources: planned node 0 (default), type m.small: pods ask for 3701 of cpu, there is 3700",
+			want:    "resources: planned node 0 (default), type m.small: pods request 3701 of cpu, 3700 is free",
 		},
 		{
 			name: "init containers count", only: true,
 			cluster: func(st *story) {
 				st.web[0].Spec.InitContainers = []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: list("cpu", "3")}}}
 			},
-			want: "resources: planned node 0 (default), type m.small: pods ask for 4500 of cpu",
+			want: "resources: planned node 0 (default), type m.small: pods request 4500 of cpu",
 		},
 		{
 			name: "too many pods", only: true,
 			cluster: func(st *story) { st.small.Allocatable["pods"] = 2 },
-			want:    "resources: planned node 0 (default), type m.small: pods ask for 2 of pods, there is 1",
+			want:    "resources: planned node 0 (default), type m.small: pods request 2 of pods, 1 is free",
 		},
 		{
 			name: "a device that only the larger type has", only: true,
@@ -170,14 +187,14 @@ func TestPlannedNodeFits(t *testing.T) {
 				st.large.Allocatable["example.com/gpu"] = 1
 				st.web[0].Spec.Containers[0].Resources.Requests["example.com/gpu"] = list("g", "1")["g"]
 			},
-			want: "type m.small: pods ask for 1 of example.com/gpu, there is 0",
+			want: "type m.small: pods request 1 of example.com/gpu, 0 is free",
 		},
 		{
 			name: "a daemon's limits are its requests", only: true,
 			cluster: func(st *story) {
 				st.agent.Spec.Template.Spec.Containers[0].Resources = corev1.ResourceRequirements{Limits: list("cpu", "1")}
 			},
-			want: "type m.small: pods ask for 3000 of cpu, there is 2900",
+			want: "type m.small: pods request 3000 of cpu, 2900 is free",
 		},
 		{
 			name: "a daemon that does not tolerate the node stays away",
@@ -199,17 +216,17 @@ func TestPlannedNodeFits(t *testing.T) {
 				st.agent.Spec.Template.Spec = newPod("", "5").Spec
 				st.agent.Spec.Template.Spec.NodeSelector = map[string]string{family: "c"}
 			},
-			want: "resources: planned node 0 (default), type c.large: pods ask for 3000 of cpu, there is 2900",
+			want: "resources: planned node 0 (default), type c.large: pods request 3000 of cpu, 2900 is free",
 		},
 		{
 			name: "what is written on the claim is too little", only: true,
 			plan: func(p *model.Plan) { p.Nodes[0].Requests = p.Nodes[0].Pods[0].Requests },
-			want: "resources: planned node 0 (default): requests 1500 of cpu, but its pods ask for 3000",
+			want: "resources: planned node 0 (default): requests 1500 of cpu, but its pods request 3000",
 		},
 		{
 			name: "one host port for two pods", only: true,
 			cluster: func(st *story) { wantPort(st.web[0], 80, "10.0.0.1"); wantPort(st.web[1], 80, "") },
-			want:    "ports: planned node 0 (default), pod default/web-2: wants host port 80",
+			want:    "ports: planned node 0 (default), pod default/web-2: host port 80 is taken",
 		},
 		{
 			name:    "one host port at two addresses",
@@ -221,7 +238,7 @@ func TestPlannedNodeFits(t *testing.T) {
 				st.agent.Spec.Template.Spec.Containers[0].Ports = []corev1.ContainerPort{{HostPort: 9100, Protocol: "TCP"}}
 				wantPort(st.web[1], 9100, "0.0.0.0")
 			},
-			want: "ports: planned node 0 (default), type m.small: a pod and a daemon want host port 9100",
+			want: "ports: planned node 0 (default), type m.small: a pod and a DaemonSet have host port 9100",
 		},
 		{
 			name: "a taint that is not tolerated", only: true,
@@ -386,17 +403,17 @@ func TestPriceAndLimits(t *testing.T) {
 		{
 			name: "the largest option exceeds the limit", only: true, // 4 there, 4 on the way
 			cluster: func(st *story) { st.pool.Spec.Limits = apiv1.Limits(list("cpu", "15")) },
-			want:    "limits: pool default may have 15000 of cpu, has 8000 and would get up to 8000 more",
+			want:    "limits: pool default: may have 15000 of cpu, has 8000 and would get up to 8000 more",
 		},
 		{
 			name: "one node too many", only: true,
 			cluster: func(st *story) { st.pool.Spec.Limits = apiv1.Limits(list("nodes", "2")) },
-			want:    "limits: pool default may have 2 of nodes, has 2 and would get up to 1 more",
+			want:    "limits: pool default: may have 2 of nodes, has 2 and would get up to 1 more",
 		},
 		{
 			name: "a reservation drawn on twice", only: true,
 			cluster: func(st *story) { reserve(st, 0) },
-			want:    "reservation: 1 nodes draw on r-1, which holds 0",
+			want:    "reservation: planned node 0 (default): is number 1 that draws on r-1, which holds 0",
 		},
 		{name: "a reservation that holds one", cluster: func(st *story) { reserve(st, 1) }},
 	} {

@@ -10,28 +10,36 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/verify/nodematch"
 )
+
+// volumes reads the volumes of pods from the objects of the snapshot.
+type volumes struct {
+	snapshot *model.Snapshot
+	index    *nodematch.Index
+	// reported are the fewest volumes that existing nodes of a type can attach, by type and driver; nil until needed.
+	reported map[string]map[string]int
+}
 
 // An attachment is a volume that a pod must have on its node.
 type attachment struct {
-	claim string // namespace/name; empty for a volume that needs none
-	// driver and handle tell volumes apart where a driver's limit counts them; driver is
-	// empty if none does.
+	claim string // namespace/name; empty for a volume without a claim
+	// driver is the CSI driver whose attach limit counts the volume, empty if none does. handle tells its volumes apart.
 	driver, handle string
-	// selector is what the volume asks of the node's labels; nil if nothing.
-	selector *selector
-	// problem says why no node will do; empty if some may.
+	// selector matches the nodes that the volume can be reached from.
+	selector *nodematch.Selector
+	// problem is why the pod cannot run on any node; empty if it can.
 	problem string
-	// alone means that only one pod may have the claim at a time.
-	alone bool
+	// exclusive means that only one pod at a time may use the claim (ReadWriteOncePod).
+	exclusive bool
 }
 
-// ebs is the driver that took over the volumes which Kubernetes once attached itself.
-const ebs = "ebs.csi.aws.com"
+// ebsDriver is the CSI driver of the volumes that Kubernetes once attached itself.
+const ebsDriver = "ebs.csi.aws.com"
 
-// volumesOf returns what is to be attached for pod. All of them must be known before the
-// first place is asked for.
-func (c *checker) volumesOf(pod *corev1.Pod) []*attachment {
+// attachmentsOf returns the volumes of the pod that are attached to its node. All pods must be read before the first label set is
+// made.
+func (vs *volumes) attachmentsOf(pod *corev1.Pod) []*attachment {
 	var out []*attachment
 	for _, v := range pod.Spec.Volumes {
 		a := &attachment{}
@@ -41,32 +49,32 @@ func (c *checker) volumesOf(pod *corev1.Pod) []*attachment {
 		case v.Ephemeral != nil:
 			a.claim = pod.Namespace + "/" + pod.Name + "-" + v.Name
 		case v.AWSElasticBlockStore != nil:
-			a.driver, a.handle = ebs, lastPart(v.AWSElasticBlockStore.VolumeID)
+			a.driver, a.handle = ebsDriver, lastPart(v.AWSElasticBlockStore.VolumeID)
 			out = append(out, a)
 			continue
 		default:
 			continue
 		}
 		out = append(out, a)
-		claim, ok := c.snapshot.VolumeClaim(a.claim)
+		claim, ok := vs.snapshot.VolumeClaim(a.claim)
 		switch {
 		case ok && v.Ephemeral != nil && !metav1.IsControlledBy(claim, pod):
 			a.problem = "belongs to another"
 		case ok:
-			c.follow(a, claim)
+			vs.readClaim(a, claim)
 		case v.Ephemeral != nil && v.Ephemeral.VolumeClaimTemplate != nil:
-			c.toBeMade(a, v.Ephemeral.VolumeClaimTemplate.Spec.StorageClassName)
+			vs.readClass(a, v.Ephemeral.VolumeClaimTemplate.Spec.StorageClassName)
 		default:
-			a.problem = "is not there"
+			a.problem = "does not exist"
 		}
 	}
 	return out
 }
 
-// follow reads a claim, and the volume behind it.
-func (c *checker) follow(a *attachment, claim *corev1.PersistentVolumeClaim) {
-	a.alone = slices.Contains(claim.Spec.AccessModes, corev1.ReadWriteOncePod)
-	volume, there := c.snapshot.Volume(claim.Spec.VolumeName)
+// readClaim reads a claim, and the volume that it is bound to.
+func (vs *volumes) readClaim(a *attachment, claim *corev1.PersistentVolumeClaim) {
+	a.exclusive = slices.Contains(claim.Spec.AccessModes, corev1.ReadWriteOncePod)
+	volume, exists := vs.snapshot.Volume(claim.Spec.VolumeName)
 	switch {
 	case claim.DeletionTimestamp != nil:
 		a.problem = "is being deleted"
@@ -77,60 +85,60 @@ func (c *checker) follow(a *attachment, claim *corev1.PersistentVolumeClaim) {
 		if old := claim.Annotations[corev1.BetaStorageClassAnnotation]; old != "" {
 			class = &old
 		}
-		c.toBeMade(a, class)
-	case !there || volume.DeletionTimestamp != nil:
-		a.problem = "is bound to a volume that is not there"
+		vs.readClass(a, class)
+	case !exists || volume.DeletionTimestamp != nil:
+		a.problem = "is bound to a volume that does not exist"
 	case claim.Annotations["pv.kubernetes.io/bind-completed"] == "":
-		a.problem = "is not bound to the end"
+		a.problem = "is not completely bound"
 	default:
 		a.handle = a.claim
 		if s := volume.Spec.CSI; s != nil {
 			a.driver, a.handle = s.Driver, s.VolumeHandle
 		} else if s := volume.Spec.AWSElasticBlockStore; s != nil {
-			a.driver, a.handle = ebs, lastPart(s.VolumeID)
+			a.driver, a.handle = ebsDriver, lastPart(s.VolumeID)
 		}
-		a.selector = c.places.reachable(volume)
+		a.selector = vs.reachableFrom(volume)
 	}
 }
 
-// toBeMade reads the class of a claim whose volume is made once the pod has a node.
-func (c *checker) toBeMade(a *attachment, name *string) {
+// readClass reads the storage class of a claim whose volume is made once its pod has a node.
+func (vs *volumes) readClass(a *attachment, name *string) {
 	a.handle = a.claim
 	if name == nil || *name == "" {
 		a.problem = "has neither volume nor storage class"
 		return
 	}
-	class, ok := c.snapshot.StorageClass(*name)
+	class, ok := vs.snapshot.StorageClass(*name)
 	switch {
 	case !ok:
-		a.problem = "has no volume, and its storage class is not there"
+		a.problem = "has no volume, and its storage class does not exist"
 	case class.VolumeBindingMode == nil || *class.VolumeBindingMode != storagev1.VolumeBindingWaitForFirstConsumer:
-		a.problem = "has no volume yet, and gets one without asking where its pod goes"
+		a.problem = "has no volume yet, and its storage class binds without regard to its pod (Immediate)"
 	default:
 		a.driver = class.Provisioner
 		if a.driver == "kubernetes.io/aws-ebs" {
-			a.driver = ebs
+			a.driver = ebsDriver
 		}
-		a.selector = c.places.madeWithin(class)
+		a.selector = vs.provisionedFor(class)
 	}
 }
 
-// users checks that claims which are for one pod at a time have no other.
-func (c *checker) users() {
+// exclusiveClaims checks that no claim with ReadWriteOncePod has two pods.
+func (c *checker) exclusiveClaims() {
 	placed, exclusive := c.demands, false
 	for _, d := range placed {
-		exclusive = exclusive || slices.ContainsFunc(d.volumes, func(a *attachment) bool { return a.alone })
+		exclusive = exclusive || slices.ContainsFunc(d.volumes, func(a *attachment) bool { return a.exclusive })
 	}
 	if !exclusive {
 		return
 	}
-	used := make(map[string]string) // by claim, who has it
+	used := make(map[string]string) // by claim, the pod that uses it
 	for _, pods := range c.bound {
 		for _, p := range pods {
 			if placed[p] != nil {
-				continue // it is moved
+				continue // the plan moves it
 			}
-			for _, a := range c.volumesOf(p) {
+			for _, a := range c.volumes.attachmentsOf(p) {
 				if first := used[a.claim]; first == "" || nameOfPod(p) < first {
 					used[a.claim] = nameOfPod(p)
 				}
@@ -143,9 +151,9 @@ func (c *checker) users() {
 			continue
 		}
 		for _, a := range d.volumes {
-			if other, taken := used[a.claim]; taken && a.alone {
+			if other, taken := used[a.claim]; taken && a.exclusive {
 				c.add(Violation{Rule: RuleVolumes, Pod: d.key,
-					Detail: fmt.Sprintf("its claim %s is for one pod at a time, and %s has it", a.claim, other)})
+					Detail: fmt.Sprintf("its claim %s is for one pod at a time, and %s uses it", a.claim, other)})
 			}
 			used[a.claim] = d.key
 		}
@@ -154,10 +162,9 @@ func (c *checker) users() {
 
 func lastPart(id string) string { return id[strings.LastIndex(id, "/")+1:] }
 
-// reachable returns what a volume asks of nodes: its node affinity, and the zone and
-// region on its labels. Volumes on a node's own disk are not held to that node, so that
-// their pods can leave it.
-func (ps *places) reachable(volume *corev1.PersistentVolume) *selector {
+// reachableFrom returns the selector of the nodes that a volume can be reached from: its node affinity, and the zone and region on
+// its labels. The host name in the node affinity of a local volume is left out, so that its pod can leave the node.
+func (vs *volumes) reachableFrom(volume *corev1.PersistentVolume) *nodematch.Selector {
 	terms := []corev1.NodeSelectorTerm{{}}
 	if volume.Spec.NodeAffinity != nil && volume.Spec.NodeAffinity.Required != nil {
 		terms = terms[:0]
@@ -188,11 +195,11 @@ func (ps *places) reachable(volume *corev1.PersistentVolume) *selector {
 			return nil
 		}
 	}
-	return ps.anyOf(terms)
+	return vs.anyOf(terms)
 }
 
-// madeWithin returns what a storage class asks of the node for which it makes a volume.
-func (ps *places) madeWithin(class *storagev1.StorageClass) *selector {
+// provisionedFor returns the selector of the nodes for which the storage class makes volumes.
+func (vs *volumes) provisionedFor(class *storagev1.StorageClass) *nodematch.Selector {
 	if len(class.AllowedTopologies) == 0 {
 		return nil
 	}
@@ -206,63 +213,22 @@ func (ps *places) madeWithin(class *storagev1.StorageClass) *selector {
 		}
 		terms = append(terms, t)
 	}
-	return ps.anyOf(terms)
+	return vs.anyOf(terms)
 }
 
-// anyOf returns the selector of the nodes that one of the terms, which it may change,
-// matches. Keys of old are asked for by their present names, which all nodes carry.
-func (ps *places) anyOf(terms []corev1.NodeSelectorTerm) *selector {
+// anyOf returns the selector of the nodes that one of the terms matches. It changes the terms: deprecated keys become stable ones,
+// which all nodes carry.
+func (vs *volumes) anyOf(terms []corev1.NodeSelectorTerm) *nodematch.Selector {
 	for _, t := range terms {
 		for i, e := range t.MatchExpressions {
-			if stable, ok := ps.aliases[e.Key]; ok {
+			if stable, ok := vs.index.Aliases[e.Key]; ok {
 				t.MatchExpressions[i].Key = stable
 			}
 		}
 	}
-	return ps.selectorOf(&corev1.Pod{Spec: corev1.PodSpec{Affinity: &corev1.Affinity{
+	return vs.index.Selector(&corev1.Pod{Spec: corev1.PodSpec{Affinity: &corev1.Affinity{
 		NodeAffinity: &corev1.NodeAffinity{
 			RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: terms},
 		},
 	}}})
-}
-
-// attach checks that pods which come to a node have volumes that can be attached there,
-// beside those of the pods that are there and of the daemons that are missing.
-func (c *checker) attach(n *model.Node, l *load, there []*corev1.Pod, missing []*demand) {
-	if !slices.ContainsFunc(l.pods, func(d *demand) bool { return len(d.volumes) > 0 }) {
-		return
-	}
-	most := c.mostOn(n)
-	used := make(map[string]map[string]bool)
-	attach := func(a *attachment) int {
-		if used[a.driver] == nil {
-			used[a.driver] = make(map[string]bool)
-		}
-		used[a.driver][a.handle] = true
-		return len(used[a.driver])
-	}
-	for _, p := range there {
-		for _, a := range c.volumesOf(p) {
-			if a.problem == "" {
-				attach(a)
-			}
-		}
-	}
-	for _, d := range missing {
-		for _, a := range d.volumes {
-			attach(a)
-		}
-	}
-	for _, d := range l.pods {
-		for _, a := range d.volumes {
-			limit, limited := most(a.driver)
-			if a.driver == "" || !limited || used[a.driver][a.handle] {
-				continue
-			}
-			if attach(a) > limit {
-				c.add(Violation{Rule: RuleVolumes, Node: n.Name, Pod: d.key, Detail: fmt.Sprintf(
-					"driver %s attaches %d volumes at most, this is one more", a.driver, limit)})
-			}
-		}
-	}
 }

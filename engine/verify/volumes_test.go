@@ -60,7 +60,7 @@ func TestVolumeTopology(t *testing.T) {
 		{
 			name: "in another zone", only: true,
 			cluster: func(st *story) { mounts(st, st.web[0], "b") },
-			want:    "volumes: planned node 0 (default), type m.small, pod default/web-1: the volume of claim default/web-1 cannot be reached from",
+			want:    "volumes: planned node 0 (default), type m.small, pod default/web-1: the volume of claim default/web-1 cannot be attached to a node with",
 		},
 		{
 			name: "in either of two zones", cluster: func(st *story) { mounts(st, st.web[3], "a", "b") },
@@ -68,13 +68,13 @@ func TestVolumeTopology(t *testing.T) {
 		{
 			name: "a node that may become one of another zone", only: true,
 			cluster: func(st *story) { mounts(st, st.web[3], "b") },
-			want:    "volumes: wish, type m.small, pod default/web-4: the volume of claim default/web-4 cannot be reached from",
+			want:    "volumes: wish, type m.small, pod default/web-4: the volume of claim default/web-4 cannot be attached to a node with",
 		},
 		{name: "in the zone of a node that is there", cluster: func(st *story) { mounts(st, st.web[2], "b") }},
 		{
 			name: "not in the zone of a node that is there", only: true,
 			cluster: func(st *story) { mounts(st, st.web[2], "a") },
-			want:    "volumes: old, pod default/web-3: the volume of claim default/web-3 cannot be reached from",
+			want:    "volumes: old, pod default/web-3: the volume of claim default/web-3 cannot be attached to a node with",
 		},
 		{
 			name: "by the old name of the label",
@@ -117,7 +117,7 @@ func TestClaims(t *testing.T) {
 	for _, tt := range []spoiled{
 		{
 			name: "missing", cluster: func(st *story) { mount(st.web[2], "web-3") },
-			want: pod + "is not there", only: true,
+			want: pod + "does not exist", only: true,
 		},
 		{
 			name: "going", only: true,
@@ -132,12 +132,12 @@ func TestClaims(t *testing.T) {
 		{
 			name: "bound to nothing", only: true,
 			cluster: func(st *story) { c, _ := mounts(st, st.web[2], "b"); c.Spec.VolumeName = "other" },
-			want:    pod + "is bound to a volume that is not there",
+			want:    pod + "is bound to a volume that does not exist",
 		},
 		{
 			name: "half bound", only: true,
 			cluster: func(st *story) { c, _ := mounts(st, st.web[2], "b"); c.Annotations = nil },
-			want:    pod + "is not bound to the end",
+			want:    pod + "is not completely bound",
 		},
 		{
 			name: "neither volume nor class", only: true,
@@ -147,12 +147,12 @@ func TestClaims(t *testing.T) {
 		{
 			name: "no such class", only: true,
 			cluster: func(st *story) { classed(st, st.web[2]).Name = "other" },
-			want:    pod + "has no volume, and its storage class is not there",
+			want:    pod + "has no volume, and its storage class does not exist",
 		},
 		{
 			name: "a class that does not wait for pods", only: true,
 			cluster: func(st *story) { *classed(st, st.web[2]).VolumeBindingMode = storagev1.VolumeBindingImmediate },
-			want:    pod + "has no volume yet, and gets one without asking where its pod goes",
+			want:    pod + "has no volume yet, and its storage class binds without regard to its pod (Immediate)",
 		},
 	} {
 		t.Run(tt.name, tt.run)
@@ -173,7 +173,7 @@ func TestEphemeralVolumes(t *testing.T) {
 		{
 			name: "not made yet, elsewhere", only: true,
 			cluster: func(st *story) { ephemeral(st, &classed(st, st.web[2], "a").Name) },
-			want:    "volumes: old, pod default/web-3: the volume of claim default/web-3-scratch cannot be reached",
+			want:    "volumes: old, pod default/web-3: the volume of claim default/web-3-scratch cannot be attached",
 		},
 		{
 			name: "another's", only: true,
@@ -211,11 +211,11 @@ func TestClaimsForOnePod(t *testing.T) {
 		{name: "one, and one that is refused", cluster: shared(web1, huge)},
 		{
 			name: "two", cluster: shared(web1, web2), only: true,
-			want: "volumes: pod default/web-2: its claim default/web-1 is for one pod at a time, and default/web-1 has it",
+			want: "volumes: pod default/web-2: its claim default/web-1 is for one pod at a time, and default/web-1 uses it",
 		},
 		{
 			name: "one beside one that runs", cluster: shared(there, web1), only: true,
-			want: "volumes: pod default/web-1: its claim default/there is for one pod at a time, and default/there has it",
+			want: "volumes: pod default/web-1: its claim default/there is for one pod at a time, and default/there uses it",
 		},
 	} {
 		t.Run(tt.name, tt.run)
@@ -240,7 +240,7 @@ func TestAttachLimits(t *testing.T) {
 		{name: "room for both", cluster: limited(2, nil)},
 		{
 			name: "room for one", cluster: limited(1, nil), only: true,
-			want: "volumes: old, pod default/web-3: driver disks.example.com attaches 1 volumes at most, this is one more",
+			want: "volumes: old, pod default/web-3: driver disks.example.com attaches 1 volumes at most, this is number 2",
 		},
 		{
 			name: "both share one", cluster: limited(1, func(st *story) {
@@ -265,7 +265,7 @@ func TestAttachLimits(t *testing.T) {
 						AWSElasticBlockStore: &corev1.AWSElasticBlockStoreVolumeSource{VolumeID: v.Name},
 					}
 				}
-				st.around.CSINodes[0].Spec.Drivers[0].Name = ebs
+				st.around.CSINodes[0].Spec.Drivers[0].Name = ebsDriver
 			}),
 			want: "volumes: old, pod default/web-3: driver ebs.csi.aws.com attaches 1",
 		},
@@ -303,7 +303,7 @@ func TestAttachLimitsOfNewNodes(t *testing.T) {
 		}}}
 	}
 	const one = "volumes: planned node 0 (default), type m.small, pod default/web-2: " +
-		"driver disks.example.com attaches 1 volumes at most, its pods and daemons have 2"
+		"driver disks.example.com attaches 1 volumes at most, this is number 2"
 	for _, tt := range []spoiled{
 		{name: "room for both", cluster: told(2, nil)},
 		{name: "room for one on one of the types", cluster: told(1, nil), only: true, want: one},
@@ -316,7 +316,7 @@ func TestAttachLimitsOfNewNodes(t *testing.T) {
 		{name: "a node of the type knows better", cluster: told(1, like(2))},
 		{name: "a node of the type has fewer", cluster: told(2, like(1)), only: true, want: one},
 		{name: "a daemon has one too", cluster: told(2, daemonMounts), only: true, want: "volumes: planned node 0 (default), " +
-			"type m.small, pod default/web-2: driver disks.example.com attaches 2 volumes at most, its pods and daemons have 3"},
+			"type m.small, pod default/web-2: driver disks.example.com attaches 2 volumes at most, this is number 3"},
 		{name: "room for a daemon's as well", cluster: told(3, func(st *story) {
 			daemonMounts(st)
 			st.large.Attach = map[string]int{driver: 3}
@@ -329,12 +329,12 @@ func TestAttachLimitsOfNewNodes(t *testing.T) {
 				st.small.Attach, st.large.Attach, st.old.Labels[corev1.LabelInstanceTypeStable] = nil, nil, "m.other"
 				mounts(st, st.web[2], "b")
 			}),
-			want: "volumes: old, pod default/web-3: driver disks.example.com attaches 1 volumes at most, this is one more",
+			want: "volumes: old, pod default/web-3: driver disks.example.com attaches 1 volumes at most, this is number 2",
 		},
 		{
 			name:    "on a claim",
 			cluster: told(2, func(st *story) { mounts(st, st.web[3], "a", "b"); st.small.Attach = map[string]int{driver: 0} }),
-			want:    "volumes: wish, type m.small, pod default/web-4: driver disks.example.com attaches 0 volumes at most, its pods and daemons have 1",
+			want:    "volumes: wish, type m.small, pod default/web-4: driver disks.example.com attaches 0 volumes at most, this is number 1",
 		},
 	} {
 		t.Run(tt.name, tt.run)

@@ -17,7 +17,7 @@ type room struct {
 // engineRooms are all rooms of the engine.
 var engineRooms = []string{
 	"engine/model", "engine/require", "engine/topology", "engine/binpack", "engine/pack", "engine/drain", "engine/lifecycle",
-	"engine/disrupt", "engine/verify", "engine/explain", "engine/overlay", "engine/buffer", "engine/steer", "engine/vain",
+	"engine/disrupt", "engine/verify", "engine/explain", "engine/overlay", "engine/buffer", "engine/steer", "engine/launchbackoff",
 	"engine/interruption",
 }
 
@@ -49,7 +49,7 @@ var rooms = []room{
 	{"engine/buffer", []string{"api", "engine/model"},
 		"how much room a buffer asks for does not depend on where it is found"},
 	{"engine/steer", []string{"api", "engine/model"}, "steering follows plans, whoever made them"},
-	{"engine/vain", []string{"api", "engine/model"}, "what came of launches is judged by what is seen, whoever planned them"},
+	{"engine/launchbackoff", []string{"api", "engine/model"}, "whether a launch was of use is decided from the snapshot, not from the solver"},
 	{"engine/drain", []string{"api", "engine/model"}, "how pods leave a node does not depend on why it goes"},
 	{"engine/lifecycle", []string{"api", "engine/model", "engine/require", "engine/drain"},
 		"one claim is judged by what is known of it alone"},

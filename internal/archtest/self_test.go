@@ -48,6 +48,13 @@ func TestChecksSeeMistakes(t *testing.T) {
 		{"utils.go", "a/utils.go", "package a", emptyName, 1},
 		{"helpers_test.go", "a/helpers_test.go", "package a", emptyName, 1},
 		{"package common", "a/a.go", "package common", emptyName, 1},
+		{"a store in the engine", "engine/x/a.go", "package x\nfunc (l *Ledger) Judge() { l.n++; l.m[1] = 2 }", keptState, 2},
+		{"a method that only reads", "engine/x/a.go", "package x\nfunc (l *Ledger) Judge() int { n := l.n; n++; return n }", keptState, 0},
+		{"a variable that changes", "engine/x/a.go", "package x\nvar n int\nfunc f() { n = 1 }", keptState, 1},
+		{"a local variable of that name", "engine/x/a.go", "package x\nvar n int\nfunc f() { n := 0; n = 1; _ = n }", keptState, 0},
+		{"a lock in the engine", "engine/x/a.go", "package x\nimport \"sync\"\ntype t struct { l sync.Mutex }", keptState, 1},
+		{"a wait within a function", "engine/x/a.go", "package x\nimport \"sync\"\nfunc f() { var w sync.WaitGroup; w.Wait() }", keptState, 0},
+		{"a store elsewhere", "internal/x/a.go", "package x\nfunc (l *Ledger) Judge() { l.n++ }", keptState, 0},
 		{"a long function", "a/a.go", "package a\nfunc f() {" + strings.Repeat("\n", maxFunction) + "}", longFunctions, 1},
 		{"a long table", "a/a.go", "package a\nfunc f() { x = []int{" + strings.Repeat("\n", maxFunction) + "} }", longFunctions, 0},
 	} {

@@ -45,16 +45,15 @@ func (w *world) find(s *scheduler, plan *model.Plan, r model.Refusal) ([]opening
 	if beyond(r) || w.vague(pod) {
 		return nil, nil
 	}
+	if allowed, err := w.refusedForDaemonSet(r); allowed || err != nil {
+		return nil, err
+	}
 	if w.spreads(pod) {
 		undo, err := w.furnish(s, plan)
 		if err != nil {
 			return nil, err
 		}
 		defer undo()
-	}
-	waiting, err := others(plan, r)
-	if err != nil {
-		return nil, err
 	}
 	var out []opening
 	for _, n := range w.nodes {
@@ -71,7 +70,7 @@ func (w *world) find(s *scheduler, plan *model.Plan, r model.Refusal) ([]opening
 			continue
 		}
 		for _, fresh := range w.freshNodes(plan, pool) {
-			free, err := w.takes(s, pod, fresh, waiting)
+			free, err := w.takes(s, pod, fresh)
 			if err != nil {
 				return nil, err
 			}
@@ -231,15 +230,11 @@ func (w *world) launched(name string) bool {
 	return !known
 }
 
-// roundsSpent is what pods are told that go without a place because daemons come with each node that is opened for anybody, and
-// the rounds in which the engine looks for a plan that comes true are spent.
-const roundsSpent = "pods of daemons, which come with each new node"
-
 // beyond reports whether the engine does not decide about such pods, or gave up.
 func beyond(r model.Refusal) bool {
 	return slices.ContainsFunc(r.Reasons, func(v model.PoolVerdict) bool {
 		return v.Verdict.Rule == model.RuleUnsupported || v.Verdict.Rule == model.RuleEffort ||
-			v.Verdict.Rule == model.RuleInvalid || v.Verdict.Subject == roundsSpent
+			v.Verdict.Rule == model.RuleInvalid
 	})
 }
 
@@ -304,13 +299,13 @@ func largest(ways []way) model.Resources {
 func (w *world) vague(pod *corev1.Pod) bool {
 	keys := w.topologyKeys(pod)
 	for _, p := range w.snapshot.Pods() { // those who want to be apart from it may be in any domain just as well
-		keys = append(keys, apartKeys(p.Object)...)
+		keys = append(keys, antiAffinityKeys(p.Object)...)
 	}
 	if w.spreads(pod) { // nodes that it does not select do not count
 		keys = append(keys, selectedKeys(pod)...)
 	}
 	for _, d := range w.snapshot.Daemons() {
-		if w.spreads(pod) || len(apartKeys(pod))+len(apartKeys(d.Pod.Object)) > 0 {
+		if w.spreads(pod) || len(antiAffinityKeys(pod))+len(antiAffinityKeys(d.Pod.Object)) > 0 {
 			keys = append(keys, selectedKeys(d.Pod.Object)...)
 		}
 	}
@@ -345,14 +340,14 @@ func (w *world) topologyKeys(pod *corev1.Pod) []string {
 	for _, c := range w.constraints(pod) {
 		keys = append(keys, c.TopologyKey)
 	}
-	for _, t := range company(pod) {
+	for _, t := range affinityTerms(pod) {
 		keys = append(keys, t.TopologyKey)
 	}
-	return append(keys, apartKeys(pod)...)
+	return append(keys, antiAffinityKeys(pod)...)
 }
 
-// apartKeys returns the labels by which the pod must be apart from others.
-func apartKeys(pod *corev1.Pod) []string {
+// antiAffinityKeys returns the labels by which the pod must be apart from others.
+func antiAffinityKeys(pod *corev1.Pod) []string {
 	var keys []string
 	if a := pod.Spec.Affinity; a != nil && a.PodAntiAffinity != nil {
 		for _, t := range a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution {
@@ -362,16 +357,16 @@ func apartKeys(pod *corev1.Pod) []string {
 	return keys
 }
 
-// company returns the pods' required affinity.
-func company(pod *corev1.Pod) []corev1.PodAffinityTerm {
+// affinityTerms returns the pods' required affinity.
+func affinityTerms(pod *corev1.Pod) []corev1.PodAffinityTerm {
 	if a := pod.Spec.Affinity; a != nil && a.PodAffinity != nil {
 		return a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution
 	}
 	return nil
 }
 
-// takes asks the plugins about a pod and a node that is added to the cluster, where others wait.
-func (w *world) takes(s *scheduler, pod *corev1.Pod, fresh *corev1.Node, waiting []*corev1.Pod) (bool, error) {
+// takes reports whether the plugins accept the pod on a node that is added to the cluster, once the pods of DaemonSets run there.
+func (w *world) takes(s *scheduler, pod *corev1.Pod, fresh *corev1.Node) (bool, error) {
 	residents, err := daemonsOn(fresh, w.snapshot)
 	if err != nil {
 		return false, err
@@ -388,15 +383,7 @@ func (w *world) takes(s *scheduler, pod *corev1.Pod, fresh *corev1.Node, waiting
 	nodes, pods := s.nodes, s.pods
 	defer s.set(nodes, pods)
 	s.set(append(slices.Clone(nodes), fresh), pods)
-	undo := s.mark()
-	if !s.employ(residents) || s.judge(pod, fresh.Name) != nil {
-		return false, nil
-	}
-	if err := undo(); err != nil {
-		return false, err
-	}
-	outrun, err := s.outrun(pod, fresh, residents, waiting)
-	return !outrun, err
+	return s.employ(residents) && s.judge(pod, fresh.Name) == nil, nil
 }
 
 // anywhere returns the daemons that would run on a node of the type in some offering: the engine keeps their room free in all,

@@ -22,7 +22,9 @@ func (w *world) greedily(s *scheduler) (map[string]*refusal, error) {
 // at any time, and be first of their kind.
 func (w *world) byCompany() []*corev1.Pod {
 	order := slices.Clone(w.waiting)
-	slices.SortStableFunc(order, func(a, b *corev1.Pod) int { return cmp.Compare(min(len(company(a)), 1), min(len(company(b)), 1)) })
+	slices.SortStableFunc(order, func(a, b *corev1.Pod) int {
+		return cmp.Compare(min(len(affinityTerms(a)), 1), min(len(affinityTerms(b)), 1))
+	})
 	return order
 }
 

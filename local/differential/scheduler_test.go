@@ -115,13 +115,6 @@ func (s *scheduler) restart(w *world) error {
 	if err := s.disks.reset(); err != nil {
 		return err
 	}
-	for _, p := range w.early {
-		if i := slices.IndexFunc(w.nodes, func(n *corev1.Node) bool { return s.judge(p, n.Name) == nil }); i >= 0 {
-			if err := s.bind(p, w.nodes[i].Name); err != nil {
-				return err
-			}
-		}
-	}
 	s.tight = map[string]bool{}
 	w.complete = s.employ(w.daemons)
 	return nil

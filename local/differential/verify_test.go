@@ -24,7 +24,8 @@ var placing = []verify.Rule{
 // sketches is how many plans are drawn for a cluster.
 const sketches = 3
 
-// What verify accepts the scheduler accepts, in some order; and what the scheduler has accepted pod by pod, verify accepts.
+// What verify accepts the scheduler accepts: in the order of the plan, or in some order if the plan has none. What the scheduler has
+// accepted pod by pod verify accepts.
 func TestVerifyAgrees(t *testing.T) {
 	for _, strict := range []bool{true, false} {
 		t.Run(fmt.Sprintf("strict=%t", strict), func(t *testing.T) {
@@ -36,7 +37,7 @@ func TestVerifyAgrees(t *testing.T) {
 func disagreement(c *scenario.Cluster, strict bool) *random.Breach {
 	c.Claims = nil // what is not launched has no labels that a scheduler could look at
 	if strict {
-		for i := range c.Daemons { // nobody may rely on a daemon that something might keep out, whether it does or not
+		for i := range c.Daemons { // verify accepts no plan that relies on the pods of an uncertain DaemonSet
 			c.Daemons[i].Spec.Affinity, c.Daemons[i].Spec.Containers = nil, nil
 		}
 	}
@@ -51,8 +52,14 @@ func disagreement(c *scenario.Cluster, strict bool) *random.Breach {
 		if err != nil {
 			return invalid(err)
 		}
-		if strict && !k.world.complete {
-			return nil
+		if strict {
+			uncertain, err := k.world.hasUncertainDaemonSet()
+			if err != nil {
+				return invalid(err)
+			}
+			if uncertain || !k.world.complete {
+				return nil
+			}
 		}
 		rules := verify.Rules{Labels: random.Labels, DefaultSpread: defaultsOf(c)}
 		b, err := dispute(rules, s, k, strict)
@@ -68,59 +75,99 @@ func disagreement(c *scenario.Cluster, strict bool) *random.Breach {
 
 // dispute returns how verify and the scheduler disagree about the sketch, if they do.
 func dispute(rules verify.Rules, s *scheduler, k *sketch, strict bool) (*random.Breach, error) {
-	snapshot, plan := k.world.snapshot, k.plan()
-	found := rules.Plan(snapshot, plan)
-	found = slices.DeleteFunc(found, func(v verify.Violation) bool { return !slices.Contains(placing, v.Rule) })
-	if len(found) > 0 != strict {
-		return nil, nil
-	}
-	w, err := newWorld(snapshot, plan, luck{})
-	if err != nil {
-		return nil, err
-	}
-	var refused map[string]*refusal
-	certain := true
+	plan := k.plan()
 	if strict {
-		refused, err = w.forSure(s)
-	} else {
-		refused, certain, err = w.anyOrder(s)
+		return tooStrict(rules, s, k, plan)
 	}
-	if err != nil {
-		return nil, err
-	}
-	if strict && !w.complete {
-		return nil, nil // nobody can tell how many of its daemons' pods the cluster will have
-	}
-	b := w.breach(refused, plan)
-	switch {
-	case strict && b == nil: // the sketch was accepted node by node, but with all nodes there from the start it may not be
-		var all strings.Builder
-		for _, v := range found {
-			fmt.Fprintln(&all, v)
+	for _, order := range [][]*model.Pod{plan.Order, nil} {
+		plan.Order = order
+		if len(placementViolations(rules, k, plan)) > 0 {
+			continue
 		}
-		return &random.Breach{Rule: "verify is too strict: " + string(found[0].Rule),
-			Detail: fmt.Sprintf("%splan:\n%s\n%s", &all, plan, w.explain(nil))}, nil
-	case strict || b == nil:
-		return nil, nil
+		w, err := newWorld(k.world.snapshot, plan, luck{})
+		if err != nil {
+			return nil, err
+		}
+		certain, refused := true, map[string]*refusal(nil)
+		if order != nil {
+			refused, err = w.inOrder(s)
+		} else {
+			refused, certain, err = w.anyOrder(s)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if b := w.breach(refused, plan); b != nil {
+			if certain {
+				b.Rule = "verify is too lax: " + b.Rule
+			} else { // another rule, so that a cluster is not shrunk into one of these
+				b.Rule = "verify may be too lax, no order was found: " + b.Rule
+			}
+			return b, nil
+		}
 	}
-	if !certain { // another rule: what is made small must not lose itself among these
-		b.Rule = "verify may be too lax, no order was found: " + b.Rule
-		return b, nil
-	}
-	b.Rule = "verify is too lax: " + b.Rule
-	return b, nil
+	return nil, nil
 }
 
-// forSure lets the pods arrive in the order that verify has in mind. A node without room for all its daemons may do without those
-// that are not there yet: the pods must be accepted with them and without.
-func (w *world) forSure(s *scheduler) (map[string]*refusal, error) {
-	refused, err := w.greedily(s)
-	if err != nil || len(refused) > 0 || len(s.tight) == 0 || !w.complete {
-		return refused, err
+// tooStrict returns a violation of the plan if the scheduler accepts it. Its order is that in which the scheduler accepted the pods.
+func tooStrict(rules verify.Rules, s *scheduler, k *sketch, plan *model.Plan) (*random.Breach, error) {
+	w, err := newWorld(k.world.snapshot, plan, luck{})
+	if err != nil {
+		return nil, err
+	}
+	accepted, err := w.acceptedOrder(s)
+	if err != nil || accepted == nil || !w.complete {
+		return nil, err // else it is not known how many pods of DaemonSets the cluster will have
+	}
+	plan.Order = accepted
+	found := placementViolations(rules, k, plan)
+	if len(found) == 0 {
+		return nil, nil
+	}
+	var all strings.Builder
+	for _, v := range found {
+		fmt.Fprintln(&all, v)
+	}
+	return &random.Breach{Rule: "verify is too strict: " + string(found[0].Rule),
+		Detail: fmt.Sprintf("%splan:\n%s\n%s", &all, plan, w.explain(nil))}, nil
+}
+
+// placementViolations returns the violations of rules that kube-scheduler has too.
+func placementViolations(rules verify.Rules, k *sketch, plan *model.Plan) []verify.Violation {
+	found := rules.Plan(k.world.snapshot, plan)
+	return slices.DeleteFunc(found, func(v verify.Violation) bool { return !slices.Contains(placing, v.Rule) })
+}
+
+// acceptedOrder returns an order in which the scheduler accepts the pods, or nil. On a node without room for the pods of all
+// DaemonSets, the order must be accepted with those pods and without.
+func (w *world) acceptedOrder(s *scheduler) ([]*model.Pod, error) {
+	if refused, err := w.greedily(s); err != nil || len(refused) > 0 {
+		return nil, err
+	}
+	w.waiting = nil
+	out := []*model.Pod{}
+	for _, p := range s.pods {
+		key := p.Namespace + "/" + p.Name
+		known, ok := w.snapshot.Pod(key)
+		if _, placed := w.target[key]; !ok || !placed {
+			continue
+		}
+		waiting, err := unbound(known)
+		if err != nil {
+			return nil, err
+		}
+		w.waiting, out = append(w.waiting, waiting), append(out, known)
+	}
+	if len(s.tight) == 0 || !w.complete {
+		return out, nil
 	}
 	tight := s.tight
 	w.daemons = slices.DeleteFunc(w.daemons, func(p *corev1.Pod) bool { return tight[p.Spec.NodeName] })
-	return w.greedily(s)
+	refused, err := w.inOrder(s)
+	if len(refused) > 0 {
+		return nil, err
+	}
+	return out, err
 }
 
 // breach returns the first refusal as a breach, if there is any.

@@ -29,8 +29,6 @@ type world struct {
 	pods     []*corev1.Pod
 	// daemons are the pods that the DaemonSet controller adds.
 	daemons []*corev1.Pod
-	// early are pods that get a node before any of those comes, each the first that takes it.
-	early []*corev1.Pod
 	// complete says that none of those were kept out.
 	complete bool
 	// target is the node that each placed pod goes to, by the pod's key.

@@ -121,7 +121,7 @@ func drawRequirement(d dice, c *scenario.Cluster) apiv1.NodeSelectorRequirementW
 	return r
 }
 
-// drawNode draws a node of a pool, or of nobody.
+// drawNode draws a node of a pool, or of no pool.
 func drawNode(d dice, name string, c *scenario.Cluster) scenario.Node {
 	t := pick(d, c.Types...)
 	n := scenario.Node{Name: name, Type: t.Name, Zone: pick(d, t.Zones...), Labels: map[string]string{}}

@@ -12,8 +12,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/scenario"
 )
 
-// The labels that clusters use beside the well-known ones. Every type has Family and Generation, as a provider's labels are
-// stated for each type. Rack and Team are the user's own: pools or nodes may have them.
+// The labels that clusters use beside the well-known ones. Every type has Family and Generation, like labels of
+// a provider. Rack and Team are the user's own: pools or nodes may have them.
 const (
 	Family     = "example.com/family"
 	Generation = "example.com/generation"
@@ -21,7 +21,7 @@ const (
 	Team       = "example.com/team"
 )
 
-// Labels are the facts about labels that the made-up cloud of these clusters tells.
+// Labels are the label rules of the cloud of these clusters.
 var Labels = apiv1.CoreLabels().With(apiv1.LabelRules{WellKnown: sets.New(Family, Generation, scenario.ReservationLabel)})
 
 // The universes.
@@ -62,7 +62,7 @@ func Cluster(seed uint64) *scenario.Cluster {
 	}
 	for i := range max(0, d.between(-3, 2)) {
 		cl := drawClaim(d, fmt.Sprintf("claim%d", i), c)
-		if !zonal(c, cl.Pool) { // else it might name types that its pool could never have launched
+		if !zonal(c, cl.Pool) { // otherwise it might name types that its pool could not launch
 			c.Claims = append(c.Claims, cl)
 		}
 	}
@@ -71,13 +71,14 @@ func Cluster(seed uint64) *scenario.Cluster {
 	}
 	drawPromises(d, c)
 	drawAttach(d, c)
-	drawNeighbourly(d, c)
+	drawDaemonSetRules(d, c)
 	drawChain(d, c)
 	drawDefaultSpread(d, c)
+	drawUncertainDaemonSets(d, c)
 	return c
 }
 
-// zonal reports whether the pool of that name is bound to zones.
+// zonal reports whether the pool of that name has a requirement on zones.
 func zonal(c *scenario.Cluster, pool string) bool {
 	return slices.ContainsFunc(c.Pools, func(p scenario.Pool) bool {
 		return p.Name == pool && slices.ContainsFunc(p.Requirements, func(r apiv1.NodeSelectorRequirementWithMinValues) bool {
@@ -102,7 +103,7 @@ func drawStorage(d dice, c *scenario.Cluster) {
 	}
 }
 
-// drawPromises tells a pod or two a node, which may be the wrong one.
+// drawPromises nominates some pods to a node, which need not fit them.
 func drawPromises(d dice, c *scenario.Cluster) {
 	if len(c.Nodes) == 0 || !d.oneIn(4) {
 		return

@@ -10,9 +10,9 @@ import (
 	"github.com/karpenter-go/karpenter/engine/scenario"
 )
 
-// What this file draws came later than the rest. It is drawn last, so that the clusters of all seeds are else what they were.
+// What this file draws was added after the rest. It is drawn last, so that all other objects of the cluster of a seed stay the same.
 
-// drawAttach says of some types how many volumes they attach.
+// drawAttach gives attach limits to some types.
 func drawAttach(d dice, c *scenario.Cluster) {
 	for i := range c.Types {
 		if d.oneIn(4) {
@@ -21,9 +21,9 @@ func drawAttach(d dice, c *scenario.Cluster) {
 	}
 }
 
-// drawNeighbourly makes some daemons neighbours of pods: with labels that selectors look at, in a namespace where they are
-// looked for, and with demands of their own.
-func drawNeighbourly(d dice, c *scenario.Cluster) {
+// drawDaemonSetRules gives some DaemonSets labels that selectors of pods match, and a namespace of pods. Some of them become
+// uncertain: by required anti-affinity, or by a host port that another DaemonSet may have too.
+func drawDaemonSetRules(d dice, c *scenario.Cluster) {
 	for i := range c.Daemons {
 		p := &c.Daemons[i]
 		if d.oneIn(2) {
@@ -34,7 +34,7 @@ func drawNeighbourly(d dice, c *scenario.Cluster) {
 		case 0:
 			a := affinity(&p.Spec)
 			a.PodAntiAffinity = &corev1.PodAntiAffinity{
-				RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{companyTerm(d, podLabels(d))},
+				RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{podAffinityTerm(d, podLabels(d))},
 			}
 		case 1:
 			if len(p.Spec.Containers[0].Ports) == 0 {
@@ -44,7 +44,7 @@ func drawNeighbourly(d dice, c *scenario.Cluster) {
 	}
 }
 
-// drawChain has a pod want to be with another, and maybe a third with that one.
+// drawChain gives a pod required affinity to another pod, and maybe a third pod affinity to the second.
 func drawChain(d dice, c *scenario.Cluster) {
 	if len(c.Pods) < 2 || !d.oneIn(5) {
 		return
@@ -58,7 +58,7 @@ func drawChain(d dice, c *scenario.Cluster) {
 		p.Space = to.Space
 		for j := range p.Spec.Volumes {
 			if p.Spec.Volumes[j].PersistentVolumeClaim != nil {
-				p.Spec.Volumes = nil // its claims are in another namespace
+				p.Spec.Volumes = nil // its claims are in its old namespace
 				break
 			}
 		}
@@ -72,7 +72,7 @@ func drawChain(d dice, c *scenario.Cluster) {
 	}
 }
 
-// drawDefaultSpread has the scheduler spread pods that say nothing about it, if a service selects them.
+// drawDefaultSpread draws default spread constraints, which hold for pods without any of their own that a service selects.
 func drawDefaultSpread(d dice, c *scenario.Cluster) {
 	if !d.oneIn(6) {
 		return
@@ -87,5 +87,24 @@ func drawDefaultSpread(d dice, c *scenario.Cluster) {
 		c.Services = append(c.Services, scenario.Service{
 			Name: fmt.Sprintf("service%d", i), Space: pick(d, "", "", "blue"), Selector: map[string]string{"app": pick(d, apps...)},
 		})
+	}
+}
+
+// drawUncertainDaemonSets gives some DaemonSets required affinity to other pods or a hard spread constraint, so that it is not
+// certain that a node which they select runs their pod.
+func drawUncertainDaemonSets(d dice, c *scenario.Cluster) {
+	for i := range c.Daemons {
+		p := &c.Daemons[i]
+		switch d.IntN(8) {
+		case 0:
+			a := affinity(&p.Spec)
+			if a.PodAffinity == nil {
+				a.PodAffinity = &corev1.PodAffinity{
+					RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{podAffinityTerm(d, podLabels(d))},
+				}
+			}
+		case 1:
+			drawSpread(d, p)
+		}
 	}
 }

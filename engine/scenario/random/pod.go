@@ -24,7 +24,7 @@ func drawPod(d dice, name string, c *scenario.Cluster) scenario.Pod {
 		drawSpread(d, &p)
 	}
 	if d.oneIn(2) {
-		drawCompany(d, &p)
+		drawPodAffinity(d, &p)
 	}
 	if d.oneIn(8) {
 		drawPorts(d, &p.Spec)
@@ -39,7 +39,7 @@ func drawPod(d dice, name string, c *scenario.Cluster) scenario.Pod {
 	return p
 }
 
-// podLabels draws the labels that selectors of other pods look at.
+// podLabels draws labels that selectors of other pods may match.
 func podLabels(d dice) map[string]string {
 	labels := map[string]string{"app": pick(d, apps...)}
 	if d.oneIn(2) {
@@ -51,7 +51,7 @@ func podLabels(d dice) map[string]string {
 	return labels
 }
 
-// drawDemands adds what makes requests more than a sum over containers.
+// drawDemands adds what makes the requests of a pod more than the sum over its containers.
 func drawDemands(d dice, p *scenario.Pod) {
 	spec := &p.Spec
 	main := corev1.Container{Name: "main"}
@@ -184,8 +184,8 @@ func drawAttached(d dice, p *scenario.Pod, c *scenario.Cluster) {
 	}}}
 }
 
-// drawBound draws a pod that runs already. What it demands of nodes was judged long ago; what it wants of its neighbours
-// still counts.
+// drawBound draws a pod that runs already. It has no rules about nodes, since they are not checked again, but may have rules about
+// other pods.
 func drawBound(d dice, name string, c *scenario.Cluster) scenario.Pod {
 	p := scenario.Pod{
 		Name: name, Space: pick(d, "", "blue"), Labels: podLabels(d), Owner: "ReplicaSet",
@@ -193,7 +193,7 @@ func drawBound(d dice, name string, c *scenario.Cluster) scenario.Pod {
 	}
 	p.Spec.Containers = []corev1.Container{{Name: "main"}}
 	if d.oneIn(3) {
-		drawCompany(d, &p)
+		drawPodAffinity(d, &p)
 	}
 	if d.oneIn(8) {
 		drawPorts(d, &p.Spec)

@@ -8,7 +8,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/scenario"
 )
 
-// drawSelection adds what a pod asks of labels of nodes.
+// drawSelection adds node selectors and node affinity.
 func drawSelection(d dice, spec *corev1.PodSpec) {
 	if d.oneIn(5) {
 		r := pick(d,
@@ -82,13 +82,13 @@ func nodeExpression(d dice) corev1.NodeSelectorRequirement {
 	return corev1.NodeSelectorRequirement{Key: Rack, Operator: either(), Values: some(d, racks...)}
 }
 
-// drawSpread adds one or two spread constraints, mostly over the pod's own kind.
+// drawSpread adds one or two spread constraints, which mostly select the pod itself.
 func drawSpread(d dice, p *scenario.Pod) {
 	type identity struct {
 		key  string
 		when corev1.UnsatisfiableConstraintAction
 	}
-	seen := map[identity]bool{} // the API server wants each once
+	seen := map[identity]bool{} // the API server refuses duplicates
 	for range d.between(1, 2) {
 		s := corev1.TopologySpreadConstraint{
 			MaxSkew: int32(pick(d, 1, 1, 1, 2, 3)), TopologyKey: domain(d), LabelSelector: spreadSelector(d, p.Labels),
@@ -125,7 +125,7 @@ func domain(d dice) string {
 		apiv1.CapacityTypeLabelKey, Rack, corev1.LabelArchStable, Team)
 }
 
-// selector draws a selector of pods: mostly one that matches those with the same app.
+// selector draws a selector of pods, mostly of those with the same app.
 func selector(d dice, own map[string]string) *metav1.LabelSelector {
 	app := own["app"]
 	if d.oneIn(3) {
@@ -146,7 +146,7 @@ func selector(d dice, own map[string]string) *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}
 }
 
-// spreadSelector draws a selector that is not empty: to spread over everything is to spread over nothing, says kube-scheduler.
+// spreadSelector draws a selector that is not empty: an empty one selects no pod in a spread constraint.
 func spreadSelector(d dice, own map[string]string) *metav1.LabelSelector {
 	s := selector(d, own)
 	if len(s.MatchLabels)+len(s.MatchExpressions) == 0 {
@@ -155,10 +155,10 @@ func spreadSelector(d dice, own map[string]string) *metav1.LabelSelector {
 	return s
 }
 
-// drawCompany adds affinity or anti-affinity to other pods.
-func drawCompany(d dice, p *scenario.Pod) {
+// drawPodAffinity adds affinity or anti-affinity to other pods.
+func drawPodAffinity(d dice, p *scenario.Pod) {
 	for range d.between(1, 2) {
-		a, t := affinity(&p.Spec), companyTerm(d, p.Labels)
+		a, t := affinity(&p.Spec), podAffinityTerm(d, p.Labels)
 		weighted := corev1.WeightedPodAffinityTerm{Weight: int32(d.between(1, 100)), PodAffinityTerm: t}
 		switch d.IntN(8) {
 		case 0, 1, 2:
@@ -189,7 +189,7 @@ func drawCompany(d dice, p *scenario.Pod) {
 	}
 }
 
-func companyTerm(d dice, own map[string]string) corev1.PodAffinityTerm {
+func podAffinityTerm(d dice, own map[string]string) corev1.PodAffinityTerm {
 	t := corev1.PodAffinityTerm{TopologyKey: domain(d), LabelSelector: selector(d, own)}
 	switch d.IntN(8) {
 	case 0:
@@ -199,7 +199,7 @@ func companyTerm(d dice, own map[string]string) corev1.PodAffinityTerm {
 	case 2:
 		t.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{Team: pick(d, teams...)}}
 	case 3:
-		// No NotIn: kube-scheduler 1.36 forgets the labels of namespaces when it asks, so that it would match all of them.
+		// No NotIn: kube-scheduler 1.36 does not load the labels of namespaces here, so that it would match all of them.
 		t.NamespaceSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
 			{Key: "tier", Operator: metav1.LabelSelectorOpIn, Values: some(d, "front", "back")},
 		}}

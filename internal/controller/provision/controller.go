@@ -15,9 +15,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/engine/launchbackoff"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/pack"
-	"github.com/karpenter-go/karpenter/engine/vain"
 	"github.com/karpenter-go/karpenter/engine/verify"
 	"github.com/karpenter-go/karpenter/internal/act"
 	"github.com/karpenter-go/karpenter/internal/controller/brake"
@@ -62,8 +62,8 @@ type Controller struct {
 	// told is the same of all pods of late, those that have their node among them.
 	told map[types.UID]place
 	why  map[types.UID]string
-	// vain remembers the launches that came to nothing.
-	vain vain.Ledger
+	// launches is what is known of the launches for pods, those that were of no use among them.
+	launches launchbackoff.State
 }
 
 // A Timeline keeps the times behind the pod metrics.
@@ -113,7 +113,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	c.Metrics.Scheduler.QueueDepth.WithLabelValues(c.Name(), "").Set(float64(len(waiting)))
 	c.measureZones(waiting)
 	s = c.Buffers.Stock(ctx, s)
-	c.vain.See(s)
+	c.launches = launchbackoff.Observe(c.launches, s)
 	if waiting = s.Pending(); len(waiting) == 0 && len(s.Displaced()) == 0 {
 		c.settle()
 		return ctrl.Result{}, nil
@@ -184,11 +184,13 @@ func (c *Controller) round(ctx context.Context, s *model.Snapshot) error {
 func (c *Controller) launch(ctx context.Context, plan *model.Plan, now time.Time) ([]act.Launch, error) {
 	defer c.Cluster.Launching()()
 	launches, err := c.Actor.Launch(ctx, plan)
+	made := make([]launchbackoff.Launch, 0, len(launches))
 	for _, l := range launches {
 		c.Cluster.Assume(l.Claim)
 		c.promise(l.Claim.Name, l.Node.Pods, now)
-		c.vain.Launched(l.Claim.Name, l.Node.Pool, l.Node.Pods)
+		made = append(made, launchbackoff.Launch{Claim: l.Claim.Name, Pool: l.Node.Pool, Pods: l.Node.Pods})
 	}
+	c.launches = launchbackoff.Launched(c.launches, made...)
 	return launches, err
 }
 

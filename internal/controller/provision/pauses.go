@@ -8,27 +8,25 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/karpenter-go/karpenter/engine/launchbackoff"
 	"github.com/karpenter-go/karpenter/engine/model"
-	"github.com/karpenter-go/karpenter/engine/vain"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// planWithPauses plans without launches for pods for which nodes came up in vain a short while ago, and returns these pods
-// by key, each with the reason. They still go where there is room.
+// planWithPauses plans without launches for pods whose last launch was of no use a short while ago. It returns these pods by
+// key, each with the reason. They are still placed where there is room.
 func (c *Controller) planWithPauses(ctx context.Context, s *model.Snapshot) (*model.Plan, map[string]string, error) {
 	plan, err := c.plan(ctx, s, nil)
 	if err != nil {
 		return nil, nil, err
 	}
-	waits, found := c.vain.Judge(s, plan)
-	c.tellVain(ctx, found)
+	waits := c.backOff(ctx, s, plan)
 	for len(waits) > 0 {
 		// Others may be planned onto new nodes now that these are not; each round leaves out at least one pod more.
 		if plan, err = c.plan(ctx, s, waits); err != nil {
 			return nil, nil, err
 		}
-		more, found := c.vain.Judge(s, plan)
-		c.tellVain(ctx, found)
+		more := c.backOff(ctx, s, plan)
 		if len(more) == 0 {
 			break
 		}
@@ -38,16 +36,24 @@ func (c *Controller) planWithPauses(ctx context.Context, s *model.Snapshot) (*mo
 	return plan, waits, nil
 }
 
+// backOff decides which pods of the plan wait for their launch, and tells what is new about earlier ones.
+func (c *Controller) backOff(ctx context.Context, s *model.Snapshot, plan *model.Plan) map[string]string {
+	d := launchbackoff.Decide(c.launches, s, plan)
+	c.launches = d.State
+	c.tellUnused(ctx, d.Findings)
+	return d.Wait
+}
+
 // again returns when to begin another round if nothing else changes.
 func (c *Controller) again(now time.Time) time.Duration {
-	if next := c.vain.Next(now); !next.IsZero() {
+	if next := launchbackoff.NextLaunch(c.launches, now); !next.IsZero() {
 		return min(retry, next.Sub(now))
 	}
 	return retry
 }
 
-// tellVain tells what was launched in vain: each claim is counted once, each pod is told.
-func (c *Controller) tellVain(ctx context.Context, found []vain.Finding) {
+// tellUnused reports launches that were of no use to their pods: each claim is counted once, each pod gets an event.
+func (c *Controller) tellUnused(ctx context.Context, found []launchbackoff.Finding) {
 	counted := map[string]bool{}
 	for _, f := range found {
 		if !counted[f.Claim] {

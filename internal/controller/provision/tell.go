@@ -94,7 +94,8 @@ func (c *Controller) tellRefusals(s *model.Snapshot, plan *model.Plan, waits map
 			if waits[p.Key] != "" {
 				continue
 			}
-			if rule := r.Reasons[0].Verdict.Rule; rule == model.RuleUnsupported || rule == model.RuleInvalid {
+			if rule := r.Reasons[0].Verdict.Rule; rule == model.RuleUnsupported || rule == model.RuleInvalid ||
+				rule == model.RuleOversized {
 				ignored++
 			}
 			c.Events.Publish(telemetry.Event{

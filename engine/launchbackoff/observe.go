@@ -1,0 +1,163 @@
+package launchbackoff
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+	schedulingcorev1 "k8s.io/component-helpers/scheduling/corev1"
+
+	"github.com/karpenter-go/karpenter/api/condition"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/model"
+)
+
+// Observe returns st after a look at what has become of pods and nodes. It is to be called whenever pods have come or nodes
+// go, and before Decide: what was never observed does not count.
+func Observe(st State, s *model.Snapshot) State {
+	next := State{histories: make(map[types.UID]history, len(st.histories)), orphaned: expire(st.orphaned, s.Now)}
+	var orphaned []history
+	for uid, h := range st.histories {
+		p, ok := s.Pod(h.key)
+		switch {
+		case !ok || p.UID != uid || p.Terminal() || p.Terminating():
+			h = h.withNode(s)
+			h.goneAt = s.Now
+			orphaned = append(orphaned, h)
+			continue
+		case p.Bound():
+			h = h.withBinding(s, p)
+			if !h.boundSince.IsZero() && s.Now.Sub(h.boundSince) >= settleTime {
+				continue
+			}
+		case h.outdated(s, p):
+			continue
+		default:
+			h.pod, h.boundSince = p.Object, time.Time{}
+			h = h.withNode(s)
+		}
+		next.histories[uid] = h
+	}
+	next.orphaned = withOrphans(next.orphaned, orphaned)
+	inherit(&next, s)
+	return next
+}
+
+// withOrphans adds histories of pods that are gone to kept, which it changes; the slices in kept are shared and stay as they are.
+func withOrphans(kept map[types.UID][]history, gone []history) map[types.UID][]history {
+	slices.SortFunc(gone, func(a, b history) int { return strings.Compare(a.key, b.key) })
+	byOwner := map[types.UID][]history{}
+	for _, h := range gone {
+		if owner := ownerOf(h.pod); owner != "" {
+			byOwner[owner] = append(byOwner[owner], h)
+		}
+	}
+	for owner, all := range byOwner {
+		kept[owner] = slices.Concat(kept[owner], all)
+	}
+	return kept
+}
+
+// withNode returns h after a look at the claim's node, which may be gone when Decide needs to know.
+func (h history) withNode(s *model.Snapshot) history {
+	n, ok := s.NodeByName(h.claim)
+	if !ok || !n.Registered || len(n.Reschedulable()) > 0 {
+		return h
+	}
+	h.emptied = h.emptied || removedForEmptiness(n)
+	h.taint = untolerated(n, h.pod)
+	return h
+}
+
+// withBinding returns h after a look at the node that the pod is bound to.
+func (h history) withBinding(s *model.Snapshot, p *model.Pod) history {
+	n, ok := s.NodeByName(p.Object.Spec.NodeName)
+	if !ok || n.Deleting || n.Disrupted() {
+		h.boundSince = time.Time{}
+		return h.withNode(s)
+	}
+	if h.boundSince.IsZero() {
+		h.boundSince = s.Now
+	}
+	return h
+}
+
+// outdated reports whether the pod, or its pool, is specified otherwise than when the last launch was made.
+func (h history) outdated(s *model.Snapshot, p *model.Pod) bool {
+	if p.Object != h.pod && !equality.Semantic.DeepEqual(p.Object.Spec, h.pod.Spec) {
+		return true
+	}
+	pool, ok := s.Pool(h.pool.Name)
+	return !ok || pool.Object.UID != h.pool.Object.UID || pool.Object.Generation != h.pool.Object.Generation
+}
+
+// expire returns the histories that are still kept for a pod of their owner.
+func expire(orphaned map[types.UID][]history, now time.Time) map[types.UID][]history {
+	kept := make(map[types.UID][]history, len(orphaned))
+	for owner, all := range orphaned {
+		for len(all) > 0 && now.Sub(all[0].goneAt) > retention {
+			all = all[1:]
+		}
+		if len(all) > 0 {
+			kept[owner] = all
+		}
+	}
+	return kept
+}
+
+// inherit gives pending pods without a history that of a pod of their owner which is gone. Each history passes to one pod, the
+// latest first.
+func inherit(st *State, s *model.Snapshot) {
+	if len(st.orphaned) == 0 {
+		return
+	}
+	for _, p := range s.Pending() {
+		owner := ownerOf(p.Object)
+		all := st.orphaned[owner]
+		if _, known := st.histories[p.UID]; known || len(all) == 0 {
+			continue
+		}
+		h := all[len(all)-1]
+		if st.orphaned[owner] = all[:len(all)-1]; len(all) == 1 {
+			delete(st.orphaned, owner)
+		}
+		h.key, h.pod, h.inherited, h.boundSince = p.Key, p.Object, true, time.Time{}
+		st.histories[p.UID] = h
+	}
+}
+
+// ownerOf returns the UID of the controller that makes another pod in place of this one, empty for none.
+func ownerOf(o *corev1.Pod) types.UID {
+	p := model.Pod{Object: o}
+	if owner := p.Owner(); owner != nil {
+		return owner.UID
+	}
+	return ""
+}
+
+// removedForEmptiness reports whether the node goes, or is about to, because nothing runs there.
+func removedForEmptiness(n *model.Node) bool {
+	if n.Claim == nil {
+		return false
+	}
+	why := condition.Get(n.Claim, apiv1.ConditionTypeDisruptionReason)
+	return why != nil && why.Reason == string(apiv1.DisruptionReasonEmpty) && (n.Deleting || n.Disrupted())
+}
+
+// untolerated returns the first taint that keeps the pod from the node, empty for none. Taints that Kubernetes and Karpenter
+// set themselves belong to a node that is in trouble or goes; they do not make it unfit.
+func untolerated(n *model.Node, o *corev1.Pod) string {
+	for _, t := range n.Taints {
+		switch {
+		case t.Effect == corev1.TaintEffectPreferNoSchedule, strings.HasPrefix(t.Key, "node.kubernetes.io/"),
+			strings.HasPrefix(t.Key, "karpenter.sh/"):
+		case !schedulingcorev1.TolerationsTolerateTaint(logr.Discard(), o.Spec.Tolerations, &t, false):
+			return t.ToString()
+		}
+	}
+	return ""
+}

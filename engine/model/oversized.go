@@ -1,0 +1,71 @@
+package model
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// MaxRequest is the most of one resource that a pod may request without a look at the nodes: 2^43 millicores or units, which
+// is 8.7 billion cores or 8 TiB. A million such requests can be added in plain int64 arithmetic.
+const MaxRequest = 1 << 43
+
+// Oversized is a yes, unless a pod with these requests can fit on no node: a request exceeds MaxRequest, and no instance type
+// of any pool and no node has as much. A request of MaxAmount is always oversized.
+func (s *Snapshot) Oversized(requests Resources) Verdict {
+	large := false
+	for _, v := range requests {
+		large = large || v > MaxRequest
+	}
+	if !large { // as nearly always
+		return Verdict{}
+	}
+	for _, name := range requests.Names() {
+		if v := requests[name]; v > MaxRequest && (v >= MaxAmount || !s.anywhere(name, v)) {
+			return Verdict{Rule: RuleOversized, Resource: name, By: v}
+		}
+	}
+	return Verdict{}
+}
+
+// anywhere reports whether some instance type or node has v of the resource.
+func (s *Snapshot) anywhere(name corev1.ResourceName, v int64) bool {
+	for _, p := range s.Pools() {
+		for _, t := range s.Types(p.Name) {
+			if t.Capacity[name] >= v {
+				return true
+			}
+		}
+	}
+	for _, n := range s.Nodes() {
+		if n.Allocatable[name] >= v {
+			return true
+		}
+	}
+	return false
+}
+
+// roughly renders a large amount with three digits at most, rounded down: 16Ti of memory, 9T cores.
+func roughly(name corev1.ResourceName, v int64) string {
+	base, units := int64(1000), []string{"", "k", "M", "G", "T", "P"}
+	switch {
+	case name == corev1.ResourceCPU:
+		v /= 1000
+	case name == corev1.ResourceMemory, name == corev1.ResourceEphemeralStorage, isHugePage(name):
+		base, units = 1024, []string{"", "Ki", "Mi", "Gi", "Ti", "Pi"}
+	}
+	unit := 0
+	for v >= base && unit < len(units)-1 {
+		v, unit = v/base, unit+1
+	}
+	return fmt.Sprintf("%d%s", v, units[unit])
+}
+
+// oversized is the sentence of RuleOversized.
+func (v Verdict) oversized() string {
+	amount := roughly(v.Resource, v.By)
+	if v.By >= MaxAmount {
+		amount = "more than " + amount
+	}
+	return fmt.Sprintf("requests %s %s, which no node can have", amount, v.Resource)
+}

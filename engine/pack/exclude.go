@@ -1,0 +1,50 @@
+package pack
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/karpenter-go/karpenter/engine/model"
+)
+
+// exclude parts pods, which are in key order, into those that a plan is made for and those that are refused unseen: the pods of
+// Options.Leave, and pods with requests that no node can have. Excluded pods take part in nothing else of the plan, so that
+// none of them can make it fail.
+func exclude(s *model.Snapshot, o Options, pods []*model.Pod) (rest []*model.Pod, refused []model.Refusal) {
+	oversized := map[uintptr]model.Verdict{} // by Requests, which pods share
+	at := map[model.Verdict]int{}
+	rest = make([]*model.Pod, 0, len(pods))
+	for _, pod := range pods {
+		id := reflect.ValueOf(pod.Requests).Pointer()
+		v, known := oversized[id]
+		if !known {
+			v = s.Oversized(pod.Requests)
+			oversized[id] = v
+		}
+		if why := o.Leave[pod.Key]; why != "" {
+			v = model.Verdict{Rule: model.RuleInvalid, Subject: why}
+		}
+		if v.OK() {
+			rest = append(rest, pod)
+			continue
+		}
+		n, ok := at[v]
+		if !ok {
+			n, at[v] = len(refused), len(refused)
+			refused = append(refused, model.Refusal{Reasons: []model.PoolVerdict{{Verdict: v}}})
+		}
+		refused[n].Pods = append(refused[n].Pods, pod)
+	}
+	return rest, refused
+}
+
+// refuse adds refusals to the plan, in the order of their first pods.
+func refuse(plan *model.Plan, refused []model.Refusal) *model.Plan {
+	if len(refused) == 0 {
+		return plan
+	}
+	plan.Refusals = append(plan.Refusals, refused...)
+	slices.SortStableFunc(plan.Refusals, func(a, b model.Refusal) int { return strings.Compare(a.Pods[0].Key, b.Pods[0].Key) })
+	return plan
+}

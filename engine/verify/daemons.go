@@ -1,0 +1,139 @@
+package verify
+
+import (
+	"maps"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/verify/podtopology"
+)
+
+// A daemon is a DaemonSet, with the demand of its pod on a node that does not run it yet.
+type daemon struct {
+	*demand
+	set *podtopology.DaemonSet
+}
+
+// readDaemonSets returns the DaemonSets that are not being deleted and whose pod fits on some empty node, in key order.
+func readDaemonSets(s *model.Snapshot, v *volumes) []*daemon {
+	var out []*daemon
+	for _, d := range s.Daemons() {
+		if d.Object.DeletionTimestamp != nil {
+			continue
+		}
+		pod := podOfDaemonSet(d.Object)
+		one := &daemon{demand: demandOf(pod, v.index)}
+		if !fitsAlone(s, one.requests) {
+			continue
+		}
+		one.volumes = slices.DeleteFunc(v.attachmentsOf(d.Pod.Object), func(a *attachment) bool { return a.problem != "" })
+		one.set = &podtopology.DaemonSet{Pod: pod, Selector: one.selector, Uncertain: hasVolumeClaims(pod)}
+		out = append(out, one)
+	}
+	for _, a := range out {
+		for _, b := range out {
+			if _, conflict := a.clash(b.demand); conflict && a != b {
+				a.set.Uncertain = true
+			}
+		}
+	}
+	return out
+}
+
+// fitsAlone reports whether a new node of some type, or an existing one, holds the requests if it is empty.
+func fitsAlone(s *model.Snapshot, requests amounts) bool {
+	within := func(have model.Resources) bool {
+		for name, v := range requests {
+			if v > 0 && v > have[name] {
+				return false
+			}
+		}
+		return true
+	}
+	for _, pool := range s.Pools() {
+		if slices.ContainsFunc(s.Types(pool.Name), func(t *model.InstanceType) bool { return within(t.Allocatable) }) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(s.Nodes(), func(n *model.Node) bool { return within(allocatableOf(n)) })
+}
+
+// hasVolumeClaims reports whether the pod has a volume that may be missing or in another zone.
+func hasVolumeClaims(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
+		return v.PersistentVolumeClaim != nil || v.Ephemeral != nil
+	})
+}
+
+// podOfDaemonSet returns the pod that set puts on a node. A resource that is limited and not requested is requested, as by the API
+// server. The pod tolerates the taints that the DaemonSet controller makes its pods tolerate.
+func podOfDaemonSet(set *appsv1.DaemonSet) *corev1.Pod {
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Name: set.Name, Labels: set.Spec.Template.Labels},
+		Spec:       *set.Spec.Template.Spec.DeepCopy(),
+	}
+	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range containers {
+			r := &containers[i].Resources
+			requests := maps.Clone(r.Limits)
+			if requests == nil {
+				requests = corev1.ResourceList{}
+			}
+			maps.Copy(requests, r.Requests)
+			r.Requests = requests
+		}
+	}
+	tolerated := []corev1.Taint{
+		{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoExecute},
+		{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute},
+		{Key: corev1.TaintNodeDiskPressure, Effect: corev1.TaintEffectNoSchedule},
+		{Key: corev1.TaintNodeMemoryPressure, Effect: corev1.TaintEffectNoSchedule},
+		{Key: corev1.TaintNodePIDPressure, Effect: corev1.TaintEffectNoSchedule},
+		{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule},
+	}
+	if pod.Spec.HostNetwork {
+		tolerated = append(tolerated, corev1.Taint{
+			Key: corev1.TaintNodeNetworkUnavailable, Effect: corev1.TaintEffectNoSchedule,
+		})
+	}
+	for _, t := range tolerated {
+		pod.Spec.Tolerations = append(pod.Spec.Tolerations, corev1.Toleration{
+			Key: t.Key, Effect: t.Effect, Operator: corev1.TolerationOpExists,
+		})
+	}
+	return pod
+}
+
+// runsAmong reports whether one of the pods is of the DaemonSet.
+func (d *daemon) runsAmong(pods []*corev1.Pod) bool {
+	return slices.ContainsFunc(pods, func(p *corev1.Pod) bool { return ownedBy(p, d.set.Pod.Namespace, d.set.Pod.Name) })
+}
+
+// daemonsOn returns the pods of DaemonSets that the node may get, as far as its labels and taints say. A pod is Certain if the
+// DaemonSet's selector matches the node whichever labels it gets.
+func (c *catalog) daemonsOn(n *podtopology.Node) []podtopology.Daemon {
+	var out []podtopology.Daemon
+	for _, d := range c.daemons {
+		if _, kept := d.untolerated(n.Taints); kept || d.runsAmong(n.Running) {
+			continue
+		}
+		matches := 0
+		for _, l := range n.Labels {
+			if l.MatchedBy(d.selector) {
+				matches++
+			}
+		}
+		switch {
+		case matches == 0:
+		case matches < len(n.Labels):
+			out = append(out, podtopology.Daemon{Set: d.set, Presence: podtopology.Possible})
+		default:
+			out = append(out, podtopology.Daemon{Set: d.set, Presence: podtopology.Certain})
+		}
+	}
+	return out
+}

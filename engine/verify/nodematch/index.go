@@ -1,0 +1,179 @@
+package nodematch
+
+import (
+	"encoding/json"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+)
+
+// A Selector is the node selector and required node affinity of one or many pods. The nil Selector matches every node.
+type Selector struct {
+	required nodeaffinity.RequiredNodeAffinity
+}
+
+// Matches reports whether the selector matches the node. A selector that cannot be parsed matches no node.
+func (s *Selector) Matches(node *corev1.Node) bool {
+	if s == nil {
+		return true
+	}
+	ok, err := s.required.Match(node)
+	return err == nil && ok
+}
+
+// An Index holds every Selector of one check, the label keys that they select by, and every LabelSet that a node may have.
+// A plan of hundreds of nodes with hundreds of types each has only dozens of label sets, and each selector is evaluated once for
+// each of them. All selectors and keys must be added before the first LabelSet is made.
+type Index struct {
+	// Aliases maps deprecated label keys to stable ones. A node carries both.
+	Aliases   map[string]string
+	selectors map[string]*Selector
+	relevant  map[string]bool      // label keys by which some selector selects
+	sets      map[string]*LabelSet // by the values of the relevant keys
+	unions    int                  // number of calls of Union
+	buffer    []byte               // reused by At
+}
+
+// A LabelSet is a combination of values for all relevant label keys.
+type LabelSet struct {
+	node    *corev1.Node
+	matches map[*Selector]bool
+	union   int // the last union that it is part of
+}
+
+// NewIndex returns an empty index.
+func NewIndex(aliases map[string]string) *Index {
+	return &Index{
+		Aliases:   aliases,
+		selectors: make(map[string]*Selector),
+		relevant:  make(map[string]bool),
+		sets:      make(map[string]*LabelSet),
+	}
+}
+
+// Selector returns the selector of the pod, nil if it selects every node. Equal pods share one selector.
+func (x *Index) Selector(pod *corev1.Pod) *Selector {
+	var required *corev1.NodeSelector
+	if a := pod.Spec.Affinity; a != nil && a.NodeAffinity != nil {
+		required = a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+	}
+	if len(pod.Spec.NodeSelector) == 0 && required == nil {
+		return nil
+	}
+	text, err := json.Marshal([]any{pod.Spec.NodeSelector, required})
+	if err != nil {
+		panic("strings do not marshal: " + err.Error())
+	}
+	if s, ok := x.selectors[string(text)]; ok {
+		return s
+	}
+	for key := range pod.Spec.NodeSelector {
+		x.AddKey(key)
+	}
+	if required != nil {
+		for _, term := range required.NodeSelectorTerms {
+			for _, e := range term.MatchExpressions {
+				x.AddKey(e.Key)
+			}
+		}
+	}
+	s := &Selector{required: nodeaffinity.GetRequiredNodeAffinity(pod)}
+	x.selectors[string(text)] = s
+	return s
+}
+
+// AddKey makes a label key relevant, and the stable key behind it.
+func (x *Index) AddKey(key string) {
+	x.relevant[key] = true
+	if stable, ok := x.Aliases[key]; ok {
+		x.relevant[stable] = true
+	}
+}
+
+// Relevant reports whether label sets tell values of the key apart.
+func (x *Index) Relevant(key string) bool { return x.relevant[key] }
+
+// Keys returns the relevant label keys, in no order.
+func (x *Index) Keys() []string {
+	out := make([]string, 0, len(x.relevant))
+	for key := range x.relevant {
+		out = append(out, key)
+	}
+	return out
+}
+
+// At returns the LabelSet in which the i-th key has the i-th value. The keys are sorted and include all relevant ones.
+func (x *Index) At(keys []string, values []Value) *LabelSet {
+	text := x.buffer[:0]
+	for i, key := range keys {
+		if !x.relevant[key] {
+			continue
+		}
+		if v := x.value(keys, values, i); v.Missing {
+			text = append(text, "!\n"...) // no label value begins so
+		} else {
+			text = append(append(text, v.Text...), '\n')
+		}
+	}
+	x.buffer = text
+	set, ok := x.sets[string(text)]
+	if !ok {
+		labels := make(map[string]string)
+		for i, key := range keys {
+			if v := x.value(keys, values, i); x.relevant[key] && !v.Missing {
+				labels[key] = v.Text
+			}
+		}
+		set = Of(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: labels}})
+		x.sets[string(text)] = set
+	}
+	return set
+}
+
+// value returns the i-th value. A deprecated key that is missing has the value of the stable one.
+func (x *Index) value(keys []string, values []Value, i int) Value {
+	if stable, ok := x.Aliases[keys[i]]; ok && values[i].Missing {
+		if at, found := slices.BinarySearch(keys, stable); found {
+			return values[at]
+		}
+	}
+	return values[i]
+}
+
+// Union returns the label sets of all lists, each once, in the order of the lists.
+func (x *Index) Union(lists func(yield func([]*LabelSet) bool)) []*LabelSet {
+	x.unions++
+	var out []*LabelSet
+	for list := range lists {
+		for _, set := range list {
+			if set.union != x.unions {
+				set.union = x.unions
+				out = append(out, set)
+			}
+		}
+	}
+	return out
+}
+
+// Of returns the labels of a node that exists.
+func Of(node *corev1.Node) *LabelSet {
+	return &LabelSet{node: node, matches: make(map[*Selector]bool)}
+}
+
+// Labels returns the labels. Only relevant keys are there, unless the node exists.
+func (l *LabelSet) Labels() map[string]string { return l.node.Labels }
+
+// MatchedBy reports whether the selector matches a node with these labels.
+func (l *LabelSet) MatchedBy(s *Selector) bool {
+	if s == nil {
+		return true
+	}
+	match, ok := l.matches[s]
+	if !ok {
+		match = s.Matches(l.node)
+		l.matches[s] = match
+	}
+	return match
+}

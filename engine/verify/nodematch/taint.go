@@ -1,0 +1,40 @@
+package nodematch
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	helper "k8s.io/component-helpers/scheduling/corev1"
+)
+
+// Untolerated returns the first of the taints that keeps a pod with these tolerations off a node, if any. The effect
+// PreferNoSchedule keeps no pod off.
+func Untolerated(tolerations []corev1.Toleration, taints []corev1.Taint) (corev1.Taint, bool) {
+	for i := range taints {
+		if taints[i].Effect != corev1.TaintEffectPreferNoSchedule &&
+			!withZeroLogger(helper.TolerationsTolerateTaint, tolerations, &taints[i]) {
+			return taints[i], true
+		}
+	}
+	return corev1.Taint{}, false
+}
+
+// withZeroLogger calls f with the zero value of its logger type, which drops every message. The type is inferred, so that the
+// engine imports no logger. The last argument leaves out the numeric operators that are still behind a feature gate.
+func withZeroLogger[Logger any](
+	f func(Logger, []corev1.Toleration, *corev1.Taint, bool) bool,
+	tolerations []corev1.Toleration, taint *corev1.Taint,
+) bool {
+	var none Logger
+	return f(none, tolerations, taint, false)
+}
+
+// TolerationsText returns a text that is the same for equal lists of tolerations.
+func TolerationsText(tolerations []corev1.Toleration) string {
+	var b strings.Builder
+	for _, t := range tolerations {
+		fmt.Fprintf(&b, "%s %s %q %s\n", t.Key, t.Operator, t.Value, t.Effect)
+	}
+	return b.String()
+}

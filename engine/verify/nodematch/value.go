@@ -1,0 +1,140 @@
+package nodematch
+
+import (
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+)
+
+// A Requirement is one entry of the requirements of a pool or a claim. All entries of a key must hold.
+type Requirement = apiv1.NodeSelectorRequirementWithMinValues
+
+// A Value is what a label of a node may turn out to be: a string, or missing.
+type Value struct {
+	Text    string
+	Missing bool
+	// OnClaim means that the claim carries the label, whatever is launched.
+	OnClaim bool
+}
+
+// String returns the value as messages print it.
+func (v Value) String() string {
+	if v.Missing {
+		return "missing"
+	}
+	return strconv.Quote(v.Text)
+}
+
+// Same reports whether v and o leave the label alike.
+func (v Value) Same(o Value) bool { return v.Missing == o.Missing && v.Text == o.Text }
+
+// GroupByKey groups requirements by key. A deprecated key counts as the stable one.
+func GroupByKey(spec []Requirement, aliases map[string]string) map[string][]Requirement {
+	out := make(map[string][]Requirement, len(spec))
+	for _, r := range spec {
+		key := r.Key
+		if stable, ok := aliases[key]; ok {
+			key = stable
+		}
+		out[key] = append(out[key], r)
+	}
+	return out
+}
+
+// Admitted reports whether the value meets all requirements.
+func Admitted(rs []Requirement, v Value) bool {
+	for _, r := range rs {
+		if !admits(r, v) {
+			return false
+		}
+	}
+	return true
+}
+
+// Keep returns the values that meet all requirements.
+func Keep(rs []Requirement, all []Value) []Value {
+	drop := func(v Value) bool { return !Admitted(rs, v) }
+	if !slices.ContainsFunc(all, drop) {
+		return all
+	}
+	return slices.DeleteFunc(slices.Clone(all), drop)
+}
+
+// admits reports whether the value meets the requirement. It defines every operator.
+func admits(r Requirement, v Value) bool {
+	listed := !v.Missing && slices.Contains(r.Values, v.Text)
+	switch r.Operator {
+	case corev1.NodeSelectorOpIn:
+		return listed
+	case corev1.NodeSelectorOpNotIn:
+		return !listed
+	case corev1.NodeSelectorOpExists:
+		return !v.Missing
+	case corev1.NodeSelectorOpDoesNotExist:
+		return v.Missing
+	}
+	if v.Missing || len(r.Values) != 1 {
+		return false
+	}
+	have, err := strconv.ParseInt(v.Text, 10, 64)
+	if err != nil {
+		return false
+	}
+	want, err := strconv.ParseInt(r.Values[0], 10, 64)
+	if err != nil {
+		return false
+	}
+	switch r.Operator {
+	case corev1.NodeSelectorOpGt:
+		return have > want
+	case apiv1.NodeSelectorOpGte:
+		return have >= want
+	case corev1.NodeSelectorOpLt:
+		return have < want
+	case apiv1.NodeSelectorOpLte:
+		return have <= want
+	}
+	return false
+}
+
+// Open returns the possible values of a label that only requirements speak of. They are each value of the first In list, or
+// without such a list one value that the requirements admit; and missing. Not all of them need be admitted.
+func Open(rs []Requirement) []Value {
+	var out []Value
+	at := slices.IndexFunc(rs, func(r Requirement) bool { return r.Operator == corev1.NodeSelectorOpIn })
+	if at >= 0 {
+		for _, text := range rs[at].Values {
+			out = append(out, Value{Text: text})
+		}
+	} else if v, ok := sample(rs); ok {
+		out = append(out, v)
+	}
+	return append(out, Value{Missing: true})
+}
+
+// sample returns a value that requirements without a list admit. It is the first integer that is not excluded, counted from zero
+// or from just within one of the bounds.
+func sample(rs []Requirement) (Value, bool) {
+	starts, excluded := []int64{0}, 0
+	for _, r := range rs {
+		if r.Operator == corev1.NodeSelectorOpNotIn {
+			excluded += len(r.Values)
+		} else if len(r.Values) == 1 {
+			if n, err := strconv.ParseInt(r.Values[0], 10, 64); err == nil {
+				starts = append(starts, n-1, n, n+1)
+			}
+		}
+	}
+	for _, start := range starts {
+		for n := range int64(excluded) + 1 {
+			v := Value{Text: strconv.FormatInt(start+n, 10)}
+			if Admitted(rs, v) {
+				return v, true
+			}
+		}
+	}
+	return Value{}, false
+}

@@ -1,0 +1,136 @@
+package verify
+
+import (
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/verify/nodematch"
+	"github.com/karpenter-go/karpenter/engine/verify/podtopology"
+)
+
+// ruleOf maps rules of podtopology to rules of this package.
+var ruleOf = map[podtopology.Rule]Rule{
+	podtopology.Spread: RuleSpread, podtopology.Affinity: RuleAffinity, podtopology.AntiAffinity: RuleAntiAffinity,
+}
+
+// podTopology checks the rules of pods about other pods, in the cluster that the plan leads to.
+func (c *checker) podTopology() {
+	if c.rules.Empty() {
+		return
+	}
+	var order []*corev1.Pod
+	for _, p := range c.plan.Order {
+		order = append(order, p.Object)
+	}
+	nodes, elsewhere := c.nodesAfter()
+	for _, v := range c.rules.Check(podtopology.Plan{Nodes: nodes, Order: order, Elsewhere: elsewhere}) {
+		c.add(Violation{Rule: ruleOf[v.Rule], Node: v.Node, Pod: v.Pod, Detail: v.Detail})
+	}
+}
+
+// nodesAfter returns the nodes of the cluster that the plan leads to: nodes that stay, claims that are not launched, and planned
+// nodes. Elsewhere are the pods that run on other nodes, which go or are not in the snapshot.
+func (c *checker) nodesAfter() (nodes []*podtopology.Node, elsewhere []*corev1.Pod) {
+	planned := make(map[string][]podtopology.Pod)
+	for _, pl := range c.plan.Placements {
+		if pl.Node != nil {
+			planned[pl.Node.Name] = append(planned[pl.Node.Name], c.plannedPods(pl.Pods)...)
+		}
+	}
+	others := maps.Clone(c.bound)
+	for _, n := range c.snapshot.Nodes() {
+		if leaving(n) {
+			continue
+		}
+		if out := c.existingNode(n); out != nil {
+			out.Planned = planned[n.Name]
+			nodes = append(nodes, out)
+			if n.Object != nil {
+				delete(others, n.Object.Name)
+			}
+		}
+	}
+	for i := range c.plan.Nodes {
+		n := &c.plan.Nodes[i]
+		if n.Pool == nil || n.Pool.Object == nil {
+			continue
+		}
+		t := c.catalog.templateOf(n)
+		out := &podtopology.Node{
+			Name: c.nameOf(i), Labels: c.catalog.labelSets(t, n.Options), Taints: t.taints, Planned: c.plannedPods(n.Pods),
+		}
+		out.Daemons = c.catalog.daemonsOn(out)
+		nodes = append(nodes, out)
+	}
+	for _, pods := range others {
+		for _, p := range pods {
+			if c.demands[p] == nil {
+				elsewhere = append(elsewhere, p)
+			}
+		}
+	}
+	return nodes, elsewhere
+}
+
+func (c *checker) plannedPods(pods []*model.Pod) []podtopology.Pod {
+	out := make([]podtopology.Pod, len(pods))
+	for i, p := range pods {
+		out[i] = podtopology.Pod{Object: p.Object, Selector: c.demands[p.Object].selector}
+	}
+	return out
+}
+
+// existingNode returns a node that exists, or that a claim becomes, without planned pods. It returns nil for a claim that matches
+// no instance type.
+func (c *checker) existingNode(n *model.Node) *podtopology.Node {
+	out := &podtopology.Node{Name: n.Name}
+	if n.Object != nil {
+		for _, p := range c.bound[n.Object.Name] {
+			if c.demands[p] == nil { // else the plan moves it
+				out.Running = append(out.Running, p)
+			}
+		}
+	}
+	if launched(n) {
+		seen := c.catalog.nodeOf(n)
+		out.Labels, out.Taints = []*nodematch.LabelSet{nodematch.Of(seen)}, taintsOf(n)
+		out.Daemons = c.catalog.daemonsOn(out)
+		c.catalog.lowerPresence(n, out)
+		return out
+	}
+	types := c.catalog.claimTypes(n)
+	if len(types) == 0 {
+		return nil
+	}
+	t := c.catalog.templateOfClaim(n.Claim)
+	out.Labels, out.Taints = c.catalog.labelSets(t, types), t.taints
+	out.Daemons = c.catalog.daemonsOn(out)
+	return out
+}
+
+// lowerPresence makes the presence of DaemonSet pods on an existing node Possible if it lacks the resources for all of them, or
+// if a running pod has the host port of one.
+func (c *catalog) lowerPresence(n *model.Node, out *podtopology.Node) {
+	if len(out.Daemons) == 0 {
+		return
+	}
+	_, used := c.expect(out.Labels[0], out.Taints, out.Running)
+	ports := &demand{}
+	for _, p := range out.Running {
+		d := demandOfBound(p)
+		used.add(d.requests)
+		ports.ports = append(ports.ports, d.ports...)
+	}
+	short, allocatable := false, allocatableOf(n)
+	for name, v := range used {
+		short = short || v > allocatable[name]
+	}
+	for i := range out.Daemons {
+		d := &out.Daemons[i]
+		if _, conflict := demandOfBound(d.Set.Pod).clash(ports); short || conflict {
+			d.Presence = podtopology.Possible
+		}
+	}
+}

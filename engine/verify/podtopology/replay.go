@@ -1,0 +1,206 @@
+package podtopology
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// A replay places the planned pods one after another, as kube-scheduler would, and reports those that a rule keeps off their node.
+// At first all running pods are there, and the pods of DaemonSets.
+type replay struct {
+	cluster  *cluster
+	counts   map[string]*count       // by rule
+	eligible map[string]*eligibility // by eligibilityID
+	arrivals []*arrival              // in the order of nodes
+}
+
+// An arrival is the planned pods of a group while they are placed, with the counts that their rules depend on.
+type arrival struct {
+	*group
+	limits []*count // by spread constraint
+	// needs are the counts of the pods that the affinity selects, by term. selects means that it selects the pods themselves.
+	needs   []*count
+	selects bool
+	avoids  []*count // by anti-affinity term
+	next    int      // how many pods of the group are placed or refused
+	// unsettled means that a label which a rule needs is not certain. That is reported once, and no rule is checked any further.
+	unsettled bool
+}
+
+// newReplay returns a replay in which no planned pod is placed yet.
+func newReplay(c *cluster) *replay {
+	r := &replay{cluster: c, counts: make(map[string]*count), eligible: make(map[string]*eligibility)}
+	for _, k := range c.classes {
+		r.countHolders(k)
+	}
+	for _, n := range c.nodes {
+		for _, g := range n.groups {
+			if len(g.planned) > 0 {
+				r.arrivals = append(r.arrivals, r.newArrival(g))
+			}
+		}
+	}
+	for _, k := range c.classes {
+		for _, g := range k.groups {
+			for _, counted := range k.counts {
+				counted.addPresent(g)
+			}
+		}
+	}
+	return r
+}
+
+// newArrival returns the arrival of a group, of which no pod is placed yet.
+func (r *replay) newArrival(g *group) *arrival {
+	a := &arrival{group: g}
+	rules := g.class.rules
+	for _, s := range rules.spread {
+		a.limits = append(a.limits, r.countForSpread(s, g.class))
+		r.checkSettled(a, Spread, s.topologyKey)
+	}
+	all := func(k *class) bool {
+		return !slices.ContainsFunc(rules.affinity, func(t *term) bool { return !k.matches(t) })
+	}
+	for _, t := range rules.affinity {
+		a.needs = append(a.needs, r.countSelected("affinity "+rules.affinityID+t.id, t, nil, all))
+		r.checkSettled(a, Affinity, t.topologyKey)
+	}
+	a.selects = all(g.class)
+	for _, t := range rules.antiAffinity {
+		a.avoids = append(a.avoids, r.countSelected("antiAffinity "+t.id, t, nil, nil))
+	}
+	return a
+}
+
+// countSelected returns the count of the pods that the term selects and that are of a class for which also holds, if it is given.
+func (r *replay) countSelected(id string, t *term, eligible *eligibility, also func(*class) bool) *count {
+	known, ok := r.counts[id]
+	if !ok {
+		known = newCount(t.topologyKey, eligible)
+		r.counts[id] = known
+		for _, k := range r.cluster.selectedBy(t) {
+			if also == nil || also(k) {
+				k.counts = append(k.counts, known)
+			}
+		}
+	}
+	return known
+}
+
+// countForSpread returns the count of the pods that a spread constraint of the class selects, on the nodes that count for it.
+func (r *replay) countForSpread(s spreadConstraint, k *class) *count {
+	id := s.eligibilityID(k)
+	if r.eligible[id] == nil {
+		r.eligible[id] = s.eligibility(k, r.cluster.nodes)
+	}
+	return r.countSelected("spread "+s.id+" "+id, s.term, r.eligible[id], nil)
+}
+
+// countHolders counts the pods that have the anti-affinity terms of the class, for the classes that the terms select.
+func (r *replay) countHolders(k *class) {
+	for _, t := range k.rules.antiAffinity {
+		id := "holders " + t.id
+		if r.counts[id] == nil {
+			r.counts[id] = newCount(t.topologyKey, nil)
+			for _, selected := range r.cluster.selectedBy(t) {
+				selected.excluding = append(selected.excluding, r.counts[id])
+			}
+		}
+		if !slices.Contains(k.counts, r.counts[id]) {
+			k.counts = append(k.counts, r.counts[id])
+		}
+	}
+}
+
+// checkSettled reports an arrival on a node that may lack a topology key of its rules.
+func (r *replay) checkSettled(a *arrival, rule Rule, key string) {
+	if _, ok := a.node.certainDomain(key); ok || a.unsettled {
+		return
+	}
+	a.unsettled = true
+	for _, pod := range a.planned {
+		if values := a.node.domain(key); len(values) == 0 {
+			r.cluster.report(rule, a.node, pod, "the node has no label %s", key)
+		} else {
+			r.cluster.report(rule, a.node, pod, "the value of %s is not settled: any of %q", key, values)
+		}
+	}
+}
+
+// run places the pods of the order, then all others.
+func (r *replay) run(order []*corev1.Pod) {
+	left := make(map[*corev1.Pod]*arrival)
+	for _, a := range r.arrivals {
+		for _, p := range a.planned {
+			left[p] = a
+		}
+	}
+	for _, p := range order {
+		a := left[p]
+		if a == nil {
+			continue
+		}
+		delete(left, p)
+		if no := a.refusal(true); no != nil {
+			r.cluster.report(no.rule, a.node, p, no.format, no.args...)
+			a.next++
+		} else {
+			a.place()
+		}
+	}
+	r.placeRest(left)
+}
+
+// placeRest places the pods that are not in the order. Pods with spread constraints go first, since the other pods may be placed
+// later without harm. Pods that need kube-scheduler's first-pod rule go last. What is left is reported.
+func (r *replay) placeRest(left map[*corev1.Pod]*arrival) {
+	var rest []*arrival
+	for _, a := range r.arrivals {
+		if a.next < len(a.planned) {
+			rest = append(rest, a)
+		}
+	}
+	slices.SortStableFunc(rest, func(a, b *arrival) int { return min(1, len(b.limits)) - min(1, len(a.limits)) })
+	for placeNext(rest, false) || placeNext(rest, true) {
+		rest = slices.DeleteFunc(rest, func(a *arrival) bool { return a.next == len(a.planned) })
+	}
+	for _, a := range rest {
+		no := a.refusal(true)
+		for _, p := range a.planned {
+			if left[p] != nil && a.next < len(a.planned) {
+				r.cluster.report(no.rule, a.node, p, no.format, no.args...)
+				a.next++
+			}
+		}
+	}
+}
+
+// placeNext places pods of the arrivals that are not refused and reports whether there were any. As long as pods with spread
+// constraints are refused, pods without are placed one at a time. firstPod allows kube-scheduler's first-pod rule.
+func placeNext(rest []*arrival, firstPod bool) (placed bool) {
+	blocked := false
+	for _, a := range rest {
+		single := blocked && len(a.limits) == 0
+		if single && placed {
+			return true
+		}
+		for a.next < len(a.planned) && a.refusal(firstPod) == nil {
+			a.place()
+			placed = true
+			if single {
+				return true
+			}
+		}
+		blocked = blocked || len(a.limits) > 0 && a.next < len(a.planned)
+	}
+	return placed
+}
+
+// place adds one pod to all counts of its class.
+func (a *arrival) place() {
+	a.next++
+	for _, c := range a.class.counts {
+		c.add(a.node, nil, 1, Certain)
+	}
+}
