@@ -56,9 +56,18 @@ func readable(s *metav1.LabelSelector) labels.Selector {
 	return selector
 }
 
+// selectorText returns a text that is the same for equal selectors only: what selects nothing
+// has no text of its own, and neither has what selects everything.
+func selectorText(s labels.Selector) string {
+	if text := s.String(); text != "" || s.Empty() {
+		return text
+	}
+	return "nothing at all"
+}
+
 // finish returns t with its text. by is the selector of its further namespaces.
 func (t *term) finish(by string) *term {
-	t.text = fmt.Sprintf("%s %q %t %s %s", t.key, t.namespaces, t.everywhere, by, t.selector)
+	t.text = fmt.Sprintf("%s %q %t %s %s", t.key, t.namespaces, t.everywhere, by, selectorText(t.selector))
 	return t
 }
 
@@ -101,7 +110,7 @@ type spaces struct {
 // matching returns the names of the namespaces that the selector matches, and its text.
 func (sp *spaces) matching(by *metav1.LabelSelector) (map[string]bool, string) {
 	selector := readable(by)
-	text := selector.String()
+	text := selectorText(selector)
 	names, ok := sp.known[text]
 	if !ok {
 		names = make(map[string]bool)
