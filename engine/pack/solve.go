@@ -102,7 +102,7 @@ func Solve(s *model.Snapshot, o Options) *model.Plan {
 	if len(pods) == 0 {
 		return refuse(&model.Plan{}, refused)
 	}
-	return refuse(solveSlack(s, o.withDefaults(), pods), refused)
+	return refuse(solveSlack(withRunnableDaemons(s), o.withDefaults(), pods), refused)
 }
 
 // solve is Solve for these pods, each once and in key order.

@@ -46,8 +46,11 @@ func (r Rules) Plan(s *model.Snapshot, p *model.Plan) []Violation {
 	}
 	for _, d := range s.Daemons() {
 		if d.Object.DeletionTimestamp == nil {
-			c.sets = append(c.sets, d.Object)
 			pod := c.places.demandOfDaemon(d.Object)
+			if !c.fitsSomewhere(pod.requests) {
+				continue // it runs nowhere
+			}
+			c.sets = append(c.sets, d.Object)
 			pod.volumes = slices.DeleteFunc(c.volumesOf(d.Pod.Object), func(a *attachment) bool { return a.problem != "" })
 			c.daemons = append(c.daemons, pod)
 		}
@@ -64,6 +67,27 @@ func (r Rules) Plan(s *model.Snapshot, p *model.Plan) []Violation {
 	c.reservations()
 	c.price()
 	return c.found
+}
+
+// fitsSomewhere reports whether an empty node of some type, or a node that is there were it
+// empty, has as much of everything.
+func (c *checker) fitsSomewhere(requests amounts) bool {
+	within := func(have model.Resources) bool {
+		for name, v := range requests {
+			if v > 0 && v > have[name] {
+				return false
+			}
+		}
+		return true
+	}
+	for _, pool := range c.snapshot.Pools() {
+		for _, t := range c.snapshot.Types(pool.Name) {
+			if within(t.Allocatable) {
+				return true
+			}
+		}
+	}
+	return slices.ContainsFunc(c.snapshot.Nodes(), func(n *model.Node) bool { return within(allocatableOf(n)) })
 }
 
 // A checker holds what one check knows and has found.
