@@ -6,6 +6,7 @@ import (
 
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/pack"
+	"github.com/karpenter-go/karpenter/engine/scenario/rawcluster"
 	"github.com/karpenter-go/karpenter/engine/scenario/rawpods"
 	"github.com/karpenter-go/karpenter/engine/verify"
 )
@@ -21,7 +22,7 @@ func FuzzSolve(f *testing.F) {
 			Labels: labels, Effort: rawpods.Pick(b, -1, 1), Slack: rawpods.Pick(b, 0, 0.2), RelaxMinValues: rawpods.Pick(b, false, true),
 			PreferencePolicy: rawpods.Pick(b, pack.PreferenceRespect, pack.PreferenceIgnore),
 		}
-		d := b.Cluster()
+		d := rawcluster.From(b)
 		s := model.Compile(d)
 		result := pack.SolveChecked(s, o)
 		for _, p := range result.Panics {
@@ -38,7 +39,7 @@ func FuzzSolve(f *testing.F) {
 		if again := pack.SolveChecked(s, o); again.Plan.String() != result.Plan.String() {
 			t.Errorf("another plan for the same:\n%s\nbefore:\n%s", again.Plan, result.Plan)
 		}
-		if other := pack.SolveChecked(model.Compile(rawpods.Reversed(d)), o); other.Plan.String() != result.Plan.String() {
+		if other := pack.SolveChecked(model.Compile(rawcluster.Reversed(d)), o); other.Plan.String() != result.Plan.String() {
 			t.Errorf("another plan in another order:\n%s\nbefore:\n%s", other.Plan, result.Plan)
 		}
 	})

@@ -1,5 +1,8 @@
 package rawpods
 
+// MostPods bounds the pods of one cluster, so that a plan takes milliseconds.
+const MostPods = 12
+
 // A Bytes is an input that choices are read from.
 type Bytes struct{ rest []byte }
 

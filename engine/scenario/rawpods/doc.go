@@ -1,4 +1,4 @@
-// Package rawpods makes pods and clusters of arbitrary bytes, for fuzz tests.
+// Package rawpods makes pods of arbitrary bytes, for fuzz tests.
 //
 // A pod is any that the API server accepts: quantities of any size, init containers, overhead, selectors, affinity, spread,
 // ports, volumes and tolerations, with few distinct values, so that they often meet. The same bytes make the same pods. Bytes
