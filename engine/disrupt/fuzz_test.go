@@ -30,7 +30,7 @@ func checkDecide(t *testing.T, data []byte) {
 	o := options()
 	o.Pack.Effort = rawpods.Pick(b, -1, 1)
 	o.MaxWhatIfs = 200
-	d := rawcluster.Busy(b)
+	d := rawcluster.Busy(t, b)
 	now := scenario.Epoch()
 	s := model.Compile(d).At(now)
 	got := disrupt.Decide(s, o, disrupt.Cursor{})
@@ -66,7 +66,7 @@ func FuzzBudgets(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte("a budget whose schedule hits never"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		s := model.Compile(rawcluster.Busy(rawpods.From(data))).At(scenario.Epoch())
+		s := model.Compile(rawcluster.Busy(t, rawpods.From(data))).At(scenario.Epoch())
 		budgets := disrupt.BudgetsOf(s)
 		for _, p := range s.Pools() {
 			for _, reason := range disrupt.Reasons {

@@ -22,7 +22,7 @@ func FuzzSolve(f *testing.F) {
 			Labels: labels, Effort: rawpods.Pick(b, -1, 1), Slack: rawpods.Pick(b, 0, 0.2), RelaxMinValues: rawpods.Pick(b, false, true),
 			PreferencePolicy: rawpods.Pick(b, pack.PreferenceRespect, pack.PreferenceIgnore),
 		}
-		d := rawcluster.From(b)
+		d := rawcluster.From(t, b)
 		s := model.Compile(d)
 		result := pack.SolveChecked(s, o)
 		for _, p := range result.Panics {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -41,17 +42,17 @@ disks:
 `
 
 // From returns the objects of a cluster with pods that b makes, some of which run, and three ordinary pods that wait.
-func From(b *rawpods.Bytes) model.Delta {
-	c := parse()
+func From(t testing.TB, b *rawpods.Bytes) model.Delta {
+	c := parse(t)
 	for i := range 3 {
 		c.Pods = append(c.Pods, scenario.Pod{Name: fmt.Sprintf("web-%d", i), Space: rawpods.Ordinary, CPU: "1", Memory: "128Mi"})
 	}
-	return withPods(c, b, "", "", "", "node-0", "node-1", "node-2")
+	return withPods(t, c, b, "", "", "", "node-0", "node-1", "node-2")
 }
 
 // Busy returns the objects of a cluster of which most pods that b makes run, on nodes that may be consolidated.
-func Busy(b *rawpods.Bytes) model.Delta {
-	c := parse()
+func Busy(t testing.TB, b *rawpods.Bytes) model.Delta {
+	c := parse(t)
 	for i := range c.Nodes {
 		n := &c.Nodes[i]
 		n.Conditions = []string{apiv1.ConditionTypeConsolidatable}
@@ -63,7 +64,7 @@ func Busy(b *rawpods.Bytes) model.Delta {
 	for i := range c.Pools {
 		c.Pools[i].Disruption = apiv1.Disruption{ConsolidateAfter: apiv1.MustParseNillableDuration("0s"), Budgets: Budgets(b)}
 	}
-	return withPods(c, b, "node-0", "node-1", "node-2", "node-0", "")
+	return withPods(t, c, b, "node-0", "node-1", "node-2", "node-0", "")
 }
 
 // Budgets returns budgets as the API server accepts them.
@@ -84,19 +85,21 @@ func Budgets(b *rawpods.Bytes) []apiv1.Budget {
 }
 
 // parse returns base.
-func parse() *scenario.Cluster {
+func parse(t testing.TB) *scenario.Cluster {
+	t.Helper()
 	c := &scenario.Cluster{}
 	if err := yaml.UnmarshalStrict([]byte(base), c); err != nil {
-		panic(err) // base is a constant
+		t.Fatal(err)
 	}
 	return c
 }
 
 // withPods returns the objects of the cluster with pods that b makes, each on one of the nodes; the empty name is none.
-func withPods(c *scenario.Cluster, b *rawpods.Bytes, nodes ...string) model.Delta {
+func withPods(t testing.TB, c *scenario.Cluster, b *rawpods.Bytes, nodes ...string) model.Delta {
+	t.Helper()
 	d, err := c.Delta()
 	if err != nil {
-		panic(err)
+		t.Fatal(err)
 	}
 	for i := 0; i < rawpods.MostPods && b.Left(); i++ {
 		p := b.Pod(i)
