@@ -173,7 +173,7 @@ func TestPartIsFoundByTrial(t *testing.T) {
 	}
 }
 
-// A panic costs the pods that cause it: an owner's, one of a namespace, or those that do harm together.
+// A panic costs the pods that cause it: those of an owner, of a namespace, or one of those that cause it together.
 func TestPanicCostsItsPods(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -237,7 +237,7 @@ func TestPanicCostsItsPods(t *testing.T) {
 	}
 }
 
-// Where many pods do harm, the search for them is bounded, and the pods that were found harmless are planned.
+// Where many pods cause a panic, the search for them is bounded, and the pods of other namespaces are planned.
 func TestSearchForPanicsIsBounded(t *testing.T) {
 	s, solves := parsed(t, strings.Replace(checkedCluster, "count: 3", "count: 300", 2)), 0
 	got := pack.Steps{Solve: func(s *model.Snapshot, o pack.Options) *model.Plan {

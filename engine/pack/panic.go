@@ -70,28 +70,28 @@ func panicReason(p Panic) string {
 // isolate finds pods without which a plan can be made, after one with all pods ended in the panic, and adds them to
 // c.out.Leave and c.out.Panics.
 //
-// Groups of pods are added one after another to those that are known to do no harm together: first namespaces, halved as
-// long as they do; of a namespace that does harm the pods of each owner. When the tries are used up, all pods that are
-// not known to do no harm are left out.
+// The search keeps a set of pods with which a plan can be made, and adds groups of pods to it. The groups are namespaces. Where
+// a plan with several groups panics, each half of them is tried. Where one namespace causes the panic, the pods of each
+// owner are tried. When the tries are used up, all pods that are not in the set are left out.
 func (c *checkedSolve) isolate(first Panic) {
-	i := &isolation{checkedSolve: c, harmless: map[string]bool{}}
+	i := &isolation{checkedSolve: c, plannable: map[string]bool{}}
 	for _, p := range c.pods {
 		if c.out.Leave[p.Key] == "" {
 			i.pods = append(i.pods, p)
 		}
 	}
-	i.blame(groupBy(i.pods, func(p *model.Pod) string { return p.Object.Namespace }), first)
+	i.narrow(groupBy(i.pods, func(p *model.Pod) string { return p.Object.Namespace }), first)
 }
 
 // An isolation is the search for the pods that cause a panic.
 type isolation struct {
 	*checkedSolve
-	pods     []*model.Pod    // the suspects
-	harmless map[string]bool // by key
-	tries    int
+	pods      []*model.Pod    // those to search
+	plannable map[string]bool // the set with which a plan can be made, by key
+	tries     int
 }
 
-// admit adds the groups to the harmless pods if a plan can be made with them, else those of them with which one can.
+// admit adds the groups to the plannable pods if a plan can be made with all of them, else those of them with which one can.
 func (i *isolation) admit(groups [][]*model.Pod) {
 	added := map[string]bool{}
 	for _, group := range groups {
@@ -101,20 +101,20 @@ func (i *isolation) admit(groups [][]*model.Pod) {
 	}
 	leave := maps.Clone(i.out.Leave)
 	for _, p := range i.pods {
-		if !i.harmless[p.Key] && !added[p.Key] && leave[p.Key] == "" {
+		if !i.plannable[p.Key] && !added[p.Key] && leave[p.Key] == "" {
 			leave[p.Key] = "not tried yet"
 		}
 	}
 	i.tries++
 	if _, _, failed := i.try(leave); failed != nil {
-		i.blame(groups, *failed)
+		i.narrow(groups, *failed)
 		return
 	}
-	maps.Copy(i.harmless, added)
+	maps.Copy(i.plannable, added)
 }
 
-// blame finds those of the groups, which caused the panic together, without which a plan can be made.
-func (i *isolation) blame(groups [][]*model.Pod, failed Panic) {
+// narrow admits parts of the groups, with which together a plan panicked.
+func (i *isolation) narrow(groups [][]*model.Pod, failed Panic) {
 	if len(groups) == 1 && i.tries < maxIsolations {
 		finer := groupBy(groups[0], ownerOf)
 		if len(finer) == 1 {

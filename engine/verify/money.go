@@ -27,8 +27,8 @@ func (c *checker) price() {
 	}
 }
 
-// reservations checks that no more nodes are priced by a reservation than it holds. It
-// blames the nodes that come after those for which there is enough.
+// reservations checks that no more nodes are priced by a reservation than it holds. The
+// nodes beyond that number, in the order of the plan, break the rule.
 func (c *checker) reservations() {
 	used := make(map[string]int)
 	for i := range c.plan.Nodes {
