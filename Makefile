@@ -7,7 +7,7 @@ K8S_VERSION := v1.36.3
 VERSION     ?= dev
 COMMIT      ?= $(shell git rev-parse --short HEAD 2>/dev/null || true)
 
-MODULES := . local bench
+MODULES := . hack local bench
 LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 COMPONENT := -X k8s.io/component-base/version
 LDFLAGS_LOCAL := $(LDFLAGS) \
@@ -17,7 +17,7 @@ LDFLAGS_LOCAL := $(LDFLAGS) \
 # No -trimpath here: tests and vet share what the build compiled, and Kubernetes is compiled once.
 
 # What a binary is built from: its module's tracked and new files.
-SOURCES       := $(wildcard $(shell git ls-files -co --exclude-standard -- '*.go' go.mod go.sum '*.gz' '*.yaml' ':!*_test.go' ':!local' ':!bench' 2>/dev/null))
+SOURCES       := $(wildcard $(shell git ls-files -co --exclude-standard -- '*.go' go.mod go.sum '*.gz' '*.yaml' ':!*_test.go' ':!hack' ':!local' ':!bench' 2>/dev/null))
 SOURCES_LOCAL := $(wildcard $(shell git ls-files -co --exclude-standard -- local ':!*_test.go' 2>/dev/null))
 
 CHART_VERSION ?= 0.1.0
@@ -55,7 +55,7 @@ render: ## what the chart makes of values: make render VALUES=my-values.yaml; no
 IMAGE_ARCH ?= amd64,arm64
 
 image: ## the container image for IMAGE_ARCH with bills of materials, in dist/image; no Docker needed
-	@go run ./hack/image -arch $(IMAGE_ARCH) -version $(VERSION) -commit '$(COMMIT)' -out dist/image
+	@cd hack && go run ./image -root '$(CURDIR)' -arch $(IMAGE_ARCH) -version $(VERSION) -commit '$(COMMIT)' -out dist/image
 
 check: fmt vet staticcheck arch generated licences ## format, vet, staticcheck, architecture, generated files, licences
 
@@ -68,7 +68,7 @@ vet:
 
 staticcheck:
 	@go build -modfile=tools/staticcheck.mod -o bin/staticcheck honnef.co/go/tools/cmd/staticcheck
-	@for m in . bench; do echo "staticcheck $$m"; (cd $$m && $(CURDIR)/bin/staticcheck ./...); done
+	@for m in . hack bench; do echo "staticcheck $$m"; (cd $$m && $(CURDIR)/bin/staticcheck ./...); done
 	@echo "staticcheck local (all but what links Kubernetes itself, which takes minutes to analyse)"
 	@cd local && $(CURDIR)/bin/staticcheck $$(go list ./... | grep -v -e '/local$$' -e '/local/parts$$' -e '/local/differential$$')
 
@@ -76,9 +76,7 @@ arch:
 	@go test ./internal/archtest/...
 
 generated:
-	@go run ./hack/gen
-	@go run ./hack/docs
-	@go run ./hack/deploy
+	@cd hack && go run ./gen -root '$(CURDIR)' && go run ./docs -root '$(CURDIR)' && go run ./deploy -root '$(CURDIR)'
 	@if [ -n "$$(git status --porcelain -- api charts docs deploy)" ]; then echo "generated files are stale: run make gen and commit"; git status --porcelain -- api charts docs deploy; exit 1; fi
 
 licences:
@@ -95,6 +93,7 @@ FUZZ_TIME     ?= 60s
 
 unit: ## unit, scenario, property and over-the-wire contract tests; no cluster
 	go test $(TEST_FLAGS) ./...
+	cd hack && go test $(TEST_FLAGS) ./...
 	cd bench && go test $(TEST_FLAGS) ./...
 	cd local && go test $(TEST_FLAGS) $$(cd $(CURDIR)/local && go list ./... | grep -v /e2e)
 
@@ -105,13 +104,13 @@ e2e: build
 
 test-all: build ## the long ones too: more seeds, race detector, the manual's builds and measurements in small
 	go test -race $(TEST_FLAGS) $(RACE_PACKAGES)
-	KARPENTER_LONG=1 go test -count=1 -timeout 60m $(TEST_FLAGS) ./hack/image
+	cd hack && KARPENTER_LONG=1 go test -count=1 -timeout 60m $(TEST_FLAGS) ./image
 	go test $(TEST_FLAGS) $$(git grep -l '"pgregory.net/rapid"' -- 'engine/*_test.go' | xargs -n1 dirname | sort -u | sed 's|^|./|') -rapid.checks=$(CHECKS)
 	go test ./engine/pack -run TestRandom -seeds $(RANDOM_SEEDS) -timeout 30m
 	cd local && go test ./differential -run 'Placements|Verify' -seeds $(RANDOM_SEEDS) -timeout 60m
 	cd local && go test ./differential -run Refusals -seeds $$(( $(RANDOM_SEEDS) * 2 / 5 )) -timeout 60m
 	cd local && KARPENTER_LONG=1 go test -count=1 -timeout 60m $(TEST_FLAGS) $(E2E_PACKAGES)
-	KARPENTER_LONG=1 go test -count=1 -timeout 3h $(TEST_FLAGS) ./internal/manual/long
+	cd hack && KARPENTER_LONG=1 go test -count=1 -timeout 3h $(TEST_FLAGS) ./manual/long
 
 fuzz: ## fuzz the parsers and the label algebra, FUZZ_TIME each, a minute unless set
 	@for p in $$(git grep -l '^func Fuzz' -- '*_test.go' | xargs -n1 dirname | sort -u); do \
@@ -150,6 +149,4 @@ bench-e2e: build bin/bench bin/bench-peer-kwok ## scale-up and scale-in on a loc
 	@bin/bench e2e -pods $(E2E_PODS) -peer bin/bench-peer-kwok -none -into docs/bench.md
 
 gen: ## write all generated files anew
-	go run ./hack/gen
-	go run ./hack/docs
-	go run ./hack/deploy
+	cd hack && go run ./gen -root '$(CURDIR)' && go run ./docs -root '$(CURDIR)' && go run ./deploy -root '$(CURDIR)'

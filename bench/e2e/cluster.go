@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/karpenter-go/karpenter/bench/workload"
+	"github.com/karpenter-go/karpenter/internal/catalogue"
 )
 
 // A Cluster is a control plane on this machine with Karpenter in it.
@@ -78,12 +78,12 @@ func (c *Cluster) Apply(ctx context.Context, objects ...any) error {
 }
 
 // Types returns what the provider has for Linux on amd64, bought on demand, with no more cores than that; 0 is any number.
-func (c *Cluster) Types(ctx context.Context, maxCPU int) ([]workload.Type, error) {
+func (c *Cluster) Types(ctx context.Context, maxCPU int) ([]catalogue.Type, error) {
 	out, err := c.run(ctx, nil, "karpenter", "catalog", "--provider", "kwok", "-o", "json")
 	if err != nil {
 		return nil, err
 	}
-	var all, kept []workload.Type
+	var all, kept []catalogue.Type
 	if err := json.Unmarshal(out, &all); err != nil {
 		return nil, fmt.Errorf("read catalogue: %w", err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/karpenter-go/karpenter/bench/floor"
 	"github.com/karpenter-go/karpenter/bench/workload"
+	"github.com/karpenter-go/karpenter/internal/catalogue"
 )
 
 // Options are what is measured.
@@ -127,7 +128,7 @@ func Run(ctx context.Context, o Options) (r Result, err error) {
 }
 
 // up makes the pods and waits until they run.
-func up(ctx context.Context, a *API, seen *Seen, apps []App, types []workload.Type, o Options, r *Result) error {
+func up(ctx context.Context, a *API, seen *Seen, apps []App, types []catalogue.Type, o Options, r *Result) error {
 	lowest, err := floorOf(apps, types)
 	if err != nil {
 		return err
@@ -208,7 +209,7 @@ func again(ctx context.Context, a *API, seen *Seen, apps []App, o Options, r *Re
 }
 
 // down takes most pods away and watches the price fall until it has not changed for long.
-func down(ctx context.Context, a *API, seen *Seen, left []App, types []workload.Type, o Options, r *Result) error {
+func down(ctx context.Context, a *API, seen *Seen, left []App, types []catalogue.Type, o Options, r *Result) error {
 	lowest, err := floorOf(left, types)
 	if err != nil {
 		return err
@@ -239,7 +240,7 @@ func down(ctx context.Context, a *API, seen *Seen, left []App, types []workload.
 }
 
 // floorOf returns the least that nodes for the apps' pods can cost.
-func floorOf(apps []App, types []workload.Type) (float64, error) {
+func floorOf(apps []App, types []catalogue.Type) (float64, error) {
 	return floor.Price(&workload.Cluster{Catalogue: types, Pods: Pods(apps)}, "on-demand")
 }
 

@@ -106,7 +106,7 @@ func newConfiguration(c *workload.Cluster, capacityTypes []string) (*configurati
 	var rooms, requests []model.Resources
 	var prices []float64
 	for i := range c.Catalogue {
-		room, err := c.Catalogue[i].Room()
+		room, err := c.Catalogue[i].Resources()
 		if err != nil {
 			return nil, err
 		}

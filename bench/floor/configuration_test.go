@@ -11,15 +11,16 @@ import (
 	"github.com/karpenter-go/karpenter/bench/workload"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/pack"
+	"github.com/karpenter-go/karpenter/internal/catalogue"
 )
 
 // bins returns a cluster of pods of so many cores, a GiB each, and one type of eight cores for each price.
 func bins(cores []int, prices ...float64) *workload.Cluster {
 	c := &workload.Cluster{}
 	for i, price := range prices {
-		c.Catalogue = append(c.Catalogue, workload.Type{
+		c.Catalogue = append(c.Catalogue, catalogue.Type{
 			Name: fmt.Sprint("t", i), Allocatable: map[string]string{"cpu": "8", "memory": "64Gi", "pods": "100"},
-			Offerings: []workload.Offering{{Zone: "a", CapacityType: apiv1.CapacityTypeOnDemand, Price: price}},
+			Offerings: []catalogue.Offering{{Zone: "a", CapacityType: apiv1.CapacityTypeOnDemand, Price: price}},
 		})
 	}
 	for i, n := range cores {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/karpenter-go/karpenter/bench/workload"
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/internal/catalogue"
 )
 
 // A resource is what the relaxation covers, and in what unit, so that all numbers are near one.
@@ -45,7 +46,7 @@ func Price(c *workload.Cluster, capacityTypes ...string) (float64, error) {
 	var prices []float64
 	for i := range c.Catalogue {
 		t := &c.Catalogue[i]
-		room, err := t.Room()
+		room, err := t.Resources()
 		if err != nil {
 			return 0, err
 		}
@@ -90,7 +91,7 @@ func Overhead(c *workload.Cluster) model.Resources {
 	return sum
 }
 
-func cheapest(t *workload.Type, capacityTypes []string) float64 {
+func cheapest(t *catalogue.Type, capacityTypes []string) float64 {
 	price := math.Inf(1)
 	for _, o := range t.Offerings {
 		if slices.Contains(capacityTypes, o.CapacityType) {

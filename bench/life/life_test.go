@@ -12,6 +12,7 @@ import (
 	"github.com/karpenter-go/karpenter/bench/workload"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/pack"
+	"github.com/karpenter-go/karpenter/internal/catalogue"
 )
 
 // consolidateAfter is the pool's.
@@ -20,11 +21,11 @@ const consolidateAfter = 30 * time.Second
 // kwokTypes are KWOK's instance types.
 func kwokTypes(t testing.TB) []*model.InstanceType {
 	t.Helper()
-	catalogue, err := workload.Catalogue("kwok")
+	known, err := workload.Catalogue("kwok")
 	if err != nil {
 		t.Fatal(err)
 	}
-	types, err := workload.InstanceTypes(catalogue)
+	types, err := catalogue.InstanceTypes(known)
 	if err != nil {
 		t.Fatal(err)
 	}

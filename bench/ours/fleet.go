@@ -9,6 +9,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/pack"
 	"github.com/karpenter-go/karpenter/engine/verify"
+	"github.com/karpenter-go/karpenter/internal/catalogue"
 )
 
 // A Round is one plan over a fleet that is there.
@@ -29,7 +30,7 @@ func Rounds(fleet *workload.Cluster, batches [][]*corev1.Pod, o pack.Options) ([
 	if err != nil {
 		return nil, err
 	}
-	types := map[string]workload.Type{}
+	types := map[string]catalogue.Type{}
 	for _, t := range fleet.Catalogue {
 		types[t.Name] = t
 	}
@@ -59,7 +60,7 @@ func Rounds(fleet *workload.Cluster, batches [][]*corev1.Pod, o pack.Options) ([
 }
 
 // carriedOut returns what a plan changes once it is carried out: its nodes are there and its pods run.
-func carriedOut(plan *model.Plan, types map[string]workload.Type, round int) model.Delta {
+func carriedOut(plan *model.Plan, types map[string]catalogue.Type, round int) model.Delta {
 	var d model.Delta
 	bind := func(pods []*model.Pod, node string) {
 		for _, p := range pods {

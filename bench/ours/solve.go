@@ -16,6 +16,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/pack"
 	"github.com/karpenter-go/karpenter/engine/verify"
+	"github.com/karpenter-go/karpenter/internal/catalogue"
 )
 
 // Labels are the label rules under which everything is planned: EC2's.
@@ -88,8 +89,8 @@ func Solve(c *workload.Cluster, o pack.Options) (*result.Run, error) {
 
 // describe adds the plan's nodes and refusals to the run.
 func describe(run *result.Run, c *workload.Cluster, plan *model.Plan) {
-	zones := result.Values(c.Catalogue, func(o workload.Offering) string { return o.Zone })
-	capacityTypes := result.Values(c.Catalogue, func(o workload.Offering) string { return o.CapacityType })
+	zones := result.Values(c.Catalogue, func(o catalogue.Offering) string { return o.Zone })
+	capacityTypes := result.Values(c.Catalogue, func(o catalogue.Offering) string { return o.CapacityType })
 	for i := range plan.Nodes {
 		n := &plan.Nodes[i]
 		node := result.Node{

@@ -9,6 +9,7 @@ import (
 	"github.com/karpenter-go/karpenter/bench/floor"
 	"github.com/karpenter-go/karpenter/bench/workload"
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/internal/catalogue"
 )
 
 // A Score is what a plan comes to.
@@ -24,7 +25,7 @@ type Score struct {
 // A Judge scores plans for one cluster.
 type Judge struct {
 	rooms map[string]model.Resources
-	types map[string]*workload.Type
+	types map[string]*catalogue.Type
 	needs map[string]model.Resources
 	over  model.Resources
 }
@@ -32,12 +33,12 @@ type Judge struct {
 // NewJudge returns the judge of plans for the pending pods of c.
 func NewJudge(c *workload.Cluster) (*Judge, error) {
 	j := &Judge{
-		rooms: map[string]model.Resources{}, types: map[string]*workload.Type{}, needs: map[string]model.Resources{},
+		rooms: map[string]model.Resources{}, types: map[string]*catalogue.Type{}, needs: map[string]model.Resources{},
 		over: floor.Overhead(c),
 	}
 	for i := range c.Catalogue {
 		t := &c.Catalogue[i]
-		room, err := t.Room()
+		room, err := t.Resources()
 		if err != nil {
 			return nil, err
 		}
@@ -111,11 +112,11 @@ func (j *Judge) cheapest(n *Node) (price float64, name string) {
 	return price, name
 }
 
-// Values returns the different values that the catalogue's offerings have of something, in order.
-func Values(catalogue []workload.Type, of func(workload.Offering) string) []string {
+// Values returns the different values that the offerings of types have of something, in order.
+func Values(types []catalogue.Type, of func(catalogue.Offering) string) []string {
 	var out []string
-	for i := range catalogue {
-		for _, o := range catalogue[i].Offerings {
+	for i := range types {
+		for _, o := range types[i].Offerings {
 			if v := of(o); !slices.Contains(out, v) {
 				out = append(out, v)
 			}

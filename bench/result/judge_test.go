@@ -7,15 +7,16 @@ import (
 	"testing"
 
 	"github.com/karpenter-go/karpenter/bench/workload"
+	"github.com/karpenter-go/karpenter/internal/catalogue"
 )
 
 func TestJudge(t *testing.T) {
 	c := &workload.Cluster{
 		Pods:    workload.Pods(workload.Large, 3, 1),
 		Daemons: workload.Daemons(),
-		Catalogue: []workload.Type{
-			{Name: "small", Allocatable: amounts(8, 8), Offerings: []workload.Offering{{Zone: "a", CapacityType: "on-demand", Price: 1}}},
-			{Name: "big", Allocatable: amounts(400, 4000), Offerings: []workload.Offering{
+		Catalogue: []catalogue.Type{
+			{Name: "small", Allocatable: amounts(8, 8), Offerings: []catalogue.Offering{{Zone: "a", CapacityType: "on-demand", Price: 1}}},
+			{Name: "big", Allocatable: amounts(400, 4000), Offerings: []catalogue.Offering{
 				{Zone: "a", CapacityType: "on-demand", Price: 10}, {Zone: "b", CapacityType: "on-demand", Price: 9},
 				{Zone: "b", CapacityType: "spot", Price: 3},
 			}},

@@ -7,11 +7,12 @@ import (
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/internal/catalogue"
 )
 
 // A Cluster is the input of one measurement.
 type Cluster struct {
-	Catalogue []Type
+	Catalogue []catalogue.Type
 	// Pods are pending ones and bound ones.
 	Pods    []*corev1.Pod
 	Daemons []*appsv1.DaemonSet
@@ -34,7 +35,7 @@ func New(p Profile, n int, seed uint64, catalogue string) (*Cluster, error) {
 // Delta returns the cluster as the engine reads it; every pool may launch the whole catalogue. Budgets are no part of it:
 // they bound what is taken away, and nothing here takes away.
 func (c *Cluster) Delta() (model.Delta, error) {
-	types, err := InstanceTypes(c.Catalogue)
+	types, err := catalogue.InstanceTypes(c.Catalogue)
 	if err != nil {
 		return model.Delta{}, err
 	}

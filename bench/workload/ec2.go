@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/internal/catalogue"
 	"github.com/karpenter-go/karpenter/provider/aws/shipped"
 )
 
@@ -19,7 +20,7 @@ var typeName = regexp.MustCompile(`^([a-z]+)(?:-[0-9]+tb)?([0-9]+).*\.`)
 
 // ec2 returns the current types sold in the region whose category and generation keep allows, in all zones that have them,
 // on-demand and spot, with what kubelet leaves of them.
-func ec2(keep func(category string, generation int) bool) ([]Type, error) {
+func ec2(keep func(category string, generation int) bool) ([]catalogue.Type, error) {
 	catalog, err := shipped.Load()
 	if err != nil {
 		return nil, err
@@ -28,7 +29,7 @@ func ec2(keep func(category string, generation int) bool) ([]Type, error) {
 	if !ok {
 		return nil, fmt.Errorf("the shipped catalogue has no region %s", region)
 	}
-	var out []Type
+	var out []catalogue.Type
 	for _, offer := range here.Offers {
 		t := &catalog.Types[offer.Type]
 		if offer.OnDemand == 0 || !ordinary(t) {
@@ -46,7 +47,7 @@ func ec2(keep func(category string, generation int) bool) ([]Type, error) {
 		if !enough || !keep(m[1], generation) {
 			continue
 		}
-		out = append(out, Type{
+		out = append(out, catalogue.Type{
 			Name: t.Name, Arch: arch(t), Allocatable: allocatable, Labels: labels(t, m[1], generation), Offerings: offerings(here, offer),
 		})
 	}
@@ -107,12 +108,12 @@ func labels(t *shipped.Type, category string, generation int) map[string]string 
 	}
 }
 
-func offerings(r shipped.Region, o shipped.Offer) []Offering {
-	var out []Offering
+func offerings(r shipped.Region, o shipped.Offer) []catalogue.Offering {
+	var out []catalogue.Offering
 	for _, zone := range r.Sells(o) {
-		out = append(out, Offering{Zone: zone, CapacityType: apiv1.CapacityTypeOnDemand, Price: o.OnDemand})
+		out = append(out, catalogue.Offering{Zone: zone, CapacityType: apiv1.CapacityTypeOnDemand, Price: o.OnDemand})
 		if o.Spot > 0 {
-			out = append(out, Offering{Zone: zone, CapacityType: apiv1.CapacityTypeSpot, Price: o.Spot})
+			out = append(out, catalogue.Offering{Zone: zone, CapacityType: apiv1.CapacityTypeSpot, Price: o.Spot})
 		}
 	}
 	return out

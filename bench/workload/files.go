@@ -15,7 +15,7 @@ import (
 // Files names the files of a cluster without nodes. They are what karpenter simulate reads: --catalog for the first, -f for
 // the others.
 type Files struct {
-	// Catalogue is a JSON array of Type.
+	// Catalogue is a JSON array of catalogue.Type.
 	Catalogue string
 	// Pods is a JSON array of pending pods.
 	Pods string

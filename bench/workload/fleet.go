@@ -14,6 +14,7 @@ import (
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/internal/catalogue"
 )
 
 // apps is how many deployments the pods of a fleet belong to, turn by turn.
@@ -32,17 +33,17 @@ type Fleet struct {
 
 // Cluster returns the fleet's pools, nodes, bound pods and budgets. The nodes are of the catalogue's amd64 types from
 // xlarge to 8xlarge, on-demand.
-func (f Fleet) Cluster(catalogue []Type) (*Cluster, error) {
-	c := &Cluster{Catalogue: catalogue}
+func (f Fleet) Cluster(types []catalogue.Type) (*Cluster, error) {
+	c := &Cluster{Catalogue: types}
 	sizes := []string{"xlarge", "2xlarge", "4xlarge", "8xlarge"}
-	var usual []Type
-	for _, t := range catalogue {
+	var usual []catalogue.Type
+	for _, t := range types {
 		if t.Arch == apiv1.ArchitectureAmd64 && slices.Contains(sizes, t.Labels["karpenter.k8s.aws/instance-size"]) {
 			usual = append(usual, t)
 		}
 	}
 	if len(usual) == 0 {
-		return nil, fmt.Errorf("the catalogue of %d types has no amd64 type of size xlarge to 8xlarge", len(catalogue))
+		return nil, fmt.Errorf("the catalogue of %d types has no amd64 type of size xlarge to 8xlarge", len(types))
 	}
 	for k := range max(f.Pools, 1) {
 		c.Pools = append(c.Pools, Pool(fmt.Sprintf("pool%d", k)))
@@ -65,8 +66,8 @@ func (f Fleet) Cluster(catalogue []Type) (*Cluster, error) {
 	return c, nil
 }
 
-func (f Fleet) node(d dice, i int, t Type) (*corev1.Node, model.Resources, error) {
-	room, err := t.Room()
+func (f Fleet) node(d dice, i int, t catalogue.Type) (*corev1.Node, model.Resources, error) {
+	room, err := t.Resources()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -82,7 +83,7 @@ func (f Fleet) node(d dice, i int, t Type) (*corev1.Node, model.Resources, error
 }
 
 // NewNode returns a ready node of the type, as the pool would have launched it.
-func NewNode(name, pool, zone, capacityType string, t Type) *corev1.Node {
+func NewNode(name, pool, zone, capacityType string, t catalogue.Type) *corev1.Node {
 	n := &corev1.Node{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Node"},
 		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name), Labels: map[string]string{

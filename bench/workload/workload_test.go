@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/internal/catalogue"
 )
 
 // The same seed gives the same pods, another one others, and there are as many as were asked for.
@@ -79,7 +80,7 @@ func TestCatalogues(t *testing.T) {
 		if len(types) != want {
 			t.Errorf("%s: %d types, want %d", name, len(types), want)
 		}
-		if _, err := InstanceTypes(types); err != nil {
+		if _, err := catalogue.InstanceTypes(types); err != nil {
 			t.Error(err)
 		}
 	}

@@ -1,7 +1,7 @@
 // Command catalog writes the shipped table of EC2 instance types, their zones
 // and their prices: one gzipped JSON document made from two public Go modules.
 //
-//	go run ./hack/catalog    # from the root of the module
+//	cd hack && go run ./catalog
 //
 // It writes the same bytes to internal/awsemu/catalog/catalog.json.gz and
 // provider/aws/shipped/catalog.json.gz. The two readers share no code on

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -18,14 +19,20 @@ const (
 	limitsVersion    = "v1.8.2"
 )
 
-// outputs are the files written, relative to the root of the module.
+// outputs are the files written, relative to the root of the repository.
 var outputs = []string{
 	"internal/awsemu/catalog/catalog.json.gz",
 	"provider/aws/shipped/catalog.json.gz",
 }
 
 func main() {
-	if err := run(); err != nil {
+	root := flag.String("root", "..", "root of the repository")
+	flag.Parse()
+	err := os.Chdir(*root)
+	if err == nil {
+		err = run()
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "catalog:", err)
 		os.Exit(1)
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/karpenter-go/karpenter/hack/deploy/terraform"
-	"github.com/karpenter-go/karpenter/internal/manual"
-	"github.com/karpenter-go/karpenter/internal/manual/account"
+	"github.com/karpenter-go/karpenter/hack/manual"
+	"github.com/karpenter-go/karpenter/hack/manual/account"
 	"github.com/karpenter-go/karpenter/provider/aws/policy"
 )
 
@@ -27,7 +27,7 @@ func TestUpToDate(t *testing.T) {
 	for name, want := range files {
 		have, err := os.ReadFile(root + name)
 		if err != nil || string(have) != string(want) {
-			t.Errorf("%s is stale (%v): run go run ./hack/deploy", name, err)
+			t.Errorf("%s is stale (%v): run make gen", name, err)
 		}
 	}
 	policies, err := filepath.Glob(root + "deploy/terraform/policies/*")

@@ -1,5 +1,5 @@
 // Command deploy writes what sets up an AWS account: the CloudFormation template, and the policies of the Terraform module.
-// Permissions come from provider/aws/policy, their one source. Run it from the root of the repository:
+// Permissions come from provider/aws/policy, their one source:
 //
-//	go run ./hack/deploy
+//	cd hack && go run ./deploy
 package main

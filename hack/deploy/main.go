@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	_ "embed"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,7 +17,12 @@ import (
 var stack string
 
 func main() {
+	root := flag.String("root", "..", "root of the repository")
+	flag.Parse()
 	files, err := generate()
+	if err == nil {
+		err = os.Chdir(*root)
+	}
 	if err == nil {
 		err = write(files)
 	}
@@ -77,7 +83,7 @@ func cloudformation() ([]byte, error) {
 
 func write(files map[string][]byte) error {
 	if _, err := os.Stat("hack/deploy"); err != nil {
-		return fmt.Errorf("find hack/deploy: run from the root of the repository: %w", err)
+		return fmt.Errorf("find hack/deploy: -root is not the root of the repository: %w", err)
 	}
 	for name, text := range files {
 		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/karpenter-go/karpenter/hack/deploy/terraform"
-	"github.com/karpenter-go/karpenter/internal/manual/account"
+	"github.com/karpenter-go/karpenter/hack/manual/account"
 )
 
 // A setup is what an account has once it is set up, in words that are neither CloudFormation's nor Terraform's.

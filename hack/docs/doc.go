@@ -6,5 +6,7 @@
 // options are literals. A call that cannot be read is an error, so that no metric stays undocumented. Settings are read
 // from the flags.
 //
-// Run it from the root of the repository: go run ./hack/docs. With -check it writes nothing and fails if a file is stale.
+//	cd hack && go run ./docs
+//
+// With -check it writes nothing and fails if a file is stale.
 package main

@@ -10,9 +10,10 @@ import (
 )
 
 func main() {
+	root := flag.String("root", "..", "root of the repository")
 	check := flag.Bool("check", false, "write nothing; fail if a file is stale")
 	flag.Parse()
-	if err := run(".", *check); err != nil {
+	if err := run(*root, *check); err != nil {
 		fmt.Fprintln(os.Stderr, "docs:", err)
 		os.Exit(1)
 	}

@@ -1,8 +1,8 @@
 // Command gen writes everything in the repository that is generated from the
 // API types: deepcopy functions, the CRDs in api/crds, and their copies in the
-// Helm chart. Run it from the root of the repository:
+// Helm chart:
 //
-//	go run ./hack/gen
+//	cd hack && go run ./gen
 //
 // It is deterministic, so a check may run it and look for a difference. It does
 // not import the API packages: they need not compile for it to repair them.

@@ -1,7 +1,7 @@
 // Command image builds the container image of the controller without Docker and without a base image: an OCI layout on disk,
 // for amd64 and arm64, with a bill of materials (SPDX) for each.
 //
-//	go run ./hack/image -version 1.2.3 -out dist/image
+//	cd hack && go run ./image -version 1.2.3 -out dist/image
 //
 // The image holds a static binary, the certificates of Mozilla's root programme, the licences, and nothing else; it runs as
 // user 65532. The same source and compiler give the same digests: file times are the epoch, or SOURCE_DATE_EPOCH.

@@ -18,14 +18,19 @@ import (
 )
 
 func main() {
+	root := flag.String("root", "..", "root of the repository")
 	version := flag.String("version", "dev", "version of the program, and tag of the image")
 	commit := flag.String("commit", "", "commit the program is built from")
 	arch := flag.String("arch", "amd64,arm64", "architectures")
-	out := flag.String("out", "dist/image", "directory of the OCI layout")
+	out := flag.String("out", "dist/image", "directory of the OCI layout; a relative one is below root")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, *version, *commit, strings.Split(*arch, ","), *out); err != nil {
+	err := os.Chdir(*root)
+	if err == nil {
+		err = run(ctx, *version, *commit, strings.Split(*arch, ","), *out)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "image:", err)
 		os.Exit(1)
 	}
@@ -39,7 +44,7 @@ func run(ctx context.Context, version, commit string, architectures []string, ou
 	texts := map[string][]byte{}
 	for _, name := range []string{"LICENSE", "NOTICE"} {
 		if texts[name], err = os.ReadFile(name); err != nil {
-			return fmt.Errorf("run from the root of the repository: %w", err)
+			return fmt.Errorf("-root is not the root of the repository: %w", err)
 		}
 	}
 	var platforms []platform

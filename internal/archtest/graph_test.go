@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -30,19 +31,29 @@ func (p listed) folder() string {
 // forTests reports whether the package exists for tests: it imports testing outside of its own tests.
 func (p listed) forTests() bool { return slices.Contains(p.Imports, "testing") }
 
-// graph is every package that the root module builds, without tests, by import path. Packages that do not compile are
-// listed as far as they can be read.
+// graph is every package that the root module and hack build, without tests, by import path. Packages that do not compile
+// are listed as far as they can be read.
 var graph = sync.OnceValues(func() (map[string]listed, error) {
+	packages := map[string]listed{}
+	for _, module := range []string{".", "hack"} {
+		if err := list(filepath.Join(root, module), packages); err != nil {
+			return nil, err
+		}
+	}
+	return packages, nil
+})
+
+// list adds the packages that the module in dir builds to packages.
+func list(dir string, packages map[string]listed) error {
 	cmd := exec.Command("go", "list", "-e", "-deps", "-json=ImportPath,Imports,Standard", "./...")
-	cmd.Dir = root
+	cmd.Dir = dir
 	out, err := cmd.StdoutPipe()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := cmd.Start(); err != nil {
-		return nil, err
+		return err
 	}
-	packages := map[string]listed{}
 	for decoder := json.NewDecoder(out); ; {
 		var p listed
 		err := decoder.Decode(&p)
@@ -50,12 +61,12 @@ var graph = sync.OnceValues(func() (map[string]listed, error) {
 			break
 		}
 		if err != nil {
-			return nil, errors.Join(err, cmd.Wait())
+			return errors.Join(err, cmd.Wait())
 		}
 		packages[p.ImportPath] = p
 	}
-	return packages, cmd.Wait()
-})
+	return cmd.Wait()
+}
 
 func packages(t *testing.T) map[string]listed {
 	t.Helper()

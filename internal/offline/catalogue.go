@@ -11,6 +11,7 @@ import (
 	kwokv1alpha1 "github.com/karpenter-go/karpenter/api/kwok/v1alpha1"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/internal/catalogue"
 	"github.com/karpenter-go/karpenter/provider/aws/catalog"
 	"github.com/karpenter-go/karpenter/provider/kwok"
 )
@@ -32,6 +33,15 @@ type Catalogue struct {
 // Shipped returns the catalogue in the binary, for one region.
 func Shipped(region string) *Catalogue {
 	return &Catalogue{region: region, shaped: map[string][]*model.InstanceType{}}
+}
+
+// ReadCatalogue returns the catalogue of a file; name is for error messages. It returns all mistakes at once.
+func ReadCatalogue(name string, data []byte) (*Catalogue, error) {
+	types, err := catalogue.Read(name, data)
+	if err != nil {
+		return nil, err
+	}
+	return &Catalogue{fixed: types}, nil
 }
 
 // Types returns what pool may launch, in name order. class is the pool's EC2NodeClass, nil if it is not given: its kubelet
@@ -87,7 +97,7 @@ func (c *Catalogue) rules() apiv1.LabelRules {
 }
 
 // TypesOf returns what the binary knows of a provider's types, as the command catalog prints it. The region is AWS's.
-func TypesOf(provider, region string) ([]Type, error) {
+func TypesOf(provider, region string) ([]catalogue.Type, error) {
 	var types []*model.InstanceType
 	var err error
 	switch provider {
@@ -104,9 +114,9 @@ func TypesOf(provider, region string) ([]Type, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := make([]Type, 0, len(types))
+	out := make([]catalogue.Type, 0, len(types))
 	for _, t := range types {
-		if d := Describe(t); len(d.Offerings) > 0 {
+		if d := catalogue.Describe(t); len(d.Offerings) > 0 {
 			out = append(out, d)
 		}
 	}

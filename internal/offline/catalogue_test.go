@@ -10,6 +10,7 @@ import (
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/require"
+	"github.com/karpenter-go/karpenter/internal/catalogue"
 )
 
 // What the table says survives being printed and read, as far as it can be bought.
@@ -31,7 +32,7 @@ func TestCatalogueRoundTrip(t *testing.T) {
 			t.Fatalf("%s: %d types read of %d", provider, len(read.fixed), len(types))
 		}
 		for i, m := range read.fixed {
-			if diff := cmp.Diff(types[i], Describe(m)); diff != "" {
+			if diff := cmp.Diff(types[i], catalogue.Describe(m)); diff != "" {
 				t.Fatalf("%s changed (-before +after):\n%s", m.Name, diff)
 			}
 		}

@@ -11,7 +11,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	kubectl "k8s.io/kubectl/pkg/cmd"
 
-	"github.com/karpenter-go/karpenter/internal/manual"
+	"github.com/karpenter-go/karpenter/hack/manual"
 )
 
 // What the manual tells readers to type of helm and kubectl are commands and flags that both have, and what it sets are values

@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/random"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
-	"github.com/karpenter-go/karpenter/internal/manual"
+	"github.com/karpenter-go/karpenter/hack/manual"
 	"github.com/karpenter-go/karpenter/local/chart"
 )
 

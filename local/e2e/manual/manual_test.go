@@ -14,7 +14,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/karpenter-go/karpenter/internal/manual"
+	"github.com/karpenter-go/karpenter/hack/manual"
 )
 
 // root is the repository.

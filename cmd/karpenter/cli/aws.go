@@ -1,0 +1,70 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+
+	awsconfig "github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/smithy-go/logging"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-go/karpenter/internal/operator"
+	"github.com/karpenter-go/karpenter/internal/operator/settings"
+	"github.com/karpenter-go/karpenter/internal/telemetry"
+	"github.com/karpenter-go/karpenter/provider/aws"
+)
+
+// newAWS connects to AWS with the SDK's default chain of credentials: environment, IRSA, Pod Identity, instance role.
+func newAWS(
+	ctx context.Context, env operator.Env, core *settings.Settings, own *aws.Settings,
+) (operator.Provider, error) {
+	sdk, err := awsconfig.LoadDefaultConfig(ctx, awsconfig.WithAppID("karpenter"), awsconfig.WithLogger(sdkLog(env)))
+	if err != nil {
+		return operator.Provider{}, fmt.Errorf("configure the AWS SDK: %w", err)
+	}
+	versions, err := discovery.NewDiscoveryClientForConfig(env.Rest)
+	if err != nil {
+		return operator.Provider{}, fmt.Errorf("make discovery client: %w", err)
+	}
+	kube := rest.CopyConfig(env.Rest)
+	if err := rest.LoadTLSFiles(kube); err != nil {
+		return operator.Provider{}, fmt.Errorf("read the cluster's CA bundle: %w", err)
+	}
+	s := *own
+	s.ReservedCapacity = core.FeatureGates.ReservedCapacity
+	p, err := aws.New(ctx, aws.Config{
+		AWS: sdk, Client: env.Client, Reader: env.Live, Discovery: versions, CAData: kube.CAData,
+		Clock: clock.RealClock{}, Settings: s, Ledger: env.Ledger, Metrics: env.Metrics, Recorder: teller{env.Events},
+		Overlay: env.Overlay, Namespace: cmp.Or(os.Getenv("SYSTEM_NAMESPACE"), core.LeaderElectionNamespace),
+	})
+	if err != nil {
+		return operator.Provider{}, err
+	}
+	out := operator.Provider{Cloud: p, Measure: p.Measure}
+	for _, c := range p.Controllers() {
+		out.Controllers = append(out.Controllers, c)
+	}
+	return out, nil
+}
+
+// sdkLog returns where the SDK's own lines go: to the debug level, since they are about connections that it tries again.
+func sdkLog(env operator.Env) logging.Logger {
+	log := env.Log.WithName("aws-sdk").V(1)
+	return logging.LoggerFunc(func(level logging.Classification, format string, v ...any) {
+		log.Info(fmt.Sprintf(format, v...), "classification", string(level))
+	})
+}
+
+// A teller hands the provider's events to the recorder, which drops repetitions.
+type teller struct {
+	events telemetry.Recorder
+}
+
+func (t teller) Event(object client.Object, eventType, reason, message string) {
+	t.events.Publish(telemetry.Event{Object: object, Type: eventType, Reason: reason, Message: message})
+}

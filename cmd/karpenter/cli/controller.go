@@ -1,0 +1,96 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client/config"
+
+	"github.com/karpenter-go/karpenter/internal/operator"
+	"github.com/karpenter-go/karpenter/internal/operator/settings"
+	"github.com/karpenter-go/karpenter/internal/telemetry"
+	"github.com/karpenter-go/karpenter/provider/aws"
+	"github.com/karpenter-go/karpenter/provider/kwok"
+)
+
+func controllerCommand(version operator.Version) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "controller",
+		Short: "Run the controllers in a cluster",
+		Long: "Run the controllers: pods that wait get nodes, nodes that nothing needs end.\n\n" +
+			"Every flag can be given by the environment variable in brackets; a flag goes before its variable.\n" +
+			"The cluster is that of KUBECONFIG, or the one that the program runs in.",
+		Example: "  karpenter controller --cluster-name production --log-level debug\n" +
+			"  CLUSTER_NAME=production karpenter controller\n" +
+			"  karpenter controller --provider kwok   # nodes without machines, for any cluster where kwok runs",
+		Args: cobra.NoArgs,
+	}
+	core := settings.AddFlags(c.Flags())
+	clouds := providers{aws: aws.AddFlags(c.Flags()), kwok: kwok.AddFlags(c.Flags())}
+	c.RunE = func(cmd *cobra.Command, _ []string) error {
+		core.Complete()
+		if err := errors.Join(core.Validate(), clouds.validate(core.Provider)); err != nil {
+			return coded{exitUsage, fmt.Errorf("settings:\n%w", err)}
+		}
+		return runController(cmd.Context(), version, core, clouds)
+	}
+	return c
+}
+
+// providers are the settings of every provider of this build; one is used.
+type providers struct {
+	aws  *aws.Settings
+	kwok *kwok.Settings
+}
+
+// validate reports what is wrong with the settings of the named provider; those of others do not matter.
+func (p providers) validate(name string) error {
+	switch name {
+	case settings.ProviderAWS:
+		return p.aws.Validate()
+	case settings.ProviderKWOK:
+		_, err := p.kwok.Types()
+		return err
+	}
+	return nil
+}
+
+// open makes the provider that core names.
+func (p providers) open(ctx context.Context, env operator.Env, core *settings.Settings) (operator.Provider, error) {
+	if core.Provider == settings.ProviderKWOK {
+		return newKWOK(env, p.kwok)
+	}
+	return newAWS(ctx, env, core, p.aws)
+}
+
+func runController(ctx context.Context, version operator.Version, core *settings.Settings, clouds providers) error {
+	out, closeLog, err := telemetry.OpenLog(core.LogOutputPaths)
+	if err != nil {
+		return coded{exitUsage, fmt.Errorf("--log-output-paths (LOG_OUTPUT_PATHS): %w", err)}
+	}
+	defer closeLog()
+	log, err := telemetry.NewLogger(telemetry.LogOptions{
+		Level: core.LogLevel, Commit: version.Commit, Out: out, Clock: clock.RealClock{},
+	})
+	if err != nil {
+		return coded{exitUsage, err}
+	}
+	kube, err := config.GetConfig()
+	if err != nil {
+		return coded{exitUnreachable, fmt.Errorf("find the cluster: %w (set KUBECONFIG)", err)}
+	}
+	err = operator.Run(ctx, operator.Program{
+		Settings: core, Rest: kube, Log: log, Version: version,
+		Provider: func(ctx context.Context, env operator.Env) (operator.Provider, error) {
+			return clouds.open(ctx, env, core)
+		},
+	})
+	if err != nil {
+		log.Error(err, "stopped")
+		return coded{exitUnreachable, err}
+	}
+	return nil
+}

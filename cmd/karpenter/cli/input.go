@@ -1,0 +1,110 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+
+	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	"github.com/karpenter-go/karpenter/internal/manifest"
+	"github.com/karpenter-go/karpenter/internal/offline"
+	"github.com/karpenter-go/karpenter/internal/report"
+)
+
+// input are the flags of commands that read manifests.
+type input struct {
+	files []string
+	cataloguing
+}
+
+func (in *input) addFlags(c *cobra.Command) {
+	c.Flags().StringArrayVarP(&in.files, "filename", "f", nil, "file or directory of manifests, - for standard input; may be repeated")
+	in.cataloguing.addFlags(c)
+}
+
+// check returns what is wrong with the flags.
+func (in *input) check() error {
+	if len(in.files) == 0 {
+		return coded{exitUsage, errors.New("nothing to read: name a file, a directory or - with -f")}
+	}
+	return in.cataloguing.check()
+}
+
+// read makes a case of the manifests, and tells on stderr what a reader of the result should know.
+func (in *input) read(cmd *cobra.Command, p *progress) (*offline.Case, error) {
+	first := in.files[0]
+	if first == manifest.Stdin {
+		first = "standard input"
+	}
+	p.say("reading " + first)
+	set, err := manifest.Read(cmd.Context(), in.files, manifest.Options{Stdin: cmd.InOrStdin(), Legacy: converter{}})
+	if err != nil {
+		return nil, err
+	}
+	p.say("preparing " + report.Count(set.Len(), "object"))
+	catalogue, err := in.open(offline.RegionOf(manifest.Of[*corev1.Node](set), manifest.Of[*awsv1.EC2NodeClass](set)))
+	if err != nil {
+		return nil, err
+	}
+	if err := in.pay(catalogue, manifest.Of[*corev1.Node](set)); err != nil {
+		return nil, err
+	}
+	c, err := offline.Assemble(set, catalogue, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	p.pause()
+	warn(cmd.ErrOrStderr(), c.Warnings)
+	return c, nil
+}
+
+// maxWarnings is how many warnings are printed.
+const maxWarnings = 20
+
+func warn(w io.Writer, warnings []string) {
+	for _, text := range warnings[:min(len(warnings), maxWarnings)] {
+		fmt.Fprintln(w, "warning:", text)
+	}
+	if more := len(warnings) - maxWarnings; more > 0 {
+		fmt.Fprintf(w, "warning: ... and %d more\n", more)
+	}
+}
+
+// output is the flag -o.
+type output string
+
+const (
+	asText output = "text"
+	asJSON output = "json"
+)
+
+func (o *output) addFlag(c *cobra.Command) {
+	*o = asText
+	c.Flags().StringVarP((*string)(o), "output", "o", string(asText), "text or json")
+}
+
+func (o output) check() error {
+	if o != asText && o != asJSON {
+		return coded{exitUsage, fmt.Errorf("--output is %q, want text or json", string(o))}
+	}
+	return nil
+}
+
+// styleOf returns how to write on w: in colour on a terminal, unless NO_COLOR is set.
+func styleOf(w io.Writer) report.Style {
+	return report.Style{Colour: isTerminal(w) && os.Getenv("NO_COLOR") == ""}
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}

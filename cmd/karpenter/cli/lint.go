@@ -1,0 +1,112 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/internal/finding"
+	"github.com/karpenter-go/karpenter/internal/lint"
+	"github.com/karpenter-go/karpenter/internal/operator"
+	"github.com/karpenter-go/karpenter/internal/report"
+	"github.com/karpenter-go/karpenter/provider/aws/catalog"
+	"github.com/karpenter-go/karpenter/provider/aws/nodeclass"
+)
+
+func lintCommand(version operator.Version) *cobra.Command {
+	var files []string
+	var output, region string
+	c := &cobra.Command{
+		Use:   "lint -f FILE|DIR|-",
+		Short: "Find mistakes in manifests before they cost something",
+		Long: "Find mistakes in manifests: what an API server or the controller would refuse, requirements that no instance type\n" +
+			"meets, pools that compete, budgets that never open, spot pools without a choice. Each comes with a fix.\n\n" +
+			"Exit code 1 if there are errors, or no manifest to look at; warnings and notes alone give 0. Nothing is sent anywhere.",
+		Example: "  karpenter lint -f manifests/\n" +
+			"  karpenter lint -f pool.yaml -o json | jq '.[].message'\n" +
+			"  karpenter lint -f manifests/ -o sarif > karpenter.sarif    # for code scanning",
+		Args: cobra.NoArgs,
+	}
+	c.Flags().StringArrayVarP(&files, "filename", "f", nil, "file or directory of manifests, - for standard input; may be repeated")
+	c.Flags().StringVarP(&output, "output", "o", "text", "text, json or sarif")
+	c.Flags().StringVar(&region, "region", "us-east-1", "region of pools whose requirements name no zone")
+	c.RunE = func(cmd *cobra.Command, _ []string) error {
+		if len(files) == 0 {
+			return coded{exitUsage, errors.New("-f FILE is missing; - reads standard input")}
+		}
+		if output != "text" && output != "json" && output != "sarif" {
+			return coded{exitUsage, fmt.Errorf("--output is %q, want text, json or sarif", output)}
+		}
+		read, err := readManifests(files, cmd.InOrStdin())
+		if err != nil {
+			return err
+		}
+		in := make([]lint.File, len(read))
+		for i, f := range read {
+			in[i] = lint.File(f)
+		}
+		findings, err := lint.Check(cmd.Context(), in, lint.Options{Types: typesForLint, Judge: judge, Region: region})
+		if err != nil {
+			return err
+		}
+		if err := printFindings(cmd.OutOrStdout(), output, version.Number, findings); err != nil {
+			return err
+		}
+		if n := count(findings, finding.Error); n > 0 {
+			return fmt.Errorf("%s in %s", report.Count(n, "error"), report.Count(len(in), "file"))
+		}
+		return nil
+	}
+	return c
+}
+
+// typesForLint returns the types of the table in the binary, none for a region that it does not have.
+func typesForLint(region string, class *awsv1.EC2NodeClass) ([]*model.InstanceType, error) {
+	types, err := catalog.Shipped(region)
+	if class != nil {
+		types, err = catalog.ShippedFor(region, class)
+	}
+	if err != nil {
+		return nil, nil
+	}
+	return types, nil
+}
+
+// judge is what the controller says of a class by itself. Whether its gates allow expressions is not known here.
+func judge(class *awsv1.EC2NodeClass) string { return nodeclass.Judge(class, true).Message }
+
+// printFindings writes findings as text, JSON or SARIF; SARIF names the version of the program.
+func printFindings(w io.Writer, output, version string, findings []lint.Finding) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	switch output {
+	case "sarif":
+		return encoder.Encode(lint.SARIF(version, findings))
+	case "json":
+		if findings == nil {
+			findings = []lint.Finding{}
+		}
+		return encoder.Encode(findings)
+	}
+	for _, f := range findings {
+		fmt.Fprintln(w, f)
+	}
+	_, err := fmt.Fprintf(w, "%s, %s, %s\n", report.Count(count(findings, finding.Error), "error"),
+		report.Count(count(findings, finding.Warning), "warning"), report.Count(count(findings, finding.Note), "note"))
+	return err
+}
+
+func count(findings []lint.Finding, severity finding.Level) int {
+	n := 0
+	for _, f := range findings {
+		if f.Severity == severity {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,59 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-go/karpenter/internal/offline"
+	"github.com/karpenter-go/karpenter/provider/aws/prices"
+)
+
+// pay puts the price book of --price-book, if it is given, on the catalogue's prices.
+func (g *cataloguing) pay(catalogue *offline.Catalogue, nodes []*corev1.Node) error {
+	if g.book == "" {
+		return nil
+	}
+	data, err := os.ReadFile(g.book)
+	if err != nil {
+		return fmt.Errorf("read price book: %w", err)
+	}
+	rules, err := offline.ReadPriceBook(g.book, data)
+	if err != nil {
+		return err
+	}
+	catalogue.Pay(rules, nodes)
+	return nil
+}
+
+// payAsThere is pay with the price book of the cluster, unless another is given. One that may not be read is told, and
+// counts as none.
+func (g *cataloguing) payAsThere(cmd *cobra.Command, r client.Reader, catalogue *offline.Catalogue, nodes []*corev1.Node) error {
+	if g.book != "" {
+		return g.pay(catalogue, nodes)
+	}
+	var found corev1.ConfigMapList
+	err := r.List(cmd.Context(), &found, client.MatchingFields{"metadata.name": prices.BookName})
+	if apierrors.IsForbidden(err) {
+		warn(cmd.ErrOrStderr(), []string{"whether there is a price book is not known, list prices count: " + err.Error()})
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("look for the price book: %w", err)
+	}
+	if len(found.Items) == 0 {
+		return nil
+	}
+	m := &found.Items[0]
+	rules, err := prices.ParseRules(m.Data[prices.BookKey])
+	if err != nil {
+		return fmt.Errorf("ConfigMap %s/%s: %w", m.Namespace, m.Name, err)
+	}
+	catalogue.Pay(rules, nodes)
+	warn(cmd.ErrOrStderr(), []string{"prices are those of the price book in ConfigMap " + m.Namespace + "/" + m.Name})
+	return nil
+}

@@ -1,0 +1,44 @@
+package cli
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"strconv"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/karpenter-go/karpenter/internal/operator"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"karpenter": func() { os.Exit(Run(os.Args[1:], operator.Version{Number: "dev"})) },
+	})
+}
+
+// TestScripts runs the program as a user does. The command "exits N karpenter ..." demands an exit code.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": func(ts *testscript.TestScript, neg bool, args []string) {
+				if neg || len(args) < 2 {
+					ts.Fatalf("usage: exits CODE COMMAND [ARGUMENTS]")
+				}
+				code := 0
+				err := ts.Exec(args[1], args[2:]...)
+				var exit *exec.ExitError
+				if errors.As(err, &exit) {
+					code = exit.ExitCode()
+				} else if err != nil {
+					ts.Fatalf("run %s: %v", args[1], err)
+				}
+				if strconv.Itoa(code) != args[0] {
+					ts.Fatalf("exit code is %d, want %s", code, args[0])
+				}
+			},
+		},
+	})
+}

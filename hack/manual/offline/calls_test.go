@@ -1,0 +1,126 @@
+package offline
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/karpenter-go/karpenter/cmd/karpenter/cli"
+	"github.com/karpenter-go/karpenter/hack/manual"
+	"github.com/karpenter-go/karpenter/internal/operator"
+)
+
+// programs are what the manual may ask of a reader's machine, beside our own.
+var programs = []string{"make", "kubectl", "helm", "aws", "skopeo", "bash", "curl", "grep", "head", "tail", "sed", "basename", "envsubst",
+	"go", "set", "export", ".", "cd", "cat", "bin/bench", "bin/karpenter-local"}
+
+// Every program that the manual calls is one that a reader has, and what it calls of ours, of make and of kubectl exists:
+// commands, flags, targets, files. This holds for blocks that other tests run, too.
+func TestManualCallsWhatIsThere(t *testing.T) {
+	makefile, err := os.ReadFile("../../../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	eachStep(t, func(t *testing.T, s *manual.Step) {
+		calls, err := s.Calls()
+		if err != nil {
+			t.Error(err)
+		}
+		for _, c := range calls {
+			program, args := c.Args[0], c.Args[1:]
+			switch {
+			case program == "karpenter" || program == "bin/karpenter":
+				if err := parses(cli.New(operator.Version{}), args); err != nil {
+					t.Errorf("%s: karpenter %s: %v", s.Where(), strings.Join(args, " "), err)
+				}
+			case program == "make":
+				makes(t, s, string(makefile), args)
+			case !slices.Contains(programs, program):
+				t.Errorf("%s: %s: no page says that a reader needs it", s.Where(), program)
+			}
+		}
+	})
+}
+
+// parses returns an error unless root has the command that args name, with their flags and number of arguments.
+func parses(root *cobra.Command, args []string) error {
+	c, rest, err := root.Find(args)
+	if err != nil {
+		return err
+	}
+	c.InitDefaultHelpFlag()
+	if err := c.ParseFlags(rest); err != nil {
+		return err
+	}
+	if c.Args == nil {
+		return nil
+	}
+	return c.Args(c, c.Flags().Args())
+}
+
+// makes checks targets and variables of make.
+func makes(t *testing.T, s *manual.Step, makefile string, args []string) {
+	for _, arg := range args {
+		name, _, variable := strings.Cut(arg, "=")
+		want := "\n" + name + ":"
+		if variable {
+			want = "\n" + name + " "
+		}
+		if !strings.Contains(makefile, want) {
+			t.Errorf("%s: make %s: the Makefile has no %s", s.Where(), arg, name)
+		}
+	}
+}
+
+// Every command shows by example how it is called, and each example is one that it takes.
+func TestHelpHasExamples(t *testing.T) {
+	seen := 0
+	var look func(c *cobra.Command)
+	look = func(c *cobra.Command) {
+		if c.Runnable() && c.HasParent() && c.Name() != "help" && c.Name() != "completion" {
+			seen++
+			exampled(t, c)
+		}
+		for _, sub := range c.Commands() {
+			look(sub)
+		}
+	}
+	look(cli.New(operator.Version{}))
+	if seen < 10 {
+		t.Errorf("looked at %d commands", seen)
+	}
+}
+
+// exampled checks the examples of a command.
+func exampled(t *testing.T, c *cobra.Command) {
+	if c.Example == "" {
+		t.Errorf("%s --help has no examples", c.CommandPath())
+	}
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		if f.Usage == "" {
+			t.Errorf("%s --%s says nothing", c.CommandPath(), f.Name)
+		}
+	})
+	block := &manual.Block{Page: c.CommandPath() + " --help", Language: "sh", Text: c.Example}
+	calls, err := (&manual.Step{Block: block, Command: c.Example}).Calls()
+	if err != nil {
+		t.Error(err)
+	}
+	own := false
+	for _, call := range calls {
+		if call.Args[0] != "karpenter" {
+			continue
+		}
+		own = own || strings.HasPrefix(strings.Join(call.Args, " ")+" ", c.CommandPath()+" ")
+		if err := parses(cli.New(operator.Version{}), call.Args[1:]); err != nil {
+			t.Errorf("%s --help shows %v: %v", c.CommandPath(), call.Args, err)
+		}
+	}
+	if c.Example != "" && !own {
+		t.Errorf("%s --help has no example of it", c.CommandPath())
+	}
+}

@@ -1,0 +1,149 @@
+package catalogue
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/require"
+)
+
+// defaultPods is how many pods a node holds whose type does not say it. It is the default of kubelet.
+const defaultPods = 110
+
+// A Type is an instance type of a catalogue.
+type Type struct {
+	Name string `json:"name"`
+	// Arch is amd64 or arm64; amd64 if it is left out.
+	Arch string `json:"arch"`
+	// Labels are those of its nodes, without name, architecture, zone and capacity type, and without the operating system
+	// if it is linux.
+	Labels map[string]string `json:"labels"`
+	// Allocatable is what pods may use; without pods it is 110 of them. Capacity is what counts against the limits of a
+	// pool, Allocatable if it is left out.
+	Allocatable map[string]string `json:"allocatable"`
+	Capacity    map[string]string `json:"capacity,omitempty"`
+	// Attach is how many volumes of each CSI driver pods may have attached to a node; of a driver that is left out nothing is
+	// known.
+	Attach    map[string]int `json:"attach,omitempty"`
+	Offerings []Offering     `json:"offerings"`
+}
+
+// An Offering is one way to buy a Type.
+type Offering struct {
+	Zone         string `json:"zone"`
+	CapacityType string `json:"capacityType"`
+	// Price is in dollars per hour.
+	Price float64 `json:"price"`
+	// Labels are those that a node bought this way has besides zone and capacity type.
+	Labels map[string]string `json:"labels,omitempty"`
+}
+
+// InstanceTypes returns types in the form of the engine, in the same order. It stops at the first type with a mistake.
+func InstanceTypes(types []Type) ([]*model.InstanceType, error) {
+	out := make([]*model.InstanceType, len(types))
+	shared := map[string]require.Set{}
+	for i, t := range types {
+		m, err := t.instanceType(shared)
+		if err != nil {
+			return nil, fmt.Errorf("type %s: %w", t.Name, err)
+		}
+		out[i] = m
+	}
+	return out, nil
+}
+
+// Resources returns the allocatable resources of a node of the type, in the units of the engine.
+func (t Type) Resources() (model.Resources, error) {
+	allocatable, err := amountsOf("allocatable", t.Allocatable)
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := allocatable[corev1.ResourcePods]; !ok {
+		allocatable[corev1.ResourcePods] = defaultPods
+	}
+	return allocatable, nil
+}
+
+// instanceType returns the form of the engine. shared holds the requirements of offerings by their labels, so that equal
+// offerings of different types share one set.
+func (t Type) instanceType(shared map[string]require.Set) (*model.InstanceType, error) {
+	allocatable, err := t.Resources()
+	if err != nil {
+		return nil, err
+	}
+	capacity, err := amountsOf("capacity", t.Capacity)
+	if err != nil {
+		return nil, err
+	}
+	m := &model.InstanceType{Name: t.Name, Allocatable: allocatable, Capacity: allocatable.Max(capacity), Attach: t.Attach}
+	zones, kinds := map[string]bool{}, map[string]bool{}
+	for i, o := range t.Offerings {
+		if err := o.check(); err != nil {
+			return nil, fmt.Errorf("offerings[%d].%w", i, err)
+		}
+		zones[o.Zone], kinds[o.CapacityType] = true, true
+		m.Offerings = append(m.Offerings, o.offering(shared))
+	}
+	m.Requirements = require.FromLabels(t.Labels).And(require.FromLabels(map[string]string{
+		corev1.LabelInstanceTypeStable: t.Name,
+		corev1.LabelArchStable:         cmp.Or(t.Arch, apiv1.ArchitectureAmd64),
+		corev1.LabelOSStable:           cmp.Or(t.Labels[corev1.LabelOSStable], string(corev1.Linux)),
+	})).With(
+		require.New(corev1.LabelTopologyZone, require.In, slices.Collect(maps.Keys(zones))...),
+		require.New(apiv1.CapacityTypeLabelKey, require.In, slices.Collect(maps.Keys(kinds))...),
+	)
+	return m, nil
+}
+
+// check returns an error that names the first field with a mistake.
+func (o Offering) check() error {
+	switch {
+	case o.Zone == "":
+		return errors.New("zone: is missing")
+	case !slices.Contains(apiv1.CoreLabels().KnownValues[apiv1.CapacityTypeLabelKey], o.CapacityType):
+		return fmt.Errorf("capacityType: is %q, want on-demand, spot or reserved", o.CapacityType)
+	case o.Price < 0 || math.IsInf(o.Price, 0):
+		return fmt.Errorf("price: is %v, want dollars per hour", o.Price)
+	}
+	return nil
+}
+
+// offering returns the form of the engine.
+func (o Offering) offering(shared map[string]require.Set) model.Offering {
+	key := fmt.Sprint(o.Zone, "/", o.CapacityType, o.Labels)
+	reqs, ok := shared[key]
+	if !ok {
+		reqs = require.FromLabels(o.Labels).And(require.FromLabels(map[string]string{
+			corev1.LabelTopologyZone: o.Zone, apiv1.CapacityTypeLabelKey: o.CapacityType,
+		}))
+		shared[key] = reqs
+	}
+	return model.Offering{
+		Zone: o.Zone, CapacityType: o.CapacityType, Price: o.Price, Available: true, Requirements: reqs,
+	}
+}
+
+// amountsOf returns quantities in the units of the engine; field is for error messages.
+func amountsOf(field string, from map[string]string) (model.Resources, error) {
+	list := corev1.ResourceList{}
+	for _, name := range slices.Sorted(maps.Keys(from)) {
+		q, err := resource.ParseQuantity(from[name])
+		if err != nil {
+			return nil, fmt.Errorf("%s.%s: %q is no quantity such as 500m, 2 or 4Gi", field, name, from[name])
+		}
+		if q.Sign() < 0 {
+			return nil, fmt.Errorf("%s.%s: %s is negative", field, name, from[name])
+		}
+		list[corev1.ResourceName(name)] = q
+	}
+	return model.CapacityOf(list), nil
+}
