@@ -169,7 +169,8 @@ func window(b apiv1.Budget, now time.Time) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("parse schedule: %w", err)
 	}
-	return !schedule.Next(now.UTC().Add(-b.Duration.Duration)).After(now), nil
+	hit := schedule.Next(now.UTC().Add(-b.Duration.Duration))
+	return !hit.IsZero() && !hit.After(now), nil // zero: it never hits, as on the 30th of February
 }
 
 // counted reports whether the node is one of those that percentages are taken of: up, and not being ended by the cloud.

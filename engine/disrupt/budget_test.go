@@ -12,7 +12,7 @@ import (
 
 func TestAllowed(t *testing.T) {
 	monday := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
-	office, weekend, broken := "0 9 * * 1-5", "@weekly", "61 * * * *"
+	office, weekend, broken, never := "0 9 * * 1-5", "@weekly", "61 * * * *", "0 0 30 2 *"
 	hours := func(h int) *metav1.Duration { return &metav1.Duration{Duration: time.Duration(h) * time.Hour} }
 	empty, drifted := apiv1.DisruptionReasonEmpty, apiv1.DisruptionReasonDrifted
 	for _, tt := range []struct {
@@ -32,6 +32,7 @@ func TestAllowed(t *testing.T) {
 		{"its window is over", []apiv1.Budget{{Nodes: "0", Schedule: &office, Duration: hours(2)}}, 10, math.MaxInt32},
 		{"a window that began yesterday", []apiv1.Budget{{Nodes: "0", Schedule: &weekend, Duration: hours(48)}}, 10, 0},
 		{"what cannot be read holds back", []apiv1.Budget{{Nodes: "5", Schedule: &broken, Duration: hours(1)}}, 10, 0},
+		{"a window that never opens", []apiv1.Budget{{Nodes: "0", Schedule: &never, Duration: hours(8)}}, 10, math.MaxInt32},
 		{"nonsense holds back", []apiv1.Budget{{Nodes: "x%"}}, 10, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -229,6 +229,8 @@ func (d *decider) land(replacements []model.PlannedNode) model.Delta {
 		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
 		node.Spec.ProviderID, node.Spec.Unschedulable, node.Spec.Taints = "planned:///"+name, true, r.Pool.Taints
 		node.Status.Capacity, node.Status.Allocatable = t.Capacity.List(), t.Allocatable.List()
+		// Some pods tolerate cordons, so that there must be no room for another pod either.
+		node.Status.Allocatable[corev1.ResourcePods] = model.Quantity(corev1.ResourcePods, int64(len(r.Pods)))
 		change.Nodes = append(change.Nodes, node)
 		claim := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
 		claim.Status.ProviderID = node.Spec.ProviderID

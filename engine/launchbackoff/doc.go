@@ -1,7 +1,7 @@
 // Package launchbackoff decides how long pods wait for the next launch after nodes came up that were of no use to them.
 //
 // A launch was unused by a pod if its node has registered, none of the pods that it was made for runs there, and the pod needs
-// another place. Examples are a node with a taint that somebody added, a node that is smaller than its type promised, and a
+// another place. Examples are a node with a taint that was added later, a node that is smaller than its type promised, and a
 // node that was removed because it stayed empty. Then the next launch will likely end the same way. So the pod waits before
 // it, twice as long each time. It is still placed wherever there is room.
 //

@@ -306,7 +306,7 @@ func TestPastIsForgotten(t *testing.T) {
 			st.observe()
 			st.pods(pod("a"))
 		}, "1 wait 19s"},
-		{"nobody came after the pod for long", func(st *story) {
+		{"no pod came in its place for long", func(st *story) {
 			st.gone(model.KindPod, "d/a")
 			st.observe()
 			st.pass(11 * time.Minute)

@@ -39,6 +39,36 @@ func exclude(s *model.Snapshot, o Options, pods []*model.Pod) (rest []*model.Pod
 	return rest, refused
 }
 
+// withRunnableDaemons returns s without the DaemonSets whose pods fit on no instance type and no node, even alone: they run
+// nowhere, so that nothing is kept free for them.
+func withRunnableDaemons(s *model.Snapshot) *model.Snapshot {
+	var gone []model.Ref
+	for _, d := range s.Daemons() {
+		if !fitsAlone(s, d.Pod.Requests) {
+			gone = append(gone, model.Ref{Kind: model.KindDaemon, Key: d.Key})
+		}
+	}
+	if len(gone) == 0 {
+		return s
+	}
+	return s.Apply(model.Delta{Gone: gone})
+}
+
+// fitsAlone reports whether some instance type or node, were it empty, has room for the requests.
+func fitsAlone(s *model.Snapshot, requests model.Resources) bool {
+	for _, p := range s.Pools() {
+		for _, t := range s.Types(p.Name) {
+			if _, _, short := requests.Short(t.Allocatable); !short {
+				return true
+			}
+		}
+	}
+	return slices.ContainsFunc(s.Nodes(), func(n *model.Node) bool {
+		_, _, short := requests.Short(n.Allocatable)
+		return !short
+	})
+}
+
 // refuse adds refusals to the plan, in the order of their first pods.
 func refuse(plan *model.Plan, refused []model.Refusal) *model.Plan {
 	if len(refused) == 0 {

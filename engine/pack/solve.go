@@ -18,15 +18,19 @@ func Solve(s *model.Snapshot, o Options) *model.Plan {
 	if len(pods) == 0 {
 		return refuse(&model.Plan{}, refused)
 	}
-	o = o.withDefaults()
+	return refuse(solveSlack(withRunnableDaemons(s), o.withDefaults(), pods), refused)
+}
+
+// solveSlack returns a plan for the pods with slack, or without, where slack costs pods their place.
+func solveSlack(s *model.Snapshot, o Options, pods []*model.Pod) *model.Plan {
 	plan := solve(compile.Compile(s, o.settings(), pods), o)
 	if o.Slack > 0 && len(plan.Refusals) > 0 {
 		o.Slack = 0
 		if tight := solve(compile.Compile(s, o.settings(), pods), o); unplaced(tight) < unplaced(plan) {
-			return refuse(tight, refused)
+			return tight
 		}
 	}
-	return refuse(plan, refused)
+	return plan
 }
 
 // Limits and minValues may leave out pods to which a domain was assigned and that other pods count. maxAttempts is how often

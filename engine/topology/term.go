@@ -49,12 +49,13 @@ func (p *pick) selects(namespace string, set map[string]string) bool {
 	return p.selector.Matches(labels.Set(set))
 }
 
-// newTerm returns the term with these conditions.
+// newTerm returns the term with these conditions. A selector of all pods and one of none have the same text; Empty tells them
+// apart.
 func newTerm(key string, picks ...pick) *Term {
 	var b strings.Builder
 	b.WriteString(key)
 	for _, p := range picks {
-		fmt.Fprintf(&b, " %t %q %s", p.everywhere, p.namespaces, p.selector)
+		fmt.Fprintf(&b, " %t %q %t %s", p.everywhere, p.namespaces, p.selector.Empty(), p.selector)
 	}
 	return &Term{Key: key, text: b.String(), picks: picks}
 }

@@ -243,10 +243,7 @@ func TestDefaultPool(t *testing.T) {
 	if len(c.Delta.Pools) != 1 || c.Delta.Pools[0].Name != "default" || !model.NewPool(c.Delta.Pools[0]).Usable().OK() {
 		t.Fatalf("pools: %v", c.Delta.Pools)
 	}
-	run, err := c.Decide(pack.Options{}, 3, time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := c.Decide(pack.Options{}, 3, time.Now)
 	if run.Pending() != 1 || run.Placed() != 1 || run.Plan.Nodes[0].Offering.CapacityType != apiv1.CapacityTypeOnDemand {
 		t.Errorf("plan:\n%s", run.Plan)
 	}

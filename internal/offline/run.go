@@ -2,7 +2,6 @@ package offline
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -19,17 +18,14 @@ type Run struct {
 	Options pack.Options
 	// Solve is the time from objects to finished plan, Verify that of its check.
 	Solve, Verify time.Duration
-	// Faults are what the check objected to. The pods that they name are left out of Plan. They are mistakes of this
+	// Faults are what the check objected to, and panics. What they concern is left out of Plan. They are mistakes of this
 	// program and never of the input.
 	Faults []string
 }
 
-// attempts is how often a plan that its check refuses is made again without the pods that it objects to.
-const attempts = 3
-
 // Decide compiles and plans repeat times, keeping nothing in between, and returns the last run with the median times. Now
 // tells the time; it is asked for durations only.
-func (c *Case) Decide(o pack.Options, repeat int, now func() time.Time) (*Run, error) {
+func (c *Case) Decide(o pack.Options, repeat int, now func() time.Time) *Run {
 	o.Labels, o.Leave = c.Labels, c.Leave
 	if len(c.Spread.Constraints) > 0 {
 		o.DefaultSpread = c.Spread.Of()
@@ -38,65 +34,53 @@ func (c *Case) Decide(o pack.Options, repeat int, now func() time.Time) (*Run, e
 }
 
 // Decide plans on a snapshot that is there. o.Labels are those of the catalogue that its types come from.
-func Decide(s *model.Snapshot, o pack.Options, now func() time.Time) (*Run, error) {
+func Decide(s *model.Snapshot, o pack.Options, now func() time.Time) *Run {
 	return decide(func() *model.Snapshot { return s }, o, 1, now)
 }
 
-func decide(compile func() *model.Snapshot, o pack.Options, repeat int, now func() time.Time) (*Run, error) {
+func decide(compile func() *model.Snapshot, o pack.Options, repeat int, now func() time.Time) *Run {
 	var run *Run
 	var solves, checks []time.Duration
-	given := o.Leave
 	for range max(repeat, 1) {
-		o.Leave = map[string]string{}
-		maps.Copy(o.Leave, given)
 		start := now()
 		s := compile()
-		plan := pack.Solve(s, o)
-		solved := now()
-		found := rulesOf(o).Plan(s, plan)
-		solves, checks = append(solves, solved.Sub(start)), append(checks, now().Sub(solved))
-		run = &Run{Snapshot: s, Plan: plan, Options: o, Faults: texts(found)}
-		if err := run.retry(found); err != nil {
-			return nil, err
+		var solved, checked time.Time // of the first plan
+		steps := pack.Steps{
+			Solve: func(s *model.Snapshot, o pack.Options) *model.Plan {
+				plan := pack.Solve(s, o)
+				if solved.IsZero() {
+					solved = now()
+				}
+				return plan
+			},
+			Check: func(s *model.Snapshot, plan *model.Plan) []verify.Violation {
+				found := verify.Rules{Labels: o.Labels, DefaultSpread: o.DefaultSpread}.Plan(s, plan)
+				if checked.IsZero() {
+					checked = now()
+				}
+				return found
+			},
 		}
+		result := steps.SolveChecked(s, o)
+		if checked.IsZero() { // no plan was made or none was checked
+			solved, checked = now(), now()
+		}
+		solves, checks = append(solves, solved.Sub(start)), append(checks, checked.Sub(solved))
+		run = &Run{Snapshot: s, Plan: result.Plan, Options: o, Faults: faultsIn(result)}
+		run.Options.Leave = result.Leave
 	}
 	run.Solve, run.Verify = median(solves), median(checks)
-	return run, nil
+	return run
 }
 
-// rulesOf returns what a plan made with o is checked by.
-func rulesOf(o pack.Options) verify.Rules {
-	return verify.Rules{Labels: o.Labels, DefaultSpread: o.DefaultSpread}
-}
-
-// retry plans again without the pods that the check objects to, as the controller does.
-func (r *Run) retry(found []verify.Violation) error {
-	for range attempts {
-		if len(found) == 0 {
-			return nil
-		}
-		before := len(r.Options.Leave)
-		for _, v := range found {
-			if v.Pod != "" {
-				r.Options.Leave[v.Pod] = "no safe place was found: " + v.Detail
-			}
-		}
-		if len(r.Options.Leave) == before {
-			break
-		}
-		r.Plan = pack.Solve(r.Snapshot, r.Options)
-		found = rulesOf(r.Options).Plan(r.Snapshot, r.Plan)
+// faultsIn returns what was wrong on the way to the plan, a line each.
+func faultsIn(result pack.Checked) []string {
+	var out []string
+	for _, v := range result.Violations {
+		out = append(out, "the check refused a part of its plan: "+v.String())
 	}
-	if len(found) > 0 {
-		return fmt.Errorf("the plan does not hold, which is a mistake of this program: %s", found[0])
-	}
-	return nil
-}
-
-func texts(found []verify.Violation) []string {
-	out := make([]string, len(found))
-	for i, v := range found {
-		out[i] = v.String()
+	for _, p := range result.Panics {
+		out = append(out, fmt.Sprintf("planning failed with %d pods, which were left out: %s\n%s", len(p.Pods), p.Value, p.Stack))
 	}
 	return out
 }

@@ -21,6 +21,8 @@ type SchedulerMetrics struct {
 	ReplannedPodsTotal *prometheus.CounterVec
 	// LaunchesInVainTotal (nodepool) counts the nodes that came up and that the pods they were for could not use.
 	LaunchesInVainTotal *prometheus.CounterVec
+	// PlanFaultsTotal (controller, fault) counts violations and panics of plans; what they concern is left out.
+	PlanFaultsTotal *prometheus.CounterVec
 	// PausedPodsCount (controller): pods that wait for another launch because the last ones were in vain.
 	PausedPodsCount *prometheus.GaugeVec
 }
@@ -29,6 +31,14 @@ type SchedulerMetrics struct {
 const (
 	NominationWritten = "written"
 	NominationCleared = "cleared"
+)
+
+// Values of the label fault of PlanFaultsTotal.
+const (
+	// FaultViolation is for what the check of a plan objected to.
+	FaultViolation = "violation"
+	// FaultPanic is for a panic of the solver or of the check.
+	FaultPanic = "panic"
 )
 
 // Values of the label zone for pods that are not tied to one zone.
@@ -59,6 +69,9 @@ func newSchedulerMetrics(d declarer) *SchedulerMetrics {
 			"Pods that were planned for one node and needed another plan, for another node or for none.", "controller"),
 		LaunchesInVainTotal: d.counter("launches_in_vain_total",
 			"Nodes that came up and that the pods they were launched for could not use.", "nodepool"),
+		PlanFaultsTotal: d.counter("plan_faults_total",
+			"Faults of the planner: a rule that a plan broke, or a panic. What they concern was left out of the plan.",
+			"controller", "fault"),
 		PausedPodsCount: d.gauge("paused_pods_count",
 			"Pods that wait for another launch because the last ones were in vain.", "controller"),
 	}

@@ -96,7 +96,7 @@ func (x *explanation) decide(cmd *cobra.Command, p *progress) (*offline.Run, err
 	}
 	p.say("planning for " + report.Count(len(c.Delta.Pods), "pod"))
 	c.Spread.Constraints = x.spread()
-	return c.Decide(x.options(), 1, time.Now)
+	return c.Decide(x.options(), 1, time.Now), nil
 }
 
 // A subject answers for a name: the answer as a value for JSON and as text. found=false says that nothing has the name.

@@ -83,10 +83,7 @@ func (s *simulation) run(cmd *cobra.Command) error {
 	}
 	p.say("planning for " + report.Count(len(c.Delta.Pods), "pod"))
 	c.Spread.Constraints = s.spread()
-	run, err := c.Decide(s.options(), s.repeat, time.Now)
-	if err != nil {
-		return err
-	}
+	run := c.Decide(s.options(), s.repeat, time.Now)
 	p.pause()
 	tellFaults(cmd, run)
 	var d *offline.Disruption

@@ -92,8 +92,7 @@ func (g *cataloguing) decideLive(
 	s := found.Snapshot.Apply(model.Delta{Types: supply.Types})
 	p.say("planning for " + report.Count(len(s.Pending()), "pod"))
 	o.Labels = catalogue.Labels()
-	run, err := offline.Decide(s, o, time.Now)
-	return run, there, err
+	return offline.Decide(s, o, time.Now), there, nil
 }
 
 // readCluster lists what is in the cluster of KUBECONFIG, and returns a way to read more.
@@ -118,9 +117,9 @@ func readCluster(cmd *cobra.Command) (client.Reader, *live.Cluster, error) {
 	return c, found, nil
 }
 
-// tellFaults warns of what the check of a plan objected to.
+// tellFaults warns of what the check of a plan objected to, and of panics.
 func tellFaults(cmd *cobra.Command, run *offline.Run) {
 	for _, f := range run.Faults {
-		warn(cmd.ErrOrStderr(), []string{"a mistake of this program: the check refused a part of its plan: " + f})
+		warn(cmd.ErrOrStderr(), []string{"a mistake of this program: " + f})
 	}
 }

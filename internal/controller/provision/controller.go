@@ -2,9 +2,6 @@ package provision
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"maps"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -18,7 +15,6 @@ import (
 	"github.com/karpenter-go/karpenter/engine/launchbackoff"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/pack"
-	"github.com/karpenter-go/karpenter/engine/verify"
 	"github.com/karpenter-go/karpenter/internal/act"
 	"github.com/karpenter-go/karpenter/internal/controller/brake"
 	"github.com/karpenter-go/karpenter/internal/controller/capacitybuffer"
@@ -64,6 +60,8 @@ type Controller struct {
 	why  map[types.UID]string
 	// launches is what is known of the launches for pods, those that were of no use among them.
 	launches launchbackoff.State
+	// failing are the pods for which planning failed lately, by UID.
+	failing map[types.UID]failure
 }
 
 // A Timeline keeps the times behind the pod metrics.
@@ -160,10 +158,7 @@ func (c *Controller) window(s *model.Snapshot, waiting []*model.Pod) time.Durati
 // round plans, checks the plan, and carries it out.
 func (c *Controller) round(ctx context.Context, s *model.Snapshot) error {
 	s = c.Daemons.WithRequests(ctx, inputs.WithInstanceTypes(ctx, c.Clock, c.Cloud, s))
-	plan, waits, err := c.planWithPauses(ctx, s)
-	if err != nil {
-		return err
-	}
+	plan, waits := c.planWithPauses(ctx, s)
 	held, unapproved := c.holdBack(s, plan)
 	slowed := c.slow(plan, s.Now)
 	launches, err := c.launch(ctx, plan, s.Now)
@@ -192,48 +187,4 @@ func (c *Controller) launch(ctx context.Context, plan *model.Plan, now time.Time
 	}
 	c.launches = launchbackoff.Launched(c.launches, made...)
 	return launches, err
-}
-
-// attempts is how often a plan that verify refuses is made again without the pods that it objects to.
-const attempts = 3
-
-// plan packs, and has the plan checked by code that shares nothing with packing. What verify objects to is a fault of ours:
-// it is logged, and the pods that it names are left out, so that they hold up nobody else. A plan that stays refused is
-// never carried out. The pods in leave are left out, each for the reason given.
-func (c *Controller) plan(ctx context.Context, s *model.Snapshot, leave map[string]string) (*model.Plan, error) {
-	options := c.Options
-	options.Leave = leave
-	options.DefaultSpread = c.Spread.Of(ctx)
-	check := verify.Rules{Labels: options.Labels, DefaultSpread: options.DefaultSpread}
-	var violations []verify.Violation
-	for range attempts {
-		start := c.Clock.Now()
-		plan := c.solve(s, options)
-		c.Metrics.Scheduler.SchedulingDurationSeconds.WithLabelValues(c.Name()).Observe(c.Clock.Since(start).Seconds())
-		if violations = check.Plan(s, plan); len(violations) == 0 {
-			return plan, nil
-		}
-		leave := maps.Clone(options.Leave)
-		if leave == nil {
-			leave = map[string]string{}
-		}
-		for _, v := range violations {
-			ctrl.LoggerFrom(ctx).Error(errors.New(v.String()), "plan refused by its check")
-			if v.Pod != "" {
-				leave[v.Pod] = "no safe place was found: " + v.Detail
-			}
-		}
-		if len(leave) == len(options.Leave) {
-			break // nothing more to leave out
-		}
-		options.Leave = leave
-	}
-	return nil, fmt.Errorf("plan refused, nothing is launched: %v", violations)
-}
-
-func (c *Controller) solve(s *model.Snapshot, o pack.Options) *model.Plan {
-	if c.Solve != nil {
-		return c.Solve(s, o)
-	}
-	return pack.Solve(s, o)
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -325,5 +326,72 @@ func TestUnsafePlacementHoldsUpNobodyElse(t *testing.T) {
 	}
 	if told := w.told(telemetry.EventFailedScheduling); len(told) != 1 || !strings.HasPrefix(told[0], "near-0 ") {
 		t.Errorf("told %q, want the pod that is kept out", told)
+	}
+}
+
+// A solver with a fault opens a node that no type is for. Its pods go without, and the rest of the batch goes on.
+func TestUnsafeNodeHoldsUpNoOther(t *testing.T) {
+	w := newWorld(t)
+	w.Solve = func(s *model.Snapshot, o pack.Options) *model.Plan {
+		plan := pack.Solve(s, o)
+		for i := range plan.Nodes {
+			if plan.Nodes[i].Pods[0].Key == "default/bad-0" {
+				plan.Nodes[i].Options = nil
+			}
+		}
+		return plan
+	}
+	w.pend("bad", 1, 8)
+	w.pend("good", 1, 8)
+	w.clock.Step(time.Second)
+	w.reconcile()
+	if n := len(w.claims()); n != 1 {
+		t.Errorf("%d claims, want 1 for the other pod", n)
+	}
+	if told := w.told(telemetry.EventFailedScheduling); len(told) != 1 || !strings.HasPrefix(told[0], "bad-0 ") {
+		t.Errorf("told %q, want the pod of the node", told)
+	}
+	if n := testutil.ToFloat64(w.Metrics.Scheduler.PlanFaultsTotal.WithLabelValues(w.Name(), telemetry.FaultViolation)); n == 0 {
+		t.Error("no violation is counted")
+	}
+}
+
+// A solver that panics with some pods plans the others. The pods are told and left out for a while.
+func TestPanicHoldsUpNoOther(t *testing.T) {
+	w := newWorld(t)
+	solves, fixed := 0, false
+	w.Solve = func(s *model.Snapshot, o pack.Options) *model.Plan {
+		solves++
+		for _, p := range s.Pending() {
+			if strings.HasPrefix(p.Key, "default/bad") && o.Leave[p.Key] == "" && !fixed {
+				panic("index out of range")
+			}
+		}
+		return pack.Solve(s, o)
+	}
+	w.pend("bad", 2, 1)
+	w.pend("good", 1, 8)
+	w.clock.Step(time.Second)
+	w.reconcile()
+	if n := len(w.claims()); n != 1 {
+		t.Errorf("%d claims, want 1 for the other pod", n)
+	}
+	if told := w.told(telemetry.EventFailedScheduling); len(told) != 2 || !strings.Contains(told[0], "index out of range") {
+		t.Errorf("told %q, want the pods that make planning fail", told)
+	}
+	if n := testutil.ToFloat64(w.Metrics.Scheduler.PlanFaultsTotal.WithLabelValues(w.Name(), telemetry.FaultPanic)); n != 1 {
+		t.Errorf("%v panics are counted, want 1", n)
+	}
+	before := solves
+	w.clock.Step(time.Minute)
+	w.reconcile()
+	if solves != before+1 {
+		t.Errorf("%d plans in the next round, want 1: which pods make planning fail is known", solves-before)
+	}
+	fixed = true
+	w.clock.Step(failureTime)
+	w.reconcile()
+	if told := w.told(telemetry.EventNominated); !slices.ContainsFunc(told, func(s string) bool { return strings.HasPrefix(s, "bad-1 ") }) {
+		t.Errorf("told %q once planning works, want a place for the pods that were left out", told)
 	}
 }

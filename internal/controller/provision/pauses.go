@@ -15,17 +15,12 @@ import (
 
 // planWithPauses plans without launches for pods whose last launch was of no use a short while ago. It returns these pods by
 // key, each with the reason. They are still placed where there is room.
-func (c *Controller) planWithPauses(ctx context.Context, s *model.Snapshot) (*model.Plan, map[string]string, error) {
-	plan, err := c.plan(ctx, s, nil)
-	if err != nil {
-		return nil, nil, err
-	}
+func (c *Controller) planWithPauses(ctx context.Context, s *model.Snapshot) (*model.Plan, map[string]string) {
+	plan := c.plan(ctx, s, nil)
 	waits := c.backOff(ctx, s, plan)
 	for len(waits) > 0 {
 		// Others may be planned onto new nodes now that these are not; each round leaves out at least one pod more.
-		if plan, err = c.plan(ctx, s, waits); err != nil {
-			return nil, nil, err
-		}
+		plan = c.plan(ctx, s, waits)
 		more := c.backOff(ctx, s, plan)
 		if len(more) == 0 {
 			break
@@ -33,7 +28,7 @@ func (c *Controller) planWithPauses(ctx context.Context, s *model.Snapshot) (*mo
 		maps.Copy(waits, more)
 	}
 	c.Metrics.Scheduler.PausedPodsCount.WithLabelValues(c.Name()).Set(float64(len(waits)))
-	return plan, waits, nil
+	return plan, waits
 }
 
 // backOff decides which pods of the plan wait for their launch, and tells what is new about earlier ones.

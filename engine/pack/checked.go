@@ -1,0 +1,152 @@
+package pack
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/verify"
+)
+
+// maxCheckedSolves bounds how often SolveChecked solves again without the pods that a violation names.
+const maxCheckedSolves = 3
+
+// A Checked is a plan without violations, and what had to be left out of it. What is left out points to a mistake of this
+// program, never of the input.
+type Checked struct {
+	Plan *model.Plan
+	// Leave are the pods that were not planned, by key, each with the reason: those of Options.Leave, and those that a
+	// violation named or a panic was caused by.
+	Leave map[string]string
+	// Violations are all that verify found in plans on the way to Plan, in the order in which they were found.
+	Violations []verify.Violation
+	// Panics are those of the solver and of verify.
+	Panics []Panic
+}
+
+// Steps are what SolveChecked is made of. The zero Steps is Solve and verify.
+type Steps struct {
+	// Solve makes a plan; nil means Solve.
+	Solve func(*model.Snapshot, Options) *model.Plan
+	// Check returns what is wrong with a plan; nil means verify.Rules.Plan.
+	Check func(*model.Snapshot, *model.Plan) []verify.Violation
+}
+
+// SolveChecked returns a plan for the pending pods of s that verify accepts. It always returns one, if need be a plan that
+// refuses all pods.
+//
+// A pod that a violation names is refused, and the others are planned again. What still breaks a rule after a few plans is
+// taken out of the last one: a planned node, the pods placed on an existing node, or nodes of a pool. When the solver or
+// verify panics, the pods that cause it are found by planning without some, and are refused.
+func SolveChecked(s *model.Snapshot, o Options) Checked { return Steps{}.SolveChecked(s, o) }
+
+// SolveChecked is the function of that name with these steps.
+func (st Steps) SolveChecked(s *model.Snapshot, o Options) Checked {
+	if st.Solve == nil {
+		st.Solve = Solve
+	}
+	if st.Check == nil {
+		st.Check = verify.Rules{Labels: o.Labels, DefaultSpread: o.DefaultSpread}.Plan
+	}
+	c := &checkedSolve{steps: st, snapshot: s, options: o, pods: podsToPlan(s)}
+	c.out.Leave = map[string]string{}
+	maps.Copy(c.out.Leave, o.Leave)
+	for n := 1; ; n++ {
+		plan, violations := c.plan()
+		c.out.Violations = append(c.out.Violations, violations...)
+		if len(violations) == 0 {
+			c.out.Plan = plan
+			return c.out
+		}
+		named := podsNamed(plan, violations)
+		if n == maxCheckedSolves || len(named) == 0 {
+			c.out.Plan = c.salvage(plan, violations)
+			return c.out
+		}
+		maps.Copy(c.out.Leave, named)
+	}
+}
+
+// A checkedSolve is one call of SolveChecked.
+type checkedSolve struct {
+	steps    Steps
+	snapshot *model.Snapshot
+	options  Options
+	pods     []*model.Pod // all that need a place, in key order
+	out      Checked
+}
+
+// podsToPlan returns the pods that need a place, in key order.
+func podsToPlan(s *model.Snapshot) []*model.Pod {
+	pods := append(slices.Clone(s.Pending()), s.Displaced()...)
+	slices.SortFunc(pods, func(a, b *model.Pod) int { return strings.Compare(a.Key, b.Key) })
+	return slices.CompactFunc(pods, func(a, b *model.Pod) bool { return a.Key == b.Key })
+}
+
+// plan returns a plan without the pods in c.out.Leave, and its violations. Pods that cause a panic are added to c.out.Leave.
+func (c *checkedSolve) plan() (*model.Plan, []verify.Violation) {
+	plan, violations, failed := c.try(c.out.Leave)
+	if failed == nil {
+		return plan, violations
+	}
+	c.isolate(*failed)
+	if plan, violations, failed = c.try(c.out.Leave); failed == nil {
+		return plan, violations
+	}
+	return c.refuseAll(panicReason(*failed)), nil
+}
+
+// try returns a plan without the pods in leave, and its violations, or the panic that this ended in.
+func (c *checkedSolve) try(leave map[string]string) (plan *model.Plan, violations []verify.Violation, failed *Panic) {
+	failed = recovered(func() {
+		o := c.options
+		o.Leave = leave
+		plan = c.steps.Solve(c.snapshot, o)
+		violations = c.steps.Check(c.snapshot, plan)
+	})
+	return plan, violations, failed
+}
+
+// refuseAll returns the plan that places no pod: those in c.out.Leave for the reasons there, all others for this one.
+func (c *checkedSolve) refuseAll(why string) *model.Plan {
+	leave := make(map[string]string, len(c.pods))
+	for _, p := range c.pods {
+		leave[p.Key] = why
+	}
+	maps.Copy(leave, c.out.Leave)
+	_, refused := exclude(c.snapshot, Options{Leave: leave}, c.pods)
+	return refuse(&model.Plan{}, refused)
+}
+
+// podsNamed returns the pods of the plan that violations name, by key, each with the reason to refuse it.
+func podsNamed(plan *model.Plan, violations []verify.Violation) map[string]string {
+	planned := placedKeys(plan)
+	named := map[string]string{}
+	for _, v := range violations {
+		if planned[v.Pod] && named[v.Pod] == "" {
+			named[v.Pod] = violationReason(v)
+		}
+	}
+	return named
+}
+
+// placedKeys returns the keys of the pods that have a place in the plan.
+func placedKeys(plan *model.Plan) map[string]bool {
+	keys := map[string]bool{}
+	add := func(pods []*model.Pod) {
+		for _, p := range pods {
+			keys[p.Key] = true
+		}
+	}
+	for _, pl := range plan.Placements {
+		add(pl.Pods)
+	}
+	for i := range plan.Nodes {
+		add(plan.Nodes[i].Pods)
+	}
+	return keys
+}
+
+// violationReason is the reason to refuse pods for the sake of v.
+func violationReason(v verify.Violation) string { return "no safe place was found: " + v.Detail }

@@ -1,0 +1,177 @@
+package pack
+
+import (
+	"fmt"
+	"maps"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/karpenter-go/karpenter/engine/model"
+)
+
+// maxIsolations bounds how many plans are tried to find the pods that cause a panic.
+const maxIsolations = 48
+
+// A Panic is a panic of a plan, and the pods without which the plan could be made.
+type Panic struct {
+	// Pods are those that were left out for it, in the order in which they were found.
+	Pods []*model.Pod
+	// Value is what was panicked with, Stack the functions that were active, innermost first.
+	Value, Stack string
+}
+
+// Try is Solve for a caller that cannot leave out pods: if Solve panics, the plan refuses all pods, and the panic is returned.
+func Try(s *model.Snapshot, o Options) (*model.Plan, *Panic) {
+	var plan *model.Plan
+	failed := recovered(func() { plan = Solve(s, o) })
+	if failed != nil {
+		c := &checkedSolve{snapshot: s, options: o, pods: podsToPlan(s), out: Checked{Leave: o.Leave}}
+		plan = c.refuseAll(panicReason(*failed))
+		failed.Pods = c.pods
+	}
+	return plan, failed
+}
+
+// recovered calls f and returns the panic that it ended in, nil for none.
+func recovered(f func()) (failed *Panic) {
+	defer func() {
+		if v := recover(); v != nil {
+			failed = &Panic{Value: fmt.Sprint(v), Stack: stack()}
+		}
+	}()
+	f()
+	return nil
+}
+
+// stack returns the functions that are active, innermost first, from the one that panicked to the one that was called by
+// recovered. So the same panic has the same stack wherever it is recovered.
+func stack() string {
+	pcs := make([]uintptr, 64)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs)])
+	var b strings.Builder
+	for more := true; more; {
+		var f runtime.Frame
+		if f, more = frames.Next(); strings.HasSuffix(f.Function, "/pack.recovered") {
+			break
+		}
+		if !strings.HasPrefix(f.Function, "runtime.") {
+			fmt.Fprintf(&b, "%s\n\t%s:%d\n", f.Function, f.File, f.Line)
+		}
+	}
+	return b.String()
+}
+
+// panicReason is the reason to refuse pods that cause the panic.
+func panicReason(p Panic) string {
+	return "planning this pod failed, so that it was left out for the others to be planned: " + p.Value
+}
+
+// isolate finds pods without which a plan can be made, after one with all pods ended in the panic, and adds them to
+// c.out.Leave and c.out.Panics.
+//
+// The search keeps a set of pods with which a plan can be made, and adds groups of pods to it. The groups are namespaces. Where
+// a plan with several groups panics, each half of them is tried. Where one namespace causes the panic, the pods of each
+// owner are tried. When the tries are used up, all pods that are not in the set are left out.
+func (c *checkedSolve) isolate(first Panic) {
+	i := &isolation{checkedSolve: c, plannable: map[string]bool{}}
+	for _, p := range c.pods {
+		if c.out.Leave[p.Key] == "" {
+			i.pods = append(i.pods, p)
+		}
+	}
+	i.narrow(groupBy(i.pods, func(p *model.Pod) string { return p.Object.Namespace }), first)
+}
+
+// An isolation is the search for the pods that cause a panic.
+type isolation struct {
+	*checkedSolve
+	pods      []*model.Pod    // those to search
+	plannable map[string]bool // the set with which a plan can be made, by key
+	tries     int
+}
+
+// admit adds the groups to the plannable pods if a plan can be made with all of them, else those of them with which one can.
+func (i *isolation) admit(groups [][]*model.Pod) {
+	added := map[string]bool{}
+	for _, group := range groups {
+		for _, p := range group {
+			added[p.Key] = true
+		}
+	}
+	leave := maps.Clone(i.out.Leave)
+	for _, p := range i.pods {
+		if !i.plannable[p.Key] && !added[p.Key] && leave[p.Key] == "" {
+			leave[p.Key] = "not tried yet"
+		}
+	}
+	i.tries++
+	if _, _, failed := i.try(leave); failed != nil {
+		i.narrow(groups, *failed)
+		return
+	}
+	maps.Copy(i.plannable, added)
+}
+
+// narrow admits parts of the groups, with which together a plan panicked.
+func (i *isolation) narrow(groups [][]*model.Pod, failed Panic) {
+	if len(groups) == 1 && i.tries < maxIsolations {
+		finer := groupBy(groups[0], ownerOf)
+		if len(finer) == 1 {
+			i.leave(groups[0], failed)
+			return
+		}
+		groups = finer
+	}
+	if i.tries >= maxIsolations {
+		for _, group := range groups {
+			i.leave(group, failed)
+		}
+		return
+	}
+	half := len(groups) / 2
+	for _, part := range [][][]*model.Pod{groups[:half], groups[half:]} {
+		if len(part) > 0 {
+			i.admit(part)
+		}
+	}
+}
+
+// leave leaves out the pods for the panic that they cause.
+func (i *isolation) leave(pods []*model.Pod, failed Panic) {
+	for _, p := range pods {
+		i.out.Leave[p.Key] = panicReason(failed)
+	}
+	for n := range i.out.Panics {
+		if known := &i.out.Panics[n]; known.Value == failed.Value && known.Stack == failed.Stack {
+			known.Pods = append(known.Pods, pods...)
+			return
+		}
+	}
+	failed.Pods = slices.Clone(pods)
+	i.out.Panics = append(i.out.Panics, failed)
+}
+
+// groupBy returns the pods grouped by name, in the order of names.
+func groupBy(pods []*model.Pod, name func(*model.Pod) string) [][]*model.Pod {
+	groups := map[string][]*model.Pod{}
+	for _, p := range pods {
+		groups[name(p)] = append(groups[name(p)], p)
+	}
+	var out [][]*model.Pod
+	for _, n := range slices.Sorted(maps.Keys(groups)) {
+		out = append(out, groups[n])
+	}
+	return out
+}
+
+// ownerOf names what made the pod: a controller or a capacity buffer. A pod that was made by neither is a group by itself.
+func ownerOf(p *model.Pod) string {
+	if owner := p.Owner(); owner != nil {
+		return owner.Kind + "/" + owner.Name + "/" + string(owner.UID)
+	}
+	if p.Virtual() {
+		return "CapacityBuffer/" + p.Buffer
+	}
+	return p.Key
+}

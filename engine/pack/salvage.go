@@ -1,0 +1,204 @@
+package pack
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/verify"
+)
+
+const (
+	// maxSalvages bounds how often the parts that violations name are taken out of a plan. From the half of it on, a pod that
+	// breaks a rule costs its whole node.
+	maxSalvages = 8
+	// maxAdmissions bounds how many checks it takes to put a plan together from parts.
+	maxAdmissions = 48
+)
+
+// salvage returns the part of the plan that holds: without the nodes, placements and pods that break rules. Their pods are
+// refused.
+func (c *checkedSolve) salvage(plan *model.Plan, violations []verify.Violation) *model.Plan {
+	first, whole := violationReason(violations[0]), plan
+	for n := 1; n <= maxSalvages; n++ {
+		plan = c.without(plan, partsNamed(plan, violations, n))
+		if failed := recovered(func() { violations = c.steps.Check(c.snapshot, plan) }); failed != nil {
+			c.out.Panics = append(c.out.Panics, *failed)
+			break
+		}
+		if len(violations) == 0 {
+			return plan
+		}
+		c.out.Violations = append(c.out.Violations, violations...)
+	}
+	return c.reassemble(whole, first)
+}
+
+// reassemble adds the placements and nodes of the plan one after another, halving as long as the plan breaks a rule with them,
+// and returns what holds together. Pods of the rest are refused for the reason.
+func (c *checkedSolve) reassemble(whole *model.Plan, why string) *model.Plan {
+	count := len(whole.Placements) + len(whole.Nodes)
+	kept, checks := make([]bool, count), 0
+	plan := c.refuseAll(why)
+	var admit func(from, to int)
+	admit = func(from, to int) {
+		if from == to || checks >= maxAdmissions {
+			return
+		}
+		with := c.without(whole, partsBut(whole, why, func(i int) bool { return kept[i] || from <= i && i < to }))
+		var violations []verify.Violation
+		checks++
+		if recovered(func() { violations = c.steps.Check(c.snapshot, with) }) == nil && len(violations) == 0 {
+			plan = with
+			for i := from; i < to; i++ {
+				kept[i] = true
+			}
+			return
+		}
+		if half := (from + to) / 2; from < half {
+			admit(from, half)
+			admit(half, to)
+		}
+	}
+	admit(0, count)
+	return plan
+}
+
+// partsBut returns all placements and nodes of the plan but those that are kept. Placements are numbered first, then nodes.
+func partsBut(plan *model.Plan, why string, kept func(int) bool) parts {
+	b := parts{nodes: map[int]string{}, existing: map[string]string{}, pods: map[string]string{}}
+	for i, pl := range plan.Placements {
+		if !kept(i) && pl.Node != nil {
+			b.existing[pl.Node.Name] = why
+		}
+	}
+	for i := range plan.Nodes {
+		if !kept(len(plan.Placements) + i) {
+			b.nodes[i] = why
+		}
+	}
+	return b
+}
+
+// parts are those of a plan that break rules, each with the reason to refuse its pods.
+type parts struct {
+	nodes    map[int]string    // by position
+	existing map[string]string // placements, by the name of the node
+	pods     map[string]string // by key
+}
+
+// partsNamed returns the parts of the plan that violations name, in the n-th attempt to find a rest that holds.
+func partsNamed(plan *model.Plan, violations []verify.Violation, n int) parts {
+	b := parts{nodes: map[int]string{}, existing: map[string]string{}, pods: map[string]string{}}
+	wholeNodes := n > maxSalvages/2
+	planned := placedKeys(plan)
+	for _, v := range violations {
+		why := violationReason(v)
+		position, isPlanned := v.PlannedNode()
+		switch {
+		case v.Pod != "" && (planned[v.Pod] || v.Node == "") && !wholeNodes:
+			b.pods[v.Pod] = why
+		case isPlanned:
+			b.nodes[position] = why
+		case v.Node != "":
+			b.existing[v.Node] = why
+		case v.Pod != "":
+			b.pods[v.Pod] = why
+			b.takeNodesOf(plan, v.Pod, why)
+		case v.Pool != "":
+			b.takeNodesIn(plan, v.Pool, 1<<(n-1), why)
+		}
+	}
+	return b
+}
+
+// takeNodesOf takes the nodes that the pod is placed on.
+func (b *parts) takeNodesOf(plan *model.Plan, pod, why string) {
+	isIt := func(p *model.Pod) bool { return p.Key == pod }
+	for i := range plan.Nodes {
+		if slices.ContainsFunc(plan.Nodes[i].Pods, isIt) {
+			b.nodes[i] = why
+		}
+	}
+	for _, pl := range plan.Placements {
+		if pl.Node != nil && slices.ContainsFunc(pl.Pods, isIt) {
+			b.existing[pl.Node.Name] = why
+		}
+	}
+}
+
+// takeNodesIn takes the last count planned nodes of the pool.
+func (b *parts) takeNodesIn(plan *model.Plan, pool string, count int, why string) {
+	for i := len(plan.Nodes) - 1; i >= 0 && count > 0; i-- {
+		if p := plan.Nodes[i].Pool; p != nil && p.Name == pool {
+			b.nodes[i] = why
+			count--
+		}
+	}
+}
+
+// without returns the plan without the parts, its figures added up again. Pods that need a place and have none any more are
+// refused.
+func (c *checkedSolve) without(plan *model.Plan, b parts) *model.Plan {
+	rest := &model.Plan{}
+	reasons := maps.Clone(b.pods)
+	keep := func(pods []*model.Pod, why string) (kept []*model.Pod) {
+		for _, p := range pods {
+			if why != "" && reasons[p.Key] == "" {
+				reasons[p.Key] = why
+			}
+			if reasons[p.Key] == "" {
+				kept = append(kept, p)
+			}
+		}
+		return kept
+	}
+	for _, pl := range plan.Placements {
+		why := "no safe place was found"
+		if pl.Node != nil {
+			why = b.existing[pl.Node.Name]
+		}
+		if pl.Pods = keep(pl.Pods, why); len(pl.Pods) > 0 {
+			rest.Placements = append(rest.Placements, pl)
+		}
+	}
+	for i, n := range plan.Nodes {
+		if n.Pods = keep(n.Pods, b.nodes[i]); len(n.Pods) > 0 {
+			rest.Nodes = append(rest.Nodes, n)
+			rest.Price += n.Price()
+		}
+	}
+	for _, r := range plan.Refusals {
+		if r.Pods = keep(r.Pods, ""); len(r.Pods) > 0 {
+			rest.Refusals = append(rest.Refusals, r)
+		}
+	}
+	rest.Order = keep(plan.Order, "")
+	return c.account(rest, reasons)
+}
+
+// account adds refusals of the pods that need a place and are neither placed nor refused, for these reasons.
+func (c *checkedSolve) account(plan *model.Plan, reasons map[string]string) *model.Plan {
+	known := placedKeys(plan)
+	for _, r := range plan.Refusals {
+		for _, p := range r.Pods {
+			known[p.Key] = true
+		}
+	}
+	byReason := map[string][]*model.Pod{}
+	for _, p := range c.pods {
+		if !known[p.Key] {
+			byReason[reasons[p.Key]] = append(byReason[reasons[p.Key]], p)
+		}
+	}
+	for _, why := range slices.Sorted(maps.Keys(byReason)) {
+		v := model.Verdict{Rule: model.RuleInvalid, Subject: why}
+		if why == "" {
+			v.Subject = "no safe place was found"
+		}
+		plan.Refusals = append(plan.Refusals, model.Refusal{Pods: byReason[why], Reasons: []model.PoolVerdict{{Verdict: v}}})
+	}
+	slices.SortStableFunc(plan.Refusals, func(a, b model.Refusal) int { return strings.Compare(a.Pods[0].Key, b.Pods[0].Key) })
+	return plan
+}

@@ -1,0 +1,43 @@
+package rawpods
+
+// MostPods bounds the pods of one cluster, so that a plan takes milliseconds.
+const MostPods = 12
+
+// A Bytes is an input that choices are read from.
+type Bytes struct{ rest []byte }
+
+// From returns the choices that data makes.
+func From(data []byte) *Bytes { return &Bytes{data} }
+
+// Left reports whether there is input left.
+func (b *Bytes) Left() bool { return len(b.rest) > 0 }
+
+func (b *Bytes) next() byte {
+	if len(b.rest) == 0 {
+		return 0
+	}
+	c := b.rest[0]
+	b.rest = b.rest[1:]
+	return c
+}
+
+// below returns a number from 0 to n-1.
+func (b *Bytes) below(n int) int { return int(b.next()) % n }
+
+// flag is false for zero, and true for one byte in n of the others.
+func (b *Bytes) flag(n int) bool { return b.next()%byte(n) == byte(n)-1 }
+
+// Pick returns one of the values.
+func Pick[T any](b *Bytes, values ...T) T { return values[b.below(len(values))] }
+
+// some returns the values whose bit is set.
+func some[T any](b *Bytes, values ...T) []T {
+	var out []T
+	bits := b.next()
+	for i, v := range values {
+		if bits&(1<<i) != 0 {
+			out = append(out, v)
+		}
+	}
+	return out
+}

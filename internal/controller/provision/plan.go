@@ -1,0 +1,97 @@
+package provision
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/pack"
+	"github.com/karpenter-go/karpenter/internal/telemetry"
+)
+
+// failureTime is how long a pod for which planning failed is left out, before planning is tried with it again. The search for
+// such pods takes many plans.
+const failureTime = 10 * time.Minute
+
+// A failure is a panic that a pod caused when it was planned.
+type failure struct {
+	why   string
+	until time.Time
+}
+
+// plan returns a plan that its check accepts. What the check objects to and pods that cause a panic are left out of it; both
+// are mistakes of this program, which are logged and counted. The pods in leave are left out too, each for the reason given.
+func (c *Controller) plan(ctx context.Context, s *model.Snapshot, leave map[string]string) *model.Plan {
+	options := c.Options
+	options.DefaultSpread = c.Spread.Of(ctx)
+	options.Leave = c.withFailing(s, leave)
+	checked := pack.Steps{Solve: c.solve}.SolveChecked(s, options)
+	faults := c.Metrics.Scheduler.PlanFaultsTotal
+	for _, v := range checked.Violations {
+		faults.WithLabelValues(c.Name(), telemetry.FaultViolation).Inc()
+		ctrl.LoggerFrom(ctx).Error(errors.New(v.String()), "plan refused by its check")
+	}
+	for _, p := range checked.Panics {
+		faults.WithLabelValues(c.Name(), telemetry.FaultPanic).Inc()
+		ctrl.LoggerFrom(ctx).Error(fmt.Errorf("panic: %s", p.Value), "planning failed for some pods, which are left out",
+			"pods", keysOf(p.Pods), "count", len(p.Pods), "stack", p.Stack)
+		c.noteFailing(s, p, checked.Leave)
+	}
+	return checked.Plan
+}
+
+// withFailing returns leave with the pods for which planning failed lately.
+func (c *Controller) withFailing(s *model.Snapshot, leave map[string]string) map[string]string {
+	maps.DeleteFunc(c.failing, func(_ types.UID, f failure) bool { return !s.Now.Before(f.until) })
+	if len(c.failing) == 0 {
+		return leave
+	}
+	out := map[string]string{}
+	for _, p := range append(s.Displaced(), s.Pending()...) {
+		if f, ok := c.failing[p.UID]; ok {
+			out[p.Key] = f.why
+		}
+	}
+	maps.Copy(out, leave)
+	return out
+}
+
+// noteFailing leaves the pods of the panic out of the next plans, for the reasons in leave.
+func (c *Controller) noteFailing(s *model.Snapshot, p pack.Panic, leave map[string]string) {
+	if c.failing == nil {
+		c.failing = map[types.UID]failure{}
+	}
+	for _, pod := range p.Pods {
+		c.failing[pod.UID] = failure{why: leave[pod.Key], until: s.Now.Add(failureTime)}
+	}
+}
+
+// maxKeys bounds how many pods a log line names.
+const maxKeys = 20
+
+// keysOf returns the keys of the first pods.
+func keysOf(pods []*model.Pod) []string {
+	keys := make([]string, 0, min(len(pods), maxKeys))
+	for _, p := range pods[:min(len(pods), maxKeys)] {
+		keys = append(keys, p.Key)
+	}
+	return keys
+}
+
+// solve makes one plan and measures how long that takes.
+func (c *Controller) solve(s *model.Snapshot, o pack.Options) *model.Plan {
+	start := c.Clock.Now()
+	defer func() {
+		c.Metrics.Scheduler.SchedulingDurationSeconds.WithLabelValues(c.Name()).Observe(c.Clock.Since(start).Seconds())
+	}()
+	if c.Solve != nil {
+		return c.Solve(s, o)
+	}
+	return pack.Solve(s, o)
+}
