@@ -17,7 +17,7 @@ type room struct {
 // engineRooms are all rooms of the engine.
 var engineRooms = []string{
 	"engine/model", "engine/require", "engine/topology", "engine/pack", "engine/drain", "engine/lifecycle",
-	"engine/disrupt", "engine/verify", "engine/explain", "engine/overlay", "engine/buffer", "engine/steer", "engine/vain",
+	"engine/disrupt", "engine/verify", "engine/explain", "engine/overlay", "engine/buffer", "engine/nominate", "engine/vain",
 }
 
 // below is what everything at the edge may know.
@@ -35,7 +35,7 @@ var rooms = []room{
 		"what the user corrects about types does not depend on who chooses among them"},
 	{"engine/buffer", []string{"api", "engine/model"},
 		"how much room a buffer asks for does not depend on where it is found"},
-	{"engine/steer", []string{"api", "engine/model"}, "steering follows plans, whoever made them"},
+	{"engine/nominate", []string{"api", "engine/model"}, "nominations follow plans, whichever controller made them"},
 	{"engine/vain", []string{"api", "engine/model"}, "what came of launches is judged by what is seen, whoever planned them"},
 	{"engine/drain", []string{"api", "engine/model"}, "how pods leave a node does not depend on why it goes"},
 	{"engine/lifecycle", []string{"api", "engine/model", "engine/require", "engine/drain"},

@@ -87,7 +87,7 @@ func TestSteering(t *testing.T) {
 
 // A setup is what differs between clusters.
 type setup struct {
-	// steer is STEER_PODS of the controller, slack its PLAN_SLACK.
+	// steer is NOMINATE_PODS of the controller, slack its PLAN_SLACK.
 	steer, slack string
 	// scheduler is the path of another kube-scheduler; empty for that of the cluster's version.
 	scheduler string
@@ -98,7 +98,7 @@ type setup struct {
 // measure starts a cluster, makes the pods, waits until all run, and takes the cluster down.
 func measure(t *testing.T, s setup) result {
 	t.Helper()
-	t.Setenv("STEER_PODS", s.steer) // the controller inherits it
+	t.Setenv("NOMINATE_PODS", s.steer) // the controller inherits it
 	if s.slack != "" {
 		t.Setenv("PLAN_SLACK", s.slack)
 	}

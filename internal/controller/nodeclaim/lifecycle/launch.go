@@ -91,6 +91,9 @@ func (p *pass) adopt(ctx context.Context, instance *cloud.Instance) (known bool,
 		p.claim.Annotations = map[string]string{}
 	}
 	maps.Copy(p.claim.Annotations, instance.Annotations)
+	if instance.NodeName != "" {
+		p.claim.Annotations[apiv1.NodeNameAnnotationKey] = instance.NodeName
+	}
 	if err := p.Client.Patch(ctx, p.claim, client.MergeFrom(before)); err != nil {
 		return false, fmt.Errorf("write labels of instance to claim %s: %w", p.claim.Name, err)
 	}

@@ -1,0 +1,104 @@
+package nominate
+
+import (
+	"time"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/model"
+)
+
+const (
+	// maxWaitForNominations is the longest time that a node whose pods are all nominated waits for the nominations of other nodes
+	// of its plan, from when it joined. A node that has not joined waits from the creation of its claim, so that it does not wait once
+	// it has booted.
+	maxWaitForNominations = 25 * time.Second
+	// maxWaitForLaunches is the same for other claims of its plan that are not launched yet.
+	maxWaitForLaunches = 3 * time.Second
+	// samePlan is how far apart the creation times of claims of one plan may be. API servers write times in whole seconds.
+	samePlan = time.Second
+	// negligible is how many nominations may still have to be written when claims are released: they are written in an instant, and
+	// while pods are pending the scheduler erases some all the time.
+	negligible = 20
+)
+
+// A release decides which claims need not wait for nominations any longer.
+//
+// The scheduler tries all pending pods again whenever a node is opened to pods, and erases the nominations of those whose node is
+// still closed. So nodes of one plan are released together.
+type release struct {
+	s       *model.Snapshot
+	options Options
+	// outstanding are the nodes in flight with pods that lack their nomination.
+	outstanding map[*model.Node]bool
+	// firstOutstanding is when the first of their claims was created, firstLaunch when the first of the claims was created that wait
+	// for their launch. Both are zero if there is none.
+	firstOutstanding, firstLaunch time.Time
+}
+
+func newRelease(s *model.Snapshot, o Options, outstanding map[*model.Node]bool) release {
+	r := release{s: s, options: o, outstanding: outstanding}
+	for n := range outstanding {
+		r.firstOutstanding = earlier(r.firstOutstanding, n.Claim)
+	}
+	for _, c := range s.Claims() {
+		if waitsForNominations(c) && c.Status.ProviderID == "" && c.DeletionTimestamp == nil {
+			r.firstLaunch = earlier(r.firstLaunch, c)
+		}
+	}
+	return r
+}
+
+// earlier returns the earlier of t, if it is not zero, and the creation of the claim.
+func earlier(t time.Time, c *apiv1.NodeClaim) time.Time {
+	if created := c.CreationTimestamp.Time; t.IsZero() || created.Before(t) {
+		return created
+	}
+	return t
+}
+
+// claims returns the claims that need not wait any longer, and whether others are left that do.
+func (r release) claims() (nominated []Nominated, waiting bool) {
+	for _, c := range r.s.Claims() {
+		n, ok := r.s.NodeByName(c.Name)
+		if !waitsForNominations(c) || !ok || n.Claim != c || n.Registered || n.Deleting {
+			continue
+		}
+		name := nodeName(r.s, n)
+		switch {
+		case !r.options.On:
+			nominated = append(nominated, Nominated{Claim: c})
+		case name != "" && name == c.Annotations[apiv1.PodsNominatedToAnnotationKey]:
+		case name != "" && r.ready(n):
+			nominated = append(nominated, Nominated{Claim: c, Node: name})
+		default:
+			waiting = true
+		}
+	}
+	return nominated, waiting
+}
+
+// ready reports whether all pods of the node are nominated, and no others of its plan need be waited for.
+func (r release) ready(n *model.Node) bool {
+	if r.outstanding[n] || r.options.Launching {
+		return false
+	}
+	since := n.Claim.CreationTimestamp.Time
+	if n.Object != nil {
+		since = n.Object.CreationTimestamp.Time
+	}
+	waited, latest := r.s.Now.Sub(since), n.Claim.CreationTimestamp.Add(samePlan)
+	precedes := func(t time.Time) bool { return !t.IsZero() && !t.After(latest) }
+	switch {
+	case waited < maxWaitForNominations && precedes(r.firstOutstanding):
+		return false
+	case waited < maxWaitForLaunches && precedes(r.firstLaunch):
+		return false
+	}
+	return true
+}
+
+// waitsForNominations reports whether the registration of the claim's node waits, or has waited, for nominations.
+func waitsForNominations(c *apiv1.NodeClaim) bool {
+	_, waits := c.Annotations[apiv1.PodsNominatedToAnnotationKey]
+	return waits
+}
