@@ -43,9 +43,11 @@ func register(v View) (j Judgement) {
 	r := registration(v, node)
 	if r.Complete && r.Soften {
 		// The taint is softened by a write of its own before it is removed.
-		before := r
-		before.Complete, before.RemoveTaints = false, nil
-		j.do(before)
+		first := r
+		first.Complete, first.RemoveTaints = false, nil
+		first.Labels = maps.Clone(r.Labels)
+		delete(first.Labels, apiv1.NodeRegisteredLabelKey)
+		j.do(first)
 		r.Soften, r.AddTaints = false, nil
 	}
 	j.do(r)
@@ -76,7 +78,7 @@ func registration(v View, node *corev1.Node) Register {
 	r := Register{
 		Node:        node.Name,
 		Labels:      overlay(v.Claim.Labels, v.Hook.Labels),
-		Annotations: maps.Clone(v.Claim.Annotations),
+		Annotations: nodeAnnotations(v.Claim),
 		ClaimLabels: missing(v.Claim.Labels, v.Hook.Labels),
 		Owner: metav1.OwnerReference{
 			APIVersion: apiv1.GroupVersion.String(), Kind: "NodeClaim",
@@ -100,6 +102,14 @@ func registration(v View, node *corev1.Node) Register {
 		}
 	}
 	return r
+}
+
+// nodeAnnotations returns the claim's annotations without those that are about its launch.
+func nodeAnnotations(claim *apiv1.NodeClaim) map[string]string {
+	m := maps.Clone(claim.Annotations)
+	delete(m, apiv1.NodeNameAnnotationKey)
+	delete(m, apiv1.PodsNominatedToAnnotationKey)
+	return m
 }
 
 // Apply does r to node.

@@ -46,7 +46,7 @@ type Controller struct {
 	Client client.Client
 	// Live reads past the cache; nil reads with Client.
 	Live    client.Reader
-	Clock   clock.Clock
+	Clock   clock.WithDelayedExecution
 	Events  telemetry.Recorder
 	Metrics *telemetry.Metrics
 	Cloud   cloud.Provider
