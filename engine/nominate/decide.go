@@ -30,7 +30,8 @@ type Decision struct {
 	// Nominated are the claims in flight whose nodes need not wait for nominations any longer once Nominations are written, in name
 	// order.
 	Nominated []Nominated
-	// Waiting means that claims are left which wait for nominations.
+	// Waiting means that claims are left which wait for nominations although the name of their node is known. Time alone may
+	// change that.
 	Waiting bool
 }
 

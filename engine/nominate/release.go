@@ -56,7 +56,7 @@ func earlier(t time.Time, c *apiv1.NodeClaim) time.Time {
 	return t
 }
 
-// claims returns the claims that need not wait any longer, and whether others are left that do.
+// claims returns the claims that need not wait any longer, and whether others are left that do although their nodes have names.
 func (r release) claims() (nominated []Nominated, waiting bool) {
 	for _, c := range r.s.Claims() {
 		n, ok := r.s.NodeByName(c.Name)
@@ -67,8 +67,8 @@ func (r release) claims() (nominated []Nominated, waiting bool) {
 		switch {
 		case !r.options.On:
 			nominated = append(nominated, Nominated{Claim: c})
-		case name != "" && name == c.Annotations[apiv1.PodsNominatedToAnnotationKey]:
-		case name != "" && r.ready(n):
+		case name == "" || name == c.Annotations[apiv1.PodsNominatedToAnnotationKey]:
+		case r.ready(n):
 			nominated = append(nominated, Nominated{Claim: c, Node: name})
 		default:
 			waiting = true

@@ -28,17 +28,19 @@ type Controller struct {
 	// On nominates pods. Without it the nominations that were written before are cleared.
 	On bool
 
-	// last is when the last pass began. busy means that it wrote something, or left claims that wait for nominations.
-	last time.Time
-	busy bool
+	// last is when the last pass began. busy means that it wrote something, or left claims that wait for nominations. joins means
+	// that claims or nodes which are not registered have changed since.
+	last  time.Time
+	busy  bool
+	joins atomic.Bool
 	// forbidden is set for good once the API server has refused to patch pods/status.
 	forbidden atomic.Bool
 }
 
 // Intervals between passes.
 const (
-	// idleInterval is the least time between two passes, and busyInterval while there is something to write: a pod whose
-	// nomination the scheduler has erased may lose its room before it has another.
+	// idleInterval is the least time between two passes, and busyInterval while there is something to write and while nodes join: a
+	// pod whose nomination the scheduler has erased may lose its room before it has another.
 	idleInterval = 500 * time.Millisecond
 	busyInterval = 50 * time.Millisecond
 	// recheckInterval is how long after a pass the next begins at the latest while pods are pending: no event tells that a node is gone.
@@ -62,7 +64,10 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 				wake := func() { queue.Add(singleton.Request()) }
 				c.Cluster.OnWork(wake)
 				c.Cluster.OnPromise(wake)
-				c.Cluster.OnJoin(wake)
+				c.Cluster.OnJoin(func() {
+					c.joins.Store(true)
+					wake()
+				})
 				return nil
 			})).
 		Complete(c)
@@ -74,13 +79,14 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 		return ctrl.Result{RequeueAfter: syncInterval}, nil
 	}
 	now, least := c.Clock.Now(), idleInterval
-	if c.busy {
+	if c.busy || c.joins.Load() {
 		least = busyInterval
 	}
 	if wait := c.last.Add(least).Sub(now); wait > 0 {
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	c.last = now
+	c.joins.Store(false)
 	launching := c.Cluster.Launches() // read before the snapshot, which then has the promises of launches that have ended
 	s := c.Cluster.Snapshot()
 	on := c.On && !c.forbidden.Load()
