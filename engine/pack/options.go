@@ -8,6 +8,8 @@ import (
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/pack/catalog"
+	"github.com/karpenter-go/karpenter/engine/pack/compile"
 )
 
 // Options tunes Solve. The zero value is ready to use.
@@ -49,6 +51,17 @@ const (
 	PreferenceRespect PreferencePolicy = "Respect"
 	PreferenceIgnore  PreferencePolicy = "Ignore"
 )
+
+// maxSlack is the largest Slack: with more, nodes would be planned for half of what they hold.
+const maxSlack = 0.5
+
+// settings returns the options that compilation looks at.
+func (o Options) settings() compile.Settings {
+	return compile.Settings{
+		Settings:          catalog.Settings{Labels: o.Labels, MaxNodeCPU: o.MaxNodeCPU, RelaxMinValues: o.RelaxMinValues},
+		IgnorePreferences: o.PreferencePolicy == PreferenceIgnore, Refuse: o.Leave, DefaultSpread: o.DefaultSpread, Slack: o.Slack,
+	}
+}
 
 // withDefaults returns o with its zero fields set.
 func (o Options) withDefaults() Options {

@@ -1,448 +1,238 @@
 package pack
 
 import (
-	"math"
 	"slices"
 
+	"github.com/karpenter-go/karpenter/engine/binpack"
 	"github.com/karpenter-go/karpenter/engine/model"
-	"github.com/karpenter-go/karpenter/engine/require"
-	"github.com/karpenter-go/karpenter/engine/topology"
+	"github.com/karpenter-go/karpenter/engine/pack/assign"
+	"github.com/karpenter-go/karpenter/engine/pack/catalog"
+	"github.com/karpenter-go/karpenter/engine/pack/compile"
 )
 
-// maxRepairs bounds how many nodes are looked at for pods that were refused.
-const maxRepairs = 2_000
+// maxRepairSteps bounds how many nodes are looked at for pods without a place.
+const maxRepairSteps = 2_000
 
-// A repairer looks for room for pods that were refused, one by one, on what was decided for the others: it is known by then
-// what limits and reservations leave, and which domains have nodes or may still get some.
+// A repairer finds places for single pods that a draft refuses, on nodes that exist or are planned or on new ones: by now it
+// is known what limits and reservations leave.
 type repairer struct {
-	*problem
-	budget int
-	asks   int    // how many nodes may still be asked to make way
-	loads  []load // of the nodes, in their order
-	seals  []*sealed
-	fresh  map[freshKey]bool // whether some class could have a new node
-	// reliances are the daemons that somebody relies on because no other node has them in the domain.
-	reliances []reliance
+	draft *draft
+	at    *assign.Assignment
+	pack  *packing
+	loads []load // by node
+	steps int
 }
 
-// A load is what the pods of an opened node need together, and who they are.
-type load struct {
-	need   []int64
-	guests guests
-}
-
-// repair returns the plan with places for some of the pods that it refuses, or the plan itself. Pods that got no node must not
-// have been counted anywhere.
-func (p *problem) repair(plan *model.Plan) *model.Plan {
-	if len(p.refused) > 0 || len(plan.Refusals) == 0 || !p.unserved() {
-		return plan
+// repair returns the plan of the draft with places for some of the pods that it refuses, or the plan itself. Pods without a
+// place must not count anywhere.
+func repair(d *draft) *model.Plan {
+	if len(d.refused) > 0 || len(d.plan.Refusals) == 0 {
+		return d.plan
 	}
-	p.quotas, p.bold, p.late = nil, true, true
-	p.chosen, p.opening = map[choiceKey][]*choice{}, map[openKey]bool{}
-	p.reclaim()
-	r := &repairer{problem: p, budget: maxRepairs, asks: maxAsks, fresh: map[freshKey]bool{}}
-	for _, o := range p.nodes {
-		r.loads = append(r.loads, r.loadOf(o))
+	limits := d.packed.limits.Clone()
+	r := &repairer{
+		draft: d, at: d.assigned.Resume(limits), steps: maxRepairSteps,
+		pack: &packing{nodes: slices.Clone(d.packed.nodes), limits: limits, served: slices.Clone(d.packed.served)},
 	}
-	r.hindsight()
-	r.recount()
-	r.seal()
+	r.reclaim()
+	for _, n := range r.pack.nodes {
+		r.loads = append(r.loads, loadOf(n))
+	}
 	placed := false
-	for moved := true; moved && r.budget > 0; placed = placed || moved {
-		moved = r.each(r.serve)
-		moved = moved || r.each(r.makeWay)
+	for moved := true; moved && r.steps > 0; placed = placed || moved {
+		moved = false
+		for _, c := range d.problem.Classes {
+			for r.at.Placed.Left(c) > 0 && r.steps > 0 && r.serve(c) {
+				moved = true
+			}
+		}
 	}
 	if placed {
-		repaired := p.plan()
-		_, wrong := p.lookBack()
-		repaired.Order = p.ordered(repaired)
-		if len(p.refused) == 0 && len(wrong) == 0 && unplaced(repaired) < unplaced(plan) {
-			return repaired
+		r.pack.floor = func(nodes []*node) float64 {
+			return bound(binpack.NewRelaxation(problemOf(d.problem, d.options, d.problem.Catalog.Pools, itemsOf(r.at), limits)), nodes, len(r.at.Segments), nil)
+		}
+		better := draftPlan(d.problem, d.options, r.at, r.pack)
+		if len(better.refused) == 0 && unplaced(better.plan) < unplaced(d.plan) {
+			return better.plan
 		}
 	}
-	return plan
+	return d.plan
 }
 
-// each has a way to find places tried for all classes that have pods left, and reports whether it found any.
-func (r *repairer) each(try func(c *class) bool) (moved bool) {
-	for _, c := range r.classes {
-		for nodes := len(r.nodes); c.refusal.OK() && c.left() > 0 && try(c); nodes = len(r.nodes) {
-			moved = true
-			if len(r.nodes) > nodes {
-				r.seal() // limits may leave none now
-			} else {
-				r.level()
-			}
-		}
-	}
-	return moved
-}
-
-// unserved reports whether pods have no place that might have one.
-func (p *problem) unserved() bool {
-	return slices.ContainsFunc(p.classes, func(c *class) bool { return c.refusal.OK() && c.left() > 0 }) ||
-		slices.ContainsFunc(p.lots, func(l *lot) bool { return l.class.refusal.OK() && l.left() > 0 })
-}
-
-// reclaim gives the pods of lots that got no node back to their classes.
-func (p *problem) reclaim() {
-	back := map[*model.Pod]bool{}
-	for _, l := range p.lots {
-		pods := l.pods[l.next:]
-		if len(pods) == 0 || l.unit > 1 {
+// reclaim returns the pods of segments that got no node to their classes.
+func (r *repairer) reclaim() {
+	for i, s := range r.at.Segments {
+		rest := s.Pods[r.pack.served[i]:]
+		if len(rest) == 0 || s.Size > 1 {
 			continue
 		}
-		l.class.pods = slices.Insert(slices.Clone(l.class.pods), l.class.next, pods...)
-		l.pods = l.pods[:l.next:l.next]
-		for _, pod := range pods {
-			back[pod] = true
-		}
+		short := *s
+		short.Pods = s.Pods[:r.pack.served[i]:r.pack.served[i]]
+		r.replaceSegment(i, &short)
+		r.at.Placed.Return(s.Class, rest)
 	}
-	p.order = slices.DeleteFunc(p.order, func(s step) bool { return back[s.pod] })
 }
 
-// recount finds anew which domains count for spread: those of nodes that are there or planned, and those that new nodes may
-// still come to be in.
-func (r *repairer) recount() {
-	for _, g := range r.groups {
-		if g.key == hostKey || g.kind != topology.Spread {
+// replaceSegment puts a segment in the place of the i-th.
+func (r *repairer) replaceSegment(i int, s *assign.Segment) {
+	was := r.at.Segments[i]
+	r.at.Segments[i] = s
+	renewed := map[*node]*node{}
+	for k, n := range r.pack.nodes {
+		if !slices.ContainsFunc(n.parts, func(x part) bool { return x.segment == was }) {
 			continue
 		}
-		clear(g.counts)
-		for _, t := range r.everywhere {
-			if !t.node.Deleting {
-				r.mark(g, t)
+		if renewed[n] == nil {
+			fresh := *n
+			fresh.parts = slices.Clone(n.parts)
+			for j := range fresh.parts {
+				if fresh.parts[j].segment == was {
+					fresh.parts[j].segment = s
+				}
 			}
+			renewed[n] = &fresh
 		}
-		for i, o := range r.nodes {
-			r.markOpened(g, o, r.loads[i].need)
-		}
-		r.extend(g)
+		r.pack.nodes[k] = renewed[n]
 	}
 }
 
-// markOpened has the domains count that an opened node may be in with pods of that need, if the node counts for the group.
-func (p *problem) markOpened(g *group, o *opened, need []int64) {
-	if !g.bears(o.shelf.pool.Taints) {
-		return
-	}
-	k := p.keys[g.key]
-	asked, bound := o.flavour.reqs.Get(k.label)
-	news := false // most nodes are where others are
-	for d, name := range k.names {
-		news = news || !g.counts[d] && (!bound || asked.Has(name))
-	}
-	if !news || p.lacks(o, g) {
-		return
-	}
-	o.flavour.allowed.each(func(j int) {
-		sh := o.shelf.pool.shapes[j]
-		if !sh.holds(need, o.cargo) || sh.reserved != o.shelf.pool.shapes[o.shape].reserved {
-			return // it is none of the node's options
-		}
-		for v := range valuesOf(sh, k.label) {
-			if d, known := k.number[v]; known && !g.counts[d] && (!bound || asked.Has(v)) {
-				in := o.flavour.reqs.And(sh.reqs).And(require.NewSet(require.New(k.label, require.In, v)))
-				g.counts[d] = g.strict == nil || p.mayBecome(g.strict, in)
-			}
-		}
-	})
-}
-
-// mayBecome reports whether a new node with these labels may meet one of the alternatives.
-func (p *problem) mayBecome(a *alternatives, reqs require.Set) bool {
-	return slices.ContainsFunc(a.terms, func(term require.Set) bool {
-		_, ok := reqs.Compatible(term.Normalize(p.opts.Labels.Aliases), p.opts.wellKnown)
-		return ok
-	})
-}
-
-// loadOf sums up who is on an opened node.
-func (r *repairer) loadOf(o *opened) load {
-	l := load{need: make([]int64, len(r.cols)), guests: slices.Clone(o.shelf.guestsIn(o.flavour, o.shape))}
-	for _, part := range o.share {
-		subtract(l.need, part.lot.need.amount, -part.n)
-		l.guests = l.guests.add(part.lot, part.n)
-	}
-	for i := range l.guests {
-		if r.groups[l.guests[i].group].kind == topology.Spread {
-			l.guests[i].limit = math.MaxInt32 // whoever comes now comes last, and they are spread already
-		}
-	}
-	return l
-}
-
-// serve finds a place for the next pods of c: on a node that is there, on one that is planned as long as that gets no dearer,
-// on a new one, on any that is planned. It returns false if there is none.
-func (r *repairer) serve(c *class) bool {
-	before := c.left()
-	r.placing = c
-	for i := range c.stages {
-		s := &c.stages[i]
-		if r.onTargets(c, s); c.left() < before || r.onSole(c, s) {
+// serve finds a place for the next pods of the class: on a node that exists, on a planned one that gets no dearer by it, on a
+// new one, or on any planned one. It returns false if there is none.
+func (r *repairer) serve(c *compile.Class) bool {
+	before := r.at.Placed.Left(c)
+	for i := range c.Stages {
+		s := &c.Stages[i]
+		r.at.Turn(c)
+		if r.at.Placed.FirstFit(c, s); r.at.Placed.Left(c) < before {
 			return true
 		}
-		choices := slices.Concat(r.choices(c, s), r.looseChoices(c, s), r.elusive(c, s))
-		if s.escort != nil {
-			choices = slices.Concat(r.escorted(c, s), choices, r.solelyEscorted(c, s))
-		}
-		choices = slices.DeleteFunc(choices, func(ch *choice) bool {
-			may, _ := r.may(c, s, ch)
-			return may == 0
+		choices := slices.Concat(r.at.CompanyChoices(c, s), r.at.Choices(c, s), r.at.LooseChoices(c, s))
+		choices = slices.DeleteFunc(choices, func(ch *assign.Choice) bool {
+			n, _ := r.at.Allows(c, s, ch)
+			return n == 0
 		})
-		choices = append(choices, r.among(c, s, nil)...)
-		if r.join(c, s, choices, false) || r.found(c, s, choices) || r.join(c, s, choices, true) || r.joinOpen(c, s) {
+		if r.join(c, s, choices, false) || r.open(c, s, choices) || r.join(c, s, choices, true) {
 			return true
 		}
 	}
 	return false
 }
 
-// lotFor returns a lot for the next pod of c.
-func (r *repairer) lotFor(c *class, s *stage, ch *choice) *lot {
-	l := r.newLot(c, s, ch)
-	l.next = 1
-	if rules, changed := r.bound(l.rules); changed {
-		l.rules, l.common = rules, false
-	}
-	return l
-}
-
-// settle gives the next pod of c to the lot, which comes to a node with those guests.
-func (r *repairer) settle(l *lot, to guests) {
-	if !l.choice.escorted && !to.company(l) {
-		r.goAheadOn(l, l.class, l.stage)
-	}
-	r.enter(l.class, l.stage, l.choice, 1)
-	l.pods = l.class.take(1)
-	r.lots = append(r.lots, l)
-	r.order = append(r.order, step{pod: l.pods[0], free: l.class.free})
-}
-
-// join puts the next pod of c onto a planned node; onto one that gets dearer by it only if dearer says so.
-func (r *repairer) join(c *class, s *stage, choices []*choice, dearer bool) bool {
+// join puts the next pod of the class onto a planned node; onto one that gets dearer by it only if dearer is true.
+func (r *repairer) join(c *compile.Class, s *compile.Stage, choices []*assign.Choice, dearer bool) bool {
 	for _, ch := range choices {
-		l := r.lotFor(c, s, ch)
-		for i, o := range r.nodes {
-			if r.budget--; r.budget < 0 {
+		segment := r.at.NewSegment(c, s, ch)
+		for i, n := range r.pack.nodes {
+			if r.steps--; r.steps < 0 {
 				return false
 			}
-			with := r.with(o, &r.loads[i], l)
-			if with == nil {
+			with := r.with(n, r.loads[i], segment)
+			if with == nil || !dearer && with.price > n.price*(1+catalog.Same) {
 				continue
 			}
-			if !dearer && with.price > o.price*(1+same) {
-				o.shelf.pool.debit(with, -1) // what was paid out of the limits goes back
-				o.shelf.pool.debit(o, 1)
-				continue
-			}
-			r.settle(l, r.loads[i].guests)
-			r.rely(l, with)
-			r.nodes[i], r.loads[i] = with, r.loadOf(with)
+			r.pack.limits.Take(n.pool, n.charge, n.instance().Reservation, -1)
+			r.pack.limits.Take(with.pool, with.charge, with.instance().Reservation, 1)
+			r.settle(segment)
+			r.pack.nodes[i], r.loads[i] = with, loadOf(with)
 			return true
 		}
 	}
 	return false
 }
 
-// with returns the opened node with a pod more, its limits paid; nil if there can be none.
-func (r *repairer) with(o *opened, is *load, l *lot) *opened {
-	on := &l.fit.on[o.shelf.index]
-	if on.flavour == nil || is.guests.admit(l, 1) == 0 || !l.choice.escorted && !is.guests.company(l) && !r.mayLead(l, o) {
+// with returns the planned node with a pod of the segment more, on the cheapest type that holds all its pods; nil if there is
+// none.
+func (r *repairer) with(n *node, is load, s *assign.Segment) *node {
+	on := s.Fit.On[n.pool.Index]
+	if on.Set == nil || !is.admits(s) || !s.Choice.Company && !is.meetsAffinity(s, r.at) {
 		return nil
 	}
-	fl := o.shelf.join(o.flavour, on.flavour)
-	if fl == nil || !fl.some {
+	offers := n.pool.Meet(n.offers, on.Set)
+	if offers == nil {
 		return nil
 	}
-	need := slices.Clone(is.need)
-	subtract(need, l.need.amount, -1)
-	out := *o
-	out.flavour, out.share, out.cargo = fl, append(slices.Clone(o.share), portion{lot: l, n: 1}), o.cargo.with(l.need.cargo)
-	pool, was := o.shelf.pool, o.shelf.pool.shapes[o.shape]
-	if !r.escorts(l, &out, o) {
+	own := n.instance().Reservation
+	limits := r.pack.limits.Clone()
+	limits.Take(n.pool, n.charge, own, -1)
+	out := newNode(n.pool, n.typ, offers, append(slices.Clone(n.parts), part{segment: s, copies: 1}))
+	if !r.place(out, limits, own) {
 		return nil
 	}
-	pool.debit(o, -1)
-	if _, enough := r.enough(o.shelf, fl, need, out.cargo, was.reserved); !enough {
-		pool.debit(o, 1)
-		return nil
-	}
-	out.shape = out.cheapest(-1, was.reserved, need, func(j int) bool {
-		count, _ := pool.affords(pool.shapes[j])
-		return count > 0
-	})
-	if out.shape < 0 {
-		pool.debit(o, 1)
-		return nil
-	}
-	out.toll = r.toll(&out, need)
-	pool.debit(&out, 1)
-	out.price = fl.price[out.shape] + o.fee
-	return &out
+	return out
 }
 
-// found opens a new node for the next pod of c, in the pool of most weight, there with the fewest daemons' pods from which others
-// must be spread, and of those at the lowest price.
-func (r *repairer) found(c *class, s *stage, choices []*choice) bool {
-	var best *opened
-	var of *lot
-	crowd := 0
-	for _, ch := range choices {
-		l := r.lotFor(c, s, ch)
-		if !l.choice.escorted && !(guests)(nil).company(l) && slices.ContainsFunc(s.host, func(x rule) bool {
-			return x.kind == topology.Near && !r.mayBeFirst(&x, 0)
-		}) {
+// place puts the node on the cheapest type that holds its pods, draws from the reservation and is within the limits, and sets
+// its charge. It returns false if there is none.
+func (r *repairer) place(n *node, l *catalog.Limits, from *catalog.Reservation) bool {
+	cat := r.draft.problem.Catalog
+	if _, ok := cat.Enough(l, n.pool, n.offers, n.amount, n.shared, from); !ok {
+		return false
+	}
+	for _, t := range n.pool.Options(n.offers, n.amount, n.shared, from, n.admits()).Types {
+		if count, _ := l.Allow(t); count <= 0 {
 			continue
 		}
-		for _, sh := range r.shelves {
-			if best != nil && sh.pool.Weight < best.shelf.pool.Weight {
+		n.typ = slices.Index(n.pool.Types, t)
+		n.price = n.offers.Prices[n.typ]
+		n.charge = cat.Charge(l, n.pool, n.offers, n.typ, n.amount, n.shared, n.admits())
+		return true
+	}
+	return false
+}
+
+// open opens a new node for the next pod of the class, in the pool of the highest weight and there at the lowest price.
+func (r *repairer) open(c *compile.Class, s *compile.Stage, choices []*assign.Choice) bool {
+	var best *node
+	for _, ch := range choices {
+		segment := r.at.NewSegment(c, s, ch)
+		if !ch.Company && !(load{}).meetsAffinity(segment, r.at) {
+			continue
+		}
+		for _, pool := range r.draft.problem.Catalog.Pools {
+			if best != nil && pool.Weight < best.pool.Weight {
 				break
 			}
-			o := r.cheapest(sh, l)
-			if o == nil || r.breaks(o) || r.deserts(o) || r.tooMany(o, l) || r.intrudes(o) || !r.escorts(l, o, nil) {
-				continue
-			}
-			n := r.crowdOn(o)
-			if (best == nil || sh.pool.Weight > best.shelf.pool.Weight || n < crowd || n == crowd && o.price < best.price*(1-same)) &&
-				r.harmless(o, l) {
-				best, of, crowd = o, l, n
+			if n := r.cheapest(pool, segment); n != nil && (best == nil || pool.Weight > best.pool.Weight || n.price < best.price*(1-catalog.Same)) {
+				best = n
 			}
 		}
 	}
 	if best == nil {
 		return false
 	}
-	r.settle(of, nil)
-	r.rely(of, best)
-	best.toll = r.toll(best, best.need())
-	best.shelf.pool.debit(best, 1)
-	r.nodes = append(r.nodes, best)
-	r.loads = append(r.loads, r.loadOf(best))
-	r.greet(best)
+	r.settle(best.parts[0].segment)
+	r.pack.limits.Take(best.pool, best.charge, best.instance().Reservation, 1)
+	r.pack.nodes = append(r.pack.nodes, best)
+	r.loads = append(r.loads, loadOf(best))
 	return true
 }
 
-// crowdOn returns how many pods of daemons come with an opened node from which others must be spread over domains that nodes
-// share.
-func (r *repairer) crowdOn(o *opened) int {
-	n := 0
-	if len(r.hands) > 0 {
-		for _, m := range r.crewUnder(o) {
-			for _, i := range m.hand.members {
-				if g := r.groups[i]; g.kind == topology.Spread && g.hard && g.key != hostKey {
-					n++
-				}
-			}
-		}
-	}
-	return n
-}
-
-// hindsight counts the pods of daemons from which others must be spread, or with whom they want to be, where they are, instead of
-// where they were foreseen.
-func (r *repairer) hindsight() {
-	if len(r.hands) == 0 {
-		return
-	}
-	now := r.onOpened()
-	for i, g := range r.groups {
-		if g.kind != topology.Near && (g.kind != topology.Spread || g.key == hostKey) {
-			continue
-		}
-		was := foreseen{}
-		if i < len(r.taken) {
-			was, r.taken[i] = r.taken[i], now[i]
-		}
-		g.total += now[i].total - was.total
-		if g.kind == topology.Near {
-			continue
-		}
-		for d := range now[i].present {
-			present, sure, _ := was.at(d)
-			g.present[d] += now[i].present[d] - present
-			g.sure[d] += now[i].sure[d] - sure
-		}
-	}
-	for _, o := range r.nodes {
-		r.expectNear(o)
-	}
-}
-
-// tooMany reports whether the daemons' pods that come with an opened node leave no place there for the pod of the lot, which must be
-// spread from them.
-func (r *repairer) tooMany(o *opened, l *lot) bool {
-	if len(r.hands) == 0 {
-		return false
-	}
-	return slices.ContainsFunc(l.stage.wide, func(x rule) bool {
-		g := r.groups[x.group]
-		places := l.choice.places(g.key)
-		if x.kind != topology.Spread || len(places) == 0 {
-			return false
-		}
-		n := int32(0)
-		for _, m := range r.crewUnder(o) {
-			if slices.Contains(m.hand.members, x.group) {
-				n++
-			}
-		}
-		for _, d := range places {
-			g.present[d] += n
-			defer func() { g.present[d] -= n }()
-		}
-		return r.allowsAll(&x, places) == 0
-	})
-}
-
-// greet counts the pods of daemons that come with an opened node.
-func (r *repairer) greet(o *opened) {
-	if len(r.hands) == 0 {
-		return
-	}
-	r.expectNear(o)
-	for _, m := range r.crewUnder(o) {
-		for _, i := range m.hand.members {
-			g := r.groups[i]
-			f := foreseen{present: make([]int32, len(g.present)), sure: make([]int32, len(g.present))}
-			r.expect(&f, g, o, m)
-			g.take(f)
-		}
-		for _, i := range m.hand.bans {
-			g := r.groups[i]
-			for _, d := range r.roaming(m.hand, g.key, r.domainsUnder(o, g.key)) {
-				if !r.outOf(m.hand, g.key, d) {
-					g.limit[d] = 0
-				}
-			}
-		}
-	}
-}
-
-// cheapest returns the cheapest node that the shelf can still launch for the lot; nil if there is none.
-func (r *repairer) cheapest(s *shelf, l *lot) *opened {
-	on := &l.fit.on[s.index]
-	if on.flavour == nil {
+// cheapest returns the cheapest node that the pool can still launch for a pod of the segment; nil if there is none.
+func (r *repairer) cheapest(pool *catalog.Pool, s *assign.Segment) *node {
+	on := s.Fit.On[pool.Index]
+	if on.Set == nil {
 		return nil
 	}
-	var best *opened
-	on.holds.each(func(j int) {
-		sh := s.pool.shapes[j]
-		if count, _ := s.pool.affords(sh); count <= 0 || best != nil && on.flavour.price[j]+r.opts.NodeFee >= best.price {
+	var best *node
+	var tried []*catalog.Reservation
+	on.Types.Each(func(i int) {
+		from := pool.Types[i].Reservation
+		if slices.Contains(tried, from) {
 			return
 		}
-		if _, enough := r.enough(s, on.flavour, l.need.amount, l.need.cargo, sh.reserved); enough {
-			best = &opened{shelf: s, shape: j, flavour: on.flavour, share: []portion{{lot: l, n: 1}}, cargo: l.need.cargo,
-				price: on.flavour.price[j] + r.opts.NodeFee, fee: r.opts.NodeFee}
+		tried = append(tried, from)
+		n := newNode(pool, i, on.Set, []part{{segment: s, copies: 1}})
+		if r.place(n, r.pack.limits, from) && (best == nil || n.price < best.price) {
+			best = n
 		}
 	})
 	return best
 }
 
-// company reports whether somebody is there for each of the lot's rules that wants it.
-func (g guests) company(l *lot) bool {
-	return !slices.ContainsFunc(l.rules, func(r rule) bool {
-		present, _ := g.of(r.group)
-		return r.kind == topology.Near && present == 0
-	})
+// settle gives the next pod of the segment's class to the segment.
+func (r *repairer) settle(s *assign.Segment) {
+	r.at.Enter(s.Class, s.Stage, s.Choice, 1)
+	s.Pods = r.at.Placed.Take(s.Class, 1)
+	r.at.Segments = append(r.at.Segments, s)
+	r.pack.served = append(r.pack.served, 1)
 }

@@ -9,24 +9,28 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/pack/assign"
+	"github.com/karpenter-go/karpenter/engine/pack/compile"
 	"github.com/karpenter-go/karpenter/engine/scenario"
 	"github.com/karpenter-go/karpenter/engine/scenario/random"
 	"github.com/karpenter-go/karpenter/engine/verify"
 )
 
-// decided returns a problem with the plan of its first attempt, which is not repaired yet; whole is false if pods that got no
-// node were counted on, for then nothing is repaired.
-func decided(s *model.Snapshot, o Options) (p *problem, plan *model.Plan, whole bool) {
+// decided returns the draft of the first attempt, which is not repaired yet; nil if pods that got no node count for others,
+// for then nothing is repaired.
+func decided(s *model.Snapshot, o Options) *draft {
 	pods := s.Pending()
 	if len(pods) == 0 {
-		return nil, nil, false
+		return nil
 	}
-	p = newProblem(s, o.withDefaults(), pods, nil)
-	p.keepPromises()
-	p.place()
-	p.open()
-	plan = p.plan()
-	return p, plan, !p.missed() && len(p.refused) == 0
+	o = o.withDefaults()
+	p := compile.Compile(s, o.settings(), pods)
+	a := assign.Assign(p, assign.Presets{})
+	d := draftPlan(p, o, a, packNodes(p, o, a))
+	if !d.isConsistent() || len(d.refused) > 0 {
+		return nil
+	}
+	return d
 }
 
 // Repair takes nobody's place: whoever had one before has one after it, more pods than before have one if anything is changed,
@@ -42,12 +46,16 @@ func TestRepairOnlyAdds(t *testing.T) {
 		if err != nil {
 			return &random.Breach{Rule: "cluster", Detail: err.Error()}
 		}
-		p, plan, whole := decided(s, o)
-		if !whole || len(verify.Plan(s, plan, random.Labels)) > 0 {
+		d := decided(s, o)
+		if d == nil {
+			return nil
+		}
+		plan := d.plan
+		if len(verify.Plan(s, plan, random.Labels)) > 0 {
 			return nil
 		}
 		had, before := placed(plan), plan.String()
-		after := p.repair(plan)
+		after := repair(d)
 		if after == plan {
 			return nil
 		}
@@ -113,9 +121,9 @@ func BenchmarkRepair(b *testing.B) {
 	}
 	for b.Loop() {
 		b.StopTimer()
-		p, plan, _ := decided(s, Options{Labels: random.Labels})
+		d := decided(s, Options{Labels: random.Labels})
 		b.StartTimer()
-		if p.repair(plan) != plan || len(plan.Refusals) == 0 {
+		if repair(d) != d.plan || len(d.plan.Refusals) == 0 {
 			b.Fatal("all pods have a place")
 		}
 	}

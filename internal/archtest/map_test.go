@@ -16,7 +16,7 @@ type room struct {
 
 // engineRooms are all rooms of the engine.
 var engineRooms = []string{
-	"engine/model", "engine/require", "engine/topology", "engine/pack", "engine/drain", "engine/lifecycle",
+	"engine/model", "engine/require", "engine/topology", "engine/binpack", "engine/pack", "engine/drain", "engine/lifecycle",
 	"engine/disrupt", "engine/verify", "engine/explain", "engine/overlay", "engine/buffer", "engine/nominate", "engine/vain",
 }
 
@@ -29,7 +29,19 @@ var rooms = []room{
 	{"engine/require", []string{"api"}, "the algebra of labels knows labels, and nothing of who asks"},
 	{"engine/model", []string{"api", "engine/require"}, "the words of decisions do not depend on who decides"},
 	{"engine/topology", []string{"api", "engine/model", "engine/require"}, "counting domains needs no solver"},
-	{"engine/pack", []string{"api", "engine/model", "engine/require", "engine/topology"},
+	{"engine/binpack", []string{"engine/binpack/lp"}, "the packing solver is numbers: anybody can use it who has a problem of its form"},
+	{"engine/binpack/lp", nil, "linear programming knows nothing of what is packed"},
+	{"engine/pack/encode", nil, "an encoding of pods does not depend on who compares them"},
+	{"engine/pack/catalog", []string{"api", "engine/model", "engine/require", "engine/binpack", "engine/pack/encode"},
+		"what may be launched does not depend on which pods are placed"},
+	{"engine/pack/compile", []string{"api", "engine/model", "engine/require", "engine/topology", "engine/binpack", "engine/pack/encode", "engine/pack/catalog"},
+		"a compiled problem does not know the phases that solve it"},
+	{"engine/pack/existing", []string{"api", "engine/model", "engine/require", "engine/topology", "engine/pack/catalog", "engine/pack/compile"},
+		"capacity that exists is used before it is known what is launched"},
+	{"engine/pack/assign", []string{"api", "engine/model", "engine/require", "engine/topology", "engine/pack/encode", "engine/pack/catalog", "engine/pack/compile",
+		"engine/pack/existing"}, "domains are settled before nodes are chosen"},
+	{"engine/pack", []string{"api", "engine/model", "engine/require", "engine/topology", "engine/binpack", "engine/pack/encode", "engine/pack/catalog",
+		"engine/pack/compile", "engine/pack/existing", "engine/pack/assign"},
 		"placing pods must not depend on why nodes go away"},
 	{"engine/overlay", []string{"api", "engine/model", "engine/require"},
 		"what the user corrects about types does not depend on who chooses among them"},
@@ -40,7 +52,7 @@ var rooms = []room{
 	{"engine/drain", []string{"api", "engine/model"}, "how pods leave a node does not depend on why it goes"},
 	{"engine/lifecycle", []string{"api", "engine/model", "engine/require", "engine/drain"},
 		"one claim is judged by what is known of it alone"},
-	{"engine/disrupt", []string{"api", "engine/model", "engine/require", "engine/topology", "engine/pack", "engine/drain", "engine/lifecycle"},
+	{"engine/disrupt", []string{"api", "engine/model", "engine/require", "engine/topology", "engine/pack", "engine/binpack/lp", "engine/drain", "engine/lifecycle"},
 		"disruption asks the packer where pods would go; nothing asks disruption"},
 	{"engine/verify", []string{"api", "engine/model"},
 		"a judge that shares code with the solver shares its mistakes: model and component-helpers only"},

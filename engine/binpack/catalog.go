@@ -1,0 +1,130 @@
+package binpack
+
+import (
+	"cmp"
+	"slices"
+	"sort"
+)
+
+// A catalog is a Catalog at work: what its budget leaves changes as bins are opened and closed.
+type catalog struct {
+	index    int
+	types    []BinType
+	scaled   [][]float64 // capacities in units
+	lookup   *Index
+	left     []int64 // of the budget
+	total    []int64 // the budget at first
+	supplies []int   // what is left, of all catalogs
+	preload  bool    // some type has one
+	limited  bool    // there is a budget, or a type with a supply
+}
+
+func newCatalog(c *Catalog, index int, p *Problem, units []float64, supplies []int) *catalog {
+	out := &catalog{
+		index: index, types: c.Types, lookup: c.Index, left: slices.Clone(c.Budget), total: c.Budget, supplies: supplies,
+		limited: len(c.Budget) > 0,
+	}
+	if out.lookup == nil {
+		out.lookup = NewIndex(c, p.Shared)
+	}
+	for i := range c.Types {
+		t := &c.Types[i]
+		out.scaled = append(out.scaled, scale(t.Capacity, units))
+		out.preload = out.preload || len(t.Preload) > 0
+		out.limited = out.limited || t.Supply >= 0
+	}
+	return out
+}
+
+// set returns the offer set with this name, nil for none.
+func (c *catalog) set(id OfferSet) *offerSet { return c.lookup.offers.set(id) }
+
+// meet returns the offers that are in both sets, nil for none.
+func (c *catalog) meet(a, b *offerSet) *offerSet { return c.lookup.offers.meet(a, b) }
+
+// afford returns how many bins of type j budget and supply still allow.
+func (c *catalog) afford(j int) int64 { return c.affordCharged(c.types[j].Charge, c.types[j].Supply) }
+
+// affordCharged is afford for bins that are charged so much and draw from the supply.
+func (c *catalog) affordCharged(charge []int64, supply int) int64 {
+	n := int64(unlimited)
+	if supply >= 0 {
+		if n = int64(c.supplies[supply]); n <= 0 {
+			return 0
+		}
+	}
+	for d, left := range c.left {
+		switch size := charge[d]; {
+		case size <= 0 && left >= 0:
+		case size > left:
+			return 0
+		default:
+			n = min(n, left/size)
+		}
+	}
+	return n
+}
+
+// soldOut reports whether budget or supply allow no more bins of type j.
+func (c *catalog) soldOut(j int) bool {
+	if len(c.left) == 0 && c.types[j].Supply < 0 {
+		return false
+	}
+	return c.afford(j) == 0
+}
+
+// debit takes n bins like p out of budget and supply.
+func (c *catalog) debit(p *pattern, n int64) {
+	if from := c.types[p.typ].Supply; from >= 0 {
+		c.supplies[from] -= int(n)
+	}
+	charge := p.charged()
+	for d := range c.left {
+		c.left[d] -= charge[d] * n
+	}
+}
+
+// affordable returns those of the types of which budget and supply allow one more. A bin is charged the largest amount of its
+// options, by dimension, so that they allow a bin with all of them just as well.
+func (c *catalog) affordable(types []int) []int {
+	if len(c.left) == 0 {
+		return types
+	}
+	return slices.DeleteFunc(slices.Clone(types), func(j int) bool { return c.afford(j) == 0 })
+}
+
+// leastCharge returns, by dimension, the largest charge of type j and of those options that Distinct conditions call for
+// beside it, chosen so that it is little. It returns nil if all options are too few.
+func (c *catalog) leastCharge(s *offerSet, j int, options []int) []int64 {
+	own := c.types[j].Charge
+	over := func(o int) float64 { // as a share of the budget, in the dimension where that is most
+		most := 0.0
+		for d, total := range c.total {
+			most = max(most, float64(c.types[o].Charge[d]-own[d])/float64(max(total, 1)))
+		}
+		return most
+	}
+	options = slices.Clone(options)
+	slices.SortStableFunc(options, func(a, b int) int { return cmp.Compare(over(a), over(b)) })
+	n := sort.Search(len(options)+1, func(n int) bool { return s.satisfied(options[:n]) })
+	if n > len(options) {
+		return nil
+	}
+	out := slices.Clone(own)
+	for _, o := range options[:n] {
+		for d, v := range c.types[o].Charge {
+			out[d] = max(out[d], v)
+		}
+	}
+	return out
+}
+
+// noMorePreloaded reports whether a bin of type j holds no more preloaded copies of any group than one of type i.
+func (c *catalog) noMorePreloaded(j, i int) bool {
+	for _, x := range c.types[j].Preload {
+		if countOf(c.types[i].Preload, x.Group) < x.N {
+			return false
+		}
+	}
+	return true
+}

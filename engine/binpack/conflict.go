@@ -1,0 +1,94 @@
+package binpack
+
+import (
+	"encoding/binary"
+	"math"
+)
+
+// countOf returns how often a group counts, 0 if it is not listed.
+func countOf(counts []Count, group int) int {
+	for _, c := range counts {
+		if c.Group == group {
+			return c.N
+		}
+	}
+	return 0
+}
+
+// A load is what a bin under construction holds of each conflict group: how many counted copies, and how many at most the
+// items that are there admit. It is used again for the next bin.
+type load struct {
+	present, limit []int
+	stamp          []int // by group: the number of the bin that present and limit belong to
+	bin            int
+}
+
+func newLoad(groups int) *load {
+	return &load{present: make([]int, groups), limit: make([]int, groups), stamp: make([]int, groups)}
+}
+
+// reset begins a bin with what its type holds from the start.
+func (l *load) reset(preload []Count) {
+	l.bin++
+	for _, c := range preload {
+		l.touch(c.Group)
+		l.present[c.Group] += c.N
+	}
+}
+
+func (l *load) touch(group int) {
+	if l.stamp[group] != l.bin {
+		l.stamp[group], l.present[group], l.limit[group] = l.bin, 0, math.MaxInt32
+	}
+}
+
+// admits returns how many of n copies of the item may join. The bounds of the item and of what is there must both hold,
+// whichever came first.
+func (l *load) admits(it *Item, n int) int {
+	for _, b := range it.Bounds {
+		l.touch(b.Group)
+		present := l.present[b.Group]
+		if present > b.Max {
+			return 0
+		}
+		if own := countOf(it.Counts, b.Group); own > 0 {
+			n = min(n, (b.Max-present)/own)
+		}
+	}
+	for _, c := range it.Counts {
+		l.touch(c.Group)
+		n = min(n, (l.limit[c.Group]-l.present[c.Group])/c.N)
+	}
+	return max(n, 0)
+}
+
+// add counts n copies of the item in.
+func (l *load) add(it *Item, n int) {
+	for _, c := range it.Counts {
+		l.touch(c.Group)
+		l.present[c.Group] += n * c.N
+	}
+	for _, b := range it.Bounds {
+		if !b.Soft {
+			l.touch(b.Group)
+			l.limit[b.Group] = min(l.limit[b.Group], b.Max)
+		}
+	}
+}
+
+// conflictKey appends what the item's counts and bounds are, so that items with equal bytes stand for each other.
+func conflictKey(b []byte, it *Item) []byte {
+	for _, x := range it.Bounds {
+		b = binary.AppendVarint(binary.AppendVarint(b, int64(x.Group)), int64(x.Max))
+		if x.Soft {
+			b = append(b, 1)
+		} else {
+			b = append(b, 0)
+		}
+	}
+	b = binary.AppendVarint(b, -1)
+	for _, x := range it.Counts {
+		b = binary.AppendVarint(binary.AppendVarint(b, int64(x.Group)), int64(x.N))
+	}
+	return b
+}

@@ -1,0 +1,158 @@
+package binpack
+
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+)
+
+// A demand is what is still to pack: the item types of one search, and how many copies of each are left.
+type demand struct {
+	types   []*itemType
+	classes int // conflict classes
+	groups  int
+	scarce  []cardinality
+	byValue []*itemType // those with copies left, by falling value
+	total   float64     // the value of all copies left
+}
+
+// A cardinality is a bound that lets few counted copies of a group into each bin, so that the number of bins itself is scarce.
+// It is a dimension like any other, of which every bin type has the same.
+type cardinality struct{ group, each, bins int }
+
+const (
+	// maxScarce is how many cardinalities are priced, minBins how many bins one must call for to be.
+	maxScarce = 4
+	minBins   = 3
+	// maxGroups bounds the groups that are priced apart. The smallest share the last.
+	maxGroups = 8
+)
+
+func newDemand(in *instance, items []*item) *demand {
+	d := &demand{scarce: scarceCardinalities(items)}
+	d.types, d.classes = groupItems(in, items, d.scarce)
+	d.group(in.catalogs)
+	return d
+}
+
+// scarceCardinalities returns the bounds that call for most bins.
+func scarceCardinalities(items []*item) []cardinality {
+	copies, each := map[int]int{}, map[int]int{}
+	for _, it := range items {
+		for _, b := range it.Bounds {
+			if countOf(it.Counts, b.Group) > 0 {
+				copies[b.Group] += it.left
+				each[b.Group] = max(each[b.Group], b.Max, 1)
+			}
+		}
+	}
+	var out []cardinality
+	for g, n := range copies {
+		if n/each[g] >= minBins {
+			out = append(out, cardinality{g, each[g], n / each[g]})
+		}
+	}
+	slices.SortFunc(out, func(a, b cardinality) int {
+		return cmp.Or(cmp.Compare(b.bins, a.bins), cmp.Compare(a.group, b.group))
+	})
+	return out[:min(len(out), maxScarce)]
+}
+
+// drawsOn returns which cardinalities an item draws on, as bits.
+func drawsOn(it *item, scarce []cardinality) int {
+	bits := 0
+	for i, c := range scarce {
+		if countOf(it.Counts, c.group) > 0 && slices.ContainsFunc(it.Bounds, func(b Bound) bool { return b.Group == c.group }) {
+			bits |= 1 << i
+		}
+	}
+	return bits
+}
+
+// group numbers the item types that pay the same price for every bin type, the largest groups first.
+func (d *demand) group(catalogs []*catalog) {
+	at := map[string]int{}
+	var size []float64
+	var buf []byte
+	for _, t := range d.types {
+		buf = buf[:0]
+		for _, c := range catalogs {
+			id := -1
+			if s := t.fit.on[c.index].offers; s != nil {
+				id = s.tariff
+			}
+			buf = binary.AppendVarint(buf, int64(id))
+		}
+		g, ok := at[string(buf)]
+		if !ok {
+			g = len(size)
+			at[string(buf)] = g
+			size = append(size, 0)
+		}
+		t.group = g
+		size[g] += t.fit.perCopy * float64(t.left)
+	}
+	rank, order := make([]int, len(size)), make([]int, len(size))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(size[b], size[a]) })
+	for i, g := range order {
+		rank[g] = min(i, maxGroups-1)
+	}
+	for _, t := range d.types {
+		t.group = rank[t.group]
+	}
+	d.groups = min(len(size), maxGroups)
+}
+
+// rank lists the item types that have copies left, most value first.
+func (d *demand) rank() {
+	d.byValue = d.byValue[:0]
+	for _, t := range d.types {
+		if t.left > 0 {
+			d.byValue = append(d.byValue, t)
+		}
+	}
+	d.sort()
+}
+
+// sort orders those item types of byValue that still have copies left.
+func (d *demand) sort() {
+	d.byValue = slices.DeleteFunc(d.byValue, func(t *itemType) bool { return t.left == 0 })
+	slices.SortFunc(d.byValue, func(a, b *itemType) int {
+		if a.value != b.value {
+			return cmp.Compare(b.value, a.value)
+		}
+		return a.index - b.index
+	})
+	d.sum()
+}
+
+// sum adds up the value of what is left.
+func (d *demand) sum() {
+	d.total = 0
+	for _, t := range d.byValue {
+		d.total += float64(t.value * float64(t.left))
+	}
+}
+
+// unpacked reports whether some copy of any item type is left.
+func (d *demand) unpacked() bool {
+	return slices.ContainsFunc(d.types, func(t *itemType) bool { return t.left > 0 })
+}
+
+// needs sums what is left of each group in each dimension.
+func (d *demand) needs(width int) [][]float64 {
+	out := make([][]float64, d.groups)
+	for g := range out {
+		out[g] = make([]float64, width)
+	}
+	for _, t := range d.byValue {
+		need := out[t.group]
+		for r, v := range t.weights {
+			need[r] += float64(v * float64(t.left))
+		}
+	}
+	return out
+}

@@ -1,0 +1,108 @@
+package binpack
+
+import (
+	"math/bits"
+	"slices"
+)
+
+// A gapTable knows, for the free capacity of a bin, which two entries of those that fit there are worth most. Capacities are told
+// apart as far as it makes a difference to what fits.
+type gapTable struct {
+	x, y steps
+	best [][2]int32 // by step of x and y: numbers of entries, the best first; noEntry if there is no other
+}
+
+// Steps are the amounts of one dimension that entries demand, in order: maxSteps of them at most, where the next one stands for
+// those between. So an entry may seem larger than it is, never smaller.
+type steps struct {
+	amounts []int64
+	at      []int16 // how many amounts are no more than i<<shift
+	shift   int
+}
+
+const (
+	maxSteps  = 256
+	maxGrains = 2048
+	noEntry   = 1<<31 - 1
+)
+
+func (s *steps) set(amounts []int64) {
+	slices.Sort(amounts)
+	amounts = slices.Compact(amounts)
+	stride := (len(amounts) + maxSteps - 1) / maxSteps
+	s.amounts = s.amounts[:0]
+	for i := (len(amounts) - 1) % stride; i < len(amounts); i += stride {
+		s.amounts = append(s.amounts, amounts[i])
+	}
+	most := s.amounts[len(s.amounts)-1]
+	s.shift = max(0, bits.Len64(uint64(most))-bits.Len(maxGrains-1))
+	s.at = s.at[:0]
+	n := 0
+	for i := range most>>s.shift + 1 {
+		for n < len(s.amounts) && s.amounts[n] <= i<<s.shift {
+			n++
+		}
+		s.at = append(s.at, int16(n))
+	}
+}
+
+// upTo returns how many amounts are at most v, which is not negative.
+func (s *steps) upTo(v int64) int {
+	g := v >> s.shift
+	if g >= int64(len(s.at)) {
+		return len(s.amounts)
+	}
+	n := int(s.at[g])
+	for n < len(s.amounts) && s.amounts[n] <= v {
+		n++
+	}
+	return n
+}
+
+// set learns the entries, which come with the most value first. It returns buf for the next call.
+func (g *gapTable) set(open []entry, buf []int64) []int64 {
+	buf = buf[:0]
+	for i := range open {
+		buf = append(buf, open[i].x)
+	}
+	g.x.set(buf)
+	buf = buf[:0]
+	for i := range open {
+		buf = append(buf, open[i].y)
+	}
+	g.y.set(buf)
+	w := len(g.y.amounts) + 1
+	size := w * (len(g.x.amounts) + 1)
+	g.best = slices.Grow(g.best[:0], size)[:size]
+	for i := range g.best {
+		g.best[i] = [2]int32{noEntry, noEntry}
+	}
+	for i := range open {
+		x, _ := slices.BinarySearch(g.x.amounts, open[i].x)
+		y, _ := slices.BinarySearch(g.y.amounts, open[i].y)
+		at := &g.best[(x+1)*w+y+1]
+		*at = firstTwo(*at, [2]int32{int32(i), noEntry})
+	}
+	for at := w + 1; at < size; at++ {
+		if at%w != 0 {
+			g.best[at] = firstTwo(g.best[at], firstTwo(g.best[at-1], g.best[at-w]))
+		}
+	}
+	return buf
+}
+
+// firstTwo returns the two smallest numbers of a and b, each once.
+func firstTwo(a, b [2]int32) [2]int32 {
+	switch {
+	case a[0] < b[0]:
+		return [2]int32{a[0], min(a[1], b[0])}
+	case a[0] > b[0]:
+		return [2]int32{b[0], min(a[0], b[1])}
+	}
+	return [2]int32{a[0], min(a[1], b[1])}
+}
+
+// within returns the two entries worth most that fit.
+func (g *gapTable) within(x, y int64) [2]int32 {
+	return g.best[g.x.upTo(x)*(len(g.y.amounts)+1)+g.y.upTo(y)]
+}

@@ -1,0 +1,149 @@
+package binpack
+
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+	"sort"
+)
+
+// An Index answers which bin types of one catalog hold a demand, and at what price. It remembers its answers, so that it must
+// not be used by two goroutines at a time.
+type Index struct {
+	types   []BinType
+	shared  sharedList
+	offers  offerTable
+	ladders []ladder
+	lookups int
+	options map[optionsKey]*TypeOptions
+	name    []byte
+	scratch Bits
+}
+
+// TypeOptions are the bin types that a bin may be opened as.
+type TypeOptions struct {
+	// Types are by rising price. The slice is shared and must not be modified.
+	Types []int
+}
+
+// An optionsKey is what TypeOptions depend on.
+type optionsKey struct {
+	offers OfferSet
+	supply int
+	types  string
+}
+
+// A ladder has the capacities of all types in one dimension in ascending order, and the types that have at least each.
+type ladder struct {
+	capacities []int64
+	types      []Bits
+}
+
+// NewIndex returns the index of a catalog whose problem has these shared demands.
+func NewIndex(c *Catalog, shared []SharedDemand) *Index {
+	return &Index{
+		types: c.Types, shared: shared, options: map[optionsKey]*TypeOptions{},
+		offers: offerTable{offers: c.Offers, meets: map[[2]OfferSet]*offerSet{}, tariffs: map[string]int{}},
+	}
+}
+
+// Holds reports whether an empty bin of type j holds the demand and the shared demands.
+func (x *Index) Holds(j int, demand []int64, shared []int) bool {
+	t := &x.types[j]
+	return fitsIn(demand, t.Capacity) &&
+		(len(shared) == 0 || x.shared.fit(without(shared, t.Includes), demand, t.Capacity))
+}
+
+// Holding removes the types from b that do not hold the demand and the shared demands. It changes b and returns it.
+func (x *Index) Holding(b Bits, demand []int64, shared []int) Bits {
+	if len(shared) > 0 {
+		b.Each(func(j int) {
+			if !x.Holds(j, demand, shared) {
+				b.Unset(j)
+			}
+		})
+	}
+	if x.lookups++; x.lookups < minLookups {
+		b.Each(func(j int) {
+			if !fitsIn(demand, x.types[j].Capacity) {
+				b.Unset(j)
+			}
+		})
+		return b
+	}
+	for d, l := range x.allLadders(len(demand)) {
+		if demand[d] <= 0 {
+			continue
+		}
+		i := sort.Search(len(l.capacities), func(i int) bool { return l.capacities[i] >= demand[d] })
+		if i == len(l.capacities) {
+			clear(b)
+			return b
+		}
+		for w := range b {
+			b[w] &= l.types[i][w]
+		}
+	}
+	return b
+}
+
+// minLookups is how many lookups an index must see for ladders to pay.
+const minLookups = 50
+
+// allLadders returns the ladder of each dimension.
+func (x *Index) allLadders(dimensions int) []ladder {
+	if x.ladders != nil || dimensions == 0 {
+		return x.ladders
+	}
+	order := make([]int, len(x.types))
+	for i := range order {
+		order[i] = i
+	}
+	x.ladders = make([]ladder, dimensions)
+	for d := range x.ladders {
+		slices.SortFunc(order, func(a, b int) int { return cmp.Compare(x.types[b].Capacity[d], x.types[a].Capacity[d]) })
+		l := &x.ladders[d]
+		with := NewBits(len(x.types))
+		for _, j := range order { // largest first: each rung adds its types to those above
+			with.Set(j)
+			if c := x.types[j].Capacity[d]; len(l.capacities) == 0 || l.capacities[len(l.capacities)-1] != c {
+				l.capacities = append(l.capacities, c)
+				l.types = append(l.types, nil)
+			}
+			l.types[len(l.types)-1] = slices.Clone(with)
+		}
+		slices.Reverse(l.capacities)
+		slices.Reverse(l.types)
+	}
+	return x.ladders
+}
+
+// Options returns the types with an offer in the set that hold the demand and the shared demands, draw from the supply (-1 for
+// none) and are admitted by may (nil admits all). Equal answers share a pointer.
+func (x *Index) Options(s OfferSet, demand []int64, shared []int, supply int, may func(j int) bool) *TypeOptions {
+	set := x.offers.set(s)
+	b := x.Holding(append(x.scratch[:0], set.types...), demand, shared)
+	x.scratch = b
+	if may != nil {
+		b.Each(func(j int) {
+			if !may(j) {
+				b.Unset(j)
+			}
+		})
+	}
+	x.name = x.name[:0]
+	for _, w := range b {
+		x.name = binary.LittleEndian.AppendUint64(x.name, w)
+	}
+	if out := x.options[optionsKey{s, supply, string(x.name)}]; out != nil {
+		return out
+	}
+	out := &TypeOptions{}
+	for _, j := range set.cheapestFirst() {
+		if b.Has(j) && x.types[j].Supply == supply {
+			out.Types = append(out.Types, j)
+		}
+	}
+	x.options[optionsKey{s, supply, string(x.name)}] = out
+	return out
+}

@@ -1,0 +1,191 @@
+package lp
+
+// epsilon is what counts as zero in a dictionary, whose numbers are near one.
+const epsilon = 1e-12
+
+// feasible is by how much a basic variable may be negative. It is more than what rounding does in some hundred pivots.
+const feasible = 1e-9
+
+// A dictionary is the state of the simplex method, see Program.
+type dictionary struct {
+	columns     int
+	at          []float64 // row by row
+	right       []float64
+	gain        []float64
+	basic, free []int
+	filled      []int // the columns of the pivot's row that are not zero
+	solved      bool  // the dictionary belongs to the rows and to the objective
+}
+
+// start sets the dictionary at y = 0.
+func (d *dictionary) start(rows [][]float64, bounds, objective []float64) {
+	d.columns, d.solved = len(objective), true
+	d.at = d.at[:0]
+	for _, row := range rows {
+		d.at = append(d.at, row...)
+	}
+	d.right = append(d.right[:0], bounds...)
+	d.gain = append(d.gain[:0], objective...)
+	d.basic, d.free = d.basic[:0], d.free[:0]
+	for i := range rows {
+		d.basic = append(d.basic, d.columns+i)
+	}
+	for j := range d.columns {
+		d.free = append(d.free, j)
+	}
+}
+
+// express adds the row a·y <= b, with slack as its basic variable, in terms of the free variables.
+func (d *dictionary) express(a []float64, b float64, slack int) {
+	from := len(d.at)
+	for _, v := range d.free {
+		coefficient := 0.0
+		if v < d.columns {
+			coefficient = a[v]
+		}
+		d.at = append(d.at, coefficient)
+	}
+	row := d.at[from:]
+	for i, v := range d.basic {
+		if v >= d.columns || a[v] == 0 {
+			continue
+		}
+		f := a[v]
+		for j, x := range d.at[i*d.columns : i*d.columns+d.columns] {
+			row[j] -= float64(f * x)
+		}
+		b -= float64(f * d.right[i])
+	}
+	d.right, d.basic = append(d.right, b), append(d.basic, slack)
+}
+
+// price sets the gains of the free variables for an objective.
+func (d *dictionary) price(c []float64, width int) {
+	for j, v := range d.free {
+		d.gain[j] = 0
+		if v < width {
+			d.gain[j] = c[v]
+		}
+	}
+	for i, v := range d.basic {
+		if v >= width || c[v] == 0 {
+			continue
+		}
+		f := c[v]
+		for j, x := range d.at[i*d.columns : i*d.columns+d.columns] {
+			d.gain[j] -= float64(f * x)
+		}
+	}
+}
+
+// entering returns the column that raises the objective most for each unit, -1 at the optimum.
+func (d *dictionary) entering() int {
+	best := -1
+	for j, v := range d.gain {
+		if v > epsilon && (best < 0 || v > d.gain[best]) {
+			best = j
+		}
+	}
+	return best
+}
+
+// leaving returns the row that bounds the entering column first; of equals the one with the variable of lowest number.
+func (d *dictionary) leaving(col int) int {
+	best, ratio := -1, infinite
+	for i := range d.right {
+		v := d.at[i*d.columns+col]
+		if v <= epsilon {
+			continue
+		}
+		r := max(d.right[i], 0) / v
+		if best < 0 || r < ratio-epsilon || (r <= ratio && d.basic[i] < d.basic[best]) {
+			best, ratio = i, r
+		}
+	}
+	return best
+}
+
+// violated returns the row whose basic variable is most negative, -1 if none is.
+func (d *dictionary) violated() int {
+	best, least := -1, -feasible
+	for i, v := range d.right {
+		if v < least {
+			best, least = i, v
+		}
+	}
+	return best
+}
+
+// dualEntering returns the column that may replace the basic variable of a violated row at the least loss; of equals the one
+// with the variable of lowest number, -1 if there is none.
+func (d *dictionary) dualEntering(row int) int {
+	best, ratio := -1, infinite
+	for j, v := range d.at[row*d.columns : row*d.columns+d.columns] {
+		if v >= -epsilon {
+			continue
+		}
+		r := min(d.gain[j], 0) / v
+		if best < 0 || r < ratio-epsilon || (r <= ratio && d.free[j] < d.free[best]) {
+			best, ratio = j, r
+		}
+	}
+	return best
+}
+
+// exchange makes the free variable of a column basic and the basic variable of the row free.
+func (d *dictionary) exchange(row, col int) {
+	w := d.columns
+	pr := d.at[row*w : row*w+w]
+	p := pr[col]
+	for j := range pr {
+		pr[j] /= p
+	}
+	pr[col] = 1 / p
+	d.right[row] /= p
+	d.filled = d.filled[:0]
+	for j, v := range pr {
+		if v != 0 && j != col {
+			d.filled = append(d.filled, j)
+		}
+	}
+	for i := range d.right {
+		r := d.at[i*w : i*w+w]
+		f := r[col]
+		if i == row || f == 0 {
+			continue
+		}
+		for _, j := range d.filled {
+			r[j] -= float64(f * pr[j]) // the conversion forbids fused arithmetic: same result on any machine
+		}
+		r[col] = -f * pr[col]
+		d.right[i] -= float64(f * d.right[row])
+	}
+	f := d.gain[col]
+	for _, j := range d.filled {
+		d.gain[j] -= float64(f * pr[j])
+	}
+	d.gain[col] = -f * pr[col]
+	d.basic[row], d.free[col] = d.free[col], d.basic[row]
+}
+
+// renumber removes the rows of slacks that are gone and gives the others their new numbers.
+func (d *dictionary) renumber(width int, gone []bool, number []int) {
+	n := 0
+	for i, v := range d.basic {
+		if v >= width && gone[v-width] {
+			continue
+		}
+		if v >= width {
+			v = number[v-width]
+		}
+		copy(d.at[n*d.columns:(n+1)*d.columns], d.at[i*d.columns:(i+1)*d.columns])
+		d.right[n], d.basic[n] = d.right[i], v
+		n++
+	}
+	d.at, d.right, d.basic = d.at[:n*d.columns], d.right[:n], d.basic[:n]
+	for j, v := range d.free {
+		if v >= width {
+			d.free[j] = number[v-width]
+		}
+	}
+}

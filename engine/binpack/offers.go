@@ -1,0 +1,123 @@
+package binpack
+
+import (
+	"cmp"
+	"encoding/binary"
+	"math"
+	"slices"
+)
+
+// An offerSet is a set of offers of one catalog, with what each type costs under it.
+type offerSet struct {
+	id OfferSet
+	// tariff is the same for sets with equal prices.
+	tariff   int
+	price    []float64 // by type; more than infinite where no offer is
+	types    Bits      // those with a price
+	byPrice  []int     // the same, cheapest first; nil until they are needed
+	distinct []Distinct
+}
+
+// An offerTable holds the offer sets of a catalog, each once, and their intersections.
+type offerTable struct {
+	offers  Offers
+	sets    []*offerSet
+	meets   map[[2]OfferSet]*offerSet
+	tariffs map[string]int
+}
+
+// set returns the set with this name, nil for NoOffers.
+func (t *offerTable) set(id OfferSet) *offerSet {
+	if id < 0 {
+		return nil
+	}
+	for len(t.sets) <= int(id) {
+		t.sets = append(t.sets, nil)
+	}
+	if t.sets[id] == nil {
+		t.sets[id] = t.newSet(id)
+	}
+	return t.sets[id]
+}
+
+func (t *offerTable) newSet(id OfferSet) *offerSet {
+	s := &offerSet{id: id, price: t.offers.Prices(id), distinct: t.offers.Distinct(id)}
+	s.types = NewBits(len(s.price))
+	free := false
+	name := make([]byte, 0, 8*len(s.price))
+	for i, v := range s.price {
+		if v < infinite {
+			s.types.Set(i)
+			free = free || v < minPrice
+			v = max(v, minPrice)
+		}
+		name = binary.LittleEndian.AppendUint64(name, math.Float64bits(v))
+	}
+	if free {
+		s.price = slices.Clone(s.price)
+		for i, v := range s.price {
+			s.price[i] = max(v, minPrice)
+		}
+	}
+	at, ok := t.tariffs[string(name)]
+	if !ok {
+		at = len(t.tariffs)
+		t.tariffs[string(name)] = at
+	}
+	s.tariff = at
+	return s
+}
+
+// meet returns the offers in both sets, nil if there are none.
+func (t *offerTable) meet(a, b *offerSet) *offerSet {
+	if a == b {
+		return a
+	}
+	key := [2]OfferSet{min(a.id, b.id), max(a.id, b.id)}
+	if s, ok := t.meets[key]; ok {
+		return s
+	}
+	var s *offerSet
+	if id, ok := t.offers.Meet(a.id, b.id); ok {
+		if s = t.set(id); !s.types.Any() {
+			s = nil
+		}
+	}
+	t.meets[key] = s
+	return s
+}
+
+// cheapestFirst returns the types of the set by rising price; of equals the first comes first.
+func (s *offerSet) cheapestFirst() []int {
+	if s.byPrice == nil {
+		s.byPrice = []int{}
+		s.types.Each(func(j int) { s.byPrice = append(s.byPrice, j) })
+		slices.SortStableFunc(s.byPrice, func(a, b int) int { return cmp.Compare(s.price[a], s.price[b]) })
+	}
+	return s.byPrice
+}
+
+// satisfied reports whether the types, as options of a bin, meet all Distinct conditions of the set.
+func (s *offerSet) satisfied(types []int) bool {
+	for i := range s.distinct {
+		if !s.distinct[i].satisfied(types) {
+			return false
+		}
+	}
+	return true
+}
+
+func (d *Distinct) satisfied(types []int) bool {
+	var seen []int32
+	for _, j := range types {
+		for _, v := range d.Values[j] {
+			if len(seen) >= d.Min {
+				return true
+			}
+			if !slices.Contains(seen, v) {
+				seen = append(seen, v)
+			}
+		}
+	}
+	return len(seen) >= d.Min
+}

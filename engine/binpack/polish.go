@@ -1,0 +1,92 @@
+package binpack
+
+import "slices"
+
+// maxSwaps bounds how often a pattern is changed.
+const maxSwaps = 24
+
+// polish trades copies of a pattern for others that make more of the capacity: it swaps the pair of item types that gains most
+// value, as often as it can, until nothing gains. Copies with conflicts stay, and the capacity that shared demands take stays
+// taken.
+func (b *builder) polish(p *pattern) {
+	if len(p.offers.distinct) > 0 && !b.in.options.RelaxDistinct {
+		return
+	}
+	f := &filling{builder: b, pattern: *p, refused: b.scratch.refused}
+	f.pattern.parts = slices.Clone(p.parts)
+	t := &p.catalog.types[p.typ]
+	f.free = append(b.scratch.free[:0], t.Capacity...)
+	f.held = t.Includes
+	for _, x := range p.parts {
+		subtract(f.free, x.item.Demand, x.n)
+		f.hold(x.typ)
+	}
+	// The types that the pattern looked at are still listed, and so is how many copies of each it has.
+	f.open = b.scratch.trade[:0]
+	for _, t := range b.scratch.open {
+		if t.left > t.used && !t.social && containsAll(f.held, t.shared) &&
+			p.catalog.meet(p.offers, t.fit.on[p.catalog.index].offers) == p.offers {
+			f.open = append(f.open, t)
+		}
+	}
+	b.scratch.trade = f.open
+	for range maxSwaps {
+		if !f.swap() {
+			break
+		}
+	}
+	if f.pattern.value > p.value {
+		p.parts = slices.DeleteFunc(f.pattern.parts, func(x part) bool { return x.n == 0 })
+		p.value = f.pattern.value
+		p.shared = nil
+		for _, x := range p.parts {
+			p.shared = union(p.shared, x.typ.shared)
+		}
+	}
+}
+
+// swap makes the best trade of one item type for another. It returns false if none gains.
+func (f *filling) swap() bool {
+	parts := f.pattern.parts
+	out, in, times, gain := -1, -1, 0, 0.0
+	for i := range parts {
+		a := parts[i].typ
+		if parts[i].n == 0 || parts[i].item.social() {
+			continue
+		}
+		for j, b := range f.open {
+			if b.value <= a.value || b == a {
+				continue
+			}
+			n := f.exchangeable(a, b, parts[i].n)
+			if g := float64(n) * (b.value - a.value); g > gain*(1+same) {
+				out, in, times, gain = i, j, n, g
+			}
+		}
+	}
+	f.in.meter.spend(len(parts) * len(f.open) / 8)
+	if out < 0 {
+		return false
+	}
+	a, b := parts[out].typ, f.open[in]
+	parts[out].n -= times
+	parts[out].item.inPattern -= times
+	a.used -= times
+	f.pattern.value -= float64(a.value * float64(times))
+	subtract(f.free, a.demand, -times)
+	return f.add(b, times) > 0
+}
+
+// exchangeable returns how many of n copies of a may be replaced by copies of b.
+func (f *filling) exchangeable(a, b *itemType, n int) int {
+	n = min(n, b.left-b.used)
+	for d, v := range b.demand {
+		if more := v - a.demand[d]; more > 0 {
+			if more > f.free[d] {
+				return 0
+			}
+			n = int(min(int64(n), f.free[d]/more))
+		}
+	}
+	return n
+}

@@ -1,0 +1,146 @@
+package binpack
+
+import (
+	"slices"
+
+	"github.com/karpenter-go/karpenter/engine/binpack/lp"
+)
+
+// Pricing finds the value of every item type from the dual prices of the linear relaxation of what is left to pack.
+type pricing struct {
+	demand     *demand
+	candidates *candidates
+	meter      *meter
+	fee        float64 // what a bin counts besides its price
+	priced     float64 // the total value when prices were last found
+	charged    float64 // the total value when charges were last found; 0: they are to be found
+	covering   *lp.Covering
+	bins       []lp.CoverBin
+	open       []bool // by candidate: whether the covering has it
+	stale      bool   // the covering is to be given its bins anew
+}
+
+// Few bins are better than many: each has its overhead and its share of trouble. Where a solution is small, a bin counts as if
+// it cost smallFee more, in dollars per hour. For a solution that costs smallCost per hour or more that has faded out: there,
+// price decides alone.
+const (
+	smallFee  = 0.06
+	smallCost = 1.0
+)
+
+func newPricing(in *instance, d *demand, c *candidates) *pricing {
+	p := &pricing{
+		demand: d, candidates: c, meter: in.meter, fee: in.problem.Fee, covering: lp.NewCovering(c.width, d.groups),
+		open: make([]bool, len(c.list)), stale: true,
+	}
+	d.rank()
+	if !p.update() {
+		return p
+	}
+	cost := 0.0
+	for _, t := range d.types {
+		cost += float64(t.value * float64(t.left))
+	}
+	if more := smallFee * max(0, 1-cost/smallCost); more > 0 {
+		p.fee += more
+		p.charged = 0
+	}
+	return p
+}
+
+// update finds the value of every item type for what is left, and the bounds of the candidates. It returns false when no bin
+// can be opened.
+func (p *pricing) update() bool {
+	if p.meter.exhausted() || !p.solve() {
+		return false
+	}
+	p.demand.sort()
+	p.candidates.rank(p.fee)
+	p.priced = p.demand.total
+	if p.charged == 0 {
+		p.charged = p.demand.total
+	}
+	return true
+}
+
+func (p *pricing) solve() bool {
+	d, c := p.demand, p.candidates
+	if d.total <= p.charged/2 || p.charged == 0 {
+		c.recharge(p.fee)
+		p.charged, p.stale = d.total, true
+	}
+	for _, x := range c.list {
+		if open := !x.soldOut(); open != p.open[x.index] {
+			p.open[x.index], p.stale = open, true
+		}
+	}
+	if p.stale {
+		p.setBins()
+	}
+	if len(p.bins) == 0 {
+		return false
+	}
+	before := p.covering.Steps()
+	prices, _ := p.covering.Solve(d.needs(c.width))
+	p.meter.spend(int(p.covering.Steps()-before) + len(p.bins))
+	for _, t := range d.byValue {
+		t.value = max(dot(prices[t.group], t.weights), minPrice) // a copy that demands nothing scarce still takes a place
+		t.stuck = false
+	}
+	c.value(prices)
+	return true
+}
+
+// setBins gives the covering the candidates that are open, without those that another one makes pointless.
+func (p *pricing) setBins() {
+	p.bins = p.bins[:0]
+	for _, x := range undominated(p.candidates.list, p.open) {
+		p.bins = x.appendBins(p.bins)
+	}
+	p.covering.SetBins(p.bins)
+	p.stale = false
+}
+
+// undominated returns the open candidates for which no other open one has as much capacity and charges no group more.
+// The rows of the others in the dual follow from theirs.
+func undominated(list []*candidate, open []bool) []*candidate {
+	least := func(x *candidate) float64 { return slices.Min(x.charge) }
+	var byPrice []*candidate
+	for _, x := range list {
+		if open[x.index] && x.groups != 0 {
+			byPrice = append(byPrice, x)
+		}
+	}
+	slices.SortFunc(byPrice, func(a, b *candidate) int {
+		switch x, y := least(a), least(b); {
+		case x < y:
+			return -1
+		case x > y:
+			return 1
+		}
+		return a.index - b.index
+	})
+	kept := byPrice[:0]
+	for _, x := range byPrice {
+		if !slices.ContainsFunc(kept, func(o *candidate) bool { return o.covers(x) }) {
+			kept = append(kept, x)
+		}
+	}
+	slices.SortFunc(kept, func(a, b *candidate) int { return a.index - b.index })
+	return kept
+}
+
+// covers reports whether c has the capacity of the other one and charges no group more.
+func (c *candidate) covers(other *candidate) bool {
+	for r, v := range other.capacity {
+		if v > c.capacity[r] {
+			return false
+		}
+	}
+	for g, v := range other.charge {
+		if c.charge[g] > v {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,91 @@
+package binpack
+
+import "slices"
+
+// Solve packs p. See the package comment for the method.
+func Solve(p *Problem, o Options) *Solution {
+	in := newInstance(p, o.withDefaults())
+	items := in.waiting()
+	bins := in.pack(items)
+	if unfair(items) {
+		for _, b := range bins {
+			b.move(-1)
+		}
+		bins = in.packByPriority(items)
+	}
+	return in.solution(bins)
+}
+
+func (o Options) withDefaults() Options {
+	if o.MaxBins == 0 {
+		o.MaxBins = 1_000_000
+	}
+	if o.Effort == 0 {
+		o.Effort = 1
+	}
+	return o
+}
+
+// pack packs the items with full effort.
+func (in *instance) pack(items []*item) []*pattern {
+	s := newSearch(in, items)
+	if s == nil {
+		return nil
+	}
+	bins := s.construct()
+	bins = s.correct(bins)
+	return s.improve(bins)
+}
+
+// packByPriority packs the items of the highest priority first, then those of the next. Items come by falling priority.
+func (in *instance) packByPriority(items []*item) []*pattern {
+	var bins []*pattern
+	for len(items) > 0 {
+		n := slices.IndexFunc(items, func(it *item) bool { return it.Priority != items[0].Priority })
+		if n < 0 {
+			n = len(items)
+		}
+		bins = append(bins, newSearch(in, items[:n]).construct()...)
+		items = items[n:]
+	}
+	return bins
+}
+
+// unfair reports whether some item was packed though one of higher priority was not to the end.
+func unfair(items []*item) bool {
+	for i, it := range items {
+		if it.left > 0 {
+			return slices.ContainsFunc(items[i:], func(o *item) bool {
+				return o.Priority < it.Priority && o.left < o.Copies
+			})
+		}
+	}
+	return false
+}
+
+// solution returns what the bins and what is left make.
+func (in *instance) solution(bins []*pattern) *Solution {
+	out := &Solution{Left: make([]int, len(in.items)), Steps: in.meter.used}
+	known := map[*pattern]*Bin{}
+	for _, p := range bins {
+		b := known[p]
+		if b == nil {
+			b = p.bin()
+			known[p] = b
+		}
+		out.Bins = append(out.Bins, b)
+		out.Cost += b.Price + in.problem.Fee
+	}
+	for i := range in.items {
+		out.Left[i] = in.items[i].left
+	}
+	return out
+}
+
+func (p *pattern) bin() *Bin {
+	b := &Bin{Catalog: p.catalog.index, Type: p.typ, Offers: p.offers.id, Price: p.offers.price[p.typ], Charge: p.charged()}
+	for _, x := range p.parts {
+		b.Parts = append(b.Parts, Part{Item: x.item.index, Copies: x.n})
+	}
+	return b
+}

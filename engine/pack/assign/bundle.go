@@ -1,0 +1,218 @@
+package assign
+
+import (
+	"slices"
+
+	"github.com/karpenter-go/karpenter/engine/pack/catalog"
+	"github.com/karpenter-go/karpenter/engine/pack/compile"
+	"github.com/karpenter-go/karpenter/engine/topology"
+)
+
+// Bounds of the search for pods that a bundle follows.
+const (
+	maxRows      = 8 // rows of leaders that are tried
+	maxRowLength = 4
+)
+
+// bundle ties pods that must share a node into a bundle: pods with affinity to their like on the node, or to pods of other
+// classes of which one is still to be placed.
+func (a *Assignment) bundle(c *compile.Class, s *compile.Stage) {
+	if a.Placed.Left(c) == 0 || !a.final && a.isFollowed(c) {
+		return
+	}
+	most := a.Placed.Left(c)
+	for i := range s.PerNode {
+		r := &s.PerNode[i]
+		n := a.mostOnNewNode(r)
+		if r.Kind == topology.Near || r.Soft && n < most {
+			continue // a preference must not part pods that are placed together
+		}
+		most = min(most, n)
+	}
+	for _, row := range a.leaders(c, s, nil) {
+		var keys []int
+		for _, leader := range row {
+			keys = append(keys, leader.Last().Keys...)
+		}
+		choices := a.choicesWith(c, s, keys)
+		for n := most; n > 0; n-- {
+			for _, ch := range choices {
+				if may, _ := a.Allows(c, s, ch); may < n {
+					continue
+				}
+				if a.tie(c, s, row, ch, n) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// isFollowed reports whether pods of another class need one of c on their node: they take it along.
+func (a *Assignment) isFollowed(c *compile.Class) bool {
+	return slices.ContainsFunc(a.Problem.Classes, func(o *compile.Class) bool {
+		if o == c || a.Placed.Left(o) == 0 {
+			return false
+		}
+		return slices.ContainsFunc(o.Last().PerNode, func(r compile.Rule) bool {
+			return r.Kind == topology.Near && slices.Contains(c.Members, r.Group)
+		})
+	})
+}
+
+// mostOnNewNode returns how many pods with the rule a new node takes.
+func (a *Assignment) mostOnNewNode(r *compile.Rule) int {
+	switch {
+	case r.Kind == topology.Apart && r.Self:
+		return 1
+	case r.Kind == topology.Spread && r.Self:
+		return max(r.MaxSkew-a.Problem.Groups[r.Group].Preloaded, 0)
+	}
+	return compile.NoLimit
+}
+
+// leaders returns rows of classes, one pod of each, that may be on a node before pods of c: each finds the company that it
+// requires in one before it. The row is empty if pods of c may be first. Classes in after come later.
+func (a *Assignment) leaders(c *compile.Class, s *compile.Stage, after []*compile.Class) [][]*compile.Class {
+	groups, mayLead := a.companyOf(c, s)
+	if len(groups) == 0 {
+		return [][]*compile.Class{nil}
+	}
+	var out [][]*compile.Class
+	after = append(slices.Clone(after), c)
+	for _, other := range a.Problem.Classes {
+		if len(after) > maxRowLength || slices.Contains(after, other) || a.Placed.Left(other) == 0 ||
+			slices.ContainsFunc(groups, func(g int) bool { return !slices.Contains(other.Members, g) }) {
+			continue
+		}
+		for _, row := range a.leaders(other, other.Last(), after) {
+			out = append(out, append(slices.Clone(row), other)) // it may be bound before any of c, which then has to follow it
+		}
+		if len(out) >= maxRows {
+			break
+		}
+	}
+	if mayLead && (len(after) == 1 || a.Placed.Left(c) == 1) { // of several pods with affinity to each other none comes alone
+		out = append(out, nil)
+	}
+	return out
+}
+
+// companyOf returns the groups of which a pod must be on the node before a pod of c, and whether c may be first of all.
+func (a *Assignment) companyOf(c *compile.Class, s *compile.Stage) (groups []int, mayLead bool) {
+	defer func(was *compile.Class) { a.placing = was }(a.placing)
+	a.placing, mayLead = c, true
+	for i := range s.PerNode {
+		if r := &s.PerNode[i]; r.Kind == topology.Near {
+			groups = append(groups, r.Group)
+			mayLead = mayLead && a.MayBeFirst(r)
+		}
+	}
+	return groups, mayLead
+}
+
+// canFollow reports whether n pods of c may come to a new node that holds one pod of each class of the row.
+func (a *Assignment) canFollow(c *compile.Class, s *compile.Stage, row []*compile.Class, ch *Choice, n int) bool {
+	for i, x := range row {
+		last := x.Last()
+		if !canShare(s, c.Members, last, x.Members, n) || slices.ContainsFunc(last.OverDomains, func(r compile.Rule) bool {
+			return r.Kind == topology.Apart && slices.Contains(c.Members, r.Group)
+		}) {
+			return false
+		}
+		for _, y := range row[:i] {
+			if !canShare(last, x.Members, y.Last(), y.Members, 1) {
+				return false
+			}
+		}
+	}
+	defer func() { a.placing = c }()
+	counts := a.Placed.Counts
+	for _, x := range row {
+		a.placing = x
+		if may, _ := a.Allows(x, x.Last(), ch); may == 0 {
+			return false
+		}
+		for _, m := range x.Members {
+			if g := a.Problem.Groups[m]; g.Key != compile.HostKey {
+				counts.Add(m, ch.Domain(g.Key), 1, false)
+				defer counts.Add(m, ch.Domain(g.Key), -1, false)
+			}
+		}
+	}
+	for i := range s.OverDomains {
+		if r := &s.OverDomains[i]; r.Kind != topology.Near &&
+			counts.Allows(r, ch.Domain(a.Problem.Groups[r.Group].Key), a.MayBeFirst) < n {
+			return false
+		}
+	}
+	return true
+}
+
+// canShare reports whether n pods with the rules of x and one with those of y may share a new node.
+func canShare(x *compile.Stage, xMembers []int, y *compile.Stage, yMembers []int, n int) bool {
+	tolerate := func(rules []compile.Rule, members []int) bool {
+		return !slices.ContainsFunc(rules, func(r compile.Rule) bool {
+			return slices.Contains(members, r.Group) &&
+				(r.Kind == topology.Apart || r.Kind == topology.Spread && n+1 > r.MaxSkew)
+		})
+	}
+	return tolerate(x.PerNode, yMembers) && tolerate(y.PerNode, xMembers)
+}
+
+// tie adds a segment of one bundle: a pod of each class of the row and n pods of c. It returns false if no type holds it.
+func (a *Assignment) tie(c *compile.Class, s *compile.Stage, row []*compile.Class, ch *Choice, n int) bool {
+	if !a.canFollow(c, s, row, ch, n) {
+		return false
+	}
+	in := a.Problem.Intern
+	amount := make([]int64, a.Problem.Dimensions.Len())
+	catalog.Subtract(amount, c.Demand.Amount, -n)
+	shared, terms, tolerations, neighbours := c.Demand.Shared, ch.Terms, s.Tolerations, s.Neighbours
+	rules, ports := s.PerNode, slices.Clone(c.Ports)
+	for _, x := range row {
+		last := x.Last()
+		catalog.Subtract(amount, x.Demand.Amount, -1)
+		shared = shared.With(x.Demand.Shared)
+		if terms = in.BothMeet(terms, last.Terms); terms == nil {
+			return false
+		}
+		tolerations = in.BothTolerate(last.Tolerations, tolerations)
+		neighbours = a.Problem.BothRequire(neighbours, last.Neighbours)
+		rules = slices.Concat(rules, last.PerNode)
+		ports = append(ports, x.Ports...)
+	}
+	demand := in.Demand(amount, shared)
+	fit := a.Problem.Catalog.Fit(catalog.Needs{
+		Terms: terms, Tolerations: tolerations, Demand: demand, Ports: ports, Extra: a.labelsOf(ch), Neighbours: neighbours.Filter(),
+	})
+	if !a.Problem.Catalog.Launchable(a.Limits, fit, demand) {
+		return false
+	}
+	segment := &Segment{
+		Index: len(a.Segments), Class: c, Stage: s, Choice: ch, Size: n + len(row), Leaders: len(row), Demand: demand, Fit: fit,
+		Rules: slices.DeleteFunc(slices.Clone(rules), func(r compile.Rule) bool { return r.Kind == topology.Near }),
+	}
+	segment.count(c, n)
+	for _, x := range row {
+		segment.count(x, 1)
+		segment.Pods = append(segment.Pods, a.Placed.Take(x, 1)...)
+		a.Enter(x, x.Last(), ch, 1)
+	}
+	segment.Pods = append(segment.Pods, a.Placed.Take(c, n)...)
+	a.Segments = append(a.Segments, segment)
+	a.Enter(c, s, ch, n)
+	return true
+}
+
+// count counts n pods of the class in each bundle.
+func (s *Segment) count(c *compile.Class, n int) {
+	for _, m := range c.NodeMembers {
+		at := slices.Index(s.Members, m)
+		if at < 0 {
+			at = len(s.Members)
+			s.Members, s.Weights = append(s.Members, m), append(s.Weights, 0)
+		}
+		s.Weights[at] += n
+	}
+}

@@ -1,0 +1,89 @@
+package assign
+
+import (
+	"maps"
+
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/pack/compile"
+	"github.com/karpenter-go/karpenter/engine/pack/encode"
+)
+
+// Quotas bound how many pods of a class are given a choice of domains: as many as got a node there in an earlier assignment.
+// The others try their other domains, give up preferences, and find room on existing nodes.
+type Quotas map[quotaKey]int
+
+// A quotaKey names a choice of domains for pods of a class in one stage.
+type quotaKey struct {
+	class, stage, turn int
+	domains            string
+	company            bool
+}
+
+func keyOf(c *compile.Class, s *compile.Stage, ch *Choice) quotaKey {
+	return quotaKey{
+		class: c.Index, stage: s.ID, turn: ch.Turn, company: ch.Company,
+		domains: string(encode.Ints(encode.Ints(nil, ch.Keys), ch.Domains)),
+	}
+}
+
+func (q Quotas) clone() Quotas {
+	if len(q) == 0 {
+		return nil
+	}
+	return maps.Clone(q)
+}
+
+// left returns how many more pods of the class the choice may be given.
+func (q Quotas) left(c *compile.Class, s *compile.Stage, ch *Choice) int {
+	if len(q) > 0 {
+		if n, ok := q[keyOf(c, s, ch)]; ok {
+			return max(n, 0)
+		}
+	}
+	return compile.NoLimit
+}
+
+// spend takes n out of the quota of the choice, if it has one.
+func (q Quotas) spend(c *compile.Class, s *compile.Stage, ch *Choice, n int) {
+	if len(q) > 0 {
+		if k := keyOf(c, s, ch); q[k] > 0 {
+			q[k] -= n
+		}
+	}
+}
+
+// Learn returns quotas for the choices whose pods did not all get a node, and reports whether another assignment may help: a
+// class that is left out has another way to go, or other pods count on it. served is how many of the first pods of each
+// segment got a node; refused are those of them whose node cannot be launched after all.
+func (q Quotas) Learn(segments []*Segment, served []int, refused map[*model.Pod]bool) (learned Quotas, helps bool) {
+	got, short := Quotas{}, map[quotaKey]*compile.Class{}
+	for i, s := range segments {
+		key := keyOf(s.Class, s.Stage, s.Choice)
+		n, lost := 0, served[i] < len(s.Pods)
+		for j, pod := range s.Pods {
+			if refused[pod] {
+				lost = true
+			} else if j < served[i] && s.owns(j) {
+				n++
+			}
+		}
+		got[key] += n
+		if lost {
+			short[key] = s.Class
+		}
+	}
+	if len(short) == 0 {
+		return q, false
+	}
+	learned = maps.Clone(q)
+	if learned == nil {
+		learned = Quotas{}
+	}
+	for key, c := range short {
+		if n, ok := learned[key]; !ok || got[key] < n {
+			learned[key] = got[key]
+			helps = helps || len(c.Stages) > 1 || len(c.Rules) > 0 || len(c.Members) > 0
+		}
+	}
+	return learned, helps
+}

@@ -1,0 +1,115 @@
+package assign
+
+import (
+	"slices"
+
+	"github.com/karpenter-go/karpenter/engine/pack/catalog"
+	"github.com/karpenter-go/karpenter/engine/pack/compile"
+	"github.com/karpenter-go/karpenter/engine/pack/encode"
+	"github.com/karpenter-go/karpenter/engine/require"
+	"github.com/karpenter-go/karpenter/engine/topology"
+)
+
+// markReachable makes the domains eligible in which a pending pod may get a new node that counts. kube-scheduler spreads over
+// the domains of nodes that exist. A domain that gets a node later is empty then, so pods that are spread must count it.
+func (a *Assignment) markReachable() {
+	for i, g := range a.Problem.Groups {
+		if g.Key != compile.HostKey && g.Kind == topology.Spread {
+			a.MarkReachable(i)
+		}
+	}
+}
+
+// MarkReachable is for one group what an assignment does for all when it begins.
+func (a *Assignment) MarkReachable(group int) {
+	g := a.Problem.Groups[group]
+	for _, d := range a.Problem.Keys[g.Key].Reach {
+		if !a.Placed.Counts.Of(group).Eligible[d] {
+			a.Placed.Counts.SetEligible(group, d, a.reaches(g, d))
+		}
+	}
+}
+
+// reaches reports whether some pool offers a pending pod a node in domain d that counts for the group.
+func (a *Assignment) reaches(g *compile.Group, d int) bool {
+	p := a.Problem
+	in := require.NewSet(require.New(p.Keys[g.Key].Label, require.In, p.Keys[g.Key].Names[d]))
+	for _, pool := range p.Catalog.Pools {
+		if !g.Filter.Tolerates(pool) {
+			continue
+		}
+		for _, term := range p.CountingTerms(g) {
+			if s := pool.OffersFor(term.And(in)); s != nil && !s.Empty() && a.opens(pool, g, d, in) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// An openKey is what opens depends on.
+type openKey struct {
+	pool, key, domain int
+	with              string
+}
+
+// opens reports whether some class could have a new node from the pool in the domain, whose labels are in. A domain in which
+// no pod ever gets a node stays empty, and kube-scheduler does not count it.
+func (a *Assignment) opens(pool *catalog.Pool, g *compile.Group, domain int, in require.Set) bool {
+	k := openKey{pool.Index, g.Key, domain, string(encode.Ints(nil, g.With))}
+	known, ok := a.opening[k]
+	if !ok {
+		for _, key := range g.With {
+			if key != compile.HostKey {
+				in = in.With(require.New(a.Problem.Keys[key].Label, require.Exists))
+			}
+		}
+		known = slices.ContainsFunc(a.Problem.Classes, func(c *compile.Class) bool {
+			return c.Refused.OK() && (a.Placed.Late || a.Placed.Left(c) > 0) && a.reachable(c, g.Key, domain) && a.opensFor(c, pool, g.Key, in)
+		})
+		a.opening[k] = known
+	}
+	return known
+}
+
+// reachable reports whether pods of the class may come to be in the domain on a new node that has the labels of all their
+// spread keys; nodes without one of them do not count.
+func (a *Assignment) reachable(c *compile.Class, key, domain int) bool {
+	last := c.Last()
+	keyOf := func(r compile.Rule) int { return a.Problem.Groups[r.Group].Key }
+	if !slices.ContainsFunc(last.OverDomains, func(r compile.Rule) bool { return keyOf(r) == key }) {
+		return true
+	}
+	return slices.ContainsFunc(slices.Concat(a.Choices(c, last), a.LooseChoices(c, last)), func(ch *Choice) bool {
+		return ch.Domain(key) == domain && !slices.ContainsFunc(last.OverDomains, func(r compile.Rule) bool {
+			return r.Kind != topology.Apart && ch.Domain(keyOf(r)) == compile.Outside
+		})
+	})
+}
+
+// opensFor reports whether a pod of the class without its preferences could have a node of its own from the pool that turns
+// out to be in the domain. A class that does not settle the domain leaves it to chance.
+func (a *Assignment) opensFor(c *compile.Class, pool *catalog.Pool, key int, in require.Set) bool {
+	last, cat := c.Last(), a.Problem.Catalog
+	needs := catalog.Needs{
+		Terms: last.Terms, Tolerations: last.Tolerations, Demand: c.Demand, Ports: c.Ports, Extra: in, Neighbours: last.Neighbours.Filter(),
+	}
+	on := cat.Fit(needs).On[pool.Index]
+	if on.Set == nil {
+		return false
+	}
+	byChance := func() catalog.PoolFit {
+		needs.Extra = require.Set{}
+		any := cat.Fit(needs).On[pool.Index]
+		any.Types = any.Types.And(on.Types)
+		return any
+	}
+	if !slices.Contains(last.Keys, key) || slices.Contains(a.openable(c, last), key) {
+		on = byChance()
+	}
+	_, ok := cat.Launches(a.Limits, pool, on, c.Demand)
+	if !ok && on.Set.MinValues { // minValues may take types of several domains
+		_, ok = cat.Launches(a.Limits, pool, byChance(), c.Demand)
+	}
+	return ok
+}

@@ -1,0 +1,122 @@
+package catalog
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/karpenter-go/karpenter/engine/binpack"
+	"github.com/karpenter-go/karpenter/engine/model"
+)
+
+// Bins returns the pool as the packing solver sees it, without a budget. It must not be called before the rooms of the types
+// are final.
+func (p *Pool) Bins() *binpack.Catalog {
+	if p.bins != nil {
+		return p.bins
+	}
+	names := p.LimitNames()
+	p.bins = &binpack.Catalog{Offers: offerAlgebra{p}}
+	for i, t := range p.Types {
+		b := binpack.BinType{
+			Name: t.Name + " " + t.reservationID(), Capacity: t.Room, Charge: chargeVector(t.Capacity, names),
+			Supply: supplyOf(t.Reservation), Includes: t.Attached.Numbers(),
+		}
+		if p.preload != nil {
+			b.Preload = p.preload[i]
+		}
+		p.bins.Types = append(p.bins.Types, b)
+	}
+	p.bins.Index = binpack.NewIndex(p.bins, p.volumes.SharedDemands())
+	return p.bins
+}
+
+// SetPreload sets the conflict groups of DaemonSet pods that a node of each type holds from the start.
+func (p *Pool) SetPreload(preload [][]binpack.Count) { p.preload = preload }
+
+// LimitNames returns the resources that the pool limits, in the order of budget dimensions.
+func (p *Pool) LimitNames() []corev1.ResourceName { return p.Limits.Names() }
+
+// Budget returns what the limits of p leave, by budget dimension; nil if it has none.
+func (l *Limits) Budget(p *Pool) []int64 {
+	left := l.Left(p)
+	var out []int64
+	for _, name := range p.LimitNames() {
+		out = append(out, left[name])
+	}
+	return out
+}
+
+// Supplies returns the instances that each reservation still holds.
+func (l *Limits) Supplies() []int { return l.reservations }
+
+// ChargeOf returns a charge, given by budget dimension, as resources.
+func (p *Pool) ChargeOf(charge []int64) model.Resources {
+	out := model.Resources{}
+	for i, name := range p.LimitNames() {
+		out[name] = charge[i]
+	}
+	return out
+}
+
+// chargeVector returns the capacity by budget dimension; a node counts as one of model.Nodes.
+func chargeVector(capacity model.Resources, names []corev1.ResourceName) []int64 {
+	out := make([]int64, len(names))
+	for i, name := range names {
+		out[i] = capacity[name]
+		if name == model.Nodes {
+			out[i] = 1
+		}
+	}
+	return out
+}
+
+// supplyOf returns the supply of a reservation, -1 for none.
+func supplyOf(r *Reservation) int {
+	if r == nil {
+		return -1
+	}
+	return r.Index
+}
+
+// offerAlgebra implements binpack.Offers for a pool.
+type offerAlgebra struct{ p *Pool }
+
+// Meet implements binpack.Offers.
+func (o offerAlgebra) Meet(a, b binpack.OfferSet) (binpack.OfferSet, bool) {
+	s := o.p.Meet(o.p.Set(int(a)), o.p.Set(int(b)))
+	if s == nil {
+		return binpack.NoOffers, false
+	}
+	return binpack.OfferSet(s.ID), true
+}
+
+// Prices implements binpack.Offers.
+func (o offerAlgebra) Prices(s binpack.OfferSet) []float64 { return o.p.Set(int(s)).Prices }
+
+// Distinct implements binpack.Offers.
+func (o offerAlgebra) Distinct(s binpack.OfferSet) []binpack.Distinct {
+	set := o.p.Set(int(s))
+	if !set.MinValues {
+		return nil
+	}
+	var out []binpack.Distinct
+	for r := range set.Requirements.All() {
+		if r.MinValues() == 0 {
+			continue
+		}
+		numbers := map[string]int32{}
+		d := binpack.Distinct{Min: r.MinValues(), Values: make([][]int32, len(o.p.Types))}
+		for i, t := range o.p.Types {
+			for v := range t.Values(r.Key()) {
+				if !r.Has(v) {
+					continue
+				}
+				if _, ok := numbers[v]; !ok {
+					numbers[v] = int32(len(numbers))
+				}
+				d.Values[i] = append(d.Values[i], numbers[v])
+			}
+		}
+		out = append(out, d)
+	}
+	return out
+}

@@ -1,0 +1,248 @@
+package catalog
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/pack/encode"
+	"github.com/karpenter-go/karpenter/engine/require"
+)
+
+// MaxAlternatives bounds the product of node affinity terms and the topologies of volumes.
+const MaxAlternatives = 64
+
+// A Demand is what one pod, or pods that must share a node, request. Equal demands are one value.
+type Demand struct {
+	ID     int
+	Amount []int64       // by dimension, without shared volumes
+	Shared SharedVolumes // beside Amount
+	Scaled []float64     // Amount and the parts of Shared, in units near one
+}
+
+// Whole returns what one pod takes of a node that has nothing attached.
+func (d *Demand) Whole() []int64 {
+	out := slices.Clone(d.Amount)
+	d.Shared.TakeFrom(out, -1)
+	return out
+}
+
+// NodeTerms are alternative label requirements; a node must meet one of them. Equal alternatives are one value.
+type NodeTerms struct {
+	ID    int
+	Terms []require.Set
+	turns []*NodeTerms
+}
+
+// Tolerations are the tolerations of a pod. Equal lists are one value. Those that bear soft taints also accept
+// PreferNoSchedule.
+type Tolerations struct {
+	ID        int
+	List      []corev1.Toleration
+	BearsSoft bool
+	also      *Tolerations // of another pod on the same node
+}
+
+// An Interner gives equal demands, node terms and tolerations one value and one number each.
+type Interner struct {
+	dimensions  *Dimensions
+	demands     map[string]*Demand
+	terms       map[string]*NodeTerms
+	tolerations map[string]*Tolerations
+	buf         []byte
+}
+
+// NewInterner returns an empty Interner for vectors over d.
+func NewInterner(d *Dimensions) *Interner {
+	return &Interner{
+		dimensions: d, demands: map[string]*Demand{}, terms: map[string]*NodeTerms{}, tolerations: map[string]*Tolerations{},
+	}
+}
+
+// Demand returns the demand with these amounts and shared volumes.
+func (in *Interner) Demand(amount []int64, shared SharedVolumes) *Demand {
+	b := encode.Vector(in.buf[:0], amount)
+	for _, x := range shared {
+		b = encode.Int(b, int64(x.Number))
+	}
+	in.buf = b
+	d := in.demands[string(b)]
+	if d == nil {
+		d = &Demand{ID: len(in.demands), Amount: amount, Shared: shared, Scaled: in.dimensions.Scale(amount)}
+		for _, x := range shared {
+			d.Scaled[x.Dimension] += x.Part / in.dimensions.Units[x.Dimension]
+		}
+		in.demands[string(b)] = d
+	}
+	return d
+}
+
+// Terms returns the alternatives with these terms, in this order.
+func (in *Interner) Terms(terms []require.Set) *NodeTerms {
+	b := in.buf[:0]
+	for _, t := range terms {
+		if t.Len() > 0 {
+			b = append(b, t.String()...)
+		}
+		b = append(b, '\n')
+	}
+	in.buf = b
+	a := in.terms[string(b)]
+	if a == nil {
+		a = &NodeTerms{ID: len(in.terms), Terms: terms}
+		in.terms[string(b)] = a
+	}
+	return a
+}
+
+// Tolerations returns the tolerations of the list; bearsSoft adds those of PreferNoSchedule taints.
+func (in *Interner) Tolerations(list []corev1.Toleration, bearsSoft bool) *Tolerations {
+	b := encode.Tolerations(in.buf[:0], list)
+	if bearsSoft {
+		b = append(b, 1)
+	}
+	in.buf = b
+	t := in.tolerations[string(b)]
+	if t == nil {
+		t = &Tolerations{ID: len(in.tolerations), List: list, BearsSoft: bearsSoft}
+		in.tolerations[string(b)] = t
+	}
+	return t
+}
+
+// BothTolerate returns what pods with tolerations a and b tolerate together, on one node.
+func (in *Interner) BothTolerate(a, b *Tolerations) *Tolerations {
+	if a == b {
+		return a
+	}
+	key := fmt.Sprint("both ", a.ID, " ", b.ID)
+	t := in.tolerations[key]
+	if t == nil {
+		t = &Tolerations{ID: len(in.tolerations), List: a.List, BearsSoft: a.BearsSoft, also: b}
+		in.tolerations[key] = t
+	}
+	return t
+}
+
+// BothMeet returns the alternatives that meet both a and b; nil if no node can.
+func (in *Interner) BothMeet(a, b *NodeTerms) *NodeTerms {
+	var terms []require.Set
+	for _, x := range a.Terms {
+		for _, y := range b.Terms {
+			if _, ok := x.Intersects(y); ok && len(terms) < MaxAlternatives {
+				terms = append(terms, x.And(y))
+			}
+		}
+	}
+	if len(terms) == 0 {
+		return nil
+	}
+	return in.Terms(terms)
+}
+
+// Narrow returns a within b; a itself if no node meets both.
+func (in *Interner) Narrow(a, b *NodeTerms) *NodeTerms {
+	var terms []require.Set
+	for _, x := range a.Terms {
+		if slices.ContainsFunc(b.Terms, func(y require.Set) bool { return Implies(x, y) }) {
+			terms = append(terms, x)
+			continue
+		}
+		for _, y := range b.Terms {
+			if _, ok := x.Intersects(y); ok && len(terms) < MaxAlternatives {
+				terms = append(terms, x.And(y))
+			}
+		}
+	}
+	if len(terms) == 0 {
+		return a
+	}
+	return in.Terms(terms)
+}
+
+// maxTurns bounds how many terms are preferred in turn.
+const maxTurns = 8
+
+// Turns returns a with each of its first terms moved to the front: a pool takes the first term that it can meet.
+func (in *Interner) Turns(a *NodeTerms) []*NodeTerms {
+	if a.turns == nil {
+		a.turns = []*NodeTerms{a}
+		for i := 1; i < min(len(a.Terms), maxTurns); i++ {
+			a.turns = append(a.turns, in.Terms(slices.Concat(a.Terms[i:], a.Terms[:i])))
+		}
+	}
+	return a.turns
+}
+
+// Implies reports whether every node with the labels of x meets y.
+func Implies(x, y require.Set) bool {
+	for want := range y.All() {
+		have, ok := x.Get(want.Key())
+		if !ok || have.MayBeAbsent() && !want.MayBeAbsent() || !have.Empty() && !have.Intersect(want).Equal(have) {
+			return false
+		}
+	}
+	return true
+}
+
+// RequiredTerms returns the alternatives of a pod's node selector and required node affinity. The verdict is a no if no node
+// can meet any.
+func RequiredTerms(spec *corev1.PodSpec) ([]require.Set, model.Verdict) {
+	selector := require.FromLabels(spec.NodeSelector)
+	if spec.Affinity == nil || spec.Affinity.NodeAffinity == nil ||
+		spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return []require.Set{selector}, model.Verdict{}
+	}
+	var terms []require.Set
+	for _, term := range spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+		if len(term.MatchFields) > 0 || len(term.MatchExpressions) == 0 {
+			continue // no new node can meet it; the API defines that an empty term matches nothing
+		}
+		terms = append(terms, selector.And(require.FromSelector(term.MatchExpressions)))
+	}
+	if len(terms) == 0 {
+		return nil, model.Verdict{Rule: model.RuleInvalid, Subject: "required node affinity has no term with matchExpressions"}
+	}
+	return terms, model.Verdict{}
+}
+
+// Refuse returns the first taint that pods with these tolerations do not tolerate, and true if there is one.
+func (t *Tolerations) Refuse(taints []corev1.Taint) (corev1.Taint, bool) {
+	for _, taint := range taints {
+		if taint.Effect == corev1.TaintEffectPreferNoSchedule && t.BearsSoft {
+			continue
+		}
+		if !slices.ContainsFunc(t.List, func(o corev1.Toleration) bool { return tolerates(o, taint) }) {
+			return taint, true
+		}
+	}
+	if t.also != nil {
+		return t.also.Refuse(taints)
+	}
+	return corev1.Taint{}, false
+}
+
+// RefuseHard is Refuse without regard to PreferNoSchedule taints.
+func (t *Tolerations) RefuseHard(taints []corev1.Taint) bool {
+	soft := func(x corev1.Taint) bool { return x.Effect == corev1.TaintEffectPreferNoSchedule }
+	if slices.ContainsFunc(taints, soft) {
+		taints = slices.DeleteFunc(slices.Clone(taints), soft)
+	}
+	_, refused := t.Refuse(taints)
+	return refused
+}
+
+func tolerates(t corev1.Toleration, taint corev1.Taint) bool {
+	if t.Effect != "" && t.Effect != taint.Effect {
+		return false
+	}
+	if t.Key != "" && t.Key != taint.Key {
+		return false
+	}
+	if t.Operator == corev1.TolerationOpExists {
+		return true
+	}
+	return t.Key != "" && t.Value == taint.Value && (t.Operator == "" || t.Operator == corev1.TolerationOpEqual)
+}

@@ -1,0 +1,110 @@
+package catalog
+
+import (
+	"math"
+	"reflect"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/karpenter-go/karpenter/engine/model"
+)
+
+// Dimensions are the resources that a plan has to look at: those that some pending pod requests, then one for each CSI driver
+// that limits how many volumes a node attaches. Demands and capacities are vectors over them.
+type Dimensions struct {
+	Names []corev1.ResourceName
+	// Plain is the number of resources; the dimensions from Plain on count attached volumes.
+	Plain int
+	// Units are amounts that bring typical values near one (cores, GiB, tens of pods), for floating-point work.
+	Units []float64
+}
+
+// Unlimited stands for a limit that is not set.
+const Unlimited = math.MaxInt64
+
+// NewDimensions returns the resources that pods request, in the order in which they are shown to users.
+func NewDimensions(pods []*model.Pod) *Dimensions {
+	seen, known := map[corev1.ResourceName]bool{}, map[uintptr]bool{}
+	d := &Dimensions{}
+	for _, p := range pods {
+		id := reflect.ValueOf(p.Requests).Pointer() // pods with equal requests share one map
+		if known[id] {
+			continue
+		}
+		known[id] = true
+		for name, v := range p.Requests {
+			if v > 0 && !seen[name] {
+				seen[name] = true
+				d.Names = append(d.Names, name)
+			}
+		}
+	}
+	slices.SortFunc(d.Names, model.CompareResources)
+	d.Plain = len(d.Names)
+	for i := range d.Names {
+		d.Units = append(d.Units, d.unit(i))
+	}
+	return d
+}
+
+// Len returns the number of dimensions.
+func (d *Dimensions) Len() int { return len(d.Names) }
+
+// Vector returns r as a vector. Dimensions of volumes are zero.
+func (d *Dimensions) Vector(r model.Resources) []int64 {
+	v := make([]int64, len(d.Names))
+	for i, name := range d.Names {
+		v[i] = r[name]
+	}
+	return v
+}
+
+// Scale returns v in Units; negative amounts become zero.
+func (d *Dimensions) Scale(v []int64) []float64 {
+	out := make([]float64, len(v))
+	for i, x := range v {
+		out[i] = float64(max(x, 0)) / d.Units[i]
+	}
+	return out
+}
+
+func (d *Dimensions) unit(i int) float64 {
+	switch d.Names[i] {
+	case corev1.ResourceCPU:
+		return 1000
+	case corev1.ResourceMemory, corev1.ResourceEphemeralStorage:
+		return 1 << 30
+	case corev1.ResourcePods:
+		return 10
+	}
+	return 1
+}
+
+// Copies returns how many times demand fits into room, at most limit.
+func Copies(demand, room []int64, limit int) int {
+	n := int64(limit)
+	for i, v := range demand {
+		if v > 0 {
+			n = min(n, max(room[i], 0)/v)
+		}
+	}
+	return int(n)
+}
+
+// Subtract takes demand out of room n times; a negative n gives it back.
+func Subtract(room, demand []int64, n int) {
+	for i, v := range demand {
+		room[i] -= v * int64(n)
+	}
+}
+
+// Short returns the first dimension of which demand exceeds room, and by how much; ok is false if demand fits.
+func Short(demand, room []int64) (dimension int, by int64, ok bool) {
+	for i, v := range demand {
+		if v > 0 && v > room[i] {
+			return i, v - max(room[i], 0), true
+		}
+	}
+	return 0, 0, false
+}

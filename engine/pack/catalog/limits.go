@@ -1,0 +1,207 @@
+package catalog
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/require"
+)
+
+// Limits is what pool limits and reservations still allow.
+type Limits struct {
+	pools        []model.Resources // by pool; only limited resources; nil for a pool without limits
+	reservations []int             // instances left, by reservation
+}
+
+func newLimits(s *model.Snapshot, pools []*Pool, reservations map[string]*Reservation) *Limits {
+	l := &Limits{pools: make([]model.Resources, len(pools)), reservations: make([]int, len(reservations))}
+	for i, p := range pools {
+		l.pools[i] = remaining(s, p.Pool)
+	}
+	for _, r := range reservations {
+		l.reservations[r.Index] = r.Left
+	}
+	return l
+}
+
+// remaining returns what the pool's limits leave over its nodes. A claim that is not launched counts as the largest of the
+// types that it may become.
+func remaining(s *model.Snapshot, p *model.Pool) model.Resources {
+	if p.Limits == nil {
+		return nil
+	}
+	left := p.Limits.Plus(nil)
+	for _, n := range s.Nodes() {
+		if n.Pool != p.Name {
+			continue
+		}
+		size := n.Capacity
+		if !n.Launched() {
+			for _, t := range ClaimTypes(n, s.Types(p.Name)) {
+				size = size.Max(t.Capacity)
+			}
+		}
+		for name := range left {
+			left[name] -= size[name]
+		}
+	}
+	return left
+}
+
+// ClaimTypes returns the types that a claim that is not launched may become.
+func ClaimTypes(n *model.Node, types []*model.InstanceType) []*model.InstanceType {
+	wanted := n.Wishes()
+	var out []*model.InstanceType
+	for _, t := range types {
+		if _, ok := t.Requirements.Intersects(wanted); ok {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// Clone returns a copy.
+func (l *Limits) Clone() *Limits {
+	c := &Limits{pools: make([]model.Resources, len(l.pools)), reservations: slices.Clone(l.reservations)}
+	for i, r := range l.pools {
+		c.pools[i] = maps.Clone(r)
+	}
+	return c
+}
+
+// Limited reports whether p has limits.
+func (l *Limits) Limited(p *Pool) bool { return l.pools[p.Index] != nil }
+
+// Left returns what the limits of p leave; nil if it has none. The result is shared.
+func (l *Limits) Left(p *Pool) model.Resources { return l.pools[p.Index] }
+
+// ReservationLeft returns how many instances reservation i still holds.
+func (l *Limits) ReservationLeft(i int) int { return l.reservations[i] }
+
+// Reservations returns the number of reservations.
+func (l *Limits) Reservations() int { return len(l.reservations) }
+
+// Allow returns how many more instances of t limits and its reservation allow. If it is none, the verdict names the first
+// limit in the way.
+func (l *Limits) Allow(t *Type) (int64, model.Verdict) {
+	return l.AllowCharge(t.Pool, t.Capacity, t.Reservation)
+}
+
+// AllowCharge is Allow for nodes that each take that charge out of the limits of p and draw from r, nil for no reservation.
+func (l *Limits) AllowCharge(p *Pool, charge model.Resources, r *Reservation) (n int64, v model.Verdict) {
+	n = Unlimited
+	if r != nil {
+		if n = int64(l.reservations[r.Index]); n <= 0 {
+			return 0, model.Verdict{Rule: model.RuleOffering, Subject: "reservation " + r.ID + " is used up"}
+		}
+	}
+	limits := l.pools[p.Index]
+	if len(limits) == 0 {
+		return n, v
+	}
+	for _, name := range limits.Names() {
+		size := charge[name]
+		if name == model.Nodes {
+			size = 1
+		}
+		left := limits[name]
+		if size <= 0 && left >= 0 {
+			continue
+		}
+		if size > left {
+			return 0, model.Verdict{Rule: model.RuleLimit, Resource: name, By: size - left}
+		}
+		n = min(n, left/size)
+	}
+	return n, model.Verdict{}
+}
+
+// Take takes n nodes with that charge out of the limits of p and the reservation; a negative n gives them back.
+func (l *Limits) Take(p *Pool, charge model.Resources, r *Reservation, n int64) {
+	if r != nil {
+		l.reservations[r.Index] -= int(n)
+	}
+	limits := l.pools[p.Index]
+	for name := range limits {
+		size := charge[name]
+		if name == model.Nodes {
+			size = 1
+		}
+		limits[name] -= size * n
+	}
+}
+
+// Allowed returns the types of which limits and reservations allow one more. A node counts as the largest of its options, of
+// each resource, so limits that allow each option alone allow a node with all of them.
+func (l *Limits) Allowed(p *Pool, types []*Type) []*Type {
+	if len(l.pools[p.Index]) == 0 {
+		return types
+	}
+	return slices.DeleteFunc(slices.Clone(types), func(t *Type) bool {
+		n, _ := l.Allow(t)
+		return n == 0
+	})
+}
+
+// Launches reports whether limits, reservations and minValues of p let one node for the demand be launched. If minValues do
+// not, missing is the label with too few values.
+func (c *Catalog) Launches(l *Limits, p *Pool, on PoolFit, d *Demand) (missing string, ok bool) {
+	var tried []*Reservation
+	on.Types.Each(func(i int) {
+		t := p.Types[i]
+		if n, _ := l.Allow(t); ok || n <= 0 || slices.Contains(tried, t.Reservation) {
+			return
+		}
+		tried = append(tried, t.Reservation)
+		missing, ok = c.Enough(l, p, on.Set, d.Amount, d.Shared, t.Reservation)
+	})
+	return missing, ok
+}
+
+// Launchable reports whether some pool launches a node for the demand.
+func (c *Catalog) Launchable(l *Limits, f *Fit, d *Demand) bool {
+	return f.OK && slices.ContainsFunc(c.Pools, func(p *Pool) bool {
+		if f.On[p.Index].Set == nil {
+			return false
+		}
+		_, ok := c.Launches(l, p, f.On[p.Index], d)
+		return ok
+	})
+}
+
+// Enough reports whether the types that hold the amounts, draw from the reservation and are within limits bring as many
+// distinct values as the pool's minValues require. If not, missing is the first label with too few.
+func (c *Catalog) Enough(l *Limits, p *Pool, s *OfferSet, amount []int64, shared SharedVolumes, r *Reservation) (missing string, ok bool) {
+	if c.settings.RelaxMinValues || !s.MinValues {
+		return "", true
+	}
+	return s.Diverse(l.Allowed(p, p.Options(s, amount, shared, r, nil).Types))
+}
+
+// Diverse reports whether the options bring as many distinct values as minValues require. If not, missing is the first label
+// with too few.
+func (s *OfferSet) Diverse(options []*Type) (missing string, ok bool) {
+	if !s.MinValues {
+		return "", true
+	}
+	for r := range s.Requirements.All() {
+		if r.MinValues() > 0 && len(distinct(r, options)) < r.MinValues() {
+			return r.Key(), false
+		}
+	}
+	return "", true
+}
+
+// distinct returns the values that r allows and that the options bring.
+func distinct(r require.Requirement, options []*Type) map[string]bool {
+	values := map[string]bool{}
+	for _, t := range options {
+		for v := range t.Values(r.Key()) {
+			if r.Has(v) {
+				values[v] = true
+			}
+		}
+	}
+	return values
+}

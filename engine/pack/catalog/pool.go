@@ -1,0 +1,193 @@
+package catalog
+
+import (
+	"cmp"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/binpack"
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/require"
+)
+
+// A Pool is a usable NodePool with the types that it may launch.
+type Pool struct {
+	*model.Pool
+	Index int // in Catalog.Pools
+	Types []*Type
+	// Empty says why the pool has no types, if it has none.
+	Empty model.Verdict
+
+	settings Settings
+	drawing  map[*Reservation]binpack.Bits // types by reservation, nil for none; nil if the pool has no reservations
+	watched  []DaemonPod                   // see Catalog.Watch
+	sets     offerSets
+	volumes  *Volumes
+	preload  [][]binpack.Count
+	bins     *binpack.Catalog
+	options  map[*binpack.TypeOptions]*Options
+}
+
+// A Catalog is all that may be launched.
+type Catalog struct {
+	// Pools are the usable pools, in the order in which they are tried: by falling weight, then by name.
+	Pools []*Pool
+	// Unusable are the verdicts on the other pools.
+	Unusable []model.PoolVerdict
+	// Limits are what pool limits and reservations leave at the snapshot.
+	Limits *Limits
+
+	volumes  *Volumes
+	fits     map[fitKey]*Fit
+	byTerm   map[setKey]*OfferSet
+	roomy    map[[2]int]binpack.Bits // types with room, by demand and pool
+	settings Settings
+}
+
+// Settings are the options of a plan that bear on what may be launched.
+type Settings struct {
+	// Labels are the labels that pods and pools may ask for before a node exists, and the aliases of old names.
+	Labels apiv1.LabelRules
+	// MaxNodeCPU is the most cpu of a new node in millicores; 0 for any.
+	MaxNodeCPU int64
+	// RelaxMinValues ignores the minValues of pools.
+	RelaxMinValues bool
+}
+
+// Known reports whether a node may get the label key although nothing has defined it yet.
+func (s *Settings) Known(key string) bool { return s.Labels.WellKnown.Has(key) }
+
+// Compile returns the catalog of the snapshot for pods whose demands are vectors over d.
+func Compile(s *model.Snapshot, d *Dimensions, v *Volumes, o Settings) *Catalog {
+	c := &Catalog{
+		volumes: v, settings: o, fits: map[fitKey]*Fit{}, byTerm: map[setKey]*OfferSet{}, roomy: map[[2]int]binpack.Bits{},
+	}
+	reservations := map[string]*Reservation{}
+	for _, mp := range s.Pools() {
+		if no := mp.Usable(); !no.OK() {
+			c.Unusable = append(c.Unusable, model.PoolVerdict{Pool: mp.Name, Verdict: no})
+			continue
+		}
+		p := &Pool{Pool: mp, Index: len(c.Pools), settings: o, sets: newOfferSets(), volumes: v, options: map[*binpack.TypeOptions]*Options{}}
+		p.compileTypes(s, d, reservations)
+		c.Pools = append(c.Pools, p)
+	}
+	if v.Limited() {
+		for _, p := range c.Pools {
+			for _, t := range p.Types {
+				t.Attached = v.AttachableBy(t.InstanceType, t.Daemons.WithVolumes, t.Room)
+				t.Scaled = d.Scale(t.Room)
+			}
+		}
+	}
+	c.Limits = newLimits(s, c.Pools, reservations)
+	return c
+}
+
+func (p *Pool) compileTypes(s *model.Snapshot, d *Dimensions, reservations map[string]*Reservation) {
+	daemons := DaemonsTolerating(s.Daemons(), p.Taints, p.settings.Labels, false)
+	matched := false
+	for _, t := range s.Types(p.Name) {
+		if _, ok := t.Requirements.Intersects(p.Requirements); !ok {
+			continue
+		}
+		matched = true
+		if most := p.settings.MaxNodeCPU; most > 0 && t.Capacity[corev1.ResourceCPU] > most {
+			continue
+		}
+		offerings := buyable(t, p.Requirements)
+		if len(offerings) == 0 {
+			continue
+		}
+		whole := &Type{InstanceType: t, Pool: p, Allowed: t.Requirements.And(p.Requirements)}
+		for _, part := range whole.byReservation(offerings, reservations) {
+			part.setRoom(OverheadOf(daemons, part.labels(), p.settings.Known), d)
+			p.Types = append(p.Types, part)
+		}
+	}
+	slices.SortStableFunc(p.Types, func(a, b *Type) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.reservationID(), b.reservationID()))
+	})
+	p.findDrawing()
+	switch {
+	case len(p.Types) > 0:
+	case matched:
+		p.Empty = model.Verdict{Rule: model.RuleOffering, Subject: "every instance type that the pool allows is out"}
+	default:
+		p.Empty = model.Verdict{Rule: model.RuleLabels, Subject: "the pool's requirements match no instance type"}
+	}
+}
+
+// findDrawing finds which types draw from which reservation.
+func (p *Pool) findDrawing() {
+	if !p.Reserved() {
+		return
+	}
+	p.drawing = map[*Reservation]binpack.Bits{}
+	for i, t := range p.Types {
+		if p.drawing[t.Reservation] == nil {
+			p.drawing[t.Reservation] = binpack.NewBits(len(p.Types))
+		}
+		p.drawing[t.Reservation].Set(i)
+	}
+}
+
+// Reserved reports whether some type draws from a reservation.
+func (p *Pool) Reserved() bool {
+	return slices.ContainsFunc(p.Types, func(t *Type) bool { return t.Reservation != nil })
+}
+
+// DrawingFrom returns the types of m that draw from the reservation, nil for none.
+func (p *Pool) DrawingFrom(m binpack.Bits, r *Reservation) binpack.Bits {
+	if p.drawing == nil {
+		return m
+	}
+	return m.And(p.drawing[r])
+}
+
+// Watch makes the pools tell on which nodes the DaemonSets run for which relevant is true; see Neighbours. It must be called
+// before the first question.
+func (c *Catalog) Watch(daemons []*model.Daemon, relevant func(index int) bool) {
+	for _, p := range c.Pools {
+		for _, d := range DaemonsTolerating(daemons, p.Taints, p.settings.Labels, false) {
+			if relevant(d.Index) {
+				p.watched = append(p.watched, d)
+			}
+		}
+	}
+}
+
+// Neighbours returns which of the watched DaemonSets may run on a node of type i that is bought in the set.
+func (p *Pool) Neighbours(s *OfferSet, i int) []Presence {
+	if len(p.watched) == 0 {
+		return nil
+	}
+	if s.neighbours == nil {
+		s.neighbours = make([][]Presence, len(p.Types))
+	}
+	if s.neighbours[i] == nil {
+		s.neighbours[i] = p.NeighboursWithin(s.Requirements, i)
+	}
+	return s.neighbours[i]
+}
+
+// NeighboursWithin returns which of the watched DaemonSets may run on a node of type i under the requirements. It is not nil.
+func (p *Pool) NeighboursWithin(reqs require.Set, i int) []Presence {
+	t := p.Types[i]
+	out := []Presence{}
+	first := true
+	for _, o := range t.Buyable {
+		if _, ok := reqs.Intersects(o.Requirements); !ok {
+			continue
+		}
+		on := PresencesOn(p.watched, t.Allowed.And(reqs).And(o.Requirements), p.settings.Known)
+		if first {
+			out, first = append(out, on...), false
+		} else {
+			out = MergePresences(out, on)
+		}
+	}
+	return out
+}

@@ -1,0 +1,39 @@
+package catalog
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// LeaveSlack takes a share of cpu and memory out of the room of each type, but never so much that one of the demands that a
+// node of the type has room for alone has none left.
+func (c *Catalog) LeaveSlack(share float64, demands []*Demand) {
+	for _, p := range c.Pools {
+		for _, t := range p.Types {
+			t.leaveSlack(share, demands, c.volumes.dimensions)
+		}
+	}
+}
+
+func (t *Type) leaveSlack(share float64, demands []*Demand, d *Dimensions) {
+	whole, room := t.Room, slices.Clone(t.Room)
+	for i, name := range d.Names {
+		if name == corev1.ResourceCPU || name == corev1.ResourceMemory {
+			room[i] -= int64(float64(t.Allocatable[name]) * share)
+		}
+	}
+	least := slices.Clone(room)
+	for _, x := range demands {
+		if _, _, missing := Short(x.Amount, whole); missing || !x.Shared.Without(t.Attached).fits(x.Amount, room) && len(x.Shared) > 0 {
+			continue
+		}
+		if _, _, missing := Short(x.Amount, room); !missing {
+			continue
+		}
+		for i, v := range x.Amount {
+			least[i] = max(least[i], v)
+		}
+	}
+	t.Room, t.Scaled = least, d.Scale(least)
+}

@@ -1,0 +1,201 @@
+package catalog
+
+import (
+	"math"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/require"
+)
+
+// A Type is an instance type as one pool launches it. An instance type with capacity reservations is one Type for each
+// reservation and one for the offerings without.
+type Type struct {
+	*model.InstanceType
+	Pool *Pool
+	// Allowed are the type's requirements within the pool's.
+	Allowed require.Set
+	// Buyable are the available offerings that the pool allows, cheapest first. Never empty.
+	Buyable []model.Offering
+	// Room is what pods may use beside the DaemonSets, by dimension; Scaled is the same in units near one.
+	Room   []int64
+	Scaled []float64
+	// Daemons is what the DaemonSets on a node take; Attached are the shared volumes that they bring.
+	Daemons  Overhead
+	Attached SharedVolumes
+	// Reservation is what instances of the type draw from; nil for none.
+	Reservation *Reservation
+}
+
+// A Reservation is capacity that is paid for already, shared by the types that draw from it.
+type Reservation struct {
+	ID    string
+	Index int // in Limits
+	Left  int // instances, when the snapshot was taken
+}
+
+// setRoom takes what DaemonSets request out of the room.
+func (t *Type) setRoom(daemons Overhead, d *Dimensions) {
+	t.Daemons = daemons
+	t.Room = d.Vector(t.Allocatable)
+	Subtract(t.Room, d.Vector(daemons.Requests), 1)
+	t.Scaled = d.Scale(t.Room)
+}
+
+// labels returns what the labels of nodes of the type may be, whichever offering is bought.
+func (t *Type) labels() require.Set {
+	var capacityTypes, zones []string
+	for _, o := range t.Buyable {
+		if !slices.Contains(capacityTypes, o.CapacityType) {
+			capacityTypes = append(capacityTypes, o.CapacityType)
+		}
+		if !slices.Contains(zones, o.Zone) {
+			zones = append(zones, o.Zone)
+		}
+	}
+	reqs := t.Allowed.With(require.New(apiv1.CapacityTypeLabelKey, require.In, capacityTypes...))
+	if slices.Contains(zones, "") {
+		return reqs
+	}
+	return reqs.With(require.New(corev1.LabelTopologyZone, require.In, zones...))
+}
+
+// byReservation returns t with the offerings that draw from no reservation, and a copy of t for each reservation.
+func (t *Type) byReservation(offerings []model.Offering, known map[string]*Reservation) []*Type {
+	if !slices.ContainsFunc(offerings, func(o model.Offering) bool { return o.ReservationID != "" }) {
+		t.Buyable = offerings
+		return []*Type{t}
+	}
+	var ids []string
+	byID := map[string][]model.Offering{}
+	for _, o := range offerings {
+		if o.ReservationID == "" {
+			t.Buyable = append(t.Buyable, o)
+			continue
+		}
+		if o.ReservationCapacity <= 0 {
+			continue
+		}
+		if byID[o.ReservationID] == nil {
+			ids = append(ids, o.ReservationID)
+		}
+		byID[o.ReservationID] = append(byID[o.ReservationID], o)
+		r := known[o.ReservationID]
+		if r == nil {
+			r = &Reservation{ID: o.ReservationID, Index: len(known), Left: o.ReservationCapacity}
+			known[o.ReservationID] = r
+		}
+		r.Left = min(r.Left, o.ReservationCapacity)
+	}
+	var out []*Type
+	if len(t.Buyable) > 0 {
+		out = append(out, t)
+	}
+	for _, id := range ids {
+		reserved := *t
+		reserved.Buyable, reserved.Reservation = byID[id], known[id]
+		out = append(out, &reserved)
+	}
+	return out
+}
+
+// reservationID returns the id of the reservation, empty for none.
+func (t *Type) reservationID() string {
+	if t.Reservation == nil {
+		return ""
+	}
+	return t.Reservation.ID
+}
+
+// buyable returns the available offerings of t that reqs allow, cheapest first. The result may be the type's own slice.
+func buyable(t *model.InstanceType, reqs require.Set) []model.Offering {
+	fit := func(o *model.Offering) bool {
+		if !o.Available {
+			return false
+		}
+		_, ok := reqs.Intersects(o.Requirements)
+		return ok
+	}
+	n := 0
+	for i := range t.Offerings {
+		if fit(&t.Offerings[i]) {
+			n++
+		}
+	}
+	out := t.Offerings
+	if n < len(out) {
+		out = make([]model.Offering, 0, n)
+		for i := range t.Offerings {
+			if fit(&t.Offerings[i]) {
+				out = append(out, t.Offerings[i])
+			}
+		}
+	}
+	if !slices.IsSortedFunc(out, model.Offering.Compare) {
+		if n == len(t.Offerings) {
+			out = slices.Clone(out)
+		}
+		slices.SortStableFunc(out, model.Offering.Compare)
+	}
+	return out
+}
+
+// CheapestWithin returns the cheapest offering that reqs allow; false if there is none.
+func (t *Type) CheapestWithin(reqs require.Set) (model.Offering, bool) {
+	for _, o := range t.Buyable {
+		if _, ok := reqs.Intersects(o.Requirements); ok {
+			return o, true
+		}
+	}
+	return model.Offering{}, false
+}
+
+// price returns the price of the cheapest offering under reqs, +Inf if there is none.
+func (t *Type) price(reqs require.Set) float64 {
+	if _, ok := t.Allowed.Intersects(reqs); !ok {
+		return math.Inf(1)
+	}
+	if o, ok := t.CheapestWithin(reqs); ok {
+		return o.Price
+	}
+	return math.Inf(1)
+}
+
+// copies returns how many pods with the demand a node of the type has room for, at most limit.
+func (t *Type) copies(d *Demand, limit int) int {
+	room, shared := t.Room, d.Shared.Without(t.Attached)
+	if len(shared) > 0 {
+		room = slices.Clone(room)
+		shared.TakeFrom(room, 1)
+		if slices.ContainsFunc(shared, func(x SharedVolume) bool { return room[x.Dimension] < 0 }) {
+			return 0
+		}
+	}
+	return Copies(d.Amount, room, limit)
+}
+
+// Values returns the values of a label that the type or one of its offerings may bring within the pool.
+func (t *Type) Values(key string) map[string]bool {
+	out := map[string]bool{}
+	offered := false
+	for _, o := range t.Buyable {
+		if r, ok := o.Requirements.Get(key); ok {
+			offered = true
+			for v := range r.Each() {
+				out[v] = true
+			}
+		}
+	}
+	if offered {
+		return out
+	}
+	if r, ok := t.Allowed.Get(key); ok && r.Operator() == corev1.NodeSelectorOpIn {
+		for v := range r.Each() {
+			out[v] = true
+		}
+	}
+	return out
+}

@@ -1,0 +1,258 @@
+package compile
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/pack/catalog"
+	"github.com/karpenter-go/karpenter/engine/pack/encode"
+	"github.com/karpenter-go/karpenter/engine/topology"
+)
+
+// A Class is a set of pods that are the same to kube-scheduler: what holds for one holds for all.
+type Class struct {
+	*Spec
+	Index  int          // in Problem.Classes
+	Pods   []*model.Pod // in key order
+	Demand *catalog.Demand
+	// Refused is set when no node could ever hold the pods.
+	Refused model.Verdict
+
+	text string // encoding of the pods; it orders classes of equal size, whatever their names
+}
+
+// A Spec is what pods require besides amounts of resources. Classes that require the same, and that are counted by the same
+// groups, share one.
+type Spec struct {
+	// Pod is one of the pods.
+	Pod *model.Pod
+	// Stages are the pods' requirements with ever fewer preferences; the last has none.
+	Stages []Stage
+	// Required are node selector and required node affinity, without volumes and preferences. Spread counts only such nodes.
+	Required *catalog.NodeTerms
+	// Rules are the pods' constraints about other pods.
+	Rules []topology.Rule
+	Ports []catalog.Port
+	// Drivers are those of the pods' volumes.
+	Drivers map[string]bool
+	// Members are the groups that count the pods; NodeMembers are those of them whose domains are single nodes. Both rise.
+	Members, NodeMembers []int
+	// Free pods have no constraints about other pods, and no required constraint counts them.
+	Free     bool
+	Priority int32
+
+	impossible model.Verdict
+}
+
+// Last returns the stage without preferences.
+func (s *Spec) Last() *Stage { return &s.Stages[len(s.Stages)-1] }
+
+// turn is when a class is placed among those of its priority: first those that take pods of other classes along to their
+// node, last those that go to domains where others are.
+func (s *Spec) turn() int {
+	turn := 1
+	for i := range s.Rules {
+		if r := &s.Rules[i]; r.Kind == topology.Near && !r.Soft {
+			if r.Term.Key == corev1.LabelHostname {
+				return 0
+			}
+			turn = 2
+		}
+	}
+	return turn
+}
+
+// A signature is what a pod requires, its labels aside.
+type signature struct {
+	text   string
+	rules  int // number of the encoding without amounts
+	demand *catalog.Demand
+}
+
+// ruleSet is what signatures that differ in amounts have in common.
+type ruleSet struct {
+	rules []topology.Rule
+	first *model.Pod
+}
+
+// classify groups the pods, in the order in which classes are placed: highest priority first, then largest by cpu, memory and
+// key of the first pod. Larger pods come first because small ones fill the gaps that they leave.
+func (c *compiler) classify() {
+	pods := c.pods
+	signed := intern(len(pods), func() encoder {
+		s := newSigner(c)
+		return func(b []byte, i int) ([]byte, int) { return s.sign(b, pods[i]) }
+	})
+	signatures := make([]signature, len(signed.texts))
+	var sets []ruleSet
+	numbers := map[string]int{}
+	for id, text := range signed.texts {
+		pod, key := pods[signed.firsts[id]], text[signed.marks[id]:]
+		n, ok := numbers[key]
+		if !ok {
+			n = len(sets)
+			numbers[key] = n
+			sets = append(sets, ruleSet{rules: c.rulesOf(pod), first: pod})
+		}
+		signatures[id] = signature{text: text, rules: n, demand: c.Intern.Demand(c.Volumes.Demand(pod))}
+	}
+	seen := signed
+	if c.terms.book.Len() > 0 {
+		keys := c.terms.book.Keys()
+		seen = intern(len(pods), func() encoder {
+			return func(b []byte, i int) ([]byte, int) {
+				b = encode.Int(b, int64(signed.of[i]))
+				return appendSeen(b, pods[i].Object, keys), len(b)
+			}
+		})
+	}
+	specs, labels := map[[2]int]*Spec{}, map[string]int{"": 0}
+	c.Classes = make([]*Class, len(seen.texts))
+	for id, first := range seen.firsts {
+		pod, sig, mark := pods[first], &signatures[signed.of[first]], 0
+		if seen != signed {
+			mark = numberOf(labels, seen.texts[id][seen.marks[id]:])
+		}
+		class := &Class{Demand: sig.demand, text: sig.text, Refused: c.refuseUnseen(pod)}
+		class.Spec = c.specOf(specs, pod, [2]int{sig.rules, mark}, &sets[sig.rules])
+		if class.Refused.OK() {
+			class.Refused = class.impossible
+		}
+		c.Classes[id] = class
+	}
+	c.dealPods(seen.of)
+	c.sortClasses()
+}
+
+// numberOf returns the number of text, the next one if it is new.
+func numberOf(numbers map[string]int, text string) int {
+	id, ok := numbers[text]
+	if !ok {
+		id = len(numbers)
+		numbers[text] = id
+	}
+	return id
+}
+
+// dealPods gives each class its pods; of has the number of the class of each pod.
+func (c *compiler) dealPods(of []int) {
+	ends := make([]int, len(c.Classes))
+	for _, id := range of {
+		ends[id]++
+	}
+	at := 0
+	for id, n := range ends {
+		ends[id] = at
+		at += n
+	}
+	list := make([]*model.Pod, len(c.pods))
+	for i, id := range of {
+		list[ends[id]] = c.pods[i]
+		ends[id]++
+	}
+	at = 0
+	for id, class := range c.Classes {
+		class.Pods = list[at:ends[id]:ends[id]]
+		at = ends[id]
+	}
+}
+
+// sortClasses puts the classes into the order in which they are placed.
+func (c *compiler) sortClasses() {
+	type entry struct {
+		*Class
+		turn        int
+		cpu, memory int64
+	}
+	entries := make([]entry, len(c.Classes))
+	for i, class := range c.Classes {
+		entries[i] = entry{Class: class, turn: class.turn()}
+		for r, v := range class.Demand.Amount {
+			switch c.Dimensions.Names[r] {
+			case corev1.ResourceCPU:
+				entries[i].cpu = v
+			case corev1.ResourceMemory:
+				entries[i].memory = v
+			}
+		}
+	}
+	slices.SortFunc(entries, func(a, b entry) int {
+		switch {
+		case a.Priority != b.Priority:
+			return cmp.Compare(b.Priority, a.Priority)
+		case a.turn != b.turn:
+			return a.turn - b.turn
+		case a.cpu != b.cpu:
+			return cmp.Compare(b.cpu, a.cpu)
+		case a.memory != b.memory:
+			return cmp.Compare(b.memory, a.memory)
+		}
+		return cmp.Or(strings.Compare(a.text, b.text), strings.Compare(a.Pods[0].Key, b.Pods[0].Key))
+	})
+	for i := range entries {
+		c.Classes[i] = entries[i].Class
+		c.Classes[i].Index = i
+	}
+}
+
+// rulesOf returns the constraints of a pod about other pods and enters their terms into the book.
+func (c *compiler) rulesOf(pod *model.Pod) []topology.Rule {
+	defaults := c.Settings.defaultsOf(pod)
+	if !hasPodRules(&pod.Object.Spec) && len(defaults) == 0 {
+		return nil
+	}
+	rules := topology.Of(pod.Object, c.namespaces, defaults)
+	if c.Settings.IgnorePreferences {
+		rules = slices.DeleteFunc(rules, func(r topology.Rule) bool { return r.Soft })
+	}
+	for _, r := range rules {
+		c.terms.book.Number(r.Term)
+	}
+	return rules
+}
+
+// specOf returns the spec of a pod. Its rules are those of the first pod with the same signature, but for whether a term
+// selects the pod itself, which depends on its labels. Refusals name volumes, so pods with volumes share no spec.
+func (c *compiler) specOf(known map[[2]int]*Spec, pod *model.Pod, key [2]int, set *ruleSet) *Spec {
+	if s := known[key]; s != nil && len(pod.Object.Spec.Volumes) == 0 {
+		return s
+	}
+	s := &Spec{Pod: pod, Ports: catalog.PortsOf(&pod.Object.Spec), Priority: pod.Priority(), Rules: set.rules}
+	if pod != set.first && len(set.rules) > 0 {
+		s.Rules = slices.Clone(set.rules)
+		for i := range s.Rules {
+			s.Rules[i].Self = s.Rules[i].Term.Selects(pod.Object.Namespace, pod.Object.Labels)
+		}
+	}
+	s.impossible = c.compileStages(s, pod)
+	known[key] = s
+	return s
+}
+
+// refuseUnseen returns why a pod is refused whatever its requirements, if it is.
+func (c *compiler) refuseUnseen(pod *model.Pod) model.Verdict {
+	if why := c.Settings.Refuse[pod.Key]; why != "" {
+		return model.Verdict{Rule: model.RuleInvalid, Subject: why}
+	}
+	if len(pod.Object.Spec.ResourceClaims) > 0 {
+		return model.Verdict{Rule: model.RuleUnsupported, Subject: "resource claims (dynamic resource allocation)"}
+	}
+	return model.Verdict{}
+}
+
+// specs returns the specs of the classes, each once, in order of their classes.
+func (c *compiler) specs() []*Spec {
+	var out []*Spec
+	seen := map[*Spec]bool{}
+	for _, class := range c.Classes {
+		if !seen[class.Spec] {
+			seen[class.Spec] = true
+			out = append(out, class.Spec)
+		}
+	}
+	return out
+}

@@ -1,0 +1,490 @@
+package compile
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/karpenter-go/karpenter/engine/binpack"
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/pack/catalog"
+	"github.com/karpenter-go/karpenter/engine/pack/encode"
+	"github.com/karpenter-go/karpenter/engine/require"
+	"github.com/karpenter-go/karpenter/engine/topology"
+)
+
+// Every new node gets pods of DaemonSets, and constraints of pending pods may look at them. The rule is conservative:
+//
+//   - A DaemonSet whose pods nothing keeps off the nodes that they select is certain. Its pods are neighbours on each new
+//     node on which it runs.
+//   - Of any other DaemonSet it is not known where it runs. Pods that must avoid its pods are planned as if they were on
+//     every node, and pods that require their company as if they were on none.
+//   - Over domains that nodes share, pods that must avoid a DaemonSet's pods avoid every domain in which a new node may run
+//     it, and pods that must be spread among its pods are refused: their number depends on nodes that are not chosen yet.
+//
+// A pod that is refused for it is placed as soon as a node with that DaemonSet pod exists, or by kube-scheduler.
+
+// A Daemon is a DaemonSet that matters to constraints of pending pods.
+type Daemon struct {
+	*model.Daemon
+	// Certain says that nothing but labels and taints keeps its pods off a new node.
+	Certain bool
+	// OnNewNodes says that some type of some pool may run it.
+	OnNewNodes bool
+	// Selects are the alternatives of which a node must meet one, by the present names of labels.
+	Selects []require.Set
+	// Members are the groups that count its pods; Repels are those whose pods its required anti-affinity keeps out.
+	Members, Repels []int
+
+	terms []int // of its required anti-affinity
+}
+
+// readDaemons reads the DaemonSets and enters the terms of their required anti-affinity into the book.
+func (c *compiler) readDaemons() {
+	for _, m := range c.Snapshot.Daemons() {
+		if m.Object.DeletionTimestamp != nil {
+			c.Daemons = append(c.Daemons, nil)
+			continue
+		}
+		d := &Daemon{Daemon: m}
+		d.Selects, _ = catalog.RequiredTerms(&m.Pod.Object.Spec)
+		for i, t := range d.Selects {
+			d.Selects[i] = t.Normalize(c.Settings.Labels.Aliases)
+		}
+		for _, t := range topology.Bans(m.Pod.Object, c.namespaces) {
+			d.terms = append(d.terms, c.terms.book.Number(t))
+		}
+		c.Daemons = append(c.Daemons, d)
+	}
+}
+
+// daemonsRepel reports whether some DaemonSet has required anti-affinity.
+func (c *compiler) daemonsRepel() bool {
+	return slices.ContainsFunc(c.Daemons, func(d *Daemon) bool { return d != nil && len(d.terms) > 0 })
+}
+
+// joinDaemons finds the groups that count the pods of each DaemonSet, and drops the DaemonSets that matter to no class.
+func (c *compiler) joinDaemons() {
+	var terms []int
+	relevant := false
+	for i, d := range c.Daemons {
+		if d == nil {
+			continue
+		}
+		terms = c.terms.selecting(terms, d.Pod)
+		for _, t := range terms {
+			d.Members = append(d.Members, c.terms.groups[t]...)
+		}
+		slices.Sort(d.Members)
+		d.Certain = c.isCertain(d, terms)
+		if len(d.Members) == 0 && !slices.ContainsFunc(c.Classes, func(class *Class) bool { return overlap(d.Repels, class.Members) }) {
+			c.Daemons[i] = nil
+			continue
+		}
+		relevant = true
+		for _, m := range d.Members {
+			c.Groups[m].Daemons = append(c.Groups[m].Daemons, i)
+		}
+	}
+	if !relevant {
+		c.Daemons = nil
+	}
+}
+
+// overlap reports whether the lists have an element in common.
+func overlap(a, b []int) bool {
+	return slices.ContainsFunc(a, func(x int) bool { return slices.Contains(b, x) })
+}
+
+// isCertain reports whether nothing but labels and taints keeps the DaemonSet's pods off a new node. terms are those that
+// select its pods.
+func (c *compiler) isCertain(d *Daemon, terms []int) bool {
+	spec := &d.Pod.Object.Spec
+	if len(d.terms) > 0 || spec.Affinity != nil && spec.Affinity.PodAffinity != nil &&
+		len(spec.Affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0 {
+		return false
+	}
+	if slices.ContainsFunc(spec.TopologySpreadConstraints, func(t corev1.TopologySpreadConstraint) bool {
+		return t.WhenUnsatisfiable != corev1.ScheduleAnyway
+	}) {
+		return false
+	}
+	if slices.ContainsFunc(spec.Volumes, func(v corev1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil }) {
+		return false
+	}
+	if slices.ContainsFunc(c.repulsions, func(r repulsion) bool { return overlap(r.terms, terms) }) {
+		return false
+	}
+	ports := catalog.PortsOf(spec)
+	return !slices.ContainsFunc(c.Daemons, func(o *Daemon) bool {
+		return o != nil && o != d && (overlap(o.terms, terms) || catalog.PortsConflict(ports, catalog.PortsOf(&o.Pod.Object.Spec)))
+	})
+}
+
+// coming returns the DaemonSets whose pods may still come to a node with these labels.
+func (c *compiler) coming(daemons []catalog.DaemonPod, reqs require.Set, n *model.Node) []catalog.Presence {
+	known := c.Settings.Known
+	if n.Registered {
+		known = nil // the node has all labels that it gets
+	}
+	return slices.DeleteFunc(catalog.PresencesOn(daemons, reqs, known), func(x catalog.Presence) bool {
+		d := c.Daemons[x.Index]
+		return d == nil || slices.ContainsFunc(n.Pods, func(pod *model.Pod) bool { return catalog.Owns(d.Daemon, pod) })
+	})
+}
+
+// watchDaemons finds on which new nodes the DaemonSets run.
+func (c *compiler) watchDaemons() {
+	if len(c.Daemons) == 0 {
+		return
+	}
+	c.Catalog.Watch(c.Snapshot.Daemons(), func(i int) bool { return c.Daemons[i] != nil })
+	for _, p := range c.Catalog.Pools {
+		preload := make([][]binpack.Count, len(p.Types))
+		for i, t := range p.Types {
+			on := p.NeighboursWithin(p.Requirements, i)
+			if n, _ := c.Catalog.Limits.Allow(t); n > 0 {
+				for _, x := range on {
+					c.Daemons[x.Index].OnNewNodes = true
+				}
+			}
+			preload[i] = c.preload(on)
+			for _, n := range preload[i] {
+				g := c.Groups[n.Group]
+				g.Preloaded = max(g.Preloaded, n.N)
+			}
+		}
+		p.SetPreload(preload)
+	}
+}
+
+// preload returns how many of the DaemonSet pods on a new node count for groups that are spread per node, by rising group.
+func (c *compiler) preload(on []catalog.Presence) []binpack.Count {
+	var out []binpack.Count
+	for _, x := range on {
+		for _, m := range c.Daemons[x.Index].Members {
+			if g := c.Groups[m]; g.Key != HostKey || g.Kind != topology.Spread {
+				continue
+			}
+			at := slices.IndexFunc(out, func(n binpack.Count) bool { return n.Group == m })
+			if at < 0 {
+				at = len(out)
+				out = append(out, binpack.Count{Group: m})
+			}
+			out[at].N++
+		}
+	}
+	slices.SortFunc(out, func(a, b binpack.Count) int { return a.Group - b.Group })
+	return out
+}
+
+// domainsOnNewNodes returns the domains of the key in which a new node may run the DaemonSet.
+func (c *compiler) domainsOnNewNodes(daemon, key int) []int {
+	k := c.Keys[key]
+	found := make([]bool, len(k.Names))
+	for _, p := range c.Catalog.Pools {
+		for i, t := range p.Types {
+			if n, _ := c.Catalog.Limits.Allow(t); n == 0 {
+				continue
+			}
+			for _, o := range t.Buyable {
+				reqs := t.Allowed.And(o.Requirements)
+				on := p.NeighboursWithin(reqs, i)
+				if !slices.ContainsFunc(on, func(x catalog.Presence) bool { return x.Index == daemon }) {
+					continue
+				}
+				r, ok := reqs.Get(k.Label)
+				for d, name := range k.Names {
+					found[d] = found[d] || ok && r.Has(name) || !ok && k.Open
+				}
+			}
+		}
+	}
+	var out []int
+	for d, yes := range found {
+		if yes {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// countDaemons counts the pods of DaemonSets that are still to come.
+func (c *compiler) countDaemons() {
+	for _, n := range c.All {
+		if !n.Deleting {
+			c.countComing(n)
+		}
+	}
+	for i, d := range c.Daemons {
+		if d == nil || !d.OnNewNodes {
+			continue
+		}
+		for _, m := range d.Members {
+			switch g, n := c.Groups[m], &c.Counts.groups[m]; {
+			case g.Kind == topology.Near:
+				n.Total++ // the first-pod rule does not hold
+			case g.Kind == topology.Apart && g.Key != HostKey:
+				for _, domain := range c.domainsOnNewNodes(i, g.Key) {
+					n.Present[domain]++
+				}
+			}
+		}
+		for _, m := range d.Repels {
+			if g := c.Groups[m]; g.Key != HostKey {
+				for _, domain := range c.domainsOnNewNodes(i, g.Key) {
+					c.Counts.groups[m].Limit[domain] = 0
+				}
+			}
+		}
+	}
+}
+
+// countComing counts the DaemonSet pods that may still come to an existing node: everywhere where they may be, for pods that
+// avoid them or are spread; where they surely are, for pods that require their company.
+func (c *compiler) countComing(n *Node) {
+	for _, x := range n.Coming {
+		d := c.Daemons[x.Index]
+		for _, m := range d.Members {
+			c.countComingIn(n, m, d.Certain && x.Sure)
+		}
+		for _, m := range d.Repels {
+			for _, domain := range c.DomainsOf(n, c.Groups[m].Key) {
+				c.Counts.groups[m].Limit[domain] = 0
+			}
+		}
+	}
+}
+
+func (c *compiler) countComingIn(n *Node, m int, sure bool) {
+	g, counts := c.Groups[m], &c.Counts.groups[m]
+	counts.Total++
+	if g.Kind == topology.Spread && (!n.InFlight && !c.IsEligible(g, n) || !tolerates(g, n)) {
+		return
+	}
+	settled := n.Domain(g.Key) >= 0
+	sure = sure && settled && n.Index >= 0
+	for _, domain := range c.DomainsOf(n, g.Key) {
+		if g.Kind != topology.Near || sure {
+			counts.Present[domain]++
+		}
+		if sure && c.IsEligible(g, n) {
+			counts.Sure[domain]++
+		}
+	}
+}
+
+// A DaemonFilter says what pods require of the DaemonSet pods on a new node. Equal filters are one value. A nil filter
+// requires nothing.
+type DaemonFilter struct {
+	number  int
+	problem *Problem
+	// avoid are DaemonSets that must not be there.
+	avoid []int
+	// perNode are spread rules per node whose group counts DaemonSet pods.
+	perNode []Rule
+	// company are groups of each of which the pod of a certain DaemonSet must be there.
+	company []int
+}
+
+// Number identifies equal filters, from 1.
+func (f *DaemonFilter) Number() int { return f.number }
+
+// Admits implements catalog.NeighbourFilter.
+func (f *DaemonFilter) Admits(on []catalog.Presence, _ require.Set) bool {
+	for _, daemon := range f.avoid {
+		if slices.ContainsFunc(on, func(x catalog.Presence) bool { return x.Index == daemon }) {
+			return false
+		}
+	}
+	for i := range f.perNode {
+		r, present := &f.perNode[i], 0
+		for _, x := range on {
+			if slices.Contains(f.problem.Daemons[x.Index].Members, r.Group) {
+				present++
+			}
+		}
+		if present > r.MaxSkew || r.Self && present == r.MaxSkew {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(f.company, func(group int) bool {
+		return !slices.ContainsFunc(on, func(x catalog.Presence) bool {
+			d := f.problem.Daemons[x.Index]
+			return x.Sure && d.Certain && slices.Contains(d.Members, group)
+		})
+	})
+}
+
+// Filter returns f as a filter for catalog; nil stays nil.
+func (f *DaemonFilter) Filter() catalog.NeighbourFilter {
+	if f == nil {
+		return nil
+	}
+	return f
+}
+
+// BringsCompany reports whether the filter requires DaemonSet pods on the node.
+func (f *DaemonFilter) BringsCompany() bool { return f != nil && len(f.company) > 0 }
+
+// WithCompany narrows the alternatives to nodes that certain DaemonSets of each group select that the filter requires.
+func (f *DaemonFilter) WithCompany(a *catalog.NodeTerms) *catalog.NodeTerms {
+	in := f.problem.Intern
+	for _, group := range f.company {
+		var terms []require.Set
+		for _, i := range f.problem.Groups[group].Daemons {
+			if d := f.problem.Daemons[i]; d.Certain {
+				terms = append(terms, d.Selects...)
+			}
+		}
+		a = in.Narrow(a, in.Terms(terms))
+	}
+	return a
+}
+
+// filterDaemons sets what pods of the stage require of the DaemonSet pods on new nodes.
+func (c *compiler) filterDaemons(s *Spec, stage *Stage) {
+	if len(c.Daemons) == 0 {
+		return
+	}
+	f := DaemonFilter{problem: c.Problem}
+	near, uncounted := false, false
+	for r := range stage.Rules {
+		g := c.Groups[r.Group]
+		switch {
+		case r.Kind == topology.Near:
+			near, uncounted = true, uncounted || len(g.Daemons) == 0
+			f.company = append(f.company, r.Group)
+		case len(g.Daemons) == 0 || g.Key != HostKey:
+		case r.Kind == topology.Apart:
+			f.avoid = append(f.avoid, g.Daemons...)
+		default:
+			f.perNode = append(f.perNode, *r)
+		}
+	}
+	for i, d := range c.Daemons {
+		if d != nil && slices.ContainsFunc(d.Repels, func(m int) bool { return c.Groups[m].Key == HostKey && slices.Contains(s.Members, m) }) {
+			f.avoid = append(f.avoid, i)
+		}
+	}
+	alone := f
+	alone.company = nil
+	stage.Neighbours = c.filters.intern(&alone)
+	if near && !uncounted {
+		stage.Company = c.filters.intern(&f)
+	}
+}
+
+// A filterTable gives equal filters one value.
+type filterTable map[string]*DaemonFilter
+
+// intern returns the filter that equals f, nil if f requires nothing.
+func (t filterTable) intern(f *DaemonFilter) *DaemonFilter {
+	if len(f.avoid)+len(f.perNode)+len(f.company) == 0 {
+		return nil
+	}
+	b := encode.Ints(encode.Int(nil, int64(len(f.avoid))), f.avoid)
+	b = encode.Int(b, int64(len(f.perNode)))
+	for _, r := range f.perNode {
+		b = append(encode.Int(encode.Int(b, int64(r.Group)), int64(r.MaxSkew)), encode.Bool(r.Self))
+	}
+	b = encode.Ints(b, f.company)
+	known := t[string(b)]
+	if known == nil {
+		known = f
+		known.number = 1 + len(t)
+		t[string(b)] = known
+	}
+	return known
+}
+
+// BothRequire returns the filter of what both filters require.
+func (p *Problem) BothRequire(a, b *DaemonFilter) *DaemonFilter {
+	switch {
+	case a == nil:
+		return b
+	case b == nil || a == b:
+		return a
+	}
+	return p.filters.intern(&DaemonFilter{
+		problem: p, avoid: slices.Concat(a.avoid, b.avoid), perNode: slices.Concat(a.perNode, b.perNode),
+		company: slices.Concat(a.company, b.company),
+	})
+}
+
+// countsNewDaemons returns a DaemonSet whose pods come with new nodes and are counted by the spread group, which is over
+// domains that nodes share; nil if there is none.
+func (p *Problem) countsNewDaemons(group int) *Daemon {
+	g := p.Groups[group]
+	if g.Kind != topology.Spread || g.Key == HostKey {
+		return nil
+	}
+	for _, key := range append([]int{g.Key}, g.With...) {
+		if k := p.Keys[key]; key != HostKey && len(k.Reach) == 0 && !k.Open {
+			return nil // new nodes are without the label and do not count
+		}
+	}
+	for _, i := range g.Daemons {
+		if p.Daemons[i].OnNewNodes {
+			return p.Daemons[i]
+		}
+	}
+	return nil
+}
+
+// dropDaemonSpreads removes the preferences to be spread among DaemonSet pods over domains that nodes share.
+func (c *compiler) dropDaemonSpreads(stage *Stage) {
+	if slices.ContainsFunc(stage.OverDomains, func(r Rule) bool { return r.Soft && c.countsNewDaemons(r.Group) != nil }) {
+		stage.OverDomains = slices.DeleteFunc(slices.Clone(stage.OverDomains), func(r Rule) bool {
+			return r.Soft && c.countsNewDaemons(r.Group) != nil
+		})
+	}
+}
+
+// refuseDaemonSpread refuses pods that must be spread among DaemonSet pods over domains that nodes share.
+func (c *compiler) refuseDaemonSpread(class *Class) model.Verdict {
+	for _, r := range class.Last().OverDomains {
+		if d := c.countsNewDaemons(r.Group); d != nil {
+			return model.Verdict{Rule: model.RuleTopology, Subject: "topology spread over " + c.Keys[c.Groups[r.Group].Key].Label +
+				" among pods of DaemonSet " + d.Key + ", which come with each new node: leave them out of its labelSelector"}
+		}
+	}
+	return model.Verdict{}
+}
+
+// DaemonsOf returns the DaemonSets that may come with new nodes and whose pods the group counts.
+func (p *Problem) DaemonsOf(g *Group) []string {
+	var out []string
+	for _, i := range g.Daemons {
+		if p.Daemons[i].OnNewNodes {
+			out = append(out, p.Daemons[i].Key)
+		}
+	}
+	return out
+}
+
+// DaemonsRepelling returns the DaemonSets whose required anti-affinity keeps the pods of the group out.
+func (p *Problem) DaemonsRepelling(group int) []string {
+	var out []string
+	for _, d := range p.Daemons {
+		if d != nil && d.OnNewNodes && slices.Contains(d.Repels, group) {
+			out = append(out, d.Key)
+		}
+	}
+	return out
+}
+
+// DaemonsInTheWay returns the DaemonSets on new nodes that the rules per node of the stage look at, or that repel the class.
+func (p *Problem) DaemonsInTheWay(c *Class, s *Stage) []string {
+	var out []string
+	for r := range s.Rules {
+		if g := p.Groups[r.Group]; g.Key == HostKey {
+			out = append(out, p.DaemonsOf(g)...)
+		}
+	}
+	for _, m := range c.NodeMembers {
+		out = append(out, p.DaemonsRepelling(m)...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}

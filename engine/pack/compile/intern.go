@@ -1,0 +1,102 @@
+package compile
+
+import (
+	"runtime"
+	"strings"
+	"sync"
+)
+
+// An interner numbers items by their encoding, in order of first appearance: items with equal encodings have one number.
+type interner struct {
+	of     []int    // number of each item
+	texts  []string // encoding, by number
+	marks  []int    // a position in the encoding, by number
+	firsts []int    // first item, by number
+	number map[string]int
+	arena  arena
+}
+
+// An encoder appends the encoding of item i to b and returns a position in it to be remembered.
+type encoder func(b []byte, i int) (out []byte, mark int)
+
+// perEncoder is how many items are worth another goroutine.
+const perEncoder = 500
+
+// intern numbers n items. Processors share the work, each with an encoder of its own; the result does not depend on how many
+// there are.
+func intern(n int, newEncoder func() encoder) *interner {
+	parts := max(1, min(runtime.GOMAXPROCS(0), n/perEncoder))
+	all := make([]*interner, parts)
+	of := make([]int, n)
+	var done sync.WaitGroup
+	for k := range all {
+		from, to := k*n/parts, (k+1)*n/parts
+		all[k] = &interner{of: of[from:to], number: make(map[string]int, (to-from)/4)}
+		run := func() { all[k].encode(from, newEncoder()) }
+		if k < parts-1 {
+			done.Go(run)
+		} else {
+			run()
+		}
+	}
+	done.Wait()
+	first := all[0]
+	for _, part := range all[1:] {
+		first.merge(part)
+	}
+	first.of = of
+	return first
+}
+
+// encode numbers the items of the part, of which the first is from.
+func (a *interner) encode(from int, encode encoder) {
+	var b []byte
+	var mark int
+	for i := range a.of {
+		b, mark = encode(b[:0], from+i)
+		id, ok := a.number[string(b)]
+		if !ok {
+			id = a.add(a.arena.keep(b), mark, from+i)
+		}
+		a.of[i] = id
+	}
+}
+
+// add gives a new encoding its number.
+func (a *interner) add(text string, mark, first int) int {
+	id := len(a.texts)
+	a.number[text] = id
+	a.texts, a.marks, a.firsts = append(a.texts, text), append(a.marks, mark), append(a.firsts, first)
+	return id
+}
+
+// merge gives the items of part, which follow those of a, the numbers of a.
+func (a *interner) merge(part *interner) {
+	renumbered := make([]int, len(part.texts))
+	for old, text := range part.texts {
+		id, ok := a.number[text]
+		if !ok {
+			id = a.add(text, part.marks[old], part.firsts[old])
+		}
+		renumbered[old] = id
+	}
+	for i, old := range part.of {
+		part.of[i] = renumbered[old]
+	}
+}
+
+// An arena keeps many texts in few pieces of memory.
+type arena struct{ page strings.Builder }
+
+// pageSize is how much memory an arena takes at a time.
+const pageSize = 1 << 14
+
+func (a *arena) keep(b []byte) string {
+	if a.page.Cap()-a.page.Len() < len(b) {
+		a.page = strings.Builder{}
+		a.page.Grow(max(pageSize, len(b)))
+	}
+	from := a.page.Len()
+	a.page.Write(b)
+	return a.page.String()[from:]
+}

@@ -1,0 +1,343 @@
+package compile
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/pack/catalog"
+	"github.com/karpenter-go/karpenter/engine/require"
+)
+
+// A Node is capacity that exists or is in flight.
+type Node struct {
+	*model.Node
+	// Index is the node's own domain of HostKey; -1 for a node that takes no pods and only counts.
+	Index int
+	// InFlight is a claim that is not launched: it may become one of several types.
+	InFlight bool
+	// MayHave are the labels that the node has or may get. A pod fits on a node in flight only if every value suits it.
+	MayHave require.Set
+	// Variants are the labels by each type that a node in flight may become, if some constraint counts domains.
+	Variants []require.Set
+	// Room is free for pods, by dimension, beside the DaemonSet pods that are still to come.
+	Room []int64
+	// Domains are the domains of the node by topology key, or Outside or Unsettled; nil if nothing looks at them.
+	Domains []int
+	// Attachable is how many more volumes may be attached, by driver; a driver that is not in it has no limit. Attached are
+	// the volumes that count already, by driver and key.
+	Attachable map[string]int
+	Attached   map[string]bool
+	// Ports are the host ports of DaemonSet pods that are still to come.
+	Ports []catalog.Port
+	// Coming are the DaemonSets of Problem.Daemons whose pods may still come.
+	Coming []catalog.Presence
+
+	labels require.Set // MayHave or the labels of the live node, once needed
+}
+
+// Domain returns the node's domain of the key.
+func (n *Node) Domain(key int) int {
+	if key == HostKey {
+		return n.Index
+	}
+	return n.Domains[key]
+}
+
+// IsNominated reports whether the pod is on its way to the node.
+func (n *Node) IsNominated(s *model.Snapshot, pod *model.Pod) bool {
+	name := s.PromiseOf(pod)
+	return name != "" && (name == n.Name || n.Claim != nil && name == n.Claim.Name)
+}
+
+// compileNodes sets Nodes and All.
+func (c *compiler) compileNodes() {
+	least := c.leastDemand()
+	var idle []*Node
+	for _, m := range c.Snapshot.Nodes() {
+		n := c.compileNode(m, least)
+		switch {
+		case n == nil:
+		case n.Index < 0:
+			idle = append(idle, n)
+		default:
+			c.Nodes = append(c.Nodes, n)
+		}
+	}
+	slices.SortStableFunc(c.Nodes, func(a, b *Node) int {
+		switch {
+		case a.Initialized == b.Initialized:
+			return strings.Compare(a.Name, b.Name)
+		case a.Initialized:
+			return -1
+		}
+		return 1
+	})
+	for i, n := range c.Nodes {
+		n.Index = i
+	}
+	c.All = append(slices.Clone(c.Nodes), idle...)
+}
+
+// leastDemand returns, by dimension, the least that any class requests: a node with less has room for none.
+func (c *compiler) leastDemand() []int64 {
+	least := make([]int64, c.Dimensions.Len())
+	for i := range least {
+		least[i] = catalog.Unlimited
+		for _, class := range c.Classes {
+			least[i] = min(least[i], class.Demand.Amount[i])
+		}
+	}
+	return least
+}
+
+// compileNode returns nil for a node of which nothing is known.
+func (c *compiler) compileNode(m *model.Node, least []int64) *Node {
+	n := &Node{Node: m, Index: -1}
+	switch {
+	case m.Launched():
+		c.compileLaunched(n, least)
+		return n
+	case m.Deleting || !c.compileInFlight(n):
+		return nil
+	}
+	return n
+}
+
+// compileInFlight sets what a claim that is not launched may become. It returns false if no type can be launched for it.
+func (c *compiler) compileInFlight(n *Node) bool {
+	n.InFlight, n.MayHave = true, n.Wishes()
+	types := catalog.ClaimTypes(n.Node, c.Snapshot.Types(n.Pool))
+	if len(types) == 0 {
+		return false
+	}
+	daemons := c.daemonsOn.on(c, n.Node)
+	var attached catalog.SharedVolumes
+	for i, t := range types {
+		reqs := t.Requirements.And(n.MayHave)
+		if len(c.Daemons) > 0 {
+			coming := c.coming(daemons, reqs, n.Node)
+			if i > 0 {
+				coming = catalog.MergePresences(n.Coming, coming)
+			}
+			n.Coming = coming
+		}
+		overhead := catalog.OverheadOf(daemons, reqs, c.Settings.Known)
+		room := c.Dimensions.Vector(t.Allocatable.Minus(overhead.Requests))
+		brought := c.Volumes.AttachableBy(t, overhead.WithVolumes, room)
+		n.Ports = overhead.Ports
+		if i == 0 {
+			n.Room, attached = room, brought
+			continue
+		}
+		attached = slices.DeleteFunc(attached, func(x catalog.SharedVolume) bool { return !brought.Has(x) })
+		for d := range room {
+			n.Room[d] = min(n.Room[d], room[d])
+		}
+	}
+	c.limitInFlight(n, attached)
+	if len(c.Groups) > 0 {
+		for _, t := range types {
+			n.Variants = append(n.Variants, t.Requirements.And(n.MayHave))
+		}
+	}
+	n.MayHave = superposition(types, n.MayHave)
+	n.Index = 0
+	c.locate(n)
+	return true
+}
+
+// compileLaunched sets what is known of a node with an instance. Its index stays -1 if it takes no pods or has no room.
+func (c *compiler) compileLaunched(n *Node, least []int64) {
+	c.locate(n)
+	if n.Deleting {
+		return
+	}
+	known := c.Settings.Known
+	if n.Registered {
+		known = nil // the node has all labels that it gets
+	}
+	if len(c.Daemons) > 0 {
+		n.Coming = c.coming(c.daemonsOn.on(c, n.Node), require.FromLabels(n.Labels), n.Node)
+	}
+	plain := c.Dimensions.Names[:c.Dimensions.Plain]
+	for i, name := range plain {
+		if least[i] > n.Allocatable[name]-n.Used[name] {
+			return
+		}
+	}
+	daemons := c.daemonsOn.on(c, n.Node)
+	if catalog.NeedsLabels(daemons) {
+		n.MayHave = require.FromLabels(n.Labels)
+	}
+	overhead := catalog.OverheadOf(daemons, n.MayHave, known)
+	n.Ports = overhead.Ports
+	n.Room = make([]int64, c.Dimensions.Len())
+	c.leaveAttachments(n)
+	for i, name := range plain {
+		n.Room[i] = n.Allocatable[name] - n.Used[name] - max(overhead.Requests[name]-n.DaemonUsed[name], 0)
+		if least[i] > n.Room[i] {
+			return // DaemonSet pods that are still to come take what is free
+		}
+	}
+	c.limitLaunched(n, overhead.WithVolumes)
+	n.Index = 0
+}
+
+// locate numbers the domains of the node.
+func (c *compiler) locate(n *Node) {
+	if len(c.Groups) == 0 {
+		return
+	}
+	n.Domains = make([]int, len(c.Keys))
+	for i, k := range c.Keys {
+		n.Domains[i] = Outside
+		if !n.InFlight {
+			if v, ok := n.Labels[k.Label]; ok && i != HostKey {
+				n.Domains[i] = k.domain(v)
+			}
+			continue
+		}
+		r, ok := n.MayHave.Get(k.Label)
+		if !ok {
+			continue
+		}
+		n.Domains[i] = Unsettled
+		switch {
+		case r.Operator() != corev1.NodeSelectorOpIn:
+			k.InFlightOpen = true
+		case r.Len() == 1:
+			n.Domains[i] = k.domain(r.Values()[0])
+		default:
+			for v := range r.Each() {
+				k.domain(v)
+			}
+		}
+	}
+}
+
+// DomainsOf returns the domains of the key that the node is in or may come to be in.
+func (p *Problem) DomainsOf(n *Node, key int) []int {
+	switch d := n.Domain(key); {
+	case d >= 0:
+		return []int{d}
+	case d == Outside:
+		return nil
+	}
+	var out []int
+	k := p.Keys[key]
+	r, _ := n.MayHave.Get(k.Label)
+	for d, name := range k.Names {
+		if r.Has(name) {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// SurelyLabelled reports whether the node, whatever it becomes, will have the label of the key.
+func (p *Problem) SurelyLabelled(n *Node, key int) bool {
+	return !slices.ContainsFunc(n.Variants, func(v require.Set) bool {
+		r, ok := v.Get(p.Keys[key].Label)
+		return !ok || r.Operator() != corev1.NodeSelectorOpIn
+	})
+}
+
+// superposition returns wanted with each label that all types define set to the values that one of them may bring.
+func superposition(types []*model.InstanceType, wanted require.Set) require.Set {
+	values := map[string]map[string]bool{}
+	open := map[string]bool{} // some type leaves the value open, or lacks the label
+	for _, t := range types {
+		for r := range t.Requirements.All() {
+			if r.Operator() != corev1.NodeSelectorOpIn {
+				open[r.Key()] = true
+				continue
+			}
+			if values[r.Key()] == nil {
+				values[r.Key()] = map[string]bool{}
+			}
+			for v := range r.Each() {
+				values[r.Key()][v] = true
+			}
+		}
+	}
+	for key, set := range values {
+		if open[key] {
+			continue
+		}
+		list := make([]string, 0, len(set))
+		for v := range set {
+			list = append(list, v)
+		}
+		wanted = wanted.With(require.New(key, corev1.NodeSelectorOpIn, list...))
+	}
+	return wanted
+}
+
+// Meets reports whether the node's labels meet one of the alternatives.
+func (p *Problem) Meets(n *Node, a *catalog.NodeTerms) bool {
+	if n.labels.Len() == 0 {
+		if n.labels = n.MayHave; n.labels.Len() == 0 {
+			n.labels = require.FromLabels(n.Labels)
+		}
+	}
+	return slices.ContainsFunc(a.Terms, func(term require.Set) bool {
+		if n.InFlight || !n.Registered {
+			term = term.Normalize(p.Settings.Labels.Aliases) // the node will have the old names of labels as well
+		}
+		return meets(n.labels, term, n.InFlight)
+	})
+}
+
+// meets reports whether a node with these labels meets the term, every value that it may get if it is in flight.
+func meets(has, term require.Set, inFlight bool) bool {
+	if _, ok := has.Compatible(term, nil); !ok {
+		return false
+	}
+	if !inFlight {
+		return true
+	}
+	for want := range term.All() {
+		have, ok := has.Get(want.Key())
+		if !ok {
+			continue // Compatible has found that absence meets the term
+		}
+		if have.Operator() != corev1.NodeSelectorOpIn {
+			return false
+		}
+		for v := range have.Each() {
+			if !want.Has(v) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// A daemonLists remembers the DaemonSets that nodes with the same taints run: most nodes have the same.
+type daemonLists struct{ known []daemonList }
+
+type daemonList struct {
+	taints     []corev1.Taint
+	registered bool
+	list       []catalog.DaemonPod
+}
+
+// maxDaemonLists is how many lists are remembered.
+const maxDaemonLists = 16
+
+// on returns the DaemonSets that tolerate the node's taints.
+func (l *daemonLists) on(c *compiler, n *model.Node) []catalog.DaemonPod {
+	for _, known := range l.known {
+		if known.registered == n.Registered && slices.EqualFunc(known.taints, n.Taints, func(a, b corev1.Taint) bool {
+			return a.MatchTaint(&b) && a.Value == b.Value
+		}) {
+			return known.list
+		}
+	}
+	list := catalog.DaemonsTolerating(c.Snapshot.Daemons(), n.Taints, c.Settings.Labels, n.Registered)
+	l.known = append(l.known[:min(len(l.known), maxDaemonLists-1)], daemonList{n.Taints, n.Registered, list})
+	return list
+}

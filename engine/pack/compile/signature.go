@@ -1,0 +1,144 @@
+package compile
+
+import (
+	"reflect"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/pack/catalog"
+	"github.com/karpenter-go/karpenter/engine/pack/encode"
+)
+
+// A signer encodes what kube-scheduler looks at in a pod.
+type signer struct {
+	c       *compiler
+	amounts map[uintptr]string // encoded requests, by the map that pods share
+}
+
+func newSigner(c *compiler) *signer { return &signer{c: c, amounts: map[uintptr]string{}} }
+
+// sign appends what kube-scheduler looks at in a pod, its labels aside: first the amounts that it requests, up to the
+// position that is returned, then all else.
+func (s *signer) sign(b []byte, pod *model.Pod) (out []byte, amounts int) {
+	spec := &pod.Object.Spec
+	b = encode.String(b, s.c.Settings.Refuse[pod.Key])
+	id := reflect.ValueOf(pod.Requests).Pointer()
+	text, ok := s.amounts[id]
+	if !ok {
+		text = string(encode.Vector(nil, s.c.Dimensions.Vector(pod.Requests)[:s.c.Dimensions.Plain]))
+		s.amounts[id] = text
+	}
+	b = append(b, text...)
+	amounts = len(b)
+	b = encode.Map(b, spec.NodeSelector)
+	if spec.Affinity != nil && spec.Affinity.NodeAffinity != nil {
+		b = encode.NodeAffinity(b, spec.Affinity.NodeAffinity)
+	} else {
+		b = append(b, 0)
+	}
+	b = encode.Tolerations(b, spec.Tolerations)
+	b = encode.Int(b, int64(pod.Priority()))
+	b = encode.Int(b, int64(len(spec.ResourceClaims)))
+	b = catalog.EncodePorts(b, catalog.PortsOf(spec))
+	if defaults := s.c.Settings.defaultsOf(pod); hasPodRules(spec) || len(defaults) > 0 {
+		b = encode.String(b, pod.Object.Namespace)
+		b = encode.PodRules(b, spec)
+		b = encode.Spread(b, defaults)
+		b = appendOwnLabels(b, pod.Object)
+	}
+	if len(spec.Volumes) > 0 {
+		b = s.signVolumes(b, pod)
+	}
+	return b, amounts
+}
+
+// signVolumes appends the drivers and topologies of the pod's volumes, and what they take of attach limits.
+func (s *signer) signVolumes(b []byte, pod *model.Pod) []byte {
+	volumes, no := s.c.Snapshot.VolumesOf(pod)
+	b = encode.String(b, no.Subject)
+	for _, v := range volumes {
+		b = encode.String(b, v.Driver)
+		for _, set := range v.Topology {
+			b = encode.String(b, set.String())
+		}
+		b = append(b, 0)
+	}
+	if s.c.Volumes.Limited() { // a volume that is mounted twice is attached once
+		own, shared := s.c.Volumes.Demand(pod)
+		b = encode.Vector(b, own[s.c.Dimensions.Plain:])
+		for _, x := range shared {
+			b = encode.Int(b, int64(x.Number))
+		}
+	}
+	return b
+}
+
+// hasPodRules reports whether a pod has constraints about other pods.
+func hasPodRules(spec *corev1.PodSpec) bool {
+	a := spec.Affinity
+	return len(spec.TopologySpreadConstraints) > 0 || a != nil && (a.PodAffinity != nil || a.PodAntiAffinity != nil)
+}
+
+// defaultsOf returns the default spread constraints of a pod; none if it has constraints of its own.
+func (s *Settings) defaultsOf(pod *model.Pod) []corev1.TopologySpreadConstraint {
+	if s.DefaultSpread == nil || len(pod.Object.Spec.TopologySpreadConstraints) > 0 {
+		return nil
+	}
+	return s.DefaultSpread(pod)
+}
+
+// appendOwnLabels appends the values of the pod's own labels that its terms refer to.
+func appendOwnLabels(b []byte, o *corev1.Pod) []byte {
+	own := func(keys []string) {
+		for _, k := range keys {
+			b = encode.String(b, o.Labels[k])
+		}
+	}
+	for i := range o.Spec.TopologySpreadConstraints {
+		own(o.Spec.TopologySpreadConstraints[i].MatchLabelKeys)
+	}
+	terms := func(hard []corev1.PodAffinityTerm, soft []corev1.WeightedPodAffinityTerm) {
+		for i := range hard {
+			own(hard[i].MatchLabelKeys)
+			own(hard[i].MismatchLabelKeys)
+		}
+		for i := range soft {
+			own(soft[i].PodAffinityTerm.MatchLabelKeys)
+			own(soft[i].PodAffinityTerm.MismatchLabelKeys)
+		}
+	}
+	if a := o.Spec.Affinity; a != nil && a.PodAffinity != nil {
+		terms(a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution, a.PodAffinity.PreferredDuringSchedulingIgnoredDuringExecution)
+	}
+	if a := o.Spec.Affinity; a != nil && a.PodAntiAffinity != nil {
+		terms(a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution, a.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution)
+	}
+	return b
+}
+
+// appendSeen appends the namespace of a pod and those of its labels that some term looks at; keys rise.
+func appendSeen(b []byte, o *corev1.Pod, keys []string) []byte {
+	b = encode.String(b, o.Namespace)
+	if len(keys) <= 2*len(o.Labels) {
+		for _, k := range keys {
+			if v, ok := o.Labels[k]; ok {
+				b = encode.String(encode.String(b, k), v)
+			}
+		}
+		return b
+	}
+	var list [16]string
+	own := list[:0]
+	for k := range o.Labels {
+		if _, looked := slices.BinarySearch(keys, k); looked {
+			own = append(own, k)
+		}
+	}
+	slices.Sort(own)
+	for _, k := range own {
+		b = encode.String(encode.String(b, k), o.Labels[k])
+	}
+	return b
+}

@@ -1,0 +1,249 @@
+package compile
+
+import (
+	"cmp"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/pack/catalog"
+	"github.com/karpenter-go/karpenter/engine/pack/encode"
+	"github.com/karpenter-go/karpenter/engine/require"
+	"github.com/karpenter-go/karpenter/engine/topology"
+)
+
+// A Stage is what a class requires while it insists on some of its preferences. Pods that one stage cannot place are tried in
+// the next.
+type Stage struct {
+	ID          int // among those of its class
+	Terms       *catalog.NodeTerms
+	Tolerations *catalog.Tolerations
+	// OverDomains are the rules over labels that nodes share, PerNode those whose domains are single nodes.
+	OverDomains, PerNode []Rule
+	// Keys are the topology keys whose domain must be settled for a pod on a new node, rising: those of its own rules, and
+	// those of required rules of others that count it. KeysText identifies them.
+	Keys     []int
+	KeysText string
+	// Neighbours leaves out new nodes by their DaemonSet pods. Company does so too, and requires on the node the DaemonSet
+	// pods that all required affinity of the pod asks for; nil if no DaemonSets can meet it. See daemon.go.
+	Neighbours, Company *DaemonFilter
+}
+
+// A Rule is a topology.Rule of which the group is known.
+type Rule struct {
+	Kind       topology.Kind
+	Self       bool // the group counts the pod itself
+	Soft       bool // binds the pod, not pods that come later
+	Group      int
+	MaxSkew    int
+	MinDomains int
+	// Affinity are the groups of all required affinity of the pod, for kube-scheduler's first-pod rule.
+	Affinity []int
+}
+
+// Rules yields the rules over domains, then those per node.
+func (s *Stage) Rules(yield func(*Rule) bool) {
+	for i := range s.OverDomains {
+		if !yield(&s.OverDomains[i]) {
+			return
+		}
+	}
+	for i := range s.PerNode {
+		if !yield(&s.PerNode[i]) {
+			return
+		}
+	}
+}
+
+// HasNear reports whether some rule per node is affinity.
+func (s *Stage) HasNear() bool {
+	return slices.ContainsFunc(s.PerNode, func(r Rule) bool { return r.Kind == topology.Near })
+}
+
+// compileStages sets the stages of s. It returns a no when no node could ever do.
+//
+// Preferences are given up in Karpenter's order: pod affinity, pod anti-affinity and node affinity, of each the heaviest
+// first; spread that may be ignored; and last, untolerated PreferNoSchedule taints.
+func (c *compiler) compileStages(s *Spec, pod *model.Pod) model.Verdict {
+	spec := &pod.Object.Spec
+	required, no := catalog.RequiredTerms(spec)
+	if !no.OK() {
+		return no
+	}
+	s.Required = c.Intern.Terms(required)
+	volumes, no := c.Snapshot.VolumesOf(pod)
+	if !no.OK() {
+		return no
+	}
+	if required, no = c.withVolumes(s, required, volumes); !no.OK() {
+		return no
+	}
+	plain := c.Intern.Terms(required)
+	tolerations := c.Intern.Tolerations(spec.Tolerations, false)
+
+	rules := slices.Clone(s.Rules)
+	var preferred []require.Set
+	if !c.Settings.IgnorePreferences {
+		preferred = preferredTerms(spec)
+	}
+	for {
+		stage := Stage{ID: len(s.Stages), Terms: plain, Tolerations: tolerations}
+		if len(preferred) > 0 {
+			var terms []require.Set
+			for _, t := range required {
+				terms = append(terms, t.And(preferred[0]))
+			}
+			stage.Terms = c.Intern.Terms(terms)
+		}
+		c.addRules(&stage, s, rules)
+		s.Stages = append(s.Stages, stage)
+		if at := heaviest(rules, topology.Near); at >= 0 {
+			rules = slices.Delete(rules, at, at+1)
+		} else if at := heaviest(rules, topology.Apart); at >= 0 {
+			rules = slices.Delete(rules, at, at+1)
+		} else if len(preferred) > 0 {
+			preferred = preferred[1:]
+		} else if at := heaviest(rules, topology.Spread); at >= 0 {
+			rules = slices.Delete(rules, at, at+1)
+		} else {
+			break
+		}
+	}
+	if c.softTaints {
+		last := *s.Last()
+		last.ID, last.Tolerations = len(s.Stages), c.Intern.Tolerations(spec.Tolerations, true)
+		s.Stages = append(s.Stages, last)
+	}
+	return model.Verdict{}
+}
+
+// heaviest returns the heaviest preference of a kind, the first of equals; -1 if none is left.
+func heaviest(rules []topology.Rule, kind topology.Kind) int {
+	best := -1
+	for i, r := range rules {
+		if r.Soft && r.Kind == kind && (best < 0 || r.Weight > rules[best].Weight) {
+			best = i
+		}
+	}
+	return best
+}
+
+// preferredTerms returns the preferred node affinity, heaviest first.
+func preferredTerms(spec *corev1.PodSpec) []require.Set {
+	if spec.Affinity == nil || spec.Affinity.NodeAffinity == nil {
+		return nil
+	}
+	list := slices.Clone(spec.Affinity.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution)
+	slices.SortStableFunc(list, func(a, b corev1.PreferredSchedulingTerm) int { return cmp.Compare(b.Weight, a.Weight) })
+	var out []require.Set
+	for _, t := range list {
+		if len(t.Preference.MatchFields) == 0 && len(t.Preference.MatchExpressions) > 0 {
+			out = append(out, require.FromSelector(t.Preference.MatchExpressions))
+		}
+	}
+	return out
+}
+
+// withVolumes narrows required to nodes that the volumes can be attached to, and notes the drivers of the volumes.
+func (c *compiler) withVolumes(s *Spec, required []require.Set, volumes []model.Volume) ([]require.Set, model.Verdict) {
+	for _, v := range volumes {
+		if v.Driver != "" {
+			if s.Drivers == nil {
+				s.Drivers = map[string]bool{}
+			}
+			s.Drivers[v.Driver] = true
+		}
+		if v.Topology == nil {
+			continue
+		}
+		var both []require.Set
+		for _, a := range required {
+			for _, b := range v.Topology {
+				b = b.Normalize(c.Settings.Labels.Aliases)
+				if _, ok := a.Intersects(b); ok && len(both) < catalog.MaxAlternatives {
+					both = append(both, a.And(b))
+				}
+			}
+		}
+		if len(both) == 0 {
+			return nil, model.Verdict{Rule: model.RuleVolume,
+				Subject: "volume " + v.Key + " cannot follow to any node that the pod's other volumes, node selector and affinity allow"}
+		}
+		required = both
+	}
+	return required, model.Verdict{}
+}
+
+// addRules gives the stage the rules, each with its group.
+func (c *compiler) addRules(stage *Stage, s *Spec, rules []topology.Rule) {
+	for i := range rules {
+		r := Rule{
+			Kind: rules[i].Kind, Self: rules[i].Self, Soft: rules[i].Soft, Group: c.groupOf(&rules[i], s, stage.Tolerations),
+			MaxSkew: rules[i].MaxSkew, MinDomains: rules[i].MinDomains,
+		}
+		g := c.Groups[r.Group]
+		g.Hard = g.Hard || !r.Soft
+		if g.Key == HostKey {
+			stage.PerNode = append(stage.PerNode, r)
+		} else {
+			stage.OverDomains = append(stage.OverDomains, r)
+		}
+	}
+	for _, q := range s.Ports {
+		stage.PerNode = append(stage.PerNode, Rule{Kind: topology.Apart, Self: true, Group: c.portGroup(q)})
+	}
+	var affinity []int
+	for r := range stage.Rules {
+		if r.Kind == topology.Near && !r.Soft {
+			affinity = append(affinity, r.Group)
+		}
+	}
+	for r := range stage.Rules {
+		if r.Kind == topology.Near && !r.Soft {
+			r.Affinity = affinity
+		}
+	}
+}
+
+// finishStages sets what depends on all groups and DaemonSets: the keys of each stage and its filters.
+func (c *compiler) finishStages() {
+	for _, s := range c.specs() {
+		for i := range s.Stages {
+			stage := &s.Stages[i]
+			c.dropDaemonSpreads(stage)
+			stage.Keys = c.keysOf(s, stage)
+			stage.KeysText = string(encode.Ints(nil, stage.Keys))
+			c.filterDaemons(s, stage)
+		}
+	}
+	for _, class := range c.Classes {
+		if class.Refused.OK() && len(c.Daemons) > 0 {
+			class.Refused = c.refuseDaemonSpread(class)
+		}
+	}
+}
+
+// keysOf returns the topology keys whose domain must be settled for pods on new nodes: those of their own rules, and those of
+// required rules of others that count them. Preferences of others settle nothing.
+func (c *compiler) keysOf(s *Spec, stage *Stage) []int {
+	keys := []int{}
+	add := func(group int) {
+		g := c.Groups[group]
+		for _, key := range append([]int{g.Key}, g.With...) {
+			if key != HostKey && !slices.Contains(keys, key) {
+				keys = append(keys, key)
+			}
+		}
+	}
+	for i := range stage.OverDomains {
+		add(stage.OverDomains[i].Group)
+	}
+	for _, m := range s.Members {
+		if c.Groups[m].Hard {
+			add(m)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}

@@ -1,0 +1,208 @@
+package pack
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/pack/assign"
+	"github.com/karpenter-go/karpenter/engine/pack/catalog"
+	"github.com/karpenter-go/karpenter/engine/pack/compile"
+)
+
+// A draft is a plan with the phases that it was made of.
+type draft struct {
+	problem  *compile.Problem
+	options  Options
+	assigned *assign.Assignment
+	packed   *packing
+	plan     *model.Plan
+	// refused are the pods of nodes for which minValues leave too few options.
+	refused map[*model.Pod]bool
+}
+
+// draftPlan finds for each new node all types and offerings that it may be launched as, and makes the plan.
+func draftPlan(p *compile.Problem, o Options, a *assign.Assignment, k *packing) *draft {
+	d := &draft{problem: p, options: o, assigned: a, packed: k, refused: map[*model.Pod]bool{}, plan: &model.Plan{}}
+	d.plan.Placements = a.Placed.Placements()
+	kept := d.launchNodes()
+	sortNodes(d.plan.Nodes)
+	d.plan.Refusals = d.refusals()
+	d.plan.Floor = k.floor(kept)
+	if d.plan.Floor > d.plan.Price && d.plan.Floor < d.plan.Price*(1+catalog.Same) {
+		d.plan.Floor = d.plan.Price // equal but for rounding
+	}
+	d.plan.Order = d.order()
+	return d
+}
+
+// launchNodes adds the nodes that can be launched to the plan and returns them.
+func (d *draft) launchNodes() (kept []*node) {
+	nodes := d.packed.nodes
+	if len(nodes) == 0 {
+		return nil
+	}
+	var pods [][]*model.Pod
+	var requests []model.Resources
+	wait := compile.Aside(func() { pods, requests = d.deal() })
+	left := d.packed.limits.Clone()
+	planned, launched := make([]model.PlannedNode, len(nodes)), make([]bool, len(nodes))
+	for i, n := range nodes {
+		launched[i] = d.launch(n, &planned[i], left)
+	}
+	wait()
+	for i, n := range nodes {
+		if !launched[i] {
+			for _, pod := range pods[i] {
+				d.refused[pod] = true
+			}
+			d.packed.limits.Take(n.pool, n.charge, n.instance().Reservation, -1)
+			continue
+		}
+		out := &planned[len(kept)]
+		*out = planned[i]
+		out.Pods, out.Requests = pods[i], requests[i]
+		d.plan.Price += out.Price()
+		kept = append(kept, n)
+	}
+	if len(kept) > 0 {
+		d.plan.Nodes = planned[:len(kept)]
+	}
+	return kept
+}
+
+// launch sets what the node may be launched as. It returns false if the pool's minValues cannot be met. left is what limits
+// leave once each node has taken its charge; larger options share it.
+func (d *draft) launch(n *node, out *model.PlannedNode, left *catalog.Limits) bool {
+	out.Pool, out.Requirements = n.pool.Pool, n.offers.Requirements
+	all := n.pool.Options(n.offers, n.amount, n.shared, n.instance().Reservation, n.admits())
+	options := withinLimits(all.Types, n, left.Left(n.pool))
+	if _, ok := n.offers.Diverse(options); !ok {
+		if !d.options.RelaxMinValues {
+			return false
+		}
+		out.MinValuesRelaxed = true
+	}
+	if len(options) > d.options.MaxTypes {
+		cut := options[:d.options.MaxTypes]
+		if _, ok := n.offers.Diverse(cut); ok || d.options.RelaxMinValues {
+			options = cut
+		}
+	}
+	if !left.Limited(n.pool) {
+		out.Options = all.Instances[:len(options):len(options)]
+	} else {
+		for _, t := range options {
+			out.Options = append(out.Options, t.InstanceType)
+		}
+	}
+	out.Offering, _ = options[0].CheapestWithin(n.offers.Requirements)
+	if out.Offering.ReservationID != "" {
+		out.Requirements = out.Requirements.And(out.Offering.Requirements.Without(corev1.LabelTopologyZone))
+	}
+	return true
+}
+
+// withinLimits returns the options that exceed the node's charge by no more than the limits leave, and takes the largest
+// excess out of what they leave. The node's own type always stays, and so do the options that minValues require.
+func withinLimits(options []*catalog.Type, n *node, left model.Resources) []*catalog.Type {
+	if left == nil {
+		return options
+	}
+	excess := model.Resources{}
+	kept := options[:0:0]
+	for _, t := range options {
+		more := t.Capacity.Minus(n.charge)
+		if slices.ContainsFunc(left.Names(), func(name corev1.ResourceName) bool {
+			return more[name] > 0 && more[name] > left[name]
+		}) {
+			continue
+		}
+		kept = append(kept, t)
+		excess = excess.Max(more)
+	}
+	for name := range left {
+		left[name] -= max(excess[name], 0)
+	}
+	return kept
+}
+
+// deal gives each node its pods, in the order of the nodes, and sums what they and the DaemonSets request.
+func (d *draft) deal() (pods [][]*model.Pod, requests []model.Resources) {
+	next := make([]int, len(d.assigned.Segments))
+	pods, requests = make([][]*model.Pod, len(d.packed.nodes)), make([]model.Resources, len(d.packed.nodes))
+	dimensions := d.problem.Dimensions
+	for i, n := range d.packed.nodes {
+		pods[i] = make([]*model.Pod, 0, n.pods())
+		for _, x := range n.parts {
+			s, count := x.segment, x.copies*x.segment.Size
+			pods[i] = append(pods[i], s.Pods[next[s.Index]:next[s.Index]+count]...)
+			next[s.Index] += count
+		}
+		slices.SortFunc(pods[i], comparePods)
+		overhead := n.instance().Daemons.Requests
+		requests[i] = make(model.Resources, len(overhead)+dimensions.Len())
+		maps.Copy(requests[i], overhead)
+		for r, v := range n.amount[:dimensions.Plain] {
+			if v != 0 {
+				requests[i][dimensions.Names[r]] += v
+			}
+		}
+	}
+	return pods, requests
+}
+
+// order returns the pods of the plan as kube-scheduler may place them one after another: as they were decided, and last those
+// that no constraint counts. It is nil if no pod has constraints about others.
+func (d *draft) order() []*model.Pod {
+	if len(d.problem.Groups) == 0 {
+		return nil
+	}
+	refused := map[*model.Pod]bool{}
+	for _, r := range d.plan.Refusals {
+		for _, pod := range r.Pods {
+			refused[pod] = true
+		}
+	}
+	steps := d.assigned.Placed.Order
+	order := make([]*model.Pod, 0, len(steps))
+	for _, free := range []bool{false, true} {
+		for _, s := range steps {
+			if s.Free == free && !refused[s.Pod] {
+				order = append(order, s.Pod)
+			}
+		}
+	}
+	return order
+}
+
+// sortNodes puts nodes into the order of the plan.
+func sortNodes(nodes []model.PlannedNode) {
+	order := make([]int, len(nodes)) // nodes are large: their numbers are sorted, and each node is moved once
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Or(compareNodes(&nodes[a], &nodes[b]), a-b) })
+	for i := range order {
+		first, at := nodes[i], i
+		for order[at] != i {
+			from := order[at]
+			nodes[at], order[at] = nodes[from], at
+			at = from
+		}
+		nodes[at], order[at] = first, at
+	}
+}
+
+func compareNodes(a, b *model.PlannedNode) int {
+	return cmp.Or(
+		cmp.Compare(b.Pool.Weight, a.Pool.Weight),
+		strings.Compare(a.Pool.Name, b.Pool.Name),
+		strings.Compare(a.Options[0].Name, b.Options[0].Name),
+		strings.Compare(a.Pods[0].Key, b.Pods[0].Key),
+	)
+}

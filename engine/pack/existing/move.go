@@ -1,0 +1,189 @@
+package existing
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/pack/compile"
+)
+
+// Bounds of the search for room among nominated pods.
+const (
+	// maxStrays is how many waiting pods it is done for: more than a few are better off on nodes of their own.
+	maxStrays = 64
+	// maxTargets is how many nodes are tried for one pod, those first that lack the least room.
+	maxTargets = 64
+	// maxMoves is how many nominated pods make room for one pod.
+	maxMoves = 3
+)
+
+// A movable pod is nominated to a node, and no topology constraint looks at it or is its own: any node with room will do.
+type movable struct {
+	class *compile.Class
+	pod   *model.Pod
+}
+
+// isMovable reports whether pods of the class require nothing but room, labels and tolerated taints, and no constraint
+// counts them.
+func isMovable(c *compile.Class) bool {
+	last := c.Last()
+	return c.Free && len(c.Members) == 0 && len(c.Ports) == 0 && len(c.Drivers) == 0 &&
+		len(last.OverDomains) == 0 && len(last.PerNode) == 0 && last.Neighbours == nil && last.Company == nil
+}
+
+// fewStrays reports whether few pods wait beside many nominated ones. Most of those that wait have lost their room to pods
+// that kube-scheduler bound elsewhere than planned, whose own room is free now, in pieces on several nodes.
+func (a *Placement) fewStrays() bool {
+	left, nominated := 0, 0
+	for i := range a.Waiting {
+		left += len(a.Waiting[i])
+		nominated += len(a.Nominated[i])
+	}
+	return left > 0 && left <= min(maxStrays, nominated) && !a.problem.AnyLeaving()
+}
+
+// MakeRoom places pods of the class on nodes that have room once nominated pods go to other nodes. It prefers nodes that are
+// not registered yet, since their pods are not about to be bound, and moves few and small pods.
+func (a *Placement) MakeRoom(c *compile.Class, s *compile.Stage) {
+	if !a.moves || !isMovable(c) {
+		return
+	}
+	for a.Left(c) > 0 {
+		targets := a.targets(c)
+		at := slices.IndexFunc(targets, func(i int) bool { return a.clear(c, s, i) })
+		if at < 0 {
+			return
+		}
+		a.settle(c, s, targets[at], a.Take(c, 1))
+	}
+}
+
+// targets returns the nodes with movable pods in the order in which they are tried.
+func (a *Placement) targets(c *compile.Class) []int {
+	var out []int
+	for i := range a.nodes {
+		if len(a.nodes[i].movable) > 0 {
+			out = append(out, i)
+		}
+	}
+	registered := func(i int) int {
+		if a.problem.Nodes[i].Registered {
+			return 1
+		}
+		return 0
+	}
+	slices.SortStableFunc(out, func(x, y int) int {
+		return cmp.Or(registered(x)-registered(y), cmp.Compare(a.shortfall(c, x), a.shortfall(c, y)))
+	})
+	return out[:min(len(out), maxTargets)]
+}
+
+// shortfall is what node i lacks for a pod of the class, as a share of the pod's request, the scarcest resource counting.
+func (a *Placement) shortfall(c *compile.Class, i int) float64 {
+	most := 0.0
+	for r, amount := range c.Demand.Amount {
+		if short := amount - a.nodes[i].room[r]; amount > 0 && short > 0 {
+			most = max(most, float64(short)/float64(amount))
+		}
+	}
+	return most
+}
+
+// clear sends movable pods away from node i until a pod of the class fits. If it cannot, it undoes the moves.
+func (a *Placement) clear(c *compile.Class, s *compile.Stage, i int) bool {
+	if _, refused := s.Tolerations.Refuse(a.problem.Nodes[i].Taints); refused || !a.meetsTerms(s.Terms, i) {
+		return false
+	}
+	type move struct {
+		movable
+		to int
+	}
+	var moves []move
+	undo := func() {
+		for _, m := range slices.Backward(moves) {
+			a.move(m.movable, m.to, i)
+		}
+	}
+	for a.shortfall(c, i) > 0 {
+		m, to := a.bestMove(c, i)
+		if to < 0 || len(moves) == maxMoves {
+			undo()
+			return false
+		}
+		a.move(m, i, to)
+		moves = append(moves, move{m, to})
+	}
+	if a.Fits(c, s, i, a.Waiting[c.Index][:1]) == 0 { // for another reason than room
+		undo()
+		return false
+	}
+	return true
+}
+
+// bestMove returns the movable pod of node i whose leaving reduces the shortfall for the class most, the smallest of several
+// that reduce it alike, and a node with room for it; -1 if there is none.
+func (a *Placement) bestMove(c *compile.Class, i int) (m movable, to int) {
+	to = -1
+	after, size := a.shortfall(c, i), 0.0
+	tried := map[*compile.Class]bool{c: true} // to move a pod of the same class gains nothing
+	for _, candidate := range a.nodes[i].movable {
+		if tried[candidate.class] {
+			continue
+		}
+		tried[candidate.class] = true
+		shortfall, weight := 0.0, 0.0
+		for r, amount := range c.Demand.Amount {
+			if amount > 0 {
+				freed := candidate.class.Demand.Amount[r]
+				weight = max(weight, float64(freed)/float64(amount))
+				shortfall = max(shortfall, float64(amount-a.nodes[i].room[r]-freed)/float64(amount))
+			}
+		}
+		if shortfall > after || shortfall == after && (to < 0 || weight >= size) {
+			continue
+		}
+		if j := a.tightest(candidate, i); j >= 0 {
+			m, to, after, size = candidate, j, shortfall, weight
+		}
+	}
+	return m, to
+}
+
+// tightest returns the node other than from with the least room that has enough for the pod; -1 if there is none.
+func (a *Placement) tightest(m movable, from int) int {
+	best, least := -1, 0.0
+	for i := range a.nodes {
+		if i == from || a.Fits(m.class, m.class.Last(), i, []*model.Pod{m.pod}) == 0 {
+			continue
+		}
+		over := 0.0
+		for r, amount := range m.class.Demand.Amount {
+			if amount > 0 {
+				over = max(over, float64(a.nodes[i].room[r])/float64(amount))
+			}
+		}
+		if best < 0 || over < least {
+			best, least = i, over
+		}
+	}
+	return best
+}
+
+// move sends a movable pod from one node to another.
+func (a *Placement) move(m movable, from, to int) {
+	f, t := &a.nodes[from], &a.nodes[to]
+	for r, amount := range m.class.Demand.Amount {
+		f.room[r] += amount
+		t.room[r] -= amount
+	}
+	f.movable = slices.DeleteFunc(f.movable, func(o movable) bool { return o.pod == m.pod })
+	t.movable = append(t.movable, m)
+	f.pods = slices.DeleteFunc(f.pods, func(o *model.Pod) bool { return o == m.pod })
+	t.pods = append(t.pods, m.pod)
+}
+
+func comparePods(a, b *model.Pod) int { return strings.Compare(a.Key, b.Key) }
+
+func comparePlacements(a, b model.Placement) int { return strings.Compare(a.Node.Name, b.Node.Name) }

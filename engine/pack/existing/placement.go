@@ -1,0 +1,346 @@
+package existing
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/pack/catalog"
+	"github.com/karpenter-go/karpenter/engine/pack/compile"
+	"github.com/karpenter-go/karpenter/engine/topology"
+)
+
+// A Placement is where pods are so far. Each phase extends one of its own.
+type Placement struct {
+	// Counts are the pods of each topology group, by domain, with those that were placed.
+	Counts *compile.Counts
+	// Waiting are the pods without a place, by class, in key order.
+	Waiting [][]*model.Pod
+	// Nominated are the pods that kept the node to which they were nominated, by class.
+	Nominated [][]*model.Pod
+	// Order are the pods in the order in which they were placed.
+	Order []Step
+	// Late says that new nodes are planned already: nothing that comes later can be harmed by what is placed now.
+	Late bool
+	// MayBeFirst says whether kube-scheduler's first-pod rule may be used for a pod with the affinity rule.
+	MayBeFirst func(*compile.Rule) bool
+
+	problem *compile.Problem
+	nodes   []nodeState
+	meets   map[int][]int8 // whether nodes meet alternatives, by their number: 0 not known, 1 yes, -1 no
+	moves   bool           // whether nominated pods may be sent to other nodes
+}
+
+// A Step is a pod in the order of placement. Free pods are placed after all others, which do not count them.
+type Step struct {
+	Pod  *model.Pod
+	Free bool
+}
+
+// A nodeState is what has changed on a node.
+type nodeState struct {
+	room       []int64
+	attachable map[string]int
+	attached   map[string]bool
+	near       map[int]bool // affinity groups of which a pod was placed on a node in flight
+	pods       []*model.Pod
+	movable    []movable
+}
+
+// New returns the placement of the snapshot: no pending pod has a place. Pods for which without is true are left out.
+func New(p *compile.Problem, without func(*model.Pod) bool) *Placement {
+	a := &Placement{
+		Counts: p.Counts.Clone(), Waiting: make([][]*model.Pod, len(p.Classes)), Nominated: make([][]*model.Pod, len(p.Classes)),
+		problem: p, nodes: make([]nodeState, len(p.Nodes)), meets: map[int][]int8{},
+	}
+	total := 0
+	for i, c := range p.Classes {
+		if !c.Refused.OK() {
+			continue
+		}
+		a.Waiting[i] = c.Pods
+		if without != nil && slices.ContainsFunc(c.Pods, without) {
+			a.Waiting[i] = slices.DeleteFunc(slices.Clone(c.Pods), without)
+		}
+		total += len(a.Waiting[i])
+	}
+	a.Order = make([]Step, 0, total)
+	for i, n := range p.Nodes {
+		a.nodes[i] = nodeState{room: slices.Clone(n.Room), attachable: maps.Clone(n.Attachable), attached: maps.Clone(n.Attached)}
+	}
+	return a
+}
+
+// Clone returns a copy.
+func (a *Placement) Clone() *Placement {
+	out := *a
+	out.Counts = a.Counts.Clone()
+	out.Waiting, out.Nominated, out.Order = slices.Clone(a.Waiting), slices.Clone(a.Nominated), slices.Clone(a.Order)
+	out.nodes, out.meets = slices.Clone(a.nodes), maps.Clone(a.meets)
+	for i := range out.nodes {
+		n := &out.nodes[i]
+		n.room, n.attachable, n.attached = slices.Clone(n.room), maps.Clone(n.attachable), maps.Clone(n.attached)
+		n.near, n.pods, n.movable = maps.Clone(n.near), slices.Clone(n.pods), slices.Clone(n.movable)
+	}
+	return &out
+}
+
+// Return makes pods of the class wait again that were taken for new nodes and got none.
+func (a *Placement) Return(c *compile.Class, pods []*model.Pod) {
+	a.Waiting[c.Index] = slices.Concat(pods, a.Waiting[c.Index])
+	back := map[*model.Pod]bool{}
+	for _, pod := range pods {
+		back[pod] = true
+	}
+	a.Order = slices.DeleteFunc(a.Order, func(s Step) bool { return back[s.Pod] })
+}
+
+// Left returns how many pods of the class have no place.
+func (a *Placement) Left(c *compile.Class) int { return len(a.Waiting[c.Index]) }
+
+// Take removes the next n pods of the class from those that wait and returns them.
+func (a *Placement) Take(c *compile.Class, n int) []*model.Pod {
+	pods := a.Waiting[c.Index][:n:n]
+	a.Waiting[c.Index] = a.Waiting[c.Index][n:]
+	for _, pod := range pods {
+		a.Order = append(a.Order, Step{Pod: pod, Free: c.Free})
+	}
+	return pods
+}
+
+// On returns the pods that were placed on node i.
+func (a *Placement) On(i int) []*model.Pod { return a.nodes[i].pods }
+
+// KeepNominated places the pods that are nominated to a node where they still fit. Why they were nominated is not known, so
+// only required constraints count.
+func (a *Placement) KeepNominated() {
+	if len(a.nodes) == 0 {
+		return
+	}
+	byName := map[string]int{}
+	for i, n := range a.problem.Nodes {
+		byName[n.Name] = i
+		if n.Claim != nil {
+			byName[n.Claim.Name] = i
+		}
+	}
+	for _, c := range a.problem.Classes {
+		if c.Refused.OK() {
+			a.keepNominated(c, byName)
+		}
+	}
+	a.moves = a.fewStrays()
+}
+
+func (a *Placement) keepNominated(c *compile.Class, byName map[string]int) {
+	last := c.Last()
+	canMove := isMovable(c)
+	pods := a.Waiting[c.Index]
+	var rest []*model.Pod
+	for i, pod := range pods {
+		node, nominated := byName[a.problem.Snapshot.PromiseOf(pod)]
+		if !nominated || a.Fits(c, last, node, pods[i:i+1]) == 0 {
+			if rest != nil {
+				rest = append(rest, pod)
+			}
+			continue
+		}
+		if rest == nil { // the first that is kept: those before it go on waiting
+			rest = append(make([]*model.Pod, 0, len(pods)), pods[:i]...)
+		}
+		a.settle(c, last, node, pods[i:i+1])
+		a.Nominated[c.Index] = append(a.Nominated[c.Index], pod)
+		if canMove {
+			a.nodes[node].movable = append(a.nodes[node].movable, movable{c, pod})
+		}
+		a.Order = append(a.Order, Step{Pod: pod, Free: c.Free})
+	}
+	if rest != nil {
+		a.Waiting[c.Index] = rest
+	}
+}
+
+// FirstFit places pods of the class on nodes as far as the stage's requirements hold. Pods that are spread come round again,
+// since each may open a domain for the next.
+func (a *Placement) FirstFit(c *compile.Class, s *compile.Stage) {
+	for again := true; again && a.Left(c) > 0; {
+		again = false
+		for i := range a.nodes {
+			if a.Left(c) == 0 {
+				return
+			}
+			if n := a.Fits(c, s, i, a.Waiting[c.Index]); n > 0 {
+				a.settle(c, s, i, a.Take(c, n))
+				again = len(s.OverDomains) > 0
+			}
+		}
+	}
+}
+
+// Fits returns how many of these pods of the class, from the first, may go to node i now.
+func (a *Placement) Fits(c *compile.Class, s *compile.Stage, i int, pods []*model.Pod) int {
+	n := catalog.Copies(c.Demand.Amount, a.nodes[i].room, len(pods))
+	if n == 0 {
+		return 0
+	}
+	node := a.problem.Nodes[i]
+	if _, refused := s.Tolerations.Refuse(node.Taints); refused || !a.meetsTerms(s.Terms, i) {
+		return 0
+	}
+	n = a.attachable(c, i, pods[:n])
+	for r := range s.Rules {
+		if n <= 0 {
+			return 0
+		}
+		n = min(n, a.allows(r, node))
+	}
+	for _, m := range c.Members {
+		if n == 0 {
+			break
+		}
+		n = min(n, a.Counts.Spare(m, node.Domain(a.problem.Groups[m].Key)))
+		if node.InFlight && !a.countsForSure(m, i) && !node.IsNominated(a.problem.Snapshot, pods[0]) {
+			return 0
+		}
+	}
+	return max(n, 0)
+}
+
+// meetsTerms reports whether node i meets one of the alternatives. The answer is remembered.
+func (a *Placement) meetsTerms(t *catalog.NodeTerms, i int) bool {
+	known := a.meets[t.ID]
+	if known == nil {
+		known = make([]int8, len(a.nodes))
+		a.meets[t.ID] = known
+	}
+	if known[i] == 0 {
+		known[i] = -1
+		if a.problem.Meets(a.problem.Nodes[i], t) {
+			known[i] = 1
+		}
+	}
+	return known[i] > 0
+}
+
+// countsForSure reports whether it is known how a pod on node i, which is in flight, counts for pods that must be spread.
+func (a *Placement) countsForSure(group, i int) bool {
+	p, g, n := a.problem, a.problem.Groups[group], a.problem.Nodes[i]
+	switch {
+	case g.Kind != topology.Spread || !g.Hard || g.Key == compile.HostKey:
+		return true
+	case p.IsEligible(g, n):
+		return n.Domain(g.Key) != compile.Unsettled || a.Late && p.SurelyLabelled(n, g.Key)
+	case g.Lacks(n.Domain) || g.Filter.Terms == nil || a.meetsTerms(g.Filter.Terms, i):
+		return true
+	}
+	for _, variant := range n.Variants {
+		if p.MayMeet(g.Filter.Terms, variant) {
+			return false
+		}
+	}
+	return true
+}
+
+// allows returns how many pods with the rule may go to the node now.
+func (a *Placement) allows(r *compile.Rule, n *compile.Node) int {
+	key := a.problem.Groups[r.Group].Key
+	if d := n.Domain(key); d != compile.Unsettled {
+		return a.Counts.Allows(r, d, a.MayBeFirst)
+	}
+	switch {
+	case !a.problem.SurelyLabelled(n, key):
+		return 0
+	case r.Kind == topology.Near && a.nodes[n.Index].near[r.Group]:
+		return compile.NoLimit // the company is on the node itself
+	case r.Kind == topology.Near, !a.Late && (r.Kind == topology.Apart || r.Self):
+		return 0 // the pod would close every domain that the node may be in to others, so such pods come last
+	}
+	least := compile.NoLimit
+	for _, d := range a.problem.DomainsOf(n, key) {
+		least = min(least, a.Counts.Allows(r, d, a.MayBeFirst))
+	}
+	return least
+}
+
+// attachable returns how many of these pods of the class, from the first, may have their volumes attached to node i. Pods
+// that share a volume take one attachment together.
+func (a *Placement) attachable(c *compile.Class, i int, pods []*model.Pod) int {
+	if !a.limitsVolumes(c, i) {
+		return len(pods)
+	}
+	left, attached := maps.Clone(a.nodes[i].attachable), maps.Clone(a.nodes[i].attached)
+	for k, pod := range pods {
+		for _, v := range a.problem.Volumes.Of(pod) {
+			if compile.AttachVolume(left, attached, v); left[v.Driver] < 0 {
+				return k
+			}
+		}
+	}
+	return len(pods)
+}
+
+// limitsVolumes reports whether node i limits how many volumes of some driver that the class uses are attached.
+func (a *Placement) limitsVolumes(c *compile.Class, i int) bool {
+	for driver := range a.nodes[i].attachable {
+		if c.Drivers[driver] {
+			return true
+		}
+	}
+	return false
+}
+
+// settle counts pods of the class on node i.
+func (a *Placement) settle(c *compile.Class, s *compile.Stage, i int, pods []*model.Pod) {
+	node, state := a.problem.Nodes[i], &a.nodes[i]
+	state.pods = append(state.pods, pods...)
+	catalog.Subtract(state.room, c.Demand.Amount, len(pods))
+	if a.limitsVolumes(c, i) {
+		for _, pod := range pods {
+			for _, v := range a.problem.Volumes.Of(pod) {
+				compile.AttachVolume(state.attachable, state.attached, v)
+			}
+		}
+	}
+	for _, m := range c.Members {
+		a.count(m, node, len(pods))
+	}
+	for r := range s.Rules {
+		for _, d := range a.problem.DomainsOf(node, a.problem.Groups[r.Group].Key) {
+			a.Counts.Reserve(r, d)
+		}
+	}
+}
+
+// count counts n pods of the group on the node.
+func (a *Placement) count(group int, node *compile.Node, n int) {
+	g := a.problem.Groups[group]
+	d := node.Domain(g.Key)
+	if a.problem.IsEligible(g, node) {
+		a.Counts.Add(group, d, n, true)
+		if d == compile.Unsettled && g.Kind == topology.Spread {
+			for _, d := range a.problem.DomainsOf(node, g.Key) {
+				a.Counts.AddPossible(group, d, n)
+			}
+		}
+	}
+	if node.InFlight && g.Kind == topology.Near {
+		if a.nodes[node.Index].near == nil {
+			a.nodes[node.Index].near = map[int]bool{}
+		}
+		a.nodes[node.Index].near[group] = true
+	}
+}
+
+// Placements returns the pods that were placed on each node, ordered by node and pod.
+func (a *Placement) Placements() []model.Placement {
+	var out []model.Placement
+	for i, n := range a.problem.Nodes {
+		if pods := a.nodes[i].pods; len(pods) > 0 {
+			sorted := slices.Clone(pods)
+			slices.SortFunc(sorted, comparePods)
+			out = append(out, model.Placement{Node: n.Node, Pods: sorted})
+		}
+	}
+	slices.SortStableFunc(out, comparePlacements)
+	return out
+}

@@ -1,0 +1,94 @@
+package pack
+
+import (
+	"math"
+	"slices"
+
+	"github.com/karpenter-go/karpenter/engine/pack/assign"
+	"github.com/karpenter-go/karpenter/engine/topology"
+)
+
+// A load is how many pods each group per node counts on a planned node, and the most that the pods there tolerate.
+type load []groupLoad
+
+type groupLoad struct{ group, present, limit int }
+
+// loadOf returns the load of a planned node. Pods that come now come last, so spread of those that are there binds no more.
+func loadOf(n *node) load {
+	var l load
+	for _, x := range n.pool.Bins().Types[n.typ].Preload {
+		l = l.add(x.Group, x.N)
+	}
+	for _, x := range n.parts {
+		for i, m := range x.segment.Members {
+			l = l.add(m, x.copies*x.segment.Weight(i))
+		}
+		for _, r := range x.segment.Rules {
+			if r.Kind != topology.Apart || r.Soft {
+				continue
+			}
+			most := 0
+			if r.Self {
+				most = 1
+			}
+			l = l.add(r.Group, 0)
+			at := l.of(r.Group)
+			at.limit = min(at.limit, most)
+		}
+	}
+	return l
+}
+
+// of returns the load of a group; nil if there is none.
+func (l load) of(group int) *groupLoad {
+	if i := slices.IndexFunc(l, func(x groupLoad) bool { return x.group == group }); i >= 0 {
+		return &l[i]
+	}
+	return nil
+}
+
+// add counts n pods of the group.
+func (l load) add(group, n int) load {
+	if x := l.of(group); x != nil {
+		x.present += n
+		return l
+	}
+	return append(l, groupLoad{group: group, present: n, limit: math.MaxInt32})
+}
+
+func (l load) present(group int) int {
+	if x := l.of(group); x != nil {
+		return x.present
+	}
+	return 0
+}
+
+// admits reports whether one pod of the segment may join.
+func (l load) admits(s *assign.Segment) bool {
+	for _, r := range s.Rules {
+		present := l.present(r.Group)
+		switch {
+		case r.Kind == topology.Apart && present > 0, r.Kind == topology.Spread && present > r.MaxSkew,
+			r.Kind == topology.Spread && r.Self && present >= r.MaxSkew:
+			return false
+		}
+	}
+	for i, m := range s.Members {
+		if x := l.of(m); x != nil && x.present+s.Weight(i) > x.limit {
+			return false
+		}
+	}
+	return true
+}
+
+// meetsAffinity reports whether the pods there are the company that the segment's pods require on their node, or these may be
+// the first by kube-scheduler's rule.
+func (l load) meetsAffinity(s *assign.Segment, a *assign.Assignment) bool {
+	for i := range s.Rules {
+		r := &s.Rules[i]
+		if r.Kind == topology.Near && l.present(r.Group) == 0 && !a.MayBeFirst(r) {
+			return false
+		}
+	}
+	return true
+}

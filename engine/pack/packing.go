@@ -1,0 +1,188 @@
+package pack
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/karpenter-go/karpenter/engine/binpack"
+	"github.com/karpenter-go/karpenter/engine/pack/assign"
+	"github.com/karpenter-go/karpenter/engine/pack/catalog"
+	"github.com/karpenter-go/karpenter/engine/pack/compile"
+	"github.com/karpenter-go/karpenter/engine/topology"
+)
+
+// A packing says which segments share new nodes.
+type packing struct {
+	nodes []*node
+	// served is, by segment, how many of its first pods have a node.
+	served []int
+	// limits are what pool limits and reservations leave.
+	limits *catalog.Limits
+	// floor waits for a price below which no set of nodes holds the pods of the given nodes.
+	floor func([]*node) float64
+}
+
+// packNodes packs the segments into new nodes, weight by weight: pools of the highest weight first, and pools of one weight
+// by price alone. What limits leave out goes on to the next weight.
+func packNodes(p *compile.Problem, o Options, a *assign.Assignment) *packing {
+	out := &packing{served: make([]int, len(a.Segments)), limits: a.Limits.Clone(), floor: func([]*node) float64 { return 0 }}
+	if len(a.Segments) == 0 {
+		return out
+	}
+	items := itemsOf(a)
+	relaxation := binpack.NewRelaxation(problemOf(p, o, p.Catalog.Pools, slices.Clone(items), out.limits))
+	whole := known{copies: make([]int, len(items))} // most plans serve all copies, without reservations
+	for i := range items {
+		whole.copies[i] = items[i].Copies
+	}
+	wait := compile.Aside(func() { whole.bound = relaxation.Bound(whole.copies) })
+	for pools := p.Catalog.Pools; len(pools) > 0; {
+		n := slices.IndexFunc(pools, func(x *catalog.Pool) bool { return x.Weight != pools[0].Weight })
+		if n < 0 {
+			n = len(pools)
+		}
+		left := out.packTier(problemOf(p, o, pools[:n], items, out.limits), o, pools[:n], a)
+		for i := range items {
+			items[i].Copies = left[i]
+		}
+		pools = pools[n:]
+	}
+	wait()
+	out.floor = func(nodes []*node) float64 { return bound(relaxation, nodes, len(items), &whole) }
+	return out
+}
+
+// packTier packs what is left of the items into nodes of pools of one weight, and returns what is left then.
+func (k *packing) packTier(problem *binpack.Problem, o Options, pools []*catalog.Pool, a *assign.Assignment) (left []int) {
+	solution := binpack.Solve(problem, binpack.Options{MaxBins: o.MaxPatterns, Effort: o.Effort, RelaxDistinct: o.RelaxMinValues})
+	made := map[*binpack.Bin]*node{}
+	for _, b := range solution.Bins {
+		n := made[b]
+		if n == nil {
+			pool := pools[b.Catalog]
+			parts := make([]part, len(b.Parts))
+			for i, x := range b.Parts {
+				parts[i] = part{segment: a.Segments[x.Item], copies: x.Copies}
+			}
+			n = newNode(pool, b.Type, pool.Set(int(b.Offers)), parts)
+			n.charge = pool.ChargeOf(b.Charge)
+			made[b] = n
+		}
+		k.limits.Take(n.pool, n.charge, n.instance().Reservation, 1)
+		k.nodes = append(k.nodes, n)
+	}
+	for i, n := range solution.Left {
+		k.served[i] = len(a.Segments[i].Pods) - n*a.Segments[i].Size
+	}
+	return solution.Left
+}
+
+// A known bound is that for so many copies of each item.
+type known struct {
+	copies []int
+	bound  float64
+}
+
+// bound returns a price below which no set of nodes holds the pods of these. Nodes that draw from reservations count as they
+// are: what they hold is not to be had again. k is a bound that is known already, or nil.
+func bound(r *binpack.Relaxation, nodes []*node, items int, k *known) float64 {
+	copies, reserved := make([]int, items), 0.0
+	for _, n := range nodes {
+		if n.instance().Reservation != nil {
+			reserved += n.price
+			continue
+		}
+		for _, x := range n.parts {
+			copies[x.segment.Index] += x.copies
+		}
+	}
+	if k != nil && slices.Equal(copies, k.copies) {
+		return k.bound
+	}
+	if !slices.ContainsFunc(copies, func(n int) bool { return n > 0 }) {
+		return reserved
+	}
+	return reserved + r.Bound(copies)
+}
+
+// problemOf returns the packing problem of the items and pools.
+func problemOf(p *compile.Problem, o Options, pools []*catalog.Pool, items []binpack.Item, l *catalog.Limits) *binpack.Problem {
+	out := &binpack.Problem{
+		Dimensions: p.Dimensions.Len(), Units: p.Dimensions.Units, Shared: p.Volumes.SharedDemands(), Groups: len(p.Groups),
+		Supplies: l.Supplies(), Fee: o.NodeFee,
+	}
+	for _, pool := range pools {
+		c := *pool.Bins()
+		c.Budget = l.Budget(pool)
+		out.Catalogs = append(out.Catalogs, c)
+	}
+	out.Items = items
+	if len(pools) < len(p.Catalog.Pools) {
+		from := pools[0].Index
+		out.Items = slices.Clone(items)
+		for i := range out.Items {
+			out.Items[i].On = items[i].On[from : from+len(pools)]
+		}
+	}
+	return out
+}
+
+// itemsOf returns the segments as the packing solver sees them.
+func itemsOf(a *assign.Assignment) []binpack.Item {
+	items := make([]binpack.Item, len(a.Segments))
+	uses := map[*catalog.Fit][]binpack.Use{}
+	for i, s := range a.Segments {
+		on := uses[s.Fit]
+		if on == nil {
+			on = usesOf(s.Fit)
+			uses[s.Fit] = on
+		}
+		items[i] = binpack.Item{
+			Name: fmt.Sprintf("%09d", i), Demand: s.Demand.Amount, Shared: s.Demand.Shared.Numbers(), Copies: s.Copies(),
+			On: on, Counts: countsOf(s), Bounds: boundsOf(s.Rules), Priority: s.Class.Priority,
+			Restricted: s.Fit.Restricted, PerCopy: s.Fit.PerPod,
+		}
+	}
+	return items
+}
+
+func usesOf(f *catalog.Fit) []binpack.Use {
+	out := make([]binpack.Use, len(f.On))
+	for i, on := range f.On {
+		out[i] = binpack.Use{Offers: binpack.NoOffers}
+		if on.Set != nil {
+			out[i] = binpack.Use{Offers: binpack.OfferSet(on.Set.ID), Types: on.Types}
+		}
+	}
+	return out
+}
+
+// countsOf returns how many pods of a bundle each group per node counts.
+func countsOf(s *assign.Segment) []binpack.Count {
+	var out []binpack.Count
+	for i, m := range s.Members {
+		out = append(out, binpack.Count{Group: m, N: s.Weight(i)})
+	}
+	slices.SortFunc(out, func(a, b binpack.Count) int { return a.Group - b.Group })
+	return out
+}
+
+// boundsOf returns how many pods of each group a node may hold beside pods with the rules. Affinity per node is met by
+// bundles.
+func boundsOf(rules []compile.Rule) []binpack.Bound {
+	var out []binpack.Bound
+	for _, r := range rules {
+		b := binpack.Bound{Group: r.Group, Soft: r.Soft}
+		switch {
+		case r.Kind == topology.Near:
+			continue
+		case r.Kind == topology.Spread:
+			b.Max = r.MaxSkew
+		case r.Self:
+			b.Max = 1
+		}
+		out = append(out, b)
+	}
+	slices.SortStableFunc(out, func(a, b binpack.Bound) int { return a.Group - b.Group })
+	return out
+}

@@ -1,0 +1,180 @@
+package pack
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/pack/catalog"
+	"github.com/karpenter-go/karpenter/engine/pack/compile"
+	"github.com/karpenter-go/karpenter/engine/topology"
+)
+
+// refusals returns the pods without a place, with the verdict of each pool.
+func (d *draft) refusals() []model.Refusal {
+	placed := map[*model.Pod]bool{}
+	for _, p := range d.plan.Placements {
+		for _, pod := range p.Pods {
+			placed[pod] = true
+		}
+	}
+	for i := range d.plan.Nodes {
+		for _, pod := range d.plan.Nodes[i].Pods {
+			placed[pod] = true
+		}
+	}
+	var out []model.Refusal
+	for _, c := range d.problem.Classes {
+		var pods []*model.Pod
+		for _, pod := range c.Pods {
+			if !placed[pod] {
+				pods = append(pods, pod)
+			}
+		}
+		if len(pods) > 0 {
+			out = append(out, model.Refusal{Pods: pods, Reasons: d.reasons(c)})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b model.Refusal) int { return strings.Compare(a.Pods[0].Key, b.Pods[0].Key) })
+	return out
+}
+
+// reasons returns why each pool takes no more pods of the class.
+func (d *draft) reasons(c *compile.Class) []model.PoolVerdict {
+	p := d.problem.Catalog
+	switch {
+	case !c.Refused.OK():
+		return []model.PoolVerdict{{Verdict: c.Refused}}
+	case len(p.Pools)+len(p.Unusable) == 0:
+		return []model.PoolVerdict{{Verdict: model.Verdict{Rule: model.RuleNoPool}}}
+	}
+	var out []model.PoolVerdict
+	for _, pool := range p.Pools {
+		out = append(out, model.PoolVerdict{Pool: pool.Name, Verdict: d.explain(c, pool)})
+	}
+	return append(out, p.Unusable...)
+}
+
+// explain returns why the pool takes no pod of the class, even without its preferences.
+func (d *draft) explain(c *compile.Class, pool *catalog.Pool) model.Verdict {
+	last := c.Last()
+	if taint, refused := last.Tolerations.Refuse(pool.Taints); refused {
+		return model.Verdict{Rule: model.RuleTaint, Subject: taintName(taint)}
+	}
+	if len(pool.Types) == 0 {
+		return pool.Empty
+	}
+	var best model.Verdict
+	for i, term := range last.Terms.Terms {
+		v := d.problem.Catalog.Explain(pool, term, c.Demand)
+		if v.OK() {
+			return d.explainRest(c, last, pool)
+		}
+		if i == 0 || v.Rule > best.Rule {
+			best = v
+		}
+	}
+	return best
+}
+
+// explainRest returns why a pod for which the pool has a type is refused all the same: by a DaemonSet, a limit, minValues, or
+// constraints about other pods.
+func (d *draft) explainRest(c *compile.Class, s *compile.Stage, pool *catalog.Pool) model.Verdict {
+	cat := d.problem.Catalog
+	needs := catalog.Needs{Terms: s.Terms, Tolerations: s.Tolerations, Demand: c.Demand, Ports: c.Ports, Neighbours: s.Neighbours.Filter()}
+	on := cat.Fit(needs).On[pool.Index]
+	if on.Set == nil {
+		if needs.Neighbours = nil; s.Neighbours != nil && cat.Fit(needs).On[pool.Index].Set != nil {
+			return d.explainDaemons(c, s)
+		}
+		return model.Verdict{Rule: model.RulePorts, Subject: "a daemon on every node takes its host port"}
+	}
+	var nearest model.Verdict
+	free := false
+	on.Types.Each(func(i int) {
+		n, v := d.packed.limits.Allow(pool.Types[i])
+		free = free || n > 0
+		if nearest.OK() || (v.Resource == nearest.Resource && v.By < nearest.By) {
+			nearest = v
+		}
+	})
+	if !free {
+		return nearest
+	}
+	if key, ok := cat.Launches(d.packed.limits, pool, on, c.Demand); !ok {
+		if v := d.explainCharge(pool, on, c.Demand); !v.OK() {
+			return v
+		}
+		return model.Verdict{Rule: model.RuleMinValues, Subject: key}
+	}
+	if v := d.explainRules(c, s); !v.OK() {
+		return v
+	}
+	return model.Verdict{Rule: model.RuleEffort}
+}
+
+// explainCharge returns the limit that leaves fewer options than minValues require, if one does.
+func (d *draft) explainCharge(pool *catalog.Pool, on catalog.PoolFit, demand *catalog.Demand) (v model.Verdict) {
+	on.Types.Each(func(i int) {
+		t := pool.Types[i]
+		if !v.OK() {
+			return
+		}
+		options := pool.Options(on.Set, demand.Amount, demand.Shared, t.Reservation, nil).Types
+		if charge := pool.LeastCharge(on.Set, t, options); charge != nil {
+			_, v = d.packed.limits.AllowCharge(pool, charge, t.Reservation)
+		}
+	})
+	return v
+}
+
+// explainDaemons returns the DaemonSets on new nodes that keep pods of the class off them.
+func (d *draft) explainDaemons(c *compile.Class, s *compile.Stage) model.Verdict {
+	names := d.problem.DaemonsInTheWay(c, s)
+	return model.Verdict{Rule: model.RuleTopology, Subject: "its constraints beside pods of " + daemonSets(names) + ", which may come with any new node"}
+}
+
+// daemonSets returns the names of DaemonSets as users read them.
+func daemonSets(names []string) string {
+	if len(names) == 1 {
+		return "DaemonSet " + names[0]
+	}
+	return "DaemonSets " + strings.Join(names, ", ")
+}
+
+// explainRules returns the constraint about other pods that leaves no domain for the class.
+func (d *draft) explainRules(c *compile.Class, s *compile.Stage) model.Verdict {
+	p := d.problem
+	for r := range s.Rules {
+		g := p.Groups[r.Group]
+		if g.Key == compile.HostKey && r.Kind != topology.Near {
+			continue
+		}
+		subject := r.Kind.String() + " over " + p.Keys[g.Key].Label
+		if names := p.DaemonsOf(g); len(names) > 0 {
+			subject += " with pods of " + daemonSets(names) + ", which may come with any new node"
+		}
+		return model.Verdict{Rule: model.RuleTopology, Subject: subject}
+	}
+	for _, m := range c.Members {
+		g := p.Groups[m]
+		if g.Key == compile.HostKey || !slices.ContainsFunc(d.assigned.Placed.Counts.Of(m).Limit, func(v int32) bool { return v != compile.NoLimit }) {
+			continue
+		}
+		subject := "another pod's anti-affinity over " + p.Keys[g.Key].Label
+		if names := p.DaemonsRepelling(m); len(names) > 0 {
+			subject = "anti-affinity of " + daemonSets(names) + " over " + p.Keys[g.Key].Label
+		}
+		return model.Verdict{Rule: model.RuleTopology, Subject: subject}
+	}
+	return model.Verdict{}
+}
+
+func taintName(t corev1.Taint) string {
+	if t.Value == "" {
+		return t.Key + ":" + string(t.Effect)
+	}
+	return t.Key + "=" + t.Value + ":" + string(t.Effect)
+}
