@@ -30,6 +30,8 @@ type Decision struct {
 	// Nominated are the claims in flight whose nodes need not wait for nominations any longer once Nominations are written, in name
 	// order.
 	Nominated []Nominated
+	// InFlight means that pods are nominated, or to be nominated, to nodes that are not registered.
+	InFlight bool
 	// Waiting means that claims are left which wait for nominations although the name of their node is known. Time alone may
 	// change that.
 	Waiting bool
@@ -54,6 +56,7 @@ func Decide(s *model.Snapshot, o Options) Decision {
 			continue
 		}
 		n, want := target(s, p, o.On, free)
+		d.InFlight = d.InFlight || want != "" && !n.Registered
 		if !mayChange(p, want) {
 			continue
 		}

@@ -28,8 +28,8 @@ type Controller struct {
 	// On nominates pods. Without it the nominations that were written before are cleared.
 	On bool
 
-	// last is when the last pass began. busy means that it wrote something, or left claims that wait for nominations. joins means
-	// that claims or nodes which are not registered have changed since.
+	// last is when the last pass began. busy means that the next may begin soon: it wrote something, or pods are nominated to nodes
+	// that are not registered. joins means the same: claims or nodes which are not registered have changed since.
 	last  time.Time
 	busy  bool
 	joins atomic.Bool
@@ -98,12 +98,13 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	if complete {
 		c.release(ctx, d.Nominated)
 	}
-	c.busy = wrote > 0 || d.Waiting || len(d.Nominated) > 0
+	unfinished := wrote > 0 || d.Waiting || len(d.Nominated) > 0
+	c.busy = unfinished || d.InFlight
 	switch {
 	case len(d.Nominations) > maxWritesPerPass && wrote > 0:
 		c.last = time.Time{}
 		return ctrl.Result{RequeueAfter: time.Millisecond}, nil
-	case c.busy:
+	case unfinished:
 		return ctrl.Result{RequeueAfter: busyInterval}, nil
 	case len(s.Pending()) == 0:
 		return ctrl.Result{}, nil
