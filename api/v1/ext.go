@@ -40,8 +40,8 @@ const (
 	TurnAnnotationKey = ExtGroup + "/turn"
 	// NodeNameAnnotationKey (NodeClaim) is the name that the claim's node will have, where the cloud told it at launch.
 	NodeNameAnnotationKey = ExtGroup + "/node-name"
-	// PodsNominatedToAnnotationKey (NodeClaim) is the name of the node that all pods planned onto the claim are nominated to.
-	// It is empty until they are, and then the registration of the node waits. A claim without it waits for no nominations.
+	// PodsNominatedToAnnotationKey (NodeClaim) is the name of the node that has joined for the claim, once all pods planned onto the
+	// claim are nominated to it. While it is empty the registration of the node waits. A claim without it waits for no nominations.
 	PodsNominatedToAnnotationKey = ExtGroup + "/pods-nominated-to"
 )
 

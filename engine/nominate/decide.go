@@ -25,15 +25,15 @@ type Nomination struct {
 // A Decision is what has to be written now.
 type Decision struct {
 	// Nominations are in the order in which they are to be written: those to clear first, because they reserve room on nodes, then
-	// pods by the share of their node that they take, the largest first, because small pods find room more easily without.
+	// those to nodes that exist, then those to nodes in flight. Among these, pods come by the share of their node that they take, the
+	// largest first, because small pods find room more easily without.
 	Nominations []Nomination
-	// Nominated are the claims in flight whose nodes need not wait for nominations any longer once Nominations are written, in name
-	// order.
+	// Nominated are the claims whose nodes have joined and need not wait for nominations any longer once Nominations are written, in
+	// name order.
 	Nominated []Nominated
 	// InFlight means that pods are nominated, or to be nominated, to nodes that are not registered.
 	InFlight bool
-	// Waiting means that claims are left which wait for nominations although the name of their node is known. Time alone may
-	// change that.
+	// Waiting means that claims are left whose nodes have joined and wait for nominations. Time alone may change that.
 	Waiting bool
 }
 
@@ -49,8 +49,8 @@ type Nominated struct {
 // and the pod fits there beside those that were nominated to it before. Every other nomination of this program is cleared.
 func Decide(s *model.Snapshot, o Options) Decision {
 	var d Decision
-	free, share := freeCapacity{}, map[*model.Pod]float64{}
-	outstanding, missing := map[*model.Node]bool{}, 0 // nodes in flight with pods that lack their nomination, and these pods
+	free, ranks := freeCapacity{}, map[*model.Pod]rank{}
+	outstanding, missing := map[*model.Node]bool{}, 0 // nodes that have joined with pods that lack their nomination, and these pods
 	for _, p := range s.Pending() {
 		if p.Virtual() {
 			continue
@@ -60,22 +60,16 @@ func Decide(s *model.Snapshot, o Options) Decision {
 		if !mayChange(p, want) {
 			continue
 		}
-		d.Nominations = append(d.Nominations, Nomination{Pod: p, Node: want})
-		if want == "" {
-			continue
-		}
-		share[p] = shareOf(p, n)
-		if !n.Registered {
+		d.Nominations, ranks[p] = append(d.Nominations, Nomination{Pod: p, Node: want}), rankOf(p, n)
+		if want != "" && !n.Registered && n.Object != nil {
 			outstanding[n] = true
 			missing++
 		}
 	}
+	slices.SortStableFunc(d.Nominations, func(a, b Nomination) int { return ranks[a.Pod].compare(ranks[b.Pod]) })
 	if missing <= negligible {
 		clear(outstanding)
 	}
-	slices.SortStableFunc(d.Nominations, func(a, b Nomination) int {
-		return cmp.Or(cmp.Compare(min(len(a.Node), 1), min(len(b.Node), 1)), cmp.Compare(share[b.Pod], share[a.Pod]))
-	})
 	d.Nominated, d.Waiting = newRelease(s, o, outstanding).claims()
 	return d
 }
@@ -119,6 +113,27 @@ func nodeName(s *model.Snapshot, n *model.Node) string {
 		return ""
 	}
 	return name
+}
+
+// A rank says when a nomination is written: the lower stage first, then the larger share of the node.
+type rank struct {
+	stage int
+	share float64
+}
+
+// rankOf returns the rank of a pod's nomination to n, nil for one that is cleared.
+func rankOf(p *model.Pod, n *model.Node) rank {
+	switch {
+	case n == nil:
+		return rank{}
+	case n.Object != nil:
+		return rank{1, shareOf(p, n)}
+	}
+	return rank{2, shareOf(p, n)}
+}
+
+func (r rank) compare(o rank) int {
+	return cmp.Or(cmp.Compare(r.stage, o.stage), cmp.Compare(o.share, r.share))
 }
 
 // shareOf returns the largest share that p takes of any resource of n.

@@ -9,8 +9,7 @@ import (
 
 const (
 	// maxWaitForNominations is the longest time that a node whose pods are all nominated waits for the nominations of other nodes
-	// of its plan, from when it joined. A node that has not joined waits from the creation of its claim, so that it does not wait once
-	// it has booted.
+	// of its plan that have joined, from when it has joined itself.
 	maxWaitForNominations = 25 * time.Second
 	// maxWaitForLaunches is the same for other claims of its plan that are not launched yet.
 	maxWaitForLaunches = 3 * time.Second
@@ -28,7 +27,7 @@ const (
 type release struct {
 	s       *model.Snapshot
 	options Options
-	// outstanding are the nodes in flight with pods that lack their nomination.
+	// outstanding are the nodes that have joined with pods that lack their nomination.
 	outstanding map[*model.Node]bool
 	// firstOutstanding is when the first of their claims was created, firstLaunch when the first of the claims was created that wait
 	// for their launch. Both are zero if there is none.
@@ -56,20 +55,20 @@ func earlier(t time.Time, c *apiv1.NodeClaim) time.Time {
 	return t
 }
 
-// claims returns the claims that need not wait any longer, and whether others are left that do although their nodes have names.
+// claims returns the claims whose nodes have joined and need not wait any longer, and whether others are left whose nodes have
+// joined and wait.
 func (r release) claims() (nominated []Nominated, waiting bool) {
 	for _, c := range r.s.Claims() {
 		n, ok := r.s.NodeByName(c.Name)
 		if !waitsForNominations(c) || !ok || n.Claim != c || n.Registered || n.Deleting {
 			continue
 		}
-		name := nodeName(r.s, n)
 		switch {
 		case !r.options.On:
 			nominated = append(nominated, Nominated{Claim: c})
-		case name == "" || name == c.Annotations[apiv1.PodsNominatedToAnnotationKey]:
+		case n.Object == nil || n.Object.Name == c.Annotations[apiv1.PodsNominatedToAnnotationKey]:
 		case r.ready(n):
-			nominated = append(nominated, Nominated{Claim: c, Node: name})
+			nominated = append(nominated, Nominated{Claim: c, Node: n.Object.Name})
 		default:
 			waiting = true
 		}
@@ -77,16 +76,12 @@ func (r release) claims() (nominated []Nominated, waiting bool) {
 	return nominated, waiting
 }
 
-// ready reports whether all pods of the node are nominated, and no others of its plan need be waited for.
+// ready reports whether all pods of the node, which has joined, are nominated, and no others of its plan need be waited for.
 func (r release) ready(n *model.Node) bool {
 	if r.outstanding[n] || r.options.Launching {
 		return false
 	}
-	since := n.Claim.CreationTimestamp.Time
-	if n.Object != nil {
-		since = n.Object.CreationTimestamp.Time
-	}
-	waited, latest := r.s.Now.Sub(since), n.Claim.CreationTimestamp.Add(samePlan)
+	waited, latest := r.s.Now.Sub(n.Object.CreationTimestamp.Time), n.Claim.CreationTimestamp.Add(samePlan)
 	precedes := func(t time.Time) bool { return !t.IsZero() && !t.After(latest) }
 	switch {
 	case waited < maxWaitForNominations && precedes(r.firstOutstanding):

@@ -288,7 +288,7 @@ func TestPodsAreNominatedWhileTheMachineBoots(t *testing.T) {
 	w.promise(c.Name)
 	w.pass()
 	w.want("while the machine boots", "m", "m")
-	w.wantReleased("when all pods are nominated", c.Name, "m")
+	w.wantReleased("while the machine boots", c.Name, "")
 
 	w.erase("a")
 	w.want("erased by the scheduler", "", "m")
@@ -298,6 +298,7 @@ func TestPodsAreNominatedWhileTheMachineBoots(t *testing.T) {
 	w.Cluster.Set(node("m", false))
 	w.pass()
 	w.want("the node has joined", "m", "m")
+	w.wantReleased("the node has joined", c.Name, "m")
 	w.Cluster.Set(node("m", true))
 	w.pass()
 	w.want("the node is registered", "m", "m")
@@ -325,10 +326,11 @@ func TestPodsAreNominatedWhenTheNodeJoins(t *testing.T) {
 }
 
 // A new process knows the plan from the nominations, and goes on where the one before was ended.
-func TestRestartWhileTheMachineBoots(t *testing.T) {
+func TestRestartBeforeTheClaimIsReleased(t *testing.T) {
 	w := newWorld(t)
 	c := claim("m", "m")
 	w.add(c)
+	w.Cluster.Set(node("m", false))
 	w.promise(c.Name)
 	w.fail = errors.New("the process is ended") // of claims: after the pods were written
 	w.failClaims = true
@@ -339,6 +341,7 @@ func TestRestartWhileTheMachineBoots(t *testing.T) {
 	w.fail, w.failClaims = nil, false
 	w.restart()
 	w.Cluster.Set(c)
+	w.Cluster.Set(node("m", false))
 	w.pass()
 	w.want("after the restart", "m", "m")
 	w.wantReleased("after the restart", c.Name, "m")
@@ -349,6 +352,7 @@ func TestClaimsBeingCreated(t *testing.T) {
 	w := newWorld(t)
 	c := claim("m", "m")
 	w.add(c)
+	w.Cluster.Set(node("m", false))
 	launched := w.Cluster.Launching()
 	w.pass()
 	w.wantReleased("while claims are being created", c.Name, "")
@@ -364,6 +368,7 @@ func TestNominationsFail(t *testing.T) {
 	w := newWorld(t)
 	c := claim("m", "m")
 	w.add(c)
+	w.Cluster.Set(node("m", false))
 	w.promise(c.Name)
 	w.fail = errors.New("out of order")
 	w.pass()
