@@ -67,10 +67,9 @@ func Decide(s *model.Snapshot, o Options) Decision {
 		}
 	}
 	slices.SortStableFunc(d.Nominations, func(a, b Nomination) int { return ranks[a.Pod].compare(ranks[b.Pod]) })
-	if missing <= negligible {
-		clear(outstanding)
-	}
-	d.Nominated, d.Waiting = newRelease(s, o, outstanding).claims()
+	r := newRelease(s, o, outstanding)
+	r.missing = missing
+	d.Nominated, d.Waiting = r.claims()
 	return d
 }
 

@@ -15,8 +15,10 @@ const (
 	maxWaitForLaunches = 3 * time.Second
 	// samePlan is how far apart the creation times of claims of one plan may be. API servers write times in whole seconds.
 	samePlan = time.Second
-	// negligible is how many nominations may still have to be written when claims are released: they are written in an instant, and
-	// while pods are pending the scheduler erases some all the time.
+	// settle is how long a node that has joined waits until no nomination is missing. When a node joins, the scheduler tries all
+	// pending pods and erases their nominations, and that takes it a moment. After that up to negligible nominations may be
+	// missing, which are written before the claims are released.
+	settle     = 2 * time.Second
 	negligible = 20
 )
 
@@ -29,6 +31,8 @@ type release struct {
 	options Options
 	// outstanding are the nodes that have joined with pods that lack their nomination.
 	outstanding map[*model.Node]bool
+	// missing is how many nominations they lack.
+	missing int
 	// firstOutstanding is when the first of their claims was created, firstLaunch when the first of the claims was created that wait
 	// for their launch. Both are zero if there is none.
 	firstOutstanding, firstLaunch time.Time
@@ -78,13 +82,13 @@ func (r release) claims() (nominated []Nominated, waiting bool) {
 
 // ready reports whether all pods of the node, which has joined, are nominated, and no others of its plan need be waited for.
 func (r release) ready(n *model.Node) bool {
-	if r.outstanding[n] || r.options.Launching {
-		return false
-	}
 	waited, latest := r.s.Now.Sub(n.Object.CreationTimestamp.Time), n.Claim.CreationTimestamp.Add(samePlan)
 	precedes := func(t time.Time) bool { return !t.IsZero() && !t.After(latest) }
+	lacks := r.missing > negligible || r.missing > 0 && waited < settle
 	switch {
-	case waited < maxWaitForNominations && precedes(r.firstOutstanding):
+	case r.options.Launching || lacks && r.outstanding[n]:
+		return false
+	case lacks && waited < maxWaitForNominations && precedes(r.firstOutstanding):
 		return false
 	case waited < maxWaitForLaunches && precedes(r.firstLaunch):
 		return false
