@@ -91,7 +91,11 @@ type DriftReason string
 type Instance struct {
 	// ProviderID is the identity that Kubernetes nodes carry in spec.providerID.
 	ProviderID string
-	ImageID    string
+	// NodeName is the name that the instance's Kubernetes node will have, empty if the cloud does not know it in advance. Create
+	// returns it as soon as it is known, so that pods can be nominated to the node while the machine boots. It is a hint: a node
+	// that joins with another name is registered all the same.
+	NodeName string
+	ImageID  string
 	// Labels are those that follow from the instance: type, zone, capacity type, and so on.
 	Labels map[string]string
 	// Annotations are for the claim: what the provider needs later to recognise drift.

@@ -38,6 +38,11 @@ const (
 	// TurnAnnotationKey (NodeClaim) is the place, from 1, of one of several replacements in the order in which they take the
 	// pods of the nodes that go. Its node has the taint ReservedTaintKey from its initialization until its turn.
 	TurnAnnotationKey = ExtGroup + "/turn"
+	// NodeNameAnnotationKey (NodeClaim) is the name that the claim's node will have, where the cloud told it at launch.
+	NodeNameAnnotationKey = ExtGroup + "/node-name"
+	// PodsNominatedToAnnotationKey (NodeClaim) is the name of the node that has joined for the claim, once all pods planned onto the
+	// claim are nominated to it. While it is empty the registration of the node waits. A claim without it waits for no nominations.
+	PodsNominatedToAnnotationKey = ExtGroup + "/pods-nominated-to"
 )
 
 // ReservedTaintKey keeps pods off a node until it is its turn to take those of nodes that go.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -104,8 +105,8 @@ func (a *API) scale(ctx context.Context, apps []App) error {
 const coresLabel = "karpenter.kwok.sh/instance-cpu"
 
 // pool returns a node class and a pool for Linux on amd64, on demand, that consolidates after the time given and may take any
-// number of nodes away at once. Nodes have no more cores than maxCPU, any number if that is 0.
-func pool(consolidateAfter string, maxCPU int) []any {
+// number of nodes away at once. Nodes have no more cores than maxCPU, any number if that is 0, and join that long after their launch.
+func pool(consolidateAfter string, maxCPU int, boot time.Duration) []any {
 	const group, class = "karpenter.kwok.sh", "KWOKNodeClass"
 	is := func(key, operator, value string) manifest {
 		return manifest{"key": key, "operator": operator, "values": []string{value}}
@@ -116,8 +117,12 @@ func pool(consolidateAfter string, maxCPU int) []any {
 	if maxCPU > 0 {
 		requirements = append(requirements, is(coresLabel, "Lt", strconv.Itoa(maxCPU+1)))
 	}
+	spec := manifest{}
+	if boot > 0 {
+		spec["nodeRegistrationDelay"] = boot.String()
+	}
 	return []any{
-		manifest{"apiVersion": group + "/v1alpha1", "kind": class, "metadata": manifest{"name": "default"}},
+		manifest{"apiVersion": group + "/v1alpha1", "kind": class, "metadata": manifest{"name": "default"}, "spec": spec},
 		manifest{
 			"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": manifest{"name": "default"},
 			"spec": manifest{

@@ -30,6 +30,11 @@ type Options struct {
 	Seed    uint64
 	// ConsolidateAfter is the pool's.
 	ConsolidateAfter time.Duration
+	// Boot is how long a machine takes from its launch until its node joins; without a controller, until the nodes are there after
+	// the last pod is.
+	Boot time.Duration
+	// UpOnly ends the run when all pods run.
+	UpOnly bool
 	// Again takes all pods away instead of a quarter, keeps the nodes, and makes the pods once more: what then passes is
 	// Kubernetes' time, and no autoscaler's.
 	Again bool
@@ -103,16 +108,24 @@ func Run(ctx context.Context, o Options) (r Result, err error) {
 	if o.Again {
 		after = "Never"
 	}
-	if err := c.Apply(ctx, pool(after, o.MaxCPU)...); err != nil {
+	if err := c.Apply(ctx, pool(after, o.MaxCPU, o.Boot)...); err != nil {
 		return r, err
 	}
 	apps := Apps(o.Profile, o.Pods, o.Seed)
 	if err := up(ctx, api, seen, apps, types, o, &r); err != nil {
 		return r, fmt.Errorf("scale-up to %d pods: %w", o.Pods, err)
 	}
+	requests, err := api.Requests(ctx)
+	if err != nil {
+		return r, fmt.Errorf("count requests: %w", err)
+	}
+	fmt.Fprintf(o.Log, "writes so far: %s\n", requests)
 	switch {
-	case o.Controller == "":
-		return r, nil
+	case o.Controller == "" || o.UpOnly:
+		if o.Controller != "" {
+			r.Usage, err = c.Usage(ctx)
+		}
+		return r, err
 	case o.Again:
 		err = again(ctx, api, seen, apps, o, &r)
 	default:
@@ -145,6 +158,11 @@ func up(ctx context.Context, a *API, seen *Seen, apps []App, types []catalogue.T
 		})
 		if err != nil {
 			return err
+		}
+		select {
+		case <-time.After(o.Boot):
+		case <-ctx.Done():
+			return ctx.Err()
 		}
 		if err := a.ready(ctx, Pods(apps)); err != nil {
 			return err

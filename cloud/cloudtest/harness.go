@@ -26,6 +26,8 @@ type Harness struct {
 	// Alive returns how many instances there are that have not begun to end, as seen from outside the provider.
 	Alive func(t *testing.T) int
 
+	// NamesNodes means that Create tells the name of the node. Other clouds leave it empty.
+	NamesNodes bool
 	// Exhaust takes all capacity of an offering away. Nil if the cloud cannot run out.
 	Exhaust func(t *testing.T, o Offering)
 	// LoseAnswer makes launches happen without their answer ever coming back, until the next Provider. Nil if that cannot be.
@@ -49,6 +51,7 @@ func Run(t *testing.T, open func(t *testing.T) *Harness) {
 		{"instance types are well formed", testTypes},
 		{"create gives what was asked for", testCreate},
 		{"create honours requests", testRequests},
+		{"create tells the name of the node", testNodeName},
 		{"create twice gives one instance", testTwice},
 		{"create at once gives as many instances", testMany},
 		{"create again after a restart adopts", testRestart},

@@ -52,6 +52,34 @@ func testRequests(t *testing.T, h *Harness) {
 	}
 }
 
+// The name is asked for by claims whose pods are nominated to it. It is the same whenever the provider tells it.
+func testNodeName(t *testing.T, h *Harness) {
+	p := h.Provider(t)
+	names := map[string]string{}
+	for _, c := range h.claims(t, 2) {
+		c.Name, c.UID, c.ResourceVersion = "nominated-"+c.Name, "", ""
+		c.Annotations = map[string]string{apiv1.PodsNominatedToAnnotationKey: ""}
+		h.Store(t, c)
+		i := create(t, p, c)
+		if told := i.NodeName != ""; told != h.NamesNodes {
+			t.Errorf("create of %s tells the node's name %q, although the cloud knows it in advance: %t", c.Name, i.NodeName, h.NamesNodes)
+		}
+		if again := create(t, p, c); again.NodeName != i.NodeName {
+			t.Errorf("second create tells the name %q, the first %q", again.NodeName, i.NodeName)
+		}
+		if i.NodeName == "" {
+			continue
+		}
+		if of := names[i.NodeName]; of != "" {
+			t.Errorf("%s and %s have the same name %q", of, c.Name, i.NodeName)
+		}
+		names[i.NodeName] = c.Name
+		if got, err := p.Get(limited(t), i.ProviderID); err != nil || got.NodeName != i.NodeName {
+			t.Errorf("get of %s tells %+v, %v; want the name %q", c.Name, got, err, i.NodeName)
+		}
+	}
+}
+
 func testTwice(t *testing.T, h *Harness) {
 	p := h.Provider(t)
 	c := h.claim(t, "a")

@@ -9,6 +9,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
 // An Action is one thing to be done to a claim, its node or its instance. It is one of Launch, Register, Initialize,
@@ -36,7 +38,9 @@ type Register struct {
 	// Owner and Finalizer tie node and claim together.
 	Owner     metav1.OwnerReference
 	Finalizer string
-	// Complete is false while a hook holds the node back: what is known is written, the unregistered taint stays.
+	// Soften changes the effect of the unregistered taint from NoExecute to NoSchedule.
+	Soften bool
+	// Complete is false while a hook or nominations hold the node back: what is known is written, the unregistered taint stays.
 	Complete bool
 }
 
@@ -115,6 +119,9 @@ func (a Register) String() string {
 	writePairs(&b, "annotation", a.Annotations)
 	for _, t := range a.AddTaints {
 		fmt.Fprintf(&b, "\n  taint %s", t.ToString())
+	}
+	if a.Soften {
+		fmt.Fprintf(&b, "\n  soften taint %s", apiv1.UnregisteredTaintKey)
 	}
 	for _, t := range a.RemoveTaints {
 		fmt.Fprintf(&b, "\n  untaint %s", t.ToString())

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Reasons of the conditions that Next sets while they are not True. They are upstream's, to the letter.
+// Reasons of the conditions that Next sets while they are not True. They are upstream's, to the letter, but for the last.
 const (
 	ReasonNodeNotFound               = "NodeNotFound"
 	ReasonMultipleNodesFound         = "MultipleNodesFound"
@@ -18,6 +18,7 @@ const (
 	ReasonKnownEphemeralTaintsExist  = "KnownEphemeralTaintsExist"
 	ReasonResourceNotRegistered      = "ResourceNotRegistered"
 	ReasonDRADriverPoolsNotPublished = "DRADriverPoolsNotPublished"
+	ReasonNominationsPending         = "NominationsPending"
 )
 
 // A Judgement is what Next has to say.

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,10 +40,28 @@ func register(v View) (j Judgement) {
 			"node %s joined without taint %s: pods may have landed before its labels and taints were in place",
 			node.Name, apiv1.UnregisteredTaintKey)})
 	}
-	j.do(registration(v, node))
-	if v.Hook.pending() {
+	r := registration(v, node)
+	if r.Complete && r.Soften {
+		// The taint is softened by a write of its own before it is removed.
+		first := r
+		first.Complete, first.RemoveTaints = false, nil
+		first.Labels = maps.Clone(r.Labels)
+		delete(first.Labels, apiv1.NodeRegisteredLabelKey)
+		j.do(first)
+		r.Soften, r.AddTaints = false, nil
+	}
+	j.do(r)
+	switch {
+	case v.Hook.pending():
 		j.waits(apiv1.ConditionTypeRegistered, ReasonRegistrationHookPending, hookMessage(v.Hook))
 		j.Requeue = v.Hook.Wait
+		j.overdue(v)
+		return j
+	case !r.Complete:
+		j.waits(apiv1.ConditionTypeRegistered, ReasonNominationsPending,
+			fmt.Sprintf("the pods planned onto node %s are being nominated to it; it is registered %s after it has joined at the latest",
+				node.Name, NominationTimeout))
+		j.Requeue = NominationTimeout - v.Now.Sub(node.CreationTimestamp.Time)
 		j.overdue(v)
 		return j
 	}
@@ -59,14 +78,15 @@ func registration(v View, node *corev1.Node) Register {
 	r := Register{
 		Node:        node.Name,
 		Labels:      overlay(v.Claim.Labels, v.Hook.Labels),
-		Annotations: maps.Clone(v.Claim.Annotations),
+		Annotations: nodeAnnotations(v.Claim),
 		ClaimLabels: missing(v.Claim.Labels, v.Hook.Labels),
 		Owner: metav1.OwnerReference{
 			APIVersion: apiv1.GroupVersion.String(), Kind: "NodeClaim",
 			Name: v.Claim.Name, UID: v.Claim.UID, BlockOwnerDeletion: new(true),
 		},
 		Finalizer: apiv1.TerminationFinalizer,
-		Complete:  !v.Hook.pending(),
+		Complete:  !v.Hook.pending() && !nominationsPending(v, node),
+		Soften:    nominates(v.Claim) && slices.ContainsFunc(node.Spec.Taints, evicts),
 	}
 	synced := overlay(node.Labels, r.Labels)[apiv1.NodeDoNotSyncTaintsLabelKey] == "true" ||
 		slices.Contains(node.Finalizers, apiv1.TerminationFinalizer)
@@ -84,6 +104,14 @@ func registration(v View, node *corev1.Node) Register {
 	return r
 }
 
+// nodeAnnotations returns the claim's annotations without those that are about its launch.
+func nodeAnnotations(claim *apiv1.NodeClaim) map[string]string {
+	m := maps.Clone(claim.Annotations)
+	delete(m, apiv1.NodeNameAnnotationKey)
+	delete(m, apiv1.PodsNominatedToAnnotationKey)
+	return m
+}
+
 // Apply does r to node.
 func (r Register) Apply(node *corev1.Node) {
 	node.Labels = overlay(node.Labels, r.Labels)
@@ -95,6 +123,9 @@ func (r Register) Apply(node *corev1.Node) {
 		node.OwnerReferences = append(node.OwnerReferences, r.Owner)
 	}
 	node.Spec.Taints = append(node.Spec.Taints, missingTaints(node.Spec.Taints, r.AddTaints)...)
+	if r.Soften {
+		soften(node)
+	}
 	node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(t corev1.Taint) bool {
 		return slices.ContainsFunc(r.RemoveTaints, func(gone corev1.Taint) bool { return gone.Key == t.Key })
 	})
@@ -106,16 +137,29 @@ func unguarded(node *corev1.Node) bool {
 	return !registered && !slices.ContainsFunc(node.Spec.Taints, isUnregistered)
 }
 
-// Opened reports whether the node was registered before: what the claim says of that may have got lost.
-func Opened(node *corev1.Node) bool {
-	return node.Labels[apiv1.NodeRegisteredLabelKey] != "" && !slices.ContainsFunc(node.Spec.Taints, isUnregistered)
-}
-
 func isUnregistered(t corev1.Taint) bool { return t.Key == apiv1.UnregisteredTaintKey }
 
-// Soften has the taint of a node that is about to be opened keep pods away without driving off any. Kubernetes evicts for a taint as
-// it last saw the node: pods that come right after an eviction taint was taken off may be evicted by somebody who is behind.
-func Soften(node *corev1.Node) {
+// evicts reports whether t is the taint of a node that is not registered, with the effect that evicts pods.
+func evicts(t corev1.Taint) bool { return isUnregistered(t) && t.Effect == corev1.TaintEffectNoExecute }
+
+// nominates reports whether pods are nominated to the claim's node before it is registered.
+func nominates(claim *apiv1.NodeClaim) bool {
+	_, waits := claim.Annotations[apiv1.PodsNominatedToAnnotationKey]
+	return waits
+}
+
+// NominationTimeout is how long after it has joined a node stays closed to pods for the sake of nominations.
+const NominationTimeout = 30 * time.Second
+
+// nominationsPending reports whether the node stays closed because pods that were planned onto it are not nominated to it yet.
+func nominationsPending(v View, node *corev1.Node) bool {
+	return nominates(v.Claim) && v.Claim.Annotations[apiv1.PodsNominatedToAnnotationKey] != node.Name &&
+		v.Now.Sub(node.CreationTimestamp.Time) < NominationTimeout
+}
+
+// soften gives the taint of a node that is not registered the effect NoSchedule. Nominated pods are bound as soon as the taint is
+// removed. The taint eviction controller may see them before it sees that, and would evict them for a taint NoExecute.
+func soften(node *corev1.Node) {
 	i := slices.IndexFunc(node.Spec.Taints, isUnregistered)
 	if i < 0 {
 		return

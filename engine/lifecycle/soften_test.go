@@ -1,4 +1,4 @@
-package lifecycle_test
+package lifecycle
 
 import (
 	"testing"
@@ -7,7 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
-	"github.com/karpenter-go/karpenter/engine/lifecycle"
 )
 
 // A node that is about to be opened keeps pods away and drives none off; its other taints stay, and none is there twice.
@@ -27,7 +26,7 @@ func TestSoften(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			node := &corev1.Node{Spec: corev1.NodeSpec{Taints: tt.have}}
-			lifecycle.Soften(node)
+			soften(node)
 			if diff := cmp.Diff(tt.want, node.Spec.Taints); diff != "" {
 				t.Error(diff)
 			}

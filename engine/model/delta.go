@@ -254,6 +254,9 @@ func claimIdentity(o *apiv1.NodeClaim) string {
 	return "claim/" + o.Name
 }
 
+// nameKey is the key of the claims whose node is to have the name.
+func nameKey(node string) string { return "name/" + node }
+
 func (e *edit) setNode(o *corev1.Node) {
 	e.removeNode(o.Name)
 	e.nodes.set(o.Name, o)
@@ -277,6 +280,9 @@ func (e *edit) setClaim(o *apiv1.NodeClaim) {
 	e.removeClaim(o.Name)
 	e.claims.set(o.Name, o)
 	e.link(e.claimOf, claimIdentity(o), o.Name)
+	if node := o.Annotations[apiv1.NodeNameAnnotationKey]; node != "" {
+		addName(e.claimOf, nameKey(node), o.Name)
+	}
 	e.judgeOwned(o.Name)
 }
 
@@ -284,6 +290,9 @@ func (e *edit) removeClaim(name string) {
 	if old, ok := e.claims.get(name); ok {
 		e.claims.remove(name)
 		e.unlink(e.claimOf, claimIdentity(old), name)
+		if node := old.Annotations[apiv1.NodeNameAnnotationKey]; node != "" {
+			removeName(e.claimOf, nameKey(node), name)
+		}
 		e.judgeOwned(name)
 	}
 }
@@ -318,24 +327,34 @@ func (e *edit) early(o *corev1.Node) bool {
 }
 
 func (e *edit) link(t *draft[[]string], identity, name string) {
-	names, _ := t.get(identity)
-	if at, found := slices.BinarySearch(names, name); !found {
-		t.set(identity, slices.Insert(slices.Clone(names), at, name))
-	}
+	addName(t, identity, name)
 	e.stale[identity] = true
 }
 
 func (e *edit) unlink(t *draft[[]string], identity, name string) {
-	names, _ := t.get(identity)
+	removeName(t, identity, name)
+	e.stale[identity] = true
+}
+
+// addName adds a name to those under key, in order.
+func addName(t *draft[[]string], key, name string) {
+	names, _ := t.get(key)
+	if at, found := slices.BinarySearch(names, name); !found {
+		t.set(key, slices.Insert(slices.Clone(names), at, name))
+	}
+}
+
+// removeName takes a name from those under key.
+func removeName(t *draft[[]string], key, name string) {
+	names, _ := t.get(key)
 	if at, found := slices.BinarySearch(names, name); found {
 		names = slices.Delete(slices.Clone(names), at, at+1)
 	}
 	if len(names) == 0 {
-		t.remove(identity)
+		t.remove(key)
 	} else {
-		t.set(identity, names)
+		t.set(key, names)
 	}
-	e.stale[identity] = true
 }
 
 // finish merges what is stale and returns the new Snapshot.

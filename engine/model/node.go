@@ -41,6 +41,15 @@ type Node struct {
 // Launched reports whether an instance stands behind n. A claim that is not launched is a wish with options.
 func (n *Node) Launched() bool { return n.Object != nil || n.Claim.Status.ProviderID != "" }
 
+// NodeName returns the name of the Kubernetes node. Until it has joined that is the name that the cloud told when it launched
+// the instance, and empty if it told none.
+func (n *Node) NodeName() string {
+	if n.Object != nil {
+		return n.Object.Name
+	}
+	return n.Claim.Annotations[apiv1.NodeNameAnnotationKey]
+}
+
 // Managed reports whether a claim stands behind n.
 func (n *Node) Managed() bool { return n.Claim != nil }
 

@@ -43,7 +43,7 @@ type derived struct {
 	// bound are the pods of each node name, in key order.
 	bound table[[]*Pod]
 	// nodeOf and claimOf find the halves of an identity; values are names in ascending order, so that a doubled
-	// identity always resolves to the same object.
+	// identity always resolves to the same object. claimOf also has the claims whose node is to have a name (nameKey).
 	nodeOf, claimOf table[[]string]
 	// owned are the identities of the nodes that a claim owns, by its name.
 	owned table[[]string]
@@ -104,7 +104,7 @@ func (s *Snapshot) Displaced() []*Pod {
 // Nodes returns all capacity, existing and in flight, in the order of its identity.
 func (s *Snapshot) Nodes() []*Node { return s.derived.nodes.values() }
 
-// NodeByName returns the node, or the claim in flight, of that name.
+// NodeByName returns the node of that name, or the claim in flight that has that name or whose node is to have it.
 func (s *Snapshot) NodeByName(name string) (*Node, bool) {
 	if o, ok := s.raw.nodes.get(name); ok {
 		if n, ok := s.derived.nodes.get(nodeIdentity(o)); ok {
@@ -113,6 +113,13 @@ func (s *Snapshot) NodeByName(name string) (*Node, bool) {
 	}
 	if c, ok := s.raw.claims.get(name); ok {
 		return s.derived.nodes.get(claimIdentity(c))
+	}
+	names, _ := s.derived.claimOf.get(nameKey(name))
+	for _, claim := range names {
+		c, _ := s.raw.claims.get(claim)
+		if n, ok := s.derived.nodes.get(claimIdentity(c)); ok && n.Object == nil && !n.Deleting {
+			return n, true
+		}
 	}
 	return nil, false
 }

@@ -91,6 +91,24 @@ func TestLaunchPartly(t *testing.T) {
 	}
 }
 
+// Only nodes that are launched for pending pods wait for nominations, and only where pods are nominated.
+func TestLaunchWaitsForNominations(t *testing.T) {
+	forPods := plannedNode()
+	forPods.Pods = []*model.Pod{{Object: &corev1.Pod{}}}
+	for _, nominates := range []bool{true, false} {
+		a := &Actor{Client: fake.NewClientBuilder().WithScheme(api.Scheme()).Build(), Labels: apiv1.CoreLabels(), Nominates: nominates}
+		launches, err := a.Launch(t.Context(), &model.Plan{Nodes: []model.PlannedNode{forPods, plannedNode()}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, want := range []bool{nominates, false} {
+			if _, waits := launches[i].Claim.Annotations[apiv1.PodsNominatedToAnnotationKey]; waits != want {
+				t.Errorf("nominates %t: claim %d waits for nominations: %t, want %t", nominates, i, waits, want)
+			}
+		}
+	}
+}
+
 func TestLedgerRecordsOnAllOrFails(t *testing.T) {
 	a := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
 	b := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "b", Annotations: map[string]string{"kept": "yes"}}}

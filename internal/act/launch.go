@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,6 +20,8 @@ type Actor struct {
 	Live client.Reader
 	// Labels are the label facts of the provider.
 	Labels apiv1.LabelRules
+	// Nominates has the nodes of Launch stay closed to pods until the pods planned onto them are nominated.
+	Nominates bool
 	// Turns has the replacements of a command take their pods one after another.
 	Turns bool
 }
@@ -45,7 +48,11 @@ const parallelCreates = 50
 func (a *Actor) Launch(ctx context.Context, p *model.Plan) ([]Launch, error) {
 	drafts := make([]Launch, len(p.Nodes))
 	for i := range p.Nodes {
-		drafts[i] = Launch{Node: &p.Nodes[i], Claim: ClaimFor(&p.Nodes[i], a.Labels)}
+		n := &p.Nodes[i]
+		drafts[i] = Launch{Node: n, Claim: ClaimFor(n, a.Labels)}
+		if a.Nominates && slices.ContainsFunc(n.Pods, func(pod *model.Pod) bool { return !pod.Virtual() }) {
+			drafts[i].Claim.Annotations[apiv1.PodsNominatedToAnnotationKey] = ""
+		}
 	}
 	return a.create(ctx, drafts)
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
@@ -12,18 +13,20 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
-	"github.com/karpenter-go/karpenter/engine/steer"
+	"github.com/karpenter-go/karpenter/engine/nominate"
 )
 
-// A Nominator writes nominations into the status of pods. Make one with NewNominator; it is safe for concurrent use.
+// A Nominator writes nominations into the status of pods, and onto claims that their pods have theirs. Make one with NewNominator;
+// it is safe for concurrent use.
 type Nominator struct {
 	client client.Client
 	slots  chan struct{}
 }
 
-// parallelNominations bounds how many nominations of the whole process are written at once, so that those of a large plan
-// leave the API server time for others.
+// parallelNominations bounds how many writes of the Nominator are under way at once, so that those of a large plan leave the API
+// server time for others.
 const parallelNominations = 20
 
 // NewNominator returns a Nominator that writes with c.
@@ -31,19 +34,30 @@ func NewNominator(c client.Client) *Nominator {
 	return &Nominator{client: c, slots: make(chan struct{}, parallelNominations)}
 }
 
-// Nominate writes all nominations, until ctx is done. It returns the pods as the API server stored them. Pods that are gone
-// are passed over, and so are those that others have written since when a nomination is to be taken away: it may not be ours
-// any more. The error joins what else went wrong.
-func (n *Nominator) Nominate(ctx context.Context, nominations []steer.Nomination) ([]*corev1.Pod, error) {
-	stored, errs := make([]*corev1.Pod, len(nominations)), make([]error, len(nominations))
+// Nominate writes all nominations, until ctx is done. It returns the pods as the API server stored them. A pod that is gone is
+// left out. A nomination that is to be cleared is left out too if the pod was written since: the new nomination may not be ours.
+// The error joins all other failures.
+func (n *Nominator) Nominate(ctx context.Context, nominations []nominate.Nomination) ([]*corev1.Pod, error) {
+	return writeAll(ctx, n.slots, nominations, n.nominate)
+}
+
+// Release writes onto each claim the node that its pods are nominated to, so that the node is registered. It returns the claims as
+// the API server stored them, without those that are gone. The error joins all other failures.
+func (n *Nominator) Release(ctx context.Context, claims []nominate.Nominated) ([]*apiv1.NodeClaim, error) {
+	return writeAll(ctx, n.slots, claims, n.release)
+}
+
+// writeAll writes each item in a slot of its own, until ctx is done. It returns what was stored, without items that were left out.
+func writeAll[T, O any](ctx context.Context, slots chan struct{}, items []T, write func(context.Context, T) (*O, error)) ([]*O, error) {
+	stored, errs := make([]*O, len(items)), make([]error, len(items))
 	var g errgroup.Group
 	g.SetLimit(parallelNominations)
-	for i, x := range nominations {
+	for i, x := range items {
 		g.Go(func() error {
 			select {
-			case n.slots <- struct{}{}:
-				defer func() { <-n.slots }()
-				stored[i], errs[i] = n.nominate(ctx, x)
+			case slots <- struct{}{}:
+				defer func() { <-slots }()
+				stored[i], errs[i] = write(ctx, x)
 			case <-ctx.Done():
 				errs[i] = ctx.Err()
 			}
@@ -51,28 +65,46 @@ func (n *Nominator) Nominate(ctx context.Context, nominations []steer.Nomination
 		})
 	}
 	err := errors.Join(g.Wait(), errors.Join(errs...))
-	var pods []*corev1.Pod
-	for _, p := range stored {
-		if p != nil {
-			pods = append(pods, p)
-		}
-	}
-	return pods, err
+	return slices.DeleteFunc(stored, func(o *O) bool { return o == nil }), err
 }
 
 // nominate writes one nomination; the pod is nil if there was nothing to write to.
-func (n *Nominator) nominate(ctx context.Context, x steer.Nomination) (*corev1.Pod, error) {
+func (n *Nominator) nominate(ctx context.Context, x nominate.Nomination) (*corev1.Pod, error) {
 	patch, err := nominationPatch(x.Pod, x.Node)
 	if err != nil {
 		return nil, err
 	}
 	o := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: x.Pod.Object.Namespace, Name: x.Pod.Object.Name}}
-	err = n.client.Status().Patch(ctx, o, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(steer.Writer))
+	err = n.client.Status().Patch(ctx, o, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(nominate.FieldManager))
 	if Conflict(err) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("nominate pod %s to node %q: %w", x.Pod.Key, x.Node, err)
+	}
+	return o, nil
+}
+
+// release writes one claim. The claim is nil if it is gone. There is no optimistic lock: no other writer sets the annotation of a
+// claim that exists. The annotation is removed if pods are not nominated to the node.
+func (n *Nominator) release(ctx context.Context, x nominate.Nominated) (*apiv1.NodeClaim, error) {
+	var node any
+	if x.Node != "" {
+		node = x.Node
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": x.Claim.UID, "annotations": map[string]any{apiv1.PodsNominatedToAnnotationKey: node},
+	}})
+	if err != nil {
+		return nil, fmt.Errorf("make patch of claim %s: %w", x.Claim.Name, err)
+	}
+	o := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: x.Claim.Name}}
+	err = n.client.Patch(ctx, o, client.RawPatch(types.MergePatchType, patch))
+	if Conflict(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("release claim %s: %w", x.Claim.Name, err)
 	}
 	return o, nil
 }

@@ -32,7 +32,6 @@ var clocked = append([]string{"provider", "internal"}, timeless...)
 // mayReadClock are what of those trees may use the machine's clock.
 var mayReadClock = map[string]string{
 	"internal/awsemu":                   "is a server of its own, and its clients measure it by theirs",
-	"internal/controller/steer/join.go": "waits for all nodes of a plan to join",
 }
 
 func TestNoWallClock(t *testing.T) {

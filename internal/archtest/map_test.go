@@ -17,7 +17,7 @@ type room struct {
 // engineRooms are all rooms of the engine.
 var engineRooms = []string{
 	"engine/model", "engine/require", "engine/topology", "engine/binpack", "engine/pack", "engine/drain", "engine/lifecycle",
-	"engine/disrupt", "engine/verify", "engine/explain", "engine/overlay", "engine/buffer", "engine/steer", "engine/launchbackoff",
+	"engine/disrupt", "engine/verify", "engine/explain", "engine/overlay", "engine/buffer", "engine/nominate", "engine/launchbackoff",
 	"engine/interruption",
 }
 
@@ -50,7 +50,7 @@ var rooms = []room{
 		"what the user corrects about types does not depend on who chooses among them"},
 	{"engine/buffer", []string{"api", "engine/model"},
 		"how much room a buffer asks for does not depend on where it is found"},
-	{"engine/steer", []string{"api", "engine/model"}, "steering follows plans, whoever made them"},
+	{"engine/nominate", []string{"api", "engine/model"}, "nominations follow plans, whichever controller made them"},
 	{"engine/launchbackoff", []string{"api", "engine/model"}, "whether a launch was of use is decided from the snapshot, not from the solver"},
 	{"engine/drain", []string{"api", "engine/model"}, "how pods leave a node does not depend on why it goes"},
 	{"engine/lifecycle", []string{"api", "engine/model", "engine/require", "engine/drain"},
@@ -70,7 +70,7 @@ var rooms = []room{
 		"a provider is a value behind cloud.Provider: it knows the contract, not who calls it"},
 	{"internal/observe", []string{"api", "cloud", "internal/timeout", "engine/model", "engine/require", "engine/topology"},
 		"the one reader knows the engine's words, and neither a decision nor a writer"},
-	{"internal/act", []string{"api", "engine/model", "engine/require", "engine/overlay", "engine/disrupt", "engine/steer"},
+	{"internal/act", []string{"api", "engine/model", "engine/require", "engine/overlay", "engine/disrupt", "engine/nominate"},
 		"the one writer carries out decisions and makes none: it knows the results of deciders, and no solver"},
 	{"internal/workers", nil, "how many workers there are and how fast they try again depends on no controller"},
 	{"internal/singleton", nil, "a request that never changes says nothing about what is done for it"},

@@ -37,6 +37,7 @@ type Cluster struct {
 	backlog  backlog
 	wake     []func()
 	told     []func()
+	joins    []func()
 	synced   []func() bool
 }
 
@@ -180,7 +181,7 @@ func (c *Cluster) Set(o client.Object) {
 	delete(c.assumed, ref)
 	wake := c.see(ref, o)
 	c.mu.Unlock()
-	c.call(wake)
+	c.call(wake, o)
 }
 
 // see takes o in, with what follows from it for others, and reports whether that makes work. mu is held.

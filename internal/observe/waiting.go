@@ -7,6 +7,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
 )
@@ -17,6 +18,25 @@ func (c *Cluster) OnWork(f func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.wake = append(c.wake, f)
+}
+
+// OnJoin has f called whenever the watch has shown a claim or node that is not registered yet. f is called without locks held and
+// must return at once.
+func (c *Cluster) OnJoin(f func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.joins = append(c.joins, f)
+}
+
+// joins reports whether o is a claim or node that is not registered yet.
+func joins(o client.Object) bool {
+	switch o := o.(type) {
+	case *corev1.Node:
+		return o.Labels[apiv1.NodeRegisteredLabelKey] == "" && o.Labels[apiv1.NodePoolLabelKey] != ""
+	case *apiv1.NodeClaim:
+		return !condition.IsTrue(o, apiv1.ConditionTypeRegistered)
+	}
+	return false
 }
 
 // note keeps the times of waiting pods and reports whether o makes work. mu is held.
@@ -56,16 +76,20 @@ func (c *Cluster) notePod(o *corev1.Pod) bool {
 	return true
 }
 
-// call wakes those who asked, if there is work.
-func (c *Cluster) call(work bool) {
-	if !work {
-		return
-	}
+// call calls the functions of OnWork if there is work, and those of OnJoin if o is to be registered.
+func (c *Cluster) call(work bool, o client.Object) {
 	c.mu.Lock()
-	wake := c.wake
+	wake, joined := c.wake, c.joins
 	c.mu.Unlock()
-	for _, f := range wake {
-		f()
+	if work {
+		for _, f := range wake {
+			f()
+		}
+	}
+	if joins(o) {
+		for _, f := range joined {
+			f()
+		}
 	}
 }
 

@@ -28,8 +28,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/controller/nodeclaim/lifecycle"
 	"github.com/karpenter-go/karpenter/internal/controller/nodeclaim/podevents"
 	"github.com/karpenter-go/karpenter/internal/controller/nodepool"
+	"github.com/karpenter-go/karpenter/internal/controller/nomination"
 	"github.com/karpenter-go/karpenter/internal/controller/provision"
-	"github.com/karpenter-go/karpenter/internal/controller/steer"
 	"github.com/karpenter-go/karpenter/internal/observe"
 	"github.com/karpenter-go/karpenter/internal/operator/settings"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
@@ -45,7 +45,7 @@ type base struct {
 	cluster  *observe.Cluster
 	timeline *metrics.Timeline
 	health   *nodepool.Health
-	steering *steer.Controller
+	nominate *nomination.Controller
 	handover *handover.Controller
 	brake    *brake.Brake
 	features
@@ -70,8 +70,8 @@ func controllers(
 	if err != nil {
 		return nil, err
 	}
-	b.steering = &steer.Controller{
-		Cluster: b.cluster, Nominator: nominator, Clock: b.Clock, Metrics: m.Scheduler, On: p.Settings.SteerPods,
+	b.nominate = &nomination.Controller{
+		Cluster: b.cluster, Nominator: nominator, Clock: b.Clock, Metrics: m.Scheduler, On: p.Settings.NominatePods,
 	}
 	b.handover = &handover.Controller{Cluster: b.cluster, Clock: b.Clock}
 	if err := b.cluster.Watch(ctx, mgr.GetCache()); err != nil {
@@ -97,7 +97,7 @@ func (b base) cloud(controller string) cloud.Provider {
 
 // deciding returns the controllers that decide for the cluster as a whole.
 func (b base) deciding() []Controller {
-	actor := &act.Actor{Client: b.Client, Live: b.Live, Labels: b.labels, Turns: b.settings.SteerPods}
+	actor := &act.Actor{Client: b.Client, Live: b.Live, Labels: b.labels, Nominates: b.settings.NominatePods, Turns: b.settings.NominatePods}
 	b.handover.Actor = actor
 	return []Controller{
 		&provision.Controller{
@@ -107,7 +107,7 @@ func (b base) deciding() []Controller {
 			BatchIdle: b.settings.BatchIdleDuration, BatchMax: b.settings.BatchMaxDuration, Mode: b.settings.Mode,
 		},
 		b.disruption(actor),
-		b.steering, b.handover, b.brake,
+		b.nominate, b.handover, b.brake,
 	}
 }
 
@@ -127,7 +127,7 @@ func (b base) claims() []Controller {
 	return []Controller{
 		&lifecycle.Controller{
 			Client: b.Client, Live: b.Live, Clock: b.Clock, Events: b.Events, Metrics: b.metrics,
-			Cloud: b.cloud("nodeclaim.lifecycle"), Health: b.health, Usher: b.steering, DRA: !b.settings.IgnoreDRARequests, CPUMillis: cpu,
+			Cloud: b.cloud("nodeclaim.lifecycle"), Health: b.health, DRA: !b.settings.IgnoreDRARequests, CPUMillis: cpu,
 		},
 		&termination.Controller{
 			Client: b.Client, Live: b.Live, Clock: b.Clock, Events: b.Events, Metrics: b.metrics,

@@ -45,7 +45,7 @@ type Env struct {
 	Client client.Client
 	Live   client.Reader
 	Rest   *rest.Config
-	Clock  clock.Clock
+	Clock  clock.WithDelayedExecution
 	Events telemetry.Recorder
 	// Metrics takes the provider's own.
 	Metrics prometheus.Registerer

@@ -13,7 +13,7 @@ func TestConformance(t *testing.T) {
 	cloudtest.Run(t, func(t *testing.T) *cloudtest.Harness {
 		w := newWorld(t)
 		return &cloudtest.Harness{
-			Pool:     pool(),
+			Pool: pool(), NamesNodes: true,
 			Provider: func(t *testing.T) cloud.Provider { return w.start(t) },
 			Store:    w.store,
 			Load:     w.load,

@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/karpenter-go/karpenter/api/condition"
 
@@ -117,7 +118,26 @@ func (p *Provider) Create(ctx context.Context, claim *apiv1.NodeClaim) (*cloud.I
 	}
 	out := hydrate(i, class, types)
 	out.Annotations = annotations(class)
+	if out.NodeName == "" && waitsForNominations(claim) {
+		out.NodeName = p.nodeName(ctx, i.ID)
+	}
 	return out, nil
+}
+
+// waitsForNominations reports whether pods are nominated to the claim's node before it is registered.
+func waitsForNominations(claim *apiv1.NodeClaim) bool {
+	_, waits := claim.Annotations[apiv1.PodsNominatedToAnnotationKey]
+	return waits
+}
+
+// nodeName returns the name that the node of an instance will have: its private DNS name, which is not in the answer of a fleet
+// call. It is empty if EC2 does not tell it now. Then pods are nominated when the node has joined.
+func (p *Provider) nodeName(ctx context.Context, id string) string {
+	i, err := p.instances.Get(ctx, id)
+	if err != nil {
+		log.FromContext(ctx).V(1).Info("the name of the node is not known in advance", "instance", id, "error", err.Error())
+	}
+	return i.PrivateDNSName
 }
 
 // ready returns why nothing may be launched from the class.

@@ -24,7 +24,7 @@ import (
 // says is there.
 func hydrate(i instances.Instance, class *awsv1.EC2NodeClass, types []*model.InstanceType) *cloud.Instance {
 	out := &cloud.Instance{
-		ProviderID: i.ProviderID(), ImageID: i.ImageID, Created: i.Launched, Ending: i.Ending(), Labels: map[string]string{},
+		ProviderID: i.ProviderID(), NodeName: i.PrivateDNSName, ImageID: i.ImageID, Created: i.Launched, Ending: i.Ending(), Labels: map[string]string{},
 	}
 	at, known := slices.BinarySearchFunc(types, i.Type, func(t *model.InstanceType, name string) int {
 		return strings.Compare(t.Name, name)

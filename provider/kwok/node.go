@@ -171,7 +171,7 @@ func instanceOf(node *corev1.Node) *cloud.Instance {
 	labels := maps.Clone(node.Labels)
 	maps.DeleteFunc(labels, func(key, _ string) bool { return slices.Contains(own, key) })
 	return &cloud.Instance{
-		ProviderID: node.Spec.ProviderID, Labels: labels, Created: node.CreationTimestamp.Time,
+		ProviderID: node.Spec.ProviderID, NodeName: node.Name, Labels: labels, Created: node.CreationTimestamp.Time,
 		Capacity: node.Status.Capacity, Allocatable: node.Status.Allocatable,
 		Ending: !node.DeletionTimestamp.IsZero(),
 	}

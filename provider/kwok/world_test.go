@@ -149,7 +149,7 @@ func TestConformance(t *testing.T) {
 	cloudtest.Run(t, func(t *testing.T) *cloudtest.Harness {
 		w := newWorld(t)
 		return &cloudtest.Harness{
-			Pool:     pool(),
+			Pool: pool(), NamesNodes: true,
 			Provider: func(*testing.T) cloud.Provider { return w.provider() },
 			Store:    w.store, Load: w.load, Launched: w.launched,
 			Alive:      func(t *testing.T) int { return len(w.nodes(t)) },

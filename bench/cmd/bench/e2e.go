@@ -28,6 +28,8 @@ func endToEnd(args []string) error {
 	f.DurationVar(&o.ConsolidateAfter, "consolidate-after", 30*time.Second, "the pool's consolidateAfter")
 	f.DurationVar(&o.UpLimit, "up-limit", 5*time.Minute, "most time for a scale-up")
 	f.DurationVar(&o.DownLimit, "down-limit", 8*time.Minute, "most time for a scale-in")
+	f.DurationVar(&o.Boot, "boot", 0, "how long machines boot; without a controller, how long after the last pod the nodes are there")
+	f.BoolVar(&o.UpOnly, "up-only", false, "end each run when all pods run")
 	f.BoolVar(&o.Again, "again", false, "instead of a scale-in, make the pods once more with the nodes there: what Kubernetes takes by itself")
 	none := f.Bool("none", false, "measure a scale-up without a controller too: nodes are there as soon as the last pod is")
 	peer := f.String("peer", "", "measure upstream's controller too, this program (bin/bench-peer-kwok)")
@@ -84,7 +86,7 @@ func compete(ctx context.Context, o e2e.Options, sizes, logs string, who []conte
 		}
 	}
 	text += "At the end: " + load() + ".\n\n" + e2e.Up + up.String()
-	if !o.Again {
+	if !o.Again && !o.UpOnly {
 		text += "\n" + e2e.Down + down.String()
 	}
 	return text, nil

@@ -96,8 +96,8 @@
 - name: PLAN_SLACK
   value: {{ . | quote }}
 {{- end }}
-{{- if not .Values.settings.steerPods }}
-- name: STEER_PODS
+{{- if not .Values.settings.nominatePods }}
+- name: NOMINATE_PODS
   value: "false"
 {{- end }}
 {{- $switches := list

@@ -10,9 +10,9 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	enginesteer "github.com/karpenter-go/karpenter/engine/steer"
+	"github.com/karpenter-go/karpenter/engine/nominate"
 	"github.com/karpenter-go/karpenter/internal/act"
-	"github.com/karpenter-go/karpenter/internal/controller/steer"
+	"github.com/karpenter-go/karpenter/internal/controller/nomination"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
@@ -35,7 +35,7 @@ func (w *world) nominate(name, zone string) {
 		w.t.Fatal(err)
 	}
 	pod.ManagedFields = []metav1.ManagedFieldsEntry{{
-		Manager: enginesteer.Writer, Subresource: "status",
+		Manager: nominate.FieldManager, Subresource: "status",
 		FieldsV1: metav1.NewFieldsV1(`{"f:status":{"f:nominatedNodeName":{}}}`),
 	}}
 	w.Cluster.Set(pod)
@@ -56,12 +56,12 @@ func (w *world) nominated(name string) string {
 func TestStaleNominationIsCleared(t *testing.T) {
 	w := newEmptyWorld(t)
 	w.nominate("late", "b")
-	steering := &steer.Controller{
+	nominator := &nomination.Controller{
 		Cluster: w.Cluster, Nominator: act.NewNominator(w.client), Clock: w.clock, On: true,
 		Metrics: telemetry.NewMetrics(prometheus.NewRegistry(), nil).Scheduler,
 	}
 	for _, want := range []string{"node-0", ""} {
-		if _, err := steering.Reconcile(t.Context(), ctrl.Request{}); err != nil {
+		if _, err := nominator.Reconcile(t.Context(), ctrl.Request{}); err != nil {
 			t.Fatal(err)
 		}
 		if got := w.nominated("late"); got != want {

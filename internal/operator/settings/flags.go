@@ -65,7 +65,7 @@ func (s *Settings) addDecisionFlags(fs *pflag.FlagSet) {
 	fs.Int64Var(&s.MaxNodeCPU, "max-node-cpu", 0, "most cores that a new node may have; 0 for any")
 	fs.Float64Var(&s.PlanSlack, "plan-slack", 0, "share of the cpu and memory of new nodes that plans leave free, 0 to 0.5, "+
 		"for a scheduler that does not go by nominations; costs about as much more")
-	strictBool(fs, &s.SteerPods, "steer-pods", true,
+	strictBool(fs, &s.NominatePods, "nominate-pods", true,
 		"nominate pods to the nodes that they were planned for, and give pods that move one place at a time, so that the scheduler "+
 			"follows the plan; that of Kubernetes 1.33 and later does")
 	strictBool(fs, &s.PauseLaunches, "pause-launches", false, "launch no node, whatever for")
@@ -92,7 +92,7 @@ func variables() map[string]string {
 		"cpu-requests", "log-level", "log-output-paths", "log-error-output-paths", "batch-max-duration",
 		"batch-idle-duration", "preference-policy", "min-values-policy", "ignore-dra-requests", "feature-gates",
 		"scheduler-config", "pause-launches", "max-launches-per-minute", "pause-disruption", "max-disruptions-per-minute", "max-replacements-per-minute",
-		"node-fee", "max-node-cpu", "plan-slack", "steer-pods",
+		"node-fee", "max-node-cpu", "plan-slack", "nominate-pods",
 	} {
 		m[name] = variable(name)
 	}

@@ -57,8 +57,8 @@ type Settings struct {
 	MaxNodeCPU int64
 	// PlanSlack is the share of a new node's cpu and memory that plans leave free, 0 to 0.5.
 	PlanSlack float64
-	// SteerPods nominates pods to the nodes that they were planned for.
-	SteerPods bool
+	// NominatePods nominates pods to the nodes that they were planned for.
+	NominatePods bool
 	// PauseLaunches stops launches of nodes, whatever for; PauseDisruption stops voluntary disruption of all pools.
 	PauseLaunches, PauseDisruption bool
 	// MaxLaunchesPerMinute bounds the nodes launched for pods that wait, MaxDisruptionsPerMinute and MaxReplacementsPerMinute

@@ -32,7 +32,7 @@ func defaults() Settings {
 		DisableControllerWarmup: true, LeaderElectionName: "karpenter-leader-election", MemoryLimit: -1, CPURequests: 1000,
 		LogLevel: "info", LogOutputPaths: []string{"stdout"}, LogErrorOutputPaths: []string{"stderr"},
 		BatchMaxDuration: 10 * time.Second, BatchIdleDuration: time.Second, PreferencePolicy: "Respect",
-		MinValuesPolicy: "Strict", Mode: "Auto", IgnoreDRARequests: true, SteerPods: true, FeatureGates: FeatureGates{ReservedCapacity: true},
+		MinValuesPolicy: "Strict", Mode: "Auto", IgnoreDRARequests: true, NominatePods: true, FeatureGates: FeatureGates{ReservedCapacity: true},
 	}
 }
 
@@ -51,7 +51,7 @@ func TestSources(t *testing.T) {
 				"LOG_OUTPUT_PATHS": "stdout, karpenter.log", "MEMORY_LIMIT": "2000000000", "PREFERENCE_POLICY": "Ignore",
 				"FEATURE_GATES": "ReservedCapacity=false,NodeRepair=true", "KARPENTER_PROVIDER": "kwok", "LOG_LEVEL": "DEBUG",
 				"KARPENTER_MODE": "DryRun", "MAX_DISRUPTIONS_PER_MINUTE": "5", "NODE_FEE": "0.02", "MAX_NODE_CPU": "64",
-				"STEER_PODS": "false", "PLAN_SLACK": "0.05",
+				"NOMINATE_PODS": "false", "PLAN_SLACK": "0.05",
 			},
 			want: func(s *Settings) {
 				s.MetricsPort, s.DisableControllerWarmup, s.BatchMaxDuration = 9000, false, 30*time.Second
@@ -59,7 +59,7 @@ func TestSources(t *testing.T) {
 				s.PreferencePolicy, s.Provider, s.LogLevel = PreferencePolicyIgnore, ProviderKWOK, "debug"
 				s.FeatureGates = FeatureGates{NodeRepair: true}
 				s.Mode, s.MaxDisruptionsPerMinute = ModeDryRun, 5
-				s.NodeFee, s.MaxNodeCPU, s.SteerPods, s.PlanSlack = 0.02, 64, false, 0.05
+				s.NodeFee, s.MaxNodeCPU, s.NominatePods, s.PlanSlack = 0.02, 64, false, 0.05
 			},
 		},
 		{

@@ -18,15 +18,17 @@ const TagLaunch = "ext.karpenter.sh/launch"
 // An Instance is an EC2 instance, as far as we care.
 type Instance struct {
 	ID, ImageID, Type string
-	Zone, ZoneID      string
-	SubnetID          string
-	CapacityType      string
-	Tenancy           string
-	State             string
-	SecurityGroups    []string
-	Tags              map[string]string
-	EFAs              int64
-	Launched          time.Time
+	// PrivateDNSName is the name of the instance in its network, which is that of its node; empty if EC2 has not told it.
+	PrivateDNSName string
+	Zone, ZoneID   string
+	SubnetID       string
+	CapacityType   string
+	Tenancy        string
+	State          string
+	SecurityGroups []string
+	Tags           map[string]string
+	EFAs           int64
+	Launched       time.Time
 	// Reservation is where a reserved instance comes from; zero for all others.
 	Reservation Reservation
 	// Group is the placement group that the instance runs in, Partition its part of it, 0 if there is none.
@@ -47,7 +49,7 @@ type Reservation struct {
 func fromEC2(i ec2types.Instance) Instance {
 	out := Instance{
 		ID: aws.ToString(i.InstanceId), ImageID: aws.ToString(i.ImageId), Type: string(i.InstanceType),
-		SubnetID: aws.ToString(i.SubnetId), Launched: aws.ToTime(i.LaunchTime),
+		PrivateDNSName: aws.ToString(i.PrivateDnsName), SubnetID: aws.ToString(i.SubnetId), Launched: aws.ToTime(i.LaunchTime),
 		CapacityType: apiv1.CapacityTypeOnDemand, Tenancy: awsv1.TenancyDefault,
 		Tags: make(map[string]string, len(i.Tags)),
 	}

@@ -37,6 +37,8 @@ type Cloud struct {
 	// Types are the instance types of every pool; TypesErr replaces them.
 	Types    []*cloud.InstanceType
 	TypesErr error
+	// NodeName is the name that Create tells of nodes.
+	NodeName string
 	// Repairs are the repair policies.
 	Repairs []cloud.RepairPolicy
 
@@ -85,6 +87,7 @@ func (c *Cloud) Launch(claim *apiv1.NodeClaim) *cloud.Instance {
 	}
 	i := &cloud.Instance{
 		ProviderID: fmt.Sprintf("fake://zone-a/i-%d", c.launches),
+		NodeName:   c.NodeName,
 		ImageID:    "image-1",
 		Labels: map[string]string{
 			corev1.LabelInstanceTypeStable: "small",

@@ -37,26 +37,17 @@ type Health interface {
 	Fail(poolUID types.UID, reason, message string)
 }
 
-// An Usher shows pods to the nodes that they were planned for.
-type Usher interface {
-	// Join is told that the claim's node is about to be opened to pods, and returns soon. What it returns is called when that has
-	// been tried, with the node as it was stored, nil if it was not, before anything else is done about the node.
-	Join(ctx context.Context, claim *apiv1.NodeClaim, node *corev1.Node) (opened func(stored *corev1.Node))
-}
-
 // A Controller takes claims through their life.
 type Controller struct {
 	Client client.Client
 	// Live reads past the cache; nil reads with Client.
 	Live    client.Reader
-	Clock   clock.Clock
+	Clock   clock.WithDelayedExecution
 	Events  telemetry.Recorder
 	Metrics *telemetry.Metrics
 	Cloud   cloud.Provider
 	// Health may be nil: nobody keeps a record then.
 	Health Health
-	// Usher may be nil: pods are left to the scheduler then.
-	Usher Usher
 	// DRA holds initialization back until drivers of dynamic resources have published.
 	DRA bool
 	// CPUMillis is what the process may use; it decides how many claims are worked on at once.

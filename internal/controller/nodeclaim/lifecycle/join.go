@@ -6,29 +6,18 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/lifecycle"
 	"github.com/karpenter-go/karpenter/internal/act"
 )
 
-// register writes to the node what the claim promised of it. Pods are shown to the node before it is opened to them.
+// register writes to the node what the claim promised of it.
 func (p *pass) register(ctx context.Context, a lifecycle.Register) error {
-	opened := func(*corev1.Node) {}
-	if a.Complete && p.Usher != nil && !lifecycle.Opened(p.view.Nodes[0]) {
-		if _, err := p.patchNode(ctx, lifecycle.Soften); err != nil {
-			return err
-		}
-		opened = p.Usher.Join(ctx, p.claim, p.view.Nodes[0])
-		p.refreshNode(ctx)
-	}
 	node, err := p.patchNode(ctx, a.Apply)
 	if err != nil {
-		opened(nil)
 		return err
 	}
-	opened(node)
 	if len(a.ClaimLabels) > 0 {
 		err := p.patchClaim(ctx, func(claim *apiv1.NodeClaim) {
 			if claim.Labels == nil {
@@ -66,18 +55,8 @@ func (p *pass) initialize(ctx context.Context, a lifecycle.Initialize) error {
 	return nil
 }
 
-// refreshNode takes the node as the cache has it by now: it has been written by others while pods were shown to it, and a patch of
-// what it was would have to be made twice.
-func (p *pass) refreshNode(ctx context.Context) {
-	known, fresh := p.view.Nodes[0], &corev1.Node{}
-	err := p.Client.Get(ctx, client.ObjectKeyFromObject(known), fresh)
-	if err == nil && fresh.UID == known.UID && fresh.DeletionTimestamp == nil {
-		p.view.Nodes[0] = fresh
-	}
-}
-
-// patchNode changes the claim's one node in the world and in the view. Others write a node that has just joined, too: what they
-// have written is read then, and changed at once. A node to which pods have been shown must be open a moment later.
+// patchNode changes the claim's one node in the world and in the view. After a conflict with another writer, which is usual for a
+// node that has just joined, it reads the node and writes again at once. Pods may be nominated to the node already.
 func (p *pass) patchNode(ctx context.Context, change func(*corev1.Node)) (*corev1.Node, error) {
 	node, err := act.Again(ctx, p.live(), p.view.Nodes[0], func(before *corev1.Node) (*corev1.Node, error) {
 		node := before.DeepCopy()

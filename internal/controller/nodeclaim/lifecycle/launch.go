@@ -16,7 +16,6 @@ import (
 	"github.com/karpenter-go/karpenter/engine/lifecycle"
 	"github.com/karpenter-go/karpenter/internal/act"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
-	"github.com/karpenter-go/karpenter/internal/timeout"
 )
 
 const (
@@ -50,17 +49,26 @@ func (p *pass) launch(ctx context.Context, a lifecycle.Launch) (again bool, err 
 	return true, p.lookAgain(ctx)
 }
 
-// create asks the provider, unless it has answered for this claim already and the cache was only too old to show it.
+// errNoAnswer is why a launch is called off at its deadline.
+var errNoAnswer = errors.New("the provider has not answered within the launch timeout")
+
+// create asks the provider, unless it has answered for this claim already and the cache was only too old to show it. The call is
+// cancelled at the deadline.
 func (p *pass) create(ctx context.Context, a lifecycle.Launch) (*cloud.Instance, error) {
-	ctx, cancel := timeout.Context(ctx, p.Clock, a.Deadline.Sub(p.view.Now))
-	defer cancel()
-	if known := p.launches.begin(p.claim.Name, p.claim.UID, cancel); known != nil {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	if known := p.launches.begin(p.claim.Name, p.claim.UID, func() { cancel(nil) }); known != nil {
 		return known, nil
 	}
+	deadline := p.Clock.AfterFunc(a.Deadline.Sub(p.view.Now), func() { cancel(errNoAnswer) })
+	defer deadline.Stop()
 	// The provider gets a copy: it may keep its own notes on the claim while it works.
 	instance, err := p.Cloud.Create(ctx, p.claim.DeepCopy())
 	if err != nil {
 		p.launches.end(p.claim.Name, p.claim.UID, nil)
+		if errors.Is(context.Cause(ctx), errNoAnswer) {
+			err = errors.Join(errNoAnswer, err)
+		}
 		return nil, fmt.Errorf("launch instance: %w", err)
 	}
 	p.launches.end(p.claim.Name, p.claim.UID, instance)
@@ -92,6 +100,9 @@ func (p *pass) adopt(ctx context.Context, instance *cloud.Instance) (known bool,
 		p.claim.Annotations = map[string]string{}
 	}
 	maps.Copy(p.claim.Annotations, instance.Annotations)
+	if instance.NodeName != "" {
+		p.claim.Annotations[apiv1.NodeNameAnnotationKey] = instance.NodeName
+	}
 	if err := act.Merge(ctx, p.Client, before, p.claim); err != nil {
 		return false, fmt.Errorf("write labels of instance to claim %s: %w", p.claim.Name, err)
 	}

@@ -2,7 +2,7 @@ package lifecycle
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
@@ -53,71 +52,101 @@ func TestDynamicResources(t *testing.T) {
 	b.want("Initialized", b.Condition("a", "Initialized"), "True Initialized")
 }
 
-// usher notes whom it was told of, and how the node was then.
-type usher struct {
-	b    *bench
-	told []string
+// nominating returns a claim whose node waits until pods are nominated to the node of that name.
+func nominating(to string) *apiv1.NodeClaim {
+	claim := world.Claim("a")
+	claim.Annotations = map[string]string{apiv1.PodsNominatedToAnnotationKey: to}
+	return claim
 }
 
-func (u *usher) Join(_ context.Context, claim *apiv1.NodeClaim, node *corev1.Node) func(*corev1.Node) {
-	note := func(*corev1.Node) {
-		closed := "no"
-		for _, taint := range u.b.GetNode(node.Name).Spec.Taints {
-			if taint.Key == apiv1.UnregisteredTaintKey {
-				closed = string(taint.Effect)
-			}
+// join adds a node that has joined just now.
+func (b *bench) join(name string) {
+	b.t.Helper()
+	node := world.Node(name, "fake://zone-a/i-1")
+	node.CreationTimestamp = metav1.NewTime(b.World.Clock.Now())
+	b.Add(node)
+}
+
+// closed returns the effect of the taint that keeps pods off the node, empty without one.
+func (b *bench) closed(node string) string {
+	b.t.Helper()
+	for _, t := range b.GetNode(node).Spec.Taints {
+		if t.Key == apiv1.UnregisteredTaintKey {
+			return string(t.Effect)
 		}
-		u.told = append(u.told, fmt.Sprintf("%s %s closed %s", claim.Name, node.Name, closed))
 	}
-	note(nil)
-	return note
+	return ""
 }
 
-// Pods are shown to a node once, while it is still closed to them, and when nobody could be evicted any more for coming to it.
-func TestUsher(t *testing.T) {
+// The name that the cloud tells at launch is written to the claim.
+func TestNodeNameIsWritten(t *testing.T) {
 	b := newBench(t, world.Claim("a"))
-	u := &usher{b: b}
-	b.Usher = u
+	b.World.Cloud.NodeName = "n1"
 	b.pass("a")
-	b.Add(world.Node("n1", "fake://zone-a/i-1"))
+	b.want("node name", b.GetClaim("a").Annotations[apiv1.NodeNameAnnotationKey], "n1")
+}
+
+// A node waits for the nominations of the pods that were planned onto it. Meanwhile its taint evicts no pods.
+func TestRegistrationWaitsForNominations(t *testing.T) {
+	b := newBench(t, nominating(""))
 	b.pass("a")
+	b.join("n1")
+	if r := b.pass("a"); r.RequeueAfter != 30*time.Second {
+		t.Errorf("looks again after %v, want 30s", r.RequeueAfter)
+	}
+	b.want("Registered", b.Condition("a", "Registered"), "Unknown NominationsPending")
+	b.want("taint", b.closed("n1"), "NoSchedule")
+	b.want("owner", b.GetNode("n1").OwnerReferences[0].Name, "a")
+
+	claim := b.GetClaim("a")
+	claim.Annotations[apiv1.PodsNominatedToAnnotationKey] = "n1"
+	if err := b.World.Client.Update(t.Context(), claim); err != nil {
+		t.Fatal(err)
+	}
 	b.pass("a")
-	b.want("told", strings.Join(u.told, ", "), "a n1 closed NoSchedule, a n1 closed no")
+	b.want("Registered", b.Condition("a", "Registered"), "True Registered")
+	b.want("taint", b.closed("n1"), "")
+}
+
+// Nominations are a hint: a node that waits for them in vain is registered 30 seconds after it has joined. After a restart that
+// is no later.
+func TestNominationsTimeOut(t *testing.T) {
+	b := newBench(t, nominating(""))
+	b.pass("a")
+	b.join("n1")
+	b.pass("a")
+	b.World.Clock.Step(20 * time.Second)
+	b.restart()
+	if r := b.pass("a"); r.RequeueAfter != 10*time.Second {
+		t.Errorf("looks again after %v, want 10s", r.RequeueAfter)
+	}
+	b.want("Registered", b.Condition("a", "Registered"), "Unknown NominationsPending")
+	b.World.Clock.Step(10 * time.Second)
+	b.pass("a")
 	b.want("Registered", b.Condition("a", "Registered"), "True Registered")
 }
 
-// meddler writes the node while pods are shown to it, as others do with a node that has just joined.
-type meddler struct{ b *bench }
-
-func (m meddler) Join(ctx context.Context, _ *apiv1.NodeClaim, node *corev1.Node) func(*corev1.Node) {
-	fresh := m.b.GetNode(node.Name)
-	fresh.Annotations = map[string]string{"example.com/seen": "yes"}
-	fresh.Spec.Taints = append(fresh.Spec.Taints, corev1.Taint{Key: "example.com/slow", Effect: corev1.TaintEffectNoSchedule})
-	if err := m.b.World.Client.Update(ctx, fresh); err != nil {
-		m.b.t.Error(err)
-	}
-	return func(*corev1.Node) {}
-}
-
-// unread is an API server that nobody has to ask.
-type unread struct {
-	client.Reader
-	t *testing.T
-}
-
-func (u unread) Get(_ context.Context, key client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
-	u.t.Errorf("%s is read from the API server, though the cache has it", key)
-	return nil
-}
-
-// A node that others write meanwhile is opened in the same pass and by one write, and keeps what they have written: pods were
-// shown to it.
-func TestOpenedThoughOthersWrite(t *testing.T) {
-	b := newBench(t, world.Claim("a"))
-	b.Usher = meddler{b}
-	b.Live = unread{t: t}
+// Where pods were nominated while the machine booted, the node is registered in the pass that first sees it.
+func TestNominatedBeforeTheNodeJoins(t *testing.T) {
+	b := newBench(t, nominating("n1"))
 	b.pass("a")
-	b.Add(world.Node("n1", "fake://zone-a/i-1"))
+	b.join("n1")
+	b.pass("a")
+	b.want("Registered", b.Condition("a", "Registered"), "True Registered")
+	b.want("taint", b.closed("n1"), "")
+}
+
+// A node that another writer changes during the pass is registered in the same pass, and keeps the change.
+func TestRegisteredDespiteOtherWriters(t *testing.T) {
+	b := newBench(t, world.Claim("a"))
+	b.pass("a")
+	b.join("n1")
+	b.World.Cloud.OnRegistered = func(*apiv1.NodeClaim) (time.Duration, map[string]string, error) {
+		fresh := b.GetNode("n1")
+		fresh.Annotations = map[string]string{"example.com/seen": "yes"}
+		fresh.Spec.Taints = append(fresh.Spec.Taints, corev1.Taint{Key: "example.com/slow", Effect: corev1.TaintEffectNoSchedule})
+		return 0, nil, b.World.Client.Update(t.Context(), fresh)
+	}
 	b.pass("a")
 	n := b.GetNode("n1")
 	var taints []string
@@ -129,40 +158,24 @@ func TestOpenedThoughOthersWrite(t *testing.T) {
 	b.want("Registered", b.Condition("a", "Registered"), "True Registered")
 }
 
-// slice is a driver's only slice on a node.
-// witness writes the claim's status as soon as its node is open, as those do who see pods come.
-type witness struct {
-	b     *bench
-	joins int
-	// registered has it write what a pass before has found out, which the cache did not show.
-	registered bool
-}
-
-func (w *witness) Join(ctx context.Context, claim *apiv1.NodeClaim, _ *corev1.Node) func(*corev1.Node) {
-	w.joins++
-	return func(stored *corev1.Node) {
-		if stored == nil {
-			w.b.t.Error("the node was not opened")
-		}
-		fresh := w.b.GetClaim(claim.Name)
-		fresh.Status.LastPodEventTime = metav1.NewTime(w.b.World.Clock.Now().Truncate(time.Second))
-		condition.SetTrue(fresh, apiv1.ConditionTypeConsolidatable, w.b.World.Clock.Now())
-		if w.registered {
-			condition.SetTrue(fresh, apiv1.ConditionTypeRegistered, w.b.World.Clock.Now())
-		}
-		if err := w.b.World.Client.Status().Update(ctx, fresh); err != nil {
-			w.b.t.Error(err)
-		}
+// writeStatus has another writer change the claim's status during the pass.
+func (b *bench) writeStatus(change func(*apiv1.NodeClaim)) {
+	b.World.Cloud.OnRegistered = func(claim *apiv1.NodeClaim) (time.Duration, map[string]string, error) {
+		fresh := b.GetClaim(claim.Name)
+		change(fresh)
+		return 0, nil, b.World.Client.Status().Update(b.t.Context(), fresh)
 	}
 }
 
-// What a pass has found out is written beside what others write meanwhile, and pods are not shown to the node a second time.
-func TestStatusThoughOthersWrite(t *testing.T) {
+// What a pass has found out is written beside what others write during it.
+func TestStatusDespiteOtherWriters(t *testing.T) {
 	b := newBench(t, world.Claim("a"))
-	w := &witness{b: b}
-	b.Usher = w
 	b.pass("a")
-	b.Add(world.Node("n1", "fake://zone-a/i-1"))
+	b.join("n1")
+	b.writeStatus(func(claim *apiv1.NodeClaim) {
+		claim.Status.LastPodEventTime = metav1.NewTime(b.World.Clock.Now().Truncate(time.Second))
+		condition.SetTrue(claim, apiv1.ConditionTypeConsolidatable, b.World.Clock.Now())
+	})
 	b.pass("a")
 	b.want("Registered", b.Condition("a", "Registered"), "True Registered")
 	b.want("Initialized", b.Condition("a", "Initialized"), "True Initialized")
@@ -179,18 +192,20 @@ func TestStatusThoughOthersWrite(t *testing.T) {
 	}
 	b.pass("a")
 	b.want("Registered", b.Condition("a", "Registered"), "True Registered")
-	if w.joins != 1 {
-		t.Errorf("pods were shown to the node %d times, want once", w.joins)
-	}
 }
 
 // A pass whose cache is behind finds out once more what is known, and does not count it.
 func TestCountedOnce(t *testing.T) {
 	for _, known := range []bool{false, true} {
 		b := newBench(t, world.Claim("a"))
-		b.Usher = &witness{b: b, registered: known}
 		b.pass("a")
-		b.Add(world.Node("n1", "fake://zone-a/i-1"))
+		b.join("n1")
+		b.writeStatus(func(claim *apiv1.NodeClaim) {
+			condition.SetTrue(claim, apiv1.ConditionTypeConsolidatable, b.World.Clock.Now())
+			if known {
+				condition.SetTrue(claim, apiv1.ConditionTypeRegistered, b.World.Clock.Now())
+			}
+		})
 		b.pass("a")
 		b.want("Registered", b.Condition("a", "Registered"), "True Registered")
 		if got := testutil.CollectAndCount(b.World.Metrics.Nodes.CreatedTotal) > 0; got == known {
@@ -199,6 +214,31 @@ func TestCountedOnce(t *testing.T) {
 	}
 }
 
+// A launch without an answer is called off at its deadline, and the claim is given up.
+func TestLaunchIsCalledOffAtTheDeadline(t *testing.T) {
+	b := newBench(t, world.Claim("a"))
+	entered := make(chan struct{})
+	b.World.Cloud.OnCreate = func(ctx context.Context, _ *apiv1.NodeClaim) error {
+		close(entered)
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	done := make(chan error)
+	go func() {
+		_, err := b.try("a")
+		done <- err
+	}()
+	<-entered
+	b.World.Clock.Step(5 * time.Minute)
+	if err := <-done; !errors.Is(err, errNoAnswer) {
+		t.Errorf("launch called off with %v, want %v", err, errNoAnswer)
+	}
+	if claim := b.GetClaim("a"); claim != nil && claim.DeletionTimestamp.IsZero() {
+		t.Error("the claim is not given up")
+	}
+}
+
+// slice is a driver's only slice on a node.
 func slice(name, node string) *resourcev1.ResourceSlice {
 	return &resourcev1.ResourceSlice{
 		ObjectMeta: metav1.ObjectMeta{Name: name},

@@ -1,4 +1,4 @@
-package steering
+package nomination
 
 import (
 	"context"
@@ -24,7 +24,7 @@ var scheduler = flag.String("scheduler", "", "a kube-scheduler of another versio
 
 // old returns how a cluster is set up whose nominations are handled as before Kubernetes 1.35: the scheduler writes none of its
 // own before it binds, and the API server leaves them on pods that are bound.
-func old(steer, slack string) setup {
+func old(nominate, slack string) setup {
 	gates := map[string][]string{
 		"kube-scheduler": {"--feature-gates=NominatedNodeNameForExpectation=false"},
 		"kube-apiserver": {"--feature-gates=NominatedNodeNameForExpectation=false,ClearingNominatedNodeNameAfterBinding=false"},
@@ -32,7 +32,7 @@ func old(steer, slack string) setup {
 	if *scheduler != "" {
 		delete(gates, "kube-scheduler") // older ones do not know it
 	}
-	return setup{steer: steer, slack: slack, scheduler: *scheduler, arguments: gates}
+	return setup{nominate: nominate, slack: slack, scheduler: *scheduler, arguments: gates}
 }
 
 // An old scheduler follows nominations too. What slack is worth with and without them is told and not asserted.
@@ -41,10 +41,10 @@ func TestOldServers(t *testing.T) {
 		t.Skip("needs clusters, for minutes")
 	}
 	for _, s := range []setup{old("true", "0"), old("true", "0.05"), old("false", "0"), old("false", "0.05")} {
-		t.Run(fmt.Sprintf("steering %s, slack %s", s.steer, s.slack), func(t *testing.T) {
+		t.Run(fmt.Sprintf("nominations %s, slack %s", s.nominate, s.slack), func(t *testing.T) {
 			r := measure(t, s)
 			t.Log(r)
-			if steers := s.steer == "true"; steers != (r.nominated > 0) {
+			if nominates := s.nominate == "true"; nominates != (r.nominated > 0) {
 				t.Errorf("%d pods were nominated", r.nominated)
 			}
 		})

@@ -1,4 +1,4 @@
-package steering
+package nomination
 
 import (
 	"context"
@@ -64,31 +64,31 @@ func (r result) String() string {
 		r.price, r.replanned, r.took.Round(time.Second))
 }
 
-// Pods that are steered run where they were planned; without steering the scheduler scatters them. How many nodes that saves
+// Pods that are nominated run where they were planned; without nominations the scheduler scatters them. How many nodes that saves
 // depends on the scheduler and on what else the machine does, so it is told and not asserted.
-func TestSteering(t *testing.T) {
+func TestNominations(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs clusters")
 	}
-	steered := measure(t, setup{steer: "true"})
-	t.Logf("%d pods with steering: %s", replicas*len(sizes), steered)
-	if steered.nominated == 0 {
+	nominated := measure(t, setup{nominate: "true"})
+	t.Logf("%d pods with nominations: %s", replicas*len(sizes), nominated)
+	if nominated.nominated == 0 {
 		t.Error("no pod was nominated")
 	}
 	if os.Getenv("KARPENTER_LONG") == "" {
 		return // to compare takes as long again
 	}
-	free := measure(t, setup{steer: "false"})
-	t.Logf("%d pods without steering: %s", replicas*len(sizes), free)
+	free := measure(t, setup{nominate: "false"})
+	t.Logf("%d pods without nominations: %s", replicas*len(sizes), free)
 	if free.nominated > 0 {
-		t.Errorf("%d pods were nominated though steering is off", free.nominated)
+		t.Errorf("%d pods were nominated though nominations are off", free.nominated)
 	}
 }
 
 // A setup is what differs between clusters.
 type setup struct {
-	// steer is STEER_PODS of the controller, slack its PLAN_SLACK.
-	steer, slack string
+	// nominate is NOMINATE_PODS of the controller, slack its PLAN_SLACK.
+	nominate, slack string
 	// scheduler is the path of another kube-scheduler; empty for that of the cluster's version.
 	scheduler string
 	// arguments are more arguments of parts, by part.
@@ -98,7 +98,7 @@ type setup struct {
 // measure starts a cluster, makes the pods, waits until all run, and takes the cluster down.
 func measure(t *testing.T, s setup) result {
 	t.Helper()
-	t.Setenv("STEER_PODS", s.steer) // the controller inherits it
+	t.Setenv("NOMINATE_PODS", s.nominate) // the controller inherits it
 	if s.slack != "" {
 		t.Setenv("PLAN_SLACK", s.slack)
 	}

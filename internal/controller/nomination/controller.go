@@ -1,0 +1,151 @@
+package nomination
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/karpenter-go/karpenter/engine/nominate"
+	"github.com/karpenter-go/karpenter/internal/act"
+	"github.com/karpenter-go/karpenter/internal/singleton"
+	"github.com/karpenter-go/karpenter/internal/observe"
+	"github.com/karpenter-go/karpenter/internal/telemetry"
+)
+
+// A Controller keeps nominations up to date. There is one for the cluster.
+type Controller struct {
+	Cluster   *observe.Cluster
+	Nominator *act.Nominator
+	Clock     clock.Clock
+	Metrics   *telemetry.SchedulerMetrics
+	// On nominates pods. Without it the nominations that were written before are cleared.
+	On bool
+
+	// last is when the last pass began. busy means that the next may begin soon: it wrote something, or pods are nominated to nodes
+	// that are not registered. joins means the same: claims or nodes which are not registered have changed since.
+	last  time.Time
+	busy  bool
+	joins atomic.Bool
+	// forbidden is set for good once the API server has refused to patch pods/status.
+	forbidden atomic.Bool
+}
+
+// Intervals between passes.
+const (
+	// idleInterval is the least time between two passes, and busyInterval while there is something to write and while nodes join: a
+	// pod whose nomination the scheduler has erased may lose its room before it has another.
+	idleInterval = 500 * time.Millisecond
+	busyInterval = 50 * time.Millisecond
+	// recheckInterval is how long after a pass the next begins at the latest while pods are pending: no event tells that a node is gone.
+	recheckInterval = 10 * time.Second
+	// syncInterval is how often to check whether the first lists are complete.
+	syncInterval = 100 * time.Millisecond
+	// maxWritesPerPass is how many nominations a pass writes before the next one decides again: while the scheduler binds pods, some
+	// of those nominations are not needed any longer.
+	maxWritesPerPass = 100
+)
+
+// Name returns the controller's name.
+func (c *Controller) Name() string { return "nomination" }
+
+// Register adds the controller to mgr. Pending pods, plans for them, and claims and nodes that join wake it.
+func (c *Controller) Register(mgr ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).Named(c.Name()).
+		WatchesRawSource(singleton.Source()).
+		WatchesRawSource(source.Func(
+			func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+				wake := func() { queue.Add(singleton.Request()) }
+				c.Cluster.OnWork(wake)
+				c.Cluster.OnPromise(wake)
+				c.Cluster.OnJoin(func() {
+					c.joins.Store(true)
+					wake()
+				})
+				return nil
+			})).
+		Complete(c)
+}
+
+// Reconcile makes one pass. The next pass writes what this one could not.
+func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
+	if !c.Cluster.Synced() {
+		return ctrl.Result{RequeueAfter: syncInterval}, nil
+	}
+	now, least := c.Clock.Now(), idleInterval
+	if c.busy || c.joins.Load() {
+		least = busyInterval
+	}
+	if wait := c.last.Add(least).Sub(now); wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, nil
+	}
+	c.last = now
+	c.joins.Store(false)
+	launching := c.Cluster.Launches() // read before the snapshot, which then has the promises of launches that have ended
+	s := c.Cluster.Snapshot()
+	on := c.On && !c.forbidden.Load()
+	d := nominate.Decide(s, nominate.Options{On: on, Launching: launching})
+	if c.forbidden.Load() {
+		d.Nominations = nil
+	}
+	wrote, complete := c.nominate(ctx, d.Nominations[:min(len(d.Nominations), maxWritesPerPass)])
+	if complete {
+		c.release(ctx, d.Nominated)
+	}
+	unfinished := wrote > 0 || d.Waiting || len(d.Nominated) > 0
+	c.busy = unfinished || d.InFlight
+	switch {
+	case len(d.Nominations) > maxWritesPerPass && wrote > 0:
+		c.last = time.Time{}
+		return ctrl.Result{RequeueAfter: time.Millisecond}, nil
+	case unfinished:
+		return ctrl.Result{RequeueAfter: busyInterval}, nil
+	case len(s.Pending()) == 0:
+		return ctrl.Result{}, nil
+	}
+	return ctrl.Result{RequeueAfter: recheckInterval}, nil
+}
+
+// nominate writes nominations and counts them. It returns how many were stored, and whether none failed.
+func (c *Controller) nominate(ctx context.Context, nominations []nominate.Nomination) (stored int, complete bool) {
+	if len(nominations) == 0 {
+		return 0, true
+	}
+	pods, err := c.Nominator.Nominate(ctx, nominations)
+	for _, p := range pods {
+		c.Cluster.Assume(p)
+		action := telemetry.NominationWritten
+		if p.Status.NominatedNodeName == "" {
+			action = telemetry.NominationCleared
+		}
+		c.Metrics.NominationsTotal.WithLabelValues(action).Inc()
+	}
+	switch log := ctrl.LoggerFrom(ctx); {
+	case apierrors.IsForbidden(err):
+		c.forbidden.Store(true)
+		log.Info("pods are not nominated to nodes any longer: pods/status may not be patched", "error", err.Error())
+	case err != nil:
+		log.V(1).Info("some nominations were not written", "error", err.Error())
+	}
+	return len(pods), err == nil
+}
+
+// release lets the nodes of claims be registered whose pods are nominated.
+func (c *Controller) release(ctx context.Context, nominated []nominate.Nominated) {
+	if len(nominated) == 0 {
+		return
+	}
+	claims, err := c.Nominator.Release(ctx, nominated)
+	for _, claim := range claims {
+		c.Cluster.Assume(claim)
+	}
+	if err != nil {
+		ctrl.LoggerFrom(ctx).V(1).Info("some claims were not released", "error", err.Error())
+	}
+}
