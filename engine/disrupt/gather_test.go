@@ -59,8 +59,8 @@ func TestGatheringIsForgotten(t *testing.T) {
 			t.Fatal(err)
 		}
 		d := disrupt.Decide(s.At(s.Now.Add(time.Duration(i)*time.Hour)), options(), cursor)
-		if cursor = d.Cursor; len(d.Commands) > 0 || cursor.Gathering.IsZero() == waits {
-			t.Errorf("after %d h they wait since %v:\n%s", i, cursor.Gathering, d)
+		if cursor = d.Cursor; len(d.Commands) > 0 || cursor.Consolidation.WaitingSince.IsZero() == waits {
+			t.Errorf("after %d h they wait since %v:\n%s", i, cursor.Consolidation.WaitingSince, d)
 		}
 	}
 }
