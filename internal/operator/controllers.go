@@ -15,7 +15,6 @@ import (
 	"github.com/karpenter-go/karpenter/engine/pack"
 	"github.com/karpenter-go/karpenter/internal/act"
 	"github.com/karpenter-go/karpenter/internal/controller/brake"
-	"github.com/karpenter-go/karpenter/internal/controller/handover"
 	"github.com/karpenter-go/karpenter/internal/controller/metrics"
 	nodehydration "github.com/karpenter-go/karpenter/internal/controller/node/hydration"
 	"github.com/karpenter-go/karpenter/internal/controller/node/termination"
@@ -28,6 +27,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/controller/nodeclaim/podevents"
 	"github.com/karpenter-go/karpenter/internal/controller/nodepool"
 	"github.com/karpenter-go/karpenter/internal/controller/provision"
+	"github.com/karpenter-go/karpenter/internal/controller/stagedmove"
 	"github.com/karpenter-go/karpenter/internal/controller/steer"
 	"github.com/karpenter-go/karpenter/internal/observe"
 	"github.com/karpenter-go/karpenter/internal/operator/settings"
@@ -45,7 +45,7 @@ type base struct {
 	timeline *metrics.Timeline
 	health   *nodepool.Health
 	steering *steer.Controller
-	handover *handover.Controller
+	moves    *stagedmove.Controller
 	brake    *brake.Brake
 	features
 }
@@ -75,7 +75,7 @@ func controllers(
 	b.steering = &steer.Controller{
 		Cluster: b.cluster, Nominator: nominator, Clock: b.Clock, Metrics: m.Scheduler, On: p.Settings.SteerPods,
 	}
-	b.handover = &handover.Controller{Cluster: b.cluster, Clock: b.Clock}
+	b.moves = &stagedmove.Controller{Cluster: b.cluster, Clock: b.Clock}
 	if err := b.cluster.Watch(ctx, mgr.GetCache()); err != nil {
 		return nil, fmt.Errorf("observe the cluster: %w", err)
 	}
@@ -99,7 +99,7 @@ func (b base) cloud(controller string) cloud.Provider {
 // deciding returns the controllers that decide for the cluster as a whole.
 func (b base) deciding() []Controller {
 	actor := &act.Actor{Client: b.Client, Live: b.Live, Labels: b.labels, Turns: b.settings.SteerPods}
-	b.handover.Actor = actor
+	b.moves.Actor = actor
 	return []Controller{
 		&provision.Controller{
 			Cluster: b.cluster, Actor: actor, Cloud: b.offers("provisioner"), Clock: b.Clock, Events: b.Events,
@@ -108,7 +108,7 @@ func (b base) deciding() []Controller {
 			BatchIdle: b.settings.BatchIdleDuration, BatchMax: b.settings.BatchMaxDuration, Mode: b.settings.Mode,
 		},
 		b.disruption(actor),
-		b.steering, b.handover, b.brake,
+		b.steering, b.moves, b.brake,
 	}
 }
 
@@ -132,7 +132,7 @@ func (b base) claims() []Controller {
 		},
 		&termination.Controller{
 			Client: b.Client, Live: b.Live, Clock: b.Clock, Events: b.Events, Metrics: b.metrics,
-			Cloud: b.cloud("node.termination"), Turns: b.handover, CPUMillis: cpu,
+			Cloud: b.cloud("node.termination"), Turns: b.moves, CPUMillis: cpu,
 		},
 		&nodehydration.Controller{Client: b.Client, Cloud: b.cloud("node.hydration"), CPUMillis: cpu},
 		&consistency.Controller{

@@ -46,7 +46,7 @@ func settle(st *problem.State, candidates []*problem.Candidate, cursor Cursor) (
 	}
 	if soonConsolidatable(st, since, candidates) {
 		cursor.WaitingSince = since
-		return waitFor("for other nodes that will be consolidatable within moments, to consolidate them together"), cursor, true
+		return waitFor("for other nodes that will be consolidatable soon"), cursor, true
 	}
 	cursor.WaitingSince, cursor.NextWait = time.Time{}, s.Now.Add(min(s.Now.Sub(since), wastefulFactor*maxWait))
 	return wait, cursor, false

@@ -9,6 +9,8 @@ import (
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/disrupt"
+	"github.com/karpenter-go/karpenter/engine/disrupt/budget"
+	"github.com/karpenter-go/karpenter/engine/disrupt/status"
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
@@ -17,10 +19,10 @@ func (c *Controller) measure(s *model.Snapshot, d disrupt.Decision, took time.Du
 	m := c.Metrics
 	m.Disruption.DecisionEvaluationDurationSeconds.WithLabelValues(
 		lower(apiv1.DisruptionReasonUnderutilized), "multi").Observe(took.Seconds())
-	for _, reason := range disrupt.Reasons {
+	for _, reason := range budget.Reasons {
 		m.Disruption.EligibleNodes.WithLabelValues(lower(reason)).Set(float64(d.Stats.Eligible[reason]))
 	}
-	if d.Stats.Spent {
+	if d.Stats.Exhausted {
 		m.Disruption.ConsolidationTimeoutsTotal.WithLabelValues("single").Inc()
 	}
 	for _, score := range d.Stats.Scores {
@@ -53,13 +55,13 @@ func (c *Controller) measurePools(s *model.Snapshot) {
 		}
 	}
 	c.measured = map[string]bool{}
-	before := disrupt.BudgetsOf(s)
+	before := budget.Of(s, false)
 	cost := costs(s)
 	for _, p := range s.Pools() {
 		c.measured[p.Name] = true
 		m.NodePools.CostTotal.WithLabelValues(p.Name).Set(cost[p.Name])
 		a := before.Of(p.Name)
-		for _, reason := range disrupt.Reasons {
+		for _, reason := range budget.Reasons {
 			m.NodePools.AllowedDisruptions.WithLabelValues(p.Name, lower(reason)).Set(float64(a.Left(reason)))
 			m.NodePools.NodesConsumingBudgets.WithLabelValues(p.Name, lower(reason)).Set(float64(a.Disrupting))
 		}
@@ -72,7 +74,7 @@ func costs(s *model.Snapshot) map[string]float64 {
 	sum := map[string]float64{}
 	for _, n := range s.Nodes() {
 		if n.Managed() && n.Launched() {
-			sum[n.Pool] += disrupt.Price(s, n)
+			sum[n.Pool] += s.PriceOf(n)
 		}
 	}
 	return sum
@@ -91,7 +93,7 @@ func consolidationType(method string) string {
 
 // typeOf is consolidationType for a node of which only the mark is known.
 func (c *Controller) typeOf(n *model.Node) string {
-	switch reasonOf(n) {
+	switch status.Reason(n) {
 	case apiv1.DisruptionReasonEmpty:
 		return "empty"
 	case apiv1.DisruptionReasonUnderutilized:

@@ -14,8 +14,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// fill launches the nodes that static pools are short of, as many as the brake allows now, and tells the pools of the others.
-func (c *Controller) fill(ctx context.Context, nodes []model.PlannedNode, now time.Time) error {
+// launchStatic launches the nodes that static pools lack, as many as the brake allows now, and reports the others to the pools.
+func (c *Controller) launchStatic(ctx context.Context, nodes []model.PlannedNode, now time.Time) error {
 	var held []model.PlannedNode
 	if left, bounded := c.Brake.Left(brake.Launch, now); bounded && len(nodes) > left {
 		nodes, held = nodes[:left:left], nodes[left:]

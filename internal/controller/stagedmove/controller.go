@@ -1,6 +1,5 @@
-// Package handover opens nodes one after another to the pods of nodes that go
-// (docs/disruption.md, Handover).
-package handover
+// Package stagedmove opens reserved nodes one after another to pods of disrupted nodes (docs/disruption.md, Staged moves).
+package stagedmove
 
 import (
 	"cmp"
@@ -18,7 +17,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/karpenter-go/karpenter/engine/disrupt"
+	"github.com/karpenter-go/karpenter/engine/disrupt/move"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/internal/act"
 	"github.com/karpenter-go/karpenter/internal/controller/singleton"
@@ -71,7 +70,7 @@ func (c *Controller) OnOpen(f func()) {
 }
 
 // Name returns the controller's name.
-func (c *Controller) Name() string { return "handover" }
+func (c *Controller) Name() string { return "stagedmove" }
 
 // Register adds the controller to mgr. Nodes wake it.
 func (c *Controller) Register(mgr ctrl.Manager) error {
@@ -92,7 +91,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	}
 	c.next = now.Add(tick)
 	s := c.Cluster.Snapshot()
-	h := disrupt.HandoverOf(s)
+	h := move.StageOf(s)
 	if !c.begun {
 		c.stuck, c.owed = map[types.UID]bool{}, nil
 	}
@@ -181,7 +180,7 @@ func (c *Controller) Awaiting(pods []*corev1.Pod) map[types.UID]bool {
 	s := c.Cluster.Snapshot()
 	awaiting := map[types.UID]bool{}
 	for _, o := range pods {
-		if p, ok := s.Pod(o.Namespace + "/" + o.Name); ok && p.UID == o.UID && disrupt.Awaits(s, p) {
+		if p, ok := s.Pod(o.Namespace + "/" + o.Name); ok && p.UID == o.UID && move.AwaitsOpening(s, p) {
 			awaiting[o.UID] = true
 		}
 	}
