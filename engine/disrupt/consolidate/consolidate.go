@@ -17,25 +17,23 @@ type Cursor struct {
 	WaitingSince, NextWait time.Time
 }
 
-// strategies are the ways in which sets are made. What gains most at first may leave less to gain in the end, so each way is
-// followed to its end and the one that gains most is taken.
-var strategies = []strategy{
-	{podsPerSet: 800},
-	{podsPerSet: 5000, extends: true},
-	{podsPerSet: 5000, extends: true, oneSet: true},
-}
-
 // A strategy is a way to make sets.
 type strategy struct {
 	// podsPerSet bounds the pods of a set.
 	podsPerSet int
-	// extends adds to a proposal the nodes that it would leave underfilled.
-	extends bool
-	// oneSet begins with all candidates in one set, instead of those first that are to be replaced.
-	oneSet bool
+	// whole begins with all candidates in one set, and adds to a proposal the nodes that it would leave underfilled. Otherwise
+	// sets are made of the nodes that are to be replaced, then of the others.
+	whole bool
 	// exhaustive looks at each candidate in the whole cluster, without screening.
 	exhaustive bool
 }
+
+// The strategies. What gains most at first may leave less to gain in the end, so the second is followed to its end too if the
+// first would leave nodes underfilled and there are few candidates. The one that gains more is taken.
+var (
+	inSets  = strategy{podsPerSet: 800}
+	asWhole = strategy{podsPerSet: 5000, whole: true}
+)
 
 // Run consolidates the candidates that are due. It returns the new State and Cursor, and whether it waits for other nodes to
 // become consolidatable instead.
@@ -63,20 +61,15 @@ func Run(from *problem.State, due []*problem.Candidate, cursor Cursor) (st *prob
 		}
 		return st, cursor, waits
 	}
-	best := newSearch(st, candidates, strategies[0], cursor).run()
-	if !best.underfilled || len(candidates) > screeningFrom {
-		return best.st, best.cursor, false
-	}
-	whatIfs, screened := best.st.Stats.WhatIfs, best.st.Stats.Screened
-	for _, way := range strategies[1:] {
-		other := newSearch(st, candidates, way, cursor).run()
-		whatIfs += other.st.Stats.WhatIfs - st.Stats.WhatIfs
-		screened += other.st.Stats.Screened - st.Stats.Screened
+	best := newSearch(st, candidates, inSets, cursor).run()
+	if best.underfilled {
+		other := newSearch(st, candidates, asWhole, cursor).run()
 		if other.st.Gain > best.st.Gain+problem.Epsilon {
-			best = other
+			best, other = other, best
 		}
+		best.st.Stats.WhatIfs += other.st.Stats.WhatIfs - st.Stats.WhatIfs
+		best.st.Stats.Screened += other.st.Stats.Screened - st.Stats.Screened
 	}
-	best.st.Stats.WhatIfs, best.st.Stats.Screened = whatIfs, screened
 	return best.st, best.cursor, false
 }
 

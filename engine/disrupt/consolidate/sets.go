@@ -52,7 +52,7 @@ func (s *search) run() *search {
 	switch {
 	case len(s.candidates) <= few:
 		s.combinations()
-	case s.strategy.oneSet:
+	case s.strategy.whole:
 		s.sets(s.candidates)
 	default:
 		replaced, filled := s.split()
