@@ -17,7 +17,8 @@ type room struct {
 // engineRooms are all rooms of the engine.
 var engineRooms = []string{
 	"engine/model", "engine/require", "engine/topology", "engine/pack", "engine/drain", "engine/lifecycle",
-	"engine/disrupt", "engine/verify", "engine/explain", "engine/overlay", "engine/buffer", "engine/steer", "engine/vain",
+	"engine/disrupt", "engine/disrupt/status", "engine/disrupt/budget", "engine/disrupt/move", "engine/disrupt/problem",
+	"engine/disrupt/methods", "engine/disrupt/consolidate", "engine/verify", "engine/explain", "engine/overlay", "engine/buffer", "engine/steer", "engine/vain",
 }
 
 // below is what everything at the edge may know.
@@ -40,7 +41,19 @@ var rooms = []room{
 	{"engine/drain", []string{"api", "engine/model"}, "how pods leave a node does not depend on why it goes"},
 	{"engine/lifecycle", []string{"api", "engine/model", "engine/require", "engine/drain"},
 		"one claim is judged by what is known of it alone"},
-	{"engine/disrupt", []string{"api", "engine/model", "engine/require", "engine/topology", "engine/pack", "engine/drain", "engine/lifecycle"},
+	{"engine/disrupt/status", []string{"api", "engine/model", "engine/drain"}, "what the objects say does not depend on what is decided"},
+	{"engine/disrupt/budget", []string{"api", "engine/model", "engine/drain", "engine/disrupt/status"},
+		"budgets count nodes and pods, whatever the commands are"},
+	{"engine/disrupt/move", []string{"api", "engine/model", "engine/pack", "engine/disrupt/status"},
+		"a move carries out commands, whichever method found them"},
+	{"engine/disrupt/problem", []string{"api", "engine/model", "engine/require", "engine/pack", "engine/disrupt/status", "engine/disrupt/budget"},
+		"the problem and its state know no method"},
+	{"engine/disrupt/methods", []string{"api", "engine/model", "engine/disrupt/status", "engine/disrupt/problem"},
+		"methods know each other by the state only"},
+	{"engine/disrupt/consolidate", []string{"api", "engine/model", "engine/require", "engine/pack", "engine/lifecycle", "engine/disrupt/status",
+		"engine/disrupt/problem", "engine/disrupt/move"}, "consolidation knows the other methods by the state only"},
+	{"engine/disrupt", []string{"api", "engine/model", "engine/pack", "engine/disrupt/status", "engine/disrupt/budget", "engine/disrupt/problem",
+		"engine/disrupt/methods", "engine/disrupt/consolidate"},
 		"disruption asks the packer where pods would go; nothing asks disruption"},
 	{"engine/verify", []string{"api", "engine/model"},
 		"a judge that shares code with the solver shares its mistakes: model and component-helpers only"},

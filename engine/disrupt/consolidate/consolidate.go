@@ -21,9 +21,8 @@ type Cursor struct {
 type strategy struct {
 	// podsPerSet bounds the pods of a set.
 	podsPerSet int
-	// whole begins with all candidates in one set, and adds to a proposal the nodes that it would leave underfilled. Otherwise
-	// sets are made of the nodes that are to be replaced, then of the others.
-	whole bool
+	// extends adds to a proposal the nodes that it would leave underfilled.
+	extends bool
 	// exhaustive looks at each candidate in the whole cluster, without screening.
 	exhaustive bool
 }
@@ -31,8 +30,8 @@ type strategy struct {
 // The strategies. What gains most at first may leave less to gain in the end, so the second is followed to its end too if the
 // first would leave nodes underfilled and there are few candidates. The one that gains more is taken.
 var (
-	inSets  = strategy{podsPerSet: 800}
-	asWhole = strategy{podsPerSet: 5000, whole: true}
+	plain     = strategy{podsPerSet: 800}
+	extending = strategy{podsPerSet: 5000, extends: true}
 )
 
 // Run consolidates the candidates that are due. It returns the new State and Cursor, and whether it waits for other nodes to
@@ -61,9 +60,9 @@ func Run(from *problem.State, due []*problem.Candidate, cursor Cursor) (st *prob
 		}
 		return st, cursor, waits
 	}
-	best := newSearch(st, candidates, inSets, cursor).run()
+	best := newSearch(st, candidates, plain, cursor).run()
 	if best.underfilled {
-		other := newSearch(st, candidates, asWhole, cursor).run()
+		other := newSearch(st, candidates, extending, cursor).run()
 		if other.st.Gain > best.st.Gain+problem.Epsilon {
 			best, other = other, best
 		}

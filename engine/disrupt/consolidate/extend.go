@@ -20,7 +20,7 @@ func (s *search) extend(v view, p problem.Proposal) problem.Proposal {
 	}
 	underfilled := s.underfilledBy(p)
 	s.underfilled = s.underfilled || len(underfilled) > 0
-	if !s.strategy.whole {
+	if !s.strategy.extends {
 		return p
 	}
 	var added []*problem.Candidate

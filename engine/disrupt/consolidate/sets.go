@@ -49,12 +49,9 @@ func newSearch(from *problem.State, candidates []*problem.Candidate, way strateg
 
 // run removes candidates in sets, then one by one.
 func (s *search) run() *search {
-	switch {
-	case len(s.candidates) <= few:
+	if len(s.candidates) <= few {
 		s.combinations()
-	case s.strategy.whole:
-		s.sets(s.candidates)
-	default:
+	} else {
 		replaced, filled := s.split()
 		s.sets(replaced, replaced...)
 		s.sets(filled)
@@ -94,12 +91,12 @@ func (s *search) sets(list []*problem.Candidate, closed ...*problem.Candidate) {
 // nextSet picks the first candidates that may be removed together. Candidates that may not are left to singles.
 func (s *search) nextSet(list []*problem.Candidate) (set, rest []*problem.Candidate) {
 	pods := 0
-	for _, c := range list {
+	for _, c := range s.available(list) {
 		if full := len(set) == nodesPerSet || len(set) > 0 && pods+len(c.Pods) > s.strategy.podsPerSet; full {
 			rest = append(rest, c)
 			continue
 		}
-		if s.st.Taken(c) || !s.st.Incoming(c).OK() || !s.st.Allow(append(set, c), apiv1.DisruptionReasonUnderutilized).OK() {
+		if !s.st.Allow(append(set, c), apiv1.DisruptionReasonUnderutilized).OK() {
 			continue
 		}
 		set, pods = append(set, c), pods+len(c.Pods)
@@ -107,9 +104,17 @@ func (s *search) nextSet(list []*problem.Candidate) (set, rest []*problem.Candid
 	return set, rest
 }
 
+// available returns the candidates that no command removes or moves pods to.
+func (s *search) available(list []*problem.Candidate) []*problem.Candidate {
+	return slices.DeleteFunc(slices.Clone(list), func(c *problem.Candidate) bool {
+		return s.st.Taken(c) || !s.st.Incoming(c).OK()
+	})
+}
+
 // removeOrHalve removes the set if that pays, otherwise tries each half of it.
 func (s *search) removeOrHalve(set, closed []*problem.Candidate) {
-	if s.st.Exhausted() {
+	set = s.available(set)
+	if len(set) == 0 || s.st.Exhausted() {
 		return
 	}
 	v := s.view(closed, nil)
@@ -124,8 +129,7 @@ func (s *search) removeOrHalve(set, closed []*problem.Candidate) {
 
 // combinations accepts the best of all candidates together and each by itself, then begins again with the others.
 func (s *search) combinations() {
-	list := s.candidates
-	for len(list) > 1 && !s.st.Exhausted() {
+	for list := s.available(s.candidates); len(list) > 1 && !s.st.Exhausted(); list = s.available(list) {
 		var best problem.Proposal
 		found := false
 		v := s.view(nil, nil)
@@ -134,9 +138,6 @@ func (s *search) combinations() {
 			found = best.Verdict.OK()
 		}
 		for _, c := range list {
-			if s.st.Taken(c) || !s.st.Incoming(c).OK() {
-				continue
-			}
 			p := s.price(s.st.WhatIf(v.cluster, []*problem.Candidate{c}))
 			if p.Verdict.OK() && (!found || p.Payback.Net() > best.Payback.Net()+problem.Epsilon) {
 				best, found = p, true
@@ -145,8 +146,5 @@ func (s *search) combinations() {
 		if !found || !s.accept(best).OK() {
 			return
 		}
-		list = slices.DeleteFunc(slices.Clone(list), func(c *problem.Candidate) bool {
-			return s.st.Taken(c) || !s.st.Incoming(c).OK()
-		})
 	}
 }

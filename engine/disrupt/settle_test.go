@@ -12,40 +12,41 @@ import (
 	"github.com/karpenter-go/karpenter/engine/scenario"
 )
 
-// Where pods come and go all the time nodes wait for others, and then do not for as long: nothing is held up for ever.
-func TestGatheringEnds(t *testing.T) {
+// Where pods come and go all the time, consolidation waits for two minutes at most, and then does not wait for as long.
+func TestWaitEnds(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
-		restless int           // nodes that come to rest in a moment, at any time
-		moment   time.Duration // which is so long
-		wait     int           // seconds
+		restless int // nodes that will be consolidatable after left, at any time
+		left     time.Duration
+		wait     int // seconds
 	}{
-		{"for one that has come to rest, and only its condition lacks", 1, 0, 46},
-		{"for one that comes to rest very soon", 1, 3 * time.Second, 43},
-		{"for one that comes to rest soon", 1, 8 * time.Second, 8},
+		{"for one whose condition is about to be set", 1, 0, 121},
+		{"for one that will be consolidatable soon", 1, 3 * time.Second, 118},
+		{"for one that will be within the gap", 1, 15 * time.Second, 106},
 		{"for most of them", 4, 30 * time.Second, 91},
-		{"for none that comes to rest late", 1, 30 * time.Second, 0},
+		{"for none that will be after the gap", 1, 30 * time.Second, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var cursor disrupt.Cursor
-			for second := range 4 * max(tt.wait, 10) {
-				s, err := stir(tt.restless, tt.moment, time.Duration(second)*time.Second).Snapshot()
+			period := tt.wait + min(tt.wait, 120)
+			for second := range max(2*period, 40) {
+				s, err := stir(tt.restless, tt.left, time.Duration(second)*time.Second).Snapshot()
 				if err != nil {
 					t.Fatal(err)
 				}
 				d := disrupt.Decide(s.At(s.Now.Add(time.Duration(second)*time.Second)), options(), cursor)
 				cursor = d.Cursor
-				waits := tt.wait > 0 && second%(2*tt.wait) < tt.wait
+				waits := tt.wait > 0 && second%period < tt.wait
 				if waits != (len(d.Commands) == 0) {
-					t.Fatalf("after %d s, of which the first %d of %d are for waiting:\n%s", second, tt.wait, 2*tt.wait, d)
+					t.Fatalf("after %d s, of which it waits for the first %d of %d:\n%s", second, tt.wait, period, d)
 				}
 			}
 		})
 	}
 }
 
-// A wait ends with those who wait: when they are restless again, later ones wait for themselves.
-func TestGatheringIsForgotten(t *testing.T) {
+// A wait ends when no candidate is left: candidates that come later begin a wait of their own.
+func TestWaitEndsWithItsCandidates(t *testing.T) {
 	var cursor disrupt.Cursor
 	for i, waits := range []bool{true, false, true} {
 		c := stir(1, 3*time.Second, time.Duration(i)*time.Hour)
@@ -60,12 +61,13 @@ func TestGatheringIsForgotten(t *testing.T) {
 		}
 		d := disrupt.Decide(s.At(s.Now.Add(time.Duration(i)*time.Hour)), options(), cursor)
 		if cursor = d.Cursor; len(d.Commands) > 0 || cursor.Consolidation.WaitingSince.IsZero() == waits {
-			t.Errorf("after %d h they wait since %v:\n%s", i, cursor.Consolidation.WaitingSince, d)
+			t.Errorf("after %d h it waits since %v:\n%s", i, cursor.Consolidation.WaitingSince, d)
 		}
 	}
 }
 
-// stir returns a cluster, as it is after some time, in which two nodes came to rest a second ago, and others will in a moment.
+// stir returns a cluster, as it is after some time, in which two nodes became consolidatable a second ago, and others will be in
+// a moment.
 func stir(restless int, moment, later time.Duration) *scenario.Cluster {
 	const consolidateAfter = 30 * time.Second
 	c := &scenario.Cluster{
