@@ -9,9 +9,9 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// accept makes a command of a proposal that pays, unless removing empty nodes saves as much, a Balanced NodePool rejects it,
+// accept makes a command of a proposal that pays, which was made in the view, unless removing empty nodes saves as much, a Balanced NodePool rejects it,
 // or budgets do not allow it.
-func (s *search) accept(p problem.Proposal) model.Verdict {
+func (s *search) accept(in view, p problem.Proposal) model.Verdict {
 	if v := s.emptyInstead(p); !v.OK() {
 		return v
 	}
@@ -25,6 +25,7 @@ func (s *search) accept(p problem.Proposal) model.Verdict {
 	v := s.st.Accept(p.Command(apiv1.DisruptionReasonUnderutilized, method), p.Set...)
 	if v.OK() {
 		s.st.Gain += p.Payback.Net()
+		s.last = view{s.st.Advance(in.cluster), s.st.Cluster, in.closed, in.notOffered}
 	}
 	return v
 }

@@ -93,7 +93,7 @@ func TestScreeningLosesLittle(t *testing.T) {
 		}
 		st := problem.Compile(s, problem.Options{})
 		search := newSearch(st, st.Problem.Candidates, plain, Cursor{})
-		cluster := search.view(nil, nil).cluster
+		cluster := search.view(nil).cluster
 		screen := reduce(st.Problem, cluster)
 		for _, c := range st.Problem.Candidates {
 			p := search.price(st.WhatIf(cluster, []*problem.Candidate{c}))
@@ -157,7 +157,7 @@ func TestScreeningAgreesWithTheWhole(t *testing.T) {
 		}
 		st := problem.Compile(s, problem.Options{})
 		search := newSearch(st, st.Problem.Candidates, plain, Cursor{})
-		cluster := search.view(nil, nil).cluster
+		cluster := search.view(nil).cluster
 		screen := reduce(st.Problem, cluster)
 		for _, c := range st.Problem.Candidates {
 			if !unconstrained(c.Pods) {

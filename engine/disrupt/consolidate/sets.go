@@ -117,8 +117,8 @@ func (s *search) removeOrHalve(set, closed []*problem.Candidate) {
 	if len(set) == 0 || s.st.Exhausted() {
 		return
 	}
-	v := s.view(closed, nil)
-	if p := s.extend(v, s.propose(v, set)); p.Verdict.OK() && s.accept(p).OK() {
+	v := s.view(closed)
+	if p := s.extend(v, s.propose(v, set)); p.Verdict.OK() && s.accept(v, p).OK() {
 		return
 	}
 	if len(set) > few {
@@ -132,7 +132,7 @@ func (s *search) combinations() {
 	for list := s.available(s.candidates); len(list) > 1 && !s.st.Exhausted(); list = s.available(list) {
 		var best problem.Proposal
 		found := false
-		v := s.view(nil, nil)
+		v := s.view(nil)
 		if set, _ := s.nextSet(list); len(set) > 1 {
 			best = s.propose(v, set)
 			found = best.Verdict.OK()
@@ -143,7 +143,7 @@ func (s *search) combinations() {
 				best, found = p, true
 			}
 		}
-		if !found || !s.accept(best).OK() {
+		if !found || !s.accept(v, best).OK() {
 			return
 		}
 	}

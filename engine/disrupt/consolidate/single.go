@@ -34,15 +34,16 @@ func (s *search) singles() {
 		}
 		if v.OK() && len(list) > screeningFrom && !s.strategy.exhaustive && unconstrained(c.Pods) {
 			if screen == nil {
-				screen = reduce(s.st.Problem, s.view(nil, nil).cluster)
+				screen = reduce(s.st.Problem, s.view(nil).cluster)
 			}
 			s.st.Stats.Screened++
 			v = screen.mayPay(c)
 		}
 		if v.OK() {
-			p := s.price(s.st.WhatIf(s.view(nil, nil).cluster, []*problem.Candidate{c}))
+			cluster := s.view(nil)
+			p := s.price(s.st.WhatIf(cluster.cluster, []*problem.Candidate{c}))
 			if v = p.Verdict; v.OK() {
-				v = s.accept(p)
+				v = s.accept(cluster, p)
 			}
 			if v.OK() {
 				screen = nil

@@ -20,10 +20,15 @@ type view struct {
 
 // view returns the cluster of the State without room on nodes that are not initialized, whose consolidateAfter has not
 // passed, or that are closed.
-func (s *search) view(closed []*problem.Candidate, notOffered []string) view {
-	if v := s.last; v.of == s.st.Cluster && slices.Equal(v.closed, closed) && slices.Equal(v.notOffered, notOffered) {
-		return v
+func (s *search) view(closed []*problem.Candidate) view {
+	if v := s.last; v.of != s.st.Cluster || !slices.Equal(v.closed, closed) {
+		s.last = s.newView(closed, nil)
 	}
+	return s.last
+}
+
+// newView makes a view without the instance types that are not on offer.
+func (s *search) newView(closed []*problem.Candidate, notOffered []string) view {
 	names := map[string]bool{}
 	for _, c := range closed {
 		names[c.Node.Name] = true
@@ -39,16 +44,15 @@ func (s *search) view(closed []*problem.Candidate, notOffered []string) view {
 			})
 		}
 	}
-	s.last = view{s.st.Cluster.Apply(delta), s.st.Cluster, closed, notOffered}
-	return s.last
+	return view{s.st.Cluster.Apply(delta), s.st.Cluster, closed, notOffered}
 }
 
 // open returns the view in which the candidates receive pods again.
 func (s *search) open(v view, candidates ...*problem.Candidate) view {
-	if len(v.closed) == 0 {
+	if len(v.closed) == 0 || len(candidates) == 0 {
 		return v
 	}
-	return s.view(except(v.closed, candidates), v.notOffered)
+	return s.newView(except(v.closed, candidates), v.notOffered)
 }
 
 // withoutTypes returns the view in which none of the candidates can be launched again as it was.
@@ -57,7 +61,7 @@ func (s *search) withoutTypes(v view, candidates []*problem.Candidate) view {
 	for _, c := range candidates {
 		names = append(names, c.Type())
 	}
-	return s.view(v.closed, names)
+	return s.newView(v.closed, names)
 }
 
 // recent reports whether pods came or went on the node a short while ago. Such a node receives no pods because of their

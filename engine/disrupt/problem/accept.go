@@ -27,7 +27,6 @@ func (st *State) Accept(cmd model.Command, set ...*Candidate) model.Verdict {
 		st.Budgets.Take(poolsOf(set))
 		st.voluntary += len(set)
 	}
-	var gone []*model.Node
 	for _, c := range set {
 		if status.Forced(cmd.Reason) {
 			st.Budgets.Force(c.Node)
@@ -35,15 +34,31 @@ func (st *State) Accept(cmd model.Command, set ...*Candidate) model.Verdict {
 		st.evicted = st.Problem.pdbs.Take(st.evicted, c.Evictions)
 		st.Remove(c)
 		cmd.Nodes = append(cmd.Nodes, c.Node)
-		if n, ok := st.Cluster.NodeByName(c.Node.Name); ok {
-			gone = append(gone, n)
-		}
 	}
 	slices.SortFunc(cmd.Nodes, func(a, b *model.Node) int { return strings.Compare(a.Name, b.Name) })
 	st.expect(cmd.Placements)
-	st.Cluster = st.Cluster.Without(gone...).Bound(cmd.Placements).Apply(st.launched(cmd.Replacements)).Calm()
+	st.last = done{cmd.Nodes, cmd.Placements, st.launched(cmd.Replacements)}
+	st.Cluster = st.Advance(st.Cluster)
 	st.Commands = append(st.Commands, st.Problem.original(cmd))
 	return model.Verdict{}
+}
+
+// A done is what the command that was accepted last changes in the cluster.
+type done struct {
+	removed  []*model.Node
+	placed   []model.Placement
+	launched model.Delta
+}
+
+// Advance returns the cluster, which was derived from the State's, as the command that was accepted last leaves it.
+func (st *State) Advance(cluster *model.Snapshot) *model.Snapshot {
+	var gone []*model.Node
+	for _, n := range st.last.removed {
+		if own, ok := cluster.NodeByName(n.Name); ok {
+			gone = append(gone, own)
+		}
+	}
+	return cluster.Without(gone...).Bound(st.last.placed).Apply(st.last.launched).Calm()
 }
 
 // launched returns the change by which the replacements are nodes, with their pods. They are cordoned, because they are not

@@ -29,6 +29,7 @@ type State struct {
 	launching map[string]int // replacements so far, by NodePool
 	voluntary int            // nodes taken by voluntary commands
 	planned   int            // replacements so far, which numbers their names
+	last      done           // what the last command changes
 }
 
 // Stats count how a decision came about.
