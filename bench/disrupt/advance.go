@@ -62,7 +62,7 @@ func (f *Fleet) land(replacements []model.PlannedNode) model.Delta {
 func (f *Fleet) Price() float64 {
 	total := 0.0
 	for _, n := range f.Nodes() {
-		total += disrupt.Price(f.Snapshot, n)
+		total += f.PriceOf(n)
 	}
 	return total
 }

@@ -7,7 +7,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/karpenter-go/karpenter/engine/disrupt"
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
@@ -62,7 +61,7 @@ func Greedy(s *model.Snapshot) Outcome {
 	}
 	for _, b := range bins {
 		if !b.gone {
-			out.Price += disrupt.Price(s, b.node)
+			out.Price += s.PriceOf(b.node)
 			out.Nodes++
 		}
 	}

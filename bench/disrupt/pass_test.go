@@ -15,7 +15,7 @@ import (
 )
 
 func options() disrupt.Options {
-	return disrupt.Options{Rehearse: true, Pack: pack.Options{Labels: apiv1.CoreLabels()}}
+	return disrupt.Options{Simulate: true, Pack: pack.Options{Labels: apiv1.CoreLabels()}}
 }
 
 func newFleet(tb testing.TB, w workload.Fleet, budget string) *Fleet {
@@ -55,13 +55,13 @@ func BenchmarkPass(b *testing.B) {
 			}
 			f := newFleet(b, workload.Fleet{Nodes: nodes, Pools: 5, Keep: 1, Budgets: true, Seed: 7}, "100%")
 			b.ReportAllocs()
-			var r disrupt.Rehearsal
+			var d disrupt.Decision
 			start := cpu()
 			for b.Loop() {
-				r = disrupt.Consolidate(f.Snapshot, options())
+				d = disrupt.Decide(f.Snapshot, options(), disrupt.Cursor{})
 			}
 			b.ReportMetric((cpu()-start).Seconds()/float64(b.N), "cpu-s")
-			report(b, r)
+			report(b, d)
 		})
 	}
 }
@@ -81,13 +81,13 @@ func BenchmarkSettled(b *testing.B) {
 				}
 			}
 			b.ReportAllocs()
-			var r disrupt.Rehearsal
+			var d disrupt.Decision
 			start := cpu()
 			for b.Loop() {
-				r = disrupt.Consolidate(f.Snapshot, options())
+				d = disrupt.Decide(f.Snapshot, options(), disrupt.Cursor{})
 			}
 			b.ReportMetric((cpu()-start).Seconds()/float64(b.N), "cpu-s")
-			report(b, r)
+			report(b, d)
 			b.ReportMetric(float64(len(f.Nodes())), "nodes")
 		})
 	}
@@ -111,22 +111,22 @@ func resident() float64 {
 	return float64(u.Maxrss) / 1024
 }
 
-func report(b *testing.B, r disrupt.Rehearsal) {
+func report(b *testing.B, d disrupt.Decision) {
 	gone := 0
-	for i := range r.Commands {
-		gone += len(r.Commands[i].Nodes)
+	for i := range d.Commands {
+		gone += len(d.Commands[i].Nodes)
 	}
 	skipped := 0
-	for _, x := range r.Blocked {
+	for _, x := range d.Blocked {
 		if x.Verdict.Rule == model.RuleEffort {
 			skipped++
 		}
 	}
 	b.ReportMetric(float64(gone), "gone")
-	b.ReportMetric(float64(len(r.Blocked)), "blocked")
+	b.ReportMetric(float64(len(d.Blocked)), "blocked")
 	b.ReportMetric(float64(skipped), "skipped")
-	b.ReportMetric(float64(r.Stats.WhatIfs), "what-ifs")
-	b.ReportMetric(float64(r.Stats.Sketches), "sketches")
+	b.ReportMetric(float64(d.Stats.WhatIfs), "what-ifs")
+	b.ReportMetric(float64(d.Stats.Screened), "screened")
 	b.ReportMetric(resident(), "max-MB")
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/disrupt"
+	"github.com/karpenter-go/karpenter/engine/disrupt/move"
 	"github.com/karpenter-go/karpenter/engine/drain"
 	"github.com/karpenter-go/karpenter/engine/lifecycle"
 	"github.com/karpenter-go/karpenter/engine/model"
@@ -111,7 +112,7 @@ func (w *World) finish() {
 		}
 	}
 	var drained []*node
-	for name, v := range disrupt.Recheck(s, due, w.Options) {
+	for name, v := range disrupt.Revalidate(s, due, w.Options.Pack) {
 		n := w.nodes[name]
 		if v.OK() {
 			drained = append(drained, n)
@@ -141,7 +142,7 @@ func (w *World) reserve(s *model.Snapshot, leaving []*node) {
 			nodes = append(nodes, m)
 		}
 	}
-	for _, d := range disrupt.Destinations(s, nodes) {
+	for _, d := range move.Destinations(s, nodes) {
 		n := w.nodes[d.Node.Claim.Name]
 		if n.claim.Annotations == nil {
 			n.claim.Annotations = map[string]string{}
@@ -154,7 +155,7 @@ func (w *World) reserve(s *model.Snapshot, leaving []*node) {
 
 // handOver opens the replacements whose turn it is.
 func (w *World) handOver() {
-	h := disrupt.HandoverOf(w.look())
+	h := move.StageOf(w.look())
 	opens := h.Due
 	if h.Next != nil && len(h.Moving) == 0 {
 		opens = append(opens, h.Next)
@@ -184,7 +185,7 @@ func (w *World) drain() {
 		for k := range n.pods {
 			p := w.pods[k]
 			m, ok := s.Pod(k)
-			state.Pods, state.Awaiting[p.UID] = append(state.Pods, p), ok && disrupt.Awaits(s, m)
+			state.Pods, state.Awaiting[p.UID] = append(state.Pods, p), ok && move.AwaitsOpening(s, m)
 		}
 		queues = append(queues, drain.Decide(state).Evict)
 	}

@@ -11,6 +11,8 @@ import (
 	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/disrupt"
+	"github.com/karpenter-go/karpenter/engine/disrupt/budget"
+	"github.com/karpenter-go/karpenter/engine/disrupt/status"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/scenario"
 	"github.com/karpenter-go/karpenter/engine/scenario/random"
@@ -90,7 +92,7 @@ func TestBudgetsAreShared(t *testing.T) {
 			return nil
 		})
 	})
-	for _, reason := range append(disrupt.Reasons[:], disrupt.ReasonExpired, disrupt.ReasonUnhealthy) {
+	for _, reason := range append(budget.Reasons[:], status.ReasonExpired, status.ReasonUnhealthy) {
 		if seen[reason] == 0 {
 			t.Errorf("nothing went for the reason %s: %v", reason, seen)
 		}
@@ -101,7 +103,7 @@ func TestBudgetsAreShared(t *testing.T) {
 }
 
 func must(reason apiv1.DisruptionReason) bool {
-	return reason == disrupt.ReasonExpired || reason == disrupt.ReasonUnhealthy
+	return reason == status.ReasonExpired || reason == status.ReasonUnhealthy
 }
 
 // waiting returns the nodes that only budgets keep.
@@ -132,7 +134,7 @@ func mustGoes(x shift) *random.Breach {
 			continue
 		}
 		p, known := x.s.Pool(n.Pool)
-		if at, ok := disrupt.ReplaceAt(n.Claim); ok && !x.s.Now.Before(at) && known && !p.Static() {
+		if at, ok := status.ReplaceAt(n.Claim); ok && !x.s.Now.Before(at) && known && !p.Static() {
 			return breach("expiry", "node %s stays\n%s", n.Name, x.d)
 		}
 	}
@@ -141,7 +143,7 @@ func mustGoes(x shift) *random.Breach {
 
 // withinBudgets counts what goes of each pool beside what was going: nothing goes by choice beyond the budget.
 func withinBudgets(x shift) *random.Breach {
-	before, goes := disrupt.BudgetsOf(x.s), map[string]int{}
+	before, goes := budget.Of(x.s, false), map[string]int{}
 	for _, cmd := range x.d.Commands {
 		for _, n := range cmd.Nodes {
 			a := before.Of(n.Pool)
@@ -181,7 +183,7 @@ func firstCall(x shift) *random.Breach {
 		if !due || takes[n.Pool][x.first] {
 			continue
 		}
-		for _, other := range disrupt.Reasons {
+		for _, other := range budget.Reasons {
 			if takes[n.Pool][other] {
 				return breach("turn", "it is the turn of %s, and %s waits for %s\n%s", x.first, n.Name, other, x.d)
 			}
@@ -195,7 +197,7 @@ func restIsHeld(x shift) *random.Breach {
 	if len(x.d.Commands) > 0 {
 		return nil
 	}
-	before := disrupt.BudgetsOf(x.s)
+	before := budget.Of(x.s, false)
 	for _, n := range waiting(x.d) {
 		if before.Of(n.Pool).Left(apiv1.DisruptionReasonDrifted) > 0 {
 			return breach("waits", "node %s waits for a budget that is open\n%s", n.Name, x.d)

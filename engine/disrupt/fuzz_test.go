@@ -8,6 +8,7 @@ import (
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/disrupt"
+	"github.com/karpenter-go/karpenter/engine/disrupt/budget"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/scenario"
 	"github.com/karpenter-go/karpenter/engine/scenario/rawcluster"
@@ -67,15 +68,21 @@ func FuzzBudgets(f *testing.F) {
 	f.Add([]byte("a budget whose schedule hits never"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s := model.Compile(rawcluster.Busy(t, rawpods.From(data))).At(scenario.Epoch())
-		budgets := disrupt.BudgetsOf(s)
+		budgets := budget.Of(s, false)
 		for _, p := range s.Pools() {
-			for _, reason := range disrupt.Reasons {
+			for _, reason := range budget.Reasons {
 				for range 4 {
 					before := budgets.Of(p.Name).Left(reason)
-					v := budgets.Take(p.Name, reason)
-					after := budgets.Of(p.Name).Left(reason)
-					if before < 0 || v.OK() != (before > 0) || v.OK() && after != before-1 {
-						t.Fatalf("%s %s: %d left, then %d: %s", p.Name, reason, before, after, v)
+					v := budgets.Allow([]string{p.Name}, reason)
+					if before < 0 || v.OK() != (before > 0) {
+						t.Fatalf("%s %s: %d left: %s", p.Name, reason, before, v)
+					}
+					if !v.OK() {
+						break
+					}
+					budgets.Take([]string{p.Name})
+					if after := budgets.Of(p.Name).Left(reason); after != before-1 {
+						t.Fatalf("%s %s: %d left, then %d", p.Name, reason, before, after)
 					}
 				}
 			}

@@ -12,6 +12,7 @@ import (
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/disrupt"
+	"github.com/karpenter-go/karpenter/engine/disrupt/budget"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/pack"
 	"github.com/karpenter-go/karpenter/engine/scenario"
@@ -113,7 +114,7 @@ func TestCommandsHold(t *testing.T) {
 
 // keepsBudgets counts again what goes of each pool.
 func keepsBudgets(s *model.Snapshot, d disrupt.Decision) *random.Breach {
-	before, goes := disrupt.BudgetsOf(s), map[string]int{}
+	before, goes := budget.Of(s, false), map[string]int{}
 	for _, c := range d.Commands {
 		for _, n := range c.Nodes {
 			goes[n.Pool]++

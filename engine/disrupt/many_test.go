@@ -15,7 +15,7 @@ import (
 func cost(s *model.Snapshot) float64 {
 	total := 0.0
 	for _, n := range s.Nodes() {
-		total += disrupt.Price(s, n)
+		total += s.PriceOf(n)
 	}
 	return total
 }

@@ -28,6 +28,12 @@ func (t *InstanceType) OfferingOf(n *Node) (found Offering, ok bool) {
 	return found, ok
 }
 
+// PriceOf is Price, with zero for a node whose price is not known.
+func (s *Snapshot) PriceOf(n *Node) float64 {
+	price, _ := s.Price(n)
+	return price
+}
+
 // Price returns what the node costs, in dollars per hour, by the instance types of its pool, and false if they do not tell.
 func (s *Snapshot) Price(n *Node) (price float64, ok bool) {
 	for _, t := range s.Types(n.Pool) {

@@ -60,7 +60,7 @@ const (
 	RuleUndo             // it would undo a move of a short while ago: Subject
 	RuleSpot             // too few cheaper spot types to choose from: Subject
 	RuleUnhealthy        // too many nodes are unhealthy to repair one: Subject
-	RuleNotDue           // nothing asks for the node to go
+	RuleNotDue           // no disruption reason applies to the node
 	RuleBuffer           // the node keeps room for the capacity buffer Subject
 )
 
@@ -175,7 +175,7 @@ func (v Verdict) disruption() string {
 	case RulePDB, RuleNoPlace, RulePrice, RulePayback, RuleUndo, RuleSpot, RuleUnhealthy:
 		return v.Subject
 	case RuleNotDue:
-		return "is needed as it is"
+		return "no disruption reason applies"
 	case RuleBuffer:
 		return "keeps room for capacity buffer " + v.Subject
 	}

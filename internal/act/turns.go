@@ -12,14 +12,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
-	"github.com/karpenter-go/karpenter/engine/disrupt"
+	"github.com/karpenter-go/karpenter/engine/disrupt/move"
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
 // Reserve closes nodes with room for pods that are about to move until it is their turn: the claim says whose pods it takes,
 // then the taint keeps all away. A node that cannot be reserved takes its pods when they come; the error joins why. It returns
 // what was written. Without Turns it does nothing.
-func (a *Actor) Reserve(ctx context.Context, destinations []disrupt.Destination) ([]client.Object, error) {
+func (a *Actor) Reserve(ctx context.Context, destinations []move.Destination) ([]client.Object, error) {
 	if !a.Turns {
 		return nil, nil
 	}
@@ -36,7 +36,7 @@ func (a *Actor) Reserve(ctx context.Context, destinations []disrupt.Destination)
 	return slices.Concat(written...), err
 }
 
-func (a *Actor) reserve(ctx context.Context, d disrupt.Destination) ([]client.Object, error) {
+func (a *Actor) reserve(ctx context.Context, d move.Destination) ([]client.Object, error) {
 	claim, err := Again(ctx, a.live(), d.Node.Claim, func(before *apiv1.NodeClaim) (*apiv1.NodeClaim, error) {
 		claim := before.DeepCopy()
 		annotate(claim, apiv1.TakesFromAnnotationKey, strings.Join(d.From, ","))

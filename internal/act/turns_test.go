@@ -12,7 +12,7 @@ import (
 
 	"github.com/karpenter-go/karpenter/api"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
-	"github.com/karpenter-go/karpenter/engine/disrupt"
+	"github.com/karpenter-go/karpenter/engine/disrupt/move"
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
@@ -39,7 +39,7 @@ func TestReserveAndOpen(t *testing.T) {
 		return n.Object.Spec.Taints, n.Claim.Annotations[apiv1.TakesFromAnnotationKey]
 	}
 	look()
-	destinations := []disrupt.Destination{{Node: n, From: []string{"a", "b"}}}
+	destinations := []move.Destination{{Node: n, From: []string{"a", "b"}}}
 	for range 2 { // twice is harmless
 		if written, err := a.Reserve(t.Context(), destinations); err != nil || len(written) != 2 {
 			t.Fatalf("wrote %d objects: %v", len(written), err)

@@ -31,7 +31,7 @@ var clocked = append([]string{"provider", "internal"}, timeless...)
 
 // mayReadClock are what of those trees may use the machine's clock.
 var mayReadClock = map[string]string{
-	"internal/awsemu":                   "is a server of its own, and its clients measure it by theirs",
+	"internal/awsemu": "is a server of its own, and its clients measure it by theirs",
 }
 
 func TestNoWallClock(t *testing.T) {

@@ -17,8 +17,9 @@ type room struct {
 // engineRooms are all rooms of the engine.
 var engineRooms = []string{
 	"engine/model", "engine/require", "engine/topology", "engine/binpack", "engine/pack", "engine/drain", "engine/lifecycle",
-	"engine/disrupt", "engine/verify", "engine/explain", "engine/overlay", "engine/buffer", "engine/nominate", "engine/launchbackoff",
-	"engine/interruption",
+	"engine/disrupt", "engine/disrupt/status", "engine/disrupt/budget", "engine/disrupt/move", "engine/disrupt/problem",
+	"engine/disrupt/methods", "engine/disrupt/consolidate", "engine/verify", "engine/explain", "engine/overlay", "engine/buffer",
+	"engine/nominate", "engine/launchbackoff", "engine/interruption",
 }
 
 // below is what everything at the edge may know.
@@ -57,7 +58,19 @@ var rooms = []room{
 		"one claim is judged by what is known of it alone"},
 	{"engine/interruption", []string{"api", "engine/model"},
 		"what a notice calls for depends on the notice and its claim, and on no cloud"},
-	{"engine/disrupt", []string{"api", "engine/model", "engine/require", "engine/topology", "engine/pack", "engine/binpack/lp", "engine/drain", "engine/lifecycle"},
+	{"engine/disrupt/status", []string{"api", "engine/model", "engine/drain"}, "what the objects say does not depend on what is decided"},
+	{"engine/disrupt/budget", []string{"api", "engine/model", "engine/drain", "engine/disrupt/status"},
+		"budgets count nodes and pods, whatever the commands are"},
+	{"engine/disrupt/move", []string{"api", "engine/model", "engine/pack", "engine/disrupt/status"},
+		"a move carries out commands, whichever method found them"},
+	{"engine/disrupt/problem", []string{"api", "engine/model", "engine/require", "engine/binpack/lp", "engine/pack", "engine/disrupt/status", "engine/disrupt/budget"},
+		"the problem and its state know no method"},
+	{"engine/disrupt/methods", []string{"api", "engine/model", "engine/disrupt/status", "engine/disrupt/problem"},
+		"methods know each other by the state only"},
+	{"engine/disrupt/consolidate", []string{"api", "engine/model", "engine/require", "engine/pack", "engine/lifecycle", "engine/disrupt/status",
+		"engine/disrupt/problem", "engine/disrupt/move"}, "consolidation knows the other methods by the state only"},
+	{"engine/disrupt", []string{"api", "engine/model", "engine/pack", "engine/disrupt/status", "engine/disrupt/budget", "engine/disrupt/problem",
+		"engine/disrupt/methods", "engine/disrupt/consolidate"},
 		"disruption asks the packer where pods would go; nothing asks disruption"},
 	{"engine/explain", []string{"api", "engine/model", "engine/require", "engine/topology", "engine/pack", "engine/disrupt",
 		"engine/lifecycle", "engine/drain"}, "explaining reads decisions; no decision reads explanations"},

@@ -26,7 +26,7 @@ type Disruption struct {
 }
 
 // Disrupt decides what disruption would do after r, and what all pods would cost at best. o.Pack is filled in. With
-// o.Rehearse, nodes count as up and quiet.
+// o.Simulate, nodes count as initialized and consolidatable.
 func (r *Run) Disrupt(o disrupt.Options, now func() time.Time) *Disruption {
 	o.Pack = r.Options
 	start := now()

@@ -15,7 +15,6 @@ import (
 	"github.com/karpenter-go/karpenter/engine/pack"
 	"github.com/karpenter-go/karpenter/internal/act"
 	"github.com/karpenter-go/karpenter/internal/controller/brake"
-	"github.com/karpenter-go/karpenter/internal/controller/handover"
 	"github.com/karpenter-go/karpenter/internal/controller/interruption"
 	"github.com/karpenter-go/karpenter/internal/controller/metrics"
 	nodehydration "github.com/karpenter-go/karpenter/internal/controller/node/hydration"
@@ -30,6 +29,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/controller/nodepool"
 	"github.com/karpenter-go/karpenter/internal/controller/nomination"
 	"github.com/karpenter-go/karpenter/internal/controller/provision"
+	"github.com/karpenter-go/karpenter/internal/controller/stagedmove"
 	"github.com/karpenter-go/karpenter/internal/observe"
 	"github.com/karpenter-go/karpenter/internal/operator/settings"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
@@ -46,7 +46,7 @@ type base struct {
 	timeline *metrics.Timeline
 	health   *nodepool.Health
 	nominate *nomination.Controller
-	handover *handover.Controller
+	moves    *stagedmove.Controller
 	brake    *brake.Brake
 	features
 }
@@ -73,7 +73,7 @@ func controllers(
 	b.nominate = &nomination.Controller{
 		Cluster: b.cluster, Nominator: nominator, Clock: b.Clock, Metrics: m.Scheduler, On: p.Settings.NominatePods,
 	}
-	b.handover = &handover.Controller{Cluster: b.cluster, Clock: b.Clock}
+	b.moves = &stagedmove.Controller{Cluster: b.cluster, Clock: b.Clock}
 	if err := b.cluster.Watch(ctx, mgr.GetCache()); err != nil {
 		return nil, fmt.Errorf("observe the cluster: %w", err)
 	}
@@ -98,7 +98,7 @@ func (b base) cloud(controller string) cloud.Provider {
 // deciding returns the controllers that decide for the cluster as a whole.
 func (b base) deciding() []Controller {
 	actor := &act.Actor{Client: b.Client, Live: b.Live, Labels: b.labels, Nominates: b.settings.NominatePods, Turns: b.settings.NominatePods}
-	b.handover.Actor = actor
+	b.moves.Actor = actor
 	return []Controller{
 		&provision.Controller{
 			Cluster: b.cluster, Actor: actor, Cloud: b.offers("provisioner"), Clock: b.Clock, Events: b.Events,
@@ -107,7 +107,7 @@ func (b base) deciding() []Controller {
 			BatchIdle: b.settings.BatchIdleDuration, BatchMax: b.settings.BatchMaxDuration, Mode: b.settings.Mode,
 		},
 		b.disruption(actor),
-		b.nominate, b.handover, b.brake,
+		b.nominate, b.moves, b.brake,
 	}
 }
 
@@ -131,7 +131,7 @@ func (b base) claims() []Controller {
 		},
 		&termination.Controller{
 			Client: b.Client, Live: b.Live, Clock: b.Clock, Events: b.Events, Metrics: b.metrics,
-			Cloud: b.cloud("node.termination"), Turns: b.handover, CPUMillis: cpu,
+			Cloud: b.cloud("node.termination"), Turns: b.moves, CPUMillis: cpu,
 		},
 		&nodehydration.Controller{Client: b.Client, Cloud: b.cloud("node.hydration"), CPUMillis: cpu},
 		&consistency.Controller{

@@ -40,7 +40,7 @@ func (s Style) Disruption(d *offline.Disruption) string {
 	if d.Unpriced > 0 {
 		fmt.Fprintf(&b, "%s whose price is not known counts as free\n", Count(d.Unpriced, "node"))
 	}
-	if d.Stats.Spent {
+	if d.Stats.Exhausted {
 		b.WriteString(s.yellow("not every node was weighed: the rest comes in later passes") + "\n")
 	}
 	s.blocked(&b, d.Blocked)

@@ -113,7 +113,7 @@ func (x *explanation) subjects(ctx context.Context) map[string]subject {
 		return a, func(s report.Style) string { return s.Pod(a) }, ok
 	}
 	node := func(run *offline.Run, name string) (any, func(report.Style) string, bool) {
-		a, ok := run.Node(run.Disrupt(disrupt.Options{Rehearse: len(x.files) > 0}, time.Now), name)
+		a, ok := run.Node(run.Disrupt(disrupt.Options{Simulate: len(x.files) > 0}, time.Now), name)
 		return a, func(s report.Style) string { return s.Node(a) }, ok
 	}
 	pool := func(run *offline.Run, name string) (any, func(report.Style) string, bool) {

@@ -89,7 +89,7 @@ func (s *simulation) run(cmd *cobra.Command) error {
 	var d *offline.Disruption
 	if s.consolidate {
 		p.say("weighing " + report.Count(len(c.Delta.Nodes), "node"))
-		d = run.Disrupt(disrupt.Options{SpotToSpot: s.spotToSpot, Rehearse: true}, time.Now)
+		d = run.Disrupt(disrupt.Options{SpotToSpot: s.spotToSpot, Simulate: true}, time.Now)
 		p.pause()
 	}
 	e := explain.New(run.Snapshot, run.Options.Labels)

@@ -87,7 +87,7 @@ func (a *Assignment) leaders(c *compile.Class, s *compile.Stage, after []*compil
 		if len(after) > maxRowLength || *looks <= 0 {
 			break
 		}
-		if *looks--;  slices.Contains(after, other) || a.Placed.Left(other) == 0 ||
+		if *looks--; slices.Contains(after, other) || a.Placed.Left(other) == 0 ||
 			slices.ContainsFunc(groups, func(g int) bool { return !slices.Contains(other.Members, g) }) {
 			continue
 		}

@@ -26,8 +26,8 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/internal/act"
-	"github.com/karpenter-go/karpenter/internal/controller/handover"
 	"github.com/karpenter-go/karpenter/internal/controller/internal/fakecloud"
+	"github.com/karpenter-go/karpenter/internal/controller/stagedmove"
 	"github.com/karpenter-go/karpenter/internal/observe"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
@@ -39,7 +39,7 @@ type colony struct {
 	clock  *clocktesting.FakeClock
 	client client.Client
 	c      *Controller
-	turns  *handover.Controller
+	turns  *stagedmove.Controller
 	seen   map[string]client.Object
 	boots  time.Duration          // how long a node takes to come up
 	launch func(*apiv1.NodeClaim) // asks the cloud for the claim's instance; nil: it is there at once
@@ -177,7 +177,7 @@ func (o *colony) start() {
 		Cloud: &fakecloud.Cloud{Types: []*cloud.InstanceType{machine("large", 2, 0.1), machine("xlarge", 4, 0.4)}},
 		Clock: o.clock, Events: silence{}, Metrics: telemetry.NewMetrics(prometheus.NewRegistry(), nil),
 	}
-	o.turns = &handover.Controller{Cluster: o.c.Cluster, Actor: actor, Clock: o.clock}
+	o.turns = &stagedmove.Controller{Cluster: o.c.Cluster, Actor: actor, Clock: o.clock}
 	o.show()
 }
 

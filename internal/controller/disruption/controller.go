@@ -11,6 +11,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/engine/disrupt"
+	"github.com/karpenter-go/karpenter/engine/disrupt/status"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/verify"
 	"github.com/karpenter-go/karpenter/internal/act"
@@ -49,11 +50,12 @@ type Controller struct {
 type state struct {
 	next   time.Time // when the next pass may begin
 	cursor disrupt.Cursor
-	// recalled says that the places of pods were worked out anew after the start, tookBack that this pass took a mark back.
-	recalled, tookBack bool
-	heldBack           int // replacements that the brake has held back in this pass
-	resting            map[string]rest
-	measured           map[string]bool // pools that gauges tell of
+	// reassigned says that the destinations of moving pods were recomputed after the start, rolledBack that this pass took a
+	// mark back.
+	reassigned, rolledBack bool
+	heldBack               int // replacements that the brake has held back in this pass
+	backoff                map[string]backoff
+	measured               map[string]bool // pools that gauges tell of
 }
 
 // Intervals of disruption.
@@ -93,20 +95,20 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	}
 	s := c.look(ctx)
 	c.Options.Pack.DefaultSpread = c.Spread.Of(ctx)
-	s = c.recall(ctx, s)
-	c.tookBack = false
+	s = c.reassign(ctx, s)
+	c.rolledBack = false
 	again, err := c.finish(ctx, s)
 	began := c.Clock.Now()
 	d := disrupt.Decide(s, c.options(start), c.cursor)
 	c.cursor = d.Cursor
-	c.measure(s, d, c.Clock.Since(began))
+	c.measure(ctx, s, d, c.Clock.Since(began))
 	if carryErr := c.carryOut(ctx, s, d); carryErr != nil {
 		err = errors.Join(err, carryErr)
 	}
-	if c.tookBack {
+	if c.rolledBack {
 		again = min(again, pause)
 	} else {
-		err = errors.Join(err, c.release(ctx))
+		err = errors.Join(err, c.endSurplus(ctx))
 	}
 	if len(d.Commands) > 0 {
 		again = min(again, settle)
@@ -129,7 +131,7 @@ func (c *Controller) look(ctx context.Context) *model.Snapshot {
 // options returns what this pass may do.
 func (c *Controller) options(now time.Time) disrupt.Options {
 	o := c.Options
-	o.Resting = c.rests(now)
+	o.Backoff = c.backoffs(now)
 	o.Paused = o.Paused || c.Brake.Limits().PauseDisruption
 	if left, bounded := c.Brake.Left(brake.Disrupt, now); bounded {
 		o.MaxNodes = left
@@ -157,7 +159,7 @@ func (c *Controller) carryOut(ctx context.Context, s *model.Snapshot, d disrupt.
 	for _, cmd := range d.Proposed {
 		c.tellHeld(cmd, "The mode of the pool holds this back: ")
 	}
-	errs = append(errs, c.fill(ctx, d.Launches, s.Now))
+	errs = append(errs, c.launchStatic(ctx, d.Launches, s.Now))
 	for _, n := range d.Surplus {
 		if err := c.Actor.End(ctx, n); err != nil {
 			errs = append(errs, err)
@@ -231,16 +233,11 @@ func (c *Controller) begin(ctx context.Context, s *model.Snapshot, cmd *model.Co
 		c.Cluster.Promise(p.Node.Name, p.Pods, now.Add(promised))
 	}
 	c.Brake.Done(brake.Replace, len(drafts), now)
-	if !forced(cmd.Reason) {
+	if !status.Forced(cmd.Reason) {
 		c.Brake.Done(brake.Disrupt, len(cmd.Nodes), now)
 	}
 	c.tellMarked(ctx, s, cmd)
 	return ignoreConflict(err)
-}
-
-// forced reports whether nodes go for a reason that is no choice.
-func forced(reason apiv1.DisruptionReason) bool {
-	return reason == disrupt.ReasonExpired || reason == disrupt.ReasonUnhealthy
 }
 
 // force ends nodes that are beyond repair: by a deadline that is now.

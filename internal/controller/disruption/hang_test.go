@@ -10,6 +10,7 @@ import (
 
 	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/disrupt/status"
 	"github.com/karpenter-go/karpenter/internal/controller/internal/fakecloud"
 	"github.com/karpenter-go/karpenter/internal/controller/nodeclaim/lifecycle"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
@@ -96,7 +97,7 @@ func TestOneLaunchHangs(t *testing.T) {
 	o.pass()
 	for _, c := range o.claims() {
 		if c.Name == "claim-0" {
-			h = o.hang(list(c.Annotations[apiv1.ReplacedByAnnotationKey])[0])
+			h = o.hang(status.ReplacedBy(&c)[0])
 		}
 	}
 	before, want := o.is("claim-0")+" "+o.is("claim-1"), "marked marked"

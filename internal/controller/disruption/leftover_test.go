@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/disrupt/status"
 )
 
 // claim returns the claim of that name.
@@ -20,7 +21,7 @@ func (o *colony) claim(name string) *apiv1.NodeClaim {
 
 // waitsFor returns the names of the claims that the claim waits for.
 func (o *colony) waitsFor(name string) []string {
-	return list(o.claim(name).Annotations[apiv1.ReplacedByAnnotationKey])
+	return status.ReplacedBy(o.claim(name))
 }
 
 // failOne begins to replace node-0 by two, has comes do with one of the two what it does, and the cloud give up the other. It

@@ -1,26 +1,33 @@
 package disruption
 
 import (
+	"context"
+	"fmt"
 	"math"
 	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	ctrl "sigs.k8s.io/controller-runtime"
+
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/disrupt"
+	"github.com/karpenter-go/karpenter/engine/disrupt/budget"
+	"github.com/karpenter-go/karpenter/engine/disrupt/status"
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
 // measure sets the gauges that follow from a decision.
-func (c *Controller) measure(s *model.Snapshot, d disrupt.Decision, took time.Duration) {
+func (c *Controller) measure(ctx context.Context, s *model.Snapshot, d disrupt.Decision, took time.Duration) {
 	m := c.Metrics
 	m.Disruption.DecisionEvaluationDurationSeconds.WithLabelValues(
 		lower(apiv1.DisruptionReasonUnderutilized), "multi").Observe(took.Seconds())
-	for _, reason := range disrupt.Reasons {
+	for _, reason := range budget.Reasons {
 		m.Disruption.EligibleNodes.WithLabelValues(lower(reason)).Set(float64(d.Stats.Eligible[reason]))
 	}
-	if d.Stats.Spent {
+	if d.Stats.Exhausted {
 		m.Disruption.ConsolidationTimeoutsTotal.WithLabelValues("single").Inc()
 	}
 	for _, score := range d.Stats.Scores {
@@ -33,6 +40,11 @@ func (c *Controller) measure(s *model.Snapshot, d disrupt.Decision, took time.Du
 			m.Disruption.ConsolidationScore.WithLabelValues(labels...).Observe(score.Value)
 		}
 		m.Disruption.ConsolidationMovesTotal.WithLabelValues(labels...).Inc()
+	}
+	for _, p := range d.Stats.Panics {
+		m.Scheduler.PlanFaultsTotal.WithLabelValues(c.Name(), telemetry.FaultPanic).Inc()
+		ctrl.LoggerFrom(ctx).Error(fmt.Errorf("panic: %s", p.Value), "planning failed for some pods, which have no other place",
+			"count", len(p.Pods), "stack", p.Stack)
 	}
 	m.Disruption.BlockedDollarsPerHour.Reset()
 	for _, b := range d.Blocked {
@@ -53,13 +65,13 @@ func (c *Controller) measurePools(s *model.Snapshot) {
 		}
 	}
 	c.measured = map[string]bool{}
-	before := disrupt.BudgetsOf(s)
+	before := budget.Of(s, false)
 	cost := costs(s)
 	for _, p := range s.Pools() {
 		c.measured[p.Name] = true
 		m.NodePools.CostTotal.WithLabelValues(p.Name).Set(cost[p.Name])
 		a := before.Of(p.Name)
-		for _, reason := range disrupt.Reasons {
+		for _, reason := range budget.Reasons {
 			m.NodePools.AllowedDisruptions.WithLabelValues(p.Name, lower(reason)).Set(float64(a.Left(reason)))
 			m.NodePools.NodesConsumingBudgets.WithLabelValues(p.Name, lower(reason)).Set(float64(a.Disrupting))
 		}
@@ -72,7 +84,7 @@ func costs(s *model.Snapshot) map[string]float64 {
 	sum := map[string]float64{}
 	for _, n := range s.Nodes() {
 		if n.Managed() && n.Launched() {
-			sum[n.Pool] += disrupt.Price(s, n)
+			sum[n.Pool] += s.PriceOf(n)
 		}
 	}
 	return sum
@@ -91,7 +103,7 @@ func consolidationType(method string) string {
 
 // typeOf is consolidationType for a node of which only the mark is known.
 func (c *Controller) typeOf(n *model.Node) string {
-	switch reasonOf(n) {
+	switch status.Reason(n) {
 	case apiv1.DisruptionReasonEmpty:
 		return "empty"
 	case apiv1.DisruptionReasonUnderutilized:

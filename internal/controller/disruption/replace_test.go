@@ -253,8 +253,8 @@ func TestReplacementInUseStays(t *testing.T) {
 // A node that was found at the last moment not to be able to go is let be for a while, longer each time.
 func TestTakenBackRests(t *testing.T) {
 	w := newDearWorld(t)
-	var rests []time.Duration
-	for len(rests) < 3 {
+	var backoffs []time.Duration
+	for len(backoffs) < 3 {
 		w.pass(pause)
 		r := w.replacement()
 		if r == nil {
@@ -269,11 +269,11 @@ func TestTakenBackRests(t *testing.T) {
 		w.watch()
 		w.pass(poll)
 		w.want(0, 0, 0)
-		rests = append(rests, w.resting["node-0"].lasts)
+		backoffs = append(backoffs, w.backoff["node-0"].lasts)
 		w.vanish(r, n)
 	}
-	if want := []time.Duration{shortRest, 2 * shortRest, 4 * shortRest}; !slices.Equal(rests, want) {
-		t.Errorf("node-0 rests %v, want %v", rests, want)
+	if want := []time.Duration{minBackoff, 2 * minBackoff, 4 * minBackoff}; !slices.Equal(backoffs, want) {
+		t.Errorf("node-0 backoffs %v, want %v", backoffs, want)
 	}
 }
 

@@ -11,6 +11,9 @@ import (
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/disrupt"
+	"github.com/karpenter-go/karpenter/engine/disrupt/budget"
+	"github.com/karpenter-go/karpenter/engine/disrupt/methods"
+	"github.com/karpenter-go/karpenter/engine/disrupt/status"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/internal/act"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
@@ -80,7 +83,7 @@ func (c *Controller) tellHeld(cmd model.Command, why string) {
 
 func (c *Controller) tellTakenBack(ctx context.Context, n *model.Node, why model.Verdict) {
 	c.publish(n, corev1.EventTypeWarning, telemetry.EventDisruptionFailed, "The node stays: "+why.String())
-	ctrl.LoggerFrom(ctx).Info("disruption taken back", "reason", lower(reasonOf(n)), "Node", named(n.Name),
+	ctrl.LoggerFrom(ctx).Info("disruption taken back", "reason", lower(status.Reason(n)), "Node", named(n.Name),
 		"because", why.String())
 }
 
@@ -101,14 +104,14 @@ func (c *Controller) tellEnded(ctx context.Context, s *model.Snapshot, n *model.
 }
 
 func (c *Controller) tellRepaired(ctx context.Context, n *model.Node) {
-	condition := string(disrupt.Sick(n, c.options(c.Clock.Now()).Repair))
+	condition := string(methods.UnhealthyCondition(n, c.options(c.Clock.Now()).Repair))
 	c.Metrics.NodeClaims.UnhealthyDisruptedTotal.WithLabelValues(
 		condition, n.Pool, n.Labels[apiv1.CapacityTypeLabelKey], n.Claim.Status.ImageID).Inc()
-	c.Metrics.NodeClaims.DisruptedTotal.WithLabelValues(lower(disrupt.ReasonUnhealthy), n.Pool,
+	c.Metrics.NodeClaims.DisruptedTotal.WithLabelValues(lower(status.ReasonUnhealthy), n.Pool,
 		n.Labels[apiv1.CapacityTypeLabelKey], "", telemetry.TerminationMode(n.Claim.Spec.TerminationGracePeriod)).Inc()
 	c.publish(n, corev1.EventTypeNormal, telemetry.EventDisruptionTerminating,
 		"Ending the node by force: its condition "+condition+" is beyond repair")
-	ctrl.LoggerFrom(ctx).Info("deleted nodeclaim", "reason", lower(disrupt.ReasonUnhealthy), "condition", condition,
+	ctrl.LoggerFrom(ctx).Info("deleted nodeclaim", "reason", lower(status.ReasonUnhealthy), "condition", condition,
 		"NodeClaim", named(n.Claim.Name), "Node", named(n.Name))
 }
 
@@ -136,9 +139,9 @@ func (c *Controller) tellBlocked(s *model.Snapshot, d disrupt.Decision) {
 
 // tellPools tells pools whose budgets allow nothing.
 func (c *Controller) tellPools(s *model.Snapshot) {
-	budgets := disrupt.BudgetsOf(s)
+	budgets := budget.Of(s, false)
 	for _, p := range s.Pools() {
-		for _, reason := range disrupt.Reasons {
+		for _, reason := range budget.Reasons {
 			if a := budgets.Of(p.Name); a.Nodes > 0 && a.Allowed[reason] == 0 {
 				c.Events.Publish(telemetry.Event{
 					Object: p.Object, Type: corev1.EventTypeNormal, Reason: telemetry.EventDisruptionBlocked,

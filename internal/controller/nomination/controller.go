@@ -14,8 +14,8 @@ import (
 
 	"github.com/karpenter-go/karpenter/engine/nominate"
 	"github.com/karpenter-go/karpenter/internal/act"
-	"github.com/karpenter-go/karpenter/internal/singleton"
 	"github.com/karpenter-go/karpenter/internal/observe"
+	"github.com/karpenter-go/karpenter/internal/singleton"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 

@@ -10,7 +10,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
-	"github.com/karpenter-go/karpenter/engine/disrupt"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/internal/act"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
@@ -22,7 +21,7 @@ func (c *Controller) holdBack(s *model.Snapshot, plan *model.Plan) (told, unappr
 	var kept []model.PlannedNode
 	room := map[string]int{}
 	for _, n := range byImportance(plan.Nodes) {
-		mode := disrupt.ModeOf(n.Pool, c.Mode)
+		mode := n.Pool.Mode(c.Mode)
 		if _, known := room[n.Pool.Name]; !known {
 			room[n.Pool.Name] = approved(n.Pool) - size(s, n.Pool.Name)
 		}

@@ -1,0 +1,203 @@
+package budget
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/karpenter-go/karpenter/engine/drain"
+	"github.com/karpenter-go/karpenter/engine/model"
+)
+
+// A pdb is one PodDisruptionBudget.
+type pdb struct {
+	name     string // namespace/name
+	selector labels.Selector
+	// allowed is how many pods may be evicted now, inProgress how many are being evicted from nodes that are on their way out.
+	allowed, inProgress int
+	// alwaysAllow is the unhealthyPodEvictionPolicy by which pods that are not ready may be evicted in any case.
+	alwaysAllow bool
+}
+
+// An Eviction is how many pods of one node one PodDisruptionBudget selects.
+type Eviction struct {
+	pdb, pods int
+	first     string // key of the first pod
+}
+
+// A Taken is how many pods a decision evicts, by PodDisruptionBudget.
+type Taken []int
+
+// PDBs are the PodDisruptionBudgets of a Snapshot.
+type PDBs struct {
+	now         time.Time
+	list        []pdb
+	byNamespace map[string][]int
+	byLabels    map[string][]int // cache of selecting, by namespace and labels
+}
+
+// PDBsOf reads the PodDisruptionBudgets. What those without a status allow is computed from their spec and the pods there
+// are, as for manifests that no cluster has seen.
+func PDBsOf(s *model.Snapshot) *PDBs {
+	b := &PDBs{now: s.Now, byNamespace: map[string][]int{}, byLabels: map[string][]int{}}
+	withoutStatus := map[int]*policyv1.PodDisruptionBudget{}
+	for _, o := range s.PDBs() {
+		selector, err := metav1.LabelSelectorAsSelector(o.Spec.Selector)
+		if err != nil {
+			continue // the API server does not admit it
+		}
+		x := pdb{name: o.Namespace + "/" + o.Name, selector: selector, allowed: int(o.Status.DisruptionsAllowed)}
+		x.alwaysAllow = o.Spec.UnhealthyPodEvictionPolicy != nil && *o.Spec.UnhealthyPodEvictionPolicy == policyv1.AlwaysAllow
+		switch {
+		case o.Status.ObservedGeneration == 0 && o.Status.ExpectedPods == 0 && o.Status.DisruptionsAllowed == 0:
+			withoutStatus[len(b.list)] = o
+		case o.Status.ObservedGeneration < o.Generation:
+			x.allowed = 0 // the API server refuses evictions until the status is up to date
+		}
+		b.byNamespace[o.Namespace] = append(b.byNamespace[o.Namespace], len(b.list))
+		b.list = append(b.list, x)
+	}
+	if len(withoutStatus) == 0 {
+		return b
+	}
+	matching := make([]int, len(b.list))
+	for _, p := range s.Pods() {
+		if p.Terminal() || p.Terminating() {
+			continue
+		}
+		for _, i := range b.selecting(p) {
+			matching[i]++
+		}
+	}
+	for i, o := range withoutStatus {
+		b.list[i].allowed = allowedBySpec(o, matching[i])
+	}
+	return b
+}
+
+// allowedBySpec returns how many of n healthy pods the spec allows to be evicted. Percentages round up, as in Kubernetes.
+func allowedBySpec(o *policyv1.PodDisruptionBudget, n int) int {
+	if o.Spec.MaxUnavailable != nil {
+		v, err := intstr.GetScaledValueFromIntOrPercent(o.Spec.MaxUnavailable, n, true)
+		if err != nil {
+			return 0
+		}
+		return min(v, n)
+	}
+	if o.Spec.MinAvailable == nil {
+		return max(0, n-1) // Kubernetes' default is minAvailable: 1
+	}
+	v, err := intstr.GetScaledValueFromIntOrPercent(o.Spec.MinAvailable, n, true)
+	if err != nil {
+		return 0
+	}
+	return max(0, n-v)
+}
+
+// selecting returns the budgets that select the pod.
+func (b *PDBs) selecting(p *model.Pod) []int {
+	list := b.byNamespace[p.Object.Namespace]
+	if len(list) == 0 {
+		return nil
+	}
+	set := labels.Set(p.Object.Labels)
+	key := p.Object.Namespace + "/" + set.String()
+	found, ok := b.byLabels[key]
+	if !ok {
+		for _, i := range list {
+			if b.list[i].selector.Matches(set) {
+				found = append(found, i)
+			}
+		}
+		b.byLabels[key] = found
+	}
+	return found
+}
+
+// Evictions returns what the budgets count of the pods, in the order of the budgets' names. It returns a no if a pod can
+// never be evicted, because several budgets select it.
+func (b *PDBs) Evictions(pods []*model.Pod) ([]Eviction, model.Verdict) {
+	var out []Eviction
+	for _, p := range pods {
+		if len(b.byNamespace[p.Object.Namespace]) == 0 || drain.SpareOf(p.Object, b.now) != drain.SpareNone || p.Terminating() {
+			continue
+		}
+		found := b.selecting(p)
+		if len(found) > 1 {
+			return nil, model.Verdict{Rule: model.RulePDB, Subject: fmt.Sprintf(
+				"pod %s is selected by several PodDisruptionBudgets, %s and %s, and cannot be evicted",
+				p.Key, b.list[found[0]].name, b.list[found[1]].name)}
+		}
+		if len(found) == 0 || b.list[found[0]].alwaysAllow && !podReady(p.Object) {
+			continue
+		}
+		i := slices.IndexFunc(out, func(e Eviction) bool { return e.pdb == found[0] })
+		if i < 0 {
+			i, out = len(out), append(out, Eviction{pdb: found[0], first: p.Key})
+		}
+		out[i].pods++
+	}
+	slices.SortFunc(out, func(x, y Eviction) int { return strings.Compare(b.list[x.pdb].name, b.list[y.pdb].name) })
+	return out, model.Verdict{}
+}
+
+// Begun counts evictions from a node that is on its way out already.
+func (b *PDBs) Begun(evictions []Eviction) {
+	for _, e := range evictions {
+		b.list[e.pdb].inProgress += e.pods
+	}
+}
+
+// Take counts the evictions of one more node.
+func (b *PDBs) Take(taken Taken, evictions []Eviction) Taken {
+	if len(evictions) == 0 {
+		return taken
+	}
+	out := make(Taken, len(b.list))
+	copy(out, taken)
+	for _, e := range evictions {
+		out[e.pdb] += e.pods
+	}
+	return out
+}
+
+// Allow is a yes if the nodes, given by their evictions, may all be drained beside what is taken. A single node may hold more
+// pods of a budget than may be evicted at a time, because a drain evicts them one after another. Then no other node of that
+// budget may be drained meanwhile.
+func (b *PDBs) Allow(taken Taken, nodes ...[]Eviction) model.Verdict {
+	sum := map[int]int{}
+	for _, evictions := range nodes {
+		for _, e := range evictions {
+			before := b.list[e.pdb].inProgress + sum[e.pdb]
+			if taken != nil {
+				before += taken[e.pdb]
+			}
+			sum[e.pdb] += e.pods
+			if allowed := b.list[e.pdb].allowed; allowed == 0 || before > 0 && before+e.pods > allowed {
+				return b.exhausted(e)
+			}
+		}
+	}
+	return model.Verdict{}
+}
+
+func (b *PDBs) exhausted(e Eviction) model.Verdict {
+	return model.Verdict{Rule: model.RulePDB, Subject: fmt.Sprintf(
+		"pod %s: PodDisruptionBudget %s allows no more evictions", e.first, b.list[e.pdb].name)}
+}
+
+func podReady(p *corev1.Pod) bool {
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}

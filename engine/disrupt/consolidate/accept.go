@@ -1,0 +1,97 @@
+package consolidate
+
+import (
+	"fmt"
+	"math"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/disrupt/problem"
+	"github.com/karpenter-go/karpenter/engine/model"
+)
+
+// accept makes a command of a proposal that pays, which was made in the view, unless removing empty nodes saves as much, a Balanced NodePool rejects it,
+// or budgets do not allow it.
+func (s *search) accept(in view, p problem.Proposal) model.Verdict {
+	if v := s.emptyInstead(p); !v.OK() {
+		return v
+	}
+	if v := s.balanced(p); !v.OK() {
+		return v
+	}
+	method := "single"
+	if len(p.Set) > 1 {
+		method = "multi"
+	}
+	v := s.st.Accept(p.Command(apiv1.DisruptionReasonUnderutilized, method), p.Set...)
+	if v.OK() {
+		s.st.Gain += p.Payback.Net()
+		s.last = view{s.st.Advance(in.cluster), s.st.Cluster, in.closed, in.notOffered}
+	}
+	return v
+}
+
+// emptyInstead is a no if removing the empty nodes that the pods would move to saves as much, without an eviction.
+func (s *search) emptyInstead(p problem.Proposal) model.Verdict {
+	saves := 0.0
+	for _, pl := range p.Plan.Placements {
+		c := s.st.Problem.Candidate(pl.Node)
+		if c != nil && !s.st.Taken(c) && len(c.Pods) == 0 && s.st.EmptyMayGo(c).OK() {
+			saves += c.Price
+		}
+	}
+	if saves == 0 || p.Saves > saves+problem.Epsilon {
+		return model.Verdict{}
+	}
+	return model.Verdict{Rule: model.RulePrice, Subject: fmt.Sprintf(
+		"would save $%.4f/h, no more than removing the empty nodes that its pods would move to", p.Saves)}
+}
+
+// balancedThreshold is the least score of a move under consolidationPolicy Balanced: the share of the pool's cost that it
+// saves must be half of the share of the pool's pods that it disturbs.
+const balancedThreshold = 0.5
+
+// balanced is a yes if every NodePool with the policy Balanced from which nodes are removed approves. What is saved counts
+// for each pool by its share of the price.
+func (s *search) balanced(p problem.Proposal) model.Verdict {
+	for _, pool := range s.st.Problem.Snapshot.Pools() {
+		if pool.Object.Spec.Disruption.ConsolidationPolicy != apiv1.ConsolidationPolicyBalanced {
+			continue
+		}
+		price, disturbs := totals(p.Set, pool.Name)
+		if disturbs == 0 {
+			continue
+		}
+		score := s.score(pool.Name, p.Saves*price/p.Price, disturbs)
+		approved := score >= balancedThreshold
+		s.st.Stats.Scores = append(s.st.Stats.Scores, problem.Score{Pool: pool.Name, Value: score, Approved: approved})
+		if !approved {
+			return model.Verdict{Rule: model.RulePayback, Subject: fmt.Sprintf(
+				"consolidationPolicy Balanced: the move scores %.2f, %.2f is needed", score, balancedThreshold)}
+		}
+	}
+	return model.Verdict{}
+}
+
+// score returns the score of a move from the pool. The formula is upstream Karpenter's: see docs/disruption.md#balanced.
+func (s *search) score(pool string, saves, disturbs float64) float64 {
+	price, all := totals(s.st.Problem.Candidates, pool)
+	switch {
+	case saves <= 0 || price <= 0 || all <= 0:
+		return 0
+	case disturbs <= 0:
+		return math.Inf(1)
+	}
+	return (saves / price) / (disturbs / all)
+}
+
+// totals returns the price of the pool's candidates, and what removing all of them disturbs: 1 for a node, and what evicting
+// its pods costs.
+func totals(list []*problem.Candidate, pool string) (price, disturbs float64) {
+	for _, c := range list {
+		if c.Node.Pool == pool {
+			price += c.Price
+			disturbs += 1 + c.EvictionCost
+		}
+	}
+	return price, disturbs
+}

@@ -1,0 +1,89 @@
+package consolidate
+
+import (
+	"slices"
+
+	"github.com/karpenter-go/karpenter/engine/disrupt/problem"
+)
+
+// dropFreeRiders removes from a proposal that pays the nodes whose own move does not pay for its evictions. Those kept are
+// not closed any more.
+func (s *search) dropFreeRiders(v view, p problem.Proposal, kept []*problem.Candidate) problem.Proposal {
+	riders := s.freeRiders(p)
+	if len(riders) == 0 || len(riders) == len(p.Set) || s.st.Exhausted() {
+		return p
+	}
+	open := s.open(v, slices.Concat(kept, riders)...)
+	q := s.price(s.st.WhatIf(open.cluster, except(p.Set, riders)))
+	if q.Verdict.OK() && q.Payback.Net() > p.Payback.Net() {
+		return q
+	}
+	return p
+}
+
+// freeRiders returns the nodes of a proposal that pays which would not pay by themselves. Nodes whose pods share planned
+// nodes are judged as one group.
+func (s *search) freeRiders(p problem.Proposal) (riders []*problem.Candidate) {
+	if !p.Verdict.OK() || len(p.Set) < 2 {
+		return nil
+	}
+	groups, ok := groupsOf(p)
+	if !ok {
+		return nil
+	}
+	for _, g := range groups {
+		price := 0.0
+		for _, c := range g.members {
+			price += c.Price
+		}
+		if len(g.members) > 0 && s.st.Problem.PaybackOf(g.members, price-g.replacements, g.replacements).Net() <= 0 {
+			riders = append(riders, g.members...)
+		}
+	}
+	return riders
+}
+
+// A group is nodes of a set whose pods share planned nodes, and the price of those.
+type group struct {
+	members      []*problem.Candidate
+	replacements float64
+}
+
+// groupsOf divides the set into groups; some of those returned are empty. It returns ok=false if a planned node has pods of
+// no node of the set.
+func groupsOf(p problem.Proposal) (groups []group, ok bool) {
+	owner, groupOf := map[string]int{}, make([]int, len(p.Set)) // a group has the index of one of its members
+	for i, c := range p.Set {
+		groupOf[i] = i
+		for _, pod := range c.Pods {
+			owner[pod.Key] = i
+		}
+	}
+	for i := range p.Plan.Nodes {
+		first := -1
+		for _, pod := range p.Plan.Nodes[i].Pods {
+			at, known := owner[pod.Key]
+			if !known {
+				return nil, false
+			}
+			if first < 0 {
+				first = groupOf[at]
+			}
+			for was, k := groupOf[at], 0; was != first && k < len(groupOf); k++ {
+				if groupOf[k] == was {
+					groupOf[k] = first
+				}
+			}
+		}
+	}
+	groups = make([]group, len(p.Set))
+	for i, c := range p.Set {
+		g := &groups[groupOf[i]]
+		g.members = append(g.members, c)
+	}
+	for i := range p.Plan.Nodes {
+		n := &p.Plan.Nodes[i]
+		groups[groupOf[owner[n.Pods[0].Key]]].replacements += n.Price()
+	}
+	return groups, true
+}

@@ -1,0 +1,74 @@
+package consolidate
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/require"
+)
+
+// diverse reports whether the options bring as many different values as the pool's minValues want; if not, of which key
+// they do not. A plan that was allowed to have fewer may go on having fewer.
+func diverse(n *model.PlannedNode) (key string, ok bool) {
+	if n.MinValuesRelaxed {
+		return "", true
+	}
+	for r := range n.Requirements.All() {
+		if r.MinValues() > 0 && distinct(n, r, len(n.Options)) < r.MinValues() {
+			return r.Key(), false
+		}
+	}
+	return "", true
+}
+
+// neededFor returns how many of the options, cheapest first, the minValues of the pool need.
+func neededFor(n *model.PlannedNode) int {
+	most := 0
+	for r := range n.Requirements.All() {
+		if r.MinValues() == 0 {
+			continue
+		}
+		k := 1
+		for k < len(n.Options) && distinct(n, r, k) < r.MinValues() {
+			k++
+		}
+		most = max(most, k)
+	}
+	return most
+}
+
+// distinct counts the values that r allows and the first k options bring.
+func distinct(n *model.PlannedNode, r require.Requirement, k int) int {
+	values := map[string]bool{}
+	for _, t := range n.Options[:k] {
+		for _, v := range valuesOf(t, r.Key(), n.Requirements) {
+			if r.Has(v) {
+				values[v] = true
+			}
+		}
+	}
+	return len(values)
+}
+
+// valuesOf returns the values of a label that t may bring; of zone and capacity type only those that are on offer.
+func valuesOf(t *model.InstanceType, key string, reqs require.Set) []string {
+	if key != corev1.LabelTopologyZone && key != apiv1.CapacityTypeLabelKey {
+		if r, ok := t.Requirements.Get(key); ok {
+			return r.Values()
+		}
+		return nil
+	}
+	var out []string
+	for _, o := range t.Offerings {
+		if _, ok := reqs.Intersects(o.Requirements); !ok || !o.Available {
+			continue
+		}
+		if key == corev1.LabelTopologyZone {
+			out = append(out, o.Zone)
+		} else {
+			out = append(out, o.CapacityType)
+		}
+	}
+	return out
+}

@@ -1,0 +1,167 @@
+package consolidate
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/disrupt/problem"
+	"github.com/karpenter-go/karpenter/engine/disrupt/status"
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/require"
+)
+
+const (
+	// minSpotTypes is how many cheaper types must be left to choose from when one spot node replaces one spot node, and how
+	// many then are left. With fewer the cheapest would be launched again and again until it is interrupted.
+	minSpotTypes = 15
+	// undoWindow is for how long a node is not replaced by a type that it was launched to replace.
+	undoWindow = 24 * time.Hour
+)
+
+// price narrows the replacements to what costs less than the set, whichever offering is launched. The verdict is a no if
+// nothing is left, or if what is left does not pay.
+func (s *search) price(p problem.Proposal) problem.Proposal {
+	if !p.Verdict.OK() {
+		return p
+	}
+	planned := p.Plan.Price
+	if planned > p.Price-problem.Epsilon {
+		p.Verdict = costsMore(p, planned)
+		return p
+	}
+	plan := *p.Plan
+	plan.Nodes = slices.Clone(plan.Nodes)
+	p.Plan = &plan
+	for i := range plan.Nodes {
+		n := &plan.Nodes[i]
+		if p.Verdict = s.narrow(n, p, n.Price()*p.Price/planned); !p.Verdict.OK() {
+			return p
+		}
+	}
+	if overdrawn(p.Plan.Nodes) {
+		p.Verdict = model.Verdict{Rule: model.RuleNoPlace, Subject: "the capacity reservations that are cheaper have too few instances left"}
+		return p
+	}
+	cost := problem.PriceOf(p.Plan.Nodes)
+	p.Saves = p.Price - cost
+	p.Payback = s.st.Problem.PaybackOf(p.Set, p.Saves, cost)
+	if p.Saves <= problem.Epsilon {
+		p.Verdict = costsMore(p, cost)
+	} else if p.Payback.Net() <= 0 {
+		p.Verdict = model.Verdict{Rule: model.RulePayback, Subject: fmt.Sprintf(
+			"would save $%.4f/h, $%.4f within the payback time, and the move costs $%.4f", p.Saves, p.Payback.Gain, p.Payback.Cost)}
+	}
+	return p
+}
+
+func costsMore(p problem.Proposal, elsewhere float64) model.Verdict {
+	return model.Verdict{Rule: model.RulePrice, Subject: fmt.Sprintf(
+		"costs $%.4f/h, elsewhere its pods would cost $%.4f/h", p.Price, elsewhere)}
+}
+
+// narrow leaves of n the options that cost less than limit whichever offering is launched, that are not what they replace, and
+// that undo no recent move. Of spot and on-demand it leaves spot.
+func (s *search) narrow(n *model.PlannedNode, p problem.Proposal, limit float64) model.Verdict {
+	allSpot := !slices.ContainsFunc(p.Set, func(c *problem.Candidate) bool { return c.CapacityType() != apiv1.CapacityTypeSpot })
+	spot := slices.ContainsFunc(n.Options, func(t *model.InstanceType) bool {
+		_, ok := t.Cheapest(asSpot(n.Requirements))
+		return ok
+	})
+	if spot && allSpot && !s.st.Problem.Options.SpotToSpot {
+		return model.Verdict{Rule: model.RuleSpot,
+			Subject: "spot nodes are not replaced by cheaper ones: the feature gate SpotToSpotConsolidation is off"}
+	}
+	if spot {
+		n.Requirements = asSpot(n.Requirements)
+	}
+	undone, first := false, n.Options[0]
+	n.Options = slices.DeleteFunc(slices.Clone(n.Options), func(t *model.InstanceType) bool {
+		highest, capacityType, ok := highestPrice(t, n.Requirements)
+		if !ok || highest > limit-problem.Epsilon {
+			return true
+		}
+		if s.undoes(p.Set, t.Name+"/"+capacityType) {
+			undone = true
+			return true
+		}
+		return replacesEqual(p.Set, t, capacityType, highest)
+	})
+	if len(n.Options) == 0 && undone {
+		return model.Verdict{Rule: model.RuleUndo, Subject: "every type that is cheaper is one that it replaced less than a day ago"}
+	}
+	if len(n.Options) == 0 {
+		return costsMore(p, p.Plan.Price)
+	}
+	if spot {
+		problem.SortByPrice(n.Options, n.Requirements)
+	}
+	if spot && allSpot && len(p.Set) == 1 {
+		if len(n.Options) < minSpotTypes {
+			return model.Verdict{Rule: model.RuleSpot, Subject: fmt.Sprintf(
+				"%d cheaper spot types to choose from, %d are needed", len(n.Options), minSpotTypes)}
+		}
+		n.Options = n.Options[:max(minSpotTypes, neededFor(n))]
+	}
+	if key, ok := diverse(n); !ok {
+		return model.Verdict{Rule: model.RuleMinValues, Subject: key}
+	}
+	if spot || n.Options[0] != first {
+		n.Offering, _ = n.Options[0].Cheapest(n.Requirements)
+	}
+	return model.Verdict{}
+}
+
+// overdrawn reports whether the nodes take more instances out of a capacity reservation than it has.
+func overdrawn(nodes []model.PlannedNode) bool {
+	drawn := map[string]int{}
+	for i := range nodes {
+		o := nodes[i].Offering
+		if drawn[o.ReservationID]++; o.ReservationID != "" && drawn[o.ReservationID] > o.ReservationCapacity {
+			return true
+		}
+	}
+	return false
+}
+
+func asSpot(r require.Set) require.Set {
+	return r.With(require.New(apiv1.CapacityTypeLabelKey, corev1.NodeSelectorOpIn, apiv1.CapacityTypeSpot))
+}
+
+// highestPrice returns the highest price at which t may be launched under reqs, and its capacity type: of reserved, spot and
+// on-demand the first that is on offer, in any zone.
+func highestPrice(t *model.InstanceType, reqs require.Set) (price float64, capacityType string, ok bool) {
+	for _, ct := range []string{apiv1.CapacityTypeReserved, apiv1.CapacityTypeSpot, apiv1.CapacityTypeOnDemand} {
+		for _, o := range t.Offerings {
+			if o.CapacityType != ct || !o.Available {
+				continue
+			}
+			if _, fits := reqs.Intersects(o.Requirements); fits {
+				price, ok = max(price, o.Price), true
+			}
+		}
+		if ok {
+			return price, ct, true
+		}
+	}
+	return 0, "", false
+}
+
+// undoes reports whether a node of the set was launched recently to replace one of that type and capacity type.
+func (s *search) undoes(set []*problem.Candidate, replaced string) bool {
+	return slices.ContainsFunc(set, func(c *problem.Candidate) bool {
+		return c.Node.Claim != nil && s.st.Problem.Snapshot.Now.Sub(c.Node.Claim.CreationTimestamp.Time) < undoWindow &&
+			slices.Contains(status.ReplacedTypes(c.Node), replaced)
+	})
+}
+
+// replacesEqual reports whether t, at that price at most, replaces a node of its own type and capacity type: the only one of
+// the set, or one that costs no more.
+func replacesEqual(set []*problem.Candidate, t *model.InstanceType, capacityType string, price float64) bool {
+	return slices.ContainsFunc(set, func(c *problem.Candidate) bool {
+		return c.Type() == t.Name && c.CapacityType() == capacityType && (len(set) == 1 || price > c.Price-problem.Epsilon)
+	})
+}

@@ -1,0 +1,248 @@
+package consolidate
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	schedulingcorev1 "k8s.io/component-helpers/scheduling/corev1"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/disrupt/problem"
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/pack"
+)
+
+// A reduced cluster is a small one in which a candidate of a large cluster is screened: a few nodes with their free capacity
+// and no pods, and the instance types that no other type dominates.
+//
+// It serves candidates with unconstrained pods only. A no is final. A yes is looked into in the whole cluster. What the
+// reduction leaves out cannot change the answer of an exact packer: see destinations and undominated. The packer is a
+// heuristic, so a no may be wrong now and then; TestScreeningLosesLittle measures how often.
+type reduced struct {
+	problem *problem.Problem
+	empty   *model.Snapshot // pools, daemons and types, without nodes
+	// below is empty with only the types that cost less than the price.
+	below map[float64]*model.Snapshot
+	nodes []*freeNode // most free capacity first
+}
+
+// A freeNode is a node that receives pods. Object has its free capacity, and what its DaemonSet pods use, as allocatable.
+type freeNode struct {
+	name   string
+	object *corev1.Node
+	taints []corev1.Taint
+	free   amounts
+}
+
+// usual are the resources that every instance type has.
+var usual = [...]corev1.ResourceName{
+	corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourcePods, corev1.ResourceEphemeralStorage,
+}
+
+// amounts are quantities of the usual resources.
+type amounts [len(usual)]int64
+
+func amountsOf(r model.Resources) (a amounts) {
+	for i, name := range usual {
+		a[i] = r[name]
+	}
+	return a
+}
+
+// within reports whether the positive amounts are at most those of b.
+func (a amounts) within(b amounts) bool {
+	for i, v := range a {
+		if v > b[i] && v > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// reduce makes the reduced cluster.
+func reduce(p *problem.Problem, cluster *model.Snapshot) *reduced {
+	change := model.Delta{Types: map[string][]*model.InstanceType{}}
+	seen := map[string][]*model.InstanceType{}
+	for _, pool := range p.Snapshot.Pools() {
+		key, types := poolKey(pool), p.Snapshot.Types(pool.Name)
+		if known, ok := seen[key]; ok && slices.EqualFunc(known, types, equalTypes) {
+			continue // another pool launches the same nodes
+		}
+		seen[key] = types
+		change.Pools = append(change.Pools, pool.Object)
+		change.Types[pool.Name] = undominated(types, pool)
+	}
+	for _, o := range p.Snapshot.Daemons() {
+		change.Daemons = append(change.Daemons, o.Object)
+	}
+	r := &reduced{problem: p, empty: model.Compile(change).At(p.Snapshot.Now), below: map[float64]*model.Snapshot{}}
+	for _, n := range cluster.Nodes() {
+		free := n.Free()
+		if n.Object == nil || n.Deleting || n.Object.Spec.Unschedulable || free[corev1.ResourcePods] <= 0 {
+			continue
+		}
+		o := *n.Object
+		o.Status.Allocatable = free.Plus(n.DaemonUsed).List()
+		r.nodes = append(r.nodes, &freeNode{name: n.Name, object: &o, taints: n.Taints, free: amountsOf(free)})
+	}
+	slices.SortFunc(r.nodes, func(a, b *freeNode) int {
+		return cmp.Or(cmp.Compare(b.free[0], a.free[0]), cmp.Compare(b.free[1], a.free[1]), strings.Compare(a.name, b.name))
+	})
+	return r
+}
+
+// poolKey is equal for two pools whose nodes are the same to unconstrained pods.
+func poolKey(p *model.Pool) string {
+	return fmt.Sprint(p.Weight, p.Usable(), p.Requirements.Without(apiv1.NodePoolLabelKey), p.Taints, p.Limits,
+		p.Object.Spec.Template.Spec.NodeClassRef)
+}
+
+// equalTypes reports whether two types are the same to unconstrained pods.
+func equalTypes(a, b *model.InstanceType) bool {
+	return a == b || a.Name == b.Name && amountsOf(a.Allocatable) == amountsOf(b.Allocatable) &&
+		slices.EqualFunc(a.Offerings, b.Offerings, func(x, y model.Offering) bool {
+			return x.Compare(y) == 0 && x.Available == y.Available && x.Price == y.Price
+		})
+}
+
+// undominated returns the types to which no other type has at least as much of each usual resource at a price that is no
+// higher. The price is that of the cheapest offering that the pool allows.
+func undominated(types []*model.InstanceType, pool *model.Pool) []*model.InstanceType {
+	prices := map[*model.InstanceType]float64{}
+	var list []*model.InstanceType
+	for _, t := range types {
+		if _, ok := t.Requirements.Intersects(pool.Requirements); !ok {
+			continue
+		}
+		if o, ok := t.Cheapest(pool.Requirements); ok {
+			prices[t] = o.Price
+			list = append(list, t)
+		}
+	}
+	slices.SortFunc(list, func(a, b *model.InstanceType) int {
+		order := cmp.Compare(prices[a], prices[b])
+		for _, name := range usual {
+			order = cmp.Or(order, cmp.Compare(b.Allocatable[name], a.Allocatable[name]))
+		}
+		return cmp.Or(order, strings.Compare(a.Name, b.Name))
+	})
+	var kept []*model.InstanceType
+	for _, t := range list {
+		size := amountsOf(t.Allocatable)
+		if !slices.ContainsFunc(kept, func(k *model.InstanceType) bool { return size.within(amountsOf(k.Allocatable)) }) {
+			kept = append(kept, t)
+		}
+	}
+	slices.SortFunc(kept, func(a, b *model.InstanceType) int { return strings.Compare(a.Name, b.Name) })
+	return kept
+}
+
+// plan returns the plan for the candidate's pods without the candidate, on types that cost less.
+func (r *reduced) plan(c *problem.Candidate) *model.Plan {
+	change := model.Delta{Nodes: r.destinations(c)}
+	for _, p := range c.Pods {
+		change.Pods = append(change.Pods, p.Unbound().Object)
+	}
+	options := r.problem.Options.Pack
+	options.Effort = -1         // a plan that a search would improve is looked into in the whole cluster
+	options.DefaultSpread = nil // the other pods that it would count are not in the reduced cluster
+	plan, _ := pack.Try(r.cheaperThan(c.Price).Apply(change), options) // a plan in the whole cluster notes a panic
+	return plan
+}
+
+// cheaperThan returns the reduced cluster without nodes and with only the types that cost less.
+func (r *reduced) cheaperThan(price float64) *model.Snapshot {
+	if s, ok := r.below[price]; ok {
+		return s
+	}
+	types := map[string][]*model.InstanceType{}
+	for _, pool := range r.empty.Pools() {
+		types[pool.Name] = slices.DeleteFunc(slices.Clone(r.empty.Types(pool.Name)), func(t *model.InstanceType) bool {
+			o, ok := t.Cheapest(pool.Requirements)
+			return !ok || o.Price >= price
+		})
+	}
+	r.below[price] = r.empty.Apply(model.Delta{Types: types})
+	return r.below[price]
+}
+
+// A podKind is pods of one node with equal requests and tolerations.
+type podKind struct {
+	requests    amounts
+	tolerations []corev1.Toleration
+}
+
+func (k podKind) equal(other podKind) bool {
+	return k.requests == other.requests && slices.EqualFunc(k.tolerations, other.tolerations, func(a, b corev1.Toleration) bool {
+		return a.Key == b.Key && a.Operator == b.Operator && a.Value == b.Value && a.Effect == b.Effect
+	})
+}
+
+// fits reports whether one pod of the kind may be bound to the node.
+func (k podKind) fits(n *freeNode) bool {
+	return k.requests.within(n.free) && !slices.ContainsFunc(n.taints, func(t corev1.Taint) bool {
+		return t.Effect != corev1.TaintEffectPreferNoSchedule &&
+			!schedulingcorev1.TolerationsTolerateTaint(logr.Discard(), k.tolerations, &t, false)
+	})
+}
+
+// destinations returns the nodes that matter to the candidate's pods: any part of the pods that fits on all nodes fits on
+// these. For each kind of pods they are the nodes with most free capacity on which one fits, as many as the candidate has
+// pods. So one is left for each pod wherever the others are.
+func (r *reduced) destinations(c *problem.Candidate) []*corev1.Node {
+	var kinds []podKind
+	for _, p := range c.Pods {
+		k := podKind{amountsOf(p.Requests), p.Object.Spec.Tolerations}
+		if !slices.ContainsFunc(kinds, k.equal) {
+			kinds = append(kinds, k)
+		}
+	}
+	var nodes []*corev1.Node
+	chosen := map[*freeNode]bool{}
+	for _, k := range kinds {
+		left := len(c.Pods)
+		for _, n := range r.nodes {
+			if left == 0 {
+				break
+			}
+			if n.name != c.Node.Name && !chosen[n] && k.fits(n) {
+				chosen[n] = true
+				nodes = append(nodes, n.object)
+				left--
+			}
+		}
+	}
+	return nodes
+}
+
+// unconstrained reports whether the pods may run on any node with enough of the usual resources whose taints they tolerate:
+// they have no node selector, affinity, spread, volume, host port or device.
+func unconstrained(pods []*model.Pod) bool {
+	for _, p := range pods {
+		for name := range p.Requests {
+			if !slices.Contains(usual[:], name) {
+				return false
+			}
+		}
+		spec := &p.Object.Spec
+		if len(spec.NodeSelector) > 0 || spec.Affinity != nil || len(spec.TopologySpreadConstraints) > 0 ||
+			len(spec.ResourceClaims) > 0 {
+			return false
+		}
+		for _, v := range spec.Volumes {
+			if v.PersistentVolumeClaim != nil || v.Ephemeral != nil {
+				return false
+			}
+		}
+		for _, c := range spec.Containers {
+			if slices.ContainsFunc(c.Ports, func(p corev1.ContainerPort) bool { return p.HostPort != 0 }) {
+				return false
+			}
+		}
+	}
+	return true
+}

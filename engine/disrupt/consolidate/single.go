@@ -1,0 +1,87 @@
+package consolidate
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/disrupt/problem"
+	"github.com/karpenter-go/karpenter/engine/model"
+)
+
+// screeningFrom is the number of candidates above which each is screened in a reduced cluster first.
+const screeningFrom = 50
+
+// singles looks at each candidate that is left by itself, until the bound of what-ifs is reached.
+func (s *search) singles() {
+	list := s.resumed()
+	var screen *reduced
+	for i, c := range list {
+		if s.st.Taken(c) {
+			continue
+		}
+		v := mayConsolidate(s.st, c)
+		if v.OK() {
+			v = s.st.Allow([]*problem.Candidate{c}, apiv1.DisruptionReasonUnderutilized)
+		}
+		if v.OK() && s.st.Exhausted() {
+			v = model.Verdict{Rule: model.RuleEffort}
+			if !s.st.Stats.Exhausted {
+				s.st.Stats.Exhausted, s.cursor.After = true, list[max(i-1, 0)].Node.Name
+			}
+		}
+		if v.OK() && len(list) > screeningFrom && !s.strategy.exhaustive && unconstrained(c.Pods) {
+			if screen == nil {
+				screen = reduce(s.st.Problem, s.view(nil).cluster)
+			}
+			s.st.Stats.Screened++
+			v = screen.mayPay(c)
+		}
+		if v.OK() {
+			cluster := s.view(nil)
+			p := s.price(s.st.WhatIf(cluster.cluster, []*problem.Candidate{c}))
+			if v = p.Verdict; v.OK() {
+				v = s.accept(cluster, p)
+			}
+			if v.OK() {
+				screen = nil
+				continue
+			}
+		}
+		s.st.Block(c, v)
+	}
+	if !s.st.Stats.Exhausted {
+		s.cursor.After = ""
+	}
+}
+
+// resumed returns the candidates in name order from the one after the cursor on, if the last decision ended there. Otherwise
+// it returns them as they are.
+func (s *search) resumed() []*problem.Candidate {
+	after := s.cursor.After
+	if after == "" {
+		return s.candidates
+	}
+	list := slices.Clone(s.candidates)
+	slices.SortFunc(list, func(a, b *problem.Candidate) int {
+		return cmp.Or(
+			cmp.Compare(max(0, strings.Compare(after, a.Node.Name)+1), max(0, strings.Compare(after, b.Node.Name)+1)),
+			strings.Compare(a.Node.Name, b.Node.Name),
+		)
+	})
+	return list
+}
+
+// mayPay is a no if, in the reduced cluster, removing the candidate does not pay. Its pods must be unconstrained.
+func (r *reduced) mayPay(c *problem.Candidate) model.Verdict {
+	if plan := r.plan(c); len(plan.Refusals) == 0 {
+		price := problem.PriceOf(plan.Nodes)
+		if r.problem.PaybackOf([]*problem.Candidate{c}, c.Price-price, price).Net() > 0 {
+			return model.Verdict{}
+		}
+	}
+	return model.Verdict{Rule: model.RulePrice, Subject: fmt.Sprintf(
+		"costs $%.4f/h, and no replacement that is cheaper by enough holds its pods", c.Price)}
+}

@@ -1,0 +1,81 @@
+package consolidate
+
+import (
+	"slices"
+
+	"github.com/karpenter-go/karpenter/engine/disrupt/problem"
+	"github.com/karpenter-go/karpenter/engine/model"
+)
+
+// A view is the cluster as proposals see it: nodes that must not receive pods are cordoned.
+type view struct {
+	cluster *model.Snapshot
+	// of is the cluster of the State that the view was made from.
+	of *model.Snapshot
+	// closed are candidates that receive no pods, because they are about to be replaced.
+	closed []*problem.Candidate
+	// notOffered are the names of instance types that are not on offer.
+	notOffered []string
+}
+
+// view returns the cluster of the State without room on nodes that are not initialized, whose consolidateAfter has not
+// passed, or that are closed.
+func (s *search) view(closed []*problem.Candidate) view {
+	if v := s.last; v.of != s.st.Cluster || !slices.Equal(v.closed, closed) {
+		s.last = s.newView(closed, nil)
+	}
+	return s.last
+}
+
+// newView makes a view without the instance types that are not on offer.
+func (s *search) newView(closed []*problem.Candidate, notOffered []string) view {
+	names := map[string]bool{}
+	for _, c := range closed {
+		names[c.Node.Name] = true
+	}
+	delta := s.st.Problem.Cordon(s.st.Cluster, func(n *model.Node) bool {
+		return names[n.Name] || !s.st.Problem.Initialized(n) || s.recent(n)
+	})
+	if len(notOffered) > 0 {
+		delta.Types = map[string][]*model.InstanceType{}
+		for _, p := range s.st.Cluster.Pools() {
+			delta.Types[p.Name] = slices.DeleteFunc(slices.Clone(s.st.Cluster.Types(p.Name)), func(t *model.InstanceType) bool {
+				return slices.Contains(notOffered, t.Name)
+			})
+		}
+	}
+	return view{s.st.Cluster.Apply(delta), s.st.Cluster, closed, notOffered}
+}
+
+// open returns the view in which the candidates receive pods again.
+func (s *search) open(v view, candidates ...*problem.Candidate) view {
+	if len(v.closed) == 0 || len(candidates) == 0 {
+		return v
+	}
+	return s.newView(except(v.closed, candidates), v.notOffered)
+}
+
+// withoutTypes returns the view in which none of the candidates can be launched again as it was.
+func (s *search) withoutTypes(v view, candidates []*problem.Candidate) view {
+	var names []string
+	for _, c := range candidates {
+		names = append(names, c.Type())
+	}
+	return s.newView(v.closed, names)
+}
+
+// recent reports whether pods came or went on the node a short while ago. Such a node receives no pods because of their
+// price until consolidateAfter has passed.
+func (s *search) recent(n *model.Node) bool {
+	c := s.st.Problem.Candidate(n)
+	if c == nil || c.Pool == nil || c.Pool.Static() {
+		return false
+	}
+	after := c.Pool.Object.Spec.Disruption.ConsolidateAfter.Duration
+	return after != nil && *after > 0 && !s.st.Problem.Consolidatable(c)
+}
+
+// except returns the candidates of the list that are not among some.
+func except(list, some []*problem.Candidate) []*problem.Candidate {
+	return slices.DeleteFunc(slices.Clone(list), func(c *problem.Candidate) bool { return slices.Contains(some, c) })
+}

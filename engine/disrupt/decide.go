@@ -1,0 +1,59 @@
+package disrupt
+
+import (
+	"time"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/disrupt/consolidate"
+	"github.com/karpenter-go/karpenter/engine/disrupt/methods"
+	"github.com/karpenter-go/karpenter/engine/disrupt/problem"
+	"github.com/karpenter-go/karpenter/engine/disrupt/status"
+	"github.com/karpenter-go/karpenter/engine/model"
+)
+
+// Decide returns what disruption does now. It goes through the methods twice. In the first pass commands are to be carried
+// out. In the second pass they are only proposed, because the mode of a NodePool holds them back; so what is proposed takes
+// neither room nor budgets from what is carried out.
+func Decide(s *model.Snapshot, o Options, from Cursor) Decision {
+	st := problem.Compile(s, o)
+	d := Decision{Cursor: from}
+	waits := false
+	for _, proposed := range []bool{false, true} {
+		st = methods.Repair(st, st.Due(status.ReasonUnhealthy, proposed))
+		st = methods.Expire(st, st.Due(status.ReasonExpired, proposed))
+		for i := range voluntary {
+			switch reason := voluntary[(i+from.Turn)%len(voluntary)]; reason {
+			case apiv1.DisruptionReasonEmpty:
+				st = methods.Empty(st, st.Due(reason, proposed))
+			case apiv1.DisruptionReasonDrifted:
+				st = methods.Drift(st, st.Due(reason, proposed))
+			case apiv1.DisruptionReasonUnderutilized:
+				var waitsNow bool
+				st, d.Cursor.Consolidation, waitsNow = consolidate.Run(st, st.Due(reason, proposed), d.Cursor.Consolidation)
+				waits = waits || waitsNow
+			}
+		}
+		if proposed {
+			break
+		}
+		d.Commands = st.Commands
+		if o.Static {
+			st, d.Launches, d.Surplus = methods.Scale(st)
+		}
+	}
+	d.Proposed = st.Commands[len(d.Commands):]
+	d.Blocked, d.Budgets, d.Stats = st.Blocked(), st.Budgets, st.Stats
+	if !waits {
+		d.Cursor.Consolidation.WaitingSince = time.Time{}
+	}
+	if len(d.Commands) > 0 {
+		d.Cursor.Turn = (from.Turn + 1) % len(voluntary)
+	}
+	return d
+}
+
+// voluntary are the reasons of voluntary disruption. They take turns in which comes first, so that none takes the whole budget
+// in every decision.
+var voluntary = [...]apiv1.DisruptionReason{
+	apiv1.DisruptionReasonEmpty, apiv1.DisruptionReasonDrifted, apiv1.DisruptionReasonUnderutilized,
+}

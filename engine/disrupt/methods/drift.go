@@ -1,0 +1,79 @@
+package methods
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/karpenter-go/karpenter/api/condition"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/disrupt/problem"
+	"github.com/karpenter-go/karpenter/engine/model"
+)
+
+// Drift replaces nodes whose claim has drifted: those without pods first, then those that drifted first. The price of the
+// replacement does not matter, and consolidateAfter need not have passed.
+func Drift(from *problem.State, due []*problem.Candidate) *problem.State {
+	st := from.Clone()
+	var found []*problem.Candidate
+	for _, c := range due {
+		if c.Node.Claim == nil || !condition.IsTrue(c.Node.Claim, apiv1.ConditionTypeDrifted) {
+			continue
+		}
+		if v := driftedMayGo(st, c); !v.OK() {
+			st.BlockFinally(c, v)
+			continue
+		}
+		found = append(found, c)
+	}
+	slices.SortFunc(found, func(a, b *problem.Candidate) int {
+		return cmp.Or(
+			cmp.Compare(min(len(a.Pods), 1), min(len(b.Pods), 1)),
+			driftedAt(a).Compare(driftedAt(b).Time),
+			strings.Compare(a.Node.Name, b.Node.Name),
+		)
+	})
+	st.CountEligible(apiv1.DisruptionReasonDrifted, len(found))
+	for _, c := range found {
+		if v := replaceDrifted(st, c); !v.OK() {
+			st.BlockFinally(c, v)
+		}
+	}
+	return st
+}
+
+// driftedMayGo is a yes if nothing but budgets keeps a drifted node.
+func driftedMayGo(st *problem.State, c *problem.Candidate) model.Verdict {
+	if v := st.Problem.MayDisrupt(c); !v.OK() {
+		return v
+	}
+	if v := st.Problem.PodsMayGo(c, true); !v.OK() {
+		return v
+	}
+	return st.Incoming(c)
+}
+
+// replaceDrifted accepts a command that replaces the node, or returns why there is none.
+func replaceDrifted(st *problem.State, c *problem.Candidate) model.Verdict {
+	set := []*problem.Candidate{c}
+	if v := st.Allow(set, apiv1.DisruptionReasonDrifted); !v.OK() {
+		return v // nodes before it have used the budget up
+	}
+	if c.Pool.Static() {
+		return replaceDriftedStatic(st, c)
+	}
+	p := st.WhatIf(st.Cluster, set)
+	if !p.Verdict.OK() {
+		return p.Verdict
+	}
+	return st.Accept(p.Command(apiv1.DisruptionReasonDrifted, "drift"), c)
+}
+
+func driftedAt(c *problem.Candidate) (at metav1.Time) {
+	if x := condition.Get(c.Node.Claim, apiv1.ConditionTypeDrifted); x != nil {
+		return x.LastTransitionTime
+	}
+	return at
+}

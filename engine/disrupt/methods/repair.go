@@ -1,0 +1,72 @@
+package methods
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/karpenter-go/karpenter/engine/disrupt/problem"
+	"github.com/karpenter-go/karpenter/engine/disrupt/status"
+	"github.com/karpenter-go/karpenter/engine/model"
+)
+
+// maxUnhealthyPercent is how much of a NodePool may be unhealthy for any of its nodes to be repaired, rounded up. Beyond that
+// the cause is elsewhere, and replacing nodes would make it worse. Nodes without a NodePool count as one.
+const maxUnhealthyPercent = 20
+
+// Repair ends unhealthy nodes at once and by force. Nothing on them works any more, so budgets, do-not-disrupt and
+// PodDisruptionBudgets do not keep them.
+func Repair(from *problem.State, due []*problem.Candidate) *problem.State {
+	st := from.Clone()
+	policies := st.Problem.Options.Repair
+	unhealthy, all := map[string]int{}, map[string]int{}
+	for _, c := range st.Problem.Candidates {
+		if c.Node.Deleting || c.Node.Object == nil {
+			continue
+		}
+		all[c.Node.Pool]++
+		if _, _, ok := repairAt(c.Node, policies); ok {
+			unhealthy[c.Node.Pool]++
+		}
+	}
+	for _, c := range due {
+		if c.Node.Deleting || c.Node.Object == nil || c.Node.Claim == nil {
+			continue
+		}
+		at, _, ok := repairAt(c.Node, policies)
+		if !ok || st.Problem.Snapshot.Now.Before(at) {
+			continue
+		}
+		n, k := all[c.Node.Pool], unhealthy[c.Node.Pool]
+		if k > (n*maxUnhealthyPercent+99)/100 {
+			st.BlockFinally(c, model.Verdict{Rule: model.RuleUnhealthy, Subject: fmt.Sprintf(
+				"%d of %d nodes of pool %s are unhealthy, more than %d%%", k, n, c.Node.Pool, maxUnhealthyPercent)})
+			continue
+		}
+		st.Accept(model.Command{Reason: status.ReasonUnhealthy, Method: "repair", Saves: c.Price, Force: true}, c)
+	}
+	return st
+}
+
+// repairAt returns when the node is due for repair by the policy with the earliest time. It returns ok=false if no policy
+// matches a condition of the node.
+func repairAt(n *model.Node, policies []problem.RepairPolicy) (at time.Time, condition corev1.NodeConditionType, ok bool) {
+	for _, policy := range policies {
+		for _, c := range n.Object.Status.Conditions {
+			if c.Type != policy.Type || c.Status != policy.Status {
+				continue
+			}
+			if due := c.LastTransitionTime.Add(policy.Toleration); !ok || due.Before(at) {
+				at, condition, ok = due, policy.Type, true
+			}
+		}
+	}
+	return at, condition, ok
+}
+
+// UnhealthyCondition returns the condition for which the node is repaired, empty if there is none.
+func UnhealthyCondition(n *model.Node, policies []problem.RepairPolicy) corev1.NodeConditionType {
+	_, condition, _ := repairAt(n, policies)
+	return condition
+}

@@ -1,0 +1,140 @@
+package methods
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/disrupt/problem"
+	"github.com/karpenter-go/karpenter/engine/disrupt/status"
+	"github.com/karpenter-go/karpenter/engine/model"
+)
+
+// Scale brings every static NodePool to its number of replicas. Missing nodes are launched from the template, as far as the
+// pool's limit of nodes allows. Surplus nodes are removed whatever budgets say, as in upstream Karpenter. Pools in another
+// mode than Auto stay as they are.
+func Scale(from *problem.State) (st *problem.State, launches []model.PlannedNode, surplus []*model.Node) {
+	st = from.Clone()
+	for _, pool := range st.Problem.Snapshot.Pools() {
+		if !pool.Static() || pool.Object.DeletionTimestamp != nil || pool.Mode(st.Problem.Options.Mode) != apiv1.ModeAuto {
+			continue
+		}
+		replicas, m := int(*pool.Object.Spec.Replicas), membersOf(st, pool)
+		switch missing := replicas - len(m.active) - m.pending; {
+		case len(m.active) > replicas:
+			for _, c := range mostDispensable(st.Problem.Snapshot, m.active)[:len(m.active)-replicas] {
+				st.Remove(c)
+				surplus = append(surplus, c.Node)
+			}
+		case missing > 0:
+			n, v := fromTemplate(st, pool)
+			for range min(missing, headroom(st, pool)) {
+				if v.OK() {
+					launches = append(launches, n)
+				}
+			}
+		}
+	}
+	return st, launches, surplus
+}
+
+// members are the nodes of a static NodePool: those that stay, and how many are being replaced and deleted.
+type members struct {
+	active            []*problem.Candidate
+	pending, deleting int
+}
+
+func membersOf(st *problem.State, pool *model.Pool) (m members) {
+	for _, c := range st.Problem.Candidates {
+		switch {
+		case c.Node.Pool != pool.Name:
+		case c.Node.Deleting:
+			m.deleting++
+		case status.Disrupting(c.Node) || st.Taken(c):
+			m.pending++
+		default:
+			m.active = append(m.active, c)
+		}
+	}
+	return m
+}
+
+// headroom returns how many more nodes the pool's limit of nodes allows. Nodes that are on their way out count until they are
+// gone, and so do the nodes that this decision launches.
+func headroom(st *problem.State, pool *model.Pool) int {
+	limit, ok := pool.Limits[model.Nodes]
+	if !ok {
+		return math.MaxInt
+	}
+	m := membersOf(st, pool)
+	return max(0, int(limit)-len(m.active)-m.pending-m.deleting-st.Launching(pool.Name))
+}
+
+// fromTemplate returns a node as the template of the pool describes it, without pods.
+func fromTemplate(st *problem.State, pool *model.Pool) (model.PlannedNode, model.Verdict) {
+	n := model.PlannedNode{Pool: pool, Requirements: pool.Requirements, Requests: model.Resources{}, Options: st.Types(pool)}
+	if len(n.Options) == 0 {
+		return n, model.Verdict{Rule: model.RuleNoPlace, Subject: "no instance type that NodePool " + pool.Name + " allows is on offer"}
+	}
+	n.Offering, _ = n.Options[0].Cheapest(pool.Requirements)
+	return n, model.Verdict{}
+}
+
+// replaceStatic accepts a command that replaces a node of a static NodePool by one from the template, or returns why there is
+// none.
+func replaceStatic(st *problem.State, c *problem.Candidate, reason apiv1.DisruptionReason) model.Verdict {
+	if headroom(st, c.Pool) < 1 {
+		return model.Verdict{Rule: model.RuleLimit, Resource: model.Nodes, By: 1}
+	}
+	n, v := fromTemplate(st, c.Pool)
+	if !v.OK() {
+		return v
+	}
+	return st.Accept(model.Command{
+		Reason: reason, Method: "static", Replacements: []model.PlannedNode{n}, Saves: c.Price - n.Price(),
+	}, c)
+}
+
+// replaceDriftedStatic is replaceStatic for a drifted node. Surplus nodes go first.
+func replaceDriftedStatic(st *problem.State, c *problem.Candidate) model.Verdict {
+	if !st.Problem.Options.Static {
+		return model.Verdict{Rule: model.RulePolicy, Subject: "its NodePool is static, and the feature gate StaticCapacity is off"}
+	}
+	if len(membersOf(st, c.Pool).active) > int(*c.Pool.Object.Spec.Replicas) {
+		return model.Verdict{Rule: model.RulePolicy, Subject: "its NodePool has more nodes than replicas; the surplus is removed first"}
+	}
+	return replaceStatic(st, c, apiv1.DisruptionReasonDrifted)
+}
+
+// mostDispensable sorts the nodes of a static NodePool: claims without an instance first, then empty nodes, then those
+// without do-not-disrupt. Equal ones are sorted by eviction cost times the share of their lifetime that is left.
+func mostDispensable(s *model.Snapshot, nodes []*problem.Candidate) []*problem.Candidate {
+	rank := func(c *problem.Candidate) int {
+		switch {
+		case !c.Node.Launched():
+			return 0
+		case status.ProtectedPod(c.Node, s.Now) != nil:
+			return 3
+		case len(c.Pods) > 0:
+			return 2
+		}
+		return 1
+	}
+	lifetimeLeft := func(c *problem.Candidate) float64 {
+		at, ok := status.ExpiresAt(c.Node.Claim)
+		if !ok || *c.Node.Claim.Spec.ExpireAfter.Duration <= 0 {
+			return 1
+		}
+		return min(max(at.Sub(s.Now).Seconds()/c.Node.Claim.Spec.ExpireAfter.Duration.Seconds(), 0), 1)
+	}
+	slices.SortFunc(nodes, func(a, b *problem.Candidate) int {
+		return cmp.Or(
+			cmp.Compare(rank(a), rank(b)),
+			cmp.Compare(a.EvictionCost*lifetimeLeft(a), b.EvictionCost*lifetimeLeft(b)),
+			strings.Compare(a.Node.Name, b.Node.Name),
+		)
+	})
+	return nodes
+}

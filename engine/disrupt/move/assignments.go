@@ -1,0 +1,86 @@
+package move
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/karpenter-go/karpenter/engine/disrupt/status"
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/pack"
+)
+
+// Assignments returns where the pods of marked nodes go, on nodes that exist or are in flight: preferably to the claims that
+// replace their own node. It recomputes after a restart what was assigned when the commands began.
+func Assignments(s *model.Snapshot, o pack.Options) []model.Placement {
+	moving := map[string]bool{}
+	a := assigner{s: s, promises: maps.Clone(s.Promises), free: map[string]model.Resources{}}
+	if a.promises == nil {
+		a.promises = map[string]string{}
+	}
+	for _, n := range s.Nodes() {
+		if !status.Disrupting(n) {
+			continue
+		}
+		pods := n.Reschedulable()
+		for _, p := range pods {
+			moving[p.Key] = true
+		}
+		a.assign(pods, status.ReplacedBy(n.Claim))
+	}
+	if len(moving) == 0 {
+		return nil
+	}
+	s = s.Apply(model.Delta{Claims: markedAsDeleted(s)}).WithPromises(a.promises)
+	var out []model.Placement
+	plan, _ := pack.Try(s, o)
+	for _, pl := range plan.Placements {
+		pl.Pods = slices.DeleteFunc(slices.Clone(pl.Pods), func(p *model.Pod) bool { return !moving[p.Key] })
+		if len(pl.Pods) > 0 {
+			out = append(out, pl)
+		}
+	}
+	return out
+}
+
+// An assigner promises pods to claims, first fit, largest first.
+type assigner struct {
+	s        *model.Snapshot
+	promises map[string]string          // the claim of each pod, by key
+	free     map[string]model.Resources // what the claims seen so far have left
+}
+
+// assign promises as many of the pods as fit to the claims.
+func (a *assigner) assign(pods []*model.Pod, claims []string) {
+	slices.SortStableFunc(pods, func(x, y *model.Pod) int {
+		return cmp.Or(cmp.Compare(y.Requests[corev1.ResourceCPU], x.Requests[corev1.ResourceCPU]),
+			cmp.Compare(y.Requests[corev1.ResourceMemory], x.Requests[corev1.ResourceMemory]))
+	})
+	for _, p := range pods {
+		for _, name := range claims {
+			n, ok := a.s.NodeByName(name)
+			if !ok {
+				continue
+			}
+			if _, known := a.free[name]; !known {
+				a.free[name] = freeOf(n)
+			}
+			if _, _, short := p.Requests.Short(a.free[name]); short {
+				continue
+			}
+			a.free[name] = a.free[name].Minus(p.Requests)
+			a.promises[p.Key] = name
+			break
+		}
+	}
+}
+
+// freeOf returns what pods may use of n. Of a claim that is not launched it is what it requests.
+func freeOf(n *model.Node) model.Resources {
+	if n.Launched() {
+		return n.Free()
+	}
+	return model.RequestsOf(n.Claim.Spec.Resources.Requests)
+}

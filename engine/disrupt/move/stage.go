@@ -1,0 +1,111 @@
+package move
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/disrupt/status"
+	"github.com/karpenter-go/karpenter/engine/model"
+)
+
+// A Stage is the state of the staged moves in a cluster.
+type Stage struct {
+	// Next is the reserved node to open next, once nothing is Moving. It is nil if no node that is being deleted has pods for
+	// a reserved node.
+	Next *model.Node
+	// Moving are the pods on nodes that are being deleted whose destination is open or not known, and pods that the scheduler
+	// has not looked at yet, among which are the successors of evicted pods.
+	Moving []*model.Pod
+	// Due are nodes to open in any case, in name order: no node is left that has pods for them, or pending pods have no other
+	// place. An open node is among them if its claim still has the annotation of a reservation.
+	Due []*model.Node
+}
+
+// StageOf returns the state of the staged moves. The promises of s tell the destination of each pod.
+func StageOf(s *model.Snapshot) Stage {
+	var st Stage
+	needed := neededNow(s)
+	var reserved []*model.Node
+	for _, n := range s.Nodes() {
+		disrupted, deleted := senders(s, n)
+		switch {
+		case n.Deleting || !n.Reserved() && (n.Object == nil || len(status.TakesFrom(n)) == 0):
+		case needed[n.Name] || !disrupted:
+			st.Due = append(st.Due, n)
+		case n.Reserved() && deleted:
+			reserved = append(reserved, n)
+		}
+	}
+	slices.SortFunc(st.Due, func(a, b *model.Node) int { return strings.Compare(a.Name, b.Name) })
+	if len(reserved) == 0 {
+		return st
+	}
+	st.Next = slices.MinFunc(reserved, func(a, b *model.Node) int {
+		return cmp.Or(cmp.Compare(turn(a), turn(b)), slices.Compare(sendersOf(a), sendersOf(b)), strings.Compare(a.Name, b.Name))
+	})
+	for _, n := range s.Nodes() {
+		if !n.Managed() || !n.Deleting {
+			continue
+		}
+		for _, p := range n.Reschedulable() {
+			if p.Object.DeletionTimestamp == nil && !AwaitsOpening(s, p) {
+				st.Moving = append(st.Moving, p)
+			}
+		}
+	}
+	for _, p := range s.Pods() {
+		if p.Unjudged() && !p.Virtual() && model.ByDefault(p.Object) {
+			st.Moving = append(st.Moving, p)
+		}
+	}
+	return st
+}
+
+// neededNow returns the names of the reserved nodes that are the destination of pending pods.
+func neededNow(s *model.Snapshot) map[string]bool {
+	needed := map[string]bool{}
+	for _, p := range s.Pending() {
+		if n, ok := s.NodeByName(s.PromiseOf(p)); ok && n.Reserved() && !p.Virtual() {
+			needed[n.Name] = true
+		}
+	}
+	return needed
+}
+
+// senders reports whether a node with pods for n exists that is marked or being deleted, and whether one is being deleted.
+func senders(s *model.Snapshot, n *model.Node) (disrupted, deleted bool) {
+	if n.Claim == nil {
+		return false, false
+	}
+	for _, name := range sendersOf(n) {
+		claim, known := s.Claim(name)
+		sender, ok := s.NodeByName(name)
+		if !known || !ok || sender.Claim != claim {
+			continue
+		}
+		deleted = deleted || sender.Deleting
+		disrupted = disrupted || sender.Deleting || status.Disrupting(sender)
+	}
+	return disrupted, deleted
+}
+
+// sendersOf returns the names of the claims whose pods go to n.
+func sendersOf(n *model.Node) []string { return append(status.Replaces(n), status.TakesFrom(n)...) }
+
+// turn returns the rank of a reserved node. Nodes that existed before the command have the lowest.
+func turn(n *model.Node) int {
+	i, err := strconv.Atoi(n.Claim.Annotations[apiv1.TurnAnnotationKey])
+	if err != nil {
+		return 0
+	}
+	return i
+}
+
+// AwaitsOpening reports whether the destination of the pod is reserved still.
+func AwaitsOpening(s *model.Snapshot, p *model.Pod) bool {
+	n, ok := s.NodeByName(s.PromiseOf(p))
+	return ok && n.Reserved() && !n.Deleting
+}

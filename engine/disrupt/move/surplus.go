@@ -1,0 +1,89 @@
+package move
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/disrupt/status"
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/pack"
+)
+
+const (
+	// maxSingly bounds how many replacements SurplusReplacements looks at one by one.
+	maxSingly = 20
+	// epsilon is the amount of money below which prices count as equal.
+	epsilon = 1e-9
+)
+
+// SurplusReplacements divides replacements of commands that were rolled back. Surplus ones can be deleted: no pod ever ran on
+// them, none has do-not-disrupt, and every pod without a node has a place without them. So can those that are overdue, and
+// those that are not registered and cost more than what would be launched instead. The others are used, and are ordinary
+// nodes from then on. Those beyond the bound are in neither list.
+func SurplusReplacements(s *model.Snapshot, replacements []*model.Node, o pack.Options) (surplus, used []*model.Node) {
+	var idle []*model.Node
+	for _, n := range replacements {
+		switch {
+		case len(n.Reschedulable()) > 0 || !n.Claim.Status.LastPodEventTime.IsZero() || !status.Unprotected(n, s.Now).OK():
+			used = append(used, n)
+		case status.Overdue(n, s.Now):
+			surplus = append(surplus, n)
+		default:
+			idle = append(idle, n)
+		}
+	}
+	if len(idle) == 0 {
+		return surplus, used
+	}
+	slices.SortFunc(idle, func(a, b *model.Node) int { return strings.Compare(a.Name, b.Name) })
+	s = s.Apply(model.Delta{Claims: append(markedAsDeleted(s), status.Deleted(s.Now, surplus...)...)})
+	have := shortageOf(s, o)
+	if w := s.Apply(model.Delta{Claims: status.Deleted(s.Now, idle...)}); !have.less(shortageOf(w, o)) {
+		return append(surplus, idle...), used
+	}
+	for _, n := range idle[:min(len(idle), maxSingly)] {
+		w := s.Apply(model.Delta{Claims: status.Deleted(s.Now, n)})
+		without := shortageOf(w, o)
+		expensive := !n.Registered && without.refused == have.refused && s.PriceOf(n) > without.price-have.price+epsilon
+		if have.less(without) && !expensive {
+			used = append(used, n)
+			continue
+		}
+		surplus = append(surplus, n)
+		s, have = w, without
+	}
+	return surplus, used
+}
+
+// markedAsDeleted returns the claims of marked nodes with a deletion timestamp, so that their pods need another place.
+func markedAsDeleted(s *model.Snapshot) []*apiv1.NodeClaim {
+	var marked []*model.Node
+	for _, n := range s.Nodes() {
+		if n.Claim != nil && !n.Deleting && status.Disrupting(n) {
+			marked = append(marked, n)
+		}
+	}
+	return status.Deleted(s.Now, marked...)
+}
+
+// A shortage is what a cluster lacks for its pods without a node: how many are refused, and how many nodes at which price are
+// to be launched for the others.
+type shortage struct {
+	refused, launches int
+	price             float64
+}
+
+func shortageOf(s *model.Snapshot, o pack.Options) shortage {
+	plan, _ := pack.Try(s, o)
+	x := shortage{launches: len(plan.Nodes), price: plan.Price}
+	for _, r := range plan.Refusals {
+		x.refused += len(r.Pods)
+	}
+	return x
+}
+
+func (x shortage) less(than shortage) bool {
+	return cmp.Or(cmp.Compare(x.refused, than.refused), cmp.Compare(x.launches, than.launches)) < 0
+}

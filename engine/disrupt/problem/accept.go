@@ -1,0 +1,187 @@
+package problem
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/disrupt/status"
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/require"
+)
+
+// Accept adds the command, which removes the set, and moves the cluster on as if it were done. A voluntary command needs
+// budgets: if they do not allow it the verdict is a no, and nothing changes. A forced one uses them up.
+func (st *State) Accept(cmd model.Command, set ...*Candidate) model.Verdict {
+	if !status.Forced(cmd.Reason) {
+		if v := st.Allow(set, cmd.Reason); !v.OK() {
+			return v
+		}
+		st.Budgets.Take(poolsOf(set))
+		st.voluntary += len(set)
+	}
+	for _, c := range set {
+		if status.Forced(cmd.Reason) {
+			st.Budgets.Force(c.Node)
+		}
+		st.evicted = st.Problem.pdbs.Take(st.evicted, c.Evictions)
+		st.Remove(c)
+		cmd.Nodes = append(cmd.Nodes, c.Node)
+	}
+	slices.SortFunc(cmd.Nodes, func(a, b *model.Node) int { return strings.Compare(a.Name, b.Name) })
+	st.expect(cmd.Placements)
+	st.last = done{cmd.Nodes, cmd.Placements, st.launched(cmd.Replacements)}
+	st.Cluster = st.Advance(st.Cluster)
+	st.Commands = append(st.Commands, st.Problem.original(cmd))
+	return model.Verdict{}
+}
+
+// A done is what the command that was accepted last changes in the cluster.
+type done struct {
+	removed  []*model.Node
+	placed   []model.Placement
+	launched model.Delta
+}
+
+// Advance returns the cluster, which was derived from the State's, as the command that was accepted last leaves it.
+func (st *State) Advance(cluster *model.Snapshot) *model.Snapshot {
+	var gone []*model.Node
+	for _, n := range st.last.removed {
+		if own, ok := cluster.NodeByName(n.Name); ok {
+			gone = append(gone, own)
+		}
+	}
+	return cluster.Without(gone...).Bound(st.last.placed).Apply(st.last.launched).Calm()
+}
+
+// launched returns the change by which the replacements are nodes, with their pods. They are cordoned, because they are not
+// initialized yet.
+func (st *State) launched(replacements []model.PlannedNode) model.Delta {
+	var change model.Delta
+	for i := range replacements {
+		r := &replacements[i]
+		st.planned++
+		st.launching[r.Pool.Name]++
+		name := fmt.Sprintf("planned-%d", st.planned)
+		t := r.Options[0]
+		labels := maps.Clone(r.Pool.Labels)
+		for _, more := range []map[string]string{t.Requirements.Labels(), r.Requirements.Labels(), r.Offering.Requirements.Labels()} {
+			maps.Copy(labels, more)
+		}
+		labels[corev1.LabelHostname], labels[corev1.LabelInstanceTypeStable] = name, t.Name
+		labels[corev1.LabelTopologyZone], labels[apiv1.CapacityTypeLabelKey] = r.Offering.Zone, r.Offering.CapacityType
+		labels[apiv1.NodeRegisteredLabelKey], labels[apiv1.NodeInitializedLabelKey] = "true", "true"
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
+		node.Spec.ProviderID, node.Spec.Unschedulable, node.Spec.Taints = "planned:///"+name, true, r.Pool.Taints
+		node.Status.Capacity, node.Status.Allocatable = t.Capacity.List(), t.Allocatable.List()
+		// Some pods tolerate cordons, so that there must be no room for another pod either.
+		node.Status.Allocatable[corev1.ResourcePods] = model.Quantity(corev1.ResourcePods, int64(len(r.Pods)))
+		claim := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
+		claim.Status.ProviderID = node.Spec.ProviderID
+		change.Nodes, change.Claims = append(change.Nodes, node), append(change.Claims, claim)
+		for _, p := range r.Pods {
+			o := *p.Object
+			o.Spec.NodeName, o.Status.Phase = name, corev1.PodRunning
+			change.Pods = append(change.Pods, &o)
+		}
+	}
+	change.Types = st.drawn(replacements)
+	return change
+}
+
+// drawn returns the types of all NodePools without the instances that the replacements take out of reservations, nil if they
+// take none.
+func (st *State) drawn(replacements []model.PlannedNode) map[string][]*model.InstanceType {
+	drawn := map[string]int{}
+	for i := range replacements {
+		if id := replacements[i].Offering.ReservationID; id != "" {
+			drawn[id]++
+		}
+	}
+	if len(drawn) == 0 {
+		return nil
+	}
+	types := map[string][]*model.InstanceType{}
+	for _, p := range st.Cluster.Pools() {
+		list := slices.Clone(st.Cluster.Types(p.Name))
+		for i, t := range list {
+			if slices.ContainsFunc(t.Offerings, func(o model.Offering) bool { return drawn[o.ReservationID] > 0 }) {
+				list[i] = without(t, drawn)
+			}
+		}
+		types[p.Name] = list
+	}
+	return types
+}
+
+// without returns t with so many instances less in each reservation.
+func without(t *model.InstanceType, drawn map[string]int) *model.InstanceType {
+	c := *t
+	c.Offerings = slices.Clone(t.Offerings)
+	for i := range c.Offerings {
+		if o := &c.Offerings[i]; drawn[o.ReservationID] > 0 {
+			o.ReservationCapacity -= drawn[o.ReservationID]
+			o.Available = o.Available && o.ReservationCapacity > 0
+		}
+	}
+	return &c
+}
+
+// original returns the command with the pods, nodes and types of the Snapshot instead of those of the hypothesis.
+func (p *Problem) original(cmd model.Command) model.Command {
+	pods := func(list []*model.Pod) []*model.Pod {
+		out := slices.Clone(list)
+		for i, pod := range out {
+			if o, ok := p.Snapshot.Pod(pod.Key); ok {
+				out[i] = o
+			}
+		}
+		return out
+	}
+	cmd.Placements = slices.Clone(cmd.Placements)
+	for i := range cmd.Placements {
+		pl := &cmd.Placements[i]
+		pl.Pods = pods(pl.Pods)
+		if n, ok := p.Snapshot.NodeByName(pl.Node.Name); ok {
+			pl.Node = n
+		}
+	}
+	cmd.Replacements = slices.Clone(cmd.Replacements)
+	for i := range cmd.Replacements {
+		r := &cmd.Replacements[i]
+		r.Pods = pods(r.Pods)
+		r.Options = slices.Clone(r.Options) // other nodes share it
+		for k, t := range r.Options {
+			if o := p.types[r.Pool.Name][t.Name]; o != nil {
+				r.Options[k] = o
+			}
+		}
+		for _, o := range r.Options[0].Offerings {
+			if o.Compare(r.Offering) == 0 {
+				r.Offering = o // with the reservation's capacity before this decision
+			}
+		}
+	}
+	return cmd
+}
+
+// SortByPrice orders types by their cheapest available offering under reqs, then by name.
+func SortByPrice(types []*model.InstanceType, reqs require.Set) {
+	prices := make(map[*model.InstanceType]float64, len(types))
+	for _, t := range types {
+		prices[t] = math.Inf(1)
+		if o, ok := t.Cheapest(reqs); ok {
+			prices[t] = o.Price
+		}
+	}
+	slices.SortFunc(types, func(a, b *model.InstanceType) int {
+		return cmp.Or(cmp.Compare(prices[a], prices[b]), strings.Compare(a.Name, b.Name))
+	})
+}

@@ -1,0 +1,125 @@
+package problem
+
+import (
+	"github.com/karpenter-go/karpenter/api/condition"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/disrupt/budget"
+	"github.com/karpenter-go/karpenter/engine/disrupt/status"
+	"github.com/karpenter-go/karpenter/engine/model"
+)
+
+// MayDisrupt is a yes if the node may be disrupted voluntarily, apart from its pods.
+func (p *Problem) MayDisrupt(c *Candidate) model.Verdict {
+	n := c.Node
+	switch {
+	case n.Deleting || status.Disrupting(n):
+		return model.Verdict{Rule: model.RuleDisrupted}
+	case !p.Initialized(n):
+		return model.Verdict{Rule: model.RuleNotReady}
+	case c.Pool == nil:
+		return policy("its NodePool does not exist")
+	case p.Options.Paused:
+		return policy("disruption is paused")
+	case c.Pool.Object.Annotations[apiv1.PauseAnnotationKey] == "true":
+		return policy("disruption of its NodePool is paused")
+	case n.Object != nil && n.Object.Annotations[apiv1.DoNotDisruptAnnotationKey] == "true":
+		return model.Verdict{Rule: model.RuleAnnotation, Subject: "the node"}
+	case p.Options.Backoff[n.Name]:
+		return policy("its disruption was rolled back a short while ago")
+	}
+	return model.Verdict{}
+}
+
+// MayConsolidate is a yes if the settings of the NodePool allow to remove the node because of its price.
+func (p *Problem) MayConsolidate(c *Candidate) model.Verdict {
+	switch {
+	case c.Pool.Static():
+		return policy("its NodePool keeps a fixed number of nodes")
+	case c.Pool.Object.Spec.Disruption.ConsolidateAfter.Duration == nil:
+		return policy("consolidateAfter of its NodePool is Never")
+	case !p.Consolidatable(c):
+		return model.Verdict{Rule: model.RuleRecent}
+	}
+	return model.Verdict{}
+}
+
+// PodsMayGo is a yes if no pod of the node has do-not-disrupt, and no PodDisruptionBudget was exhausted before this decision.
+// Eventual disruption passes over both if the claim has a terminationGracePeriod, because then the pods end in any case.
+func (p *Problem) PodsMayGo(c *Candidate, eventual bool) model.Verdict {
+	if eventual && ends(c) {
+		return model.Verdict{}
+	}
+	if pod := status.ProtectedPod(c.Node, p.Snapshot.Now); pod != nil {
+		return model.Verdict{Rule: model.RuleAnnotation, Subject: "pod " + pod.Key}
+	}
+	if !c.Unevictable.OK() {
+		return c.Unevictable
+	}
+	return p.pdbs.Allow(nil, c.Evictions)
+}
+
+// EmptyMayGo is a yes if nothing but budgets keeps an empty node.
+func (st *State) EmptyMayGo(c *Candidate) model.Verdict {
+	p := st.Problem
+	if v := p.MayDisrupt(c); !v.OK() {
+		return v
+	}
+	if v := p.MayConsolidate(c); !v.OK() {
+		return v
+	}
+	if v := p.PodsMayGo(c, false); !v.OK() {
+		return v
+	}
+	if buffer := st.nodes[c.index].buffer; buffer != "" {
+		return model.Verdict{Rule: model.RuleBuffer, Subject: buffer}
+	}
+	return st.Incoming(c)
+}
+
+// Allow is a yes if all nodes of the set may be disrupted for the reason beside those that commands take already: by the
+// bound of one decision, the budgets of their NodePools and the PodDisruptionBudgets of their pods.
+func (st *State) Allow(set []*Candidate, reason apiv1.DisruptionReason) model.Verdict {
+	if most := st.Problem.Options.MaxNodes; most != 0 && st.voluntary+len(set) > most {
+		return policy("as many nodes as are allowed a minute were disrupted")
+	}
+	if v := st.Budgets.Allow(poolsOf(set), reason); !v.OK() {
+		return v
+	}
+	evictions := make([][]budget.Eviction, 0, len(set))
+	for _, c := range set {
+		if reason != apiv1.DisruptionReasonDrifted || !ends(c) {
+			evictions = append(evictions, c.Evictions)
+		}
+	}
+	return st.Problem.pdbs.Allow(st.evicted, evictions...)
+}
+
+// ends reports whether the node ends by a deadline, whatever its pods say.
+func ends(c *Candidate) bool {
+	return c.Node.Claim != nil && c.Node.Claim.Spec.TerminationGracePeriod != nil
+}
+
+func poolsOf(set []*Candidate) []string {
+	pools := make([]string, len(set))
+	for i, c := range set {
+		pools[i] = c.Node.Pool
+	}
+	return pools
+}
+
+func policy(text string) model.Verdict { return model.Verdict{Rule: model.RulePolicy, Subject: text} }
+
+// Present reports whether the node is initialized and neither deleted nor marked.
+func (p *Problem) Present(c *Candidate) bool {
+	return !c.Node.Deleting && !status.Disrupting(c.Node) && p.Initialized(c.Node)
+}
+
+// Initialized reports whether pods can run on the node.
+func (p *Problem) Initialized(n *model.Node) bool {
+	return n.Initialized || p.Options.Simulate && n.Object != nil
+}
+
+// Consolidatable reports whether consolidateAfter has passed since the last pod came or went.
+func (p *Problem) Consolidatable(c *Candidate) bool {
+	return p.Options.Simulate || c.Node.Claim != nil && condition.IsTrue(c.Node.Claim, apiv1.ConditionTypeConsolidatable)
+}

@@ -1,0 +1,60 @@
+package problem
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/karpenter-go/karpenter/engine/disrupt/budget"
+	"github.com/karpenter-go/karpenter/engine/model"
+)
+
+// A Problem is a Snapshot compiled for disruption. It never changes.
+type Problem struct {
+	Snapshot *model.Snapshot
+	Options  Options
+	// Candidates are the managed nodes of NodePools in name order.
+	Candidates []*Candidate
+
+	byName map[string]*Candidate
+	types  map[string]map[string]*model.InstanceType // by pool and name
+	pdbs   *budget.PDBs
+	tariff tariff
+}
+
+// Compile returns the Problem of s, in the State before any command.
+func Compile(s *model.Snapshot, o Options) *State {
+	if o.MaxWhatIfs == 0 {
+		o.MaxWhatIfs = maxWhatIfs
+	}
+	if o.Pack.MaxTypes == 0 {
+		o.Pack.MaxTypes = maxTypes
+	}
+	p := &Problem{
+		Snapshot: s, Options: o, byName: map[string]*Candidate{}, types: map[string]map[string]*model.InstanceType{},
+		pdbs: budget.PDBsOf(s),
+	}
+	for _, pool := range s.Pools() {
+		p.types[pool.Name] = map[string]*model.InstanceType{}
+		for _, t := range s.Types(pool.Name) {
+			p.types[pool.Name][t.Name] = t
+		}
+	}
+	for _, n := range s.Nodes() {
+		if n.Pool != "" && (n.Managed() || o.Simulate) {
+			c := newCandidate(p, n)
+			p.Candidates, p.byName[n.Name] = append(p.Candidates, c), c
+		}
+	}
+	slices.SortFunc(p.Candidates, func(a, b *Candidate) int { return strings.Compare(a.Node.Name, b.Node.Name) })
+	for i, c := range p.Candidates {
+		c.index = i
+	}
+	p.appraise()
+	return p.start()
+}
+
+// Candidate returns the candidate of the node, nil if it has none.
+func (p *Problem) Candidate(n *model.Node) *Candidate { return p.byName[n.Name] }
+
+// WorthOf returns what the resources are worth, in dollars per hour: a lower bound of the price of buying them.
+func (p *Problem) WorthOf(r model.Resources) float64 { return p.tariff.of(r) }

@@ -1,0 +1,72 @@
+package problem
+
+import (
+	"fmt"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/pack"
+)
+
+// A Proposal is a hypothesis: the nodes of a set are removed, and their pods go where the plan puts them.
+type Proposal struct {
+	Set  []*Candidate
+	Plan *model.Plan
+	// Price is the price of the set in dollars per hour.
+	Price float64
+	// Saves, in dollars per hour, and Payback are known once the proposal is priced.
+	Saves   float64
+	Payback Payback
+	// Verdict is a yes unless the proposal is known to be infeasible or not to pay.
+	Verdict model.Verdict
+}
+
+// WhatIf packs the pods of the set as if its nodes were gone from the cluster, which is the State's or one derived from it.
+// The verdict is a no if a pod has no other place.
+func (st *State) WhatIf(cluster *model.Snapshot, set []*Candidate) Proposal {
+	st.Stats.WhatIfs++
+	p := Proposal{Set: set}
+	nodes := make([]*model.Node, 0, len(set))
+	for _, c := range set {
+		p.Price += c.Price
+		if n, ok := cluster.NodeByName(c.Node.Name); ok {
+			nodes = append(nodes, n)
+		}
+	}
+	p.Plan = st.Stats.Solve(cluster.Without(nodes...), st.Problem.Options.Pack)
+	if len(p.Plan.Refusals) > 0 {
+		r := p.Plan.Refusals[0]
+		p.Verdict = model.Verdict{Rule: model.RuleNoPlace, Subject: fmt.Sprintf(
+			"pod %s has no other place: %s", r.Pods[0].Key, r.String())}
+	}
+	return p
+}
+
+// maxPanics bounds the panics that Stats keeps.
+const maxPanics = 8
+
+// Solve is pack.Solve. If that panics, the plan refuses all pods, and the panic is noted.
+func (s *Stats) Solve(cluster *model.Snapshot, o pack.Options) *model.Plan {
+	plan, failed := pack.Try(cluster, o)
+	if failed != nil && len(s.Panics) < maxPanics {
+		s.Panics = append(s.Panics, *failed)
+	}
+	return plan
+}
+
+// Command returns the proposal as a command.
+func (p Proposal) Command(reason apiv1.DisruptionReason, method string) model.Command {
+	return model.Command{
+		Reason: reason, Method: method, Saves: p.Price - PriceOf(p.Plan.Nodes),
+		Replacements: p.Plan.Nodes, Placements: p.Plan.Placements,
+	}
+}
+
+// PriceOf returns the price of the planned nodes in dollars per hour.
+func PriceOf(nodes []model.PlannedNode) float64 {
+	total := 0.0
+	for i := range nodes {
+		total += nodes[i].Price()
+	}
+	return total
+}

@@ -1,0 +1,156 @@
+package problem
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/karpenter-go/karpenter/api/condition"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/disrupt/budget"
+	"github.com/karpenter-go/karpenter/engine/disrupt/status"
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/pack"
+)
+
+// start returns the State before any command: the cluster once everything that is under way is done.
+//
+// Pending pods, and those of nodes that are on their way out, are placed first. Pods without a place are left out, so that
+// they change no hypothesis. Nodes that are not initialized or will soon be replaced for another reason receive no pods, so
+// that no pod moves twice. Surplus replacements of commands that were rolled back count as initialized.
+func (p *Problem) start() *State {
+	st := &State{
+		Problem: p, Budgets: budget.Of(p.Snapshot, p.Options.Simulate), nodes: make([]nodeState, len(p.Candidates)),
+		launching: map[string]int{}, Stats: Stats{Eligible: map[apiv1.DisruptionReason]int{}},
+	}
+	var leaving, marked []*model.Node
+	for _, n := range p.Snapshot.Nodes() {
+		switch {
+		case n.Deleting:
+			leaving = append(leaving, n)
+		case status.Disrupting(n):
+			leaving = append(leaving, n)
+			if n.Claim != nil {
+				marked = append(marked, n)
+			}
+		}
+	}
+	s := p.Snapshot.Apply(model.Delta{Claims: status.Deleted(p.Snapshot.Now, marked...)})
+	var placements []model.Placement
+	if len(s.Pending())+len(s.Displaced()) > 0 {
+		plan, failed := pack.Try(s, p.Options.Pack)
+		if failed != nil { // the pods that cause it must not stop disruption: they are left out
+			checked := pack.SolveChecked(s, p.Options.Pack)
+			plan, st.Stats.Panics = checked.Plan, checked.Panics
+		}
+		placements = plan.Placements
+	}
+	st.expect(placements)
+	st.expectAssigned()
+	s = s.Without(leaving...).Apply(drained(leaving, p.Snapshot.Now)).Bound(placements).Calm()
+	st.Cluster = s.Apply(p.Cordon(s, func(n *model.Node) bool {
+		return !p.Initialized(n) && !status.Surplus(s, n) || p.replacedSoon(n)
+	}))
+	return st
+}
+
+// expect notes the candidates that placed pods are on their way to, and those that have room for a buffer. The latter are not
+// empty, but may be replaced, because the room moves along.
+func (st *State) expect(placements []model.Placement) {
+	for _, pl := range placements {
+		c := st.Problem.Candidate(pl.Node)
+		if c == nil {
+			continue
+		}
+		for _, pod := range pl.Pods {
+			if pod.Virtual() {
+				st.nodes[c.index].buffer = pod.Buffer
+			} else {
+				st.nodes[c.index].incoming = true
+			}
+		}
+	}
+}
+
+// expectAssigned notes the candidates that earlier commands and plans assigned pods to, as far as terminating pods will leave
+// room for these, and the replacements of nodes that still exist. An assignment to a node without room is stale.
+func (st *State) expectAssigned() {
+	s := st.Problem.Snapshot
+	for _, pod := range append(s.Pending(), s.Displaced()...) {
+		n, ok := s.NodeByName(s.PromiseOf(pod))
+		if !ok || pod.Virtual() || !status.FreesRoom(n, pod) {
+			continue
+		}
+		if c := st.Problem.Candidate(n); c != nil {
+			st.nodes[c.index].incoming = true
+		}
+	}
+	for _, c := range st.Problem.Candidates {
+		for _, name := range status.Replaces(c.Node) {
+			if _, exists := s.Claim(name); exists {
+				st.nodes[c.index].incoming = true
+			}
+		}
+	}
+}
+
+// drained returns the nodes without pods and on their way out: they count against limits until they are gone.
+func drained(nodes []*model.Node, now time.Time) model.Delta {
+	var change model.Delta
+	for _, n := range nodes {
+		if n.Object != nil {
+			o := *n.Object
+			o.DeletionTimestamp = &metav1.Time{Time: now}
+			change.Nodes = append(change.Nodes, &o)
+		}
+		if n.Claim != nil {
+			change.Claims = append(change.Claims, status.Deleted(now, n)...)
+		}
+	}
+	return change
+}
+
+// replacedSoon reports whether the node will be replaced because it expires or has drifted.
+func (p *Problem) replacedSoon(n *model.Node) bool {
+	if n.Claim == nil {
+		return false
+	}
+	if at, ok := status.ReplaceAt(n.Claim); ok && !p.Snapshot.Now.Before(at) {
+		return true
+	}
+	return condition.IsTrue(n.Claim, apiv1.ConditionTypeDrifted)
+}
+
+// Cordon returns the change of s by which the nodes that match receive no pods. A claim without a node gets a deletion
+// timestamp instead: it still counts against limits then.
+func (p *Problem) Cordon(s *model.Snapshot, match func(*model.Node) bool) model.Delta {
+	var change model.Delta
+	for _, n := range s.Nodes() {
+		switch {
+		case n.Deleting || !match(n):
+		case n.Object != nil && !n.Object.Spec.Unschedulable:
+			o := *n.Object
+			o.Spec.Unschedulable = true
+			change.Nodes = append(change.Nodes, &o)
+		case n.Object == nil && n.Claim != nil:
+			change.Claims = append(change.Claims, status.Deleted(p.Snapshot.Now, n)...)
+		}
+	}
+	return change
+}
+
+// Types returns the instance types that the NodePool may launch, cheapest first, at most as many as a claim may name.
+// Reservations that commands draw on are left out once they are used up.
+func (st *State) Types(pool *model.Pool) []*model.InstanceType {
+	var types []*model.InstanceType
+	for _, t := range st.Cluster.Types(pool.Name) {
+		if _, ok := t.Requirements.Intersects(pool.Requirements); !ok {
+			continue
+		}
+		if _, ok := t.Cheapest(pool.Requirements); ok {
+			types = append(types, t)
+		}
+	}
+	SortByPrice(types, pool.Requirements)
+	return types[:min(len(types), st.Problem.Options.Pack.MaxTypes)]
+}

@@ -1,0 +1,125 @@
+package disrupt
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/disrupt/status"
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/pack"
+)
+
+// Revalidate judges marked nodes again, all together, just before they are deleted: now that no pods are bound to them any
+// more, does the decision still hold? It returns a verdict for each node by name, a yes if it may be deleted.
+//
+// A node that was empty must still be, and no pod may be on the way to it. All pods of other nodes must have room on nodes
+// that exist, because another node was not part of the decision. A forced disruption always holds.
+func Revalidate(s *model.Snapshot, marked []*model.Node, o pack.Options) map[string]model.Verdict {
+	verdicts := map[string]model.Verdict{}
+	var empty, moving []*model.Node
+	for _, n := range marked {
+		reason := status.Reason(n)
+		eventual := reason == apiv1.DisruptionReasonDrifted && n.Claim.Spec.TerminationGracePeriod != nil
+		v := model.Verdict{}
+		if !status.Forced(reason) && !eventual {
+			v = status.Unprotected(n, s.Now)
+		}
+		verdicts[n.Name] = v
+		pool, exists := s.Pool(n.Pool)
+		switch {
+		case !v.OK():
+		case reason == apiv1.DisruptionReasonEmpty:
+			empty = append(empty, n)
+		case !status.Forced(reason) && exists && !pool.Static():
+			moving = append(moving, n)
+		}
+	}
+	revalidateEmpty(s, empty, o, verdicts)
+	revalidateMoving(s, moving, o, verdicts)
+	return verdicts
+}
+
+// revalidateEmpty finds the nodes that are not empty any more, or will not be.
+func revalidateEmpty(s *model.Snapshot, nodes []*model.Node, o pack.Options, verdicts map[string]model.Verdict) {
+	incoming := incomingTo(s, nodes, o)
+	for _, n := range nodes {
+		switch pods := n.Reschedulable(); {
+		case len(pods) > 0:
+			verdicts[n.Name] = model.Verdict{Rule: model.RuleInUse, Subject: "pod " + pods[0].Key}
+		case incoming[n.Name]:
+			verdicts[n.Name] = model.Verdict{Rule: model.RuleNominated}
+		}
+	}
+}
+
+// revalidateMoving finds the nodes with pods for which another node would have to be launched.
+func revalidateMoving(s *model.Snapshot, nodes []*model.Node, o pack.Options, verdicts map[string]model.Verdict) {
+	if len(nodes) == 0 {
+		return
+	}
+	home := map[string]string{}
+	for _, n := range nodes {
+		for _, p := range n.Reschedulable() {
+			home[p.Key] = n.Name
+		}
+	}
+	refuse := func(pods []*model.Pod, why string) {
+		for _, p := range pods {
+			if name, ours := home[p.Key]; ours && verdicts[name].OK() {
+				verdicts[name] = model.Verdict{Rule: model.RuleNoPlace, Subject: fmt.Sprintf("pod %s has no place any more: %s", p.Key, why)}
+			}
+		}
+	}
+	plan, _ := pack.Try(s.Without(nodes...), o)
+	for i := range plan.Nodes {
+		refuse(plan.Nodes[i].Pods, "a node would have to be launched for it")
+	}
+	for _, r := range plan.Refusals {
+		refuse(r.Pods, r.String())
+	}
+}
+
+// incomingTo returns the names of the marked nodes that pods were assigned to and could be bound to without the marks.
+func incomingTo(s *model.Snapshot, nodes []*model.Node, o pack.Options) map[string]bool {
+	marked := map[string]*model.Node{}
+	for _, n := range nodes {
+		marked[n.Name] = n
+	}
+	assigned, incoming := map[*model.Pod]string{}, map[string]bool{}
+	for _, p := range append(s.Pending(), s.Displaced()...) {
+		n, ok := s.NodeByName(s.PromiseOf(p))
+		if !ok || marked[n.Name] == nil || p.Virtual() {
+			continue
+		}
+		assigned[p] = n.Name
+		incoming[n.Name] = incoming[n.Name] || status.FreesRoom(n, p)
+	}
+	if len(assigned) == 0 {
+		return incoming
+	}
+	plan, _ := pack.Try(s.Apply(withoutMarks(nodes)), o)
+	for _, pl := range plan.Placements {
+		for _, p := range pl.Pods {
+			if assigned[p] == pl.Node.Name {
+				incoming[pl.Node.Name] = true
+			}
+		}
+	}
+	return incoming
+}
+
+// withoutMarks is the change that takes the disruption taint off the nodes.
+func withoutMarks(nodes []*model.Node) model.Delta {
+	var change model.Delta
+	for _, n := range nodes {
+		o := *n.Object
+		o.Spec.Taints = slices.DeleteFunc(slices.Clone(o.Spec.Taints), func(t corev1.Taint) bool {
+			return t.Key == apiv1.DisruptedTaintKey
+		})
+		change.Nodes = append(change.Nodes, &o)
+	}
+	return change
+}

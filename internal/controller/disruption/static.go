@@ -1,0 +1,57 @@
+package disruption
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/internal/controller/brake"
+	"github.com/karpenter-go/karpenter/internal/telemetry"
+)
+
+// launchStatic launches the nodes that static pools lack, as many as the brake allows now, and reports the others to the pools.
+func (c *Controller) launchStatic(ctx context.Context, nodes []model.PlannedNode, now time.Time) error {
+	var held []model.PlannedNode
+	if left, bounded := c.Brake.Left(brake.Launch, now); bounded && len(nodes) > left {
+		nodes, held = nodes[:left:left], nodes[left:]
+	}
+	c.Metrics.Brake.HeldBack.WithLabelValues("static").Set(float64(len(held)))
+	c.tellShort(ctx, held)
+	if len(nodes) == 0 {
+		return nil
+	}
+	launches, err := c.Actor.Launch(ctx, &model.Plan{Nodes: nodes})
+	c.Brake.Done(brake.Launch, len(launches), now)
+	for _, l := range launches {
+		c.Cluster.Assume(l.Claim)
+		c.tellLaunched(ctx, l, "static")
+	}
+	return err
+}
+
+// tellShort tells static pools which nodes they are short of because the brake holds them back.
+func (c *Controller) tellShort(ctx context.Context, held []model.PlannedNode) {
+	var plans []*model.Plan
+	for _, n := range held {
+		if len(plans) == 0 || plans[len(plans)-1].Nodes[0].Pool != n.Pool {
+			plans = append(plans, &model.Plan{})
+		}
+		p := plans[len(plans)-1]
+		p.Nodes = append(p.Nodes, n)
+		p.Price += n.Price()
+	}
+	for _, p := range plans {
+		pool, by := p.Nodes[0].Pool, c.Brake.Why(brake.Launch)
+		c.Events.Publish(telemetry.Event{
+			Object: pool.Object, Type: corev1.EventTypeNormal, Reason: telemetry.EventLaunchProposed,
+			Message: fmt.Sprintf("%s holds back a launch of %s at $%.4f/h", by, strings.Join(p.Mix(), ", "), p.Price),
+		})
+		ctrl.LoggerFrom(ctx).Info("launch held back", "by", by, "NodePool", named(pool.Name),
+			"nodes", len(p.Nodes), "instanceTypes", p.Mix(), "pricePerHour", p.Price)
+	}
+}

@@ -1,0 +1,100 @@
+package disruption
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/karpenter-go/karpenter/api/condition"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/disrupt/move"
+	"github.com/karpenter-go/karpenter/engine/disrupt/status"
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/internal/telemetry"
+)
+
+// endSurplus deals with replacements that no command waits for any more. Those whose nodes are all gone become ordinary nodes.
+// Those whose command was rolled back are deleted unless pods need them. It comes last in a pass, so that the next command can
+// use what a command has left over.
+func (c *Controller) endSurplus(ctx context.Context) error {
+	if !slices.ContainsFunc(c.Cluster.Snapshot().Claims(), func(claim *apiv1.NodeClaim) bool {
+		return claim.Annotations[apiv1.ReplacesAnnotationKey] != ""
+	}) {
+		return nil
+	}
+	s := c.look(ctx)
+	var ordinary, left []*model.Node
+	for _, n := range s.Nodes() {
+		if !n.Managed() || n.Deleting {
+			continue
+		}
+		switch replaced := status.Replaces(n); {
+		case len(replaced) == 0 || awaited(s, n, replaced):
+		case slices.ContainsFunc(replaced, func(name string) bool { _, there := s.Claim(name); return there }):
+			left = append(left, n)
+		default:
+			ordinary = append(ordinary, n)
+		}
+	}
+	surplus, used := move.SurplusReplacements(s, left, c.Options.Pack)
+	var errs []error
+	for _, n := range append(ordinary, used...) {
+		written, err := c.Actor.Adopt(ctx, n)
+		c.Cluster.Assume(written...)
+		errs = append(errs, ignoreConflict(err))
+	}
+	for _, n := range surplus {
+		if err := c.Actor.End(ctx, n); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		c.tellSurplus(ctx, n)
+	}
+	return errors.Join(errs...)
+}
+
+// awaited reports whether one of the claims that n replaces waits for it, or is on its way out.
+func awaited(s *model.Snapshot, n *model.Node, replaced []string) bool {
+	for _, name := range replaced {
+		claim, there := s.Claim(name)
+		if !there {
+			continue
+		}
+		waits := condition.IsTrue(claim, apiv1.ConditionTypeDisruptionReason) &&
+			slices.Contains(status.ReplacedBy(claim), n.Claim.Name)
+		if waits || claim.DeletionTimestamp != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// reassign recomputes, once after a start, where the pods of marked nodes go. Provisioning then keeps that room, and the pods
+// move stage by stage, as without the restart. It returns the cluster with these assignments.
+func (c *Controller) reassign(ctx context.Context, s *model.Snapshot) *model.Snapshot {
+	if c.reassigned {
+		return s
+	}
+	c.reassigned = true
+	assignments := move.Assignments(s, c.Options.Pack)
+	for _, pl := range assignments {
+		c.Cluster.Promise(pl.Node.Name, pl.Pods, c.Clock.Now().Add(promised))
+	}
+	if len(assignments) == 0 {
+		return s
+	}
+	return c.look(ctx)
+}
+
+// tellSurplus reports that a replacement is deleted because the nodes that it replaces stay.
+func (c *Controller) tellSurplus(ctx context.Context, n *model.Node) {
+	const reason = "spare"
+	c.Metrics.NodeClaims.DisruptedTotal.WithLabelValues(reason, n.Pool, n.Labels[apiv1.CapacityTypeLabelKey], "",
+		telemetry.TerminationMode(n.Claim.Spec.TerminationGracePeriod)).Inc()
+	c.publish(n, corev1.EventTypeNormal, telemetry.EventDisruptionTerminating,
+		"The nodes that this node replaces stay, and no pod needs it")
+	ctrl.LoggerFrom(ctx).Info("deleted nodeclaim", "reason", reason, "NodeClaim", named(n.Claim.Name), "Node", named(n.Name))
+}

@@ -1,0 +1,186 @@
+// Package stagedmove opens reserved nodes one after another to pods of disrupted nodes (docs/disruption.md, Staged moves).
+package stagedmove
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-go/karpenter/engine/disrupt/move"
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/internal/act"
+	"github.com/karpenter-go/karpenter/internal/observe"
+	"github.com/karpenter-go/karpenter/internal/singleton"
+)
+
+// A Controller opens reserved nodes. There is one for the cluster.
+type Controller struct {
+	Cluster *observe.Cluster
+	Actor   *act.Actor
+	Clock   clock.Clock
+
+	// next is the earliest time of the next pass.
+	next time.Time
+	// begun says that pods were being handed over in the last pass, moving how many still had to leave, and since when.
+	begun  bool
+	moving int
+	since  time.Time
+	// stuck are the pods that an earlier stage was not waited for any longer.
+	stuck map[types.UID]bool
+	// owed is how many pods each workload had when the stage began, and will have again when all successors are there; nil
+	// before the first stage.
+	owed map[types.UID]int
+
+	// mu guards onOpen: those who are told when a node was opened.
+	mu     sync.Mutex
+	onOpen []func()
+}
+
+const (
+	// tick is the time between two passes.
+	tick = 100 * time.Millisecond
+	// pause is the time that successors of the last pods of a stage have to appear, for not every pod has one; as soon as they are
+	// there, they are waited for.
+	pause = 250 * time.Millisecond
+	// patience is how long a stage may stand still before the next begins beside it: its pods may be held by a disruption
+	// budget for hours, and capacity that is paid for must not lie idle meanwhile.
+	patience = 10 * time.Second
+	// mostNamed is how many pods that are not waited for are named in the log.
+	mostNamed = 5
+)
+
+// OnOpen has f called whenever a node was opened.
+func (c *Controller) OnOpen(f func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.onOpen = append(c.onOpen, f)
+}
+
+// Name returns the controller's name.
+func (c *Controller) Name() string { return "stagedmove" }
+
+// Register adds the controller to mgr. Nodes wake it.
+func (c *Controller) Register(mgr ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).Named(c.Name()).
+		WatchesRawSource(singleton.Source()).
+		Watches(&corev1.Node{}, singleton.Handler()).
+		Complete(c)
+}
+
+// Reconcile opens the nodes whose turn it is.
+func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
+	if !c.Cluster.Synced() {
+		return ctrl.Result{RequeueAfter: observe.SyncPoll}, nil
+	}
+	now := c.Clock.Now()
+	if wait := c.next.Sub(now); wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, nil
+	}
+	c.next = now.Add(tick)
+	s := c.Cluster.Snapshot()
+	h := move.StageOf(s)
+	if !c.begun {
+		c.stuck, c.owed = map[types.UID]bool{}, nil
+	}
+	moving := slices.DeleteFunc(h.Moving, func(p *model.Pod) bool { return c.stuck[p.UID] })
+	if !c.begun || len(moving) != c.moving {
+		c.moving, c.since = len(moving), now
+	}
+	c.begun = h.Next != nil
+	opens := h.Due
+	still := now.Sub(c.since)
+	if h.Next != nil && (len(moving) == 0 && (still >= pause || c.paid(s)) || still >= patience) {
+		c.leaveBehind(ctx, moving)
+		opens, c.moving, c.since, c.owed = append(opens, h.Next), 0, now, replicas(s)
+	}
+	var errs []error
+	for _, n := range opens {
+		errs = append(errs, c.open(ctx, n))
+	}
+	if h.Next == nil && len(h.Due) == 0 {
+		return ctrl.Result{}, nil // a node that changes wakes us
+	}
+	return ctrl.Result{RequeueAfter: tick}, errors.Join(errs...)
+}
+
+// paid reports whether every workload has as many pods again as it had when the stage began.
+func (c *Controller) paid(s *model.Snapshot) bool {
+	if c.owed == nil {
+		return false
+	}
+	have := replicas(s)
+	for workload, n := range c.owed {
+		if have[workload] < n {
+			return false
+		}
+	}
+	return true
+}
+
+// replicas counts the pods by the UID of what made them, without those that are about to end, and those that end with their node.
+func replicas(s *model.Snapshot) map[types.UID]int {
+	n := map[types.UID]int{}
+	for _, p := range s.Pods() {
+		owner := metav1.GetControllerOfNoCopy(p.Object)
+		if owner != nil && !p.Terminating() && !p.Terminal() && !p.Daemon() && !p.Mirror() {
+			n[owner.UID]++
+		}
+	}
+	return n
+}
+
+// leaveBehind has later stages not wait for the pods.
+func (c *Controller) leaveBehind(ctx context.Context, pods []*model.Pod) {
+	if len(pods) == 0 {
+		return
+	}
+	var names []string
+	for _, p := range pods {
+		c.stuck[p.UID] = true
+		if len(names) < mostNamed {
+			names = append(names, p.Key+" on "+cmp.Or(p.Object.Spec.NodeName, "no node"))
+		}
+	}
+	ctrl.LoggerFrom(ctx).V(1).Info("the next place is opened though pods have not left for the last one",
+		"count", len(pods), "pods", names)
+}
+
+func (c *Controller) open(ctx context.Context, n *model.Node) error {
+	written, err := c.Actor.Open(ctx, n)
+	if client.IgnoreNotFound(err) == nil || apierrors.IsConflict(err) {
+		err = nil // gone, or written by others: the next pass sees it
+	}
+	c.Cluster.Assume(written...)
+	if len(written) > 0 {
+		ctrl.LoggerFrom(ctx).V(1).Info("opened a node to the pods that it was reserved for", "Node", n.Object.Name)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		for _, f := range c.onOpen {
+			f()
+		}
+	}
+	return err
+}
+
+// Awaiting returns those of the pods, by UID, whose new node is not open yet.
+func (c *Controller) Awaiting(pods []*corev1.Pod) map[types.UID]bool {
+	s := c.Cluster.Snapshot()
+	awaiting := map[types.UID]bool{}
+	for _, o := range pods {
+		if p, ok := s.Pod(o.Namespace + "/" + o.Name); ok && p.UID == o.UID && move.AwaitsOpening(s, p) {
+			awaiting[o.UID] = true
+		}
+	}
+	return awaiting
+}

@@ -1,0 +1,230 @@
+package stagedmove
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/internal/act"
+	"github.com/karpenter-go/karpenter/internal/observe"
+)
+
+// A world is node old, which goes and has pods for each of the closed nodes first and second.
+type world struct {
+	*Controller
+	t      *testing.T
+	client client.Client
+	clock  *clocktesting.FakeClock
+}
+
+func newWorld(t *testing.T) *world {
+	w := &world{t: t, clock: clocktesting.NewFakeClock(time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC))}
+	w.client = fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).Build()
+	w.Controller = &Controller{Cluster: observe.New(w.clock), Clock: w.clock, Actor: &act.Actor{Client: w.client}}
+	w.add("old", 0)
+	w.add("first", 1)
+	w.add("second", 2)
+	for i, to := range []string{"first", "second", "second"} {
+		w.pod(i, "ReplicaSet", "web", "old")
+		w.Cluster.Promise(to, []*model.Pod{{Key: fmt.Sprint("d/p", i)}}, w.clock.Now().Add(time.Hour))
+	}
+	return w
+}
+
+// add makes a node and its claim: that of a turn replaces old, the other goes.
+func (w *world) add(name string, turn int) {
+	labels := map[string]string{
+		apiv1.NodePoolLabelKey: "p", apiv1.NodeRegisteredLabelKey: "true", apiv1.NodeInitializedLabelKey: "true",
+	}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("n" + name), Labels: labels}}
+	node.Spec.ProviderID = "x:///" + name
+	claim := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("c" + name), Labels: labels}}
+	claim.Status.ProviderID = node.Spec.ProviderID
+	if turn > 0 {
+		node.Spec.Taints = []corev1.Taint{{Key: "example.com/team", Effect: corev1.TaintEffectNoSchedule}, apiv1.ReservedNoScheduleTaint()}
+		claim.Annotations = map[string]string{apiv1.ReplacesAnnotationKey: "old", apiv1.TurnAnnotationKey: fmt.Sprint(turn)}
+	} else {
+		claim.DeletionTimestamp = &metav1.Time{Time: w.clock.Now()}
+	}
+	if err := w.client.Create(w.t.Context(), node); err != nil {
+		w.t.Fatal(err)
+	}
+	w.Cluster.Set(node)
+	w.Cluster.Set(claim)
+}
+
+// pod sets pod number i of a workload.
+func (w *world) pod(i int, kind, workload, node string) {
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "d", Name: fmt.Sprint("p", i), UID: types.UID(fmt.Sprint("u", i))}}
+	p.OwnerReferences = []metav1.OwnerReference{
+		{APIVersion: "apps/v1", Kind: kind, Name: workload, UID: types.UID("w" + workload), Controller: ptr.To(true)},
+	}
+	p.Spec.NodeName = node
+	w.Cluster.Set(p)
+}
+
+// leave ends pods.
+func (w *world) leave(names ...string) {
+	for _, name := range names {
+		p, ok := w.Cluster.Snapshot().Pod("d/" + name)
+		if !ok {
+			w.t.Fatalf("there is no pod %s", name)
+		}
+		o := p.Object.DeepCopy()
+		o.DeletionTimestamp = &metav1.Time{Time: w.clock.Now()}
+		w.Cluster.Set(o)
+	}
+}
+
+// pass lets time go by and the controller look.
+func (w *world) pass(d time.Duration) {
+	w.t.Helper()
+	w.clock.Step(d)
+	if _, err := w.Reconcile(w.t.Context(), ctrl.Request{}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// want compares which nodes are open, and how many of the pods wait for theirs.
+func (w *world) want(what string, first, second bool, awaiting int) {
+	w.t.Helper()
+	for name, open := range map[string]bool{"first": first, "second": second} {
+		node := &corev1.Node{}
+		if err := w.client.Get(w.t.Context(), types.NamespacedName{Name: name}, node); err != nil {
+			w.t.Fatal(err)
+		}
+		if got := len(node.Spec.Taints) == 1; got != open {
+			w.t.Errorf("%s: node %s has taints %v, want it open: %v", what, name, node.Spec.Taints, open)
+		}
+	}
+	var pods []*corev1.Pod
+	for _, p := range w.Cluster.Snapshot().Pods() {
+		pods = append(pods, p.Object)
+	}
+	if got := len(w.Awaiting(pods)); got != awaiting {
+		w.t.Errorf("%s: %d pods wait for their node, want %d", what, got, awaiting)
+	}
+}
+
+// One replacement is opened after the other, when those that go to the one before have left and the scheduler has had its time.
+func TestTurns(t *testing.T) {
+	w := newWorld(t)
+	told := 0
+	w.OnOpen(func() { told++ })
+	w.want("before", false, false, 3)
+	w.pass(pause)
+	w.want("the scheduler has its time", false, false, 3)
+	w.pass(pause)
+	w.want("nobody is on the way", true, false, 2)
+	w.pass(pause)
+	w.pass(pause)
+	w.want("the first has not left", true, false, 2)
+	w.leave("p0")
+	w.pass(pause)
+	w.want("it has just left", true, false, 2)
+	w.pass(pause)
+	w.want("it has left", true, true, 0)
+	if told != 2 {
+		t.Errorf("told %d times that a node was opened, want twice", told)
+	}
+}
+
+// When as many pods have come as have left, the next place is opened at once. One that is never made again is waited for no longer
+// than successors take to appear, and daemons end with their node.
+func TestSuccessors(t *testing.T) {
+	w := newWorld(t)
+	w.add("third", 3)
+	w.pod(0, "ReplicaSet", "api", "old")
+	w.pod(3, "DaemonSet", "logs", "old")
+	w.Cluster.Promise("third", []*model.Pod{{Key: "d/p2"}}, w.clock.Now().Add(time.Hour))
+	w.pass(tick)
+	w.pass(pause)
+	w.want("begun", true, false, 2)
+	w.leave("p0", "p3")
+	w.pass(tick)
+	w.want("no successor", true, false, 2)
+	w.pod(4, "ReplicaSet", "api", "")
+	w.pass(tick)
+	w.want("one that the scheduler has not looked at", true, false, 2)
+	w.pod(4, "ReplicaSet", "api", "first")
+	w.pass(tick)
+	w.want("as many as before", true, true, 1)
+
+	w.leave("p1")
+	w.pass(tick)
+	w.pass(tick)
+	w.want("still no successor", true, true, 1)
+	w.pass(pause)
+	w.want("it is waited for no longer", true, true, 0)
+}
+
+// A stage that stands still does not stop the others for ever.
+func TestPatience(t *testing.T) {
+	w := newWorld(t)
+	w.pass(pause)
+	w.pass(pause)
+	w.want("begun", true, false, 2)
+	for range int(patience / pause) {
+		w.pass(pause)
+	}
+	w.want("held up", true, false, 2)
+	w.pass(pause)
+	w.want("for too long", true, true, 0)
+}
+
+// Pods that are held for good, by do-not-disrupt say, cost patience once and not in every stage.
+func TestPatienceOnce(t *testing.T) {
+	w := newWorld(t)
+	w.add("third", 3)
+	w.Cluster.Promise("nowhere", []*model.Pod{{Key: "d/p0"}}, w.clock.Now().Add(time.Hour))
+	w.pass(pause)
+	for range int(patience / pause) {
+		w.want("held up", false, false, 2)
+		w.pass(pause)
+	}
+	w.want("for too long", true, false, 2)
+	w.pass(pause)
+	w.want("and not again", true, true, 0)
+}
+
+// When those leave at last that were not waited for, that is no reason not to wait for others.
+func TestStuckThatLeave(t *testing.T) {
+	w := newWorld(t)
+	for i, to := range []string{"nowhere", "first", "second"} {
+		w.Cluster.Promise(to, []*model.Pod{{Key: fmt.Sprint("d/p", i)}}, w.clock.Now().Add(time.Hour))
+	}
+	w.pass(pause)
+	w.pass(patience)
+	w.want("p0 is not waited for", true, false, 1)
+	w.leave("p0")
+	for range 3 {
+		w.pass(pause)
+		w.want("p1 has not left", true, false, 1)
+	}
+	w.leave("p1")
+	w.pass(pause)
+	w.pass(pause)
+	w.want("p1 has left", true, true, 0)
+}
+
+// Whoever began it, and whatever was forgotten by a restart: no node stays closed.
+func TestNobodyIsLeft(t *testing.T) {
+	w := newWorld(t)
+	claim, _ := w.Cluster.Snapshot().Claim("old")
+	w.Cluster.Remove(claim)
+	w.pass(pause)
+	w.pass(pause)
+	w.want("old is gone", true, true, 0)
+}
