@@ -64,7 +64,8 @@ const (
 	tolerance = 1e-5
 	// maxCuts is how many cuts for each variable are kept; those that do not bind are dropped when there are more.
 	maxCuts = 8
-	// exactPivots is after how many pivots the program is solved from y = 0, for rounding errors add up.
+	// exactPivots is after how many pivots the program is solved from y = 0, for rounding errors add up. With a single group
+	// it always is: that costs next to nothing there.
 	exactPivots = 3000
 )
 
@@ -200,7 +201,7 @@ func (c *Covering) prepare(needs [][]float64) {
 	if c.program.Rows() > maxCuts*len(objective) {
 		c.dropSlack()
 	}
-	if c.program.Pivots > exactPivots {
+	if c.program.Pivots > exactPivots || c.groups == 1 {
 		c.program.Pivots = 0
 		c.program.Reset()
 	}
