@@ -27,7 +27,6 @@ func (s *search) improve(bins []*pattern) []*pattern {
 	for _, p := range bins {
 		p.weigh()
 	}
-	bins = s.recombine(bins)
 	r := ruiner{search: s, bins: bins, seed: 0x9e3779b97f4a7c15}
 	s.builder.looked = 0
 	last := 0 // the attempt that was kept last
