@@ -16,8 +16,8 @@ type room struct {
 
 // engineRooms are all rooms of the engine.
 var engineRooms = []string{
-	"engine/model", "engine/require", "engine/topology", "engine/pack", "engine/drain", "engine/lifecycle",
-	"engine/disrupt", "engine/verify", "engine/explain", "engine/overlay", "engine/buffer", "engine/steer", "engine/vain",
+	"engine/model", "engine/require", "engine/topology", "engine/binpack", "engine/pack", "engine/drain",
+	"engine/lifecycle", "engine/disrupt", "engine/verify", "engine/explain", "engine/overlay", "engine/buffer", "engine/steer", "engine/vain",
 }
 
 // below is what everything at the edge may know.
@@ -29,7 +29,8 @@ var rooms = []room{
 	{"engine/require", []string{"api"}, "the algebra of labels knows labels, and nothing of who asks"},
 	{"engine/model", []string{"api", "engine/require"}, "the words of decisions do not depend on who decides"},
 	{"engine/topology", []string{"api", "engine/model", "engine/require"}, "counting domains needs no solver"},
-	{"engine/pack", []string{"api", "engine/model", "engine/require", "engine/topology"},
+	{"engine/binpack", nil, "a solver that knows nothing of Kubernetes can be tested and used by itself"},
+	{"engine/pack", []string{"api", "engine/model", "engine/require", "engine/topology", "engine/binpack"},
 		"placing pods must not depend on why nodes go away"},
 	{"engine/overlay", []string{"api", "engine/model", "engine/require"},
 		"what the user corrects about types does not depend on who chooses among them"},
@@ -40,7 +41,8 @@ var rooms = []room{
 	{"engine/drain", []string{"api", "engine/model"}, "how pods leave a node does not depend on why it goes"},
 	{"engine/lifecycle", []string{"api", "engine/model", "engine/require", "engine/drain"},
 		"one claim is judged by what is known of it alone"},
-	{"engine/disrupt", []string{"api", "engine/model", "engine/require", "engine/topology", "engine/pack", "engine/drain", "engine/lifecycle"},
+	{"engine/disrupt", []string{"api", "engine/model", "engine/require", "engine/topology", "engine/binpack", "engine/pack", "engine/drain",
+		"engine/lifecycle"},
 		"disruption asks the packer where pods would go; nothing asks disruption"},
 	{"engine/verify", []string{"api", "engine/model"},
 		"a judge that shares code with the solver shares its mistakes: model and component-helpers only"},
