@@ -124,7 +124,12 @@ func use(p *binpack.Problem, c *binpack.Catalog, it *binpack.Item, labels uint) 
 	offers := c.Offers.(*labelOffers)
 	u := binpack.Use{Offers: offers.with(labels), Types: binpack.NewBits(len(c.Types))}
 	for j := range c.Types {
-		if price(p, &c.Types[j], offers.byType[j], []load{{it, labels, 1}}) > 0 {
+		hard := *it // alone, a copy meets its soft bounds as well
+		hard.Bounds = slices.Clone(it.Bounds)
+		for i := range hard.Bounds {
+			hard.Bounds[i].Soft = false
+		}
+		if price(p, &c.Types[j], offers.byType[j], []load{{&hard, labels, 1}}) > 0 {
 			u.Types.Set(j)
 		}
 	}
