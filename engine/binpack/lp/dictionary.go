@@ -89,6 +89,17 @@ func (d *dictionary) entering() int {
 	return best
 }
 
+// firstEntering returns the column that raises the objective with the variable of lowest number (Bland's rule).
+func (d *dictionary) firstEntering() int {
+	best := -1
+	for j, v := range d.gain {
+		if v > epsilon && (best < 0 || d.free[j] < d.free[best]) {
+			best = j
+		}
+	}
+	return best
+}
+
 // leaving returns the row that bounds the entering column first; of equals the one with the variable of lowest number.
 func (d *dictionary) leaving(col int) int {
 	best, ratio := -1, infinite

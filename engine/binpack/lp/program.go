@@ -47,8 +47,12 @@ func (p *Program) SetObjective(c []float64) {
 // Reset forgets the basis. The next solve starts from y = 0, and with it from exact numbers.
 func (p *Program) Reset() { p.solved = false }
 
-// maxPivots bounds one solve. A program of this form takes a few pivots a variable.
-const maxPivots = 4000
+const (
+	// maxPivots bounds one solve. A program of this form takes a few pivots a variable.
+	maxPivots = 4000
+	// blandAfter is after how many pivots Bland's rule is used, by which no solve goes in circles.
+	blandAfter = 1000
+)
 
 // Solve finds an optimal y. It returns false if there is none because the objective is unbounded, or if it gave up after
 // maxPivots. The y that it then leaves is feasible.
@@ -62,8 +66,11 @@ func (p *Program) Solve() bool {
 	if !p.solved {
 		p.start(p.rows, p.bounds, p.objective)
 	}
-	for range maxPivots {
+	for n := range maxPivots {
 		col := p.entering()
+		if col >= 0 && n >= blandAfter {
+			col = p.firstEntering()
+		}
 		if col < 0 {
 			return true
 		}
@@ -100,8 +107,7 @@ func (p *Program) pivot(row, col int) {
 	p.exchange(row, col)
 }
 
-// Solution writes the values of the y into out. A y that is not in the objective is 0: as no coefficient of a row is
-// negative in a program whose rows bound every y, lowering it keeps all rows.
+// Solution writes the values of the y into out.
 func (p *Program) Solution(out []float64) {
 	clear(out)
 	for i, v := range p.basic {
