@@ -50,8 +50,9 @@ func (p *Program) Reset() { p.solved = false }
 const (
 	// maxPivots bounds one solve. A program of this form takes a few pivots a variable.
 	maxPivots = 4000
-	// blandAfter is after how many pivots Bland's rule is used, by which no solve goes in circles.
-	blandAfter = 1000
+	// blandAfter is after how many pivots Bland's rule is used, by which no solve goes in circles. For making a basis feasible
+	// again it is blandRestore; after maxRestore starting from y = 0 is cheaper.
+	blandAfter, blandRestore, maxRestore = 1000, 60, 200
 )
 
 // Solve finds an optimal y. It returns false if there is none because the objective is unbounded, or if it gave up after
@@ -67,14 +68,10 @@ func (p *Program) Solve() bool {
 		p.start(p.rows, p.bounds, p.objective)
 	}
 	for n := range maxPivots {
-		col := p.entering()
-		if col >= 0 && n >= blandAfter {
-			col = p.firstEntering()
-		}
+		row, col := p.choose(n >= blandAfter)
 		if col < 0 {
 			return true
 		}
-		row := p.leaving(col)
 		if row < 0 {
 			return false
 		}
@@ -86,8 +83,8 @@ func (p *Program) Solve() bool {
 // restore makes the basis feasible again by the dual simplex method. It returns false if it cannot, as when the objective has
 // changed too, or numbers have become too inexact.
 func (p *Program) restore() bool {
-	for range maxPivots {
-		row := p.violated()
+	for n := range maxRestore {
+		row := p.violated(n >= blandRestore)
 		if row < 0 {
 			return true
 		}
