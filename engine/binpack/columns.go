@@ -14,14 +14,7 @@ func (s *search) generateColumns(bins []*pattern) []*pattern {
 		return bins
 	}
 	b.effort = s.usualEffort() // what follows is about a few bins at a time
-	if d := s.demand; len(d.scarce) > 0 || d.groups > 1 || !colgen.Feasible(len(d.types), s.in.options.Effort) ||
-		slices.ContainsFunc(d.types, func(t *itemType) bool { return t.fit.restricted }) {
-		return bins
-	}
 	dimensions := s.decidingDimensions()
-	if len(dimensions) != 2 {
-		return bins
-	}
 	s.rebase()
 	for _, p := range bins {
 		p.move(-1)
@@ -39,6 +32,14 @@ func (s *search) generateColumns(bins []*pattern) []*pattern {
 		p.move(1)
 	}
 	return bins
+}
+
+// columnsApply reports whether column generation can pack the problem: two dimensions decide what fits, and there is not too much
+// to look at.
+func (s *search) columnsApply() bool {
+	d := s.demand
+	return len(d.scarce) == 0 && d.groups == 1 && colgen.Feasible(len(d.types), s.in.options.Effort) &&
+		!slices.ContainsFunc(d.types, func(t *itemType) bool { return t.fit.restricted }) && len(s.decidingDimensions()) == 2
 }
 
 // columnsFor returns columns that pack all copies for less than these bins, by the dimensions x and y alone.
