@@ -37,22 +37,24 @@ const (
 	minCopies   = 100
 	maxSample   = 6000
 	usualSample = 600
+	// near is how close to its bound a pattern must come to be taken without looking further.
+	near = 0.999
 )
 
 // chooseEffort decides how many patterns are made for each bin.
 func (s *search) chooseEffort() effort {
 	switch {
 	case slices.ContainsFunc(s.demand.scarce, func(c cardinality) bool { return c.bins >= manyBins }):
-		return effort{stars: 1, tried: 1, orders: orders[:1], sample: usualSample, ceiling: near}
-	case s.isSparse():
-		return effort{stars: 1, tried: 6, orders: []order{byLookahead}, sample: maxSample, ceiling: near, sparse: true}
+		return effort{stars: 1, tried: 1, orders: orders[:1], sample: usualSample}
+	case s.isSparse() && s.columnsApply():
+		return effort{stars: 1, tried: 6, orders: []order{byValue}, sample: maxSample, sparse: true}
 	}
 	return s.usualEffort()
 }
 
 func (s *search) usualEffort() effort {
 	return effort{
-		stars: 2, tried: max(4, min(10, 4000/len(s.demand.types))), orders: orders[:], sample: usualSample, ceiling: near,
+		stars: 2, tried: max(4, min(10, 4000/len(s.demand.types))), orders: orders[:], sample: usualSample,
 	}
 }
 
@@ -158,7 +160,7 @@ func (s *search) around(star *itemType) *pattern {
 	var best *pattern
 	n := 0
 	for _, c := range s.candidates.list {
-		if s.in.meter.exhausted() || best != nil && (n >= b.effort.tried || best.ratio() >= c.bound*b.effort.ceiling) {
+		if s.in.meter.exhausted() || best != nil && (n >= b.effort.tried || best.ratio() >= c.bound*near) {
 			break
 		}
 		if on := &star.fit.on[c.catalog.index]; on.offers == nil || !on.types.Has(c.typ) || c.soldOut() {

@@ -16,12 +16,11 @@ type builder struct {
 
 // An effort is how much is tried for each bin.
 type effort struct {
-	stars   int     // how many item types a pattern is built around before one is chosen
-	tried   int     // how many candidates are filled before one is chosen
-	orders  []order // in which they are filled
-	sample  int     // about how many item types one pattern looks at
-	ceiling float64 // what a pattern must hold of what it could at most, to be taken without looking further
-	sparse  bool    // bins hold few copies, and what shares a bin with what is all that matters
+	stars  int     // how many item types a pattern is built around before one is chosen
+	tried  int     // how many candidates are filled before one is chosen
+	orders []order // in which they are filled
+	sample int     // about how many item types one pattern looks at
+	sparse bool    // bins hold few copies, and what shares a bin with what is all that matters
 }
 
 // Scratch is memory that is used again for each pattern.
@@ -33,7 +32,6 @@ type scratch struct {
 	inverse              []float64 // one over the whole capacity, by dimension
 	load                 *load
 	refused              []int // see filling
-	lookahead            lookahead
 }
 
 func newBuilder(in *instance, d *demand, c *candidates, p *pricing) *builder {

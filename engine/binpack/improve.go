@@ -5,8 +5,8 @@ import "slices"
 const (
 	// maxAttempts is how often bins are closed and opened again, maxLooked how many item types the patterns made for that may
 	// look at, and patience how many attempts in a row may fail.
-	maxAttempts = 150
-	maxLooked   = 15_000
+	maxAttempts = 220
+	maxLooked   = 22_000
 	patience    = 16
 	// rivals is how many bins are drawn for each one that is closed. It is the most wasteful of them.
 	rivals = 4
@@ -27,7 +27,6 @@ func (s *search) improve(bins []*pattern) []*pattern {
 	for _, p := range bins {
 		p.weigh()
 	}
-	bins = s.recombine(bins)
 	r := ruiner{search: s, bins: bins, seed: 0x9e3779b97f4a7c15}
 	s.builder.looked = 0
 	last := 0 // the attempt that was kept last

@@ -82,6 +82,7 @@ func groupItems(in *instance, items []*item, scarce []cardinality) ([]*itemType,
 		} else {
 			it.class = g.classOf(it.Item)
 		}
+		it.stamp = 0 // patterns of this search are numbered from 1
 		t.social = t.social || it.social()
 		t.left += it.left
 		g.of[i] = t

@@ -6,7 +6,7 @@ import "math"
 type order func(f *filling)
 
 // orders are those that are tried. The best outcome counts.
-var orders = [...]order{byShare, byLookahead}
+var orders = [...]order{byShare, byValue}
 
 // byValue takes the item type with the most valuable copies for as long as one goes in, then the next.
 func byValue(f *filling) {

@@ -38,10 +38,12 @@ func (b *builder) polish(p *pattern) {
 	if f.pattern.value > p.value {
 		p.parts = slices.DeleteFunc(f.pattern.parts, func(x part) bool { return x.n == 0 })
 		p.value = f.pattern.value
-		p.shared = nil
+		p.shared, p.offers = nil, p.parts[0].typ.fit.on[p.catalog.index].offers
 		for _, x := range p.parts {
 			p.shared = union(p.shared, x.typ.shared)
+			p.offers = p.catalog.meet(p.offers, x.typ.fit.on[p.catalog.index].offers)
 		}
+		p.price = p.offers.price[p.typ] + p.fee
 	}
 }
 

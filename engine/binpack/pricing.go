@@ -81,14 +81,38 @@ func (p *pricing) solve() bool {
 		return false
 	}
 	before := p.covering.Steps()
-	prices, _ := p.covering.Solve(d.needs(c.width))
+	needs := d.needs(c.width)
+	prices, _ := p.covering.Solve(needs)
 	p.meter.spend(int(p.covering.Steps()-before) + len(p.bins))
+	if len(p.bins) == 1 {
+		spread(prices[0], needs[0], &p.bins[0])
+	}
 	for _, t := range d.byValue {
 		t.value = max(dot(prices[t.group], t.weights), minPrice) // a copy that demands nothing scarce still takes a place
 		t.stuck = false
 	}
 	c.value(prices)
 	return true
+}
+
+// spread sets the prices for a single bin type. The dual prices are those of one dimension alone there, the one that is needed
+// most, and tell nothing of what fits together. Instead each dimension has a part of the bin's price, by the fourth power of the
+// share of bins that it alone calls for. So scarce dimensions count most, as in the dot-product heuristic of Panigrahy et al.
+// (2011), and no bin holds more value than it costs.
+func spread(prices, needs []float64, b *lp.CoverBin) {
+	sum, parts := 0.0, make([]float64, len(prices))
+	for r, c := range b.Capacity {
+		if c > 0 {
+			square := needs[r] / c * needs[r] / c
+			parts[r] = float64(square * square)
+			sum += parts[r]
+		}
+	}
+	for r, part := range parts {
+		if part > 0 {
+			prices[r] = b.Price * (part / sum) / b.Capacity[r]
+		}
+	}
 }
 
 // setBins gives the covering the candidates that are open, without those that another one makes pointless.

@@ -32,9 +32,7 @@ func (in *instance) pack(items []*item) []*pattern {
 	if s == nil {
 		return nil
 	}
-	bins := s.construct()
-	bins = s.correct(bins)
-	return s.improve(bins)
+	return s.improve(s.generateColumns(s.construct()))
 }
 
 // packByPriority packs the items of the highest priority first, then those of the next. Items come by falling priority.

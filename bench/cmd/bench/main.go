@@ -28,6 +28,8 @@ var commands = []command{
 		"bench peers -peer ../bin/bench-peer -only micro", peers},
 	{"seeds", "prices of both over many seeds, with every seed at which ours is the dearer",
 		"bench seeds -peer ../bin/bench-peer -n 100 -profiles micro,diverse", seeds},
+	{"literature", "the bin packing solver on instance classes of the literature, beside simple heuristics, as a table",
+		"bench literature -items 200 -n 10", instanceClasses},
 	{"e2e", "scale-up and scale-in on a real API server, with nodes without machines",
 		"bench e2e -pods 1000,4000 -into docs/bench.md", endToEnd},
 }

@@ -62,9 +62,14 @@ const (
 	cutsPerRound = 16
 	// tolerance is by how much a row may be violated before it is added. The result is scaled to make up for it.
 	tolerance = 1e-5
+	// perturbation is by how much prices are raised at most, each by another part of it. Types of one family have the same ratios of
+	// capacity to price, and among so many ties the simplex method takes thousands of pivots that gain nothing. The result is
+	// scaled to make up for that, too.
+	perturbation = 1e-6
 	// maxCuts is how many cuts for each variable are kept; those that do not bind are dropped when there are more.
 	maxCuts = 8
-	// exactPivots is after how many pivots the program is solved from y = 0, for rounding errors add up.
+	// exactPivots is after how many pivots the program is solved from y = 0, for rounding errors add up. With a single group
+	// it always is: that costs next to nothing there.
 	exactPivots = 3000
 )
 
@@ -136,6 +141,10 @@ func (c *Covering) add(x cut, price float64) {
 		row[x.group[r]*c.dimensions+r] = v
 	}
 	c.cuts = append(c.cuts, x)
+	if c.groups > 1 {
+		h := uint64(len(c.cuts)) * 0x9e3779b97f4a7c15
+		price *= 1 + perturbation*float64(h>>40)/(1<<24)
+	}
 	c.program.AddRow(row, price)
 }
 
@@ -200,7 +209,7 @@ func (c *Covering) prepare(needs [][]float64) {
 	if c.program.Rows() > maxCuts*len(objective) {
 		c.dropSlack()
 	}
-	if c.program.Pivots > exactPivots {
+	if c.program.Pivots > exactPivots || c.groups == 1 {
 		c.program.Pivots = 0
 		c.program.Reset()
 	}

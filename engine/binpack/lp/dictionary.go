@@ -3,6 +3,10 @@ package lp
 // epsilon is what counts as zero in a dictionary, whose numbers are near one.
 const epsilon = 1e-12
 
+// negligible is what counts as no gain, as a share of the largest coefficient of the objective: gains are sums of many products,
+// and what rounding leaves of them is no reason for a pivot.
+const negligible = 1e-11
+
 // feasible is by how much a basic variable may be negative. It is more than what rounding does in some hundred pivots.
 const feasible = 1e-9
 
@@ -13,8 +17,9 @@ type dictionary struct {
 	right       []float64
 	gain        []float64
 	basic, free []int
-	filled      []int // the columns of the pivot's row that are not zero
-	solved      bool  // the dictionary belongs to the rows and to the objective
+	filled      []int   // the columns of the pivot's row that are not zero
+	least       float64 // what counts as a gain
+	solved      bool    // the dictionary belongs to the rows and to the objective
 }
 
 // start sets the dictionary at y = 0.
@@ -26,6 +31,7 @@ func (d *dictionary) start(rows [][]float64, bounds, objective []float64) {
 	}
 	d.right = append(d.right[:0], bounds...)
 	d.gain = append(d.gain[:0], objective...)
+	d.setLeast(objective)
 	d.basic, d.free = d.basic[:0], d.free[:0]
 	for i := range rows {
 		d.basic = append(d.basic, d.columns+i)
@@ -61,6 +67,7 @@ func (d *dictionary) express(a []float64, b float64, slack int) {
 
 // price sets the gains of the free variables for an objective.
 func (d *dictionary) price(c []float64, width int) {
+	d.setLeast(c)
 	for j, v := range d.free {
 		d.gain[j] = 0
 		if v < width {
@@ -78,15 +85,33 @@ func (d *dictionary) price(c []float64, width int) {
 	}
 }
 
-// entering returns the column that raises the objective most for each unit, -1 at the optimum.
-func (d *dictionary) entering() int {
-	best := -1
+func (d *dictionary) setLeast(objective []float64) {
+	d.least = 0
+	for _, v := range objective {
+		d.least = max(d.least, v*negligible)
+	}
+}
+
+// choose returns a column that raises the objective, -1 at the optimum, and the row that bounds it first, -1 for none. It is the
+// column that raises the objective most (the greatest-improvement rule): in a program of few columns that saves more pivots than
+// it costs. With bland it is the one with the variable of lowest number.
+func (d *dictionary) choose(bland bool) (row, col int) {
+	row, col = -1, -1
+	most := 0.0
 	for j, v := range d.gain {
-		if v > epsilon && (best < 0 || v > d.gain[best]) {
-			best = j
+		if v <= d.least || bland && col >= 0 && d.free[j] > d.free[col] {
+			continue
+		}
+		i := d.leaving(j)
+		if i < 0 {
+			return -1, j
+		}
+		rise := v * max(d.right[i], 0) / d.at[i*d.columns+j]
+		if bland || col < 0 || rise > most || rise == most && v > d.gain[col] {
+			row, col, most = i, j, rise
 		}
 	}
-	return best
+	return row, col
 }
 
 // leaving returns the row that bounds the entering column first; of equals the one with the variable of lowest number.
@@ -105,11 +130,15 @@ func (d *dictionary) leaving(col int) int {
 	return best
 }
 
-// violated returns the row whose basic variable is most negative, -1 if none is.
-func (d *dictionary) violated() int {
+// violated returns the row whose basic variable is most negative, -1 if none is. With bland it is the one with the variable of
+// lowest number.
+func (d *dictionary) violated(bland bool) int {
 	best, least := -1, -feasible
 	for i, v := range d.right {
-		if v < least {
+		switch {
+		case bland && v < -feasible && (best < 0 || d.basic[i] < d.basic[best]):
+			best = i
+		case !bland && v < least:
 			best, least = i, v
 		}
 	}
@@ -154,8 +183,14 @@ func (d *dictionary) exchange(row, col int) {
 		if i == row || f == 0 {
 			continue
 		}
-		for _, j := range d.filled {
-			r[j] -= float64(f * pr[j]) // the conversion forbids fused arithmetic: same result on any machine
+		if 2*len(d.filled) > w {
+			for j, v := range pr[:len(r)] {
+				r[j] -= float64(f * v)
+			}
+		} else {
+			for _, j := range d.filled {
+				r[j] -= float64(f * pr[j]) // the conversion forbids fused arithmetic: same result on any machine
+			}
 		}
 		r[col] = -f * pr[col]
 		d.right[i] -= float64(f * d.right[row])

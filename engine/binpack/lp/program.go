@@ -47,8 +47,13 @@ func (p *Program) SetObjective(c []float64) {
 // Reset forgets the basis. The next solve starts from y = 0, and with it from exact numbers.
 func (p *Program) Reset() { p.solved = false }
 
-// maxPivots bounds one solve. A program of this form takes a few pivots a variable.
-const maxPivots = 4000
+const (
+	// maxPivots bounds one solve. A program of this form takes a few pivots a variable.
+	maxPivots = 4000
+	// blandAfter is after how many pivots Bland's rule is used, by which no solve goes in circles. For making a basis feasible
+	// again it is blandRestore; after maxRestore starting from y = 0 is cheaper.
+	blandAfter, blandRestore, maxRestore = 1000, 60, 200
+)
 
 // Solve finds an optimal y. It returns false if there is none because the objective is unbounded, or if it gave up after
 // maxPivots. The y that it then leaves is feasible.
@@ -62,12 +67,11 @@ func (p *Program) Solve() bool {
 	if !p.solved {
 		p.start(p.rows, p.bounds, p.objective)
 	}
-	for range maxPivots {
-		col := p.entering()
+	for n := range maxPivots {
+		row, col := p.choose(n >= blandAfter)
 		if col < 0 {
 			return true
 		}
-		row := p.leaving(col)
 		if row < 0 {
 			return false
 		}
@@ -79,8 +83,8 @@ func (p *Program) Solve() bool {
 // restore makes the basis feasible again by the dual simplex method. It returns false if it cannot, as when the objective has
 // changed too, or numbers have become too inexact.
 func (p *Program) restore() bool {
-	for range maxPivots {
-		row := p.violated()
+	for n := range maxRestore {
+		row := p.violated(n >= blandRestore)
 		if row < 0 {
 			return true
 		}
@@ -100,8 +104,7 @@ func (p *Program) pivot(row, col int) {
 	p.exchange(row, col)
 }
 
-// Solution writes the values of the y into out. A y that is not in the objective is 0: as no coefficient of a row is
-// negative in a program whose rows bound every y, lowering it keeps all rows.
+// Solution writes the values of the y into out.
 func (p *Program) Solution(out []float64) {
 	clear(out)
 	for i, v := range p.basic {

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/karpenter-go/karpenter/engine/binpack/lp"
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
@@ -92,120 +93,34 @@ func (p *Problem) machines() []machine {
 	return out
 }
 
-// tariffOf solves the linear programme
+// tariffOf solves the linear program
 //
-//	maximise  sum over r of demand[r]*y[r]   subject to   sum over r of room[r]*y[r] <= price for every machine, y >= 0
+//	maximise    sum over r of demand[r]*y[r]
+//	subject to  sum over r of room[r]*y[r] <= price   for every machine,   y >= 0
 //
-// by the simplex method from y = 0; Bland's rule keeps it from going in circles. Resources that nobody asks for are worth
-// nothing.
+// Amounts are in units of the total demand, so that all numbers are of one size. A resource without demand has no price.
 func tariffOf(demand model.Resources, machines []machine) tariff {
-	var cols []corev1.ResourceName
+	var names []corev1.ResourceName
 	for _, name := range demand.Names() {
 		if demand[name] > 0 && slices.ContainsFunc(machines, func(m machine) bool { return m.room[name] > 0 }) {
-			cols = append(cols, name)
+			names = append(names, name)
 		}
 	}
-	p := newProgramme(cols, demand, machines)
-	for range maxPivots {
-		if !p.improve() {
-			break
+	program := lp.NewProgram(slices.Repeat([]float64{1}, len(names)))
+	for _, m := range machines {
+		row := make([]float64, len(names))
+		for j, name := range names {
+			row[j] = float64(max(m.room[name], 0)) / float64(demand[name])
 		}
+		program.AddRow(row, m.price)
 	}
-	return p.tariff()
-}
-
-// maxPivots bounds the simplex; problems of this form take a few pivots a resource.
-const maxPivots = 500
-
-// A programme is a dictionary of the simplex method: basic variables in terms of the free ones. Amounts are in units of
-// the total demand, so that all numbers are of one size.
-type programme struct {
-	cols  []corev1.ResourceName
-	scale []float64
-	a     [][]float64 // a[i][j]: how much of free variable j row i takes
-	b     []float64
-	c     []float64 // gain of each free variable
-	basic []int     // variable of each row: below len(cols) a resource, else a slack
-	free  []int
-}
-
-func newProgramme(cols []corev1.ResourceName, demand model.Resources, machines []machine) *programme {
-	p := &programme{cols: cols, scale: make([]float64, len(cols)), c: make([]float64, len(cols))}
-	for j, name := range cols {
-		p.scale[j] = float64(demand[name])
-		p.c[j] = 1
-		p.free = append(p.free, j)
-	}
-	for i, m := range machines {
-		row := make([]float64, len(cols))
-		for j, name := range cols {
-			row[j] = float64(max(m.room[name], 0)) / p.scale[j]
-		}
-		p.a, p.b = append(p.a, row), append(p.b, m.price)
-		p.basic = append(p.basic, len(cols)+i)
-	}
-	return p
-}
-
-// improve makes one pivot. It returns false when there is nothing to gain.
-func (p *programme) improve() bool {
-	col := -1
-	for j := range p.c {
-		if p.c[j] > 1e-12 && (col < 0 || p.free[j] < p.free[col]) {
-			col = j
-		}
-	}
-	if col < 0 {
-		return false
-	}
-	row, best := -1, math.Inf(1)
-	for i := range p.a {
-		if p.a[i][col] <= 1e-12 {
-			continue
-		}
-		ratio := p.b[i] / p.a[i][col]
-		if ratio < best-1e-15 || row >= 0 && ratio <= best+1e-15 && p.basic[i] < p.basic[row] {
-			row, best = i, ratio
-		}
-	}
-	if row < 0 {
-		return false
-	}
-	p.pivot(row, col)
-	return true
-}
-
-func (p *programme) pivot(row, col int) {
-	inv := 1 / p.a[row][col]
-	for j := range p.a[row] {
-		p.a[row][j] *= inv
-	}
-	p.a[row][col] = inv
-	p.b[row] *= inv
-	for i := range p.a {
-		if i == row || p.a[i][col] == 0 {
-			continue
-		}
-		k := p.a[i][col]
-		p.a[i][col] = 0
-		for j := range p.a[i] {
-			p.a[i][j] -= float64(k * p.a[row][j])
-		}
-		p.b[i] = max(0, p.b[i]-float64(k*p.b[row]))
-	}
-	k := p.c[col]
-	p.c[col] = 0
-	for j := range p.c {
-		p.c[j] -= float64(k * p.a[row][j])
-	}
-	p.basic[row], p.free[col] = p.free[col], p.basic[row]
-}
-
-func (p *programme) tariff() tariff {
+	program.Solve()
+	prices := make([]float64, len(names))
+	program.Solution(prices)
 	t := tariff{}
-	for i, v := range p.basic {
-		if v < len(p.cols) {
-			t[p.cols[v]] = p.b[i] / p.scale[v]
+	for j, name := range names {
+		if prices[j] > 0 {
+			t[name] = prices[j] / float64(demand[name])
 		}
 	}
 	return t

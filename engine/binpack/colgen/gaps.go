@@ -1,4 +1,4 @@
-package binpack
+package colgen
 
 import (
 	"math/bits"

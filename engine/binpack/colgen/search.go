@@ -1,10 +1,10 @@
-package binpack
+package colgen
 
 // An entrySet is a set of entries in a bin, and the value that a dollar buys there.
 type entrySet struct {
 	ratio  float64
 	size   int
-	member [maxColumn]int32 // numbers of entries
+	member [maxSize]int32 // numbers of entries
 }
 
 const (
@@ -16,14 +16,13 @@ const (
 	possible  = 1.05
 )
 
-// addColumns adds to the master problem, for each item type and bin, the best column with a copy of that type, if its reduced
-// cost is nearly negative.
-func (g *columnGenerator) addColumns() {
+// addColumns adds to the master problem, for each item and bin, the best column with a copy of it, if its reduced cost is
+// nearly negative.
+func (g *generator) addColumns() {
 	g.restock()
-	g.sort()
 	best := make([]entrySet, len(g.open))
 	for i := range g.bins {
-		if g.search.in.meter.exhausted() {
+		if !g.spend(len(g.open)) {
 			return
 		}
 		clear(best)
@@ -32,8 +31,8 @@ func (g *columnGenerator) addColumns() {
 		}
 		for m := range best {
 			if best[m].size > 0 {
-				c := g.column(&best[m])
-				g.master.add(c.member[:c.size], c.bin.price, g.left)
+				c := g.packed(&best[m])
+				g.master.add(c.member[:c.size], c.bin.Price, g.items)
 			}
 		}
 	}
@@ -42,31 +41,31 @@ func (g *columnGenerator) addColumns() {
 // pairUp looks at the sets in b of which the entry first is worth most: with any second one, and whatever then is worth most in
 // what is free, one after another. It returns the best that is worth least times the price or more. If best is not nil it notes
 // there, for each entry, the best such set that has it.
-func (g *columnGenerator) pairUp(b *columnBin, first int, least float64, best []entrySet) entrySet {
+func (g *generator) pairUp(b *bin, first int, least float64, best []entrySet) entrySet {
 	one := &g.open[first]
-	x, y := b.x-one.x, b.y-one.y
+	x, y := b.X-one.x, b.Y-one.y
 	var top entrySet
 	if x < 0 || y < 0 {
 		return top
 	}
 	f := entrySet{size: 1}
 	f.member[0] = int32(first)
-	if f.ratio = one.value / b.price; f.ratio >= least {
+	if f.ratio = one.value / b.Price; f.ratio >= least {
 		top, least = f, f.ratio
 	}
-	from := g.from(first, float64(b.price*possible)-one.value)
+	from := g.from(first, float64(b.Price*possible)-one.value)
 	second := from
 	for ; second < len(g.open); second++ {
 		two := &g.open[second]
-		if one.value+float64(pairDepth*two.value) < least*b.price {
+		if one.value+float64(pairDepth*two.value) < least*b.Price {
 			break
 		}
-		if two.x > x || two.y > y || g.left[two.typ] == 0 || second == first && g.left[one.typ] < 2 {
+		if two.x > x || two.y > y || g.left[two.item] == 0 || second == first && g.left[one.item] < 2 {
 			continue
 		}
 		f.member[1], f.size = int32(second), 2
 		value := one.value + two.value + g.complete(&f, x-two.x, y-two.y)
-		if f.ratio = value / b.price; f.ratio < least {
+		if f.ratio = value / b.Price; f.ratio < least {
 			continue
 		}
 		if best == nil {
@@ -79,12 +78,12 @@ func (g *columnGenerator) pairUp(b *columnBin, first int, least float64, best []
 			}
 		}
 	}
-	g.search.in.meter.spend(second - from)
+	g.spend(second - from)
 	return top
 }
 
 // from returns the first entry from number i on that is worth value at most.
-func (g *columnGenerator) from(i int, value float64) int {
+func (g *generator) from(i int, value float64) int {
 	j := len(g.open)
 	for i < j {
 		if m := int(uint(i+j) >> 1); g.open[m].value > value {
@@ -97,9 +96,9 @@ func (g *columnGenerator) from(i int, value float64) int {
 }
 
 // complete adds to the set what is worth most in what is free, one after another, and returns what that is worth.
-func (g *columnGenerator) complete(f *entrySet, x, y int64) float64 {
+func (g *generator) complete(f *entrySet, x, y int64) float64 {
 	value := 0.0
-	for f.size < maxColumn {
+	for f.size < maxSize {
 		next := int32(noEntry)
 		for _, m := range g.gaps.within(x, y) {
 			if m != noEntry && g.spare(f, m) {
@@ -119,8 +118,8 @@ func (g *columnGenerator) complete(f *entrySet, x, y int64) float64 {
 }
 
 // spare reports whether there is one more copy of the entry than the set has.
-func (g *columnGenerator) spare(f *entrySet, m int32) bool {
-	left := g.left[g.open[m].typ]
+func (g *generator) spare(f *entrySet, m int32) bool {
+	left := g.left[g.open[m].item]
 	for _, o := range f.member[:f.size] {
 		if o == m {
 			left--

@@ -1,0 +1,146 @@
+package binpack
+
+import (
+	"math"
+	"slices"
+
+	"github.com/karpenter-go/karpenter/engine/binpack/colgen"
+)
+
+// generateColumns looks for cheaper bins for a sparse problem by column generation. It returns bins that are packed.
+func (s *search) generateColumns(bins []*pattern) []*pattern {
+	b := s.builder
+	if !b.effort.sparse || s.in.options.Effort < 0 || s.in.limited() || s.demand.unpacked() {
+		return bins
+	}
+	b.effort = s.usualEffort() // what follows is about a few bins at a time
+	dimensions := s.decidingDimensions()
+	s.rebase()
+	for _, p := range bins {
+		p.move(-1)
+	}
+	if cheaper := s.columnsFor(bins, dimensions[0], dimensions[1]); len(cheaper) > 0 && len(cheaper) <= s.in.options.MaxBins {
+		bins = bins[:0:0]
+		for _, c := range cheaper {
+			p := s.patternOf(c)
+			p.move(1) // what the next one finds is left
+			bins = append(bins, p)
+		}
+		return bins
+	}
+	for _, p := range bins {
+		p.move(1)
+	}
+	return bins
+}
+
+// columnsApply reports whether column generation can pack the problem: two dimensions decide what fits, and there is not too much
+// to look at.
+func (s *search) columnsApply() bool {
+	d := s.demand
+	return len(d.scarce) == 0 && d.groups == 1 && colgen.Feasible(len(d.types), s.in.options.Effort) &&
+		!slices.ContainsFunc(d.types, func(t *itemType) bool { return t.fit.restricted }) && len(s.decidingDimensions()) == 2
+}
+
+// columnsFor returns columns that pack all copies for less than these bins, by the dimensions x and y alone.
+func (s *search) columnsFor(bins []*pattern, x, y int) []colgen.Column {
+	var items []colgen.Item
+	for _, t := range s.demand.types {
+		items = append(items, colgen.Item{X: t.demand[x], Y: t.demand[y], Copies: t.left, Value: t.base})
+	}
+	var types []colgen.Bin
+	for _, c := range s.candidates.list {
+		b := colgen.Bin{X: c.capacity64(x), Y: c.capacity64(y), Price: c.price + s.pricing.fee}
+		b.Bound = dot(c.first, c.capacity) / b.Price
+		types = append(types, b)
+	}
+	incumbent, prices := make([]colgen.Column, len(bins)), make([]float64, len(bins))
+	for i, p := range bins {
+		prices[i] = p.price
+		for _, part := range p.parts {
+			incumbent[i].Items = append(incumbent[i].Items, slices.Repeat([]int{part.typ.index}, part.n)...)
+		}
+	}
+	return colgen.Generate(items, types, incumbent, prices, colgen.Options{
+		Effort: s.in.options.Effort, Spend: func(steps int) bool { s.in.meter.spend(steps); return !s.in.meter.exhausted() },
+	})
+}
+
+// patternOf returns the pattern of a column, with copies that are left.
+func (s *search) patternOf(c colgen.Column) *pattern {
+	x := s.candidates.list[c.Bin]
+	p := &pattern{catalog: x.catalog, typ: x.typ, fee: s.pricing.fee, price: x.price + s.pricing.fee}
+	for _, m := range c.Items {
+		t := s.demand.types[m]
+		p.offers = t.fit.on[x.catalog.index].offers
+		p.value += t.value
+		p.put(t)
+	}
+	p.resize()
+	return p
+}
+
+// put puts one more copy of t into p.
+func (p *pattern) put(t *itemType) {
+	for i := range t.classes {
+		c := &t.classes[i]
+		for _, it := range c.open() {
+			at := slices.IndexFunc(p.parts, func(x part) bool { return x.item == it })
+			switch {
+			case at < 0 && it.left > 0:
+				p.parts = append(p.parts, part{item: it, typ: t, class: c, n: 1})
+				return
+			case at >= 0 && p.parts[at].n < it.left:
+				p.parts[at].n++
+				return
+			}
+		}
+	}
+}
+
+// capacity64 returns the capacity in a dimension as it is.
+func (c *candidate) capacity64(d int) int64 { return c.catalog.types[c.typ].Capacity[d] }
+
+// decidingDimensions returns those of which some candidate may have too little for what it holds by the others, but at least
+// two if there are so many.
+func (s *search) decidingDimensions() []int {
+	n := s.in.problem.Dimensions
+	least, most := make([]int64, n), make([]int64, n)
+	out := make([]int, n)
+	for d := range n {
+		out[d], least[d] = d, math.MaxInt64
+		for _, t := range s.demand.types {
+			least[d], most[d] = min(least[d], t.demand[d]), max(most[d], t.demand[d])
+		}
+	}
+	for d := n - 1; d >= 0; d-- {
+		tooLittle := func(c *candidate) bool {
+			copies := int64(math.MaxInt64)
+			for _, o := range out {
+				if o != d && least[o] > 0 {
+					copies = min(copies, max(c.capacity64(o), 0)/least[o])
+				}
+			}
+			return most[d] != 0 && copies > max(c.capacity64(d), 0)/most[d]
+		}
+		if !slices.ContainsFunc(s.candidates.list, tooLittle) {
+			out = slices.DeleteFunc(out, func(o int) bool { return o == d })
+		}
+	}
+	for d := 0; d < n && len(out) < 2; d++ {
+		if !slices.Contains(out, d) {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// rebase goes back to the values that were found first, when all was still to be packed. By them all bins compare.
+func (s *search) rebase() {
+	for _, t := range s.demand.types {
+		t.value = t.base
+	}
+	for _, c := range s.candidates.list {
+		c.best, c.value = c.first, dot(c.first, c.capacity)
+	}
+}

@@ -1,0 +1,191 @@
+package binpack_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/karpenter-go/karpenter/engine/binpack"
+)
+
+// A dice returns a number from lo to hi, both included.
+type dice func(lo, hi int) int
+
+func seeded(seed uint64) dice {
+	r := rand.New(rand.NewPCG(seed, 1))
+	return func(lo, hi int) int { return lo + r.IntN(hi-lo+1) }
+}
+
+// A shape says what a drawn problem may have.
+type shape struct {
+	dimensions, items, copies, types, catalogs int
+	labels, groups, shared                     int
+	limits, distinct                           bool
+}
+
+// problem draws a problem in which some empty bin holds a copy of each item.
+func (d dice) problem(s shape) *binpack.Problem {
+	p := &binpack.Problem{Dimensions: s.dimensions, Groups: s.groups, Fee: float64(d(0, 2)) / 50}
+	for range s.shared {
+		p.Shared = append(p.Shared, binpack.SharedDemand{Dimension: d(0, s.dimensions-1), Part: 0})
+	}
+	if s.limits {
+		p.Supplies = []int{d(0, 3)}
+	}
+	for i := range d(1, s.catalogs) {
+		p.Catalogs = append(p.Catalogs, d.catalog(s, i))
+	}
+	for i := range d(1, s.items) {
+		if it, ok := d.item(s, p, i); ok {
+			p.Items = append(p.Items, it)
+		}
+	}
+	return p
+}
+
+func (d dice) catalog(s shape, number int) binpack.Catalog {
+	offers := &labelOffers{}
+	c := binpack.Catalog{Offers: offers}
+	n := d(1, s.types)
+	if s.limits && d(0, 1) == 0 {
+		c.Budget = []int64{int64(d(0, 200)), int64(d(0, 10))}
+	}
+	for j := range n {
+		t := binpack.BinType{Name: fmt.Sprintf("c%d-t%02d", number, j), Supply: -1}
+		size, sum := d(4, 16), 0
+		for range s.dimensions {
+			v := size * d(2, 6)
+			sum += v
+			t.Capacity = append(t.Capacity, int64(v))
+		}
+		if s.limits {
+			t.Charge = []int64{t.Capacity[0], 1}
+			t.Supply = -d(0, 1)
+		}
+		if s.groups > 0 && d(0, 4) == 0 {
+			t.Preload = []binpack.Count{{Group: d(0, s.groups-1), N: 1}}
+		}
+		if s.shared > 0 && d(0, 2) == 0 {
+			t.Includes = []int{d(0, s.shared-1)}
+		}
+		c.Types = append(c.Types, t)
+		var list []offer
+		for range d(1, 2) {
+			list = append(list, offer{price: float64(sum*d(70, 130)) / 10000, labels: uint(d(0, 1<<s.labels-1))})
+		}
+		list = append(list, offer{price: float64(sum*d(70, 130)) / 10000, labels: 1<<s.labels - 1})
+		offers.byType = append(offers.byType, list)
+	}
+	if s.distinct && d(0, 1) == 0 {
+		x := binpack.Distinct{Min: d(1, 2)}
+		for range n {
+			x.Values = append(x.Values, []int32{int32(d(0, 2))})
+		}
+		offers.distinct = []binpack.Distinct{x}
+	}
+	return c
+}
+
+// item draws an item. It returns false if no bin holds a copy.
+func (d dice) item(s shape, p *binpack.Problem, number int) (binpack.Item, bool) {
+	it := binpack.Item{Name: fmt.Sprintf("i%03d", number), Copies: d(1, s.copies), Priority: int32(d(0, 1))}
+	for range s.dimensions {
+		it.Demand = append(it.Demand, int64(d(0, 30)))
+	}
+	if s.shared > 0 && d(0, 2) == 0 {
+		it.Shared = []int{d(0, s.shared-1)}
+	}
+	if s.groups > 0 {
+		g := d(0, s.groups-1)
+		switch d(0, 4) {
+		case 0:
+			it.Counts, it.Bounds = []binpack.Count{{Group: g, N: 1}}, []binpack.Bound{{Group: g, Max: d(1, 3)}}
+		case 1:
+			it.Counts = []binpack.Count{{Group: g, N: d(1, 2)}}
+		case 2:
+			it.Bounds = []binpack.Bound{{Group: g, Max: d(0, 1), Soft: d(0, 4) == 0}}
+		}
+	}
+	labels := uint(0)
+	if s.labels > 0 {
+		labels = uint(d(0, 1<<s.labels-1)) & uint(d(0, 1<<s.labels-1))
+	}
+	found := false
+	for i := range p.Catalogs {
+		u := use(p, &p.Catalogs[i], &it, labels)
+		found = found || u.Offers != binpack.NoOffers
+		it.On = append(it.On, u)
+	}
+	return it, found
+}
+
+// use returns how the item is used in a catalog if it wants offers with these labels.
+func use(p *binpack.Problem, c *binpack.Catalog, it *binpack.Item, labels uint) binpack.Use {
+	offers := c.Offers.(*labelOffers)
+	u := binpack.Use{Offers: offers.with(labels), Types: binpack.NewBits(len(c.Types))}
+	for j := range c.Types {
+		hard := *it // alone, a copy meets its soft bounds as well
+		hard.Bounds = slices.Clone(it.Bounds)
+		for i := range hard.Bounds {
+			hard.Bounds[i].Soft = false
+		}
+		if price(p, &c.Types[j], offers.byType[j], []load{{&hard, labels, 1}}) > 0 {
+			u.Types.Set(j)
+		}
+	}
+	if !u.Types.Any() {
+		u.Offers = binpack.NoOffers
+	}
+	return u
+}
+
+// A load is copies of an item in a bin, which want an offer with labels.
+type load struct {
+	item   *binpack.Item
+	labels uint
+	n      int
+}
+
+// price returns what a bin of the type with this load costs, without the fee; 0 if it does not hold the load. It is written
+// apart from the solver, for judging it. Soft bounds are not looked at.
+func price(p *binpack.Problem, t *binpack.BinType, offers []offer, loads []load) float64 {
+	free, counts, labels := slices.Clone(t.Capacity), make([]int, p.Groups), uint(0)
+	shared := slices.Clone(t.Includes)
+	for _, c := range t.Preload {
+		counts[c.Group] += c.N
+	}
+	for _, l := range loads {
+		labels |= l.labels
+		for d, v := range l.item.Demand {
+			free[d] -= v * int64(l.n)
+		}
+		for _, x := range l.item.Shared {
+			if !slices.Contains(shared, x) {
+				shared = append(shared, x)
+				free[p.Shared[x].Dimension]--
+			}
+		}
+		for _, c := range l.item.Counts {
+			counts[c.Group] += c.N * l.n
+		}
+	}
+	for d, v := range free {
+		if v < 0 && v < min(t.Capacity[d], 0) || v < 0 && t.Capacity[d] >= 0 {
+			return 0
+		}
+	}
+	for _, l := range loads {
+		for _, b := range l.item.Bounds {
+			if !b.Soft && counts[b.Group] > b.Max {
+				return 0
+			}
+		}
+	}
+	best := 0.0
+	for _, o := range offers {
+		if o.labels&labels == labels && (best == 0 || o.price < best) {
+			best = o.price
+		}
+	}
+	return best
+}
