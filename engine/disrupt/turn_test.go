@@ -66,7 +66,7 @@ func TestCursorGoesOn(t *testing.T) {
 		d := disrupt.Decide(s, disrupt.Options{MaxWhatIfs: 4}, cursor)
 		cursor = d.Cursor
 		for _, b := range d.Blocked {
-			if b.Verdict.String() != "not tried: the search budget is spent" {
+			if b.Verdict.String() != "not tried: the work budget of this plan is used up" {
 				looked[b.Node.Name] = true
 			}
 		}

@@ -44,7 +44,7 @@ const (
 	RuleVolume           // a claim of the pod keeps it from any node, or from this one: Subject
 	RuleLimit            // the pool's limit of Resource would be exceeded by By
 	RuleMinValues        // fewer distinct values of Subject than the pool wants
-	RuleEffort           // not tried: Options.MaxTrials was spent
+	RuleEffort           // not tried: the work that a plan is bounded to is used up
 	RuleBudget           // the disruption budget Subject is used up
 	RuleNotReady         // the node is not initialized
 	RuleDisrupted        // the node is being deleted or disrupted already
@@ -152,7 +152,7 @@ func (v Verdict) String() string {
 func (v Verdict) disruption() string {
 	switch v.Rule {
 	case RuleEffort:
-		return "not tried: the search budget is spent"
+		return "not tried: the work budget of this plan is used up"
 	case RuleBudget:
 		return "disruption budget " + v.Subject + " is used up"
 	case RuleNotReady:

@@ -70,3 +70,35 @@ func (b *Book) Selecting(out []int, namespace string, set map[string]string) []i
 	}
 	return out
 }
+
+// Retain makes Selecting find only the terms for which keep is true. Numbers stay as they are.
+func (b *Book) Retain(keep func(n int) bool) {
+	drop := func(n int) bool { return !keep(n) }
+	b.loose = slices.DeleteFunc(b.loose, drop)
+	for l, list := range b.byLabel {
+		b.byLabel[l] = slices.DeleteFunc(list, drop)
+	}
+}
+
+// Breadths returns, by term, a number of pods that is at least that of those selected, out of pods that are given by their
+// labels. It does not look into selectors, so it costs no more than there are labels and terms.
+func (b *Book) Breadths(pods []map[string]string) []int {
+	with := map[label]int{}
+	for _, labels := range pods {
+		for k, v := range labels {
+			if b.keys[k] {
+				with[label{k, v}]++
+			}
+		}
+	}
+	out := make([]int, len(b.terms))
+	for _, n := range b.loose {
+		out[n] = len(pods)
+	}
+	for l, list := range b.byLabel {
+		for _, n := range list {
+			out[n] = with[l]
+		}
+	}
+	return out
+}

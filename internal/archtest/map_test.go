@@ -83,7 +83,7 @@ var rooms = []room{
 		"a provider is a value behind cloud.Provider: it knows the contract, not who calls it"},
 	{"internal/observe", []string{"api", "cloud", "internal/timeout", "engine/model", "engine/require", "engine/topology"},
 		"the one reader knows the engine's words, and neither a decision nor a writer"},
-	{"internal/act", []string{"api", "engine/model", "engine/require", "engine/overlay", "engine/disrupt", "engine/nominate"},
+	{"internal/act", []string{"api", "engine/model", "engine/require", "engine/overlay", "engine/disrupt", "engine/disrupt/move", "engine/nominate"},
 		"the one writer carries out decisions and makes none: it knows the results of deciders, and no solver"},
 	{"internal/workers", nil, "how many workers there are and how fast they try again depends on no controller"},
 	{"internal/singleton", nil, "a request that never changes says nothing about what is done for it"},

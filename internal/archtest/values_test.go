@@ -17,6 +17,10 @@ var withinCall = map[string]bool{
 	"nodematch.Index":    true, // label sets and selectors of one check
 	"nodematch.LabelSet": true, // keeps which selectors of one check match it
 	"podtopology.Rules":  true, // rules of the pods of one check
+	"budget.NodePools":   true, // counts the nodes that one decision disrupts
+	"budget.PDBs":        true, // counts the pods that one decision evicts
+	"problem.State":      true, // what one decision has accepted so far
+	"problem.Stats":      true, // what one decision has counted
 }
 
 func TestEngineKeepsNoState(t *testing.T) {

@@ -110,6 +110,8 @@ func (c *compiler) classify() {
 			}
 		})
 	}
+	tried := c.shareWork(sets, func(pod int) int { return signatures[signed.of[pod]].rules }, seen.firsts)
+	c.retainTerms(sets, tried)
 	specs, labels := map[[2]int]*Spec{}, map[string]int{"": 0}
 	c.Classes = make([]*Class, len(seen.texts))
 	for id, first := range seen.firsts {
@@ -118,14 +120,46 @@ func (c *compiler) classify() {
 			mark = numberOf(labels, seen.texts[id][seen.marks[id]:])
 		}
 		class := &Class{Demand: sig.demand, text: sig.text, Refused: c.refuseUnseen(pod)}
+		c.Classes[id] = class
+		if tried != nil && !tried[sig.rules] {
+			class.Refused, class.Spec = notTried, &Spec{Pod: pod, Priority: pod.Priority(), Free: true}
+			continue
+		}
 		class.Spec = c.specOf(specs, pod, [2]int{sig.rules, mark}, &sets[sig.rules])
 		if class.Refused.OK() {
 			class.Refused = class.impossible
 		}
-		c.Classes[id] = class
 	}
 	c.dealPods(seen.of)
 	c.sortClasses()
+}
+
+// retainTerms drops the terms of sets that take no part in the plan.
+func (c *compiler) retainTerms(sets []ruleSet, tried []bool) {
+	if tried == nil {
+		return
+	}
+	keep := map[int]bool{}
+	for _, r := range c.repulsions {
+		for _, t := range r.terms {
+			keep[t] = true
+		}
+	}
+	for _, d := range c.Daemons {
+		if d != nil {
+			for _, t := range d.terms {
+				keep[t] = true
+			}
+		}
+	}
+	for n := range sets {
+		if tried[n] {
+			for _, r := range sets[n].rules {
+				keep[c.terms.book.Number(r.Term)] = true
+			}
+		}
+	}
+	c.terms.book.Retain(func(n int) bool { return keep[n] })
 }
 
 // numberOf returns the number of text, the next one if it is new.

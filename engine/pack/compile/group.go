@@ -196,8 +196,10 @@ func (c *compiler) joinGroups() {
 	}
 	var terms []int
 	for _, s := range c.specs() {
-		terms = c.terms.selecting(terms, s.Pod)
-		c.joinSpec(s, terms)
+		if len(s.Stages) > 0 { // else it takes no part in the plan
+			terms = c.terms.selecting(terms, s.Pod)
+			c.joinSpec(s, terms)
+		}
 	}
 	for _, class := range c.Classes {
 		for _, m := range class.Members {

@@ -32,13 +32,7 @@ func (s *signer) sign(b []byte, pod *model.Pod) (out []byte, amounts int) {
 	}
 	b = append(b, text...)
 	amounts = len(b)
-	b = encode.Map(b, spec.NodeSelector)
-	if spec.Affinity != nil && spec.Affinity.NodeAffinity != nil {
-		b = encode.NodeAffinity(b, spec.Affinity.NodeAffinity)
-	} else {
-		b = append(b, 0)
-	}
-	b = encode.Tolerations(b, spec.Tolerations)
+	b = appendNodeRequirements(b, spec)
 	b = encode.Int(b, int64(pod.Priority()))
 	b = encode.Int(b, int64(len(spec.ResourceClaims)))
 	b = catalog.EncodePorts(b, catalog.PortsOf(spec))
@@ -52,6 +46,22 @@ func (s *signer) sign(b []byte, pod *model.Pod) (out []byte, amounts int) {
 		b = s.signVolumes(b, pod)
 	}
 	return b, amounts
+}
+
+// appendNodeRequirements appends what the pod requires of nodes: node selector, node affinity and tolerations.
+func appendNodeRequirements(b []byte, spec *corev1.PodSpec) []byte {
+	b = encode.Map(b, spec.NodeSelector)
+	if spec.Affinity != nil && spec.Affinity.NodeAffinity != nil {
+		b = encode.NodeAffinity(b, spec.Affinity.NodeAffinity)
+	} else {
+		b = append(b, 0)
+	}
+	return encode.Tolerations(b, spec.Tolerations)
+}
+
+// nodeRequirements identifies what the pod requires of nodes.
+func nodeRequirements(pod *model.Pod) string {
+	return string(appendNodeRequirements(nil, &pod.Object.Spec))
 }
 
 // signVolumes appends the drivers and topologies of the pod's volumes, and what they take of attach limits.
