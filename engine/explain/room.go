@@ -18,15 +18,16 @@ func (e *Explainer) room(pod *model.Pod, pool *model.Pool, c choice) []obstacle 
 	reqs := pool.Requirements.Normalize(e.labels.Aliases).And(c.term)
 	var holding []*model.InstanceType
 	for _, t := range c.types {
-		if _, _, short := e.need(pod, pool, t, reqs).Short(t.Allocatable); !short {
-			holding = append(holding, t)
+		if _, _, short := e.need(pod, pool, t, reqs).Short(t.Allocatable); short {
+			continue
 		}
+		if _, ok := t.Cheapest(reqs); ok {
+			return nil
+		}
+		holding = append(holding, t)
 	}
 	if len(holding) == 0 {
 		return []obstacle{e.tooSmall(pod, pool, c.types, reqs)}
-	}
-	if slices.ContainsFunc(holding, func(t *model.InstanceType) bool { _, ok := t.Cheapest(reqs); return ok }) {
-		return nil
 	}
 	o := obstacle{rule: model.RuleOffering, why: fmt.Sprintf(
 		"%s would hold it, and none is on offer", some(names(holding), " and "))}
