@@ -19,6 +19,7 @@ type DaemonPod struct {
 
 	terms    []require.Set // a node must meet one of them
 	anywhere bool          // some term requires nothing
+	byName   bool          // some term selects nodes by name, which is not looked at: the pod may run, but not surely
 }
 
 // A Presence says that a node may run a DaemonSet's pod, by what is known of its labels.
@@ -43,19 +44,34 @@ func DaemonsTolerating(daemons []*model.Daemon, taints []corev1.Taint, labels ap
 		if _, refused := t.Refuse(taints); refused {
 			continue
 		}
-		terms, no := RequiredTerms(&d.Pod.Object.Spec)
-		if !no.OK() {
-			continue
-		}
+		terms, byName := DaemonTerms(&d.Pod.Object.Spec)
 		if !registered {
 			for i := range terms {
 				terms[i] = terms[i].Normalize(labels.Aliases)
 			}
 		}
 		anywhere := slices.ContainsFunc(terms, func(t require.Set) bool { return t.Len() == 0 })
-		out = append(out, DaemonPod{Set: d, Index: i, Ports: PortsOf(&d.Pod.Object.Spec), terms: terms, anywhere: anywhere})
+		out = append(out, DaemonPod{Set: d, Index: i, Ports: PortsOf(&d.Pod.Object.Spec), terms: terms, anywhere: anywhere, byName: byName})
 	}
 	return out
+}
+
+// DaemonTerms returns the alternatives of node selector and required node affinity of a DaemonSet's pods. Names of nodes,
+// which node affinity may select as well, are left out; byName says that there are some.
+func DaemonTerms(spec *corev1.PodSpec) (terms []require.Set, byName bool) {
+	selector := require.FromLabels(spec.NodeSelector)
+	if spec.Affinity == nil || spec.Affinity.NodeAffinity == nil ||
+		spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return []require.Set{selector}, false
+	}
+	for _, t := range spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+		if len(t.MatchFields)+len(t.MatchExpressions) == 0 {
+			continue // the API defines that an empty term matches nothing
+		}
+		byName = byName || len(t.MatchFields) > 0
+		terms = append(terms, selector.And(require.FromSelector(t.MatchExpressions)))
+	}
+	return terms, byName
 }
 
 // DaemonTolerations returns the tolerations of the DaemonSet's pods, with those that the DaemonSet controller adds.
@@ -133,13 +149,13 @@ func PresencesOn(daemons []DaemonPod, reqs require.Set, known func(string) bool)
 // meets reports whether the DaemonSet may run on a node with these labels, and whether it surely does.
 func (d *DaemonPod) meets(reqs require.Set, known func(string) bool) (may, sure bool) {
 	if d.anywhere {
-		return true, true
+		return true, !d.byName
 	}
 	reqs = reqs.And(registeredLabels)
 	for _, t := range d.terms {
 		if _, ok := reqs.Compatible(t, known); ok {
 			may = true
-			sure = sure || Implies(withAbsent(reqs, t, known), t)
+			sure = sure || !d.byName && Implies(withAbsent(reqs, t, known), t)
 		}
 	}
 	return may, sure

@@ -47,7 +47,7 @@ func (c *compiler) readDaemons() {
 			continue
 		}
 		d := &Daemon{Daemon: m}
-		d.Selects, _ = catalog.RequiredTerms(&m.Pod.Object.Spec)
+		d.Selects, _ = catalog.DaemonTerms(&m.Pod.Object.Spec)
 		for i, t := range d.Selects {
 			d.Selects[i] = t.Normalize(c.Settings.Labels.Aliases)
 		}
