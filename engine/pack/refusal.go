@@ -91,6 +91,9 @@ func (d *draft) explainRest(c *compile.Class, s *compile.Stage, pool *catalog.Po
 		}
 		return model.Verdict{Rule: model.RulePorts, Subject: "a daemon on every node takes its host port"}
 	}
+	if v := d.explainCompany(s); !v.OK() {
+		return v
+	}
 	var nearest model.Verdict
 	free := false
 	on.Types.Each(func(i int) {
@@ -113,6 +116,26 @@ func (d *draft) explainRest(c *compile.Class, s *compile.Stage, pool *catalog.Po
 		return v
 	}
 	return model.Verdict{Rule: model.RuleEffort}
+}
+
+// explainCompany returns the required affinity that only pods of DaemonSets meet of which it is not certain that they run.
+func (d *draft) explainCompany(s *compile.Stage) model.Verdict {
+	p := d.problem
+	for r := range s.Rules {
+		g := p.Groups[r.Group]
+		if names := p.DaemonsOf(g); r.Kind == topology.Near && len(names) > 0 && s.Company == nil {
+			return model.Verdict{Rule: model.RuleTopology, Subject: withDaemons(r.Kind.String()+" over "+p.Keys[g.Key].Label, names)}
+		}
+	}
+	return model.Verdict{}
+}
+
+// withDaemons adds to the subject that DaemonSets are concerned.
+func withDaemons(subject string, names []string) string {
+	if len(names) == 0 {
+		return subject
+	}
+	return subject + " with pods of " + daemonSets(names) + ", which may come with any new node"
 }
 
 // explainCharge returns the limit that leaves fewer options than minValues require, if one does.
@@ -152,11 +175,7 @@ func (d *draft) explainRules(c *compile.Class, s *compile.Stage) model.Verdict {
 		if g.Key == compile.HostKey && r.Kind != topology.Near {
 			continue
 		}
-		subject := r.Kind.String() + " over " + p.Keys[g.Key].Label
-		if names := p.DaemonsOf(g); len(names) > 0 {
-			subject += " with pods of " + daemonSets(names) + ", which may come with any new node"
-		}
-		return model.Verdict{Rule: model.RuleTopology, Subject: subject}
+		return model.Verdict{Rule: model.RuleTopology, Subject: withDaemons(r.Kind.String()+" over "+p.Keys[g.Key].Label, p.DaemonsOf(g))}
 	}
 	for _, m := range c.Members {
 		g := p.Groups[m]

@@ -23,6 +23,8 @@ type GroupCount struct {
 	Present, Sure []int32
 	// Limit is the most pods of the group that pods with anti-affinity, which are there already, tolerate.
 	Limit []int32
+	// NewClosed says that domains whose value is not known yet are closed to the pods, as Limit does for others.
+	NewClosed bool
 	// Eligible says which domains a node that counts is in, or may come to be in.
 	Eligible []bool
 	// Total counts pods in all domains and outside.
@@ -319,7 +321,7 @@ func (c *Counts) Spare(group, d int) int {
 	switch {
 	case d >= 0:
 		return max(int(counts.Limit[d]-counts.Present[d]), 0)
-	case d == Unsettled && slices.ContainsFunc(counts.Limit, func(v int32) bool { return v != NoLimit }):
+	case d == Unsettled && (counts.NewClosed || slices.ContainsFunc(counts.Limit, func(v int32) bool { return v != NoLimit })):
 		return 0
 	}
 	return math.MaxInt32

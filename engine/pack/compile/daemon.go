@@ -235,6 +235,7 @@ func (c *compiler) countDaemons() {
 				for _, domain := range c.domainsOnNewNodes(i, g.Key) {
 					c.Counts.groups[m].Limit[domain] = 0
 				}
+				c.Counts.groups[m].NewClosed = c.Keys[g.Key].Open
 			}
 		}
 	}
@@ -245,8 +246,9 @@ func (c *compiler) countDaemons() {
 func (c *compiler) countComing(n *Node) {
 	for _, x := range n.Coming {
 		d := c.Daemons[x.Index]
+		sure := d.Certain && x.Sure && !c.portTaken(d, n)
 		for _, m := range d.Members {
-			c.countComingIn(n, m, d.Certain && x.Sure)
+			c.countComingIn(n, m, sure)
 		}
 		for _, m := range d.Repels {
 			for _, domain := range c.DomainsOf(n, c.Groups[m].Key) {
@@ -254,6 +256,14 @@ func (c *compiler) countComing(n *Node) {
 			}
 		}
 	}
+}
+
+// portTaken reports whether a pod that runs on the node has a host port of the DaemonSet's pods.
+func (c *compiler) portTaken(d *Daemon, n *Node) bool {
+	ports := catalog.PortsOf(&d.Pod.Object.Spec)
+	return len(ports) > 0 && slices.ContainsFunc(n.Pods, func(pod *model.Pod) bool {
+		return catalog.PortsConflict(ports, catalog.PortsOf(&pod.Object.Spec))
+	})
 }
 
 func (c *compiler) countComingIn(n *Node, m int, sure bool) {
