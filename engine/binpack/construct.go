@@ -46,7 +46,7 @@ func (s *search) chooseEffort() effort {
 	switch {
 	case slices.ContainsFunc(s.demand.scarce, func(c cardinality) bool { return c.bins >= manyBins }):
 		return effort{stars: 1, tried: 1, orders: orders[:1], sample: usualSample}
-	case s.isSparse() && s.columnsApply():
+	case s.isSparse() && len(s.decidingDimensions()) == 2:
 		return effort{stars: 1, tried: 6, orders: []order{byValue}, sample: maxSample, sparse: true}
 	}
 	return s.usualEffort()
