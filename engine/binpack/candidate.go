@@ -36,6 +36,7 @@ type candidates struct {
 	width    int // dimensions and scarce cardinalities
 	list     []*candidate
 	ranked   float64 // the total value below which bounds are to be found anew
+	total    float64 // the total value when they were last found
 	uses     []use
 }
 
@@ -222,7 +223,7 @@ func (c *candidates) value(prices [][]float64) {
 
 // rank orders the candidates by the most value that a dollar can buy there, the largest of equals first.
 func (c *candidates) rank(fee float64) {
-	c.ranked = 0
+	c.ranked, c.total = 0, c.demand.total
 	for _, x := range c.list {
 		x.bound = min(x.value, c.demand.total) / (x.price + fee)
 		c.ranked = max(c.ranked, x.value)

@@ -153,7 +153,7 @@ func (s *search) best() *pattern {
 
 // around returns the best pattern with at least one copy of star.
 func (s *search) around(star *itemType) *pattern {
-	if s.demand.total < s.candidates.ranked {
+	if c := s.candidates; s.demand.total < c.ranked && s.demand.total != c.total {
 		s.candidates.rank(s.pricing.fee) // what is left is less than some candidate holds
 	}
 	b := s.builder
