@@ -40,12 +40,8 @@ func (r *Relaxation) Bound(copies []int) float64 {
 	d.rank()
 	c := newCandidates(in, d)
 	c.recharge(0)
-	unbounded := make([]bool, len(c.list))
-	for _, x := range c.list {
-		unbounded[x.index] = x.catalog.types[x.typ].Supply < 0
-	}
 	var bins []lp.CoverBin
-	for _, x := range undominated(c.list, unbounded) {
+	for _, x := range c.relevant(func(x *candidate) bool { return x.catalog.types[x.typ].Supply < 0 }) {
 		bins = x.appendBins(bins)
 	}
 	if len(bins) == 0 {

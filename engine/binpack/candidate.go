@@ -36,6 +36,7 @@ type candidates struct {
 	width    int // dimensions and scarce cardinalities
 	list     []*candidate
 	ranked   float64 // the total value below which bounds are to be found anew
+	total    float64 // the total value when they were last found
 	uses     []use
 }
 
@@ -73,9 +74,17 @@ func newCandidates(in *instance, d *demand) *candidates {
 			c.list = append(c.list, x)
 		}
 	}
-	c.dropDominated()
 	for i, x := range c.list {
 		x.index = i
+	}
+	if d.groups == 1 { // with more, what is dominated for one group may serve another
+		c.recharge(0)
+		c.list = undominated(c.list, func(x *candidate) bool {
+			return len(x.catalog.left) == 0 && x.catalog.types[x.typ].Supply < 0
+		})
+		for i, x := range c.list {
+			x.index = i // what is dropped remains an option of the bins that are opened
+		}
 	}
 	return c
 }
@@ -101,37 +110,49 @@ func (c *candidates) usesOf(cat *catalog) []use {
 	return out
 }
 
-// dropDominated drops candidates that have no more capacity than a cheaper one that holds the same item types under the same
-// offers. They remain options of the bins that are opened.
-func (c *candidates) dropDominated() {
-	if c.demand.groups > 1 {
-		return // what is dominated for one group may serve another
+// relevant returns the open candidates of which the dual needs a row. The rows of dominated ones follow from others.
+func (c *candidates) relevant(open func(*candidate) bool) []*candidate {
+	var list []*candidate
+	for _, x := range c.list {
+		if x.groups != 0 && open(x) {
+			list = append(list, x)
+		}
 	}
-	byPrice := slices.Clone(c.list)
-	slices.SortStableFunc(byPrice, func(a, b *candidate) int { return cmp.Compare(a.price, b.price) })
+	slices.SortFunc(list, func(a, b *candidate) int { return a.index - b.index })
+	return undominated(list, func(*candidate) bool { return true })
+}
+
+// undominated returns the candidates of the list for which no cheaper one holds whatever they hold and charges no group more,
+// of those that may dominate others. The list is in order of index.
+func undominated(list []*candidate, mayDominate func(*candidate) bool) []*candidate {
+	byPrice := slices.Clone(list)
+	slices.SortStableFunc(byPrice, func(a, b *candidate) int { return cmp.Compare(slices.Min(a.charge), slices.Min(b.charge)) })
 	var kept, rivals []*candidate
 	for _, x := range byPrice {
 		if slices.ContainsFunc(rivals, func(o *candidate) bool { return o.dominates(x) }) {
 			continue
 		}
 		kept = append(kept, x)
-		if len(x.catalog.left) == 0 && x.catalog.types[x.typ].Supply < 0 {
+		if mayDominate(x) {
 			rivals = append(rivals, x)
 		}
 	}
-	slices.SortFunc(kept, func(a, b *candidate) int {
-		return cmp.Or(cmp.Compare(a.catalog.index, b.catalog.index), cmp.Compare(a.typ, b.typ))
-	})
-	c.list = kept
+	slices.SortFunc(kept, func(a, b *candidate) int { return a.index - b.index })
+	return kept
 }
 
-// dominates reports whether c, which is cheaper, holds whatever the other one holds.
+// dominates reports whether c holds whatever the other one holds and charges no group more.
 func (c *candidate) dominates(other *candidate) bool {
 	if c.catalog != other.catalog || c.holds < other.holds {
 		return false
 	}
 	for r, v := range other.capacity {
 		if v > c.capacity[r] {
+			return false
+		}
+	}
+	for g, v := range other.charge {
+		if c.charge[g] > v {
 			return false
 		}
 	}
@@ -202,7 +223,7 @@ func (c *candidates) value(prices [][]float64) {
 
 // rank orders the candidates by the most value that a dollar can buy there, the largest of equals first.
 func (c *candidates) rank(fee float64) {
-	c.ranked = 0
+	c.ranked, c.total = 0, c.demand.total
 	for _, x := range c.list {
 		x.bound = min(x.value, c.demand.total) / (x.price + fee)
 		c.ranked = max(c.ranked, x.value)

@@ -14,6 +14,9 @@ func (s *search) generateColumns(bins []*pattern) []*pattern {
 		return bins
 	}
 	b.effort = s.usualEffort() // what follows is about a few bins at a time
+	if !s.columnsApply() {
+		return bins
+	}
 	dimensions := s.decidingDimensions()
 	s.rebase()
 	for _, p := range bins {

@@ -46,7 +46,7 @@ func (s *search) chooseEffort() effort {
 	switch {
 	case slices.ContainsFunc(s.demand.scarce, func(c cardinality) bool { return c.bins >= manyBins }):
 		return effort{stars: 1, tried: 1, orders: orders[:1], sample: usualSample}
-	case s.isSparse() && s.columnsApply():
+	case s.isSparse() && len(s.decidingDimensions()) == 2:
 		return effort{stars: 1, tried: 6, orders: []order{byValue}, sample: maxSample, sparse: true}
 	}
 	return s.usualEffort()
@@ -153,7 +153,7 @@ func (s *search) best() *pattern {
 
 // around returns the best pattern with at least one copy of star.
 func (s *search) around(star *itemType) *pattern {
-	if s.demand.total < s.candidates.ranked {
+	if c := s.candidates; s.demand.total < c.ranked && s.demand.total != c.total {
 		s.candidates.rank(s.pricing.fee) // what is left is less than some candidate holds
 	}
 	b := s.builder

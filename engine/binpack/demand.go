@@ -90,7 +90,9 @@ func (d *demand) group(catalogs []*catalog) {
 			size = append(size, 0)
 		}
 		t.group = g
-		size[g] += t.fit.perCopy * float64(t.left)
+		for _, v := range t.weights {
+			size[g] += float64(v * float64(t.left))
+		}
 	}
 	rank, order := make([]int, len(size)), make([]int, len(size))
 	for i := range order {

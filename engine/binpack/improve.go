@@ -27,6 +27,9 @@ func (s *search) improve(bins []*pattern) []*pattern {
 	for _, p := range bins {
 		p.weigh()
 	}
+	if s.demand.groups > 1 {
+		effort *= 2 // prices of several groups guide the construction less well
+	}
 	r := ruiner{search: s, bins: bins, seed: 0x9e3779b97f4a7c15}
 	s.builder.looked = 0
 	last := 0 // the attempt that was kept last

@@ -1,9 +1,6 @@
 package binpack
 
-import (
-	"math"
-	"slices"
-)
+import "slices"
 
 // An itemType is all items with the same demand that fit the same bin types at the same prices, whatever conflicts they have.
 type itemType struct {
@@ -28,7 +25,6 @@ type itemType struct {
 type itemFit struct {
 	on         []fit // by catalog
 	restricted bool
-	perCopy    float64 // see Item.PerCopy
 }
 
 // A fit says how an item may be used in one catalog. It has no offers where the item cannot be used.
@@ -146,14 +142,11 @@ func (g *itemGrouper) classOf(it *Item) int {
 
 // newItemType returns the type of an item that draws on the scarce cardinalities given as bits.
 func (in *instance) newItemType(it *item, draws, scarce int) *itemType {
-	f := &itemFit{on: make([]fit, len(in.catalogs)), restricted: it.Restricted, perCopy: it.PerCopy}
+	f := &itemFit{on: make([]fit, len(in.catalogs)), restricted: it.Restricted}
 	for i, u := range it.On {
 		if u.Offers != NoOffers {
 			f.on[i] = fit{in.catalogs[i].set(u.Offers), u.Types}
 		}
-	}
-	if f.perCopy == 0 {
-		f.perCopy = in.leastPerCopy(it.Item, f)
 	}
 	t := &itemType{fit: f, demand: it.Demand, scaled: scale(it.Demand, in.units), shared: it.Shared}
 	for _, x := range it.Shared {
@@ -165,22 +158,6 @@ func (in *instance) newItemType(it *item, draws, scarce int) *itemType {
 		t.weights = append(t.weights, float64(draws>>i&1))
 	}
 	return t
-}
-
-// leastPerCopy returns the least price per copy of a bin full of copies of the item.
-func (in *instance) leastPerCopy(it *Item, f *itemFit) float64 {
-	best := math.Inf(1)
-	for i := range f.on {
-		if f.on[i].offers == nil {
-			continue
-		}
-		types := in.catalogs[i].types
-		f.on[i].types.Each(func(j int) {
-			n := in.shared.copies(it.Demand, types[j].Capacity, without(it.Shared, types[j].Includes), math.MaxInt32)
-			best = min(best, f.on[i].offers.price[j]/float64(n))
-		})
-	}
-	return best
 }
 
 // distribute gives each type its items, class by class.

@@ -1,10 +1,6 @@
 package binpack
 
-import (
-	"slices"
-
-	"github.com/karpenter-go/karpenter/engine/binpack/lp"
-)
+import "github.com/karpenter-go/karpenter/engine/binpack/lp"
 
 // Pricing finds the value of every item type from the dual prices of the linear relaxation of what is left to pack.
 type pricing struct {
@@ -118,53 +114,9 @@ func spread(prices, needs []float64, b *lp.CoverBin) {
 // setBins gives the covering the candidates that are open, without those that another one makes pointless.
 func (p *pricing) setBins() {
 	p.bins = p.bins[:0]
-	for _, x := range undominated(p.candidates.list, p.open) {
+	for _, x := range p.candidates.relevant(func(x *candidate) bool { return p.open[x.index] }) {
 		p.bins = x.appendBins(p.bins)
 	}
 	p.covering.SetBins(p.bins)
 	p.stale = false
-}
-
-// undominated returns the open candidates for which no other open one has as much capacity and charges no group more.
-// The rows of the others in the dual follow from theirs.
-func undominated(list []*candidate, open []bool) []*candidate {
-	least := func(x *candidate) float64 { return slices.Min(x.charge) }
-	var byPrice []*candidate
-	for _, x := range list {
-		if open[x.index] && x.groups != 0 {
-			byPrice = append(byPrice, x)
-		}
-	}
-	slices.SortFunc(byPrice, func(a, b *candidate) int {
-		switch x, y := least(a), least(b); {
-		case x < y:
-			return -1
-		case x > y:
-			return 1
-		}
-		return a.index - b.index
-	})
-	kept := byPrice[:0]
-	for _, x := range byPrice {
-		if !slices.ContainsFunc(kept, func(o *candidate) bool { return o.covers(x) }) {
-			kept = append(kept, x)
-		}
-	}
-	slices.SortFunc(kept, func(a, b *candidate) int { return a.index - b.index })
-	return kept
-}
-
-// covers reports whether c has the capacity of the other one and charges no group more.
-func (c *candidate) covers(other *candidate) bool {
-	for r, v := range other.capacity {
-		if v > c.capacity[r] {
-			return false
-		}
-	}
-	for g, v := range other.charge {
-		if c.charge[g] > v {
-			return false
-		}
-	}
-	return true
 }

@@ -42,9 +42,6 @@ type Item struct {
 	// Restricted says that some Use.Types leaves out types that have room for a copy and an offer in the set. A bin with the
 	// item then only moves to types that its Use.Types contains.
 	Restricted bool
-	// PerCopy is the least price per copy of any bin filled with copies of this item alone, in dollars per hour. It orders
-	// groups of items. 0: Solve computes it.
-	PerCopy float64
 }
 
 // A Use says how an item may be used in one catalog.

@@ -41,7 +41,7 @@ const (
 	// Values are found from columns, and bins then opened by them, so often: less where there is much to look at, about so many
 	// pairs in all.
 	minRounds, maxRounds, roundPairs   = 3, 6, 2_000_000
-	minPackings, maxPackings, packings = 3, 12, 3_000_000
+	minPackings, maxPackings, packings = 5, 24, 6_000_000
 	// correction is how far values move each time towards what copies really cost.
 	correction = 0.1
 	// same is the relative difference below which two prices or ratios count as equal.
