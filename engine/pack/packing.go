@@ -140,7 +140,7 @@ func itemsOf(a *assign.Assignment) []binpack.Item {
 		items[i] = binpack.Item{
 			Name: fmt.Sprintf("%09d", i), Demand: s.Demand.Amount, Shared: s.Demand.Shared.Numbers(), Copies: s.Copies(),
 			On: on, Counts: countsOf(s), Bounds: boundsOf(s.Rules), Priority: s.Class.Priority,
-			Restricted: s.Fit.Restricted, PerCopy: s.Fit.PerPod,
+			Restricted: s.Fit.Restricted,
 		}
 	}
 	return items
