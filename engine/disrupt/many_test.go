@@ -20,9 +20,26 @@ func cost(s *model.Snapshot) float64 {
 	return total
 }
 
-// A hundred nodes of all kinds, half empty: once they have come to rest they cost little more than if they were built anew.
+// A hundred nodes of all kinds, half empty: once nothing is left to consolidate they cost little more than if they were built
+// anew, 3% on average and 7% at most.
 func TestManyNodesGetCheap(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 0))
+	const seeds = 8
+	sum := 0.0
+	for seed := range uint64(seeds) {
+		ratio, steps := consolidated(t, seed+1)
+		if sum += ratio; ratio > 1.07 {
+			t.Errorf("seed %d: %.3f of what it costs anew: %s an hour", seed+1, ratio, steps)
+		}
+	}
+	if mean := sum / seeds; mean > 1.03 {
+		t.Errorf("%.3f of what it costs anew on average", mean)
+	}
+}
+
+// consolidated returns what a hundred half empty nodes cost once nothing is left to consolidate, as a share of what they cost
+// built anew, and the costs on the way.
+func consolidated(t *testing.T, seed uint64) (ratio float64, steps string) {
+	r := rand.New(rand.NewPCG(seed, 0))
 	c := scenario.Cluster{
 		Pools: []scenario.Pool{{Name: "default", Disruption: apiv1.Disruption{
 			ConsolidateAfter: apiv1.MustParseNillableDuration("0s"), Budgets: []apiv1.Budget{{Nodes: "100%"}},
@@ -57,7 +74,5 @@ func TestManyNodesGetCheap(t *testing.T) {
 		s = carriedOut(s, d)
 		told += fmt.Sprintf(", $%.2f", cost(s))
 	}
-	if got := cost(s); got > 1.05*fresh {
-		t.Errorf("costs %s an hour, $%.2f if it were built anew", told, fresh)
-	}
+	return cost(s) / fresh, told
 }

@@ -148,8 +148,8 @@ func (r *reduced) plan(c *problem.Candidate) *model.Plan {
 		change.Pods = append(change.Pods, p.Unbound().Object)
 	}
 	options := r.problem.Options.Pack
-	options.Effort = -1         // a plan that a search would improve is looked into in the whole cluster
-	options.DefaultSpread = nil // the other pods that it would count are not in the reduced cluster
+	options.Effort = -1                                                // a plan that a search would improve is looked into in the whole cluster
+	options.DefaultSpread = nil                                        // the other pods that it would count are not in the reduced cluster
 	plan, _ := pack.Try(r.cheaperThan(c.Price).Apply(change), options) // a plan in the whole cluster notes a panic
 	return plan
 }
