@@ -164,12 +164,3 @@ func (p *pattern) weigh() {
 	}
 	p.waste = (p.price - held) / p.price
 }
-
-// costOf sums what the bins cost.
-func costOf(bins []*pattern) float64 {
-	sum := 0.0
-	for _, p := range bins {
-		sum += p.price
-	}
-	return sum
-}

@@ -1,7 +1,6 @@
 package pack_test
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -201,7 +200,7 @@ func TestPanicCostsItsPods(t *testing.T) {
 					}
 				}
 				if tt.bad(seen) {
-					panic(fmt.Sprint("the solver fails"))
+					panic("the solver fails")
 				}
 				return pack.Solve(s, o)
 			}}

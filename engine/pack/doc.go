@@ -5,16 +5,25 @@
 //
 //   - takes the time from Snapshot.Now and never reads a clock;
 //   - bounds its work by counts and never by a deadline;
-//   - breaks every tie by name, so no result depends on map order;
+//   - breaks every tie by name, so that no result depends on map order;
 //   - writes no logs, events or metrics: what it has to say is in the Plan.
 //
-// Pods that look the same to the scheduler are one class with a count, and every check is made once a class. Pods go onto
-// capacity that exists or is in flight first. For the rest, the domains that their rules about other pods ask for are settled,
-// and what is then alike is packed: the linear relaxation of the problem yields what a unit of each resource is worth (its
-// dual prices) and the floor that the plan is measured against; nodes are opened by the pattern of pods that holds the most
-// worth per dollar, over all types, until no pod is left; then a few at a time are closed and opened in other ways, and what
-// is cheaper stays. docs/packing.md tells more, and what the method gives up against an exact solver.
+// # Phases
 //
-// What is decided: all that kube-scheduler's filters look at but device claims, which are refused by name; preferences, while
-// there is a way; pool weight, limits, minValues, reservations, priorities under limits, capacity in flight.
+// Solve runs phases. Each takes the immutable problem and the value of the phase before it, and returns a new value.
+//
+//	Snapshot ─ compile.Compile ─► compile.Problem    pod classes, topology groups, nodes, what may be launched
+//	Problem  ─ assign.Assign ───► assign.Assignment  pods on existing nodes (package existing); segments for new ones
+//	Segments ─ packNodes ───────► packing            which pods share a new node (package binpack)
+//	packing  ─ draftPlan ───────► draft              all types that a node may be launched as, refusals, the Plan
+//	draft    ─ repair ──────────► Plan               places for single pods that the draft refuses
+//
+// SolveChecked has every plan checked by package verify and leaves out what does not hold.
+//
+// # Where to begin
+//
+// Read solve.go first: it is one screen. Then take the phase that a question is about: which pods are alike and what they
+// require (compile/class.go, compile/stage.go), what is on offer (catalog/pool.go), which domain a pod gets
+// (assign/assign.go), which node (binpack's doc.go, then packing.go here), why a pod is refused (refusal.go).
+// docs/packing.md describes the method and its limitations, docs/words.md the terms.
 package pack

@@ -42,7 +42,7 @@ type Presets struct {
 func Assign(p *compile.Problem, o Presets) *Assignment {
 	a := start(p, p.Catalog.Limits, existing.New(p, o.Without))
 	a.quotas = o.Quotas.clone()
-	a.markReachable()
+	markReachable(a)
 	a.Placed.KeepNominated()
 	for {
 		moved := false
@@ -106,7 +106,7 @@ func (a *Assignment) chooseDomains(c *compile.Class, s *compile.Stage) {
 		a.spreadOver(c, s, a.CompanyChoices(c, s))
 	}
 	if s.HasNear() {
-		a.bundle(c, s)
+		bundle(a, c, s)
 		return
 	}
 	choices := a.Choices(c, s)

@@ -17,21 +17,21 @@ const (
 
 // bundle ties pods that must share a node into a bundle: pods with affinity to their like on the node, or to pods of other
 // classes of which one is still to be placed.
-func (a *Assignment) bundle(c *compile.Class, s *compile.Stage) {
-	if a.Placed.Left(c) == 0 || !a.final && a.isFollowed(c) {
+func bundle(a *Assignment, c *compile.Class, s *compile.Stage) {
+	if a.Placed.Left(c) == 0 || !a.final && isFollowed(a, c) {
 		return
 	}
 	most := a.Placed.Left(c)
 	for i := range s.PerNode {
 		r := &s.PerNode[i]
-		n := a.mostOnNewNode(r)
+		n := mostOnNewNode(a, r)
 		if r.Kind == topology.Near || r.Soft && n < most {
 			continue // a preference must not part pods that are placed together
 		}
 		most = min(most, n)
 	}
 	looks := maxLeaders
-	for _, row := range a.leaders(c, s, nil, &looks) {
+	for _, row := range leaders(a, c, s, nil, &looks) {
 		var keys []int
 		for _, leader := range row {
 			keys = append(keys, leader.Last().Keys...)
@@ -42,7 +42,7 @@ func (a *Assignment) bundle(c *compile.Class, s *compile.Stage) {
 				if may, _ := a.Allows(c, s, ch); may < n {
 					continue
 				}
-				if a.tie(c, s, row, ch, n) {
+				if tie(a, c, s, row, ch, n) {
 					return
 				}
 			}
@@ -51,7 +51,7 @@ func (a *Assignment) bundle(c *compile.Class, s *compile.Stage) {
 }
 
 // isFollowed reports whether pods of another class need one of c on their node: they take it along.
-func (a *Assignment) isFollowed(c *compile.Class) bool {
+func isFollowed(a *Assignment, c *compile.Class) bool {
 	return slices.ContainsFunc(a.Problem.Classes, func(o *compile.Class) bool {
 		if o == c || a.Placed.Left(o) == 0 {
 			return false
@@ -63,7 +63,7 @@ func (a *Assignment) isFollowed(c *compile.Class) bool {
 }
 
 // mostOnNewNode returns how many pods with the rule a new node takes.
-func (a *Assignment) mostOnNewNode(r *compile.Rule) int {
+func mostOnNewNode(a *Assignment, r *compile.Rule) int {
 	switch {
 	case r.Kind == topology.Apart && r.Self:
 		return 1
@@ -76,8 +76,8 @@ func (a *Assignment) mostOnNewNode(r *compile.Rule) int {
 // leaders returns rows of classes, one pod of each, that may be on a node before pods of c: each finds the company that it
 // requires in one before it. The row is empty if pods of c may be first. Classes in after come later. At most looks classes are
 // looked at.
-func (a *Assignment) leaders(c *compile.Class, s *compile.Stage, after []*compile.Class, looks *int) [][]*compile.Class {
-	groups, mayLead := a.companyOf(c, s)
+func leaders(a *Assignment, c *compile.Class, s *compile.Stage, after []*compile.Class, looks *int) [][]*compile.Class {
+	groups, mayLead := companyOf(a, c, s)
 	if len(groups) == 0 {
 		return [][]*compile.Class{nil}
 	}
@@ -91,7 +91,7 @@ func (a *Assignment) leaders(c *compile.Class, s *compile.Stage, after []*compil
 			slices.ContainsFunc(groups, func(g int) bool { return !slices.Contains(other.Members, g) }) {
 			continue
 		}
-		for _, row := range a.leaders(other, other.Last(), after, looks) {
+		for _, row := range leaders(a, other, other.Last(), after, looks) {
 			out = append(out, append(slices.Clone(row), other)) // it may be bound before any of c, which then has to follow it
 		}
 		if len(out) >= maxRows {
@@ -105,7 +105,7 @@ func (a *Assignment) leaders(c *compile.Class, s *compile.Stage, after []*compil
 }
 
 // companyOf returns the groups of which a pod must be on the node before a pod of c, and whether c may be first of all.
-func (a *Assignment) companyOf(c *compile.Class, s *compile.Stage) (groups []int, mayLead bool) {
+func companyOf(a *Assignment, c *compile.Class, s *compile.Stage) (groups []int, mayLead bool) {
 	defer func(was *compile.Class) { a.placing = was }(a.placing)
 	a.placing, mayLead = c, true
 	for i := range s.PerNode {
@@ -118,7 +118,7 @@ func (a *Assignment) companyOf(c *compile.Class, s *compile.Stage) (groups []int
 }
 
 // canFollow reports whether n pods of c may come to a new node that holds one pod of each class of the row.
-func (a *Assignment) canFollow(c *compile.Class, s *compile.Stage, row []*compile.Class, ch *Choice, n int) bool {
+func canFollow(a *Assignment, c *compile.Class, s *compile.Stage, row []*compile.Class, ch *Choice, n int) bool {
 	for i, x := range row {
 		last := x.Last()
 		if !canShare(s, c.Members, last, x.Members, n) || slices.ContainsFunc(last.OverDomains, func(r compile.Rule) bool {
@@ -167,8 +167,8 @@ func canShare(x *compile.Stage, xMembers []int, y *compile.Stage, yMembers []int
 }
 
 // tie adds a segment of one bundle: a pod of each class of the row and n pods of c. It returns false if no type holds it.
-func (a *Assignment) tie(c *compile.Class, s *compile.Stage, row []*compile.Class, ch *Choice, n int) bool {
-	if !a.canFollow(c, s, row, ch, n) {
+func tie(a *Assignment, c *compile.Class, s *compile.Stage, row []*compile.Class, ch *Choice, n int) bool {
+	if !canFollow(a, c, s, row, ch, n) {
 		return false
 	}
 	in := a.Problem.Intern

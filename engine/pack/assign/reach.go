@@ -12,7 +12,7 @@ import (
 
 // markReachable makes the domains eligible in which a pending pod may get a new node that counts. kube-scheduler spreads over
 // the domains of nodes that exist. A domain that gets a node later is empty then, so pods that are spread must count it.
-func (a *Assignment) markReachable() {
+func markReachable(a *Assignment) {
 	for i, g := range a.Problem.Groups {
 		if g.Key != compile.HostKey && g.Kind == topology.Spread {
 			a.MarkReachable(i)
@@ -25,13 +25,13 @@ func (a *Assignment) MarkReachable(group int) {
 	g := a.Problem.Groups[group]
 	for _, d := range a.Problem.Keys[g.Key].Reach {
 		if !a.Placed.Counts.Of(group).Eligible[d] {
-			a.Placed.Counts.SetEligible(group, d, a.reaches(g, d))
+			a.Placed.Counts.SetEligible(group, d, reaches(a, g, d))
 		}
 	}
 }
 
 // reaches reports whether some pool offers a pending pod a node in domain d that counts for the group.
-func (a *Assignment) reaches(g *compile.Group, d int) bool {
+func reaches(a *Assignment, g *compile.Group, d int) bool {
 	p := a.Problem
 	in := require.NewSet(require.New(p.Keys[g.Key].Label, require.In, p.Keys[g.Key].Names[d]))
 	for _, pool := range p.Catalog.Pools {
@@ -39,7 +39,7 @@ func (a *Assignment) reaches(g *compile.Group, d int) bool {
 			continue
 		}
 		for _, term := range p.CountingTerms(g) {
-			if s := pool.OffersFor(term.And(in)); s != nil && !s.Empty() && a.opens(pool, g, d, in) {
+			if s := pool.OffersFor(term.And(in)); s != nil && !s.Empty() && opens(a, pool, g, d, in) {
 				return true
 			}
 		}
@@ -55,7 +55,7 @@ type openKey struct {
 
 // opens reports whether some class could have a new node from the pool in the domain, whose labels are in. A domain in which
 // no pod ever gets a node stays empty, and kube-scheduler does not count it.
-func (a *Assignment) opens(pool *catalog.Pool, g *compile.Group, domain int, in require.Set) bool {
+func opens(a *Assignment, pool *catalog.Pool, g *compile.Group, domain int, in require.Set) bool {
 	k := openKey{pool.Index, g.Key, domain, string(encode.Ints(nil, g.With))}
 	known, ok := a.opening[k]
 	if !ok {
@@ -65,7 +65,7 @@ func (a *Assignment) opens(pool *catalog.Pool, g *compile.Group, domain int, in 
 			}
 		}
 		known = slices.ContainsFunc(a.Problem.Classes, func(c *compile.Class) bool {
-			return c.Refused.OK() && (a.Placed.Late || a.Placed.Left(c) > 0) && a.reachable(c, g.Key, domain) && a.opensFor(c, pool, g.Key, in)
+			return c.Refused.OK() && (a.Placed.Late || a.Placed.Left(c) > 0) && reachable(a, c, g.Key, domain) && opensFor(a, c, pool, g.Key, in)
 		})
 		a.opening[k] = known
 	}
@@ -74,7 +74,7 @@ func (a *Assignment) opens(pool *catalog.Pool, g *compile.Group, domain int, in 
 
 // reachable reports whether pods of the class may come to be in the domain on a new node that has the labels of all their
 // spread keys; nodes without one of them do not count.
-func (a *Assignment) reachable(c *compile.Class, key, domain int) bool {
+func reachable(a *Assignment, c *compile.Class, key, domain int) bool {
 	last := c.Last()
 	keyOf := func(r compile.Rule) int { return a.Problem.Groups[r.Group].Key }
 	if !slices.ContainsFunc(last.OverDomains, func(r compile.Rule) bool { return keyOf(r) == key }) {
@@ -89,7 +89,7 @@ func (a *Assignment) reachable(c *compile.Class, key, domain int) bool {
 
 // opensFor reports whether a pod of the class without its preferences could have a node of its own from the pool that turns
 // out to be in the domain. A class that does not settle the domain leaves it to chance.
-func (a *Assignment) opensFor(c *compile.Class, pool *catalog.Pool, key int, in require.Set) bool {
+func opensFor(a *Assignment, c *compile.Class, pool *catalog.Pool, key int, in require.Set) bool {
 	last, cat := c.Last(), a.Problem.Catalog
 	needs := catalog.Needs{
 		Terms: last.Terms, Tolerations: last.Tolerations, Demand: c.Demand, Ports: c.Ports, Extra: in, Neighbours: last.Neighbours.Filter(),

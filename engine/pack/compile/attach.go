@@ -11,7 +11,7 @@ import (
 
 // limitInFlight sets how many volumes a node whose type is not known can attach: as many as every type that it may become has
 // room for. attached are the shared volumes that DaemonSets bring on all of them.
-func (c *compiler) limitInFlight(n *Node, attached catalog.SharedVolumes) {
+func limitInFlight(c *compiler, n *Node, attached catalog.SharedVolumes) {
 	if !c.Volumes.Limited() {
 		return
 	}
@@ -22,19 +22,19 @@ func (c *compiler) limitInFlight(n *Node, attached catalog.SharedVolumes) {
 			n.Attached[attachmentOf(key)] = true
 		}
 	})
-	c.leaveAttachments(n)
+	leaveAttachments(c, n)
 }
 
 // leaveAttachments takes attach limits out of the room of a node: Attachable tells its volumes apart.
-func (c *compiler) leaveAttachments(n *Node) {
+func leaveAttachments(c *compiler, n *Node) {
 	for i := c.Dimensions.Plain; i < c.Dimensions.Len(); i++ {
 		n.Room[i] = catalog.ManyVolumes
 	}
 }
 
 // limitLaunched sets how many more volumes a node with an instance can attach, beside those of DaemonSet pods to come.
-func (c *compiler) limitLaunched(n *Node, daemons []*model.Daemon) {
-	limits := c.attachLimits(n.Node)
+func limitLaunched(c *compiler, n *Node, daemons []*model.Daemon) {
+	limits := attachLimits(c, n.Node)
 	if len(limits) == 0 {
 		return
 	}
@@ -58,7 +58,7 @@ func (c *compiler) limitLaunched(n *Node, daemons []*model.Daemon) {
 
 // attachLimits returns how many volumes each driver can attach to a node. What its drivers have not reported yet is as on
 // other nodes of its type.
-func (c *compiler) attachLimits(n *model.Node) map[string]int {
+func attachLimits(c *compiler, n *model.Node) map[string]int {
 	limits := c.Snapshot.AttachLimits(n)
 	if !c.Volumes.Limited() {
 		return limits

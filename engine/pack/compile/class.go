@@ -81,7 +81,7 @@ type ruleSet struct {
 
 // classify groups the pods, in the order in which classes are placed: highest priority first, then largest by cpu, memory and
 // key of the first pod. Larger pods come first because small ones fill the gaps that they leave.
-func (c *compiler) classify() {
+func classify(c *compiler) {
 	pods := c.pods
 	signed := intern(len(pods), func() encoder {
 		s := newSigner(c)
@@ -96,7 +96,7 @@ func (c *compiler) classify() {
 		if !ok {
 			n = len(sets)
 			numbers[key] = n
-			sets = append(sets, ruleSet{rules: c.rulesOf(pod), first: pod})
+			sets = append(sets, ruleSet{rules: rulesOf(c, pod), first: pod})
 		}
 		signatures[id] = signature{text: text, rules: n, demand: c.Intern.Demand(c.Volumes.Demand(pod))}
 	}
@@ -110,8 +110,8 @@ func (c *compiler) classify() {
 			}
 		})
 	}
-	tried := c.shareWork(sets, func(pod int) int { return signatures[signed.of[pod]].rules }, seen.firsts)
-	c.retainTerms(sets, tried)
+	tried := shareWork(c, sets, func(pod int) int { return signatures[signed.of[pod]].rules }, seen.firsts)
+	retainTerms(c, sets, tried)
 	specs, labels := map[[2]int]*Spec{}, map[string]int{"": 0}
 	c.Classes = make([]*Class, len(seen.texts))
 	for id, first := range seen.firsts {
@@ -119,23 +119,23 @@ func (c *compiler) classify() {
 		if seen != signed {
 			mark = numberOf(labels, seen.texts[id][seen.marks[id]:])
 		}
-		class := &Class{Demand: sig.demand, text: sig.text, Refused: c.refuseUnseen(pod)}
+		class := &Class{Demand: sig.demand, text: sig.text, Refused: refuseUnseen(c, pod)}
 		c.Classes[id] = class
 		if tried != nil && !tried[sig.rules] {
 			class.Refused, class.Spec = notTried, &Spec{Pod: pod, Priority: pod.Priority(), Free: true}
 			continue
 		}
-		class.Spec = c.specOf(specs, pod, [2]int{sig.rules, mark}, &sets[sig.rules])
+		class.Spec = specOf(c, specs, pod, [2]int{sig.rules, mark}, &sets[sig.rules])
 		if class.Refused.OK() {
 			class.Refused = class.impossible
 		}
 	}
-	c.dealPods(seen.of)
-	c.sortClasses()
+	dealPods(c, seen.of)
+	sortClasses(c)
 }
 
 // retainTerms drops the terms of sets that take no part in the plan.
-func (c *compiler) retainTerms(sets []ruleSet, tried []bool) {
+func retainTerms(c *compiler, sets []ruleSet, tried []bool) {
 	if tried == nil {
 		return
 	}
@@ -173,7 +173,7 @@ func numberOf(numbers map[string]int, text string) int {
 }
 
 // dealPods gives each class its pods; of has the number of the class of each pod.
-func (c *compiler) dealPods(of []int) {
+func dealPods(c *compiler, of []int) {
 	ends := make([]int, len(c.Classes))
 	for _, id := range of {
 		ends[id]++
@@ -196,7 +196,7 @@ func (c *compiler) dealPods(of []int) {
 }
 
 // sortClasses puts the classes into the order in which they are placed.
-func (c *compiler) sortClasses() {
+func sortClasses(c *compiler) {
 	type entry struct {
 		*Class
 		turn        int
@@ -234,7 +234,7 @@ func (c *compiler) sortClasses() {
 }
 
 // rulesOf returns the constraints of a pod about other pods and enters their terms into the book.
-func (c *compiler) rulesOf(pod *model.Pod) []topology.Rule {
+func rulesOf(c *compiler, pod *model.Pod) []topology.Rule {
 	defaults := c.Settings.defaultsOf(pod)
 	if !hasPodRules(&pod.Object.Spec) && len(defaults) == 0 {
 		return nil
@@ -251,7 +251,7 @@ func (c *compiler) rulesOf(pod *model.Pod) []topology.Rule {
 
 // specOf returns the spec of a pod. Its rules are those of the first pod with the same signature, but for whether a term
 // selects the pod itself, which depends on its labels. Refusals name volumes, so pods with volumes share no spec.
-func (c *compiler) specOf(known map[[2]int]*Spec, pod *model.Pod, key [2]int, set *ruleSet) *Spec {
+func specOf(c *compiler, known map[[2]int]*Spec, pod *model.Pod, key [2]int, set *ruleSet) *Spec {
 	if s := known[key]; s != nil && len(pod.Object.Spec.Volumes) == 0 {
 		return s
 	}
@@ -262,13 +262,13 @@ func (c *compiler) specOf(known map[[2]int]*Spec, pod *model.Pod, key [2]int, se
 			s.Rules[i].Self = s.Rules[i].Term.Selects(pod.Object.Namespace, pod.Object.Labels)
 		}
 	}
-	s.impossible = c.compileStages(s, pod)
+	s.impossible = compileStages(c, s, pod)
 	known[key] = s
 	return s
 }
 
 // refuseUnseen returns why a pod is refused whatever its requirements, if it is.
-func (c *compiler) refuseUnseen(pod *model.Pod) model.Verdict {
+func refuseUnseen(c *compiler, pod *model.Pod) model.Verdict {
 	if why := c.Settings.Refuse[pod.Key]; why != "" {
 		return model.Verdict{Rule: model.RuleInvalid, Subject: why}
 	}
@@ -279,7 +279,7 @@ func (c *compiler) refuseUnseen(pod *model.Pod) model.Verdict {
 }
 
 // specs returns the specs of the classes, each once, in order of their classes.
-func (c *compiler) specs() []*Spec {
+func specs(c *compiler) []*Spec {
 	var out []*Spec
 	seen := map[*Spec]bool{}
 	for _, class := range c.Classes {

@@ -39,7 +39,7 @@ type GroupCount struct {
 const NoLimit = math.MaxInt32
 
 // count sets Counts to the pods that run.
-func (c *compiler) count() {
+func count(c *compiler) {
 	c.Counts = &Counts{problem: c.Problem, groups: make([]GroupCount, len(c.Groups))}
 	if len(c.Groups) == 0 {
 		return
@@ -69,24 +69,24 @@ func (c *compiler) count() {
 			terms = c.terms.selecting(terms, pod)
 			for _, term := range terms {
 				for _, g := range c.terms.groups[term] {
-					c.countRunning(g, n, pod.Terminating())
+					countRunning(c, g, n, pod.Terminating())
 				}
 			}
 			if len(c.ports) > 0 {
-				c.countPorts(n, catalog.PortsOf(&pod.Object.Spec))
+				countPorts(c, n, catalog.PortsOf(&pod.Object.Spec))
 			}
 		}
-		c.countPorts(n, n.Ports)
+		countPorts(c, n, n.Ports)
 	}
 	if len(c.Daemons) > 0 {
-		c.countDaemons()
+		countDaemons(c)
 	}
-	c.countRepulsions()
+	countRepulsions(c)
 }
 
 // countRunning counts a pod that runs on n. kube-scheduler spreads without regard to pods that are being deleted. Pods on a
 // node that is being deleted are no company for others.
-func (c *compiler) countRunning(group int, n *Node, terminating bool) {
+func countRunning(c *compiler, group int, n *Node, terminating bool) {
 	g, counts := c.Groups[group], &c.Counts.groups[group]
 	d := n.Domain(g.Key)
 	spread := g.Kind == topology.Spread
@@ -106,7 +106,7 @@ func (c *compiler) countRunning(group int, n *Node, terminating bool) {
 }
 
 // countPorts counts the host ports that are taken on n.
-func (c *compiler) countPorts(n *Node, ports []catalog.Port) {
+func countPorts(c *compiler, n *Node, ports []catalog.Port) {
 	if n.Index < 0 {
 		return
 	}
@@ -120,7 +120,7 @@ func (c *compiler) countPorts(n *Node, ports []catalog.Port) {
 }
 
 // countRepulsions closes the domains of running pods to the pods that their required anti-affinity keeps out.
-func (c *compiler) countRepulsions() {
+func countRepulsions(c *compiler) {
 	at := map[string]*Node{}
 	for _, n := range c.All {
 		at[n.Name] = n

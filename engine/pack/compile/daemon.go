@@ -40,7 +40,7 @@ type Daemon struct {
 }
 
 // readDaemons reads the DaemonSets and enters the terms of their required anti-affinity into the book.
-func (c *compiler) readDaemons() {
+func readDaemons(c *compiler) {
 	for _, m := range c.Snapshot.Daemons() {
 		if m.Object.DeletionTimestamp != nil {
 			c.Daemons = append(c.Daemons, nil)
@@ -59,12 +59,12 @@ func (c *compiler) readDaemons() {
 }
 
 // daemonsRepel reports whether some DaemonSet has required anti-affinity.
-func (c *compiler) daemonsRepel() bool {
+func daemonsRepel(c *compiler) bool {
 	return slices.ContainsFunc(c.Daemons, func(d *Daemon) bool { return d != nil && len(d.terms) > 0 })
 }
 
 // joinDaemons finds the groups that count the pods of each DaemonSet, and drops the DaemonSets that matter to no class.
-func (c *compiler) joinDaemons() {
+func joinDaemons(c *compiler) {
 	var terms []int
 	relevant := false
 	for i, d := range c.Daemons {
@@ -76,7 +76,7 @@ func (c *compiler) joinDaemons() {
 			d.Members = append(d.Members, c.terms.groups[t]...)
 		}
 		slices.Sort(d.Members)
-		d.Certain = c.isCertain(d, terms)
+		d.Certain = isCertain(c, d, terms)
 		if len(d.Members) == 0 && !slices.ContainsFunc(c.Classes, func(class *Class) bool { return overlap(d.Repels, class.Members) }) {
 			c.Daemons[i] = nil
 			continue
@@ -98,7 +98,7 @@ func overlap(a, b []int) bool {
 
 // isCertain reports whether nothing but labels and taints keeps the DaemonSet's pods off a new node. terms are those that
 // select its pods.
-func (c *compiler) isCertain(d *Daemon, terms []int) bool {
+func isCertain(c *compiler, d *Daemon, terms []int) bool {
 	spec := &d.Pod.Object.Spec
 	if len(d.terms) > 0 || spec.Affinity != nil && spec.Affinity.PodAffinity != nil &&
 		len(spec.Affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0 {
@@ -122,7 +122,7 @@ func (c *compiler) isCertain(d *Daemon, terms []int) bool {
 }
 
 // coming returns the DaemonSets whose pods may still come to a node with these labels.
-func (c *compiler) coming(daemons []catalog.DaemonPod, reqs require.Set, n *model.Node) []catalog.Presence {
+func coming(c *compiler, daemons []catalog.DaemonPod, reqs require.Set, n *model.Node) []catalog.Presence {
 	known := c.Settings.Known
 	if n.Registered {
 		known = nil // the node has all labels that it gets
@@ -134,13 +134,13 @@ func (c *compiler) coming(daemons []catalog.DaemonPod, reqs require.Set, n *mode
 }
 
 // watchDaemons finds on which new nodes the DaemonSets run.
-func (c *compiler) watchDaemons() {
+func watchDaemons(c *compiler) {
 	if len(c.Daemons) == 0 {
 		return
 	}
 	c.Catalog.Watch(c.Snapshot.Daemons(), func(i int) bool { return c.Daemons[i] != nil })
 	for _, p := range c.Catalog.Pools {
-		preload := make([][]binpack.Count, len(p.Types))
+		byType := make([][]binpack.Count, len(p.Types))
 		for i, t := range p.Types {
 			on := p.NeighboursWithin(p.Requirements, i)
 			if n, _ := c.Catalog.Limits.Allow(t); n > 0 {
@@ -148,18 +148,18 @@ func (c *compiler) watchDaemons() {
 					c.Daemons[x.Index].OnNewNodes = true
 				}
 			}
-			preload[i] = c.preload(on)
-			for _, n := range preload[i] {
+			byType[i] = preload(c, on)
+			for _, n := range byType[i] {
 				g := c.Groups[n.Group]
 				g.Preloaded = max(g.Preloaded, n.N)
 			}
 		}
-		p.SetPreload(preload)
+		p.SetPreload(byType)
 	}
 }
 
 // preload returns how many of the DaemonSet pods on a new node count for groups that are spread per node, by rising group.
-func (c *compiler) preload(on []catalog.Presence) []binpack.Count {
+func preload(c *compiler, on []catalog.Presence) []binpack.Count {
 	var out []binpack.Count
 	for _, x := range on {
 		for _, m := range c.Daemons[x.Index].Members {
@@ -179,7 +179,7 @@ func (c *compiler) preload(on []catalog.Presence) []binpack.Count {
 }
 
 // domainsOnNewNodes returns the domains of the key in which a new node may run the DaemonSet.
-func (c *compiler) domainsOnNewNodes(daemon, key int) []int {
+func domainsOnNewNodes(c *compiler, daemon, key int) []int {
 	k := c.Keys[key]
 	found := make([]bool, len(k.Names))
 	for _, p := range c.Catalog.Pools {
@@ -210,10 +210,10 @@ func (c *compiler) domainsOnNewNodes(daemon, key int) []int {
 }
 
 // countDaemons counts the pods of DaemonSets that are still to come.
-func (c *compiler) countDaemons() {
+func countDaemons(c *compiler) {
 	for _, n := range c.All {
 		if !n.Deleting {
-			c.countComing(n)
+			countComing(c, n)
 		}
 	}
 	for i, d := range c.Daemons {
@@ -225,14 +225,14 @@ func (c *compiler) countDaemons() {
 			case g.Kind == topology.Near:
 				n.Total++ // the first-pod rule does not hold
 			case g.Kind == topology.Apart && g.Key != HostKey:
-				for _, domain := range c.domainsOnNewNodes(i, g.Key) {
+				for _, domain := range domainsOnNewNodes(c, i, g.Key) {
 					n.Present[domain]++
 				}
 			}
 		}
 		for _, m := range d.Repels {
 			if g := c.Groups[m]; g.Key != HostKey {
-				for _, domain := range c.domainsOnNewNodes(i, g.Key) {
+				for _, domain := range domainsOnNewNodes(c, i, g.Key) {
 					c.Counts.groups[m].Limit[domain] = 0
 				}
 				c.Counts.groups[m].NewClosed = c.Keys[g.Key].Open
@@ -243,12 +243,12 @@ func (c *compiler) countDaemons() {
 
 // countComing counts the DaemonSet pods that may still come to an existing node: everywhere where they may be, for pods that
 // avoid them or are spread; where they surely are, for pods that require their company.
-func (c *compiler) countComing(n *Node) {
+func countComing(c *compiler, n *Node) {
 	for _, x := range n.Coming {
 		d := c.Daemons[x.Index]
-		sure := d.Certain && x.Sure && !c.portTaken(d, n)
+		sure := d.Certain && x.Sure && !portTaken(c, d, n)
 		for _, m := range d.Members {
-			c.countComingIn(n, m, sure)
+			countComingIn(c, n, m, sure)
 		}
 		for _, m := range d.Repels {
 			for _, domain := range c.DomainsOf(n, c.Groups[m].Key) {
@@ -259,14 +259,14 @@ func (c *compiler) countComing(n *Node) {
 }
 
 // portTaken reports whether a pod that runs on the node has a host port of the DaemonSet's pods.
-func (c *compiler) portTaken(d *Daemon, n *Node) bool {
+func portTaken(c *compiler, d *Daemon, n *Node) bool {
 	ports := catalog.PortsOf(&d.Pod.Object.Spec)
 	return len(ports) > 0 && slices.ContainsFunc(n.Pods, func(pod *model.Pod) bool {
 		return catalog.PortsConflict(ports, catalog.PortsOf(&pod.Object.Spec))
 	})
 }
 
-func (c *compiler) countComingIn(n *Node, m int, sure bool) {
+func countComingIn(c *compiler, n *Node, m int, sure bool) {
 	g, counts := c.Groups[m], &c.Counts.groups[m]
 	counts.Total++
 	if g.Kind == topology.Spread && (!n.InFlight && !c.IsEligible(g, n) || !tolerates(g, n)) {
@@ -353,7 +353,7 @@ func (f *DaemonFilter) WithCompany(a *catalog.NodeTerms) *catalog.NodeTerms {
 }
 
 // filterDaemons sets what pods of the stage require of the DaemonSet pods on new nodes.
-func (c *compiler) filterDaemons(s *Spec, stage *Stage) {
+func filterDaemons(c *compiler, s *Spec, stage *Stage) {
 	if len(c.Daemons) == 0 {
 		return
 	}
@@ -443,7 +443,7 @@ func (p *Problem) countsNewDaemons(group int) *Daemon {
 }
 
 // dropDaemonSpreads removes the preferences to be spread among DaemonSet pods over domains that nodes share.
-func (c *compiler) dropDaemonSpreads(stage *Stage) {
+func dropDaemonSpreads(c *compiler, stage *Stage) {
 	if slices.ContainsFunc(stage.OverDomains, func(r Rule) bool { return r.Soft && c.countsNewDaemons(r.Group) != nil }) {
 		stage.OverDomains = slices.DeleteFunc(slices.Clone(stage.OverDomains), func(r Rule) bool {
 			return r.Soft && c.countsNewDaemons(r.Group) != nil
@@ -452,7 +452,7 @@ func (c *compiler) dropDaemonSpreads(stage *Stage) {
 }
 
 // refuseDaemonSpread refuses pods that must be spread among DaemonSet pods over domains that nodes share.
-func (c *compiler) refuseDaemonSpread(class *Class) model.Verdict {
+func refuseDaemonSpread(c *compiler, class *Class) model.Verdict {
 	for _, r := range class.Last().OverDomains {
 		if d := c.countsNewDaemons(r.Group); d != nil {
 			return model.Verdict{Rule: model.RuleTopology, Subject: "topology spread over " + c.Keys[c.Groups[r.Group].Key].Label +

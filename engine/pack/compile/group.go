@@ -175,9 +175,9 @@ func (c *compiler) findRepulsions() {
 // A spread group counts only pods that have rules or are counted by required ones. The others are placed after them, and are
 // in no one's way then.
 func (c *compiler) joinGroups() {
-	if len(c.Groups) == 0 && len(c.repulsions) == 0 && !c.daemonsRepel() {
+	if len(c.Groups) == 0 && len(c.repulsions) == 0 && !daemonsRepel(c) {
 		c.Daemons = nil
-		for _, s := range c.specs() {
+		for _, s := range specs(c) {
 			s.Free = true
 		}
 		return
@@ -195,7 +195,7 @@ func (c *compiler) joinGroups() {
 		}
 	}
 	var terms []int
-	for _, s := range c.specs() {
+	for _, s := range specs(c) {
 		if len(s.Stages) > 0 { // else it takes no part in the plan
 			terms = c.terms.selecting(terms, s.Pod)
 			c.joinSpec(s, terms)
@@ -208,7 +208,7 @@ func (c *compiler) joinGroups() {
 			}
 		}
 	}
-	c.joinDaemons()
+	joinDaemons(c)
 }
 
 // joinSpec finds the groups that count the spec, which the terms select.

@@ -53,11 +53,11 @@ func (n *Node) IsNominated(s *model.Snapshot, pod *model.Pod) bool {
 }
 
 // compileNodes sets Nodes and All.
-func (c *compiler) compileNodes() {
-	least := c.leastDemand()
+func compileNodes(c *compiler) {
+	least := leastDemand(c)
 	var idle []*Node
 	for _, m := range c.Snapshot.Nodes() {
-		n := c.compileNode(m, least)
+		n := compileNode(c, m, least)
 		switch {
 		case n == nil:
 		case n.Index < 0:
@@ -82,7 +82,7 @@ func (c *compiler) compileNodes() {
 }
 
 // leastDemand returns, by dimension, the least that any class requests: a node with less has room for none.
-func (c *compiler) leastDemand() []int64 {
+func leastDemand(c *compiler) []int64 {
 	least := make([]int64, c.Dimensions.Len())
 	for i := range least {
 		least[i] = catalog.Unlimited
@@ -94,20 +94,20 @@ func (c *compiler) leastDemand() []int64 {
 }
 
 // compileNode returns nil for a node of which nothing is known.
-func (c *compiler) compileNode(m *model.Node, least []int64) *Node {
+func compileNode(c *compiler, m *model.Node, least []int64) *Node {
 	n := &Node{Node: m, Index: -1}
 	switch {
 	case m.Launched():
-		c.compileLaunched(n, least)
+		compileLaunched(c, n, least)
 		return n
-	case m.Deleting || !c.compileInFlight(n):
+	case m.Deleting || !compileInFlight(c, n):
 		return nil
 	}
 	return n
 }
 
 // compileInFlight sets what a claim that is not launched may become. It returns false if no type can be launched for it.
-func (c *compiler) compileInFlight(n *Node) bool {
+func compileInFlight(c *compiler, n *Node) bool {
 	n.InFlight, n.MayHave = true, n.Wishes()
 	types := catalog.ClaimTypes(n.Node, c.Snapshot.Types(n.Pool))
 	if len(types) == 0 {
@@ -118,7 +118,7 @@ func (c *compiler) compileInFlight(n *Node) bool {
 	for i, t := range types {
 		reqs := t.Requirements.And(n.MayHave)
 		if len(c.Daemons) > 0 {
-			coming := c.coming(daemons, reqs, n.Node)
+			coming := coming(c, daemons, reqs, n.Node)
 			if i > 0 {
 				coming = catalog.MergePresences(n.Coming, coming)
 			}
@@ -137,7 +137,7 @@ func (c *compiler) compileInFlight(n *Node) bool {
 			n.Room[d] = min(n.Room[d], room[d])
 		}
 	}
-	c.limitInFlight(n, attached)
+	limitInFlight(c, n, attached)
 	if len(c.Groups) > 0 {
 		for _, t := range types {
 			n.Variants = append(n.Variants, t.Requirements.And(n.MayHave))
@@ -145,13 +145,13 @@ func (c *compiler) compileInFlight(n *Node) bool {
 	}
 	n.MayHave = superposition(types, n.MayHave)
 	n.Index = 0
-	c.locate(n)
+	locate(c, n)
 	return true
 }
 
 // compileLaunched sets what is known of a node with an instance. Its index stays -1 if it takes no pods or has no room.
-func (c *compiler) compileLaunched(n *Node, least []int64) {
-	c.locate(n)
+func compileLaunched(c *compiler, n *Node, least []int64) {
+	locate(c, n)
 	if n.Deleting {
 		return
 	}
@@ -160,7 +160,7 @@ func (c *compiler) compileLaunched(n *Node, least []int64) {
 		known = nil // the node has all labels that it gets
 	}
 	if len(c.Daemons) > 0 {
-		n.Coming = c.coming(c.daemonsOn.on(c, n.Node), require.FromLabels(n.Labels), n.Node)
+		n.Coming = coming(c, c.daemonsOn.on(c, n.Node), require.FromLabels(n.Labels), n.Node)
 	}
 	plain := c.Dimensions.Names[:c.Dimensions.Plain]
 	for i, name := range plain {
@@ -175,19 +175,19 @@ func (c *compiler) compileLaunched(n *Node, least []int64) {
 	overhead := catalog.OverheadOf(daemons, n.MayHave, known)
 	n.Ports = overhead.Ports
 	n.Room = make([]int64, c.Dimensions.Len())
-	c.leaveAttachments(n)
+	leaveAttachments(c, n)
 	for i, name := range plain {
 		n.Room[i] = n.Allocatable[name] - n.Used[name] - max(overhead.Requests[name]-n.DaemonUsed[name], 0)
 		if least[i] > n.Room[i] {
 			return // DaemonSet pods that are still to come take what is free
 		}
 	}
-	c.limitLaunched(n, overhead.WithVolumes)
+	limitLaunched(c, n, overhead.WithVolumes)
 	n.Index = 0
 }
 
 // locate numbers the domains of the node.
-func (c *compiler) locate(n *Node) {
+func locate(c *compiler, n *Node) {
 	if len(c.Groups) == 0 {
 		return
 	}

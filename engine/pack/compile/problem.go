@@ -73,19 +73,19 @@ func Compile(s *model.Snapshot, o Settings, pods []*model.Pod) *Problem {
 	c.keyOf(corev1.LabelHostname)
 	wait := Aside(func() { c.Catalog = catalog.Compile(s, d, c.Volumes, o.Settings) })
 	c.findRepulsions()
-	c.readDaemons()
-	c.classify()
+	readDaemons(c)
+	classify(c)
 	c.joinGroups()
-	c.compileNodes()
+	compileNodes(c)
 	wait()
 	if o.Slack > 0 {
 		c.Catalog.LeaveSlack(o.Slack, c.demands())
 	}
 	c.findReach()
-	c.watchDaemons()
-	c.count()
+	watchDaemons(c)
+	count(c)
 	c.findStaticSpreads()
-	c.finishStages()
+	finishStages(c)
 	return c.Problem
 }
 

@@ -35,11 +35,11 @@ type demandForWork struct {
 //
 // Each namespace has the same share. What one does not use goes to the others. Within a namespace cheap sets come first, and
 // sets of equal cost take turns by the half minute, so that each is tried in some plan.
-func (c *compiler) shareWork(sets []ruleSet, of func(pod int) int, specs []int) []bool {
+func shareWork(c *compiler, sets []ruleSet, of func(pod int) int, specs []int) []bool {
 	if len(sets) <= alwaysTried {
 		return nil
 	}
-	demands := c.workByNamespace(sets, of, specs)
+	demands := workByNamespace(c, sets, of, specs)
 	names := make([]string, 0, len(demands))
 	total := map[string]int{}
 	for name, list := range demands {
@@ -68,7 +68,7 @@ func (c *compiler) shareWork(sets []ruleSet, of func(pod int) int, specs []int) 
 
 // workByNamespace returns the sets that each namespace pays for. A set of several namespaces is paid for by the one that has
 // the fewest.
-func (c *compiler) workByNamespace(sets []ruleSet, of func(pod int) int, specs []int) map[string][]demandForWork {
+func workByNamespace(c *compiler, sets []ruleSet, of func(pod int) int, specs []int) map[string][]demandForWork {
 	users := make([]map[string]bool, len(sets))
 	count := map[string]int{}
 	for i, pod := range c.pods {

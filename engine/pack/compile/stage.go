@@ -65,7 +65,7 @@ func (s *Stage) HasNear() bool {
 //
 // Preferences are given up in Karpenter's order: pod affinity, pod anti-affinity and node affinity, of each the heaviest
 // first; spread that may be ignored; and last, untolerated PreferNoSchedule taints.
-func (c *compiler) compileStages(s *Spec, pod *model.Pod) model.Verdict {
+func compileStages(c *compiler, s *Spec, pod *model.Pod) model.Verdict {
 	spec := &pod.Object.Spec
 	required, no := catalog.RequiredTerms(spec)
 	if !no.OK() {
@@ -76,7 +76,7 @@ func (c *compiler) compileStages(s *Spec, pod *model.Pod) model.Verdict {
 	if !no.OK() {
 		return no
 	}
-	if required, no = c.withVolumes(s, required, volumes); !no.OK() {
+	if required, no = withVolumes(c, s, required, volumes); !no.OK() {
 		return no
 	}
 	plain := c.Intern.Terms(required)
@@ -96,7 +96,7 @@ func (c *compiler) compileStages(s *Spec, pod *model.Pod) model.Verdict {
 			}
 			stage.Terms = c.Intern.Terms(terms)
 		}
-		c.addRules(&stage, s, rules)
+		addRules(c, &stage, s, rules)
 		s.Stages = append(s.Stages, stage)
 		if at := heaviest(rules, topology.Near); at >= 0 {
 			rules = slices.Delete(rules, at, at+1)
@@ -146,7 +146,7 @@ func preferredTerms(spec *corev1.PodSpec) []require.Set {
 }
 
 // withVolumes narrows required to nodes that the volumes can be attached to, and notes the drivers of the volumes.
-func (c *compiler) withVolumes(s *Spec, required []require.Set, volumes []model.Volume) ([]require.Set, model.Verdict) {
+func withVolumes(c *compiler, s *Spec, required []require.Set, volumes []model.Volume) ([]require.Set, model.Verdict) {
 	for _, v := range volumes {
 		if v.Driver != "" {
 			if s.Drivers == nil {
@@ -176,7 +176,7 @@ func (c *compiler) withVolumes(s *Spec, required []require.Set, volumes []model.
 }
 
 // addRules gives the stage the rules, each with its group.
-func (c *compiler) addRules(stage *Stage, s *Spec, rules []topology.Rule) {
+func addRules(c *compiler, stage *Stage, s *Spec, rules []topology.Rule) {
 	for i := range rules {
 		r := Rule{
 			Kind: rules[i].Kind, Self: rules[i].Self, Soft: rules[i].Soft, Group: c.groupOf(&rules[i], s, stage.Tolerations),
@@ -207,26 +207,26 @@ func (c *compiler) addRules(stage *Stage, s *Spec, rules []topology.Rule) {
 }
 
 // finishStages sets what depends on all groups and DaemonSets: the keys of each stage and its filters.
-func (c *compiler) finishStages() {
-	for _, s := range c.specs() {
+func finishStages(c *compiler) {
+	for _, s := range specs(c) {
 		for i := range s.Stages {
 			stage := &s.Stages[i]
-			c.dropDaemonSpreads(stage)
-			stage.Keys = c.keysOf(s, stage)
+			dropDaemonSpreads(c, stage)
+			stage.Keys = keysOf(c, s, stage)
 			stage.KeysText = string(encode.Ints(nil, stage.Keys))
-			c.filterDaemons(s, stage)
+			filterDaemons(c, s, stage)
 		}
 	}
 	for _, class := range c.Classes {
 		if class.Refused.OK() && len(c.Daemons) > 0 {
-			class.Refused = c.refuseDaemonSpread(class)
+			class.Refused = refuseDaemonSpread(c, class)
 		}
 	}
 }
 
 // keysOf returns the topology keys whose domain must be settled for pods on new nodes: those of their own rules, and those of
 // required rules of others that count them. Preferences of others settle nothing.
-func (c *compiler) keysOf(s *Spec, stage *Stage) []int {
+func keysOf(c *compiler, s *Spec, stage *Stage) []int {
 	keys := []int{}
 	add := func(group int) {
 		g := c.Groups[group]
