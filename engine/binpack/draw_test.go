@@ -108,7 +108,8 @@ func (d dice) item(s shape, p *binpack.Problem, number int) (binpack.Item, bool)
 	}
 	labels := uint(0)
 	if s.labels > 0 {
-		labels = uint(d(0, 1<<s.labels-1)) & uint(d(0, 1<<s.labels-1))
+		first, second := uint(d(0, 1<<s.labels-1)), uint(d(0, 1<<s.labels-1))
+		labels = first & second // few labels
 	}
 	found := false
 	for i := range p.Catalogs {

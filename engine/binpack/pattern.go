@@ -42,15 +42,6 @@ func (p *pattern) better(than *pattern) bool {
 	return p.value > than.value*(1+same)
 }
 
-// copies is how many copies the bin holds.
-func (p *pattern) copies() int {
-	n := 0
-	for i := range p.parts {
-		n += p.parts[i].n
-	}
-	return n
-}
-
 // demand returns what all copies demand, without shared demands.
 func (p *pattern) demand() []int64 {
 	out := make([]int64, len(p.catalog.types[p.typ].Capacity))
