@@ -35,6 +35,7 @@ type candidates struct {
 	demand   *demand
 	width    int // dimensions and scarce cardinalities
 	list     []*candidate
+	sorted   int     // how many of list are in their place, the first ones; see at
 	ranked   float64 // the total value below which bounds are to be found anew
 	total    float64 // the total value when they were last found
 	uses     []use
@@ -228,13 +229,69 @@ func (c *candidates) rank(fee float64) {
 		x.bound = min(x.value, c.demand.total) / (x.price + fee)
 		c.ranked = max(c.ranked, x.value)
 	}
-	slices.SortFunc(c.list, func(a, b *candidate) int {
-		switch {
-		case a.bound != b.bound:
-			return cmp.Compare(b.bound, a.bound)
-		case a.value != b.value:
-			return cmp.Compare(b.value, a.value)
+	c.sorted = 0
+}
+
+// compareRank orders candidates by falling bound, then by falling value, then by index.
+func compareRank(a, b *candidate) int {
+	switch {
+	case a.bound != b.bound:
+		return cmp.Compare(b.bound, a.bound)
+	case a.value != b.value:
+		return cmp.Compare(b.value, a.value)
+	}
+	return a.index - b.index
+}
+
+// chunk is how many further candidates are sorted at a time. A search for a pattern seldom looks at more.
+const chunk = 16
+
+// at returns the i-th candidate by rank. The list is sorted only as far as it is asked for.
+func (c *candidates) at(i int) *candidate {
+	for c.sorted <= i {
+		rest := c.list[c.sorted:]
+		n := min(chunk, len(rest))
+		selectFirst(rest, n)
+		slices.SortFunc(rest[:n], compareRank)
+		c.sorted += n
+	}
+	return c.list[i]
+}
+
+// byRank returns all candidates by rank.
+func (c *candidates) byRank() []*candidate {
+	if c.sorted < len(c.list) {
+		slices.SortFunc(c.list[c.sorted:], compareRank)
+		c.sorted = len(c.list)
+	}
+	return c.list
+}
+
+// selectFirst moves the first n candidates by rank to the front of the list, in any order (Hoare's quickselect).
+func selectFirst(list []*candidate, n int) {
+	for len(list) > chunk && n < len(list) {
+		pivot := list[len(list)/2]
+		i, j := 0, len(list)-1
+		for i <= j {
+			for compareRank(list[i], pivot) < 0 {
+				i++
+			}
+			for compareRank(list[j], pivot) > 0 {
+				j--
+			}
+			if i <= j {
+				list[i], list[j] = list[j], list[i]
+				i, j = i+1, j-1
+			}
 		}
-		return a.index - b.index
-	})
+		switch {
+		case n <= j:
+			list = list[:j+1]
+		case n > i:
+			list, n = list[i:], n-i
+		default:
+			return
+		}
+	}
+	slices.SortFunc(list, compareRank)
 }
