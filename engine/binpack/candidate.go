@@ -8,39 +8,42 @@ import (
 	"github.com/karpenter-go/karpenter/engine/binpack/lp"
 )
 
-// A candidate is a bin type that holds a copy of some item type.
+// A candidate is a bin type that holds at least one copy of some item type. It carries prices and bounds.
 type candidate struct {
 	index    int
 	catalog  *catalog
 	typ      int
-	capacity []float64 // by dimension in units, followed by the scarce cardinalities
-	price    float64   // the lowest of any item type
-	holds    int       // how many item types it holds
-	// charge is the price to each group that has copies left, +Inf to a group of which it holds nothing.
+	capacity []float64 // by dimension in units, then by scarce cardinality
+	price    float64   // the cheapest offer that any item type may use, without the fee
+	holds    int       // the number of item types of which a bin holds a copy
+	// charge is by price group (see doc.go): the price of a bin for items of the group, with the fee. It is +Inf if
+	// the bin holds no copy left of the group.
 	charge []float64
-	groups lp.GroupSet // those with a charge
-	// best is the highest dual price of each dimension for any of its groups; value is that of the whole capacity.
+	groups lp.GroupSet // the price groups whose charge is finite
+	// best is by dimension: the highest dual price over all groups in groups. value is the inner product of best and
+	// capacity. It bounds the value of any pattern in a bin.
 	best  []float64
 	value float64
-	first []float64 // best as it was found first
-	bound float64   // no pattern of the candidate holds more value per dollar
+	first []float64 // best at the first dual prices
+	bound float64   // upper bound on the ratio (value per dollar) of any pattern in a bin
 }
 
-// soldOut reports whether budget or supply allow no more bins of the candidate.
+// soldOut reports whether the budget or the supply admits no further bin of the candidate.
 func (c *candidate) soldOut() bool { return c.catalog.soldOut(c.typ) }
 
-// candidates are the candidates of one search, the one with the highest bound first.
+// candidates are all candidates of one search, ordered by falling bound.
 type candidates struct {
 	catalogs []*catalog
 	demand   *demand
-	width    int // dimensions and scarce cardinalities
+	width    int // the number of dimensions plus the number of scarce cardinalities
 	list     []*candidate
-	ranked   float64 // the total value below which bounds are to be found anew
-	total    float64 // the total value when they were last found
+	ranked   float64 // bounds are recomputed when the total value left falls below this
+	total    float64 // the total value left when bounds were last computed
 	uses     []use
 }
 
-// A use is the item types of one group that go into a catalog's bins under one offer set, with the types that hold some of them.
+// A use stands for all item types of one price group that may use one offer set in a catalog. types are the bin types
+// that hold a copy of at least one of them.
 type use struct {
 	offers *offerSet
 	group  int
@@ -77,19 +80,19 @@ func newCandidates(in *instance, d *demand) *candidates {
 	for i, x := range c.list {
 		x.index = i
 	}
-	if d.groups == 1 { // with more, what is dominated for one group may serve another
+	if d.groups == 1 { // with several groups, a type dominated for one group may be the best for another
 		c.recharge(0)
 		c.list = undominated(c.list, func(x *candidate) bool {
 			return len(x.catalog.left) == 0 && x.catalog.types[x.typ].Supply < 0
 		})
 		for i, x := range c.list {
-			x.index = i // what is dropped remains an option of the bins that are opened
+			x.index = i // dropped types can still become options of an opened bin
 		}
 	}
 	return c
 }
 
-// usesOf returns the uses of a catalog, for the item types that have copies left. The result is good until the next call.
+// usesOf returns the uses of a catalog by item types that have copies left. The next call overwrites the result.
 func (c *candidates) usesOf(cat *catalog) []use {
 	out := c.uses[:0]
 	for _, t := range c.demand.types {
@@ -110,7 +113,8 @@ func (c *candidates) usesOf(cat *catalog) []use {
 	return out
 }
 
-// relevant returns the open candidates of which the dual needs a row. The rows of dominated ones follow from others.
+// relevant returns the candidates that the linear program needs as bins, among those that open accepts. It omits
+// dominated candidates, because their dual constraints follow from others.
 func (c *candidates) relevant(open func(*candidate) bool) []*candidate {
 	var list []*candidate
 	for _, x := range c.list {
@@ -122,8 +126,8 @@ func (c *candidates) relevant(open func(*candidate) bool) []*candidate {
 	return undominated(list, func(*candidate) bool { return true })
 }
 
-// undominated returns the candidates of the list for which no cheaper one holds whatever they hold and charges no group more,
-// of those that may dominate others. The list is in order of index.
+// undominated returns the candidates of the list that no other candidate of it dominates (see dominates). Only a
+// candidate for which mayDominate is true can remove others. The list and the result are in order of index.
 func undominated(list []*candidate, mayDominate func(*candidate) bool) []*candidate {
 	byPrice := slices.Clone(list)
 	slices.SortStableFunc(byPrice, func(a, b *candidate) int { return cmp.Compare(slices.Min(a.charge), slices.Min(b.charge)) })
@@ -141,7 +145,7 @@ func undominated(list []*candidate, mayDominate func(*candidate) bool) []*candid
 	return kept
 }
 
-// dominates reports whether c holds whatever the other one holds and charges no group more.
+// dominates reports whether c holds every pattern that the other candidate holds, and charges no price group more.
 func (c *candidate) dominates(other *candidate) bool {
 	if c.catalog != other.catalog || c.holds < other.holds {
 		return false
@@ -159,7 +163,8 @@ func (c *candidate) dominates(other *candidate) bool {
 	return containsAll(c.catalog.types[c.typ].Includes, c.catalog.types[other.typ].Includes)
 }
 
-// recharge finds what each candidate charges the groups that have copies left. A bin costs the fee besides.
+// recharge recomputes charge and groups of each candidate from the item types that have copies left. The fee is added
+// to each price.
 func (c *candidates) recharge(fee float64) {
 	for _, x := range c.list {
 		if x.charge == nil {
@@ -192,7 +197,8 @@ func (c *candidates) recharge(fee float64) {
 	}
 }
 
-// appendBins appends the candidate to out at each of the prices that its groups pay, with the groups that pay no more.
+// appendBins appends the candidate to out once for each distinct finite charge. Each such bin admits the price groups
+// whose charge is at most its price.
 func (c *candidate) appendBins(out []lp.CoverBin) []lp.CoverBin {
 	from := len(out)
 	for _, level := range c.charge {
@@ -210,7 +216,7 @@ func (c *candidate) appendBins(out []lp.CoverBin) []lp.CoverBin {
 	return out
 }
 
-// value sets the dual prices of each candidate.
+// value computes best and value of each candidate from the dual prices, which are by price group and dimension.
 func (c *candidates) value(prices [][]float64) {
 	for _, x := range c.list {
 		if x.best == nil {
@@ -221,7 +227,8 @@ func (c *candidates) value(prices [][]float64) {
 	}
 }
 
-// rank orders the candidates by the most value that a dollar can buy there, the largest of equals first.
+// rank recomputes the bounds and orders the candidates by falling bound. Candidates of equal bound are ordered by
+// falling value.
 func (c *candidates) rank(fee float64) {
 	c.ranked, c.total = 0, c.demand.total
 	for _, x := range c.list {
