@@ -31,12 +31,13 @@ type candidate struct {
 // soldOut reports whether the budget or the supply admits no further bin of the candidate.
 func (c *candidate) soldOut() bool { return c.catalog.soldOut(c.typ) }
 
-// candidates are all candidates of one search, ordered by falling bound.
+// candidates are all candidates of one search. at and byRank return them by falling bound.
 type candidates struct {
 	catalogs []*catalog
 	demand   *demand
 	width    int // the number of dimensions plus the number of scarce cardinalities
 	list     []*candidate
+	sorted   int     // the number of candidates at the front of list that are in order, see at
 	ranked   float64 // bounds are recomputed when the total value left falls below this
 	total    float64 // the total value left when bounds were last computed
 	uses     []use
@@ -227,21 +228,76 @@ func (c *candidates) value(prices [][]float64) {
 	}
 }
 
-// rank recomputes the bounds and orders the candidates by falling bound. Candidates of equal bound are ordered by
-// falling value.
+// rank recomputes the bounds of all candidates. at and byRank then sort the list by the new bounds.
 func (c *candidates) rank(fee float64) {
 	c.ranked, c.total = 0, c.demand.total
 	for _, x := range c.list {
 		x.bound = min(x.value, c.demand.total) / (x.price + fee)
 		c.ranked = max(c.ranked, x.value)
 	}
-	slices.SortFunc(c.list, func(a, b *candidate) int {
-		switch {
-		case a.bound != b.bound:
-			return cmp.Compare(b.bound, a.bound)
-		case a.value != b.value:
-			return cmp.Compare(b.value, a.value)
+	c.sorted = 0
+}
+
+// compareRank orders candidates by falling bound, then by falling value, then by index.
+func compareRank(a, b *candidate) int {
+	switch {
+	case a.bound != b.bound:
+		return cmp.Compare(b.bound, a.bound)
+	case a.value != b.value:
+		return cmp.Compare(b.value, a.value)
+	}
+	return a.index - b.index
+}
+
+// chunk is the number of candidates that at sorts at once. A search for a pattern seldom needs more.
+const chunk = 16
+
+// at returns the candidate with rank i (see compareRank). It sorts the list only as far as necessary.
+func (c *candidates) at(i int) *candidate {
+	for c.sorted <= i {
+		rest := c.list[c.sorted:]
+		n := min(chunk, len(rest))
+		selectFirst(rest, n)
+		slices.SortFunc(rest[:n], compareRank)
+		c.sorted += n
+	}
+	return c.list[i]
+}
+
+// byRank returns all candidates, ordered by compareRank.
+func (c *candidates) byRank() []*candidate {
+	if c.sorted < len(c.list) {
+		slices.SortFunc(c.list[c.sorted:], compareRank)
+		c.sorted = len(c.list)
+	}
+	return c.list
+}
+
+// selectFirst moves the n candidates of lowest rank to the front of the list, in any order (Hoare's quickselect).
+func selectFirst(list []*candidate, n int) {
+	for len(list) > chunk && n < len(list) {
+		pivot := list[len(list)/2]
+		i, j := 0, len(list)-1
+		for i <= j {
+			for compareRank(list[i], pivot) < 0 {
+				i++
+			}
+			for compareRank(list[j], pivot) > 0 {
+				j--
+			}
+			if i <= j {
+				list[i], list[j] = list[j], list[i]
+				i, j = i+1, j-1
+			}
 		}
-		return a.index - b.index
-	})
+		switch {
+		case n <= j:
+			list = list[:j+1]
+		case n > i:
+			list, n = list[i:], n-i
+		default:
+			return
+		}
+	}
+	slices.SortFunc(list, compareRank)
 }

@@ -54,7 +54,7 @@ func (s *search) columnsFor(bins []*pattern, x, y int) []colgen.Column {
 		items = append(items, colgen.Item{X: t.demand[x], Y: t.demand[y], Copies: t.left, Value: t.base})
 	}
 	var types []colgen.Bin
-	for _, c := range s.candidates.list {
+	for _, c := range s.candidates.byRank() {
 		b := colgen.Bin{X: c.capacity64(x), Y: c.capacity64(y), Price: c.price + s.pricing.fee}
 		b.Bound = dot(c.first, c.capacity) / b.Price
 		types = append(types, b)

@@ -73,7 +73,7 @@ func (s *search) isSparse() bool {
 			return false
 		}
 	}
-	list := s.candidates.list
+	list := s.candidates.byRank()
 	return copies >= minCopies && len(list) > 0 && list[0].value*float64(copies) <= fewCopies*s.demand.total
 }
 
@@ -166,7 +166,8 @@ func (s *search) around(star *itemType) *pattern {
 	b := s.builder
 	var best *pattern
 	n := 0
-	for _, c := range s.candidates.list {
+	for i := range s.candidates.list {
+		c := s.candidates.at(i)
 		if s.in.meter.exhausted() || best != nil && (n >= b.effort.tried || best.ratio() >= c.bound*near) {
 			break
 		}
