@@ -273,7 +273,8 @@ func (c *candidates) byRank() []*candidate {
 	return c.list
 }
 
-// selectFirst moves the n candidates of lowest rank to the front of the list, in any order (Hoare's quickselect).
+// selectFirst moves the first n candidates by compareRank to the front of the list, in any order (Hoare's
+// quickselect).
 func selectFirst(list []*candidate, n int) {
 	for len(list) > chunk && n < len(list) {
 		pivot := list[len(list)/2]

@@ -17,7 +17,8 @@ type demand struct {
 }
 
 // A cardinality is a bound that admits at most each counted copies of a group per bin. The copies then require at
-// least bins bins. It acts as a further dimension of which every bin type has capacity each.
+// least bins bins. A scarce cardinality is one with a dual price. It acts as a further dimension, of which every bin
+// type has capacity each.
 type cardinality struct{ group, each, bins int }
 
 const (

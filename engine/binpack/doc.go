@@ -8,7 +8,7 @@
 //
 //   - Bounds limit how many counted copies of a conflict group share a bin.
 //   - Shared demands take capacity once in each bin, however many of its items have them.
-//   - Supplies and budgets limit which bins may be opened.
+//   - Budgets and supplies limit which bins may be opened. A supply is the number of bins available of some types.
 //   - Distinct conditions: the bin types that could hold a bin's contents must have at least a given number of distinct
 //     values of a property.
 //

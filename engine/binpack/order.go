@@ -18,8 +18,8 @@ func byValue(f *filling) {
 }
 
 // byShare splits the item types into ranges by falling value. Within a range the highest value is less than twice the
-// lowest. Each range fills the share of the bin's value that it has in the total value left. Thus no bin uses up the
-// small copies that fill gaps in other bins. Within a range, match chooses the item types.
+// lowest. Each range gets a share of the bin: the share that its copies have in the total value left. Thus no bin
+// uses up the small copies that fill gaps in other bins. Within a range, match chooses the item types.
 func byShare(f *filling) {
 	total := 0.0
 	for _, t := range f.open {

@@ -2,9 +2,9 @@
 //
 // # Program
 //
-// A Program maximises c·y subject to A·y <= b and y >= 0, where b >= 0, so that y = 0 is feasible. The simplex method
-// solves it on a dictionary (Chvátal, Linear Programming, 1983, chapters 2, 3 and 10). A Program keeps its dictionary
-// between solves and starts from the last basis:
+// A Program maximises c·y subject to A·y <= b and y >= 0. b must be nonnegative, so that y = 0 is feasible. The
+// simplex method solves it on a dictionary (Chvátal, Linear Programming, 1983, chapters 2, 3 and 10). A Program keeps
+// its dictionary between solves and starts from the last basis:
 //
 //   - after SetObjective the basis is still primal feasible, and the primal simplex method continues from it;
 //   - after AddRow the basis is still dual feasible, and the dual simplex method continues from it.
@@ -12,9 +12,9 @@
 // # Covering
 //
 // A Covering is the relaxation of a bin packing problem with several groups of items and many bin types. Its dual has
-// too many rows to write down. Cutting planes add violated rows only (Kelley 1960). The next solve reuses the rows of
-// earlier solves. The dual solution is a price per group and dimension. By weak duality its objective is a lower
-// bound on the cost.
+// too many rows to write down. The cutting-plane method adds only violated rows (Kelley 1960). The next solve reuses
+// the rows of earlier solves. The dual solution is a price per group and dimension. By weak duality its objective is
+// a lower bound on the cost.
 //
 // # Guarantees
 //
