@@ -42,7 +42,7 @@ func scale(amounts []int64, units []float64) []float64 {
 func dot(a, b []float64) float64 {
 	sum := 0.0
 	for i := range a {
-		sum += float64(a[i] * b[i]) // the conversion forbids fused arithmetic: same solution on any machine
+		sum += float64(a[i] * b[i]) // the conversion prevents fused multiply-add: same solution on any machine
 	}
 	return sum
 }

@@ -88,7 +88,7 @@ func (g *generator) solveMaster(goal float64) {
 		}
 		square := 0.0
 		for _, v := range missing {
-			square += float64(v * v) // the conversion forbids fused arithmetic: same result on any machine
+			square += float64(v * v) // the conversion prevents fused multiply-add: same result on any machine
 		}
 		if square < epsilon {
 			break

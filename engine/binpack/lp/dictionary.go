@@ -192,7 +192,7 @@ func (d *dictionary) exchange(row, col int) {
 			}
 		} else {
 			for _, j := range d.filled {
-				r[j] -= float64(f * pr[j]) // the conversion forbids fused arithmetic: same result on any machine
+				r[j] -= float64(f * pr[j]) // the conversion prevents fused multiply-add: same result on any machine
 			}
 		}
 		r[col] = -f * pr[col]

@@ -172,7 +172,7 @@ func (p *Program) DropSlack(drop func(row int) bool) []int {
 func dot(a, b []float64) float64 {
 	sum := 0.0
 	for i := range a {
-		sum += float64(a[i] * b[i]) // the conversion forbids fused arithmetic: same result on any machine
+		sum += float64(a[i] * b[i]) // the conversion prevents fused multiply-add: same result on any machine
 	}
 	return sum
 }
