@@ -23,7 +23,7 @@ func (b Bits) Has(i int) bool { return b[i/64]&(1<<(i%64)) != 0 }
 // Any reports whether the set is not empty.
 func (b Bits) Any() bool { return slices.ContainsFunc(b, func(w uint64) bool { return w != 0 }) }
 
-// And returns the types that are in both sets, as a new set.
+// And returns the intersection of both sets as a new set.
 func (b Bits) And(o Bits) Bits {
 	out := make(Bits, len(b))
 	for i := range b {
@@ -32,7 +32,7 @@ func (b Bits) And(o Bits) Bits {
 	return out
 }
 
-// Each calls f for every type in the set, in order.
+// Each calls f for every type in the set, in rising order.
 func (b Bits) Each(f func(i int)) {
 	for w, word := range b {
 		for ; word != 0; word &= word - 1 {
@@ -41,8 +41,8 @@ func (b Bits) Each(f func(i int)) {
 	}
 }
 
-// A tally counts in how many sets each type is. The i-th of its sets holds bit i of every count, so that one word of a set
-// is added to 64 counts at a time.
+// A tally counts for each type the sets that contain it. Element i of the tally holds bit i of every count. Thus one
+// word operation updates 64 counts.
 type tally []Bits
 
 func (t *tally) add(b Bits) {

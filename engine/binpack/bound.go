@@ -2,16 +2,16 @@ package binpack
 
 import "github.com/karpenter-go/karpenter/engine/binpack/lp"
 
-// A Relaxation is the linear relaxation of a problem: fractions of bins may be opened and copies may be divided.
+// A Relaxation is the linear relaxation of a problem, in which bins and copies are divisible.
 type Relaxation struct{ in *instance }
 
-// NewRelaxation returns the relaxation of p. It reads all of p, with the offers of its catalogs, so that Bound may run beside
-// Solve.
+// NewRelaxation returns the relaxation of p. It queries all offer sets of p in advance, so that Bound may run
+// concurrently with Solve.
 func NewRelaxation(p *Problem) *Relaxation {
 	open := *p
 	open.Catalogs = make([]Catalog, len(p.Catalogs))
 	for i, c := range p.Catalogs {
-		c.Index = nil // it may be in use elsewhere
+		c.Index = nil // another goroutine may use the index
 		open.Catalogs[i] = c
 	}
 	in := newInstance(&open, Options{})
@@ -23,12 +23,12 @@ func NewRelaxation(p *Problem) *Relaxation {
 	return &Relaxation{in}
 }
 
-// LowerBound returns a cost below which no bins hold so many copies of each item, without fees.
+// LowerBound returns a lower bound on the cost of bins, without fees, that hold copies[i] copies of each item i.
 func LowerBound(p *Problem, copies []int) float64 { return NewRelaxation(p).Bound(copies) }
 
-// Bound returns a cost below which no bins hold so many copies of each item. It ignores fees, budgets, conflicts and the supply
-// of types; types with a bounded supply are left out, so that the bound holds for bins of the other types. It must not run
-// twice at a time.
+// Bound returns a lower bound on the cost of bins that hold copies[i] copies of each item i. It ignores fees, budgets
+// and conflicts. It excludes bin types with a bounded supply, so it is valid only for bins of the other types. Two
+// goroutines must not call it at the same time.
 func (r *Relaxation) Bound(copies []int) float64 {
 	in := r.in
 	d := &demand{}

@@ -8,40 +8,43 @@ import (
 	"github.com/karpenter-go/karpenter/engine/binpack/lp"
 )
 
-// A candidate is a bin type that holds a copy of some item type.
+// A candidate is a bin type that holds at least one copy of some item type. It carries prices and bounds.
 type candidate struct {
 	index    int
 	catalog  *catalog
 	typ      int
-	capacity []float64 // by dimension in units, followed by the scarce cardinalities
-	price    float64   // the lowest of any item type
-	holds    int       // how many item types it holds
-	// charge is the price to each group that has copies left, +Inf to a group of which it holds nothing.
+	capacity []float64 // by dimension in units, then by scarce cardinality
+	price    float64   // the cheapest offer that any item type may use, without the fee
+	holds    int       // the number of item types of which a bin holds a copy
+	// charge is by price group (see doc.go): the price of a bin for items of the group, with the fee. It is +Inf if
+	// the bin holds no copy left of the group.
 	charge []float64
-	groups lp.GroupSet // those with a charge
-	// best is the highest dual price of each dimension for any of its groups; value is that of the whole capacity.
+	groups lp.GroupSet // the price groups whose charge is finite
+	// best is by dimension: the highest dual price over all groups in groups. value is the inner product of best and
+	// capacity. It bounds the value of any pattern in a bin.
 	best  []float64
 	value float64
-	first []float64 // best as it was found first
-	bound float64   // no pattern of the candidate holds more value per dollar
+	first []float64 // best at the first dual prices
+	bound float64   // upper bound on the ratio (value per dollar) of any pattern in a bin
 }
 
-// soldOut reports whether budget or supply allow no more bins of the candidate.
+// soldOut reports whether the budget or the supply admits no further bin of the candidate.
 func (c *candidate) soldOut() bool { return c.catalog.soldOut(c.typ) }
 
-// candidates are the candidates of one search, the one with the highest bound first.
+// candidates are all candidates of one search. at and byRank return them by falling bound.
 type candidates struct {
 	catalogs []*catalog
 	demand   *demand
-	width    int // dimensions and scarce cardinalities
+	width    int // the number of dimensions plus the number of scarce cardinalities
 	list     []*candidate
-	sorted   int     // how many of list are in their place, the first ones; see at
-	ranked   float64 // the total value below which bounds are to be found anew
-	total    float64 // the total value when they were last found
+	sorted   int     // the number of candidates at the front of list that are in order, see at
+	ranked   float64 // bounds are recomputed when the total value left falls below this
+	total    float64 // the total value left when bounds were last computed
 	uses     []use
 }
 
-// A use is the item types of one group that go into a catalog's bins under one offer set, with the types that hold some of them.
+// A use stands for all item types of one price group that may use one offer set in a catalog. types are the bin types
+// that hold a copy of at least one of them.
 type use struct {
 	offers *offerSet
 	group  int
@@ -78,19 +81,19 @@ func newCandidates(in *instance, d *demand) *candidates {
 	for i, x := range c.list {
 		x.index = i
 	}
-	if d.groups == 1 { // with more, what is dominated for one group may serve another
+	if d.groups == 1 { // with several groups, a type dominated for one group may be the best for another
 		c.recharge(0)
 		c.list = undominated(c.list, func(x *candidate) bool {
 			return len(x.catalog.left) == 0 && x.catalog.types[x.typ].Supply < 0
 		})
 		for i, x := range c.list {
-			x.index = i // what is dropped remains an option of the bins that are opened
+			x.index = i // dropped types can still become options of an opened bin
 		}
 	}
 	return c
 }
 
-// usesOf returns the uses of a catalog, for the item types that have copies left. The result is good until the next call.
+// usesOf returns the uses of a catalog by item types that have copies left. The next call overwrites the result.
 func (c *candidates) usesOf(cat *catalog) []use {
 	out := c.uses[:0]
 	for _, t := range c.demand.types {
@@ -111,7 +114,8 @@ func (c *candidates) usesOf(cat *catalog) []use {
 	return out
 }
 
-// relevant returns the open candidates of which the dual needs a row. The rows of dominated ones follow from others.
+// relevant returns the candidates that the linear program needs as bins, among those that open accepts. It omits
+// dominated candidates, because their dual constraints follow from others.
 func (c *candidates) relevant(open func(*candidate) bool) []*candidate {
 	var list []*candidate
 	for _, x := range c.list {
@@ -123,8 +127,8 @@ func (c *candidates) relevant(open func(*candidate) bool) []*candidate {
 	return undominated(list, func(*candidate) bool { return true })
 }
 
-// undominated returns the candidates of the list for which no cheaper one holds whatever they hold and charges no group more,
-// of those that may dominate others. The list is in order of index.
+// undominated returns the candidates of the list that no other candidate of it dominates (see dominates). Only a
+// candidate for which mayDominate is true can remove others. The list and the result are in order of index.
 func undominated(list []*candidate, mayDominate func(*candidate) bool) []*candidate {
 	byPrice := slices.Clone(list)
 	slices.SortStableFunc(byPrice, func(a, b *candidate) int { return cmp.Compare(slices.Min(a.charge), slices.Min(b.charge)) })
@@ -142,7 +146,7 @@ func undominated(list []*candidate, mayDominate func(*candidate) bool) []*candid
 	return kept
 }
 
-// dominates reports whether c holds whatever the other one holds and charges no group more.
+// dominates reports whether c holds every pattern that the other candidate holds, and charges no price group more.
 func (c *candidate) dominates(other *candidate) bool {
 	if c.catalog != other.catalog || c.holds < other.holds {
 		return false
@@ -160,7 +164,8 @@ func (c *candidate) dominates(other *candidate) bool {
 	return containsAll(c.catalog.types[c.typ].Includes, c.catalog.types[other.typ].Includes)
 }
 
-// recharge finds what each candidate charges the groups that have copies left. A bin costs the fee besides.
+// recharge recomputes charge and groups of each candidate from the item types that have copies left. The fee is added
+// to each price.
 func (c *candidates) recharge(fee float64) {
 	for _, x := range c.list {
 		if x.charge == nil {
@@ -193,7 +198,8 @@ func (c *candidates) recharge(fee float64) {
 	}
 }
 
-// appendBins appends the candidate to out at each of the prices that its groups pay, with the groups that pay no more.
+// appendBins appends the candidate to out once for each distinct finite charge. Each such bin admits the price groups
+// whose charge is at most its price.
 func (c *candidate) appendBins(out []lp.CoverBin) []lp.CoverBin {
 	from := len(out)
 	for _, level := range c.charge {
@@ -211,7 +217,7 @@ func (c *candidate) appendBins(out []lp.CoverBin) []lp.CoverBin {
 	return out
 }
 
-// value sets the dual prices of each candidate.
+// value computes best and value of each candidate from the dual prices, which are by price group and dimension.
 func (c *candidates) value(prices [][]float64) {
 	for _, x := range c.list {
 		if x.best == nil {
@@ -222,7 +228,7 @@ func (c *candidates) value(prices [][]float64) {
 	}
 }
 
-// rank orders the candidates by the most value that a dollar can buy there, the largest of equals first.
+// rank recomputes the bounds of all candidates. at and byRank then sort the list by the new bounds.
 func (c *candidates) rank(fee float64) {
 	c.ranked, c.total = 0, c.demand.total
 	for _, x := range c.list {
@@ -243,10 +249,10 @@ func compareRank(a, b *candidate) int {
 	return a.index - b.index
 }
 
-// chunk is how many further candidates are sorted at a time. A search for a pattern seldom looks at more.
+// chunk is the number of candidates that at sorts at once. A search for a pattern seldom needs more.
 const chunk = 16
 
-// at returns the i-th candidate by rank. The list is sorted only as far as it is asked for.
+// at returns the candidate with rank i (see compareRank). It sorts the list only as far as necessary.
 func (c *candidates) at(i int) *candidate {
 	for c.sorted <= i {
 		rest := c.list[c.sorted:]
@@ -258,7 +264,7 @@ func (c *candidates) at(i int) *candidate {
 	return c.list[i]
 }
 
-// byRank returns all candidates by rank.
+// byRank returns all candidates, ordered by compareRank.
 func (c *candidates) byRank() []*candidate {
 	if c.sorted < len(c.list) {
 		slices.SortFunc(c.list[c.sorted:], compareRank)
@@ -267,7 +273,8 @@ func (c *candidates) byRank() []*candidate {
 	return c.list
 }
 
-// selectFirst moves the first n candidates by rank to the front of the list, in any order (Hoare's quickselect).
+// selectFirst moves the first n candidates by compareRank to the front of the list, in any order (Hoare's
+// quickselect).
 func selectFirst(list []*candidate, n int) {
 	for len(list) > chunk && n < len(list) {
 		pivot := list[len(list)/2]

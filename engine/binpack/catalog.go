@@ -6,16 +6,16 @@ import (
 	"sort"
 )
 
-// A catalog is a Catalog at work: what its budget leaves changes as bins are opened and closed.
+// A catalog is the working state of a Catalog. Its budget and supplies change when bins are opened and closed.
 type catalog struct {
 	index    int
 	types    []BinType
 	scaled   [][]float64 // capacities in units
 	lookup   *Index
-	left     []int64 // of the budget
-	total    []int64 // the budget at first
-	supplies []int   // what is left, of all catalogs
-	preload  bool    // some type has one
+	left     []int64 // the budget left, by budget dimension
+	total    []int64 // the budget at the start
+	supplies []int   // the supplies left; all catalogs share the slice
+	preload  bool    // some type has preloaded counts
 	limited  bool    // there is a budget, or a type with a supply
 }
 
@@ -36,16 +36,16 @@ func newCatalog(c *Catalog, index int, p *Problem, units []float64, supplies []i
 	return out
 }
 
-// set returns the offer set with this name, nil for none.
+// set returns the offer set with this identifier, nil for NoOffers.
 func (c *catalog) set(id OfferSet) *offerSet { return c.lookup.offers.set(id) }
 
-// meet returns the offers that are in both sets, nil for none.
+// meet returns the intersection of both offer sets, nil if it is empty.
 func (c *catalog) meet(a, b *offerSet) *offerSet { return c.lookup.offers.meet(a, b) }
 
-// afford returns how many bins of type j budget and supply still allow.
+// afford returns the number of bins of type j that the budget and the supply still admit.
 func (c *catalog) afford(j int) int64 { return c.affordCharged(c.types[j].Charge, c.types[j].Supply) }
 
-// affordCharged is afford for bins that are charged so much and draw from the supply.
+// affordCharged returns that number for bins with this charge that draw from this supply.
 func (c *catalog) affordCharged(charge []int64, supply int) int64 {
 	n := int64(unlimited)
 	if supply >= 0 {
@@ -65,7 +65,7 @@ func (c *catalog) affordCharged(charge []int64, supply int) int64 {
 	return n
 }
 
-// soldOut reports whether budget or supply allow no more bins of type j.
+// soldOut reports whether the budget or the supply admits no further bin of type j.
 func (c *catalog) soldOut(j int) bool {
 	if len(c.left) == 0 && c.types[j].Supply < 0 {
 		return false
@@ -73,7 +73,7 @@ func (c *catalog) soldOut(j int) bool {
 	return c.afford(j) == 0
 }
 
-// debit takes n bins like p out of budget and supply.
+// debit subtracts the charges of n bins like p from the budget, and their number from the supply.
 func (c *catalog) debit(p *pattern, n int64) {
 	if from := c.types[p.typ].Supply; from >= 0 {
 		c.supplies[from] -= int(n)
@@ -84,8 +84,8 @@ func (c *catalog) debit(p *pattern, n int64) {
 	}
 }
 
-// affordable returns those of the types of which budget and supply allow one more. A bin is charged the largest amount of its
-// options, by dimension, so that they allow a bin with all of them just as well.
+// affordable returns the types of which budget and supply admit one more bin. A bin with several options is charged,
+// by dimension, the largest charge of any option. Therefore it is affordable if each option is.
 func (c *catalog) affordable(types []int) []int {
 	if len(c.left) == 0 {
 		return types
@@ -93,11 +93,12 @@ func (c *catalog) affordable(types []int) []int {
 	return slices.DeleteFunc(slices.Clone(types), func(j int) bool { return c.afford(j) == 0 })
 }
 
-// leastCharge returns, by dimension, the largest charge of type j and of those options that Distinct conditions call for
-// beside it, chosen so that it is little. It returns nil if all options are too few.
+// leastCharge returns the charge of a bin of type j with enough options for the Distinct conditions: by dimension,
+// the largest charge of any. It prefers options that add little to the charge. It returns nil if there are too few
+// options.
 func (c *catalog) leastCharge(s *offerSet, j int, options []int) []int64 {
 	own := c.types[j].Charge
-	over := func(o int) float64 { // as a share of the budget, in the dimension where that is most
+	over := func(o int) float64 { // extra charge as a share of the budget, the maximum over dimensions
 		most := 0.0
 		for d, total := range c.total {
 			most = max(most, float64(c.types[o].Charge[d]-own[d])/float64(max(total, 1)))
@@ -119,7 +120,7 @@ func (c *catalog) leastCharge(s *offerSet, j int, options []int) []int64 {
 	return out
 }
 
-// noMorePreloaded reports whether a bin of type j holds no more preloaded copies of any group than one of type i.
+// noMorePreloaded reports whether type j has at most as many preloaded copies of each group as type i.
 func (c *catalog) noMorePreloaded(j, i int) bool {
 	for _, x := range c.types[j].Preload {
 		if countOf(c.types[i].Preload, x.Group) < x.N {

@@ -7,13 +7,14 @@ import (
 	"github.com/karpenter-go/karpenter/engine/binpack/colgen"
 )
 
-// generateColumns looks for cheaper bins for a sparse problem by column generation. It returns bins that are packed.
+// generateColumns replaces the bins of a sparse problem by cheaper ones if column generation finds any. The copies of
+// the returned bins are packed.
 func (s *search) generateColumns(bins []*pattern) []*pattern {
 	b := s.builder
 	if !b.effort.sparse || s.in.options.Effort < 0 || s.in.limited() || s.demand.unpacked() {
 		return bins
 	}
-	b.effort = s.usualEffort() // what follows is about a few bins at a time
+	b.effort = s.usualEffort() // later steps pack only a few bins at a time
 	if !s.columnsApply() {
 		return bins
 	}
@@ -26,7 +27,7 @@ func (s *search) generateColumns(bins []*pattern) []*pattern {
 		bins = bins[:0:0]
 		for _, c := range cheaper {
 			p := s.patternOf(c)
-			p.move(1) // what the next one finds is left
+			p.move(1) // patternOf takes copies from those left
 			bins = append(bins, p)
 		}
 		return bins
@@ -37,15 +38,16 @@ func (s *search) generateColumns(bins []*pattern) []*pattern {
 	return bins
 }
 
-// columnsApply reports whether column generation can pack the problem: two dimensions decide what fits, and there is not too much
-// to look at.
+// columnsApply reports whether column generation can pack the problem. Only two dimensions may limit the contents of
+// bins, and there must not be too many item types.
 func (s *search) columnsApply() bool {
 	d := s.demand
 	return len(d.scarce) == 0 && d.groups == 1 && colgen.Feasible(len(d.types), s.in.options.Effort) &&
 		!slices.ContainsFunc(d.types, func(t *itemType) bool { return t.fit.restricted }) && len(s.decidingDimensions()) == 2
 }
 
-// columnsFor returns columns that pack all copies for less than these bins, by the dimensions x and y alone.
+// columnsFor returns columns that pack all copies at less than the cost of bins. It considers dimensions x and y
+// only. It returns none if it finds no such columns.
 func (s *search) columnsFor(bins []*pattern, x, y int) []colgen.Column {
 	var items []colgen.Item
 	for _, t := range s.demand.types {
@@ -69,7 +71,7 @@ func (s *search) columnsFor(bins []*pattern, x, y int) []colgen.Column {
 	})
 }
 
-// patternOf returns the pattern of a column, with copies that are left.
+// patternOf returns the pattern of a column, made of copies that are left.
 func (s *search) patternOf(c colgen.Column) *pattern {
 	x := s.candidates.list[c.Bin]
 	p := &pattern{catalog: x.catalog, typ: x.typ, fee: s.pricing.fee, price: x.price + s.pricing.fee}
@@ -83,7 +85,7 @@ func (s *search) patternOf(c colgen.Column) *pattern {
 	return p
 }
 
-// put puts one more copy of t into p.
+// put adds one copy of t that is left to p.
 func (p *pattern) put(t *itemType) {
 	for i := range t.classes {
 		c := &t.classes[i]
@@ -101,11 +103,11 @@ func (p *pattern) put(t *itemType) {
 	}
 }
 
-// capacity64 returns the capacity in a dimension as it is.
+// capacity64 returns the unscaled capacity in dimension d.
 func (c *candidate) capacity64(d int) int64 { return c.catalog.types[c.typ].Capacity[d] }
 
-// decidingDimensions returns those of which some candidate may have too little for what it holds by the others, but at least
-// two if there are so many.
+// decidingDimensions returns the dimensions that can limit the contents of a candidate's bin. It omits dimensions in
+// which the others always leave enough capacity. It returns at least two dimensions if the problem has two.
 func (s *search) decidingDimensions() []int {
 	n := s.in.problem.Dimensions
 	least, most := make([]int64, n), make([]int64, n)
@@ -138,7 +140,7 @@ func (s *search) decidingDimensions() []int {
 	return out
 }
 
-// rebase goes back to the values that were found first, when all was still to be packed. By them all bins compare.
+// rebase resets all values to those at the first dual prices, so that all bins are compared by the same values.
 func (s *search) rebase() {
 	for _, t := range s.demand.types {
 		t.value = t.base

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// countOf returns how often a group counts, 0 if it is not listed.
+// countOf returns N for the group in counts, 0 if the list lacks the group.
 func countOf(counts []Count, group int) int {
 	for _, c := range counts {
 		if c.Group == group {
@@ -15,11 +15,11 @@ func countOf(counts []Count, group int) int {
 	return 0
 }
 
-// A load is what a bin under construction holds of each conflict group: how many counted copies, and how many at most the
-// items that are there admit. It is used again for the next bin.
+// A load is the state of all conflict groups in the bin under construction. present is the number of counted copies
+// by group. limit is the lowest bound of the bin's items by group. The next bin reuses the memory.
 type load struct {
 	present, limit []int
-	stamp          []int // by group: the number of the bin that present and limit belong to
+	stamp          []int // by group: number of the bin for which present and limit are valid
 	bin            int
 }
 
@@ -27,7 +27,7 @@ func newLoad(groups int) *load {
 	return &load{present: make([]int, groups), limit: make([]int, groups), stamp: make([]int, groups)}
 }
 
-// reset begins a bin with what its type holds from the start.
+// reset starts a new bin with the preloaded counts of its type.
 func (l *load) reset(preload []Count) {
 	l.bin++
 	for _, c := range preload {
@@ -42,8 +42,8 @@ func (l *load) touch(group int) {
 	}
 }
 
-// admits returns how many of n copies of the item may join. The bounds of the item and of what is there must both hold,
-// whichever came first.
+// admits returns how many of n copies of the item the bin admits. Both the bounds of the item and the bounds of the
+// bin's items must hold.
 func (l *load) admits(it *Item, n int) int {
 	for _, b := range it.Bounds {
 		l.touch(b.Group)
@@ -62,7 +62,7 @@ func (l *load) admits(it *Item, n int) int {
 	return max(n, 0)
 }
 
-// add counts n copies of the item in.
+// add adds n copies of the item to the counts of the bin, and its hard bounds to the limits.
 func (l *load) add(it *Item, n int) {
 	for _, c := range it.Counts {
 		l.touch(c.Group)
@@ -76,7 +76,7 @@ func (l *load) add(it *Item, n int) {
 	}
 }
 
-// conflictKey appends what the item's counts and bounds are, so that items with equal bytes stand for each other.
+// conflictKey appends an encoding of the item's counts and bounds. Items with equal encodings can replace each other.
 func conflictKey(b []byte, it *Item) []byte {
 	for _, x := range it.Bounds {
 		b = binary.AppendVarint(binary.AppendVarint(b, int64(x.Group)), int64(x.Max))

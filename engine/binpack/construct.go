@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// A search packs the items of one instance that it was made for.
+// A search packs the items that it was created for. It holds their demand, the candidates and the dual prices.
 type search struct {
 	in         *instance
 	demand     *demand
@@ -14,7 +14,7 @@ type search struct {
 	builder    *builder
 }
 
-// newSearch returns nil if there is nothing to pack.
+// newSearch returns a search for the items, nil if there are no items.
 func newSearch(in *instance, items []*item) *search {
 	if len(items) == 0 {
 		return nil
@@ -28,20 +28,22 @@ func newSearch(in *instance, items []*item) *search {
 }
 
 const (
-	// manyBins is how many bins a cardinality must call for to be what the problem is about: then bins are many and hold few
-	// copies, and there is little to choose.
+	// manyBins is the number of bins required by a scarce cardinality from which on the search spends least effort
+	// per bin. Bins are then many and hold few copies, so that few choices remain.
 	manyBins = 200
-	// A sparse problem has fewCopies to a bin on average at most, and minCopies in all. Each pattern then looks at up to
-	// maxSample item types, of usual problems at usualSample.
+	// A problem is sparse if it has at least minCopies copies and about fewCopies or fewer copies per bin. maxSample
+	// is the number of item types that each pattern considers in a sparse problem. usualSample is that number
+	// otherwise.
 	fewCopies   = 6
 	minCopies   = 100
 	maxSample   = 6000
 	usualSample = 600
-	// near is how close to its bound a pattern must come to be taken without looking further.
+	// near is the share of a candidate's bound. If the best pattern reaches it, the search tries no further
+	// candidates.
 	near = 0.999
 )
 
-// chooseEffort decides how many patterns are made for each bin.
+// chooseEffort returns how many patterns the search builds for each bin, and how.
 func (s *search) chooseEffort() effort {
 	switch {
 	case slices.ContainsFunc(s.demand.scarce, func(c cardinality) bool { return c.bins >= manyBins }):
@@ -58,7 +60,8 @@ func (s *search) usualEffort() effort {
 	}
 }
 
-// isSparse reports whether bins will hold few copies, all of which go to the same bin types, have no conflicts and share nothing.
+// isSparse reports whether bins are expected to hold few copies. All item types must use the same offers, without
+// conflicts, shared demands or Distinct conditions.
 func (s *search) isSparse() bool {
 	copies, types := 0, s.demand.types
 	for _, t := range types {
@@ -74,11 +77,11 @@ func (s *search) isSparse() bool {
 	return copies >= minCopies && len(list) > 0 && list[0].value*float64(copies) <= fewCopies*s.demand.total
 }
 
-// construct opens bins until no item type has copies left that may still be packed.
+// construct opens bins until no copies are left that can be packed.
 //
-// Values come from the relaxation of what is left. The pattern that holds the most value per dollar is opened as often as
-// copies, budgets and supplies allow, then the next. From time to time values are found anew. This is the pricing step of
-// column generation used greedily (Gilmore and Gomory 1961).
+// Values come from the dual prices of the relaxation for the copies left. construct opens the pattern with the most
+// value per dollar as often as copies, budgets and supplies allow, then the next. It updates the dual prices from
+// time to time. This is the pricing step of column generation used greedily (Gilmore and Gomory 1961).
 func (s *search) construct() []*pattern {
 	if !s.pricing.update() {
 		return nil
@@ -93,13 +96,15 @@ func (s *search) construct() []*pattern {
 }
 
 const (
-	// repriceShare is the share of the value that must be left for prices to be good still.
+	// repriceShare is the share of the value at the last update of dual prices. If less is left, they are updated.
 	repriceShare = 0.95
-	// poorRatio is the ratio of a pattern below which prices are found anew before it is opened.
+	// poorRatio is the ratio (value per dollar) below which a pattern is not opened at once. The dual prices are
+	// updated first, if copies were packed since the last update.
 	poorRatio = 0.985
 )
 
-// open opens bins at the values as they are. If values may move, they are found anew now and then.
+// open opens bins at the current values until no pattern can be opened. If moving is true, it updates the dual prices
+// from time to time.
 func (s *search) open(moving bool) []*pattern {
 	var bins []*pattern
 	d := s.demand
@@ -127,10 +132,12 @@ func (s *search) open(moving bool) []*pattern {
 	return bins
 }
 
-// apart is how far from each other stars are: one in so many of all item types.
+// apart is the inverse of the share of item types that lies between two successive stars. A star is the item type
+// that a pattern is built around.
 const apart = 16
 
-// best returns the best pattern around some of the most valuable item types, nil if no pattern can be opened.
+// best returns the pattern with the best ratio around a few of the most valuable item types. It returns nil if no
+// pattern can be opened.
 func (s *search) best() *pattern {
 	var best *pattern
 	stars, next := 0, 0
@@ -151,10 +158,10 @@ func (s *search) best() *pattern {
 	return best
 }
 
-// around returns the best pattern with at least one copy of star.
+// around returns the best pattern that contains at least one copy of star, nil if there is none.
 func (s *search) around(star *itemType) *pattern {
 	if c := s.candidates; s.demand.total < c.ranked && s.demand.total != c.total {
-		s.candidates.rank(s.pricing.fee) // what is left is less than some candidate holds
+		s.candidates.rank(s.pricing.fee) // some candidate could hold more value than is left
 	}
 	b := s.builder
 	var best *pattern
@@ -184,8 +191,8 @@ func (s *search) around(star *itemType) *pattern {
 	return best
 }
 
-// take opens the pattern as often as the copies left, budgets and supplies allow, and with copies that are alike as long as
-// there is enough left for it to be good still.
+// take opens the pattern as often as copies, budgets and supplies allow. It then opens patterns alike to p, until the
+// value left is about repriceShare of the value before.
 func (s *search) take(p *pattern) []*pattern {
 	p.resize()
 	p.setCharge(s.in.options.RelaxDistinct)

@@ -6,25 +6,27 @@ import (
 	"slices"
 )
 
-// A demand is what is still to pack: the item types of one search, and how many copies of each are left.
+// A demand is the item types of one search, with the number of copies left to pack of each.
 type demand struct {
 	types   []*itemType
-	classes int // conflict classes
+	classes int // the number of conflict classes
 	groups  int
 	scarce  []cardinality
-	byValue []*itemType // those with copies left, by falling value
-	total   float64     // the value of all copies left
+	byValue []*itemType // the types with copies left, by falling value
+	total   float64     // the total value of all copies left
 }
 
-// A cardinality is a bound that lets few counted copies of a group into each bin, so that the number of bins itself is scarce.
-// It is a dimension like any other, of which every bin type has the same.
+// A cardinality is a bound that admits at most each counted copies of a group per bin. The copies then require at
+// least bins bins. A scarce cardinality is one with a dual price. It acts as a further dimension, of which every bin
+// type has capacity each.
 type cardinality struct{ group, each, bins int }
 
 const (
-	// maxScarce is how many cardinalities are priced, minBins how many bins one must call for to be.
+	// maxScarce is the largest number of cardinalities with a dual price. Each of them must require at least minBins
+	// bins.
 	maxScarce = 4
 	minBins   = 3
-	// maxGroups bounds the groups that are priced apart. The smallest share the last.
+	// maxGroups bounds the number of price groups. The smallest ones are merged into the last group.
 	maxGroups = 8
 )
 
@@ -35,7 +37,7 @@ func newDemand(in *instance, items []*item) *demand {
 	return d
 }
 
-// scarceCardinalities returns the bounds that call for most bins.
+// scarceCardinalities returns the cardinalities that require the most bins.
 func scarceCardinalities(items []*item) []cardinality {
 	copies, each := map[int]int{}, map[int]int{}
 	for _, it := range items {
@@ -58,7 +60,7 @@ func scarceCardinalities(items []*item) []cardinality {
 	return out[:min(len(out), maxScarce)]
 }
 
-// drawsOn returns which cardinalities an item draws on, as bits.
+// drawsOn returns a bit set of the scarce cardinalities that a copy of the item uses.
 func drawsOn(it *item, scarce []cardinality) int {
 	bits := 0
 	for i, c := range scarce {
@@ -69,7 +71,8 @@ func drawsOn(it *item, scarce []cardinality) int {
 	return bits
 }
 
-// group numbers the item types that pay the same price for every bin type, the largest groups first.
+// group assigns the item types to price groups, which are numbered by falling size. The types of a group pay the same
+// price in every bin type.
 func (d *demand) group(catalogs []*catalog) {
 	at := map[string]int{}
 	var size []float64
@@ -108,7 +111,7 @@ func (d *demand) group(catalogs []*catalog) {
 	d.groups = min(len(size), maxGroups)
 }
 
-// rank lists the item types that have copies left, most value first.
+// rank rebuilds byValue from the item types that have copies left.
 func (d *demand) rank() {
 	d.byValue = d.byValue[:0]
 	for _, t := range d.types {
@@ -119,7 +122,7 @@ func (d *demand) rank() {
 	d.sort()
 }
 
-// sort orders those item types of byValue that still have copies left.
+// sort removes the item types without copies left from byValue and orders it by falling value.
 func (d *demand) sort() {
 	d.byValue = slices.DeleteFunc(d.byValue, func(t *itemType) bool { return t.left == 0 })
 	slices.SortFunc(d.byValue, func(a, b *itemType) int {
@@ -131,7 +134,7 @@ func (d *demand) sort() {
 	d.sum()
 }
 
-// sum adds up the value of what is left.
+// sum recomputes total, the value of all copies left.
 func (d *demand) sum() {
 	d.total = 0
 	for _, t := range d.byValue {
@@ -139,12 +142,12 @@ func (d *demand) sum() {
 	}
 }
 
-// unpacked reports whether some copy of any item type is left.
+// unpacked reports whether any item type has copies left.
 func (d *demand) unpacked() bool {
 	return slices.ContainsFunc(d.types, func(t *itemType) bool { return t.left > 0 })
 }
 
-// needs sums what is left of each group in each dimension.
+// needs returns the demand of all copies left, by price group and dimension.
 func (d *demand) needs(width int) [][]float64 {
 	out := make([][]float64, d.groups)
 	for g := range out {

@@ -1,36 +1,44 @@
 // Package binpack packs items into bins of different types at the least total cost.
 //
-// It solves the variable-cost vector bin packing problem with side constraints. An item has a demand in each dimension and a
-// number of copies. A bin type has a capacity in each dimension and offers, each with a price. Items name the sets of offers
-// that a bin with them may use: a bin holds copies whose demands fit its capacity and whose offer sets have an offer in common,
-// and it costs the cheapest of these plus a fee. Side constraints:
+// It solves the variable-cost vector bin packing problem with side constraints. An item is a number of identical
+// copies with a demand in each dimension. A bin type has a capacity in each dimension and offers, each with a price.
+// A catalog is a set of bin types with one budget. An offer set is a subset of a catalog's offers. Each item has one
+// offer set per catalog. A bin holds copies whose demands fit its capacity and whose offer sets have an offer in
+// common. It costs the price of the cheapest common offer plus a fee. Side constraints:
 //
 //   - Bounds limit how many counted copies of a conflict group share a bin.
-//   - Shared demands are paid for once by each bin, however many of its items have them.
-//   - Supplies and budgets limit which bins may be opened.
-//   - Distinct conditions demand that a bin keeps several types as options.
+//   - Shared demands take capacity once in each bin, however many of its items have them.
+//   - Budgets and supplies limit which bins may be opened. A supply is the number of bins available of some types.
+//   - Distinct conditions: the bin types that could hold a bin's contents must have at least a given number of distinct
+//     values of a property.
 //
 // # Method
 //
-//  1. Item types. Items with equal demand and offers are one item type, with classes of equal conflicts (itemtype.go, demand.go).
-//  2. Prices. The linear relaxation has a dual price for a unit of each dimension, for each group of items that pay the same
-//     prices, and with them a value for a copy of each item type (pricing.go). It is solved by cutting planes (Kelley 1960),
-//     see package lp.
-//  3. Construction. A pattern is a set of copies that share a bin. The pattern with the most value per dollar is opened as often
-//     as copies, budgets and supplies allow, then the next; prices are found anew when a twentieth of the value is packed
-//     (construct.go). This is the pricing step of column generation used greedily (Gilmore and Gomory 1961). Patterns are filled
-//     by value and by the direction of the demand (the dot-product heuristic, Panigrahy et al. 2011), and then polished by
-//     exchanges (filling.go, order.go, polish.go).
-//  4. Column generation. Where bins hold few copies, these are valued by what they fit together with (package colgen). The
-//     restricted master problem is solved by a subgradient method (Fisher 1981) with Polyak's step length.
+//  1. Item types. Items with equal demand and offers form one item type. An item class is the items of a type with
+//     equal conflicts (itemtype.go, demand.go).
+//  2. Dual prices. A price group is the item types that pay the same price in every bin type. The linear relaxation has
+//     a dual price per price group and dimension (pricing.go). The value of a copy is its demand times these prices, in
+//     dollars per hour. Cutting planes solve the relaxation (Kelley 1960), see package lp.
+//  3. Construction. A pattern is a set of copies that share a bin. Its ratio is its value per dollar of price. The
+//     pattern with the highest ratio is opened as often as copies, budgets and supplies allow, then the next. Dual
+//     prices are updated when a twentieth of the value is packed (construct.go). This is the pricing step of column
+//     generation used greedily (Gilmore and Gomory 1961). Patterns are filled by value and by the direction of the
+//     demand (the dot-product heuristic, Panigrahy et al. 2011). Exchanges of copies then improve them (filling.go,
+//     order.go, polish.go).
+//  4. Column generation. Where bins hold few copies, capacity prices ignore the gaps that copies leave. Package colgen
+//     then computes the dual prices of the items. A subgradient method with Polyak's step length solves the restricted
+//     master problem (Fisher 1981).
 //  5. Improvement. Groups of bins are closed and packed again (ruin and recreate, Schrimpf et al. 2000; improve.go).
 //
-// # Promises
+// The first dual prices are those of the relaxation of all copies. Later ones are those of the copies left.
 //
-// Solve is deterministic: the same Problem gives the same Solution on any machine and for any order of its items. Its work is
-// bounded by counts and by Options.MaxSteps, and never by time. A solution obeys all constraints; what it leaves out is listed.
-// Without budgets and supplies it leaves out only copies that no bin type holds, unless MaxBins or MaxSteps end it. No set of
-// bins costs less than LowerBound. The package knows nothing of Kubernetes and imports nothing but the standard library.
+// # Guarantees
+//
+// Solve is deterministic: the same Problem gives the same Solution on any machine and for any order of its items.
+// Counts and Options.MaxSteps bound its work, never time. A solution satisfies all constraints and lists the copies
+// without a bin. Without budgets and supplies these are only copies that no bin type holds, unless MaxBins or
+// MaxSteps stops Solve. No set of bins that holds all copies costs less than LowerBound. The package knows nothing of
+// Kubernetes. It imports only its own subpackages and the standard library.
 //
 // Start reading at Solve, then construct.go and pattern.go.
 //
@@ -41,9 +49,9 @@
 //   - Polyak: Minimization of unsmooth functionals. USSR Computational Mathematics 9 (1969).
 //   - Fisher: The Lagrangian relaxation method for solving integer programming problems. Management Science 27 (1981).
 //   - Chvátal: Linear Programming. Freeman (1983).
-//   - Schrimpf et al.: Record breaking optimization results using the ruin and recreate principle. Journal of Computational
-//     Physics 159 (2000).
-//   - Belov, Scheithauer: Setup and open-stacks minimization in one-dimensional stock cutting. INFORMS Journal on Computing 19
-//     (2007).
+//   - Schrimpf et al.: Record breaking optimization results using the ruin and recreate principle. Journal of
+//     Computational Physics 159 (2000).
+//   - Belov, Scheithauer: Setup and open-stacks minimization in one-dimensional stock cutting. INFORMS Journal on
+//     Computing 19 (2007).
 //   - Panigrahy, Talwar, Uyeda, Wieder: Heuristics for vector bin packing. Microsoft Research (2011).
 package binpack

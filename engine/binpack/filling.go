@@ -2,36 +2,36 @@ package binpack
 
 import "slices"
 
-// A builder makes patterns.
+// A builder builds the patterns of one search.
 type builder struct {
 	in         *instance
 	demand     *demand
 	candidates *candidates
 	pricing    *pricing
 	effort     effort
-	patterns   int // made so far
-	looked     int // how many item types they looked at
+	patterns   int // the number of patterns built so far
+	looked     int // the number of item types considered for them
 	scratch    *scratch
 }
 
-// An effort is how much is tried for each bin.
+// An effort says how much the search tries before it opens a bin.
 type effort struct {
-	stars  int     // how many item types a pattern is built around before one is chosen
-	tried  int     // how many candidates are filled before one is chosen
-	orders []order // in which they are filled
-	sample int     // about how many item types one pattern looks at
-	sparse bool    // bins hold few copies, and what shares a bin with what is all that matters
+	stars  int     // the number of item types (stars) to build a pattern around
+	tried  int     // the number of candidates to fill for each star
+	orders []order // the rules by which each candidate is filled
+	sample int     // the approximate number of item types considered for a pattern
+	sparse bool    // bins hold few copies, so that column generation follows
 }
 
-// Scratch is memory that is used again for each pattern.
+// A scratch is memory that all patterns of a builder reuse.
 type scratch struct {
 	open, trade, matched []*itemType
 	scores               []float64
 	free                 []int64
-	left                 []float64 // free, for matching
-	inverse              []float64 // one over the whole capacity, by dimension
+	left                 []float64 // free, divided twice by the capacity, see itemType.match
+	inverse              []float64 // one over the bin's capacity, by dimension
 	load                 *load
-	refused              []int // see filling
+	refused              []int // by conflict class, see filling.refused
 }
 
 func newBuilder(in *instance, d *demand, c *candidates, p *pricing) *builder {
@@ -48,14 +48,15 @@ type filling struct {
 	pattern   pattern
 	candidate *candidate
 	free      []int64
-	held      []int       // shared demands of the items and of the bin type, which free is without
-	open      []*itemType // that may go in, most value first
-	// refused has for each conflict class that what is there does not admit the number of this pattern. What is there only
-	// grows, so that a class once refused stays refused.
+	held      []int       // shared demands of the items and the bin type; free excludes them
+	open      []*itemType // the item types considered, by falling value
+	// refused is by conflict class. It holds the number of this pattern if the pattern admits no copy of the class.
+	// Later copies cannot lift a refusal.
 	refused []int
 }
 
-// build fills a bin of the candidate with one copy of star and then in the given order. It returns nil if no copy went in.
+// build fills a bin of the candidate with one copy of star, then by the rule fill. It returns nil if the bin does not
+// hold a copy of star.
 func (b *builder) build(c *candidate, star *itemType, fill order) *pattern {
 	b.patterns++
 	f := &filling{builder: b, candidate: c, refused: b.scratch.refused}
@@ -79,8 +80,8 @@ func (b *builder) build(c *candidate, star *itemType, fill order) *pattern {
 	return &p
 }
 
-// sample returns the item types that this pattern looks at: all that the candidate holds, or of many an even sample, another
-// one for each pattern. Among so many, something always fits.
+// sample returns the item types considered for this pattern: those that the candidate holds. If there are many item
+// types it takes an evenly spaced subset, a different one for each pattern.
 func (b *builder) sample(c *candidate) []*itemType {
 	out := b.scratch.open[:0]
 	byValue := b.demand.byValue
@@ -99,7 +100,7 @@ func (b *builder) sample(c *candidate) []*itemType {
 	return out
 }
 
-// fits reports whether one more copy of t has room.
+// fits reports whether the free capacity holds one more copy of t and a copy of t is left.
 func (f *filling) fits(t *itemType) bool {
 	if t.used >= t.left {
 		return false
@@ -112,7 +113,7 @@ func (f *filling) fits(t *itemType) bool {
 	return len(t.shared) == 0 || f.in.shared.fit(without(t.shared, f.held), t.demand, f.free)
 }
 
-// room returns how many more copies of t have room.
+// room returns how many more copies of t the free capacity holds, at most the copies left.
 func (f *filling) room(t *itemType) int {
 	if len(t.shared) == 0 {
 		return copiesThatFit(t.demand, f.free, t.left-t.used)
@@ -120,7 +121,7 @@ func (f *filling) room(t *itemType) int {
 	return f.in.shared.copies(t.demand, f.free, without(t.shared, f.held), t.left-t.used)
 }
 
-// hold takes the shared demands of t into the pattern.
+// hold adds the shared demands of t to the pattern and subtracts the new ones from the free capacity.
 func (f *filling) hold(t *itemType) {
 	if fresh := without(t.shared, f.held); len(fresh) > 0 {
 		f.in.shared.take(fresh, f.free, 1)
@@ -129,7 +130,7 @@ func (f *filling) hold(t *itemType) {
 	f.pattern.shared = union(f.pattern.shared, t.shared)
 }
 
-// closed reports whether what is there admits no copy of t.
+// closed reports whether the pattern has refused all conflict classes of t.
 func (f *filling) closed(t *itemType) bool {
 	for i := range t.classes {
 		if f.refused[t.classes[i].number] != f.patterns {
@@ -139,8 +140,8 @@ func (f *filling) closed(t *itemType) bool {
 	return true
 }
 
-// add puts at most n copies of t in and returns how many. It narrows the pattern's offers to those that t may use as well. A
-// type that would make the bin dearer by more than its copies are worth stays out.
+// add adds at most n copies of t and returns how many it added. It reduces the pattern's offers to those that t may
+// use. It adds none if the bin's price would rise by more than the value of the n copies.
 func (f *filling) add(t *itemType, n int) int {
 	p := &f.pattern
 	own := t.fit.on[p.catalog.index].offers
@@ -172,7 +173,7 @@ func (f *filling) add(t *itemType, n int) int {
 	return added
 }
 
-// addItems puts at most n copies of items of t in, class by class.
+// addItems adds at most n copies of items of t, class by class, and returns how many it added.
 func (f *filling) addItems(t *itemType, n int) int {
 	added := 0
 	for i := range t.classes {
@@ -190,7 +191,7 @@ func (f *filling) addItems(t *itemType, n int) int {
 			}
 			got := f.put(t, c, it, min(m, n-added))
 			if added += got; got == 0 || added == n {
-				break // an item that is refused has its whole class refused
+				break // a refusal applies to the whole class
 			}
 		}
 		if added == n {
@@ -200,7 +201,8 @@ func (f *filling) addItems(t *itemType, n int) int {
 	return added
 }
 
-// put adds up to n copies of the item, as many as its bounds and those of what is there admit.
+// put adds up to n copies of the item and returns how many. Bounds of the item and of the pattern's items limit the
+// number.
 func (f *filling) put(t *itemType, c *itemClass, it *item, n int) int {
 	if it.social() {
 		f.in.meter.spend(1)
@@ -220,8 +222,8 @@ func (f *filling) put(t *itemType, c *itemClass, it *item, n int) int {
 	return n
 }
 
-// keepDistinct returns the largest of n, n/2, n/4, ... copies of t with which the bin keeps as many options as the Distinct
-// conditions of the offers call for.
+// keepDistinct returns the largest of n, n/2, n/4, ... copies of t that leave the bin enough option types. Enough
+// means that the Distinct conditions of the offers are satisfied.
 func (f *filling) keepDistinct(offers *offerSet, t *itemType, n int) int {
 	p := &f.pattern
 	typ := &p.catalog.types[p.typ]

@@ -3,21 +3,21 @@ package binpack
 import "slices"
 
 const (
-	// maxAttempts is how often bins are closed and opened again, maxLooked how many item types the patterns made for that may
-	// look at, and patience how many attempts in a row may fail.
+	// maxAttempts bounds the attempts to replace bins. maxLooked bounds the item types considered in them. patience
+	// is the number of failed attempts in a row after which improve stops. All three are multiplied by the effort.
 	maxAttempts = 220
 	maxLooked   = 22_000
 	patience    = 16
-	// rivals is how many bins are drawn for each one that is closed. It is the most wasteful of them.
+	// rivals is the number of bins drawn at random for each bin to close. The one with the highest waste is closed.
 	rivals = 4
 )
 
-// ruinSizes are how many bins are closed at once, in turn.
+// ruinSizes are the numbers of bins that successive attempts close, cyclically.
 var ruinSizes = [...]int{3, 5, 2, 8, 4, 12, 3, 6}
 
-// improve looks for cheaper bins by ruin and recreate (Schrimpf et al. 2000): it closes a few bins, mostly those that hold
-// least value for their price, packs their copies in ways that differ from attempt to attempt, and keeps what is cheaper.
-// With budgets or bounded supplies it does nothing: what is opened first was chosen with care there.
+// improve replaces bins by cheaper ones by ruin and recreate (Schrimpf et al. 2000). Each attempt closes a few bins,
+// mostly those with the highest waste. It packs their copies again with slightly different values. It keeps the new
+// bins if they are cheaper, or as cheap and fewer. With budgets or bounded supplies improve does nothing.
 func (s *search) improve(bins []*pattern) []*pattern {
 	effort := s.in.options.Effort
 	if len(bins) < 2 || effort < 0 || s.in.limited() || s.demand.unpacked() || s.in.meter.exhausted() {
@@ -28,11 +28,11 @@ func (s *search) improve(bins []*pattern) []*pattern {
 		p.weigh()
 	}
 	if s.demand.groups > 1 {
-		effort *= 2 // prices of several groups guide the construction less well
+		effort *= 2 // with several price groups, construction leaves more to improve
 	}
 	r := ruiner{search: s, bins: bins, seed: 0x9e3779b97f4a7c15}
 	s.builder.looked = 0
-	last := 0 // the attempt that was kept last
+	last := 0 // the last successful attempt
 	for n := 0; n < effort*maxAttempts && s.builder.looked < effort*maxLooked && len(r.bins) > 1; n++ {
 		if n-last > effort*patience || s.in.meter.exhausted() {
 			break
@@ -44,7 +44,7 @@ func (s *search) improve(bins []*pattern) []*pattern {
 	return r.bins
 }
 
-// A ruiner closes and opens bins.
+// A ruiner is the state of improve: the current bins and the random seed.
 type ruiner struct {
 	search *search
 	bins   []*pattern
@@ -52,7 +52,8 @@ type ruiner struct {
 	picked []int
 }
 
-// attempt closes some bins and packs their copies again. It returns false if that was not cheaper, and then nothing has changed.
+// attempt closes some bins and packs their copies again. It returns false if that was not better. In that case it
+// restores the closed bins.
 func (r *ruiner) attempt(n int) bool {
 	r.seed = r.seed*6364136223846793005 + 1442695040888963407
 	picked := r.pick(ruinSizes[n%len(ruinSizes)], r.seed>>33)
@@ -82,8 +83,8 @@ func (r *ruiner) attempt(n int) bool {
 	return false
 }
 
-// disturb ranks the item types that have copies left by values that differ a little from attempt to attempt, so that the same
-// copies are put together in other ways.
+// disturb ranks the item types with copies left by values perturbed at random, by 10% at most. So attempts combine
+// the same copies differently. Every fourth attempt keeps the previous values.
 func (r *ruiner) disturb(attempt int) {
 	s, seed := r.search, r.seed
 	s.demand.rank()
@@ -98,7 +99,7 @@ func (r *ruiner) disturb(attempt int) {
 	s.demand.rank()
 }
 
-// pick returns which n bins to close, in order, in memory that the next call uses again.
+// pick returns the indices of n bins to close, in rising order. The next call overwrites the result.
 func (r *ruiner) pick(n int, seed uint64) []int {
 	picked := r.picked[:0]
 	for range min(n, len(r.bins)) {
@@ -120,7 +121,7 @@ func (r *ruiner) pick(n int, seed uint64) []int {
 	return picked
 }
 
-// remove takes the bins with these numbers, which are in order, out of the list.
+// remove deletes the bins with these indices, which must be in rising order, from the list.
 func remove(bins []*pattern, numbers []int) []*pattern {
 	next := 0
 	kept := bins[:0]

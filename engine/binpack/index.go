@@ -7,8 +7,8 @@ import (
 	"sort"
 )
 
-// An Index answers which bin types of one catalog hold a demand, and at what price. It remembers its answers, so that it must
-// not be used by two goroutines at a time.
+// An Index finds the bin types of one catalog that hold a demand, and orders them by price. It caches results.
+// Therefore two goroutines must not use it at the same time.
 type Index struct {
 	types   []BinType
 	shared  sharedList
@@ -22,24 +22,25 @@ type Index struct {
 
 // TypeOptions are the bin types that a bin may be opened as.
 type TypeOptions struct {
-	// Types are by rising price. The slice is shared and must not be modified.
+	// Types are ordered by rising price. The slice is shared and must not be modified.
 	Types []int
 }
 
-// An optionsKey is what TypeOptions depend on.
+// An optionsKey identifies a cached result of Options: offer set, supply, and the types that remain as bytes.
 type optionsKey struct {
 	offers OfferSet
 	supply int
 	types  string
 }
 
-// A ladder has the capacities of all types in one dimension in ascending order, and the types that have at least each.
+// A ladder has the distinct capacities in one dimension, ascending. types[i] are the bin types with at least
+// capacities[i].
 type ladder struct {
 	capacities []int64
 	types      []Bits
 }
 
-// NewIndex returns the index of a catalog whose problem has these shared demands.
+// NewIndex returns an index of the catalog. shared are the shared demands of the problem.
 func NewIndex(c *Catalog, shared []SharedDemand) *Index {
 	return &Index{
 		types: c.Types, shared: shared, options: map[optionsKey]*TypeOptions{},
@@ -47,14 +48,15 @@ func NewIndex(c *Catalog, shared []SharedDemand) *Index {
 	}
 }
 
-// Holds reports whether an empty bin of type j holds the demand and the shared demands.
+// Holds reports whether an empty bin of type j has capacity for the demand plus the shared demands. shared holds
+// indices. Shared demands that the type includes take no capacity.
 func (x *Index) Holds(j int, demand []int64, shared []int) bool {
 	t := &x.types[j]
 	return fitsIn(demand, t.Capacity) &&
 		(len(shared) == 0 || x.shared.fit(without(shared, t.Includes), demand, t.Capacity))
 }
 
-// Holding removes the types from b that do not hold the demand and the shared demands. It changes b and returns it.
+// Holding removes from b the types that do not hold the demand and the shared demands. It modifies b and returns it.
 func (x *Index) Holding(b Bits, demand []int64, shared []int) Bits {
 	if len(shared) > 0 {
 		b.Each(func(j int) {
@@ -87,10 +89,10 @@ func (x *Index) Holding(b Bits, demand []int64, shared []int) Bits {
 	return b
 }
 
-// minLookups is how many lookups an index must see for ladders to pay.
+// minLookups is the number of lookups from which on building ladders saves time.
 const minLookups = 50
 
-// allLadders returns the ladder of each dimension.
+// allLadders returns one ladder for each dimension. The first call builds them.
 func (x *Index) allLadders(dimensions int) []ladder {
 	if x.ladders != nil || dimensions == 0 {
 		return x.ladders
@@ -104,7 +106,7 @@ func (x *Index) allLadders(dimensions int) []ladder {
 		slices.SortFunc(order, func(a, b int) int { return cmp.Compare(x.types[b].Capacity[d], x.types[a].Capacity[d]) })
 		l := &x.ladders[d]
 		with := NewBits(len(x.types))
-		for _, j := range order { // largest first: each rung adds its types to those above
+		for _, j := range order { // by falling capacity: each step adds its types to those with more capacity
 			with.Set(j)
 			if c := x.types[j].Capacity[d]; len(l.capacities) == 0 || l.capacities[len(l.capacities)-1] != c {
 				l.capacities = append(l.capacities, c)
@@ -118,8 +120,8 @@ func (x *Index) allLadders(dimensions int) []ladder {
 	return x.ladders
 }
 
-// Options returns the types with an offer in the set that hold the demand and the shared demands, draw from the supply (-1 for
-// none) and are admitted by may (nil admits all). Equal answers share a pointer.
+// Options returns the types with an offer in the set that hold the demand and the shared demands. The types must draw
+// from the supply (-1: no supply) and may must admit them (nil admits all). Equal results share a pointer.
 func (x *Index) Options(s OfferSet, demand []int64, shared []int, supply int, may func(j int) bool) *TypeOptions {
 	set := x.offers.set(s)
 	b := x.Holding(append(x.scratch[:0], set.types...), demand, shared)

@@ -6,37 +6,37 @@ import (
 	"strings"
 )
 
-// An instance is a Problem made ready: names are numbers, amounts are scaled, and what is left of items, budgets and supplies
-// is counted. Each search over it leaves behind what it packed.
+// An instance is the working state of a Problem: scaled amounts, and what is left of items, budgets and supplies. All
+// searches of one Solve share it and update it.
 type instance struct {
 	problem  *Problem
 	options  Options
 	units    []float64
 	shared   sharedList
-	items    []item // as in the problem
+	items    []item // in the order of Problem.Items
 	catalogs []*catalog
 	meter    *meter
 }
 
-// An item is an Item of which some copies may be packed.
+// An item is an Item with the number of its copies left and its place in the current pattern.
 type item struct {
 	*Item
 	index int
 	left  int // copies without a bin
-	class int // items of one class have equal counts and bounds
-	// inPattern is how many copies pattern number stamp holds, as its part number part.
+	class int // the conflict class: items of one class have equal counts and bounds
+	// inPattern is the number of copies in the pattern with number stamp. part is the index of the item's part there.
 	inPattern, stamp, part int
 }
 
-// social reports whether the item's copies restrict what shares a bin with them, or are restricted by it.
+// social reports whether the item has counts or bounds, which restrict the items that share a bin with it.
 func (it *item) social() bool { return len(it.Counts)+len(it.Bounds) > 0 }
 
-// A meter counts elementary steps.
+// A meter counts elementary steps. most is Options.MaxSteps.
 type meter struct{ used, most int64 }
 
 func (m *meter) spend(n int) { m.used += int64(n) }
 
-// exhausted reports whether the bound is reached. 0 is no bound.
+// exhausted reports whether the count has reached the limit. A limit of 0 means none.
 func (m *meter) exhausted() bool { return m.most > 0 && m.used >= m.most }
 
 func newInstance(p *Problem, o Options) *instance {
@@ -57,7 +57,7 @@ func newInstance(p *Problem, o Options) *instance {
 	return in
 }
 
-// waiting returns the items with copies that some catalog takes, by falling priority, then by name.
+// waiting returns the items with copies left that some catalog admits, by falling priority, then by name.
 func (in *instance) waiting() []*item {
 	var out []*item
 	for i := range in.items {

@@ -2,45 +2,45 @@ package binpack
 
 import "slices"
 
-// An itemType is all items with the same demand that fit the same bin types at the same prices, whatever conflicts they have.
+// An itemType is all items with equal demand, bin types and offer sets. Their conflicts may differ.
 type itemType struct {
 	index int
 	fit   *itemFit
-	// demand and scaled lie side by side in memory for all types.
+	// demand and scaled are by dimension. Those of all types share one array each, see align.
 	demand  []int64
-	scaled  []float64 // in units, with the item's part of shared demands
+	scaled  []float64 // in units, plus SharedDemand.Part for each shared demand
 	shared  []int
-	weights []float64 // scaled, followed by what a copy takes of each scarce cardinality
+	weights []float64 // scaled, then the use of each scarce cardinality (0 or 1)
 	classes []itemClass
-	social  bool // some item of the type is
+	social  bool // some item of the type has counts or bounds
 	left    int
-	group   int     // item types of one group pay the same price for every bin type
+	group   int     // the price group, see doc.go
 	value   float64 // of one copy, in dollars per hour
-	base    float64 // the value that was found first
-	used    int     // copies in the pattern under construction
-	stuck   bool    // no bin type can be opened for it at present
+	base    float64 // the value at the first dual prices
+	used    int     // the number of copies in the pattern under construction
+	stuck   bool    // no bin can be opened for it at the current prices
 }
 
-// An itemFit is what item types of the same offers and bin types have in common.
+// An itemFit is the offer sets and bin types that an item type may use.
 type itemFit struct {
 	on         []fit // by catalog
 	restricted bool
 }
 
-// A fit says how an item may be used in one catalog. It has no offers where the item cannot be used.
+// A fit is the offer set and the bin types that an item may use in one catalog. offers is nil if it may use none.
 type fit struct {
 	offers *offerSet
-	types  Bits // that hold a copy
+	types  Bits // the bin types that hold a copy
 }
 
-// An itemClass is those items of a type that have equal counts and bounds, so that any of them can stand for any other.
+// An itemClass is the items of one type with equal counts and bounds. Any of them can replace any other in a bin.
 type itemClass struct {
 	number int
 	items  []*item
-	head   int // items before it have no copies left
+	head   int // no item before this index has copies left
 }
 
-// open returns the items with copies left, and maybe some without.
+// open returns the items from the first one with copies left. Later items may have none left.
 func (c *itemClass) open() []*item {
 	for c.head < len(c.items) && c.items[c.head].left == 0 {
 		c.head++
@@ -48,19 +48,19 @@ func (c *itemClass) open() []*item {
 	return c.items[c.head:]
 }
 
-// An itemGrouper sorts items into item types and these into classes.
+// An itemGrouper groups items into item types, and the items of a type into classes.
 type itemGrouper struct {
 	in      *instance
 	scarce  []cardinality
 	types   []*itemType
-	byHash  map[uint64][]int // item types
+	byHash  map[uint64][]int // indices of the item types with this hash
 	classes map[string]int
 	buf     []byte
-	sample  []*item // of each type, the first item
+	sample  []*item // by item type: its first item
 	of      []*itemType
 }
 
-// groupItems returns the types of the items, in order of first appearance, and the number of conflict classes.
+// groupItems returns the item types in order of first appearance, and the number of conflict classes.
 func groupItems(in *instance, items []*item, scarce []cardinality) ([]*itemType, int) {
 	g := &itemGrouper{
 		in: in, scarce: scarce, byHash: make(map[uint64][]int, len(items)), classes: map[string]int{},
@@ -78,7 +78,7 @@ func groupItems(in *instance, items []*item, scarce []cardinality) ([]*itemType,
 		} else {
 			it.class = g.classOf(it.Item)
 		}
-		it.stamp = 0 // patterns of this search are numbered from 1
+		it.stamp = 0 // 0 is no pattern: a search numbers its patterns from 1
 		t.social = t.social || it.social()
 		t.left += it.left
 		g.of[i] = t
@@ -88,7 +88,7 @@ func groupItems(in *instance, items []*item, scarce []cardinality) ([]*itemType,
 	return g.types, len(g.classes)
 }
 
-// typeOf returns the type of an item. It makes a new one if there is none yet.
+// typeOf returns the item type of an item. It creates the type if necessary.
 func (g *itemGrouper) typeOf(it *item) *itemType {
 	draws := drawsOn(it, g.scarce)
 	h := uint64(draws)
@@ -117,7 +117,7 @@ func (g *itemGrouper) typeOf(it *item) *itemType {
 	return t
 }
 
-// sameUse reports whether copies of both items demand the same and may be used in the same ways.
+// sameUse reports whether both items have equal demands, offer sets and bin types.
 func sameUse(a, b *Item) bool {
 	return slices.Equal(a.Demand, b.Demand) && slices.Equal(a.Shared, b.Shared) && a.Restricted == b.Restricted &&
 		slices.EqualFunc(a.On, b.On, func(x, y Use) bool {
@@ -140,7 +140,7 @@ func (g *itemGrouper) classOf(it *Item) int {
 	return n
 }
 
-// newItemType returns the type of an item that draws on the scarce cardinalities given as bits.
+// newItemType returns a new item type for an item. Bit i of draws is set if a copy uses scarce cardinality i.
 func (in *instance) newItemType(it *item, draws, scarce int) *itemType {
 	f := &itemFit{on: make([]fit, len(in.catalogs)), restricted: it.Restricted}
 	for i, u := range it.On {
@@ -160,7 +160,7 @@ func (in *instance) newItemType(it *item, draws, scarce int) *itemType {
 	return t
 }
 
-// distribute gives each type its items, class by class.
+// distribute assigns the items to their types, grouped into classes.
 func (g *itemGrouper) distribute(items []*item, sizes []int) {
 	all := make([]*item, len(items))
 	of := make([][]*item, len(g.types))
@@ -175,7 +175,7 @@ func (g *itemGrouper) distribute(items []*item, sizes []int) {
 	}
 }
 
-// split sorts the items of the type into classes.
+// split groups the items of the type into classes.
 func (t *itemType) split(items []*item) {
 	slices.SortStableFunc(items, func(a, b *item) int { return a.class - b.class })
 	n := 0
@@ -192,7 +192,7 @@ func (t *itemType) split(items []*item) {
 	}
 }
 
-// align copies what the types demand to one place.
+// align copies demand and scaled of all types into two contiguous arrays, for fast scans.
 func (g *itemGrouper) align() {
 	width := g.in.problem.Dimensions
 	demands, scaled := make([]int64, 0, len(g.types)*width), make([]float64, 0, len(g.types)*width)

@@ -7,18 +7,19 @@ import (
 	"slices"
 )
 
-// An offerSet is a set of offers of one catalog, with what each type costs under it.
+// An offerSet is a set of offers of one catalog, with the price of each bin type under it.
 type offerSet struct {
 	id OfferSet
-	// tariff is the same for sets with equal prices.
+	// tariff identifies the price vector. Offer sets with equal prices have equal tariffs.
 	tariff   int
-	price    []float64 // by type; more than infinite where no offer is
-	types    Bits      // those with a price
-	byPrice  []int     // the same, cheapest first; nil until they are needed
+	price    []float64 // by type: the lowest price; +Inf if the set has no offer of it
+	types    Bits      // the types with an offer in the set
+	byPrice  []int     // the same, by rising price; nil until cheapestFirst is called
 	distinct []Distinct
 }
 
-// An offerTable holds the offer sets of a catalog, each once, and their intersections.
+// An offerTable caches the offer sets of a catalog and their intersections. tariffs numbers the distinct price
+// vectors.
 type offerTable struct {
 	offers  Offers
 	sets    []*offerSet
@@ -26,7 +27,7 @@ type offerTable struct {
 	tariffs map[string]int
 }
 
-// set returns the set with this name, nil for NoOffers.
+// set returns the offer set with this identifier, nil for NoOffers.
 func (t *offerTable) set(id OfferSet) *offerSet {
 	if id < 0 {
 		return nil
@@ -68,7 +69,7 @@ func (t *offerTable) newSet(id OfferSet) *offerSet {
 	return s
 }
 
-// meet returns the offers in both sets, nil if there are none.
+// meet returns the intersection of both offer sets, nil if it is empty.
 func (t *offerTable) meet(a, b *offerSet) *offerSet {
 	if a == b {
 		return a
@@ -87,7 +88,7 @@ func (t *offerTable) meet(a, b *offerSet) *offerSet {
 	return s
 }
 
-// cheapestFirst returns the types of the set by rising price; of equals the first comes first.
+// cheapestFirst returns the types of the set by rising price. Types of equal price stay in order of index.
 func (s *offerSet) cheapestFirst() []int {
 	if s.byPrice == nil {
 		s.byPrice = []int{}
@@ -97,7 +98,7 @@ func (s *offerSet) cheapestFirst() []int {
 	return s.byPrice
 }
 
-// satisfied reports whether the types, as options of a bin, meet all Distinct conditions of the set.
+// satisfied reports whether these option types of a bin satisfy all Distinct conditions of the set.
 func (s *offerSet) satisfied(types []int) bool {
 	for i := range s.distinct {
 		if !s.distinct[i].satisfied(types) {

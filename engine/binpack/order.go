@@ -2,13 +2,13 @@ package binpack
 
 import "math"
 
-// An order fills a bin: it adds copies to the pattern until nothing more goes in.
+// An order is a rule for filling a bin. It adds copies to the pattern until no further copy fits.
 type order func(f *filling)
 
-// orders are those that are tried. The best outcome counts.
+// orders are the rules that a search tries. It keeps the best pattern.
 var orders = [...]order{byShare, byValue}
 
-// byValue takes the item type with the most valuable copies for as long as one goes in, then the next.
+// byValue adds copies of the item types by falling value, as many of each as fit.
 func byValue(f *filling) {
 	for _, t := range f.open {
 		if f.fits(t) {
@@ -17,9 +17,9 @@ func byValue(f *filling) {
 	}
 }
 
-// byShare goes through the item types by value, in ranges of which each is worth half of the one before, and gives each range
-// its share of the bin: as much as it has of all that is left. So no bin takes the small copies that others need to fill their
-// gaps. Within a range it takes what matches the free capacity.
+// byShare splits the item types into ranges by falling value. Within a range the highest value is less than twice the
+// lowest. Each range gets a share of the bin: the share that its copies have in the total value left. Thus no bin
+// uses up the small copies that fill gaps in other bins. Within a range, match chooses the item types.
 func byShare(f *filling) {
 	total := 0.0
 	for _, t := range f.open {
@@ -43,9 +43,10 @@ func byShare(f *filling) {
 	f.match(f.open, math.Inf(1))
 }
 
-// match adds copies of the open types until the pattern is worth due or nothing more goes in. It takes the type whose demand
-// points most nearly in the direction of what is free, in units that make the whole bin one: half of what goes in, then it
-// looks again. So no dimension runs out early (the dot-product heuristic, Panigrahy et al. 2011).
+// match adds copies of the open types until the pattern's value reaches due or no copy fits. Each step takes the type
+// whose demand has the smallest angle to the free capacity, both as shares of the whole bin. It adds half of the
+// copies that fit. This keeps any dimension from running out early (the dot-product heuristic, Panigrahy et al.
+// 2011).
 func (f *filling) match(open []*itemType, due float64) {
 	left, inverse := f.scratch.left, f.scratch.inverse
 	for d := range inverse {
@@ -78,8 +79,8 @@ func (f *filling) match(open []*itemType, due float64) {
 	}
 }
 
-// addBest adds copies of the type with the highest score that is not refused. It returns false if all are, and without those
-// types that were found refused.
+// addBest adds copies of the type with the highest score whose copies the pattern admits. It returns the types and
+// scores without the refused ones, and false if the pattern refuses all types.
 func (f *filling) addBest(types []*itemType, scores []float64, due float64) ([]*itemType, []float64, bool) {
 	for {
 		best, score := -1, -1.0
@@ -99,7 +100,7 @@ func (f *filling) addBest(types []*itemType, scores []float64, due float64) ([]*
 		if f.add(t, many) > 0 {
 			return types, scores, true
 		}
-		n := 0 // what is there refuses it, and maybe others like it
+		n := 0 // the pattern refuses this type, and perhaps others of its conflict classes
 		for i, t := range types {
 			if i != best && !f.closed(t) {
 				types[n], scores[n] = t, scores[i]
@@ -110,8 +111,9 @@ func (f *filling) addBest(types []*itemType, scores []float64, due float64) ([]*
 	}
 }
 
-// match returns the square of the cosine of the angle between the demand of a copy and what is left, both as shares of the
-// whole bin, up to a factor that is the same for all types. Left comes divided by the whole twice, once for each side.
+// match returns the squared cosine of the angle between a copy's demand and the free capacity. Both are shares of the
+// whole bin. The result is scaled by a factor that is equal for all types. left is already divided twice by the
+// capacity, and inverse is one over it.
 func (t *itemType) match(left, inverse []float64) float64 {
 	along, length := 0.0, 0.0
 	for d, v := range t.scaled {

@@ -5,18 +5,18 @@ import (
 	"slices"
 )
 
-// A pattern is a set of copies that share one bin of a type. A bin that is opened is the pattern it was opened with.
+// A pattern is a set of copies that share one bin of a type. An opened bin is represented by its pattern.
 type pattern struct {
 	catalog *catalog
 	typ     int
 	offers  *offerSet
 	parts   []part
-	shared  []int   // that its items bring
-	price   float64 // with the fee
-	fee     float64 // the part of price that is no price of an offer
-	value   float64 // of what it holds
-	waste   float64 // the share of the price that buys no value, by the values that were found first
-	charge  []int64 // see charged
+	shared  []int   // the shared demands of its items
+	price   float64 // the price of the cheapest offer plus fee
+	fee     float64 // the fee for each bin, included in price
+	value   float64 // the sum of the values of its copies
+	waste   float64 // the share of price that the value of the copies does not cover, see weigh
+	charge  []int64 // the charge to the budget; nil: that of the bin type, see charged
 }
 
 // A part is a number of copies of one item.
@@ -27,10 +27,11 @@ type part struct {
 	n     int
 }
 
-// ratio is the value that a dollar buys.
+// ratio returns the value of the copies per dollar of price.
 func (p *pattern) ratio() float64 { return p.value / p.price }
 
-// better reports whether p has the higher ratio, or of equals more value, so that ties go to fewer bins.
+// better reports whether p has a higher ratio than the other pattern. Of equal ratios the higher value is better,
+// which leads to fewer bins. Any pattern is better than nil.
 func (p *pattern) better(than *pattern) bool {
 	if than == nil {
 		return true
@@ -42,7 +43,7 @@ func (p *pattern) better(than *pattern) bool {
 	return p.value > than.value*(1+same)
 }
 
-// demand returns what all copies demand, without shared demands.
+// demand returns the sum of the demands of all copies by dimension, without shared demands.
 func (p *pattern) demand() []int64 {
 	out := make([]int64, len(p.catalog.types[p.typ].Capacity))
 	for i := range p.parts {
@@ -51,7 +52,7 @@ func (p *pattern) demand() []int64 {
 	return out
 }
 
-// charged returns what one bin takes out of the budget.
+// charged returns the amount that one bin takes from the budget, by budget dimension.
 func (p *pattern) charged() []int64 {
 	if p.charge != nil {
 		return p.charge
@@ -59,8 +60,8 @@ func (p *pattern) charged() []int64 {
 	return p.catalog.types[p.typ].Charge
 }
 
-// resize moves the pattern to the cheapest type that holds it. Where there is a budget it stays, for another type may take more
-// of what is scarce.
+// resize changes the bin type to the cheapest one that holds the pattern and draws from the same supply. With a
+// budget it does nothing, because a cheaper type may charge the budget more.
 func (p *pattern) resize() {
 	if len(p.catalog.left) > 0 {
 		return
@@ -77,12 +78,12 @@ func (p *pattern) resize() {
 	p.price = p.offers.price[best] + p.fee
 }
 
-// restricted reports whether something beside capacity and offers decides which types hold the pattern.
+// restricted reports whether restricted items or preloaded copies also decide which bin types hold the pattern.
 func (p *pattern) restricted() bool {
 	return p.catalog.preload || slices.ContainsFunc(p.parts, func(x part) bool { return x.item.Restricted })
 }
 
-// admits reports whether type j holds the pattern as far as restricted items and preloaded copies go.
+// admits reports whether restricted items and preloaded copies admit the pattern in a bin of type j.
 func (p *pattern) admits(j int) bool {
 	social := false
 	for _, x := range p.parts {
@@ -94,7 +95,8 @@ func (p *pattern) admits(j int) bool {
 	return !social || !p.catalog.preload || p.catalog.noMorePreloaded(j, p.typ)
 }
 
-// setCharge finds what a bin like p takes out of the budget where Distinct conditions call for further options.
+// setCharge computes the charge of one bin. It exceeds that of the bin type if Distinct conditions require further
+// options with larger charges. relax ignores these conditions.
 func (p *pattern) setCharge(relax bool) {
 	p.charge = nil
 	if c := p.catalog; len(c.left) > 0 && len(p.offers.distinct) > 0 && !relax {
@@ -107,7 +109,8 @@ func (p *pattern) setCharge(relax bool) {
 	}
 }
 
-// alike returns a pattern like p with other copies of the same classes, nil if there are not enough left.
+// alike returns a pattern like p with other unpacked copies of the same item classes. It returns nil if too few are
+// left.
 func (p *pattern) alike() *pattern {
 	like := *p
 	like.parts = make([]part, 0, len(p.parts))
@@ -135,7 +138,7 @@ func (p *pattern) alike() *pattern {
 	return &like
 }
 
-// move packs the copies of n bins like p, or unpacks them if n is negative.
+// move packs the copies of n bins like p. If n is negative it unpacks them.
 func (p *pattern) move(n int) {
 	for _, x := range p.parts {
 		x.item.left -= n * x.n
@@ -147,7 +150,8 @@ func (p *pattern) move(n int) {
 	p.catalog.debit(p, int64(n))
 }
 
-// weigh notes what share of the price buys no value, by the values that were found first.
+// weigh computes waste: the share of the price that the value of the copies does not cover. Values are those at the
+// first dual prices.
 func (p *pattern) weigh() {
 	held := 0.0
 	for i := range p.parts {

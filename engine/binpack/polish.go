@@ -2,12 +2,11 @@ package binpack
 
 import "slices"
 
-// maxSwaps bounds how often a pattern is changed.
+// maxSwaps bounds the swaps in one pattern.
 const maxSwaps = 24
 
-// polish trades copies of a pattern for others that make more of the capacity: it swaps the pair of item types that gains most
-// value, as often as it can, until nothing gains. Copies with conflicts stay, and the capacity that shared demands take stays
-// taken.
+// polish raises the value of a pattern by swaps. Each swap replaces copies of one item type by copies of another, and
+// takes the pair that gains most value. Copies with conflicts stay. Capacity taken by shared demands is not released.
 func (b *builder) polish(p *pattern) {
 	if len(p.offers.distinct) > 0 && !b.in.options.RelaxDistinct {
 		return
@@ -21,7 +20,8 @@ func (b *builder) polish(p *pattern) {
 		subtract(f.free, x.item.Demand, x.n)
 		f.hold(x.typ)
 	}
-	// The types that the pattern looked at are still listed, and so is how many copies of each it has.
+	// scratch.open still lists the item types considered for the pattern, and used is the number of copies of each in
+	// it.
 	f.open = b.scratch.trade[:0]
 	for _, t := range b.scratch.open {
 		if t.left > t.used && !t.social && containsAll(f.held, t.shared) &&
@@ -47,7 +47,7 @@ func (b *builder) polish(p *pattern) {
 	}
 }
 
-// swap makes the best trade of one item type for another. It returns false if none gains.
+// swap makes the swap that gains most value. It returns false if no swap gains.
 func (f *filling) swap() bool {
 	parts := f.pattern.parts
 	out, in, times, gain := -1, -1, 0, 0.0
@@ -79,7 +79,7 @@ func (f *filling) swap() bool {
 	return f.add(b, times) > 0
 }
 
-// exchangeable returns how many of n copies of a may be replaced by copies of b.
+// exchangeable returns how many of n copies of a can each be replaced by a copy of b.
 func (f *filling) exchangeable(a, b *itemType, n int) int {
 	n = min(n, b.left-b.used)
 	for d, v := range b.demand {

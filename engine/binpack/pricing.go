@@ -2,23 +2,24 @@ package binpack
 
 import "github.com/karpenter-go/karpenter/engine/binpack/lp"
 
-// Pricing finds the value of every item type from the dual prices of the linear relaxation of what is left to pack.
+// A pricing computes the value of every item type. It uses the dual prices of the linear relaxation for the copies
+// left.
 type pricing struct {
 	demand     *demand
 	candidates *candidates
 	meter      *meter
-	fee        float64 // what a bin counts besides its price
-	priced     float64 // the total value when prices were last found
-	charged    float64 // the total value when charges were last found; 0: they are to be found
+	fee        float64 // the amount added to each bin's price
+	priced     float64 // the total value left at the last update of dual prices
+	charged    float64 // the total value left when charges were last computed; 0: never
 	covering   *lp.Covering
 	bins       []lp.CoverBin
-	open       []bool // by candidate: whether the covering has it
-	stale      bool   // the covering is to be given its bins anew
+	open       []bool // by candidate: whether the covering contains it
+	stale      bool   // the covering needs new bins
 }
 
-// Few bins are better than many: each has its overhead and its share of trouble. Where a solution is small, a bin counts as if
-// it cost smallFee more, in dollars per hour. For a solution that costs smallCost per hour or more that has faded out: there,
-// price decides alone.
+// A small fee per bin favours few bins, because each bin has overhead. It is smallFee for a solution that costs
+// nothing, in dollars per hour. It falls linearly to 0 for a solution that costs smallCost per hour or more. There
+// only prices count.
 const (
 	smallFee  = 0.06
 	smallCost = 1.0
@@ -44,8 +45,8 @@ func newPricing(in *instance, d *demand, c *candidates) *pricing {
 	return p
 }
 
-// update finds the value of every item type for what is left, and the bounds of the candidates. It returns false when no bin
-// can be opened.
+// update recomputes the value of every item type for the copies left, and the bounds of the candidates. It returns
+// false if no bin can be opened.
 func (p *pricing) update() bool {
 	if p.meter.exhausted() || !p.solve() {
 		return false
@@ -84,17 +85,18 @@ func (p *pricing) solve() bool {
 		spread(prices[0], needs[0], &p.bins[0])
 	}
 	for _, t := range d.byValue {
-		t.value = max(dot(prices[t.group], t.weights), minPrice) // a copy that demands nothing scarce still takes a place
+		// A copy without priced demands still has a small value.
+		t.value = max(dot(prices[t.group], t.weights), minPrice)
 		t.stuck = false
 	}
 	c.value(prices)
 	return true
 }
 
-// spread sets the prices for a single bin type. The dual prices are those of one dimension alone there, the one that is needed
-// most, and tell nothing of what fits together. Instead each dimension has a part of the bin's price, by the fourth power of the
-// share of bins that it alone calls for. So scarce dimensions count most, as in the dot-product heuristic of Panigrahy et al.
-// (2011), and no bin holds more value than it costs.
+// spread sets the prices for a single bin type. The dual solution would price only the dimension that requires the
+// most bins, which ignores how copies combine. spread divides the bin's price among all dimensions. Weights are the
+// fourth powers of the number of bins that each dimension requires alone. So scarce dimensions count most, as in the
+// dot-product heuristic of Panigrahy et al. (2011). No bin holds more value than its price.
 func spread(prices, needs []float64, b *lp.CoverBin) {
 	sum, parts := 0.0, make([]float64, len(prices))
 	for r, c := range b.Capacity {
@@ -111,7 +113,7 @@ func spread(prices, needs []float64, b *lp.CoverBin) {
 	}
 }
 
-// setBins gives the covering the candidates that are open, without those that another one makes pointless.
+// setBins passes the open candidates to the covering, without dominated ones.
 func (p *pricing) setBins() {
 	p.bins = p.bins[:0]
 	for _, x := range p.candidates.relevant(func(x *candidate) bool { return p.open[x.index] }) {

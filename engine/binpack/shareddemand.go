@@ -2,10 +2,10 @@ package binpack
 
 import "slices"
 
-// A sharedList is the shared demands of a problem. Items, bins and types refer to them by rising lists of indices.
+// A sharedList is the shared demands of a problem. Lists of indices in rising order refer to them.
 type sharedList []SharedDemand
 
-// union returns the indices of both lists. It may return one of them.
+// union returns the union of both lists of indices. The result may be one of the arguments.
 func union(a, b []int) []int {
 	switch {
 	case len(b) == 0:
@@ -18,7 +18,7 @@ func union(a, b []int) []int {
 	return slices.Compact(out)
 }
 
-// containsAll reports whether all indices of b are in a.
+// containsAll reports whether list a contains all indices of b.
 func containsAll(a, b []int) bool {
 	for _, x := range b {
 		if _, ok := slices.BinarySearch(a, x); !ok {
@@ -28,7 +28,7 @@ func containsAll(a, b []int) bool {
 	return true
 }
 
-// without returns the indices of a that are not in b. It may return a.
+// without returns the indices of a that are not in b. The result may be a itself.
 func without(a, b []int) []int {
 	if len(a) == 0 || len(b) == 0 {
 		return a
@@ -39,14 +39,14 @@ func without(a, b []int) []int {
 	})
 }
 
-// take takes the listed demands out of free, n times.
+// take subtracts n units from free for each of the listed shared demands.
 func (s sharedList) take(list []int, free []int64, n int64) {
 	for _, x := range list {
 		free[s[x].Dimension] -= n
 	}
 }
 
-// fit reports whether free holds the listed demands beside demand.
+// fit reports whether free holds demand plus the listed shared demands.
 func (s sharedList) fit(list []int, demand, free []int64) bool {
 	for i, x := range list {
 		d, n := s[x].Dimension, int64(1)
@@ -62,7 +62,8 @@ func (s sharedList) fit(list []int, demand, free []int64) bool {
 	return true
 }
 
-// copies returns how many times demand fits into free, at most limit, if the listed demands are taken once.
+// copies returns how many copies of demand free holds, at most limit, after it provides the listed shared demands
+// once.
 func (s sharedList) copies(demand, free []int64, list []int, limit int) int {
 	if len(list) > 0 {
 		free = slices.Clone(free)

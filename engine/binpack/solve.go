@@ -2,7 +2,7 @@ package binpack
 
 import "slices"
 
-// Solve packs p. See the package comment for the method.
+// Solve packs the items of p into bins. The package comment describes the method.
 func Solve(p *Problem, o Options) *Solution {
 	in := newInstance(p, o.withDefaults())
 	items := in.waiting()
@@ -26,7 +26,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// pack packs the items with full effort.
+// pack packs the items by construction, column generation and improvement.
 func (in *instance) pack(items []*item) []*pattern {
 	s := newSearch(in, items)
 	if s == nil {
@@ -35,7 +35,8 @@ func (in *instance) pack(items []*item) []*pattern {
 	return s.improve(s.generateColumns(s.construct()))
 }
 
-// packByPriority packs the items of the highest priority first, then those of the next. Items come by falling priority.
+// packByPriority packs the items of each priority in turn, by construction only. The items must be ordered by falling
+// priority.
 func (in *instance) packByPriority(items []*item) []*pattern {
 	var bins []*pattern
 	for len(items) > 0 {
@@ -49,7 +50,7 @@ func (in *instance) packByPriority(items []*item) []*pattern {
 	return bins
 }
 
-// unfair reports whether some item was packed though one of higher priority was not to the end.
+// unfair reports whether a copy is packed although a copy of an item with higher priority is left.
 func unfair(items []*item) bool {
 	for i, it := range items {
 		if it.left > 0 {
@@ -61,7 +62,7 @@ func unfair(items []*item) bool {
 	return false
 }
 
-// solution returns what the bins and what is left make.
+// solution returns the Solution with these bins and the copies that are left.
 func (in *instance) solution(bins []*pattern) *Solution {
 	out := &Solution{Left: make([]int, len(in.items)), Steps: in.meter.used}
 	known := map[*pattern]*Bin{}

@@ -2,7 +2,7 @@ package binpack
 
 import "math"
 
-// copiesThatFit returns how many times demand fits into free, at most limit.
+// copiesThatFit returns how many copies of demand free holds, at most limit.
 func copiesThatFit(demand, free []int64, limit int) int {
 	n := int64(limit)
 	for d, v := range demand {
@@ -13,14 +13,14 @@ func copiesThatFit(demand, free []int64, limit int) int {
 	return int(n)
 }
 
-// subtract takes n times demand out of free.
+// subtract subtracts n times demand from free.
 func subtract(free, demand []int64, n int) {
 	for d, v := range demand {
 		free[d] -= v * int64(n)
 	}
 }
 
-// fitsIn reports whether free holds demand. A demand of 0 fits where nothing is free.
+// fitsIn reports whether free holds demand. A demand of 0 fits even if the free amount is negative.
 func fitsIn(demand, free []int64) bool {
 	for d, v := range demand {
 		if v > 0 && v > free[d] {
@@ -30,7 +30,7 @@ func fitsIn(demand, free []int64) bool {
 	return true
 }
 
-// scale returns amounts in units, negative ones as 0.
+// scale returns the amounts divided by units. Negative amounts become 0.
 func scale(amounts []int64, units []float64) []float64 {
 	out := make([]float64, len(amounts))
 	for d, v := range amounts {
@@ -42,20 +42,20 @@ func scale(amounts []int64, units []float64) []float64 {
 func dot(a, b []float64) float64 {
 	sum := 0.0
 	for i := range a {
-		sum += float64(a[i] * b[i]) // the conversion forbids fused arithmetic: same solution on any machine
+		sum += float64(a[i] * b[i]) // the conversion prevents fused multiply-add: same solution on any machine
 	}
 	return sum
 }
 
 const (
-	// infinite is more than any price.
+	// infinite is larger than any price of an offer.
 	infinite = math.MaxFloat64
-	// minPrice stands in for a price of zero, by which any waste would look free.
+	// minPrice replaces a price of zero, at which unused capacity would cost nothing.
 	minPrice = 1e-9
 	// same is the relative difference below which two prices or ratios count as equal.
 	same = 1e-6
-	// epsilon is what counts as zero among numbers near one.
+	// epsilon is the magnitude below which a number counts as zero. Typical numbers are near one.
 	epsilon = 1e-12
-	// unlimited stands for a number of bins without bound.
+	// unlimited represents an unbounded number of bins.
 	unlimited = math.MaxInt64
 )

@@ -5,18 +5,21 @@ import (
 	"slices"
 )
 
-// A gapTable knows, for the free capacity of a bin, which two entries of those that fit there are worth most. Capacities are told
-// apart as far as it makes a difference to what fits.
+// A gapTable returns, for a free capacity (x, y), the two most valuable entries that fit in it. Capacities are
+// rounded down to steps.
 type gapTable struct {
 	x, y steps
-	best [][2]int32 // by step of x and y: numbers of entries, the best first; noEntry if there is no other
+	// best is by step of x and step of y: the indices of the two best entries, best first. noEntry marks a missing
+	// one.
+	best [][2]int32
 }
 
-// Steps are the amounts of one dimension that entries demand, in order: maxSteps of them at most, where the next one stands for
-// those between. So an entry may seem larger than it is, never smaller.
+// A steps is the distinct demands of all entries in one dimension, ascending. If there are more than maxSteps, a
+// demand between two kept amounts is rounded up to the next one. So the table may miss an entry that fits, but never
+// returns one that does not.
 type steps struct {
 	amounts []int64
-	at      []int16 // how many amounts are no more than i<<shift
+	at      []int16 // by grain i: the number of amounts <= i<<shift
 	shift   int
 }
 
@@ -46,7 +49,7 @@ func (s *steps) set(amounts []int64) {
 	}
 }
 
-// upTo returns how many amounts are at most v, which is not negative.
+// upTo returns the number of amounts that are at most v. v must not be negative.
 func (s *steps) upTo(v int64) int {
 	g := v >> s.shift
 	if g >= int64(len(s.at)) {
@@ -59,7 +62,8 @@ func (s *steps) upTo(v int64) int {
 	return n
 }
 
-// set learns the entries, which come with the most value first. It returns buf for the next call.
+// set rebuilds the table for the entries, which must be ordered by falling value. It returns buf for reuse in the
+// next call.
 func (g *gapTable) set(open []entry, buf []int64) []int64 {
 	buf = buf[:0]
 	for i := range open {
@@ -91,7 +95,7 @@ func (g *gapTable) set(open []entry, buf []int64) []int64 {
 	return buf
 }
 
-// firstTwo returns the two smallest numbers of a and b, each once.
+// firstTwo returns the two smallest distinct numbers of a and b.
 func firstTwo(a, b [2]int32) [2]int32 {
 	switch {
 	case a[0] < b[0]:
@@ -102,7 +106,7 @@ func firstTwo(a, b [2]int32) [2]int32 {
 	return [2]int32{a[0], min(a[1], b[1])}
 }
 
-// within returns the two entries worth most that fit.
+// within returns the two most valuable entries that fit in the free capacity (x, y).
 func (g *gapTable) within(x, y int64) [2]int32 {
 	return g.best[g.x.upTo(x)*(len(g.y.amounts)+1)+g.y.upTo(y)]
 }

@@ -5,91 +5,93 @@ import (
 	"slices"
 )
 
-// An Item is a number of identical copies.
+// An Item is an item type: a number of identical copies.
 type Item struct {
-	X, Y   int64   // what a copy demands
+	X, Y   int64   // the demand of one copy in both dimensions
 	Copies int     // at least 1
-	Value  float64 // of a copy in dollars per hour, as a first guess
+	Value  float64 // of one copy in dollars per hour; the initial dual price
 }
 
-// A Bin is a bin type. Every item fits in some bin.
+// A Bin is a bin type. Every item must fit in at least one bin type.
 type Bin struct {
 	X, Y  int64 // capacity
 	Price float64
-	Bound float64 // the value that a dollar buys there at most, by the first guess
+	Bound float64 // upper bound on value per dollar in this bin, at the initial values
 }
 
-// A Column is copies that share a bin.
+// A Column is a set of copies that share one bin.
 type Column struct {
 	Bin   int   // index of the bin type
 	Items []int // index of the item of each copy
 }
 
-// Options bounds the work.
+// Options bound the work of Generate.
 type Options struct {
-	Effort int                  // scales the number of rounds; at least 1
-	Spend  func(steps int) bool // is told of elementary steps, and returns false when there must be no more
+	Effort int // scales the number of iterations; at least 1
+	// Spend reports elementary steps to the caller. It returns false when the caller's limit is reached.
+	Spend func(steps int) bool
 }
 
 const (
-	// maxSize bounds how many copies a column has that the search finds.
+	// maxSize is the largest number of copies in a column that the search generates. Columns of the incumbent may
+	// have more.
 	maxSize = 8
-	// binsPerItem is how many bins are looked at for each item, MaxPairs how many pairs of items in all of them may be looked at
-	// in a round for one unit of effort.
+	// binsPerItem is the number of bin types that the search considers for each item. maxPairs bounds the pairs of
+	// items, over all bin types, that one iteration may evaluate per unit of effort.
 	binsPerItem = 6
 	maxPairs    = 12_000_000
-	// Values are found from columns, and bins then opened by them, so often: less where there is much to look at, about so many
-	// pairs in all.
+	// Pricing runs between minRounds and maxRounds iterations, and packing between minPackings and maxPackings.
+	// Within these limits, roundPairs and packings bound the total number of pairs that each phase evaluates.
 	minRounds, maxRounds, roundPairs   = 3, 6, 2_000_000
 	minPackings, maxPackings, packings = 5, 24, 6_000_000
-	// correction is how far values move each time towards what copies really cost.
+	// correction is the step size of revalue: the share of the difference by which a value moves.
 	correction = 0.1
 	// same is the relative difference below which two prices or ratios count as equal.
 	same = 1e-6
 )
 
-// pairs returns how many pairs of items in bins one round looks at, at the most.
+// pairs returns an upper bound on the pairs of items that one iteration evaluates over all bin types.
 func pairs(items int) int { return items * items * binsPerItem }
 
-// Feasible reports whether so many items are not too many to look at.
+// Feasible reports whether an iteration over this number of items stays within the limit for the effort.
 func Feasible(items, effort int) bool { return pairs(items) <= effort*maxPairs }
 
-// A generator is Generate at work.
+// A generator is the state of one call of Generate.
 type generator struct {
 	items   []Item
 	spend   func(int) bool
-	bins    []bin // those that may be worth opening, the most value per dollar first
-	byPrice []bin // all, cheapest first
+	bins    []bin // the bin types considered, by falling Bound
+	byPrice []bin // all bin types, by rising price
 	value   []float64
-	left    []int   // copies, by item
-	open    []entry // the items with copies left, most value first
+	left    []int   // copies not yet packed, by item
+	open    []entry // the items with copies left, by falling value
 	gaps    gapTable
 	buf     []int64
 	master  master
 }
 
-// A bin is a Bin and its index.
+// A bin is a Bin with its index in the argument of Generate.
 type bin struct {
 	Bin
 	index int
 }
 
-// An entry is an item as the search sees it.
+// An entry is an item in the list open. It has the demand (x, y), the current value and the index of the item.
 type entry struct {
 	x, y  int64
 	value float64
 	item  int
 }
 
-// A packed column is a column with the cheapest bin that holds it.
+// A packed is a column together with the cheapest bin type that holds it.
 type packed struct {
 	bin    *bin
 	size   int
-	member [maxSize]int32 // items
+	member [maxSize]int32 // by copy: the index of its item
 }
 
-// Generate returns columns that pack all copies at less than the cost of the incumbent, nil if it finds none. Prices of the
-// incumbent's columns are given beside.
+// Generate returns columns that pack all copies at less than the cost of the incumbent. It returns nil if it finds
+// none. prices holds the price of each column of the incumbent.
 func Generate(items []Item, bins []Bin, incumbent []Column, prices []float64, o Options) []Column {
 	g := newGenerator(items, bins, o.Spend)
 	least := 0.0
@@ -141,7 +143,8 @@ func newGenerator(items []Item, bins []Bin, spend func(int) bool) *generator {
 	slices.SortStableFunc(byBound, func(a, b bin) int {
 		return cmp.Or(cmp.Compare(b.Bound, a.Bound), cmp.Compare(b.Price, a.Price))
 	})
-	kept := make([]bool, len(bins)) // those that are among the best of those that hold some item
+	// kept marks in byBound the first binsPerItem bin types that hold some item.
+	kept := make([]bool, len(bins))
 	for _, it := range items {
 		n := 0
 		for i := range byBound {
@@ -160,7 +163,7 @@ func newGenerator(items []Item, bins []Bin, spend func(int) bool) *generator {
 	return g
 }
 
-// restock makes all copies available again and lists the items.
+// restock marks all copies as unpacked and rebuilds the list of open items.
 func (g *generator) restock() {
 	g.left = g.left[:0]
 	for i := range g.items {
@@ -169,7 +172,7 @@ func (g *generator) restock() {
 	g.list()
 }
 
-// list lists the items with copies left, most value first.
+// list rebuilds the list open: the items with copies left, by falling value. It updates the table of gaps too.
 func (g *generator) list() {
 	g.open = g.open[:0]
 	for i, it := range g.items {
@@ -181,11 +184,12 @@ func (g *generator) list() {
 	g.buf = g.gaps.set(g.open, g.buf)
 }
 
-// staleShare is the share of the items, one in so many, that may be packed before what is left is listed anew.
+// staleShare is the inverse of a share of the open items. The list is rebuilt when more than this share has run out
+// of copies.
 const staleShare = 8
 
-// pack opens bin after bin: around the most valuable copy left, with what makes most of a dollar. It returns what shares a bin,
-// and what all bins cost.
+// pack packs all copies greedily. Each bin gets the most valuable copy left and the column with the highest ratio
+// around it. pack returns the columns and their total cost.
 func (g *generator) pack() (list []packed, cost float64) {
 	g.restock()
 	gone, first := 0, 0
@@ -210,7 +214,7 @@ func (g *generator) pack() (list []packed, cost float64) {
 	}
 }
 
-// around returns the best column with a copy of an entry.
+// around returns the column with the highest ratio that contains a copy of the entry with number first.
 func (g *generator) around(first int) packed {
 	var best packed
 	ratio, tries := 0.0, 0
@@ -235,7 +239,7 @@ func (g *generator) around(first int) packed {
 	return best
 }
 
-// packed returns the column of a set.
+// packed returns the column of a set of entries, in the cheapest bin type that holds it.
 func (g *generator) packed(f *entrySet) packed {
 	c := packed{size: f.size}
 	var x, y int64
@@ -248,7 +252,8 @@ func (g *generator) packed(f *entrySet) packed {
 	return c
 }
 
-// revalue moves the value of each item towards what its copies cost in these columns, if the price of each is divided by value.
+// revalue moves the value of each item towards the mean cost of its copies in these columns. A column's price is
+// divided among its copies in proportion to their values.
 func (g *generator) revalue(list []packed) {
 	paid := make([]float64, len(g.value))
 	for i := range list {

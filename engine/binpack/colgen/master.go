@@ -2,20 +2,20 @@ package colgen
 
 import "math"
 
-// A master is the restricted master problem of column generation: the columns that are known, each once.
+// A master is the restricted master problem of column generation. It contains the distinct columns generated so far.
 type master struct {
 	price []float64
-	times []float64 // how often the copies that there are suffice for the column
-	ends  []int32   // where the members of each column end
-	items []int32   // the members of all columns, in order
+	times []float64 // by column: how often it can be used before an item runs out of copies
+	ends  []int32   // by column: the end of its members in items
+	items []int32   // the items of all columns, one column after another
 	known map[uint64]bool
 }
 
-// add makes a column known that is not yet: copies of these items, for that price.
+// add adds the column with these members at that price, unless the problem already contains it.
 func (m *master) add(members []int32, price float64, items []Item) {
 	hash := uint64(0)
 	for _, t := range members {
-		h := uint64(t+1) * 0x9e3779b97f4a7c15 // mixed, for sums of few to differ
+		h := uint64(t+1) * 0x9e3779b97f4a7c15 // a mixing function, so that sums over different columns differ
 		h = (h ^ h>>29) * 0xbf58476d1ce4e5b9
 		hash += h ^ h>>32
 	}
@@ -43,24 +43,27 @@ func (m *master) add(members []int32, price float64, items []Item) {
 }
 
 const (
-	// subgradientSteps is the number of iterations. The step factor starts at 1 and shrinks by stepShrink after stepPatience
-	// iterations without a better bound.
+	// subgradientSteps is the number of iterations. The step factor starts at 1. It is multiplied by stepShrink after
+	// stepPatience iterations without a better bound.
 	subgradientSteps = 150
 	stepShrink       = 0.6
 	stepPatience     = 8
-	// minValue is the least value of a copy, and epsilon what counts as zero.
+	// minValue is the lower limit of a copy's value. epsilon is the squared norm below which a subgradient counts as
+	// zero.
 	minValue, epsilon = 1e-9, 1e-12
-	// betterBound is by how much a bound must be higher to count as better.
+	// betterBound is the relative increase that counts as a better bound.
 	betterBound = 1e-5
 )
 
-// solveMaster finds the dual prices of the master problem, the values u of items for which the bound
+// solveMaster approximates the dual prices of the master problem: the values u >= 0 of the items that maximise the
+// bound
 //
 //	L(u) = sum over items i of copies[i]*u[i] - sum over columns j of times[j]*max(0, value of j - price[j])
 //
-// is highest, by a subgradient method on the Lagrangian relaxation (Fisher 1981). A column that is worth more than it costs is
-// taken as often as there are copies for it. Copies of which too many are taken then become cheaper, those of which too few are
-// taken dearer. The length of a step is Polyak's, towards goal.
+// The value of column j is the sum of u over its members. L is the Lagrangian relaxation, maximised by a subgradient
+// method (Fisher 1981). Each column whose value exceeds its price is used times[j] times. Values of items of which
+// too many copies are used fall, values of the other items rise. Steps have Polyak's length, with the cost goal as
+// the target.
 func (g *generator) solveMaster(goal float64) {
 	m := &g.master
 	factor, vain, best := 1.0, 0, 0.0
@@ -85,7 +88,7 @@ func (g *generator) solveMaster(goal float64) {
 		}
 		square := 0.0
 		for _, v := range missing {
-			square += float64(v * v) // the conversion forbids fused arithmetic: same result on any machine
+			square += float64(v * v) // the conversion prevents fused multiply-add: same result on any machine
 		}
 		if square < epsilon {
 			break
@@ -100,8 +103,8 @@ func (g *generator) solveMaster(goal float64) {
 	}
 }
 
-// take takes each column that is worth more than it costs as often as there are copies for it, out of what is missing, and
-// returns how much more they are worth.
+// take evaluates the Lagrangian relaxation. It uses each column j whose value exceeds its price times[j] times. It
+// subtracts the used copies from missing and returns the total excess of value over price.
 func (m *master) take(value, missing []float64) float64 {
 	gain, from := 0.0, int32(0)
 	for j, end := range m.ends {

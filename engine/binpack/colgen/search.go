@@ -1,23 +1,24 @@
 package colgen
 
-// An entrySet is a set of entries in a bin, and the value that a dollar buys there.
+// An entrySet is a set of copies of entries for one bin type. ratio is its value divided by the bin's price.
 type entrySet struct {
 	ratio  float64
 	size   int
-	member [maxSize]int32 // numbers of entries
+	member [maxSize]int32 // by copy: the index of its entry in open
 }
 
 const (
-	// pairDepth is how much of the value of the second copy of a set the others are taken to have at most, with it. With more
-	// the search is wider.
+	// pairDepth limits the search. The second and all later copies of a set are assumed to have at most pairDepth
+	// times the second copy's value together. A larger factor widens the search.
 	pairDepth = 2
-	// promising is how much of what a bin costs a column must be worth to be added, possible how much it can be worth, about.
+	// promising is the least ratio of a column that is added. possible is the approximate upper limit of the ratio of
+	// a set.
 	promising = 0.99
 	possible  = 1.05
 )
 
-// addColumns adds to the master problem, for each item and bin, the best column with a copy of it, if its reduced cost is
-// nearly negative.
+// addColumns adds columns to the master problem. For each bin type and entry it adds the best column that contains
+// the entry, if its ratio is at least promising. At ratio 1 the reduced cost is zero.
 func (g *generator) addColumns() {
 	g.restock()
 	best := make([]entrySet, len(g.open))
@@ -38,9 +39,9 @@ func (g *generator) addColumns() {
 	}
 }
 
-// pairUp looks at the sets in b of which the entry first is worth most: with any second one, and whatever then is worth most in
-// what is free, one after another. It returns the best that is worth least times the price or more. If best is not nil it notes
-// there, for each entry, the best such set that has it.
+// pairUp searches the sets in b whose most valuable entry is first. It tries every second entry and lets complete add
+// the rest. It returns the set with the highest ratio that is at least least. If best is not nil, pairUp also stores
+// there, for each entry, the best such set of two or more copies that contains it.
 func (g *generator) pairUp(b *bin, first int, least float64, best []entrySet) entrySet {
 	one := &g.open[first]
 	x, y := b.X-one.x, b.Y-one.y
@@ -82,7 +83,7 @@ func (g *generator) pairUp(b *bin, first int, least float64, best []entrySet) en
 	return top
 }
 
-// from returns the first entry from number i on that is worth value at most.
+// from returns the index of the first entry, from index i on, whose value is at most value.
 func (g *generator) from(i int, value float64) int {
 	j := len(g.open)
 	for i < j {
@@ -95,7 +96,8 @@ func (g *generator) from(i int, value float64) int {
 	return i
 }
 
-// complete adds to the set what is worth most in what is free, one after another, and returns what that is worth.
+// complete adds copies to the set greedily: repeatedly the most valuable entry that fits in the free capacity (x, y).
+// It returns the total value of the added copies.
 func (g *generator) complete(f *entrySet, x, y int64) float64 {
 	value := 0.0
 	for f.size < maxSize {
@@ -117,7 +119,7 @@ func (g *generator) complete(f *entrySet, x, y int64) float64 {
 	return value
 }
 
-// spare reports whether there is one more copy of the entry than the set has.
+// spare reports whether the entry has more copies left than the set contains.
 func (g *generator) spare(f *entrySet, m int32) bool {
 	left := g.left[g.open[m].item]
 	for _, o := range f.member[:f.size] {

@@ -6,79 +6,83 @@ import (
 	"slices"
 )
 
-// A Covering is the linear relaxation of covering what groups of items need with bins, fractional numbers of them, at least
-// cost. Each group has prices of its own: what only dear bins can hold is worth more.
+// A Covering is the linear relaxation of bin packing with groups of items. Fractional numbers of bins cover the needs
+// of all groups at least cost. Each group has its own dual prices: needs that only expensive bins can cover have
+// higher prices.
 //
 //	minimise    sum over b of price[b]*x[b]
 //	subject to  the capacity of all x[b] bins covers the needs of all groups, in each dimension,
 //	            where capacity of b may be given to any group that b admits, and x >= 0
 //
-// Its dual maximises the value of all needs, with y[g][r] the price of a unit of dimension r for group g, such that no bin
-// holds more value than it costs, whichever groups share it:
+// Its dual maximises the value of all needs. y[g][r] is the dual price of a unit of dimension r for group g. No bin
+// may hold more value than its price, whichever of its groups use its capacity:
 //
 //	maximise    sum over g, r of need[g][r]*y[g][r]
 //	subject to  sum over r of capacity[b][r] * max over groups g of b of y[g][r] <= price[b]   for each bin b
 //	            y >= 0
 //
-// The maxima make too many rows to write down. A row that chooses a group for each dimension is a cut; cuts that are violated
-// are added until none is left (Kelley 1960). Cuts are kept from solve to solve, and so is the basis.
+// Without the maxima, a bin needs a row for each choice of one group per dimension. That is too many rows. Such a row
+// is a cut here. Solve adds violated cuts until none is left (Kelley 1960). Cuts and the basis are kept between
+// solves.
 type Covering struct {
 	dimensions, groups int
 	bins               []CoverBin
-	sets               []GroupSet // the distinct sets of groups of bins
-	setOf              []int      // by bin, the index of its set
-	cuts               []cut      // those that the program has, row by row
+	sets               []GroupSet // the distinct values of CoverBin.Groups
+	setOf              []int      // by bin: the index of its Groups in sets
+	cuts               []cut      // the rows of program, in the same order
 	program            *Program
-	ceilings           [][]float64 // by set and dimension: the highest price of any group
+	ceilings           [][]float64 // by set and dimension: the highest price over the groups of the set
 	flat               []float64
 }
 
-// A CoverBin is a bin type at one price, with the groups that it admits at that price.
+// A CoverBin is a bin type at one price, with the groups of items that may use it at that price.
 type CoverBin struct {
-	// Key identifies the bin type: bins of one key have the same capacity, whenever they are set.
+	// Key identifies the bin type over all calls of SetBins. Bins with equal keys must have equal capacities.
 	Key      int
 	Capacity []float64
 	Price    float64
 	Groups   GroupSet
 }
 
-// A GroupSet has bit g set for each group g in it.
+// A GroupSet is a set of groups of items. Bit g is set if group g is in the set.
 type GroupSet uint64
 
 // Has reports whether g is in the set.
 func (s GroupSet) Has(g int) bool { return s>>g&1 != 0 }
 
-// A cut is a row of the dual: a bin type, and the group that each dimension is valued for.
+// A cut is a row of the dual program. It belongs to one bin type and has, for each dimension, the group whose price
+// counts.
 type cut struct {
 	key      int
 	capacity []float64
 	group    []int
-	groups   GroupSet // those in group
+	groups   GroupSet // the set of the groups in group
 }
 
 const (
-	// maxRounds bounds how often cuts are added in one solve, cutsPerRound how many at once.
+	// maxRounds bounds the rounds of adding cuts in one solve. cutsPerRound bounds the cuts added in one round.
 	maxRounds    = 24
 	cutsPerRound = 16
-	// tolerance is by how much a row may be violated before it is added. The result is scaled to make up for it.
+	// tolerance is the relative violation up to which a row is not added. Solve scales the prices down afterwards, so
+	// that they violate no row.
 	tolerance = 1e-5
-	// perturbation is by how much prices are raised at most, each by another part of it. Types of one family have the same ratios of
-	// capacity to price, and among so many ties the simplex method takes thousands of pivots that gain nothing. The result is
-	// scaled to make up for that, too.
+	// perturbation is the largest relative increase of a price. Each cut gets a different one. Bin types of one
+	// family have equal ratios of capacity to price. Such ties cause thousands of degenerate pivots of the simplex
+	// method. The scaling of the result also compensates for this increase.
 	perturbation = 1e-6
-	// maxCuts is how many cuts for each variable are kept; those that do not bind are dropped when there are more.
+	// maxCuts is the number of cuts per variable above which prepare removes the cuts that do not bind.
 	maxCuts = 8
-	// exactPivots is after how many pivots the program is solved from y = 0, for rounding errors add up. With a single group
-	// it always is: that costs next to nothing there.
+	// exactPivots is the number of pivots after which the program restarts from y = 0, because rounding errors
+	// accumulate. With a single group each solve restarts, which costs little there.
 	exactPivots = 3000
 )
 
-// NewCovering returns the relaxation without any bins.
+// NewCovering returns a relaxation without bins.
 func NewCovering(dimensions, groups int) *Covering {
 	return &Covering{dimensions: dimensions, groups: groups}
 }
 
-// SetBins replaces the bins. Cuts of bins that are still there are kept. It keeps the slice.
+// SetBins replaces the bins. It keeps the cuts whose bin type and groups still occur. The Covering retains the slice.
 func (c *Covering) SetBins(bins []CoverBin) {
 	c.bins = bins
 	c.sets, c.setOf = c.sets[:0], c.setOf[:0]
@@ -108,7 +112,7 @@ func (c *Covering) SetBins(bins []CoverBin) {
 	}
 }
 
-// limit adds the cut that keeps y[g][r] finite: that of the bin which has most of r for its price.
+// limit adds the cut that bounds y[g][r]. It belongs to the bin with the most capacity in dimension r per dollar.
 func (c *Covering) limit(g, r int) {
 	best, most := -1, 0.0
 	for i := range c.bins {
@@ -131,7 +135,7 @@ func (c *Covering) limit(g, r int) {
 	c.add(cut{key: b.Key, capacity: b.Capacity, group: group, groups: 1 << g}, b.Price)
 }
 
-// add adds the row of a cut, unless the program has it.
+// add adds the row of a cut, unless the program already contains it.
 func (c *Covering) add(x cut, price float64) {
 	if slices.ContainsFunc(c.cuts, func(o cut) bool { return o.key == x.key && slices.Equal(o.group, x.group) }) {
 		return
@@ -148,7 +152,8 @@ func (c *Covering) add(x cut, price float64) {
 	c.program.AddRow(row, price)
 }
 
-// cheapest returns for each cut the least price at which a bin of its key admits its groups, infinite for none.
+// cheapest returns for each cut the lowest price of a bin that has its key and admits its groups. The price is
+// infinite if there is no such bin.
 func (c *Covering) cheapest(cuts []cut) []float64 {
 	price := make([]float64, len(cuts))
 	byKey := map[int][]int{}
@@ -167,8 +172,8 @@ func (c *Covering) cheapest(cuts []cut) []float64 {
 	return price
 }
 
-// Solve returns the price of a unit of each dimension for each group, and the cost below which no bins cover the needs, which
-// come by group and dimension. There must be a bin for each group that needs something.
+// Solve returns the dual prices by group and dimension, and a lower bound on the cost of bins that cover the needs.
+// needs are by group and dimension. Each group with a need must have a bin that admits it.
 func (c *Covering) Solve(needs [][]float64) (prices [][]float64, cost float64) {
 	c.prepare(needs)
 	c.flat = make([]float64, c.groups*c.dimensions)
@@ -197,10 +202,11 @@ func (c *Covering) Solve(needs [][]float64) (prices [][]float64, cost float64) {
 	return prices, cost
 }
 
-// Steps returns how many rows all solves since SetBins changed.
+// Steps returns the number of rows that pivots have changed since SetBins.
 func (c *Covering) Steps() int64 { return c.program.Steps }
 
-// prepare sets the objective, and keeps the program small and exact.
+// prepare sets the objective. It removes slack cuts if there are too many, and restarts the program if rounding
+// errors may have accumulated.
 func (c *Covering) prepare(needs [][]float64) {
 	objective := make([]float64, 0, c.groups*c.dimensions)
 	for _, need := range needs {
@@ -216,7 +222,7 @@ func (c *Covering) prepare(needs [][]float64) {
 	c.program.SetObjective(objective)
 }
 
-// dropSlack removes the cuts that do not bind at the last solution, but for those that keep prices finite.
+// dropSlack removes the cuts that do not bind at the last solution. It keeps the cuts that limit added.
 func (c *Covering) dropSlack() {
 	first := min(c.groups*c.dimensions, len(c.cuts))
 	kept := c.program.DropSlack(func(row int) bool { return row >= first })
@@ -227,7 +233,7 @@ func (c *Covering) dropSlack() {
 	c.cuts = cuts
 }
 
-// ignoreUnneeded sets the prices to 0 that the objective does not contain. Lowering a price keeps all rows.
+// ignoreUnneeded sets a price to 0 where the need is 0. Lowering a price violates no row.
 func (c *Covering) ignoreUnneeded(needs [][]float64) {
 	for g, need := range needs {
 		for r, v := range need {
@@ -238,8 +244,8 @@ func (c *Covering) ignoreUnneeded(needs [][]float64) {
 	}
 }
 
-// separate adds the cuts that prices violate most. It returns false if there is none, and the most value that a bin holds for
-// what it costs, at least 1.
+// separate adds the most violated cuts at these prices and reports whether it found any. most is the largest ratio of
+// value to price over all bins, and at least 1.
 func (c *Covering) separate(prices [][]float64) (most float64, found bool) {
 	type violation struct {
 		bin int
@@ -271,7 +277,8 @@ func (c *Covering) separate(prices [][]float64) (most float64, found bool) {
 	return most, len(violated) > 0
 }
 
-// Ceiling writes the highest price of each dimension for any group of the set into out.
+// Ceiling writes to out, for each dimension, the highest price over the groups of the set. prices are by group and
+// dimension.
 func Ceiling(out []float64, set GroupSet, prices [][]float64) {
 	clear(out)
 	for ; set != 0; set &= set - 1 {
@@ -281,7 +288,7 @@ func Ceiling(out []float64, set GroupSet, prices [][]float64) {
 	}
 }
 
-// dearest returns the group of the set with the highest price of a dimension, the first of equals.
+// dearest returns the group of the set with the highest price in dimension r. Of equal groups it returns the lowest.
 func dearest(set GroupSet, prices [][]float64, r int) int {
 	best := bits.TrailingZeros64(uint64(set))
 	for set &= set - 1; set != 0; set &= set - 1 {

@@ -1,28 +1,29 @@
 package lp
 
-// epsilon is what counts as zero in a dictionary, whose numbers are near one.
+// epsilon is the magnitude below which a dictionary coefficient counts as zero. Typical coefficients are near one.
 const epsilon = 1e-12
 
-// negligible is what counts as no gain, as a share of the largest coefficient of the objective: gains are sums of many products,
-// and what rounding leaves of them is no reason for a pivot.
+// negligible is the gain that counts as zero, relative to the largest coefficient of the objective. Gains are sums of
+// many products. Their rounding errors must not cause pivots.
 const negligible = 1e-11
 
-// feasible is by how much a basic variable may be negative. It is more than what rounding does in some hundred pivots.
+// feasible is the absolute tolerance for a negative basic variable. It exceeds the rounding errors of some hundred
+// pivots.
 const feasible = 1e-9
 
-// A dictionary is the state of the simplex method, see Program.
+// A dictionary is the state of the simplex method. Program defines at, right and gain.
 type dictionary struct {
 	columns     int
-	at          []float64 // row by row
+	at          []float64 // the coefficients, row by row
 	right       []float64
 	gain        []float64
 	basic, free []int
-	filled      []int   // the columns of the pivot's row that are not zero
-	least       float64 // what counts as a gain
-	solved      bool    // the dictionary belongs to the rows and to the objective
+	filled      []int   // the columns with nonzero entries in the pivot row
+	least       float64 // a gain counts only if it exceeds this
+	solved      bool    // the dictionary matches the current rows and objective
 }
 
-// start sets the dictionary at y = 0.
+// start sets the dictionary to the basis y = 0, in which all slacks are basic.
 func (d *dictionary) start(rows [][]float64, bounds, objective []float64) {
 	d.columns, d.solved = len(objective), true
 	d.at = d.at[:0]
@@ -41,7 +42,7 @@ func (d *dictionary) start(rows [][]float64, bounds, objective []float64) {
 	}
 }
 
-// express adds the row a·y <= b, with slack as its basic variable, in terms of the free variables.
+// express adds the row a·y <= b in terms of the free variables. The variable slack is basic in it.
 func (d *dictionary) express(a []float64, b float64, slack int) {
 	from := len(d.at)
 	for _, v := range d.free {
@@ -65,7 +66,7 @@ func (d *dictionary) express(a []float64, b float64, slack int) {
 	d.right, d.basic = append(d.right, b), append(d.basic, slack)
 }
 
-// price sets the gains of the free variables for an objective.
+// price computes the gains of the free variables for the objective c.
 func (d *dictionary) price(c []float64, width int) {
 	d.setLeast(c)
 	for j, v := range d.free {
@@ -92,9 +93,10 @@ func (d *dictionary) setLeast(objective []float64) {
 	}
 }
 
-// choose returns a column that raises the objective, -1 at the optimum, and the row that bounds it first, -1 for none. It is the
-// column that raises the objective most (the greatest-improvement rule): in a program of few columns that saves more pivots than
-// it costs. With bland it is the one with the variable of lowest number.
+// choose returns the entering column and the leaving row of the next pivot. The column is -1 at the optimum. The row
+// is -1 if the objective is unbounded. The column is the one that raises the objective most (the greatest-improvement
+// rule). With few columns this saves more pivots than it costs. With bland it is the one whose variable has the
+// lowest number.
 func (d *dictionary) choose(bland bool) (row, col int) {
 	row, col = -1, -1
 	most := 0.0
@@ -114,7 +116,8 @@ func (d *dictionary) choose(bland bool) (row, col int) {
 	return row, col
 }
 
-// leaving returns the row that bounds the entering column first; of equals the one with the variable of lowest number.
+// leaving returns the row of the ratio test for the entering column, -1 if no row bounds it. Ties go to the basic
+// variable with the lowest number.
 func (d *dictionary) leaving(col int) int {
 	best, ratio := -1, infinite
 	for i := range d.right {
@@ -130,8 +133,8 @@ func (d *dictionary) leaving(col int) int {
 	return best
 }
 
-// violated returns the row whose basic variable is most negative, -1 if none is. With bland it is the one with the variable of
-// lowest number.
+// violated returns the row with the most negative basic variable, -1 if none is negative. With bland it returns the
+// negative one whose variable has the lowest number.
 func (d *dictionary) violated(bland bool) int {
 	best, least := -1, -feasible
 	for i, v := range d.right {
@@ -145,8 +148,8 @@ func (d *dictionary) violated(bland bool) int {
 	return best
 }
 
-// dualEntering returns the column that may replace the basic variable of a violated row at the least loss; of equals the one
-// with the variable of lowest number, -1 if there is none.
+// dualEntering returns the entering column of the dual ratio test for a violated row, -1 if there is none. Ties go to
+// the free variable with the lowest number.
 func (d *dictionary) dualEntering(row int) int {
 	best, ratio := -1, infinite
 	for j, v := range d.at[row*d.columns : row*d.columns+d.columns] {
@@ -161,7 +164,7 @@ func (d *dictionary) dualEntering(row int) int {
 	return best
 }
 
-// exchange makes the free variable of a column basic and the basic variable of the row free.
+// exchange pivots: the free variable of the column becomes basic, and the basic variable of the row becomes free.
 func (d *dictionary) exchange(row, col int) {
 	w := d.columns
 	pr := d.at[row*w : row*w+w]
@@ -189,7 +192,7 @@ func (d *dictionary) exchange(row, col int) {
 			}
 		} else {
 			for _, j := range d.filled {
-				r[j] -= float64(f * pr[j]) // the conversion forbids fused arithmetic: same result on any machine
+				r[j] -= float64(f * pr[j]) // the conversion prevents fused multiply-add: same result on any machine
 			}
 		}
 		r[col] = -f * pr[col]
@@ -203,7 +206,7 @@ func (d *dictionary) exchange(row, col int) {
 	d.basic[row], d.free[col] = d.free[col], d.basic[row]
 }
 
-// renumber removes the rows of slacks that are gone and gives the others their new numbers.
+// renumber removes the rows whose slack is gone. It renumbers the other slacks by number.
 func (d *dictionary) renumber(width int, gone []bool, number []int) {
 	n := 0
 	for i, v := range d.basic {

@@ -2,30 +2,31 @@ package lp
 
 import "math"
 
-// A Program maximises c·y subject to rows a·y <= b, y >= 0, with b >= 0.
+// A Program maximises c·y subject to rows a·y <= b and y >= 0, with b >= 0.
 //
-// Its state is a dictionary: each basic variable in terms of the free ones,
+// Its state is a dictionary. It expresses each basic variable and the objective in terms of the free (nonbasic)
+// variables:
 //
 //	basic[i] + sum over j of at[i][j]*free[j] = right[i]
 //	objective - sum over j of gain[j]*free[j] = constant
 //
-// Variables below the width are the y, variable width+i is the slack of row i.
+// Variables with numbers below width are the y. Variable width+i is the slack of row i.
 type Program struct {
 	width     int
 	objective []float64
 	rows      [][]float64
 	bounds    []float64
 	dictionary
-	// Pivots counts the pivots of all solves, and Steps the rows that they changed.
+	// Pivots is the number of pivots of all solves. Steps is the number of rows that they changed.
 	Pivots, Steps int64
 }
 
-// NewProgram returns the program with this objective and no rows. It keeps the slice.
+// NewProgram returns the program with this objective and no rows. The Program retains the slice.
 func NewProgram(objective []float64) *Program {
 	return &Program{width: len(objective), objective: objective}
 }
 
-// AddRow adds the row a·y <= b. It keeps the slice. b must not be negative.
+// AddRow adds the row a·y <= b, where b must not be negative. The Program retains the slice.
 func (p *Program) AddRow(a []float64, b float64) {
 	p.rows, p.bounds = append(p.rows, a), append(p.bounds, b)
 	if p.solved {
@@ -36,7 +37,7 @@ func (p *Program) AddRow(a []float64, b float64) {
 // Rows returns the number of rows.
 func (p *Program) Rows() int { return len(p.rows) }
 
-// SetObjective replaces the objective. It keeps the slice.
+// SetObjective replaces the objective. The Program retains the slice.
 func (p *Program) SetObjective(c []float64) {
 	p.objective = c
 	if p.solved {
@@ -44,22 +45,23 @@ func (p *Program) SetObjective(c []float64) {
 	}
 }
 
-// Reset forgets the basis. The next solve starts from y = 0, and with it from exact numbers.
+// Reset discards the basis. The next solve starts from y = 0 without accumulated rounding errors.
 func (p *Program) Reset() { p.solved = false }
 
 const (
-	// maxPivots bounds one solve. A program of this form takes a few pivots a variable.
+	// maxPivots bounds the pivots of the primal simplex method in one solve. Usually a few pivots per variable
+	// suffice.
 	maxPivots = 4000
-	// blandAfter is after how many pivots Bland's rule is used, by which no solve goes in circles. For making a basis feasible
-	// again it is blandRestore; after maxRestore starting from y = 0 is cheaper.
+	// blandAfter is the number of pivots after which Bland's rule is used, which prevents cycling. blandRestore is
+	// that number for the dual simplex method. After maxRestore dual pivots, a restart from y = 0 is cheaper.
 	blandAfter, blandRestore, maxRestore = 1000, 60, 200
 )
 
-// Solve finds an optimal y. It returns false if there is none because the objective is unbounded, or if it gave up after
-// maxPivots. The y that it then leaves is feasible.
+// Solve finds an optimal y. It returns false if the objective is unbounded or after maxPivots pivots. In both cases y
+// is feasible but not optimal.
 func (p *Program) Solve() bool {
 	if p.solved {
-		// Rows that were added may be violated: the basis is dual feasible, unless the objective was changed as well.
+		// Added rows may be violated. The basis is dual feasible unless the objective has changed too.
 		if !p.restore() {
 			p.solved = false
 		}
@@ -80,8 +82,8 @@ func (p *Program) Solve() bool {
 	return false
 }
 
-// restore makes the basis feasible again by the dual simplex method. It returns false if it cannot, as when the objective has
-// changed too, or numbers have become too inexact.
+// restore makes the basis primal feasible again by the dual simplex method. It returns false if it fails, for
+// instance because the objective has changed too or rounding errors are too large.
 func (p *Program) restore() bool {
 	for n := range maxRestore {
 		row := p.violated(n >= blandRestore)
@@ -97,7 +99,7 @@ func (p *Program) restore() bool {
 	return false
 }
 
-// pivot exchanges a basic variable for a free one and counts the work.
+// pivot exchanges a basic variable for a free one and updates Pivots and Steps.
 func (p *Program) pivot(row, col int) {
 	p.Pivots++
 	p.Steps += int64(len(p.right))
@@ -114,7 +116,7 @@ func (p *Program) Solution(out []float64) {
 	}
 }
 
-// Duals writes the dual price of each row into out: by how much the optimum rises for a unit more of its bound.
+// Duals writes the dual price of each row into out: the increase of the optimum per unit of the row's bound.
 func (p *Program) Duals(out []float64) {
 	clear(out)
 	for j, v := range p.free {
@@ -135,8 +137,8 @@ func (p *Program) Value() float64 {
 	return sum
 }
 
-// DropSlack removes the rows for which drop says so. It keeps every row that bounds the solution, for without it the basis
-// would not be one. It returns which of the old rows were kept, in order.
+// DropSlack removes the rows for which drop returns true. If the program is solved, it keeps rows whose slack is not
+// basic, because the basis needs them. It returns the old indices of the kept rows, in order.
 func (p *Program) DropSlack(drop func(row int) bool) []int {
 	kept := make([]int, 0, len(p.rows))
 	gone := make([]bool, len(p.rows))
@@ -166,14 +168,14 @@ func (p *Program) DropSlack(drop func(row int) bool) []int {
 	return kept
 }
 
-// dot returns the inner product.
+// dot returns the inner product of a and b.
 func dot(a, b []float64) float64 {
 	sum := 0.0
 	for i := range a {
-		sum += float64(a[i] * b[i]) // the conversion forbids fused arithmetic: same result on any machine
+		sum += float64(a[i] * b[i]) // the conversion prevents fused multiply-add: same result on any machine
 	}
 	return sum
 }
 
-// infinite is more than any ratio.
+// infinite is larger than any ratio.
 var infinite = math.Inf(1)
