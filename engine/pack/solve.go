@@ -35,9 +35,9 @@ func solveSlack(s *model.Snapshot, o Options, pods []*model.Pod) *model.Plan {
 }
 
 // maxAttempts bounds the attempts to make a plan in which no placed pod counts on a pod without a node. Limits and
-// minValues may leave pods without a node after they were assigned a domain. The first maxAttempts-1 retries at most
-// add quotas on such domains. Later attempts leave out the pods that were refused. There are at most 2*maxAttempts
-// attempts. The plan of the last is returned as it is, and SolveChecked removes what breaks a rule.
+// minValues may leave pods without a node after they were assigned a domain. At most maxAttempts-1 retries assign again
+// with quotas on such domains. Other retries leave out the refused pods. After 2*maxAttempts attempts, the last plan is
+// returned as it is, and SolveChecked removes what breaks a rule.
 const maxAttempts = 4
 
 // solve runs the phases until a plan is consistent. Among consistent plans it keeps the one that places the most pods,

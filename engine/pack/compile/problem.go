@@ -22,8 +22,9 @@ type Problem struct {
 	Classes []*Class
 	Keys    []*Key
 	Groups  []*Group
-	// Daemons are the DaemonSets of the snapshot, by index. An entry is nil if no constraint of a pending pod counts
-	// the DaemonSet's pods and their anti-affinity repels no pending pod. If all entries were nil, the list is empty.
+	// Daemons are the DaemonSets of the snapshot, by index. An entry is nil if the DaemonSet is being deleted, or if no
+	// pending pod's constraint counts its pods and its anti-affinity repels no pending pod. If all would be nil, the
+	// list is empty.
 	Daemons []*Daemon
 	// Nodes are the nodes that take pods: initialized ones first, then the others, each by name. All is Nodes followed
 	// by the nodes that take no pods, whose pods still count for topology constraints.
