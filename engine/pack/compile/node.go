@@ -97,8 +97,8 @@ func leastDemand(c *compiler) []int64 {
 	return least
 }
 
-// compileNode returns the node compiled. It returns nil for a node without an instance that is being deleted or that no
-// type can be launched for.
+// compileNode compiles one node. It returns nil for a NodeClaim without an instance if the claim is being deleted or no
+// type can be launched for it.
 func compileNode(c *compiler, m *model.Node, least []int64) *Node {
 	n := &Node{Node: m, Index: -1}
 	switch {
