@@ -33,7 +33,7 @@ func packNodes(p *compile.Problem, o Options, a *assign.Assignment) *packing {
 	}
 	items := itemsOf(a)
 	relaxation := binpack.NewRelaxation(problemOf(p, o, p.Catalog.Pools, slices.Clone(items), out.limits))
-	whole := known{copies: make([]int, len(items))} // most plans serve all copies without reservations, so this bound is computed in parallel
+	whole := known{copies: make([]int, len(items))} // the usual case: all copies, no reservations
 	for i := range items {
 		whole.copies[i] = items[i].Copies
 	}
