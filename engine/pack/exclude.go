@@ -8,9 +8,9 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// exclude splits pods into those to plan and those to refuse without planning. Refused are the pods of Options.Leave
-// and pods with requests too large for arithmetic on them. The plan does not use refused pods at all, so they cannot
-// make it fail. pods are in key order.
+// exclude splits pods, which are in key order, into those to plan and those to refuse without planning. Refused are the
+// pods of Options.Leave and the pods with a request that no node can meet. The plan does not read refused pods at all,
+// so they cannot make it fail.
 func exclude(s *model.Snapshot, o Options, pods []*model.Pod) (rest []*model.Pod, refused []model.Refusal) {
 	oversized := map[uintptr]model.Verdict{} // verdict by pointer to Requests, which pods share
 	at := map[model.Verdict]int{}

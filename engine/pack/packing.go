@@ -11,8 +11,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
-// A packing is the result of bin packing: the new nodes and the segments on each. A segment is a list of equal pods for
-// new nodes; see package assign.
+// A packing is the result of bin packing: the new nodes and the segments on each. A segment is a list of pods of one
+// class for new nodes in the same domains; see assign.Segment.
 type packing struct {
 	nodes []*node
 	// served is, by segment, how many of its pods have a node. These are the first ones.
