@@ -9,8 +9,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/verify"
 )
 
-// maxCheckedSolves bounds how many plans SolveChecked makes. Each but the first leaves out the pods that violations
-// named.
+// maxCheckedSolves bounds how many plans SolveChecked makes. All but the first leave out pods that violations named.
 const maxCheckedSolves = 3
 
 // A Checked is a plan without violations, and a record of what was removed to get it. A violation or a panic points to
@@ -20,8 +19,7 @@ type Checked struct {
 	// Leave holds the pods that Solve was told to refuse, by key, with the reason. It starts as a copy of
 	// Options.Leave. Pods that a violation named and pods that caused a panic are added to it.
 	Leave map[string]string
-	// Violations are all violations that verify found in plans on the way to Plan, in the order in which they were
-	// found.
+	// Violations are all violations that verify found in plans on the way to Plan, in the order of discovery.
 	Violations []verify.Violation
 	// Panics are the panics of the solver and of verify.
 	Panics []Panic
@@ -86,8 +84,7 @@ func podsToPlan(s *model.Snapshot) []*model.Pod {
 	return slices.CompactFunc(pods, func(a, b *model.Pod) bool { return a.Key == b.Key })
 }
 
-// plan returns a plan without the pods in c.out.Leave, and its violations. It adds pods that cause a panic to
-// c.out.Leave.
+// plan returns a plan without the pods in c.out.Leave, and its violations. It adds pods that cause a panic to them.
 func (c *checkedSolve) plan() (*model.Plan, []verify.Violation) {
 	plan, violations, failed := c.try(c.out.Leave)
 	if failed == nil {
@@ -100,8 +97,7 @@ func (c *checkedSolve) plan() (*model.Plan, []verify.Violation) {
 	return c.refuseAll(panicReason(*failed)), nil
 }
 
-// try returns a plan without the pods in leave, and its violations. If the solver or verify panics, it returns the
-// panic.
+// try returns a plan without the pods in leave and its violations, or the panic of the solver or verify.
 func (c *checkedSolve) try(leave map[string]string) (plan *model.Plan, violations []verify.Violation, failed *Panic) {
 	failed = recovered(func() {
 		o := c.options
@@ -112,8 +108,7 @@ func (c *checkedSolve) try(leave map[string]string) (plan *model.Plan, violation
 	return plan, violations, failed
 }
 
-// refuseAll returns a plan that refuses all pods. Pods in c.out.Leave are refused for the reasons there, all others for
-// why.
+// refuseAll returns a plan that refuses all pods: those in c.out.Leave for the reasons there, all others for why.
 func (c *checkedSolve) refuseAll(why string) *model.Plan {
 	leave := make(map[string]string, len(c.pods))
 	for _, p := range c.pods {

@@ -21,8 +21,7 @@ type draft struct {
 	assigned *assign.Assignment
 	packed   *packing
 	plan     *model.Plan
-	// refused are the pods of nodes that cannot be launched: too few instance types are left to meet the pool's
-	// minValues.
+	// refused are the pods of nodes that cannot be launched: too few types are left to meet the pool's minValues.
 	refused map[*model.Pod]bool
 }
 
@@ -76,9 +75,8 @@ func (d *draft) launchNodes() (kept []*node) {
 	return kept
 }
 
-// launch sets the instance types that may be launched for the node. It returns false if they cannot meet the pool's
-// minValues. left holds what the limits leave after the charges of all nodes. All nodes of a pool share it for larger
-// types.
+// launch sets the instance types that may be launched for the node. It returns false if they cannot meet minValues.
+// left holds what the limits leave after the charges of all nodes. All nodes of a pool share it for larger types.
 func (d *draft) launch(n *node, out *model.PlannedNode, left *catalog.Limits) bool {
 	out.Pool, out.Requirements = n.pool.Pool, n.offers.Requirements
 	all := n.pool.Options(n.offers, n.amount, n.shared, n.instance().Reservation, n.admits())
@@ -110,8 +108,7 @@ func (d *draft) launch(n *node, out *model.PlannedNode, left *catalog.Limits) bo
 }
 
 // withinLimits returns the options whose capacity exceeds the node's charge by at most left. It then subtracts the
-// largest excess from left. The node's charge covers its own type and the options that minValues require, so these
-// always stay.
+// largest excess from left. The charge covers the node's own type and the options that minValues require.
 func withinLimits(options []*catalog.Type, n *node, left model.Resources) []*catalog.Type {
 	if left == nil {
 		return options
@@ -134,8 +131,8 @@ func withinLimits(options []*catalog.Type, n *node, left model.Resources) []*cat
 	return kept
 }
 
-// deal assigns pods to the nodes, in the order of the nodes. requests are the sums of what each node's pods and
-// DaemonSet pods request.
+// deal assigns pods to the nodes, in the order of the nodes. It sums the requests of each node's pods and DaemonSet
+// pods.
 func (d *draft) deal() (pods [][]*model.Pod, requests []model.Resources) {
 	next := make([]int, len(d.assigned.Segments))
 	pods, requests = make([][]*model.Pod, len(d.packed.nodes)), make([]model.Resources, len(d.packed.nodes))

@@ -14,8 +14,8 @@ type load []groupLoad
 
 type groupLoad struct{ group, present, limit int }
 
-// loadOf returns the load of a planned node. It ignores the spread rules of the pods on the node: pods are added later
-// than they, and spread only binds a pod when it is placed.
+// loadOf returns the load of a planned node. It ignores the spread rules of the node's pods. Spread binds a pod only
+// when it is placed, and other pods are added later.
 func loadOf(n *node) load {
 	var l load
 	for _, x := range n.pool.Bins().Types[n.typ].Preload {

@@ -21,8 +21,7 @@ type node struct {
 	price  float64
 }
 
-// A part is a number of bundles of one segment on a node. A bundle is a set of pods that must share a node, often one
-// pod.
+// A part is a number of bundles of one segment on a node. A bundle is one pod, or several that must share a node.
 type part struct {
 	segment *assign.Segment
 	copies  int
@@ -67,8 +66,7 @@ func (n *node) admits() func(typ int) bool {
 	}
 }
 
-// preloadsNoMore reports whether a node of the type has no more DaemonSet pods than the planned type, in each spread
-// group.
+// preloadsNoMore reports whether a node of the type has at most the planned type's DaemonSet pods in each spread group.
 func (n *node) preloadsNoMore(typ int) bool {
 	bins := n.pool.Bins().Types
 	return !slices.ContainsFunc(bins[typ].Preload, func(x binpack.Count) bool {

@@ -19,8 +19,7 @@ type packing struct {
 	served []int
 	// limits are what the nodes leave of pool limits and reservations.
 	limits *catalog.Limits
-	// floor returns a lower bound of the price of any nodes that hold the pods of the given nodes. It may wait for a
-	// computation.
+	// floor returns a lower bound of the price of any nodes that hold the pods of the given nodes. It may have to wait.
 	floor func([]*node) float64
 }
 
@@ -54,8 +53,7 @@ func packNodes(p *compile.Problem, o Options, a *assign.Assignment) *packing {
 	return out
 }
 
-// packTier packs the remaining items into nodes of pools of one weight. It returns the copies of each item that still
-// remain.
+// packTier packs the remaining items into nodes of pools of one weight. It returns the copies of each item still left.
 func (k *packing) packTier(problem *binpack.Problem, o Options, pools []*catalog.Pool, a *assign.Assignment) (left []int) {
 	solution := binpack.Solve(problem, binpack.Options{MaxBins: o.MaxPatterns, Effort: o.Effort, RelaxDistinct: o.RelaxMinValues})
 	made := map[*binpack.Bin]*node{}
@@ -87,8 +85,7 @@ type known struct {
 }
 
 // bound returns a lower bound of the price of any nodes that hold the pods of the given nodes. Nodes that draw from
-// reservations count at their own price, since a reservation can be used only once. k is a bound that is known already,
-// or nil.
+// reservations count at their own price, since a reservation is used only once. k is a bound already known, or nil.
 func bound(r *binpack.Relaxation, nodes []*node, items int, k *known) float64 {
 	copies, reserved := make([]int, items), 0.0
 	for _, n := range nodes {
@@ -161,8 +158,7 @@ func usesOf(f *catalog.Fit) []binpack.Use {
 	return out
 }
 
-// countsOf returns how many pods of a bundle each group with the hostname as key counts. A bundle is a set of pods that
-// go to one node together.
+// countsOf returns how many pods of one bundle each group per node counts. See part for bundles.
 func countsOf(s *assign.Segment) []binpack.Count {
 	var out []binpack.Count
 	for i, m := range s.Members {

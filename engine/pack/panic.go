@@ -21,8 +21,7 @@ type Panic struct {
 	Value, Stack string
 }
 
-// Try is Solve for a caller that cannot leave out pods. If Solve panics, Try returns the panic and a plan that refuses
-// all pods.
+// Try is Solve for a caller that cannot leave out pods. If Solve panics, Try returns the panic and refuses all pods.
 func Try(s *model.Snapshot, o Options) (*model.Plan, *Panic) {
 	var plan *model.Plan
 	failed := recovered(func() { plan = Solve(s, o) })
@@ -167,8 +166,7 @@ func groupBy(pods []*model.Pod, name func(*model.Pod) string) [][]*model.Pod {
 	return out
 }
 
-// ownerOf identifies the controller or the capacity buffer that made the pod. A pod without either is a group by
-// itself.
+// ownerOf identifies the controller or capacity buffer that made the pod. A pod without either is its own group.
 func ownerOf(p *model.Pod) string {
 	if owner := p.Owner(); owner != nil {
 		return owner.Kind + "/" + owner.Name + "/" + string(owner.UID)

@@ -118,8 +118,7 @@ func (d *draft) explainRest(c *compile.Class, s *compile.Stage, pool *catalog.Po
 	return model.Verdict{Rule: model.RuleEffort}
 }
 
-// explainCompany returns the required affinity that only DaemonSet pods could meet, if it is not certain that these
-// pods run.
+// explainCompany returns the required affinity that only DaemonSet pods could meet, if these pods may not run.
 func (d *draft) explainCompany(s *compile.Stage) model.Verdict {
 	p := d.problem
 	for r := range s.Rules {
@@ -139,8 +138,7 @@ func withDaemons(subject string, names []string) string {
 	return subject + " with pods of " + daemonSets(names) + ", which may come with any new node"
 }
 
-// explainCharge returns the limit that leaves fewer options than minValues require. It returns no reason if no limit
-// does.
+// explainCharge returns the limit that leaves fewer options than minValues require, if there is one.
 func (d *draft) explainCharge(pool *catalog.Pool, on catalog.PoolFit, demand *catalog.Demand) (v model.Verdict) {
 	on.Types.Each(func(i int) {
 		t := pool.Types[i]
@@ -169,8 +167,8 @@ func daemonSets(names []string) string {
 	return "DaemonSets " + strings.Join(names, ", ")
 }
 
-// explainRules returns the first constraint that may leave no domain for the class: a rule of the stage, or the
-// anti-affinity of another pod.
+// explainRules returns the first constraint that may leave no domain for the class: its own, or anti-affinity of
+// others.
 func (d *draft) explainRules(c *compile.Class, s *compile.Stage) model.Verdict {
 	p := d.problem
 	for r := range s.Rules {

@@ -36,8 +36,7 @@ func (c *checkedSolve) salvage(plan *model.Plan, violations []verify.Violation) 
 }
 
 // reassemble builds a plan from the placements and nodes of whole. It adds a range of them and checks the result. If
-// the result breaks a rule, it tries each half of the range. Pods of the parts that were not added are refused for the
-// reason why.
+// the result breaks a rule, it tries each half of the range. Pods of the parts that were not added are refused for why.
 func (c *checkedSolve) reassemble(whole *model.Plan, why string) *model.Plan {
 	count := len(whole.Placements) + len(whole.Nodes)
 	kept, checks := make([]bool, count), 0
@@ -66,8 +65,7 @@ func (c *checkedSolve) reassemble(whole *model.Plan, why string) *model.Plan {
 	return plan
 }
 
-// partsBut returns all placements and nodes of the plan for which kept is false. Placements are numbered first, then
-// nodes.
+// partsBut returns the placements and nodes of the plan for which kept is false. Placements are numbered first.
 func partsBut(plan *model.Plan, why string, kept func(int) bool) parts {
 	b := parts{nodes: map[int]string{}, existing: map[string]string{}, pods: map[string]string{}}
 	for i, pl := range plan.Placements {

@@ -88,8 +88,7 @@ func attachLimits(c *compiler, n *model.Node) map[string]int {
 // attachmentOf returns the key of a volume in Node.Attached.
 func attachmentOf(v catalog.VolumeKey) string { return v.Driver + " " + v.Key }
 
-// AttachVolume counts the volume as attached to a node. attachable and attached belong to the node. A volume counts
-// once.
+// AttachVolume counts the volume as attached to the node that has these maps. A volume counts once.
 func AttachVolume(attachable map[string]int, attached map[string]bool, v catalog.VolumeKey) {
 	key := attachmentOf(v)
 	if _, limited := attachable[v.Driver]; limited && !attached[key] {

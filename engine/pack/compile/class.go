@@ -30,8 +30,7 @@ type Class struct {
 type Spec struct {
 	// Pod is one of the pods, as an example.
 	Pod *model.Pod
-	// Stages are the requirements of the pods, each stage with fewer preferences than the one before. The last stage
-	// has none.
+	// Stages are the requirements of the pods, each with fewer preferences than the stage before. The last has none.
 	Stages []Stage
 	// Required are the node selector and the required node affinity, without volumes and preferences. Only nodes that
 	// meet them count for a spread that honors node affinity.
@@ -41,8 +40,8 @@ type Spec struct {
 	Ports []catalog.Port
 	// Drivers are the CSI drivers of the pods' volumes.
 	Drivers map[string]bool
-	// Members are the groups that count the pods. NodeMembers are those of them with the hostname as key. Both are in
-	// rising order.
+	// Members are the groups that count the pods. NodeMembers are those of them over the hostname. Both are in rising
+	// order.
 	Members, NodeMembers []int
 	// Free says that the pods have no constraints on other pods, and that no required constraint counts them.
 	Free     bool
@@ -54,9 +53,8 @@ type Spec struct {
 // Last returns the stage without preferences.
 func (s *Spec) Last() *Stage { return &s.Stages[len(s.Stages)-1] }
 
-// turn orders classes of equal priority. Classes with required affinity per node have turn 0: they are placed together
-// with pods of other classes. Classes with other required affinity have turn 2: they follow pods into a domain. All
-// others have 1.
+// turn orders classes of equal priority. Required affinity per node gives 0: pods of other classes are placed with
+// them. Other required affinity gives 2: the pods follow others into a domain. All other classes have 1.
 func (s *Spec) turn() int {
 	turn := 1
 	for i := range s.Rules {

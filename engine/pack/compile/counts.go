@@ -10,8 +10,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
-// Counts hold how many pods each group counts, by domain, and how many more pods the anti-affinity of those pods
-// tolerates. Problem.Counts holds the running pods. Each phase that places pods works on a clone.
+// Counts hold how many pods each group counts, by domain, and the most that the anti-affinity of placed pods tolerates.
+// Problem.Counts holds the running pods. Each phase that places pods works on a clone.
 type Counts struct {
 	problem *Problem
 	groups  []GroupCount
@@ -19,11 +19,9 @@ type Counts struct {
 
 // A GroupCount holds the counts of one group. Slices are indexed by domain.
 type GroupCount struct {
-	// Present counts the pods that are or may be in the domain. Sure counts only pods that certainly are there, on
-	// nodes that count for the group.
+	// Present counts the pods that are or may be in the domain. Sure counts only those that certainly are there and count.
 	Present, Sure []int32
-	// Limit is the most pods of the group that the domain may hold, by the required anti-affinity of pods already
-	// there.
+	// Limit is the most pods of the group that the anti-affinity of the pods in the domain tolerates there.
 	Limit []int32
 	// NewClosed says that anti-affinity keeps the group's pods out of domains whose label value is not known yet.
 	NewClosed bool
@@ -201,8 +199,7 @@ func (p *Problem) MayMeet(a *catalog.NodeTerms, reqs require.Set) bool {
 	})
 }
 
-// LeastIdle returns the least number of the group's pods on a node that counts but takes no pods. If there is no such
-// node, it returns MaxInt32.
+// LeastIdle returns the least number of the group's pods on a node that counts but takes no pods, or MaxInt32.
 func (p *Problem) LeastIdle(group int) int32 {
 	least := int32(math.MaxInt32)
 	var terms []int
@@ -272,9 +269,9 @@ func (c *Counts) IsFirst(r *Rule) bool {
 		!slices.ContainsFunc(r.Affinity, func(group int) bool { return c.groups[group].Total > 0 })
 }
 
-// Emptiest returns the least number of the group's pods in any eligible domain, as seen by a pod placed in domain to.
-// It is 0 if a new node or a new domain is possible, since that is empty. In domain to it counts Present, in the others
-// only Sure.
+// Emptiest returns the least number of the group's pods in any eligible domain. It is 0 if a new node or a new domain
+// is possible, since that is empty. In domain to, where the pod is placed, it counts Present; elsewhere it counts only
+// Sure.
 func (c *Counts) Emptiest(group, minDomains, to int) int {
 	g, counts := c.problem.Groups[group], &c.groups[group]
 	if g.Key == HostKey && !g.Static {

@@ -15,16 +15,14 @@ import (
 
 // DaemonSet pods come to new nodes, and constraints of pending pods may count them. Planning is conservative:
 //
-//   - A DaemonSet is certain if only labels and taints keep its pods off nodes. Its pods are counted on each new node
-//     that it selects.
+//   - A DaemonSet is certain if only labels and taints keep its pods off nodes. They are counted on each node it
+//     selects.
 //   - For any other DaemonSet, it is not known on which nodes it runs. Pods that must avoid its pods are planned as if
 //     they were on every node. Pods with required affinity to its pods are planned as if they were on none.
 //   - Over domains that nodes share, such as zones, pods that must avoid a DaemonSet's pods avoid each domain in which
-//     a new node may run it. Pods that must be spread among its pods are refused: their number depends on nodes not yet
-//     chosen.
+//     a new node may run it. Pods that must be spread among its pods are refused: their number is not known yet.
 //
-// A pod refused for this reason is placed once a node with the DaemonSet pod exists, by this program or by
-// kube-scheduler.
+// A pod refused for this reason is placed once a node with the DaemonSet pod exists.
 
 // A Daemon is a DaemonSet whose pods constraints of pending pods count, or whose anti-affinity repels pending pods.
 type Daemon struct {
@@ -35,8 +33,7 @@ type Daemon struct {
 	OnNewNodes bool
 	// Selects are the node selector terms of its pods, with current label names. A node must meet one of them.
 	Selects []require.Set
-	// Members are the groups that count its pods. Repels are the groups of the pods that its required anti-affinity
-	// repels.
+	// Members are the groups that count its pods. Repels are the groups that its required anti-affinity repels.
 	Members, Repels []int
 
 	terms []int // its required anti-affinity, as numbers of terms
@@ -99,8 +96,7 @@ func overlap(a, b []int) bool {
 	return slices.ContainsFunc(a, func(x int) bool { return slices.Contains(b, x) })
 }
 
-// isCertain reports whether only labels and taints can keep the DaemonSet's pods off a new node. terms are the terms
-// that select its pods.
+// isCertain reports whether only labels and taints can keep the DaemonSet's pods off a node. terms select its pods.
 func isCertain(c *compiler, d *Daemon, terms []int) bool {
 	spec := &d.Pod.Object.Spec
 	if len(d.terms) > 0 || spec.Affinity != nil && spec.Affinity.PodAffinity != nil &&
@@ -136,8 +132,7 @@ func coming(c *compiler, daemons []catalog.DaemonPod, reqs require.Set, n *model
 	})
 }
 
-// watchDaemons finds the instance types on whose nodes DaemonSets run, and sets OnNewNodes, Preloaded and the pools'
-// preload.
+// watchDaemons finds on which new nodes DaemonSets run. It sets OnNewNodes, Preloaded and the preload of the pools.
 func watchDaemons(c *compiler) {
 	if len(c.Daemons) == 0 {
 		return
@@ -162,8 +157,7 @@ func watchDaemons(c *compiler) {
 	}
 }
 
-// preload returns how many of the DaemonSet pods on a new node each group of a spread per node counts, ordered by
-// group.
+// preload returns how many DaemonSet pods on a new node each group with spread per node counts, ordered by group.
 func preload(c *compiler, on []catalog.Presence) []binpack.Count {
 	var out []binpack.Count
 	for _, x := range on {
@@ -289,8 +283,8 @@ func countComingIn(c *compiler, n *Node, m int, sure bool) {
 	}
 }
 
-// A DaemonFilter holds the requirements of pods on the DaemonSet pods of a new node. Equal filters share a pointer. A
-// nil filter requires nothing.
+// A DaemonFilter holds what pods require of the DaemonSet pods on a new node. Equal filters share a pointer. A nil
+// filter requires nothing.
 type DaemonFilter struct {
 	number  int
 	problem *Problem
@@ -298,8 +292,7 @@ type DaemonFilter struct {
 	avoid []int
 	// perNode lists the spread rules per node whose groups count DaemonSet pods.
 	perNode []Rule
-	// company lists groups of required affinity. The node must run, for each, a pod of a certain DaemonSet that the
-	// group counts.
+	// company lists groups of required affinity. For each, a certain DaemonSet on the node must have a pod in the group.
 	company []int
 }
 
@@ -395,8 +388,7 @@ func filterDaemons(c *compiler, s *Spec, stage *Stage) {
 // A filterTable finds a filter by its encoding, so that equal filters share a pointer.
 type filterTable map[string]*DaemonFilter
 
-// intern returns the filter in the table that equals f, and adds f if there is none. It returns nil if f requires
-// nothing.
+// intern returns the filter in the table that equals f, and adds f if needed. It returns nil if f requires nothing.
 func (t filterTable) intern(f *DaemonFilter) *DaemonFilter {
 	if len(f.avoid)+len(f.perNode)+len(f.company) == 0 {
 		return nil
@@ -459,8 +451,7 @@ func dropDaemonSpreads(c *compiler, stage *Stage) {
 	}
 }
 
-// refuseDaemonSpread returns a refusal if the class has a required spread over shared domains that counts DaemonSet
-// pods on new nodes.
+// refuseDaemonSpread refuses a class whose required spread over shared domains counts DaemonSet pods on new nodes.
 func refuseDaemonSpread(c *compiler, class *Class) model.Verdict {
 	for _, r := range class.Last().OverDomains {
 		if d := c.countsNewDaemons(r.Group); d != nil {
@@ -482,8 +473,7 @@ func (p *Problem) DaemonsOf(g *Group) []string {
 	return out
 }
 
-// DaemonsRepelling returns the names of the DaemonSets on new nodes whose required anti-affinity repels the group's
-// pods.
+// DaemonsRepelling returns the DaemonSets on new nodes whose required anti-affinity repels the group's pods, by name.
 func (p *Problem) DaemonsRepelling(group int) []string {
 	var out []string
 	for _, d := range p.Daemons {

@@ -175,7 +175,7 @@ func (c *compiler) findRepulsions() {
 // joinGroups finds the groups that count each spec. It needs all groups.
 //
 // A spread group counts only pods that have rules or that a required rule counts. All other pods are placed last, so
-// their number cannot affect the spread of pods placed before.
+// that they cannot break the spread of pods placed before.
 func (c *compiler) joinGroups() {
 	if len(c.Groups) == 0 && len(c.repulsions) == 0 && !daemonsRepel(c) {
 		c.Daemons = nil

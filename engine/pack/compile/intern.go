@@ -6,8 +6,7 @@ import (
 	"sync"
 )
 
-// An interner numbers items by their encoding, in order of first appearance. Items with equal encodings have the same
-// number.
+// An interner numbers items by their encoding, in order of first appearance. Equal encodings have the same number.
 type interner struct {
 	of     []int    // number of each item
 	texts  []string // encoding, by number

@@ -15,8 +15,8 @@ type Key struct {
 	Names []string // label value, by domain
 	// Reach lists the domains that new nodes may be in, ordered by name.
 	Reach []int
-	// Open says that a new node may get a value of the label that is in no list, such as a value that a NodePool leaves
-	// open. InFlightOpen says so of nodes in flight.
+	// Open says that a new node may get a value of the label that is not in Names, for example if a NodePool allows any
+	// value. InFlightOpen says so of nodes in flight.
 	Open, InFlightOpen bool
 	// MayLack says that a new node may have no value for the label.
 	MayLack bool
@@ -24,8 +24,7 @@ type Key struct {
 	number map[string]int
 }
 
-// HostKey is the index of kubernetes.io/hostname in Problem.Keys. Its domains are the nodes of Problem.Nodes: domain i
-// is node i.
+// HostKey is the index of kubernetes.io/hostname in Problem.Keys. Its domain i is the node Problem.Nodes[i].
 const HostKey = 0
 
 // Values that stand for a domain without a number.

@@ -20,11 +20,9 @@ type Node struct {
 	Index int
 	// InFlight says that the node is a NodeClaim that is not launched yet. It may become one of several instance types.
 	InFlight bool
-	// MayHave holds the values that each label has or may get. A pod fits on a node in flight only if it accepts every
-	// value.
+	// MayHave holds the values that each label has or may get. A node in flight takes a pod only if every value suits it.
 	MayHave require.Set
-	// Variants are the labels that a node in flight gets, for each type that it may become. They are only set if there
-	// are groups.
+	// Variants are the labels of a node in flight for each type that it may become. They are only set if there are groups.
 	Variants []require.Set
 	// Room is the free capacity by dimension. The requests of DaemonSet pods that are still to come are subtracted.
 	Room []int64
@@ -111,8 +109,7 @@ func compileNode(c *compiler, m *model.Node, least []int64) *Node {
 	return n
 }
 
-// compileInFlight sets the fields of a node in flight from the types that it may become. It returns false if there are
-// none.
+// compileInFlight sets the fields of a node in flight from the types that it may become, or returns false without any.
 func compileInFlight(c *compiler, n *Node) bool {
 	n.InFlight, n.MayHave = true, n.Wishes()
 	types := catalog.ClaimTypes(n.Node, c.Snapshot.Types(n.Pool))
@@ -155,8 +152,7 @@ func compileInFlight(c *compiler, n *Node) bool {
 	return true
 }
 
-// compileLaunched sets the fields of a node that has an instance. Index stays -1 if the node takes no pods or has no
-// room.
+// compileLaunched sets the fields of a node with an instance. Index stays -1 if the node takes no pods or has no room.
 func compileLaunched(c *compiler, n *Node, least []int64) {
 	locate(c, n)
 	if n.Deleting {
@@ -252,8 +248,7 @@ func (p *Problem) SurelyLabelled(n *Node, key int) bool {
 	})
 }
 
-// superposition returns wanted, with each label that all types define set to all values that one of the types may
-// bring.
+// superposition returns wanted with further labels: those that all types define, each with the values of all types.
 func superposition(types []*model.InstanceType, wanted require.Set) require.Set {
 	values := map[string]map[string]bool{}
 	open := map[string]bool{} // labels whose value some type does not fix

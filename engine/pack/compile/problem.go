@@ -63,14 +63,11 @@ type compiler struct {
 
 // Compile returns the problem of placing the pods. The pods are in key order, each once.
 //
-// Each step needs results of earlier ones:
-//   - hostname becomes key 0, which is HostKey;
-//   - findRepulsions and readDaemons enter their terms into the book, since classify tells pods apart by the labels
-//     that terms select;
-//   - classify makes the classes and the groups of their rules, and joinGroups finds the groups that count each class;
-//   - compileNodes drops nodes with less room than any class needs, and numbers the domains of nodes;
-//   - wait ends the compilation of the catalog, and findReach numbers the domains of new nodes;
-//   - count needs all domains and what watchDaemons finds, and finishStages needs both.
+// Each step needs results of earlier ones. The first key is the hostname, which is HostKey. findRepulsions and
+// readDaemons come before classify, since classify tells pods apart by the labels that terms select. joinGroups needs
+// the groups that classify makes. compileNodes needs the demands of all classes and numbers the domains of nodes.
+// findReach needs the catalog and numbers the domains of new nodes. count needs all domains and what watchDaemons
+// finds; finishStages needs all of this.
 func Compile(s *model.Snapshot, o Settings, pods []*model.Pod) *Problem {
 	d := catalog.NewDimensions(pods)
 	c := &compiler{
@@ -116,8 +113,8 @@ func softTaints(s *model.Snapshot) bool {
 		slices.ContainsFunc(s.Nodes(), func(n *model.Node) bool { return slices.ContainsFunc(n.Taints, soft) })
 }
 
-// Aside runs work in another goroutine. The caller must call wait before it reads the result. If work panics, wait
-// panics with the same value.
+// Aside runs work in another goroutine. The caller must call wait before it reads the result. wait repeats a panic of
+// work.
 func Aside(work func()) (wait func()) {
 	done := make(chan any, 1)
 	go func() {

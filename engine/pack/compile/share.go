@@ -24,8 +24,7 @@ const (
 // notTried is the verdict on pods whose requirement set does not fit into the share of its namespace.
 var notTried = model.Verdict{Rule: model.RuleEffort}
 
-// A demandForWork is the work that a plan spends on one requirement set. set is its index, cost its work in the units
-// of maxWork.
+// A demandForWork is the work that a plan spends on one requirement set: its index and its cost in units of maxWork.
 type demandForWork struct {
 	set  int
 	cost int

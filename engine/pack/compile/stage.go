@@ -19,12 +19,10 @@ type Stage struct {
 	ID          int // position in Spec.Stages
 	Terms       *catalog.NodeTerms
 	Tolerations *catalog.Tolerations
-	// OverDomains are the rules over labels that several nodes share, such as the zone. PerNode are the rules over the
-	// hostname.
+	// OverDomains are the rules over labels that nodes share, such as the zone. PerNode are the rules over the hostname.
 	OverDomains, PerNode []Rule
-	// Keys are the topology keys, in rising order, whose domain must be chosen before a pod gets a new node. They come
-	// from the stage's own rules and from required rules of other pods that count its pods. KeysText identifies the
-	// list.
+	// Keys are the topology keys, in rising order, whose domain must be chosen before a pod gets a new node. The stage's
+	// rules and required rules of other pods that count its pods determine them. KeysText identifies the list.
 	Keys     []int
 	KeysText string
 	// Neighbours excludes new nodes whose DaemonSet pods the rules forbid. Company also requires DaemonSet pods on the
@@ -41,8 +39,7 @@ type Rule struct {
 	MaxSkew    int
 	MinDomains int
 	// Affinity are the groups of all required affinity of the pod. They decide on kube-scheduler's first-pod exception:
-	// if no pod matches the required affinity of a pod, and the pod matches it itself, the affinity does not bind the
-	// pod.
+	// required affinity does not bind a pod that matches it itself while no other pod matches it.
 	Affinity []int
 }
 
@@ -122,8 +119,7 @@ func compileStages(c *compiler, s *Spec, pod *model.Pod) model.Verdict {
 	return model.Verdict{}
 }
 
-// heaviest returns the index of the preference of the kind with the largest weight, the first of equals. It returns -1
-// if none is left.
+// heaviest returns the index of the first preference of the kind with the largest weight, or -1.
 func heaviest(rules []topology.Rule, kind topology.Kind) int {
 	best := -1
 	for i, r := range rules {

@@ -19,24 +19,22 @@ const (
 	maxMoves = 3
 )
 
-// A movable is a nominated pod that any node with enough room can take: it has no topology constraints, and none counts
+// A movable is a nominated pod that fits on any node with enough room. It has no topology constraints and none counts
 // it.
 type movable struct {
 	class *compile.Class
 	pod   *model.Pod
 }
 
-// isMovable reports whether pods of the class only require room, labels and tolerated taints, and no constraint counts
-// them.
+// isMovable reports whether pods of the class only require room, labels and tolerated taints, and are not counted.
 func isMovable(c *compile.Class) bool {
 	last := c.Last()
 	return c.Free && len(c.Members) == 0 && len(c.Ports) == 0 && len(c.Drivers) == 0 &&
 		len(last.OverDomains) == 0 && len(last.PerNode) == 0 && last.Neighbours == nil && last.Company == nil
 }
 
-// fewStrays reports whether few pods wait while many are nominated. This is usual when kube-scheduler binds pods to
-// other nodes than planned: they take the room of the waiting pods, and the room planned for them is free, spread over
-// several nodes.
+// fewStrays reports whether few pods wait while many are nominated. This happens when kube-scheduler binds pods to
+// other nodes than planned. Such pods use the room of the waiting ones, and leave free room on several nodes.
 func (a *Placement) fewStrays() bool {
 	left, nominated := 0, 0
 	for i := range a.Waiting {
@@ -82,8 +80,7 @@ func (a *Placement) targets(c *compile.Class) []int {
 	return out[:min(len(out), maxTargets)]
 }
 
-// shortfall returns what node i lacks for a pod of the class, as a share of the pod's request. The scarcest resource
-// decides.
+// shortfall returns the largest share of a request of the class that node i has no room for, over all resources.
 func (a *Placement) shortfall(c *compile.Class, i int) float64 {
 	most := 0.0
 	for r, amount := range c.Demand.Amount {
@@ -154,8 +151,7 @@ func (a *Placement) bestMove(c *compile.Class, i int) (m movable, to int) {
 	return m, to
 }
 
-// tightest returns, of the other nodes that can take the pod, the one with the least room. It returns -1 if there is
-// none.
+// tightest returns, of the other nodes that can take the pod, the one with the least room, or -1.
 func (a *Placement) tightest(m movable, from int) int {
 	best, least := -1, 0.0
 	for i := range a.nodes {

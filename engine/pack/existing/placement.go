@@ -22,8 +22,7 @@ type Placement struct {
 	Order []Step
 	// Late says that all new nodes are planned. A pod placed now can no longer take a domain that a later pod needs.
 	Late bool
-	// MayBeFirst reports whether kube-scheduler's first-pod exception may be used for a pod with the rule; see
-	// compile.Rule.Affinity.
+	// MayBeFirst reports whether kube-scheduler's first-pod exception applies to the rule; see compile.Rule.Affinity.
 	MayBeFirst func(*compile.Rule) bool
 
 	problem *compile.Problem
@@ -32,8 +31,7 @@ type Placement struct {
 	moves   bool           // whether MakeRoom may move nominated pods to other nodes
 }
 
-// A Step is one pod in the order of placement. Free pods come after all others in a plan; no required constraint counts
-// them.
+// A Step is one pod in the order of placement. Free pods come last in a plan, since no required constraint counts them.
 type Step struct {
 	Pod  *model.Pod
 	Free bool
@@ -224,8 +222,7 @@ func (a *Placement) meetsTerms(t *catalog.NodeTerms, i int) bool {
 	return known[i] > 0
 }
 
-// countsForSure reports whether it is known in which domain required spread counts a pod on node i. The node is in
-// flight.
+// countsForSure reports whether it is known where required spread counts a pod on node i, which is in flight.
 func (a *Placement) countsForSure(group, i int) bool {
 	p, g, n := a.problem, a.problem.Groups[group], a.problem.Nodes[i]
 	switch {
