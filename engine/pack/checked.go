@@ -84,7 +84,8 @@ func podsToPlan(s *model.Snapshot) []*model.Pod {
 	return slices.CompactFunc(pods, func(a, b *model.Pod) bool { return a.Key == b.Key })
 }
 
-// plan returns a plan without the pods in c.out.Leave, and its violations. It adds pods that cause a panic to them.
+// plan returns a plan without the pods in c.out.Leave, and its violations. It adds pods that cause a panic to
+// c.out.Leave.
 func (c *checkedSolve) plan() (*model.Plan, []verify.Violation) {
 	plan, violations, failed := c.try(c.out.Leave)
 	if failed == nil {

@@ -131,8 +131,7 @@ func withinLimits(options []*catalog.Type, n *node, left model.Resources) []*cat
 	return kept
 }
 
-// deal assigns pods to the nodes, in the order of the nodes. It sums the requests of each node's pods and DaemonSet
-// pods.
+// deal assigns pods to the nodes, in order of the nodes. It sums the requests of each node's pods and DaemonSet pods.
 func (d *draft) deal() (pods [][]*model.Pod, requests []model.Resources) {
 	next := make([]int, len(d.assigned.Segments))
 	pods, requests = make([][]*model.Pod, len(d.packed.nodes)), make([]model.Resources, len(d.packed.nodes))

@@ -44,8 +44,8 @@ func recovered(f func()) (failed *Panic) {
 	return nil
 }
 
-// stack returns the active functions, innermost first, from the one that panicked to the one that recovered called.
-// Functions outside of recovered are left out, so that the same panic has the same stack for every caller.
+// stack returns the active functions, innermost first: from the one that panicked to the one that recovered called.
+// Callers of recovered are left out, so that the same panic always has the same stack.
 func stack() string {
 	pcs := make([]uintptr, 64)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs)])
@@ -67,13 +67,13 @@ func panicReason(p Panic) string {
 	return "planning this pod failed, so that it was left out for the others to be planned: " + p.Value
 }
 
-// isolate searches the pods that cause the panic first, which a plan with all pods ended in. It adds them to
-// c.out.Leave and the panics to c.out.Panics.
+// isolate finds the pods that cause a panic. first is the panic of a plan with all pods. isolate adds the pods to
+// c.out.Leave and the panics that it sees to c.out.Panics.
 //
 // The search keeps a set of pods for which a plan can be made, and tries to add groups of pods to it. At first, each
 // namespace is a group. If a plan with several groups panics, each half of the groups is tried. If a plan with a single
-// namespace panics, its pods are grouped by owner, and these groups are tried. After maxIsolations plans, groups that
-// still panic are left out whole.
+// namespace panics, its pods are grouped by owner, and these groups are tried. After maxIsolations plans, every group
+// that was in a panicking plan and was not tried alone is left out.
 func (c *checkedSolve) isolate(first Panic) {
 	i := &isolation{checkedSolve: c, plannable: map[string]bool{}}
 	for _, p := range c.pods {

@@ -23,8 +23,8 @@ type repairer struct {
 	steps int
 }
 
-// repair returns the plan of the draft with some of the refused pods placed. If it can place none, it returns the plan
-// of the draft. No topology group may count a pod without a place.
+// repair returns a plan that places some of the pods that the draft refuses. If there is none, it returns the draft's
+// plan. The draft must be consistent: no placed pod counts on a pod without a place.
 func repair(d *draft) *model.Plan {
 	if len(d.refused) > 0 || len(d.plan.Refusals) == 0 {
 		return d.plan

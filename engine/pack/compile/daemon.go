@@ -283,8 +283,7 @@ func countComingIn(c *compiler, n *Node, m int, sure bool) {
 	}
 }
 
-// A DaemonFilter holds what pods require of the DaemonSet pods on a new node. Equal filters share a pointer. A nil
-// filter requires nothing.
+// A DaemonFilter is what pods require of a new node's DaemonSet pods. Equal ones share a pointer. nil requires nothing.
 type DaemonFilter struct {
 	number  int
 	problem *Problem
@@ -473,7 +472,7 @@ func (p *Problem) DaemonsOf(g *Group) []string {
 	return out
 }
 
-// DaemonsRepelling returns the DaemonSets on new nodes whose required anti-affinity repels the group's pods, by name.
+// DaemonsRepelling names the DaemonSets on new nodes whose required anti-affinity repels the group's pods.
 func (p *Problem) DaemonsRepelling(group int) []string {
 	var out []string
 	for _, d := range p.Daemons {

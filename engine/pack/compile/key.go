@@ -66,7 +66,7 @@ func (c *compiler) keyOf(label string) int {
 	return i
 }
 
-// findReach sets Reach, Open and MayLack of each key: which domains new nodes may be in.
+// findReach sets Reach, Open and MayLack of each key except HostKey.
 func (c *compiler) findReach() {
 	for i, k := range c.Keys {
 		if i == HostKey {

@@ -109,7 +109,8 @@ func compileNode(c *compiler, m *model.Node, least []int64) *Node {
 	return n
 }
 
-// compileInFlight sets the fields of a node in flight from the types that it may become, or returns false without any.
+// compileInFlight sets the fields of a node in flight from the types that it may become. Without such a type, it
+// returns false.
 func compileInFlight(c *compiler, n *Node) bool {
 	n.InFlight, n.MayHave = true, n.Wishes()
 	types := catalog.ClaimTypes(n.Node, c.Snapshot.Types(n.Pool))

@@ -15,9 +15,9 @@ const (
 	// setWork is the work of one requirement set. termsWork is the work of one set of node requirements, which is
 	// compared with every instance type.
 	setWork, termsWork = 100, 2_500
-	// alwaysTried is the number of requirement sets up to which the work is not limited.
+	// alwaysTried is the most requirement sets for which work is not limited.
 	alwaysTried = 200
-	// turnSeconds is after how many seconds the order of sets of equal cost changes.
+	// turnSeconds is the interval, in seconds, after which sets of equal cost change their order.
 	turnSeconds = 30
 )
 
@@ -30,12 +30,11 @@ type demandForWork struct {
 	cost int
 }
 
-// shareWork returns, by requirement set, whether the plan tries it; nil means all. of returns the set of a pod by the
+// shareWork returns, by requirement set, whether the plan tries it; nil means all. of returns the set of a pod, by the
 // index of the pod. specs holds the index of one pod for each group of pods that no term tells apart.
 //
 // Each namespace has the same share of maxWork. What a namespace does not use goes to the others. Within a namespace,
-// cheap sets are tried first. Sets of equal cost change their order every turnSeconds, so that each is tried in some
-// plan.
+// cheap sets are tried first. Sets of equal cost take turns every turnSeconds, so that each is tried in some plan.
 func shareWork(c *compiler, sets []ruleSet, of func(pod int) int, specs []int) []bool {
 	if len(sets) <= alwaysTried {
 		return nil

@@ -19,14 +19,14 @@ const (
 	maxMoves = 3
 )
 
-// A movable is a nominated pod that fits on any node with enough room. It has no topology constraints and none counts
-// it.
+// A movable is a nominated pod that fits on any node with enough room: it has no topology constraints, and no group
+// counts it.
 type movable struct {
 	class *compile.Class
 	pod   *model.Pod
 }
 
-// isMovable reports whether pods of the class only require room, labels and tolerated taints, and are not counted.
+// isMovable reports whether pods of the class only require room, labels and tolerated taints, and no group counts them.
 func isMovable(c *compile.Class) bool {
 	last := c.Last()
 	return c.Free && len(c.Members) == 0 && len(c.Ports) == 0 && len(c.Drivers) == 0 &&
