@@ -72,8 +72,8 @@ func panicReason(p Panic) string {
 //
 // The search keeps a set of pods for which a plan can be made, and tries to add groups of pods to it. At first, each
 // namespace is a group. If a plan with several groups panics, each half of the groups is tried. If a plan with a single
-// namespace panics, its pods are grouped by owner, and these groups are tried. After maxIsolations plans, every group
-// that was in a panicking plan and was not tried alone is left out.
+// namespace panics, its pods are grouped by owner, and these groups are tried.
+// After maxIsolations plans, all groups of a plan that panics are left out.
 func (c *checkedSolve) isolate(first Panic) {
 	i := &isolation{checkedSolve: c, plannable: map[string]bool{}}
 	for _, p := range c.pods {
