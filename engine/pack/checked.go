@@ -9,39 +9,39 @@ import (
 	"github.com/karpenter-go/karpenter/engine/verify"
 )
 
-// maxCheckedSolves bounds how often SolveChecked solves again without the pods that a violation names.
+// maxCheckedSolves bounds how many plans SolveChecked makes. All but the first leave out pods that violations named.
 const maxCheckedSolves = 3
 
-// A Checked is a plan without violations, and what had to be left out of it. What is left out points to a mistake of this
-// program, never of the input.
+// A Checked is a plan without violations, and a record of what was removed to get it. A violation or a panic points to
+// a mistake of this program, never of the input.
 type Checked struct {
 	Plan *model.Plan
-	// Leave are the pods that were not planned, by key, each with the reason: those of Options.Leave, and those that a
-	// violation named or a panic was caused by.
+	// Leave holds the pods that Solve was told to refuse, by key, with the reason. It starts as a copy of
+	// Options.Leave. Pods that a violation named and pods that caused a panic are added to it.
 	Leave map[string]string
-	// Violations are all that verify found in plans on the way to Plan, in the order in which they were found.
+	// Violations are all violations that verify found in plans on the way to Plan, in the order of discovery.
 	Violations []verify.Violation
-	// Panics are those of the solver and of verify.
+	// Panics are the panics of the solver and of verify.
 	Panics []Panic
 }
 
-// Steps are what SolveChecked is made of. The zero Steps is Solve and verify.
+// Steps are the functions that SolveChecked calls. The zero Steps calls Solve and verify.
 type Steps struct {
 	// Solve makes a plan; nil means Solve.
 	Solve func(*model.Snapshot, Options) *model.Plan
-	// Check returns what is wrong with a plan; nil means verify.Rules.Plan.
+	// Check returns the rules that a plan breaks; nil means verify.Rules.Plan.
 	Check func(*model.Snapshot, *model.Plan) []verify.Violation
 }
 
-// SolveChecked returns a plan for the pending pods of s that verify accepts. It always returns one, if need be a plan that
-// refuses all pods.
+// SolveChecked returns a plan for the pending pods of s that verify accepts. It always returns a plan; in the worst
+// case the plan refuses all pods.
 //
-// A pod that a violation names is refused, and the others are planned again. What still breaks a rule after a few plans is
-// taken out of the last one: a planned node, the pods placed on an existing node, or nodes of a pool. When the solver or
-// verify panics, the pods that cause it are found by planning without some, and are refused.
+// A pod that a violation names is refused, and the other pods are planned again. After maxCheckedSolves plans, salvage
+// removes from the last plan what breaks a rule: pods, planned nodes, placements on existing nodes, or nodes of a pool.
+// When the solver or verify panics, isolate finds the pods that cause it, and they are refused.
 func SolveChecked(s *model.Snapshot, o Options) Checked { return Steps{}.SolveChecked(s, o) }
 
-// SolveChecked is the function of that name with these steps.
+// SolveChecked does what the function SolveChecked does, with the functions of st.
 func (st Steps) SolveChecked(s *model.Snapshot, o Options) Checked {
 	if st.Solve == nil {
 		st.Solve = Solve
@@ -68,12 +68,12 @@ func (st Steps) SolveChecked(s *model.Snapshot, o Options) Checked {
 	}
 }
 
-// A checkedSolve is one call of SolveChecked.
+// A checkedSolve is the state of one call of SolveChecked.
 type checkedSolve struct {
 	steps    Steps
 	snapshot *model.Snapshot
 	options  Options
-	pods     []*model.Pod // all that need a place, in key order
+	pods     []*model.Pod // all pods that need a place, in key order
 	out      Checked
 }
 
@@ -84,7 +84,8 @@ func podsToPlan(s *model.Snapshot) []*model.Pod {
 	return slices.CompactFunc(pods, func(a, b *model.Pod) bool { return a.Key == b.Key })
 }
 
-// plan returns a plan without the pods in c.out.Leave, and its violations. Pods that cause a panic are added to c.out.Leave.
+// plan returns a plan without the pods in c.out.Leave, and its violations. It adds pods that cause a panic to
+// c.out.Leave.
 func (c *checkedSolve) plan() (*model.Plan, []verify.Violation) {
 	plan, violations, failed := c.try(c.out.Leave)
 	if failed == nil {
@@ -97,7 +98,7 @@ func (c *checkedSolve) plan() (*model.Plan, []verify.Violation) {
 	return c.refuseAll(panicReason(*failed)), nil
 }
 
-// try returns a plan without the pods in leave, and its violations, or the panic that this ended in.
+// try returns a plan without the pods in leave and its violations, or the panic of the solver or verify.
 func (c *checkedSolve) try(leave map[string]string) (plan *model.Plan, violations []verify.Violation, failed *Panic) {
 	failed = recovered(func() {
 		o := c.options
@@ -108,7 +109,7 @@ func (c *checkedSolve) try(leave map[string]string) (plan *model.Plan, violation
 	return plan, violations, failed
 }
 
-// refuseAll returns the plan that places no pod: those in c.out.Leave for the reasons there, all others for this one.
+// refuseAll returns a plan that refuses all pods: those in c.out.Leave for the reasons there, all others for why.
 func (c *checkedSolve) refuseAll(why string) *model.Plan {
 	leave := make(map[string]string, len(c.pods))
 	for _, p := range c.pods {
@@ -119,7 +120,7 @@ func (c *checkedSolve) refuseAll(why string) *model.Plan {
 	return refuse(&model.Plan{}, refused)
 }
 
-// podsNamed returns the pods of the plan that violations name, by key, each with the reason to refuse it.
+// podsNamed returns the placed pods that violations name, by key, with the reason to refuse each.
 func podsNamed(plan *model.Plan, violations []verify.Violation) map[string]string {
 	planned := placedKeys(plan)
 	named := map[string]string{}
@@ -148,5 +149,5 @@ func placedKeys(plan *model.Plan) map[string]bool {
 	return keys
 }
 
-// violationReason is the reason to refuse pods for the sake of v.
+// violationReason returns the reason to refuse pods because of v.
 func violationReason(v verify.Violation) string { return "no safe place was found: " + v.Detail }

@@ -1,29 +1,34 @@
 // Package pack decides which nodes a set of pending pods needs.
 //
-// It is a pure function from a snapshot of the cluster to a plan. Given the same Snapshot and Options it returns the same
-// Plan, on any machine, at any speed. To keep that promise the package
+// It is a pure function from a snapshot of the cluster to a plan. The same Snapshot and Options give the same Plan on
+// every machine. For this, the package
 //
 //   - takes the time from Snapshot.Now and never reads a clock;
-//   - bounds its work by counts and never by a deadline;
+//   - limits its work by counts and never by a deadline;
 //   - breaks every tie by name, so that no result depends on map order;
-//   - writes no logs, events or metrics: what it has to say is in the Plan.
+//   - writes no logs, events or metrics: all results are in the Plan.
 //
 // # Phases
 //
-// Solve runs phases. Each takes the immutable problem and the value of the phase before it, and returns a new value.
+// Solve runs phases. Each takes the immutable Problem and the result of the phase before, and returns a new value.
 //
-//	Snapshot ─ compile.Compile ─► compile.Problem    pod classes, topology groups, nodes, what may be launched
+//	Snapshot ─ compile.Compile ─► compile.Problem    pod classes, topology groups, nodes, instance types
 //	Problem  ─ assign.Assign ───► assign.Assignment  pods on existing nodes (package existing); segments for new ones
 //	Segments ─ packNodes ───────► packing            which pods share a new node (package binpack)
-//	packing  ─ draftPlan ───────► draft              all types that a node may be launched as, refusals, the Plan
-//	draft    ─ repair ──────────► Plan               places for single pods that the draft refuses
+//	packing  ─ draftPlan ───────► draft              the types that may be launched, refusals, the Plan
+//	draft    ─ repair ──────────► Plan               places for some of the pods that the draft refuses
 //
-// SolveChecked has every plan checked by package verify and leaves out what does not hold.
+// SolveChecked checks every plan with package verify and removes the parts that break a rule.
 //
 // # Where to begin
 //
-// Read solve.go first: it is one screen. Then take the phase that a question is about: which pods are alike and what they
-// require (compile/class.go, compile/stage.go), what is on offer (catalog/pool.go), which domain a pod gets
-// (assign/assign.go), which node (binpack's doc.go, then packing.go here), why a pod is refused (refusal.go).
-// docs/packing.md describes the method and its limitations, docs/words.md the terms.
+// Read solve.go first. Then read the phase that answers the question:
+//
+//   - which pods are equal, and what do they require: compile/class.go, compile/stage.go;
+//   - which instance types may be launched: catalog/pool.go;
+//   - which domain does a pod get: assign/assign.go;
+//   - which node does a pod get: doc.go of package binpack, then packing.go here;
+//   - why is a pod refused: refusal.go.
+//
+// docs/packing.md describes the method and its limitations. docs/words.md defines the terms.
 package pack

@@ -14,18 +14,18 @@ import (
 	"github.com/karpenter-go/karpenter/engine/pack/compile"
 )
 
-// A draft is a plan with the phases that it was made of.
+// A draft is a plan together with the results of the phases that made it.
 type draft struct {
 	problem  *compile.Problem
 	options  Options
 	assigned *assign.Assignment
 	packed   *packing
 	plan     *model.Plan
-	// refused are the pods of nodes for which minValues leave too few options.
+	// refused are the pods of nodes that cannot be launched: too few types are left to meet the pool's minValues.
 	refused map[*model.Pod]bool
 }
 
-// draftPlan finds for each new node all types and offerings that it may be launched as, and makes the plan.
+// draftPlan makes the plan. For each new node it finds all instance types and offerings that may be launched.
 func draftPlan(p *compile.Problem, o Options, a *assign.Assignment, k *packing) *draft {
 	d := &draft{problem: p, options: o, assigned: a, packed: k, refused: map[*model.Pod]bool{}, plan: &model.Plan{}}
 	d.plan.Placements = a.Placed.Placements()
@@ -34,13 +34,13 @@ func draftPlan(p *compile.Problem, o Options, a *assign.Assignment, k *packing) 
 	d.plan.Refusals = d.refusals()
 	d.plan.Floor = k.floor(kept)
 	if d.plan.Floor > d.plan.Price && d.plan.Floor < d.plan.Price*(1+catalog.Same) {
-		d.plan.Floor = d.plan.Price // equal but for rounding
+		d.plan.Floor = d.plan.Price // equal except for rounding
 	}
 	d.plan.Order = d.order()
 	return d
 }
 
-// launchNodes adds the nodes that can be launched to the plan and returns them.
+// launchNodes adds the nodes that can be launched to the plan and returns them. The pods of the others go to d.refused.
 func (d *draft) launchNodes() (kept []*node) {
 	nodes := d.packed.nodes
 	if len(nodes) == 0 {
@@ -75,8 +75,8 @@ func (d *draft) launchNodes() (kept []*node) {
 	return kept
 }
 
-// launch sets what the node may be launched as. It returns false if the pool's minValues cannot be met. left is what limits
-// leave once each node has taken its charge; larger options share it.
+// launch sets the instance types that may be launched for the node. It returns false if they cannot meet minValues.
+// left holds what the limits leave after the charges of all nodes. All nodes of a pool share it for larger types.
 func (d *draft) launch(n *node, out *model.PlannedNode, left *catalog.Limits) bool {
 	out.Pool, out.Requirements = n.pool.Pool, n.offers.Requirements
 	all := n.pool.Options(n.offers, n.amount, n.shared, n.instance().Reservation, n.admits())
@@ -107,8 +107,8 @@ func (d *draft) launch(n *node, out *model.PlannedNode, left *catalog.Limits) bo
 	return true
 }
 
-// withinLimits returns the options that exceed the node's charge by no more than the limits leave, and takes the largest
-// excess out of what they leave. The node's own type always stays, and so do the options that minValues require.
+// withinLimits returns the options whose capacity exceeds the node's charge by at most left. It then subtracts the
+// largest excess from left. The charge covers the node's own type and the options that minValues require.
 func withinLimits(options []*catalog.Type, n *node, left model.Resources) []*catalog.Type {
 	if left == nil {
 		return options
@@ -131,7 +131,7 @@ func withinLimits(options []*catalog.Type, n *node, left model.Resources) []*cat
 	return kept
 }
 
-// deal gives each node its pods, in the order of the nodes, and sums what they and the DaemonSets request.
+// deal assigns pods to the nodes, in order of the nodes. It sums the requests of each node's pods and DaemonSet pods.
 func (d *draft) deal() (pods [][]*model.Pod, requests []model.Resources) {
 	next := make([]int, len(d.assigned.Segments))
 	pods, requests = make([][]*model.Pod, len(d.packed.nodes)), make([]model.Resources, len(d.packed.nodes))
@@ -156,8 +156,8 @@ func (d *draft) deal() (pods [][]*model.Pod, requests []model.Resources) {
 	return pods, requests
 }
 
-// order returns the pods of the plan as kube-scheduler may place them one after another: as they were decided, and last those
-// that no constraint counts. It is nil if no pod has constraints about others.
+// order returns the placed pods in an order in which kube-scheduler can place them: as they were decided, with Free
+// pods last. It returns nil if no pod has constraints on other pods.
 func (d *draft) order() []*model.Pod {
 	if len(d.problem.Groups) == 0 {
 		return nil
@@ -180,9 +180,9 @@ func (d *draft) order() []*model.Pod {
 	return order
 }
 
-// sortNodes puts nodes into the order of the plan.
+// sortNodes sorts the nodes into the order of the plan.
 func sortNodes(nodes []model.PlannedNode) {
-	order := make([]int, len(nodes)) // nodes are large: their numbers are sorted, and each node is moved once
+	order := make([]int, len(nodes)) // nodes are large: sort indices, then move each node once
 	for i := range order {
 		order[i] = i
 	}

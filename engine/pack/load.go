@@ -8,12 +8,14 @@ import (
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
-// A load is how many pods each group per node counts on a planned node, and the most that the pods there tolerate.
+// A load holds, for each group per node, the number of its pods on a planned node. It also holds the most that the
+// required anti-affinity of those pods tolerates.
 type load []groupLoad
 
 type groupLoad struct{ group, present, limit int }
 
-// loadOf returns the load of a planned node. Pods that come now come last, so spread of those that are there binds no more.
+// loadOf returns the load of a planned node. It ignores the spread rules of the node's pods. Spread binds a pod only
+// when it is placed, and other pods are added later.
 func loadOf(n *node) load {
 	var l load
 	for _, x := range n.pool.Bins().Types[n.typ].Preload {
@@ -39,7 +41,7 @@ func loadOf(n *node) load {
 	return l
 }
 
-// of returns the load of a group; nil if there is none.
+// of returns the load of a group, or nil.
 func (l load) of(group int) *groupLoad {
 	if i := slices.IndexFunc(l, func(x groupLoad) bool { return x.group == group }); i >= 0 {
 		return &l[i]
@@ -47,7 +49,7 @@ func (l load) of(group int) *groupLoad {
 	return nil
 }
 
-// add counts n pods of the group.
+// add adds n pods of the group and returns the load.
 func (l load) add(group, n int) load {
 	if x := l.of(group); x != nil {
 		x.present += n
@@ -63,7 +65,7 @@ func (l load) present(group int) int {
 	return 0
 }
 
-// admits reports whether one pod of the segment may join.
+// admits reports whether a pod of the segment can be added to the node.
 func (l load) admits(s *assign.Segment) bool {
 	for _, r := range s.Rules {
 		present := l.present(r.Group)
@@ -81,8 +83,8 @@ func (l load) admits(s *assign.Segment) bool {
 	return true
 }
 
-// meetsAffinity reports whether the pods there are the company that the segment's pods require on their node, or these may be
-// the first by kube-scheduler's rule.
+// meetsAffinity reports whether the pods on the node meet the required affinity per node of the segment's pods.
+// Affinity also counts as met if kube-scheduler's first-pod exception applies; see compile.Rule.Affinity.
 func (l load) meetsAffinity(s *assign.Segment, a *assign.Assignment) bool {
 	for i := range s.Rules {
 		r := &s.Rules[i]

@@ -9,25 +9,25 @@ import (
 	"github.com/karpenter-go/karpenter/engine/pack/catalog"
 )
 
-// A node is a new node of the plan in the making. Equal nodes may share a pointer; nodes are not changed once made.
+// A node is a new node while the plan is made. Equal nodes may share a pointer, so a node in use is not modified.
 type node struct {
 	pool   *catalog.Pool
-	typ    int // the cheapest of its options, in pool.Types
+	typ    int // the cheapest type that fits; index in pool.Types
 	offers *catalog.OfferSet
 	parts  []part
-	amount []int64 // what its pods request
+	amount []int64 // sum of the requests of its pods
 	shared catalog.SharedVolumes
-	charge model.Resources // what it takes out of the limits of the pool
+	charge model.Resources // what it uses of the pool's limits
 	price  float64
 }
 
-// A part is a number of bundles of one segment on a node.
+// A part is a number of bundles of one segment on a node. A bundle is one pod, or several that must share a node.
 type part struct {
 	segment *assign.Segment
 	copies  int
 }
 
-// newNode returns the node with these parts, without a charge.
+// newNode returns a node with these parts. Its charge is not set.
 func newNode(pool *catalog.Pool, typ int, offers *catalog.OfferSet, parts []part) *node {
 	n := &node{pool: pool, typ: typ, offers: offers, parts: parts, price: offers.Prices[typ]}
 	n.amount = make([]int64, len(parts[0].segment.Demand.Amount))
@@ -38,10 +38,10 @@ func newNode(pool *catalog.Pool, typ int, offers *catalog.OfferSet, parts []part
 	return n
 }
 
-// instance returns the type that the node is planned as.
+// instance returns the instance type for which the node is planned.
 func (n *node) instance() *catalog.Type { return n.pool.Types[n.typ] }
 
-// pods returns the number of the node's pods.
+// pods returns the number of pods on the node.
 func (n *node) pods() int {
 	sum := 0
 	for _, x := range n.parts {
@@ -50,8 +50,8 @@ func (n *node) pods() int {
 	return sum
 }
 
-// admits returns which types may hold the node's pods as far as host ports and DaemonSet pods are concerned; nil if all with
-// room may.
+// admits returns a function that reports whether host ports and DaemonSet pods allow the node's pods on a type. nil
+// means that they allow all types.
 func (n *node) admits() func(typ int) bool {
 	if !slices.ContainsFunc(n.parts, func(x part) bool { return x.segment.Fit.Restricted }) {
 		return nil
@@ -66,7 +66,7 @@ func (n *node) admits() func(typ int) bool {
 	}
 }
 
-// preloadsNoMore reports whether a node of the type has no more DaemonSet pods that count for spread than one of n's type.
+// preloadsNoMore reports whether a node of the type has at most the planned type's DaemonSet pods in each spread group.
 func (n *node) preloadsNoMore(typ int) bool {
 	bins := n.pool.Bins().Types
 	return !slices.ContainsFunc(bins[typ].Preload, func(x binpack.Count) bool {

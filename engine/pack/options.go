@@ -12,50 +12,51 @@ import (
 	"github.com/karpenter-go/karpenter/engine/pack/compile"
 )
 
-// Options tunes Solve. The zero value is ready to use.
+// Options are the settings of Solve. The zero value is valid.
 type Options struct {
-	// Labels are the labels that pods and pools may ask for before a node exists, and aliases of old ones.
+	// Labels say which labels pods and pools may require before a node exists, and the aliases of old label names.
 	Labels apiv1.LabelRules
-	// MaxTypes is how many instance types a new node may still choose from when it is launched. More types make a spot
-	// launch likelier to succeed. Default 600.
+	// MaxTypes is the most instance types that a new node may offer to its launch. With more types, a spot launch is
+	// more likely to succeed. Default 600.
 	MaxTypes int
-	// MaxPatterns is how many nodes Solve may open before it refuses the pods that remain. It replaces a time limit: a count
-	// gives the same plan on a slow machine. Default 1,000,000.
+	// MaxPatterns is the most nodes that Solve may open; it refuses the remaining pods. Unlike a time limit, it gives
+	// the same plan on a slow machine. Default 1,000,000.
 	MaxPatterns int
-	// Effort scales how long Solve looks for a cheaper plan once it has one. Default 1; a negative value looks for none.
+	// Effort scales how long Solve improves a plan that it has found. Default 1. A negative value means no improvement.
 	Effort int
-	// Leave holds the keys of pods that are refused unseen, each with the reason that its refusal gives.
+	// Leave holds pods that are refused without planning them: the reason, by pod key.
 	Leave map[string]string
-	// RelaxMinValues launches a node also when fewer distinct values are left than the pool's minValues asks for. Default
-	// false: refuse.
+	// RelaxMinValues launches a node even if fewer distinct values are left than the pool's minValues requires. Default
+	// false: the pods are refused.
 	RelaxMinValues bool
-	// PreferencePolicy says what to do with preferred affinity and spread that may be ignored. Default PreferenceRespect.
+	// PreferencePolicy says how to treat preferred affinity and spread with ScheduleAnyway. Default PreferenceRespect.
 	PreferencePolicy PreferencePolicy
-	// DefaultSpread returns the constraints of a pod that has none of its own; nil means that there are none.
+	// DefaultSpread returns the spread constraints of a pod that has none of its own. A nil function means none.
 	DefaultSpread func(*model.Pod) []corev1.TopologySpreadConstraint
-	// NodeFee is what a node costs besides its price, in dollars per hour: its root volume, its address, agents and licences
-	// that are paid by the node. It is weighed, and not part of any price that is reported. Default 0.
+	// NodeFee is the cost of a node besides its price, in dollars per hour: root volume, address, agents and licences
+	// per node. It influences decisions, but reported prices do not include it. Default 0.
 	NodeFee float64
-	// MaxNodeCPU is the most cpu that a new node may have, in millicores, to bound what is lost with one. Default 0: any.
+	// MaxNodeCPU is the most cpu of a new node, in millicores. It bounds how much capacity one node failure takes away.
+	// Default 0: no bound.
 	MaxNodeCPU int64
-	// Slack is the share of a new node's cpu and memory that is left free, 0 to 0.5, for schedulers that put pods elsewhere
-	// than planned. A pod that would have no place for it goes without. Default 0.
+	// Slack is the share of a new node's cpu and memory that is left free, 0 to 0.5. It helps schedulers that bind pods
+	// elsewhere than planned. If slack leaves pods without a place, the plan is made without it. Default 0.
 	Slack float64
 }
 
-// A PreferencePolicy says how preferences count.
+// A PreferencePolicy says how preferences of pods are treated.
 type PreferencePolicy string
 
-// The policies: preferences are kept as long as pods find a place, or not looked at.
+// PreferenceRespect keeps preferences as long as the pods find a place. PreferenceIgnore ignores them.
 const (
 	PreferenceRespect PreferencePolicy = "Respect"
 	PreferenceIgnore  PreferencePolicy = "Ignore"
 )
 
-// maxSlack is the largest Slack: with more, nodes would be planned for half of what they hold.
+// maxSlack is the largest valid Slack: at most half of a node may be left free.
 const maxSlack = 0.5
 
-// settings returns the options that compilation looks at.
+// settings returns the options that package compile uses.
 func (o Options) settings() compile.Settings {
 	return compile.Settings{
 		Settings:          catalog.Settings{Labels: o.Labels, MaxNodeCPU: o.MaxNodeCPU, RelaxMinValues: o.RelaxMinValues},
@@ -63,7 +64,7 @@ func (o Options) settings() compile.Settings {
 	}
 }
 
-// withDefaults returns o with its zero fields set.
+// withDefaults returns o with defaults in place of zero values.
 func (o Options) withDefaults() Options {
 	if o.MaxTypes == 0 {
 		o.MaxTypes = 600
@@ -77,7 +78,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Validate reports every bad field at once.
+// Validate returns one error that lists all invalid fields.
 func (o Options) Validate() error {
 	var errs []error
 	if o.MaxTypes < 0 {
@@ -95,7 +96,7 @@ func (o Options) Validate() error {
 	if o.NodeFee < 0 {
 		errs = append(errs, fmt.Errorf("nodeFee is %g, want 0 or more", o.NodeFee))
 	}
-	if !(o.Slack >= 0 && o.Slack <= maxSlack) { // not a number is neither
+	if !(o.Slack >= 0 && o.Slack <= maxSlack) { // also rejects NaN
 		errs = append(errs, fmt.Errorf("slack is %g, want 0 to %g", o.Slack, maxSlack))
 	}
 	return errors.Join(errs...)

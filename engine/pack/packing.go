@@ -11,19 +11,20 @@ import (
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
-// A packing says which segments share new nodes.
+// A packing is the result of bin packing: the new nodes and the segments on each. A segment is a list of pods of one
+// class for new nodes in the same domains; see assign.Segment.
 type packing struct {
 	nodes []*node
-	// served is, by segment, how many of its first pods have a node.
+	// served is, by segment, how many of its pods have a node. These are the first ones.
 	served []int
-	// limits are what pool limits and reservations leave.
+	// limits are what the nodes leave of pool limits and reservations.
 	limits *catalog.Limits
-	// floor waits for a price below which no set of nodes holds the pods of the given nodes.
+	// floor returns a lower bound of the price of any nodes that hold the pods of the given nodes. It may have to wait.
 	floor func([]*node) float64
 }
 
-// packNodes packs the segments into new nodes, weight by weight: pools of the highest weight first, and pools of one weight
-// by price alone. What limits leave out goes on to the next weight.
+// packNodes packs the segments into new nodes. Pools of the highest weight are used first. Among pools of one weight
+// only the price decides. Segments that limits leave out are packed into pools of the next weight.
 func packNodes(p *compile.Problem, o Options, a *assign.Assignment) *packing {
 	out := &packing{served: make([]int, len(a.Segments)), limits: a.Limits.Clone(), floor: func([]*node) float64 { return 0 }}
 	if len(a.Segments) == 0 {
@@ -31,7 +32,7 @@ func packNodes(p *compile.Problem, o Options, a *assign.Assignment) *packing {
 	}
 	items := itemsOf(a)
 	relaxation := binpack.NewRelaxation(problemOf(p, o, p.Catalog.Pools, slices.Clone(items), out.limits))
-	whole := known{copies: make([]int, len(items))} // most plans serve all copies, without reservations
+	whole := known{copies: make([]int, len(items))} // the usual case: all copies, no reservations
 	for i := range items {
 		whole.copies[i] = items[i].Copies
 	}
@@ -52,7 +53,7 @@ func packNodes(p *compile.Problem, o Options, a *assign.Assignment) *packing {
 	return out
 }
 
-// packTier packs what is left of the items into nodes of pools of one weight, and returns what is left then.
+// packTier packs the remaining items into nodes of pools of one weight. It returns the copies of each item still left.
 func (k *packing) packTier(problem *binpack.Problem, o Options, pools []*catalog.Pool, a *assign.Assignment) (left []int) {
 	solution := binpack.Solve(problem, binpack.Options{MaxBins: o.MaxPatterns, Effort: o.Effort, RelaxDistinct: o.RelaxMinValues})
 	made := map[*binpack.Bin]*node{}
@@ -77,14 +78,14 @@ func (k *packing) packTier(problem *binpack.Problem, o Options, pools []*catalog
 	return solution.Left
 }
 
-// A known bound is that for so many copies of each item.
+// A known is a lower bound that was computed for the given number of copies of each item.
 type known struct {
 	copies []int
 	bound  float64
 }
 
-// bound returns a price below which no set of nodes holds the pods of these. Nodes that draw from reservations count as they
-// are: what they hold is not to be had again. k is a bound that is known already, or nil.
+// bound returns a lower bound of the price of any nodes that hold the pods of the given nodes. Nodes that draw from
+// reservations count at their own price, since a reservation is used only once. k is a bound already known, or nil.
 func bound(r *binpack.Relaxation, nodes []*node, items int, k *known) float64 {
 	copies, reserved := make([]int, items), 0.0
 	for _, n := range nodes {
@@ -105,7 +106,7 @@ func bound(r *binpack.Relaxation, nodes []*node, items int, k *known) float64 {
 	return reserved + r.Bound(copies)
 }
 
-// problemOf returns the packing problem of the items and pools.
+// problemOf returns the bin packing problem of the items and pools.
 func problemOf(p *compile.Problem, o Options, pools []*catalog.Pool, items []binpack.Item, l *catalog.Limits) *binpack.Problem {
 	out := &binpack.Problem{
 		Dimensions: p.Dimensions.Len(), Units: p.Dimensions.Units, Shared: p.Volumes.SharedDemands(), Groups: len(p.Groups),
@@ -127,7 +128,7 @@ func problemOf(p *compile.Problem, o Options, pools []*catalog.Pool, items []bin
 	return out
 }
 
-// itemsOf returns the segments as the packing solver sees them.
+// itemsOf returns the segments as items of package binpack.
 func itemsOf(a *assign.Assignment) []binpack.Item {
 	items := make([]binpack.Item, len(a.Segments))
 	uses := map[*catalog.Fit][]binpack.Use{}
@@ -157,7 +158,7 @@ func usesOf(f *catalog.Fit) []binpack.Use {
 	return out
 }
 
-// countsOf returns how many pods of a bundle each group per node counts.
+// countsOf returns how many pods of one bundle each group per node counts. See part for bundles.
 func countsOf(s *assign.Segment) []binpack.Count {
 	var out []binpack.Count
 	for i, m := range s.Members {
@@ -167,8 +168,8 @@ func countsOf(s *assign.Segment) []binpack.Count {
 	return out
 }
 
-// boundsOf returns how many pods of each group a node may hold beside pods with the rules. Affinity per node is met by
-// bundles.
+// boundsOf returns the most pods of each group that a node may hold beside pods with the rules. Affinity per node needs
+// no bound, since its pods are bundled.
 func boundsOf(rules []compile.Rule) []binpack.Bound {
 	var out []binpack.Bound
 	for _, r := range rules {

@@ -10,18 +10,18 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// maxIsolations bounds how many plans are tried to find the pods that cause a panic.
+// maxIsolations bounds how many plans isolate tries to find the pods that cause a panic.
 const maxIsolations = 48
 
-// A Panic is a panic of a plan, and the pods without which the plan could be made.
+// A Panic is a panic of the solver or of verify, and the pods that cause it: without them a plan can be made.
 type Panic struct {
-	// Pods are those that were left out for it, in the order in which they were found.
+	// Pods are the pods that were left out because of the panic, in the order in which they were found.
 	Pods []*model.Pod
-	// Value is what was panicked with, Stack the functions that were active, innermost first.
+	// Value is the text of the panic value. Stack lists the active functions, innermost first.
 	Value, Stack string
 }
 
-// Try is Solve for a caller that cannot leave out pods: if Solve panics, the plan refuses all pods, and the panic is returned.
+// Try is Solve for a caller that cannot leave out pods. If Solve panics, Try returns the panic and refuses all pods.
 func Try(s *model.Snapshot, o Options) (*model.Plan, *Panic) {
 	var plan *model.Plan
 	failed := recovered(func() { plan = Solve(s, o) })
@@ -33,7 +33,7 @@ func Try(s *model.Snapshot, o Options) (*model.Plan, *Panic) {
 	return plan, failed
 }
 
-// recovered calls f and returns the panic that it ended in, nil for none.
+// recovered calls f. If f panics, it returns the panic, otherwise nil.
 func recovered(f func()) (failed *Panic) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -44,8 +44,8 @@ func recovered(f func()) (failed *Panic) {
 	return nil
 }
 
-// stack returns the functions that are active, innermost first, from the one that panicked to the one that was called by
-// recovered. So the same panic has the same stack wherever it is recovered.
+// stack returns the active functions, innermost first: from the one that panicked to the one that recovered called.
+// Callers of recovered are left out, so that the same panic always has the same stack.
 func stack() string {
 	pcs := make([]uintptr, 64)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs)])
@@ -62,17 +62,18 @@ func stack() string {
 	return b.String()
 }
 
-// panicReason is the reason to refuse pods that cause the panic.
+// panicReason returns the reason to refuse pods that cause the panic.
 func panicReason(p Panic) string {
 	return "planning this pod failed, so that it was left out for the others to be planned: " + p.Value
 }
 
-// isolate finds pods without which a plan can be made, after one with all pods ended in the panic, and adds them to
-// c.out.Leave and c.out.Panics.
+// isolate finds the pods that cause a panic. first is the panic of a plan with all pods. isolate adds the pods to
+// c.out.Leave and the panics that it sees to c.out.Panics.
 //
-// The search keeps a set of pods with which a plan can be made, and adds groups of pods to it. The groups are namespaces. Where
-// a plan with several groups panics, each half of them is tried. Where one namespace causes the panic, the pods of each
-// owner are tried. When the tries are used up, all pods that are not in the set are left out.
+// The search keeps a set of pods for which a plan can be made, and tries to add groups of pods to it. At first, each
+// namespace is a group. If a plan with several groups panics, each half of the groups is tried. If a plan with a single
+// namespace panics, its pods are grouped by owner, and these groups are tried.
+// After maxIsolations plans, all groups of a plan that panics are left out.
 func (c *checkedSolve) isolate(first Panic) {
 	i := &isolation{checkedSolve: c, plannable: map[string]bool{}}
 	for _, p := range c.pods {
@@ -83,15 +84,15 @@ func (c *checkedSolve) isolate(first Panic) {
 	i.narrow(groupBy(i.pods, func(p *model.Pod) string { return p.Object.Namespace }), first)
 }
 
-// An isolation is the search for the pods that cause a panic.
+// An isolation is the state of the search for the pods that cause a panic.
 type isolation struct {
 	*checkedSolve
-	pods      []*model.Pod    // those to search
-	plannable map[string]bool // the set with which a plan can be made, by key
+	pods      []*model.Pod    // the pods that are searched
+	plannable map[string]bool // keys of the pods for which together a plan can be made
 	tries     int
 }
 
-// admit adds the groups to the plannable pods if a plan can be made with all of them, else those of them with which one can.
+// admit adds the groups to the plannable pods if a plan can be made with all of them. Otherwise it adds parts of them.
 func (i *isolation) admit(groups [][]*model.Pod) {
 	added := map[string]bool{}
 	for _, group := range groups {
@@ -113,7 +114,7 @@ func (i *isolation) admit(groups [][]*model.Pod) {
 	maps.Copy(i.plannable, added)
 }
 
-// narrow admits parts of the groups, with which together a plan panicked.
+// narrow splits groups for which the plan panicked and admits the parts.
 func (i *isolation) narrow(groups [][]*model.Pod, failed Panic) {
 	if len(groups) == 1 && i.tries < maxIsolations {
 		finer := groupBy(groups[0], ownerOf)
@@ -137,7 +138,7 @@ func (i *isolation) narrow(groups [][]*model.Pod, failed Panic) {
 	}
 }
 
-// leave leaves out the pods for the panic that they cause.
+// leave adds the pods to c.out.Leave and to the panic that they cause.
 func (i *isolation) leave(pods []*model.Pod, failed Panic) {
 	for _, p := range pods {
 		i.out.Leave[p.Key] = panicReason(failed)
@@ -152,7 +153,7 @@ func (i *isolation) leave(pods []*model.Pod, failed Panic) {
 	i.out.Panics = append(i.out.Panics, failed)
 }
 
-// groupBy returns the pods grouped by name, in the order of names.
+// groupBy returns the pods grouped by the result of name. Groups are ordered by that result.
 func groupBy(pods []*model.Pod, name func(*model.Pod) string) [][]*model.Pod {
 	groups := map[string][]*model.Pod{}
 	for _, p := range pods {
@@ -165,7 +166,7 @@ func groupBy(pods []*model.Pod, name func(*model.Pod) string) [][]*model.Pod {
 	return out
 }
 
-// ownerOf names what made the pod: a controller or a capacity buffer. A pod that was made by neither is a group by itself.
+// ownerOf identifies the controller or capacity buffer that made the pod. A pod without either is its own group.
 func ownerOf(p *model.Pod) string {
 	if owner := p.Owner(); owner != nil {
 		return owner.Kind + "/" + owner.Name + "/" + string(owner.UID)

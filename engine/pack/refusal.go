@@ -12,7 +12,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
-// refusals returns the pods without a place, with the verdict of each pool.
+// refusals returns the pods without a place, with the reason of each pool.
 func (d *draft) refusals() []model.Refusal {
 	placed := map[*model.Pod]bool{}
 	for _, p := range d.plan.Placements {
@@ -41,7 +41,7 @@ func (d *draft) refusals() []model.Refusal {
 	return out
 }
 
-// reasons returns why each pool takes no more pods of the class.
+// reasons returns, for each pool, why it takes no more pods of the class.
 func (d *draft) reasons(c *compile.Class) []model.PoolVerdict {
 	p := d.problem.Catalog
 	switch {
@@ -57,7 +57,7 @@ func (d *draft) reasons(c *compile.Class) []model.PoolVerdict {
 	return append(out, p.Unusable...)
 }
 
-// explain returns why the pool takes no pod of the class, even without its preferences.
+// explain returns why the pool takes no pod of the class, even if the preferences of the class are dropped.
 func (d *draft) explain(c *compile.Class, pool *catalog.Pool) model.Verdict {
 	last := c.Last()
 	if taint, refused := last.Tolerations.Refuse(pool.Taints); refused {
@@ -79,8 +79,8 @@ func (d *draft) explain(c *compile.Class, pool *catalog.Pool) model.Verdict {
 	return best
 }
 
-// explainRest returns why a pod for which the pool has a type is refused all the same: by a DaemonSet, a limit, minValues, or
-// constraints about other pods.
+// explainRest returns why the class is refused although the pool has an instance type for it. The reason may be a
+// DaemonSet, a limit, minValues, or constraints on other pods.
 func (d *draft) explainRest(c *compile.Class, s *compile.Stage, pool *catalog.Pool) model.Verdict {
 	cat := d.problem.Catalog
 	needs := catalog.Needs{Terms: s.Terms, Tolerations: s.Tolerations, Demand: c.Demand, Ports: c.Ports, Neighbours: s.Neighbours.Filter()}
@@ -118,7 +118,7 @@ func (d *draft) explainRest(c *compile.Class, s *compile.Stage, pool *catalog.Po
 	return model.Verdict{Rule: model.RuleEffort}
 }
 
-// explainCompany returns the required affinity that only pods of DaemonSets meet of which it is not certain that they run.
+// explainCompany returns the required affinity that only DaemonSet pods could meet, if these pods may not run.
 func (d *draft) explainCompany(s *compile.Stage) model.Verdict {
 	p := d.problem
 	for r := range s.Rules {
@@ -130,7 +130,7 @@ func (d *draft) explainCompany(s *compile.Stage) model.Verdict {
 	return model.Verdict{}
 }
 
-// withDaemons adds to the subject that DaemonSets are concerned.
+// withDaemons adds the names of the DaemonSets to the subject, if there are any.
 func withDaemons(subject string, names []string) string {
 	if len(names) == 0 {
 		return subject
@@ -138,7 +138,7 @@ func withDaemons(subject string, names []string) string {
 	return subject + " with pods of " + daemonSets(names) + ", which may come with any new node"
 }
 
-// explainCharge returns the limit that leaves fewer options than minValues require, if one does.
+// explainCharge returns the limit that leaves fewer options than minValues require, if there is one.
 func (d *draft) explainCharge(pool *catalog.Pool, on catalog.PoolFit, demand *catalog.Demand) (v model.Verdict) {
 	on.Types.Each(func(i int) {
 		t := pool.Types[i]
@@ -153,13 +153,13 @@ func (d *draft) explainCharge(pool *catalog.Pool, on catalog.PoolFit, demand *ca
 	return v
 }
 
-// explainDaemons returns the DaemonSets on new nodes that keep pods of the class off them.
+// explainDaemons returns a verdict that names the DaemonSets on new nodes that keep pods of the class off.
 func (d *draft) explainDaemons(c *compile.Class, s *compile.Stage) model.Verdict {
 	names := d.problem.DaemonsInTheWay(c, s)
 	return model.Verdict{Rule: model.RuleTopology, Subject: "its constraints beside pods of " + daemonSets(names) + ", which may come with any new node"}
 }
 
-// daemonSets returns the names of DaemonSets as users read them.
+// daemonSets returns the names of DaemonSets as text for users.
 func daemonSets(names []string) string {
 	if len(names) == 1 {
 		return "DaemonSet " + names[0]
@@ -167,7 +167,8 @@ func daemonSets(names []string) string {
 	return "DaemonSets " + strings.Join(names, ", ")
 }
 
-// explainRules returns the constraint about other pods that leaves no domain for the class.
+// explainRules returns the first constraint that may leave no domain for the class: its own, or anti-affinity of
+// others.
 func (d *draft) explainRules(c *compile.Class, s *compile.Stage) model.Verdict {
 	p := d.problem
 	for r := range s.Rules {

@@ -10,21 +10,21 @@ import (
 	"github.com/karpenter-go/karpenter/engine/pack/compile"
 )
 
-// maxRepairSteps bounds how many nodes are looked at for pods without a place.
+// maxRepairSteps bounds how often join tries to add a pod to a planned node.
 const maxRepairSteps = 2_000
 
-// A repairer finds places for single pods that a draft refuses, on nodes that exist or are planned or on new ones: by now it
-// is known what limits and reservations leave.
+// A repairer places pods that a draft (a plan with its phases) refuses, one at a time. It uses existing nodes, planned
+// nodes and new nodes. It runs after packing, when the limits and reservations that are left are known.
 type repairer struct {
 	draft *draft
 	at    *assign.Assignment
 	pack  *packing
-	loads []load // by node
+	loads []load // by node of pack
 	steps int
 }
 
-// repair returns the plan of the draft with places for some of the pods that it refuses, or the plan itself. Pods without a
-// place must not count anywhere.
+// repair returns a plan that places some of the pods that the draft refuses. If there is none, it returns the draft's
+// plan. The draft must be consistent: no placed pod counts on a pod without a place.
 func repair(d *draft) *model.Plan {
 	if len(d.refused) > 0 || len(d.plan.Refusals) == 0 {
 		return d.plan
@@ -59,7 +59,7 @@ func repair(d *draft) *model.Plan {
 	return d.plan
 }
 
-// reclaim returns the pods of segments that got no node to their classes.
+// reclaim takes the pods without a node from their segments and returns them to the waiting pods of their classes.
 func (r *repairer) reclaim() {
 	for i, s := range r.at.Segments {
 		rest := s.Pods[r.pack.served[i]:]
@@ -73,7 +73,7 @@ func (r *repairer) reclaim() {
 	}
 }
 
-// replaceSegment puts a segment in the place of the i-th.
+// replaceSegment replaces the i-th segment by s, also in the nodes that hold it.
 func (r *repairer) replaceSegment(i int, s *assign.Segment) {
 	was := r.at.Segments[i]
 	r.at.Segments[i] = s
@@ -96,8 +96,8 @@ func (r *repairer) replaceSegment(i int, s *assign.Segment) {
 	}
 }
 
-// serve finds a place for the next pods of the class: on a node that exists, on a planned one that gets no dearer by it, on a
-// new one, or on any planned one. It returns false if there is none.
+// serve places the next pod or pods of the class. It tries, in this order: existing nodes, planned nodes whose price
+// does not rise, a new node, any planned node. It returns false if no place is found.
 func (r *repairer) serve(c *compile.Class) bool {
 	before := r.at.Placed.Left(c)
 	for i := range c.Stages {
@@ -118,7 +118,8 @@ func (r *repairer) serve(c *compile.Class) bool {
 	return false
 }
 
-// join puts the next pod of the class onto a planned node; onto one that gets dearer by it only if dearer is true.
+// join adds the next pod of the class to a planned node. If dearer is false, it only considers nodes whose price does
+// not rise. It returns false if no node takes the pod.
 func (r *repairer) join(c *compile.Class, s *compile.Stage, choices []*assign.Choice, dearer bool) bool {
 	for _, ch := range choices {
 		segment := r.at.NewSegment(c, s, ch)
@@ -140,8 +141,8 @@ func (r *repairer) join(c *compile.Class, s *compile.Stage, choices []*assign.Ch
 	return false
 }
 
-// with returns the planned node with a pod of the segment more, on the cheapest type that holds all its pods; nil if there is
-// none.
+// with returns a copy of planned node n with one more pod of the segment, on the cheapest type that holds all its pods.
+// It returns nil if no type does. is is the load of n.
 func (r *repairer) with(n *node, is load, s *assign.Segment) *node {
 	on := s.Fit.On[n.pool.Index]
 	if on.Set == nil || !is.admits(s) || !s.Choice.Company && !is.meetsAffinity(s, r.at) {
@@ -161,8 +162,8 @@ func (r *repairer) with(n *node, is load, s *assign.Segment) *node {
 	return out
 }
 
-// place puts the node on the cheapest type that holds its pods, draws from the reservation and is within the limits, and sets
-// its charge. It returns false if there is none.
+// place sets the type, price and charge of the node. The type is the cheapest that holds the pods, draws from the
+// reservation and is within the limits. It returns false if there is none.
 func (r *repairer) place(n *node, l *catalog.Limits, from *catalog.Reservation) bool {
 	cat := r.draft.problem.Catalog
 	if _, ok := cat.Enough(l, n.pool, n.offers, n.amount, n.shared, from); !ok {
@@ -180,7 +181,8 @@ func (r *repairer) place(n *node, l *catalog.Limits, from *catalog.Reservation) 
 	return false
 }
 
-// open opens a new node for the next pod of the class, in the pool of the highest weight and there at the lowest price.
+// open adds a new node for the next pod of the class. It takes the pool of the highest weight, and among pools of that
+// weight the cheapest node.
 func (r *repairer) open(c *compile.Class, s *compile.Stage, choices []*assign.Choice) bool {
 	var best *node
 	for _, ch := range choices {
@@ -207,7 +209,7 @@ func (r *repairer) open(c *compile.Class, s *compile.Stage, choices []*assign.Ch
 	return true
 }
 
-// cheapest returns the cheapest node that the pool can still launch for a pod of the segment; nil if there is none.
+// cheapest returns the cheapest node that the pool can still launch for a pod of the segment, or nil.
 func (r *repairer) cheapest(pool *catalog.Pool, s *assign.Segment) *node {
 	on := s.Fit.On[pool.Index]
 	if on.Set == nil {
@@ -229,7 +231,7 @@ func (r *repairer) cheapest(pool *catalog.Pool, s *assign.Segment) *node {
 	return best
 }
 
-// settle gives the next pod of the segment's class to the segment.
+// settle moves the next pod of the class into the segment, and adds the segment to the assignment.
 func (r *repairer) settle(s *assign.Segment) {
 	r.at.Enter(s.Class, s.Stage, s.Choice, 1)
 	s.Pods = r.at.Placed.Take(s.Class, 1)

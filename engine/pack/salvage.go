@@ -10,15 +10,15 @@ import (
 )
 
 const (
-	// maxSalvages bounds how often the parts that violations name are taken out of a plan. From the half of it on, a pod that
-	// breaks a rule costs its whole node.
+	// maxSalvages bounds how many times salvage removes the parts that violations name. After half of these attempts, a
+	// pod that breaks a rule is removed together with its whole node.
 	maxSalvages = 8
-	// maxAdmissions bounds how many checks it takes to put a plan together from parts.
+	// maxAdmissions bounds how many checks reassemble makes.
 	maxAdmissions = 48
 )
 
-// salvage returns the part of the plan that holds: without the nodes, placements and pods that break rules. Their pods are
-// refused.
+// salvage returns the part of the plan that breaks no rule. It removes the nodes, placements and pods that violations
+// name, and refuses their pods.
 func (c *checkedSolve) salvage(plan *model.Plan, violations []verify.Violation) *model.Plan {
 	first, whole := violationReason(violations[0]), plan
 	for n := 1; n <= maxSalvages; n++ {
@@ -35,8 +35,8 @@ func (c *checkedSolve) salvage(plan *model.Plan, violations []verify.Violation) 
 	return c.reassemble(whole, first)
 }
 
-// reassemble adds the placements and nodes of the plan one after another, halving as long as the plan breaks a rule with them,
-// and returns what holds together. Pods of the rest are refused for the reason.
+// reassemble builds a plan from the placements and nodes of whole. It adds a range of them and checks the result. If
+// the result breaks a rule, it tries each half of the range. Pods of the parts that were not added are refused for why.
 func (c *checkedSolve) reassemble(whole *model.Plan, why string) *model.Plan {
 	count := len(whole.Placements) + len(whole.Nodes)
 	kept, checks := make([]bool, count), 0
@@ -65,7 +65,7 @@ func (c *checkedSolve) reassemble(whole *model.Plan, why string) *model.Plan {
 	return plan
 }
 
-// partsBut returns all placements and nodes of the plan but those that are kept. Placements are numbered first, then nodes.
+// partsBut returns the placements and nodes of the plan for which kept is false. Placements are numbered first.
 func partsBut(plan *model.Plan, why string, kept func(int) bool) parts {
 	b := parts{nodes: map[int]string{}, existing: map[string]string{}, pods: map[string]string{}}
 	for i, pl := range plan.Placements {
@@ -81,14 +81,15 @@ func partsBut(plan *model.Plan, why string, kept func(int) bool) parts {
 	return b
 }
 
-// parts are those of a plan that break rules, each with the reason to refuse its pods.
+// parts are the parts of a plan that are to be removed. Each has the reason to refuse its pods.
 type parts struct {
-	nodes    map[int]string    // by position
-	existing map[string]string // placements, by the name of the node
-	pods     map[string]string // by key
+	nodes    map[int]string    // position in Plan.Nodes → reason
+	existing map[string]string // node name of a placement → reason
+	pods     map[string]string // pod key → reason
 }
 
-// partsNamed returns the parts of the plan that violations name, in the n-th attempt to find a rest that holds.
+// partsNamed returns the parts of the plan that the violations name. n is the number of the attempt, from 1: later
+// attempts remove more.
 func partsNamed(plan *model.Plan, violations []verify.Violation, n int) parts {
 	b := parts{nodes: map[int]string{}, existing: map[string]string{}, pods: map[string]string{}}
 	wholeNodes := n > maxSalvages/2
@@ -113,7 +114,7 @@ func partsNamed(plan *model.Plan, violations []verify.Violation, n int) parts {
 	return b
 }
 
-// takeNodesOf takes the nodes that the pod is placed on.
+// takeNodesOf adds the planned nodes and placements that hold the pod.
 func (b *parts) takeNodesOf(plan *model.Plan, pod, why string) {
 	isIt := func(p *model.Pod) bool { return p.Key == pod }
 	for i := range plan.Nodes {
@@ -128,7 +129,7 @@ func (b *parts) takeNodesOf(plan *model.Plan, pod, why string) {
 	}
 }
 
-// takeNodesIn takes the last count planned nodes of the pool.
+// takeNodesIn adds the last count planned nodes of the pool.
 func (b *parts) takeNodesIn(plan *model.Plan, pool string, count int, why string) {
 	for i := len(plan.Nodes) - 1; i >= 0 && count > 0; i-- {
 		if p := plan.Nodes[i].Pool; p != nil && p.Name == pool {
@@ -138,8 +139,7 @@ func (b *parts) takeNodesIn(plan *model.Plan, pool string, count int, why string
 	}
 }
 
-// without returns the plan without the parts, its figures added up again. Pods that need a place and have none any more are
-// refused.
+// without returns the plan without the parts, with its price recomputed. Pods that lose their place are refused.
 func (c *checkedSolve) without(plan *model.Plan, b parts) *model.Plan {
 	rest := &model.Plan{}
 	reasons := maps.Clone(b.pods)
@@ -178,7 +178,8 @@ func (c *checkedSolve) without(plan *model.Plan, b parts) *model.Plan {
 	return c.account(rest, reasons)
 }
 
-// account adds refusals of the pods that need a place and are neither placed nor refused, for these reasons.
+// account adds a refusal for each pod of c.pods that the plan neither places nor refuses. reasons holds the reason to
+// refuse a pod, by its key. A pod without a reason there gets a general one.
 func (c *checkedSolve) account(plan *model.Plan, reasons map[string]string) *model.Plan {
 	known := placedKeys(plan)
 	for _, r := range plan.Refusals {

@@ -9,7 +9,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/pack/compile"
 )
 
-// Solve returns where the pending pods of s go, with the pods of nodes that are on their way out.
+// Solve returns a plan for the pending pods of s and for the pods that must leave their nodes.
 func Solve(s *model.Snapshot, o Options) *model.Plan {
 	pods := append(s.Pending(), s.Displaced()...)
 	slices.SortFunc(pods, comparePods)
@@ -21,7 +21,8 @@ func Solve(s *model.Snapshot, o Options) *model.Plan {
 	return refuse(solveSlack(withRunnableDaemons(s), o.withDefaults(), pods), refused)
 }
 
-// solveSlack returns a plan for the pods with slack, or without, where slack costs pods their place.
+// solveSlack returns a plan that leaves Options.Slack free on new nodes. If a plan without slack places more pods, it
+// returns that one.
 func solveSlack(s *model.Snapshot, o Options, pods []*model.Pod) *model.Plan {
 	plan := solve(compile.Compile(s, o.settings(), pods), o)
 	if o.Slack > 0 && len(plan.Refusals) > 0 {
@@ -33,12 +34,14 @@ func solveSlack(s *model.Snapshot, o Options, pods []*model.Pod) *model.Plan {
 	return plan
 }
 
-// Limits and minValues may leave out pods to which a domain was assigned and that other pods count. maxAttempts is how often
-// such an assignment is made again with quotas, and then how often without the pods that are left out.
+// maxAttempts bounds the attempts to make a plan in which no placed pod counts on a pod without a node. Limits and
+// minValues may leave pods without a node after they were assigned a domain. At most maxAttempts-1 retries assign again
+// with quotas on such domains. Other retries leave out the refused pods. After 2*maxAttempts attempts, the last plan is
+// returned as it is, and SolveChecked removes what breaks a rule.
 const maxAttempts = 4
 
-// solve runs the phases until no pod counts on another that is left out, and keeps the plan that places the most pods, of
-// equals the cheapest.
+// solve runs the phases until a plan is consistent. Among consistent plans it keeps the one that places the most pods,
+// and of those the cheapest.
 func solve(p *compile.Problem, o Options) *model.Plan {
 	var presets assign.Presets
 	var best *draft
@@ -69,7 +72,9 @@ func solve(p *compile.Problem, o Options) *model.Plan {
 	}
 }
 
-// isConsistent reports whether no pod that has a place counts on one that is left out although it was assigned a domain.
+// isConsistent reports whether no placed pod counts on a pod that was assigned a domain but has no node. Pods without a
+// node do no harm if no group counts them: then Members is empty. Size > 1 is a bundle, which may hold pods of other
+// classes that groups count.
 func (d *draft) isConsistent() bool {
 	if len(d.problem.Groups) == 0 {
 		return true
@@ -85,7 +90,7 @@ func (d *draft) isConsistent() bool {
 	return true
 }
 
-// isBetter reports whether d places more pods than o, or as many for less.
+// isBetter reports whether d places more pods than o, or as many at a lower price.
 func (d *draft) isBetter(o *draft) bool {
 	if m, n := unplaced(d.plan), unplaced(o.plan); m != n {
 		return m < n

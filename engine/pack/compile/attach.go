@@ -9,8 +9,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/pack/catalog"
 )
 
-// limitInFlight sets how many volumes a node whose type is not known can attach: as many as every type that it may become has
-// room for. attached are the shared volumes that DaemonSets bring on all of them.
+// limitInFlight sets Attachable and Attached of a node in flight. It allows the volumes that every type allows which
+// the node may become. attached are the shared volumes that DaemonSet pods attach on all these types.
 func limitInFlight(c *compiler, n *Node, attached catalog.SharedVolumes) {
 	if !c.Volumes.Limited() {
 		return
@@ -25,14 +25,16 @@ func limitInFlight(c *compiler, n *Node, attached catalog.SharedVolumes) {
 	leaveAttachments(c, n)
 }
 
-// leaveAttachments takes attach limits out of the room of a node: Attachable tells its volumes apart.
+// leaveAttachments sets the attach dimensions of Room to a value that does not limit. Attachable limits volumes
+// instead, since it knows which volumes are shared.
 func leaveAttachments(c *compiler, n *Node) {
 	for i := c.Dimensions.Plain; i < c.Dimensions.Len(); i++ {
 		n.Room[i] = catalog.ManyVolumes
 	}
 }
 
-// limitLaunched sets how many more volumes a node with an instance can attach, beside those of DaemonSet pods to come.
+// limitLaunched sets Attachable and Attached of a node that has an instance. It subtracts the volumes of DaemonSet pods
+// that are still to come.
 func limitLaunched(c *compiler, n *Node, daemons []*model.Daemon) {
 	limits := attachLimits(c, n.Node)
 	if len(limits) == 0 {
@@ -56,8 +58,8 @@ func limitLaunched(c *compiler, n *Node, daemons []*model.Daemon) {
 	}
 }
 
-// attachLimits returns how many volumes each driver can attach to a node. What its drivers have not reported yet is as on
-// other nodes of its type.
+// attachLimits returns how many volumes each driver can attach to a node. For drivers that have not reported a limit,
+// it uses the limit on nodes of the same type.
 func attachLimits(c *compiler, n *model.Node) map[string]int {
 	limits := c.Snapshot.AttachLimits(n)
 	if !c.Volumes.Limited() {
@@ -83,10 +85,10 @@ func attachLimits(c *compiler, n *model.Node) map[string]int {
 	return limits
 }
 
-// attachmentOf identifies a volume in Node.Attached.
+// attachmentOf returns the key of a volume in Node.Attached.
 func attachmentOf(v catalog.VolumeKey) string { return v.Driver + " " + v.Key }
 
-// AttachVolume counts a volume that comes to a node with these limits and attachments.
+// AttachVolume counts the volume as attached to the node that has these maps. A volume counts once.
 func AttachVolume(attachable map[string]int, attached map[string]bool, v catalog.VolumeKey) {
 	key := attachmentOf(v)
 	if _, limited := attachable[v.Driver]; limited && !attached[key] {
@@ -95,5 +97,5 @@ func AttachVolume(attachable map[string]int, attached map[string]bool, v catalog
 	}
 }
 
-// IsAttached reports whether the volume counts already.
+// IsAttached reports whether the volume is in attached.
 func IsAttached(attached map[string]bool, v catalog.VolumeKey) bool { return attached[attachmentOf(v)] }

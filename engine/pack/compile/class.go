@@ -13,35 +13,37 @@ import (
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
-// A Class is a set of pods that are the same to kube-scheduler: what holds for one holds for all.
+// A Class is a set of pods that are equal to kube-scheduler: a node that is feasible for one is feasible for all.
 type Class struct {
 	*Spec
-	Index  int          // in Problem.Classes
+	Index  int          // position in Problem.Classes
 	Pods   []*model.Pod // in key order
 	Demand *catalog.Demand
-	// Refused is set when no node could ever hold the pods.
+	// Refused is the reason to refuse the pods if no node could ever take them. Otherwise Refused.OK() is true.
 	Refused model.Verdict
 
-	text string // encoding of the pods; it orders classes of equal size, whatever their names
+	text string // encoding of the pods; orders classes of equal size without regard to names
 }
 
-// A Spec is what pods require besides amounts of resources. Classes that require the same, and that are counted by the same
-// groups, share one.
+// A Spec holds the requirements of pods except the amounts of resources. Classes with the same requirements share a
+// Spec if the same groups count their pods.
 type Spec struct {
-	// Pod is one of the pods.
+	// Pod is one of the pods, as an example.
 	Pod *model.Pod
-	// Stages are the pods' requirements with ever fewer preferences; the last has none.
+	// Stages are the requirements of the pods, each with fewer preferences than the stage before. The last has none.
 	Stages []Stage
-	// Required are node selector and required node affinity, without volumes and preferences. Spread counts only such nodes.
+	// Required are the node selector and the required node affinity, without volumes and preferences. Only nodes that
+	// meet them count for a spread that honors node affinity.
 	Required *catalog.NodeTerms
-	// Rules are the pods' constraints about other pods.
+	// Rules are the pods' affinity, anti-affinity and spread constraints.
 	Rules []topology.Rule
 	Ports []catalog.Port
-	// Drivers are those of the pods' volumes.
+	// Drivers are the CSI drivers of the pods' volumes.
 	Drivers map[string]bool
-	// Members are the groups that count the pods; NodeMembers are those of them whose domains are single nodes. Both rise.
+	// Members are the groups that count the pods. NodeMembers are those of them over the hostname. Both are in rising
+	// order.
 	Members, NodeMembers []int
-	// Free pods have no constraints about other pods, and no required constraint counts them.
+	// Free says that the pods have no constraints on other pods, and that no required constraint counts them.
 	Free     bool
 	Priority int32
 
@@ -51,8 +53,8 @@ type Spec struct {
 // Last returns the stage without preferences.
 func (s *Spec) Last() *Stage { return &s.Stages[len(s.Stages)-1] }
 
-// turn is when a class is placed among those of its priority: first those that take pods of other classes along to their
-// node, last those that go to domains where others are.
+// turn orders classes of equal priority. Required affinity per node gives 0: pods of other classes are placed with
+// them. Other required affinity gives 2: the pods follow others into a domain. All other classes have 1.
 func (s *Spec) turn() int {
 	turn := 1
 	for i := range s.Rules {
@@ -66,21 +68,21 @@ func (s *Spec) turn() int {
 	return turn
 }
 
-// A signature is what a pod requires, its labels aside.
+// A signature holds the requirements of a pod, without its labels.
 type signature struct {
 	text   string
-	rules  int // number of the encoding without amounts
+	rules  int // index of its ruleSet
 	demand *catalog.Demand
 }
 
-// ruleSet is what signatures that differ in amounts have in common.
+// A ruleSet is the common part of signatures that differ only in amounts of resources.
 type ruleSet struct {
 	rules []topology.Rule
 	first *model.Pod
 }
 
-// classify groups the pods, in the order in which classes are placed: highest priority first, then largest by cpu, memory and
-// key of the first pod. Larger pods come first because small ones fill the gaps that they leave.
+// classify makes the classes and puts them in placement order: highest priority first, then turn, then largest cpu,
+// then largest memory. Large pods are placed first because small ones fill the gaps that they leave.
 func classify(c *compiler) {
 	pods := c.pods
 	signed := intern(len(pods), func() encoder {
@@ -134,7 +136,7 @@ func classify(c *compiler) {
 	sortClasses(c)
 }
 
-// retainTerms drops the terms of sets that take no part in the plan.
+// retainTerms drops the terms that only sets outside of the plan use.
 func retainTerms(c *compiler, sets []ruleSet, tried []bool) {
 	if tried == nil {
 		return
@@ -162,7 +164,7 @@ func retainTerms(c *compiler, sets []ruleSet, tried []bool) {
 	c.terms.book.Retain(func(n int) bool { return keep[n] })
 }
 
-// numberOf returns the number of text, the next one if it is new.
+// numberOf returns the number of text. A new text gets the next number.
 func numberOf(numbers map[string]int, text string) int {
 	id, ok := numbers[text]
 	if !ok {
@@ -172,7 +174,7 @@ func numberOf(numbers map[string]int, text string) int {
 	return id
 }
 
-// dealPods gives each class its pods; of has the number of the class of each pod.
+// dealPods sets Pods of each class. of holds the number of the class of each pod.
 func dealPods(c *compiler, of []int) {
 	ends := make([]int, len(c.Classes))
 	for _, id := range of {
@@ -195,7 +197,7 @@ func dealPods(c *compiler, of []int) {
 	}
 }
 
-// sortClasses puts the classes into the order in which they are placed.
+// sortClasses puts the classes in placement order; see classify.
 func sortClasses(c *compiler) {
 	type entry struct {
 		*Class
@@ -233,7 +235,7 @@ func sortClasses(c *compiler) {
 	}
 }
 
-// rulesOf returns the constraints of a pod about other pods and enters their terms into the book.
+// rulesOf returns the pod's affinity, anti-affinity and spread rules, and adds their terms to the book.
 func rulesOf(c *compiler, pod *model.Pod) []topology.Rule {
 	defaults := c.Settings.defaultsOf(pod)
 	if !hasPodRules(&pod.Object.Spec) && len(defaults) == 0 {
@@ -249,8 +251,8 @@ func rulesOf(c *compiler, pod *model.Pod) []topology.Rule {
 	return rules
 }
 
-// specOf returns the spec of a pod. Its rules are those of the first pod with the same signature, but for whether a term
-// selects the pod itself, which depends on its labels. Refusals name volumes, so pods with volumes share no spec.
+// specOf returns the spec of a pod. Pods of a rule set share its rules, except Self: whether a term selects the pod
+// itself depends on its labels. Pods with volumes share no spec, because refusals name the volumes.
 func specOf(c *compiler, known map[[2]int]*Spec, pod *model.Pod, key [2]int, set *ruleSet) *Spec {
 	if s := known[key]; s != nil && len(pod.Object.Spec.Volumes) == 0 {
 		return s
@@ -267,7 +269,7 @@ func specOf(c *compiler, known map[[2]int]*Spec, pod *model.Pod, key [2]int, set
 	return s
 }
 
-// refuseUnseen returns why a pod is refused whatever its requirements, if it is.
+// refuseUnseen returns a reason to refuse the pod that does not depend on any node, if there is one.
 func refuseUnseen(c *compiler, pod *model.Pod) model.Verdict {
 	if why := c.Settings.Refuse[pod.Key]; why != "" {
 		return model.Verdict{Rule: model.RuleInvalid, Subject: why}
@@ -278,7 +280,7 @@ func refuseUnseen(c *compiler, pod *model.Pod) model.Verdict {
 	return model.Verdict{}
 }
 
-// specs returns the specs of the classes, each once, in order of their classes.
+// specs returns the specs of the classes, each once, in the order of the classes.
 func specs(c *compiler) []*Spec {
 	var out []*Spec
 	seen := map[*Spec]bool{}

@@ -10,35 +10,35 @@ import (
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
-// Counts are how many pods each group counts, by domain, with what the pods that are there tolerate. The counts of the
-// snapshot are part of the Problem; each phase that places pods works on a clone.
+// Counts hold how many pods each group counts, by domain, and the most that the anti-affinity of placed pods tolerates.
+// Problem.Counts holds the running pods. Each phase that places pods works on a clone.
 type Counts struct {
 	problem *Problem
 	groups  []GroupCount
 }
 
-// A GroupCount is the counts of one group. Slices are by domain.
+// A GroupCount holds the counts of one group. Slices are indexed by domain.
 type GroupCount struct {
-	// Present counts pods where they are or may be, Sure only those that certainly are on nodes that count.
+	// Present counts the pods that are or may be in the domain. Sure counts only those that certainly are there and count.
 	Present, Sure []int32
-	// Limit is the most pods of the group that pods with anti-affinity, which are there already, tolerate.
+	// Limit is the most pods of the group that the anti-affinity of the pods in the domain tolerates there.
 	Limit []int32
-	// NewClosed says that domains whose value is not known yet are closed to the pods, as Limit does for others.
+	// NewClosed says that anti-affinity keeps the group's pods out of domains whose label value is not known yet.
 	NewClosed bool
-	// Eligible says which domains a node that counts is in, or may come to be in.
+	// Eligible says whether a node that counts for the group is in the domain, or may get into it.
 	Eligible []bool
-	// Total counts pods in all domains and outside.
+	// Total counts the pods in all domains, and those on nodes without a domain.
 	Total int
-	// Floor is the number of pods that every node has at least, for spread per node once limits leave no new node, and
-	// FloorNodes the number of nodes that certainly count. Zero before.
+	// Floor is the least number of the group's pods on any node, for spread per node. FloorNodes is the number of nodes
+	// that certainly count. Both stay zero until limits allow no new node, since a new node is empty.
 	Floor      int32
 	FloorNodes int
 }
 
-// NoLimit is the Limit of a domain without one.
+// NoLimit is the value of Limit for a domain without a limit.
 const NoLimit = math.MaxInt32
 
-// count sets Counts to the pods that run.
+// count sets Problem.Counts to the running pods, the DaemonSet pods still to come and the host ports in use.
 func count(c *compiler) {
 	c.Counts = &Counts{problem: c.Problem, groups: make([]GroupCount, len(c.Groups))}
 	if len(c.Groups) == 0 {
@@ -84,8 +84,8 @@ func count(c *compiler) {
 	countRepulsions(c)
 }
 
-// countRunning counts a pod that runs on n. kube-scheduler spreads without regard to pods that are being deleted. Pods on a
-// node that is being deleted are no company for others.
+// countRunning counts a pod that runs on n. As in kube-scheduler, spread ignores terminating pods. Pods on a node that
+// is being deleted do not meet the affinity of others.
 func countRunning(c *compiler, group int, n *Node, terminating bool) {
 	g, counts := c.Groups[group], &c.Counts.groups[group]
 	d := n.Domain(g.Key)
@@ -94,7 +94,7 @@ func countRunning(c *compiler, group int, n *Node, terminating bool) {
 		return
 	}
 	if g.Key == HostKey && d < 0 && !(terminating && spread) {
-		counts.Total++ // on a node that takes no more pods
+		counts.Total++ // the node takes no more pods, so it has no domain
 		return
 	}
 	if d < 0 || terminating && spread || !c.IsEligible(g, n) {
@@ -105,7 +105,7 @@ func countRunning(c *compiler, group int, n *Node, terminating bool) {
 	counts.Total++
 }
 
-// countPorts counts the host ports that are taken on n.
+// countPorts counts the host ports that are in use on n.
 func countPorts(c *compiler, n *Node, ports []catalog.Port) {
 	if n.Index < 0 {
 		return
@@ -119,7 +119,7 @@ func countPorts(c *compiler, n *Node, ports []catalog.Port) {
 	}
 }
 
-// countRepulsions closes the domains of running pods to the pods that their required anti-affinity keeps out.
+// countRepulsions sets Limit to 0 where required anti-affinity of a running pod repels the pods of a group.
 func countRepulsions(c *compiler) {
 	at := map[string]*Node{}
 	for _, n := range c.All {
@@ -141,7 +141,7 @@ func countRepulsions(c *compiler) {
 	}
 }
 
-// Clone returns a copy.
+// Clone returns a deep copy.
 func (c *Counts) Clone() *Counts {
 	out := &Counts{problem: c.problem, groups: slices.Clone(c.groups)}
 	for i := range out.groups {
@@ -152,10 +152,10 @@ func (c *Counts) Clone() *Counts {
 	return out
 }
 
-// Of returns the counts of a group, to be read.
+// Of returns the counts of a group. The caller must not change them.
 func (c *Counts) Of(group int) *GroupCount { return &c.groups[group] }
 
-// MarkNode makes the domains eligible that n is in, or may come to be in.
+// MarkNode marks the domains of n as eligible, also those that it may get.
 func (c *Counts) MarkNode(group int, n *Node) {
 	p, g, counts := c.problem, c.problem.Groups[group], &c.groups[group]
 	d := n.Domain(g.Key)
@@ -178,7 +178,7 @@ func (c *Counts) MarkNode(group int, n *Node) {
 	}
 }
 
-// IsEligible reports whether n counts for the group.
+// IsEligible reports whether pods on n count for the group.
 func (p *Problem) IsEligible(g *Group, n *Node) bool {
 	if g.Filter.Terms != nil && !p.Meets(n, g.Filter.Terms) || g.Lacks(n.Domain) {
 		return false
@@ -186,12 +186,12 @@ func (p *Problem) IsEligible(g *Group, n *Node) bool {
 	return tolerates(g, n)
 }
 
-// tolerates reports whether n counts for the group as far as its taints are concerned.
+// tolerates reports whether the taints of n allow that its pods count for the group.
 func tolerates(g *Group, n *Node) bool {
 	return g.Filter.Tolerations == nil || !g.Filter.Tolerations.RefuseHard(n.Taints)
 }
 
-// MayMeet reports whether a node with labels as reqs says, and no others, may meet one of the alternatives.
+// MayMeet reports whether a node may meet one of the terms. The node has the labels of reqs and no others.
 func (p *Problem) MayMeet(a *catalog.NodeTerms, reqs require.Set) bool {
 	return slices.ContainsFunc(a.Terms, func(term require.Set) bool {
 		_, ok := reqs.Compatible(term.Normalize(p.Settings.Labels.Aliases), nil)
@@ -199,7 +199,7 @@ func (p *Problem) MayMeet(a *catalog.NodeTerms, reqs require.Set) bool {
 	})
 }
 
-// LeastIdle returns the fewest pods of the group on a node that counts and takes no pods; MaxInt32 if there is none.
+// LeastIdle returns the least number of the group's pods on a node that counts but takes no pods, or MaxInt32.
 func (p *Problem) LeastIdle(group int) int32 {
 	least := int32(math.MaxInt32)
 	var terms []int
@@ -222,14 +222,14 @@ func (p *Problem) LeastIdle(group int) int32 {
 	return least
 }
 
-// IsLeaving reports whether the pod runs on a node that is on its way out.
+// IsLeaving reports whether the pod runs on a node that is to be removed, and needs a new place.
 func (p *Problem) IsLeaving(pod *model.Pod) bool { return p.terms.leaving[pod.Key] }
 
-// AnyLeaving reports whether some pending pod runs on a node that is on its way out.
+// AnyLeaving reports whether some pod runs on a node that is to be removed, and needs a new place.
 func (p *Problem) AnyLeaving() bool { return len(p.terms.leaving) > 0 }
 
-// Allows returns how many pods with the rule may go to domain d of its group now. mayBeFirst says whether kube-scheduler's
-// first-pod rule may be used; see IsFirst.
+// Allows returns how many pods with the rule may be placed in domain d of its group now. mayBeFirst reports whether
+// kube-scheduler's first-pod exception applies; see Rule.Affinity and IsFirst.
 func (c *Counts) Allows(r *Rule, d int, mayBeFirst func(*Rule) bool) int {
 	if d < 0 {
 		if r.Kind == topology.Apart && d == Outside {
@@ -262,16 +262,16 @@ func (c *Counts) Allows(r *Rule, d int, mayBeFirst func(*Rule) bool) int {
 	return math.MaxInt32
 }
 
-// IsFirst reports whether a pod with the affinity rule matches it itself and no pod anywhere meets any of its required
-// affinity: kube-scheduler places such a pod as if it had company.
+// IsFirst reports whether the first-pod exception applies: the pod matches its affinity rule itself, and no pod matches
+// any of its required affinity. See Rule.Affinity.
 func (c *Counts) IsFirst(r *Rule) bool {
 	return r.Self && c.groups[r.Group].Total == 0 &&
 		!slices.ContainsFunc(r.Affinity, func(group int) bool { return c.groups[group].Total > 0 })
 }
 
-// Emptiest returns how many pods of the group the emptiest domain holds, for a pod that comes to domain to. A new node is
-// possible and holds none, unless limits leave none; so is a new domain where values are not known before. In the pod's own
-// domain all pods count that may be there, in others only those that surely are.
+// Emptiest returns the least number of the group's pods in any eligible domain. It is 0 if a new node or a new domain
+// is possible, since that is empty. In domain to, where the pod is placed, it counts Present; elsewhere it counts only
+// Sure.
 func (c *Counts) Emptiest(group, minDomains, to int) int {
 	g, counts := c.problem.Groups[group], &c.groups[group]
 	if g.Key == HostKey && !g.Static {
@@ -301,7 +301,8 @@ func (c *Counts) Emptiest(group, minDomains, to int) int {
 	return int(least)
 }
 
-// NodeFloor returns how many pods of the group every node has at least, for spread per node.
+// NodeFloor returns the least number of the group's pods on any node, for spread per node. It is 0 if a new node is
+// possible or fewer than minDomains nodes count.
 func (c *Counts) NodeFloor(group, minDomains int) int {
 	counts := &c.groups[group]
 	if counts.Floor == math.MaxInt32 || counts.FloorNodes < minDomains {
@@ -310,12 +311,12 @@ func (c *Counts) NodeFloor(group, minDomains int) int {
 	return int(counts.Floor)
 }
 
-// SetNodeFloor sets what NodeFloor returns.
+// SetNodeFloor sets Floor and FloorNodes of the group.
 func (c *Counts) SetNodeFloor(group int, floor int32, nodes int) {
 	c.groups[group].Floor, c.groups[group].FloorNodes = floor, nodes
 }
 
-// Spare returns how many more pods of the group those that are in domain d already tolerate.
+// Spare returns how many more pods of the group domain d may hold, by the anti-affinity of the pods already there.
 func (c *Counts) Spare(group, d int) int {
 	counts := &c.groups[group]
 	switch {
@@ -327,8 +328,8 @@ func (c *Counts) Spare(group, d int) int {
 	return math.MaxInt32
 }
 
-// Add counts n pods in domain d, or in every domain if d is not settled and pods may have to avoid them. sure says that they
-// certainly count.
+// Add counts n pods in domain d. If d is Unsettled, an anti-affinity group counts them in every domain. sure says that
+// the pods certainly are there and count.
 func (c *Counts) Add(group, d, n int, sure bool) {
 	counts := &c.groups[group]
 	switch {
@@ -348,23 +349,24 @@ func (c *Counts) Add(group, d, n int, sure bool) {
 	}
 }
 
-// AddTotal counts n pods that are on new nodes, for a group per node.
+// AddTotal adds n pods on new nodes to Total, for a group whose domains are nodes.
 func (c *Counts) AddTotal(group, n int) { c.groups[group].Total += n }
 
-// AddPossible counts n pods in domain d that may be there, without the total.
+// AddPossible counts n pods in domain d that may be there. It leaves Total and Sure as they are.
 func (c *Counts) AddPossible(group, d, n int) { c.groups[group].Present[d] += int32(n) }
 
-// Reserve closes domain d to pods that a pod with the rule, which is there, must avoid.
+// Reserve lowers the Limit of domain d because of a pod there with required anti-affinity rule r. Other pods of the
+// rule's group can then not be placed in the domain.
 func (c *Counts) Reserve(r *Rule, d int) {
 	if r.Kind != topology.Apart || r.Soft || d < 0 {
 		return
 	}
 	counts := &c.groups[r.Group]
-	counts.Limit[d] = min(counts.Limit[d], counts.Present[d]) // the pod itself, at most
+	counts.Limit[d] = min(counts.Limit[d], counts.Present[d]) // the pod itself may be among those present
 }
 
-// SetEligible says whether a node that counts may be in domain d.
+// SetEligible sets whether a node that counts for the group may be in domain d.
 func (c *Counts) SetEligible(group, d int, eligible bool) { c.groups[group].Eligible[d] = eligible }
 
-// ClearEligible makes no domain eligible.
+// ClearEligible marks all domains of the group as not eligible.
 func (c *Counts) ClearEligible(group int) { clear(c.groups[group].Eligible) }

@@ -13,33 +13,33 @@ import (
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
-// Every new node gets pods of DaemonSets, and constraints of pending pods may look at them. The rule is conservative:
+// DaemonSet pods come to new nodes, and constraints of pending pods may count them. Planning is conservative:
 //
-//   - A DaemonSet whose pods nothing keeps off the nodes that they select is certain. Its pods are neighbours on each new
-//     node on which it runs.
-//   - Of any other DaemonSet it is not known where it runs. Pods that must avoid its pods are planned as if they were on
-//     every node, and pods that require their company as if they were on none.
-//   - Over domains that nodes share, pods that must avoid a DaemonSet's pods avoid every domain in which a new node may run
-//     it, and pods that must be spread among its pods are refused: their number depends on nodes that are not chosen yet.
+//   - A DaemonSet is certain if only labels and taints keep its pods off nodes. They are counted on each node it
+//     selects.
+//   - For any other DaemonSet, it is not known on which nodes it runs. Pods that must avoid its pods are planned as if
+//     they were on every node. Pods with required affinity to its pods are planned as if they were on none.
+//   - Over domains that nodes share, such as zones, pods that must avoid a DaemonSet's pods avoid each domain in which
+//     a new node may run it. Pods that must be spread among its pods are refused: their number is not known yet.
 //
-// A pod that is refused for it is placed as soon as a node with that DaemonSet pod exists, or by kube-scheduler.
+// A pod refused for this reason is placed once a node with the DaemonSet pod exists.
 
-// A Daemon is a DaemonSet that matters to constraints of pending pods.
+// A Daemon is a DaemonSet whose pods constraints of pending pods count, or whose anti-affinity repels pending pods.
 type Daemon struct {
 	*model.Daemon
-	// Certain says that nothing but labels and taints keeps its pods off a new node.
+	// Certain says that only labels and taints can keep its pods off a new node.
 	Certain bool
-	// OnNewNodes says that some type of some pool may run it.
+	// OnNewNodes says that its pods may run on nodes of at least one instance type of a pool.
 	OnNewNodes bool
-	// Selects are the alternatives of which a node must meet one, by the present names of labels.
+	// Selects are the node selector terms of its pods, with current label names. A node must meet one of them.
 	Selects []require.Set
-	// Members are the groups that count its pods; Repels are those whose pods its required anti-affinity keeps out.
+	// Members are the groups that count its pods. Repels are the groups that its required anti-affinity repels.
 	Members, Repels []int
 
-	terms []int // of its required anti-affinity
+	terms []int // its required anti-affinity, as numbers of terms
 }
 
-// readDaemons reads the DaemonSets and enters the terms of their required anti-affinity into the book.
+// readDaemons reads the DaemonSets and adds the terms of their required anti-affinity to the book of terms.
 func readDaemons(c *compiler) {
 	for _, m := range c.Snapshot.Daemons() {
 		if m.Object.DeletionTimestamp != nil {
@@ -63,7 +63,7 @@ func daemonsRepel(c *compiler) bool {
 	return slices.ContainsFunc(c.Daemons, func(d *Daemon) bool { return d != nil && len(d.terms) > 0 })
 }
 
-// joinDaemons finds the groups that count the pods of each DaemonSet, and drops the DaemonSets that matter to no class.
+// joinDaemons finds the groups that count the pods of each DaemonSet. It drops DaemonSets that affect no class.
 func joinDaemons(c *compiler) {
 	var terms []int
 	relevant := false
@@ -96,8 +96,7 @@ func overlap(a, b []int) bool {
 	return slices.ContainsFunc(a, func(x int) bool { return slices.Contains(b, x) })
 }
 
-// isCertain reports whether nothing but labels and taints keeps the DaemonSet's pods off a new node. terms are those that
-// select its pods.
+// isCertain reports whether only labels and taints can keep the DaemonSet's pods off a node. terms select its pods.
 func isCertain(c *compiler, d *Daemon, terms []int) bool {
 	spec := &d.Pod.Object.Spec
 	if len(d.terms) > 0 || spec.Affinity != nil && spec.Affinity.PodAffinity != nil &&
@@ -121,7 +120,7 @@ func isCertain(c *compiler, d *Daemon, terms []int) bool {
 	})
 }
 
-// coming returns the DaemonSets whose pods may still come to a node with these labels.
+// coming returns the DaemonSets that have no pod on the node yet and may still run one, for a node with labels reqs.
 func coming(c *compiler, daemons []catalog.DaemonPod, reqs require.Set, n *model.Node) []catalog.Presence {
 	known := c.Settings.Known
 	if n.Registered {
@@ -133,7 +132,7 @@ func coming(c *compiler, daemons []catalog.DaemonPod, reqs require.Set, n *model
 	})
 }
 
-// watchDaemons finds on which new nodes the DaemonSets run.
+// watchDaemons finds on which new nodes DaemonSets run. It sets OnNewNodes, Preloaded and the preload of the pools.
 func watchDaemons(c *compiler) {
 	if len(c.Daemons) == 0 {
 		return
@@ -158,7 +157,7 @@ func watchDaemons(c *compiler) {
 	}
 }
 
-// preload returns how many of the DaemonSet pods on a new node count for groups that are spread per node, by rising group.
+// preload returns how many DaemonSet pods on a new node each group with spread per node counts, ordered by group.
 func preload(c *compiler, on []catalog.Presence) []binpack.Count {
 	var out []binpack.Count
 	for _, x := range on {
@@ -209,7 +208,7 @@ func domainsOnNewNodes(c *compiler, daemon, key int) []int {
 	return out
 }
 
-// countDaemons counts the pods of DaemonSets that are still to come.
+// countDaemons counts the DaemonSet pods that do not exist yet, on existing nodes and on new ones.
 func countDaemons(c *compiler) {
 	for _, n := range c.All {
 		if !n.Deleting {
@@ -223,7 +222,7 @@ func countDaemons(c *compiler) {
 		for _, m := range d.Members {
 			switch g, n := c.Groups[m], &c.Counts.groups[m]; {
 			case g.Kind == topology.Near:
-				n.Total++ // the first-pod rule does not hold
+				n.Total++ // so kube-scheduler's first-pod exception does not apply; see Rule.Affinity
 			case g.Kind == topology.Apart && g.Key != HostKey:
 				for _, domain := range domainsOnNewNodes(c, i, g.Key) {
 					n.Present[domain]++
@@ -241,8 +240,8 @@ func countDaemons(c *compiler) {
 	}
 }
 
-// countComing counts the DaemonSet pods that may still come to an existing node: everywhere where they may be, for pods that
-// avoid them or are spread; where they surely are, for pods that require their company.
+// countComing counts the DaemonSet pods that an existing node may still get. For anti-affinity and spread, it counts
+// pods that may come. For affinity, it counts only pods that certainly come.
 func countComing(c *compiler, n *Node) {
 	for _, x := range n.Coming {
 		d := c.Daemons[x.Index]
@@ -258,7 +257,7 @@ func countComing(c *compiler, n *Node) {
 	}
 }
 
-// portTaken reports whether a pod that runs on the node has a host port of the DaemonSet's pods.
+// portTaken reports whether a pod on the node uses a host port that the DaemonSet's pods need.
 func portTaken(c *compiler, d *Daemon, n *Node) bool {
 	ports := catalog.PortsOf(&d.Pod.Object.Spec)
 	return len(ports) > 0 && slices.ContainsFunc(n.Pods, func(pod *model.Pod) bool {
@@ -284,23 +283,22 @@ func countComingIn(c *compiler, n *Node, m int, sure bool) {
 	}
 }
 
-// A DaemonFilter says what pods require of the DaemonSet pods on a new node. Equal filters are one value. A nil filter
-// requires nothing.
+// A DaemonFilter is what pods require of a new node's DaemonSet pods. Equal ones share a pointer. nil requires nothing.
 type DaemonFilter struct {
 	number  int
 	problem *Problem
-	// avoid are DaemonSets that must not be there.
+	// avoid lists DaemonSets that must not run on the node.
 	avoid []int
-	// perNode are spread rules per node whose group counts DaemonSet pods.
+	// perNode lists the spread rules per node whose groups count DaemonSet pods.
 	perNode []Rule
-	// company are groups of each of which the pod of a certain DaemonSet must be there.
+	// company lists groups of required affinity. For each, a certain DaemonSet on the node must have a pod in the group.
 	company []int
 }
 
-// Number identifies equal filters, from 1.
+// Number returns the number of the filter, from 1. Equal filters have equal numbers.
 func (f *DaemonFilter) Number() int { return f.number }
 
-// Admits implements catalog.NeighbourFilter.
+// Admits implements catalog.NeighbourFilter: it reports whether a node with these DaemonSet pods meets the filter.
 func (f *DaemonFilter) Admits(on []catalog.Presence, _ require.Set) bool {
 	for _, daemon := range f.avoid {
 		if slices.ContainsFunc(on, func(x catalog.Presence) bool { return x.Index == daemon }) {
@@ -326,7 +324,7 @@ func (f *DaemonFilter) Admits(on []catalog.Presence, _ require.Set) bool {
 	})
 }
 
-// Filter returns f as a filter for catalog; nil stays nil.
+// Filter returns f as the interface that package catalog takes. A nil f gives a nil interface.
 func (f *DaemonFilter) Filter() catalog.NeighbourFilter {
 	if f == nil {
 		return nil
@@ -334,10 +332,11 @@ func (f *DaemonFilter) Filter() catalog.NeighbourFilter {
 	return f
 }
 
-// BringsCompany reports whether the filter requires DaemonSet pods on the node.
+// BringsCompany reports whether the filter requires DaemonSet pods on the node, to meet the pod's required affinity.
 func (f *DaemonFilter) BringsCompany() bool { return f != nil && len(f.company) > 0 }
 
-// WithCompany narrows the alternatives to nodes that certain DaemonSets of each group select that the filter requires.
+// WithCompany narrows the node terms by the filter's required affinity. For each of its groups, a node must also be
+// selected by a certain DaemonSet whose pods the group counts.
 func (f *DaemonFilter) WithCompany(a *catalog.NodeTerms) *catalog.NodeTerms {
 	in := f.problem.Intern
 	for _, group := range f.company {
@@ -352,7 +351,7 @@ func (f *DaemonFilter) WithCompany(a *catalog.NodeTerms) *catalog.NodeTerms {
 	return a
 }
 
-// filterDaemons sets what pods of the stage require of the DaemonSet pods on new nodes.
+// filterDaemons sets the stage's filters for the DaemonSet pods on new nodes.
 func filterDaemons(c *compiler, s *Spec, stage *Stage) {
 	if len(c.Daemons) == 0 {
 		return
@@ -385,10 +384,10 @@ func filterDaemons(c *compiler, s *Spec, stage *Stage) {
 	}
 }
 
-// A filterTable gives equal filters one value.
+// A filterTable finds a filter by its encoding, so that equal filters share a pointer.
 type filterTable map[string]*DaemonFilter
 
-// intern returns the filter that equals f, nil if f requires nothing.
+// intern returns the filter in the table that equals f, and adds f if needed. It returns nil if f requires nothing.
 func (t filterTable) intern(f *DaemonFilter) *DaemonFilter {
 	if len(f.avoid)+len(f.perNode)+len(f.company) == 0 {
 		return nil
@@ -408,7 +407,7 @@ func (t filterTable) intern(f *DaemonFilter) *DaemonFilter {
 	return known
 }
 
-// BothRequire returns the filter of what both filters require.
+// BothRequire returns the filter that requires what a requires and what b requires.
 func (p *Problem) BothRequire(a, b *DaemonFilter) *DaemonFilter {
 	switch {
 	case a == nil:
@@ -422,8 +421,8 @@ func (p *Problem) BothRequire(a, b *DaemonFilter) *DaemonFilter {
 	})
 }
 
-// countsNewDaemons returns a DaemonSet whose pods come with new nodes and are counted by the spread group, which is over
-// domains that nodes share; nil if there is none.
+// countsNewDaemons returns a DaemonSet that runs on new nodes and whose pods the group counts. It returns nil if there
+// is none, or if the group is not a spread over domains that nodes share.
 func (p *Problem) countsNewDaemons(group int) *Daemon {
 	g := p.Groups[group]
 	if g.Kind != topology.Spread || g.Key == HostKey {
@@ -431,7 +430,7 @@ func (p *Problem) countsNewDaemons(group int) *Daemon {
 	}
 	for _, key := range append([]int{g.Key}, g.With...) {
 		if k := p.Keys[key]; key != HostKey && len(k.Reach) == 0 && !k.Open {
-			return nil // new nodes are without the label and do not count
+			return nil // new nodes lack the label and do not count
 		}
 	}
 	for _, i := range g.Daemons {
@@ -442,7 +441,7 @@ func (p *Problem) countsNewDaemons(group int) *Daemon {
 	return nil
 }
 
-// dropDaemonSpreads removes the preferences to be spread among DaemonSet pods over domains that nodes share.
+// dropDaemonSpreads removes the stage's preferred spreads over shared domains that count DaemonSet pods on new nodes.
 func dropDaemonSpreads(c *compiler, stage *Stage) {
 	if slices.ContainsFunc(stage.OverDomains, func(r Rule) bool { return r.Soft && c.countsNewDaemons(r.Group) != nil }) {
 		stage.OverDomains = slices.DeleteFunc(slices.Clone(stage.OverDomains), func(r Rule) bool {
@@ -451,7 +450,7 @@ func dropDaemonSpreads(c *compiler, stage *Stage) {
 	}
 }
 
-// refuseDaemonSpread refuses pods that must be spread among DaemonSet pods over domains that nodes share.
+// refuseDaemonSpread refuses a class whose required spread over shared domains counts DaemonSet pods on new nodes.
 func refuseDaemonSpread(c *compiler, class *Class) model.Verdict {
 	for _, r := range class.Last().OverDomains {
 		if d := c.countsNewDaemons(r.Group); d != nil {
@@ -462,7 +461,7 @@ func refuseDaemonSpread(c *compiler, class *Class) model.Verdict {
 	return model.Verdict{}
 }
 
-// DaemonsOf returns the DaemonSets that may come with new nodes and whose pods the group counts.
+// DaemonsOf returns the names of the DaemonSets that may run on new nodes and whose pods the group counts.
 func (p *Problem) DaemonsOf(g *Group) []string {
 	var out []string
 	for _, i := range g.Daemons {
@@ -473,7 +472,7 @@ func (p *Problem) DaemonsOf(g *Group) []string {
 	return out
 }
 
-// DaemonsRepelling returns the DaemonSets whose required anti-affinity keeps the pods of the group out.
+// DaemonsRepelling names the DaemonSets on new nodes whose required anti-affinity repels the group's pods.
 func (p *Problem) DaemonsRepelling(group int) []string {
 	var out []string
 	for _, d := range p.Daemons {
@@ -484,7 +483,8 @@ func (p *Problem) DaemonsRepelling(group int) []string {
 	return out
 }
 
-// DaemonsInTheWay returns the DaemonSets on new nodes that the rules per node of the stage look at, or that repel the class.
+// DaemonsInTheWay returns the names of DaemonSets on new nodes that may keep the class off them. Either a per-node rule
+// of the stage counts their pods, or their anti-affinity repels the class.
 func (p *Problem) DaemonsInTheWay(c *Class, s *Stage) []string {
 	var out []string
 	for r := range s.Rules {

@@ -12,32 +12,33 @@ import (
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
-// A Group is the pods that a term selects, counted by domain of its topology key, for rules of one kind. For rules per node
-// the domains are the nodes that take pods; on new nodes the packing solver counts.
+// A Group is the set of pods that a term selects, counted by domain of the term's topology key, for rules of one kind.
+// If the key is the hostname, the domains are the nodes that take pods; on new nodes, package binpack counts the pods.
 type Group struct {
 	Kind topology.Kind
 	Key  int
 	// Filter says which nodes count, for a spread constraint that honors node affinity or taints.
 	Filter catalog.NodeFilter
-	// With are further topology keys: spread counts only nodes that have the labels of all spread constraints of the pod.
+	// With lists further topology keys. Spread counts only nodes that have the labels of all spread constraints of the
+	// pod.
 	With []int
-	// Hard says that some rule about the group is required.
+	// Hard says that some rule with this group is required, not a preference.
 	Hard bool
-	// Classes are those that an affinity group counts and whose pods may be placed.
+	// Classes are the classes that an affinity group counts and that are not refused.
 	Classes []*Class
-	// Port is the host port of a group that counts pods in conflict with it.
+	// Port is a host port. It is set for a group that counts the pods whose host ports conflict with it.
 	Port catalog.Port
-	// Daemons are the indices in Problem.Daemons of those whose pods the group counts.
+	// Daemons are the indices in Problem.Daemons of the DaemonSets whose pods the group counts.
 	Daemons []int
-	// Preloaded is the most DaemonSet pods of the group that a new node may have, for spread per node.
+	// Preloaded is the most DaemonSet pods that the group counts on any new node, for spread per node.
 	Preloaded int
-	// Static says that no new node can count, for spread per node; Idle is then the fewest pods of the group on a node that
-	// counts and takes no pods.
+	// Static says that new nodes cannot count, for spread per node. Idle is only set for such groups. It is the least
+	// number of the group's pods on a node that counts but takes no pods.
 	Static bool
 	Idle   int32
 }
 
-// A groupKey is what makes two groups one.
+// A groupKey identifies a group. Rules with equal keys share a group.
 type groupKey struct {
 	term               int
 	kind               topology.Kind
@@ -45,11 +46,11 @@ type groupKey struct {
 	with               string
 }
 
-// A termIndex numbers terms and finds the groups of each.
+// A termIndex numbers terms and finds the groups that use each term.
 type termIndex struct {
 	book   *topology.Book
 	groups map[int][]int // by term
-	// leaving are the pods of nodes that are on their way out: they are to be placed, and count nowhere until then.
+	// leaving holds the keys of the pods to place that still run on a node to be removed. They do not count there.
 	leaving map[string]bool
 }
 
@@ -63,14 +64,14 @@ func newTermIndex(pods []*model.Pod) termIndex {
 	return t
 }
 
-// selecting returns the numbers of the terms that select the pod, rising, in memory of out.
+// selecting returns the numbers of the terms that select the pod, in rising order. It reuses the memory of out.
 func (t *termIndex) selecting(out []int, pod *model.Pod) []int {
 	out = t.book.Selecting(out[:0], pod.Object.Namespace, pod.Object.Labels)
 	slices.Sort(out)
 	return slices.Compact(out)
 }
 
-// groupOf returns the group of a rule of the spec.
+// groupOf returns the index of the group of a rule of s, and adds the group if it is new.
 func (c *compiler) groupOf(r *topology.Rule, s *Spec, t *catalog.Tolerations) int {
 	key := groupKey{term: c.terms.book.Number(r.Term), kind: r.Kind, terms: -1, tolerations: -1}
 	g := Group{Kind: r.Kind, Key: c.keyOf(r.Term.Key)}
@@ -91,7 +92,7 @@ func (c *compiler) groupOf(r *topology.Rule, s *Spec, t *catalog.Tolerations) in
 	return c.addGroup(key, &fresh)
 }
 
-// otherSpreadKeys returns the other topology keys over which pods of s must be spread, rising.
+// otherSpreadKeys returns the topology keys of the required spreads of s, except the key but, in rising order.
 func (c *compiler) otherSpreadKeys(s *Spec, but int) []int {
 	var keys []int
 	for i := range s.Rules {
@@ -105,7 +106,7 @@ func (c *compiler) otherSpreadKeys(s *Spec, but int) []int {
 	return keys
 }
 
-// addGroup returns the group with the key, g if there is none yet.
+// addGroup returns the index of the group with the key. If there is none, it adds g.
 func (c *compiler) addGroup(key groupKey, g *Group) int {
 	if i, ok := c.groupAt[key]; ok {
 		return i
@@ -117,7 +118,7 @@ func (c *compiler) addGroup(key groupKey, g *Group) int {
 	return i
 }
 
-// repulsionGroup returns the group of the pods that a term of required anti-affinity keeps out.
+// repulsionGroup returns the index of the group of the pods that a term of required anti-affinity repels.
 func (c *compiler) repulsionGroup(term int) int {
 	i := c.addGroup(groupKey{term: term, kind: topology.Apart, terms: -1, tolerations: -1},
 		&Group{Kind: topology.Apart, Key: c.keyOf(c.terms.book.Term(term).Key)})
@@ -125,7 +126,7 @@ func (c *compiler) repulsionGroup(term int) int {
 	return i
 }
 
-// portGroup returns the group that counts the pods in conflict with host port q.
+// portGroup returns the index of the group that counts the pods whose host ports conflict with q.
 func (c *compiler) portGroup(q catalog.Port) int {
 	i := slices.IndexFunc(c.ports, func(g int) bool { return c.Groups[g].Port == q })
 	if i >= 0 {
@@ -136,13 +137,14 @@ func (c *compiler) portGroup(q catalog.Port) int {
 	return len(c.Groups) - 1
 }
 
-// A repulsion is the terms of required anti-affinity of a pod that runs: it keeps pods out of its domains.
+// A repulsion is the required anti-affinity of a running pod, as numbers of terms. It keeps the selected pods out of
+// the domains of the pod's node.
 type repulsion struct {
 	node  string
 	terms []int
 }
 
-// findRepulsions reads the required anti-affinity of the pods that run and stay.
+// findRepulsions sets repulsions from the required anti-affinity of the running pods that stay on their nodes.
 func (c *compiler) findRepulsions() {
 	seen := map[string][]int{}
 	var buf []byte
@@ -170,10 +172,10 @@ func (c *compiler) findRepulsions() {
 	}
 }
 
-// joinGroups finds the groups that count each spec, once all groups are known.
+// joinGroups finds the groups that count each spec. It needs all groups.
 //
-// A spread group counts only pods that have rules or are counted by required ones. The others are placed after them, and are
-// in no one's way then.
+// A spread group counts only pods that have rules or that a required rule counts. All other pods are placed last, so
+// that they cannot break the spread of pods placed before.
 func (c *compiler) joinGroups() {
 	if len(c.Groups) == 0 && len(c.repulsions) == 0 && !daemonsRepel(c) {
 		c.Daemons = nil
@@ -196,7 +198,7 @@ func (c *compiler) joinGroups() {
 	}
 	var terms []int
 	for _, s := range specs(c) {
-		if len(s.Stages) > 0 { // else it takes no part in the plan
+		if len(s.Stages) > 0 { // a spec without stages takes no part in the plan
 			terms = c.terms.selecting(terms, s.Pod)
 			c.joinSpec(s, terms)
 		}
@@ -211,7 +213,7 @@ func (c *compiler) joinGroups() {
 	joinDaemons(c)
 }
 
-// joinSpec finds the groups that count the spec, which the terms select.
+// joinSpec sets Members, NodeMembers and Free of the spec. terms are the terms that select its pods.
 func (c *compiler) joinSpec(s *Spec, terms []int) {
 	ruled := len(s.Rules) > 0 || len(s.Ports) > 0
 	var spread []int
@@ -246,7 +248,7 @@ func (c *compiler) joinSpec(s *Spec, terms []int) {
 	}
 }
 
-// bothSatisfiable reports whether some node could meet both alternatives; nil is met by all.
+// bothSatisfiable reports whether some node can meet a and b. Every node meets nil.
 func bothSatisfiable(a, b *catalog.NodeTerms) bool {
 	if a == nil || b == nil || a == b {
 		return true
@@ -259,7 +261,7 @@ func bothSatisfiable(a, b *catalog.NodeTerms) bool {
 	})
 }
 
-// namespaceIndex returns a function from a selector of namespaces to their names.
+// namespaceIndex returns a function that finds the names of the namespaces that a selector selects.
 func namespaceIndex(s *model.Snapshot) topology.Namespaces {
 	return func(selector labels.Selector) []string {
 		var out []string
@@ -272,13 +274,14 @@ func namespaceIndex(s *model.Snapshot) topology.Namespaces {
 	}
 }
 
-// Lacks reports whether a node in these domains, given by key, is without a label that it needs to count for the group.
+// Lacks reports whether a node lacks a label of With, so that it does not count for the group. domain gives the node's
+// domain of each key.
 func (g *Group) Lacks(domain func(key int) int) bool {
 	return slices.ContainsFunc(g.With, func(key int) bool { return key != HostKey && domain(key) == Outside })
 }
 
-// findStaticSpreads finds the groups spread per node for which no new node can count: their pods are spread over the nodes
-// that exist, of which none need be empty.
+// findStaticSpreads sets Static and Idle of the groups with spread per node for which no new node can count. Their pods
+// are spread over the existing nodes only, so the least number of pods on a node may be above zero.
 func (c *compiler) findStaticSpreads() {
 	for i, g := range c.Groups {
 		if g.Key == HostKey && g.Kind == topology.Spread && !c.InFlightCounts(g) && !c.newNodeCounts(g) {
@@ -287,12 +290,12 @@ func (c *compiler) findStaticSpreads() {
 	}
 }
 
-// InFlightCounts reports whether some claim that is not launched may count for the group.
+// InFlightCounts reports whether some node in flight may count for the group.
 func (p *Problem) InFlightCounts(g *Group) bool {
 	return slices.ContainsFunc(p.Nodes, func(n *Node) bool { return n.InFlight && !g.Lacks(n.Domain) })
 }
 
-// newNodeCounts reports whether some pool has a type whose nodes count for the group.
+// newNodeCounts reports whether some pool can launch a node that counts for the group.
 func (p *Problem) newNodeCounts(g *Group) bool {
 	return slices.ContainsFunc(p.Catalog.Pools, func(pool *catalog.Pool) bool {
 		return g.Filter.Tolerates(pool) && slices.ContainsFunc(p.CountingTerms(g), func(term require.Set) bool {
@@ -302,8 +305,8 @@ func (p *Problem) newNodeCounts(g *Group) bool {
 	})
 }
 
-// CountingTerms returns the alternatives of which a node must meet one to count for the group, with the labels of its other
-// spread keys.
+// CountingTerms returns the node selector terms of the nodes that count for the group. A node must meet one of them.
+// Each term also requires the labels of With.
 func (p *Problem) CountingTerms(g *Group) []require.Set {
 	with, terms := require.Set{}, []require.Set{{}}
 	for _, key := range g.With {

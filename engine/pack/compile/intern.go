@@ -6,24 +6,25 @@ import (
 	"sync"
 )
 
-// An interner numbers items by their encoding, in order of first appearance: items with equal encodings have one number.
+// An interner numbers items by their encoding, in order of first appearance. Equal encodings have the same number.
 type interner struct {
 	of     []int    // number of each item
 	texts  []string // encoding, by number
-	marks  []int    // a position in the encoding, by number
+	marks  []int    // mark that the encoder returned, by number
 	firsts []int    // first item, by number
 	number map[string]int
 	arena  arena
 }
 
-// An encoder appends the encoding of item i to b and returns a position in it to be remembered.
+// An encoder appends the encoding of item i to b and returns the longer slice. mark is a position in the encoding that
+// splits it, for example between amounts and all else. The interner stores it in marks.
 type encoder func(b []byte, i int) (out []byte, mark int)
 
-// perEncoder is how many items are worth another goroutine.
+// perEncoder is the least number of items for which another goroutine pays.
 const perEncoder = 500
 
-// intern numbers n items. Processors share the work, each with an encoder of its own; the result does not depend on how many
-// there are.
+// intern numbers n items. Several goroutines share the work, each with its own encoder. The result does not depend on
+// how many there are.
 func intern(n int, newEncoder func() encoder) *interner {
 	parts := max(1, min(runtime.GOMAXPROCS(0), n/perEncoder))
 	all := make([]*interner, parts)
@@ -48,7 +49,7 @@ func intern(n int, newEncoder func() encoder) *interner {
 	return first
 }
 
-// encode numbers the items of the part, of which the first is from.
+// encode numbers the items of one goroutine's part. from is the index of the first.
 func (a *interner) encode(from int, encode encoder) {
 	var b []byte
 	var mark int
@@ -62,7 +63,7 @@ func (a *interner) encode(from int, encode encoder) {
 	}
 }
 
-// add gives a new encoding its number.
+// add gives a new encoding the next number.
 func (a *interner) add(text string, mark, first int) int {
 	id := len(a.texts)
 	a.number[text] = id
@@ -70,7 +71,7 @@ func (a *interner) add(text string, mark, first int) int {
 	return id
 }
 
-// merge gives the items of part, which follow those of a, the numbers of a.
+// merge renumbers the items of part by the numbers of a. The items of part follow those of a.
 func (a *interner) merge(part *interner) {
 	renumbered := make([]int, len(part.texts))
 	for old, text := range part.texts {
@@ -85,10 +86,10 @@ func (a *interner) merge(part *interner) {
 	}
 }
 
-// An arena keeps many texts in few pieces of memory.
+// An arena stores many short texts in few allocations.
 type arena struct{ page strings.Builder }
 
-// pageSize is how much memory an arena takes at a time.
+// pageSize is how many bytes an arena allocates at a time.
 const pageSize = 1 << 14
 
 func (a *arena) keep(b []byte) string {

@@ -9,32 +9,34 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// A Key is a topology key: a node label whose values are domains, numbered from zero.
+// A Key is a topology key: a node label whose values are domains. Domains are numbered from zero.
 type Key struct {
 	Label string
-	Names []string // of the domains
-	// Reach are the domains that new nodes may be in, by rising name.
+	Names []string // label value, by domain
+	// Reach lists the domains that new nodes may be in, ordered by name.
 	Reach []int
-	// Open says that new nodes may get a value that is not known before; InFlightOpen says so of nodes in flight.
+	// Open says that a new node may get a value of the label that is not in Names, for example if a NodePool allows any
+	// value. InFlightOpen says so of nodes in flight.
 	Open, InFlightOpen bool
-	// MayLack says that new nodes may be without the label.
+	// MayLack says that a new node may have no value for the label.
 	MayLack bool
 
 	number map[string]int
 }
 
-// HostKey is the index of kubernetes.io/hostname, whose domains are the nodes that take pods, among the keys.
+// HostKey is the index of kubernetes.io/hostname in Problem.Keys. Its domain i is the node Problem.Nodes[i].
 const HostKey = 0
 
-// Domains that have no number.
+// Values that stand for a domain without a number.
 const (
-	// Outside is the domain of a node without the label.
+	// Outside is the domain of a node without the label. Where new nodes are chosen, Outside also says that the choice
+	// does not fix the key, so that a node may get any value.
 	Outside = -1
-	// Unsettled is the domain of a node that will have one of several values.
+	// Unsettled is the domain of a node that will have the label, with a value that is not known yet.
 	Unsettled = -2
 )
 
-// domain returns the number of the value, the next one if it is new.
+// domain returns the number of the value. A new value gets the next number.
 func (k *Key) domain(value string) int {
 	n, ok := k.number[value]
 	if !ok {
@@ -45,13 +47,13 @@ func (k *Key) domain(value string) int {
 	return n
 }
 
-// Domain returns the number of the value; false if no node has or may get it.
+// Domain returns the number of the value. It returns false if no node has the value or may get it.
 func (k *Key) Domain(value string) (int, bool) {
 	n, ok := k.number[value]
 	return n, ok
 }
 
-// keyOf returns the index of a topology key.
+// keyOf returns the index of a topology key, and adds the key if it is new.
 func (c *compiler) keyOf(label string) int {
 	if stable, ok := c.Settings.Labels.Aliases[label]; ok {
 		label = stable
@@ -64,7 +66,7 @@ func (c *compiler) keyOf(label string) int {
 	return i
 }
 
-// findReach finds which domains of each key new nodes may be in.
+// findReach sets Reach, Open and MayLack of each key except HostKey.
 func (c *compiler) findReach() {
 	for i, k := range c.Keys {
 		if i == HostKey {
@@ -91,8 +93,8 @@ func (c *compiler) findReach() {
 	}
 }
 
-// LabelsIn returns the labels of a node in these domains of the keys. That a label is absent is stated only where a new node
-// might have it.
+// LabelsIn returns requirements for the labels of a node in these domains of the keys. It requires that a label is
+// absent only where some new node has the label.
 func (p *Problem) LabelsIn(keys, domains []int) require.Set {
 	var out []require.Requirement
 	for i, d := range domains {
@@ -106,7 +108,8 @@ func (p *Problem) LabelsIn(keys, domains []int) require.Set {
 	return require.NewSet(out...)
 }
 
-// DomainsUnder returns the domains of the key that a new node of p may be in that is bought in the set as one of the types.
+// DomainsUnder returns the domains of the key that a new node may be in. The node is launched from the pool as one of
+// the types, with an offering of s.
 func (p *Problem) DomainsUnder(pool *catalog.Pool, s *catalog.OfferSet, types binpack.Bits, key int) []int {
 	if key == HostKey {
 		return nil

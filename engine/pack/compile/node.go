@@ -11,31 +11,33 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// A Node is capacity that exists or is in flight.
+// A Node is an existing node or a node in flight. In flight means: a NodeClaim that is not launched yet, so that its
+// instance type is not known.
 type Node struct {
 	*model.Node
-	// Index is the node's own domain of HostKey; -1 for a node that takes no pods and only counts.
+	// Index is the position in Problem.Nodes, and also the node's domain of HostKey. It is -1 for a node that takes no
+	// new pods; its pods still count for topology constraints.
 	Index int
-	// InFlight is a claim that is not launched: it may become one of several types.
+	// InFlight says that the node is a NodeClaim that is not launched yet. It may become one of several instance types.
 	InFlight bool
-	// MayHave are the labels that the node has or may get. A pod fits on a node in flight only if every value suits it.
+	// MayHave holds the values that each label has or may get. A node in flight takes a pod only if every value suits it.
 	MayHave require.Set
-	// Variants are the labels by each type that a node in flight may become, if some constraint counts domains.
+	// Variants are the labels of a node in flight for each type that it may become. They are only set if there are groups.
 	Variants []require.Set
-	// Room is free for pods, by dimension, beside the DaemonSet pods that are still to come.
+	// Room is the free capacity by dimension. The requests of DaemonSet pods that are still to come are subtracted.
 	Room []int64
-	// Domains are the domains of the node by topology key, or Outside or Unsettled; nil if nothing looks at them.
+	// Domains are the node's domains, by topology key. Values may be Outside or Unsettled. Nil if there are no groups.
 	Domains []int
-	// Attachable is how many more volumes may be attached, by driver; a driver that is not in it has no limit. Attached are
-	// the volumes that count already, by driver and key.
+	// Attachable is how many more volumes can be attached, by driver. A driver without an entry has no limit. Attached
+	// holds the volumes that are attached already, by driver and key.
 	Attachable map[string]int
 	Attached   map[string]bool
 	// Ports are the host ports of DaemonSet pods that are still to come.
 	Ports []catalog.Port
-	// Coming are the DaemonSets of Problem.Daemons whose pods may still come.
+	// Coming are the DaemonSets of Problem.Daemons whose pods may still come to the node.
 	Coming []catalog.Presence
 
-	labels require.Set // MayHave or the labels of the live node, once needed
+	labels require.Set // what Meets compares with: MayHave, or the node's labels; set at first use
 }
 
 // Domain returns the node's domain of the key.
@@ -46,13 +48,13 @@ func (n *Node) Domain(key int) int {
 	return n.Domains[key]
 }
 
-// IsNominated reports whether the pod is on its way to the node.
+// IsNominated reports whether the pod is nominated to the node or to its NodeClaim.
 func (n *Node) IsNominated(s *model.Snapshot, pod *model.Pod) bool {
 	name := s.PromiseOf(pod)
 	return name != "" && (name == n.Name || n.Claim != nil && name == n.Claim.Name)
 }
 
-// compileNodes sets Nodes and All.
+// compileNodes sets Problem.Nodes and Problem.All.
 func compileNodes(c *compiler) {
 	least := leastDemand(c)
 	var idle []*Node
@@ -81,7 +83,7 @@ func compileNodes(c *compiler) {
 	c.All = append(slices.Clone(c.Nodes), idle...)
 }
 
-// leastDemand returns, by dimension, the least that any class requests: a node with less has room for none.
+// leastDemand returns, by dimension, the least that any class requests. A node with less free has room for no pod.
 func leastDemand(c *compiler) []int64 {
 	least := make([]int64, c.Dimensions.Len())
 	for i := range least {
@@ -93,7 +95,8 @@ func leastDemand(c *compiler) []int64 {
 	return least
 }
 
-// compileNode returns nil for a node of which nothing is known.
+// compileNode compiles one node. It returns nil for a NodeClaim without an instance if the claim is being deleted or no
+// type can be launched for it.
 func compileNode(c *compiler, m *model.Node, least []int64) *Node {
 	n := &Node{Node: m, Index: -1}
 	switch {
@@ -106,7 +109,8 @@ func compileNode(c *compiler, m *model.Node, least []int64) *Node {
 	return n
 }
 
-// compileInFlight sets what a claim that is not launched may become. It returns false if no type can be launched for it.
+// compileInFlight sets the fields of a node in flight from the types that it may become. Without such a type, it
+// returns false.
 func compileInFlight(c *compiler, n *Node) bool {
 	n.InFlight, n.MayHave = true, n.Wishes()
 	types := catalog.ClaimTypes(n.Node, c.Snapshot.Types(n.Pool))
@@ -149,7 +153,7 @@ func compileInFlight(c *compiler, n *Node) bool {
 	return true
 }
 
-// compileLaunched sets what is known of a node with an instance. Its index stays -1 if it takes no pods or has no room.
+// compileLaunched sets the fields of a node with an instance. Index stays -1 if the node takes no pods or has no room.
 func compileLaunched(c *compiler, n *Node, least []int64) {
 	locate(c, n)
 	if n.Deleting {
@@ -157,7 +161,7 @@ func compileLaunched(c *compiler, n *Node, least []int64) {
 	}
 	known := c.Settings.Known
 	if n.Registered {
-		known = nil // the node has all labels that it gets
+		known = nil // a registered node gets no further labels
 	}
 	if len(c.Daemons) > 0 {
 		n.Coming = coming(c, c.daemonsOn.on(c, n.Node), require.FromLabels(n.Labels), n.Node)
@@ -179,14 +183,14 @@ func compileLaunched(c *compiler, n *Node, least []int64) {
 	for i, name := range plain {
 		n.Room[i] = n.Allocatable[name] - n.Used[name] - max(overhead.Requests[name]-n.DaemonUsed[name], 0)
 		if least[i] > n.Room[i] {
-			return // DaemonSet pods that are still to come take what is free
+			return // the DaemonSet pods still to come need the free room
 		}
 	}
 	limitLaunched(c, n, overhead.WithVolumes)
 	n.Index = 0
 }
 
-// locate numbers the domains of the node.
+// locate sets the domains of the node and gives new label values their numbers.
 func locate(c *compiler, n *Node) {
 	if len(c.Groups) == 0 {
 		return
@@ -218,7 +222,7 @@ func locate(c *compiler, n *Node) {
 	}
 }
 
-// DomainsOf returns the domains of the key that the node is in or may come to be in.
+// DomainsOf returns the domains of the key that the node is in or may get into.
 func (p *Problem) DomainsOf(n *Node, key int) []int {
 	switch d := n.Domain(key); {
 	case d >= 0:
@@ -237,7 +241,7 @@ func (p *Problem) DomainsOf(n *Node, key int) []int {
 	return out
 }
 
-// SurelyLabelled reports whether the node, whatever it becomes, will have the label of the key.
+// SurelyLabelled reports whether the node has the label of the key for each type that it may become.
 func (p *Problem) SurelyLabelled(n *Node, key int) bool {
 	return !slices.ContainsFunc(n.Variants, func(v require.Set) bool {
 		r, ok := v.Get(p.Keys[key].Label)
@@ -245,10 +249,10 @@ func (p *Problem) SurelyLabelled(n *Node, key int) bool {
 	})
 }
 
-// superposition returns wanted with each label that all types define set to the values that one of them may bring.
+// superposition returns wanted with further labels: those that all types define, each with the values of all types.
 func superposition(types []*model.InstanceType, wanted require.Set) require.Set {
 	values := map[string]map[string]bool{}
-	open := map[string]bool{} // some type leaves the value open, or lacks the label
+	open := map[string]bool{} // labels whose value some type does not fix
 	for _, t := range types {
 		for r := range t.Requirements.All() {
 			if r.Operator() != corev1.NodeSelectorOpIn {
@@ -276,7 +280,7 @@ func superposition(types []*model.InstanceType, wanted require.Set) require.Set 
 	return wanted
 }
 
-// Meets reports whether the node's labels meet one of the alternatives.
+// Meets reports whether the node's labels meet one of the terms.
 func (p *Problem) Meets(n *Node, a *catalog.NodeTerms) bool {
 	if n.labels.Len() == 0 {
 		if n.labels = n.MayHave; n.labels.Len() == 0 {
@@ -285,13 +289,14 @@ func (p *Problem) Meets(n *Node, a *catalog.NodeTerms) bool {
 	}
 	return slices.ContainsFunc(a.Terms, func(term require.Set) bool {
 		if n.InFlight || !n.Registered {
-			term = term.Normalize(p.Settings.Labels.Aliases) // the node will have the old names of labels as well
+			term = term.Normalize(p.Settings.Labels.Aliases) // the node gets old label names as well
 		}
 		return meets(n.labels, term, n.InFlight)
 	})
 }
 
-// meets reports whether a node with these labels meets the term, every value that it may get if it is in flight.
+// meets reports whether a node with these labels meets the term. For a node in flight, every value that a label may get
+// must meet it.
 func meets(has, term require.Set, inFlight bool) bool {
 	if _, ok := has.Compatible(term, nil); !ok {
 		return false
@@ -316,7 +321,7 @@ func meets(has, term require.Set, inFlight bool) bool {
 	return true
 }
 
-// A daemonLists remembers the DaemonSets that nodes with the same taints run: most nodes have the same.
+// A daemonLists is a cache of the DaemonSets that tolerate a node's taints. Most nodes have the same taints.
 type daemonLists struct{ known []daemonList }
 
 type daemonList struct {
@@ -325,7 +330,7 @@ type daemonList struct {
 	list       []catalog.DaemonPod
 }
 
-// maxDaemonLists is how many lists are remembered.
+// maxDaemonLists is how many lists the cache holds.
 const maxDaemonLists = 16
 
 // on returns the DaemonSets that tolerate the node's taints.

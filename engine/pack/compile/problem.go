@@ -10,7 +10,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
-// A Problem is a snapshot made ready for packing. It is not modified after Compile.
+// A Problem is the input of the packing phases, compiled from a snapshot. It is not modified after Compile.
 type Problem struct {
 	Snapshot   *model.Snapshot
 	Settings   Settings
@@ -22,32 +22,34 @@ type Problem struct {
 	Classes []*Class
 	Keys    []*Key
 	Groups  []*Group
-	// Daemons are the DaemonSets of the snapshot, by index, nil for those that no constraint of a pending pod looks at and that
-	// repel none; empty if there are no others.
+	// Daemons are the DaemonSets of the snapshot, by index. An entry is nil if the DaemonSet is being deleted, or if no
+	// pending pod's constraint counts its pods and its anti-affinity repels no pending pod. If all would be nil, the
+	// list is empty.
 	Daemons []*Daemon
-	// Nodes take pods: initialized ones first, then by name. All are those and the nodes that only count for topology.
+	// Nodes are the nodes that take pods: initialized ones first, then the others, each by name. All is Nodes followed
+	// by the nodes that take no pods, whose pods still count for topology constraints.
 	Nodes, All []*Node
-	// Counts are the pods that run already, by group and domain.
+	// Counts are how many running pods each topology group counts, by domain.
 	Counts *Counts
 
 	terms   termIndex
 	filters filterTable
 }
 
-// Settings are the options of a plan that bear on what pods require.
+// Settings are the options of a plan that affect what pods require.
 type Settings struct {
 	catalog.Settings
-	// IgnorePreferences leaves preferred affinity and spread that may be ignored out of account.
+	// IgnorePreferences ignores preferred affinity, and spread with ScheduleAnyway.
 	IgnorePreferences bool
-	// Refuse holds the keys of pods that are refused unseen, with the reason.
+	// Refuse holds the pods that are refused without planning them: the reason, by pod key.
 	Refuse map[string]string
-	// DefaultSpread returns the constraints of a pod that has none of its own; nil for none.
+	// DefaultSpread returns the spread constraints of a pod that has none of its own. A nil function means none.
 	DefaultSpread func(*model.Pod) []corev1.TopologySpreadConstraint
-	// Slack is the share of cpu and memory of a new node that is left free.
+	// Slack is the share of cpu and memory of a new node that is left free, 0 to 0.5.
 	Slack float64
 }
 
-// A compiler is a Problem in the making, with what only compilation needs.
+// A compiler builds a Problem. Its other fields hold what only compilation needs.
 type compiler struct {
 	*Problem
 	pods       []*model.Pod
@@ -55,11 +57,17 @@ type compiler struct {
 	softTaints bool // some pool or node has a PreferNoSchedule taint
 	groupAt    map[groupKey]int
 	repulsions []repulsion
-	ports      []int // groups of host ports
+	ports      []int // indices of the groups that count pods by host port
 	daemonsOn  daemonLists
 }
 
-// Compile returns the problem of placing the pods, which are in key order, each once.
+// Compile returns the problem of placing the pods. The pods are in key order, each once.
+//
+// Each step needs results of earlier ones. The first key is the hostname, which is HostKey. findRepulsions and
+// readDaemons come before classify, since classify tells pods apart by the labels that terms select. joinGroups needs
+// the groups that classify makes. compileNodes needs the demands of all classes and numbers the domains of nodes.
+// findReach needs the catalog and numbers the domains of new nodes. count needs all domains and what watchDaemons
+// finds; finishStages needs all of this.
 func Compile(s *model.Snapshot, o Settings, pods []*model.Pod) *Problem {
 	d := catalog.NewDimensions(pods)
 	c := &compiler{
@@ -89,7 +97,7 @@ func Compile(s *model.Snapshot, o Settings, pods []*model.Pod) *Problem {
 	return c.Problem
 }
 
-// demands returns what the classes request, in their order.
+// demands returns the demand of each class, in the order of the classes.
 func (c *compiler) demands() []*catalog.Demand {
 	var out []*catalog.Demand
 	for _, class := range c.Classes {
@@ -105,7 +113,8 @@ func softTaints(s *model.Snapshot) bool {
 		slices.ContainsFunc(s.Nodes(), func(n *model.Node) bool { return slices.ContainsFunc(n.Taints, soft) })
 }
 
-// Aside runs work beside the caller, which must call wait before it looks at the result. A panic becomes the caller's.
+// Aside runs work in another goroutine. The caller must call wait before it reads the result. wait repeats a panic of
+// work.
 func Aside(work func()) (wait func()) {
 	done := make(chan any, 1)
 	go func() {

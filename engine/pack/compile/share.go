@@ -7,34 +7,34 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// The work of a plan grows with the number of different requirements of pods, and with the number of pods that their topology
-// terms select. Both are up to those who create pods, so the work is counted and shared between namespaces.
+// The work of a plan grows with the number of distinct requirements of pods, and with the number of pods that topology
+// terms select. Whoever creates pods controls both. So a plan has a budget of work, which namespaces share.
 const (
-	// maxWork bounds the work of one plan.
+	// maxWork is the budget of one plan, in units of about one comparison.
 	maxWork = 2_000_000
-	// setWork is that of one set of requirements, termsWork that of one set of node requirements: every instance type is
-	// compared with it.
+	// setWork is the work of one requirement set. termsWork is the work of one set of node requirements, which is
+	// compared with every instance type.
 	setWork, termsWork = 100, 2_500
-	// alwaysTried is how many sets are tried without counting.
+	// alwaysTried is the most requirement sets for which work is not limited.
 	alwaysTried = 200
-	// turnSeconds is how long one order of equal sets lasts.
+	// turnSeconds is the interval, in seconds, after which sets of equal cost change their order.
 	turnSeconds = 30
 )
 
-// notTried is the verdict on pods whose namespace has used its share.
+// notTried is the verdict on pods whose requirement set does not fit into the share of its namespace.
 var notTried = model.Verdict{Rule: model.RuleEffort}
 
-// A demandForWork is a requirement set with what it costs.
+// A demandForWork is the work that a plan spends on one requirement set: its index and its cost in units of maxWork.
 type demandForWork struct {
 	set  int
 	cost int
 }
 
-// shareWork returns which requirement sets take part in the plan; nil for all. of is the set of each pod's signature, by pod;
-// specs are pods of which each stands for all that terms cannot tell apart.
+// shareWork returns, by requirement set, whether the plan tries it; nil means all. of returns the set of a pod, by the
+// index of the pod. specs holds the index of one pod for each group of pods that no term tells apart.
 //
-// Each namespace has the same share. What one does not use goes to the others. Within a namespace cheap sets come first, and
-// sets of equal cost take turns by the half minute, so that each is tried in some plan.
+// Each namespace has the same share of maxWork. What a namespace does not use goes to the others. Within a namespace,
+// cheap sets are tried first. Sets of equal cost take turns every turnSeconds, so that each is tried in some plan.
 func shareWork(c *compiler, sets []ruleSet, of func(pod int) int, specs []int) []bool {
 	if len(sets) <= alwaysTried {
 		return nil
@@ -66,8 +66,8 @@ func shareWork(c *compiler, sets []ruleSet, of func(pod int) int, specs []int) [
 	return tried
 }
 
-// workByNamespace returns the sets that each namespace pays for. A set of several namespaces is paid for by the one that has
-// the fewest.
+// workByNamespace returns the sets that each namespace pays for. If pods of several namespaces have the same set, the
+// namespace with the fewest sets pays for it.
 func workByNamespace(c *compiler, sets []ruleSet, of func(pod int) int, specs []int) map[string][]demandForWork {
 	users := make([]map[string]bool, len(sets))
 	count := map[string]int{}

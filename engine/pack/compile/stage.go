@@ -13,36 +13,37 @@ import (
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
-// A Stage is what a class requires while it insists on some of its preferences. Pods that one stage cannot place are tried in
-// the next.
+// A Stage holds the requirements of a class together with some of its preferences, which then bind like requirements.
+// Pods that find no place in one stage are tried in the next, which has fewer preferences.
 type Stage struct {
-	ID          int // among those of its class
+	ID          int // position in Spec.Stages
 	Terms       *catalog.NodeTerms
 	Tolerations *catalog.Tolerations
-	// OverDomains are the rules over labels that nodes share, PerNode those whose domains are single nodes.
+	// OverDomains are the rules over labels that nodes share, such as the zone. PerNode are the rules over the hostname.
 	OverDomains, PerNode []Rule
-	// Keys are the topology keys whose domain must be settled for a pod on a new node, rising: those of its own rules, and
-	// those of required rules of others that count it. KeysText identifies them.
+	// Keys are the topology keys, in rising order, whose domain must be chosen before a pod gets a new node. The stage's
+	// rules and required rules of other pods that count its pods determine them. KeysText identifies the list.
 	Keys     []int
 	KeysText string
-	// Neighbours leaves out new nodes by their DaemonSet pods. Company does so too, and requires on the node the DaemonSet
-	// pods that all required affinity of the pod asks for; nil if no DaemonSets can meet it. See daemon.go.
+	// Neighbours excludes new nodes whose DaemonSet pods the rules forbid. Company also requires DaemonSet pods on the
+	// node that meet all required affinity of the pod. Company is nil if DaemonSets cannot meet it. See daemon.go.
 	Neighbours, Company *DaemonFilter
 }
 
-// A Rule is a topology.Rule of which the group is known.
+// A Rule is a topology.Rule with its group.
 type Rule struct {
 	Kind       topology.Kind
-	Self       bool // the group counts the pod itself
-	Soft       bool // binds the pod, not pods that come later
+	Self       bool // whether the group counts the pod itself
+	Soft       bool // a preference: it binds the pod itself, but not pods that are placed later
 	Group      int
 	MaxSkew    int
 	MinDomains int
-	// Affinity are the groups of all required affinity of the pod, for kube-scheduler's first-pod rule.
+	// Affinity are the groups of all required affinity of the pod. They decide on kube-scheduler's first-pod exception:
+	// required affinity does not bind a pod that matches it itself while no other pod matches it.
 	Affinity []int
 }
 
-// Rules yields the rules over domains, then those per node.
+// Rules yields the rules of OverDomains, then those of PerNode.
 func (s *Stage) Rules(yield func(*Rule) bool) {
 	for i := range s.OverDomains {
 		if !yield(&s.OverDomains[i]) {
@@ -56,15 +57,15 @@ func (s *Stage) Rules(yield func(*Rule) bool) {
 	}
 }
 
-// HasNear reports whether some rule per node is affinity.
+// HasNear reports whether PerNode has an affinity rule.
 func (s *Stage) HasNear() bool {
 	return slices.ContainsFunc(s.PerNode, func(r Rule) bool { return r.Kind == topology.Near })
 }
 
-// compileStages sets the stages of s. It returns a no when no node could ever do.
+// compileStages sets the stages of s. If no node can ever take the pods, it returns the reason.
 //
-// Preferences are given up in Karpenter's order: pod affinity, pod anti-affinity and node affinity, of each the heaviest
-// first; spread that may be ignored; and last, untolerated PreferNoSchedule taints.
+// Preferences are dropped in Karpenter's order: pod affinity, pod anti-affinity, node affinity, and spread with
+// ScheduleAnyway. Of each kind, the heaviest is dropped first. The last stage also tolerates PreferNoSchedule taints.
 func compileStages(c *compiler, s *Spec, pod *model.Pod) model.Verdict {
 	spec := &pod.Object.Spec
 	required, no := catalog.RequiredTerms(spec)
@@ -118,7 +119,7 @@ func compileStages(c *compiler, s *Spec, pod *model.Pod) model.Verdict {
 	return model.Verdict{}
 }
 
-// heaviest returns the heaviest preference of a kind, the first of equals; -1 if none is left.
+// heaviest returns the index of the first preference of the kind with the largest weight, or -1.
 func heaviest(rules []topology.Rule, kind topology.Kind) int {
 	best := -1
 	for i, r := range rules {
@@ -129,7 +130,7 @@ func heaviest(rules []topology.Rule, kind topology.Kind) int {
 	return best
 }
 
-// preferredTerms returns the preferred node affinity, heaviest first.
+// preferredTerms returns the terms of the preferred node affinity, heaviest first.
 func preferredTerms(spec *corev1.PodSpec) []require.Set {
 	if spec.Affinity == nil || spec.Affinity.NodeAffinity == nil {
 		return nil
@@ -145,7 +146,7 @@ func preferredTerms(spec *corev1.PodSpec) []require.Set {
 	return out
 }
 
-// withVolumes narrows required to nodes that the volumes can be attached to, and notes the drivers of the volumes.
+// withVolumes narrows required to the nodes to which the volumes can be attached. It also sets s.Drivers.
 func withVolumes(c *compiler, s *Spec, required []require.Set, volumes []model.Volume) ([]require.Set, model.Verdict) {
 	for _, v := range volumes {
 		if v.Driver != "" {
@@ -175,7 +176,7 @@ func withVolumes(c *compiler, s *Spec, required []require.Set, volumes []model.V
 	return required, model.Verdict{}
 }
 
-// addRules gives the stage the rules, each with its group.
+// addRules adds the rules to the stage, each with its group, and a rule for each host port.
 func addRules(c *compiler, stage *Stage, s *Spec, rules []topology.Rule) {
 	for i := range rules {
 		r := Rule{
@@ -206,7 +207,8 @@ func addRules(c *compiler, stage *Stage, s *Spec, rules []topology.Rule) {
 	}
 }
 
-// finishStages sets what depends on all groups and DaemonSets: the keys of each stage and its filters.
+// finishStages sets the keys and the filters of each stage, which depend on all groups and DaemonSets. It also refuses
+// classes whose spread counts DaemonSet pods on new nodes.
 func finishStages(c *compiler) {
 	for _, s := range specs(c) {
 		for i := range s.Stages {
@@ -224,8 +226,7 @@ func finishStages(c *compiler) {
 	}
 }
 
-// keysOf returns the topology keys whose domain must be settled for pods on new nodes: those of their own rules, and those of
-// required rules of others that count them. Preferences of others settle nothing.
+// keysOf returns the value of Stage.Keys. Preferences of other pods add no keys.
 func keysOf(c *compiler, s *Spec, stage *Stage) []int {
 	keys := []int{}
 	add := func(group int) {

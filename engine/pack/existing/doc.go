@@ -1,9 +1,9 @@
-// Package existing places pods on capacity that exists or is in flight.
+// Package existing places pods on existing nodes and on nodes in flight (NodeClaims that are not launched yet).
 //
-// A Placement is where pods are so far: which are on which node, what room is left there, and how many pods each topology
-// group counts. Nominated pods keep their node while they fit there. All other pods are placed first fit, in the order of
-// compile.Problem.Nodes. Where few pods are left over, pods that are nominated to a node but not bound may be sent to
-// another node to make room (move.go).
+// A Placement records which pods are on which node, the room that is left there, and how many pods each topology group
+// counts. Nominated pods stay on their node if they fit. All other pods are placed first fit, in the order of
+// compile.Problem.Nodes. If few pods are left over, nominated pods that are not bound may be moved to other nodes to
+// make room (move.go).
 //
 // Begin with placement.go.
 package existing

@@ -9,32 +9,32 @@ import (
 	"github.com/karpenter-go/karpenter/engine/pack/compile"
 )
 
-// Bounds of the search for room among nominated pods.
+// Bounds of MakeRoom, which moves nominated pods to make room for waiting ones.
 const (
-	// maxStrays is how many waiting pods it is done for: more than a few are better off on nodes of their own.
+	// maxStrays is the most waiting pods for which MakeRoom runs. If more pods wait, new nodes serve them better.
 	maxStrays = 64
-	// maxTargets is how many nodes are tried for one pod, those first that lack the least room.
+	// maxTargets is how many nodes are tried for one pod. Nodes with the least shortfall are tried first.
 	maxTargets = 64
-	// maxMoves is how many nominated pods make room for one pod.
+	// maxMoves is how many nominated pods may be moved to make room for one pod.
 	maxMoves = 3
 )
 
-// A movable pod is nominated to a node, and no topology constraint looks at it or is its own: any node with room will do.
+// A movable is a nominated pod that fits on any node with enough room: it has no topology constraints, and no group
+// counts it.
 type movable struct {
 	class *compile.Class
 	pod   *model.Pod
 }
 
-// isMovable reports whether pods of the class require nothing but room, labels and tolerated taints, and no constraint
-// counts them.
+// isMovable reports whether pods of the class only require room, labels and tolerated taints, and no group counts them.
 func isMovable(c *compile.Class) bool {
 	last := c.Last()
 	return c.Free && len(c.Members) == 0 && len(c.Ports) == 0 && len(c.Drivers) == 0 &&
 		len(last.OverDomains) == 0 && len(last.PerNode) == 0 && last.Neighbours == nil && last.Company == nil
 }
 
-// fewStrays reports whether few pods wait beside many nominated ones. Most of those that wait have lost their room to pods
-// that kube-scheduler bound elsewhere than planned, whose own room is free now, in pieces on several nodes.
+// fewStrays reports whether few pods wait while many are nominated. This happens when kube-scheduler binds pods to
+// other nodes than planned. Such pods use the room of the waiting ones, and leave free room on several nodes.
 func (a *Placement) fewStrays() bool {
 	left, nominated := 0, 0
 	for i := range a.Waiting {
@@ -44,8 +44,8 @@ func (a *Placement) fewStrays() bool {
 	return left > 0 && left <= min(maxStrays, nominated) && !a.problem.AnyLeaving()
 }
 
-// MakeRoom places pods of the class on nodes that have room once nominated pods go to other nodes. It prefers nodes that are
-// not registered yet, since their pods are not about to be bound, and moves few and small pods.
+// MakeRoom places pods of the class on nodes by moving nominated pods to other nodes. It prefers nodes that are not
+// registered, since kube-scheduler cannot bind their pods yet. It moves few and small pods.
 func (a *Placement) MakeRoom(c *compile.Class, s *compile.Stage) {
 	if !a.moves || !isMovable(c) {
 		return
@@ -60,7 +60,7 @@ func (a *Placement) MakeRoom(c *compile.Class, s *compile.Stage) {
 	}
 }
 
-// targets returns the nodes with movable pods in the order in which they are tried.
+// targets returns the nodes with movable pods, in the order in which MakeRoom tries them.
 func (a *Placement) targets(c *compile.Class) []int {
 	var out []int
 	for i := range a.nodes {
@@ -80,7 +80,7 @@ func (a *Placement) targets(c *compile.Class) []int {
 	return out[:min(len(out), maxTargets)]
 }
 
-// shortfall is what node i lacks for a pod of the class, as a share of the pod's request, the scarcest resource counting.
+// shortfall returns the largest share of a request of the class that node i has no room for, over all resources.
 func (a *Placement) shortfall(c *compile.Class, i int) float64 {
 	most := 0.0
 	for r, amount := range c.Demand.Amount {
@@ -91,7 +91,7 @@ func (a *Placement) shortfall(c *compile.Class, i int) float64 {
 	return most
 }
 
-// clear sends movable pods away from node i until a pod of the class fits. If it cannot, it undoes the moves.
+// clear moves pods from node i to other nodes until a pod of the class fits. If that fails, it undoes the moves.
 func (a *Placement) clear(c *compile.Class, s *compile.Stage, i int) bool {
 	if _, refused := s.Tolerations.Refuse(a.problem.Nodes[i].Taints); refused || !a.meetsTerms(s.Terms, i) {
 		return false
@@ -115,19 +115,19 @@ func (a *Placement) clear(c *compile.Class, s *compile.Stage, i int) bool {
 		a.move(m, i, to)
 		moves = append(moves, move{m, to})
 	}
-	if a.Fits(c, s, i, a.Waiting[c.Index][:1]) == 0 { // for another reason than room
+	if a.Fits(c, s, i, a.Waiting[c.Index][:1]) == 0 { // something other than room keeps the pod off
 		undo()
 		return false
 	}
 	return true
 }
 
-// bestMove returns the movable pod of node i whose leaving reduces the shortfall for the class most, the smallest of several
-// that reduce it alike, and a node with room for it; -1 if there is none.
+// bestMove returns a movable pod of node i and another node with room for it. It takes the pod whose move leaves the
+// least shortfall, and the smallest of equals. to is -1 if there is none.
 func (a *Placement) bestMove(c *compile.Class, i int) (m movable, to int) {
 	to = -1
 	after, size := a.shortfall(c, i), 0.0
-	tried := map[*compile.Class]bool{c: true} // to move a pod of the same class gains nothing
+	tried := map[*compile.Class]bool{c: true} // moving a pod of the same class gains nothing
 	for _, candidate := range a.nodes[i].movable {
 		if tried[candidate.class] {
 			continue
@@ -151,7 +151,7 @@ func (a *Placement) bestMove(c *compile.Class, i int) (m movable, to int) {
 	return m, to
 }
 
-// tightest returns the node other than from with the least room that has enough for the pod; -1 if there is none.
+// tightest returns, of the other nodes that can take the pod, the one with the least room, or -1.
 func (a *Placement) tightest(m movable, from int) int {
 	best, least := -1, 0.0
 	for i := range a.nodes {
@@ -171,7 +171,7 @@ func (a *Placement) tightest(m movable, from int) int {
 	return best
 }
 
-// move sends a movable pod from one node to another.
+// move moves a pod from one node to another.
 func (a *Placement) move(m movable, from, to int) {
 	f, t := &a.nodes[from], &a.nodes[to]
 	for r, amount := range m.class.Demand.Amount {

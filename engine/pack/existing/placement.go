@@ -10,44 +10,44 @@ import (
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
-// A Placement is where pods are so far. Each phase extends one of its own.
+// A Placement records where pods are placed so far. Each phase extends a clone.
 type Placement struct {
-	// Counts are the pods of each topology group, by domain, with those that were placed.
+	// Counts are how many pods each topology group counts, by domain: running pods and placed ones.
 	Counts *compile.Counts
 	// Waiting are the pods without a place, by class, in key order.
 	Waiting [][]*model.Pod
-	// Nominated are the pods that kept the node to which they were nominated, by class.
+	// Nominated are the pods that were placed on the node to which they were nominated, by class.
 	Nominated [][]*model.Pod
-	// Order are the pods in the order in which they were placed.
+	// Order lists the pods in the order in which they were placed.
 	Order []Step
-	// Late says that new nodes are planned already: nothing that comes later can be harmed by what is placed now.
+	// Late says that all new nodes are planned. A pod placed now can no longer take a domain that a later pod needs.
 	Late bool
-	// MayBeFirst says whether kube-scheduler's first-pod rule may be used for a pod with the affinity rule.
+	// MayBeFirst reports whether kube-scheduler's first-pod exception applies to the rule; see compile.Rule.Affinity.
 	MayBeFirst func(*compile.Rule) bool
 
 	problem *compile.Problem
 	nodes   []nodeState
-	meets   map[int][]int8 // whether nodes meet alternatives, by their number: 0 not known, 1 yes, -1 no
-	moves   bool           // whether nominated pods may be sent to other nodes
+	meets   map[int][]int8 // whether each node meets node terms, by terms ID: 0 unknown, 1 yes, -1 no
+	moves   bool           // whether MakeRoom may move nominated pods to other nodes
 }
 
-// A Step is a pod in the order of placement. Free pods are placed after all others, which do not count them.
+// A Step is one pod in the order of placement. Free pods come last in a plan, since no required constraint counts them.
 type Step struct {
 	Pod  *model.Pod
 	Free bool
 }
 
-// A nodeState is what has changed on a node.
+// A nodeState is the changing part of a node: what is left of it, and the pods placed on it.
 type nodeState struct {
 	room       []int64
 	attachable map[string]int
 	attached   map[string]bool
-	near       map[int]bool // affinity groups of which a pod was placed on a node in flight
+	near       map[int]bool // for a node in flight: affinity groups that count a pod placed on it
 	pods       []*model.Pod
 	movable    []movable
 }
 
-// New returns the placement of the snapshot: no pending pod has a place. Pods for which without is true are left out.
+// New returns a placement in which no pending pod has a place. If without returns true for a pod, the pod is left out.
 func New(p *compile.Problem, without func(*model.Pod) bool) *Placement {
 	a := &Placement{
 		Counts: p.Counts.Clone(), Waiting: make([][]*model.Pod, len(p.Classes)), Nominated: make([][]*model.Pod, len(p.Classes)),
@@ -71,7 +71,7 @@ func New(p *compile.Problem, without func(*model.Pod) bool) *Placement {
 	return a
 }
 
-// Clone returns a copy.
+// Clone returns a deep copy.
 func (a *Placement) Clone() *Placement {
 	out := *a
 	out.Counts = a.Counts.Clone()
@@ -85,7 +85,7 @@ func (a *Placement) Clone() *Placement {
 	return &out
 }
 
-// Return makes pods of the class wait again that were taken for new nodes and got none.
+// Return puts pods of the class back into Waiting. They were taken for new nodes and got none.
 func (a *Placement) Return(c *compile.Class, pods []*model.Pod) {
 	a.Waiting[c.Index] = slices.Concat(pods, a.Waiting[c.Index])
 	back := map[*model.Pod]bool{}
@@ -98,7 +98,7 @@ func (a *Placement) Return(c *compile.Class, pods []*model.Pod) {
 // Left returns how many pods of the class have no place.
 func (a *Placement) Left(c *compile.Class) int { return len(a.Waiting[c.Index]) }
 
-// Take removes the next n pods of the class from those that wait and returns them.
+// Take removes the next n pods of the class from Waiting and returns them.
 func (a *Placement) Take(c *compile.Class, n int) []*model.Pod {
 	pods := a.Waiting[c.Index][:n:n]
 	a.Waiting[c.Index] = a.Waiting[c.Index][n:]
@@ -111,8 +111,8 @@ func (a *Placement) Take(c *compile.Class, n int) []*model.Pod {
 // On returns the pods that were placed on node i.
 func (a *Placement) On(i int) []*model.Pod { return a.nodes[i].pods }
 
-// KeepNominated places the pods that are nominated to a node where they still fit. Why they were nominated is not known, so
-// only required constraints count.
+// KeepNominated places nominated pods on their nodes if they still fit. It checks only required constraints, since it
+// is not known under which preferences a pod was nominated.
 func (a *Placement) KeepNominated() {
 	if len(a.nodes) == 0 {
 		return
@@ -145,7 +145,7 @@ func (a *Placement) keepNominated(c *compile.Class, byName map[string]int) {
 			}
 			continue
 		}
-		if rest == nil { // the first that is kept: those before it go on waiting
+		if rest == nil { // the first pod that is placed: the pods before it stay in Waiting
 			rest = append(make([]*model.Pod, 0, len(pods)), pods[:i]...)
 		}
 		a.settle(c, last, node, pods[i:i+1])
@@ -160,8 +160,8 @@ func (a *Placement) keepNominated(c *compile.Class, byName map[string]int) {
 	}
 }
 
-// FirstFit places pods of the class on nodes as far as the stage's requirements hold. Pods that are spread come round again,
-// since each may open a domain for the next.
+// FirstFit places pods of the class on the first nodes that meet the stage's requirements. With rules over shared
+// domains it repeats the search, since each placed pod may allow the next one in another domain.
 func (a *Placement) FirstFit(c *compile.Class, s *compile.Stage) {
 	for again := true; again && a.Left(c) > 0; {
 		again = false
@@ -177,7 +177,7 @@ func (a *Placement) FirstFit(c *compile.Class, s *compile.Stage) {
 	}
 }
 
-// Fits returns how many of these pods of the class, from the first, may go to node i now.
+// Fits returns how many of the pods, counted from the first, node i can take now. The pods are of class c.
 func (a *Placement) Fits(c *compile.Class, s *compile.Stage, i int, pods []*model.Pod) int {
 	n := catalog.Copies(c.Demand.Amount, a.nodes[i].room, len(pods))
 	if n == 0 {
@@ -206,7 +206,7 @@ func (a *Placement) Fits(c *compile.Class, s *compile.Stage, i int, pods []*mode
 	return max(n, 0)
 }
 
-// meetsTerms reports whether node i meets one of the alternatives. The answer is remembered.
+// meetsTerms reports whether the labels of node i meet one of the terms. It stores the result in a.meets.
 func (a *Placement) meetsTerms(t *catalog.NodeTerms, i int) bool {
 	known := a.meets[t.ID]
 	if known == nil {
@@ -222,7 +222,7 @@ func (a *Placement) meetsTerms(t *catalog.NodeTerms, i int) bool {
 	return known[i] > 0
 }
 
-// countsForSure reports whether it is known how a pod on node i, which is in flight, counts for pods that must be spread.
+// countsForSure reports whether it is known where required spread counts a pod on node i, which is in flight.
 func (a *Placement) countsForSure(group, i int) bool {
 	p, g, n := a.problem, a.problem.Groups[group], a.problem.Nodes[i]
 	switch {
@@ -241,7 +241,7 @@ func (a *Placement) countsForSure(group, i int) bool {
 	return true
 }
 
-// allows returns how many pods with the rule may go to the node now.
+// allows returns how many pods with the rule the node can take now.
 func (a *Placement) allows(r *compile.Rule, n *compile.Node) int {
 	key := a.problem.Groups[r.Group].Key
 	if d := n.Domain(key); d != compile.Unsettled {
@@ -251,9 +251,9 @@ func (a *Placement) allows(r *compile.Rule, n *compile.Node) int {
 	case !a.problem.SurelyLabelled(n, key):
 		return 0
 	case r.Kind == topology.Near && a.nodes[n.Index].near[r.Group]:
-		return compile.NoLimit // the company is on the node itself
+		return compile.NoLimit // the node itself has a pod that the affinity requires
 	case r.Kind == topology.Near, !a.Late && (r.Kind == topology.Apart || r.Self):
-		return 0 // the pod would close every domain that the node may be in to others, so such pods come last
+		return 0 // the pod would count in every domain that the node may get, so such pods wait until Late
 	}
 	least := compile.NoLimit
 	for _, d := range a.problem.DomainsOf(n, key) {
@@ -262,8 +262,8 @@ func (a *Placement) allows(r *compile.Rule, n *compile.Node) int {
 	return least
 }
 
-// attachable returns how many of these pods of the class, from the first, may have their volumes attached to node i. Pods
-// that share a volume take one attachment together.
+// attachable returns how many of the pods, counted from the first, can have their volumes attached to node i. Pods that
+// share a volume need one attachment for it.
 func (a *Placement) attachable(c *compile.Class, i int, pods []*model.Pod) int {
 	if !a.limitsVolumes(c, i) {
 		return len(pods)
@@ -279,7 +279,7 @@ func (a *Placement) attachable(c *compile.Class, i int, pods []*model.Pod) int {
 	return len(pods)
 }
 
-// limitsVolumes reports whether node i limits how many volumes of some driver that the class uses are attached.
+// limitsVolumes reports whether node i has an attach limit for a CSI driver that the class uses.
 func (a *Placement) limitsVolumes(c *compile.Class, i int) bool {
 	for driver := range a.nodes[i].attachable {
 		if c.Drivers[driver] {
@@ -289,7 +289,7 @@ func (a *Placement) limitsVolumes(c *compile.Class, i int) bool {
 	return false
 }
 
-// settle counts pods of the class on node i.
+// settle places the pods on node i: it updates the state of the node and the counts.
 func (a *Placement) settle(c *compile.Class, s *compile.Stage, i int, pods []*model.Pod) {
 	node, state := a.problem.Nodes[i], &a.nodes[i]
 	state.pods = append(state.pods, pods...)
@@ -311,7 +311,7 @@ func (a *Placement) settle(c *compile.Class, s *compile.Stage, i int, pods []*mo
 	}
 }
 
-// count counts n pods of the group on the node.
+// count adds n pods on the node to the counts of the group.
 func (a *Placement) count(group int, node *compile.Node, n int) {
 	g := a.problem.Groups[group]
 	d := node.Domain(g.Key)
@@ -331,7 +331,7 @@ func (a *Placement) count(group int, node *compile.Node, n int) {
 	}
 }
 
-// Placements returns the pods that were placed on each node, ordered by node and pod.
+// Placements returns the pods that were placed on each node, ordered by node name and pod key.
 func (a *Placement) Placements() []model.Placement {
 	var out []model.Placement
 	for i, n := range a.problem.Nodes {
