@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/karpenter-go/karpenter/engine/binpack"
+	"github.com/karpenter-go/karpenter/engine/binpack/typeset"
 )
 
 // A Row is what came of some instances of a class: the sum of bins over all of them.
@@ -56,8 +57,8 @@ func problem(items [][]int64, capacity []int64) *binpack.Problem {
 	for _, c := range capacity {
 		p.Units = append(p.Units, float64(c))
 	}
-	types := binpack.NewBits(1)
-	types.Set(0)
+	types := typeset.New(1)
+	types.Add(0)
 	for i, demand := range items {
 		p.Items = append(p.Items, binpack.Item{
 			Name: fmt.Sprintf("%05d", i), Demand: demand, Copies: 1, On: []binpack.Use{{Types: types}},

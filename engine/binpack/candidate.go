@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/karpenter-go/karpenter/engine/binpack/lp"
+	"github.com/karpenter-go/karpenter/engine/binpack/typeset"
 )
 
 // A candidate is a bin type that holds at least one copy of some item type. It carries prices and bounds.
@@ -48,21 +49,21 @@ type candidates struct {
 type use struct {
 	offers *offerSet
 	group  int
-	types  Bits
+	types  typeset.Set
 }
 
 func newCandidates(in *instance, d *demand) *candidates {
 	c := &candidates{catalogs: in.catalogs, demand: d, width: in.problem.Dimensions + len(d.scarce)}
 	for _, cat := range in.catalogs {
-		var held tally
+		var held typeset.Tally
 		for _, t := range d.types {
 			if f := &t.fit.on[cat.index]; f.offers != nil {
-				held.add(f.types)
+				held.Count(f.types)
 			}
 		}
 		uses := c.usesOf(cat)
 		for j := range cat.types {
-			n := held.of(j)
+			n := held.Of(j)
 			if n == 0 {
 				continue
 			}
@@ -104,7 +105,7 @@ func (c *candidates) usesOf(cat *catalog) []use {
 		i := slices.IndexFunc(out, func(u use) bool { return u.offers == f.offers && u.group == t.group })
 		if i < 0 {
 			i = len(out)
-			out = append(out, use{offers: f.offers, group: t.group, types: NewBits(len(cat.types))})
+			out = append(out, use{offers: f.offers, group: t.group, types: typeset.New(len(cat.types))})
 		}
 		for w, v := range f.types {
 			out[i].types[w] |= v

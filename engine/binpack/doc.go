@@ -51,7 +51,5 @@
 //   - Chvátal: Linear Programming. Freeman (1983).
 //   - Schrimpf et al.: Record breaking optimization results using the ruin and recreate principle. Journal of
 //     Computational Physics 159 (2000).
-//   - Belov, Scheithauer: Setup and open-stacks minimization in one-dimensional stock cutting. INFORMS Journal on
-//     Computing 19 (2007).
 //   - Panigrahy, Talwar, Uyeda, Wieder: Heuristics for vector bin packing. Microsoft Research (2011).
 package binpack

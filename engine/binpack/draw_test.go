@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/karpenter-go/karpenter/engine/binpack"
+	"github.com/karpenter-go/karpenter/engine/binpack/typeset"
 )
 
 // A dice returns a number from lo to hi, both included.
@@ -123,7 +124,7 @@ func (d dice) item(s shape, p *binpack.Problem, number int) (binpack.Item, bool)
 // use returns how the item is used in a catalog if it wants offers with these labels.
 func use(p *binpack.Problem, c *binpack.Catalog, it *binpack.Item, labels uint) binpack.Use {
 	offers := c.Offers.(*labelOffers)
-	u := binpack.Use{Offers: offers.with(labels), Types: binpack.NewBits(len(c.Types))}
+	u := binpack.Use{Offers: offers.with(labels), Types: typeset.New(len(c.Types))}
 	for j := range c.Types {
 		hard := *it // alone, a copy meets its soft bounds as well
 		hard.Bounds = slices.Clone(it.Bounds)
@@ -131,7 +132,7 @@ func use(p *binpack.Problem, c *binpack.Catalog, it *binpack.Item, labels uint) 
 			hard.Bounds[i].Soft = false
 		}
 		if price(p, &c.Types[j], offers.byType[j], []load{{&hard, labels, 1}}) > 0 {
-			u.Types.Set(j)
+			u.Types.Add(j)
 		}
 	}
 	if !u.Types.Any() {

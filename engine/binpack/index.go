@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"slices"
 	"sort"
+
+	"github.com/karpenter-go/karpenter/engine/binpack/typeset"
 )
 
 // An Index finds the bin types of one catalog that hold a demand, and orders them by price. It caches results.
@@ -17,7 +19,7 @@ type Index struct {
 	lookups int
 	options map[optionsKey]*TypeOptions
 	name    []byte
-	scratch Bits
+	scratch typeset.Set
 }
 
 // TypeOptions are the bin types that a bin may be opened as.
@@ -37,7 +39,7 @@ type optionsKey struct {
 // capacities[i].
 type ladder struct {
 	capacities []int64
-	types      []Bits
+	types      []typeset.Set
 }
 
 // NewIndex returns an index of the catalog. shared are the shared demands of the problem.
@@ -57,18 +59,18 @@ func (x *Index) Holds(j int, demand []int64, shared []int) bool {
 }
 
 // Holding removes from b the types that do not hold the demand and the shared demands. It modifies b and returns it.
-func (x *Index) Holding(b Bits, demand []int64, shared []int) Bits {
+func (x *Index) Holding(b typeset.Set, demand []int64, shared []int) typeset.Set {
 	if len(shared) > 0 {
 		b.Each(func(j int) {
 			if !x.Holds(j, demand, shared) {
-				b.Unset(j)
+				b.Remove(j)
 			}
 		})
 	}
 	if x.lookups++; x.lookups < minLookups {
 		b.Each(func(j int) {
 			if !fitsIn(demand, x.types[j].Capacity) {
-				b.Unset(j)
+				b.Remove(j)
 			}
 		})
 		return b
@@ -105,9 +107,9 @@ func (x *Index) allLadders(dimensions int) []ladder {
 	for d := range x.ladders {
 		slices.SortFunc(order, func(a, b int) int { return cmp.Compare(x.types[b].Capacity[d], x.types[a].Capacity[d]) })
 		l := &x.ladders[d]
-		with := NewBits(len(x.types))
+		with := typeset.New(len(x.types))
 		for _, j := range order { // by falling capacity: each step adds its types to those with more capacity
-			with.Set(j)
+			with.Add(j)
 			if c := x.types[j].Capacity[d]; len(l.capacities) == 0 || l.capacities[len(l.capacities)-1] != c {
 				l.capacities = append(l.capacities, c)
 				l.types = append(l.types, nil)
@@ -129,7 +131,7 @@ func (x *Index) Options(s OfferSet, demand []int64, shared []int, supply int, ma
 	if may != nil {
 		b.Each(func(j int) {
 			if !may(j) {
-				b.Unset(j)
+				b.Remove(j)
 			}
 		})
 	}

@@ -1,6 +1,10 @@
 package binpack
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/karpenter-go/karpenter/engine/binpack/typeset"
+)
 
 // An itemType is all items with equal demand, bin types and offer sets. Their conflicts may differ.
 type itemType struct {
@@ -30,7 +34,7 @@ type itemFit struct {
 // A fit is the offer set and the bin types that an item may use in one catalog. offers is nil if it may use none.
 type fit struct {
 	offers *offerSet
-	types  Bits // the bin types that hold a copy
+	types  typeset.Set // the bin types that hold a copy
 }
 
 // An itemClass is the items of one type with equal counts and bounds. Any of them can replace any other in a bin.

@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"math"
 	"slices"
+
+	"github.com/karpenter-go/karpenter/engine/binpack/typeset"
 )
 
 // An offerSet is a set of offers of one catalog, with the price of each bin type under it.
@@ -12,9 +14,9 @@ type offerSet struct {
 	id OfferSet
 	// tariff identifies the price vector. Offer sets with equal prices have equal tariffs.
 	tariff   int
-	price    []float64 // by type: the lowest price; +Inf if the set has no offer of it
-	types    Bits      // the types with an offer in the set
-	byPrice  []int     // the same, by rising price; nil until cheapestFirst is called
+	price    []float64   // by type: the lowest price; +Inf if the set has no offer of it
+	types    typeset.Set // the types with an offer in the set
+	byPrice  []int       // the same, by rising price; nil until cheapestFirst is called
 	distinct []Distinct
 }
 
@@ -43,12 +45,12 @@ func (t *offerTable) set(id OfferSet) *offerSet {
 
 func (t *offerTable) newSet(id OfferSet) *offerSet {
 	s := &offerSet{id: id, price: t.offers.Prices(id), distinct: t.offers.Distinct(id)}
-	s.types = NewBits(len(s.price))
+	s.types = typeset.New(len(s.price))
 	free := false
 	name := make([]byte, 0, 8*len(s.price))
 	for i, v := range s.price {
 		if v < infinite {
-			s.types.Set(i)
+			s.types.Add(i)
 			free = free || v < minPrice
 			v = max(v, minPrice)
 		}

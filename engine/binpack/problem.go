@@ -1,5 +1,7 @@
 package binpack
 
+import "github.com/karpenter-go/karpenter/engine/binpack/typeset"
+
 // A Problem is the items to pack and the bin types to pack them into. Solve does not modify it.
 //
 // Amounts (demands, capacities, charges, budgets) lie between 0 and MaxAmount, so that sums over one bin never
@@ -47,8 +49,8 @@ type Item struct {
 
 // A Use is the offer set and the bin types that an item may use in one catalog.
 type Use struct {
-	Offers OfferSet // NoOffers: the item must not use the catalog
-	Types  Bits     // types that hold one copy by demand, offers and preloaded counts
+	Offers OfferSet    // NoOffers: the item must not use the catalog
+	Types  typeset.Set // types that hold one copy by demand, offers and preloaded counts
 }
 
 // An OfferSet identifies a set of offers of one catalog. The catalog's Offers interprets it.

@@ -76,10 +76,6 @@ func (s *Snapshot) WithPromises(promises map[string]string) *Snapshot {
 	return &t
 }
 
-// Fork returns a Snapshot that may be carried on independently of s. It costs nothing: nothing is copied until an Apply
-// changes it, and then only the part that changes.
-func (s *Snapshot) Fork() *Snapshot { return s.At(s.Now) }
-
 // Pending returns the pods that wait for a node, in key order.
 func (s *Snapshot) Pending() []*Pod { return s.derived.pending.values() }
 

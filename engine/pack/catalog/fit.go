@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/karpenter-go/karpenter/engine/binpack"
+	"github.com/karpenter-go/karpenter/engine/binpack/typeset"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/require"
 )
@@ -24,7 +24,7 @@ type Fit struct {
 // A PoolFit has no Set where the pods cannot go.
 type PoolFit struct {
 	Set   *OfferSet
-	Types binpack.Bits
+	Types typeset.Set
 }
 
 // Needs are what pods need of a new node.
@@ -125,36 +125,36 @@ func (p *Pool) perPod(d *Demand, f PoolFit) float64 {
 }
 
 // withoutPorts returns the types of m on which no DaemonSet takes one of the ports.
-func (p *Pool) withoutPorts(m binpack.Bits, ports []Port) binpack.Bits {
-	out := binpack.NewBits(len(p.Types))
+func (p *Pool) withoutPorts(m typeset.Set, ports []Port) typeset.Set {
+	out := typeset.New(len(p.Types))
 	m.Each(func(i int) {
 		if !PortsConflict(p.Types[i].Daemons.Ports, ports) {
-			out.Set(i)
+			out.Add(i)
 		}
 	})
 	return out
 }
 
 // withNeighbours returns the types of m with DaemonSets that the filter admits.
-func (p *Pool) withNeighbours(m binpack.Bits, s *OfferSet, filter NeighbourFilter) binpack.Bits {
-	out := binpack.NewBits(len(p.Types))
+func (p *Pool) withNeighbours(m typeset.Set, s *OfferSet, filter NeighbourFilter) typeset.Set {
+	out := typeset.New(len(p.Types))
 	m.Each(func(i int) {
 		if filter.Admits(p.Neighbours(s, i), s.Requirements) {
-			out.Set(i)
+			out.Add(i)
 		}
 	})
 	return out
 }
 
 // Roomy returns the types of p that have room for one pod with the demand.
-func (c *Catalog) Roomy(p *Pool, d *Demand) binpack.Bits {
+func (c *Catalog) Roomy(p *Pool, d *Demand) typeset.Set {
 	k := [2]int{d.ID, p.Index}
 	if m, ok := c.roomy[k]; ok {
 		return m
 	}
-	m := binpack.NewBits(len(p.Types))
+	m := typeset.New(len(p.Types))
 	for i := range p.Types {
-		m.Set(i)
+		m.Add(i)
 	}
 	m = p.Bins().Index.Holding(m, d.Amount, d.Shared.Numbers())
 	c.roomy[k] = m

@@ -76,12 +76,6 @@ func (l *Limits) Limited(p *Pool) bool { return l.pools[p.Index] != nil }
 // Left returns what the limits of p leave; nil if it has none. The result is shared.
 func (l *Limits) Left(p *Pool) model.Resources { return l.pools[p.Index] }
 
-// ReservationLeft returns how many instances reservation i still holds.
-func (l *Limits) ReservationLeft(i int) int { return l.reservations[i] }
-
-// Reservations returns the number of reservations.
-func (l *Limits) Reservations() int { return len(l.reservations) }
-
 // Allow returns how many more instances of t limits and its reservation allow. If it is none, the verdict names the first
 // limit in the way.
 func (l *Limits) Allow(t *Type) (int64, model.Verdict) {

@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 
-	"github.com/karpenter-go/karpenter/engine/binpack"
+	"github.com/karpenter-go/karpenter/engine/binpack/typeset"
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
@@ -18,7 +18,7 @@ type OfferSet struct {
 	// Prices are those of the cheapest offering of each type of the pool, +Inf where the set has none.
 	Prices []float64
 	// Types are those with an offering in the set.
-	Types binpack.Bits
+	Types typeset.Set
 	// MinValues says that some requirement has minValues.
 	MinValues bool
 
@@ -57,13 +57,13 @@ func (p *Pool) OffersUnder(reqs require.Set) *OfferSet {
 		return s
 	}
 	n := len(p.Types)
-	s := &OfferSet{ID: len(p.sets.list), Requirements: reqs, Prices: make([]float64, n), Types: binpack.NewBits(n)}
+	s := &OfferSet{ID: len(p.sets.list), Requirements: reqs, Prices: make([]float64, n), Types: typeset.New(n)}
 	encoded := make([]byte, 0, 8*n)
 	for i, t := range p.Types {
 		v := t.price(reqs)
 		if !math.IsInf(v, 1) {
 			v = max(v, MinPrice)
-			s.Types.Set(i)
+			s.Types.Add(i)
 		}
 		s.Prices[i] = v
 		encoded = binary.LittleEndian.AppendUint64(encoded, math.Float64bits(v))

@@ -8,6 +8,7 @@ import (
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/binpack"
+	"github.com/karpenter-go/karpenter/engine/binpack/typeset"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/require"
 )
@@ -21,8 +22,7 @@ type Pool struct {
 	Empty model.Verdict
 
 	settings Settings
-	drawing  map[*Reservation]binpack.Bits // types by reservation, nil for none; nil if the pool has no reservations
-	watched  []DaemonPod                   // see Catalog.Watch
+	watched  []DaemonPod // see Catalog.Watch
 	sets     offerSets
 	volumes  *Volumes
 	preload  [][]binpack.Count
@@ -42,7 +42,7 @@ type Catalog struct {
 	volumes  *Volumes
 	fits     map[fitKey]*Fit
 	byTerm   map[setKey]*OfferSet
-	roomy    map[[2]int]binpack.Bits // types with room, by demand and pool
+	roomy    map[[2]int]typeset.Set // types with room, by demand and pool
 	settings Settings
 }
 
@@ -62,7 +62,7 @@ func (s *Settings) Known(key string) bool { return s.Labels.WellKnown.Has(key) }
 // Compile returns the catalog of the snapshot for pods whose demands are vectors over d.
 func Compile(s *model.Snapshot, d *Dimensions, v *Volumes, o Settings) *Catalog {
 	c := &Catalog{
-		volumes: v, settings: o, fits: map[fitKey]*Fit{}, byTerm: map[setKey]*OfferSet{}, roomy: map[[2]int]binpack.Bits{},
+		volumes: v, settings: o, fits: map[fitKey]*Fit{}, byTerm: map[setKey]*OfferSet{}, roomy: map[[2]int]typeset.Set{},
 	}
 	reservations := map[string]*Reservation{}
 	for _, mp := range s.Pools() {
@@ -110,7 +110,6 @@ func (p *Pool) compileTypes(s *model.Snapshot, d *Dimensions, reservations map[s
 	slices.SortStableFunc(p.Types, func(a, b *Type) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.reservationID(), b.reservationID()))
 	})
-	p.findDrawing()
 	switch {
 	case len(p.Types) > 0:
 	case matched:
@@ -118,33 +117,6 @@ func (p *Pool) compileTypes(s *model.Snapshot, d *Dimensions, reservations map[s
 	default:
 		p.Empty = model.Verdict{Rule: model.RuleLabels, Subject: "the pool's requirements match no instance type"}
 	}
-}
-
-// findDrawing finds which types draw from which reservation.
-func (p *Pool) findDrawing() {
-	if !p.Reserved() {
-		return
-	}
-	p.drawing = map[*Reservation]binpack.Bits{}
-	for i, t := range p.Types {
-		if p.drawing[t.Reservation] == nil {
-			p.drawing[t.Reservation] = binpack.NewBits(len(p.Types))
-		}
-		p.drawing[t.Reservation].Set(i)
-	}
-}
-
-// Reserved reports whether some type draws from a reservation.
-func (p *Pool) Reserved() bool {
-	return slices.ContainsFunc(p.Types, func(t *Type) bool { return t.Reservation != nil })
-}
-
-// DrawingFrom returns the types of m that draw from the reservation, nil for none.
-func (p *Pool) DrawingFrom(m binpack.Bits, r *Reservation) binpack.Bits {
-	if p.drawing == nil {
-		return m
-	}
-	return m.And(p.drawing[r])
 }
 
 // Watch makes the pools tell on which nodes the DaemonSets run for which relevant is true; see Neighbours. It must be called

@@ -96,6 +96,3 @@ func AttachVolume(attachable map[string]int, attached map[string]bool, v catalog
 		attachable[v.Driver]--
 	}
 }
-
-// IsAttached reports whether the volume is in attached.
-func IsAttached(attached map[string]bool, v catalog.VolumeKey) bool { return attached[attachmentOf(v)] }

@@ -4,7 +4,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/pack/catalog"
 	"github.com/karpenter-go/karpenter/engine/require"
 	"github.com/karpenter-go/karpenter/engine/topology"
@@ -29,10 +28,6 @@ type GroupCount struct {
 	Eligible []bool
 	// Total counts the pods in all domains, and those on nodes without a domain.
 	Total int
-	// Floor is the least number of the group's pods on any node, for spread per node. FloorNodes is the number of nodes
-	// that certainly count. Both stay zero until limits allow no new node, since a new node is empty.
-	Floor      int32
-	FloorNodes int
 }
 
 // NoLimit is the value of Limit for a domain without a limit.
@@ -222,9 +217,6 @@ func (p *Problem) LeastIdle(group int) int32 {
 	return least
 }
 
-// IsLeaving reports whether the pod runs on a node that is to be removed, and needs a new place.
-func (p *Problem) IsLeaving(pod *model.Pod) bool { return p.terms.leaving[pod.Key] }
-
 // AnyLeaving reports whether some pod runs on a node that is to be removed, and needs a new place.
 func (p *Problem) AnyLeaving() bool { return len(p.terms.leaving) > 0 }
 
@@ -275,7 +267,7 @@ func (c *Counts) IsFirst(r *Rule) bool {
 func (c *Counts) Emptiest(group, minDomains, to int) int {
 	g, counts := c.problem.Groups[group], &c.groups[group]
 	if g.Key == HostKey && !g.Static {
-		return c.NodeFloor(group, minDomains)
+		return 0
 	}
 	if k := c.problem.Keys[g.Key]; g.Key != HostKey && (k.Open || k.InFlightOpen) {
 		return 0
@@ -299,21 +291,6 @@ func (c *Counts) Emptiest(group, minDomains, to int) int {
 		return 0
 	}
 	return int(least)
-}
-
-// NodeFloor returns the least number of the group's pods on any node, for spread per node. It is 0 if a new node is
-// possible or fewer than minDomains nodes count.
-func (c *Counts) NodeFloor(group, minDomains int) int {
-	counts := &c.groups[group]
-	if counts.Floor == math.MaxInt32 || counts.FloorNodes < minDomains {
-		return 0
-	}
-	return int(counts.Floor)
-}
-
-// SetNodeFloor sets Floor and FloorNodes of the group.
-func (c *Counts) SetNodeFloor(group int, floor int32, nodes int) {
-	c.groups[group].Floor, c.groups[group].FloorNodes = floor, nodes
 }
 
 // Spare returns how many more pods of the group domain d may hold, by the anti-affinity of the pods already there.
@@ -367,6 +344,3 @@ func (c *Counts) Reserve(r *Rule, d int) {
 
 // SetEligible sets whether a node that counts for the group may be in domain d.
 func (c *Counts) SetEligible(group, d int, eligible bool) { c.groups[group].Eligible[d] = eligible }
-
-// ClearEligible marks all domains of the group as not eligible.
-func (c *Counts) ClearEligible(group int) { clear(c.groups[group].Eligible) }

@@ -4,8 +4,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/karpenter-go/karpenter/engine/binpack"
-	"github.com/karpenter-go/karpenter/engine/pack/catalog"
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
@@ -106,31 +104,4 @@ func (p *Problem) LabelsIn(keys, domains []int) require.Set {
 		}
 	}
 	return require.NewSet(out...)
-}
-
-// DomainsUnder returns the domains of the key that a new node may be in. The node is launched from the pool as one of
-// the types, with an offering of s.
-func (p *Problem) DomainsUnder(pool *catalog.Pool, s *catalog.OfferSet, types binpack.Bits, key int) []int {
-	if key == HostKey {
-		return nil
-	}
-	k := p.Keys[key]
-	asked, bound := s.Requirements.Get(k.Label)
-	seen := map[string]bool{}
-	if bound && asked.Operator() == require.In && asked.Len() == 1 {
-		seen[asked.Values()[0]] = true
-	} else {
-		types.Each(func(i int) {
-			for v := range pool.Types[i].Values(k.Label) {
-				seen[v] = seen[v] || !bound || asked.Has(v)
-			}
-		})
-	}
-	var out []int
-	for d, name := range k.Names {
-		if seen[name] {
-			out = append(out, d)
-		}
-	}
-	return out
 }

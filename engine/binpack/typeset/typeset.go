@@ -1,0 +1,70 @@
+package typeset
+
+import (
+	"math/bits"
+	"slices"
+)
+
+// A Set is a set of the bin types of one catalog, by index.
+type Set []uint64
+
+// New returns the empty set of n types.
+func New(n int) Set { return make(Set, (n+63)/64) }
+
+// Add adds type i.
+func (b Set) Add(i int) { b[i/64] |= 1 << (i % 64) }
+
+// Remove removes type i.
+func (b Set) Remove(i int) { b[i/64] &^= 1 << (i % 64) }
+
+// Has reports whether type i is in the set.
+func (b Set) Has(i int) bool { return b[i/64]&(1<<(i%64)) != 0 }
+
+// Any reports whether the set is not empty.
+func (b Set) Any() bool { return slices.ContainsFunc(b, func(w uint64) bool { return w != 0 }) }
+
+// And returns the intersection of both sets as a new set.
+func (b Set) And(o Set) Set {
+	out := make(Set, len(b))
+	for i := range b {
+		out[i] = b[i] & o[i]
+	}
+	return out
+}
+
+// Each calls f for every type in the set, in rising order.
+func (b Set) Each(f func(i int)) {
+	for w, word := range b {
+		for ; word != 0; word &= word - 1 {
+			f(w*64 + bits.TrailingZeros64(word))
+		}
+	}
+}
+
+// A Tally counts for each type the sets that contain it. Element i of the tally holds bit i of every count. Thus one
+// word operation updates 64 counts.
+type Tally []Set
+
+// Count counts the types of b once more.
+func (t *Tally) Count(b Set) {
+	for w, carry := range b {
+		for i := 0; carry != 0; i++ {
+			if i == len(*t) {
+				*t = append(*t, make(Set, len(b)))
+			}
+			word := &(*t)[i][w]
+			*word, carry = *word^carry, *word&carry
+		}
+	}
+}
+
+// Of returns the count of type i.
+func (t Tally) Of(i int) int {
+	n := 0
+	for bit, b := range t {
+		if b.Has(i) {
+			n |= 1 << bit
+		}
+	}
+	return n
+}
