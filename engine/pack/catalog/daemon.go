@@ -19,7 +19,7 @@ type DaemonPod struct {
 
 	terms    []require.Set // a node must meet one of them
 	anywhere bool          // some term requires nothing
-	byName   bool          // some term selects nodes by name; names are not checked, so the pod's presence is never sure
+	byName   bool          // some term selects nodes by name, which is not checked: the pod is never sure to run
 }
 
 // A Presence says that a DaemonSet's pod may run on a node, judged by the requirements on the node's labels.

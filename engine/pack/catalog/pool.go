@@ -21,7 +21,7 @@ type Pool struct {
 	Empty model.Verdict
 
 	settings Settings
-	drawing  map[*Reservation]binpack.Bits // the types that draw from each reservation, under nil those that draw from none; nil if the pool has no reservations
+	drawing  map[*Reservation]binpack.Bits // types by reservation that they draw from, under nil the others; nil if none draws
 	watched  []DaemonPod                   // the DaemonSets that Neighbours returns; see Catalog.Watch
 	sets     offerSets
 	volumes  *Volumes
