@@ -21,7 +21,7 @@ type Pool struct {
 	Empty model.Verdict
 
 	settings Settings
-	drawing  map[*Reservation]binpack.Bits // types by reservation that they draw from, under nil the others; nil if none draws
+	drawing  map[*Reservation]binpack.Bits // types by reservation, key nil for types without
 	watched  []DaemonPod                   // the DaemonSets that Neighbours returns; see Catalog.Watch
 	sets     offerSets
 	volumes  *Volumes
