@@ -24,8 +24,8 @@ type Node struct {
 	Pool string
 	// Labels are the labels of the claim until the node is registered, then those of the node.
 	Labels map[string]string
-	// Taints are the taints that the node has once it is ready, without those that are then removed. A cordoned node
-	// always has node.kubernetes.io/unschedulable here, even if the API server has not added it yet.
+	// Taints are the taints that pods must tolerate once the node is ready. Taints that are removed by then are
+	// omitted. A cordoned node always has node.kubernetes.io/unschedulable here.
 	Taints []corev1.Taint
 	// Capacity includes one of "nodes" for the node itself. Both are zero for a claim that is not launched, because
 	// its instance type is not decided.

@@ -110,8 +110,8 @@ func (c *checker) existingNode(n *model.Node) *podtopology.Node {
 	return out
 }
 
-// lowerPresence sets the presence of DaemonSet pods on an existing node to Possible if the node lacks resources for
-// all of them, or if a running pod uses the host port of one.
+// lowerPresence lowers the presence of DaemonSet pods on an existing node to Possible. It does so if the node lacks
+// resources for all of them, or if a running pod uses the host port of one.
 func (c *catalog) lowerPresence(n *model.Node, out *podtopology.Node) {
 	if len(out.Daemons) == 0 {
 		return

@@ -68,8 +68,8 @@ func markedAsDeleted(s *model.Snapshot) []*apiv1.NodeClaim {
 	return status.Deleted(s.Now, marked...)
 }
 
-// A shortage is the capacity that a cluster lacks for its pods without a node: how many pods are refused, and the
-// number and price of the nodes to launch for the others.
+// A shortage is the capacity that a cluster lacks for its pods without a node. It holds how many pods are refused, and
+// the number and price of the nodes to launch for the others.
 type shortage struct {
 	refused, launches int
 	price             float64

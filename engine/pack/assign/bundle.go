@@ -16,7 +16,7 @@ const (
 	maxLeaders   = 512 // classes that are considered
 )
 
-// bundle combines pods that must share a node: pods with affinity to pods of their own class, or to pods of other
+// bundle combines pods that must share a node. These are pods with affinity to their own class, or to pods of other
 // classes that are not placed yet.
 func bundle(a *Assignment, c *compile.Class, s *compile.Stage) {
 	if a.Placed.Left(c) == 0 || !a.final && isFollowed(a, c) {

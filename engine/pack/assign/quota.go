@@ -52,10 +52,9 @@ func (q Quotas) spend(c *compile.Class, s *compile.Stage, ch *Choice, n int) {
 	}
 }
 
-// Learn returns quotas for the choices of which some pods got no node. served is how many pods of each segment,
-// counted from the first, got a node. refused are pods among these whose node cannot be launched. helps says that
-// another assignment may be better: such a class has preferences to give up, or has topology rules, or other pods
-// count it.
+// Learn lowers the quotas of choices of which some pods got no node. In each segment, the first served pods got a
+// node. The nodes of refused pods cannot be launched. helps says that another assignment may be better: a class with a
+// lowered quota has preferences, topology rules, or pods that others count.
 func (q Quotas) Learn(segments []*Segment, served []int, refused map[*model.Pod]bool) (learned Quotas, helps bool) {
 	got, short := Quotas{}, map[quotaKey]*compile.Class{}
 	for i, s := range segments {

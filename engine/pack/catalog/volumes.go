@@ -46,8 +46,8 @@ type SharedVolume struct {
 // SharedVolumes is a sorted list of shared volumes without duplicates.
 type SharedVolumes []SharedVolume
 
-// NewVolumes adds a dimension to d for each CSI driver that attaches volumes of the pods and has an attach limit on
-// some node or instance type.
+// NewVolumes adds a dimension to d for each CSI driver of the pods' volumes that has an attach limit on some node or
+// instance type.
 func NewVolumes(s *model.Snapshot, d *Dimensions, pods []*model.Pod) *Volumes {
 	v := &Volumes{snapshot: s, dimensions: d}
 	users, drivers := map[VolumeKey]int{}, map[string]bool{}
