@@ -11,8 +11,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// screeningFrom is a number of candidates. If there are more, mayPay checks unconstrained ones in a reduced cluster
-// first.
+// screeningFrom is a number of candidates. If there are more, unconstrained ones are first checked with mayPay.
 const screeningFrom = 50
 
 // singles evaluates each remaining candidate alone, until the bound on what-ifs is reached.

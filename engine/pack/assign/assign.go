@@ -21,8 +21,7 @@ type Assignment struct {
 
 	quotas  Quotas
 	placing *compile.Class // the class that is being placed
-	// final says that classes no longer wait for pods of other classes to be placed. Pods without a place now get
-	// none.
+	// final says that classes no longer wait for pods of other classes. Pods without a place now get none.
 	final bool
 	// exhausted is, for each affinity group, how many of its first classes have no pods left to place.
 	exhausted []int
@@ -169,8 +168,8 @@ func (a *Assignment) Allows(c *compile.Class, s *compile.Stage, ch *Choice) (n, 
 	return min(n, a.quotas.left(c, s, ch)), crowd
 }
 
-// allowed is Allows without quotas. Pods that spread over a key with unknown values (Key.Open) get no new node: n is
-// 0.
+// allowed is Allows without quotas. If the pods spread over a key with unknown values (Open), they get no new node,
+// because another new node could be in an empty domain.
 func (a *Assignment) allowed(c *compile.Class, s *compile.Stage, ch *Choice) (n, crowd int) {
 	counts := a.Placed.Counts
 	n = compile.NoLimit

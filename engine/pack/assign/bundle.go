@@ -8,8 +8,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
-// Bounds of the search for leaders: pods of other classes that are placed on a node before the pods of a bundle's
-// class.
+// Bounds of the search for leaders: pods of other classes that are on a node before the pods of a bundle's class.
 const (
 	maxRows      = 8 // sequences of leaders that are tried
 	maxRowLength = 4
@@ -168,7 +167,7 @@ func canShare(x *compile.Stage, xMembers []int, y *compile.Stage, yMembers []int
 	return tolerate(x.PerNode, yMembers) && tolerate(y.PerNode, xMembers)
 }
 
-// tie adds a segment of one bundle: one pod of each class of row and n pods of c. It returns false if no type can hold
+// tie adds a segment of one bundle: one pod of each class of row and n pods of c. It returns false if no type holds
 // it.
 func tie(a *Assignment, c *compile.Class, s *compile.Stage, row []*compile.Class, ch *Choice, n int) bool {
 	if !canFollow(a, c, s, row, ch, n) {

@@ -74,8 +74,7 @@ func DaemonTerms(spec *corev1.PodSpec) (terms []require.Set, byName bool) {
 	return terms, byName
 }
 
-// DaemonTolerations returns the tolerations of the DaemonSet's pods, including those that the DaemonSet controller
-// adds.
+// DaemonTolerations returns the tolerations of the DaemonSet's pods with those that the DaemonSet controller adds.
 func DaemonTolerations(d *model.Daemon) []corev1.Toleration {
 	list := slices.Concat(d.Pod.Object.Spec.Tolerations, addedTolerations)
 	if d.Pod.Object.Spec.HostNetwork {
@@ -136,8 +135,7 @@ func OverheadOf(daemons []DaemonPod, reqs require.Set, known func(string) bool) 
 	return o
 }
 
-// PresencesOn returns the DaemonSets that may run on a node with labels reqs. known has the same meaning as for
-// OverheadOf.
+// PresencesOn returns the DaemonSets that may run on a node with labels reqs. known is the same as for OverheadOf.
 func PresencesOn(daemons []DaemonPod, reqs require.Set, known func(string) bool) []Presence {
 	var out []Presence
 	for i := range daemons {

@@ -29,8 +29,7 @@ func (d *Demand) Whole() []int64 {
 	return out
 }
 
-// NodeTerms are alternative label requirements: a node must meet one of them. Equal lists are represented by one
-// value.
+// NodeTerms are alternative label requirements: a node must meet one of them. One value represents equal lists.
 type NodeTerms struct {
 	ID    int
 	Terms []require.Set

@@ -43,8 +43,7 @@ type Needs struct {
 type NeighbourFilter interface {
 	// Number identifies equal filters, from 1.
 	Number() int
-	// Admits reports whether a node is acceptable on which these DaemonSets may run. reqs are the requirements on its
-	// labels.
+	// Admits reports whether a node may be used on which these DaemonSets may run. reqs are those of its labels.
 	Admits(on []Presence, reqs require.Set) bool
 }
 
@@ -92,8 +91,7 @@ func (c *Catalog) Fit(n Needs) *Fit {
 	return f
 }
 
-// fitTerm returns the offerings and types of p that can hold pods by one of their node terms. extra is the text of
-// n.Extra.
+// fitTerm returns the offerings and types of p that can hold pods by one of their node terms. extra encodes n.Extra.
 func (c *Catalog) fitTerm(p *Pool, n *Needs, term int, extra string) (PoolFit, bool) {
 	k := setKey{p.Index, n.Terms.ID, term, extra}
 	s, ok := c.byTerm[k]

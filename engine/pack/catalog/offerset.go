@@ -86,8 +86,7 @@ func (p *Pool) OffersUnder(reqs require.Set) *OfferSet {
 // Beyond the bound, pods of different sets get separate nodes.
 const maxMeets = 2_000
 
-// Meet returns the offerings in both a and b, nil if there are none. A node for pods of both sets must have one of
-// them.
+// Meet returns the offerings in both a and b, nil if there are none. A node for pods of both must have one of them.
 func (p *Pool) Meet(a, b *OfferSet) *OfferSet {
 	if a == b {
 		return a

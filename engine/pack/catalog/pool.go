@@ -48,8 +48,7 @@ type Catalog struct {
 
 // Settings are the options of a plan that decide which nodes may be launched.
 type Settings struct {
-	// Labels are the labels that pods and pools may require before a node has them, and the aliases of deprecated
-	// labels.
+	// Labels are the labels that pods and pools may require before a node has them, and aliases of deprecated labels.
 	Labels apiv1.LabelRules
 	// MaxNodeCPU is the most cpu of a new node in millicores; 0 for any.
 	MaxNodeCPU int64
@@ -140,8 +139,7 @@ func (p *Pool) Reserved() bool {
 	return slices.ContainsFunc(p.Types, func(t *Type) bool { return t.Reservation != nil })
 }
 
-// DrawingFrom returns the types of m that draw from r. If r is nil, it returns the types that draw from no
-// reservation.
+// DrawingFrom returns the types of m that draw from r, or those that draw from no reservation if r is nil.
 func (p *Pool) DrawingFrom(m binpack.Bits, r *Reservation) binpack.Bits {
 	if p.drawing == nil {
 		return m

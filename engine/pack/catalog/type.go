@@ -64,8 +64,7 @@ func (t *Type) labels() require.Set {
 	return reqs.With(require.New(corev1.LabelTopologyZone, require.In, zones...))
 }
 
-// byReservation splits t: one type with the offerings that draw from no reservation, and one copy of t for each
-// reservation.
+// byReservation splits t: one type with the offerings without a reservation, and one copy of t for each reservation.
 func (t *Type) byReservation(offerings []model.Offering, known map[string]*Reservation) []*Type {
 	if !slices.ContainsFunc(offerings, func(o model.Offering) bool { return o.ReservationID != "" }) {
 		t.Buyable = offerings
@@ -180,8 +179,7 @@ func (t *Type) copies(d *Demand, limit int) int {
 	return Copies(d.Amount, room, limit)
 }
 
-// Values returns the values that nodes of the type may have for a label. Values of offerings take precedence over
-// Allowed.
+// Values returns the values that nodes of the type may have for a label. Offerings take precedence over Allowed.
 func (t *Type) Values(key string) map[string]bool {
 	out := map[string]bool{}
 	offered := false

@@ -15,8 +15,7 @@ import (
 // attachPrefix begins the name of a dimension that counts attached volumes of a CSI driver.
 const attachPrefix = "attachable-volumes-csi-"
 
-// ManyVolumes is the attach limit of a type whose limit is not known. It exceeds the number of volumes that a node's
-// pods use.
+// ManyVolumes is the attach limit of a type whose limit is not known. No node's pods use more volumes.
 const ManyVolumes = 1 << 12
 
 // Volumes determines which volumes of pending pods count against the attach limits of nodes.
