@@ -9,39 +9,40 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// Options tunes Decide. The zero value works. It is declared in problem, because all methods read it.
+// Options configures Decide. The zero value is valid. The type is declared in package problem because all methods read
+// it.
 type Options = problem.Options
 
-// A RepairPolicy says that a node is repaired once its condition Type has been Status for Toleration.
+// A RepairPolicy says that a node is repaired once its condition Type has had the value Status for Toleration.
 type RepairPolicy = problem.RepairPolicy
 
-// A Cursor says where the next decision goes on. The zero Cursor begins. If it is lost, some nodes stay longer.
+// A Cursor is where the next decision continues. The zero Cursor starts anew. If it is lost, some nodes stay longer.
 type Cursor struct {
-	// Turn rotates which voluntary method comes first.
+	// Turn determines which voluntary method comes first.
 	Turn int
-	// Consolidation is the part of consolidation.
+	// Consolidation is the cursor of consolidation.
 	Consolidation consolidate.Cursor
 }
 
-// A Decision is what disruption does now, and a verdict for every managed node that it leaves alone.
+// A Decision is the result of Decide: commands, and a verdict for each managed node that stays.
 type Decision struct {
-	// Commands are to be carried out, in this order.
+	// Commands are the commands to execute, in this order.
 	Commands []model.Command
-	// Proposed are commands that the mode of a NodePool holds back. They are reported, and not carried out.
+	// Proposed are commands that the mode of a NodePool does not allow to execute. They are only reported.
 	Proposed []model.Command
 	// Blocked are all other managed nodes, in name order.
 	Blocked []model.Blocked
-	// Launches are nodes that static NodePools lack, Surplus those that they have too many of.
+	// Launches are nodes that static NodePools lack. Surplus are nodes that they have too many of.
 	Launches []model.PlannedNode
 	Surplus  []*model.Node
-	// Budgets are as they stand once the commands are done.
+	// Budgets is the state of the budgets after the commands.
 	Budgets *budget.NodePools
-	// Cursor is for the next decision.
+	// Cursor is the cursor for the next decision.
 	Cursor Cursor
 	Stats  problem.Stats
 }
 
-// String renders the decision for tests.
+// String prints the decision for tests.
 func (d Decision) String() string {
 	var b strings.Builder
 	for _, n := range d.Launches {

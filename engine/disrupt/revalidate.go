@@ -12,11 +12,11 @@ import (
 	"github.com/karpenter-go/karpenter/engine/pack"
 )
 
-// Revalidate judges marked nodes again, all together, just before they are deleted: now that no pods are bound to them any
-// more, does the decision still hold? It returns a verdict for each node by name, a yes if it may be deleted.
+// Revalidate checks marked nodes once more, all together, just before they are deleted. At this time no new pods can
+// be bound to them. It returns a verdict for each node by name, which is OK if the node may be deleted.
 //
-// A node that was empty must still be, and no pod may be on the way to it. All pods of other nodes must have room on nodes
-// that exist, because another node was not part of the decision. A forced disruption always holds.
+// A node that was removed as empty must still be empty, and no pod may be assigned to it. All pods of the other nodes
+// must fit on existing nodes, because the decision included no additional node. A forced disruption is always valid.
 func Revalidate(s *model.Snapshot, marked []*model.Node, o pack.Options) map[string]model.Verdict {
 	verdicts := map[string]model.Verdict{}
 	var empty, moving []*model.Node
@@ -42,7 +42,7 @@ func Revalidate(s *model.Snapshot, marked []*model.Node, o pack.Options) map[str
 	return verdicts
 }
 
-// revalidateEmpty finds the nodes that are not empty any more, or will not be.
+// revalidateEmpty refuses the nodes that are not empty any more, or to which pods are assigned.
 func revalidateEmpty(s *model.Snapshot, nodes []*model.Node, o pack.Options, verdicts map[string]model.Verdict) {
 	incoming := incomingTo(s, nodes, o)
 	for _, n := range nodes {
@@ -55,7 +55,7 @@ func revalidateEmpty(s *model.Snapshot, nodes []*model.Node, o pack.Options, ver
 	}
 }
 
-// revalidateMoving finds the nodes with pods for which another node would have to be launched.
+// revalidateMoving refuses the nodes with pods for which an additional node would have to be launched.
 func revalidateMoving(s *model.Snapshot, nodes []*model.Node, o pack.Options, verdicts map[string]model.Verdict) {
 	if len(nodes) == 0 {
 		return
@@ -82,7 +82,8 @@ func revalidateMoving(s *model.Snapshot, nodes []*model.Node, o pack.Options, ve
 	}
 }
 
-// incomingTo returns the names of the marked nodes that pods were assigned to and could be bound to without the marks.
+// incomingTo returns the names of the marked nodes to which pods were assigned and could be bound if the nodes were
+// not marked.
 func incomingTo(s *model.Snapshot, nodes []*model.Node, o pack.Options) map[string]bool {
 	marked := map[string]*model.Node{}
 	for _, n := range nodes {
@@ -111,7 +112,7 @@ func incomingTo(s *model.Snapshot, nodes []*model.Node, o pack.Options) map[stri
 	return incoming
 }
 
-// withoutMarks is the change that takes the disruption taint off the nodes.
+// withoutMarks returns the change that removes the disruption taint from the nodes.
 func withoutMarks(nodes []*model.Node) model.Delta {
 	var change model.Delta
 	for _, n := range nodes {

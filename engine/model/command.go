@@ -8,35 +8,36 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// A Command is one decision of disruption: these nodes go, and these come first in their place.
+// A Command is one decision of disruption: the nodes that are removed and the nodes that are launched to replace them.
 type Command struct {
-	// Reason is the one that budgets and the condition DisruptionReason name.
+	// Reason is the reason that disruption budgets and the condition DisruptionReason use.
 	Reason apiv1.DisruptionReason
-	// Method is how it was found: empty, drift, expiry, repair, static, single or multi.
+	// Method is the method that found the command: empty, drift, expiry, repair, static, single or multi.
 	Method string
-	// Nodes go, in name order.
+	// Nodes are the nodes to remove, in name order.
 	Nodes []*Node
-	// Replacements must be initialized before Nodes go. Empty for a delete.
+	// Replacements must be initialized before Nodes are removed. It is empty if the command only deletes nodes.
 	Replacements []PlannedNode
-	// Placements are the pods of Nodes that go onto capacity there is. Those of Replacements say which go there.
+	// Placements are the pods of Nodes that move to existing capacity. The pods that move to Replacements are listed
+	// there.
 	Placements []Placement
-	// Saves is the price of Nodes less that of Replacements, in dollars per hour. It is negative where something else than
-	// money is the reason.
+	// Saves is the price of Nodes less the price of Replacements, in dollars per hour. It may be negative if the
+	// reason is not cost.
 	Saves float64
-	// Force ends the nodes whatever is still on them, because nothing on them works any more.
+	// Force removes the nodes with all their pods, because the nodes no longer work.
 	Force bool
 }
 
-// A Blocked is a node that was looked at and left alone, and why.
+// A Blocked is a node that disruption considered but does not remove, with the reason.
 type Blocked struct {
 	Node    *Node
 	Verdict Verdict
-	// Worth is what the node costs beyond what its pods are worth at the best prices on offer, in dollars per hour: what is
-	// lost as long as Verdict stands. It is never negative.
+	// Worth is the price of the node less the worth of its pods at the best prices on offer, in dollars per hour. So
+	// much is wasted while the node stays. It is never negative.
 	Worth float64
 }
 
-// Decision returns the command in one word, as metrics and events know it.
+// Decision returns the kind of the command in one word, as metrics and events use it.
 func (c *Command) Decision() string {
 	if len(c.Replacements) > 0 {
 		return "replace"
@@ -44,11 +45,11 @@ func (c *Command) Decision() string {
 	return "delete"
 }
 
-// Scatters reports whether there is more than one place that pods of the command may go to: its replacements, and room that is
-// there.
+// Scatters reports whether the pods of the command may move to more than one place. Each replacement is a place; all
+// existing capacity together is one.
 func (c *Command) Scatters() bool { return len(c.Replacements)+min(1, len(c.Placements)) > 1 }
 
-// Moves is how many pods the command moves.
+// Moves returns the number of pods that the command moves.
 func (c *Command) Moves() int {
 	n := 0
 	for _, node := range c.Nodes {
@@ -57,7 +58,7 @@ func (c *Command) Moves() int {
 	return n
 }
 
-// Names returns the names of the nodes that go, in order.
+// Names returns the names of the nodes to remove, in order.
 func (c *Command) Names() []string {
 	names := make([]string, len(c.Nodes))
 	for i, n := range c.Nodes {

@@ -15,18 +15,18 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// A Delta is a set of changes: objects that are new or newer, and keys of objects that are gone. Within one Delta a key
-// is either set or gone, not both.
+// A Delta is a set of changes: new or updated objects, and the keys of removed objects. Within one Delta a key is
+// either set or removed, not both.
 type Delta struct {
 	Pods []*corev1.Pod
-	// Virtual are pods that nobody has made: they stand for room that a capacity buffer keeps. Each is annotated with its
-	// buffer's namespace and name.
+	// Virtual are placeholder pods without an API object: they represent room that a capacity buffer reserves.
+	// Annotations name the buffer and its namespace.
 	Virtual []*corev1.Pod
 	Nodes   []*corev1.Node
 	Claims  []*apiv1.NodeClaim
 	Pools   []*apiv1.NodePool
 	Daemons []*appsv1.DaemonSet
-	// Types replaces the instance types of each pool named.
+	// Types are the new instance types of pools, by pool name. They replace all earlier ones of the pool.
 	Types map[string][]*InstanceType
 
 	Namespaces     []*corev1.Namespace
@@ -39,7 +39,7 @@ type Delta struct {
 	Gone []Ref
 }
 
-// A Ref names an object: a kind and its key, namespace/name or just name for what has no namespace.
+// A Ref identifies an object by kind and key. The key is namespace/name, or the name alone for cluster-scoped kinds.
 type Ref struct {
 	Kind Kind
 	Key  string
@@ -72,7 +72,7 @@ func (d *Delta) Empty() bool {
 // Compile returns the Snapshot of exactly the objects in d.
 func Compile(d Delta) *Snapshot { return (&Snapshot{}).Apply(d) }
 
-// Apply returns s with d done to it. s stays as it was. The cost is that of what changes, not of what there is.
+// Apply returns s with the changes of d. It does not change s. The cost depends on the size of d, not of s.
 func (s *Snapshot) Apply(d Delta) *Snapshot {
 	e := newEdit(s)
 	e.setPods(newPods(d.Pods))
@@ -103,7 +103,7 @@ func (s *Snapshot) Apply(d Delta) *Snapshot {
 	return e.finish(s)
 }
 
-// An edit is one Apply at work: drafts of all tables, and the identities whose merged node must be made anew.
+// An edit is the state of one Apply: drafts of all tables, and the identities whose Node must be merged again.
 type edit struct {
 	pods    *draft[*Pod]
 	nodes   *draft[*corev1.Node]
@@ -119,7 +119,7 @@ type edit struct {
 	nodeOf, claimOf *draft[[]string]
 	owned           *draft[[]string]
 
-	// stale are identities to merge again, moved the names of nodes whose pods changed.
+	// stale are the identities to merge again. moved are the names of nodes whose pods changed.
 	stale, moved map[string]bool
 }
 
@@ -153,8 +153,8 @@ func (e *edit) remove(r Ref) {
 	}
 }
 
-// setPods adds pods, which wait for a node or not, each in place of the one of its key. The two tables that all pods may
-// enter have nothing to do with each other, so where pods are many they are filled side by side.
+// setPods adds pods, each replacing the pod with its key. waiting says which of them wait for a node. If there are
+// many pods, it fills the tables pods and pending concurrently.
 func (e *edit) setPods(pods []*Pod, waiting []bool) {
 	n := 0
 	for _, waits := range waiting {
@@ -182,13 +182,13 @@ func (e *edit) setPods(pods []*Pod, waiting []bool) {
 	all.Wait()
 }
 
-// setPod adds a pod, which waits for a node or not, in place of the one of its key.
+// setPod adds a pod and replaces the pod with its key. waits says that the pod waits for a node.
 func (e *edit) setPod(p *Pod, waits bool) {
 	e.setPending(p, waits)
 	e.putPod(p)
 }
 
-// setPending notes whether a pod waits for a node.
+// setPending records whether the pod waits for a node.
 func (e *edit) setPending(p *Pod, waits bool) {
 	if waits {
 		e.pending.set(p.Key, p)
@@ -197,7 +197,7 @@ func (e *edit) setPending(p *Pod, waits bool) {
 	}
 }
 
-// putPod adds a pod in place of the one of its key, wherever that ran.
+// putPod adds a pod. It replaces the pod with its key, even if that one ran on another node.
 func (e *edit) putPod(p *Pod) {
 	if old, ok := e.pods.swap(p.Key, p); ok {
 		e.unbind(old)
@@ -218,7 +218,7 @@ func (e *edit) removePod(key string) {
 	}
 }
 
-// unbind takes a pod off the node it ran on.
+// unbind removes a pod from the list of pods of its node.
 func (e *edit) unbind(old *Pod) {
 	name := old.Object.Spec.NodeName
 	if name == "" {
@@ -238,8 +238,8 @@ func (e *edit) unbind(old *Pod) {
 
 func byKey(p *Pod, key string) int { return strings.Compare(p.Key, key) }
 
-// nodeIdentity and claimIdentity return the key under which the two halves of a node meet: the provider id, or a name of
-// its own while that is not known.
+// nodeIdentity and claimIdentity return the identity under which a node and its claim are merged. It is the provider
+// id, or a key with the object's own name while the provider id is not known.
 func nodeIdentity(o *corev1.Node) string {
 	if o.Spec.ProviderID != "" {
 		return o.Spec.ProviderID
@@ -254,7 +254,7 @@ func claimIdentity(o *apiv1.NodeClaim) string {
 	return "claim/" + o.Name
 }
 
-// nameKey is the key of the claims whose node is to have the name.
+// nameKey is the key of the claims that are annotated with the node's name.
 func nameKey(node string) string { return "name/" + node }
 
 func (e *edit) setNode(o *corev1.Node) {
@@ -297,7 +297,7 @@ func (e *edit) removeClaim(name string) {
 	}
 }
 
-// judgeOwned has the nodes of a claim merged again: whether they count depends on what the claim says.
+// judgeOwned marks the nodes of a claim to be merged again, because the claim decides whether they count (see early).
 func (e *edit) judgeOwned(claim string) {
 	identities, _ := e.owned.get(claim)
 	for _, identity := range identities {
@@ -305,7 +305,7 @@ func (e *edit) judgeOwned(claim string) {
 	}
 }
 
-// ownerOf returns the reference of a node to the claim that it was made for, nil if there is none.
+// ownerOf returns the owner reference of a node to its NodeClaim, nil if there is none.
 func ownerOf(o *corev1.Node) *metav1.OwnerReference {
 	for i := range o.OwnerReferences {
 		if r := &o.OwnerReferences[i]; r.Kind == "NodeClaim" && groupOf(r.APIVersion) == apiv1.Group {
@@ -315,8 +315,8 @@ func ownerOf(o *corev1.Node) *metav1.OwnerReference {
 	return nil
 }
 
-// early reports whether a node came to be known before its claim told that it was launched: the claim stands for it until
-// then, or the two would count twice.
+// early reports whether a node is known although its claim has no provider id yet. Until then only the claim counts.
+// Otherwise the capacity would count twice.
 func (e *edit) early(o *corev1.Node) bool {
 	owner := ownerOf(o)
 	if owner == nil {
@@ -336,7 +336,7 @@ func (e *edit) unlink(t *draft[[]string], identity, name string) {
 	e.stale[identity] = true
 }
 
-// addName adds a name to those under key, in order.
+// addName inserts a name into the sorted list of the key.
 func addName(t *draft[[]string], key, name string) {
 	names, _ := t.get(key)
 	if at, found := slices.BinarySearch(names, name); !found {
@@ -344,7 +344,7 @@ func addName(t *draft[[]string], key, name string) {
 	}
 }
 
-// removeName takes a name from those under key.
+// removeName removes a name from the list of the key.
 func removeName(t *draft[[]string], key, name string) {
 	names, _ := t.get(key)
 	if at, found := slices.BinarySearch(names, name); found {
@@ -357,7 +357,7 @@ func removeName(t *draft[[]string], key, name string) {
 	}
 }
 
-// finish merges what is stale and returns the new Snapshot.
+// finish merges the stale identities and returns the new Snapshot.
 func (e *edit) finish(s *Snapshot) *Snapshot {
 	for name := range e.moved {
 		if o, ok := e.nodes.get(name); ok {

@@ -7,8 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
-// Informed returns s with daemons that ask for what their pods will ask for. A template does not say what admission adds:
-// the defaults of LimitRanges, above all. The newest pod of a daemon does; as long as there is none, ranges do.
+// Informed returns s with DaemonSets whose pods request what admission will make them request. A template lacks the
+// defaults of LimitRanges. Requests are taken from the newest pod of the DaemonSet, or computed from ranges if it has
+// no pod.
 func (s *Snapshot) Informed(ranges []*corev1.LimitRange) *Snapshot {
 	daemons := s.Daemons()
 	if len(daemons) == 0 {
@@ -36,14 +37,14 @@ func (s *Snapshot) Informed(ranges []*corev1.LimitRange) *Snapshot {
 	return s.Apply(change)
 }
 
-// newestOfDaemons returns the newest pod of each daemon, by the daemon's key, whether it has found its node or not.
+// newestOfDaemons returns the newest pod of each DaemonSet by the DaemonSet's key. The pod need not be bound.
 func (s *Snapshot) newestOfDaemons() map[string]*Pod {
 	newest := map[string]*Pod{}
 	if s.raw.pods.shards == nil {
 		return newest
 	}
 	for _, shard := range s.raw.pods.shards {
-		for _, p := range shard { // in no order, which newer makes up for
+		for _, p := range shard { // the order is random, but newer does not depend on it
 			if !p.Daemon() {
 				continue
 			}
@@ -56,7 +57,8 @@ func (s *Snapshot) newestOfDaemons() map[string]*Pod {
 	return newest
 }
 
-// admit sets the requests that the ranges of a namespace add to containers which do not say, as admission does.
+// admit sets missing requests of the pod's containers to the defaults of the LimitRanges of the namespace, as
+// admission does.
 func admit(spec *corev1.PodSpec, namespace string, ranges []*corev1.LimitRange) {
 	for _, r := range ranges {
 		if r.Namespace != namespace {
@@ -77,7 +79,7 @@ func admit(spec *corev1.PodSpec, namespace string, ranges []*corev1.LimitRange) 
 	}
 }
 
-// request adds those of amounts that r does not request.
+// request adds to r those requests of amounts that r lacks.
 func request(r *corev1.ResourceRequirements, amounts corev1.ResourceList) {
 	for name, q := range amounts {
 		if _, ok := r.Requests[name]; ok {
@@ -90,7 +92,7 @@ func request(r *corev1.ResourceRequirements, amounts corev1.ResourceList) {
 	}
 }
 
-// daemonOf names the DaemonSet that owns p.
+// daemonOf returns the key of the DaemonSet that owns p.
 func daemonOf(p *Pod) string {
 	for _, o := range p.Object.OwnerReferences {
 		if o.Kind == "DaemonSet" {
@@ -100,7 +102,7 @@ func daemonOf(p *Pod) string {
 	return ""
 }
 
-// newer reports whether p was made after o; of equals the one with the later name counts.
+// newer reports whether p was created after o. If both were created at the same time, the later name decides.
 func newer(p, o *Pod) bool {
 	a, b := p.Object.CreationTimestamp, o.Object.CreationTimestamp
 	if a.Equal(&b) {
@@ -109,7 +111,7 @@ func newer(p, o *Pod) bool {
 	return b.Before(&a)
 }
 
-// take gives containers the resources of those of the same name.
+// take gives each container the resources of the container with the same name in from.
 func take(containers, from []corev1.Container) {
 	for i := range containers {
 		for j := range from {

@@ -10,39 +10,42 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// A Node is capacity that exists or is on its way: a Kubernetes node, its claim, or both. It is merged once when either
-// enters the Snapshot or the pods on it change.
+// A Node is capacity that exists or is being launched: a Kubernetes node, its NodeClaim, or both. It is merged anew
+// when either of them or the pods on it change.
 type Node struct {
-	// Name is the node's once it is registered, the claim's before.
+	// Name is the name of the Kubernetes node once it is registered, and before that the name of the claim.
 	Name string
-	// Object is nil until the node has joined, Claim is nil for nodes that are not ours. Both are shared and never changed.
+	// Object is nil until the node has joined. Claim is nil if Karpenter does not manage the node. Both must not be
+	// changed.
 	Object *corev1.Node
 	Claim  *apiv1.NodeClaim
-	// Pool is the name of the pool, empty for a node that is not ours or a claim made by hand.
+	// Pool is the name of the NodePool. It is empty if Karpenter does not manage the node or if a user created the
+	// claim.
 	Pool string
-	// Labels are the claim's until the node is registered, then the node's.
+	// Labels are the labels of the claim until the node is registered, then those of the node.
 	Labels map[string]string
-	// Taints are those that pods will meet once the node is ready: what goes away by itself is left out until then. A node
-	// that is cordoned carries node.kubernetes.io/unschedulable here, whether the API server has added it or not.
+	// Taints are the taints that pods must tolerate once the node is ready. Taints that are removed by then are
+	// omitted. A cordoned node always has node.kubernetes.io/unschedulable here.
 	Taints []corev1.Taint
-	// Capacity counts the node itself as one of "nodes". Both are zero for a claim that is not launched yet: what it will
-	// be is only known as a set of options.
+	// Capacity includes one of "nodes" for the node itself. Both are zero for a claim that is not launched, because
+	// its instance type is not decided.
 	Capacity, Allocatable Resources
 	Registered            bool
 	Initialized           bool
-	// Deleting means that the node or its claim is being deleted or its instance terminated: its pods need another place.
+	// Deleting says that the node or claim is being deleted or the instance terminated. The pods then need another
+	// place.
 	Deleting bool
-	// Pods are the bound pods that still hold resources, in key order.
+	// Pods are the bound pods that still use resources, in key order.
 	Pods []*Pod
-	// Used is the sum of their requests, DaemonUsed the part of it that daemons' pods hold.
+	// Used is the sum of the requests of Pods. DaemonUsed is the part of DaemonSet pods.
 	Used, DaemonUsed Resources
 }
 
-// Launched reports whether an instance stands behind n. A claim that is not launched is a wish with options.
+// Launched reports whether n has an instance. Before the launch a claim may still become one of several types.
 func (n *Node) Launched() bool { return n.Object != nil || n.Claim.Status.ProviderID != "" }
 
-// NodeName returns the name of the Kubernetes node. Until it has joined that is the name that the cloud told when it launched
-// the instance, and empty if it told none.
+// NodeName returns the name of the Kubernetes node. Until it has joined, that is the name that the cloud reported at
+// the launch, or empty if it reported none.
 func (n *Node) NodeName() string {
 	if n.Object != nil {
 		return n.Object.Name
@@ -50,18 +53,18 @@ func (n *Node) NodeName() string {
 	return n.Claim.Annotations[apiv1.NodeNameAnnotationKey]
 }
 
-// Managed reports whether a claim stands behind n.
+// Managed reports whether n has a NodeClaim.
 func (n *Node) Managed() bool { return n.Claim != nil }
 
-// Wishes returns what a claim that is not launched asks of its instance.
+// Wishes returns the requirements of a claim that is not launched.
 func (n *Node) Wishes() require.Set {
 	return require.FromSpec(n.Claim.Spec.Requirements).And(require.FromLabels(n.Claim.Labels))
 }
 
-// Free returns what pods may still use.
+// Free returns the allocatable resources that pods do not use.
 func (n *Node) Free() Resources { return n.Allocatable.Minus(n.Used) }
 
-// Reschedulable returns the pods that need another place when n goes.
+// Reschedulable returns the pods that need another place if n is removed.
 func (n *Node) Reschedulable() []*Pod {
 	var pods []*Pod
 	for _, p := range n.Pods {
@@ -72,22 +75,23 @@ func (n *Node) Reschedulable() []*Pod {
 	return pods
 }
 
-// Disrupted reports whether n is marked to go: it carries the taint that keeps new pods away.
+// Disrupted reports whether n has the disruption taint, which keeps new pods away.
 func (n *Node) Disrupted() bool {
 	return n.Object != nil && slices.ContainsFunc(n.Object.Spec.Taints, func(t corev1.Taint) bool {
 		return t.Key == apiv1.DisruptedTaintKey
 	})
 }
 
-// Reserved reports whether n takes no pods until it is its turn to take those of nodes that go.
+// Reserved reports whether n is reserved: it accepts no pods until a staged move sends it pods of nodes that are
+// removed.
 func (n *Node) Reserved() bool {
 	return n.Claim != nil && n.Object != nil && slices.ContainsFunc(n.Object.Spec.Taints, func(t corev1.Taint) bool {
 		return t.Key == apiv1.ReservedTaintKey
 	})
 }
 
-// newNode merges a node, its claim and the pods bound to it. It returns nil when there is nothing to count yet: a node of
-// ours whose cloud identity is not known, or both missing.
+// newNode merges a node, its claim and the pods bound to it. It returns nil if both are missing, or if the node is
+// managed and its provider id is not known yet.
 func newNode(object *corev1.Node, claim *apiv1.NodeClaim, pods []*Pod) *Node {
 	if object == nil && claim == nil {
 		return nil
@@ -112,7 +116,7 @@ func newNode(object *corev1.Node, claim *apiv1.NodeClaim, pods []*Pod) *Node {
 	return n
 }
 
-// identify sets name, labels, pool and stage.
+// identify sets Name, Labels, Pool and the lifecycle stage.
 func (n *Node) identify() {
 	if n.Claim == nil {
 		n.Name, n.Labels = n.Object.Name, n.Object.Labels
@@ -135,8 +139,8 @@ func (n *Node) identify() {
 	n.Initialized = n.Object.Labels[apiv1.NodeInitializedLabelKey] == "true"
 }
 
-// measure sets Capacity and Allocatable. Until the node is initialized, what it does not report yet (a GPU whose plugin
-// has not started) is taken from the claim.
+// measure sets Capacity and Allocatable. Until the node is initialized, amounts that it does not report yet are taken
+// from the claim. An example is a GPU whose device plugin has not started.
 func (n *Node) measure() {
 	var capacity, allocatable Resources
 	if n.Object != nil {
@@ -146,7 +150,7 @@ func (n *Node) measure() {
 		capacity = fill(capacity, CapacityOf(n.Claim.Status.Capacity))
 		allocatable = fill(allocatable, CapacityOf(n.Claim.Status.Allocatable))
 		if n.Claim.Annotations[apiv1.CapacityOverlayAppliedAnnotationKey] == "true" {
-			// The cloud does not know what an overlay has promised; the claim was made for this much of it.
+			// The cloud does not report the capacity that a NodeOverlay adds. The claim requests this much of it.
 			promised := RequestsOf(n.Claim.Spec.Resources.Requests)
 			capacity, allocatable = fill(capacity, promised), fill(allocatable, promised)
 		}
@@ -154,7 +158,7 @@ func (n *Node) measure() {
 	n.Capacity, n.Allocatable = capacity.Plus(Resources{Nodes: 1}), allocatable
 }
 
-// fill returns have with its zero and missing amounts taken from promised.
+// fill returns have with missing and zero amounts replaced by those of promised.
 func fill(have, promised Resources) Resources {
 	out := have.Plus(nil)
 	for name, v := range promised {
@@ -165,7 +169,7 @@ func fill(have, promised Resources) Resources {
 	return out
 }
 
-// taints returns the taints that matter to pods planned for n.
+// taints returns the taints that decide which pods may be planned for n.
 func (n *Node) taints() []corev1.Taint {
 	var all []corev1.Taint
 	switch {
@@ -179,7 +183,7 @@ func (n *Node) taints() []corev1.Taint {
 	if !n.Initialized {
 		all = slices.DeleteFunc(slices.Clone(all), n.passing)
 	}
-	if n.Reserved() { // it will be open before anybody gives up waiting for it
+	if n.Reserved() { // the taint is removed before the pods give up waiting
 		all = slices.DeleteFunc(slices.Clone(all), func(t corev1.Taint) bool { return t.Key == apiv1.ReservedTaintKey })
 	}
 	if n.Object != nil && n.Object.Spec.Unschedulable {
@@ -191,7 +195,7 @@ func (n *Node) taints() []corev1.Taint {
 	return all
 }
 
-// passing reports whether t goes away by itself before n is initialized.
+// passing reports whether t is removed automatically before n is initialized.
 func (n *Node) passing(t corev1.Taint) bool {
 	if apiv1.IsEphemeralTaint(t) {
 		return true

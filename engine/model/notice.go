@@ -2,40 +2,42 @@ package model
 
 import "time"
 
-// A Notice is what a cloud says about one of its instances: that it is going away, or that it has gone bad.
+// A Notice is a message of the cloud about an instance that will be stopped or is unhealthy.
 type Notice struct {
 	Kind NoticeKind
 	// Instance is the instance's provider ID, or the part of it after the last slash. It is empty if the notice names a node.
 	Instance string
 	// Node is the name of a node, for clouds that name nodes in their notices.
 	Node string
-	// Time is when it happened; zero if the cloud does not say.
+	// Time is the time of the event, zero if the cloud does not report it.
 	Time time.Time
-	// Message is what has happened, in the cloud's words, for the event that users read.
+	// Message describes the event in the cloud's words. Users see it in an event.
 	Message string
 }
 
-// A NoticeKind is what a Notice is about. It is a label value in metrics.
+// A NoticeKind is the kind of event of a Notice. It is a label value in metrics.
 type NoticeKind string
 
 // The kinds of notices.
 const (
-	// NoticeSpotInterrupted means that the cloud takes a spot instance back within minutes.
+	// NoticeSpotInterrupted means that the cloud reclaims a spot instance within minutes.
 	NoticeSpotInterrupted NoticeKind = "spot_interrupted"
 	// NoticeRebalance means that a spot instance is likely to be interrupted.
 	NoticeRebalance NoticeKind = "rebalance_recommendation"
 	// NoticeScheduledChange means that the cloud has announced maintenance or retirement of the instance.
 	NoticeScheduledChange NoticeKind = "scheduled_change"
-	// NoticeInstanceStopped and NoticeInstanceTerminated mean that the instance is being stopped or ended, not by Karpenter.
+	// NoticeInstanceStopped and NoticeInstanceTerminated mean that someone other than Karpenter stops or terminates
+	// the instance.
 	NoticeInstanceStopped    NoticeKind = "instance_stopped"
 	NoticeInstanceTerminated NoticeKind = "instance_terminated"
-	// NoticeReservationReclaimed means that the cloud takes back the reserved capacity that the instance runs in.
+	// NoticeReservationReclaimed means that the cloud reclaims the reserved capacity in which the instance runs.
 	NoticeReservationReclaimed NoticeKind = "capacity_reservation_interrupted"
-	// NoticeReservationExpired means that the block of capacity that the instance runs in ends soon.
+	// NoticeReservationExpired means that the capacity block in which the instance runs ends soon.
 	NoticeReservationExpired NoticeKind = "capacity_block_expired"
-	// NoticeInstanceFailed and NoticeHostFailed mean that the instance, or the machine under it, has failed a check for long.
+	// NoticeInstanceFailed and NoticeHostFailed mean that status checks of the instance, or of its host, have failed
+	// for a while.
 	NoticeInstanceFailed NoticeKind = "instance_status"
 	NoticeHostFailed     NoticeKind = "system_status"
-	// NoticeEventPending means that a status check shows an event that is scheduled for the instance.
+	// NoticeEventPending means that a status check reports an event that is scheduled for the instance.
 	NoticeEventPending NoticeKind = "event_status"
 )

@@ -6,18 +6,18 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// MaxRequest is the most of one resource that a pod may request without a look at the nodes: 2^43 millicores or units, which
-// is 8.7 billion cores or 8 TiB. A million such requests can be added in plain int64 arithmetic.
+// MaxRequest bounds the requests that are accepted without checking the capacity of nodes: 2^43 millicores or units,
+// which is 8.7 billion cores or 8 TiB. The sum of a million such requests does not overflow int64.
 const MaxRequest = 1 << 43
 
-// Oversized is a yes, unless a pod with these requests can fit on no node: a request exceeds MaxRequest, and no instance type
-// of any pool and no node has as much. A request of MaxAmount is always oversized.
+// Oversized returns a verdict that is not OK if no node can hold the requests: one exceeds MaxRequest, and no instance
+// type or node has that much. A request of MaxAmount is always oversized.
 func (s *Snapshot) Oversized(requests Resources) Verdict {
 	large := false
 	for _, v := range requests {
 		large = large || v > MaxRequest
 	}
-	if !large { // as nearly always
+	if !large { // the usual case
 		return Verdict{}
 	}
 	for _, name := range requests.Names() {
@@ -28,7 +28,7 @@ func (s *Snapshot) Oversized(requests Resources) Verdict {
 	return Verdict{}
 }
 
-// anywhere reports whether some instance type or node has v of the resource.
+// anywhere reports whether some instance type or node has the amount v of the resource.
 func (s *Snapshot) anywhere(name corev1.ResourceName, v int64) bool {
 	for _, p := range s.Pools() {
 		for _, t := range s.Types(p.Name) {
@@ -45,7 +45,7 @@ func (s *Snapshot) anywhere(name corev1.ResourceName, v int64) bool {
 	return false
 }
 
-// roughly renders a large amount with three digits at most, rounded down: 16Ti of memory, 9T cores.
+// roughly prints a large amount with at most three digits, rounded down: 16Ti of memory, 9T cores.
 func roughly(name corev1.ResourceName, v int64) string {
 	base, units := int64(1000), []string{"", "k", "M", "G", "T", "P"}
 	switch {
@@ -61,7 +61,7 @@ func roughly(name corev1.ResourceName, v int64) string {
 	return fmt.Sprintf("%d%s", v, units[unit])
 }
 
-// oversized is the sentence of RuleOversized.
+// oversized returns the message of RuleOversized.
 func (v Verdict) oversized() string {
 	amount := roughly(v.Resource, v.By)
 	if v.By >= MaxAmount {

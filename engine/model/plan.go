@@ -9,69 +9,71 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// A Plan says where pending pods go: onto nodes there are, onto nodes to be launched, or nowhere, and why.
+// A Plan assigns pending pods to existing nodes or to nodes to be launched, and states why the other pods get no node.
 //
-// It is a value: showing it, approving it and carrying it out are other people's business. The same Snapshot gives the
+// It is a value without side effects: other packages show, approve and execute it. The same Snapshot always gives the
 // same Plan, byte for byte.
 type Plan struct {
-	// Placements are the pods that go onto capacity there is or that is on its way, ordered by node, then pod.
+	// Placements are the pods that go to nodes that exist or are being launched, ordered by node, then pod.
 	Placements []Placement
-	// Nodes are the nodes to launch, cheapest pool order first; ordered by pool, type and first pod.
+	// Nodes are the nodes to launch, ordered by pool, type and first pod.
 	Nodes []PlannedNode
-	// Refusals are the pods that go nowhere, ordered by first pod.
+	// Refusals are the pods that get no node, ordered by first pod.
 	Refusals []Refusal
-	// Order holds the pods that are placed in an order in which the scheduler may place them: each finds there what it asks
-	// of those before it. Nil when no pod asks anything of others, and any order does.
+	// Order is a sequence in which kube-scheduler can bind the placed pods: each pod's affinity is met by pods before
+	// it. It is nil if any order will do, because no pod has such rules.
 	Order []*Pod
 	// Price is the sum of the Nodes' prices in dollars per hour.
 	Price float64
-	// Floor is a price that no set of new nodes for the same pods can go below, in dollars per hour: the linear
-	// relaxation with fractional nodes. Zero when there is nothing to launch.
+	// Floor is a lower bound of the price of new nodes for the same pods, in dollars per hour: the linear relaxation
+	// with fractional nodes. It is zero if no node is launched.
 	Floor float64
 }
 
-// A Placement puts pods on a node that exists or is in flight.
+// A Placement assigns pods to a node that exists or is being launched.
 type Placement struct {
 	Node *Node
 	Pods []*Pod
 }
 
-// A PlannedNode is a node to launch: the pods it is for and every type that can hold them.
+// A PlannedNode is a node to launch, with its pods and each instance type that can hold them.
 type PlannedNode struct {
 	Pool *Pool
-	// Requirements are the pool's, narrowed by the pods'. They do not name the instance types; Options does.
+	// Requirements are those of the pool, narrowed by those of the pods. Options, not Requirements, names the instance
+	// types.
 	Requirements require.Set
-	// Options are the types that may be launched, cheapest first by their cheapest available offering within
-	// Requirements. Never empty.
+	// Options are the types that may be launched. They are sorted by the price of their cheapest available offering
+	// within Requirements. There is at least one.
 	Options []*InstanceType
-	// Offering is the cheapest one of Options[0].
+	// Offering is the cheapest offering of Options[0].
 	Offering Offering
-	// Pods are the pods that need the node, in key order.
+	// Pods are the pods for which the node is launched, in key order.
 	Pods []*Pod
-	// Requests are what the pods and the daemons ask for together.
+	// Requests are the sum of the requests of the pods and of the DaemonSets.
 	Requests Resources
-	// MinValuesRelaxed says that fewer distinct values than the pool's minValues were found and that the policy allows it.
+	// MinValuesRelaxed says that Options have fewer distinct values than the pool's minValues, which the policy
+	// allows.
 	MinValuesRelaxed bool
 }
 
-// Price is what the node costs if its cheapest option is launched, in dollars per hour.
+// Price is the price of the node's cheapest option, in dollars per hour.
 func (n *PlannedNode) Price() float64 { return n.Offering.Price }
 
-// A Refusal is a group of like pods that go nowhere.
+// A Refusal is a group of equal pods that get no node.
 type Refusal struct {
 	Pods []*Pod
-	// Reasons holds the verdict of each pool, in the order in which pools were tried. A reason without a pool speaks of
+	// Reasons are the verdicts of the pools, in the order in which pools were tried. A reason without a pool is about
 	// the pods themselves.
 	Reasons []PoolVerdict
 }
 
-// A PoolVerdict is why a pool does not take a pod.
+// A PoolVerdict is the reason why a pool cannot launch a node for a pod.
 type PoolVerdict struct {
 	Pool    string
 	Verdict Verdict
 }
 
-// String renders one reason for people.
+// String returns one reason as text.
 func (r PoolVerdict) String() string {
 	if r.Pool == "" {
 		return r.Verdict.String()
@@ -79,7 +81,8 @@ func (r PoolVerdict) String() string {
 	return fmt.Sprintf("nodepool %q: %s", r.Pool, r.Verdict)
 }
 
-// String renders all reasons in one line, nearest miss first: a rule that is tried later means that more was right.
+// String returns all reasons in one line. A rule that is checked later comes first, because then more conditions were
+// met.
 func (r Refusal) String() string {
 	reasons := slices.Clone(r.Reasons)
 	slices.SortStableFunc(reasons, func(a, b PoolVerdict) int { return cmp.Compare(b.Verdict.Rule, a.Verdict.Rule) })
@@ -90,7 +93,7 @@ func (r Refusal) String() string {
 	return strings.Join(parts, "; ")
 }
 
-// Mix returns the cheapest options of the nodes as "2 x c7a.xlarge", most frequent first.
+// Mix returns the cheapest options of the nodes, such as "2 x c7a.xlarge", most frequent first.
 func (p *Plan) Mix() []string {
 	count := map[string]int{}
 	var names []string
@@ -109,7 +112,7 @@ func (p *Plan) Mix() []string {
 	return names
 }
 
-// String renders the plan a line a decision, for tests and logs.
+// String prints the plan with one decision per line, for tests and logs.
 func (p *Plan) String() string {
 	var b strings.Builder
 	for _, pl := range p.Placements {

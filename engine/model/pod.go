@@ -14,31 +14,31 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// A Pod is a pod and what its requests add up to, computed once when it enters the Snapshot.
+// A Pod is a pod with the sum of its requests, which is computed once when the pod enters the Snapshot.
 type Pod struct {
 	// Key is namespace/name.
 	Key string
 	UID types.UID
-	// Object is shared and never changed.
+	// Object is shared and must not be changed.
 	Object *corev1.Pod
-	// Requests are what the scheduler counts: containers, init containers, sidecars, overhead, pod-level and resized
-	// resources, and one of "pods".
+	// Requests are the requests that kube-scheduler counts: containers, init containers, sidecars, overhead, pod-level
+	// and resized resources, and one of "pods".
 	Requests Resources
-	// Buffer is the namespace/name of the capacity buffer that the pod keeps room for, empty for a pod that exists.
+	// Buffer is the namespace/name of the capacity buffer for which the pod reserves room. It is empty for a real pod.
 	Buffer string
 }
 
 // NewPod returns the model of o.
 func NewPod(o *corev1.Pod) *Pod { return (&podMaker{}).pod(o) }
 
-// A podMaker makes models of pods. Those that ask for the same share their Requests, as replicas do, if it is to remember them.
+// A podMaker creates Pods. If known is not nil, pods with equal requests, such as replicas, share one Requests map.
 type podMaker struct {
-	known map[string]Resources // nil to remember none
+	known map[string]Resources // Requests by encoded requests; nil to share none
 	key   []byte
 	list  []amountOf
 }
 
-// An amountOf is how much is asked of one resource.
+// An amountOf is the requested amount of one resource.
 type amountOf struct {
 	name corev1.ResourceName
 	v    int64
@@ -48,13 +48,13 @@ func (m *podMaker) pod(o *corev1.Pod) *Pod {
 	return &Pod{Key: o.Namespace + "/" + o.Name, UID: o.UID, Object: o, Requests: m.requests(requestsOf(o))}
 }
 
-// requests returns what a pod with these requests is counted as, itself included.
+// requests converts the requests of a pod to Resources and adds one of "pods" for the pod itself.
 func (m *podMaker) requests(l corev1.ResourceList) Resources {
 	m.list = m.list[:0]
 	for name, q := range l {
 		m.list = append(m.list, amountOf{name, amount(name, q, true)})
 	}
-	for i := 1; i < len(m.list); i++ { // a few: no call is worth it
+	for i := 1; i < len(m.list); i++ { // insertion sort, because the list is short
 		for j := i; j > 0 && m.list[j].name < m.list[j-1].name; j-- {
 			m.list[j], m.list[j-1] = m.list[j-1], m.list[j]
 		}
@@ -78,8 +78,8 @@ func (m *podMaker) requests(l corev1.ResourceList) Resources {
 	return r
 }
 
-// newPods returns the models of many pods, in order, and which of them wait for a node. Each is found by itself, so the
-// processors share the work.
+// newPods returns the models of the pods, in order, and which of them wait for a node. The pods are divided among
+// goroutines.
 func newPods(objects []*corev1.Pod) (pods []*Pod, waiting []bool) {
 	pods, waiting = make([]*Pod, len(objects)), make([]bool, len(objects))
 	fill := func(from, to int) {
@@ -102,21 +102,21 @@ func newPods(objects []*corev1.Pod) (pods []*Pod, waiting []bool) {
 	return pods, waiting
 }
 
-// podsPerPart is how many pods are worth another goroutine.
+// podsPerPart is the least number of pods for which newPods starts a goroutine.
 const podsPerPart = 500
 
-// newVirtualPod returns the model of a pod that keeps room for a buffer.
+// newVirtualPod returns the model of a placeholder pod that reserves room for a capacity buffer.
 func newVirtualPod(o *corev1.Pod) *Pod {
 	p := NewPod(o)
 	p.Buffer = o.Annotations[apiv1.CapacityBufferNamespaceAnnotationKey] + "/" + o.Annotations[apiv1.CapacityBufferNameAnnotationKey]
 	return p
 }
 
-// Virtual reports whether nobody has made the pod: it stands for room that a capacity buffer keeps.
+// Virtual reports whether the pod is a placeholder for room that a capacity buffer reserves, without an API object.
 func (p *Pod) Virtual() bool { return p.Buffer != "" }
 
-// requestsOf returns what the scheduler counts for o. A pod with one container and nothing else that counts, as most are, is
-// its container.
+// requestsOf returns the requests that kube-scheduler counts for o. Most pods have one container and nothing else that
+// counts. For them these are the requests of the container.
 func requestsOf(o *corev1.Pod) corev1.ResourceList {
 	s := &o.Spec
 	if len(s.Containers) == 1 && len(s.InitContainers) == 0 && s.Overhead == nil && s.Resources == nil &&
@@ -126,7 +126,7 @@ func requestsOf(o *corev1.Pod) corev1.ResourceList {
 	return resource.PodRequests(o, resource.PodResourcesOptions{UseStatusResources: true})
 }
 
-// Terminal reports whether the pod has run to its end; it holds no resources any more.
+// Terminal reports whether the pod has succeeded or failed. It holds no resources any more.
 func (p *Pod) Terminal() bool {
 	return p.Object.Status.Phase == corev1.PodSucceeded || p.Object.Status.Phase == corev1.PodFailed
 }
@@ -134,13 +134,13 @@ func (p *Pod) Terminal() bool {
 // Terminating reports whether the pod is being deleted.
 func (p *Pod) Terminating() bool { return p.Object.DeletionTimestamp != nil }
 
-// Bound reports whether a scheduler has given the pod a node.
+// Bound reports whether the pod is bound to a node.
 func (p *Pod) Bound() bool { return p.Object.Spec.NodeName != "" }
 
-// Daemon reports whether a DaemonSet owns the pod. Such pods come with a node and are never a reason to have one.
+// Daemon reports whether a DaemonSet owns the pod. No node is ever launched for such a pod.
 func (p *Pod) Daemon() bool { return p.ownedBy("DaemonSet", "apps") }
 
-// Mirror reports whether the pod is the image of a static pod of its node.
+// Mirror reports whether the pod is the mirror pod of a static pod.
 func (p *Pod) Mirror() bool { return p.ownedBy("Node", "") }
 
 func (p *Pod) ownedBy(kind, group string) bool {
@@ -162,29 +162,29 @@ func groupOf(apiVersion string) string {
 	return ""
 }
 
-// Provisionable reports whether the pod waits for a node: the scheduler has looked at it and found none. A daemon's and a
-// static pod are not counted.
+// Provisionable reports whether the pod waits for a node: the scheduler has marked it unschedulable. Pods of
+// DaemonSets and static pods are excluded.
 //
-// Karpenter also leaves out a pod that is nominated to a node. Here that is a promise and no more (Snapshot.PromiseOf),
-// because we nominate pods ourselves, to nodes that may never come up.
+// Karpenter also excludes a pod that is nominated to a node. Here a nomination is only a hint (Snapshot.PromiseOf),
+// because this controller also nominates pods to nodes that may never start.
 func (p *Pod) Provisionable() bool {
 	return !p.Bound() && !p.Terminal() && !p.Terminating() && unschedulable(p.Object) && !p.Daemon() && !p.Mirror()
 }
 
-// Unjudged reports whether no scheduler has looked at the pod yet. A daemon's and a static pod are not counted, nor one that is
-// held back by a gate.
+// Unjudged reports whether no scheduler has tried the pod yet. Pods of DaemonSets, static pods and pods with
+// scheduling gates are excluded.
 func (p *Pod) Unjudged() bool {
 	return !p.Bound() && !p.Terminal() && !p.Terminating() && !p.Daemon() && !p.Mirror() && len(p.Object.Spec.SchedulingGates) == 0 &&
 		!slices.ContainsFunc(p.Object.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodScheduled })
 }
 
-// ByDefault reports whether the default scheduler looks after the pod. Other schedulers may have their reasons to keep one
-// waiting.
+// ByDefault reports whether the default scheduler is responsible for the pod. Another scheduler may keep a pod pending
+// for its own reasons.
 func ByDefault(o *corev1.Pod) bool {
 	return o.Spec.SchedulerName == "" || o.Spec.SchedulerName == corev1.DefaultSchedulerName
 }
 
-// Priority returns the pod's priority, 0 if admission has set none. Higher is more important.
+// Priority returns the pod's priority, 0 if it has none. Higher is more important.
 func (p *Pod) Priority() int32 {
 	if p.Object.Spec.Priority == nil {
 		return 0
@@ -201,8 +201,8 @@ func unschedulable(o *corev1.Pod) bool {
 	return false
 }
 
-// Reschedulable reports whether the pod comes back elsewhere when its node goes. StatefulSet pods that are terminating
-// count, because their successor starts only when they are gone.
+// Reschedulable reports whether the pod needs another node if its node is removed. Terminating StatefulSet pods are
+// included, because their successors start only when they are gone.
 func (p *Pod) Reschedulable() bool {
 	active := !p.Terminal() && (!p.Terminating() || p.ownedBy("StatefulSet", "apps"))
 	return active && !p.Daemon() && !p.Mirror()

@@ -8,16 +8,17 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// A Pool is a NodePool with what its template says, compiled once when it enters the Snapshot.
+// A Pool is a NodePool with its compiled template. It is compiled once when it enters the Snapshot.
 type Pool struct {
 	Name string
-	// Object is shared and never changed.
+	// Object is shared and must not be changed.
 	Object *apiv1.NodePool
 	// Requirements are the template's requirements, its labels and the pool's own label.
 	Requirements require.Set
-	// Labels are the template's labels with the pool's own.
+	// Labels are the labels of the template and the label of the NodePool.
 	Labels map[string]string
-	// Taints are what pods must tolerate. Start-up taints are not among them: they go before pods come.
+	// Taints are the taints that pods must tolerate. Start-up taints are omitted, because they are removed before pods
+	// are bound.
 	Taints []corev1.Taint
 	// Limits bound the sum of the capacity of the pool's nodes; nil means no bound.
 	Limits Resources
@@ -48,10 +49,10 @@ func NewPool(o *apiv1.NodePool) *Pool {
 	return p
 }
 
-// Static reports whether the pool keeps a fixed number of nodes and so launches none for pods.
+// Static reports whether the pool has a fixed number of nodes. Such a pool launches no nodes for pending pods.
 func (p *Pool) Static() bool { return p.Object.Spec.Replicas != nil }
 
-// Usable is a yes if the pool may launch nodes for pods, else says why not.
+// Usable returns the reason why the pool cannot launch nodes for pods. The verdict is OK if it can.
 func (p *Pool) Usable() Verdict {
 	switch {
 	case p.Object.DeletionTimestamp != nil:
@@ -67,13 +68,13 @@ func (p *Pool) Usable() Verdict {
 	return Verdict{Rule: RulePool, Subject: "is not ready"}
 }
 
-// A Daemon is a DaemonSet: the pod that it will put on every node that takes it.
+// A Daemon is a DaemonSet with the pod that it creates on each matching node.
 type Daemon struct {
 	// Key is namespace/name.
 	Key string
-	// Object is shared and never changed.
+	// Object is shared and must not be changed.
 	Object *appsv1.DaemonSet
-	// Pod is made from the template. Limits stand in for requests that are missing, as the API server would have it.
+	// Pod is made from the template. As in the API server, a limit is used as the request if the request is missing.
 	Pod *Pod
 }
 
@@ -85,8 +86,8 @@ func NewDaemon(o *appsv1.DaemonSet) *Daemon {
 	return &Daemon{Key: o.Namespace + "/" + o.Name, Object: o, Pod: NewPod(pod)}
 }
 
-// RequestLimits makes the pod of a template request what it limits and does not request, as the API server does when the
-// pod is made.
+// RequestLimits sets each missing request of the pod's containers to the limit of the container, as the API server
+// does when a pod is created.
 func RequestLimits(spec *corev1.PodSpec) {
 	for _, containers := range [][]corev1.Container{spec.Containers, spec.InitContainers} {
 		for i := range containers {

@@ -7,8 +7,9 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// OfferingOf returns the offering of t by which the node was bought, available or not: that of its zone, capacity type and
-// reservation. Without one of its reservation, which may have ended, it is the first of its zone and capacity type.
+// OfferingOf returns the offering of t by which the node was launched, even if it is unavailable. It has the zone,
+// capacity type and reservation of the node. If the reservation has no offering, it is the first with that zone and
+// capacity type.
 func (t *InstanceType) OfferingOf(n *Node) (found Offering, ok bool) {
 	zone, capacityType := n.Labels[corev1.LabelTopologyZone], n.Labels[apiv1.CapacityTypeLabelKey]
 	for _, o := range t.Offerings {
@@ -34,7 +35,8 @@ func (s *Snapshot) PriceOf(n *Node) float64 {
 	return price
 }
 
-// Price returns what the node costs, in dollars per hour, by the instance types of its pool, and false if they do not tell.
+// Price returns the price of the node in dollars per hour, from the instance types of its pool. It returns false if it
+// is not known.
 func (s *Snapshot) Price(n *Node) (price float64, ok bool) {
 	for _, t := range s.Types(n.Pool) {
 		if t.Name == n.Labels[corev1.LabelInstanceTypeStable] {

@@ -9,22 +9,22 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Nodes is the resource name under which a node counts itself, so that a pool's limits can say how many nodes it may have.
+// Nodes is the resource of which each node counts as one, so that a pool's limits can bound the number of its nodes.
 const Nodes corev1.ResourceName = "nodes"
 
-// MaxAmount is the largest amount of a resource: 2^53 millicores or units, which is 9 trillion cores or 8 PiB. It stands for
-// every larger amount. Sums and differences stay between -MaxAmount and MaxAmount, so that no input makes them wrap. A
-// thousand such amounts can still be added in plain int64 arithmetic.
+// MaxAmount is the largest amount of a resource: 2^53 millicores or units, which is 9 trillion cores or 8 PiB. Larger
+// amounts become MaxAmount. Sums and differences are limited to -MaxAmount and MaxAmount, so they cannot overflow. The
+// sum of a thousand such amounts fits into an int64.
 const MaxAmount = 1 << 53
 
-// Resources are amounts by name: millicores for cpu, whole units for all else. A missing name means zero.
-// A Resources value is shared once made; methods return new values.
+// Resources are amounts by resource name: millicores for cpu, whole units for all others. A missing name means zero. A
+// Resources value must not be changed once it is shared; methods return new values.
 type Resources map[corev1.ResourceName]int64
 
-// RequestsOf converts l and rounds up: a pod never asks for less than it said.
+// RequestsOf converts l and rounds up, so that no request becomes smaller.
 func RequestsOf(l corev1.ResourceList) Resources { return convert(l, true) }
 
-// CapacityOf converts l and rounds down: a node never offers more than it said.
+// CapacityOf converts l and rounds down, so that no capacity becomes larger.
 func CapacityOf(l corev1.ResourceList) Resources { return convert(l, false) }
 
 func convert(l corev1.ResourceList, up bool) Resources {
@@ -41,7 +41,7 @@ func amount(name corev1.ResourceName, q resource.Quantity, up bool) int64 {
 	if name == corev1.ResourceCPU {
 		scale, size = resource.Milli, size*1000
 	}
-	switch { // ScaledValue wraps, or returns 0, where the result has no place in 64 bits
+	switch { // ScaledValue overflows, or returns 0, if the result does not fit into 64 bits
 	case size >= MaxAmount:
 		return MaxAmount
 	case up && size <= 0:
@@ -56,10 +56,10 @@ func amount(name corev1.ResourceName, q resource.Quantity, up bool) int64 {
 	return v
 }
 
-// saturate returns v, or the nearest amount between -MaxAmount and MaxAmount.
+// saturate returns v, limited to the range from -MaxAmount to MaxAmount.
 func saturate(v int64) int64 { return max(-MaxAmount, min(v, MaxAmount)) }
 
-// List converts r back to quantities, in the notation people write: binary for memory and storage.
+// List converts r to quantities in the usual notation: binary units for memory and storage.
 func (r Resources) List() corev1.ResourceList {
 	l := make(corev1.ResourceList, len(r))
 	for name, v := range r {
@@ -125,7 +125,7 @@ func (r Resources) Max(o Resources) Resources {
 	return m
 }
 
-// Min returns the smaller amount of each resource; a name that one side lacks is left out.
+// Min returns the smaller amount of each resource. Names that r or o lacks are omitted.
 func (r Resources) Min(o Resources) Resources {
 	m := make(Resources, len(r))
 	for name, v := range r {
@@ -136,8 +136,8 @@ func (r Resources) Min(o Resources) Resources {
 	return m
 }
 
-// Short returns the first resource, in Names order, of which r exceeds have, and by how much. It returns ok=false if r
-// fits. An amount of zero fits anywhere, also where nothing is left.
+// Short returns the first resource, in Names order, in which r exceeds have, and by how much. ok is false if r fits.
+// An amount of zero always fits, even if have is negative.
 func (r Resources) Short(have Resources) (name corev1.ResourceName, by int64, ok bool) {
 	for _, n := range r.Names() {
 		if v := r[n]; v > 0 && v > have[n] {
@@ -147,14 +147,14 @@ func (r Resources) Short(have Resources) (name corev1.ResourceName, by int64, ok
 	return "", 0, false
 }
 
-// Names returns the names of r: cpu, memory, pods first, the rest by name.
+// Names returns the names of r in the order of CompareResources.
 func (r Resources) Names() []corev1.ResourceName {
 	names := slices.Collect(maps.Keys(r))
 	slices.SortFunc(names, CompareResources)
 	return names
 }
 
-// CompareResources orders resource names as they are shown: cpu, memory, pods, then by name.
+// CompareResources orders resource names as users see them: cpu, memory, pods, then the others by name.
 func CompareResources(a, b corev1.ResourceName) int {
 	if d := rank(a) - rank(b); d != 0 {
 		return d
@@ -180,7 +180,7 @@ func rank(n corev1.ResourceName) int {
 	return 3
 }
 
-// Amount renders v of the named resource for people: 1500m, 2Gi, 3.
+// Amount prints the amount v of the resource for users: 1500m, 2Gi, 3.
 func Amount(name corev1.ResourceName, v int64) string {
 	if name == corev1.ResourcePods || name == Nodes {
 		return strconv.FormatInt(v, 10)

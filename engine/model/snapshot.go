@@ -10,20 +10,20 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// A Snapshot is everything a decision may look at, at one moment. It is immutable; Apply and At return new ones. The zero
-// Snapshot is an empty cluster.
+// A Snapshot is the state of the cluster and the cloud at one time. Decisions depend on nothing else. It is immutable;
+// Apply and At return new ones. The zero Snapshot is an empty cluster.
 type Snapshot struct {
-	// Now is the moment, for everything that depends on age or schedule.
+	// Now is the time for everything that depends on age or schedule.
 	Now time.Time
-	// Promises tells pods, by key, which node or claim they were planned onto before. It is a hint: a promise holds while
-	// the node is there and the pod still fits. It is shared and never changed. Readers ask PromiseOf.
+	// Promises are the nodes or claims onto which pods were planned before, by pod key. A promise is a hint: it holds
+	// while the node exists and the pod fits. The map must not be changed. Use PromiseOf to read it.
 	Promises map[string]string
 
 	raw     raw
 	derived derived
 }
 
-// raw holds the objects as they came, by key.
+// raw holds the API objects by key.
 type raw struct {
 	pods    table[*Pod]
 	nodes   table[*corev1.Node]
@@ -34,24 +34,24 @@ type raw struct {
 	around  surroundings
 }
 
-// derived holds what follows from raw alone, kept up to date by Apply.
+// derived holds values computed from raw. Apply keeps them up to date.
 type derived struct {
-	// nodes are the merged ones, by identity (see identity).
+	// nodes are the merged nodes by identity (see nodeIdentity).
 	nodes table[*Node]
 	// pending are the provisionable pods.
 	pending table[*Pod]
-	// bound are the pods of each node name, in key order.
+	// bound are the pods bound to each node name, in key order.
 	bound table[[]*Pod]
-	// nodeOf and claimOf find the halves of an identity; values are names in ascending order, so that a doubled
-	// identity always resolves to the same object. claimOf also has the claims whose node is to have a name (nameKey).
+	// nodeOf and claimOf map an identity to the names of its nodes and claims, sorted, so that a duplicate identity
+	// always resolves to the same object. claimOf also maps nameKey to claims that are annotated with the node name.
 	nodeOf, claimOf table[[]string]
-	// owned are the identities of the nodes that a claim owns, by its name.
+	// owned are the identities of the nodes that a claim owns, by claim name.
 	owned table[[]string]
 }
 
-// PromiseOf returns the node or claim that p is on its way to, empty if none is known: where it was planned, else where the
-// scheduler nominated it. It is a hint like Promises, never the truth: the node may be gone or full. What a pod that has its
-// node was nominated to says nothing of where it goes next; API servers before Kubernetes 1.35 leave it there.
+// PromiseOf returns the node or claim for which p is planned, else the node to which kube-scheduler nominated it, else
+// empty. It is only a hint: the node may be gone or full. The nomination of a bound pod is ignored, because API
+// servers before Kubernetes 1.35 do not remove it.
 func (s *Snapshot) PromiseOf(p *Pod) string {
 	if node, ok := s.Promises[p.Key]; ok {
 		return node
@@ -62,7 +62,7 @@ func (s *Snapshot) PromiseOf(p *Pod) string {
 	return p.Object.Status.NominatedNodeName
 }
 
-// At returns s at another moment.
+// At returns s with another Now.
 func (s *Snapshot) At(now time.Time) *Snapshot {
 	t := *s
 	t.Now = now
@@ -79,8 +79,8 @@ func (s *Snapshot) WithPromises(promises map[string]string) *Snapshot {
 // Pending returns the pods that wait for a node, in key order.
 func (s *Snapshot) Pending() []*Pod { return s.derived.pending.values() }
 
-// Displaced returns the pods on nodes that are going and that need another place, in key order. Pods that must not be
-// disturbed stay where they are for now, and need none yet.
+// Displaced returns the pods that need another place because their node is being removed, in key order. Pods that must
+// not be disrupted are omitted while they stay on the node.
 func (s *Snapshot) Displaced() []*Pod {
 	var pods []*Pod
 	for _, n := range s.Nodes() {
@@ -97,15 +97,16 @@ func (s *Snapshot) Displaced() []*Pod {
 	return pods
 }
 
-// Nodes returns all capacity, existing and in flight, in the order of its identity.
+// Nodes returns all nodes, existing and being launched, in the order of their identities.
 func (s *Snapshot) Nodes() []*Node { return s.derived.nodes.values() }
 
-// NodeByName returns the node of that name, or the claim in flight that has that name or whose node is to have it.
+// NodeByName returns the node with the name. Else it returns the unregistered claim that has the name or is annotated
+// with it.
 func (s *Snapshot) NodeByName(name string) (*Node, bool) {
 	if o, ok := s.raw.nodes.get(name); ok {
 		if n, ok := s.derived.nodes.get(nodeIdentity(o)); ok {
 			return n, true
-		} // else its claim, which may be of that name too, stands for it
+		} // else its claim, which may have the same name, represents it
 	}
 	if c, ok := s.raw.claims.get(name); ok {
 		return s.derived.nodes.get(claimIdentity(c))
@@ -142,7 +143,7 @@ func (s *Snapshot) Pools() []*Pool {
 // Pool returns the pool of that name.
 func (s *Snapshot) Pool(name string) (*Pool, bool) { return s.raw.pools.get(name) }
 
-// Types returns the instance types that the pool's node class allows, in name order as they were given.
+// Types returns the instance types that the pool's node class allows, in the given order, which is by name.
 func (s *Snapshot) Types(pool string) []*InstanceType {
 	types, _ := s.raw.types.get(pool)
 	return types
@@ -151,8 +152,8 @@ func (s *Snapshot) Types(pool string) []*InstanceType {
 // Daemons returns all daemons in key order.
 func (s *Snapshot) Daemons() []*Daemon { return s.raw.daemons.values() }
 
-// Usage returns the capacity that the pool's nodes hold, itself counted in "nodes". Nodes on their way out count until
-// they are gone, claims that are not launched count as one node of unknown size.
+// Usage returns the capacity of the pool's nodes, where each counts as one of "nodes". Nodes that are being removed
+// count until they are gone. A claim that is not launched counts only as one node.
 func (s *Snapshot) Usage(pool string) Resources {
 	used := Resources{}
 	for _, n := range s.Nodes() {

@@ -6,8 +6,8 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 )
 
-// surroundings are the objects that pods refer to by name or selector. Nothing is derived from them in advance: few pods
-// ask, and an answer costs a look-up.
+// surroundings are objects to which pods refer by name or selector. Nothing is derived from them in advance, because
+// few pods refer to them and a look-up is cheap.
 type surroundings struct {
 	namespaces table[*corev1.Namespace]
 	pdbs       table[*policyv1.PodDisruptionBudget]
@@ -28,7 +28,7 @@ func (s *Snapshot) Namespaces() []*corev1.Namespace { return s.raw.around.namesp
 // PDBs returns all pod disruption budgets in key order.
 func (s *Snapshot) PDBs() []*policyv1.PodDisruptionBudget { return s.raw.around.pdbs.values() }
 
-// CSINode returns what storage drivers have told of the node of that name.
+// CSINode returns the CSINode of the node with the name.
 func (s *Snapshot) CSINode(name string) (*storagev1.CSINode, bool) {
 	return s.raw.around.csiNodes.get(name)
 }
@@ -48,7 +48,7 @@ func (s *Snapshot) StorageClass(name string) (*storagev1.StorageClass, bool) {
 	return s.raw.around.classes.get(name)
 }
 
-// surroundingsEdit is surroundings under change.
+// surroundingsEdit is a draft of surroundings.
 type surroundingsEdit struct {
 	namespaces *draft[*corev1.Namespace]
 	pdbs       *draft[*policyv1.PodDisruptionBudget]

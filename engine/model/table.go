@@ -9,21 +9,22 @@ import (
 	"sync"
 )
 
-// shardBits sets how a table is split. Changing one key copies one shard, so 256 shards keep a change of a table with
-// 60,000 pods under a few hundred entries.
+// shardBits is the logarithm of the number of shards of a table. A change of one key copies one shard. With 256
+// shards, a change in a table of 60,000 pods copies a few hundred entries.
 const (
 	shardBits = 8
 	shards    = 1 << shardBits
 )
 
-// table is an immutable map from a string key to V. with and without return a new table that shares all shards but one.
+// table is an immutable map from a string key to V. Changes are made in a draft, which shares the unchanged shards.
 // The zero table is empty.
 type table[V any] struct {
 	shards *[shards]map[string]V
 	size   int
 }
 
-// shardOf spreads keys by FNV-1a; it must be the same in every process so that nothing depends on the hash seed.
+// shardOf returns the shard of a key by FNV-1a. It is the same in every process, so that results do not depend on a
+// hash seed.
 func shardOf(key string) uint8 {
 	h := uint32(2166136261)
 	for i := range len(key) {
@@ -75,10 +76,10 @@ func (t table[V]) values() []V {
 	return vs
 }
 
-// manyKeys is how many keys are worth another goroutine to sort them.
+// manyKeys is the number of keys from which they are sorted concurrently.
 const manyKeys = 2000
 
-// each ranges over all entries, in no order.
+// each iterates over all entries in random order.
 func (t table[V]) each() iter.Seq2[string, V] {
 	return func(yield func(string, V) bool) {
 		if t.shards == nil {
@@ -94,23 +95,23 @@ func (t table[V]) each() iter.Seq2[string, V] {
 	}
 }
 
-// A draft is a table under change. It copies a shard when it first writes to it, so a batch of changes copies each shard
-// once. It is used inside one Apply and then frozen.
+// A draft is a table that is being changed. It copies a shard before the first write to it, so a batch of changes
+// copies each shard at most once. It is used during one Apply and then frozen.
 type draft[V any] struct {
 	table  table[V]
 	copied [shards]bool
 	fresh  bool
-	more   int // about how many keys are to come for each shard
+	more   int // estimate of how many more keys each shard gets
 }
 
 func (t table[V]) edit() *draft[V] { return &draft[V]{table: t} }
 
-// expect makes room for n keys.
+// expect prepares the draft for n more keys.
 func (d *draft[V]) expect(n int) { d.more = (n + n/4) / shards }
 
 func (d *draft[V]) get(key string) (V, bool) { return d.table.get(key) }
 
-// writable returns shard i, copied if it is still shared.
+// writable returns shard i. It is copied first if it is shared.
 func (d *draft[V]) writable(i uint8) map[string]V {
 	if !d.fresh {
 		s := new([shards]map[string]V)
@@ -134,7 +135,7 @@ func (d *draft[V]) set(key string, v V) {
 	d.table.size += len(m) - before
 }
 
-// swap is set, and returns what was there before.
+// swap is set, and also returns the previous value.
 func (d *draft[V]) swap(key string, v V) (old V, ok bool) {
 	m := d.writable(shardOf(key))
 	if old, ok = m[key]; !ok {

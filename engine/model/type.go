@@ -8,39 +8,39 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// An InstanceType is a kind of machine that a pool may launch, as its node class would configure it.
+// An InstanceType is a machine type that a pool may launch, with the configuration of the pool's node class.
 type InstanceType struct {
-	// Name is the cloud's name for it and the value of the label node.kubernetes.io/instance-type.
+	// Name is the cloud's name of the type and the value of the label node.kubernetes.io/instance-type.
 	Name string
-	// Requirements are the labels a node of this type has (one value), may have (several) or lacks (DoesNotExist). Every
-	// label that the provider calls well-known is defined here.
+	// Requirements are the labels that a node of this type has (one value), may have (several values) or lacks
+	// (DoesNotExist). Each well-known label of the provider is included.
 	Requirements require.Set
-	// Offerings are the ways to buy it, available or not.
+	// Offerings are the offerings of the type, available or not.
 	Offerings []Offering
-	// Capacity is what the machine has, before anything is reserved.
+	// Capacity is the capacity of the machine before reservations for kubelet and system.
 	Capacity Resources
-	// Allocatable is what pods may use: Capacity without what kubelet and system keep for themselves.
+	// Allocatable is Capacity less the reservations for kubelet and system.
 	Allocatable Resources
-	// Attach is how many volumes of each CSI driver pods may have attached to a node at once, by the driver's name. Of a driver
-	// that is not in it nothing is known.
+	// Attach is the attach limit of each CSI driver, by driver name: how many volumes a node can have attached at
+	// once. The limit of a missing driver is unknown.
 	Attach map[string]int
-	// PriceOverlaid and CapacityOverlaid say that a NodeOverlay has changed some price, or the resources.
+	// PriceOverlaid and CapacityOverlaid say that a NodeOverlay has changed a price, or the resources.
 	PriceOverlaid, CapacityOverlaid bool
 }
 
-// An Offering is one way to buy an instance type: a zone and a capacity type, at a price.
+// An Offering is an instance type in one zone with one capacity type, at a price.
 type Offering struct {
 	Zone         string
 	CapacityType string
 	// Price in dollars per hour.
 	Price float64
-	// Available is false while the cloud is known to have none, or it may not be used (no subnet, no price).
+	// Available is false if the cloud has no capacity, or if the offering cannot be used (no subnet, no price).
 	Available bool
 	// Requirements are the labels that this offering adds to the type's: zone, capacity type, zone id, reservation.
 	Requirements require.Set
-	// ReservationID names the reservation that a reserved offering draws from, empty otherwise.
+	// ReservationID is the reservation that a reserved offering draws from, empty for other offerings.
 	ReservationID string
-	// ReservationCapacity is how many instances that reservation still holds.
+	// ReservationCapacity is how many instances are left in the reservation.
 	ReservationCapacity int
 }
 
@@ -54,7 +54,7 @@ func (o Offering) Compare(p Offering) int {
 	)
 }
 
-// Cheapest returns the least expensive available offering of t that reqs allow, and false if there is none.
+// Cheapest returns the cheapest available offering of t that reqs allow, and false if there is none.
 func (t *InstanceType) Cheapest(reqs require.Set) (best Offering, ok bool) {
 	for _, o := range t.Offerings {
 		if !o.Available {
@@ -70,8 +70,8 @@ func (t *InstanceType) Cheapest(reqs require.Set) (best Offering, ok bool) {
 	return best, ok
 }
 
-// NewAllocatable returns what pods may use of capacity once overhead is reserved. Huge pages are cut out of memory, as
-// kubelet does; nothing goes below zero.
+// NewAllocatable returns capacity less overhead. As in kubelet, huge pages are deducted from memory. No amount becomes
+// negative.
 func NewAllocatable(capacity, overhead Resources) Resources {
 	free := capacity.Minus(overhead)
 	for name, v := range capacity {
@@ -85,7 +85,7 @@ func NewAllocatable(capacity, overhead Resources) Resources {
 	return free
 }
 
-// WithExtended returns capacity and allocatable of t with the given amounts of extended resources, whatever they were.
+// WithExtended returns capacity and allocatable of t with the amounts in extra, which replace earlier ones.
 func (t *InstanceType) WithExtended(extra Resources) (capacity, allocatable Resources) {
 	capacity, allocatable = t.Capacity.Plus(nil), t.Allocatable.Plus(nil)
 	for name, v := range extra {

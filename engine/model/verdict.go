@@ -6,45 +6,45 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// A Verdict says whether something may be done and, if not, why not. The zero Verdict is a yes.
+// A Verdict says whether something may be done and, if not, why. The zero Verdict is OK.
 //
-// Verdicts are values, not errors: a no is an expected answer, it is made often and must be cheap. Text is built only
-// when somebody asks for it.
+// Verdicts are values, not errors, because a refusal is an expected result. They are created often and must be cheap.
+// The text is built only when it is shown.
 type Verdict struct {
 	Rule Rule
-	// Resource and By say what is short and by how much, for RuleResources and RuleLimit; what is requested and how much, for
-	// RuleOversized. By is in the unit of Resources.
+	// Resource and By are the resource that is short and the amount that is missing, for RuleResources and RuleLimit.
+	// For RuleOversized they are the requested resource and amount. By has the unit of Resources.
 	Resource corev1.ResourceName
 	By       int64
-	// Subject is what the rule looked at: the taint, the label key with its values, the pod, the budget.
+	// Subject is what the rule was checked against: the taint, the label key and values, the pod, or the budget.
 	Subject string
 }
 
-// OK reports whether v is a yes.
+// OK reports whether v is not a refusal.
 func (v Verdict) OK() bool { return v.Rule == RuleNone }
 
 // A Rule names one check.
 type Rule uint8
 
-// The rules, in the order in which they are tried; an earlier one hides a later one.
+// The rules in the order in which they are checked. Only the first broken rule is reported.
 const (
 	RuleNone        Rule = iota
 	RuleNoPool           // there is no usable pool at all
 	RulePool             // the pool is not ready, is being deleted, or is static
-	RuleUnsupported      // the pod asks for something the engine does not decide about
+	RuleUnsupported      // the pod uses a feature that the engine does not support
 	RuleInvalid          // the pod's own constraints cannot be read or contradict themselves
 	RuleOversized        // the pod requests By of Resource, which no node can have
 	RuleTaint            // the pod does not tolerate Subject
-	RuleLabels           // node selector or affinity does not go with Subject
+	RuleLabels           // node selector or affinity conflicts with Subject
 	RuleResources        // no type has enough of Resource, short By
-	RuleShape            // enough of each resource, but in no one type
+	RuleShape            // each resource is sufficient in some type, but not all in one type
 	RulePorts            // a host port is taken
-	RuleTopology         // what the pod asks of other pods, or they of it, leaves no domain: Subject
-	RuleOffering         // types would do, but none is on offer now
-	RuleVolume           // a claim of the pod keeps it from any node, or from this one: Subject
+	RuleTopology         // affinity, anti-affinity or spread constraints leave no domain: Subject
+	RuleOffering         // types match, but none is available now
+	RuleVolume           // a volume claim of the pod excludes all nodes, or this one: Subject
 	RuleLimit            // the pool's limit of Resource would be exceeded by By
-	RuleMinValues        // fewer distinct values of Subject than the pool wants
-	RuleEffort           // not tried: the work that a plan is bounded to is used up
+	RuleMinValues        // fewer distinct values of Subject than minValues requires
+	RuleEffort           // not tried, because the bound on the work of a plan was reached
 	RuleBudget           // the disruption budget Subject is used up
 	RuleNotReady         // the node is not initialized
 	RuleDisrupted        // the node is being deleted or disrupted already
@@ -53,18 +53,18 @@ const (
 	RuleNominated        // pods are on their way to the node
 	RuleRecent           // consolidateAfter has not passed since the last pod came or went
 	RuleInUse            // the node runs pods: Subject
-	RulePDB              // a PodDisruptionBudget holds a pod of the node: Subject
+	RulePDB              // a PodDisruptionBudget blocks eviction of a pod of the node: Subject
 	RuleNoPlace          // a pod of the node has no other place: Subject
-	RulePrice            // the pods of the node cost as much elsewhere: Subject
-	RulePayback          // what is saved does not pay for the move: Subject
-	RuleUndo             // it would undo a move of a short while ago: Subject
+	RulePrice            // the pods of the node would not cost less elsewhere: Subject
+	RulePayback          // the saving does not pay for the evictions: Subject
+	RuleUndo             // it would undo a recent move: Subject
 	RuleSpot             // too few cheaper spot types to choose from: Subject
 	RuleUnhealthy        // too many nodes are unhealthy to repair one: Subject
 	RuleNotDue           // no disruption reason applies to the node
-	RuleBuffer           // the node keeps room for the capacity buffer Subject
+	RuleBuffer           // the node reserves room for the capacity buffer Subject
 )
 
-// Word returns the rule in one word, for labels of metrics and for machines.
+// Word returns the rule in one word, for metric labels and machine-readable output.
 func (r Rule) Word() string {
 	switch r {
 	case RuleNone:
@@ -109,7 +109,7 @@ func (r Rule) Word() string {
 	return "placement"
 }
 
-// String returns the sentence shown in events, in the CLI and on the dashboard.
+// String returns the sentence that events, the CLI and the dashboard show.
 func (v Verdict) String() string {
 	switch v.Rule {
 	case RuleNone:
@@ -148,7 +148,7 @@ func (v Verdict) String() string {
 	return v.disruption()
 }
 
-// disruption returns the sentences of the rules that speak of nodes rather than pods.
+// disruption returns the sentences of the rules about nodes.
 func (v Verdict) disruption() string {
 	switch v.Rule {
 	case RuleEffort:

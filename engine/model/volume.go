@@ -12,24 +12,24 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// A Volume is what one claim of a pod asks of the pod's node.
+// A Volume is the requirements that one volume claim of a pod places on the pod's node.
 type Volume struct {
-	// Key is the same for pods that share the volume, and so take one attachment between them: the driver's handle of a bound
-	// volume, else namespace/claim. It is unique among the volumes of one Driver.
+	// Key is equal for pods that share the volume, which then needs one attachment per node. It is the driver's handle
+	// of a bound volume, else namespace/claim. It is unique for each Driver.
 	Key string
-	// Driver is the CSI driver whose attach limit counts the volume; empty if none does. Volumes of Kubernetes' own kinds have
-	// the driver that they were moved to.
+	// Driver is the CSI driver whose attach limit counts the volume, empty if none does. A volume of an in-tree plugin
+	// has the CSI driver that replaced the plugin.
 	Driver string
-	// Topology are alternatives, of which the labels of the node must meet one; nil means that any node will do. Keys are as
-	// the volume or the storage class names them, old names included.
+	// Topology are alternatives of which the labels of the node must meet one; nil allows any node. The keys are those
+	// of the volume or storage class and may be deprecated labels.
 	Topology []require.Set
 }
 
-// bindCompleted marks a claim that is bound to its volume in both directions.
+// bindCompleted is the annotation of a claim that is fully bound to its volume.
 const bindCompleted = "pv.kubernetes.io/bind-completed"
 
-// VolumesOf returns the volumes that p needs to have attached, in the order of its spec, or a no that names the first claim
-// for which no node will do as things are. A pod that mounts no claims costs no allocation.
+// VolumesOf returns the volumes of p that must be attached, in the order of its spec. The verdict names the first
+// claim that no node can satisfy at present. A pod without claims costs no allocation.
 func (s *Snapshot) VolumesOf(p *Pod) ([]Volume, Verdict) {
 	var out []Volume
 	for i := range p.Object.Spec.Volumes {
@@ -44,14 +44,14 @@ func (s *Snapshot) VolumesOf(p *Pod) ([]Volume, Verdict) {
 	return out, Verdict{}
 }
 
-// volume returns what one volume of the spec asks, and false if it is nothing that is attached.
+// volume returns the requirements of one volume of the spec. uses is false if nothing is attached for it.
 func (s *Snapshot) volume(pod *corev1.Pod, v *corev1.Volume) (out Volume, uses bool, no Verdict) {
 	var name string
 	switch {
 	case v.PersistentVolumeClaim != nil:
 		name = v.PersistentVolumeClaim.ClaimName
 	case v.Ephemeral != nil:
-		name = pod.Name + "-" + v.Name // Kubernetes makes a claim of that name
+		name = pod.Name + "-" + v.Name // Kubernetes creates a claim with this name
 	case v.AWSElasticBlockStore != nil:
 		return Volume{Key: afterSlash(v.AWSElasticBlockStore.VolumeID), Driver: ebsDriver}, true, Verdict{}
 	default:
@@ -74,12 +74,12 @@ func (s *Snapshot) volume(pod *corev1.Pod, v *corev1.Volume) (out Volume, uses b
 	return out, true, no
 }
 
-// refuseClaim returns the no about one claim.
+// refuseClaim returns a refusal because of one claim.
 func refuseClaim(key, why string) Verdict {
 	return Verdict{Rule: RuleVolume, Subject: fmt.Sprintf("PersistentVolumeClaim %s %s", key, why)}
 }
 
-// volumeOf returns what a claim asks.
+// volumeOf returns the requirements of a claim.
 func (s *Snapshot) volumeOf(key string, claim *corev1.PersistentVolumeClaim) (Volume, Verdict) {
 	switch {
 	case claim.DeletionTimestamp != nil:
@@ -107,7 +107,7 @@ func (s *Snapshot) volumeOf(key string, claim *corev1.PersistentVolumeClaim) (Vo
 	return out, Verdict{}
 }
 
-// exclusive is a no if only one pod may use the claim, and another one has a node already.
+// exclusive returns a refusal if only one pod may use the claim and another pod that uses it is bound.
 func (s *Snapshot) exclusive(key string, claim *corev1.PersistentVolumeClaim, pod *corev1.Pod) Verdict {
 	if pod.Spec.NodeName != "" || !slices.Contains(claim.Spec.AccessModes, corev1.ReadWriteOncePod) {
 		return Verdict{}
@@ -132,8 +132,8 @@ func mounts(pod *corev1.Pod, namespace, claim string) bool {
 	})
 }
 
-// unbound returns what a claim without a volume asks: its volume is made where the pod goes, as far as the storage class
-// lets it.
+// unbound returns the requirements of a claim without a volume. The volume will be created where the pod runs, within
+// the topology that the storage class allows.
 func (s *Snapshot) unbound(key string, claim *corev1.PersistentVolumeClaimSpec, annotations map[string]string) (Volume, Verdict) {
 	name := annotations[corev1.BetaStorageClassAnnotation]
 	if name == "" && claim.StorageClassName != nil {
@@ -156,8 +156,8 @@ func (s *Snapshot) unbound(key string, claim *corev1.PersistentVolumeClaimSpec, 
 	return out, Verdict{}
 }
 
-// AttachLimits returns how many volumes each CSI driver may attach to n at once; nil while that is not known. A driver that
-// is not in it has no limit.
+// AttachLimits returns the attach limit of each CSI driver on n, nil while they are not known. A missing driver has no
+// limit.
 func (s *Snapshot) AttachLimits(n *Node) map[string]int {
 	if n.Object == nil {
 		return nil
@@ -175,8 +175,8 @@ func (s *Snapshot) AttachLimits(n *Node) map[string]int {
 	return limits
 }
 
-// SeenAttachLimits returns what the nodes of each instance type say that they attach, by type and CSI driver: where they
-// differ, the least. A node of the type to come is taken to be like them.
+// SeenAttachLimits returns the attach limits that nodes report, by instance type and CSI driver. If nodes of a type
+// differ, the lowest applies. New nodes of the type are assumed to have this limit.
 func (s *Snapshot) SeenAttachLimits() map[string]map[string]int {
 	var out map[string]map[string]int
 	for _, n := range s.Nodes() {
@@ -199,8 +199,8 @@ func (s *Snapshot) SeenAttachLimits() map[string]map[string]int {
 	return out
 }
 
-// AttachedTo returns the keys of the volumes that the pods on n use, by driver; nil if they use none. Claims that cannot be
-// followed to a volume do not count.
+// AttachedTo returns the keys of the volumes that the pods on n use, by driver; nil if they use none. Claims whose
+// volume is not known are ignored.
 func (s *Snapshot) AttachedTo(n *Node) map[string]map[string]bool {
 	var used map[string]map[string]bool
 	for _, p := range n.Pods {
@@ -223,7 +223,7 @@ func (s *Snapshot) AttachedTo(n *Node) map[string]map[string]bool {
 
 func afterSlash(s string) string { return s[strings.LastIndexByte(s, '/')+1:] }
 
-// identify sets driver and key from the volume that a claim is bound to.
+// identify sets Driver and Key from the volume to which the claim is bound.
 func (v *Volume) identify(volume *corev1.PersistentVolume) {
 	switch source := volume.Spec.PersistentVolumeSource; {
 	case source.CSI != nil:
@@ -235,7 +235,7 @@ func (v *Volume) identify(volume *corev1.PersistentVolume) {
 
 const ebsDriver = "ebs.csi.aws.com"
 
-// moved are the drivers that took over Kubernetes' own provisioners.
+// moved maps in-tree provisioners to the CSI drivers that replaced them.
 var moved = map[string]string{
 	"kubernetes.io/aws-ebs":         ebsDriver,
 	"kubernetes.io/gce-pd":          "pd.csi.storage.gke.io",
@@ -246,7 +246,7 @@ var moved = map[string]string{
 	"kubernetes.io/portworx-volume": "pxd.portworx.com",
 }
 
-// driverOf returns the CSI driver behind the name of a provisioner, empty if there is none.
+// driverOf returns the CSI driver of a provisioner, empty if there is none.
 func driverOf(provisioner string) string {
 	if driver, ok := moved[provisioner]; ok {
 		return driver
@@ -257,7 +257,8 @@ func driverOf(provisioner string) string {
 	return provisioner
 }
 
-// allowed returns the alternatives of a storage class. A term without expressions admits nothing, says the API.
+// allowed returns the topology alternatives of a storage class. By the API, a term without expressions matches
+// nothing.
 func allowed(class *storagev1.StorageClass) []require.Set {
 	var out []require.Set
 	for _, t := range class.AllowedTopologies {
@@ -272,11 +273,11 @@ func allowed(class *storagev1.StorageClass) []require.Set {
 	return out
 }
 
-// topologyOf returns the alternatives of a volume: its node affinity, and the zone and region that it is labelled with as
-// the scheduler reads them. Empty and not nil means that no node will do.
+// topologyOf returns the topology alternatives of a volume: its node affinity combined with its zone and region
+// labels, as kube-scheduler reads them. An empty result that is not nil means that no node matches.
 //
-// A volume on a node's own disk names that node. It is not held to it: else no pod with such a volume could ever leave its
-// node. Karpenter does the same: when the node goes, whoever made the volume has to make it anew.
+// A local volume requires its node by name. This requirement is ignored, as in Karpenter. Otherwise a pod with such a
+// volume could never leave its node. When the node is removed, the owner of the volume must create it again.
 func topologyOf(volume *corev1.PersistentVolume) []require.Set {
 	labelled := labelledTopology(volume.Labels)
 	if volume.Spec.NodeAffinity == nil || volume.Spec.NodeAffinity.Required == nil {
@@ -289,7 +290,7 @@ func topologyOf(volume *corev1.PersistentVolume) []require.Set {
 	out := []require.Set{}
 	for _, t := range volume.Spec.NodeAffinity.Required.NodeSelectorTerms {
 		if len(t.MatchExpressions)+len(t.MatchFields) == 0 {
-			continue // matches nothing, says the API
+			continue // by the API it matches nothing
 		}
 		set := require.FromSelector(slices.Concat(t.MatchExpressions, t.MatchFields))
 		if local {
@@ -303,8 +304,8 @@ func topologyOf(volume *corev1.PersistentVolume) []require.Set {
 	return out
 }
 
-// labelledTopology returns what the zone and region labels of a volume ask. A volume that lies in several zones lists them
-// with "__" in between.
+// labelledTopology returns the requirements of the zone and region labels of a volume. The label of a volume in
+// several zones lists them, separated by "__".
 func labelledTopology(labels map[string]string) require.Set {
 	var rs []require.Requirement
 	for _, key := range []string{

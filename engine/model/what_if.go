@@ -2,11 +2,11 @@ package model
 
 import corev1 "k8s.io/api/core/v1"
 
-// Without returns s as it would be with the nodes gone: their claims are gone too, the pods that come back elsewhere wait
-// for a node, and their other pods are gone with them.
+// Without returns s with the nodes and their claims removed. Their reschedulable pods become pending, and their other
+// pods are removed.
 //
-// Those pods are the only ones that wait in the result: whoever asks what it takes to do without a node must not have the
-// answer bent by pods that wait anyway.
+// All other pending pods are omitted. So a plan for the result shows which capacity the pods of the nodes need,
+// independent of other pending pods.
 func (s *Snapshot) Without(nodes ...*Node) *Snapshot {
 	e := newEdit(s)
 	e.pending = table[*Pod]{}.edit()
@@ -29,15 +29,15 @@ func (s *Snapshot) Without(nodes ...*Node) *Snapshot {
 	return e.finish(s)
 }
 
-// Calm returns s as if no pod waited.
+// Calm returns s without pending pods.
 func (s *Snapshot) Calm() *Snapshot {
 	t := *s
 	t.derived.pending = table[*Pod]{}
 	return &t
 }
 
-// Bound returns s with the pods bound where they are placed. Placements on what has not joined yet, and so has no name to
-// bind to, are left out.
+// Bound returns s with the placed pods bound to their nodes. Placements on claims whose node has not joined are
+// omitted, because the node has no name yet.
 func (s *Snapshot) Bound(placements []Placement) *Snapshot {
 	e := newEdit(s)
 	for _, pl := range placements {
@@ -51,7 +51,7 @@ func (s *Snapshot) Bound(placements []Placement) *Snapshot {
 	return e.finish(s)
 }
 
-// Unbound returns p as it will come back when its node is gone: looked at by the scheduler, which found no other.
+// Unbound returns p as it will be created again after its node is removed: marked unschedulable by the scheduler.
 func (p *Pod) Unbound() *Pod {
 	o := *p.Object
 	o.Spec.NodeName = ""
@@ -64,7 +64,7 @@ func (p *Pod) Unbound() *Pod {
 	return &Pod{Key: p.Key, UID: p.UID, Object: &o, Requests: p.Requests, Buffer: p.Buffer}
 }
 
-// boundTo returns p as it will be on the node.
+// boundTo returns p bound to the node.
 func (p *Pod) boundTo(node string) *Pod {
 	o := *p.Object
 	o.Spec.NodeName = node

@@ -4,7 +4,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// account checks that every pending pod is placed or refused exactly once. Other pods may be placed only if their node goes.
+// account checks that each pending pod is placed or refused exactly once. Other pods may be placed only if their node
+// is removed.
 func (c *checker) account() {
 	var all []*model.Pod
 	for _, pl := range c.plan.Placements {
@@ -38,7 +39,7 @@ func (c *checker) account() {
 	}
 }
 
-// needsPlace checks that p is a pod of the snapshot, unchanged, and that it is pending or on a node that goes.
+// needsPlace checks that p is an unchanged pod of the snapshot. It must be pending or on a node that is being removed.
 func (c *checker) needsPlace(p *model.Pod) {
 	o, ok := c.snapshot.Pod(p.Key)
 	switch {

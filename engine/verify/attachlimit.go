@@ -10,7 +10,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// attachLimits returns how many volumes each driver attaches to a node, as far as its CSINode says.
+// attachLimits returns the attach limit of each CSI driver that the CSINode reports.
 func attachLimits(info *storagev1.CSINode) map[string]int {
 	limits := make(map[string]int)
 	for _, d := range info.Spec.Drivers {
@@ -21,8 +21,8 @@ func attachLimits(info *storagev1.CSINode) map[string]int {
 	return limits
 }
 
-// attachLimit returns how many volumes of the driver an existing node attaches, and false if that is not known. A driver that has
-// not reported a limit yet is taken to attach what it attaches to new nodes of the type it, which may be nil.
+// attachLimit returns how many volumes of the driver an existing node can attach, and false if that is unknown. If the
+// node's driver has not reported a limit, that of new nodes of type it applies. it may be nil.
 func (vs *volumes) attachLimit(n *model.Node, it *model.InstanceType, driver string) (int, bool) {
 	if n.Object != nil {
 		if info, ok := vs.snapshot.CSINode(n.Object.Name); ok {
@@ -37,8 +37,8 @@ func (vs *volumes) attachLimit(n *model.Node, it *model.InstanceType, driver str
 	return vs.attachLimitOfType(it, driver)
 }
 
-// attachLimitOfType returns how many volumes of the driver a new node of the type attaches, and false if that is not known. The
-// lowest limit that existing nodes of the type report takes precedence over the type's own.
+// attachLimitOfType returns how many volumes of the driver a new node of the type can attach, and false if that is
+// unknown. The lowest limit that existing nodes of the type report takes precedence over the type's own.
 func (vs *volumes) attachLimitOfType(t *model.InstanceType, driver string) (int, bool) {
 	if vs.reported == nil {
 		vs.reported = make(map[string]map[string]int)
@@ -68,7 +68,7 @@ func (vs *volumes) attachLimitOfType(t *model.InstanceType, driver string) (int,
 	return limit, ok
 }
 
-// attachToNew checks that each type can attach the volumes of the pods beside those of the DaemonSets.
+// attachToNew checks that each type can attach the volumes of the pods in addition to those of the DaemonSets.
 func (c *checker) attachToNew(node string, list *optionList, l *load) {
 	if !l.hasVolumes() {
 		return
@@ -83,8 +83,8 @@ func (c *checker) attachToNew(node string, list *optionList, l *load) {
 	}
 }
 
-// attachToExisting checks that pods on an existing node have volumes that can be attached beside those of running pods and of
-// DaemonSet pods that the node does not run yet.
+// attachToExisting checks that the node can attach the volumes of the pods in l. The volumes of running pods and of
+// missing DaemonSet pods are counted first. missing are the DaemonSet pods that the node does not run yet.
 func (c *checker) attachToExisting(n *model.Node, l *load, running []*corev1.Pod, missing []*demand) {
 	if !l.hasVolumes() {
 		return
@@ -100,7 +100,8 @@ func (c *checker) attachToExisting(n *model.Node, l *load, running []*corev1.Pod
 	c.attach(Violation{Node: n.Name}, l, used, func(driver string) (int, bool) { return c.volumes.attachLimit(n, it, driver) })
 }
 
-// attach adds the volumes of the load to those that are used, and reports those beyond the limit at the place.
+// attach adds the volumes of the load to used. It adds a violation at place for each volume that exceeds its driver's
+// limit.
 func (c *checker) attach(place Violation, l *load, used volumeSet, limitOf func(driver string) (int, bool)) {
 	for _, d := range l.pods {
 		for _, a := range d.volumes {
@@ -120,10 +121,10 @@ func (l *load) hasVolumes() bool {
 	return slices.ContainsFunc(l.pods, func(d *demand) bool { return len(d.volumes) > 0 })
 }
 
-// A volumeSet is volumes by driver and handle.
+// A volumeSet is a set of volumes, by driver and handle.
 type volumeSet map[string]map[string]bool
 
-// add adds the volume and reports whether it is new. A volume that no driver's limit counts is never added.
+// add adds the volume and reports whether it is new. A volume without a CSI driver is never added.
 func (s volumeSet) add(a *attachment) bool {
 	if a.driver == "" || s[a.driver][a.handle] {
 		return false
@@ -135,7 +136,7 @@ func (s volumeSet) add(a *attachment) bool {
 	return true
 }
 
-// addAll adds the volumes of which no problem is known.
+// addAll adds the volumes without a known problem.
 func (s volumeSet) addAll(volumes []*attachment) {
 	for _, a := range volumes {
 		if a.problem == "" {

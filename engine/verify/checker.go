@@ -11,22 +11,23 @@ import (
 	"github.com/karpenter-go/karpenter/engine/verify/podtopology"
 )
 
-// Rules are facts that decide where pods may run and that are not objects of the snapshot. The zero value is a cluster without
-// cloud labels and without default spread constraints.
+// Rules are settings outside the snapshot that decide where pods may run. The zero value is a cluster without labels
+// of a cloud provider and without default spread constraints.
 type Rules struct {
-	// Labels are the cloud provider's labels, beside those of Kubernetes.
+	// Labels are the cloud provider's labels, in addition to those of Kubernetes.
 	Labels apiv1.LabelRules
-	// DefaultSpread returns the spread constraints that kube-scheduler gives to a pod without any of its own. Nil means none.
+	// DefaultSpread returns the spread constraints that kube-scheduler adds to a pod without its own. Nil means that
+	// it adds none.
 	DefaultSpread func(*model.Pod) []corev1.TopologySpreadConstraint
 }
 
-// Plan is Rules.Plan with label rules only.
+// Plan is Rules.Plan with only label rules.
 func Plan(s *model.Snapshot, p *model.Plan, labels ...apiv1.LabelRules) []Violation {
 	return Rules{Labels: apiv1.LabelRules{}.With(labels...)}.Plan(s, p)
 }
 
-// Plan returns the violations of p, which was made from s, in the order of the plan. A node that breaks a rule with many of its
-// types is reported once.
+// Plan returns the violations of plan p, which was made from s, in the order of the plan. A rule that a node breaks
+// with several of its types is reported once.
 func (r Rules) Plan(s *model.Snapshot, p *model.Plan) []Violation {
 	c := newChecker(s, p, r)
 	c.readPods(r.DefaultSpread)
@@ -43,17 +44,17 @@ func (r Rules) Plan(s *model.Snapshot, p *model.Plan) []Violation {
 	return c.found
 }
 
-// A checker checks one plan: its input, what was derived from it, and the violations so far.
+// A checker checks one plan. It holds the input, derived values, and the violations found so far.
 type checker struct {
 	snapshot *model.Snapshot
 	plan     *model.Plan
 	catalog  *catalog
 	volumes  *volumes
-	// rules are the rules of all pods about other pods.
+	// rules are the affinity, anti-affinity and spread constraints of all pods.
 	rules *podtopology.Rules
-	// bound are the pods that hold resources, by the name of their node.
+	// bound are the bound pods that use resources, by node name.
 	bound map[string][]*corev1.Pod
-	// demands are those of the pods that the plan places.
+	// demands are the demands of the pods that the plan places.
 	demands map[*corev1.Pod]*demand
 
 	position map[string]int // see positions
@@ -61,7 +62,7 @@ type checker struct {
 	seen     map[Violation]bool // without type and detail
 }
 
-// newChecker returns a checker that knows the DaemonSets of the snapshot and no pods yet.
+// newChecker returns a checker that has read the DaemonSets of the snapshot, but no pods.
 func newChecker(s *model.Snapshot, p *model.Plan, r Rules) *checker {
 	index := nodematch.NewIndex(apiv1.CoreLabels().With(r.Labels).Aliases)
 	catalog := newCatalog(s, index)
@@ -76,8 +77,8 @@ func newChecker(s *model.Snapshot, p *model.Plan, r Rules) *checker {
 	return c
 }
 
-// add reports v with the position of its planned node, unless a violation of the same rule by the same node and pod is reported
-// already.
+// add reports v with the position of its planned node. It ignores v if the same rule is already reported for the same
+// node and pod.
 func (c *checker) add(v Violation) {
 	key := Violation{Rule: v.Rule, Node: v.Node, Pod: v.Pod}
 	if (v.Node != "" || v.Pod != "") && c.seen[key] {
@@ -88,8 +89,8 @@ func (c *checker) add(v Violation) {
 	c.found = append(c.found, v)
 }
 
-// readPods reads the demands and the rules of all pods. The relevant label keys must be complete before the first label set is
-// made.
+// readPods reads the demands and rules of all pods. All relevant label keys must be known before the first label set
+// is created.
 func (c *checker) readPods(defaults func(*model.Pod) []corev1.TopologySpreadConstraint) {
 	read := func(pods []*model.Pod) {
 		for _, p := range pods {
@@ -135,7 +136,7 @@ func (c *checker) demandsOf(pods []*model.Pod) []*demand {
 	return out
 }
 
-// positions returns the positions of planned nodes by their names, counted from one.
+// positions returns the positions of planned nodes by name, counted from one.
 func (c *checker) positions() map[string]int {
 	if c.position == nil {
 		c.position = make(map[string]int, len(c.plan.Nodes))

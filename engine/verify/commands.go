@@ -9,16 +9,16 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// Commands is Rules.Commands with label rules only.
+// Commands is Rules.Commands with only label rules.
 func Commands(s *model.Snapshot, commands []model.Command, labels ...apiv1.LabelRules) []Violation {
 	return Rules{Labels: apiv1.LabelRules{}.With(labels...)}.Commands(s, commands)
 }
 
-// Commands returns the violations of the commands, taken together, which were decided on s. Each node is removed once. Each of its
-// pods has a place in the cluster that the commands lead to. A command for consolidation saves money whatever its replacements are
-// launched as.
+// Commands checks commands that were decided on s, all together, and returns their violations. Each node must be
+// removed once. Each of its pods must have a place in the resulting cluster. A consolidation command must save money
+// whichever options are launched.
 //
-// Disruption budgets are not checked: they depend on all disruptions in progress.
+// Disruption budgets are not checked, because they depend on all disruptions in progress.
 func (r Rules) Commands(s *model.Snapshot, commands []model.Command) []Violation {
 	c := &commandChecker{gone: map[string]bool{}, placed: map[string]bool{}}
 	var nodes []*model.Node
@@ -40,7 +40,7 @@ func (r Rules) Commands(s *model.Snapshot, commands []model.Command) []Violation
 	return c.found
 }
 
-// A commandChecker checks commands: the nodes and pods so far, and the violations.
+// A commandChecker checks commands. It holds the nodes and pods seen so far, and the violations.
 type commandChecker struct {
 	gone, placed map[string]bool // nodes by name, pods by key
 	found        []Violation
@@ -50,7 +50,7 @@ func (c *commandChecker) add(rule Rule, node, pod, format string, args ...any) {
 	c.found = append(c.found, Violation{Rule: rule, Node: node, Pod: pod, Detail: fmt.Sprintf(format, args...)})
 }
 
-// nodes checks that the command's nodes exist and are removed once.
+// nodes checks that the nodes of the command exist and are removed once.
 func (c *commandChecker) nodes(s *model.Snapshot, cmd *model.Command) {
 	if len(cmd.Nodes) == 0 {
 		c.add(RuleNode, "", "", "a command removes no node")
@@ -68,7 +68,7 @@ func (c *commandChecker) nodes(s *model.Snapshot, cmd *model.Command) {
 	}
 }
 
-// command adds the placements and replacements of the command to the plan, and checks that it saves money.
+// command adds the placements and replacements of the command to the plan, and checks that the command saves money.
 func (c *commandChecker) command(after *model.Snapshot, cmd *model.Command, plan *model.Plan) {
 	for _, pl := range cmd.Placements {
 		n, ok := after.NodeByName(pl.Node.Name)
@@ -82,7 +82,7 @@ func (c *commandChecker) command(after *model.Snapshot, cmd *model.Command, plan
 	for _, n := range cmd.Replacements {
 		price += worst(&n)
 		n.Pods = c.pods(after, n.Pods)
-		if len(n.Pods) > 0 { // a node of a static pool has none
+		if len(n.Pods) > 0 { // a node of a static pool has no pods
 			plan.Nodes = append(plan.Nodes, n)
 			plan.Price += n.Offering.Price
 		}
@@ -92,7 +92,7 @@ func (c *commandChecker) command(after *model.Snapshot, cmd *model.Command, plan
 	}
 }
 
-// pods returns the pods as they are in the snapshot without the nodes, and marks them as placed.
+// pods returns the pods as they are in the snapshot without the removed nodes, and marks them as placed.
 func (c *commandChecker) pods(after *model.Snapshot, pods []*model.Pod) []*model.Pod {
 	var out []*model.Pod
 	for _, p := range pods {
@@ -110,7 +110,8 @@ func (c *commandChecker) pods(after *model.Snapshot, pods []*model.Pod) []*model
 	return out
 }
 
-// everyPod checks that each pod that must move is placed. A node that is removed by age or by force may leave pods without a place.
+// everyPod checks that each pod that must move is placed. Nodes removed because of expiry or by force may leave pods
+// without a place.
 func (c *commandChecker) everyPod(after *model.Snapshot, commands []model.Command) {
 	for i := range commands {
 		switch commands[i].Reason {
@@ -119,7 +120,7 @@ func (c *commandChecker) everyPod(after *model.Snapshot, commands []model.Comman
 			continue
 		}
 		if commands[i].Method == "static" {
-			continue // a node of a static pool is replaced by an equal one, whatever pods it runs
+			continue // a node of a static pool is replaced regardless of its pods
 		}
 		for _, n := range commands[i].Nodes {
 			for _, p := range n.Reschedulable() {
@@ -131,7 +132,7 @@ func (c *commandChecker) everyPod(after *model.Snapshot, commands []model.Comman
 	}
 }
 
-// cheaper checks that the replacements cost less than the nodes, whichever of their options is launched.
+// cheaper checks that the replacements cost less than the nodes, whichever options are launched.
 func (c *commandChecker) cheaper(s *model.Snapshot, cmd *model.Command, replacements float64) {
 	have := 0.0
 	for _, n := range cmd.Nodes {
@@ -142,8 +143,8 @@ func (c *commandChecker) cheaper(s *model.Snapshot, cmd *model.Command, replacem
 	}
 }
 
-// worst returns the most that the node may cost: over all types and zones, the price of the first of reserved, spot and on-demand
-// that is available.
+// worst returns the highest price that the node may have, over all types and zones. The price in a zone is that of the
+// first available of reserved, spot and on-demand.
 func worst(n *model.PlannedNode) float64 {
 	most := 0.0
 	for _, t := range n.Options {
@@ -162,7 +163,7 @@ func worst(n *model.PlannedNode) float64 {
 	return most
 }
 
-// priceOf returns the price of an existing node; zero if it is not known.
+// priceOf returns the price of an existing node, zero if it is not known.
 func priceOf(s *model.Snapshot, n *model.Node) float64 {
 	for _, t := range s.Types(poolOf(n)) {
 		for _, o := range t.Offerings {

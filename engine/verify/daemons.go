@@ -12,13 +12,13 @@ import (
 	"github.com/karpenter-go/karpenter/engine/verify/podtopology"
 )
 
-// A daemon is a DaemonSet, with the demand of its pod on a node that does not run it yet.
+// A daemon is a DaemonSet with the demand of its pod on a node that does not run it yet.
 type daemon struct {
 	*demand
 	set *podtopology.DaemonSet
 }
 
-// readDaemonSets returns the DaemonSets that are not being deleted and whose pod fits on some empty node, in key order.
+// readDaemonSets returns the DaemonSets that are not being deleted and whose pod fits on some empty node, by key.
 func readDaemonSets(s *model.Snapshot, v *volumes) []*daemon {
 	var out []*daemon
 	for _, d := range s.Daemons() {
@@ -44,7 +44,7 @@ func readDaemonSets(s *model.Snapshot, v *volumes) []*daemon {
 	return out
 }
 
-// fitsAlone reports whether a new node of some type, or an existing one, holds the requests if it is empty.
+// fitsAlone reports whether the requests fit on an empty node: a new node of some type, or an existing one.
 func fitsAlone(s *model.Snapshot, requests amounts) bool {
 	within := func(have model.Resources) bool {
 		for name, v := range requests {
@@ -62,15 +62,15 @@ func fitsAlone(s *model.Snapshot, requests amounts) bool {
 	return slices.ContainsFunc(s.Nodes(), func(n *model.Node) bool { return within(allocatableOf(n)) })
 }
 
-// hasVolumeClaims reports whether the pod has a volume that may be missing or in another zone.
+// hasVolumeClaims reports whether the pod uses a volume that may not exist or may be in another zone.
 func hasVolumeClaims(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
 		return v.PersistentVolumeClaim != nil || v.Ephemeral != nil
 	})
 }
 
-// podOfDaemonSet returns the pod that set puts on a node. A resource that is limited and not requested is requested, as by the API
-// server. The pod tolerates the taints that the DaemonSet controller makes its pods tolerate.
+// podOfDaemonSet returns the pod that the DaemonSet creates on a node. As in the API server, missing requests are set
+// to limits. The tolerations that the DaemonSet controller adds are included.
 func podOfDaemonSet(set *appsv1.DaemonSet) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Name: set.Name, Labels: set.Spec.Template.Labels},
@@ -108,13 +108,13 @@ func podOfDaemonSet(set *appsv1.DaemonSet) *corev1.Pod {
 	return pod
 }
 
-// runsAmong reports whether one of the pods is of the DaemonSet.
+// runsAmong reports whether one of the pods belongs to the DaemonSet.
 func (d *daemon) runsAmong(pods []*corev1.Pod) bool {
 	return slices.ContainsFunc(pods, func(p *corev1.Pod) bool { return ownedBy(p, d.set.Pod.Namespace, d.set.Pod.Name) })
 }
 
-// daemonsOn returns the pods of DaemonSets that the node may get, as far as its labels and taints say. A pod is Certain if the
-// DaemonSet's selector matches the node whichever labels it gets.
+// daemonsOn returns the DaemonSet pods that the node may get by its labels and taints. A pod is Certain if the
+// selector of its DaemonSet matches all label sets that the node may have.
 func (c *catalog) daemonsOn(n *podtopology.Node) []podtopology.Daemon {
 	var out []podtopology.Daemon
 	for _, d := range c.daemons {

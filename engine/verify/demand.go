@@ -11,13 +11,13 @@ import (
 	"github.com/karpenter-go/karpenter/engine/verify/nodematch"
 )
 
-// amounts are resources by name: millicores of cpu, whole units of all else.
+// amounts are resources by name: millicores for cpu, whole units for all others.
 type amounts map[corev1.ResourceName]int64
 
-// A demand is what a pod needs of its node.
+// A demand is the requirements of a pod on its node.
 type demand struct {
 	key         string
-	requests    amounts // with one of "pods"
+	requests    amounts // including one of "pods"
 	ports       []corev1.ContainerPort
 	tolerations []corev1.Toleration
 	selector    *nodematch.Selector
@@ -31,7 +31,7 @@ func demandOf(pod *corev1.Pod, index *nodematch.Index) *demand {
 	return d
 }
 
-// demandOfBound returns the demand of a pod that has a node, without its node selector.
+// demandOfBound returns the demand of a bound pod, without its node selector.
 func demandOfBound(pod *corev1.Pod) *demand {
 	d := &demand{
 		key:         nameOfPod(pod),
@@ -50,7 +50,7 @@ func demandOfBound(pod *corev1.Pod) *demand {
 	return d
 }
 
-// sidecars returns the init containers that keep running.
+// sidecars returns the init containers that keep running, those with restartPolicy Always.
 func sidecars(init []corev1.Container) []corev1.Container {
 	var out []corev1.Container
 	for _, c := range init {
@@ -61,14 +61,15 @@ func sidecars(init []corev1.Container) []corev1.Container {
 	return out
 }
 
-// requestsOf returns what kube-scheduler would count for pod.
+// requestsOf returns the requests that kube-scheduler counts for the pod.
 func requestsOf(pod *corev1.Pod) amounts {
 	out := amountsOf(resource.PodRequests(pod, resource.PodResourcesOptions{UseStatusResources: true}))
 	out[corev1.ResourcePods]++
 	return out
 }
 
-// ceiling is the largest amount. Larger amounts and sums count as the ceiling. Below it quantities convert to int64 without wrapping.
+// ceiling is the largest amount. Larger amounts and sums are set to ceiling. Quantities below it convert to int64
+// without overflow.
 const ceiling = 1 << 53
 
 // mostCPU and most are the quantities of ceiling millicores and of ceiling units.
@@ -77,7 +78,7 @@ var (
 	most    = apiresource.NewQuantity(ceiling, apiresource.DecimalSI)
 )
 
-// amountsOf converts requests, fractions rounded up.
+// amountsOf converts requests and rounds fractions up.
 func amountsOf(list corev1.ResourceList) amounts {
 	out := make(amounts, len(list))
 	for name, q := range list {
@@ -100,22 +101,22 @@ func (a amounts) add(o amounts) {
 	}
 }
 
-// subtract takes o out of a. Differences stay between -ceiling and ceiling.
+// subtract subtracts o from a. Differences stay between -ceiling and ceiling.
 func (a amounts) subtract(o amounts) {
 	for name, v := range o {
 		a[name] = max(-ceiling, min(a[name]-max(-ceiling, min(v, ceiling)), ceiling))
 	}
 }
 
-// names returns the names in order.
+// names returns the resource names, sorted.
 func (a amounts) names() []corev1.ResourceName { return slices.Sorted(maps.Keys(a)) }
 
-// untolerated returns the first taint that keeps the pod off a node, if any.
+// untolerated returns the first taint that excludes the pod from a node, if any.
 func (d *demand) untolerated(taints []corev1.Taint) (corev1.Taint, bool) {
 	return nodematch.Untolerated(d.tolerations, taints)
 }
 
-// clash returns the first host port that both d and o claim.
+// clash returns the first host port that both d and o use.
 func (d *demand) clash(o *demand) (int32, bool) {
 	for _, p := range d.ports {
 		for _, q := range o.ports {

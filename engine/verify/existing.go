@@ -12,7 +12,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/verify/nodematch"
 )
 
-// placements checks the pods that are placed on nodes that exist or that a claim becomes.
+// placements checks the pods that are placed on existing nodes or on claims.
 func (c *checker) placements() {
 	pods := make(map[*model.Node][]*model.Pod)
 	var nodes []*model.Node
@@ -47,7 +47,7 @@ func (c *checker) placements() {
 	}
 }
 
-// onNode checks pods for a node whose size and labels are known. The pods of there run on it already.
+// onNode checks pods for a node whose size and labels are known. The pods in there already run on it.
 func (c *checker) onNode(n *model.Node, pods []*model.Pod, there []*corev1.Pod) {
 	used := amounts{}
 	var others []*demand
@@ -76,10 +76,12 @@ func (c *checker) onNode(n *model.Node, pods []*model.Pod, there []*corev1.Pod) 
 	c.attachToExisting(n, l, there, missing)
 }
 
-// expect returns the demands of the DaemonSets that a node should run and does not run yet, and the amounts to keep free for them.
+// expect returns the demands of the DaemonSets that a node should run but does not run yet, and the amounts to reserve
+// for them.
 //
-// kube-scheduler has no such rule, so the lower of two amounts is taken: the sum over the missing pods, or the sum over all
-// DaemonSets that select the node less what pods of DaemonSets request there. They differ while a DaemonSet is changed or removed.
+// kube-scheduler has no such rule, so the lower of two amounts is used. One is the sum over the missing pods. The
+// other is the sum over all DaemonSets that select the node, less the requests of DaemonSet pods that run there. They
+// differ while a DaemonSet is changed or removed.
 func (c *catalog) expect(set *nodematch.LabelSet, taints []corev1.Taint, there []*corev1.Pod) ([]*demand, amounts) {
 	var missing []*demand
 	free, rest := amounts{}, amounts{}
@@ -104,7 +106,7 @@ func (c *catalog) expect(set *nodematch.LabelSet, taints []corev1.Taint, there [
 	return missing, free
 }
 
-// onClaim checks pods for a claim that is not launched yet: they must fit on every type that it may become.
+// onClaim checks pods for a claim that is not launched: they must fit on each type that it may be launched as.
 func (c *checker) onClaim(n *model.Node, pods []*model.Pod) {
 	t := c.catalog.templateOfClaim(n.Claim)
 	l := c.loadOf(n.Name, pods, nil)
@@ -122,12 +124,12 @@ func (c *checker) onClaim(n *model.Node, pods []*model.Pod) {
 	c.attachToNew(n.Name, list, l)
 }
 
-// ended reports whether the pod has completed, so that it holds no resources.
+// ended reports whether the pod has completed and uses no resources.
 func ended(p *corev1.Pod) bool {
 	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 }
 
-// ownedBy reports whether the DaemonSet of that name owns the pod; any DaemonSet if the name is empty.
+// ownedBy reports whether the DaemonSet with the name owns the pod. If the name is empty, any DaemonSet will do.
 func ownedBy(p *corev1.Pod, namespace, set string) bool {
 	return p.Namespace == namespace && slices.ContainsFunc(p.OwnerReferences, func(o metav1.OwnerReference) bool {
 		return o.Kind == "DaemonSet" && (o.Name == set || set == "")
@@ -151,17 +153,18 @@ func launched(n *model.Node) bool { return n.Object != nil || n.Claim.Status.Pro
 // registered reports whether the node has its final labels and taints.
 func registered(n *model.Node) bool { return n.Object != nil && stage(n, apiv1.NodeRegisteredLabelKey) }
 
-// initialized reports whether the node reports all it has.
+// initialized reports whether the node reports all its resources.
 func initialized(n *model.Node) bool {
 	return registered(n) && stage(n, apiv1.NodeInitializedLabelKey)
 }
 
-// stage reports whether the node carries the label. A node that Karpenter does not manage needs none.
+// stage reports whether the node has the label of a lifecycle stage. A node that Karpenter does not manage needs no
+// such label.
 func stage(n *model.Node, label string) bool {
 	return poolOf(n) == "" && n.Claim == nil || n.Object.Labels[label] == "true"
 }
 
-// poolOf returns the name of the pool that n belongs to, if any.
+// poolOf returns the name of the NodePool of n, empty if there is none.
 func poolOf(n *model.Node) string {
 	if n.Claim != nil {
 		return n.Claim.Labels[apiv1.NodePoolLabelKey]
@@ -169,7 +172,7 @@ func poolOf(n *model.Node) string {
 	return n.Object.Labels[apiv1.NodePoolLabelKey]
 }
 
-// nodeOf returns a node with the labels that n has, or will have once it is registered.
+// nodeOf returns a node with the labels that n has, or will have after its registration.
 func (c *catalog) nodeOf(n *model.Node) *corev1.Node {
 	if registered(n) || n.Claim == nil {
 		return n.Object
@@ -186,7 +189,7 @@ func (c *catalog) nodeOf(n *model.Node) *corev1.Node {
 	return seen
 }
 
-// allocatableOf returns the allocatable amounts of n.
+// allocatableOf returns the allocatable resources of n.
 func allocatableOf(n *model.Node) model.Resources {
 	var node, claim corev1.ResourceList
 	if n.Object != nil {
@@ -198,7 +201,8 @@ func allocatableOf(n *model.Node) model.Resources {
 	return model.Resources(reported(n, node, claim))
 }
 
-// reported returns the amounts of the node's status. Until the node is initialized, amounts that it lacks are those of its claim.
+// reported returns the amounts of the node's status. Until the node is initialized, missing amounts are taken from its
+// claim.
 func reported(n *model.Node, node, claim corev1.ResourceList) amounts {
 	out := floorOf(node)
 	if n.Claim != nil && !initialized(n) {
@@ -211,14 +215,14 @@ func reported(n *model.Node, node, claim corev1.ResourceList) amounts {
 	return out
 }
 
-// taintsOf returns the taints of n that pods must tolerate, without those that are removed before it is initialized.
+// taintsOf returns the taints of n that pods must tolerate, without those that are removed before n is initialized.
 func taintsOf(n *model.Node) []corev1.Taint {
 	var taints []corev1.Taint
 	switch {
 	case !registered(n) && n.Claim != nil:
 		taints = lasting(n, n.Claim.Spec.Taints)
 	case initialized(n):
-		// The reserved taint is removed for the pods that are nominated to the node.
+		// The reserved taint is removed before the pods that are nominated to the node are bound.
 		taints = slices.DeleteFunc(slices.Clone(n.Object.Spec.Taints), func(t corev1.Taint) bool {
 			return n.Claim != nil && t.Key == apiv1.ReservedTaintKey
 		})

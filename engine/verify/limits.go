@@ -8,7 +8,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// limits checks that the nodes of no pool exceed its limits if each planned node becomes its largest option.
+// limits checks that no pool exceeds its limits, even if each planned node is launched as its largest option.
 func (c *checker) limits() {
 	added := make(map[string]amounts)
 	for i := range c.plan.Nodes {
@@ -38,7 +38,7 @@ func (c *checker) limits() {
 	}
 }
 
-// largest returns the largest capacity of each resource among the types, and one of "nodes".
+// largest returns the maximum of each resource over the types, and one of "nodes".
 func largest(types []*model.InstanceType) amounts {
 	most := amounts{model.Nodes: 1}
 	for _, t := range types {
@@ -49,7 +49,8 @@ func largest(types []*model.InstanceType) amounts {
 	return most
 }
 
-// usage returns the capacity of the nodes of a pool. A claim that is not launched yet counts as the largest type that it may become.
+// usage returns the capacity of the nodes of a pool. A claim that is not launched counts as the largest type that it
+// may be launched as.
 func (c *catalog) usage(pool string) amounts {
 	sum := amounts{}
 	for _, n := range c.snapshot.Nodes() {
@@ -73,7 +74,7 @@ func (c *catalog) usage(pool string) amounts {
 	return sum
 }
 
-// floorOf converts capacities and limits, fractions rounded down.
+// floorOf converts capacities and limits and rounds fractions down.
 func floorOf(list corev1.ResourceList) amounts {
 	out := amountsOf(list)
 	for name, v := range out {

@@ -5,17 +5,17 @@ import (
 	"math"
 )
 
-// tolerance is the relative error of sums of prices. Sums in another order differ by less.
+// tolerance is the relative error of sums of prices, which depends on the order of summation.
 const tolerance = 1e-9
 
-// price checks that the prices of the nodes add up to the plan's, and that the floor is a lower bound.
+// price checks that the prices of the nodes add up to the price of the plan, and that the floor is not above it.
 func (c *checker) price() {
 	sum := 0.0
 	for i := range c.plan.Nodes {
 		sum += c.plan.Nodes[i].Offering.Price
 	}
 	slack := tolerance * max(1, math.Abs(sum))
-	if !(math.Abs(sum-c.plan.Price) <= slack) { // so that NaN is reported too
+	if !(math.Abs(sum-c.plan.Price) <= slack) { // true for NaN as well
 		c.add(Violation{Rule: RulePrice, Detail: fmt.Sprintf(
 			"the plan says %v, its nodes cost %v", c.plan.Price, sum)})
 	}
@@ -25,7 +25,8 @@ func (c *checker) price() {
 	}
 }
 
-// reservations checks that no more nodes are priced by a reservation than it holds. It reports the nodes after those that it holds.
+// reservations checks that each reservation has enough instances for the nodes priced by it. It reports each node in
+// excess.
 func (c *checker) reservations() {
 	used := make(map[string]int)
 	for i := range c.plan.Nodes {

@@ -8,16 +8,17 @@ import (
 	"github.com/karpenter-go/karpenter/engine/verify/nodematch"
 )
 
-// A catalog knows what nodes of each template may become: with each instance type the offerings, labels and DaemonSets.
+// A catalog computes what a node of each template may become: for each instance type its offerings, labels and
+// DaemonSets.
 type catalog struct {
 	snapshot *model.Snapshot
 	index    *nodematch.Index
 	daemons  []*daemon
 
 	templates  map[string]*template                           // by pool and requirements
-	typeLabels map[string]map[*model.InstanceType]*typeLabels // by keys
+	typeLabels map[string]map[*model.InstanceType]*typeLabels // by label keys
 	types      map[string]map[string]*model.InstanceType      // by pool and name
-	sums       map[string]*demand                             // of DaemonSets, by their names
+	sums       map[string]*demand                             // summed demands of DaemonSets, by their names
 	lists      map[optionListKey]*optionList
 }
 
@@ -45,7 +46,7 @@ func (c *catalog) typesOf(pool string) map[string]*model.InstanceType {
 	return types
 }
 
-// claimTypes returns the types that a claim which is not launched may become.
+// claimTypes returns the types that a claim without an instance may be launched as.
 func (c *catalog) claimTypes(n *model.Node) []*model.InstanceType {
 	t := c.templateOfClaim(n.Claim)
 	var types []*model.InstanceType
@@ -57,20 +58,20 @@ func (c *catalog) claimTypes(n *model.Node) []*model.InstanceType {
 	return types
 }
 
-// An option is an instance type as the node of a template.
+// An option is an instance type for a node of a template.
 type option struct {
-	// broken are the rules that the type breaks in this template.
+	// broken are the rules that the type violates for this template.
 	broken []Violation
-	// offerings are those that may be bought, in the type's order; positions are their positions in the type.
+	// offerings are the offerings that may be launched, in the type's order. positions are their indexes in the type.
 	offerings []model.Offering
 	positions []int
 	// labels are all label sets that the node may have.
 	labels []*nodematch.LabelSet
-	// daemons are the sums of the demands of DaemonSets: one for each set of DaemonSets that the node may run.
+	// daemons are summed demands of DaemonSets: one sum for each set of DaemonSets that the node may run.
 	daemons []*demand
 }
 
-// optionOf returns what a node of the template is with the type.
+// optionOf returns the option of instance type it for the template.
 func (c *catalog) optionOf(t *template, it *model.InstanceType) *option {
 	if o, ok := t.options[it]; ok {
 		return o
@@ -108,8 +109,8 @@ func (c *catalog) optionOf(t *template, it *model.InstanceType) *option {
 	return o
 }
 
-// addLabelSets adds label sets that differ in each relevant key: the first value of each key, and for each further value of a key
-// the same set with that value.
+// addLabelSets adds label sets that together contain each value of each relevant key. One set has the first value of
+// each key. Each further value of a key gives a copy of that set with this value.
 func (c *catalog) addLabelSets(o *option, keys []string, values [][]nodematch.Value) {
 	add := func(labels []nodematch.Value) {
 		if l := c.index.At(keys, labels); !slices.Contains(o.labels, l) {
@@ -133,7 +134,7 @@ func (c *catalog) addLabelSets(o *option, keys []string, values [][]nodematch.Va
 	}
 }
 
-// labelSets returns all label sets that a node of the template may have with any of these types.
+// labelSets returns all label sets that a node of the template may have if it is one of the types.
 func (c *catalog) labelSets(t *template, types []*model.InstanceType) []*nodematch.LabelSet {
 	return c.index.Union(func(yield func([]*nodematch.LabelSet) bool) {
 		for _, it := range types {
@@ -144,7 +145,7 @@ func (c *catalog) labelSets(t *template, types []*model.InstanceType) []*nodemat
 	})
 }
 
-// daemonsAt returns the sum of the demands of the DaemonSets that run on a node with these labels.
+// daemonsAt returns the summed demands of the DaemonSets that run on a node with these labels.
 func (c *catalog) daemonsAt(l *nodematch.LabelSet, t *template) *demand {
 	sum := &demand{key: "daemons", requests: amounts{}}
 	var names strings.Builder

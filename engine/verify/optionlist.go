@@ -11,25 +11,27 @@ import (
 	"github.com/karpenter-go/karpenter/engine/verify/nodematch"
 )
 
-// An optionList is the options of a node, checked together. Nodes of one template with the same list of types share one, so that
-// what holds for the list is found out once.
+// An optionList is the options of a node, which are checked together. Nodes with the same template and the same list
+// of types share one, so that each check of the list is made once.
 type optionList struct {
 	types   []*model.InstanceType
 	options []*option
-	// problems are the violations of the list, for any node: each type is of the pool, listed once, and breaks no rule.
+	// problems are the violations of the list for any node. Each type must belong to the pool, be listed once, and
+	// violate no rule.
 	problems []Violation
-	// free is the amount of a resource that every option has beside any DaemonSets, of each resource looked up so far.
+	// free is, for each resource looked up so far, the amount that each option has in addition to any DaemonSets.
 	free map[corev1.ResourceName]int64
-	// hostPorts means that some DaemonSet takes a host port.
+	// hostPorts means that some DaemonSet uses a host port.
 	hostPorts bool
-	// labels are all label sets that the node may have; nil until they are needed.
+	// labels are all label sets that the node may have. It is nil until they are needed.
 	labels []*nodematch.LabelSet
-	// ordered means that the prices ascend, with reservations or without. cheapest is the lowest without.
+	// ordered means that the types are sorted by price, either with or without reservations. cheapest is the lowest
+	// price without them.
 	ordered  bool
 	cheapest float64
 }
 
-// An optionListKey identifies a list of types by its place in memory, and the template of the node.
+// An optionListKey identifies a list of types by its address, and the template of the node.
 type optionListKey struct {
 	template *template
 	first    **model.InstanceType
@@ -77,8 +79,8 @@ func (c *catalog) listOf(t *template, n *model.PlannedNode) *optionList {
 	return l
 }
 
-// holds reports whether every option holds the load, whichever DaemonSets run on the node. It may return false because of host
-// ports alone.
+// holds reports whether each option can hold the load, whichever DaemonSets run on the node. It may return false only
+// because of host ports that do not conflict.
 func (l *optionList) holds(load *load) bool {
 	if l.hostPorts && len(load.ports.ports) > 0 {
 		return false

@@ -8,10 +8,10 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// chosen checks the offering that the node is priced by, and that the options are in the order of their prices.
+// chosen checks the offering by which the node is priced, and that the options are sorted by price.
 //
-// Another node may have used up a reservation. So the cheapest offering without reservations, and the order of prices without them,
-// are right too.
+// Another node may have used up a reservation. So the cheapest offering without reservations, and an order by prices
+// without them, are accepted as well.
 func (c *checker) chosen(node string, n *model.PlannedNode, list *optionList) {
 	if len(n.Options) == 0 {
 		return
@@ -44,7 +44,8 @@ func (c *checker) chosen(node string, n *model.PlannedNode, list *optionList) {
 	}
 }
 
-// cheapest returns the lowest price, or infinity if there is none. reserved includes offerings that use a reservation.
+// cheapest returns the lowest price, infinity if there is none. If reserved is set, offerings from reservations are
+// included.
 func cheapest(offerings []model.Offering, reserved bool) float64 {
 	least := math.Inf(1)
 	for _, o := range offerings {
@@ -55,7 +56,7 @@ func cheapest(offerings []model.Offering, reserved bool) float64 {
 	return least
 }
 
-// diversity checks the pool's minValues, unless the plan says that they were relaxed.
+// diversity checks the pool's minValues, unless the plan states that they were relaxed.
 func (c *checker) diversity(node string, n *model.PlannedNode, t *template) {
 	if n.MinValuesRelaxed {
 		return
@@ -71,7 +72,7 @@ func (c *checker) diversity(node string, n *model.PlannedNode, t *template) {
 	}
 }
 
-// distinct returns how many values a label may have on any of the options.
+// distinct returns the number of values that a label may have over all options.
 func (c *catalog) distinct(options []*model.InstanceType, t *template, key string) int {
 	if stable, ok := c.index.Aliases[key]; ok {
 		key = stable

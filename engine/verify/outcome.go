@@ -12,18 +12,19 @@ import (
 	"github.com/karpenter-go/karpenter/engine/verify/nodematch"
 )
 
-// typeLabels are what an instance type and its offerings state of a list of label keys, for every template with these keys.
+// typeLabels are the values that an instance type and its offerings give to a list of label keys. Templates with the
+// same keys share them.
 type typeLabels struct {
-	// byType are the values that the type states, by key; nil where it states nothing.
+	// byType are the values that the type allows, by key. An element is nil if the type does not define the label.
 	byType [][]nodematch.Value
 	// byOffering are the labels that each offering sets.
 	byOffering [][]offeringLabel
 }
 
-// An offeringLabel is a label that an offering sets. It overrides what the type states.
+// An offeringLabel is a label that an offering sets. It overrides the value of the type.
 type offeringLabel struct {
-	key   int               // its position in the keys
-	value []nodematch.Value // one
+	key   int               // index in the keys
+	value []nodematch.Value // exactly one
 }
 
 // typeLabelsOf returns the map of typeLabels for these keys.
@@ -35,7 +36,8 @@ func (c *catalog) typeLabelsOf(keys []string) map[*model.InstanceType]*typeLabel
 	return c.typeLabels[text]
 }
 
-// labelsOfType returns what it states of the template's keys. It is computed once for all templates with the same keys.
+// labelsOfType returns the values that type it gives to the template's keys. All templates with the same keys share
+// the result.
 func (t *template) labelsOfType(it *model.InstanceType) *typeLabels {
 	if f, ok := t.offers[it]; ok {
 		return f
@@ -53,16 +55,17 @@ func (t *template) labelsOfType(it *model.InstanceType) *typeLabels {
 	return f
 }
 
-// An outcome is what one label of a launched node may become.
+// An outcome is the possible values of one label of a launched node.
 type outcome struct {
 	values []nodematch.Value
-	// excluded means that the claim's requirements exclude the offering, so that another one is bought.
+	// excluded means that the claim's requirements exclude the offering, so that another offering is launched.
 	excluded bool
-	// broken is the rule that is broken if the offering may be bought and must not be.
+	// broken is the rule that is broken if the offering may be launched although it must not be.
 	broken *Violation
 }
 
-// outcomesByType returns the outcome of each label that the offering does not set. It is valid until the next call.
+// outcomesByType returns the outcome of each label that the offering does not set. The result is valid until the next
+// call.
 func (t *template) outcomesByType(f *typeLabels) []outcome {
 	out := slices.Grow(t.buffers.byType[:0], len(t.keys))[:len(t.keys)]
 	t.buffers.byType = out
@@ -78,8 +81,9 @@ func (t *template) outcomesByType(f *typeLabels) []outcome {
 	return out
 }
 
-// outcomes returns the possible values of each label with the i-th offering. It returns nil if the claim's requirements exclude
-// the offering, and the rule that is broken if the offering may be bought and must not be. It is valid until the next call.
+// outcomes returns the possible values of each label with the i-th offering, nil if the claim's requirements exclude
+// the offering. It also returns the rule that is broken if the offering may be launched but must not be. The values
+// are valid until the next call.
 func (t *template) outcomes(f *typeLabels, byType []outcome, i int) ([][]nodematch.Value, *Violation) {
 	byOffering := slices.Grow(t.buffers.byOffering[:0], len(f.byOffering[i]))[:len(f.byOffering[i])]
 	t.buffers.byOffering = byOffering
@@ -103,7 +107,7 @@ func (t *template) outcomes(f *typeLabels, byType []outcome, i int) ([][]nodemat
 	return values, nil
 }
 
-// outcomeOf returns the outcome of a label of which type, offering or claim state these values.
+// outcomeOf returns the outcome of a label whose values the type, offering or claim defines as stated.
 func (t *template) outcomeOf(at int, stated []nodematch.Value, byOffering bool) outcome {
 	values := nodematch.Keep(t.claim[at], stated)
 	broken := func(rule Rule, format string, args ...any) outcome {
@@ -111,7 +115,7 @@ func (t *template) outcomeOf(at int, stated []nodematch.Value, byOffering bool) 
 	}
 	switch label := t.labels[at]; {
 	case len(values) == 0 && byOffering:
-		return outcome{excluded: true} // another offering may do
+		return outcome{excluded: true} // another offering may be launched
 	case len(stated) == 0:
 		return broken(RuleType, "can have no value, the node's requirements contradict each other")
 	case len(values) == 0:
@@ -132,7 +136,8 @@ func (t *template) outcomeOf(at int, stated []nodematch.Value, byOffering bool) 
 	return outcome{values: values}
 }
 
-// statedByType returns the values that the type states of a label, or that the label is missing; nil if it states nothing.
+// statedByType returns the values that the type allows for a label, or the missing value. It returns nil if the type
+// does not define the label.
 func statedByType(t *model.InstanceType, key string) []nodematch.Value {
 	if key == corev1.LabelInstanceTypeStable {
 		return []nodematch.Value{{Text: t.Name}}
@@ -154,7 +159,7 @@ func statedByType(t *model.InstanceType, key string) []nodematch.Value {
 	return nil
 }
 
-// setByOffering returns the value that the offering gives to a label, if it sets it.
+// setByOffering returns the value that the offering gives to a label, and whether it sets the label.
 func setByOffering(o model.Offering, key string) (nodematch.Value, bool) {
 	switch key {
 	case corev1.LabelTopologyZone:

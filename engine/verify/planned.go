@@ -10,10 +10,10 @@ import (
 	"github.com/karpenter-go/karpenter/engine/verify/nodematch"
 )
 
-// maxOptions is how many types a claim may name.
+// maxOptions is how many instance types a claim may list.
 const maxOptions = 600
 
-// planned checks the i-th node to launch.
+// planned checks the i-th planned node.
 func (c *checker) planned(i int) {
 	n := &c.plan.Nodes[i]
 	name := c.nameOf(i)
@@ -41,13 +41,13 @@ func (c *checker) planned(i int) {
 	}
 	c.labelsMatch(name, t, list, load)
 	c.attachToNew(name, list, load)
-	if len(list.problems) == 0 { // else prices and diversity are wrong for that reason
+	if len(list.problems) == 0 { // otherwise its problems would make prices and diversity wrong
 		c.chosen(name, n, list)
 		c.diversity(name, n, t)
 	}
 }
 
-// usable checks that the pool may launch nodes, and that it is the one in the snapshot.
+// usable checks that the pool is that of the snapshot and may launch nodes.
 func (c *checker) usable(node string, pool *model.Pool) bool {
 	bad := func(detail string) bool {
 		c.add(Violation{Rule: RulePool, Node: node, Detail: detail})
@@ -73,23 +73,23 @@ func (c *checker) usable(node string, pool *model.Pool) bool {
 	return bad("its pool is not ready")
 }
 
-// A load is the demands of the pods that a plan puts on one node, with their sums.
+// A load is the demands of the pods that a plan places on one node, with their sums.
 type load struct {
 	pods     []*demand
 	requests amounts
-	names    []corev1.ResourceName // of requests, in order
+	names    []corev1.ResourceName // resources of the summed requests, in order
 	ports    *demand               // all host ports
-	rules    []nodeRule            // each selector once
+	rules    []nodeRule            // without duplicate selectors
 }
 
-// A nodeRule is a selector of nodes that a pod or one of its volumes has.
+// A nodeRule is a node selector of a pod or of one of its volumes.
 type nodeRule struct {
 	selector *nodematch.Selector
 	pod      string
-	claim    string // of the volume; empty for the pod's own
+	claim    string // claim of the volume; empty if the selector is the pod's own
 }
 
-// broken returns the violation of a node with labels that the selector does not match.
+// broken returns the violation on a node with these labels, which the selector does not match.
 func (r nodeRule) broken(labels map[string]string) Violation {
 	if r.claim == "" {
 		return Violation{Rule: RuleLabels, Pod: r.pod,
@@ -99,7 +99,7 @@ func (r nodeRule) broken(labels map[string]string) Violation {
 		Detail: fmt.Sprintf("the volume of claim %s cannot be attached to a node with %v", r.claim, labels)}
 }
 
-// loadOf returns the load of pods on a node where others run, and checks that no two pods have the same host port.
+// loadOf returns the load of pods on a node that also runs others. It checks that no two pods use the same host port.
 func (c *checker) loadOf(node string, pods []*model.Pod, others []*demand) *load {
 	l := &load{
 		pods:     c.demandsOf(pods),
@@ -129,7 +129,7 @@ func (c *checker) loadOf(node string, pods []*model.Pod, others []*demand) *load
 	return l
 }
 
-// addRule adds a rule, unless it selects every node or its selector is there already.
+// addRule adds a rule, unless it has no selector or the selector is already in the load.
 func (l *load) addRule(r nodeRule) {
 	same := func(o nodeRule) bool { return o.selector == r.selector }
 	if r.selector != nil && !slices.ContainsFunc(l.rules, same) {
@@ -137,7 +137,7 @@ func (l *load) addRule(r nodeRule) {
 	}
 }
 
-// tolerated checks the taints of a node against each pod.
+// tolerated checks that each pod of the load tolerates the taints of the node.
 func (c *checker) tolerated(node string, l *load, taints []corev1.Taint) {
 	for _, d := range l.pods {
 		if t, kept := d.untolerated(taints); kept {
@@ -147,7 +147,7 @@ func (c *checker) tolerated(node string, l *load, taints []corev1.Taint) {
 	}
 }
 
-// fits checks that the load fits on t beside the DaemonSets, whichever of them the node runs.
+// fits checks that the load fits on t in addition to the DaemonSets, whichever of them the node runs.
 func (c *checker) fits(node string, t *model.InstanceType, o *option, l *load) {
 	for _, daemons := range o.daemons {
 		if detail, short := l.shortage(daemons.requests, t.Allocatable); short {
@@ -180,8 +180,8 @@ func (c *checker) labelsMatch(node string, t *template, list *optionList, l *loa
 	}
 }
 
-// shortage returns the first resource of which the pods request more than is free beside others. The amount ceiling, which stands
-// for any larger amount, is never free.
+// shortage returns the first resource of which the pods request more than others leave free. A request of ceiling is
+// never met, because ceiling stands for any larger amount.
 func (l *load) shortage(others amounts, allocatable model.Resources) (string, bool) {
 	for _, name := range l.names {
 		want, have := l.requests[name], allocatable[name]-others[name]

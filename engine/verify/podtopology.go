@@ -10,12 +10,12 @@ import (
 	"github.com/karpenter-go/karpenter/engine/verify/podtopology"
 )
 
-// ruleOf maps rules of podtopology to rules of this package.
+// ruleOf maps the rules of package podtopology to rules of this package.
 var ruleOf = map[podtopology.Rule]Rule{
 	podtopology.Spread: RuleSpread, podtopology.Affinity: RuleAffinity, podtopology.AntiAffinity: RuleAntiAffinity,
 }
 
-// podTopology checks the rules of pods about other pods, in the cluster that the plan leads to.
+// podTopology checks affinity, anti-affinity and spread constraints in the cluster after the plan.
 func (c *checker) podTopology() {
 	if c.rules.Empty() {
 		return
@@ -30,8 +30,8 @@ func (c *checker) podTopology() {
 	}
 }
 
-// nodesAfter returns the nodes of the cluster that the plan leads to: nodes that stay, claims that are not launched, and planned
-// nodes. Elsewhere are the pods that run on other nodes, which go or are not in the snapshot.
+// nodesAfter returns the nodes of the cluster after the plan: remaining nodes, claims that are not launched, and
+// planned nodes. elsewhere are the pods on all other nodes, which are removed or not in the snapshot.
 func (c *checker) nodesAfter() (nodes []*podtopology.Node, elsewhere []*corev1.Pod) {
 	planned := make(map[string][]podtopology.Pod)
 	for _, pl := range c.plan.Placements {
@@ -82,13 +82,13 @@ func (c *checker) plannedPods(pods []*model.Pod) []podtopology.Pod {
 	return out
 }
 
-// existingNode returns a node that exists, or that a claim becomes, without planned pods. It returns nil for a claim that matches
-// no instance type.
+// existingNode returns an existing node, or the node of a claim, without planned pods. It returns nil for a claim that
+// no instance type matches.
 func (c *checker) existingNode(n *model.Node) *podtopology.Node {
 	out := &podtopology.Node{Name: n.Name}
 	if n.Object != nil {
 		for _, p := range c.bound[n.Object.Name] {
-			if c.demands[p] == nil { // else the plan moves it
+			if c.demands[p] == nil { // otherwise the plan moves it
 				out.Running = append(out.Running, p)
 			}
 		}
@@ -110,8 +110,8 @@ func (c *checker) existingNode(n *model.Node) *podtopology.Node {
 	return out
 }
 
-// lowerPresence makes the presence of DaemonSet pods on an existing node Possible if it lacks the resources for all of them, or
-// if a running pod has the host port of one.
+// lowerPresence lowers the presence of DaemonSet pods on an existing node to Possible. It does so if the node lacks
+// resources for all of them, or if a running pod uses the host port of one.
 func (c *catalog) lowerPresence(n *model.Node, out *podtopology.Node) {
 	if len(out.Daemons) == 0 {
 		return

@@ -16,22 +16,24 @@ import (
 // requirement is one entry of the requirements of a claim or pool.
 type requirement = nodematch.Requirement
 
-// A template is what nodes have in common before their instance type is known: the labels and requirements of their claim, and
-// the requirements of their pool. Planned nodes that differ only in pods and options share one.
+// A template is the common part of planned nodes before their instance type is known: labels and requirements of the
+// claim, and requirements of the pool. Planned nodes that differ only in pods and options share one.
 type template struct {
-	// keys are the relevant label keys, sorted. The lists below are by key.
+	// keys are the relevant label keys, sorted. The lists below have one element per key.
 	keys []string
-	// offers are what instance types state of these keys. Templates with the same keys share them.
+	// offers are the values of these keys on instance types. Templates with the same keys share the map.
 	offers map[*model.InstanceType]*typeLabels
-	// labels are those that the claim carries whatever is launched; the zero value where there is none.
+	// labels are the labels of the claim, whichever type is launched. The zero value means that the claim does not set
+	// the label.
 	labels []nodematch.Value
-	// claim and pool are the requirements of either. The claim's may only be the narrower ones.
+	// claim and pool are the requirements of the claim and of the pool. Those of the claim may be narrower.
 	claim, pool [][]requirement
-	// open are the possible values of a label that neither type nor offering sets.
+	// open are the possible values of a label that neither the type nor the offering sets.
 	open [][]nodematch.Value
 
 	taints []corev1.Taint
-	// launching means that the claim exists. Its machine is being bought, so its offering need not be available any more.
+	// launching means that the claim exists. Its instance is being launched, so its offering need not be available any
+	// more.
 	launching bool
 	options   map[*model.InstanceType]*option
 	buffers   struct {
@@ -93,7 +95,8 @@ func (c *catalog) newTemplate(labels map[string]string, claim, pool []requiremen
 		if v, ok := labels[key]; ok {
 			label = nodematch.Value{Text: v, OnClaim: true}
 		}
-		// A claim to come sets only labels that its pool has a requirement for. Any other is missing, whatever a pod selects.
+		// A planned claim sets only labels for which its pool has a requirement. All other labels are missing,
+		// whatever a pod selects.
 		open := []nodematch.Value{{Missing: true}}
 		if launching && len(ofClaim[key]) > 0 || len(ofPool[key]) > 0 {
 			open = nodematch.Keep(ofClaim[key], nodematch.Open(ofClaim[key]))
@@ -106,7 +109,7 @@ func (c *catalog) newTemplate(labels map[string]string, claim, pool []requiremen
 	return t
 }
 
-// textOf returns the requirements as text.
+// textOf returns a text of the requirements.
 func textOf(spec []requirement) string {
 	var b strings.Builder
 	for _, r := range spec {
@@ -115,7 +118,7 @@ func textOf(spec []requirement) string {
 	return b.String()
 }
 
-// labelsOf returns the labels that the pool gives to each of its nodes.
+// labelsOf returns the labels that the pool sets on each of its nodes.
 func labelsOf(pool *apiv1.NodePool) map[string]string {
 	labels := make(map[string]string, len(pool.Spec.Template.Labels)+1)
 	maps.Copy(labels, pool.Spec.Template.Labels)

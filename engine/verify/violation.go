@@ -5,34 +5,33 @@ import (
 	"strings"
 )
 
-// A Violation is one rule that a plan breaks. It names what it concerns: a pod, a planned
-// node, an existing node or a NodePool, so that the rest of the plan can be carried out. A
-// violation that names none of them concerns the figures of the plan: its price, its floor
-// or an empty refusal.
+// A Violation is one rule that a plan breaks. It names the pod, planned node, existing node or NodePool concerned, so
+// that the rest of the plan can be executed. If it names none of them, it concerns the plan's price, its floor or an
+// empty refusal.
 type Violation struct {
 	Rule Rule
-	// Node names the planned node ("planned node 2 (default)") or an
-	// existing one; empty if the violation is not about one node. PlannedNode tells the two apart.
+	// Node is the planned node ("planned node 2 (default)") or the existing node. It is empty if the violation is not
+	// about one node. PlannedNode distinguishes the two.
 	Node string
 	// Pod is the key of the pod; empty if the violation is not about one pod.
 	Pod string
-	// Pool is the name of the NodePool; empty unless its nodes break the rule together.
+	// Pool is the name of the NodePool. It is set only if the nodes of the pool break the rule together.
 	Pool string
-	// Type is the instance type, with the offering where that matters.
+	// Type is the instance type, with the offering if that matters.
 	Type string
-	// Detail says what is wrong, with the amounts.
+	// Detail describes the violation, with the amounts.
 	Detail string
 
-	planned int // the position of the planned node, counted from one; zero for none
+	planned int // position of the planned node, counted from one; zero for none
 }
 
-// PlannedNode returns the position in Plan.Nodes of the node that v concerns, and false if
-// v concerns an existing node or none.
+// PlannedNode returns the position in Plan.Nodes of the planned node, and false if v concerns an existing node or no
+// node.
 func (v Violation) PlannedNode() (position int, ok bool) {
 	return v.planned - 1, v.planned > 0
 }
 
-// String returns one line: the rule, what breaks it, and how.
+// String returns one line with the rule, the object that breaks it, and the details.
 func (v Violation) String() string {
 	var who []string
 	for _, w := range []struct{ word, name string }{{"", v.Node}, {"pool ", v.Pool}, {"type ", v.Type}, {"pod ", v.Pod}} {
@@ -51,15 +50,15 @@ type Rule string
 
 // The rules.
 const (
-	RuleAccount      Rule = "account"      // every pending pod is placed or refused, once
+	RuleAccount      Rule = "account"      // each pending pod is placed or refused exactly once
 	RuleRefusal      Rule = "refusal"      // a refusal has reasons
 	RulePool         Rule = "pool"         // the pool exists, may launch nodes, and its requirements hold
 	RuleType         Rule = "type"         // options are types of the pool within the node's requirements, cheapest first
 	RuleOffering     Rule = "offering"     // the offering is available
-	RuleReservation  Rule = "reservation"  // no reservation has more nodes than it holds
+	RuleReservation  Rule = "reservation"  // no reservation has more nodes than instances
 	RuleMinValues    Rule = "minValues"    // minValues of the pool hold
 	RuleResources    Rule = "resources"    // pods and DaemonSets fit
-	RulePorts        Rule = "ports"        // no two pods of a node have one host port
+	RulePorts        Rule = "ports"        // no two pods of a node use the same host port
 	RuleLabels       Rule = "labels"       // node selectors and required node affinity are met
 	RuleTaints       Rule = "taints"       // hard taints are tolerated
 	RuleVolumes      Rule = "volumes"      // volumes can be attached

@@ -17,28 +17,30 @@ import (
 type volumes struct {
 	snapshot *model.Snapshot
 	index    *nodematch.Index
-	// reported are the fewest volumes that existing nodes of a type can attach, by type and driver; nil until needed.
+	// reported are the lowest attach limits that existing nodes of a type report, by type and driver. It is nil until
+	// needed.
 	reported map[string]map[string]int
 }
 
-// An attachment is a volume that a pod must have on its node.
+// An attachment is a volume that must be attached to the node of a pod.
 type attachment struct {
 	claim string // namespace/name; empty for a volume without a claim
-	// driver is the CSI driver whose attach limit counts the volume, empty if none does. handle tells its volumes apart.
+	// driver is the CSI driver whose attach limit counts the volume, empty if none does. handle identifies the volume
+	// within the driver.
 	driver, handle string
-	// selector matches the nodes that the volume can be reached from.
+	// selector matches the nodes from which the volume is accessible.
 	selector *nodematch.Selector
-	// problem is why the pod cannot run on any node; empty if it can.
+	// problem is the reason why the pod cannot run on any node, empty if there is none.
 	problem string
 	// exclusive means that only one pod at a time may use the claim (ReadWriteOncePod).
 	exclusive bool
 }
 
-// ebsDriver is the CSI driver of the volumes that Kubernetes once attached itself.
+// ebsDriver is the CSI driver that replaced the in-tree EBS plugin of Kubernetes.
 const ebsDriver = "ebs.csi.aws.com"
 
-// attachmentsOf returns the volumes of the pod that are attached to its node. All pods must be read before the first label set is
-// made.
+// attachmentsOf returns the volumes of the pod that are attached to its node. It must be called for all pods before
+// the first label set is created.
 func (vs *volumes) attachmentsOf(pod *corev1.Pod) []*attachment {
 	var out []*attachment
 	for _, v := range pod.Spec.Volumes {
@@ -71,7 +73,7 @@ func (vs *volumes) attachmentsOf(pod *corev1.Pod) []*attachment {
 	return out
 }
 
-// readClaim reads a claim, and the volume that it is bound to.
+// readClaim reads a claim and the volume to which it is bound.
 func (vs *volumes) readClaim(a *attachment, claim *corev1.PersistentVolumeClaim) {
 	a.exclusive = slices.Contains(claim.Spec.AccessModes, corev1.ReadWriteOncePod)
 	volume, exists := vs.snapshot.Volume(claim.Spec.VolumeName)
@@ -101,7 +103,7 @@ func (vs *volumes) readClaim(a *attachment, claim *corev1.PersistentVolumeClaim)
 	}
 }
 
-// readClass reads the storage class of a claim whose volume is made once its pod has a node.
+// readClass reads the storage class of a claim whose volume is created after its pod is assigned to a node.
 func (vs *volumes) readClass(a *attachment, name *string) {
 	a.handle = a.claim
 	if name == nil || *name == "" {
@@ -123,7 +125,7 @@ func (vs *volumes) readClass(a *attachment, name *string) {
 	}
 }
 
-// exclusiveClaims checks that no claim with ReadWriteOncePod has two pods.
+// exclusiveClaims checks that no two pods use the same claim with ReadWriteOncePod.
 func (c *checker) exclusiveClaims() {
 	placed, exclusive := c.demands, false
 	for _, d := range placed {
@@ -132,7 +134,7 @@ func (c *checker) exclusiveClaims() {
 	if !exclusive {
 		return
 	}
-	used := make(map[string]string) // by claim, the pod that uses it
+	used := make(map[string]string) // the pod that uses each claim
 	for _, pods := range c.bound {
 		for _, p := range pods {
 			if placed[p] != nil {
@@ -162,8 +164,8 @@ func (c *checker) exclusiveClaims() {
 
 func lastPart(id string) string { return id[strings.LastIndex(id, "/")+1:] }
 
-// reachableFrom returns the selector of the nodes that a volume can be reached from: its node affinity, and the zone and region on
-// its labels. The host name in the node affinity of a local volume is left out, so that its pod can leave the node.
+// reachableFrom returns a selector of the nodes from which a volume is accessible: its node affinity, and its zone and
+// region labels. The hostname in the node affinity of a local volume is ignored, so that its pod can leave the node.
 func (vs *volumes) reachableFrom(volume *corev1.PersistentVolume) *nodematch.Selector {
 	terms := []corev1.NodeSelectorTerm{{}}
 	if volume.Spec.NodeAffinity != nil && volume.Spec.NodeAffinity.Required != nil {
@@ -198,7 +200,7 @@ func (vs *volumes) reachableFrom(volume *corev1.PersistentVolume) *nodematch.Sel
 	return vs.anyOf(terms)
 }
 
-// provisionedFor returns the selector of the nodes for which the storage class makes volumes.
+// provisionedFor returns a selector of the nodes for which the storage class creates volumes.
 func (vs *volumes) provisionedFor(class *storagev1.StorageClass) *nodematch.Selector {
 	if len(class.AllowedTopologies) == 0 {
 		return nil
@@ -216,8 +218,8 @@ func (vs *volumes) provisionedFor(class *storagev1.StorageClass) *nodematch.Sele
 	return vs.anyOf(terms)
 }
 
-// anyOf returns the selector of the nodes that one of the terms matches. It changes the terms: deprecated keys become stable ones,
-// which all nodes carry.
+// anyOf returns a selector of the nodes that meet one of the terms. It changes the terms: deprecated keys are replaced
+// by stable keys, which all nodes have.
 func (vs *volumes) anyOf(terms []corev1.NodeSelectorTerm) *nodematch.Selector {
 	for _, t := range terms {
 		for i, e := range t.MatchExpressions {

@@ -22,29 +22,31 @@ var Reasons = [...]apiv1.DisruptionReason{
 	apiv1.DisruptionReasonEmpty, apiv1.DisruptionReasonDrifted, apiv1.DisruptionReasonUnderutilized,
 }
 
-// NodePools holds the state of the disruption budgets of all NodePools. A disrupted node counts for every reason.
+// NodePools is the state of the disruption budgets of all NodePools. A disrupted node counts for each reason.
 type NodePools struct {
 	pools map[string]*Allowance
-	// simulated counts nodes without a claim, too, and does not require that nodes are ready.
+	// simulated says that nodes without a claim count as well, and that nodes need not be ready.
 	simulated bool
 }
 
-// An Allowance is the state of one pool's budgets.
+// An Allowance is the state of the budgets of one pool.
 type Allowance struct {
-	// Nodes are the pool's initialized nodes. Disrupting are those of them that are being disrupted or not ready.
+	// Nodes is the number of the pool's initialized nodes. Disrupting is how many of them are being disrupted or are
+	// not ready.
 	Nodes, Disrupting int
-	// Allowed is how many nodes may be disrupting at a time, by reason.
+	// Allowed is how many nodes may be disrupted at the same time, by reason.
 	Allowed map[apiv1.DisruptionReason]int
-	// Names is the budget in force, by reason, as it is written in the NodePool.
+	// Names is the budget that applies, by reason, as written in the NodePool.
 	Names map[apiv1.DisruptionReason]string
 }
 
-// Left returns how many more nodes may be disrupted.
+// Left returns how many more nodes may be disrupted for the reason.
 func (a *Allowance) Left(reason apiv1.DisruptionReason) int {
 	return max(0, a.Allowed[reason]-a.Disrupting)
 }
 
-// Of counts the nodes of every pool and reads its budgets as of s.Now. Simulated tells to count nodes without a claim, too.
+// Of computes the state of the budgets of all pools at s.Now. If simulated is set, nodes without a claim count as
+// well.
 func Of(s *model.Snapshot, simulated bool) *NodePools {
 	b := &NodePools{pools: map[string]*Allowance{}, simulated: simulated}
 	for _, p := range s.Pools() {
@@ -52,7 +54,7 @@ func Of(s *model.Snapshot, simulated bool) *NodePools {
 			Allowed: map[apiv1.DisruptionReason]int{}, Names: map[apiv1.DisruptionReason]string{},
 		}
 	}
-	pools := map[string]string{} // of the nodes that count, by their claims
+	pools := map[string]string{} // pools of the nodes that count, by claim name
 	for _, n := range s.Nodes() {
 		a := b.pools[n.Pool]
 		if a == nil || !b.counts(n) {
@@ -81,8 +83,8 @@ func Of(s *model.Snapshot, simulated bool) *NodePools {
 	return b
 }
 
-// double reports whether n replaces a node of its own pool that still counts. The two are one node of the number that a
-// percentage refers to. Otherwise each replacement that is initialized would let more nodes be disrupted at a time.
+// double reports whether n replaces a node of its own pool that still counts. The base of percentages counts the two
+// as one node. Otherwise each initialized replacement would increase the number of nodes that may be disrupted.
 func double(n *model.Node, pools map[string]string) bool {
 	return slices.ContainsFunc(status.Replaces(n), func(claim string) bool {
 		pool, counts := pools[claim]
@@ -90,7 +92,7 @@ func double(n *model.Node, pools map[string]string) bool {
 	})
 }
 
-// Clone returns a copy that can be changed by itself.
+// Clone returns a copy that can be changed independently.
 func (b *NodePools) Clone() *NodePools {
 	c := &NodePools{pools: make(map[string]*Allowance, len(b.pools)), simulated: b.simulated}
 	for name, a := range b.pools {
@@ -100,10 +102,11 @@ func (b *NodePools) Clone() *NodePools {
 	return c
 }
 
-// Of returns the allowance of the pool, nil if there is no such pool.
+// Of returns the allowance of the pool, nil if the pool does not exist.
 func (b *NodePools) Of(pool string) *Allowance { return b.pools[pool] }
 
-// Allow is a yes if the nodes, given by the names of their pools, may all be disrupted. A no names the budget.
+// Allow returns a refusal that names the budget if the nodes must not all be disrupted. Nodes are given by the names
+// of their pools.
 func (b *NodePools) Allow(pools []string, reason apiv1.DisruptionReason) model.Verdict {
 	want := map[string]int{}
 	for _, pool := range pools {
@@ -121,27 +124,28 @@ func (b *NodePools) Allow(pools []string, reason apiv1.DisruptionReason) model.V
 	return model.Verdict{}
 }
 
-// Take counts a node of each of the pools as disrupted. Allow must have said yes.
+// Take counts one node of each of the pools as disrupted. Allow must have returned OK.
 func (b *NodePools) Take(pools []string) {
 	for _, pool := range pools {
 		b.pools[pool].Disrupting++
 	}
 }
 
-// Force counts a node as disrupted whatever the budgets allow, unless it counts as that already.
+// Force counts a node as disrupted regardless of budgets, unless it already counts as disrupted.
 func (b *NodePools) Force(n *model.Node) {
 	if a := b.pools[n.Pool]; a != nil && b.counts(n) && !b.disrupting(n) {
 		a.Disrupting++
 	}
 }
 
-// disrupting reports whether the node uses up budgets as it is: it is deleted, marked or not ready.
+// disrupting reports whether the node already counts as disrupted: it is deleted, marked or not ready.
 func (b *NodePools) disrupting(n *model.Node) bool {
 	return n.Deleting || status.Disrupting(n) || !ready(n) && !b.simulated
 }
 
-// allowed returns the smallest number of nodes that an active budget for the reason allows of n, and that budget. Without
-// an active budget there is no bound. A budget that cannot be parsed allows none, because it was set to hold something back.
+// allowed returns the lowest number of nodes that an active budget for the reason allows of n nodes, and that budget.
+// Without an active budget there is no bound. A budget that cannot be parsed allows none, because its author wanted to
+// restrict disruption.
 func allowed(budgets []apiv1.Budget, reason apiv1.DisruptionReason, n int, now time.Time) (int, string) {
 	least, name := math.MaxInt32, ""
 	for _, b := range budgets {
@@ -156,8 +160,8 @@ func allowed(budgets []apiv1.Budget, reason apiv1.DisruptionReason, n int, now t
 	return least, name
 }
 
-// value returns how many of n nodes b allows, and whether it is active. Percentages round up, as in upstream Karpenter: one
-// per cent of a small pool still allows one node.
+// value returns how many of n nodes b allows, and whether b is active. As in Karpenter, percentages round up: 1% of a
+// small pool still allows one node.
 func value(b apiv1.Budget, n int, now time.Time) (v int, active bool) {
 	open, err := window(b, now)
 	if err != nil {
@@ -180,8 +184,8 @@ func value(b apiv1.Budget, n int, now time.Time) (v int, active bool) {
 	return v, true
 }
 
-// window reports whether b is in force: always without a schedule, otherwise from each hit of the schedule, in UTC, for the
-// duration.
+// window reports whether b is active. Without a schedule it always is. Otherwise it is active for its duration from
+// each time of the schedule, in UTC.
 func window(b apiv1.Budget, now time.Time) (bool, error) {
 	if b.Schedule == nil || b.Duration == nil {
 		return b.Schedule == nil && b.Duration == nil, nil
@@ -191,10 +195,11 @@ func window(b apiv1.Budget, now time.Time) (bool, error) {
 		return false, fmt.Errorf("parse schedule: %w", err)
 	}
 	hit := schedule.Next(now.UTC().Add(-b.Duration.Duration))
-	return !hit.IsZero() && !hit.After(now), nil // zero: it never hits, as on the 30th of February
+	return !hit.IsZero() && !hit.After(now), nil // zero if the schedule never occurs, as for February 30
 }
 
-// counts reports whether percentages refer to the node: it is initialized, and the cloud is not ending its instance.
+// counts reports whether the node is in the base of percentages: it is initialized, and its instance is not being
+// terminated.
 func (b *NodePools) counts(n *model.Node) bool {
 	if !n.Managed() {
 		return b.simulated

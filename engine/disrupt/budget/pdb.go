@@ -20,19 +20,20 @@ import (
 type pdb struct {
 	name     string // namespace/name
 	selector labels.Selector
-	// allowed is how many pods may be evicted now, inProgress how many are being evicted from nodes that are on their way out.
+	// allowed is how many pods may be evicted now. inProgress is how many are being evicted from nodes that are
+	// already being removed.
 	allowed, inProgress int
-	// alwaysAllow is the unhealthyPodEvictionPolicy by which pods that are not ready may be evicted in any case.
+	// alwaysAllow is the unhealthyPodEvictionPolicy AlwaysAllow: pods that are not ready may always be evicted.
 	alwaysAllow bool
 }
 
-// An Eviction is how many pods of one node one PodDisruptionBudget selects.
+// An Eviction is the number of pods of one node that a PodDisruptionBudget selects.
 type Eviction struct {
 	pdb, pods int
 	first     string // key of the first pod
 }
 
-// A Taken is how many pods a decision evicts, by PodDisruptionBudget.
+// A Taken is the number of pods that a decision evicts, by PodDisruptionBudget.
 type Taken []int
 
 // PDBs are the PodDisruptionBudgets of a Snapshot.
@@ -43,15 +44,15 @@ type PDBs struct {
 	byLabels    map[string][]int // cache of selecting, by namespace and labels
 }
 
-// PDBsOf reads the PodDisruptionBudgets. What those without a status allow is computed from their spec and the pods there
-// are, as for manifests that no cluster has seen.
+// PDBsOf reads the PodDisruptionBudgets. Without a status, the allowed disruptions are computed from the spec and the
+// existing pods, as for manifests that were never in a cluster.
 func PDBsOf(s *model.Snapshot) *PDBs {
 	b := &PDBs{now: s.Now, byNamespace: map[string][]int{}, byLabels: map[string][]int{}}
 	withoutStatus := map[int]*policyv1.PodDisruptionBudget{}
 	for _, o := range s.PDBs() {
 		selector, err := metav1.LabelSelectorAsSelector(o.Spec.Selector)
 		if err != nil {
-			continue // the API server does not admit it
+			continue // the API server does not accept it
 		}
 		x := pdb{name: o.Namespace + "/" + o.Name, selector: selector, allowed: int(o.Status.DisruptionsAllowed)}
 		x.alwaysAllow = o.Spec.UnhealthyPodEvictionPolicy != nil && *o.Spec.UnhealthyPodEvictionPolicy == policyv1.AlwaysAllow
@@ -82,7 +83,7 @@ func PDBsOf(s *model.Snapshot) *PDBs {
 	return b
 }
 
-// allowedBySpec returns how many of n healthy pods the spec allows to be evicted. Percentages round up, as in Kubernetes.
+// allowedBySpec returns how many of n healthy pods may be evicted by the spec. Percentages round up, as in Kubernetes.
 func allowedBySpec(o *policyv1.PodDisruptionBudget, n int) int {
 	if o.Spec.MaxUnavailable != nil {
 		v, err := intstr.GetScaledValueFromIntOrPercent(o.Spec.MaxUnavailable, n, true)
@@ -92,7 +93,7 @@ func allowedBySpec(o *policyv1.PodDisruptionBudget, n int) int {
 		return min(v, n)
 	}
 	if o.Spec.MinAvailable == nil {
-		return max(0, n-1) // Kubernetes' default is minAvailable: 1
+		return max(0, n-1) // the default is minAvailable: 1
 	}
 	v, err := intstr.GetScaledValueFromIntOrPercent(o.Spec.MinAvailable, n, true)
 	if err != nil {
@@ -101,7 +102,7 @@ func allowedBySpec(o *policyv1.PodDisruptionBudget, n int) int {
 	return max(0, n-v)
 }
 
-// selecting returns the budgets that select the pod.
+// selecting returns the indexes of the PodDisruptionBudgets that select the pod.
 func (b *PDBs) selecting(p *model.Pod) []int {
 	list := b.byNamespace[p.Object.Namespace]
 	if len(list) == 0 {
@@ -121,8 +122,8 @@ func (b *PDBs) selecting(p *model.Pod) []int {
 	return found
 }
 
-// Evictions returns what the budgets count of the pods, in the order of the budgets' names. It returns a no if a pod can
-// never be evicted, because several budgets select it.
+// Evictions returns how many of the pods each PodDisruptionBudget counts, ordered by its name. The verdict is a
+// refusal if several select the same pod, because then it can never be evicted.
 func (b *PDBs) Evictions(pods []*model.Pod) ([]Eviction, model.Verdict) {
 	var out []Eviction
 	for _, p := range pods {
@@ -148,14 +149,14 @@ func (b *PDBs) Evictions(pods []*model.Pod) ([]Eviction, model.Verdict) {
 	return out, model.Verdict{}
 }
 
-// Begun counts evictions from a node that is on its way out already.
+// Begun counts evictions from a node that is already being removed.
 func (b *PDBs) Begun(evictions []Eviction) {
 	for _, e := range evictions {
 		b.list[e.pdb].inProgress += e.pods
 	}
 }
 
-// Take counts the evictions of one more node.
+// Take adds the evictions of one more node to taken.
 func (b *PDBs) Take(taken Taken, evictions []Eviction) Taken {
 	if len(evictions) == 0 {
 		return taken
@@ -168,9 +169,9 @@ func (b *PDBs) Take(taken Taken, evictions []Eviction) Taken {
 	return out
 }
 
-// Allow is a yes if the nodes, given by their evictions, may all be drained beside what is taken. A single node may hold more
-// pods of a budget than may be evicted at a time, because a drain evicts them one after another. Then no other node of that
-// budget may be drained meanwhile.
+// Allow returns a refusal if the nodes, given by their evictions, must not all be drained in addition to taken. A
+// single node may hold more pods of a budget than may be evicted at the same time, because a drain evicts them one by
+// one. No other node with that budget may then be drained.
 func (b *PDBs) Allow(taken Taken, nodes ...[]Eviction) model.Verdict {
 	sum := map[int]int{}
 	for _, evictions := range nodes {

@@ -8,34 +8,36 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// A Cursor is where the next consolidation goes on. The zero Cursor begins. If it is lost, some nodes stay longer.
+// A Cursor is where the next consolidation continues. The zero Cursor starts anew. If it is lost, some nodes stay
+// longer.
 type Cursor struct {
-	// After is the name of the last node that was looked at by itself, if the bound of what-ifs ended the decision there.
+	// After is the last node that was evaluated individually, if the decision ended there because of the bound on
+	// what-ifs.
 	After string
-	// WaitingSince is since when consolidation waits for nodes to become consolidatable, zero if it does not. NextWait is when
-	// it may wait again.
+	// WaitingSince is when consolidation began to wait for nodes to become consolidatable, zero if it does not wait.
+	// NextWait is the earliest time of another wait.
 	WaitingSince, NextWait time.Time
 }
 
-// A strategy is a way to make sets.
+// A strategy is a way to choose sets of candidates.
 type strategy struct {
-	// podsPerSet bounds the pods of a set.
+	// podsPerSet bounds the number of pods in a set.
 	podsPerSet int
-	// extends adds to a proposal the nodes that it would leave underfilled.
+	// extends says that nodes which a proposal would leave underfilled are added to it.
 	extends bool
-	// exhaustive looks at each candidate in the whole cluster, without screening.
+	// exhaustive evaluates each candidate in the whole cluster, without screening in a reduced cluster.
 	exhaustive bool
 }
 
-// The strategies. What gains most at first may leave less to gain in the end, so the second is followed to its end too if the
-// first would leave nodes underfilled and there are few candidates. The one that gains more is taken.
+// The strategies. The moves that gain most first may leave less to gain later. So if plain would leave nodes
+// underfilled and there are few candidates, extending is run as well. The result with the higher gain is used.
 var (
 	plain     = strategy{podsPerSet: 800}
 	extending = strategy{podsPerSet: 5000, extends: true}
 )
 
-// Run consolidates the candidates that are due. It returns the new State and Cursor, and whether it waits for other nodes to
-// become consolidatable instead.
+// Run consolidates the candidates that are due. It returns the new State and Cursor. waits says that it waits for
+// other nodes to become consolidatable instead.
 func Run(from *problem.State, due []*problem.Candidate, cursor Cursor) (st *problem.State, next Cursor, waits bool) {
 	st = from.Clone()
 	var candidates []*problem.Candidate
@@ -72,7 +74,7 @@ func Run(from *problem.State, due []*problem.Candidate, cursor Cursor) (st *prob
 	return best.st, best.cursor, false
 }
 
-// mayConsolidate is a yes if nothing but price and budgets keeps the node.
+// mayConsolidate returns the reason why the node must not be consolidated, other than price and budgets.
 func mayConsolidate(st *problem.State, c *problem.Candidate) model.Verdict {
 	p := st.Problem
 	if v := p.MayDisrupt(c); !v.OK() {

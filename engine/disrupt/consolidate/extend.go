@@ -8,12 +8,13 @@ import (
 	"github.com/karpenter-go/karpenter/engine/disrupt/problem"
 )
 
-// underfilledBelow is the share of its price that a node must reach in worth once it has received pods. Below that it may be
-// better to remove it, too.
+// underfilledBelow defines underfilled nodes: the worth of their pods, including pods that they receive, is below this
+// share of their price. It may be better to remove such a node as well.
 const underfilledBelow = 0.93
 
-// extend adds candidates to a proposal as long as that pays more: those that it would leave underfilled, then some of those
-// that it leaves alone. A candidate that is added must not be launched again as it was, for it would be kept underfilled.
+// extend adds candidates to a proposal while that increases its net gain: nodes that it would leave underfilled, then
+// some that it does not affect. The instance type of an added candidate must not be launched, or an underfilled node
+// would replace it.
 func (s *search) extend(v view, p problem.Proposal) problem.Proposal {
 	if len(s.candidates) > screeningFrom {
 		return p
@@ -49,7 +50,7 @@ func (s *search) extend(v view, p problem.Proposal) problem.Proposal {
 	return p
 }
 
-// better returns the one of two proposals that pays more, the first if they are equal.
+// better returns the proposal with the higher net gain, p if they are equal.
 func better(p, q problem.Proposal) problem.Proposal {
 	if pays(q, p) {
 		return q
@@ -57,13 +58,12 @@ func better(p, q problem.Proposal) problem.Proposal {
 	return p
 }
 
-// pays reports whether p is feasible and pays more than q.
+// pays reports whether p is feasible and has a higher net gain than q.
 func pays(p, q problem.Proposal) bool {
 	return p.Verdict.OK() && (!q.Verdict.OK() || p.Payback.Net() > q.Payback.Net()+problem.Epsilon)
 }
 
-// underfilledBy returns the candidates that would receive pods of the proposal and cost much more than the worth of their
-// pods even then.
+// underfilledBy returns the candidates that would receive pods of the proposal and would be underfilled even then.
 func (s *search) underfilledBy(p problem.Proposal) (out []*problem.Candidate) {
 	received := s.received(p)
 	for i := range p.Plan.Placements {
@@ -75,7 +75,8 @@ func (s *search) underfilledBy(p problem.Proposal) (out []*problem.Candidate) {
 	return out
 }
 
-// mostWasteful returns a few of the candidates that the proposal leaves alone, those first that would waste most.
+// mostWasteful returns the candidates with the most waste among those that the proposal does not affect, a few at
+// most.
 func (s *search) mostWasteful(p problem.Proposal) []*problem.Candidate {
 	received := s.received(p)
 	waste := func(c *problem.Candidate) float64 { return c.Waste() - received[c] }
@@ -86,7 +87,7 @@ func (s *search) mostWasteful(p problem.Proposal) []*problem.Candidate {
 	return out[:min(len(out), few)]
 }
 
-// received returns the worth of the pods that the proposal sends to each candidate.
+// received returns the worth of the pods that the proposal moves to each candidate.
 func (s *search) received(p problem.Proposal) map[*problem.Candidate]float64 {
 	worth := map[*problem.Candidate]float64{}
 	for i := range p.Plan.Placements {

@@ -6,8 +6,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/disrupt/problem"
 )
 
-// dropFreeRiders removes from a proposal that pays the nodes whose own move does not pay for its evictions. Those kept are
-// not closed any more.
+// dropFreeRiders removes nodes whose own move does not pay for its evictions from a proposal that pays. The nodes in
+// kept may receive pods again.
 func (s *search) dropFreeRiders(v view, p problem.Proposal, kept []*problem.Candidate) problem.Proposal {
 	riders := s.freeRiders(p)
 	if len(riders) == 0 || len(riders) == len(p.Set) || s.st.Exhausted() {
@@ -21,8 +21,8 @@ func (s *search) dropFreeRiders(v view, p problem.Proposal, kept []*problem.Cand
 	return p
 }
 
-// freeRiders returns the nodes of a proposal that pays which would not pay by themselves. Nodes whose pods share planned
-// nodes are judged as one group.
+// freeRiders returns the nodes of a proposal whose own move does not pay. Nodes whose pods share planned nodes are
+// evaluated together as one group.
 func (s *search) freeRiders(p problem.Proposal) (riders []*problem.Candidate) {
 	if !p.Verdict.OK() || len(p.Set) < 2 {
 		return nil
@@ -43,16 +43,16 @@ func (s *search) freeRiders(p problem.Proposal) (riders []*problem.Candidate) {
 	return riders
 }
 
-// A group is nodes of a set whose pods share planned nodes, and the price of those.
+// A group is the nodes of a set whose pods share planned nodes, with the price of those planned nodes.
 type group struct {
 	members      []*problem.Candidate
 	replacements float64
 }
 
-// groupsOf divides the set into groups; some of those returned are empty. It returns ok=false if a planned node has pods of
-// no node of the set.
+// groupsOf divides the set into groups, some of which may be empty. ok is false if a planned node has pods of no node
+// of the set.
 func groupsOf(p problem.Proposal) (groups []group, ok bool) {
-	owner, groupOf := map[string]int{}, make([]int, len(p.Set)) // a group has the index of one of its members
+	owner, groupOf := map[string]int{}, make([]int, len(p.Set)) // a group has the index of one of its nodes
 	for i, c := range p.Set {
 		groupOf[i] = i
 		for _, pod := range c.Pods {

@@ -8,8 +8,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// diverse reports whether the options bring as many different values as the pool's minValues want; if not, of which key
-// they do not. A plan that was allowed to have fewer may go on having fewer.
+// diverse reports whether the options of n have as many distinct values as the pool's minValues require. If not, key
+// is the label with too few. A plan that was allowed to relax minValues may stay so.
 func diverse(n *model.PlannedNode) (key string, ok bool) {
 	if n.MinValuesRelaxed {
 		return "", true
@@ -22,7 +22,7 @@ func diverse(n *model.PlannedNode) (key string, ok bool) {
 	return "", true
 }
 
-// neededFor returns how many of the options, cheapest first, the minValues of the pool need.
+// neededFor returns how many of the options, cheapest first, are needed to meet the pool's minValues.
 func neededFor(n *model.PlannedNode) int {
 	most := 0
 	for r := range n.Requirements.All() {
@@ -38,7 +38,7 @@ func neededFor(n *model.PlannedNode) int {
 	return most
 }
 
-// distinct counts the values that r allows and the first k options bring.
+// distinct returns the number of values that r allows and that the first k options have.
 func distinct(n *model.PlannedNode, r require.Requirement, k int) int {
 	values := map[string]bool{}
 	for _, t := range n.Options[:k] {
@@ -51,7 +51,8 @@ func distinct(n *model.PlannedNode, r require.Requirement, k int) int {
 	return len(values)
 }
 
-// valuesOf returns the values of a label that t may bring; of zone and capacity type only those that are on offer.
+// valuesOf returns the values of a label that t may have. Values of zone and capacity type count only if an offering
+// is available.
 func valuesOf(t *model.InstanceType, key string, reqs require.Set) []string {
 	if key != corev1.LabelTopologyZone && key != apiv1.CapacityTypeLabelKey {
 		if r, ok := t.Requirements.Get(key); ok {

@@ -6,11 +6,11 @@ import (
 	"github.com/karpenter-go/karpenter/engine/disrupt/problem"
 )
 
-// maxRounds bounds how often nodes are kept in one proposal.
+// maxRounds bounds how often propose plans again because nodes are kept.
 const maxRounds = 3
 
-// propose makes a proposal to remove the set, and prices it. A node that would be launched again as it was is kept instead:
-// its pods stay, and it receives pods of others. Each such round makes a new plan.
+// propose creates and prices a proposal to remove the set. If the plan would launch a node of the set again with the
+// same type, that node is kept and may receive pods. The remaining set is then planned again.
 func (s *search) propose(v view, set []*problem.Candidate) problem.Proposal {
 	var kept []*problem.Candidate
 	for round := 0; ; round++ {
@@ -23,8 +23,8 @@ func (s *search) propose(v view, set []*problem.Candidate) problem.Proposal {
 	}
 }
 
-// launchedAgain returns the nodes of the set that the plan would launch again: for each planned node the one of the same type
-// and capacity type that costs most to evict.
+// launchedAgain returns the nodes of the set that the plan would launch again. For each planned node it selects the
+// node with the same type and capacity type whose pods cost most to evict.
 func launchedAgain(p problem.Proposal) []*problem.Candidate {
 	var out []*problem.Candidate
 	for i := range p.Plan.Nodes {
@@ -32,7 +32,7 @@ func launchedAgain(p problem.Proposal) []*problem.Candidate {
 		var best *problem.Candidate
 		for _, c := range p.Set {
 			same := c.Type() == n.Options[0].Name && c.CapacityType() == n.Offering.CapacityType && !slices.Contains(out, c)
-			if same && (best == nil || c.EvictionCost >= best.EvictionCost) { // of equal ones the one with the least waste
+			if same && (best == nil || c.EvictionCost >= best.EvictionCost) { // of equal nodes, the one with the least waste
 				best = c
 			}
 		}

@@ -16,21 +16,22 @@ import (
 	"github.com/karpenter-go/karpenter/engine/pack"
 )
 
-// A reduced cluster is a small one in which a candidate of a large cluster is screened: a few nodes with their free capacity
-// and no pods, and the instance types that no other type dominates.
+// A reduced cluster is used to screen candidates of a large cluster. It has a few nodes with their free capacity and
+// without pods, and only instance types that no other type dominates.
 //
-// It serves candidates with unconstrained pods only. A no is final. A yes is looked into in the whole cluster. What the
-// reduction leaves out cannot change the answer of an exact packer: see destinations and undominated. The packer is a
-// heuristic, so a no may be wrong now and then; TestScreeningLosesLittle measures how often.
+// It is valid only for candidates with unconstrained pods. A refusal is final. A candidate that passes is evaluated in
+// the whole cluster. For an exact packer the omissions could not change the result: see destinations and undominated.
+// The packer is a heuristic, so a refusal may occasionally be wrong; TestScreeningLosesLittle measures how often.
 type reduced struct {
 	problem *problem.Problem
-	empty   *model.Snapshot // pools, daemons and types, without nodes
-	// below is empty with only the types that cost less than the price.
+	empty   *model.Snapshot // pools, DaemonSets and types, without nodes
+	// below is empty with only the types that cost less than the key.
 	below map[float64]*model.Snapshot
 	nodes []*freeNode // most free capacity first
 }
 
-// A freeNode is a node that receives pods. Object has its free capacity, and what its DaemonSet pods use, as allocatable.
+// A freeNode is a node that may receive pods. The allocatable of Object is the free capacity plus the requests of
+// DaemonSet pods.
 type freeNode struct {
 	name   string
 	object *corev1.Node
@@ -38,7 +39,7 @@ type freeNode struct {
 	free   amounts
 }
 
-// usual are the resources that every instance type has.
+// usual are the resources that each instance type has.
 var usual = [...]corev1.ResourceName{
 	corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourcePods, corev1.ResourceEphemeralStorage,
 }
@@ -53,7 +54,7 @@ func amountsOf(r model.Resources) (a amounts) {
 	return a
 }
 
-// within reports whether the positive amounts are at most those of b.
+// within reports whether each positive amount of a is at most that of b.
 func (a amounts) within(b amounts) bool {
 	for i, v := range a {
 		if v > b[i] && v > 0 {
@@ -63,14 +64,14 @@ func (a amounts) within(b amounts) bool {
 	return true
 }
 
-// reduce makes the reduced cluster.
+// reduce creates the reduced cluster.
 func reduce(p *problem.Problem, cluster *model.Snapshot) *reduced {
 	change := model.Delta{Types: map[string][]*model.InstanceType{}}
 	seen := map[string][]*model.InstanceType{}
 	for _, pool := range p.Snapshot.Pools() {
 		key, types := poolKey(pool), p.Snapshot.Types(pool.Name)
 		if known, ok := seen[key]; ok && slices.EqualFunc(known, types, equalTypes) {
-			continue // another pool launches the same nodes
+			continue // another pool can launch the same nodes
 		}
 		seen[key] = types
 		change.Pools = append(change.Pools, pool.Object)
@@ -95,13 +96,13 @@ func reduce(p *problem.Problem, cluster *model.Snapshot) *reduced {
 	return r
 }
 
-// poolKey is equal for two pools whose nodes are the same to unconstrained pods.
+// poolKey is equal for two pools whose nodes do not differ for unconstrained pods.
 func poolKey(p *model.Pool) string {
 	return fmt.Sprint(p.Weight, p.Usable(), p.Requirements.Without(apiv1.NodePoolLabelKey), p.Taints, p.Limits,
 		p.Object.Spec.Template.Spec.NodeClassRef)
 }
 
-// equalTypes reports whether two types are the same to unconstrained pods.
+// equalTypes reports whether two types do not differ for unconstrained pods.
 func equalTypes(a, b *model.InstanceType) bool {
 	return a == b || a.Name == b.Name && amountsOf(a.Allocatable) == amountsOf(b.Allocatable) &&
 		slices.EqualFunc(a.Offerings, b.Offerings, func(x, y model.Offering) bool {
@@ -109,8 +110,8 @@ func equalTypes(a, b *model.InstanceType) bool {
 		})
 }
 
-// undominated returns the types to which no other type has at least as much of each usual resource at a price that is no
-// higher. The price is that of the cheapest offering that the pool allows.
+// undominated removes dominated types: another type has at least as much of each usual resource at no higher price.
+// The price is that of the cheapest offering that the pool allows.
 func undominated(types []*model.InstanceType, pool *model.Pool) []*model.InstanceType {
 	prices := map[*model.InstanceType]float64{}
 	var list []*model.InstanceType
@@ -141,20 +142,20 @@ func undominated(types []*model.InstanceType, pool *model.Pool) []*model.Instanc
 	return kept
 }
 
-// plan returns the plan for the candidate's pods without the candidate, on types that cost less.
+// plan packs the candidate's pods in the reduced cluster without the candidate, using only types that cost less.
 func (r *reduced) plan(c *problem.Candidate) *model.Plan {
 	change := model.Delta{Nodes: r.destinations(c)}
 	for _, p := range c.Pods {
 		change.Pods = append(change.Pods, p.Unbound().Object)
 	}
 	options := r.problem.Options.Pack
-	options.Effort = -1                                                // a plan that a search would improve is looked into in the whole cluster
-	options.DefaultSpread = nil                                        // the other pods that it would count are not in the reduced cluster
-	plan, _ := pack.Try(r.cheaperThan(c.Price).Apply(change), options) // a plan in the whole cluster notes a panic
+	options.Effort = -1                                                // if a search could improve the plan, the whole cluster is used
+	options.DefaultSpread = nil                                        // it would count pods that are not in the reduced cluster
+	plan, _ := pack.Try(r.cheaperThan(c.Price).Apply(change), options) // a panic is reported by the plan in the whole cluster
 	return plan
 }
 
-// cheaperThan returns the reduced cluster without nodes and with only the types that cost less.
+// cheaperThan returns the reduced cluster without nodes, and with only the types that cost less than price.
 func (r *reduced) cheaperThan(price float64) *model.Snapshot {
 	if s, ok := r.below[price]; ok {
 		return s
@@ -170,7 +171,7 @@ func (r *reduced) cheaperThan(price float64) *model.Snapshot {
 	return r.below[price]
 }
 
-// A podKind is pods of one node with equal requests and tolerations.
+// A podKind is the pods of one node with equal requests and tolerations.
 type podKind struct {
 	requests    amounts
 	tolerations []corev1.Toleration
@@ -182,7 +183,7 @@ func (k podKind) equal(other podKind) bool {
 	})
 }
 
-// fits reports whether one pod of the kind may be bound to the node.
+// fits reports whether a pod of the kind fits on the node and tolerates its taints.
 func (k podKind) fits(n *freeNode) bool {
 	return k.requests.within(n.free) && !slices.ContainsFunc(n.taints, func(t corev1.Taint) bool {
 		return t.Effect != corev1.TaintEffectPreferNoSchedule &&
@@ -190,9 +191,9 @@ func (k podKind) fits(n *freeNode) bool {
 	})
 }
 
-// destinations returns the nodes that matter to the candidate's pods: any part of the pods that fits on all nodes fits on
-// these. For each kind of pods they are the nodes with most free capacity on which one fits, as many as the candidate has
-// pods. So one is left for each pod wherever the others are.
+// destinations returns the nodes that are sufficient for the candidate's pods: any pods that fit on all nodes also fit
+// on these. For each kind they are the nodes with the most free capacity that hold one pod. Their number is that of
+// the candidate's pods, so each pod finds a node wherever the others are.
 func (r *reduced) destinations(c *problem.Candidate) []*corev1.Node {
 	var kinds []podKind
 	for _, p := range c.Pods {
@@ -219,8 +220,8 @@ func (r *reduced) destinations(c *problem.Candidate) []*corev1.Node {
 	return nodes
 }
 
-// unconstrained reports whether the pods may run on any node with enough of the usual resources whose taints they tolerate:
-// they have no node selector, affinity, spread, volume, host port or device.
+// unconstrained reports whether each pod can run on any node that has enough of the usual resources and whose taints
+// it tolerates. Such pods have no node selector, affinity, spread constraint, volume, host port or device.
 func unconstrained(pods []*model.Pod) bool {
 	for _, p := range pods {
 		for name := range p.Requests {

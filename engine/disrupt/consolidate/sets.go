@@ -10,26 +10,28 @@ import (
 )
 
 const (
-	// nodesPerSet bounds the nodes of a set.
+	// nodesPerSet bounds the number of nodes in a set.
 	nodesPerSet = 50
-	// few is the number of candidates up to which sets are not split any more, and combinations are tried instead.
+	// few is a number of candidates. Up to it, sets are not split further, and combinations of candidates are tried
+	// instead.
 	few = 6
-	// replaceBelow is the share of its price that a node must reach in worth if it were full. Below that it is replaced rather
-	// than filled with pods of other nodes.
+	// replaceBelow is a share of a node's price. If the worth of the node's pods would be lower even when full, the
+	// node is replaced and not filled with pods of other nodes.
 	replaceBelow = 0.95
 )
 
-// A search is one consolidation by one strategy.
+// A search is one consolidation with one strategy.
 type search struct {
 	st       *problem.State
 	strategy strategy
 	cursor   Cursor
-	// candidates are sorted by the waste that their removal ends, relative to what it disturbs: most first.
+	// candidates are sorted by the waste that their removal saves relative to the disruption that it causes, highest
+	// first.
 	candidates []*problem.Candidate
-	movable    map[*problem.Candidate]bool // the candidates
+	movable    map[*problem.Candidate]bool // the set of candidates
 	// underfilled says that a proposal would have left candidates underfilled.
 	underfilled bool
-	last        view // the view that was made last
+	last        view // the most recent view
 }
 
 func newSearch(from *problem.State, candidates []*problem.Candidate, way strategy, cursor Cursor) *search {
@@ -47,7 +49,7 @@ func newSearch(from *problem.State, candidates []*problem.Candidate, way strateg
 	return s
 }
 
-// run removes candidates in sets, then one by one.
+// run removes candidates in sets, then individually.
 func (s *search) run() *search {
 	if len(s.candidates) <= few {
 		s.combinations()
@@ -60,11 +62,11 @@ func (s *search) run() *search {
 	return s
 }
 
-// split separates candidates that could not be worth their price even if they were full from the others. Candidates that
-// cannot pay for their move are in neither list.
+// split divides candidates into those to replace, whose worth could not reach replaceBelow even if full, and those
+// that may be filled. Candidates whose removal cannot pay for their evictions are in neither list.
 func (s *search) split() (replaced, filled []*problem.Candidate) {
 	for _, c := range s.candidates {
-		best := s.st.Problem.PaybackOf([]*problem.Candidate{c}, c.Waste(), c.Worth) // its pods cost their worth at least
+		best := s.st.Problem.PaybackOf([]*problem.Candidate{c}, c.Waste(), c.Worth) // the pods cost at least their worth elsewhere
 		switch {
 		case best.Net() <= 0:
 		case s.st.Problem.FullWorth(c) < replaceBelow:
@@ -76,7 +78,8 @@ func (s *search) split() (replaced, filled []*problem.Candidate) {
 	return replaced, filled
 }
 
-// sets removes the candidates in sets, as many at a time as budgets allow. The closed ones receive no pods meanwhile.
+// sets removes the candidates in sets that are as large as budgets allow. Candidates in closed receive no pods in
+// these proposals.
 func (s *search) sets(list []*problem.Candidate, closed ...*problem.Candidate) {
 	for len(list) > 0 && !s.st.Exhausted() {
 		set, rest := s.nextSet(list)
@@ -88,7 +91,7 @@ func (s *search) sets(list []*problem.Candidate, closed ...*problem.Candidate) {
 	}
 }
 
-// nextSet picks the first candidates that may be removed together. Candidates that may not are left to singles.
+// nextSet selects the first candidates that budgets allow to remove together. Other candidates are left to singles.
 func (s *search) nextSet(list []*problem.Candidate) (set, rest []*problem.Candidate) {
 	pods := 0
 	for _, c := range s.available(list) {
@@ -111,7 +114,7 @@ func (s *search) available(list []*problem.Candidate) []*problem.Candidate {
 	})
 }
 
-// removeOrHalve removes the set if that pays, otherwise tries each half of it.
+// removeOrHalve removes the set if that pays. Otherwise it tries each half of the set.
 func (s *search) removeOrHalve(set, closed []*problem.Candidate) {
 	set = s.available(set)
 	if len(set) == 0 || s.st.Exhausted() {
@@ -127,7 +130,8 @@ func (s *search) removeOrHalve(set, closed []*problem.Candidate) {
 	}
 }
 
-// combinations accepts the best of all candidates together and each by itself, then begins again with the others.
+// combinations accepts the best of these proposals: all candidates together, or one of them. It repeats this with the
+// remaining ones.
 func (s *search) combinations() {
 	for list := s.available(s.candidates); len(list) > 1 && !s.st.Exhausted(); list = s.available(list) {
 		var best problem.Proposal

@@ -13,20 +13,23 @@ import (
 )
 
 const (
-	// maxGap bounds the time within which another node has to become consolidatable for consolidation to wait.
+	// maxGap bounds the gap: the time within which another node must become consolidatable for consolidation to wait.
 	maxGap = 15 * time.Second
-	// maxGaps bounds the wait, as a multiple of that time.
+	// maxGaps bounds the total wait, as a multiple of the gap.
 	maxGaps = 8
 )
 
-// settle decides whether consolidation waits for other nodes to become consolidatable. It is a yes if it does not.
+// settle decides whether consolidation waits for other nodes to become consolidatable. The verdict is OK if it does
+// not wait.
 //
-// A decision for all nodes of a scale-in costs less and moves each pod once. So consolidation waits if a node became
-// consolidatable a moment ago, and another will within half of consolidateAfter or 15 seconds, whichever is shorter; or if the
-// others waste more than the candidates. The wait lasts eight times as long at most. After it no other wait begins for as long
-// as it lasted, so pods that come and go all the time do not keep nodes forever.
+// One decision for all nodes of a scale-in costs less and moves each pod once. The gap of a node is half of its
+// consolidateAfter, at most 15 seconds. Consolidation waits if a node became consolidatable less than a gap ago, and
+// another will within its gap. It also waits if nodes that are not consolidatable yet waste more than the candidates.
+// A wait lasts at most eight gaps. After it, no wait begins for as long as it lasted, so that constant pod churn does
+// not keep nodes forever.
 //
-// Consolidation also waits while a staged move is under way, because pods of another command would take the room of its pods.
+// Consolidation also waits during a staged move, because pods of another command could take the room reserved for the
+// moving pods.
 func settle(st *problem.State, candidates []*problem.Candidate, cursor Cursor) (wait model.Verdict, next Cursor, waits bool) {
 	s := st.Problem.Snapshot
 	if st.Problem.Options.Simulate {
@@ -63,8 +66,9 @@ func recentlyConsolidatable(st *problem.State) bool {
 	})
 }
 
-// soonConsolidatable reports whether to go on waiting, which began at since: other nodes become consolidatable before the wait
-// must end, and one of them does within its gap, or all of them waste more than the candidates.
+// soonConsolidatable reports whether a wait that began at since should continue. Other nodes must become
+// consolidatable before the wait has to end. In addition, one of them does so within its gap, or all of them waste
+// more than the candidates.
 func soonConsolidatable(st *problem.State, since time.Time, candidates []*problem.Candidate) bool {
 	now := st.Problem.Snapshot.Now
 	next, inTime, waste := false, false, 0.0
@@ -74,7 +78,7 @@ func soonConsolidatable(st *problem.State, since time.Time, candidates []*proble
 		}
 		already, left := lifecycle.Consolidatable(c.Node.Claim, c.Pool.Object, now)
 		if !already && left <= 0 {
-			continue // time alone will not make it consolidatable
+			continue // it needs more than time to become consolidatable
 		}
 		if now.Add(left).Sub(since) <= maxGaps*gapOf(c) {
 			next, inTime = next || left <= gapOf(c), true
@@ -87,13 +91,13 @@ func soonConsolidatable(st *problem.State, since time.Time, candidates []*proble
 	return next || inTime && waste > 0
 }
 
-// relevant reports whether consolidation will look at the node once it is consolidatable.
+// relevant reports whether consolidation will consider the node once it is consolidatable.
 func relevant(st *problem.State, c *problem.Candidate) bool {
 	return !st.Taken(c) && c.Pool != nil && len(c.Pods) > 0 && !c.Pool.Static() && st.Problem.MayDisrupt(c).OK() &&
 		c.Pool.Object.Spec.Disruption.ConsolidationPolicy != apiv1.ConsolidationPolicyWhenEmpty
 }
 
-// gapOf returns the time within which another node has to become consolidatable for this one to wait.
+// gapOf returns the gap of the node, see maxGap.
 func gapOf(c *problem.Candidate) time.Duration {
 	if after := c.Pool.Object.Spec.Disruption.ConsolidateAfter.Duration; after != nil {
 		return min(*after/2, maxGap)

@@ -11,10 +11,10 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// screeningFrom is the number of candidates above which each is screened in a reduced cluster first.
+// screeningFrom is a number of candidates. If there are more, unconstrained ones are first checked with mayPay.
 const screeningFrom = 50
 
-// singles looks at each candidate that is left by itself, until the bound of what-ifs is reached.
+// singles evaluates each remaining candidate alone, until the bound on what-ifs is reached.
 func (s *search) singles() {
 	list := s.resumed()
 	var screen *reduced
@@ -57,8 +57,8 @@ func (s *search) singles() {
 	}
 }
 
-// resumed returns the candidates in name order from the one after the cursor on, if the last decision ended there. Otherwise
-// it returns them as they are.
+// resumed returns the candidates in the order in which singles evaluates them. If the last decision stopped at the
+// cursor, the order is by name, starting after the cursor.
 func (s *search) resumed() []*problem.Candidate {
 	after := s.cursor.After
 	if after == "" {
@@ -74,7 +74,8 @@ func (s *search) resumed() []*problem.Candidate {
 	return list
 }
 
-// mayPay is a no if, in the reduced cluster, removing the candidate does not pay. Its pods must be unconstrained.
+// mayPay returns a verdict that is not OK if removing c does not pay in the reduced cluster. The pods of c must be
+// unconstrained.
 func (r *reduced) mayPay(c *problem.Candidate) model.Verdict {
 	if plan := r.plan(c); len(plan.Refusals) == 0 {
 		price := problem.PriceOf(plan.Nodes)

@@ -7,19 +7,19 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// A view is the cluster as proposals see it: nodes that must not receive pods are cordoned.
+// A view is the cluster for which proposals are planned: nodes that must not receive pods are cordoned.
 type view struct {
 	cluster *model.Snapshot
-	// of is the cluster of the State that the view was made from.
+	// of is the cluster of the State from which the view was made.
 	of *model.Snapshot
-	// closed are candidates that receive no pods, because they are about to be replaced.
+	// closed are candidates that receive no pods, because they are to be removed.
 	closed []*problem.Candidate
-	// notOffered are the names of instance types that are not on offer.
+	// notOffered are the names of instance types that must not be launched.
 	notOffered []string
 }
 
-// view returns the cluster of the State without room on nodes that are not initialized, whose consolidateAfter has not
-// passed, or that are closed.
+// view returns the cluster of the State in which some nodes are cordoned: nodes that are not initialized, whose
+// consolidateAfter has not passed, or that are closed.
 func (s *search) view(closed []*problem.Candidate) view {
 	if v := s.last; v.of != s.st.Cluster || !slices.Equal(v.closed, closed) {
 		s.last = s.newView(closed, nil)
@@ -27,7 +27,7 @@ func (s *search) view(closed []*problem.Candidate) view {
 	return s.last
 }
 
-// newView makes a view without the instance types that are not on offer.
+// newView creates a view in which the instance types in notOffered cannot be launched.
 func (s *search) newView(closed []*problem.Candidate, notOffered []string) view {
 	names := map[string]bool{}
 	for _, c := range closed {
@@ -47,7 +47,7 @@ func (s *search) newView(closed []*problem.Candidate, notOffered []string) view 
 	return view{s.st.Cluster.Apply(delta), s.st.Cluster, closed, notOffered}
 }
 
-// open returns the view in which the candidates receive pods again.
+// open returns the view in which the candidates may receive pods again.
 func (s *search) open(v view, candidates ...*problem.Candidate) view {
 	if len(v.closed) == 0 || len(candidates) == 0 {
 		return v
@@ -55,7 +55,7 @@ func (s *search) open(v view, candidates ...*problem.Candidate) view {
 	return s.newView(except(v.closed, candidates), v.notOffered)
 }
 
-// withoutTypes returns the view in which none of the candidates can be launched again as it was.
+// withoutTypes returns the view in which the instance types of the candidates cannot be launched.
 func (s *search) withoutTypes(v view, candidates []*problem.Candidate) view {
 	var names []string
 	for _, c := range candidates {
@@ -64,8 +64,8 @@ func (s *search) withoutTypes(v view, candidates []*problem.Candidate) view {
 	return s.newView(v.closed, names)
 }
 
-// recent reports whether pods came or went on the node a short while ago. Such a node receives no pods because of their
-// price until consolidateAfter has passed.
+// recent reports whether a pod was bound to the node or left it within consolidateAfter. Consolidation moves no pods
+// to such a node.
 func (s *search) recent(n *model.Node) bool {
 	c := s.st.Problem.Candidate(n)
 	if c == nil || c.Pool == nil || c.Pool.Static() {
@@ -75,7 +75,7 @@ func (s *search) recent(n *model.Node) bool {
 	return after != nil && *after > 0 && !s.st.Problem.Consolidatable(c)
 }
 
-// except returns the candidates of the list that are not among some.
+// except returns the candidates of list that are not in some.
 func except(list, some []*problem.Candidate) []*problem.Candidate {
 	return slices.DeleteFunc(slices.Clone(list), func(c *problem.Candidate) bool { return slices.Contains(some, c) })
 }

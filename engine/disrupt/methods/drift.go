@@ -13,8 +13,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// Drift replaces nodes whose claim has drifted: those without pods first, then those that drifted first. The price of the
-// replacement does not matter, and consolidateAfter need not have passed.
+// Drift replaces drifted nodes: first those without pods, then in the order in which they drifted. The price of the
+// replacement is ignored, and consolidateAfter need not have passed.
 func Drift(from *problem.State, due []*problem.Candidate) *problem.State {
 	st := from.Clone()
 	var found []*problem.Candidate
@@ -44,7 +44,7 @@ func Drift(from *problem.State, due []*problem.Candidate) *problem.State {
 	return st
 }
 
-// driftedMayGo is a yes if nothing but budgets keeps a drifted node.
+// driftedMayGo returns the reason, other than budgets, why a drifted node must stay.
 func driftedMayGo(st *problem.State, c *problem.Candidate) model.Verdict {
 	if v := st.Problem.MayDisrupt(c); !v.OK() {
 		return v
@@ -55,11 +55,11 @@ func driftedMayGo(st *problem.State, c *problem.Candidate) model.Verdict {
 	return st.Incoming(c)
 }
 
-// replaceDrifted accepts a command that replaces the node, or returns why there is none.
+// replaceDrifted accepts a command that replaces the node, or returns the reason why that is not possible.
 func replaceDrifted(st *problem.State, c *problem.Candidate) model.Verdict {
 	set := []*problem.Candidate{c}
 	if v := st.Allow(set, apiv1.DisruptionReasonDrifted); !v.OK() {
-		return v // nodes before it have used the budget up
+		return v // nodes before this one have used up the budget
 	}
 	if c.Pool.Static() {
 		return replaceDriftedStatic(st, c)

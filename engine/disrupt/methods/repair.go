@@ -11,12 +11,13 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// maxUnhealthyPercent is how much of a NodePool may be unhealthy for any of its nodes to be repaired, rounded up. Beyond that
-// the cause is elsewhere, and replacing nodes would make it worse. Nodes without a NodePool count as one.
+// maxUnhealthyPercent bounds the unhealthy share of a NodePool, rounded up, for its nodes to be repaired. If more are
+// unhealthy, the cause is probably not the nodes, and replacing them could make it worse. Nodes without a NodePool
+// count as one pool.
 const maxUnhealthyPercent = 20
 
-// Repair ends unhealthy nodes at once and by force. Nothing on them works any more, so budgets, do-not-disrupt and
-// PodDisruptionBudgets do not keep them.
+// Repair removes unhealthy nodes immediately and by force. Such nodes no longer work, so budgets, do-not-disrupt and
+// PodDisruptionBudgets are ignored.
 func Repair(from *problem.State, due []*problem.Candidate) *problem.State {
 	st := from.Clone()
 	policies := st.Problem.Options.Repair
@@ -49,8 +50,8 @@ func Repair(from *problem.State, due []*problem.Candidate) *problem.State {
 	return st
 }
 
-// repairAt returns when the node is due for repair by the policy with the earliest time. It returns ok=false if no policy
-// matches a condition of the node.
+// repairAt returns when the node is due for repair, by the policy that applies first. ok is false if no policy matches
+// a condition of the node.
 func repairAt(n *model.Node, policies []problem.RepairPolicy) (at time.Time, condition corev1.NodeConditionType, ok bool) {
 	for _, policy := range policies {
 		for _, c := range n.Object.Status.Conditions {
@@ -65,7 +66,7 @@ func repairAt(n *model.Node, policies []problem.RepairPolicy) (at time.Time, con
 	return at, condition, ok
 }
 
-// UnhealthyCondition returns the condition for which the node is repaired, empty if there is none.
+// UnhealthyCondition returns the condition because of which the node is repaired, empty if there is none.
 func UnhealthyCondition(n *model.Node, policies []problem.RepairPolicy) corev1.NodeConditionType {
 	_, condition, _ := repairAt(n, policies)
 	return condition

@@ -12,9 +12,9 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// Scale brings every static NodePool to its number of replicas. Missing nodes are launched from the template, as far as the
-// pool's limit of nodes allows. Surplus nodes are removed whatever budgets say, as in upstream Karpenter. Pools in another
-// mode than Auto stay as they are.
+// Scale brings each static NodePool to its number of replicas. Missing nodes are launched from the template, within
+// the pool's limit of nodes. Surplus nodes are removed regardless of budgets, as in upstream Karpenter. Pools whose
+// mode is not Auto are skipped.
 func Scale(from *problem.State) (st *problem.State, launches []model.PlannedNode, surplus []*model.Node) {
 	st = from.Clone()
 	for _, pool := range st.Problem.Snapshot.Pools() {
@@ -40,7 +40,7 @@ func Scale(from *problem.State) (st *problem.State, launches []model.PlannedNode
 	return st, launches, surplus
 }
 
-// members are the nodes of a static NodePool: those that stay, and how many are being replaced and deleted.
+// members are the nodes of a static NodePool: active nodes, and the numbers of nodes being replaced and being deleted.
 type members struct {
 	active            []*problem.Candidate
 	pending, deleting int
@@ -61,8 +61,8 @@ func membersOf(st *problem.State, pool *model.Pool) (m members) {
 	return m
 }
 
-// headroom returns how many more nodes the pool's limit of nodes allows. Nodes that are on their way out count until they are
-// gone, and so do the nodes that this decision launches.
+// headroom returns how many more nodes the pool's limit of nodes allows. Nodes that are being removed count until they
+// are gone. Nodes that this decision launches count as well.
 func headroom(st *problem.State, pool *model.Pool) int {
 	limit, ok := pool.Limits[model.Nodes]
 	if !ok {
@@ -72,7 +72,7 @@ func headroom(st *problem.State, pool *model.Pool) int {
 	return max(0, int(limit)-len(m.active)-m.pending-m.deleting-st.Launching(pool.Name))
 }
 
-// fromTemplate returns a node as the template of the pool describes it, without pods.
+// fromTemplate returns a planned node without pods, as the template of the pool describes it.
 func fromTemplate(st *problem.State, pool *model.Pool) (model.PlannedNode, model.Verdict) {
 	n := model.PlannedNode{Pool: pool, Requirements: pool.Requirements, Requests: model.Resources{}, Options: st.Types(pool)}
 	if len(n.Options) == 0 {
@@ -82,8 +82,8 @@ func fromTemplate(st *problem.State, pool *model.Pool) (model.PlannedNode, model
 	return n, model.Verdict{}
 }
 
-// replaceStatic accepts a command that replaces a node of a static NodePool by one from the template, or returns why there is
-// none.
+// replaceStatic accepts a command that replaces a node of a static NodePool by a node from the pool's template. The
+// verdict is the reason if that is not possible.
 func replaceStatic(st *problem.State, c *problem.Candidate, reason apiv1.DisruptionReason) model.Verdict {
 	if headroom(st, c.Pool) < 1 {
 		return model.Verdict{Rule: model.RuleLimit, Resource: model.Nodes, By: 1}
@@ -97,7 +97,8 @@ func replaceStatic(st *problem.State, c *problem.Candidate, reason apiv1.Disrupt
 	}, c)
 }
 
-// replaceDriftedStatic is replaceStatic for a drifted node. Surplus nodes go first.
+// replaceDriftedStatic is replaceStatic for a drifted node. It refuses while the pool has surplus nodes, which go
+// first.
 func replaceDriftedStatic(st *problem.State, c *problem.Candidate) model.Verdict {
 	if !st.Problem.Options.Static {
 		return model.Verdict{Rule: model.RulePolicy, Subject: "its NodePool is static, and the feature gate StaticCapacity is off"}
@@ -108,8 +109,9 @@ func replaceDriftedStatic(st *problem.State, c *problem.Candidate) model.Verdict
 	return replaceStatic(st, c, apiv1.DisruptionReasonDrifted)
 }
 
-// mostDispensable sorts the nodes of a static NodePool: claims without an instance first, then empty nodes, then those
-// without do-not-disrupt. Equal ones are sorted by eviction cost times the share of their lifetime that is left.
+// mostDispensable sorts the nodes of a static NodePool by how easily they can be removed. Claims without an instance
+// come first, then empty nodes, then nodes without do-not-disrupt. Equal nodes are sorted by eviction cost times
+// remaining lifetime share.
 func mostDispensable(s *model.Snapshot, nodes []*problem.Candidate) []*problem.Candidate {
 	rank := func(c *problem.Candidate) int {
 		switch {

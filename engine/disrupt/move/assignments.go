@@ -12,8 +12,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/pack"
 )
 
-// Assignments returns where the pods of marked nodes go, on nodes that exist or are in flight: preferably to the claims that
-// replace their own node. It recomputes after a restart what was assigned when the commands began.
+// Assignments returns the nodes to which the pods of marked nodes move. Claims that replace a pod's own node are
+// preferred. It is used after a restart, to recompute what was assigned when the commands began.
 func Assignments(s *model.Snapshot, o pack.Options) []model.Placement {
 	moving := map[string]bool{}
 	a := assigner{s: s, promises: maps.Clone(s.Promises), free: map[string]model.Resources{}}
@@ -45,14 +45,14 @@ func Assignments(s *model.Snapshot, o pack.Options) []model.Placement {
 	return out
 }
 
-// An assigner promises pods to claims, first fit, largest first.
+// An assigner assigns pods to claims by first fit, largest pods first.
 type assigner struct {
 	s        *model.Snapshot
 	promises map[string]string          // the claim of each pod, by key
-	free     map[string]model.Resources // what the claims seen so far have left
+	free     map[string]model.Resources // free resources of the claims seen so far
 }
 
-// assign promises as many of the pods as fit to the claims.
+// assign assigns as many of the pods as fit to the claims.
 func (a *assigner) assign(pods []*model.Pod, claims []string) {
 	slices.SortStableFunc(pods, func(x, y *model.Pod) int {
 		return cmp.Or(cmp.Compare(y.Requests[corev1.ResourceCPU], x.Requests[corev1.ResourceCPU]),
@@ -77,7 +77,7 @@ func (a *assigner) assign(pods []*model.Pod, claims []string) {
 	}
 }
 
-// freeOf returns what pods may use of n. Of a claim that is not launched it is what it requests.
+// freeOf returns the resources that are free on n. If the claim is not launched, they are its requests.
 func freeOf(n *model.Node) model.Resources {
 	if n.Launched() {
 		return n.Free()

@@ -12,12 +12,12 @@ import (
 // A Destination is a node with free capacity for pods of nodes that will be deleted.
 type Destination struct {
 	Node *model.Node
-	// From are the names of the claims whose pods go there, in order.
+	// From are the names of the claims whose pods move to the node, in order.
 	From []string
 }
 
-// Destinations returns the nodes to reserve for pods of the leaving nodes, in name order: those that are initialized and not
-// reserved yet. It returns none if all pods go to one node, because then there is no order to keep.
+// Destinations returns the initialized nodes to reserve for pods of the leaving nodes, in name order, without those
+// already reserved. It returns none if all pods move to one node, because then the order does not matter.
 func Destinations(s *model.Snapshot, leaving []*model.Node) []Destination {
 	leaves := map[string]bool{}
 	for _, n := range leaving {

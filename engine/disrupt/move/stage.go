@@ -11,20 +11,21 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// A Stage is the state of the staged moves in a cluster.
+// A Stage is the state of the staged moves in a cluster. A reserved node is opened, that is, its taint is removed,
+// before it gets pods.
 type Stage struct {
-	// Next is the reserved node to open next, once nothing is Moving. It is nil if no node that is being deleted has pods for
-	// a reserved node.
+	// Next is the reserved node to open next, when no pod is in Moving. It is nil if no node that is being deleted has
+	// pods for a reserved node.
 	Next *model.Node
-	// Moving are the pods on nodes that are being deleted whose destination is open or not known, and pods that the scheduler
-	// has not looked at yet, among which are the successors of evicted pods.
+	// Moving are pods of nodes that are being deleted, if their destination is open or unknown. It includes pods that
+	// kube-scheduler has not tried yet, because they may be successors of evicted pods.
 	Moving []*model.Pod
-	// Due are nodes to open in any case, in name order: no node is left that has pods for them, or pending pods have no other
-	// place. An open node is among them if its claim still has the annotation of a reservation.
+	// Due are nodes to open in any case, in name order: no remaining node has pods for them, or pending pods have no
+	// other place. An open node is included if its claim still has the annotation of a reservation.
 	Due []*model.Node
 }
 
-// StageOf returns the state of the staged moves. The promises of s tell the destination of each pod.
+// StageOf returns the state of the staged moves. The promises of s give the destination of each pod.
 func StageOf(s *model.Snapshot) Stage {
 	var st Stage
 	needed := neededNow(s)
@@ -75,7 +76,7 @@ func neededNow(s *model.Snapshot) map[string]bool {
 	return needed
 }
 
-// senders reports whether a node with pods for n exists that is marked or being deleted, and whether one is being deleted.
+// senders reports whether a node with pods for n is marked or being deleted, and whether one is being deleted.
 func senders(s *model.Snapshot, n *model.Node) (disrupted, deleted bool) {
 	if n.Claim == nil {
 		return false, false
@@ -92,10 +93,11 @@ func senders(s *model.Snapshot, n *model.Node) (disrupted, deleted bool) {
 	return disrupted, deleted
 }
 
-// sendersOf returns the names of the claims whose pods go to n.
+// sendersOf returns the names of the claims whose pods move to n.
 func sendersOf(n *model.Node) []string { return append(status.Replaces(n), status.TakesFrom(n)...) }
 
-// turn returns the rank of a reserved node. Nodes that existed before the command have the lowest.
+// turn returns the rank in which a reserved node is opened. Nodes that existed before the command have the lowest
+// rank.
 func turn(n *model.Node) int {
 	i, err := strconv.Atoi(n.Claim.Annotations[apiv1.TurnAnnotationKey])
 	if err != nil {
@@ -104,7 +106,7 @@ func turn(n *model.Node) int {
 	return i
 }
 
-// AwaitsOpening reports whether the destination of the pod is reserved still.
+// AwaitsOpening reports whether the destination of the pod is still reserved.
 func AwaitsOpening(s *model.Snapshot, p *model.Pod) bool {
 	n, ok := s.NodeByName(s.PromiseOf(p))
 	return ok && n.Reserved() && !n.Deleting

@@ -12,16 +12,16 @@ import (
 )
 
 const (
-	// maxSingly bounds how many replacements SurplusReplacements looks at one by one.
+	// maxSingly bounds how many replacements SurplusReplacements evaluates individually.
 	maxSingly = 20
-	// epsilon is the amount of money below which prices count as equal.
+	// epsilon is the price difference below which prices count as equal.
 	epsilon = 1e-9
 )
 
-// SurplusReplacements divides replacements of commands that were rolled back. Surplus ones can be deleted: no pod ever ran on
-// them, none has do-not-disrupt, and every pod without a node has a place without them. So can those that are overdue, and
-// those that are not registered and cost more than what would be launched instead. The others are used, and are ordinary
-// nodes from then on. Those beyond the bound are in neither list.
+// SurplusReplacements divides the replacements of commands that were rolled back. Surplus ones can be deleted. Used
+// ones stay as ordinary nodes. A replacement is surplus if no pod ever ran on it, it has no do-not-disrupt, and no pod
+// without a node needs it. Overdue ones are surplus. So are those that are not registered and cost more than the nodes
+// that would be launched instead. Replacements beyond maxSingly are in neither list.
 func SurplusReplacements(s *model.Snapshot, replacements []*model.Node, o pack.Options) (surplus, used []*model.Node) {
 	var idle []*model.Node
 	for _, n := range replacements {
@@ -68,8 +68,8 @@ func markedAsDeleted(s *model.Snapshot) []*apiv1.NodeClaim {
 	return status.Deleted(s.Now, marked...)
 }
 
-// A shortage is what a cluster lacks for its pods without a node: how many are refused, and how many nodes at which price are
-// to be launched for the others.
+// A shortage is the capacity that a cluster lacks for its pods without a node. It holds how many pods are refused, and
+// the number and price of the nodes to launch for the others.
 type shortage struct {
 	refused, launches int
 	price             float64

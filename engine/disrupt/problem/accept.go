@@ -17,8 +17,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// Accept adds the command, which removes the set, and moves the cluster on as if it were done. A voluntary command needs
-// budgets: if they do not allow it the verdict is a no, and nothing changes. A forced one uses them up.
+// Accept adds the command, which removes the set, and updates the cluster as if the command were done. If budgets do
+// not allow a voluntary command, it returns a refusal and changes nothing. A forced command uses budgets regardless.
 func (st *State) Accept(cmd model.Command, set ...*Candidate) model.Verdict {
 	if !status.Forced(cmd.Reason) {
 		if v := st.Allow(set, cmd.Reason); !v.OK() {
@@ -43,14 +43,14 @@ func (st *State) Accept(cmd model.Command, set ...*Candidate) model.Verdict {
 	return model.Verdict{}
 }
 
-// A done is what the command that was accepted last changes in the cluster.
+// A done is the change of the cluster by the last accepted command.
 type done struct {
 	removed  []*model.Node
 	placed   []model.Placement
 	launched model.Delta
 }
 
-// Advance returns the cluster, which was derived from the State's, as the command that was accepted last leaves it.
+// Advance applies the last accepted command to cluster, which must be derived from the State's cluster.
 func (st *State) Advance(cluster *model.Snapshot) *model.Snapshot {
 	var gone []*model.Node
 	for _, n := range st.last.removed {
@@ -61,8 +61,8 @@ func (st *State) Advance(cluster *model.Snapshot) *model.Snapshot {
 	return cluster.Without(gone...).Bound(st.last.placed).Apply(st.last.launched).Calm()
 }
 
-// launched returns the change by which the replacements are nodes, with their pods. They are cordoned, because they are not
-// initialized yet.
+// launched returns the change that adds the replacements as nodes with their pods. They are cordoned because they are
+// not initialized.
 func (st *State) launched(replacements []model.PlannedNode) model.Delta {
 	var change model.Delta
 	for i := range replacements {
@@ -81,7 +81,7 @@ func (st *State) launched(replacements []model.PlannedNode) model.Delta {
 		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
 		node.Spec.ProviderID, node.Spec.Unschedulable, node.Spec.Taints = "planned:///"+name, true, r.Pool.Taints
 		node.Status.Capacity, node.Status.Allocatable = t.Capacity.List(), t.Allocatable.List()
-		// Some pods tolerate cordons, so that there must be no room for another pod either.
+		// Pods that tolerate cordons could still be placed, so the node has no room for another pod.
 		node.Status.Allocatable[corev1.ResourcePods] = model.Quantity(corev1.ResourcePods, int64(len(r.Pods)))
 		claim := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
 		claim.Status.ProviderID = node.Spec.ProviderID
@@ -96,7 +96,7 @@ func (st *State) launched(replacements []model.PlannedNode) model.Delta {
 	return change
 }
 
-// drawn returns the types of all NodePools without the instances that the replacements take out of reservations, nil if they
+// drawn returns the types of all NodePools after the replacements have taken instances from reservations, nil if they
 // take none.
 func (st *State) drawn(replacements []model.PlannedNode) map[string][]*model.InstanceType {
 	drawn := map[string]int{}
@@ -121,7 +121,7 @@ func (st *State) drawn(replacements []model.PlannedNode) map[string][]*model.Ins
 	return types
 }
 
-// without returns t with so many instances less in each reservation.
+// without returns t with each reservation reduced by the drawn number of instances.
 func without(t *model.InstanceType, drawn map[string]int) *model.InstanceType {
 	c := *t
 	c.Offerings = slices.Clone(t.Offerings)
@@ -134,7 +134,8 @@ func without(t *model.InstanceType, drawn map[string]int) *model.InstanceType {
 	return &c
 }
 
-// original returns the command with the pods, nodes and types of the Snapshot instead of those of the hypothesis.
+// original returns the command with the pods, nodes and types of the Snapshot in place of those of the what-if
+// cluster.
 func (p *Problem) original(cmd model.Command) model.Command {
 	pods := func(list []*model.Pod) []*model.Pod {
 		out := slices.Clone(list)
@@ -157,7 +158,7 @@ func (p *Problem) original(cmd model.Command) model.Command {
 	for i := range cmd.Replacements {
 		r := &cmd.Replacements[i]
 		r.Pods = pods(r.Pods)
-		r.Options = slices.Clone(r.Options) // other nodes share it
+		r.Options = slices.Clone(r.Options) // shared with other nodes
 		for k, t := range r.Options {
 			if o := p.types[r.Pool.Name][t.Name]; o != nil {
 				r.Options[k] = o
@@ -165,7 +166,7 @@ func (p *Problem) original(cmd model.Command) model.Command {
 		}
 		for _, o := range r.Options[0].Offerings {
 			if o.Compare(r.Offering) == 0 {
-				r.Offering = o // with the reservation's capacity before this decision
+				r.Offering = o // its reservation capacity is that before this decision
 			}
 		}
 	}

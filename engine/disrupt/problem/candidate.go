@@ -12,26 +12,28 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// A Candidate is a node of a NodePool with what decisions need to know of it. It never changes.
+// A Candidate is a node of a NodePool with the data on which decisions depend. It is immutable.
 type Candidate struct {
 	Node *model.Node
-	Pool *model.Pool // nil if it does not exist
-	// Price is in dollars per hour. Priced is false if it is not known.
+	Pool *model.Pool // nil if the NodePool does not exist
+	// Price is the price of the node in dollars per hour. Priced is false if it is not known.
 	Price  float64
 	Priced bool
-	// Pods are those that need another place when the node goes. EvictionCost is the sum of what evicting them costs, 1 for an
-	// ordinary pod. Worth is a lower bound of the price of running them, in dollars per hour.
+	// Pods are the pods that need another place if the node is removed. EvictionCost is the sum of their eviction
+	// costs, each 1 for an ordinary pod. Worth is a lower bound of the price of capacity for them, in dollars per
+	// hour.
 	Pods                []*model.Pod
 	EvictionCost, Worth float64
-	// Evictions are what PodDisruptionBudgets count of the pods. Unevictable is a no if one of the pods can never be evicted.
+	// Evictions are the pods that each PodDisruptionBudget selects. Unevictable is a refusal if some pod can never be
+	// evicted.
 	Evictions   []budget.Eviction
 	Unevictable model.Verdict
 
-	index  int // in Problem.Candidates
+	index  int // index in Problem.Candidates
 	tuning tuning
 }
 
-// newCandidate returns the candidate, still without its worth.
+// newCandidate returns the candidate. Its Worth is set later.
 func newCandidate(p *Problem, n *model.Node) *Candidate {
 	c := &Candidate{Node: n, Pods: n.Reschedulable()}
 	c.Pool, _ = p.Snapshot.Pool(n.Pool)
@@ -55,17 +57,17 @@ func newCandidate(p *Problem, n *model.Node) *Candidate {
 // Type returns the name of the node's instance type.
 func (c *Candidate) Type() string { return c.Node.Labels[corev1.LabelInstanceTypeStable] }
 
-// CapacityType returns how the node was bought.
+// CapacityType returns the capacity type of the node.
 func (c *Candidate) CapacityType() string { return c.Node.Labels[apiv1.CapacityTypeLabelKey] }
 
-// Waste returns what the node costs beyond the worth of its pods, in dollars per hour.
+// Waste returns the price of the node less the worth of its pods, in dollars per hour.
 func (c *Candidate) Waste() float64 { return c.Price - c.Worth }
 
-// podDeletionCost is an annotation of Kubernetes: pods of lower cost are deleted first.
+// podDeletionCost is a Kubernetes annotation. Pods with lower cost are deleted first.
 const podDeletionCost = "controller.kubernetes.io/pod-deletion-cost"
 
-// EvictionCost returns what evicting the pod costs: 1 for an ordinary pod, more for one of high priority or deletion cost,
-// between -10 and 10. The formula is upstream Karpenter's.
+// EvictionCost returns the cost of evicting the pod: 1 for an ordinary pod, more with high priority or deletion cost.
+// It is between -10 and 10. The formula is that of Karpenter.
 func EvictionCost(p *model.Pod) float64 {
 	cost := 1.0
 	if v, err := strconv.ParseFloat(p.Object.Annotations[podDeletionCost], 64); err == nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// MayDisrupt is a yes if the node may be disrupted voluntarily, apart from its pods.
+// MayDisrupt returns a refusal if the node must not be disrupted voluntarily. Its pods are not considered.
 func (p *Problem) MayDisrupt(c *Candidate) model.Verdict {
 	n := c.Node
 	switch {
@@ -30,7 +30,7 @@ func (p *Problem) MayDisrupt(c *Candidate) model.Verdict {
 	return model.Verdict{}
 }
 
-// MayConsolidate is a yes if the settings of the NodePool allow to remove the node because of its price.
+// MayConsolidate returns a refusal if the settings of the NodePool do not allow consolidation of the node.
 func (p *Problem) MayConsolidate(c *Candidate) model.Verdict {
 	switch {
 	case c.Pool.Static():
@@ -43,8 +43,9 @@ func (p *Problem) MayConsolidate(c *Candidate) model.Verdict {
 	return model.Verdict{}
 }
 
-// PodsMayGo is a yes if no pod of the node has do-not-disrupt, and no PodDisruptionBudget was exhausted before this decision.
-// Eventual disruption passes over both if the claim has a terminationGracePeriod, because then the pods end in any case.
+// PodsMayGo returns a refusal if a pod of the node has do-not-disrupt, or if a PodDisruptionBudget was exhausted
+// before this decision. For eventual disruption both are ignored if the claim has a terminationGracePeriod, because
+// the pods then end in any case.
 func (p *Problem) PodsMayGo(c *Candidate, eventual bool) model.Verdict {
 	if eventual && ends(c) {
 		return model.Verdict{}
@@ -58,7 +59,7 @@ func (p *Problem) PodsMayGo(c *Candidate, eventual bool) model.Verdict {
 	return p.pdbs.Allow(nil, c.Evictions)
 }
 
-// EmptyMayGo is a yes if nothing but budgets keeps an empty node.
+// EmptyMayGo returns the reason, other than budgets, why an empty node must stay.
 func (st *State) EmptyMayGo(c *Candidate) model.Verdict {
 	p := st.Problem
 	if v := p.MayDisrupt(c); !v.OK() {
@@ -76,8 +77,8 @@ func (st *State) EmptyMayGo(c *Candidate) model.Verdict {
 	return st.Incoming(c)
 }
 
-// Allow is a yes if all nodes of the set may be disrupted for the reason beside those that commands take already: by the
-// bound of one decision, the budgets of their NodePools and the PodDisruptionBudgets of their pods.
+// Allow returns a refusal if the set must not be disrupted in addition to the nodes of accepted commands. It checks
+// the bound of one decision, the budgets of the NodePools, and the PodDisruptionBudgets of the pods.
 func (st *State) Allow(set []*Candidate, reason apiv1.DisruptionReason) model.Verdict {
 	if most := st.Problem.Options.MaxNodes; most != 0 && st.voluntary+len(set) > most {
 		return policy("as many nodes as are allowed a minute were disrupted")
@@ -94,7 +95,7 @@ func (st *State) Allow(set []*Candidate, reason apiv1.DisruptionReason) model.Ve
 	return st.Problem.pdbs.Allow(st.evicted, evictions...)
 }
 
-// ends reports whether the node ends by a deadline, whatever its pods say.
+// ends reports whether the node has a termination deadline that its pods cannot extend.
 func ends(c *Candidate) bool {
 	return c.Node.Claim != nil && c.Node.Claim.Spec.TerminationGracePeriod != nil
 }
@@ -119,7 +120,8 @@ func (p *Problem) Initialized(n *model.Node) bool {
 	return n.Initialized || p.Options.Simulate && n.Object != nil
 }
 
-// Consolidatable reports whether consolidateAfter has passed since the last pod came or went.
+// Consolidatable reports whether consolidateAfter has passed since a pod was last bound to the node or removed from
+// it.
 func (p *Problem) Consolidatable(c *Candidate) bool {
 	return p.Options.Simulate || c.Node.Claim != nil && condition.IsTrue(c.Node.Claim, apiv1.ConditionTypeConsolidatable)
 }

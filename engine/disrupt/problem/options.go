@@ -11,32 +11,34 @@ import (
 	"github.com/karpenter-go/karpenter/engine/pack"
 )
 
-// Options tunes a decision. The zero value works.
+// Options configures a decision. The zero value is valid.
 type Options struct {
-	// Pack is how the pods of nodes that go are packed.
+	// Pack are the options for packing the pods of nodes that are removed.
 	Pack pack.Options
-	// SpotToSpot lets spot nodes be replaced by cheaper spot nodes.
+	// SpotToSpot allows cheaper spot nodes to replace spot nodes.
 	SpotToSpot bool
-	// Static lets NodePools with replicas be kept at that number.
+	// Static enables static NodePools, which keep the number of nodes in replicas.
 	Static bool
-	// Repair lists the conditions for which a node is repaired. Without any, no node is.
+	// Repair lists the conditions for which a node is repaired. If it is empty, no node is repaired.
 	Repair []RepairPolicy
-	// Mode is that of NodePools without an annotation: Auto, DryRun or Approve. Empty is Auto.
+	// Mode is the mode of NodePools without an annotation: Auto, DryRun or Approve. Empty means Auto.
 	Mode string
 	// Paused stops voluntary disruption of all NodePools.
 	Paused bool
 	// Simulate treats all nodes of NodePools as managed, initialized and consolidatable, with or without a claim.
 	Simulate bool
-	// Backoff holds the names of nodes whose disruption was rolled back a short while ago. They stay for now.
+	// Backoff is the names of nodes whose disruption was rolled back recently. They are not disrupted for now.
 	Backoff map[string]bool
-	// MaxNodes bounds how many nodes one decision disrupts voluntarily. 0 is no bound, a negative number allows none.
+	// MaxNodes bounds how many nodes one decision disrupts voluntarily. 0 means no bound; a negative number allows
+	// none.
 	MaxNodes int
-	// MaxWhatIfs bounds how many hypotheses consolidation packs in one decision. It replaces a time limit: a count gives the
-	// same decision on a slow machine. Candidates that were not reached come first in the next decision. Default 4,000.
+	// MaxWhatIfs bounds how many what-ifs consolidation packs in one decision. Unlike a time limit, a count gives the
+	// same decision on a slow machine. Candidates that were not reached come first in the next decision. The default
+	// is 4,000.
 	MaxWhatIfs int
 }
 
-// A RepairPolicy says that a node is repaired once its condition Type has been Status for Toleration.
+// A RepairPolicy says that a node is repaired once its condition Type has had the value Status for Toleration.
 type RepairPolicy struct {
 	Type       corev1.NodeConditionType
 	Status     corev1.ConditionStatus
@@ -50,15 +52,15 @@ const (
 	maxTypes = 600
 )
 
-// Defaults of what a NodePool may set by annotation.
+// Defaults of settings that a NodePool may override by annotation.
 const (
-	// movePrice is the price in dollars of moving one pod of ordinary importance.
+	// movePrice is the price, in dollars, of moving one ordinary pod.
 	movePrice = 0.001
-	// payback bounds how long a saving is counted on.
+	// payback bounds the time for which a saving counts.
 	payback = 4 * time.Hour
 )
 
-// tuning is how a NodePool weighs moves.
+// tuning holds the weights by which a NodePool evaluates moves.
 type tuning struct {
 	movePrice float64
 	payback   time.Duration

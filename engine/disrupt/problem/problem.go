@@ -8,7 +8,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// A Problem is a Snapshot compiled for disruption. It never changes.
+// A Problem is a Snapshot compiled for disruption. It is immutable.
 type Problem struct {
 	Snapshot *model.Snapshot
 	Options  Options
@@ -21,7 +21,7 @@ type Problem struct {
 	tariff tariff
 }
 
-// Compile returns the Problem of s, in the State before any command.
+// Compile returns the State before any command; its Problem is compiled from s.
 func Compile(s *model.Snapshot, o Options) *State {
 	if o.MaxWhatIfs == 0 {
 		o.MaxWhatIfs = maxWhatIfs
@@ -53,8 +53,8 @@ func Compile(s *model.Snapshot, o Options) *State {
 	return p.start()
 }
 
-// Candidate returns the candidate of the node, nil if it has none.
+// Candidate returns the candidate of the node, nil if the node is not a candidate.
 func (p *Problem) Candidate(n *model.Node) *Candidate { return p.byName[n.Name] }
 
-// WorthOf returns what the resources are worth, in dollars per hour: a lower bound of the price of buying them.
+// WorthOf returns the worth of the resources in dollars per hour: a lower bound of the price of that capacity.
 func (p *Problem) WorthOf(r model.Resources) float64 { return p.tariff.of(r) }

@@ -8,21 +8,21 @@ import (
 	"github.com/karpenter-go/karpenter/engine/pack"
 )
 
-// A Proposal is a hypothesis: the nodes of a set are removed, and their pods go where the plan puts them.
+// A Proposal is a what-if: the nodes of a set are removed, and their pods move as the plan says.
 type Proposal struct {
 	Set  []*Candidate
 	Plan *model.Plan
 	// Price is the price of the set in dollars per hour.
 	Price float64
-	// Saves, in dollars per hour, and Payback are known once the proposal is priced.
+	// Saves, in dollars per hour, and Payback are set when the proposal is priced.
 	Saves   float64
 	Payback Payback
-	// Verdict is a yes unless the proposal is known to be infeasible or not to pay.
+	// Verdict is a refusal if the proposal is infeasible or does not pay, as far as known.
 	Verdict model.Verdict
 }
 
-// WhatIf packs the pods of the set as if its nodes were gone from the cluster, which is the State's or one derived from it.
-// The verdict is a no if a pod has no other place.
+// WhatIf packs the pods of the set into the cluster without its nodes. cluster is that of the State, or derived from
+// it. The verdict is a refusal if a pod has no other place.
 func (st *State) WhatIf(cluster *model.Snapshot, set []*Candidate) Proposal {
 	st.Stats.WhatIfs++
 	p := Proposal{Set: set}
@@ -42,10 +42,10 @@ func (st *State) WhatIf(cluster *model.Snapshot, set []*Candidate) Proposal {
 	return p
 }
 
-// maxPanics bounds the panics that Stats keeps.
+// maxPanics bounds how many panics Stats keeps.
 const maxPanics = 8
 
-// Solve is pack.Solve. If that panics, the plan refuses all pods, and the panic is noted.
+// Solve is pack.Solve. If that panics, the returned plan refuses all pods, and the panic is recorded.
 func (s *Stats) Solve(cluster *model.Snapshot, o pack.Options) *model.Plan {
 	plan, failed := pack.Try(cluster, o)
 	if failed != nil && len(s.Panics) < maxPanics {

@@ -13,11 +13,11 @@ import (
 	"github.com/karpenter-go/karpenter/engine/pack"
 )
 
-// start returns the State before any command: the cluster once everything that is under way is done.
+// start returns the State before any command: the cluster after everything in progress is finished.
 //
-// Pending pods, and those of nodes that are on their way out, are placed first. Pods without a place are left out, so that
-// they change no hypothesis. Nodes that are not initialized or will soon be replaced for another reason receive no pods, so
-// that no pod moves twice. Surplus replacements of commands that were rolled back count as initialized.
+// Pending pods and pods of nodes that are being removed are placed first. Pods without a place are omitted, so that
+// they do not affect what-ifs. Nodes that are not initialized, or will soon be replaced for another reason, receive no
+// pods, so that no pod moves twice. Surplus replacements of commands that were rolled back count as initialized.
 func (p *Problem) start() *State {
 	st := &State{
 		Problem: p, Budgets: budget.Of(p.Snapshot, p.Options.Simulate), nodes: make([]nodeState, len(p.Candidates)),
@@ -39,7 +39,7 @@ func (p *Problem) start() *State {
 	var placements []model.Placement
 	if len(s.Pending())+len(s.Displaced()) > 0 {
 		plan, failed := pack.Try(s, p.Options.Pack)
-		if failed != nil { // the pods that cause it must not stop disruption: they are left out
+		if failed != nil { // pods that make the packer panic are omitted and do not stop disruption
 			checked := pack.SolveChecked(s, p.Options.Pack)
 			plan, st.Stats.Panics = checked.Plan, checked.Panics
 		}
@@ -54,8 +54,8 @@ func (p *Problem) start() *State {
 	return st
 }
 
-// expect notes the candidates that placed pods are on their way to, and those that have room for a buffer. The latter are not
-// empty, but may be replaced, because the room moves along.
+// expect records the candidates to which placed pods will be bound, and those with room for a capacity buffer. The
+// latter are not empty. They may be replaced, because the buffer's room moves as well.
 func (st *State) expect(placements []model.Placement) {
 	for _, pl := range placements {
 		c := st.Problem.Candidate(pl.Node)
@@ -72,8 +72,9 @@ func (st *State) expect(placements []model.Placement) {
 	}
 }
 
-// expectAssigned notes the candidates that earlier commands and plans assigned pods to, as far as terminating pods will leave
-// room for these, and the replacements of nodes that still exist. An assignment to a node without room is stale.
+// expectAssigned records the candidates to which earlier commands and plans assigned pods, if the pods fit once
+// terminating pods are gone. It also records replacements of nodes that still exist. An assignment to a node without
+// room is stale and ignored.
 func (st *State) expectAssigned() {
 	s := st.Problem.Snapshot
 	for _, pod := range append(s.Pending(), s.Displaced()...) {
@@ -94,7 +95,7 @@ func (st *State) expectAssigned() {
 	}
 }
 
-// drained returns the nodes without pods and on their way out: they count against limits until they are gone.
+// drained returns the nodes without pods and being deleted, so that they count against limits until they are gone.
 func drained(nodes []*model.Node, now time.Time) model.Delta {
 	var change model.Delta
 	for _, n := range nodes {
@@ -121,8 +122,8 @@ func (p *Problem) replacedSoon(n *model.Node) bool {
 	return condition.IsTrue(n.Claim, apiv1.ConditionTypeDrifted)
 }
 
-// Cordon returns the change of s by which the nodes that match receive no pods. A claim without a node gets a deletion
-// timestamp instead: it still counts against limits then.
+// Cordon returns the change of s after which the matching nodes receive no pods. A claim without a node gets a
+// deletion timestamp instead, with which it still counts against limits.
 func (p *Problem) Cordon(s *model.Snapshot, match func(*model.Node) bool) model.Delta {
 	var change model.Delta
 	for _, n := range s.Nodes() {
@@ -139,8 +140,8 @@ func (p *Problem) Cordon(s *model.Snapshot, match func(*model.Node) bool) model.
 	return change
 }
 
-// Types returns the instance types that the NodePool may launch, cheapest first, at most as many as a claim may name.
-// Reservations that commands draw on are left out once they are used up.
+// Types returns the instance types that the NodePool may launch, cheapest first, at most as many as a claim may list.
+// Reservations that commands have used up are omitted.
 func (st *State) Types(pool *model.Pool) []*model.InstanceType {
 	var types []*model.InstanceType
 	for _, t := range st.Cluster.Types(pool.Name) {

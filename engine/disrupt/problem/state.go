@@ -11,63 +11,64 @@ import (
 	"github.com/karpenter-go/karpenter/engine/pack"
 )
 
-// A State is how far a decision has come. Methods change a clone of it and return that.
+// A State is the intermediate result of a decision. Methods change a clone of it and return the clone.
 type State struct {
 	Problem *Problem
-	// Cluster is the Snapshot once everything that is under way and all commands so far are done. No pod is pending in it,
-	// and nodes that must not receive pods are unschedulable.
+	// Cluster is the Snapshot after everything in progress and all accepted commands are done. It has no pending pods.
+	// Nodes that must not receive pods are unschedulable.
 	Cluster *model.Snapshot
 	// Budgets are what the disruption budgets of NodePools still allow.
 	Budgets *budget.NodePools
-	// Commands are those that were accepted, in order.
+	// Commands are the accepted commands, in order.
 	Commands []model.Command
-	// Gain is what accepted consolidations gain net, in dollars.
+	// Gain is the sum of the net gains of accepted consolidations, in dollars.
 	Gain  float64
 	Stats Stats
 
 	evicted   budget.Taken
 	nodes     []nodeState    // by candidate
 	launching map[string]int // replacements so far, by NodePool
-	voluntary int            // nodes taken by voluntary commands
-	planned   int            // replacements so far, which numbers their names
-	last      done           // what the last command changes
+	voluntary int            // nodes removed by voluntary commands
+	planned   int            // number of replacements so far, used in their names
+	last      done           // the change by the last command
 }
 
-// Stats count how a decision came about.
+// Stats are statistics of how a decision was made.
 type Stats struct {
-	// WhatIfs is how many hypotheses were packed, Screened how many were packed in the reduced cluster first.
+	// WhatIfs is how many what-ifs were packed. Screened is how many candidates were first checked in the reduced
+	// cluster.
 	WhatIfs, Screened int
-	// Eligible is how many nodes each reason could take if budgets allowed all.
+	// Eligible is how many nodes could be disrupted for each reason without budgets.
 	Eligible map[apiv1.DisruptionReason]int
-	// Scores are those of consolidations from NodePools with consolidationPolicy Balanced.
+	// Scores are the scores of consolidations from NodePools with consolidationPolicy Balanced.
 	Scores []Score
 	// Exhausted says that MaxWhatIfs was reached.
 	Exhausted bool
-	// Panics are those of the packer, at most maxPanics of them. The pods of such a plan have no place.
+	// Panics are panics of the packer, at most maxPanics. The pods of such a plan are refused.
 	Panics []pack.Panic
 }
 
-// A Score is that of one move for one NodePool.
+// A Score is the score of one move for one NodePool.
 type Score struct {
 	Pool string
-	// Value is (saved / cost of the pool) / (disturbed / all that could be disturbed in the pool); +Inf if the move disturbs
-	// nothing.
+	// Value is (saved / cost of the pool) / (disturbed / total disturbance of the pool). It is +Inf if the move
+	// disturbs nothing.
 	Value    float64
 	Approved bool
 }
 
-// A nodeState is what a decision knows of one candidate so far.
+// A nodeState is the state of one candidate in a decision.
 type nodeState struct {
-	// taken says that a command removes the node, incoming that pods are on their way to it.
+	// taken says that a command removes the node. incoming says that pods are assigned to it.
 	taken, incoming bool
-	// buffer is the capacity buffer that the node has room for, empty if there is none.
+	// buffer is the capacity buffer for which the node has room, empty if there is none.
 	buffer string
-	// verdict is why the node stays if it is not taken. A final one is not replaced by later methods.
+	// verdict is the reason why the node stays. If final, later methods do not replace it.
 	verdict model.Verdict
 	final   bool
 }
 
-// Clone returns a copy that can be changed by itself.
+// Clone returns a copy that can be changed independently.
 func (st *State) Clone() *State {
 	c := *st
 	c.Budgets = st.Budgets.Clone()
@@ -80,10 +81,10 @@ func (st *State) Clone() *State {
 // Taken reports whether a command removes the candidate.
 func (st *State) Taken(c *Candidate) bool { return st.nodes[c.index].taken }
 
-// Remove takes a candidate without a command.
+// Remove marks a candidate as removed without a command.
 func (st *State) Remove(c *Candidate) { st.nodes[c.index].taken = true }
 
-// Incoming is a yes if no pods are on their way to the candidate.
+// Incoming returns a refusal if pods are assigned to the candidate.
 func (st *State) Incoming(c *Candidate) model.Verdict {
 	if st.nodes[c.index].incoming {
 		return model.Verdict{Rule: model.RuleNominated}
@@ -91,20 +92,20 @@ func (st *State) Incoming(c *Candidate) model.Verdict {
 	return model.Verdict{}
 }
 
-// Block notes why a method does not take the candidate. A later method may replace the verdict.
+// Block records why a method does not remove the candidate. A later method may replace the verdict.
 func (st *State) Block(c *Candidate, v model.Verdict) {
 	if n := &st.nodes[c.index]; !n.final {
 		n.verdict = v
 	}
 }
 
-// BlockFinally notes why a method does not take the candidate although it is due, whatever later methods say.
+// BlockFinally records why a method does not remove a candidate that is due. Later methods do not replace the verdict.
 func (st *State) BlockFinally(c *Candidate, v model.Verdict) {
 	n := &st.nodes[c.index]
 	n.verdict, n.final = v, true
 }
 
-// Blocked returns the candidates that no command takes, with their verdicts, in name order.
+// Blocked returns the candidates that no command removes, with their verdicts, in name order.
 func (st *State) Blocked() []model.Blocked {
 	var out []model.Blocked
 	for _, c := range st.Problem.Candidates {
@@ -123,17 +124,18 @@ func (st *State) Blocked() []model.Blocked {
 	return out
 }
 
-// CountEligible notes how many nodes a reason could take if budgets allowed all.
+// CountEligible adds n to the number of nodes that could be disrupted for the reason without budgets.
 func (st *State) CountEligible(reason apiv1.DisruptionReason, n int) { st.Stats.Eligible[reason] += n }
 
-// Exhausted reports whether no more hypotheses may be packed for consolidation.
+// Exhausted reports whether consolidation has reached its bound of what-ifs.
 func (st *State) Exhausted() bool { return st.Stats.WhatIfs >= st.Problem.Options.MaxWhatIfs }
 
-// Launching returns how many replacements from the NodePool the commands launch.
+// Launching returns how many replacements the commands launch in the NodePool.
 func (st *State) Launching(pool string) int { return st.launching[pool] }
 
-// Due returns the candidates that no command takes yet: those whose commands for the reason are carried out, or those
-// whose commands the mode of their NodePool only proposes.
+// Due returns the candidates that no command removes yet. If proposed is false, these are candidates whose commands
+// for the reason are executed. Otherwise they are those whose commands are only proposed because of the mode of their
+// NodePool.
 func (st *State) Due(reason apiv1.DisruptionReason, proposed bool) []*Candidate {
 	var due []*Candidate
 	for _, c := range st.Problem.Candidates {
@@ -144,8 +146,8 @@ func (st *State) Due(reason apiv1.DisruptionReason, proposed bool) []*Candidate 
 	return due
 }
 
-// onlyProposed reports whether the mode of the candidate's NodePool keeps a command for the reason from being carried out.
-// In mode Approve forced disruption needs no approval.
+// onlyProposed reports whether the mode of the candidate's NodePool prevents execution of commands for the reason. In
+// mode Approve, forced disruption needs no approval.
 func (p *Problem) onlyProposed(c *Candidate, reason apiv1.DisruptionReason) bool {
 	if c.Pool == nil {
 		return false

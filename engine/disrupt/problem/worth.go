@@ -12,12 +12,12 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// A tariff is what a unit of each resource is worth, in dollars per hour, at the best prices on offer: the dual prices of
-// buying all that the candidates' pods ask for in fractions of machines. No machine gives more worth than it costs, so what
-// pods are worth is a price below which no set of machines holds them.
+// A tariff is the dual price of each resource in dollars per hour, at the best prices on offer. The linear program
+// buys the total demand of the candidates' pods in fractions of machines. No machine is worth more than its price. So
+// the worth of pods is a lower bound of the price of any machines that hold them.
 type tariff map[corev1.ResourceName]float64
 
-// worthOf returns what the amounts are worth.
+// of returns the worth of the amounts.
 func (t tariff) of(r model.Resources) float64 {
 	total := 0.0
 	for _, name := range r.Names() {
@@ -26,7 +26,7 @@ func (t tariff) of(r model.Resources) float64 {
 	return total
 }
 
-// appraise sets what the pods of every candidate are worth.
+// appraise sets the worth of the pods of each candidate.
 func (p *Problem) appraise() {
 	demand := model.Resources{}
 	for _, c := range p.Candidates {
@@ -44,7 +44,7 @@ func (p *Problem) appraise() {
 	}
 }
 
-// FullWorth returns what the pods of the node would be worth if they filled it, as a share of its price.
+// FullWorth returns the worth of the node's pods if they were scaled up to fill it, as a share of the node's price.
 func (p *Problem) FullWorth(c *Candidate) float64 {
 	if c.Price <= 0 {
 		return math.Inf(1)
@@ -52,7 +52,7 @@ func (p *Problem) FullWorth(c *Candidate) float64 {
 	return p.tariff.of(c.Node.Allocatable.Minus(c.Node.DaemonUsed)) / c.Price
 }
 
-// A machine is what one instance type holds, and its best price.
+// A machine is the capacity of one instance type, with its best price.
 type machine struct {
 	room  model.Resources
 	price float64

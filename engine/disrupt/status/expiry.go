@@ -7,15 +7,16 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// Bounds of the time between the begin of a replacement and the expiry of its node.
+// Bounds of the time between the start of a replacement and the expiry of its node.
 const (
-	// maxLead is the time that a replacement has to be initialized, or a quarter of expireAfter if that is shorter.
+	// maxLead is the time allowed for initialization of the replacement, or a quarter of expireAfter if that is
+	// shorter.
 	maxLead = 15 * time.Minute
-	// maxJitter bounds how far nodes of one age are spread: a tenth of expireAfter, but no more than this.
+	// maxJitter bounds how far replacements of equally old nodes are spread: a tenth of expireAfter, at most this.
 	maxJitter = 6 * time.Hour
 )
 
-// ExpiresAt returns when the claim expires. It returns ok=false if it never does.
+// ExpiresAt returns when the claim expires. ok is false if it never does.
 func ExpiresAt(claim *apiv1.NodeClaim) (at time.Time, ok bool) {
 	if claim == nil || claim.Spec.ExpireAfter.Duration == nil {
 		return time.Time{}, false
@@ -23,8 +24,8 @@ func ExpiresAt(claim *apiv1.NodeClaim) (at time.Time, ok bool) {
 	return claim.CreationTimestamp.Add(*claim.Spec.ExpireAfter.Duration), true
 }
 
-// ReplaceAt returns when to begin to replace a claim that expires, so that its replacement is initialized in time. It returns
-// ok=false if the claim never expires. Claims of one age begin at different times, which depend on their UIDs alone.
+// ReplaceAt returns when the replacement of an expiring claim starts, so that it is initialized in time. ok is false
+// if the claim never expires. Claims of equal age start at different times, which depend only on their UIDs.
 func ReplaceAt(claim *apiv1.NodeClaim) (at time.Time, ok bool) {
 	expiry, ok := ExpiresAt(claim)
 	if !ok {

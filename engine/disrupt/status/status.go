@@ -19,7 +19,7 @@ const (
 	ReasonUnhealthy apiv1.DisruptionReason = "Unhealthy"
 )
 
-// Forced reports whether nodes are disrupted for the reason whatever budgets and approvals say.
+// Forced reports whether disruption for the reason ignores budgets and approvals.
 func Forced(reason apiv1.DisruptionReason) bool {
 	return reason == ReasonExpired || reason == ReasonUnhealthy
 }
@@ -29,7 +29,7 @@ func Disrupting(n *model.Node) bool {
 	return n.Disrupted() || n.Claim != nil && condition.IsTrue(n.Claim, apiv1.ConditionTypeDisruptionReason)
 }
 
-// Reason returns the reason that the node was marked for, empty if none is known.
+// Reason returns the reason for which the node was marked, empty if it is not known.
 func Reason(n *model.Node) apiv1.DisruptionReason {
 	if mark := condition.Get(n.Claim, apiv1.ConditionTypeDisruptionReason); mark != nil {
 		return apiv1.DisruptionReason(mark.Reason)
@@ -43,13 +43,13 @@ func Replaces(n *model.Node) []string { return listed(n.Claim, apiv1.ReplacesAnn
 // ReplacedBy returns the names of the claims that must be initialized before c is deleted.
 func ReplacedBy(c *apiv1.NodeClaim) []string { return listed(c, apiv1.ReplacedByAnnotationKey) }
 
-// ReplacedTypes returns what the node replaced, as "instance type/capacity type".
+// ReplacedTypes returns the nodes that n replaced, each as "instance type/capacity type".
 func ReplacedTypes(n *model.Node) []string { return listed(n.Claim, apiv1.ReplacedTypesAnnotationKey) }
 
-// TakesFrom returns the names of the claims whose pods n has room for and is reserved for.
+// TakesFrom returns the names of the claims for whose pods n is reserved.
 func TakesFrom(n *model.Node) []string { return listed(n.Claim, apiv1.TakesFromAnnotationKey) }
 
-// listed splits an annotation of the claim by commas.
+// listed splits an annotation of the claim at commas.
 func listed(c *apiv1.NodeClaim, annotation string) []string {
 	if c == nil || c.Annotations[annotation] == "" {
 		return nil
@@ -57,8 +57,8 @@ func listed(c *apiv1.NodeClaim, annotation string) []string {
 	return strings.Split(c.Annotations[annotation], ",")
 }
 
-// Deleted returns the claims of the nodes with a deletion timestamp. In a hypothetical Snapshot their pods then need another
-// place, while the nodes still count against limits.
+// Deleted returns the claims of the nodes with a deletion timestamp. In a what-if Snapshot the pods of such a node
+// need another place, but the node still counts against limits.
 func Deleted(now time.Time, nodes ...*model.Node) []*apiv1.NodeClaim {
 	claims := make([]*apiv1.NodeClaim, len(nodes))
 	for i, n := range nodes {
@@ -79,7 +79,7 @@ func ProtectedPod(n *model.Node, now time.Time) *model.Pod {
 	return nil
 }
 
-// Unprotected is a yes if neither the node nor a pod of it has an active do-not-disrupt annotation.
+// Unprotected returns a refusal if the node or one of its pods has an active do-not-disrupt annotation.
 func Unprotected(n *model.Node, now time.Time) model.Verdict {
 	if n.Object != nil && n.Object.Annotations[apiv1.DoNotDisruptAnnotationKey] == "true" {
 		return model.Verdict{Rule: model.RuleAnnotation, Subject: "the node"}
@@ -90,16 +90,16 @@ func Unprotected(n *model.Node, now time.Time) model.Verdict {
 	return model.Verdict{}
 }
 
-// startupLimit is how long a replacement may take to be initialized. After that it is not counted on.
+// startupLimit is how long the initialization of a replacement may take. After that the replacement is ignored.
 const startupLimit = 15 * time.Minute
 
-// Overdue reports whether n is not initialized although its startup limit has passed.
+// Overdue reports whether n is not initialized and its startup limit has passed.
 func Overdue(n *model.Node, now time.Time) bool {
 	return !n.Initialized && now.Sub(n.Claim.CreationTimestamp.Time) >= startupLimit
 }
 
-// Surplus reports whether n is launched, not yet initialized, and replaces nodes that stay for now. No command waits for it,
-// so pods of other commands may go there.
+// Surplus reports whether n is launched but not initialized, and replaces nodes that are not being removed. No command
+// waits for n, so pods of other commands may be planned onto it.
 func Surplus(s *model.Snapshot, n *model.Node) bool {
 	if n.Claim == nil || !n.Launched() || n.Initialized || n.Deleting || Overdue(n, s.Now) {
 		return false
@@ -118,7 +118,7 @@ func Surplus(s *model.Snapshot, n *model.Node) bool {
 	return stays
 }
 
-// FreesRoom reports whether terminating pods of n leave enough room for p, as after a preemption.
+// FreesRoom reports whether p fits on n once its terminating pods are gone, as after a preemption.
 func FreesRoom(n *model.Node, p *model.Pod) bool {
 	free, frees := n.Free(), false
 	for _, other := range n.Pods {

@@ -10,31 +10,31 @@ import (
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
-// An Assignment says which pods go to existing nodes and which to new nodes in which domains.
+// An Assignment decides which pods go to existing nodes, and in which topology domains the other pods get new nodes.
 type Assignment struct {
 	Problem *compile.Problem
-	// Limits are what pool limits and reservations leave before new nodes are planned.
+	// Limits are what NodePool limits and reservations allow before new nodes are planned.
 	Limits *catalog.Limits
 	Placed *existing.Placement
-	// Segments are the pods for new nodes.
+	// Segments are the pods that get new nodes.
 	Segments []*Segment
 
 	quotas  Quotas
-	placing *compile.Class // the class at work
-	// final says that a class waits for the pods of others no more: those that have no place by now get none.
+	placing *compile.Class // the class that is being placed
+	// final says that classes no longer wait for pods of other classes. Pods without a place now get none.
 	final bool
-	// exhausted is, by affinity group, how many of its first classes have no pods left.
+	// exhausted is, for each affinity group, how many of its first classes have no pods left to place.
 	exhausted []int
 	choices   map[choiceKey][]*Choice
 	bearings  map[bearingKey]catalog.Bearing
 	opening   map[openKey]bool
 }
 
-// Presets are what an earlier assignment has shown.
+// Presets are what an earlier assignment of the same problem has shown.
 type Presets struct {
-	// Quotas bound how many pods are sent where.
+	// Quotas bound how many pods of a class get each choice of domains.
 	Quotas Quotas
-	// Without says which pods are left out; nil for none.
+	// Without reports whether a pod is left out of the assignment; nil leaves out none.
 	Without func(*model.Pod) bool
 }
 
@@ -58,7 +58,7 @@ func Assign(p *compile.Problem, o Presets) *Assignment {
 	}
 }
 
-// start returns an assignment that goes on from the placement.
+// start returns an assignment without segments that continues from the placement.
 func start(p *compile.Problem, l *catalog.Limits, at *existing.Placement) *Assignment {
 	a := &Assignment{
 		Problem: p, Limits: l, Placed: at, exhausted: make([]int, len(p.Groups)),
@@ -68,8 +68,8 @@ func start(p *compile.Problem, l *catalog.Limits, at *existing.Placement) *Assig
 	return a
 }
 
-// Resume returns an assignment for single pods that were left out: it goes on from a with the limits that planned nodes
-// leave, without quotas. It does not change a.
+// Resume returns an assignment that continues from a, for single pods that got no node. It uses limits l, which
+// planned nodes have reduced, and no quotas. It does not change a.
 func (a *Assignment) Resume(l *catalog.Limits) *Assignment {
 	b := start(a.Problem, l, a.Placed.Clone())
 	b.Segments, b.final = slices.Clone(a.Segments), true
@@ -77,10 +77,10 @@ func (a *Assignment) Resume(l *catalog.Limits) *Assignment {
 	return b
 }
 
-// Turn makes c the class at work.
+// Turn makes c the class that is being placed.
 func (a *Assignment) Turn(c *compile.Class) { a.placing = c }
 
-// placeClass places what it can of the class, and reports whether that was anything.
+// placeClass places as many pods of the class as it can, and reports whether it placed any.
 func (a *Assignment) placeClass(c *compile.Class) bool {
 	all := a.Placed.Left(c)
 	if all == 0 {
@@ -99,8 +99,8 @@ func (a *Assignment) placeClass(c *compile.Class) bool {
 	return a.Placed.Left(c) < all
 }
 
-// chooseDomains gives pods of the class that go to new nodes their domains, as far as the stage's requirements hold, and
-// collects them in segments.
+// chooseDomains selects domains for the pods of the class that need new nodes. It does so while the stage's
+// requirements can be met, and collects the pods in segments.
 func (a *Assignment) chooseDomains(c *compile.Class, s *compile.Stage) {
 	if s.Company != nil {
 		a.spreadOver(c, s, a.CompanyChoices(c, s))
@@ -116,7 +116,7 @@ func (a *Assignment) chooseDomains(c *compile.Class, s *compile.Stage) {
 	}
 }
 
-// spreadOver gives pods of the class the best of the choices, again and again, while one allows some.
+// spreadOver repeatedly gives the best choice to pods of the class, until no choice allows any more pods.
 func (a *Assignment) spreadOver(c *compile.Class, s *compile.Stage, choices []*Choice) {
 	for a.Placed.Left(c) > 0 {
 		best, n := a.best(c, s, choices)
@@ -128,8 +128,8 @@ func (a *Assignment) spreadOver(c *compile.Class, s *compile.Stage, choices []*C
 	}
 }
 
-// best returns the choice for the next pods, and for how many: the least crowded of those that the rules allow, of equals
-// the cheapest.
+// best returns the choice for the next pods and how many pods get it. It selects the least crowded choice that the
+// rules allow. Of equally crowded choices it selects the cheapest.
 func (a *Assignment) best(c *compile.Class, s *compile.Stage, choices []*Choice) (best *Choice, n int) {
 	least := 0
 	for _, ch := range choices {
@@ -150,7 +150,7 @@ func (a *Assignment) best(c *compile.Class, s *compile.Stage, choices []*Choice)
 	return best, min(n, a.Placed.Left(c))
 }
 
-// oneByOne reports whether each pod of the class may change which choice is best for the next.
+// oneByOne reports whether placing one pod of the class may change the best choice for the next pod.
 func (a *Assignment) oneByOne(c *compile.Class, s *compile.Stage) bool {
 	if slices.ContainsFunc(s.OverDomains, func(r compile.Rule) bool { return r.Kind != topology.Near }) {
 		return true
@@ -161,14 +161,15 @@ func (a *Assignment) oneByOne(c *compile.Class, s *compile.Stage) bool {
 	})
 }
 
-// Allows returns how many pods of the class the choice may take now, and how crowded its domains are with pods from which
-// these must be spread.
+// Allows returns how many pods of the class the choice may get now. crowd is the number of pods in its domains from
+// which these pods must be spread.
 func (a *Assignment) Allows(c *compile.Class, s *compile.Stage, ch *Choice) (n, crowd int) {
 	n, crowd = a.allowed(c, s, ch)
 	return min(n, a.quotas.left(c, s, ch)), crowd
 }
 
-// allowed is Allows without quotas.
+// allowed is Allows without quotas. If the pods spread over a key with unknown values (Open), they get no new node,
+// because another new node could be in an empty domain.
 func (a *Assignment) allowed(c *compile.Class, s *compile.Stage, ch *Choice) (n, crowd int) {
 	counts := a.Placed.Counts
 	n = compile.NoLimit
@@ -180,11 +181,11 @@ func (a *Assignment) allowed(c *compile.Class, s *compile.Stage, ch *Choice) (n,
 			if d == compile.Outside {
 				return 0, 0
 			}
-			continue // the node brings the company
+			continue // DaemonSet pods on the node satisfy the affinity
 		}
 		n = min(n, counts.Allows(r, d, a.MayBeFirst))
 		if r.Kind == topology.Spread && a.Problem.Keys[key].Open {
-			return 0, 0 // another new node may turn out to be in an empty domain
+			return 0, 0 // another new node could be in a domain without pods
 		}
 		if r.Kind == topology.Spread && d >= 0 {
 			crowd += int(counts.Of(r.Group).Present[d])
@@ -204,7 +205,7 @@ func (a *Assignment) allowed(c *compile.Class, s *compile.Stage, ch *Choice) (n,
 	return n, crowd
 }
 
-// Enter counts n pods of the class in the domains of the choice.
+// Enter counts n pods of the class in the domains of the choice and deducts them from its quota.
 func (a *Assignment) Enter(c *compile.Class, s *compile.Stage, ch *Choice, n int) {
 	a.quotas.spend(c, s, ch, n)
 	counts := a.Placed.Counts
@@ -224,8 +225,8 @@ func (a *Assignment) Enter(c *compile.Class, s *compile.Stage, ch *Choice, n int
 	}
 }
 
-// MayBeFirst reports whether kube-scheduler's first-pod rule may be used for the class at work: no pod meets its affinity,
-// and none of another class that would is about to be placed.
+// MayBeFirst reports whether kube-scheduler's first-pod rule applies to the class that is being placed. No pod may
+// match its affinity, and no other class with pods left to place may match it.
 func (a *Assignment) MayBeFirst(r *compile.Rule) bool {
 	if !a.Placed.Counts.IsFirst(r) {
 		return false
@@ -241,11 +242,11 @@ func (a *Assignment) MayBeFirst(r *compile.Rule) bool {
 	return !slices.ContainsFunc(classes[done:], func(c *compile.Class) bool { return c != a.placing && a.Placed.Left(c) > 0 })
 }
 
-// A bearingKey is what bearing depends on.
+// A bearingKey identifies a result of bearing in the cache.
 type bearingKey struct{ fit, terms, tolerations int }
 
-// bearing returns how pods count for the group on the nodes that they may get by the fit. A pool that launches none of them
-// does not matter; as limits only shrink, that stays so.
+// bearing returns whether pods count for the spread constraint of g on each, some or none of the new nodes that f
+// allows. Pools that can launch none of these nodes are ignored. Limits only shrink, so the result stays valid.
 func (a *Assignment) bearing(g *compile.Group, f *catalog.Fit) catalog.Bearing {
 	if g.Filter.Terms == nil && g.Filter.Tolerations == nil {
 		return catalog.Counts
@@ -265,7 +266,7 @@ func (a *Assignment) bearing(g *compile.Group, f *catalog.Fit) catalog.Bearing {
 		if f.On[i].Set == nil {
 			continue
 		}
-		if _, ok := a.Problem.Catalog.Launches(a.Limits, p, f.On[i], f.Demand); !ok && !a.Placed.Late { // late pods may share a planned node
+		if _, ok := a.Problem.Catalog.Launches(a.Limits, p, f.On[i], f.Demand); !ok && !a.Placed.Late { // late pods may join a planned node
 			continue
 		}
 		if here := p.BearingOf(g.Filter, f.On[i]); first {

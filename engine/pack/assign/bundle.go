@@ -8,15 +8,15 @@ import (
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
-// Bounds of the search for pods that a bundle follows.
+// Bounds of the search for leaders: pods of other classes that are on a node before the pods of a bundle's class.
 const (
-	maxRows      = 8 // rows of leaders that are tried
+	maxRows      = 8 // sequences of leaders that are tried
 	maxRowLength = 4
-	maxLeaders   = 512 // classes that are looked at
+	maxLeaders   = 512 // classes that are considered
 )
 
-// bundle ties pods that must share a node into a bundle: pods with affinity to their like on the node, or to pods of other
-// classes of which one is still to be placed.
+// bundle combines pods that must share a node. These are pods with affinity to their own class, or to pods of other
+// classes that are not placed yet.
 func bundle(a *Assignment, c *compile.Class, s *compile.Stage) {
 	if a.Placed.Left(c) == 0 || !a.final && isFollowed(a, c) {
 		return
@@ -26,7 +26,7 @@ func bundle(a *Assignment, c *compile.Class, s *compile.Stage) {
 		r := &s.PerNode[i]
 		n := mostOnNewNode(a, r)
 		if r.Kind == topology.Near || r.Soft && n < most {
-			continue // a preference must not part pods that are placed together
+			continue // a preference must not separate pods that are placed together
 		}
 		most = min(most, n)
 	}
@@ -50,7 +50,8 @@ func bundle(a *Assignment, c *compile.Class, s *compile.Stage) {
 	}
 }
 
-// isFollowed reports whether pods of another class need one of c on their node: they take it along.
+// isFollowed reports whether pods of another class, not yet placed, need a pod of c on their node. Their bundle will
+// include it.
 func isFollowed(a *Assignment, c *compile.Class) bool {
 	return slices.ContainsFunc(a.Problem.Classes, func(o *compile.Class) bool {
 		if o == c || a.Placed.Left(o) == 0 {
@@ -62,7 +63,7 @@ func isFollowed(a *Assignment, c *compile.Class) bool {
 	})
 }
 
-// mostOnNewNode returns how many pods with the rule a new node takes.
+// mostOnNewNode returns how many pods with the rule fit on a new node.
 func mostOnNewNode(a *Assignment, r *compile.Rule) int {
 	switch {
 	case r.Kind == topology.Apart && r.Self:
@@ -73,9 +74,9 @@ func mostOnNewNode(a *Assignment, r *compile.Rule) int {
 	return compile.NoLimit
 }
 
-// leaders returns rows of classes, one pod of each, that may be on a node before pods of c: each finds the company that it
-// requires in one before it. The row is empty if pods of c may be first. Classes in after come later. At most looks classes are
-// looked at.
+// leaders returns sequences of classes of which one pod each may be on a node before pods of c. Each pod's required
+// affinity is met by pods before it. The sequence is empty if pods of c may come first. Classes in after are excluded,
+// because they come later. looks is the number of classes that may still be considered; it is reduced.
 func leaders(a *Assignment, c *compile.Class, s *compile.Stage, after []*compile.Class, looks *int) [][]*compile.Class {
 	groups, mayLead := companyOf(a, c, s)
 	if len(groups) == 0 {
@@ -92,19 +93,19 @@ func leaders(a *Assignment, c *compile.Class, s *compile.Stage, after []*compile
 			continue
 		}
 		for _, row := range leaders(a, other, other.Last(), after, looks) {
-			out = append(out, append(slices.Clone(row), other)) // it may be bound before any of c, which then has to follow it
+			out = append(out, append(slices.Clone(row), other)) // other may bind first, and c must then follow it
 		}
 		if len(out) >= maxRows {
 			break
 		}
 	}
-	if mayLead && (len(after) == 1 || a.Placed.Left(c) == 1) { // of several pods with affinity to each other none comes alone
+	if mayLead && (len(after) == 1 || a.Placed.Left(c) == 1) { // of several pods with mutual affinity, none may come alone
 		out = append(out, nil)
 	}
 	return out
 }
 
-// companyOf returns the groups of which a pod must be on the node before a pod of c, and whether c may be first of all.
+// companyOf returns the groups that need a pod on the node before a pod of c, and whether a pod of c may come first.
 func companyOf(a *Assignment, c *compile.Class, s *compile.Stage) (groups []int, mayLead bool) {
 	defer func(was *compile.Class) { a.placing = was }(a.placing)
 	a.placing, mayLead = c, true
@@ -117,7 +118,7 @@ func companyOf(a *Assignment, c *compile.Class, s *compile.Stage) (groups []int,
 	return groups, mayLead
 }
 
-// canFollow reports whether n pods of c may come to a new node that holds one pod of each class of the row.
+// canFollow reports whether n pods of c may join a new node that holds one pod of each class of row.
 func canFollow(a *Assignment, c *compile.Class, s *compile.Stage, row []*compile.Class, ch *Choice, n int) bool {
 	for i, x := range row {
 		last := x.Last()
@@ -155,7 +156,7 @@ func canFollow(a *Assignment, c *compile.Class, s *compile.Stage, row []*compile
 	return true
 }
 
-// canShare reports whether n pods with the rules of x and one with those of y may share a new node.
+// canShare reports whether n pods with the rules of x and one pod with the rules of y may share a new node.
 func canShare(x *compile.Stage, xMembers []int, y *compile.Stage, yMembers []int, n int) bool {
 	tolerate := func(rules []compile.Rule, members []int) bool {
 		return !slices.ContainsFunc(rules, func(r compile.Rule) bool {
@@ -166,7 +167,8 @@ func canShare(x *compile.Stage, xMembers []int, y *compile.Stage, yMembers []int
 	return tolerate(x.PerNode, yMembers) && tolerate(y.PerNode, xMembers)
 }
 
-// tie adds a segment of one bundle: a pod of each class of the row and n pods of c. It returns false if no type holds it.
+// tie adds a segment of one bundle: one pod of each class of row and n pods of c. It returns false if no type holds
+// it.
 func tie(a *Assignment, c *compile.Class, s *compile.Stage, row []*compile.Class, ch *Choice, n int) bool {
 	if !canFollow(a, c, s, row, ch, n) {
 		return false
@@ -211,7 +213,7 @@ func tie(a *Assignment, c *compile.Class, s *compile.Stage, row []*compile.Class
 	return true
 }
 
-// count counts n pods of the class in each bundle.
+// count adds n pods of the class to the Weights of the groups that count them.
 func (s *Segment) count(c *compile.Class, n int) {
 	for _, m := range c.NodeMembers {
 		at := slices.Index(s.Members, m)

@@ -10,29 +10,29 @@ import (
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
-// A Choice is one domain of each topology key that matters to pods on new nodes, which of the pods' node terms is preferred,
-// and where such pods fit.
+// A Choice fixes where pods of a class get new nodes: one domain of each relevant topology key, and the order of their
+// node terms. Fit states which pools and types can hold such a pod.
 type Choice struct {
 	Keys    []int
-	Domains []int // by Keys
-	Turn    int   // number of the preferred term
+	Domains []int // domain of each of Keys
+	Turn    int   // index of the node term that is preferred
 	Terms   *catalog.NodeTerms
 	Fit     *catalog.Fit
-	// Company says that the nodes bring DaemonSet pods that meet all required affinity of the pods.
+	// Company says that the required affinity of the pods is met by DaemonSet pods on each of the nodes.
 	Company bool
 }
 
-// maxChoices bounds the choices of one class.
+// maxChoices bounds the number of choices of one class.
 const maxChoices = 256
 
-// A choiceKey is what the choices of a class depend on.
+// A choiceKey identifies the choices of a class in the cache.
 type choiceKey struct {
 	terms, tolerations, demand, neighbours int
 	pinnedTerms, pinnedTolerations         int
 	ports, keys, open                      string
 }
 
-// Domain returns the domain of the key; Outside if the choice leaves it to chance.
+// Domain returns the domain of the key. It returns Outside if the choice does not fix a domain of the key.
 func (ch *Choice) Domain(key int) int {
 	if i := slices.Index(ch.Keys, key); i >= 0 {
 		return ch.Domains[i]
@@ -40,12 +40,12 @@ func (ch *Choice) Domain(key int) int {
 	return compile.Outside
 }
 
-// Choices returns the choices in which the class may get new nodes, by rising domains.
+// Choices returns the choices in which the class may get new nodes, by ascending domains.
 func (a *Assignment) Choices(c *compile.Class, s *compile.Stage) []*Choice {
 	return a.combinations(c, s, s.Keys, nil, s.Neighbours)
 }
 
-// choicesWith is Choices with the domains of further keys settled as well.
+// choicesWith is Choices, but also fixes the domains of the keys in more.
 func (a *Assignment) choicesWith(c *compile.Class, s *compile.Stage, more []int) []*Choice {
 	if len(more) == 0 {
 		return a.Choices(c, s)
@@ -55,7 +55,7 @@ func (a *Assignment) choicesWith(c *compile.Class, s *compile.Stage, more []int)
 	return a.combinations(c, s, slices.Compact(keys), nil, s.Neighbours)
 }
 
-// CompanyChoices returns the choices of nodes that bring DaemonSet pods which meet all required affinity of the class.
+// CompanyChoices returns the choices of nodes whose DaemonSet pods meet all required affinity of the class.
 func (a *Assignment) CompanyChoices(c *compile.Class, s *compile.Stage) []*Choice {
 	if s.Company == nil {
 		return nil
@@ -63,8 +63,8 @@ func (a *Assignment) CompanyChoices(c *compile.Class, s *compile.Stage) []*Choic
 	return a.combinations(c, s, s.Keys, nil, s.Company)
 }
 
-// LooseChoices returns further choices for a class that finds no place otherwise: those that leave open the domains that
-// matter only to other pods, by their affinity or anti-affinity.
+// LooseChoices returns further choices for a class that cannot be placed otherwise. They leave a domain undecided if
+// it matters only to the affinity or anti-affinity of other pods.
 func (a *Assignment) LooseChoices(c *compile.Class, s *compile.Stage) []*Choice {
 	open := a.openable(c, s)
 	if len(open) == 0 {
@@ -74,7 +74,7 @@ func (a *Assignment) LooseChoices(c *compile.Class, s *compile.Stage) []*Choice 
 	return a.combinations(c, s, settled, open, s.Neighbours)
 }
 
-// openable returns the keys of the stage that only affinity or anti-affinity of other pods looks at.
+// openable returns the keys of the stage that matter only to the affinity or anti-affinity of other pods.
 func (a *Assignment) openable(c *compile.Class, s *compile.Stage) []int {
 	var settled []int
 	settle := func(group int) {
@@ -92,8 +92,8 @@ func (a *Assignment) openable(c *compile.Class, s *compile.Stage) []int {
 	return slices.DeleteFunc(slices.Clone(s.Keys), func(key int) bool { return slices.Contains(settled, key) })
 }
 
-// combinations returns the choices over the domains of the keys, on nodes that the filter admits. The domains of the open
-// keys are left open.
+// combinations returns a choice for each combination of domains of the keys, on nodes that f admits. The domains of
+// the open keys stay undecided.
 func (a *Assignment) combinations(c *compile.Class, s *compile.Stage, keys, open []int, f *compile.DaemonFilter) []*Choice {
 	terms, tolerations := a.pinned(c, s)
 	k := choiceKey{
@@ -129,7 +129,7 @@ func (a *Assignment) combinations(c *compile.Class, s *compile.Stage, keys, open
 			needs.Terms, needs.Tolerations = s.Terms, s.Tolerations
 			out = a.appendTurns(out, ch, needs)
 		}
-		if len(out) == from && ch.Company { // some of the nodes may be without the DaemonSet
+		if len(out) == from && ch.Company { // some of the nodes may lack the DaemonSet
 			needs.Terms = f.WithCompany(s.Terms)
 			out = a.appendTurns(out, ch, needs)
 		}
@@ -138,8 +138,8 @@ func (a *Assignment) combinations(c *compile.Class, s *compile.Stage, keys, open
 	return out
 }
 
-// combine yields each combination of domains that new nodes may be in, one of each key. New nodes may also be without the
-// label, or get a value that is not known before.
+// combine yields each combination of domains, one of each key, that a new node may be in. Outside stands for a node
+// without the label, Unsettled for a value that is not known yet.
 func (a *Assignment) combine(keys, chosen []int, yield func([]int)) {
 	if len(chosen) == len(keys) {
 		yield(chosen)
@@ -157,18 +157,18 @@ func (a *Assignment) combine(keys, chosen []int, yield func([]int)) {
 	}
 }
 
-// labelsOf returns what the choice requires of labels.
+// labelsOf returns the label requirements of the choice's domains.
 func (a *Assignment) labelsOf(ch *Choice) require.Set {
 	in := a.Problem.LabelsIn(ch.Keys, ch.Domains)
 	for i, d := range ch.Domains {
 		if k := a.Problem.Keys[ch.Keys[i]]; ch.Company && d == compile.Unsettled && k.MayLack {
-			in = in.With(require.New(k.Label, require.Exists)) // there is no company outside all domains
+			in = in.With(require.New(k.Label, require.Exists)) // DaemonSet pods on nodes without the label do not match
 		}
 	}
 	return in
 }
 
-// appendTurns appends the choice with each node term preferred in its turn, as far as that makes a difference.
+// appendTurns appends one choice for each node term that may be preferred, without those that have the same fit.
 func (a *Assignment) appendTurns(out []*Choice, ch Choice, needs catalog.Needs) []*Choice {
 	from := len(out)
 	for turn, terms := range a.Problem.Intern.Turns(needs.Terms) {
@@ -185,8 +185,8 @@ func (a *Assignment) appendTurns(out []*Choice, ch Choice, needs catalog.Needs) 
 	return out
 }
 
-// pinned returns what pods of the class require if each node that they get must count for the pods that are spread from
-// them. On nodes of which only some count, it is not known how many count in a domain.
+// pinned narrows the node terms and tolerations of the class to nodes that count for each hard spread constraint that
+// counts its pods. If only some of the nodes counted, the number of counted pods in a domain would be unknown.
 func (a *Assignment) pinned(c *compile.Class, s *compile.Stage) (*catalog.NodeTerms, *catalog.Tolerations) {
 	terms, tolerations := s.Terms, s.Tolerations
 	in := a.Problem.Intern

@@ -8,11 +8,11 @@ import (
 	"github.com/karpenter-go/karpenter/engine/pack/encode"
 )
 
-// Quotas bound how many pods of a class are given a choice of domains: as many as got a node there in an earlier assignment.
-// The others try their other domains, give up preferences, and find room on existing nodes.
+// Quotas bound how many pods of a class get a choice of domains: as many as got a node with it in an earlier
+// assignment. The remaining pods try other domains, give up preferences, or find room on existing nodes.
 type Quotas map[quotaKey]int
 
-// A quotaKey names a choice of domains for pods of a class in one stage.
+// A quotaKey identifies a choice of domains for pods of a class in one stage.
 type quotaKey struct {
 	class, stage, turn int
 	domains            string
@@ -33,7 +33,7 @@ func (q Quotas) clone() Quotas {
 	return maps.Clone(q)
 }
 
-// left returns how many more pods of the class the choice may be given.
+// left returns how many more pods of the class may get the choice.
 func (q Quotas) left(c *compile.Class, s *compile.Stage, ch *Choice) int {
 	if len(q) > 0 {
 		if n, ok := q[keyOf(c, s, ch)]; ok {
@@ -43,7 +43,7 @@ func (q Quotas) left(c *compile.Class, s *compile.Stage, ch *Choice) int {
 	return compile.NoLimit
 }
 
-// spend takes n out of the quota of the choice, if it has one.
+// spend subtracts n from the quota of the choice, if it has a quota.
 func (q Quotas) spend(c *compile.Class, s *compile.Stage, ch *Choice, n int) {
 	if len(q) > 0 {
 		if k := keyOf(c, s, ch); q[k] > 0 {
@@ -52,9 +52,9 @@ func (q Quotas) spend(c *compile.Class, s *compile.Stage, ch *Choice, n int) {
 	}
 }
 
-// Learn returns quotas for the choices whose pods did not all get a node, and reports whether another assignment may help: a
-// class that is left out has another way to go, or other pods count on it. served is how many of the first pods of each
-// segment got a node; refused are those of them whose node cannot be launched after all.
+// Learn lowers the quotas of choices of which some pods got no node. In each segment, the first served pods got a
+// node. The nodes of refused pods cannot be launched. helps says that another assignment may be better: a class with a
+// lowered quota has preferences, topology rules, or pods that others count.
 func (q Quotas) Learn(segments []*Segment, served []int, refused map[*model.Pod]bool) (learned Quotas, helps bool) {
 	got, short := Quotas{}, map[quotaKey]*compile.Class{}
 	for i, s := range segments {

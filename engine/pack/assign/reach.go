@@ -10,8 +10,9 @@ import (
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
-// markReachable makes the domains eligible in which a pending pod may get a new node that counts. kube-scheduler spreads over
-// the domains of nodes that exist. A domain that gets a node later is empty then, so pods that are spread must count it.
+// markReachable marks a domain as eligible if a pending pod may get a new node there that counts. kube-scheduler
+// spreads over the domains of existing nodes. A domain with its first node has no pods, so spread constraints must
+// include it.
 func markReachable(a *Assignment) {
 	for i, g := range a.Problem.Groups {
 		if g.Key != compile.HostKey && g.Kind == topology.Spread {
@@ -20,7 +21,7 @@ func markReachable(a *Assignment) {
 	}
 }
 
-// MarkReachable is for one group what an assignment does for all when it begins.
+// MarkReachable marks the reachable domains of one group, see markReachable.
 func (a *Assignment) MarkReachable(group int) {
 	g := a.Problem.Groups[group]
 	for _, d := range a.Problem.Keys[g.Key].Reach {
@@ -30,7 +31,7 @@ func (a *Assignment) MarkReachable(group int) {
 	}
 }
 
-// reaches reports whether some pool offers a pending pod a node in domain d that counts for the group.
+// reaches reports whether a pending pod can get a new node from some pool in domain d that counts for the group.
 func reaches(a *Assignment, g *compile.Group, d int) bool {
 	p := a.Problem
 	in := require.NewSet(require.New(p.Keys[g.Key].Label, require.In, p.Keys[g.Key].Names[d]))
@@ -47,14 +48,14 @@ func reaches(a *Assignment, g *compile.Group, d int) bool {
 	return false
 }
 
-// An openKey is what opens depends on.
+// An openKey identifies a result of opens in the cache.
 type openKey struct {
 	pool, key, domain int
 	with              string
 }
 
-// opens reports whether some class could have a new node from the pool in the domain, whose labels are in. A domain in which
-// no pod ever gets a node stays empty, and kube-scheduler does not count it.
+// opens reports whether some class could get a new node from the pool in the domain, where in are the domain's labels.
+// A domain that never gets a node is not counted by kube-scheduler.
 func opens(a *Assignment, pool *catalog.Pool, g *compile.Group, domain int, in require.Set) bool {
 	k := openKey{pool.Index, g.Key, domain, string(encode.Ints(nil, g.With))}
 	known, ok := a.opening[k]
@@ -72,8 +73,8 @@ func opens(a *Assignment, pool *catalog.Pool, g *compile.Group, domain int, in r
 	return known
 }
 
-// reachable reports whether pods of the class may come to be in the domain on a new node that has the labels of all their
-// spread keys; nodes without one of them do not count.
+// reachable reports whether a pod of the class may get a new node in the domain. The node must have the labels of all
+// spread keys of the class, because other nodes do not count.
 func reachable(a *Assignment, c *compile.Class, key, domain int) bool {
 	last := c.Last()
 	keyOf := func(r compile.Rule) int { return a.Problem.Groups[r.Group].Key }
@@ -87,8 +88,8 @@ func reachable(a *Assignment, c *compile.Class, key, domain int) bool {
 	})
 }
 
-// opensFor reports whether a pod of the class without its preferences could have a node of its own from the pool that turns
-// out to be in the domain. A class that does not settle the domain leaves it to chance.
+// opensFor reports whether the pool could launch a node in the domain for one pod of the class, ignoring preferences.
+// If the class does not fix the domain of key, the node's domain is left to chance.
 func opensFor(a *Assignment, c *compile.Class, pool *catalog.Pool, key int, in require.Set) bool {
 	last, cat := c.Last(), a.Problem.Catalog
 	needs := catalog.Needs{
@@ -108,7 +109,7 @@ func opensFor(a *Assignment, c *compile.Class, pool *catalog.Pool, key int, in r
 		on = byChance()
 	}
 	_, ok := cat.Launches(a.Limits, pool, on, c.Demand)
-	if !ok && on.Set.MinValues { // minValues may take types of several domains
+	if !ok && on.Set.MinValues { // the types that minValues require may have different domains
 		_, ok = cat.Launches(a.Limits, pool, byChance(), c.Demand)
 	}
 	return ok

@@ -8,30 +8,30 @@ import (
 	"github.com/karpenter-go/karpenter/engine/pack/compile"
 )
 
-// A Segment is pods of one class that wait for new nodes with the same choice of domains. The packing solver sees it as an
-// item: identical copies, of one pod each, or bundles of pods that must share a node.
+// A Segment is pods of one class that need new nodes with the same choice of domains. The packing solver treats it as
+// one item with identical copies. A copy is one pod, or a bundle of pods that must share a node.
 type Segment struct {
 	Index  int // in Assignment.Segments
 	Class  *compile.Class
 	Stage  *compile.Stage
 	Choice *Choice
-	// Size is how many pods a bundle has; Leaders how many of these, the first ones, are of other classes.
+	// Size is the number of pods in a bundle. The first Leaders pods of it belong to other classes.
 	Size, Leaders int
-	// Demand and Fit are those of one bundle.
+	// Demand and Fit describe one bundle.
 	Demand *catalog.Demand
 	Fit    *catalog.Fit
-	// Rules are the rules per node that bind a bundle. Members are the groups per node that count its pods, Weights how many
-	// of them; a nil Weights stands for all.
+	// Rules are the per-node topology rules of the pods of a bundle. Members are the per-node groups that count its
+	// pods. Weights is how many of its pods each of these groups counts; nil means all.
 	Rules            []compile.Rule
 	Members, Weights []int
-	// Pods are those of all bundles, bundle by bundle.
+	// Pods are the pods of all bundles, in the order of the bundles.
 	Pods []*model.Pod
 }
 
 // Copies returns the number of bundles.
 func (s *Segment) Copies() int { return len(s.Pods) / s.Size }
 
-// Weight returns how many pods of a bundle its i-th member group counts.
+// Weight returns how many pods of a bundle the i-th group of Members counts.
 func (s *Segment) Weight(i int) int {
 	if s.Weights == nil {
 		return s.Size
@@ -39,13 +39,13 @@ func (s *Segment) Weight(i int) int {
 	return s.Weights[i]
 }
 
-// owns reports whether the i-th pod is one of the segment's class, not a leader.
+// owns reports whether the i-th pod belongs to the segment's class and is not a leader.
 func (s *Segment) owns(i int) bool { return i%s.Size >= s.Leaders }
 
-// addSegment puts the next n pods of the class into the segment of the choice.
+// addSegment adds the next n pods of the class to the segment of the choice.
 func (a *Assignment) addSegment(c *compile.Class, s *compile.Stage, ch *Choice, n int) {
 	var segment *Segment
-	for _, other := range slices.Backward(a.Segments) { // those of the class come last
+	for _, other := range slices.Backward(a.Segments) { // segments of the class come last
 		if other.Class != c {
 			break
 		}
@@ -64,7 +64,7 @@ func (a *Assignment) addSegment(c *compile.Class, s *compile.Stage, ch *Choice, 
 	}
 }
 
-// NewSegment returns a segment of pods of the class, without any yet.
+// NewSegment returns a segment of the class without pods.
 func (a *Assignment) NewSegment(c *compile.Class, s *compile.Stage, ch *Choice) *Segment {
 	return &Segment{
 		Index: len(a.Segments), Class: c, Stage: s, Choice: ch, Size: 1, Demand: c.Demand, Fit: ch.Fit,

@@ -7,8 +7,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// Bins returns the pool as the packing solver sees it, without a budget. It must not be called before the rooms of the types
-// are final.
+// Bins returns the pool's types and offerings in the form that the packing solver uses, without a budget. It must not
+// be called before the room of each type is final.
 func (p *Pool) Bins() *binpack.Catalog {
 	if p.bins != nil {
 		return p.bins
@@ -29,13 +29,13 @@ func (p *Pool) Bins() *binpack.Catalog {
 	return p.bins
 }
 
-// SetPreload sets the conflict groups of DaemonSet pods that a node of each type holds from the start.
+// SetPreload sets, by type, the conflict groups of DaemonSet pods that a new node has from the start.
 func (p *Pool) SetPreload(preload [][]binpack.Count) { p.preload = preload }
 
-// LimitNames returns the resources that the pool limits, in the order of budget dimensions.
+// LimitNames returns the resources that the pool limits, in the order of the budget's dimensions.
 func (p *Pool) LimitNames() []corev1.ResourceName { return p.Limits.Names() }
 
-// Budget returns what the limits of p leave, by budget dimension; nil if it has none.
+// Budget returns what the limits of p still allow, by budget dimension; nil if p has no limits.
 func (l *Limits) Budget(p *Pool) []int64 {
 	left := l.Left(p)
 	var out []int64
@@ -45,10 +45,10 @@ func (l *Limits) Budget(p *Pool) []int64 {
 	return out
 }
 
-// Supplies returns the instances that each reservation still holds.
+// Supplies returns the number of instances left in each reservation.
 func (l *Limits) Supplies() []int { return l.reservations }
 
-// ChargeOf returns a charge, given by budget dimension, as resources.
+// ChargeOf converts a charge from a vector by budget dimension to resources.
 func (p *Pool) ChargeOf(charge []int64) model.Resources {
 	out := model.Resources{}
 	for i, name := range p.LimitNames() {
@@ -57,7 +57,7 @@ func (p *Pool) ChargeOf(charge []int64) model.Resources {
 	return out
 }
 
-// chargeVector returns the capacity by budget dimension; a node counts as one of model.Nodes.
+// chargeVector converts a capacity to a vector by budget dimension. A node counts as one of model.Nodes.
 func chargeVector(capacity model.Resources, names []corev1.ResourceName) []int64 {
 	out := make([]int64, len(names))
 	for i, name := range names {
@@ -69,7 +69,7 @@ func chargeVector(capacity model.Resources, names []corev1.ResourceName) []int64
 	return out
 }
 
-// supplyOf returns the supply of a reservation, -1 for none.
+// supplyOf returns the number of the reservation as a supply of the packing solver, -1 for no reservation.
 func supplyOf(r *Reservation) int {
 	if r == nil {
 		return -1
@@ -77,7 +77,7 @@ func supplyOf(r *Reservation) int {
 	return r.Index
 }
 
-// offerAlgebra implements binpack.Offers for a pool.
+// offerAlgebra implements binpack.Offers: the operations of the packing solver on the OfferSets of a pool.
 type offerAlgebra struct{ p *Pool }
 
 // Meet implements binpack.Offers.

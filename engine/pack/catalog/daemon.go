@@ -11,32 +11,32 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// A DaemonPod is the pod of a DaemonSet on nodes whose taints it tolerates.
+// A DaemonPod is a DaemonSet's pod with the conditions under which it runs on a node whose taints it tolerates.
 type DaemonPod struct {
 	Set   *model.Daemon
-	Index int // of Set among the DaemonSets of the snapshot
+	Index int // index of Set among the DaemonSets of the snapshot
 	Ports []Port
 
 	terms    []require.Set // a node must meet one of them
 	anywhere bool          // some term requires nothing
-	byName   bool          // some term selects nodes by name, which is not looked at: the pod may run, but not surely
+	byName   bool          // some term selects nodes by name, which is not checked: the pod is never sure to run
 }
 
-// A Presence says that a node may run a DaemonSet's pod, by what is known of its labels.
+// A Presence says that a DaemonSet's pod may run on a node, judged by the requirements on the node's labels.
 type Presence struct {
-	Index int  // of the DaemonSet in the snapshot
-	Sure  bool // the labels certainly meet the DaemonSet's node affinity
+	Index int  // index of the DaemonSet in the snapshot
+	Sure  bool // the labels meet the DaemonSet's node affinity whatever values they get
 }
 
-// An Overhead is what the DaemonSet pods on a node take.
+// An Overhead is what the DaemonSet pods on a node use.
 type Overhead struct {
 	Requests    model.Resources
 	Ports       []Port
-	WithVolumes []*model.Daemon // those that may have volumes
+	WithVolumes []*model.Daemon // DaemonSets whose pods have volumes
 }
 
-// DaemonsTolerating returns the DaemonSets whose pods tolerate the taints. A node that has not registered yet will have
-// the old names of labels as well; on a live node labels count as they are.
+// DaemonsTolerating returns the DaemonSets whose pods tolerate the taints. If registered is false, deprecated labels
+// in their node affinity are replaced by current ones, because a new node gets both.
 func DaemonsTolerating(daemons []*model.Daemon, taints []corev1.Taint, labels apiv1.LabelRules, registered bool) []DaemonPod {
 	var out []DaemonPod
 	for i, d := range daemons {
@@ -56,8 +56,8 @@ func DaemonsTolerating(daemons []*model.Daemon, taints []corev1.Taint, labels ap
 	return out
 }
 
-// DaemonTerms returns the alternatives of node selector and required node affinity of a DaemonSet's pods. Names of nodes,
-// which node affinity may select as well, are left out; byName says that there are some.
+// DaemonTerms returns the alternatives of a DaemonSet's node selector and required node affinity. matchFields, which
+// select nodes by name, are omitted; byName says that there are some.
 func DaemonTerms(spec *corev1.PodSpec) (terms []require.Set, byName bool) {
 	selector := require.FromLabels(spec.NodeSelector)
 	if spec.Affinity == nil || spec.Affinity.NodeAffinity == nil ||
@@ -74,7 +74,7 @@ func DaemonTerms(spec *corev1.PodSpec) (terms []require.Set, byName bool) {
 	return terms, byName
 }
 
-// DaemonTolerations returns the tolerations of the DaemonSet's pods, with those that the DaemonSet controller adds.
+// DaemonTolerations returns the tolerations of the DaemonSet's pods with those that the DaemonSet controller adds.
 func DaemonTolerations(d *model.Daemon) []corev1.Toleration {
 	list := slices.Concat(d.Pod.Object.Spec.Tolerations, addedTolerations)
 	if d.Pod.Object.Spec.HostNetwork {
@@ -83,7 +83,7 @@ func DaemonTolerations(d *model.Daemon) []corev1.Toleration {
 	return list
 }
 
-// addedTolerations are those that the DaemonSet controller adds to every pod it makes.
+// addedTolerations are the tolerations that the DaemonSet controller adds to each pod that it creates.
 var addedTolerations = []corev1.Toleration{
 	toleration(corev1.TaintNodeNotReady, corev1.TaintEffectNoExecute),
 	toleration(corev1.TaintNodeUnreachable, corev1.TaintEffectNoExecute),
@@ -97,19 +97,19 @@ func toleration(key string, effect corev1.TaintEffect) corev1.Toleration {
 	return corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists, Effect: effect}
 }
 
-// registeredLabels are labels that every node of a NodePool gets, so that DaemonSets may select on them.
+// registeredLabels are labels that each node of a NodePool gets. A DaemonSet may select nodes by them.
 var registeredLabels = require.NewSet(
 	require.New(apiv1.NodeRegisteredLabelKey, require.In, "true"),
 	require.New(apiv1.NodeInitializedLabelKey, require.In, "true"),
 )
 
-// NeedsLabels reports whether some DaemonSet runs only on nodes with certain labels.
+// NeedsLabels reports whether the pods of some DaemonSet run only on nodes with certain labels.
 func NeedsLabels(daemons []DaemonPod) bool {
 	return slices.ContainsFunc(daemons, func(d DaemonPod) bool { return !d.anywhere })
 }
 
-// OverheadOf sums what the DaemonSets that may run on a node with these labels request. known tells the labels that the node
-// may get although reqs does not define them; nil for none.
+// OverheadOf sums the requests of the DaemonSet pods that may run on a node with labels reqs. known reports whether
+// the node may get a label that reqs does not define; nil means that it gets none.
 func OverheadOf(daemons []DaemonPod, reqs require.Set, known func(string) bool) Overhead {
 	var o Overhead
 	if len(daemons) == 0 {
@@ -135,7 +135,7 @@ func OverheadOf(daemons []DaemonPod, reqs require.Set, known func(string) bool) 
 	return o
 }
 
-// PresencesOn returns the DaemonSets that may run on a node with these labels; known is as for OverheadOf.
+// PresencesOn returns the DaemonSets that may run on a node with labels reqs. known is the same as for OverheadOf.
 func PresencesOn(daemons []DaemonPod, reqs require.Set, known func(string) bool) []Presence {
 	var out []Presence
 	for i := range daemons {
@@ -146,7 +146,7 @@ func PresencesOn(daemons []DaemonPod, reqs require.Set, known func(string) bool)
 	return out
 }
 
-// meets reports whether the DaemonSet may run on a node with these labels, and whether it surely does.
+// meets reports whether the DaemonSet may run on a node with labels reqs, and whether it is sure to.
 func (d *DaemonPod) meets(reqs require.Set, known func(string) bool) (may, sure bool) {
 	if d.anywhere {
 		return true, !d.byName
@@ -161,7 +161,7 @@ func (d *DaemonPod) meets(reqs require.Set, known func(string) bool) (may, sure 
 	return may, sure
 }
 
-// withAbsent returns reqs with the labels of term that no node with these labels can have, stated as absent.
+// withAbsent adds DoesNotExist to reqs for each label of term that a node with labels reqs cannot have.
 func withAbsent(reqs, term require.Set, known func(string) bool) require.Set {
 	for want := range term.All() {
 		if _, ok := reqs.Get(want.Key()); !ok && (known == nil || !known(want.Key())) {
@@ -171,7 +171,7 @@ func withAbsent(reqs, term require.Set, known func(string) bool) require.Set {
 	return reqs
 }
 
-// MergePresences returns the DaemonSets of either list; sure are those that are sure in both.
+// MergePresences returns the DaemonSets of both lists. A DaemonSet is sure only if it is sure in a and in b.
 func MergePresences(a, b []Presence) []Presence {
 	at := func(list []Presence, daemon int) int {
 		return slices.IndexFunc(list, func(x Presence) bool { return x.Index == daemon })
@@ -189,7 +189,7 @@ func MergePresences(a, b []Presence) []Presence {
 	return out
 }
 
-// Owns reports whether the pod is one of the DaemonSet's.
+// Owns reports whether the pod belongs to the DaemonSet.
 func Owns(d *model.Daemon, pod *model.Pod) bool {
 	return pod.Object.Namespace == d.Object.Namespace &&
 		slices.ContainsFunc(pod.Object.OwnerReferences, func(o metav1.OwnerReference) bool {

@@ -11,41 +11,41 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// MaxAlternatives bounds the product of node affinity terms and the topologies of volumes.
+// MaxAlternatives bounds the combinations of node affinity terms with the topology terms of volumes.
 const MaxAlternatives = 64
 
-// A Demand is what one pod, or pods that must share a node, request. Equal demands are one value.
+// A Demand is the requests of one pod, or of pods that must share a node. Equal demands are represented by one value.
 type Demand struct {
 	ID     int
 	Amount []int64       // by dimension, without shared volumes
-	Shared SharedVolumes // beside Amount
-	Scaled []float64     // Amount and the parts of Shared, in units near one
+	Shared SharedVolumes // the shared volumes, which Amount does not include
+	Scaled []float64     // Amount and the parts of Shared, in Dimensions.Units
 }
 
-// Whole returns what one pod takes of a node that has nothing attached.
+// Whole returns the demand including its shared volumes: what one pod uses of a node that has no volumes attached.
 func (d *Demand) Whole() []int64 {
 	out := slices.Clone(d.Amount)
 	d.Shared.TakeFrom(out, -1)
 	return out
 }
 
-// NodeTerms are alternative label requirements; a node must meet one of them. Equal alternatives are one value.
+// NodeTerms are alternative label requirements: a node must meet one of them. One value represents equal lists.
 type NodeTerms struct {
 	ID    int
 	Terms []require.Set
 	turns []*NodeTerms
 }
 
-// Tolerations are the tolerations of a pod. Equal lists are one value. Those that bear soft taints also accept
-// PreferNoSchedule.
+// Tolerations are the tolerations of a pod. Equal lists are represented by one value. If BearsSoft is set, taints with
+// effect PreferNoSchedule are tolerated as well.
 type Tolerations struct {
 	ID        int
 	List      []corev1.Toleration
 	BearsSoft bool
-	also      *Tolerations // of another pod on the same node
+	also      *Tolerations // tolerations of another pod on the same node, which must tolerate the taints as well
 }
 
-// An Interner gives equal demands, node terms and tolerations one value and one number each.
+// An Interner represents equal demands, node terms and tolerations by one value with one number each.
 type Interner struct {
 	dimensions  *Dimensions
 	demands     map[string]*Demand
@@ -54,14 +54,14 @@ type Interner struct {
 	buf         []byte
 }
 
-// NewInterner returns an empty Interner for vectors over d.
+// NewInterner returns an empty Interner for demands with the dimensions d.
 func NewInterner(d *Dimensions) *Interner {
 	return &Interner{
 		dimensions: d, demands: map[string]*Demand{}, terms: map[string]*NodeTerms{}, tolerations: map[string]*Tolerations{},
 	}
 }
 
-// Demand returns the demand with these amounts and shared volumes.
+// Demand returns the one value for these amounts and shared volumes.
 func (in *Interner) Demand(amount []int64, shared SharedVolumes) *Demand {
 	b := encode.Vector(in.buf[:0], amount)
 	for _, x := range shared {
@@ -79,7 +79,7 @@ func (in *Interner) Demand(amount []int64, shared SharedVolumes) *Demand {
 	return d
 }
 
-// Terms returns the alternatives with these terms, in this order.
+// Terms returns the one value for these terms in this order.
 func (in *Interner) Terms(terms []require.Set) *NodeTerms {
 	b := in.buf[:0]
 	for _, t := range terms {
@@ -97,7 +97,7 @@ func (in *Interner) Terms(terms []require.Set) *NodeTerms {
 	return a
 }
 
-// Tolerations returns the tolerations of the list; bearsSoft adds those of PreferNoSchedule taints.
+// Tolerations returns the one value for the list. If bearsSoft is set, PreferNoSchedule taints are tolerated as well.
 func (in *Interner) Tolerations(list []corev1.Toleration, bearsSoft bool) *Tolerations {
 	b := encode.Tolerations(in.buf[:0], list)
 	if bearsSoft {
@@ -112,7 +112,7 @@ func (in *Interner) Tolerations(list []corev1.Toleration, bearsSoft bool) *Toler
 	return t
 }
 
-// BothTolerate returns what pods with tolerations a and b tolerate together, on one node.
+// BothTolerate returns tolerations that tolerate a taint only if a and b both do: for two pods on one node.
 func (in *Interner) BothTolerate(a, b *Tolerations) *Tolerations {
 	if a == b {
 		return a
@@ -126,7 +126,7 @@ func (in *Interner) BothTolerate(a, b *Tolerations) *Tolerations {
 	return t
 }
 
-// BothMeet returns the alternatives that meet both a and b; nil if no node can.
+// BothMeet returns the combinations of a term of a with a term of b that a node can meet; nil if there are none.
 func (in *Interner) BothMeet(a, b *NodeTerms) *NodeTerms {
 	var terms []require.Set
 	for _, x := range a.Terms {
@@ -142,7 +142,7 @@ func (in *Interner) BothMeet(a, b *NodeTerms) *NodeTerms {
 	return in.Terms(terms)
 }
 
-// Narrow returns a within b; a itself if no node meets both.
+// Narrow restricts the terms of a to nodes that also meet b. It returns a itself if no node meets both.
 func (in *Interner) Narrow(a, b *NodeTerms) *NodeTerms {
 	var terms []require.Set
 	for _, x := range a.Terms {
@@ -162,10 +162,11 @@ func (in *Interner) Narrow(a, b *NodeTerms) *NodeTerms {
 	return in.Terms(terms)
 }
 
-// maxTurns bounds how many terms are preferred in turn.
+// maxTurns bounds how many terms Turns moves to the front.
 const maxTurns = 8
 
-// Turns returns a with each of its first terms moved to the front: a pool takes the first term that it can meet.
+// Turns returns one rotation of a for each of its first terms, with that term in front. A pool uses the first term
+// that it can meet, so the front term is the preferred one.
 func (in *Interner) Turns(a *NodeTerms) []*NodeTerms {
 	if a.turns == nil {
 		a.turns = []*NodeTerms{a}
@@ -176,7 +177,7 @@ func (in *Interner) Turns(a *NodeTerms) []*NodeTerms {
 	return a.turns
 }
 
-// Implies reports whether every node with the labels of x meets y.
+// Implies reports whether each node whose labels meet x also meets y.
 func Implies(x, y require.Set) bool {
 	for want := range y.All() {
 		have, ok := x.Get(want.Key())
@@ -187,8 +188,8 @@ func Implies(x, y require.Set) bool {
 	return true
 }
 
-// RequiredTerms returns the alternatives of a pod's node selector and required node affinity. The verdict is a no if no node
-// can meet any.
+// RequiredTerms returns the alternatives of a pod's node selector and required node affinity. The verdict is not OK if
+// no node can meet any of them.
 func RequiredTerms(spec *corev1.PodSpec) ([]require.Set, model.Verdict) {
 	selector := require.FromLabels(spec.NodeSelector)
 	if spec.Affinity == nil || spec.Affinity.NodeAffinity == nil ||
@@ -198,7 +199,7 @@ func RequiredTerms(spec *corev1.PodSpec) ([]require.Set, model.Verdict) {
 	var terms []require.Set
 	for _, term := range spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
 		if len(term.MatchFields) > 0 || len(term.MatchExpressions) == 0 {
-			continue // no new node can meet it; the API defines that an empty term matches nothing
+			continue // no new node can meet fields; an empty term matches nothing by the API
 		}
 		terms = append(terms, selector.And(require.FromSelector(term.MatchExpressions)))
 	}
@@ -208,7 +209,7 @@ func RequiredTerms(spec *corev1.PodSpec) ([]require.Set, model.Verdict) {
 	return terms, model.Verdict{}
 }
 
-// Refuse returns the first taint that pods with these tolerations do not tolerate, and true if there is one.
+// Refuse returns the first taint that the tolerations do not tolerate, and true if there is one.
 func (t *Tolerations) Refuse(taints []corev1.Taint) (corev1.Taint, bool) {
 	for _, taint := range taints {
 		if taint.Effect == corev1.TaintEffectPreferNoSchedule && t.BearsSoft {
@@ -224,7 +225,7 @@ func (t *Tolerations) Refuse(taints []corev1.Taint) (corev1.Taint, bool) {
 	return corev1.Taint{}, false
 }
 
-// RefuseHard is Refuse without regard to PreferNoSchedule taints.
+// RefuseHard reports whether the tolerations refuse a taint other than PreferNoSchedule.
 func (t *Tolerations) RefuseHard(taints []corev1.Taint) bool {
 	soft := func(x corev1.Taint) bool { return x.Effect == corev1.TaintEffectPreferNoSchedule }
 	if slices.ContainsFunc(taints, soft) {

@@ -10,20 +10,20 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// Dimensions are the resources that a plan has to look at: those that some pending pod requests, then one for each CSI driver
-// that limits how many volumes a node attaches. Demands and capacities are vectors over them.
+// Dimensions are the resources that a plan considers: those that some pending pod requests. After them comes one
+// dimension for each CSI driver with an attach limit. Demands and capacities are vectors over the dimensions.
 type Dimensions struct {
 	Names []corev1.ResourceName
-	// Plain is the number of resources; the dimensions from Plain on count attached volumes.
+	// Plain is the number of resources. The dimensions from Plain on count attached volumes.
 	Plain int
-	// Units are amounts that bring typical values near one (cores, GiB, tens of pods), for floating-point work.
+	// Units are divisors that bring typical values near one for floating-point work (cores, GiB, tens of pods).
 	Units []float64
 }
 
-// Unlimited stands for a limit that is not set.
+// Unlimited is the value of a limit that is not set.
 const Unlimited = math.MaxInt64
 
-// NewDimensions returns the resources that pods request, in the order in which they are shown to users.
+// NewDimensions returns the resources that the pods request, in the order in which users see them.
 func NewDimensions(pods []*model.Pod) *Dimensions {
 	seen, known := map[corev1.ResourceName]bool{}, map[uintptr]bool{}
 	d := &Dimensions{}
@@ -51,7 +51,7 @@ func NewDimensions(pods []*model.Pod) *Dimensions {
 // Len returns the number of dimensions.
 func (d *Dimensions) Len() int { return len(d.Names) }
 
-// Vector returns r as a vector. Dimensions of volumes are zero.
+// Vector returns the resources of r by dimension. The dimensions of volumes are zero.
 func (d *Dimensions) Vector(r model.Resources) []int64 {
 	v := make([]int64, len(d.Names))
 	for i, name := range d.Names {
@@ -60,7 +60,7 @@ func (d *Dimensions) Vector(r model.Resources) []int64 {
 	return v
 }
 
-// Scale returns v in Units; negative amounts become zero.
+// Scale divides v by Units. Negative amounts become zero.
 func (d *Dimensions) Scale(v []int64) []float64 {
 	out := make([]float64, len(v))
 	for i, x := range v {
@@ -81,7 +81,7 @@ func (d *Dimensions) unit(i int) float64 {
 	return 1
 }
 
-// Copies returns how many times demand fits into room, at most limit.
+// Copies returns how many times demand fits into room, at most limit times.
 func Copies(demand, room []int64, limit int) int {
 	n := int64(limit)
 	for i, v := range demand {
@@ -92,14 +92,14 @@ func Copies(demand, room []int64, limit int) int {
 	return int(n)
 }
 
-// Subtract takes demand out of room n times; a negative n gives it back.
+// Subtract subtracts n times demand from room. A negative n adds it back.
 func Subtract(room, demand []int64, n int) {
 	for i, v := range demand {
 		room[i] -= v * int64(n)
 	}
 }
 
-// Short returns the first dimension of which demand exceeds room, and by how much; ok is false if demand fits.
+// Short returns the first dimension in which demand exceeds room, and by how much. ok is false if demand fits.
 func Short(demand, room []int64) (dimension int, by int64, ok bool) {
 	for i, v := range demand {
 		if v > 0 && v > room[i] {

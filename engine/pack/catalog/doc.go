@@ -1,12 +1,13 @@
-// Package catalog compiles what may be launched: NodePools, their instance types and offerings, and which pods fit where.
+// Package catalog compiles the nodes that may be launched: NodePools, their instance types and offerings. It also
+// determines which pods fit on which of them.
 //
-// A Pool lists its Types: instance types with the room that is left once DaemonSet pods run on a node. An OfferSet is what
-// label requirements leave of a Pool's offerings, with the price of the cheapest one of each Type. A Fit says, for pods with
-// the same requirements and demand, which OfferSet and which Types of each Pool can hold one of them.
+// A Pool lists its Types: instance types with the room that is left after DaemonSet pods. An OfferSet is the subset of
+// a Pool's offerings that meets label requirements, with the lowest price of each Type. A Fit is computed for pods
+// with the same requirements and demand. It states, for each Pool, the OfferSet and the Types that can hold one of the
+// pods.
 //
-// Everything here depends on the snapshot alone. Pools remember answers that were asked for before; no answer depends on the
-// order of questions. What changes while a plan is made, the capacity that pool limits and reservations still leave, is in
-// Limits, a value of its own.
+// All values except Limits depend only on the snapshot. Pools cache results, and the order of calls does not affect
+// them. Limits is the capacity that pool limits and reservations still allow, which changes while a plan is made.
 //
 // Begin with pool.go (Compile), then offerset.go and fit.go.
 package catalog

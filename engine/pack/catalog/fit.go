@@ -9,25 +9,25 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// A Fit says in which set of offerings pods go to each pool, and which types can hold one of them.
+// A Fit is, for pods with equal needs, the offerings of each pool that they allow and the types that can hold one pod.
 type Fit struct {
 	ID     int
-	OK     bool // some type of some pool can
+	OK     bool // some type of some pool can hold a pod
 	Demand *Demand
 	On     []PoolFit // by pool
-	// PerPod is the least price at which a pod is held, with as many of its like on the node as have room.
+	// PerPod is the lowest price of a node divided by the number of such pods that fit on it.
 	PerPod float64
-	// Restricted says that more than room and labels decides which types can hold the pods: host ports or DaemonSet pods.
+	// Restricted says that host ports or DaemonSet pods rule out types, besides room and labels.
 	Restricted bool
 }
 
-// A PoolFit has no Set where the pods cannot go.
+// A PoolFit is the part of a Fit for one pool. Set is nil if the labels or taints of the pool exclude the pods.
 type PoolFit struct {
 	Set   *OfferSet
 	Types typeset.Set
 }
 
-// Needs are what pods need of a new node.
+// Needs are the conditions that a new node must meet for a group of pods.
 type Needs struct {
 	Terms       *NodeTerms
 	Tolerations *Tolerations
@@ -35,31 +35,31 @@ type Needs struct {
 	Ports       []Port
 	// Extra are further label requirements: the topology domains that were chosen for the pods.
 	Extra require.Set
-	// Neighbours leaves out types by the DaemonSets that run there; nil for no restriction.
+	// Neighbours excludes types by the DaemonSets whose pods may run on their nodes; nil excludes none.
 	Neighbours NeighbourFilter
 }
 
-// A NeighbourFilter leaves out nodes by the DaemonSets that run there.
+// A NeighbourFilter excludes nodes by the DaemonSets whose pods may run on them.
 type NeighbourFilter interface {
 	// Number identifies equal filters, from 1.
 	Number() int
-	// Admits reports whether a node with these DaemonSets under these label requirements will do.
+	// Admits reports whether a node may be used on which these DaemonSets may run. reqs are those of its labels.
 	Admits(on []Presence, reqs require.Set) bool
 }
 
-// A fitKey is what a Fit depends on.
+// A fitKey identifies the needs of a Fit in the cache.
 type fitKey struct {
 	terms, tolerations, demand, neighbours int
 	extra, ports                           string
 }
 
-// A setKey is what the set of pods in a pool depends on.
+// A setKey identifies an OfferSet in the cache: a pool, one node term of the pods, and their further requirements.
 type setKey struct {
 	pool, terms, term int
 	extra             string
 }
 
-// Fit returns where pods with these needs fit.
+// Fit returns the pools, offerings and types that can hold a pod with needs n.
 func (c *Catalog) Fit(n Needs) *Fit {
 	k := fitKey{terms: n.Terms.ID, tolerations: n.Tolerations.ID, demand: n.Demand.ID, extra: n.Extra.String()}
 	if n.Neighbours != nil {
@@ -91,7 +91,7 @@ func (c *Catalog) Fit(n Needs) *Fit {
 	return f
 }
 
-// fitTerm returns where in the pool pods fit by one of their node terms; extra is the text of n.Extra.
+// fitTerm returns the offerings and types of p that can hold pods by one of their node terms. extra encodes n.Extra.
 func (c *Catalog) fitTerm(p *Pool, n *Needs, term int, extra string) (PoolFit, bool) {
 	k := setKey{p.Index, n.Terms.ID, term, extra}
 	s, ok := c.byTerm[k]
@@ -112,7 +112,7 @@ func (c *Catalog) fitTerm(p *Pool, n *Needs, term int, extra string) (PoolFit, b
 	return PoolFit{Set: s, Types: types}, types.Any()
 }
 
-// perPod returns the least price of a pod where it fits in p, +Inf if it fits nowhere.
+// perPod returns the lowest price of p per pod with demand d, +Inf if no type of p can hold such a pod.
 func (p *Pool) perPod(d *Demand, f PoolFit) float64 {
 	best := math.Inf(1)
 	if f.Set == nil {
@@ -124,7 +124,7 @@ func (p *Pool) perPod(d *Demand, f PoolFit) float64 {
 	return best
 }
 
-// withoutPorts returns the types of m on which no DaemonSet takes one of the ports.
+// withoutPorts returns the types of m whose DaemonSet pods use none of the host ports.
 func (p *Pool) withoutPorts(m typeset.Set, ports []Port) typeset.Set {
 	out := typeset.New(len(p.Types))
 	m.Each(func(i int) {
@@ -135,7 +135,7 @@ func (p *Pool) withoutPorts(m typeset.Set, ports []Port) typeset.Set {
 	return out
 }
 
-// withNeighbours returns the types of m with DaemonSets that the filter admits.
+// withNeighbours returns the types of m that the filter admits with the DaemonSets that may run there.
 func (p *Pool) withNeighbours(m typeset.Set, s *OfferSet, filter NeighbourFilter) typeset.Set {
 	out := typeset.New(len(p.Types))
 	m.Each(func(i int) {
@@ -146,7 +146,7 @@ func (p *Pool) withNeighbours(m typeset.Set, s *OfferSet, filter NeighbourFilter
 	return out
 }
 
-// Roomy returns the types of p that have room for one pod with the demand.
+// Roomy returns the types of p on which one pod with demand d fits by resources and volumes.
 func (c *Catalog) Roomy(p *Pool, d *Demand) typeset.Set {
 	k := [2]int{d.ID, p.Index}
 	if m, ok := c.roomy[k]; ok {
@@ -161,33 +161,33 @@ func (c *Catalog) Roomy(p *Pool, d *Demand) typeset.Set {
 	return m
 }
 
-// Like reports whether pods of both fits go to the same pools in the same sets.
+// Like reports whether the pods of f and o may use the same offerings of each pool.
 func (f *Fit) Like(o *Fit) bool {
 	return slices.EqualFunc(f.On, o.On, func(a, b PoolFit) bool { return a.Set == b.Set })
 }
 
-// A Bearing says how pods count for a topology spread constraint that looks only at certain nodes.
+// A Bearing says whether pods on new nodes count for a topology spread constraint that considers only certain nodes.
 type Bearing uint8
 
-// The bearings: it depends on what the nodes turn out to be; the pods certainly count; they certainly do not.
+// The bearings: the pods count on some of the possible nodes, on each of them, or on none of them.
 const (
 	MayCount Bearing = iota
 	Counts
 	CountsNot
 )
 
-// A NodeFilter are the nodes that a topology spread constraint looks at: nil fields stand for all nodes.
+// A NodeFilter selects the nodes that a topology spread constraint considers. A nil field excludes no nodes.
 type NodeFilter struct {
 	Terms       *NodeTerms
 	Tolerations *Tolerations
 }
 
-// Tolerates reports whether nodes with the taints count.
+// Tolerates reports whether the taints of p let its nodes count for the constraint.
 func (f NodeFilter) Tolerates(p *Pool) bool {
 	return f.Tolerations == nil || !f.Tolerations.RefuseHard(p.Taints)
 }
 
-// BearingOf returns how pods on new nodes of p count that go there as on says.
+// BearingOf returns whether pods count for a constraint with filter f on the nodes of p that on allows.
 func (p *Pool) BearingOf(f NodeFilter, on PoolFit) Bearing {
 	if !f.Tolerates(p) {
 		return CountsNot
@@ -220,7 +220,7 @@ func (p *Pool) BearingOf(f NodeFilter, on PoolFit) Bearing {
 	return MayCount
 }
 
-// Explain returns why no type of p can hold pods by the term; a yes if one can.
+// Explain returns the reason why no type of p can hold pods by the term. The verdict is OK if one can.
 func (c *Catalog) Explain(p *Pool, term require.Set, d *Demand) model.Verdict {
 	term = term.Normalize(c.settings.Labels.Aliases)
 	if conflict, ok := p.Requirements.Compatible(term, c.settings.Known); !ok {
@@ -233,7 +233,7 @@ func (c *Catalog) Explain(p *Pool, term require.Set, d *Demand) model.Verdict {
 	if s.Types.And(c.Roomy(p, d)).Any() {
 		return model.Verdict{}
 	}
-	most := make([]int64, len(d.Amount)) // the largest room of any type that the labels allow
+	most := make([]int64, len(d.Amount)) // the largest room of any type that the labels allow, by dimension
 	s.Types.Each(func(i int) {
 		for r, v := range p.Types[i].Room {
 			most[r] = max(most[r], v)
@@ -248,7 +248,7 @@ func (c *Catalog) Explain(p *Pool, term require.Set, d *Demand) model.Verdict {
 	return model.Verdict{Rule: model.RuleShape}
 }
 
-// explainNoType tells a label that no type of the pool has from one whose types have no offering.
+// explainNoType says whether no type of the pool meets the term, or whether types meet it but have no offering.
 func (p *Pool) explainNoType(term require.Set) model.Verdict {
 	for _, t := range p.Types {
 		if _, ok := t.Allowed.Intersects(term); ok {

@@ -8,7 +8,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// Limits is what pool limits and reservations still allow.
+// Limits is what NodePool limits and reservations still allow.
 type Limits struct {
 	pools        []model.Resources // by pool; only limited resources; nil for a pool without limits
 	reservations []int             // instances left, by reservation
@@ -25,8 +25,8 @@ func newLimits(s *model.Snapshot, pools []*Pool, reservations map[string]*Reserv
 	return l
 }
 
-// remaining returns what the pool's limits leave over its nodes. A claim that is not launched counts as the largest of the
-// types that it may become.
+// remaining returns the limits of the pool less the capacity of its nodes. A NodeClaim that is not launched counts,
+// for each resource, with the largest of the types that it may become.
 func remaining(s *model.Snapshot, p *model.Pool) model.Resources {
 	if p.Limits == nil {
 		return nil
@@ -49,7 +49,7 @@ func remaining(s *model.Snapshot, p *model.Pool) model.Resources {
 	return left
 }
 
-// ClaimTypes returns the types that a claim that is not launched may become.
+// ClaimTypes returns the instance types that a NodeClaim without an instance may be launched as.
 func ClaimTypes(n *model.Node, types []*model.InstanceType) []*model.InstanceType {
 	wanted := n.Wishes()
 	var out []*model.InstanceType
@@ -61,7 +61,7 @@ func ClaimTypes(n *model.Node, types []*model.InstanceType) []*model.InstanceTyp
 	return out
 }
 
-// Clone returns a copy.
+// Clone returns a copy that can be changed without changing l.
 func (l *Limits) Clone() *Limits {
 	c := &Limits{pools: make([]model.Resources, len(l.pools)), reservations: slices.Clone(l.reservations)}
 	for i, r := range l.pools {
@@ -73,16 +73,16 @@ func (l *Limits) Clone() *Limits {
 // Limited reports whether p has limits.
 func (l *Limits) Limited(p *Pool) bool { return l.pools[p.Index] != nil }
 
-// Left returns what the limits of p leave; nil if it has none. The result is shared.
+// Left returns what the limits of p still allow, nil if p has none. Callers must not change the result.
 func (l *Limits) Left(p *Pool) model.Resources { return l.pools[p.Index] }
 
-// Allow returns how many more instances of t limits and its reservation allow. If it is none, the verdict names the first
-// limit in the way.
+// Allow returns how many more instances of t the limits and its reservation allow. If they allow none, the verdict
+// names the first limit that is exceeded.
 func (l *Limits) Allow(t *Type) (int64, model.Verdict) {
 	return l.AllowCharge(t.Pool, t.Capacity, t.Reservation)
 }
 
-// AllowCharge is Allow for nodes that each take that charge out of the limits of p and draw from r, nil for no reservation.
+// AllowCharge is Allow for nodes that each use that charge of the limits of p and draw from r, nil for no reservation.
 func (l *Limits) AllowCharge(p *Pool, charge model.Resources, r *Reservation) (n int64, v model.Verdict) {
 	n = Unlimited
 	if r != nil {
@@ -111,7 +111,7 @@ func (l *Limits) AllowCharge(p *Pool, charge model.Resources, r *Reservation) (n
 	return n, model.Verdict{}
 }
 
-// Take takes n nodes with that charge out of the limits of p and the reservation; a negative n gives them back.
+// Take subtracts n nodes with that charge from the limits of p and from reservation r. A negative n adds them back.
 func (l *Limits) Take(p *Pool, charge model.Resources, r *Reservation, n int64) {
 	if r != nil {
 		l.reservations[r.Index] -= int(n)
@@ -126,8 +126,8 @@ func (l *Limits) Take(p *Pool, charge model.Resources, r *Reservation, n int64) 
 	}
 }
 
-// Allowed returns the types of which limits and reservations allow one more. A node counts as the largest of its options, of
-// each resource, so limits that allow each option alone allow a node with all of them.
+// Allowed returns the types of which the limits of p and the reservations allow one more node. Each is checked alone.
+// That is enough, because a node with several types is charged the maximum of each resource.
 func (l *Limits) Allowed(p *Pool, types []*Type) []*Type {
 	if len(l.pools[p.Index]) == 0 {
 		return types
@@ -138,8 +138,8 @@ func (l *Limits) Allowed(p *Pool, types []*Type) []*Type {
 	})
 }
 
-// Launches reports whether limits, reservations and minValues of p let one node for the demand be launched. If minValues do
-// not, missing is the label with too few values.
+// Launches reports whether limits, reservations and minValues of p allow one node that holds the demand. If minValues
+// do not, missing is the label with too few values.
 func (c *Catalog) Launches(l *Limits, p *Pool, on PoolFit, d *Demand) (missing string, ok bool) {
 	var tried []*Reservation
 	on.Types.Each(func(i int) {
@@ -153,7 +153,7 @@ func (c *Catalog) Launches(l *Limits, p *Pool, on PoolFit, d *Demand) (missing s
 	return missing, ok
 }
 
-// Launchable reports whether some pool launches a node for the demand.
+// Launchable reports whether some pool can launch a node that holds the demand.
 func (c *Catalog) Launchable(l *Limits, f *Fit, d *Demand) bool {
 	return f.OK && slices.ContainsFunc(c.Pools, func(p *Pool) bool {
 		if f.On[p.Index].Set == nil {
@@ -164,8 +164,8 @@ func (c *Catalog) Launchable(l *Limits, f *Fit, d *Demand) bool {
 	})
 }
 
-// Enough reports whether the types that hold the amounts, draw from the reservation and are within limits bring as many
-// distinct values as the pool's minValues require. If not, missing is the first label with too few.
+// Enough reports whether minValues of p are met. The types considered hold the amounts, draw from r and are within
+// limits. If not, missing is the first label with too few values.
 func (c *Catalog) Enough(l *Limits, p *Pool, s *OfferSet, amount []int64, shared SharedVolumes, r *Reservation) (missing string, ok bool) {
 	if c.settings.RelaxMinValues || !s.MinValues {
 		return "", true
@@ -173,8 +173,8 @@ func (c *Catalog) Enough(l *Limits, p *Pool, s *OfferSet, amount []int64, shared
 	return s.Diverse(l.Allowed(p, p.Options(s, amount, shared, r, nil).Types))
 }
 
-// Diverse reports whether the options bring as many distinct values as minValues require. If not, missing is the first label
-// with too few.
+// Diverse reports whether the options have as many distinct values as minValues require. If not, missing is the first
+// label with too few values.
 func (s *OfferSet) Diverse(options []*Type) (missing string, ok bool) {
 	if !s.MinValues {
 		return "", true
@@ -187,7 +187,7 @@ func (s *OfferSet) Diverse(options []*Type) (missing string, ok bool) {
 	return "", true
 }
 
-// distinct returns the values that r allows and that the options bring.
+// distinct returns the values of the label that the options have and r allows.
 func distinct(r require.Requirement, options []*Type) map[string]bool {
 	values := map[string]bool{}
 	for _, t := range options {

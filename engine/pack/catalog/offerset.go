@@ -8,30 +8,30 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// An OfferSet is the offerings of one pool that label requirements leave. Pods with the same requirements share one. Pods of
-// two sets may share a node if the sets meet.
+// An OfferSet is the offerings of one pool that meet label requirements. Pods with equal requirements use the same
+// value. Pods of two sets may share a node if the sets have a common offering.
 type OfferSet struct {
 	ID           int
 	Requirements require.Set
-	// PriceClass is equal for sets of the pool with equal Prices.
+	// PriceClass is equal for sets of one pool whose Prices are equal.
 	PriceClass int
-	// Prices are those of the cheapest offering of each type of the pool, +Inf where the set has none.
+	// Prices are the price of the cheapest offering of each type of the pool, +Inf if the set has none of the type.
 	Prices []float64
-	// Types are those with an offering in the set.
+	// Types are the types that have an offering in the set.
 	Types typeset.Set
-	// MinValues says that some requirement has minValues.
+	// MinValues says that one of Requirements has minValues.
 	MinValues bool
 
 	neighbours [][]Presence
 }
 
-// MinPrice stands in for a price of zero: a free node would make any waste look free as well.
+// MinPrice replaces a price of zero. If a node were free, wasted capacity would look free as well.
 const MinPrice = 1e-9
 
 // Same is the relative difference below which two prices count as equal.
 const Same = 1e-6
 
-// offerSets holds the sets of one pool, each once.
+// offerSets holds the OfferSets of one pool, each once.
 type offerSets struct {
 	list    []*OfferSet
 	byText  map[string]*OfferSet
@@ -47,10 +47,10 @@ func newOfferSets() offerSets {
 // Empty reports whether no type has an offering in the set.
 func (s *OfferSet) Empty() bool { return !s.Types.Any() }
 
-// Set returns the set with that ID.
+// Set returns the OfferSet with the ID.
 func (p *Pool) Set(id int) *OfferSet { return p.sets.list[id] }
 
-// OffersUnder returns the set of offerings that the requirements, which are within the pool's, leave.
+// OffersUnder returns the OfferSet for the requirements, which must already include those of the pool.
 func (p *Pool) OffersUnder(reqs require.Set) *OfferSet {
 	text := reqs.String()
 	if s, ok := p.sets.byText[text]; ok {
@@ -82,11 +82,11 @@ func (p *Pool) OffersUnder(reqs require.Set) *OfferSet {
 	return s
 }
 
-// maxMeets bounds the sets that a pool makes of others. Pods that require ever other labels could ask for any number of
-// combinations; pods of sets that do not meet any more get nodes of their own.
+// maxMeets bounds how many intersections a pool computes, because pods may have any number of different requirements.
+// Beyond the bound, pods of different sets get separate nodes.
 const maxMeets = 2_000
 
-// Meet returns the offerings in both sets, nil if there are none: what a node that holds pods of both can be.
+// Meet returns the offerings in both a and b, nil if there are none. A node for pods of both must have one of them.
 func (p *Pool) Meet(a, b *OfferSet) *OfferSet {
 	if a == b {
 		return a
@@ -106,7 +106,7 @@ func (p *Pool) Meet(a, b *OfferSet) *OfferSet {
 	return s
 }
 
-// OffersFor returns the set for pods that require the term; nil if the pool's labels cannot meet it.
+// OffersFor returns the OfferSet for pods that require the term, nil if the labels of the pool cannot meet the term.
 func (p *Pool) OffersFor(term require.Set) *OfferSet {
 	term = term.Normalize(p.settings.Labels.Aliases)
 	if _, ok := p.Requirements.Compatible(term, p.settings.Known); !ok {

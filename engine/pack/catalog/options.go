@@ -9,15 +9,16 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// Options are what a node may be launched as: types that hold its pods, cheapest first. Nodes whose pods the same types hold
-// share one value.
+// Options are the types that a planned node may be launched as, cheapest first. Each type can hold the node's pods.
+// Nodes with the same types share one value.
 type Options struct {
 	Types     []*Type
-	Instances []*model.InstanceType // of Types
+	Instances []*model.InstanceType // the instance types of Types, in the same order
 }
 
-// Options returns the types with an offering in the set that hold the amounts and the shared volumes and draw from the
-// reservation, nil for none. If admits is not nil, only types that it admits are options. The result is shared.
+// Options returns the types that have an offering in s, hold amount and shared, and draw from r (nil for no
+// reservation). If admits is not nil, it must also be true for the index of the type. Callers must not change the
+// result.
 func (p *Pool) Options(s *OfferSet, amount []int64, shared SharedVolumes, r *Reservation, admits func(i int) bool) *Options {
 	found := p.Bins().Index.Options(binpack.OfferSet(s.ID), amount, shared.Numbers(), supplyOf(r), admits)
 	out := p.options[found]
@@ -32,9 +33,9 @@ func (p *Pool) Options(s *OfferSet, amount []int64, shared SharedVolumes, r *Res
 	return out
 }
 
-// Charge returns what a node of type i takes out of the limits of its pool. Where minValues call for further options, any of
-// them may be launched, so the node is charged the most of each resource that the type or one of those options has. amount
-// is what its pods request.
+// Charge returns the resources that a node of type i uses of its pool's limits. amount is the demand of its pods.
+// minValues may require further options, and any option may be launched. The node is then charged the maximum of each
+// resource.
 func (c *Catalog) Charge(l *Limits, p *Pool, s *OfferSet, i int, amount []int64, shared SharedVolumes, admits func(int) bool) model.Resources {
 	t := p.Types[i]
 	if len(l.Left(p)) == 0 || !s.MinValues || c.settings.RelaxMinValues {
@@ -47,8 +48,9 @@ func (c *Catalog) Charge(l *Limits, p *Pool, s *OfferSet, i int, amount []int64,
 	return t.Capacity
 }
 
-// LeastCharge returns, of each resource, the most that t or one of the options has that minValues require beside t. Options
-// that exceed t least, as a share of the limits, are taken first. It returns nil if all of them are too few.
+// LeastCharge returns the maximum of each resource over t and the options that minValues require besides t. Options
+// that exceed t least, as a share of the limits, are selected first. It returns nil if all options together do not
+// meet minValues.
 func (p *Pool) LeastCharge(s *OfferSet, t *Type, options []*Type) model.Resources {
 	over := func(o *Type) float64 {
 		most := 0.0

@@ -13,16 +13,16 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// A Pool is a usable NodePool with the types that it may launch.
+// A Pool is a NodePool that may launch nodes, with the instance types that it may launch.
 type Pool struct {
 	*model.Pool
 	Index int // in Catalog.Pools
 	Types []*Type
-	// Empty says why the pool has no types, if it has none.
+	// Empty is the reason why the pool has no types. It is set only if Types is empty.
 	Empty model.Verdict
 
 	settings Settings
-	watched  []DaemonPod // see Catalog.Watch
+	watched  []DaemonPod // the DaemonSets that Neighbours returns; see Catalog.Watch
 	sets     offerSets
 	volumes  *Volumes
 	preload  [][]binpack.Count
@@ -30,13 +30,13 @@ type Pool struct {
 	options  map[*binpack.TypeOptions]*Options
 }
 
-// A Catalog is all that may be launched.
+// A Catalog holds the NodePools and their instance types and offerings: everything that may be launched.
 type Catalog struct {
 	// Pools are the usable pools, in the order in which they are tried: by falling weight, then by name.
 	Pools []*Pool
-	// Unusable are the verdicts on the other pools.
+	// Unusable are the other NodePools, each with the reason why it cannot be used.
 	Unusable []model.PoolVerdict
-	// Limits are what pool limits and reservations leave at the snapshot.
+	// Limits are what NodePool limits and reservations still allow at the time of the snapshot.
 	Limits *Limits
 
 	volumes  *Volumes
@@ -46,17 +46,17 @@ type Catalog struct {
 	settings Settings
 }
 
-// Settings are the options of a plan that bear on what may be launched.
+// Settings are the options of a plan that decide which nodes may be launched.
 type Settings struct {
-	// Labels are the labels that pods and pools may ask for before a node exists, and the aliases of old names.
+	// Labels are the labels that pods and pools may require before a node has them, and aliases of deprecated labels.
 	Labels apiv1.LabelRules
 	// MaxNodeCPU is the most cpu of a new node in millicores; 0 for any.
 	MaxNodeCPU int64
-	// RelaxMinValues ignores the minValues of pools.
+	// RelaxMinValues ignores the minValues of NodePools.
 	RelaxMinValues bool
 }
 
-// Known reports whether a node may get the label key although nothing has defined it yet.
+// Known reports whether the provider may set the label on a node although no requirement defines it.
 func (s *Settings) Known(key string) bool { return s.Labels.WellKnown.Has(key) }
 
 // Compile returns the catalog of the snapshot for pods whose demands are vectors over d.
@@ -119,8 +119,8 @@ func (p *Pool) compileTypes(s *model.Snapshot, d *Dimensions, reservations map[s
 	}
 }
 
-// Watch makes the pools tell on which nodes the DaemonSets run for which relevant is true; see Neighbours. It must be called
-// before the first question.
+// Watch selects the DaemonSets that Neighbours returns: those for whose index relevant is true. It must be called
+// before the first call of Neighbours or Fit.
 func (c *Catalog) Watch(daemons []*model.Daemon, relevant func(index int) bool) {
 	for _, p := range c.Pools {
 		for _, d := range DaemonsTolerating(daemons, p.Taints, p.settings.Labels, false) {
@@ -131,7 +131,8 @@ func (c *Catalog) Watch(daemons []*model.Daemon, relevant func(index int) bool) 
 	}
 }
 
-// Neighbours returns which of the watched DaemonSets may run on a node of type i that is bought in the set.
+// Neighbours returns the watched DaemonSets whose pods may run on a new node of type i. The node is launched with an
+// offering of s.
 func (p *Pool) Neighbours(s *OfferSet, i int) []Presence {
 	if len(p.watched) == 0 {
 		return nil
@@ -145,7 +146,8 @@ func (p *Pool) Neighbours(s *OfferSet, i int) []Presence {
 	return s.neighbours[i]
 }
 
-// NeighboursWithin returns which of the watched DaemonSets may run on a node of type i under the requirements. It is not nil.
+// NeighboursWithin returns the watched DaemonSets that may run on a new node of type i whose labels meet reqs. The
+// result is never nil.
 func (p *Pool) NeighboursWithin(reqs require.Set, i int) []Presence {
 	t := p.Types[i]
 	out := []Presence{}

@@ -8,14 +8,14 @@ import (
 	"github.com/karpenter-go/karpenter/engine/pack/encode"
 )
 
-// A Port is a host port that a pod takes.
+// A Port is a host port that a pod uses.
 type Port struct {
 	Number   int32
 	Protocol corev1.Protocol
 	IP       string // empty for all addresses
 }
 
-// PortsOf returns the host ports of a pod, in order: those of its containers and of sidecars.
+// PortsOf returns the host ports of a pod: those of its containers, then those of its sidecars.
 func PortsOf(spec *corev1.PodSpec) []Port {
 	var out []Port
 	for i := range spec.Containers {
@@ -46,7 +46,7 @@ func appendPorts(out []Port, list []corev1.ContainerPort) []Port {
 	return out
 }
 
-// EncodePorts appends the ports to b.
+// EncodePorts appends an encoding of the ports to b, for use in cache keys.
 func EncodePorts(b []byte, ports []Port) []byte {
 	b = encode.Int(b, int64(len(ports)))
 	for _, p := range ports {
@@ -55,7 +55,7 @@ func EncodePorts(b []byte, ports []Port) []byte {
 	return b
 }
 
-// Conflicts reports whether two host ports cannot be taken on one node.
+// Conflicts reports whether two pods with the host ports p and q cannot run on one node.
 func (p Port) Conflicts(q Port) bool {
 	return p.Number == q.Number && p.Protocol == q.Protocol && (p.IP == "" || q.IP == "" || p.IP == q.IP)
 }

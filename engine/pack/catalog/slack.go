@@ -6,8 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// LeaveSlack takes a share of cpu and memory out of the room of each type, but never so much that one of the demands that a
-// node of the type has room for alone has none left.
+// LeaveSlack reduces the room of each type by a share of its cpu and memory. The room stays large enough for each of
+// the demands that fits on an empty node of the type.
 func (c *Catalog) LeaveSlack(share float64, demands []*Demand) {
 	for _, p := range c.Pools {
 		for _, t := range p.Types {

@@ -11,33 +11,34 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// A Type is an instance type as one pool launches it. An instance type with capacity reservations is one Type for each
-// reservation and one for the offerings without.
+// A Type is an instance type as one NodePool launches it. If the instance type has capacity reservations, each
+// reservation is a Type of its own. One more Type has the offerings without a reservation.
 type Type struct {
 	*model.InstanceType
 	Pool *Pool
-	// Allowed are the type's requirements within the pool's.
+	// Allowed are the requirements of the instance type and of the NodePool combined.
 	Allowed require.Set
-	// Buyable are the available offerings that the pool allows, cheapest first. Never empty.
+	// Buyable are the available offerings that the NodePool allows, cheapest first. There is at least one.
 	Buyable []model.Offering
-	// Room is what pods may use beside the DaemonSets, by dimension; Scaled is the same in units near one.
+	// Room is the capacity that is left for pods after DaemonSet pods, by dimension. Scaled is Room in
+	// Dimensions.Units.
 	Room   []int64
 	Scaled []float64
-	// Daemons is what the DaemonSets on a node take; Attached are the shared volumes that they bring.
+	// Daemons is what the DaemonSet pods on a node request. Attached are the shared volumes that those pods attach.
 	Daemons  Overhead
 	Attached SharedVolumes
-	// Reservation is what instances of the type draw from; nil for none.
+	// Reservation is the reservation that instances of the type draw from, nil if there is none.
 	Reservation *Reservation
 }
 
-// A Reservation is capacity that is paid for already, shared by the types that draw from it.
+// A Reservation is a capacity reservation, which is already paid for. All types that draw from it share it.
 type Reservation struct {
 	ID    string
 	Index int // in Limits
-	Left  int // instances, when the snapshot was taken
+	Left  int // instances left when the snapshot was taken
 }
 
-// setRoom takes what DaemonSets request out of the room.
+// setRoom sets the room of the type: its allocatable resources less the requests of DaemonSet pods.
 func (t *Type) setRoom(daemons Overhead, d *Dimensions) {
 	t.Daemons = daemons
 	t.Room = d.Vector(t.Allocatable)
@@ -45,7 +46,7 @@ func (t *Type) setRoom(daemons Overhead, d *Dimensions) {
 	t.Scaled = d.Scale(t.Room)
 }
 
-// labels returns what the labels of nodes of the type may be, whichever offering is bought.
+// labels returns the requirements that the labels of a node of the type meet, whichever of its offerings is launched.
 func (t *Type) labels() require.Set {
 	var capacityTypes, zones []string
 	for _, o := range t.Buyable {
@@ -63,7 +64,7 @@ func (t *Type) labels() require.Set {
 	return reqs.With(require.New(corev1.LabelTopologyZone, require.In, zones...))
 }
 
-// byReservation returns t with the offerings that draw from no reservation, and a copy of t for each reservation.
+// byReservation splits t: one type with the offerings without a reservation, and one copy of t for each reservation.
 func (t *Type) byReservation(offerings []model.Offering, known map[string]*Reservation) []*Type {
 	if !slices.ContainsFunc(offerings, func(o model.Offering) bool { return o.ReservationID != "" }) {
 		t.Buyable = offerings
@@ -110,7 +111,8 @@ func (t *Type) reservationID() string {
 	return t.Reservation.ID
 }
 
-// buyable returns the available offerings of t that reqs allow, cheapest first. The result may be the type's own slice.
+// buyable returns the available offerings of t that reqs allow, cheapest first. The result may share memory with
+// t.Offerings.
 func buyable(t *model.InstanceType, reqs require.Set) []model.Offering {
 	fit := func(o *model.Offering) bool {
 		if !o.Available {
@@ -143,7 +145,7 @@ func buyable(t *model.InstanceType, reqs require.Set) []model.Offering {
 	return out
 }
 
-// CheapestWithin returns the cheapest offering that reqs allow; false if there is none.
+// CheapestWithin returns the cheapest offering that reqs allow, and false if reqs allow none.
 func (t *Type) CheapestWithin(reqs require.Set) (model.Offering, bool) {
 	for _, o := range t.Buyable {
 		if _, ok := reqs.Intersects(o.Requirements); ok {
@@ -153,7 +155,7 @@ func (t *Type) CheapestWithin(reqs require.Set) (model.Offering, bool) {
 	return model.Offering{}, false
 }
 
-// price returns the price of the cheapest offering under reqs, +Inf if there is none.
+// price returns the price of the cheapest offering that reqs allow, +Inf if reqs allow none.
 func (t *Type) price(reqs require.Set) float64 {
 	if _, ok := t.Allowed.Intersects(reqs); !ok {
 		return math.Inf(1)
@@ -164,7 +166,7 @@ func (t *Type) price(reqs require.Set) float64 {
 	return math.Inf(1)
 }
 
-// copies returns how many pods with the demand a node of the type has room for, at most limit.
+// copies returns how many pods with demand d fit on a node of the type, at most limit.
 func (t *Type) copies(d *Demand, limit int) int {
 	room, shared := t.Room, d.Shared.Without(t.Attached)
 	if len(shared) > 0 {
@@ -177,7 +179,7 @@ func (t *Type) copies(d *Demand, limit int) int {
 	return Copies(d.Amount, room, limit)
 }
 
-// Values returns the values of a label that the type or one of its offerings may bring within the pool.
+// Values returns the values that nodes of the type may have for a label. Offerings take precedence over Allowed.
 func (t *Type) Values(key string) map[string]bool {
 	out := map[string]bool{}
 	offered := false

@@ -15,37 +15,38 @@ import (
 // attachPrefix begins the name of a dimension that counts attached volumes of a CSI driver.
 const attachPrefix = "attachable-volumes-csi-"
 
-// ManyVolumes stands for the attach limit of a type for which none is known. It is more than the pods of a node use.
+// ManyVolumes is the attach limit of a type whose limit is not known. No node's pods use more volumes.
 const ManyVolumes = 1 << 12
 
-// Volumes knows which volumes of pending pods count against attach limits of nodes.
+// Volumes determines which volumes of pending pods count against the attach limits of nodes.
 //
-// A volume of one pod is part of that pod's demand. A volume that several pods or a DaemonSet use is a shared demand: a node
-// attaches it once, however many of its pods use it.
+// A volume of one pod is part of that pod's demand. A volume that several pods or a DaemonSet use is a shared demand:
+// a node attaches it once, regardless of how many of its pods use it.
 type Volumes struct {
 	snapshot   *model.Snapshot
 	dimensions *Dimensions
 	at         map[string]int            // dimension by driver
-	learned    map[string]map[string]int // attach limits that live nodes report, by instance type and driver
+	learned    map[string]map[string]int // attach limits that existing nodes report, by instance type and driver
 	shared     map[VolumeKey]SharedVolume
 }
 
-// A VolumeKey names a volume.
+// A VolumeKey identifies a volume by its CSI driver and its handle.
 type VolumeKey struct{ Driver, Key string }
 
 // A SharedVolume is a volume that several pods or a DaemonSet use.
 type SharedVolume struct {
 	Dimension, Number int
-	// Part is the share of one attachment that each of its pods counts for in the linear relaxation: no node attaches less
-	// for those pods that it has. It is zero if a DaemonSet brings the volume to some nodes.
+	// Part is the share of one attachment that each pod with the volume adds in the linear relaxation: one by the
+	// number of pods. The parts on a node never exceed its one attachment. Part is zero if a DaemonSet also uses the
+	// volume.
 	Part float64
 }
 
-// SharedVolumes are shared volumes, each once, in rising order.
+// SharedVolumes is a sorted list of shared volumes without duplicates.
 type SharedVolumes []SharedVolume
 
-// NewVolumes finds the drivers that attach volumes of pods and of which some node or type has an attach limit, and adds a
-// dimension to d for each.
+// NewVolumes adds a dimension to d for each CSI driver of the pods' volumes that has an attach limit on some node or
+// instance type.
 func NewVolumes(s *model.Snapshot, d *Dimensions, pods []*model.Pod) *Volumes {
 	v := &Volumes{snapshot: s, dimensions: d}
 	users, drivers := map[VolumeKey]int{}, map[string]bool{}
@@ -72,7 +73,7 @@ func NewVolumes(s *model.Snapshot, d *Dimensions, pods []*model.Pod) *Volumes {
 	return v
 }
 
-// limitedDrivers returns the drivers for which a live node or an instance type has an attach limit.
+// limitedDrivers returns the drivers with an attach limit on an existing node or on an instance type.
 func (v *Volumes) limitedDrivers() map[string]bool {
 	limited := map[string]bool{}
 	for _, byDriver := range v.learned {
@@ -90,7 +91,7 @@ func (v *Volumes) limitedDrivers() map[string]bool {
 	return limited
 }
 
-// findShared finds the volumes that several pods or a DaemonSet use. users is the number of pods by volume.
+// findShared finds the volumes that several pods or a DaemonSet use. users is the number of pods that use each volume.
 func (v *Volumes) findShared(pods []*model.Pod, users map[VolumeKey]int) {
 	daemons := map[VolumeKey]bool{}
 	for _, d := range v.snapshot.Daemons() {
@@ -114,11 +115,11 @@ func (v *Volumes) findShared(pods []*model.Pod, users map[VolumeKey]int) {
 	}
 }
 
-// Limited reports whether some dimension counts volumes.
+// Limited reports whether some driver has an attach limit, and therefore a dimension.
 func (v *Volumes) Limited() bool { return v.dimensions.Plain < v.dimensions.Len() }
 
-// Of returns the volumes of the pod that a driver attaches, each once. It returns none for a pod whose volumes cannot be
-// resolved; such a pod is refused for that.
+// Of returns the volumes of the pod that a CSI driver attaches, without duplicates. It returns none if the volumes of
+// the pod cannot be resolved. Such a pod is refused elsewhere.
 func (v *Volumes) Of(pod *model.Pod) []VolumeKey {
 	if len(pod.Object.Spec.Volumes) == 0 {
 		return nil
@@ -133,7 +134,7 @@ func (v *Volumes) Of(pod *model.Pod) []VolumeKey {
 	return out
 }
 
-// Driver returns the driver whose volumes dimension i counts; false for a resource.
+// Driver returns the CSI driver whose volumes dimension i counts, and false if i is a resource.
 func (v *Volumes) Driver(i int) (string, bool) {
 	if i < v.dimensions.Plain {
 		return "", false
@@ -159,8 +160,8 @@ func (v *Volumes) Demand(pod *model.Pod) ([]int64, SharedVolumes) {
 	return amount, shared
 }
 
-// AttachableBy sets in room how many volumes a new node of type t can attach beside those of the DaemonSets, and returns the
-// shared volumes that the DaemonSets bring.
+// AttachableBy sets, in room, how many volumes a new node of type t can attach besides those of the DaemonSets. It
+// returns the shared volumes that the DaemonSets attach.
 func (v *Volumes) AttachableBy(t *model.InstanceType, daemons []*model.Daemon, room []int64) (brought SharedVolumes) {
 	for driver, i := range v.at {
 		room[i] = ManyVolumes
@@ -182,7 +183,7 @@ func (v *Volumes) AttachableBy(t *model.InstanceType, daemons []*model.Daemon, r
 			}
 		}
 	}
-	brought = slices.DeleteFunc(brought, func(x SharedVolume) bool { return room[x.Dimension] < 0 }) // DaemonSets alone exceed the limit
+	brought = slices.DeleteFunc(brought, func(x SharedVolume) bool { return room[x.Dimension] < 0 }) // the volumes of the DaemonSets alone exceed the limit
 	for i := v.dimensions.Plain; i < v.dimensions.Len(); i++ {
 		room[i] = max(room[i], 0)
 	}
@@ -190,8 +191,8 @@ func (v *Volumes) AttachableBy(t *model.InstanceType, daemons []*model.Daemon, r
 	return brought
 }
 
-// Limit returns how many volumes of the driver a node of the type can attach: as live nodes of the type report, else as the
-// provider says.
+// Limit returns how many volumes of the driver a node of the type can attach. A limit that existing nodes of the type
+// report takes precedence over the provider's.
 func (v *Volumes) Limit(t *model.InstanceType, driver string) (n int, known bool) {
 	if n, known = v.learned[t.Name][driver]; !known {
 		n, known = t.Attach[driver]
@@ -199,21 +200,21 @@ func (v *Volumes) Limit(t *model.InstanceType, driver string) (n int, known bool
 	return n, known
 }
 
-// Drivers calls f for each driver with a dimension.
+// Drivers calls f for each CSI driver that has a dimension.
 func (v *Volumes) Drivers(f func(driver string, dimension int)) {
 	for driver, i := range v.at {
 		f(driver, i)
 	}
 }
 
-// Keys calls f for each shared volume.
+// Keys calls f for each shared volume and its key.
 func (v *Volumes) Keys(f func(VolumeKey, SharedVolume)) {
 	for key, x := range v.shared {
 		f(key, x)
 	}
 }
 
-// SharedDemands returns the shared volumes as the packing solver sees them, by number.
+// SharedDemands returns the shared volumes in the form that the packing solver uses, by number.
 func (v *Volumes) SharedDemands() []binpack.SharedDemand {
 	out := make([]binpack.SharedDemand, len(v.shared))
 	for _, x := range v.shared {
@@ -222,7 +223,7 @@ func (v *Volumes) SharedDemands() []binpack.SharedDemand {
 	return out
 }
 
-// TooManyVolumes is the verdict on pods with more volumes of a driver than any type can attach.
+// TooManyVolumes is the verdict on pods with more volumes of a driver than any type can attach. by is the excess.
 func TooManyVolumes(driver string, by int64) model.Verdict {
 	return model.Verdict{Rule: model.RuleVolume, Subject: fmt.Sprintf(
 		"no instance type attaches so many volumes of driver %s: %d fewer would do", driver, by)}
@@ -232,7 +233,7 @@ func compareShared(a, b SharedVolume) int {
 	return cmp.Or(cmp.Compare(a.Dimension, b.Dimension), cmp.Compare(a.Number, b.Number))
 }
 
-// With returns the volumes of both.
+// With returns the union of s and o.
 func (s SharedVolumes) With(o SharedVolumes) SharedVolumes {
 	switch {
 	case len(o) == 0:
@@ -259,14 +260,14 @@ func (s SharedVolumes) Without(o SharedVolumes) SharedVolumes {
 	return slices.DeleteFunc(slices.Clone(s), o.Has)
 }
 
-// TakeFrom takes one attachment for each volume out of room, n times.
+// TakeFrom subtracts n attachments for each volume from room.
 func (s SharedVolumes) TakeFrom(room []int64, n int64) {
 	for _, x := range s {
 		room[x.Dimension] -= n
 	}
 }
 
-// Numbers returns the numbers of the volumes, rising.
+// Numbers returns the numbers of the volumes in ascending order.
 func (s SharedVolumes) Numbers() []int {
 	if len(s) == 0 {
 		return nil
@@ -279,7 +280,7 @@ func (s SharedVolumes) Numbers() []int {
 	return out
 }
 
-// fits reports whether room holds the volumes beside demand.
+// fits reports whether room has capacity for each volume of s in addition to demand.
 func (s SharedVolumes) fits(demand, room []int64) bool {
 	n := int64(0)
 	for i, x := range s {

@@ -9,7 +9,7 @@ import (
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 )
 
-// A Selector is the node selector and required node affinity of one or many pods. The nil Selector matches every node.
+// A Selector is the node selector and required node affinity of one or more pods. The nil Selector matches each node.
 type Selector struct {
 	required nodeaffinity.RequiredNodeAffinity
 }
@@ -23,14 +23,14 @@ func (s *Selector) Matches(node *corev1.Node) bool {
 	return err == nil && ok
 }
 
-// An Index holds every Selector of one check, the label keys that they select by, and every LabelSet that a node may have.
-// A plan of hundreds of nodes with hundreds of types each has only dozens of label sets, and each selector is evaluated once for
-// each of them. All selectors and keys must be added before the first LabelSet is made.
+// An Index holds the Selectors of one check, the label keys that they use, and the LabelSets that nodes may have. A
+// plan with hundreds of nodes and types has only dozens of label sets. Each selector is evaluated once per label set.
+// All selectors and keys must be added before the first LabelSet is created.
 type Index struct {
 	// Aliases maps deprecated label keys to stable ones. A node carries both.
 	Aliases   map[string]string
 	selectors map[string]*Selector
-	relevant  map[string]bool      // label keys by which some selector selects
+	relevant  map[string]bool      // label keys that some selector uses
 	sets      map[string]*LabelSet // by the values of the relevant keys
 	unions    int                  // number of calls of Union
 	buffer    []byte               // reused by At
@@ -40,7 +40,7 @@ type Index struct {
 type LabelSet struct {
 	node    *corev1.Node
 	matches map[*Selector]bool
-	union   int // the last union that it is part of
+	union   int // number of the last union that includes it
 }
 
 // NewIndex returns an empty index.
@@ -84,7 +84,7 @@ func (x *Index) Selector(pod *corev1.Pod) *Selector {
 	return s
 }
 
-// AddKey makes a label key relevant, and the stable key behind it.
+// AddKey makes a label key relevant, and the stable key that replaces it if it is deprecated.
 func (x *Index) AddKey(key string) {
 	x.relevant[key] = true
 	if stable, ok := x.Aliases[key]; ok {
@@ -92,10 +92,10 @@ func (x *Index) AddKey(key string) {
 	}
 }
 
-// Relevant reports whether label sets tell values of the key apart.
+// Relevant reports whether label sets distinguish values of the key.
 func (x *Index) Relevant(key string) bool { return x.relevant[key] }
 
-// Keys returns the relevant label keys, in no order.
+// Keys returns the relevant label keys in random order.
 func (x *Index) Keys() []string {
 	out := make([]string, 0, len(x.relevant))
 	for key := range x.relevant {
@@ -104,7 +104,8 @@ func (x *Index) Keys() []string {
 	return out
 }
 
-// At returns the LabelSet in which the i-th key has the i-th value. The keys are sorted and include all relevant ones.
+// At returns the LabelSet in which the i-th key has the i-th value. The keys must be sorted and include all relevant
+// ones.
 func (x *Index) At(keys []string, values []Value) *LabelSet {
 	text := x.buffer[:0]
 	for i, key := range keys {
@@ -112,7 +113,7 @@ func (x *Index) At(keys []string, values []Value) *LabelSet {
 			continue
 		}
 		if v := x.value(keys, values, i); v.Missing {
-			text = append(text, "!\n"...) // no label value begins so
+			text = append(text, "!\n"...) // no label value starts with "!"
 		} else {
 			text = append(append(text, v.Text...), '\n')
 		}
@@ -132,7 +133,7 @@ func (x *Index) At(keys []string, values []Value) *LabelSet {
 	return set
 }
 
-// value returns the i-th value. A deprecated key that is missing has the value of the stable one.
+// value returns the i-th value. If a deprecated key is missing, the value of the stable key is returned.
 func (x *Index) value(keys []string, values []Value, i int) Value {
 	if stable, ok := x.Aliases[keys[i]]; ok && values[i].Missing {
 		if at, found := slices.BinarySearch(keys, stable); found {
@@ -142,7 +143,7 @@ func (x *Index) value(keys []string, values []Value, i int) Value {
 	return values[i]
 }
 
-// Union returns the label sets of all lists, each once, in the order of the lists.
+// Union returns the label sets of all lists, in order and without duplicates.
 func (x *Index) Union(lists func(yield func([]*LabelSet) bool)) []*LabelSet {
 	x.unions++
 	var out []*LabelSet
@@ -157,12 +158,12 @@ func (x *Index) Union(lists func(yield func([]*LabelSet) bool)) []*LabelSet {
 	return out
 }
 
-// Of returns the labels of a node that exists.
+// Of returns the labels of an existing node.
 func Of(node *corev1.Node) *LabelSet {
 	return &LabelSet{node: node, matches: make(map[*Selector]bool)}
 }
 
-// Labels returns the labels. Only relevant keys are there, unless the node exists.
+// Labels returns the labels. They include only relevant keys, unless the node exists.
 func (l *LabelSet) Labels() map[string]string { return l.node.Labels }
 
 // MatchedBy reports whether the selector matches a node with these labels.

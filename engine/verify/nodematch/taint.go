@@ -8,8 +8,8 @@ import (
 	helper "k8s.io/component-helpers/scheduling/corev1"
 )
 
-// Untolerated returns the first of the taints that keeps a pod with these tolerations off a node, if any. The effect
-// PreferNoSchedule keeps no pod off.
+// Untolerated returns the first taint that excludes pods with these tolerations from a node, if any. Taints with
+// effect PreferNoSchedule exclude no pod.
 func Untolerated(tolerations []corev1.Toleration, taints []corev1.Taint) (corev1.Taint, bool) {
 	for i := range taints {
 		if taints[i].Effect != corev1.TaintEffectPreferNoSchedule &&
@@ -20,8 +20,9 @@ func Untolerated(tolerations []corev1.Toleration, taints []corev1.Taint) (corev1
 	return corev1.Taint{}, false
 }
 
-// withZeroLogger calls f with the zero value of its logger type, which drops every message. The type is inferred, so that the
-// engine imports no logger. The last argument leaves out the numeric operators that are still behind a feature gate.
+// withZeroLogger calls f with the zero value of its logger type, which discards all messages. The type is inferred, so
+// that the engine imports no logger. The last argument disables numeric operators, which are still behind a feature
+// gate.
 func withZeroLogger[Logger any](
 	f func(Logger, []corev1.Toleration, *corev1.Taint, bool) bool,
 	tolerations []corev1.Toleration, taint *corev1.Taint,
@@ -30,7 +31,7 @@ func withZeroLogger[Logger any](
 	return f(none, tolerations, taint, false)
 }
 
-// TolerationsText returns a text that is the same for equal lists of tolerations.
+// TolerationsText returns a text that is equal for equal lists of tolerations.
 func TolerationsText(tolerations []corev1.Toleration) string {
 	var b strings.Builder
 	for _, t := range tolerations {

@@ -9,14 +9,14 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// A Requirement is one entry of the requirements of a pool or a claim. All entries of a key must hold.
+// A Requirement is one entry of the requirements of a pool or claim. All entries of a key must be met.
 type Requirement = apiv1.NodeSelectorRequirementWithMinValues
 
-// A Value is what a label of a node may turn out to be: a string, or missing.
+// A Value is a possible value of a node label: a string, or missing.
 type Value struct {
 	Text    string
 	Missing bool
-	// OnClaim means that the claim carries the label, whatever is launched.
+	// OnClaim means that the claim has the label, whichever type is launched.
 	OnClaim bool
 }
 
@@ -28,10 +28,10 @@ func (v Value) String() string {
 	return strconv.Quote(v.Text)
 }
 
-// Same reports whether v and o leave the label alike.
+// Same reports whether v and o are the same label value.
 func (v Value) Same(o Value) bool { return v.Missing == o.Missing && v.Text == o.Text }
 
-// GroupByKey groups requirements by key. A deprecated key counts as the stable one.
+// GroupByKey groups requirements by key. Deprecated keys are replaced by stable ones.
 func GroupByKey(spec []Requirement, aliases map[string]string) map[string][]Requirement {
 	out := make(map[string][]Requirement, len(spec))
 	for _, r := range spec {
@@ -63,7 +63,7 @@ func Keep(rs []Requirement, all []Value) []Value {
 	return slices.DeleteFunc(slices.Clone(all), drop)
 }
 
-// admits reports whether the value meets the requirement. It defines every operator.
+// admits reports whether the value meets the requirement. It implements each operator.
 func admits(r Requirement, v Value) bool {
 	listed := !v.Missing && slices.Contains(r.Values, v.Text)
 	switch r.Operator {
@@ -100,8 +100,9 @@ func admits(r Requirement, v Value) bool {
 	return false
 }
 
-// Open returns the possible values of a label that only requirements speak of. They are each value of the first In list, or
-// without such a list one value that the requirements admit; and missing. Not all of them need be admitted.
+// Open returns values for a label that only requirements mention, neither a type nor an offering. They are the values
+// of the first In list, or else one value that meets the requirements. The missing value is always included. Some of
+// them may not meet the requirements.
 func Open(rs []Requirement) []Value {
 	var out []Value
 	at := slices.IndexFunc(rs, func(r Requirement) bool { return r.Operator == corev1.NodeSelectorOpIn })
@@ -115,8 +116,8 @@ func Open(rs []Requirement) []Value {
 	return append(out, Value{Missing: true})
 }
 
-// sample returns a value that requirements without a list admit. It is the first integer that is not excluded, counted from zero
-// or from just within one of the bounds.
+// sample returns a value that meets requirements without an In list. It is the first integer that is not excluded,
+// counted from zero or from just inside one of the bounds.
 func sample(rs []Requirement) (Value, bool) {
 	starts, excluded := []int64{0}, 0
 	for _, r := range rs {

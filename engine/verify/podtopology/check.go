@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// A Rule names the rule about other pods that a violation breaks.
+// A Rule is the kind of rule that a violation breaks: affinity, anti-affinity or spread.
 type Rule uint8
 
 // The rules.
@@ -16,7 +16,7 @@ const (
 	AntiAffinity
 )
 
-// A Violation is a pod that the plan puts where one of the rules does not hold.
+// A Violation is a pod that the plan places where one of the rules is broken.
 type Violation struct {
 	Rule   Rule
 	Node   string // the name of the node
@@ -24,18 +24,18 @@ type Violation struct {
 	Detail string
 }
 
-// A Plan is the part of a plan that rules about other pods depend on.
+// A Plan is the part of a plan that affects affinity, anti-affinity and spread constraints.
 type Plan struct {
-	// Nodes are all nodes of the cluster that the plan leads to.
+	// Nodes are all nodes of the cluster after the plan.
 	Nodes []*Node
-	// Order holds the planned pods in the order in which they are to be placed. It may lack some of them, or all.
+	// Order is the sequence in which planned pods are placed. It may omit some or all of them.
 	Order []*corev1.Pod
-	// Elsewhere are pods that run on nodes that are not among Nodes. Their anti-affinity makes DaemonSets uncertain.
+	// Elsewhere are pods that run on nodes that are not in Nodes. Their anti-affinity makes DaemonSets uncertain.
 	Elsewhere []*corev1.Pod
 }
 
-// Check returns the violations of all rules about other pods. Only planned pods are reported, also where the rule is that of a
-// running pod.
+// Check returns the violations of all rules. Only planned pods are reported, even if the rule belongs to a running
+// pod.
 func (rs *Rules) Check(p Plan) []Violation {
 	if rs.Empty() {
 		return nil
@@ -45,8 +45,9 @@ func (rs *Rules) Check(p Plan) []Violation {
 	return c.found
 }
 
-// certainDaemonSets returns the DaemonSets of which nothing can keep a pod off a node that it selects. Such a DaemonSet has no
-// required rules about other pods, and no required anti-affinity of a running pod or of another DaemonSet selects its pods.
+// certainDaemonSets returns the DaemonSets whose pods run on each node that they select. They have no required
+// affinity, anti-affinity or spread constraints, and no required anti-affinity of a running pod or another DaemonSet
+// selects their pods.
 func (rs *Rules) certainDaemonSets(p Plan) map[*DaemonSet]bool {
 	sets := make(map[*DaemonSet]bool)
 	excluding := make(map[string]*term)

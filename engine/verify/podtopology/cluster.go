@@ -12,17 +12,18 @@ import (
 	"github.com/karpenter-go/karpenter/engine/verify/nodematch"
 )
 
-// A class is pods that no rule tells apart and that have the same rules.
+// A class is a set of pods with the same rules that all rules treat alike.
 type class struct {
 	namespace string
-	labels    labels.Set // those that some rule selects by
+	labels    labels.Set // the labels by which some rule selects
 	rules     *podRules
-	// selector and tolerations are those of the planned pods of the class, if the class has spread constraints.
+	// selector and tolerations are set only if the class has spread constraints. They are those of its planned pods.
 	selector    *nodematch.Selector
 	tolerations []corev1.Toleration
 	groups      []*group // in the order of nodes
 
-	// counts are those that count the pods of the class. excluding are those of pods whose anti-affinity selects it.
+	// counts are the counts that include the pods of the class. excluding are the counts of pods whose anti-affinity
+	// selects it.
 	counts, excluding []*count
 }
 
@@ -30,19 +31,19 @@ type class struct {
 type group struct {
 	class *class
 	node  *Node
-	// running is how many pods run on the node, lasting is how many of them are not being deleted.
+	// running is the number of pods that run on the node. lasting is how many of them are not being deleted.
 	running, lasting int
-	// daemons are pods of DaemonSets that the node does not run yet.
+	// daemons are DaemonSet pods that the node does not run yet.
 	daemons []Daemon
 	planned []*corev1.Pod
 }
 
-// cluster is all pods of the cluster that the plan leads to, by class.
+// cluster is all pods of the cluster after the plan, by class.
 type cluster struct {
 	rules   *Rules
 	nodes   []*Node
 	classes []*class
-	// relevant are the pod labels by which some rule selects.
+	// relevant are the pod label keys by which some rule selects.
 	relevant map[string]bool
 	byText   map[string]*class
 	byLabel  map[string][]*class // by "key=value"
@@ -50,7 +51,7 @@ type cluster struct {
 	found    []Violation
 }
 
-// newCluster groups all pods of the nodes by class. A Daemon whose DaemonSet is not in certain is Possible.
+// newCluster groups all pods of the nodes by class. The presence of a DaemonSet that is not in certain is Possible.
 func newCluster(rules *Rules, nodes []*Node, certain map[*DaemonSet]bool) *cluster {
 	c := &cluster{
 		rules: rules, nodes: nodes, relevant: make(map[string]bool),
@@ -104,7 +105,7 @@ func (n *Node) groupOf(at map[*class]*group, k *class) *group {
 	return g
 }
 
-// classOf returns the class of the pod. planned is nil if it has a node.
+// classOf returns the class of the pod. planned is nil if the pod is already bound.
 func (c *cluster) classOf(pod *corev1.Pod, planned *Pod) *class {
 	rules := c.rules.of(pod)
 	var relevant []string
@@ -156,7 +157,8 @@ func (c *cluster) selectedBy(t *term) []*class {
 	return out
 }
 
-// candidates returns classes that include all that the term selects: those with one of the labels of its rarest requirement.
+// candidates returns classes that include all classes that the term selects. It uses the requirement of the term that
+// fewest classes meet.
 func (c *cluster) candidates(t *term) []*class {
 	requirements, selectable := t.selector.Requirements()
 	if !selectable {

@@ -8,26 +8,26 @@ import (
 	"github.com/karpenter-go/karpenter/engine/verify/nodematch"
 )
 
-// A count is how many pods each topology domain holds while pods are placed. Which pods it counts depends on the rule: those that
-// a term selects, or those that have an anti-affinity term.
+// A count is the number of pods in each topology domain during the replay. Depending on the rule it counts the pods
+// that a term selects, or the pods that have an anti-affinity term.
 type count struct {
 	topologyKey string
 	domains     map[string]*domainCount // by value of the topology key
-	// anywhere is how many pods may be in some domain.
+	// anywhere is how many pods may be in any domain.
 	anywhere int
-	// eligible says which nodes count for a spread constraint; nil for other rules. For spread a pod that is being deleted does not
-	// count.
+	// eligible are the nodes that count for a spread constraint, nil for other rules. For spread, a pod that is being
+	// deleted does not count.
 	eligible *eligibility
 }
 
-// A domainCount is how many pods a domain holds at most, and how many for certain.
+// A domainCount is the highest possible and the certain number of pods in a domain.
 type domainCount struct{ most, certain int }
 
 func newCount(topologyKey string, eligible *eligibility) *count {
 	return &count{topologyKey: topologyKey, domains: make(map[string]*domainCount), eligible: eligible}
 }
 
-// add counts pods on a node. selector is that of the pods, if it tells more about the node's domain, or nil.
+// add counts pods on a node. selector is that of the pods if it restricts the node's domain, else nil.
 func (c *count) add(n *Node, selector *nodematch.Selector, pods int, presence Presence) {
 	values := n.domainWith(selector, c.topologyKey)
 	if pods == 0 || len(values) == 0 || c.eligible != nil && !c.eligible.possible[n.index] {
@@ -43,7 +43,7 @@ func (c *count) add(n *Node, selector *nodematch.Selector, pods int, presence Pr
 	}
 }
 
-// addPresent counts the pods of the group that are there before any planned pod.
+// addPresent counts the pods of the group that are present before any planned pod.
 func (c *count) addPresent(g *group) {
 	running := g.running
 	if c.eligible != nil {
@@ -64,7 +64,7 @@ func (c *count) at(value string) *domainCount {
 	return d
 }
 
-// most returns how many pods a domain of the node may hold: the value for which they are the most, and the number.
+// most returns the highest number of pods that a possible domain of the node may hold, and the value of that domain.
 func (c *count) most(n *Node) (value string, pods int) {
 	for _, v := range n.domain(c.topologyKey) {
 		if d := c.domains[v]; d != nil && d.most > pods {
@@ -74,7 +74,7 @@ func (c *count) most(n *Node) (value string, pods int) {
 	return value, pods
 }
 
-// certain returns how many pods are certain to share a domain with the node.
+// certain returns how many pods certainly share a domain with the node.
 func (c *count) certain(n *Node) int {
 	value, settled := n.certainDomain(c.topologyKey)
 	if d := c.domains[value]; settled && d != nil {
@@ -83,16 +83,16 @@ func (c *count) certain(n *Node) int {
 	return 0
 }
 
-// An eligibility says which nodes count for a spread constraint.
+// An eligibility is the nodes that count for a spread constraint.
 type eligibility struct {
 	nodes []*Node
-	// certain and possible are by index of the node. A node of which the domain is open is possible only.
+	// certain and possible are indexed by node. A node with several possible domains is only possible.
 	certain, possible []bool
-	// domains is how many domains the certain nodes have.
+	// domains is the number of domains of the certain nodes.
 	domains int
 }
 
-// eligibilityID returns a text that is the same for constraints of pods for which the same nodes count.
+// eligibilityID returns a text that is equal only for constraints with the same eligible nodes.
 func (s spreadConstraint) eligibilityID(k *class) string {
 	id := s.topologyKey
 	for _, other := range k.rules.spread {
@@ -123,8 +123,8 @@ func (s spreadConstraint) eligibility(k *class, nodes []*Node) *eligibility {
 	return out
 }
 
-// counts reports whether kube-scheduler counts the node for the constraint: it has the labels of all constraints of the pod, and
-// it matches the pod as far as the node inclusion policies say.
+// counts reports whether kube-scheduler counts the node for the constraint. The node must have the topology labels of
+// all constraints of the pod, and match the pod as the node inclusion policies require.
 func (s spreadConstraint) counts(n *Node, k *class) bool {
 	for _, other := range k.rules.spread {
 		if len(n.domain(other.topologyKey)) == 0 {
@@ -142,8 +142,8 @@ func (s spreadConstraint) counts(n *Node, k *class) bool {
 	return true
 }
 
-// leastExcept returns how many pods the emptiest eligible domain but one holds for certain. If there are fewer eligible domains
-// than minDomains, the emptiest counts as empty.
+// leastExcept returns the lowest certain number of pods in an eligible domain other than value. It is zero if there
+// are fewer eligible domains than minDomains.
 func (c *count) leastExcept(value string, minDomains int) int {
 	if c.eligible.domains < minDomains {
 		return 0
@@ -161,7 +161,7 @@ func (c *count) leastExcept(value string, minDomains int) int {
 	return 0
 }
 
-// has reports whether a node that is certain to count is in the domain.
+// has reports whether a node that certainly counts is in the domain.
 func (e *eligibility) has(value, topologyKey string) bool {
 	return slices.ContainsFunc(e.nodes, func(n *Node) bool {
 		return e.certain[n.index] && n.domain(topologyKey)[0] == value

@@ -9,21 +9,21 @@ import (
 	"github.com/karpenter-go/karpenter/engine/verify/nodematch"
 )
 
-// A Node is a node of the cluster that a plan leads to.
+// A Node is a node of the cluster after the plan.
 type Node struct {
 	Name string
-	// Labels are all label sets that the node may have: one if it exists, one or more if it does not.
+	// Labels are all label sets that the node may have. An existing node has exactly one.
 	Labels []*nodematch.LabelSet
 	Taints []corev1.Taint
-	// Running are the pods that run on the node already and stay.
+	// Running are the pods that already run on the node and stay.
 	Running []*corev1.Pod
-	// Planned are the pods that the plan puts on the node.
+	// Planned are the pods that the plan places on the node.
 	Planned []Pod
-	// Daemons are the pods of DaemonSets that the node does not run yet and may get.
+	// Daemons are DaemonSet pods that the node may get but does not run yet.
 	Daemons []Daemon
 
-	// The fields below are those of one check.
-	index   int // in the list of nodes
+	// The fields below belong to one check.
+	index   int // index in the list of nodes
 	groups  []*group
 	domains map[string][]string // by topology key
 }
@@ -44,26 +44,26 @@ const (
 	Certain
 )
 
-// A Daemon is the pod of a DaemonSet on a node that does not run it yet.
+// A Daemon is a DaemonSet's pod on a node that does not run it yet.
 type Daemon struct {
 	Set *DaemonSet
-	// Presence is Certain if the node's labels, taints and resources leave no doubt. The pod of a DaemonSet that is uncertain is
-	// Possible in any case.
+	// Presence is Certain if labels, taints and resources of the node let the pod run. For an uncertain DaemonSet,
+	// Certain is treated as Possible.
 	Presence Presence
 }
 
-// A DaemonSet stands for its pods on nodes that do not run them yet.
+// A DaemonSet represents its pods on nodes that do not run them yet.
 type DaemonSet struct {
-	// Pod is a pod of the DaemonSet, without a node.
+	// Pod is a pod of the DaemonSet that is not bound.
 	Pod      *corev1.Pod
 	Selector *nodematch.Selector
-	// Uncertain means that a host port or a volume may keep a pod of the DaemonSet off a node that it selects. A DaemonSet is also
-	// uncertain if a rule about other pods may do so: Check finds that out.
+	// Uncertain means that a host port or volume may exclude a pod of the DaemonSet from a node that it selects. Check
+	// also treats a DaemonSet as uncertain if affinity, anti-affinity or spread constraints may exclude its pods.
 	Uncertain bool
 }
 
-// domain returns the values that the topology key may have on the node, sorted; none if the node lacks the label. Every node has
-// a host name of its own.
+// domain returns the sorted values that the topology key may have on the node, none if the node lacks the label. Each
+// node has its own hostname.
 func (n *Node) domain(key string) []string {
 	known, ok := n.domains[key]
 	if !ok {
@@ -73,7 +73,7 @@ func (n *Node) domain(key string) []string {
 	return known
 }
 
-// domainWith returns the values that the key may have if the node runs a pod with the selector.
+// domainWith returns the values that the key may have on the node if a pod with the selector runs there.
 func (n *Node) domainWith(selector *nodematch.Selector, key string) []string {
 	if len(n.Labels) == 1 || len(n.domain(key)) < 2 {
 		return n.domain(key)
@@ -94,14 +94,14 @@ func (n *Node) domainAmong(key string, include func(*nodematch.LabelSet) bool) [
 	return slices.Sorted(maps.Keys(values))
 }
 
-// matchedBy reports whether the selector matches the node whichever labels it gets.
+// matchedBy reports whether the selector matches all label sets that the node may have.
 func (n *Node) matchedBy(s *nodematch.Selector) bool {
 	return !slices.ContainsFunc(n.Labels, func(l *nodematch.LabelSet) bool { return !l.MatchedBy(s) })
 }
 
-// certainDomain returns the value of the topology key by which pods are certain to share a domain with the node. If the value is
-// open, that is a made-up value of the node's own: only pods on the same node are certain to share it. It returns false if the node
-// may lack the label.
+// certainDomain returns the value of the key for counts of pods that are certain to share the node's domain. If
+// several values are possible, it is a made-up value: only pods on the same node certainly share the domain. It
+// returns false if the node may lack the label.
 func (n *Node) certainDomain(key string) (string, bool) {
 	values := n.domain(key)
 	switch {
@@ -115,5 +115,5 @@ func (n *Node) certainDomain(key string) (string, bool) {
 			return "", false
 		}
 	}
-	return "(open) " + n.Name, true // no label value has parentheses
+	return "(open) " + n.Name, true // no label value contains parentheses
 }

@@ -1,13 +1,14 @@
 package podtopology
 
-// A refusal is why a pod cannot be placed on its node now.
+// A refusal is the reason why a pod cannot be placed on its node at this point of the replay.
 type refusal struct {
 	rule   Rule
 	format string
 	args   []any
 }
 
-// refusal returns why the next pod of the arrival cannot be placed; nil if it can. firstPod allows kube-scheduler's first-pod rule.
+// refusal returns why the next pod of the arrival cannot be placed, nil if it can. firstPod allows kube-scheduler's
+// first-pod rule.
 func (a *arrival) refusal(firstPod bool) *refusal {
 	if no := a.exclusion(); no != nil || a.unsettled {
 		return no
@@ -33,7 +34,8 @@ func (a *arrival) refusal(firstPod bool) *refusal {
 	return &refusal{Affinity, "no pod that its required affinity selects is certain to be in its domain when it is placed", nil}
 }
 
-// exclusion returns the anti-affinity that excludes the next pod from the node: its own, or that of other pods.
+// exclusion returns the anti-affinity that excludes the next pod from the node: that of the pod, or that of other
+// pods.
 func (a *arrival) exclusion() *refusal {
 	for _, c := range a.avoids {
 		if value, n := c.most(a.node); n > 0 {
@@ -48,7 +50,7 @@ func (a *arrival) exclusion() *refusal {
 	return nil
 }
 
-// excess returns whether the node's domain would hold too many pods with the next one, whichever value its topology key gets.
+// excess returns a refusal if the next pod could exceed the maxSkew of s in some domain that the node may be in.
 func (a *arrival) excess(s spreadConstraint, c *count) *refusal {
 	self := 0
 	if a.class.matches(s.term) {

@@ -6,8 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// A replay places the planned pods one after another, as kube-scheduler would, and reports those that a rule keeps off their node.
-// At first all running pods are there, and the pods of DaemonSets.
+// A replay places the planned pods one after another, as kube-scheduler would. It reports pods that a rule excludes
+// from their node. All running pods and DaemonSet pods are present from the start.
 type replay struct {
 	cluster  *cluster
 	counts   map[string]*count       // by rule
@@ -15,20 +15,22 @@ type replay struct {
 	arrivals []*arrival              // in the order of nodes
 }
 
-// An arrival is the planned pods of a group while they are placed, with the counts that their rules depend on.
+// An arrival is the planned pods of one group during the replay, with the counts on which their rules depend.
 type arrival struct {
 	*group
 	limits []*count // by spread constraint
-	// needs are the counts of the pods that the affinity selects, by term. selects means that it selects the pods themselves.
+	// needs are the counts of the pods that the affinity selects, by term. selects means that the affinity selects the
+	// arriving pods as well.
 	needs   []*count
 	selects bool
 	avoids  []*count // by anti-affinity term
-	next    int      // how many pods of the group are placed or refused
-	// unsettled means that a label which a rule needs is not certain. That is reported once, and no rule is checked any further.
+	next    int      // number of pods that are placed or refused
+	// unsettled means that the node may lack a label that a rule needs. This is reported once, and the rules are not
+	// checked further.
 	unsettled bool
 }
 
-// newReplay returns a replay in which no planned pod is placed yet.
+// newReplay returns a replay in which no planned pod is placed.
 func newReplay(c *cluster) *replay {
 	r := &replay{cluster: c, counts: make(map[string]*count), eligible: make(map[string]*eligibility)}
 	for _, k := range c.classes {
@@ -51,7 +53,7 @@ func newReplay(c *cluster) *replay {
 	return r
 }
 
-// newArrival returns the arrival of a group, of which no pod is placed yet.
+// newArrival returns the arrival of a group, none of whose pods is placed.
 func (r *replay) newArrival(g *group) *arrival {
 	a := &arrival{group: g}
 	rules := g.class.rules
@@ -73,7 +75,7 @@ func (r *replay) newArrival(g *group) *arrival {
 	return a
 }
 
-// countSelected returns the count of the pods that the term selects and that are of a class for which also holds, if it is given.
+// countSelected returns the count of pods that the term selects. If also is not nil, it must be true for their class.
 func (r *replay) countSelected(id string, t *term, eligible *eligibility, also func(*class) bool) *count {
 	known, ok := r.counts[id]
 	if !ok {
@@ -88,7 +90,8 @@ func (r *replay) countSelected(id string, t *term, eligible *eligibility, also f
 	return known
 }
 
-// countForSpread returns the count of the pods that a spread constraint of the class selects, on the nodes that count for it.
+// countForSpread returns the count of pods that a spread constraint of the class selects, on nodes that are eligible
+// for it.
 func (r *replay) countForSpread(s spreadConstraint, k *class) *count {
 	id := s.eligibilityID(k)
 	if r.eligible[id] == nil {
@@ -97,7 +100,8 @@ func (r *replay) countForSpread(s spreadConstraint, k *class) *count {
 	return r.countSelected("spread "+s.id+" "+id, s.term, r.eligible[id], nil)
 }
 
-// countHolders counts the pods that have the anti-affinity terms of the class, for the classes that the terms select.
+// countHolders counts the pods that have the anti-affinity terms of the class. The counts apply to classes that the
+// terms select.
 func (r *replay) countHolders(k *class) {
 	for _, t := range k.rules.antiAffinity {
 		id := "holders " + t.id
@@ -113,7 +117,7 @@ func (r *replay) countHolders(k *class) {
 	}
 }
 
-// checkSettled reports an arrival on a node that may lack a topology key of its rules.
+// checkSettled reports an arrival if its node may lack a topology key of its rules.
 func (r *replay) checkSettled(a *arrival, rule Rule, key string) {
 	if _, ok := a.node.certainDomain(key); ok || a.unsettled {
 		return
@@ -152,8 +156,9 @@ func (r *replay) run(order []*corev1.Pod) {
 	r.placeRest(left)
 }
 
-// placeRest places the pods that are not in the order. Pods with spread constraints go first, since the other pods may be placed
-// later without harm. Pods that need kube-scheduler's first-pod rule go last. What is left is reported.
+// placeRest places the pods that are not in the order. Pods with spread constraints go first, because the others can
+// be placed later without harm. Pods that need kube-scheduler's first-pod rule go last. Pods that cannot be placed are
+// reported.
 func (r *replay) placeRest(left map[*corev1.Pod]*arrival) {
 	var rest []*arrival
 	for _, a := range r.arrivals {
@@ -176,8 +181,8 @@ func (r *replay) placeRest(left map[*corev1.Pod]*arrival) {
 	}
 }
 
-// placeNext places pods of the arrivals that are not refused and reports whether there were any. As long as pods with spread
-// constraints are refused, pods without are placed one at a time. firstPod allows kube-scheduler's first-pod rule.
+// placeNext places pods that are not refused, and reports whether there were any. While pods with spread constraints
+// are refused, pods without them are placed one at a time. firstPod allows kube-scheduler's first-pod rule.
 func placeNext(rest []*arrival, firstPod bool) (placed bool) {
 	blocked := false
 	for _, a := range rest {
@@ -197,7 +202,7 @@ func placeNext(rest []*arrival, firstPod bool) (placed bool) {
 	return placed
 }
 
-// place adds one pod to all counts of its class.
+// place adds one pod of the arrival to all counts that include its class.
 func (a *arrival) place() {
 	a.next++
 	for _, c := range a.class.counts {

@@ -7,19 +7,20 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// podRules are the required rules of a pod about other pods. Pods with equal rules share one value, so that a plan for thousands
-// of pods parses a few hundred.
+// podRules are the required affinity, anti-affinity and spread constraints of a pod. Pods with equal rules share one
+// value, so that only a few hundred are parsed for a plan of thousands of pods.
 type podRules struct {
-	// affinity are the terms of required pod affinity. As in kube-scheduler, another pod counts only if all terms select it.
+	// affinity are the terms of required pod affinity. As in kube-scheduler, a pod satisfies it only if all terms
+	// select the pod.
 	affinity []*term
-	// affinityID is the same for equal affinity.
+	// affinityID is equal for equal affinity.
 	affinityID string
-	// antiAffinity are the terms of required pod anti-affinity. Each one must hold by itself.
+	// antiAffinity are the terms of required pod anti-affinity. Each must hold separately.
 	antiAffinity []*term
 	spread       []spreadConstraint
 }
 
-// none reports whether there is no rule.
+// none reports whether the pod has no rules.
 func (r *podRules) none() bool { return len(r.affinity)+len(r.antiAffinity)+len(r.spread) == 0 }
 
 // terms returns the terms of all rules.
@@ -31,17 +32,17 @@ func (r *podRules) terms() []*term {
 	return out
 }
 
-// Rules are the parsed rules of all pods of a check.
+// Rules are the parsed rules of all pods in a check.
 type Rules struct {
 	namespaces namespaceIndex
-	// defaults are the spread constraints of pods that have none of their own.
+	// defaults are the spread constraints of pods that have no constraints of their own.
 	defaults map[*corev1.Pod][]corev1.TopologySpreadConstraint
 	byPod    map[*corev1.Pod]*podRules
 	byText   map[string]*podRules
 	empty    *podRules
 }
 
-// NewRules returns rules of no pod yet, in a cluster with these namespaces.
+// NewRules returns empty Rules for a cluster with these namespaces.
 func NewRules(namespaces []*corev1.Namespace) *Rules {
 	return &Rules{
 		namespaces: namespaceIndex{all: namespaces, known: make(map[string]map[string]bool)},
@@ -52,20 +53,21 @@ func NewRules(namespaces []*corev1.Namespace) *Rules {
 	}
 }
 
-// SetDefaults gives spread constraints to a pod that is to be placed. They hold only if it has none of its own.
+// SetDefaults sets the default spread constraints of a planned pod. They apply only if the pod has none of its own.
 func (rs *Rules) SetDefaults(pod *corev1.Pod, constraints []corev1.TopologySpreadConstraint) {
 	if len(constraints) > 0 {
 		rs.defaults[pod] = constraints
 	}
 }
 
-// Add parses the rules of the pod. Every pod must be added before the first LabelSet is made and before Check.
+// Add parses the rules of the pod. It must be called for each pod before the first LabelSet is created and before
+// Check.
 func (rs *Rules) Add(pod *corev1.Pod) { rs.of(pod) }
 
 // Empty reports whether no pod has a rule.
 func (rs *Rules) Empty() bool { return len(rs.byText) == 0 }
 
-// TopologyKeys returns the node labels by which the rules group nodes. A key may occur more than once.
+// TopologyKeys returns the topology keys of the rules. A key may occur more than once.
 func (rs *Rules) TopologyKeys() []string {
 	var out []string
 	for _, r := range rs.byText {
@@ -121,7 +123,7 @@ func requiredTerms(pod *corev1.Pod) (affinity, antiAffinity []corev1.PodAffinity
 	return affinity, antiAffinity
 }
 
-// rulesText returns a text of everything on which the rules of a pod depend.
+// rulesText returns a text that contains everything on which the rules of a pod depend.
 func rulesText(
 	pod *corev1.Pod, affinity, antiAffinity []corev1.PodAffinityTerm, spread []corev1.TopologySpreadConstraint,
 ) string {

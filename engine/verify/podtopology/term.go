@@ -9,24 +9,24 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// A term selects pods by namespace and labels, and groups nodes into topology domains by the value of a node label.
+// A term selects pods by namespace and labels. Its topologyKey groups nodes into domains by the value of a node label.
 type term struct {
-	id            string // the same for equal terms
+	id            string // equal for equal terms
 	topologyKey   string
 	selector      labels.Selector
 	namespaces    []string
-	selectedByNS  map[string]bool // further namespaces, which a namespaceSelector matches
+	selectedByNS  map[string]bool // further namespaces, selected by a namespaceSelector
 	allNamespaces bool
 }
 
-// matches reports whether the term selects a pod in that namespace with those labels.
+// matches reports whether the term selects a pod with the namespace and labels.
 func (t *term) matches(namespace string, set labels.Set) bool {
 	return (t.allNamespaces || t.selectedByNS[namespace] || slices.Contains(t.namespaces, namespace)) &&
 		t.selector.Matches(set)
 }
 
-// newTerm returns a term of the pod. For matchLabelKeys and mismatchLabelKeys the pod's own values are added to the selector.
-// A selector that cannot be parsed selects no pod.
+// newTerm returns a term of the pod. matchLabelKeys and mismatchLabelKeys add the pod's own values to the selector. A
+// selector that cannot be parsed selects no pod.
 func newTerm(pod *corev1.Pod, key string, selector *metav1.LabelSelector, match, mismatch []string) *term {
 	full := selector.DeepCopy()
 	add := func(op metav1.LabelSelectorOperator, keys []string) {
@@ -44,7 +44,7 @@ func newTerm(pod *corev1.Pod, key string, selector *metav1.LabelSelector, match,
 	return &term{topologyKey: key, selector: parse(full), namespaces: []string{pod.Namespace}}
 }
 
-// parse returns the selector, or one that matches nothing if it cannot be parsed.
+// parse returns the selector. If it cannot be parsed, it returns a selector that matches nothing.
 func parse(s *metav1.LabelSelector) labels.Selector {
 	selector, err := metav1.LabelSelectorAsSelector(s)
 	if err != nil {
@@ -53,8 +53,8 @@ func parse(s *metav1.LabelSelector) labels.Selector {
 	return selector
 }
 
-// selectorText returns a text that is the same for equal selectors only. The selectors of no pod and of all pods have the same
-// String.
+// selectorText returns a text that is equal for equal selectors only. It is needed because the String of a selector is
+// empty both for no pods and for all pods.
 func selectorText(s labels.Selector) string {
 	if text := s.String(); text != "" || s.Empty() {
 		return text
@@ -62,20 +62,20 @@ func selectorText(s labels.Selector) string {
 	return "no pod"
 }
 
-// withID returns t with its id set. The text of its namespaceSelector is part of it.
+// withID sets the id of t, which includes the text of its namespaceSelector, and returns t.
 func (t *term) withID(namespaceSelector string) *term {
 	t.id = fmt.Sprintf("%s %q %t %s %s", t.topologyKey, t.namespaces, t.allNamespaces, namespaceSelector, selectorText(t.selector))
 	return t
 }
 
-// A spreadConstraint is a topology spread constraint with DoNotSchedule.
+// A spreadConstraint is a topology spread constraint with whenUnsatisfiable DoNotSchedule.
 type spreadConstraint struct {
 	*term
 	maxSkew, minDomains        int
 	honorAffinity, honorTaints bool
 }
 
-// spreadConstraints returns those of the constraints that must hold, as constraints of the pod.
+// spreadConstraints returns the constraints with DoNotSchedule, as constraints of the pod.
 func spreadConstraints(pod *corev1.Pod, all []corev1.TopologySpreadConstraint) []spreadConstraint {
 	var out []spreadConstraint
 	for _, c := range all {
@@ -103,7 +103,7 @@ type namespaceIndex struct {
 	known map[string]map[string]bool
 }
 
-// matching returns the names of the namespaces that the selector matches, and the selector's text.
+// matching returns the names of the namespaces that the selector matches, and a text of the selector.
 func (x *namespaceIndex) matching(namespaceSelector *metav1.LabelSelector) (map[string]bool, string) {
 	selector := parse(namespaceSelector)
 	text := selectorText(selector)
