@@ -33,7 +33,7 @@ var upstreamKeys = []string{
 }
 
 // harmlessKeys are ours; upstream has no rule for any of them.
-var harmlessKeys = []string{"ext.karpenter.sh/launch"}
+var harmlessKeys = []string{"ext.karpenter.sh/launch", apiv1.NodeNameAnnotationKey, apiv1.PodsNominatedToAnnotationKey}
 
 // What our controller leaves behind is a cluster of upstream's: objects that its schemas accept, nothing that only we
 // would remove, nodes and instances that it knows for its own and finds no fault with. Upstream stamps the claims, and
