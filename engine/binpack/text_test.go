@@ -1,10 +1,7 @@
 package binpack_test
 
 import (
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,38 +10,22 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/karpenter-go/karpenter/engine/binpack"
+	"github.com/karpenter-go/karpenter/engine/scenario"
 )
-
-var update = flag.Bool("update", false, "rewrite the wanted solutions")
 
 // TestProblems solves the problems of testdata/problem. Each is prose, a problem in lines (see parser) and the solution.
 func TestProblems(t *testing.T) {
-	files, err := filepath.Glob("testdata/problem/*.txtar")
-	if err != nil || len(files) == 0 {
-		t.Fatal("no problems", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
-			ar, err := txtar.ParseFile(file)
-			if err != nil || len(ar.Files) != 2 || len(ar.Comment) == 0 {
-				t.Fatalf("want prose, a problem and a solution: %v", err)
-			}
-			p, o := parse(t, string(ar.Files[0].Data))
-			s := binpack.Solve(p, o)
-			for _, no := range violations(p, o, s) {
-				t.Error(no)
-			}
-			got := text(p, s)
-			if *update {
-				ar.Files[1].Data = []byte(got)
-				if err := os.WriteFile(file, txtar.Format(ar), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			} else if want := string(ar.Files[1].Data); got != want {
-				t.Errorf("got\n%swant\n%s", got, want)
-			}
-		})
-	}
+	scenario.Files(t, "testdata/problem", func(t *testing.T, ar *txtar.Archive) string {
+		if len(ar.Files) != 2 || len(ar.Comment) == 0 {
+			t.Fatal("want prose, a problem and a solution")
+		}
+		p, o := parse(t, string(scenario.Section(t, ar, "problem").Data))
+		s := binpack.Solve(p, o)
+		for _, no := range violations(p, o, s) {
+			t.Error(no)
+		}
+		return text(p, s)
+	})
 }
 
 // text returns the solution as it is written in files.

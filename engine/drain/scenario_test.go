@@ -4,16 +4,12 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -23,48 +19,21 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/scenario"
 )
-
-var update = flag.Bool("update", false, "rewrite the want sections of the scenarios")
 
 // TestScenarios runs every file of testdata/scenario: the objects of a node in, the decision out, at each of its times. To
 // add a behaviour, add a file; to accept a change, run with -update and read the diff.
 func TestScenarios(t *testing.T) {
-	files, err := filepath.Glob("testdata/scenario/*.txtar")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no scenarios: %v", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
-			ar, err := txtar.ParseFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			want := section(ar, "want")
-			if want == nil || section(ar, "at") == nil || section(ar, "objects.yaml") == nil {
-				t.Fatal("a scenario has the sections at, objects.yaml and want")
-			}
-			got := run(t, ar)
-			if *update {
-				want.Data = []byte(got)
-				if err := os.WriteFile(file, txtar.Format(ar), 0o644); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			if diff := cmp.Diff(string(want.Data), got); diff != "" {
-				t.Errorf("decision (-want +got), go test -update accepts it:\n%s", diff)
-			}
-		})
-	}
+	scenario.Files(t, "testdata/scenario", run)
 }
 
 // run decides at every time of the section at and returns what was decided.
 func run(t *testing.T, ar *txtar.Archive) string {
 	t.Helper()
-	state := load(t, section(ar, "objects.yaml").Data)
+	state := load(t, scenario.Section(t, ar, "objects.yaml").Data)
 	var out strings.Builder
-	times := strings.Fields(string(section(ar, "at").Data))
+	times := strings.Fields(string(scenario.Section(t, ar, "at").Data))
 	for i, text := range times {
 		at, err := time.Parse(time.RFC3339, text)
 		if err != nil {
@@ -155,13 +124,4 @@ func unmarshal(t *testing.T, doc []byte, into any, by func([]byte, any, ...sigsy
 	if err := by(doc, into); err != nil {
 		t.Fatalf("read %T: %v\n%s", into, err, doc)
 	}
-}
-
-func section(ar *txtar.Archive, name string) *txtar.File {
-	for i := range ar.Files {
-		if ar.Files[i].Name == name {
-			return &ar.Files[i]
-		}
-	}
-	return nil
 }

@@ -1,14 +1,10 @@
 package interruption
 
 import (
-	"flag"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,9 +12,8 @@ import (
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/scenario"
 )
-
-var update = flag.Bool("update", false, "rewrite the want sections of the scenarios")
 
 // now is when the notices of every scenario arrive.
 var now = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -45,33 +40,12 @@ type notice struct {
 // TestScenarios decides on the notices of each file under testdata/scenario. To add a behaviour, add a file; to accept a
 // change, run with -update and read the diff.
 func TestScenarios(t *testing.T) {
-	files, err := filepath.Glob("testdata/scenario/*.txtar")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no scenarios: %v", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
-			ar, err := txtar.ParseFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if len(ar.Files) != 3 {
-				t.Fatal("a scenario has the sections notices.yaml, claims.yaml and want")
-			}
-			got := text(Decide(load(t, ar.Files[0].Data, ar.Files[1].Data)))
-			want := &ar.Files[2]
-			if *update {
-				want.Data = []byte(got)
-				if err := os.WriteFile(file, txtar.Format(ar), 0o644); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			if diff := cmp.Diff(string(want.Data), got); diff != "" {
-				t.Errorf("actions (-want +got), go test -update accepts them:\n%s", diff)
-			}
-		})
-	}
+	scenario.Files(t, "testdata/scenario", func(t *testing.T, ar *txtar.Archive) string {
+		if len(ar.Files) != 3 {
+			t.Fatal("a scenario has the sections notices.yaml, claims.yaml and want")
+		}
+		return text(Decide(load(t, scenario.Section(t, ar, "notices.yaml").Data, scenario.Section(t, ar, "claims.yaml").Data)))
+	})
 }
 
 func text(actions []Action) string {

@@ -1,10 +1,7 @@
 package lifecycle
 
 import (
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -18,9 +15,8 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/require"
+	"github.com/karpenter-go/karpenter/engine/scenario"
 )
-
-var update = flag.Bool("update", false, "rewrite what the scenarios want")
 
 // born is when the claim of every scenario was created.
 var born = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -51,36 +47,12 @@ type instanceType struct {
 // TestScenarios asks the question of each file under testdata/scenario. To add a behaviour, add a file; to accept a
 // change, run with -update and read the diff.
 func TestScenarios(t *testing.T) {
-	files, err := filepath.Glob("testdata/scenario/*.txtar")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no scenarios: %v", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
-			ar, err := txtar.ParseFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if len(strings.TrimSpace(string(ar.Comment))) == 0 {
-				t.Error("a scenario begins with what it shows, in a user's words")
-			}
-			got := answer(t, ar)
-			want := section(ar, "want")
-			if want == nil {
-				t.Fatal("no section want")
-			}
-			if got == string(want.Data) {
-				return
-			}
-			if !*update {
-				t.Fatalf("judgement:\n%s\nwant:\n%s\n(go test -update rewrites %s)", got, want.Data, file)
-			}
-			want.Data = []byte(got)
-			if err := os.WriteFile(file, txtar.Format(ar), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		})
-	}
+	scenario.Files(t, "testdata/scenario", func(t *testing.T, ar *txtar.Archive) string {
+		if len(strings.TrimSpace(string(ar.Comment))) == 0 {
+			t.Error("a scenario begins with what it shows, in a user's words")
+		}
+		return answer(t, ar)
+	})
 }
 
 func answer(t *testing.T, ar *txtar.Archive) string {

@@ -2,10 +2,7 @@ package nominate_test
 
 import (
 	"cmp"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -20,9 +17,8 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/nominate"
+	"github.com/karpenter-go/karpenter/engine/scenario"
 )
-
-var update = flag.Bool("update", false, "rewrite what the scenarios want")
 
 // now is when every scenario takes place.
 var now = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -71,36 +67,16 @@ type node struct {
 
 // TestScenarios runs Decide over testdata/scenario. To accept a change, run with -update and read the diff.
 func TestScenarios(t *testing.T) {
-	files, err := filepath.Glob("testdata/scenario/*.txtar")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no scenarios: %v", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
-			ar, err := txtar.ParseFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if len(ar.Files) != 2 || len(strings.TrimSpace(string(ar.Comment))) == 0 {
-				t.Fatal("a scenario is prose, cluster.yaml and want")
-			}
-			var c cluster
-			if err := yaml.UnmarshalStrict(ar.Files[0].Data, &c); err != nil {
-				t.Fatal(err)
-			}
-			got := text(nominate.Decide(c.snapshot(), nominate.Options{On: !c.Off, Launching: c.Launching}))
-			if got == string(ar.Files[1].Data) {
-				return
-			}
-			if !*update {
-				t.Fatalf("decision:\n%s\nwant:\n%s\n(go test -update rewrites %s)", got, ar.Files[1].Data, file)
-			}
-			ar.Files[1].Data = []byte(got)
-			if err := os.WriteFile(file, txtar.Format(ar), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		})
-	}
+	scenario.Files(t, "testdata/scenario", func(t *testing.T, ar *txtar.Archive) string {
+		if len(ar.Files) != 2 || len(strings.TrimSpace(string(ar.Comment))) == 0 {
+			t.Fatal("a scenario is prose, cluster.yaml and want")
+		}
+		var c cluster
+		if err := yaml.UnmarshalStrict(scenario.Section(t, ar, "cluster.yaml").Data, &c); err != nil {
+			t.Fatal(err)
+		}
+		return text(nominate.Decide(c.snapshot(), nominate.Options{On: !c.Off, Launching: c.Launching}))
+	})
 }
 
 // text renders a decision a line an item.

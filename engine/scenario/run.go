@@ -12,12 +12,23 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the want sections of the scenarios")
 
-// Run runs every file of testdata/scenario: decide turns the cluster into text. To add a behaviour, add a file; to accept
-// a change, run with -update and read the diff.
+// Run runs every file of testdata/scenario with a section cluster.yaml: decide turns the cluster into text. See Files.
 func Run(t *testing.T, decide func(t *testing.T, c *Cluster, ar *txtar.Archive) string) {
-	files, err := filepath.Glob("testdata/scenario/*.txtar")
+	Files(t, "testdata/scenario", func(t *testing.T, ar *txtar.Archive) string {
+		var c Cluster
+		if err := yaml.UnmarshalStrict(Section(t, ar, "cluster.yaml").Data, &c); err != nil {
+			t.Fatal(err)
+		}
+		return decide(t, &c, ar)
+	})
+}
+
+// Files runs every txtar file of a folder as a subtest and compares what decide returns with the section want. To add a
+// behaviour, add a file; to accept a change, run with -update and read the diff.
+func Files(t *testing.T, folder string, decide func(t *testing.T, ar *txtar.Archive) string) {
+	files, err := filepath.Glob(filepath.Join(folder, "*.txtar"))
 	if err != nil || len(files) == 0 {
-		t.Fatalf("no scenarios: %v", err)
+		t.Fatalf("no scenarios in %s: %v", folder, err)
 	}
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
@@ -25,11 +36,7 @@ func Run(t *testing.T, decide func(t *testing.T, c *Cluster, ar *txtar.Archive) 
 			if err != nil {
 				t.Fatal(err)
 			}
-			var c Cluster
-			if err := yaml.UnmarshalStrict(Section(t, ar, "cluster.yaml").Data, &c); err != nil {
-				t.Fatal(err)
-			}
-			got, want := decide(t, &c, ar), Section(t, ar, "want")
+			got, want := decide(t, ar), Section(t, ar, "want")
 			if got == string(want.Data) {
 				return
 			}
