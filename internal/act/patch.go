@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Patch writes what changed in obj since before was copied from it, with an optimistic lock: a conflict means that
-// somebody else wrote in between and the caller should look again. Nothing is sent when nothing changed. obj is brought
+// Patch writes what changed in obj since before was copied from it, with an optimistic lock. A conflict means that
+// the object was written in between; the caller reads it again and decides anew. Nothing is sent when nothing changed. obj is brought
 // up to date with the server's answer. Status is not written; see PatchStatus.
 func Patch(ctx context.Context, c client.Client, before, obj client.Object) error {
 	if equality.Semantic.DeepEqual(before, obj) {
@@ -35,7 +35,7 @@ func PatchStatus(ctx context.Context, c client.Client, before, obj client.Object
 	return nil
 }
 
-// Merge is Patch without a lock, for keys that have one writer: what others changed in between stands beside it. It is sent
+// Merge is Patch without a lock, for keys that have one writer: changes of other keys in between are kept. It is sent
 // even if nothing changed, since the server's answer brings obj up to date.
 func Merge(ctx context.Context, c client.Client, before, obj client.Object) error {
 	if err := c.Patch(ctx, obj, client.MergeFrom(before)); err != nil {
@@ -52,7 +52,7 @@ func MergeStatus(ctx context.Context, c client.Client, before, obj client.Object
 	return nil
 }
 
-// tries is how often a write is tried when others keep writing in between.
+// tries is the most attempts of a write that meets conflicts.
 const tries = 5
 
 // Again has write change o, and what has become of it by then whenever somebody else wrote in between. It is read past any
