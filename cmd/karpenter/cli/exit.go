@@ -11,6 +11,7 @@ const (
 	exitBadInput    = 1
 	exitUsage       = 2
 	exitUnreachable = 3
+	exitInterrupted = 130 // 128 + SIGINT, as shells report it
 )
 
 // coded is an error that says with which code to exit.
@@ -40,6 +41,21 @@ func usageOfArgs(c *cobra.Command) {
 				}
 				return nil
 			}
+		}
+	}
+}
+
+// interruptible returns run for a command that only reads and computes. A signal cancels the command's context, and then
+// the command ends at once. Planning does not watch the context itself, because the engine is pure.
+func interruptible(run func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		ended := make(chan error, 1)
+		go func() { ended <- run(cmd, args) }()
+		select {
+		case err := <-ended:
+			return err
+		case <-cmd.Context().Done():
+			return coded{exitInterrupted, errors.New("interrupted, nothing was changed")}
 		}
 	}
 }

@@ -44,7 +44,7 @@ func explainCommand() *cobra.Command {
 			"  karpenter explain pod web-7d4b9-x2x7q -n shop -o json | jq '.reasons[].fix'\n" +
 			"  karpenter explain pod web-7d4b9-x2x7q -n shop -o json | jq -r '.events[].message'",
 		Args: cobra.ExactArgs(2),
-		RunE: x.run,
+		RunE: interruptible(x.run),
 	}
 	x.input.addFlags(c)
 	x.solver.addFlags(c)

@@ -28,7 +28,7 @@ func planCommand() *cobra.Command {
 	types.addFlags(c)
 	knobs.addFlags(c)
 	out.addFlag(c)
-	c.RunE = func(cmd *cobra.Command, _ []string) error {
+	c.RunE = interruptible(func(cmd *cobra.Command, _ []string) error {
 		for _, check := range []func() error{out.check, types.check, knobs.check} {
 			if err := check(); err != nil {
 				return err
@@ -51,6 +51,6 @@ func planCommand() *cobra.Command {
 		style := styleOf(cmd.OutOrStdout())
 		_, err = io.WriteString(cmd.OutOrStdout(), style.Plan(run.Plan, e)+"\n"+style.Disruption(d))
 		return err
-	}
+	})
 	return c
 }

@@ -16,6 +16,7 @@ import (
 func Run(args []string, version operator.Version) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	root := New(version)
 	root.SetArgs(args)
 	if err := root.ExecuteContext(ctx); err != nil {

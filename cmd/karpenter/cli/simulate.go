@@ -44,12 +44,12 @@ func simulateCommand() *cobra.Command {
 			"  karpenter simulate -f manifests/ --price-book book.yaml\n" +
 			"  karpenter simulate -f pods.json --catalog types.json -o json | jq .costPerHour",
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: interruptible(func(cmd *cobra.Command, _ []string) error {
 			if err := s.check(); err != nil {
 				return err
 			}
 			return s.run(cmd)
-		},
+		}),
 	}
 	s.input.addFlags(c)
 	s.solver.addFlags(c)
