@@ -23,7 +23,7 @@ func (s *search) generateColumns(bins []*pattern) []*pattern {
 	for _, p := range bins {
 		p.move(-1)
 	}
-	if cheaper := s.columnsFor(bins, dimensions[0], dimensions[1]); len(cheaper) > 0 && len(cheaper) <= s.in.options.MaxBins {
+	if cheaper := s.columnsFor(bins, dimensions[0], dimensions[1]); len(cheaper) > 0 {
 		bins = bins[:0:0]
 		for _, c := range cheaper {
 			p := s.patternOf(c)

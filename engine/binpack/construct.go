@@ -108,7 +108,7 @@ const (
 func (s *search) open(moving bool) []*pattern {
 	var bins []*pattern
 	d := s.demand
-	for len(bins) < s.in.options.MaxBins && !s.in.meter.exhausted() {
+	for !s.in.meter.exhausted() {
 		best := s.best()
 		if best == nil {
 			return bins

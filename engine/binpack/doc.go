@@ -36,7 +36,7 @@
 //
 // Solve is deterministic: the same Problem gives the same Solution on any machine and for any order of its items.
 // Counts and Options.MaxSteps bound its work, never time. A solution satisfies all constraints and lists the copies
-// without a bin. Without budgets and supplies these are only copies that no bin type holds, unless MaxBins or
+// without a bin. Without budgets and supplies these are only copies that no bin type holds, unless
 // MaxSteps stops Solve. No set of bins that holds all copies costs less than LowerBound. The package knows nothing of
 // Kubernetes. It imports only its own subpackages and the standard library.
 //

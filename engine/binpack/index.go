@@ -142,7 +142,7 @@ func (x *Index) Options(s OfferSet, demand []int64, shared []int, supply int, ma
 	if out := x.options[optionsKey{s, supply, string(x.name)}]; out != nil {
 		return out
 	}
-	out := &TypeOptions{}
+	out := &TypeOptions{Types: make([]int, 0, b.Len())}
 	for _, j := range set.cheapestFirst() {
 		if b.Has(j) && x.types[j].Supply == supply {
 			out.Types = append(out.Types, j)

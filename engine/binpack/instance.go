@@ -59,7 +59,7 @@ func newInstance(p *Problem, o Options) *instance {
 
 // waiting returns the items with copies left that some catalog admits, by falling priority, then by name.
 func (in *instance) waiting() []*item {
-	var out []*item
+	out := make([]*item, 0, len(in.items))
 	for i := range in.items {
 		it := &in.items[i]
 		if it.left > 0 && slices.ContainsFunc(it.On, func(u Use) bool { return u.Offers != NoOffers }) {

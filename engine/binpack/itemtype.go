@@ -67,7 +67,7 @@ type itemGrouper struct {
 // groupItems returns the item types in order of first appearance, and the number of conflict classes.
 func groupItems(in *instance, items []*item, scarce []cardinality) ([]*itemType, int) {
 	g := &itemGrouper{
-		in: in, scarce: scarce, byHash: make(map[uint64][]int, len(items)), classes: map[string]int{},
+		in: in, scarce: scarce, byHash: map[uint64][]int{}, classes: map[string]int{},
 		of: make([]*itemType, len(items)),
 	}
 	sizes := make([]int, 0, len(items))

@@ -119,8 +119,6 @@ type SharedDemand struct {
 
 // Options tunes Solve. The zero value is ready to use.
 type Options struct {
-	// MaxBins is the largest number of bins that Solve may open. Default 1,000,000.
-	MaxBins int
 	// Effort scales the work that improves the first solution. Default 1; a negative value disables improvement.
 	Effort int
 	// RelaxDistinct makes Solve ignore all Distinct conditions.

@@ -17,9 +17,6 @@ func Solve(p *Problem, o Options) *Solution {
 }
 
 func (o Options) withDefaults() Options {
-	if o.MaxBins == 0 {
-		o.MaxBins = 1_000_000
-	}
 	if o.Effort == 0 {
 		o.Effort = 1
 	}

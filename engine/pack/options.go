@@ -19,9 +19,6 @@ type Options struct {
 	// MaxTypes is the most instance types that a new node may offer to its launch. With more types, a spot launch is
 	// more likely to succeed. Default 600.
 	MaxTypes int
-	// MaxPatterns is the most nodes that Solve may open; it refuses the remaining pods. Unlike a time limit, it gives
-	// the same plan on a slow machine. Default 1,000,000.
-	MaxPatterns int
 	// Effort scales how long Solve improves a plan that it has found. Default 1. A negative value means no improvement.
 	Effort int
 	// Leave holds pods that are refused without planning them: the reason, by pod key.
@@ -69,9 +66,6 @@ func (o Options) withDefaults() Options {
 	if o.MaxTypes == 0 {
 		o.MaxTypes = 600
 	}
-	if o.MaxPatterns == 0 {
-		o.MaxPatterns = 1_000_000
-	}
 	if o.Effort == 0 {
 		o.Effort = 1
 	}
@@ -83,9 +77,6 @@ func (o Options) Validate() error {
 	var errs []error
 	if o.MaxTypes < 0 {
 		errs = append(errs, fmt.Errorf("maxTypes is %d, want 0 or more", o.MaxTypes))
-	}
-	if o.MaxPatterns < 0 {
-		errs = append(errs, fmt.Errorf("maxPatterns is %d, want 0 or more", o.MaxPatterns))
 	}
 	if p := o.PreferencePolicy; p != "" && p != PreferenceRespect && p != PreferenceIgnore {
 		errs = append(errs, fmt.Errorf("preferencePolicy is %q, want Respect or Ignore", p))

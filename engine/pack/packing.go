@@ -31,7 +31,7 @@ func packNodes(p *compile.Problem, o Options, a *assign.Assignment) *packing {
 		return out
 	}
 	items := itemsOf(a)
-	relaxation := binpack.NewRelaxation(problemOf(p, o, p.Catalog.Pools, slices.Clone(items), out.limits))
+	relaxation := binpack.NewRelaxation(problemOf(p, o, p.Catalog.Pools, items, out.limits))
 	whole := known{copies: make([]int, len(items))} // the usual case: all copies, no reservations
 	for i := range items {
 		whole.copies[i] = items[i].Copies
@@ -43,10 +43,12 @@ func packNodes(p *compile.Problem, o Options, a *assign.Assignment) *packing {
 			n = len(pools)
 		}
 		left := out.packTier(problemOf(p, o, pools[:n], items, out.limits), o, pools[:n], a)
-		for i := range items {
-			items[i].Copies = left[i]
+		if pools = pools[n:]; len(pools) > 0 {
+			items = slices.Clone(items) // the relaxation keeps those of the first tier
+			for i := range items {
+				items[i].Copies = left[i]
+			}
 		}
-		pools = pools[n:]
 	}
 	wait()
 	out.floor = func(nodes []*node) float64 { return bound(relaxation, nodes, len(items), &whole) }
@@ -55,7 +57,7 @@ func packNodes(p *compile.Problem, o Options, a *assign.Assignment) *packing {
 
 // packTier packs the remaining items into nodes of pools of one weight. It returns the copies of each item still left.
 func (k *packing) packTier(problem *binpack.Problem, o Options, pools []*catalog.Pool, a *assign.Assignment) (left []int) {
-	solution := binpack.Solve(problem, binpack.Options{MaxBins: o.MaxPatterns, Effort: o.Effort, RelaxDistinct: o.RelaxMinValues})
+	solution := binpack.Solve(problem, binpack.Options{Effort: o.Effort, RelaxDistinct: o.RelaxMinValues})
 	made := map[*binpack.Bin]*node{}
 	for _, b := range solution.Bins {
 		n := made[b]

@@ -14,6 +14,19 @@ import (
 
 // refusals returns the pods without a place, with the reason of each pool.
 func (d *draft) refusals() []model.Refusal {
+	left := 0
+	for _, c := range d.problem.Classes {
+		left += len(c.Pods)
+	}
+	for _, p := range d.plan.Placements {
+		left -= len(p.Pods)
+	}
+	for i := range d.plan.Nodes {
+		left -= len(d.plan.Nodes[i].Pods)
+	}
+	if left == 0 {
+		return nil
+	}
 	placed := map[*model.Pod]bool{}
 	for _, p := range d.plan.Placements {
 		for _, pod := range p.Pods {

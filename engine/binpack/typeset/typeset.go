@@ -20,6 +20,15 @@ func (b Set) Remove(i int) { b[i/64] &^= 1 << (i % 64) }
 // Has reports whether type i is in the set.
 func (b Set) Has(i int) bool { return b[i/64]&(1<<(i%64)) != 0 }
 
+// Len returns the number of types in the set.
+func (b Set) Len() int {
+	n := 0
+	for _, w := range b {
+		n += bits.OnesCount64(w)
+	}
+	return n
+}
+
 // Any reports whether the set is not empty.
 func (b Set) Any() bool { return slices.ContainsFunc(b, func(w uint64) bool { return w != 0 }) }
 

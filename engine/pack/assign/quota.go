@@ -2,6 +2,7 @@ package assign
 
 import (
 	"maps"
+	"slices"
 
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/pack/compile"
@@ -56,6 +57,9 @@ func (q Quotas) spend(c *compile.Class, s *compile.Stage, ch *Choice, n int) {
 // node. The nodes of refused pods cannot be launched. helps says that another assignment may be better: a class with a
 // lowered quota has preferences, topology rules, or pods that others count.
 func (q Quotas) Learn(segments []*Segment, served []int, refused map[*model.Pod]bool) (learned Quotas, helps bool) {
+	if len(refused) == 0 && !slices.ContainsFunc(segments, func(s *Segment) bool { return served[s.Index] < len(s.Pods) }) {
+		return q, false
+	}
 	got, short := Quotas{}, map[quotaKey]*compile.Class{}
 	for i, s := range segments {
 		key := keyOf(s.Class, s.Stage, s.Choice)
