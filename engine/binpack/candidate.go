@@ -17,12 +17,12 @@ type candidate struct {
 	capacity []float64 // by dimension in units, then by scarce cardinality
 	price    float64   // the cheapest offer that any item type may use, without the fee
 	holds    int       // the number of item types of which a bin holds a copy
-	// charge is by price group (see doc.go): the price of a bin for items of the group, with the fee. It is +Inf if
-	// the bin holds no copy left of the group.
+	// charge[g] is the price of a bin for items of price group g (see doc.go), with the fee. It is +Inf if the bin
+	// holds no copy left of the group.
 	charge []float64
-	groups lp.GroupSet // the price groups whose charge is finite
-	// best is by dimension: the highest dual price over all groups in groups. value is the inner product of best and
-	// capacity. It bounds the value of any pattern in a bin.
+	groups lp.GroupSet // the price groups g with a finite charge[g]
+	// best[d] is the highest dual price in dimension d of any group of the set groups. value is the inner product of
+	// best and capacity. It bounds the value of any pattern in a bin.
 	best  []float64
 	value float64
 	first []float64 // best at the first dual prices
@@ -32,7 +32,7 @@ type candidate struct {
 // soldOut reports whether the budget or the supply admits no further bin of the candidate.
 func (c *candidate) soldOut() bool { return c.catalog.soldOut(c.typ) }
 
-// candidates are all candidates of one search. at and byRank return them by falling bound.
+// candidates are all candidates of one search. The methods at and byRank return them in the order of compareRank.
 type candidates struct {
 	catalogs []*catalog
 	demand   *demand
@@ -69,7 +69,7 @@ func newCandidates(in *instance, d *demand) *candidates {
 			}
 			x := &candidate{catalog: cat, typ: j, price: math.Inf(1), holds: n, capacity: slices.Clone(cat.scaled[j])}
 			for _, s := range d.scarce {
-				x.capacity = append(x.capacity, float64(s.each))
+				x.capacity = append(x.capacity, float64(s.max))
 			}
 			for i := range uses {
 				if u := &uses[i]; u.types.Has(j) {

@@ -45,7 +45,7 @@ func (c *catalog) meet(a, b *offerSet) *offerSet { return c.lookup.offers.meet(a
 // afford returns the number of bins of type j that the budget and the supply still admit.
 func (c *catalog) afford(j int) int64 { return c.affordCharged(c.types[j].Charge, c.types[j].Supply) }
 
-// affordCharged returns that number for bins with this charge that draw from this supply.
+// affordCharged returns how many bins with this charge and supply can still be opened.
 func (c *catalog) affordCharged(charge []int64, supply int) int64 {
 	n := int64(unlimited)
 	if supply >= 0 {
@@ -84,8 +84,8 @@ func (c *catalog) debit(p *pattern, n int64) {
 	}
 }
 
-// affordable returns the types of which budget and supply admit one more bin. A bin with several options is charged,
-// by dimension, the largest charge of any option. Therefore it is affordable if each option is.
+// affordable returns the types of which one more bin can be opened. A bin with several options is charged the largest
+// charge of any option, in each dimension. If the budget admits each option alone, it admits that charge.
 func (c *catalog) affordable(types []int) []int {
 	if len(c.left) == 0 {
 		return types
@@ -93,9 +93,9 @@ func (c *catalog) affordable(types []int) []int {
 	return slices.DeleteFunc(slices.Clone(types), func(j int) bool { return c.afford(j) == 0 })
 }
 
-// leastCharge returns the charge of a bin of type j with enough options for the Distinct conditions: by dimension,
-// the largest charge of any. It prefers options that add little to the charge. It returns nil if there are too few
-// options.
+// leastCharge returns the charge of a bin of type j with enough options for the Distinct conditions. It is the
+// largest charge of any option, in each dimension. Options with the least extra charge are taken first. It returns
+// nil if there are too few options.
 func (c *catalog) leastCharge(s *offerSet, j int, options []int) []int64 {
 	own := c.types[j].Charge
 	over := func(o int) float64 { // extra charge as a share of the budget, the maximum over dimensions

@@ -106,8 +106,8 @@ func (p *pattern) put(t *itemType) {
 // capacity64 returns the unscaled capacity in dimension d.
 func (c *candidate) capacity64(d int) int64 { return c.catalog.types[c.typ].Capacity[d] }
 
-// decidingDimensions returns the dimensions that can limit the contents of a candidate's bin. It omits dimensions in
-// which the others always leave enough capacity. It returns at least two dimensions if the problem has two.
+// decidingDimensions returns the dimensions that can limit the contents of a bin. It omits a dimension if the others
+// always limit the number of copies first. It returns at least two if the problem has two.
 func (s *search) decidingDimensions() []int {
 	n := s.in.problem.Dimensions
 	least, most := make([]int64, n), make([]int64, n)

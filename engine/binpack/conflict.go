@@ -15,11 +15,11 @@ func countOf(counts []Count, group int) int {
 	return 0
 }
 
-// A load is the state of all conflict groups in the bin under construction. present is the number of counted copies
-// by group. limit is the lowest bound of the bin's items by group. The next bin reuses the memory.
+// A load holds the state of each conflict group g in the bin under construction. present[g] is the number of counted
+// copies. limit[g] is the lowest hard bound of the items in the bin. Entries are valid if their stamp is bin.
 type load struct {
 	present, limit []int
-	stamp          []int // by group: number of the bin for which present and limit are valid
+	stamp          []int
 	bin            int
 }
 

@@ -28,8 +28,8 @@ func newSearch(in *instance, items []*item) *search {
 }
 
 const (
-	// manyBins is the number of bins required by a scarce cardinality from which on the search spends least effort
-	// per bin. Bins are then many and hold few copies, so that few choices remain.
+	// manyBins: if a scarce cardinality requires manyBins bins or more, the search spends least effort per bin. Such
+	// bins hold few copies, so there is little to choose.
 	manyBins = 200
 	// A problem is sparse if it has at least minCopies copies and about fewCopies or fewer copies per bin. maxSample
 	// is the number of item types that each pattern considers in a sparse problem. usualSample is that number
@@ -38,8 +38,7 @@ const (
 	minCopies   = 100
 	maxSample   = 6000
 	usualSample = 600
-	// near is the share of a candidate's bound. If the best pattern reaches it, the search tries no further
-	// candidates.
+	// near: around stops when the best pattern reaches near times the bound of the next candidate.
 	near = 0.999
 )
 
@@ -132,8 +131,8 @@ func (s *search) open(moving bool) []*pattern {
 	return bins
 }
 
-// apart is the inverse of the share of item types that lies between two successive stars. A star is the item type
-// that a pattern is built around.
+// apart: best skips 1/apart of the item types between two stars. A star is the item type that a pattern is built
+// around.
 const apart = 16
 
 // best returns the pattern with the best ratio around a few of the most valuable item types. It returns nil if no

@@ -16,14 +16,14 @@ type demand struct {
 	total   float64     // the total value of all copies left
 }
 
-// A cardinality is a bound that admits at most each counted copies of a group per bin. The copies then require at
-// least bins bins. A scarce cardinality is one with a dual price. It acts as a further dimension, of which every bin
-// type has capacity each.
-type cardinality struct{ group, each, bins int }
+// A cardinality is a conflict group of which a bin holds at most max counted copies. bins is the least number of bins
+// that they require. A scarce cardinality has a dual price. It acts as a further dimension, in which each bin has
+// capacity max.
+type cardinality struct{ group, max, bins int }
 
 const (
-	// maxScarce is the largest number of cardinalities with a dual price. Each of them must require at least minBins
-	// bins.
+	// maxScarce is the largest number of scarce cardinalities. minBins is the least number of bins that each of them
+	// requires.
 	maxScarce = 4
 	minBins   = 3
 	// maxGroups bounds the number of price groups. The smallest ones are merged into the last group.
@@ -37,7 +37,8 @@ func newDemand(in *instance, items []*item) *demand {
 	return d
 }
 
-// scarceCardinalities returns the cardinalities that require the most bins.
+// scarceCardinalities returns the cardinalities that get a dual price: at most maxScarce, those that require the most
+// bins.
 func scarceCardinalities(items []*item) []cardinality {
 	copies, each := map[int]int{}, map[int]int{}
 	for _, it := range items {

@@ -28,7 +28,7 @@ type scratch struct {
 	open, trade, matched []*itemType
 	scores               []float64
 	free                 []int64
-	left                 []float64 // free, divided twice by the capacity, see itemType.match
+	left                 []float64 // free capacity divided by the square of the capacity, see itemType.match
 	inverse              []float64 // one over the bin's capacity, by dimension
 	load                 *load
 	refused              []int // by conflict class, see filling.refused
@@ -50,8 +50,8 @@ type filling struct {
 	free      []int64
 	held      []int       // shared demands of the items and the bin type; free excludes them
 	open      []*itemType // the item types considered, by falling value
-	// refused is by conflict class. It holds the number of this pattern if the pattern admits no copy of the class.
-	// Later copies cannot lift a refusal.
+	// refused[class] is the number of this pattern if the pattern admits no further copy of the conflict class. Adding
+	// copies never changes that.
 	refused []int
 }
 

@@ -164,7 +164,8 @@ func (in *instance) newItemType(it *item, draws, scarce int) *itemType {
 	return t
 }
 
-// distribute assigns the items to their types, grouped into classes.
+// distribute adds each item to its item type, and groups the items of a type into item classes. sizes is the number
+// of items of each type.
 func (g *itemGrouper) distribute(items []*item, sizes []int) {
 	all := make([]*item, len(items))
 	of := make([][]*item, len(g.types))

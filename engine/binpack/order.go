@@ -112,8 +112,8 @@ func (f *filling) addBest(types []*itemType, scores []float64, due float64) ([]*
 }
 
 // match returns the squared cosine of the angle between a copy's demand and the free capacity. Both are shares of the
-// whole bin. The result is scaled by a factor that is equal for all types. left is already divided twice by the
-// capacity, and inverse is one over it.
+// whole bin. The result is scaled by a factor that is equal for all types. left is the free capacity divided by the
+// square of the capacity, and inverse is 1 divided by the capacity.
 func (t *itemType) match(left, inverse []float64) float64 {
 	along, length := 0.0, 0.0
 	for d, v := range t.scaled {

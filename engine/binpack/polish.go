@@ -20,8 +20,8 @@ func (b *builder) polish(p *pattern) {
 		subtract(f.free, x.item.Demand, x.n)
 		f.hold(x.typ)
 	}
-	// scratch.open still lists the item types considered for the pattern, and used is the number of copies of each in
-	// it.
+	// build left in scratch.open the item types that it considered for p. Their field used is the number of their
+	// copies in p.
 	f.open = b.scratch.trade[:0]
 	for _, t := range b.scratch.open {
 		if t.left > t.used && !t.social && containsAll(f.held, t.shared) &&

@@ -109,7 +109,8 @@ type Distinct struct {
 	Values [][]int32 // by type: its values
 }
 
-// A SharedDemand is one unit of a dimension that a bin provides once, however many of its items have the demand.
+// A SharedDemand is a demand of one unit that several items may have in common. A bin spends capacity on it once,
+// however many of its items have it.
 type SharedDemand struct {
 	Dimension int
 	// Part is the share of the unit that each copy demands in the relaxation. It is at most one over the number of

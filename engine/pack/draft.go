@@ -76,7 +76,8 @@ func (d *draft) launchNodes() (kept []*node) {
 }
 
 // launch sets the instance types that may be launched for the node. It returns false if they cannot meet minValues.
-// left holds what the limits leave after the charges of all nodes. All nodes of a pool share it for larger types.
+// left is what remains of the limits after the charges of all nodes. Options larger than a node's charge use it up, node
+// by node.
 func (d *draft) launch(n *node, out *model.PlannedNode, left *catalog.Limits) bool {
 	out.Pool, out.Requirements = n.pool.Pool, n.offers.Requirements
 	all := n.pool.Options(n.offers, n.amount, n.shared, n.instance().Reservation, n.admits())

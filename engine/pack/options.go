@@ -14,7 +14,8 @@ import (
 
 // Options are the settings of Solve. The zero value is valid.
 type Options struct {
-	// Labels say which labels pods and pools may require before a node exists, and the aliases of old label names.
+	// Labels names the well-known labels, and current names for deprecated ones. A pod may require a well-known label
+	// that no NodePool defines.
 	Labels apiv1.LabelRules
 	// MaxTypes is the most instance types that a new node may offer to its launch. With more types, a spot launch is
 	// more likely to succeed. Default 600.

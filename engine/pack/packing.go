@@ -15,11 +15,11 @@ import (
 // class for new nodes in the same domains; see assign.Segment.
 type packing struct {
 	nodes []*node
-	// served is, by segment, how many of its pods have a node. These are the first ones.
+	// The first served[i] pods of segment i have a node.
 	served []int
 	// limits are what the nodes leave of pool limits and reservations.
 	limits *catalog.Limits
-	// floor returns a lower bound of the price of any nodes that hold the pods of the given nodes. It may have to wait.
+	// floor returns a lower bound of the price of any nodes that hold the pods of the given nodes.
 	floor func([]*node) float64
 }
 

@@ -96,15 +96,15 @@ func (d *draft) explain(c *compile.Class, pool *catalog.Pool) model.Verdict {
 // DaemonSet, a limit, minValues, or constraints on other pods.
 func (d *draft) explainRest(c *compile.Class, s *compile.Stage, pool *catalog.Pool) model.Verdict {
 	cat := d.problem.Catalog
-	needs := catalog.Needs{Terms: s.Terms, Tolerations: s.Tolerations, Demand: c.Demand, Ports: c.Ports, Neighbours: s.Neighbours.Filter()}
+	needs := catalog.Needs{Terms: s.Terms, Tolerations: s.Tolerations, Demand: c.Demand, Ports: c.Ports, Daemons: s.Daemons.Filter()}
 	on := cat.Fit(needs).On[pool.Index]
 	if on.Set == nil {
-		if needs.Neighbours = nil; s.Neighbours != nil && cat.Fit(needs).On[pool.Index].Set != nil {
+		if needs.Daemons = nil; s.Daemons != nil && cat.Fit(needs).On[pool.Index].Set != nil {
 			return d.explainDaemons(c, s)
 		}
 		return model.Verdict{Rule: model.RulePorts, Subject: "a daemon on every node takes its host port"}
 	}
-	if v := d.explainCompany(s); !v.OK() {
+	if v := d.explainDaemonAffinity(s); !v.OK() {
 		return v
 	}
 	var nearest model.Verdict
@@ -131,12 +131,12 @@ func (d *draft) explainRest(c *compile.Class, s *compile.Stage, pool *catalog.Po
 	return model.Verdict{Rule: model.RuleEffort}
 }
 
-// explainCompany returns the required affinity that only DaemonSet pods could meet, if these pods may not run.
-func (d *draft) explainCompany(s *compile.Stage) model.Verdict {
+// explainDaemonAffinity returns the required affinity that only DaemonSet pods could meet, if these pods may not run.
+func (d *draft) explainDaemonAffinity(s *compile.Stage) model.Verdict {
 	p := d.problem
 	for r := range s.Rules {
 		g := p.Groups[r.Group]
-		if names := p.DaemonsOf(g); r.Kind == topology.Near && len(names) > 0 && s.Company == nil {
+		if names := p.DaemonsOf(g); r.Kind == topology.Near && len(names) > 0 && s.DaemonAffinity == nil {
 			return model.Verdict{Rule: model.RuleTopology, Subject: withDaemons(r.Kind.String()+" over "+p.Keys[g.Key].Label, names)}
 		}
 	}
@@ -168,7 +168,7 @@ func (d *draft) explainCharge(pool *catalog.Pool, on catalog.PoolFit, demand *ca
 
 // explainDaemons returns a verdict that names the DaemonSets on new nodes that keep pods of the class off.
 func (d *draft) explainDaemons(c *compile.Class, s *compile.Stage) model.Verdict {
-	names := d.problem.DaemonsInTheWay(c, s)
+	names := d.problem.BlockingDaemons(c, s)
 	return model.Verdict{Rule: model.RuleTopology, Subject: "its constraints beside pods of " + daemonSets(names) + ", which may come with any new node"}
 }
 

@@ -24,7 +24,7 @@ type repairer struct {
 }
 
 // repair returns a plan that places some of the pods that the draft refuses. If there is none, it returns the draft's
-// plan. The draft must be consistent: no placed pod counts on a pod without a place.
+// plan. The draft must be consistent.
 func repair(d *draft) *model.Plan {
 	if len(d.refused) > 0 || len(d.plan.Refusals) == 0 {
 		return d.plan
@@ -102,11 +102,11 @@ func (r *repairer) serve(c *compile.Class) bool {
 	before := r.at.Placed.Left(c)
 	for i := range c.Stages {
 		s := &c.Stages[i]
-		r.at.Turn(c)
+		r.at.SetPlacing(c)
 		if r.at.Placed.FirstFit(c, s); r.at.Placed.Left(c) < before {
 			return true
 		}
-		choices := slices.Concat(r.at.CompanyChoices(c, s), r.at.Choices(c, s), r.at.LooseChoices(c, s))
+		choices := slices.Concat(r.at.DaemonAffinityChoices(c, s), r.at.Choices(c, s), r.at.LooseChoices(c, s))
 		choices = slices.DeleteFunc(choices, func(ch *assign.Choice) bool {
 			n, _ := r.at.Allows(c, s, ch)
 			return n == 0
@@ -118,9 +118,9 @@ func (r *repairer) serve(c *compile.Class) bool {
 	return false
 }
 
-// join adds the next pod of the class to a planned node. If dearer is false, it only considers nodes whose price does
-// not rise. It returns false if no node takes the pod.
-func (r *repairer) join(c *compile.Class, s *compile.Stage, choices []*assign.Choice, dearer bool) bool {
+// join adds the next pod of the class to a planned node. If mayCostMore is false, it only considers nodes whose price
+// does not rise. It returns false if no node takes the pod.
+func (r *repairer) join(c *compile.Class, s *compile.Stage, choices []*assign.Choice, mayCostMore bool) bool {
 	for _, ch := range choices {
 		segment := r.at.NewSegment(c, s, ch)
 		for i, n := range r.pack.nodes {
@@ -128,7 +128,7 @@ func (r *repairer) join(c *compile.Class, s *compile.Stage, choices []*assign.Ch
 				return false
 			}
 			with := r.with(n, r.loads[i], segment)
-			if with == nil || !dearer && with.price > n.price*(1+catalog.Same) {
+			if with == nil || !mayCostMore && with.price > n.price*(1+catalog.Same) {
 				continue
 			}
 			r.pack.limits.Take(n.pool, n.charge, n.instance().Reservation, -1)
@@ -142,13 +142,13 @@ func (r *repairer) join(c *compile.Class, s *compile.Stage, choices []*assign.Ch
 }
 
 // with returns a copy of planned node n with one more pod of the segment, on the cheapest type that holds all its pods.
-// It returns nil if no type does. is is the load of n.
-func (r *repairer) with(n *node, is load, s *assign.Segment) *node {
-	on := s.Fit.On[n.pool.Index]
-	if on.Set == nil || !is.admits(s) || !s.Choice.Company && !is.meetsAffinity(s, r.at) {
+// It returns nil if no type does. on is the load of n.
+func (r *repairer) with(n *node, on load, s *assign.Segment) *node {
+	fit := s.Fit.On[n.pool.Index]
+	if fit.Set == nil || !on.admits(s) || !s.Choice.DaemonAffinity && !on.meetsAffinity(s, r.at) {
 		return nil
 	}
-	offers := n.pool.Meet(n.offers, on.Set)
+	offers := n.pool.Meet(n.offers, fit.Set)
 	if offers == nil {
 		return nil
 	}
@@ -187,7 +187,7 @@ func (r *repairer) open(c *compile.Class, s *compile.Stage, choices []*assign.Ch
 	var best *node
 	for _, ch := range choices {
 		segment := r.at.NewSegment(c, s, ch)
-		if !ch.Company && !(load{}).meetsAffinity(segment, r.at) {
+		if !ch.DaemonAffinity && !(load{}).meetsAffinity(segment, r.at) {
 			continue
 		}
 		for _, pool := range r.draft.problem.Catalog.Pools {

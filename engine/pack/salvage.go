@@ -35,8 +35,9 @@ func (c *checkedSolve) salvage(plan *model.Plan, violations []verify.Violation) 
 	return c.reassemble(whole, first)
 }
 
-// reassemble builds a plan from the placements and nodes of whole. It adds a range of them and checks the result. If
-// the result breaks a rule, it tries each half of the range. Pods of the parts that were not added are refused for why.
+// reassemble builds a plan without violations from the placements and planned nodes of whole. It adds a range of them
+// if the result breaks no rule. Otherwise it tries each half of the range. All other pods are refused with the reason
+// why.
 func (c *checkedSolve) reassemble(whole *model.Plan, why string) *model.Plan {
 	count := len(whole.Placements) + len(whole.Nodes)
 	kept, checks := make([]bool, count), 0

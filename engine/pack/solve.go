@@ -34,7 +34,7 @@ func solveSlack(s *model.Snapshot, o Options, pods []*model.Pod) *model.Plan {
 	return plan
 }
 
-// maxAttempts bounds the attempts to make a plan in which no placed pod counts on a pod without a node. Limits and
+// maxAttempts bounds the attempts to make a consistent plan; see isConsistent. Limits and
 // minValues may leave pods without a node after they were assigned a domain. At most maxAttempts-1 retries assign again
 // with quotas on such domains. Other retries leave out the refused pods. After 2*maxAttempts attempts, the last plan is
 // returned as it is, and SolveChecked removes what breaks a rule.
@@ -72,9 +72,8 @@ func solve(p *compile.Problem, o Options) *model.Plan {
 	}
 }
 
-// isConsistent reports whether no placed pod counts on a pod that was assigned a domain but has no node. Pods without a
-// node do no harm if no group counts them: then Members is empty. Size > 1 is a bundle, which may hold pods of other
-// classes that groups count.
+// isConsistent reports whether no group counts a pod that was assigned a domain but got no node. The places of other
+// pods may rely on such a pod. A bundle (Size > 1) may hold pods of other classes, so it counts as such.
 func (d *draft) isConsistent() bool {
 	if len(d.problem.Groups) == 0 {
 		return true

@@ -6,18 +6,18 @@ import (
 )
 
 // A gapTable returns, for a free capacity (x, y), the two most valuable entries that fit in it. Capacities are
-// rounded down to steps.
+// rounded down to the grid.
 type gapTable struct {
-	x, y steps
-	// best is by step of x and step of y: the indices of the two best entries, best first. noEntry marks a missing
-	// one.
+	x, y grid
+	// best holds, for each step of x and step of y, the indices of the two best entries, best first. noEntry marks a
+	// missing one.
 	best [][2]int32
 }
 
-// A steps is the distinct demands of all entries in one dimension, ascending. If there are more than maxSteps, a
-// demand between two kept amounts is rounded up to the next one. So the table may miss an entry that fits, but never
-// returns one that does not.
-type steps struct {
+// A grid holds the distinct demands of all entries in one dimension, ascending. It keeps at most maxSteps of them and
+// rounds other demands up to the next one kept. A table may therefore miss an entry that fits, but never returns one
+// that does not.
+type grid struct {
 	amounts []int64
 	at      []int16 // by grain i: the number of amounts <= i<<shift
 	shift   int
@@ -29,7 +29,7 @@ const (
 	noEntry   = 1<<31 - 1
 )
 
-func (s *steps) set(amounts []int64) {
+func (s *grid) set(amounts []int64) {
 	slices.Sort(amounts)
 	amounts = slices.Compact(amounts)
 	stride := (len(amounts) + maxSteps - 1) / maxSteps
@@ -50,7 +50,7 @@ func (s *steps) set(amounts []int64) {
 }
 
 // upTo returns the number of amounts that are at most v. v must not be negative.
-func (s *steps) upTo(v int64) int {
+func (s *grid) upTo(v int64) int {
 	g := v >> s.shift
 	if g >= int64(len(s.at)) {
 		return len(s.amounts)

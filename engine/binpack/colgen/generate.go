@@ -40,10 +40,10 @@ const (
 	// items, over all bin types, that one iteration may evaluate per unit of effort.
 	binsPerItem = 6
 	maxPairs    = 12_000_000
-	// Pricing runs between minRounds and maxRounds iterations, and packing between minPackings and maxPackings.
-	// Within these limits, roundPairs and packings bound the total number of pairs that each phase evaluates.
-	minRounds, maxRounds, roundPairs   = 3, 6, 2_000_000
-	minPackings, maxPackings, packings = 5, 24, 6_000_000
+	// Pricing makes minRounds to maxRounds iterations, and packing minPackings to maxPackings. Within these limits,
+	// roundPairs and packingPairs bound the total number of pairs that each phase evaluates.
+	minRounds, maxRounds, roundPairs       = 3, 6, 2_000_000
+	minPackings, maxPackings, packingPairs = 5, 24, 6_000_000
 	// correction is the step size of revalue: the share of the difference by which a value moves.
 	correction = 0.1
 	// same is the relative difference below which two prices or ratios count as equal.
@@ -105,7 +105,7 @@ func Generate(items []Item, bins []Bin, incumbent []Column, prices []float64, o 
 		g.solveMaster(least)
 	}
 	var best []packed
-	for range o.Effort * max(minPackings, min(maxPackings, packings/n)) {
+	for range o.Effort * max(minPackings, min(maxPackings, packingPairs/n)) {
 		if !g.spend(len(items)) {
 			break
 		}
@@ -184,8 +184,7 @@ func (g *generator) list() {
 	g.buf = g.gaps.set(g.open, g.buf)
 }
 
-// staleShare is the inverse of a share of the open items. The list is rebuilt when more than this share has run out
-// of copies.
+// staleShare: pack rebuilds the list when more than 1/staleShare of the open items have no copies left.
 const staleShare = 8
 
 // pack packs all copies greedily. Each bin gets the most valuable copy left and the column with the highest ratio

@@ -8,17 +8,17 @@ type entrySet struct {
 }
 
 const (
-	// pairDepth limits the search. The second and all later copies of a set are assumed to have at most pairDepth
-	// times the second copy's value together. A larger factor widens the search.
+	// pairDepth limits the search. It assumes that the copies from the second on are together worth at most pairDepth
+	// times the second.
 	pairDepth = 2
-	// promising is the least ratio of a column that is added. possible is the approximate upper limit of the ratio of
-	// a set.
+	// promising is the least ratio of a column that addColumns adds. possible is the ratio above which pairUp skips a
+	// pair of copies.
 	promising = 0.99
 	possible  = 1.05
 )
 
-// addColumns adds columns to the master problem. For each bin type and entry it adds the best column that contains
-// the entry, if its ratio is at least promising. At ratio 1 the reduced cost is zero.
+// addColumns adds columns to the master problem. For each bin type and entry it adds the best column of two or more
+// copies that contains the entry, if its ratio is at least promising. At ratio 1 the reduced cost is zero.
 func (g *generator) addColumns() {
 	g.restock()
 	best := make([]entrySet, len(g.open))
@@ -39,10 +39,10 @@ func (g *generator) addColumns() {
 	}
 }
 
-// pairUp searches the sets in b whose most valuable entry is first. It tries every second entry and lets complete add
-// the rest. It returns the set with the highest ratio that is at least least. If best is not nil, pairUp also stores
-// there, for each entry, the best such set of two or more copies that contains it.
-func (g *generator) pairUp(b *bin, first int, least float64, best []entrySet) entrySet {
+// pairUp searches the sets in b whose most valuable entry is first. It tries entries as the second copy, and complete
+// adds the others. If best is nil, it returns the set with the highest ratio, if that is at least minRatio. Otherwise
+// it stores in best, for each entry, the best set of two or more copies that contains it.
+func (g *generator) pairUp(b *bin, first int, minRatio float64, best []entrySet) entrySet {
 	one := &g.open[first]
 	x, y := b.X-one.x, b.Y-one.y
 	var top entrySet
@@ -51,14 +51,14 @@ func (g *generator) pairUp(b *bin, first int, least float64, best []entrySet) en
 	}
 	f := entrySet{size: 1}
 	f.member[0] = int32(first)
-	if f.ratio = one.value / b.Price; f.ratio >= least {
-		top, least = f, f.ratio
+	if f.ratio = one.value / b.Price; f.ratio >= minRatio {
+		top, minRatio = f, f.ratio
 	}
-	from := g.from(first, float64(b.Price*possible)-one.value)
-	second := from
+	start := g.firstAtMost(first, float64(b.Price*possible)-one.value)
+	second := start
 	for ; second < len(g.open); second++ {
 		two := &g.open[second]
-		if one.value+float64(pairDepth*two.value) < least*b.Price {
+		if one.value+float64(pairDepth*two.value) < minRatio*b.Price {
 			break
 		}
 		if two.x > x || two.y > y || g.left[two.item] == 0 || second == first && g.left[one.item] < 2 {
@@ -66,11 +66,11 @@ func (g *generator) pairUp(b *bin, first int, least float64, best []entrySet) en
 		}
 		f.member[1], f.size = int32(second), 2
 		value := one.value + two.value + g.complete(&f, x-two.x, y-two.y)
-		if f.ratio = value / b.Price; f.ratio < least {
+		if f.ratio = value / b.Price; f.ratio < minRatio {
 			continue
 		}
 		if best == nil {
-			top, least = f, f.ratio
+			top, minRatio = f, f.ratio
 			continue
 		}
 		for _, m := range f.member[:f.size] {
@@ -79,12 +79,13 @@ func (g *generator) pairUp(b *bin, first int, least float64, best []entrySet) en
 			}
 		}
 	}
-	g.spend(second - from)
+	g.spend(second - start)
 	return top
 }
 
-// from returns the index of the first entry, from index i on, whose value is at most value.
-func (g *generator) from(i int, value float64) int {
+// firstAtMost returns the index of the first open entry, from index i on, whose value is at most value. Entries are
+// ordered by falling value.
+func (g *generator) firstAtMost(i int, value float64) int {
 	j := len(g.open)
 	for i < j {
 		if m := int(uint(i+j) >> 1); g.open[m].value > value {

@@ -50,8 +50,8 @@ type GroupSet uint64
 // Has reports whether g is in the set.
 func (s GroupSet) Has(g int) bool { return s>>g&1 != 0 }
 
-// A cut is a row of the dual program. It belongs to one bin type and has, for each dimension, the group whose price
-// counts.
+// A cut is a constraint of the dual program for one bin type, with one group for each dimension r: the sum over r of
+// capacity[r] times the price of group[r] in dimension r is at most the price of the bin type.
 type cut struct {
 	key      int
 	capacity []float64

@@ -19,7 +19,7 @@ type dictionary struct {
 	gain        []float64
 	basic, free []int
 	filled      []int   // the columns with nonzero entries in the pivot row
-	least       float64 // a gain counts only if it exceeds this
+	least       float64 // gains up to this are taken for zero
 	solved      bool    // the dictionary matches the current rows and objective
 }
 
@@ -206,7 +206,7 @@ func (d *dictionary) exchange(row, col int) {
 	d.basic[row], d.free[col] = d.free[col], d.basic[row]
 }
 
-// renumber removes the rows whose slack is gone. It renumbers the other slacks by number.
+// renumber removes the rows whose slack is gone. The slack of row i becomes that of row number[i].
 func (d *dictionary) renumber(width int, gone []bool, number []int) {
 	n := 0
 	for i, v := range d.basic {

@@ -52,8 +52,8 @@ const (
 	// maxPivots bounds the pivots of the primal simplex method in one solve. Usually a few pivots per variable
 	// suffice.
 	maxPivots = 4000
-	// blandAfter is the number of pivots after which Bland's rule is used, which prevents cycling. blandRestore is
-	// that number for the dual simplex method. After maxRestore dual pivots, a restart from y = 0 is cheaper.
+	// blandAfter is the number of pivots after which the primal method uses Bland's rule, which prevents cycling.
+	// blandRestore is the same for the dual method. After maxRestore dual pivots, a restart from y = 0 is cheaper.
 	blandAfter, blandRestore, maxRestore = 1000, 60, 200
 )
 

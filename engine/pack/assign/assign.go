@@ -77,8 +77,8 @@ func (a *Assignment) Resume(l *catalog.Limits) *Assignment {
 	return b
 }
 
-// Turn makes c the class that is being placed.
-func (a *Assignment) Turn(c *compile.Class) { a.placing = c }
+// SetPlacing makes c the class that is being placed.
+func (a *Assignment) SetPlacing(c *compile.Class) { a.placing = c }
 
 // placeClass places as many pods of the class as it can, and reports whether it placed any.
 func (a *Assignment) placeClass(c *compile.Class) bool {
@@ -102,8 +102,8 @@ func (a *Assignment) placeClass(c *compile.Class) bool {
 // chooseDomains selects domains for the pods of the class that need new nodes. It does so while the stage's
 // requirements can be met, and collects the pods in segments.
 func (a *Assignment) chooseDomains(c *compile.Class, s *compile.Stage) {
-	if s.Company != nil {
-		a.spreadOver(c, s, a.CompanyChoices(c, s))
+	if s.DaemonAffinity != nil {
+		a.spreadOver(c, s, a.DaemonAffinityChoices(c, s))
 	}
 	if s.HasNear() {
 		bundle(a, c, s)
@@ -161,15 +161,15 @@ func (a *Assignment) oneByOne(c *compile.Class, s *compile.Stage) bool {
 	})
 }
 
-// Allows returns how many pods of the class the choice may get now. crowd is the number of pods in its domains from
-// which these pods must be spread.
+// Allows returns how many more pods of the class the choice may get. crowd is how many pods in its domains the spread
+// constraints count.
 func (a *Assignment) Allows(c *compile.Class, s *compile.Stage, ch *Choice) (n, crowd int) {
 	n, crowd = a.allowed(c, s, ch)
 	return min(n, a.quotas.left(c, s, ch)), crowd
 }
 
-// allowed is Allows without quotas. If the pods spread over a key with unknown values (Open), they get no new node,
-// because another new node could be in an empty domain.
+// allowed is Allows without quotas. It returns 0 if the class is spread over a key that may get unknown values
+// (Key.Open). Another new node could then be in an empty domain.
 func (a *Assignment) allowed(c *compile.Class, s *compile.Stage, ch *Choice) (n, crowd int) {
 	counts := a.Placed.Counts
 	n = compile.NoLimit
@@ -177,7 +177,7 @@ func (a *Assignment) allowed(c *compile.Class, s *compile.Stage, ch *Choice) (n,
 		r := &s.OverDomains[i]
 		key := a.Problem.Groups[r.Group].Key
 		d := ch.Domain(key)
-		if ch.Company && r.Kind == topology.Near {
+		if ch.DaemonAffinity && r.Kind == topology.Near {
 			if d == compile.Outside {
 				return 0, 0
 			}
@@ -226,7 +226,7 @@ func (a *Assignment) Enter(c *compile.Class, s *compile.Stage, ch *Choice, n int
 }
 
 // MayBeFirst reports whether kube-scheduler's first-pod rule applies to the class that is being placed. No pod may
-// match its affinity, and no other class with pods left to place may match it.
+// match its affinity. Until final, no other class with pods left to place may match it either.
 func (a *Assignment) MayBeFirst(r *compile.Rule) bool {
 	if !a.Placed.Counts.IsFirst(r) {
 		return false

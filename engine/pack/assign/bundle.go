@@ -10,15 +10,15 @@ import (
 
 // Bounds of the search for leaders: pods of other classes that are on a node before the pods of a bundle's class.
 const (
-	maxRows      = 8 // sequences of leaders that are tried
-	maxRowLength = 4
-	maxLeaders   = 512 // classes that are considered
+	maxSequences      = 8 // sequences of leaders that are tried
+	maxSequenceLength = 4
+	maxLeaders        = 512 // classes that are considered
 )
 
 // bundle combines pods that must share a node. These are pods with affinity to their own class, or to pods of other
 // classes that are not placed yet.
 func bundle(a *Assignment, c *compile.Class, s *compile.Stage) {
-	if a.Placed.Left(c) == 0 || !a.final && isFollowed(a, c) {
+	if a.Placed.Left(c) == 0 || !a.final && isRequired(a, c) {
 		return
 	}
 	most := a.Placed.Left(c)
@@ -30,10 +30,10 @@ func bundle(a *Assignment, c *compile.Class, s *compile.Stage) {
 		}
 		most = min(most, n)
 	}
-	looks := maxLeaders
-	for _, row := range leaders(a, c, s, nil, &looks) {
+	budget := maxLeaders
+	for _, sequence := range leaders(a, c, s, nil, &budget) {
 		var keys []int
-		for _, leader := range row {
+		for _, leader := range sequence {
 			keys = append(keys, leader.Last().Keys...)
 		}
 		choices := a.choicesWith(c, s, keys)
@@ -42,7 +42,7 @@ func bundle(a *Assignment, c *compile.Class, s *compile.Stage) {
 				if may, _ := a.Allows(c, s, ch); may < n {
 					continue
 				}
-				if tie(a, c, s, row, ch, n) {
+				if addBundle(a, c, s, sequence, ch, n) {
 					return
 				}
 			}
@@ -50,9 +50,9 @@ func bundle(a *Assignment, c *compile.Class, s *compile.Stage) {
 	}
 }
 
-// isFollowed reports whether pods of another class, not yet placed, need a pod of c on their node. Their bundle will
-// include it.
-func isFollowed(a *Assignment, c *compile.Class) bool {
+// isRequired reports whether unplaced pods of another class need a pod of c on their node. Their bundle will include
+// it.
+func isRequired(a *Assignment, c *compile.Class) bool {
 	return slices.ContainsFunc(a.Problem.Classes, func(o *compile.Class) bool {
 		if o == c || a.Placed.Left(o) == 0 {
 			return false
@@ -74,28 +74,28 @@ func mostOnNewNode(a *Assignment, r *compile.Rule) int {
 	return compile.NoLimit
 }
 
-// leaders returns sequences of classes of which one pod each may be on a node before pods of c. Each pod's required
-// affinity is met by pods before it. The sequence is empty if pods of c may come first. Classes in after are excluded,
-// because they come later. looks is the number of classes that may still be considered; it is reduced.
-func leaders(a *Assignment, c *compile.Class, s *compile.Stage, after []*compile.Class, looks *int) [][]*compile.Class {
-	groups, mayLead := companyOf(a, c, s)
+// leaders returns sequences of classes. One pod of each class of a sequence may be on a node before pods of c. The
+// pods before it meet the required affinity of each pod. An empty sequence means that pods of c may come first.
+// Classes in after are excluded. Each class that is examined lowers the budget by one.
+func leaders(a *Assignment, c *compile.Class, s *compile.Stage, after []*compile.Class, budget *int) [][]*compile.Class {
+	groups, mayLead := affinityGroups(a, c, s)
 	if len(groups) == 0 {
 		return [][]*compile.Class{nil}
 	}
 	var out [][]*compile.Class
 	after = append(slices.Clone(after), c)
 	for _, other := range a.Problem.Classes {
-		if len(after) > maxRowLength || *looks <= 0 {
+		if len(after) > maxSequenceLength || *budget <= 0 {
 			break
 		}
-		if *looks--; slices.Contains(after, other) || a.Placed.Left(other) == 0 ||
+		if *budget--; slices.Contains(after, other) || a.Placed.Left(other) == 0 ||
 			slices.ContainsFunc(groups, func(g int) bool { return !slices.Contains(other.Members, g) }) {
 			continue
 		}
-		for _, row := range leaders(a, other, other.Last(), after, looks) {
-			out = append(out, append(slices.Clone(row), other)) // other may bind first, and c must then follow it
+		for _, sequence := range leaders(a, other, other.Last(), after, budget) {
+			out = append(out, append(slices.Clone(sequence), other)) // other may bind first, and c must then follow it
 		}
-		if len(out) >= maxRows {
+		if len(out) >= maxSequences {
 			break
 		}
 	}
@@ -105,8 +105,9 @@ func leaders(a *Assignment, c *compile.Class, s *compile.Stage, after []*compile
 	return out
 }
 
-// companyOf returns the groups that need a pod on the node before a pod of c, and whether a pod of c may come first.
-func companyOf(a *Assignment, c *compile.Class, s *compile.Stage) (groups []int, mayLead bool) {
+// affinityGroups returns the groups of which a pod must be on the node before a pod of c. mayLead reports whether a
+// pod of c may come first all the same.
+func affinityGroups(a *Assignment, c *compile.Class, s *compile.Stage) (groups []int, mayLead bool) {
 	defer func(was *compile.Class) { a.placing = was }(a.placing)
 	a.placing, mayLead = c, true
 	for i := range s.PerNode {
@@ -118,16 +119,16 @@ func companyOf(a *Assignment, c *compile.Class, s *compile.Stage) (groups []int,
 	return groups, mayLead
 }
 
-// canFollow reports whether n pods of c may join a new node that holds one pod of each class of row.
-func canFollow(a *Assignment, c *compile.Class, s *compile.Stage, row []*compile.Class, ch *Choice, n int) bool {
-	for i, x := range row {
+// canJoin reports whether n pods of c may join a new node that holds one pod of each class of sequence.
+func canJoin(a *Assignment, c *compile.Class, s *compile.Stage, sequence []*compile.Class, ch *Choice, n int) bool {
+	for i, x := range sequence {
 		last := x.Last()
 		if !canShare(s, c.Members, last, x.Members, n) || slices.ContainsFunc(last.OverDomains, func(r compile.Rule) bool {
 			return r.Kind == topology.Apart && slices.Contains(c.Members, r.Group)
 		}) {
 			return false
 		}
-		for _, y := range row[:i] {
+		for _, y := range sequence[:i] {
 			if !canShare(last, x.Members, y.Last(), y.Members, 1) {
 				return false
 			}
@@ -135,7 +136,7 @@ func canFollow(a *Assignment, c *compile.Class, s *compile.Stage, row []*compile
 	}
 	defer func() { a.placing = c }()
 	counts := a.Placed.Counts
-	for _, x := range row {
+	for _, x := range sequence {
 		a.placing = x
 		if may, _ := a.Allows(x, x.Last(), ch); may == 0 {
 			return false
@@ -167,18 +168,18 @@ func canShare(x *compile.Stage, xMembers []int, y *compile.Stage, yMembers []int
 	return tolerate(x.PerNode, yMembers) && tolerate(y.PerNode, xMembers)
 }
 
-// tie adds a segment of one bundle: one pod of each class of row and n pods of c. It returns false if no type holds
-// it.
-func tie(a *Assignment, c *compile.Class, s *compile.Stage, row []*compile.Class, ch *Choice, n int) bool {
-	if !canFollow(a, c, s, row, ch, n) {
+// addBundle adds a segment of one bundle: one pod of each class of sequence and n pods of c. It returns false if no
+// type holds it.
+func addBundle(a *Assignment, c *compile.Class, s *compile.Stage, sequence []*compile.Class, ch *Choice, n int) bool {
+	if !canJoin(a, c, s, sequence, ch, n) {
 		return false
 	}
 	in := a.Problem.Intern
 	amount := make([]int64, a.Problem.Dimensions.Len())
 	catalog.Subtract(amount, c.Demand.Amount, -n)
-	shared, terms, tolerations, neighbours := c.Demand.Shared, ch.Terms, s.Tolerations, s.Neighbours
+	shared, terms, tolerations, daemons := c.Demand.Shared, ch.Terms, s.Tolerations, s.Daemons
 	rules, ports := s.PerNode, slices.Clone(c.Ports)
-	for _, x := range row {
+	for _, x := range sequence {
 		last := x.Last()
 		catalog.Subtract(amount, x.Demand.Amount, -1)
 		shared = shared.With(x.Demand.Shared)
@@ -186,23 +187,23 @@ func tie(a *Assignment, c *compile.Class, s *compile.Stage, row []*compile.Class
 			return false
 		}
 		tolerations = in.BothTolerate(last.Tolerations, tolerations)
-		neighbours = a.Problem.BothRequire(neighbours, last.Neighbours)
+		daemons = a.Problem.BothRequire(daemons, last.Daemons)
 		rules = slices.Concat(rules, last.PerNode)
 		ports = append(ports, x.Ports...)
 	}
 	demand := in.Demand(amount, shared)
 	fit := a.Problem.Catalog.Fit(catalog.Needs{
-		Terms: terms, Tolerations: tolerations, Demand: demand, Ports: ports, Extra: a.labelsOf(ch), Neighbours: neighbours.Filter(),
+		Terms: terms, Tolerations: tolerations, Demand: demand, Ports: ports, Extra: a.labelsOf(ch), Daemons: daemons.Filter(),
 	})
 	if !a.Problem.Catalog.Launchable(a.Limits, fit, demand) {
 		return false
 	}
 	segment := &Segment{
-		Index: len(a.Segments), Class: c, Stage: s, Choice: ch, Size: n + len(row), Leaders: len(row), Demand: demand, Fit: fit,
+		Index: len(a.Segments), Class: c, Stage: s, Choice: ch, Size: n + len(sequence), Leaders: len(sequence), Demand: demand, Fit: fit,
 		Rules: slices.DeleteFunc(slices.Clone(rules), func(r compile.Rule) bool { return r.Kind == topology.Near }),
 	}
 	segment.count(c, n)
-	for _, x := range row {
+	for _, x := range sequence {
 		segment.count(x, 1)
 		segment.Pods = append(segment.Pods, a.Placed.Take(x, 1)...)
 		a.Enter(x, x.Last(), ch, 1)

@@ -13,13 +13,13 @@ import (
 // A Choice fixes where pods of a class get new nodes: one domain of each relevant topology key, and the order of their
 // node terms. Fit states which pools and types can hold such a pod.
 type Choice struct {
-	Keys    []int
-	Domains []int // domain of each of Keys
-	Turn    int   // index of the node term that is preferred
-	Terms   *catalog.NodeTerms
-	Fit     *catalog.Fit
-	// Company says that the required affinity of the pods is met by DaemonSet pods on each of the nodes.
-	Company bool
+	Keys      []int
+	Domains   []int // domain of each of Keys
+	Preferred int   // index of the node term that is preferred
+	Terms     *catalog.NodeTerms
+	Fit       *catalog.Fit
+	// DaemonAffinity says that the required affinity of the pods is met by DaemonSet pods on each of the nodes.
+	DaemonAffinity bool
 }
 
 // maxChoices bounds the number of choices of one class.
@@ -27,9 +27,9 @@ const maxChoices = 256
 
 // A choiceKey identifies the choices of a class in the cache.
 type choiceKey struct {
-	terms, tolerations, demand, neighbours int
-	pinnedTerms, pinnedTolerations         int
-	ports, keys, open                      string
+	terms, tolerations, demand, daemons int
+	pinnedTerms, pinnedTolerations      int
+	ports, keys, open                   string
 }
 
 // Domain returns the domain of the key. It returns Outside if the choice does not fix a domain of the key.
@@ -40,9 +40,10 @@ func (ch *Choice) Domain(key int) int {
 	return compile.Outside
 }
 
-// Choices returns the choices in which the class may get new nodes, by ascending domains.
+// Choices returns the choices in which the class may get new nodes. For each key, unknown values come first, then
+// nodes without the label, then domains by name.
 func (a *Assignment) Choices(c *compile.Class, s *compile.Stage) []*Choice {
-	return a.combinations(c, s, s.Keys, nil, s.Neighbours)
+	return a.combinations(c, s, s.Keys, nil, s.Daemons)
 }
 
 // choicesWith is Choices, but also fixes the domains of the keys in more.
@@ -52,26 +53,27 @@ func (a *Assignment) choicesWith(c *compile.Class, s *compile.Stage, more []int)
 	}
 	keys := slices.Concat(s.Keys, more)
 	slices.Sort(keys)
-	return a.combinations(c, s, slices.Compact(keys), nil, s.Neighbours)
+	return a.combinations(c, s, slices.Compact(keys), nil, s.Daemons)
 }
 
-// CompanyChoices returns the choices of nodes whose DaemonSet pods meet all required affinity of the class.
-func (a *Assignment) CompanyChoices(c *compile.Class, s *compile.Stage) []*Choice {
-	if s.Company == nil {
+// DaemonAffinityChoices returns the choices for nodes on which DaemonSet pods meet all required affinity of the
+// class. It returns nil if they cannot.
+func (a *Assignment) DaemonAffinityChoices(c *compile.Class, s *compile.Stage) []*Choice {
+	if s.DaemonAffinity == nil {
 		return nil
 	}
-	return a.combinations(c, s, s.Keys, nil, s.Company)
+	return a.combinations(c, s, s.Keys, nil, s.DaemonAffinity)
 }
 
-// LooseChoices returns further choices for a class that cannot be placed otherwise. They leave a domain undecided if
-// it matters only to the affinity or anti-affinity of other pods.
+// LooseChoices returns choices for a class to which no other choice gives a place. They set a key to Unsettled if
+// only affinity or anti-affinity of other pods uses it.
 func (a *Assignment) LooseChoices(c *compile.Class, s *compile.Stage) []*Choice {
 	open := a.openable(c, s)
 	if len(open) == 0 {
 		return nil
 	}
 	settled := slices.DeleteFunc(slices.Clone(s.Keys), func(key int) bool { return slices.Contains(open, key) })
-	return a.combinations(c, s, settled, open, s.Neighbours)
+	return a.combinations(c, s, settled, open, s.Daemons)
 }
 
 // openable returns the keys of the stage that matter only to the affinity or anti-affinity of other pods.
@@ -101,7 +103,7 @@ func (a *Assignment) combinations(c *compile.Class, s *compile.Stage, keys, open
 		pinnedTerms: terms.ID, pinnedTolerations: tolerations.ID, keys: s.KeysText,
 	}
 	if f != nil {
-		k.neighbours = f.Number()
+		k.daemons = f.Number()
 	}
 	if len(keys) != len(s.Keys) || len(open) > 0 {
 		k.keys, k.open = string(encode.Ints(nil, keys)), string(encode.Ints(nil, open))
@@ -114,24 +116,24 @@ func (a *Assignment) combinations(c *compile.Class, s *compile.Stage, keys, open
 	}
 	var out []*Choice
 	a.combine(keys, nil, func(domains []int) {
-		ch := Choice{Keys: slices.Concat(keys, open), Domains: slices.Clone(domains), Company: f.BringsCompany()}
+		ch := Choice{Keys: slices.Concat(keys, open), Domains: slices.Clone(domains), DaemonAffinity: f.RequiresDaemons()}
 		for range open {
 			ch.Domains = append(ch.Domains, compile.Unsettled)
 		}
 		needs := catalog.Needs{
-			Terms: terms, Tolerations: tolerations, Demand: c.Demand, Ports: c.Ports, Extra: a.labelsOf(&ch), Neighbours: f.Filter(),
+			Terms: terms, Tolerations: tolerations, Demand: c.Demand, Ports: c.Ports, Extra: a.labelsOf(&ch), Daemons: f.Filter(),
 		}
 		from := len(out)
 		if terms != s.Terms || tolerations != s.Tolerations {
-			out = a.appendTurns(out, ch, needs)
+			out = a.appendRotations(out, ch, needs)
 		}
 		if len(out) == from {
 			needs.Terms, needs.Tolerations = s.Terms, s.Tolerations
-			out = a.appendTurns(out, ch, needs)
+			out = a.appendRotations(out, ch, needs)
 		}
-		if len(out) == from && ch.Company { // some of the nodes may lack the DaemonSet
-			needs.Terms = f.WithCompany(s.Terms)
-			out = a.appendTurns(out, ch, needs)
+		if len(out) == from && ch.DaemonAffinity { // some of the nodes may lack the DaemonSet
+			needs.Terms = f.NarrowToDaemons(s.Terms)
+			out = a.appendRotations(out, ch, needs)
 		}
 	})
 	a.choices[k] = out
@@ -161,17 +163,18 @@ func (a *Assignment) combine(keys, chosen []int, yield func([]int)) {
 func (a *Assignment) labelsOf(ch *Choice) require.Set {
 	in := a.Problem.LabelsIn(ch.Keys, ch.Domains)
 	for i, d := range ch.Domains {
-		if k := a.Problem.Keys[ch.Keys[i]]; ch.Company && d == compile.Unsettled && k.MayLack {
+		if k := a.Problem.Keys[ch.Keys[i]]; ch.DaemonAffinity && d == compile.Unsettled && k.MayLack {
 			in = in.With(require.New(k.Label, require.Exists)) // DaemonSet pods on nodes without the label do not match
 		}
 	}
 	return in
 }
 
-// appendTurns appends one choice for each node term that may be preferred, without those that have the same fit.
-func (a *Assignment) appendTurns(out []*Choice, ch Choice, needs catalog.Needs) []*Choice {
+// appendRotations appends one choice for each node term that may be preferred, except those with the same fit as
+// another.
+func (a *Assignment) appendRotations(out []*Choice, ch Choice, needs catalog.Needs) []*Choice {
 	from := len(out)
-	for turn, terms := range a.Problem.Intern.Turns(needs.Terms) {
+	for preferred, terms := range a.Problem.Intern.Rotations(needs.Terms) {
 		needs.Terms = terms
 		f := a.Problem.Catalog.Fit(needs)
 		if len(out) >= maxChoices || !f.OK || !a.Placed.Late && !a.Problem.Catalog.Launchable(a.Limits, f, needs.Demand) ||
@@ -179,14 +182,14 @@ func (a *Assignment) appendTurns(out []*Choice, ch Choice, needs catalog.Needs) 
 			continue
 		}
 		next := ch
-		next.Turn, next.Terms, next.Fit = turn, terms, f
+		next.Preferred, next.Terms, next.Fit = preferred, terms, f
 		out = append(out, &next)
 	}
 	return out
 }
 
-// pinned narrows the node terms and tolerations of the class to nodes that count for each hard spread constraint that
-// counts its pods. If only some of the nodes counted, the number of counted pods in a domain would be unknown.
+// pinned narrows node terms and tolerations to the nodes that each required spread constraint considers, if it counts
+// the class. Otherwise the number of counted pods in a domain would be unknown.
 func (a *Assignment) pinned(c *compile.Class, s *compile.Stage) (*catalog.NodeTerms, *catalog.Tolerations) {
 	terms, tolerations := s.Terms, s.Tolerations
 	in := a.Problem.Intern

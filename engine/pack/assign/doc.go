@@ -7,7 +7,7 @@
 // bundles (bundle.go). A class whose affinity depends on pods that are not placed yet is tried again until no more
 // pods can be placed.
 //
-// Two terms are used throughout. Company is DaemonSet pods on a new node that meet the required affinity of a class. A
+// Two terms are used throughout. DaemonAffinity is DaemonSet pods on a new node that meet the required affinity of a class. A
 // placement is late (Late) if new nodes are already planned.
 //
 // An Assignment never moves a pod that it has placed. If limits or minValues leave out pods that have a domain,

@@ -15,14 +15,14 @@ type Quotas map[quotaKey]int
 
 // A quotaKey identifies a choice of domains for pods of a class in one stage.
 type quotaKey struct {
-	class, stage, turn int
-	domains            string
-	company            bool
+	class, stage, preferred int
+	domains                 string
+	daemonAffinity          bool
 }
 
 func keyOf(c *compile.Class, s *compile.Stage, ch *Choice) quotaKey {
 	return quotaKey{
-		class: c.Index, stage: s.ID, turn: ch.Turn, company: ch.Company,
+		class: c.Index, stage: s.ID, preferred: ch.Preferred, daemonAffinity: ch.DaemonAffinity,
 		domains: string(encode.Ints(encode.Ints(nil, ch.Keys), ch.Domains)),
 	}
 }
@@ -53,9 +53,9 @@ func (q Quotas) spend(c *compile.Class, s *compile.Stage, ch *Choice, n int) {
 	}
 }
 
-// Learn lowers the quotas of choices of which some pods got no node. In each segment, the first served pods got a
-// node. The nodes of refused pods cannot be launched. helps says that another assignment may be better: a class with a
-// lowered quota has preferences, topology rules, or pods that others count.
+// Learn lowers the quotas of choices for which some pods got no node. In segments[i] the first served[i] pods have a
+// node. Nodes with refused pods cannot be launched. helps says that another assignment may be better. This requires a
+// class with a lowered quota that has preferences, topology rules, or pods that groups count.
 func (q Quotas) Learn(segments []*Segment, served []int, refused map[*model.Pod]bool) (learned Quotas, helps bool) {
 	if len(refused) == 0 && !slices.ContainsFunc(segments, func(s *Segment) bool { return served[s.Index] < len(s.Pods) }) {
 		return q, false

@@ -10,9 +10,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
-// markReachable marks a domain as eligible if a pending pod may get a new node there that counts. kube-scheduler
-// spreads over the domains of existing nodes. A domain with its first node has no pods, so spread constraints must
-// include it.
+// markReachable marks each domain in which a pending pod may get a new node that counts for the group. kube-scheduler
+// includes a domain in the skew as soon as it has a node. Such a domain then has no pods.
 func markReachable(a *Assignment) {
 	for i, g := range a.Problem.Groups {
 		if g.Key != compile.HostKey && g.Kind == topology.Spread {
@@ -89,11 +88,11 @@ func reachable(a *Assignment, c *compile.Class, key, domain int) bool {
 }
 
 // opensFor reports whether the pool could launch a node in the domain for one pod of the class, ignoring preferences.
-// If the class does not fix the domain of key, the node's domain is left to chance.
+// If the class does not fix the domain of key, only some offerings of the node's types need to be in the domain.
 func opensFor(a *Assignment, c *compile.Class, pool *catalog.Pool, key int, in require.Set) bool {
 	last, cat := c.Last(), a.Problem.Catalog
 	needs := catalog.Needs{
-		Terms: last.Terms, Tolerations: last.Tolerations, Demand: c.Demand, Ports: c.Ports, Extra: in, Neighbours: last.Neighbours.Filter(),
+		Terms: last.Terms, Tolerations: last.Tolerations, Demand: c.Demand, Ports: c.Ports, Extra: in, Daemons: last.Daemons.Filter(),
 	}
 	on := cat.Fit(needs).On[pool.Index]
 	if on.Set == nil {

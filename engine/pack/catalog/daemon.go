@@ -24,8 +24,8 @@ type DaemonPod struct {
 
 // A Presence says that a DaemonSet's pod may run on a node, judged by the requirements on the node's labels.
 type Presence struct {
-	Index int  // index of the DaemonSet in the snapshot
-	Sure  bool // the labels meet the DaemonSet's node affinity whatever values they get
+	Index   int  // index of the DaemonSet in the snapshot
+	Certain bool // the labels meet the DaemonSet's node affinity whatever values they get
 }
 
 // An Overhead is what the DaemonSet pods on a node use.
@@ -140,13 +140,15 @@ func PresencesOn(daemons []DaemonPod, reqs require.Set, known func(string) bool)
 	var out []Presence
 	for i := range daemons {
 		if may, sure := daemons[i].meets(reqs, known); may {
-			out = append(out, Presence{Index: daemons[i].Index, Sure: sure})
+			out = append(out, Presence{Index: daemons[i].Index, Certain: sure})
 		}
 	}
 	return out
 }
 
-// meets reports whether the DaemonSet may run on a node with labels reqs, and whether it is sure to.
+// meets reports whether the node selector and node affinity of the DaemonSet allow a node with labels reqs. sure says
+// that they allow it whatever values the labels get. It is false if a term selects nodes by name. known is the same
+// as for OverheadOf.
 func (d *DaemonPod) meets(reqs require.Set, known func(string) bool) (may, sure bool) {
 	if d.anywhere {
 		return true, !d.byName
@@ -179,7 +181,7 @@ func MergePresences(a, b []Presence) []Presence {
 	out := slices.Clone(a)
 	for i, x := range out {
 		j := at(b, x.Index)
-		out[i].Sure = x.Sure && j >= 0 && b[j].Sure
+		out[i].Certain = x.Certain && j >= 0 && b[j].Certain
 	}
 	for _, x := range b {
 		if at(out, x.Index) < 0 {

@@ -61,7 +61,7 @@ func NewInterner(d *Dimensions) *Interner {
 	}
 }
 
-// Demand returns the one value for these amounts and shared volumes.
+// Demand returns the shared value for these amounts and shared volumes.
 func (in *Interner) Demand(amount []int64, shared SharedVolumes) *Demand {
 	b := encode.Vector(in.buf[:0], amount)
 	for _, x := range shared {
@@ -79,7 +79,7 @@ func (in *Interner) Demand(amount []int64, shared SharedVolumes) *Demand {
 	return d
 }
 
-// Terms returns the one value for these terms in this order.
+// Terms returns the shared value for these terms in this order.
 func (in *Interner) Terms(terms []require.Set) *NodeTerms {
 	b := in.buf[:0]
 	for _, t := range terms {
@@ -97,7 +97,7 @@ func (in *Interner) Terms(terms []require.Set) *NodeTerms {
 	return a
 }
 
-// Tolerations returns the one value for the list. If bearsSoft is set, PreferNoSchedule taints are tolerated as well.
+// Tolerations returns the shared value for the list. If bearsSoft is set, PreferNoSchedule taints are tolerated as well.
 func (in *Interner) Tolerations(list []corev1.Toleration, bearsSoft bool) *Tolerations {
 	b := encode.Tolerations(in.buf[:0], list)
 	if bearsSoft {
@@ -162,15 +162,15 @@ func (in *Interner) Narrow(a, b *NodeTerms) *NodeTerms {
 	return in.Terms(terms)
 }
 
-// maxTurns bounds how many terms Turns moves to the front.
-const maxTurns = 8
+// maxRotations bounds how many terms Turns moves to the front.
+const maxRotations = 8
 
-// Turns returns one rotation of a for each of its first terms, with that term in front. A pool uses the first term
+// Rotations returns one rotation of a for each of its first terms, with that term in front. A pool uses the first term
 // that it can meet, so the front term is the preferred one.
-func (in *Interner) Turns(a *NodeTerms) []*NodeTerms {
+func (in *Interner) Rotations(a *NodeTerms) []*NodeTerms {
 	if a.turns == nil {
 		a.turns = []*NodeTerms{a}
-		for i := 1; i < min(len(a.Terms), maxTurns); i++ {
+		for i := 1; i < min(len(a.Terms), maxRotations); i++ {
 			a.turns = append(a.turns, in.Terms(slices.Concat(a.Terms[i:], a.Terms[:i])))
 		}
 	}

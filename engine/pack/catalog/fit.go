@@ -17,7 +17,7 @@ type Fit struct {
 	On     []PoolFit // by pool
 	// PerPod is the lowest price of a node divided by the number of such pods that fit on it.
 	PerPod float64
-	// Restricted says that host ports or DaemonSet pods rule out types, besides room and labels.
+	// Restricted says that host ports or DaemonSet pods may rule out types, besides room and labels.
 	Restricted bool
 }
 
@@ -35,12 +35,12 @@ type Needs struct {
 	Ports       []Port
 	// Extra are further label requirements: the topology domains that were chosen for the pods.
 	Extra require.Set
-	// Neighbours excludes types by the DaemonSets whose pods may run on their nodes; nil excludes none.
-	Neighbours NeighbourFilter
+	// Daemons excludes types by the DaemonSets whose pods may run on their nodes; nil excludes none.
+	Daemons PresenceFilter
 }
 
-// A NeighbourFilter excludes nodes by the DaemonSets whose pods may run on them.
-type NeighbourFilter interface {
+// A PresenceFilter excludes nodes by the DaemonSets whose pods may run on them.
+type PresenceFilter interface {
 	// Number identifies equal filters, from 1.
 	Number() int
 	// Admits reports whether a node may be used on which these DaemonSets may run. reqs are those of its labels.
@@ -49,8 +49,8 @@ type NeighbourFilter interface {
 
 // A fitKey identifies the needs of a Fit in the cache.
 type fitKey struct {
-	terms, tolerations, demand, neighbours int
-	extra, ports                           string
+	terms, tolerations, demand, daemons int
+	extra, ports                        string
 }
 
 // A setKey identifies an OfferSet in the cache: a pool, one node term of the pods, and their further requirements.
@@ -62,8 +62,8 @@ type setKey struct {
 // Fit returns the pools, offerings and types that can hold a pod with needs n.
 func (c *Catalog) Fit(n Needs) *Fit {
 	k := fitKey{terms: n.Terms.ID, tolerations: n.Tolerations.ID, demand: n.Demand.ID, extra: n.Extra.String()}
-	if n.Neighbours != nil {
-		k.neighbours = n.Neighbours.Number()
+	if n.Daemons != nil {
+		k.daemons = n.Daemons.Number()
 	}
 	if len(n.Ports) > 0 {
 		k.ports = string(EncodePorts(nil, n.Ports))
@@ -73,7 +73,7 @@ func (c *Catalog) Fit(n Needs) *Fit {
 	}
 	f := &Fit{
 		ID: len(c.fits), Demand: n.Demand, On: make([]PoolFit, len(c.Pools)), PerPod: math.Inf(1),
-		Restricted: len(n.Ports) > 0 || n.Neighbours != nil,
+		Restricted: len(n.Ports) > 0 || n.Daemons != nil,
 	}
 	c.fits[k] = f
 	for i, p := range c.Pools {
@@ -106,8 +106,8 @@ func (c *Catalog) fitTerm(p *Pool, n *Needs, term int, extra string) (PoolFit, b
 	if len(n.Ports) > 0 {
 		types = p.withoutPorts(types, n.Ports)
 	}
-	if n.Neighbours != nil {
-		types = p.withNeighbours(types, s, n.Neighbours)
+	if n.Daemons != nil {
+		types = p.withDaemons(types, s, n.Daemons)
 	}
 	return PoolFit{Set: s, Types: types}, types.Any()
 }
@@ -135,11 +135,11 @@ func (p *Pool) withoutPorts(m typeset.Set, ports []Port) typeset.Set {
 	return out
 }
 
-// withNeighbours returns the types of m that the filter admits with the DaemonSets that may run there.
-func (p *Pool) withNeighbours(m typeset.Set, s *OfferSet, filter NeighbourFilter) typeset.Set {
+// withDaemons returns the types of m that the filter admits with the DaemonSets that may run there.
+func (p *Pool) withDaemons(m typeset.Set, s *OfferSet, filter PresenceFilter) typeset.Set {
 	out := typeset.New(len(p.Types))
 	m.Each(func(i int) {
-		if filter.Admits(p.Neighbours(s, i), s.Requirements) {
+		if filter.Admits(p.DaemonsOn(s, i), s.Requirements) {
 			out.Add(i)
 		}
 	})

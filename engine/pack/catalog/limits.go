@@ -126,8 +126,8 @@ func (l *Limits) Take(p *Pool, charge model.Resources, r *Reservation, n int64) 
 	}
 }
 
-// Allowed returns the types of which the limits of p and the reservations allow one more node. Each is checked alone.
-// That is enough, because a node with several types is charged the maximum of each resource.
+// Allowed returns the types of which the limits of p and the reservations allow one more node. A node with several types
+// is charged the maximum of each resource. If the limits allow each type alone, they allow that charge.
 func (l *Limits) Allowed(p *Pool, types []*Type) []*Type {
 	if len(l.pools[p.Index]) == 0 {
 		return types

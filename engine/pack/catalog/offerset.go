@@ -22,7 +22,7 @@ type OfferSet struct {
 	// MinValues says that one of Requirements has minValues.
 	MinValues bool
 
-	neighbours [][]Presence
+	daemons [][]Presence
 }
 
 // MinPrice replaces a price of zero. If a node were free, wasted capacity would look free as well.

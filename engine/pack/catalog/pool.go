@@ -22,7 +22,7 @@ type Pool struct {
 	Empty model.Verdict
 
 	settings Settings
-	watched  []DaemonPod // the DaemonSets that Neighbours returns; see Catalog.Watch
+	watched  []DaemonPod // the DaemonSets that Daemons returns; see Catalog.Watch
 	sets     offerSets
 	volumes  *Volumes
 	preload  [][]binpack.Count
@@ -48,7 +48,8 @@ type Catalog struct {
 
 // Settings are the options of a plan that decide which nodes may be launched.
 type Settings struct {
-	// Labels are the labels that pods and pools may require before a node has them, and aliases of deprecated labels.
+	// Labels names the well-known labels, and current names for deprecated ones. A pod may require a well-known label
+	// that no NodePool defines.
 	Labels apiv1.LabelRules
 	// MaxNodeCPU is the most cpu of a new node in millicores; 0 for any.
 	MaxNodeCPU int64
@@ -119,8 +120,8 @@ func (p *Pool) compileTypes(s *model.Snapshot, d *Dimensions, reservations map[s
 	}
 }
 
-// Watch selects the DaemonSets that Neighbours returns: those for whose index relevant is true. It must be called
-// before the first call of Neighbours or Fit.
+// Watch selects the DaemonSets that DaemonsOn returns: those for whose index relevant is true. Call it before the
+// first call of DaemonsOn or Fit.
 func (c *Catalog) Watch(daemons []*model.Daemon, relevant func(index int) bool) {
 	for _, p := range c.Pools {
 		for _, d := range DaemonsTolerating(daemons, p.Taints, p.settings.Labels, false) {
@@ -131,24 +132,24 @@ func (c *Catalog) Watch(daemons []*model.Daemon, relevant func(index int) bool) 
 	}
 }
 
-// Neighbours returns the watched DaemonSets whose pods may run on a new node of type i. The node is launched with an
+// DaemonsOn returns the DaemonSets selected by Watch whose pods may run on a new node. The node has type i and an
 // offering of s.
-func (p *Pool) Neighbours(s *OfferSet, i int) []Presence {
+func (p *Pool) DaemonsOn(s *OfferSet, i int) []Presence {
 	if len(p.watched) == 0 {
 		return nil
 	}
-	if s.neighbours == nil {
-		s.neighbours = make([][]Presence, len(p.Types))
+	if s.daemons == nil {
+		s.daemons = make([][]Presence, len(p.Types))
 	}
-	if s.neighbours[i] == nil {
-		s.neighbours[i] = p.NeighboursWithin(s.Requirements, i)
+	if s.daemons[i] == nil {
+		s.daemons[i] = p.PresencesWithin(s.Requirements, i)
 	}
-	return s.neighbours[i]
+	return s.daemons[i]
 }
 
-// NeighboursWithin returns the watched DaemonSets that may run on a new node of type i whose labels meet reqs. The
-// result is never nil.
-func (p *Pool) NeighboursWithin(reqs require.Set, i int) []Presence {
+// PresencesWithin returns the DaemonSets selected by Watch that may run on a new node of type i with labels that meet
+// reqs. The result is never nil.
+func (p *Pool) PresencesWithin(reqs require.Set, i int) []Presence {
 	t := p.Types[i]
 	out := []Presence{}
 	first := true

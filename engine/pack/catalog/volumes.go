@@ -36,8 +36,8 @@ type VolumeKey struct{ Driver, Key string }
 // A SharedVolume is a volume that several pods or a DaemonSet use.
 type SharedVolume struct {
 	Dimension, Number int
-	// Part is the share of one attachment that each pod with the volume adds in the linear relaxation: one by the
-	// number of pods. The parts on a node never exceed its one attachment. Part is zero if a DaemonSet also uses the
+	// Part is the share of one attachment that each pod with the volume adds in the linear relaxation: 1 divided by
+	// the number of pods. The parts on a node never exceed its one attachment. Part is zero if a DaemonSet also uses the
 	// volume.
 	Part float64
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/pack/catalog"
 )
 
-// limitInFlight sets Attachable and Attached of a node in flight. It allows the volumes that every type allows which
-// the node may become. attached are the shared volumes that DaemonSet pods attach on all these types.
+// limitInFlight sets Attachable and Attached of a node in flight. Attachable is the least limit of all types that the
+// node may become. attached are the shared volumes that DaemonSet pods attach on all these types.
 func limitInFlight(c *compiler, n *Node, attached catalog.SharedVolumes) {
 	if !c.Volumes.Limited() {
 		return
@@ -22,12 +22,12 @@ func limitInFlight(c *compiler, n *Node, attached catalog.SharedVolumes) {
 			n.Attached[attachmentOf(key)] = true
 		}
 	})
-	leaveAttachments(c, n)
+	ignoreAttachments(c, n)
 }
 
-// leaveAttachments sets the attach dimensions of Room to a value that does not limit. Attachable limits volumes
-// instead, since it knows which volumes are shared.
-func leaveAttachments(c *compiler, n *Node) {
+// ignoreAttachments sets the volume dimensions of Room to ManyVolumes. Attachable limits volumes instead, because it
+// counts a shared volume once.
+func ignoreAttachments(c *compiler, n *Node) {
 	for i := c.Dimensions.Plain; i < c.Dimensions.Len(); i++ {
 		n.Room[i] = catalog.ManyVolumes
 	}
@@ -59,7 +59,7 @@ func limitLaunched(c *compiler, n *Node, daemons []*model.Daemon) {
 }
 
 // attachLimits returns how many volumes each driver can attach to a node. For drivers that have not reported a limit,
-// it uses the limit on nodes of the same type.
+// it uses Volumes.Limit of the instance type.
 func attachLimits(c *compiler, n *model.Node) map[string]int {
 	limits := c.Snapshot.AttachLimits(n)
 	if !c.Volumes.Limited() {

@@ -43,7 +43,8 @@ type Spec struct {
 	// Members are the groups that count the pods. NodeMembers are those of them over the hostname. Both are in rising
 	// order.
 	Members, NodeMembers []int
-	// Free says that the pods have no constraints on other pods, and that no required constraint counts them.
+	// Free says that the pods have no topology rules and no host ports, and that no required affinity or anti-affinity
+	// of other pods selects them.
 	Free     bool
 	Priority int32
 
@@ -53,19 +54,20 @@ type Spec struct {
 // Last returns the stage without preferences.
 func (s *Spec) Last() *Stage { return &s.Stages[len(s.Stages)-1] }
 
-// turn orders classes of equal priority. Required affinity per node gives 0: pods of other classes are placed with
-// them. Other required affinity gives 2: the pods follow others into a domain. All other classes have 1.
-func (s *Spec) turn() int {
-	turn := 1
+// placementRank orders classes of equal priority. Required affinity per node gives 0, because pods of other classes
+// are placed with them. Other required affinity gives 2, because the pods follow others into a domain. All other
+// classes have 1.
+func (s *Spec) placementRank() int {
+	rank := 1
 	for i := range s.Rules {
 		if r := &s.Rules[i]; r.Kind == topology.Near && !r.Soft {
 			if r.Term.Key == corev1.LabelHostname {
 				return 0
 			}
-			turn = 2
+			rank = 2
 		}
 	}
-	return turn
+	return rank
 }
 
 // A signature holds the requirements of a pod, without its labels.
@@ -81,8 +83,8 @@ type ruleSet struct {
 	first *model.Pod
 }
 
-// classify makes the classes and puts them in placement order: highest priority first, then turn, then largest cpu,
-// then largest memory. Large pods are placed first because small ones fill the gaps that they leave.
+// classify makes the classes and puts them in placement order: highest priority first, then placementRank, then
+// largest cpu, then largest memory. Large pods are placed first because small ones fill the gaps that they leave.
 func classify(c *compiler) {
 	pods := c.pods
 	signed := intern(len(pods), func() encoder {
@@ -136,7 +138,7 @@ func classify(c *compiler) {
 	sortClasses(c)
 }
 
-// retainTerms drops the terms that only sets outside of the plan use.
+// retainTerms drops the terms that only requirement sets use that are not tried.
 func retainTerms(c *compiler, sets []ruleSet, tried []bool) {
 	if tried == nil {
 		return
@@ -201,12 +203,12 @@ func dealPods(c *compiler, of []int) {
 func sortClasses(c *compiler) {
 	type entry struct {
 		*Class
-		turn        int
-		cpu, memory int64
+		placementRank int
+		cpu, memory   int64
 	}
 	entries := make([]entry, len(c.Classes))
 	for i, class := range c.Classes {
-		entries[i] = entry{Class: class, turn: class.turn()}
+		entries[i] = entry{Class: class, placementRank: class.placementRank()}
 		for r, v := range class.Demand.Amount {
 			switch c.Dimensions.Names[r] {
 			case corev1.ResourceCPU:
@@ -220,8 +222,8 @@ func sortClasses(c *compiler) {
 		switch {
 		case a.Priority != b.Priority:
 			return cmp.Compare(b.Priority, a.Priority)
-		case a.turn != b.turn:
-			return a.turn - b.turn
+		case a.placementRank != b.placementRank:
+			return a.placementRank - b.placementRank
 		case a.cpu != b.cpu:
 			return cmp.Compare(b.cpu, a.cpu)
 		case a.memory != b.memory:

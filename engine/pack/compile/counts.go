@@ -9,8 +9,9 @@ import (
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
-// Counts hold how many pods each group counts, by domain, and the most that the anti-affinity of placed pods tolerates.
-// Problem.Counts holds the running pods. Each phase that places pods works on a clone.
+// Counts hold how many pods each group counts, by domain, and the most that the anti-affinity of placed pods allows.
+// Problem.Counts holds the running pods, the DaemonSet pods still to come and the host ports in use. Each phase that
+// places pods works on a clone.
 type Counts struct {
 	problem *Problem
 	groups  []GroupCount
@@ -18,15 +19,17 @@ type Counts struct {
 
 // A GroupCount holds the counts of one group. Slices are indexed by domain.
 type GroupCount struct {
-	// Present counts the pods that are or may be in the domain. Sure counts only those that certainly are there and count.
-	Present, Sure []int32
-	// Limit is the most pods of the group that the anti-affinity of the pods in the domain tolerates there.
+	// Present counts the pods that are or may be in the domain. Certain counts only pods that are certain to be there
+	// and to count. An affinity group leaves DaemonSet pods that only may run out of both.
+	Present, Certain []int32
+	// Limit is the most pods of the group that anti-affinity of the pods in the domain allows there.
 	Limit []int32
-	// NewClosed says that anti-affinity keeps the group's pods out of domains whose label value is not known yet.
-	NewClosed bool
+	// UnsettledClosed says that anti-affinity of DaemonSet pods keeps the group's pods out of domains whose label
+	// value is not known yet.
+	UnsettledClosed bool
 	// Eligible says whether a node that counts for the group is in the domain, or may get into it.
 	Eligible []bool
-	// Total counts the pods in all domains, and those on nodes without a domain.
+	// Total is the number of pods that the group counts in all domains. It matters only whether it is 0; see IsFirst.
 	Total int
 }
 
@@ -48,7 +51,7 @@ func count(c *compiler) {
 		for d := range limit {
 			limit[d] = NoLimit
 		}
-		c.Counts.groups[i] = GroupCount{Present: make([]int32, n), Sure: make([]int32, n), Limit: limit, Eligible: make([]bool, n)}
+		c.Counts.groups[i] = GroupCount{Present: make([]int32, n), Certain: make([]int32, n), Limit: limit, Eligible: make([]bool, n)}
 	}
 	var terms []int
 	for _, n := range c.All {
@@ -96,7 +99,7 @@ func countRunning(c *compiler, group int, n *Node, terminating bool) {
 		return
 	}
 	counts.Present[d]++
-	counts.Sure[d]++
+	counts.Certain[d]++
 	counts.Total++
 }
 
@@ -141,7 +144,7 @@ func (c *Counts) Clone() *Counts {
 	out := &Counts{problem: c.problem, groups: slices.Clone(c.groups)}
 	for i := range out.groups {
 		g := &out.groups[i]
-		g.Present, g.Sure, g.Limit = slices.Clone(g.Present), slices.Clone(g.Sure), slices.Clone(g.Limit)
+		g.Present, g.Certain, g.Limit = slices.Clone(g.Present), slices.Clone(g.Certain), slices.Clone(g.Limit)
 		g.Eligible = slices.Clone(g.Eligible)
 	}
 	return out
@@ -194,7 +197,8 @@ func (p *Problem) MayMeet(a *catalog.NodeTerms, reqs require.Set) bool {
 	})
 }
 
-// LeastIdle returns the least number of the group's pods on a node that counts but takes no pods, or MaxInt32.
+// LeastIdle returns the least number of the group's pods on any node that the group considers but that takes no pods.
+// It returns MaxInt32 if there is no such node.
 func (p *Problem) LeastIdle(group int) int32 {
 	least := int32(math.MaxInt32)
 	var terms []int
@@ -243,7 +247,7 @@ func (c *Counts) Allows(r *Rule, d int, mayBeFirst func(*Rule) bool) int {
 			return 0
 		}
 	case topology.Spread:
-		room := r.MaxSkew + c.Emptiest(r.Group, r.MinDomains, d) - int(counts.Present[d])
+		room := r.MaxSkew + c.GlobalMinimum(r.Group, r.MinDomains, d) - int(counts.Present[d])
 		switch {
 		case r.Self:
 			return max(room, 0)
@@ -261,10 +265,10 @@ func (c *Counts) IsFirst(r *Rule) bool {
 		!slices.ContainsFunc(r.Affinity, func(group int) bool { return c.groups[group].Total > 0 })
 }
 
-// Emptiest returns the least number of the group's pods in any eligible domain. It is 0 if a new node or a new domain
-// is possible, since that is empty. In domain to, where the pod is placed, it counts Present; elsewhere it counts only
-// Sure.
-func (c *Counts) Emptiest(group, minDomains, to int) int {
+// GlobalMinimum returns the least number of the group's pods over all eligible domains. It is 0 if a new node or a
+// new domain is possible, or if there are fewer than minDomains. In domain to, where the pod is placed, it uses
+// Present, elsewhere Certain.
+func (c *Counts) GlobalMinimum(group, minDomains, to int) int {
 	g, counts := c.problem.Groups[group], &c.groups[group]
 	if g.Key == HostKey && !g.Static {
 		return 0
@@ -284,7 +288,7 @@ func (c *Counts) Emptiest(group, minDomains, to int) int {
 		if d == to {
 			least = min(least, counts.Present[d])
 		} else {
-			least = min(least, counts.Sure[d])
+			least = min(least, counts.Certain[d])
 		}
 	}
 	if domains == 0 || domains < minDomains {
@@ -299,7 +303,7 @@ func (c *Counts) Spare(group, d int) int {
 	switch {
 	case d >= 0:
 		return max(int(counts.Limit[d]-counts.Present[d]), 0)
-	case d == Unsettled && (counts.NewClosed || slices.ContainsFunc(counts.Limit, func(v int32) bool { return v != NoLimit })):
+	case d == Unsettled && (counts.UnsettledClosed || slices.ContainsFunc(counts.Limit, func(v int32) bool { return v != NoLimit })):
 		return 0
 	}
 	return math.MaxInt32
@@ -312,7 +316,7 @@ func (c *Counts) Add(group, d, n int, sure bool) {
 	switch {
 	case d >= 0:
 		if sure {
-			counts.Sure[d] += int32(n)
+			counts.Certain[d] += int32(n)
 		}
 		counts.Present[d] += int32(n)
 		counts.Total += n
@@ -329,7 +333,7 @@ func (c *Counts) Add(group, d, n int, sure bool) {
 // AddTotal adds n pods on new nodes to Total, for a group whose domains are nodes.
 func (c *Counts) AddTotal(group, n int) { c.groups[group].Total += n }
 
-// AddPossible counts n pods in domain d that may be there. It leaves Total and Sure as they are.
+// AddPossible counts n pods in domain d that may be there. It leaves Total and Certain as they are.
 func (c *Counts) AddPossible(group, d, n int) { c.groups[group].Present[d] += int32(n) }
 
 // Reserve lowers the Limit of domain d because of a pod there with required anti-affinity rule r. Other pods of the

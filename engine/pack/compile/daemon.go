@@ -15,10 +15,10 @@ import (
 
 // DaemonSet pods come to new nodes, and constraints of pending pods may count them. Planning is conservative:
 //
-//   - A DaemonSet is certain if only labels and taints keep its pods off nodes. They are counted on each node it
-//     selects.
+//   - A DaemonSet is certain if no other pod, host port or volume can keep its pods off nodes. They are counted on each
+//     node it selects.
 //   - For any other DaemonSet, it is not known on which nodes it runs. Pods that must avoid its pods are planned as if
-//     they were on every node. Pods with required affinity to its pods are planned as if they were on none.
+//     they were on every node it selects. Pods with required affinity to its pods are planned as if they were on none.
 //   - Over domains that nodes share, such as zones, pods that must avoid a DaemonSet's pods avoid each domain in which
 //     a new node may run it. Pods that must be spread among its pods are refused: their number is not known yet.
 //
@@ -27,7 +27,7 @@ import (
 // A Daemon is a DaemonSet whose pods constraints of pending pods count, or whose anti-affinity repels pending pods.
 type Daemon struct {
 	*model.Daemon
-	// Certain says that only labels and taints can keep its pods off a new node.
+	// Certain says that no other pod, host port or volume can keep its pods off a new node that it selects.
 	Certain bool
 	// OnNewNodes says that its pods may run on nodes of at least one instance type of a pool.
 	OnNewNodes bool
@@ -96,7 +96,8 @@ func overlap(a, b []int) bool {
 	return slices.ContainsFunc(a, func(x int) bool { return slices.Contains(b, x) })
 }
 
-// isCertain reports whether only labels and taints can keep the DaemonSet's pods off a node. terms select its pods.
+// isCertain reports whether no other pod, host port or volume can keep the DaemonSet's pods off a node that it
+// selects. terms select its pods.
 func isCertain(c *compiler, d *Daemon, terms []int) bool {
 	spec := &d.Pod.Object.Spec
 	if len(d.terms) > 0 || spec.Affinity != nil && spec.Affinity.PodAffinity != nil &&
@@ -141,7 +142,7 @@ func watchDaemons(c *compiler) {
 	for _, p := range c.Catalog.Pools {
 		byType := make([][]binpack.Count, len(p.Types))
 		for i, t := range p.Types {
-			on := p.NeighboursWithin(p.Requirements, i)
+			on := p.PresencesWithin(p.Requirements, i)
 			if n, _ := c.Catalog.Limits.Allow(t); n > 0 {
 				for _, x := range on {
 					c.Daemons[x.Index].OnNewNodes = true
@@ -188,7 +189,7 @@ func domainsOnNewNodes(c *compiler, daemon, key int) []int {
 			}
 			for _, o := range t.Buyable {
 				reqs := t.Allowed.And(o.Requirements)
-				on := p.NeighboursWithin(reqs, i)
+				on := p.PresencesWithin(reqs, i)
 				if !slices.ContainsFunc(on, func(x catalog.Presence) bool { return x.Index == daemon }) {
 					continue
 				}
@@ -234,18 +235,18 @@ func countDaemons(c *compiler) {
 				for _, domain := range domainsOnNewNodes(c, i, g.Key) {
 					c.Counts.groups[m].Limit[domain] = 0
 				}
-				c.Counts.groups[m].NewClosed = c.Keys[g.Key].Open
+				c.Counts.groups[m].UnsettledClosed = c.Keys[g.Key].Open
 			}
 		}
 	}
 }
 
-// countComing counts the DaemonSet pods that an existing node may still get. For anti-affinity and spread, it counts
-// pods that may come. For affinity, it counts only pods that certainly come.
+// countComing counts the DaemonSet pods that an existing node may still get. Anti-affinity and spread count all of
+// them. Affinity counts in Present only those that are certain to come, and in Total all of them.
 func countComing(c *compiler, n *Node) {
 	for _, x := range n.Coming {
 		d := c.Daemons[x.Index]
-		sure := d.Certain && x.Sure && !portTaken(c, d, n)
+		sure := d.Certain && x.Certain && !portTaken(c, d, n)
 		for _, m := range d.Members {
 			countComingIn(c, n, m, sure)
 		}
@@ -278,7 +279,7 @@ func countComingIn(c *compiler, n *Node, m int, sure bool) {
 			counts.Present[domain]++
 		}
 		if sure && c.IsEligible(g, n) {
-			counts.Sure[domain]++
+			counts.Certain[domain]++
 		}
 	}
 }
@@ -291,14 +292,14 @@ type DaemonFilter struct {
 	avoid []int
 	// perNode lists the spread rules per node whose groups count DaemonSet pods.
 	perNode []Rule
-	// company lists groups of required affinity. For each, a certain DaemonSet on the node must have a pod in the group.
-	company []int
+	// mustRun lists affinity groups. For each, the node must be certain to run a DaemonSet pod that the group counts.
+	mustRun []int
 }
 
 // Number returns the number of the filter, from 1. Equal filters have equal numbers.
 func (f *DaemonFilter) Number() int { return f.number }
 
-// Admits implements catalog.NeighbourFilter: it reports whether a node with these DaemonSet pods meets the filter.
+// Admits implements catalog.PresenceFilter: it reports whether a node with these DaemonSet pods meets the filter.
 func (f *DaemonFilter) Admits(on []catalog.Presence, _ require.Set) bool {
 	for _, daemon := range f.avoid {
 		if slices.ContainsFunc(on, func(x catalog.Presence) bool { return x.Index == daemon }) {
@@ -316,30 +317,31 @@ func (f *DaemonFilter) Admits(on []catalog.Presence, _ require.Set) bool {
 			return false
 		}
 	}
-	return !slices.ContainsFunc(f.company, func(group int) bool {
+	return !slices.ContainsFunc(f.mustRun, func(group int) bool {
 		return !slices.ContainsFunc(on, func(x catalog.Presence) bool {
 			d := f.problem.Daemons[x.Index]
-			return x.Sure && d.Certain && slices.Contains(d.Members, group)
+			return x.Certain && d.Certain && slices.Contains(d.Members, group)
 		})
 	})
 }
 
 // Filter returns f as the interface that package catalog takes. A nil f gives a nil interface.
-func (f *DaemonFilter) Filter() catalog.NeighbourFilter {
+func (f *DaemonFilter) Filter() catalog.PresenceFilter {
 	if f == nil {
 		return nil
 	}
 	return f
 }
 
-// BringsCompany reports whether the filter requires DaemonSet pods on the node, to meet the pod's required affinity.
-func (f *DaemonFilter) BringsCompany() bool { return f != nil && len(f.company) > 0 }
+// RequiresDaemons reports whether the filter requires DaemonSet pods on the node, to meet the pod's required
+// affinity.
+func (f *DaemonFilter) RequiresDaemons() bool { return f != nil && len(f.mustRun) > 0 }
 
-// WithCompany narrows the node terms by the filter's required affinity. For each of its groups, a node must also be
-// selected by a certain DaemonSet whose pods the group counts.
-func (f *DaemonFilter) WithCompany(a *catalog.NodeTerms) *catalog.NodeTerms {
+// NarrowToDaemons narrows the node terms to nodes that are certain to run what mustRun requires. For each group, such
+// a node must be selected by a certain DaemonSet whose pods the group counts.
+func (f *DaemonFilter) NarrowToDaemons(a *catalog.NodeTerms) *catalog.NodeTerms {
 	in := f.problem.Intern
-	for _, group := range f.company {
+	for _, group := range f.mustRun {
 		var terms []require.Set
 		for _, i := range f.problem.Groups[group].Daemons {
 			if d := f.problem.Daemons[i]; d.Certain {
@@ -363,7 +365,7 @@ func filterDaemons(c *compiler, s *Spec, stage *Stage) {
 		switch {
 		case r.Kind == topology.Near:
 			near, uncounted = true, uncounted || len(g.Daemons) == 0
-			f.company = append(f.company, r.Group)
+			f.mustRun = append(f.mustRun, r.Group)
 		case len(g.Daemons) == 0 || g.Key != HostKey:
 		case r.Kind == topology.Apart:
 			f.avoid = append(f.avoid, g.Daemons...)
@@ -377,10 +379,10 @@ func filterDaemons(c *compiler, s *Spec, stage *Stage) {
 		}
 	}
 	alone := f
-	alone.company = nil
-	stage.Neighbours = c.filters.intern(&alone)
+	alone.mustRun = nil
+	stage.Daemons = c.filters.intern(&alone)
 	if near && !uncounted {
-		stage.Company = c.filters.intern(&f)
+		stage.DaemonAffinity = c.filters.intern(&f)
 	}
 }
 
@@ -389,7 +391,7 @@ type filterTable map[string]*DaemonFilter
 
 // intern returns the filter in the table that equals f, and adds f if needed. It returns nil if f requires nothing.
 func (t filterTable) intern(f *DaemonFilter) *DaemonFilter {
-	if len(f.avoid)+len(f.perNode)+len(f.company) == 0 {
+	if len(f.avoid)+len(f.perNode)+len(f.mustRun) == 0 {
 		return nil
 	}
 	b := encode.Ints(encode.Int(nil, int64(len(f.avoid))), f.avoid)
@@ -397,7 +399,7 @@ func (t filterTable) intern(f *DaemonFilter) *DaemonFilter {
 	for _, r := range f.perNode {
 		b = append(encode.Int(encode.Int(b, int64(r.Group)), int64(r.MaxSkew)), encode.Bool(r.Self))
 	}
-	b = encode.Ints(b, f.company)
+	b = encode.Ints(b, f.mustRun)
 	known := t[string(b)]
 	if known == nil {
 		known = f
@@ -417,7 +419,7 @@ func (p *Problem) BothRequire(a, b *DaemonFilter) *DaemonFilter {
 	}
 	return p.filters.intern(&DaemonFilter{
 		problem: p, avoid: slices.Concat(a.avoid, b.avoid), perNode: slices.Concat(a.perNode, b.perNode),
-		company: slices.Concat(a.company, b.company),
+		mustRun: slices.Concat(a.mustRun, b.mustRun),
 	})
 }
 
@@ -483,9 +485,9 @@ func (p *Problem) DaemonsRepelling(group int) []string {
 	return out
 }
 
-// DaemonsInTheWay returns the names of DaemonSets on new nodes that may keep the class off them. Either a per-node rule
+// BlockingDaemons returns the names of the DaemonSets that may keep the class off new nodes. Either a per-node rule
 // of the stage counts their pods, or their anti-affinity repels the class.
-func (p *Problem) DaemonsInTheWay(c *Class, s *Stage) []string {
+func (p *Problem) BlockingDaemons(c *Class, s *Stage) []string {
 	var out []string
 	for r := range s.Rules {
 		if g := p.Groups[r.Group]; g.Key == HostKey {

@@ -32,8 +32,8 @@ type Group struct {
 	Daemons []int
 	// Preloaded is the most DaemonSet pods that the group counts on any new node, for spread per node.
 	Preloaded int
-	// Static says that new nodes cannot count, for spread per node. Idle is only set for such groups. It is the least
-	// number of the group's pods on a node that counts but takes no pods.
+	// Static says that no new node and no node in flight counts for this spread per node. Idle is then LeastIdle of the
+	// group; for other groups it is not set.
 	Static bool
 	Idle   int32
 }
@@ -92,12 +92,12 @@ func (c *compiler) groupOf(r *topology.Rule, s *Spec, t *catalog.Tolerations) in
 	return c.addGroup(key, &fresh)
 }
 
-// otherSpreadKeys returns the topology keys of the required spreads of s, except the key but, in rising order.
-func (c *compiler) otherSpreadKeys(s *Spec, but int) []int {
+// otherSpreadKeys returns the topology keys of the required spreads of s without own, in rising order.
+func (c *compiler) otherSpreadKeys(s *Spec, own int) []int {
 	var keys []int
 	for i := range s.Rules {
 		if r := &s.Rules[i]; r.Kind == topology.Spread && !r.Soft {
-			if key := c.keyOf(r.Term.Key); key != but && !slices.Contains(keys, key) {
+			if key := c.keyOf(r.Term.Key); key != own && !slices.Contains(keys, key) {
 				keys = append(keys, key)
 			}
 		}

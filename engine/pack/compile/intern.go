@@ -20,7 +20,7 @@ type interner struct {
 // splits it, for example between amounts and all else. The interner stores it in marks.
 type encoder func(b []byte, i int) (out []byte, mark int)
 
-// perEncoder is the least number of items for which another goroutine pays.
+// perEncoder is the number of items for which intern uses one goroutine, at most GOMAXPROCS goroutines.
 const perEncoder = 500
 
 // intern numbers n items. Several goroutines share the work, each with its own encoder. The result does not depend on
@@ -89,7 +89,7 @@ func (a *interner) merge(part *interner) {
 // An arena stores many short texts in few allocations.
 type arena struct{ page strings.Builder }
 
-// pageSize is how many bytes an arena allocates at a time.
+// pageSize is how many bytes an arena allocates at a time; for a longer text, the length of the text.
 const pageSize = 1 << 14
 
 func (a *arena) keep(b []byte) string {

@@ -91,8 +91,8 @@ func (c *compiler) findReach() {
 	}
 }
 
-// LabelsIn returns requirements for the labels of a node in these domains of the keys. It requires that a label is
-// absent only where some new node has the label.
+// LabelsIn returns requirements for the labels of a node in these domains of the keys. For Outside it requires that
+// the label is absent, if new nodes may have the label.
 func (p *Problem) LabelsIn(keys, domains []int) require.Set {
 	var out []require.Requirement
 	for i, d := range domains {

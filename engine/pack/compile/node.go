@@ -147,7 +147,7 @@ func compileInFlight(c *compiler, n *Node) bool {
 			n.Variants = append(n.Variants, t.Requirements.And(n.MayHave))
 		}
 	}
-	n.MayHave = superposition(types, n.MayHave)
+	n.MayHave = unionOfLabels(types, n.MayHave)
 	n.Index = 0
 	locate(c, n)
 	return true
@@ -179,7 +179,7 @@ func compileLaunched(c *compiler, n *Node, least []int64) {
 	overhead := catalog.OverheadOf(daemons, n.MayHave, known)
 	n.Ports = overhead.Ports
 	n.Room = make([]int64, c.Dimensions.Len())
-	leaveAttachments(c, n)
+	ignoreAttachments(c, n)
 	for i, name := range plain {
 		n.Room[i] = n.Allocatable[name] - n.Used[name] - max(overhead.Requests[name]-n.DaemonUsed[name], 0)
 		if least[i] > n.Room[i] {
@@ -249,8 +249,9 @@ func (p *Problem) SurelyLabelled(n *Node, key int) bool {
 	})
 }
 
-// superposition returns wanted with further labels: those that all types define, each with the values of all types.
-func superposition(types []*model.InstanceType, wanted require.Set) require.Set {
+// unionOfLabels returns wanted with the labels that the types define, each with the values of all types. It omits
+// labels for which some type's requirement is not In.
+func unionOfLabels(types []*model.InstanceType, wanted require.Set) require.Set {
 	values := map[string]map[string]bool{}
 	open := map[string]bool{} // labels whose value some type does not fix
 	for _, t := range types {

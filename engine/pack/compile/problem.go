@@ -29,7 +29,7 @@ type Problem struct {
 	// Nodes are the nodes that take pods: initialized ones first, then the others, each by name. All is Nodes followed
 	// by the nodes that take no pods, whose pods still count for topology constraints.
 	Nodes, All []*Node
-	// Counts are how many running pods each topology group counts, by domain.
+	// Counts are how many pods each topology group counts before any pending pod is placed, by domain.
 	Counts *Counts
 
 	terms   termIndex

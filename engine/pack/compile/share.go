@@ -8,7 +8,7 @@ import (
 )
 
 // The work of a plan grows with the number of distinct requirements of pods, and with the number of pods that topology
-// terms select. Whoever creates pods controls both. So a plan has a budget of work, which namespaces share.
+// terms select. A user who may create pods controls both. So a plan has a budget of work, which namespaces share.
 const (
 	// maxWork is the budget of one plan, in units of about one comparison.
 	maxWork = 2_000_000
@@ -17,29 +17,30 @@ const (
 	setWork, termsWork = 100, 2_500
 	// alwaysTried is the most requirement sets for which work is not limited.
 	alwaysTried = 200
-	// turnSeconds is the interval, in seconds, after which sets of equal cost change their order.
-	turnSeconds = 30
+	// rotationSeconds is the interval, in seconds, after which sets of equal cost change their order.
+	rotationSeconds = 30
 )
 
 // notTried is the verdict on pods whose requirement set does not fit into the share of its namespace.
 var notTried = model.Verdict{Rule: model.RuleEffort}
 
-// A demandForWork is the work that a plan spends on one requirement set: its index and its cost in units of maxWork.
-type demandForWork struct {
+// A setCost is the work that a plan spends on one requirement set, in the unit of maxWork.
+type setCost struct {
 	set  int
 	cost int
 }
 
-// shareWork returns, by requirement set, whether the plan tries it; nil means all. of returns the set of a pod, by the
-// index of the pod. specs holds the index of one pod for each group of pods that no term tells apart.
+// shareWork returns, by requirement set, whether the plan tries it; nil means all. setOf returns the set of the pod
+// with an index. samples holds the index of one pod for each kind of pods that terms tell apart.
 //
 // Each namespace has the same share of maxWork. What a namespace does not use goes to the others. Within a namespace,
-// cheap sets are tried first. Sets of equal cost take turns every turnSeconds, so that each is tried in some plan.
-func shareWork(c *compiler, sets []ruleSet, of func(pod int) int, specs []int) []bool {
+// cheap sets are tried first. The order of sets of equal cost rotates every rotationSeconds, so that each is tried in
+// some plan.
+func shareWork(c *compiler, sets []ruleSet, setOf func(pod int) int, samples []int) []bool {
 	if len(sets) <= alwaysTried {
 		return nil
 	}
-	demands := workByNamespace(c, sets, of, specs)
+	demands := workByNamespace(c, sets, setOf, samples)
 	names := make([]string, 0, len(demands))
 	total := map[string]int{}
 	for name, list := range demands {
@@ -50,11 +51,11 @@ func shareWork(c *compiler, sets []ruleSet, of func(pod int) int, specs []int) [
 	}
 	slices.SortFunc(names, func(a, b string) int { return cmp.Or(total[a]-total[b], cmp.Compare(a, b)) })
 	tried, left := make([]bool, len(sets)), maxWork
-	turn := int(c.Snapshot.Now.Unix() / turnSeconds)
+	rotation := int(c.Snapshot.Now.Unix() / rotationSeconds)
 	for i, name := range names {
 		share, list := left/(len(names)-i), demands[name]
-		rank := func(d demandForWork) int { return (d.set + turn*len(list)/2) % len(sets) }
-		slices.SortFunc(list, func(a, b demandForWork) int { return cmp.Or(a.cost-b.cost, rank(a)-rank(b)) })
+		rank := func(d setCost) int { return (d.set + rotation*len(list)/2) % len(sets) }
+		slices.SortFunc(list, func(a, b setCost) int { return cmp.Or(a.cost-b.cost, rank(a)-rank(b)) })
 		for _, d := range list {
 			if d.cost > share {
 				break
@@ -68,11 +69,11 @@ func shareWork(c *compiler, sets []ruleSet, of func(pod int) int, specs []int) [
 
 // workByNamespace returns the sets that each namespace pays for. If pods of several namespaces have the same set, the
 // namespace with the fewest sets pays for it.
-func workByNamespace(c *compiler, sets []ruleSet, of func(pod int) int, specs []int) map[string][]demandForWork {
+func workByNamespace(c *compiler, sets []ruleSet, setOf func(pod int) int, samples []int) map[string][]setCost {
 	users := make([]map[string]bool, len(sets))
 	count := map[string]int{}
 	for i, pod := range c.pods {
-		n := of(i)
+		n := setOf(i)
 		if users[n] == nil {
 			users[n] = map[string]bool{}
 		}
@@ -81,13 +82,13 @@ func workByNamespace(c *compiler, sets []ruleSet, of func(pod int) int, specs []
 			count[ns]++
 		}
 	}
-	labels := make([]map[string]string, len(specs))
-	for i, pod := range specs {
+	labels := make([]map[string]string, len(samples))
+	for i, pod := range samples {
 		labels[i] = c.pods[pod].Object.Labels
 	}
 	breadths := c.terms.book.Breadths(labels)
 	terms := map[string]bool{}
-	out := map[string][]demandForWork{}
+	out := map[string][]setCost{}
 	for n := range sets {
 		payer := ""
 		for ns := range users[n] {
@@ -103,7 +104,7 @@ func workByNamespace(c *compiler, sets []ruleSet, of func(pod int) int, specs []
 			terms[key] = true
 			cost += termsWork
 		}
-		out[payer] = append(out[payer], demandForWork{set: n, cost: cost})
+		out[payer] = append(out[payer], setCost{set: n, cost: cost})
 	}
 	return out
 }

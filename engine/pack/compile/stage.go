@@ -25,9 +25,9 @@ type Stage struct {
 	// rules and required rules of other pods that count its pods determine them. KeysText identifies the list.
 	Keys     []int
 	KeysText string
-	// Neighbours excludes new nodes whose DaemonSet pods the rules forbid. Company also requires DaemonSet pods on the
-	// node that meet all required affinity of the pod. Company is nil if DaemonSets cannot meet it. See daemon.go.
-	Neighbours, Company *DaemonFilter
+	// Daemons excludes new nodes whose DaemonSet pods the rules forbid. DaemonAffinity also requires DaemonSet pods on the
+	// node that meet all required affinity of the pod. DaemonAffinity is nil if DaemonSets cannot meet it. See daemon.go.
+	Daemons, DaemonAffinity *DaemonFilter
 }
 
 // A Rule is a topology.Rule with its group.

@@ -11,8 +11,8 @@ import (
 
 // Bounds of MakeRoom, which moves nominated pods to make room for waiting ones.
 const (
-	// maxStrays is the most waiting pods for which MakeRoom runs. If more pods wait, new nodes serve them better.
-	maxStrays = 64
+	// maxWaiting is the most waiting pods for which MakeRoom runs. If more pods wait, new nodes serve them better.
+	maxWaiting = 64
 	// maxTargets is how many nodes are tried for one pod. Nodes with the least shortfall are tried first.
 	maxTargets = 64
 	// maxMoves is how many nominated pods may be moved to make room for one pod.
@@ -30,18 +30,19 @@ type movable struct {
 func isMovable(c *compile.Class) bool {
 	last := c.Last()
 	return c.Free && len(c.Members) == 0 && len(c.Ports) == 0 && len(c.Drivers) == 0 &&
-		len(last.OverDomains) == 0 && len(last.PerNode) == 0 && last.Neighbours == nil && last.Company == nil
+		len(last.OverDomains) == 0 && len(last.PerNode) == 0 && last.Daemons == nil && last.DaemonAffinity == nil
 }
 
-// fewStrays reports whether few pods wait while many are nominated. This happens when kube-scheduler binds pods to
-// other nodes than planned. Such pods use the room of the waiting ones, and leave free room on several nodes.
-func (a *Placement) fewStrays() bool {
+// fewWait reports whether few pods wait while many are nominated, and no pod leaves its node. This happens when
+// kube-scheduler binds pods to other nodes than planned. Such pods use the room of the waiting ones, and leave free
+// room on several nodes.
+func (a *Placement) fewWait() bool {
 	left, nominated := 0, 0
 	for i := range a.Waiting {
 		left += len(a.Waiting[i])
 		nominated += len(a.Nominated[i])
 	}
-	return left > 0 && left <= min(maxStrays, nominated) && !a.problem.AnyLeaving()
+	return left > 0 && left <= min(maxWaiting, nominated) && !a.problem.AnyLeaving()
 }
 
 // MakeRoom places pods of the class on nodes by moving nominated pods to other nodes. It prefers nodes that are not
@@ -80,7 +81,8 @@ func (a *Placement) targets(c *compile.Class) []int {
 	return out[:min(len(out), maxTargets)]
 }
 
-// shortfall returns the largest share of a request of the class that node i has no room for, over all resources.
+// shortfall returns how much of a pod's request is missing on node i, as a share of the request. It is the largest
+// share over all resources, and 0 if the pod fits.
 func (a *Placement) shortfall(c *compile.Class, i int) float64 {
 	most := 0.0
 	for r, amount := range c.Demand.Amount {

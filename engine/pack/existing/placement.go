@@ -129,7 +129,7 @@ func (a *Placement) KeepNominated() {
 			a.keepNominated(c, byName)
 		}
 	}
-	a.moves = a.fewStrays()
+	a.moves = a.fewWait()
 }
 
 func (a *Placement) keepNominated(c *compile.Class, byName map[string]int) {
