@@ -16,6 +16,10 @@ var catalogues = map[string]func() ([]catalogue.Type, error){
 		return ec2(func(category string, _ int) bool { return category != "t" })
 	},
 	"cmr6":         func() ([]catalogue.Type, error) { return ec2(generalPurpose) },
+	"first400": func() ([]catalogue.Type, error) {
+		types, err := ec2(func(string, int) bool { return true })
+		return types[:min(len(types), 400)], err
+	},
 	"synthetic400": func() ([]catalogue.Type, error) { return synthetic(400), nil },
 	"kwok":         func() ([]catalogue.Type, error) { return generic(), nil },
 }
@@ -26,7 +30,7 @@ func generalPurpose(category string, generation int) bool {
 }
 
 // Catalogue returns the types of that name: all, noburst (without the t families), cmr6 (families c, m and r of generation
-// 6 and later) of EC2 in us-east-1, synthetic400 (400 made-up types of one core to 400), or kwok (the KWOK provider's).
+// 6 and later) or first400 (the first by name) of EC2 in us-east-1, synthetic400 (400 made-up types of one core to 400), or kwok (the KWOK provider's).
 func Catalogue(name string) ([]catalogue.Type, error) {
 	make, ok := catalogues[name]
 	if !ok {

@@ -26,21 +26,21 @@ type candidate struct {
 	best  []float64
 	value float64
 	first []float64 // best at the first dual prices
-	bound float64   // upper bound on the ratio (value per dollar) of any pattern in a bin
+	bound float64   // value per dollar: an upper bound on the ratio of any pattern in a bin
 }
 
 // soldOut reports whether the budget or the supply admits no further bin of the candidate.
 func (c *candidate) soldOut() bool { return c.catalog.soldOut(c.typ) }
 
-// candidates are all candidates of one search. The methods at and byRank return them in the order of compareRank.
+// candidates are all candidates of one search.
 type candidates struct {
 	catalogs []*catalog
 	demand   *demand
-	width    int // the number of dimensions plus the number of scarce cardinalities
-	list     []*candidate
-	sorted   int     // the number of candidates at the front of list that are in order, see at
-	ranked   float64 // bounds are recomputed when the total value left falls below this
-	total    float64 // the total value left when bounds were last computed
+	width    int          // the number of dimensions plus the number of scarce cardinalities
+	list     []*candidate // in order of compareRank as far as sorted
+	sorted   int          // the number of candidates at the front of list that are in order, see at
+	byPrice  []*candidate // the same by rising price
+	highest  float64      // the highest value of a candidate
 	uses     []use
 }
 
@@ -91,6 +91,8 @@ func newCandidates(in *instance, d *demand) *candidates {
 			x.index = i // dropped types can still become options of an opened bin
 		}
 	}
+	c.byPrice = slices.Clone(c.list)
+	slices.SortStableFunc(c.byPrice, func(a, b *candidate) int { return cmp.Compare(a.price, b.price) })
 	return c
 }
 
@@ -229,14 +231,13 @@ func (c *candidates) value(prices [][]float64) {
 	}
 }
 
-// rank recomputes the bounds of all candidates. at and byRank then sort the list by the new bounds.
+// rank recomputes the bounds of all candidates after their values changed.
 func (c *candidates) rank(fee float64) {
-	c.ranked, c.total = 0, c.demand.total
+	c.highest, c.sorted = 0, 0
 	for _, x := range c.list {
-		x.bound = min(x.value, c.demand.total) / (x.price + fee)
-		c.ranked = max(c.ranked, x.value)
+		x.bound = x.value / (x.price + fee)
+		c.highest = max(c.highest, x.value)
 	}
-	c.sorted = 0
 }
 
 // compareRank orders candidates by falling bound, then by falling value, then by index.
@@ -263,6 +264,45 @@ func (c *candidates) at(i int) *candidate {
 		c.sorted += n
 	}
 	return c.list[i]
+}
+
+// A walk visits the candidates by falling bound for a pattern of copies whose total value is known. No bin can hold more
+// value than that. Such a bin has a lower bound: the total divided by its price.
+type walk struct {
+	candidates   *candidates
+	total, fee   float64
+	next, capped int // positions in list, for candidates of at most the total value, and in byPrice, for all others
+}
+
+func (c *candidates) walk(total, fee float64) walk {
+	w := walk{candidates: c, total: total, fee: fee}
+	if total >= c.highest {
+		w.capped = len(c.byPrice)
+	}
+	return w
+}
+
+// step returns the next candidate and its bound, nil at the end.
+func (w *walk) step() (*candidate, float64) {
+	c := w.candidates
+	for w.next < len(c.list) && c.at(w.next).value > w.total {
+		w.next++
+	}
+	for w.capped < len(c.byPrice) && c.byPrice[w.capped].value <= w.total {
+		w.capped++
+	}
+	if w.capped < len(c.byPrice) {
+		x := c.byPrice[w.capped]
+		if bound := w.total / (x.price + w.fee); w.next == len(c.list) || bound > c.list[w.next].bound {
+			w.capped++
+			return x, bound
+		}
+	}
+	if w.next == len(c.list) {
+		return nil, 0
+	}
+	w.next++
+	return c.list[w.next-1], c.list[w.next-1].bound
 }
 
 // byRank returns all candidates, ordered by compareRank.

@@ -148,4 +148,5 @@ func (s *search) rebase() {
 	for _, c := range s.candidates.list {
 		c.best, c.value = c.first, dot(c.first, c.capacity)
 	}
+	s.candidates.rank(s.pricing.fee)
 }

@@ -159,15 +159,12 @@ func (s *search) best() *pattern {
 
 // around returns the best pattern that contains at least one copy of star, nil if there is none.
 func (s *search) around(star *itemType) *pattern {
-	if c := s.candidates; s.demand.total < c.ranked && s.demand.total != c.total {
-		s.candidates.rank(s.pricing.fee) // some candidate could hold more value than is left
-	}
 	b := s.builder
 	var best *pattern
 	n := 0
-	for i := range s.candidates.list {
-		c := s.candidates.at(i)
-		if s.in.meter.exhausted() || best != nil && (n >= b.effort.tried || best.ratio() >= c.bound*near) {
+	w := s.candidates.walk(s.demand.total, s.pricing.fee)
+	for c, bound := w.step(); c != nil; c, bound = w.step() {
+		if s.in.meter.exhausted() || best != nil && (n >= b.effort.tried || best.ratio() >= bound*near) {
 			break
 		}
 		if on := &star.fit.on[c.catalog.index]; on.offers == nil || !on.types.Has(c.typ) || c.soldOut() {

@@ -88,7 +88,6 @@ func (r *ruiner) attempt(n int) bool {
 func (r *ruiner) disturb(attempt int) {
 	s, seed := r.search, r.seed
 	s.demand.rank()
-	s.candidates.rank(s.pricing.fee)
 	if attempt%4 == 0 {
 		return
 	}

@@ -25,6 +25,7 @@ type trial struct {
 // trials are the rows, in order.
 var trials = []trial{
 	{profile: workload.Diverse, count: 5000, types: "synthetic400"},
+	{profile: workload.Diverse, count: 5000, types: "first400"},
 	{profile: workload.Prefs, count: 4000, types: "synthetic400"},
 	{profile: workload.Prefs, count: 4000, types: "synthetic400", ignore: true},
 	{profile: workload.Micro, count: 1000, types: "cmr6"},

@@ -1,0 +1,149 @@
+package compile
+
+import (
+	"slices"
+
+	"github.com/karpenter-go/karpenter/engine/pack/catalog"
+	"github.com/karpenter-go/karpenter/engine/pack/encode"
+	"github.com/karpenter-go/karpenter/engine/require"
+	"github.com/karpenter-go/karpenter/engine/topology"
+)
+
+// A DaemonFilter is what pods require of a new node's DaemonSet pods. Equal ones share a pointer. nil requires nothing.
+type DaemonFilter struct {
+	number  int
+	problem *Problem
+	// avoid lists DaemonSets that must not run on the node.
+	avoid []int
+	// perNode lists the spread rules per node whose groups count DaemonSet pods.
+	perNode []Rule
+	// mustRun lists affinity groups. For each, the node must be certain to run a DaemonSet pod that the group counts.
+	mustRun []int
+}
+
+// Number returns the number of the filter, from 1. Equal filters have equal numbers.
+func (f *DaemonFilter) Number() int { return f.number }
+
+// Admits implements catalog.PresenceFilter: it reports whether a node with these DaemonSet pods meets the filter.
+func (f *DaemonFilter) Admits(on []catalog.Presence, _ require.Set) bool {
+	for _, daemon := range f.avoid {
+		if slices.ContainsFunc(on, func(x catalog.Presence) bool { return x.Index == daemon }) {
+			return false
+		}
+	}
+	for i := range f.perNode {
+		r, present := &f.perNode[i], 0
+		for _, x := range on {
+			if slices.Contains(f.problem.Daemons[x.Index].Members, r.Group) {
+				present++
+			}
+		}
+		if present > r.MaxSkew || r.Self && present == r.MaxSkew {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(f.mustRun, func(group int) bool {
+		return !slices.ContainsFunc(on, func(x catalog.Presence) bool {
+			d := f.problem.Daemons[x.Index]
+			return x.Certain && d.Certain && slices.Contains(d.Members, group)
+		})
+	})
+}
+
+// Filter returns f as the interface that package catalog takes. A nil f gives a nil interface.
+func (f *DaemonFilter) Filter() catalog.PresenceFilter {
+	if f == nil {
+		return nil
+	}
+	return f
+}
+
+// RequiresDaemons reports whether the filter requires DaemonSet pods on the node, to meet the pod's required
+// affinity.
+func (f *DaemonFilter) RequiresDaemons() bool { return f != nil && len(f.mustRun) > 0 }
+
+// NarrowToDaemons narrows the node terms to nodes that are certain to run what mustRun requires. For each group, such
+// a node must be selected by a certain DaemonSet whose pods the group counts.
+func (f *DaemonFilter) NarrowToDaemons(a *catalog.NodeTerms) *catalog.NodeTerms {
+	in := f.problem.Intern
+	for _, group := range f.mustRun {
+		var terms []require.Set
+		for _, i := range f.problem.Groups[group].Daemons {
+			if d := f.problem.Daemons[i]; d.Certain {
+				terms = append(terms, d.Selects...)
+			}
+		}
+		a = in.Narrow(a, in.Terms(terms))
+	}
+	return a
+}
+
+// filterDaemons sets the stage's filters for the DaemonSet pods on new nodes.
+func filterDaemons(c *compiler, s *Spec, stage *Stage) {
+	if len(c.Daemons) == 0 {
+		return
+	}
+	f := DaemonFilter{problem: c.Problem}
+	near, uncounted := false, false
+	for r := range stage.Rules {
+		g := c.Groups[r.Group]
+		switch {
+		case r.Kind == topology.Near:
+			near, uncounted = true, uncounted || len(g.Daemons) == 0
+			f.mustRun = append(f.mustRun, r.Group)
+		case len(g.Daemons) == 0 || g.Key != HostKey:
+		case r.Kind == topology.Apart:
+			f.avoid = append(f.avoid, g.Daemons...)
+		default:
+			f.perNode = append(f.perNode, *r)
+		}
+	}
+	for i, d := range c.Daemons {
+		if d != nil && slices.ContainsFunc(d.Repels, func(m int) bool { return c.Groups[m].Key == HostKey && slices.Contains(s.Members, m) }) {
+			f.avoid = append(f.avoid, i)
+		}
+	}
+	alone := f
+	alone.mustRun = nil
+	stage.Daemons = c.filters.intern(&alone)
+	if near && !uncounted {
+		stage.DaemonAffinity = c.filters.intern(&f)
+	}
+}
+
+// A filterTable finds a filter by its encoding, so that equal filters share a pointer.
+type filterTable map[string]*DaemonFilter
+
+// intern returns the filter in the table that equals f, and adds f if needed. It returns nil if f requires nothing.
+func (t filterTable) intern(f *DaemonFilter) *DaemonFilter {
+	if len(f.avoid)+len(f.perNode)+len(f.mustRun) == 0 {
+		return nil
+	}
+	b := encode.Ints(encode.Int(nil, int64(len(f.avoid))), f.avoid)
+	b = encode.Int(b, int64(len(f.perNode)))
+	for _, r := range f.perNode {
+		b = append(encode.Int(encode.Int(b, int64(r.Group)), int64(r.MaxSkew)), encode.Bool(r.Self))
+	}
+	b = encode.Ints(b, f.mustRun)
+	known := t[string(b)]
+	if known == nil {
+		known = f
+		known.number = 1 + len(t)
+		t[string(b)] = known
+	}
+	return known
+}
+
+// BothRequire returns the filter that requires what a requires and what b requires.
+func (p *Problem) BothRequire(a, b *DaemonFilter) *DaemonFilter {
+	switch {
+	case a == nil:
+		return b
+	case b == nil || a == b:
+		return a
+	}
+	return p.filters.intern(&DaemonFilter{
+		problem: p, avoid: slices.Concat(a.avoid, b.avoid), perNode: slices.Concat(a.perNode, b.perNode),
+		mustRun: slices.Concat(a.mustRun, b.mustRun),
+	})
+}
