@@ -1,7 +1,7 @@
 // Package disrupt decides which nodes are disrupted, and what replaces them.
 //
-// Its input is a Snapshot and a Cursor. Its output is a Decision: commands, each with the nodes to remove, their
-// replacements and what that saves, and for each other managed node the rule that keeps it and what it wastes. Decide
+// Its input is a Snapshot and a Cursor. Its output is a Decision. A command of it has the nodes to remove, their
+// replacements, and what that saves. Every other managed node has the rule that keeps it, and what that wastes. Decide
 // is a pure function whose work is bounded by counts and not by time.
 //
 // Read it in this order:

@@ -10,7 +10,6 @@
 //   - The stages have one order: launch, registration, initialization. For a claim that is being deleted, only termination
 //     continues.
 //
-// Other functions answer questions about one claim: may it be consolidated (Consolidatable), has it drifted (Drift),
-// when does it expire (Expiry), when was the last pod event of its node (LastPodEvent), does the node report the
-// promised capacity (Shortfall). testdata/scenario shows each rule by an example.
+// Other functions answer one question about a claim: Consolidatable, Drift, Expiry, LastPodEvent, and Shortfall (does
+// the node report the promised capacity?). testdata/scenario shows each rule by an example.
 package lifecycle

@@ -18,9 +18,9 @@ const (
 
 // Next returns the next step for the claim.
 //
-// After the Judgement is executed, another call may return the next step at once: a node that is ready when it joins is
-// registered and initialized in one pass. An empty Judgement means that nothing is to be done until the claim or a node
-// changes.
+// After the Judgement is executed, another call may return a further step at once. For example, a node that is ready
+// when it joins is registered and initialized in one pass. An empty Judgement means that nothing is to be done until
+// the claim or a node changes.
 func Next(v View) Judgement {
 	switch {
 	case !v.Claim.DeletionTimestamp.IsZero():

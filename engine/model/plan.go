@@ -23,7 +23,7 @@ type Plan struct {
 	Order []*Pod
 	// Price is the sum of the Nodes' prices in dollars per hour.
 	Price float64
-	// Floor is a lower bound of the price of new nodes for the pods, in dollars per hour: the cost of the linear
+	// Floor is a lower bound of the price of new nodes for the pods, in dollars per hour. It is the cost of the linear
 	// relaxation, which allows fractions of nodes. It is zero if no node is launched.
 	Floor float64
 }

@@ -24,9 +24,9 @@ type Nomination struct {
 
 // A Decision is what has to be written now.
 type Decision struct {
-	// Nominations are in the order in which they must be written: first those to clear, because they reserve room, then
-	// those to nodes that have joined, then the others. Within these, pods with the largest share of their node come
-	// first, because small pods find room more easily.
+	// Nominations are in the order in which they must be written. Those to clear come first, because they reserve room,
+	// then those to nodes that have joined, then the others. Within these, pods with the largest share of their node
+	// come first, because small pods find room more easily.
 	Nominations []Nomination
 	// Nominated are the claims, in name order, whose nodes need not wait for nominations once Nominations are written.
 	Nominated []Nominated
@@ -45,8 +45,8 @@ type Nominated struct {
 
 // Decide returns what has to be written now.
 //
-// A pod is nominated to the node onto which it was planned if the pod fits there and the node accepts pods or is in
-// flight under a known name. Pods that were nominated before it reduce the free capacity. All other nominations by this
+// A pod is nominated to the node onto which it was planned if it fits there. The node must accept pods, or be in flight
+// under a known name. Pods that were nominated before it reduce the free capacity. All other nominations by this
 // program are cleared.
 func Decide(s *model.Snapshot, o Options) Decision {
 	var d Decision

@@ -34,8 +34,8 @@ func (r Requirement) Empty() bool { return !r.complement && len(r.values) == 0 }
 // contradiction reports whether r admits neither a value nor absence.
 func (r Requirement) contradiction() bool { return r.Empty() && !r.absent }
 
-// Any returns a value that r admits: the first listed one, or the smallest integer within the bounds that is not
-// excluded, counted from zero if the bounds allow. ok is false if r is Empty.
+// Any returns a value that r admits: the first listed one, or the smallest admitted integer of an open set. Integers
+// are counted from bounds.first. ok is false if r is Empty.
 func (r Requirement) Any() (value string, ok bool) {
 	if !r.complement {
 		if len(r.values) == 0 {

@@ -83,8 +83,8 @@ func (c *checker) attachToNew(node string, list *optionList, l *load) {
 	}
 }
 
-// attachToExisting checks that the node can attach the volumes of l in addition to those of the running pods. missing
-// are DaemonSet pods that the node does not run yet; their volumes count as attached.
+// attachToExisting checks that the node can attach the volumes of l in addition to those of the running pods. It also
+// counts the volumes of missing, which are DaemonSet pods that the node does not run yet.
 func (c *checker) attachToExisting(n *model.Node, l *load, running []*corev1.Pod, missing []*demand) {
 	if !l.hasVolumes() {
 		return

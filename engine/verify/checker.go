@@ -77,7 +77,7 @@ func newChecker(s *model.Snapshot, p *model.Plan, r Rules) *checker {
 	return c
 }
 
-// add reports v, unless the same rule is already reported for the same node and pod.
+// add reports v, unless the same rule is already reported for the node and pod that it names.
 func (c *checker) add(v Violation) {
 	key := Violation{Rule: v.Rule, Node: v.Node, Pod: v.Pod}
 	if (v.Node != "" || v.Pod != "") && c.seen[key] {

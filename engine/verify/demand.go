@@ -69,7 +69,7 @@ func requestsOf(pod *corev1.Pod) amounts {
 }
 
 // ceiling bounds amounts and their sums: larger ones are set to ceiling. It is far below the range of int64, so that
-// sums do not overflow.
+// neither conversions nor sums overflow.
 const ceiling = 1 << 53
 
 // mostCPU and most are the quantities of ceiling millicores and of ceiling units.

@@ -79,9 +79,9 @@ func (c *checker) onNode(n *model.Node, pods []*model.Pod, there []*corev1.Pod) 
 // expect returns the demands of the DaemonSets that a node should run but does not run yet, and the amounts to reserve
 // for them.
 //
-// kube-scheduler has no such rule, so the lower of two sums is used: that over the missing pods, and that over all
-// DaemonSets that select the node, less the requests of DaemonSet pods that run there. They differ while a DaemonSet is
-// changed or removed.
+// kube-scheduler has no such rule, so the lower of two sums is used. One is over the missing pods. The other is over
+// all DaemonSets that select the node, less the requests of DaemonSet pods that run there. They differ while a
+// DaemonSet is changed or removed.
 func (c *catalog) expect(set *nodematch.LabelSet, taints []corev1.Taint, there []*corev1.Pod) ([]*demand, amounts) {
 	var missing []*demand
 	free, rest := amounts{}, amounts{}

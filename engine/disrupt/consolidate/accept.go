@@ -46,8 +46,8 @@ func (s *search) emptyInstead(p problem.Proposal) model.Verdict {
 		"would save $%.4f/h, no more than removing the empty nodes that its pods would move to", p.Saves)}
 }
 
-// balancedThreshold is the lowest score of a move under consolidationPolicy Balanced: the saved share of the pool's
-// cost must be at least half of the disrupted share of the pool.
+// balancedThreshold is the lowest score of a move under consolidationPolicy Balanced. The saved share of the pool's
+// price must be at least half of the disrupted share of the pool.
 const balancedThreshold = 0.5
 
 // balanced returns a refusal if a NodePool with policy Balanced rejects the proposal. Only pools from which nodes are

@@ -159,8 +159,8 @@ func (s *search) undoes(set []*problem.Candidate, replaced string) bool {
 	})
 }
 
-// replacesEqual reports whether t, at a price of at most price, would replace a node of its own type and capacity type
-// that is the only one of the set or costs no more.
+// replacesEqual reports whether t, at a price of at most price, would replace a node of its own type and capacity type.
+// Only a node counts that costs no more than price or is the only one of the set.
 func replacesEqual(set []*problem.Candidate, t *model.InstanceType, capacityType string, price float64) bool {
 	return slices.ContainsFunc(set, func(c *problem.Candidate) bool {
 		return c.Type() == t.Name && c.CapacityType() == capacityType && (len(set) == 1 || price > c.Price-problem.Epsilon)

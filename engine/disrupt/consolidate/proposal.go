@@ -10,7 +10,7 @@ import (
 const maxRounds = 3
 
 // propose creates and prices a proposal to remove the set. If the plan would launch a node of the set again with the
-// same type, that node is kept and may receive pods, and the other nodes are planned again.
+// same type, that node is kept and may receive pods. The other nodes are then planned again.
 func (s *search) propose(v view, set []*problem.Candidate) problem.Proposal {
 	var kept []*problem.Candidate
 	for round := 0; ; round++ {
@@ -23,8 +23,8 @@ func (s *search) propose(v view, set []*problem.Candidate) problem.Proposal {
 	}
 }
 
-// launchedAgain returns the nodes of the set that the plan would launch again: for each planned node, the node with its
-// type and capacity type whose pods cost most to evict.
+// launchedAgain returns the nodes of the set that the plan would launch again. For each planned node it selects the
+// node with the same type and capacity type whose pods cost most to evict.
 func launchedAgain(p problem.Proposal) []*problem.Candidate {
 	var out []*problem.Candidate
 	for i := range p.Plan.Nodes {

@@ -65,8 +65,9 @@ func recentlyConsolidatable(st *problem.State) bool {
 	})
 }
 
-// soonConsolidatable reports whether a wait that began at since continues: other nodes will be consolidatable before
-// the wait has to end, and either one of them within its gap, or all such nodes waste more than the candidates.
+// soonConsolidatable reports whether a wait that began at since continues. Only nodes that will be consolidatable
+// before the wait has to end count. One of them must be consolidatable within its gap, or all later nodes must waste
+// more than the candidates.
 func soonConsolidatable(st *problem.State, since time.Time, candidates []*problem.Candidate) bool {
 	now := st.Problem.Snapshot.Now
 	next, inTime, waste := false, false, 0.0

@@ -110,9 +110,9 @@ func replaceDriftedStatic(st *problem.State, c *problem.Candidate) model.Verdict
 	return replaceStatic(st, c, apiv1.DisruptionReasonDrifted)
 }
 
-// sortForRemoval sorts the nodes of a static NodePool in the order in which surplus ones are removed: claims without an
-// instance, empty nodes, nodes without do-not-disrupt pods, all others. Within these, the order is by eviction cost
-// times the remaining share of the lifetime, lowest first.
+// sortForRemoval sorts the nodes of a static NodePool in the order in which surplus ones are removed. Claims without an
+// instance come first, then empty nodes, nodes without do-not-disrupt pods, and all others. Within these, the order is
+// by eviction cost times the remaining share of the lifetime, lowest first.
 func sortForRemoval(s *model.Snapshot, nodes []*problem.Candidate) []*problem.Candidate {
 	rank := func(c *problem.Candidate) int {
 		switch {

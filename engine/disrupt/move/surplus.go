@@ -70,8 +70,8 @@ func markedAsDeleted(s *model.Snapshot) []*apiv1.NodeClaim {
 	return status.Deleted(s.Now, marked...)
 }
 
-// A shortage is the additional capacity that the pods without a node need: the number and price of the nodes to launch,
-// and how many pods are refused nevertheless.
+// A shortage is what the pods without a node need in addition: the number and price of the nodes to launch. refused is
+// how many pods get no node even then.
 type shortage struct {
 	refused, launches int
 	price             float64

@@ -133,8 +133,8 @@ func (st *State) Exhausted() bool { return st.Stats.WhatIfs >= st.Problem.Option
 // Launching returns how many replacements the commands launch in the NodePool.
 func (st *State) Launching(pool string) int { return st.launching[pool] }
 
-// Due returns the candidates that no command removes yet: those whose commands for the reason are executed, or, if
-// proposed, those whose commands are only proposed because of the mode of their NodePool.
+// Due returns the candidates that no command removes yet. If proposed is false, these are candidates whose commands for
+// the reason are executed. Otherwise they are those whose NodePool's mode allows commands only to be proposed.
 func (st *State) Due(reason apiv1.DisruptionReason, proposed bool) []*Candidate {
 	var due []*Candidate
 	for _, c := range st.Problem.Candidates {

@@ -2,8 +2,8 @@
 // anti-affinity and topology spread constraints with DoNotSchedule. Begin with Rules.Check.
 //
 // It checks the cluster after the plan. Anti-affinity does not depend on the order of the pods, affinity and spread do.
-// So the pods are placed one after another in the order of the plan (replay), as in kube-scheduler, and each must meet
-// its rules among the pods placed before it. Pods that the order omits are placed afterwards, in any feasible order.
+// So the pods are placed one after another in the order of the plan (replay), as in kube-scheduler. Each must meet its
+// rules among the pods placed before it. Pods that the order omits are placed afterwards, in any feasible order.
 //
 // The cluster after the plan is not completely known. A planned node may get one of several values of a label, and a
 // DaemonSet may or may not run there (Presence). A rule must hold in every case:
