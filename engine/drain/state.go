@@ -94,9 +94,7 @@ type Decision struct {
 }
 
 // Drained reports whether no pod has to leave any more.
-func (d *Decision) Drained() bool {
-	return len(d.Evict)+len(d.Delete)+len(d.Held)+len(d.Leaving)+len(d.Later) == 0
-}
+func (d *Decision) Drained() bool { return d.Remaining() == 0 }
 
 // Detached reports whether the termination no longer waits for a volume.
 func (d *Decision) Detached() bool { return len(d.Detaching) == 0 }

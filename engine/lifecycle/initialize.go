@@ -2,7 +2,6 @@ package lifecycle
 
 import (
 	"fmt"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -36,11 +35,7 @@ func awaitsTurn(claim *apiv1.NodeClaim) bool {
 // Apply changes the node as i says. It is idempotent, because the node may come from a stale cache.
 func (i Initialize) Apply(node *corev1.Node) {
 	node.Labels = overlay(node.Labels, i.Labels)
-	for _, t := range i.AddTaints {
-		if !slices.ContainsFunc(node.Spec.Taints, func(there corev1.Taint) bool { return there.MatchTaint(&t) }) {
-			node.Spec.Taints = append(node.Spec.Taints, t)
-		}
-	}
+	node.Spec.Taints = append(node.Spec.Taints, missingTaints(node.Spec.Taints, i.AddTaints)...)
 }
 
 // unready returns the first condition for initialization that the node does not meet, empty if it meets all.

@@ -125,17 +125,6 @@ func (r Resources) Max(o Resources) Resources {
 	return m
 }
 
-// Min returns the smaller amount of each resource. Names that r or o lacks are omitted.
-func (r Resources) Min(o Resources) Resources {
-	m := make(Resources, len(r))
-	for name, v := range r {
-		if w, ok := o[name]; ok {
-			m[name] = min(v, w)
-		}
-	}
-	return m
-}
-
 // Short returns the first resource, in Names order, in which r exceeds have, and by how much. ok is false if r fits. An
 // amount of zero always fits, even if have is negative.
 func (r Resources) Short(have Resources) (name corev1.ResourceName, by int64, ok bool) {
