@@ -1,8 +1,8 @@
-// Package buffer decides how much room a CapacityBuffer asks for, and what its status says.
+// Package buffer decides for how many pods a CapacityBuffer reserves room, and computes its status.
 //
-// The room is asked for as virtual pods: pods of the buffer's template that nobody has made. They take part in planning as
-// pods that wait, with the lowest priority there is. Where they are planned, nodes are launched and kept. A real pod that
-// comes takes their place without further ado, because nothing holds it; the next plan then finds other room for them.
+// The room is represented by virtual pods: pods of the buffer's template that exist only in Snapshots. They are planned
+// as pending pods with the lowest possible priority, so nodes are launched and kept for them. Nothing reserves the room
+// in the cluster, so real pods are bound there at any time. The next plan then finds other room for the virtual pods.
 //
-// It is a pure function of the buffer and of the objects that it names.
+// All functions are pure. Begin with Count (how many pods), Pods (the virtual pods) and Status.
 package buffer

@@ -15,33 +15,33 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// A Source is what was found of the objects that a buffer names.
+// A Source is the objects to which a buffer refers.
 type Source struct {
-	// Template is that of the pods; nil if Problem says why there is none.
+	// Template is the pod template. If it is nil, Problem has the reason.
 	Template *corev1.PodTemplateSpec
-	// Generation is that of the object that holds the template.
+	// Generation is the generation of the object with the template.
 	Generation int64
-	// Scale is how many pods the scalableRef wants now; nil without a scalableRef.
+	// Scale is the number of replicas of the object in scalableRef; nil without a scalableRef.
 	Scale   *int32
 	Problem *Problem
-	// Ration is what the namespace's quotas leave; nil if they leave all.
+	// Ration is what the quotas of the namespace leave; nil if no quota applies.
 	Ration *Ration
 }
 
-// A Problem is why it is not known which pods a buffer means.
+// A Problem is the reason why the pods of a buffer cannot be determined.
 type Problem struct {
-	// Reason is that of the condition ReadyForProvisioning.
+	// Reason is the reason of the condition ReadyForProvisioning.
 	Reason, Message string
 }
 
-// mostPods bounds the room of one buffer, so that a slip of the pen does not fill the memory.
+// mostPods bounds the number of pods of one buffer, so that a typing error does not exhaust memory.
 const mostPods = 10_000
 
-// Count returns how many pods the buffer wants room for.
+// Count returns the number of pods for which the buffer reserves room.
 //
-// With replicas and a percentage the larger number counts, and a percentage above zero means at least one pod. Limits cut
-// it to what fits in them, and alone they are the number. Karpenter keeps these rules too: see docs/buffers.md. The quotas of
-// the namespace cut it once more.
+// It is the larger of replicas and the percentage of Scale, and a percentage above zero means at least one pod. Limits
+// reduce it to the pods that fit in them; without replicas and percentage, they determine the number. These are
+// Karpenter's rules: see docs/buffers.md. Finally the Ration reduces it.
 func Count(spec autoscalingv1beta1.CapacityBufferSpec, src Source) int32 {
 	if src.Template == nil {
 		return 0
@@ -67,7 +67,8 @@ func Count(spec autoscalingv1beta1.CapacityBufferSpec, src Source) int32 {
 	return int32(n)
 }
 
-// within returns how many pods of the template fit in the limits, and false if these bound none of its resources.
+// within returns how many pods of the template fit in the limits. bounded is false if the limits have none of its
+// resources.
 func within(limits *corev1.ResourceList, template *corev1.PodTemplateSpec) (n int64, bounded bool) {
 	if limits == nil {
 		return 0, false
@@ -85,7 +86,7 @@ func within(limits *corev1.ResourceList, template *corev1.PodTemplateSpec) (n in
 	return n, bounded
 }
 
-// Pods returns the virtual pods of the buffer, in order of their numbers.
+// Pods returns the virtual pods of the buffer, numbered from 0.
 func Pods(b *autoscalingv1beta1.CapacityBuffer, src Source) []*corev1.Pod {
 	n := Count(b.Spec, src)
 	if n == 0 {
@@ -117,8 +118,8 @@ func Pods(b *autoscalingv1beta1.CapacityBuffer, src Source) []*corev1.Pod {
 	return out
 }
 
-// specOf returns the spec of a virtual pod: the template's, without a node and without volumes that would have to be made,
-// and with the lowest priority there is, so that it stands in nobody's way.
+// specOf returns the spec of a virtual pod: that of the template with the lowest priority, without a node and without
+// volumes that need a PersistentVolumeClaim.
 func specOf(template *corev1.PodTemplateSpec) corev1.PodSpec {
 	spec := *template.Spec.DeepCopy()
 	spec.NodeName, spec.PriorityClassName = "", ""

@@ -10,31 +10,32 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// Quotas are the ResourceQuotas of one namespace, and what buffers have been given of them. Real pods are counted by the
-// quotas themselves, room is not: it must not keep a real pod out. So buffers share what pods have left, one after the other.
+// Quotas are the ResourceQuotas of one namespace, with what the buffers have used of them so far. The status of a quota
+// counts only real pods, because room for a buffer must not exclude real pods. So the buffers share what real pods
+// leave, in the order of the calls of Give.
 type Quotas struct {
 	quotas []*corev1.ResourceQuota
-	// given is what the buffers before have of each quota.
+	// given is what earlier buffers have used of each quota.
 	given []model.Resources
 }
 
-// NewQuotas returns the quotas with nothing given yet.
+// NewQuotas returns the quotas before any buffer has used them.
 func NewQuotas(quotas []*corev1.ResourceQuota) *Quotas {
 	q := &Quotas{quotas: slices.Clone(quotas), given: make([]model.Resources, len(quotas))}
 	slices.SortFunc(q.quotas, func(a, b *corev1.ResourceQuota) int { return strings.Compare(a.Name, b.Name) })
 	return q
 }
 
-// A Ration is how much room the quotas of a namespace leave a buffer.
+// A Ration is how many pods the quotas of a namespace allow for a buffer.
 type Ration struct {
-	// Most is how many pods there may be room for.
+	// Most is the highest number of pods.
 	Most int32
-	// Quotas are the names of those that leave no more, nil if they leave what the buffer wants.
+	// Quotas are the names of the quotas that allow fewer pods than the buffer specifies.
 	Quotas []string
 }
 
-// Give returns what the quotas leave for a buffer that wants room for n pods of the template, and takes it out of them. It
-// returns nil if there is no quota that counts such pods.
+// Give returns how many of n pods of the template the quotas allow, and counts these as used. It returns nil if no
+// quota applies to such pods.
 func (q *Quotas) Give(template *corev1.PodTemplateSpec, n int32) *Ration {
 	if q == nil || template == nil {
 		return nil
@@ -64,7 +65,7 @@ func (q *Quotas) Give(template *corev1.PodTemplateSpec, n int32) *Ration {
 	return r
 }
 
-// fits returns how many of n pods the quota has left.
+// fits returns how many of n pods quota i allows.
 func (q *Quotas) fits(i int, one model.Resources, n int32) int32 {
 	hard, used := q.quotas[i].Spec.Hard, q.quotas[i].Status.Used
 	most := int64(n)
@@ -86,7 +87,7 @@ func (q *Quotas) fits(i int, one model.Resources, n int32) int32 {
 	return int32(most)
 }
 
-// demand is what a quota counts of one pod.
+// demand returns the resources that a quota counts for one pod.
 func demand(template *corev1.PodTemplateSpec) model.Resources {
 	return model.NewPod(&corev1.Pod{Spec: specOf(template)}).Requests
 }
@@ -95,7 +96,7 @@ func amountOf(name corev1.ResourceName, q resource.Quantity) int64 {
 	return model.CapacityOf(corev1.ResourceList{name: q})[name]
 }
 
-// covers reports whether the quota counts pods of the template: all of its scopes hold.
+// covers reports whether the quota applies to pods of the template: all of its scopes match.
 func covers(quota *corev1.ResourceQuota, template *corev1.PodTemplateSpec) bool {
 	for _, scope := range quota.Spec.Scopes {
 		if !holdsScope(corev1.ScopedResourceSelectorRequirement{ScopeName: scope, Operator: corev1.ScopeSelectorOpExists}, template) {
@@ -135,10 +136,10 @@ func holdsScope(r corev1.ScopedResourceSelectorRequirement, template *corev1.Pod
 			return !slices.Contains(r.Values, spec.PriorityClassName)
 		}
 	}
-	return false // a scope that says nothing of room, such as one of affinity across namespaces
+	return false // other scopes, such as affinity across namespaces, do not concern room
 }
 
-// bestEffort reports whether no container asks for cpu or memory.
+// bestEffort reports whether no container has requests or limits of cpu or memory.
 func bestEffort(spec *corev1.PodSpec) bool {
 	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
 		for _, c := range containers {

@@ -12,7 +12,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// Status returns what the status of b is to say. pods are its virtual pods; s tells, by its promises, where they are planned.
+// Status returns the new status of b. pods are its virtual pods. The promises of s are the nodes on which they are
+// planned.
 func Status(
 	b *autoscalingv1beta1.CapacityBuffer, src Source, pods []*corev1.Pod, s *model.Snapshot,
 ) autoscalingv1beta1.CapacityBufferStatus {
@@ -41,7 +42,7 @@ func Status(
 	return status
 }
 
-// ready says whether it is known which pods are meant.
+// ready returns the condition ReadyForProvisioning: whether the pods of the buffer can be determined.
 func ready(src Source) metav1.Condition {
 	c := metav1.Condition{Type: autoscalingv1beta1.ConditionTypeReadyForProvisioning, Status: metav1.ConditionTrue,
 		Reason: autoscalingv1beta1.ReasonResolved, Message: "pods and their number are known"}
@@ -51,7 +52,7 @@ func ready(src Source) metav1.Condition {
 	return c
 }
 
-// limited says whether quotas leave less than the buffer asks for.
+// limited returns the condition LimitedByQuotas.
 func limited(r *Ration) metav1.Condition {
 	c := metav1.Condition{Type: autoscalingv1beta1.ConditionTypeLimitedByQuotas, Status: metav1.ConditionFalse,
 		Reason: autoscalingv1beta1.ReasonWithinQuotas, Message: "the quotas of the namespace leave room for all pods"}
@@ -62,7 +63,7 @@ func limited(r *Ration) metav1.Condition {
 	return c
 }
 
-// provisioning says whether there is room for all pods on nodes that are up.
+// provisioning returns the condition Provisioning: True if all pods are planned on initialized nodes.
 func provisioning(src Source, pods []*corev1.Pod, s *model.Snapshot) metav1.Condition {
 	no := func(reason, message string) metav1.Condition {
 		return metav1.Condition{Type: autoscalingv1beta1.ConditionTypeProvisioning, Status: metav1.ConditionFalse,

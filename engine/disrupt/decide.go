@@ -11,9 +11,9 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// Decide returns the current decision of disruption. It runs the methods twice. Commands of the first pass are
-// executed. Commands of the second pass are only proposed, because the mode of a NodePool restricts them. So proposals
-// cannot take room or budget from executed commands.
+// Decide chooses the nodes to disrupt now. It runs the methods twice. Commands of the first pass are executed. Those of
+// the second pass are only proposed, because the mode of a NodePool holds them back. So proposals cannot take room or
+// budget from executed commands.
 func Decide(s *model.Snapshot, o Options, from Cursor) Decision {
 	st := problem.Compile(s, o)
 	d := Decision{Cursor: from}
@@ -52,8 +52,8 @@ func Decide(s *model.Snapshot, o Options, from Cursor) Decision {
 	return d
 }
 
-// voluntary are the reasons of voluntary disruption. They rotate which of them comes first, so that none uses the
-// whole budget in each decision.
+// voluntary are the reasons of voluntary disruption. After each decision with commands, the next reason comes first, so
+// that no reason always has the budgets to itself.
 var voluntary = [...]apiv1.DisruptionReason{
 	apiv1.DisruptionReasonEmpty, apiv1.DisruptionReasonDrifted, apiv1.DisruptionReasonUnderutilized,
 }

@@ -16,11 +16,11 @@ type Options = problem.Options
 // A RepairPolicy says that a node is repaired once its condition Type has had the value Status for Toleration.
 type RepairPolicy = problem.RepairPolicy
 
-// A Cursor is where the next decision continues. The zero Cursor starts anew. If it is lost, some nodes stay longer.
+// A Cursor is the state that one decision passes to the next. It may be lost: the zero Cursor only makes some nodes
+// stay longer.
 type Cursor struct {
-	// Turn determines which voluntary method comes first.
-	Turn int
-	// Consolidation is the cursor of consolidation.
+	// Turn is the index of the voluntary reason that comes first.
+	Turn          int
 	Consolidation consolidate.Cursor
 }
 
@@ -32,14 +32,13 @@ type Decision struct {
 	Proposed []model.Command
 	// Blocked are all other managed nodes, in name order.
 	Blocked []model.Blocked
-	// Launches are nodes that static NodePools lack. Surplus are nodes that they have too many of.
+	// Launches are nodes that static NodePools lack. Surplus are nodes that they have in excess.
 	Launches []model.PlannedNode
 	Surplus  []*model.Node
 	// Budgets is the state of the budgets after the commands.
 	Budgets *budget.NodePools
-	// Cursor is the cursor for the next decision.
-	Cursor Cursor
-	Stats  problem.Stats
+	Cursor  Cursor
+	Stats   problem.Stats
 }
 
 // String prints the decision for tests.

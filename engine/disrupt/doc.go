@@ -1,27 +1,27 @@
 // Package disrupt decides which nodes are disrupted, and what replaces them.
 //
-// It is a pure function of the Snapshot: no clock and no client, and its work is bounded by counts. Every node that Karpenter
-// manages ends with a verdict: a command removes it, with what that saves, or it is blocked, with the rule that keeps it and
-// what that costs.
+// Its input is a Snapshot and a Cursor. Its output is a Decision. A command of it has the nodes to remove, their
+// replacements, and what that saves. Every other managed node has the rule that keeps it, and what that wastes. Decide
+// is a pure function whose work is bounded by counts and not by time.
 //
 // Read it in this order:
 //
 //   - Decide (decide.go): the methods and their order. Forced methods come first. Voluntary ones take turns in using budgets.
 //   - problem: the Snapshot compiled, with a Candidate for every node; and the State that methods take and return. A State is
-//     the cluster as the commands so far will leave it, and what is left of the budgets.
+//     the cluster after the commands so far, and what is left of the budgets.
 //   - budget: disruption budgets of NodePools and PodDisruptionBudgets. They count for all commands of a decision together.
 //   - methods: repair, expiry, emptiness, drift, and the size of static NodePools.
 //   - consolidate: nodes whose pods cost less elsewhere. A proposal is made, priced, improved and accepted.
-//   - move: how evicted pods get to their new nodes, stage by stage, while commands are carried out.
-//   - status: what nodes and claims say about a disruption that is under way.
+//   - move: how evicted pods get to their new nodes, stage by stage, while commands are executed.
+//   - status: what nodes and claims say about a disruption in progress.
 //   - Revalidate (revalidate.go): whether marked nodes may still be deleted.
 //
-// What it takes to remove nodes is the answer of the packer, on a fork of the cluster without them in which only their pods
-// are pending. Pods that are pending anyway are placed before and keep that room. As commands are accepted the cluster moves
-// on, so that no room is used twice and a node that is to receive pods stays.
+// The packer computes what the removal of nodes requires: it plans the cluster without them, with only their pods
+// pending (a what-if). Pods that are pending anyway are placed before. After each accepted command the cluster includes
+// its effects, so no capacity is used twice, and a node that will receive pods is not removed.
 //
-// A node is empty if none of its pods needs another place. Pods of DaemonSets and finished pods do not keep a node. Upstream
-// counts nodes whose pods all have negative cost as empty too; this package does not, because those pods run all the same.
+// A node is empty if none of its pods needs another place. DaemonSet pods and finished pods do not count. Unlike
+// upstream, a node whose pods all have negative eviction cost is not empty, because these pods run.
 //
 // docs/disruption.md has the formulas.
 package disrupt

@@ -12,11 +12,12 @@ import (
 	"github.com/karpenter-go/karpenter/engine/pack"
 )
 
-// Revalidate checks marked nodes once more, all together, just before they are deleted. At this time no new pods can
-// be bound to them. It returns a verdict for each node by name, which is OK if the node may be deleted.
+// Revalidate checks the nodes that are marked for disruption once more, all together, just before they are deleted. The
+// disruption taint excludes new pods by then. It returns a verdict for each node by name, OK if the node may be
+// deleted.
 //
-// A node that was removed as empty must still be empty, and no pod may be assigned to it. All pods of the other nodes
-// must fit on existing nodes, because the decision included no additional node. A forced disruption is always valid.
+// A node that is removed as empty must still be empty, and no pod may be assigned to it. All pods of the other nodes
+// must fit on existing nodes, which include the replacements. Forced disruption is always valid.
 func Revalidate(s *model.Snapshot, marked []*model.Node, o pack.Options) map[string]model.Verdict {
 	verdicts := map[string]model.Verdict{}
 	var empty, moving []*model.Node
@@ -42,7 +43,7 @@ func Revalidate(s *model.Snapshot, marked []*model.Node, o pack.Options) map[str
 	return verdicts
 }
 
-// revalidateEmpty refuses the nodes that are not empty any more, or to which pods are assigned.
+// revalidateEmpty refuses nodes that are no longer empty, or to which pods are assigned.
 func revalidateEmpty(s *model.Snapshot, nodes []*model.Node, o pack.Options, verdicts map[string]model.Verdict) {
 	incoming := incomingTo(s, nodes, o)
 	for _, n := range nodes {
@@ -55,7 +56,7 @@ func revalidateEmpty(s *model.Snapshot, nodes []*model.Node, o pack.Options, ver
 	}
 }
 
-// revalidateMoving refuses the nodes with pods for which an additional node would have to be launched.
+// revalidateMoving refuses nodes with pods that now need a further launch or fit nowhere.
 func revalidateMoving(s *model.Snapshot, nodes []*model.Node, o pack.Options, verdicts map[string]model.Verdict) {
 	if len(nodes) == 0 {
 		return
@@ -82,8 +83,8 @@ func revalidateMoving(s *model.Snapshot, nodes []*model.Node, o pack.Options, ve
 	}
 }
 
-// incomingTo returns the names of the marked nodes to which pods were assigned and could be bound if the nodes were
-// not marked.
+// incomingTo returns the names of the marked nodes to which pods are assigned that would fit there if the disruption
+// taint were removed.
 func incomingTo(s *model.Snapshot, nodes []*model.Node, o pack.Options) map[string]bool {
 	marked := map[string]*model.Node{}
 	for _, n := range nodes {

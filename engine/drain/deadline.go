@@ -10,12 +10,11 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// Deadline returns when the node of the claim goes whatever is still on it, or the zero time if it may take as long as it
-// needs.
+// Deadline returns when the claim's node is terminated even if pods remain, or the zero time if it waits for all pods.
 //
-// The annotation karpenter.sh/nodeclaim-termination-timestamp decides. Without it, the deadline of a claim that is being
-// deleted follows from its terminationGracePeriod, so that nothing depends on who sees the claim first. An annotation that
-// is no time is an error; the result is then what holds without it.
+// The annotation karpenter.sh/nodeclaim-termination-timestamp takes precedence. Without it, the deadline of a claim
+// that is being deleted follows from its terminationGracePeriod. If the annotation is not a valid time, an error is
+// returned together with the deadline without it.
 func Deadline(claim *apiv1.NodeClaim) (time.Time, error) {
 	if claim == nil {
 		return time.Time{}, nil
@@ -35,8 +34,8 @@ func Deadline(claim *apiv1.NodeClaim) (time.Time, error) {
 	return at, nil
 }
 
-// graceOf is how long the pod may take to shut down: any number of seconds that a user writes, as far as a time.Duration
-// holds it. The API server takes a number below zero for one second.
+// graceOf returns the pod's termination grace period, limited to what a time.Duration can hold. As in the API server, a
+// negative one means one second.
 func graceOf(pod *corev1.Pod) time.Duration {
 	if s := pod.Spec.TerminationGracePeriodSeconds; s != nil {
 		if *s < 0 {
@@ -47,15 +46,15 @@ func graceOf(pod *corev1.Pod) time.Duration {
 	return corev1.DefaultTerminationGracePeriodSeconds * time.Second
 }
 
-// remainingGrace is the grace period of a deletion by force: what is left until the deadline in whole seconds, but at
-// least one. Zero would take the pod from the API server before its kubelet has stopped it, and two pods of one
-// StatefulSet could run at once.
+// remainingGrace returns the grace period of a forced deletion: the time until the deadline in whole seconds, at least
+// one. With zero, the API server would remove the pod before kubelet has stopped it, and two pods of a StatefulSet with
+// the same name could run.
 func remainingGrace(deadline, now time.Time) time.Duration {
 	return max(deadline.Sub(now).Truncate(time.Second), time.Second)
 }
 
-// forceAt is when the pod, if it is not terminating yet, is deleted by force: late enough to give its owner the time until
-// then, early enough for its whole grace period. It is zero without a deadline.
+// forceAt returns when the pod is deleted by force: its grace period before the deadline. It is zero without a
+// deadline.
 func forceAt(pod *corev1.Pod, deadline time.Time) time.Time {
 	if deadline.IsZero() {
 		return time.Time{}
@@ -63,8 +62,8 @@ func forceAt(pod *corev1.Pod, deadline time.Time) time.Time {
 	return deadline.Add(-graceOf(pod))
 }
 
-// forced reports whether the pod is to be deleted by force now. A terminating pod is, if it would outlive the deadline and
-// deleting it again would shorten that; otherwise the same deletion would be sent for ever.
+// forced reports whether the pod is deleted by force now. A terminating pod is, if its grace period ends after the
+// deadline and another deletion shortens it; otherwise the same deletion would be repeated.
 func forced(pod *corev1.Pod, deadline, now time.Time) bool {
 	if deadline.IsZero() {
 		return false

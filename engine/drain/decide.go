@@ -8,31 +8,31 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// turnPoll is how often to ask whether the new node of a pod is open.
+// turnPoll is the interval between checks whether the destination of a pod is open.
 const turnPoll = 500 * time.Millisecond
 
-// Decide returns what to do now with the pods and volumes of a node that goes away.
+// Decide returns the next step of the drain of a node.
 func Decide(s State) Decision {
 	var d Decision
 	d.Tier = tiers
 	pods := slices.SortedFunc(slices.Values(s.Pods), func(a, b *corev1.Pod) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
-	// A terminating pod, and one deleted by force, still keeps the later tiers waiting until it is really gone.
+	// Terminating pods count as well: later tiers wait until they are gone.
 	for _, p := range pods {
 		if SpareOf(p, s.Now) == SpareNone {
 			d.Tier = min(d.Tier, TierOf(p))
 		}
 	}
 	for _, p := range pods {
-		d.place(p, s)
+		d.addPod(p, s)
 	}
-	d.placeVolumes(s, pods)
+	d.addVolumes(s, pods)
 	return d
 }
 
-// place puts one pod in its list.
-func (d *Decision) place(p *corev1.Pod, s State) {
+// addPod adds one pod to its list.
+func (d *Decision) addPod(p *corev1.Pod, s State) {
 	if reason := SpareOf(p, s.Now); reason != SpareNone {
 		d.Spared = append(d.Spared, Spared{Pod: p, Reason: reason})
 		return
@@ -69,7 +69,7 @@ func (d *Decision) place(p *corev1.Pod, s State) {
 	d.Evict = append(d.Evict, p)
 }
 
-// heldBy returns what keeps the pod from being evicted, if anything does.
+// heldBy returns what prevents the eviction of the pod, if anything.
 func heldBy(p *corev1.Pod, s State) (Hold, bool) {
 	if active, until, _ := DoNotDisrupt(p, s.Now); active {
 		return Hold{Pod: p, Cause: CauseDoNotDisrupt, Until: until}, true
@@ -80,7 +80,7 @@ func heldBy(p *corev1.Pod, s State) (Hold, bool) {
 	return Hold{}, false
 }
 
-// lookAgain moves Again forward to at, if at is still to come.
+// lookAgain sets Again to at, if at is in the future and earlier than Again.
 func (d *Decision) lookAgain(now, at time.Time) {
 	if !at.After(now) {
 		return

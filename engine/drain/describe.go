@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// String tells the decision, a line for each thing, in the words of explanations and scenarios.
+// String returns one line for each pod and volume, for explanations and scenarios.
 func (d Decision) String() string {
 	var b strings.Builder
 	for _, p := range d.Evict {

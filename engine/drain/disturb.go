@@ -8,12 +8,11 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// DoNotDisrupt tells what the do-not-disrupt annotation of a pod means at the time now.
+// DoNotDisrupt evaluates the do-not-disrupt annotation of a pod at the time now.
 //
-// The value "true" protects for good: active, with until zero. A positive Go duration protects from the start of the pod:
-// until is when that ends, and active is false once it has (a zero until with active false means that nothing was asked
-// for). A pod that has not started is protected, with until still unknown and zero. Any other value is invalid and
-// protects nothing: a typo that kept a node for ever would be worse than one that the user is told of.
+// With "true", active is true and until is zero. With a positive Go duration, the pod is protected for that time from
+// its start, and until is the end, even after it has passed. Before the pod starts, active is true and until is zero.
+// Any other value is invalid and does not protect the pod: a typing error must not keep a node forever.
 func DoNotDisrupt(pod *corev1.Pod, now time.Time) (active bool, until time.Time, invalid bool) {
 	value, asked := pod.Annotations[apiv1.DoNotDisruptAnnotationKey]
 	if !asked {

@@ -1,17 +1,19 @@
-// Package drain decides how the pods and volumes of a node that goes away leave it.
+// Package drain decides in which order, and by which means, the pods and volumes of a node leave before it is
+// terminated.
 //
-// Decide is a pure function: what is on the node, the time and the deadline go in; which pods to evict or delete now, what
-// holds the rest, what is waited for and when to look again come out. It promises that
+// Begin with Decide. Its input is a State: the pods and volumes of the node, the time and the deadline. Its output is a
+// Decision: the pods to evict or delete now, what holds the others, and when to decide again. It guarantees the
+// following.
 //
-//   - pods leave in tiers, and a tier is touched only when the earlier ones are gone: ordinary pods, ordinary daemons,
-//     critical pods, critical daemons. So whatever a pod needs to shut down (logging, DNS, the CNI) outlives it;
-//   - before the deadline nothing leaves against its will: do-not-disrupt and disruption budgets hold for as long as it
-//     takes. Near the deadline each pod is deleted early enough to have its whole grace period;
-//   - the answer depends on no order of the input: pods are sorted by namespace and name;
-//   - whenever time alone can change the answer, Again says when. Otherwise only an event can, and nobody needs to poll.
+//   - Pods leave in tiers: ordinary pods, ordinary DaemonSet pods, critical pods, critical DaemonSet pods. A tier begins when
+//     all pods of the tiers before it are gone, so logging, DNS and CNI outlive the pods that use them.
+//   - Until shortly before the deadline, do-not-disrupt and PodDisruptionBudgets are respected. Then each pod is deleted
+//     early enough for its full grace period.
+//   - The result does not depend on the order of the input.
+//   - Decision.Again is when time alone changes the result. Before that, only events can change it.
 //
-// Whether a disruption budget allows an eviction is known only to the API server, and only when asked. So Decide names the
-// pods to try; a refusal comes back in with State.Refused.
+// Only the API server can tell, by an eviction request, whether a PodDisruptionBudget allows an eviction. So Decide
+// returns the pods to try, and State.Refused holds the refusals.
 //
-// Karpenter's rules are kept, its polling is not: https://karpenter.sh/docs/concepts/disruption/#termination-controller
+// The rules are those of Karpenter: https://karpenter.sh/docs/concepts/disruption/#termination-controller
 package drain

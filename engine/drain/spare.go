@@ -10,23 +10,23 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// StuckAfter is how long after its deletion timestamp a terminating pod still counts. By then its kubelet should have
-// killed it; one that is still listed belongs to a node that does not answer, and waiting for it would wait for ever.
+// StuckAfter is how long after its deletion timestamp a terminating pod still delays the drain. If it still exists
+// then, its kubelet no longer responds.
 const StuckAfter = time.Minute
 
-// A Spare says why a pod is left where it is. The zero value is none: the pod has to leave.
+// A Spare is the reason why a drain leaves a pod on its node. The zero value means that the pod must leave.
 type Spare uint8
 
-// Reasons to leave a pod alone.
+// The reasons to leave a pod on its node.
 const (
 	SpareNone      Spare = iota
-	SpareTerminal        // it has run to its end
+	SpareTerminal        // it has succeeded or failed
 	SpareMirror          // a static pod: only its kubelet can stop it
-	SpareTolerates       // it tolerates the disrupted taint and so asks to stay to the end
-	SpareStuck           // it should have been gone for StuckAfter
+	SpareTolerates       // it tolerates the disruption taint
+	SpareStuck           // it is still terminating StuckAfter its deletion timestamp
 )
 
-// String says the reason in words.
+// String returns the reason in words.
 func (s Spare) String() string {
 	switch s {
 	case SpareNone:
@@ -43,7 +43,7 @@ func (s Spare) String() string {
 	return "unknown"
 }
 
-// SpareOf returns why the pod is left alone at the time now, or SpareNone.
+// SpareOf returns why the drain leaves the pod on its node, or SpareNone.
 func SpareOf(pod *corev1.Pod, now time.Time) Spare {
 	switch {
 	case view(pod).Terminal():

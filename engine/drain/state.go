@@ -8,45 +8,44 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// A State is what must be known of a node to decide. Objects are only read.
+// A State is the input of Decide. Objects are only read.
 type State struct {
-	// Now is the time of the decision.
 	Now time.Time
-	// Deadline is when the node goes whatever is still on it; zero means never. See Deadline.
+	// Deadline is when the node is terminated even if pods remain; zero means never. See the function Deadline.
 	Deadline time.Time
 	// Pods are all pods bound to the node.
 	Pods []*corev1.Pod
 	// Attachments are the volumes attached to the node.
 	Attachments []*storagev1.VolumeAttachment
-	// Volumes maps PersistentVolumeClaims to the names of their PersistentVolumes. Needed only for the claims of pods that
-	// are left alone, see PinsVolumes and ClaimsOf; a claim that is missing counts as bound to nothing.
+	// Volumes maps PersistentVolumeClaims to the names of their PersistentVolumes. Only the claims of pods with
+	// PinsVolumes are needed.
 	Volumes map[types.NamespacedName]string
-	// Refused are the pods, by UID, whose eviction a disruption budget refused, and when each may be tried again.
+	// Refused are pods, by UID, whose eviction a PodDisruptionBudget refused, with the time of the next attempt.
 	Refused map[types.UID]time.Time
-	// Accepted are the pods, by UID, whose eviction the API server accepted though Pods does not show it yet, and until
-	// when that is believed. They count as leaving and are not asked for again.
+	// Accepted are pods, by UID, whose eviction the API server has accepted. Until the given time they count as
+	// leaving, even if Pods does not show that yet.
 	Accepted map[types.UID]time.Time
-	// Awaiting are the pods, by UID, whose new node will be opened to them in a moment; they leave then.
+	// Awaiting are pods, by UID, whose destination is still reserved. They are evicted when it is open.
 	Awaiting map[types.UID]bool
 }
 
 // A Deletion is a pod to delete by force.
 type Deletion struct {
 	Pod *corev1.Pod
-	// Grace is what is left for the pod to shut down: whole seconds, at least one.
+	// Grace is the grace period of the deletion: whole seconds, at least one.
 	Grace time.Duration
 }
 
-// A Cause says what holds a pod on its node.
+// A Cause is what prevents the eviction of a pod.
 type Cause uint8
 
-// What may hold a pod.
+// The causes.
 const (
-	CauseDoNotDisrupt Cause = iota // its annotation do-not-disrupt
-	CauseBudget                    // a disruption budget refused its eviction
+	CauseDoNotDisrupt Cause = iota // do-not-disrupt annotation
+	CauseBudget                    // a PodDisruptionBudget refused the eviction
 )
 
-// String says the cause in words.
+// String returns the cause in words.
 func (c Cause) String() string {
 	if c == CauseBudget {
 		return "a disruption budget allows no eviction"
@@ -54,54 +53,53 @@ func (c Cause) String() string {
 	return "has the do-not-disrupt annotation"
 }
 
-// A Hold is a pod whose turn it is and that may not be touched.
+// A Hold is a pod of the current tier that must not be evicted now.
 type Hold struct {
 	Pod   *corev1.Pod
 	Cause Cause
-	// Until is when the pod may be tried, the deadline aside; zero means not by time alone.
+	// Until is when the eviction may be tried, regardless of the deadline; zero means that time alone does not allow
+	// it.
 	Until time.Time
 }
 
-// A Spared pod is left where it is.
+// A Spared is a pod that the drain leaves on its node.
 type Spared struct {
 	Pod    *corev1.Pod
 	Reason Spare
 }
 
-// A Decision says what to do with the node now. Each pod is in exactly one list; all lists are in the order of namespace
-// and name.
+// A Decision is the result of Decide. Each pod is in exactly one list. Lists are in the order of namespace and name.
 type Decision struct {
-	// Tier is the tier whose turn it is; of no meaning once Drained.
+	// Tier is the tier that is evicted now. It has no meaning if Drained.
 	Tier Tier
-	// Evict are the pods to ask the Eviction API for.
+	// Evict are the pods to evict by the Eviction API.
 	Evict []*corev1.Pod
 	// Delete are the pods to delete by force, of any tier.
 	Delete []Deletion
-	// Held are pods of this tier that may not be touched.
+	// Held are pods of this tier that must not be evicted now.
 	Held []Hold
-	// Leaving are pods that are terminating already, or will be seen to be any moment, of any tier.
+	// Leaving are pods of any tier that are terminating, or whose eviction was accepted.
 	Leaving []*corev1.Pod
-	// Later are pods of tiers whose turn has not come, and pods that wait for their new node to be opened.
+	// Later are pods of later tiers, and pods whose destination is still reserved.
 	Later []*corev1.Pod
-	// Spared are the pods that stay to the end.
+	// Spared are the pods that stay until the node is terminated.
 	Spared []Spared
-	// Detaching are the names of the persistent volumes that must be detached before the node may go.
+	// Detaching are the names of the PersistentVolumes that must be detached before the node is terminated.
 	Detaching []string
-	// Abandoned are those that are still attached after the deadline and are not waited for any more.
+	// Abandoned are PersistentVolumes that are still attached after the deadline. The termination does not wait for
+	// them.
 	Abandoned []string
-	// Again is the earliest time at which, without any event, the decision would be another; zero if never.
+	// Again is the earliest time at which the decision changes without an event; zero means never.
 	Again time.Time
 }
 
-// Drained reports whether every pod that has to leave is gone.
-func (d *Decision) Drained() bool {
-	return len(d.Evict)+len(d.Delete)+len(d.Held)+len(d.Leaving)+len(d.Later) == 0
-}
+// Drained reports whether no pod has to leave any more.
+func (d *Decision) Drained() bool { return d.Remaining() == 0 }
 
-// Detached reports whether no volume is waited for, given up ones included.
+// Detached reports whether the termination no longer waits for a volume.
 func (d *Decision) Detached() bool { return len(d.Detaching) == 0 }
 
-// Remaining is how many pods still have to leave.
+// Remaining returns how many pods still have to leave.
 func (d *Decision) Remaining() int {
 	return len(d.Evict) + len(d.Delete) + len(d.Held) + len(d.Leaving) + len(d.Later)
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// A Tier is a group of pods that leave together. Lower tiers leave first.
+// A Tier is a group of pods that are evicted together. Lower tiers leave first.
 type Tier uint8
 
 // The tiers in the order in which they leave.
@@ -19,7 +19,7 @@ const (
 	tiers // how many there are
 )
 
-// String names the tier as explanations show it.
+// String returns the name of the tier in explanations.
 func (t Tier) String() string {
 	switch t {
 	case TierOrdinary:
@@ -34,8 +34,8 @@ func (t Tier) String() string {
 	return "unknown"
 }
 
-// TierOf returns the tier in which the pod leaves. Critical are the two priority classes that Kubernetes reserves for its
-// own components; a high priority of another name is not.
+// TierOf returns the tier of the pod. Critical pods have one of the two system priority classes of Kubernetes. Other
+// priority classes do not count, however high.
 func TierOf(pod *corev1.Pod) Tier {
 	critical := pod.Spec.PriorityClassName == "system-cluster-critical" ||
 		pod.Spec.PriorityClassName == "system-node-critical"
@@ -51,12 +51,11 @@ func TierOf(pod *corev1.Pod) Tier {
 	return TierOrdinary
 }
 
-// view is the pod with the model's predicates, without the cost of adding up its requests.
+// view returns the pod without requests, for the methods of model.Pod.
 func view(pod *corev1.Pod) *model.Pod {
 	return &model.Pod{Key: key(pod), UID: pod.UID, Object: pod}
 }
 
-// key is namespace/name.
 func key(pod *corev1.Pod) string {
 	return types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}.String()
 }

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// ClaimsOf returns the names of the PersistentVolumeClaims that the pod mounts, those of its ephemeral volumes included, in
-// the order of its volumes.
+// ClaimsOf returns the names of the PersistentVolumeClaims of the pod, including those of ephemeral volumes, in volume
+// order.
 func ClaimsOf(pod *corev1.Pod) []types.NamespacedName {
 	var claims []types.NamespacedName
 	for _, v := range pod.Spec.Volumes {
@@ -27,16 +27,16 @@ func ClaimsOf(pod *corev1.Pod) []types.NamespacedName {
 	return claims
 }
 
-// PinsVolumes reports whether the volumes of the pod stay attached as long as the node is there, because the pod itself
-// does. They are not waited for.
+// PinsVolumes reports whether the pod stays on the node, so that its volumes stay attached. The drain does not wait for
+// them.
 func PinsVolumes(pod *corev1.Pod, now time.Time) bool {
 	reason := SpareOf(pod, now)
 	return reason != SpareNone && reason != SpareTerminal
 }
 
-// placeVolumes says which attached volumes must be waited for. Attachments without a persistent volume (inline CSI
-// volumes) leave with their pod and are not.
-func (d *Decision) placeVolumes(s State, pods []*corev1.Pod) {
+// addVolumes sets Detaching or Abandoned. Attachments without a PersistentVolume (inline CSI volumes) are ignored,
+// because they are removed with their pod.
+func (d *Decision) addVolumes(s State, pods []*corev1.Pod) {
 	pinned := map[string]bool{}
 	for _, p := range pods {
 		if !PinsVolumes(p, s.Now) {

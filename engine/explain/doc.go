@@ -1,6 +1,8 @@
-// Package explain turns decisions into sentences: why a pod waits and what would let it go, and why a node is what it is.
+// Package explain builds the texts that tell users why a pod is refused and how to change that, and why a planned node
+// has its type and price.
 //
-// The verdict in a plan names the first rule that said no. Explaining looks further, at the snapshot that was decided on: it
-// collects everything that stands between a pod and a pool, so that the change it proposes is enough, and it orders pools
-// by how little is missing. It decides nothing, and no decision reads it.
+// Begin with Explainer. The input of Refusal is a refusal of a plan, and that of Node a planned node; both return
+// sentences. A verdict names only the first rule that a pool breaks. An Explainer also checks the other rules on the
+// same Snapshot, so that its fix is sufficient, and it sorts pools by the number of obstacles. No decision depends on
+// this package.
 package explain

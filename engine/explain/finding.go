@@ -9,21 +9,22 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// A Finding is why one pool takes no more pods of a class, and the smallest change that would make it.
+// A Finding is the reason why a pool cannot launch a node for a pod, and the smallest change that would allow it.
 type Finding struct {
-	// Pool is empty if the reason lies in the pods themselves.
+	// Pool is the name of the pool. It is empty if the reason is about the pods themselves.
 	Pool string `json:"pool,omitempty"`
 	// Why is a sentence without a full stop.
 	Why string `json:"why"`
-	// Fix is what to change, in the same form; empty if nothing is known to help.
+	// Fix is what to change, a sentence without a full stop; empty if no change is known to help.
 	Fix string `json:"fix,omitempty"`
 
-	// rule and missing order findings: less missing is nearer, and among equals the rule that is tried later.
+	// rule is the rule of the verdict, and missing the number of obstacles. They order findings: fewest obstacles
+	// first, then the rule that is checked last.
 	rule    model.Rule
 	missing int
 }
 
-// String renders the finding in one line.
+// String returns the finding in one line.
 func (f Finding) String() string {
 	s := f.Why
 	if f.Pool != "" {
@@ -35,18 +36,18 @@ func (f Finding) String() string {
 	return s
 }
 
-// An Explainer explains decisions that were made on one snapshot.
+// An Explainer explains decisions that were made from one Snapshot.
 type Explainer struct {
 	snapshot *model.Snapshot
 	labels   apiv1.LabelRules
 }
 
-// New returns an Explainer for decisions on s under the label rules that they were made with.
+// New returns an Explainer for s. labels are the label rules with which the decisions were made.
 func New(s *model.Snapshot, labels apiv1.LabelRules) *Explainer {
 	return &Explainer{snapshot: s, labels: labels}
 }
 
-// Refusal returns why the pods of r go nowhere: a finding for each pool that was tried, nearest miss first.
+// Refusal returns a finding for each reason of the refusal, fewest obstacles first.
 func (e *Explainer) Refusal(r model.Refusal) []Finding {
 	out := make([]Finding, 0, len(r.Reasons))
 	for _, reason := range r.Reasons {
@@ -58,7 +59,7 @@ func (e *Explainer) Refusal(r model.Refusal) []Finding {
 	return out
 }
 
-// An obstacle is one thing that keeps a pod from a pool.
+// An obstacle is one rule that prevents a pool from launching a node for a pod.
 type obstacle struct {
 	rule     model.Rule
 	why, fix string
@@ -88,7 +89,7 @@ func (e *Explainer) finding(pod *model.Pod, reason model.PoolVerdict) Finding {
 	return f
 }
 
-// obstacles returns all that is known to stand between pod and pool. The verdict's own rule is always among them.
+// obstacles returns all known obstacles. One of them is always about the rule of the verdict.
 func (e *Explainer) obstacles(pod *model.Pod, pool *model.Pool, v model.Verdict) []obstacle {
 	var all []obstacle
 	if u := pool.Usable(); !u.OK() {
@@ -113,7 +114,7 @@ func (e *Explainer) obstacles(pod *model.Pod, pool *model.Pool, v model.Verdict)
 	return append([]obstacle{{rule: v.Rule, why: v.String(), fix: fix}}, all...)
 }
 
-// sameMatter reports whether two rules are two ways to say that no type has room.
+// sameMatter reports whether the rules are equal kinds of obstacle: no instance type has room.
 func sameMatter(a, b model.Rule) bool {
 	room := func(r model.Rule) bool {
 		return r == model.RuleResources || r == model.RuleShape || r == model.RuleOffering

@@ -7,7 +7,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// poolFix returns the change of a pool that the verdict alone suggests.
+// poolFix returns the change of the pool or the pod that the verdict suggests, empty if it suggests none.
 func poolFix(pool *model.Pool, v model.Verdict) string {
 	switch v.Rule {
 	case model.RulePool:
@@ -24,7 +24,7 @@ func poolFix(pool *model.Pool, v model.Verdict) string {
 	return plainFix(v)
 }
 
-// plainFix returns the change that the verdict suggests, whatever the pool; "" if it suggests none.
+// plainFix returns the change that the verdict suggests for any pool, empty if it suggests none.
 func plainFix(v model.Verdict) string {
 	switch v.Rule {
 	case model.RuleNoPool:
@@ -41,7 +41,8 @@ func plainFix(v model.Verdict) string {
 	return ""
 }
 
-// topologyFix returns how to loosen a constraint between pods, or how to let the pool have more domains for it.
+// topologyFix returns how to relax an affinity, anti-affinity or spread constraint, or how to give the pool more
+// domains. subject is that of RuleTopology.
 func (e *Explainer) topologyFix(pool *model.Pool, subject string) string {
 	kind, key, _ := strings.Cut(subject, " over ")
 	more := fmt.Sprintf("allow more values of %s in NodePool %s", key, pool.Name)

@@ -11,16 +11,16 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// A choice is what a pool's labels leave of its instance types for a pod.
-type choice struct {
-	// term is the alternative of the pod's node affinity that comes nearest, with its node selector.
+// A labelMatch is the instance types of a pool that match the labels that a pod requires.
+type labelMatch struct {
+	// term is the pod's node selector with one of its node affinity terms, the one with the fewest obstacles.
 	term require.Set
-	// types go with pool and term.
+	// types are the types that match pool and term. obstacles explain why there are none.
 	types     []*model.InstanceType
 	obstacles []obstacle
 }
 
-// taints returns the taints of pool that pod does not tolerate.
+// taints returns an obstacle for each taint of the pool that the pod does not tolerate.
 func (e *Explainer) taints(pod *model.Pod, pool *model.Pool) []obstacle {
 	var out []obstacle
 	for _, t := range pool.Taints {
@@ -36,7 +36,7 @@ func (e *Explainer) taints(pod *model.Pod, pool *model.Pool) []obstacle {
 	return out
 }
 
-// tolerated reports whether one of tolerations covers t.
+// tolerated reports whether one of the tolerations matches t.
 func tolerated(tolerations []corev1.Toleration, t corev1.Taint) bool {
 	return slices.ContainsFunc(tolerations, func(have corev1.Toleration) bool {
 		return (have.Effect == "" || have.Effect == t.Effect) && (have.Key == "" || have.Key == t.Key) &&
@@ -44,7 +44,7 @@ func tolerated(tolerations []corev1.Toleration, t corev1.Taint) bool {
 	})
 }
 
-// terms returns the alternatives of labels that pod asks for.
+// terms returns the label requirements of the pod: its node selector with each of its required node affinity terms.
 func (e *Explainer) terms(pod *corev1.Pod) []require.Set {
 	selector := require.FromLabels(pod.Spec.NodeSelector).Normalize(e.labels.Aliases)
 	a := pod.Spec.Affinity
@@ -60,10 +60,10 @@ func (e *Explainer) terms(pod *corev1.Pod) []require.Set {
 	return out
 }
 
-// candidates finds the types of pool that go with the labels that pod asks for, or what keeps all of them out. Of several
-// alternatives the one with the fewest obstacles is told.
-func (e *Explainer) candidates(pod *model.Pod, pool *model.Pool) choice {
-	best, found := choice{}, false
+// candidates returns the types of the pool that match the pod's labels, or the obstacles. Of several node affinity
+// terms it uses the one with the fewest obstacles.
+func (e *Explainer) candidates(pod *model.Pod, pool *model.Pool) labelMatch {
+	best, found := labelMatch{}, false
 	for _, term := range e.terms(pod.Object) {
 		c := e.candidatesOf(term, pool)
 		if len(c.obstacles) == 0 {
@@ -76,8 +76,8 @@ func (e *Explainer) candidates(pod *model.Pod, pool *model.Pool) choice {
 	return best
 }
 
-func (e *Explainer) candidatesOf(term require.Set, pool *model.Pool) choice {
-	c := choice{term: term}
+func (e *Explainer) candidatesOf(term require.Set, pool *model.Pool) labelMatch {
+	c := labelMatch{term: term}
 	for want := range term.All() {
 		if o, ok := e.conflict(want, pool); ok {
 			c.obstacles = append(c.obstacles, o)
@@ -105,7 +105,7 @@ func meeting(types []*model.InstanceType, reqs require.Set) []*model.InstanceTyp
 	return out
 }
 
-// conflict returns what is wrong between one requirement of a pod and the pool itself.
+// conflict returns the obstacle between one requirement of a pod and the requirements of the pool, if any.
 func (e *Explainer) conflict(want require.Requirement, pool *model.Pool) (obstacle, bool) {
 	key := want.Key()
 	have, ok := pool.Requirements.Normalize(e.labels.Aliases).Get(key)
@@ -138,7 +138,7 @@ func (e *Explainer) conflict(want require.Requirement, pool *model.Pool) (obstac
 	return obstacle{rule: model.RuleLabels, why: c.String(), fix: fix}, true
 }
 
-// fixOwnLabel returns how a pod comes to a pool whose label it does not ask for.
+// fixOwnLabel returns the fix if the pool's template sets the label to another value.
 func fixOwnLabel(key string, want require.Requirement, pool *model.Pool) string {
 	if key == "karpenter.sh/nodepool" {
 		return "name NodePool " + pool.Name + " in the pod"
@@ -146,7 +146,7 @@ func fixOwnLabel(key string, want require.Requirement, pool *model.Pool) string 
 	return fmt.Sprintf("add a NodePool whose template has the label %s", label(want))
 }
 
-// known returns the keys that a pod could have meant.
+// known returns the label keys that a pod may select by.
 func (e *Explainer) known(pool *model.Pool) []string {
 	keys := e.labels.WellKnown.UnsortedList()
 	keys = append(keys, pool.Requirements.Keys()...)
@@ -154,7 +154,7 @@ func (e *Explainer) known(pool *model.Pool) []string {
 	return slices.Compact(keys)
 }
 
-// wanted names the values that a requirement asks for, to be allowed.
+// wanted returns the values of a requirement, for a fix that allows them.
 func wanted(r require.Requirement) string {
 	if values := r.Values(); r.Operator() == corev1.NodeSelectorOpIn && len(values) > 0 {
 		return fmt.Sprintf("%s for %s", some(values, " or "), r.Key())
@@ -162,7 +162,7 @@ func wanted(r require.Requirement) string {
 	return r.String()
 }
 
-// label writes a requirement as the label that meets it.
+// label returns a label that meets the requirement.
 func label(r require.Requirement) string {
 	if v, ok := r.Any(); ok {
 		return r.Key() + ": " + v
@@ -170,7 +170,7 @@ func label(r require.Requirement) string {
 	return r.Key()
 }
 
-// noType says why no type of the pool goes with a term that does not contradict the pool itself.
+// noType returns why no instance type of the pool matches a term that does not conflict with the pool's requirements.
 func (e *Explainer) noType(term require.Set, pool *model.Pool, all []*model.InstanceType) obstacle {
 	out := obstacle{rule: model.RuleLabels}
 	reqs := pool.Requirements.Normalize(e.labels.Aliases)
@@ -197,8 +197,8 @@ func (e *Explainer) noType(term require.Set, pool *model.Pool, all []*model.Inst
 	return out
 }
 
-// widen returns the single requirement of a pool that keeps the most of types out, and what to allow instead; "" if it
-// takes more than one.
+// widen returns a fix that relaxes one requirement of the pool: the one that alone excludes the most of types. It is
+// empty if no single requirement is enough.
 func widen(types []*model.InstanceType, reqs require.Set, pool *model.Pool) string {
 	best, fix := 0, ""
 	for r := range reqs.All() {
@@ -226,10 +226,10 @@ func widen(types []*model.InstanceType, reqs require.Set, pool *model.Pool) stri
 	return fix
 }
 
-// shown is how many values of a label are listed.
+// shown is how many values a list shows.
 const shown = 4
 
-// some lists values, the first few of many.
+// some returns a list of the values in which the last is preceded by last. Of many, only the first are shown.
 func some(values []string, last string) string {
 	switch n := len(values); {
 	case n > shown:

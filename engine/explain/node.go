@@ -10,7 +10,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// Node returns why a planned node is what it is, a sentence each, the most telling first.
+// Node returns why a planned node has its type, zone and pool, as sentences, most important first.
 func (e *Explainer) Node(n *model.PlannedNode) []string {
 	t := n.Options[0]
 	out := []string{fmt.Sprintf("%s in %s, %s, costs $%.4f/h and holds %s", t.Name, n.Offering.Zone, n.Offering.CapacityType,
@@ -31,7 +31,7 @@ func (e *Explainer) Node(n *model.PlannedNode) []string {
 	return out
 }
 
-// rivals says what the other options are.
+// rivals returns a sentence about the other options.
 func (e *Explainer) rivals(n *model.PlannedNode) string {
 	if len(n.Options) == 1 {
 		return "no other type of the pool holds its pods"
@@ -45,7 +45,7 @@ func (e *Explainer) rivals(n *model.PlannedNode) string {
 		counted(len(n.Options)-1, "other type"), n.Options[1].Name, dearer)
 }
 
-// fill is how full the node is in the resource that it has the least of left, and in the other of cpu and memory.
+// fill returns the used share of the node's cpu and memory, and of other resources that are at least 90% used.
 func fill(n *model.PlannedNode) string {
 	var parts []string
 	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
@@ -62,7 +62,7 @@ func fill(n *model.PlannedNode) string {
 	return strings.Join(parts, ", ")
 }
 
-// narrowed lists what the node's requirements say beyond the pool's.
+// narrowed returns the requirements of the node that are narrower than those of the pool.
 func (e *Explainer) narrowed(n *model.PlannedNode) string {
 	var out []string
 	of := n.Pool.Requirements.Normalize(e.labels.Aliases)
@@ -75,7 +75,7 @@ func (e *Explainer) narrowed(n *model.PlannedNode) string {
 	return some(out, " and ")
 }
 
-// vacuous reports whether r admits everything.
+// vacuous reports whether r only requires the label to exist.
 func vacuous(r require.Requirement) bool {
 	return r.Equal(require.New(r.Key(), require.Exists))
 }

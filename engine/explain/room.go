@@ -13,8 +13,9 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// room returns why none of the types that the labels leave holds the pod, beside the daemons that come with every node.
-func (e *Explainer) room(pod *model.Pod, pool *model.Pool, c choice) []obstacle {
+// room returns why no type of c has room for the pod and the DaemonSets, or no available offering. It returns nil if
+// one has both.
+func (e *Explainer) room(pod *model.Pod, pool *model.Pool, c labelMatch) []obstacle {
 	reqs := pool.Requirements.Normalize(e.labels.Aliases).And(c.term)
 	var holding []*model.InstanceType
 	for _, t := range c.types {
@@ -35,8 +36,8 @@ func (e *Explainer) room(pod *model.Pod, pool *model.Pool, c choice) []obstacle 
 	return []obstacle{o}
 }
 
-// elsewhere says what to allow so that the first of types is on offer, "" if it is nowhere. reqs are those of pool and pod
-// together, term is the pod's.
+// elsewhere returns a fix that allows the zone or capacity type of an available offering of types, empty if there is
+// none. reqs are the requirements of pool and pod; term are those of the pod.
 func elsewhere(types []*model.InstanceType, reqs, term require.Set, pool *model.Pool) string {
 	places := []string{corev1.LabelTopologyZone, apiv1.CapacityTypeLabelKey}
 	free := reqs.Without(append(places, zoneIDs(reqs)...)...)
@@ -62,12 +63,12 @@ func elsewhere(types []*model.InstanceType, reqs, term require.Set, pool *model.
 	return ""
 }
 
-// zoneIDs returns the labels of reqs by which a cloud names zones once more: they end in zone-id, whatever the domain.
+// zoneIDs returns the keys of the zone ID labels in reqs. They end in /zone-id, with the domain of the cloud.
 func zoneIDs(reqs require.Set) []string {
 	return slices.DeleteFunc(reqs.Keys(), func(key string) bool { return !strings.HasSuffix(key, "/zone-id") })
 }
 
-// need is what a node of that type must have for the pod: its requests, and those of the daemons that run there.
+// need returns the requests of the pod and of the DaemonSets that run on a node of type t.
 func (e *Explainer) need(pod *model.Pod, pool *model.Pool, t *model.InstanceType, reqs require.Set) model.Resources {
 	sum := pod.Requests
 	on := t.Requirements.And(reqs)
@@ -79,7 +80,7 @@ func (e *Explainer) need(pod *model.Pod, pool *model.Pool, t *model.InstanceType
 	return sum
 }
 
-// runs reports whether a daemon runs on nodes of the pool with these labels.
+// runs reports whether the DaemonSet runs on nodes of the pool with the labels on.
 func (e *Explainer) runs(d *model.Daemon, pool *model.Pool, on require.Set) bool {
 	for _, t := range pool.Taints {
 		if t.Effect != corev1.TaintEffectPreferNoSchedule && !tolerated(d.Pod.Object.Spec.Tolerations, t) {
@@ -92,7 +93,7 @@ func (e *Explainer) runs(d *model.Daemon, pool *model.Pool, on require.Set) bool
 	})
 }
 
-// tooSmall says by how much the nearest of types is too small, and what would do.
+// tooSmall returns which resources the nearest of types lacks, and a fix.
 func (e *Explainer) tooSmall(pod *model.Pod, pool *model.Pool, types []*model.InstanceType, reqs require.Set) obstacle {
 	nearest, gap := types[0], math.Inf(1)
 	for _, t := range types {
@@ -129,7 +130,7 @@ func (e *Explainer) tooSmall(pod *model.Pod, pool *model.Pool, types []*model.In
 	return o
 }
 
-// distance is how much have is short of need, as the sum of the parts that are missing.
+// distance returns the sum over the resources of the share of need that have lacks.
 func distance(need, have model.Resources) float64 {
 	sum := 0.0
 	for name, v := range need {
@@ -140,7 +141,7 @@ func distance(need, have model.Resources) float64 {
 	return sum
 }
 
-// larger returns how to let the pool have types that hold the pod; "" if there are none.
+// larger returns a fix that allows the pool types that have room for the pod, empty if there are none.
 func (e *Explainer) larger(pod *model.Pod, pool *model.Pool, reqs require.Set) string {
 	var holding []*model.InstanceType
 	for _, t := range e.snapshot.Types(pool.Name) {

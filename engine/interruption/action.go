@@ -11,7 +11,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// An Action is what is to be done about one claim, in the order of its fields. Doing it twice does no harm.
+// An Action is what to do about one claim because of a notice, in the order of its fields. It is idempotent.
 type Action struct {
 	// Claim is the claim that the notice concerns.
 	Claim *apiv1.NodeClaim
@@ -19,29 +19,29 @@ type Action struct {
 	Node *corev1.Node
 	// Notice is the most urgent notice about the claim.
 	Notice model.Notice
-	// Unavailable is the capacity type that is out of capacity for the claim's instance type and zone. For reserved capacity it
-	// is the claim's reservation. It is empty if nothing was learned.
+	// Unavailable is the capacity type that has no capacity for the claim's instance type and zone, or for its
+	// reservation. It is empty if the notice does not say so.
 	Unavailable string
-	// Told is the event about the notice, on claim and node. Its Reason is empty if there is none.
+	// Told is the event about the notice, for claim and node. Its Reason is empty if there is none.
 	Told Event
-	// Deadline is when the drain stops waiting for pods, to be written onto the claim before it is deleted; zero for none.
+	// Deadline is the termination deadline of the drain, written to the claim before it is deleted; zero for none.
 	Deadline time.Time
-	// Delete says that the claim is to be deleted.
+	// Delete says whether the claim is deleted.
 	Delete bool
-	// Ended is the event that the claim was deleted, on claim and node. Its Reason is empty if there is none.
+	// Ended is the event that the claim was deleted, for claim and node. Its Reason is empty if there is none.
 	Ended Event
-	// Cordon says that new pods are to be kept off the node, once the claim is deleted.
+	// Cordon says whether the node is cordoned after the claim is deleted.
 	Cordon bool
 }
 
-// An Event is a line for users about a claim and its node.
+// An Event is a Kubernetes event for a claim and its node.
 type Event struct {
 	// Type is Normal or Warning.
 	Type            string
 	Reason, Message string
 }
 
-// String returns the action as text, a line for each step.
+// String returns one line for each step.
 func (a Action) String() string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, "  "+format+"\n", args...) }
@@ -67,5 +67,4 @@ func (a Action) String() string {
 	return b.String()
 }
 
-// String returns the event as text.
 func (e Event) String() string { return fmt.Sprintf("%s %s: %s", e.Type, e.Reason, e.Message) }

@@ -12,7 +12,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// A State is what is known when notices arrive.
+// A State is the input of Decide.
 type State struct {
 	Now     time.Time
 	Notices []model.Notice
@@ -22,8 +22,8 @@ type State struct {
 	Nodes []*corev1.Node
 }
 
-// Decide returns an action for each claim that a notice concerns and that is not being deleted, in the order of claim names.
-// Notices about instances without a claim are passed over.
+// Decide returns an action for each claim that a notice names, unless the claim is being deleted, in the order of claim
+// names. Notices about other instances are ignored.
 func Decide(s State) []Action {
 	urgent := mostUrgent(s.Notices)
 	if len(urgent) == 0 {
@@ -43,14 +43,14 @@ func Decide(s State) []Action {
 	return actions
 }
 
-// A target is what a notice names: an instance, or a node.
+// A target is the instance or the node that a notice names.
 type target struct{ instance, node string }
 
-// notices are the most urgent ones, by what they name.
+// notices are the most urgent notice by target.
 type notices map[target]model.Notice
 
-// mostUrgent keeps the most urgent notice about each instance and node; of equally urgent ones the first. Kinds that are not
-// known are left out.
+// mostUrgent returns the most urgent notice for each target, the first of equally urgent ones. Unknown kinds are
+// ignored.
 func mostUrgent(list []model.Notice) notices {
 	urgent := notices{}
 	for _, n := range list {
@@ -68,7 +68,7 @@ func mostUrgent(list []model.Notice) notices {
 	return urgent
 }
 
-// about returns the most urgent notice that names the claim's instance or node.
+// about returns the most urgent notice about the claim's instance or node.
 func (s notices) about(claim *apiv1.NodeClaim) (found model.Notice, ok bool) {
 	id := claim.Status.ProviderID
 	short := id[strings.LastIndex(id, "/")+1:]
@@ -83,7 +83,7 @@ func (s notices) about(claim *apiv1.NodeClaim) (found model.Notice, ok bool) {
 	return found, ok
 }
 
-// actionFor returns what the notice calls for.
+// actionFor returns the action that responses define for the notice.
 func actionFor(claim *apiv1.NodeClaim, node *corev1.Node, n model.Notice, now time.Time) Action {
 	r := responses[urgency(n.Kind)]
 	a := Action{Claim: claim, Node: node, Notice: n, Unavailable: r.unavailable, Delete: r.end != keep}
@@ -107,7 +107,7 @@ func actionFor(claim *apiv1.NodeClaim, node *corev1.Node, n model.Notice, now ti
 	return a
 }
 
-// cordoned reports whether the node has the taint that keeps new pods off a node that goes away.
+// cordoned reports whether the node has the disruption taint.
 func cordoned(node *corev1.Node) bool {
 	taint := apiv1.DisruptedNoScheduleTaint()
 	return slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.MatchTaint(&taint) })

@@ -1,15 +1,12 @@
-// Package interruption decides what to do about notices that instances are going away or have gone bad.
+// Package interruption decides what to do when the cloud reports that instances will be stopped or are unhealthy.
 //
-// Decide is a pure function: notices, claims and nodes go in; one Action for each claim that is concerned comes out. It
-// promises that
+// Begin with Decide, a pure function of notices, claims and nodes. It returns one Action for each claim that a notice
+// names. The table responses defines the action for each kind of notice. Decide guarantees the following.
 //
-//   - of several notices about one instance only the most urgent one counts;
-//   - a claim that is being deleted gets no action: a notice that arrives twice does no harm;
-//   - a claim is deleted only if its instance cannot be kept. A recommendation becomes an event and nothing else;
-//   - a deadline is set only where pods cannot be trusted to end in order, and never replaces one that is set already;
-//   - actions come in the order of claim names, whatever the order of the input.
+//   - If several notices are about one instance, only the most urgent one counts.
+//   - A claim that is being deleted gets no action, so a notice may arrive twice.
+//   - A rebalance recommendation only becomes an event. All other notices delete the claim.
+//   - A deadline is set only for failed instances and hosts, whose pods may not terminate, and never replaces an earlier one.
 //
-// What each kind of notice calls for is one table: responses.
-//
-// The rules are Karpenter's: https://karpenter.sh/docs/concepts/disruption/#interruption
+// The rules are those of Karpenter: https://karpenter.sh/docs/concepts/disruption/#interruption
 package interruption

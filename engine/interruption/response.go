@@ -5,7 +5,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// The reasons of events about notices.
+// The event reasons.
 const (
 	ReasonSpotInterrupted      = "SpotInterrupted"
 	ReasonRebalance            = "SpotRebalanceRecommendation"
@@ -17,27 +17,28 @@ const (
 	ReasonTerminating = "TerminatingOnInterruption"
 )
 
-// An end is how a claim ends because of a notice.
+// An end says how a claim ends because of a notice.
 type end uint8
 
 const (
 	keep   end = iota // the claim stays
-	expire            // the claim is deleted and its node drained, as an expired one is
-	drain             // the same, and new pods are kept off the node at once
+	expire            // the claim is deleted, so its node is drained
+	drain             // the same, and the node is cordoned
 	force             // the same, and the drain does not wait for pods
 )
 
-// A response is what a kind of notice calls for.
+// A response defines the action for a kind of notice.
 type response struct {
 	kind model.NoticeKind
 	end  end
-	// reason is that of the event that tells of the notice, empty for no event. The event is a warning unless the claim stays.
+	// reason is the reason of the event about the notice, empty for no event. Its type is Warning unless the claim
+	// stays.
 	reason string
-	// unavailable is the capacity type in which the instance's type and zone have no capacity any more, empty for none.
+	// unavailable is the capacity type that has no capacity any more for the instance's type and zone, empty for none.
 	unavailable string
 }
 
-// responses are the answers to all kinds of notices, the least urgent kind first.
+// responses are the responses to all kinds of notices, least urgent first.
 var responses = []response{
 	{model.NoticeRebalance, keep, ReasonRebalance, ""},
 	{model.NoticeReservationExpired, expire, "", ""},
@@ -51,7 +52,7 @@ var responses = []response{
 	{model.NoticeHostFailed, force, ReasonInstanceUnhealthy, ""},
 }
 
-// urgency returns the rank of a kind among all kinds, -1 for one that is not known.
+// urgency returns the index of the kind in responses, -1 if it is unknown.
 func urgency(kind model.NoticeKind) int {
 	for i, r := range responses {
 		if r.kind == kind {

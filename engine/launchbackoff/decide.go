@@ -9,20 +9,20 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// A Finding is that a launch was of no use to a pod.
+// A Finding is a launch that was unused by a pod (see the package comment).
 type Finding struct {
 	Pod *model.Pod
-	// Claim was launched for it, from Pool.
+	// Claim is the claim that was launched for the pod, and Pool the name of its NodePool.
 	Claim, Pool string
-	// Why says what was wrong with the node.
+	// Why is the reason why the pod did not use the node.
 	Why string
-	// Times is how many launches in a row were of no use to the pod, this one included.
+	// Times is how many launches in a row were unused, including this one.
 	Times int
-	// Until is when the next may be made.
+	// Until is the earliest time of the next launch.
 	Until time.Time
 }
 
-// Message tells the finding in a sentence.
+// Message returns the finding as a sentence.
 func (f Finding) Message() string { return message(f.Times, f.Why, f.Until) }
 
 func message(times int, why string, until time.Time) string {
@@ -34,17 +34,18 @@ func message(times int, why string, until time.Time) string {
 		nodes, why, until.UTC().Format(time.TimeOnly))
 }
 
-// A Decision says which pods of a plan have to wait for their launch.
+// A Decision is the result of Decide.
 type Decision struct {
-	// Wait are the keys of pods that the plan launches nodes for and that have to wait, each with the reason.
+	// Wait are the keys of pods for which the plan launches nodes although they must wait, with the reason.
 	Wait map[string]string
-	// Findings are the launches that were found to be of no use, in the order of the plan.
+	// Findings are the launches found unused by this call, in the order of the plan.
 	Findings []Finding
-	// State is for the next call.
+	// State is the state for the next call.
 	State State
 }
 
-// Decide decides on the launches of a plan that was made as if no pod had to wait.
+// Decide returns which pods must not get the new nodes that the plan has for them. The plan is made as if no pod had to
+// wait.
 func Decide(st State, s *model.Snapshot, plan *model.Plan) Decision {
 	d := Decision{Wait: map[string]string{}, State: st}
 	var names map[string]bool
@@ -76,7 +77,7 @@ func Decide(st State, s *model.Snapshot, plan *model.Plan) Decision {
 	return d
 }
 
-// record replaces the history of the pod in d.State. The map is copied before the first change.
+// record sets the history of the pod in d.State. Before the first change it copies the map.
 func (d *Decision) record(p *model.Pod, h history) {
 	if len(d.Findings) == 0 {
 		d.State.histories = maps.Clone(d.State.histories)
@@ -84,7 +85,7 @@ func (d *Decision) record(p *model.Pod, h history) {
 	d.State.histories[p.UID] = h
 }
 
-// afterUnused returns h after its last launch was found to be of no use.
+// afterUnused returns h after its last launch was found unused.
 func (h history) afterUnused(why string, now time.Time) history {
 	h.unused++
 	h.reason, h.waitUntil = why, now.Add(WaitAfter(h.unused))
@@ -92,7 +93,7 @@ func (h history) afterUnused(why string, now time.Time) history {
 	return h
 }
 
-// expectedNodes returns the names of the nodes that the plan places pending pods on.
+// expectedNodes returns the names of the nodes on which the plan places pending pods.
 func expectedNodes(plan *model.Plan) map[string]bool {
 	names := map[string]bool{}
 	for _, to := range plan.Placements {
@@ -103,8 +104,8 @@ func expectedNodes(plan *model.Plan) map[string]bool {
 	return names
 }
 
-// outcome reports whether the last launch for the pod, which needs another place, was of no use to it, and why. The nodes in
-// expected will be used.
+// outcome reports whether the last launch for a pending pod was unused, and why. expected returns the nodes that other
+// pods will use.
 func (h history) outcome(s *model.Snapshot, expected func() map[string]bool) (why string, unused bool) {
 	n, ok := s.NodeByName(h.claim)
 	switch {
@@ -113,11 +114,11 @@ func (h history) outcome(s *model.Snapshot, expected func() map[string]bool) (wh
 	case h.taint != "":
 		return "the pod does not tolerate taint " + h.taint, true
 	case h.inherited:
-		return "", false // the pod before may have run there
+		return "", false // the pod that had this history before may have run there
 	case h.emptied:
 		return "it was removed because it stayed empty", true
 	case !ok || !n.Registered || n.Deleting || n.Disrupted() || len(n.Reschedulable()) > 0 || expected()[n.Name]:
-		return "", false // the node is in flight, is used by other pods now or soon, or goes for another reason
+		return "", false // not known yet, used by other pods now or soon, or removed for another reason
 	}
 	return "the pod does not fit on it", true
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// Observe returns st after a look at what has become of pods and nodes. It is to be called whenever pods have come or nodes
-// go, and before Decide: what was never observed does not count.
+// Observe returns st updated by the present pods and nodes. It must be called whenever pods appear or nodes are
+// removed, and before Decide.
 func Observe(st State, s *model.Snapshot) State {
 	next := State{histories: make(map[types.UID]history, len(st.histories)), orphaned: expire(st.orphaned, s.Now)}
 	var orphaned []history
@@ -47,7 +47,7 @@ func Observe(st State, s *model.Snapshot) State {
 	return next
 }
 
-// withOrphans adds histories of pods that are gone to kept, which it changes; the slices in kept are shared and stay as they are.
+// withOrphans adds the histories of deleted pods to kept and returns it. The slices in kept are shared and not changed.
 func withOrphans(kept map[types.UID][]history, gone []history) map[types.UID][]history {
 	slices.SortFunc(gone, func(a, b history) int { return strings.Compare(a.key, b.key) })
 	byOwner := map[types.UID][]history{}
@@ -62,7 +62,7 @@ func withOrphans(kept map[types.UID][]history, gone []history) map[types.UID][]h
 	return kept
 }
 
-// withNode returns h after a look at the claim's node, which may be gone when Decide needs to know.
+// withNode returns h with what Decide must know of the claim's node, which may be gone by then.
 func (h history) withNode(s *model.Snapshot) history {
 	n, ok := s.NodeByName(h.claim)
 	if !ok || !n.Registered || len(n.Reschedulable()) > 0 {
@@ -73,7 +73,7 @@ func (h history) withNode(s *model.Snapshot) history {
 	return h
 }
 
-// withBinding returns h after a look at the node that the pod is bound to.
+// withBinding returns h updated by the node to which the pod is bound.
 func (h history) withBinding(s *model.Snapshot, p *model.Pod) history {
 	n, ok := s.NodeByName(p.Object.Spec.NodeName)
 	if !ok || n.Deleting || n.Disrupted() {
@@ -86,7 +86,7 @@ func (h history) withBinding(s *model.Snapshot, p *model.Pod) history {
 	return h
 }
 
-// outdated reports whether the pod, or its pool, is specified otherwise than when the last launch was made.
+// outdated reports whether the spec of the pod or its pool has changed since the last launch.
 func (h history) outdated(s *model.Snapshot, p *model.Pod) bool {
 	if p.Object != h.pod && !equality.Semantic.DeepEqual(p.Object.Spec, h.pod.Spec) {
 		return true
@@ -95,7 +95,7 @@ func (h history) outdated(s *model.Snapshot, p *model.Pod) bool {
 	return !ok || pool.Object.UID != h.pool.Object.UID || pool.Object.Generation != h.pool.Object.Generation
 }
 
-// expire returns the histories that are still kept for a pod of their owner.
+// expire returns the histories without those of pods that were deleted more than retention ago.
 func expire(orphaned map[types.UID][]history, now time.Time) map[types.UID][]history {
 	kept := make(map[types.UID][]history, len(orphaned))
 	for owner, all := range orphaned {
@@ -109,8 +109,8 @@ func expire(orphaned map[types.UID][]history, now time.Time) map[types.UID][]his
 	return kept
 }
 
-// inherit gives pending pods without a history that of a pod of their owner which is gone. Each history passes to one pod, the
-// latest first.
+// inherit gives each pending pod without a history that of a deleted pod of the same owner. Each history passes to one
+// pod, the most recently deleted first.
 func inherit(st *State, s *model.Snapshot) {
 	if len(st.orphaned) == 0 {
 		return
@@ -130,7 +130,7 @@ func inherit(st *State, s *model.Snapshot) {
 	}
 }
 
-// ownerOf returns the UID of the controller that makes another pod in place of this one, empty for none.
+// ownerOf returns the UID of the pod's controller, empty if there is none.
 func ownerOf(o *corev1.Pod) types.UID {
 	p := model.Pod{Object: o}
 	if owner := p.Owner(); owner != nil {
@@ -139,7 +139,7 @@ func ownerOf(o *corev1.Pod) types.UID {
 	return ""
 }
 
-// removedForEmptiness reports whether the node goes, or is about to, because nothing runs there.
+// removedForEmptiness reports whether the node is being removed because it is empty.
 func removedForEmptiness(n *model.Node) bool {
 	if n.Claim == nil {
 		return false
@@ -148,8 +148,8 @@ func removedForEmptiness(n *model.Node) bool {
 	return why != nil && why.Reason == string(apiv1.DisruptionReasonEmpty) && (n.Deleting || n.Disrupted())
 }
 
-// untolerated returns the first taint that keeps the pod from the node, empty for none. Taints that Kubernetes and Karpenter
-// set themselves belong to a node that is in trouble or goes; they do not make it unfit.
+// untolerated returns the first taint that excludes the pod from the node, empty if there is none. Taints of Kubernetes
+// and Karpenter are ignored: they mark a node that is unhealthy or being removed, not one that is unsuitable.
 func untolerated(n *model.Node, o *corev1.Pod) string {
 	for _, t := range n.Taints {
 		switch {

@@ -11,16 +11,17 @@ import (
 )
 
 const (
-	// FirstWait is the wait after the first unused launch, LongestWait the longest one. Each is twice the one before.
+	// FirstWait is the wait after the first unused launch. Each further wait is twice the one before, up to
+	// LongestWait.
 	FirstWait   = 10 * time.Second
 	LongestWait = 5 * time.Minute
-	// settleTime is how long a pod runs on a node that stays until its history is dropped.
+	// settleTime is how long a pod must run on a node that is not being removed until its history is dropped.
 	settleTime = time.Minute
-	// retention is how long the history of a pod that is gone is kept for a pod of the same owner.
+	// retention is how long the history of a deleted pod is kept for a pod of the same owner.
 	retention = 2 * LongestWait
 )
 
-// WaitAfter returns how long to wait after so many unused launches in a row.
+// WaitAfter returns the wait after this number of unused launches in a row.
 func WaitAfter(unused int) time.Duration {
 	if unused <= 0 {
 		return 0
@@ -32,48 +33,48 @@ func WaitAfter(unused int) time.Duration {
 	return min(wait, LongestWait)
 }
 
-// A State is what is known of the launches for pods. It is never changed: each function returns a new one. The zero State is
-// empty.
+// A State is the histories of launches for pods. It is immutable; the zero State is empty.
 type State struct {
-	// histories are those of pods that exist, by UID.
+	// histories are those of existing pods, by UID.
 	histories map[types.UID]history
-	// orphaned are those of pods that are gone, by the UID of their owner, in the order in which they went, then by key.
+	// orphaned are those of deleted pods, by the UID of their owner, ordered by goneAt and key.
 	orphaned map[types.UID][]history
 }
 
-// A history is what is known of the launches for one pod.
+// A history is the launches for one pod, as far as the next launch depends on them.
 type history struct {
-	// key is the pod's, pod its object when the last launch was made for it.
+	// key is the pod's namespace/name. pod is its object when the last launch was made.
 	key string
 	pod *corev1.Pod
-	// claim is the last launch whose outcome is not decided yet, empty for none. pool is the pool that made it, as it was.
+	// claim is the name of the last launched claim while its outcome is unknown, else empty. pool is its pool at that
+	// time.
 	claim string
 	pool  *model.Pool
-	// emptied says that the claim's node was removed for being empty while the pod was pending.
+	// emptied says that the claim's node was removed as empty while the pod was pending.
 	emptied bool
-	// taint is the one by which the claim's node was seen to keep the pod away, empty for none.
+	// taint is a taint of the claim's node that the pod does not tolerate, empty if there is none.
 	taint string
-	// inherited says that the claim was made for another pod, which may have run there.
+	// inherited says that the claim was launched for another pod, which may have run there.
 	inherited bool
-	// boundSince is since when the pod has been bound to a node that stays; zero while it is not.
+	// boundSince is since when the pod has been bound to a node that is not being removed; zero if it is not.
 	boundSince time.Time
-	// unused is how many launches in a row were of no use, reason what was wrong with the last node.
+	// unused is how many launches in a row were unused. reason is why the last one was.
 	unused int
 	reason string
 	// waitUntil is the earliest time of the next launch.
 	waitUntil time.Time
-	// goneAt is when the pod was found to be gone.
+	// goneAt is when the pod was found deleted.
 	goneAt time.Time
 }
 
-// A Launch is a claim that was made for pods.
+// A Launch is a claim that was created for pods.
 type Launch struct {
 	Claim string
 	Pool  *model.Pool
 	Pods  []*model.Pod
 }
 
-// Launched returns st after these launches.
+// Launched returns st after the launches.
 func Launched(st State, launches ...Launch) State {
 	next := State{histories: maps.Clone(st.histories), orphaned: st.orphaned}
 	if next.histories == nil {
@@ -91,7 +92,7 @@ func Launched(st State, launches ...Launch) State {
 	return next
 }
 
-// NextLaunch returns when the first of the pods that wait may have another launch; zero if none waits.
+// NextLaunch returns the earliest time at which a waiting pod may have another launch, zero if no pod waits.
 func NextLaunch(st State, now time.Time) (next time.Time) {
 	for _, h := range st.histories {
 		if h.waitUntil.After(now) && (next.IsZero() || h.waitUntil.Before(next)) {

@@ -13,49 +13,49 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// An Action is one thing to be done to a claim, its node or its instance. It is one of Launch, Register, Initialize,
-// Delete, SetDeadline, DeleteNodes, EndInstance, Release and Warn; doing one twice does no harm.
+// An Action is one step for a claim, its node or its instance: Launch, Register, Initialize, Delete, SetDeadline,
+// DeleteNodes, EndInstance, Release or Warn. All actions are idempotent.
 type Action interface {
 	fmt.Stringer
 	action()
 }
 
-// Launch asks the provider for the claim's instance. The answer must be there by Deadline; later the claim is given
-// up.
+// Launch requests the claim's instance from the provider. The call must return by Deadline, because the claim is
+// deleted then.
 type Launch struct {
 	Deadline time.Time
 }
 
-// Register gives the claim's node what the claim promised of it. All of it goes into one write.
+// Register writes the labels, annotations, taints, owner and finalizer of the claim to its node, in one write.
 type Register struct {
 	Node string
-	// Labels and Annotations are laid over the node's.
+	// Labels and Annotations are added to those of the node and replace equal keys.
 	Labels, Annotations map[string]string
-	// ClaimLabels are what the provider learned only now; they go onto the claim as well.
+	// ClaimLabels are labels from the registration hook that the claim lacks. They are written to the claim as well.
 	ClaimLabels map[string]string
-	// AddTaints are missing on the node, RemoveTaints are to go, whatever their effect is by then; order matters to nobody.
+	// AddTaints are missing on the node. RemoveTaints are removed by key, whatever their effect.
 	AddTaints, RemoveTaints []corev1.Taint
-	// Owner and Finalizer tie node and claim together.
+	// Owner is the owner reference to the claim. Finalizer keeps the node until it is drained.
 	Owner     metav1.OwnerReference
 	Finalizer string
 	// Soften changes the effect of the unregistered taint from NoExecute to NoSchedule.
 	Soften bool
-	// Complete is false while a hook or nominations hold the node back: what is known is written, the unregistered taint stays.
+	// Complete is false while a hook or missing nominations delay the registration. The unregistered taint then stays.
 	Complete bool
 }
 
-// Initialize tells everybody that pods may count on the node.
+// Initialize labels the node as initialized. From then on, pods may rely on its resources.
 type Initialize struct {
 	Node   string
 	Labels map[string]string
-	// AddTaints keep pods off the node for now.
+	// AddTaints reserve the node for a staged move.
 	AddTaints []corev1.Taint
 }
 
-// A DeleteReason says why a claim was given up; it is a label value in metrics.
+// A DeleteReason is the reason why Next deletes a claim. It is a label value in metrics.
 type DeleteReason string
 
-// The reasons for giving up a claim.
+// The reasons for deleting a claim.
 const (
 	DeleteLaunchTimeout        DeleteReason = "launch_timeout"
 	DeleteRegistrationTimeout  DeleteReason = "registration_timeout"
@@ -65,29 +65,29 @@ const (
 	DeleteExpired              DeleteReason = "expired"
 )
 
-// Delete gives the claim up: it is deleted, and its end takes the usual way.
+// Delete deletes the claim. Its finalizer then leads to the usual termination.
 type Delete struct {
 	Reason DeleteReason
 }
 
-// SetDeadline writes down when the claim's node will be ended by force.
+// SetDeadline writes the time at which the drain of the claim's node no longer waits for pods.
 type SetDeadline struct {
 	At time.Time
 }
 
-// DeleteNodes deletes nodes, in name order. Their drain is their own affair; the claim waits for them to be gone.
+// DeleteNodes deletes nodes, in name order. Their finalizer starts a drain, and the claim stays until they are gone.
 type DeleteNodes struct {
 	Names []string
 }
 
-// EndInstance asks the provider to end the instance. If it has none any more the View's Instance is InstanceGone, and
-// Next is to be asked again instead of doing the rest of the Judgement.
+// EndInstance requests the provider to terminate the instance. If the provider has no such instance, the caller sets
+// View.Instance to InstanceGone and calls Next again, without executing the rest of the Judgement.
 type EndInstance struct{}
 
-// Release takes the finalizer off the claim: nothing of it is left.
+// Release removes the finalizer from the claim, because its nodes and its instance are gone.
 type Release struct{}
 
-// Warn tells people something that is wrong, as an event on the claim.
+// Warn emits a warning event on the claim.
 type Warn struct {
 	Reason, Message string
 }
@@ -151,7 +151,7 @@ func (a Release) String() string { return "release claim" }
 
 func (a Warn) String() string { return "warn " + a.Reason + ": " + a.Message }
 
-// writePairs writes m a line an entry, by key.
+// writePairs prints one line per entry of m, in key order.
 func writePairs(b *strings.Builder, what string, m map[string]string) {
 	for _, k := range slices.Sorted(maps.Keys(m)) {
 		fmt.Fprintf(b, "\n  %s %s=%s", what, k, m[k])

@@ -9,11 +9,11 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// consistentPercent is how much of the expected capacity a node must report.
+// consistentPercent is the least share of the promised capacity that a node must report.
 const consistentPercent = 90
 
-// Shortfall says, a sentence a resource, of which resources that the claim asks for the node reports less than 90 %
-// of what the provider promised. It is empty when all is well.
+// Shortfall returns one sentence for each requested resource of which the node reports less than 90 % of the capacity
+// in the claim's status.
 func Shortfall(claim *apiv1.NodeClaim, node *corev1.Node) []string {
 	var list []string
 	for _, name := range model.RequestsOf(claim.Spec.Resources.Requests).Names() {

@@ -7,9 +7,9 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// Consolidatable reports whether the pool's consolidateAfter has passed since pods last came to or went from the
-// claim's node, or since it was initialized if none ever did. If time alone will make it so, wait is how long that
-// takes, otherwise zero.
+// Consolidatable reports whether the pool's consolidateAfter has passed since the last pod event of the claim's node
+// (see LastPodEvent). Without such an event, the time of initialization counts. wait is the remaining time, zero if
+// time alone will not make the claim consolidatable.
 func Consolidatable(claim *apiv1.NodeClaim, pool *apiv1.NodePool, now time.Time) (yes bool, wait time.Duration) {
 	after := pool.Spec.Disruption.ConsolidateAfter.Duration
 	initialized := condition.Get(claim, apiv1.ConditionTypeInitialized)

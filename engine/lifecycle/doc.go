@@ -1,14 +1,15 @@
-// Package lifecycle decides what happens next to one NodeClaim.
+// Package lifecycle decides the next step in the life of one NodeClaim: launch, registration, initialization, deletion
+// and termination.
 //
-// Next looks at a claim and at the nodes that carry its provider ID, and says which conditions the claim has and what
-// is to be done: launch, register, initialize, give up, drain, end the instance, let go. It does none of it. The
-// package promises
+// Begin with Next (next.go). Its input is a View: the claim, the nodes with its provider ID, and what the provider
+// reported. Its output is a Judgement: the actions to execute and the conditions to set. Next executes nothing, and it
+// guarantees the following.
 //
-//   - no memory: everything follows from the View, so a controller that was killed at any moment asks again and goes on;
-//   - no clock: time is View.Now, and Judgement.Requeue says when time alone would change the answer;
-//   - one order: launch before registration before initialization, and a claim that is being deleted only ever ends.
+//   - It keeps no state: a controller that was restarted calls it again and continues.
+//   - It reads no clock: the time is View.Now, and Judgement.Requeue is when time alone would change the result.
+//   - The stages have one order: launch, registration, initialization. For a claim that is being deleted, only termination
+//     continues.
 //
-// The other questions about one claim are answered here too: may it be consolidated (Consolidatable), has it drifted
-// (Drift), has it expired (Expiry), when did pods last come or go (LastPodEvent), and is its node what was promised
-// (Shortfall). testdata/scenario shows each rule by an example.
+// Other functions answer one question about a claim: Consolidatable, Drift, Expiry, LastPodEvent, and Shortfall (does
+// the node report the promised capacity?). testdata/scenario shows each rule by an example.
 package lifecycle

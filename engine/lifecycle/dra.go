@@ -8,8 +8,8 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// unpublishedDriver returns the first driver that the claim's pods need and that has no complete pool of devices on
-// the node.
+// unpublishedDriver returns the first DRA driver that the claim's pods need and that has not published a complete pool
+// of devices on the node.
 func unpublishedDriver(v View) (driver string, ok bool) {
 	if !v.DRA {
 		return "", false
@@ -23,8 +23,8 @@ func unpublishedDriver(v View) (driver string, ok bool) {
 	return "", false
 }
 
-// published reports whether one pool of the driver is complete: as many slices of its newest generation as they say
-// there are.
+// published reports whether at least one resource pool of the driver is complete: the slices of its newest generation
+// are as many as its ResourceSliceCount.
 func published(driver string, slices []*resourcev1.ResourceSlice) bool {
 	newest := map[string]int64{}
 	for _, s := range slices {

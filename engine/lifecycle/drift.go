@@ -12,20 +12,20 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// Why a claim has drifted, as far as no cloud is needed to tell. Providers add their own.
+// The drift reasons that do not depend on the provider. Providers add their own.
 const (
 	DriftNodePool             = "NodePoolDrifted"
 	DriftRequirements         = "RequirementsDrifted"
 	DriftInstanceTypeNotFound = "InstanceTypeNotFound"
 )
 
-// TypeDriftAge is how old a claim must be before its instance type is looked for: what was launched just now may be
-// missing from a list that was made before.
+// TypeDriftAge is the age from which the instance type of a claim must be in the list of types. A list that was made
+// before the launch may lack the type of a new claim.
 const TypeDriftAge = time.Hour
 
-// Drift returns the first reason why the claim is no longer what its pool asks for, or "". Types are all instance
-// types of the pool, available or not, in name order. None at all says more about the list than about the claim, and
-// is no reason.
+// Drift returns the first reason why the claim no longer matches its pool, empty if there is none. types are all
+// instance types of the pool, available or not, in name order. If there are none, the types are not known, so the
+// claim's type is not checked.
 func Drift(claim *apiv1.NodeClaim, pool *apiv1.NodePool, types []*model.InstanceType, now time.Time) string {
 	switch {
 	case hashDiffers(claim, pool):
@@ -38,7 +38,8 @@ func Drift(claim *apiv1.NodeClaim, pool *apiv1.NodePool, types []*model.Instance
 	return ""
 }
 
-// hashDiffers compares the template's hash then and now. Hashes that were made by different rules say nothing.
+// hashDiffers reports whether the hash of the pool's template has changed since the claim was created. Hashes of
+// different hash versions are not compared.
 func hashDiffers(claim *apiv1.NodeClaim, pool *apiv1.NodePool) bool {
 	then, ok1 := claim.Annotations[apiv1.NodePoolHashAnnotationKey]
 	now, ok2 := pool.Annotations[apiv1.NodePoolHashAnnotationKey]
@@ -47,15 +48,15 @@ func hashDiffers(claim *apiv1.NodeClaim, pool *apiv1.NodePool) bool {
 	return ok1 && ok2 && ok3 && ok4 && ruleThen == ruleNow && then != now
 }
 
-// requirementsDiffer reports whether the pool would no longer make a node with the claim's labels. Requirements are
-// no part of the hash, so that a pool can be widened without replacing its nodes.
+// requirementsDiffer reports whether the pool's requirements exclude the claim's labels. Requirements are not part of
+// the hash, so a pool can be widened without drift of its nodes.
 func requirementsDiffer(claim *apiv1.NodeClaim, pool *apiv1.NodePool) bool {
 	_, ok := require.FromLabels(claim.Labels).Compatible(require.FromSpec(pool.Spec.Template.Spec.Requirements), nil)
 	return !ok
 }
 
-// offered reports whether the claim's type is still there, with an offering that a node of these labels could come
-// from.
+// offered reports whether the claim's instance type still exists, with an offering by which the node could have been
+// launched.
 func offered(labels map[string]string, types []*model.InstanceType) bool {
 	name := labels[corev1.LabelInstanceTypeStable]
 	i, ok := slices.BinarySearchFunc(types, name, func(t *model.InstanceType, name string) int {
@@ -67,10 +68,10 @@ func offered(labels map[string]string, types []*model.InstanceType) bool {
 	return slices.ContainsFunc(types[i].Offerings, func(o model.Offering) bool { return comesFrom(labels, o) })
 }
 
-// comesFrom reports whether a node of these labels may have been bought as o.
+// comesFrom reports whether a node with these labels may have been launched by offering o.
 //
-// A node that was bought from a reservation may since have fallen back to on-demand, when the reservation ran out,
-// and its reservation may be another one today; so only zone and capacity type count then.
+// For a node from a capacity reservation, only the zone and a capacity type of reserved or on-demand must match. The
+// reservation may have run out, so that the node is on-demand now, or it may have another ID.
 func comesFrom(labels map[string]string, o model.Offering) bool {
 	if labels[apiv1.CapacityTypeLabelKey] == apiv1.CapacityTypeReserved {
 		return o.Zone == labels[corev1.LabelTopologyZone] &&

@@ -6,7 +6,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// Expiry returns when the claim has lived its time, and ok=false if it may live for ever.
+// Expiry returns when the claim expires. ok is false if it never does.
 func Expiry(claim *apiv1.NodeClaim) (at time.Time, ok bool) {
 	if claim.Spec.ExpireAfter.Duration == nil {
 		return time.Time{}, false

@@ -2,7 +2,6 @@ package lifecycle
 
 import (
 	"fmt"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -10,8 +9,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// initialize waits until pods may count on the node. It never gives up: a node that is registered may run pods
-// already, and taking it away is for repair and expiry to decide.
+// initialize sets the condition Initialized once the node is ready. There is no timeout: pods may run on a registered
+// node, so only repair and expiry remove it.
 func initialize(v View) (j Judgement) {
 	reason, message := unready(v)
 	if reason != "" {
@@ -27,23 +26,19 @@ func initialize(v View) (j Judgement) {
 	return j
 }
 
-// awaitsTurn reports whether the claim is one of several that replace others, and takes their pods when it is told to.
-// Daemons are on its node by then, so that only those are kept away who could go elsewhere.
+// awaitsTurn reports whether the claim is one of several replacements of a command, whose pods move stage by stage. Its
+// node is then reserved. DaemonSet pods run there already, so the taint excludes only other pods.
 func awaitsTurn(claim *apiv1.NodeClaim) bool {
 	return claim.Annotations[apiv1.TurnAnnotationKey] != "" && claim.Annotations[apiv1.ReplacesAnnotationKey] != ""
 }
 
-// Apply does i to node. Done twice it is as if done once: a cache may be behind the first time.
+// Apply changes the node as i says. It is idempotent, because the node may come from a stale cache.
 func (i Initialize) Apply(node *corev1.Node) {
 	node.Labels = overlay(node.Labels, i.Labels)
-	for _, t := range i.AddTaints {
-		if !slices.ContainsFunc(node.Spec.Taints, func(there corev1.Taint) bool { return there.MatchTaint(&t) }) {
-			node.Spec.Taints = append(node.Spec.Taints, t)
-		}
-	}
+	node.Spec.Taints = append(node.Spec.Taints, missingTaints(node.Spec.Taints, i.AddTaints)...)
 }
 
-// unready returns the first thing that the node lacks, or "".
+// unready returns the first condition for initialization that the node does not meet, empty if it meets all.
 func unready(v View) (reason, message string) {
 	if len(v.Nodes) != 1 {
 		return ReasonNodeNotFound, fmt.Sprintf("%d nodes have provider ID %q, want one",
@@ -73,7 +68,7 @@ func unready(v View) (reason, message string) {
 	return "", ""
 }
 
-// readiness is the status of the node's condition Ready, Unknown if it has none.
+// readiness returns the status of the node's condition Ready, Unknown if it has none.
 func readiness(node *corev1.Node) corev1.ConditionStatus {
 	for _, c := range node.Status.Conditions {
 		if c.Type == corev1.NodeReady {
@@ -83,8 +78,8 @@ func readiness(node *corev1.Node) corev1.ConditionStatus {
 	return corev1.ConditionUnknown
 }
 
-// unregisteredResource returns the first resource that the claim asks for and the node does not have any of: a device
-// plugin that has not come up.
+// unregisteredResource returns the first requested resource of which the node has nothing allocatable. An example is a
+// GPU whose device plugin has not started.
 func unregisteredResource(claim *apiv1.NodeClaim, node *corev1.Node) (name corev1.ResourceName, ok bool) {
 	requests := model.RequestsOf(claim.Spec.Resources.Requests)
 	for _, name := range requests.Names() {

@@ -8,7 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Reasons of the conditions that Next sets while they are not True. They are upstream's, to the letter, but for the last.
+// Reasons of the conditions that Next sets while they are not True. All except the last are those of upstream
+// Karpenter.
 const (
 	ReasonNodeNotFound               = "NodeNotFound"
 	ReasonMultipleNodesFound         = "MultipleNodesFound"
@@ -21,19 +22,19 @@ const (
 	ReasonNominationsPending         = "NominationsPending"
 )
 
-// A Judgement is what Next has to say.
+// A Judgement is the result of Next.
 type Judgement struct {
-	// Actions are to be done in this order.
+	// Actions are the actions to execute, in this order.
 	Actions []Action
-	// Conditions are to be set on the claim once the Actions are done. Only type, status, reason and message count.
+	// Conditions are set on the claim after the Actions. Only type, status, reason and message are set.
 	Conditions []metav1.Condition
-	// NodeName is to be set in the claim's status once the Actions are done; empty leaves it as it is.
+	// NodeName is set in the claim's status after the Actions. If it is empty, the status keeps its value.
 	NodeName string
-	// Requeue is when time alone will change the answer; zero means that it will not.
+	// Requeue is the time after which Next must be called again without an event; zero means never.
 	Requeue time.Duration
 }
 
-// String renders the judgement a line an item, for tests and logs.
+// String prints one line per item, for tests and logs.
 func (j Judgement) String() string {
 	var b strings.Builder
 	for _, a := range j.Actions {
@@ -58,14 +59,14 @@ func (j Judgement) String() string {
 	return b.String()
 }
 
-// set adds a condition. A condition that is True has its own type for a reason and needs no message.
+// set adds a condition.
 func (j *Judgement) set(t string, status metav1.ConditionStatus, reason, message string) {
 	j.Conditions = append(j.Conditions, metav1.Condition{
 		Type: t, Status: status, Reason: reason, Message: message,
 	})
 }
 
-// holds adds a condition that is True.
+// holds adds a condition that is True. Its reason is its type, and it has no message.
 func (j *Judgement) holds(t string) { j.set(t, metav1.ConditionTrue, t, "") }
 
 // waits adds a condition that is Unknown.

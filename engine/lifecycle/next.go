@@ -10,17 +10,17 @@ import (
 )
 
 const (
-	// LaunchTimeout is how long after its creation a claim may be without an instance.
+	// LaunchTimeout is the age at which a claim without an instance is deleted.
 	LaunchTimeout = 5 * time.Minute
-	// RegistrationTimeout is how long after its creation a claim may be without a registered node.
+	// RegistrationTimeout is the age at which a claim without a registered node is deleted.
 	RegistrationTimeout = 15 * time.Minute
 )
 
-// Next says what is to happen to the claim now.
+// Next returns the next step for the claim.
 //
-// After the Actions are done and the Conditions are set, asking again may bring the next step at once: a node that
-// joins ready is registered and initialized in one pass. An empty Judgement means that only a change from outside, to
-// claim or node, will bring something new.
+// After the Judgement is executed, another call may return a further step at once. For example, a node that is ready
+// when it joins is registered and initialized in one pass. An empty Judgement means that nothing is to be done until
+// the claim or a node changes.
 func Next(v View) Judgement {
 	switch {
 	case !v.Claim.DeletionTimestamp.IsZero():
@@ -35,9 +35,9 @@ func Next(v View) Judgement {
 	return Judgement{}
 }
 
-// launch asks for an instance until the claim is too old. An instance that came later than that would only be ended
-// again, so the timeout is looked at first. Both timeouts count from the creation of the claim and not from a
-// condition's transition, which moves when a condition goes back and forth.
+// launch requests an instance, and deletes the claim after LaunchTimeout. The timeout is checked first, because a later
+// instance would be terminated at once. Both timeouts count from the creation of the claim: transition times of
+// conditions may change repeatedly.
 func launch(v View) (j Judgement) {
 	deadline := v.Claim.CreationTimestamp.Add(LaunchTimeout)
 	if !v.Now.Before(deadline) {
@@ -52,7 +52,7 @@ func launch(v View) (j Judgement) {
 	return j
 }
 
-// overdue adds the end of a claim whose node does not come, or when to look for it.
+// overdue deletes the claim if RegistrationTimeout has passed. Otherwise it sets Requeue to the remaining time at most.
 func (j *Judgement) overdue(v View) {
 	left := v.Claim.CreationTimestamp.Add(RegistrationTimeout).Sub(v.Now)
 	if left <= 0 {

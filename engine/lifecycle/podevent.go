@@ -9,14 +9,15 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// PodEventWindow is the least time between two writes of a claim's last pod event: it is not written for each pod of a burst.
+// PodEventWindow is the least time between two writes of a claim's lastPodEventTime, so that a burst of pods causes few
+// writes.
 const PodEventWindow = 10 * time.Second
 
-// LastPodEvent returns when one of the pods last was bound to the node, ran to its end, or was told to go: the events
-// that put off consolidation. It returns the zero time if none did; pods of daemons do not count.
+// LastPodEvent returns when a pod was last bound to the node, completed, or began to terminate. Each such event
+// restarts consolidateAfter. The time is zero if there was none. DaemonSet pods do not count.
 //
-// The moment is read off the pods, so that it is the same whenever and however often it is asked for: a controller that
-// starts anew puts off nothing. What another clock calls the future counts as now.
+// The time is derived from the pods alone, so a restart of the controller does not delay consolidation. A time in the
+// future, from another clock, counts as now.
 func LastPodEvent(pods []*corev1.Pod, now time.Time) time.Time {
 	var last time.Time
 	for _, p := range pods {
@@ -30,7 +31,7 @@ func LastPodEvent(pods []*corev1.Pod, now time.Time) time.Time {
 	return last
 }
 
-// podEvent returns the newest of the pod's events, zero if it is not bound.
+// podEvent returns the time of the pod's latest event, zero if the pod is not bound.
 func podEvent(p *corev1.Pod) time.Time {
 	if p.Spec.NodeName == "" {
 		return time.Time{}
@@ -45,7 +46,8 @@ func podEvent(p *corev1.Pod) time.Time {
 	return at
 }
 
-// boundAt is when the pod was given its node. A pod that was made with a node name has no such condition.
+// boundAt returns when the pod was bound. A pod that was created with a node name has no condition PodScheduled, so its
+// creation counts.
 func boundAt(p *corev1.Pod) time.Time {
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue {
@@ -55,7 +57,7 @@ func boundAt(p *corev1.Pod) time.Time {
 	return p.CreationTimestamp.Time
 }
 
-// finishedAt is when the last of the pod's containers ended.
+// finishedAt returns when the last container terminated or the pod's readiness last changed, whichever is later.
 func finishedAt(p *corev1.Pod) time.Time {
 	var at time.Time
 	for _, c := range p.Status.ContainerStatuses {
@@ -71,7 +73,7 @@ func finishedAt(p *corev1.Pod) time.Time {
 	return at
 }
 
-// deletedAt is when the pod was told to go: its deletion timestamp is the end of the grace it was given.
+// deletedAt returns when the deletion of the pod was requested: its deletion timestamp less its grace period.
 func deletedAt(p *corev1.Pod) time.Time {
 	at := p.DeletionTimestamp.Time
 	if p.DeletionGracePeriodSeconds != nil {

@@ -13,11 +13,12 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// WarnUnregisteredTaintMissing is the reason of the event about a node that joined without the taint that keeps pods
-// away until it has its labels.
+// WarnUnregisteredTaintMissing is the reason of the event about a node that joined without the unregistered taint. That
+// taint excludes pods until the node has its labels and taints.
 const WarnUnregisteredTaintMissing = "UnregisteredTaintMissing"
 
-// register waits for the node, makes it what the claim promised, and takes the taint off once the provider agrees.
+// register waits for the node to join and writes the claim's labels and taints to it. It removes the unregistered taint
+// once hook and nominations allow that.
 func register(v View) (j Judgement) {
 	switch len(v.Nodes) {
 	case 1:
@@ -70,10 +71,10 @@ func register(v View) (j Judgement) {
 	return j
 }
 
-// registration is what is to be written to the node.
+// registration returns the write to the node.
 //
-// Taints are added only at the first time, told by the finalizer: a start-up taint that its owner has taken off while
-// a hook held the node back must not come again.
+// Taints are added only in the first write, before which the node lacks the finalizer. Otherwise a start-up taint that
+// its owner removed would return while a hook delays the registration.
 func registration(v View, node *corev1.Node) Register {
 	r := Register{
 		Node:        node.Name,
@@ -104,7 +105,7 @@ func registration(v View, node *corev1.Node) Register {
 	return r
 }
 
-// nodeAnnotations returns the claim's annotations without those that are about its launch.
+// nodeAnnotations returns the claim's annotations without those that concern only its launch.
 func nodeAnnotations(claim *apiv1.NodeClaim) map[string]string {
 	m := maps.Clone(claim.Annotations)
 	delete(m, apiv1.NodeNameAnnotationKey)
@@ -112,7 +113,7 @@ func nodeAnnotations(claim *apiv1.NodeClaim) map[string]string {
 	return m
 }
 
-// Apply does r to node.
+// Apply changes the node as r says.
 func (r Register) Apply(node *corev1.Node) {
 	node.Labels = overlay(node.Labels, r.Labels)
 	node.Annotations = overlay(node.Annotations, r.Annotations)
@@ -131,7 +132,7 @@ func (r Register) Apply(node *corev1.Node) {
 	})
 }
 
-// unguarded reports whether a node joined without the taint that keeps pods away, and is not registered yet either.
+// unguarded reports whether the node joined without the unregistered taint and is not registered yet.
 func unguarded(node *corev1.Node) bool {
 	_, registered := node.Labels[apiv1.NodeRegisteredLabelKey]
 	return !registered && !slices.ContainsFunc(node.Spec.Taints, isUnregistered)
@@ -139,7 +140,7 @@ func unguarded(node *corev1.Node) bool {
 
 func isUnregistered(t corev1.Taint) bool { return t.Key == apiv1.UnregisteredTaintKey }
 
-// evicts reports whether t is the taint of a node that is not registered, with the effect that evicts pods.
+// evicts reports whether t is the unregistered taint with effect NoExecute.
 func evicts(t corev1.Taint) bool { return isUnregistered(t) && t.Effect == corev1.TaintEffectNoExecute }
 
 // nominates reports whether pods are nominated to the claim's node before it is registered.
@@ -148,17 +149,20 @@ func nominates(claim *apiv1.NodeClaim) bool {
 	return waits
 }
 
-// NominationTimeout is how long after it has joined a node stays closed to pods for the sake of nominations.
+// NominationTimeout bounds how long the registration of a node waits for nominations, counted from the creation of the
+// Node.
 const NominationTimeout = 30 * time.Second
 
-// nominationsPending reports whether the node stays closed because pods that were planned onto it are not nominated to it yet.
+// nominationsPending reports whether the registration waits because some pods that were planned onto the node are not
+// nominated to it yet.
 func nominationsPending(v View, node *corev1.Node) bool {
 	return nominates(v.Claim) && v.Claim.Annotations[apiv1.PodsNominatedToAnnotationKey] != node.Name &&
 		v.Now.Sub(node.CreationTimestamp.Time) < NominationTimeout
 }
 
-// soften gives the taint of a node that is not registered the effect NoSchedule. Nominated pods are bound as soon as the taint is
-// removed. The taint eviction controller may see them before it sees that, and would evict them for a taint NoExecute.
+// soften changes the effect of the unregistered taint to NoSchedule. Nominated pods are bound as soon as the taint is
+// removed. The taint eviction controller may see such a pod before it sees the removal, and would evict it because of
+// NoExecute.
 func soften(node *corev1.Node) {
 	i := slices.IndexFunc(node.Spec.Taints, isUnregistered)
 	if i < 0 {
@@ -176,7 +180,7 @@ func hookMessage(h Hook) string {
 	return fmt.Sprintf("the provider holds the node back, next look in %s", h.Wait)
 }
 
-// names returns the names of the nodes in order.
+// names returns the names of the nodes, sorted.
 func names(nodes []*corev1.Node) []string {
 	list := make([]string, 0, len(nodes))
 	for _, n := range nodes {
@@ -186,7 +190,7 @@ func names(nodes []*corev1.Node) []string {
 	return list
 }
 
-// overlay returns base with over laid on it; it is never nil.
+// overlay returns the union of both maps, never nil. For equal keys, over takes precedence.
 func overlay(base, over map[string]string) map[string]string {
 	m := make(map[string]string, len(base)+len(over))
 	maps.Copy(m, base)
@@ -194,7 +198,7 @@ func overlay(base, over map[string]string) map[string]string {
 	return m
 }
 
-// missing returns what of want is not in have, nil if all is.
+// missing returns the entries of want that have lacks or has with another value, nil if there are none.
 func missing(have, want map[string]string) map[string]string {
 	var m map[string]string
 	for k, v := range want {
@@ -214,7 +218,7 @@ func hasTaint(taints []corev1.Taint, t corev1.Taint) bool {
 	return slices.ContainsFunc(taints, func(o corev1.Taint) bool { return o.MatchTaint(&t) })
 }
 
-// missingTaints returns those of want that have does not match, each once, in order.
+// missingTaints returns the taints of want with a key and effect that have lacks, without duplicates, in order.
 func missingTaints(have []corev1.Taint, want ...[]corev1.Taint) []corev1.Taint {
 	var list []corev1.Taint
 	for _, t := range slices.Concat(want...) {

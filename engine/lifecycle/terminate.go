@@ -11,20 +11,20 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// WarnTerminationGracePeriodExpiring is the reason of the event that tells when a claim will be ended by force.
+// WarnTerminationGracePeriodExpiring is the reason of the event that announces the termination deadline of a claim.
 const WarnTerminationGracePeriodExpiring = "TerminationGracePeriodExpiring"
 
-// The provider is asked again whether an instance is gone after as long as it has been ending already, within these
-// bounds.
+// minInstancePoll and maxInstancePoll bound the interval between checks whether the instance is gone. The interval is
+// the time for which the instance has been terminating already.
 const (
 	minInstancePoll = time.Second
 	maxInstancePoll = 5 * time.Second
 )
 
-// terminate ends a claim: the nodes first, which drain by themselves, then the instance, then the claim.
+// terminate ends a claim: first its nodes, each with a drain, then the instance, then the claim.
 //
-// The provider is asked to end the instance also when the claim has no provider ID: a launch may have happened whose
-// answer was lost, and only the provider can tell.
+// A claim without a provider ID may still have an instance, if the response to its launch was lost. So EndInstance is
+// always returned.
 func terminate(v View) (j Judgement) {
 	if !slices.Contains(v.Claim.Finalizers, apiv1.TerminationFinalizer) {
 		return j
@@ -35,7 +35,7 @@ func terminate(v View) (j Judgement) {
 		return j
 	}
 	if v.Instance == InstanceGone {
-		// What is left are nodes that never were ours; nobody else may be there to clear them away.
+		// The remaining nodes were never registered, and no other controller may delete them.
 		j.deleteNodes(v.Nodes)
 		j.do(Release{})
 		return j
@@ -46,7 +46,7 @@ func terminate(v View) (j Judgement) {
 	return j
 }
 
-// deadline adds the moment of the forced end, if there is to be one and it is not written down.
+// deadline adds the termination deadline, if the claim has a terminationGracePeriod and no deadline yet.
 func (j *Judgement) deadline(v View) {
 	grace := v.Claim.Spec.TerminationGracePeriod
 	if _, known := v.Claim.Annotations[apiv1.NodeClaimTerminationTimestampAnnotationKey]; known || grace == nil {
@@ -58,7 +58,7 @@ func (j *Judgement) deadline(v View) {
 		fmt.Sprintf("all pods will be deleted by force by %s", at.UTC().Format(time.RFC3339))})
 }
 
-// deleteNodes adds the deletion of those nodes that nobody has deleted yet.
+// deleteNodes adds the deletion of the nodes that are not being deleted yet.
 func (j *Judgement) deleteNodes(nodes []*corev1.Node) {
 	alive := slices.DeleteFunc(slices.Clone(nodes), func(n *corev1.Node) bool {
 		return !n.DeletionTimestamp.IsZero()
@@ -68,9 +68,9 @@ func (j *Judgement) deleteNodes(nodes []*corev1.Node) {
 	}
 }
 
-// drained returns the nodes that must be gone before the instance may end: all of a registered claim, otherwise those
-// that carry our finalizer. A node that we never touched would be made again by its kubelet as long as the instance
-// runs.
+// drained returns the nodes that must be gone before the instance is terminated: all nodes of a registered claim,
+// otherwise only those with Karpenter's finalizer. As long as the instance runs, kubelet would create a node without
+// the finalizer again.
 func drained(v View) []*corev1.Node {
 	if condition.IsTrue(v.Claim, apiv1.ConditionTypeRegistered) {
 		return v.Nodes
@@ -80,7 +80,7 @@ func drained(v View) []*corev1.Node {
 	})
 }
 
-// instancePoll is when to ask again whether the instance is gone.
+// instancePoll returns the time until the next check whether the instance is gone.
 func instancePoll(v View) time.Duration {
 	c := condition.Get(v.Claim, apiv1.ConditionTypeInstanceTerminating)
 	if c == nil {

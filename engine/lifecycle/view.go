@@ -9,42 +9,41 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// A View is all that Next may look at. It is not changed.
+// A View is the input of Next. Next does not change it.
 type View struct {
-	// Now is the moment of the judgement.
 	Now time.Time
-	// Claim is the claim as it was read last, with what this pass has already set on it.
+	// Claim is the claim as last read, including the changes of this pass.
 	Claim *apiv1.NodeClaim
-	// Nodes are those whose provider ID is the claim's. Without a provider ID there are none.
+	// Nodes are the nodes with the claim's provider ID, none if the claim has no provider ID.
 	Nodes []*corev1.Node
-	// Hook is the provider's word on registration. The zero Hook lets the node pass.
+	// Hook is the provider's registration hook. The zero Hook allows the registration.
 	Hook Hook
-	// Instance is what the provider said last when it was asked to end the instance.
+	// Instance is the result of the last EndInstance in this pass.
 	Instance InstanceState
-	// DRA tells that drivers of dynamic resources must have published before a node is initialized; Slices are what
-	// was published for the claim's node, in any order.
+	// DRA says that DRA drivers must publish their devices before the node is initialized. Slices are the
+	// ResourceSlices of the claim's node, in any order.
 	DRA    bool
 	Slices []*resourcev1.ResourceSlice
 }
 
-// A Hook is a provider's answer whether a node may be declared registered.
+// A Hook is the provider's answer whether a node may be registered.
 type Hook struct {
-	// Wait longer than zero holds the node back and is when to ask again.
+	// Wait is the time until the provider is called again; longer than zero, it delays the registration.
 	Wait time.Duration
-	// Labels are added to claim and node, also while the node is held back.
+	// Labels are added to the claim and the node, even while the registration is delayed.
 	Labels map[string]string
-	// Err is what went wrong in asking, for people; the node is held back. Empty if nothing did.
+	// Err is the error message of the provider, empty if there is none. An error delays the registration.
 	Err string
 }
 
-// pending reports whether the hook holds the node back.
+// pending reports whether the hook delays the registration.
 func (h Hook) pending() bool { return h.Wait > 0 || h.Err != "" }
 
-// An InstanceState is what is known of the end of a claim's instance.
+// An InstanceState says whether the claim's instance is known to be gone.
 type InstanceState uint8
 
 const (
-	// InstanceUnknown means that the provider was not asked yet in this pass.
+	// InstanceUnknown means that the provider was not called in this pass.
 	InstanceUnknown InstanceState = iota
 	// InstanceGone means that the provider has no such instance, or never launched one.
 	InstanceGone

@@ -10,7 +10,7 @@ import (
 
 // A Command is one decision of disruption: the nodes that are removed and the nodes that are launched to replace them.
 type Command struct {
-	// Reason is the reason that disruption budgets and the condition DisruptionReason use.
+	// Reason is the disruption reason, as in budgets and in the condition DisruptionReason.
 	Reason apiv1.DisruptionReason
 	// Method is the method that found the command: empty, drift, expiry, repair, static, single or multi.
 	Method string
@@ -21,8 +21,8 @@ type Command struct {
 	// Placements are the pods of Nodes that move to existing capacity. The pods that move to Replacements are listed
 	// there.
 	Placements []Placement
-	// Saves is the price of Nodes less the price of Replacements, in dollars per hour. It may be negative if the
-	// reason is not cost.
+	// Saves is the price of Nodes less the price of Replacements, in dollars per hour. It may be negative if the reason
+	// is not cost.
 	Saves float64
 	// Force removes the nodes with all their pods, because the nodes no longer work.
 	Force bool
@@ -32,12 +32,12 @@ type Command struct {
 type Blocked struct {
 	Node    *Node
 	Verdict Verdict
-	// Worth is the price of the node less the worth of its pods at the best prices on offer, in dollars per hour. So
-	// much is wasted while the node stays. It is never negative.
+	// Worth is the price of the node less the worth of its pods, which is a lower bound of what capacity for them
+	// costs. It is in dollars per hour and never negative. It is wasted while the node stays.
 	Worth float64
 }
 
-// Decision returns the kind of the command in one word, as metrics and events use it.
+// Decision returns "replace" or "delete", for metrics and events.
 func (c *Command) Decision() string {
 	if len(c.Replacements) > 0 {
 		return "replace"
@@ -45,8 +45,8 @@ func (c *Command) Decision() string {
 	return "delete"
 }
 
-// Scatters reports whether the pods of the command may move to more than one place. Each replacement is a place; all
-// existing capacity together is one.
+// Scatters reports whether the pods may move to several destinations. Each replacement is one; all existing nodes
+// together count as one.
 func (c *Command) Scatters() bool { return len(c.Replacements)+min(1, len(c.Placements)) > 1 }
 
 // Moves returns the number of pods that the command moves.
@@ -67,7 +67,7 @@ func (c *Command) Names() []string {
 	return names
 }
 
-// String renders the command for tests and logs.
+// String prints the command for tests and logs.
 func (c Command) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s", c.Decision(), strings.Join(c.Names(), ", "))

@@ -19,8 +19,8 @@ import (
 // either set or removed, not both.
 type Delta struct {
 	Pods []*corev1.Pod
-	// Virtual are placeholder pods without an API object: they represent room that a capacity buffer reserves.
-	// Annotations name the buffer and its namespace.
+	// Virtual are placeholder pods for the room that a capacity buffer reserves. They have no API object. Their
+	// annotations name the buffer and its namespace.
 	Virtual []*corev1.Pod
 	Nodes   []*corev1.Node
 	Claims  []*apiv1.NodeClaim
@@ -72,7 +72,7 @@ func (d *Delta) Empty() bool {
 // Compile returns the Snapshot of exactly the objects in d.
 func Compile(d Delta) *Snapshot { return (&Snapshot{}).Apply(d) }
 
-// Apply returns s with the changes of d. It does not change s. The cost depends on the size of d, not of s.
+// Apply returns s with the changes of d. It does not change s. Its cost depends on the size of d, not of s.
 func (s *Snapshot) Apply(d Delta) *Snapshot {
 	e := newEdit(s)
 	e.setPods(newPods(d.Pods))
@@ -103,7 +103,8 @@ func (s *Snapshot) Apply(d Delta) *Snapshot {
 	return e.finish(s)
 }
 
-// An edit is the state of one Apply: drafts of all tables, and the identities whose Node must be merged again.
+// An edit is the intermediate state of one Apply: drafts of all tables, and the identities whose Node must be merged
+// again.
 type edit struct {
 	pods    *draft[*Pod]
 	nodes   *draft[*corev1.Node]
@@ -153,8 +154,8 @@ func (e *edit) remove(r Ref) {
 	}
 }
 
-// setPods adds pods, each replacing the pod with its key. waiting says which of them wait for a node. If there are
-// many pods, it fills the tables pods and pending concurrently.
+// setPods adds or replaces pods. waiting says which of them are provisionable. If there are many pods, it fills the
+// tables pods and pending concurrently.
 func (e *edit) setPods(pods []*Pod, waiting []bool) {
 	n := 0
 	for _, waits := range waiting {
@@ -182,13 +183,13 @@ func (e *edit) setPods(pods []*Pod, waiting []bool) {
 	all.Wait()
 }
 
-// setPod adds a pod and replaces the pod with its key. waits says that the pod waits for a node.
+// setPod adds or replaces a pod. waits says whether it is provisionable.
 func (e *edit) setPod(p *Pod, waits bool) {
 	e.setPending(p, waits)
 	e.putPod(p)
 }
 
-// setPending records whether the pod waits for a node.
+// setPending adds the pod to the pending pods or removes it from them.
 func (e *edit) setPending(p *Pod, waits bool) {
 	if waits {
 		e.pending.set(p.Key, p)
@@ -197,7 +198,7 @@ func (e *edit) setPending(p *Pod, waits bool) {
 	}
 }
 
-// putPod adds a pod. It replaces the pod with its key, even if that one ran on another node.
+// putPod adds a pod, or replaces the pod with its key, even if that one ran on another node.
 func (e *edit) putPod(p *Pod) {
 	if old, ok := e.pods.swap(p.Key, p); ok {
 		e.unbind(old)
@@ -238,8 +239,8 @@ func (e *edit) unbind(old *Pod) {
 
 func byKey(p *Pod, key string) int { return strings.Compare(p.Key, key) }
 
-// nodeIdentity and claimIdentity return the identity under which a node and its claim are merged. It is the provider
-// id, or a key with the object's own name while the provider id is not known.
+// nodeIdentity and claimIdentity return the key under which a node and its claim are merged: the provider ID, or the
+// object's own name while it has no provider ID.
 func nodeIdentity(o *corev1.Node) string {
 	if o.Spec.ProviderID != "" {
 		return o.Spec.ProviderID
@@ -254,7 +255,7 @@ func claimIdentity(o *apiv1.NodeClaim) string {
 	return "claim/" + o.Name
 }
 
-// nameKey is the key of the claims that are annotated with the node's name.
+// nameKey is the key, in claimOf, of the claims that are annotated with the node's name.
 func nameKey(node string) string { return "name/" + node }
 
 func (e *edit) setNode(o *corev1.Node) {
@@ -283,7 +284,7 @@ func (e *edit) setClaim(o *apiv1.NodeClaim) {
 	if node := o.Annotations[apiv1.NodeNameAnnotationKey]; node != "" {
 		addName(e.claimOf, nameKey(node), o.Name)
 	}
-	e.judgeOwned(o.Name)
+	e.markOwned(o.Name)
 }
 
 func (e *edit) removeClaim(name string) {
@@ -293,12 +294,13 @@ func (e *edit) removeClaim(name string) {
 		if node := old.Annotations[apiv1.NodeNameAnnotationKey]; node != "" {
 			removeName(e.claimOf, nameKey(node), name)
 		}
-		e.judgeOwned(name)
+		e.markOwned(name)
 	}
 }
 
-// judgeOwned marks the nodes of a claim to be merged again, because the claim decides whether they count (see early).
-func (e *edit) judgeOwned(claim string) {
+// markOwned marks the nodes that the claim owns to be merged again, because the result depends on the claim (see
+// early).
+func (e *edit) markOwned(claim string) {
 	identities, _ := e.owned.get(claim)
 	for _, identity := range identities {
 		e.stale[identity] = true
@@ -315,8 +317,8 @@ func ownerOf(o *corev1.Node) *metav1.OwnerReference {
 	return nil
 }
 
-// early reports whether a node is known although its claim has no provider id yet. Until then only the claim counts.
-// Otherwise the capacity would count twice.
+// early reports whether the claim that owns the node has no provider ID yet. Until then only the claim counts, because
+// otherwise the capacity would count twice.
 func (e *edit) early(o *corev1.Node) bool {
 	owner := ownerOf(o)
 	if owner == nil {
@@ -344,7 +346,7 @@ func addName(t *draft[[]string], key, name string) {
 	}
 }
 
-// removeName removes a name from the list of the key.
+// removeName removes a name from the sorted list of the key.
 func removeName(t *draft[[]string], key, name string) {
 	names, _ := t.get(key)
 	if at, found := slices.BinarySearch(names, name); found {
@@ -386,6 +388,7 @@ func (e *edit) finish(s *Snapshot) *Snapshot {
 	}
 }
 
+// merge returns the Node with the identity, nil if there is none.
 func (e *edit) merge(identity string) *Node {
 	var object *corev1.Node
 	var claim *apiv1.NodeClaim

@@ -1,16 +1,16 @@
-// Package model holds the words of every decision: what a cluster is (Snapshot), what may be bought (InstanceType,
-// Offering), what was decided (Plan, Command) and why not (Verdict).
+// Package model holds the input and output of all decisions: the cluster (Snapshot), what can be launched
+// (InstanceType, Offering), what is decided (Plan, Command) and why not (Verdict). Begin with Snapshot and Plan.
 //
-// A Snapshot is immutable. It moves on by Apply, which returns a new Snapshot that shares all that did not change, so
-// that a copy for a hypothesis costs almost nothing. Two promises hold it together:
+// A Snapshot is immutable. Apply returns a new Snapshot that shares all unchanged parts, so a copy for a what-if is
+// cheap. Two rules hold:
 //
-//   - Apply is pure, and applying deltas one by one gives the same Snapshot as applying all their objects at once, in
-//     any order. A property test keeps this.
-//   - Objects that go in are shared, never changed and never copied: whoever hands them over must not change them
-//     afterwards either.
+//   - Apply is pure. Deltas of different objects give the same Snapshot in any order, one by one or at once. A property
+//     test checks this.
+//   - Objects are shared and never copied. Neither this package nor its caller may change them afterwards.
 //
-// Quantities are int64: millicores for cpu, whole units (bytes, pods, devices) for all else. Requests are rounded up and
-// capacities down, so rounding never makes a pod fit that does not. They saturate at MaxAmount: no input makes them wrap.
+// Quantities are int64: millicores for cpu, whole units (bytes, pods, devices) for all others. Requests are rounded up
+// and capacities down, so rounding never makes a pod fit that does not. Quantities are limited to MaxAmount, so sums do
+// not overflow.
 //
-// The package knows no client, clock, logger or cloud. Time enters as Snapshot.Now.
+// The package uses no client, clock, logger or cloud. The time is Snapshot.Now.
 package model

@@ -7,9 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
-// Informed returns s with DaemonSets whose pods request what admission will make them request. A template lacks the
-// defaults of LimitRanges. Requests are taken from the newest pod of the DaemonSet, or computed from ranges if it has
-// no pod.
+// Informed returns s with the requests that DaemonSet pods will have after admission. A template lacks the defaults of
+// LimitRanges, so its requests are replaced by those of the newest pod of the DaemonSet. If it has no pod, they are
+// computed from ranges.
 func (s *Snapshot) Informed(ranges []*corev1.LimitRange) *Snapshot {
 	daemons := s.Daemons()
 	if len(daemons) == 0 {
@@ -57,8 +57,7 @@ func (s *Snapshot) newestOfDaemons() map[string]*Pod {
 	return newest
 }
 
-// admit sets missing requests of the pod's containers to the defaults of the LimitRanges of the namespace, as
-// admission does.
+// admit sets missing requests of the containers to the defaults of the LimitRanges of the namespace, as admission does.
 func admit(spec *corev1.PodSpec, namespace string, ranges []*corev1.LimitRange) {
 	for _, r := range ranges {
 		if r.Namespace != namespace {
@@ -79,7 +78,7 @@ func admit(spec *corev1.PodSpec, namespace string, ranges []*corev1.LimitRange) 
 	}
 }
 
-// request adds to r those requests of amounts that r lacks.
+// request adds the requests in amounts that r lacks.
 func request(r *corev1.ResourceRequirements, amounts corev1.ResourceList) {
 	for name, q := range amounts {
 		if _, ok := r.Requests[name]; ok {
@@ -92,7 +91,7 @@ func request(r *corev1.ResourceRequirements, amounts corev1.ResourceList) {
 	}
 }
 
-// daemonOf returns the key of the DaemonSet that owns p.
+// daemonOf returns the name of the DaemonSet that owns p, empty if there is none.
 func daemonOf(p *Pod) string {
 	for _, o := range p.Object.OwnerReferences {
 		if o.Kind == "DaemonSet" {
@@ -102,7 +101,7 @@ func daemonOf(p *Pod) string {
 	return ""
 }
 
-// newer reports whether p was created after o. If both were created at the same time, the later name decides.
+// newer reports whether p was created after o. If they were created at the same time, the key decides.
 func newer(p, o *Pod) bool {
 	a, b := p.Object.CreationTimestamp, o.Object.CreationTimestamp
 	if a.Equal(&b) {
@@ -111,7 +110,7 @@ func newer(p, o *Pod) bool {
 	return b.Before(&a)
 }
 
-// take gives each container the resources of the container with the same name in from.
+// take sets the resources of each container to those of the container with the same name in from.
 func take(containers, from []corev1.Container) {
 	for i := range containers {
 		for j := range from {

@@ -10,13 +10,12 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// A Node is capacity that exists or is being launched: a Kubernetes node, its NodeClaim, or both. It is merged anew
+// A Node is capacity that exists or is being launched: a Kubernetes node, its NodeClaim, or both. It is created anew
 // when either of them or the pods on it change.
 type Node struct {
 	// Name is the name of the Kubernetes node once it is registered, and before that the name of the claim.
 	Name string
-	// Object is nil until the node has joined. Claim is nil if Karpenter does not manage the node. Both must not be
-	// changed.
+	// Object is nil until the node has joined. Claim is nil if Karpenter does not manage the node. Both are read-only.
 	Object *corev1.Node
 	Claim  *apiv1.NodeClaim
 	// Pool is the name of the NodePool. It is empty if Karpenter does not manage the node or if a user created the
@@ -27,21 +26,20 @@ type Node struct {
 	// Taints are the taints that pods must tolerate once the node is ready. Taints that are removed by then are
 	// omitted. A cordoned node always has node.kubernetes.io/unschedulable here.
 	Taints []corev1.Taint
-	// Capacity includes one of "nodes" for the node itself. Both are zero for a claim that is not launched, because
-	// its instance type is not decided.
+	// Capacity includes one of "nodes" for the node itself. Both are zero for a claim that is not launched, because its
+	// instance type is not decided.
 	Capacity, Allocatable Resources
 	Registered            bool
 	Initialized           bool
-	// Deleting says that the node or claim is being deleted or the instance terminated. The pods then need another
-	// place.
+	// Deleting says that the node, its claim or its instance is being deleted. Its pods then need another place.
 	Deleting bool
 	// Pods are the bound pods that still use resources, in key order.
 	Pods []*Pod
-	// Used is the sum of the requests of Pods. DaemonUsed is the part of DaemonSet pods.
+	// Used is the sum of the requests of Pods, and DaemonUsed that of the DaemonSet pods among them.
 	Used, DaemonUsed Resources
 }
 
-// Launched reports whether n has an instance. Before the launch a claim may still become one of several types.
+// Launched reports whether n has an instance. Until then the instance type of a claim is not decided.
 func (n *Node) Launched() bool { return n.Object != nil || n.Claim.Status.ProviderID != "" }
 
 // NodeName returns the name of the Kubernetes node. Until it has joined, that is the name that the cloud reported at
@@ -75,23 +73,23 @@ func (n *Node) Reschedulable() []*Pod {
 	return pods
 }
 
-// Disrupted reports whether n has the disruption taint, which keeps new pods away.
+// Disrupted reports whether n has the disruption taint, which excludes new pods.
 func (n *Node) Disrupted() bool {
 	return n.Object != nil && slices.ContainsFunc(n.Object.Spec.Taints, func(t corev1.Taint) bool {
 		return t.Key == apiv1.DisruptedTaintKey
 	})
 }
 
-// Reserved reports whether n is reserved: it accepts no pods until a staged move sends it pods of nodes that are
-// removed.
+// Reserved reports whether n has the reserved taint. It excludes pods until a staged move opens the node to pods of
+// nodes that are being removed.
 func (n *Node) Reserved() bool {
 	return n.Claim != nil && n.Object != nil && slices.ContainsFunc(n.Object.Spec.Taints, func(t corev1.Taint) bool {
 		return t.Key == apiv1.ReservedTaintKey
 	})
 }
 
-// newNode merges a node, its claim and the pods bound to it. It returns nil if both are missing, or if the node is
-// managed and its provider id is not known yet.
+// newNode merges a node, its claim and the pods bound to it. It returns nil if both are missing, or if only the node
+// exists although a NodePool manages it, and its provider ID is not known yet.
 func newNode(object *corev1.Node, claim *apiv1.NodeClaim, pods []*Pod) *Node {
 	if object == nil && claim == nil {
 		return nil
@@ -139,8 +137,8 @@ func (n *Node) identify() {
 	n.Initialized = n.Object.Labels[apiv1.NodeInitializedLabelKey] == "true"
 }
 
-// measure sets Capacity and Allocatable. Until the node is initialized, amounts that it does not report yet are taken
-// from the claim. An example is a GPU whose device plugin has not started.
+// measure sets Capacity and Allocatable. Until the node is initialized, amounts that it does not report yet are those
+// of the claim. An example is a GPU whose device plugin has not started.
 func (n *Node) measure() {
 	var capacity, allocatable Resources
 	if n.Object != nil {
@@ -183,7 +181,7 @@ func (n *Node) taints() []corev1.Taint {
 	if !n.Initialized {
 		all = slices.DeleteFunc(slices.Clone(all), n.passing)
 	}
-	if n.Reserved() { // the taint is removed before the pods give up waiting
+	if n.Reserved() { // a staged move removes the taint before it sends pods
 		all = slices.DeleteFunc(slices.Clone(all), func(t corev1.Taint) bool { return t.Key == apiv1.ReservedTaintKey })
 	}
 	if n.Object != nil && n.Object.Spec.Unschedulable {

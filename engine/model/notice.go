@@ -5,7 +5,8 @@ import "time"
 // A Notice is a message of the cloud about an instance that will be stopped or is unhealthy.
 type Notice struct {
 	Kind NoticeKind
-	// Instance is the instance's provider ID, or the part of it after the last slash. It is empty if the notice names a node.
+	// Instance is the instance's provider ID, or the part of it after the last slash. It is empty if the notice names a
+	// node.
 	Instance string
 	// Node is the name of a node, for clouds that name nodes in their notices.
 	Node string
@@ -26,8 +27,8 @@ const (
 	NoticeRebalance NoticeKind = "rebalance_recommendation"
 	// NoticeScheduledChange means that the cloud has announced maintenance or retirement of the instance.
 	NoticeScheduledChange NoticeKind = "scheduled_change"
-	// NoticeInstanceStopped and NoticeInstanceTerminated mean that someone other than Karpenter stops or terminates
-	// the instance.
+	// NoticeInstanceStopped and NoticeInstanceTerminated mean that someone other than Karpenter stops or terminates the
+	// instance.
 	NoticeInstanceStopped    NoticeKind = "instance_stopped"
 	NoticeInstanceTerminated NoticeKind = "instance_terminated"
 	// NoticeReservationReclaimed means that the cloud reclaims the reserved capacity in which the instance runs.

@@ -6,8 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// MaxRequest bounds the requests that are accepted without checking the capacity of nodes: 2^43 millicores or units,
-// which is 8.7 billion cores or 8 TiB. The sum of a million such requests does not overflow int64.
+// MaxRequest bounds the requests that Oversized accepts without a look at nodes: 2^43 millicores or units, which is 8.7
+// billion cores or 8 TiB. The sum of a million such requests does not overflow int64.
 const MaxRequest = 1 << 43
 
 // Oversized returns a verdict that is not OK if no node can hold the requests: one exceeds MaxRequest, and no instance

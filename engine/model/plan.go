@@ -10,9 +10,7 @@ import (
 )
 
 // A Plan assigns pending pods to existing nodes or to nodes to be launched, and states why the other pods get no node.
-//
-// It is a value without side effects: other packages show, approve and execute it. The same Snapshot always gives the
-// same Plan, byte for byte.
+// Plans of the same Snapshot are equal, byte for byte.
 type Plan struct {
 	// Placements are the pods that go to nodes that exist or are being launched, ordered by node, then pod.
 	Placements []Placement
@@ -20,13 +18,13 @@ type Plan struct {
 	Nodes []PlannedNode
 	// Refusals are the pods that get no node, ordered by first pod.
 	Refusals []Refusal
-	// Order is a sequence in which kube-scheduler can bind the placed pods: each pod's affinity is met by pods before
-	// it. It is nil if any order will do, because no pod has such rules.
+	// Order is a sequence in which kube-scheduler can bind the placed pods, so that the affinity of each pod is met by
+	// pods before it. It is nil if no pod has such rules.
 	Order []*Pod
 	// Price is the sum of the Nodes' prices in dollars per hour.
 	Price float64
-	// Floor is a lower bound of the price of new nodes for the same pods, in dollars per hour: the linear relaxation
-	// with fractional nodes. It is zero if no node is launched.
+	// Floor is a lower bound of the price of new nodes for the pods, in dollars per hour. It is the cost of the linear
+	// relaxation, which allows fractions of nodes. It is zero if no node is launched.
 	Floor float64
 }
 
@@ -51,12 +49,11 @@ type PlannedNode struct {
 	Pods []*Pod
 	// Requests are the sum of the requests of the pods and of the DaemonSets.
 	Requests Resources
-	// MinValuesRelaxed says that Options have fewer distinct values than the pool's minValues, which the policy
-	// allows.
+	// MinValuesRelaxed says that Options have fewer distinct values than the pool's minValues, which the policy allows.
 	MinValuesRelaxed bool
 }
 
-// Price is the price of the node's cheapest option, in dollars per hour.
+// Price returns the price of the node's cheapest option, in dollars per hour.
 func (n *PlannedNode) Price() float64 { return n.Offering.Price }
 
 // A Refusal is a group of equal pods that get no node.
@@ -81,8 +78,8 @@ func (r PoolVerdict) String() string {
 	return fmt.Sprintf("nodepool %q: %s", r.Pool, r.Verdict)
 }
 
-// String returns all reasons in one line. A rule that is checked later comes first, because then more conditions were
-// met.
+// String returns all reasons in one line. Rules that are checked later come first, because more conditions were met
+// before them.
 func (r Refusal) String() string {
 	reasons := slices.Clone(r.Reasons)
 	slices.SortStableFunc(reasons, func(a, b PoolVerdict) int { return cmp.Compare(b.Verdict.Rule, a.Verdict.Rule) })

@@ -28,12 +28,12 @@ type Pod struct {
 	Buffer string
 }
 
-// NewPod returns the model of o.
+// NewPod returns the Pod for o.
 func NewPod(o *corev1.Pod) *Pod { return (&podMaker{}).pod(o) }
 
 // A podMaker creates Pods. If known is not nil, pods with equal requests, such as replicas, share one Requests map.
 type podMaker struct {
-	known map[string]Resources // Requests by encoded requests; nil to share none
+	known map[string]Resources // by encoded requests
 	key   []byte
 	list  []amountOf
 }
@@ -78,7 +78,7 @@ func (m *podMaker) requests(l corev1.ResourceList) Resources {
 	return r
 }
 
-// newPods returns the models of the pods, in order, and which of them wait for a node. The pods are divided among
+// newPods returns the Pods of the objects, in order, and which of them are provisionable. The work is divided among
 // goroutines.
 func newPods(objects []*corev1.Pod) (pods []*Pod, waiting []bool) {
 	pods, waiting = make([]*Pod, len(objects)), make([]bool, len(objects))
@@ -105,18 +105,18 @@ func newPods(objects []*corev1.Pod) (pods []*Pod, waiting []bool) {
 // podsPerPart is the least number of pods for which newPods starts a goroutine.
 const podsPerPart = 500
 
-// newVirtualPod returns the model of a placeholder pod that reserves room for a capacity buffer.
+// newVirtualPod returns the Pod of a placeholder for the room that a capacity buffer reserves.
 func newVirtualPod(o *corev1.Pod) *Pod {
 	p := NewPod(o)
 	p.Buffer = o.Annotations[apiv1.CapacityBufferNamespaceAnnotationKey] + "/" + o.Annotations[apiv1.CapacityBufferNameAnnotationKey]
 	return p
 }
 
-// Virtual reports whether the pod is a placeholder for room that a capacity buffer reserves, without an API object.
+// Virtual reports whether the pod is a placeholder for the room of a capacity buffer.
 func (p *Pod) Virtual() bool { return p.Buffer != "" }
 
-// requestsOf returns the requests that kube-scheduler counts for o. Most pods have one container and nothing else that
-// counts. For them these are the requests of the container.
+// requestsOf returns the requests that kube-scheduler counts for o. For the usual pod with one container these are the
+// requests of the container, which is much cheaper to compute.
 func requestsOf(o *corev1.Pod) corev1.ResourceList {
 	s := &o.Spec
 	if len(s.Containers) == 1 && len(s.InitContainers) == 0 && s.Overhead == nil && s.Resources == nil &&
@@ -126,7 +126,7 @@ func requestsOf(o *corev1.Pod) corev1.ResourceList {
 	return resource.PodRequests(o, resource.PodResourcesOptions{UseStatusResources: true})
 }
 
-// Terminal reports whether the pod has succeeded or failed. It holds no resources any more.
+// Terminal reports whether the pod has succeeded or failed. It uses no resources any more.
 func (p *Pod) Terminal() bool {
 	return p.Object.Status.Phase == corev1.PodSucceeded || p.Object.Status.Phase == corev1.PodFailed
 }
@@ -162,24 +162,24 @@ func groupOf(apiVersion string) string {
 	return ""
 }
 
-// Provisionable reports whether the pod waits for a node: the scheduler has marked it unschedulable. Pods of
-// DaemonSets and static pods are excluded.
+// Provisionable reports whether the pod needs a node: kube-scheduler has marked it unschedulable. Pods of DaemonSets
+// and static pods are excluded.
 //
-// Karpenter also excludes a pod that is nominated to a node. Here a nomination is only a hint (Snapshot.PromiseOf),
-// because this controller also nominates pods to nodes that may never start.
+// Upstream Karpenter also excludes pods that are nominated to a node. Here a nomination is only a hint
+// (Snapshot.PromiseOf), because pods are also nominated to nodes that may never start.
 func (p *Pod) Provisionable() bool {
 	return !p.Bound() && !p.Terminal() && !p.Terminating() && unschedulable(p.Object) && !p.Daemon() && !p.Mirror()
 }
 
-// Unjudged reports whether no scheduler has tried the pod yet. Pods of DaemonSets, static pods and pods with
-// scheduling gates are excluded.
+// Unjudged reports whether no scheduler has tried the pod yet: it has no condition PodScheduled. Pods of DaemonSets,
+// static pods and pods with scheduling gates are excluded.
 func (p *Pod) Unjudged() bool {
 	return !p.Bound() && !p.Terminal() && !p.Terminating() && !p.Daemon() && !p.Mirror() && len(p.Object.Spec.SchedulingGates) == 0 &&
 		!slices.ContainsFunc(p.Object.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodScheduled })
 }
 
-// ByDefault reports whether the default scheduler is responsible for the pod. Another scheduler may keep a pod pending
-// for its own reasons.
+// ByDefault reports whether the default scheduler is responsible for the pod. Other schedulers may keep pods pending
+// for their own reasons.
 func ByDefault(o *corev1.Pod) bool {
 	return o.Spec.SchedulerName == "" || o.Spec.SchedulerName == corev1.DefaultSchedulerName
 }
@@ -201,8 +201,8 @@ func unschedulable(o *corev1.Pod) bool {
 	return false
 }
 
-// Reschedulable reports whether the pod needs another node if its node is removed. Terminating StatefulSet pods are
-// included, because their successors start only when they are gone.
+// Reschedulable reports whether the pod needs another node if its node is removed. A terminating pod of a StatefulSet
+// does, because its successor starts only when it is gone.
 func (p *Pod) Reschedulable() bool {
 	active := !p.Terminal() && (!p.Terminating() || p.ownedBy("StatefulSet", "apps"))
 	return active && !p.Daemon() && !p.Mirror()

@@ -22,11 +22,11 @@ type Pool struct {
 	Taints []corev1.Taint
 	// Limits bound the sum of the capacity of the pool's nodes; nil means no bound.
 	Limits Resources
-	// Weight orders pools, highest first.
+	// Weight is the priority of the pool; pools with higher weight are tried first.
 	Weight int32
 }
 
-// NewPool returns the model of o.
+// NewPool returns the Pool for o.
 func NewPool(o *apiv1.NodePool) *Pool {
 	labels := make(map[string]string, len(o.Spec.Template.Labels)+1)
 	for k, v := range o.Spec.Template.Labels {
@@ -78,7 +78,7 @@ type Daemon struct {
 	Pod *Pod
 }
 
-// NewDaemon returns the model of o.
+// NewDaemon returns the Daemon for o.
 func NewDaemon(o *appsv1.DaemonSet) *Daemon {
 	pod := &corev1.Pod{ObjectMeta: *o.Spec.Template.ObjectMeta.DeepCopy(), Spec: *o.Spec.Template.Spec.DeepCopy()}
 	pod.Namespace, pod.Name = o.Namespace, o.Name
@@ -86,8 +86,8 @@ func NewDaemon(o *appsv1.DaemonSet) *Daemon {
 	return &Daemon{Key: o.Namespace + "/" + o.Name, Object: o, Pod: NewPod(pod)}
 }
 
-// RequestLimits sets each missing request of the pod's containers to the limit of the container, as the API server
-// does when a pod is created.
+// RequestLimits sets each missing request of the pod's containers to the limit of the container, as the API server does
+// when a pod is created.
 func RequestLimits(spec *corev1.PodSpec) {
 	for _, containers := range [][]corev1.Container{spec.Containers, spec.InitContainers} {
 		for i := range containers {

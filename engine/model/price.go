@@ -7,9 +7,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// OfferingOf returns the offering of t by which the node was launched, even if it is unavailable. It has the zone,
-// capacity type and reservation of the node. If the reservation has no offering, it is the first with that zone and
-// capacity type.
+// OfferingOf returns the offering of t by which the node was launched, available or not: that with the node's zone,
+// capacity type and reservation. If its reservation has no offering, it is the first with its zone and capacity type.
 func (t *InstanceType) OfferingOf(n *Node) (found Offering, ok bool) {
 	zone, capacityType := n.Labels[corev1.LabelTopologyZone], n.Labels[apiv1.CapacityTypeLabelKey]
 	for _, o := range t.Offerings {
@@ -29,14 +28,14 @@ func (t *InstanceType) OfferingOf(n *Node) (found Offering, ok bool) {
 	return found, ok
 }
 
-// PriceOf is Price, with zero for a node whose price is not known.
+// PriceOf returns the price of the node in dollars per hour, zero if it is not known.
 func (s *Snapshot) PriceOf(n *Node) float64 {
 	price, _ := s.Price(n)
 	return price
 }
 
-// Price returns the price of the node in dollars per hour, from the instance types of its pool. It returns false if it
-// is not known.
+// Price returns the price of the node in dollars per hour, from the instance types of its pool. ok is false if it is
+// not known.
 func (s *Snapshot) Price(n *Node) (price float64, ok bool) {
 	for _, t := range s.Types(n.Pool) {
 		if t.Name == n.Labels[corev1.LabelInstanceTypeStable] {

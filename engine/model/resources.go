@@ -18,13 +18,13 @@ const Nodes corev1.ResourceName = "nodes"
 const MaxAmount = 1 << 53
 
 // Resources are amounts by resource name: millicores for cpu, whole units for all others. A missing name means zero. A
-// Resources value must not be changed once it is shared; methods return new values.
+// shared value is read-only; methods return new ones.
 type Resources map[corev1.ResourceName]int64
 
-// RequestsOf converts l and rounds up, so that no request becomes smaller.
+// RequestsOf converts l and rounds up.
 func RequestsOf(l corev1.ResourceList) Resources { return convert(l, true) }
 
-// CapacityOf converts l and rounds down, so that no capacity becomes larger.
+// CapacityOf converts l and rounds down.
 func CapacityOf(l corev1.ResourceList) Resources { return convert(l, false) }
 
 func convert(l corev1.ResourceList, up bool) Resources {
@@ -68,7 +68,7 @@ func (r Resources) List() corev1.ResourceList {
 	return l
 }
 
-// Quantity returns v of the named resource as a quantity.
+// Quantity returns the amount v of the named resource as a quantity.
 func Quantity(name corev1.ResourceName, v int64) resource.Quantity {
 	switch name {
 	case corev1.ResourceCPU:
@@ -125,19 +125,8 @@ func (r Resources) Max(o Resources) Resources {
 	return m
 }
 
-// Min returns the smaller amount of each resource. Names that r or o lacks are omitted.
-func (r Resources) Min(o Resources) Resources {
-	m := make(Resources, len(r))
-	for name, v := range r {
-		if w, ok := o[name]; ok {
-			m[name] = min(v, w)
-		}
-	}
-	return m
-}
-
-// Short returns the first resource, in Names order, in which r exceeds have, and by how much. ok is false if r fits.
-// An amount of zero always fits, even if have is negative.
+// Short returns the first resource, in Names order, in which r exceeds have, and by how much. ok is false if r fits. An
+// amount of zero always fits, even if have is negative.
 func (r Resources) Short(have Resources) (name corev1.ResourceName, by int64, ok bool) {
 	for _, n := range r.Names() {
 		if v := r[n]; v > 0 && v > have[n] {

@@ -10,13 +10,13 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// A Snapshot is the state of the cluster and the cloud at one time. Decisions depend on nothing else. It is immutable;
-// Apply and At return new ones. The zero Snapshot is an empty cluster.
+// A Snapshot is the state of the cluster and of what the cloud offers, at one time. Decisions depend on nothing else.
+// It is immutable; Apply and At return new ones. The zero Snapshot is an empty cluster.
 type Snapshot struct {
-	// Now is the time for everything that depends on age or schedule.
+	// Now is the time of all decisions.
 	Now time.Time
-	// Promises are the nodes or claims onto which pods were planned before, by pod key. A promise is a hint: it holds
-	// while the node exists and the pod fits. The map must not be changed. Use PromiseOf to read it.
+	// Promises are the names of the nodes or claims onto which pods were planned before, by pod key. A promise is a
+	// hint: it holds while the node exists and the pod fits. The map is read-only. Use PromiseOf to read it.
 	Promises map[string]string
 
 	raw     raw
@@ -42,16 +42,16 @@ type derived struct {
 	pending table[*Pod]
 	// bound are the pods bound to each node name, in key order.
 	bound table[[]*Pod]
-	// nodeOf and claimOf map an identity to the names of its nodes and claims, sorted, so that a duplicate identity
-	// always resolves to the same object. claimOf also maps nameKey to claims that are annotated with the node name.
+	// nodeOf and claimOf map an identity to the sorted names of its nodes and claims. If several objects have one
+	// identity, the first counts. claimOf also maps nameKey to the claims that are annotated with the node name.
 	nodeOf, claimOf table[[]string]
 	// owned are the identities of the nodes that a claim owns, by claim name.
 	owned table[[]string]
 }
 
-// PromiseOf returns the node or claim for which p is planned, else the node to which kube-scheduler nominated it, else
-// empty. It is only a hint: the node may be gone or full. The nomination of a bound pod is ignored, because API
-// servers before Kubernetes 1.35 do not remove it.
+// PromiseOf returns the name of the node or claim onto which p was planned, else of the node to which p is nominated,
+// else empty. The node may be gone or full. The nomination of a bound pod is ignored, because API servers before
+// Kubernetes 1.35 do not remove it.
 func (s *Snapshot) PromiseOf(p *Pod) string {
 	if node, ok := s.Promises[p.Key]; ok {
 		return node
@@ -76,11 +76,11 @@ func (s *Snapshot) WithPromises(promises map[string]string) *Snapshot {
 	return &t
 }
 
-// Pending returns the pods that wait for a node, in key order.
+// Pending returns the provisionable pods, in key order.
 func (s *Snapshot) Pending() []*Pod { return s.derived.pending.values() }
 
-// Displaced returns the pods that need another place because their node is being removed, in key order. Pods that must
-// not be disrupted are omitted while they stay on the node.
+// Displaced returns the pods on nodes that are being deleted that need another place, in key order. Pods with
+// do-not-disrupt are omitted.
 func (s *Snapshot) Displaced() []*Pod {
 	var pods []*Pod
 	for _, n := range s.Nodes() {
@@ -100,13 +100,12 @@ func (s *Snapshot) Displaced() []*Pod {
 // Nodes returns all nodes, existing and being launched, in the order of their identities.
 func (s *Snapshot) Nodes() []*Node { return s.derived.nodes.values() }
 
-// NodeByName returns the node with the name. Else it returns the unregistered claim that has the name or is annotated
-// with it.
+// NodeByName returns the node with the name, or else the claim that has the name or is annotated with it.
 func (s *Snapshot) NodeByName(name string) (*Node, bool) {
 	if o, ok := s.raw.nodes.get(name); ok {
 		if n, ok := s.derived.nodes.get(nodeIdentity(o)); ok {
 			return n, true
-		} // else its claim, which may have the same name, represents it
+		} // else only its claim counts, which may have the same name
 	}
 	if c, ok := s.raw.claims.get(name); ok {
 		return s.derived.nodes.get(claimIdentity(c))
@@ -124,13 +123,13 @@ func (s *Snapshot) NodeByName(name string) (*Node, bool) {
 // Pods returns all pods in key order.
 func (s *Snapshot) Pods() []*Pod { return s.raw.pods.values() }
 
-// Pod returns the pod of that namespace/name.
+// Pod returns the pod with the key namespace/name.
 func (s *Snapshot) Pod(key string) (*Pod, bool) { return s.raw.pods.get(key) }
 
 // Claims returns all claims in name order.
 func (s *Snapshot) Claims() []*apiv1.NodeClaim { return s.raw.claims.values() }
 
-// Claim returns the claim of that name.
+// Claim returns the claim with the name.
 func (s *Snapshot) Claim(name string) (*apiv1.NodeClaim, bool) { return s.raw.claims.get(name) }
 
 // Pools returns all pools, highest weight first, then by name.
@@ -140,10 +139,10 @@ func (s *Snapshot) Pools() []*Pool {
 	return pools
 }
 
-// Pool returns the pool of that name.
+// Pool returns the pool with the name.
 func (s *Snapshot) Pool(name string) (*Pool, bool) { return s.raw.pools.get(name) }
 
-// Types returns the instance types that the pool's node class allows, in the given order, which is by name.
+// Types returns the instance types that the pool's node class allows, in name order.
 func (s *Snapshot) Types(pool string) []*InstanceType {
 	types, _ := s.raw.types.get(pool)
 	return types
@@ -153,7 +152,7 @@ func (s *Snapshot) Types(pool string) []*InstanceType {
 func (s *Snapshot) Daemons() []*Daemon { return s.raw.daemons.values() }
 
 // Usage returns the capacity of the pool's nodes, where each counts as one of "nodes". Nodes that are being removed
-// count until they are gone. A claim that is not launched counts only as one node.
+// count. A claim that is not launched counts only as one node.
 func (s *Snapshot) Usage(pool string) Resources {
 	used := Resources{}
 	for _, n := range s.Nodes() {

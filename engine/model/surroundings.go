@@ -6,8 +6,8 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 )
 
-// surroundings are objects to which pods refer by name or selector. Nothing is derived from them in advance, because
-// few pods refer to them and a look-up is cheap.
+// surroundings are objects to which pods refer by name or selector. No values are derived from them in advance, because
+// few pods refer to them and a lookup is cheap.
 type surroundings struct {
 	namespaces table[*corev1.Namespace]
 	pdbs       table[*policyv1.PodDisruptionBudget]
@@ -17,7 +17,7 @@ type surroundings struct {
 	csiNodes   table[*storagev1.CSINode]
 }
 
-// Namespace returns the namespace of that name.
+// Namespace returns the namespace with the name.
 func (s *Snapshot) Namespace(name string) (*corev1.Namespace, bool) {
 	return s.raw.around.namespaces.get(name)
 }
@@ -25,7 +25,7 @@ func (s *Snapshot) Namespace(name string) (*corev1.Namespace, bool) {
 // Namespaces returns all namespaces in name order.
 func (s *Snapshot) Namespaces() []*corev1.Namespace { return s.raw.around.namespaces.values() }
 
-// PDBs returns all pod disruption budgets in key order.
+// PDBs returns all PodDisruptionBudgets in key order.
 func (s *Snapshot) PDBs() []*policyv1.PodDisruptionBudget { return s.raw.around.pdbs.values() }
 
 // CSINode returns the CSINode of the node with the name.
@@ -33,17 +33,17 @@ func (s *Snapshot) CSINode(name string) (*storagev1.CSINode, bool) {
 	return s.raw.around.csiNodes.get(name)
 }
 
-// VolumeClaim returns the PersistentVolumeClaim of that namespace/name.
+// VolumeClaim returns the PersistentVolumeClaim with the key namespace/name.
 func (s *Snapshot) VolumeClaim(key string) (*corev1.PersistentVolumeClaim, bool) {
 	return s.raw.around.claims.get(key)
 }
 
-// Volume returns the PersistentVolume of that name.
+// Volume returns the PersistentVolume with the name.
 func (s *Snapshot) Volume(name string) (*corev1.PersistentVolume, bool) {
 	return s.raw.around.volumes.get(name)
 }
 
-// StorageClass returns the storage class of that name.
+// StorageClass returns the storage class with the name.
 func (s *Snapshot) StorageClass(name string) (*storagev1.StorageClass, bool) {
 	return s.raw.around.classes.get(name)
 }

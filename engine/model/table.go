@@ -9,21 +9,21 @@ import (
 	"sync"
 )
 
-// shardBits is the logarithm of the number of shards of a table. A change of one key copies one shard. With 256
+// shardBits is the binary logarithm of the number of shards of a table. A change of one key copies one shard. With 256
 // shards, a change in a table of 60,000 pods copies a few hundred entries.
 const (
 	shardBits = 8
 	shards    = 1 << shardBits
 )
 
-// table is an immutable map from a string key to V. Changes are made in a draft, which shares the unchanged shards.
-// The zero table is empty.
+// table is an immutable map from a string key to V. Changes are made in a draft, which shares the unchanged shards. The
+// zero table is empty.
 type table[V any] struct {
 	shards *[shards]map[string]V
 	size   int
 }
 
-// shardOf returns the shard of a key by FNV-1a. It is the same in every process, so that results do not depend on a
+// shardOf returns the shard of a key, by FNV-1a. It is the same in all processes, so that results do not depend on a
 // hash seed.
 func shardOf(key string) uint8 {
 	h := uint32(2166136261)
@@ -76,7 +76,7 @@ func (t table[V]) values() []V {
 	return vs
 }
 
-// manyKeys is the number of keys from which they are sorted concurrently.
+// manyKeys is the number of keys from which on they are sorted concurrently.
 const manyKeys = 2000
 
 // each iterates over all entries in random order.
@@ -96,7 +96,7 @@ func (t table[V]) each() iter.Seq2[string, V] {
 }
 
 // A draft is a table that is being changed. It copies a shard before the first write to it, so a batch of changes
-// copies each shard at most once. It is used during one Apply and then frozen.
+// copies each shard at most once.
 type draft[V any] struct {
 	table  table[V]
 	copied [shards]bool

@@ -17,14 +17,13 @@ type InstanceType struct {
 	Requirements require.Set
 	// Offerings are the offerings of the type, available or not.
 	Offerings []Offering
-	// Capacity is the capacity of the machine before reservations for kubelet and system.
-	Capacity Resources
-	// Allocatable is Capacity less the reservations for kubelet and system.
+	// Capacity is the capacity of the machine. Allocatable is Capacity less the reservations for kubelet and system.
+	Capacity    Resources
 	Allocatable Resources
-	// Attach is the attach limit of each CSI driver, by driver name: how many volumes a node can have attached at
-	// once. The limit of a missing driver is unknown.
+	// Attach is the attach limit of each CSI driver, by driver name: how many volumes a node can have attached at once.
+	// The limit of a missing driver is unknown.
 	Attach map[string]int
-	// PriceOverlaid and CapacityOverlaid say that a NodeOverlay has changed a price, or the resources.
+	// PriceOverlaid and CapacityOverlaid say that a NodeOverlay has changed a price or a resource.
 	PriceOverlaid, CapacityOverlaid bool
 }
 
@@ -32,13 +31,13 @@ type InstanceType struct {
 type Offering struct {
 	Zone         string
 	CapacityType string
-	// Price in dollars per hour.
+	// Price is in dollars per hour.
 	Price float64
 	// Available is false if the cloud has no capacity, or if the offering cannot be used (no subnet, no price).
 	Available bool
 	// Requirements are the labels that this offering adds to the type's: zone, capacity type, zone id, reservation.
 	Requirements require.Set
-	// ReservationID is the reservation that a reserved offering draws from, empty for other offerings.
+	// ReservationID is the capacity reservation of a reserved offering, empty for others.
 	ReservationID string
 	// ReservationCapacity is how many instances are left in the reservation.
 	ReservationCapacity int

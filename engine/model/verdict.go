@@ -6,17 +6,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// A Verdict says whether something may be done and, if not, why. The zero Verdict is OK.
-//
-// Verdicts are values, not errors, because a refusal is an expected result. They are created often and must be cheap.
-// The text is built only when it is shown.
+// A Verdict says whether something is allowed and, if not, why. The zero Verdict is OK. Verdicts are values and not
+// errors, because a refusal is an expected result. Many are created, so the text is built only when it is shown.
 type Verdict struct {
 	Rule Rule
-	// Resource and By are the resource that is short and the amount that is missing, for RuleResources and RuleLimit.
-	// For RuleOversized they are the requested resource and amount. By has the unit of Resources.
+	// For RuleResources and RuleLimit, Resource is the insufficient resource and By the missing amount. For
+	// RuleOversized they are the requested resource and amount. By has the unit of Resources.
 	Resource corev1.ResourceName
 	By       int64
-	// Subject is what the rule was checked against: the taint, the label key and values, the pod, or the budget.
+	// Subject is what the rule is about: the taint, the label key and values, the pod, or the budget.
 	Subject string
 }
 
@@ -64,7 +62,7 @@ const (
 	RuleBuffer           // the node reserves room for the capacity buffer Subject
 )
 
-// Word returns the rule in one word, for metric labels and machine-readable output.
+// Word returns the rule as an identifier, for metric labels and machine-readable output.
 func (r Rule) Word() string {
 	switch r {
 	case RuleNone:

@@ -12,24 +12,24 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// A Volume is the requirements that one volume claim of a pod places on the pod's node.
+// A Volume is what one volume of a pod requires of the pod's node.
 type Volume struct {
-	// Key is equal for pods that share the volume, which then needs one attachment per node. It is the driver's handle
-	// of a bound volume, else namespace/claim. It is unique for each Driver.
+	// Key is equal for pods that share the volume, which then needs one attachment per node. It is the handle of a
+	// bound volume at its driver, else namespace/claim. It is unique per Driver.
 	Key string
-	// Driver is the CSI driver whose attach limit counts the volume, empty if none does. A volume of an in-tree plugin
-	// has the CSI driver that replaced the plugin.
+	// Driver is the CSI driver whose attach limit counts the volume, empty if there is none. For a volume of an in-tree
+	// plugin it is the CSI driver that replaced the plugin.
 	Driver string
-	// Topology are alternatives of which the labels of the node must meet one; nil allows any node. The keys are those
-	// of the volume or storage class and may be deprecated labels.
+	// Topology are alternatives: the labels of the node must meet one of them. Nil allows any node. Keys may be
+	// deprecated labels.
 	Topology []require.Set
 }
 
-// bindCompleted is the annotation of a claim that is fully bound to its volume.
+// bindCompleted is the annotation of a claim that is completely bound to its volume.
 const bindCompleted = "pv.kubernetes.io/bind-completed"
 
-// VolumesOf returns the volumes of p that must be attached, in the order of its spec. The verdict names the first
-// claim that no node can satisfy at present. A pod without claims costs no allocation.
+// VolumesOf returns the volumes of p that must be attached, in the order of its spec. The verdict names the first claim
+// that no node can satisfy at present.
 func (s *Snapshot) VolumesOf(p *Pod) ([]Volume, Verdict) {
 	var out []Volume
 	for i := range p.Object.Spec.Volumes {
@@ -44,7 +44,7 @@ func (s *Snapshot) VolumesOf(p *Pod) ([]Volume, Verdict) {
 	return out, Verdict{}
 }
 
-// volume returns the requirements of one volume of the spec. uses is false if nothing is attached for it.
+// volume returns what one volume of the spec requires. uses is false if nothing is attached for it.
 func (s *Snapshot) volume(pod *corev1.Pod, v *corev1.Volume) (out Volume, uses bool, no Verdict) {
 	var name string
 	switch {
@@ -79,7 +79,7 @@ func refuseClaim(key, why string) Verdict {
 	return Verdict{Rule: RuleVolume, Subject: fmt.Sprintf("PersistentVolumeClaim %s %s", key, why)}
 }
 
-// volumeOf returns the requirements of a claim.
+// volumeOf returns what the volume of a claim requires.
 func (s *Snapshot) volumeOf(key string, claim *corev1.PersistentVolumeClaim) (Volume, Verdict) {
 	switch {
 	case claim.DeletionTimestamp != nil:
@@ -107,7 +107,7 @@ func (s *Snapshot) volumeOf(key string, claim *corev1.PersistentVolumeClaim) (Vo
 	return out, Verdict{}
 }
 
-// exclusive returns a refusal if only one pod may use the claim and another pod that uses it is bound.
+// exclusive returns a refusal if the claim is ReadWriteOncePod and another pod that uses it is bound.
 func (s *Snapshot) exclusive(key string, claim *corev1.PersistentVolumeClaim, pod *corev1.Pod) Verdict {
 	if pod.Spec.NodeName != "" || !slices.Contains(claim.Spec.AccessModes, corev1.ReadWriteOncePod) {
 		return Verdict{}
@@ -132,8 +132,8 @@ func mounts(pod *corev1.Pod, namespace, claim string) bool {
 	})
 }
 
-// unbound returns the requirements of a claim without a volume. The volume will be created where the pod runs, within
-// the topology that the storage class allows.
+// unbound returns what a claim without a volume requires. The volume will be created for the pod's node, within the
+// topology that the storage class allows.
 func (s *Snapshot) unbound(key string, claim *corev1.PersistentVolumeClaimSpec, annotations map[string]string) (Volume, Verdict) {
 	name := annotations[corev1.BetaStorageClassAnnotation]
 	if name == "" && claim.StorageClassName != nil {
@@ -175,8 +175,8 @@ func (s *Snapshot) AttachLimits(n *Node) map[string]int {
 	return limits
 }
 
-// SeenAttachLimits returns the attach limits that nodes report, by instance type and CSI driver. If nodes of a type
-// differ, the lowest applies. New nodes of the type are assumed to have this limit.
+// SeenAttachLimits returns the attach limits that nodes report, by instance type and CSI driver. Of different limits
+// for one type the lowest applies. New nodes of the type are assumed to have it.
 func (s *Snapshot) SeenAttachLimits() map[string]map[string]int {
 	var out map[string]map[string]int
 	for _, n := range s.Nodes() {
@@ -257,8 +257,7 @@ func driverOf(provisioner string) string {
 	return provisioner
 }
 
-// allowed returns the topology alternatives of a storage class. By the API, a term without expressions matches
-// nothing.
+// allowed returns the topology alternatives of a storage class. In the API, a term without expressions matches nothing.
 func allowed(class *storagev1.StorageClass) []require.Set {
 	var out []require.Set
 	for _, t := range class.AllowedTopologies {
@@ -273,11 +272,11 @@ func allowed(class *storagev1.StorageClass) []require.Set {
 	return out
 }
 
-// topologyOf returns the topology alternatives of a volume: its node affinity combined with its zone and region
-// labels, as kube-scheduler reads them. An empty result that is not nil means that no node matches.
+// topologyOf returns the topology alternatives of a volume: its node affinity together with its zone and region labels,
+// as kube-scheduler reads them. An empty result that is not nil means that no node matches.
 //
-// A local volume requires its node by name. This requirement is ignored, as in Karpenter. Otherwise a pod with such a
-// volume could never leave its node. When the node is removed, the owner of the volume must create it again.
+// As in upstream Karpenter, the node name that a local volume requires is ignored. Otherwise its pod could never leave
+// the node. When the node is removed, the owner of the volume must create it again.
 func topologyOf(volume *corev1.PersistentVolume) []require.Set {
 	labelled := labelledTopology(volume.Labels)
 	if volume.Spec.NodeAffinity == nil || volume.Spec.NodeAffinity.Required == nil {
@@ -290,7 +289,7 @@ func topologyOf(volume *corev1.PersistentVolume) []require.Set {
 	out := []require.Set{}
 	for _, t := range volume.Spec.NodeAffinity.Required.NodeSelectorTerms {
 		if len(t.MatchExpressions)+len(t.MatchFields) == 0 {
-			continue // by the API it matches nothing
+			continue // in the API it matches nothing
 		}
 		set := require.FromSelector(slices.Concat(t.MatchExpressions, t.MatchFields))
 		if local {
@@ -304,8 +303,8 @@ func topologyOf(volume *corev1.PersistentVolume) []require.Set {
 	return out
 }
 
-// labelledTopology returns the requirements of the zone and region labels of a volume. The label of a volume in
-// several zones lists them, separated by "__".
+// labelledTopology returns the requirements of the zone and region labels of a volume. Several zones are separated by
+// "__".
 func labelledTopology(labels map[string]string) require.Set {
 	var rs []require.Requirement
 	for _, key := range []string{

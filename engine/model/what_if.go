@@ -3,10 +3,8 @@ package model
 import corev1 "k8s.io/api/core/v1"
 
 // Without returns s with the nodes and their claims removed. Their reschedulable pods become pending, and their other
-// pods are removed.
-//
-// All other pending pods are omitted. So a plan for the result shows which capacity the pods of the nodes need,
-// independent of other pending pods.
+// pods are removed. All other pending pods are omitted, so a plan for the result shows which capacity the pods of the
+// nodes alone need.
 func (s *Snapshot) Without(nodes ...*Node) *Snapshot {
 	e := newEdit(s)
 	e.pending = table[*Pod]{}.edit()
@@ -36,8 +34,8 @@ func (s *Snapshot) Calm() *Snapshot {
 	return &t
 }
 
-// Bound returns s with the placed pods bound to their nodes. Placements on claims whose node has not joined are
-// omitted, because the node has no name yet.
+// Bound returns s with the placed pods bound to their nodes. Pods placed on a claim whose node has not joined are left
+// unchanged, because the node has no name yet.
 func (s *Snapshot) Bound(placements []Placement) *Snapshot {
 	e := newEdit(s)
 	for _, pl := range placements {
@@ -51,7 +49,7 @@ func (s *Snapshot) Bound(placements []Placement) *Snapshot {
 	return e.finish(s)
 }
 
-// Unbound returns p as it will be created again after its node is removed: marked unschedulable by the scheduler.
+// Unbound returns p as a pending pod that is marked unschedulable, as its successor will be after its node is removed.
 func (p *Pod) Unbound() *Pod {
 	o := *p.Object
 	o.Spec.NodeName = ""

@@ -8,15 +8,15 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// Options are what Decide has to know besides the snapshot.
+// Options are the input of Decide besides the Snapshot.
 type Options struct {
-	// On nominates pods. Without it the nominations of this program are cleared, and no node waits.
+	// On nominates pods. If it is false, nominations by this program are cleared, and no node waits for nominations.
 	On bool
-	// Launching means that claims are being created whose pods are not in the snapshot's promises yet.
+	// Launching means that claims are being created whose pods are not in the Snapshot's promises yet.
 	Launching bool
 }
 
-// A Nomination sets what a pod is nominated to. An empty Node clears it.
+// A Nomination is a new value of a pod's status.nominatedNodeName. An empty Node clears it.
 type Nomination struct {
 	Pod  *model.Pod
 	Node string
@@ -24,20 +24,20 @@ type Nomination struct {
 
 // A Decision is what has to be written now.
 type Decision struct {
-	// Nominations are in the order in which they are to be written: those to clear first, because they reserve room on nodes, then
-	// those to nodes that exist, then those to nodes in flight. Among these, pods come by the share of their node that they take, the
-	// largest first, because small pods find room more easily without.
+	// Nominations are in the order in which they must be written. Those to clear come first, because they reserve room,
+	// then those to nodes that have joined, then the others. Within these, pods with the largest share of their node
+	// come first, because small pods find room more easily.
 	Nominations []Nomination
-	// Nominated are the claims whose nodes have joined and need not wait for nominations any longer once Nominations are written, in
-	// name order.
+	// Nominated are the claims, in name order, whose nodes need not wait for nominations once Nominations are written.
 	Nominated []Nominated
 	// InFlight means that pods are nominated, or to be nominated, to nodes that are not registered.
 	InFlight bool
-	// Waiting means that claims are left whose nodes have joined and wait for nominations. Time alone may change that.
+	// Waiting means that other nodes that have joined still wait for nominations. Time alone may end that.
 	Waiting bool
 }
 
-// A Nominated is a claim and the name of its node, to which its pods are nominated. The name is empty if pods are not nominated.
+// A Nominated is a claim whose node is released: it need not wait for nominations any more. Node is the name to which
+// its pods are nominated, empty if Options.On is false.
 type Nominated struct {
 	Claim *apiv1.NodeClaim
 	Node  string
@@ -45,8 +45,9 @@ type Nominated struct {
 
 // Decide returns what has to be written now.
 //
-// A pod is nominated to the node that it was planned onto if that node is open to pods, or in flight with a name that is known,
-// and the pod fits there beside those that were nominated to it before. Every other nomination of this program is cleared.
+// A pod is nominated to the node onto which it was planned if it fits there. The node must accept pods, or be in flight
+// under a known name. Pods that were nominated before it reduce the free capacity. All other nominations by this
+// program are cleared.
 func Decide(s *model.Snapshot, o Options) Decision {
 	var d Decision
 	free, ranks := freeCapacity{}, map[*model.Pod]rank{}
@@ -73,8 +74,8 @@ func Decide(s *model.Snapshot, o Options) Decision {
 	return d
 }
 
-// target returns the node that p was planned onto and the name that p is to be nominated to. It takes the pod's requests from
-// the free capacity of that node. The name is empty if the pod is to be nominated to none.
+// target returns the node onto which p was planned and the name to which p is nominated, and takes its requests from
+// the free capacity. The name is empty if the pod is not nominated.
 func target(s *model.Snapshot, p *model.Pod, on bool, free freeCapacity) (*model.Node, string) {
 	if !on {
 		return nil, ""
@@ -101,8 +102,8 @@ func takesPods(n *model.Node) bool {
 	return !n.Object.Spec.Unschedulable && (n.Registered || n.Claim != nil)
 }
 
-// nodeName returns the name of the Kubernetes node, empty while it is not known, or while the claim does not tell yet how large the
-// instance is. A name that another node has already is not known either.
+// nodeName returns the name of the Kubernetes node. It is empty if the claim is not launched, or while the name is
+// unknown or belongs to another node.
 func nodeName(s *model.Snapshot, n *model.Node) string {
 	if !n.Launched() {
 		return ""
@@ -114,13 +115,13 @@ func nodeName(s *model.Snapshot, n *model.Node) string {
 	return name
 }
 
-// A rank says when a nomination is written: the lower stage first, then the larger share of the node.
+// A rank orders nominations: the lower stage first, then the larger share of the node.
 type rank struct {
 	stage int
 	share float64
 }
 
-// rankOf returns the rank of a pod's nomination to n, nil for one that is cleared.
+// rankOf returns the rank of a nomination to n. n is nil if the nomination is cleared.
 func rankOf(p *model.Pod, n *model.Node) rank {
 	switch {
 	case n == nil:
@@ -146,10 +147,11 @@ func shareOf(p *model.Pod, n *model.Node) float64 {
 	return most
 }
 
-// freeCapacity is what nodes have left beside the pods that are bound or nominated to them, by the node's name.
+// freeCapacity is the allocatable resources of nodes less those of bound and nominated pods, by node name.
 type freeCapacity map[string]model.Resources
 
-// take takes the pod's requests from what n has left, and reports false if that is too little.
+// take subtracts the pod's requests from the free capacity of n. If that is not enough, it changes nothing and returns
+// false.
 func (f freeCapacity) take(n *model.Node, p *model.Pod) bool {
 	left, ok := f[n.Name]
 	if !ok {

@@ -1,15 +1,14 @@
-// Package nominate decides which pods carry the name of a node in status.nominatedNodeName, and which new nodes need not stay
-// closed to pods any longer.
+// Package nominate decides which pods get status.nominatedNodeName, and which new nodes may be opened to pods.
 //
-// A plan puts pods onto nodes, but kube-scheduler binds them. A pod that is nominated to a node is tried there first, and other
-// pods of no higher priority leave its room free. So a plan that fills its nodes stays feasible.
+// A plan places pods on nodes, but kube-scheduler binds them. For a nominated pod it tries that node first, and it
+// reserves the room against other pods of at most the same priority. So a plan that fills its nodes stays feasible.
 //
-// Decide looks at a snapshot and returns the nominations to write and the claims whose pods all have theirs. The package promises
+// Begin with Decide. Its input is a Snapshot. Its output is the nominations to write, and the claims whose nodes need
+// not stay closed because all of their pods are nominated. It guarantees the following.
 //
-//   - no memory: everything follows from the snapshot. Where pods were planned is in Snapshot.Promises, or in the nominations
-//     themselves after a restart;
-//   - a nomination is a hint: the scheduler erases it after an attempt that failed, and Decide returns it again. One that another
-//     writer has set is never changed;
-//   - a bound: no node waits for the nominations of other nodes for longer than maxWaitForNominations. The lifecycle of claims bounds
-//     how long a node waits for its own.
+//   - It keeps no state. Snapshot.Promises has the node of each planned pod; after a restart, the nominations have it.
+//   - A nomination is a hint. kube-scheduler clears it after a failed attempt, and Decide then returns it again. Nominations
+//     by other writers are never changed.
+//   - No node waits longer than maxWaitForNominations for the nominations of other nodes. Package lifecycle bounds how long a
+//     node waits for its own.
 package nominate

@@ -8,11 +8,11 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// FieldManager is the name that nominations are written with. The API server keeps it in metadata.managedFields, so that this
-// program knows its own nominations after a restart.
+// FieldManager is the field manager of nominations. metadata.managedFields keeps it, so a restarted program recognizes
+// its own nominations.
 const FieldManager = "karpenter-nomination"
 
-// mayChange reports whether the pod's nomination differs from want and is either empty or written by this program.
+// mayChange reports whether the pod's nomination differs from want and is empty or written by this program.
 func mayChange(p *model.Pod, want string) bool {
 	have := p.Object.Status.NominatedNodeName
 	return have != want && (have == "" || isOwn(p.Object))

@@ -8,33 +8,34 @@ import (
 )
 
 const (
-	// maxWaitForNominations is the longest time that a node whose pods are all nominated waits for the nominations of other nodes
-	// of its plan that have joined, from when it has joined itself.
+	// maxWaitForNominations bounds how long a node whose pods are all nominated waits for other nodes of its plan that
+	// have joined and lack nominations. Like the next constant, it counts from the creation of the Node.
 	maxWaitForNominations = 25 * time.Second
-	// maxWaitForLaunches is the same for other claims of its plan that are not launched yet.
+	// maxWaitForLaunches bounds how long such a node waits for claims of its plan that are not launched.
 	maxWaitForLaunches = 3 * time.Second
-	// samePlan is how far apart the creation times of claims of one plan may be. API servers write times in whole seconds.
+	// samePlan is the largest difference between the creation times of claims of one plan. API servers truncate times
+	// to seconds.
 	samePlan = time.Second
-	// settle is how long a node that has joined waits until no nomination is missing. When a node joins, the scheduler tries all
-	// pending pods and erases their nominations, and that takes it a moment. After that up to negligible nominations may be
-	// missing, which are written before the claims are released.
+	// settle is how long a node waits while any nomination is missing. When a node joins, kube-scheduler tries all
+	// pending pods, which takes a moment, and clears their nominations. After settle, up to negligible nominations may
+	// be missing. They are written before the claims are released.
 	settle     = 2 * time.Second
 	negligible = 20
 )
 
 // A release decides which claims need not wait for nominations any longer.
 //
-// The scheduler tries all pending pods again whenever a node is opened to pods, and erases the nominations of those whose node is
-// still closed. So nodes of one plan are released together.
+// Whenever a node is opened, kube-scheduler tries all pending pods and clears the nominations to nodes that are still
+// closed. So the nodes of one plan are released together.
 type release struct {
 	s       *model.Snapshot
 	options Options
-	// outstanding are the nodes that have joined with pods that lack their nomination.
+	// outstanding are the nodes that have joined and for which pods lack their nomination.
 	outstanding map[*model.Node]bool
-	// missing is how many nominations they lack.
+	// missing is the number of nominations that they lack.
 	missing int
-	// firstOutstanding is when the first of their claims was created, firstLaunch when the first of the claims was created that wait
-	// for their launch. Both are zero if there is none.
+	// firstOutstanding is the earliest creation of a claim of the outstanding nodes, firstLaunch that of a claim that
+	// is not launched. They are zero if there is none.
 	firstOutstanding, firstLaunch time.Time
 }
 
@@ -51,7 +52,7 @@ func newRelease(s *model.Snapshot, o Options, outstanding map[*model.Node]bool) 
 	return r
 }
 
-// earlier returns the earlier of t, if it is not zero, and the creation of the claim.
+// earlier returns the earlier of t and the creation time of the claim. A zero t is ignored.
 func earlier(t time.Time, c *apiv1.NodeClaim) time.Time {
 	if created := c.CreationTimestamp.Time; t.IsZero() || created.Before(t) {
 		return created
@@ -59,8 +60,8 @@ func earlier(t time.Time, c *apiv1.NodeClaim) time.Time {
 	return t
 }
 
-// claims returns the claims whose nodes have joined and need not wait any longer, and whether others are left whose nodes have
-// joined and wait.
+// claims returns the claims whose nodes have joined and are released. waiting reports whether others that have joined
+// are not.
 func (r release) claims() (nominated []Nominated, waiting bool) {
 	for _, c := range r.s.Claims() {
 		n, ok := r.s.NodeByName(c.Name)
@@ -80,7 +81,8 @@ func (r release) claims() (nominated []Nominated, waiting bool) {
 	return nominated, waiting
 }
 
-// ready reports whether all pods of the node, which has joined, are nominated, and no others of its plan need be waited for.
+// ready reports whether the node is released: all pods of it and of other nodes of its plan are nominated, or the waits
+// have ended.
 func (r release) ready(n *model.Node) bool {
 	waited, latest := r.s.Now.Sub(n.Object.CreationTimestamp.Time), n.Claim.CreationTimestamp.Add(samePlan)
 	precedes := func(t time.Time) bool { return !t.IsZero() && !t.After(latest) }

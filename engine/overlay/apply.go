@@ -14,28 +14,28 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// A Supply is what one pool may launch, before overlays. A pool whose types are not known is left out.
+// A Supply is a pool with the instance types that it may launch, before overlays. Pools with unknown types have none.
 type Supply struct {
 	Pool  *model.Pool
 	Types []*model.InstanceType
 }
 
-// A Result is what overlays make of all supplies.
+// A Result is the result of Apply.
 type Result struct {
-	// Types are the instance types of each pool by name. Types that no overlay touches are the same as before.
+	// Types are the instance types by pool name. Unchanged types are the same pointers as before.
 	Types map[string][]*model.InstanceType
-	// Findings tell of each overlay, by name, why it is not in force; nil if it is.
+	// Findings has, by name of each overlay, why it is not in effect; nil if it is.
 	Findings map[string]*Finding
 }
 
-// A Finding is why an overlay is not in force.
+// A Finding is the reason why an overlay is not in effect.
 type Finding struct {
-	// Reason is that of the condition ValidationSucceeded: RuntimeValidation or Conflict.
+	// Reason is the reason of the condition ValidationSucceeded: RuntimeValidation or Conflict.
 	Reason, Message string
 }
 
-// Apply returns what the overlays make of the supplies. Overlays that are being deleted count no more. Nothing that is
-// handed in is changed.
+// Apply returns the instance types with the changes of the overlays. Overlays that are being deleted are ignored. The
+// arguments are not changed.
 func Apply(overlays []*overlayv1alpha1.NodeOverlay, supplies []Supply, rules apiv1.LabelRules) Result {
 	r := Result{Types: make(map[string][]*model.InstanceType, len(supplies)), Findings: map[string]*Finding{}}
 	book := ledger{prices: map[place]entry{}, capacity: map[place]entry{}}
@@ -57,7 +57,7 @@ func Apply(overlays []*overlayv1alpha1.NodeOverlay, supplies []Supply, rules api
 	return r
 }
 
-// inOrder returns the overlays that count, the strongest first.
+// inOrder returns the overlays that are not being deleted, by descending weight, then by descending name.
 func inOrder(overlays []*overlayv1alpha1.NodeOverlay) []*overlayv1alpha1.NodeOverlay {
 	list := slices.DeleteFunc(slices.Clone(overlays), func(o *overlayv1alpha1.NodeOverlay) bool {
 		return !o.DeletionTimestamp.IsZero()
@@ -75,27 +75,28 @@ func weight(o *overlayv1alpha1.NodeOverlay) int32 {
 	return *o.Spec.Weight
 }
 
-// A place is one thing that an overlay may set: a price, or the amount of a resource, of one type in one pool.
+// A place is a value that an overlay may set: the price of one offering, or the amount of one resource, of a type in a
+// pool.
 type place struct {
 	pool, kind string
 	offering   int                 // index into the type's offerings, for prices
 	resource   corev1.ResourceName // for capacity
 }
 
-// An entry is what is set at a place, and by whom.
+// An entry is the value of a place, and the overlay that sets it.
 type entry struct {
 	by     *change
 	price  float64
 	amount int64
 }
 
-// A ledger holds what the overlays so far have set.
+// A ledger holds the values that the overlays so far have set.
 type ledger struct {
 	prices, capacity map[place]entry
 }
 
-// enter adds what c sets where nobody stronger has set it. If somebody of the same weight has, nothing is added and the
-// finding tells.
+// enter adds the values of c for places that no overlay before has set. If one of the same weight has set such a place,
+// nothing is added, and a finding is returned.
 func (l *ledger) enter(c *change, supplies []Supply) *Finding {
 	mine := ledger{prices: map[place]entry{}, capacity: map[place]entry{}}
 	for _, s := range supplies {
@@ -115,7 +116,7 @@ func (l *ledger) enter(c *change, supplies []Supply) *Finding {
 	return nil
 }
 
-// enterType adds to mine what c sets of one type, of whose offerings it means those that matched.
+// enterType adds the values of c for one type to mine. matched are the indexes of the offerings that c selects.
 func (l *ledger) enterType(
 	c *change, pool *model.Pool, t *model.InstanceType, matched []int, mine ledger,
 ) *Finding {
@@ -146,7 +147,7 @@ func conflict(with *change, what string, pool *model.Pool) *Finding {
 		with.name, what, pool.Name)}
 }
 
-// lay returns the supply's types with all that the ledger holds for them.
+// lay returns the supply's types with the values of the ledger.
 func (l *ledger) lay(s Supply) []*model.InstanceType {
 	extra := map[string]model.Resources{}
 	for at, e := range l.capacity {
@@ -173,7 +174,7 @@ func (l *ledger) lay(s Supply) []*model.InstanceType {
 	return out
 }
 
-// price sets the prices of t, a copy, as the ledger has them for the pool.
+// price sets the prices of t, which is a copy, to those of the ledger for the pool.
 func (l *ledger) price(t *model.InstanceType, pool string) {
 	for i := range t.Offerings {
 		e, ok := l.prices[place{pool: pool, kind: t.Name, offering: i}]

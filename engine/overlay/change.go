@@ -11,16 +11,16 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// A change is an overlay, read once.
+// A change is a parsed overlay. price is nil if it changes no price, and never returns a negative value.
 type change struct {
 	name     string
 	weight   int32
 	asks     require.Set
-	price    func(old float64) float64 // never below zero; nil leaves prices alone
+	price    func(old float64) float64
 	capacity model.Resources
 }
 
-// changeOf reads a valid overlay.
+// changeOf parses a valid overlay.
 func changeOf(o *overlayv1alpha1.NodeOverlay) (*change, error) {
 	spec := make([]apiv1.NodeSelectorRequirementWithMinValues, len(o.Spec.Requirements))
 	for i, r := range o.Spec.Requirements {
@@ -39,7 +39,7 @@ func changeOf(o *overlayv1alpha1.NodeOverlay) (*change, error) {
 	return c, err
 }
 
-// fixed returns the price that replaces any other.
+// fixed returns a function to the price in text.
 func fixed(text string) (func(float64) float64, error) {
 	price, err := strconv.ParseFloat(text, 64)
 	if err != nil {
@@ -48,7 +48,7 @@ func fixed(text string) (func(float64) float64, error) {
 	return func(float64) float64 { return max(price, 0) }, nil
 }
 
-// adjusted returns the change that an adjustment such as +10%, -12.5% or +0.05 makes.
+// adjusted returns a function that applies an adjustment such as +10%, -12.5% or +0.05.
 func adjusted(text string) (func(float64) float64, error) {
 	number, relative := strings.CutSuffix(text, "%")
 	by, err := strconv.ParseFloat(number, 64)
@@ -63,8 +63,8 @@ func adjusted(text string) (func(float64) float64, error) {
 	}, nil
 }
 
-// matched returns the offerings of t, by index, that c is about, for a pool whose nodes have these labels. Labels that
-// neither pool nor type nor offering speaks of are not there.
+// matched returns the indexes of the offerings of t that c selects, in a pool whose nodes have these labels. A label
+// that pool, type and offering all lack counts as missing.
 func (c *change) matched(labels require.Set, t *model.InstanceType) []int {
 	node := labels.And(t.Requirements)
 	if _, ok := node.Compatible(c.asks, nil); !ok {
@@ -79,7 +79,7 @@ func (c *change) matched(labels require.Set, t *model.InstanceType) []int {
 	return out
 }
 
-// Applied reports whether overlays have changed the price or the capacity of something that the node may become.
+// Applied reports whether overlays have changed the price or the capacity of an option of the node.
 func Applied(n *model.PlannedNode) (price, capacity bool) {
 	for _, t := range n.Options {
 		price, capacity = price || t.PriceOverlaid, capacity || t.CapacityOverlaid

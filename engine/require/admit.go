@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// Has reports whether a label of this value is admitted.
+// Has reports whether r admits the value.
 func (r Requirement) Has(value string) bool {
 	if !r.complement {
 		return contains(r.values, value)
@@ -15,11 +15,11 @@ func (r Requirement) Has(value string) bool {
 	return r.bounds.has(value) && !contains(r.values, value)
 }
 
-// MayBeAbsent reports whether a node without the label is admitted.
+// MayBeAbsent reports whether r admits a node without the label.
 func (r Requirement) MayBeAbsent() bool { return r.absent }
 
-// Len is how many values are admitted. For an open set it is MaxInt64 less the
-// excluded ones, whatever the bounds: large, and smaller the more is excluded.
+// Len returns the number of admitted values. For an open set it is MaxInt64 less the number of excluded values,
+// regardless of bounds.
 func (r Requirement) Len() int {
 	if r.complement {
 		return math.MaxInt64 - len(r.values)
@@ -27,16 +27,15 @@ func (r Requirement) Len() int {
 	return len(r.values)
 }
 
-// Empty reports whether no value is admitted. DoesNotExist is empty as well as
-// a contradiction; MayBeAbsent tells them apart.
+// Empty reports whether r admits no value. That holds for DoesNotExist and for a contradiction; MayBeAbsent
+// distinguishes them.
 func (r Requirement) Empty() bool { return !r.complement && len(r.values) == 0 }
 
-// contradiction reports whether nothing is admitted, not even absence.
+// contradiction reports whether r admits neither a value nor absence.
 func (r Requirement) contradiction() bool { return r.Empty() && !r.absent }
 
-// Any returns a value that r admits: the smallest listed one, or for an open set
-// the smallest integer from zero up that is within bounds and not excluded. It
-// returns ok=false if r is Empty.
+// Any returns a value that r admits: the first listed one, or the smallest admitted integer of an open set. Integers
+// are counted from bounds.first. ok is false if r is Empty.
 func (r Requirement) Any() (value string, ok bool) {
 	if !r.complement {
 		if len(r.values) == 0 {
@@ -44,8 +43,8 @@ func (r Requirement) Any() (value string, ok bool) {
 		}
 		return r.values[0], true
 	}
-	// Among one more integers than are excluded one is free, unless the bounds
-	// end first. Then leading zeros make other labels of the same integers.
+	// With n excluded values, one of n+1 integers is admitted, unless the bounds end first. Then integers with leading
+	// zeros are tried, which are different label values.
 	for width := 1; ; width++ {
 		n := r.bounds.first()
 		for range len(r.values) + 1 {
@@ -64,9 +63,9 @@ func (r Requirement) Any() (value string, ok bool) {
 	}
 }
 
-// contains reports whether value is in the sorted values.
+// contains reports whether the sorted values contain value.
 func contains(values []string, value string) bool {
-	if len(values) <= 8 { // a scan is faster than halving so few
+	if len(values) <= 8 { // a linear scan is faster than a binary search here
 		return slices.Contains(values, value)
 	}
 	_, found := slices.BinarySearch(values, value)

@@ -2,23 +2,22 @@ package require
 
 import "strconv"
 
-// bounds is an interval of integers, both ends inclusive and optional. An end
-// that is not there is stored as 0, so that == compares intervals.
+// bounds are a closed interval of integers with optional ends. A missing end is stored as 0, so that == compares
+// bounds.
 type bounds struct {
 	gte, lte       int64
 	hasGte, hasLte bool
 }
 
-// none reports whether b admits any value, integer or not.
+// none reports whether b has no end. Then it admits any value, even if it is not an integer.
 func (b bounds) none() bool { return !b.hasGte && !b.hasLte }
 
-// has reports whether value is an integer within b. Every value is within
-// bounds that are none.
+// has reports whether value is an integer within b. Without ends, any value is.
 func (b bounds) has(value string) bool {
 	if b.none() {
 		return true
 	}
-	// Most label values are words; do not pay for a parse error.
+	// Most label values are words, and a parse error allocates.
 	if value == "" || (value[0] > '9' || value[0] < '0') && value[0] != '-' && value[0] != '+' {
 		return false
 	}
@@ -26,7 +25,7 @@ func (b bounds) has(value string) bool {
 	return err == nil && (!b.hasGte || n >= b.gte) && (!b.hasLte || n <= b.lte)
 }
 
-// and returns the tighter of each end.
+// and returns the intersection of b and o.
 func (b bounds) and(o bounds) bounds {
 	if o.hasGte && (!b.hasGte || o.gte > b.gte) {
 		b.gte, b.hasGte = o.gte, true
@@ -37,16 +36,15 @@ func (b bounds) and(o bounds) bounds {
 	return b
 }
 
-// crossed reports whether no integer lies within b.
+// crossed reports whether b contains no integer.
 func (b bounds) crossed() bool { return b.hasGte && b.hasLte && b.gte > b.lte }
 
-// first is the integer to name when any within b will do: the smallest that is
-// not negative, because a label value cannot start with a minus, or else the
-// smallest there is.
+// first returns the integer at which a search for values begins: the smallest within b that is not negative, because a
+// label value cannot start with "-". If all are negative, it is the lower end, or else the upper end.
 func (b bounds) first() int64 {
 	switch {
 	case !b.hasLte || b.lte >= 0:
-		return max(b.gte, 0) // gte is 0 when there is none
+		return max(b.gte, 0) // gte is 0 if it is missing
 	case b.hasGte:
 		return b.gte
 	}

@@ -1,8 +1,7 @@
 package require
 
-// Intersects reports whether s and o agree on every key that both constrain: some
-// value is admitted by both, or a node without the label is. Otherwise it returns
-// the conflict on the first such key in key order, and ok=false.
+// Intersects reports whether s and o have a common value, or both admit absence, for each key that both constrain.
+// Otherwise ok is false, and the conflict is that of the first such key in key order.
 func (s Set) Intersects(o Set) (Conflict, bool) {
 	a, b := s.reqs, o.reqs
 	for len(a) > 0 && len(b) > 0 {
@@ -22,12 +21,11 @@ func (s Set) Intersects(o Set) (Conflict, bool) {
 
 // Compatible reports whether a node described by s can meet o.
 //
-// They must intersect, and a key that o constrains and s does not must be one
-// that may be absent by o, or one for which undefined holds: a label that the
-// node will get although s does not speak of it. A nil undefined allows none.
-// Otherwise Compatible returns the first conflict in key order, and ok=false.
+// They must intersect. For a key that only o constrains, o must admit absence, or undefined must return true: the node
+// will get the label although s does not have it. A nil undefined is never true. Otherwise ok is false, and the
+// conflict is the first in key order.
 //
-// It is not symmetric: what s alone constrains does not matter to o.
+// Compatible is not symmetric: keys that only s constrains are ignored.
 func (s Set) Compatible(o Set, undefined func(key string) bool) (Conflict, bool) {
 	a := s.reqs
 	for _, want := range o.reqs {

@@ -6,14 +6,13 @@ import (
 	"strings"
 )
 
-// A Conflict says on which label two sets disagree. It is cheap to make; the
-// sentence and the hint are made when somebody asks.
+// A Conflict is a label for which two sets cannot both hold. Its text is built only by String.
 type Conflict struct {
 	Key       string
-	Have      Requirement // what is there; the zero value if Undefined
-	Want      Requirement // what was asked for
-	Undefined bool        // nothing gives the node this label
-	Hint      string      // the key that was probably meant; see WithHint
+	Have      Requirement // what the node has; zero if Undefined
+	Want      Requirement // what is required
+	Undefined bool        // the node never has this label
+	Hint      string      // a similar known key; see WithHint
 }
 
 // String returns one sentence without a full stop.
@@ -31,11 +30,9 @@ func (c Conflict) String() string {
 	return s
 }
 
-// WithHint returns c with the key among known that was probably meant by an
-// undefined one: best one that is at most two typing errors away, else one with the
-// same name after the slash, else one that contains the key. Among those the
-// nearest wins, and among equals the first in order. Without such a key c is
-// returned as it is.
+// WithHint returns c with the known key that was probably meant by an undefined one, unchanged if there is none. Best
+// is a key at an edit distance of at most 2, then one with the same name after the slash, then one that contains the
+// undefined key. Ties are resolved by edit distance, then by key.
 func (c Conflict) WithHint(known ...string) Conflict {
 	if !c.Undefined || c.Key == "" {
 		return c
@@ -54,10 +51,10 @@ func (c Conflict) WithHint(known ...string) Conflict {
 	return c
 }
 
-// unlike is the likeness of keys that have nothing to do with each other.
+// unlike is the likeness of unrelated keys.
 const unlike = 3
 
-// likeness ranks how near known is to key, at an edit distance of d: less is nearer.
+// likeness returns the rank of known as a hint for key; lower is better. d is their edit distance.
 func likeness(key, known string, d int) int {
 	switch {
 	case d <= 2:
@@ -70,10 +67,10 @@ func likeness(key, known string, d int) int {
 	return unlike
 }
 
-// name is the part of a label key after the slash.
+// name returns the part of a label key after the slash.
 func name(key string) string { return key[strings.LastIndexByte(key, '/')+1:] }
 
-// distance is the number of single-byte edits between a and b (Levenshtein).
+// distance returns the Levenshtein distance of a and b, in bytes.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -5,11 +5,10 @@ import (
 	"strings"
 )
 
-// shown is how many values String lists before it counts the rest.
+// shown is how many values String prints. The others are only counted.
 const shown = 12
 
-// String says r in a reader's words, such as "zone in a, b", "zone absent" or
-// "generation >= 6 and not in 7". Long lists are cut short.
+// String returns r as users read it, such as "zone in a, b", "zone absent" or "generation >= 6 and not in 7".
 func (r Requirement) String() string {
 	s := r.key + " " + r.words()
 	if r.minValues > 0 {
@@ -18,7 +17,7 @@ func (r Requirement) String() string {
 	return s
 }
 
-// words is String without the key.
+// words returns the text of r without the key.
 func (r Requirement) words() string {
 	if !r.complement {
 		switch {
@@ -49,7 +48,7 @@ func (r Requirement) words() string {
 	return strings.Join(parts, " and ")
 }
 
-// list joins values for a reader.
+// list returns the values separated by commas, at most shown of them.
 func list(values []string) string {
 	if len(values) <= shown {
 		return strings.Join(values, ", ")

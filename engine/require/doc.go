@@ -1,29 +1,24 @@
-// Package require decides which label values a set of constraints leaves open.
+// Package require computes with constraints on node labels.
 //
-// A Requirement is what one label key may still be; a Set holds at most one
-// Requirement a key. Pools, instance types, offerings, nodes and pods all speak
-// in Sets, and "may this pod go there" is the question whether two Sets agree.
+// A Requirement says which values one label may have. A Set holds at most one Requirement per key. Pools, instance
+// types, offerings, nodes and pods all have Sets, and a pod may run on a node if their Sets are compatible. Begin with
+// Requirement and New, then Set, Intersects and Compatible.
 //
-// Everything here is a value: nothing changes after it is made, no method keeps
-// or hands out memory that a caller could write to, and every order (values,
-// keys, the conflict that is reported first) is the sorted one.
+// All values are immutable and share no writable memory with callers. Values, keys and reported conflicts are in sorted
+// order.
 //
 // # A missing label is one more value
 //
-// The world of a key is all label values and one thing more: the label's
-// absence. In admits the values it lists, NotIn every other value and absence,
-// Exists every value, DoesNotExist absence alone, and the four numeric
-// operators integers within their bound. Intersection is then plain set
-// intersection, with the laws of sets. Two things follow, both as
-// kube-scheduler sees them:
+// The universe of a key is all label values and the absence of the label. In admits the listed values, NotIn every
+// other value and absence, Exists every value, DoesNotExist only absence, and the numeric operators the integers within
+// their bound. Intersection is then the intersection of sets. Two cases follow, both as in kube-scheduler:
 //
-//   - Exists and NotIn together still insist on the label: MayBeAbsent is false.
-//   - Constraints that contradict each other ("zone in a" and "zone in b",
-//     or ">= 6" and "<= 4") admit nothing at all, not even absence. They are
-//     not the same as DoesNotExist, which a node without the label satisfies.
+//   - Exists and NotIn together require the label: MayBeAbsent is false.
+//   - Contradicting constraints ("zone in a" and "zone in b", or ">= 6" and "<= 4") do not even admit absence, unlike
+//     DoesNotExist, which a node without the label meets.
 //
 // # Integers
 //
-// A value meets a bound if strconv.ParseInt reads it in base ten, as in
-// kube-scheduler, so "05" is five and "5.0" is nothing.
+// As in kube-scheduler, a value meets a bound if strconv.ParseInt parses it in base 10: "05" is 5, and "5.0" meets no
+// bound.
 package require

@@ -2,9 +2,8 @@ package require
 
 import "slices"
 
-// Intersect returns what both r and o admit, with the larger of their
-// MinValues. Both are taken to be about r's key. It is commutative, associative
-// and idempotent.
+// Intersect returns the requirement that admits what both r and o admit, with the larger of their MinValues. Both have
+// the same key. It is commutative, associative and idempotent.
 func (r Requirement) Intersect(o Requirement) Requirement {
 	out := Requirement{
 		key:       r.key,
@@ -32,8 +31,7 @@ func (r Requirement) Intersect(o Requirement) Requirement {
 	return out
 }
 
-// Overlaps reports whether some value is admitted by both r and o. Absence is no
-// value: two requirements that both allow it need not overlap.
+// Overlaps reports whether r and o admit a common value. Absence is not a value.
 func (r Requirement) Overlaps(o Requirement) bool {
 	switch {
 	case r.complement && o.complement:
@@ -48,7 +46,7 @@ func (r Requirement) Overlaps(o Requirement) bool {
 	return meet(r.values, o.values)
 }
 
-// overlapsOpen is Overlaps of a listed r with an open set.
+// overlapsOpen is Overlaps of a set of listed values with an open set.
 func (r Requirement) overlapsOpen(open Requirement) bool {
 	for _, v := range r.values {
 		if open.Has(v) {
@@ -58,14 +56,14 @@ func (r Requirement) overlapsOpen(open Requirement) bool {
 	return false
 }
 
-// agrees reports whether r and o have anything in common, a value or absence.
+// agrees reports whether r and o admit a common value, or both admit absence.
 func (r Requirement) agrees(o Requirement) bool {
 	return r.absent && o.absent || r.Overlaps(o)
 }
 
-// meet reports whether two sorted lists share a value; a is not the longer one.
+// meet reports whether two sorted lists have a common value. a is not longer than b.
 func meet(a, b []string) bool {
-	if len(a)*8 < len(b) { // few needles in a haystack
+	if len(a)*8 < len(b) { // binary searches are faster than a scan of b
 		for _, v := range a {
 			if contains(b, v) {
 				return true
@@ -86,16 +84,15 @@ func meet(a, b []string) bool {
 	return false
 }
 
-// common returns the values in both sorted lists. It returns one of them as it
-// is when that is the answer, which it usually is.
+// common returns the values in both sorted lists, without a copy if that is one of the lists.
 func common(a, b []string) []string {
 	if len(a) > len(b) {
 		a, b = b, a
 	}
-	if len(a)*8 < len(b) { // few needles in a haystack
+	if len(a)*8 < len(b) { // binary searches are faster than a scan of b
 		return keep(a, func(v string) bool { return contains(b, v) })
 	}
-	return keep(a, func(v string) bool { // keep asks in ascending order
+	return keep(a, func(v string) bool { // keep passes the values in ascending order
 		for len(b) > 0 && b[0] < v {
 			b = b[1:]
 		}
@@ -103,8 +100,8 @@ func common(a, b []string) []string {
 	})
 }
 
-// keep returns the values for which ok holds: the slice itself if all do, nil if
-// none does. It asks once for each value, in order.
+// keep returns the values for which ok is true: the slice itself if all are, nil if none is. It calls ok once for each
+// value, in order.
 func keep(values []string, ok func(string) bool) []string {
 	n := slices.IndexFunc(values, func(v string) bool { return !ok(v) })
 	if n < 0 {

@@ -2,8 +2,8 @@ package require
 
 import "slices"
 
-// Normalize returns the key that aliases gives for key, or key itself: the stable
-// name of a label that once had another. Aliases are followed once.
+// Normalize returns the stable key of a deprecated label key, or key itself. aliases map deprecated keys to stable
+// ones.
 func Normalize(key string, aliases map[string]string) string {
 	if stable, ok := aliases[key]; ok {
 		return stable
@@ -11,8 +11,8 @@ func Normalize(key string, aliases map[string]string) string {
 	return key
 }
 
-// Normalize returns s with aliased keys under their stable names. What was said
-// under several names of one label must all hold.
+// Normalize returns s with deprecated keys replaced by stable ones. The requirements of a key and its aliases are
+// intersected.
 func (s Set) Normalize(aliases map[string]string) Set {
 	aliased := func(r Requirement) bool { return Normalize(r.key, aliases) != r.key }
 	if !slices.ContainsFunc(s.reqs, aliased) {

@@ -11,8 +11,7 @@ import (
 // Operator is the relation between a label and the values of a requirement.
 type Operator = corev1.NodeSelectorOperator
 
-// The operators that a requirement may be made of. Gte and Lte are Karpenter's
-// own: core/v1 has only the strict forms.
+// The operators of requirements. Gte and Lte exist only in Karpenter, not in core/v1.
 const (
 	In           = corev1.NodeSelectorOpIn
 	NotIn        = corev1.NodeSelectorOpNotIn
@@ -25,28 +24,24 @@ const (
 	Lte Operator = "Lte"
 )
 
-// A Requirement says what one label may be. The zero Requirement has no key and
-// admits nothing.
+// A Requirement says which values a label may have. The zero Requirement has no key and admits nothing.
 //
-// The form is canonical: two requirements that admit the same things have equal
-// fields. Bounds live only on complements, excluded values lie within the bounds,
-// and a bound that nothing can meet becomes the empty concrete set.
+// Requirements that admit the same values have equal fields. Therefore only complements have bounds, excluded values
+// lie within the bounds, and bounds that no integer meets become the empty list of values.
 type Requirement struct {
 	key    string
-	values []string // sorted, no duplicates: admitted, or excluded if complement; never written to
+	values []string // sorted, without duplicates; excluded values if complement; immutable
 
-	complement bool // values are the excluded ones
-	absent     bool // a node without the label is admitted too
+	complement bool // values are excluded
+	absent     bool // a node without the label is admitted
 	bounds     bounds
 	minValues  int
 }
 
-// New returns the requirement that "key op values" states. Values may come in
-// any order and repeat.
+// New returns the requirement "key op values". The values may be in any order, with duplicates.
 //
-// A numeric operator without exactly one base-ten integer, or whose bound lies
-// beyond int64, and an operator that is none of the eight, admit nothing:
-// validation reports them, and until then they must not let a pod through.
+// An invalid requirement admits nothing, so that it never lets a pod through: an unknown operator, or a numeric
+// operator without exactly one base-10 int64 operand. Validation reports it elsewhere.
 func New(key string, op Operator, values ...string) Requirement {
 	switch op {
 	case In:
@@ -65,22 +60,21 @@ func New(key string, op Operator, values ...string) Requirement {
 	return Requirement{key: key}
 }
 
-// WithMinValues returns r asking that at least n different values stay open
-// among the instance types of a plan. Zero and less ask for nothing.
+// WithMinValues returns r with minValues n: the options of a plan must have at least n different values. Zero or less
+// means no bound.
 func (r Requirement) WithMinValues(n int) Requirement {
 	r.minValues = max(n, 0)
 	return r
 }
 
-// MinValues is how many different values must stay open; 0 if it does not matter.
+// MinValues returns how many different values the options of a plan must have; 0 means no bound.
 func (r Requirement) MinValues() int { return r.minValues }
 
-// Key is the label the requirement is about.
+// Key returns the label key.
 func (r Requirement) Key() string { return r.key }
 
-// Operator is the single operator nearest to r: In, NotIn, Exists or
-// DoesNotExist, or for a bounded requirement Gte (Lte when there is only an
-// upper bound). In with no Values is a contradiction. Spec gives all that r says.
+// Operator returns the single operator nearest to r: In, NotIn, Exists or DoesNotExist, or Gte for a requirement with
+// bounds (Lte if it has only an upper bound). In without values is a contradiction. Spec returns all of r.
 func (r Requirement) Operator() Operator {
 	switch {
 	case r.bounds.hasGte:
@@ -97,11 +91,10 @@ func (r Requirement) Operator() Operator {
 	return In
 }
 
-// Values returns the values listed by r, sorted: the admitted ones, or the
-// excluded ones if r admits an open set. The slice is the caller's to keep.
+// Values returns a copy of the sorted list of admitted values, or of excluded ones if r is an open set.
 func (r Requirement) Values() []string { return slices.Clone(r.values) }
 
-// Each ranges over Values without copying them.
+// Each ranges over Values without a copy.
 func (r Requirement) Each() iter.Seq[string] { return slices.Values(r.values) }
 
 // Bounds returns the inclusive integer bounds of r.
@@ -109,14 +102,13 @@ func (r Requirement) Bounds() (gte, lte int64, hasGte, hasLte bool) {
 	return r.bounds.gte, r.bounds.lte, r.bounds.hasGte, r.bounds.hasLte
 }
 
-// Equal reports whether r and o have the same key, admit the same things and ask
-// for the same number of values.
+// Equal reports whether r and o have the same key and MinValues and admit the same values.
 func (r Requirement) Equal(o Requirement) bool {
 	return r.key == o.key && r.complement == o.complement && r.absent == o.absent &&
 		r.minValues == o.minValues && r.bounds == o.bounds && slices.Equal(r.values, o.values)
 }
 
-// sorted returns the distinct values in order, in memory of its own.
+// sorted returns a sorted copy of the values without duplicates.
 func sorted(values []string) []string {
 	if len(values) == 0 {
 		return nil
@@ -126,8 +118,7 @@ func sorted(values []string) []string {
 	return slices.Clip(slices.Compact(out))
 }
 
-// parseBound reads the single operand of a numeric operator into an inclusive
-// bound.
+// parseBound returns the bound of a numeric operator with one operand.
 func parseBound(op Operator, values []string) (bounds, bool) {
 	if len(values) != 1 {
 		return bounds{}, false

@@ -9,20 +9,18 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// A Set is what the labels of a node may be: at most one Requirement a key, in
-// the order of keys. A key without a requirement is unconstrained. The zero Set
-// has none.
+// A Set is the constraints on the labels of a node: at most one Requirement per key. Other keys are unconstrained. The
+// zero Set constrains nothing.
 type Set struct {
-	reqs []Requirement // sorted by key, no duplicates, never written to
+	reqs []Requirement // sorted by key, without duplicates; immutable
 }
 
-// NewSet returns the set that holds when all of rs hold.
+// NewSet returns the intersection of rs.
 func NewSet(rs ...Requirement) Set {
 	return fold(slices.Clone(rs))
 }
 
-// FromLabels returns the set of a node that has exactly these values for these
-// labels.
+// FromLabels returns the set of a node with exactly these values for these labels.
 func FromLabels(labels map[string]string) Set {
 	rs := make([]Requirement, 0, len(labels))
 	for k, v := range labels {
@@ -31,8 +29,7 @@ func FromLabels(labels map[string]string) Set {
 	return fold(rs)
 }
 
-// FromSelector returns the set that one node selector term asks for by its
-// matchExpressions.
+// FromSelector returns the set of the expressions of one node selector term.
 func FromSelector(terms []corev1.NodeSelectorRequirement) Set {
 	rs := make([]Requirement, 0, len(terms))
 	for _, t := range terms {
@@ -41,7 +38,7 @@ func FromSelector(terms []corev1.NodeSelectorRequirement) Set {
 	return fold(rs)
 }
 
-// fold sorts rs, which it owns, and intersects those of one key.
+// fold sorts rs in place and intersects requirements of the same key.
 func fold(rs []Requirement) Set {
 	if len(rs) == 0 {
 		return Set{}
@@ -59,7 +56,7 @@ func fold(rs []Requirement) Set {
 	return Set{reqs: slices.Clip(rs[:n+1])}
 }
 
-// And returns the set that holds when both s and o hold.
+// And returns the intersection of s and o.
 func (s Set) And(o Set) Set {
 	switch {
 	case len(s.reqs) == 0:
@@ -82,10 +79,10 @@ func (s Set) And(o Set) Set {
 	return Set{reqs: slices.Clip(append(append(out, a...), b...))}
 }
 
-// With returns the set that holds when s and all of rs hold.
+// With returns the intersection of s and rs.
 func (s Set) With(rs ...Requirement) Set { return s.And(NewSet(rs...)) }
 
-// Without returns s with the given keys unconstrained.
+// Without returns s without the requirements of the keys.
 func (s Set) Without(keys ...string) Set {
 	out := make([]Requirement, 0, len(s.reqs))
 	for _, r := range s.reqs {
@@ -99,7 +96,7 @@ func (s Set) Without(keys ...string) Set {
 	return Set{reqs: slices.Clip(out)}
 }
 
-// Get returns the requirement of a key, or ok=false if the key is unconstrained.
+// Get returns the requirement of the key. ok is false if the key is unconstrained.
 func (s Set) Get(key string) (r Requirement, ok bool) {
 	i, ok := slices.BinarySearchFunc(s.reqs, key, func(r Requirement, k string) int {
 		return cmp.Compare(r.key, k)
@@ -110,7 +107,7 @@ func (s Set) Get(key string) (r Requirement, ok bool) {
 	return s.reqs[i], true
 }
 
-// Has reports whether key is constrained.
+// Has reports whether the key is constrained.
 func (s Set) Has(key string) bool {
 	_, ok := s.Get(key)
 	return ok
@@ -125,17 +122,16 @@ func (s Set) Keys() []string {
 	return keys
 }
 
-// All ranges over the requirements in the order of their keys.
+// All ranges over the requirements in key order.
 func (s Set) All() iter.Seq[Requirement] { return slices.Values(s.reqs) }
 
-// Len is the number of constrained keys.
+// Len returns the number of constrained keys.
 func (s Set) Len() int { return len(s.reqs) }
 
-// Equal reports whether s and o hold equal requirements.
+// Equal reports whether s and o have equal requirements.
 func (s Set) Equal(o Set) bool { return slices.EqualFunc(s.reqs, o.reqs, Requirement.Equal) }
 
-// Labels returns the labels that s leaves exactly one value, and no choice of
-// leaving them out.
+// Labels returns the labels that can have only one value and must be present.
 func (s Set) Labels() map[string]string {
 	labels := make(map[string]string)
 	for _, r := range s.reqs {
@@ -146,7 +142,7 @@ func (s Set) Labels() map[string]string {
 	return labels
 }
 
-// String lists the requirements in the order of their keys.
+// String returns the requirements in key order, separated by semicolons.
 func (s Set) String() string {
 	words := make([]string, len(s.reqs))
 	for i, r := range s.reqs {

@@ -6,8 +6,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// FromSpec returns the set that the requirements of a pool, claim or overlay
-// state together.
+// FromSpec returns the set of the requirements of a pool, claim or overlay.
 func FromSpec(spec []apiv1.NodeSelectorRequirementWithMinValues) Set {
 	rs := make([]Requirement, 0, len(spec))
 	for _, s := range spec {
@@ -20,13 +19,11 @@ func FromSpec(spec []apiv1.NodeSelectorRequirementWithMinValues) Set {
 	return fold(rs)
 }
 
-// Spec writes s as the requirements of a claim, by key. FromSpec reads the same
-// set back.
+// Spec returns s as the requirements of a claim, in key order. FromSpec of the result equals s.
 //
-// What one operator cannot say takes several entries: two bounds are a Gte and a
-// Lte, values excluded within bounds add a NotIn, and "present and not in a" is an
-// Exists with a NotIn. MinValues stands on the first of them. A contradiction is
-// an In without values, which the API server rejects, as it should.
+// Some requirements need several entries: two bounds are Gte and Lte, values excluded within bounds add NotIn, and
+// "present and not in a" is Exists and NotIn. The first entry has the MinValues. A contradiction is an In without
+// values, which the API server rejects.
 func (s Set) Spec() []apiv1.NodeSelectorRequirementWithMinValues {
 	out := make([]apiv1.NodeSelectorRequirementWithMinValues, 0, len(s.reqs))
 	for _, r := range s.reqs {
@@ -40,7 +37,7 @@ func (s Set) Spec() []apiv1.NodeSelectorRequirementWithMinValues {
 	return out
 }
 
-// appendSpec appends the entries that together say r, without MinValues.
+// appendSpec appends the entries of r, without MinValues.
 func (r Requirement) appendSpec(
 	out []apiv1.NodeSelectorRequirementWithMinValues,
 ) []apiv1.NodeSelectorRequirementWithMinValues {

@@ -5,14 +5,15 @@ import (
 	"slices"
 )
 
-// A Book numbers terms, equal ones once, and finds those that select a pod without asking each.
+// A Book is an interner and index of terms: it numbers different terms and finds those that select a pod.
 type Book struct {
 	terms  []*Term
 	number map[string]int
-	// byLabel are the terms that select only pods with a certain label; loose are all others.
+	// byLabel are the terms that select only pods with a certain label, by that label. loose are all others.
 	byLabel map[label][]int
 	loose   []int
-	keys    map[string]bool
+	// keys are the pod label keys that some term uses.
+	keys map[string]bool
 }
 
 type label struct{ key, value string }
@@ -22,7 +23,7 @@ func NewBook() *Book {
 	return &Book{number: map[string]int{}, byLabel: map[label][]int{}, keys: map[string]bool{}}
 }
 
-// Number returns the number of t, from zero in the order in which terms came.
+// Number returns the number of t. Numbers start at zero, in order of first appearance.
 func (b *Book) Number(t *Term) int {
 	if n, ok := b.number[t.text]; ok {
 		return n
@@ -39,17 +40,16 @@ func (b *Book) Number(t *Term) int {
 	return n
 }
 
-// Len is how many terms there are.
+// Len returns the number of terms.
 func (b *Book) Len() int { return len(b.terms) }
 
 // Term returns the term with that number.
 func (b *Book) Term(n int) *Term { return b.terms[n] }
 
-// Keys returns the pod labels that some term looks at, in order.
+// Keys returns the pod label keys that some term uses, sorted.
 func (b *Book) Keys() []string { return slices.Sorted(maps.Keys(b.keys)) }
 
-// Selecting appends the numbers of the terms that select a pod of that namespace with those labels to out. The order is
-// not defined.
+// Selecting appends to out, in random order, the numbers of the terms that select a pod with the namespace and labels.
 func (b *Book) Selecting(out []int, namespace string, set map[string]string) []int {
 	if len(b.byLabel) > 0 {
 		for k, v := range set {
@@ -71,7 +71,7 @@ func (b *Book) Selecting(out []int, namespace string, set map[string]string) []i
 	return out
 }
 
-// Retain makes Selecting find only the terms for which keep is true. Numbers stay as they are.
+// Retain limits Selecting to the terms for which keep is true. Numbers do not change.
 func (b *Book) Retain(keep func(n int) bool) {
 	drop := func(n int) bool { return !keep(n) }
 	b.loose = slices.DeleteFunc(b.loose, drop)
@@ -80,8 +80,8 @@ func (b *Book) Retain(keep func(n int) bool) {
 	}
 }
 
-// Breadths returns, by term, a number of pods that is at least that of those selected, out of pods that are given by their
-// labels. It does not look into selectors, so it costs no more than there are labels and terms.
+// Breadths returns for each term an upper bound of how many of the pods, given by their labels, it selects. It
+// evaluates no selectors, so its cost is linear in the number of labels and terms.
 func (b *Book) Breadths(pods []map[string]string) []int {
 	with := map[label]int{}
 	for _, labels := range pods {

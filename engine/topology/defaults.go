@@ -13,10 +13,10 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// Defaults are the spread constraints that the scheduler gives to pods without any, and the objects that its selectors for
-// them are made from.
+// Defaults are kube-scheduler's default spread constraints, and the objects from which it derives their label
+// selectors.
 type Defaults struct {
-	// Constraints have no selector.
+	// Constraints have no label selector.
 	Constraints  []corev1.TopologySpreadConstraint
 	Services     []*corev1.Service
 	ReplicaSets  []*appsv1.ReplicaSet
@@ -24,8 +24,9 @@ type Defaults struct {
 	Controllers  []*corev1.ReplicationController
 }
 
-// Of returns the function that tells a pod's constraints: the defaults, each with a selector of the services that select the
-// pod and of its owner. It tells none to a pod that nothing selects, nor is anything of d looked at afterwards.
+// Of returns a function from a pod to its default constraints. Their selector combines those of the services and the
+// owner that select the pod. If none selects it, the pod has no default constraints. The function keeps no reference to
+// d.
 func (d Defaults) Of() func(*model.Pod) []corev1.TopologySpreadConstraint {
 	services := map[string][]*corev1.Service{}
 	for _, s := range d.Services {
@@ -51,7 +52,7 @@ func (d Defaults) Of() func(*model.Pod) []corev1.TopologySpreadConstraint {
 	}
 }
 
-// An owner names the controller of a pod.
+// An owner identifies the controller of a pod.
 type owner struct{ kind, namespace, name string }
 
 // owners returns the selectors of all owners.
@@ -69,9 +70,9 @@ func (d Defaults) owners() map[owner]*metav1.LabelSelector {
 	return all
 }
 
-// selectorOf returns the selector that stands for the pod's kin, nil if that is empty. Of labels that services disagree on
-// the last service's counts, and a replication controller's above all; what a replica set or stateful set selects by is
-// asked in addition.
+// selectorOf returns the selector for a pod's default constraints, nil if it would be empty. It joins the selectors of
+// the services, in name order, and of the owner. If they have different values for a label, the last takes precedence.
+// The requirements of a ReplicaSet or StatefulSet are added as expressions.
 func selectorOf(
 	o *corev1.Pod, services []*corev1.Service, owners map[owner]*metav1.LabelSelector,
 ) *metav1.LabelSelector {
@@ -103,7 +104,7 @@ func selectorOf(
 	return out
 }
 
-// expressions returns all that s asks as expressions, in the order of keys.
+// expressions returns the requirements of s as expressions: its own, then its labels in key order.
 func expressions(s *metav1.LabelSelector) []metav1.LabelSelectorRequirement {
 	out := slices.Clone(s.MatchExpressions)
 	for _, k := range slices.Sorted(maps.Keys(s.MatchLabels)) {

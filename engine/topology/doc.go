@@ -1,6 +1,6 @@
-// Package topology reads what pods ask of each other: topology spread, affinity and anti-affinity.
+// Package topology reads the constraints of pods about other pods: topology spread, affinity and anti-affinity.
 //
-// A Term says which pods are looked at and by which label nodes are told apart; nodes with one value of that label are a
-// domain. A Rule is what one pod asks of a Term: to be spread over its domains, to be near its pods or to be apart from
-// them. The package reads rules and finds the terms that select a pod; counting and placing are the solver's.
+// A Term selects pods and has a topology key: nodes with the same value of that label form a domain. A Rule is a
+// constraint of one pod about the pods of a Term. Begin with Of, which returns the rules of a pod. A Book finds the
+// terms that select a pod. Counting and placing pods is the task of the packer.
 package topology

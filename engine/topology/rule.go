@@ -8,38 +8,39 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// A Kind is what a rule asks.
+// A Kind is the kind of a rule.
 type Kind uint8
 
 // The kinds of rules.
 const (
-	Spread Kind = iota // no domain holds more than MaxSkew selected pods above the emptiest
-	Near               // a selected pod is in the domain already
-	Apart              // no selected pod is in the domain
+	Spread Kind = iota // no domain has over MaxSkew more selected pods than the domain with fewest
+	Near               // affinity: a selected pod is in the domain already
+	Apart              // anti-affinity: no selected pod is in the domain
 )
 
-// A Rule is what a pod asks of the pods that a term selects.
+// A Rule is a constraint of one pod about the pods that a term selects.
 type Rule struct {
 	Kind Kind
 	Term *Term
-	// Soft rules are preferences: the pod would rather have them than not. Weight orders those of affinity, 1 to 100.
+	// Soft rules are preferences. Weight is that of a preferred affinity term, 1 to 100.
 	Soft   bool
 	Weight int32
 	// Self says that the term selects the pod itself.
 	Self bool
 
-	// For Spread. MaxSkew is at least 1. With fewer than MinDomains domains the emptiest counts as empty; zero asks for none.
+	// For Spread: MaxSkew is at least 1. With fewer than MinDomains domains, the minimum over the domains counts as
+	// zero.
 	MaxSkew, MinDomains int
-	// HonorAffinity counts only nodes that the pod's node selector and affinity admit, HonorTaints only those whose taints it
-	// tolerates.
+	// For Spread: HonorAffinity counts only nodes that match the pod's node selector and affinity, HonorTaints only
+	// nodes whose taints it tolerates.
 	HonorAffinity, HonorTaints bool
 }
 
-// Namespaces returns the names of the namespaces whose labels a selector matches, in order.
+// Namespaces returns the sorted names of the namespaces whose labels the selector matches.
 type Namespaces func(labels.Selector) []string
 
-// Of returns the rules of a pod: hard ones first, in the order of its spec. A pod without spread constraints of its own gets
-// defaults.
+// Of returns the rules of a pod: required ones first, then preferences, each in the order of the spec. defaults are the
+// spread constraints of a pod that has none of its own.
 func Of(pod *corev1.Pod, namespaces Namespaces, defaults []corev1.TopologySpreadConstraint) []Rule {
 	var rules []Rule
 	spread := pod.Spec.TopologySpreadConstraints
@@ -74,7 +75,7 @@ func order(soft bool) int {
 	return 0
 }
 
-// RequiredApart returns the required anti-affinity terms of a pod; nil costs nothing.
+// RequiredApart returns the required anti-affinity terms of a pod. It does not allocate.
 func RequiredApart(pod *corev1.Pod) []corev1.PodAffinityTerm {
 	if a := pod.Spec.Affinity; a != nil && a.PodAntiAffinity != nil {
 		return a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution
@@ -82,7 +83,7 @@ func RequiredApart(pod *corev1.Pod) []corev1.PodAffinityTerm {
 	return nil
 }
 
-// Bans returns the terms of a pod's required anti-affinity: the pods that it keeps out of its own domains.
+// Bans returns the terms of a pod's required anti-affinity. The pods that they select are excluded from its domains.
 func Bans(pod *corev1.Pod, namespaces Namespaces) []*Term {
 	r := reader{pod: pod, namespaces: namespaces}
 	var terms []*Term
@@ -121,8 +122,8 @@ func (r *reader) all(kind Kind, terms []corev1.PodAffinityTerm) []Rule {
 	return rules
 }
 
-// near returns the required affinity. The scheduler counts only pods that meet all terms at once, so each rule looks at
-// those.
+// near returns the rules of required affinity. kube-scheduler counts only pods that match all terms, so the Term of
+// each rule has the conditions of all.
 func (r *reader) near(terms []corev1.PodAffinityTerm) []Rule {
 	picks := make([]pick, len(terms))
 	for i := range terms {
@@ -144,7 +145,8 @@ func (r *reader) preferred(kind Kind, terms []corev1.WeightedPodAffinityTerm) []
 	return rules
 }
 
-// pick reads one affinity term. Without namespaces and a selector of them it is about the pod's own namespace.
+// pick returns the condition of one affinity term. Without namespaces and namespaceSelector, it selects in the pod's
+// own namespace.
 func (r *reader) pick(t *corev1.PodAffinityTerm) pick {
 	p := pick{selector: selectorFor(r.pod, t.LabelSelector, t.MatchLabelKeys, t.MismatchLabelKeys)}
 	p.namespaces = slices.Clone(t.Namespaces)
@@ -164,7 +166,7 @@ func (r *reader) pick(t *corev1.PodAffinityTerm) pick {
 	return p
 }
 
-// String names the kind as users know it.
+// String returns the Kubernetes name of the kind.
 func (k Kind) String() string {
 	switch k {
 	case Spread:

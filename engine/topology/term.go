@@ -11,26 +11,27 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 )
 
-// A Term selects pods, and tells nodes apart by one of their labels.
+// A Term selects pods, and divides nodes into domains by one of their labels.
 type Term struct {
-	// Key is the label whose values are the domains.
+	// Key is the topology key: the node label whose values are the domains.
 	Key string
-	// text is the same for equal terms.
+	// text is equal for equal terms only.
 	text  string
 	picks []pick
 }
 
-// A pick is one condition that a pod must meet to be selected: a term for several affinities has several.
+// A pick is a condition on the namespace and labels of a pod. A term selects pods that meet all of its picks; it has
+// several only if it stands for several affinity terms.
 type pick struct {
 	everywhere bool
 	namespaces []string // sorted
 	selector   labels.Selector
 }
 
-// String identifies the term: equal terms have equal strings.
+// String returns a text that is equal for equal terms only.
 func (t *Term) String() string { return t.text }
 
-// Selects reports whether t looks at a pod of that namespace with those labels.
+// Selects reports whether t selects a pod with the namespace and labels.
 func (t *Term) Selects(namespace string, set map[string]string) bool {
 	for i := range t.picks {
 		if !t.picks[i].selects(namespace, set) {
@@ -49,8 +50,7 @@ func (p *pick) selects(namespace string, set map[string]string) bool {
 	return p.selector.Matches(labels.Set(set))
 }
 
-// newTerm returns the term with these conditions. A selector of all pods and one of none have the same text; Empty tells them
-// apart.
+// newTerm returns a term. Its text includes Empty, because a selector of all pods and one of no pods print the same.
 func newTerm(key string, picks ...pick) *Term {
 	var b strings.Builder
 	b.WriteString(key)
@@ -60,7 +60,7 @@ func newTerm(key string, picks ...pick) *Term {
 	return &Term{Key: key, text: b.String(), picks: picks}
 }
 
-// labelKeys calls yield for each pod label that t looks at.
+// labelKeys calls yield for each pod label key that t uses.
 func (t *Term) labelKeys(yield func(string)) {
 	for _, p := range t.picks {
 		requirements, _ := p.selector.Requirements()
@@ -70,7 +70,8 @@ func (t *Term) labelKeys(yield func(string)) {
 	}
 }
 
-// anchor returns a label that every selected pod has, for an index; ok is false if the term names none.
+// anchor returns a label that each selected pod has, for the index of a Book. ok is false if t requires no single
+// label.
 func (t *Term) anchor() (label, bool) {
 	requirements, selectable := t.picks[0].selector.Requirements()
 	if !selectable {
@@ -85,8 +86,8 @@ func (t *Term) anchor() (label, bool) {
 	return label{}, false
 }
 
-// selectorFor returns the selector of a pod's term with the pod's own values of some of its labels required or excluded. A
-// selector that cannot be read selects nothing, as does a missing one.
+// selectorFor returns the selector of a pod's term. matchLabelKeys and mismatchLabelKeys add the pod's own values. A
+// missing or invalid selector selects nothing.
 func selectorFor(pod *corev1.Pod, s *metav1.LabelSelector, match, mismatch []string) labels.Selector {
 	selector, err := metav1.LabelSelectorAsSelector(s)
 	if err != nil || s == nil {

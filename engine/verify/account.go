@@ -39,7 +39,8 @@ func (c *checker) account() {
 	}
 }
 
-// needsPlace checks that p is an unchanged pod of the snapshot. It must be pending or on a node that is being removed.
+// needsPlace checks that p is an unchanged pod of the snapshot that needs a place: it is not bound, or its node is
+// being removed.
 func (c *checker) needsPlace(p *model.Pod) {
 	o, ok := c.snapshot.Pod(p.Key)
 	switch {

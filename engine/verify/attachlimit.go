@@ -22,7 +22,7 @@ func attachLimits(info *storagev1.CSINode) map[string]int {
 }
 
 // attachLimit returns how many volumes of the driver an existing node can attach, and false if that is unknown. If the
-// node's driver has not reported a limit, that of new nodes of type it applies. it may be nil.
+// node does not report a limit, that of new nodes of type it applies. it may be nil.
 func (vs *volumes) attachLimit(n *model.Node, it *model.InstanceType, driver string) (int, bool) {
 	if n.Object != nil {
 		if info, ok := vs.snapshot.CSINode(n.Object.Name); ok {
@@ -37,8 +37,8 @@ func (vs *volumes) attachLimit(n *model.Node, it *model.InstanceType, driver str
 	return vs.attachLimitOfType(it, driver)
 }
 
-// attachLimitOfType returns how many volumes of the driver a new node of the type can attach, and false if that is
-// unknown. The lowest limit that existing nodes of the type report takes precedence over the type's own.
+// attachLimitOfType returns how many volumes of the driver a new node of type t can attach, and false if that is
+// unknown. The lowest limit that existing nodes of the type report takes precedence over the limit of t.
 func (vs *volumes) attachLimitOfType(t *model.InstanceType, driver string) (int, bool) {
 	if vs.reported == nil {
 		vs.reported = make(map[string]map[string]int)
@@ -68,7 +68,7 @@ func (vs *volumes) attachLimitOfType(t *model.InstanceType, driver string) (int,
 	return limit, ok
 }
 
-// attachToNew checks that each type can attach the volumes of the pods in addition to those of the DaemonSets.
+// attachToNew checks that each option can attach the volumes of the pods and of the DaemonSets.
 func (c *checker) attachToNew(node string, list *optionList, l *load) {
 	if !l.hasVolumes() {
 		return
@@ -83,8 +83,8 @@ func (c *checker) attachToNew(node string, list *optionList, l *load) {
 	}
 }
 
-// attachToExisting checks that the node can attach the volumes of the pods in l. The volumes of running pods and of
-// missing DaemonSet pods are counted first. missing are the DaemonSet pods that the node does not run yet.
+// attachToExisting checks that the node can attach the volumes of l in addition to those of the running pods. It also
+// counts the volumes of missing, which are DaemonSet pods that the node does not run yet.
 func (c *checker) attachToExisting(n *model.Node, l *load, running []*corev1.Pod, missing []*demand) {
 	if !l.hasVolumes() {
 		return
@@ -100,8 +100,7 @@ func (c *checker) attachToExisting(n *model.Node, l *load, running []*corev1.Pod
 	c.attach(Violation{Node: n.Name}, l, used, func(driver string) (int, bool) { return c.volumes.attachLimit(n, it, driver) })
 }
 
-// attach adds the volumes of the load to used. It adds a violation at place for each volume that exceeds its driver's
-// limit.
+// attach adds the volumes of the load to used. It reports, at place, each volume that exceeds the limit of its driver.
 func (c *checker) attach(place Violation, l *load, used volumeSet, limitOf func(driver string) (int, bool)) {
 	for _, d := range l.pods {
 		for _, a := range d.volumes {
@@ -124,7 +123,7 @@ func (l *load) hasVolumes() bool {
 // A volumeSet is a set of volumes, by driver and handle.
 type volumeSet map[string]map[string]bool
 
-// add adds the volume and reports whether it is new. A volume without a CSI driver is never added.
+// add adds the volume and reports whether it is new. Volumes without a CSI driver are ignored.
 func (s volumeSet) add(a *attachment) bool {
 	if a.driver == "" || s[a.driver][a.handle] {
 		return false
@@ -136,7 +135,7 @@ func (s volumeSet) add(a *attachment) bool {
 	return true
 }
 
-// addAll adds the volumes without a known problem.
+// addAll adds the volumes that have no problem.
 func (s volumeSet) addAll(volumes []*attachment) {
 	for _, a := range volumes {
 		if a.problem == "" {

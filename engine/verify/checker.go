@@ -11,23 +11,23 @@ import (
 	"github.com/karpenter-go/karpenter/engine/verify/podtopology"
 )
 
-// Rules are settings outside the snapshot that decide where pods may run. The zero value is a cluster without labels
-// of a cloud provider and without default spread constraints.
+// Rules are the settings outside the snapshot that affect where pods may run. The zero value is a cluster without
+// labels of a cloud provider and without default spread constraints.
 type Rules struct {
-	// Labels are the cloud provider's labels, in addition to those of Kubernetes.
+	// Labels are the labels of the cloud provider, in addition to those of Kubernetes.
 	Labels apiv1.LabelRules
-	// DefaultSpread returns the spread constraints that kube-scheduler adds to a pod without its own. Nil means that
-	// it adds none.
+	// DefaultSpread returns kube-scheduler's default spread constraints of a pod that has none of its own. Nil means
+	// that there are none.
 	DefaultSpread func(*model.Pod) []corev1.TopologySpreadConstraint
 }
 
-// Plan is Rules.Plan with only label rules.
+// Plan is Rules.Plan with label rules only.
 func Plan(s *model.Snapshot, p *model.Plan, labels ...apiv1.LabelRules) []Violation {
 	return Rules{Labels: apiv1.LabelRules{}.With(labels...)}.Plan(s, p)
 }
 
-// Plan returns the violations of plan p, which was made from s, in the order of the plan. A rule that a node breaks
-// with several of its types is reported once.
+// Plan returns the violations of plan p, which was made from s, in the order of the plan. If a node breaks a rule with
+// several types, only the first is reported.
 func (r Rules) Plan(s *model.Snapshot, p *model.Plan) []Violation {
 	c := newChecker(s, p, r)
 	c.readPods(r.DefaultSpread)
@@ -57,12 +57,12 @@ type checker struct {
 	// demands are the demands of the pods that the plan places.
 	demands map[*corev1.Pod]*demand
 
-	position map[string]int // see positions
+	position map[string]int // position of each planned node from 1, by name
 	found    []Violation
-	seen     map[Violation]bool // without type and detail
+	seen     map[Violation]bool // reported violations, without type and detail
 }
 
-// newChecker returns a checker that has read the DaemonSets of the snapshot, but no pods.
+// newChecker returns a checker with the DaemonSets of the snapshot. Its pods are not read yet.
 func newChecker(s *model.Snapshot, p *model.Plan, r Rules) *checker {
 	index := nodematch.NewIndex(apiv1.CoreLabels().With(r.Labels).Aliases)
 	catalog := newCatalog(s, index)
@@ -77,8 +77,7 @@ func newChecker(s *model.Snapshot, p *model.Plan, r Rules) *checker {
 	return c
 }
 
-// add reports v with the position of its planned node. It ignores v if the same rule is already reported for the same
-// node and pod.
+// add reports v, unless the same rule is already reported for the node and pod that it names.
 func (c *checker) add(v Violation) {
 	key := Violation{Rule: v.Rule, Node: v.Node, Pod: v.Pod}
 	if (v.Node != "" || v.Pod != "") && c.seen[key] {
@@ -89,8 +88,8 @@ func (c *checker) add(v Violation) {
 	c.found = append(c.found, v)
 }
 
-// readPods reads the demands and rules of all pods. All relevant label keys must be known before the first label set
-// is created.
+// readPods reads the demands and rules of all pods, and adds all label keys that they use to the index. That must
+// precede the first label set.
 func (c *checker) readPods(defaults func(*model.Pod) []corev1.TopologySpreadConstraint) {
 	read := func(pods []*model.Pod) {
 		for _, p := range pods {

@@ -9,14 +9,14 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// Commands is Rules.Commands with only label rules.
+// Commands is Rules.Commands with label rules only.
 func Commands(s *model.Snapshot, commands []model.Command, labels ...apiv1.LabelRules) []Violation {
 	return Rules{Labels: apiv1.LabelRules{}.With(labels...)}.Commands(s, commands)
 }
 
 // Commands checks commands that were decided on s, all together, and returns their violations. Each node must be
-// removed once. Each of its pods must have a place in the resulting cluster. A consolidation command must save money
-// whichever options are launched.
+// removed once. Each of its pods must have a place in the resulting cluster. A consolidation must save money whichever
+// options are launched.
 //
 // Disruption budgets are not checked, because they depend on all disruptions in progress.
 func (r Rules) Commands(s *model.Snapshot, commands []model.Command) []Violation {
@@ -92,7 +92,7 @@ func (c *commandChecker) command(after *model.Snapshot, cmd *model.Command, plan
 	}
 }
 
-// pods returns the pods as they are in the snapshot without the removed nodes, and marks them as placed.
+// pods returns the pods as they are in after, the snapshot without the removed nodes, and marks them as placed.
 func (c *commandChecker) pods(after *model.Snapshot, pods []*model.Pod) []*model.Pod {
 	var out []*model.Pod
 	for _, p := range pods {
@@ -110,8 +110,7 @@ func (c *commandChecker) pods(after *model.Snapshot, pods []*model.Pod) []*model
 	return out
 }
 
-// everyPod checks that each pod that must move is placed. Nodes removed because of expiry or by force may leave pods
-// without a place.
+// everyPod checks that each pod that must move is placed. Commands for expiry or repair may leave pods without a place.
 func (c *commandChecker) everyPod(after *model.Snapshot, commands []model.Command) {
 	for i := range commands {
 		switch commands[i].Reason {
@@ -143,8 +142,8 @@ func (c *commandChecker) cheaper(s *model.Snapshot, cmd *model.Command, replacem
 	}
 }
 
-// worst returns the highest price that the node may have, over all types and zones. The price in a zone is that of the
-// first available of reserved, spot and on-demand.
+// worst returns the highest price at which the node may be launched, over all types and zones. Each type has the first
+// available capacity type of reserved, spot and on-demand.
 func worst(n *model.PlannedNode) float64 {
 	most := 0.0
 	for _, t := range n.Options {

@@ -18,7 +18,8 @@ type daemon struct {
 	set *podtopology.DaemonSet
 }
 
-// readDaemonSets returns the DaemonSets that are not being deleted and whose pod fits on some empty node, by key.
+// readDaemonSets returns, in key order, the DaemonSets that are not being deleted and whose pod fits on some empty
+// node.
 func readDaemonSets(s *model.Snapshot, v *volumes) []*daemon {
 	var out []*daemon
 	for _, d := range s.Daemons() {
@@ -62,7 +63,7 @@ func fitsAlone(s *model.Snapshot, requests amounts) bool {
 	return slices.ContainsFunc(s.Nodes(), func(n *model.Node) bool { return within(allocatableOf(n)) })
 }
 
-// hasVolumeClaims reports whether the pod uses a volume that may not exist or may be in another zone.
+// hasVolumeClaims reports whether the pod has a volume claim, which may not exist or may be bound in another zone.
 func hasVolumeClaims(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
 		return v.PersistentVolumeClaim != nil || v.Ephemeral != nil
@@ -70,7 +71,7 @@ func hasVolumeClaims(pod *corev1.Pod) bool {
 }
 
 // podOfDaemonSet returns the pod that the DaemonSet creates on a node. As in the API server, missing requests are set
-// to limits. The tolerations that the DaemonSet controller adds are included.
+// to the limits. The tolerations that the DaemonSet controller adds are included.
 func podOfDaemonSet(set *appsv1.DaemonSet) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Name: set.Name, Labels: set.Spec.Template.Labels},
@@ -113,8 +114,8 @@ func (d *daemon) runsAmong(pods []*corev1.Pod) bool {
 	return slices.ContainsFunc(pods, func(p *corev1.Pod) bool { return ownedBy(p, d.set.Pod.Namespace, d.set.Pod.Name) })
 }
 
-// daemonsOn returns the DaemonSet pods that the node may get by its labels and taints. A pod is Certain if the
-// selector of its DaemonSet matches all label sets that the node may have.
+// daemonsOn returns the DaemonSet pods that the node may get by its labels and taints. A pod is Certain if the selector
+// of its DaemonSet matches all label sets that the node may have.
 func (c *catalog) daemonsOn(n *podtopology.Node) []podtopology.Daemon {
 	var out []podtopology.Daemon
 	for _, d := range c.daemons {

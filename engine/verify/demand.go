@@ -14,7 +14,7 @@ import (
 // amounts are resources by name: millicores for cpu, whole units for all others.
 type amounts map[corev1.ResourceName]int64
 
-// A demand is the requirements of a pod on its node.
+// A demand is what a pod requires of its node.
 type demand struct {
 	key         string
 	requests    amounts // including one of "pods"
@@ -50,7 +50,7 @@ func demandOfBound(pod *corev1.Pod) *demand {
 	return d
 }
 
-// sidecars returns the init containers that keep running, those with restartPolicy Always.
+// sidecars returns the init containers with restartPolicy Always, which keep running.
 func sidecars(init []corev1.Container) []corev1.Container {
 	var out []corev1.Container
 	for _, c := range init {
@@ -68,8 +68,8 @@ func requestsOf(pod *corev1.Pod) amounts {
 	return out
 }
 
-// ceiling is the largest amount. Larger amounts and sums are set to ceiling. Quantities below it convert to int64
-// without overflow.
+// ceiling bounds amounts and their sums: larger ones are set to ceiling. It is far below the range of int64, so that
+// neither conversions nor sums overflow.
 const ceiling = 1 << 53
 
 // mostCPU and most are the quantities of ceiling millicores and of ceiling units.
@@ -94,14 +94,14 @@ func amountsOf(list corev1.ResourceList) amounts {
 	return out
 }
 
-// add adds o to a. Sums stay between -ceiling and ceiling.
+// add adds o to a, within -ceiling and ceiling.
 func (a amounts) add(o amounts) {
 	for name, v := range o {
 		a[name] = max(-ceiling, min(a[name]+max(-ceiling, min(v, ceiling)), ceiling))
 	}
 }
 
-// subtract subtracts o from a. Differences stay between -ceiling and ceiling.
+// subtract subtracts o from a, within -ceiling and ceiling.
 func (a amounts) subtract(o amounts) {
 	for name, v := range o {
 		a[name] = max(-ceiling, min(a[name]-max(-ceiling, min(v, ceiling)), ceiling))

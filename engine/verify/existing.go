@@ -12,7 +12,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/verify/nodematch"
 )
 
-// placements checks the pods that are placed on existing nodes or on claims.
+// placements checks the pods that are placed on existing nodes and on claims.
 func (c *checker) placements() {
 	pods := make(map[*model.Node][]*model.Pod)
 	var nodes []*model.Node
@@ -47,7 +47,7 @@ func (c *checker) placements() {
 	}
 }
 
-// onNode checks pods for a node whose size and labels are known. The pods in there already run on it.
+// onNode checks pods for a node with an instance, whose size and labels are known. The pods in there already run on it.
 func (c *checker) onNode(n *model.Node, pods []*model.Pod, there []*corev1.Pod) {
 	used := amounts{}
 	var others []*demand
@@ -79,9 +79,9 @@ func (c *checker) onNode(n *model.Node, pods []*model.Pod, there []*corev1.Pod) 
 // expect returns the demands of the DaemonSets that a node should run but does not run yet, and the amounts to reserve
 // for them.
 //
-// kube-scheduler has no such rule, so the lower of two amounts is used. One is the sum over the missing pods. The
-// other is the sum over all DaemonSets that select the node, less the requests of DaemonSet pods that run there. They
-// differ while a DaemonSet is changed or removed.
+// kube-scheduler has no such rule, so the lower of two sums is used. One is over the missing pods. The other is over
+// all DaemonSets that select the node, less the requests of DaemonSet pods that run there. They differ while a
+// DaemonSet is changed or removed.
 func (c *catalog) expect(set *nodematch.LabelSet, taints []corev1.Taint, there []*corev1.Pod) ([]*demand, amounts) {
 	var missing []*demand
 	free, rest := amounts{}, amounts{}
@@ -106,7 +106,7 @@ func (c *catalog) expect(set *nodematch.LabelSet, taints []corev1.Taint, there [
 	return missing, free
 }
 
-// onClaim checks pods for a claim that is not launched: they must fit on each type that it may be launched as.
+// onClaim checks pods for a claim that is not launched. They must fit on each type that may be launched for it.
 func (c *checker) onClaim(n *model.Node, pods []*model.Pod) {
 	t := c.catalog.templateOfClaim(n.Claim)
 	l := c.loadOf(n.Name, pods, nil)
@@ -129,14 +129,14 @@ func ended(p *corev1.Pod) bool {
 	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 }
 
-// ownedBy reports whether the DaemonSet with the name owns the pod. If the name is empty, any DaemonSet will do.
+// ownedBy reports whether the DaemonSet with the name owns the pod. An empty name stands for any DaemonSet.
 func ownedBy(p *corev1.Pod, namespace, set string) bool {
 	return p.Namespace == namespace && slices.ContainsFunc(p.OwnerReferences, func(o metav1.OwnerReference) bool {
 		return o.Kind == "DaemonSet" && (o.Name == set || set == "")
 	})
 }
 
-// leaving reports whether the node, its claim or its machine is being deleted.
+// leaving reports whether the node, its claim or its instance is being deleted.
 func leaving(n *model.Node) bool {
 	if n.Object != nil && n.Object.DeletionTimestamp != nil {
 		return true
@@ -150,17 +150,19 @@ func leaving(n *model.Node) bool {
 // launched reports whether the instance of n exists.
 func launched(n *model.Node) bool { return n.Object != nil || n.Claim.Status.ProviderID != "" }
 
-// registered reports whether the node has its final labels and taints.
-func registered(n *model.Node) bool { return n.Object != nil && stage(n, apiv1.NodeRegisteredLabelKey) }
+// registered reports whether the node has joined with its final labels and taints.
+func registered(n *model.Node) bool {
+	return n.Object != nil && hasStage(n, apiv1.NodeRegisteredLabelKey)
+}
 
 // initialized reports whether the node reports all its resources.
 func initialized(n *model.Node) bool {
-	return registered(n) && stage(n, apiv1.NodeInitializedLabelKey)
+	return registered(n) && hasStage(n, apiv1.NodeInitializedLabelKey)
 }
 
-// stage reports whether the node has the label of a lifecycle stage. A node that Karpenter does not manage needs no
+// hasStage reports whether the node has the label of a lifecycle stage. A node that Karpenter does not manage needs no
 // such label.
-func stage(n *model.Node, label string) bool {
+func hasStage(n *model.Node, label string) bool {
 	return poolOf(n) == "" && n.Claim == nil || n.Object.Labels[label] == "true"
 }
 
@@ -172,7 +174,7 @@ func poolOf(n *model.Node) string {
 	return n.Object.Labels[apiv1.NodePoolLabelKey]
 }
 
-// nodeOf returns a node with the labels that n has, or will have after its registration.
+// nodeOf returns a node with the labels of n, or those that it will have once it is registered.
 func (c *catalog) nodeOf(n *model.Node) *corev1.Node {
 	if registered(n) || n.Claim == nil {
 		return n.Object
@@ -201,8 +203,8 @@ func allocatableOf(n *model.Node) model.Resources {
 	return model.Resources(reported(n, node, claim))
 }
 
-// reported returns the amounts of the node's status. Until the node is initialized, missing amounts are taken from its
-// claim.
+// reported returns the amounts of the node's status. Until the node is initialized, missing and zero amounts are those
+// of the claim.
 func reported(n *model.Node, node, claim corev1.ResourceList) amounts {
 	out := floorOf(node)
 	if n.Claim != nil && !initialized(n) {
@@ -220,14 +222,14 @@ func taintsOf(n *model.Node) []corev1.Taint {
 	var taints []corev1.Taint
 	switch {
 	case !registered(n) && n.Claim != nil:
-		taints = lasting(n, n.Claim.Spec.Taints)
+		taints = withoutTemporary(n, n.Claim.Spec.Taints)
 	case initialized(n):
 		// The reserved taint is removed before the pods that are nominated to the node are bound.
 		taints = slices.DeleteFunc(slices.Clone(n.Object.Spec.Taints), func(t corev1.Taint) bool {
 			return n.Claim != nil && t.Key == apiv1.ReservedTaintKey
 		})
 	default:
-		taints = lasting(n, n.Object.Spec.Taints)
+		taints = withoutTemporary(n, n.Object.Spec.Taints)
 	}
 	if n.Object != nil && n.Object.Spec.Unschedulable {
 		taints = append(taints, corev1.Taint{
@@ -237,7 +239,8 @@ func taintsOf(n *model.Node) []corev1.Taint {
 	return taints
 }
 
-func lasting(n *model.Node, taints []corev1.Taint) []corev1.Taint {
+// withoutTemporary returns the taints without start-up taints and other taints that are removed before initialization.
+func withoutTemporary(n *model.Node, taints []corev1.Taint) []corev1.Taint {
 	var out []corev1.Taint
 	for _, t := range taints {
 		starting := n.Claim != nil && slices.ContainsFunc(n.Claim.Spec.StartupTaints,

@@ -49,8 +49,8 @@ func largest(types []*model.InstanceType) amounts {
 	return most
 }
 
-// usage returns the capacity of the nodes of a pool. A claim that is not launched counts as the largest type that it
-// may be launched as.
+// usage returns the capacity of the nodes of a pool. A claim that is not launched counts as the largest type that may
+// be launched for it.
 func (c *catalog) usage(pool string) amounts {
 	sum := amounts{}
 	for _, n := range c.snapshot.Nodes() {

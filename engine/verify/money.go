@@ -5,10 +5,11 @@ import (
 	"math"
 )
 
-// tolerance is the relative error of sums of prices, which depends on the order of summation.
+// tolerance is the accepted relative error of sums of prices, because the order of summation affects rounding.
 const tolerance = 1e-9
 
-// price checks that the prices of the nodes add up to the price of the plan, and that the floor is not above it.
+// price checks that the prices of the nodes add up to that of the plan, and that the floor is between zero and that
+// price.
 func (c *checker) price() {
 	sum := 0.0
 	for i := range c.plan.Nodes {
@@ -25,8 +26,8 @@ func (c *checker) price() {
 	}
 }
 
-// reservations checks that each reservation has enough instances for the nodes priced by it. It reports each node in
-// excess.
+// reservations checks that each capacity reservation has enough instances for the nodes that are priced by it. It
+// reports each node in excess.
 func (c *checker) reservations() {
 	used := make(map[string]int)
 	for i := range c.plan.Nodes {

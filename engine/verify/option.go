@@ -8,8 +8,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/verify/nodematch"
 )
 
-// A catalog computes what a node of each template may become: for each instance type its offerings, labels and
-// DaemonSets.
+// A catalog computes and caches what a node of each template may become: for each instance type its offerings, label
+// sets and DaemonSets.
 type catalog struct {
 	snapshot *model.Snapshot
 	index    *nodematch.Index
@@ -18,7 +18,7 @@ type catalog struct {
 	templates  map[string]*template                           // by pool and requirements
 	typeLabels map[string]map[*model.InstanceType]*typeLabels // by label keys
 	types      map[string]map[string]*model.InstanceType      // by pool and name
-	sums       map[string]*demand                             // summed demands of DaemonSets, by their names
+	sums       map[string]*demand                             // summed demands of DaemonSets, by their keys
 	lists      map[optionListKey]*optionList
 }
 
@@ -46,7 +46,7 @@ func (c *catalog) typesOf(pool string) map[string]*model.InstanceType {
 	return types
 }
 
-// claimTypes returns the types that a claim without an instance may be launched as.
+// claimTypes returns the types that may be launched for a claim without an instance.
 func (c *catalog) claimTypes(n *model.Node) []*model.InstanceType {
 	t := c.templateOfClaim(n.Claim)
 	var types []*model.InstanceType
@@ -60,14 +60,15 @@ func (c *catalog) claimTypes(n *model.Node) []*model.InstanceType {
 
 // An option is an instance type for a node of a template.
 type option struct {
-	// broken are the rules that the type violates for this template.
+	// broken are the violations by the type for this template.
 	broken []Violation
 	// offerings are the offerings that may be launched, in the type's order. positions are their indexes in the type.
 	offerings []model.Offering
 	positions []int
 	// labels are all label sets that the node may have.
 	labels []*nodematch.LabelSet
-	// daemons are summed demands of DaemonSets: one sum for each set of DaemonSets that the node may run.
+	// daemons are the summed demands of the DaemonSets: one sum for each set of DaemonSets that some label set leads
+	// to.
 	daemons []*demand
 }
 
@@ -109,8 +110,8 @@ func (c *catalog) optionOf(t *template, it *model.InstanceType) *option {
 	return o
 }
 
-// addLabelSets adds label sets that together contain each value of each relevant key. One set has the first value of
-// each key. Each further value of a key gives a copy of that set with this value.
+// addLabelSets adds label sets that together contain each value of each relevant key, not all combinations. One set has
+// the first value of each key. For each further value of a key, a copy of that set has this value.
 func (c *catalog) addLabelSets(o *option, keys []string, values [][]nodematch.Value) {
 	add := func(labels []nodematch.Value) {
 		if l := c.index.At(keys, labels); !slices.Contains(o.labels, l) {
@@ -134,7 +135,7 @@ func (c *catalog) addLabelSets(o *option, keys []string, values [][]nodematch.Va
 	}
 }
 
-// labelSets returns all label sets that a node of the template may have if it is one of the types.
+// labelSets returns all label sets of nodes of the template with one of the types.
 func (c *catalog) labelSets(t *template, types []*model.InstanceType) []*nodematch.LabelSet {
 	return c.index.Union(func(yield func([]*nodematch.LabelSet) bool) {
 		for _, it := range types {
@@ -145,7 +146,7 @@ func (c *catalog) labelSets(t *template, types []*model.InstanceType) []*nodemat
 	})
 }
 
-// daemonsAt returns the summed demands of the DaemonSets that run on a node with these labels.
+// daemonsAt returns the summed demand of the DaemonSets that run on a node with these labels.
 func (c *catalog) daemonsAt(l *nodematch.LabelSet, t *template) *demand {
 	sum := &demand{key: "daemons", requests: amounts{}}
 	var names strings.Builder

@@ -11,34 +11,34 @@ import (
 	"github.com/karpenter-go/karpenter/engine/verify/nodematch"
 )
 
-// An optionList is the options of a node, which are checked together. Nodes with the same template and the same list
-// of types share one, so that each check of the list is made once.
+// An optionList is the options of planned nodes with the same template and list of types. Each check of the list is
+// made once.
 type optionList struct {
 	types   []*model.InstanceType
 	options []*option
-	// problems are the violations of the list for any node. Each type must belong to the pool, be listed once, and
-	// violate no rule.
+	// problems are the violations of the list for any node: each type must belong to the pool, be listed once, and
+	// break no rule.
 	problems []Violation
-	// free is, for each resource looked up so far, the amount that each option has in addition to any DaemonSets.
+	// free caches, by resource, the lowest amount that DaemonSets leave on any of the options.
 	free map[corev1.ResourceName]int64
 	// hostPorts means that some DaemonSet uses a host port.
 	hostPorts bool
-	// labels are all label sets that the node may have. It is nil until they are needed.
+	// labels are all label sets that the node may have, nil until computed.
 	labels []*nodematch.LabelSet
-	// ordered means that the types are sorted by price, either with or without reservations. cheapest is the lowest
-	// price without them.
+	// ordered means that the types are sorted by price, with or without reservations. cheapest is the lowest price
+	// without reservations.
 	ordered  bool
 	cheapest float64
 }
 
-// An optionListKey identifies a list of types by its address, and the template of the node.
+// An optionListKey identifies a template and a list of types, by the address and length of the list.
 type optionListKey struct {
 	template *template
 	first    **model.InstanceType
 	n        int
 }
 
-// listOf returns the options of n, a node of the template.
+// listOf returns the option list of n, a node of the template.
 func (c *catalog) listOf(t *template, n *model.PlannedNode) *optionList {
 	if len(n.Options) == 0 {
 		return &optionList{
@@ -79,8 +79,8 @@ func (c *catalog) listOf(t *template, n *model.PlannedNode) *optionList {
 	return l
 }
 
-// holds reports whether each option can hold the load, whichever DaemonSets run on the node. It may return false only
-// because of host ports that do not conflict.
+// holds reports whether each option certainly holds the load, whichever DaemonSets run on the node. If both have host
+// ports, it returns false without comparing them.
 func (l *optionList) holds(load *load) bool {
 	if l.hostPorts && len(load.ports.ports) > 0 {
 		return false

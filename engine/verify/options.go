@@ -10,8 +10,8 @@ import (
 
 // chosen checks the offering by which the node is priced, and that the options are sorted by price.
 //
-// Another node may have used up a reservation. So the cheapest offering without reservations, and an order by prices
-// without them, are accepted as well.
+// Other nodes may have used up a reservation. So offerings from reservations need not be considered, neither for the
+// cheapest offering nor for the order.
 func (c *checker) chosen(node string, n *model.PlannedNode, list *optionList) {
 	if len(n.Options) == 0 {
 		return
@@ -44,8 +44,8 @@ func (c *checker) chosen(node string, n *model.PlannedNode, list *optionList) {
 	}
 }
 
-// cheapest returns the lowest price, infinity if there is none. If reserved is set, offerings from reservations are
-// included.
+// cheapest returns the lowest price, infinity if there is none. Offerings from reservations count only if reserved is
+// set.
 func cheapest(offerings []model.Offering, reserved bool) float64 {
 	least := math.Inf(1)
 	for _, o := range offerings {
@@ -65,15 +65,15 @@ func (c *checker) diversity(node string, n *model.PlannedNode, t *template) {
 		if r.MinValues == nil {
 			continue
 		}
-		if have := c.catalog.distinct(n.Options, t, r.Key); have < *r.MinValues {
+		if have := c.catalog.countDistinct(n.Options, t, r.Key); have < *r.MinValues {
 			c.add(Violation{Rule: RuleMinValues, Node: node, Detail: fmt.Sprintf(
 				"leaves %d values of %s, minValues of the pool is %d", have, r.Key, *r.MinValues)})
 		}
 	}
 }
 
-// distinct returns the number of values that a label may have over all options.
-func (c *catalog) distinct(options []*model.InstanceType, t *template, key string) int {
+// countDistinct returns how many values a label may have over all options.
+func (c *catalog) countDistinct(options []*model.InstanceType, t *template, key string) int {
 	if stable, ok := c.index.Aliases[key]; ok {
 		key = stable
 	}

@@ -12,10 +12,10 @@ import (
 	"github.com/karpenter-go/karpenter/engine/verify/nodematch"
 )
 
-// typeLabels are the values that an instance type and its offerings give to a list of label keys. Templates with the
+// typeLabels are the values that an instance type and its offerings have for a list of label keys. Templates with the
 // same keys share them.
 type typeLabels struct {
-	// byType are the values that the type allows, by key. An element is nil if the type does not define the label.
+	// byType are the values of the type, by index of the key; nil if the type does not define the label.
 	byType [][]nodematch.Value
 	// byOffering are the labels that each offering sets.
 	byOffering [][]offeringLabel
@@ -27,7 +27,7 @@ type offeringLabel struct {
 	value []nodematch.Value // exactly one
 }
 
-// typeLabelsOf returns the map of typeLabels for these keys.
+// typeLabelsOf returns the cache of typeLabels for these keys.
 func (c *catalog) typeLabelsOf(keys []string) map[*model.InstanceType]*typeLabels {
 	text := strings.Join(keys, "\n")
 	if c.typeLabels[text] == nil {
@@ -36,8 +36,7 @@ func (c *catalog) typeLabelsOf(keys []string) map[*model.InstanceType]*typeLabel
 	return c.typeLabels[text]
 }
 
-// labelsOfType returns the values that type it gives to the template's keys. All templates with the same keys share
-// the result.
+// labelsOfType returns the values that instance type it has for the template's keys.
 func (t *template) labelsOfType(it *model.InstanceType) *typeLabels {
 	if f, ok := t.offers[it]; ok {
 		return f
@@ -55,17 +54,17 @@ func (t *template) labelsOfType(it *model.InstanceType) *typeLabels {
 	return f
 }
 
-// An outcome is the possible values of one label of a launched node.
+// An outcome is the possible values of one label of a node, if a given offering is launched for its claim.
 type outcome struct {
 	values []nodematch.Value
-	// excluded means that the claim's requirements exclude the offering, so that another offering is launched.
+	// excluded means that the claim's requirements exclude the offering, so that it is not launched.
 	excluded bool
-	// broken is the rule that is broken if the offering may be launched although it must not be.
+	// broken is the violation if the offering may be launched but must not be, else nil.
 	broken *Violation
 }
 
-// outcomesByType returns the outcome of each label that the offering does not set. The result is valid until the next
-// call.
+// outcomesByType returns the outcome of each label for an offering that does not set it. The next call overwrites the
+// result.
 func (t *template) outcomesByType(f *typeLabels) []outcome {
 	out := slices.Grow(t.buffers.byType[:0], len(t.keys))[:len(t.keys)]
 	t.buffers.byType = out
@@ -82,8 +81,7 @@ func (t *template) outcomesByType(f *typeLabels) []outcome {
 }
 
 // outcomes returns the possible values of each label with the i-th offering, nil if the claim's requirements exclude
-// the offering. It also returns the rule that is broken if the offering may be launched but must not be. The values
-// are valid until the next call.
+// it. The violation is set if the offering may be launched but must not be. The next call overwrites the values.
 func (t *template) outcomes(f *typeLabels, byType []outcome, i int) ([][]nodematch.Value, *Violation) {
 	byOffering := slices.Grow(t.buffers.byOffering[:0], len(f.byOffering[i]))[:len(f.byOffering[i])]
 	t.buffers.byOffering = byOffering
@@ -107,7 +105,8 @@ func (t *template) outcomes(f *typeLabels, byType []outcome, i int) ([][]nodemat
 	return values, nil
 }
 
-// outcomeOf returns the outcome of a label whose values the type, offering or claim defines as stated.
+// outcomeOf returns the outcome of a label with the possible values stated, which are those of the type, offering or
+// claim.
 func (t *template) outcomeOf(at int, stated []nodematch.Value, byOffering bool) outcome {
 	values := nodematch.Keep(t.claim[at], stated)
 	broken := func(rule Rule, format string, args ...any) outcome {
@@ -136,8 +135,8 @@ func (t *template) outcomeOf(at int, stated []nodematch.Value, byOffering bool) 
 	return outcome{values: values}
 }
 
-// statedByType returns the values that the type allows for a label, or the missing value. It returns nil if the type
-// does not define the label.
+// statedByType returns the values that the type has for a label: possibly the missing value, or nil if it does not
+// define the label.
 func statedByType(t *model.InstanceType, key string) []nodematch.Value {
 	if key == corev1.LabelInstanceTypeStable {
 		return []nodematch.Value{{Text: t.Name}}

@@ -73,7 +73,7 @@ func (c *checker) usable(node string, pool *model.Pool) bool {
 	return bad("its pool is not ready")
 }
 
-// A load is the demands of the pods that a plan places on one node, with their sums.
+// A load is the summed demands of the pods that a plan places on one node.
 type load struct {
 	pods     []*demand
 	requests amounts
@@ -82,14 +82,14 @@ type load struct {
 	rules    []nodeRule            // without duplicate selectors
 }
 
-// A nodeRule is a node selector of a pod or of one of its volumes.
+// A nodeRule is the node selector of a pod or of one of its volumes.
 type nodeRule struct {
 	selector *nodematch.Selector
 	pod      string
 	claim    string // claim of the volume; empty if the selector is the pod's own
 }
 
-// broken returns the violation on a node with these labels, which the selector does not match.
+// broken returns the violation on a node whose labels the selector does not match.
 func (r nodeRule) broken(labels map[string]string) Violation {
 	if r.claim == "" {
 		return Violation{Rule: RuleLabels, Pod: r.pod,
@@ -99,7 +99,8 @@ func (r nodeRule) broken(labels map[string]string) Violation {
 		Detail: fmt.Sprintf("the volume of claim %s cannot be attached to a node with %v", r.claim, labels)}
 }
 
-// loadOf returns the load of pods on a node that also runs others. It checks that no two pods use the same host port.
+// loadOf returns the load of pods on a node that also runs others. It checks that no two of them use the same host
+// port.
 func (c *checker) loadOf(node string, pods []*model.Pod, others []*demand) *load {
 	l := &load{
 		pods:     c.demandsOf(pods),
@@ -147,7 +148,7 @@ func (c *checker) tolerated(node string, l *load, taints []corev1.Taint) {
 	}
 }
 
-// fits checks that the load fits on t in addition to the DaemonSets, whichever of them the node runs.
+// fits checks that the load fits on t in addition to the DaemonSets, whichever of them run on the node.
 func (c *checker) fits(node string, t *model.InstanceType, o *option, l *load) {
 	for _, daemons := range o.daemons {
 		if detail, short := l.shortage(daemons.requests, t.Allocatable); short {
@@ -181,7 +182,7 @@ func (c *checker) labelsMatch(node string, t *template, list *optionList, l *loa
 }
 
 // shortage returns the first resource of which the pods request more than others leave free. A request of ceiling is
-// never met, because ceiling stands for any larger amount.
+// never met, because it stands for any larger amount.
 func (l *load) shortage(others amounts, allocatable model.Resources) (string, bool) {
 	for _, name := range l.names {
 		want, have := l.requests[name], allocatable[name]-others[name]

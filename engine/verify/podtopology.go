@@ -31,7 +31,7 @@ func (c *checker) podTopology() {
 }
 
 // nodesAfter returns the nodes of the cluster after the plan: remaining nodes, claims that are not launched, and
-// planned nodes. elsewhere are the pods on all other nodes, which are removed or not in the snapshot.
+// planned nodes. elsewhere are the bound pods of all other nodes that the plan does not place.
 func (c *checker) nodesAfter() (nodes []*podtopology.Node, elsewhere []*corev1.Pod) {
 	planned := make(map[string][]podtopology.Pod)
 	for _, pl := range c.plan.Placements {
@@ -110,8 +110,8 @@ func (c *checker) existingNode(n *model.Node) *podtopology.Node {
 	return out
 }
 
-// lowerPresence lowers the presence of DaemonSet pods on an existing node to Possible. It does so if the node lacks
-// resources for all of them, or if a running pod uses the host port of one.
+// lowerPresence sets the presence of DaemonSet pods on an existing node to Possible if the node lacks resources for all
+// of them. It does the same for a DaemonSet pod whose host port a running pod uses.
 func (c *catalog) lowerPresence(n *model.Node, out *podtopology.Node) {
 	if len(out.Daemons) == 0 {
 		return

@@ -16,15 +16,16 @@ import (
 // requirement is one entry of the requirements of a claim or pool.
 type requirement = nodematch.Requirement
 
-// A template is the common part of planned nodes before their instance type is known: labels and requirements of the
+// A template is what planned nodes have in common before their instance type is known: labels and requirements of the
 // claim, and requirements of the pool. Planned nodes that differ only in pods and options share one.
 type template struct {
-	// keys are the relevant label keys, sorted. The lists below have one element per key.
+	// keys are the label keys of the index, the labels and the requirements, sorted. The lists below have one element
+	// per key.
 	keys []string
 	// offers are the values of these keys on instance types. Templates with the same keys share the map.
 	offers map[*model.InstanceType]*typeLabels
-	// labels are the labels of the claim, whichever type is launched. The zero value means that the claim does not set
-	// the label.
+	// labels are the labels of the claim, which do not depend on the type. The zero value means that the claim does not
+	// set the label.
 	labels []nodematch.Value
 	// claim and pool are the requirements of the claim and of the pool. Those of the claim may be narrower.
 	claim, pool [][]requirement
@@ -32,8 +33,8 @@ type template struct {
 	open [][]nodematch.Value
 
 	taints []corev1.Taint
-	// launching means that the claim exists. Its instance is being launched, so its offering need not be available any
-	// more.
+	// launching means that the claim exists and its instance is being launched. So its offering need not be available
+	// any more.
 	launching bool
 	options   map[*model.InstanceType]*option
 	buffers   struct {
@@ -95,8 +96,8 @@ func (c *catalog) newTemplate(labels map[string]string, claim, pool []requiremen
 		if v, ok := labels[key]; ok {
 			label = nodematch.Value{Text: v, OnClaim: true}
 		}
-		// A planned claim sets only labels for which its pool has a requirement. All other labels are missing,
-		// whatever a pod selects.
+		// A planned node gets only labels for which its pool has a requirement. All others are missing, even if a pod
+		// selects by them.
 		open := []nodematch.Value{{Missing: true}}
 		if launching && len(ofClaim[key]) > 0 || len(ofPool[key]) > 0 {
 			open = nodematch.Keep(ofClaim[key], nodematch.Open(ofClaim[key]))
@@ -109,7 +110,7 @@ func (c *catalog) newTemplate(labels map[string]string, claim, pool []requiremen
 	return t
 }
 
-// textOf returns a text of the requirements.
+// textOf returns the requirements as text.
 func textOf(spec []requirement) string {
 	var b strings.Builder
 	for _, r := range spec {

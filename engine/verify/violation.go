@@ -25,7 +25,7 @@ type Violation struct {
 	planned int // position of the planned node, counted from one; zero for none
 }
 
-// PlannedNode returns the position in Plan.Nodes of the planned node, and false if v concerns an existing node or no
+// PlannedNode returns the index in Plan.Nodes of the planned node. ok is false if v concerns an existing node or no
 // node.
 func (v Violation) PlannedNode() (position int, ok bool) {
 	return v.planned - 1, v.planned > 0
@@ -45,7 +45,7 @@ func (v Violation) String() string {
 	return fmt.Sprintf("%s: %s: %s", v.Rule, strings.Join(who, ", "), v.Detail)
 }
 
-// A Rule names one rule that a plan must keep.
+// A Rule names one rule that a plan must meet.
 type Rule string
 
 // The rules.

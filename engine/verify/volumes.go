@@ -13,24 +13,23 @@ import (
 	"github.com/karpenter-go/karpenter/engine/verify/nodematch"
 )
 
-// volumes reads the volumes of pods from the objects of the snapshot.
+// volumes reads the volumes of pods from the snapshot.
 type volumes struct {
 	snapshot *model.Snapshot
 	index    *nodematch.Index
-	// reported are the lowest attach limits that existing nodes of a type report, by type and driver. It is nil until
-	// needed.
+	// reported are the lowest attach limits that existing nodes report, by type and driver. It is nil until computed.
 	reported map[string]map[string]int
 }
 
-// An attachment is a volume that must be attached to the node of a pod.
+// An attachment is a volume that is attached to the node of a pod.
 type attachment struct {
 	claim string // namespace/name; empty for a volume without a claim
-	// driver is the CSI driver whose attach limit counts the volume, empty if none does. handle identifies the volume
-	// within the driver.
+	// driver is the CSI driver whose attach limit counts the volume, empty if there is none. handle identifies the
+	// volume at the driver.
 	driver, handle string
 	// selector matches the nodes from which the volume is accessible.
 	selector *nodematch.Selector
-	// problem is the reason why the pod cannot run on any node, empty if there is none.
+	// problem is the reason why no node can run the pod with this volume, empty if there is none.
 	problem string
 	// exclusive means that only one pod at a time may use the claim (ReadWriteOncePod).
 	exclusive bool
@@ -39,8 +38,8 @@ type attachment struct {
 // ebsDriver is the CSI driver that replaced the in-tree EBS plugin of Kubernetes.
 const ebsDriver = "ebs.csi.aws.com"
 
-// attachmentsOf returns the volumes of the pod that are attached to its node. It must be called for all pods before
-// the first label set is created.
+// attachmentsOf returns the volumes of the pod that are attached to its node. It must be called for all pods before the
+// first label set is created.
 func (vs *volumes) attachmentsOf(pod *corev1.Pod) []*attachment {
 	var out []*attachment
 	for _, v := range pod.Spec.Volumes {
@@ -103,7 +102,7 @@ func (vs *volumes) readClaim(a *attachment, claim *corev1.PersistentVolumeClaim)
 	}
 }
 
-// readClass reads the storage class of a claim whose volume is created after its pod is assigned to a node.
+// readClass reads the storage class of a claim whose volume is created once its pod has a node.
 func (vs *volumes) readClass(a *attachment, name *string) {
 	a.handle = a.claim
 	if name == nil || *name == "" {
@@ -164,8 +163,9 @@ func (c *checker) exclusiveClaims() {
 
 func lastPart(id string) string { return id[strings.LastIndex(id, "/")+1:] }
 
-// reachableFrom returns a selector of the nodes from which a volume is accessible: its node affinity, and its zone and
-// region labels. The hostname in the node affinity of a local volume is ignored, so that its pod can leave the node.
+// reachableFrom returns a selector of the nodes from which the volume is accessible, by its node affinity and its zone
+// and region labels. The hostname in the node affinity of a local volume is ignored, so that its pod can leave the
+// node.
 func (vs *volumes) reachableFrom(volume *corev1.PersistentVolume) *nodematch.Selector {
 	terms := []corev1.NodeSelectorTerm{{}}
 	if volume.Spec.NodeAffinity != nil && volume.Spec.NodeAffinity.Required != nil {
@@ -218,8 +218,8 @@ func (vs *volumes) provisionedFor(class *storagev1.StorageClass) *nodematch.Sele
 	return vs.anyOf(terms)
 }
 
-// anyOf returns a selector of the nodes that meet one of the terms. It changes the terms: deprecated keys are replaced
-// by stable keys, which all nodes have.
+// anyOf returns a selector of the nodes that meet one of the terms. It replaces deprecated keys in the terms by stable
+// keys, which all nodes have.
 func (vs *volumes) anyOf(terms []corev1.NodeSelectorTerm) *nodematch.Selector {
 	for _, t := range terms {
 		for i, e := range t.MatchExpressions {

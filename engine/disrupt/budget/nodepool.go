@@ -17,12 +17,12 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// Reasons are the reasons that budgets may name.
+// Reasons are the disruption reasons that budgets can name.
 var Reasons = [...]apiv1.DisruptionReason{
 	apiv1.DisruptionReasonEmpty, apiv1.DisruptionReasonDrifted, apiv1.DisruptionReasonUnderutilized,
 }
 
-// NodePools is the state of the disruption budgets of all NodePools. A disrupted node counts for each reason.
+// NodePools is the state of the disruption budgets of all NodePools. A disrupted node counts for all reasons.
 type NodePools struct {
 	pools map[string]*Allowance
 	// simulated says that nodes without a claim count as well, and that nodes need not be ready.
@@ -36,7 +36,7 @@ type Allowance struct {
 	Nodes, Disrupting int
 	// Allowed is how many nodes may be disrupted at the same time, by reason.
 	Allowed map[apiv1.DisruptionReason]int
-	// Names is the budget that applies, by reason, as written in the NodePool.
+	// Names is the budget that determines Allowed, by reason, as written in the NodePool.
 	Names map[apiv1.DisruptionReason]string
 }
 
@@ -45,8 +45,7 @@ func (a *Allowance) Left(reason apiv1.DisruptionReason) int {
 	return max(0, a.Allowed[reason]-a.Disrupting)
 }
 
-// Of computes the state of the budgets of all pools at s.Now. If simulated is set, nodes without a claim count as
-// well.
+// Of computes the state of the budgets of all pools at s.Now. If simulated is set, nodes without a claim count.
 func Of(s *model.Snapshot, simulated bool) *NodePools {
 	b := &NodePools{pools: map[string]*Allowance{}, simulated: simulated}
 	for _, p := range s.Pools() {
@@ -83,8 +82,8 @@ func Of(s *model.Snapshot, simulated bool) *NodePools {
 	return b
 }
 
-// double reports whether n replaces a node of its own pool that still counts. The base of percentages counts the two
-// as one node. Otherwise each initialized replacement would increase the number of nodes that may be disrupted.
+// double reports whether n replaces a node of its own pool that still counts. The two count as one node in the base of
+// percentages. Otherwise each initialized replacement would increase the number of nodes that may be disrupted.
 func double(n *model.Node, pools map[string]string) bool {
 	return slices.ContainsFunc(status.Replaces(n), func(claim string) bool {
 		pool, counts := pools[claim]
@@ -105,8 +104,8 @@ func (b *NodePools) Clone() *NodePools {
 // Of returns the allowance of the pool, nil if the pool does not exist.
 func (b *NodePools) Of(pool string) *Allowance { return b.pools[pool] }
 
-// Allow returns a refusal that names the budget if the nodes must not all be disrupted. Nodes are given by the names
-// of their pools.
+// Allow returns a refusal that names the budget if not all of the nodes, given by the names of their pools, may be
+// disrupted.
 func (b *NodePools) Allow(pools []string, reason apiv1.DisruptionReason) model.Verdict {
 	want := map[string]int{}
 	for _, pool := range pools {
@@ -124,35 +123,34 @@ func (b *NodePools) Allow(pools []string, reason apiv1.DisruptionReason) model.V
 	return model.Verdict{}
 }
 
-// Take counts one node of each of the pools as disrupted. Allow must have returned OK.
+// Take counts one node of each of the pools as disrupted. Allow must have returned OK for them.
 func (b *NodePools) Take(pools []string) {
 	for _, pool := range pools {
 		b.pools[pool].Disrupting++
 	}
 }
 
-// Force counts a node as disrupted regardless of budgets, unless it already counts as disrupted.
+// Force counts a node as disrupted, unless it already counts. It ignores the bounds of budgets.
 func (b *NodePools) Force(n *model.Node) {
 	if a := b.pools[n.Pool]; a != nil && b.counts(n) && !b.disrupting(n) {
 		a.Disrupting++
 	}
 }
 
-// disrupting reports whether the node already counts as disrupted: it is deleted, marked or not ready.
+// disrupting reports whether the node counts as disrupted: it is being deleted, marked, or not ready.
 func (b *NodePools) disrupting(n *model.Node) bool {
 	return n.Deleting || status.Disrupting(n) || !ready(n) && !b.simulated
 }
 
 // allowed returns the lowest number of nodes that an active budget for the reason allows of n nodes, and that budget.
-// Without an active budget there is no bound. A budget that cannot be parsed allows none, because its author wanted to
-// restrict disruption.
+// Without an active budget there is no bound. A budget that cannot be parsed allows none.
 func allowed(budgets []apiv1.Budget, reason apiv1.DisruptionReason, n int, now time.Time) (int, string) {
 	least, name := math.MaxInt32, ""
 	for _, b := range budgets {
 		if len(b.Reasons) > 0 && !slices.Contains(b.Reasons, reason) {
 			continue
 		}
-		v, active := value(b, n, now)
+		v, active := allowedBy(b, n, now)
 		if active && v < least {
 			least, name = v, b.Nodes
 		}
@@ -160,10 +158,10 @@ func allowed(budgets []apiv1.Budget, reason apiv1.DisruptionReason, n int, now t
 	return least, name
 }
 
-// value returns how many of n nodes b allows, and whether b is active. As in Karpenter, percentages round up: 1% of a
-// small pool still allows one node.
-func value(b apiv1.Budget, n int, now time.Time) (v int, active bool) {
-	open, err := window(b, now)
+// allowedBy returns how many of n nodes b allows, and whether b is active. As in upstream Karpenter, percentages round
+// up: 1% of a small pool still allows one node.
+func allowedBy(b apiv1.Budget, n int, now time.Time) (v int, active bool) {
+	open, err := isOpen(b, now)
 	if err != nil {
 		return 0, true
 	}
@@ -184,9 +182,9 @@ func value(b apiv1.Budget, n int, now time.Time) (v int, active bool) {
 	return v, true
 }
 
-// window reports whether b is active. Without a schedule it always is. Otherwise it is active for its duration from
+// isOpen reports whether b is active. Without a schedule it always is. Otherwise it is active for its duration from
 // each time of the schedule, in UTC.
-func window(b apiv1.Budget, now time.Time) (bool, error) {
+func isOpen(b apiv1.Budget, now time.Time) (bool, error) {
 	if b.Schedule == nil || b.Duration == nil {
 		return b.Schedule == nil && b.Duration == nil, nil
 	}
@@ -195,7 +193,7 @@ func window(b apiv1.Budget, now time.Time) (bool, error) {
 		return false, fmt.Errorf("parse schedule: %w", err)
 	}
 	hit := schedule.Next(now.UTC().Add(-b.Duration.Duration))
-	return !hit.IsZero() && !hit.After(now), nil // zero if the schedule never occurs, as for February 30
+	return !hit.IsZero() && !hit.After(now), nil // zero if the schedule has no time, such as February 30
 }
 
 // counts reports whether the node is in the base of percentages: it is initialized, and its instance is not being

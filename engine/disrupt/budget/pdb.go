@@ -20,20 +20,20 @@ import (
 type pdb struct {
 	name     string // namespace/name
 	selector labels.Selector
-	// allowed is how many pods may be evicted now. inProgress is how many are being evicted from nodes that are
-	// already being removed.
+	// allowed is how many pods may be evicted now. inProgress is how many are being evicted from nodes that are already
+	// being removed.
 	allowed, inProgress int
 	// alwaysAllow is the unhealthyPodEvictionPolicy AlwaysAllow: pods that are not ready may always be evicted.
 	alwaysAllow bool
 }
 
-// An Eviction is the number of pods of one node that a PodDisruptionBudget selects.
+// An Eviction is the number of pods of one node that one PodDisruptionBudget selects.
 type Eviction struct {
 	pdb, pods int
 	first     string // key of the first pod
 }
 
-// A Taken is the number of pods that a decision evicts, by PodDisruptionBudget.
+// A Taken is the number of pods that a decision evicts, by index of the PodDisruptionBudget.
 type Taken []int
 
 // PDBs are the PodDisruptionBudgets of a Snapshot.
@@ -44,8 +44,8 @@ type PDBs struct {
 	byLabels    map[string][]int // cache of selecting, by namespace and labels
 }
 
-// PDBsOf reads the PodDisruptionBudgets. Without a status, the allowed disruptions are computed from the spec and the
-// existing pods, as for manifests that were never in a cluster.
+// PDBsOf reads the PodDisruptionBudgets of s. For one without a status, such as a manifest that was never applied, the
+// allowed evictions are computed from the spec and the existing pods.
 func PDBsOf(s *model.Snapshot) *PDBs {
 	b := &PDBs{now: s.Now, byNamespace: map[string][]int{}, byLabels: map[string][]int{}}
 	withoutStatus := map[int]*policyv1.PodDisruptionBudget{}
@@ -122,8 +122,8 @@ func (b *PDBs) selecting(p *model.Pod) []int {
 	return found
 }
 
-// Evictions returns how many of the pods each PodDisruptionBudget counts, ordered by its name. The verdict is a
-// refusal if several select the same pod, because then it can never be evicted.
+// Evictions counts the pods by PodDisruptionBudget, in name order. The verdict is a refusal if several budgets select
+// one pod, because the Eviction API then refuses it.
 func (b *PDBs) Evictions(pods []*model.Pod) ([]Eviction, model.Verdict) {
 	var out []Eviction
 	for _, p := range pods {
@@ -149,14 +149,14 @@ func (b *PDBs) Evictions(pods []*model.Pod) ([]Eviction, model.Verdict) {
 	return out, model.Verdict{}
 }
 
-// Begun counts evictions from a node that is already being removed.
-func (b *PDBs) Begun(evictions []Eviction) {
+// CountBegun counts the evictions of a node that is already being removed.
+func (b *PDBs) CountBegun(evictions []Eviction) {
 	for _, e := range evictions {
 		b.list[e.pdb].inProgress += e.pods
 	}
 }
 
-// Take adds the evictions of one more node to taken.
+// Take returns taken with the evictions of one more node added.
 func (b *PDBs) Take(taken Taken, evictions []Eviction) Taken {
 	if len(evictions) == 0 {
 		return taken
@@ -170,8 +170,8 @@ func (b *PDBs) Take(taken Taken, evictions []Eviction) Taken {
 }
 
 // Allow returns a refusal if the nodes, given by their evictions, must not all be drained in addition to taken. A
-// single node may hold more pods of a budget than may be evicted at the same time, because a drain evicts them one by
-// one. No other node with that budget may then be drained.
+// single node may have more pods of a budget than may be evicted at a time, because a drain evicts them one after
+// another. Then no other node with that budget may be drained.
 func (b *PDBs) Allow(taken Taken, nodes ...[]Eviction) model.Verdict {
 	sum := map[int]int{}
 	for _, evictions := range nodes {

@@ -9,7 +9,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// accept turns a proposal that pays into a command; in is the view for which it was planned. It is refused if removing
+// accept adds a proposal that pays as a command. in is the view from which it was planned. It is refused if removing
 // empty nodes saves as much, if a Balanced NodePool rejects it, or if budgets do not allow it.
 func (s *search) accept(in view, p problem.Proposal) model.Verdict {
 	if v := s.emptyInstead(p); !v.OK() {
@@ -30,8 +30,7 @@ func (s *search) accept(in view, p problem.Proposal) model.Verdict {
 	return v
 }
 
-// emptyInstead returns a refusal if the pods would move to empty nodes whose removal saves as much without an
-// eviction.
+// emptyInstead returns a refusal if pods would move to empty nodes whose removal saves as much without an eviction.
 func (s *search) emptyInstead(p problem.Proposal) model.Verdict {
 	saves := 0.0
 	for _, pl := range p.Plan.Placements {
@@ -48,11 +47,11 @@ func (s *search) emptyInstead(p problem.Proposal) model.Verdict {
 }
 
 // balancedThreshold is the lowest score of a move under consolidationPolicy Balanced. The saved share of the pool's
-// cost must be at least half of the disturbed share of the pool's pods.
+// price must be at least half of the disrupted share of the pool.
 const balancedThreshold = 0.5
 
 // balanced returns a refusal if a NodePool with policy Balanced rejects the proposal. Only pools from which nodes are
-// removed decide. The saving is divided among the pools by their share of the price.
+// removed decide. The saving is divided among the pools in proportion to the price of their nodes.
 func (s *search) balanced(p problem.Proposal) model.Verdict {
 	for _, pool := range s.st.Problem.Snapshot.Pools() {
 		if pool.Object.Spec.Disruption.ConsolidationPolicy != apiv1.ConsolidationPolicyBalanced {
@@ -73,7 +72,8 @@ func (s *search) balanced(p problem.Proposal) model.Verdict {
 	return model.Verdict{}
 }
 
-// score returns the score of a move from the pool. The formula is that of Karpenter: see docs/disruption.md#balanced.
+// score returns the score of a move for the pool. The formula is that of upstream Karpenter: see
+// docs/disruption.md#balanced.
 func (s *search) score(pool string, saves, disturbs float64) float64 {
 	price, all := totals(s.st.Problem.Candidates, pool)
 	switch {
@@ -85,7 +85,7 @@ func (s *search) score(pool string, saves, disturbs float64) float64 {
 	return (saves / price) / (disturbs / all)
 }
 
-// totals returns the price of the pool's candidates and the disruption of removing all of them: 1 per node, plus the
+// totals returns the price of the pool's candidates in list and the disruption by removing them: 1 per node, plus the
 // eviction cost of its pods.
 func totals(list []*problem.Candidate, pool string) (price, disturbs float64) {
 	for _, c := range list {

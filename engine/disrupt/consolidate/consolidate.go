@@ -8,14 +8,14 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// A Cursor is where the next consolidation continues. The zero Cursor starts anew. If it is lost, some nodes stay
-// longer.
+// A Cursor is the state that one consolidation passes to the next. It may be lost: the zero Cursor only makes some
+// nodes stay longer.
 type Cursor struct {
-	// After is the last node that was evaluated individually, if the decision ended there because of the bound on
-	// what-ifs.
+	// After is the last node that was evaluated individually before MaxWhatIfs was reached. It is empty if all were
+	// evaluated.
 	After string
 	// WaitingSince is when consolidation began to wait for nodes to become consolidatable, zero if it does not wait.
-	// NextWait is the earliest time of another wait.
+	// NextWait is the earliest start of another wait.
 	WaitingSince, NextWait time.Time
 }
 
@@ -23,21 +23,21 @@ type Cursor struct {
 type strategy struct {
 	// podsPerSet bounds the number of pods in a set.
 	podsPerSet int
-	// extends says that nodes which a proposal would leave underfilled are added to it.
+	// extends adds nodes that a proposal would leave underfilled to the proposal.
 	extends bool
-	// exhaustive evaluates each candidate in the whole cluster, without screening in a reduced cluster.
+	// exhaustive evaluates each candidate in the whole cluster, without screening. Only tests set it.
 	exhaustive bool
 }
 
-// The strategies. The moves that gain most first may leave less to gain later. So if plain would leave nodes
-// underfilled and there are few candidates, extending is run as well. The result with the higher gain is used.
+// plain accepts the best moves first, which may leave less to gain later. So if it leaves nodes underfilled and there
+// are few candidates, extending is run as well, and the result with the higher gain is used.
 var (
 	plain     = strategy{podsPerSet: 800}
 	extending = strategy{podsPerSet: 5000, extends: true}
 )
 
-// Run consolidates the candidates that are due. It returns the new State and Cursor. waits says that it waits for
-// other nodes to become consolidatable instead.
+// Run consolidates the candidates that are due. waits says that it waits instead for other nodes to become
+// consolidatable.
 func Run(from *problem.State, due []*problem.Candidate, cursor Cursor) (st *problem.State, next Cursor, waits bool) {
 	st = from.Clone()
 	var candidates []*problem.Candidate

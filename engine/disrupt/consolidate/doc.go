@@ -1,15 +1,16 @@
-// Package consolidate removes nodes whose pods cost less elsewhere: N nodes become M, none included.
+// Package consolidate replaces nodes whose pods cost less elsewhere by fewer or cheaper nodes, or by none.
 //
-// It first waits until the cluster has settled (settle.go). Then it looks for sets of candidates to remove together
-// (sets.go), and in the end looks at each candidate by itself (single.go), so that each has a verdict of its own. A small
-// number of candidates is looked at more closely (few.go).
+// Begin with Run. Its input is the State, the candidates that are due and a Cursor. Its output is the State with
+// further commands, and the next Cursor. Run first waits until the cluster has settled (settle.go). Then it searches
+// for sets of candidates to remove together, or all combinations if there are few (sets.go). Finally it evaluates each
+// candidate alone (single.go), so that each has a verdict.
 //
 // Each set becomes a proposal: the plan for its pods without its nodes. A proposal goes through four steps.
 //
-//  1. Made (proposal.go): nodes that the plan would launch again as they were are kept.
-//  2. Priced (narrow.go): replacements are narrowed to offerings that cost less than the set. What that saves has to pay for
-//     the evictions, and must not undo a recent move.
-//  3. Improved: nodes that do not pay for their own move are dropped (freeriders.go), nodes that would be left underfilled
-//     are added (extend.go).
-//  4. Accepted (accept.go), if the budgets allow it, and the policy Balanced where a NodePool has it.
+//  1. Made (proposal.go): nodes that the plan would launch again with the same type are kept.
+//  2. Priced (narrow.go): replacements are narrowed to offerings that cost less than the set. The saving must pay for the
+//     evictions, and the move must not undo a recent one.
+//  3. Improved: nodes that do not pay for their own move are dropped (freeriders.go). Nodes that would be left
+//     underfilled are added (extend.go).
+//  4. Accepted (accept.go), if the budgets and the policy Balanced of NodePools allow it.
 package consolidate

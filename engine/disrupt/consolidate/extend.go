@@ -8,13 +8,13 @@ import (
 	"github.com/karpenter-go/karpenter/engine/disrupt/problem"
 )
 
-// underfilledBelow defines underfilled nodes: the worth of their pods, including pods that they receive, is below this
-// share of their price. It may be better to remove such a node as well.
+// underfilledBelow defines underfilled nodes: the worth of their pods, including those that they receive, is below this
+// share of their price.
 const underfilledBelow = 0.93
 
 // extend adds candidates to a proposal while that increases its net gain: nodes that it would leave underfilled, then
-// some that it does not affect. The instance type of an added candidate must not be launched, or an underfilled node
-// would replace it.
+// some that it does not affect. The instance types of added candidates must not be launched, since the plan would
+// otherwise launch an underfilled node again.
 func (s *search) extend(v view, p problem.Proposal) problem.Proposal {
 	if len(s.candidates) > screeningFrom {
 		return p
@@ -75,8 +75,7 @@ func (s *search) underfilledBy(p problem.Proposal) (out []*problem.Candidate) {
 	return out
 }
 
-// mostWasteful returns the candidates with the most waste among those that the proposal does not affect, a few at
-// most.
+// mostWasteful returns the candidates outside the proposal with the most waste after it, at most few.
 func (s *search) mostWasteful(p problem.Proposal) []*problem.Candidate {
 	received := s.received(p)
 	waste := func(c *problem.Candidate) float64 { return c.Waste() - received[c] }

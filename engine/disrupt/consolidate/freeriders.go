@@ -6,8 +6,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/disrupt/problem"
 )
 
-// dropFreeRiders removes nodes whose own move does not pay for its evictions from a proposal that pays. The nodes in
-// kept may receive pods again.
+// dropFreeRiders removes the free riders from a proposal: nodes whose own move does not pay for its evictions. It keeps
+// p if that does not increase the net gain. Free riders and the nodes in kept may receive pods.
 func (s *search) dropFreeRiders(v view, p problem.Proposal, kept []*problem.Candidate) problem.Proposal {
 	riders := s.freeRiders(p)
 	if len(riders) == 0 || len(riders) == len(p.Set) || s.st.Exhausted() {
@@ -49,8 +49,8 @@ type group struct {
 	replacements float64
 }
 
-// groupsOf divides the set into groups, some of which may be empty. ok is false if a planned node has pods of no node
-// of the set.
+// groupsOf divides the set into groups, some of which may be empty. ok is false if a planned node has pods that no node
+// of the set has.
 func groupsOf(p problem.Proposal) (groups []group, ok bool) {
 	owner, groupOf := map[string]int{}, make([]int, len(p.Set)) // a group has the index of one of its nodes
 	for i, c := range p.Set {

@@ -8,29 +8,29 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// diverse reports whether the options of n have as many distinct values as the pool's minValues require. If not, key
-// is the label with too few. A plan that was allowed to relax minValues may stay so.
-func diverse(n *model.PlannedNode) (key string, ok bool) {
+// meetsMinValues reports whether the options of n have as many distinct values as the pool's minValues require. If not,
+// key is a label with too few. A planned node with MinValuesRelaxed need not meet them.
+func meetsMinValues(n *model.PlannedNode) (key string, ok bool) {
 	if n.MinValuesRelaxed {
 		return "", true
 	}
 	for r := range n.Requirements.All() {
-		if r.MinValues() > 0 && distinct(n, r, len(n.Options)) < r.MinValues() {
+		if r.MinValues() > 0 && countDistinct(n, r, len(n.Options)) < r.MinValues() {
 			return r.Key(), false
 		}
 	}
 	return "", true
 }
 
-// neededFor returns how many of the options, cheapest first, are needed to meet the pool's minValues.
-func neededFor(n *model.PlannedNode) int {
+// neededForMinValues returns how many of the options, cheapest first, meet the pool's minValues.
+func neededForMinValues(n *model.PlannedNode) int {
 	most := 0
 	for r := range n.Requirements.All() {
 		if r.MinValues() == 0 {
 			continue
 		}
 		k := 1
-		for k < len(n.Options) && distinct(n, r, k) < r.MinValues() {
+		for k < len(n.Options) && countDistinct(n, r, k) < r.MinValues() {
 			k++
 		}
 		most = max(most, k)
@@ -38,8 +38,8 @@ func neededFor(n *model.PlannedNode) int {
 	return most
 }
 
-// distinct returns the number of values that r allows and that the first k options have.
-func distinct(n *model.PlannedNode, r require.Requirement, k int) int {
+// countDistinct returns how many values that r admits the first k options have.
+func countDistinct(n *model.PlannedNode, r require.Requirement, k int) int {
 	values := map[string]bool{}
 	for _, t := range n.Options[:k] {
 		for _, v := range valuesOf(t, r.Key(), n.Requirements) {
@@ -51,8 +51,8 @@ func distinct(n *model.PlannedNode, r require.Requirement, k int) int {
 	return len(values)
 }
 
-// valuesOf returns the values of a label that t may have. Values of zone and capacity type count only if an offering
-// is available.
+// valuesOf returns the values that a label may have on type t. For zone and capacity type, only available offerings
+// count.
 func valuesOf(t *model.InstanceType, key string, reqs require.Set) []string {
 	if key != corev1.LabelTopologyZone && key != apiv1.CapacityTypeLabelKey {
 		if r, ok := t.Requirements.Get(key); ok {

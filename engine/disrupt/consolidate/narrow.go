@@ -16,14 +16,14 @@ import (
 
 const (
 	// minSpotTypes is how many cheaper types must remain if one spot node replaces one spot node. The options are cut
-	// to this number. With fewer, the cheapest type would be launched repeatedly until it is interrupted.
+	// to this number. With fewer, the cheapest type would be launched again and again, and be interrupted each time.
 	minSpotTypes = 15
-	// undoWindow is how long a node must not be replaced by a type that it was launched to replace.
+	// undoWindow is the age up to which a node must not be replaced by a type that it was launched to replace.
 	undoWindow = 24 * time.Hour
 )
 
-// price narrows the replacements to options that cost less than the set, whichever offering is launched. The verdict
-// is not OK if no option is left or the proposal does not pay.
+// price narrows the replacements to options that cost less than the set, whichever of their offerings is launched. The
+// verdict is a refusal if no option is left or the proposal does not pay.
 func (s *search) price(p problem.Proposal) problem.Proposal {
 	if !p.Verdict.OK() {
 		return p
@@ -63,8 +63,8 @@ func costsMore(p problem.Proposal, elsewhere float64) model.Verdict {
 		"costs $%.4f/h, elsewhere its pods would cost $%.4f/h", p.Price, elsewhere)}
 }
 
-// narrow keeps the options of n that cost less than limit whichever offering is launched. It removes options that
-// equal the node they replace or would undo a recent move. If both spot and on-demand remain, only spot is kept.
+// narrow keeps the options of n that cost less than limit, whichever of their offerings is launched. It removes options
+// that equal the node they replace or would undo a recent move. If any option has a spot offering, only spot is kept.
 func (s *search) narrow(n *model.PlannedNode, p problem.Proposal, limit float64) model.Verdict {
 	allSpot := !slices.ContainsFunc(p.Set, func(c *problem.Candidate) bool { return c.CapacityType() != apiv1.CapacityTypeSpot })
 	spot := slices.ContainsFunc(n.Options, func(t *model.InstanceType) bool {
@@ -104,9 +104,9 @@ func (s *search) narrow(n *model.PlannedNode, p problem.Proposal, limit float64)
 			return model.Verdict{Rule: model.RuleSpot, Subject: fmt.Sprintf(
 				"%d cheaper spot types to choose from, %d are needed", len(n.Options), minSpotTypes)}
 		}
-		n.Options = n.Options[:max(minSpotTypes, neededFor(n))]
+		n.Options = n.Options[:max(minSpotTypes, neededForMinValues(n))]
 	}
-	if key, ok := diverse(n); !ok {
+	if key, ok := meetsMinValues(n); !ok {
 		return model.Verdict{Rule: model.RuleMinValues, Subject: key}
 	}
 	if spot || n.Options[0] != first {
@@ -131,8 +131,8 @@ func asSpot(r require.Set) require.Set {
 	return r.With(require.New(apiv1.CapacityTypeLabelKey, corev1.NodeSelectorOpIn, apiv1.CapacityTypeSpot))
 }
 
-// highestPrice returns the highest price at which t may be launched under reqs, over all zones. Its capacity type is
-// the first of reserved, spot and on-demand that is available.
+// highestPrice returns the highest price at which t may be launched under reqs. The capacity type is the first of
+// reserved, spot and on-demand that is available, and the price is the highest over its zones.
 func highestPrice(t *model.InstanceType, reqs require.Set) (price float64, capacityType string, ok bool) {
 	for _, ct := range []string{apiv1.CapacityTypeReserved, apiv1.CapacityTypeSpot, apiv1.CapacityTypeOnDemand} {
 		for _, o := range t.Offerings {
@@ -150,7 +150,8 @@ func highestPrice(t *model.InstanceType, reqs require.Set) (price float64, capac
 	return 0, "", false
 }
 
-// undoes reports whether a node of the set was launched recently to replace a node with that type and capacity type.
+// undoes reports whether a node of the set was launched within undoWindow to replace a node of that type and capacity
+// type.
 func (s *search) undoes(set []*problem.Candidate, replaced string) bool {
 	return slices.ContainsFunc(set, func(c *problem.Candidate) bool {
 		return c.Node.Claim != nil && s.st.Problem.Snapshot.Now.Sub(c.Node.Claim.CreationTimestamp.Time) < undoWindow &&
@@ -158,8 +159,8 @@ func (s *search) undoes(set []*problem.Candidate, replaced string) bool {
 	})
 }
 
-// replacesEqual reports whether t, at no more than price, would replace a node of the same type and capacity type.
-// That node is the only one of the set, or it costs no more than price.
+// replacesEqual reports whether t, at a price of at most price, would replace a node of its own type and capacity type.
+// Only a node counts that costs no more than price or is the only one of the set.
 func replacesEqual(set []*problem.Candidate, t *model.InstanceType, capacityType string, price float64) bool {
 	return slices.ContainsFunc(set, func(c *problem.Candidate) bool {
 		return c.Type() == t.Name && c.CapacityType() == capacityType && (len(set) == 1 || price > c.Price-problem.Epsilon)

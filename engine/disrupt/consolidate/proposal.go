@@ -6,11 +6,11 @@ import (
 	"github.com/karpenter-go/karpenter/engine/disrupt/problem"
 )
 
-// maxRounds bounds how often propose plans again because nodes are kept.
+// maxRounds bounds how often propose repeats the plan because nodes are kept.
 const maxRounds = 3
 
 // propose creates and prices a proposal to remove the set. If the plan would launch a node of the set again with the
-// same type, that node is kept and may receive pods. The remaining set is then planned again.
+// same type, that node is kept and may receive pods. The other nodes are then planned again.
 func (s *search) propose(v view, set []*problem.Candidate) problem.Proposal {
 	var kept []*problem.Candidate
 	for round := 0; ; round++ {

@@ -20,17 +20,17 @@ import (
 // without pods, and only instance types that no other type dominates.
 //
 // It is valid only for candidates with unconstrained pods. A refusal is final. A candidate that passes is evaluated in
-// the whole cluster. For an exact packer the omissions could not change the result: see destinations and undominated.
-// The packer is a heuristic, so a refusal may occasionally be wrong; TestScreeningLosesLittle measures how often.
+// the whole cluster. For an exact packer the reduction would not change the result: see destinations and undominated.
+// The packer is a heuristic, so a refusal may be wrong; TestScreeningLosesLittle measures how often.
 type reduced struct {
 	problem *problem.Problem
 	empty   *model.Snapshot // pools, DaemonSets and types, without nodes
-	// below is empty with only the types that cost less than the key.
+	// below is empty restricted to types that cost less than the key.
 	below map[float64]*model.Snapshot
 	nodes []*freeNode // most free capacity first
 }
 
-// A freeNode is a node that may receive pods. The allocatable of Object is the free capacity plus the requests of
+// A freeNode is a node that may receive pods. The allocatable of object is the free capacity plus the requests of
 // DaemonSet pods.
 type freeNode struct {
 	name   string
@@ -39,7 +39,7 @@ type freeNode struct {
 	free   amounts
 }
 
-// usual are the resources that each instance type has.
+// usual are the resources that every instance type has.
 var usual = [...]corev1.ResourceName{
 	corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourcePods, corev1.ResourceEphemeralStorage,
 }
@@ -96,7 +96,7 @@ func reduce(p *problem.Problem, cluster *model.Snapshot) *reduced {
 	return r
 }
 
-// poolKey is equal for two pools whose nodes do not differ for unconstrained pods.
+// poolKey returns a text that is equal only for pools whose nodes do not differ for unconstrained pods.
 func poolKey(p *model.Pool) string {
 	return fmt.Sprint(p.Weight, p.Usable(), p.Requirements.Without(apiv1.NodePoolLabelKey), p.Taints, p.Limits,
 		p.Object.Spec.Template.Spec.NodeClassRef)
@@ -110,8 +110,8 @@ func equalTypes(a, b *model.InstanceType) bool {
 		})
 }
 
-// undominated removes dominated types: another type has at least as much of each usual resource at no higher price.
-// The price is that of the cheapest offering that the pool allows.
+// undominated returns the types without dominated ones, in name order. A type is dominated if another one has at least
+// as much of each usual resource at no higher price. Prices are those of the cheapest offering that the pool allows.
 func undominated(types []*model.InstanceType, pool *model.Pool) []*model.InstanceType {
 	prices := map[*model.InstanceType]float64{}
 	var list []*model.InstanceType
@@ -142,16 +142,16 @@ func undominated(types []*model.InstanceType, pool *model.Pool) []*model.Instanc
 	return kept
 }
 
-// plan packs the candidate's pods in the reduced cluster without the candidate, using only types that cost less.
+// plan plans the candidate's pods in the reduced cluster without the candidate, with only the types that cost less.
 func (r *reduced) plan(c *problem.Candidate) *model.Plan {
 	change := model.Delta{Nodes: r.destinations(c)}
 	for _, p := range c.Pods {
 		change.Pods = append(change.Pods, p.Unbound().Object)
 	}
 	options := r.problem.Options.Pack
-	options.Effort = -1                                                // if a search could improve the plan, the whole cluster is used
-	options.DefaultSpread = nil                                        // it would count pods that are not in the reduced cluster
-	plan, _ := pack.Try(r.cheaperThan(c.Price).Apply(change), options) // a panic is reported by the plan in the whole cluster
+	options.Effort = -1                                                // the plan in the whole cluster uses the configured effort
+	options.DefaultSpread = nil                                        // the pods that it counts are not in the reduced cluster
+	plan, _ := pack.Try(r.cheaperThan(c.Price).Apply(change), options) // a panic recurs in the whole cluster and is reported there
 	return plan
 }
 
@@ -191,9 +191,9 @@ func (k podKind) fits(n *freeNode) bool {
 	})
 }
 
-// destinations returns the nodes that are sufficient for the candidate's pods: any pods that fit on all nodes also fit
-// on these. For each kind they are the nodes with the most free capacity that hold one pod. Their number is that of
-// the candidate's pods, so each pod finds a node wherever the others are.
+// destinations returns nodes that are sufficient for the candidate's pods: pods that fit on all nodes of the cluster
+// also fit on these. For each kind of pod, they are the nodes with the most free capacity that hold one such pod, as
+// many as the candidate has pods. So a node remains for each pod wherever the others are.
 func (r *reduced) destinations(c *problem.Candidate) []*corev1.Node {
 	var kinds []podKind
 	for _, p := range c.Pods {
@@ -220,8 +220,8 @@ func (r *reduced) destinations(c *problem.Candidate) []*corev1.Node {
 	return nodes
 }
 
-// unconstrained reports whether each pod can run on any node that has enough of the usual resources and whose taints
-// it tolerates. Such pods have no node selector, affinity, spread constraint, volume, host port or device.
+// unconstrained reports whether each pod can run on any node that has enough of the usual resources and whose taints it
+// tolerates. Such pods have no node selector, affinity, spread constraint, volume, host port or device.
 func unconstrained(pods []*model.Pod) bool {
 	for _, p := range pods {
 		for name := range p.Requests {

@@ -12,11 +12,10 @@ import (
 const (
 	// nodesPerSet bounds the number of nodes in a set.
 	nodesPerSet = 50
-	// few is a number of candidates. Up to it, sets are not split further, and combinations of candidates are tried
-	// instead.
+	// few is the number of candidates up to which all combinations are tried, and sets are not halved.
 	few = 6
-	// replaceBelow is a share of a node's price. If the worth of the node's pods would be lower even when full, the
-	// node is replaced and not filled with pods of other nodes.
+	// replaceBelow is a bound of Problem.FullWorth. Below it, a node is replaced rather than filled with pods of other
+	// nodes.
 	replaceBelow = 0.95
 )
 
@@ -25,11 +24,10 @@ type search struct {
 	st       *problem.State
 	strategy strategy
 	cursor   Cursor
-	// candidates are sorted by the waste that their removal saves relative to the disruption that it causes, highest
-	// first.
+	// candidates are sorted by waste per disruption by their removal, highest first.
 	candidates []*problem.Candidate
 	movable    map[*problem.Candidate]bool // the set of candidates
-	// underfilled says that a proposal would have left candidates underfilled.
+	// underfilled says that some proposal would have left candidates underfilled.
 	underfilled bool
 	last        view // the most recent view
 }
@@ -62,8 +60,8 @@ func (s *search) run() *search {
 	return s
 }
 
-// split divides candidates into those to replace, whose worth could not reach replaceBelow even if full, and those
-// that may be filled. Candidates whose removal cannot pay for their evictions are in neither list.
+// split divides the candidates into those to replace (see replaceBelow) and those that may be filled. Candidates whose
+// removal cannot pay for their evictions are in neither list.
 func (s *search) split() (replaced, filled []*problem.Candidate) {
 	for _, c := range s.candidates {
 		best := s.st.Problem.PaybackOf([]*problem.Candidate{c}, c.Waste(), c.Worth) // the pods cost at least their worth elsewhere
@@ -78,8 +76,7 @@ func (s *search) split() (replaced, filled []*problem.Candidate) {
 	return replaced, filled
 }
 
-// sets removes the candidates in sets that are as large as budgets allow. Candidates in closed receive no pods in
-// these proposals.
+// sets removes the candidates of list in sets that are as large as budgets allow. Candidates in closed receive no pods.
 func (s *search) sets(list []*problem.Candidate, closed ...*problem.Candidate) {
 	for len(list) > 0 && !s.st.Exhausted() {
 		set, rest := s.nextSet(list)
@@ -91,7 +88,8 @@ func (s *search) sets(list []*problem.Candidate, closed ...*problem.Candidate) {
 	}
 }
 
-// nextSet selects the first candidates that budgets allow to remove together. Other candidates are left to singles.
+// nextSet returns the first candidates that budgets allow to remove together, up to the bounds of a set, and the rest.
+// Candidates that budgets do not allow are in neither; singles evaluates them.
 func (s *search) nextSet(list []*problem.Candidate) (set, rest []*problem.Candidate) {
 	pods := 0
 	for _, c := range s.available(list) {
@@ -107,14 +105,14 @@ func (s *search) nextSet(list []*problem.Candidate) (set, rest []*problem.Candid
 	return set, rest
 }
 
-// available returns the candidates that no command removes or moves pods to.
+// available returns the candidates of list that no command removes or moves pods to.
 func (s *search) available(list []*problem.Candidate) []*problem.Candidate {
 	return slices.DeleteFunc(slices.Clone(list), func(c *problem.Candidate) bool {
 		return s.st.Taken(c) || !s.st.Incoming(c).OK()
 	})
 }
 
-// removeOrHalve removes the set if that pays. Otherwise it tries each half of the set.
+// removeOrHalve removes the set if that pays. Otherwise it does the same with each half of the set.
 func (s *search) removeOrHalve(set, closed []*problem.Candidate) {
 	set = s.available(set)
 	if len(set) == 0 || s.st.Exhausted() {

@@ -13,23 +13,22 @@ import (
 )
 
 const (
-	// maxGap bounds the gap: the time within which another node must become consolidatable for consolidation to wait.
-	maxGap = 15 * time.Second
-	// maxGaps bounds the total wait, as a multiple of the gap.
+	// maxGap bounds the gap of a node, see settle. maxGaps bounds the total wait, as a multiple of the gap.
+	maxGap  = 15 * time.Second
 	maxGaps = 8
 )
 
-// settle decides whether consolidation waits for other nodes to become consolidatable. The verdict is OK if it does
-// not wait.
+// settle decides whether consolidation waits for other nodes to become consolidatable. The verdict is OK if it does not
+// wait.
 //
 // One decision for all nodes of a scale-in costs less and moves each pod once. The gap of a node is half of its
-// consolidateAfter, at most 15 seconds. Consolidation waits if a node became consolidatable less than a gap ago, and
-// another will within its gap. It also waits if nodes that are not consolidatable yet waste more than the candidates.
-// A wait lasts at most eight gaps. After it, no wait begins for as long as it lasted, so that constant pod churn does
-// not keep nodes forever.
+// consolidateAfter, at most maxGap. Consolidation begins to wait if a node became consolidatable less than a gap ago.
+// It waits while another node will be consolidatable within its gap, or while nodes that are not consolidatable yet
+// waste more than the candidates. A wait lasts at most eight gaps. After it, no wait begins for as long as it lasted,
+// so that constant pod churn does not keep nodes forever.
 //
-// Consolidation also waits during a staged move, because pods of another command could take the room reserved for the
-// moving pods.
+// Consolidation also waits during a staged move. Otherwise pods of another command could take the capacity that is
+// reserved for the moving pods.
 func settle(st *problem.State, candidates []*problem.Candidate, cursor Cursor) (wait model.Verdict, next Cursor, waits bool) {
 	s := st.Problem.Snapshot
 	if st.Problem.Options.Simulate {
@@ -66,8 +65,8 @@ func recentlyConsolidatable(st *problem.State) bool {
 	})
 }
 
-// soonConsolidatable reports whether a wait that began at since should continue. Other nodes must become
-// consolidatable before the wait has to end. In addition, one of them does so within its gap, or all of them waste
+// soonConsolidatable reports whether a wait that began at since continues. Only nodes that will be consolidatable
+// before the wait has to end count. One of them must be consolidatable within its gap, or all later nodes must waste
 // more than the candidates.
 func soonConsolidatable(st *problem.State, since time.Time, candidates []*problem.Candidate) bool {
 	now := st.Problem.Snapshot.Now
@@ -78,7 +77,7 @@ func soonConsolidatable(st *problem.State, since time.Time, candidates []*proble
 		}
 		already, left := lifecycle.Consolidatable(c.Node.Claim, c.Pool.Object, now)
 		if !already && left <= 0 {
-			continue // it needs more than time to become consolidatable
+			continue // time alone does not make it consolidatable
 		}
 		if now.Add(left).Sub(since) <= maxGaps*gapOf(c) {
 			next, inTime = next || left <= gapOf(c), true

@@ -11,10 +11,10 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// screeningFrom is a number of candidates. If there are more, unconstrained ones are first checked with mayPay.
+// screeningFrom is the number of candidates above which candidates with unconstrained pods are screened with mayPay.
 const screeningFrom = 50
 
-// singles evaluates each remaining candidate alone, until the bound on what-ifs is reached.
+// singles evaluates each remaining candidate alone, until MaxWhatIfs is reached.
 func (s *search) singles() {
 	list := s.resumed()
 	var screen *reduced
@@ -57,8 +57,8 @@ func (s *search) singles() {
 	}
 }
 
-// resumed returns the candidates in the order in which singles evaluates them. If the last decision stopped at the
-// cursor, the order is by name, starting after the cursor.
+// resumed returns the candidates in the order in which singles evaluates them. If the last decision reached MaxWhatIfs,
+// the order is by name, beginning after the cursor.
 func (s *search) resumed() []*problem.Candidate {
 	after := s.cursor.After
 	if after == "" {
@@ -74,8 +74,7 @@ func (s *search) resumed() []*problem.Candidate {
 	return list
 }
 
-// mayPay returns a verdict that is not OK if removing c does not pay in the reduced cluster. The pods of c must be
-// unconstrained.
+// mayPay returns a refusal if removing c does not pay in the reduced cluster. The pods of c must be unconstrained.
 func (r *reduced) mayPay(c *problem.Candidate) model.Verdict {
 	if plan := r.plan(c); len(plan.Refusals) == 0 {
 		price := problem.PriceOf(plan.Nodes)

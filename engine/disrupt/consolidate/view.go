@@ -7,27 +7,27 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// A view is the cluster for which proposals are planned: nodes that must not receive pods are cordoned.
+// A view is the cluster in which proposals are planned: the State's cluster with further nodes cordoned.
 type view struct {
 	cluster *model.Snapshot
-	// of is the cluster of the State from which the view was made.
-	of *model.Snapshot
-	// closed are candidates that receive no pods, because they are to be removed.
+	// source is the State's cluster from which the view was made.
+	source *model.Snapshot
+	// closed are the candidates that receive no pods, because they are to be removed.
 	closed []*problem.Candidate
 	// notOffered are the names of instance types that must not be launched.
 	notOffered []string
 }
 
-// view returns the cluster of the State in which some nodes are cordoned: nodes that are not initialized, whose
-// consolidateAfter has not passed, or that are closed.
+// view returns the State's cluster with these nodes cordoned: nodes that are not initialized, whose consolidateAfter
+// has not passed, or that are closed.
 func (s *search) view(closed []*problem.Candidate) view {
-	if v := s.last; v.of != s.st.Cluster || !slices.Equal(v.closed, closed) {
+	if v := s.last; v.source != s.st.Cluster || !slices.Equal(v.closed, closed) {
 		s.last = s.newView(closed, nil)
 	}
 	return s.last
 }
 
-// newView creates a view in which the instance types in notOffered cannot be launched.
+// newView returns a new view without the instance types in notOffered.
 func (s *search) newView(closed []*problem.Candidate, notOffered []string) view {
 	names := map[string]bool{}
 	for _, c := range closed {
@@ -55,7 +55,7 @@ func (s *search) open(v view, candidates ...*problem.Candidate) view {
 	return s.newView(except(v.closed, candidates), v.notOffered)
 }
 
-// withoutTypes returns the view in which the instance types of the candidates cannot be launched.
+// withoutTypes returns the view without the instance types of the candidates.
 func (s *search) withoutTypes(v view, candidates []*problem.Candidate) view {
 	var names []string
 	for _, c := range candidates {
@@ -64,8 +64,8 @@ func (s *search) withoutTypes(v view, candidates []*problem.Candidate) view {
 	return s.newView(v.closed, names)
 }
 
-// recent reports whether a pod was bound to the node or left it within consolidateAfter. Consolidation moves no pods
-// to such a node.
+// recent reports whether a pod was bound to the node or left it within consolidateAfter. Consolidation moves no pods to
+// such a node.
 func (s *search) recent(n *model.Node) bool {
 	c := s.st.Problem.Candidate(n)
 	if c == nil || c.Pool == nil || c.Pool.Static() {

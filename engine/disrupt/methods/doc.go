@@ -1,6 +1,6 @@
-// Package methods removes nodes for reasons other than the price of their pods: emptiness, drift, expiry and repair, and the
-// number of nodes of static NodePools.
+// Package methods decides about the removal of nodes for reasons other than price: emptiness, drift, expiry, repair,
+// and the replicas of static NodePools.
 //
-// A method takes a State and the candidates that are due for its reason, and returns a new State with the commands that it
-// found and a verdict for every candidate that it would have taken but for something.
+// A method takes a State and the candidates that are due for its reason. It returns a new State with commands, and with
+// a verdict for each candidate to which its reason applies but which must stay. Begin with Empty, the simplest.
 package methods

@@ -13,8 +13,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// Drift replaces drifted nodes: first those without pods, then in the order in which they drifted. The price of the
-// replacement is ignored, and consolidateAfter need not have passed.
+// Drift replaces drifted nodes: first those without pods, then in the order in which they drifted. Replacements may
+// cost more, and consolidateAfter need not have passed.
 func Drift(from *problem.State, due []*problem.Candidate) *problem.State {
 	st := from.Clone()
 	var found []*problem.Candidate
@@ -55,11 +55,11 @@ func driftedMayGo(st *problem.State, c *problem.Candidate) model.Verdict {
 	return st.Incoming(c)
 }
 
-// replaceDrifted accepts a command that replaces the node, or returns the reason why that is not possible.
+// replaceDrifted accepts a command that replaces the node, or returns why that is not possible.
 func replaceDrifted(st *problem.State, c *problem.Candidate) model.Verdict {
 	set := []*problem.Candidate{c}
 	if v := st.Allow(set, apiv1.DisruptionReasonDrifted); !v.OK() {
-		return v // nodes before this one have used up the budget
+		return v // earlier nodes may have used up the budget
 	}
 	if c.Pool.Static() {
 		return replaceDriftedStatic(st, c)

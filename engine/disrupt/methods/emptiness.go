@@ -10,7 +10,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// Empty removes nodes none of whose pods needs another place, most expensive first.
+// Empty removes empty nodes: no pod of them needs another place. It begins with the most expensive.
 func Empty(from *problem.State, due []*problem.Candidate) *problem.State {
 	st := from.Clone()
 	var found []*problem.Candidate

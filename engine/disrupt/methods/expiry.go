@@ -6,7 +6,7 @@ import (
 )
 
 // Expire replaces nodes that expire soon. It is forced: budgets, do-not-disrupt and PodDisruptionBudgets are ignored.
-// A node that still exists when it expires is deleted by another controller.
+// When a node expires, another controller deletes it, even if it was not replaced.
 func Expire(from *problem.State, due []*problem.Candidate) *problem.State {
 	st := from.Clone()
 	now := st.Problem.Snapshot.Now
@@ -24,8 +24,7 @@ func Expire(from *problem.State, due []*problem.Candidate) *problem.State {
 			}
 			continue
 		}
-		// A pod without another place now would have none after the expiry either. All other pods get their
-		// replacement in time.
+		// The node expires in any case, so the command is accepted even if some pods have no other place.
 		st.Accept(st.WhatIf(st.Cluster, []*problem.Candidate{c}).Command(status.ReasonExpired, "expiry"), c)
 	}
 	return st

@@ -11,12 +11,12 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// maxUnhealthyPercent bounds the unhealthy share of a NodePool, rounded up, for its nodes to be repaired. If more are
-// unhealthy, the cause is probably not the nodes, and replacing them could make it worse. Nodes without a NodePool
-// count as one pool.
+// maxUnhealthyPercent is the unhealthy share of a NodePool, rounded up, up to which its nodes are repaired. If more are
+// unhealthy, the nodes are probably not the cause, and replacing them could do harm. Nodes without a NodePool count as
+// one pool.
 const maxUnhealthyPercent = 20
 
-// Repair removes unhealthy nodes immediately and by force. Such nodes no longer work, so budgets, do-not-disrupt and
+// Repair removes unhealthy nodes immediately and with force. They no longer work, so budgets, do-not-disrupt and
 // PodDisruptionBudgets are ignored.
 func Repair(from *problem.State, due []*problem.Candidate) *problem.State {
 	st := from.Clone()

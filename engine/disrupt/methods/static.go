@@ -12,9 +12,9 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// Scale brings each static NodePool to its number of replicas. Missing nodes are launched from the template, within
-// the pool's limit of nodes. Surplus nodes are removed regardless of budgets, as in upstream Karpenter. Pools whose
-// mode is not Auto are skipped.
+// Scale brings each static NodePool to its number of replicas. Missing nodes are launched from the template, within the
+// pool's limit of nodes. Surplus nodes are removed regardless of budgets, as in upstream Karpenter. Only pools in mode
+// Auto are scaled.
 func Scale(from *problem.State) (st *problem.State, launches []model.PlannedNode, surplus []*model.Node) {
 	st = from.Clone()
 	for _, pool := range st.Problem.Snapshot.Pools() {
@@ -24,7 +24,7 @@ func Scale(from *problem.State) (st *problem.State, launches []model.PlannedNode
 		replicas, m := int(*pool.Object.Spec.Replicas), membersOf(st, pool)
 		switch missing := replicas - len(m.active) - m.pending; {
 		case len(m.active) > replicas:
-			for _, c := range mostDispensable(st.Problem.Snapshot, m.active)[:len(m.active)-replicas] {
+			for _, c := range sortForRemoval(st.Problem.Snapshot, m.active)[:len(m.active)-replicas] {
 				st.Remove(c)
 				surplus = append(surplus, c.Node)
 			}
@@ -40,7 +40,7 @@ func Scale(from *problem.State) (st *problem.State, launches []model.PlannedNode
 	return st, launches, surplus
 }
 
-// members are the nodes of a static NodePool: active nodes, and the numbers of nodes being replaced and being deleted.
+// members are the nodes of a static NodePool: active ones, and how many are being replaced (pending) and deleted.
 type members struct {
 	active            []*problem.Candidate
 	pending, deleting int
@@ -72,7 +72,8 @@ func headroom(st *problem.State, pool *model.Pool) int {
 	return max(0, int(limit)-len(m.active)-m.pending-m.deleting-st.Launching(pool.Name))
 }
 
-// fromTemplate returns a planned node without pods, as the template of the pool describes it.
+// fromTemplate returns a planned node without pods, from the template of the pool. The verdict is a refusal if no
+// instance type is available.
 func fromTemplate(st *problem.State, pool *model.Pool) (model.PlannedNode, model.Verdict) {
 	n := model.PlannedNode{Pool: pool, Requirements: pool.Requirements, Requests: model.Resources{}, Options: st.Types(pool)}
 	if len(n.Options) == 0 {
@@ -82,8 +83,8 @@ func fromTemplate(st *problem.State, pool *model.Pool) (model.PlannedNode, model
 	return n, model.Verdict{}
 }
 
-// replaceStatic accepts a command that replaces a node of a static NodePool by a node from the pool's template. The
-// verdict is the reason if that is not possible.
+// replaceStatic accepts a command that replaces a node of a static NodePool by one from the pool's template, or returns
+// why that is not possible.
 func replaceStatic(st *problem.State, c *problem.Candidate, reason apiv1.DisruptionReason) model.Verdict {
 	if headroom(st, c.Pool) < 1 {
 		return model.Verdict{Rule: model.RuleLimit, Resource: model.Nodes, By: 1}
@@ -97,8 +98,8 @@ func replaceStatic(st *problem.State, c *problem.Candidate, reason apiv1.Disrupt
 	}, c)
 }
 
-// replaceDriftedStatic is replaceStatic for a drifted node. It refuses while the pool has surplus nodes, which go
-// first.
+// replaceDriftedStatic is replaceStatic for a drifted node. It refuses while the pool has surplus nodes, because these
+// are removed first.
 func replaceDriftedStatic(st *problem.State, c *problem.Candidate) model.Verdict {
 	if !st.Problem.Options.Static {
 		return model.Verdict{Rule: model.RulePolicy, Subject: "its NodePool is static, and the feature gate StaticCapacity is off"}
@@ -109,10 +110,10 @@ func replaceDriftedStatic(st *problem.State, c *problem.Candidate) model.Verdict
 	return replaceStatic(st, c, apiv1.DisruptionReasonDrifted)
 }
 
-// mostDispensable sorts the nodes of a static NodePool by how easily they can be removed. Claims without an instance
-// come first, then empty nodes, then nodes without do-not-disrupt. Equal nodes are sorted by eviction cost times
-// remaining lifetime share.
-func mostDispensable(s *model.Snapshot, nodes []*problem.Candidate) []*problem.Candidate {
+// sortForRemoval sorts the nodes of a static NodePool in the order in which surplus ones are removed. Claims without an
+// instance come first, then empty nodes, nodes without do-not-disrupt pods, and all others. Within these, the order is
+// by eviction cost times the remaining share of the lifetime, lowest first.
+func sortForRemoval(s *model.Snapshot, nodes []*problem.Candidate) []*problem.Candidate {
 	rank := func(c *problem.Candidate) int {
 		switch {
 		case !c.Node.Launched():

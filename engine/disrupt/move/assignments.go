@@ -12,8 +12,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/pack"
 )
 
-// Assignments returns the nodes to which the pods of marked nodes move. Claims that replace a pod's own node are
-// preferred. It is used after a restart, to recompute what was assigned when the commands began.
+// Assignments returns the nodes to which the pods of marked nodes move. After a restart, it recomputes what was
+// assigned when the commands began. Replacements of a pod's own node take precedence.
 func Assignments(s *model.Snapshot, o pack.Options) []model.Placement {
 	moving := map[string]bool{}
 	a := assigner{s: s, promises: maps.Clone(s.Promises), free: map[string]model.Resources{}}
@@ -48,11 +48,11 @@ func Assignments(s *model.Snapshot, o pack.Options) []model.Placement {
 // An assigner assigns pods to claims by first fit, largest pods first.
 type assigner struct {
 	s        *model.Snapshot
-	promises map[string]string          // the claim of each pod, by key
-	free     map[string]model.Resources // free resources of the claims seen so far
+	promises map[string]string          // the name of the claim, by pod key
+	free     map[string]model.Resources // free resources, by name of the claim
 }
 
-// assign assigns as many of the pods as fit to the claims.
+// assign assigns each pod to the first of the claims on which it fits, if any.
 func (a *assigner) assign(pods []*model.Pod, claims []string) {
 	slices.SortStableFunc(pods, func(x, y *model.Pod) int {
 		return cmp.Or(cmp.Compare(y.Requests[corev1.ResourceCPU], x.Requests[corev1.ResourceCPU]),
@@ -77,7 +77,7 @@ func (a *assigner) assign(pods []*model.Pod, claims []string) {
 	}
 }
 
-// freeOf returns the resources that are free on n. If the claim is not launched, they are its requests.
+// freeOf returns the free resources of n. For a claim that is not launched they are its requests.
 func freeOf(n *model.Node) model.Resources {
 	if n.Launched() {
 		return n.Free()

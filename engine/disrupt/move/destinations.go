@@ -9,15 +9,15 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// A Destination is a node with free capacity for pods of nodes that will be deleted.
+// A Destination is an existing node to which pods of nodes that will be deleted move.
 type Destination struct {
 	Node *model.Node
-	// From are the names of the claims whose pods move to the node, in order.
+	// From are the names of the claims whose pods move to the node, sorted.
 	From []string
 }
 
-// Destinations returns the initialized nodes to reserve for pods of the leaving nodes, in name order, without those
-// already reserved. It returns none if all pods move to one node, because then the order does not matter.
+// Destinations returns the initialized nodes that must be reserved for pods of the leaving nodes, in name order. It
+// returns none if all pods move to one node, because then they need not be separated.
 func Destinations(s *model.Snapshot, leaving []*model.Node) []Destination {
 	leaves := map[string]bool{}
 	for _, n := range leaving {

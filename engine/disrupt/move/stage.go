@@ -11,21 +11,20 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// A Stage is the state of the staged moves in a cluster. A reserved node is opened, that is, its taint is removed,
-// before it gets pods.
+// A Stage is the state of the staged moves in a cluster. Opening a reserved node means removing its taint.
 type Stage struct {
-	// Next is the reserved node to open next, when no pod is in Moving. It is nil if no node that is being deleted has
-	// pods for a reserved node.
+	// Next is the reserved node to open when Moving is empty. It is nil if no node that is being deleted has pods for a
+	// reserved node.
 	Next *model.Node
-	// Moving are pods of nodes that are being deleted, if their destination is open or unknown. It includes pods that
-	// kube-scheduler has not tried yet, because they may be successors of evicted pods.
+	// Moving are pods of nodes that are being deleted whose destination is open or unknown. Pods that no scheduler has
+	// tried yet are included, because they may replace evicted pods.
 	Moving []*model.Pod
-	// Due are nodes to open in any case, in name order: no remaining node has pods for them, or pending pods have no
-	// other place. An open node is included if its claim still has the annotation of a reservation.
+	// Due are nodes to open at once, in name order, because no disrupted node has pods for them or pending pods need
+	// them. An open node is included if its claim still has the annotation of a reservation.
 	Due []*model.Node
 }
 
-// StageOf returns the state of the staged moves. The promises of s give the destination of each pod.
+// StageOf returns the state of the staged moves. The promises of s are the destinations of pods.
 func StageOf(s *model.Snapshot) Stage {
 	var st Stage
 	needed := neededNow(s)
@@ -76,7 +75,8 @@ func neededNow(s *model.Snapshot) map[string]bool {
 	return needed
 }
 
-// senders reports whether a node with pods for n is marked or being deleted, and whether one is being deleted.
+// senders reports whether a node with pods for n is marked for disruption or being deleted, and whether one is being
+// deleted.
 func senders(s *model.Snapshot, n *model.Node) (disrupted, deleted bool) {
 	if n.Claim == nil {
 		return false, false
@@ -96,8 +96,8 @@ func senders(s *model.Snapshot, n *model.Node) (disrupted, deleted bool) {
 // sendersOf returns the names of the claims whose pods move to n.
 func sendersOf(n *model.Node) []string { return append(status.Replaces(n), status.TakesFrom(n)...) }
 
-// turn returns the rank in which a reserved node is opened. Nodes that existed before the command have the lowest
-// rank.
+// turn returns the rank of a reserved node: lower ranks are opened first. Nodes that existed before the command have
+// rank 0.
 func turn(n *model.Node) int {
 	i, err := strconv.Atoi(n.Claim.Annotations[apiv1.TurnAnnotationKey])
 	if err != nil {

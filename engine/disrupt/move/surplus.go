@@ -18,10 +18,12 @@ const (
 	epsilon = 1e-9
 )
 
-// SurplusReplacements divides the replacements of commands that were rolled back. Surplus ones can be deleted. Used
-// ones stay as ordinary nodes. A replacement is surplus if no pod ever ran on it, it has no do-not-disrupt, and no pod
-// without a node needs it. Overdue ones are surplus. So are those that are not registered and cost more than the nodes
-// that would be launched instead. Replacements beyond maxSingly are in neither list.
+// SurplusReplacements divides the replacements of commands that were rolled back into surplus ones, which can be
+// deleted, and used ones, which stay as ordinary nodes.
+//
+// A replacement is used if a pod ever ran on it, if it has do-not-disrupt, or if pods without a node need it. Others
+// are surplus. An overdue one is surplus, and so is one that is not registered and costs more than the nodes that would
+// be launched instead. Replacements beyond maxSingly are in neither list.
 func SurplusReplacements(s *model.Snapshot, replacements []*model.Node, o pack.Options) (surplus, used []*model.Node) {
 	var idle []*model.Node
 	for _, n := range replacements {
@@ -68,8 +70,8 @@ func markedAsDeleted(s *model.Snapshot) []*apiv1.NodeClaim {
 	return status.Deleted(s.Now, marked...)
 }
 
-// A shortage is the capacity that a cluster lacks for its pods without a node. It holds how many pods are refused, and
-// the number and price of the nodes to launch for the others.
+// A shortage is what the pods without a node need in addition: the number and price of the nodes to launch. refused is
+// how many pods get no node even then.
 type shortage struct {
 	refused, launches int
 	price             float64

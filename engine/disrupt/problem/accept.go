@@ -17,8 +17,9 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// Accept adds the command, which removes the set, and updates the cluster as if the command were done. If budgets do
-// not allow a voluntary command, it returns a refusal and changes nothing. A forced command uses budgets regardless.
+// Accept adds a command that removes the candidates in set, and applies its effects to the cluster. If budgets do not
+// allow a voluntary command, it returns a refusal and changes nothing. A forced command is charged to budgets but never
+// refused.
 func (st *State) Accept(cmd model.Command, set ...*Candidate) model.Verdict {
 	if !status.Forced(cmd.Reason) {
 		if v := st.Allow(set, cmd.Reason); !v.OK() {
@@ -37,20 +38,20 @@ func (st *State) Accept(cmd model.Command, set ...*Candidate) model.Verdict {
 	}
 	slices.SortFunc(cmd.Nodes, func(a, b *model.Node) int { return strings.Compare(a.Name, b.Name) })
 	st.expect(cmd.Placements)
-	st.last = done{cmd.Nodes, cmd.Placements, st.launched(cmd.Replacements)}
+	st.last = effect{cmd.Nodes, cmd.Placements, st.replacementNodes(cmd.Replacements)}
 	st.Cluster = st.Advance(st.Cluster)
 	st.Commands = append(st.Commands, st.Problem.original(cmd))
 	return model.Verdict{}
 }
 
-// A done is the change of the cluster by the last accepted command.
-type done struct {
+// An effect is the change of the cluster by one accepted command.
+type effect struct {
 	removed  []*model.Node
 	placed   []model.Placement
 	launched model.Delta
 }
 
-// Advance applies the last accepted command to cluster, which must be derived from the State's cluster.
+// Advance applies the effect of the last accepted command to cluster, which must be derived from the State's cluster.
 func (st *State) Advance(cluster *model.Snapshot) *model.Snapshot {
 	var gone []*model.Node
 	for _, n := range st.last.removed {
@@ -61,9 +62,9 @@ func (st *State) Advance(cluster *model.Snapshot) *model.Snapshot {
 	return cluster.Without(gone...).Bound(st.last.placed).Apply(st.last.launched).Calm()
 }
 
-// launched returns the change that adds the replacements as nodes with their pods. They are cordoned because they are
-// not initialized.
-func (st *State) launched(replacements []model.PlannedNode) model.Delta {
+// replacementNodes returns the change that adds the replacements as nodes with their pods. They are cordoned, because
+// no other pods may be planned onto them until they are initialized.
+func (st *State) replacementNodes(replacements []model.PlannedNode) model.Delta {
 	var change model.Delta
 	for i := range replacements {
 		r := &replacements[i]
@@ -81,7 +82,7 @@ func (st *State) launched(replacements []model.PlannedNode) model.Delta {
 		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
 		node.Spec.ProviderID, node.Spec.Unschedulable, node.Spec.Taints = "planned:///"+name, true, r.Pool.Taints
 		node.Status.Capacity, node.Status.Allocatable = t.Capacity.List(), t.Allocatable.List()
-		// Pods that tolerate cordons could still be placed, so the node has no room for another pod.
+		// Pods that tolerate the cordon must not be placed either, so the node has no room for another pod.
 		node.Status.Allocatable[corev1.ResourcePods] = model.Quantity(corev1.ResourcePods, int64(len(r.Pods)))
 		claim := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
 		claim.Status.ProviderID = node.Spec.ProviderID
@@ -92,13 +93,13 @@ func (st *State) launched(replacements []model.PlannedNode) model.Delta {
 			change.Pods = append(change.Pods, &o)
 		}
 	}
-	change.Types = st.drawn(replacements)
+	change.Types = st.typesAfter(replacements)
 	return change
 }
 
-// drawn returns the types of all NodePools after the replacements have taken instances from reservations, nil if they
-// take none.
-func (st *State) drawn(replacements []model.PlannedNode) map[string][]*model.InstanceType {
+// typesAfter returns the instance types of all NodePools after the replacements have used instances of capacity
+// reservations, nil if they use none.
+func (st *State) typesAfter(replacements []model.PlannedNode) map[string][]*model.InstanceType {
 	drawn := map[string]int{}
 	for i := range replacements {
 		if id := replacements[i].Offering.ReservationID; id != "" {
@@ -113,7 +114,7 @@ func (st *State) drawn(replacements []model.PlannedNode) map[string][]*model.Ins
 		list := slices.Clone(st.Cluster.Types(p.Name))
 		for i, t := range list {
 			if slices.ContainsFunc(t.Offerings, func(o model.Offering) bool { return drawn[o.ReservationID] > 0 }) {
-				list[i] = without(t, drawn)
+				list[i] = useReservations(t, drawn)
 			}
 		}
 		types[p.Name] = list
@@ -121,8 +122,8 @@ func (st *State) drawn(replacements []model.PlannedNode) map[string][]*model.Ins
 	return types
 }
 
-// without returns t with each reservation reduced by the drawn number of instances.
-func without(t *model.InstanceType, drawn map[string]int) *model.InstanceType {
+// useReservations returns t with each reservation reduced by the number of used instances.
+func useReservations(t *model.InstanceType, drawn map[string]int) *model.InstanceType {
 	c := *t
 	c.Offerings = slices.Clone(t.Offerings)
 	for i := range c.Offerings {
@@ -134,8 +135,7 @@ func without(t *model.InstanceType, drawn map[string]int) *model.InstanceType {
 	return &c
 }
 
-// original returns the command with the pods, nodes and types of the Snapshot in place of those of the what-if
-// cluster.
+// original returns the command with the pods, nodes and types of the Snapshot instead of their copies in the what-if.
 func (p *Problem) original(cmd model.Command) model.Command {
 	pods := func(list []*model.Pod) []*model.Pod {
 		out := slices.Clone(list)
@@ -173,7 +173,7 @@ func (p *Problem) original(cmd model.Command) model.Command {
 	return cmd
 }
 
-// SortByPrice orders types by their cheapest available offering under reqs, then by name.
+// SortByPrice sorts types by their cheapest available offering under reqs, then by name.
 func SortByPrice(types []*model.InstanceType, reqs require.Set) {
 	prices := make(map[*model.InstanceType]float64, len(types))
 	for _, t := range types {

@@ -12,7 +12,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// A Candidate is a node of a NodePool with the data on which decisions depend. It is immutable.
+// A Candidate is a node that may be disrupted, with the data on which decisions depend. It is immutable.
 type Candidate struct {
 	Node *model.Node
 	Pool *model.Pool // nil if the NodePool does not exist
@@ -20,11 +20,10 @@ type Candidate struct {
 	Price  float64
 	Priced bool
 	// Pods are the pods that need another place if the node is removed. EvictionCost is the sum of their eviction
-	// costs, each 1 for an ordinary pod. Worth is a lower bound of the price of capacity for them, in dollars per
-	// hour.
+	// costs, each 1 for an ordinary pod. Worth is a lower bound of the price of capacity for them, in dollars per hour.
 	Pods                []*model.Pod
 	EvictionCost, Worth float64
-	// Evictions are the pods that each PodDisruptionBudget selects. Unevictable is a refusal if some pod can never be
+	// Evictions counts the node's pods by PodDisruptionBudget. Unevictable is a refusal if some pod can never be
 	// evicted.
 	Evictions   []budget.Eviction
 	Unevictable model.Verdict
@@ -33,7 +32,7 @@ type Candidate struct {
 	tuning tuning
 }
 
-// newCandidate returns the candidate. Its Worth is set later.
+// newCandidate returns the candidate of n. appraise sets its Worth.
 func newCandidate(p *Problem, n *model.Node) *Candidate {
 	c := &Candidate{Node: n, Pods: n.Reschedulable()}
 	c.Pool, _ = p.Snapshot.Pool(n.Pool)
@@ -49,7 +48,7 @@ func newCandidate(p *Problem, n *model.Node) *Candidate {
 	}
 	c.Evictions, c.Unevictable = p.pdbs.Evictions(n.Pods)
 	if n.Deleting || status.Disrupting(n) {
-		p.pdbs.Begun(c.Evictions)
+		p.pdbs.CountBegun(c.Evictions)
 	}
 	return c
 }
@@ -63,11 +62,11 @@ func (c *Candidate) CapacityType() string { return c.Node.Labels[apiv1.CapacityT
 // Waste returns the price of the node less the worth of its pods, in dollars per hour.
 func (c *Candidate) Waste() float64 { return c.Price - c.Worth }
 
-// podDeletionCost is a Kubernetes annotation. Pods with lower cost are deleted first.
+// podDeletionCost is a Kubernetes annotation: a ReplicaSet that scales in deletes pods with lower cost first.
 const podDeletionCost = "controller.kubernetes.io/pod-deletion-cost"
 
-// EvictionCost returns the cost of evicting the pod: 1 for an ordinary pod, more with high priority or deletion cost.
-// It is between -10 and 10. The formula is that of Karpenter.
+// EvictionCost returns the cost of evicting the pod, between -10 and 10: 1 for an ordinary pod, more with high priority
+// or deletion cost. The formula is that of upstream Karpenter.
 func EvictionCost(p *model.Pod) float64 {
 	cost := 1.0
 	if v, err := strconv.ParseFloat(p.Object.Annotations[podDeletionCost], 64); err == nil {

@@ -1,10 +1,9 @@
-// Package problem is a Snapshot compiled for disruption, and the state that decisions about it go through.
+// Package problem compiles a Snapshot for disruption and holds the state of a decision. Begin with Compile.
 //
-// A Problem never changes. It holds a Candidate for every node that Karpenter may disrupt, with its price, its pods, what
-// evicting them costs and what they are worth. A State is the cluster as the commands so far will leave it, together with
-// what is left of the budgets and a verdict for each candidate. A method takes a State and returns a new one. It may change
-// the copy that State.Clone makes, and nothing else does.
+// A Problem is immutable. It holds a Candidate for each node that Karpenter may disrupt, with its price, its pods, and
+// their eviction cost and worth. A State is the cluster after the commands so far, with the remaining budgets and a
+// verdict for each candidate. Each method takes a State and returns a changed clone.
 //
-// A Proposal is a hypothesis: a set of candidates, and the plan for their pods without them. State.WhatIf makes it. A method
-// prices and checks it, and State.Accept makes a command of it.
+// A Proposal is a set of candidates with a what-if: the plan for their pods without their nodes. State.WhatIf creates
+// it, a method prices and checks it, and State.Accept adds it as a command.
 package problem

@@ -8,7 +8,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// MayDisrupt returns a refusal if the node must not be disrupted voluntarily. Its pods are not considered.
+// MayDisrupt returns a refusal if the node must not be disrupted voluntarily. It does not check the pods.
 func (p *Problem) MayDisrupt(c *Candidate) model.Verdict {
 	n := c.Node
 	switch {
@@ -17,15 +17,15 @@ func (p *Problem) MayDisrupt(c *Candidate) model.Verdict {
 	case !p.Initialized(n):
 		return model.Verdict{Rule: model.RuleNotReady}
 	case c.Pool == nil:
-		return policy("its NodePool does not exist")
+		return policyVerdict("its NodePool does not exist")
 	case p.Options.Paused:
-		return policy("disruption is paused")
+		return policyVerdict("disruption is paused")
 	case c.Pool.Object.Annotations[apiv1.PauseAnnotationKey] == "true":
-		return policy("disruption of its NodePool is paused")
+		return policyVerdict("disruption of its NodePool is paused")
 	case n.Object != nil && n.Object.Annotations[apiv1.DoNotDisruptAnnotationKey] == "true":
 		return model.Verdict{Rule: model.RuleAnnotation, Subject: "the node"}
 	case p.Options.Backoff[n.Name]:
-		return policy("its disruption was rolled back a short while ago")
+		return policyVerdict("its disruption was rolled back a short while ago")
 	}
 	return model.Verdict{}
 }
@@ -34,20 +34,20 @@ func (p *Problem) MayDisrupt(c *Candidate) model.Verdict {
 func (p *Problem) MayConsolidate(c *Candidate) model.Verdict {
 	switch {
 	case c.Pool.Static():
-		return policy("its NodePool keeps a fixed number of nodes")
+		return policyVerdict("its NodePool keeps a fixed number of nodes")
 	case c.Pool.Object.Spec.Disruption.ConsolidateAfter.Duration == nil:
-		return policy("consolidateAfter of its NodePool is Never")
+		return policyVerdict("consolidateAfter of its NodePool is Never")
 	case !p.Consolidatable(c):
 		return model.Verdict{Rule: model.RuleRecent}
 	}
 	return model.Verdict{}
 }
 
-// PodsMayGo returns a refusal if a pod of the node has do-not-disrupt, or if a PodDisruptionBudget was exhausted
-// before this decision. For eventual disruption both are ignored if the claim has a terminationGracePeriod, because
-// the pods then end in any case.
+// PodsMayGo returns a refusal if a pod of the node has do-not-disrupt or can never be evicted, or if its
+// PodDisruptionBudget was exhausted before this decision. Eventual disruption (drift) ignores these if the claim has a
+// terminationGracePeriod, because the pods then end in any case.
 func (p *Problem) PodsMayGo(c *Candidate, eventual bool) model.Verdict {
-	if eventual && ends(c) {
+	if eventual && hasDeadline(c) {
 		return model.Verdict{}
 	}
 	if pod := status.ProtectedPod(c.Node, p.Snapshot.Now); pod != nil {
@@ -77,26 +77,26 @@ func (st *State) EmptyMayGo(c *Candidate) model.Verdict {
 	return st.Incoming(c)
 }
 
-// Allow returns a refusal if the set must not be disrupted in addition to the nodes of accepted commands. It checks
-// the bound of one decision, the budgets of the NodePools, and the PodDisruptionBudgets of the pods.
+// Allow returns a refusal if the set must not be removed in addition to the accepted commands. It checks
+// Options.MaxNodes, the budgets of the NodePools, and the PodDisruptionBudgets of the pods.
 func (st *State) Allow(set []*Candidate, reason apiv1.DisruptionReason) model.Verdict {
 	if most := st.Problem.Options.MaxNodes; most != 0 && st.voluntary+len(set) > most {
-		return policy("as many nodes as are allowed a minute were disrupted")
+		return policyVerdict("as many nodes as are allowed a minute were disrupted")
 	}
 	if v := st.Budgets.Allow(poolsOf(set), reason); !v.OK() {
 		return v
 	}
 	evictions := make([][]budget.Eviction, 0, len(set))
 	for _, c := range set {
-		if reason != apiv1.DisruptionReasonDrifted || !ends(c) {
+		if reason != apiv1.DisruptionReasonDrifted || !hasDeadline(c) {
 			evictions = append(evictions, c.Evictions)
 		}
 	}
 	return st.Problem.pdbs.Allow(st.evicted, evictions...)
 }
 
-// ends reports whether the node has a termination deadline that its pods cannot extend.
-func ends(c *Candidate) bool {
+// hasDeadline reports whether the node has a termination deadline, after which no pod can delay its removal.
+func hasDeadline(c *Candidate) bool {
 	return c.Node.Claim != nil && c.Node.Claim.Spec.TerminationGracePeriod != nil
 }
 
@@ -108,20 +108,21 @@ func poolsOf(set []*Candidate) []string {
 	return pools
 }
 
-func policy(text string) model.Verdict { return model.Verdict{Rule: model.RulePolicy, Subject: text} }
+func policyVerdict(text string) model.Verdict {
+	return model.Verdict{Rule: model.RulePolicy, Subject: text}
+}
 
 // Present reports whether the node is initialized and neither deleted nor marked.
 func (p *Problem) Present(c *Candidate) bool {
 	return !c.Node.Deleting && !status.Disrupting(c.Node) && p.Initialized(c.Node)
 }
 
-// Initialized reports whether pods can run on the node.
+// Initialized reports whether the node is initialized. With Options.Simulate, each node that has joined counts.
 func (p *Problem) Initialized(n *model.Node) bool {
 	return n.Initialized || p.Options.Simulate && n.Object != nil
 }
 
-// Consolidatable reports whether consolidateAfter has passed since a pod was last bound to the node or removed from
-// it.
+// Consolidatable reports whether consolidateAfter has passed since the last pod event of the node.
 func (p *Problem) Consolidatable(c *Candidate) bool {
 	return p.Options.Simulate || c.Node.Claim != nil && condition.IsTrue(c.Node.Claim, apiv1.ConditionTypeConsolidatable)
 }

@@ -27,13 +27,13 @@ type Options struct {
 	Paused bool
 	// Simulate treats all nodes of NodePools as managed, initialized and consolidatable, with or without a claim.
 	Simulate bool
-	// Backoff is the names of nodes whose disruption was rolled back recently. They are not disrupted for now.
+	// Backoff are the names of nodes whose disruption was rolled back recently. They are not disrupted for now.
 	Backoff map[string]bool
 	// MaxNodes bounds how many nodes one decision disrupts voluntarily. 0 means no bound; a negative number allows
 	// none.
 	MaxNodes int
 	// MaxWhatIfs bounds how many what-ifs consolidation packs in one decision. Unlike a time limit, a count gives the
-	// same decision on a slow machine. Candidates that were not reached come first in the next decision. The default
+	// same decision on a slow machine. Candidates that were not evaluated come first in the next decision. The default
 	// is 4,000.
 	MaxWhatIfs int
 }
@@ -52,15 +52,15 @@ const (
 	maxTypes = 600
 )
 
-// Defaults of settings that a NodePool may override by annotation.
+// Defaults of settings that annotations of a NodePool override.
 const (
 	// movePrice is the price, in dollars, of moving one ordinary pod.
 	movePrice = 0.001
-	// payback bounds the time for which a saving counts.
+	// payback is the longest time for which a saving counts.
 	payback = 4 * time.Hour
 )
 
-// tuning holds the weights by which a NodePool evaluates moves.
+// tuning holds the weights by which the moves of a NodePool's nodes are evaluated.
 type tuning struct {
 	movePrice float64
 	payback   time.Duration

@@ -6,25 +6,25 @@ import (
 	"github.com/karpenter-go/karpenter/engine/disrupt/status"
 )
 
-// Overlap is how long both a node and its replacement are paid for.
+// Overlap is the assumed time for which both a node and its replacement are paid for.
 const Overlap = 5 * time.Minute
 
 // Epsilon is the amount of money below which prices count as equal.
 const Epsilon = 1e-9
 
-// A Payback compares the gain of a move with its cost, in dollars.
+// A Payback is the gain and the cost of a move, in dollars.
 type Payback struct {
-	// Gain is the saving until the nodes would have expired, limited to the payback time of their NodePools.
+	// Gain is the saving until the nodes expire, at most within the payback time of their NodePools.
 	Gain float64
-	// Cost is the price of evicting the pods, plus the price of replacements while the old nodes are still paid for.
+	// Cost is the price of evicting the pods, plus the price of the replacements during Overlap.
 	Cost float64
 }
 
 // Net returns the gain less the cost.
 func (p Payback) Net() float64 { return p.Gain - p.Cost }
 
-// PaybackOf returns the payback of removing the set. saves is the saving and replacements the price of replacements,
-// in dollars per hour.
+// PaybackOf returns the payback of removing the set. saves is the saving and replacements the price of the
+// replacements, in dollars per hour.
 func (p *Problem) PaybackOf(set []*Candidate, saves, replacements float64) Payback {
 	var w Payback
 	hours, total := 0.0, 0.0
@@ -40,8 +40,7 @@ func (p *Problem) PaybackOf(set []*Candidate, saves, replacements float64) Payba
 	return w
 }
 
-// horizon returns the hours for which a saving at the node counts: until the node expires, at most the payback time of
-// its NodePool.
+// horizon returns the hours for which a saving at the node counts: until it expires, at most the payback time.
 func (p *Problem) horizon(c *Candidate) float64 {
 	left := c.tuning.payback
 	if at, ok := status.ExpiresAt(c.Node.Claim); ok {

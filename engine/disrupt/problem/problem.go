@@ -21,7 +21,7 @@ type Problem struct {
 	tariff tariff
 }
 
-// Compile returns the State before any command; its Problem is compiled from s.
+// Compile compiles s into a Problem and returns its State before any command.
 func Compile(s *model.Snapshot, o Options) *State {
 	if o.MaxWhatIfs == 0 {
 		o.MaxWhatIfs = maxWhatIfs
@@ -57,4 +57,4 @@ func Compile(s *model.Snapshot, o Options) *State {
 func (p *Problem) Candidate(n *model.Node) *Candidate { return p.byName[n.Name] }
 
 // WorthOf returns the worth of the resources in dollars per hour: a lower bound of the price of that capacity.
-func (p *Problem) WorthOf(r model.Resources) float64 { return p.tariff.of(r) }
+func (p *Problem) WorthOf(r model.Resources) float64 { return p.tariff.worth(r) }

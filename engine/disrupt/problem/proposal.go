@@ -8,7 +8,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/pack"
 )
 
-// A Proposal is a what-if: the nodes of a set are removed, and their pods move as the plan says.
+// A Proposal is a set of nodes to remove and the plan for their pods.
 type Proposal struct {
 	Set  []*Candidate
 	Plan *model.Plan
@@ -17,12 +17,12 @@ type Proposal struct {
 	// Saves, in dollars per hour, and Payback are set when the proposal is priced.
 	Saves   float64
 	Payback Payback
-	// Verdict is a refusal if the proposal is infeasible or does not pay, as far as known.
+	// Verdict is a refusal if the proposal is found to be infeasible or not to pay.
 	Verdict model.Verdict
 }
 
-// WhatIf packs the pods of the set into the cluster without its nodes. cluster is that of the State, or derived from
-// it. The verdict is a refusal if a pod has no other place.
+// WhatIf plans the pods of the set in cluster without the set's nodes. cluster is that of the State or derived from it.
+// The verdict is a refusal if a pod has no other place.
 func (st *State) WhatIf(cluster *model.Snapshot, set []*Candidate) Proposal {
 	st.Stats.WhatIfs++
 	p := Proposal{Set: set}

@@ -15,9 +15,9 @@ import (
 
 // start returns the State before any command: the cluster after everything in progress is finished.
 //
-// Pending pods and pods of nodes that are being removed are placed first. Pods without a place are omitted, so that
-// they do not affect what-ifs. Nodes that are not initialized, or will soon be replaced for another reason, receive no
-// pods, so that no pod moves twice. Surplus replacements of commands that were rolled back count as initialized.
+// Pending pods and pods of nodes that are being removed are placed first. Those without a place are omitted from
+// what-ifs. Nodes that are not initialized, or will soon be replaced for another reason, receive no pods, so that no
+// pod moves twice. Surplus replacements of commands that were rolled back count as initialized.
 func (p *Problem) start() *State {
 	st := &State{
 		Problem: p, Budgets: budget.Of(p.Snapshot, p.Options.Simulate), nodes: make([]nodeState, len(p.Candidates)),
@@ -39,7 +39,7 @@ func (p *Problem) start() *State {
 	var placements []model.Placement
 	if len(s.Pending())+len(s.Displaced()) > 0 {
 		plan, failed := pack.Try(s, p.Options.Pack)
-		if failed != nil { // pods that make the packer panic are omitted and do not stop disruption
+		if failed != nil { // only the pods that make the packer panic are omitted
 			checked := pack.SolveChecked(s, p.Options.Pack)
 			plan, st.Stats.Panics = checked.Plan, checked.Panics
 		}
@@ -54,8 +54,8 @@ func (p *Problem) start() *State {
 	return st
 }
 
-// expect records the candidates to which placed pods will be bound, and those with room for a capacity buffer. The
-// latter are not empty. They may be replaced, because the buffer's room moves as well.
+// expect records the candidates onto which pods are placed as incoming, and those onto which virtual pods of a capacity
+// buffer are placed. The latter are not empty. They may be replaced, because virtual pods move as well.
 func (st *State) expect(placements []model.Placement) {
 	for _, pl := range placements {
 		c := st.Problem.Candidate(pl.Node)
@@ -72,7 +72,7 @@ func (st *State) expect(placements []model.Placement) {
 	}
 }
 
-// expectAssigned records the candidates to which earlier commands and plans assigned pods, if the pods fit once
+// expectAssigned records as incoming the candidates to which pods were assigned earlier and which will have room once
 // terminating pods are gone. It also records replacements of nodes that still exist. An assignment to a node without
 // room is stale and ignored.
 func (st *State) expectAssigned() {
@@ -95,7 +95,8 @@ func (st *State) expectAssigned() {
 	}
 }
 
-// drained returns the nodes without pods and being deleted, so that they count against limits until they are gone.
+// drained returns the change that adds the removed nodes without pods and with a deletion timestamp, so that they count
+// against limits until they are gone.
 func drained(nodes []*model.Node, now time.Time) model.Delta {
 	var change model.Delta
 	for _, n := range nodes {
@@ -122,8 +123,8 @@ func (p *Problem) replacedSoon(n *model.Node) bool {
 	return condition.IsTrue(n.Claim, apiv1.ConditionTypeDrifted)
 }
 
-// Cordon returns the change of s after which the matching nodes receive no pods. A claim without a node gets a
-// deletion timestamp instead, with which it still counts against limits.
+// Cordon returns the change of s that excludes pods from the matching nodes. A claim whose node has not joined gets a
+// deletion timestamp instead, so that it still counts against limits.
 func (p *Problem) Cordon(s *model.Snapshot, match func(*model.Node) bool) model.Delta {
 	var change model.Delta
 	for _, n := range s.Nodes() {
@@ -141,7 +142,7 @@ func (p *Problem) Cordon(s *model.Snapshot, match func(*model.Node) bool) model.
 }
 
 // Types returns the instance types that the NodePool may launch, cheapest first, at most as many as a claim may list.
-// Reservations that commands have used up are omitted.
+// Capacity reservations used up by commands are not available.
 func (st *State) Types(pool *model.Pool) []*model.InstanceType {
 	var types []*model.InstanceType
 	for _, t := range st.Cluster.Types(pool.Name) {

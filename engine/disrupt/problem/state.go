@@ -14,10 +14,10 @@ import (
 // A State is the intermediate result of a decision. Methods change a clone of it and return the clone.
 type State struct {
 	Problem *Problem
-	// Cluster is the Snapshot after everything in progress and all accepted commands are done. It has no pending pods.
-	// Nodes that must not receive pods are unschedulable.
+	// Cluster is the Snapshot after everything in progress and all accepted commands are finished. It has no pending
+	// pods. Nodes that must not receive pods are cordoned.
 	Cluster *model.Snapshot
-	// Budgets are what the disruption budgets of NodePools still allow.
+	// Budgets are the remaining disruption budgets of NodePools.
 	Budgets *budget.NodePools
 	// Commands are the accepted commands, in order.
 	Commands []model.Command
@@ -30,19 +30,19 @@ type State struct {
 	launching map[string]int // replacements so far, by NodePool
 	voluntary int            // nodes removed by voluntary commands
 	planned   int            // number of replacements so far, used in their names
-	last      done           // the change by the last command
+	last      effect         // effect of the last command
 }
 
 // Stats are statistics of how a decision was made.
 type Stats struct {
-	// WhatIfs is how many what-ifs were packed. Screened is how many candidates were first checked in the reduced
+	// WhatIfs is how many what-ifs were packed. Screened is how many candidates were first evaluated in the reduced
 	// cluster.
 	WhatIfs, Screened int
-	// Eligible is how many nodes could be disrupted for each reason without budgets.
+	// Eligible is how many nodes could be disrupted for each reason if budgets had no bound.
 	Eligible map[apiv1.DisruptionReason]int
-	// Scores are the scores of consolidations from NodePools with consolidationPolicy Balanced.
+	// Scores are the scores of moves in NodePools with consolidationPolicy Balanced.
 	Scores []Score
-	// Exhausted says that MaxWhatIfs was reached.
+	// Exhausted says that Options.MaxWhatIfs was reached.
 	Exhausted bool
 	// Panics are panics of the packer, at most maxPanics. The pods of such a plan are refused.
 	Panics []pack.Panic
@@ -51,19 +51,19 @@ type Stats struct {
 // A Score is the score of one move for one NodePool.
 type Score struct {
 	Pool string
-	// Value is (saved / cost of the pool) / (disturbed / total disturbance of the pool). It is +Inf if the move
-	// disturbs nothing.
+	// Value is (saving / price of the pool's nodes) / (disruption by the move / disruption by removing all nodes of the
+	// pool). It is +Inf if the move disrupts nothing.
 	Value    float64
 	Approved bool
 }
 
 // A nodeState is the state of one candidate in a decision.
 type nodeState struct {
-	// taken says that a command removes the node. incoming says that pods are assigned to it.
+	// taken says that a command removes the node. incoming says that pods are assigned to it, so it must stay.
 	taken, incoming bool
 	// buffer is the capacity buffer for which the node has room, empty if there is none.
 	buffer string
-	// verdict is the reason why the node stays. If final, later methods do not replace it.
+	// verdict is the reason why the node stays. If final, Block does not replace it.
 	verdict model.Verdict
 	final   bool
 }
@@ -81,7 +81,7 @@ func (st *State) Clone() *State {
 // Taken reports whether a command removes the candidate.
 func (st *State) Taken(c *Candidate) bool { return st.nodes[c.index].taken }
 
-// Remove marks a candidate as removed without a command.
+// Remove records that the candidate is removed.
 func (st *State) Remove(c *Candidate) { st.nodes[c.index].taken = true }
 
 // Incoming returns a refusal if pods are assigned to the candidate.
@@ -124,18 +124,17 @@ func (st *State) Blocked() []model.Blocked {
 	return out
 }
 
-// CountEligible adds n to the number of nodes that could be disrupted for the reason without budgets.
+// CountEligible adds n to Stats.Eligible.
 func (st *State) CountEligible(reason apiv1.DisruptionReason, n int) { st.Stats.Eligible[reason] += n }
 
-// Exhausted reports whether consolidation has reached its bound of what-ifs.
+// Exhausted reports whether Options.MaxWhatIfs is reached.
 func (st *State) Exhausted() bool { return st.Stats.WhatIfs >= st.Problem.Options.MaxWhatIfs }
 
 // Launching returns how many replacements the commands launch in the NodePool.
 func (st *State) Launching(pool string) int { return st.launching[pool] }
 
-// Due returns the candidates that no command removes yet. If proposed is false, these are candidates whose commands
-// for the reason are executed. Otherwise they are those whose commands are only proposed because of the mode of their
-// NodePool.
+// Due returns the candidates that no command removes yet. If proposed is false, these are candidates whose commands for
+// the reason are executed. Otherwise they are those whose NodePool's mode allows commands only to be proposed.
 func (st *State) Due(reason apiv1.DisruptionReason, proposed bool) []*Candidate {
 	var due []*Candidate
 	for _, c := range st.Problem.Candidates {
@@ -146,8 +145,8 @@ func (st *State) Due(reason apiv1.DisruptionReason, proposed bool) []*Candidate 
 	return due
 }
 
-// onlyProposed reports whether the mode of the candidate's NodePool prevents execution of commands for the reason. In
-// mode Approve, forced disruption needs no approval.
+// onlyProposed reports whether the mode of the candidate's NodePool prevents the execution of commands for the reason.
+// In mode Approve, forced disruption needs no approval.
 func (p *Problem) onlyProposed(c *Candidate, reason apiv1.DisruptionReason) bool {
 	if c.Pool == nil {
 		return false

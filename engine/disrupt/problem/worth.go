@@ -12,13 +12,13 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// A tariff is the dual price of each resource in dollars per hour, at the best prices on offer. The linear program
-// buys the total demand of the candidates' pods in fractions of machines. No machine is worth more than its price. So
-// the worth of pods is a lower bound of the price of any machines that hold them.
+// A tariff is the dual price of one unit of each resource, in dollars per hour, in a linear program. The program buys
+// the total demand of the candidates' pods in fractions of the cheapest offerings. At dual prices, no instance type is
+// worth more than its price. So the worth of pods is a lower bound of the price of any nodes that hold them.
 type tariff map[corev1.ResourceName]float64
 
-// of returns the worth of the amounts.
-func (t tariff) of(r model.Resources) float64 {
+// worth returns the worth of the amounts in dollars per hour.
+func (t tariff) worth(r model.Resources) float64 {
 	total := 0.0
 	for _, name := range r.Names() {
 		total += t[name] * float64(max(r[name], 0))
@@ -39,26 +39,27 @@ func (p *Problem) appraise() {
 	p.tariff = tariffOf(demand, p.machines())
 	for _, c := range p.Candidates {
 		for _, pod := range c.Pods {
-			c.Worth += p.tariff.of(pod.Requests)
+			c.Worth += p.tariff.worth(pod.Requests)
 		}
 	}
 }
 
-// FullWorth returns the worth of the node's pods if they were scaled up to fill it, as a share of the node's price.
+// FullWorth returns the worth of the capacity that DaemonSet pods leave on the node, as a share of the node's price.
+// The worth of the pods that the node could hold is at most that.
 func (p *Problem) FullWorth(c *Candidate) float64 {
 	if c.Price <= 0 {
 		return math.Inf(1)
 	}
-	return p.tariff.of(c.Node.Allocatable.Minus(c.Node.DaemonUsed)) / c.Price
+	return p.tariff.worth(c.Node.Allocatable.Minus(c.Node.DaemonUsed)) / c.Price
 }
 
-// A machine is the capacity of one instance type, with its best price.
+// A machine is an instance type with its lowest price over all NodePools.
 type machine struct {
 	room  model.Resources
 	price float64
 }
 
-// machines returns the instance types that may be launched for pods in any pool.
+// machines returns the instance types that usable NodePools may launch, cheapest first.
 func (p *Problem) machines() []machine {
 	best := map[*model.InstanceType]float64{}
 	var types []*model.InstanceType
@@ -93,12 +94,12 @@ func (p *Problem) machines() []machine {
 	return out
 }
 
-// tariffOf solves the linear program
+// tariffOf solves the dual linear program
 //
 //	maximise    sum over r of demand[r]*y[r]
 //	subject to  sum over r of room[r]*y[r] <= price   for every machine,   y >= 0
 //
-// Amounts are in units of the total demand, so that all numbers are of one size. A resource without demand has no price.
+// Amounts are scaled by the total demand, for numerical accuracy. A resource without demand has no price.
 func tariffOf(demand model.Resources, machines []machine) tariff {
 	var names []corev1.ResourceName
 	for _, name := range demand.Names() {

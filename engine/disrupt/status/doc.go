@@ -1,4 +1,5 @@
-// Package status reads from nodes and claims how far a disruption has come: what is marked, why, and what comes in its place.
+// Package status reads the state of a disruption from nodes and claims: which nodes are marked, why, and which claims
+// replace them. Begin with Disrupting and Reason.
 //
-// All of it is on the objects, so it does not matter which process wrote it.
+// Everything is stored on the objects, so it survives a restart of the process that wrote it.
 package status

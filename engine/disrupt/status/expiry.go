@@ -7,12 +7,13 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// Bounds of the time between the start of a replacement and the expiry of its node.
+// Bounds of how long before its expiry a node is replaced.
 const (
-	// maxLead is the time allowed for initialization of the replacement, or a quarter of expireAfter if that is
+	// maxLead is the time allowed for the initialization of the replacement. It is a quarter of expireAfter if that is
 	// shorter.
 	maxLead = 15 * time.Minute
-	// maxJitter bounds how far replacements of equally old nodes are spread: a tenth of expireAfter, at most this.
+	// maxJitter bounds the range over which replacements of equally old nodes are spread: a tenth of expireAfter, at
+	// most this.
 	maxJitter = 6 * time.Hour
 )
 
@@ -24,8 +25,8 @@ func ExpiresAt(claim *apiv1.NodeClaim) (at time.Time, ok bool) {
 	return claim.CreationTimestamp.Add(*claim.Spec.ExpireAfter.Duration), true
 }
 
-// ReplaceAt returns when the replacement of an expiring claim starts, so that it is initialized in time. ok is false
-// if the claim never expires. Claims of equal age start at different times, which depend only on their UIDs.
+// ReplaceAt returns when the replacement of an expiring claim starts, so that it is initialized in time. ok is false if
+// the claim never expires. For claims of equal age the times differ, depending only on their UIDs.
 func ReplaceAt(claim *apiv1.NodeClaim) (at time.Time, ok bool) {
 	expiry, ok := ExpiresAt(claim)
 	if !ok {

@@ -24,7 +24,7 @@ func Forced(reason apiv1.DisruptionReason) bool {
 	return reason == ReasonExpired || reason == ReasonUnhealthy
 }
 
-// Disrupting reports whether the node is marked for disruption: by the taint, by the condition of its claim, or by both.
+// Disrupting reports whether the node is marked for disruption, by the taint or by the condition of its claim.
 func Disrupting(n *model.Node) bool {
 	return n.Disrupted() || n.Claim != nil && condition.IsTrue(n.Claim, apiv1.ConditionTypeDisruptionReason)
 }
@@ -57,8 +57,8 @@ func listed(c *apiv1.NodeClaim, annotation string) []string {
 	return strings.Split(c.Annotations[annotation], ",")
 }
 
-// Deleted returns the claims of the nodes with a deletion timestamp. In a what-if Snapshot the pods of such a node
-// need another place, but the node still counts against limits.
+// Deleted returns the claims of the nodes with a deletion timestamp. In a what-if Snapshot the pods of such a node need
+// another place, but the node still counts against limits.
 func Deleted(now time.Time, nodes ...*model.Node) []*apiv1.NodeClaim {
 	claims := make([]*apiv1.NodeClaim, len(nodes))
 	for i, n := range nodes {
@@ -98,8 +98,8 @@ func Overdue(n *model.Node, now time.Time) bool {
 	return !n.Initialized && now.Sub(n.Claim.CreationTimestamp.Time) >= startupLimit
 }
 
-// Surplus reports whether n is launched but not initialized, and replaces nodes that are not being removed. No command
-// waits for n, so pods of other commands may be planned onto it.
+// Surplus reports whether n is launched but not initialized, and replaces only nodes that are not being removed. No
+// command needs n, so pods of other commands may be planned onto it.
 func Surplus(s *model.Snapshot, n *model.Node) bool {
 	if n.Claim == nil || !n.Launched() || n.Initialized || n.Deleting || Overdue(n, s.Now) {
 		return false

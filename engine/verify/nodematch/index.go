@@ -9,12 +9,12 @@ import (
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 )
 
-// A Selector is the node selector and required node affinity of one or more pods. The nil Selector matches each node.
+// A Selector is the node selector and required node affinity of pods. The nil Selector matches each node.
 type Selector struct {
 	required nodeaffinity.RequiredNodeAffinity
 }
 
-// Matches reports whether the selector matches the node. A selector that cannot be parsed matches no node.
+// Matches reports whether the selector matches the node. An invalid selector matches no node.
 func (s *Selector) Matches(node *corev1.Node) bool {
 	if s == nil {
 		return true
@@ -23,11 +23,11 @@ func (s *Selector) Matches(node *corev1.Node) bool {
 	return err == nil && ok
 }
 
-// An Index holds the Selectors of one check, the label keys that they use, and the LabelSets that nodes may have. A
-// plan with hundreds of nodes and types has only dozens of label sets. Each selector is evaluated once per label set.
-// All selectors and keys must be added before the first LabelSet is created.
+// An Index holds the Selectors of one check, the label keys that they use, and the LabelSets that nodes may have. All
+// selectors and keys must be added before the first LabelSet is created. Even large plans have only dozens of
+// LabelSets, and each selector is evaluated once per LabelSet.
 type Index struct {
-	// Aliases maps deprecated label keys to stable ones. A node carries both.
+	// Aliases maps deprecated label keys to stable ones. A node has both labels.
 	Aliases   map[string]string
 	selectors map[string]*Selector
 	relevant  map[string]bool      // label keys that some selector uses
@@ -84,7 +84,7 @@ func (x *Index) Selector(pod *corev1.Pod) *Selector {
 	return s
 }
 
-// AddKey makes a label key relevant, and the stable key that replaces it if it is deprecated.
+// AddKey makes a label key relevant, and also its stable key if it is deprecated.
 func (x *Index) AddKey(key string) {
 	x.relevant[key] = true
 	if stable, ok := x.Aliases[key]; ok {
@@ -92,7 +92,7 @@ func (x *Index) AddKey(key string) {
 	}
 }
 
-// Relevant reports whether label sets distinguish values of the key.
+// Relevant reports whether LabelSets contain the key.
 func (x *Index) Relevant(key string) bool { return x.relevant[key] }
 
 // Keys returns the relevant label keys in random order.
@@ -104,8 +104,7 @@ func (x *Index) Keys() []string {
 	return out
 }
 
-// At returns the LabelSet in which the i-th key has the i-th value. The keys must be sorted and include all relevant
-// ones.
+// At returns the LabelSet in which keys[i] has values[i]. The keys are sorted and include all relevant ones.
 func (x *Index) At(keys []string, values []Value) *LabelSet {
 	text := x.buffer[:0]
 	for i, key := range keys {
@@ -133,7 +132,7 @@ func (x *Index) At(keys []string, values []Value) *LabelSet {
 	return set
 }
 
-// value returns the i-th value. If a deprecated key is missing, the value of the stable key is returned.
+// value returns values[i], or the value of the stable key if the key is deprecated and its value is missing.
 func (x *Index) value(keys []string, values []Value, i int) Value {
 	if stable, ok := x.Aliases[keys[i]]; ok && values[i].Missing {
 		if at, found := slices.BinarySearch(keys, stable); found {
@@ -158,12 +157,12 @@ func (x *Index) Union(lists func(yield func([]*LabelSet) bool)) []*LabelSet {
 	return out
 }
 
-// Of returns the labels of an existing node.
+// Of returns the LabelSet of an existing node.
 func Of(node *corev1.Node) *LabelSet {
 	return &LabelSet{node: node, matches: make(map[*Selector]bool)}
 }
 
-// Labels returns the labels. They include only relevant keys, unless the node exists.
+// Labels returns the labels. For a planned node they include only relevant keys.
 func (l *LabelSet) Labels() map[string]string { return l.node.Labels }
 
 // MatchedBy reports whether the selector matches a node with these labels.

@@ -8,8 +8,8 @@ import (
 	helper "k8s.io/component-helpers/scheduling/corev1"
 )
 
-// Untolerated returns the first taint that excludes pods with these tolerations from a node, if any. Taints with
-// effect PreferNoSchedule exclude no pod.
+// Untolerated returns the first taint that excludes pods with these tolerations from a node, if any. Taints with effect
+// PreferNoSchedule exclude no pod.
 func Untolerated(tolerations []corev1.Toleration, taints []corev1.Taint) (corev1.Taint, bool) {
 	for i := range taints {
 		if taints[i].Effect != corev1.TaintEffectPreferNoSchedule &&
@@ -21,8 +21,7 @@ func Untolerated(tolerations []corev1.Toleration, taints []corev1.Taint) (corev1
 }
 
 // withZeroLogger calls f with the zero value of its logger type, which discards all messages. The type is inferred, so
-// that the engine imports no logger. The last argument disables numeric operators, which are still behind a feature
-// gate.
+// that the engine imports no logger. The last argument disables numeric operators, which are behind a feature gate.
 func withZeroLogger[Logger any](
 	f func(Logger, []corev1.Toleration, *corev1.Taint, bool) bool,
 	tolerations []corev1.Toleration, taint *corev1.Taint,

@@ -16,11 +16,11 @@ type Requirement = apiv1.NodeSelectorRequirementWithMinValues
 type Value struct {
 	Text    string
 	Missing bool
-	// OnClaim means that the claim has the label, whichever type is launched.
+	// OnClaim means that the claim sets the label, whichever type is launched.
 	OnClaim bool
 }
 
-// String returns the value as messages print it.
+// String returns the value for messages.
 func (v Value) String() string {
 	if v.Missing {
 		return "missing"
@@ -63,7 +63,7 @@ func Keep(rs []Requirement, all []Value) []Value {
 	return slices.DeleteFunc(slices.Clone(all), drop)
 }
 
-// admits reports whether the value meets the requirement. It implements each operator.
+// admits reports whether the value meets the requirement.
 func admits(r Requirement, v Value) bool {
 	listed := !v.Missing && slices.Contains(r.Values, v.Text)
 	switch r.Operator {
@@ -100,9 +100,9 @@ func admits(r Requirement, v Value) bool {
 	return false
 }
 
-// Open returns values for a label that only requirements mention, neither a type nor an offering. They are the values
-// of the first In list, or else one value that meets the requirements. The missing value is always included. Some of
-// them may not meet the requirements.
+// Open returns possible values of a label that only requirements mention. They are the values of the first In, or else
+// one value that meets the requirements. The missing value is always included. Some of them may not meet the
+// requirements.
 func Open(rs []Requirement) []Value {
 	var out []Value
 	at := slices.IndexFunc(rs, func(r Requirement) bool { return r.Operator == corev1.NodeSelectorOpIn })
@@ -116,8 +116,8 @@ func Open(rs []Requirement) []Value {
 	return append(out, Value{Missing: true})
 }
 
-// sample returns a value that meets requirements without an In list. It is the first integer that is not excluded,
-// counted from zero or from just inside one of the bounds.
+// sample returns a value that meets requirements without an In: the first admitted integer, counted from zero or from
+// an operand of a requirement.
 func sample(rs []Requirement) (Value, bool) {
 	starts, excluded := []int64{0}, 0
 	for _, r := range rs {

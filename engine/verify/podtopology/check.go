@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// A Rule is the kind of rule that a violation breaks: affinity, anti-affinity or spread.
+// A Rule is a kind of constraint.
 type Rule uint8
 
 // The rules.
@@ -16,7 +16,7 @@ const (
 	AntiAffinity
 )
 
-// A Violation is a pod that the plan places where one of the rules is broken.
+// A Violation is a pod that the plan places although one of the rules does not allow it.
 type Violation struct {
 	Rule   Rule
 	Node   string // the name of the node
@@ -28,14 +28,15 @@ type Violation struct {
 type Plan struct {
 	// Nodes are all nodes of the cluster after the plan.
 	Nodes []*Node
-	// Order is the sequence in which planned pods are placed. It may omit some or all of them.
+	// Order is the sequence in which planned pods are placed. Pods that it omits are placed afterwards.
 	Order []*corev1.Pod
-	// Elsewhere are pods that run on nodes that are not in Nodes. Their anti-affinity makes DaemonSets uncertain.
+	// Elsewhere are bound pods on nodes that are not in Nodes. A DaemonSet that their anti-affinity selects is
+	// uncertain.
 	Elsewhere []*corev1.Pod
 }
 
-// Check returns the violations of all rules. Only planned pods are reported, even if the rule belongs to a running
-// pod.
+// Check returns the violations of all rules. Only planned pods are reported, even if the anti-affinity of another pod
+// is broken.
 func (rs *Rules) Check(p Plan) []Violation {
 	if rs.Empty() {
 		return nil
@@ -46,7 +47,7 @@ func (rs *Rules) Check(p Plan) []Violation {
 }
 
 // certainDaemonSets returns the DaemonSets whose pods run on each node that they select. They have no required
-// affinity, anti-affinity or spread constraints, and no required anti-affinity of a running pod or another DaemonSet
+// affinity, anti-affinity or spread constraints. No required anti-affinity of a running pod or another DaemonSet
 // selects their pods.
 func (rs *Rules) certainDaemonSets(p Plan) map[*DaemonSet]bool {
 	sets := make(map[*DaemonSet]bool)

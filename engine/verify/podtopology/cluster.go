@@ -12,18 +12,18 @@ import (
 	"github.com/karpenter-go/karpenter/engine/verify/nodematch"
 )
 
-// A class is a set of pods with the same rules that all rules treat alike.
+// A class is the pods with equal rules that all rules treat alike.
 type class struct {
 	namespace string
-	labels    labels.Set // the labels by which some rule selects
+	labels    labels.Set // the pods' values of the relevant keys
 	rules     *podRules
-	// selector and tolerations are set only if the class has spread constraints. They are those of its planned pods.
+	// selector and tolerations are those of planned pods, set only if the class has spread constraints.
 	selector    *nodematch.Selector
 	tolerations []corev1.Toleration
 	groups      []*group // in the order of nodes
 
-	// counts are the counts that include the pods of the class. excluding are the counts of pods whose anti-affinity
-	// selects it.
+	// counts are the counts that include the pods of the class. excluding count the pods whose anti-affinity selects
+	// the class.
 	counts, excluding []*count
 }
 
@@ -51,7 +51,8 @@ type cluster struct {
 	found    []Violation
 }
 
-// newCluster groups all pods of the nodes by class. The presence of a DaemonSet that is not in certain is Possible.
+// newCluster groups all pods of the nodes by class. The presence of DaemonSets that are not in certain is set to
+// Possible.
 func newCluster(rules *Rules, nodes []*Node, certain map[*DaemonSet]bool) *cluster {
 	c := &cluster{
 		rules: rules, nodes: nodes, relevant: make(map[string]bool),
@@ -157,8 +158,8 @@ func (c *cluster) selectedBy(t *term) []*class {
 	return out
 }
 
-// candidates returns classes that include all classes that the term selects. It uses the requirement of the term that
-// fewest classes meet.
+// candidates returns a superset of the classes that the term selects: those with one of the labels of a requirement. It
+// uses the requirement with the fewest classes.
 func (c *cluster) candidates(t *term) []*class {
 	requirements, selectable := t.selector.Requirements()
 	if !selectable {

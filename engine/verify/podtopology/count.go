@@ -8,26 +8,26 @@ import (
 	"github.com/karpenter-go/karpenter/engine/verify/nodematch"
 )
 
-// A count is the number of pods in each topology domain during the replay. Depending on the rule it counts the pods
-// that a term selects, or the pods that have an anti-affinity term.
+// A count is the number of pods in each topology domain, updated during the replay. It counts either the pods that a
+// term selects or the pods that have an anti-affinity term.
 type count struct {
 	topologyKey string
 	domains     map[string]*domainCount // by value of the topology key
-	// anywhere is how many pods may be in any domain.
+	// anywhere is how many pods may be in some domain.
 	anywhere int
-	// eligible are the nodes that count for a spread constraint, nil for other rules. For spread, a pod that is being
-	// deleted does not count.
+	// eligible are the nodes that a spread constraint counts, nil for other rules. Spread constraints do not count pods
+	// that are being deleted.
 	eligible *eligibility
 }
 
-// A domainCount is the highest possible and the certain number of pods in a domain.
+// A domainCount is the highest possible number and the certain number of pods in a domain.
 type domainCount struct{ most, certain int }
 
 func newCount(topologyKey string, eligible *eligibility) *count {
 	return &count{topologyKey: topologyKey, domains: make(map[string]*domainCount), eligible: eligible}
 }
 
-// add counts pods on a node. selector is that of the pods if it restricts the node's domain, else nil.
+// add counts pods on a node. If selector is not nil, the pods are there only if the node gets labels that it matches.
 func (c *count) add(n *Node, selector *nodematch.Selector, pods int, presence Presence) {
 	values := n.domainWith(selector, c.topologyKey)
 	if pods == 0 || len(values) == 0 || c.eligible != nil && !c.eligible.possible[n.index] {
@@ -64,7 +64,7 @@ func (c *count) at(value string) *domainCount {
 	return d
 }
 
-// most returns the highest number of pods that a possible domain of the node may hold, and the value of that domain.
+// most returns the highest number of pods in any domain that the node may be in, and the value of that domain.
 func (c *count) most(n *Node) (value string, pods int) {
 	for _, v := range n.domain(c.topologyKey) {
 		if d := c.domains[v]; d != nil && d.most > pods {
@@ -74,7 +74,7 @@ func (c *count) most(n *Node) (value string, pods int) {
 	return value, pods
 }
 
-// certain returns how many pods certainly share a domain with the node.
+// certain returns how many pods are certain to share a domain with the node.
 func (c *count) certain(n *Node) int {
 	value, settled := n.certainDomain(c.topologyKey)
 	if d := c.domains[value]; settled && d != nil {
@@ -83,7 +83,7 @@ func (c *count) certain(n *Node) int {
 	return 0
 }
 
-// An eligibility is the nodes that count for a spread constraint.
+// An eligibility is the nodes that a spread constraint counts.
 type eligibility struct {
 	nodes []*Node
 	// certain and possible are indexed by node. A node with several possible domains is only possible.
@@ -107,7 +107,7 @@ func (s spreadConstraint) eligibilityID(k *class) string {
 	return id
 }
 
-// eligibility returns the nodes that count for the constraint of the class.
+// eligibility returns the nodes that the constraint of the class counts.
 func (s spreadConstraint) eligibility(k *class, nodes []*Node) *eligibility {
 	out := &eligibility{nodes: nodes, certain: make([]bool, len(nodes)), possible: make([]bool, len(nodes))}
 	domains := make(map[string]bool)
@@ -123,8 +123,8 @@ func (s spreadConstraint) eligibility(k *class, nodes []*Node) *eligibility {
 	return out
 }
 
-// counts reports whether kube-scheduler counts the node for the constraint. The node must have the topology labels of
-// all constraints of the pod, and match the pod as the node inclusion policies require.
+// counts reports whether kube-scheduler counts the node for the constraint. The node must have the topology keys of all
+// constraints of the pod and meet its node inclusion policies.
 func (s spreadConstraint) counts(n *Node, k *class) bool {
 	for _, other := range k.rules.spread {
 		if len(n.domain(other.topologyKey)) == 0 {
@@ -142,7 +142,7 @@ func (s spreadConstraint) counts(n *Node, k *class) bool {
 	return true
 }
 
-// leastExcept returns the lowest certain number of pods in an eligible domain other than value. It is zero if there
+// leastExcept returns the lowest certain number of pods over the eligible domains other than value. It is zero if there
 // are fewer eligible domains than minDomains.
 func (c *count) leastExcept(value string, minDomains int) int {
 	if c.eligible.domains < minDomains {
@@ -161,7 +161,7 @@ func (c *count) leastExcept(value string, minDomains int) int {
 	return 0
 }
 
-// has reports whether a node that certainly counts is in the domain.
+// has reports whether an eligible node is certainly in the domain.
 func (e *eligibility) has(value, topologyKey string) bool {
 	return slices.ContainsFunc(e.nodes, func(n *Node) bool {
 		return e.certain[n.index] && n.domain(topologyKey)[0] == value

@@ -15,11 +15,11 @@ type Node struct {
 	// Labels are all label sets that the node may have. An existing node has exactly one.
 	Labels []*nodematch.LabelSet
 	Taints []corev1.Taint
-	// Running are the pods that already run on the node and stay.
+	// Running are the pods that already run on the node and remain there.
 	Running []*corev1.Pod
 	// Planned are the pods that the plan places on the node.
 	Planned []Pod
-	// Daemons are DaemonSet pods that the node may get but does not run yet.
+	// Daemons are DaemonSet pods that the node may run in the future.
 	Daemons []Daemon
 
 	// The fields below belong to one check.
@@ -47,8 +47,8 @@ const (
 // A Daemon is a DaemonSet's pod on a node that does not run it yet.
 type Daemon struct {
 	Set *DaemonSet
-	// Presence is Certain if labels, taints and resources of the node let the pod run. For an uncertain DaemonSet,
-	// Certain is treated as Possible.
+	// Presence is Certain if labels, taints and resources of the node admit the pod. For a DaemonSet that is not
+	// certain (see certainDaemonSets), Certain is treated as Possible.
 	Presence Presence
 }
 
@@ -58,12 +58,12 @@ type DaemonSet struct {
 	Pod      *corev1.Pod
 	Selector *nodematch.Selector
 	// Uncertain means that a host port or volume may exclude a pod of the DaemonSet from a node that it selects. Check
-	// also treats a DaemonSet as uncertain if affinity, anti-affinity or spread constraints may exclude its pods.
+	// also treats a DaemonSet as uncertain if constraints about other pods may exclude it.
 	Uncertain bool
 }
 
-// domain returns the sorted values that the topology key may have on the node, none if the node lacks the label. Each
-// node has its own hostname.
+// domain returns the sorted values that the topology key may have on the node, none if the node lacks the label.
+// Without a hostname label, the node's name is its hostname.
 func (n *Node) domain(key string) []string {
 	known, ok := n.domains[key]
 	if !ok {
@@ -99,9 +99,8 @@ func (n *Node) matchedBy(s *nodematch.Selector) bool {
 	return !slices.ContainsFunc(n.Labels, func(l *nodematch.LabelSet) bool { return !l.MatchedBy(s) })
 }
 
-// certainDomain returns the value of the key for counts of pods that are certain to share the node's domain. If
-// several values are possible, it is a made-up value: only pods on the same node certainly share the domain. It
-// returns false if the node may lack the label.
+// certainDomain returns the domain in which pods on the node are counted as certain. If several values are possible, it
+// is an artificial value that only pods of this node have. ok is false if the node may lack the label.
 func (n *Node) certainDomain(key string) (string, bool) {
 	values := n.domain(key)
 	switch {

@@ -1,14 +1,15 @@
 package podtopology
 
-// A refusal is the reason why a pod cannot be placed on its node at this point of the replay.
+// A refusal is the reason why a pod cannot be placed on its node at this point of the replay. format and args are its
+// text.
 type refusal struct {
 	rule   Rule
 	format string
 	args   []any
 }
 
-// refusal returns why the next pod of the arrival cannot be placed, nil if it can. firstPod allows kube-scheduler's
-// first-pod rule.
+// refusal returns why the next pod of the arrival cannot be placed, nil if it can. firstPod enables kube-scheduler's
+// first-pod rule: a pod meets its own affinity if it selects itself and no pod matches.
 func (a *arrival) refusal(firstPod bool) *refusal {
 	if no := a.exclusion(); no != nil || a.unsettled {
 		return no
@@ -34,8 +35,7 @@ func (a *arrival) refusal(firstPod bool) *refusal {
 	return &refusal{Affinity, "no pod that its required affinity selects is certain to be in its domain when it is placed", nil}
 }
 
-// exclusion returns the anti-affinity that excludes the next pod from the node: that of the pod, or that of other
-// pods.
+// exclusion returns a refusal if the anti-affinity of the next pod, or that of other pods, excludes it from the node.
 func (a *arrival) exclusion() *refusal {
 	for _, c := range a.avoids {
 		if value, n := c.most(a.node); n > 0 {

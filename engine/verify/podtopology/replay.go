@@ -6,8 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// A replay places the planned pods one after another, as kube-scheduler would. It reports pods that a rule excludes
-// from their node. All running pods and DaemonSet pods are present from the start.
+// A replay places the planned pods one after another, as kube-scheduler would, and reports pods that a rule excludes
+// from their node. Running pods and DaemonSet pods are present from the start.
 type replay struct {
 	cluster  *cluster
 	counts   map[string]*count       // by rule
@@ -15,18 +15,18 @@ type replay struct {
 	arrivals []*arrival              // in the order of nodes
 }
 
-// An arrival is the planned pods of one group during the replay, with the counts on which their rules depend.
+// An arrival is the planned pods of one group, with the counts on which their rules depend.
 type arrival struct {
 	*group
 	limits []*count // by spread constraint
-	// needs are the counts of the pods that the affinity selects, by term. selects means that the affinity selects the
-	// arriving pods as well.
+	// needs are, for each affinity term, the count of pods that all terms select. selects means that it also selects
+	// the pods of the arrival.
 	needs   []*count
 	selects bool
 	avoids  []*count // by anti-affinity term
 	next    int      // number of pods that are placed or refused
-	// unsettled means that the node may lack a label that a rule needs. This is reported once, and the rules are not
-	// checked further.
+	// unsettled means that the node may lack a label that a rule needs. This is reported for all pods at the start, and
+	// their rules are not checked.
 	unsettled bool
 }
 
@@ -53,7 +53,7 @@ func newReplay(c *cluster) *replay {
 	return r
 }
 
-// newArrival returns the arrival of a group, none of whose pods is placed.
+// newArrival returns the arrival of a group before any of its pods is placed.
 func (r *replay) newArrival(g *group) *arrival {
 	a := &arrival{group: g}
 	rules := g.class.rules
@@ -75,7 +75,8 @@ func (r *replay) newArrival(g *group) *arrival {
 	return a
 }
 
-// countSelected returns the count of pods that the term selects. If also is not nil, it must be true for their class.
+// countSelected returns the count with the id: that of the pods that the term selects, and whose class meets also
+// unless it is nil.
 func (r *replay) countSelected(id string, t *term, eligible *eligibility, also func(*class) bool) *count {
 	known, ok := r.counts[id]
 	if !ok {
@@ -100,8 +101,8 @@ func (r *replay) countForSpread(s spreadConstraint, k *class) *count {
 	return r.countSelected("spread "+s.id+" "+id, s.term, r.eligible[id], nil)
 }
 
-// countHolders counts the pods that have the anti-affinity terms of the class. The counts apply to classes that the
-// terms select.
+// countHolders makes, for each anti-affinity term of the class, a count of the pods that have the term. It applies to
+// the classes that the term selects.
 func (r *replay) countHolders(k *class) {
 	for _, t := range k.rules.antiAffinity {
 		id := "holders " + t.id
@@ -117,7 +118,7 @@ func (r *replay) countHolders(k *class) {
 	}
 }
 
-// checkSettled reports an arrival if its node may lack a topology key of its rules.
+// checkSettled reports the pods of the arrival if its node may lack the topology key.
 func (r *replay) checkSettled(a *arrival, rule Rule, key string) {
 	if _, ok := a.node.certainDomain(key); ok || a.unsettled {
 		return
@@ -156,9 +157,8 @@ func (r *replay) run(order []*corev1.Pod) {
 	r.placeRest(left)
 }
 
-// placeRest places the pods that are not in the order. Pods with spread constraints go first, because the others can
-// be placed later without harm. Pods that need kube-scheduler's first-pod rule go last. Pods that cannot be placed are
-// reported.
+// placeRest places the pods that are not in the order, and reports those that cannot be placed. Pods with spread
+// constraints go first, because others can be placed later. Pods that need the first-pod rule go last.
 func (r *replay) placeRest(left map[*corev1.Pod]*arrival) {
 	var rest []*arrival
 	for _, a := range r.arrivals {
@@ -182,7 +182,7 @@ func (r *replay) placeRest(left map[*corev1.Pod]*arrival) {
 }
 
 // placeNext places pods that are not refused, and reports whether there were any. While pods with spread constraints
-// are refused, pods without them are placed one at a time. firstPod allows kube-scheduler's first-pod rule.
+// are refused, other pods are placed one at a time. firstPod enables the first-pod rule.
 func placeNext(rest []*arrival, firstPod bool) (placed bool) {
 	blocked := false
 	for _, a := range rest {
@@ -202,7 +202,7 @@ func placeNext(rest []*arrival, firstPod bool) (placed bool) {
 	return placed
 }
 
-// place adds one pod of the arrival to all counts that include its class.
+// place adds the next pod of the arrival to all counts that include its class.
 func (a *arrival) place() {
 	a.next++
 	for _, c := range a.class.counts {

@@ -8,14 +8,12 @@ import (
 )
 
 // podRules are the required affinity, anti-affinity and spread constraints of a pod. Pods with equal rules share one
-// value, so that only a few hundred are parsed for a plan of thousands of pods.
+// value.
 type podRules struct {
-	// affinity are the terms of required pod affinity. As in kube-scheduler, a pod satisfies it only if all terms
-	// select the pod.
-	affinity []*term
-	// affinityID is equal for equal affinity.
+	// affinity are the terms of required pod affinity. As in kube-scheduler, only pods that all terms select count.
+	affinity   []*term
 	affinityID string
-	// antiAffinity are the terms of required pod anti-affinity. Each must hold separately.
+	// antiAffinity are the terms of required pod anti-affinity. Each term holds separately.
 	antiAffinity []*term
 	spread       []spreadConstraint
 }
@@ -53,21 +51,20 @@ func NewRules(namespaces []*corev1.Namespace) *Rules {
 	}
 }
 
-// SetDefaults sets the default spread constraints of a planned pod. They apply only if the pod has none of its own.
+// SetDefaults sets the default spread constraints of a planned pod, for the case that it has none of its own.
 func (rs *Rules) SetDefaults(pod *corev1.Pod, constraints []corev1.TopologySpreadConstraint) {
 	if len(constraints) > 0 {
 		rs.defaults[pod] = constraints
 	}
 }
 
-// Add parses the rules of the pod. It must be called for each pod before the first LabelSet is created and before
-// Check.
+// Add parses the rules of the pod. All pods must be added before the first LabelSet is created and before Check.
 func (rs *Rules) Add(pod *corev1.Pod) { rs.of(pod) }
 
 // Empty reports whether no pod has a rule.
 func (rs *Rules) Empty() bool { return len(rs.byText) == 0 }
 
-// TopologyKeys returns the topology keys of the rules. A key may occur more than once.
+// TopologyKeys returns the topology keys of the rules, possibly with duplicates.
 func (rs *Rules) TopologyKeys() []string {
 	var out []string
 	for _, r := range rs.byText {
@@ -123,7 +120,7 @@ func requiredTerms(pod *corev1.Pod) (affinity, antiAffinity []corev1.PodAffinity
 	return affinity, antiAffinity
 }
 
-// rulesText returns a text that contains everything on which the rules of a pod depend.
+// rulesText returns a text of everything on which the rules of a pod depend.
 func rulesText(
 	pod *corev1.Pod, affinity, antiAffinity []corev1.PodAffinityTerm, spread []corev1.TopologySpreadConstraint,
 ) string {

@@ -9,13 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// A term selects pods by namespace and labels. Its topologyKey groups nodes into domains by the value of a node label.
+// A term selects pods by namespace and labels. Its topologyKey divides nodes into domains by a node label.
 type term struct {
 	id            string // equal for equal terms
 	topologyKey   string
 	selector      labels.Selector
 	namespaces    []string
-	selectedByNS  map[string]bool // further namespaces, selected by a namespaceSelector
+	selectedByNS  map[string]bool // namespaces that the namespaceSelector matches
 	allNamespaces bool
 }
 
@@ -25,8 +25,7 @@ func (t *term) matches(namespace string, set labels.Set) bool {
 		t.selector.Matches(set)
 }
 
-// newTerm returns a term of the pod. matchLabelKeys and mismatchLabelKeys add the pod's own values to the selector. A
-// selector that cannot be parsed selects no pod.
+// newTerm returns a term of the pod. matchLabelKeys and mismatchLabelKeys add the pod's own values to the selector.
 func newTerm(pod *corev1.Pod, key string, selector *metav1.LabelSelector, match, mismatch []string) *term {
 	full := selector.DeepCopy()
 	add := func(op metav1.LabelSelectorOperator, keys []string) {
@@ -44,7 +43,7 @@ func newTerm(pod *corev1.Pod, key string, selector *metav1.LabelSelector, match,
 	return &term{topologyKey: key, selector: parse(full), namespaces: []string{pod.Namespace}}
 }
 
-// parse returns the selector. If it cannot be parsed, it returns a selector that matches nothing.
+// parse returns the selector. An invalid one selects nothing.
 func parse(s *metav1.LabelSelector) labels.Selector {
 	selector, err := metav1.LabelSelectorAsSelector(s)
 	if err != nil {
@@ -53,8 +52,8 @@ func parse(s *metav1.LabelSelector) labels.Selector {
 	return selector
 }
 
-// selectorText returns a text that is equal for equal selectors only. It is needed because the String of a selector is
-// empty both for no pods and for all pods.
+// selectorText returns a text that is equal for equal selectors only. The String of a selector is empty both for all
+// pods and for none.
 func selectorText(s labels.Selector) string {
 	if text := s.String(); text != "" || s.Empty() {
 		return text
@@ -62,7 +61,7 @@ func selectorText(s labels.Selector) string {
 	return "no pod"
 }
 
-// withID sets the id of t, which includes the text of its namespaceSelector, and returns t.
+// withID sets the id of t and returns t. namespaceSelector is the text of its namespaceSelector.
 func (t *term) withID(namespaceSelector string) *term {
 	t.id = fmt.Sprintf("%s %q %t %s %s", t.topologyKey, t.namespaces, t.allNamespaces, namespaceSelector, selectorText(t.selector))
 	return t
@@ -75,7 +74,7 @@ type spreadConstraint struct {
 	honorAffinity, honorTaints bool
 }
 
-// spreadConstraints returns the constraints with DoNotSchedule, as constraints of the pod.
+// spreadConstraints returns the constraints with DoNotSchedule as constraints of the pod.
 func spreadConstraints(pod *corev1.Pod, all []corev1.TopologySpreadConstraint) []spreadConstraint {
 	var out []spreadConstraint
 	for _, c := range all {
@@ -103,7 +102,7 @@ type namespaceIndex struct {
 	known map[string]map[string]bool
 }
 
-// matching returns the names of the namespaces that the selector matches, and a text of the selector.
+// matching returns the names of the namespaces that the selector matches, and the text of the selector.
 func (x *namespaceIndex) matching(namespaceSelector *metav1.LabelSelector) (map[string]bool, string) {
 	selector := parse(namespaceSelector)
 	text := selectorText(selector)
