@@ -145,7 +145,7 @@ func testCrash(t *testing.T, h *Harness) {
 	for n, c := range claims {
 		claims[n] = h.Load(t, c.Name)
 	}
-	slices.Reverse(claims) // whoever comes first must not matter
+	slices.Reverse(claims) // the order of the claims must not matter
 	p := h.Provider(t)
 	first := create(t, p, claims[0])
 	h.Launched(t, claims[0].Name, first)

@@ -46,7 +46,7 @@ type Error struct {
 	// Message says what is wrong, and where it helps what to write instead.
 	Message string
 
-	// document and path find object and line, as long as nobody has asked for them.
+	// document and path locate the mistake until object and line are computed from them.
 	document *document
 	path     path
 }

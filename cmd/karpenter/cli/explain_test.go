@@ -19,7 +19,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// serveCluster serves a cluster of nothing but the pod shop/web and its events to KUBECONFIG. Without events nobody may list them.
+// serveCluster points KUBECONFIG at a cluster of the pod shop/web and its events. With nil events, listing events is forbidden.
 func serveCluster(t *testing.T, events []corev1.Event) {
 	t.Helper()
 	resources := &metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList"}, GroupVersion: "v1"}

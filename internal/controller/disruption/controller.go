@@ -258,7 +258,7 @@ func (c *Controller) force(ctx context.Context, cmd *model.Command, now time.Tim
 	return errors.Join(errs...)
 }
 
-// ignoreConflict drops conflicts: somebody else wrote, the watch will show it, and the next pass looks again.
+// ignoreConflict drops conflicts. The watch will deliver the other write, and the next pass decides with it.
 func ignoreConflict(err error) error {
 	var all interface{ Unwrap() []error }
 	if errors.As(err, &all) {

@@ -53,7 +53,7 @@ type Conditions struct {
 type sight struct {
 	uid        types.UID
 	conditions map[string]metav1.Condition
-	// deleting is when the object was deleted, or zero; finalizers is whether somebody held it back then.
+	// deleting is the deletion timestamp, or zero; finalizers is whether the object has finalizers.
 	deleting   time.Time
 	finalizers bool
 	labels     labels

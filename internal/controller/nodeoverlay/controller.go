@@ -102,8 +102,8 @@ func (c *Controller) supplies(ctx context.Context) (out []overlay.Supply, whole 
 	return out, whole, nil
 }
 
-// tell writes what was found out to the overlay's status. A conflict means that somebody has just changed it; that change
-// brings us back.
+// tell writes the finding to the overlay's status. A conflict means that the overlay has just changed; that change triggers
+// another Reconcile.
 func (c *Controller) tell(ctx context.Context, o *overlayv1alpha1.NodeOverlay, f *overlay.Finding) error {
 	before, now := o.DeepCopy(), c.Clock.Now()
 	after := o.DeepCopy()

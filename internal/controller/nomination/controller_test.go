@@ -37,14 +37,13 @@ type world struct {
 	t      *testing.T
 	client client.Client
 	clock  *clocktesting.FakeClock
-	// fail is what the API server answers to patches of pods' status, or of claims if failClaims; patches counts the first.
+	// fail is the API server's answer to patches of pods' status, or of claims if failClaims is set.
 	fail       error
 	failClaims bool
-	patches    int
-	// writers wrote the nominations of pods.
+	// mu guards patches, the number of patches of pods' status, and writers, the field managers of nominations by pod.
+	mu      sync.Mutex
+	patches int
 	writers map[string]string
-	// mu is held by whoever counts patches and notes writers.
-	mu sync.Mutex
 }
 
 func newWorld(t *testing.T) *world {

@@ -41,7 +41,7 @@ func (e *events) Publish(all ...telemetry.Event) {
 	}
 }
 
-// silence is a Timeline that nobody reads.
+// silence is a Timeline that records nothing.
 type silence struct{}
 
 func (silence) Decided(*model.Pod, time.Time, time.Time, bool, string) {}
@@ -228,9 +228,8 @@ func TestBatchOfTheUnjudged(t *testing.T) {
 	}
 }
 
-// A scheduler that is behind judges nobody of those who come after the first round: they are one batch all the same, as long
-// as one may be.
-func TestLaterBatchOfTheUnjudged(t *testing.T) {
+// Pods that arrive after the first round and have no verdict of a slow scheduler form one batch, which lasts BatchMax at most.
+func TestLaterBatchOfPodsWithoutVerdict(t *testing.T) {
 	w := newWorld(t)
 	w.pend("first", 1, 1)
 	w.clock.Step(time.Second)

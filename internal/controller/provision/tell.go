@@ -60,7 +60,7 @@ func (c *Controller) tellLaunch(ctx context.Context, s *model.Snapshot, l act.La
 func (c *Controller) tellPlaced(s *model.Snapshot, pods []*model.Pod, pool, message string) {
 	for _, p := range pods {
 		if p.Virtual() {
-			continue // nobody is there to be told; the buffer's status is
+			continue // virtual pods get no events; the status of their buffer says it
 		}
 		c.Timeline.Decided(p, s.Now, c.Clock.Now(), true, pool)
 		if p.Bound() {

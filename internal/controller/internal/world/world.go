@@ -96,7 +96,7 @@ func Manager(t *testing.T) ctrl.Manager {
 	return mgr
 }
 
-// Claim returns a claim of pool "default", made at Start, that nobody has touched yet.
+// Claim returns a claim of pool "default", created at Start, that no controller has reconciled yet.
 func Claim(name string) *apiv1.NodeClaim {
 	return &apiv1.NodeClaim{
 		ObjectMeta: metav1.ObjectMeta{

@@ -53,8 +53,8 @@ func (c *Controller) claimOf(ctx context.Context, node *corev1.Node) (*apiv1.Nod
 	return claims.Items[0].DeepCopy(), nil
 }
 
-// deleteClaim deletes the claim if nobody has yet, so that its controllers know and its deadline begins. It reports
-// whether it did.
+// deleteClaim deletes the claim unless that has been done. So its controllers act on the deletion and its grace period
+// begins. It reports whether it did.
 func (c *Controller) deleteClaim(ctx context.Context, claim *apiv1.NodeClaim) (deleted bool, err error) {
 	if claim == nil || !claim.DeletionTimestamp.IsZero() {
 		return false, nil

@@ -55,7 +55,7 @@ func (c *Controller) fromClass(group, kind string) handler.MapFunc {
 	}
 }
 
-// requests returns a request for each of the selected claims. A list that fails wakes nobody: every claim looks again by itself.
+// requests returns a request for each selected claim. It returns none if listing fails: every claim is requeued by itself.
 func (c *Controller) requests(
 	ctx context.Context, selected client.ListOption, keep func(*apiv1.NodeClaim) bool,
 ) []ctrl.Request {

@@ -84,8 +84,8 @@ func TestCrashAnywhere(t *testing.T) {
 	}
 }
 
-// A claim that is deleted after its launch and before anybody wrote it down still ends its instance.
-func TestDeletedBeforeLaunchWasWrittenDown(t *testing.T) {
+// A claim that is deleted after its launch, before its provider ID was written, still has its instance terminated.
+func TestDeletedBeforeLaunchWasRecorded(t *testing.T) {
 	b := newBench(t, world.Claim("a"))
 	b.World.Cloud.OnCreate = func(_ context.Context, claim *apiv1.NodeClaim) error {
 		b.World.Cloud.Launch(claim)

@@ -32,8 +32,8 @@ type pass struct {
 	// until then, which a cache that is behind may not have shown.
 	tell   []news
 	before *apiv1.NodeClaim
-	// unlocked means that the provider may have written to the claim during the pass, so that a lock on the status
-	// could never be had. Before a claim is launched nobody else writes its status.
+	// unlocked means that the provider may have written to the claim during the pass, so that an optimistic lock on the
+	// status would always fail. Before a claim is launched no other controller writes its status.
 	unlocked bool
 	// joined means that the claim's node was registered in this pass.
 	joined bool

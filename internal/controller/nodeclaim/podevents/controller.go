@@ -39,7 +39,7 @@ type Controller struct {
 	CPUMillis int64
 
 	mu sync.Mutex // guards recent
-	// recent is what happened on nodes lately, by name: pods without a grace period are gone before anybody looks.
+	// recent is the last pod events by node name. Pods without a grace period are gone before Reconcile could see them.
 	recent map[string]moments
 }
 
