@@ -77,8 +77,8 @@ func (c *Cluster) apiServer(s *state.State, k keys) spec {
 			"--endpoint-reconciler-type=none",
 			"--etcd-servers=http://" + s.Address("etcd"),
 			"--client-ca-file=" + k.authority.Bundle(),
-			// Nobody holds a certificate of this name. Without the flags the
-			// other parts complain that they cannot read them.
+			// No certificate of this name is issued. Without these flags the
+			// other parts log errors, since they read them.
 			"--requestheader-client-ca-file=" + k.authority.Bundle(),
 			"--requestheader-allowed-names=front-proxy",
 			"--requestheader-username-headers=X-Remote-User",

@@ -140,7 +140,7 @@ func (w *world) furnish(s *scheduler, plan *model.Plan) (undo func(), err error)
 			}
 		}
 	}
-	for _, n := range w.snapshot.Nodes() { // claims come up too, if later, and nobody knows where
+	for _, n := range w.snapshot.Nodes() { // claims that are not launched may become a node in any of their domains
 		if n.Launched() || n.Deleting {
 			continue
 		}
@@ -154,8 +154,8 @@ func (w *world) furnish(s *scheduler, plan *model.Plan) (undo func(), err error)
 	return func() { s.set(nodes, pods) }, nil
 }
 
-// unplain takes out the pods that came with no rules of their own: nothing holds them back, so they may come last of all, and
-// nobody who must be spread can count on them.
+// unplain removes the placed pods without topology constraints. They can always bind last, so a spread constraint cannot rely
+// on them.
 func (w *world) unplain(s *scheduler) (undo func()) {
 	nodes, pods := s.nodes, s.pods
 	plain := map[string]bool{}
@@ -246,9 +246,9 @@ func excused(pool *model.Pool, r model.Refusal) bool {
 	})
 }
 
-// beyondLimits reports whether the pool's limits forbid another node of the type, if each node of the plan may become no more types
-// than it must: further options are what limits leave over, and give way to a node that somebody needs. A claim that is there may
-// become any.
+// beyondLimits reports whether the pool's limits forbid another node of the type. Planned nodes count with as few types as their
+// pool requires: further options are only added where limits allow, and are given up for a needed node. Existing claims
+// count with all of their types.
 func (w *world) beyondLimits(plan *model.Plan, pool *model.Pool, t *model.InstanceType) bool {
 	used := w.snapshot.Usage(pool.Name)
 	for _, n := range w.snapshot.Nodes() {
@@ -270,7 +270,7 @@ func (w *world) beyondLimits(plan *model.Plan, pool *model.Pool, t *model.Instan
 	return false
 }
 
-// narrowed returns the most that a planned node takes if it may become as many types as its pool wants, the smallest ones.
+// narrowed returns the most that a planned node uses if its options are the smallest types, as few as its pool requires.
 func narrowed(n *model.PlannedNode) model.Resources {
 	ways := waysOf(n.Options, n.Requirements, true)
 	slices.SortStableFunc(ways, func(a, b way) int {

@@ -170,7 +170,7 @@ func volumeOf(claim *corev1.PersistentVolumeClaim, by, zone string) *corev1.Pers
 	}
 }
 
-// reclaim removes a volume of ours that nobody claims any more.
+// reclaim deletes a volume that the driver made and whose claim is gone.
 func (d *driver) reclaim(ctx context.Context, r ctrl.Request) (ctrl.Result, error) {
 	var volume corev1.PersistentVolume
 	if err := d.Get(ctx, r.NamespacedName, &volume); err != nil {

@@ -70,8 +70,8 @@ func (s *scene) runsOn(pool, instanceType string) {
 	}
 }
 
-// EC2 is out of the cheapest type in every zone and nobody knows: the launch
-// takes the next type. No claim waits for its launch to time out.
+// EC2 has no capacity of the cheapest type in any zone, which Karpenter cannot
+// know: it launches the next type. No claim is left until its launch times out.
 func TestNextTypeWhenCheapestIsOut(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, "next-type")

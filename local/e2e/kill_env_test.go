@@ -169,7 +169,7 @@ func (v *victim) restart(t *testing.T) {
 	}
 }
 
-// poll asks until done. It is for what nobody can watch.
+// poll calls done until it returns true. It is for state that has no watch.
 func (v *victim) poll(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, patience, true,

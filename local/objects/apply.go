@@ -12,8 +12,8 @@ import (
 // owner is who owns what is applied.
 const owner = client.FieldOwner("karpenter-local")
 
-// Apply makes the cluster's object what object says, whoever changed it
-// before. Fields that object does not name are left alone, and so is status.
+// Apply makes the cluster's object equal to object, even in fields that other
+// managers own. It does not change fields that object lacks, nor status.
 func Apply(ctx context.Context, c client.Client, object client.Object) error {
 	gvk, err := c.GroupVersionKindFor(object)
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 type row struct {
 	node, instanceType, zone, capacity string
 	pods                               int
-	price                              float64 // USD per hour; negative if nobody knows
+	price                              float64 // USD per hour; negative if unknown
 }
 
 // summarize prints the nodes that the pods of the workload run on, what they

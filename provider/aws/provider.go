@@ -191,7 +191,7 @@ func build(ctx context.Context, c Config, table *shipped.Catalog) *Provider {
 	return p
 }
 
-// shifted returns what the catalogue asks about zonal shifts, nil if nobody follows them.
+// shifted returns the source of zonal shifts for the catalogue, nil unless --enable-zonal-shift is set.
 func (p *Provider) shifted() catalog.Shifts {
 	if p.shifts == nil {
 		return nil // a nil of the interface's type, not of ours

@@ -113,7 +113,7 @@ func TestReservationUsedUpByOthers(t *testing.T) {
 	w := newWorld(t)
 	p := w.start(t)
 	id := w.reserve(t, steer.Reservation{Type: "m5.large", Zone: "us-east-1a", Count: 1, Targeted: true})
-	if err := w.steer.Cancel(t.Context(), id); err != nil { // and nobody has told us yet
+	if err := w.steer.Cancel(t.Context(), id); err != nil { // the cached reservation is stale then
 		t.Fatal(err)
 	}
 	var none *cloud.InsufficientCapacityError

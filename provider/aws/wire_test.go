@@ -145,7 +145,7 @@ func TestFleetCall(t *testing.T) {
 	}
 }
 
-// A launch template that somebody deleted is made again, within the same Create.
+// A launch template that was deleted in EC2 is created again within the same Create.
 func TestDeletedLaunchTemplate(t *testing.T) {
 	w := newWorld(t)
 	p := w.start(t)

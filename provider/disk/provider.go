@@ -196,7 +196,7 @@ func (p *Provider) read(id string) (*cloud.Instance, error) {
 	return i, nil
 }
 
-// Delete implements cloud.Provider. The claim's UID names the machine also if nobody has noted its provider ID.
+// Delete implements cloud.Provider. It finds the machine by the claim's UID, even if the claim has no provider ID.
 func (p *Provider) Delete(_ context.Context, claim *apiv1.NodeClaim) error {
 	id := string(claim.UID)
 	if _, err := p.read(id); err != nil {

@@ -145,8 +145,8 @@ func (d description) build() *cloud.InstanceType {
 	return t
 }
 
-// labels are what nodes of the type have besides zone and capacity type. A region is nobody's to say here: a claim may ask
-// for any.
+// labels returns the requirements of the type, but for zone and capacity type. Types have no region, so any value is
+// possible.
 func (d description) labels() require.Set {
 	cpu, memory := d.Resources[corev1.ResourceCPU], d.Resources[corev1.ResourceMemory]
 	family, size := d.Name, cpu.String()

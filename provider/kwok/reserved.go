@@ -41,7 +41,7 @@ func reserves(types []*cloud.InstanceType) bool {
 	})
 }
 
-// left returns the types with what is left of their reservations for anybody but the claim named.
+// left returns the types with the capacity of their reservations that is not used. The use by the named claim is not counted.
 func (p *Provider) left(ctx context.Context, reader client.Reader, claim string) ([]*cloud.InstanceType, error) {
 	if !p.reserves {
 		return p.config.Types, nil

@@ -26,8 +26,8 @@ import (
 
 // An example says what becomes of the pods of one directory.
 type example struct {
-	// before prepares the account or plays somebody the example counts on, and returns what a reader would put in the
-	// files: old and new text in turns.
+	// before prepares the account, or acts as a program that the example relies on. It returns the replacements that a reader
+	// would make in the files: old and new text in turn.
 	before func(*testing.T, *place) []string
 	// pools are those whose nodes the pods run on, sorted.
 	pools []string

@@ -54,8 +54,8 @@ func taint(n *corev1.Node, registered bool, effect corev1.TaintEffect) bool {
 	return true
 }
 
-// Whoever taints every node that comes must not make more and more of them, whatever is done with nodes that stay empty,
-// whether pods never get there or are driven off.
+// A program that taints every new node must not cause ever more launches, under any consolidation policy, and whether the
+// taint keeps pods off or evicts them.
 func TestChaosWithoutRunaway(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -96,7 +96,7 @@ func TestNodesThatNeverInitialize(t *testing.T) {
 	}
 }
 
-// Pods whose node was harmed get another, and run as soon as the harm ends.
+// Pods whose node was tainted get another node, and run as soon as no further node is tainted.
 func TestChaosEnds(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "chaos-ends")

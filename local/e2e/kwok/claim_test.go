@@ -116,8 +116,8 @@ func TestClaimOfClassThatIsNotReady(t *testing.T) {
 	}
 }
 
-// An instance that somebody ends behind our back takes its claim along; a pool's pods get another. It is found by collecting
-// garbage, every two minutes.
+// When an instance is deleted outside Karpenter, garbage collection deletes its claim, and the pods get another node. It runs
+// every two minutes.
 func TestInstanceThatVanishes(t *testing.T) {
 	if os.Getenv("KARPENTER_LONG") == "" {
 		t.Skip("takes minutes: set KARPENTER_LONG=1")

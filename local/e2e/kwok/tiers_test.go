@@ -20,7 +20,7 @@ const held = "e2e.example.com/held"
 
 func hold(t *corev1.PodTemplateSpec) { t.Finalizers = append(t.Finalizers, held) }
 
-// alone makes a pod that nobody makes anew.
+// alone creates a pod without an owner, which is not created again after its eviction.
 func (c *corner) alone(app string, change ...func(*corev1.PodTemplateSpec)) {
 	c.t.Helper()
 	t := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Name: app, Namespace: c.name, Labels: map[string]string{"app": app}}, Spec: c.podSpec("100m")}

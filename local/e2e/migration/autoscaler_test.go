@@ -125,7 +125,7 @@ type bin struct {
 	free int64 // millicores
 }
 
-// room is every node that is ready, whoever made it, with what its pods leave, and the group's nodes that are coming.
+// room returns all ready nodes, of either autoscaler, with the CPU that their pods leave free, and the group's starting nodes.
 func (a *autoscaler) room(size int, pods []corev1.Pod, nodes []corev1.Node) (out []*bin) {
 	for i := range nodes {
 		n := &nodes[i]

@@ -16,8 +16,8 @@ import (
 	"github.com/karpenter-go/karpenter/local/objects"
 )
 
-// A cluster that once had v1beta1 says so in its definitions, and names a webhook that nobody serves any more. doctor
-// tells, the API server refuses new definitions, and the commands of docs/migration.md are the way out.
+// A cluster that once had v1beta1 has CRDs with that stored version and a conversion webhook that no longer exists. doctor
+// reports it, the API server refuses new CRDs, and the commands of docs/migration.md fix it.
 func TestOldDefinitions(t *testing.T) {
 	p := here
 	const name = "nodepools.karpenter.sh"

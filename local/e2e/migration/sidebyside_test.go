@@ -88,8 +88,8 @@ func TestBesideClusterAutoscaler(t *testing.T) {
 	})
 }
 
-// Pods that both may serve can get a node from each: the autoscalers do not know of each other. Nothing breaks, but one
-// of the nodes is too many, and goes again by the hand of whoever launched it.
+// For pods that both autoscalers may serve, each may launch a node, since neither sees the other's plans. Nothing breaks: the
+// autoscaler that launched the surplus node removes it.
 func TestPodsThatBothMayServe(t *testing.T) {
 	long(t)
 	p := here

@@ -314,7 +314,7 @@ func (p *place) passes(t *testing.T, n int) {
 	})
 }
 
-// noLaunchNorEnd checks that nobody launched or ended an instance since mark.
+// noLaunchNorEnd checks that no instance was launched or terminated since mark.
 func (p *place) noLaunchNorEnd(t *testing.T, mark int64) {
 	t.Helper()
 	for _, c := range p.calls(t, mark) {

@@ -29,7 +29,7 @@ type Shape struct {
 	Images []require.Set
 	// ImageIDs are the images of Images, in the same order.
 	ImageIDs []string
-	// Learned tells how much memory nodes were seen to have; nil if nobody has looked.
+	// Learned returns the memory that nodes were observed to have; may be nil.
 	Learned Learned
 	// NestedVirtualization and ConnectionTracking ask for machines that can do it.
 	NestedVirtualization, ConnectionTracking bool

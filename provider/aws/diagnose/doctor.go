@@ -72,7 +72,7 @@ type Doctor struct {
 	Instances Instances
 	Recorder  Recorder
 	Clock     clock.PassiveClock
-	// Access tells whether the cluster lets nodes in at all; nil if nobody can say.
+	// Access finds out whether the cluster lets nodes join at all; nil to skip that.
 	Access *Access
 
 	mu   sync.Mutex      // guards told

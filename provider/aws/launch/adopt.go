@@ -50,8 +50,8 @@ const settleTime = 30 * time.Second
 // unsettled reports whether instances of the call that r tells of may exist and not be seen yet.
 func (l *Launcher) unsettled(r Record) bool { return l.Clock.Since(r.Time) < settleTime }
 
-// outcomeUnknown is what a claim is told while nobody can say whether it has an instance. To launch another one now would
-// mean to throw one away later.
+// outcomeUnknown returns the error for a claim while it is unknown whether an earlier launch made its instance. Another
+// launch could make a second one.
 func outcomeUnknown() error {
 	const message = "an earlier launch for the claim may still show its instance"
 	return &cloud.LaunchError{Reason: "LaunchOutcomeUnknown", Message: message, Err: errors.New(message)}

@@ -42,7 +42,7 @@ type order struct {
 	repeat *Record
 }
 
-// templatesGoneError means that somebody deleted launch templates that were believed to be there.
+// templatesGoneError means that EC2 does not find launch templates that the Shelf takes for existing.
 type templatesGoneError struct {
 	names []string
 	err   error

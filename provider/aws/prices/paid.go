@@ -94,7 +94,7 @@ func (p *Paid) Refresh(ctx context.Context) error {
 	var stored corev1.ConfigMap
 	err := p.Reader.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: BookName}, &stored)
 	switch {
-	case apierrors.IsNotFound(err) || apierrors.IsForbidden(err): // a right that nobody gave is no price book
+	case apierrors.IsNotFound(err) || apierrors.IsForbidden(err): // then there is no price book
 	case err != nil:
 		return fmt.Errorf("read price book: %w", err)
 	}

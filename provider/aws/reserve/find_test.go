@@ -92,7 +92,7 @@ func TestResolve(t *testing.T) {
 	class.Spec.CapacityReservationSelectorTerms = []awsv1.CapacityReservationSelectorTerm{
 		{Tags: map[string]string{"team": "web", "any": "*"}, OwnerID: "1", InstanceMatchCriteria: "open"}, {ID: "cr-1"}, {ID: "cr-none"},
 	}
-	const all = "cr-1 default active; cr-2 capacity-block active; " // one has ended, one is of a kind that nobody knows
+	const all = "cr-1 default active; cr-2 capacity-block active; " // cr-3 has ended, cr-odd is of an unknown type
 	if got := resolve(); got != all {
 		t.Errorf("found %q", got)
 	}
