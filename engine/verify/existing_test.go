@@ -256,7 +256,7 @@ func TestClaimWithFreshNode(t *testing.T) {
 	}
 }
 
-// A node of ours that is reserved will be opened to those who were promised to it; nobody opens one that is not ours.
+// The reserved taint is ignored on nodes with a claim, since Karpenter removes it for the promised pods. It counts on others.
 func TestReservedTaint(t *testing.T) {
 	for _, claim := range []*apiv1.NodeClaim{{}, nil} {
 		o := &corev1.Node{}
@@ -264,7 +264,7 @@ func TestReservedTaint(t *testing.T) {
 		o.Spec.Taints = []corev1.Taint{apiv1.ReservedNoScheduleTaint()}
 		n := &model.Node{Object: o, Claim: claim}
 		if got, kept := len(taintsOf(n)), claim == nil; (got == 1) != kept {
-			t.Errorf("of ours: %v; %d taints are met", claim != nil, got)
+			t.Errorf("with a claim: %v; %d taints must be tolerated", claim != nil, got)
 		}
 	}
 }

@@ -208,17 +208,17 @@ func TestDestinations(t *testing.T) {
 		t.Error(diff)
 	}
 	r.promises["d/p"] = "x"
-	// Where pods were nominated to before they got their nodes is of no account.
+	// Nominations from before a pod was bound do not matter.
 	r.pod("old", "a", "", false)
 	delete(r.promises, "d/old")
 	r.d.Pods[len(r.d.Pods)-1].Status.NominatedNodeName = "other"
 	s = model.Compile(r.d).WithPromises(r.promises)
 	if got := of("a"); got != "" {
-		t.Errorf("all go to one place, and still there is %s", got)
+		t.Errorf("all pods go to one node, and there are still destinations %s", got)
 	}
 }
 
-// Who plans knows that a closed node will be open: its taint keeps nobody from counting on it.
+// The reserved taint is not among the taints of a node in a snapshot, so plans may use a node that is not open yet.
 func TestReservedRoomCounts(t *testing.T) {
 	r := &relay{promises: map[string]string{}}
 	r.closed("x", "1", "a")
@@ -228,6 +228,6 @@ func TestReservedRoomCounts(t *testing.T) {
 	}
 	r.d.Claims = nil
 	if n, ok := model.Compile(r.d).NodeByName("x"); ok && (n.Reserved() || len(n.Taints) == 0) {
-		t.Error("a node that is not ours is reserved")
+		t.Error("a node without a claim is reserved")
 	}
 }
