@@ -98,7 +98,7 @@ func TestBudgetsAreShared(t *testing.T) {
 		}
 	}
 	if crowded == 0 {
-		t.Error("in no decision somebody had to wait for both")
+		t.Error("in no decision a node had to wait for both")
 	}
 }
 

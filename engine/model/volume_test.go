@@ -184,7 +184,7 @@ func TestVolumesOf(t *testing.T) {
 			claim + `is unbound and its StorageClass "gp3" does not exist`},
 		{"for one pod, which another is", func(d *disk) { d.shared(corev1.PodRunning, "n1") },
 			claim + "is for one pod at a time, and pod default/other uses it"},
-		{"for one pod, which nobody is yet", func(d *disk) { d.shared(corev1.PodPending, "") },
+		{"for one pod, with none bound yet", func(d *disk) { d.shared(corev1.PodPending, "") },
 			"ebs.csi.aws.com vol-1 | topology.kubernetes.io/zone in a"},
 		{"for one pod, which has ended", func(d *disk) { d.shared(corev1.PodSucceeded, "n1") },
 			"ebs.csi.aws.com vol-1 | topology.kubernetes.io/zone in a"},

@@ -99,7 +99,7 @@ func TestExistingNode(t *testing.T) {
 			},
 		},
 		{
-			name: "a reserved node that nobody of ours will open", only: true,
+			name: "a reserved node without a claim", only: true,
 			cluster: func(st *story) { taint(st.old, apiv1.ReservedTaintKey, corev1.TaintEffectNoSchedule) },
 			want:    "taints: old, pod default/web-3: does not tolerate ext.karpenter.sh/reserved:NoSchedule",
 		},
@@ -170,7 +170,7 @@ func TestClaimThatIsNotLaunched(t *testing.T) {
 			want:    "type: wish: no known type meets its requirements",
 		},
 		{
-			name: "a label that nobody gives it", only: true,
+			name: "a label that no component sets on it", only: true,
 			cluster: func(st *story) { st.web[3].Spec.NodeSelector = map[string]string{"colour": "0"} },
 			want:    "labels: wish, type m.small, pod default/web-4",
 		},

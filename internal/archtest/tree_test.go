@@ -27,7 +27,7 @@ func TestScenariosHaveProse(t *testing.T) {
 	}
 	rule{
 		must: "a scenario begins with a sentence that says the behaviour as a user would",
-		why:  "without it nobody can tell whether a changed result is a mistake or a new rule",
+		why:  "without it a reader cannot tell whether a changed result is a mistake or a new rule",
 		fix:  "write the sentence above the first section, with a # in front",
 	}.report(t, places)
 }

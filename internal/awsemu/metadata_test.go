@@ -86,7 +86,7 @@ func TestMetadata(t *testing.T) {
 		}
 	}
 	if _, err := c.GetMetadata(t.Context(), &imds.GetMetadataInput{Path: "spot/instance-action"}); err == nil {
-		t.Error("a spot instance that nobody wants back is told to go")
+		t.Error("a spot instance has an instance action without an interruption")
 	}
 	if _, err := l.imdsOf("i-none").GetMetadata(t.Context(), &imds.GetMetadataInput{Path: "mac"}); err == nil {
 		t.Error("an instance that is not there gets an answer")

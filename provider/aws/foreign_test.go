@@ -210,7 +210,7 @@ func (f *foreign) works(t *testing.T) *told {
 	}
 	for _, operation := range []string{"DescribeCapacityReservations", "DescribePlacementGroups"} {
 		if lines := l.about(operation); len(lines) > 0 {
-			t.Errorf("nobody asked for it, and it is told: %v", lines)
+			t.Errorf("logged although not requested: %v", lines)
 		}
 	}
 	f.launchesAndEnds(ctx, t)

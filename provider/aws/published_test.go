@@ -177,7 +177,7 @@ func (s *shown) prepare(t *testing.T, words []string) {
 	case "group":
 		_, err = s.steer.Place(t.Context(), steer.Placement{Name: words[1], Strategy: words[2]})
 	default:
-		t.Fatalf("nobody knows how to %q", words[0])
+		t.Fatalf("the test has no implementation of %q", words[0])
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -301,7 +301,7 @@ func TestReadiness(t *testing.T) {
 	w.write(t, &class)
 	var failed *cloud.LaunchError
 	if _, err := p.Create(t.Context(), c); !errors.As(err, &failed) || failed.Reason != apiv1.ReasonNodeClassReadinessUnknown {
-		t.Errorf("with a class nobody looked at: %v", err)
+		t.Errorf("with a class that was not reconciled: %v", err)
 	}
 	if n := len(w.alive(t)); n != 0 {
 		t.Errorf("%d instances were launched", n)

@@ -91,7 +91,7 @@ func TestHandover(t *testing.T) {
 		want  string
 	}{
 		{"nothing is closed", func(r *relay) { r.going("a"); r.staying("x") }, ""},
-		{"nobody goes yet", func(r *relay) { r.marked("a"); r.closed("x", "1", "a"); r.closed("y", "2", "a") }, ""},
+		{"no node is deleted yet", func(r *relay) { r.marked("a"); r.closed("x", "1", "a"); r.closed("y", "2", "a") }, ""},
 		{"into room that is there first", func(r *relay) {
 			r.going("a")
 			r.staying("room")
@@ -144,7 +144,7 @@ func TestHandover(t *testing.T) {
 			r.pod("p", "", "y", false)
 		}, "x next, 0 moving, due y"},
 		{"ten comes after nine", func(r *relay) { r.going("a"); r.closed("x", "10", "a"); r.closed("y", "9", "a") }, "y next, 0 moving"},
-		{"one at a time, whoever gives", func(r *relay) {
+		{"one destination at a time, from all nodes", func(r *relay) {
 			r.going("a")
 			r.going("b")
 			r.staying("z")

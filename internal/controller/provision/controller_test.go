@@ -63,7 +63,7 @@ func newWorld(t *testing.T) *world {
 	w.client = fake.NewClientBuilder().WithScheme(api.Scheme()).WithInterceptorFuncs(interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
 			if !w.Cluster.Launches() {
-				t.Errorf("%s is created, and nobody is told that its pods are not promised yet", o.GetName())
+				t.Errorf("%s is created while Launches returns false", o.GetName())
 			}
 			if w.refuse {
 				return fmt.Errorf("quota exceeded")

@@ -109,7 +109,7 @@ func TestPlaceTaken(t *testing.T) {
 		pods []*corev1.Pod
 		want string
 	}{
-		"nobody came":             {},
+		"no pod was bound":        {},
 		"one was there before":    {pods: []*corev1.Pod{bound("old", "n1", noon.Add(-time.Minute))}},
 		"one was planned there":   {pods: []*corev1.Pod{bound("mate", "n1", noon.Add(time.Second))}},
 		"one went elsewhere":      {pods: []*corev1.Pod{bound("thief", "n2", noon.Add(time.Second))}},

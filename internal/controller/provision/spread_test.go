@@ -19,7 +19,7 @@ func TestDefaultSpread(t *testing.T) {
 		want     int
 	}{
 		"spread":                    {services: true, want: 2},
-		"services that nobody sees": {want: 1},
+		"services without a reader": {want: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)

@@ -138,7 +138,7 @@ func (e *env) controllerLeads(t *testing.T) {
 		_ = cmd.Process.Signal(os.Interrupt) // it may have ended
 		_ = cmd.Wait()
 		if said, err := os.ReadFile(log.Name()); err != nil || strings.Contains(string(said), "orbidden") || t.Failed() {
-			t.Errorf("nobody leads, or the chart's rights are not enough: %v\n%s", err, said)
+			t.Errorf("there is no leader, or the chart's rights are not enough: %v\n%s", err, said)
 		}
 	}()
 	var leases coordinationv1.LeaseList
@@ -148,7 +148,7 @@ func (e *env) controllerLeads(t *testing.T) {
 				return ""
 			}
 		}
-		return "nobody leads"
+		return "there is no leader"
 	}, client.InNamespace(namespace))
 }
 

@@ -164,7 +164,7 @@ func TestRepairIsHeldBack(t *testing.T) {
 				return ""
 			}
 		}
-		return "nobody says that repair is held back"
+		return "no event says that repair is held back"
 	})
 	c.keeps(before, 3*time.Second)
 }

@@ -177,7 +177,7 @@ func TestEmptyNodesDrift(t *testing.T) {
 		c.awaitGone(name)
 	}
 	if n := len(c.nodes()); n != 0 {
-		t.Errorf("%d nodes were launched for nobody", n)
+		t.Errorf("%d nodes were launched without need", n)
 	}
 }
 

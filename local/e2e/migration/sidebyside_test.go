@@ -70,7 +70,7 @@ func TestBesideClusterAutoscaler(t *testing.T) {
 	p.untouched(t, first)
 	for _, c := range p.calls(t, mark) {
 		if c.Action == "TerminateInstances" {
-			t.Errorf("somebody ended instances: %v", c.Params)
+			t.Errorf("instances were terminated: %v", c.Params)
 		}
 	}
 
