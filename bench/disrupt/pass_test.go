@@ -165,7 +165,7 @@ func BenchmarkFragmented(b *testing.B) {
 	}
 }
 
-// A run is what it took to bring a fleet to rest.
+// A run counts what consolidation did until it found no further command.
 type run struct {
 	moved, commands int
 	peak            float64 // most dollars per hour paid twice at a time

@@ -15,7 +15,7 @@ import (
 // A configuration relaxation buys fractions of nodes like the plain one, but each is a fraction of a node that holds whole
 // pods. It chooses how often each set of pods that fits on a type is launched, so that all pods are held at the least cost
 // (Gilmore and Gomory, 1961). The sets are too many to list: those that lower the cost are found one after another, by dynamic
-// programming over cpu and memory. All else that a pod asks for can only make a plan dearer still.
+// programming over cpu and memory. Other requirements of pods can only raise the cost of a plan.
 type configuration struct {
 	items []item
 	bins  []bin

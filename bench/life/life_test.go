@@ -209,8 +209,8 @@ func scaleUp(t testing.TB, n, perSecond int, seed uint64, lost float64) (w *Worl
 	return nil, 0
 }
 
-// Of a thousand pods, of which the scheduler now and then forgets where they were to go, all find a place on little more than
-// the nodes that were planned for them: who has lost its room gets another's that can do without.
+// The scheduler ignores the nomination of some of a thousand pods. All pods run on few more nodes than planned, since a pod
+// without room gets that of another pod, which has room elsewhere.
 func TestScaleUp(t *testing.T) {
 	for _, tt := range []struct {
 		lost, over float64

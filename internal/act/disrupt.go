@@ -52,8 +52,8 @@ func nameLike(prefix string) string {
 	return prefix[:min(len(prefix), most-letters)] + rand.String(letters)
 }
 
-// Replace creates the claims of the drafts. If one cannot be created none is kept. They are found by those who wait for
-// them; what a crash leaves of them is let go of by those who do not.
+// Replace creates the claims of the drafts, all or none: if one fails, it deletes the others. After a crash in between, the
+// claims that no marked node names as its replacement are deleted as surplus.
 func (a *Actor) Replace(ctx context.Context, drafts []Launch) error {
 	made, err := a.create(ctx, drafts)
 	if err == nil {

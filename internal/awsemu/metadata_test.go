@@ -118,10 +118,10 @@ func TestNotices(t *testing.T) {
 	}
 }
 
-// Tokens are needed where the instance wants them, are good for as long as they say, and for one instance.
+// Tokens are needed if the instance requires them. They are valid until they expire, and for one instance.
 func TestTokens(t *testing.T) {
 	l := newLab(t)
-	l.template("demo-lt", "hello") // which wants tokens
+	l.template("demo-lt", "hello") // which requires tokens
 	ids := l.launch(l.fleet("demo-lt", spot, 2, choice{typ: "m7i.large", zone: "us-east-1a"}))
 	ask := func(method, path string, header ...string) (int, string) {
 		t.Helper()

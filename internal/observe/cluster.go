@@ -21,7 +21,7 @@ import (
 // A Cluster is the latest known state. It is safe for concurrent use.
 type Cluster struct {
 	clock clock.Clock
-	// launching counts those who create claims just now.
+	// launching counts the callers that create claims just now.
 	launching atomic.Int64
 
 	// mu guards all below.

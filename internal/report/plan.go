@@ -12,7 +12,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// Plan renders a plan: what is launched, what that costs, and who got no place.
+// Plan renders a plan: the nodes to launch, their cost, and the pods that cannot be scheduled.
 func (s Style) Plan(p *model.Plan, e *explain.Explainer) string {
 	var b strings.Builder
 	b.WriteString(s.headline(p) + "\n")

@@ -60,7 +60,7 @@ func (s Style) Node(a offline.NodeAnswer) string {
 	return b.String()
 }
 
-// fate says what disruption has in mind for a node.
+// fate writes what disruption would do with a node.
 func (s Style) fate(b *strings.Builder, a offline.NodeAnswer) {
 	if c := a.Doing; c != nil {
 		with := ""

@@ -90,8 +90,8 @@ func (c *Cluster) apiServer(s *state.State, k keys) spec {
 			"--service-account-issuer=https://kubernetes.default.svc",
 			"--service-account-signing-key-file=" + k.tokens.Key,
 			"--service-account-key-file=" + k.tokens.Cert,
-			// One client may use the whole machine; the limits are for
-			// servers shared by strangers.
+			// One client may use the whole machine: the default limits are for
+			// API servers with many users.
 			"--max-requests-inflight=2000",
 			"--max-mutating-requests-inflight=1000",
 			"--profiling=false",

@@ -14,12 +14,12 @@ import (
 	"github.com/karpenter-go/karpenter/engine/scenario/random"
 )
 
-// An opening is a place for a refused pod that the plugins would accept once the plan is carried out.
+// An opening is a node on which the plugins would accept a refused pod once the plan is carried out.
 type opening struct {
 	kind  string // of node
 	where string // its name or, of a new one, its pool and labels
-	// pool, with the reservation that it draws on, and typ are those of a new node, and least is how many types the pool wants to be
-	// left.
+	// pool, with the reservation that it uses, and typ are those of a new node. least is the minimum number of types that the pool
+	// requires (minValues).
 	pool, typ string
 	least     int
 }
@@ -110,7 +110,7 @@ func enough(all []opening) []opening {
 	return slices.DeleteFunc(slices.Clone(all), func(o opening) bool { return len(types[o.pool]) < o.least })
 }
 
-// leastTypes returns how many types the pool wants to be left.
+// leastTypes returns the pool's minValues of instance types.
 func leastTypes(pool *model.Pool) int {
 	if r, ok := pool.Requirements.Get(corev1.LabelInstanceTypeStable); ok {
 		return r.MinValues()
@@ -184,8 +184,8 @@ func (w *world) wanted(s *scheduler, fresh *corev1.Node) (bool, error) {
 	return false, nil
 }
 
-// keptRoom reports whether the pod would take room on the node that is a daemon's which its neighbours keep off: it may come
-// when they are gone, and so the engine keeps its room free.
+// keptRoom reports whether the pod would take room of a DaemonSet pod that pods on the node keep off. The engine keeps this room
+// free, since the DaemonSet pod may come once those pods are gone.
 func (w *world) keptRoom(s *scheduler, pod *corev1.Pod, n *corev1.Node) bool {
 	if w.complete {
 		return false
@@ -298,7 +298,7 @@ func largest(ways []way) model.Resources {
 // in any. Nor is a value chosen to keep a daemon off that selects by such a label.
 func (w *world) vague(pod *corev1.Pod) bool {
 	keys := w.topologyKeys(pod)
-	for _, p := range w.snapshot.Pods() { // those who want to be apart from it may be in any domain just as well
+	for _, p := range w.snapshot.Pods() { // pods with anti-affinity to it may be in any domain as well
 		keys = append(keys, antiAffinityKeys(p.Object)...)
 	}
 	if w.spreads(pod) { // nodes that it does not select do not count

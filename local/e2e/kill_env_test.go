@@ -147,8 +147,8 @@ func (v *victim) scale(t *testing.T, pods int) {
 	}
 }
 
-// kill ends the controller with SIGKILL and returns when EC2 has noticed, too:
-// no call of the dead one is still being answered.
+// kill ends the controller with SIGKILL and returns when EC2 answers none of
+// its calls any more.
 func (v *victim) kill(t *testing.T) {
 	t.Helper()
 	if err := v.Cluster.Kill(t.Context(), cluster.ControllerName); err != nil {

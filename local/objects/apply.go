@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// owner is who owns what is applied.
+// owner is the field manager of Apply.
 const owner = client.FieldOwner("karpenter-local")
 
 // Apply makes the cluster's object equal to object, even in fields that other

@@ -107,7 +107,7 @@ func (s *Story) keepSize(ctx context.Context, manifest *unstructured.Unstructure
 	return deployment, nil
 }
 
-// running is how many pods of a Deployment run, if that is all it wants.
+// running returns how many pods of a Deployment are ready if these are all replicas, else -1.
 func running(d *appsv1.Deployment) int {
 	if d.Spec.Replicas == nil || *d.Spec.Replicas != d.Status.ReadyReplicas ||
 		d.Status.Replicas != d.Status.ReadyReplicas {

@@ -125,7 +125,7 @@ func distinct(got map[string]*cloud.Instance) int {
 	return len(ids)
 }
 
-// wantAlive wants so many instances that have not begun to end.
+// wantAlive checks the number of instances that are not shutting down.
 func (w *world) wantAlive(t *testing.T, want int) {
 	t.Helper()
 	if got := len(w.alive(t)); got != want {

@@ -70,7 +70,7 @@ type Config struct {
 	Recorder launch.Recorder
 	// Overlay is what NodeOverlays make of instance types; nil if the feature is off.
 	Overlay cloud.Overlay
-	// Namespace is the controller's own, where it keeps what it learns; empty means that it keeps nothing.
+	// Namespace is that of the ConfigMaps of the price book and of observed memory; if empty, there are none.
 	Namespace string
 }
 

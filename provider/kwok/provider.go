@@ -108,7 +108,7 @@ func (p *Provider) class(ctx context.Context, ref *apiv1.NodeClassReference) (*k
 
 // Create implements cloud.Provider: it makes the claim's node, or notes when it is to be made.
 //
-// A missing node class is told as a want of capacity as well, as upstream's provider has it.
+// A missing node class is an insufficient capacity error, as in upstream's provider.
 func (p *Provider) Create(ctx context.Context, claim *apiv1.NodeClaim) (*cloud.Instance, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("create node: %w", err)

@@ -24,7 +24,7 @@ const (
 const (
 	// TagEKSClusterName is the cluster's name.
 	TagEKSClusterName = "eks:eks-cluster-name"
-	// TagClusterPrefix, followed by the cluster's name, says who owns a thing.
+	// TagClusterPrefix, followed by the cluster's name, is the tag of its resources.
 	TagClusterPrefix = "kubernetes.io/cluster/"
 	// TagNodePool is the pool of an instance.
 	TagNodePool = "karpenter.sh/nodepool"

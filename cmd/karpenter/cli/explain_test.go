@@ -114,7 +114,7 @@ func TestExplainTellsEvents(t *testing.T) {
 	}
 }
 
-// Who may not list events is told so, and all the rest.
+// A user without the right to list events is told so, and gets the rest of the explanation.
 func TestExplainWithoutEvents(t *testing.T) {
 	serveCluster(t, nil)
 	out, stderr, err := run(t, explainCommand(), "pod", "web", "-n", "shop", "-o", "json")

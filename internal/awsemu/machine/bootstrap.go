@@ -18,7 +18,7 @@ type Bootstrap struct {
 	Kubelet                     Kubelet
 	RAID0                       bool // instance store holds the kubelet's files
 
-	needsCIDR bool // this operating system wants to be told the CIDR
+	needsCIDR bool // the user data of this operating system must contain the CIDR
 }
 
 // Kubelet is the part of a kubelet's configuration that shows in its Node.

@@ -23,8 +23,8 @@ func newEmptyWorld(t *testing.T) *world {
 	return w
 }
 
-// nominate shows a pod that waits, wants to be in the zone and was nominated to node-0, which is in zone a, by the controller
-// that was there before.
+// nominate adds a pending pod with a node selector for the zone. An earlier run of the controller nominated it to node-0,
+// which is in zone a.
 func (w *world) nominate(name, zone string) {
 	w.t.Helper()
 	pod := podOf(name, "")

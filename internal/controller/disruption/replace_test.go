@@ -35,7 +35,7 @@ func machine(name string, cores int64, price float64) *cloud.InstanceType {
 	return t
 }
 
-// newDearWorld returns a world with one node that is dearer than what its pod needs.
+// newDearWorld returns a world with one node, for whose pod a cheaper type suffices.
 func newDearWorld(t *testing.T) *world {
 	w := newWorld(t, "100%", 1)
 	w.Cloud = &fakecloud.Cloud{Types: []*cloud.InstanceType{machine("large", 2, 0.1), machine("xlarge", 4, 0.4)}}

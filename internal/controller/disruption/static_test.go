@@ -14,7 +14,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// An ear hears events.
+// An ear records events.
 type ear struct{ heard []telemetry.Event }
 
 func (e *ear) Publish(events ...telemetry.Event) { e.heard = append(e.heard, events...) }
@@ -30,7 +30,7 @@ func (e *ear) words(reason string) string {
 	return strings.Join(words, "; ")
 }
 
-// newStaticWorld returns a world with a static pool that has one node and wants six.
+// newStaticWorld returns a world with a static pool of six replicas that has one node.
 func newStaticWorld(t *testing.T) (*world, *ear) {
 	w, e := newDearWorld(t), &ear{}
 	w.Events = e

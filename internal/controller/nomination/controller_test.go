@@ -93,7 +93,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// own notes on o, as an API server does and a fake does not, who wrote its nomination.
+// own sets the field manager of the nomination of o, which the fake client does not.
 func (w *world) own(o client.Object) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

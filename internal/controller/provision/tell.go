@@ -77,8 +77,7 @@ func (c *Controller) tellPlaced(s *model.Snapshot, pods []*model.Pod, pool, mess
 	}
 }
 
-// tellRefusals returns how many pods were refused, and how many of them for what they ask for rather than for want of
-// capacity.
+// tellRefusals returns how many pods were refused, and how many of them for their requirements and not for lack of capacity.
 func (c *Controller) tellRefusals(s *model.Snapshot, plan *model.Plan, waits map[string]string) (refused, ignored int) {
 	for _, r := range plan.Refusals {
 		message := r.String()

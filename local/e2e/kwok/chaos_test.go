@@ -16,7 +16,7 @@ const (
 	atATime, inAll = 10, 20
 )
 
-// reign does harm to each node that comes, again and again, and returns how many there were at a time and in all.
+// reign applies harm to all nodes for a while. It returns the most nodes that existed at a time, and how many existed in all.
 func (c *corner) reign(harm func(*corev1.Node) (again bool)) (most, all int) {
 	c.t.Helper()
 	seen := map[string]bool{}

@@ -73,8 +73,8 @@ func TestDaemonsAndHostPorts(t *testing.T) {
 	}
 }
 
-// A host port that a daemon takes is taken on every node that it comes to: the pod that wants it goes to a pool without the
-// daemon.
+// A DaemonSet uses its host port on each of its nodes, so a pod with that host port gets a node of a pool without the
+// DaemonSet.
 func TestHostPortOfDaemon(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "daemon-port")

@@ -71,7 +71,7 @@ func critical(class string) func(*corev1.PodTemplateSpec) {
 	return func(t *corev1.PodTemplateSpec) { t.Spec.PriorityClassName = class }
 }
 
-// Pods leave a node in four turns, each when the one before is over; who tolerates that the node goes is not waited for.
+// Pods are evicted from a node in four tiers, one after another. Pods that tolerate the disruption taint are not waited for.
 func TestOrderOfLeaving(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "tiers")

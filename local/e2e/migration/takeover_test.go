@@ -264,7 +264,7 @@ func (l leader) renewals(t *testing.T, n int) {
 	})
 }
 
-// lease is who holds it and when it was renewed.
+// lease returns the holder of the leader's lease and when it was renewed.
 func (p *place) lease(t *testing.T) string {
 	t.Helper()
 	out, err := p.kubectl(t, "", "get", "lease", "-n", cluster.Namespace, leaseName, "-o", "jsonpath={.spec.holderIdentity} {.spec.renewTime}")

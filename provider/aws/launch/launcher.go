@@ -63,7 +63,7 @@ type Kubelets interface {
 
 // Reserved keeps count of what capacity reservations hold.
 type Reserved interface {
-	// Launched notes that one instance was launched into the reservation, Full that none was for want of room.
+	// Launched notes that one instance was launched into the reservation, Full that it has no capacity left.
 	Launched(id string)
 	Full(id string)
 }

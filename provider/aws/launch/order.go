@@ -34,7 +34,7 @@ type order struct {
 	Request
 	choice Choice
 	pick   *network.Pick
-	// input is the call without what depends on who else joins it: count, token and its tag.
+	// input is the call without the fields that depend on the other claims in it: count, token and its tag.
 	input *ec2.CreateFleetInput
 	// params is a hash of input.
 	params string

@@ -24,7 +24,7 @@ type Learner struct {
 // Name is the controller's name.
 func (*Learner) Name() string { return "providers.instancetype.capacity" }
 
-// Reconcile learns from the node of one claim.
+// Reconcile records the memory of the node of one claim.
 func (l *Learner) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	var claim apiv1.NodeClaim
 	if err := l.Client.Get(ctx, req.NamespacedName, &claim); err != nil {

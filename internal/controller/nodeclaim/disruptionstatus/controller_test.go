@@ -42,7 +42,7 @@ func newBench(t *testing.T, pool *apiv1.NodePool, change func(*apiv1.NodeClaim))
 	return &bench{World: w, t: t, c: &Controller{Client: w.Client, Clock: w.Clock, Cloud: w.Cloud}}
 }
 
-// pass reconciles the claim and wants these conditions and the next look.
+// pass reconciles the claim and checks its conditions and the time of the next reconcile.
 func (b *bench) pass(consolidatable, drifted string, again time.Duration) {
 	b.t.Helper()
 	result, err := b.c.Reconcile(b.t.Context(), ctrl.Request{NamespacedName: types.NamespacedName{Name: "a"}})

@@ -108,8 +108,7 @@ func TestRegistrationWaitsForNominations(t *testing.T) {
 	b.want("taint", b.closed("n1"), "")
 }
 
-// Nominations are a hint: a node that waits for them in vain is registered 30 seconds after it has joined. After a restart that
-// is no later.
+// A node whose pods get no nominations is registered 30 seconds after it has joined all the same. A restart does not delay that.
 func TestNominationsTimeOut(t *testing.T) {
 	b := newBench(t, nominating(""))
 	b.pass("a")
