@@ -47,7 +47,7 @@ type Provider interface {
 	// List returns all instances of this cluster that have not ended, those being ended included, in ID order.
 	List(ctx context.Context) ([]*Instance, error)
 
-	// Drift returns why the claim's instance is no longer what its node class asks for, or "" if it is.
+	// Drift returns why the claim's instance no longer matches its node class, or "" if it does.
 	Drift(ctx context.Context, claim *apiv1.NodeClaim) (DriftReason, error)
 	// Registered is called with the claim's node before it is declared registered. A wait longer than zero holds it back
 	// and says when to ask again; labels are added to claim and node.

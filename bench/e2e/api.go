@@ -132,7 +132,7 @@ type object struct {
 	}
 }
 
-// follow watches all objects at path and tells every change until ctx is over. Whenever it has to begin anew it says so first,
+// follow watches all objects at path and reports every change until ctx is done. When it has to restart, it reports that first,
 // and tells what is there again.
 func (a *API) follow(ctx context.Context, path string, anew func(), tell func(change)) {
 	for ctx.Err() == nil {

@@ -23,7 +23,7 @@ type configuration struct {
 	part  grid // has those that are cheap for what they hold, and what is smaller
 }
 
-// An item is pods that ask for the same, in cells of the grid.
+// An item is a set of pods with equal requests, in cells of the grid.
 type item struct{ cpu, memory, count int }
 
 // A bin is a type, in cells of the grid.

@@ -82,7 +82,7 @@ func Hosts(c *workload.Cluster) int64 {
 	return most
 }
 
-// Overhead returns what the daemons ask for on every node.
+// Overhead returns what DaemonSets request on every node.
 func Overhead(c *workload.Cluster) model.Resources {
 	sum := model.Resources{}
 	for _, d := range c.Daemons {

@@ -209,7 +209,7 @@ func scaleUp(t testing.TB, n, perSecond int, seed uint64, lost float64) (w *Worl
 	return nil, 0
 }
 
-// The scheduler ignores the nomination of some of a thousand pods. All pods run on few more nodes than planned, since a pod
+// In any second some of a thousand pods have no nomination. All pods run on few more nodes than planned, since a pod
 // without room gets that of another pod, which has room elsewhere.
 func TestScaleUp(t *testing.T) {
 	for _, tt := range []struct {
@@ -235,8 +235,8 @@ func TestScaleUp(t *testing.T) {
 	}
 }
 
-// BenchmarkScaleUp tells what becomes of scale-ups, by the share of pods that have no nomination in any second: one in a million is
-// none, all of them is a scheduler that is told nothing. Nodes have eight cores at most.
+// BenchmarkScaleUp measures scale-ups, by the share of pods that have no nomination in any second: one in a million is
+// none, all of them is a scheduler without nominations. Nodes have eight cores at most.
 func BenchmarkScaleUp(b *testing.B) {
 	for _, lost := range []float64{1e-6, 0.02, 0.1, 0.3, 1} {
 		b.Run(fmt.Sprintf("lost=%.2f", lost), func(b *testing.B) {

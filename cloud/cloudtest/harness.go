@@ -70,7 +70,7 @@ func Run(t *testing.T, open func(t *testing.T) *Harness) {
 	}
 }
 
-// claim stores a claim of the pool that asks for 1 CPU and meets reqs.
+// claim stores a claim of the pool that requests 1 CPU, with the requirements reqs.
 func (h *Harness) claim(t *testing.T, name string, reqs ...apiv1.NodeSelectorRequirementWithMinValues) *apiv1.NodeClaim {
 	t.Helper()
 	c := &apiv1.NodeClaim{}

@@ -61,7 +61,7 @@ func work(s *model.Snapshot, look func(shift) *random.Breach) *random.Breach {
 	return breach("starved", "still at it\n%s", told)
 }
 
-// What must go goes at once, before all others and whatever budgets say; the others share what that leaves of the budgets.
+// Forced disruptions happen at once, before all others and regardless of budgets. The others share what they leave of budgets.
 func TestBudgetsAreShared(t *testing.T) {
 	seen := map[apiv1.DisruptionReason]int{}
 	crowded := 0 // decisions in which something went by force and something by choice, and something had to wait

@@ -233,7 +233,7 @@ func TestClaimInFlight(t *testing.T) {
 	}
 }
 
-// A node that has joined but reports no devices yet has those that its claim promises.
+// A node that has registered but reports no devices yet counts with the devices in its claim's status.
 func TestClaimWithFreshNode(t *testing.T) {
 	st := newStory()
 	gpu := list("example.com/gpu", "1")

@@ -14,7 +14,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// ClaimFor returns the claim that asks for the planned node: the pool's template, the requirements with the types and
+// ClaimFor returns the claim for the planned node: the pool's template, the requirements with the types and
 // capacity types that are left, the labels that the pods select on, and the hash by which drift is told later.
 func ClaimFor(n *model.PlannedNode, labels apiv1.LabelRules) *apiv1.NodeClaim {
 	pool, template := n.Pool.Object, &n.Pool.Object.Spec.Template

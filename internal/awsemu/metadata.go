@@ -177,7 +177,7 @@ func (e *Emulator) plainMetadata(i world.Instance) map[string]string {
 	return out
 }
 
-// addNotices adds what a spot instance is told before it goes, and the advice
+// addNotices adds the interruption notice of a spot instance, and the advice
 // to leave.
 func (e *Emulator) addNotices(out map[string]string, i world.Instance) {
 	if !i.NoticeAt.IsZero() && !i.EndsAt.IsZero() {

@@ -38,7 +38,7 @@ func (l *lab) read(c *imds.Client, path string) string {
 	return string(text)
 }
 
-// What an instance is told of itself is what EC2 tells others of it.
+// The metadata of an instance agrees with what EC2 returns about it.
 func TestMetadata(t *testing.T) {
 	l := newLab(t)
 	l.template("demo-lt", "hello")
@@ -93,7 +93,7 @@ func TestMetadata(t *testing.T) {
 	}
 }
 
-// A spot instance is told two minutes ahead, to the second at which EC2 will take it, and may be advised to leave before.
+// A spot instance gets its notice two minutes before EC2 reclaims it, with the exact time, and may get a recommendation earlier.
 func TestNotices(t *testing.T) {
 	l := newLab(t)
 	l.template("demo-lt", "hello")

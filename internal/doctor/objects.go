@@ -68,7 +68,7 @@ func (c *Cluster) ready(kind, name string, conditions []metav1.Condition) {
 		strings.Join(why, "; "))
 }
 
-// limits tells of a pool that cannot grow.
+// limits reports a pool that has reached its limits.
 func (c *Cluster) limits(p *apiv1.NodePool) {
 	for name, limit := range p.Spec.Limits {
 		used, ok := p.Status.Resources[name]

@@ -77,7 +77,7 @@ func (l *linter) affinity(o *object, at string, a *corev1.Affinity) error {
 	return nil
 }
 
-// wanted finds values that pods ask of nodes and no node will have.
+// wanted finds label values that pods require and no node will have.
 func (l *linter) wanted(o *object, field, key, v string) error {
 	key = l.rules.Canonical(key)
 	if key == apiv1.NodePoolLabelKey {

@@ -15,9 +15,9 @@ type EventResult struct {
 	// Reason is one of the events of the telemetry package, such as Nominated.
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
-	// Count is how often it was told, at least once.
+	// Count is how often the event occurred, at least once.
 	Count int32 `json:"count"`
-	// Last is when it was told last, to the second.
+	// Last is when it occurred last, to the second.
 	Last time.Time `json:"last"`
 }
 

@@ -218,7 +218,7 @@ func (s Style) finding(b *strings.Builder, f explain.Finding) {
 	}
 }
 
-// Class names like pods by the first of them and what one asks for.
+// Class names equal pods by the first of them and its requests.
 func Class(pods []*model.Pod) string {
 	first := pods[0]
 	var asks []string

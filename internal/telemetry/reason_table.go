@@ -7,13 +7,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// A Reason is what the documentation says of one event reason, and how often it may be told.
+// A Reason is the documentation of one event reason, and how often it may be published.
 type Reason struct {
 	// Name is the reason itself.
 	Name string
 	// Type is Normal or Warning.
 	Type string
-	// Objects are the kinds that it is told of.
+	// Objects are the kinds of objects that get it.
 	Objects string
 	// Dedupe is how long the same event is not told again if the Event does not say; 0 stands for DefaultDedupe.
 	Dedupe time.Duration

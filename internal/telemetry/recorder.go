@@ -25,7 +25,7 @@ type Event struct {
 	Reason string
 	// Message is a sentence for people.
 	Message string
-	// Dedupe are the values that tell this event from others of the same reason; by default the UID of the object.
+	// Dedupe are the values that distinguish this event from others of the same reason; by default the UID of the object.
 	Dedupe []string
 	// For is how long the same event is not told again; 0 means the window of the reason, by default DefaultDedupe.
 	For time.Duration
@@ -77,8 +77,8 @@ func (r *EventRecorder) Publish(events ...Event) {
 	}
 }
 
-// due reports whether e is to be told now, and remembers it if so. An event above the rate is not remembered: it is told
-// when it comes again and there is room.
+// due reports whether e is to be published now, and records that. An event above the rate is not recorded: it is published
+// when it occurs again below the rate.
 func (r *EventRecorder) due(e Event) bool {
 	now, reason := r.clock.Now(), strings.ToLower(e.Reason)
 	values := e.Dedupe

@@ -238,7 +238,7 @@ func beyond(r model.Refusal) bool {
 	})
 }
 
-// excused reports whether the engine says that the pool's limits leave no room. That the limits say so too is checked when
+// excused reports whether the engine refuses the pods because of the pool's limits. Whether that is true is checked when
 // new nodes are drawn.
 func excused(pool *model.Pool, r model.Refusal) bool {
 	return slices.ContainsFunc(r.Reasons, func(v model.PoolVerdict) bool {

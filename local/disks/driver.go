@@ -25,7 +25,7 @@ const (
 	// Driver is the name of the driver, Class that of its storage class.
 	Driver = "disks.csi.local"
 	Class  = "zonal"
-	// EBS is the name of AWS's driver, which is played, too, for storage classes that ask for it: manifests written for EKS run.
+	// EBS is the name of AWS's driver, which is emulated too, so that manifests for EKS run.
 	EBS = "ebs.csi.aws.com"
 	// HoldKey is the annotation of a PersistentVolume that is not to be
 	// detached; the value does not matter.

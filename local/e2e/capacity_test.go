@@ -94,8 +94,8 @@ func TestNextTypeWhenCheapestIsOut(t *testing.T) {
 	}
 }
 
-// EC2 is out of all that a claim could become: the claim says so and goes, and
-// its pods go to the next pool.
+// EC2 has no capacity for any option of a claim: the claim is deleted with an
+// event, and its pods get a node of the next pool.
 func TestNextPoolWhenOfferingsAreOut(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, "next-pool")

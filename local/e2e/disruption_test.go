@@ -282,7 +282,7 @@ func TestScheduledBudgetOfNothingBlocks(t *testing.T) {
 	s.awaitNothing()
 }
 
-// do-not-disrupt on a pod keeps its drifted node, and the node is told why.
+// do-not-disrupt on a pod keeps its drifted node, with an event on the node.
 func TestDoNotDisruptHolds(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, "held")

@@ -27,7 +27,7 @@ func newTeller(want int, say func(string)) *teller {
 	return &teller{say: say, want: want, told: map[string]bool{}}
 }
 
-// sawPods tells how many pods wait and run. Of many pods it tells in tenths.
+// sawPods reports how many pods are pending and running. With many pods it does so in steps of a tenth.
 func (t *teller) sawPods(pods []corev1.Pod) {
 	pending, running := 0, 0
 	for i := range pods {

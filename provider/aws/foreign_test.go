@@ -163,7 +163,7 @@ func (l *told) context(t *testing.T) context.Context {
 	}, funcr.Options{}))
 }
 
-// about returns the lines that speak of an operation.
+// about returns the log lines about an operation.
 func (l *told) about(operation string) (out []string) {
 	for _, line := range l.lines {
 		if strings.Contains(line, operation) {

@@ -86,7 +86,7 @@ func section(ar *txtar.Archive, name string) string {
 	return ""
 }
 
-// lines returns the lines of text that say something.
+// lines returns the lines of text that are not blank.
 func lines(text string) (out []string) {
 	for line := range strings.Lines(text) {
 		if line = strings.TrimSpace(line); line != "" {

@@ -27,7 +27,7 @@ func only(key string, values ...string) apiv1.NodeSelectorRequirementWithMinValu
 	return apiv1.NodeSelectorRequirementWithMinValues{Key: key, Operator: corev1.NodeSelectorOpIn, Values: values}
 }
 
-// claimFor stores a claim that asks for one type on demand.
+// claimFor stores a claim for one on-demand type.
 func (w *world) claimFor(t *testing.T, name, instanceType string) *apiv1.NodeClaim {
 	t.Helper()
 	c := w.claim(name)

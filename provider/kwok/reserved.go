@@ -15,13 +15,13 @@ import (
 	"github.com/karpenter-go/karpenter/cloud"
 )
 
-// bridged is how long a launch counts by itself, until its claim says what it got.
+// bridged is how long a launch counts before its claim's labels show the reservation.
 const bridged = time.Minute
 
-// A ledger knows what was taken of reservations a moment ago. What was taken before is on nodes and claims, so a restart
-// forgets nothing that matters.
+// A ledger records recent launches into reservations. Earlier ones are counted by nodes and claims, so a restart loses nothing
+// that matters.
 type ledger struct {
-	// launching is held from choosing a reserved offering until that is written down, so that none is given away twice.
+	// launching is held from choosing a reserved offering until that is recorded, so that none is used twice.
 	launching sync.Mutex
 	// mu guards recent: the last launches by name of their claim.
 	mu     sync.Mutex

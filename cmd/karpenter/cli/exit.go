@@ -13,7 +13,7 @@ const (
 	exitUnreachable = 3
 )
 
-// coded is an error that says with which code to exit.
+// coded is an error with an exit code.
 type coded struct {
 	code int
 	error

@@ -21,7 +21,7 @@ type progress struct {
 	mu    sync.Mutex // guards all below
 	step  string
 	began time.Time
-	told  string // the step that was told last
+	told  string // the step that was reported last
 	shown bool   // a line is on the terminal
 }
 

@@ -61,7 +61,7 @@ func (r *relay) marked(name string) {
 
 func (r *relay) staying(name string) { r.node(name, func(*corev1.Node, *apiv1.NodeClaim) {}) }
 
-// pod adds a pod on a node, or one that waits, which was told a place.
+// pod adds a pod that is bound to a node, or pending, with a promise.
 func (r *relay) pod(name, on, to string, ending bool) {
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "d", Name: name, UID: types.UID(name)}}
 	p.Spec.NodeName = on

@@ -135,7 +135,7 @@ func (o *colony) pod(name, node string) {
 	o.must(o.client.Create(o.t.Context(), pod))
 }
 
-// start starts a controller that knows what the API server tells and nothing else.
+// start starts a controller whose only state is that of the API server.
 func (o *colony) start() {
 	write := func(f func() error) error {
 		o.mu.Lock()

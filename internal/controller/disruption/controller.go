@@ -34,7 +34,7 @@ type Controller struct {
 	Options disrupt.Options
 	// Buffers ask for room for pods to come, which keeps the nodes that hold it; nil asks for none.
 	Buffers *capacitybuffer.Buffers
-	// Daemons tells what daemons ask for; nil knows it from their pods and templates only.
+	// Daemons completes the requests of DaemonSets by LimitRanges. If nil, they come from pods and templates alone.
 	Daemons *inputs.Daemons
 	// Spread tells the constraints that the scheduler gives to pods without any; nil knows of none.
 	Spread *inputs.Spread

@@ -67,7 +67,7 @@ func TestStaticLaunchesAMinute(t *testing.T) {
 	}
 }
 
-// While launches are paused a static pool is told what it is short of. A pause of disruption does not keep it short.
+// While launches are paused, an event says how many nodes a static pool lacks. A pause of disruption does not stop its launches.
 func TestStaticLaunchesArePaused(t *testing.T) {
 	w, e := newStaticWorld(t)
 	w.Brake = &brake.Brake{Settings: brake.Limits{PauseLaunches: true}}

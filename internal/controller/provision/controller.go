@@ -37,11 +37,11 @@ type Controller struct {
 	Options  pack.Options
 	// Buffers ask for room for pods to come; nil asks for none.
 	Buffers *capacitybuffer.Buffers
-	// Daemons tells what daemons ask for; nil knows it from their pods and templates only.
+	// Daemons completes the requests of DaemonSets by LimitRanges. If nil, they come from pods and templates alone.
 	Daemons *inputs.Daemons
 	// Spread tells the constraints that the scheduler gives to pods without any; nil knows of none.
 	Spread *inputs.Spread
-	// Mode is that of pools that say nothing: in DryRun what would be launched is told, and not launched.
+	// Mode is that of pools without a mode of their own. In DryRun launches are reported and not made.
 	Mode string
 	// Brake holds the whole cluster back; nil holds nothing back.
 	Brake *brake.Brake
@@ -76,7 +76,7 @@ const (
 	retry = 10 * time.Second
 	// syncing is how often to ask whether the first lists are in.
 	syncing = 100 * time.Millisecond
-	// glance is the least time between two looks at the cluster: each event of a pod asks for one, and pods come by the thousand.
+	// glance is the least time between two reconciles: each pod event triggers one, and pods may come by the thousand.
 	glance = 100 * time.Millisecond
 )
 

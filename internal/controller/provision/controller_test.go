@@ -355,7 +355,7 @@ func TestUnsafeNodeHoldsUpNoOther(t *testing.T) {
 	}
 }
 
-// A solver that panics with some pods plans the others. The pods are told and left out for a while.
+// When the solver panics on some pods, the others are planned. Those pods get an event and are left out for a while.
 func TestPanicHoldsUpNoOther(t *testing.T) {
 	w := newWorld(t)
 	solves, fixed := 0, false

@@ -12,7 +12,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/observe/inputs"
 )
 
-// Pods that say nothing about spread are spread as the scheduler's defaults say, if a service may be seen to select them.
+// The scheduler's default spread constraints apply to pods without any if services can be read and one selects them.
 func TestDefaultSpread(t *testing.T) {
 	for name, tt := range map[string]struct {
 		services bool

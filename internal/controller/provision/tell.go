@@ -71,7 +71,7 @@ func (c *Controller) tellPlaced(s *model.Snapshot, pods []*model.Pod, pool, mess
 		}
 		if why := c.why[p.UID]; why != "" {
 			event.Message += "; " + why
-			event.Dedupe = []string{string(p.UID), why} // the first plan was told lately
+			event.Dedupe = []string{string(p.UID), why} // the first plan was reported lately
 		}
 		c.Events.Publish(event)
 	}

@@ -120,7 +120,7 @@ func (e *env) kubeconfigOf(t *testing.T, in, account string) (string, error) {
 	return file, clientcmd.WriteToFile(*config, file)
 }
 
-// controllerLeads runs the controller as its pod would until it holds the lease. Nothing that it asks for is forbidden.
+// controllerLeads runs the controller as its pod would until it holds the lease. None of its API calls is forbidden.
 func (e *env) controllerLeads(t *testing.T) {
 	cmd, err := e.container(t, namespace, &e.deployment(t).Spec.Template.Spec)
 	if err != nil {

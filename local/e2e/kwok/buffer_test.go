@@ -163,7 +163,7 @@ func TestBufferUnderPoolLimit(t *testing.T) {
 	}
 }
 
-// Buffers keep their rooms apart: by what their pods ask of other pods and of nodes. One that goes takes only its own along.
+// Each buffer has its own room, by its pods' affinities and node selectors. Deleting a buffer removes only its room.
 func TestSeveralBuffers(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "buffers")

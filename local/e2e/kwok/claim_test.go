@@ -15,7 +15,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// A claim may be made by hand. It needs no pool, gets what it asks for, and its node goes with it.
+// A claim may be created by hand. It needs no pool, its node meets its spec, and the node is deleted with it.
 func TestStandaloneClaim(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "standalone")

@@ -48,7 +48,7 @@ func TestDrift(t *testing.T) {
 	c.awaitRunning("web", 3)
 }
 
-// awaitDrifted returns when so many claims say that they have drifted, for the reason if one is given.
+// awaitDrifted returns when so many claims have the condition Drifted, with the reason if one is given.
 func (c *corner) awaitDrifted(n int, reason string) {
 	c.t.Helper()
 	c.poll(func() string {

@@ -68,7 +68,7 @@ func TestTerminationGracePeriod(t *testing.T) {
 	c.awaitRunning("held", 1)
 }
 
-// An expired node is replaced, whatever budgets say, and its pods run again.
+// An expired node is replaced regardless of budgets, and its pods run again.
 func TestExpiration(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "expiration")

@@ -94,7 +94,7 @@ func TestApprove(t *testing.T) {
 	}
 }
 
-// In mode DryRun it is told what would be launched and what would go, and nothing is; in mode Auto it is done.
+// In mode DryRun, events report launches and disruptions and nothing is done. In mode Auto they are carried out.
 func TestDryRun(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "dry-run")

@@ -37,7 +37,7 @@ func TestBareCluster(t *testing.T) {
 	}
 }
 
-// Pods get a node that has all of the pool's template, and claim and node say what they are.
+// Pods get a node with all fields of the pool's template. Claim and node have the labels and status that describe it.
 func TestProvisioning(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "provisioning")

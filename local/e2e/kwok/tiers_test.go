@@ -145,7 +145,7 @@ func TestLongGraceIsCut(t *testing.T) {
 	c.awaitGone(node.Name)
 }
 
-// A pod that asks not to be disturbed for a while keeps its node for that long, and no longer.
+// A pod with do-not-disrupt for a duration keeps its node for that long, and no longer.
 func TestDoNotDisruptForAWhile(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "for-a-while")

@@ -15,7 +15,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// A pool says whether its class is there and whether its spec makes sense, and pods get nodes once both hold.
+// A pool's status says whether its class exists and whether its spec is valid. Pods get nodes once both hold.
 func TestPoolValidation(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "validation")

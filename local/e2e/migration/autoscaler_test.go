@@ -200,7 +200,7 @@ func unschedulable(pod *corev1.Pod) bool {
 	})
 }
 
-// request is the CPU that a pod asks for, in millicores.
+// request is the CPU request of a pod, in millicores.
 func request(pod *corev1.Pod) int64 {
 	var sum resource.Quantity
 	for _, c := range pod.Spec.Containers {

@@ -90,7 +90,7 @@ func (p *place) notRunning(t *testing.T, name string) string {
 	return ""
 }
 
-// pod asks for so much CPU on nodes with labels.
+// pod returns a pod with that CPU request and a node selector.
 func pod(name string, labels map[string]string, cpu string, tolerations ...corev1.Toleration) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"},
@@ -364,7 +364,7 @@ func (p *place) kept(t *testing.T, nodes []upstreamNode, mark int64) {
 	}
 }
 
-// stillDrifted checks that what upstream found drifted keeps the hash that says so.
+// stillDrifted checks that claims that upstream marked as drifted keep their old hash.
 func (p *place) stillDrifted(t *testing.T, n upstreamNode) {
 	t.Helper()
 	var claim apiv1.NodeClaim

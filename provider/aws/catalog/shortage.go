@@ -91,7 +91,7 @@ func (s *Shortages) MarkCapacityType(capacityType string) {
 // MarkSubnet notes that the subnet has no free addresses.
 func (s *Shortages) MarkSubnet(id string) { s.mark(shortage{Subnet: id}, shortageLife) }
 
-// MarkQuota notes that the account's quota for types like this one has no room for that many vCPUs more.
+// MarkQuota notes that the account's quota for types like this one does not allow that many vCPUs more.
 func (s *Shortages) MarkQuota(instanceType, capacityType string, vcpus int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -17,13 +17,13 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/fault"
 )
 
-// Entries is the part of EKS that tells whom a cluster lets in.
+// Entries is the part of EKS that returns which roles may access a cluster.
 type Entries interface {
 	DescribeCluster(context.Context, *eks.DescribeClusterInput, ...func(*eks.Options)) (*eks.DescribeClusterOutput, error)
 	DescribeAccessEntry(context.Context, *eks.DescribeAccessEntryInput, ...func(*eks.Options)) (*eks.DescribeAccessEntryOutput, error)
 }
 
-// Profiles is the part of IAM that tells the role of an instance profile.
+// Profiles is the part of IAM that returns the role of an instance profile.
 type Profiles interface {
 	GetInstanceProfile(context.Context, *iam.GetInstanceProfileInput, ...func(*iam.Options)) (*iam.GetInstanceProfileOutput, error)
 }

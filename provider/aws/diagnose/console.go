@@ -50,7 +50,7 @@ var signs = []struct {
 		}},
 }
 
-// trouble marks lines that tell of something that went wrong.
+// trouble matches lines that report an error.
 var trouble = regexp.MustCompile(`(?i)\b(error|failed|fatal|cannot|timed out|unable to)\b`)
 
 // Read says what the console of an instance tells about its way into the cluster. Later lines count more: what went wrong at

@@ -30,7 +30,7 @@ const (
 type Choice struct {
 	CapacityType string
 	Tenancy      string
-	// Partition is that of the placement group which the claim asks for; empty if EC2 may choose, or there is none.
+	// Partition is the placement group's partition that the claim requires; empty if EC2 may choose, or there is none.
 	Partition string
 	// Types are those left, cheapest first.
 	Types []*model.InstanceType

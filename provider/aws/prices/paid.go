@@ -128,7 +128,7 @@ func (p *Paid) tell(ctx context.Context, err error) {
 	}
 }
 
-// count counts the nodes that rules ask about; none if they ask about none.
+// count counts the nodes that rules depend on, if there are any such rules.
 func (p *Paid) count(ctx context.Context, r Rules) (Usage, error) {
 	counts := false
 	for _, d := range r.Discounts {

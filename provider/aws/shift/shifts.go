@@ -24,7 +24,7 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/periodic"
 )
 
-// API is the part of ARC that tells of shifts.
+// API is the part of ARC that lists shifts.
 type API interface {
 	GetManagedResource(context.Context, *arczonalshift.GetManagedResourceInput, ...func(*arczonalshift.Options)) (*arczonalshift.GetManagedResourceOutput, error)
 }
@@ -59,7 +59,7 @@ type Shifts struct {
 	revision uint64
 }
 
-// New returns a Shifts that knows of none yet.
+// New returns a Shifts without any shifts.
 func New(c Config) *Shifts { return &Shifts{Config: c, until: map[string]time.Time{}} }
 
 // Away reports whether the zone of that id is shifted away from.

@@ -209,7 +209,7 @@ func TestSweepProfiles(t *testing.T) {
 	}
 }
 
-// shop sells what it is told to the class named ready.
+// shop returns the given types for the class named ready.
 type shop struct{ types []*model.InstanceType }
 
 func (s *shop) Types(class *awsv1.EC2NodeClass) ([]*model.InstanceType, error) {

@@ -113,7 +113,7 @@ func (c *Controller) requestsOfAttachment(ctx context.Context, o client.Object) 
 	return c.requestIfLeaving(ctx, attachment.Spec.NodeName)
 }
 
-// requestsOfClaim finds the node of a claim by its name if the claim knows it, else by the ID of its instance.
+// requestsOfClaim finds the node of a claim by the node name in its status if there is one, else by its provider ID.
 func (c *Controller) requestsOfClaim(ctx context.Context, o client.Object) []ctrl.Request {
 	claim, ok := o.(*apiv1.NodeClaim)
 	if !ok {

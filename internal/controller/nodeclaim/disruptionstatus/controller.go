@@ -90,7 +90,7 @@ func (c *Controller) setDrifted(
 	var unresolved *cloud.NodeClassNotReadyError
 	switch {
 	case errors.As(err, &unresolved):
-		return driftPeriod, nil // The pool says so itself, and a change of the class wakes us.
+		return driftPeriod, nil // The pool's status says so, and a change of the class triggers a reconcile.
 	case err != nil:
 		return 0, err
 	case reason == "":
