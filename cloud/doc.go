@@ -2,7 +2,7 @@
 //
 // A provider is a value that the composition root hands to the controllers. It brings its label facts, node class kinds
 // and repair policies along; nothing is registered globally. cloudtest holds the suite that every provider must pass, and
-// docs/providers.md tells how to write one.
+// docs/providers.md describes how to write one.
 //
 // All methods may be called concurrently and must return when ctx is done. A method that finds that the cloud is slow
 // holds up its caller only.

@@ -21,7 +21,7 @@ type (
 type Provider interface {
 	// Name is the provider's short name, a label value in metrics, in lower case.
 	Name() string
-	// Facts tells what is fixed about the provider: its labels, node class kinds and repair policies. The result never
+	// Facts returns what is fixed about the provider: its labels, node class kinds and repair policies. The result never
 	// changes and is not to be changed.
 	Facts() Facts
 
@@ -87,7 +87,7 @@ type RepairPolicy struct {
 // A DriftReason is a condition reason, for example AMIDrift. Empty means no drift.
 type DriftReason string
 
-// An Instance is a machine as the cloud tells of it.
+// An Instance is a machine as the cloud describes it.
 type Instance struct {
 	// ProviderID is the identity that Kubernetes nodes carry in spec.providerID.
 	ProviderID string

@@ -58,7 +58,7 @@ func (w *World) floor() float64 {
 	return pack.Solve(s.Without(s.Nodes()...), w.Options.Pack).Floor
 }
 
-// A course is what came of a scale-in.
+// A course is the result of a scale-in.
 type course struct {
 	near, rest      time.Duration // until within 5% of the floor, and until the last change; near is negative if never
 	over            float64       // of the floor in the end
@@ -142,9 +142,9 @@ func TestWithoutTurns(t *testing.T) {
 	}
 }
 
-// BenchmarkScaleIn tells what becomes of scale-ins: from how many pods, with nodes that come up at once and like machines, with
-// all nodes free to go and within a budget; in turns and as the scheduler likes. Times are virtual, in seconds; near is when the price
-// came within 5% of the floor, negative if it never did.
+// BenchmarkScaleIn measures scale-ins by number of pods, with nodes that register at once or after the time of a real machine,
+// without and with a budget, in turns and in the scheduler's order. Times are virtual, in seconds. near is when the price came
+// within 5% of the floor, negative if it never did.
 func BenchmarkScaleIn(b *testing.B) {
 	for _, bm := range []struct {
 		name    string

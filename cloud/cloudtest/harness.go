@@ -26,7 +26,7 @@ type Harness struct {
 	// Alive returns how many instances there are that have not begun to end, as seen from outside the provider.
 	Alive func(t *testing.T) int
 
-	// NamesNodes means that Create tells the name of the node. Other clouds leave it empty.
+	// NamesNodes means that Create returns the name of the node. Other clouds leave it empty.
 	NamesNodes bool
 	// Exhaust takes all capacity of an offering away. Nil if the cloud cannot run out.
 	Exhaust func(t *testing.T, o Offering)

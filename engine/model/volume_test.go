@@ -13,7 +13,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// A disk is a claim "data" of pod "web" and what is behind it: a volume of ebs in zone a, made by class "gp3".
+// A disk is the PersistentVolumeClaim "data" of pod "web" with its volume: one of ebs in zone a, made by class "gp3".
 type disk struct {
 	pod    *corev1.Pod
 	other  *corev1.Pod // nil if there is none

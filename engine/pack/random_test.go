@@ -32,7 +32,7 @@ func solve(c *scenario.Cluster) (*model.Snapshot, *model.Plan, *random.Breach) {
 	return s, pack.Solve(s, pack.Options{Labels: random.Labels, DefaultSpread: defaultsOf(c)}), nil
 }
 
-// defaultsOf returns what tells the default constraints of pods; nil if there are none.
+// defaultsOf returns the function that returns default constraints of pods; nil if there are none.
 func defaultsOf(c *scenario.Cluster) func(*model.Pod) []corev1.TopologySpreadConstraint {
 	if len(c.Spread) == 0 {
 		return nil

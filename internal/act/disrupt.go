@@ -86,7 +86,7 @@ func (a *Actor) MarkAll(
 }
 
 // Mark makes the intent to disrupt n visible before anything is done: the claim says for which claims it waits, its
-// condition why it goes, then the taint keeps new pods away. After a crash they tell what was under way. It returns what was
+// condition why it goes, then the taint keeps new pods away. After a crash they show what was under way. It returns what was
 // written.
 func (a *Actor) Mark(
 	ctx context.Context, n *model.Node, reason apiv1.DisruptionReason, waitFor []string, now time.Time,

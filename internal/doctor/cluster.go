@@ -135,7 +135,7 @@ func (c *Cluster) stored(ctx context.Context) {
 		crd := &apiextensionsv1.CustomResourceDefinition{}
 		err := c.Client.Get(ctx, client.ObjectKey{Name: name}, crd)
 		if apierrors.IsNotFound(err) {
-			continue // told by kinds
+			continue // reported by kinds
 		}
 		if err != nil {
 			c.unread("stored", err)

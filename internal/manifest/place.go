@@ -62,7 +62,7 @@ func (e *Error) Error() string {
 	return strings.Join(parts, ": ")
 }
 
-// maxErrors is how many mistakes are told at once.
+// maxErrors is how many mistakes are printed.
 const maxErrors = 20
 
 // Errors are all mistakes of an input, in its order.

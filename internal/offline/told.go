@@ -10,7 +10,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// An EventResult is something that the controller has told of an object, also as JSON.
+// An EventResult is an event of the controller about an object, also as JSON.
 type EventResult struct {
 	// Reason is one of the events of the telemetry package, such as Nominated.
 	Reason  string `json:"reason"`
@@ -21,7 +21,7 @@ type EventResult struct {
 	Last time.Time `json:"last"`
 }
 
-// Told returns what the controller has told, oldest first: of those events that are from it. Events of others are left out.
+// Told returns those of the events that the controller published, oldest first.
 func Told(events []corev1.Event) []EventResult {
 	out := []EventResult{}
 	for i := range events {

@@ -11,7 +11,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/offline"
 )
 
-// Pod says where a pod is, where it would go, or why it goes nowhere, and what the controller has told of it.
+// Pod writes where a pod is, where it would go or why it is refused, and the controller's events about it.
 func (s Style) Pod(a offline.PodAnswer) string {
 	var b strings.Builder
 	b.WriteString(s.bold("pod "+Class([]*model.Pod{a.Of})) + "\n")

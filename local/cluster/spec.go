@@ -6,7 +6,7 @@ import (
 	"github.com/karpenter-go/karpenter/local/state"
 )
 
-// A spec says how one part is run and how to tell that it is well.
+// A spec says how one part is run and how to check its health.
 type spec struct {
 	name   string
 	binary string
@@ -14,7 +14,7 @@ type spec struct {
 	env    []string
 	// purposes are the ports it listens on, by the name they are kept under.
 	purposes []string
-	// health is a URL that answers 200 when the part is well.
+	// health is a URL that answers 200 when the part is healthy.
 	health string
 }
 

@@ -89,7 +89,7 @@ func install(ctx context.Context, c client.Client) error {
 	return nil
 }
 
-// registerNode tells what the node can attach, as the driver's pod there would.
+// registerNode makes the CSINode with what the node can attach, as the driver's pod there would.
 func (d *driver) registerNode(ctx context.Context, r ctrl.Request) (ctrl.Result, error) {
 	var node corev1.Node
 	if err := d.Get(ctx, r.NamespacedName, &node); err != nil {

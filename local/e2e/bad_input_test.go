@@ -53,7 +53,7 @@ func TestWrongManifestsAreRefused(t *testing.T) {
 	}
 }
 
-// What only the account or the catalogue can tell to be wrong is said on the
+// A mistake that only the account or the catalogue can reveal is reported on the
 // object, and the controller lives on.
 func TestImpossibleObjectsSayWhy(t *testing.T) {
 	t.Parallel()

@@ -30,7 +30,7 @@ func (s *scene) outOf(pool steer.Pool) {
 }
 
 // watchClaims remembers every claim of the scene there is, until the returned
-// function is called: it tells how many there were.
+// function is called, which returns how many there were.
 func (s *scene) watchClaims() (count func() int) {
 	s.t.Helper()
 	ctx, cancel := context.WithCancel(s.t.Context())

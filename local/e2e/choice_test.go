@@ -102,7 +102,7 @@ func TestLimitsHold(t *testing.T) {
 }
 
 // watchVCPUs looks at the scene's instances until the returned function is
-// called, which tells the most vCPUs that they had together.
+// called, which returns the most vCPUs that they had together.
 func (s *scene) watchVCPUs() (most func() int) {
 	ctx, cancel := context.WithCancel(s.t.Context())
 	var (
@@ -154,7 +154,7 @@ func (s *scene) vCPUs(instances []steer.Instance, pools map[string]bool) (n int)
 	return n
 }
 
-// A pod that no node could take is told why: which rule, of which resource or
+// A pod that fits no node gets an event that says why: which rule, which resource or
 // label, in which pool. Other pods get their nodes meanwhile.
 func TestHopelessPodsAreTold(t *testing.T) {
 	t.Parallel()

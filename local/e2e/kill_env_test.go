@@ -39,7 +39,7 @@ type victim struct {
 
 // newVictim starts a cluster with a slow controller: it writes a few objects
 // of a kind a second, so that each stage of a scale-up lasts long enough to be
-// seen, and it does not wait for the lease that a killed one leaves behind.
+// seen, and it does not wait for the lease of a killed one.
 func newVictim(t *testing.T) *victim {
 	t.Helper()
 	t.Setenv("DISABLE_LEADER_ELECTION", "true")

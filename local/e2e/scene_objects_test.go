@@ -121,7 +121,7 @@ func (s *scene) deploy(name string, replicas int, cpu string, change ...func(*co
 	})
 }
 
-// partKey is a label that tells the pools of one scene apart.
+// partKey is a label that distinguishes the pools of one scene.
 const partKey = "e2e.example.com/part"
 
 // part is the requirement of a pool, toPart the node selector of pods for it.

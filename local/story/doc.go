@@ -2,7 +2,7 @@
 // happens: pending pods, the plan, the call to the cloud, nodes that join, pods
 // that run.
 //
-// Nothing it tells is made up. Pods, claims and nodes come from watches, plans
+// Nothing in its output is made up. Pods, claims and nodes come from watches, plans
 // from the controller's log, calls and prices from the emulated cloud's own
 // records.
 package story

@@ -34,7 +34,7 @@ type Story struct {
 	begun time.Time
 }
 
-// Tell applies the example, scales it and tells what happens until every pod
+// Tell applies the example, scales it and prints what happens until every pod
 // runs. An example that is there and running already is left alone.
 func (s *Story) Tell(ctx context.Context) error {
 	s.begun = s.Clock.Now()
@@ -120,7 +120,7 @@ func running(d *appsv1.Deployment) int {
 // else happens; neither can be watched.
 const lookEvery = 100 * time.Millisecond
 
-// follow scales the workload and tells what comes of it.
+// follow scales the workload and prints what happens.
 func (s *Story) follow(ctx context.Context, t *teller, d *appsv1.Deployment) error {
 	r := &records{story: s, teller: t}
 	if err := r.skip(ctx); err != nil {
@@ -194,7 +194,7 @@ func (r *records) skip(ctx context.Context) (err error) {
 	return err
 }
 
-// read tells what was written since.
+// read returns what was written since.
 func (r *records) read(ctx context.Context) error {
 	plans, offset, err := newPlans(r.story.Log, r.offset)
 	if err != nil {

@@ -50,16 +50,16 @@ func (t *teller) sawPods(pods []corev1.Pod) {
 	}
 }
 
-// sawPlan tells a decision, and keeps it for the summary.
+// sawPlan prints a decision, and keeps it for the summary.
 func (t *teller) sawPlan(p Plan) {
 	t.plans = append(t.plans, p)
 	t.say(p.String())
 }
 
-// sawFleet tells a call for instances.
+// sawFleet prints a call for instances.
 func (t *teller) sawFleet(call steer.Call) { t.say(fleetLine(call)) }
 
-// sawClaims tells which claims became nodes.
+// sawClaims prints which claims became nodes.
 func (t *teller) sawClaims(claims []apiv1.NodeClaim) {
 	t.starting = 0
 	for i := range claims {
@@ -80,7 +80,7 @@ func (t *teller) sawClaims(claims []apiv1.NodeClaim) {
 	}
 }
 
-// reached tells line, once, when the claim's condition is true.
+// reached prints line, once, when the claim's condition is true.
 func (t *teller) reached(claim *apiv1.NodeClaim, stage, line string) {
 	key := claim.Name + "/" + stage
 	if t.told[key] || !meta.IsStatusConditionTrue(claim.Status.Conditions, stage) {

@@ -26,7 +26,7 @@ type EKS interface {
 	DescribeCluster(context.Context, *eks.DescribeClusterInput, ...func(*eks.Options)) (*eks.DescribeClusterOutput, error)
 }
 
-// Discovery tells the version of the API server; client-go's discovery client does.
+// Discovery returns the version of the API server; client-go's discovery client implements it.
 type Discovery interface {
 	ServerVersion() (*version.Info, error)
 }

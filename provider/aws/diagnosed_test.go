@@ -18,7 +18,7 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/diagnose"
 )
 
-// late lets the controller look at a claim whose node should long be there.
+// late reconciles a claim whose node is overdue.
 func (w *world) late(t *testing.T, name string) {
 	t.Helper()
 	claim := w.load(t, name)

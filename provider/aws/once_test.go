@@ -65,7 +65,7 @@ func (w *world) crash(t *testing.T, names []string, hang steer.Hang, alive int) 
 	}
 }
 
-// createAll asks for all claims at once and returns, by name, what came of it.
+// createAll calls Create for all claims at once and returns the results by name.
 func (w *world) createAll(t *testing.T, p cloud.Provider, names []string) (map[string]*cloud.Instance, map[string]error) {
 	t.Helper()
 	var (
@@ -252,7 +252,7 @@ func (w *world) startLate(t *testing.T) *aws.Provider {
 	return w.startWith(t, func(c *aws.Config) { c.Clock = lateClock{} })
 }
 
-// patientClock lets batches wait ten times as long for more.
+// patientClock makes the windows of batches ten times as long.
 type patientClock struct{ clock.RealClock }
 
 func (c patientClock) NewTimer(d time.Duration) clock.Timer { return c.RealClock.NewTimer(10 * d) }

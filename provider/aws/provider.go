@@ -59,7 +59,7 @@ type Config struct {
 	Reader client.Reader
 	// Writer writes claims and nodes.
 	Writer Writer
-	// Discovery tells the version of Kubernetes.
+	// Discovery returns the version of Kubernetes.
 	Discovery Discovery
 	// CAData is the CA bundle that the controller itself trusts, in PEM.
 	CAData   []byte

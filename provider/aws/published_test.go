@@ -134,7 +134,7 @@ func (w *world) places(t *testing.T) *strings.Replacer {
 	return strings.NewReplacer(replace...)
 }
 
-// shown is what came of one file.
+// shown is the result of one file.
 type shown struct {
 	*world
 	provider *aws.Provider
@@ -148,7 +148,7 @@ type shown struct {
 	instances []steer.Instance
 }
 
-// A shownLaunch is what went over the wire for one node, and what came of it.
+// A shownLaunch is the API calls for one node, and their result.
 type shownLaunch struct {
 	instance *cloud.Instance
 	fleet    map[string]string

@@ -18,7 +18,7 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws"
 )
 
-// reserve buys capacity and lets the class select it by tag.
+// reserve buys capacity and makes the class select it by tag.
 func (w *world) reserve(t *testing.T, r steer.Reservation) string {
 	t.Helper()
 	r.Tags = map[string]string{"for": "nodes"}
@@ -285,7 +285,7 @@ func TestSpreadGroupFull(t *testing.T) {
 	create(t, p, elsewhere)
 }
 
-// A used-up quota is told as what it is, and other families are tried.
+// A used-up quota is reported as such, and other families are tried.
 func TestQuota(t *testing.T) {
 	w := newWorld(t)
 	p := w.start(t)

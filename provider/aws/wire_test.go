@@ -308,7 +308,7 @@ func TestReadiness(t *testing.T) {
 	}
 }
 
-// What the controller may not do is told in the class's condition, nothing is launched, and a fix needs no restart.
+// A missing permission is reported in the class's condition, nothing is launched, and a fix needs no restart.
 func TestPermissions(t *testing.T) {
 	for _, tt := range []struct{ op, reason string }{
 		{"CreateLaunchTemplate", awsv1.ReasonCreateLaunchTemplateAuthCheckFailed},
@@ -359,7 +359,7 @@ func (w *world) validation(t *testing.T) metav1.Condition {
 	return *c
 }
 
-// Prices of overlays decide which type is launched, and EC2 is told of them as priorities.
+// Prices of overlays decide which type is launched: the EC2 call has them as priorities.
 func TestOverlayPricesTheLaunch(t *testing.T) {
 	w := newWorld(t)
 	p := w.startWith(t, func(c *aws.Config) {

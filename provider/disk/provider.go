@@ -60,7 +60,7 @@ func (p *Provider) Facts() cloud.Facts {
 	return cloud.Facts{Labels: apiv1.CoreLabels(), NodeClasses: []schema.GroupVersionKind{NodeClassKind}}
 }
 
-// types are three sizes in two zones. Every well-known label is spoken of: what a machine never has is DoesNotExist.
+// types are three sizes in two zones. They have a requirement for every well-known label: DoesNotExist if machines never have it.
 func types() []*cloud.InstanceType {
 	var out []*cloud.InstanceType
 	for i, name := range []string{"large", "medium", "small"} {

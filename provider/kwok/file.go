@@ -21,7 +21,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// A description is an instance type as a file tells it. The names of the fields are upstream's.
+// A description is an instance type in a file. The names of the fields are upstream's.
 type description struct {
 	Name             string                `json:"name"`
 	Architecture     string                `json:"architecture"`
@@ -30,7 +30,7 @@ type description struct {
 	Offerings        []offeringDescription `json:"offerings"`
 }
 
-// An offeringDescription is an offering as a file tells it. Upstream files have Available too: it is not looked at, all
+// An offeringDescription is an offering in a file. Upstream files have Available too: it is not looked at, all
 // offerings are available.
 type offeringDescription struct {
 	Price               float64                          `json:"Price"`

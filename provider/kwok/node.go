@@ -56,7 +56,7 @@ func (p *Provider) take(ctx context.Context, claim *apiv1.NodeClaim) (choice, er
 }
 
 // choose returns the cheapest offering of the types that the claim allows and whose type holds what it requests, the first by name of
-// equals. Resources that the type does not speak of count as there: nodes without machines have all that is asked of them.
+// equals. Resources that the type does not list count as available: nodes without machines have all that is requested.
 func (p *Provider) choose(ctx context.Context, claim *apiv1.NodeClaim, types []*cloud.InstanceType) (best choice, err error) {
 	if pool := claim.Labels[apiv1.NodePoolLabelKey]; pool != "" && p.config.Overlay != nil {
 		if types, err = p.config.Overlay(ctx, pool, types); err != nil {
@@ -166,7 +166,7 @@ var own = []string{
 	corev1.LabelHostname, partitionLabel, fakeKey, priceLabel, apiv1.NodeRegisteredLabelKey, apiv1.NodeInitializedLabelKey,
 }
 
-// instanceOf tells of the node in the contract's words.
+// instanceOf converts the node to the cloud contract's type.
 func instanceOf(node *corev1.Node) *cloud.Instance {
 	labels := maps.Clone(node.Labels)
 	maps.DeleteFunc(labels, func(key, _ string) bool { return slices.Contains(own, key) })

@@ -165,7 +165,7 @@ func (p *Provider) make(ctx context.Context, claim *apiv1.NodeClaim, c choice) (
 	return node, nil
 }
 
-// Delete implements cloud.Provider. A node that is being deleted counts as gone: there is no machine behind it to wait for.
+// Delete implements cloud.Provider. A node that is being deleted counts as gone: there is no machine to wait for.
 func (p *Provider) Delete(ctx context.Context, claim *apiv1.NodeClaim) error {
 	name, ok := strings.CutPrefix(claim.Status.ProviderID, prefix)
 	if !ok {

@@ -34,7 +34,7 @@ type taken struct {
 	at          time.Time
 }
 
-// reserves reports whether some type can be had out of a reservation.
+// reserves reports whether some type has a reserved offering.
 func reserves(types []*cloud.InstanceType) bool {
 	return slices.ContainsFunc(types, func(t *cloud.InstanceType) bool {
 		return slices.ContainsFunc(t.Offerings, func(o cloud.Offering) bool { return o.ReservationID != "" })

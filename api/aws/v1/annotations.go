@@ -10,7 +10,7 @@ const TerminationFinalizer = Group + "/termination"
 const (
 	// AnnotationEC2NodeClassHash is the static drift hash.
 	AnnotationEC2NodeClassHash = Group + "/ec2nodeclass-hash"
-	// AnnotationEC2NodeClassHashVersion tells which rule made it.
+	// AnnotationEC2NodeClassHashVersion is the version of the hash.
 	AnnotationEC2NodeClassHashVersion = Group + "/ec2nodeclass-hash-version"
 	// AnnotationInstanceProfile is the instance profile a claim was launched with.
 	AnnotationInstanceProfile = Group + "/instance-profile-name"

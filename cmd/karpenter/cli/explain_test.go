@@ -87,7 +87,7 @@ func told() []corev1.Event {
 	}
 }
 
-// Of a pod in a cluster there is also what the controller told of it: why it was planned once more.
+// For a pod in a cluster the explanation includes the controller's events: why it was planned once more.
 func TestExplainTellsEvents(t *testing.T) {
 	serveCluster(t, told())
 	out, stderr, err := run(t, explainCommand(), "pod", "web", "-n", "shop")

@@ -107,7 +107,7 @@ func (w *world) arguments(address string, body *hclsyntax.Body, s shape, extra m
 	for _, a := range sorted(body.Attributes) {
 		want, ok := s.arguments[a.Name]
 		if !ok {
-			continue // Check tells, or Terraform's own
+			continue // Check reports it, or Terraform's own
 		}
 		v, err := w.evaluate(a.Expr, extra)
 		if err != nil {

@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// A Bootstrap is what user data tells the operating system.
+// A Bootstrap is the configuration in user data.
 type Bootstrap struct {
 	Cluster, Endpoint, CA, CIDR string
 	Labels                      map[string]string

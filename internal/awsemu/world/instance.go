@@ -58,7 +58,7 @@ type Instance struct {
 	// never; NoticeAt is when the end of a spot instance was announced.
 	RebalanceAt, NoticeAt time.Time
 
-	announced State // the last state that an event told of
+	announced State // the last state that was published
 }
 
 // State returns the state at a time.

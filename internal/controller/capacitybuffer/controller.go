@@ -23,7 +23,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/act"
 )
 
-// A Controller tells on every buffer what became of it.
+// A Controller writes the status of every buffer.
 type Controller struct {
 	Client  client.Client
 	Clock   clock.PassiveClock

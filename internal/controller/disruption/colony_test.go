@@ -181,7 +181,7 @@ func (o *colony) start() {
 	o.show()
 }
 
-// show tells the controller what is there and what is gone.
+// show updates the controller's cluster to the state of the API server.
 func (o *colony) show() {
 	now := map[string]client.Object{}
 	for _, x := range o.objects() {
@@ -368,7 +368,7 @@ func (o *colony) settle(kills ...int) {
 	}
 }
 
-// versions tells whether anything was written.
+// versions returns the resource versions of all objects, by which writes are detected.
 func (o *colony) versions() string {
 	var b strings.Builder
 	for _, x := range o.objects() {

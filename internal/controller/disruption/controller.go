@@ -36,7 +36,7 @@ type Controller struct {
 	Buffers *capacitybuffer.Buffers
 	// Daemons completes the requests of DaemonSets by LimitRanges. If nil, they come from pods and templates alone.
 	Daemons *inputs.Daemons
-	// Spread tells the constraints that the scheduler gives to pods without any; nil knows of none.
+	// Spread returns the constraints that the scheduler gives to pods without any; nil means none.
 	Spread *inputs.Spread
 	// Repair lets nodes that are beyond repair be replaced, by the policies of the provider.
 	Repair bool
@@ -55,7 +55,7 @@ type state struct {
 	reassigned, rolledBack bool
 	heldBack               int // replacements that the brake has held back in this pass
 	backoff                map[string]backoff
-	measured               map[string]bool // pools that gauges tell of
+	measured               map[string]bool // pools with gauges
 }
 
 // Intervals of disruption.

@@ -34,7 +34,7 @@ func TestBlockedDollars(t *testing.T) {
 }
 
 // Of five nodes the budget lets two go at a time, and none for being underutilized; one that is not ready counts. What pools
-// that are gone have left behind is no longer told.
+// that are gone had reported is no longer reported.
 func TestBudgetsAreMeasured(t *testing.T) {
 	w := newWorld(t, "40%", 5)
 	registry := prometheus.NewRegistry()

@@ -19,7 +19,7 @@ type ear struct{ heard []telemetry.Event }
 
 func (e *ear) Publish(events ...telemetry.Event) { e.heard = append(e.heard, events...) }
 
-// words returns what was told for the reason.
+// words returns the messages of events with the reason.
 func (e *ear) words(reason string) string {
 	var words []string
 	for _, x := range e.heard {
@@ -43,7 +43,7 @@ func newStaticWorld(t *testing.T) (*world, *ear) {
 	return w, e
 }
 
-// Of the nodes that a static pool is short of, as many come in a minute as may; the others are told.
+// Of the nodes that a static pool lacks, as many are launched per minute as the brake allows. An event reports the others.
 func TestStaticLaunchesAMinute(t *testing.T) {
 	w, e := newStaticWorld(t)
 	w.Brake = &brake.Brake{Settings: brake.Limits{MaxLaunches: 2}}

@@ -83,7 +83,7 @@ func NewConditions(kind schema.GroupVersionKind, o ConditionOptions) (*Condition
 // Name is the controller's name in logs and metrics.
 func (c *Conditions) Name() string { return "status." + lower(c.kind.Kind) }
 
-// Reconcile tells what changed in one object since it was last seen, and comes back after conditionPeriod.
+// Reconcile reports the changes of one object since the last time, and is repeated after conditionPeriod.
 func (c *Conditions) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	o, err := newObject(c.client.Scheme(), c.kind)
 	if err != nil {
@@ -183,7 +183,7 @@ func (c *Conditions) gauges(key types.NamespacedName, s sight) []sample {
 	return list
 }
 
-// gone tells the end of an object. Only of one that was seen being deleted is it known how long that took.
+// gone reports the end of an object. How long its deletion took is known only if it was seen with a deletion timestamp.
 func (c *Conditions) gone(key types.NamespacedName) {
 	c.series.replace(key.String(), nil)
 	c.mu.Lock()
@@ -207,7 +207,7 @@ func (c *Conditions) each(f func(m *telemetry.StatusMetrics, extra []string), l 
 	f(c.metrics.AnyKind(), []string{l.pool, l.class, c.kind.Group, c.kind.Kind})
 }
 
-// with puts extra behind the values.
+// with appends extra to the values.
 func with(extra []string, values ...string) []string { return append(values, extra...) }
 
 // Register adds the controller to the manager.

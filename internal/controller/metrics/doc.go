@@ -3,5 +3,5 @@
 //
 // It decides nothing and writes nothing but metrics and events, so it can be left out as a whole
 // (--disable-cluster-state-observability). What it remembers (which series it made, what it saw last) may be lost: after a
-// restart counters begin at zero, as counters do, and a change that fell into the gap is not told.
+// restart counters begin at zero, as counters do, and changes during the restart are not reported.
 package metrics

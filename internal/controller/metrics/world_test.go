@@ -23,7 +23,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// A world is a cluster, a time, and what was told of them.
+// A world is a cluster, a clock, and the metrics and events about them.
 type world struct {
 	client.Client
 	t       *testing.T

@@ -39,7 +39,7 @@ type Controller struct {
 	Buffers *capacitybuffer.Buffers
 	// Daemons completes the requests of DaemonSets by LimitRanges. If nil, they come from pods and templates alone.
 	Daemons *inputs.Daemons
-	// Spread tells the constraints that the scheduler gives to pods without any; nil knows of none.
+	// Spread returns the constraints that the scheduler gives to pods without any; nil means none.
 	Spread *inputs.Spread
 	// Mode is that of pools without a mode of their own. In DryRun launches are reported and not made.
 	Mode string
@@ -52,7 +52,7 @@ type Controller struct {
 
 	// looked is when the cluster was looked at last, last when the last round began.
 	looked, last time.Time
-	// planned tells the pods that wait where the last rounds planned them; why is what the last round knows of why it had to plan
+	// planned is where the last rounds planned each pending pod; why is what the last round knows of why it had to plan
 	// some once more.
 	planned map[types.UID]place
 	// told is the same of all pods of late, those that have their node among them.
@@ -64,7 +64,7 @@ type Controller struct {
 	failing map[types.UID]failure
 }
 
-// A Timeline keeps the times behind the pod metrics.
+// A Timeline keeps the times for the pod metrics.
 type Timeline interface {
 	// Decided is told that a round that began at start judged the pod, and whether it found a place, on a node of the pool.
 	Decided(p *model.Pod, start, now time.Time, placed bool, pool string)

@@ -32,7 +32,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// events keeps what was told.
+// events records published events.
 type events []string
 
 func (e *events) Publish(all ...telemetry.Event) {
@@ -262,7 +262,7 @@ func TestRefusalsAreTold(t *testing.T) {
 	}
 }
 
-// A pool whose types cannot be had is left out; nothing else stops.
+// A pool whose types cannot be read is left out; the others are planned for.
 func TestProviderErrorStopsNobody(t *testing.T) {
 	w := newWorld(t)
 	w.cloud.TypesErr = &cloud.NodeClassNotReadyError{Err: fmt.Errorf("no subnets")}

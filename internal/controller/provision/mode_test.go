@@ -11,7 +11,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// In mode DryRun the decision is made and told, and nothing is launched.
+// In mode DryRun the decision is made and reported, and nothing is launched.
 func TestDryRunLaunchesNothing(t *testing.T) {
 	w := newWorld(t)
 	w.Mode = apiv1.ModeDryRun

@@ -20,8 +20,8 @@ func (c *Controller) settle() {
 	c.Metrics.Scheduler.PausedPodsCount.WithLabelValues(c.Name()).Set(0)
 }
 
-// tell makes events, metrics and log lines of a plan that was carried out.
-// waits are the pods that wait for another launch, which have been told.
+// tell publishes events, metrics and log lines of a plan that was carried out.
+// waits are the pods that wait for another launch, which have their event already.
 func (c *Controller) tell(
 	ctx context.Context, s *model.Snapshot, plan *model.Plan, launches []act.Launch, waits map[string]string,
 ) {
@@ -64,7 +64,7 @@ func (c *Controller) tellPlaced(s *model.Snapshot, pods []*model.Pod, pool, mess
 		}
 		c.Timeline.Decided(p, s.Now, c.Clock.Now(), true, pool)
 		if p.Bound() {
-			continue // moves off a node that goes; the pod that comes in its place will be told
+			continue // its node is disrupted; its successor will get the event
 		}
 		event := telemetry.Event{
 			Object: p.Object, Type: corev1.EventTypeNormal, Reason: telemetry.EventNominated, Message: message,
@@ -106,7 +106,7 @@ func (c *Controller) tellRefusals(s *model.Snapshot, plan *model.Plan, waits map
 	return refused, ignored
 }
 
-// others tells how many more types a node may become.
+// others formats how many more types a node may become.
 func others(n int) string {
 	switch n {
 	case 0:

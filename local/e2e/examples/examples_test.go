@@ -127,7 +127,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// play applies an example and looks at what comes of it.
+// play applies an example and checks the result.
 func play(t *testing.T, name string, want example) {
 	var swaps []string
 	if want.before != nil {

@@ -194,7 +194,7 @@ func (e *env) helmTestFails(t *testing.T) {
 }
 
 // node does what the nodes of the local cluster do not: it runs the container of every pod that is to run once, and ends the
-// pod as the container ended. The channel tells what the last one printed.
+// pod as the container ended. The channel gets the output of the last one.
 func (e *env) node(t *testing.T) chan string {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -15,7 +15,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// Drifted nodes are replaced as fast as the budget lets; a closed budget keeps them, whatever they look like.
+// Drifted nodes are replaced as fast as the budget allows. With a budget of 0 none is replaced.
 func TestDrift(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "drift")
@@ -181,7 +181,7 @@ func TestEmptyNodesDrift(t *testing.T) {
 	}
 }
 
-// slowClass makes a node class whose nodes never come, as far as a test can tell.
+// slowClass makes a node class whose nodes register only after the test has ended.
 func (c *corner) slowClass() *kwokv1alpha1.KWOKNodeClass {
 	c.t.Helper()
 	class := &kwokv1alpha1.KWOKNodeClass{ObjectMeta: metav1.ObjectMeta{Name: c.name}}

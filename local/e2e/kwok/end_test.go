@@ -13,7 +13,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// Empty nodes go as many at a time as the budget lets, and a closed budget keeps them.
+// As many empty nodes are deleted at a time as the budget allows, and none with a budget of 0.
 func TestEmptinessAndBudgets(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "emptiness")

@@ -15,7 +15,7 @@ func mode(name string) func(*apiv1.NodePool) {
 	return func(p *apiv1.NodePool) { p.Annotations = map[string]string{apiv1.ModeAnnotationKey: name} }
 }
 
-// four lets a pool have nodes of four cores only.
+// four restricts a pool to nodes of four cores.
 func four(p *apiv1.NodePool) {
 	p.Spec.Template.Spec.Requirements = append(p.Spec.Template.Spec.Requirements, in(corev1.LabelInstanceTypeStable, "c-4x-amd64-linux"))
 }

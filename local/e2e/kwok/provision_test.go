@@ -131,7 +131,7 @@ func TestRegistrationDelay(t *testing.T) {
 	}
 }
 
-// The controller tells on its metrics port how it is.
+// The controller serves health, readiness and metrics.
 func TestMetrics(t *testing.T) {
 	s, err := local.Dir().Load()
 	if err != nil {

@@ -30,7 +30,7 @@ func (c *corner) alone(app string, change ...func(*corev1.PodTemplateSpec)) {
 	c.put(&corev1.Pod{ObjectMeta: t.ObjectMeta, Spec: t.Spec})
 }
 
-// release lets the pods of an app that are deleted go; of all apps if it is empty.
+// release removes the finalizer of deleted pods of an app; of all apps if it is empty.
 func (c *corner) release(app string) (left int) {
 	c.t.Helper()
 	for _, p := range c.pods() {

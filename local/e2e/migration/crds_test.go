@@ -81,7 +81,7 @@ func (p *place) installCRDs(t *testing.T) {
 	}
 }
 
-// forget lets a definition be ours again, whatever the test came to.
+// forget restores our CRD, even if the test failed.
 func (p *place) forget(t *testing.T, name string) {
 	t.Helper()
 	crd := &apiextensionsv1.CustomResourceDefinition{}

@@ -122,7 +122,7 @@ func TestRoomOfTheOthersCounts(t *testing.T) {
 	}
 }
 
-// In the shadow, ours tells what it would launch and leaves the launching to the other one.
+// In mode DryRun our controller reports what it would launch, and the other autoscaler launches.
 func TestInTheShadow(t *testing.T) {
 	p := here
 	ca, pool := p.beside(t, nodeGroup{name: "workers", max: 5}, func(pool *apiv1.NodePool) {
@@ -186,7 +186,7 @@ func (p *place) instancesOf(t *testing.T, pool string) []steer.Instance {
 	})
 }
 
-// launchedFor counts all instances that a pool has and had, as long as EC2 tells of them.
+// launchedFor counts all instances that a pool has and had, as long as EC2 lists them.
 func (p *place) launchedFor(t *testing.T, pool string) (n int) {
 	t.Helper()
 	all, err := p.Steer().Instances(context.WithoutCancel(t.Context()))

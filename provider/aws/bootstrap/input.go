@@ -105,7 +105,7 @@ func ClaimTaints(claim *apiv1.NodeClaim) []corev1.Taint {
 	return taints
 }
 
-// clusterDNS returns the DNS servers that kubelet is told of.
+// clusterDNS returns the DNS servers for kubelet's configuration.
 func (in Input) clusterDNS() []string {
 	if len(in.Kubelet.ClusterDNS) > 0 {
 		return in.Kubelet.ClusterDNS

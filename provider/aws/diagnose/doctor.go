@@ -168,7 +168,7 @@ func (d *Doctor) admitted(ctx context.Context, claim *apiv1.NodeClaim, found Fin
 	return Finding{Reason: ReasonNotAuthorized, Message: missing}
 }
 
-// tell says once that something cannot be found out.
+// tell logs once that something cannot be found out.
 func (d *Doctor) tell(ctx context.Context, what string, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

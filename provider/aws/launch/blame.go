@@ -88,7 +88,7 @@ func (o *order) vcpus(instanceType string) int64 {
 	return 0
 }
 
-// outcomeError is what claims that got no instance are told: that there is no capacity if that is all EC2 complained of,
+// outcomeError is the error for claims that got no instance: that there is no capacity if that is all EC2 complained of,
 // else the first other complaint.
 func outcomeError(errs []ec2types.CreateFleetError) error {
 	if len(errs) == 0 {

@@ -46,7 +46,7 @@ type Finder interface {
 	Terminate(ctx context.Context, i instances.Instance) error
 }
 
-// Clusters tells what nodes must know to join.
+// Clusters returns what nodes need to join.
 type Clusters interface {
 	Cluster(ctx context.Context) (bootstrap.Cluster, error)
 }
@@ -56,7 +56,7 @@ type Recorder interface {
 	Event(object client.Object, eventType, reason, message string)
 }
 
-// Kubelets tells what kubelet is told on a type, with expressions evaluated.
+// Kubelets returns the configuration of kubelet on a type, with expressions evaluated.
 type Kubelets interface {
 	Kubelet(class *awsv1.EC2NodeClass, instanceType string) (kubelet.Config, error)
 }

@@ -180,7 +180,7 @@ func reservationsOf(offers []model.Offering) []instances.Reservation {
 	return out
 }
 
-// part is what tells one group from the others.
+// part is what distinguishes one group from the others.
 type part struct {
 	cluster     bootstrap.Cluster
 	shape       catalog.Shape

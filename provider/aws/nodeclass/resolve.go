@@ -19,7 +19,7 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/reserve"
 )
 
-// When each step is due again, if all is well and if nothing was found.
+// When each step is due again, if it succeeded and if nothing was found.
 const (
 	imagesAgain     = 5 * time.Minute
 	groupsAgain     = 5 * time.Minute

@@ -85,8 +85,8 @@ func (p *Paid) Task() periodic.Task {
 	}}
 }
 
-// Refresh reads the price book and counts nodes. A price book that is wrong is told once, and the one before stays in force;
-// one that is deleted is over.
+// Refresh reads the price book and counts nodes. An invalid price book is logged once, and the previous one stays in force;
+// a deleted one is dropped.
 func (p *Paid) Refresh(ctx context.Context) error {
 	if p.Namespace == "" {
 		return nil

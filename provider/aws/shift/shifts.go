@@ -93,8 +93,8 @@ func (s *Shifts) Task() periodic.Task {
 	}}
 }
 
-// Refresh asks ARC once, and tells the pools that a shift begins or ends for. What ARC does not name any more is over at
-// once. After an error, what was known stays until it expires.
+// Refresh reads the shifts from ARC, and publishes events on the pools for which one begins or ends. A shift that ARC no longer
+// lists is over at once. After an error, known shifts stay until they expire.
 func (s *Shifts) Refresh(ctx context.Context) error {
 	arn, err := s.Cluster(ctx)
 	if err != nil {

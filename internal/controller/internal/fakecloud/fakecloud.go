@@ -37,7 +37,7 @@ type Cloud struct {
 	// Types are the instance types of every pool; TypesErr replaces them.
 	Types    []*cloud.InstanceType
 	TypesErr error
-	// NodeName is the name that Create tells of nodes.
+	// NodeName is the name of nodes that Create returns.
 	NodeName string
 	// Repairs are the repair policies.
 	Repairs []cloud.RepairPolicy

@@ -228,7 +228,7 @@ func (w *World) Count(name string, values ...string) float64 {
 	return 0
 }
 
-// Events records what was told.
+// Events records published events.
 type Events struct {
 	mu   sync.Mutex // guards told
 	told []string

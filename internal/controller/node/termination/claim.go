@@ -65,7 +65,7 @@ func (c *Controller) deleteClaim(ctx context.Context, claim *apiv1.NodeClaim) (d
 	return true, nil
 }
 
-// deadlineOf is when the node goes whatever is on it. A deadline that cannot be read is told and left out: a typo must
+// deadlineOf returns when the node is deleted with all pods on it. An unreadable deadline is logged and ignored: a typo must
 // neither stop a drain nor cut it short.
 func (c *Controller) deadlineOf(ctx context.Context, node *corev1.Node, claim *apiv1.NodeClaim) time.Time {
 	deadline, err := drain.Deadline(claim)

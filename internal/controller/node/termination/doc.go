@@ -1,5 +1,5 @@
 // Package termination ends nodes that are being deleted: it keeps new pods off, drains them, waits for their volumes,
-// ends the instance and lets go of the Node at last.
+// terminates the instance and removes the finalizer of the Node.
 //
 // engine/drain decides which pods leave when; this package reads, writes and reports. There are no polls: an empty node is
 // deleted at once, and a drain goes on when a pod, a volume, a claim or a disruption budget changes. There are two exceptions.

@@ -130,7 +130,7 @@ func describeHeld(held []drain.Hold, remaining int) string {
 	return b.String()
 }
 
-// phrase is the cause behind the name of a pod.
+// phrase is the cause, to be appended to the name of a pod.
 func phrase(c drain.Cause) string {
 	if c == drain.CauseBudget {
 		return "(" + c.String() + ")"

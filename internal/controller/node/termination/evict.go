@@ -76,7 +76,7 @@ func (c *Controller) deleteByForce(ctx context.Context, d *departure, f drain.De
 	return nil
 }
 
-// told publishes that a pod was made to leave, and counts it.
+// told publishes an event about an eviction, and counts it.
 func (c *Controller) told(d *departure, pod *corev1.Pod, reason, prefix string) {
 	why := cause(d.claim)
 	c.Metrics.Pods.DrainedTotal.WithLabelValues(why).Inc()

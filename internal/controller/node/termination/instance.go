@@ -96,7 +96,7 @@ func (c *Controller) instanceGone(ctx context.Context, node *corev1.Node) (bool,
 	return false, nil
 }
 
-// release lets the node go.
+// release removes the finalizer of the node.
 func (c *Controller) release(ctx context.Context, node *corev1.Node) error {
 	before := node.DeepCopy()
 	controllerutil.RemoveFinalizer(node, apiv1.TerminationFinalizer)

@@ -84,7 +84,7 @@ func (c *Controller) watchTurns(ctx context.Context, q requestQueue) error {
 
 type requestQueue = workqueue.TypedRateLimitingInterface[ctrl.Request]
 
-// reopen lets the pods that the budget covers be tried at once.
+// reopen ends the back-off of pods that the budget covers.
 func (c *Controller) reopen(budget *policyv1.PodDisruptionBudget, q requestQueue) {
 	selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector)
 	if err != nil {

@@ -77,7 +77,7 @@ func (c *Controller) setConsolidatable(claim *apiv1.NodeClaim, pool *apiv1.NodeP
 	return wait
 }
 
-// setDrifted sets or clears the condition and returns when to ask again. If the answer cannot be had the condition
+// setDrifted sets or clears the condition and returns when to check again. If the check fails the condition
 // stays.
 func (c *Controller) setDrifted(
 	ctx context.Context, claim *apiv1.NodeClaim, pool *apiv1.NodePool,

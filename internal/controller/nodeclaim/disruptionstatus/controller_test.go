@@ -139,7 +139,7 @@ func TestDriftOfInstanceType(t *testing.T) {
 	b.pass(yes, "True InstanceTypeNotFound", 5*time.Minute)
 }
 
-// Drift that cannot be told now stays as it was, and Consolidatable is written all the same.
+// If the check of drift fails, Drifted stays as it was, and Consolidatable is written all the same.
 func TestDriftUnknown(t *testing.T) {
 	drifted := func(claim *apiv1.NodeClaim) {
 		condition.SetTrueWithReason(claim, apiv1.ConditionTypeDrifted, "AMIDrift", "AMIDrift", world.Start)

@@ -68,7 +68,7 @@ func (p *pass) release(ctx context.Context) error {
 	return nil
 }
 
-// tellEnd counts a claim that has come to its end.
+// tellEnd counts a claim that was released.
 func (p *pass) tellEnd(ctx context.Context, claim *apiv1.NodeClaim) {
 	pool, now := claim.Labels[apiv1.NodePoolLabelKey], p.Clock.Now()
 	m := p.Metrics.NodeClaims

@@ -28,8 +28,8 @@ type pass struct {
 	view  lifecycle.View
 	// stored is the claim as the API server last gave it: what the status patch is made against.
 	stored *apiv1.NodeClaim
-	// tell is done once the status is written, so that nothing is told twice when the pass is repeated; before is the claim as it was
-	// until then, which a cache that is behind may not have shown.
+	// tell is published once the status is written, so that nothing is published twice if the pass is repeated; before is the claim
+	// until then, which a stale cache may still have otherwise.
 	tell   []news
 	before *apiv1.NodeClaim
 	// unlocked means that the provider may have written to the claim during the pass, so that an optimistic lock on the
@@ -197,7 +197,7 @@ func poolUID(claim *apiv1.NodeClaim) types.UID {
 	return ""
 }
 
-// news is told when the condition becomes true.
+// news is published when the condition becomes true.
 type news struct {
 	condition string
 	tell      func()
