@@ -175,7 +175,7 @@ func (k *configuration) dropDominated() {
 	k.bins = kept
 }
 
-// cheap bounds how much above the prices of the plain relaxation a bin may be to be in the part that is searched most often.
+// cheap is the share of its price that a bin must be worth, by the prices of the plain relaxation, to be searched most often.
 const cheap = 0.97
 
 // plain returns the worth of each item by the plain relaxation's prices of cpu and memory, and sets the part of the bins that

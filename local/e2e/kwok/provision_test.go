@@ -131,7 +131,7 @@ func TestRegistrationDelay(t *testing.T) {
 	}
 }
 
-// The controller serves health, readiness and metrics.
+// The controller serves its metrics.
 func TestMetrics(t *testing.T) {
 	s, err := local.Dir().Load()
 	if err != nil {
