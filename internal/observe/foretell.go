@@ -137,8 +137,8 @@ func ownerOf(o *corev1.Pod) (types.UID, bool) {
 // overdueAfter is how long a pod may wait for its first verdict before it counts as refused like others.
 const overdueAfter = 500 * time.Millisecond
 
-// Backlog returns when the first and the latest of the pods came that the scheduler has not looked at, and whether it is behind:
-// pods that it is just about to bind are none.
+// Backlog returns when the first and the latest of the pods without a verdict were created, and whether the scheduler is behind.
+// It is not behind because of pods that it is just about to bind.
 func (c *Cluster) Backlog() (first, latest time.Time, behind bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -153,8 +153,8 @@ func (s *Story) follow(ctx context.Context, t *teller, d *appsv1.Deployment) err
 	return nil
 }
 
-// listen hands news to t until every pod runs. The records are read before
-// each piece of news, so that causes are told before effects.
+// listen passes news to t until every pod runs. It reads the records before
+// each piece of news, so that causes are printed before effects.
 func (s *Story) listen(ctx context.Context, t *teller, r *records, news <-chan func()) error {
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()

@@ -42,7 +42,7 @@ func claim(conditions ...string) []apiv1.NodeClaim {
 	return []apiv1.NodeClaim{c}
 }
 
-// Everything is told once, in the order in which it was seen, and nothing
+// Each change is printed once, in the order in which it was seen, and not
 // before it is true.
 func TestTellerTellsNewsOnce(t *testing.T) {
 	var lines []string

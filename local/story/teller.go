@@ -90,6 +90,6 @@ func (t *teller) reached(claim *apiv1.NodeClaim, stage, line string) {
 	t.say(line)
 }
 
-// done reports whether every pod runs, and every claim is told to its end: the
-// two are watched apart, and pods may be seen to run first.
+// done reports whether every pod runs and every claim was printed as
+// initialized: both are watched separately, and pods may be seen to run first.
 func (t *teller) done() bool { return t.running == t.want && t.starting == 0 }

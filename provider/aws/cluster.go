@@ -37,7 +37,7 @@ const (
 	newestMinor = 36
 )
 
-// cluster knows what nodes must know to join. It asks once and remembers; failures are not remembered.
+// cluster returns the data of the cluster that nodes need to join. It caches them, but no failures.
 type cluster struct {
 	settings  Settings
 	eks       EKS

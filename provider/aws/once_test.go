@@ -57,7 +57,7 @@ func (w *world) crash(t *testing.T, names []string, hang steer.Hang, alive int) 
 	die()
 	wg.Wait()
 	w.stop()
-	// A call that is let go before EC2 has seen its caller die would be carried out after all.
+	// A hanging call that is released before EC2 notices the end of its caller would be carried out after all.
 	for slices.ContainsFunc(w.calls(t, "CreateFleet"), func(c steer.Call) bool { return c.Status == 0 }) {
 		if limit.Err() != nil {
 			t.Fatal("EC2 does not see that the caller has died")
@@ -133,8 +133,8 @@ func (w *world) wantAlive(t *testing.T, want int) {
 	}
 }
 
-// The call was made and its instances do not show: it is repeated to the letter, also for claims that bear the labels
-// of their instance already, and EC2 tells of the same instances again.
+// When EC2 does not show the instances of a call, it is repeated unchanged, also for claims that have the labels of their
+// instance already. EC2 returns the same instances.
 func TestUnseenLaunchIsRepeated(t *testing.T) {
 	w := newWorld(t)
 	names := w.storeClaims(t, 6)

@@ -190,9 +190,9 @@ func (c *Controller) checked(ctx context.Context, s *model.Snapshot, commands []
 	return sound
 }
 
-// begin starts one command: its nodes are marked and name what they will wait for, then that is asked for. Whatever stops
-// it half way, a crash or an error, leaves marked nodes that wait for claims which are not there: the next pass takes the
-// marks back and lets go of the claims that did come to be.
+// begin starts one command: it marks its nodes with the names of their replacements, then creates these claims. If a crash
+// or an error interrupts it, marked nodes wait for claims that do not exist. Then the next pass removes the marks, and
+// the claims that were created become surplus.
 func (c *Controller) begin(ctx context.Context, s *model.Snapshot, cmd *model.Command) error {
 	now := c.Clock.Now()
 	if cmd.Force {

@@ -16,7 +16,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// A hanging cloud does not answer for one claim until it is let go on.
+// A hanging cloud does not answer for one claim until it is released.
 type hanging struct {
 	*lifecycle.Controller
 	claim          string        // whose launch hangs

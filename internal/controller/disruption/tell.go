@@ -115,7 +115,7 @@ func (c *Controller) tellRepaired(ctx context.Context, n *model.Node) {
 		"NodeClaim", named(n.Claim.Name), "Node", named(n.Name))
 }
 
-// tellBlocked tells owners what holds their nodes, as far as it is theirs to change or explains what they pay.
+// tellBlocked publishes events about blockers of nodes, if users can change them or they explain costs.
 func (c *Controller) tellBlocked(s *model.Snapshot, d disrupt.Decision) {
 	for _, b := range d.Blocked {
 		switch b.Verdict.Rule {

@@ -28,11 +28,11 @@ const conditionPeriod = 30 * time.Second
 // conditionWorkers is small: the work is a few map operations.
 const conditionWorkers = 10
 
-// Conditions tells how the status conditions of the objects of one kind change, by metrics and, but for nodes, by events,
-// and how long the objects take to go. There is one controller for each kind.
+// Conditions reports changes of the status conditions of objects of one kind by metrics and, but for nodes, by events. It also
+// measures how long deletions take. There is one controller for each kind.
 //
-// What an object looked like before is remembered from its last event. An object seen for the first time has changed only
-// if it was created after the controller: whatever is older may have changed long ago.
+// It compares an object with its state at the last reconcile. An object seen for the first time counts as changed only if it
+// was created after the controller started: an older one may have changed long ago.
 type Conditions struct {
 	client  client.Client
 	clock   clock.PassiveClock

@@ -8,8 +8,8 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// Health remembers, for each pool, how the last few registrations of its nodes went. The controller of claims tells it,
-// RegistrationHealth makes a condition of it. It is safe for use by many.
+// Health records, for each pool, the results of the last few registrations of its nodes. The controller of claims writes it,
+// and RegistrationHealth makes a condition of it. It is safe for concurrent use.
 type Health struct {
 	mu    sync.Mutex // guards pools
 	pools map[types.UID]*record

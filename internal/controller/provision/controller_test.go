@@ -204,9 +204,8 @@ func TestBatchWindow(t *testing.T) {
 	t.Error("no round began")
 }
 
-// A scheduler that is behind has judged one pod of those that came together: they are one batch all the same, as long as pods
-// come, and have one plan.
-func TestBatchOfTheUnjudged(t *testing.T) {
+// When a slow scheduler has tried one of several new pods, all are one batch with one plan, as long as pods keep coming.
+func TestBatchOfPodsWithoutVerdict(t *testing.T) {
 	w := newWorld(t)
 	w.come("web", 3, 1)
 	w.pend("first", 1, 1)
@@ -296,9 +295,9 @@ func TestFailedCreateIsTriedAgain(t *testing.T) {
 	}
 }
 
-// A solver with a fault puts a pod where a taint keeps it out. The pod concerned is left out and told; the rest of the batch goes
-// on.
-func TestUnsafePlacementHoldsUpNobodyElse(t *testing.T) {
+// A faulty solver places a pod on a node whose taint it does not tolerate. This pod is left out and gets an event. The rest of
+// the batch is placed.
+func TestUnsafePlacementDoesNotStopOthers(t *testing.T) {
 	w := newWorld(t)
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{corev1.LabelHostname: "n"}}}
 	node.Status.Allocatable = model.Resources{"cpu": 8000, "memory": 16 << 30, "pods": 10}.List()

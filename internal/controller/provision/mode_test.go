@@ -31,8 +31,8 @@ func TestDryRunLaunchesNothing(t *testing.T) {
 	}
 }
 
-// In mode Approve as many nodes are launched as the pool is approved to have, those of the most important pods first; it is told
-// what would take more. Nodes that go leave their place to others.
+// In mode Approve as many nodes are launched as the pool is approved to have, those of pods with the highest priority first. An
+// event names the approval that more nodes need. Nodes that are deleted no longer count.
 func TestApproveLaunches(t *testing.T) {
 	w := newWorld(t)
 	w.cloud.Types = w.cloud.Types[:1]

@@ -156,8 +156,8 @@ func TestDriftBudgets(t *testing.T) {
 	c.awaitRunning("web", 5)
 }
 
-// Empty nodes that have drifted go without replacements, within the budget for drift. They may go once the controller has said
-// that it knows them to be empty: its news of pods and of drift come by different ways.
+// Empty drifted nodes are deleted without replacements, within the budget for drift. The test waits until the controller
+// reports them as empty, since it gets pods and drift by different watches.
 func TestEmptyNodesDrift(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "drift-empty")

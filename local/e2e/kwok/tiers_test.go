@@ -113,8 +113,8 @@ func TestOrderOfLeaving(t *testing.T) {
 	c.awaitGone(node.Name)
 }
 
-// A pod that takes longer to end than its node has left is told to end early enough, whatever protects it, and its grace is
-// cut at the node's.
+// A pod whose grace period is longer than its node's remaining time is deleted early enough, in spite of do-not-disrupt and
+// budgets, and its grace period ends with the node's.
 func TestLongGraceIsCut(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "long-grace")

@@ -123,7 +123,7 @@ func TestPoolSchema(t *testing.T) {
 	}
 }
 
-// What no schema can rule out, the pool's condition says, and the pool launches nothing until it is put right.
+// A mistake that the schema cannot detect is reported in the pool's condition. The pool launches nothing until it is corrected.
 func TestPoolThatContradictsItself(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "contradiction")

@@ -147,8 +147,8 @@ func (d *Doctor) look(ctx context.Context, id string) (Finding, error) {
 	return Read(string(text), i), nil
 }
 
-// admitted adds what is known of the cluster's side, unless the console has told of something that comes before it: a node
-// that does not reach the API server has not been turned away by it.
+// admitted adds what the node's role lacks to access the cluster. It does not if the console shows an earlier problem: a node
+// that cannot reach the API server was not rejected by it.
 func (d *Doctor) admitted(ctx context.Context, claim *apiv1.NodeClaim, found Finding) Finding {
 	profile := claim.Annotations[awsv1.AnnotationInstanceProfile]
 	switch found.Reason {

@@ -189,7 +189,7 @@ func least(a, b time.Duration) time.Duration {
 	return a
 }
 
-// tell logs what went wrong with the class, or with what it is about, when that is new, and when it has gone.
+// tell logs a problem of the class when it is new, and when it is over.
 func (s *Status) tell(ctx context.Context, class *awsv1.EC2NodeClass, about, what string) {
 	key := trouble{class.UID, about}
 	s.mu.Lock()

@@ -91,8 +91,8 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return result, err
 }
 
-// depart does what comes before the drain: the claim goes with its node, a node whose instance is gone is let go at once,
-// and new pods are kept off.
+// depart prepares the drain: it deletes the node's claim and taints the node. It removes the finalizer at once if the instance
+// is gone.
 func (c *Controller) depart(ctx context.Context, node *corev1.Node) (ctrl.Result, error) {
 	claim, err := c.claimOf(ctx, node)
 	if err != nil {

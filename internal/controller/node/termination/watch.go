@@ -23,8 +23,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/workers"
 )
 
-// Register adds the controller to mgr. It is woken by nodes that are being deleted, by the pods, volumes and claims of such
-// nodes, and by disruption budgets that open.
+// Register adds the controller to mgr. It is triggered by nodes that are being deleted, by the pods, volumes and claims of such
+// nodes, and by PodDisruptionBudgets that allow evictions again.
 func (c *Controller) Register(mgr ctrl.Manager) error {
 	leaving := predicate.NewPredicateFuncs(func(o client.Object) bool { return !o.GetDeletionTimestamp().IsZero() })
 	b := ctrl.NewControllerManagedBy(mgr)

@@ -16,8 +16,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/workers"
 )
 
-// Register adds the controller to mgr. It is woken by claims, by pools whose spec or hash changes, and by node
-// classes: what they resolve to is in their status.
+// Register adds the controller to mgr. It is triggered by claims, by pools whose spec or hash changes, and by node
+// classes, including their status.
 func (c *Controller) Register(mgr ctrl.Manager) error {
 	facts := c.Cloud.Facts()
 	b := claims.Over(mgr, c, facts, workers.Number(c.CPUMillis, 10, 1000)).

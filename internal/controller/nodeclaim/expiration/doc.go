@@ -1,5 +1,4 @@
 // Package expiration deletes claims that are older than their expireAfter.
 //
-// An expired claim is deleted at once, without regard to budgets and before it has a replacement. Its pods are planned for
-// while its node drains.
+// An expired claim is deleted at once, regardless of budgets and replacements. Its pods are planned for while it drains.
 package expiration

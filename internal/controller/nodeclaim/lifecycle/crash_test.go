@@ -104,8 +104,8 @@ func TestDeletedBeforeLaunchWasRecorded(t *testing.T) {
 	}
 }
 
-// The status could not be written after the launch, and then the claim was deleted: the provider is told the
-// instance's ID, since it may not find an instance so young by its tags.
+// If a claim is deleted after its launch and its status was not written, Delete gets the instance's ID from memory. The
+// provider may not find a new instance by its tags yet.
 func TestDeletedWithTheLaunchInMemory(t *testing.T) {
 	b := newBench(t, world.Claim("a"))
 	b.Controller.Client = interceptor.NewClient(b.World.Client, interceptor.Funcs{
