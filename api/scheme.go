@@ -28,8 +28,8 @@ func AddToScheme(s *runtime.Scheme) error {
 	return nil
 }
 
-// Scheme returns a new scheme that knows all kinds of all groups, and nothing
-// else. Whoever needs Kubernetes' own kinds adds them.
+// Scheme returns a new scheme with all kinds of all groups of Karpenter. It
+// has no kinds of Kubernetes: a caller that needs those adds them.
 func Scheme() *runtime.Scheme {
 	s := runtime.NewScheme()
 	if err := AddToScheme(s); err != nil {

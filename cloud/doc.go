@@ -1,9 +1,9 @@
 // Package cloud is the contract between Karpenter and a cloud: what a Provider must do, and the errors it may answer with.
 //
-// A provider is a value that the composition root hands to the controllers. It brings its label facts, node class kinds
-// and repair policies along; nothing is registered globally. cloudtest holds the suite that every provider must pass, and
-// docs/providers.md tells how to write one.
+// A provider is a value that the composition root passes to the controllers. Its Facts hold its labels, node class kinds and
+// repair policies; nothing is registered globally. cloudtest holds the suite that every provider must pass, and
+// docs/providers.md describes how to write one.
 //
-// All methods may be called concurrently and must return when ctx is done. A method that finds that the cloud is slow
-// holds up its caller only.
+// All methods may be called concurrently and must return when ctx is done. A method that waits for a slow cloud must not
+// delay other calls.
 package cloud

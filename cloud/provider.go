@@ -21,7 +21,7 @@ type (
 type Provider interface {
 	// Name is the provider's short name, a label value in metrics, in lower case.
 	Name() string
-	// Facts tells what is fixed about the provider: its labels, node class kinds and repair policies. The result never
+	// Facts returns what is fixed about the provider: its labels, node class kinds and repair policies. The result never
 	// changes and is not to be changed.
 	Facts() Facts
 
@@ -47,7 +47,7 @@ type Provider interface {
 	// List returns all instances of this cluster that have not ended, those being ended included, in ID order.
 	List(ctx context.Context) ([]*Instance, error)
 
-	// Drift returns why the claim's instance is no longer what its node class asks for, or "" if it is.
+	// Drift returns why the claim's instance no longer matches its node class, or "" if it does.
 	Drift(ctx context.Context, claim *apiv1.NodeClaim) (DriftReason, error)
 	// Registered is called with the claim's node before it is declared registered. A wait longer than zero holds it back
 	// and says when to ask again; labels are added to claim and node.
@@ -87,7 +87,7 @@ type RepairPolicy struct {
 // A DriftReason is a condition reason, for example AMIDrift. Empty means no drift.
 type DriftReason string
 
-// An Instance is a machine as the cloud tells of it.
+// An Instance is a machine as the cloud describes it.
 type Instance struct {
 	// ProviderID is the identity that Kubernetes nodes carry in spec.providerID.
 	ProviderID string

@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ReasonAwaitingReconciliation is the reason of a dependent or root that
-// nobody has set yet.
+// ReasonAwaitingReconciliation is the reason of a dependent or root that no
+// controller has set yet.
 const ReasonAwaitingReconciliation = "AwaitingReconciliation"
 
 // awaitingMessage goes with ReasonAwaitingReconciliation.
@@ -144,8 +144,8 @@ func Set(o Object, c metav1.Condition, now time.Time) (changed bool) {
 }
 
 // Clear removes the conditions of the given types and reports whether any was
-// there. The root and the dependents stay: an object without them would look
-// like one nobody has reconciled.
+// there. It keeps the root and the dependents: an object without them would
+// look like one that no controller has reconciled.
 func Clear(o Object, types ...string) (changed bool) {
 	known := o.StatusConditions()
 	kept := slices.DeleteFunc(slices.Clone(o.GetConditions()), func(c metav1.Condition) bool {

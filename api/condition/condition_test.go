@@ -120,7 +120,7 @@ func TestStaleDependentIsNotHealthy(t *testing.T) {
 	}
 	c.Generation = 2
 	if condition.Ready(c) {
-		t.Error("ready for a generation nobody has looked at")
+		t.Error("ready for a generation that no controller has reconciled")
 	}
 	condition.SetTrue(c, "Launched", latest)
 	root := condition.Get(c, "Ready")

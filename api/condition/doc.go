@@ -4,11 +4,11 @@
 // summed up in one root condition, Ready. The package promises that
 //
 //   - dependents and root always exist, Unknown from the creation of the
-//     object until somebody says otherwise;
+//     object until a controller sets them;
 //   - lastTransitionTime moves only when the status of a condition changes;
 //   - every Set stamps the generation of the object it was made for;
 //   - a dependent set for an older generation does not count as healthy, so
-//     the root never claims to be ready for a spec nobody has looked at;
+//     the root is never True for a spec that no controller has read;
 //   - the list is sorted by type, with the root last.
 //
 // It is pure: the time of a change is an argument, nothing is written to a

@@ -18,9 +18,9 @@ func updateRoot(o Object, now time.Time) (changed bool) {
 	return put(o, root)
 }
 
-// summary is what the dependents say together: True if all of them are True
-// for the current generation, False if one is False, else Unknown. While
-// nobody has set any dependent the root stays at AwaitingReconciliation.
+// summary returns the root condition that follows from the dependents: True
+// if all are True for the current generation, False if one is False, else
+// Unknown. Its reason is AwaitingReconciliation while no dependent is set.
 func summary(o Object) metav1.Condition {
 	types := o.StatusConditions()
 	unhealthy := unhealthyDependents(o)

@@ -1,8 +1,8 @@
-// Package legacy knows the API that came before karpenter.sh/v1: which kinds it had, what they are called now, and which
-// labels and annotations were renamed. No server has these kinds any more; they are read to be converted.
+// Package legacy lists the kinds of the API before karpenter.sh/v1, their present names, and the labels and annotations
+// that were renamed. They are read only to be converted.
 //
-// There are no Go types for them on purpose: manifests are converted as YAML, so that comments and templates survive, and a
-// field that nobody knew is named instead of lost in decoding.
+// There are deliberately no Go types for them. Manifests are converted as YAML, which keeps comments and templates, and an
+// unknown field is reported instead of lost in decoding.
 package legacy
 
 import "strings"

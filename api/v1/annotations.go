@@ -8,7 +8,7 @@ const (
 	DoNotDisruptAnnotationKey = Group + "/do-not-disrupt"
 	// NodePoolHashAnnotationKey holds NodePool.Hash as it was when a claim was made.
 	NodePoolHashAnnotationKey = Group + "/nodepool-hash"
-	// NodePoolHashVersionAnnotationKey tells which rule made the hash.
+	// NodePoolHashVersionAnnotationKey is the version of the hash.
 	NodePoolHashVersionAnnotationKey = Group + "/nodepool-hash-version"
 	// NodeClaimTerminationTimestampAnnotationKey is when a claim that drains is
 	// ended by force (RFC 3339).

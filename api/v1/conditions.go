@@ -33,7 +33,7 @@ const (
 	ConditionTypeVolumesDetached = "VolumesDetached"
 	// ConditionTypeInstanceTerminating: the cloud accepted the deletion.
 	ConditionTypeInstanceTerminating = "InstanceTerminating"
-	// ConditionTypeConsistentStateFound: node and claim agree in what they say.
+	// ConditionTypeConsistentStateFound: node and claim have consistent capacity.
 	ConditionTypeConsistentStateFound = "ConsistentStateFound"
 	// ConditionTypeDisruptionReason: the claim waits to be disrupted, and why.
 	ConditionTypeDisruptionReason = "DisruptionReason"

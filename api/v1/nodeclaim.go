@@ -7,7 +7,7 @@ import (
 	"github.com/karpenter-go/karpenter/api/condition"
 )
 
-// NodeClaim asks for one node and tells how far it has come: launched,
+// NodeClaim requests one node. Its status says how far that is: launched,
 // registered, initialized, and at last drained and terminated. Karpenter makes
 // node claims; people read and delete them.
 //

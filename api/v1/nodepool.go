@@ -100,7 +100,7 @@ type NodePoolStatus struct {
 	NodeClassObservedGeneration int64 `json:"nodeClassObservedGeneration,omitempty"`
 
 	// Ready is True if ValidationSucceeded and NodeClassReady are.
-	// NodeRegistrationHealthy tells whether the latest nodes did join the cluster.
+	// NodeRegistrationHealthy is whether the latest nodes have registered.
 	// +listType=map
 	// +listMapKey=type
 	// +optional

@@ -180,7 +180,7 @@ func validateKnownValues(r NodeSelectorRequirementWithMinValues, rules LabelRule
 }
 
 // UnknownValues returns the values of an In requirement that its key can never
-// have, in their order. Somebody should be told; nothing is wrong otherwise.
+// have, in their order. They deserve a warning but do not make it invalid.
 func UnknownValues(r NodeSelectorRequirementWithMinValues, rules LabelRules) []string {
 	known, closed := rules.KnownValues[rules.Canonical(r.Key)]
 	if !closed || r.Operator != corev1.NodeSelectorOpIn {

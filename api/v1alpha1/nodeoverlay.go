@@ -97,7 +97,7 @@ type NodeSelectorRequirement struct {
 	Values []string `json:"values,omitempty"`
 }
 
-// NodeOverlayStatus tells whether the overlay is in force.
+// NodeOverlayStatus says whether the overlay is in force.
 type NodeOverlayStatus struct {
 	// Ready is True if ValidationSucceeded is: the spec makes sense and no overlay
 	// of the same weight contradicts it.

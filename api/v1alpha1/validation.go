@@ -45,7 +45,7 @@ func (o *NodeOverlay) Validate(rules apiv1.LabelRules) error {
 	return utilerrors.NewAggregate(errs)
 }
 
-// errNotExtended is said of a resource that every instance type knows itself.
+// errNotExtended is the error for a resource that every instance type has.
 var errNotExtended = errors.New("only extended resources may be added")
 
 // WithMinValues returns the requirement in the form pools have, without

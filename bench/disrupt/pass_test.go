@@ -93,7 +93,7 @@ func BenchmarkSettled(b *testing.B) {
 	}
 }
 
-// cpu is what the process has used of all cores, the collector's part included: it tells more than time on a busy machine.
+// cpu is what the process has used of all cores, garbage collection included. On a busy machine it is more exact than elapsed time.
 func cpu() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -165,7 +165,7 @@ func BenchmarkFragmented(b *testing.B) {
 	}
 }
 
-// A run is what it took to bring a fleet to rest.
+// A run counts what consolidation did until it found no further command.
 type run struct {
 	moved, commands int
 	peak            float64 // most dollars per hour paid twice at a time

@@ -110,7 +110,7 @@ func (a *API) send(ctx context.Context, method, contentType string, o sent) erro
 	return err
 }
 
-// A change is what a watch tells of one object.
+// A change is a watch event of one object.
 type change struct {
 	Type   string
 	Object object
@@ -132,8 +132,8 @@ type object struct {
 	}
 }
 
-// follow watches all objects at path and tells every change until ctx is over. Whenever it has to begin anew it says so first,
-// and tells what is there again.
+// follow watches all objects at path and reports every change until ctx is done. When it has to restart, it reports that first,
+// and reports all existing objects again.
 func (a *API) follow(ctx context.Context, path string, anew func(), tell func(change)) {
 	for ctx.Err() == nil {
 		anew()

@@ -64,7 +64,7 @@ func Pods(apps []App) []*corev1.Pod {
 // manifest is a JSON object of the API.
 type manifest = map[string]any
 
-// deployment returns the app as a Deployment whose pods end at once when they are told to.
+// deployment returns the app as a Deployment whose pods have no grace period.
 func (a App) deployment() any {
 	labels := manifest{"app": a.Name}
 	return manifest{

@@ -40,7 +40,7 @@ type Options struct {
 	Again bool
 	// UpLimit and DownLimit bound the two halves.
 	UpLimit, DownLimit time.Duration
-	// Log is told what happens. Logs is a directory that does not exist yet, for the logs of the cluster; empty keeps none.
+	// Log is called with each event. Logs is a directory that does not exist yet, for the logs of the cluster; empty keeps none.
 	Log  io.Writer
 	Logs string
 }

@@ -41,7 +41,7 @@ type Seen struct {
 
 // A Look is what is there at one moment.
 type Look struct {
-	// Pods are those not yet told to go, Running those of them that run.
+	// Pods are those without a deletion timestamp, Running those of them that run.
 	Pods, Running int
 	// Nodes are all that are paid for, those that go included, Price what they cost in dollars per hour.
 	Nodes int

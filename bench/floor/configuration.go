@@ -15,7 +15,7 @@ import (
 // A configuration relaxation buys fractions of nodes like the plain one, but each is a fraction of a node that holds whole
 // pods. It chooses how often each set of pods that fits on a type is launched, so that all pods are held at the least cost
 // (Gilmore and Gomory, 1961). The sets are too many to list: those that lower the cost are found one after another, by dynamic
-// programming over cpu and memory. All else that a pod asks for can only make a plan dearer still.
+// programming over cpu and memory. Other requirements of pods can only raise the cost of a plan.
 type configuration struct {
 	items []item
 	bins  []bin
@@ -23,7 +23,7 @@ type configuration struct {
 	part  grid // has those that are cheap for what they hold, and what is smaller
 }
 
-// An item is pods that ask for the same, in cells of the grid.
+// An item is a set of pods with equal requests, in cells of the grid.
 type item struct{ cpu, memory, count int }
 
 // A bin is a type, in cells of the grid.
@@ -175,7 +175,7 @@ func (k *configuration) dropDominated() {
 	k.bins = kept
 }
 
-// cheap is how near to the prices of the plain relaxation a bin must come to be in the part that is searched most often.
+// cheap is the share of its price that a bin must be worth, by the prices of the plain relaxation, to be searched most often.
 const cheap = 0.97
 
 // plain returns the worth of each item by the plain relaxation's prices of cpu and memory, and sets the part of the bins that

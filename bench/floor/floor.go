@@ -1,5 +1,5 @@
-// Package floor computes a price that no set of new nodes for some pods can go below: the linear relaxation, with nodes and
-// pods that may be cut into pieces. It shares no code with the engine, whose own floor is measured against it.
+// Package floor computes a lower bound of the price of new nodes for given pods: the linear relaxation, with fractions of nodes
+// and pods. It shares no code with the engine, so that the engine's lower bound can be compared with it.
 package floor
 
 import (
@@ -31,8 +31,8 @@ var resources = []resource{
 // Price returns the floor in dollars per hour for the pods of c that have no node, when all capacity is new and bought as
 // one of the given capacity types. Daemons take their share of every node; a type that they fill is left out.
 //
-// Of what pods ask beside resources one thing is looked at: pods that must not share a host with their like need as many
-// nodes as there are of them. All else can only make a plan dearer still.
+// Besides resource requests it considers one constraint: pods with anti-affinity to each other by host need a node each. Other
+// constraints can only raise the price.
 func Price(c *workload.Cluster, capacityTypes ...string) (float64, error) {
 	need := model.Resources{}
 	for _, p := range c.Pods {
@@ -72,7 +72,7 @@ func Hosts(c *workload.Cluster) int64 {
 			s, err := metav1.LabelSelectorAsSelector(t.LabelSelector)
 			if err != nil || t.TopologyKey != corev1.LabelHostname || t.NamespaceSelector != nil || !s.Matches(labels.Set(p.Labels)) ||
 				len(t.Namespaces)+len(t.MatchLabelKeys)+len(t.MismatchLabelKeys) > 0 {
-				continue // not surely against its like
+				continue // may not select all pods that are equal to p
 			}
 			name := p.Namespace + "/" + s.String()
 			groups[name]++
@@ -82,7 +82,7 @@ func Hosts(c *workload.Cluster) int64 {
 	return most
 }
 
-// Overhead returns what the daemons ask for on every node.
+// Overhead returns what DaemonSets request on every node.
 func Overhead(c *workload.Cluster) model.Resources {
 	sum := model.Resources{}
 	for _, d := range c.Daemons {

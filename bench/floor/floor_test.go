@@ -86,7 +86,7 @@ func TestCoverBetweenSimpleBounds(t *testing.T) {
 	}
 }
 
-// Daemons make the floor dearer, spot makes it cheaper.
+// DaemonSets raise the floor, spot capacity lowers it.
 func TestPrice(t *testing.T) {
 	c, err := workload.New(workload.Micro, 500, 1, "cmr6")
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package life lets decisions play out in virtual time, on a cluster whose scheduler does as it pleases: it scores nodes as
-// kube-scheduler does by default, knows nothing of plans, and so scatters the pods that consolidation moves. What a plan is
-// worth is what is left of it then. A scale-in of minutes takes a second.
+// Package life carries decisions out in virtual time, on a simulated cluster. Its scheduler scores nodes as kube-scheduler does
+// by default and ignores plans, so it scatters the pods that consolidation moves. The results show what plans save despite
+// that. A scale-in of minutes takes a second.
 //
 //	cd bench && go test -v -run ScaleIn ./life
 package life

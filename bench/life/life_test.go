@@ -58,7 +58,7 @@ func (w *World) floor() float64 {
 	return pack.Solve(s.Without(s.Nodes()...), w.Options.Pack).Floor
 }
 
-// A course is what came of a scale-in.
+// A course is the result of a scale-in.
 type course struct {
 	near, rest      time.Duration // until within 5% of the floor, and until the last change; near is negative if never
 	over            float64       // of the floor in the end
@@ -142,9 +142,9 @@ func TestWithoutTurns(t *testing.T) {
 	}
 }
 
-// BenchmarkScaleIn tells what becomes of scale-ins: from how many pods, with nodes that come up at once and like machines, with
-// all nodes free to go and within a budget; in turns and as the scheduler likes. Times are virtual, in seconds; near is when the price
-// came within 5% of the floor, negative if it never did.
+// BenchmarkScaleIn measures scale-ins by number of pods, with nodes that register at once or after the time of a real machine,
+// without and with a budget, in turns and in the scheduler's order. Times are virtual, in seconds. near is when the price came
+// within 5% of the floor, negative if it never did.
 func BenchmarkScaleIn(b *testing.B) {
 	for _, bm := range []struct {
 		name    string
@@ -209,8 +209,8 @@ func scaleUp(t testing.TB, n, perSecond int, seed uint64, lost float64) (w *Worl
 	return nil, 0
 }
 
-// Of a thousand pods, of which the scheduler now and then forgets where they were to go, all find a place on little more than
-// the nodes that were planned for them: who has lost its room gets another's that can do without.
+// In any second some of a thousand pods have no nomination. All pods run on few more nodes than planned, since a pod
+// without room gets that of another pod, which has room elsewhere.
 func TestScaleUp(t *testing.T) {
 	for _, tt := range []struct {
 		lost, over float64
@@ -235,8 +235,8 @@ func TestScaleUp(t *testing.T) {
 	}
 }
 
-// BenchmarkScaleUp tells what becomes of scale-ups, by the share of pods that have no nomination in any second: one in a million is
-// none, all of them is a scheduler that is told nothing. Nodes have eight cores at most.
+// BenchmarkScaleUp measures scale-ups, by the share of pods that have no nomination in any second: one in a million is
+// none, all of them is a scheduler without nominations. Nodes have eight cores at most.
 func BenchmarkScaleUp(b *testing.B) {
 	for _, lost := range []float64{1e-6, 0.02, 0.1, 0.3, 1} {
 		b.Run(fmt.Sprintf("lost=%.2f", lost), func(b *testing.B) {

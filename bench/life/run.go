@@ -26,7 +26,7 @@ import (
 // settle is how long a mark stands before it is acted on.
 const settle = 2 * time.Second
 
-// Tick lets a second go by.
+// Tick advances the world by a second.
 func (w *World) Tick() {
 	w.now = w.now.Add(time.Second)
 	w.join()
@@ -98,7 +98,7 @@ func (w *World) calm() {
 	}
 }
 
-// finish lets marked nodes go whose replacements are up, and takes back what no longer holds.
+// finish deletes marked nodes whose replacements are initialized, and rolls back commands that no longer hold.
 func (w *World) finish() {
 	s := w.look()
 	var due []*model.Node

@@ -36,7 +36,7 @@ type World struct {
 	Moved, Launched, Commands int
 	// Refused is what the check of plans and commands objected to; a controller would not have carried those out.
 	Refused []string
-	// Told gets a line for everything that happens; nil for nobody.
+	// Told is called with a line for each event; nil to drop the lines.
 	Told func(string)
 
 	now      time.Time

@@ -9,7 +9,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/binpack/typeset"
 )
 
-// A Row is what came of some instances of a class: the sum of bins over all of them.
+// A Row is the result of some instances of a class: the sum of bins over all of them.
 type Row struct {
 	Class                                        string
 	Instances, Items, Bound, Ours, FirstFit, Dot int

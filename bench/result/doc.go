@@ -1,3 +1,3 @@
-// Package result holds what one run of a solver came to, in a form that every solver can write, and judges all of them by
-// one rule.
+// Package result defines the result of a solver's run, in a format that every solver can write, and judges all results by the
+// same rules.
 package result

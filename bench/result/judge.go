@@ -88,7 +88,7 @@ func (j *Judge) Score(r *Run) (Score, error) {
 	return s, errors.Join(faults...)
 }
 
-// cheapest returns the least price at which the node can be had, and the type.
+// cheapest returns the least price at which the node can be bought, and the type.
 func (j *Judge) cheapest(n *Node) (price float64, name string) {
 	need := j.over
 	for _, pod := range n.Pods {

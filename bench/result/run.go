@@ -22,7 +22,7 @@ type Run struct {
 	// Unplaced are the keys of the pods that go nowhere.
 	Unplaced []string `json:"unplaced"`
 
-	// What follows only our engine tells.
+	// The following fields are set by our engine alone.
 
 	// Floor is the engine's own, in dollars per hour.
 	Floor float64 `json:"floor,omitempty"`

@@ -26,7 +26,7 @@ type Harness struct {
 	// Alive returns how many instances there are that have not begun to end, as seen from outside the provider.
 	Alive func(t *testing.T) int
 
-	// NamesNodes means that Create tells the name of the node. Other clouds leave it empty.
+	// NamesNodes means that Create returns the name of the node. Other clouds leave it empty.
 	NamesNodes bool
 	// Exhaust takes all capacity of an offering away. Nil if the cloud cannot run out.
 	Exhaust func(t *testing.T, o Offering)
@@ -70,7 +70,7 @@ func Run(t *testing.T, open func(t *testing.T) *Harness) {
 	}
 }
 
-// claim stores a claim of the pool that asks for 1 CPU and meets reqs.
+// claim stores a claim of the pool that requests 1 CPU, with the requirements reqs.
 func (h *Harness) claim(t *testing.T, name string, reqs ...apiv1.NodeSelectorRequirementWithMinValues) *apiv1.NodeClaim {
 	t.Helper()
 	c := &apiv1.NodeClaim{}

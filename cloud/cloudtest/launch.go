@@ -145,7 +145,7 @@ func testCrash(t *testing.T, h *Harness) {
 	for n, c := range claims {
 		claims[n] = h.Load(t, c.Name)
 	}
-	slices.Reverse(claims) // whoever comes first must not matter
+	slices.Reverse(claims) // the order of the claims must not matter
 	p := h.Provider(t)
 	first := create(t, p, claims[0])
 	h.Launched(t, claims[0].Name, first)
@@ -156,8 +156,8 @@ func testCrash(t *testing.T, h *Harness) {
 	h.wantAlive(t, len(claims))
 }
 
-// loseAll creates claims whose answer is lost, and returns when the cloud has launched them. The provider is then as good
-// as dead.
+// loseAll creates claims whose answers are lost, and returns when the cloud has launched them. The provider must not be used
+// after that.
 func (h *Harness) loseAll(t *testing.T, claims []*apiv1.NodeClaim) {
 	t.Helper()
 	p := h.Provider(t)
@@ -237,7 +237,7 @@ func testCancelled(t *testing.T, h *Harness) {
 	_, _ = p.List(ctx)
 	_, _ = p.Get(ctx, "none")
 	_ = p.Delete(ctx, c)
-	create(t, p, c) // and it does no harm
+	create(t, p, c) // the cancelled calls must not affect it
 	h.wantAlive(t, 1)
 }
 

@@ -121,7 +121,7 @@ func (d dice) item(s shape, p *binpack.Problem, number int) (binpack.Item, bool)
 	return it, found
 }
 
-// use returns how the item is used in a catalog if it wants offers with these labels.
+// use returns the use of a catalog by the item, restricted to offers with these labels.
 func use(p *binpack.Problem, c *binpack.Catalog, it *binpack.Item, labels uint) binpack.Use {
 	offers := c.Offers.(*labelOffers)
 	u := binpack.Use{Offers: offers.with(labels), Types: typeset.New(len(c.Types))}
@@ -141,7 +141,7 @@ func use(p *binpack.Problem, c *binpack.Catalog, it *binpack.Item, labels uint) 
 	return u
 }
 
-// A load is copies of an item in a bin, which want an offer with labels.
+// A load is copies of an item in a bin, which need an offer with labels.
 type load struct {
 	item   *binpack.Item
 	labels uint

@@ -58,7 +58,7 @@ func TestCount(t *testing.T) {
 		{"limits do not add", spec{Replicas: ptr(int32(1)), Limits: limit("cpu", "9")}, nil, 1},
 		{"limits alone", spec{Limits: limit("cpu", "9")}, nil, 4},
 		{"limits of pods", spec{Replicas: ptr(int32(9)), Limits: limit("pods", "3")}, nil, 3},
-		{"limits of what nobody asks for", spec{Replicas: ptr(int32(2)), Limits: limit("memory", "1Gi")}, nil, 2},
+		{"limits of a resource that is not requested", spec{Replicas: ptr(int32(2)), Limits: limit("memory", "1Gi")}, nil, 2},
 		{"limits too small for one", spec{Replicas: ptr(int32(2)), Limits: limit("cpu", "1")}, nil, 0},
 		{"too many to be meant", spec{Replicas: ptr(int32(math.MaxInt32))}, nil, 10_000},
 	} {
@@ -70,7 +70,7 @@ func TestCount(t *testing.T) {
 	}
 }
 
-// A virtual pod waits, knows its buffer, stands in nobody's way and needs nothing that would have to be made.
+// A virtual pod is pending, names its buffer, has the lowest priority, and has none of the template's volumes to provision.
 func TestPods(t *testing.T) {
 	b := &autoscalingv1beta1.CapacityBuffer{ObjectMeta: metav1.ObjectMeta{Name: "b", Namespace: "ns", UID: "uid"}}
 	b.Spec.Replicas = ptr(int32(2))

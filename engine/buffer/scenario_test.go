@@ -20,7 +20,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/scenario"
 )
 
-// A given is a buffer and what it names: a template, and for a scalableRef how many pods that wants.
+// A given is a buffer and what it references: a template, and the replicas of a scalableRef.
 type given struct {
 	Name     string                                `json:"name"`
 	Spec     autoscalingv1beta1.CapacityBufferSpec `json:"spec"`

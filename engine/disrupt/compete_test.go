@@ -61,7 +61,7 @@ func work(s *model.Snapshot, look func(shift) *random.Breach) *random.Breach {
 	return breach("starved", "still at it\n%s", told)
 }
 
-// What must go goes at once, before all others and whatever budgets say; the others share what that leaves of the budgets.
+// Forced disruptions happen at once, before all others and regardless of budgets. The others share what they leave of budgets.
 func TestBudgetsAreShared(t *testing.T) {
 	seen := map[apiv1.DisruptionReason]int{}
 	crowded := 0 // decisions in which something went by force and something by choice, and something had to wait
@@ -98,7 +98,7 @@ func TestBudgetsAreShared(t *testing.T) {
 		}
 	}
 	if crowded == 0 {
-		t.Error("in no decision somebody had to wait for both")
+		t.Error("in no decision a node had to wait for both")
 	}
 }
 
@@ -164,8 +164,8 @@ func isReady(n *model.Node) bool {
 	})
 }
 
-// firstCall checks that a method whose turn it is takes something of a pool before others do, if only the budget keeps its
-// nodes there. For consolidation it cannot be told which nodes those are.
+// firstCall checks that no other method disrupts nodes of a pool before the method whose turn it is, if only the budget holds
+// that one's nodes. For consolidation it is not known which nodes those are.
 func firstCall(x shift) *random.Breach {
 	takes := map[string]map[apiv1.DisruptionReason]bool{}
 	for _, cmd := range x.d.Commands {
@@ -192,7 +192,7 @@ func firstCall(x shift) *random.Breach {
 	return nil
 }
 
-// restIsHeld checks, once nothing is left to do, that nobody waits for a budget of which something is left.
+// restIsHeld checks that no node waits for a budget that has something left, once there are no more commands.
 func restIsHeld(x shift) *random.Breach {
 	if len(x.d.Commands) > 0 {
 		return nil

@@ -11,8 +11,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/scenario"
 )
 
-// Whoever has the first call, no pod is moved onto an empty node if that may go instead: one node with a pod and two empty ones
-// become the one with the pod. A dear node is worth the move.
+// Whichever method has the first turn, no pod moves to an empty node that could be deleted instead. Of a node with a pod and
+// two empty ones, the empty ones are deleted. With a budget of 1, consolidation prefers to delete a costlier node with a pod.
 func TestEmptyNodesTakeNoPods(t *testing.T) {
 	for _, tt := range []struct {
 		budget, holds string // the type of the node that holds the pod

@@ -12,7 +12,7 @@ import (
 )
 
 // toldOnly puts the last pool, of which there must be two, into mode DryRun, or lets every second node wait for approval. It
-// returns the nodes of which it may only be told.
+// returns the nodes whose disruption may only be reported.
 func toldOnly(c *scenario.Cluster) []*scenario.Node {
 	annotate := func(m *map[string]string, key, value string) {
 		if *m == nil {
@@ -56,7 +56,7 @@ func commandsOf(d disrupt.Decision) string {
 	return d.String()
 }
 
-// Nodes of which it is only told that they should go influence what is done as little as nodes that must not be disrupted.
+// Nodes whose disruption is only reported influence the commands as little as nodes that must not be disrupted.
 func TestToldInfluencesNothing(t *testing.T) {
 	both := 0
 	random.Check(t, clusters, func(c *scenario.Cluster) *random.Breach {

@@ -82,7 +82,7 @@ func TestOrderOfInputDoesNotMatter(t *testing.T) {
 	})
 }
 
-// Whoever sleeps until Again misses nothing: at any time before it the decision is the same.
+// At any time before Again the decision is the same, so a caller may sleep until then.
 func TestNothingChangesBeforeAgain(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := anyState(t)
@@ -96,7 +96,7 @@ func TestNothingChangesBeforeAgain(t *testing.T) {
 		}
 		s.Now = s.Now.Add(time.Duration(rapid.Int64Range(0, int64(horizon.Sub(s.Now))-1).Draw(t, "later")))
 		if len(d.Delete) > 0 {
-			return // a deletion is due now: sleeping on it is no case that the law speaks of
+			return // a deletion is due now, so the caller must not sleep
 		}
 		late := Decide(s)
 		if diff := cmp.Diff(d.String(), late.String()); diff != "" {

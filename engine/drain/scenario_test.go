@@ -51,7 +51,7 @@ func run(t *testing.T, ar *txtar.Archive) string {
 	return out.String()
 }
 
-// The annotations by which scenarios tell what the API server said to an eviction of the pod, and that its new node is closed.
+// Annotations of pods in scenarios: the API server's answer to their eviction, and that their new node is closed.
 const (
 	awaiting      = "test/awaiting"
 	refusedUntil  = "test/refused-until"

@@ -21,7 +21,7 @@ func limitRange(namespace, cpu string) *corev1.LimitRange {
 	return r
 }
 
-// A daemon asks for what its newest pod asks for, which may be more than the template says.
+// The requests of a DaemonSet are those of its newest pod, which may exceed those of the template.
 func TestInformed(t *testing.T) {
 	spec := func(cpu string) corev1.PodSpec {
 		c := corev1.Container{Name: "agent"}

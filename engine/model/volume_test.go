@@ -13,7 +13,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// A disk is a claim "data" of pod "web" and what is behind it: a volume of ebs in zone a, made by class "gp3".
+// A disk is the PersistentVolumeClaim "data" of pod "web" with its volume: one of ebs in zone a, made by class "gp3".
 type disk struct {
 	pod    *corev1.Pod
 	other  *corev1.Pod // nil if there is none
@@ -184,7 +184,7 @@ func TestVolumesOf(t *testing.T) {
 			claim + `is unbound and its StorageClass "gp3" does not exist`},
 		{"for one pod, which another is", func(d *disk) { d.shared(corev1.PodRunning, "n1") },
 			claim + "is for one pod at a time, and pod default/other uses it"},
-		{"for one pod, which nobody is yet", func(d *disk) { d.shared(corev1.PodPending, "") },
+		{"for one pod, with none bound yet", func(d *disk) { d.shared(corev1.PodPending, "") },
 			"ebs.csi.aws.com vol-1 | topology.kubernetes.io/zone in a"},
 		{"for one pod, which has ended", func(d *disk) { d.shared(corev1.PodSucceeded, "n1") },
 			"ebs.csi.aws.com vol-1 | topology.kubernetes.io/zone in a"},

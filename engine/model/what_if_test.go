@@ -37,7 +37,7 @@ func keys(pods []*model.Pod) []string {
 	return out
 }
 
-// Without a node, its pods that come back wait, and nobody else does; the snapshot itself stays as it was.
+// Without removes a node and its claim. Its reschedulable pods become pending and no others are. The snapshot does not change.
 func TestWithout(t *testing.T) {
 	s := whatIfCluster(t)
 	n, _ := s.NodeByName("n1")
@@ -56,7 +56,7 @@ func TestWithout(t *testing.T) {
 	}
 }
 
-// A pod that is bound again takes room, with the very requests that it had.
+// A pod that is bound again uses its requests of the new node.
 func TestBound(t *testing.T) {
 	s := whatIfCluster(t)
 	n1, _ := s.NodeByName("n1")

@@ -51,7 +51,7 @@ type node struct {
 	CPU  string `json:"cpu"` // default 2
 	// Stage is created (the claim), launched (the instance), joined (the node) or registered.
 	Stage string `json:"stage"`
-	// Told means that the cloud told the node's name at launch; As is another name that it told.
+	// Told means that the cloud returned a node name at launch: that of the node, or As.
 	Told bool   `json:"told"`
 	As   string `json:"as"`
 	// Created and Joined are the ages of the claim and of the node.

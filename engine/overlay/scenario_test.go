@@ -17,7 +17,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/scenario"
 )
 
-// TestScenarios lays the overlays of a section overlays.yaml over the types of the cluster, and tells what has changed.
+// TestScenarios applies the overlays of a section overlays.yaml to the types of the cluster, and prints what has changed.
 func TestScenarios(t *testing.T) {
 	scenario.Run(t, func(t *testing.T, c *scenario.Cluster, ar *txtar.Archive) string {
 		s, err := c.Snapshot()
@@ -50,7 +50,7 @@ func TestScenarios(t *testing.T) {
 	})
 }
 
-// describe tells what differs between a type and itself with overlays.
+// describe returns the differences between a type and the same type with overlays.
 func describe(b *strings.Builder, pool string, before, after *model.InstanceType) {
 	if before == after {
 		return

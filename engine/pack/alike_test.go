@@ -13,8 +13,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/verify"
 )
 
-// Pods that ask for the same amounts are packed as one kind, though some of them care who is on their node and some do not.
-// Whatever is traded between nodes, those who care keep what they ask for.
+// Pods with equal requests are packed as one kind, even if only some of them have rules about other pods on their node.
+// Exchanging pods between nodes breaks none of these rules.
 func TestPodsOfOneSizeKeepTheirRules(t *testing.T) {
 	for seed := range uint64(60) {
 		c := alike(rand.New(rand.NewPCG(seed, 1)))

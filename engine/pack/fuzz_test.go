@@ -11,8 +11,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/verify"
 )
 
-// FuzzSolve plans for pods as the API server accepts them. Whatever they ask for, a plan is made without a panic, in whatever
-// order they come in; what verify accepts of it is a plan; and the pods of a namespace that asks for little are placed.
+// FuzzSolve plans for pods that the API server accepts. Planning does not panic, verify accepts the checked plan, the pods of a
+// namespace with ordinary requests are placed, and a second call returns the same plan.
 func FuzzSolve(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte("two pods whose containers request cpu of 10P"))

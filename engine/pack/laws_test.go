@@ -231,9 +231,9 @@ func drawNode(t *rapid.T, i int, c *scenario.Cluster) scenario.Node {
 	return n
 }
 
-// A disk that all pods share is in nobody's way, if only each node can attach one: the same pods have a place as without it. Whom
-// limits leave out is another matter: they are first come, first served.
-func TestOneDiskOfAllIsInNobodysWay(t *testing.T) {
+// A volume that all pods share changes no refusal if every node can attach one. Pods that limits leave out are not compared,
+// since limits go to the pods that are planned first.
+func TestSharedVolumeRefusesNoPod(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawCluster(t)
 		for i := range c.Types {

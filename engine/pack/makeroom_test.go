@@ -10,8 +10,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/verify"
 )
 
-// scattered draws nodes of eight cores with pods on their way that fill them, of which a few have their room taken by pods that
-// were bound there. Most of these find another node only if somebody makes room.
+// scattered draws nodes of eight cores and promised pods that fill them. Other pods were bound to the room of a few of these
+// pods, most of which fit on another node only if a promised pod moves.
 func scattered(seed uint64) *scenario.Cluster {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	c := &scenario.Cluster{Promise: map[string]string{}}
@@ -46,7 +46,7 @@ func scattered(seed uint64) *scenario.Cluster {
 	return c
 }
 
-// rigid has all pods of c that are on their way bound where they were told to go.
+// rigid returns c with all promised pods bound to the nodes they were promised to.
 func rigid(c *scenario.Cluster) *scenario.Cluster {
 	r := *c
 	r.Pods, r.Nodes, r.Promise = nil, slices.Clone(c.Nodes), nil
@@ -61,8 +61,8 @@ func rigid(c *scenario.Cluster) *scenario.Cluster {
 	return &r
 }
 
-// Whatever is moved to make room, every pod has its place, verify agrees, and no more is launched than if all who are on their
-// way had to go where they were told; often it is less.
+// When promised pods move to make room, every pod is placed and verify accepts the plan. The launched nodes never cost more than
+// if promised pods could not move, and often less.
 func TestRoomIsMade(t *testing.T) {
 	const clusters = 300
 	spared := 0
@@ -80,13 +80,14 @@ func TestRoomIsMade(t *testing.T) {
 			t.Fatalf("seed %d: %v", seed, b)
 		}
 		if plan.Price > without.Price+1e-9 {
-			t.Errorf("seed %d: $%.4f are spent, and $%.4f if nobody moves:\n%s\nnobody:\n%s", seed, plan.Price, without.Price, plan, without)
+			t.Errorf("seed %d: new nodes cost $%.4f, and $%.4f if no pod moves:\n%s\nno pod moves:\n%s",
+				seed, plan.Price, without.Price, plan, without)
 		}
 		if plan.Price < without.Price-1e-9 {
 			spared++
 		}
 	}
 	if spared < clusters/10 {
-		t.Errorf("something was spared in %d of %d clusters", spared, clusters)
+		t.Errorf("moves saved costs in %d of %d clusters, want more than a tenth", spared, clusters)
 	}
 }

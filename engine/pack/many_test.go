@@ -50,7 +50,7 @@ func TestManyPodsOnManyProcessors(t *testing.T) {
 	}
 }
 
-// told returns all that a plan says.
+// told returns the text of a plan.
 func told(p *model.Plan) []string {
 	out := []string{fmt.Sprint(p.Price, " ", p.Floor), p.String()}
 	for i := range p.Nodes {
@@ -70,7 +70,7 @@ func told(p *model.Plan) []string {
 	return out
 }
 
-// many returns about n pods of applications that are spread over zones or nodes, kept together or apart, or do not care.
+// many returns about n pods of applications, with spread constraints over zones or nodes, affinity, anti-affinity, or none.
 func many(r *rand.Rand, n int) *scenario.Cluster {
 	c := alike(r)
 	c.Pods = nil

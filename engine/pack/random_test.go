@@ -32,7 +32,7 @@ func solve(c *scenario.Cluster) (*model.Snapshot, *model.Plan, *random.Breach) {
 	return s, pack.Solve(s, pack.Options{Labels: random.Labels, DefaultSpread: defaultsOf(c)}), nil
 }
 
-// defaultsOf returns what tells the default constraints of pods; nil if there are none.
+// defaultsOf returns the function that returns default constraints of pods; nil if there are none.
 func defaultsOf(c *scenario.Cluster) func(*model.Pod) []corev1.TopologySpreadConstraint {
 	if len(c.Spread) == 0 {
 		return nil
@@ -150,7 +150,7 @@ func TestRandomWorseTypeIsIgnored(t *testing.T) {
 	})
 }
 
-// A pod of the last group less makes the plan for the others no dearer, unless somebody wants to be near it.
+// With one pod less in the last group, the plan for the others costs no more.
 func TestRandomPodLessIsNotDearer(t *testing.T) {
 	random.Check(t, clusters, func(c *scenario.Cluster) *random.Breach {
 		_, want, b := solve(c)
@@ -164,14 +164,14 @@ func TestRandomPodLessIsNotDearer(t *testing.T) {
 		last.Count--
 		_, got, b := solve(c)
 		if b != nil || missing(got) > 0 && spreadBesideDaemons(c) {
-			return b // a node less is a daemon's pod less, which may leave its domain too empty for pods in others
+			return b // one node less has one DaemonSet pod less, which may lower a domain's count and so refuse pods in others
 		}
 		return worse("a pod less", got, want)
 	})
 }
 
-// spreadBesideDaemons reports whether pods must be spread among the pods of a daemon, or over so many domains that those of
-// daemons may fill the others.
+// spreadBesideDaemons reports whether a spread constraint counts pods of a DaemonSet, or whether there are both DaemonSets and
+// minDomains.
 func spreadBesideDaemons(c *scenario.Cluster) bool {
 	if len(c.Daemons) > 0 && strings.Contains(random.Text(c), "minDomains") {
 		return true
@@ -191,12 +191,12 @@ func selects(s *metav1.LabelSelector, of map[string]string) bool {
 	return err != nil || selector.Matches(klabels.Set(of))
 }
 
-// An empty node more that takes any pod makes no plan worse, if its domains are those of others.
+// An additional empty node without taints makes no plan worse, if it adds no topology domain.
 func TestRandomRoomMakesNothingWorse(t *testing.T) {
 	random.Check(t, clusters, func(c *scenario.Cluster) *random.Breach {
 		_, want, b := solve(c)
 		if b != nil || len(c.Nodes) == 0 || len(c.Spread) > 0 || strings.Contains(random.Text(c), "topologySpread") {
-			return b // a node more is a domain more, over which pods must be spread
+			return b // an additional node is an additional domain of spread constraints
 		}
 		more := c.Nodes[0]
 		more.Name, more.Pool, more.Taints, more.Pods = "zz-room", "", nil, nil
@@ -210,8 +210,8 @@ func TestRandomRoomMakesNothingWorse(t *testing.T) {
 	})
 }
 
-// A pool of which limits leave no node is in nobody's way: as many pods are placed as without it.
-func TestRandomClosedPoolIsInNobodysWay(t *testing.T) {
+// A pool whose limits allow no node changes nothing: as many pods are placed as without it.
+func TestRandomClosedPoolChangesNothing(t *testing.T) {
 	random.Check(t, clusters, func(c *scenario.Cluster) *random.Breach {
 		_, want, b := solve(c)
 		if b != nil {

@@ -33,8 +33,8 @@ func decided(s *model.Snapshot, o Options) *draft {
 	return d
 }
 
-// Repair takes nobody's place: whoever had one before has one after it, more pods than before have one if anything is changed,
-// and verify accepts the plan if it accepted it before.
+// A plan that repair changes places all pods that were placed before, and at least one more. verify accepts it if it accepted
+// the plan before.
 func TestRepairOnlyAdds(t *testing.T) {
 	const clusters = 600
 	tried, repairs := 0, 0

@@ -9,8 +9,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// Pods that say nothing about spread are held to the scheduler's defaults, those with constraints of their own are not, and
-// defaults that are preferences bind nobody. The plan puts web-1 and web-2 together in zone a.
+// The scheduler's default constraints apply to pods without spread constraints. Defaults with ScheduleAnyway cause no
+// violation. The plan puts web-1 and web-2 on the same node.
 func TestDefaultSpread(t *testing.T) {
 	byHost := func(when corev1.UnsatisfiableConstraintAction) func(*model.Pod) []corev1.TopologySpreadConstraint {
 		return func(p *model.Pod) []corev1.TopologySpreadConstraint {

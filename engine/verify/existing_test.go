@@ -99,7 +99,7 @@ func TestExistingNode(t *testing.T) {
 			},
 		},
 		{
-			name: "a reserved node that nobody of ours will open", only: true,
+			name: "a reserved node without a claim", only: true,
 			cluster: func(st *story) { taint(st.old, apiv1.ReservedTaintKey, corev1.TaintEffectNoSchedule) },
 			want:    "taints: old, pod default/web-3: does not tolerate ext.karpenter.sh/reserved:NoSchedule",
 		},
@@ -170,7 +170,7 @@ func TestClaimThatIsNotLaunched(t *testing.T) {
 			want:    "type: wish: no known type meets its requirements",
 		},
 		{
-			name: "a label that nobody gives it", only: true,
+			name: "a label that no component sets on it", only: true,
 			cluster: func(st *story) { st.web[3].Spec.NodeSelector = map[string]string{"colour": "0"} },
 			want:    "labels: wish, type m.small, pod default/web-4",
 		},
@@ -233,7 +233,7 @@ func TestClaimInFlight(t *testing.T) {
 	}
 }
 
-// A node that has joined but reports no devices yet has those that its claim promises.
+// A node that has registered but reports no devices yet counts with the devices in its claim's status.
 func TestClaimWithFreshNode(t *testing.T) {
 	st := newStory()
 	gpu := list("example.com/gpu", "1")
@@ -256,7 +256,7 @@ func TestClaimWithFreshNode(t *testing.T) {
 	}
 }
 
-// A node of ours that is reserved will be opened to those who were promised to it; nobody opens one that is not ours.
+// The reserved taint is ignored on nodes with a claim, since Karpenter removes it for the promised pods. It counts on others.
 func TestReservedTaint(t *testing.T) {
 	for _, claim := range []*apiv1.NodeClaim{{}, nil} {
 		o := &corev1.Node{}
@@ -264,7 +264,7 @@ func TestReservedTaint(t *testing.T) {
 		o.Spec.Taints = []corev1.Taint{apiv1.ReservedNoScheduleTaint()}
 		n := &model.Node{Object: o, Claim: claim}
 		if got, kept := len(taintsOf(n)), claim == nil; (got == 1) != kept {
-			t.Errorf("of ours: %v; %d taints are met", claim != nil, got)
+			t.Errorf("with a claim: %v; %d taints must be tolerated", claim != nil, got)
 		}
 	}
 }

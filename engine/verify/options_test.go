@@ -204,7 +204,7 @@ func TestOptions(t *testing.T) {
 			want: "price: planned node 0 (default), type m.small: costs 0.05, less than the node's price of 0.1",
 		},
 		{
-			name: "a reservation that somebody else has used up",
+			name: "a reservation without capacity left",
 			cluster: func(st *story) {
 				free := st.small.Offerings[1]
 				free.ReservationID, free.Price = "r-1", 0

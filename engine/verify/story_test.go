@@ -154,7 +154,7 @@ func list(pairs ...string) corev1.ResourceList {
 	return out
 }
 
-// told compiles the cluster and writes the plan.
+// told compiles the cluster and returns the snapshot and the plan.
 func (st *story) told(t *testing.T) (*model.Snapshot, *model.Plan) {
 	t.Helper()
 	s := model.Compile(model.Delta{

@@ -109,7 +109,7 @@ func TestAccount(t *testing.T) {
 			want: "account: pod default/huge: is another version",
 		},
 		{
-			name: "a node is for nobody", only: true,
+			name: "a planned node without pods", only: true,
 			plan: func(p *model.Plan) {
 				p.Refusals[0].Pods = append(p.Refusals[0].Pods, p.Nodes[0].Pods...)
 				p.Nodes[0].Pods = nil
@@ -127,7 +127,7 @@ func TestAccount(t *testing.T) {
 			want: "refusal: pod default/huge: is refused, but pool default says that it fits",
 		},
 		{
-			name: "a refusal of nobody",
+			name: "a refusal without pods",
 			plan: func(p *model.Plan) { p.Refusals = append(p.Refusals, model.Refusal{}) },
 			want: "refusal: refuses no pod", only: true,
 		},
@@ -313,7 +313,7 @@ func TestPlannedNodeLabels(t *testing.T) {
 			want: "labels: planned node 0 (default), type m.small, pod default/web-1",
 		},
 		{
-			name: "a label that nobody defines", cluster: selects("colour", "red"),
+			name: "a custom label that no pool defines", cluster: selects("colour", "red"),
 			want: "labels: planned node 0 (default), type m.small, pod default/web-2",
 		},
 		{

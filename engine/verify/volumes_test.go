@@ -311,7 +311,7 @@ func TestAttachLimitsOfNewNodes(t *testing.T) {
 			name:    "both share one",
 			cluster: told(1, func(st *story) { st.web[1].Spec.Volumes[0].PersistentVolumeClaim.ClaimName = "web-1" }),
 		},
-		{name: "nobody knows", cluster: told(1, func(st *story) { st.small.Attach = nil })},
+		{name: "no limit is known", cluster: told(1, func(st *story) { st.small.Attach = nil })},
 		{name: "of another driver", cluster: told(1, func(st *story) { st.small.Attach = map[string]int{"files.example.com": 0} })},
 		{name: "a node of the type knows better", cluster: told(1, like(2))},
 		{name: "a node of the type has fewer", cluster: told(2, like(1)), only: true, want: one},

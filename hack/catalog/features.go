@@ -71,8 +71,8 @@ func addFeatures(t *instanceType) {
 	}
 	nitro := t.Hypervisor == "nitro" || (t.BareMetal && t.Current)
 	t.Encryption = nitro && (generation >= 6 || slices.Contains(oldEncrypted, family(t.Name)))
-	// Enclaves want a Nitro virtual machine with a core to give away: two on
-	// Graviton, whose vCPU is a core, four elsewhere. Burstable types have none.
+	// Enclaves need a Nitro virtual machine with a spare core: at least two
+	// vCPUs on Graviton, where a vCPU is a core, else four. Not on burstable types.
 	cores := 4
 	if slices.Contains(t.Arch, "arm64") {
 		cores = 2

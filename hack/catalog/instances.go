@@ -93,7 +93,7 @@ func clock(text string) float64 {
 }
 
 // bandwidth parses "25 Gigabit", "Up to 10 Gigabit" and "4x 100 Gigabit" to
-// Mbps. It returns 0 for words such as "Moderate"; upTo tells a burst limit
+// Mbps. It returns 0 for words such as "Moderate"; upTo distinguishes a burst limit
 // from a fixed bandwidth.
 func bandwidth(text string) (mbps int, upTo bool) {
 	text, upTo = strings.CutPrefix(text, "Up to ")

@@ -122,7 +122,7 @@ func TestModuleIsSound(t *testing.T) {
 	}
 }
 
-// Whatever is chosen, the stack and the module make the same: roles, who may take them, policies, queue, events, entries.
+// For all choices, the stack and the module create equal resources: roles, their trust policies, policies, queue, events, entries.
 func TestStackAndModuleMakeTheSame(t *testing.T) {
 	text, m := shipped(t), module(t)
 	for _, c := range choices() {

@@ -57,7 +57,7 @@ func TestDifferencesAreSeen(t *testing.T) {
 			}
 			c := choices()[0]
 			if cmp.Equal(c.stack(t, string(stack)), c.module(t, m)) {
-				t.Error("nobody sees it")
+				t.Error("the difference is not reported")
 			}
 		})
 	}

@@ -96,5 +96,5 @@ of the condition, such as ` + "`Launched`, `Drifted` or `NodeClassReady`" + `.
 	return b.Bytes()
 }
 
-// plain writes whole minutes for people.
+// plain formats whole minutes.
 func plain(d time.Duration) string { return fmt.Sprintf("%d min", int(d.Minutes())) }

@@ -15,7 +15,7 @@ import (
 	"github.com/karpenter-go/karpenter/provider/kwok"
 )
 
-// settingsPage renders docs/settings.md from the flags themselves, so that no default can be told wrong.
+// settingsPage renders docs/settings.md from the flags themselves, so that no default can be wrong.
 func settingsPage() []byte {
 	sets := [3]*pflag.FlagSet{}
 	for i := range sets {

@@ -44,7 +44,7 @@ func sources(t *testing.T) string {
 
 var quoted = regexp.MustCompile("`([^`]+)`")
 
-// What the page of troubleshooting tells to grep for is what the controller writes, to the letter: messages and their fields.
+// The messages and fields that the page of troubleshooting says to grep for are exactly those that the controller writes.
 func TestLogLinesAreWritten(t *testing.T) {
 	text := page(t, "troubleshooting.md")
 	_, table, ok := strings.Cut(text, "## Log lines to grep")
@@ -81,7 +81,7 @@ func TestLogLinesAreWritten(t *testing.T) {
 
 var event = regexp.MustCompile("[Ee]vents? `([A-Z][A-Za-z]+)`(?: or `([A-Z][A-Za-z]+)`)?")
 
-// Every event that a page speaks of is declared.
+// Every event that a page names is declared.
 func TestEventsAreDeclared(t *testing.T) {
 	var reasons []string
 	for _, r := range telemetry.Reasons() {

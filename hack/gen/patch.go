@@ -111,7 +111,7 @@ func taints(path string) func(*schema) error {
 	}
 }
 
-// relaxedConditions lets a claim carry conditions without reason or message:
+// relaxedConditions allows conditions of a claim without reason or message:
 // claims of old versions have them, and Karpenter's own schema allows them.
 func relaxedConditions(path string) func(*schema) error {
 	return func(root *schema) error {

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
-// user is who the program runs as, in the image and in the chart.
+// user is the user ID that the program runs with, in the image and in the chart.
 const user = 65532
 
 // A file is one file of an image.

@@ -30,7 +30,7 @@ var (
 	}
 )
 
-// Mismatch tells how what was printed differs from what a page says, or nothing.
+// Mismatch returns how the output differs from the page, or "".
 //
 // On a cluster (loose) what it names at random counts as equal: instances, nodes, claims, pods, ports, processes; so do the
 // widths of columns. Lines may come in any order there, since nodes do.

@@ -14,7 +14,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// ClaimFor returns the claim that asks for the planned node: the pool's template, the requirements with the types and
+// ClaimFor returns the claim for the planned node: the pool's template, the requirements with the types and
 // capacity types that are left, the labels that the pods select on, and the hash by which drift is told later.
 func ClaimFor(n *model.PlannedNode, labels apiv1.LabelRules) *apiv1.NodeClaim {
 	pool, template := n.Pool.Object, &n.Pool.Object.Spec.Template
@@ -82,9 +82,9 @@ func claimRequirements(n *model.PlannedNode) []apiv1.NodeSelectorRequirementWith
 	).Spec()
 }
 
-// claimLabels returns the template's labels, the pool's and the node class's, and a value for each label of the user's own
-// that the pool's requirements speak of: nobody but us puts it on the node. Of several values the first counts. A label that
-// only pods speak of is one that they want to be without, or to be without some value of: the node does not get it.
+// claimLabels returns the labels of the pool's template, the node class's label, and one value for each custom label key in
+// the pool's requirements, which no other component sets on the node. Of several values it takes the first. It adds no label
+// that only pods require: they require its absence, or the absence of a value.
 func claimLabels(n *model.PlannedNode, rules apiv1.LabelRules) map[string]string {
 	labels := map[string]string{}
 	for r := range n.Requirements.All() {

@@ -52,8 +52,8 @@ func nameLike(prefix string) string {
 	return prefix[:min(len(prefix), most-letters)] + rand.String(letters)
 }
 
-// Replace creates the claims of the drafts. If one cannot be created none is kept. They are found by those who wait for
-// them; what a crash leaves of them is let go of by those who do not.
+// Replace creates the claims of the drafts, all or none: if one fails, it deletes the others. After a crash in between, the
+// claims that no marked node names as its replacement are deleted as surplus.
 func (a *Actor) Replace(ctx context.Context, drafts []Launch) error {
 	made, err := a.create(ctx, drafts)
 	if err == nil {
@@ -86,7 +86,7 @@ func (a *Actor) MarkAll(
 }
 
 // Mark makes the intent to disrupt n visible before anything is done: the claim says for which claims it waits, its
-// condition why it goes, then the taint keeps new pods away. After a crash they tell what was under way. It returns what was
+// condition why it goes, then the taint keeps new pods away. After a crash they show what was under way. It returns what was
 // written.
 func (a *Actor) Mark(
 	ctx context.Context, n *model.Node, reason apiv1.DisruptionReason, waitFor []string, now time.Time,

@@ -123,7 +123,7 @@ func TestDraftNames(t *testing.T) {
 	}
 }
 
-// A mark survives that somebody else writes the node and its claim in between, and leaves alone what is being deleted.
+// Mark is repeated when another client has updated the node and its claim. Unmark leaves a claim alone that is being deleted.
 func TestMarkAgainAfterConflict(t *testing.T) {
 	scheme := api.Scheme()
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
@@ -159,6 +159,6 @@ func TestMarkAgainAfterConflict(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := a.Unmark(t.Context(), n); !Conflict(err) {
-		t.Errorf("the claim is being deleted, and to unmark it says %v", err)
+		t.Errorf("Unmark of a claim that is being deleted returns %v, want a conflict", err)
 	}
 }

@@ -55,9 +55,8 @@ func MergeStatus(ctx context.Context, c client.Client, before, obj client.Object
 // tries is the most attempts of a write that meets conflicts.
 const tries = 5
 
-// Again has write change o, and what has become of it by then whenever somebody else wrote in between. It is read past any
-// cache, which is behind just then. An object that is being deleted by then, or is another one of that name, is left alone:
-// the conflict is returned.
+// Again calls write with o. After a conflict it reads the object from the API server, past any cache, and calls write with
+// the current one. If that is being deleted, or is another object of the same name, Again returns the conflict.
 func Again[T client.Object](ctx context.Context, live client.Reader, o T, write func(T) (T, error)) (T, error) {
 	written, err := write(o)
 	for try := 1; try < tries && apierrors.IsConflict(err); try++ {
@@ -76,5 +75,5 @@ func Again[T client.Object](ctx context.Context, live client.Reader, o T, write 
 	return written, err
 }
 
-// Conflict reports whether err says that somebody else wrote in between, or that the object is gone.
+// Conflict reports whether err says that the object has changed since it was read, or is gone.
 func Conflict(err error) bool { return apierrors.IsConflict(err) || apierrors.IsNotFound(err) }

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// A listed is what go list tells of one package.
+// A listed is the output of go list for one package.
 type listed struct {
 	ImportPath string
 	Imports    []string

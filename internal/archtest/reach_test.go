@@ -27,7 +27,7 @@ var forbidden = []struct {
 	{
 		trees: []string{"api"}, except: []string{"api/admission", "api/apitest"},
 		forbid: []string{"k8s.io/client-go", "sigs.k8s.io/controller-runtime"},
-		why:    "whoever imports the types must not get a client with them",
+		why:    "a program that imports the types must not get a client with them",
 	},
 	{
 		trees:  []string{"internal/awsemu"},

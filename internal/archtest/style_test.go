@@ -113,7 +113,7 @@ var emptyNames = []string{"util", "utils", "helper", "helpers", "common", "types
 func TestNames(t *testing.T) {
 	rule{
 		must: "files and packages are named for the type they hold or the question they answer",
-		why:  "into a file named utils.go goes everything, and nobody finds it again",
+		why:  "a file named utils.go attracts unrelated code that is hard to find again",
 		fix:  "find the concept and name the file after it",
 	}.check(t, emptyName)
 }

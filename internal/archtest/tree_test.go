@@ -27,7 +27,7 @@ func TestScenariosHaveProse(t *testing.T) {
 	}
 	rule{
 		must: "a scenario begins with a sentence that says the behaviour as a user would",
-		why:  "without it nobody can tell whether a changed result is a mistake or a new rule",
+		why:  "without it a reader cannot tell whether a changed result is a mistake or a new rule",
 		fix:  "write the sentence above the first section, with a # in front",
 	}.report(t, places)
 }
@@ -79,10 +79,10 @@ func matches(glob, name string) bool {
 	return err == nil && ok && within(path.Dir(name), before)
 }
 
-// homes are folders of somebody's machine, at the start of a path.
+// homes matches paths that begin with a home directory or a work directory.
 var homes = regexp.MustCompile("(^|[\\s\"'`(=:,])" + `/(work|root|home/[a-z0-9_-]+|Users/[A-Za-z0-9_.-]+)/[A-Za-z0-9_.]`)
 
-// publicHosts are the mirrors that everybody has.
+// publicHosts are the public registries, which files may name.
 var publicHosts = []string{"proxy.golang.org", "sum.golang.org", "registry.npmjs.org", "pypi.org"}
 
 func TestNoTraceOfAMachine(t *testing.T) {

@@ -34,7 +34,7 @@ func (e *Emulator) SetPolicy(documents ...string) error {
 // authorize refuses what the policy does not allow.
 func (e *Emulator) authorize(r *request) *wire.Error {
 	p := e.policy.Load()
-	if p == nil || r.service == "sts" { // everybody may ask who he is
+	if p == nil || r.service == "sts" { // STS calls need no permission
 		return nil
 	}
 	for _, need := range e.needs(r) {

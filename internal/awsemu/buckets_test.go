@@ -123,6 +123,6 @@ func TestThrottlingOnOrder(t *testing.T) {
 		}
 	}
 	if _, err := New(Config{Throttle: "fast"}); err == nil {
-		t.Error("a throttle that nobody knows is taken")
+		t.Error("a throttle of an unknown bucket is accepted")
 	}
 }

@@ -34,7 +34,7 @@ func (e *Emulator) ec2Actions() map[string]handler {
 	for action, handle := range table {
 		table[action] = dryRun(handle)
 	}
-	// These look at their parameters before they say what a dry run would.
+	// These check their parameters before they answer a dry run.
 	table["CreateLaunchTemplate"] = e.createLaunchTemplate
 	table["CreateFleet"] = e.createFleet
 	table["RunInstances"] = e.runInstances

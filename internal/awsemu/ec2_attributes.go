@@ -27,7 +27,7 @@ type attributeXML struct {
 	Devices     *wire.Set[instanceDevXML] `xml:"blockDeviceMapping"`
 }
 
-// describeInstanceAttribute tells one thing about one instance.
+// describeInstanceAttribute returns one attribute of one instance.
 func (e *Emulator) describeInstanceAttribute(r *request) (any, *wire.Error) {
 	id, name := r.form.String("InstanceId"), r.form.String("Attribute")
 	all := e.world.Instances(true)

@@ -54,7 +54,7 @@ type fleetOverrideXML struct {
 }
 
 // createFleet launches instances from the best of many pools. Only fleets of
-// type instant are emulated: the others need somebody who keeps them up.
+// type instant are emulated: the others replace instances that end.
 func (e *Emulator) createFleet(r *request) (any, *wire.Error) {
 	if kind := r.form.String("Type"); kind != "instant" {
 		return nil, wire.Errorf("UnsupportedOperation",

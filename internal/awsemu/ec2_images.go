@@ -88,7 +88,7 @@ func (e *Emulator) describeImages(r *request) (any, *wire.Error) {
 }
 
 // ownedBy reports whether one of owners (account, alias or self) owns an
-// image; no owners means anybody.
+// image. If owners is empty, every image matches.
 func (e *Emulator) ownedBy(i world.Image, owners []string) bool {
 	return len(owners) == 0 || slices.ContainsFunc(owners, func(o string) bool {
 		return o == i.Owner || o == i.OwnerAlias && o != "" || o == "self" && i.Owner == e.world.Account()

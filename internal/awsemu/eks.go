@@ -117,7 +117,7 @@ func (e *Emulator) entriesOf(cluster string) ([]string, *wire.Error) {
 	return out, nil
 }
 
-// describeAccessEntry tells how the cluster lets a principal in. Every entry
+// describeAccessEntry returns the access of a principal. Every entry
 // is one of nodes.
 func (e *Emulator) describeAccessEntry(r *request) (any, *wire.Error) {
 	cluster, principal, _ := strings.Cut(r.path, "/access-entries/")

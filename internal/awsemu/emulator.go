@@ -183,7 +183,7 @@ func (e *Emulator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	record := e.calls.begin(req, e.cfg.Clock.Now())
 	a, served := e.answer(r.Context(), req)
 	if !served {
-		// The client has gone; there is nobody to answer.
+		// The client has closed the connection: send no answer.
 		e.calls.end(record, 499, "ClientDisconnected")
 		return
 	}

@@ -193,8 +193,8 @@ type assumedUserXML struct {
 	ARN string `xml:"Arn"`
 }
 
-// assumeRoleWithWebIdentity gives out credentials that nobody checks, for the
-// usual hour.
+// assumeRoleWithWebIdentity returns credentials, by default for an hour. The
+// emulator never checks them.
 func (e *Emulator) assumeRoleWithWebIdentity(r *request) (any, *wire.Error) {
 	role, session := r.form.String("RoleArn"), r.form.String("RoleSessionName")
 	if role == "" || session == "" {

@@ -127,7 +127,7 @@ func look(tree map[string]string, path string) (string, bool) {
 	return strings.Join(slices.Sorted(maps.Keys(names)), "\n"), len(names) > 0
 }
 
-// metadata is everything that the service tells an instance, by path.
+// metadata is all data that the service has for an instance, by path.
 func (e *Emulator) metadata(i world.Instance) map[string]string {
 	out := map[string]string{"dynamic/instance-identity/document": e.identity(i)}
 	if data, err := base64.StdEncoding.DecodeString(i.Data.UserData); err == nil && len(data) > 0 {
@@ -177,7 +177,7 @@ func (e *Emulator) plainMetadata(i world.Instance) map[string]string {
 	return out
 }
 
-// addNotices adds what a spot instance is told before it goes, and the advice
+// addNotices adds the interruption notice of a spot instance, and the advice
 // to leave.
 func (e *Emulator) addNotices(out map[string]string, i world.Instance) {
 	if !i.NoticeAt.IsZero() && !i.EndsAt.IsZero() {

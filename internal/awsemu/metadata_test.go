@@ -38,7 +38,7 @@ func (l *lab) read(c *imds.Client, path string) string {
 	return string(text)
 }
 
-// What an instance is told of itself is what EC2 tells others of it.
+// The metadata of an instance agrees with what EC2 returns about it.
 func TestMetadata(t *testing.T) {
 	l := newLab(t)
 	l.template("demo-lt", "hello")
@@ -86,14 +86,14 @@ func TestMetadata(t *testing.T) {
 		}
 	}
 	if _, err := c.GetMetadata(t.Context(), &imds.GetMetadataInput{Path: "spot/instance-action"}); err == nil {
-		t.Error("a spot instance that nobody wants back is told to go")
+		t.Error("a spot instance has an instance action without an interruption")
 	}
 	if _, err := l.imdsOf("i-none").GetMetadata(t.Context(), &imds.GetMetadataInput{Path: "mac"}); err == nil {
 		t.Error("an instance that is not there gets an answer")
 	}
 }
 
-// A spot instance is told two minutes ahead, to the second at which EC2 will take it, and may be advised to leave before.
+// A spot instance gets its notice two minutes before EC2 reclaims it, with the exact time, and may get a recommendation earlier.
 func TestNotices(t *testing.T) {
 	l := newLab(t)
 	l.template("demo-lt", "hello")
@@ -118,10 +118,10 @@ func TestNotices(t *testing.T) {
 	}
 }
 
-// Tokens are needed where the instance wants them, are good for as long as they say, and for one instance.
+// Tokens are needed if the instance requires them. They are valid until they expire, and for one instance.
 func TestTokens(t *testing.T) {
 	l := newLab(t)
-	l.template("demo-lt", "hello") // which wants tokens
+	l.template("demo-lt", "hello") // which requires tokens
 	ids := l.launch(l.fleet("demo-lt", spot, 2, choice{typ: "m7i.large", zone: "us-east-1a"}))
 	ask := func(method, path string, header ...string) (int, string) {
 		t.Helper()

@@ -9,11 +9,10 @@ import (
 
 // The SDK closes the body of its request as soon as it sees the header of the
 // answer. If the goroutine that writes the request has not looked at the end
-// of that body by then, it takes the close for a failed write and tears the
-// connection down, under whoever still reads the answer. AWS is never so fast,
-// so large answers wait a moment; small ones are in the reader's buffer by
-// then. On a busy machine the moment may be too short: the SDK's retries, which
-// know this error, do the rest.
+// of that body by then, it takes the close for a failed write and closes the
+// connection while the client still reads the answer. AWS is never so fast, so
+// large answers are delayed; small ones are in the reader's buffer by then. On
+// a busy machine the delay may be too short: then the SDK retries the call.
 const (
 	largeAnswer = 2 << 10 // bytes
 	largePause  = 2 * time.Millisecond

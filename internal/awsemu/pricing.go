@@ -19,7 +19,7 @@ func (e *Emulator) pricingActions() map[string]handler {
 type priceFilter struct{ Field, Type, Value string }
 
 // getProducts lists the on-demand Linux prices of one region. Unlike the real
-// service it needs the filter regionCode: nobody asks for all regions.
+// service it requires the filter regionCode.
 func (e *Emulator) getProducts(r *request) (any, *wire.Error) {
 	var in struct {
 		ServiceCode string

@@ -105,7 +105,7 @@ func TestQueueLongPoll(t *testing.T) {
 	}
 }
 
-// waitForTimer returns when somebody waits for the clock.
+// waitForTimer returns when a timer of the fake clock is pending.
 func waitForTimer(l *lab) {
 	for !l.clock.HasWaiters() {
 		if l.t.Context().Err() != nil {

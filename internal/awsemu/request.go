@@ -13,7 +13,7 @@ import (
 // A request is one call of an operation.
 type request struct {
 	id      string
-	service string // signing name; empty if nothing tells
+	service string // signing name; empty if unknown
 	action  string
 	form    wire.Form // of the query protocols
 	body    []byte    // of the JSON protocols

@@ -22,8 +22,8 @@ func (l *lab) reservation(id string) ec2types.CapacityReservation {
 	return out.CapacityReservations[0]
 }
 
-// An open reservation is used up by whoever launches what fits, unless the launch keeps off; a targeted one only by those
-// who name it, and they get nothing else.
+// Any matching launch uses an open reservation unless its preference is none. Only launches that name a targeted reservation
+// use it, and they fail when it is full.
 func TestReservations(t *testing.T) {
 	l := newLab(t)
 	open := must[string](t)(l.Reserve(steer.Reservation{Type: "m5.large", Zone: "us-east-1a", Count: 1, Tags: map[string]string{"a": "1"}}))
@@ -44,11 +44,11 @@ func TestReservations(t *testing.T) {
 	off := &ec2types.CapacityReservationSpecification{CapacityReservationPreference: ec2types.CapacityReservationPreferenceNone}
 	must[*ec2.RunInstancesOutput](t)(run(off))
 	if n := *l.reservation(open).AvailableInstanceCount; n != 1 {
-		t.Errorf("a launch that keeps off has used a reservation: %d left", n)
+		t.Errorf("a launch with preference none has used a reservation: %d left", n)
 	}
 	first := must[*ec2.RunInstancesOutput](t)(run(named(only)))
 	if _, err := run(named(only)); err == nil {
-		t.Error("a reservation of one holds two")
+		t.Error("two instances run in a reservation for one")
 	} else {
 		wantCode(t, err, "ReservationCapacityExceeded")
 	}

@@ -211,8 +211,8 @@ func receivedOf(messages []message) any {
 	return out
 }
 
-// deleteMessage removes a message. A receipt that is no longer good does no
-// harm, as on SQS.
+// deleteMessage removes a message. A receipt that has expired is no error, as
+// on SQS.
 func (e *Emulator) deleteMessage(r *request) (any, *wire.Error) {
 	in, name, failure := e.queueOf(r)
 	if failure != nil {

@@ -209,7 +209,7 @@ func (c *converter) disks(o *object, path string, list *yaml.Node) {
 	}
 }
 
-// volumeSize writes a size as v1 wants it, a whole number of Gi, G, Ti or T. A bare number means GiB, as it does to EC2. It
+// volumeSize writes a size in the format of v1, a whole number of Gi, G, Ti or T. A bare number means GiB, as in EC2. It
 // returns "" if the text is no size.
 func volumeSize(was string) string {
 	for _, unit := range []string{"Gi", "G", "Ti", "T"} {

@@ -127,8 +127,8 @@ func FuzzConvert(f *testing.F) {
 	})
 }
 
-// Manifests that somebody has torn, swapped and mistyped are converted or refused; nothing panics, and what comes out can be
-// read again.
+// Manifests with lines removed, swapped or mistyped are converted or refused without a panic. The result can be read and
+// needs no further conversion.
 func TestDamaged(t *testing.T) {
 	all := goldens(t)
 	for _, file := range slices.Sorted(maps.Keys(all)) {

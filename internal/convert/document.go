@@ -74,7 +74,7 @@ func read(file string, number int, p part) (*document, error) {
 // heredoc matches what shells and Terraform put before text of their own.
 var heredoc = regexp.MustCompile(`<<[-~]?\s*["']?[A-Z]+\b`)
 
-// hint tells what may be wrong with a document that cannot be parsed.
+// hint returns what may be wrong with a document that cannot be parsed.
 func (d *document) hint() string {
 	if heredoc.MatchString(d.body) {
 		return " (it looks like a script or a Terraform file with the manifest in it: take the manifest out of it)"

@@ -81,7 +81,7 @@ func (c *converter) alias(o *object, path string, spec, family *yaml.Node) {
 	}
 }
 
-// insert puts a field behind another one.
+// insert adds a field after another one.
 func (c *converter) insert(m *yaml.Node, behind, key string, value *yaml.Node) {
 	i := index(m, behind)
 	if i < 0 {

@@ -127,8 +127,8 @@ func (c *converter) giveKubelet(group []*pool, spec, kubelet *yaml.Node) {
 	set(spec, "kubelet", clone(kubelet))
 }
 
-// groupByKubelet puts pools together that want the same of their kubelets, in the order of the input. Pools that want
-// nothing come first, since the class stays as it is for them.
+// groupByKubelet groups pools with equal kubelet settings, in the order of the input. Pools without settings come first, since
+// their class does not change.
 func groupByKubelet(pools []*pool) [][]*pool {
 	var groups [][]*pool
 	for _, p := range pools {

@@ -9,8 +9,8 @@ import (
 	"github.com/karpenter-go/karpenter/api/legacy"
 )
 
-// oldFields are fields that only the old API had, or that people think it had, at the places where manifests have them. One
-// of them tells that a manifest was not written for v1, whatever its apiVersion says.
+// oldFields are fields that only the old API had, or that people think it had, at the places where manifests have them. A
+// manifest with one of them was not written for v1, whatever its apiVersion is.
 var oldFields = map[legacy.Form][]spot{
 	legacy.NodePool: {
 		{[]string{"spec"}, []string{
@@ -35,8 +35,8 @@ var oldFields = map[legacy.Form][]spot{
 // A spot is a mapping in a manifest and keys in it.
 type spot struct{ path, keys []string }
 
-// mislabelled returns the form of a manifest that says v1 and was written for an older API, with the fields that tell;
-// Foreign if it is none. Fields that no version had are a reason to refuse it, not to take it for old.
+// mislabelled returns the form of a manifest with apiVersion v1 that was written for an older API, and the fields that show it.
+// It returns Foreign for others. Fields that no version had are errors, and do not make a manifest old.
 func mislabelled(root *yaml.Node) (form legacy.Form, tell []string) {
 	version := scalar(get(root, "apiVersion"))
 	if !strings.Contains(version, "karpenter") || !strings.HasSuffix(version, "/v1") {

@@ -9,8 +9,8 @@ import (
 	"github.com/karpenter-go/karpenter/api/legacy"
 )
 
-// Objects converts objects that somebody else has read, for commands that work with manifests of any age. What comes out is
-// not checked against the schemas: the reader does that to all objects. The zero value is ready to use.
+// Objects converts objects that a caller has read, for commands that accept manifests of any API version. It does not check
+// the results against the schemas: the reader does that with all objects. The zero value is ready to use.
 type Objects struct{ Options Options }
 
 // Knows reports whether objects of this kind and version are converted.

@@ -140,7 +140,7 @@ func meant(key string) string {
 	return ""
 }
 
-// unusable tells why no requirement may use a key any more, "" if it may.
+// unusable returns why no requirement may use a key any more, "" if one may.
 func unusable(key string) string {
 	switch {
 	case key == "karpenter.sh/provisioner-name" || key == "karpenter.sh/nodepool":

@@ -61,7 +61,7 @@ func hide(source string) (string, *template) {
 // are put where it stands, so that the parser takes them for a part of it.
 func (t *template) lines(all []string) string {
 	var b strings.Builder
-	before := ""        // the last line that says something
+	before := ""        // the last line that is not blank
 	var blocks []string // what begins the first line inside each statement that is not closed yet
 	for i, line := range all {
 		trimmed := strings.TrimSpace(line)

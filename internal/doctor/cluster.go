@@ -135,7 +135,7 @@ func (c *Cluster) stored(ctx context.Context) {
 		crd := &apiextensionsv1.CustomResourceDefinition{}
 		err := c.Client.Get(ctx, client.ObjectKey{Name: name}, crd)
 		if apierrors.IsNotFound(err) {
-			continue // told by kinds
+			continue // reported by kinds
 		}
 		if err != nil {
 			c.unread("stored", err)
@@ -206,10 +206,10 @@ func (c *Cluster) may(ctx context.Context, right authorizationv1.ResourceAttribu
 	return review.Status.Allowed, err
 }
 
-// stale is the age at which a lease tells that nobody leads.
+// stale is how long after its last renewal a lease counts as having no leader.
 const stale = time.Minute
 
-// controller looks whether the controller runs and leads.
+// controller checks that the controller runs and that a replica is the leader.
 func (c *Cluster) controller(ctx context.Context) {
 	d := &appsv1.Deployment{}
 	err := c.Client.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: c.Deployment}, d)

@@ -1,6 +1,6 @@
-// Package doctor looks at a cluster for what the controller needs, and for what commonly goes wrong: kinds that are missing
-// or old, rights that are missing, a controller that does not run, pools and node classes that are not ready, claims that
-// hang, budgets that block, a second autoscaler.
+// Package doctor checks a cluster for what the controller needs and for common faults: missing or old CRDs, missing rights, a
+// controller that does not run, pools and node classes that are not ready, claims that hang, budgets that block, a second
+// autoscaler.
 //
-// It only reads. What it may not read it says, and goes on.
+// It only reads. Objects that it may not read are reported, and the other checks go on.
 package doctor

@@ -47,7 +47,7 @@ func (c *Cluster) pools(ctx context.Context) {
 	}
 }
 
-// ready tells of an object that is not, with the conditions that are to blame.
+// ready reports an object that is not ready, with the conditions that cause it.
 func (c *Cluster) ready(kind, name string, conditions []metav1.Condition) {
 	root := meta.FindStatusCondition(conditions, "Ready")
 	if root != nil && root.Status == metav1.ConditionTrue {
@@ -68,7 +68,7 @@ func (c *Cluster) ready(kind, name string, conditions []metav1.Condition) {
 		strings.Join(why, "; "))
 }
 
-// limits tells of a pool that cannot grow.
+// limits reports a pool that has reached its limits.
 func (c *Cluster) limits(p *apiv1.NodePool) {
 	for name, limit := range p.Spec.Limits {
 		used, ok := p.Status.Resources[name]

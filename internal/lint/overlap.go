@@ -10,8 +10,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// overlaps finds pools that suit the same pods with nothing to tell which of them comes first. Each is told of once, with all that
-// were read before it.
+// overlaps finds pools that accept the same pods and have the same weight. It reports each once, with all such pools that were
+// read before it.
 func (l *linter) overlaps() {
 	for i, a := range l.pools {
 		var others []string

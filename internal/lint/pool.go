@@ -193,7 +193,7 @@ func offered(t *model.InstanceType, set require.Set) bool {
 	})
 }
 
-// culprit tells which requirement to look at: one without which types would be left, the one that leaves most first.
+// culprit returns the requirement to look at: one without which types would be left, the one that leaves most first.
 func culprit(set require.Set, all []*model.InstanceType) string {
 	best, most := "", 0
 	for _, key := range set.Keys() {

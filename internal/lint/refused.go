@@ -123,7 +123,7 @@ var moved = map[string]string{
 	"spec.template.spec.requirements":            "add requirements; an empty list allows every type",
 }
 
-// fix tells what to do about a refusal.
+// fix returns what to do about a refusal.
 func (l *linter) fix(o *object, e *field.Error) string {
 	if fix, ok := moved[e.Field]; ok {
 		return fix

@@ -77,7 +77,7 @@ func (l *linter) affinity(o *object, at string, a *corev1.Affinity) error {
 	return nil
 }
 
-// wanted finds values that pods ask of nodes and no node will have.
+// wanted finds label values that pods require and no node will have.
 func (l *linter) wanted(o *object, field, key, v string) error {
 	key = l.rules.Canonical(key)
 	if key == apiv1.NodePoolLabelKey {
@@ -103,7 +103,7 @@ func (l *linter) wanted(o *object, field, key, v string) error {
 	return nil
 }
 
-// leftOver finds what told Cluster Autoscaler to keep a pod, where nothing tells Karpenter.
+// leftOver finds pods with annotations of Cluster Autoscaler against eviction, and none for Karpenter.
 func (l *linter) leftOver(o *object, template []string) {
 	const theirs, ours = "cluster-autoscaler.kubernetes.io/safe-to-evict", "karpenter.sh/do-not-disrupt"
 	path := append(slices.Clone(template), "metadata", "annotations")

@@ -185,7 +185,7 @@ func problemText(p *field.Error) string {
 	return p.ErrorBody()
 }
 
-// mistake is fail without the line, which is looked up when the mistake is told.
+// mistake is fail without the line, which is looked up when the mistake is printed.
 func (d *document) mistake(at path, message string) *Error {
 	return &Error{Place: d.place(), Field: at.String(), Message: message, document: d, path: at}
 }

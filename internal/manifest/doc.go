@@ -1,11 +1,10 @@
 // Package manifest reads Kubernetes manifests as people and tools write them: YAML or JSON, many documents in a file, lists
 // of any kind, bare JSON arrays, files, directories and standard input.
 //
-// It promises three things. Every mistake names the file, the document, the line where it can be found, and the field; all
-// mistakes are told at once. Objects of our own kinds are judged as the API server would judge them, and carry its defaults;
-// those of Kubernetes are read leniently, as their server has judged them already. And large input is fast: JSON is cut into
-// objects without being decoded, each object is decoded once, straight into its type, on all cores;
-// pods that are written alike share their containers.
+// It has three guarantees. Every error names the file, the document, the line and the field, and all errors are returned at
+// once. Objects of Karpenter's kinds are validated and defaulted as by the API server; those of Kubernetes are decoded
+// leniently, since their server has validated them. Large input is fast: JSON is split into objects without decoding, and each
+// object is decoded once, directly into its type, on all cores. Pods with equal text share their containers.
 //
-// Kinds that play no part are counted and skipped.
+// Kinds that do not matter are counted and skipped.
 package manifest

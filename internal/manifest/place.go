@@ -46,7 +46,7 @@ type Error struct {
 	// Message says what is wrong, and where it helps what to write instead.
 	Message string
 
-	// document and path find object and line, as long as nobody has asked for them.
+	// document and path locate the mistake until object and line are computed from them.
 	document *document
 	path     path
 }
@@ -62,7 +62,7 @@ func (e *Error) Error() string {
 	return strings.Join(parts, ": ")
 }
 
-// maxErrors is how many mistakes are told at once.
+// maxErrors is how many mistakes are printed.
 const maxErrors = 20
 
 // Errors are all mistakes of an input, in its order.

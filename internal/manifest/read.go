@@ -64,7 +64,7 @@ func Read(ctx context.Context, paths []string, o Options) (*Set, error) {
 	return set, nil
 }
 
-// located looks up the lines of the mistakes that will be told.
+// located looks up the lines of the mistakes that will be printed.
 func located(errs Errors) Errors {
 	for i, e := range errs[:min(len(errs), maxErrors)] {
 		if e.document == nil {

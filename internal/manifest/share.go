@@ -7,8 +7,8 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// A sharer decodes the containers of like pods once. The pods of a fleet are a few hundred texts, and their containers most
-// of what they take. Whoever changes containers that were read must copy them before.
+// A sharer decodes equal lists of containers once. The pods of a fleet have a few hundred different lists, and containers
+// take most of the memory of pods. A caller that changes decoded containers must copy them before.
 type sharer struct {
 	mu         sync.RWMutex // guards containers
 	containers map[string][]corev1.Container

@@ -209,7 +209,7 @@ func image(kind string) (family, arch string) {
 	return family, arch
 }
 
-// Tags of Auto Scaling groups that say what nodes will look like; Cluster Autoscaler reads them.
+// Tags of Auto Scaling groups that describe their future nodes, for Cluster Autoscaler.
 const (
 	labelTag = "k8s.io/cluster-autoscaler/node-template/label/"
 	taintTag = "k8s.io/cluster-autoscaler/node-template/taint/"
@@ -316,5 +316,5 @@ func (g *group) readTag(t tag) {
 	}
 }
 
-// ownTags are domains of tags that say something to Kubernetes' programs, or are set by ours.
+// ownTags are domains of tags that Kubernetes' programs read, or that Karpenter sets.
 var ownTags = []string{"kubernetes.io", "k8s.io", "karpenter.sh", "k8s.aws", "eksctl.io", "eksctl.cluster.k8s.io"}

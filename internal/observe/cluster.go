@@ -21,7 +21,7 @@ import (
 // A Cluster is the latest known state. It is safe for concurrent use.
 type Cluster struct {
 	clock clock.Clock
-	// launching counts those who create claims just now.
+	// launching counts the callers that create claims just now.
 	launching atomic.Int64
 
 	// mu guards all below.
@@ -50,7 +50,7 @@ type version struct {
 }
 
 // phantom is how long an object that we created is believed in though the watch never shows it. Then it was created and
-// deleted while the watch was broken, and no event will ever tell.
+// deleted while the watch was broken, for which no event will come.
 const phantom = 2 * time.Minute
 
 // New returns an empty Cluster.

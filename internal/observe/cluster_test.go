@@ -139,7 +139,7 @@ func TestPromises(t *testing.T) {
 	}
 }
 
-// A promise to a node that was on its way lasts until the scheduler has had its time there.
+// A promise for a node in flight is valid until the scheduler had time to bind the pods after its initialization.
 func TestPromiseOutlastsTheStart(t *testing.T) {
 	clock := clocktesting.NewFakeClock(start)
 	c := New(clock)

@@ -1,12 +1,12 @@
-// Package observe turns what Kubernetes says into Snapshots: it is the one reader.
+// Package observe turns watch events of the API server into Snapshots. No other package reads the cluster for decisions.
 //
-// A Cluster is a reducer: watch events go in, and Snapshot returns the cluster as they add up to. Deciding needs no API
-// call and takes no lock but the one around the hand-over.
+// A Cluster is a reducer: it applies watch events, and Snapshot returns the state that results. A decision on a Snapshot
+// needs no API call and no lock.
 //
-// What we wrote ourselves is handed in by Assume and counts at once. An assumed object gives way when the watch has
-// reached its UID and resourceVersion, so a watch that lags never undoes a write, and nothing is decided twice on a stale
-// view. Nobody sleeps to read his own writes.
+// Assume applies an object that Karpenter has just written. The assumed object is kept until the watch delivers its UID and
+// resourceVersion. So a watch that lags never undoes a write, no decision is repeated on a stale view, and no caller sleeps
+// until it can read its own writes.
 //
-// State lives in memory and may be lost: objects come back with the next list, promises are a hint that the next plan
-// makes again, first-seen times only shorten or lengthen a batch window.
+// State is in memory and may be lost: objects come back with the next list, the next plan makes promises again, and
+// first-seen times only shorten or lengthen a batch window.
 package observe

@@ -11,20 +11,19 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// A backlog is the pods that the scheduler has not looked at yet, and what is known of them all the same.
+// A backlog holds the pods that the scheduler has not tried yet, and which of them count as unschedulable all the same.
 //
-// It judges one pod after the other, some tens or hundreds a second. Of a thousand pods that come at once the last is told
-// after many seconds that it does not fit, and who plans only for those that were told plans for a few at a time, and worse. So
-// what the scheduler said of one pod of a ReplicaSet counts for the others; and a pod that has waited for its verdict while others
-// got theirs waits for a node like them. If there is room for one of them after all the plan puts it there, and launches
-// nothing for it.
+// The scheduler tries one pod after the other, tens or hundreds a second. Of a thousand new pods, the last is unschedulable only
+// after many seconds. A plan for those alone that already are would cover few pods at a time, and cost more. So when one pod of
+// a ReplicaSet is unschedulable, its other pods count as unschedulable too, and so does a pod that waits for its verdict too
+// long (overdueAfter). If such a pod fits on an existing node after all, the plan places it there and launches nothing for it.
 type backlog struct {
-	// unjudged are the pods that nothing is known of, by key; seen is when a pod that waits was first seen, by UID.
+	// unjudged are the pods without a verdict, by key; seen is when a pending pod was first seen, by UID.
 	unjudged map[string]*corev1.Pod
 	seen     map[types.UID]time.Time
-	// told are the pods, by UID, that count as refused before they are.
+	// told are the pods, by UID, that count as refused without a verdict of the scheduler.
 	told map[types.UID]bool
-	// refused are the pods that were, by owner; siblings are the keys of unjudged ones, by owner.
+	// refused are the pods that the scheduler refused, by owner; siblings are the keys of unjudged pods, by owner.
 	refused  map[types.UID]map[types.UID]bool
 	siblings map[types.UID]map[string]bool
 }
@@ -36,7 +35,7 @@ func newBacklog() backlog {
 	}
 }
 
-// take notes what o says now, and returns how the pod is to be seen, and its siblings that are seen otherwise from now on.
+// take records the state of o. It returns the pod as snapshots shall have it, and its siblings that change with it.
 func (b *backlog) take(o *corev1.Pod, now time.Time) (seen *corev1.Pod, siblings []*corev1.Pod) {
 	p := model.Pod{Object: o}
 	first, known := b.seen[o.UID]
@@ -71,8 +70,8 @@ func (b *backlog) take(o *corev1.Pod, now time.Time) (seen *corev1.Pod, siblings
 	return o, nil
 }
 
-// tell returns the pod as the scheduler will have judged it, and remembers that. The object that was seen is shared, and stays
-// as it is.
+// tell returns a copy of the pod with the condition unschedulable, and records that. It does not change the object, which is
+// shared.
 func (b *backlog) tell(o *corev1.Pod) *corev1.Pod {
 	first := b.seen[o.UID]
 	b.gone(o)
@@ -109,8 +108,8 @@ func drop[K comparable](m map[types.UID]map[K]bool, owner types.UID, k K) {
 	}
 }
 
-// overdue returns the pods of the scheduler's backlog as it will have judged them: those that have waited for so long for
-// its verdict. Other schedulers may have their reasons to keep a pod waiting.
+// overdue returns the pods of the default scheduler that have waited for a verdict for at least age, as unschedulable. Other
+// schedulers may keep a pod waiting on purpose.
 func (b *backlog) overdue(age time.Duration, now time.Time) []*corev1.Pod {
 	var pods []*corev1.Pod
 	for _, o := range b.unjudged {
@@ -124,7 +123,7 @@ func (b *backlog) overdue(age time.Duration, now time.Time) []*corev1.Pod {
 	return pods
 }
 
-// alike are the kinds of owners whose pods are made of one template. Others may make a different pod each time.
+// alike are the kinds of owners whose pods have one template. Pods of other owners may differ from each other.
 var alike = []string{"ReplicaSet", "StatefulSet", "Job"}
 
 func ownerOf(o *corev1.Pod) (types.UID, bool) {
@@ -138,8 +137,8 @@ func ownerOf(o *corev1.Pod) (types.UID, bool) {
 // overdueAfter is how long a pod may wait for its first verdict before it counts as refused like others.
 const overdueAfter = 500 * time.Millisecond
 
-// Backlog returns when the first and the latest of the pods came that the scheduler has not looked at, and whether it is behind:
-// pods that it is just about to bind are none.
+// Backlog returns when the first and the latest of the pods without a verdict were created, and whether the scheduler is behind.
+// It is not behind because of pods that it is just about to bind.
 func (c *Cluster) Backlog() (first, latest time.Time, behind bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -81,7 +81,7 @@ func TestForetold(t *testing.T) {
 	s.want("the scheduler says so itself, or knows better", "a1 a3 a4")
 }
 
-// Pods whose owner makes a different one each time, and pods that nobody is going to schedule yet, are not foretold.
+// Pods whose owner's kind may make different pods, and pods with scheduling gates, are not foretold.
 func TestNotForetold(t *testing.T) {
 	s := newStage(t)
 	s.show("w1", "Workflow", "w", "new")
@@ -107,7 +107,7 @@ func TestForgotten(t *testing.T) {
 		s.Remove(s.show(name, "ReplicaSet", "a", "bound"))
 	}
 	if b := &s.backlog; len(b.unjudged)+len(b.seen)+len(b.told)+len(b.refused)+len(b.siblings) > 0 {
-		t.Errorf("something is kept of nobody: %+v", b)
+		t.Errorf("the backlog has entries without a pod: %+v", b)
 	}
 }
 
@@ -117,7 +117,7 @@ func TestForetell(t *testing.T) {
 	s.show("a1", "Workflow", "a", "new")
 	s.clock.Step(overdueAfter)
 	s.Foretell()
-	s.want("nobody was refused", "")
+	s.want("no pod was refused", "")
 	s.show("b1", "Workflow", "b", "refused")
 	s.show("c1", "Workflow", "c", "new")
 	s.show("d1", "Workflow", "d", "gated")
@@ -142,7 +142,7 @@ func TestForetell(t *testing.T) {
 	}
 }
 
-// What we write to a pod that is not judged yet does not make it one that nobody judges.
+// A pod that is foretold as refused stays so after Karpenter has written its nomination.
 func TestForetoldAndWritten(t *testing.T) {
 	s := newStage(t)
 	s.show("a1", "ReplicaSet", "a", "refused")

@@ -12,16 +12,16 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// OnWork has f called whenever something may have made work for provisioning: a pod waits, a pool has changed, a node is
-// on its way out. f is called without locks held and must return at once.
+// OnWork registers f, which is called whenever there may be work for provisioning: a pod is pending, a pool has changed, a node
+// is being deleted. f is called without locks held and must return at once.
 func (c *Cluster) OnWork(f func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.wake = append(c.wake, f)
 }
 
-// OnJoin has f called whenever the watch has shown a claim or node that is not registered yet. f is called without locks held and
-// must return at once.
+// OnJoin registers f, which is called whenever a claim or node that is not registered changes. f is called without locks held
+// and must return at once.
 func (c *Cluster) OnJoin(f func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -108,10 +108,10 @@ type promise struct {
 	waits bool
 }
 
-// bind is how long the scheduler has, from when a node has come up, to bind the pods that were planned for it.
+// bind is how long the scheduler has, from when a node is initialized, to bind the pods that were planned for it.
 const bind = 20 * time.Second
 
-// Promise remembers that the pods, by key, were planned onto the named node or claim until then.
+// Promise records by pod key that the pods were planned onto the named node or claim, valid until the given time.
 func (c *Cluster) Promise(node string, pods []*model.Pod, until time.Time) {
 	c.mu.Lock()
 	for _, p := range pods {
@@ -124,8 +124,8 @@ func (c *Cluster) Promise(node string, pods []*model.Pod, until time.Time) {
 	}
 }
 
-// Launching notes that claims are being created, until ended is called: the pods that were planned onto them are promised to them
-// only then, and a node may come before.
+// Launching notes that claims are being created, until ended is called. Their pods are promised only then, and a node may appear
+// before.
 func (c *Cluster) Launching() (ended func()) {
 	c.launching.Add(1)
 	return func() { c.launching.Add(-1) }
@@ -134,19 +134,19 @@ func (c *Cluster) Launching() (ended func()) {
 // Launches reports whether claims are being created.
 func (c *Cluster) Launches() bool { return c.launching.Load() > 0 }
 
-// Break remembers that the pods have no place, wherever they are nominated to, until they are promised another.
+// Break records that the pods have no node, whatever their nomination, until the next promise.
 func (c *Cluster) Break(pods []*model.Pod) { c.Promise("", pods, time.Time{}) }
 
-// OnPromise has f called whenever pods were promised a place, or lost it. f is called without locks held and must return at
-// once.
+// OnPromise registers f, which is called whenever pods were promised a node, or lost it. f is called without locks held and must
+// return at once.
 func (c *Cluster) OnPromise(f func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.told = append(c.told, f)
 }
 
-// kept returns the promises that still count: those to capacity in flight stand until it has come up, those to a node that
-// is up until they run out. mu is held.
+// kept returns the promises that are valid: those for capacity in flight until it is initialized, those for an initialized node
+// until they expire. mu is held.
 func (c *Cluster) kept(now time.Time) map[string]string {
 	out := make(map[string]string, len(c.promises))
 	for key, p := range c.promises {

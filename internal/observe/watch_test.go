@@ -85,7 +85,7 @@ func watched(t *testing.T) (*Cluster, *informertest.FakeInformers) {
 	return c, informers
 }
 
-// A pod that was refused for its claim is looked at again when the claim or what it needs appears; nobody else is woken.
+// A new PersistentVolumeClaim, PersistentVolume or StorageClass wakes provisioning only while a pod is pending.
 func TestStorageWakesWaitingPods(t *testing.T) {
 	for _, o := range []client.Object{
 		&corev1.PersistentVolumeClaim{}, &corev1.PersistentVolume{}, &storagev1.StorageClass{},

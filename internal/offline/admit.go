@@ -101,7 +101,7 @@ func (l *limits) prioritize(spec *corev1.PodSpec) {
 	spec.Priority = &v
 }
 
-// wrap adds what a runtime class asks for.
+// wrap adds the overhead, node selector and tolerations of a RuntimeClass.
 func (l *limits) wrap(spec *corev1.PodSpec, class *nodev1.RuntimeClass) {
 	if class.Overhead != nil && spec.Overhead == nil {
 		spec.Overhead = class.Overhead.PodFixed

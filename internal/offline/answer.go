@@ -33,7 +33,7 @@ type PodAnswer struct {
 	Reasons []explain.Finding `json:"reasons"`
 	// Notes are sentences about the choice of NewNode, or why no place is looked for.
 	Notes []string `json:"notes"`
-	// Told is what the controller has told of the pod, as Told returns it; empty for a pod of manifests.
+	// Told are the controller's events about the pod, as Told returns them; empty for a pod of manifests.
 	Told []EventResult `json:"events"`
 
 	Of *model.Pod `json:"-"`

@@ -90,7 +90,7 @@ func median(d []time.Duration) time.Duration {
 	return d[len(d)/2]
 }
 
-// Pending is how many pods the plan speaks of.
+// Pending is how many pods were planned for.
 func (r *Run) Pending() int {
 	n := r.Placed()
 	for _, x := range r.Plan.Refusals {

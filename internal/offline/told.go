@@ -10,18 +10,18 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// An EventResult is something that the controller has told of an object, also as JSON.
+// An EventResult is an event of the controller about an object, also as JSON.
 type EventResult struct {
 	// Reason is one of the events of the telemetry package, such as Nominated.
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
-	// Count is how often it was told, at least once.
+	// Count is how often the event occurred, at least once.
 	Count int32 `json:"count"`
-	// Last is when it was told last, to the second.
+	// Last is when it occurred last, to the second.
 	Last time.Time `json:"last"`
 }
 
-// Told returns what the controller has told, oldest first: of those events that are from it. Events of others are left out.
+// Told returns those of the events that the controller published, oldest first.
 func Told(events []corev1.Event) []EventResult {
 	out := []EventResult{}
 	for i := range events {

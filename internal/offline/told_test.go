@@ -11,7 +11,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// What the controller told comes in the order in which it told it; what others told does not come.
+// Told returns the controller's events in the order of their times, and no others.
 func TestTold(t *testing.T) {
 	noon := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 	at := func(minute int) metav1.Time { return metav1.NewTime(noon.Add(time.Duration(minute) * time.Minute)) }

@@ -278,7 +278,7 @@ func statefulSet(o *appsv1.StatefulSet) workload {
 	}
 }
 
-// job wants as many pods as may run at once, and no more than are still to complete.
+// job returns the workload of a Job: as many pods as may run at once, and no more than are still to complete.
 func job(o *batchv1.Job) workload {
 	want := count(o.Spec.Parallelism)
 	if o.Spec.Completions != nil {

@@ -182,7 +182,7 @@ func (b base) pools() []Controller {
 	}
 }
 
-// watching returns the controllers that only tell: metrics of single objects, events of conditions.
+// watching returns the controllers that only report: metrics of single objects, events of conditions.
 func (b base) watching() ([]Controller, error) {
 	all := []Controller{
 		&metrics.Pods{

@@ -63,7 +63,7 @@ type Program struct {
 	Settings *settings.Settings
 	Rest     *rest.Config
 	Log      logr.Logger
-	// Version is told in logs, metrics and the user agent.
+	// Version is shown in logs, metrics and the user agent.
 	Version Version
 	// Provider makes the provider; it may ask the cloud and fail.
 	Provider func(ctx context.Context, env Env) (Provider, error)

@@ -12,7 +12,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// Plan renders a plan: what is launched, what that costs, and who got no place.
+// Plan renders a plan: the nodes to launch, their cost, and the pods that cannot be scheduled.
 func (s Style) Plan(p *model.Plan, e *explain.Explainer) string {
 	var b strings.Builder
 	b.WriteString(s.headline(p) + "\n")
@@ -218,7 +218,7 @@ func (s Style) finding(b *strings.Builder, f explain.Finding) {
 	}
 }
 
-// Class names like pods by the first of them and what one asks for.
+// Class names equal pods by the first of them and its requests.
 func Class(pods []*model.Pod) string {
 	first := pods[0]
 	var asks []string

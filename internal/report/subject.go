@@ -11,7 +11,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/offline"
 )
 
-// Pod says where a pod is, where it would go, or why it goes nowhere, and what the controller has told of it.
+// Pod writes where a pod is, where it would go or why it is refused, and the controller's events about it.
 func (s Style) Pod(a offline.PodAnswer) string {
 	var b strings.Builder
 	b.WriteString(s.bold("pod "+Class([]*model.Pod{a.Of})) + "\n")
@@ -60,7 +60,7 @@ func (s Style) Node(a offline.NodeAnswer) string {
 	return b.String()
 }
 
-// fate says what disruption has in mind for a node.
+// fate writes what disruption would do with a node.
 func (s Style) fate(b *strings.Builder, a offline.NodeAnswer) {
 	if c := a.Doing; c != nil {
 		with := ""

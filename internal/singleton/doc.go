@@ -1,3 +1,3 @@
-// Package singleton makes controllers that work on the cluster as a whole instead of one object: their only request never
-// changes, and each Reconcile says by RequeueAfter when it wants to run again.
+// Package singleton sets up controllers that work on the cluster as a whole instead of one object. Their only request never
+// changes, and each Reconcile returns in RequeueAfter when the next is due.
 package singleton

@@ -1,4 +1,4 @@
-// Package telemetry declares what Karpenter tells of itself: every metric, every event reason and every key of a log line,
+// Package telemetry declares what Karpenter reports: every metric, every event reason and every key of a log line,
 // each in one place.
 //
 // Names, labels and buckets of metrics, and the reasons of events, are an interface that dashboards and alerts of users

@@ -9,7 +9,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// quiet drops the debug lines of the logger "events": each event is told to Kubernetes already.
+// quiet drops the debug lines of the logger "events": each event is published to Kubernetes already.
 type quiet struct{ slog.Handler }
 
 func (q quiet) Handle(ctx context.Context, r slog.Record) error {

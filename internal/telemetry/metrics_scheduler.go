@@ -17,13 +17,13 @@ type SchedulerMetrics struct {
 	PendingPodsByEffectiveZoneCount *prometheus.GaugeVec
 	// NominationsTotal (action): NominationWritten or NominationCleared.
 	NominationsTotal *prometheus.CounterVec
-	// ReplannedPodsTotal (controller) counts the pods that did not come to the node that they were planned for.
+	// ReplannedPodsTotal (controller) counts the pods that were not bound to the node that they were planned for.
 	ReplannedPodsTotal *prometheus.CounterVec
-	// LaunchesInVainTotal (nodepool) counts the nodes that came up and that the pods they were for could not use.
+	// LaunchesInVainTotal (nodepool) counts the new nodes that could not run the pods they were launched for.
 	LaunchesInVainTotal *prometheus.CounterVec
 	// PlanFaultsTotal (controller, fault) counts violations and panics of plans; what they concern is left out.
 	PlanFaultsTotal *prometheus.CounterVec
-	// PausedPodsCount (controller): pods that wait for another launch because the last ones were in vain.
+	// PausedPodsCount (controller): pods that wait for another launch because nodes of the last ones could not run them.
 	PausedPodsCount *prometheus.GaugeVec
 }
 

@@ -7,27 +7,27 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// A Reason is what the documentation says of one event reason, and how often it may be told.
+// A Reason is the documentation of one event reason, and how often it may be published.
 type Reason struct {
 	// Name is the reason itself.
 	Name string
 	// Type is Normal or Warning.
 	Type string
-	// Objects are the kinds that it is told of.
+	// Objects are the kinds of objects that get it.
 	Objects string
-	// Dedupe is how long the same event is not told again if the Event does not say; 0 stands for DefaultDedupe.
+	// Dedupe is how long the same event is not published again if the Event does not say; 0 stands for DefaultDedupe.
 	Dedupe time.Duration
-	// PerSecond and Burst bound how many are told of all objects together; 0 for no bound.
+	// PerSecond and Burst bound how many are published for all objects together; 0 for no bound.
 	PerSecond float64
 	Burst     int
 	// When says what has happened.
 	When string
 }
 
-// DefaultDedupe is how long the same event is not told again.
+// DefaultDedupe is how long the same event is not published again.
 const DefaultDedupe = 2 * time.Minute
 
-// Reasons returns all reasons in the order of the documentation. Beside them, a change of a status condition is told with
+// Reasons returns all reasons in the order of the documentation. Besides, a change of a status condition is published with
 // the type of the condition as reason.
 func Reasons() []Reason {
 	const normal, warning = corev1.EventTypeNormal, corev1.EventTypeWarning

@@ -25,18 +25,18 @@ type Event struct {
 	Reason string
 	// Message is a sentence for people.
 	Message string
-	// Dedupe are the values that tell this event from others of the same reason; by default the UID of the object.
+	// Dedupe are the values that distinguish this event from others of the same reason; by default the UID of the object.
 	Dedupe []string
-	// For is how long the same event is not told again; 0 means the window of the reason, by default DefaultDedupe.
+	// For is how long the same event is not published again; 0 means the window of the reason, by default DefaultDedupe.
 	For time.Duration
 }
 
-// A Recorder tells events, each at most once in its window.
+// A Recorder publishes events, each at most once in its window.
 type Recorder interface {
 	Publish(events ...Event)
 }
 
-// An EventRecorder hands events to Kubernetes, less those that it has told a short time ago and those above the rate of
+// An EventRecorder publishes events to Kubernetes, but for those that it has published a short time ago and those above the rate of
 // their reason. What it remembers is bounded: of too many events the ones that would be forgotten soonest go first. A
 // restart forgets everything, which costs a repeated event.
 type EventRecorder struct {
@@ -68,7 +68,7 @@ func NewRecorder(r record.EventRecorder, c clock.Clock) *EventRecorder {
 	return e
 }
 
-// Publish tells the events that are due. It never blocks on the API server.
+// Publish publishes the events that are due. It never blocks on the API server.
 func (r *EventRecorder) Publish(events ...Event) {
 	for _, e := range events {
 		if r.due(e) {
@@ -77,8 +77,8 @@ func (r *EventRecorder) Publish(events ...Event) {
 	}
 }
 
-// due reports whether e is to be told now, and remembers it if so. An event above the rate is not remembered: it is told
-// when it comes again and there is room.
+// due reports whether e is to be published now, and records that. An event above the rate is not recorded: it is published
+// when it occurs again below the rate.
 func (r *EventRecorder) due(e Event) bool {
 	now, reason := r.clock.Now(), strings.ToLower(e.Reason)
 	values := e.Dedupe

@@ -52,7 +52,7 @@ func (a *app) steered(
 	return cmd
 }
 
-// reachable marks errors that say that nobody answered.
+// reachable wraps transport errors in errUnreachable.
 func reachable(err error) error {
 	var transport *url.Error
 	if errors.As(err, &transport) {

@@ -65,7 +65,7 @@ func TestKubectl(t *testing.T) {
 	}
 }
 
-// A part gets everything behind its name, --dir and --help included.
+// A part gets all arguments after its name, --dir and --help included.
 func TestPartGetsItsArguments(t *testing.T) {
 	var args []string
 	code := Run([]string{"etcd", "--dir=x", "--help"}, Programs{Parts: []Part{{

@@ -94,9 +94,9 @@ func (a *app) down() *cobra.Command {
 	}
 }
 
-// watchdog takes the cluster down when its standard input ends. Whoever holds
-// the other end of the pipe keeps the cluster alive, and cannot forget to let
-// go: the system does it for the dead.
+// watchdog takes the cluster down when its standard input ends. The process
+// that started it holds the other end of the pipe, which the operating system
+// closes when that process ends.
 func (a *app) watchdog() *cobra.Command {
 	return &cobra.Command{
 		Use:   "watchdog",

@@ -22,7 +22,7 @@ const (
 // usageError is a command line that makes no sense.
 type usageError struct{ error }
 
-// exitCode is a failure that has been told already.
+// exitCode is a failure that has been printed already.
 type exitCode int
 
 func (e exitCode) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
@@ -124,7 +124,7 @@ func usage(check cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
-// partCommand hands everything behind the part's name to the part.
+// partCommand passes all arguments after the part's name to the part.
 func partCommand(part Part) *cobra.Command {
 	return &cobra.Command{
 		Use:                part.Name,

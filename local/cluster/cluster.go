@@ -128,7 +128,7 @@ func (c *Cluster) lock(ctx context.Context) (unlock func(), err error) {
 	return c.dir.Lock(ctx)
 }
 
-// step tells what has just happened, and when.
+// step prints what has just happened, and when.
 func (c *Cluster) step(format string, args ...any) {
 	elapsed := c.clock.Since(c.begun).Seconds()
 	fmt.Fprintf(c.out, "%6.1fs  %s\n", elapsed, fmt.Sprintf(format, args...))

@@ -21,16 +21,16 @@ const (
 	apiServiceAddress = "10.100.0.1"
 )
 
-// A user is somebody with a client certificate.
+// A user is a user of the API server who has a client certificate.
 type user struct {
 	file   string // of the certificate, and the part's name
 	name   string
 	groups []string
 }
 
-// users lists who talks to the API server with a certificate. The hollow
-// kubelet and the emulator stand for many nodes at once, so they are
-// administrators; the controller is not here, because it gets a token.
+// users are the clients of the API server that have a certificate. The hollow
+// kubelet and the emulator act for many nodes, so they are administrators.
+// The controller is not listed: it authenticates with a token.
 var users = []user{
 	{"admin", "admin", []string{"system:masters"}},
 	{"kube-scheduler", "system:kube-scheduler", nil},

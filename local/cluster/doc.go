@@ -2,8 +2,8 @@
 // control plane, hollow nodes, an emulated AWS and the controller, all on
 // loopback.
 //
-// The parts are processes of their own that outlive the command that started
-// them. Up is idempotent: what is healthy is left alone, what is dead is
-// started again on the port it had. Down signals only processes that Up
-// started, known by id and time of birth.
+// The parts are processes that outlive the command that started them. Up is
+// idempotent: it leaves healthy parts alone and starts parts that have ended
+// again on their ports. Down signals only processes that Up started, which it
+// identifies by process ID and start time.
 package cluster

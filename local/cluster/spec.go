@@ -6,7 +6,7 @@ import (
 	"github.com/karpenter-go/karpenter/local/state"
 )
 
-// A spec says how one part is run and how to tell that it is well.
+// A spec says how one part is run and how to check its health.
 type spec struct {
 	name   string
 	binary string
@@ -14,7 +14,7 @@ type spec struct {
 	env    []string
 	// purposes are the ports it listens on, by the name they are kept under.
 	purposes []string
-	// health is a URL that answers 200 when the part is well.
+	// health is a URL that answers 200 when the part is healthy.
 	health string
 }
 
@@ -77,8 +77,8 @@ func (c *Cluster) apiServer(s *state.State, k keys) spec {
 			"--endpoint-reconciler-type=none",
 			"--etcd-servers=http://" + s.Address("etcd"),
 			"--client-ca-file=" + k.authority.Bundle(),
-			// Nobody holds a certificate of this name. Without the flags the
-			// other parts complain that they cannot read them.
+			// No certificate of this name is issued. Without these flags the
+			// other parts log errors, since they read them.
 			"--requestheader-client-ca-file=" + k.authority.Bundle(),
 			"--requestheader-allowed-names=front-proxy",
 			"--requestheader-username-headers=X-Remote-User",
@@ -90,8 +90,8 @@ func (c *Cluster) apiServer(s *state.State, k keys) spec {
 			"--service-account-issuer=https://kubernetes.default.svc",
 			"--service-account-signing-key-file=" + k.tokens.Key,
 			"--service-account-key-file=" + k.tokens.Cert,
-			// One client may use the whole machine; the limits are for
-			// servers shared by strangers.
+			// One client may use the whole machine: the default limits are for
+			// API servers with many users.
 			"--max-requests-inflight=2000",
 			"--max-mutating-requests-inflight=1000",
 			"--profiling=false",

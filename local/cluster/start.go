@@ -14,7 +14,7 @@ import (
 	"github.com/karpenter-go/karpenter/local/process"
 )
 
-// pollEvery is how often a starting part is asked whether it is well. The
+// pollEvery is how often the health of a starting part is checked. The
 // parts offer nothing to wait on.
 const pollEvery = 25 * time.Millisecond
 

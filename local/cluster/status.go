@@ -8,7 +8,7 @@ import (
 	"github.com/karpenter-go/karpenter/local/state"
 )
 
-// Status tells how a cluster is.
+// Status is the state of a cluster.
 type Status struct {
 	Dir string `json:"dir"`
 	// Ready is true when every part of the control plane, and every other
@@ -18,7 +18,7 @@ type Status struct {
 	Parts  []PartStatus `json:"parts"`
 }
 
-// PartStatus tells how one part is.
+// PartStatus is the state of one part.
 type PartStatus struct {
 	Name    string `json:"name"`
 	PID     int    `json:"pid,omitempty"`

@@ -103,7 +103,7 @@ const (
 	providerKWOK = "kwok"
 )
 
-// keepSettings lets the settings of the first start win: running parts were
+// keepSettings keeps the settings of the first start: running parts were
 // started with them.
 func (c *Cluster) keepSettings() {
 	want, have := c.options.Settings, &c.state.Settings

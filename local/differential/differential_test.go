@@ -65,7 +65,7 @@ func TestRefusalsAreRight(t *testing.T) {
 	})
 }
 
-// defaultsOf returns what tells the default constraints of pods; nil if there are none.
+// defaultsOf returns the function that returns default constraints of pods; nil if there are none.
 func defaultsOf(c *scenario.Cluster) func(*model.Pod) []corev1.TopologySpreadConstraint {
 	if len(c.Spread) == 0 {
 		return nil

@@ -1,10 +1,9 @@
-// Package differential holds plans against the scheduler that will carry them out.
+// Package differential compares plans of the engine with the filter plugins of the real kube-scheduler.
 //
-// Its tests draw random clusters (engine/scenario/random), let the engine plan, build the cluster that the plan leads to
-// and replay it, pod by pod, through the filter plugins of the real kube-scheduler: each must accept the node that the
-// plan chose. For plans drawn at random that engine/verify accepts there must be an order of arrival in which they do;
-// one is searched for. Where the engine says that no node can hold a pod, every type of every pool is tried in every
-// offering, and the same plugins must refuse them all, or would in one of the ways in which the plan may come true:
-// nobody knows before what the cloud makes of a claim, or which of two pods comes first that keep each other off. Pods
-// pass the API server's own defaults and validation first, so that neither side is judged by pods that cannot exist.
+// Its tests draw random clusters (engine/scenario/random), plan, build the cluster that results, and bind its pods one by
+// one. The plugins must accept each pod on the node that the plan chose. For random plans that engine/verify accepts, the
+// plugins must do so in at least one order of arrival, which the tests search for. If the engine refuses a pod, the tests try
+// every offering of every type of every pool. The plugins must refuse each in at least one outcome of the plan: outcomes
+// differ in the instances that the cloud chooses, and in the order of pods with anti-affinity to each other. All pods pass
+// the API server's defaulting and validation first.
 package differential

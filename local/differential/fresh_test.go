@@ -14,12 +14,12 @@ import (
 	"github.com/karpenter-go/karpenter/engine/scenario/random"
 )
 
-// An opening is a place for a refused pod that the plugins would accept once the plan is carried out.
+// An opening is a node on which the plugins would accept a refused pod once the plan is carried out.
 type opening struct {
 	kind  string // of node
 	where string // its name or, of a new one, its pool and labels
-	// pool, with the reservation that it draws on, and typ are those of a new node, and least is how many types the pool wants to be
-	// left.
+	// pool, with the reservation that it uses, and typ are those of a new node. least is the minimum number of types that the pool
+	// requires (minValues).
 	pool, typ string
 	least     int
 }
@@ -110,7 +110,7 @@ func enough(all []opening) []opening {
 	return slices.DeleteFunc(slices.Clone(all), func(o opening) bool { return len(types[o.pool]) < o.least })
 }
 
-// leastTypes returns how many types the pool wants to be left.
+// leastTypes returns the pool's minValues of instance types.
 func leastTypes(pool *model.Pool) int {
 	if r, ok := pool.Requirements.Get(corev1.LabelInstanceTypeStable); ok {
 		return r.MinValues()
@@ -140,7 +140,7 @@ func (w *world) furnish(s *scheduler, plan *model.Plan) (undo func(), err error)
 			}
 		}
 	}
-	for _, n := range w.snapshot.Nodes() { // claims come up too, if later, and nobody knows where
+	for _, n := range w.snapshot.Nodes() { // claims that are not launched may become a node in any of their domains
 		if n.Launched() || n.Deleting {
 			continue
 		}
@@ -154,8 +154,8 @@ func (w *world) furnish(s *scheduler, plan *model.Plan) (undo func(), err error)
 	return func() { s.set(nodes, pods) }, nil
 }
 
-// unplain takes out the pods that came with no rules of their own: nothing holds them back, so they may come last of all, and
-// nobody who must be spread can count on them.
+// unplain removes the placed pods without topology constraints. They can always bind last, so a spread constraint cannot rely
+// on them.
 func (w *world) unplain(s *scheduler) (undo func()) {
 	nodes, pods := s.nodes, s.pods
 	plain := map[string]bool{}
@@ -184,8 +184,8 @@ func (w *world) wanted(s *scheduler, fresh *corev1.Node) (bool, error) {
 	return false, nil
 }
 
-// keptRoom reports whether the pod would take room on the node that is a daemon's which its neighbours keep off: it may come
-// when they are gone, and so the engine keeps its room free.
+// keptRoom reports whether the pod would take room of a DaemonSet pod that pods on the node keep off. The engine keeps this room
+// free, since the DaemonSet pod may come once those pods are gone.
 func (w *world) keptRoom(s *scheduler, pod *corev1.Pod, n *corev1.Node) bool {
 	if w.complete {
 		return false
@@ -238,7 +238,7 @@ func beyond(r model.Refusal) bool {
 	})
 }
 
-// excused reports whether the engine says that the pool's limits leave no room. That the limits say so too is checked when
+// excused reports whether the engine refuses the pods because of the pool's limits. Whether that is true is checked when
 // new nodes are drawn.
 func excused(pool *model.Pool, r model.Refusal) bool {
 	return slices.ContainsFunc(r.Reasons, func(v model.PoolVerdict) bool {
@@ -246,9 +246,9 @@ func excused(pool *model.Pool, r model.Refusal) bool {
 	})
 }
 
-// beyondLimits reports whether the pool's limits forbid another node of the type, if each node of the plan may become no more types
-// than it must: further options are what limits leave over, and give way to a node that somebody needs. A claim that is there may
-// become any.
+// beyondLimits reports whether the pool's limits forbid another node of the type. Planned nodes count with as few types as their
+// pool requires: further options are only added where limits allow, and are given up for a needed node. Existing claims
+// count with all of their types.
 func (w *world) beyondLimits(plan *model.Plan, pool *model.Pool, t *model.InstanceType) bool {
 	used := w.snapshot.Usage(pool.Name)
 	for _, n := range w.snapshot.Nodes() {
@@ -270,7 +270,7 @@ func (w *world) beyondLimits(plan *model.Plan, pool *model.Pool, t *model.Instan
 	return false
 }
 
-// narrowed returns the most that a planned node takes if it may become as many types as its pool wants, the smallest ones.
+// narrowed returns the most that a planned node uses if its options are the smallest types, as few as its pool requires.
 func narrowed(n *model.PlannedNode) model.Resources {
 	ways := waysOf(n.Options, n.Requirements, true)
 	slices.SortStableFunc(ways, func(a, b way) int {
@@ -298,7 +298,7 @@ func largest(ways []way) model.Resources {
 // in any. Nor is a value chosen to keep a daemon off that selects by such a label.
 func (w *world) vague(pod *corev1.Pod) bool {
 	keys := w.topologyKeys(pod)
-	for _, p := range w.snapshot.Pods() { // those who want to be apart from it may be in any domain just as well
+	for _, p := range w.snapshot.Pods() { // pods with anti-affinity to it may be in any domain as well
 		keys = append(keys, antiAffinityKeys(p.Object)...)
 	}
 	if w.spreads(pod) { // nodes that it does not select do not count

@@ -57,7 +57,7 @@ func (st *stage) opening(r model.Refusal) (*opening, error) {
 }
 
 // openings returns the places in w that are among those in old, if there are any. A future in which the plan's own pods find no place
-// tells nothing: a wrong plan is reported by the other test.
+// is no failure: a wrong plan is reported by the other test.
 func (st *stage) openings(w *world, r model.Refusal, old []opening) ([]opening, error) {
 	if refused, err := w.inOrder(st.sched); err != nil || len(refused) > 0 {
 		return old, err

@@ -73,7 +73,7 @@ func (k *sketch) place(p *model.Pod) error {
 			k.sched.set(append(slices.Clone(nodes), fresh.node), pods)
 			if !k.sched.employ(residents) && k.strict {
 				k.sched.set(nodes, pods)
-				continue // who relies on such a daemon does so by luck
+				continue // a plan cannot rely on a DaemonSet pod that may be kept off
 			}
 		}
 		if r := k.sched.judge(pod, name); r != nil && (k.strict || !slices.Contains(ofCluster, r.plugin)) {

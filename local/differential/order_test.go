@@ -11,36 +11,35 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// questions is how often the plugins are asked before the search for an order is given up.
+// questions is how many filter calls the search for an order may make.
 const questions = 50_000
 
-// A search looks for an order in which all pods of a world may arrive, each at its node: depth first, and back where pods are
-// left that nobody takes. What may come next depends on who is there and not on the order in which they came, so a set of pods
-// from which there was no way on is not entered again; and of pods that are alike and go to the same node one is as good as
-// another.
+// A search looks for an order in which all pods of a world can be bound to their nodes. It is a depth-first search that
+// backtracks when pods are left that no node accepts. Which pods can be bound next depends on the set of bound pods and not on
+// their order, so a set that led nowhere is not tried again. Of equal pods for the same node it tries one.
 type search struct {
 	w    *world
 	s    *scheduler
 	pods []*corev1.Pod
-	kind []int // of each pod: the first that is like it
-	// dead are the sets from which no order leads on.
+	kind []int // of each pod: the first one that equals it
+	// dead are the sets of bound pods that no order completes.
 	dead map[string]bool
-	left int // questions
-	// fewest are the refusals where the fewest pods were left.
+	left int // filter calls that are left
+	// fewest are the refusals at the point where the fewest pods were left.
 	fewest map[string]*refusal
 }
 
-// A stand is how things stand once some of the pods have arrived.
+// A stand is a state of the search: some of the pods are bound.
 type stand struct {
-	there   []bool // by pod
-	last    int    // of those that arrived
-	open    []int  // those that may come next, one of each kind
+	there   []bool // whether each pod is bound
+	last    int    // the pod that was bound last
+	open    []int  // the pods that can be bound next, one of each kind
 	refused map[string]*refusal
-	// doomed says that some are refused whoever else comes.
+	// doomed says that a refusal holds whatever other pods are bound.
 	doomed bool
 }
 
-// key tells which pods have arrived, but for those that are alike.
+// key identifies the set of bound pods up to exchange of equal ones.
 func (st *stand) key(kind []int) string {
 	count := make([]int, len(kind))
 	for i, k := range kind {
@@ -51,8 +50,8 @@ func (st *stand) key(kind []int) string {
 	return fmt.Sprint(count)
 }
 
-// anyOrder looks for an order in which all of the world's pods are accepted. It returns nil if there is one; else the refusals
-// where the fewest pods were left, and whether it is certain that there is none: not if the search was given up.
+// anyOrder looks for an order in which all of the world's pods are accepted. It returns nil if there is one, else the refusals
+// where the fewest pods were left. certain is false if the search was given up.
 func (w *world) anyOrder(s *scheduler) (refused map[string]*refusal, certain bool, err error) {
 	if refused, err = w.greedily(s); err != nil || len(refused) == 0 {
 		return nil, true, err
@@ -60,9 +59,9 @@ func (w *world) anyOrder(s *scheduler) (refused map[string]*refusal, certain boo
 	if err := s.restart(w); err != nil {
 		return nil, false, err
 	}
-	r := &search{w: w, s: s, pods: w.byCompany(), dead: map[string]bool{}, left: questions, fewest: refused}
+	r := &search{w: w, s: s, pods: w.affinityLast(), dead: map[string]bool{}, left: questions, fewest: refused}
 	spread := func(p *corev1.Pod) int { return min(len(p.Spec.TopologySpreadConstraints), 1) }
-	slices.SortStableFunc(r.pods, func(a, b *corev1.Pod) int { return spread(b) - spread(a) }) // who need not be can always come last
+	slices.SortStableFunc(r.pods, func(a, b *corev1.Pod) int { return spread(b) - spread(a) }) // the others can always bind last
 	if r.kind, err = w.kinds(r.pods); err != nil {
 		return nil, false, err
 	}
@@ -73,8 +72,8 @@ func (w *world) anyOrder(s *scheduler) (refused map[string]*refusal, certain boo
 	return r.fewest, r.left > 0, nil
 }
 
-// from lets those arrive that have not, in the first order that is found, and reports whether there is one. If not, the cluster is
-// what it was.
+// from binds the remaining pods in the first order that it finds, and reports whether there is one. If not, it leaves the
+// cluster unchanged.
 func (r *search) from(st *stand) (found bool, err error) {
 	key := st.key(r.kind)
 	switch {
@@ -108,7 +107,7 @@ func (r *search) from(st *stand) (found bool, err error) {
 	return false, nil
 }
 
-// ahead looks one pod ahead. What leaves the fewest refused comes first.
+// ahead returns the states after one more pod. Those with the fewest refused pods come first.
 func (r *search) ahead(st *stand) ([]*stand, error) {
 	var ways []*stand
 	for _, i := range st.open {
@@ -129,14 +128,14 @@ func (r *search) ahead(st *stand) ([]*stand, error) {
 	return ways, nil
 }
 
-// place lets a pod arrive. It returns how to take it away.
+// place binds a pod. It returns a function that undoes that.
 func (r *search) place(i int) (undo func() error, err error) {
 	undo = r.s.mark()
 	p := r.pods[i]
 	return undo, r.s.bind(p, r.w.target[p.Namespace+"/"+p.Name])
 }
 
-// ask asks the plugins about all that have not arrived, once for each kind.
+// ask runs the plugins for all pods that are not bound, once for each kind.
 func (r *search) ask(there []bool) *stand {
 	st := &stand{there: there, refused: map[string]*refusal{}}
 	asked := map[int]bool{}
@@ -160,12 +159,12 @@ func (r *search) ask(there []bool) *stand {
 	return st
 }
 
-// lasting reports whether the refusal stands whoever else comes to the cluster.
+// lasting reports whether the refusal holds whatever other pods are bound.
 func (r *refusal) lasting() bool {
 	return r.ofNodeAlone() || r.plugin == names.InterPodAffinity && r.reason != interpodaffinity.ErrReasonAffinityRulesNotMatch
 }
 
-// kinds returns for each pod the first that is like it and goes to the same node.
+// kinds returns for each pod the first one that equals it and goes to the same node.
 func (w *world) kinds(pods []*corev1.Pod) ([]int, error) {
 	first := map[string]int{}
 	out := make([]int, len(pods))

@@ -9,18 +9,18 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// greedily lets the world's pods arrive, each at the node that was planned for it, whoever is accepted first, and leaves the
-// scheduler with all that could be placed. It returns the pods that were refused in the end.
+// greedily binds the world's pods to their planned nodes as soon as the plugins accept them. It leaves the scheduler with all
+// bound pods and returns the refusals of the others.
 func (w *world) greedily(s *scheduler) (map[string]*refusal, error) {
 	if err := s.restart(w); err != nil {
 		return nil, err
 	}
-	return w.arrive(s, w.byCompany())
+	return w.arrive(s, w.affinityLast())
 }
 
-// byCompany returns the waiting pods in the plan's order, but those that want company last: those that come of themselves may come
-// at any time, and be first of their kind.
-func (w *world) byCompany() []*corev1.Pod {
+// affinityLast returns the waiting pods in the plan's order, but those with required pod affinity last: the others can be bound at
+// any time, and may be the pods that an affinity needs.
+func (w *world) affinityLast() []*corev1.Pod {
 	order := slices.Clone(w.waiting)
 	slices.SortStableFunc(order, func(a, b *corev1.Pod) int {
 		return cmp.Compare(min(len(affinityTerms(a)), 1), min(len(affinityTerms(b)), 1))
@@ -28,7 +28,7 @@ func (w *world) byCompany() []*corev1.Pod {
 	return order
 }
 
-// inOrder lets the pods arrive once, in the plan's order, and returns those that were refused.
+// inOrder tries each pod once, in the plan's order, and returns the refusals.
 func (w *world) inOrder(s *scheduler) (map[string]*refusal, error) {
 	if err := s.restart(w); err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func (w *world) inOrder(s *scheduler) (map[string]*refusal, error) {
 	return refused, nil
 }
 
-// arrive binds the pods in that order, going round as long as one more can be placed. It returns those that cannot.
+// arrive tries the pods in that order, again and again until no further one can be bound. It returns the refusals of the rest.
 func (w *world) arrive(s *scheduler, pods []*corev1.Pod) (map[string]*refusal, error) {
 	waiting := slices.Clone(pods)
 	refused := map[string]*refusal{}
@@ -69,7 +69,7 @@ func (w *world) arrive(s *scheduler, pods []*corev1.Pod) (map[string]*refusal, e
 	return refused, nil
 }
 
-// explain lists refusals for people.
+// explain formats refusals for the message of a failed test.
 func (w *world) explain(refused map[string]*refusal) string {
 	var b strings.Builder
 	for _, p := range w.waiting {

@@ -120,7 +120,7 @@ func (s *scheduler) restart(w *world) error {
 	return nil
 }
 
-// employ puts daemons' pods onto their nodes. One that its neighbours keep out stays out; then all is false.
+// employ binds DaemonSet pods to their nodes. It leaves out those that the plugins refuse; then all is false.
 func (s *scheduler) employ(daemons []*corev1.Pod) (all bool) {
 	all = true
 	for _, p := range daemons {

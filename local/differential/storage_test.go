@@ -13,13 +13,13 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// A storage is what the plugins know of claims and volumes. They read the stores of informers, so none need run.
+// A storage holds the claims and volumes for the plugins. They read the stores of informers, so no informer has to run.
 type storage struct {
 	claims, volumes, limits cache.Store
 	delta                   *model.Delta
 }
 
-// newStorage tells the plugins' listers what pods may refer to.
+// newStorage fills the plugins' listers with the objects that pods may refer to.
 func newStorage(factory informers.SharedInformerFactory, d *model.Delta) (*storage, error) {
 	st := &storage{
 		claims:  factory.Core().V1().PersistentVolumeClaims().Informer().GetStore(),
@@ -40,8 +40,8 @@ func newStorage(factory informers.SharedInformerFactory, d *model.Delta) (*stora
 	return st, st.reset()
 }
 
-// tell has the drivers on each node tell how many volumes they attach. On those that have told nothing it is what they tell on
-// nodes of the same type, the least of it, else what the type says.
+// tell adds a CSINode for each node. A node without one gets the lowest limits of nodes of its type, else the limits of the
+// type.
 func (st *storage) tell(nodes []*corev1.Node, s *model.Snapshot) {
 	var all []any
 	for _, n := range nodes {
@@ -51,7 +51,7 @@ func (st *storage) tell(nodes []*corev1.Node, s *model.Snapshot) {
 			continue
 		}
 		if known, there := s.NodeByName(n.Name); there && known.Pool == "" {
-			continue // a node of nobody's has no more than what it tells
+			continue // a node without a pool has no limits but those of its CSINode
 		}
 		o := &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: n.Name}}
 		for driver, most := range st.mostOf(n.Labels[corev1.LabelInstanceTypeStable], s) {

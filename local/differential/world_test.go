@@ -46,7 +46,7 @@ type world struct {
 type luck struct {
 	dice *rand.Rand
 	turn int
-	// all says that claims come up for which nobody waits.
+	// all says that claims are launched even if no pod is planned for them.
 	all bool
 }
 
@@ -67,7 +67,7 @@ func newWorld(s *model.Snapshot, plan *model.Plan, l luck) (*world, error) {
 	}
 	for _, n := range s.Nodes() {
 		if n.Deleting || !n.Launched() && !l.all && !w.expects(n) {
-			continue // a claim for which none of the pods waits may come up wherever it likes, after them
+			continue // a claim that no pod is planned for may be launched after the pods are bound, in any of its domains
 		}
 		node, ok := w.standing(n, l)
 		if !ok {

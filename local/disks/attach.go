@@ -20,7 +20,7 @@ func (d *driver) register(mgr ctrl.Manager) error {
 		name string
 		of   client.Object
 		do   reconcile.Func
-		also client.Object // what else wakes it, by the map
+		also client.Object // what else triggers it, by the map
 		by   handler.MapFunc
 	}{
 		{"disks.nodes", &corev1.Node{}, d.registerNode, nil, nil},
@@ -43,7 +43,7 @@ func (d *driver) register(mgr ctrl.Manager) error {
 func (d *driver) attachmentsOf(ctx context.Context, volume client.Object) []reconcile.Request {
 	var list storagev1.VolumeAttachmentList
 	if err := d.List(ctx, &list); err != nil {
-		return nil // the watch of attachments is broken as well, and all are looked at when it is whole again
+		return nil // the watch of attachments has failed as well, and reconciles all of them when it is restored
 	}
 	var requests []reconcile.Request
 	for i := range list.Items {
@@ -54,7 +54,7 @@ func (d *driver) attachmentsOf(ctx context.Context, volume client.Object) []reco
 	return requests
 }
 
-// attach attaches and detaches a volume as its attachment asks.
+// attach attaches or detaches the volume of a VolumeAttachment.
 func (d *driver) attach(ctx context.Context, r ctrl.Request) (ctrl.Result, error) {
 	var a storagev1.VolumeAttachment
 	if err := d.Get(ctx, r.NamespacedName, &a); err != nil {
@@ -82,7 +82,7 @@ func (d *driver) attach(ctx context.Context, r ctrl.Request) (ctrl.Result, error
 	return ctrl.Result{}, d.Status().Patch(ctx, &a, lock)
 }
 
-// held reports whether somebody wants the volume to stay attached.
+// held reports whether HoldKey keeps the volume attached.
 func (d *driver) held(ctx context.Context, a *storagev1.VolumeAttachment) (bool, error) {
 	var volume corev1.PersistentVolume
 	err := d.Get(ctx, client.ObjectKey{Name: ptr.Deref(a.Spec.Source.PersistentVolumeName, "")}, &volume)

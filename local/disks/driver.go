@@ -25,7 +25,7 @@ const (
 	// Driver is the name of the driver, Class that of its storage class.
 	Driver = "disks.csi.local"
 	Class  = "zonal"
-	// EBS is the name of AWS's driver, which is played, too, for storage classes that ask for it: manifests written for EKS run.
+	// EBS is the name of AWS's driver, which is emulated too, so that manifests for EKS run.
 	EBS = "ebs.csi.aws.com"
 	// HoldKey is the annotation of a PersistentVolume that is not to be
 	// detached; the value does not matter.
@@ -89,7 +89,7 @@ func install(ctx context.Context, c client.Client) error {
 	return nil
 }
 
-// registerNode tells what the node can attach, as the driver's pod there would.
+// registerNode makes the CSINode with what the node can attach, as the driver's pod there would.
 func (d *driver) registerNode(ctx context.Context, r ctrl.Request) (ctrl.Result, error) {
 	var node corev1.Node
 	if err := d.Get(ctx, r.NamespacedName, &node); err != nil {
@@ -170,7 +170,7 @@ func volumeOf(claim *corev1.PersistentVolumeClaim, by, zone string) *corev1.Pers
 	}
 }
 
-// reclaim removes a volume of ours that nobody claims any more.
+// reclaim deletes a volume that the driver made and whose claim is gone.
 func (d *driver) reclaim(ctx context.Context, r ctrl.Request) (ctrl.Result, error) {
 	var volume corev1.PersistentVolume
 	if err := d.Get(ctx, r.NamespacedName, &volume); err != nil {

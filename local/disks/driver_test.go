@@ -94,11 +94,11 @@ func provisions(t *testing.T, driver string) {
 	}
 	w.ask(volume, func(r ctrl.Request) error { _, err := w.reclaim(t.Context(), r); return err })
 	if w.see(volume) {
-		t.Error("a volume that nobody claims is still there")
+		t.Error("a released volume was not deleted")
 	}
 }
 
-// A class of another driver gets no volume, and a volume that somebody else made stays.
+// The driver makes no volume for a class of another driver, and does not delete volumes that it did not make.
 func TestOtherDrivers(t *testing.T) {
 	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "nfs"}, Provisioner: "csi.example.com"}
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{
@@ -119,8 +119,8 @@ func TestOtherDrivers(t *testing.T) {
 	}
 }
 
-// An attachment is there until its volume is detached, which it is not while
-// somebody holds it.
+// A deleted attachment exists until its volume is detached. HoldKey on the
+// volume delays that.
 func TestAttach(t *testing.T) {
 	volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "v", Annotations: map[string]string{HoldKey: ""}}}
 	a := &storagev1.VolumeAttachment{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
@@ -156,7 +156,7 @@ func TestAttach(t *testing.T) {
 	}
 }
 
-// A node tells what it can attach once it is known where it is.
+// A CSINode is created for a node once its zone is known.
 func TestRegisterNode(t *testing.T) {
 	there, lost, real := node("there", "a"), node("lost", ""), node("real", "a")
 	real.Annotations = nil

@@ -38,8 +38,8 @@ func TestAPIServerJudgesObjects(t *testing.T) {
 	}
 }
 
-// judge makes the object, or puts it in the place of the old one. What nobody
-// looks at later is only a dry run, so that no controller acts on it.
+// judge creates the object, or updates the old one to it. If the stored object
+// is not compared, it is a dry run, so that no controller acts on it.
 func judge(t *testing.T, c apitest.Case) error {
 	t.Helper()
 	if c.Old == nil {

@@ -75,7 +75,7 @@ func launch(t *testing.T, data string) (id string) {
 	return id
 }
 
-// An instance that was told the truth becomes a ready node of its size, and
+// An instance with correct user data becomes a ready node of its size, and
 // goes with its instance. kubectl and the emulator's own list agree.
 func TestInstanceJoins(t *testing.T) {
 	id := launch(t, userData(t, cluster.Name))

@@ -53,7 +53,7 @@ func TestWrongManifestsAreRefused(t *testing.T) {
 	}
 }
 
-// What only the account or the catalogue can tell to be wrong is said on the
+// A mistake that only the account or the catalogue can reveal is reported on the
 // object, and the controller lives on.
 func TestImpossibleObjectsSayWhy(t *testing.T) {
 	t.Parallel()
@@ -86,7 +86,7 @@ func TestImpossibleObjectsSayWhy(t *testing.T) {
 		s.wantNot(class, c.condition, c.say)
 	}
 
-	// A pool says what of its class is to blame.
+	// The pool's status names the fault of its class.
 	pool := &apiv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "impossible-class"}}
 	pool.Spec.Template.Spec.NodeClassRef = &apiv1.NodeClassReference{
 		Group: "karpenter.k8s.aws", Kind: "EC2NodeClass", Name: "impossible-subnets",

@@ -30,7 +30,7 @@ func (s *scene) outOf(pool steer.Pool) {
 }
 
 // watchClaims remembers every claim of the scene there is, until the returned
-// function is called: it tells how many there were.
+// function is called, which returns how many there were.
 func (s *scene) watchClaims() (count func() int) {
 	s.t.Helper()
 	ctx, cancel := context.WithCancel(s.t.Context())
@@ -70,8 +70,8 @@ func (s *scene) runsOn(pool, instanceType string) {
 	}
 }
 
-// EC2 is out of the cheapest type in every zone and nobody knows: the launch
-// takes the next type. No claim waits for its launch to time out.
+// EC2 has no capacity of the cheapest type in any zone, which Karpenter cannot
+// know: it launches the next type. No claim is left until its launch times out.
 func TestNextTypeWhenCheapestIsOut(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, "next-type")
@@ -94,8 +94,8 @@ func TestNextTypeWhenCheapestIsOut(t *testing.T) {
 	}
 }
 
-// EC2 is out of all that a claim could become: the claim says so and goes, and
-// its pods go to the next pool.
+// EC2 has no capacity for any option of a claim: the claim is deleted with an
+// event, and its pods get a node of the next pool.
 func TestNextPoolWhenOfferingsAreOut(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, "next-pool")

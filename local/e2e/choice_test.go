@@ -47,8 +47,8 @@ func TestCheapestArmNode(t *testing.T) {
 	}
 }
 
-// A pool never has more vCPUs than its limit, at no moment, and who has to
-// wait is told of the limit.
+// A pool has at no moment more vCPUs than its limit. Pods that remain pending
+// get an event that names the limit.
 func TestLimitsHold(t *testing.T) {
 	t.Parallel()
 	const limit = 8
@@ -102,7 +102,7 @@ func TestLimitsHold(t *testing.T) {
 }
 
 // watchVCPUs looks at the scene's instances until the returned function is
-// called, which tells the most vCPUs that they had together.
+// called, which returns the most vCPUs that they had together.
 func (s *scene) watchVCPUs() (most func() int) {
 	ctx, cancel := context.WithCancel(s.t.Context())
 	var (
@@ -154,8 +154,8 @@ func (s *scene) vCPUs(instances []steer.Instance, pools map[string]bool) (n int)
 	return n
 }
 
-// A pod that no node could take is told why: which rule, of which resource or
-// label, in which pool. Its neighbours get their nodes meanwhile.
+// A pod that fits no node gets an event that says why: which rule, which resource or
+// label, in which pool. Other pods get their nodes meanwhile.
 func TestHopelessPodsAreTold(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, "hopeless")

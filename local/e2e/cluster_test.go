@@ -43,8 +43,8 @@ func TestUpTwiceIsHarmless(t *testing.T) {
 	}
 }
 
-// A node that somebody registers comes to life with exactly the size it was
-// given; a pod that the scheduler binds to it runs, and goes when deleted.
+// A Node object becomes ready with exactly the capacity it was created with.
+// A pod that the scheduler binds to it runs, and is gone once deleted.
 func TestHollowNodeRunsPods(t *testing.T) {
 	const name = "hollow-node"
 	size := corev1.ResourceList{
@@ -149,8 +149,8 @@ func ready(node *corev1.Node) bool {
 	return false
 }
 
-// A node that somebody declares sick stays sick; one whose kubelet has just
-// started gets well.
+// A node that was set to NotReady stays so; one whose kubelet has just started
+// becomes ready.
 func TestSickNodeStaysSick(t *testing.T) {
 	const starting, sick = "hollow-starting", "hollow-sick"
 	size := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}

@@ -49,8 +49,8 @@ func TestCrashedPartsComeBack(t *testing.T) {
 	awaitReadyNode(t, name)
 }
 
-// What nobody meant to end is started again, and its log kept: otherwise one
-// crash of a part fails every test after it, and nobody learns why.
+// A part of the cluster that crashes is started again, and its log is kept.
+// Otherwise all later tests would fail without the cause.
 func TestPartsThatEndAreRevived(t *testing.T) {
 	const part = "kwok"
 	id := func() int {

@@ -60,7 +60,7 @@ func (s *scene) attachedTo(volume string) (nodes []string) {
 	return nodes
 }
 
-// hold keeps the volume attached, or lets it go.
+// hold keeps the volume attached, or no longer does.
 func (s *scene) hold(volume string, held bool) {
 	s.t.Helper()
 	value := "null"

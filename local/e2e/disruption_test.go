@@ -259,8 +259,8 @@ func TestExpiryReplacesFirst(t *testing.T) {
 	})
 }
 
-// A budget of nothing, in force by its schedule, keeps even an empty node; the
-// pool is told. Without it the node goes.
+// A budget of 0 that is active by its schedule keeps even an empty node, with
+// an event on the pool. Without it the node is deleted.
 func TestScheduledBudgetOfNothingBlocks(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, "frozen")
@@ -282,7 +282,7 @@ func TestScheduledBudgetOfNothingBlocks(t *testing.T) {
 	s.awaitNothing()
 }
 
-// do-not-disrupt on a pod keeps its drifted node, and the node is told why.
+// do-not-disrupt on a pod keeps its drifted node, with an event on the node.
 func TestDoNotDisruptHolds(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, "held")

@@ -70,8 +70,8 @@ func (s *scene) forecast(answer []byte) (f forecast) {
 	return f
 }
 
-// What plan and simulate tell of a cluster in which nothing is done yet is what
-// the controller tells as well, and what it does once it may: the same nodes
+// What plan and simulate print about a cluster in which nothing is done yet is what
+// the controller reports as well, and what it does once it may: the same nodes
 // go, and the same come in their place.
 func TestForecastComesTrue(t *testing.T) {
 	t.Parallel()

@@ -13,7 +13,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// A pod that asks for a GPU gets a node with one. The device plugin comes late;
+// A pod that requests a GPU gets a node with one. The device plugin starts late;
 // the node is not taken for complete before.
 func TestGPU(t *testing.T) {
 	s := newScene(t, "gpu")

@@ -41,7 +41,7 @@ func TestSpotInterruption(t *testing.T) {
 		}
 		return "nothing is launched in place of " + old.Name
 	}, s.mine())
-	for _, i := range s.instances() { // the notice is two minutes; nobody has waited that long
+	for _, i := range s.instances() { // EC2 ends the instance two minutes after the notice, which have not passed
 		if i.ID == doomed.ID && i.State != "running" && i.Reason == "Server.SpotInstanceTermination" {
 			t.Error("the replacement came only after EC2 had taken the instance")
 		}

@@ -39,7 +39,7 @@ type victim struct {
 
 // newVictim starts a cluster with a slow controller: it writes a few objects
 // of a kind a second, so that each stage of a scale-up lasts long enough to be
-// seen, and it does not wait for the lease that a killed one leaves behind.
+// seen, and it does not wait for the lease of a killed one.
 func newVictim(t *testing.T) *victim {
 	t.Helper()
 	t.Setenv("DISABLE_LEADER_ELECTION", "true")
@@ -147,8 +147,8 @@ func (v *victim) scale(t *testing.T, pods int) {
 	}
 }
 
-// kill ends the controller with SIGKILL and returns when EC2 has noticed, too:
-// no call of the dead one is still being answered.
+// kill ends the controller with SIGKILL and returns when EC2 answers none of
+// its calls any more.
 func (v *victim) kill(t *testing.T) {
 	t.Helper()
 	if err := v.Cluster.Kill(t.Context(), cluster.ControllerName); err != nil {
@@ -169,7 +169,7 @@ func (v *victim) restart(t *testing.T) {
 	}
 }
 
-// poll asks until done. It is for what nobody can watch.
+// poll calls done until it returns true. It is for state that has no watch.
 func (v *victim) poll(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, patience, true,

@@ -129,8 +129,8 @@ func (v *victim) arrives(t *testing.T, pods int) {
 	v.poll(t, fmt.Sprintf("%d of all are there", pods), func() bool { return v.world(t).lacks(pods) == "" })
 }
 
-// settles waits for the same, and wants it to be so still when the controller
-// has looked for garbage once more.
+// settles waits for the same, and checks that it is still so after the next
+// garbage collection of the controller.
 func (v *victim) settles(t *testing.T, pods int) {
 	t.Helper()
 	v.arrives(t, pods)
@@ -142,8 +142,8 @@ func (v *victim) settles(t *testing.T, pods int) {
 	t.Logf("settled: %+v", v.look(t))
 }
 
-// launchedOnce wants no instance to have been launched in vain, not even one
-// that was ended again.
+// launchedOnce checks that one instance was launched for each node, and no
+// further one that was terminated again.
 func (v *victim) launchedOnce(t *testing.T, pods int) {
 	t.Helper()
 	if made := v.look(t).made; made != pods {

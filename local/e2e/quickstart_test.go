@@ -183,7 +183,7 @@ func (s *scene) wantClaims(claims []apiv1.NodeClaim, nodes []corev1.Node) {
 	}
 }
 
-// wantFleets checks the requests that the instances came of.
+// wantFleets checks the CreateFleet requests of the instances.
 func (s *scene) wantFleets(instances int) {
 	s.t.Helper()
 	calls, err := s.Steer().Calls(s.t.Context(), 0)

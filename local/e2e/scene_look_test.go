@@ -79,7 +79,7 @@ func (s *scene) list(list client.ObjectList, opts ...client.ListOption) {
 	}
 }
 
-// An about tells which events a test waits for: those of the controller about
+// An about selects the events that a test waits for: those of the controller about
 // objects of a kind whose names begin with prefix.
 type about struct{ kind, prefix, reason string }
 

@@ -121,10 +121,10 @@ func (s *scene) deploy(name string, replicas int, cpu string, change ...func(*co
 	})
 }
 
-// partKey is a label that tells the pools of one scene apart.
+// partKey is a label that distinguishes the pools of one scene.
 const partKey = "e2e.example.com/part"
 
-// part is for the nodes of a pool, toPart for the pods that want them.
+// part is the requirement of a pool, toPart the node selector of pods for it.
 func part(name string) apiv1.NodeSelectorRequirementWithMinValues { return in(partKey, name) }
 
 func toPart(name string) func(*corev1.PodSpec) {

@@ -87,7 +87,7 @@ func (s *scene) await(list client.ObjectList, done func() string, opts ...client
 	}
 }
 
-// poll is await for what nobody can watch, or for several things at once.
+// poll is await for state that has no watch, or for several kinds at once.
 func (s *scene) poll(done func() string) {
 	s.t.Helper()
 	ctx, cancel := s.context()

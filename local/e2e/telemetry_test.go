@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The controller tells what it does: events on pods and claims, which kubectl
+// The controller reports what it does: events on pods and claims, which kubectl
 // describe shows, and metrics of the names that dashboards expect.
 //
 // It does not run beside other tests: events of pods are limited in rate.

@@ -1,11 +1,11 @@
-// Package hollow plays the kubelet of every node that carries the annotation
-// kwok.x-k8s.io/node=fake: it keeps the lease alive, makes the node ready, runs
-// the pods that are bound to it and ends those that are deleted. No container
-// ever runs.
+// Package hollow acts as the kubelet of every node with the annotation
+// kwok.x-k8s.io/node=fake: it renews the lease, makes the node ready, sets the
+// pods that are bound to it to running and ends those that are deleted. No
+// container ever runs.
 //
-// The CSI driver of package disks runs in the same process, since it is the
-// kubelet through which a driver is on a node.
+// The CSI driver of package disks runs in the same process, since drivers
+// register with the kubelet of a node.
 //
-// What a node holds is its owner's to say. The stages in stages/ are the whole
-// behaviour; kwok's controllers play them.
+// The creator of a node sets its capacity. The stages in stages/ define all of
+// the behaviour; kwok's controllers execute them.
 package hollow

@@ -26,9 +26,9 @@ const (
 	// hollowNodes selects the nodes to keep alive, by annotation.
 	hollowNodes = "kwok.x-k8s.io/node=fake"
 	// leaseHolder is the same in every run, so that a restarted kubelet takes
-	// its leases over at once instead of waiting for them to lapse. While
-	// somebody else holds the lease of a node, neither its heartbeats nor its
-	// pods are looked after: so a node is made to die.
+	// its leases over at once instead of waiting for them to lapse. A node
+	// whose lease has another holder gets no heartbeats, and its pods are not
+	// run: tests make a node fail in this way.
 	leaseHolder = "karpenter-local"
 	// leaseSeconds is how long a node lives without a heartbeat. A lease is
 	// renewed after a quarter of it, as a kubelet does.

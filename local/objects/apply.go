@@ -9,11 +9,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// owner is who owns what is applied.
+// owner is the field manager of Apply.
 const owner = client.FieldOwner("karpenter-local")
 
-// Apply makes the cluster's object what object says, whoever changed it
-// before. Fields that object does not name are left alone, and so is status.
+// Apply makes the cluster's object equal to object, even in fields that other
+// managers own. It does not change fields that object lacks, nor status.
 func Apply(ctx context.Context, c client.Client, object client.Object) error {
 	gvk, err := c.GroupVersionKindFor(object)
 	if err != nil {

@@ -4,5 +4,5 @@
 //
 // A part gets its whole configuration as arguments and keeps nothing but its
 // data directory, so that it can be killed and started again at any time.
-// Which arguments a cluster wants is decided by package cluster.
+// Package cluster decides the arguments.
 package parts

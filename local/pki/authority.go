@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// validity is how long certificates hold: longer than anybody keeps a local
-// cluster.
+// validity is how long certificates are valid: longer than a local cluster
+// exists.
 const validity = 10 * 365 * 24 * time.Hour
 
 // authorityBits is the size of the authority's key.

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errDead means that the process is gone, or dead and not buried.
+// errDead means that the process has ended; it may still be a zombie.
 var errDead = errors.New("process is dead")
 
 // birth returns the process's start time in clock ticks since boot.

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// errDead means that the process is gone, or dead and not buried.
+// errDead means that the process has ended; it may still be a zombie.
 var errDead = errors.New("process is dead")
 
 // ask returns one column that ps knows of the process.

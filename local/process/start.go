@@ -54,7 +54,7 @@ func Start(p Program) (*Child, error) {
 	}
 	born, err := birth(cmd.Process.Pid)
 	if err != nil {
-		born = "" // It is dead already; Wait below tells why.
+		born = "" // It has ended already; Wait below returns why.
 	}
 	c := &Child{
 		ID:     ID{PID: cmd.Process.Pid, Born: born, Binary: p.Binary},

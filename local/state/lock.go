@@ -10,8 +10,8 @@ import (
 )
 
 // Lock keeps other commands from starting or stopping the cluster until
-// unlock is called or the process ends. It waits for them while ctx lasts, and
-// then says that somebody else is at work.
+// unlock is called or the process ends. While another command holds the lock
+// it waits, and returns an error when ctx is done.
 func (d Dir) Lock(ctx context.Context) (unlock func(), err error) {
 	file, err := os.OpenFile(d.join("lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -22,8 +22,8 @@ func (d Dir) Lock(ctx context.Context) (unlock func(), err error) {
 	for {
 		err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if err == nil {
-			// Closing the file gives up the lock; there is nobody to tell
-			// of a failure.
+			// Closing the file releases the lock. A failure has no
+			// consequence: the end of the process does so too.
 			return func() { _ = file.Close() }, nil
 		}
 		if !errors.Is(err, syscall.EWOULDBLOCK) {

@@ -41,10 +41,10 @@ func (s *State) AssignPorts(purposes []string, fixed map[string]int) error {
 	return nil
 }
 
-// freePorts finds n ports that nobody listens on. They are held open together, so that they differ.
+// freePorts finds n ports that no process listens on. They are held open together, so that they differ.
 //
-// They lie below those that the system gives to outgoing connections. A part that dies leaves its port for a moment, and there
-// are many who try to reach it: one of them could be given that very port, be connected to itself, and keep it.
+// They are below those that the system gives to outgoing connections. When a part crashes, its port is free for a moment while
+// clients try to connect to it. A client that got this port as its own would connect to itself and keep the port.
 func freePorts(n int) (ports []int, err error) {
 	var open []net.Listener
 	defer func() {

@@ -133,7 +133,7 @@ func TestOneAtATime(t *testing.T) {
 	unlock()
 }
 
-// A mistyped --dir must not delete somebody's files.
+// Remove does not delete a directory with files of a user, such as a mistyped --dir.
 func TestRemoveSparesStrangers(t *testing.T) {
 	dir := newDir(t)
 	stranger := filepath.Join(string(dir), "thesis.tex")

@@ -1,8 +1,7 @@
-// Package story shows how pods without a place get nodes, line by line as it
-// happens: pending pods, the plan, the call to the cloud, nodes that join, pods
-// that run.
+// Package story shows how pending pods get nodes, line by line as it happens:
+// pending pods, the plan, the call to the cloud, nodes that join, pods that run.
 //
-// Nothing it tells is made up. Pods, claims and nodes come from watches, plans
-// from the controller's log, calls and prices from the emulated cloud's own
-// records.
+// Nothing in its output is made up. Pods, claims and nodes come from watches,
+// plans from the controller's log, calls and prices from the records of the
+// emulated cloud.
 package story

@@ -8,7 +8,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
 )
 
-// fleetLine tells of one CreateFleet call.
+// fleetLine formats one CreateFleet call.
 func fleetLine(call steer.Call) string {
 	types, offerings := map[string]bool{}, 0
 	capacity, target := "", "1"

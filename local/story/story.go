@@ -34,7 +34,7 @@ type Story struct {
 	begun time.Time
 }
 
-// Tell applies the example, scales it and tells what happens until every pod
+// Tell applies the example, scales it and prints what happens until every pod
 // runs. An example that is there and running already is left alone.
 func (s *Story) Tell(ctx context.Context) error {
 	s.begun = s.Clock.Now()
@@ -107,7 +107,7 @@ func (s *Story) keepSize(ctx context.Context, manifest *unstructured.Unstructure
 	return deployment, nil
 }
 
-// running is how many pods of a Deployment run, if that is all it wants.
+// running returns how many pods of a Deployment are ready if these are all replicas, else -1.
 func running(d *appsv1.Deployment) int {
 	if d.Spec.Replicas == nil || *d.Spec.Replicas != d.Status.ReadyReplicas ||
 		d.Status.Replicas != d.Status.ReadyReplicas {
@@ -120,7 +120,7 @@ func running(d *appsv1.Deployment) int {
 // else happens; neither can be watched.
 const lookEvery = 100 * time.Millisecond
 
-// follow scales the workload and tells what comes of it.
+// follow scales the workload and prints what happens.
 func (s *Story) follow(ctx context.Context, t *teller, d *appsv1.Deployment) error {
 	r := &records{story: s, teller: t}
 	if err := r.skip(ctx); err != nil {
@@ -153,8 +153,8 @@ func (s *Story) follow(ctx context.Context, t *teller, d *appsv1.Deployment) err
 	return nil
 }
 
-// listen hands news to t until every pod runs. The records are read before
-// each piece of news, so that causes are told before effects.
+// listen passes news to t until every pod runs. It reads the records before
+// each piece of news, so that causes are printed before effects.
 func (s *Story) listen(ctx context.Context, t *teller, r *records, news <-chan func()) error {
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
@@ -194,7 +194,7 @@ func (r *records) skip(ctx context.Context) (err error) {
 	return err
 }
 
-// read tells what was written since.
+// read returns what was written since.
 func (r *records) read(ctx context.Context) error {
 	plans, offset, err := newPlans(r.story.Log, r.offset)
 	if err != nil {

@@ -42,7 +42,7 @@ func claim(conditions ...string) []apiv1.NodeClaim {
 	return []apiv1.NodeClaim{c}
 }
 
-// Everything is told once, in the order in which it was seen, and nothing
+// Each change is printed once, in the order in which it was seen, and not
 // before it is true.
 func TestTellerTellsNewsOnce(t *testing.T) {
 	var lines []string
@@ -136,7 +136,7 @@ ip-2     m7a.large  us-east-1b  on-demand  2     ?
 floor                                            0.3000
 `,
 		},
-		"nobody knows": {
+		"no price is known": {
 			nil,
 			`NODE     TYPE       ZONE        CAPACITY   PODS  $/H
 ip-1     c7a.large  us-east-1a  spot       1     0.2500

@@ -21,7 +21,7 @@ import (
 type row struct {
 	node, instanceType, zone, capacity string
 	pods                               int
-	price                              float64 // USD per hour; negative if nobody knows
+	price                              float64 // USD per hour; negative if unknown
 }
 
 // summarize prints the nodes that the pods of the workload run on, what they
@@ -117,7 +117,7 @@ func price(node *corev1.Node, prices map[string]float64) float64 {
 }
 
 // printSummary prints the table. The floor is that of the plans that made the
-// nodes, so it is told only if they made as many as there are.
+// nodes, so it is shown only if they made as many as there are.
 func printSummary(w io.Writer, rows []row, plans []Plan) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "NODE\tTYPE\tZONE\tCAPACITY\tPODS\t$/H")

@@ -27,7 +27,7 @@ func newTeller(want int, say func(string)) *teller {
 	return &teller{say: say, want: want, told: map[string]bool{}}
 }
 
-// sawPods tells how many pods wait and run. Of many pods it tells in tenths.
+// sawPods reports how many pods are pending and running. With many pods it does so in steps of a tenth.
 func (t *teller) sawPods(pods []corev1.Pod) {
 	pending, running := 0, 0
 	for i := range pods {
@@ -50,16 +50,16 @@ func (t *teller) sawPods(pods []corev1.Pod) {
 	}
 }
 
-// sawPlan tells a decision, and keeps it for the summary.
+// sawPlan prints a decision, and keeps it for the summary.
 func (t *teller) sawPlan(p Plan) {
 	t.plans = append(t.plans, p)
 	t.say(p.String())
 }
 
-// sawFleet tells a call for instances.
+// sawFleet prints a call for instances.
 func (t *teller) sawFleet(call steer.Call) { t.say(fleetLine(call)) }
 
-// sawClaims tells which claims became nodes.
+// sawClaims prints which claims became nodes.
 func (t *teller) sawClaims(claims []apiv1.NodeClaim) {
 	t.starting = 0
 	for i := range claims {
@@ -80,7 +80,7 @@ func (t *teller) sawClaims(claims []apiv1.NodeClaim) {
 	}
 }
 
-// reached tells line, once, when the claim's condition is true.
+// reached prints line, once, when the claim's condition is true.
 func (t *teller) reached(claim *apiv1.NodeClaim, stage, line string) {
 	key := claim.Name + "/" + stage
 	if t.told[key] || !meta.IsStatusConditionTrue(claim.Status.Conditions, stage) {
@@ -90,6 +90,6 @@ func (t *teller) reached(claim *apiv1.NodeClaim, stage, line string) {
 	t.say(line)
 }
 
-// done reports whether every pod runs, and every claim is told to its end: the
-// two are watched apart, and pods may be seen to run first.
+// done reports whether every pod runs and every claim was printed as
+// initialized: both are watched separately, and pods may be seen to run first.
 func (t *teller) done() bool { return t.running == t.want && t.starting == 0 }

@@ -1,4 +1,4 @@
-// Package watching waits until a list of Kubernetes objects looks as wanted.
+// Package watching waits until a list of Kubernetes objects meets a condition.
 // It reads the list and then again after each change, so it neither sleeps nor
-// misses what happens between reading and watching.
+// misses changes between reading and watching.
 package watching

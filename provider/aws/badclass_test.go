@@ -38,7 +38,7 @@ func (w *world) respec(t *testing.T, change func(*awsv1.EC2NodeClassSpec)) *awsv
 	return w.class(t)
 }
 
-// A bad node class says which field is wrong, launches nothing, and is well again as soon as it is put right.
+// The status of an invalid node class names the field, and nothing is launched. It is ready as soon as the field is corrected.
 func TestBadClasses(t *testing.T) {
 	w := newWorld(t)
 	w.afterNew = func() {} // launches are rehearsed

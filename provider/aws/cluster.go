@@ -26,7 +26,7 @@ type EKS interface {
 	DescribeCluster(context.Context, *eks.DescribeClusterInput, ...func(*eks.Options)) (*eks.DescribeClusterOutput, error)
 }
 
-// Discovery tells the version of the API server; client-go's discovery client does.
+// Discovery returns the version of the API server; client-go's discovery client implements it.
 type Discovery interface {
 	ServerVersion() (*version.Info, error)
 }
@@ -37,7 +37,7 @@ const (
 	newestMinor = 36
 )
 
-// cluster knows what nodes must know to join. It asks once and remembers; failures are not remembered.
+// cluster returns the data of the cluster that nodes need to join. It caches them, but no failures.
 type cluster struct {
 	settings  Settings
 	eks       EKS

@@ -78,7 +78,7 @@ func (p *Provider) reservations() *upkeep.Reservations {
 	return &upkeep.Reservations{Instances: p.instances, Client: c.Client, Writer: c.Writer, Clock: c.Clock}
 }
 
-// access returns who knows whether the cluster lets nodes in, nil where IAM cannot be asked.
+// access returns the check whether the cluster lets nodes join, nil in an isolated VPC, where IAM cannot be reached.
 func (p *Provider) access() *diagnose.Access {
 	c := p.config
 	if c.Settings.IsolatedVPC {

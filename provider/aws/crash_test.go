@@ -25,7 +25,7 @@ type killer struct {
 	dead   bool
 }
 
-// at is called at every moment. It returns an error once the process is dead: nothing happens after that.
+// at is called at every moment. It returns an error once the process was killed, so that it does nothing more.
 func (k *killer) at(moment string) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -162,7 +162,7 @@ func ready(class *awsv1.EC2NodeClass) error {
 	return nil
 }
 
-// annotations are what drift of a claim launched from class is told by later.
+// annotations are the annotations by which drift of a claim launched from class is detected.
 func annotations(class *awsv1.EC2NodeClass) map[string]string {
 	out := map[string]string{awsv1.AnnotationInstanceProfile: class.Status.InstanceProfile}
 	for _, k := range []string{awsv1.AnnotationEC2NodeClassHash, awsv1.AnnotationEC2NodeClassHashVersion} {

@@ -18,7 +18,7 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/diagnose"
 )
 
-// late lets the controller look at a claim whose node should long be there.
+// late reconciles a claim whose node is overdue.
 func (w *world) late(t *testing.T, name string) {
 	t.Helper()
 	claim := w.load(t, name)
@@ -50,8 +50,8 @@ func TestDiagnosis(t *testing.T) {
 	}
 }
 
-// Where the cluster does not let the role of nodes in, the claim says so and what to do, whatever the console says or does
-// not say.
+// If the role of nodes has no access to the cluster, the claim's condition says so and what to do, whatever the console
+// contains.
 func TestNodeWithoutAccess(t *testing.T) {
 	const role = "arn:aws:iam::123456789012:role/KarpenterNodeRole-test"
 	lineFor := func(role string) string {
@@ -114,7 +114,7 @@ func TestAccessIsNotAskedInVain(t *testing.T) {
 	}
 }
 
-// A machine whose role has no entry is turned away by its cluster and says so on its console; the claim says what is missing.
+// An instance whose role has no access entry cannot join, and its console says so. The claim's condition names the missing entry.
 func TestTurnedAway(t *testing.T) {
 	w := newWorldOf(t, awsemu.Config{Sells: []string{"m5*"}, Cluster: awsemu.Cluster{AccessMode: "API", AccessRoles: []string{}}})
 	p := w.start(t)

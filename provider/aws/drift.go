@@ -16,7 +16,7 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/instances"
 )
 
-// Reasons of drift, in the order in which they are told.
+// Reasons of drift, in the order in which they are reported.
 const (
 	DriftNodeClass     cloud.DriftReason = "NodeClassDrift"
 	DriftAMI           cloud.DriftReason = "AMIDrift"

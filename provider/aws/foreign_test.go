@@ -163,7 +163,7 @@ func (l *told) context(t *testing.T) context.Context {
 	}, funcr.Options{}))
 }
 
-// about returns the lines that speak of an operation.
+// about returns the log lines about an operation.
 func (l *told) about(operation string) (out []string) {
 	for _, line := range l.lines {
 		if strings.Contains(line, operation) {
@@ -191,7 +191,7 @@ func (f *foreign) run(ctx context.Context, t *testing.T, name, object string, l 
 	}
 }
 
-// works runs everything that a class without special wishes needs, and returns what was told.
+// works runs everything that a class without special features needs, and returns what was logged.
 func (f *foreign) works(t *testing.T) *told {
 	t.Helper()
 	f.makeClass(t)
@@ -210,7 +210,7 @@ func (f *foreign) works(t *testing.T) *told {
 	}
 	for _, operation := range []string{"DescribeCapacityReservations", "DescribePlacementGroups"} {
 		if lines := l.about(operation); len(lines) > 0 {
-			t.Errorf("nobody asked for it, and it is told: %v", lines)
+			t.Errorf("logged although not requested: %v", lines)
 		}
 	}
 	f.launchesAndEnds(ctx, t)
@@ -257,7 +257,7 @@ func (f *foreign) launchesAndEnds(ctx context.Context, t *testing.T) {
 }
 
 // tellsOnce asks for what is not there. The class stays ready without reservations, and is not without its placement group;
-// each is told once, in its condition and in the log.
+// each is reported once, in its condition and in the log.
 func (f *foreign) tellsOnce(ctx context.Context, t *testing.T, l *told) {
 	class := f.class(t)
 	class.Spec.CapacityReservationSelectorTerms = []awsv1.CapacityReservationSelectorTerm{{ID: "cr-1"}}

@@ -20,7 +20,7 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/instances"
 )
 
-// hydrate tells of an instance in the contract's words. class and types may be nil: then only what the instance itself
+// hydrate converts an instance to the cloud contract's type. class and types may be nil: then only what the instance itself
 // says is there.
 func hydrate(i instances.Instance, class *awsv1.EC2NodeClass, types []*model.InstanceType) *cloud.Instance {
 	out := &cloud.Instance{
@@ -125,7 +125,7 @@ func (p *Provider) List(ctx context.Context) ([]*cloud.Instance, error) {
 	return out, nil
 }
 
-// described is a class with its types, either nil if not to be had.
+// described is a class with its types, either nil if it cannot be read.
 type described struct {
 	class *awsv1.EC2NodeClass
 	types []*model.InstanceType
@@ -169,7 +169,7 @@ func (p *Provider) Delete(ctx context.Context, claim *apiv1.NodeClaim) error {
 	return nil
 }
 
-// of returns the claim's instance as EC2 tells of it now. A claim whose status was never written has one all the same if a
+// of returns the claim's instance as EC2 describes it now. A claim whose status was never written has one all the same if a
 // launch was recorded for it.
 func (p *Provider) of(ctx context.Context, claim *apiv1.NodeClaim) (instances.Instance, error) {
 	if claim.Status.ProviderID != "" {

@@ -34,7 +34,7 @@ func instanceID(i *cloud.Instance) string {
 	return i.ProviderID[len(i.ProviderID)-len("i-00000000000000000"):]
 }
 
-// A reclaimed spot instance lets its claim go with the first message, and nothing more is launched where it ran.
+// The claim of a reclaimed spot instance is deleted at the first message, and nothing more is launched where it ran.
 func TestSpotInterruption(t *testing.T) {
 	w := newWorld(t)
 	p := w.startWith(t, func(c *aws.Config) { c.Settings.InterruptionQueue = clusterName })

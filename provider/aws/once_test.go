@@ -57,7 +57,7 @@ func (w *world) crash(t *testing.T, names []string, hang steer.Hang, alive int) 
 	die()
 	wg.Wait()
 	w.stop()
-	// A call that is let go before EC2 has seen its caller die would be carried out after all.
+	// A hanging call that is released before EC2 notices the end of its caller would be carried out after all.
 	for slices.ContainsFunc(w.calls(t, "CreateFleet"), func(c steer.Call) bool { return c.Status == 0 }) {
 		if limit.Err() != nil {
 			t.Fatal("EC2 does not see that the caller has died")
@@ -65,7 +65,7 @@ func (w *world) crash(t *testing.T, names []string, hang steer.Hang, alive int) 
 	}
 }
 
-// createAll asks for all claims at once and returns, by name, what came of it.
+// createAll calls Create for all claims at once and returns the results by name.
 func (w *world) createAll(t *testing.T, p cloud.Provider, names []string) (map[string]*cloud.Instance, map[string]error) {
 	t.Helper()
 	var (
@@ -125,7 +125,7 @@ func distinct(got map[string]*cloud.Instance) int {
 	return len(ids)
 }
 
-// wantAlive wants so many instances that have not begun to end.
+// wantAlive checks the number of instances that are not shutting down.
 func (w *world) wantAlive(t *testing.T, want int) {
 	t.Helper()
 	if got := len(w.alive(t)); got != want {
@@ -133,8 +133,8 @@ func (w *world) wantAlive(t *testing.T, want int) {
 	}
 }
 
-// The call was made and its instances do not show: it is repeated to the letter, also for claims that bear the labels
-// of their instance already, and EC2 tells of the same instances again.
+// When EC2 does not show the instances of a call, it is repeated unchanged, also for claims that have the labels of their
+// instance already. EC2 returns the same instances.
 func TestUnseenLaunchIsRepeated(t *testing.T) {
 	w := newWorld(t)
 	names := w.storeClaims(t, 6)
@@ -252,7 +252,7 @@ func (w *world) startLate(t *testing.T) *aws.Provider {
 	return w.startWith(t, func(c *aws.Config) { c.Clock = lateClock{} })
 }
 
-// patientClock lets batches wait ten times as long for more.
+// patientClock makes the windows of batches ten times as long.
 type patientClock struct{ clock.RealClock }
 
 func (c patientClock) NewTimer(d time.Duration) clock.Timer { return c.RealClock.NewTimer(10 * d) }

@@ -38,7 +38,7 @@ func (w *world) anywhere(t *testing.T, name string) *apiv1.NodeClaim {
 	return c
 }
 
-// In a cluster of IPv6 every family of Linux is told so, its nodes have an address of it and join under that.
+// In an IPv6 cluster the user data of every Linux family says so, and its nodes join with an IPv6 address.
 func TestIPv6Cluster(t *testing.T) {
 	w := newWorldOf(t, awsemu.Config{Sells: []string{"m5*", "m6*"}, Cluster: awsemu.Cluster{IPv6: true}})
 	p := w.start(t)
@@ -92,7 +92,7 @@ func TestIPv6Cluster(t *testing.T) {
 	}
 }
 
-// Where the DNS service goes by another name, what EKS says of services tells the family.
+// Where the DNS service has another name, the service range of EKS determines the IP family.
 func TestIPv6WithoutKubeDNS(t *testing.T) {
 	w := newWorldOf(t, awsemu.Config{Sells: []string{"m5*"}, Cluster: awsemu.Cluster{IPv6: true}})
 	if err := w.kube.Delete(t.Context(), &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "kube-dns"}}); err != nil {

@@ -156,7 +156,7 @@ func TestPolicyIsEnough(t *testing.T) {
 	}
 }
 
-// What is not the cluster's is out of reach, and a permission that is missing is told in the class's condition.
+// What is not the cluster's is out of reach, and a missing permission is reported in the class's condition.
 func TestPolicyIsNoMoreThanThat(t *testing.T) {
 	w := newWorld(t)
 	w.afterNew = func() {}

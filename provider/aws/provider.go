@@ -59,7 +59,7 @@ type Config struct {
 	Reader client.Reader
 	// Writer writes claims and nodes.
 	Writer Writer
-	// Discovery tells the version of Kubernetes.
+	// Discovery returns the version of Kubernetes.
 	Discovery Discovery
 	// CAData is the CA bundle that the controller itself trusts, in PEM.
 	CAData   []byte
@@ -70,7 +70,7 @@ type Config struct {
 	Recorder launch.Recorder
 	// Overlay is what NodeOverlays make of instance types; nil if the feature is off.
 	Overlay cloud.Overlay
-	// Namespace is the controller's own, where it keeps what it learns; empty means that it keeps nothing.
+	// Namespace is that of the ConfigMaps of the price book and of observed memory; if empty, there are none.
 	Namespace string
 }
 
@@ -191,7 +191,7 @@ func build(ctx context.Context, c Config, table *shipped.Catalog) *Provider {
 	return p
 }
 
-// shifted returns what the catalogue asks about zonal shifts, nil if nobody follows them.
+// shifted returns the source of zonal shifts for the catalogue, nil unless --enable-zonal-shift is set.
 func (p *Provider) shifted() catalog.Shifts {
 	if p.shifts == nil {
 		return nil // a nil of the interface's type, not of ours

@@ -86,7 +86,7 @@ func section(ar *txtar.Archive, name string) string {
 	return ""
 }
 
-// lines returns the lines of text that say something.
+// lines returns the lines of text that are not blank.
 func lines(text string) (out []string) {
 	for line := range strings.Lines(text) {
 		if line = strings.TrimSpace(line); line != "" {
@@ -134,7 +134,7 @@ func (w *world) places(t *testing.T) *strings.Replacer {
 	return strings.NewReplacer(replace...)
 }
 
-// shown is what came of one file.
+// shown is the result of one file.
 type shown struct {
 	*world
 	provider *aws.Provider
@@ -148,7 +148,7 @@ type shown struct {
 	instances []steer.Instance
 }
 
-// A shownLaunch is what went over the wire for one node, and what came of it.
+// A shownLaunch is the API calls for one node, and their result.
 type shownLaunch struct {
 	instance *cloud.Instance
 	fleet    map[string]string
@@ -177,7 +177,7 @@ func (s *shown) prepare(t *testing.T, words []string) {
 	case "group":
 		_, err = s.steer.Place(t.Context(), steer.Placement{Name: words[1], Strategy: words[2]})
 	default:
-		t.Fatalf("nobody knows how to %q", words[0])
+		t.Fatalf("the test has no implementation of %q", words[0])
 	}
 	if err != nil {
 		t.Fatal(err)

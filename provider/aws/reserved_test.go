@@ -18,7 +18,7 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws"
 )
 
-// reserve buys capacity and lets the class select it by tag.
+// reserve buys capacity and makes the class select it by tag.
 func (w *world) reserve(t *testing.T, r steer.Reservation) string {
 	t.Helper()
 	r.Tags = map[string]string{"for": "nodes"}
@@ -113,7 +113,7 @@ func TestReservationUsedUpByOthers(t *testing.T) {
 	w := newWorld(t)
 	p := w.start(t)
 	id := w.reserve(t, steer.Reservation{Type: "m5.large", Zone: "us-east-1a", Count: 1, Targeted: true})
-	if err := w.steer.Cancel(t.Context(), id); err != nil { // and nobody has told us yet
+	if err := w.steer.Cancel(t.Context(), id); err != nil { // the cached reservation is stale then
 		t.Fatal(err)
 	}
 	var none *cloud.InsufficientCapacityError
@@ -285,7 +285,7 @@ func TestSpreadGroupFull(t *testing.T) {
 	create(t, p, elsewhere)
 }
 
-// A used-up quota is told as what it is, and other families are tried.
+// A used-up quota is reported as such, and other families are tried.
 func TestQuota(t *testing.T) {
 	w := newWorld(t)
 	p := w.start(t)

@@ -56,7 +56,7 @@ func launchThousand(t *testing.T, throttles []steer.Throttle) {
 		}
 	}
 	for n := range claims {
-		w.uids = n // the fake API server wants different ones
+		w.uids = n // the fake API server needs different UIDs
 		c := w.claim(fmt.Sprintf("claim-%d", n))
 		w.store(t, c)
 	}

@@ -12,9 +12,9 @@ import (
 	"strings"
 )
 
-// A stranger is an EC2 of somebody else. It has no capacity reservations, placement groups or prices, and answers those with
-// a page. A fleet takes its first override, whatever its strategy. Dry runs are runs. It sells types that nobody else has
-// heard of, and says little about them.
+// A stranger is an EC2-compatible API of another vendor. It answers calls about capacity reservations, placement groups and
+// prices with an HTML page. A fleet uses its first override whatever its strategy, and dry runs are executed. Its instance
+// types are unknown to AWS, and their descriptions lack fields.
 type stranger struct{ http.Handler }
 
 // strangeTypes are in no table of ours. The last says nothing about its architecture and its network, so that

@@ -27,7 +27,7 @@ func only(key string, values ...string) apiv1.NodeSelectorRequirementWithMinValu
 	return apiv1.NodeSelectorRequirementWithMinValues{Key: key, Operator: corev1.NodeSelectorOpIn, Values: values}
 }
 
-// claimFor stores a claim that asks for one type on demand.
+// claimFor stores a claim for one on-demand type.
 func (w *world) claimFor(t *testing.T, name, instanceType string) *apiv1.NodeClaim {
 	t.Helper()
 	c := w.claim(name)
@@ -145,7 +145,7 @@ func TestFleetCall(t *testing.T) {
 	}
 }
 
-// A launch template that somebody deleted is made again, within the same Create.
+// A launch template that was deleted in EC2 is created again within the same Create.
 func TestDeletedLaunchTemplate(t *testing.T) {
 	w := newWorld(t)
 	p := w.start(t)
@@ -301,14 +301,14 @@ func TestReadiness(t *testing.T) {
 	w.write(t, &class)
 	var failed *cloud.LaunchError
 	if _, err := p.Create(t.Context(), c); !errors.As(err, &failed) || failed.Reason != apiv1.ReasonNodeClassReadinessUnknown {
-		t.Errorf("with a class nobody looked at: %v", err)
+		t.Errorf("with a class that was not reconciled: %v", err)
 	}
 	if n := len(w.alive(t)); n != 0 {
 		t.Errorf("%d instances were launched", n)
 	}
 }
 
-// What the controller may not do is told in the class's condition, nothing is launched, and a fix needs no restart.
+// A missing permission is reported in the class's condition, nothing is launched, and a fix needs no restart.
 func TestPermissions(t *testing.T) {
 	for _, tt := range []struct{ op, reason string }{
 		{"CreateLaunchTemplate", awsv1.ReasonCreateLaunchTemplateAuthCheckFailed},
@@ -359,7 +359,7 @@ func (w *world) validation(t *testing.T) metav1.Condition {
 	return *c
 }
 
-// Prices of overlays decide which type is launched, and EC2 is told of them as priorities.
+// Prices of overlays decide which type is launched: the EC2 call has them as priorities.
 func TestOverlayPricesTheLaunch(t *testing.T) {
 	w := newWorld(t)
 	p := w.startWith(t, func(c *aws.Config) {

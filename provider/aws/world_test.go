@@ -163,7 +163,7 @@ func (w *world) startWith(t *testing.T, change func(*aws.Config)) *aws.Provider 
 	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	settings := aws.AddFlags(fs)
 	args := []string{"--cluster-name=" + clusterName, "--cluster-ca-bundle=Q0E="}
-	if w.afterNew == nil { // nobody looks at what rehearsals say
+	if w.afterNew == nil { // this test does not look at the results of dry runs
 		args = append(args, "--disable-dry-run")
 	}
 	if err := fs.Parse(args); err != nil {

@@ -60,7 +60,7 @@ func (p *Provider) Facts() cloud.Facts {
 	return cloud.Facts{Labels: apiv1.CoreLabels(), NodeClasses: []schema.GroupVersionKind{NodeClassKind}}
 }
 
-// types are three sizes in two zones. Every well-known label is spoken of: what a machine never has is DoesNotExist.
+// types are three sizes in two zones. They have a requirement for every well-known label: DoesNotExist if machines never have it.
 func types() []*cloud.InstanceType {
 	var out []*cloud.InstanceType
 	for i, name := range []string{"large", "medium", "small"} {
@@ -196,7 +196,7 @@ func (p *Provider) read(id string) (*cloud.Instance, error) {
 	return i, nil
 }
 
-// Delete implements cloud.Provider. The claim's UID names the machine also if nobody has noted its provider ID.
+// Delete implements cloud.Provider. It finds the machine by the claim's UID, even if the claim has no provider ID.
 func (p *Provider) Delete(_ context.Context, claim *apiv1.NodeClaim) error {
 	id := string(claim.UID)
 	if _, err := p.read(id); err != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// A description is an instance type as a file tells it. The names of the fields are upstream's.
+// A description is an instance type in a file. The names of the fields are upstream's.
 type description struct {
 	Name             string                `json:"name"`
 	Architecture     string                `json:"architecture"`
@@ -30,7 +30,7 @@ type description struct {
 	Offerings        []offeringDescription `json:"offerings"`
 }
 
-// An offeringDescription is an offering as a file tells it. Upstream files have Available too: it is not looked at, all
+// An offeringDescription is an offering in a file. Upstream files have Available too: it is not looked at, all
 // offerings are available.
 type offeringDescription struct {
 	Price               float64                          `json:"Price"`
@@ -145,8 +145,8 @@ func (d description) build() *cloud.InstanceType {
 	return t
 }
 
-// labels are what nodes of the type have besides zone and capacity type. A region is nobody's to say here: a claim may ask
-// for any.
+// labels returns the requirements of the type, but for zone and capacity type. Types have no region, so any value is
+// possible.
 func (d description) labels() require.Set {
 	cpu, memory := d.Resources[corev1.ResourceCPU], d.Resources[corev1.ResourceMemory]
 	family, size := d.Name, cpu.String()

@@ -15,7 +15,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// dueAnnotation on a claim says when its node is to appear, in RFC 3339. Only claims of a class with a
+// dueAnnotation on a claim is when its node is to appear, in RFC 3339. Only claims of a class with a
 // nodeRegistrationDelay have it.
 const dueAnnotation = kwokv1alpha1.Group + "/node-due"
 

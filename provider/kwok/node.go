@@ -20,7 +20,7 @@ import (
 const (
 	// prefix begins provider IDs; the node's name follows.
 	prefix = "kwok://"
-	// partitionLabel is what the kwok program selects its nodes by, fakeKey what it knows a fake node by.
+	// partitionLabel is what the kwok program selects its nodes by, fakeKey marks fake nodes for it.
 	partitionLabel = "kwok-partition"
 	partition      = "a"
 	fakeKey        = "kwok.x-k8s.io/node"
@@ -56,7 +56,7 @@ func (p *Provider) take(ctx context.Context, claim *apiv1.NodeClaim) (choice, er
 }
 
 // choose returns the cheapest offering of the types that the claim allows and whose type holds what it requests, the first by name of
-// equals. Resources that the type does not speak of count as there: nodes without machines have all that is asked of them.
+// equals. Resources that the type does not list count as available: nodes without machines have all that is requested.
 func (p *Provider) choose(ctx context.Context, claim *apiv1.NodeClaim, types []*cloud.InstanceType) (best choice, err error) {
 	if pool := claim.Labels[apiv1.NodePoolLabelKey]; pool != "" && p.config.Overlay != nil {
 		if types, err = p.config.Overlay(ctx, pool, types); err != nil {
@@ -81,7 +81,7 @@ func (p *Provider) choose(ctx context.Context, claim *apiv1.NodeClaim, types []*
 	return best, nil
 }
 
-// holds reports whether t has enough of those requests that it speaks of.
+// holds reports whether t has enough of the requested resources that it lists.
 func holds(t *cloud.InstanceType, requests model.Resources) bool {
 	for name, amount := range requests {
 		if have, known := t.Allocatable[name]; known && amount > have {
@@ -108,8 +108,8 @@ func (p *Provider) madeOf(labels map[string]string) (choice, bool) {
 
 // node returns the claim's node.
 //
-// What the claim requests and the type does not know, such as a device that an overlay promises, the node has in exactly
-// that amount.
+// The node has requested resources that the type does not list, such as a device of an overlay, in exactly the requested
+// amount.
 func (c choice) node(claim *apiv1.NodeClaim) *corev1.Node {
 	node := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
@@ -166,7 +166,7 @@ var own = []string{
 	corev1.LabelHostname, partitionLabel, fakeKey, priceLabel, apiv1.NodeRegisteredLabelKey, apiv1.NodeInitializedLabelKey,
 }
 
-// instanceOf tells of the node in the contract's words.
+// instanceOf converts the node to the cloud contract's type.
 func instanceOf(node *corev1.Node) *cloud.Instance {
 	labels := maps.Clone(node.Labels)
 	maps.DeleteFunc(labels, func(key, _ string) bool { return slices.Contains(own, key) })

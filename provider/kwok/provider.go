@@ -108,7 +108,7 @@ func (p *Provider) class(ctx context.Context, ref *apiv1.NodeClassReference) (*k
 
 // Create implements cloud.Provider: it makes the claim's node, or notes when it is to be made.
 //
-// A missing node class is told as a want of capacity as well, as upstream's provider has it.
+// A missing node class is an insufficient capacity error, as in upstream's provider.
 func (p *Provider) Create(ctx context.Context, claim *apiv1.NodeClaim) (*cloud.Instance, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("create node: %w", err)
@@ -165,7 +165,7 @@ func (p *Provider) make(ctx context.Context, claim *apiv1.NodeClaim, c choice) (
 	return node, nil
 }
 
-// Delete implements cloud.Provider. A node that is being deleted counts as gone: there is no machine behind it to wait for.
+// Delete implements cloud.Provider. A node that is being deleted counts as gone: there is no machine to wait for.
 func (p *Provider) Delete(ctx context.Context, claim *apiv1.NodeClaim) error {
 	name, ok := strings.CutPrefix(claim.Status.ProviderID, prefix)
 	if !ok {

@@ -15,13 +15,13 @@ import (
 	"github.com/karpenter-go/karpenter/cloud"
 )
 
-// bridged is how long a launch counts by itself, until its claim says what it got.
+// bridged is how long a launch counts before its claim's labels show the reservation.
 const bridged = time.Minute
 
-// A ledger knows what was taken of reservations a moment ago. What was taken before is on nodes and claims, so a restart
-// forgets nothing that matters.
+// A ledger records recent launches into reservations. Earlier ones are counted by nodes and claims, so a restart loses nothing
+// that matters.
 type ledger struct {
-	// launching is held from choosing a reserved offering until that is written down, so that none is given away twice.
+	// launching is held from choosing a reserved offering until that is recorded, so that none is used twice.
 	launching sync.Mutex
 	// mu guards recent: the last launches by name of their claim.
 	mu     sync.Mutex
@@ -34,14 +34,14 @@ type taken struct {
 	at          time.Time
 }
 
-// reserves reports whether some type can be had out of a reservation.
+// reserves reports whether some type has a reserved offering.
 func reserves(types []*cloud.InstanceType) bool {
 	return slices.ContainsFunc(types, func(t *cloud.InstanceType) bool {
 		return slices.ContainsFunc(t.Offerings, func(o cloud.Offering) bool { return o.ReservationID != "" })
 	})
 }
 
-// left returns the types with what is left of their reservations for anybody but the claim named.
+// left returns the types with the capacity of their reservations that is not used. The use by the named claim is not counted.
 func (p *Provider) left(ctx context.Context, reader client.Reader, claim string) ([]*cloud.InstanceType, error) {
 	if !p.reserves {
 		return p.config.Types, nil

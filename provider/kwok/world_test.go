@@ -83,7 +83,7 @@ func in(key string, values ...string) apiv1.NodeSelectorRequirementWithMinValues
 	return apiv1.NodeSelectorRequirementWithMinValues{Key: key, Operator: corev1.NodeSelectorOpIn, Values: values}
 }
 
-// claim is a claim of the pool that asks for cpu and meets reqs.
+// claim returns a claim of the pool with a cpu request and the requirements reqs.
 func claim(name, cpu string, reqs ...apiv1.NodeSelectorRequirementWithMinValues) *apiv1.NodeClaim {
 	c := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{
 		Name: name, Labels: map[string]string{apiv1.NodePoolLabelKey: "default", "team": "blue"},

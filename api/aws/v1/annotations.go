@@ -10,7 +10,7 @@ const TerminationFinalizer = Group + "/termination"
 const (
 	// AnnotationEC2NodeClassHash is the static drift hash.
 	AnnotationEC2NodeClassHash = Group + "/ec2nodeclass-hash"
-	// AnnotationEC2NodeClassHashVersion tells which rule made it.
+	// AnnotationEC2NodeClassHashVersion is the version of the hash.
 	AnnotationEC2NodeClassHashVersion = Group + "/ec2nodeclass-hash-version"
 	// AnnotationInstanceProfile is the instance profile a claim was launched with.
 	AnnotationInstanceProfile = Group + "/instance-profile-name"
@@ -24,7 +24,7 @@ const (
 const (
 	// TagEKSClusterName is the cluster's name.
 	TagEKSClusterName = "eks:eks-cluster-name"
-	// TagClusterPrefix, followed by the cluster's name, says who owns a thing.
+	// TagClusterPrefix, followed by the cluster's name, is the tag of its resources.
 	TagClusterPrefix = "kubernetes.io/cluster/"
 	// TagNodePool is the pool of an instance.
 	TagNodePool = "karpenter.sh/nodepool"

@@ -21,7 +21,7 @@ const (
 	ReasonPlacementGroupResolutionFailed = "PlacementGroupResolutionFailed"
 	ReasonPlacementGroupNotFound         = "PlacementGroupNotFound"
 	// ReasonNotResolved: of any condition that is Unknown: AWS has not answered
-	// yet, or not in a way that says anything. The message has its words.
+	// yet, or with an error of unknown meaning. The message quotes it.
 	ReasonNotResolved = "NotResolved"
 	// ReasonRoleNotFound: of InstanceProfileReady: spec.role names no role.
 	ReasonRoleNotFound = "RoleNotFound"

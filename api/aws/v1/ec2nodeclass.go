@@ -105,8 +105,8 @@ type EC2NodeClassSpec struct {
 	// +optional
 	Role string `json:"role,omitempty"`
 
-	// Instance profile of the nodes, by name, if it is made by somebody else.
-	// Excludes role.
+	// Instance profile of the nodes, by name. Karpenter uses it and does not
+	// change or delete it. Excludes role.
 	// +kubebuilder:validation:XValidation:rule="self != ''",message="spec.instanceProfile must not be empty"
 	// +optional
 	InstanceProfile *string `json:"instanceProfile,omitempty"`

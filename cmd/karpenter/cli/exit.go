@@ -14,7 +14,7 @@ const (
 	exitInterrupted = 130 // 128 + SIGINT, as shells report it
 )
 
-// coded is an error that says with which code to exit.
+// coded is an error with an exit code.
 type coded struct {
 	code int
 	error

@@ -123,7 +123,7 @@ func (x *explanation) subjects(ctx context.Context) map[string]subject {
 	return map[string]subject{"pod": pod, "pods": pod, "node": node, "nodes": node, "nodepool": pool, "nodepools": pool}
 }
 
-// told returns what the controller has told of a pod. Who may not list events is told all the rest.
+// told returns the controller's events about a pod. Without the right to list events it returns none and notes that.
 func (x *explanation) told(ctx context.Context, pod *corev1.Pod) []offline.EventResult {
 	events, err := live.Events(ctx, x.there, pod)
 	if err != nil {

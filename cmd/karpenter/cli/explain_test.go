@@ -19,7 +19,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// serveCluster serves a cluster of nothing but the pod shop/web and its events to KUBECONFIG. Without events nobody may list them.
+// serveCluster points KUBECONFIG at a cluster of the pod shop/web and its events. With nil events, listing events is forbidden.
 func serveCluster(t *testing.T, events []corev1.Event) {
 	t.Helper()
 	resources := &metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList"}, GroupVersion: "v1"}
@@ -87,7 +87,7 @@ func told() []corev1.Event {
 	}
 }
 
-// Of a pod in a cluster there is also what the controller told of it: why it was planned once more.
+// For a pod in a cluster the explanation includes the controller's events: why it was planned once more.
 func TestExplainTellsEvents(t *testing.T) {
 	serveCluster(t, told())
 	out, stderr, err := run(t, explainCommand(), "pod", "web", "-n", "shop")
@@ -114,7 +114,7 @@ func TestExplainTellsEvents(t *testing.T) {
 	}
 }
 
-// Who may not list events is told so, and all the rest.
+// A user without the right to list events is told so, and gets the rest of the explanation.
 func TestExplainWithoutEvents(t *testing.T) {
 	serveCluster(t, nil)
 	out, stderr, err := run(t, explainCommand(), "pod", "web", "-n", "shop", "-o", "json")

@@ -35,7 +35,7 @@ func (in *input) check() error {
 	return in.cataloguing.check()
 }
 
-// read makes a case of the manifests, and tells on stderr what a reader of the result should know.
+// read makes a case of the manifests, and writes warnings to stderr.
 func (in *input) read(cmd *cobra.Command, p *progress) (*offline.Case, error) {
 	first := in.files[0]
 	if first == manifest.Stdin {

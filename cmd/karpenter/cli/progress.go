@@ -10,7 +10,7 @@ import (
 // patience is how long a command may be silent.
 const patience = time.Second
 
-// A progress tells what a command is at, once that takes longer than patience: in one line that is written over on a
+// A progress shows the current step of a command that takes longer than patience: in one line that is written over on a
 // terminal, else in a line for every step.
 type progress struct {
 	w        io.Writer
@@ -21,7 +21,7 @@ type progress struct {
 	mu    sync.Mutex // guards all below
 	step  string
 	began time.Time
-	told  string // the step that was told last
+	told  string // the step that was reported last
 	shown bool   // a line is on the terminal
 }
 

@@ -73,7 +73,7 @@ func (s *simulation) check() error {
 }
 
 func (s *simulation) run(cmd *cobra.Command) error {
-	// The process ends with the answer: collecting less often costs memory that nobody needs meanwhile.
+	// The process ends with the answer, so rarer garbage collection is worth its memory.
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	p := newProgress(cmd.ErrOrStderr())
 	defer p.end()

@@ -77,7 +77,7 @@ func (s *solver) options() pack.Options {
 	return o
 }
 
-// spread returns the constraints of pods that say nothing about spread.
+// spread returns the default spread constraints of pods without any.
 func (s *solver) spread() []corev1.TopologySpreadConstraint {
 	c, err := settings.ReadSchedulerConfig(s.scheduler)
 	if err != nil {

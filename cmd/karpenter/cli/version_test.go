@@ -8,7 +8,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/operator"
 )
 
-// A binary says of which commit it is, if it knows.
+// The version of a binary includes its commit, if the build recorded it.
 func TestVersion(t *testing.T) {
 	platform := runtime.Version() + ", " + runtime.GOARCH
 	var out bytes.Buffer

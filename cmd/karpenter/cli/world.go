@@ -18,7 +18,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/report"
 )
 
-// cataloguing are the flags that say which instance types there are.
+// cataloguing are the flags that select the instance types.
 type cataloguing struct {
 	file   string
 	region string

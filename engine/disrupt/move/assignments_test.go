@@ -13,8 +13,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/scenario"
 )
 
-// Whoever does not remember sends pods to what their own node waits for, largest first, and what does not fit there to other
-// room; pods of nodes that stay, and that wait anyway, are nobody's concern.
+// Without promises, pods of marked nodes are assigned to the replacements of their node, largest first, and the rest to other
+// nodes with room. Pods of other nodes, and pending pods, are not assigned.
 func TestPlaces(t *testing.T) {
 	marked := []string{apiv1.ConditionTypeDisruptionReason}
 	waitFor := map[string]string{"old-a-claim": "a-new-claim", "old-b-claim": "b-new-claim,gone"}

@@ -61,7 +61,7 @@ func (r *relay) marked(name string) {
 
 func (r *relay) staying(name string) { r.node(name, func(*corev1.Node, *apiv1.NodeClaim) {}) }
 
-// pod adds a pod on a node, or one that waits, which was told a place.
+// pod adds a pod that is bound to a node, or pending, with a promise.
 func (r *relay) pod(name, on, to string, ending bool) {
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "d", Name: name, UID: types.UID(name)}}
 	p.Spec.NodeName = on
@@ -91,7 +91,7 @@ func TestHandover(t *testing.T) {
 		want  string
 	}{
 		{"nothing is closed", func(r *relay) { r.going("a"); r.staying("x") }, ""},
-		{"nobody goes yet", func(r *relay) { r.marked("a"); r.closed("x", "1", "a"); r.closed("y", "2", "a") }, ""},
+		{"no node is deleted yet", func(r *relay) { r.marked("a"); r.closed("x", "1", "a"); r.closed("y", "2", "a") }, ""},
 		{"into room that is there first", func(r *relay) {
 			r.going("a")
 			r.staying("room")
@@ -144,7 +144,7 @@ func TestHandover(t *testing.T) {
 			r.pod("p", "", "y", false)
 		}, "x next, 0 moving, due y"},
 		{"ten comes after nine", func(r *relay) { r.going("a"); r.closed("x", "10", "a"); r.closed("y", "9", "a") }, "y next, 0 moving"},
-		{"one at a time, whoever gives", func(r *relay) {
+		{"one destination at a time, from all nodes", func(r *relay) {
 			r.going("a")
 			r.going("b")
 			r.staying("z")
@@ -208,17 +208,17 @@ func TestDestinations(t *testing.T) {
 		t.Error(diff)
 	}
 	r.promises["d/p"] = "x"
-	// Where pods were nominated to before they got their nodes is of no account.
+	// Nominations from before a pod was bound do not matter.
 	r.pod("old", "a", "", false)
 	delete(r.promises, "d/old")
 	r.d.Pods[len(r.d.Pods)-1].Status.NominatedNodeName = "other"
 	s = model.Compile(r.d).WithPromises(r.promises)
 	if got := of("a"); got != "" {
-		t.Errorf("all go to one place, and still there is %s", got)
+		t.Errorf("all pods go to one node, and there are still destinations %s", got)
 	}
 }
 
-// Who plans knows that a closed node will be open: its taint keeps nobody from counting on it.
+// The reserved taint is not among the taints of a node in a snapshot, so plans may use a node that is not open yet.
 func TestReservedRoomCounts(t *testing.T) {
 	r := &relay{promises: map[string]string{}}
 	r.closed("x", "1", "a")
@@ -228,6 +228,6 @@ func TestReservedRoomCounts(t *testing.T) {
 	}
 	r.d.Claims = nil
 	if n, ok := model.Compile(r.d).NodeByName("x"); ok && (n.Reserved() || len(n.Taints) == 0) {
-		t.Error("a node that is not ours is reserved")
+		t.Error("a node without a claim is reserved")
 	}
 }

@@ -59,13 +59,13 @@ func start(c *scenario.Cluster) {
 	}
 }
 
-// Of what was launched for nothing, as much stays as somebody needs.
-func TestSpare(t *testing.T) {
+// Of the replacements of commands that were rolled back, as many stay as pods need.
+func TestSurplusReplacements(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change func(*scenario.Cluster)
 		used   int // how many of three stay
 	}{
-		"nobody needs them": {func(*scenario.Cluster) {}, 0},
+		"no pod needs them": {func(*scenario.Cluster) {}, 0},
 		"two pods wait that fit one to a node": {func(c *scenario.Cluster) {
 			c.Pods = []scenario.Pod{{Name: "waits", Count: 2, CPU: "1500m"}}
 		}, 2},
@@ -116,7 +116,7 @@ func TestSpare(t *testing.T) {
 				t.Errorf("%d are spare and %d of use, want %d of use", len(spare), len(used), tt.used)
 			}
 			if again, _ := move.SurplusReplacements(s, nodes, pack.Options{Labels: apiv1.CoreLabels()}); !slices.Equal(again, spare) {
-				t.Error("asked again the answer is another")
+				t.Error("a second call returns other replacements")
 			}
 		})
 	}

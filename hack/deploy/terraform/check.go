@@ -187,7 +187,7 @@ func (m *Module) tooOld(a *hclsyntax.Attribute, allowed version.Constraints) err
 	return errors.Join(errs...)
 }
 
-// before returns a version that is older, with none between that anybody released.
+// before returns a version older than v. No version between the two was ever released.
 func before(v *version.Version) *version.Version {
 	s := v.Segments()
 	for i := len(s) - 1; i >= 0; i-- {

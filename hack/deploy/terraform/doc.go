@@ -1,7 +1,7 @@
-// Package terraform says what is wrong with a module of Terraform, and what it would make, without Terraform and without an
-// account: the language is HashiCorp's own parser and evaluator, the schema of the provider is in schema.go.
+// Package terraform checks a Terraform module and plans its resources, without Terraform and without an account. It uses
+// HashiCorp's parser and evaluator; the schema of the provider is in schema.go.
 //
-// Check looks at the whole text: blocks, arguments, their types, references, functions, what is declared and never used,
-// version constraints. Plan evaluates everything in order of need with given variables, in a stand-in of an account, and holds
-// values against their types; what only AWS knows, such as an ARN, is made up as AWS would form it.
+// Check checks the whole text: blocks, arguments, their types, references, functions, unused declarations, version
+// constraints. Plan evaluates everything in order of dependency with given variables, in an emulated account, and checks values
+// against their types. Values that only AWS assigns, such as ARNs, are made up in the format of AWS.
 package terraform

@@ -86,7 +86,7 @@ func (m *Module) Plan(f Facts, inputs map[string]cty.Value) (Plan, error) {
 	return w.plan, unique(errs)
 }
 
-// unique joins errors; one that many ran into is told once.
+// unique joins errors and drops duplicates.
 func unique(errs []error) error {
 	var out []error
 	seen := map[string]bool{}

@@ -107,7 +107,7 @@ func (w *world) arguments(address string, body *hclsyntax.Body, s shape, extra m
 	for _, a := range sorted(body.Attributes) {
 		want, ok := s.arguments[a.Name]
 		if !ok {
-			continue // Check tells, or Terraform's own
+			continue // Check reports it, or Terraform's own
 		}
 		v, err := w.evaluate(a.Expr, extra)
 		if err != nil {
@@ -130,8 +130,8 @@ func (w *world) arguments(address string, body *hclsyntax.Body, s shape, extra m
 	return values, unique(errs)
 }
 
-// fits returns a value as the type that an argument wants. Terraform itself would take a number for text; here that is an error
-// too, since it is hardly ever meant.
+// fits returns a value converted to the type of an argument. Terraform would convert a number to text. Here that is an error,
+// since it is almost always a mistake.
 func fits(want argument, v cty.Value) (cty.Value, error) {
 	have := v.Type()
 	if want.kind.IsPrimitiveType() && have.IsPrimitiveType() && !have.Equals(want.kind) {

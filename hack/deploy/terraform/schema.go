@@ -34,7 +34,7 @@ type kind struct {
 	shape
 	// since is the first version of the provider that has it.
 	since string
-	// attributes are what it tells beside its arguments.
+	// attributes are its attributes besides the arguments.
 	attributes map[string]cty.Type
 	// made returns what is known once it is made, from its arguments.
 	made func(f Facts, given map[string]cty.Value) map[string]cty.Value

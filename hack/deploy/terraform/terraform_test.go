@@ -47,7 +47,7 @@ func problems(files fs.FS, inputs map[string]cty.Value) error {
 	return errors.Join(m.Check(), planned)
 }
 
-// Mistakes are found, each put into the module that is shipped, and told with their place.
+// Each mistake that is put into the shipped module is found and reported with its position.
 func TestMistakes(t *testing.T) {
 	for name, tt := range map[string]struct{ file, was, is, want string }{
 		"as shipped":              {"main.tf", "", "", ""},

@@ -61,7 +61,7 @@ type Resource struct {
 }
 
 // Resources returns what a template makes with these parameters, in order of their IDs. The template is held against its form in
-// full; the first mistake is told.
+// full; the first mistake is returned.
 func Resources(template string, parameters map[string]string) (made []Resource, err error) {
 	defer func() {
 		switch r := recover().(type) {

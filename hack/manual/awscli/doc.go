@@ -1,6 +1,6 @@
-// Package awscli stands in for the command line of AWS where tests run what the manual shows of it. A call goes out through
-// the SDK to AWS_ENDPOINT_URL, so it has to be one that AWS has: operations, options and their forms are those of the SDK, and
-// what is unknown, missing or of the wrong form is an error, as it is to the real one.
+// Package awscli emulates the AWS command line for tests of the manual. It makes calls with the SDK to AWS_ENDPOINT_URL, so only
+// operations, options and formats of the SDK are accepted. Unknown, missing or malformed options are errors, as in the real
+// command line.
 //
-// Of the real one's own commands there is "cloudformation deploy"; its options --query and --output are there for all.
+// Of the commands that are no API calls it has "cloudformation deploy". The options --query and --output work for all commands.
 package awscli

@@ -49,7 +49,7 @@ func shown(options map[string][]string) (show, error) {
 	return s, nil
 }
 
-// print writes an answer. One that says nothing is not written, nor is one of which the query finds nothing in JSON.
+// print writes an answer. It writes nothing for an empty answer, nor if the query finds nothing in JSON.
 func (s show) print(w io.Writer, answer any) error {
 	if fields, ok := answer.(map[string]any); ok && len(fields) == 0 {
 		return nil

@@ -54,7 +54,7 @@ func nodeGroups() (map[string]json.RawMessage, error) {
 	}
 }
 
-// envsubst fills variables of the environment into text; unlike the program of that name it wants all of them to be set.
+// envsubst replaces environment variables in text. Unlike the program of that name, it fails if one is not set.
 func envsubst() {
 	text, err := io.ReadAll(os.Stdin)
 	missing := ""

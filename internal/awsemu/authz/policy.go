@@ -107,7 +107,7 @@ func (s statement) matches(r Request) bool {
 }
 
 // operators are the condition operators, given the values of a key, whether
-// the request has the key, and what the policy wants.
+// the request has the key, and the values in the policy.
 var operators = map[string]func(values []string, present bool, wanted texts) bool{
 	"StringEquals": func(values []string, present bool, wanted texts) bool { return present && anyOf(values, wanted, equal) },
 	"StringLike":   func(values []string, present bool, wanted texts) bool { return present && anyOf(values, wanted, like) },

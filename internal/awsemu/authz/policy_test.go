@@ -31,13 +31,13 @@ func TestAllows(t *testing.T) {
 		{"ours", Request{"ec2:TerminateInstances", arn, tagged("c", "p")}, true},
 		{"ours, of a pool without a name", Request{"ec2:TerminateInstances", arn, tagged("c", "")}, true},
 		{"another cluster's", Request{"ec2:TerminateInstances", arn, tagged("d", "p")}, false},
-		{"nobody's", Request{"ec2:TerminateInstances", arn, nil}, false},
+		{"an instance without tags", Request{"ec2:TerminateInstances", arn, nil}, false},
 		{"something else", Request{"ec2:TerminateInstances", "arn:aws:ec2:r:1:volume/v", tagged("c", "p")}, false},
 		{"denied although allowed", Request{"ec2:TerminateInstances", "arn:aws:ec2:r:1:instance/i-precious", tagged("c", "p")}, false},
 		{"a tag that may be", Request{"ec2:CreateTags", arn, map[string][]string{"aws:TagKeys": {"Name"}}}, true},
 		{"a tag with the wrong value", Request{"ec2:CreateTags", arn, map[string][]string{"aws:TagKeys": {"a"}, "aws:RequestTag/a": {"2"}}}, false},
 		{"one tag too many", Request{"ec2:CreateTags", arn, map[string][]string{"aws:TagKeys": {"Name", "b"}}}, false},
-		{"nobody speaks of it", Request{"iam:CreateUser", "*", nil}, false},
+		{"an action in no statement", Request{"iam:CreateUser", "*", nil}, false},
 	} {
 		if got := p.Allows(tt.r); got != tt.want {
 			t.Errorf("%s: allowed is %v", tt.name, got)

@@ -150,8 +150,8 @@ type Offer struct {
 	Spot     float64
 }
 
-// Load returns the shipped catalogue, decoded once: it is shared, and nobody
-// may change it.
+// Load returns the shipped catalogue. It is decoded once and shared: callers
+// must not change it.
 var Load = sync.OnceValues(load)
 
 // load decodes the shipped catalogue.

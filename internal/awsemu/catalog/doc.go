@@ -2,6 +2,6 @@
 // instance types, zones and prices, and decodes it.
 //
 // The data is made by hack/catalog, whose doc.go explains every field and how
-// old each kind of fact is. The emulator reads it with its own decoder: it
-// shares the file with nobody's code.
+// old each kind of fact is. The emulator has its own decoder for the file and
+// shares no code with its other readers.
 package catalog

@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// A Bootstrap is what user data tells the operating system.
+// A Bootstrap is the configuration in user data.
 type Bootstrap struct {
 	Cluster, Endpoint, CA, CIDR string
 	Labels                      map[string]string
@@ -18,7 +18,7 @@ type Bootstrap struct {
 	Kubelet                     Kubelet
 	RAID0                       bool // instance store holds the kubelet's files
 
-	needsCIDR bool // this operating system wants to be told the CIDR
+	needsCIDR bool // the user data of this operating system must contain the CIDR
 }
 
 // Kubelet is the part of a kubelet's configuration that shows in its Node.

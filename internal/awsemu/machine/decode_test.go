@@ -48,7 +48,7 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// describe writes a Bootstrap as the files want it.
+// describe formats a Bootstrap as in the test files.
 func describe(b Bootstrap) string {
 	pairs := func(m map[string]string) string {
 		var out []string

@@ -13,5 +13,5 @@
 // Everything is decided in Step, which does what is due by the clock and says
 // when more is; Run only waits. What was done is kept in memory: after a
 // restart the instances are gone too, and Run begins by deleting the Nodes
-// that nobody stands behind.
+// that have no instance.
 package machine

@@ -106,7 +106,7 @@ type Interrupt struct {
 	Random   int    `json:"random,omitempty"`
 }
 
-// Event tells of an instance that runs on: one of EventKinds.
+// Event is about an instance that keeps running: one of EventKinds.
 type Event struct {
 	Instance string `json:"instance"`
 	Kind     string `json:"kind"`
@@ -114,7 +114,7 @@ type Event struct {
 	Since Duration `json:"since,omitempty"`
 }
 
-// EventKinds are what an Event may tell: messages in the queue (rebalance,
+// EventKinds are the kinds of an Event: messages in the queue (rebalance,
 // maintenance), what DescribeInstanceStatus says (impaired, host-impaired,
 // retirement), and healthy, which takes the latter back.
 func EventKinds() []string {

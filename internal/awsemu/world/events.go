@@ -49,7 +49,7 @@ func (w *World) deliver(i *Instance, kind string, at time.Time, detail map[strin
 	w.cfg.Deliver(string(body))
 }
 
-// announceState tells of an instance's new state.
+// announceState publishes an event of an instance's new state.
 func (w *World) announceState(i *Instance, s State, at time.Time) {
 	i.announced = s
 	w.deliver(i, stateChange, at, map[string]any{"instance-id": i.ID, "state": s.Name})

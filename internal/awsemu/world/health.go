@@ -7,7 +7,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/awsemu/wire"
 )
 
-// A Health is what status checks say of an instance. The zero Health is well.
+// A Health is the status checks of an instance. With the zero Health all pass.
 type Health struct {
 	// Instance and System are when the check began to fail, zero if it passes.
 	Instance, System time.Time
@@ -21,7 +21,7 @@ type Scheduled struct {
 	NotBefore         time.Time
 }
 
-// Impair lets a status check of an instance fail since a time: "instance" or
+// Impair makes a status check of an instance fail since a time: "instance" or
 // "system".
 func (w *World) Impair(id, check string, since time.Time) *wire.Error {
 	return w.ail(id, func(h *Health) *wire.Error {
@@ -45,7 +45,7 @@ func (w *World) Schedule(id, code string, at time.Time) *wire.Error {
 	})
 }
 
-// Heal makes an instance well again.
+// Heal makes all status checks of an instance pass.
 func (w *World) Heal(id string) *wire.Error {
 	return w.ail(id, func(h *Health) *wire.Error { *h = Health{}; return nil })
 }

@@ -43,7 +43,7 @@ type Instance struct {
 	Launched  time.Time
 	RunningAt time.Time
 	// EndsAt is when it starts to shut down, GoneAt when it is terminated;
-	// zero while nobody has asked for that.
+	// zero until its termination is requested.
 	EndsAt, GoneAt time.Time
 	ReasonCode     string // why it ended: Client.UserInitiatedShutdown, ...
 	Console        []string
@@ -58,7 +58,7 @@ type Instance struct {
 	// never; NoticeAt is when the end of a spot instance was announced.
 	RebalanceAt, NoticeAt time.Time
 
-	announced State // the last state that an event told of
+	announced State // the last state that was published
 }
 
 // State returns the state at a time.

@@ -74,8 +74,8 @@ func TestUnknownRegion(t *testing.T) {
 	}
 }
 
-// Nothing happens by itself, but all of it is told afterwards, in order and
-// with the time at which it fell due.
+// Settle applies all changes that are due, in order, each with the time at
+// which it was due.
 func TestSettleCatchesUp(t *testing.T) {
 	w, clock, events := newWorld(t)
 	i := run(t, w, 1, true)[0]

@@ -32,17 +32,17 @@ type Brake struct {
 	Reader    client.Reader
 	Namespace string
 	Metrics   *telemetry.Metrics
-	// Wake is called when what is held back has changed; nil for nobody.
+	// Wake is called when the limits have changed; may be nil.
 	Wake func()
 
 	mu    sync.Mutex // guards now and done
 	now   *Limits    // nil until the ConfigMap was read
 	done  [kinds]Tally
-	told  string // what was last said to be wrong with it
-	quiet bool   // whether it was said that it may not be read
+	told  string // the last error that was logged about it
+	quiet bool   // whether it was logged that it may not be read
 }
 
-// Known reports whether it is known what is held back: whoever decides waits for that.
+// Known reports whether the ConfigMap was read, or none is configured. Nothing is decided before.
 func (b *Brake) Known() bool {
 	if b == nil || b.Namespace == "" {
 		return true

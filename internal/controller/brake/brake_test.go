@@ -138,7 +138,7 @@ func (b *Brake) read(t *testing.T) {
 	}
 }
 
-// The ConfigMap counts from when it is read until it is gone, without a restart, and who waits is woken.
+// The ConfigMap is in force from its first read until it is deleted, without a restart. Each change calls Wake.
 func TestConfigMapCountsAtOnce(t *testing.T) {
 	b, s := newBrake(t)
 	woken := 0

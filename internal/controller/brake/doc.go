@@ -1,7 +1,7 @@
-// Package brake holds the whole cluster back: launches and disruptions can be paused, and bounded by the minute.
+// Package brake limits the whole cluster: it pauses launches and disruptions, or bounds their number per minute.
 //
-// What is in force comes from the settings of the process, and on top of them from the ConfigMap karpenter-brake in its
-// namespace, so that somebody in a hurry need not start the controller again. The ConfigMap is read every few seconds. It
-// is the only state; what was done within the last minute is counted in memory and may be lost: then a minute allows what
-// the last one did as well.
+// The limits come from the settings of the process. The ConfigMap karpenter-brake in its namespace overrides them, so that an
+// operator can change them without a restart. It is read every few seconds and is the only stored state. Launches and
+// disruptions of the last minute are counted in memory. After a restart the count begins at zero, so a minute may exceed its
+// limit once.
 package brake

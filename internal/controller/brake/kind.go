@@ -14,7 +14,7 @@ const (
 	kinds
 )
 
-// of returns what the limits say about a kind.
+// of returns the limits for a kind.
 func (l Limits) of(k Kind) (paused bool, most int) {
 	switch k {
 	case Launch:

@@ -23,7 +23,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/act"
 )
 
-// A Controller tells on every buffer what became of it.
+// A Controller writes the status of every buffer.
 type Controller struct {
 	Client  client.Client
 	Clock   clock.PassiveClock
@@ -81,7 +81,7 @@ func (c *Controller) namedBy(ctx context.Context, o client.Object) []reconcile.R
 	return out
 }
 
-// Reconcile resolves one buffer, writes what became of it, and wakes provisioning if the room it asks for has changed.
+// Reconcile resolves one buffer, writes its status, and wakes provisioning if its virtual pods have changed.
 func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	var o autoscalingv1beta1.CapacityBuffer
 	if err := c.Client.Get(ctx, req.NamespacedName, &o); err != nil {

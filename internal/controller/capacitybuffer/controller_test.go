@@ -134,7 +134,7 @@ func TestLifeOfABuffer(t *testing.T) {
 	}
 }
 
-// What a buffer names may be missing, or nothing that has pods; then it says so.
+// The object that a buffer references may be missing or have no pods. Then the buffer's status says so.
 func TestUnresolved(t *testing.T) {
 	w := newWorld(t, bufferOf("template", 1, ofTemplate("none")), bufferOf("scalable", 1, ofScalable("apps", "Deployment", "none")),
 		bufferOf("kind", 1, ofScalable("batch", "Job", "j")), bufferOf("nothing", 1, autoscalingv1beta1.CapacityBufferSpec{}))

@@ -1,6 +1,6 @@
-// Package capacitybuffer keeps room for pods to come, as CapacityBuffers ask.
+// Package capacitybuffer turns CapacityBuffers into virtual pods, for which provisioning keeps room.
 //
-// Buffers are resolved into virtual pods each time that a round begins, from the objects they name as they are then. The
-// controller tells on each buffer what became of it. There is no state: where virtual pods are planned is among the
-// promises of the observed cluster, which the next round makes again.
+// Virtual pods are made anew when a round begins, from the objects that buffers reference. The controller writes the status
+// of each buffer. There is no state: the nodes planned for virtual pods are promises of the observed cluster, which the next
+// round makes again.
 package capacitybuffer

@@ -45,7 +45,7 @@ type colony struct {
 	launch func(*apiv1.NodeClaim) // asks the cloud for the claim's instance; nil: it is there at once
 	asked  map[string]time.Time   // when claims were first seen
 	mu     sync.Mutex             // guards left and made: nodes are marked side by side
-	left   int                    // writes until the controller is dead
+	left   int                    // writes until the controller is killed
 	made   int                    // claims that a controller has created
 	short  int                    // nodes that provisioning lacked for pods that had to move
 	stages []string               // how many nodes were closed to pods and how many pods waited, whenever that changed
@@ -135,7 +135,7 @@ func (o *colony) pod(name, node string) {
 	o.must(o.client.Create(o.t.Context(), pod))
 }
 
-// start starts a controller that knows what the API server tells and nothing else.
+// start starts a controller whose only state is that of the API server.
 func (o *colony) start() {
 	write := func(f func() error) error {
 		o.mu.Lock()
@@ -181,7 +181,7 @@ func (o *colony) start() {
 	o.show()
 }
 
-// show tells the controller what is there and what is gone.
+// show updates the controller's cluster to the state of the API server.
 func (o *colony) show() {
 	now := map[string]client.Object{}
 	for _, x := range o.objects() {
@@ -234,7 +234,7 @@ func (o *colony) on(node string) []corev1.Pod {
 	return slices.DeleteFunc(list.Items, func(p corev1.Pod) bool { return p.Spec.NodeName != node })
 }
 
-// pass lets the controller look, and then time go by. It tells whether the controller is dead.
+// pass reconciles once and then advances the cluster. It reports whether the controller was killed.
 func (o *colony) pass() (dead bool) {
 	o.clock.Step(poll)
 	o.show()
@@ -243,7 +243,7 @@ func (o *colony) pass() (dead bool) {
 	return dead || o.handOver()
 }
 
-// dead reports whether that was the end of the controller.
+// dead reports whether the controller was killed in that pass.
 func (o *colony) dead(_ ctrl.Result, err error) bool {
 	o.t.Helper()
 	o.mu.Lock()
@@ -254,7 +254,7 @@ func (o *colony) dead(_ ctrl.Result, err error) bool {
 	return o.left == 0
 }
 
-// live boots what was asked for, ends what was told to go, and gives waiting pods room.
+// live starts nodes for new claims, ends deleted claims, and binds pending pods.
 func (o *colony) live() {
 	ctx := o.t.Context()
 	for _, c := range o.claims() {
@@ -368,7 +368,7 @@ func (o *colony) settle(kills ...int) {
 	}
 }
 
-// versions tells whether anything was written.
+// versions returns the resource versions of all objects, by which writes are detected.
 func (o *colony) versions() string {
 	var b strings.Builder
 	for _, x := range o.objects() {

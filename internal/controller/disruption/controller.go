@@ -34,9 +34,9 @@ type Controller struct {
 	Options disrupt.Options
 	// Buffers ask for room for pods to come, which keeps the nodes that hold it; nil asks for none.
 	Buffers *capacitybuffer.Buffers
-	// Daemons tells what daemons ask for; nil knows it from their pods and templates only.
+	// Daemons completes the requests of DaemonSets by LimitRanges. If nil, they come from pods and templates alone.
 	Daemons *inputs.Daemons
-	// Spread tells the constraints that the scheduler gives to pods without any; nil knows of none.
+	// Spread returns the constraints that the scheduler gives to pods without any; nil means none.
 	Spread *inputs.Spread
 	// Repair lets nodes that are beyond repair be replaced, by the policies of the provider.
 	Repair bool
@@ -55,7 +55,7 @@ type state struct {
 	reassigned, rolledBack bool
 	heldBack               int // replacements that the brake has held back in this pass
 	backoff                map[string]backoff
-	measured               map[string]bool // pools that gauges tell of
+	measured               map[string]bool // pools with gauges
 }
 
 // Intervals of disruption.
@@ -190,9 +190,9 @@ func (c *Controller) checked(ctx context.Context, s *model.Snapshot, commands []
 	return sound
 }
 
-// begin starts one command: its nodes are marked and name what they will wait for, then that is asked for. Whatever stops
-// it half way, a crash or an error, leaves marked nodes that wait for claims which are not there: the next pass takes the
-// marks back and lets go of the claims that did come to be.
+// begin starts one command: it marks its nodes with the names of their replacements, then creates these claims. If a crash
+// or an error interrupts it, marked nodes wait for claims that do not exist. Then the next pass removes the marks, and
+// the claims that were created become surplus.
 func (c *Controller) begin(ctx context.Context, s *model.Snapshot, cmd *model.Command) error {
 	now := c.Clock.Now()
 	if cmd.Force {
@@ -258,7 +258,7 @@ func (c *Controller) force(ctx context.Context, cmd *model.Command, now time.Tim
 	return errors.Join(errs...)
 }
 
-// ignoreConflict drops conflicts: somebody else wrote, the watch will show it, and the next pass looks again.
+// ignoreConflict drops conflicts. The watch will deliver the other write, and the next pass decides with it.
 func ignoreConflict(err error) error {
 	var all interface{ Unwrap() []error }
 	if errors.As(err, &all) {

@@ -107,7 +107,7 @@ func (w *world) nodes() []corev1.Node {
 	return list.Items
 }
 
-// pass lets time go by, and the controller look.
+// pass advances the clock and reconciles once.
 func (w *world) pass(d time.Duration) {
 	w.t.Helper()
 	w.clock.Step(d)

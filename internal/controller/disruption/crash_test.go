@@ -26,9 +26,9 @@ func TestRollWithoutCrash(t *testing.T) {
 // paces are how fast nodes come up: before the controller looks again, or when it has looked some more times.
 var paces = []time.Duration{0, 5 * poll / 2}
 
-// Whichever write the controller was killed after, the next one finishes what was begun or takes it back: no node is left
-// that nobody asked for, none is marked or closed to pods for ever, replacements of a command that was begun whole are used,
-// and no pod leaves before its place is open.
+// After whichever write the controller is killed, the next one finishes the command or rolls it back. No node remains
+// without a claim for it, no node stays marked or tainted, and no pod is evicted before its destination is open. Replacements
+// of a command that was begun in full are used.
 func TestKilledAfterEachWrite(t *testing.T) {
 	for name, tt := range map[string]struct {
 		colony func(testing.TB, time.Duration) *colony

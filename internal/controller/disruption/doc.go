@@ -1,7 +1,7 @@
 // Package disruption carries out what engine/disrupt decides.
 //
-// A node goes in two steps. First it is marked: a condition on its claim and a taint on the node say what is about to
-// happen. Then, once the watch had time to show what was scheduled before the taint took hold, the decision is looked at
-// again: the claim is deleted if it still holds, else the mark is taken back. All that is under way can be read off the
-// objects, so a restart finishes or takes back each mark, and nothing waits in memory.
+// A node is disrupted in two steps. First it is marked: a condition on its claim and a taint on the node announce the
+// disruption. Then, once the watch had time to deliver pods that were bound before the taint, the decision is checked again:
+// if it still holds the claim is deleted, else the marks are removed. The objects show all that is under way. So after a
+// restart each mark is acted on or removed, and no state in memory is needed.
 package disruption

@@ -16,7 +16,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// A hanging cloud does not answer for one claim until it is let go on.
+// A hanging cloud does not answer for one claim until it is released.
 type hanging struct {
 	*lifecycle.Controller
 	claim          string        // whose launch hangs
@@ -93,7 +93,7 @@ func TestOneLaunchHangs(t *testing.T) {
 	o := newColony(t, 0)
 	o.must(o.client.Create(t.Context(), poolOf("other")))
 	var h *hanging
-	o.launch = func(*apiv1.NodeClaim) {} // nobody launches until it is known what hangs
+	o.launch = func(*apiv1.NodeClaim) {} // no launch succeeds before the one that hangs is chosen
 	o.pass()
 	for _, c := range o.claims() {
 		if c.Name == "claim-0" {

@@ -79,7 +79,7 @@ func TestLeftOverIsUsed(t *testing.T) {
 	}
 }
 
-// A claim that was not launched yet when its command was taken back is not counted on: the cloud may refuse it like the other.
+// A claim that was not launched when its command was rolled back is deleted and not used: the cloud may refuse it as well.
 func TestLeftOverThatIsNotLaunchedGoes(t *testing.T) {
 	o := newColony(t, 0)
 	left := o.failOne(func(*apiv1.NodeClaim) {})
@@ -92,13 +92,13 @@ func TestLeftOverThatIsNotLaunchedGoes(t *testing.T) {
 	}
 }
 
-// What is coming up and is of no use to anybody goes when its command was taken back.
-func TestLeftOverOfNobodyGoes(t *testing.T) {
+// A replacement that no pod needs is deleted while it still starts, when its command is rolled back.
+func TestUnneededReplacementIsDeletedAfterRollback(t *testing.T) {
 	o := newColony(t, 0)
 	left := o.failOne(o.join)
 	o.c.Options.Paused = true
 	o.pass()
 	if got := o.is(left); got != "gone" {
-		t.Errorf("nothing is to go, and the replacement that was coming up is %s", got)
+		t.Errorf("disruption is paused, and the starting replacement is %s, want gone", got)
 	}
 }

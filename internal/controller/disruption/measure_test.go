@@ -15,7 +15,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// Each reason that keeps nodes is told with what it costs: a node of $0.40 whose pod is worth half of a node of $0.10.
+// For each reason that blocks nodes, a metric has its cost: here a node of $0.40 whose pod is worth half of a node of $0.10.
 func TestBlockedDollars(t *testing.T) {
 	w := newDearWorld(t)
 	w.Options.Paused = true
@@ -33,8 +33,8 @@ func TestBlockedDollars(t *testing.T) {
 	}
 }
 
-// Of five nodes the budget lets two go at a time, and none for being underutilized; one that is not ready counts. What pools
-// that are gone have left behind is no longer told.
+// The budget allows two of five nodes at a time, and none as underutilized; a node that is not ready counts. Deleted pools have
+// no metrics any more.
 func TestBudgetsAreMeasured(t *testing.T) {
 	w := newWorld(t, "40%", 5)
 	registry := prometheus.NewRegistry()

@@ -23,8 +23,8 @@ func newEmptyWorld(t *testing.T) *world {
 	return w
 }
 
-// nominate shows a pod that waits, wants to be in the zone and was nominated to node-0, which is in zone a, by the controller
-// that was there before.
+// nominate adds a pending pod with a node selector for the zone. An earlier run of the controller nominated it to node-0,
+// which is in zone a.
 func (w *world) nominate(name, zone string) {
 	w.t.Helper()
 	pod := podOf(name, "")
@@ -51,8 +51,8 @@ func (w *world) nominated(name string) string {
 	return pod.Status.NominatedNodeName
 }
 
-// A controller that starts finds a nomination of the one before that no longer holds: the pod may not go there. It keeps the
-// node from nothing, and is taken away when the node is marked.
+// A nomination from before a restart that no longer holds, since the pod does not fit the node, does not keep the node from
+// being disrupted. It is cleared when the node is marked.
 func TestStaleNominationIsCleared(t *testing.T) {
 	w := newEmptyWorld(t)
 	w.nominate("late", "b")
@@ -72,7 +72,7 @@ func TestStaleNominationIsCleared(t *testing.T) {
 	w.want(1, 1, 1)
 }
 
-// One that nobody takes away, and that comes after the mark, keeps the node from nothing either.
+// Nor does such a nomination if it is written after the mark and never cleared.
 func TestStaleNominationOfOthers(t *testing.T) {
 	w := newEmptyWorld(t)
 	w.pass(pause)
@@ -82,7 +82,7 @@ func TestStaleNominationOfOthers(t *testing.T) {
 	w.want(1, 1, 1)
 }
 
-// A nomination that holds keeps an empty node: before it is marked, and in the last moment too.
+// A nomination that holds keeps an empty node from being disrupted, both before and after the node is marked.
 func TestNominationThatHolds(t *testing.T) {
 	t.Run("before the mark", func(t *testing.T) {
 		w := newEmptyWorld(t)

@@ -35,7 +35,7 @@ func machine(name string, cores int64, price float64) *cloud.InstanceType {
 	return t
 }
 
-// newDearWorld returns a world with one node that is dearer than what its pod needs.
+// newDearWorld returns a world with one node, for whose pod a cheaper type suffices.
 func newDearWorld(t *testing.T) *world {
 	w := newWorld(t, "100%", 1)
 	w.Cloud = &fakecloud.Cloud{Types: []*cloud.InstanceType{machine("large", 2, 0.1), machine("xlarge", 4, 0.4)}}
@@ -199,8 +199,8 @@ func (w *world) takeMarksBack() {
 	w.watch()
 }
 
-// A replacement whose node stays after all, and that nobody needs, goes again.
-func TestReplacementOfNobodyGoes(t *testing.T) {
+// A replacement that no pod needs is deleted after the rollback of its command.
+func TestUnneededReplacementIsDeleted(t *testing.T) {
 	w := newDearWorld(t)
 	w.pass(pause)
 	r := w.replacement()
@@ -214,7 +214,7 @@ func TestReplacementOfNobodyGoes(t *testing.T) {
 	}
 }
 
-// A replacement whose node stays after all is an ordinary node once it has been of use to somebody.
+// After the rollback of its command, a replacement that a pod uses or needs becomes an ordinary node.
 func TestReplacementInUseStays(t *testing.T) {
 	for name, use := range map[string]func(*world, *apiv1.NodeClaim){
 		"a pod runs there": func(w *world, _ *apiv1.NodeClaim) { w.run("other", "new") },

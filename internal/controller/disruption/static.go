@@ -34,7 +34,7 @@ func (c *Controller) launchStatic(ctx context.Context, nodes []model.PlannedNode
 	return err
 }
 
-// tellShort tells static pools which nodes they are short of because the brake holds them back.
+// tellShort publishes events on static pools about nodes that they lack because of the brake.
 func (c *Controller) tellShort(ctx context.Context, held []model.PlannedNode) {
 	var plans []*model.Plan
 	for _, n := range held {

@@ -14,12 +14,12 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// An ear hears events.
+// An ear records events.
 type ear struct{ heard []telemetry.Event }
 
 func (e *ear) Publish(events ...telemetry.Event) { e.heard = append(e.heard, events...) }
 
-// words returns what was told for the reason.
+// words returns the messages of events with the reason.
 func (e *ear) words(reason string) string {
 	var words []string
 	for _, x := range e.heard {
@@ -30,7 +30,7 @@ func (e *ear) words(reason string) string {
 	return strings.Join(words, "; ")
 }
 
-// newStaticWorld returns a world with a static pool that has one node and wants six.
+// newStaticWorld returns a world with a static pool of six replicas that has one node.
 func newStaticWorld(t *testing.T) (*world, *ear) {
 	w, e := newDearWorld(t), &ear{}
 	w.Events = e
@@ -43,7 +43,7 @@ func newStaticWorld(t *testing.T) (*world, *ear) {
 	return w, e
 }
 
-// Of the nodes that a static pool is short of, as many come in a minute as may; the others are told.
+// Of the nodes that a static pool lacks, as many are launched per minute as the brake allows. An event reports the others.
 func TestStaticLaunchesAMinute(t *testing.T) {
 	w, e := newStaticWorld(t)
 	w.Brake = &brake.Brake{Settings: brake.Limits{MaxLaunches: 2}}
@@ -67,7 +67,7 @@ func TestStaticLaunchesAMinute(t *testing.T) {
 	}
 }
 
-// While launches are paused a static pool is told what it is short of. A pause of disruption does not keep it short.
+// While launches are paused, an event says how many nodes a static pool lacks. A pause of disruption does not stop its launches.
 func TestStaticLaunchesArePaused(t *testing.T) {
 	w, e := newStaticWorld(t)
 	w.Brake = &brake.Brake{Settings: brake.Limits{PauseLaunches: true}}

@@ -21,7 +21,7 @@ import (
 
 func named(name string) map[string]string { return map[string]string{"name": name} }
 
-// publish tells the node and its claim.
+// publish publishes the event on the node and its claim.
 func (c *Controller) publish(n *model.Node, kind, reason, message string) {
 	if n.Object != nil {
 		c.Events.Publish(telemetry.Event{Object: n.Object, Type: kind, Reason: reason, Message: message})
@@ -65,7 +65,7 @@ func recent(n *model.Node, now time.Time) bool {
 		now.Sub(n.Claim.CreationTimestamp.Time) < 24*time.Hour
 }
 
-// tellWaiting tells a replacement that a node waits for it.
+// tellWaiting publishes an event on a replacement that a node waits for.
 func (c *Controller) tellWaiting(r, n *model.Node) {
 	reason, message := telemetry.EventDisruptionLaunching, "Launching in the place of "+n.Name
 	if r.Launched() {
@@ -74,7 +74,7 @@ func (c *Controller) tellWaiting(r, n *model.Node) {
 	c.Events.Publish(telemetry.Event{Object: r.Claim, Type: corev1.EventTypeNormal, Reason: reason, Message: message})
 }
 
-// tellHeld tells what would be done if it were not held back.
+// tellHeld reports the commands that were not carried out.
 func (c *Controller) tellHeld(cmd model.Command, why string) {
 	for _, n := range cmd.Nodes {
 		c.publish(n, corev1.EventTypeNormal, telemetry.EventDisruptionProposed, why+cmd.String())
@@ -115,7 +115,7 @@ func (c *Controller) tellRepaired(ctx context.Context, n *model.Node) {
 		"NodeClaim", named(n.Claim.Name), "Node", named(n.Name))
 }
 
-// tellBlocked tells owners what holds their nodes, as far as it is theirs to change or explains what they pay.
+// tellBlocked publishes events about blockers of nodes, if users can change them or they explain costs.
 func (c *Controller) tellBlocked(s *model.Snapshot, d disrupt.Decision) {
 	for _, b := range d.Blocked {
 		switch b.Verdict.Rule {
@@ -137,7 +137,7 @@ func (c *Controller) tellBlocked(s *model.Snapshot, d disrupt.Decision) {
 	c.tellPools(s)
 }
 
-// tellPools tells pools whose budgets allow nothing.
+// tellPools publishes events on pools whose budgets allow nothing.
 func (c *Controller) tellPools(s *model.Snapshot) {
 	budgets := budget.Of(s, false)
 	for _, p := range s.Pools() {

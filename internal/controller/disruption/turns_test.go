@@ -17,8 +17,8 @@ func closed(n corev1.Node) bool {
 	return slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == apiv1.ReservedTaintKey })
 }
 
-// handOver lets the pods of nodes that go move for a while, as long as nodes are closed to them. It tells whether the controller
-// is dead.
+// handOver moves pods of disrupted nodes for a while, as long as nodes are closed to them. It reports whether the controller was
+// killed.
 func (o *colony) handOver() (dead bool) {
 	for range 4 {
 		n := len(slices.DeleteFunc(o.nodes(), func(n corev1.Node) bool { return !closed(n) }))

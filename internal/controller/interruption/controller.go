@@ -118,7 +118,7 @@ func (c *Controller) decide(ctx context.Context, notices []cloud.Notice) ([]inte
 
 // failing is how often a source has failed in a row. The zero value is one that works.
 type failing struct {
-	text  string // the error that was logged last, empty while all is well
+	text  string // the error that was logged last, empty if the last call succeeded
 	pause time.Duration
 }
 

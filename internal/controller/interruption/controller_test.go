@@ -114,7 +114,7 @@ func ended(t *testing.T, c *Controller) (names []string) {
 	return names
 }
 
-// A claim that cannot be deleted is told to the source; the others go, and claims of other providers are left alone.
+// The source gets the error for a claim that cannot be deleted. The others are deleted, but not claims of other providers.
 func TestFailureIsToldToTheSource(t *testing.T) {
 	s := &source{}
 	for _, id := range []string{"i-a", "i-b", "i-c", "i-d"} {

@@ -63,8 +63,8 @@ func labelsOf(o client.Object, classes []schema.GroupVersionKind) labels {
 	return l
 }
 
-// tellEvent makes an event of a changed condition. Nodes are left out: the kubelet and others tell of their conditions.
-// Every new status counts as another event, so that one which comes back soon is told.
+// tellEvent publishes an event about a changed condition. It leaves out nodes, for which the kubelet and others do so.
+// Every new status counts as another event, so that a status which returns soon is published.
 func (c *Conditions) tellEvent(o client.Object, from string, now metav1.Condition) {
 	if _, ok := o.(*corev1.Node); ok {
 		return

@@ -28,11 +28,11 @@ const conditionPeriod = 30 * time.Second
 // conditionWorkers is small: the work is a few map operations.
 const conditionWorkers = 10
 
-// Conditions tells how the status conditions of the objects of one kind change, by metrics and, but for nodes, by events,
-// and how long the objects take to go. There is one controller for each kind.
+// Conditions reports changes of the status conditions of objects of one kind by metrics and, but for nodes, by events. It also
+// measures how long deletions take. There is one controller for each kind.
 //
-// What an object looked like before is remembered from its last event. An object seen for the first time has changed only
-// if it was created after the controller: whatever is older may have changed long ago.
+// It compares an object with its state at the last reconcile. An object seen for the first time counts as changed only if it
+// was created after the controller started: an older one may have changed long ago.
 type Conditions struct {
 	client  client.Client
 	clock   clock.PassiveClock
@@ -53,7 +53,7 @@ type Conditions struct {
 type sight struct {
 	uid        types.UID
 	conditions map[string]metav1.Condition
-	// deleting is when the object was deleted, or zero; finalizers is whether somebody held it back then.
+	// deleting is the deletion timestamp, or zero; finalizers is whether the object has finalizers.
 	deleting   time.Time
 	finalizers bool
 	labels     labels
@@ -83,7 +83,7 @@ func NewConditions(kind schema.GroupVersionKind, o ConditionOptions) (*Condition
 // Name is the controller's name in logs and metrics.
 func (c *Conditions) Name() string { return "status." + lower(c.kind.Kind) }
 
-// Reconcile tells what changed in one object since it was last seen, and comes back after conditionPeriod.
+// Reconcile reports the changes of one object since the last time, and is repeated after conditionPeriod.
 func (c *Conditions) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	o, err := newObject(c.client.Scheme(), c.kind)
 	if err != nil {
@@ -183,7 +183,7 @@ func (c *Conditions) gauges(key types.NamespacedName, s sight) []sample {
 	return list
 }
 
-// gone tells the end of an object. Only of one that was seen being deleted is it known how long that took.
+// gone reports the end of an object. How long its deletion took is known only if it was seen with a deletion timestamp.
 func (c *Conditions) gone(key types.NamespacedName) {
 	c.series.replace(key.String(), nil)
 	c.mu.Lock()
@@ -207,7 +207,7 @@ func (c *Conditions) each(f func(m *telemetry.StatusMetrics, extra []string), l 
 	f(c.metrics.AnyKind(), []string{l.pool, l.class, c.kind.Group, c.kind.Kind})
 }
 
-// with puts extra behind the values.
+// with appends extra to the values.
 func with(extra []string, values ...string) []string { return append(values, extra...) }
 
 // Register adds the controller to the manager.

@@ -143,7 +143,7 @@ func TestTermination(t *testing.T) {
 	}
 }
 
-// Conditions of nodes are counted, but the kubelet tells of them.
+// Conditions of nodes are counted, but get no events, since the kubelet publishes those.
 func TestNodeConditions(t *testing.T) {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1", UID: "1", CreationTimestamp: at(0)}}
 	node.Status.Conditions = []corev1.NodeCondition{{

@@ -1,7 +1,7 @@
-// Package metrics tells of the objects in the cluster: of pods how long they wait and where they run, of nodes and pools
-// how much they have, of everything with status conditions how these change.
+// Package metrics publishes metrics of the objects in the cluster: how long pods wait and where they run, the resources of
+// nodes and pools, and changes of status conditions.
 //
-// It decides nothing and writes nothing but metrics and events, so it can be left out as a whole
-// (--disable-cluster-state-observability). What it remembers (which series it made, what it saw last) may be lost: after a
-// restart counters begin at zero, as counters do, and a change that fell into the gap is not told.
+// It decides nothing and writes only metrics and events, so all of it can be switched off
+// (--disable-cluster-state-observability). Its state is which series it made and what it saw last. After a restart counters
+// begin at zero, and changes during the restart are not reported.
 package metrics

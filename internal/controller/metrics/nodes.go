@@ -23,7 +23,7 @@ const nodePeriod = 5 * time.Second
 // A Cluster is what is known of the cluster.
 type Cluster interface {
 	Snapshot() *model.Snapshot
-	// Synced reports whether the snapshot holds all that the API server has told.
+	// Synced reports whether the first lists from the API server are complete.
 	Synced() bool
 }
 
@@ -38,7 +38,7 @@ type Nodes struct {
 	unsynced time.Time // since when; zero if synced
 }
 
-// told is what was last written of a node.
+// told is the state of a node that was written last.
 type told struct {
 	node *model.Node
 	// labels are those of the series but for the resource; resources are the names that series exist for.
@@ -74,7 +74,7 @@ func (c *Nodes) Reconcile(context.Context, ctrl.Request) (ctrl.Result, error) {
 	return ctrl.Result{RequeueAfter: nodePeriod}, nil
 }
 
-// tell writes what is new of a node since the last time.
+// tell writes the changes of a node since the last time.
 func (c *Nodes) tell(n *model.Node, last told, now time.Time) told {
 	m := c.Metrics.Nodes
 	if last.node != n {

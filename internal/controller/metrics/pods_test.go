@@ -110,7 +110,7 @@ func TestPodTimes(t *testing.T) {
 	w.setStatus(corev1.PodPending, map[corev1.PodConditionType]int{corev1.PodScheduled: 8})
 	w.clock.Step(10 * time.Second)
 	w.run(c, "ns", "web")
-	w.run(c, "ns", "web") // tells nothing twice
+	w.run(c, "ns", "web") // reports nothing twice
 	w.expect(`
 		`+provUnstarted+`{name="web",namespace="ns"} 14
 		`+unstarted+`{name="web",namespace="ns"} 27

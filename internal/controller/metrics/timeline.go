@@ -11,11 +11,11 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// maxTimelines bounds the pods that a Timeline remembers; of more, those seen first are forgotten.
+// maxTimelines bounds the pods of a Timeline; beyond it, those seen first are dropped.
 const maxTimelines = 50_000
 
-// A Timeline remembers of each pending pod when Karpenter first saw it, when it first decided about it, and since when it
-// has a place for it. Provisioning tells it, the metrics of pods read it. It is safe for use by many.
+// A Timeline records for each pending pod when Karpenter first saw it, when it first decided about it, and since when the pod
+// is placed. Provisioning writes it, the metrics of pods read it. It is safe for concurrent use.
 type Timeline struct {
 	metrics *telemetry.PodMetrics
 

@@ -23,7 +23,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// A world is a cluster, a time, and what was told of them.
+// A world is a cluster, a clock, and the metrics and events about them.
 type world struct {
 	client.Client
 	t       *testing.T
@@ -71,8 +71,8 @@ func (w *world) must(err error) {
 	}
 }
 
-// expect compares all series of the named metrics with want, in the text format without comments. Of histograms and
-// summaries only sum and count are compared.
+// expect compares all series of the named metrics with want, in the text format without comments. It compares only sum and
+// count of histograms and summaries.
 func (w *world) expect(want string, names ...string) {
 	w.t.Helper()
 	text, err := testutil.CollectAndFormat(w.reg, expfmt.TypeTextPlain, names...)

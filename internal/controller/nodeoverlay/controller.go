@@ -22,7 +22,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/singleton"
 )
 
-// A Controller tells on every overlay whether it is in force.
+// A Controller writes to every overlay's status whether it is in force.
 type Controller struct {
 	Client client.Client
 	Clock  clock.PassiveClock
@@ -34,7 +34,7 @@ type Controller struct {
 const (
 	// period is how often overlays are compared with what is on offer, which changes without an event.
 	period = 5 * time.Minute
-	// retry is how soon to look again while the types of a pool are not to be had.
+	// retry is how soon to reconcile again while the types of a pool cannot be read.
 	retry = 10 * time.Second
 )
 
@@ -102,8 +102,8 @@ func (c *Controller) supplies(ctx context.Context) (out []overlay.Supply, whole 
 	return out, whole, nil
 }
 
-// tell writes what was found out to the overlay's status. A conflict means that somebody has just changed it; that change
-// brings us back.
+// tell writes the finding to the overlay's status. A conflict means that the overlay has just changed; that change triggers
+// another Reconcile.
 func (c *Controller) tell(ctx context.Context, o *overlayv1alpha1.NodeOverlay, f *overlay.Finding) error {
 	before, now := o.DeepCopy(), c.Clock.Now()
 	after := o.DeepCopy()

@@ -103,8 +103,8 @@ func (w *world) verdict(t *testing.T, name string) string {
 	return string(valid.Status) + " " + valid.Reason
 }
 
-// An overlay holds before anybody has judged it; one that is told that it contradicts another holds no more, until the
-// other is gone.
+// An overlay is in force before it is validated. Once its status says that it contradicts another overlay, it is not in
+// force until the other is deleted.
 func TestOverlaysInForce(t *testing.T) {
 	w := newWorld(poolOf("default"), overlayOf("a", "7", "small", "large"))
 	if got := w.prices(t, "default"); got != [2]float64{7, 7} {

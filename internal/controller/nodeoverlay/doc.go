@@ -1,8 +1,8 @@
-// Package nodeoverlay brings NodeOverlays into force.
+// Package nodeoverlay applies NodeOverlays to instance types and validates them.
 //
-// They are laid over instance types whenever these are asked for, so nobody waits for them: an overlay holds from the next
-// round on, and a pool without a say from its overlays works as it did. The controller tells on each overlay whether it is
-// in force. What contradicts another overlay anywhere is, once told so, in force nowhere.
+// Overlays are applied whenever instance types are read, so an overlay is in force from the next round on, without waiting
+// for its validation. The controller writes to the status of each overlay whether it is in force. An overlay whose status
+// says that it contradicts another one is in force for no pool.
 //
-// The package keeps no state: what is in force follows from the overlays and their status.
+// The package keeps no state: the overlays and their status determine what is in force.
 package nodeoverlay

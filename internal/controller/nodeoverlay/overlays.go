@@ -55,7 +55,7 @@ func (o *Overlays) lay(
 	return r.Types[pool.Name], nil
 }
 
-// refused reports whether the overlay, as it stands, has been told that it is not in force.
+// refused reports whether the overlay's status says, for its generation, that it is not in force.
 func refused(o *overlayv1alpha1.NodeOverlay) bool {
 	c := condition.Get(o, overlayv1alpha1.ConditionTypeValidationSucceeded)
 	return c != nil && c.Status == "False" && c.ObservedGeneration == o.Generation

@@ -1,10 +1,9 @@
-// Package nodepool keeps the status of pools true: whether the spec holds, whether the node class is ready, how much the
-// pool has, whether its nodes join the cluster, and the hash that tells drifted claims.
+// Package nodepool maintains the status of pools: whether the spec is valid, whether the node class is ready, which
+// resources the pool has, whether its nodes register, and the hash that drift is detected by.
 //
-// Each question is a controller of its own, because each has its own triggers, and each writes only its own part of the
-// status. They meet on one object, so writes carry an optimistic lock, and a conflict is no error: the controller looks
-// again a moment later.
+// Each part of the status has its own controller, because each has its own triggers. Since they all write to one object,
+// writes carry an optimistic lock. A conflict is no error: the controller reconciles again a moment later.
 //
-// Only Health holds state in memory, the last few registrations of each pool. After a restart it is rebuilt from the
-// condition that it led to, which is all that anybody saw of it.
+// Only Health holds state in memory: the last few registrations of each pool. After a restart it is rebuilt from the
+// condition in the pool's status.
 package nodepool

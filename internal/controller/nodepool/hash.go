@@ -43,8 +43,8 @@ func (c *Hash) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, er
 	return written(act.Patch(ctx, c.Client, before, pool))
 }
 
-// adopt moves the claims of the pool to the current rule. A claim that has drifted keeps its old hash and so stays
-// drifted; of the others it is known that they were as the pool wants them, so they get the pool's new hash.
+// adopt moves the claims of the pool to the current version of the hash. A claim that has drifted keeps its old hash and so
+// stays drifted. The others matched the pool, so they get its new hash.
 func (c *Hash) adopt(ctx context.Context, pool *apiv1.NodePool, hash string) error {
 	var claims apiv1.NodeClaimList
 	if err := c.Client.List(ctx, &claims, client.MatchingLabels{apiv1.NodePoolLabelKey: pool.Name}); err != nil {

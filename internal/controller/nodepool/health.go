@@ -8,8 +8,8 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// Health remembers, for each pool, how the last few registrations of its nodes went. The controller of claims tells it,
-// RegistrationHealth makes a condition of it. It is safe for use by many.
+// Health records, for each pool, the results of the last few registrations of its nodes. The controller of claims writes it,
+// and RegistrationHealth makes a condition of it. It is safe for concurrent use.
 type Health struct {
 	mu    sync.Mutex // guards pools
 	pools map[types.UID]*record
@@ -70,7 +70,7 @@ func (h *Health) note(pool types.UID, ok bool, reason, message string) {
 	}
 }
 
-// A Diagnosis is what the last registrations of a pool say.
+// A Diagnosis is the health of a pool by its last registrations.
 type Diagnosis struct {
 	// Known is false if nothing is remembered; then nothing else is set.
 	Known   bool
@@ -79,7 +79,7 @@ type Diagnosis struct {
 	Reason, Message string
 }
 
-// Of returns what the last registrations of the pool say: half of them failing is too many.
+// Of returns the diagnosis of the pool: it is unhealthy if half of its last registrations failed.
 func (h *Health) Of(pool types.UID) Diagnosis {
 	h.mu.Lock()
 	defer h.mu.Unlock()

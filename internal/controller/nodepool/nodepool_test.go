@@ -246,7 +246,7 @@ func TestReadiness(t *testing.T) {
 				t.Error("no message")
 			}
 			if condition.IsTrue(pool, "Ready") {
-				t.Error("the pool is ready though nobody has validated it")
+				t.Error("the pool is ready although it was not validated")
 			}
 		})
 	}

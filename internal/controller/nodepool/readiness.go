@@ -29,7 +29,7 @@ type Readiness struct {
 // Name is the controller's name in logs and metrics.
 func (c *Readiness) Name() string { return "nodepool.readiness" }
 
-// Reconcile reads the node class of the pool and writes what it says.
+// Reconcile writes the readiness of the pool's node class to the pool's status.
 func (c *Readiness) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	pool, err := get(ctx, c.Client, c.Cloud.Facts(), req)
 	if pool == nil {

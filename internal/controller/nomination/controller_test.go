@@ -37,14 +37,13 @@ type world struct {
 	t      *testing.T
 	client client.Client
 	clock  *clocktesting.FakeClock
-	// fail is what the API server answers to patches of pods' status, or of claims if failClaims; patches counts the first.
+	// fail is the API server's answer to patches of pods' status, or of claims if failClaims is set.
 	fail       error
 	failClaims bool
-	patches    int
-	// writers wrote the nominations of pods.
+	// mu guards patches, the number of patches of pods' status, and writers, the field managers of nominations by pod.
+	mu      sync.Mutex
+	patches int
 	writers map[string]string
-	// mu is held by whoever counts patches and notes writers.
-	mu sync.Mutex
 }
 
 func newWorld(t *testing.T) *world {
@@ -94,7 +93,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// own notes on o, as an API server does and a fake does not, who wrote its nomination.
+// own sets the field manager of the nomination of o, which the fake client does not.
 func (w *world) own(o client.Object) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -237,7 +236,7 @@ func TestSwitchedOff(t *testing.T) {
 	w.want("switched off", "", "n")
 }
 
-// claim is a claim for pending pods that is launched; name is what the cloud tells of its node's name.
+// claim returns a launched claim for pending pods; name is the node name that the cloud returned.
 func claim(node, name string) *apiv1.NodeClaim {
 	size := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100"), corev1.ResourcePods: resource.MustParse("110")}
 	c := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{
@@ -261,7 +260,7 @@ func (w *world) add(c *apiv1.NodeClaim) {
 	w.Cluster.Set(c)
 }
 
-// released returns the node that the claim's registration is told of, and false if it still waits for nominations.
+// released returns the node whose registration may go on, and false if it still waits for nominations.
 func (w *world) released(name string) (string, bool) {
 	w.t.Helper()
 	var c apiv1.NodeClaim
@@ -279,7 +278,7 @@ func (w *world) wantReleased(what, claim, node string) {
 	}
 }
 
-// A machine boots whose node's name the cloud has told: its pods are nominated before the node exists. The scheduler erases a
+// The cloud returned the node name of a starting machine: its pods are nominated before the node exists. The scheduler erases a
 // nomination and it is written again; the node joins; the pods keep their nominations; the instance dies and they lose them.
 func TestPodsAreNominatedWhileTheMachineBoots(t *testing.T) {
 	w := newWorld(t)
@@ -310,7 +309,7 @@ func TestPodsAreNominatedWhileTheMachineBoots(t *testing.T) {
 	w.want("the machine is gone", "", "")
 }
 
-// The cloud does not tell the name in advance: pods are nominated when the node has joined, before it is registered.
+// The cloud returns no name in advance: pods are nominated when the node has joined, before it is registered.
 func TestPodsAreNominatedWhenTheNodeJoins(t *testing.T) {
 	w := newWorld(t)
 	c := claim("m", "")

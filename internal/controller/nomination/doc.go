@@ -1,4 +1,4 @@
-// Package nomination keeps pods nominated to the nodes that they were planned for (docs/scheduling.md, Nominations).
+// Package nomination writes and clears nominations of pods to the nodes planned for them (docs/scheduling.md, Nominations).
 //
-// In memory is only that the API server has refused. After a restart it is asked once more.
+// Its only lasting state is whether the API server has refused to patch pods/status. After a restart it tries once more.
 package nomination

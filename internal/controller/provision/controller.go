@@ -32,59 +32,58 @@ type Controller struct {
 	Clock   clock.Clock
 	Events  telemetry.Recorder
 	Metrics *telemetry.Metrics
-	// Timeline takes down when pods were seen and decided on.
+	// Timeline records when pods were seen and decided about.
 	Timeline Timeline
 	Options  pack.Options
-	// Buffers ask for room for pods to come; nil asks for none.
+	// Buffers returns the virtual pods of CapacityBuffers; nil means none.
 	Buffers *capacitybuffer.Buffers
-	// Daemons tells what daemons ask for; nil knows it from their pods and templates only.
+	// Daemons completes the requests of DaemonSets by LimitRanges. If nil, they come from pods and templates alone.
 	Daemons *inputs.Daemons
-	// Spread tells the constraints that the scheduler gives to pods without any; nil knows of none.
+	// Spread returns the constraints that the scheduler gives to pods without any; nil means none.
 	Spread *inputs.Spread
-	// Mode is that of pools that say nothing: in DryRun what would be launched is told, and not launched.
+	// Mode is that of pools without a mode of their own. In DryRun launches are reported and not made.
 	Mode string
-	// Brake holds the whole cluster back; nil holds nothing back.
+	// Brake limits launches in the whole cluster; nil sets no limit.
 	Brake *brake.Brake
 	// Solve makes plans; nil means pack.Solve.
 	Solve func(*model.Snapshot, pack.Options) *model.Plan
 	// BatchIdle and BatchMax bound the wait for more pods.
 	BatchIdle, BatchMax time.Duration
 
-	// looked is when the cluster was looked at last, last when the last round began.
+	// looked is when the last reconcile was, last when the last round began.
 	looked, last time.Time
-	// planned tells the pods that wait where the last rounds planned them; why is what the last round knows of why it had to plan
-	// some once more.
+	// planned is where the last rounds planned each pending pod. why is why the last round planned some of them again, if known.
 	planned map[types.UID]place
-	// told is the same of all pods of late, those that have their node among them.
+	// told is where all recent pods were planned, including those that are bound by now.
 	told map[types.UID]place
 	why  map[types.UID]string
-	// launches is what is known of the launches for pods, those that were of no use among them.
+	// launches is the history of the launches for pods, including those whose nodes could not run them.
 	launches launchbackoff.State
 	// failing are the pods for which planning failed lately, by UID.
 	failing map[types.UID]failure
 }
 
-// A Timeline keeps the times behind the pod metrics.
+// A Timeline keeps the times for the pod metrics.
 type Timeline interface {
-	// Decided is told that a round that began at start judged the pod, and whether it found a place, on a node of the pool.
+	// Decided records that a round that began at start decided about the pod, and whether it was placed, on a node of the pool.
 	Decided(p *model.Pod, start, now time.Time, placed bool, pool string)
 }
 
 // Intervals of provisioning.
 const (
-	// retry is how long pods that were refused wait for another look, if nothing else changes.
+	// retry is how soon refused pods are planned for again if nothing changes.
 	retry = 10 * time.Second
-	// syncing is how often to ask whether the first lists are in.
+	// syncing is how often to check whether the first lists are complete.
 	syncing = 100 * time.Millisecond
-	// glance is the least time between two looks at the cluster: each event of a pod asks for one, and pods come by the thousand.
+	// glance is the least time between two reconciles: each pod event triggers one, and pods may come by the thousand.
 	glance = 100 * time.Millisecond
 )
 
 // Name returns the controller's name.
 func (c *Controller) Name() string { return "provisioner" }
 
-// Register adds the controller to mgr. It is woken by the observed cluster rather than by watches of its own, so that a
-// wake-up never overtakes the event that it is about.
+// Register adds the controller to mgr. The observed cluster triggers it, instead of own watches, so that the cluster always has
+// the event that triggered a reconcile.
 func (c *Controller) Register(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).Named(c.Name()).
 		WatchesRawSource(singleton.Source()).

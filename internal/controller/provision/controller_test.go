@@ -32,7 +32,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// events keeps what was told.
+// events records published events.
 type events []string
 
 func (e *events) Publish(all ...telemetry.Event) {
@@ -41,7 +41,7 @@ func (e *events) Publish(all ...telemetry.Event) {
 	}
 }
 
-// silence is a Timeline that nobody reads.
+// silence is a Timeline that records nothing.
 type silence struct{}
 
 func (silence) Decided(*model.Pod, time.Time, time.Time, bool, string) {}
@@ -63,7 +63,7 @@ func newWorld(t *testing.T) *world {
 	w.client = fake.NewClientBuilder().WithScheme(api.Scheme()).WithInterceptorFuncs(interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
 			if !w.Cluster.Launches() {
-				t.Errorf("%s is created, and nobody is told that its pods are not promised yet", o.GetName())
+				t.Errorf("%s is created while Launches returns false", o.GetName())
 			}
 			if w.refuse {
 				return fmt.Errorf("quota exceeded")
@@ -204,9 +204,8 @@ func TestBatchWindow(t *testing.T) {
 	t.Error("no round began")
 }
 
-// A scheduler that is behind has judged one pod of those that came together: they are one batch all the same, as long as pods
-// come, and have one plan.
-func TestBatchOfTheUnjudged(t *testing.T) {
+// When a slow scheduler has tried one of several new pods, all are one batch with one plan, as long as pods keep coming.
+func TestBatchOfPodsWithoutVerdict(t *testing.T) {
 	w := newWorld(t)
 	w.come("web", 3, 1)
 	w.pend("first", 1, 1)
@@ -228,9 +227,8 @@ func TestBatchOfTheUnjudged(t *testing.T) {
 	}
 }
 
-// A scheduler that is behind judges nobody of those who come after the first round: they are one batch all the same, as long
-// as one may be.
-func TestLaterBatchOfTheUnjudged(t *testing.T) {
+// Pods that arrive after the first round and have no verdict of a slow scheduler form one batch, which lasts BatchMax at most.
+func TestLaterBatchOfPodsWithoutVerdict(t *testing.T) {
 	w := newWorld(t)
 	w.pend("first", 1, 1)
 	w.clock.Step(time.Second)
@@ -263,7 +261,7 @@ func TestRefusalsAreTold(t *testing.T) {
 	}
 }
 
-// A pool whose types cannot be had is left out; nothing else stops.
+// A pool whose types cannot be read is left out; the others are planned for.
 func TestProviderErrorStopsNobody(t *testing.T) {
 	w := newWorld(t)
 	w.cloud.TypesErr = &cloud.NodeClassNotReadyError{Err: fmt.Errorf("no subnets")}
@@ -297,9 +295,9 @@ func TestFailedCreateIsTriedAgain(t *testing.T) {
 	}
 }
 
-// A solver with a fault puts a pod where a taint keeps it out. The pod concerned is left out and told; the rest of the batch goes
-// on.
-func TestUnsafePlacementHoldsUpNobodyElse(t *testing.T) {
+// A faulty solver places a pod on a node whose taint it does not tolerate. This pod is left out and gets an event. The rest of
+// the batch is placed.
+func TestUnsafePlacementDoesNotStopOthers(t *testing.T) {
 	w := newWorld(t)
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{corev1.LabelHostname: "n"}}}
 	node.Status.Allocatable = model.Resources{"cpu": 8000, "memory": 16 << 30, "pods": 10}.List()
@@ -356,7 +354,7 @@ func TestUnsafeNodeHoldsUpNoOther(t *testing.T) {
 	}
 }
 
-// A solver that panics with some pods plans the others. The pods are told and left out for a while.
+// When the solver panics on some pods, the others are planned. Those pods get an event and are left out for a while.
 func TestPanicHoldsUpNoOther(t *testing.T) {
 	w := newWorld(t)
 	solves, fixed := 0, false

@@ -15,8 +15,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// holdBack takes the nodes out of the plan that the modes of their pools hold back, and returns them: those of pools in mode
-// DryRun are told, those of pools in mode Approve wait for approval.
+// holdBack removes the nodes from the plan that the modes of their pools hold back, and returns them: nodes of pools in mode
+// DryRun are only reported, those of pools in mode Approve wait for approval.
 func (c *Controller) holdBack(s *model.Snapshot, plan *model.Plan) (told, unapproved []model.PlannedNode) {
 	var kept []model.PlannedNode
 	room := map[string]int{}
@@ -63,8 +63,8 @@ func size(s *model.Snapshot, pool string) int {
 	return n
 }
 
-// tellUnapproved tells each pool what would be launched of it, and what it takes to approve that. S is the cluster before the
-// launches.
+// tellUnapproved publishes an event on each pool about the nodes that would be launched, and how to approve them. s is the
+// cluster before the launches.
 func (c *Controller) tellUnapproved(ctx context.Context, s *model.Snapshot, launches []act.Launch, unapproved []model.PlannedNode) {
 	held, sizes := map[string][]model.PlannedNode{}, map[string]int{}
 	for _, n := range unapproved {

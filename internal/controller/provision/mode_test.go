@@ -11,7 +11,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// In mode DryRun the decision is made and told, and nothing is launched.
+// In mode DryRun the decision is made and reported, and nothing is launched.
 func TestDryRunLaunchesNothing(t *testing.T) {
 	w := newWorld(t)
 	w.Mode = apiv1.ModeDryRun
@@ -31,8 +31,8 @@ func TestDryRunLaunchesNothing(t *testing.T) {
 	}
 }
 
-// In mode Approve as many nodes are launched as the pool is approved to have, those of the most important pods first; it is told
-// what would take more. Nodes that go leave their place to others.
+// In mode Approve as many nodes are launched as the pool is approved to have, those of pods with the highest priority first. An
+// event names the approval that more nodes need. Nodes that are deleted no longer count.
 func TestApproveLaunches(t *testing.T) {
 	w := newWorld(t)
 	w.cloud.Types = w.cloud.Types[:1]

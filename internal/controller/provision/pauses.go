@@ -13,7 +13,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// planWithPauses plans without launches for pods whose last launch was of no use a short while ago. It returns these pods by
+// planWithPauses plans without launches for pods whose last launch failed them a short while ago. It returns these pods by
 // key, each with the reason. They are still placed where there is room.
 func (c *Controller) planWithPauses(ctx context.Context, s *model.Snapshot) (*model.Plan, map[string]string) {
 	plan := c.plan(ctx, s, nil)
@@ -31,7 +31,7 @@ func (c *Controller) planWithPauses(ctx context.Context, s *model.Snapshot) (*mo
 	return plan, waits
 }
 
-// backOff decides which pods of the plan wait for their launch, and tells what is new about earlier ones.
+// backOff decides which pods of the plan wait for their launch, and reports what is new about earlier launches.
 func (c *Controller) backOff(ctx context.Context, s *model.Snapshot, plan *model.Plan) map[string]string {
 	d := launchbackoff.Decide(c.launches, s, plan)
 	c.launches = d.State
@@ -47,7 +47,7 @@ func (c *Controller) again(now time.Time) time.Duration {
 	return retry
 }
 
-// tellUnused reports launches that were of no use to their pods: each claim is counted once, each pod gets an event.
+// tellUnused reports launches whose nodes could not run their pods: each claim is counted once, each pod gets an event.
 func (c *Controller) tellUnused(ctx context.Context, found []launchbackoff.Finding) {
 	counted := map[string]bool{}
 	for _, f := range found {

@@ -25,8 +25,8 @@ func (w *world) spoil() {
 	}
 }
 
-// Pods whose nodes cannot be used get fewer and fewer of them, are told, and hold up nobody else.
-func TestLaunchesInVainArePaused(t *testing.T) {
+// Pods whose new nodes cannot run them get launches at growing intervals and an event. Other pods get their nodes at once.
+func TestUnusableLaunchesArePaused(t *testing.T) {
 	w := newWorld(t)
 	w.pend("web", 1, 1)
 	w.clock.Step(time.Second)

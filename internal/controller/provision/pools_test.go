@@ -14,8 +14,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// A pool that no type suits says so, and names the requirement at fault if it
-// is one. A pool whose types cannot be had is not blamed.
+// A pool without a matching type gets an event, which names the requirement if
+// one alone is the cause. A pool whose types cannot be read gets none.
 func TestPoolsWithoutTypesAreTold(t *testing.T) {
 	in := func(key, value string) apiv1.NodeSelectorRequirementWithMinValues {
 		return apiv1.NodeSelectorRequirementWithMinValues{

@@ -15,7 +15,7 @@ func (c *Controller) promise(node string, pods []*model.Pod, now time.Time) {
 	c.Cluster.Promise(node, pods, now.Add(max(2*c.BatchMax, 10*time.Second)))
 }
 
-// breakPromises takes back what pods were told that have no place any more.
+// breakPromises removes the promises of pods that are no longer placed.
 func (c *Controller) breakPromises(s *model.Snapshot, plan *model.Plan) {
 	var broken []*model.Pod
 	for _, r := range plan.Refusals {

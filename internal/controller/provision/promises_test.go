@@ -93,7 +93,7 @@ func (w *world) toldAgain(why string) int {
 	return n
 }
 
-// A pod whose place was taken by another is told by whom; pods that were planned there too took nothing.
+// An event names the pod that took the room of another. Pods that were planned onto the same node do not count.
 func TestPlaceTaken(t *testing.T) {
 	bound := func(uid, node string, at time.Time) *corev1.Pod {
 		o := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: uid, Namespace: "shop", UID: types.UID(uid)}}
@@ -109,7 +109,7 @@ func TestPlaceTaken(t *testing.T) {
 		pods []*corev1.Pod
 		want string
 	}{
-		"nobody came":             {},
+		"no pod was bound":        {},
 		"one was there before":    {pods: []*corev1.Pod{bound("old", "n1", noon.Add(-time.Minute))}},
 		"one was planned there":   {pods: []*corev1.Pod{bound("mate", "n1", noon.Add(time.Second))}},
 		"one went elsewhere":      {pods: []*corev1.Pod{bound("thief", "n2", noon.Add(time.Second))}},
@@ -125,7 +125,7 @@ func TestPlaceTaken(t *testing.T) {
 	}
 }
 
-// Pods that are refused lose the place that they were told.
+// Pods that are refused lose their promise.
 func TestRefusalBreaksPromises(t *testing.T) {
 	w := newWorld(t)
 	w.pend("web", 1, 1)

@@ -9,8 +9,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/controller/brake"
 )
 
-// slow takes the nodes out of the plan that the brake lets nobody launch now, and returns them. What is launched are the
-// nodes of the pods with the highest priority, of those the ones with most pods.
+// slow removes the nodes from the plan that the brake does not allow now, and returns them. It keeps the nodes whose pods have
+// the highest priority, and of equals those with most pods.
 func (c *Controller) slow(plan *model.Plan, now time.Time) []model.PlannedNode {
 	left, bounded := c.Brake.Left(brake.Launch, now)
 	var held []model.PlannedNode

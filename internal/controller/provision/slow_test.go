@@ -21,8 +21,8 @@ func (w *world) urgent(key string, priority int32) {
 	w.Cluster.Set(o)
 }
 
-// A minute lets so many nodes come and no more; the pods of the highest priority get theirs first, and the others are not
-// told of nodes that do not come.
+// The brake bounds launches per minute. Pods with the highest priority get their nodes first. The others get no promise of a
+// node that is not launched.
 func TestLaunchesAMinute(t *testing.T) {
 	w := newWorld(t)
 	w.Brake = &brake.Brake{Settings: brake.Limits{MaxLaunches: 2}}

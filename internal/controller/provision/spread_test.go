@@ -12,14 +12,14 @@ import (
 	"github.com/karpenter-go/karpenter/internal/observe/inputs"
 )
 
-// Pods that say nothing about spread are spread as the scheduler's defaults say, if a service may be seen to select them.
+// The scheduler's default spread constraints apply to pods without any if services can be read and one selects them.
 func TestDefaultSpread(t *testing.T) {
 	for name, tt := range map[string]struct {
 		services bool
 		want     int
 	}{
 		"spread":                    {services: true, want: 2},
-		"services that nobody sees": {want: 1},
+		"services without a reader": {want: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)

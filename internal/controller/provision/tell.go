@@ -20,8 +20,8 @@ func (c *Controller) settle() {
 	c.Metrics.Scheduler.PausedPodsCount.WithLabelValues(c.Name()).Set(0)
 }
 
-// tell makes events, metrics and log lines of a plan that was carried out.
-// waits are the pods that wait for another launch, which have been told.
+// tell publishes events, metrics and log lines of a plan that was carried out.
+// waits are the pods that wait for another launch, which have their event already.
 func (c *Controller) tell(
 	ctx context.Context, s *model.Snapshot, plan *model.Plan, launches []act.Launch, waits map[string]string,
 ) {
@@ -60,25 +60,24 @@ func (c *Controller) tellLaunch(ctx context.Context, s *model.Snapshot, l act.La
 func (c *Controller) tellPlaced(s *model.Snapshot, pods []*model.Pod, pool, message string) {
 	for _, p := range pods {
 		if p.Virtual() {
-			continue // nobody is there to be told; the buffer's status is
+			continue // virtual pods get no events; the status of their buffer says it
 		}
 		c.Timeline.Decided(p, s.Now, c.Clock.Now(), true, pool)
 		if p.Bound() {
-			continue // moves off a node that goes; the pod that comes in its place will be told
+			continue // its node is disrupted; its successor will get the event
 		}
 		event := telemetry.Event{
 			Object: p.Object, Type: corev1.EventTypeNormal, Reason: telemetry.EventNominated, Message: message,
 		}
 		if why := c.why[p.UID]; why != "" {
 			event.Message += "; " + why
-			event.Dedupe = []string{string(p.UID), why} // the first plan was told lately
+			event.Dedupe = []string{string(p.UID), why} // the first plan was reported lately
 		}
 		c.Events.Publish(event)
 	}
 }
 
-// tellRefusals returns how many pods were refused, and how many of them for what they ask for rather than for want of
-// capacity.
+// tellRefusals returns how many pods were refused, and how many of them for their requirements and not for lack of capacity.
 func (c *Controller) tellRefusals(s *model.Snapshot, plan *model.Plan, waits map[string]string) (refused, ignored int) {
 	for _, r := range plan.Refusals {
 		message := r.String()
@@ -107,7 +106,7 @@ func (c *Controller) tellRefusals(s *model.Snapshot, plan *model.Plan, waits map
 	return refused, ignored
 }
 
-// others tells how many more types a node may become.
+// others formats how many more types a node may become.
 func others(n int) string {
 	switch n {
 	case 0:

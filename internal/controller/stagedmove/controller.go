@@ -32,17 +32,17 @@ type Controller struct {
 
 	// next is the earliest time of the next pass.
 	next time.Time
-	// begun says that pods were being handed over in the last pass, moving how many still had to leave, and since when.
+	// begun says that a move was under way in the last pass, moving how many pods still had to leave, since when that changed.
 	begun  bool
 	moving int
 	since  time.Time
-	// stuck are the pods that an earlier stage was not waited for any longer.
+	// stuck are the pods of earlier stages for which the wait has timed out.
 	stuck map[types.UID]bool
 	// owed is how many pods each workload had when the stage began, and will have again when all successors are there; nil
 	// before the first stage.
 	owed map[types.UID]int
 
-	// mu guards onOpen: those who are told when a node was opened.
+	// mu guards onOpen, the functions that are called when a node was opened.
 	mu     sync.Mutex
 	onOpen []func()
 }
@@ -50,17 +50,17 @@ type Controller struct {
 const (
 	// tick is the time between two passes.
 	tick = 100 * time.Millisecond
-	// pause is the time that successors of the last pods of a stage have to appear, for not every pod has one; as soon as they are
-	// there, they are waited for.
+	// pause is how long to wait for successors of the last pods of a stage to appear, since not every pod has one. Successors
+	// that have appeared are waited for.
 	pause = 250 * time.Millisecond
-	// patience is how long a stage may stand still before the next begins beside it: its pods may be held by a disruption
-	// budget for hours, and capacity that is paid for must not lie idle meanwhile.
+	// patience is how long a stage may make no progress before the next begins too. A disruption budget may hold its pods for
+	// hours, and paid capacity must not be idle meanwhile.
 	patience = 10 * time.Second
 	// mostNamed is how many pods that are not waited for are named in the log.
 	mostNamed = 5
 )
 
-// OnOpen has f called whenever a node was opened.
+// OnOpen registers f, which is called whenever a node was opened.
 func (c *Controller) OnOpen(f func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -70,7 +70,7 @@ func (c *Controller) OnOpen(f func()) {
 // Name returns the controller's name.
 func (c *Controller) Name() string { return "stagedmove" }
 
-// Register adds the controller to mgr. Nodes wake it.
+// Register adds the controller to mgr. Changes of nodes trigger it.
 func (c *Controller) Register(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).Named(c.Name()).
 		WatchesRawSource(singleton.Source()).

@@ -127,7 +127,7 @@ func TestTurns(t *testing.T) {
 	w.pass(pause)
 	w.want("the scheduler has its time", false, false, 3)
 	w.pass(pause)
-	w.want("nobody is on the way", true, false, 2)
+	w.want("no pod is pending", true, false, 2)
 	w.pass(pause)
 	w.pass(pause)
 	w.want("the first has not left", true, false, 2)
@@ -141,8 +141,8 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// When as many pods have come as have left, the next place is opened at once. One that is never made again is waited for no longer
-// than successors take to appear, and daemons end with their node.
+// When as many pods were created as have left, the next node is opened at once. A pod without a successor delays it by no more
+// than pause. DaemonSet pods are not waited for.
 func TestSuccessors(t *testing.T) {
 	w := newWorld(t)
 	w.add("third", 3)
@@ -199,7 +199,7 @@ func TestPatienceOnce(t *testing.T) {
 	w.want("and not again", true, true, 0)
 }
 
-// When those leave at last that were not waited for, that is no reason not to wait for others.
+// When a pod leaves after its wait has timed out, the waits for other pods go on.
 func TestStuckThatLeave(t *testing.T) {
 	w := newWorld(t)
 	for i, to := range []string{"nowhere", "first", "second"} {
@@ -219,8 +219,8 @@ func TestStuckThatLeave(t *testing.T) {
 	w.want("p1 has left", true, true, 0)
 }
 
-// Whoever began it, and whatever was forgotten by a restart: no node stays closed.
-func TestNobodyIsLeft(t *testing.T) {
+// Reserved nodes are opened when the claim that they replace no longer exists.
+func TestOpensWhenReplacedNodeIsGone(t *testing.T) {
 	w := newWorld(t)
 	claim, _ := w.Cluster.Snapshot().Claim("old")
 	w.Cluster.Remove(claim)

@@ -1,3 +1,3 @@
-// Package inputs adds to a Snapshot what no watch tells: the instance types that the cloud has on offer, what pods of
-// DaemonSets request by the LimitRanges of their namespaces, and the scheduler's default spread constraints.
+// Package inputs completes a Snapshot with data that is not watched: the cloud's instance types, the requests that LimitRanges
+// give to the pods of DaemonSets, and the scheduler's default spread constraints.
 package inputs

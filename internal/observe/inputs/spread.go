@@ -22,7 +22,7 @@ type Spread struct {
 	Services bool
 }
 
-// Of returns the function that tells a pod's constraints as of now. A kind that cannot be read contributes nothing.
+// Of returns a function for the constraints of a pod as of now. A kind that cannot be read contributes nothing.
 func (d *Spread) Of(ctx context.Context) func(*model.Pod) []corev1.TopologySpreadConstraint {
 	if d == nil {
 		return nil

@@ -39,10 +39,10 @@ func (g *FeatureGates) byName() map[string]*bool {
 	}
 }
 
-// ParseFeatureGates reads gates such as "NodeRepair=true,NodeOverlay=false" over the defaults. The last word about a gate
-// holds. A gate that does not exist is an error that names the nearest one that does: what was switched on would be
-// missing without anybody noticing. Only if it is switched off it is a warning, since a manifest may list gates that this
-// build is too old or too new for. A value that is not a boolean is an error, and leaves its gate as it was.
+// ParseFeatureGates reads gates such as "NodeRepair=true,NodeOverlay=false" over the defaults. The last value of a gate
+// holds. An unknown gate is an error that suggests the nearest known one. If it is switched off it is only a warning, since
+// a manifest may list gates of older or newer versions. A value that is not a boolean is an error, and its gate keeps its
+// previous value.
 func ParseFeatureGates(text string) (gates FeatureGates, warnings []string, err error) {
 	gates = DefaultFeatureGates()
 	known := gates.byName()

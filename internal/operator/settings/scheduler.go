@@ -15,7 +15,7 @@ type SchedulerConfig struct {
 	PodTopologySpread PodTopologySpread `json:"podTopologySpread,omitempty"`
 }
 
-// PodTopologySpread are the scheduler's defaults for pods that say nothing about spread.
+// PodTopologySpread are the scheduler's default spread constraints, for pods without any.
 type PodTopologySpread struct {
 	// DefaultConstraints have no selector: it is made from the services and owners of each pod.
 	DefaultConstraints []corev1.TopologySpreadConstraint `json:"defaultConstraints,omitempty"`

@@ -49,9 +49,9 @@ type Settings struct {
 	BatchIdleDuration time.Duration
 	PreferencePolicy  PreferencePolicy
 	MinValuesPolicy   MinValuesPolicy
-	// Mode is what becomes of decisions about pools that say nothing themselves: Auto, DryRun or Approve.
+	// Mode is the mode of pools without their own: Auto, DryRun or Approve.
 	Mode string
-	// NodeFee is what a node costs besides its price, in dollars per hour; it is weighed, and in no price that is told.
+	// NodeFee is what a node costs besides its price, in dollars per hour; it is weighed, and in no reported price.
 	NodeFee float64
 	// MaxNodeCPU is the most cores that a new node may have; 0 for any.
 	MaxNodeCPU int64

@@ -158,7 +158,7 @@ func TestBooleansNeedAValue(t *testing.T) {
 	}
 }
 
-// An unknown gate that is switched on would be missed by whoever wrote it, one that is switched off by nobody.
+// An unknown gate is an error if it is switched on, and only a warning if it is switched off.
 func TestUnknownGate(t *testing.T) {
 	_, err := load(t, map[string]string{"FEATURE_GATES": "SpotToSpotConsolidaton=true, noderepair=maybe,StaticCapacity=true"})
 	for _, want := range []string{

@@ -22,7 +22,7 @@ func main() {
 	out := flag.String("out", ".", "directory of the archives")
 	render := flag.String("render", "", "file of values; render the chart with them instead of packing it")
 	flag.Parse()
-	slog.SetLogLoggerLevel(slog.LevelWarn) // Helm tells of the link between the charts, which is meant
+	slog.SetLogLoggerLevel(slog.LevelWarn) // Helm logs the link between the charts, which is intended
 	err := errors.New("no chart is given")
 	switch {
 	case flag.NArg() == 0:

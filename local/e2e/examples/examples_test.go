@@ -26,8 +26,8 @@ import (
 
 // An example says what becomes of the pods of one directory.
 type example struct {
-	// before prepares the account or plays somebody the example counts on, and returns what a reader would put in the
-	// files: old and new text in turns.
+	// before prepares the account, or acts as a program that the example relies on. It returns the replacements that a reader
+	// would make in the files: old and new text in turn.
 	before func(*testing.T, *place) []string
 	// pools are those whose nodes the pods run on, sorted.
 	pools []string
@@ -127,7 +127,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// play applies an example and looks at what comes of it.
+// play applies an example and checks the result.
 func play(t *testing.T, name string, want example) {
 	var swaps []string
 	if want.before != nil {
@@ -177,7 +177,7 @@ func (s *stage) everyNode(landed []landing, wrong func(*corev1.Node) string) {
 	}
 }
 
-// byApp wants a label of the node to have a value for the pods of each app.
+// byApp checks that the nodes of each app's pods have a value of a label.
 func (s *stage) byApp(landed []landing, key string, want map[string]string) {
 	s.t.Helper()
 	for _, l := range landed {
@@ -187,7 +187,7 @@ func (s *stage) byApp(landed []landing, key string, want map[string]string) {
 	}
 }
 
-// byPool wants a label to have a value on the nodes of each pool.
+// byPool checks that the nodes of each pool have a value of a label.
 func (s *stage) byPool(landed []landing, key string, want map[string]string) {
 	s.t.Helper()
 	for _, n := range nodes(landed) {
@@ -197,7 +197,7 @@ func (s *stage) byPool(landed []landing, key string, want map[string]string) {
 	}
 }
 
-// spread wants a node for each pod, and the zones used alike.
+// spread checks that each pod has its own node and that zones have equal numbers of nodes.
 func (s *stage) spread(landed []landing) {
 	zones := map[string]int{}
 	for _, n := range nodes(landed) {
@@ -249,7 +249,7 @@ func (s *stage) scale(name string, replicas int64) {
 	}
 }
 
-// headroom wants room for three more pods.
+// headroom checks that there is room for three more pods.
 func (s *stage) headroom([]landing) {
 	s.Poll(s.t, func(ctx context.Context) string {
 		var buffers autoscalingv1beta1.CapacityBufferList
@@ -295,7 +295,7 @@ func (s *stage) room(ctx context.Context, want int64) string {
 	return ""
 }
 
-// overlaid wants both overlays in force.
+// overlaid checks that both overlays are in force.
 func (s *stage) overlaid([]landing) {
 	s.Poll(s.t, func(ctx context.Context) string {
 		var overlays overlayv1alpha1.NodeOverlayList
@@ -314,7 +314,7 @@ func (s *stage) overlaid([]landing) {
 	})
 }
 
-// static wants four nodes of the pool, with no pods at all.
+// static checks that the pool has four nodes, although there are no pods.
 func (s *stage) static(landed []landing) {
 	s.Poll(s.t, func(ctx context.Context) string {
 		var all corev1.NodeList
@@ -349,7 +349,7 @@ func image(t *testing.T, p *place) string {
 	return *out.Parameter.Value
 }
 
-// onOwnImage wants all claims made from that image.
+// onOwnImage checks that all claims use that image.
 func (s *stage) onOwnImage([]landing) {
 	var claims apiv1.NodeClaimList
 	if err := s.List(s.t.Context(), &claims); err != nil {
@@ -389,7 +389,7 @@ func reservation(t *testing.T, p *place) []string {
 	return nil
 }
 
-// reserved wants what was bought ahead to be used first.
+// reserved checks that nodes use reserved capacity.
 func (s *stage) reserved(landed []landing) {
 	kinds := map[string]int{}
 	for _, n := range nodes(landed) {

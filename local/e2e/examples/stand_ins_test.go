@@ -57,7 +57,7 @@ func networkAgent(t *testing.T, p *place) []string {
 	return nil
 }
 
-// zonal wants the three pods in three zones, each where its volume is; and a pod that lost its node comes back there.
+// zonal checks that three pods run in three zones, and that a deleted one comes back in the zone of its volume.
 func (s *stage) zonal(landed []landing) {
 	s.t.Helper()
 	before := s.zonesOf(landed)

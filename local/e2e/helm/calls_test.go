@@ -14,7 +14,7 @@ import (
 	"github.com/karpenter-go/karpenter/hack/manual"
 )
 
-// What the manual tells readers to type of helm and kubectl are commands and flags that both have, and what it sets are values
+// The commands and flags of helm and kubectl in the manual exist, and what they set are values
 // of the chart, even where a block is not run.
 func TestManualCallsWhatIsThere(t *testing.T) {
 	pages, err := manual.Read("../../..")

@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	flag.Parse()
-	slog.SetLogLoggerLevel(slog.LevelWarn) // Helm tells of the link between the charts
+	slog.SetLogLoggerLevel(slog.LevelWarn) // Helm logs the link between the charts
 	if testing.Short() {
 		fmt.Println("short: no cluster, no end-to-end tests")
 		return

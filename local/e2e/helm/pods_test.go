@@ -120,7 +120,7 @@ func (e *env) kubeconfigOf(t *testing.T, in, account string) (string, error) {
 	return file, clientcmd.WriteToFile(*config, file)
 }
 
-// controllerLeads runs the controller as its pod would until it holds the lease. Nothing that it asks for is forbidden.
+// controllerLeads runs the controller as its pod would until it holds the lease. None of its API calls is forbidden.
 func (e *env) controllerLeads(t *testing.T) {
 	cmd, err := e.container(t, namespace, &e.deployment(t).Spec.Template.Spec)
 	if err != nil {
@@ -138,7 +138,7 @@ func (e *env) controllerLeads(t *testing.T) {
 		_ = cmd.Process.Signal(os.Interrupt) // it may have ended
 		_ = cmd.Wait()
 		if said, err := os.ReadFile(log.Name()); err != nil || strings.Contains(string(said), "orbidden") || t.Failed() {
-			t.Errorf("nobody leads, or the chart's rights are not enough: %v\n%s", err, said)
+			t.Errorf("there is no leader, or the chart's rights are not enough: %v\n%s", err, said)
 		}
 	}()
 	var leases coordinationv1.LeaseList
@@ -148,7 +148,7 @@ func (e *env) controllerLeads(t *testing.T) {
 				return ""
 			}
 		}
-		return "nobody leads"
+		return "there is no leader"
 	}, client.InNamespace(namespace))
 }
 
@@ -194,7 +194,7 @@ func (e *env) helmTestFails(t *testing.T) {
 }
 
 // node does what the nodes of the local cluster do not: it runs the container of every pod that is to run once, and ends the
-// pod as the container ended. The channel tells what the last one printed.
+// pod as the container ended. The channel gets the output of the last one.
 func (e *env) node(t *testing.T) chan string {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

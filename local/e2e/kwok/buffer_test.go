@@ -15,7 +15,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// quick lets empty nodes go at once.
+// quick makes empty nodes consolidatable at once.
 func quick(p *apiv1.NodePool) {
 	p.Spec.Disruption.ConsolidateAfter = apiv1.MustParseNillableDuration("0s")
 	p.Spec.Disruption.Budgets = []apiv1.Budget{{Nodes: "100%"}}
@@ -107,7 +107,7 @@ func TestBufferOfDeployment(t *testing.T) {
 	c.awaitBuffer(b, autoscalingv1beta1.ReasonFitsExistingCapacity, 3)
 }
 
-// small lets a pool have nodes of two cores only.
+// small restricts a pool to nodes of two cores.
 func small(p *apiv1.NodePool) {
 	p.Spec.Template.Spec.Requirements = append(p.Spec.Template.Spec.Requirements, in(corev1.LabelInstanceTypeStable, "c-2x-amd64-linux"))
 }
@@ -163,7 +163,7 @@ func TestBufferUnderPoolLimit(t *testing.T) {
 	}
 }
 
-// Buffers keep their rooms apart: by what their pods ask of other pods and of nodes. One that goes takes only its own along.
+// Each buffer has its own room, by its pods' affinities and node selectors. Deleting a buffer removes only its room.
 func TestSeveralBuffers(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "buffers")
@@ -206,7 +206,7 @@ func TestBufferOutlivesItsNode(t *testing.T) {
 	c.awaitBuffer(b, autoscalingv1beta1.ReasonFitsExistingCapacity, 1)
 }
 
-// Buffers that come and go at once leave nothing behind.
+// Buffers that are created and deleted at once leave no claims or nodes.
 func TestShortLivedBuffers(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "buffers-short")

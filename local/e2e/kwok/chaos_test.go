@@ -16,7 +16,7 @@ const (
 	atATime, inAll = 10, 20
 )
 
-// reign does harm to each node that comes, again and again, and returns how many there were at a time and in all.
+// reign applies harm to all nodes for a while. It returns the most nodes that existed at a time, and how many existed in all.
 func (c *corner) reign(harm func(*corev1.Node) (again bool)) (most, all int) {
 	c.t.Helper()
 	seen := map[string]bool{}
@@ -54,8 +54,8 @@ func taint(n *corev1.Node, registered bool, effect corev1.TaintEffect) bool {
 	return true
 }
 
-// Whoever taints every node that comes must not make more and more of them, whatever is done with nodes that stay empty,
-// whether pods never get there or are driven off.
+// A program that taints every new node must not cause ever more launches, under any consolidation policy, and whether the
+// taint keeps pods off or evicts them.
 func TestChaosWithoutRunaway(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -96,7 +96,7 @@ func TestNodesThatNeverInitialize(t *testing.T) {
 	}
 }
 
-// Pods whose node was harmed get another, and run as soon as the harm ends.
+// Pods whose node was tainted get another node, and run as soon as no further node is tainted.
 func TestChaosEnds(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "chaos-ends")

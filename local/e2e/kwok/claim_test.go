@@ -15,7 +15,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// A claim may be made by hand. It needs no pool, gets what it asks for, and its node goes with it.
+// A claim may be created by hand. It needs no pool, its node meets its spec, and the node is deleted with it.
 func TestStandaloneClaim(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "standalone")
@@ -116,8 +116,8 @@ func TestClaimOfClassThatIsNotReady(t *testing.T) {
 	}
 }
 
-// An instance that somebody ends behind our back takes its claim along; a pool's pods get another. It is found by collecting
-// garbage, every two minutes.
+// When an instance is deleted outside Karpenter, garbage collection deletes its claim, and the pods get another node. It runs
+// every two minutes.
 func TestInstanceThatVanishes(t *testing.T) {
 	if os.Getenv("KARPENTER_LONG") == "" {
 		t.Skip("takes minutes: set KARPENTER_LONG=1")

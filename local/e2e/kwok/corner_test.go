@@ -78,7 +78,7 @@ func (c *corner) put(objects ...client.Object) {
 	}
 }
 
-// change updates an object, again if somebody else has written meanwhile.
+// change updates an object and repeats that after a conflict.
 func (c *corner) change(o client.Object, do func()) {
 	c.t.Helper()
 	for {

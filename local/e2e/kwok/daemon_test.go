@@ -11,8 +11,8 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// What a LimitRange makes daemons ask for is not in their template, and counts all the same: the first node has room for
-// daemon and pod.
+// Requests of DaemonSets that come from a LimitRange, and not from their template, count: the first node has room for DaemonSet
+// and pod.
 func TestDaemonsUnderLimitRange(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "limit-range")
@@ -35,7 +35,7 @@ func TestDaemonsUnderLimitRange(t *testing.T) {
 	}
 }
 
-// daemon makes a DaemonSet for the corner's nodes; it says nothing of what it asks for if cpu is empty.
+// daemon makes a DaemonSet for the corner's nodes, without requests if cpu is empty.
 func (c *corner) daemon(name, cpu string, change ...func(*corev1.PodTemplateSpec)) {
 	c.t.Helper()
 	labels := map[string]string{"app": name}
@@ -73,8 +73,8 @@ func TestDaemonsAndHostPorts(t *testing.T) {
 	}
 }
 
-// A host port that a daemon takes is taken on every node that it comes to: the pod that wants it goes to a pool without the
-// daemon.
+// A DaemonSet uses its host port on each of its nodes, so a pod with that host port gets a node of a pool without the
+// DaemonSet.
 func TestHostPortOfDaemon(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "daemon-port")

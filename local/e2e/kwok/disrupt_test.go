@@ -86,7 +86,7 @@ func TestDriftOfBufferedNode(t *testing.T) {
 	c.awaitBuffer(b, autoscalingv1beta1.ReasonFitsExistingCapacity, 1)
 }
 
-// sicken has the nodes' kubelets say that they have been sick for an hour. All are sick before the first has been for long.
+// sicken sets an unhealthy condition on the nodes, since an hour ago. All have it before repair acts on the first.
 func (c *corner) sicken(nodes ...corev1.Node) {
 	c.t.Helper()
 	if len(nodes) > 1 {
@@ -114,8 +114,8 @@ func (c *corner) sickFor(d time.Duration, nodes ...corev1.Node) {
 	}
 }
 
-// A node that has been sick for too long is replaced at once, with all that holds it: a closed budget, a pod that must not be
-// disturbed, a PodDisruptionBudget, an hour of grace.
+// A node that has been unhealthy for too long is replaced at once, in spite of a budget of 0, a pod with do-not-disrupt, a
+// PodDisruptionBudget, and an hour of grace.
 func TestRepair(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "repair")
@@ -146,7 +146,7 @@ func TestRepair(t *testing.T) {
 	c.awaitRunning("web", 1)
 }
 
-// If too many nodes of a pool are sick at a time, something else is wrong, and none is replaced.
+// If too many nodes of a pool are unhealthy at a time, none is replaced, since the cause is likely not in the nodes.
 func TestRepairIsHeldBack(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "repair-blocked")
@@ -164,7 +164,7 @@ func TestRepairIsHeldBack(t *testing.T) {
 				return ""
 			}
 		}
-		return "nobody says that repair is held back"
+		return "no event says that repair is held back"
 	})
 	c.keeps(before, 3*time.Second)
 }

@@ -15,7 +15,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// Drifted nodes are replaced as fast as the budget lets; a closed budget keeps them, whatever they look like.
+// Drifted nodes are replaced as fast as the budget allows. With a budget of 0 none is replaced.
 func TestDrift(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "drift")
@@ -48,7 +48,7 @@ func TestDrift(t *testing.T) {
 	c.awaitRunning("web", 3)
 }
 
-// awaitDrifted returns when so many claims say that they have drifted, for the reason if one is given.
+// awaitDrifted returns when so many claims have the condition Drifted, with the reason if one is given.
 func (c *corner) awaitDrifted(n int, reason string) {
 	c.t.Helper()
 	c.poll(func() string {
@@ -156,8 +156,8 @@ func TestDriftBudgets(t *testing.T) {
 	c.awaitRunning("web", 5)
 }
 
-// Empty nodes that have drifted go without replacements, within the budget for drift. They may go once the controller has said
-// that it knows them to be empty: its news of pods and of drift come by different ways.
+// Empty drifted nodes are deleted without replacements, within the budget for drift. The test waits until the controller
+// reports them as empty, since it gets pods and drift by different watches.
 func TestEmptyNodesDrift(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "drift-empty")
@@ -177,11 +177,11 @@ func TestEmptyNodesDrift(t *testing.T) {
 		c.awaitGone(name)
 	}
 	if n := len(c.nodes()); n != 0 {
-		t.Errorf("%d nodes were launched for nobody", n)
+		t.Errorf("%d nodes were launched without need", n)
 	}
 }
 
-// slowClass makes a node class whose nodes never come, as far as a test can tell.
+// slowClass makes a node class whose nodes register only after the test has ended.
 func (c *corner) slowClass() *kwokv1alpha1.KWOKNodeClass {
 	c.t.Helper()
 	class := &kwokv1alpha1.KWOKNodeClass{ObjectMeta: metav1.ObjectMeta{Name: c.name}}

@@ -13,7 +13,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// Empty nodes go as many at a time as the budget lets, and a closed budget keeps them.
+// As many empty nodes are deleted at a time as the budget allows, and none with a budget of 0.
 func TestEmptinessAndBudgets(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "emptiness")
@@ -68,7 +68,7 @@ func TestTerminationGracePeriod(t *testing.T) {
 	c.awaitRunning("held", 1)
 }
 
-// An expired node is replaced, whatever budgets say, and its pods run again.
+// An expired node is replaced regardless of budgets, and its pods run again.
 func TestExpiration(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "expiration")

@@ -15,7 +15,7 @@ func mode(name string) func(*apiv1.NodePool) {
 	return func(p *apiv1.NodePool) { p.Annotations = map[string]string{apiv1.ModeAnnotationKey: name} }
 }
 
-// four lets a pool have nodes of four cores only.
+// four restricts a pool to nodes of four cores.
 func four(p *apiv1.NodePool) {
 	p.Spec.Template.Spec.Requirements = append(p.Spec.Template.Spec.Requirements, in(corev1.LabelInstanceTypeStable, "c-4x-amd64-linux"))
 }
@@ -94,7 +94,7 @@ func TestApprove(t *testing.T) {
 	}
 }
 
-// In mode DryRun it is told what would be launched and what would go, and nothing is; in mode Auto it is done.
+// In mode DryRun, events report launches and disruptions and nothing is done. In mode Auto they are carried out.
 func TestDryRun(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "dry-run")

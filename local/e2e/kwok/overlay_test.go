@@ -37,7 +37,7 @@ func (c *corner) awaitOverlay(o *overlayv1alpha1.NodeOverlay, reason string) {
 	})
 }
 
-// A price makes another type the cheapest, a device makes pods fit that ask for it, and contradictions are told.
+// An overlay's price makes another type the cheapest, its device makes pods fit that request it, and conflicts are reported.
 func TestOverlays(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "overlays")

@@ -37,7 +37,7 @@ func TestBareCluster(t *testing.T) {
 	}
 }
 
-// Pods get a node that has all of the pool's template, and claim and node say what they are.
+// Pods get a node with all fields of the pool's template. Claim and node have the labels and status that describe it.
 func TestProvisioning(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "provisioning")
@@ -131,7 +131,7 @@ func TestRegistrationDelay(t *testing.T) {
 	}
 }
 
-// The controller tells on its metrics port how it is.
+// The controller serves its metrics.
 func TestMetrics(t *testing.T) {
 	s, err := local.Dir().Load()
 	if err != nil {

@@ -137,7 +137,7 @@ func TestStaticPoolIsDeleted(t *testing.T) {
 	c.awaitNodes(0)
 }
 
-// A node of a static pool that somebody removes comes again.
+// A deleted node of a static pool is replaced.
 func TestStaticNodeComesAgain(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "static-again")

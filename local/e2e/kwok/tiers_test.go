@@ -20,7 +20,7 @@ const held = "e2e.example.com/held"
 
 func hold(t *corev1.PodTemplateSpec) { t.Finalizers = append(t.Finalizers, held) }
 
-// alone makes a pod that nobody makes anew.
+// alone creates a pod without an owner, which is not created again after its eviction.
 func (c *corner) alone(app string, change ...func(*corev1.PodTemplateSpec)) {
 	c.t.Helper()
 	t := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Name: app, Namespace: c.name, Labels: map[string]string{"app": app}}, Spec: c.podSpec("100m")}
@@ -30,7 +30,7 @@ func (c *corner) alone(app string, change ...func(*corev1.PodTemplateSpec)) {
 	c.put(&corev1.Pod{ObjectMeta: t.ObjectMeta, Spec: t.Spec})
 }
 
-// release lets the pods of an app that are deleted go; of all apps if it is empty.
+// release removes the finalizer of deleted pods of an app; of all apps if it is empty.
 func (c *corner) release(app string) (left int) {
 	c.t.Helper()
 	for _, p := range c.pods() {
@@ -71,7 +71,7 @@ func critical(class string) func(*corev1.PodTemplateSpec) {
 	return func(t *corev1.PodTemplateSpec) { t.Spec.PriorityClassName = class }
 }
 
-// Pods leave a node in four turns, each when the one before is over; who tolerates that the node goes is not waited for.
+// Pods are evicted from a node in four tiers, one after another. Pods that tolerate the disruption taint are not waited for.
 func TestOrderOfLeaving(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "tiers")
@@ -113,8 +113,8 @@ func TestOrderOfLeaving(t *testing.T) {
 	c.awaitGone(node.Name)
 }
 
-// A pod that takes longer to end than its node has left is told to end early enough, whatever protects it, and its grace is
-// cut at the node's.
+// A pod whose grace period is longer than its node's remaining time is deleted early enough, in spite of do-not-disrupt and
+// budgets, and its grace period ends with the node's.
 func TestLongGraceIsCut(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "long-grace")
@@ -145,7 +145,7 @@ func TestLongGraceIsCut(t *testing.T) {
 	c.awaitGone(node.Name)
 }
 
-// A pod that asks not to be disturbed for a while keeps its node for that long, and no longer.
+// A pod with do-not-disrupt for a duration keeps its node for that long, and no longer.
 func TestDoNotDisruptForAWhile(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "for-a-while")

@@ -15,7 +15,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// A pool says whether its class is there and whether its spec makes sense, and pods get nodes once both hold.
+// A pool's status says whether its class exists and whether its spec is valid. Pods get nodes once both hold.
 func TestPoolValidation(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "validation")
@@ -123,7 +123,7 @@ func TestPoolSchema(t *testing.T) {
 	}
 }
 
-// What no schema can rule out, the pool's condition says, and the pool launches nothing until it is put right.
+// A mistake that the schema cannot detect is reported in the pool's condition. The pool launches nothing until it is corrected.
 func TestPoolThatContradictsItself(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "contradiction")

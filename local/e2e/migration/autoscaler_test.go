@@ -125,7 +125,7 @@ type bin struct {
 	free int64 // millicores
 }
 
-// room is every node that is ready, whoever made it, with what its pods leave, and the group's nodes that are coming.
+// room returns all ready nodes, of either autoscaler, with the CPU that their pods leave free, and the group's starting nodes.
 func (a *autoscaler) room(size int, pods []corev1.Pod, nodes []corev1.Node) (out []*bin) {
 	for i := range nodes {
 		n := &nodes[i]
@@ -200,7 +200,7 @@ func unschedulable(pod *corev1.Pod) bool {
 	})
 }
 
-// request is the CPU that a pod asks for, in millicores.
+// request is the CPU request of a pod, in millicores.
 func request(pod *corev1.Pod) int64 {
 	var sum resource.Quantity
 	for _, c := range pod.Spec.Containers {

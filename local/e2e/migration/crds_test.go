@@ -16,8 +16,8 @@ import (
 	"github.com/karpenter-go/karpenter/local/objects"
 )
 
-// A cluster that once had v1beta1 says so in its definitions, and names a webhook that nobody serves any more. doctor
-// tells, the API server refuses new definitions, and the commands of docs/migration.md are the way out.
+// A cluster that once had v1beta1 has CRDs with that stored version and a conversion webhook that no longer exists. doctor
+// reports it, the API server refuses new CRDs, and the commands of docs/migration.md fix it.
 func TestOldDefinitions(t *testing.T) {
 	p := here
 	const name = "nodepools.karpenter.sh"
@@ -81,7 +81,7 @@ func (p *place) installCRDs(t *testing.T) {
 	}
 }
 
-// forget lets a definition be ours again, whatever the test came to.
+// forget restores our CRD, even if the test failed.
 func (p *place) forget(t *testing.T, name string) {
 	t.Helper()
 	crd := &apiextensionsv1.CustomResourceDefinition{}

@@ -128,7 +128,7 @@ func (p *place) end(t *testing.T, local *cluster.Cluster) {
 	}
 }
 
-// leaseHolder is who holds the lease of the leader; empty if nobody does.
+// leaseHolder returns the holder of the leader's lease, empty if there is none.
 func (p *place) leaseHolder(t *testing.T) string {
 	t.Helper()
 	var lease coordinationv1.Lease
@@ -150,7 +150,7 @@ func (p *place) put(t *testing.T, objects ...client.Object) {
 	}
 }
 
-// remove deletes an object whatever finalizers it has: nobody may be there to take them off.
+// remove deletes an object and its finalizers, since the controller that removes them may not run.
 func (p *place) remove(t *testing.T, object client.Object) {
 	ctx := context.WithoutCancel(t.Context())
 	err := p.Delete(ctx, object, client.PropagationPolicy(metav1.DeletePropagationBackground), client.GracePeriodSeconds(0))

@@ -70,7 +70,7 @@ func TestBesideClusterAutoscaler(t *testing.T) {
 	p.untouched(t, first)
 	for _, c := range p.calls(t, mark) {
 		if c.Action == "TerminateInstances" {
-			t.Errorf("somebody ended instances: %v", c.Params)
+			t.Errorf("instances were terminated: %v", c.Params)
 		}
 	}
 
@@ -88,8 +88,8 @@ func TestBesideClusterAutoscaler(t *testing.T) {
 	})
 }
 
-// Pods that both may serve can get a node from each: the autoscalers do not know of each other. Nothing breaks, but one
-// of the nodes is too many, and goes again by the hand of whoever launched it.
+// For pods that both autoscalers may serve, each may launch a node, since neither sees the other's plans. Nothing breaks: the
+// autoscaler that launched the surplus node removes it.
 func TestPodsThatBothMayServe(t *testing.T) {
 	long(t)
 	p := here
@@ -122,7 +122,7 @@ func TestRoomOfTheOthersCounts(t *testing.T) {
 	}
 }
 
-// In the shadow, ours tells what it would launch and leaves the launching to the other one.
+// In mode DryRun our controller reports what it would launch, and the other autoscaler launches.
 func TestInTheShadow(t *testing.T) {
 	p := here
 	ca, pool := p.beside(t, nodeGroup{name: "workers", max: 5}, func(pool *apiv1.NodePool) {
@@ -186,7 +186,7 @@ func (p *place) instancesOf(t *testing.T, pool string) []steer.Instance {
 	})
 }
 
-// launchedFor counts all instances that a pool has and had, as long as EC2 tells of them.
+// launchedFor counts all instances that a pool has and had, as long as EC2 lists them.
 func (p *place) launchedFor(t *testing.T, pool string) (n int) {
 	t.Helper()
 	all, err := p.Steer().Instances(context.WithoutCancel(t.Context()))

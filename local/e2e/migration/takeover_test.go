@@ -90,7 +90,7 @@ func (p *place) notRunning(t *testing.T, name string) string {
 	return ""
 }
 
-// pod asks for so much CPU on nodes with labels.
+// pod returns a pod with that CPU request and a node selector.
 func pod(name string, labels map[string]string, cpu string, tolerations ...corev1.Toleration) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"},
@@ -264,7 +264,7 @@ func (l leader) renewals(t *testing.T, n int) {
 	})
 }
 
-// lease is who holds it and when it was renewed.
+// lease returns the holder of the leader's lease and when it was renewed.
 func (p *place) lease(t *testing.T) string {
 	t.Helper()
 	out, err := p.kubectl(t, "", "get", "lease", "-n", cluster.Namespace, leaseName, "-o", "jsonpath={.spec.holderIdentity} {.spec.renewTime}")
@@ -314,7 +314,7 @@ func (p *place) passes(t *testing.T, n int) {
 	})
 }
 
-// noLaunchNorEnd checks that nobody launched or ended an instance since mark.
+// noLaunchNorEnd checks that no instance was launched or terminated since mark.
 func (p *place) noLaunchNorEnd(t *testing.T, mark int64) {
 	t.Helper()
 	for _, c := range p.calls(t, mark) {
@@ -364,7 +364,7 @@ func (p *place) kept(t *testing.T, nodes []upstreamNode, mark int64) {
 	}
 }
 
-// stillDrifted checks that what upstream found drifted keeps the hash that says so.
+// stillDrifted checks that claims that upstream marked as drifted keep their old hash.
 func (p *place) stillDrifted(t *testing.T, n upstreamNode) {
 	t.Helper()
 	var claim apiv1.NodeClaim

@@ -192,7 +192,7 @@ type launch struct {
 	tags   map[string]string
 }
 
-// instance is what came of it.
+// instance is the instance that it launched.
 type instance struct{ id, zone, zoneID, image string }
 
 // launch runs an instance that is terminated when the test ends.

@@ -1,5 +1,5 @@
-// Package nomination measures what nominating pods to the nodes that they were planned for is worth on the real scheduler: the
-// same pods on a bare cluster with it and, in long runs, on one without it.
+// Package nomination measures the effect of nominations on the real scheduler. It runs the same pods on a bare cluster with
+// nominations and, in long runs, on one without.
 //
 //	go test ./e2e/nomination                                   needs bin/ (make build)
 //	KARPENTER_LONG=1 go test -timeout 60m ./e2e/nomination     compares, on older servers too: a quarter of an hour

@@ -52,7 +52,7 @@ var sizes = [][2]string{
 type result struct {
 	// planned counts the claims made before the first node joined, needed all that were made.
 	planned, needed int
-	// replanned counts pods that needed another plan, nominated those that were told their node.
+	// replanned counts pods that needed another plan, nominated those with a nomination.
 	replanned, nominated int
 	// price is that of all nodes, in dollars an hour.
 	price float64
@@ -65,7 +65,7 @@ func (r result) String() string {
 }
 
 // Pods that are nominated run where they were planned; without nominations the scheduler scatters them. How many nodes that saves
-// depends on the scheduler and on what else the machine does, so it is told and not asserted.
+// depends on the scheduler and on what else the machine does, so it is logged and not asserted.
 func TestNominations(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs clusters")

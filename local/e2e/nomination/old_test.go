@@ -35,7 +35,7 @@ func old(nominate, slack string) setup {
 	return setup{nominate: nominate, slack: slack, scheduler: *scheduler, arguments: gates}
 }
 
-// An old scheduler follows nominations too. What slack is worth with and without them is told and not asserted.
+// An old scheduler follows nominations too. The effect of slack with and without them is logged and not asserted.
 func TestOldServers(t *testing.T) {
 	if testing.Short() || os.Getenv("KARPENTER_LONG") == "" {
 		t.Skip("needs clusters, for minutes")

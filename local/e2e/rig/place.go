@@ -61,8 +61,8 @@ func Client(c *cluster.Cluster, more ...func(*runtime.Scheme) error) (client.Wit
 	return kube, nil
 }
 
-// Await returns when done misses nothing. list is read once and then again whenever something of its kind changes; done looks
-// at it and says what is missing, which is also what a failure says.
+// Await returns when done returns "". It reads list once, and again whenever an object of its kind changes. done checks list and
+// returns what is missing, which is also the message of a failure.
 func (p *Place) Await(t *testing.T, list client.ObjectList, done func() string, opts ...client.ListOption) {
 	t.Helper()
 	ctx, cancel := p.patience(t)
@@ -77,7 +77,7 @@ func (p *Place) Await(t *testing.T, list client.ObjectList, done func() string, 
 	}
 }
 
-// Poll is Await for several kinds at once, or for what nobody can watch.
+// Poll is Await for several kinds at once, or for state that has no watch.
 func (p *Place) Poll(t *testing.T, done func(context.Context) string) {
 	t.Helper()
 	ctx, cancel := p.patience(t)

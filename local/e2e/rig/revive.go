@@ -30,7 +30,7 @@ func (n *nurse) leave() {
 	n.off = true
 }
 
-// ended is told that a part is gone.
+// ended is called when a part has ended.
 func (n *nurse) ended(part string, how error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -61,7 +61,7 @@ func (n *nurse) ended(part string, how error) {
 // lastWords begin a Go program's account of its own death.
 var lastWords = regexp.MustCompile(`(?m)^(panic:|fatal error:|runtime:|SIG[A-Z]+:|F[0-9]{4} )`)
 
-// causeOfDeath returns the lines in which a program tells why it ends, or its last ones.
+// causeOfDeath returns the lines of a log that say why the program ended, or its last ones.
 func causeOfDeath(log string) string {
 	const most = 40
 	if at := lastWords.FindStringIndex(log); at != nil {

@@ -25,7 +25,7 @@ type Rig struct {
 	// Scheduler is the path of another kube-scheduler, and Arguments are more arguments of parts, by part; see cluster.Options.
 	Scheduler string
 	Arguments map[string][]string
-	// Bare leaves the controller out: somebody else's runs, or one that a test starts.
+	// Bare leaves the controller out: another one runs, or a test starts it.
 	Bare bool
 	// Patience bounds each wait of a Place; nothing is asserted about speed.
 	Patience time.Duration
@@ -76,7 +76,7 @@ func (r Rig) run(ctx context.Context, dir string, tests func(context.Context, *c
 // Open returns the cluster whose files lie in dir, or will; nothing is started yet.
 func (r Rig) Open(dir string) (*cluster.Cluster, error) { return r.open(dir, nil) }
 
-// open is Open with somebody who is told which parts end.
+// open is Open with a callback for parts that end.
 func (r Rig) open(dir string, onEnd func(part string, how error)) (*cluster.Cluster, error) {
 	bin, err := filepath.Abs(r.Binaries)
 	if err != nil {

@@ -145,7 +145,7 @@ func (r *Resolver) byTerms(ctx context.Context, class *awsv1.EC2NodeClass) ([]im
 	return out, nil
 }
 
-// owners returns whose images a term means. A bare name could be anybody's, so it means our own and Amazon's.
+// owners returns the owners of the images that a term selects. A name without owner means those of this account and Amazon.
 func owners(t awsv1.AMISelectorTerm) []string {
 	switch {
 	case t.Owner != "":

@@ -12,7 +12,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// testBatcher tells of each call and answers with the items themselves once released.
+// testBatcher reports each call and answers with the items themselves once released.
 type testBatcher struct {
 	*Batcher[string, string]
 	clock   *clocktesting.FakeClock

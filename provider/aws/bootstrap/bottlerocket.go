@@ -104,8 +104,8 @@ func bottlerocketTaints(in Input) map[string][]string {
 	return out
 }
 
-// mountInstanceStorage is the bootstrap command that puts pods' storage on local disks. Images before 1.46 must be told
-// which directories to move.
+// mountInstanceStorage is the bootstrap command that puts pods' storage on local disks. Images before 1.46 need a list of the
+// directories to move.
 func mountInstanceStorage(version string) map[string]any {
 	bind := []string{"apiclient", "ephemeral-storage", "bind"}
 	if !fromVersion(version, 1, 46) {

@@ -80,7 +80,7 @@ func ClaimLabels(claim *apiv1.NodeClaim, capacityType, family string) map[string
 	return labels
 }
 
-// ofInstance are the labels that tell what an instance is. A claim may have those of an instance that was lost in a crash;
+// ofInstance are the labels that describe an instance. A claim may have those of an instance that was lost in a crash;
 // the next one may be another, and a launch that is repeated must be the same to the letter.
 var ofInstance = apiv1.CoreLabels().With(awsv1.Labels()).WellKnown
 
@@ -105,7 +105,7 @@ func ClaimTaints(claim *apiv1.NodeClaim) []corev1.Taint {
 	return taints
 }
 
-// clusterDNS returns the DNS servers that kubelet is told of.
+// clusterDNS returns the DNS servers for kubelet's configuration.
 func (in Input) clusterDNS() []string {
 	if len(in.Kubelet.ClusterDNS) > 0 {
 		return in.Kubelet.ClusterDNS

@@ -30,7 +30,7 @@ func (m *Machine) readAttachments(t ec2types.InstanceTypeInfo) {
 }
 
 // Attachments returns how many volumes pods may have attached to m: what EC2 allows without the node's own disks and, where
-// they count too, its interfaces. The driver tells each node's number once it runs, and that goes before this one.
+// they count too, its interfaces. Once the driver runs, it publishes each node's number, which takes precedence.
 func Attachments(m Machine, s Shape) int {
 	all, alone := m.EBSAttachments, m.EBSDedicated
 	switch {

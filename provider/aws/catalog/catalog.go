@@ -19,7 +19,7 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/shipped"
 )
 
-// Prices tells what machines cost, in dollars per hour.
+// Prices returns what machines cost, in dollars per hour.
 type Prices interface {
 	OnDemand(instanceType string) (price float64, ok bool)
 	Spot(instanceType, zone string) (price float64, ok bool)
@@ -27,14 +27,14 @@ type Prices interface {
 	Revision() uint64
 }
 
-// Reservations tells how many instances capacity reservations still hold.
+// Reservations returns how many instances capacity reservations still hold.
 type Reservations interface {
 	Left(id string) int
 	// Revision changes whenever a count does.
 	Revision() uint64
 }
 
-// Placements tells the placement group of a class as it was last found, nil for none.
+// Placements returns the placement group of a class as it was last found, nil for none.
 type Placements interface {
 	Last(class *awsv1.EC2NodeClass) *placement.Group
 }
@@ -90,7 +90,7 @@ type Config struct {
 	Shipped *shipped.Catalog
 }
 
-// Shifts tells which zones traffic is shifted away from.
+// Shifts returns which zones traffic is shifted away from.
 type Shifts interface {
 	Away(zoneID string) bool
 	// Revision changes whenever a shift comes or goes.

@@ -110,7 +110,7 @@ func typesOf(t *testing.T, c *Catalog, class *awsv1.EC2NodeClass) []*model.Insta
 	return list
 }
 
-// available lists what can be had, as type/zone/capacity type.
+// available lists the available offerings, as type/zone/capacity type.
 func available(list []*model.InstanceType) []string {
 	var out []string
 	for _, it := range list {

@@ -24,7 +24,7 @@ type Family struct {
 	RawKubelet bool
 	// EphemeralDevice is the disk that pods' ephemeral storage lives on, empty if the image decides.
 	EphemeralDevice string
-	// Disks are attached unless the node class says otherwise.
+	// Disks are attached unless the node class overrides them.
 	Disks []Disk
 	// WindowsBuild is the value of the label node.kubernetes.io/windows-build, empty on Linux.
 	WindowsBuild string

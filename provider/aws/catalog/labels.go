@@ -69,7 +69,7 @@ func (l *labels) number(key string, n int64) {
 	l.one(key, strconv.FormatInt(n, 10))
 }
 
-// placement tells of the placement group that nodes are launched into.
+// placement adds the labels of the placement group that nodes are launched into.
 func (l *labels) placement(g *placement.Group) {
 	if g == nil {
 		l.one(awsv1.LabelPlacementGroupID, "")

@@ -38,7 +38,7 @@ type Machine struct {
 
 	// EBSMbps is the largest bandwidth if EBS optimisation is the default, else 0.
 	EBSMbps int64
-	// StorageGB is the size of local disks, whatever they are; NVMe tells whether they are NVMe.
+	// StorageGB is the size of local disks, of any kind; NVMe is whether they are NVMe.
 	StorageGB int64
 	NVMe      bool
 	// LocalDisks is how many there are. EBSAttachments is how many volumes EC2 attaches, 0 where it does not say; unless they
@@ -57,7 +57,7 @@ type Machine struct {
 }
 
 // fromEC2 converts an answer of DescribeInstanceTypes. It returns ok=false if EC2 left out what nothing works without.
-// known supplies what EC2 does not tell.
+// known supplies what EC2 does not return.
 func fromEC2(t ec2types.InstanceTypeInfo, known shipped.Type) (m Machine, ok bool) {
 	if t.VCpuInfo == nil || t.MemoryInfo == nil || t.ProcessorInfo == nil {
 		return Machine{}, false

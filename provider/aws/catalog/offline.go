@@ -72,7 +72,7 @@ func fromTable(region string, shape Shape) ([]*model.InstanceType, error) {
 	return Price(Build(inv, shape), prices, always), nil
 }
 
-// DefaultMemoryOverhead is the part of memory that the hypervisor keeps unless the controller is told otherwise.
+// DefaultMemoryOverhead is the default of the part of memory that the hypervisor keeps.
 const DefaultMemoryOverhead = 0.075
 
 // listPrices are the shipped prices of one region.

@@ -29,7 +29,7 @@ type Shape struct {
 	Images []require.Set
 	// ImageIDs are the images of Images, in the same order.
 	ImageIDs []string
-	// Learned tells how much memory nodes were seen to have; nil if nobody has looked.
+	// Learned returns the memory that nodes were observed to have; may be nil.
 	Learned Learned
 	// NestedVirtualization and ConnectionTracking ask for machines that can do it.
 	NestedVirtualization, ConnectionTracking bool
@@ -47,7 +47,7 @@ type Options struct {
 	Expressions bool
 }
 
-// Learned tells how much memory nodes of a type with an image were seen to have, in bytes.
+// Learned returns how much memory nodes of a type with an image were observed to have, in bytes.
 type Learned interface {
 	Memory(instanceType, image string) (int64, bool)
 	// Revision changes whenever an answer may.
@@ -92,7 +92,7 @@ func (s Shape) on(m Machine) (Shape, error) {
 func ShapeOf(class *awsv1.EC2NodeClass, region string, o Options) Shape {
 	family := FamilyOf(class)
 	config, err := kubelet.Parse(class.Spec.Kubelet)
-	_ = err // the condition ValidationSucceeded tells it, and the class is not ready then
+	_ = err // the condition ValidationSucceeded reports it, and the class is not ready then
 	s := Shape{
 		Class: class.Name, Region: region, Family: family, Kubelet: config, Options: o,
 		Disks:      family.Mappings(class),

@@ -72,7 +72,7 @@ func NewShortages(c clock.PassiveClock) *Shortages {
 	}
 }
 
-// MarkOffering notes that the type is not to be had in the zone under that capacity type. group is the placement group
+// MarkOffering notes that the type has no capacity in the zone for that capacity type. group is the placement group
 // that it was asked for in, if any: outside it there may be room.
 func (s *Shortages) MarkOffering(instanceType, zone, capacityType, group string) {
 	s.mark(shortage{Type: instanceType, Zone: zone, CapacityType: capacityType, Group: group}, shortageLife)
@@ -83,7 +83,7 @@ func (s *Shortages) MarkUnsupported(instanceType, zone, capacityType string) {
 	s.mark(shortage{Type: instanceType, Zone: zone, CapacityType: capacityType}, unsupportedLife)
 }
 
-// MarkCapacityType notes that nothing is to be had under that capacity type.
+// MarkCapacityType notes that nothing can be launched with that capacity type.
 func (s *Shortages) MarkCapacityType(capacityType string) {
 	s.mark(shortage{CapacityType: capacityType}, shortageLife)
 }
@@ -91,7 +91,7 @@ func (s *Shortages) MarkCapacityType(capacityType string) {
 // MarkSubnet notes that the subnet has no free addresses.
 func (s *Shortages) MarkSubnet(id string) { s.mark(shortage{Subnet: id}, shortageLife) }
 
-// MarkQuota notes that the account's quota for types like this one has no room for that many vCPUs more.
+// MarkQuota notes that the account's quota for types like this one does not allow that many vCPUs more.
 func (s *Shortages) MarkQuota(instanceType, capacityType string, vcpus int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -17,13 +17,13 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/fault"
 )
 
-// Entries is the part of EKS that tells whom a cluster lets in.
+// Entries is the part of EKS that returns which roles may access a cluster.
 type Entries interface {
 	DescribeCluster(context.Context, *eks.DescribeClusterInput, ...func(*eks.Options)) (*eks.DescribeClusterOutput, error)
 	DescribeAccessEntry(context.Context, *eks.DescribeAccessEntryInput, ...func(*eks.Options)) (*eks.DescribeAccessEntryOutput, error)
 }
 
-// Profiles is the part of IAM that tells the role of an instance profile.
+// Profiles is the part of IAM that returns the role of an instance profile.
 type Profiles interface {
 	GetInstanceProfile(context.Context, *iam.GetInstanceProfileInput, ...func(*iam.Options)) (*iam.GetInstanceProfileOutput, error)
 }
@@ -33,7 +33,7 @@ var (
 	_ Profiles = (*iam.Client)(nil)
 )
 
-// Access knows whether a cluster lets the role of a node in: by an access entry of EKS, or by the ConfigMap aws-auth.
+// Access finds out whether the role of a node may access a cluster: by an access entry of EKS, or by the ConfigMap aws-auth.
 type Access struct {
 	Cluster  string
 	Entries  Entries
@@ -42,7 +42,7 @@ type Access struct {
 	Reader client.Reader
 }
 
-// authMap is the ConfigMap that lets roles in where access entries do not.
+// authMap is the ConfigMap that gives access to roles without access entries.
 var authMap = client.ObjectKey{Namespace: "kube-system", Name: "aws-auth"}
 
 // Missing returns what the role of an instance profile lacks to join, "" if it lacks nothing. It returns an error if that
@@ -98,7 +98,7 @@ func (a *Access) role(ctx context.Context, profile string) (string, error) {
 	return aws.ToString(out.InstanceProfile.Roles[0].Arn), nil
 }
 
-// mode returns how the cluster lets principals in. A cluster that does not say goes by its ConfigMap.
+// mode returns the authentication mode of the cluster. The default is its ConfigMap.
 func (a *Access) mode(ctx context.Context) (ekstypes.AuthenticationMode, error) {
 	out, err := a.Entries.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: &a.Cluster})
 	if err != nil {
@@ -121,7 +121,7 @@ func (a *Access) hasEntry(ctx context.Context, role string) (bool, error) {
 	return true, nil
 }
 
-// mapped reports whether the ConfigMap lets the role in, and whether it may be read at all.
+// mapped reports whether the ConfigMap contains the role, and whether it may be read at all.
 func (a *Access) mapped(ctx context.Context, role string) (found, readable bool, err error) {
 	var m corev1.ConfigMap
 	err = a.Reader.Get(ctx, authMap, &m)

@@ -50,11 +50,11 @@ var signs = []struct {
 		}},
 }
 
-// trouble marks lines that tell of something that went wrong.
+// trouble matches lines that report an error.
 var trouble = regexp.MustCompile(`(?i)\b(error|failed|fatal|cannot|timed out|unable to)\b`)
 
-// Read says what the console of an instance tells about its way into the cluster. Later lines count more: what went wrong at
-// first may have been put right by a retry.
+// Read returns why an instance does not join, by its console output. Later lines take precedence, since a retry may have solved
+// an earlier problem.
 func Read(console string, i instances.Instance) Finding {
 	lines := strings.Split(strings.ReplaceAll(console, "\r", ""), "\n")
 	last := ""

@@ -1,3 +1,3 @@
-// Package diagnose finds out why a node does not join: it reads the console of instances that are late, and says on the claim
-// what stands in the way and what to do. Nothing is kept but in the claim's condition.
+// Package diagnose finds out why a node does not join: it reads the console of instances that are late, and writes the cause
+// and what to do to a condition of the claim. It has no other state.
 package diagnose

@@ -72,7 +72,7 @@ type Doctor struct {
 	Instances Instances
 	Recorder  Recorder
 	Clock     clock.PassiveClock
-	// Access tells whether the cluster lets nodes in at all; nil if nobody can say.
+	// Access finds out whether the cluster lets nodes join at all; nil to skip that.
 	Access *Access
 
 	mu   sync.Mutex      // guards told
@@ -147,8 +147,8 @@ func (d *Doctor) look(ctx context.Context, id string) (Finding, error) {
 	return Read(string(text), i), nil
 }
 
-// admitted adds what is known of the cluster's side, unless the console has told of something that comes before it: a node
-// that does not reach the API server has not been turned away by it.
+// admitted adds what the node's role lacks to access the cluster. It does not if the console shows an earlier problem: a node
+// that cannot reach the API server was not rejected by it.
 func (d *Doctor) admitted(ctx context.Context, claim *apiv1.NodeClaim, found Finding) Finding {
 	profile := claim.Annotations[awsv1.AnnotationInstanceProfile]
 	switch found.Reason {
@@ -168,7 +168,7 @@ func (d *Doctor) admitted(ctx context.Context, claim *apiv1.NodeClaim, found Fin
 	return Finding{Reason: ReasonNotAuthorized, Message: missing}
 }
 
-// tell says once that something cannot be found out.
+// tell logs once that something cannot be found out.
 func (d *Doctor) tell(ctx context.Context, what string, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

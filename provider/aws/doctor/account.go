@@ -153,7 +153,7 @@ func partition(region string) string {
 	return "aws"
 }
 
-// role looks at the role of nodes, and whether the cluster lets it in.
+// role checks the role of nodes, and whether it may access the cluster.
 func (d *doctor) role(ctx context.Context) {
 	out, err := d.iam.GetRole(ctx, &iam.GetRoleInput{RoleName: &d.NodeRole})
 	switch {

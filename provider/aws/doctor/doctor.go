@@ -78,7 +78,7 @@ func (d *doctor) found(check string, level finding.Level, fix, format string, ar
 	d.findings = append(d.findings, finding.Finding{Check: check, Level: level, Message: fmt.Sprintf(format, args...), Fix: fix})
 }
 
-// credentials asks who is calling.
+// credentials checks which identity the credentials have.
 func (d *doctor) credentials(ctx context.Context) error {
 	who, err := d.sts.GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
 	if err != nil {

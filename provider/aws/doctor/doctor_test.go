@@ -132,7 +132,7 @@ func TestHealthy(t *testing.T) {
 	}
 }
 
-// Each thing that is wrong is told, with what to do.
+// Each fault is reported, with what to do.
 func TestFindings(t *testing.T) {
 	for name, tt := range map[string]struct {
 		config  Config

@@ -94,7 +94,7 @@ func (d *doctor) reads() []try {
 			_, err := d.pricing.GetProducts(ctx, &pricing.GetProductsInput{ServiceCode: awssdk.String("AmazonEC2"),
 				MaxResults: awssdk.Int32(1)}, func(o *pricing.Options) {
 				if !strings.HasPrefix(o.Region, "cn-") {
-					o.Region = "us-east-1" // prices are told there
+					o.Region = "us-east-1" // where the Pricing API is
 				}
 			})
 			return err
@@ -127,7 +127,7 @@ func (d *doctor) writes() []try {
 		}},
 		{"ec2:RunInstances", func(ctx context.Context) error {
 			if d.subnet == "" {
-				return nil // told by the check of subnets
+				return nil // reported by the check of subnets
 			}
 			_, err := d.ec2.RunInstances(ctx, &ec2.RunInstancesInput{
 				SubnetId: &d.subnet,

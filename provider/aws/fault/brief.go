@@ -14,7 +14,7 @@ import (
 // unreadable is the code that the SDK gives to an answer in which it finds no error of AWS.
 const unreadable = "UnknownError"
 
-// status is the HTTP status of the answer behind err, 0 if there was none.
+// status is the HTTP status of the answer that caused err, 0 if there was none.
 func status(err error) int {
 	var response *smithyhttp.ResponseError
 	if errors.As(err, &response) && response.Response != nil && response.Response.Response != nil {

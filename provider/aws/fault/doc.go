@@ -1,3 +1,3 @@
-// Package fault says what an AWS error means: gone, refused, out of capacity, slow down. It is the only place that knows
-// error codes and texts; the rest of the provider asks questions.
+// Package fault classifies AWS errors: not found, refused, out of capacity, throttled. It is the only package with error codes
+// and texts; the rest of the provider calls its predicates.
 package fault

@@ -18,7 +18,7 @@ const TagLaunch = "ext.karpenter.sh/launch"
 // An Instance is an EC2 instance, as far as we care.
 type Instance struct {
 	ID, ImageID, Type string
-	// PrivateDNSName is the name of the instance in its network, which is that of its node; empty if EC2 has not told it.
+	// PrivateDNSName is the name of the instance in its network, which is that of its node; empty if EC2 has not returned it yet.
 	PrivateDNSName string
 	Zone, ZoneID   string
 	SubnetID       string

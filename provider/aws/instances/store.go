@@ -74,7 +74,7 @@ func filter(name string, values ...string) ec2types.Filter {
 	return ec2types.Filter{Name: aws.String(name), Values: values}
 }
 
-// Get returns the instance as EC2 tells of it now, or cloud.ErrNotFound.
+// Get returns the instance as EC2 describes it now, or cloud.ErrNotFound.
 func (s *Store) Get(ctx context.Context, id string) (Instance, error) {
 	return s.describe.Do(ctx, "", id)
 }
@@ -94,7 +94,7 @@ func (s *Store) owned(more ...ec2types.Filter) []ec2types.Filter {
 		filter("tag:"+awsv1.TagEKSClusterName, s.cluster))
 }
 
-// find returns all instances that filters match, by id. EC2 may tell of one twice across pages.
+// find returns all instances that filters match, by id. EC2 may list one twice across pages.
 func (s *Store) find(ctx context.Context, filters []ec2types.Filter) ([]Instance, error) {
 	out, err := s.pages(ctx, &ec2.DescribeInstancesInput{Filters: filters, MaxResults: aws.Int32(1000)})
 	if err != nil {

@@ -309,7 +309,7 @@ func TestBurst(t *testing.T) {
 	}
 }
 
-// A queue that is not there is an error, for the loop to tell once, and found when it comes.
+// A missing queue is an error, which the loop logs once. It is found when it is created.
 func TestQueueMissing(t *testing.T) {
 	b := newBench(t)
 	b.box.err = errors.New("QueueDoesNotExist")

@@ -1,9 +1,9 @@
-// Package interruption reads what AWS says about instances that are going away or have gone bad: spot interruptions,
-// rebalance recommendations, scheduled maintenance, changes of state and reclaimed reservations from the queue that
-// EventBridge fills, failed status checks and scheduled events from EC2 itself.
+// Package interruption reads AWS messages about instances that will end or are unhealthy. From the queue that EventBridge fills
+// come spot interruptions, rebalance recommendations, scheduled maintenance, state changes and reclaimed reservations. From EC2
+// come failed status checks and scheduled events.
 //
-// It makes notices of them; what becomes of the claims is decided by the engine. A message is deleted only after all that its
-// notices call for is done. What fails is delivered again by the queue. A burst is read by several receivers side by side.
+// It turns messages into notices; the engine decides about the claims. A message is deleted only after all actions for its
+// notices are done; otherwise the queue delivers it again. Several receivers read a burst in parallel.
 //
-// Nothing is kept but which instances are unhealthy, for a metric; that may be lost.
+// The only state is which instances are unhealthy, for a metric; it may be lost.
 package interruption

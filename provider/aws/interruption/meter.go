@@ -52,7 +52,7 @@ func (m *Meter) received(message Message, now time.Time) {
 	}
 }
 
-// ill notes which instances a category holds now and counts the new ones.
+// ill records which instances a category holds now and counts the new ones.
 func (m *Meter) ill(category string, now map[string]bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

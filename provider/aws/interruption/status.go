@@ -15,7 +15,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// StatusAPI is the part of EC2 that tells how instances are.
+// StatusAPI is the part of EC2 that returns the status of instances.
 type StatusAPI interface {
 	DescribeInstanceStatus(context.Context, *ec2.DescribeInstanceStatusInput, ...func(*ec2.Options)) (*ec2.DescribeInstanceStatusOutput, error)
 }

@@ -1,6 +1,6 @@
-// Package kubelet reads the kubelet section of an EC2NodeClass and says what is wrong with it.
+// Package kubelet decodes and validates the kubelet section of an EC2NodeClass.
 //
-// The section is an open object in the API, because it is handed to kubelet as it is where the image family allows that.
-// Here it is decoded strictly against kubelet's own configuration type. The fields that change what a node offers, and
-// those that families without a pass-through translate one by one, are picked out.
+// The section is an open object in the API, because it is passed to kubelet unchanged where the image family allows that. This
+// package decodes it strictly with kubelet's own configuration type. It extracts the fields that change a node's capacity, and
+// those that other image families translate one by one.
 package kubelet

@@ -128,7 +128,7 @@ func (e expression) value(s Subject) (int64, error) {
 	return int64(x), nil
 }
 
-// Resolve returns c with its expressions replaced by what they come to for s, maxPods first: the others see it. An
+// Resolve returns c with its expressions replaced by their values for s, maxPods first: the others see it. An
 // expression that fails leaves its field at the default and is in the error.
 func (c Config) Resolve(s Subject) (Config, error) {
 	if len(c.expressions) == 0 {

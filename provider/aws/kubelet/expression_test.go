@@ -61,7 +61,7 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// What has no value is left at its default and told, by field, text and type.
+// An expression without a value leaves its field at the default and is reported, with field, text and type.
 func TestResolveFails(t *testing.T) {
 	for _, tt := range []struct{ text, says string }{
 		{`maxPods: "10 / (vcpus - 2)"`, "maxPods"},
@@ -84,7 +84,7 @@ func TestResolveFails(t *testing.T) {
 	}
 }
 
-// An expression that cannot be read is told from everything else that may be wrong.
+// An expression that cannot be parsed has an error of its own kind.
 func TestBadExpressions(t *testing.T) {
 	for _, text := range []string{
 		`maxPods: "vcpus *"`, `maxPods: "pods + 1"`, `maxPods: "instance_type"`, `maxPods: "max(1)"`, `kubeReserved: {cpu: "a lot"}`,

@@ -23,8 +23,8 @@ type adoption struct {
 	carriers int                 // claims that carry its token
 }
 
-// adopt looks for the instance of an earlier call for the claim. Without one, it returns the record of the call if that
-// should be repeated as it was: nothing came of it so far as can be seen, and its claims are all still there.
+// adopt looks for the instance of an earlier call for the claim. Without one, it returns the record of the call if that should
+// be repeated unchanged: EC2 shows no instance of it, and all of its claims still exist.
 func (l *Launcher) adopt(ctx context.Context, claim *apiv1.NodeClaim) (*instances.Instance, *Record, error) {
 	r, ok := l.memory.record(claim)
 	if !ok || l.memory.isSettled(r.Token) {
@@ -47,11 +47,11 @@ func (l *Launcher) adopt(ctx context.Context, claim *apiv1.NodeClaim) (*instance
 // new instances alone.
 const settleTime = 30 * time.Second
 
-// unsettled reports whether instances of the call that r tells of may exist and not be seen yet.
+// unsettled reports whether instances of the recorded call may exist that EC2 does not show yet.
 func (l *Launcher) unsettled(r Record) bool { return l.Clock.Since(r.Time) < settleTime }
 
-// outcomeUnknown is what a claim is told while nobody can say whether it has an instance. To launch another one now would
-// mean to throw one away later.
+// outcomeUnknown returns the error for a claim while it is unknown whether an earlier launch made its instance. Another
+// launch could make a second one.
 func outcomeUnknown() error {
 	const message = "an earlier launch for the claim may still show its instance"
 	return &cloud.LaunchError{Reason: "LaunchOutcomeUnknown", Message: message, Err: errors.New(message)}

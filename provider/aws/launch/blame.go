@@ -16,7 +16,7 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/fault"
 )
 
-// blame learns from a fleet's errors what is not to be had, whether instances came of it or not.
+// blame records from a fleet's errors what is unavailable, whether it launched instances or not.
 func (l *Launcher) blame(orders []*order, errs []ec2types.CreateFleetError) {
 	first := orders[0]
 	for _, e := range errs {
@@ -44,7 +44,7 @@ type complaint struct{ code, text, subnet, zone, instanceType string }
 // spreadLimit is in EC2's words when a spread placement group has its seven instances in a zone.
 const spreadLimit = "limit of instances in this spread placement group"
 
-// learn remembers what a complaint says for launches to come.
+// learn records a complaint for later launches.
 func (l *Launcher) learn(orders []*order, c complaint) {
 	first := orders[0]
 	capacityType, group := first.choice.CapacityType, ""
@@ -88,7 +88,7 @@ func (o *order) vcpus(instanceType string) int64 {
 	return 0
 }
 
-// outcomeError is what claims that got no instance are told: that there is no capacity if that is all EC2 complained of,
+// outcomeError is the error for claims that got no instance: that there is no capacity if that is all EC2 complained of,
 // else the first other complaint.
 func outcomeError(errs []ec2types.CreateFleetError) error {
 	if len(errs) == 0 {

@@ -30,7 +30,7 @@ const (
 type Choice struct {
 	CapacityType string
 	Tenancy      string
-	// Partition is that of the placement group which the claim asks for; empty if EC2 may choose, or there is none.
+	// Partition is the placement group's partition that the claim requires; empty if EC2 may choose, or there is none.
 	Partition string
 	// Types are those left, cheapest first.
 	Types []*model.InstanceType
@@ -46,7 +46,7 @@ type candidate struct {
 
 func (c candidate) cheapest() float64 { return slices.MinFunc(c.offers, model.Offering.Compare).Price }
 
-// has reports whether the candidate can be had under the capacity type.
+// has reports whether the candidate has an offering of the capacity type.
 func (c candidate) has(capacityType string) bool {
 	return slices.ContainsFunc(c.offers, func(o model.Offering) bool { return o.CapacityType == capacityType })
 }
@@ -246,7 +246,7 @@ func firstPartition(left []candidate, reqs require.Set) string {
 	return strconv.Itoa(slices.Min(found))
 }
 
-// oneEach drops offerings that differ in their partition only: EC2 is told of a zone once.
+// oneEach drops offerings that differ in their partition only: the EC2 call names a zone once.
 func oneEach(in []model.Offering) []model.Offering {
 	type place struct{ zone, capacityType, reservation string }
 	seen := map[place]bool{}

@@ -90,7 +90,7 @@ func TestChoose(t *testing.T) {
 		{"nothing is left out under minValues", []*model.InstanceType{gpu(kind("g5.xlarge", 1, 0)), kind("m5.large", 2, 3)},
 			[]req{many}, "1", "spot: m5.large"},
 		{"minValues not met", []*model.InstanceType{kind("m5.large", 2, 1)}, []req{many}, "1", ""},
-		{"a label nobody has", []*model.InstanceType{kind("m5.large", 2, 1)}, []req{in(corev1.LabelInstanceTypeStable, "x")}, "1", ""},
+		{"a label value of no type", []*model.InstanceType{kind("m5.large", 2, 1)}, []req{in(corev1.LabelInstanceTypeStable, "x")}, "1", ""},
 		{"the old name of a label", []*model.InstanceType{kind("m5.large", 2, 1)}, []req{in("beta.zone", "b")}, "1", ""},
 	} {
 		claim := &apiv1.NodeClaim{}

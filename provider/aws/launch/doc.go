@@ -10,14 +10,14 @@
 // every claim of the call before the call is made, and put on the instances as a tag. So whatever happens in between,
 // what was launched is found again:
 //
-//   - a claim that carries a token first looks for instances with that tag. Instances in order of their ids go to the
-//     claims that carry the token in order of their UIDs; whoever counts comes to the same result. Instances that another
-//     claim has are passed over;
+//   - for a claim with a token, Create first looks for instances with that tag. Instances in order of their ids go to the
+//     claims with the token in order of their UIDs, so every reconcile gets the same result. Instances that another claim
+//     has are skipped;
 //   - if there are none, and the parameters are the same, the call is repeated with the same token, which EC2 answers with
 //     the first call's result if there was one. With other parameters it is another attempt, recorded first;
-//   - another attempt is made only when the outcome of the last is known: told by EC2, or so old that what it launched
-//     would show by now. EC2 is late with what is new, and a launch in the dark is one instance too many;
-//   - instances that no claim is due are surplus, and are ended by the garbage collection.
+//   - another attempt is made only when the outcome of the last is known: EC2 returned it, or the attempt is so old that
+//     DescribeInstances would show its instances. EC2 shows new instances late, and an early retry could launch too many;
+//   - instances that are assigned to no claim are surplus, and garbage collection terminates them.
 //
 // The record lives in the claim's annotation AnnotationLaunch. What this process launched is remembered besides; that
 // memory only saves calls and may be lost.

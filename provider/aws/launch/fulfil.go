@@ -36,7 +36,7 @@ func (l *Launcher) fulfil(ctx context.Context, orders []*order) []batch.Result[i
 	return out
 }
 
-// once records the call, makes it, and shares out what came of it. Claims that get nothing get the error.
+// once records the call, makes it, and assigns its instances to the claims. Claims without an instance get the error.
 func (l *Launcher) once(ctx context.Context, orders []*order) (map[types.UID]instances.Instance, error) {
 	first := orders[0]
 	record, err := l.record(ctx, orders)

@@ -46,7 +46,7 @@ type Finder interface {
 	Terminate(ctx context.Context, i instances.Instance) error
 }
 
-// Clusters tells what nodes must know to join.
+// Clusters returns what nodes need to join.
 type Clusters interface {
 	Cluster(ctx context.Context) (bootstrap.Cluster, error)
 }
@@ -56,14 +56,14 @@ type Recorder interface {
 	Event(object client.Object, eventType, reason, message string)
 }
 
-// Kubelets tells what kubelet is told on a type, with expressions evaluated.
+// Kubelets returns the configuration of kubelet on a type, with expressions evaluated.
 type Kubelets interface {
 	Kubelet(class *awsv1.EC2NodeClass, instanceType string) (kubelet.Config, error)
 }
 
 // Reserved keeps count of what capacity reservations hold.
 type Reserved interface {
-	// Launched notes that one instance was launched into the reservation, Full that none was for want of room.
+	// Launched notes that one instance was launched into the reservation, Full that it has no capacity left.
 	Launched(id string)
 	Full(id string)
 }

@@ -34,7 +34,7 @@ type order struct {
 	Request
 	choice Choice
 	pick   *network.Pick
-	// input is the call without what depends on who else joins it: count, token and its tag.
+	// input is the call without the fields that depend on the other claims in it: count, token and its tag.
 	input *ec2.CreateFleetInput
 	// params is a hash of input.
 	params string
@@ -42,7 +42,7 @@ type order struct {
 	repeat *Record
 }
 
-// templatesGoneError means that somebody deleted launch templates that were believed to be there.
+// templatesGoneError means that EC2 does not find launch templates that the Shelf takes for existing.
 type templatesGoneError struct {
 	names []string
 	err   error
@@ -180,7 +180,7 @@ func reservationsOf(offers []model.Offering) []instances.Reservation {
 	return out
 }
 
-// part is what tells one group from the others.
+// part is what distinguishes one group from the others.
 type part struct {
 	cluster     bootstrap.Cluster
 	shape       catalog.Shape

@@ -42,8 +42,8 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-// Whoever counts, in whatever order, and however many claims have noted their share meanwhile: nobody's instance moves, no
-// instance is given twice, and nothing is left over on both sides.
+// Assign does not depend on the order of claims and instances, nor on how many claims have recorded theirs. It gives no
+// instance to two claims. No instance stays unassigned while a claim has none.
 func TestAssignIsStable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n, m := rapid.IntRange(0, 8).Draw(t, "claims"), rapid.IntRange(0, 8).Draw(t, "instances")

@@ -20,8 +20,8 @@ func reservationOf(o model.Offering) instances.Reservation {
 	}
 }
 
-// kindOf is the kind of a reservation, in the order in which kinds are taken at equal prices: plain ones, capacity blocks,
-// those that AWS may take back. One fleet takes one kind: EC2 wants another call for each.
+// kindOf returns the kind of a reservation, in the order in which they are used at equal prices: plain reservations, capacity
+// blocks, interruptible ones. A fleet uses one kind, since EC2 needs a separate call for each.
 func kindOf(r instances.Reservation) int {
 	switch {
 	case r.Type == awsv1.CapacityReservationTypeCapacityBlock:

@@ -18,16 +18,16 @@ import (
 )
 
 const (
-	// shelfLife is how long a template is believed to be there. Making sure costs one call.
+	// shelfLife is how long a template is assumed to exist after a check. A check costs one call.
 	shelfLife = time.Hour
-	// idleLife is how long a template that nobody launches from is kept. Templates are free; making them anew is not.
+	// idleLife is how long a template is kept after its last launch. Templates cost nothing, but creating one costs a call.
 	idleLife = time.Hour
 	// parallel is how many templates are made at once.
 	parallel = 8
 )
 
-// A Shelf keeps the launch templates of a cluster in EC2. It is safe for concurrent use. What it remembers may be lost: it
-// asks EC2 again.
+// A Shelf manages the launch templates of a cluster in EC2. It is safe for concurrent use. Its memory is a cache: what is
+// lost is read from EC2 again.
 type Shelf struct {
 	api     TemplateAPI
 	cluster string
@@ -39,8 +39,8 @@ type Shelf struct {
 
 // slot is one template by name.
 type slot struct {
-	busy chan struct{} // holds a token while somebody makes sure of the template
-	// sure and used are guarded by the shelf's mu.
+	busy chan struct{} // holds a token while a goroutine checks or creates the template
+	// sure and used are when it was last checked and used; the shelf's mu guards them.
 	sure, used time.Time
 }
 

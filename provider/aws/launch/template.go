@@ -100,8 +100,8 @@ func (b blueprint) placement() *ec2types.LaunchTemplatePlacementRequest {
 	return out
 }
 
-// draws says which reservation instances are launched into. Others keep off every reservation, lest they use up what was
-// meant for somebody else.
+// draws returns the reservation that instances are launched into. Without one, their preference is none, so that they do
+// not use up open reservations of other workloads.
 func (b blueprint) draws() (
 	*ec2types.LaunchTemplateCapacityReservationSpecificationRequest, *ec2types.LaunchTemplateInstanceMarketOptionsRequest,
 ) {

@@ -231,7 +231,7 @@ func TestShelfDoesNotWaitForOthers(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := s.Ensure(ctx, []Template{{Name: "slow"}}); err == nil {
-		t.Error("a template that nobody made is there")
+		t.Error("Ensure of a template that is not created yet succeeds with a cancelled context")
 	}
 	close(d.hang)
 	if err := <-done; err != nil {

@@ -1,7 +1,6 @@
-// Package learned remembers how much memory nodes really have. Until the first node of a type has joined, what the
-// hypervisor and the kernel keep is estimated by a percentage; from then on, plans count on what was seen, per type and
-// image.
+// Package learned records how much memory nodes really have, by instance type and image. Until the first node of a type has
+// joined, the memory that hypervisor and kernel use is estimated by a percentage. From then on, plans use the observed memory.
 //
-// What was learned is kept in the ConfigMap karpenter-learned-memory in the controller's namespace, written once a minute at
-// the most. Without the right to write it, it is kept in memory and learned anew after a restart.
+// The observations are stored in the ConfigMap karpenter-learned-memory in the controller's namespace, written at most once a
+// minute. Without the right to write it, they are in memory only and lost with a restart.
 package learned

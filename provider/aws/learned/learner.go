@@ -24,7 +24,7 @@ type Learner struct {
 // Name is the controller's name.
 func (*Learner) Name() string { return "providers.instancetype.capacity" }
 
-// Reconcile learns from the node of one claim.
+// Reconcile records the memory of the node of one claim.
 func (l *Learner) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	var claim apiv1.NodeClaim
 	if err := l.Client.Get(ctx, req.NamespacedName, &claim); err != nil {
@@ -44,7 +44,7 @@ func (l *Learner) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result,
 	return ctrl.Result{}, nil
 }
 
-// joined reports whether the claim's node tells what it has.
+// joined reports whether the claim's node reports its capacity.
 func joined(claim *apiv1.NodeClaim) bool {
 	return claim.DeletionTimestamp.IsZero() && claim.Status.NodeName != "" && claim.Spec.NodeClassRef != nil &&
 		claim.Spec.NodeClassRef.Group == awsv1.Group && condition.IsTrue(claim, apiv1.ConditionTypeRegistered)

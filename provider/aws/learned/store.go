@@ -59,7 +59,7 @@ type Store struct {
 	revision uint64
 }
 
-// New returns a Store that knows nothing yet.
+// New returns an empty Store.
 func New(c Config) *Store { return &Store{Config: c, sights: map[string]map[string]sight{}} }
 
 // Memory returns the memory in bytes of nodes of the type with the image, or else the least with any other image, and false
@@ -173,7 +173,7 @@ func (s *Store) Sync(ctx context.Context) error {
 	return nil
 }
 
-// refused returns err, but for a right that is missing: that is told once, and what is learned stays in memory.
+// refused returns err unless a right is missing: that is logged once, and the observed memory stays in memory only.
 func (s *Store) refused(ctx context.Context, err error) error {
 	if !apierrors.IsForbidden(err) {
 		return err

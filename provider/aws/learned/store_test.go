@@ -94,7 +94,7 @@ func TestStore(t *testing.T) {
 	want(t, next, "m5.large", "ami-1", 805) // its image is long out of use
 }
 
-// A ConfigMap that somebody has spoilt does no harm.
+// A ConfigMap with invalid content is replaced.
 func TestSpoilt(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
 	spoilt := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "karpenter", Name: MapName}, Data: map[string]string{mapKey: "{"}}

@@ -1,5 +1,5 @@
-// Package limit keeps the calls to AWS below what AWS lets through. Each operation has a limiter of its own, which is open
-// until AWS throttles the operation and then adapts: a storm on one API slows down that API alone. And it measures calls.
+// Package limit limits and measures the calls to AWS. Each operation has its own limiter, which is open until AWS throttles the
+// operation and then adapts: a storm on one API slows down that API alone.
 package limit
 
 import (

@@ -136,7 +136,7 @@ func (s *Subnets) read(fresh []Subnet) {
 	}
 }
 
-// Exhausted notes that EC2 refused a launch for want of addresses in the subnet.
+// Exhausted notes that EC2 refused a launch because the subnet has no free addresses.
 func (s *Subnets) Exhausted(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

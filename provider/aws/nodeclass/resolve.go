@@ -19,7 +19,7 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/reserve"
 )
 
-// When each step is due again, if all is well and if nothing was found.
+// When each step is due again, if it succeeded and if nothing was found.
 const (
 	imagesAgain     = 5 * time.Minute
 	groupsAgain     = 5 * time.Minute
@@ -36,8 +36,8 @@ func (s *Status) no(class *awsv1.EC2NodeClass, kind, reason, message string) {
 	condition.SetFalse(class, kind, reason, message, s.Clock.Now())
 }
 
-// unsure says that a condition cannot be told now. What was found True for the class as it is stays True: a moment in which
-// AWS does not answer stops no launch.
+// unsure sets a condition that cannot be determined now to Unknown. If it is True for the class's generation it stays True, so
+// that a short failure of AWS does not stop launches.
 func (s *Status) unsure(class *awsv1.EC2NodeClass, kind, message string) {
 	old := condition.Get(class, kind)
 	if old != nil && old.Status == metav1.ConditionTrue && old.ObservedGeneration == class.Generation {

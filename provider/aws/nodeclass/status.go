@@ -67,7 +67,7 @@ type Profiles interface {
 	RemoveOf(ctx context.Context, class *awsv1.EC2NodeClass) error
 }
 
-// Cluster tells of the cluster that nodes join.
+// Cluster returns facts about the cluster that nodes join.
 type Cluster interface {
 	// Kubernetes returns the version, as in 1.36.
 	Kubernetes(ctx context.Context) (string, error)
@@ -189,7 +189,7 @@ func least(a, b time.Duration) time.Duration {
 	return a
 }
 
-// tell logs what went wrong with the class, or with what it is about, when that is new, and when it has gone.
+// tell logs a problem of the class when it is new, and when it is over.
 func (s *Status) tell(ctx context.Context, class *awsv1.EC2NodeClass, about, what string) {
 	key := trouble{class.UID, about}
 	s.mu.Lock()
@@ -272,7 +272,7 @@ func ours(claim *apiv1.NodeClaim) bool {
 	return claim.Spec.NodeClassRef != nil && claim.Spec.NodeClassRef.Group == awsv1.Group
 }
 
-// finish lets the class go once nothing uses it: its profiles, then its launch templates, then the finalizer.
+// finish removes the class's profiles, its launch templates and its finalizer, in that order, once nothing uses it.
 func (s *Status) finish(ctx context.Context, class *awsv1.EC2NodeClass) (ctrl.Result, error) {
 	if !controllerutil.ContainsFinalizer(class, awsv1.TerminationFinalizer) {
 		return ctrl.Result{}, nil
@@ -331,7 +331,7 @@ func few(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
-// deletions lets through claims that are gone: only they can release a class.
+// deletions selects deletions of claims: only they can release a class.
 func deletions() builder.Predicates {
 	return builder.WithPredicates(predicate.Funcs{
 		CreateFunc:  func(event.CreateEvent) bool { return false },

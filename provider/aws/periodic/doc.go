@@ -1,3 +1,3 @@
-// Package periodic turns work that repeats into a controller: reconciled once at start and again whenever its result says
-// so. It owns no timer; the work queue of the manager, or a simulator's virtual clock, brings it back.
+// Package periodic turns a repeated task into a controller: it is reconciled at start and again after the delay that each run
+// returns. It has no timer; the manager's work queue, or a simulator's virtual clock, triggers it again.
 package periodic

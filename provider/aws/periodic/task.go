@@ -59,7 +59,7 @@ const (
 // running is a task with what became of its last run. Its runs do not overlap.
 type running struct {
 	task  Task
-	told  string // the error that was logged last, empty if all is well
+	told  string // the error that was logged last, empty after a success
 	pause time.Duration
 }
 

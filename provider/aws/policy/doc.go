@@ -1,3 +1,3 @@
-// Package policy says which permissions the controller needs on AWS, and no more. It is the one source: the documents below
-// deploy/aws and the page docs/permissions.md are generated from it, and a test holds the emulated AWS to it.
+// Package policy defines the AWS permissions that the controller needs, and no more. The documents in deploy/aws and the page
+// docs/permissions.md are generated from it, and the emulated AWS enforces it in tests.
 package policy

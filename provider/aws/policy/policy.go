@@ -68,7 +68,7 @@ func allow(sid string, actions, resources []string, conditions Conditions) State
 	return Statement{Sid: sid, Effect: "Allow", Resource: resources, Action: actions, Condition: conditions}
 }
 
-// ec2 are ARNs of EC2's kinds of resources, whoever owns them.
+// ec2 returns ARN patterns for kinds of EC2 resources in any account.
 func (s Scope) ec2(kinds ...string) []string {
 	var out []string
 	for _, k := range kinds {

@@ -89,8 +89,8 @@ func (b *Book) Spot(instanceType, zone string) (float64, bool) {
 // Revision changes whenever a price does.
 func (b *Book) Revision() uint64 { return b.table.Load().revision }
 
-// learn merges new prices over the old ones. A price is never removed: a type that is missing from one answer is rather
-// sold than not. It reports whether anything changed.
+// learn merges new prices over the old ones. It removes no price: a type that is missing from one answer is probably still
+// sold. It reports whether anything changed.
 func (b *Book) learn(onDemand map[string]float64, spot map[place]float64) bool {
 	b.write.Lock()
 	defer b.write.Unlock()

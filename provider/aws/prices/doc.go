@@ -1,6 +1,6 @@
-// Package prices knows what instances cost, in dollars per hour.
+// Package prices returns the prices of instances, in dollars per hour.
 //
-// It starts from the table that was shipped with the binary and improves on it with the Pricing API (on demand) and EC2's
-// spot price history, when they answer. Readers take an immutable table and never wait for a refresh; a refresh that
-// fails leaves the old prices in place. Prices are a cache of AWS and may be lost.
+// It begins with the table shipped with the binary and updates it from the Pricing API (on demand) and EC2's spot price
+// history. Readers get an immutable table and never wait for a refresh. A refresh that fails keeps the old prices. Prices
+// are a cache of AWS and may be lost.
 package prices

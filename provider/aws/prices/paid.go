@@ -85,8 +85,8 @@ func (p *Paid) Task() periodic.Task {
 	}}
 }
 
-// Refresh reads the price book and counts nodes. A price book that is wrong is told once, and the one before stays in force;
-// one that is deleted is over.
+// Refresh reads the price book and counts nodes. An invalid price book is logged once, and the previous one stays in force;
+// a deleted one is dropped.
 func (p *Paid) Refresh(ctx context.Context) error {
 	if p.Namespace == "" {
 		return nil
@@ -94,7 +94,7 @@ func (p *Paid) Refresh(ctx context.Context) error {
 	var stored corev1.ConfigMap
 	err := p.Reader.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: BookName}, &stored)
 	switch {
-	case apierrors.IsNotFound(err) || apierrors.IsForbidden(err): // a right that nobody gave is no price book
+	case apierrors.IsNotFound(err) || apierrors.IsForbidden(err): // then there is no price book
 	case err != nil:
 		return fmt.Errorf("read price book: %w", err)
 	}
@@ -128,7 +128,7 @@ func (p *Paid) tell(ctx context.Context, err error) {
 	}
 }
 
-// count counts the nodes that rules ask about; none if they ask about none.
+// count counts the nodes that rules depend on, if there are any such rules.
 func (p *Paid) count(ctx context.Context, r Rules) (Usage, error) {
 	counts := false
 	for _, d := range r.Discounts {

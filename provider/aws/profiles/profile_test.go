@@ -154,7 +154,7 @@ func TestEnsure(t *testing.T) {
 	}
 }
 
-// A profile that somebody else made, and that has the role, is kept: nodes do not drift when the controller changes.
+// A profile of another origin that has the role is kept, so that nodes do not drift when the controller is replaced.
 func TestEnsureKeepsWhatIsRight(t *testing.T) {
 	p, a, _ := keeper()
 	a.profiles["old"] = &iamtypes.InstanceProfile{InstanceProfileName: aws.String("old"), Roles: []iamtypes.Role{{RoleName: aws.String("nodes")}}}

@@ -1,6 +1,6 @@
-// Package reserve knows capacity that was paid for in advance: capacity reservations, capacity blocks and interruptible
-// reservations, which of them a node class selects, and how many instances each still holds.
+// Package reserve finds the capacity reservations, capacity blocks and interruptible reservations that a node class selects,
+// and counts how many instances each has left.
 //
-// Counts come from EC2 once a minute and are kept in between: a launch takes one, the end of an instance gives one back, a
-// refusal means that none is left. They may be lost; the next list brings them again.
+// Counts are read from EC2 once a minute and updated in between: a launch decrements one, the end of an instance increments
+// it, and a refusal sets it to zero. They are a cache: what is lost is read again.
 package reserve

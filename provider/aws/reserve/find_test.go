@@ -92,7 +92,7 @@ func TestResolve(t *testing.T) {
 	class.Spec.CapacityReservationSelectorTerms = []awsv1.CapacityReservationSelectorTerm{
 		{Tags: map[string]string{"team": "web", "any": "*"}, OwnerID: "1", InstanceMatchCriteria: "open"}, {ID: "cr-1"}, {ID: "cr-none"},
 	}
-	const all = "cr-1 default active; cr-2 capacity-block active; " // one has ended, one is of a kind that nobody knows
+	const all = "cr-1 default active; cr-2 capacity-block active; " // cr-3 has ended, cr-odd is of an unknown type
 	if got := resolve(); got != all {
 		t.Errorf("found %q", got)
 	}
@@ -141,7 +141,7 @@ func TestCounts(t *testing.T) {
 		}
 	}
 	find := func() { mustFind(t, r, class) }
-	left("before anybody asked", 0, false, func() { r.Launched("cr-1") })
+	left("before the first lookup", 0, false, func() { r.Launched("cr-1") })
 	left("first list", 2, true, find)
 	left("a launch", 1, true, func() { r.Launched("cr-1") })
 	left("another", 0, true, func() { r.Launched("cr-1") })
@@ -152,6 +152,6 @@ func TestCounts(t *testing.T) {
 	left("a new list", 2, true, find)
 	left("the same list", 2, false, func() { clock.SetTime(now.Add(2 * time.Hour)); find() })
 	if r.Left("cr-other") != 0 {
-		t.Error("a reservation nobody knows holds something")
+		t.Error("an unknown reservation has capacity")
 	}
 }

@@ -24,7 +24,7 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/periodic"
 )
 
-// API is the part of ARC that tells of shifts.
+// API is the part of ARC that lists shifts.
 type API interface {
 	GetManagedResource(context.Context, *arczonalshift.GetManagedResourceInput, ...func(*arczonalshift.Options)) (*arczonalshift.GetManagedResourceOutput, error)
 }
@@ -59,7 +59,7 @@ type Shifts struct {
 	revision uint64
 }
 
-// New returns a Shifts that knows of none yet.
+// New returns a Shifts without any shifts.
 func New(c Config) *Shifts { return &Shifts{Config: c, until: map[string]time.Time{}} }
 
 // Away reports whether the zone of that id is shifted away from.
@@ -93,8 +93,8 @@ func (s *Shifts) Task() periodic.Task {
 	}}
 }
 
-// Refresh asks ARC once, and tells the pools that a shift begins or ends for. What ARC does not name any more is over at
-// once. After an error, what was known stays until it expires.
+// Refresh reads the shifts from ARC, and publishes events on the pools for which one begins or ends. A shift that ARC no longer
+// lists is over at once. After an error, known shifts stay until they expire.
 func (s *Shifts) Refresh(ctx context.Context) error {
 	arn, err := s.Cluster(ctx)
 	if err != nil {

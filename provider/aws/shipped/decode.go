@@ -111,7 +111,7 @@ func (o *Offer) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// Load returns the embedded table, decoded once. It is shared: nobody changes it.
+// Load returns the embedded table, decoded once. It is shared: callers must not change it.
 func Load() (*Catalog, error) { return load() }
 
 var load = sync.OnceValues(func() (*Catalog, error) { return decode(data) })

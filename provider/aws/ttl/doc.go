@@ -1,3 +1,3 @@
-// Package ttl keeps values for a while. Time comes from a clock, so tests and the simulator decide when it passes; there
-// is no goroutine that cleans up: what has expired is dropped when the cache is next written to.
+// Package ttl is a cache whose values expire. Time comes from a clock, so that tests and the simulator control it. There is
+// no goroutine that cleans up: expired values are dropped when the cache is next written to.
 package ttl

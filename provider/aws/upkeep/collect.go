@@ -48,8 +48,8 @@ const (
 	slowEvery   = 2 * time.Minute
 )
 
-// A Collector ends instances of ours that no claim has or is due. Whose an instance is, is told by its tags alone: one
-// without the tags of this cluster, a pool and a node class is never touched.
+// A Collector terminates Karpenter's instances without a claim to which they belong or will be assigned. Tags alone decide
+// which instances are Karpenter's: those of this cluster, a pool and a node class. It never touches others.
 type Collector struct {
 	Instances Instances
 	Launches  Launches

@@ -1,4 +1,4 @@
-// Package upkeep keeps EC2 and the cluster in step: instances that no claim wants are ended, instances get the tags that
-// are only known once their node has joined, launch templates and instance profiles that nothing uses go, and what is on
-// offer is told in metrics.
+// Package upkeep keeps EC2 consistent with the cluster. It terminates instances without a claim, tags instances once their node
+// has joined, deletes launch templates and instance profiles that nothing uses, and publishes metrics of instance types and
+// prices.
 package upkeep

@@ -25,7 +25,7 @@ type Types interface {
 // offersEvery is how often the metrics are made anew.
 const offersEvery = time.Minute
 
-// Offers tells, in metrics, which offerings there are and what they cost. What is no longer offered is no longer told.
+// Offers publishes metrics of offerings and their prices. It removes those of offerings that no longer exist.
 type Offers struct {
 	reader client.Reader
 	types  Types

@@ -209,7 +209,7 @@ func TestSweepProfiles(t *testing.T) {
 	}
 }
 
-// shop sells what it is told to the class named ready.
+// shop returns the given types for the class named ready.
 type shop struct{ types []*model.InstanceType }
 
 func (s *shop) Types(class *awsv1.EC2NodeClass) ([]*model.InstanceType, error) {
@@ -263,5 +263,5 @@ karpenter_cloudprovider_instance_type_offering_price_estimate{capacity_type="spo
 karpenter_cloudprovider_instance_type_offering_price_estimate{capacity_type="spot",instance_type="m5.large",zone="b"} 0.04
 `)
 	s.types = nil
-	check(fixed) // what is not offered any more is not told
+	check(fixed) // offerings that no longer exist have no metrics
 }

@@ -1,3 +1,3 @@
-// Package claims is the frame of controllers that work on one claim at a time: which claims they are woken for, how many
-// workers they have, which claims need work, and what becomes of a write that met another one.
+// Package claims sets up controllers that reconcile one NodeClaim at a time: their watch, number of workers and retry rate,
+// how they read the claim of a request, and how they retry after a conflict.
 package claims

@@ -1,3 +1,3 @@
-// Package dismiss deletes claims that are no longer wanted, and counts them by cause. How they end is the affair of
-// the claim's life cycle.
+// Package dismiss deletes claims that are no longer needed, and counts them by cause. The controller of the claim's life
+// cycle terminates their instances.
 package dismiss

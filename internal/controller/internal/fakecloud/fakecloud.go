@@ -37,7 +37,7 @@ type Cloud struct {
 	// Types are the instance types of every pool; TypesErr replaces them.
 	Types    []*cloud.InstanceType
 	TypesErr error
-	// NodeName is the name that Create tells of nodes.
+	// NodeName is the name of nodes that Create returns.
 	NodeName string
 	// Repairs are the repair policies.
 	Repairs []cloud.RepairPolicy
@@ -74,7 +74,7 @@ func (c *Cloud) Create(ctx context.Context, claim *apiv1.NodeClaim) (*cloud.Inst
 	return c.Launch(claim), nil
 }
 
-// Launch makes the claim's instance as Create does, without asking anybody.
+// Launch makes the claim's instance as Create does, without calling OnCreate.
 func (c *Cloud) Launch(claim *apiv1.NodeClaim) *cloud.Instance {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -36,7 +36,7 @@ func TestFromNode(t *testing.T) {
 		want []string
 	}{
 		{"ours", ours.Status.ProviderID, []string{"ours"}},
-		{"somebody else's", foreign.Status.ProviderID, nil},
+		{"of a claim of another provider", foreign.Status.ProviderID, nil},
 		{"unknown", "fake://zone-a/i-99", nil},
 		{"without provider ID, as it boots", "", nil},
 	} {

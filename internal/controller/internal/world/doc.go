@@ -1,3 +1,3 @@
-// Package world is the surroundings of a claim controller in a test: an API server in memory with the indexes that
-// the controllers read, a clock that moves by hand, a cloud, and records of events and metrics.
+// Package world is a test environment for claim controllers: a fake API server with the indexes that the controllers
+// read, a fake clock, a fake cloud, and records of events and metrics.
 package world

@@ -96,7 +96,7 @@ func Manager(t *testing.T) ctrl.Manager {
 	return mgr
 }
 
-// Claim returns a claim of pool "default", made at Start, that nobody has touched yet.
+// Claim returns a claim of pool "default", created at Start, that no controller has reconciled yet.
 func Claim(name string) *apiv1.NodeClaim {
 	return &apiv1.NodeClaim{
 		ObjectMeta: metav1.ObjectMeta{
@@ -228,7 +228,7 @@ func (w *World) Count(name string, values ...string) float64 {
 	return 0
 }
 
-// Events records what was told.
+// Events records published events.
 type Events struct {
 	mu   sync.Mutex // guards told
 	told []string

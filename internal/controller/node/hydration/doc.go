@@ -1,3 +1,2 @@
-// Package hydration brings nodes that an older version registered up to today's form: it adds the label that names their
-// node class.
+// Package hydration adds the label of the node class to nodes that an older version of Karpenter registered.
 package hydration

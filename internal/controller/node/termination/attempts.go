@@ -30,7 +30,7 @@ type podAttempt struct {
 	refused  *corev1.Pod // the pod of the last refusal; only read
 	node     string      // the name of its node
 	believed time.Time   // after an acceptance
-	forced   bool        // deleted by force, and told so
+	forced   bool        // deleted by force, with an event
 }
 
 // of returns which pods of the node were refused and until when, and which were accepted.

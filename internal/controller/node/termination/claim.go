@@ -53,8 +53,8 @@ func (c *Controller) claimOf(ctx context.Context, node *corev1.Node) (*apiv1.Nod
 	return claims.Items[0].DeepCopy(), nil
 }
 
-// deleteClaim deletes the claim if nobody has yet, so that its controllers know and its deadline begins. It reports
-// whether it did.
+// deleteClaim deletes the claim unless that has been done. So its controllers act on the deletion and its grace period
+// begins. It reports whether it did.
 func (c *Controller) deleteClaim(ctx context.Context, claim *apiv1.NodeClaim) (deleted bool, err error) {
 	if claim == nil || !claim.DeletionTimestamp.IsZero() {
 		return false, nil
@@ -65,7 +65,7 @@ func (c *Controller) deleteClaim(ctx context.Context, claim *apiv1.NodeClaim) (d
 	return true, nil
 }
 
-// deadlineOf is when the node goes whatever is on it. A deadline that cannot be read is told and left out: a typo must
+// deadlineOf returns when the node is deleted with all pods on it. An unreadable deadline is logged and ignored: a typo must
 // neither stop a drain nor cut it short.
 func (c *Controller) deadlineOf(ctx context.Context, node *corev1.Node, claim *apiv1.NodeClaim) time.Time {
 	deadline, err := drain.Deadline(claim)

@@ -52,11 +52,11 @@ func (c *Controller) Name() string { return "node.termination" }
 
 // Waits that no event cuts short.
 const (
-	// conflictDelay is the wait after somebody else wrote in between: time for the cache to hear of it.
+	// conflictDelay is the wait after a conflict, until the cache has the other write.
 	conflictDelay = 100 * time.Millisecond
-	// unreadyPoll is how often the cloud is asked whether the instance behind a node that does not answer is still there.
+	// unreadyPoll is how often to check with the cloud that the instance of a node that is not ready still exists.
 	unreadyPoll = 5 * time.Second
-	// endingPollMin and endingPollMax bound how often the cloud is asked whether the instance has ended.
+	// endingPollMin and endingPollMax bound how often to check with the cloud whether the instance is terminated.
 	endingPollMin = time.Second
 	endingPollMax = 5 * time.Second
 )
@@ -91,8 +91,8 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return result, err
 }
 
-// depart does what comes before the drain: the claim goes with its node, a node whose instance is gone is let go at once,
-// and new pods are kept off.
+// depart prepares the drain: it deletes the node's claim and taints the node. It removes the finalizer at once if the instance
+// is gone.
 func (c *Controller) depart(ctx context.Context, node *corev1.Node) (ctrl.Result, error) {
 	claim, err := c.claimOf(ctx, node)
 	if err != nil {

@@ -24,7 +24,7 @@ func (c *Controller) cordon(ctx context.Context, node *corev1.Node) error {
 	return act.Patch(ctx, c.Client, before, node)
 }
 
-// ready reports whether the kubelet of the node says that it is well.
+// ready reports whether the node has the condition Ready.
 func ready(node *corev1.Node) bool {
 	return slices.ContainsFunc(node.Status.Conditions, func(n corev1.NodeCondition) bool {
 		return n.Type == corev1.NodeReady && n.Status == corev1.ConditionTrue

@@ -1,11 +1,11 @@
 // Package termination ends nodes that are being deleted: it keeps new pods off, drains them, waits for their volumes,
-// ends the instance and lets go of the Node at last.
+// terminates the instance and removes the finalizer of the Node.
 //
-// What leaves when is decided by engine/drain; this package asks, writes and tells. Nothing is waited for longer than it
-// takes: an empty node goes at once, and a drain moves on when a pod, a volume, a claim or a disruption budget changes, not by
-// a poll. Only the cloud is asked again by the clock, because it sends no events; and a refused pod is tried again with a
-// back-off all the same, because a budget's status says less than the API server knows.
+// engine/drain decides which pods leave when; this package reads, writes and reports. There are no polls: an empty node is
+// deleted at once, and a drain goes on when a pod, a volume, a claim or a disruption budget changes. There are two exceptions.
+// The cloud is polled, because it sends no events. A refused eviction is repeated with a back-off, because the status of a
+// budget may lag behind the API server's decision.
 //
-// Every step looks at the world and may be done twice, so a restart in the middle does no harm. The one thing held in
-// memory is which evictions were refused or accepted a moment ago (attempts). Losing it costs one more request a pod.
+// Every step reads the current state and is idempotent, so it can be repeated after a restart. The only state in memory is
+// which evictions were refused or accepted a moment ago (attempts). Losing it costs one more request per pod.
 package termination

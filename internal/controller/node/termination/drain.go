@@ -24,8 +24,8 @@ const maxRequests = 50
 // pods that move wait for each other's turn.
 const requestsAtOnce = 10
 
-// drain carries out a decision: pods past their time are deleted, those whose turn it is are evicted. One pod that cannot
-// be moved stops no other.
+// drain carries out a decision: it deletes pods that are overdue and evicts those of the current tier. A pod that cannot be
+// evicted does not stop the others.
 func (c *Controller) drain(ctx context.Context, d *departure, decision *drain.Decision) (outcome, error) {
 	c.setDraining(d)
 	deletions := decision.Delete[:min(maxRequests, len(decision.Delete))]
@@ -130,7 +130,7 @@ func describeHeld(held []drain.Hold, remaining int) string {
 	return b.String()
 }
 
-// phrase is the cause behind the name of a pod.
+// phrase is the cause, to be appended to the name of a pod.
 func phrase(c drain.Cause) string {
 	if c == drain.CauseBudget {
 		return "(" + c.String() + ")"

@@ -18,7 +18,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// evict asks the API server to evict the pod. If a disruption budget refuses, it says so and until when to leave it.
+// evict evicts the pod by the API server. If a disruption budget refuses that, it returns so and when to try again.
 func (c *Controller) evict(ctx context.Context, d *departure, pod *corev1.Pod) (*drain.Hold, error) {
 	err := c.Client.SubResource("eviction").Create(ctx, pod.DeepCopy(), &policyv1.Eviction{
 		ObjectMeta:    metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name},
@@ -76,7 +76,7 @@ func (c *Controller) deleteByForce(ctx context.Context, d *departure, f drain.De
 	return nil
 }
 
-// told publishes that a pod was made to leave, and counts it.
+// told publishes an event about an eviction, and counts it.
 func (c *Controller) told(d *departure, pod *corev1.Pod, reason, prefix string) {
 	why := cause(d.claim)
 	c.Metrics.Pods.DrainedTotal.WithLabelValues(why).Inc()

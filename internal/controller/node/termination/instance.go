@@ -56,7 +56,7 @@ func (c *Controller) endInstance(ctx context.Context, d *departure) (outcome, er
 	}
 	claim, since := d.claim, d.node.DeletionTimestamp.Time
 	if claim == nil {
-		// Nobody else would end the instance: its ID is enough for that.
+		// No other controller would terminate the instance. Its provider ID is enough for that.
 		claim = &apiv1.NodeClaim{}
 		claim.Name, claim.Labels = d.node.Name, d.node.Labels
 		claim.Status.ProviderID = d.node.Spec.ProviderID
@@ -96,7 +96,7 @@ func (c *Controller) instanceGone(ctx context.Context, node *corev1.Node) (bool,
 	return false, nil
 }
 
-// release lets the node go.
+// release removes the finalizer of the node.
 func (c *Controller) release(ctx context.Context, node *corev1.Node) error {
 	before := node.DeepCopy()
 	controllerutil.RemoveFinalizer(node, apiv1.TerminationFinalizer)

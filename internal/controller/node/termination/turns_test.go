@@ -13,7 +13,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// turns are open to all, and opened by calling those who asked to be told.
+// turns has no node that awaits opening. A test reports an opened node by calling the functions in told.
 type turns struct{ told []func() }
 
 func (*turns) Awaiting([]*corev1.Pod) map[types.UID]bool { return nil }

@@ -23,8 +23,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/workers"
 )
 
-// Register adds the controller to mgr. It is woken by nodes that are being deleted, by the pods, volumes and claims of such
-// nodes, and by disruption budgets that open.
+// Register adds the controller to mgr. It is triggered by nodes that are being deleted, by the pods, volumes and claims of such
+// nodes, and by PodDisruptionBudgets that allow evictions again.
 func (c *Controller) Register(mgr ctrl.Manager) error {
 	leaving := predicate.NewPredicateFuncs(func(o client.Object) bool { return !o.GetDeletionTimestamp().IsZero() })
 	b := ctrl.NewControllerManagedBy(mgr)
@@ -84,7 +84,7 @@ func (c *Controller) watchTurns(ctx context.Context, q requestQueue) error {
 
 type requestQueue = workqueue.TypedRateLimitingInterface[ctrl.Request]
 
-// reopen lets the pods that the budget covers be tried at once.
+// reopen ends the back-off of pods that the budget covers.
 func (c *Controller) reopen(budget *policyv1.PodDisruptionBudget, q requestQueue) {
 	selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector)
 	if err != nil {
@@ -113,7 +113,7 @@ func (c *Controller) requestsOfAttachment(ctx context.Context, o client.Object) 
 	return c.requestIfLeaving(ctx, attachment.Spec.NodeName)
 }
 
-// requestsOfClaim finds the node of a claim by its name if the claim knows it, else by the ID of its instance.
+// requestsOfClaim finds the node of a claim by the node name in its status if there is one, else by its provider ID.
 func (c *Controller) requestsOfClaim(ctx context.Context, o client.Object) []ctrl.Request {
 	claim, ok := o.(*apiv1.NodeClaim)
 	if !ok {

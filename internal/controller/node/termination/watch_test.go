@@ -17,7 +17,7 @@ func labelled(key, value string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Labels = map[string]string{key: value} }
 }
 
-// A budget that opens lets its pods go at once, not at the end of their back-off.
+// When a budget allows evictions again, its pods are evicted at once, not at the end of their back-off.
 func TestBudgetWakes(t *testing.T) {
 	budget := func(namespace, value string, allowed int32, generation int64) *policyv1.PodDisruptionBudget {
 		b := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Generation: generation}}

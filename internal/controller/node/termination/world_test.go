@@ -84,7 +84,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 	w.controller = &Controller{
 		Client: w.client, Live: w.client, Clock: w.clock, Events: w, Cloud: fakeCloud{w: w},
 		Metrics: telemetry.NewMetrics(prometheus.NewRegistry(), []string{apiv1.NodePoolLabelKey}),
-		atOnce:  1, // stories are told in order
+		atOnce:  1, // so that the order of stories is deterministic
 	}
 	return w
 }
@@ -94,7 +94,7 @@ func (w *world) tell(format string, args ...any) {
 	w.story = append(w.story, fmt.Sprintf("%s %s", w.clock.Since(epoch), fmt.Sprintf(format, args...)))
 }
 
-// Publish implements telemetry.Recorder: each event is told once, with the first part of its message.
+// Publish implements telemetry.Recorder: each event is recorded once, with the first part of its message.
 func (w *world) Publish(events ...telemetry.Event) {
 	for _, e := range events {
 		o := e.Object.(client.Object)
@@ -161,7 +161,7 @@ func (w *world) terminate(pod *corev1.Pod, seconds int64) error {
 	return w.tracker.Update(podsResource, pod, pod.Namespace)
 }
 
-// work lets kubelets and the volume controller do what is due.
+// work does what is due for kubelets and the volume controller.
 func (w *world) work() {
 	pods, attachments := w.pods(), &storagev1.VolumeAttachmentList{}
 	if err := w.client.List(context.Background(), attachments); err != nil {

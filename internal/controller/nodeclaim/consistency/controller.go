@@ -49,7 +49,7 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 	return claims.Complete(b, c)
 }
 
-// capacityChanged lets nodes through that report something else than before.
+// capacityChanged selects updates of nodes that report another capacity than before.
 func capacityChanged() predicate.Predicate {
 	return predicate.Funcs{
 		DeleteFunc: func(event.DeleteEvent) bool { return false },
@@ -80,7 +80,7 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return claims.Settle(ctrl.Result{RequeueAfter: period}, act.PatchStatus(ctx, c.Client, before, claim))
 }
 
-// compare sets the condition, and tells of every resource that falls short.
+// compare sets the condition, and reports every resource that is too small.
 func (c *Controller) compare(claim *apiv1.NodeClaim, node *corev1.Node) {
 	missing := lifecycle.Shortfall(claim, node)
 	if len(missing) == 0 {

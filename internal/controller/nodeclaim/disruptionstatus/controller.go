@@ -77,7 +77,7 @@ func (c *Controller) setConsolidatable(claim *apiv1.NodeClaim, pool *apiv1.NodeP
 	return wait
 }
 
-// setDrifted sets or clears the condition and returns when to ask again. If the answer cannot be had the condition
+// setDrifted sets or clears the condition and returns when to check again. If the check fails the condition
 // stays.
 func (c *Controller) setDrifted(
 	ctx context.Context, claim *apiv1.NodeClaim, pool *apiv1.NodePool,
@@ -90,7 +90,7 @@ func (c *Controller) setDrifted(
 	var unresolved *cloud.NodeClassNotReadyError
 	switch {
 	case errors.As(err, &unresolved):
-		return driftPeriod, nil // The pool says so itself, and a change of the class wakes us.
+		return driftPeriod, nil // The pool's status says so, and a change of the class triggers a reconcile.
 	case err != nil:
 		return 0, err
 	case reason == "":

@@ -42,7 +42,7 @@ func newBench(t *testing.T, pool *apiv1.NodePool, change func(*apiv1.NodeClaim))
 	return &bench{World: w, t: t, c: &Controller{Client: w.Client, Clock: w.Clock, Cloud: w.Cloud}}
 }
 
-// pass reconciles the claim and wants these conditions and the next look.
+// pass reconciles the claim and checks its conditions and the time of the next reconcile.
 func (b *bench) pass(consolidatable, drifted string, again time.Duration) {
 	b.t.Helper()
 	result, err := b.c.Reconcile(b.t.Context(), ctrl.Request{NamespacedName: types.NamespacedName{Name: "a"}})
@@ -139,7 +139,7 @@ func TestDriftOfInstanceType(t *testing.T) {
 	b.pass(yes, "True InstanceTypeNotFound", 5*time.Minute)
 }
 
-// Drift that cannot be told now stays as it was, and Consolidatable is written all the same.
+// If the check of drift fails, Drifted stays as it was, and Consolidatable is written all the same.
 func TestDriftUnknown(t *testing.T) {
 	drifted := func(claim *apiv1.NodeClaim) {
 		condition.SetTrueWithReason(claim, apiv1.ConditionTypeDrifted, "AMIDrift", "AMIDrift", world.Start)

@@ -1,6 +1,5 @@
-// Package disruptionstatus keeps two conditions of claims up to date that disruption decides by: Consolidatable, when
-// consolidateAfter has passed since pods came or went, and Drifted, when the claim is no longer what its pool and
-// node class ask for.
+// Package disruptionstatus maintains two conditions of claims on which disruption depends. Consolidatable: consolidateAfter
+// has elapsed since the last pod event. Drifted: the claim no longer matches its pool or node class.
 //
-// Both are decided by engine/lifecycle and the provider. Drift that no event announces is found within five minutes.
+// engine/lifecycle and the provider decide both. Drift without an event is found within five minutes.
 package disruptionstatus

@@ -16,8 +16,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/workers"
 )
 
-// Register adds the controller to mgr. It is woken by claims, by pools whose spec or hash changes, and by node
-// classes: what they resolve to is in their status.
+// Register adds the controller to mgr. It is triggered by claims, by pools whose spec or hash changes, and by node
+// classes, including their status.
 func (c *Controller) Register(mgr ctrl.Manager) error {
 	facts := c.Cloud.Facts()
 	b := claims.Over(mgr, c, facts, workers.Number(c.CPUMillis, 10, 1000)).
@@ -55,7 +55,7 @@ func (c *Controller) fromClass(group, kind string) handler.MapFunc {
 	}
 }
 
-// requests returns a request for each of the selected claims. A list that fails wakes nobody: every claim looks again by itself.
+// requests returns a request for each selected claim. It returns none if listing fails: every claim is requeued by itself.
 func (c *Controller) requests(
 	ctx context.Context, selected client.ListOption, keep func(*apiv1.NodeClaim) bool,
 ) []ctrl.Request {

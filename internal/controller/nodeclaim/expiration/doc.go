@@ -1,4 +1,4 @@
-// Package expiration deletes claims that have lived their time.
+// Package expiration deletes claims that are older than their expireAfter.
 //
-// An expired claim goes at once: neither budgets nor replacements hold it. Its pods are planned anew while it drains.
+// An expired claim is deleted at once, regardless of budgets and replacements. Its pods are planned for while it drains.
 package expiration

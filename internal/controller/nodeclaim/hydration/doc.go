@@ -1,3 +1,2 @@
-// Package hydration brings claims that an older version made up to today's form: it adds the label that names their
-// node class.
+// Package hydration adds the label of the node class to claims that an older version of Karpenter created.
 package hydration

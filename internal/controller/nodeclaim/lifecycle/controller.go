@@ -46,7 +46,7 @@ type Controller struct {
 	Events  telemetry.Recorder
 	Metrics *telemetry.Metrics
 	Cloud   cloud.Provider
-	// Health may be nil: nobody keeps a record then.
+	// Health records registrations of each pool; nil to record none.
 	Health Health
 	// DRA holds initialization back until drivers of dynamic resources have published.
 	DRA bool
@@ -92,8 +92,8 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return claims.Settle(newPass(c, claim).run(ctx))
 }
 
-// hold puts the finalizer on a claim before anything is launched for it, and the label by which everybody can tell
-// that the claim and later its node are the provider's.
+// hold adds the finalizer to a claim before anything is launched for it. It also adds the label that marks the claim, and
+// later its node, as the provider's.
 func (c *Controller) hold(ctx context.Context, claim *apiv1.NodeClaim) error {
 	if !claim.DeletionTimestamp.IsZero() || slices.Contains(claim.Finalizers, apiv1.TerminationFinalizer) {
 		return nil

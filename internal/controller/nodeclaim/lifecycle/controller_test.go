@@ -64,7 +64,7 @@ func (b *bench) try(name string) (ctrl.Result, error) {
 	return b.Reconcile(b.t.Context(), ctrl.Request{NamespacedName: types.NamespacedName{Name: name}})
 }
 
-// pass reconciles the claim once and wants no error.
+// pass reconciles the claim once and fails the test on an error.
 func (b *bench) pass(name string) ctrl.Result {
 	b.t.Helper()
 	r, err := b.try(name)
@@ -325,7 +325,7 @@ func TestTimeouts(t *testing.T) {
 	})
 }
 
-// wantTimeout wants claim a given up once, for this reason, and the pool to have a failure noted.
+// wantTimeout checks that claim a is deleted once for this reason, and that a failure of its pool is recorded.
 func (b *bench) wantTimeout(reason, capacityType string) {
 	b.t.Helper()
 	if b.GetClaim("a").DeletionTimestamp.IsZero() {

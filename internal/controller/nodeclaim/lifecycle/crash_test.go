@@ -84,8 +84,8 @@ func TestCrashAnywhere(t *testing.T) {
 	}
 }
 
-// A claim that is deleted after its launch and before anybody wrote it down still ends its instance.
-func TestDeletedBeforeLaunchWasWrittenDown(t *testing.T) {
+// A claim that is deleted after its launch, before its provider ID was written, still has its instance terminated.
+func TestDeletedBeforeLaunchWasRecorded(t *testing.T) {
 	b := newBench(t, world.Claim("a"))
 	b.World.Cloud.OnCreate = func(_ context.Context, claim *apiv1.NodeClaim) error {
 		b.World.Cloud.Launch(claim)
@@ -104,8 +104,8 @@ func TestDeletedBeforeLaunchWasWrittenDown(t *testing.T) {
 	}
 }
 
-// The status could not be written after the launch, and then the claim was deleted: the provider is told the
-// instance's ID, since it may not find an instance so young by its tags.
+// If a claim is deleted after its launch and its status was not written, Delete gets the instance's ID from memory. The
+// provider may not find a new instance by its tags yet.
 func TestDeletedWithTheLaunchInMemory(t *testing.T) {
 	b := newBench(t, world.Claim("a"))
 	b.Controller.Client = interceptor.NewClient(b.World.Client, interceptor.Funcs{

@@ -1,11 +1,9 @@
-// Package lifecycle takes claims through their life: launch, registration, initialization, and at the end drain, the
-// end of the instance, and release.
+// Package lifecycle carries out the life cycle of claims: launch, registration, initialization, drain, termination of the
+// instance, and removal of the finalizer.
 //
-// What is to happen is decided by engine/lifecycle; here it is carried out, and the claim's status is written once a
-// pass. A pass may be cut short anywhere: everything it does can be done again, and a launch that is asked for again
-// gives the same instance.
+// engine/lifecycle decides the actions; this package carries them out and writes the claim's status once a pass. A pass may
+// be interrupted anywhere: all of its actions are idempotent, and a repeated launch returns the same instance.
 //
-// A launch that hangs holds up its own claim only. It is called off when the claim is deleted or its time is up. What
-// is kept in memory, the answers of launches that may not be in the cache yet, may be lost: it only saves asking
-// again.
+// A launch that hangs delays its own claim only. It is cancelled when the claim is deleted or its time is up. The only state
+// in memory is the results of launches that the cache may not have yet. If it is lost, the provider is called once more.
 package lifecycle

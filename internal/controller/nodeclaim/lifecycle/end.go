@@ -18,7 +18,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/act"
 )
 
-// setDeadline writes onto the claim when it will be ended by force; whoever drains its node reads it there.
+// setDeadline annotates the claim with the end of its termination grace period, which package termination reads.
 func (p *pass) setDeadline(ctx context.Context, a lifecycle.SetDeadline) error {
 	return p.patchClaim(ctx, func(claim *apiv1.NodeClaim) {
 		if claim.Annotations == nil {
@@ -55,7 +55,7 @@ func (p *pass) endInstance(ctx context.Context) (gone bool, err error) {
 	return false, nil
 }
 
-// release takes the finalizer off. The status is not written any more: nobody could read it.
+// release removes the finalizer. It writes no status, since the claim is deleted with that.
 func (p *pass) release(ctx context.Context) error {
 	before := p.stored.DeepCopy()
 	claim := p.stored
@@ -68,7 +68,7 @@ func (p *pass) release(ctx context.Context) error {
 	return nil
 }
 
-// tellEnd counts a claim that has come to its end.
+// tellEnd counts a claim that was released.
 func (p *pass) tellEnd(ctx context.Context, claim *apiv1.NodeClaim) {
 	pool, now := claim.Labels[apiv1.NodePoolLabelKey], p.Clock.Now()
 	m := p.Metrics.NodeClaims

@@ -75,8 +75,8 @@ func (p *pass) create(ctx context.Context, a lifecycle.Launch) (*cloud.Instance,
 	return instance, nil
 }
 
-// adopt writes what the instance is onto the claim. The claim's own labels win, but for those that tell what the instance
-// is: if we died here once, they may be left over from another instance. The provider's annotations win.
+// adopt writes the instance's labels and annotations to the claim. The claim's labels take precedence, but not those that
+// describe the instance: after a crash here they may be those of another instance. The provider's annotations take precedence.
 //
 // The patch goes without a lock, since the provider may have written to the claim while it launched; it only adds
 // keys. From the server's answer on, the status is made and later patched with a lock. If we die in between, the

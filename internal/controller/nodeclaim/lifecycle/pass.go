@@ -28,12 +28,12 @@ type pass struct {
 	view  lifecycle.View
 	// stored is the claim as the API server last gave it: what the status patch is made against.
 	stored *apiv1.NodeClaim
-	// tell is done once the status is written, so that nothing is told twice when the pass is repeated; before is the claim as it was
-	// until then, which a cache that is behind may not have shown.
+	// tell is published once the status is written, so that nothing is published twice if the pass is repeated. before is the
+	// claim until then, of which a stale cache may have an older version.
 	tell   []news
 	before *apiv1.NodeClaim
-	// unlocked means that the provider may have written to the claim during the pass, so that a lock on the status
-	// could never be had. Before a claim is launched nobody else writes its status.
+	// unlocked means that the provider may have written to the claim during the pass, so that an optimistic lock on the
+	// status would always fail. Before a claim is launched no other controller writes its status.
 	unlocked bool
 	// joined means that the claim's node was registered in this pass.
 	joined bool
@@ -78,8 +78,8 @@ func (p *pass) run(ctx context.Context) (ctrl.Result, error) {
 	return requeue, p.finish(ctx)
 }
 
-// remember adds what the cache does not show yet, and reports whether there is nothing to do until it does: the claim
-// was given up, and its deletion will wake us.
+// remember adds the state that the cache does not have yet. It returns true if the claim was given up: then there is nothing
+// to do until its deletion triggers a reconcile.
 func (p *pass) remember() (wait bool) {
 	known := p.launches.recall(p.claim.Name, p.claim.UID)
 	switch {
@@ -197,14 +197,14 @@ func poolUID(claim *apiv1.NodeClaim) types.UID {
 	return ""
 }
 
-// news is told when the condition becomes true.
+// news is published when the condition becomes true.
 type news struct {
 	condition string
 	tell      func()
 }
 
-// finish writes the status, tells what was done, and deletes the claim if it was given up. What is noted of the pool
-// is noted before the write that makes others look at it.
+// finish writes the status, publishes the news, and deletes the claim if it was given up. It records the pool's health first,
+// since the write triggers controllers that read it.
 func (p *pass) finish(ctx context.Context) error {
 	p.noteJoined()
 	if err := p.writeStatus(ctx); err != nil {

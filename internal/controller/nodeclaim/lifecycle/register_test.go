@@ -78,7 +78,7 @@ func (b *bench) closed(node string) string {
 	return ""
 }
 
-// The name that the cloud tells at launch is written to the claim.
+// The node name that the cloud returns at launch is written to the claim.
 func TestNodeNameIsWritten(t *testing.T) {
 	b := newBench(t, world.Claim("a"))
 	b.World.Cloud.NodeName = "n1"
@@ -108,8 +108,7 @@ func TestRegistrationWaitsForNominations(t *testing.T) {
 	b.want("taint", b.closed("n1"), "")
 }
 
-// Nominations are a hint: a node that waits for them in vain is registered 30 seconds after it has joined. After a restart that
-// is no later.
+// A node whose pods get no nominations is registered 30 seconds after it has joined all the same. A restart does not delay that.
 func TestNominationsTimeOut(t *testing.T) {
 	b := newBench(t, nominating(""))
 	b.pass("a")
@@ -194,7 +193,7 @@ func TestStatusDespiteOtherWriters(t *testing.T) {
 	b.want("Registered", b.Condition("a", "Registered"), "True Registered")
 }
 
-// A pass whose cache is behind finds out once more what is known, and does not count it.
+// A pass with a stale cache sees a registration again and does not count it twice.
 func TestCountedOnce(t *testing.T) {
 	for _, known := range []bool{false, true} {
 		b := newBench(t, world.Claim("a"))

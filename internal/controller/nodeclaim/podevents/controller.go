@@ -39,7 +39,7 @@ type Controller struct {
 	CPUMillis int64
 
 	mu sync.Mutex // guards recent
-	// recent is what happened on nodes lately, by name: pods without a grace period are gone before anybody looks.
+	// recent is the last pod events by node name. Pods without a grace period are gone before Reconcile could see them.
 	recent map[string]moments
 }
 
@@ -104,8 +104,8 @@ func (c *Controller) forget(node string) {
 	delete(c.recent, node)
 }
 
-// movement lets those events through by which a pod may have come or gone. A pod that is deleted was told to go
-// before.
+// movement selects the events by which a pod may have been bound to or have left a node. The removal of a pod is none, since
+// its deletion began before.
 func movement() predicate.Predicate {
 	return predicate.Funcs{
 		DeleteFunc: func(event.DeleteEvent) bool { return false },

@@ -37,7 +37,7 @@ func newWorld(t *testing.T) (*world.World, *apiv1.NodeClaim) {
 	return w, claim
 }
 
-// pass runs a controller that knows nothing from before, and returns the age of the start that is noted on the claim.
+// pass runs a new controller, and returns the age of the last pod event in the claim's status.
 func pass(t *testing.T, w *world.World) time.Duration {
 	t.Helper()
 	c := &Controller{Client: w.Client, Clock: w.Clock, Cloud: w.Cloud}
