@@ -222,12 +222,15 @@ func (c *candidate) appendBins(out []lp.CoverBin) []lp.CoverBin {
 
 // value computes best and value of each candidate from the dual prices, which are by price group and dimension.
 func (c *candidates) value(prices [][]float64) {
+	ceilings := map[lp.GroupSet][]float64{} // most candidates have equal groups
 	for _, x := range c.list {
-		if x.best == nil {
-			x.best = make([]float64, c.width)
+		best, ok := ceilings[x.groups]
+		if !ok {
+			best = make([]float64, c.width)
+			lp.Ceiling(best, x.groups, prices)
+			ceilings[x.groups] = best
 		}
-		lp.Ceiling(x.best, x.groups, prices)
-		x.value = dot(x.best, x.capacity)
+		x.best, x.value = best, dot(best, x.capacity)
 	}
 }
 

@@ -89,7 +89,7 @@ func (s *search) construct() []*pattern {
 		t.base = t.value
 	}
 	for _, c := range s.candidates.list {
-		c.first = slices.Clone(c.best)
+		c.first = c.best
 	}
 	return s.open(true)
 }

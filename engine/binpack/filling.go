@@ -31,6 +31,7 @@ type scratch struct {
 	left                 []float64 // free capacity divided by the square of the capacity, see itemType.match
 	inverse              []float64 // one over the bin's capacity, by dimension
 	load                 *load
+	filling              filling
 	refused              []int // by conflict class, see filling.refused
 }
 
@@ -59,7 +60,8 @@ type filling struct {
 // hold a copy of star.
 func (b *builder) build(c *candidate, star *itemType, fill order) *pattern {
 	b.patterns++
-	f := &filling{builder: b, candidate: c, refused: b.scratch.refused}
+	f := &b.scratch.filling
+	*f = filling{builder: b, candidate: c, refused: b.scratch.refused}
 	t := &c.catalog.types[c.typ]
 	f.pattern.catalog, f.pattern.typ = c.catalog, c.typ
 	f.free = append(b.scratch.free[:0], t.Capacity...)

@@ -67,15 +67,16 @@ func (p *pattern) resize() {
 		return
 	}
 	demand, from := p.demand(), p.catalog.types[p.typ].Supply
-	best := p.typ
-	p.offers.types.Each(func(j int) {
-		if p.offers.price[j] < p.offers.price[best] && p.catalog.types[j].Supply == from &&
-			p.catalog.lookup.Holds(j, demand, p.shared) && p.admits(j) {
-			best = j
+	for _, j := range p.offers.cheapestFirst() {
+		if p.offers.price[j] >= p.offers.price[p.typ] {
+			break
 		}
-	})
-	p.typ = best
-	p.price = p.offers.price[best] + p.fee
+		if p.catalog.types[j].Supply == from && p.catalog.lookup.Holds(j, demand, p.shared) && p.admits(j) {
+			p.typ = j
+			break
+		}
+	}
+	p.price = p.offers.price[p.typ] + p.fee
 }
 
 // restricted reports whether restricted items or preloaded copies also decide which bin types hold the pattern.

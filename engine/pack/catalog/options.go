@@ -23,7 +23,7 @@ func (p *Pool) Options(s *OfferSet, amount []int64, shared SharedVolumes, r *Res
 	found := p.Bins().Index.Options(binpack.OfferSet(s.ID), amount, shared.Numbers(), supplyOf(r), admits)
 	out := p.options[found]
 	if out == nil {
-		out = &Options{}
+		out = &Options{Types: make([]*Type, 0, len(found.Types)), Instances: make([]*model.InstanceType, 0, len(found.Types))}
 		for _, i := range found.Types {
 			out.Types = append(out.Types, p.Types[i])
 			out.Instances = append(out.Instances, p.Types[i].InstanceType)
