@@ -32,6 +32,7 @@ type scratch struct {
 	inverse              []float64 // one over the bin's capacity, by dimension
 	load                 *load
 	filling              filling
+	parts                []part
 	refused              []int // by conflict class, see filling.refused
 }
 

@@ -11,8 +11,10 @@ func (b *builder) polish(p *pattern) {
 	if len(p.offers.distinct) > 0 && !b.in.options.RelaxDistinct {
 		return
 	}
-	f := &filling{builder: b, pattern: *p, refused: b.scratch.refused}
-	f.pattern.parts = slices.Clone(p.parts)
+	f := &b.scratch.filling
+	*f = filling{builder: b, pattern: *p, refused: b.scratch.refused}
+	f.pattern.parts = append(b.scratch.parts[:0], p.parts...)
+	b.scratch.parts = f.pattern.parts
 	t := &p.catalog.types[p.typ]
 	f.free = append(b.scratch.free[:0], t.Capacity...)
 	f.held = t.Includes
@@ -36,7 +38,7 @@ func (b *builder) polish(p *pattern) {
 		}
 	}
 	if f.pattern.value > p.value {
-		p.parts = slices.DeleteFunc(f.pattern.parts, func(x part) bool { return x.n == 0 })
+		p.parts = slices.DeleteFunc(slices.Clone(f.pattern.parts), func(x part) bool { return x.n == 0 })
 		p.value = f.pattern.value
 		p.shared, p.offers = nil, p.parts[0].typ.fit.on[p.catalog.index].offers
 		for _, x := range p.parts {

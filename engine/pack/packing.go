@@ -1,8 +1,8 @@
 package pack
 
 import (
-	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/karpenter-go/karpenter/engine/binpack"
 	"github.com/karpenter-go/karpenter/engine/pack/assign"
@@ -141,7 +141,7 @@ func itemsOf(a *assign.Assignment) []binpack.Item {
 			uses[s.Fit] = on
 		}
 		items[i] = binpack.Item{
-			Name: fmt.Sprintf("%09d", i), Demand: s.Demand.Amount, Shared: s.Demand.Shared.Numbers(), Copies: s.Copies(),
+			Name: strconv.Itoa(1_000_000_000 + i)[1:], Demand: s.Demand.Amount, Shared: s.Demand.Shared.Numbers(), Copies: s.Copies(),
 			On: on, Counts: countsOf(s), Bounds: boundsOf(s.Rules), Priority: s.Class.Priority,
 			Restricted: s.Fit.Restricted,
 		}
