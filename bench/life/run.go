@@ -49,8 +49,8 @@ func (w *World) join() {
 		for _, name := range []string{apiv1.ConditionTypeRegistered, apiv1.ConditionTypeInitialized} {
 			condition.SetTrue(n.claim, name, w.now)
 		}
-		if n.claim.Annotations[apiv1.TurnAnnotationKey] != "" {
-			n.object.Spec.Taints = []corev1.Taint{apiv1.ReservedNoScheduleTaint()}
+		if n.claim.Annotations[apiv1.MoveStageAnnotationKey] != "" {
+			n.object.Spec.Taints = []corev1.Taint{apiv1.StagedMoveNoScheduleTaint()}
 		}
 		w.wrote(n)
 	}
@@ -147,8 +147,8 @@ func (w *World) reserve(s *model.Snapshot, leaving []*node) {
 		if n.claim.Annotations == nil {
 			n.claim.Annotations = map[string]string{}
 		}
-		n.claim.Annotations[apiv1.TakesFromAnnotationKey] = strings.Join(d.From, ",")
-		n.object.Spec.Taints = []corev1.Taint{apiv1.ReservedNoScheduleTaint()}
+		n.claim.Annotations[apiv1.ReceivesPodsFromAnnotationKey] = strings.Join(d.From, ",")
+		n.object.Spec.Taints = []corev1.Taint{apiv1.StagedMoveNoScheduleTaint()}
 		w.wrote(n)
 	}
 }
@@ -163,7 +163,7 @@ func (w *World) handOver() {
 	for _, m := range opens {
 		n := w.nodes[m.Claim.Name]
 		n.object.Spec.Taints = nil
-		delete(n.claim.Annotations, apiv1.TakesFromAnnotationKey)
+		delete(n.claim.Annotations, apiv1.ReceivesPodsFromAnnotationKey)
 		w.wrote(n)
 	}
 }
@@ -229,7 +229,7 @@ func (w *World) disrupt() {
 			n := w.launch(&c.Replacements[k])
 			n.claim.Annotations = map[string]string{apiv1.ReplacesAnnotationKey: strings.Join(names, ",")}
 			if w.Turns && c.Scatters() {
-				n.claim.Annotations[apiv1.TurnAnnotationKey] = strconv.Itoa(k + 1)
+				n.claim.Annotations[apiv1.MoveStageAnnotationKey] = strconv.Itoa(k + 1)
 			}
 			w.wrote(n)
 			w.promise(n.claim.Name, c.Replacements[k].Pods)

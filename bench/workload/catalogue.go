@@ -15,7 +15,7 @@ var catalogues = map[string]func() ([]catalogue.Type, error){
 	"noburst": func() ([]catalogue.Type, error) {
 		return ec2(func(category string, _ int) bool { return category != "t" })
 	},
-	"cmr6":         func() ([]catalogue.Type, error) { return ec2(generalPurpose) },
+	"cmr6": func() ([]catalogue.Type, error) { return ec2(generalPurpose) },
 	"first400": func() ([]catalogue.Type, error) {
 		types, err := ec2(func(string, int) bool { return true })
 		return types[:min(len(types), 400)], err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/karpenter-go/karpenter/engine/binpack/lp"
 	"github.com/karpenter-go/karpenter/engine/binpack/typeset"
+	"github.com/karpenter-go/karpenter/engine/binpack/vector"
 )
 
 // A candidate is a bin type that holds at least one copy of some item type. It carries prices and bounds.
@@ -164,7 +165,7 @@ func (c *candidate) dominates(other *candidate) bool {
 			return false
 		}
 	}
-	return containsAll(c.catalog.types[c.typ].Includes, c.catalog.types[other.typ].Includes)
+	return typeset.ContainsAll(c.catalog.types[c.typ].Includes, c.catalog.types[other.typ].Includes)
 }
 
 // recharge recomputes charge and groups of each candidate from the item types that have copies left. The fee is added
@@ -230,7 +231,7 @@ func (c *candidates) value(prices [][]float64) {
 			lp.Ceiling(best, x.groups, prices)
 			ceilings[x.groups] = best
 		}
-		x.best, x.value = best, dot(best, x.capacity)
+		x.best, x.value = best, vector.Dot(best, x.capacity)
 	}
 }
 
@@ -269,12 +270,13 @@ func (c *candidates) at(i int) *candidate {
 	return c.list[i]
 }
 
-// A walk visits the candidates by falling bound for a pattern of copies whose total value is known. No bin can hold more
-// value than that. Such a bin has a lower bound: the total divided by its price.
+// A walk visits the candidates by falling upper bound on the ratio of a pattern. No pattern is worth more than total,
+// the value of all copies left. A candidate whose value exceeds total has the bound total / (price + fee).
 type walk struct {
-	candidates   *candidates
-	total, fee   float64
-	next, capped int // positions in list, for candidates of at most the total value, and in byPrice, for all others
+	candidates *candidates
+	total, fee float64
+	next       int // position in list, for candidates with a value of at most total
+	capped     int // position in byPrice, for the others
 }
 
 func (c *candidates) walk(total, fee float64) walk {

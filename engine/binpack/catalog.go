@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"sort"
+
+	"github.com/karpenter-go/karpenter/engine/binpack/vector"
 )
 
 // A catalog is the working state of a Catalog. Its budget and supplies change when bins are opened and closed.
@@ -29,7 +31,7 @@ func newCatalog(c *Catalog, index int, p *Problem, units []float64, supplies []i
 	}
 	for i := range c.Types {
 		t := &c.Types[i]
-		out.scaled = append(out.scaled, scale(t.Capacity, units))
+		out.scaled = append(out.scaled, vector.Scale(t.Capacity, units))
 		out.preload = out.preload || len(t.Preload) > 0
 		out.limited = out.limited || t.Supply >= 0
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/karpenter-go/karpenter/engine/binpack/colgen"
+	"github.com/karpenter-go/karpenter/engine/binpack/vector"
 )
 
 // generateColumns replaces the bins of a sparse problem by cheaper ones if column generation finds any. The copies of
@@ -56,7 +57,7 @@ func (s *search) columnsFor(bins []*pattern, x, y int) []colgen.Column {
 	var types []colgen.Bin
 	for _, c := range s.candidates.byRank() {
 		b := colgen.Bin{X: c.capacity64(x), Y: c.capacity64(y), Price: c.price + s.pricing.fee}
-		b.Bound = dot(c.first, c.capacity) / b.Price
+		b.Bound = vector.Dot(c.first, c.capacity) / b.Price
 		types = append(types, b)
 	}
 	incumbent, prices := make([]colgen.Column, len(bins)), make([]float64, len(bins))
@@ -146,7 +147,7 @@ func (s *search) rebase() {
 		t.value = t.base
 	}
 	for _, c := range s.candidates.list {
-		c.best, c.value = c.first, dot(c.first, c.capacity)
+		c.best, c.value = c.first, vector.Dot(c.first, c.capacity)
 	}
 	s.candidates.rank(s.pricing.fee)
 }

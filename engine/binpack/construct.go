@@ -65,7 +65,7 @@ func (s *search) isSparse() bool {
 	copies, types := 0, s.demand.types
 	for _, t := range types {
 		copies += t.left
-		if t.social || len(t.shared) > 0 || slices.ContainsFunc(s.in.catalogs, func(c *catalog) bool {
+		if t.hasConflicts || len(t.shared) > 0 || slices.ContainsFunc(s.in.catalogs, func(c *catalog) bool {
 			o := t.fit.on[c.index].offers
 			return o != types[0].fit.on[c.index].offers || o != nil && len(o.distinct) > 0
 		}) {

@@ -16,8 +16,8 @@ type demand struct {
 	total   float64     // the total value of all copies left
 }
 
-// A cardinality is a conflict group of which a bin holds at most max counted copies. bins is the least number of bins
-// that they require. A scarce cardinality has a dual price. It acts as a further dimension, in which each bin has
+// A cardinality is a conflict group of which a bin holds at most max counted copies. bins is a lower bound on the number
+// of bins that they require. A scarce cardinality has a dual price. It acts as a further dimension, in which each bin has
 // capacity max.
 type cardinality struct{ group, max, bins int }
 
@@ -72,8 +72,8 @@ func drawsOn(it *item, scarce []cardinality) int {
 	return bits
 }
 
-// group assigns the item types to price groups, which are numbered by falling size. The types of a group pay the same
-// price in every bin type.
+// group assigns the item types to price groups, numbered by falling size. Item types of one group pay equal prices in
+// every bin type. Only the last group may mix prices, see maxGroups.
 func (d *demand) group(catalogs []*catalog) {
 	at := map[string]int{}
 	var size []float64
@@ -83,7 +83,7 @@ func (d *demand) group(catalogs []*catalog) {
 		for _, c := range catalogs {
 			id := -1
 			if s := t.fit.on[c.index].offers; s != nil {
-				id = s.tariff
+				id = s.priceClass
 			}
 			buf = binary.AppendVarint(buf, int64(id))
 		}
@@ -148,7 +148,8 @@ func (d *demand) unpacked() bool {
 	return slices.ContainsFunc(d.types, func(t *itemType) bool { return t.left > 0 })
 }
 
-// needs returns the demand of all copies left, by price group and dimension.
+// needs returns the total demand of the copies left, by price group (see doc.go) and dimension. Scarce cardinalities
+// follow the dimensions.
 func (d *demand) needs(width int) [][]float64 {
 	out := make([][]float64, d.groups)
 	for g := range out {

@@ -1,6 +1,11 @@
 package binpack
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/karpenter-go/karpenter/engine/binpack/typeset"
+	"github.com/karpenter-go/karpenter/engine/binpack/vector"
+)
 
 // A builder builds the patterns of one search.
 type builder struct {
@@ -113,24 +118,25 @@ func (f *filling) fits(t *itemType) bool {
 			return false
 		}
 	}
-	return len(t.shared) == 0 || f.in.shared.fit(without(t.shared, f.held), t.demand, f.free)
+	return len(t.shared) == 0 || f.in.shared.fit(typeset.Without(t.shared, f.held), t.demand, f.free)
 }
 
 // room returns how many more copies of t the free capacity holds, at most the copies left.
 func (f *filling) room(t *itemType) int {
 	if len(t.shared) == 0 {
-		return copiesThatFit(t.demand, f.free, t.left-t.used)
+		return vector.Copies(t.demand, f.free, t.left-t.used)
 	}
-	return f.in.shared.copies(t.demand, f.free, without(t.shared, f.held), t.left-t.used)
+	return f.in.shared.copies(t.demand, f.free, typeset.Without(t.shared, f.held), t.left-t.used)
 }
 
-// hold adds the shared demands of t to the pattern and subtracts the new ones from the free capacity.
+// hold adds the shared demands of t to the pattern. It subtracts those that the bin does not hold yet from the free
+// capacity.
 func (f *filling) hold(t *itemType) {
-	if fresh := without(t.shared, f.held); len(fresh) > 0 {
+	if fresh := typeset.Without(t.shared, f.held); len(fresh) > 0 {
 		f.in.shared.take(fresh, f.free, 1)
-		f.held = union(f.held, fresh)
+		f.held = typeset.Union(f.held, fresh)
 	}
-	f.pattern.shared = union(f.pattern.shared, t.shared)
+	f.pattern.shared = typeset.Union(f.pattern.shared, t.shared)
 }
 
 // closed reports whether the pattern has refused all conflict classes of t.
@@ -167,7 +173,7 @@ func (f *filling) add(t *itemType, n int) int {
 	if added > 0 {
 		p.offers = offers
 		t.used += added
-		subtract(f.free, t.demand, added)
+		vector.Subtract(f.free, t.demand, added)
 		if len(t.shared) > 0 {
 			f.hold(t)
 		}
@@ -207,7 +213,7 @@ func (f *filling) addItems(t *itemType, n int) int {
 // put adds up to n copies of the item and returns how many. Bounds of the item and of the pattern's items limit the
 // number.
 func (f *filling) put(t *itemType, c *itemClass, it *item, n int) int {
-	if it.social() {
+	if it.hasConflicts() {
 		f.in.meter.spend(1)
 		if n = f.scratch.load.admits(it.Item, n); n == 0 {
 			f.refused[c.number] = f.patterns
@@ -232,10 +238,10 @@ func (f *filling) keepDistinct(offers *offerSet, t *itemType, n int) int {
 	typ := &p.catalog.types[p.typ]
 	for ; n > 0; n /= 2 {
 		used := slices.Clone(typ.Capacity)
-		subtract(used, f.free, 1)
-		f.in.shared.take(without(p.shared, typ.Includes), used, 1)
-		subtract(used, t.demand, -n)
-		options := p.catalog.lookup.Options(offers.id, used, union(p.shared, t.shared), typ.Supply, nil)
+		vector.Subtract(used, f.free, 1)
+		f.in.shared.take(typeset.Without(p.shared, typ.Includes), used, 1)
+		vector.Subtract(used, t.demand, -n)
+		options := p.catalog.lookup.Options(offers.id, used, typeset.Union(p.shared, t.shared), typ.Supply, nil)
 		if offers.satisfied(p.catalog.affordable(options.Types)) {
 			return n
 		}

@@ -7,6 +7,7 @@ import (
 	"sort"
 
 	"github.com/karpenter-go/karpenter/engine/binpack/typeset"
+	"github.com/karpenter-go/karpenter/engine/binpack/vector"
 )
 
 // An Index finds the bin types of one catalog that hold a demand, and orders them by price. It caches results.
@@ -46,7 +47,7 @@ type ladder struct {
 func NewIndex(c *Catalog, shared []SharedDemand) *Index {
 	return &Index{
 		types: c.Types, shared: shared, options: map[optionsKey]*TypeOptions{},
-		offers: offerTable{offers: c.Offers, meets: map[[2]OfferSet]*offerSet{}, tariffs: map[string]int{}},
+		offers: offerTable{offers: c.Offers, meets: map[[2]OfferSet]*offerSet{}, priceClasses: map[string]int{}},
 	}
 }
 
@@ -54,8 +55,8 @@ func NewIndex(c *Catalog, shared []SharedDemand) *Index {
 // indices. Shared demands that the type includes take no capacity.
 func (x *Index) Holds(j int, demand []int64, shared []int) bool {
 	t := &x.types[j]
-	return fitsIn(demand, t.Capacity) &&
-		(len(shared) == 0 || x.shared.fit(without(shared, t.Includes), demand, t.Capacity))
+	return vector.Fits(demand, t.Capacity) &&
+		(len(shared) == 0 || x.shared.fit(typeset.Without(shared, t.Includes), demand, t.Capacity))
 }
 
 // Holding removes from b the types that do not hold the demand and the shared demands. It modifies b and returns it.
@@ -69,7 +70,7 @@ func (x *Index) Holding(b typeset.Set, demand []int64, shared []int) typeset.Set
 	}
 	if x.lookups++; x.lookups < minLookups {
 		b.Each(func(j int) {
-			if !fitsIn(demand, x.types[j].Capacity) {
+			if !vector.Fits(demand, x.types[j].Capacity) {
 				b.Remove(j)
 			}
 		})
@@ -122,15 +123,16 @@ func (x *Index) allLadders(dimensions int) []ladder {
 	return x.ladders
 }
 
-// Options returns the types with an offer in the set that hold the demand and the shared demands. The types must draw
-// from the supply (-1: no supply) and may must admit them (nil admits all). Equal results share a pointer.
-func (x *Index) Options(s OfferSet, demand []int64, shared []int, supply int, may func(j int) bool) *TypeOptions {
+// Options returns the types with an offer in the set that hold the demand and the shared demands. Only types with
+// this supply (-1: none) are returned. If admits is not nil, it must be true for the type. Equal results share a
+// pointer.
+func (x *Index) Options(s OfferSet, demand []int64, shared []int, supply int, admits func(j int) bool) *TypeOptions {
 	set := x.offers.set(s)
 	b := x.Holding(append(x.scratch[:0], set.types...), demand, shared)
 	x.scratch = b
-	if may != nil {
+	if admits != nil {
 		b.Each(func(j int) {
-			if !may(j) {
+			if !admits(j) {
 				b.Remove(j)
 			}
 		})

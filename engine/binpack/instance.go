@@ -28,8 +28,8 @@ type item struct {
 	inPattern, stamp, part int
 }
 
-// social reports whether the item has counts or bounds, which restrict the items that share a bin with it.
-func (it *item) social() bool { return len(it.Counts)+len(it.Bounds) > 0 }
+// hasConflicts reports whether the item has counts or bounds, which restrict the items that share a bin with it.
+func (it *item) hasConflicts() bool { return len(it.Counts)+len(it.Bounds) > 0 }
 
 // A meter counts elementary steps. most is Options.MaxSteps.
 type meter struct{ used, most int64 }

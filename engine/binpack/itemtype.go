@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/karpenter-go/karpenter/engine/binpack/typeset"
+	"github.com/karpenter-go/karpenter/engine/binpack/vector"
 )
 
 // An itemType is all items with equal demand, bin types and offer sets. Their conflicts may differ.
@@ -11,18 +12,18 @@ type itemType struct {
 	index int
 	fit   *itemFit
 	// demand and scaled are by dimension. Those of all types share one array each, see align.
-	demand  []int64
-	scaled  []float64 // in units, plus SharedDemand.Part for each shared demand
-	shared  []int
-	weights []float64 // scaled, then the use of each scarce cardinality (0 or 1)
-	classes []itemClass
-	social  bool // some item of the type has counts or bounds
-	left    int
-	group   int     // the price group, see doc.go
-	value   float64 // of one copy, in dollars per hour
-	base    float64 // the value at the first dual prices
-	used    int     // the number of copies in the pattern under construction
-	stuck   bool    // no bin can be opened for it at the current prices
+	demand       []int64
+	scaled       []float64 // in units, plus SharedDemand.Part for each shared demand
+	shared       []int
+	weights      []float64 // scaled, then the use of each scarce cardinality (0 or 1)
+	classes      []itemClass
+	hasConflicts bool // some item of the type has counts or bounds
+	left         int
+	group        int     // the price group, see doc.go
+	value        float64 // of one copy, in dollars per hour
+	base         float64 // the value at the first dual prices
+	used         int     // the number of copies in the pattern under construction
+	stuck        bool    // no bin can be opened for it at the current prices
 }
 
 // An itemFit is the offer sets and bin types that an item type may use.
@@ -83,7 +84,7 @@ func groupItems(in *instance, items []*item, scarce []cardinality) ([]*itemType,
 			it.class = g.classOf(it.Item)
 		}
 		it.stamp = 0 // 0 is no pattern: a search numbers its patterns from 1
-		t.social = t.social || it.social()
+		t.hasConflicts = t.hasConflicts || it.hasConflicts()
 		t.left += it.left
 		g.of[i] = t
 	}
@@ -152,7 +153,7 @@ func (in *instance) newItemType(it *item, draws, scarce int) *itemType {
 			f.on[i] = fit{in.catalogs[i].set(u.Offers), u.Types}
 		}
 	}
-	t := &itemType{fit: f, demand: it.Demand, scaled: scale(it.Demand, in.units), shared: it.Shared}
+	t := &itemType{fit: f, demand: it.Demand, scaled: vector.Scale(it.Demand, in.units), shared: it.Shared}
 	for _, x := range it.Shared {
 		t.scaled[in.shared[x].Dimension] += in.shared[x].Part / in.units[in.shared[x].Dimension]
 	}
@@ -180,7 +181,7 @@ func (g *itemGrouper) distribute(items []*item, sizes []int) {
 	}
 }
 
-// split groups the items of the type into classes.
+// split sorts the items by conflict class and sets the item classes of t, one for each conflict class.
 func (t *itemType) split(items []*item) {
 	slices.SortStableFunc(items, func(a, b *item) int { return a.class - b.class })
 	n := 0

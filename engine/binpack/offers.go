@@ -12,21 +12,21 @@ import (
 // An offerSet is a set of offers of one catalog, with the price of each bin type under it.
 type offerSet struct {
 	id OfferSet
-	// tariff identifies the price vector. Offer sets with equal prices have equal tariffs.
-	tariff   int
-	price    []float64   // by type: the lowest price; +Inf if the set has no offer of it
-	types    typeset.Set // the types with an offer in the set
-	byPrice  []int       // the same, by rising price; nil until cheapestFirst is called
-	distinct []Distinct
+	// priceClass identifies the price vector. Offer sets with equal prices have equal priceClasses.
+	priceClass int
+	price      []float64   // by type: the lowest price; +Inf if the set has no offer of it
+	types      typeset.Set // the types with an offer in the set
+	byPrice    []int       // the same, by rising price; nil until cheapestFirst is called
+	distinct   []Distinct
 }
 
-// An offerTable caches the offer sets of a catalog and their intersections. tariffs numbers the distinct price
-// vectors.
+// An offerTable caches the offer sets of a catalog and their intersections. priceClasses maps each distinct price
+// vector, encoded, to its number.
 type offerTable struct {
-	offers  Offers
-	sets    []*offerSet
-	meets   map[[2]OfferSet]*offerSet
-	tariffs map[string]int
+	offers       Offers
+	sets         []*offerSet
+	meets        map[[2]OfferSet]*offerSet
+	priceClasses map[string]int
 }
 
 // set returns the offer set with this identifier, nil for NoOffers.
@@ -62,12 +62,12 @@ func (t *offerTable) newSet(id OfferSet) *offerSet {
 			s.price[i] = max(v, minPrice)
 		}
 	}
-	at, ok := t.tariffs[string(name)]
+	at, ok := t.priceClasses[string(name)]
 	if !ok {
-		at = len(t.tariffs)
-		t.tariffs[string(name)] = at
+		at = len(t.priceClasses)
+		t.priceClasses[string(name)] = at
 	}
-	s.tariff = at
+	s.priceClass = at
 	return s
 }
 

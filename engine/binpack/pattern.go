@@ -3,6 +3,8 @@ package binpack
 import (
 	"math"
 	"slices"
+
+	"github.com/karpenter-go/karpenter/engine/binpack/vector"
 )
 
 // A pattern is a set of copies that share one bin of a type. An opened bin is represented by its pattern.
@@ -47,7 +49,7 @@ func (p *pattern) better(than *pattern) bool {
 func (p *pattern) demand() []int64 {
 	out := make([]int64, len(p.catalog.types[p.typ].Capacity))
 	for i := range p.parts {
-		subtract(out, p.parts[i].item.Demand, -p.parts[i].n)
+		vector.Subtract(out, p.parts[i].item.Demand, -p.parts[i].n)
 	}
 	return out
 }
@@ -79,21 +81,22 @@ func (p *pattern) resize() {
 	p.price = p.offers.price[p.typ] + p.fee
 }
 
-// restricted reports whether restricted items or preloaded copies also decide which bin types hold the pattern.
+// restricted reports whether admits may reject a bin type.
 func (p *pattern) restricted() bool {
 	return p.catalog.preload || slices.ContainsFunc(p.parts, func(x part) bool { return x.item.Restricted })
 }
 
-// admits reports whether restricted items and preloaded copies admit the pattern in a bin of type j.
+// admits reports whether the restricted items may use bin type j. If an item has counts or bounds, j must not have
+// more preloaded copies than the pattern's type.
 func (p *pattern) admits(j int) bool {
-	social := false
+	hasConflicts := false
 	for _, x := range p.parts {
 		if x.item.Restricted && !x.typ.fit.on[p.catalog.index].types.Has(j) {
 			return false
 		}
-		social = social || x.item.social()
+		hasConflicts = hasConflicts || x.item.hasConflicts()
 	}
-	return !social || !p.catalog.preload || p.catalog.noMorePreloaded(j, p.typ)
+	return !hasConflicts || !p.catalog.preload || p.catalog.noMorePreloaded(j, p.typ)
 }
 
 // setCharge computes the charge of one bin. It exceeds that of the bin type if Distinct conditions require further

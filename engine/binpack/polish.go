@@ -1,6 +1,11 @@
 package binpack
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/karpenter-go/karpenter/engine/binpack/typeset"
+	"github.com/karpenter-go/karpenter/engine/binpack/vector"
+)
 
 // maxSwaps bounds the swaps in one pattern.
 const maxSwaps = 24
@@ -19,14 +24,14 @@ func (b *builder) polish(p *pattern) {
 	f.free = append(b.scratch.free[:0], t.Capacity...)
 	f.held = t.Includes
 	for _, x := range p.parts {
-		subtract(f.free, x.item.Demand, x.n)
+		vector.Subtract(f.free, x.item.Demand, x.n)
 		f.hold(x.typ)
 	}
 	// build left in scratch.open the item types that it considered for p. Their field used is the number of their
 	// copies in p.
 	f.open = b.scratch.trade[:0]
 	for _, t := range b.scratch.open {
-		if t.left > t.used && !t.social && containsAll(f.held, t.shared) &&
+		if t.left > t.used && !t.hasConflicts && typeset.ContainsAll(f.held, t.shared) &&
 			p.catalog.meet(p.offers, t.fit.on[p.catalog.index].offers) == p.offers {
 			f.open = append(f.open, t)
 		}
@@ -42,7 +47,7 @@ func (b *builder) polish(p *pattern) {
 		p.value = f.pattern.value
 		p.shared, p.offers = nil, p.parts[0].typ.fit.on[p.catalog.index].offers
 		for _, x := range p.parts {
-			p.shared = union(p.shared, x.typ.shared)
+			p.shared = typeset.Union(p.shared, x.typ.shared)
 			p.offers = p.catalog.meet(p.offers, x.typ.fit.on[p.catalog.index].offers)
 		}
 		p.price = p.offers.price[p.typ] + p.fee
@@ -55,7 +60,7 @@ func (f *filling) swap() bool {
 	out, in, times, gain := -1, -1, 0, 0.0
 	for i := range parts {
 		a := parts[i].typ
-		if parts[i].n == 0 || parts[i].item.social() {
+		if parts[i].n == 0 || parts[i].item.hasConflicts() {
 			continue
 		}
 		for j, b := range f.open {
@@ -77,7 +82,7 @@ func (f *filling) swap() bool {
 	parts[out].item.inPattern -= times
 	a.used -= times
 	f.pattern.value -= float64(a.value * float64(times))
-	subtract(f.free, a.demand, -times)
+	vector.Subtract(f.free, a.demand, -times)
 	return f.add(b, times) > 0
 }
 

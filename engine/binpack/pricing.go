@@ -1,6 +1,10 @@
 package binpack
 
-import "github.com/karpenter-go/karpenter/engine/binpack/lp"
+import (
+	"github.com/karpenter-go/karpenter/engine/binpack/lp"
+
+	"github.com/karpenter-go/karpenter/engine/binpack/vector"
+)
 
 // A pricing computes the value of every item type. It uses the dual prices of the linear relaxation for the copies
 // left.
@@ -10,7 +14,7 @@ type pricing struct {
 	meter      *meter
 	fee        float64 // the amount added to each bin's price
 	priced     float64 // the total value left at the last update of dual prices
-	charged    float64 // the total value left when charges were last computed; 0: never
+	charged    float64 // the total value left when charges were last computed; 0: compute them at the next update
 	covering   *lp.Covering
 	bins       []lp.CoverBin
 	open       []bool // by candidate: whether the covering contains it
@@ -82,22 +86,22 @@ func (p *pricing) solve() bool {
 	prices, _ := p.covering.Solve(needs)
 	p.meter.spend(int(p.covering.Steps()-before) + len(p.bins))
 	if len(p.bins) == 1 {
-		spread(prices[0], needs[0], &p.bins[0])
+		divide(prices[0], needs[0], &p.bins[0])
 	}
 	for _, t := range d.byValue {
 		// A copy without priced demands still has a small value.
-		t.value = max(dot(prices[t.group], t.weights), minPrice)
+		t.value = max(vector.Dot(prices[t.group], t.weights), minPrice)
 		t.stuck = false
 	}
 	c.value(prices)
 	return true
 }
 
-// spread sets the prices for a single bin type. The dual solution would price only the dimension that requires the
-// most bins, which ignores how copies combine. spread divides the bin's price among all dimensions. Weights are the
+// divide sets the prices for a single bin type. The dual solution would price only the dimension that requires the
+// most bins, which ignores how copies combine. divide divides the bin's price among all dimensions. Weights are the
 // fourth powers of the number of bins that each dimension requires alone. So scarce dimensions count most, as in the
 // dot-product heuristic of Panigrahy et al. (2011). No bin holds more value than its price.
-func spread(prices, needs []float64, b *lp.CoverBin) {
+func divide(prices, needs []float64, b *lp.CoverBin) {
 	sum, parts := 0.0, make([]float64, len(prices))
 	for r, c := range b.Capacity {
 		if c > 0 {

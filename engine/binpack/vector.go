@@ -2,51 +2,6 @@ package binpack
 
 import "math"
 
-// copiesThatFit returns how many copies of demand free holds, at most limit.
-func copiesThatFit(demand, free []int64, limit int) int {
-	n := int64(limit)
-	for d, v := range demand {
-		if v > 0 {
-			n = min(n, max(free[d], 0)/v)
-		}
-	}
-	return int(n)
-}
-
-// subtract subtracts n times demand from free.
-func subtract(free, demand []int64, n int) {
-	for d, v := range demand {
-		free[d] -= v * int64(n)
-	}
-}
-
-// fitsIn reports whether free holds demand. A demand of 0 fits even if the free amount is negative.
-func fitsIn(demand, free []int64) bool {
-	for d, v := range demand {
-		if v > 0 && v > free[d] {
-			return false
-		}
-	}
-	return true
-}
-
-// scale returns the amounts divided by units. Negative amounts become 0.
-func scale(amounts []int64, units []float64) []float64 {
-	out := make([]float64, len(amounts))
-	for d, v := range amounts {
-		out[d] = float64(max(v, 0)) / units[d]
-	}
-	return out
-}
-
-func dot(a, b []float64) float64 {
-	sum := 0.0
-	for i := range a {
-		sum += float64(a[i] * b[i]) // the conversion prevents fused multiply-add: same solution on any machine
-	}
-	return sum
-}
-
 const (
 	// infinite is larger than any price of an offer.
 	infinite = math.MaxFloat64

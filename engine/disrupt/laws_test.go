@@ -234,7 +234,7 @@ func TestLawsSeeEverything(t *testing.T) {
 	missing := map[string]bool{}
 	for _, what := range []string{
 		"empty delete", "drift delete", "drift replace", "single delete", "single replace", "multi replace",
-		"budget", "pdb", "no-place", "price", "nominated",
+		"budget", "pdb", "no_capacity", "price", "nominated",
 	} {
 		missing[what] = true
 	}

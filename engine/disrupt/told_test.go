@@ -22,7 +22,7 @@ func toldOnly(c *scenario.Cluster) []*scenario.Node {
 	}
 	var told []*scenario.Node
 	if last := &c.Pools[len(c.Pools)-1]; len(c.Pools) > 1 {
-		annotate(&last.Annotations, apiv1.ModeAnnotationKey, apiv1.ModeDryRun)
+		annotate(&last.Annotations, apiv1.EnforcementModeAnnotationKey, apiv1.ModeDryRun)
 		for i := range c.Nodes {
 			if c.Nodes[i].Pool == last.Name {
 				told = append(told, &c.Nodes[i])
@@ -30,10 +30,10 @@ func toldOnly(c *scenario.Cluster) []*scenario.Node {
 		}
 		return told
 	}
-	annotate(&c.Pools[0].Annotations, apiv1.ModeAnnotationKey, apiv1.ModeApprove)
+	annotate(&c.Pools[0].Annotations, apiv1.EnforcementModeAnnotationKey, apiv1.ModeApprove)
 	for i := range c.Nodes {
 		if i%2 == 0 {
-			annotate(&c.Nodes[i].Annotations, apiv1.ApprovedAnnotationKey, "true")
+			annotate(&c.Nodes[i].Annotations, apiv1.DisruptionApprovedAnnotationKey, "true")
 		} else {
 			told = append(told, &c.Nodes[i])
 		}

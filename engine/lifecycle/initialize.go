@@ -19,7 +19,7 @@ func initialize(v View) (j Judgement) {
 	}
 	action := Initialize{Node: v.Nodes[0].Name, Labels: map[string]string{apiv1.NodeInitializedLabelKey: "true"}}
 	if awaitsTurn(v.Claim) {
-		action.AddTaints = []corev1.Taint{apiv1.ReservedNoScheduleTaint()}
+		action.AddTaints = []corev1.Taint{apiv1.StagedMoveNoScheduleTaint()}
 	}
 	j.do(action)
 	j.holds(apiv1.ConditionTypeInitialized)
@@ -29,7 +29,7 @@ func initialize(v View) (j Judgement) {
 // awaitsTurn reports whether the claim is one of several replacements of a command, whose pods move stage by stage. Its
 // node is then reserved. DaemonSet pods run there already, so the taint excludes only other pods.
 func awaitsTurn(claim *apiv1.NodeClaim) bool {
-	return claim.Annotations[apiv1.TurnAnnotationKey] != "" && claim.Annotations[apiv1.ReplacesAnnotationKey] != ""
+	return claim.Annotations[apiv1.MoveStageAnnotationKey] != "" && claim.Annotations[apiv1.ReplacesAnnotationKey] != ""
 }
 
 // Apply changes the node as i says. It is idempotent, because the node may come from a stale cache.

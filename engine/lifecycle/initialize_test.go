@@ -14,11 +14,11 @@ func TestInitializeTwice(t *testing.T) {
 	node := &corev1.Node{Spec: corev1.NodeSpec{Taints: []corev1.Taint{own}}}
 	i := Initialize{
 		Node: "n", Labels: map[string]string{apiv1.NodeInitializedLabelKey: "true"},
-		AddTaints: []corev1.Taint{apiv1.ReservedNoScheduleTaint()},
+		AddTaints: []corev1.Taint{apiv1.StagedMoveNoScheduleTaint()},
 	}
 	for range 2 {
 		i.Apply(node)
-		if got := node.Spec.Taints; len(got) != 2 || got[0] != own || got[1] != apiv1.ReservedNoScheduleTaint() {
+		if got := node.Spec.Taints; len(got) != 2 || got[0] != own || got[1] != apiv1.StagedMoveNoScheduleTaint() {
 			t.Errorf("taints are %v", got)
 		}
 	}

@@ -84,7 +84,7 @@ func (n *Node) Disrupted() bool {
 // nodes that are being removed.
 func (n *Node) Reserved() bool {
 	return n.Claim != nil && n.Object != nil && slices.ContainsFunc(n.Object.Spec.Taints, func(t corev1.Taint) bool {
-		return t.Key == apiv1.ReservedTaintKey
+		return t.Key == apiv1.StagedMoveTaintKey
 	})
 }
 
@@ -182,7 +182,7 @@ func (n *Node) taints() []corev1.Taint {
 		all = slices.DeleteFunc(slices.Clone(all), n.passing)
 	}
 	if n.Reserved() { // a staged move removes the taint before it sends pods
-		all = slices.DeleteFunc(slices.Clone(all), func(t corev1.Taint) bool { return t.Key == apiv1.ReservedTaintKey })
+		all = slices.DeleteFunc(slices.Clone(all), func(t corev1.Taint) bool { return t.Key == apiv1.StagedMoveTaintKey })
 	}
 	if n.Object != nil && n.Object.Spec.Unschedulable {
 		cordon := corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}

@@ -70,39 +70,39 @@ func (r Rule) Word() string {
 	case RuleBudget:
 		return "budget"
 	case RuleNotReady:
-		return "not-ready"
+		return "not_ready"
 	case RuleDisrupted:
 		return "disrupted"
 	case RuleAnnotation:
-		return "do-not-disrupt"
+		return "do_not_disrupt"
 	case RulePolicy:
 		return "policy"
 	case RuleNominated:
 		return "nominated"
 	case RuleRecent:
-		return "consolidate-after"
+		return "consolidate_after"
 	case RuleInUse:
-		return "in-use"
+		return "in_use"
 	case RulePDB:
 		return "pdb"
 	case RuleNoPlace:
-		return "no-place"
+		return "no_capacity"
 	case RulePrice:
 		return "price"
 	case RulePayback:
 		return "payback"
 	case RuleUndo:
-		return "undo"
+		return "recently_replaced"
 	case RuleSpot:
 		return "spot"
 	case RuleUnhealthy:
 		return "unhealthy"
 	case RuleNotDue:
-		return "not-due"
+		return "no_reason"
 	case RuleBuffer:
 		return "buffer"
 	case RuleEffort:
-		return "effort"
+		return "search_limit"
 	}
 	return "placement"
 }

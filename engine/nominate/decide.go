@@ -74,8 +74,8 @@ func Decide(s *model.Snapshot, o Options) Decision {
 	return d
 }
 
-// target returns the node onto which p was planned and the name to which p is nominated, and takes its requests from
-// the free capacity. The name is empty if the pod is not nominated.
+// target returns the node to which p is nominated, and the name to write. It subtracts p's requests from the free
+// capacity. If p is not nominated, or on is false, the node is nil and the name empty.
 func target(s *model.Snapshot, p *model.Pod, on bool, free freeCapacity) (*model.Node, string) {
 	if !on {
 		return nil, ""

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/karpenter-go/karpenter/engine/binpack"
+	"github.com/karpenter-go/karpenter/engine/binpack/vector"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/pack/assign"
 	"github.com/karpenter-go/karpenter/engine/pack/catalog"
@@ -32,7 +33,7 @@ func newNode(pool *catalog.Pool, typ int, offers *catalog.OfferSet, parts []part
 	n := &node{pool: pool, typ: typ, offers: offers, parts: parts, price: offers.Prices[typ]}
 	n.amount = make([]int64, len(parts[0].segment.Demand.Amount))
 	for _, x := range parts {
-		catalog.Subtract(n.amount, x.segment.Demand.Amount, -x.copies)
+		vector.Subtract(n.amount, x.segment.Demand.Amount, -x.copies)
 		n.shared = n.shared.With(x.segment.Demand.Shared)
 	}
 	return n

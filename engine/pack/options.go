@@ -31,9 +31,9 @@ type Options struct {
 	PreferencePolicy PreferencePolicy
 	// DefaultSpread returns the spread constraints of a pod that has none of its own. A nil function means none.
 	DefaultSpread func(*model.Pod) []corev1.TopologySpreadConstraint
-	// NodeFee is the cost of a node besides its price, in dollars per hour: root volume, address, agents and licences
+	// NodeOverheadCost is the cost of a node besides its price, in dollars per hour: root volume, address, agents and licences
 	// per node. It influences decisions, but reported prices do not include it. Default 0.
-	NodeFee float64
+	NodeOverheadCost float64
 	// MaxNodeCPU is the most cpu of a new node, in millicores. It bounds how much capacity one node failure takes away.
 	// Default 0: no bound.
 	MaxNodeCPU int64
@@ -85,8 +85,8 @@ func (o Options) Validate() error {
 	if o.MaxNodeCPU < 0 {
 		errs = append(errs, fmt.Errorf("maxNodeCPU is %d, want 0 or more", o.MaxNodeCPU))
 	}
-	if o.NodeFee < 0 {
-		errs = append(errs, fmt.Errorf("nodeFee is %g, want 0 or more", o.NodeFee))
+	if o.NodeOverheadCost < 0 {
+		errs = append(errs, fmt.Errorf("nodeOverheadCost is %g, want 0 or more", o.NodeOverheadCost))
 	}
 	if !(o.Slack >= 0 && o.Slack <= maxSlack) { // also rejects NaN
 		errs = append(errs, fmt.Errorf("slack is %g, want 0 to %g", o.Slack, maxSlack))

@@ -112,7 +112,7 @@ func bound(r *binpack.Relaxation, nodes []*node, items int, k *known) float64 {
 func problemOf(p *compile.Problem, o Options, pools []*catalog.Pool, items []binpack.Item, l *catalog.Limits) *binpack.Problem {
 	out := &binpack.Problem{
 		Dimensions: p.Dimensions.Len(), Units: p.Dimensions.Units, Shared: p.Volumes.SharedDemands(), Groups: len(p.Groups),
-		Supplies: l.Supplies(), Fee: o.NodeFee,
+		Supplies: l.Supplies(), Fee: o.NodeOverheadCost,
 	}
 	for _, pool := range pools {
 		c := *pool.Bins()

@@ -76,12 +76,10 @@ func (c *checker) onNode(n *model.Node, pods []*model.Pod, there []*corev1.Pod) 
 	c.attachToExisting(n, l, there, missing)
 }
 
-// expect returns the demands of the DaemonSets that a node should run but does not run yet, and the amounts to reserve
-// for them.
-//
-// kube-scheduler has no such rule, so the lower of two sums is used. One is over the missing pods. The other is over
-// all DaemonSets that select the node, less the requests of DaemonSet pods that run there. They differ while a
-// DaemonSet is changed or removed.
+// expect returns the demands of the DaemonSet pods that a node should run but does not run yet, and the resources to
+// reserve for them. kube-scheduler reserves nothing for them, so the lower of two sums is reserved. The first is that
+// of the missing pods. The second is that of all DaemonSets that select the node, less the DaemonSet pods running
+// there. They differ while a DaemonSet is changed or removed.
 func (c *catalog) expect(set *nodematch.LabelSet, taints []corev1.Taint, there []*corev1.Pod) ([]*demand, amounts) {
 	var missing []*demand
 	free, rest := amounts{}, amounts{}
@@ -224,9 +222,9 @@ func taintsOf(n *model.Node) []corev1.Taint {
 	case !registered(n) && n.Claim != nil:
 		taints = withoutTemporary(n, n.Claim.Spec.Taints)
 	case initialized(n):
-		// The reserved taint is removed before the pods that are nominated to the node are bound.
+		// The taint of staged moves is removed before the pods that are nominated to the node are bound.
 		taints = slices.DeleteFunc(slices.Clone(n.Object.Spec.Taints), func(t corev1.Taint) bool {
-			return n.Claim != nil && t.Key == apiv1.ReservedTaintKey
+			return n.Claim != nil && t.Key == apiv1.StagedMoveTaintKey
 		})
 	default:
 		taints = withoutTemporary(n, n.Object.Spec.Taints)

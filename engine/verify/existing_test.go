@@ -100,8 +100,8 @@ func TestExistingNode(t *testing.T) {
 		},
 		{
 			name: "a reserved node without a claim", only: true,
-			cluster: func(st *story) { taint(st.old, apiv1.ReservedTaintKey, corev1.TaintEffectNoSchedule) },
-			want:    "taints: old, pod default/web-3: does not tolerate ext.karpenter.sh/reserved:NoSchedule",
+			cluster: func(st *story) { taint(st.old, apiv1.StagedMoveTaintKey, corev1.TaintEffectNoSchedule) },
+			want:    "taints: old, pod default/web-3: does not tolerate ext.karpenter.sh/staged-move:NoSchedule",
 		},
 		{
 			name: "a cordoned node", only: true,
@@ -261,7 +261,7 @@ func TestReservedTaint(t *testing.T) {
 	for _, claim := range []*apiv1.NodeClaim{{}, nil} {
 		o := &corev1.Node{}
 		o.Labels = map[string]string{apiv1.NodeRegisteredLabelKey: "true", apiv1.NodeInitializedLabelKey: "true"}
-		o.Spec.Taints = []corev1.Taint{apiv1.ReservedNoScheduleTaint()}
+		o.Spec.Taints = []corev1.Taint{apiv1.StagedMoveNoScheduleTaint()}
 		n := &model.Node{Object: o, Claim: claim}
 		if got, kept := len(taintsOf(n)), claim == nil; (got == 1) != kept {
 			t.Errorf("with a claim: %v; %d taints must be tolerated", claim != nil, got)

@@ -59,7 +59,7 @@ type outcome struct {
 	values []nodematch.Value
 	// excluded means that the claim's requirements exclude the offering, so that it is not launched.
 	excluded bool
-	// broken is the violation if the offering may be launched but must not be, else nil.
+	// broken is the violation that these values cause on a node of the template, nil if there is none.
 	broken *Violation
 }
 
@@ -80,8 +80,9 @@ func (t *template) outcomesByType(f *typeLabels) []outcome {
 	return out
 }
 
-// outcomes returns the possible values of each label with the i-th offering, nil if the claim's requirements exclude
-// it. The violation is set if the offering may be launched but must not be. The next call overwrites the values.
+// outcomes returns the possible values of each label if the i-th offering is launched. They are nil if the claim's
+// requirements exclude the offering, or if a label causes a violation, which is then returned. The next call
+// overwrites the values.
 func (t *template) outcomes(f *typeLabels, byType []outcome, i int) ([][]nodematch.Value, *Violation) {
 	byOffering := slices.Grow(t.buffers.byOffering[:0], len(f.byOffering[i]))[:len(f.byOffering[i])]
 	t.buffers.byOffering = byOffering
@@ -135,8 +136,8 @@ func (t *template) outcomeOf(at int, stated []nodematch.Value, byOffering bool) 
 	return outcome{values: values}
 }
 
-// statedByType returns the values that the type has for a label: possibly the missing value, or nil if it does not
-// define the label.
+// statedByType returns the values that the type lists for a label, or the missing value if it forbids the label.
+// Otherwise it returns nil.
 func statedByType(t *model.InstanceType, key string) []nodematch.Value {
 	if key == corev1.LabelInstanceTypeStable {
 		return []nodematch.Value{{Text: t.Name}}

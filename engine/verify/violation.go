@@ -53,7 +53,7 @@ const (
 	RuleAccount      Rule = "account"      // each pending pod is placed or refused exactly once
 	RuleRefusal      Rule = "refusal"      // a refusal has reasons
 	RulePool         Rule = "pool"         // the pool exists, may launch nodes, and its requirements hold
-	RuleType         Rule = "type"         // options are types of the pool within the node's requirements, cheapest first
+	RuleType         Rule = "type"         // options are distinct types of the pool within the node's requirements
 	RuleOffering     Rule = "offering"     // the offering is available
 	RuleReservation  Rule = "reservation"  // no reservation has more nodes than instances
 	RuleMinValues    Rule = "minValues"    // minValues of the pool hold
@@ -67,5 +67,5 @@ const (
 	RuleAntiAffinity Rule = "antiAffinity" // required pod anti-affinity holds
 	RuleNode         Rule = "node"         // an existing node is in the snapshot and is not being deleted
 	RuleLimits       Rule = "limits"       // no pool exceeds its limits
-	RulePrice        Rule = "price"        // prices add up, and none is below the floor
+	RulePrice        Rule = "price"        // prices add up to at least the floor, options are sorted by price, consolidation saves
 )

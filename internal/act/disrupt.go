@@ -38,7 +38,7 @@ func (a *Actor) Draft(c *model.Command) []Launch {
 		annotate(claim, apiv1.ReplacesAnnotationKey, strings.Join(claims, ","))
 		annotate(claim, apiv1.ReplacedTypesAnnotationKey, strings.Join(slices.Compact(types), ","))
 		if a.Turns && c.Scatters() {
-			annotate(claim, apiv1.TurnAnnotationKey, strconv.Itoa(i+1))
+			annotate(claim, apiv1.MoveStageAnnotationKey, strconv.Itoa(i+1))
 		}
 		drafts[i] = Launch{Node: &c.Replacements[i], Claim: claim}
 	}
@@ -145,7 +145,7 @@ func (a *Actor) Unmark(ctx context.Context, n *model.Node) ([]client.Object, err
 func (a *Actor) Adopt(ctx context.Context, n *model.Node) ([]client.Object, error) {
 	claim := n.Claim.DeepCopy()
 	annotate(claim, apiv1.ReplacesAnnotationKey, "")
-	annotate(claim, apiv1.TurnAnnotationKey, "")
+	annotate(claim, apiv1.MoveStageAnnotationKey, "")
 	if err := Patch(ctx, a.Client, n.Claim, claim); err != nil {
 		return nil, fmt.Errorf("adopt claim: %w", err)
 	}

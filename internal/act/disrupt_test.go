@@ -70,7 +70,7 @@ func TestTurns(t *testing.T) {
 			a.Turns = !tt.off
 			var got []string
 			for _, l := range a.Draft(&tt.command) {
-				if turn := l.Claim.Annotations[apiv1.TurnAnnotationKey]; turn != "" {
+				if turn := l.Claim.Annotations[apiv1.MoveStageAnnotationKey]; turn != "" {
 					got = append(got, turn)
 				}
 			}

@@ -39,7 +39,7 @@ func (a *Actor) Reserve(ctx context.Context, destinations []move.Destination) ([
 func (a *Actor) reserve(ctx context.Context, d move.Destination) ([]client.Object, error) {
 	claim, err := Again(ctx, a.live(), d.Node.Claim, func(before *apiv1.NodeClaim) (*apiv1.NodeClaim, error) {
 		claim := before.DeepCopy()
-		annotate(claim, apiv1.TakesFromAnnotationKey, strings.Join(d.From, ","))
+		annotate(claim, apiv1.ReceivesPodsFromAnnotationKey, strings.Join(d.From, ","))
 		return claim, Patch(ctx, a.Client, before, claim)
 	})
 	if err != nil {
@@ -47,7 +47,7 @@ func (a *Actor) reserve(ctx context.Context, d move.Destination) ([]client.Objec
 	}
 	node, err := Again(ctx, a.live(), d.Node.Object, func(before *corev1.Node) (*corev1.Node, error) {
 		node := before.DeepCopy()
-		node.Spec.Taints = append(withoutReserved(node.Spec.Taints), apiv1.ReservedNoScheduleTaint())
+		node.Spec.Taints = append(withoutReserved(node.Spec.Taints), apiv1.StagedMoveNoScheduleTaint())
 		return node, Patch(ctx, a.Client, before, node)
 	})
 	if err != nil {
@@ -66,12 +66,12 @@ func (a *Actor) Open(ctx context.Context, n *model.Node) ([]client.Object, error
 	if err != nil {
 		return nil, fmt.Errorf("open node: %w", err)
 	}
-	if n.Claim.Annotations[apiv1.TakesFromAnnotationKey] == "" {
+	if n.Claim.Annotations[apiv1.ReceivesPodsFromAnnotationKey] == "" {
 		return []client.Object{node}, nil
 	}
 	claim, err := Again(ctx, a.live(), n.Claim, func(before *apiv1.NodeClaim) (*apiv1.NodeClaim, error) {
 		claim := before.DeepCopy()
-		annotate(claim, apiv1.TakesFromAnnotationKey, "")
+		annotate(claim, apiv1.ReceivesPodsFromAnnotationKey, "")
 		return claim, Patch(ctx, a.Client, before, claim)
 	})
 	if err != nil {
@@ -81,5 +81,5 @@ func (a *Actor) Open(ctx context.Context, n *model.Node) ([]client.Object, error
 }
 
 func withoutReserved(taints []corev1.Taint) []corev1.Taint {
-	return slices.DeleteFunc(taints, func(t corev1.Taint) bool { return t.Key == apiv1.ReservedTaintKey })
+	return slices.DeleteFunc(taints, func(t corev1.Taint) bool { return t.Key == apiv1.StagedMoveTaintKey })
 }

@@ -36,7 +36,7 @@ func TestReserveAndOpen(t *testing.T) {
 		); err != nil {
 			t.Fatal(err)
 		}
-		return n.Object.Spec.Taints, n.Claim.Annotations[apiv1.TakesFromAnnotationKey]
+		return n.Object.Spec.Taints, n.Claim.Annotations[apiv1.ReceivesPodsFromAnnotationKey]
 	}
 	look()
 	destinations := []move.Destination{{Node: n, From: []string{"a", "b"}}}
@@ -44,7 +44,7 @@ func TestReserveAndOpen(t *testing.T) {
 		if written, err := a.Reserve(t.Context(), destinations); err != nil || len(written) != 2 {
 			t.Fatalf("wrote %d objects: %v", len(written), err)
 		}
-		if taints, from := look(); len(taints) != 2 || taints[1] != apiv1.ReservedNoScheduleTaint() || from != "a,b" {
+		if taints, from := look(); len(taints) != 2 || taints[1] != apiv1.StagedMoveNoScheduleTaint() || from != "a,b" {
 			t.Errorf("reserved: taints %v, takes from %q", taints, from)
 		}
 	}

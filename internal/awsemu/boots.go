@@ -5,8 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/karpenter-go/karpenter/internal/awsemu/control"
 	"github.com/karpenter-go/karpenter/internal/awsemu/machine"
-	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
 	"github.com/karpenter-go/karpenter/internal/awsemu/wire"
 	"github.com/karpenter-go/karpenter/internal/awsemu/world"
 )
@@ -15,11 +15,11 @@ import (
 // counts.
 type boots struct {
 	mu    sync.Mutex // guards rules
-	rules []steer.Boot
+	rules []control.Boot
 }
 
 // SetBoot changes how machines of matching types start.
-func (e *Emulator) SetBoot(b steer.Boot) {
+func (e *Emulator) SetBoot(b control.Boot) {
 	e.boots.mu.Lock()
 	e.boots.rules = append(e.boots.rules, b)
 	e.boots.mu.Unlock()
@@ -40,7 +40,7 @@ func (b *boots) clear() {
 }
 
 // of returns the rule for a type, zero if there is none.
-func (b *boots) of(name string) steer.Boot {
+func (b *boots) of(name string) control.Boot {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, rule := range slices.Backward(b.rules) {
@@ -48,7 +48,7 @@ func (b *boots) of(name string) steer.Boot {
 			return rule
 		}
 	}
-	return steer.Boot{}
+	return control.Boot{}
 }
 
 // hardware shows the account's instances to package machine.

@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
+	"github.com/karpenter-go/karpenter/internal/awsemu/control"
 )
 
 // passing calls until the first refusal and returns how many calls went through. The emulator counts them: a connection that
@@ -103,7 +103,7 @@ func TestResourceTokens(t *testing.T) {
 // Throttling as documented can be ordered and taken back, and what is ordered beside it holds first.
 func TestThrottlingOnOrder(t *testing.T) {
 	l := newLab(t)
-	client := steer.Client{BaseURL: l.url}
+	client := control.Client{BaseURL: l.url}
 	describe := func() error {
 		_, err := l.ec2.DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{})
 		return err

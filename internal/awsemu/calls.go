@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
+	"github.com/karpenter-go/karpenter/internal/awsemu/control"
 )
 
 // maxCalls is how many calls are kept; the oldest go first.
@@ -14,13 +14,13 @@ const maxCalls = 200_000
 // calls records every request.
 type calls struct {
 	mu   sync.Mutex // guards the rest
-	list []*steer.Call
+	list []*control.Call
 	last int64
 }
 
 // begin records a request that has arrived. Its status is 0 until end.
-func (c *calls) begin(r *request, now time.Time) *steer.Call {
-	call := &steer.Call{
+func (c *calls) begin(r *request, now time.Time) *control.Call {
+	call := &control.Call{
 		Time: now, Service: r.service, Action: r.action, Params: r.params(),
 		RequestID: r.id, UserAgent: r.http.UserAgent(),
 	}
@@ -36,17 +36,17 @@ func (c *calls) begin(r *request, now time.Time) *steer.Call {
 }
 
 // end records how a request was answered.
-func (c *calls) end(call *steer.Call, status int, code string) {
+func (c *calls) end(call *control.Call, status int, code string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	call.Status, call.Code = status, code
 }
 
 // since returns the calls with a greater number, oldest first.
-func (c *calls) since(seq int64) []steer.Call {
+func (c *calls) since(seq int64) []control.Call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	out := make([]steer.Call, 0, len(c.list))
+	out := make([]control.Call, 0, len(c.list))
 	for _, call := range c.list {
 		if call.Seq > seq {
 			out = append(out, *call)
@@ -64,4 +64,4 @@ func (c *calls) reset() {
 
 // Calls returns the calls received after the one numbered since, oldest
 // first. A call that is still being answered has status 0.
-func (e *Emulator) Calls(since int64) []steer.Call { return e.calls.since(since) }
+func (e *Emulator) Calls(since int64) []control.Call { return e.calls.since(since) }

@@ -15,7 +15,7 @@
 // What happens in the account is decided in package world; this package reads
 // requests and writes answers. Package machine lets instances boot and join a
 // cluster; below /_emulator/imds/<id>/ each finds its metadata service.
-// Package steer is a client of the steering interface below
+// Package control is a client of the control interface below
 // /_emulator/, by which tests and people break things on purpose.
 //
 // Signatures are accepted, not checked.

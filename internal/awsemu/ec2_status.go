@@ -43,7 +43,7 @@ type eventXML struct {
 
 // describeInstanceStatus lists the status checks of running instances, and of
 // all with IncludeAllInstances. A running machine is healthy unless a test or
-// user has made it fail through package steer.
+// user has made it fail through package control.
 func (e *Emulator) describeInstanceStatus(r *request) (any, *wire.Error) {
 	all, now := r.form.Bool("IncludeAllInstances"), e.world.Now()
 	page, failure := wire.PageOf(r.form, 5, 1000)

@@ -14,7 +14,7 @@ import (
 	"github.com/aws/smithy-go"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
+	"github.com/karpenter-go/karpenter/internal/awsemu/control"
 )
 
 func filter(name string, values ...string) ec2types.Filter {
@@ -138,7 +138,7 @@ func TestDescribeSpotPriceHistory(t *testing.T) {
 		t.Errorf("%d prices of a day, want the one in force and four steps, newest first", len(day))
 	}
 	l.clock.Step(time.Minute)
-	if err := l.SetPrice(steer.Price{Pool: steer.Pool{Type: "m5.large", Zone: "us-east-1a"}, USD: 0.05}); err != nil {
+	if err := l.SetPrice(control.Price{Pool: control.Pool{Type: "m5.large", Zone: "us-east-1a"}, USD: 0.05}); err != nil {
 		t.Fatal(err)
 	}
 	l.clock.Step(time.Minute)

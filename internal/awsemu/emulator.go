@@ -115,7 +115,7 @@ type Emulator struct {
 	boots    *boots
 	policy   atomic.Pointer[authz.Policy] // nil: everything is allowed
 	services map[string]service
-	steering http.Handler
+	control  http.Handler
 }
 
 // New makes an emulator. It serves nothing by itself: see Run, or hand it to
@@ -146,7 +146,7 @@ func New(cfg Config) (*Emulator, error) {
 		return nil, fmt.Errorf("build account: %w", err)
 	}
 	e.services = e.buildServices()
-	e.steering = e.buildSteering()
+	e.control = e.buildControl()
 	return e, nil
 }
 
@@ -163,7 +163,7 @@ func (e *Emulator) Reset() {
 	e.calls.reset()
 }
 
-// ServeHTTP answers AWS requests, and below /_emulator/ steering requests and
+// ServeHTTP answers AWS requests, and below /_emulator/ control requests and
 // those that instances make to their metadata service.
 func (e *Emulator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if rest, ok := strings.CutPrefix(r.URL.Path, metadataPrefix); ok {
@@ -171,7 +171,7 @@ func (e *Emulator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if strings.HasPrefix(r.URL.Path, "/_emulator/") {
-		e.steering.ServeHTTP(w, r)
+		e.control.ServeHTTP(w, r)
 		return
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))

@@ -9,7 +9,7 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
+	"github.com/karpenter-go/karpenter/internal/awsemu/control"
 	"github.com/karpenter-go/karpenter/internal/awsemu/wire"
 )
 
@@ -21,7 +21,7 @@ type faults struct {
 	mu        sync.Mutex // guards the rest
 	throttles []*bucket
 	fails     []*fail
-	hangs     []*steer.Hang
+	hangs     []*control.Hang
 	// documented means that calls draw from EC2's documented buckets, too,
 	// of which levels is what they hold.
 	documented bool
@@ -31,13 +31,13 @@ type faults struct {
 
 // A bucket is a token bucket for the calls that match.
 type bucket struct {
-	steer.Throttle
+	control.Throttle
 	tokens float64
 	filled time.Time
 }
 
 // A fail is an error to answer with.
-type fail struct{ steer.Fail }
+type fail struct{ control.Fail }
 
 func newFaults(c clock.Clock) *faults {
 	return &faults{clock: c, released: make(chan struct{})}
@@ -110,7 +110,7 @@ func (f fail) err() *wire.Error {
 }
 
 // hang returns the hang ordered for a call, zero if none, and counts it.
-func (f *faults) hang(r *request) steer.Hang {
+func (f *faults) hang(r *request) control.Hang {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for i, rule := range slices.Backward(f.hangs) {
@@ -126,7 +126,7 @@ func (f *faults) hang(r *request) steer.Hang {
 		}
 		return out
 	}
-	return steer.Hang{}
+	return control.Hang{}
 }
 
 // namesType reports whether a request names an instance type that matches.
@@ -146,7 +146,7 @@ func namesType(r *request, pattern string) bool {
 }
 
 // wait holds a call. It returns false if the client went away meanwhile.
-func (f *faults) wait(ctx context.Context, h steer.Hang) bool {
+func (f *faults) wait(ctx context.Context, h control.Hang) bool {
 	if h.For <= 0 {
 		return true
 	}
@@ -173,7 +173,7 @@ func (f *faults) clear(op string) {
 	}
 	f.throttles = slices.DeleteFunc(f.throttles, func(b *bucket) bool { return same(b.Op) })
 	f.fails = slices.DeleteFunc(f.fails, func(r *fail) bool { return same(r.Op) })
-	f.hangs = slices.DeleteFunc(f.hangs, func(h *steer.Hang) bool { return same(h.Op) })
+	f.hangs = slices.DeleteFunc(f.hangs, func(h *control.Hang) bool { return same(h.Op) })
 	if same(throttleEC2) {
 		f.documented = false
 	}
@@ -182,7 +182,7 @@ func (f *faults) clear(op string) {
 }
 
 // Throttle limits the rate of an operation, from a full bucket.
-func (e *Emulator) Throttle(t steer.Throttle) {
+func (e *Emulator) Throttle(t control.Throttle) {
 	if t.Burst <= 0 {
 		t.Burst = max(1, int(t.Rate))
 	}
@@ -193,14 +193,14 @@ func (e *Emulator) Throttle(t steer.Throttle) {
 }
 
 // Fail answers an operation with an error.
-func (e *Emulator) Fail(order steer.Fail) {
+func (e *Emulator) Fail(order control.Fail) {
 	e.faults.mu.Lock()
 	defer e.faults.mu.Unlock()
 	e.faults.fails = append(e.faults.fails, &fail{order})
 }
 
 // Hang holds calls of an operation.
-func (e *Emulator) Hang(h steer.Hang) {
+func (e *Emulator) Hang(h control.Hang) {
 	e.faults.mu.Lock()
 	defer e.faults.mu.Unlock()
 	e.faults.hangs = append(e.faults.hangs, &h)

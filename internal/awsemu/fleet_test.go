@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
+	"github.com/karpenter-go/karpenter/internal/awsemu/control"
 )
 
 const (
@@ -90,8 +90,8 @@ func TestFleetChoice(t *testing.T) {
 		n        int32
 		spot     ec2types.SpotAllocationStrategy
 		onDemand ec2types.FleetOnDemandAllocationStrategy
-		rules    []steer.Capacity
-		prices   []steer.Price
+		rules    []control.Capacity
+		prices   []control.Price
 		want     []string // type x count
 		errors   []string // type: code
 	}{
@@ -99,39 +99,39 @@ func TestFleetChoice(t *testing.T) {
 		{name: "on-demand by priority", capacity: onDemand, n: 1, onDemand: "prioritized", want: []string{"r7i.large x1"}},
 		{
 			name: "spot takes the lowest price if all have room", capacity: spot, n: 2,
-			prices: []steer.Price{{Pool: steer.Pool{Type: "r7i.large", Zone: "us-east-1b"}, USD: 0.0001}},
+			prices: []control.Price{{Pool: control.Pool{Type: "r7i.large", Zone: "us-east-1b"}, USD: 0.0001}},
 			want:   []string{"r7i.large x2"},
 		},
 		{
 			name: "no capacity falls over to the next", capacity: onDemand, n: 2,
-			rules: []steer.Capacity{{Pool: steer.Pool{Type: "c7i.*"}}},
+			rules: []control.Capacity{{Pool: control.Pool{Type: "c7i.*"}}},
 			want:  []string{"m7i.large x2"}, errors: []string{"c7i.large: InsufficientInstanceCapacity"},
 		},
 		{
 			name: "some capacity is taken, the rest comes from the next", capacity: onDemand, n: 3,
-			rules: []steer.Capacity{{Pool: steer.Pool{Type: "c7i.large"}, Limit: 1}},
+			rules: []control.Capacity{{Pool: control.Pool{Type: "c7i.large"}, Limit: 1}},
 			want:  []string{"c7i.large x1", "m7i.large x2"}, errors: []string{"c7i.large: InsufficientInstanceCapacity"},
 		},
 		{
 			name: "price-capacity-optimized prefers a pool that holds all", capacity: spot, n: 3,
-			rules:  []steer.Capacity{{Pool: steer.Pool{Type: "c7i.large"}, Limit: 1}},
-			prices: []steer.Price{{Pool: steer.Pool{Type: "c7i.large", Zone: "*"}, USD: 0.001}, {Pool: steer.Pool{Type: "m7i.large", Zone: "*"}, USD: 0.002}},
+			rules:  []control.Capacity{{Pool: control.Pool{Type: "c7i.large"}, Limit: 1}},
+			prices: []control.Price{{Pool: control.Pool{Type: "c7i.large", Zone: "*"}, USD: 0.001}, {Pool: control.Pool{Type: "m7i.large", Zone: "*"}, USD: 0.002}},
 			want:   []string{"m7i.large x3"},
 		},
 		{
 			name: "lowest-price does not", capacity: spot, n: 3, spot: "lowest-price",
-			rules:  []steer.Capacity{{Pool: steer.Pool{Type: "c7i.large"}, Limit: 1}},
-			prices: []steer.Price{{Pool: steer.Pool{Type: "c7i.large", Zone: "*"}, USD: 0.001}, {Pool: steer.Pool{Type: "m7i.large", Zone: "*"}, USD: 0.002}},
+			rules:  []control.Capacity{{Pool: control.Pool{Type: "c7i.large"}, Limit: 1}},
+			prices: []control.Price{{Pool: control.Pool{Type: "c7i.large", Zone: "*"}, USD: 0.001}, {Pool: control.Pool{Type: "m7i.large", Zone: "*"}, USD: 0.002}},
 			want:   []string{"c7i.large x1", "m7i.large x2"}, errors: []string{"c7i.large: InsufficientInstanceCapacity"},
 		},
 		{
 			name: "nothing anywhere", capacity: spot, n: 1,
-			rules:  []steer.Capacity{{Code: "UnfulfillableCapacity"}},
+			rules:  []control.Capacity{{Code: "UnfulfillableCapacity"}},
 			errors: []string{"c7i.large: UnfulfillableCapacity", "m7i.large: UnfulfillableCapacity", "r7i.large: UnfulfillableCapacity"},
 		},
 		{
 			name: "a rule for spot leaves on-demand alone", capacity: onDemand, n: 1,
-			rules: []steer.Capacity{{Pool: steer.Pool{Capacity: "spot"}}}, want: []string{"c7i.large x1"},
+			rules: []control.Capacity{{Pool: control.Pool{Capacity: "spot"}}}, want: []string{"c7i.large x1"},
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

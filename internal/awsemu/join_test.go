@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
 
+	"github.com/karpenter-go/karpenter/internal/awsemu/control"
 	"github.com/karpenter-go/karpenter/internal/awsemu/machine"
-	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
 )
 
 // nodeadmUserData joins the cluster of newLab; cidr is what it says of it.
@@ -103,7 +103,7 @@ func TestRun(t *testing.T) {
 	go func() {
 		ended <- Run(ctx, ProcessOptions{Addr: "127.0.0.1:0", ClusterName: "demo", Ready: func(addr string) { ready <- addr }})
 	}()
-	client := steer.Client{BaseURL: "http://" + <-ready, HTTP: &http.Client{}}
+	client := control.Client{BaseURL: "http://" + <-ready, HTTP: &http.Client{}}
 	list, err := client.Instances(ctx)
 	if err != nil || len(list) != 0 {
 		t.Errorf("instances are %v (%v), want none", list, err)

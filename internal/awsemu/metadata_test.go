@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 
-	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
+	"github.com/karpenter-go/karpenter/internal/awsemu/control"
 )
 
 // imdsOf is the SDK's client as it runs on an instance.
@@ -100,13 +100,13 @@ func TestNotices(t *testing.T) {
 	id := l.launch(l.fleet("demo-lt", spot, 1, choice{typ: "m7i.large", zone: "us-east-1a"}))[0]
 	l.clock.Step(time.Minute)
 	c := l.imdsOf(id)
-	if err := l.Event(steer.Event{Instance: id, Kind: "rebalance"}); err != nil {
+	if err := l.Event(control.Event{Instance: id, Kind: "rebalance"}); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := l.read(c, "events/recommendations/rebalance"), `{"noticeTime":"2026-11-21T12:01:00Z"}`; got != want {
 		t.Errorf("the advice is %s, want %s", got, want)
 	}
-	if _, err := l.Interrupt(steer.Interrupt{Instance: id}); err != nil {
+	if _, err := l.Interrupt(control.Interrupt{Instance: id}); err != nil {
 		t.Fatal(err)
 	}
 	var action struct{ Action, Time string }

@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
-	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
+	"github.com/karpenter-go/karpenter/internal/awsemu/control"
 )
 
 // queueURL returns the interruption queue.
@@ -149,10 +149,10 @@ func TestSpotInterruption(t *testing.T) {
 	}
 	const state = "EC2 Instance State-change Notification "
 	check(state+id+" pending", state+other+" pending", state+id+" running", state+other+" running")
-	if _, err := l.Interrupt(steer.Interrupt{Instance: other}); err == nil {
+	if _, err := l.Interrupt(control.Interrupt{Instance: other}); err == nil {
 		t.Error("an on-demand instance was interrupted")
 	}
-	ids, err := l.Interrupt(steer.Interrupt{Random: 3})
+	ids, err := l.Interrupt(control.Interrupt{Random: 3})
 	if err != nil || len(ids) != 1 || ids[0] != id {
 		t.Fatalf("interrupted %v (%v), want the only spot instance", ids, err)
 	}
@@ -168,7 +168,7 @@ func TestSpotInterruption(t *testing.T) {
 	check(state + id + " shutting-down")
 	l.clock.Step(2 * time.Second)
 	check(state + id + " terminated")
-	if err := l.Event(steer.Event{Instance: other, Kind: "rebalance"}); err != nil {
+	if err := l.Event(control.Event{Instance: other, Kind: "rebalance"}); err != nil {
 		t.Fatal(err)
 	}
 	check("EC2 Instance Rebalance Recommendation " + other + " ")

@@ -16,7 +16,7 @@ import (
 	"github.com/aws/smithy-go"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
+	"github.com/karpenter-go/karpenter/internal/awsemu/control"
 )
 
 // In a cluster of IPv6 subnets have ranges of it, instances that ask for one have an address in that of their subnet, and EKS
@@ -144,11 +144,11 @@ func code(err error) string {
 // The same seed and the same calls make the same run: every call is answered alike, down to ids and prices; another seed
 // makes another.
 func TestSameSeedSameRun(t *testing.T) {
-	run := func(seed uint64) []steer.Call {
+	run := func(seed uint64) []control.Call {
 		l := newLab(t, func(c *Config) { c.Seed, c.Throttle = seed, "ec2" })
 		l.template("lt-x", "hello")
 		l.launch(l.fleet("lt-x", spot, 3, choice{typ: "m7i.large", zone: "us-east-1a"}))
-		_, err := l.Interrupt(steer.Interrupt{Random: 1})
+		_, err := l.Interrupt(control.Interrupt{Random: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -175,10 +175,10 @@ func TestSameSeedSameRun(t *testing.T) {
 			}
 		}
 		for _, p := range prices.SpotPriceHistory {
-			calls = append(calls, steer.Call{Action: *p.AvailabilityZone + " " + *p.SpotPrice})
+			calls = append(calls, control.Call{Action: *p.AvailabilityZone + " " + *p.SpotPrice})
 		}
 		for _, i := range l.Instances() {
-			calls = append(calls, steer.Call{Action: i.ID + " " + i.State + " " + i.Reason})
+			calls = append(calls, control.Call{Action: i.ID + " " + i.State + " " + i.Reason})
 		}
 		return calls
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
+	"github.com/karpenter-go/karpenter/internal/awsemu/control"
 )
 
 // reservation describes one by id.
@@ -26,8 +26,8 @@ func (l *lab) reservation(id string) ec2types.CapacityReservation {
 // use it, and they fail when it is full.
 func TestReservations(t *testing.T) {
 	l := newLab(t)
-	open := must[string](t)(l.Reserve(steer.Reservation{Type: "m5.large", Zone: "us-east-1a", Count: 1, Tags: map[string]string{"a": "1"}}))
-	only := must[string](t)(l.Reserve(steer.Reservation{Type: "m5.large", Zone: "us-east-1a", Count: 1, Targeted: true, For: steer.Duration(time.Hour)}))
+	open := must[string](t)(l.Reserve(control.Reservation{Type: "m5.large", Zone: "us-east-1a", Count: 1, Tags: map[string]string{"a": "1"}}))
+	only := must[string](t)(l.Reserve(control.Reservation{Type: "m5.large", Zone: "us-east-1a", Count: 1, Targeted: true, For: control.Duration(time.Hour)}))
 	l.profile("node")
 	run := func(spec *ec2types.CapacityReservationSpecification) (*ec2.RunInstancesOutput, error) {
 		return l.ec2.RunInstances(bg(), &ec2.RunInstancesInput{
@@ -96,8 +96,8 @@ func spec2name(l *lab, spec *ec2types.CapacityReservationSpecification) *string 
 
 func TestPlacementGroups(t *testing.T) {
 	l := newLab(t)
-	id := must[string](t)(l.Place(steer.Placement{Name: "racks", Strategy: "partition", Partitions: 2}))
-	if _, err := l.Place(steer.Placement{Name: "racks", Strategy: "spread"}); err == nil {
+	id := must[string](t)(l.Place(control.Placement{Name: "racks", Strategy: "partition", Partitions: 2}))
+	if _, err := l.Place(control.Placement{Name: "racks", Strategy: "spread"}); err == nil {
 		t.Error("two groups of a name")
 	}
 	out := must[*ec2.DescribePlacementGroupsOutput](t)(l.ec2.DescribePlacementGroups(bg(), &ec2.DescribePlacementGroupsInput{
@@ -171,8 +171,8 @@ func TestStatusChecks(t *testing.T) {
 			Filters: []ec2types.Filter{{Name: aws.String(filter), Values: []string{value}}},
 		})).InstanceStatuses
 	}
-	for _, e := range []steer.Event{
-		{Instance: ids[0], Kind: "impaired", Since: steer.Duration(2 * time.Minute)}, {Instance: ids[1], Kind: "retirement"},
+	for _, e := range []control.Event{
+		{Instance: ids[0], Kind: "impaired", Since: control.Duration(2 * time.Minute)}, {Instance: ids[1], Kind: "retirement"},
 	} {
 		if err := l.Event(e); err != nil {
 			t.Fatal(err)
@@ -188,10 +188,10 @@ func TestStatusChecks(t *testing.T) {
 	if n := len(impaired("system-status.status", "impaired")); n != 0 {
 		t.Errorf("%d hosts are impaired", n)
 	}
-	if err := l.Event(steer.Event{Instance: ids[0], Kind: "healthy"}); err != nil || len(impaired("instance-status.status", "impaired")) != 0 {
+	if err := l.Event(control.Event{Instance: ids[0], Kind: "healthy"}); err != nil || len(impaired("instance-status.status", "impaired")) != 0 {
 		t.Errorf("healed: %v", err)
 	}
-	if l.Event(steer.Event{Instance: ids[0], Kind: "bored"}) == nil {
+	if l.Event(control.Event{Instance: ids[0], Kind: "bored"}) == nil {
 		t.Error("an event of no kind is sent")
 	}
 }

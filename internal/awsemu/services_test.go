@@ -16,7 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/smithy-go"
 
-	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
+	"github.com/karpenter-go/karpenter/internal/awsemu/control"
 )
 
 func TestIAM(t *testing.T) {
@@ -118,7 +118,7 @@ func TestSSM(t *testing.T) {
 
 func TestPricing(t *testing.T) {
 	l := newLab(t)
-	if err := l.SetPrice(steer.Price{Pool: steer.Pool{Type: "c5.large"}, USD: 0.5}); err != nil {
+	if err := l.SetPrice(control.Price{Pool: control.Pool{Type: "c5.large"}, USD: 0.5}); err != nil {
 		t.Fatal(err)
 	}
 	prices := func(region, tenancy, family string) map[string]string {

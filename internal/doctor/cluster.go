@@ -190,10 +190,10 @@ func (c *Cluster) rights(ctx context.Context) {
 	if missing == 0 {
 		c.found("rights", finding.OK, "", "all %d rights that were asked for", len(wanted))
 	}
-	brake := authorizationv1.ResourceAttributes{Namespace: c.Namespace, Resource: "configmaps", Name: "karpenter-brake", Verb: "get"}
-	if allowed, err := c.may(ctx, brake); err == nil && !allowed {
-		c.found("rights", finding.Warning, "set extraRights.brake in the chart: docs/disruption.md#the-brake",
-			"may not get ConfigMap %s/%s: pausing by it has no effect", brake.Namespace, brake.Name)
+	throttle := authorizationv1.ResourceAttributes{Namespace: c.Namespace, Resource: "configmaps", Name: "karpenter-throttle", Verb: "get"}
+	if allowed, err := c.may(ctx, throttle); err == nil && !allowed {
+		c.found("rights", finding.Warning, "set extraPermissions.throttle in the chart: docs/disruption.md#the-throttle",
+			"may not get ConfigMap %s/%s: pausing by it has no effect", throttle.Namespace, throttle.Name)
 	}
 }
 

@@ -151,7 +151,7 @@ func TestFindings(t *testing.T) {
 			Status: apiextensionsv1.CustomResourceDefinitionStatus{StoredVersions: []string{"v1beta1", "v1"}}}},
 			want: []string{"stored as v1beta1", "asks a webhook"}},
 		"rights":        {missing: "pods/eviction", want: []string{"error    rights        may not create pods/eviction"}},
-		"brake":         {missing: "configmaps/", want: []string{"warning  rights        may not get ConfigMap kube-system/karpenter-brake"}},
+		"throttle":      {missing: "configmaps/", want: []string{"warning  rights        may not get ConfigMap kube-system/karpenter-throttle"}},
 		"no controller": {want: []string{"there is no Deployment karpenter in kube-system"}},
 		"not ready":     {objects: []client.Object{&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "karpenter"}}}, want: []string{"no replica of karpenter is ready"}},
 		"stale lease": {objects: []client.Object{&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "karpenter-leader-election"}}},

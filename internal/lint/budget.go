@@ -30,7 +30,7 @@ func (l *linter) budgets(p *pool) {
 		field := fmt.Sprintf("spec.disruption.budgets[%d]", i)
 		always, never := coverage(b)
 		if never {
-			l.at(p.object, "budget-never-opens", field+".schedule", "correct the schedule: minute, hour, day of month, month, day of"+
+			l.at(p.object, "budget-never-active", field+".schedule", "correct the schedule: minute, hour, day of month, month, day of"+
 				" week, in UTC", "the schedule %q never comes, so the budget never counts", *b.Schedule)
 			continue
 		}
@@ -55,7 +55,7 @@ func (l *linter) budgets(p *pool) {
 		}
 	}
 	slices.Sort(names)
-	l.at(p.object, "budget-always-closed", "spec.disruption.budgets", "give the budget of 0 a schedule and a duration, or allow at"+
+	l.at(p.object, "budget-blocks-disruption", "spec.disruption.budgets", "give the budget of 0 a schedule and a duration, or allow at"+
 		" least one node; to stop consolidation alone, consolidateAfter: Never says it better",
 		"a budget of 0 counts at all times, so that no node ever goes for: %s", strings.Join(names, ", "))
 }

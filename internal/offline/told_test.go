@@ -26,12 +26,12 @@ func TestTold(t *testing.T) {
 	others.Source.Component = "default-scheduler"
 	// A writer of the newer kind of event: no source, no count, and no time but when.
 	newer := corev1.Event{
-		ObjectMeta: metav1.ObjectMeta{CreationTimestamp: at(1)}, Reason: "LaunchPaused", Message: "paused",
+		ObjectMeta: metav1.ObjectMeta{CreationTimestamp: at(1)}, Reason: "LaunchBackoff", Message: "paused",
 		ReportingController: telemetry.Component, EventTime: metav1.NewMicroTime(at(2).Add(time.Millisecond)),
 	}
 	want := []EventResult{
 		{Reason: telemetry.EventNominated, Message: "Planned onto n1, which has room", Count: 2, Last: noon.Add(time.Minute)},
-		{Reason: "LaunchPaused", Message: "paused", Count: 1, Last: noon.Add(2 * time.Minute)},
+		{Reason: "LaunchBackoff", Message: "paused", Count: 1, Last: noon.Add(2 * time.Minute)},
 		{Reason: telemetry.EventNominated, Message: again.Message, Count: 2, Last: noon.Add(3 * time.Minute)},
 	}
 	got := Told([]corev1.Event{again, others, newer, event(telemetry.EventNominated, "Planned onto n1, which has room", 0, 1)})

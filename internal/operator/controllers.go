@@ -14,7 +14,6 @@ import (
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/engine/pack"
 	"github.com/karpenter-go/karpenter/internal/act"
-	"github.com/karpenter-go/karpenter/internal/controller/brake"
 	"github.com/karpenter-go/karpenter/internal/controller/interruption"
 	"github.com/karpenter-go/karpenter/internal/controller/metrics"
 	nodehydration "github.com/karpenter-go/karpenter/internal/controller/node/hydration"
@@ -30,6 +29,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/controller/nomination"
 	"github.com/karpenter-go/karpenter/internal/controller/provision"
 	"github.com/karpenter-go/karpenter/internal/controller/stagedmove"
+	"github.com/karpenter-go/karpenter/internal/controller/throttle"
 	"github.com/karpenter-go/karpenter/internal/observe"
 	"github.com/karpenter-go/karpenter/internal/operator/settings"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
@@ -47,7 +47,7 @@ type base struct {
 	health   *nodepool.Health
 	nominate *nomination.Controller
 	moves    *stagedmove.Controller
-	brake    *brake.Brake
+	throttle *throttle.Throttle
 	features
 }
 
@@ -65,7 +65,7 @@ func controllers(
 	if b.overlays != nil {
 		b.overlays.Labels = labels
 	}
-	b.brake = b.newBrake()
+	b.throttle = b.newThrottle()
 	nominator, err := newNominator(b.Rest, b.Client, p.Settings)
 	if err != nil {
 		return nil, err
@@ -103,11 +103,11 @@ func (b base) deciding() []Controller {
 		&provision.Controller{
 			Cluster: b.cluster, Actor: actor, Cloud: b.offers("provisioner"), Clock: b.Clock, Events: b.Events,
 			Metrics: b.metrics, Timeline: b.timeline, Buffers: b.buffers, Daemons: b.daemons,
-			Spread: b.spread, Options: b.packing(), Brake: b.brake,
+			Spread: b.spread, Options: b.packing(), Throttle: b.throttle,
 			BatchIdle: b.settings.BatchIdleDuration, BatchMax: b.settings.BatchMaxDuration, Mode: b.settings.Mode,
 		},
 		b.disruption(actor),
-		b.nominate, b.moves, b.brake,
+		b.nominate, b.moves, b.throttle,
 	}
 }
 
@@ -116,8 +116,8 @@ func (b base) packing() pack.Options {
 	s := b.settings
 	return pack.Options{
 		Labels: b.labels, RelaxMinValues: s.MinValuesPolicy == settings.MinValuesPolicyBestEffort,
-		PreferencePolicy: pack.PreferencePolicy(s.PreferencePolicy), NodeFee: s.NodeFee, MaxNodeCPU: s.MaxNodeCPU * 1000,
-		Slack: s.PlanSlack,
+		PreferencePolicy: pack.PreferencePolicy(s.PreferencePolicy), NodeOverheadCost: s.NodeOverheadCost, MaxNodeCPU: s.MaxNodeCPU * 1000,
+		Slack: s.NewNodeHeadroom,
 	}
 }
 

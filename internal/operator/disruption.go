@@ -3,8 +3,8 @@ package operator
 import (
 	"github.com/karpenter-go/karpenter/engine/disrupt"
 	"github.com/karpenter-go/karpenter/internal/act"
-	"github.com/karpenter-go/karpenter/internal/controller/brake"
 	"github.com/karpenter-go/karpenter/internal/controller/disruption"
+	"github.com/karpenter-go/karpenter/internal/controller/throttle"
 )
 
 // disruption returns the controller that takes nodes away.
@@ -18,15 +18,15 @@ func (b base) disruption(actor *act.Actor) Controller {
 			SpotToSpot: gates.SpotToSpotConsolidation, Static: gates.StaticCapacity,
 			Mode: b.settings.Mode,
 		},
-		Brake: b.brake,
+		Throttle: b.throttle,
 	}
 }
 
-// newBrake returns what holds the whole cluster back.
-func (b base) newBrake() *brake.Brake {
+// newThrottle returns what holds the whole cluster back.
+func (b base) newThrottle() *throttle.Throttle {
 	s := b.settings
-	return &brake.Brake{
-		Settings: brake.Limits{
+	return &throttle.Throttle{
+		Settings: throttle.Limits{
 			PauseLaunches: s.PauseLaunches, PauseDisruption: s.PauseDisruption, MaxLaunches: s.MaxLaunchesPerMinute,
 			MaxReplacements: s.MaxReplacementsPerMinute, MaxDisruptions: s.MaxDisruptionsPerMinute,
 		},

@@ -20,7 +20,7 @@ type Metrics struct {
 	Disruption   *DisruptionMetrics
 	ClusterState *ClusterStateMetrics
 	Cloud        *CloudMetrics
-	Brake        *BrakeMetrics
+	Throttle     *ThrottleMetrics
 	Interruption *InterruptionMetrics
 
 	declared []Declaration
@@ -41,7 +41,7 @@ func NewMetrics(reg prometheus.Registerer, wellKnownLabels []string) *Metrics {
 	m.Disruption = newDisruptionMetrics(d)
 	m.ClusterState = newClusterStateMetrics(d)
 	m.Cloud = newCloudMetrics(d.in("cloudprovider"))
-	m.Brake = newBrakeMetrics(d.in("brake"))
+	m.Throttle = newThrottleMetrics(d.in("throttle"))
 	m.Interruption = newInterruptionMetrics(d.in("interruption"))
 	return m
 }

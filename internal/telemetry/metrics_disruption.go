@@ -46,9 +46,9 @@ func newDisruptionMetrics(d declarer) *DisruptionMetrics {
 			scoreBuckets(), "decision", "nodepool", "policy"),
 		ConsolidationMovesTotal: c.counter("moves_total", "Consolidations weighed by their score.",
 			"decision", "nodepool", "policy"),
-		BlockedDollarsPerHour: v.gauge("blocked_dollars_per_hour",
+		BlockedDollarsPerHour: v.gauge("unrealized_savings_dollars_per_hour",
 			"What nodes cost beyond the worth of their pods, by what keeps them from going.", "nodepool", "rule"),
-		RedisruptionsTotal: v.counter("redisruptions_total",
+		RedisruptionsTotal: v.counter("replacement_disruptions_total",
 			"Disrupted nodes that were launched to replace others less than a day before.", "nodepool"),
 		PodsMovedTotal: v.counter("pods_moved_total", "Pods that had to move because their node was disrupted.", "nodepool"),
 	}

@@ -18,8 +18,8 @@ func newInterruptionMetrics(d declarer) *InterruptionMetrics {
 		return h
 	}
 	return &InterruptionMetrics{
-		ToCordonSeconds: histogram("message_to_cordon_seconds", "Time from an event until new pods are kept off the node."),
-		ToLaunchSeconds: histogram("message_to_launch_seconds",
+		ToCordonSeconds: histogram("taint_latency_seconds", "Time from an event until new pods are kept off the node."),
+		ToLaunchSeconds: histogram("replacement_launch_latency_seconds",
 			"Time from an event until the next claim of the same pool was launched."),
 	}
 }

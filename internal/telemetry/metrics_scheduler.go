@@ -19,12 +19,12 @@ type SchedulerMetrics struct {
 	NominationsTotal *prometheus.CounterVec
 	// ReplannedPodsTotal (controller) counts the pods that were not bound to the node that they were planned for.
 	ReplannedPodsTotal *prometheus.CounterVec
-	// LaunchesInVainTotal (nodepool) counts the new nodes that could not run the pods they were launched for.
-	LaunchesInVainTotal *prometheus.CounterVec
+	// UnusableLaunchesTotal (nodepool) counts the new nodes that could not run the pods they were launched for.
+	UnusableLaunchesTotal *prometheus.CounterVec
 	// PlanFaultsTotal (controller, fault) counts violations and panics of plans; what they concern is left out.
 	PlanFaultsTotal *prometheus.CounterVec
-	// PausedPodsCount (controller): pods that wait for another launch because nodes of the last ones could not run them.
-	PausedPodsCount *prometheus.GaugeVec
+	// BackoffPodsCount (controller): pods that wait for another launch because nodes of the last ones could not run them.
+	BackoffPodsCount *prometheus.GaugeVec
 }
 
 // Values of the label action of NominationsTotal.
@@ -67,12 +67,12 @@ func newSchedulerMetrics(d declarer) *SchedulerMetrics {
 			"Nominations of pods to the nodes that they were planned for, written or cleared.", "action"),
 		ReplannedPodsTotal: d.counter("replanned_pods_total",
 			"Pods that were planned for one node and needed another plan, for another node or for none.", "controller"),
-		LaunchesInVainTotal: d.counter("launches_in_vain_total",
+		UnusableLaunchesTotal: d.counter("unusable_launches_total",
 			"Nodes that came up and that the pods they were launched for could not use.", "nodepool"),
 		PlanFaultsTotal: d.counter("plan_faults_total",
 			"Faults of the planner: a rule that a plan broke, or a panic. What they concern was left out of the plan.",
 			"controller", "fault"),
-		PausedPodsCount: d.gauge("paused_pods_count",
+		BackoffPodsCount: d.gauge("backoff_pods_count",
 			"Pods that wait for another launch because the last ones were in vain.", "controller"),
 	}
 }

@@ -4,7 +4,7 @@ package telemetry
 const (
 	EventNominated                      = "Nominated"
 	EventFailedScheduling               = "FailedScheduling"
-	EventLaunchPaused                   = "LaunchPaused"
+	EventLaunchBackoff                  = "LaunchBackoff"
 	EventNoCompatibleInstanceTypes      = "NoCompatibleInstanceTypes"
 	EventInsufficientCapacityError      = "InsufficientCapacityError"
 	EventUnregisteredTaintMissing       = "UnregisteredTaintMissing"
@@ -17,9 +17,9 @@ const (
 	EventDisruptionLaunching            = "DisruptionLaunching"
 	EventDisruptionWaitingReadiness     = "DisruptionWaitingReadiness"
 	EventDisruptionTerminating          = "DisruptionTerminating"
-	EventDisruptionProposed             = "DisruptionProposed"
-	EventLaunchProposed                 = "LaunchProposed"
-	EventDisruptionFailed               = "DisruptionFailed"
+	EventDisruptionWithheld             = "DisruptionWithheld"
+	EventLaunchWithheld                 = "LaunchWithheld"
+	EventDisruptionCancelled            = "DisruptionCancelled"
 	EventEvicted                        = "Evicted"
 	EventDisrupted                      = "Disrupted"
 	EventFailedDraining                 = "FailedDraining"
@@ -42,5 +42,5 @@ const (
 	EventInstanceTerminating            = "InstanceTerminating"
 	EventInstanceUnhealthy              = "InstanceUnhealthy"
 	EventTerminatingOnInterruption      = "TerminatingOnInterruption"
-	EventNodeJoinFailed                 = "NodeJoinFailed"
+	EventNodeJoinDelayed                = "NodeJoinDelayed"
 )

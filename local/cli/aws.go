@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
+	"github.com/karpenter-go/karpenter/internal/awsemu/control"
 	"github.com/karpenter-go/karpenter/local/cluster"
 )
 
@@ -33,10 +33,10 @@ func (a *app) aws() *cobra.Command {
 	return cmd
 }
 
-// steered is a command that talks to the emulator.
-func (a *app) steered(
+// emulatorCommand returns a command that talks to the emulator.
+func (a *app) emulatorCommand(
 	cmd *cobra.Command, args cobra.PositionalArgs,
-	run func(ctx context.Context, c steer.Client, args []string) error,
+	run func(ctx context.Context, c control.Client, args []string) error,
 ) *cobra.Command {
 	cmd.Args = usage(args)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -47,7 +47,7 @@ func (a *app) steered(
 		if !c.Dir().Exists() {
 			return fmt.Errorf("open %s: %w", c.Dir(), cluster.ErrNone)
 		}
-		return reachable(run(cmd.Context(), steer.Client{BaseURL: c.Emulator()}, args))
+		return reachable(run(cmd.Context(), control.Client{BaseURL: c.Emulator()}, args))
 	}
 	return cmd
 }
@@ -63,13 +63,13 @@ func reachable(err error) error {
 
 // parsePool reads TYPE/ZONE/CAPACITY, each a pattern; what is left out means
 // any.
-func parsePool(text string) (steer.Pool, error) {
+func parsePool(text string) (control.Pool, error) {
 	words := strings.Split(text, "/")
 	if len(words) > 3 {
-		return steer.Pool{}, usageError{fmt.Errorf("pool is %q, want TYPE/ZONE/CAPACITY", text)}
+		return control.Pool{}, usageError{fmt.Errorf("pool is %q, want TYPE/ZONE/CAPACITY", text)}
 	}
 	words = append(words, "", "")
-	return steer.Pool{Type: words[0], Zone: words[1], Capacity: words[2]}, nil
+	return control.Pool{Type: words[0], Zone: words[1], Capacity: words[2]}, nil
 }
 
 // parseNumber reads a decimal number named what.
@@ -84,12 +84,12 @@ func parseNumber(what, text string) (float64, error) {
 func (a *app) awsICE() *cobra.Command {
 	var limit int
 	var back bool
-	cmd := a.steered(&cobra.Command{
+	cmd := a.emulatorCommand(&cobra.Command{
 		Use:   "ice TYPE/ZONE/CAPACITY",
 		Short: "Take capacity away (insufficient capacity), or give it back",
 		Example: "  karpenter-local aws ice m7a.large/us-east-1a/spot\n" +
 			"  karpenter-local aws ice 'c7*/*/on-demand' --limit 2",
-	}, cobra.ExactArgs(1), func(ctx context.Context, c steer.Client, args []string) error {
+	}, cobra.ExactArgs(1), func(ctx context.Context, c control.Client, args []string) error {
 		pool, err := parsePool(args[0])
 		if err != nil {
 			return err
@@ -97,7 +97,7 @@ func (a *app) awsICE() *cobra.Command {
 		if back {
 			return c.ClearCapacity(ctx, pool)
 		}
-		return c.SetCapacity(ctx, steer.Capacity{Pool: pool, Limit: limit})
+		return c.SetCapacity(ctx, control.Capacity{Pool: pool, Limit: limit})
 	})
 	cmd.Flags().IntVar(&limit, "limit", 0, "how many instances the pools hold each")
 	cmd.Flags().BoolVar(&back, "clear", false, "give the capacity back")
@@ -106,12 +106,12 @@ func (a *app) awsICE() *cobra.Command {
 
 func (a *app) awsPrice() *cobra.Command {
 	var back bool
-	cmd := a.steered(&cobra.Command{
+	cmd := a.emulatorCommand(&cobra.Command{
 		Use:   "price TYPE[/ZONE] USD",
 		Short: "Fix a price per hour: of spot with a zone, of on-demand without",
 		Example: "  karpenter-local aws price m5.large/us-east-1a 0.09\n" +
 			"  karpenter-local aws price m5.large 0.2",
-	}, cobra.RangeArgs(0, 2), func(ctx context.Context, c steer.Client, args []string) error {
+	}, cobra.RangeArgs(0, 2), func(ctx context.Context, c control.Client, args []string) error {
 		if back {
 			return c.ClearPrices(ctx)
 		}
@@ -126,42 +126,42 @@ func (a *app) awsPrice() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return c.SetPrice(ctx, steer.Price{Pool: pool, USD: usd})
+		return c.SetPrice(ctx, control.Price{Pool: pool, USD: usd})
 	})
 	cmd.Flags().BoolVar(&back, "clear", false, "bring all usual prices back")
 	return cmd
 }
 
 func (a *app) awsQuota() *cobra.Command {
-	return a.steered(&cobra.Command{
+	return a.emulatorCommand(&cobra.Command{
 		Use:     "quota spot|on-demand VCPUS",
 		Short:   "Limit the vCPUs of the account; -1 removes the limit",
 		Example: "  karpenter-local aws quota spot 64\n  karpenter-local aws quota spot -- -1",
-	}, cobra.ExactArgs(2), func(ctx context.Context, c steer.Client, args []string) error {
+	}, cobra.ExactArgs(2), func(ctx context.Context, c control.Client, args []string) error {
 		n, err := strconv.Atoi(args[1])
 		if err != nil {
 			return usageError{fmt.Errorf("vCPUs are %q, want a whole number", args[1])}
 		}
-		return c.SetQuota(ctx, steer.Quota{Capacity: args[0], VCPUs: n})
+		return c.SetQuota(ctx, control.Quota{Capacity: args[0], VCPUs: n})
 	})
 }
 
 func (a *app) awsBoot() *cobra.Command {
 	var (
-		boot  steer.Boot
+		boot  control.Boot
 		delay time.Duration
 		back  bool
 	)
-	cmd := a.steered(&cobra.Command{
+	cmd := a.emulatorCommand(&cobra.Command{
 		Use:   "boot",
 		Short: "Change how instances boot from now on",
 		Example: "  karpenter-local aws boot --delay 30s\n" +
 			"  karpenter-local aws boot --never --type m5.large",
-	}, cobra.NoArgs, func(ctx context.Context, c steer.Client, _ []string) error {
+	}, cobra.NoArgs, func(ctx context.Context, c control.Client, _ []string) error {
 		if back {
 			return c.ClearBoot(ctx)
 		}
-		boot.Delay = steer.Duration(delay)
+		boot.Delay = control.Duration(delay)
 		return c.SetBoot(ctx, boot)
 	})
 	cmd.Flags().StringVar(&boot.Type, "type", "", "instance types, as a pattern; any by default")

@@ -8,17 +8,17 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
+	"github.com/karpenter-go/karpenter/internal/awsemu/control"
 )
 
 func (a *app) awsThrottle() *cobra.Command {
 	var burst int
-	cmd := a.steered(&cobra.Command{
+	cmd := a.emulatorCommand(&cobra.Command{
 		Use:   "throttle OP RATE | ec2",
 		Short: "Let an operation through RATE times a second, or all as EC2 documents it",
 		Example: "  karpenter-local aws throttle CreateFleet 1\n  karpenter-local aws throttle 'ec2:Describe*' 5\n" +
 			"  karpenter-local aws throttle ec2",
-	}, cobra.RangeArgs(1, 2), func(ctx context.Context, c steer.Client, args []string) error {
+	}, cobra.RangeArgs(1, 2), func(ctx context.Context, c control.Client, args []string) error {
 		if len(args) == 1 {
 			if args[0] != "ec2" {
 				return usageError{fmt.Errorf("want an operation and a rate, or ec2 alone")}
@@ -29,19 +29,19 @@ func (a *app) awsThrottle() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return c.SetThrottle(ctx, steer.Throttle{Op: args[0], Rate: rate, Burst: burst})
+		return c.SetThrottle(ctx, control.Throttle{Op: args[0], Rate: rate, Burst: burst})
 	})
 	cmd.Flags().IntVar(&burst, "burst", 0, "calls let through at once; default one second's worth")
 	return cmd
 }
 
 func (a *app) awsFail() *cobra.Command {
-	var f steer.Fail
-	cmd := a.steered(&cobra.Command{
+	var f control.Fail
+	cmd := a.emulatorCommand(&cobra.Command{
 		Use:     "fail OP CODE",
 		Short:   "Answer an operation with an error, until cleared",
 		Example: "  karpenter-local aws fail CreateFleet UnauthorizedOperation --times 3",
-	}, cobra.ExactArgs(2), func(ctx context.Context, c steer.Client, args []string) error {
+	}, cobra.ExactArgs(2), func(ctx context.Context, c control.Client, args []string) error {
 		f.Op, f.Code = args[0], args[1]
 		return c.Fail(ctx, f)
 	})
@@ -52,17 +52,17 @@ func (a *app) awsFail() *cobra.Command {
 }
 
 func (a *app) awsHang() *cobra.Command {
-	var h steer.Hang
-	cmd := a.steered(&cobra.Command{
+	var h control.Hang
+	cmd := a.emulatorCommand(&cobra.Command{
 		Use:     "hang OP DURATION",
 		Short:   "Hold the calls of an operation",
 		Example: "  karpenter-local aws hang CreateFleet 30s",
-	}, cobra.ExactArgs(2), func(ctx context.Context, c steer.Client, args []string) error {
+	}, cobra.ExactArgs(2), func(ctx context.Context, c control.Client, args []string) error {
 		d, err := time.ParseDuration(args[1])
 		if err != nil {
 			return usageError{fmt.Errorf("duration is %q, want one such as 30s", args[1])}
 		}
-		h.Op, h.For = args[0], steer.Duration(d)
+		h.Op, h.For = args[0], control.Duration(d)
 		return c.Hang(ctx, h)
 	})
 	cmd.Flags().StringVar(&h.Type, "type", "", "only calls that name an instance type of this pattern")
@@ -72,22 +72,22 @@ func (a *app) awsHang() *cobra.Command {
 }
 
 func (a *app) awsClear() *cobra.Command {
-	return a.steered(&cobra.Command{
+	return a.emulatorCommand(&cobra.Command{
 		Use:   "clear [OP]",
 		Short: "End throttling, failing and hanging",
 		Example: "  karpenter-local aws clear\n" +
 			"  karpenter-local aws clear CreateFleet",
-	}, cobra.MaximumNArgs(1), func(ctx context.Context, c steer.Client, args []string) error {
+	}, cobra.MaximumNArgs(1), func(ctx context.Context, c control.Client, args []string) error {
 		return c.ClearFaults(ctx, append(args, "*")[0])
 	})
 }
 
 func (a *app) awsReset() *cobra.Command {
-	return a.steered(&cobra.Command{
+	return a.emulatorCommand(&cobra.Command{
 		Use:     "reset",
 		Short:   "Make the account new: no instances, no faults, no calls",
 		Example: "  karpenter-local aws reset",
-	}, cobra.NoArgs, func(ctx context.Context, c steer.Client, _ []string) error {
+	}, cobra.NoArgs, func(ctx context.Context, c control.Client, _ []string) error {
 		return c.Reset(ctx)
 	})
 }
@@ -95,16 +95,16 @@ func (a *app) awsReset() *cobra.Command {
 func (a *app) awsInterrupt() *cobra.Command {
 	var random int
 	var cmd *cobra.Command
-	cmd = a.steered(&cobra.Command{
+	cmd = a.emulatorCommand(&cobra.Command{
 		Use:   "interrupt INSTANCE | --random N",
 		Short: "Reclaim spot instances, with two minutes' notice",
 		Example: "  karpenter-local aws interrupt i-0123456789abcdef0\n" +
 			"  karpenter-local aws interrupt --random 2",
-	}, cobra.MaximumNArgs(1), func(ctx context.Context, c steer.Client, args []string) error {
+	}, cobra.MaximumNArgs(1), func(ctx context.Context, c control.Client, args []string) error {
 		if (len(args) == 1) == (random > 0) {
 			return usageError{fmt.Errorf("want an instance or --random N")}
 		}
-		ids, err := c.Interrupt(ctx, steer.Interrupt{Instance: append(args, "")[0], Random: random})
+		ids, err := c.Interrupt(ctx, control.Interrupt{Instance: append(args, "")[0], Random: random})
 		if err != nil {
 			return err
 		}
@@ -119,13 +119,13 @@ func (a *app) awsInterrupt() *cobra.Command {
 
 func (a *app) awsEvent() *cobra.Command {
 	var since time.Duration
-	cmd := a.steered(&cobra.Command{
-		Use:   "event INSTANCE " + strings.Join(steer.EventKinds(), "|"),
+	cmd := a.emulatorCommand(&cobra.Command{
+		Use:   "event INSTANCE " + strings.Join(control.EventKinds(), "|"),
 		Short: "Tell of an instance: by a message in the queue, or by its status checks",
 		Example: "  karpenter-local aws event i-0123456789abcdef0 rebalance\n" +
 			"  karpenter-local aws event i-0123456789abcdef0 impaired --since 3m",
-	}, cobra.ExactArgs(2), func(ctx context.Context, c steer.Client, args []string) error {
-		return c.Event(ctx, steer.Event{Instance: args[0], Kind: args[1], Since: steer.Duration(since)})
+	}, cobra.ExactArgs(2), func(ctx context.Context, c control.Client, args []string) error {
+		return c.Event(ctx, control.Event{Instance: args[0], Kind: args[1], Since: control.Duration(since)})
 	})
 	cmd.Flags().DurationVar(&since, "since", 0, "how long the status check has been failing already")
 	return cmd

@@ -9,18 +9,18 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
+	"github.com/karpenter-go/karpenter/internal/awsemu/control"
 )
 
 func (a *app) awsInstances() *cobra.Command {
 	var output string
 	var cmd *cobra.Command
-	cmd = a.steered(&cobra.Command{
+	cmd = a.emulatorCommand(&cobra.Command{
 		Use:   "instances",
 		Short: "List the instances of the account",
 		Example: "  karpenter-local aws instances\n" +
 			"  karpenter-local aws instances -o json",
-	}, cobra.NoArgs, func(ctx context.Context, c steer.Client, _ []string) error {
+	}, cobra.NoArgs, func(ctx context.Context, c control.Client, _ []string) error {
 		list, err := c.Instances(ctx)
 		if err != nil {
 			return err
@@ -41,12 +41,12 @@ func (a *app) awsCalls() *cobra.Command {
 	var output string
 	var since int64
 	var cmd *cobra.Command
-	cmd = a.steered(&cobra.Command{
+	cmd = a.emulatorCommand(&cobra.Command{
 		Use:   "calls",
 		Short: "List the calls that the account has received",
 		Example: "  karpenter-local aws calls\n" +
 			"  karpenter-local aws calls --since 100 -o json",
-	}, cobra.NoArgs, func(ctx context.Context, c steer.Client, _ []string) error {
+	}, cobra.NoArgs, func(ctx context.Context, c control.Client, _ []string) error {
 		list, err := c.Calls(ctx, since)
 		if err != nil {
 			return err

@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/karpenter-go/karpenter/internal/awsemu"
-	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
+	"github.com/karpenter-go/karpenter/internal/awsemu/control"
 	"github.com/karpenter-go/karpenter/local/state"
 )
 
@@ -106,7 +106,7 @@ func TestExitCodes(t *testing.T) {
 }
 
 // emulated is a state directory whose emulator is served by this test.
-func emulated(t *testing.T) (dir string, cloud steer.Client) {
+func emulated(t *testing.T) (dir string, cloud control.Client) {
 	t.Helper()
 	emulator, err := awsemu.New(awsemu.Config{})
 	if err != nil {
@@ -132,7 +132,7 @@ func emulated(t *testing.T) (dir string, cloud steer.Client) {
 	if err := d.Save(&state.State{Ports: map[string]int{"awsemu": port}}); err != nil {
 		t.Fatal(err)
 	}
-	return string(d), steer.Client{BaseURL: server.URL}
+	return string(d), control.Client{BaseURL: server.URL}
 }
 
 // Every order reaches the emulator and is understood there.

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/karpenter-go/karpenter/api"
-	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
+	"github.com/karpenter-go/karpenter/internal/awsemu/control"
 	"github.com/karpenter-go/karpenter/local/cluster"
 	"github.com/karpenter-go/karpenter/local/story"
 )
@@ -42,7 +42,7 @@ func (a *app) demo() *cobra.Command {
 			ctx, cancel := context.WithTimeout(cmd.Context(), patient)
 			defer cancel()
 			s := story.Story{
-				Client: watcher, Cloud: steer.Client{BaseURL: c.Emulator()},
+				Client: watcher, Cloud: control.Client{BaseURL: c.Emulator()},
 				Log: c.Dir().Log(cluster.ControllerName), Example: example, Pods: pods,
 				Out: cmd.OutOrStdout(), Clock: clock.RealClock{},
 			}

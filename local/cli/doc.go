@@ -1,4 +1,4 @@
-// Package cli is the command line of karpenter-local: commands that steer a
+// Package cli is the command line of karpenter-local: commands that control a
 // cluster, and one command for each part of it.
 //
 // Exit codes: 0 done, 1 the command failed, 2 it was called wrongly, 3 the

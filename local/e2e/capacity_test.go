@@ -11,11 +11,11 @@ import (
 	"k8s.io/utils/ptr"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
-	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
+	"github.com/karpenter-go/karpenter/internal/awsemu/control"
 )
 
 // outOf takes capacity away until the test ends.
-func (s *scene) outOf(pool steer.Pool) {
+func (s *scene) outOf(pool control.Pool) {
 	s.t.Helper()
 	if err := s.Steer().ICE(s.t.Context(), pool); err != nil {
 		s.t.Fatal(err)
@@ -79,7 +79,7 @@ func TestNextTypeWhenCheapestIsOut(t *testing.T) {
 	if choices[0].price >= choices[1].price {
 		t.Fatalf("%v are in the wrong order", choices)
 	}
-	s.outOf(steer.Pool{Type: choices[0].name, Capacity: "on-demand"})
+	s.outOf(control.Pool{Type: choices[0].name, Capacity: "on-demand"})
 	s.class()
 	s.pool("next-type", needs{typesOf(choices[0].name, choices[1].name)})
 	claims := s.watchClaims()
@@ -100,7 +100,7 @@ func TestNextPoolWhenOfferingsAreOut(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, "next-pool")
 	s.class()
-	s.outOf(steer.Pool{Type: "r6i.large", Zone: "us-east-1c"})
+	s.outOf(control.Pool{Type: "r6i.large", Zone: "us-east-1c"})
 	s.pool("next-pool-first", needs{typesOf("r6i.large"), zones("us-east-1c")}, func(p *apiv1.NodePool) {
 		p.Spec.Weight = ptr.To(int32(50))
 	})
@@ -128,7 +128,7 @@ func TestHangingLaunchStopsNoOther(t *testing.T) {
 	s := newScene(t, "hang")
 	s.class()
 	emulator := s.Steer()
-	err := emulator.Hang(t.Context(), steer.Hang{Op: "CreateFleet", Type: "c7a.xlarge", For: forever})
+	err := emulator.Hang(t.Context(), control.Hang{Op: "CreateFleet", Type: "c7a.xlarge", For: forever})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +183,7 @@ func TestHangingLaunchStopsNoOther(t *testing.T) {
 }
 
 // names reports whether a fleet call may launch a type.
-func names(c steer.Call, instanceType string) bool {
+func names(c control.Call, instanceType string) bool {
 	for key, value := range c.Params {
 		if strings.HasSuffix(key, ".InstanceType") && value == instanceType {
 			return true

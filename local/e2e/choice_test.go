@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
-	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
+	"github.com/karpenter-go/karpenter/internal/awsemu/control"
 )
 
 // Three tolerating pods of one CPU share one node of the cheapest size that
@@ -145,7 +145,7 @@ func (s *scene) watchVCPUs() (most func() int) {
 	}
 }
 
-func (s *scene) vCPUs(instances []steer.Instance, pools map[string]bool) (n int) {
+func (s *scene) vCPUs(instances []control.Instance, pools map[string]bool) (n int) {
 	for _, i := range instances {
 		if pools[i.Tags[apiv1.NodePoolLabelKey]] && alive(i) {
 			n += ec2Type(s.t, i.Type).VCPU

@@ -79,13 +79,13 @@ func TestForecastComesTrue(t *testing.T) {
 	s := newScene(t, "foretold")
 	s.class()
 	s.pool("foretold", needs{typesOf("m6i.xlarge", "m6i.2xlarge")}, func(p *apiv1.NodePool) {
-		p.Annotations = map[string]string{apiv1.ModeAnnotationKey: apiv1.ModeAuto}
+		p.Annotations = map[string]string{apiv1.EnforcementModeAnnotationKey: apiv1.ModeAuto}
 	})
 	s.deploy("web", 9, "900m")
 	s.awaitRunning("web", 9)
 	s.settled(len(s.claims()))
 	mode := func(mode string) {
-		s.change("foretold", func(p *apiv1.NodePool) { p.Annotations[apiv1.ModeAnnotationKey] = mode })
+		s.change("foretold", func(p *apiv1.NodePool) { p.Annotations[apiv1.EnforcementModeAnnotationKey] = mode })
 	}
 	mode(apiv1.ModeDryRun)
 	s.change("foretold", lively(apiv1.Budget{Nodes: "100%"}))
@@ -114,7 +114,7 @@ func TestForecastComesTrue(t *testing.T) {
 		t.Errorf("simulate and plan do not tell the same (-plan +simulate):\n%s", diff)
 	}
 	for _, n := range plan.Gone {
-		s.awaitEvent(about{kind: "Node", prefix: n, reason: "DisruptionProposed"}, n)
+		s.awaitEvent(about{kind: "Node", prefix: n, reason: "DisruptionWithheld"}, n)
 	}
 	for _, c := range s.claims() {
 		if condition.IsTrue(&c, apiv1.ConditionTypeDisruptionReason) || before[c.Status.NodeName] == "" {

@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
-	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
+	"github.com/karpenter-go/karpenter/internal/awsemu/control"
 )
 
 // A spot instance that EC2 takes back is replaced while it still runs: new
@@ -21,7 +21,7 @@ func TestSpotInterruption(t *testing.T) {
 	s.deploy("web", 2, "500m")
 	s.awaitRunning("web", 2)
 	old := s.settled(1)[0]
-	var doomed steer.Instance
+	var doomed control.Instance
 	for _, i := range s.instances() {
 		if "aws:///"+i.Zone+"/"+i.ID == old.Status.ProviderID {
 			doomed = i

@@ -20,7 +20,7 @@ import (
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
-	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
+	"github.com/karpenter-go/karpenter/internal/awsemu/control"
 	"github.com/karpenter-go/karpenter/local/cluster"
 	"github.com/karpenter-go/karpenter/local/objects"
 )
@@ -236,7 +236,7 @@ func (v *victim) look(t *testing.T) (p progress) {
 }
 
 // calls are those that the controller has made to the emulator.
-func (v *victim) calls(t *testing.T) []steer.Call {
+func (v *victim) calls(t *testing.T) []control.Call {
 	t.Helper()
 	calls, err := v.Steer().Calls(t.Context(), v.lastCall)
 	if err != nil {
@@ -254,7 +254,7 @@ type world struct {
 	claims    []apiv1.NodeClaim
 	nodes     []corev1.Node
 	pods      []corev1.Pod
-	instances []steer.Instance
+	instances []control.Instance
 }
 
 func (v *victim) world(t *testing.T) world {
@@ -279,4 +279,4 @@ func (v *victim) world(t *testing.T) world {
 	}
 }
 
-func alive(i steer.Instance) bool { return i.State == "pending" || i.State == "running" }
+func alive(i control.Instance) bool { return i.State == "pending" || i.State == "running" }

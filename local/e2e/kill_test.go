@@ -11,11 +11,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
-	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
+	"github.com/karpenter-go/karpenter/internal/awsemu/control"
 )
 
 // forever is longer than any test.
-const forever = steer.Duration(time.Hour)
+const forever = control.Duration(time.Hour)
 
 // A moment is when the controller is killed: it alone, since it was started,
 // has taken the count to at least from.
@@ -24,7 +24,7 @@ type moment struct {
 	of   func(progress) int
 	from int
 	// then changes what AWS does before the controller is started again.
-	then func(*testing.T, steer.Client)
+	then func(*testing.T, control.Client)
 }
 
 // reached reports whether the moment has come, by the hands of the controller
@@ -57,23 +57,23 @@ func (v *victim) killAt(t *testing.T, moments []moment) {
 func TestKillNineDuringScaleUp(t *testing.T) {
 	const pods = 50
 	v := newVictim(t)
-	try(t, v.Steer().SetBoot(t.Context(), steer.Boot{Delay: forever}))
-	try(t, v.Steer().Hang(t.Context(), steer.Hang{Op: "CreateFleet", For: forever}))
+	try(t, v.Steer().SetBoot(t.Context(), control.Boot{Delay: forever}))
+	try(t, v.Steer().Hang(t.Context(), control.Hang{Op: "CreateFleet", For: forever}))
 	v.load(t, pods)
 	v.base = v.look(t)
 	v.killAt(t, []moment{
 		{"the first claim is there", func(p progress) int { return p.claims }, 1, nil},
 		{"half of the claims are there", func(p progress) int { return p.claims }, pods / 2, nil},
 		{"a call is recorded on some of its claims", func(p progress) int { return p.recorded }, pods / 5, nil},
-		{"calls for all claims have reached EC2", func(p progress) int { return p.asked }, pods, func(t *testing.T, c steer.Client) {
+		{"calls for all claims have reached EC2", func(p progress) int { return p.asked }, pods, func(t *testing.T, c control.Client) {
 			try(t, c.ClearFaults(t.Context(), "CreateFleet"))
-			try(t, c.Hang(t.Context(), steer.Hang{Op: "CreateFleet", For: forever, After: true}))
+			try(t, c.Hang(t.Context(), control.Hang{Op: "CreateFleet", For: forever, After: true}))
 		}},
 		{"EC2 has launched all and not said so", func(p progress) int { return p.alive }, pods,
-			func(t *testing.T, c steer.Client) { try(t, c.ClearFaults(t.Context(), "CreateFleet")) }},
+			func(t *testing.T, c control.Client) { try(t, c.ClearFaults(t.Context(), "CreateFleet")) }},
 		{"the first claim knows its instance", func(p progress) int { return p.launched }, 1, nil},
 		{"half of the claims do", func(p progress) int { return p.launched }, pods / 2,
-			func(t *testing.T, c steer.Client) { try(t, c.ClearBoot(t.Context())) }},
+			func(t *testing.T, c control.Client) { try(t, c.ClearBoot(t.Context())) }},
 		{"the first node is registered", func(p progress) int { return p.registered }, 1, nil},
 		{"half of the nodes are registered", func(p progress) int { return p.registered }, pods / 2, nil},
 		{"most of the nodes are initialized", func(p progress) int { return p.initialized }, pods * 4 / 5, nil},
@@ -87,16 +87,16 @@ func TestKillNineDuringScaleUp(t *testing.T) {
 func TestKillNineWhileEC2Lags(t *testing.T) {
 	const pods = 20
 	v := newVictim(t)
-	try(t, v.Steer().SetBoot(t.Context(), steer.Boot{Delay: forever}))
-	try(t, v.Steer().SetLag(t.Context(), steer.Lag{For: steer.Duration(8 * time.Second)}))
-	try(t, v.Steer().Hang(t.Context(), steer.Hang{Op: "CreateFleet", For: forever, After: true}))
+	try(t, v.Steer().SetBoot(t.Context(), control.Boot{Delay: forever}))
+	try(t, v.Steer().SetLag(t.Context(), control.Lag{For: control.Duration(8 * time.Second)}))
+	try(t, v.Steer().Hang(t.Context(), control.Hang{Op: "CreateFleet", For: forever, After: true}))
 	v.load(t, pods)
 	v.base = v.look(t)
 	v.killAt(t, []moment{
 		{"EC2 has launched all and not said so", func(p progress) int { return p.alive }, pods,
-			func(t *testing.T, c steer.Client) { try(t, c.ClearFaults(t.Context(), "CreateFleet")) }},
+			func(t *testing.T, c control.Client) { try(t, c.ClearFaults(t.Context(), "CreateFleet")) }},
 		{"some of the claims know their instance", func(p progress) int { return p.launched }, pods / 4,
-			func(t *testing.T, c steer.Client) { try(t, c.ClearBoot(t.Context())) }},
+			func(t *testing.T, c control.Client) { try(t, c.ClearBoot(t.Context())) }},
 	})
 	v.settles(t, pods)
 	v.launchedOnce(t, pods)

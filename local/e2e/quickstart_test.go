@@ -19,7 +19,7 @@ import (
 
 	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
-	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
+	"github.com/karpenter-go/karpenter/internal/awsemu/control"
 	"github.com/karpenter-go/karpenter/local/cluster"
 	"github.com/karpenter-go/karpenter/local/objects"
 )
@@ -101,7 +101,7 @@ func (s *scene) wantNode(n *corev1.Node) {
 	if id == nil {
 		s.t.Fatalf("node %s has providerID %q", n.Name, n.Spec.ProviderID)
 	}
-	var instance steer.Instance
+	var instance control.Instance
 	for _, i := range s.instances() {
 		if i.ID == id[2] {
 			instance = i
@@ -127,7 +127,7 @@ func (s *scene) wantNode(n *corev1.Node) {
 var maxPodsForm = regexp.MustCompile(`maxPods: (\d+)`)
 
 // maxPods reads the user data that an instance was launched with.
-func (s *scene) maxPods(instance steer.Instance) int64 {
+func (s *scene) maxPods(instance control.Instance) int64 {
 	s.t.Helper()
 	out, err := ec2.NewFromConfig(s.AWS()).DescribeLaunchTemplateVersions(s.t.Context(),
 		&ec2.DescribeLaunchTemplateVersionsInput{
@@ -217,7 +217,7 @@ func (s *scene) wantFleets(instances int) {
 }
 
 // hasTag reports whether a call tags instances so.
-func hasTag(c steer.Call, key, value string) bool {
+func hasTag(c control.Call, key, value string) bool {
 	for param, said := range c.Params {
 		if name, ok := strings.CutSuffix(param, ".Key"); ok && said == key && c.Params[name+".Value"] == value {
 			return true

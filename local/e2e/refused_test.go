@@ -11,7 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
+	"github.com/karpenter-go/karpenter/internal/awsemu/control"
 	"github.com/karpenter-go/karpenter/local/cluster"
 	"github.com/karpenter-go/karpenter/local/pki"
 )
@@ -50,7 +50,7 @@ func TestUntruthfulUserDataNeverJoins(t *testing.T) {
 func wantRefused(t *testing.T, id, reason string) {
 	t.Helper()
 	s := &scene{Env: shared, t: t}
-	var refused steer.Instance
+	var refused control.Instance
 	s.poll(func() string {
 		instances, err := s.Steer().Instances(t.Context())
 		if err != nil {

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
-	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
+	"github.com/karpenter-go/karpenter/internal/awsemu/control"
 	"github.com/karpenter-go/karpenter/local/watching"
 )
 
@@ -103,7 +103,7 @@ func (s *scene) poll(done func() string) {
 }
 
 // instances are those of the scene's pools that EC2 still knows.
-func (s *scene) instances() []steer.Instance {
+func (s *scene) instances() []control.Instance {
 	s.t.Helper()
 	ctx, cancel := s.context()
 	defer cancel()
@@ -111,7 +111,7 @@ func (s *scene) instances() []steer.Instance {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	var mine []steer.Instance
+	var mine []control.Instance
 	for _, i := range all {
 		for _, pool := range s.pools {
 			if i.Tags[apiv1.NodePoolLabelKey] == pool {

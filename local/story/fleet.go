@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
+	"github.com/karpenter-go/karpenter/internal/awsemu/control"
 )
 
 // fleetLine formats one CreateFleet call.
-func fleetLine(call steer.Call) string {
+func fleetLine(call control.Call) string {
 	types, offerings := map[string]bool{}, 0
 	capacity, target := "", "1"
 	for name, value := range call.Params {
@@ -33,7 +33,7 @@ func fleetLine(call steer.Call) string {
 
 // newFleets returns the fleet calls that the cloud got after the call numbered
 // since, those that would launch nothing left out, and the number of its last call.
-func newFleets(ctx context.Context, cloud steer.Client, since int64) (fleets []steer.Call, last int64, err error) {
+func newFleets(ctx context.Context, cloud control.Client, since int64) (fleets []control.Call, last int64, err error) {
 	calls, err := cloud.Calls(ctx, since)
 	if err != nil {
 		return nil, since, err

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
-	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
+	"github.com/karpenter-go/karpenter/internal/awsemu/control"
 	"github.com/karpenter-go/karpenter/local/objects"
 	"github.com/karpenter-go/karpenter/local/watching"
 )
@@ -24,7 +24,7 @@ import (
 // A Story is one run of an example on a cluster.
 type Story struct {
 	Client  client.WithWatch // must know our kinds and Kubernetes'
-	Cloud   steer.Client
+	Cloud   control.Client
 	Log     string // the controller's log, JSON lines
 	Example string // directory of manifests, one Deployment among them
 	Pods    int    // how many the Deployment is scaled to

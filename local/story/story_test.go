@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
-	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
+	"github.com/karpenter-go/karpenter/internal/awsemu/control"
 )
 
 func pods(pending, bound, running int) []corev1.Pod {
@@ -53,7 +53,7 @@ func TestTellerTellsNewsOnce(t *testing.T) {
 	teller.sawPlan(Plan{
 		Pods: 3, Nodes: 2, PricePerHour: 0.5, FloorPerHour: 0.25, InstanceTypes: []string{"2 x c7a.large"},
 	})
-	teller.sawFleet(steer.Call{Params: map[string]string{
+	teller.sawFleet(control.Call{Params: map[string]string{
 		"TargetCapacitySpecification.TotalTargetCapacity":       "1",
 		"TargetCapacitySpecification.DefaultTargetCapacityType": "spot",
 		"LaunchTemplateConfigs.1.Overrides.1.InstanceType":      "c7a.large",
@@ -90,7 +90,7 @@ func TestTellerTellsNewsOnce(t *testing.T) {
 }
 
 func TestFleetLineNamesTheRefusal(t *testing.T) {
-	got := fleetLine(steer.Call{Code: "UnauthorizedOperation"})
+	got := fleetLine(control.Call{Code: "UnauthorizedOperation"})
 	if !strings.HasSuffix(got, "refused, UnauthorizedOperation") {
 		t.Errorf("line %q does not name the refusal", got)
 	}

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
-	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
+	"github.com/karpenter-go/karpenter/internal/awsemu/control"
 )
 
 // A teller turns what is seen of the cluster into lines, each thing once and
@@ -57,7 +57,7 @@ func (t *teller) sawPlan(p Plan) {
 }
 
 // sawFleet prints a call for instances.
-func (t *teller) sawFleet(call steer.Call) { t.say(fleetLine(call)) }
+func (t *teller) sawFleet(call control.Call) { t.say(fleetLine(call)) }
 
 // sawClaims prints which claims became nodes.
 func (t *teller) sawClaims(claims []apiv1.NodeClaim) {

@@ -12,7 +12,7 @@ import (
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	"github.com/karpenter-go/karpenter/api/condition"
 	"github.com/karpenter-go/karpenter/cloud"
-	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
+	"github.com/karpenter-go/karpenter/internal/awsemu/control"
 )
 
 // class returns the stored node class.
@@ -113,7 +113,7 @@ func TestForeignServices(t *testing.T) {
 	w := newWorld(t)
 	w.afterNew = func() {
 		for _, op := range []string{"DescribeCapacityReservations", "DescribePlacementGroups", "pricing:*", "DescribeSpotPriceHistory", "DescribeInstanceStatus"} {
-			if err := w.steer.Fail(t.Context(), steer.Fail{Op: op, Code: "html"}); err != nil {
+			if err := w.control.Fail(t.Context(), control.Fail{Op: op, Code: "html"}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/cloud/cloudtest"
-	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
+	"github.com/karpenter-go/karpenter/internal/awsemu/control"
 )
 
 // The provider passes the suite over the wire, through the real SDK.
@@ -20,13 +20,13 @@ func TestConformance(t *testing.T) {
 			Launched: w.launched,
 			Alive:    func(t *testing.T) int { return len(w.alive(t)) },
 			Exhaust: func(t *testing.T, o cloudtest.Offering) {
-				err := w.steer.ICE(t.Context(), steer.Pool{Type: o.Type, Zone: o.Zone, Capacity: o.CapacityType})
+				err := w.control.ICE(t.Context(), control.Pool{Type: o.Type, Zone: o.Zone, Capacity: o.CapacityType})
 				if err != nil {
 					t.Fatal(err)
 				}
 			},
 			LoseAnswer: func(t *testing.T) {
-				err := w.steer.Hang(t.Context(), steer.Hang{Op: "CreateFleet", For: forever, After: true})
+				err := w.control.Hang(t.Context(), control.Hang{Op: "CreateFleet", For: forever, After: true})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -13,8 +13,8 @@ import (
 	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/internal/awsemu"
+	"github.com/karpenter-go/karpenter/internal/awsemu/control"
 	"github.com/karpenter-go/karpenter/internal/awsemu/machine"
-	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
 	"github.com/karpenter-go/karpenter/provider/aws/diagnose"
 )
 
@@ -36,7 +36,7 @@ func TestDiagnosis(t *testing.T) {
 	w.running(t, p, "a", "spot")
 	w.late(t, "a")
 	claim := w.load(t, "a")
-	c := condition.Get(claim, diagnose.ConditionJoinFailed)
+	c := condition.Get(claim, diagnose.ConditionNodeJoinDelayed)
 	if c == nil || c.Status != "True" || c.Reason != diagnose.ReasonSilent { // it has an access entry
 		t.Errorf("the condition is %+v", c)
 	}
@@ -45,7 +45,7 @@ func TestDiagnosis(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.reconcile(t, "nodeclaim.diagnosis", "a")
-	if c := condition.Get(w.load(t, "a"), diagnose.ConditionJoinFailed); c != nil {
+	if c := condition.Get(w.load(t, "a"), diagnose.ConditionNodeJoinDelayed); c != nil {
 		t.Errorf("the node has joined, and the condition stays: %+v", c)
 	}
 }
@@ -85,7 +85,7 @@ func TestNodeWithoutAccess(t *testing.T) {
 			i := w.running(t, p, "a", "on-demand")
 			w.launched(t, "a", i)
 			w.late(t, "a")
-			c := condition.Get(w.load(t, "a"), diagnose.ConditionJoinFailed)
+			c := condition.Get(w.load(t, "a"), diagnose.ConditionNodeJoinDelayed)
 			switch {
 			case c == nil:
 				t.Error("there is no diagnosis")
@@ -104,12 +104,12 @@ func TestAccessIsNotAskedInVain(t *testing.T) {
 	p := w.start(t)
 	w.launched(t, "a", w.running(t, p, "a", "on-demand"))
 	for op, code := range map[string]string{"eks:DescribeAccessEntry": "AccessDeniedException"} {
-		if err := w.steer.Fail(t.Context(), steer.Fail{Op: op, Code: code, Status: 403}); err != nil {
+		if err := w.control.Fail(t.Context(), control.Fail{Op: op, Code: code, Status: 403}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	w.late(t, "a")
-	if c := condition.Get(w.load(t, "a"), diagnose.ConditionJoinFailed); c == nil || c.Reason != diagnose.ReasonSilent {
+	if c := condition.Get(w.load(t, "a"), diagnose.ConditionNodeJoinDelayed); c == nil || c.Reason != diagnose.ReasonSilent {
 		t.Errorf("without the permission to ask: %+v", c)
 	}
 }
@@ -130,7 +130,7 @@ func TestTurnedAway(t *testing.T) {
 		t.Errorf("the console says %q", console)
 	}
 	w.late(t, "a")
-	if c := condition.Get(w.load(t, "a"), diagnose.ConditionJoinFailed); c == nil || c.Reason != diagnose.ReasonNotAuthorized || !strings.Contains(c.Message, "has no access entry") {
+	if c := condition.Get(w.load(t, "a"), diagnose.ConditionNodeJoinDelayed); c == nil || c.Reason != diagnose.ReasonNotAuthorized || !strings.Contains(c.Message, "has no access entry") {
 		t.Errorf("the condition is %+v", c)
 	}
 }

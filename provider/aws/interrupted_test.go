@@ -10,7 +10,7 @@ import (
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
-	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
+	"github.com/karpenter-go/karpenter/internal/awsemu/control"
 	"github.com/karpenter-go/karpenter/provider/aws"
 )
 
@@ -39,7 +39,7 @@ func TestSpotInterruption(t *testing.T) {
 	w := newWorld(t)
 	p := w.startWith(t, func(c *aws.Config) { c.Settings.InterruptionQueue = clusterName })
 	doomed, other := w.running(t, p, "doomed", "spot"), w.running(t, p, "other", "on-demand")
-	if _, err := w.steer.Interrupt(t.Context(), steer.Interrupt{Instance: instanceID(doomed)}); err != nil {
+	if _, err := w.control.Interrupt(t.Context(), control.Interrupt{Instance: instanceID(doomed)}); err != nil {
 		t.Fatal(err)
 	}
 	w.reconcile(t, "interruption", "")
@@ -67,8 +67,8 @@ func TestSpotInterruption(t *testing.T) {
 	}
 
 	// The host of the other one fails; that is found by polling.
-	if err := w.steer.Event(t.Context(), steer.Event{
-		Instance: instanceID(other), Kind: "host-impaired", Since: steer.Duration(3 * time.Minute),
+	if err := w.control.Event(t.Context(), control.Event{
+		Instance: instanceID(other), Kind: "host-impaired", Since: control.Duration(3 * time.Minute),
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -101,13 +101,13 @@ func TestZonalShift(t *testing.T) {
 	if open := zones(); !open["us-east-1a"] || !open["us-east-1b"] {
 		t.Fatalf("at first: %v", open)
 	}
-	if err := w.steer.ShiftAway(t.Context(), steer.Shift{Zone: "us-east-1a", For: forever}); err != nil {
+	if err := w.control.ShiftAway(t.Context(), control.Shift{Zone: "us-east-1a", For: forever}); err != nil {
 		t.Fatal(err)
 	}
 	if open := zones(); open["us-east-1a"] || !open["us-east-1b"] {
 		t.Errorf("with a shift: %v", open)
 	}
-	if err := w.steer.ShiftBack(t.Context(), "us-east-1a"); err != nil {
+	if err := w.control.ShiftBack(t.Context(), "us-east-1a"); err != nil {
 		t.Fatal(err)
 	}
 	if open := zones(); !open["us-east-1a"] {

@@ -15,7 +15,7 @@ import (
 
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	"github.com/karpenter-go/karpenter/cloud"
-	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
+	"github.com/karpenter-go/karpenter/internal/awsemu/control"
 	"github.com/karpenter-go/karpenter/provider/aws"
 )
 
@@ -32,11 +32,11 @@ func (w *world) storeClaims(t *testing.T, n int) []string {
 }
 
 // crash has the claims launched by a provider that dies once CreateFleet hangs and alive instances are there.
-func (w *world) crash(t *testing.T, names []string, hang steer.Hang, alive int) {
+func (w *world) crash(t *testing.T, names []string, hang control.Hang, alive int) {
 	t.Helper()
 	p := w.start(t)
 	hang.Op, hang.For = "CreateFleet", forever
-	w.order(t, w.steer.Hang(t.Context(), hang))
+	w.order(t, w.control.Hang(t.Context(), hang))
 	ctx, die := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	for _, name := range names {
@@ -58,7 +58,7 @@ func (w *world) crash(t *testing.T, names []string, hang steer.Hang, alive int) 
 	wg.Wait()
 	w.stop()
 	// A hanging call that is released before EC2 notices the end of its caller would be carried out after all.
-	for slices.ContainsFunc(w.calls(t, "CreateFleet"), func(c steer.Call) bool { return c.Status == 0 }) {
+	for slices.ContainsFunc(w.calls(t, "CreateFleet"), func(c control.Call) bool { return c.Status == 0 }) {
 		if limit.Err() != nil {
 			t.Fatal("EC2 does not see that the caller has died")
 		}
@@ -138,7 +138,7 @@ func (w *world) wantAlive(t *testing.T, want int) {
 func TestUnseenLaunchIsRepeated(t *testing.T) {
 	w := newWorld(t)
 	names := w.storeClaims(t, 6)
-	w.crash(t, names, steer.Hang{After: true}, len(names))
+	w.crash(t, names, control.Hang{After: true}, len(names))
 	first, errs := w.createAll(t, w.startBlind(t), names)
 	if len(errs) != 0 {
 		t.Fatalf("create after one crash: %v", errs)
@@ -166,7 +166,7 @@ func TestUnseenLaunchIsRepeated(t *testing.T) {
 func TestUnseenLaunchIsWaitedFor(t *testing.T) {
 	w := newWorld(t)
 	names := w.storeClaims(t, 4)
-	w.crash(t, names, steer.Hang{After: true}, len(names))
+	w.crash(t, names, control.Hang{After: true}, len(names))
 	w.retag(t)
 	p := w.startBlind(t)
 	got, errs := w.createAll(t, p, names)
@@ -176,7 +176,7 @@ func TestUnseenLaunchIsWaitedFor(t *testing.T) {
 		}
 	}
 	w.wantAlive(t, len(names))
-	w.order(t, w.steer.SetLag(t.Context(), steer.Lag{}))
+	w.order(t, w.control.SetLag(t.Context(), control.Lag{}))
 	if got, errs = w.createAll(t, p, names); distinct(got) != len(names) {
 		t.Errorf("%d claims got %d instances, errors %v", len(names), distinct(got), errs)
 	}
@@ -188,7 +188,7 @@ func TestUnseenLaunchIsWaitedFor(t *testing.T) {
 func TestLaunchThatNeverWasIsReplaced(t *testing.T) {
 	w := newWorld(t)
 	names := w.storeClaims(t, 4)
-	w.crash(t, names, steer.Hang{}, 0)
+	w.crash(t, names, control.Hang{}, 0)
 	w.wantAlive(t, 0)
 	w.retag(t)
 	_, errs := w.createAll(t, w.start(t), names[:1])
@@ -212,11 +212,11 @@ func TestLaunchThatNeverWasIsReplaced(t *testing.T) {
 func TestShortFleetIsSharedOut(t *testing.T) {
 	w := newWorld(t)
 	names := w.storeClaims(t, 5)
-	w.order(t, w.steer.SetCapacity(t.Context(), steer.Capacity{})) // nothing anywhere but
-	w.order(t, w.steer.SetCapacity(t.Context(), steer.Capacity{
-		Pool: steer.Pool{Type: "m5.large", Zone: "us-east-1a", Capacity: "spot"}, Limit: 3,
+	w.order(t, w.control.SetCapacity(t.Context(), control.Capacity{})) // nothing anywhere but
+	w.order(t, w.control.SetCapacity(t.Context(), control.Capacity{
+		Pool: control.Pool{Type: "m5.large", Zone: "us-east-1a", Capacity: "spot"}, Limit: 3,
 	}))
-	w.crash(t, names, steer.Hang{After: true}, 3)
+	w.crash(t, names, control.Hang{After: true}, 3)
 	got, errs := w.createAll(t, w.start(t), names)
 	if distinct(got) != 3 || len(errs) != 2 {
 		t.Fatalf("%d instances and errors %v, want 3 and 2", distinct(got), errs)
@@ -229,7 +229,7 @@ func TestShortFleetIsSharedOut(t *testing.T) {
 	for name, i := range got {
 		w.launched(t, name, i)
 	}
-	w.order(t, w.steer.ClearCapacity(t.Context(), steer.Pool{}))
+	w.order(t, w.control.ClearCapacity(t.Context(), control.Pool{}))
 	rest := slices.Sorted(maps.Keys(errs))
 	if got, errs = w.createAll(t, w.startLate(t), rest); distinct(got) != len(rest) {
 		t.Errorf("%d claims got %d instances, errors %v", len(rest), distinct(got), errs)
@@ -240,9 +240,9 @@ func TestShortFleetIsSharedOut(t *testing.T) {
 // startBlind starts a provider that EC2 shows nothing of what was launched.
 func (w *world) startBlind(t *testing.T) *aws.Provider {
 	t.Helper()
-	w.order(t, w.steer.SetLag(t.Context(), steer.Lag{}))
+	w.order(t, w.control.SetLag(t.Context(), control.Lag{}))
 	p := w.start(t) // its first look at the node class needs to see
-	w.order(t, w.steer.SetLag(t.Context(), steer.Lag{For: forever}))
+	w.order(t, w.control.SetLag(t.Context(), control.Lag{For: forever}))
 	return p
 }
 

@@ -21,8 +21,8 @@ import (
 	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/internal/awsemu"
+	"github.com/karpenter-go/karpenter/internal/awsemu/control"
 	"github.com/karpenter-go/karpenter/internal/awsemu/machine"
-	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
 	"github.com/karpenter-go/karpenter/provider/aws"
 	"github.com/karpenter-go/karpenter/provider/aws/policy"
 )
@@ -182,7 +182,7 @@ func TestPartitions(t *testing.T) {
 			if region := i.Labels[corev1.LabelTopologyRegion]; region != tt.region {
 				t.Errorf("the node's region is %q", region)
 			}
-			if _, err := w.steer.Interrupt(t.Context(), steer.Interrupt{Instance: instanceID(i)}); err != nil {
+			if _, err := w.control.Interrupt(t.Context(), control.Interrupt{Instance: instanceID(i)}); err != nil {
 				t.Fatal(err)
 			}
 			w.reconcile(t, "interruption", "")
@@ -219,7 +219,7 @@ func TestIsolatedVPC(t *testing.T) {
 	if err := w.kube.Update(t.Context(), class); err != nil {
 		t.Fatal(err)
 	}
-	before := len(must(w.steer.Calls(t.Context(), 0))(t))
+	before := len(must(w.control.Calls(t.Context(), 0))(t))
 	w.afterNew = func() {} // launches are rehearsed
 	p := w.startWith(t, func(c *aws.Config) { c.Settings.IsolatedVPC = true })
 	if class := w.class(t); !condition.Ready(class) {
@@ -246,7 +246,7 @@ func TestIsolatedVPC(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.reconcile(t, "nodeclass", "default")
-	for _, c := range must(w.steer.Calls(t.Context(), int64(before)))(t) {
+	for _, c := range must(w.control.Calls(t.Context(), int64(before)))(t) {
 		if c.Service == "pricing" || c.Service == "iam" {
 			t.Errorf("%s:%s is called", c.Service, c.Action)
 		}
@@ -328,7 +328,7 @@ func TestEndpoints(t *testing.T) {
 			if w.region == "us-gov-west-1" {
 				i = create(t, w.provider, w.anywhere(t, "b"))
 			}
-			if _, err := w.steer.Interrupt(t.Context(), steer.Interrupt{Instance: instanceID(i)}); err != nil {
+			if _, err := w.control.Interrupt(t.Context(), control.Interrupt{Instance: instanceID(i)}); err != nil {
 				t.Fatal(err)
 			}
 			w.reconcile(t, "interruption", "")

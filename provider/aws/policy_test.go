@@ -14,7 +14,7 @@ import (
 
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	"github.com/karpenter-go/karpenter/api/condition"
-	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
+	"github.com/karpenter-go/karpenter/internal/awsemu/control"
 	"github.com/karpenter-go/karpenter/provider/aws"
 	"github.com/karpenter-go/karpenter/provider/aws/fault"
 	"github.com/karpenter-go/karpenter/provider/aws/policy"
@@ -57,7 +57,7 @@ func actionsOf(t *testing.T, docs map[string]string) []string {
 
 func (w *world) hold(t *testing.T, docs map[string]string) {
 	t.Helper()
-	if err := w.steer.SetPolicy(t.Context(), slices.Sorted(maps.Values(docs))...); err != nil {
+	if err := w.control.SetPolicy(t.Context(), slices.Sorted(maps.Values(docs))...); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -71,7 +71,7 @@ func (w *world) live(t *testing.T) {
 	for _, task := range []string{"providers.pricing", "providers.version", "zonalshift", "providers.instancetype"} {
 		w.reconcile(t, task, "")
 	}
-	w.reserve(t, steer.Reservation{Type: "m5.4xlarge", Zone: "us-east-1b", Count: 1})
+	w.reserve(t, control.Reservation{Type: "m5.4xlarge", Zone: "us-east-1b", Count: 1})
 	reserved := create(t, p, w.anyCapacity(t, "reserved"))
 	w.launched(t, "reserved", reserved)
 	spot := w.running(t, p, "spot", "spot")
@@ -88,7 +88,7 @@ func (w *world) live(t *testing.T) {
 		t.Error(err)
 	}
 	w.late(t, "plain")
-	if _, err := w.steer.Interrupt(t.Context(), steer.Interrupt{Instance: instanceID(spot)}); err != nil {
+	if _, err := w.control.Interrupt(t.Context(), control.Interrupt{Instance: instanceID(spot)}); err != nil {
 		t.Fatal(err)
 	}
 	w.reconcile(t, "interruption", "")
@@ -106,7 +106,7 @@ func (w *world) live(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, err := w.steer.Place(t.Context(), steer.Placement{Name: "rack", Strategy: "cluster"}); err != nil {
+	if _, err := w.control.Place(t.Context(), control.Placement{Name: "rack", Strategy: "cluster"}); err != nil {
 		t.Fatal(err)
 	}
 	w.respec(t, func(s *awsv1.EC2NodeClassSpec) {
@@ -134,7 +134,7 @@ func TestPolicyIsEnough(t *testing.T) {
 	w.hold(t, docs)
 	w.live(t)
 	used := map[string]bool{"iam:PassRole": true, "iam:TagInstanceProfile": true, "ec2:CreateTags": true} // go with others
-	calls, err := w.steer.Calls(t.Context(), 0)
+	calls, err := w.control.Calls(t.Context(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}

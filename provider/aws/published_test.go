@@ -27,8 +27,8 @@ import (
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/engine/pack"
 	"github.com/karpenter-go/karpenter/internal/act"
+	"github.com/karpenter-go/karpenter/internal/awsemu/control"
 	"github.com/karpenter-go/karpenter/internal/awsemu/machine"
-	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
 	"github.com/karpenter-go/karpenter/internal/manifest"
 	"github.com/karpenter-go/karpenter/internal/offline"
 	"github.com/karpenter-go/karpenter/provider/aws"
@@ -145,7 +145,7 @@ type shown struct {
 	// seen is the number of the last call that was looked at.
 	seen int64
 	// instances are all that EC2 knows of.
-	instances []steer.Instance
+	instances []control.Instance
 }
 
 // A shownLaunch is the API calls for one node, and their result.
@@ -170,12 +170,12 @@ func (s *shown) prepare(t *testing.T, words []string) {
 		key, value, _ := strings.Cut(words[4], "=")
 		var count int
 		if _, err = fmt.Sscan(words[3], &count); err == nil {
-			_, err = s.steer.Reserve(t.Context(), steer.Reservation{
+			_, err = s.control.Reserve(t.Context(), control.Reservation{
 				Type: words[1], Zone: words[2], Count: count, Targeted: true, Tags: map[string]string{key: value},
 			})
 		}
 	case "group":
-		_, err = s.steer.Place(t.Context(), steer.Placement{Name: words[1], Strategy: words[2]})
+		_, err = s.control.Place(t.Context(), control.Placement{Name: words[1], Strategy: words[2]})
 	default:
 		t.Fatalf("the test has no implementation of %q", words[0])
 	}
@@ -248,7 +248,7 @@ func (s *shown) makeReady(t *testing.T, class *awsv1.EC2NodeClass) {
 func (s *shown) launch(t *testing.T, claim *apiv1.NodeClaim, family string) *shownLaunch {
 	t.Helper()
 	l := &shownLaunch{instance: create(t, s.provider, claim)}
-	calls, err := s.steer.Calls(t.Context(), s.seen)
+	calls, err := s.control.Calls(t.Context(), s.seen)
 	if err != nil || len(calls) == 0 {
 		t.Fatal(err)
 	}
@@ -283,7 +283,7 @@ func (s *shown) launch(t *testing.T, claim *apiv1.NodeClaim, family string) *sho
 }
 
 // actions yields the parameters of the calls of one action, rehearsals aside.
-func actions(calls []steer.Call, action string) iter.Seq[map[string]string] {
+func actions(calls []control.Call, action string) iter.Seq[map[string]string] {
 	return func(yield func(map[string]string) bool) {
 		for _, c := range calls {
 			if c.Action == action && c.Params["DryRun"] != "true" && !yield(c.Params) {

@@ -14,15 +14,15 @@ import (
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
-	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
+	"github.com/karpenter-go/karpenter/internal/awsemu/control"
 	"github.com/karpenter-go/karpenter/provider/aws"
 )
 
 // reserve buys capacity and makes the class select it by tag.
-func (w *world) reserve(t *testing.T, r steer.Reservation) string {
+func (w *world) reserve(t *testing.T, r control.Reservation) string {
 	t.Helper()
 	r.Tags = map[string]string{"for": "nodes"}
-	id, err := w.steer.Reserve(t.Context(), r)
+	id, err := w.control.Reserve(t.Context(), r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func reservedOffer(t *testing.T, p *aws.Provider, id string) (cloud.Offering, bo
 func TestReservedCapacity(t *testing.T) {
 	w := newWorld(t)
 	p := w.start(t)
-	id := w.reserve(t, steer.Reservation{Type: "m5.4xlarge", Zone: "us-east-1b", Count: 1})
+	id := w.reserve(t, control.Reservation{Type: "m5.4xlarge", Zone: "us-east-1b", Count: 1})
 	if o, ok := reservedOffer(t, p, id); !ok || !o.Available || o.ReservationCapacity != 1 || o.Price <= 0 || o.Price > 0.001 {
 		t.Fatalf("the offering is %+v, %v", o, ok)
 	}
@@ -81,7 +81,7 @@ func TestReservedCapacity(t *testing.T) {
 	}
 	fleet := w.calls(t, "CreateFleet")[0].Params
 	template := w.calls(t, "CreateLaunchTemplate")
-	if fleet["TargetCapacitySpecification.DefaultTargetCapacityType"] != "on-demand" || !slices.ContainsFunc(template, func(c steer.Call) bool {
+	if fleet["TargetCapacitySpecification.DefaultTargetCapacityType"] != "on-demand" || !slices.ContainsFunc(template, func(c control.Call) bool {
 		return c.Params["LaunchTemplateData.CapacityReservationSpecification.CapacityReservationTarget.CapacityReservationId"] == id &&
 			c.Params["LaunchTemplateData.CapacityReservationSpecification.CapacityReservationPreference"] == "capacity-reservations-only"
 	}) {
@@ -112,8 +112,8 @@ func TestReservedCapacity(t *testing.T) {
 func TestReservationUsedUpByOthers(t *testing.T) {
 	w := newWorld(t)
 	p := w.start(t)
-	id := w.reserve(t, steer.Reservation{Type: "m5.large", Zone: "us-east-1a", Count: 1, Targeted: true})
-	if err := w.steer.Cancel(t.Context(), id); err != nil { // the cached reservation is stale then
+	id := w.reserve(t, control.Reservation{Type: "m5.large", Zone: "us-east-1a", Count: 1, Targeted: true})
+	if err := w.control.Cancel(t.Context(), id); err != nil { // the cached reservation is stale then
 		t.Fatal(err)
 	}
 	var none *cloud.InsufficientCapacityError
@@ -129,12 +129,12 @@ func TestReservationUsedUpByOthers(t *testing.T) {
 func TestKindsOfReservations(t *testing.T) {
 	for _, tt := range []struct {
 		name              string
-		r                 steer.Reservation
+		r                 control.Reservation
 		target, market    string
 		kind, interrupted string
 	}{
-		{"block", steer.Reservation{Type: "p5.48xlarge", Zone: "us-east-1a", Count: 1, Block: true}, "capacity-block", "capacity-block", "capacity-block", "false"},
-		{"interruptible", steer.Reservation{Type: "m5.large", Zone: "us-east-1a", Count: 1, Interruptible: true, Targeted: true},
+		{"block", control.Reservation{Type: "p5.48xlarge", Zone: "us-east-1a", Count: 1, Block: true}, "capacity-block", "capacity-block", "capacity-block", "false"},
+		{"interruptible", control.Reservation{Type: "m5.large", Zone: "us-east-1a", Count: 1, Interruptible: true, Targeted: true},
 			"reserved-capacity", "interruptible-capacity-reservation", "default", "true"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -154,7 +154,7 @@ func TestKindsOfReservations(t *testing.T) {
 			if sent["TargetCapacitySpecification.DefaultTargetCapacityType"] != tt.target || sent["OnDemandOptions.AllocationStrategy"] != "" {
 				t.Errorf("the fleet asks for %q, on-demand %q", sent["TargetCapacitySpecification.DefaultTargetCapacityType"], sent["OnDemandOptions.AllocationStrategy"])
 			}
-			if !slices.ContainsFunc(w.calls(t, "CreateLaunchTemplate"), func(c steer.Call) bool {
+			if !slices.ContainsFunc(w.calls(t, "CreateLaunchTemplate"), func(c control.Call) bool {
 				return c.Params["LaunchTemplateData.InstanceMarketOptions.MarketType"] == tt.market
 			}) {
 				t.Errorf("no template of market type %s", tt.market)
@@ -171,7 +171,7 @@ func TestKindsOfReservations(t *testing.T) {
 func TestReservationEnds(t *testing.T) {
 	w := newWorld(t)
 	p := w.start(t)
-	id := w.reserve(t, steer.Reservation{Type: "m5.large", Zone: "us-east-1a", Count: 1})
+	id := w.reserve(t, control.Reservation{Type: "m5.large", Zone: "us-east-1a", Count: 1})
 	i := create(t, p, w.anyCapacity(t, "a"))
 	w.launched(t, "a", i)
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: w.load(t, "a").Labels}, Spec: corev1.NodeSpec{ProviderID: i.ProviderID}}
@@ -182,7 +182,7 @@ func TestReservationEnds(t *testing.T) {
 	if got := w.load(t, "a").Labels[apiv1.CapacityTypeLabelKey]; got != "reserved" {
 		t.Errorf("while it lasts the claim is %s", got)
 	}
-	if err := w.steer.Cancel(t.Context(), id); err != nil {
+	if err := w.control.Cancel(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
 	w.reconcile(t, "capacityreservation.capacitytype", "")
@@ -205,7 +205,7 @@ func TestReservationEnds(t *testing.T) {
 func TestBlockEnds(t *testing.T) {
 	w := newWorld(t)
 	p := w.start(t)
-	w.reserve(t, steer.Reservation{Type: "p5.48xlarge", Zone: "us-east-1a", Count: 1, Block: true, For: steer.Duration(90 * time.Minute)})
+	w.reserve(t, control.Reservation{Type: "p5.48xlarge", Zone: "us-east-1a", Count: 1, Block: true, For: control.Duration(90 * time.Minute)})
 	c := w.claim("a")
 	c.Spec.Requirements = []apiv1.NodeSelectorRequirementWithMinValues{only(apiv1.CapacityTypeLabelKey, apiv1.CapacityTypeReserved)}
 	c.Finalizers = []string{apiv1.TerminationFinalizer}
@@ -229,7 +229,7 @@ func TestBlockEnds(t *testing.T) {
 func TestPlacementGroups(t *testing.T) {
 	w := newWorld(t)
 	p := w.start(t)
-	id, err := w.steer.Place(t.Context(), steer.Placement{Name: "racks", Strategy: "partition", Partitions: 3})
+	id, err := w.control.Place(t.Context(), control.Placement{Name: "racks", Strategy: "partition", Partitions: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,7 +261,7 @@ func TestPlacementGroups(t *testing.T) {
 func TestSpreadGroupFull(t *testing.T) {
 	w := newWorld(t)
 	p := w.start(t)
-	if _, err := w.steer.Place(t.Context(), steer.Placement{Name: "apart", Strategy: "spread"}); err != nil {
+	if _, err := w.control.Place(t.Context(), control.Placement{Name: "apart", Strategy: "spread"}); err != nil {
 		t.Fatal(err)
 	}
 	w.respec(t, func(s *awsv1.EC2NodeClassSpec) {
@@ -289,7 +289,7 @@ func TestSpreadGroupFull(t *testing.T) {
 func TestQuota(t *testing.T) {
 	w := newWorld(t)
 	p := w.start(t)
-	if err := w.steer.SetQuota(t.Context(), steer.Quota{Capacity: "on-demand", VCPUs: 2}); err != nil {
+	if err := w.control.SetQuota(t.Context(), control.Quota{Capacity: "on-demand", VCPUs: 2}); err != nil {
 		t.Fatal(err)
 	}
 	create(t, p, w.claimFor(t, "first", "m5.large"))

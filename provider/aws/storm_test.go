@@ -16,7 +16,7 @@ import (
 	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"golang.org/x/time/rate"
 
-	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
+	"github.com/karpenter-go/karpenter/internal/awsemu/control"
 	"github.com/karpenter-go/karpenter/provider/aws"
 )
 
@@ -30,7 +30,7 @@ func long(t *testing.T) {
 
 // A thousand launches at once against APIs that let little through: all are launched, once, in few calls.
 func TestThousandLaunchesThrottled(t *testing.T) {
-	for name, throttles := range map[string][]steer.Throttle{
+	for name, throttles := range map[string][]control.Throttle{
 		"as EC2 documents it": nil,
 		"harder": {
 			{Op: "CreateFleet", Rate: 0.5, Burst: 1}, {Op: "DescribeInstances", Rate: 1, Burst: 2},
@@ -41,17 +41,17 @@ func TestThousandLaunchesThrottled(t *testing.T) {
 	}
 }
 
-func launchThousand(t *testing.T, throttles []steer.Throttle) {
+func launchThousand(t *testing.T, throttles []control.Throttle) {
 	long(t)
 	const claims = 1000
 	w := newWorld(t)
 	w.clock = patientClock{}
 	p := w.start(t)
-	if err := w.steer.ThrottleAsEC2(t.Context()); err != nil {
+	if err := w.control.ThrottleAsEC2(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for _, throttle := range throttles {
-		if err := w.steer.SetThrottle(t.Context(), throttle); err != nil {
+		if err := w.control.SetThrottle(t.Context(), throttle); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -80,7 +80,7 @@ func launchThousand(t *testing.T, throttles []steer.Throttle) {
 		})
 	}
 	wg.Wait()
-	calls, err := w.steer.Calls(t.Context(), 0)
+	calls, err := w.control.Calls(t.Context(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/internal/awsemu/control"
 	"github.com/karpenter-go/karpenter/internal/awsemu/machine"
-	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
 	"github.com/karpenter-go/karpenter/provider/aws"
 	"github.com/karpenter-go/karpenter/provider/aws/bootstrap"
 	"github.com/karpenter-go/karpenter/provider/aws/launch"
@@ -52,7 +52,7 @@ func create(t *testing.T, p cloud.Provider, c *apiv1.NodeClaim) *cloud.Instance 
 func TestOneHangingLaunch(t *testing.T) {
 	w := newWorld(t)
 	p := w.start(t)
-	if err := w.steer.Hang(t.Context(), steer.Hang{Op: "CreateFleet", Type: "m5.large", For: forever}); err != nil {
+	if err := w.control.Hang(t.Context(), control.Hang{Op: "CreateFleet", Type: "m5.large", For: forever}); err != nil {
 		t.Fatal(err)
 	}
 	hung := w.claimFor(t, "hangs", "m5.large")
@@ -78,8 +78,8 @@ func TestCapacityFallsOver(t *testing.T) {
 	first := w.claim("first")
 	w.store(t, first)
 	best := create(t, p, first)
-	pool := steer.Pool{Type: best.Labels[corev1.LabelInstanceTypeStable], Zone: best.Labels[corev1.LabelTopologyZone]}
-	if err := w.steer.ICE(t.Context(), pool); err != nil {
+	pool := control.Pool{Type: best.Labels[corev1.LabelInstanceTypeStable], Zone: best.Labels[corev1.LabelTopologyZone]}
+	if err := w.control.ICE(t.Context(), pool); err != nil {
 		t.Fatal(err)
 	}
 	second := w.claim("second")
@@ -150,7 +150,7 @@ func TestDeletedLaunchTemplate(t *testing.T) {
 	w := newWorld(t)
 	p := w.start(t)
 	create(t, p, w.claimFor(t, "a", "m5.large"))
-	if err := w.steer.Fail(t.Context(), steer.Fail{
+	if err := w.control.Fail(t.Context(), control.Fail{
 		Op: "CreateFleet", Code: "InvalidLaunchTemplateName.NotFoundException", Times: 1,
 	}); err != nil {
 		t.Fatal(err)
@@ -165,7 +165,7 @@ func TestLaunchErrors(t *testing.T) {
 	w := newWorld(t)
 	p := w.start(t)
 	c := w.claimFor(t, "a", "m5.large")
-	if err := w.steer.Fail(t.Context(), steer.Fail{Op: "CreateFleet", Code: "UnauthorizedOperation", Times: 1}); err != nil {
+	if err := w.control.Fail(t.Context(), control.Fail{Op: "CreateFleet", Code: "UnauthorizedOperation", Times: 1}); err != nil {
 		t.Fatal(err)
 	}
 	_, err := p.Create(t.Context(), c)
@@ -243,7 +243,7 @@ func (w *world) write(t *testing.T, class *awsv1.EC2NodeClass) {
 func TestServicesThatFail(t *testing.T) {
 	w := newWorld(t)
 	w.start(t)
-	if err := w.steer.Fail(t.Context(), steer.Fail{Op: "pricing:*", Code: "html"}); err != nil {
+	if err := w.control.Fail(t.Context(), control.Fail{Op: "pricing:*", Code: "html"}); err != nil {
 		t.Fatal(err)
 	}
 	if result := w.reconcile(t, "providers.pricing", ""); result.RequeueAfter <= 0 {
@@ -318,7 +318,7 @@ func TestPermissions(t *testing.T) {
 		t.Run(tt.op, func(t *testing.T) {
 			w := newWorld(t)
 			w.afterNew = func() {
-				if err := w.steer.Fail(t.Context(), steer.Fail{Op: tt.op, Code: "UnauthorizedOperation"}); err != nil {
+				if err := w.control.Fail(t.Context(), control.Fail{Op: tt.op, Code: "UnauthorizedOperation"}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -331,7 +331,7 @@ func TestPermissions(t *testing.T) {
 			if _, err := p.Create(t.Context(), w.claimFor(t, "a", "m5.large")); !errors.As(err, &notReady) {
 				t.Errorf("create: %v", err)
 			}
-			if err := w.steer.ClearFaults(t.Context(), "*"); err != nil {
+			if err := w.control.ClearFaults(t.Context(), "*"); err != nil {
 				t.Fatal(err)
 			}
 			w.reconcile(t, "nodeclass", "default")

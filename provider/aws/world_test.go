@@ -35,7 +35,7 @@ import (
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/internal/act"
 	"github.com/karpenter-go/karpenter/internal/awsemu"
-	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
+	"github.com/karpenter-go/karpenter/internal/awsemu/control"
 	"github.com/karpenter-go/karpenter/provider/aws"
 )
 
@@ -43,9 +43,9 @@ const clusterName = "test"
 
 // A world is an emulated account and an API server in memory.
 type world struct {
-	url   string
-	steer steer.Client
-	kube  client.WithWatch
+	url     string
+	control control.Client
+	kube    client.WithWatch
 	// ctx is that of the process that runs now, which stop ends.
 	ctx  context.Context
 	stop context.CancelFunc
@@ -86,7 +86,7 @@ func newWorldOf(t *testing.T, c awsemu.Config) *world {
 	}
 	server := httptest.NewServer(emulator)
 	w := &world{
-		clock: clock.RealClock{}, url: server.URL, steer: steer.Client{BaseURL: server.URL}, stop: func() {},
+		clock: clock.RealClock{}, url: server.URL, control: control.Client{BaseURL: server.URL}, stop: func() {},
 		emulator: emulator, region: cmp.Or(c.Region, "us-east-1"),
 	}
 	dns := "10.100.0.10"
@@ -155,7 +155,7 @@ func (w *world) start(t *testing.T) *aws.Provider {
 func (w *world) startWith(t *testing.T, change func(*aws.Config)) *aws.Provider {
 	t.Helper()
 	w.stop()
-	if err := w.steer.ClearFaults(t.Context(), "*"); err != nil {
+	if err := w.control.ClearFaults(t.Context(), "*"); err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
@@ -262,13 +262,13 @@ func (w *world) launched(t *testing.T, name string, i *cloud.Instance) {
 	}
 }
 
-func (w *world) alive(t *testing.T) []steer.Instance {
+func (w *world) alive(t *testing.T) []control.Instance {
 	t.Helper()
-	list, err := w.steer.Instances(t.Context())
+	list, err := w.control.Instances(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	var out []steer.Instance
+	var out []control.Instance
 	for _, i := range list {
 		if i.State == "pending" || i.State == "running" {
 			out = append(out, i)
@@ -278,13 +278,13 @@ func (w *world) alive(t *testing.T) []steer.Instance {
 }
 
 // calls returns the calls of an action so far, rehearsals aside.
-func (w *world) calls(t *testing.T, action string) []steer.Call {
+func (w *world) calls(t *testing.T, action string) []control.Call {
 	t.Helper()
-	list, err := w.steer.Calls(t.Context(), 0)
+	list, err := w.control.Calls(t.Context(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var out []steer.Call
+	var out []control.Call
 	for _, c := range list {
 		if c.Action == action && c.Params["DryRun"] != "true" {
 			out = append(out, c)
@@ -340,7 +340,7 @@ func actionOf(r *http.Request) string {
 }
 
 // forever is longer than any test.
-const forever = steer.Duration(time.Hour)
+const forever = control.Duration(time.Hour)
 
 // encode is how EC2 gets user data.
 func encode(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }

@@ -68,9 +68,9 @@
 {{- end }}
 {{- end }}
 {{- end }}
-{{- if ne .Values.settings.mode "Auto" }}
-- name: KARPENTER_MODE
-  value: {{ .Values.settings.mode | quote }}
+{{- if ne .Values.settings.enforcementMode "Auto" }}
+- name: ENFORCEMENT_MODE
+  value: {{ .Values.settings.enforcementMode | quote }}
 {{- end }}
 {{- if .Values.settings.pauseDisruption }}
 - name: PAUSE_DISRUPTION
@@ -84,16 +84,16 @@
 - name: MAX_REPLACEMENTS_PER_MINUTE
   value: {{ . | quote }}
 {{- end }}
-{{- with .Values.settings.nodeFee }}
-- name: NODE_FEE
+{{- with .Values.settings.nodeOverheadCost }}
+- name: NODE_OVERHEAD_COST
   value: {{ . | quote }}
 {{- end }}
 {{- with .Values.settings.maxNodeCPU }}
 - name: MAX_NODE_CPU
   value: {{ . | int64 | quote }}
 {{- end }}
-{{- with .Values.settings.planSlack }}
-- name: PLAN_SLACK
+{{- with .Values.settings.newNodeHeadroom }}
+- name: NEW_NODE_HEADROOM
   value: {{ . | quote }}
 {{- end }}
 {{- if not .Values.settings.nominatePods }}

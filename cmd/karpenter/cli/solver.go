@@ -15,10 +15,10 @@ import (
 // solver are the flags that change how plans are made.
 type solver struct {
 	minValues, preferences, maxNodeCPU string
-	// nodeFee is what a node costs besides its price, in dollars per hour; slack the share of new nodes that is left free;
+	// nodeOverheadCost is what a node costs besides its price, in dollars per hour; slack the share of new nodes that is left free;
 	// scheduler what kube-scheduler was configured with.
-	nodeFee, slack float64
-	scheduler      string
+	nodeOverheadCost, slack float64
+	scheduler               string
 }
 
 func (s *solver) addFlags(c *cobra.Command) {
@@ -28,8 +28,8 @@ func (s *solver) addFlags(c *cobra.Command) {
 	f.StringVar(&s.preferences, "preference-policy", string(settings.PreferencePolicyRespect),
 		"what becomes of preferred affinity and of spread that may be violated: Respect or Ignore")
 	f.StringVar(&s.maxNodeCPU, "max-node-cpu", "", "most cpu that a new node may have, such as 64 (default: any)")
-	f.Float64Var(&s.nodeFee, "node-fee", 0, "what a node costs an hour besides its price, in dollars; weighed, and in no price that is told")
-	f.Float64Var(&s.slack, "plan-slack", 0, "share of the cpu and memory of new nodes that is left free, 0 to 0.5")
+	f.Float64Var(&s.nodeOverheadCost, "node-overhead-cost", 0, "what a node costs an hour besides its price, in dollars; weighed, and in no price that is told")
+	f.Float64Var(&s.slack, "new-node-headroom", 0, "share of the cpu and memory of new nodes that is left free, 0 to 0.5")
 	f.StringVar(&s.scheduler, "scheduler-config", "",
 		"what kube-scheduler gives pods that say nothing about spread, as the controller's flag of that name has it: YAML")
 }
@@ -51,11 +51,11 @@ func (s *solver) check() error {
 			errs = append(errs, fmt.Errorf("--max-node-cpu is %q, want a number of cpus such as 64", s.maxNodeCPU))
 		}
 	}
-	if !(s.nodeFee >= 0) { // not a number is neither
-		errs = append(errs, fmt.Errorf("--node-fee is %g, want 0 or more", s.nodeFee))
+	if !(s.nodeOverheadCost >= 0) { // not a number is neither
+		errs = append(errs, fmt.Errorf("--node-overhead-cost is %g, want 0 or more", s.nodeOverheadCost))
 	}
-	if !(s.slack >= 0 && s.slack <= settings.MaxSlack) {
-		errs = append(errs, fmt.Errorf("--plan-slack is %g, want 0 to %g", s.slack, settings.MaxSlack))
+	if !(s.slack >= 0 && s.slack <= settings.MaxHeadroom) {
+		errs = append(errs, fmt.Errorf("--new-node-headroom is %g, want 0 to %g", s.slack, settings.MaxHeadroom))
 	}
 	if _, err := settings.ReadSchedulerConfig(s.scheduler); err != nil {
 		errs = append(errs, fmt.Errorf("--scheduler-config: %w", err))
@@ -69,7 +69,7 @@ func (s *solver) check() error {
 func (s *solver) options() pack.Options {
 	o := pack.Options{
 		RelaxMinValues:   settings.MinValuesPolicy(s.minValues) == settings.MinValuesPolicyBestEffort,
-		PreferencePolicy: pack.PreferencePolicy(s.preferences), NodeFee: s.nodeFee, Slack: s.slack,
+		PreferencePolicy: pack.PreferencePolicy(s.preferences), NodeOverheadCost: s.nodeOverheadCost, Slack: s.slack,
 	}
 	if q, err := resource.ParseQuantity(s.maxNodeCPU); err == nil {
 		o.MaxNodeCPU = q.MilliValue()

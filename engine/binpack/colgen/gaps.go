@@ -19,10 +19,12 @@ type gapTable struct {
 // that does not.
 type grid struct {
 	amounts []int64
-	at      []int16 // by grain i: the number of amounts <= i<<shift
+	at      []int16 // at[i] is the number of amounts up to i<<shift; it shortens the search of upTo
 	shift   int
 }
 
+// maxSteps bounds the amounts of a grid, and maxGrains the length of at. noEntry marks a missing entry; it exceeds any
+// index.
 const (
 	maxSteps  = 256
 	maxGrains = 2048

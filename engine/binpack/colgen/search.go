@@ -8,9 +8,9 @@ type entrySet struct {
 }
 
 const (
-	// pairDepth limits the search. It assumes that the copies from the second on are together worth at most pairDepth
-	// times the second.
-	pairDepth = 2
+	// restFactor bounds the value of a set: its first copy plus restFactor times its second. pairUp stops at the first
+	// second copy for which this bound misses minRatio.
+	restFactor = 2
 	// promising is the least ratio of a column that addColumns adds. possible is the ratio above which pairUp skips a
 	// pair of copies.
 	promising = 0.99
@@ -58,7 +58,7 @@ func (g *generator) pairUp(b *bin, first int, minRatio float64, best []entrySet)
 	second := start
 	for ; second < len(g.open); second++ {
 		two := &g.open[second]
-		if one.value+float64(pairDepth*two.value) < minRatio*b.Price {
+		if one.value+float64(restFactor*two.value) < minRatio*b.Price {
 			break
 		}
 		if two.x > x || two.y > y || g.left[two.item] == 0 || second == first && g.left[one.item] < 2 {

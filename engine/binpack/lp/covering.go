@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math/bits"
 	"slices"
+
+	"github.com/karpenter-go/karpenter/engine/binpack/vector"
 )
 
 // A Covering is the linear relaxation of bin packing with groups of items. Fractional numbers of bins cover the needs
@@ -197,7 +199,7 @@ func (c *Covering) Solve(needs [][]float64) (prices [][]float64, cost float64) {
 		}
 	}
 	for g, need := range needs {
-		cost += dot(prices[g], need)
+		cost += vector.Dot(prices[g], need)
 	}
 	return prices, cost
 }
@@ -258,7 +260,7 @@ func (c *Covering) separate(prices [][]float64) (most float64, found bool) {
 	most = 1
 	for i := range c.bins {
 		b := &c.bins[i]
-		v := dot(c.ceilings[c.setOf[i]], b.Capacity) / b.Price
+		v := vector.Dot(c.ceilings[c.setOf[i]], b.Capacity) / b.Price
 		if v > 1+tolerance {
 			violated = append(violated, violation{i, v})
 		}

@@ -11,7 +11,8 @@ const negligible = 1e-11
 // pivots.
 const feasible = 1e-9
 
-// A dictionary is the state of the simplex method. Program defines at, right and gain.
+// A dictionary is the state of the simplex method. The comment of Program gives the equations in at, right, gain, basic
+// and free.
 type dictionary struct {
 	columns     int
 	at          []float64 // the coefficients, row by row
@@ -206,7 +207,7 @@ func (d *dictionary) exchange(row, col int) {
 	d.basic[row], d.free[col] = d.free[col], d.basic[row]
 }
 
-// renumber removes the rows whose slack is gone. The slack of row i becomes that of row number[i].
+// renumber removes the rows whose slack is gone. The slack of old row i becomes variable number[i].
 func (d *dictionary) renumber(width int, gone []bool, number []int) {
 	n := 0
 	for i, v := range d.basic {

@@ -168,14 +168,5 @@ func (p *Program) DropSlack(drop func(row int) bool) []int {
 	return kept
 }
 
-// dot returns the inner product of a and b.
-func dot(a, b []float64) float64 {
-	sum := 0.0
-	for i := range a {
-		sum += float64(a[i] * b[i]) // the conversion prevents fused multiply-add: same result on any machine
-	}
-	return sum
-}
-
 // infinite is larger than any ratio.
 var infinite = math.Inf(1)

@@ -99,7 +99,7 @@ func sendersOf(n *model.Node) []string { return append(status.Replaces(n), statu
 // turn returns the rank of a reserved node: lower ranks are opened first. Nodes that existed before the command have
 // rank 0.
 func turn(n *model.Node) int {
-	i, err := strconv.Atoi(n.Claim.Annotations[apiv1.TurnAnnotationKey])
+	i, err := strconv.Atoi(n.Claim.Annotations[apiv1.MoveStageAnnotationKey])
 	if err != nil {
 		return 0
 	}

@@ -35,8 +35,8 @@ func (r *relay) node(name string, change func(*corev1.Node, *apiv1.NodeClaim)) {
 // closed adds a replacement that takes no pods yet.
 func (r *relay) closed(name, turn, replaces string) {
 	r.node(name, func(n *corev1.Node, c *apiv1.NodeClaim) {
-		n.Spec.Taints = []corev1.Taint{apiv1.ReservedNoScheduleTaint()}
-		c.Annotations[apiv1.TurnAnnotationKey], c.Annotations[apiv1.ReplacesAnnotationKey] = turn, replaces
+		n.Spec.Taints = []corev1.Taint{apiv1.StagedMoveNoScheduleTaint()}
+		c.Annotations[apiv1.MoveStageAnnotationKey], c.Annotations[apiv1.ReplacesAnnotationKey] = turn, replaces
 	})
 }
 
@@ -47,8 +47,8 @@ func (r *relay) going(name string) {
 // reserved adds a node that has room and takes no pods yet.
 func (r *relay) reserved(name, from string) {
 	r.node(name, func(n *corev1.Node, c *apiv1.NodeClaim) {
-		n.Spec.Taints = []corev1.Taint{apiv1.ReservedNoScheduleTaint()}
-		c.Annotations[apiv1.TakesFromAnnotationKey] = from
+		n.Spec.Taints = []corev1.Taint{apiv1.StagedMoveNoScheduleTaint()}
+		c.Annotations[apiv1.ReceivesPodsFromAnnotationKey] = from
 	})
 }
 

@@ -20,7 +20,7 @@ func (p *Problem) MayDisrupt(c *Candidate) model.Verdict {
 		return policyVerdict("its NodePool does not exist")
 	case p.Options.Paused:
 		return policyVerdict("disruption is paused")
-	case c.Pool.Object.Annotations[apiv1.PauseAnnotationKey] == "true":
+	case c.Pool.Object.Annotations[apiv1.DisruptionPausedAnnotationKey] == "true":
 		return policyVerdict("disruption of its NodePool is paused")
 	case n.Object != nil && n.Object.Annotations[apiv1.DoNotDisruptAnnotationKey] == "true":
 		return model.Verdict{Rule: model.RuleAnnotation, Subject: "the node"}

@@ -69,10 +69,10 @@ type tuning struct {
 // tuningOf reads the annotations of the pool. Values that cannot be parsed are ignored.
 func tuningOf(p *model.Pool) tuning {
 	t := tuning{movePrice: movePrice, payback: payback}
-	if v, err := strconv.ParseFloat(p.Object.Annotations[apiv1.MovePriceAnnotationKey], 64); err == nil && v >= 0 {
+	if v, err := strconv.ParseFloat(p.Object.Annotations[apiv1.EvictionCostAnnotationKey], 64); err == nil && v >= 0 {
 		t.movePrice = v
 	}
-	if d, err := time.ParseDuration(p.Object.Annotations[apiv1.PaybackAnnotationKey]); err == nil && d > 0 {
+	if d, err := time.ParseDuration(p.Object.Annotations[apiv1.PaybackPeriodAnnotationKey]); err == nil && d > 0 {
 		t.payback = d
 	}
 	return t

@@ -155,7 +155,7 @@ func (p *Problem) onlyProposed(c *Candidate, reason apiv1.DisruptionReason) bool
 	case apiv1.ModeDryRun:
 		return true
 	case apiv1.ModeApprove:
-		return !status.Forced(reason) && (c.Node.Object == nil || c.Node.Object.Annotations[apiv1.ApprovedAnnotationKey] != "true")
+		return !status.Forced(reason) && (c.Node.Object == nil || c.Node.Object.Annotations[apiv1.DisruptionApprovedAnnotationKey] != "true")
 	}
 	return false
 }

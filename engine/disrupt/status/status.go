@@ -47,7 +47,7 @@ func ReplacedBy(c *apiv1.NodeClaim) []string { return listed(c, apiv1.ReplacedBy
 func ReplacedTypes(n *model.Node) []string { return listed(n.Claim, apiv1.ReplacedTypesAnnotationKey) }
 
 // TakesFrom returns the names of the claims for whose pods n is reserved.
-func TakesFrom(n *model.Node) []string { return listed(n.Claim, apiv1.TakesFromAnnotationKey) }
+func TakesFrom(n *model.Node) []string { return listed(n.Claim, apiv1.ReceivesPodsFromAnnotationKey) }
 
 // listed splits an annotation of the claim at commas.
 func listed(c *apiv1.NodeClaim, annotation string) []string {

@@ -23,11 +23,12 @@ type Assignment struct {
 	placing *compile.Class // the class that is being placed
 	// final says that classes no longer wait for pods of other classes. Pods without a place now get none.
 	final bool
-	// exhausted is, for each affinity group, how many of its first classes have no pods left to place.
-	exhausted []int
-	choices   map[choiceKey][]*Choice
-	bearings  map[bearingKey]catalog.Bearing
-	opening   map[openKey]bool
+	// classesDone is, by group, the number of leading classes in Group.Classes that have no pods left to place. It is
+	// used only for affinity groups.
+	classesDone []int
+	choices     map[choiceKey][]*Choice
+	bearings    map[bearingKey]catalog.Bearing
+	launching   map[launchKey]bool
 }
 
 // Presets are what an earlier assignment of the same problem has shown.
@@ -61,8 +62,8 @@ func Assign(p *compile.Problem, o Presets) *Assignment {
 // start returns an assignment without segments that continues from the placement.
 func start(p *compile.Problem, l *catalog.Limits, at *existing.Placement) *Assignment {
 	a := &Assignment{
-		Problem: p, Limits: l, Placed: at, exhausted: make([]int, len(p.Groups)),
-		choices: map[choiceKey][]*Choice{}, bearings: map[bearingKey]catalog.Bearing{}, opening: map[openKey]bool{},
+		Problem: p, Limits: l, Placed: at, classesDone: make([]int, len(p.Groups)),
+		choices: map[choiceKey][]*Choice{}, bearings: map[bearingKey]catalog.Bearing{}, launching: map[launchKey]bool{},
 	}
 	at.MayBeFirst = a.MayBeFirst
 	return a
@@ -225,8 +226,8 @@ func (a *Assignment) Enter(c *compile.Class, s *compile.Stage, ch *Choice, n int
 	}
 }
 
-// MayBeFirst reports whether kube-scheduler's first-pod rule applies to the class that is being placed. No pod may
-// match its affinity. Until final, no other class with pods left to place may match it either.
+// MayBeFirst reports whether kube-scheduler's first-pod exception applies to the class that is being placed: no pod
+// matches its affinity. Until final, it is also false while another class with pods left matches.
 func (a *Assignment) MayBeFirst(r *compile.Rule) bool {
 	if !a.Placed.Counts.IsFirst(r) {
 		return false
@@ -234,11 +235,11 @@ func (a *Assignment) MayBeFirst(r *compile.Rule) bool {
 	if a.final {
 		return true
 	}
-	classes, done := a.Problem.Groups[r.Group].Classes, a.exhausted[r.Group]
+	classes, done := a.Problem.Groups[r.Group].Classes, a.classesDone[r.Group]
 	for done < len(classes) && a.Placed.Left(classes[done]) == 0 {
 		done++
 	}
-	a.exhausted[r.Group] = done
+	a.classesDone[r.Group] = done
 	return !slices.ContainsFunc(classes[done:], func(c *compile.Class) bool { return c != a.placing && a.Placed.Left(c) > 0 })
 }
 

@@ -3,6 +3,7 @@ package assign
 import (
 	"slices"
 
+	"github.com/karpenter-go/karpenter/engine/binpack/vector"
 	"github.com/karpenter-go/karpenter/engine/pack/catalog"
 	"github.com/karpenter-go/karpenter/engine/pack/compile"
 	"github.com/karpenter-go/karpenter/engine/topology"
@@ -74,9 +75,9 @@ func mostOnNewNode(a *Assignment, r *compile.Rule) int {
 	return compile.NoLimit
 }
 
-// leaders returns sequences of classes. One pod of each class of a sequence may be on a node before pods of c. The
-// pods before it meet the required affinity of each pod. An empty sequence means that pods of c may come first.
-// Classes in after are excluded. Each class that is examined lowers the budget by one.
+// leaders returns sequences of classes. One pod of each class, in order, goes on a node before the pods of c. The
+// pods before a pod meet its required affinity. With an empty sequence, pods of c come first. Classes in after are
+// excluded. Each class examined lowers the budget by one.
 func leaders(a *Assignment, c *compile.Class, s *compile.Stage, after []*compile.Class, budget *int) [][]*compile.Class {
 	groups, mayLead := affinityGroups(a, c, s)
 	if len(groups) == 0 {
@@ -105,8 +106,8 @@ func leaders(a *Assignment, c *compile.Class, s *compile.Stage, after []*compile
 	return out
 }
 
-// affinityGroups returns the groups of which a pod must be on the node before a pod of c. mayLead reports whether a
-// pod of c may come first all the same.
+// affinityGroups returns the groups of the stage's affinity over the hostname. mayLead reports whether the first-pod
+// exception applies to all of them, so that a pod of c may come first.
 func affinityGroups(a *Assignment, c *compile.Class, s *compile.Stage) (groups []int, mayLead bool) {
 	defer func(was *compile.Class) { a.placing = was }(a.placing)
 	a.placing, mayLead = c, true
@@ -176,12 +177,12 @@ func addBundle(a *Assignment, c *compile.Class, s *compile.Stage, sequence []*co
 	}
 	in := a.Problem.Intern
 	amount := make([]int64, a.Problem.Dimensions.Len())
-	catalog.Subtract(amount, c.Demand.Amount, -n)
+	vector.Subtract(amount, c.Demand.Amount, -n)
 	shared, terms, tolerations, daemons := c.Demand.Shared, ch.Terms, s.Tolerations, s.Daemons
 	rules, ports := s.PerNode, slices.Clone(c.Ports)
 	for _, x := range sequence {
 		last := x.Last()
-		catalog.Subtract(amount, x.Demand.Amount, -1)
+		vector.Subtract(amount, x.Demand.Amount, -1)
 		shared = shared.With(x.Demand.Shared)
 		if terms = in.BothMeet(terms, last.Terms); terms == nil {
 			return false

@@ -188,8 +188,9 @@ func (a *Assignment) appendRotations(out []*Choice, ch Choice, needs catalog.Nee
 	return out
 }
 
-// pinned narrows node terms and tolerations to the nodes that each required spread constraint considers, if it counts
-// the class. Otherwise the number of counted pods in a domain would be unknown.
+// pinned returns the node terms and tolerations of the stage, narrowed to nodes on which the pods count. It considers
+// each required spread constraint over shared domains that selects the pods. On other nodes they might not count, so
+// the number in a domain would be unknown.
 func (a *Assignment) pinned(c *compile.Class, s *compile.Stage) (*catalog.NodeTerms, *catalog.Tolerations) {
 	terms, tolerations := s.Terms, s.Tolerations
 	in := a.Problem.Intern

@@ -53,9 +53,10 @@ func (q Quotas) spend(c *compile.Class, s *compile.Stage, ch *Choice, n int) {
 	}
 }
 
-// Learn lowers the quotas of choices for which some pods got no node. In segments[i] the first served[i] pods have a
-// node. Nodes with refused pods cannot be launched. helps says that another assignment may be better. This requires a
-// class with a lowered quota that has preferences, topology rules, or pods that groups count.
+// Learn lowers the quota of each choice for which some pods got no node. The first served[i] pods of segments[i] have
+// a planned node. refused holds the pods whose planned node cannot be launched. helps says that another assignment
+// may be better. It is true if a class with a lowered quota has preferences or topology rules, or groups count its
+// pods.
 func (q Quotas) Learn(segments []*Segment, served []int, refused map[*model.Pod]bool) (learned Quotas, helps bool) {
 	if len(refused) == 0 && !slices.ContainsFunc(segments, func(s *Segment) bool { return served[s.Index] < len(s.Pods) }) {
 		return q, false

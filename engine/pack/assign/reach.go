@@ -10,8 +10,9 @@ import (
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
-// markReachable marks each domain in which a pending pod may get a new node that counts for the group. kube-scheduler
-// includes a domain in the skew as soon as it has a node. Such a domain then has no pods.
+// markReachable makes a domain eligible for a spread group if a pending pod may get a new node there that counts.
+// kube-scheduler includes a domain in the skew as soon as it has such a node. A domain without other eligible nodes
+// has no counted pods, so the minimum becomes zero.
 func markReachable(a *Assignment) {
 	for i, g := range a.Problem.Groups {
 		if g.Key != compile.HostKey && g.Kind == topology.Spread {
@@ -39,7 +40,7 @@ func reaches(a *Assignment, g *compile.Group, d int) bool {
 			continue
 		}
 		for _, term := range p.CountingTerms(g) {
-			if s := pool.OffersFor(term.And(in)); s != nil && !s.Empty() && opens(a, pool, g, d, in) {
+			if s := pool.OffersFor(term.And(in)); s != nil && !s.Empty() && launchesIn(a, pool, g, d, in) {
 				return true
 			}
 		}
@@ -47,17 +48,17 @@ func reaches(a *Assignment, g *compile.Group, d int) bool {
 	return false
 }
 
-// An openKey identifies a result of opens in the cache.
-type openKey struct {
+// A launchKey identifies a result of launchesIn in the cache.
+type launchKey struct {
 	pool, key, domain int
 	with              string
 }
 
-// opens reports whether some class could get a new node from the pool in the domain, where in are the domain's labels.
-// A domain that never gets a node is not counted by kube-scheduler.
-func opens(a *Assignment, pool *catalog.Pool, g *compile.Group, domain int, in require.Set) bool {
-	k := openKey{pool.Index, g.Key, domain, string(encode.Ints(nil, g.With))}
-	known, ok := a.opening[k]
+// launchesIn reports whether some class could get a new node from the pool in the domain. in holds the label requirements
+// of the domain. kube-scheduler does not count a domain that never gets a node.
+func launchesIn(a *Assignment, pool *catalog.Pool, g *compile.Group, domain int, in require.Set) bool {
+	k := launchKey{pool.Index, g.Key, domain, string(encode.Ints(nil, g.With))}
+	known, ok := a.launching[k]
 	if !ok {
 		for _, key := range g.With {
 			if key != compile.HostKey {
@@ -65,9 +66,9 @@ func opens(a *Assignment, pool *catalog.Pool, g *compile.Group, domain int, in r
 			}
 		}
 		known = slices.ContainsFunc(a.Problem.Classes, func(c *compile.Class) bool {
-			return c.Refused.OK() && (a.Placed.Late || a.Placed.Left(c) > 0) && reachable(a, c, g.Key, domain) && opensFor(a, c, pool, g.Key, in)
+			return c.Refused.OK() && (a.Placed.Late || a.Placed.Left(c) > 0) && reachable(a, c, g.Key, domain) && launchesFor(a, c, pool, g.Key, in)
 		})
-		a.opening[k] = known
+		a.launching[k] = known
 	}
 	return known
 }
@@ -87,9 +88,9 @@ func reachable(a *Assignment, c *compile.Class, key, domain int) bool {
 	})
 }
 
-// opensFor reports whether the pool could launch a node in the domain for one pod of the class, ignoring preferences.
-// If the class does not fix the domain of key, only some offerings of the node's types need to be in the domain.
-func opensFor(a *Assignment, c *compile.Class, pool *catalog.Pool, key int, in require.Set) bool {
+// launchesFor reports whether the pool could launch a node in the domain for one pod of the class, ignoring
+// preferences. If the class chooses no domain of key, it suffices that a type of the node has an offering there.
+func launchesFor(a *Assignment, c *compile.Class, pool *catalog.Pool, key int, in require.Set) bool {
 	last, cat := c.Last(), a.Problem.Catalog
 	needs := catalog.Needs{
 		Terms: last.Terms, Tolerations: last.Tolerations, Demand: c.Demand, Ports: c.Ports, Extra: in, Daemons: last.Daemons.Filter(),

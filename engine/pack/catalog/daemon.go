@@ -19,7 +19,7 @@ type DaemonPod struct {
 
 	terms    []require.Set // a node must meet one of them
 	anywhere bool          // some term requires nothing
-	byName   bool          // some term selects nodes by name, which is not checked: the pod is never sure to run
+	byName   bool          // some term selects nodes by name, which is not checked: the pod is never certain to run
 }
 
 // A Presence says that a DaemonSet's pod may run on a node, judged by the requirements on the node's labels.
@@ -139,17 +139,17 @@ func OverheadOf(daemons []DaemonPod, reqs require.Set, known func(string) bool) 
 func PresencesOn(daemons []DaemonPod, reqs require.Set, known func(string) bool) []Presence {
 	var out []Presence
 	for i := range daemons {
-		if may, sure := daemons[i].meets(reqs, known); may {
-			out = append(out, Presence{Index: daemons[i].Index, Certain: sure})
+		if may, certain := daemons[i].meets(reqs, known); may {
+			out = append(out, Presence{Index: daemons[i].Index, Certain: certain})
 		}
 	}
 	return out
 }
 
-// meets reports whether the node selector and node affinity of the DaemonSet allow a node with labels reqs. sure says
-// that they allow it whatever values the labels get. It is false if a term selects nodes by name. known is the same
-// as for OverheadOf.
-func (d *DaemonPod) meets(reqs require.Set, known func(string) bool) (may, sure bool) {
+// meets reports whether the node selector and node affinity of the DaemonSet may match a node with labels reqs.
+// certain says that they match whatever values the labels get. It is false if a term selects nodes by name. known is
+// the same as for OverheadOf.
+func (d *DaemonPod) meets(reqs require.Set, known func(string) bool) (may, certain bool) {
 	if d.anywhere {
 		return true, !d.byName
 	}
@@ -157,10 +157,10 @@ func (d *DaemonPod) meets(reqs require.Set, known func(string) bool) (may, sure 
 	for _, t := range d.terms {
 		if _, ok := reqs.Compatible(t, known); ok {
 			may = true
-			sure = sure || !d.byName && Implies(withAbsent(reqs, t, known), t)
+			certain = certain || !d.byName && Implies(withAbsent(reqs, t, known), t)
 		}
 	}
-	return may, sure
+	return may, certain
 }
 
 // withAbsent adds DoesNotExist to reqs for each label of term that a node with labels reqs cannot have.
@@ -173,7 +173,7 @@ func withAbsent(reqs, term require.Set, known func(string) bool) require.Set {
 	return reqs
 }
 
-// MergePresences returns the DaemonSets of both lists. A DaemonSet is sure only if it is sure in a and in b.
+// MergePresences returns the DaemonSets of both lists. A DaemonSet is certain only if it is certain in both.
 func MergePresences(a, b []Presence) []Presence {
 	at := func(list []Presence, daemon int) int {
 		return slices.IndexFunc(list, func(x Presence) bool { return x.Index == daemon })

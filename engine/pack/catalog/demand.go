@@ -31,9 +31,9 @@ func (d *Demand) Whole() []int64 {
 
 // NodeTerms are alternative label requirements: a node must meet one of them. One value represents equal lists.
 type NodeTerms struct {
-	ID    int
-	Terms []require.Set
-	turns []*NodeTerms
+	ID        int
+	Terms     []require.Set
+	rotations []*NodeTerms
 }
 
 // Tolerations are the tolerations of a pod. Equal lists are represented by one value. If BearsSoft is set, taints with
@@ -162,19 +162,19 @@ func (in *Interner) Narrow(a, b *NodeTerms) *NodeTerms {
 	return in.Terms(terms)
 }
 
-// maxRotations bounds how many terms Turns moves to the front.
+// maxRotations bounds the rotations that Rotations returns.
 const maxRotations = 8
 
 // Rotations returns one rotation of a for each of its first terms, with that term in front. A pool uses the first term
 // that it can meet, so the front term is the preferred one.
 func (in *Interner) Rotations(a *NodeTerms) []*NodeTerms {
-	if a.turns == nil {
-		a.turns = []*NodeTerms{a}
+	if a.rotations == nil {
+		a.rotations = []*NodeTerms{a}
 		for i := 1; i < min(len(a.Terms), maxRotations); i++ {
-			a.turns = append(a.turns, in.Terms(slices.Concat(a.Terms[i:], a.Terms[:i])))
+			a.rotations = append(a.rotations, in.Terms(slices.Concat(a.Terms[i:], a.Terms[:i])))
 		}
 	}
-	return a.turns
+	return a.rotations
 }
 
 // Implies reports whether each node whose labels meet x also meets y.

@@ -23,7 +23,7 @@ type Dimensions struct {
 // Unlimited is the value of a limit that is not set.
 const Unlimited = math.MaxInt64
 
-// NewDimensions returns the resources that the pods request, in the order in which users see them.
+// NewDimensions returns one dimension for each resource that a pod requests, in the order of model.CompareResources.
 func NewDimensions(pods []*model.Pod) *Dimensions {
 	seen, known := map[corev1.ResourceName]bool{}, map[uintptr]bool{}
 	d := &Dimensions{}
@@ -79,32 +79,4 @@ func (d *Dimensions) unit(i int) float64 {
 		return 10
 	}
 	return 1
-}
-
-// Copies returns how many times demand fits into room, at most limit times.
-func Copies(demand, room []int64, limit int) int {
-	n := int64(limit)
-	for i, v := range demand {
-		if v > 0 {
-			n = min(n, max(room[i], 0)/v)
-		}
-	}
-	return int(n)
-}
-
-// Subtract subtracts n times demand from room. A negative n adds it back.
-func Subtract(room, demand []int64, n int) {
-	for i, v := range demand {
-		room[i] -= v * int64(n)
-	}
-}
-
-// Short returns the first dimension in which demand exceeds room, and by how much. ok is false if demand fits.
-func Short(demand, room []int64) (dimension int, by int64, ok bool) {
-	for i, v := range demand {
-		if v > 0 && v > room[i] {
-			return i, v - max(room[i], 0), true
-		}
-	}
-	return 0, 0, false
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/karpenter-go/karpenter/engine/binpack/typeset"
+	"github.com/karpenter-go/karpenter/engine/binpack/vector"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/require"
 )
@@ -15,13 +16,13 @@ type Fit struct {
 	OK     bool // some type of some pool can hold a pod
 	Demand *Demand
 	On     []PoolFit // by pool
-	// PerPod is the lowest price of a node divided by the number of such pods that fit on it.
+	// PerPod is the lowest price per pod: over all types, the price of a node divided by the number of pods that fit.
 	PerPod float64
 	// Restricted says that host ports or DaemonSet pods may rule out types, besides room and labels.
 	Restricted bool
 }
 
-// A PoolFit is the part of a Fit for one pool. Set is nil if the labels or taints of the pool exclude the pods.
+// A PoolFit is the part of a Fit for one pool. Set is nil if no type of the pool can hold a pod.
 type PoolFit struct {
 	Set   *OfferSet
 	Types typeset.Set
@@ -166,7 +167,7 @@ func (f *Fit) Like(o *Fit) bool {
 	return slices.EqualFunc(f.On, o.On, func(a, b PoolFit) bool { return a.Set == b.Set })
 }
 
-// A Bearing says whether pods on new nodes count for a topology spread constraint that considers only certain nodes.
+// A Bearing says on which of the possible new nodes a pod counts for a topology spread constraint: on all, some or none.
 type Bearing uint8
 
 // The bearings: the pods count on some of the possible nodes, on each of them, or on none of them.
@@ -187,8 +188,9 @@ func (f NodeFilter) Tolerates(p *Pool) bool {
 	return f.Tolerations == nil || !f.Tolerations.RefuseHard(p.Taints)
 }
 
-// BearingOf returns whether pods count for a constraint with filter f on the nodes of p that on allows.
-func (p *Pool) BearingOf(f NodeFilter, on PoolFit) Bearing {
+// BearingOf returns the bearing of a constraint with filter f on new nodes of p. Only nodes that the PoolFit allows
+// are considered.
+func (p *Pool) BearingOf(f NodeFilter, fit PoolFit) Bearing {
 	if !f.Tolerates(p) {
 		return CountsNot
 	}
@@ -207,9 +209,9 @@ func (p *Pool) BearingOf(f NodeFilter, on PoolFit) Bearing {
 		}
 		all, none = all && met, none && !may
 	}
-	if judge(on.Set.Requirements); !all {
+	if judge(fit.Set.Requirements); !all {
 		all, none = true, true
-		on.Types.Each(func(i int) { judge(p.Types[i].Allowed.And(on.Set.Requirements)) })
+		fit.Types.Each(func(i int) { judge(p.Types[i].Allowed.And(fit.Set.Requirements)) })
 	}
 	switch {
 	case all:
@@ -220,7 +222,7 @@ func (p *Pool) BearingOf(f NodeFilter, on PoolFit) Bearing {
 	return MayCount
 }
 
-// Explain returns the reason why no type of p can hold pods by the term. The verdict is OK if one can.
+// Explain returns why no type of p both meets the term and holds the demand. The verdict is OK if some type does.
 func (c *Catalog) Explain(p *Pool, term require.Set, d *Demand) model.Verdict {
 	term = term.Normalize(c.settings.Labels.Aliases)
 	if conflict, ok := p.Requirements.Compatible(term, c.settings.Known); !ok {
@@ -239,7 +241,7 @@ func (c *Catalog) Explain(p *Pool, term require.Set, d *Demand) model.Verdict {
 			most[r] = max(most[r], v)
 		}
 	})
-	if r, by, missing := Short(d.Whole(), most); missing {
+	if r, by, missing := vector.Short(d.Whole(), most); missing {
 		if driver, volumes := c.volumes.Driver(r); volumes {
 			return TooManyVolumes(driver, by)
 		}

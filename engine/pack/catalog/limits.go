@@ -164,8 +164,8 @@ func (c *Catalog) Launchable(l *Limits, f *Fit, d *Demand) bool {
 	})
 }
 
-// Enough reports whether minValues of p are met. The types considered hold the amounts, draw from r and are within
-// limits. If not, missing is the first label with too few values.
+// Enough reports whether the possible types of a node meet minValues of p. These types hold the amounts, draw from r
+// and are within limits. If minValues are not met, missing is the first label with too few values.
 func (c *Catalog) Enough(l *Limits, p *Pool, s *OfferSet, amount []int64, shared SharedVolumes, r *Reservation) (missing string, ok bool) {
 	if c.settings.RelaxMinValues || !s.MinValues {
 		return "", true

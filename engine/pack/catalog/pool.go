@@ -120,8 +120,8 @@ func (p *Pool) compileTypes(s *model.Snapshot, d *Dimensions, reservations map[s
 	}
 }
 
-// Watch selects the DaemonSets that DaemonsOn returns: those for whose index relevant is true. Call it before the
-// first call of DaemonsOn or Fit.
+// Watch limits the results of DaemonsOn to the DaemonSets whose index is relevant. Call it before the first call of
+// DaemonsOn or Fit.
 func (c *Catalog) Watch(daemons []*model.Daemon, relevant func(index int) bool) {
 	for _, p := range c.Pools {
 		for _, d := range DaemonsTolerating(daemons, p.Taints, p.settings.Labels, false) {

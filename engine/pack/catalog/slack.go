@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/karpenter-go/karpenter/engine/binpack/vector"
 )
 
 // LeaveSlack reduces the room of each type by a share of its cpu and memory. The room stays large enough for each of
@@ -25,10 +27,10 @@ func (t *Type) leaveSlack(share float64, demands []*Demand, d *Dimensions) {
 	}
 	least := slices.Clone(room)
 	for _, x := range demands {
-		if _, _, missing := Short(x.Amount, whole); missing || !x.Shared.Without(t.Attached).fits(x.Amount, room) && len(x.Shared) > 0 {
+		if _, _, missing := vector.Short(x.Amount, whole); missing || !x.Shared.Without(t.Attached).fits(x.Amount, room) && len(x.Shared) > 0 {
 			continue
 		}
-		if _, _, missing := Short(x.Amount, room); !missing {
+		if _, _, missing := vector.Short(x.Amount, room); !missing {
 			continue
 		}
 		for i, v := range x.Amount {

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/binpack/vector"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/require"
 )
@@ -42,7 +43,7 @@ type Reservation struct {
 func (t *Type) setRoom(daemons Overhead, d *Dimensions) {
 	t.Daemons = daemons
 	t.Room = d.Vector(t.Allocatable)
-	Subtract(t.Room, d.Vector(daemons.Requests), 1)
+	vector.Subtract(t.Room, d.Vector(daemons.Requests), 1)
 	t.Scaled = d.Scale(t.Room)
 }
 
@@ -176,7 +177,7 @@ func (t *Type) copies(d *Demand, limit int) int {
 			return 0
 		}
 	}
-	return Copies(d.Amount, room, limit)
+	return vector.Copies(d.Amount, room, limit)
 }
 
 // Values returns the values that nodes of the type may have for a label. Offerings take precedence over Allowed.

@@ -197,9 +197,9 @@ func (p *Problem) MayMeet(a *catalog.NodeTerms, reqs require.Set) bool {
 	})
 }
 
-// LeastIdle returns the least number of the group's pods on any node that the group considers but that takes no pods.
-// It returns MaxInt32 if there is no such node.
-func (p *Problem) LeastIdle(group int) int32 {
+// LeastOnClosed returns the lowest number of the group's pods on any eligible node that takes no new pods. It returns
+// MaxInt32 if there is no such node.
+func (p *Problem) LeastOnClosed(group int) int32 {
 	least := int32(math.MaxInt32)
 	var terms []int
 	for _, n := range p.All {
@@ -277,8 +277,8 @@ func (c *Counts) GlobalMinimum(group, minDomains, to int) int {
 		return 0
 	}
 	least, domains := int32(math.MaxInt32), 0
-	if g.Static && g.Idle < math.MaxInt32 {
-		least, domains = g.Idle, 1
+	if g.Static && g.OnClosed < math.MaxInt32 {
+		least, domains = g.OnClosed, 1
 	}
 	for d, eligible := range counts.Eligible {
 		if !eligible {

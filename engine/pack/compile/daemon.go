@@ -157,7 +157,8 @@ func watchDaemons(c *compiler) {
 	}
 }
 
-// preload returns how many DaemonSet pods on a new node each group with spread per node counts, ordered by group.
+// preload returns the DaemonSet pods on a new node that spread constraints over the hostname count. The result has
+// one Count per group, ordered by group.
 func preload(c *compiler, on []catalog.Presence) []binpack.Count {
 	var out []binpack.Count
 	for _, x := range on {

@@ -32,10 +32,10 @@ type Group struct {
 	Daemons []int
 	// Preloaded is the most DaemonSet pods that the group counts on any new node, for spread per node.
 	Preloaded int
-	// Static says that no new node and no node in flight counts for this spread per node. Idle is then LeastIdle of the
+	// Static says that no new node and no node in flight counts for this spread per node. OnClosed is then LeastOnClosed of the
 	// group; for other groups it is not set.
-	Static bool
-	Idle   int32
+	Static   bool
+	OnClosed int32
 }
 
 // A groupKey identifies a group. Rules with equal keys share a group.
@@ -280,12 +280,12 @@ func (g *Group) Lacks(domain func(key int) int) bool {
 	return slices.ContainsFunc(g.With, func(key int) bool { return key != HostKey && domain(key) == Outside })
 }
 
-// findStaticSpreads sets Static and Idle of the groups with spread per node for which no new node can count. Their pods
+// findStaticSpreads sets Static and OnClosed of the groups with spread per node for which no new node can count. Their pods
 // are spread over the existing nodes only, so the least number of pods on a node may be above zero.
 func (c *compiler) findStaticSpreads() {
 	for i, g := range c.Groups {
 		if g.Key == HostKey && g.Kind == topology.Spread && !c.InFlightCounts(g) && !c.newNodeCounts(g) {
-			g.Static, g.Idle = true, c.LeastIdle(i)
+			g.Static, g.OnClosed = true, c.LeastOnClosed(i)
 		}
 	}
 }
@@ -305,8 +305,8 @@ func (p *Problem) newNodeCounts(g *Group) bool {
 	})
 }
 
-// CountingTerms returns the node selector terms of the nodes that count for the group. A node must meet one of them.
-// Each term also requires the labels of With.
+// CountingTerms returns alternative label requirements. A node counts for the group only if it meets one of them.
+// Each also requires the labels of Group.With.
 func (p *Problem) CountingTerms(g *Group) []require.Set {
 	with, terms := require.Set{}, []require.Set{{}}
 	for _, key := range g.With {

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/karpenter-go/karpenter/engine/binpack/vector"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/pack/catalog"
 	"github.com/karpenter-go/karpenter/engine/pack/compile"
@@ -179,7 +180,7 @@ func (a *Placement) FirstFit(c *compile.Class, s *compile.Stage) {
 
 // Fits returns how many of the pods, counted from the first, node i can take now. The pods are of class c.
 func (a *Placement) Fits(c *compile.Class, s *compile.Stage, i int, pods []*model.Pod) int {
-	n := catalog.Copies(c.Demand.Amount, a.nodes[i].room, len(pods))
+	n := vector.Copies(c.Demand.Amount, a.nodes[i].room, len(pods))
 	if n == 0 {
 		return 0
 	}
@@ -293,7 +294,7 @@ func (a *Placement) limitsVolumes(c *compile.Class, i int) bool {
 func (a *Placement) settle(c *compile.Class, s *compile.Stage, i int, pods []*model.Pod) {
 	node, state := a.problem.Nodes[i], &a.nodes[i]
 	state.pods = append(state.pods, pods...)
-	catalog.Subtract(state.room, c.Demand.Amount, len(pods))
+	vector.Subtract(state.room, c.Demand.Amount, len(pods))
 	if a.limitsVolumes(c, i) {
 		for _, pod := range pods {
 			for _, v := range a.problem.Volumes.Of(pod) {

@@ -75,15 +75,15 @@ func (r *replay) newArrival(g *group) *arrival {
 	return a
 }
 
-// countSelected returns the count with the id: that of the pods that the term selects, and whose class meets also
-// unless it is nil.
-func (r *replay) countSelected(id string, t *term, eligible *eligibility, also func(*class) bool) *count {
+// countSelected returns the count of the pods that the term selects. If include is not nil, it counts only classes
+// for which include is true. id identifies the count.
+func (r *replay) countSelected(id string, t *term, eligible *eligibility, include func(*class) bool) *count {
 	known, ok := r.counts[id]
 	if !ok {
 		known = newCount(t.topologyKey, eligible)
 		r.counts[id] = known
 		for _, k := range r.cluster.selectedBy(t) {
-			if also == nil || also(k) {
+			if include == nil || include(k) {
 				k.counts = append(k.counts, known)
 			}
 		}

@@ -315,8 +315,8 @@ func (o *colony) boot(c *apiv1.NodeClaim) {
 	o.join(c)
 	n := o.nodeOf(c)
 	n.Labels[apiv1.NodeInitializedLabelKey] = "true"
-	if c.Annotations[apiv1.TurnAnnotationKey] != "" && c.Annotations[apiv1.ReplacesAnnotationKey] != "" {
-		n.Spec.Taints = append(n.Spec.Taints, apiv1.ReservedNoScheduleTaint())
+	if c.Annotations[apiv1.MoveStageAnnotationKey] != "" && c.Annotations[apiv1.ReplacesAnnotationKey] != "" {
+		n.Spec.Taints = append(n.Spec.Taints, apiv1.StagedMoveNoScheduleTaint())
 	}
 	o.must(o.client.Update(o.t.Context(), n))
 	condition.SetTrue(c, apiv1.ConditionTypeInitialized, o.clock.Now())
@@ -389,7 +389,7 @@ func (o *colony) wrong() string {
 		if condition.IsTrue(&c, apiv1.ConditionTypeDrifted) {
 			wrong = append(wrong, "the drifted "+c.Name+" is still there")
 		}
-		for _, key := range []string{apiv1.ReplacesAnnotationKey, apiv1.ReplacedByAnnotationKey, apiv1.TakesFromAnnotationKey} {
+		for _, key := range []string{apiv1.ReplacesAnnotationKey, apiv1.ReplacedByAnnotationKey, apiv1.ReceivesPodsFromAnnotationKey} {
 			if c.Annotations[key] != "" {
 				wrong = append(wrong, c.Name+" has "+key)
 			}

@@ -15,8 +15,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/verify"
 	"github.com/karpenter-go/karpenter/internal/act"
-	"github.com/karpenter-go/karpenter/internal/controller/brake"
 	"github.com/karpenter-go/karpenter/internal/controller/capacitybuffer"
+	"github.com/karpenter-go/karpenter/internal/controller/throttle"
 	"github.com/karpenter-go/karpenter/internal/observe"
 	"github.com/karpenter-go/karpenter/internal/observe/inputs"
 	"github.com/karpenter-go/karpenter/internal/singleton"
@@ -40,8 +40,8 @@ type Controller struct {
 	Spread *inputs.Spread
 	// Repair lets nodes that are beyond repair be replaced, by the policies of the provider.
 	Repair bool
-	// Brake holds the whole cluster back; nil holds nothing back.
-	Brake *brake.Brake
+	// Throttle holds the whole cluster back; nil holds nothing back.
+	Throttle *throttle.Throttle
 
 	state
 }
@@ -53,7 +53,7 @@ type state struct {
 	// reassigned says that the destinations of moving pods were recomputed after the start, rolledBack that this pass took a
 	// mark back.
 	reassigned, rolledBack bool
-	heldBack               int // replacements that the brake has held back in this pass
+	heldBack               int // replacements that the throttle has held back in this pass
 	backoff                map[string]backoff
 	measured               map[string]bool // pools with gauges
 }
@@ -86,7 +86,7 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 // Reconcile makes one pass: what is under way is finished or taken back, then what may go is begun. It waits for nothing:
 // what is not ready yet is looked at in the next pass.
 func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
-	if !c.Cluster.Synced() || !c.Brake.Known() {
+	if !c.Cluster.Synced() || !c.Throttle.Known() {
 		return ctrl.Result{RequeueAfter: observe.SyncPoll}, nil
 	}
 	start := c.Clock.Now()
@@ -132,8 +132,8 @@ func (c *Controller) look(ctx context.Context) *model.Snapshot {
 func (c *Controller) options(now time.Time) disrupt.Options {
 	o := c.Options
 	o.Backoff = c.backoffs(now)
-	o.Paused = o.Paused || c.Brake.Limits().PauseDisruption
-	if left, bounded := c.Brake.Left(brake.Disrupt, now); bounded {
+	o.Paused = o.Paused || c.Throttle.Limits().PauseDisruption
+	if left, bounded := c.Throttle.Left(throttle.Disrupt, now); bounded {
 		o.MaxNodes = left
 		if left == 0 {
 			o.MaxNodes = -1
@@ -155,7 +155,7 @@ func (c *Controller) carryOut(ctx context.Context, s *model.Snapshot, d disrupt.
 	for _, cmd := range c.checked(ctx, s, d.Commands) {
 		errs = append(errs, c.begin(ctx, s, &cmd))
 	}
-	c.Metrics.Brake.HeldBack.WithLabelValues("replacements").Set(float64(c.heldBack))
+	c.Metrics.Throttle.HeldBack.WithLabelValues("replacements").Set(float64(c.heldBack))
 	for _, cmd := range d.Proposed {
 		c.tellHeld(cmd, "The mode of the pool holds this back: ")
 	}
@@ -198,9 +198,9 @@ func (c *Controller) begin(ctx context.Context, s *model.Snapshot, cmd *model.Co
 	if cmd.Force {
 		return c.force(ctx, cmd, now)
 	}
-	if !c.Brake.Allows(brake.Replace, len(cmd.Replacements), now) {
+	if !c.Throttle.Allows(throttle.Replace, len(cmd.Replacements), now) {
 		c.heldBack += len(cmd.Replacements)
-		c.tellHeld(*cmd, c.Brake.Why(brake.Replace)+" holds this back: ")
+		c.tellHeld(*cmd, c.Throttle.Why(throttle.Replace)+" holds this back: ")
 		return nil // the next pass decides again
 	}
 	drafts := c.Actor.Draft(cmd)
@@ -232,9 +232,9 @@ func (c *Controller) begin(ctx context.Context, s *model.Snapshot, cmd *model.Co
 	for _, p := range cmd.Placements {
 		c.Cluster.Promise(p.Node.Name, p.Pods, now.Add(promised))
 	}
-	c.Brake.Done(brake.Replace, len(drafts), now)
+	c.Throttle.Done(throttle.Replace, len(drafts), now)
 	if !status.Forced(cmd.Reason) {
-		c.Brake.Done(brake.Disrupt, len(cmd.Nodes), now)
+		c.Throttle.Done(throttle.Disrupt, len(cmd.Nodes), now)
 	}
 	c.tellMarked(ctx, s, cmd)
 	return ignoreConflict(err)

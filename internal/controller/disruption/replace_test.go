@@ -18,8 +18,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/disrupt"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/require"
-	"github.com/karpenter-go/karpenter/internal/controller/brake"
 	"github.com/karpenter-go/karpenter/internal/controller/internal/fakecloud"
+	"github.com/karpenter-go/karpenter/internal/controller/throttle"
 )
 
 // machine returns an instance type on-demand in one zone.
@@ -329,7 +329,7 @@ func TestRepairEndsByForce(t *testing.T) {
 
 func TestCapPerMinute(t *testing.T) {
 	w := newWorld(t, "100%", 5)
-	w.Brake = &brake.Brake{Settings: brake.Limits{MaxDisruptions: 2}}
+	w.Throttle = &throttle.Throttle{Settings: throttle.Limits{MaxDisruptions: 2}}
 	w.pass(pause)
 	w.want(2, 0, 2)
 	w.pass(10 * time.Second)
@@ -343,21 +343,21 @@ func TestCapPerMinute(t *testing.T) {
 }
 
 // What is paused does not begin: neither what goes by choice, nor, while nothing may be launched, what needs a replacement.
-func TestPausedByTheBrake(t *testing.T) {
-	for name, limits := range map[string]brake.Limits{
+func TestPausedByTheThrottle(t *testing.T) {
+	for name, limits := range map[string]throttle.Limits{
 		"disruption": {PauseDisruption: true},
 		"launches":   {PauseLaunches: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newDearWorld(t)
-			w.Brake = &brake.Brake{Settings: limits}
+			w.Throttle = &throttle.Throttle{Settings: limits}
 			w.pass(pause)
 			w.pass(poll)
 			w.want(0, 0, 0)
 			if w.replacement() != nil {
 				t.Error("a replacement was launched")
 			}
-			w.Brake.Settings = brake.Limits{}
+			w.Throttle.Settings = throttle.Limits{}
 			w.pass(poll)
 			w.want(1, 0, 1)
 		})
@@ -367,7 +367,7 @@ func TestPausedByTheBrake(t *testing.T) {
 // While nothing may be launched, nodes that need no replacement go.
 func TestEmptyNodesGoWithoutLaunches(t *testing.T) {
 	w := newWorld(t, "100%", 3)
-	w.Brake = &brake.Brake{Settings: brake.Limits{PauseLaunches: true, MaxReplacements: 1}}
+	w.Throttle = &throttle.Throttle{Settings: throttle.Limits{PauseLaunches: true, MaxReplacements: 1}}
 	w.pass(pause)
 	w.want(3, 0, 3)
 }
@@ -375,12 +375,12 @@ func TestEmptyNodesGoWithoutLaunches(t *testing.T) {
 // As many replacements are launched within a minute as are allowed; a command that needs more waits.
 func TestReplacementsAMinute(t *testing.T) {
 	o := newColony(t, 0)
-	o.c.Brake = &brake.Brake{Settings: brake.Limits{MaxReplacements: 3}}
+	o.c.Throttle = &throttle.Throttle{Settings: throttle.Limits{MaxReplacements: 3}}
 	o.pass()
 	if o.made != 2 {
 		t.Errorf("%d replacements within a minute, want the two of the first command: the next has two, and 3 may", o.made)
 	}
-	if held := testutil.ToFloat64(o.c.Metrics.Brake.HeldBack.WithLabelValues("replacements")); held != 2 {
+	if held := testutil.ToFloat64(o.c.Metrics.Throttle.HeldBack.WithLabelValues("replacements")); held != 2 {
 		t.Errorf("%v replacements are held back, want 2", held)
 	}
 	o.settle()

@@ -10,23 +10,23 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/karpenter-go/karpenter/engine/model"
-	"github.com/karpenter-go/karpenter/internal/controller/brake"
+	"github.com/karpenter-go/karpenter/internal/controller/throttle"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// launchStatic launches the nodes that static pools lack, as many as the brake allows now, and reports the others to the pools.
+// launchStatic launches the nodes that static pools lack, as many as the throttle allows now, and reports the others to the pools.
 func (c *Controller) launchStatic(ctx context.Context, nodes []model.PlannedNode, now time.Time) error {
 	var held []model.PlannedNode
-	if left, bounded := c.Brake.Left(brake.Launch, now); bounded && len(nodes) > left {
+	if left, bounded := c.Throttle.Left(throttle.Launch, now); bounded && len(nodes) > left {
 		nodes, held = nodes[:left:left], nodes[left:]
 	}
-	c.Metrics.Brake.HeldBack.WithLabelValues("static").Set(float64(len(held)))
+	c.Metrics.Throttle.HeldBack.WithLabelValues("static").Set(float64(len(held)))
 	c.tellShort(ctx, held)
 	if len(nodes) == 0 {
 		return nil
 	}
 	launches, err := c.Actor.Launch(ctx, &model.Plan{Nodes: nodes})
-	c.Brake.Done(brake.Launch, len(launches), now)
+	c.Throttle.Done(throttle.Launch, len(launches), now)
 	for _, l := range launches {
 		c.Cluster.Assume(l.Claim)
 		c.tellLaunched(ctx, l, "static")
@@ -34,7 +34,7 @@ func (c *Controller) launchStatic(ctx context.Context, nodes []model.PlannedNode
 	return err
 }
 
-// tellShort publishes events on static pools about nodes that they lack because of the brake.
+// tellShort publishes events on static pools about nodes that they lack because of the throttle.
 func (c *Controller) tellShort(ctx context.Context, held []model.PlannedNode) {
 	var plans []*model.Plan
 	for _, n := range held {
@@ -46,9 +46,9 @@ func (c *Controller) tellShort(ctx context.Context, held []model.PlannedNode) {
 		p.Price += n.Price()
 	}
 	for _, p := range plans {
-		pool, by := p.Nodes[0].Pool, c.Brake.Why(brake.Launch)
+		pool, by := p.Nodes[0].Pool, c.Throttle.Why(throttle.Launch)
 		c.Events.Publish(telemetry.Event{
-			Object: pool.Object, Type: corev1.EventTypeNormal, Reason: telemetry.EventLaunchProposed,
+			Object: pool.Object, Type: corev1.EventTypeNormal, Reason: telemetry.EventLaunchWithheld,
 			Message: fmt.Sprintf("%s holds back a launch of %s at $%.4f/h", by, strings.Join(p.Mix(), ", "), p.Price),
 		})
 		ctrl.LoggerFrom(ctx).Info("launch held back", "by", by, "NodePool", named(pool.Name),

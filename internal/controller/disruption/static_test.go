@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
-	"github.com/karpenter-go/karpenter/internal/controller/brake"
+	"github.com/karpenter-go/karpenter/internal/controller/throttle"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
@@ -43,16 +43,16 @@ func newStaticWorld(t *testing.T) (*world, *ear) {
 	return w, e
 }
 
-// Of the nodes that a static pool lacks, as many are launched per minute as the brake allows. An event reports the others.
+// Of the nodes that a static pool lacks, as many are launched per minute as the throttle allows. An event reports the others.
 func TestStaticLaunchesAMinute(t *testing.T) {
 	w, e := newStaticWorld(t)
-	w.Brake = &brake.Brake{Settings: brake.Limits{MaxLaunches: 2}}
-	held := func() float64 { return testutil.ToFloat64(w.Metrics.Brake.HeldBack.WithLabelValues("static")) }
+	w.Throttle = &throttle.Throttle{Settings: throttle.Limits{MaxLaunches: 2}}
+	held := func() float64 { return testutil.ToFloat64(w.Metrics.Throttle.HeldBack.WithLabelValues("static")) }
 	w.pass(pause)
 	if n := len(w.claims()); n != 3 || held() != 3 {
 		t.Errorf("%d claims and %v held back, want the one there was and two, and 3", n, held())
 	}
-	if told := e.words(telemetry.EventLaunchProposed); told != "default: The bound of nodes a minute holds back a launch of 3 x large at $0.3000/h" {
+	if told := e.words(telemetry.EventLaunchWithheld); told != "default: The bound of nodes a minute holds back a launch of 3 x large at $0.3000/h" {
 		t.Errorf("the pool is told %q", told)
 	}
 	w.pass(poll)
@@ -70,13 +70,13 @@ func TestStaticLaunchesAMinute(t *testing.T) {
 // While launches are paused, an event says how many nodes a static pool lacks. A pause of disruption does not stop its launches.
 func TestStaticLaunchesArePaused(t *testing.T) {
 	w, e := newStaticWorld(t)
-	w.Brake = &brake.Brake{Settings: brake.Limits{PauseLaunches: true}}
+	w.Throttle = &throttle.Throttle{Settings: throttle.Limits{PauseLaunches: true}}
 	w.pass(pause)
-	told := e.words(telemetry.EventLaunchProposed)
+	told := e.words(telemetry.EventLaunchWithheld)
 	if n := len(w.claims()); n != 1 || !strings.Contains(told, "The pause of launches holds back a launch of 5 x large") {
 		t.Errorf("%d claims, told %q", n, told)
 	}
-	w.Brake.Settings = brake.Limits{PauseDisruption: true}
+	w.Throttle.Settings = throttle.Limits{PauseDisruption: true}
 	w.Options.Paused = true
 	w.pass(poll)
 	if n := len(w.claims()); n != 6 {

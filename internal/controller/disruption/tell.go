@@ -77,12 +77,12 @@ func (c *Controller) tellWaiting(r, n *model.Node) {
 // tellHeld reports the commands that were not carried out.
 func (c *Controller) tellHeld(cmd model.Command, why string) {
 	for _, n := range cmd.Nodes {
-		c.publish(n, corev1.EventTypeNormal, telemetry.EventDisruptionProposed, why+cmd.String())
+		c.publish(n, corev1.EventTypeNormal, telemetry.EventDisruptionWithheld, why+cmd.String())
 	}
 }
 
 func (c *Controller) tellTakenBack(ctx context.Context, n *model.Node, why model.Verdict) {
-	c.publish(n, corev1.EventTypeWarning, telemetry.EventDisruptionFailed, "The node stays: "+why.String())
+	c.publish(n, corev1.EventTypeWarning, telemetry.EventDisruptionCancelled, "The node stays: "+why.String())
 	ctrl.LoggerFrom(ctx).Info("disruption taken back", "reason", lower(status.Reason(n)), "Node", named(n.Name),
 		"because", why.String())
 }

@@ -14,7 +14,7 @@ import (
 
 // closed reports whether the node's turn to take pods has not come.
 func closed(n corev1.Node) bool {
-	return slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == apiv1.ReservedTaintKey })
+	return slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == apiv1.StagedMoveTaintKey })
 }
 
 // handOver moves pods of disrupted nodes for a while, as long as nodes are closed to them. It reports whether the controller was

@@ -16,8 +16,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/pack"
 	"github.com/karpenter-go/karpenter/internal/act"
-	"github.com/karpenter-go/karpenter/internal/controller/brake"
 	"github.com/karpenter-go/karpenter/internal/controller/capacitybuffer"
+	"github.com/karpenter-go/karpenter/internal/controller/throttle"
 	"github.com/karpenter-go/karpenter/internal/observe"
 	"github.com/karpenter-go/karpenter/internal/observe/inputs"
 	"github.com/karpenter-go/karpenter/internal/singleton"
@@ -43,8 +43,8 @@ type Controller struct {
 	Spread *inputs.Spread
 	// Mode is that of pools without a mode of their own. In DryRun launches are reported and not made.
 	Mode string
-	// Brake limits launches in the whole cluster; nil sets no limit.
-	Brake *brake.Brake
+	// Throttle limits launches in the whole cluster; nil sets no limit.
+	Throttle *throttle.Throttle
 	// Solve makes plans; nil means pack.Solve.
 	Solve func(*model.Snapshot, pack.Options) *model.Plan
 	// BatchIdle and BatchMax bound the wait for more pods.
@@ -97,7 +97,7 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 
 // Reconcile makes one round, or says when it is time for one.
 func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
-	if !c.Cluster.Synced() || !c.Brake.Known() {
+	if !c.Cluster.Synced() || !c.Throttle.Known() {
 		return ctrl.Result{RequeueAfter: syncing}, nil
 	}
 	now := c.Clock.Now()
@@ -161,7 +161,7 @@ func (c *Controller) round(ctx context.Context, s *model.Snapshot) error {
 	held, unapproved := c.holdBack(s, plan)
 	slowed := c.slow(plan, s.Now)
 	launches, err := c.launch(ctx, plan, s.Now)
-	c.Brake.Done(brake.Launch, len(launches), s.Now)
+	c.Throttle.Done(throttle.Launch, len(launches), s.Now)
 	for _, p := range plan.Placements {
 		c.promise(p.Node.Name, p.Pods, s.Now)
 	}
@@ -170,7 +170,7 @@ func (c *Controller) round(ctx context.Context, s *model.Snapshot) error {
 	c.tell(ctx, s, plan, launches, waits)
 	c.tellHeldBack(ctx, held, "The mode of the pool")
 	c.tellUnapproved(ctx, s, launches, unapproved)
-	c.tellHeldBack(ctx, slowed, c.Brake.Why(brake.Launch))
+	c.tellHeldBack(ctx, slowed, c.Throttle.Why(throttle.Launch))
 	return err
 }
 

@@ -45,7 +45,7 @@ func (c *Controller) holdBack(s *model.Snapshot, plan *model.Plan) (told, unappr
 
 // approved returns how many nodes the pool may have in mode Approve.
 func approved(p *model.Pool) int {
-	n, err := strconv.Atoi(p.Object.Annotations[apiv1.ApprovedNodesAnnotationKey])
+	n, err := strconv.Atoi(p.Object.Annotations[apiv1.MaxApprovedNodesAnnotationKey])
 	if err != nil {
 		return 0
 	}
@@ -75,7 +75,7 @@ func (c *Controller) tellUnapproved(ctx context.Context, s *model.Snapshot, laun
 	}
 	for pool, nodes := range held {
 		c.tellHeldBack(ctx, nodes, fmt.Sprintf("Mode Approve, until annotation %s is \"%d\",",
-			apiv1.ApprovedNodesAnnotationKey, size(s, pool)+sizes[pool]+len(nodes)))
+			apiv1.MaxApprovedNodesAnnotationKey, size(s, pool)+sizes[pool]+len(nodes)))
 	}
 }
 
@@ -94,7 +94,7 @@ func (c *Controller) tellHeldBack(ctx context.Context, held []model.PlannedNode,
 	for name, plan := range byPool {
 		mix := strings.Join(plan.Mix(), ", ")
 		c.Events.Publish(telemetry.Event{
-			Object: plan.Nodes[0].Pool.Object, Type: corev1.EventTypeNormal, Reason: telemetry.EventLaunchProposed,
+			Object: plan.Nodes[0].Pool.Object, Type: corev1.EventTypeNormal, Reason: telemetry.EventLaunchWithheld,
 			Message: fmt.Sprintf("%s holds back a launch of %s at $%.4f/h", something, mix, plan.Price),
 		})
 		ctrl.LoggerFrom(ctx).Info("launch held back", "by", something, "NodePool", map[string]string{"name": name},

@@ -22,7 +22,7 @@ func TestDryRunLaunchesNothing(t *testing.T) {
 	if n := len(w.claims()); n != 0 {
 		t.Errorf("%d claims were created", n)
 	}
-	told := w.told("LaunchProposed")
+	told := w.told("LaunchWithheld")
 	if len(told) != 1 || !strings.Contains(told[0], "default ") || !strings.Contains(told[0], "1 x small at $0.1000/h") {
 		t.Errorf("told %q, want the launch that was held back", told)
 	}
@@ -39,9 +39,9 @@ func TestApproveLaunches(t *testing.T) {
 	approve := func(nodes string) {
 		p, _ := w.Cluster.Snapshot().Pool("default")
 		pool := p.Object.DeepCopy()
-		pool.Annotations = map[string]string{apiv1.ModeAnnotationKey: apiv1.ModeApprove}
+		pool.Annotations = map[string]string{apiv1.EnforcementModeAnnotationKey: apiv1.ModeApprove}
 		if nodes != "" {
-			pool.Annotations[apiv1.ApprovedNodesAnnotationKey] = nodes
+			pool.Annotations[apiv1.MaxApprovedNodesAnnotationKey] = nodes
 		}
 		w.Cluster.Set(pool)
 	}
@@ -59,7 +59,7 @@ func TestApproveLaunches(t *testing.T) {
 		approved, told string
 		claims         int
 	}{
-		{"", `until annotation ext.karpenter.sh/approved-nodes is "3", holds back a launch of 3 x small at $0.3000/h`, 0},
+		{"", `until annotation ext.karpenter.sh/max-approved-nodes is "3", holds back a launch of 3 x small at $0.3000/h`, 0},
 		{"many", `is "3", holds back a launch of 3 x small`, 0},
 		{"1", `is "3", holds back a launch of 2 x small at $0.2000/h`, 1},
 		{"3", "", 3},
@@ -69,7 +69,7 @@ func TestApproveLaunches(t *testing.T) {
 		if n := round(); n != tt.claims {
 			t.Errorf("%q nodes are approved, and there are %d claims, want %d", tt.approved, n, tt.claims)
 		}
-		told := strings.Join(w.told("LaunchProposed"), "; ")
+		told := strings.Join(w.told("LaunchWithheld"), "; ")
 		if told == "" != (tt.told == "") || !strings.Contains(told, tt.told) {
 			t.Errorf("%q nodes are approved, and the pool is told %q, want %q", tt.approved, told, tt.told)
 		}

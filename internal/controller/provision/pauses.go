@@ -27,7 +27,7 @@ func (c *Controller) planWithPauses(ctx context.Context, s *model.Snapshot) (*mo
 		}
 		maps.Copy(waits, more)
 	}
-	c.Metrics.Scheduler.PausedPodsCount.WithLabelValues(c.Name()).Set(float64(len(waits)))
+	c.Metrics.Scheduler.BackoffPodsCount.WithLabelValues(c.Name()).Set(float64(len(waits)))
 	return plan, waits
 }
 
@@ -53,7 +53,7 @@ func (c *Controller) tellUnused(ctx context.Context, found []launchbackoff.Findi
 	for _, f := range found {
 		if !counted[f.Claim] {
 			counted[f.Claim] = true
-			c.Metrics.Scheduler.LaunchesInVainTotal.WithLabelValues(f.Pool).Inc()
+			c.Metrics.Scheduler.UnusableLaunchesTotal.WithLabelValues(f.Pool).Inc()
 			ctrl.LoggerFrom(ctx).Info("nodeclaim was launched in vain", "NodeClaim", map[string]string{"name": f.Claim},
 				"NodePool", map[string]string{"name": f.Pool}, "reason", f.Why, "until", f.Until)
 		}
@@ -61,7 +61,7 @@ func (c *Controller) tellUnused(ctx context.Context, found []launchbackoff.Findi
 			continue
 		}
 		c.Events.Publish(telemetry.Event{
-			Object: f.Pod.Object, Type: corev1.EventTypeWarning, Reason: telemetry.EventLaunchPaused, Message: f.Message(),
+			Object: f.Pod.Object, Type: corev1.EventTypeWarning, Reason: telemetry.EventLaunchBackoff, Message: f.Message(),
 		})
 	}
 }

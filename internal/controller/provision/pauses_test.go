@@ -36,13 +36,13 @@ func TestUnusableLaunchesArePaused(t *testing.T) {
 	if again := w.reconcile(); again != retry || len(w.claims()) != 1 {
 		t.Fatalf("looks again in %v, %d claims, want %v and one", again, len(w.claims()), retry)
 	}
-	if told := w.told(telemetry.EventLaunchPaused); len(told) != 1 || !strings.Contains(told[0], "chaos:NoSchedule") {
+	if told := w.told(telemetry.EventLaunchBackoff); len(told) != 1 || !strings.Contains(told[0], "chaos:NoSchedule") {
 		t.Errorf("told %q", *w.events)
 	}
 	if told := w.told(telemetry.EventFailedScheduling); len(told) > 0 {
 		t.Errorf("told twice: %q", told)
 	}
-	if got := testutil.ToFloat64(w.Metrics.Scheduler.PausedPodsCount.WithLabelValues(w.Name())); got != 1 {
+	if got := testutil.ToFloat64(w.Metrics.Scheduler.BackoffPodsCount.WithLabelValues(w.Name())); got != 1 {
 		t.Errorf("%v pods wait, want 1", got)
 	}
 	w.pend("other", 1, 1)
@@ -60,7 +60,7 @@ func TestUnusableLaunchesArePaused(t *testing.T) {
 	if n := len(w.claims()); n < 6 || n > 14 {
 		t.Errorf("%d claims in six minutes, want about six for each pod", n)
 	}
-	if got := testutil.ToFloat64(w.Metrics.Scheduler.LaunchesInVainTotal.WithLabelValues("default")); got < 6 {
+	if got := testutil.ToFloat64(w.Metrics.Scheduler.UnusableLaunchesTotal.WithLabelValues("default")); got < 6 {
 		t.Errorf("%v launches were counted as in vain", got)
 	}
 }

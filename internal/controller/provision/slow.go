@@ -6,13 +6,13 @@ import (
 	"time"
 
 	"github.com/karpenter-go/karpenter/engine/model"
-	"github.com/karpenter-go/karpenter/internal/controller/brake"
+	"github.com/karpenter-go/karpenter/internal/controller/throttle"
 )
 
-// slow removes the nodes from the plan that the brake does not allow now, and returns them. It keeps the nodes whose pods have
+// slow removes the nodes from the plan that the throttle does not allow now, and returns them. It keeps the nodes whose pods have
 // the highest priority, and of equals those with most pods.
 func (c *Controller) slow(plan *model.Plan, now time.Time) []model.PlannedNode {
-	left, bounded := c.Brake.Left(brake.Launch, now)
+	left, bounded := c.Throttle.Left(throttle.Launch, now)
 	var held []model.PlannedNode
 	if bounded && len(plan.Nodes) > left {
 		nodes := byImportance(plan.Nodes)
@@ -22,7 +22,7 @@ func (c *Controller) slow(plan *model.Plan, now time.Time) []model.PlannedNode {
 			plan.Price -= held[i].Price()
 		}
 	}
-	c.Metrics.Brake.HeldBack.WithLabelValues("launches").Set(float64(len(held)))
+	c.Metrics.Throttle.HeldBack.WithLabelValues("launches").Set(float64(len(held)))
 	return held
 }
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
-	"github.com/karpenter-go/karpenter/internal/controller/brake"
+	"github.com/karpenter-go/karpenter/internal/controller/throttle"
 )
 
 // urgent gives the pod a priority.
@@ -21,11 +21,11 @@ func (w *world) urgent(key string, priority int32) {
 	w.Cluster.Set(o)
 }
 
-// The brake bounds launches per minute. Pods with the highest priority get their nodes first. The others get no promise of a
+// The throttle bounds launches per minute. Pods with the highest priority get their nodes first. The others get no promise of a
 // node that is not launched.
 func TestLaunchesAMinute(t *testing.T) {
 	w := newWorld(t)
-	w.Brake = &brake.Brake{Settings: brake.Limits{MaxLaunches: 2}}
+	w.Throttle = &throttle.Throttle{Settings: throttle.Limits{MaxLaunches: 2}}
 	w.pend("web", 5, 7) // one to a node
 	w.urgent("web-3", 100)
 	w.reconcile()
@@ -37,11 +37,11 @@ func TestLaunchesAMinute(t *testing.T) {
 	if told := strings.Join(w.told("Nominated"), "\n"); !strings.Contains(told, "web-3") || strings.Count(told, "web-") != 2 {
 		t.Errorf("told %s, want web-3 and one other", told)
 	}
-	told := w.told("LaunchProposed")
+	told := w.told("LaunchWithheld")
 	if len(told) != 1 || !strings.Contains(told[0], "The bound of nodes a minute holds back a launch of 3 x large") {
 		t.Errorf("told %q, want the three nodes that have to wait", told)
 	}
-	if held := testutil.ToFloat64(w.Metrics.Brake.HeldBack.WithLabelValues("launches")); held != 3 {
+	if held := testutil.ToFloat64(w.Metrics.Throttle.HeldBack.WithLabelValues("launches")); held != 3 {
 		t.Errorf("%v nodes are held back, want 3", held)
 	}
 	w.clock.Step(30 * time.Second)
@@ -59,16 +59,16 @@ func TestLaunchesAMinute(t *testing.T) {
 // While launches are paused pods may go to nodes that are there, and nothing comes.
 func TestPausedLaunches(t *testing.T) {
 	w := newWorld(t)
-	w.Brake = &brake.Brake{Settings: brake.Limits{PauseLaunches: true}}
+	w.Throttle = &throttle.Throttle{Settings: throttle.Limits{PauseLaunches: true}}
 	w.pend("web", 2, 1)
 	w.reconcile()
 	w.clock.Step(time.Second)
 	w.reconcile()
-	told := w.told("LaunchProposed")
+	told := w.told("LaunchWithheld")
 	if len(w.claims()) != 0 || len(told) != 1 || !strings.Contains(told[0], "The pause of launches holds back") {
 		t.Errorf("%d claims were created, told %q", len(w.claims()), told)
 	}
-	w.Brake.Settings.PauseLaunches = false
+	w.Throttle.Settings.PauseLaunches = false
 	w.clock.Step(retry)
 	w.reconcile()
 	if n := len(w.claims()); n != 1 {

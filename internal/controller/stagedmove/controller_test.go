@@ -53,8 +53,8 @@ func (w *world) add(name string, turn int) {
 	claim := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("c" + name), Labels: labels}}
 	claim.Status.ProviderID = node.Spec.ProviderID
 	if turn > 0 {
-		node.Spec.Taints = []corev1.Taint{{Key: "example.com/team", Effect: corev1.TaintEffectNoSchedule}, apiv1.ReservedNoScheduleTaint()}
-		claim.Annotations = map[string]string{apiv1.ReplacesAnnotationKey: "old", apiv1.TurnAnnotationKey: fmt.Sprint(turn)}
+		node.Spec.Taints = []corev1.Taint{{Key: "example.com/team", Effect: corev1.TaintEffectNoSchedule}, apiv1.StagedMoveNoScheduleTaint()}
+		claim.Annotations = map[string]string{apiv1.ReplacesAnnotationKey: "old", apiv1.MoveStageAnnotationKey: fmt.Sprint(turn)}
 	} else {
 		claim.DeletionTimestamp = &metav1.Time{Time: w.clock.Now()}
 	}

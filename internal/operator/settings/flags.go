@@ -58,12 +58,12 @@ func (s *Settings) addDecisionFlags(fs *pflag.FlagSet) {
 		"what becomes of preferences of pods: Respect or Ignore")
 	fs.StringVar(&s.raw.minValuesPolicy, "min-values-policy", string(MinValuesPolicyStrict),
 		"what becomes of a minValues that cannot be met: Strict or BestEffort")
-	fs.StringVar(&s.Mode, "mode", ModeAuto,
+	fs.StringVar(&s.Mode, "enforcement-mode", ModeAuto,
 		"what becomes of decisions about pools that say nothing themselves: Auto, DryRun or Approve")
-	fs.Float64Var(&s.NodeFee, "node-fee", 0,
+	fs.Float64Var(&s.NodeOverheadCost, "node-overhead-cost", 0,
 		"what a node costs an hour besides its price, in dollars: its volume, agents, licences")
 	fs.Int64Var(&s.MaxNodeCPU, "max-node-cpu", 0, "most cores that a new node may have; 0 for any")
-	fs.Float64Var(&s.PlanSlack, "plan-slack", 0, "share of the cpu and memory of new nodes that plans leave free, 0 to 0.5, "+
+	fs.Float64Var(&s.NewNodeHeadroom, "new-node-headroom", 0, "share of the cpu and memory of new nodes that plans leave free, 0 to 0.5, "+
 		"for a scheduler that does not go by nominations; costs about as much more")
 	strictBool(fs, &s.NominatePods, "nominate-pods", true,
 		"nominate pods to the nodes that they were planned for, and give pods that move one place at a time, so that the scheduler "+
@@ -92,12 +92,11 @@ func variables() map[string]string {
 		"cpu-requests", "log-level", "log-output-paths", "log-error-output-paths", "batch-max-duration",
 		"batch-idle-duration", "preference-policy", "min-values-policy", "ignore-dra-requests", "feature-gates",
 		"scheduler-config", "pause-launches", "max-launches-per-minute", "pause-disruption", "max-disruptions-per-minute", "max-replacements-per-minute",
-		"node-fee", "max-node-cpu", "plan-slack", "nominate-pods",
+		"node-overhead-cost", "max-node-cpu", "new-node-headroom", "nominate-pods", "enforcement-mode",
 	} {
 		m[name] = variable(name)
 	}
-	m["provider"] = "KARPENTER_PROVIDER" // PROVIDER and MODE alone are too common to read by accident
-	m["mode"] = "KARPENTER_MODE"
+	m["provider"] = "KARPENTER_PROVIDER" // PROVIDER alone is too common to read by accident
 	return m
 }
 

@@ -51,12 +51,12 @@ type Settings struct {
 	MinValuesPolicy   MinValuesPolicy
 	// Mode is the mode of pools without their own: Auto, DryRun or Approve.
 	Mode string
-	// NodeFee is what a node costs besides its price, in dollars per hour; it is weighed, and in no reported price.
-	NodeFee float64
+	// NodeOverheadCost is what a node costs besides its price, in dollars per hour; it is weighed, and in no reported price.
+	NodeOverheadCost float64
 	// MaxNodeCPU is the most cores that a new node may have; 0 for any.
 	MaxNodeCPU int64
-	// PlanSlack is the share of a new node's cpu and memory that plans leave free, 0 to 0.5.
-	PlanSlack float64
+	// NewNodeHeadroom is the share of a new node's cpu and memory that plans leave free, 0 to 0.5.
+	NewNodeHeadroom float64
 	// NominatePods nominates pods to the nodes that they were planned for.
 	NominatePods bool
 	// PauseLaunches stops launches of nodes, whatever for; PauseDisruption stops voluntary disruption of all pools.
@@ -91,10 +91,10 @@ const (
 	ProviderKWOK = "kwok"
 )
 
-// MaxSlack is the largest PlanSlack.
-const MaxSlack = 0.5
+// MaxHeadroom is the largest NewNodeHeadroom.
+const MaxHeadroom = 0.5
 
-// Modes of decisions. They are the values of the annotation ext.karpenter.sh/mode too.
+// Modes of decisions. They are the values of the annotation ext.karpenter.sh/enforcement-mode too.
 const (
 	ModeAuto    = "Auto"
 	ModeDryRun  = "DryRun"

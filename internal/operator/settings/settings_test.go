@@ -50,8 +50,8 @@ func TestSources(t *testing.T) {
 				"METRICS_PORT": "9000", "DISABLE_CONTROLLER_WARMUP": "false", "BATCH_MAX_DURATION": "30s",
 				"LOG_OUTPUT_PATHS": "stdout, karpenter.log", "MEMORY_LIMIT": "2000000000", "PREFERENCE_POLICY": "Ignore",
 				"FEATURE_GATES": "ReservedCapacity=false,NodeRepair=true", "KARPENTER_PROVIDER": "kwok", "LOG_LEVEL": "DEBUG",
-				"KARPENTER_MODE": "DryRun", "MAX_DISRUPTIONS_PER_MINUTE": "5", "NODE_FEE": "0.02", "MAX_NODE_CPU": "64",
-				"NOMINATE_PODS": "false", "PLAN_SLACK": "0.05",
+				"ENFORCEMENT_MODE": "DryRun", "MAX_DISRUPTIONS_PER_MINUTE": "5", "NODE_OVERHEAD_COST": "0.02", "MAX_NODE_CPU": "64",
+				"NOMINATE_PODS": "false", "NEW_NODE_HEADROOM": "0.05",
 			},
 			want: func(s *Settings) {
 				s.MetricsPort, s.DisableControllerWarmup, s.BatchMaxDuration = 9000, false, 30*time.Second
@@ -59,7 +59,7 @@ func TestSources(t *testing.T) {
 				s.PreferencePolicy, s.Provider, s.LogLevel = PreferencePolicyIgnore, ProviderKWOK, "debug"
 				s.FeatureGates = FeatureGates{NodeRepair: true}
 				s.Mode, s.MaxDisruptionsPerMinute = ModeDryRun, 5
-				s.NodeFee, s.MaxNodeCPU, s.NominatePods, s.PlanSlack = 0.02, 64, false, 0.05
+				s.NodeOverheadCost, s.MaxNodeCPU, s.NominatePods, s.NewNodeHeadroom = 0.02, 64, false, 0.05
 			},
 		},
 		{
@@ -109,7 +109,7 @@ func TestErrorsAreReportedTogether(t *testing.T) {
 		"--health-probe-port=70000", "--kube-client-burst=0", "--log-level=loud", "--batch-idle-duration=20s",
 		"--preference-policy=Sometimes", "--feature-gates=NodeRepair=yes,NodeOverlay", "--provider=gcp",
 		"--log-output-paths=,", "--leader-election-name=", "--min-values-policy=", "--scheduler-config=podTopology: 1",
-		"--node-fee=NaN", "--max-node-cpu=-1", "--plan-slack=0.6")
+		"--node-overhead-cost=NaN", "--max-node-cpu=-1", "--new-node-headroom=0.6")
 	if err == nil {
 		t.Fatal("accepted")
 	}
@@ -129,8 +129,8 @@ func TestErrorsAreReportedTogether(t *testing.T) {
 		`--leader-election-name (LEADER_ELECTION_NAME): is empty`,
 		`--min-values-policy (MIN_VALUES_POLICY): "" is not one of Strict, BestEffort`,
 		`--scheduler-config (SCHEDULER_CONFIG): decode: `,
-		`--node-fee (NODE_FEE): NaN is not within 0 and 10000 dollars an hour`,
-		`--plan-slack (PLAN_SLACK): 0.6 is not within 0 and 0.5`,
+		`--node-overhead-cost (NODE_OVERHEAD_COST): NaN is not within 0 and 10000 dollars an hour`,
+		`--new-node-headroom (NEW_NODE_HEADROOM): 0.6 is not within 0 and 0.5`,
 		`--max-node-cpu (MAX_NODE_CPU): -1 is not within 0 and 1000000 cores`,
 	} {
 		if !strings.Contains(got, want) {

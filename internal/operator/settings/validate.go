@@ -67,18 +67,18 @@ func (s *Settings) Validate() error {
 		string(PreferencePolicyRespect), string(PreferencePolicyIgnore))
 	v.oneOf("min-values-policy", string(s.MinValuesPolicy),
 		string(MinValuesPolicyStrict), string(MinValuesPolicyBestEffort))
-	v.oneOf("mode", s.Mode, ModeAuto, ModeDryRun, ModeApprove)
+	v.oneOf("enforcement-mode", s.Mode, ModeAuto, ModeDryRun, ModeApprove)
 	v.notNegative("max-launches-per-minute", s.MaxLaunchesPerMinute)
 	v.notNegative("max-disruptions-per-minute", s.MaxDisruptionsPerMinute)
 	v.notNegative("max-replacements-per-minute", s.MaxReplacementsPerMinute)
-	if !(s.NodeFee >= 0 && s.NodeFee <= maxNodeFee) { // not a number is neither
-		v.fail("node-fee", fmt.Errorf("%g is not within 0 and %d dollars an hour", s.NodeFee, maxNodeFee))
+	if !(s.NodeOverheadCost >= 0 && s.NodeOverheadCost <= maxNodeFee) { // not a number is neither
+		v.fail("node-overhead-cost", fmt.Errorf("%g is not within 0 and %d dollars an hour", s.NodeOverheadCost, maxNodeFee))
 	}
 	if s.MaxNodeCPU < 0 || s.MaxNodeCPU > maxCores {
 		v.fail("max-node-cpu", fmt.Errorf("%d is not within 0 and %d cores", s.MaxNodeCPU, maxCores))
 	}
-	if !(s.PlanSlack >= 0 && s.PlanSlack <= MaxSlack) {
-		v.fail("plan-slack", fmt.Errorf("%g is not within 0 and %g", s.PlanSlack, MaxSlack))
+	if !(s.NewNodeHeadroom >= 0 && s.NewNodeHeadroom <= MaxHeadroom) {
+		v.fail("new-node-headroom", fmt.Errorf("%g is not within 0 and %g", s.NewNodeHeadroom, MaxHeadroom))
 	}
 	for _, err := range s.Scheduler.validate() {
 		v.fail("scheduler-config", err)

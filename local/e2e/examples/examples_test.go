@@ -21,7 +21,7 @@ import (
 	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	overlayv1alpha1 "github.com/karpenter-go/karpenter/api/v1alpha1"
-	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
+	"github.com/karpenter-go/karpenter/internal/awsemu/control"
 )
 
 // An example says what becomes of the pods of one directory.
@@ -210,7 +210,7 @@ func (s *stage) spread(landed []landing) {
 
 // fallback takes all spot capacity away and asks for more pods.
 func (s *stage) fallback(landed []landing) {
-	all := steer.Pool{Type: "*", Zone: "*", Capacity: "spot"}
+	all := control.Pool{Type: "*", Zone: "*", Capacity: "spot"}
 	if err := s.Steer().ICE(s.t.Context(), all); err != nil {
 		s.t.Fatal(err)
 	}
@@ -366,7 +366,7 @@ func (s *stage) onOwnImage([]landing) {
 // placement makes a placement group.
 func placement(name string) func(*testing.T, *place) []string {
 	return func(t *testing.T, p *place) []string {
-		if _, err := p.Steer().Place(t.Context(), steer.Placement{Name: name, Strategy: "cluster"}); err != nil {
+		if _, err := p.Steer().Place(t.Context(), control.Placement{Name: name, Strategy: "cluster"}); err != nil {
 			t.Fatal(err)
 		}
 		return nil
@@ -375,7 +375,7 @@ func placement(name string) func(*testing.T, *place) []string {
 
 // reservation buys two machines ahead.
 func reservation(t *testing.T, p *place) []string {
-	id, err := p.Steer().Reserve(t.Context(), steer.Reservation{
+	id, err := p.Steer().Reserve(t.Context(), control.Reservation{
 		Type: "m7i.xlarge", Zone: "us-east-1a", Count: 2, Tags: map[string]string{"purpose": "kubernetes"},
 	})
 	if err != nil {

@@ -167,12 +167,12 @@ func TestEmptyNodesDrift(t *testing.T) {
 	before := names(c.awaitNodes(3))
 	c.scale(d, 0)
 	c.awaitRunning("web", 0)
-	c.change(p, func() { p.Annotations[apiv1.ModeAnnotationKey] = apiv1.ModeDryRun })
+	c.change(p, func() { p.Annotations[apiv1.EnforcementModeAnnotationKey] = apiv1.ModeDryRun })
 	c.recolour(p, "green")
 	for name := range before {
-		c.awaitTold("Node", map[string]bool{name: true}, "DisruptionProposed", "delete "+name, "Drifted")
+		c.awaitTold("Node", map[string]bool{name: true}, "DisruptionWithheld", "delete "+name, "Drifted")
 	}
-	c.change(p, func() { p.Annotations[apiv1.ModeAnnotationKey] = apiv1.ModeAuto })
+	c.change(p, func() { p.Annotations[apiv1.EnforcementModeAnnotationKey] = apiv1.ModeAuto })
 	for name := range before {
 		c.awaitGone(name)
 	}

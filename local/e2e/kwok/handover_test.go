@@ -38,7 +38,7 @@ func TestHandover(t *testing.T) {
 		nodes, shut := c.nodes(), 0
 		for _, n := range nodes {
 			for _, taint := range n.Spec.Taints {
-				if taint.Key == apiv1.ReservedTaintKey {
+				if taint.Key == apiv1.StagedMoveTaintKey {
 					closed[n.Name] = true
 					shut++
 				}
@@ -49,7 +49,7 @@ func TestHandover(t *testing.T) {
 	t.Logf("%d nodes became %d; seen closed for a while: %d", before, len(c.nodes()), len(closed))
 	running(3)
 	for _, claim := range c.claims() {
-		if from := claim.Annotations[apiv1.TakesFromAnnotationKey]; from != "" {
+		if from := claim.Annotations[apiv1.ReceivesPodsFromAnnotationKey]; from != "" {
 			t.Errorf("claim %s still takes pods from %s", claim.Name, from)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 
 // mode sets the mode of a pool.
 func mode(name string) func(*apiv1.NodePool) {
-	return func(p *apiv1.NodePool) { p.Annotations = map[string]string{apiv1.ModeAnnotationKey: name} }
+	return func(p *apiv1.NodePool) { p.Annotations = map[string]string{apiv1.EnforcementModeAnnotationKey: name} }
 }
 
 // four restricts a pool to nodes of four cores.
@@ -69,9 +69,9 @@ func TestApprove(t *testing.T) {
 	c := newCorner(t, "approve")
 	p := c.pool(quick, four, mode(apiv1.ModeApprove))
 	c.deploy("first", 1, "1")
-	c.awaitTold("NodePool", map[string]bool{p.Name: true}, "LaunchProposed", `is "1"`, "a launch of 1 x c-4x-amd64-linux")
+	c.awaitTold("NodePool", map[string]bool{p.Name: true}, "LaunchWithheld", `is "1"`, "a launch of 1 x c-4x-amd64-linux")
 	c.holds(5*time.Second, func() string { return missing(len(c.claims()) == 0, "%d claims are made", len(c.claims())) })
-	c.change(p, func() { p.Annotations[apiv1.ApprovedNodesAnnotationKey] = "2" })
+	c.change(p, func() { p.Annotations[apiv1.MaxApprovedNodesAnnotationKey] = "2" })
 	c.awaitRunning("first", 1)
 	filler := c.deploy("filler", 1, "2500m")
 	c.awaitRunning("filler", 1)
@@ -81,11 +81,11 @@ func TestApprove(t *testing.T) {
 	before := names(c.awaitNodes(2))
 	c.scale(filler, 0)
 	c.awaitRunning("filler", 0)
-	proposed := c.awaitTold("Node", before, "DisruptionProposed", "The mode of the pool holds this back", "Underutilized")
+	proposed := c.awaitTold("Node", before, "DisruptionWithheld", "The mode of the pool holds this back", "Underutilized")
 	c.holds(5*time.Second, c.unmarked(before))
 	n := &corev1.Node{}
 	n.Name = proposed
-	c.change(n, func() { n.Annotations[apiv1.ApprovedAnnotationKey] = "true" })
+	c.change(n, func() { n.Annotations[apiv1.DisruptionApprovedAnnotationKey] = "true" })
 	c.awaitGone(proposed)
 	c.awaitRunning("first", 1)
 	c.awaitRunning("second", 1)
@@ -100,16 +100,16 @@ func TestDryRun(t *testing.T) {
 	c := newCorner(t, "dry-run")
 	p := c.pool(quick, four, mode(apiv1.ModeDryRun))
 	d := c.deploy("web", 1, "1")
-	c.awaitTold("NodePool", map[string]bool{p.Name: true}, "LaunchProposed", "The mode of the pool holds back a launch of 1 x c-4x-amd64-linux")
+	c.awaitTold("NodePool", map[string]bool{p.Name: true}, "LaunchWithheld", "The mode of the pool holds back a launch of 1 x c-4x-amd64-linux")
 	c.holds(5*time.Second, func() string { return missing(len(c.claims()) == 0, "%d claims are made", len(c.claims())) })
-	c.change(p, func() { p.Annotations[apiv1.ModeAnnotationKey] = apiv1.ModeAuto })
+	c.change(p, func() { p.Annotations[apiv1.EnforcementModeAnnotationKey] = apiv1.ModeAuto })
 	c.awaitRunning("web", 1)
 	before := names(c.awaitNodes(1))
-	c.change(p, func() { p.Annotations[apiv1.ModeAnnotationKey] = apiv1.ModeDryRun })
+	c.change(p, func() { p.Annotations[apiv1.EnforcementModeAnnotationKey] = apiv1.ModeDryRun })
 	c.scale(d, 0)
 	c.awaitRunning("web", 0)
-	c.awaitTold("Node", before, "DisruptionProposed", "The mode of the pool holds this back", "Empty")
+	c.awaitTold("Node", before, "DisruptionWithheld", "The mode of the pool holds this back", "Empty")
 	c.holds(5*time.Second, c.unmarked(before))
-	c.change(p, func() { p.Annotations[apiv1.ModeAnnotationKey] = apiv1.ModeAuto })
+	c.change(p, func() { p.Annotations[apiv1.EnforcementModeAnnotationKey] = apiv1.ModeAuto })
 	c.awaitNodes(0)
 }

@@ -18,7 +18,7 @@ import (
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/klog/v2"
 
-	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
+	"github.com/karpenter-go/karpenter/internal/awsemu/control"
 )
 
 // A nodeGroup stands for a managed node group of one instance type.
@@ -108,13 +108,13 @@ func (a *autoscaler) pass(ctx context.Context) error {
 }
 
 // alive are the group's instances that EC2 still runs.
-func (a *autoscaler) alive(ctx context.Context) ([]steer.Instance, error) {
+func (a *autoscaler) alive(ctx context.Context) ([]control.Instance, error) {
 	all, err := a.p.Steer().Instances(ctx)
 	if err != nil {
 		return nil, err
 	}
 	mine := a.ids()
-	return slices.DeleteFunc(all, func(i steer.Instance) bool {
+	return slices.DeleteFunc(all, func(i control.Instance) bool {
 		return !slices.Contains(mine, i.ID) || (i.State != "pending" && i.State != "running")
 	}), nil
 }

@@ -18,7 +18,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
+	"github.com/karpenter-go/karpenter/internal/awsemu/control"
 	"github.com/karpenter-go/karpenter/local/cluster"
 	"github.com/karpenter-go/karpenter/local/e2e/rig"
 	"github.com/karpenter-go/karpenter/local/state"
@@ -169,7 +169,7 @@ func (p *place) kubectl(t *testing.T, stdin string, args ...string) (string, err
 }
 
 // calls are those that the emulator received after the one numbered since.
-func (p *place) calls(t *testing.T, since int64) []steer.Call {
+func (p *place) calls(t *testing.T, since int64) []control.Call {
 	t.Helper()
 	calls, err := p.Steer().Calls(context.WithoutCancel(t.Context()), since)
 	if err != nil {

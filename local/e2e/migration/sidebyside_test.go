@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
-	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
+	"github.com/karpenter-go/karpenter/internal/awsemu/control"
 	"github.com/karpenter-go/karpenter/local/cluster"
 )
 
@@ -126,7 +126,7 @@ func TestRoomOfTheOthersCounts(t *testing.T) {
 func TestInTheShadow(t *testing.T) {
 	p := here
 	ca, pool := p.beside(t, nodeGroup{name: "workers", max: 5}, func(pool *apiv1.NodePool) {
-		pool.Annotations = map[string]string{apiv1.ModeAnnotationKey: apiv1.ModeDryRun}
+		pool.Annotations = map[string]string{apiv1.EnforcementModeAnnotationKey: apiv1.ModeDryRun}
 	})
 	// One that both may serve, and one that only ours may: told, and left pending.
 	p.put(t, pod("either", nil, "1500m"), pod("ours", map[string]string{"karpenter.sh/nodepool": pool.Name}, "1500m"))
@@ -137,7 +137,7 @@ func TestInTheShadow(t *testing.T) {
 			return err.Error()
 		}
 		if slices.ContainsFunc(events.Items, func(e corev1.Event) bool {
-			return e.Reason == "LaunchProposed" && e.InvolvedObject.Name == pool.Name
+			return e.Reason == "LaunchWithheld" && e.InvolvedObject.Name == pool.Name
 		}) {
 			return ""
 		}
@@ -175,13 +175,13 @@ func left(what string, n, want int) string {
 }
 
 // instancesOf are the instances of a pool that run.
-func (p *place) instancesOf(t *testing.T, pool string) []steer.Instance {
+func (p *place) instancesOf(t *testing.T, pool string) []control.Instance {
 	t.Helper()
 	all, err := p.Steer().Instances(context.WithoutCancel(t.Context()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return slices.DeleteFunc(all, func(i steer.Instance) bool {
+	return slices.DeleteFunc(all, func(i control.Instance) bool {
 		return i.Tags["karpenter.sh/nodepool"] != pool || (i.State != "pending" && i.State != "running")
 	})
 }

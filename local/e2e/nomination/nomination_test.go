@@ -87,7 +87,7 @@ func TestNominations(t *testing.T) {
 
 // A setup is what differs between clusters.
 type setup struct {
-	// nominate is NOMINATE_PODS of the controller, slack its PLAN_SLACK.
+	// nominate is NOMINATE_PODS of the controller, slack its NEW_NODE_HEADROOM.
 	nominate, slack string
 	// scheduler is the path of another kube-scheduler; empty for that of the cluster's version.
 	scheduler string
@@ -100,7 +100,7 @@ func measure(t *testing.T, s setup) result {
 	t.Helper()
 	t.Setenv("NOMINATE_PODS", s.nominate) // the controller inherits it
 	if s.slack != "" {
-		t.Setenv("PLAN_SLACK", s.slack)
+		t.Setenv("NEW_NODE_HEADROOM", s.slack)
 	}
 	c, kube := start(t, s)
 	furnish(t, kube)

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/karpenter-go/karpenter/api"
-	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
+	"github.com/karpenter-go/karpenter/internal/awsemu/control"
 	"github.com/karpenter-go/karpenter/local/cluster"
 	"github.com/karpenter-go/karpenter/local/watching"
 )
@@ -139,4 +139,4 @@ func (p *Place) AWS() aws.Config {
 }
 
 // Steer is the other end of karpenter-local aws.
-func (p *Place) Steer() steer.Client { return steer.Client{BaseURL: p.Cluster.Emulator()} }
+func (p *Place) Steer() control.Client { return control.Client{BaseURL: p.Cluster.Emulator()} }

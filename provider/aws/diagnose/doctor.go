@@ -29,8 +29,8 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/instances"
 )
 
-// ConditionJoinFailed is True on a claim whose node is late, with what is known about why.
-const ConditionJoinFailed = "JoinFailed"
+// ConditionNodeJoinDelayed is True on a claim whose node is late, with what is known about why.
+const ConditionNodeJoinDelayed = "NodeJoinDelayed"
 
 const (
 	// patience is how long nodes usually take to join, and more.
@@ -92,7 +92,7 @@ func (d *Doctor) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, 
 		return ctrl.Result{}, nil
 	}
 	if condition.IsTrue(&claim, apiv1.ConditionTypeRegistered) {
-		return ctrl.Result{}, d.write(ctx, &claim, func(c *apiv1.NodeClaim) bool { return condition.Clear(c, ConditionJoinFailed) })
+		return ctrl.Result{}, d.write(ctx, &claim, func(c *apiv1.NodeClaim) bool { return condition.Clear(c, ConditionNodeJoinDelayed) })
 	}
 	launched := condition.Get(&claim, apiv1.ConditionTypeLaunched)
 	_, id, ok := instances.ParseProviderID(claim.Status.ProviderID)
@@ -114,11 +114,11 @@ func (d *Doctor) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, 
 	}
 	err = d.write(ctx, &claim, func(c *apiv1.NodeClaim) bool {
 		return condition.Set(c, metav1.Condition{
-			Type: ConditionJoinFailed, Status: metav1.ConditionTrue, Reason: found.Reason, Message: found.Message,
+			Type: ConditionNodeJoinDelayed, Status: metav1.ConditionTrue, Reason: found.Reason, Message: found.Message,
 		}, d.Clock.Now())
 	})
 	if err == nil {
-		d.Recorder.Event(&claim, corev1.EventTypeWarning, telemetry.EventNodeJoinFailed, found.Message)
+		d.Recorder.Event(&claim, corev1.EventTypeWarning, telemetry.EventNodeJoinDelayed, found.Message)
 	}
 	return ctrl.Result{RequeueAfter: again}, err
 }
@@ -199,7 +199,7 @@ func (d *Doctor) Register(mgr ctrl.Manager) error {
 		c, ok := o.(*apiv1.NodeClaim)
 		return ok && c.Spec.NodeClassRef != nil && c.Spec.NodeClassRef.Group == awsv1.Group &&
 			condition.IsTrue(c, apiv1.ConditionTypeLaunched) &&
-			(!condition.IsTrue(c, apiv1.ConditionTypeRegistered) || condition.Get(c, ConditionJoinFailed) != nil)
+			(!condition.IsTrue(c, apiv1.ConditionTypeRegistered) || condition.Get(c, ConditionNodeJoinDelayed) != nil)
 	})
 	return ctrl.NewControllerManagedBy(mgr).Named(d.Name()).
 		For(&apiv1.NodeClaim{}, builder.WithPredicates(late)).

@@ -400,17 +400,17 @@ func TestReplacement(t *testing.T) {
 	launch("replacement", now.Add(time.Second), now.Add(3*time.Second))
 	launch("one-more", now.Add(time.Second), now.Add(4*time.Second))
 	want := `
-# HELP karpenter_interruption_message_to_launch_seconds Time from an event until the next claim of the same pool was launched.
-# TYPE karpenter_interruption_message_to_launch_seconds histogram
+# HELP karpenter_interruption_replacement_launch_latency_seconds Time from an event until the next claim of the same pool was launched.
+# TYPE karpenter_interruption_replacement_launch_latency_seconds histogram
 `
 	for _, le := range []string{"0.05", "0.1", "0.25", "0.5", "1", "2.5", "5", "10", "20", "30", "60", "120", "300", "+Inf"} {
 		n := 0
 		if len(le) > 1 && (le == "30" || le == "60" || le == "120" || le == "300" || le == "+Inf") {
 			n = 1
 		}
-		want += fmt.Sprintf("karpenter_interruption_message_to_launch_seconds_bucket{le=%q} %d\n", le, n)
+		want += fmt.Sprintf("karpenter_interruption_replacement_launch_latency_seconds_bucket{le=%q} %d\n", le, n)
 	}
-	want += "karpenter_interruption_message_to_launch_seconds_sum 23\nkarpenter_interruption_message_to_launch_seconds_count 1\n"
+	want += "karpenter_interruption_replacement_launch_latency_seconds_sum 23\nkarpenter_interruption_replacement_launch_latency_seconds_count 1\n"
 	if err := testutil.CollectAndCompare(b.metrics.Interruption.ToLaunchSeconds, strings.NewReader(want)); err != nil {
 		t.Error(err)
 	}

@@ -59,7 +59,7 @@ func (l *Launcher) learn(orders []*order, c complaint) {
 	case c.code == fault.NoServiceRole:
 		l.Shortages.MarkCapacityType(apiv1.CapacityTypeSpot)
 		for _, o := range orders {
-			l.event(o.Claim, "SpotServiceLinkedRoleMissing",
+			l.event(o.Claim, "SpotSLRCreationFailed",
 				"spot instances need the service-linked role AWSServiceRoleForEC2Spot, and it may not be created")
 		}
 	case !fault.Unfulfillable(c.code) || c.instanceType == "":

@@ -21,7 +21,7 @@ import (
 
 const (
 	// MapName is the ConfigMap's name.
-	MapName = "karpenter-learned-memory"
+	MapName = "karpenter-discovered-memory"
 	mapKey  = "memory.json"
 	// saveEvery is how often what is new is written down.
 	saveEvery = time.Minute
@@ -184,7 +184,7 @@ func (s *Store) refused(ctx context.Context, err error) error {
 	s.mu.Unlock()
 	if !told {
 		log.FromContext(ctx).Info("what is learned about instance types is not kept over a restart: ConfigMaps may not be "+
-			"written (extraRights.configMaps in the chart)", "namespace", s.Namespace, "ConfigMap", MapName)
+			"written (extraPermissions.configMaps in the chart)", "namespace", s.Namespace, "ConfigMap", MapName)
 	}
 	return nil
 }

@@ -13,11 +13,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
-	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
+	"github.com/karpenter-go/karpenter/internal/awsemu/control"
 )
 
-// steer returns a client of the steering interface.
-func (l *lab) steer() steer.Client { return steer.Client{BaseURL: l.url} }
+// control returns a client of the control interface.
+func (l *lab) control() control.Client { return control.Client{BaseURL: l.url} }
 
 // ok stops a test on an error.
 func ok(t *testing.T, err error) {
@@ -35,26 +35,26 @@ func TestSteerCapacity(t *testing.T) {
 		out := must[*ec2.CreateFleetOutput](t)(l.ec2.CreateFleet(bg(), l.fleet("lt-x", spot, 1, at)))
 		return len(out.Instances)
 	}
-	ok(t, l.steer().ICE(bg(), steer.Pool{Type: "m7i.*", Zone: "us-east-1a", Capacity: "spot"}))
+	ok(t, l.control().ICE(bg(), control.Pool{Type: "m7i.*", Zone: "us-east-1a", Capacity: "spot"}))
 	if try() != 0 {
 		t.Error("launched without capacity")
 	}
-	ok(t, l.steer().ClearCapacity(bg(), steer.Pool{Type: "c7i.*"}))
+	ok(t, l.control().ClearCapacity(bg(), control.Pool{Type: "c7i.*"}))
 	if try() != 0 {
 		t.Error("clearing another pattern brought the capacity back")
 	}
-	ok(t, l.steer().ClearCapacity(bg(), steer.Pool{}))
+	ok(t, l.control().ClearCapacity(bg(), control.Pool{}))
 	if try() != 1 {
 		t.Error("not launched after the capacity came back")
 	}
-	ok(t, l.steer().SetQuota(bg(), steer.Quota{Capacity: "spot", VCPUs: 2}))
+	ok(t, l.control().SetQuota(bg(), control.Quota{Capacity: "spot", VCPUs: 2}))
 	if try() != 0 {
 		t.Error("launched beyond the quota")
 	}
-	ok(t, l.steer().SetPrice(bg(), steer.Price{Pool: steer.Pool{Type: "m7i.large", Zone: "us-east-1a"}, USD: 0.123}))
-	ok(t, l.steer().SetQuota(bg(), steer.Quota{Capacity: "spot", VCPUs: -1}))
+	ok(t, l.control().SetPrice(bg(), control.Price{Pool: control.Pool{Type: "m7i.large", Zone: "us-east-1a"}, USD: 0.123}))
+	ok(t, l.control().SetQuota(bg(), control.Quota{Capacity: "spot", VCPUs: -1}))
 	try()
-	list, err := l.steer().Instances(bg())
+	list, err := l.control().Instances(bg())
 	ok(t, err)
 	if len(list) != 2 || list[1].PricePerHour != 0.123 || list[1].Type != "m7i.large" || list[1].State != "pending" {
 		t.Errorf("instances are %+v", list)
@@ -63,7 +63,7 @@ func TestSteerCapacity(t *testing.T) {
 
 func TestThrottle(t *testing.T) {
 	l := newLab(t)
-	ok(t, l.steer().SetThrottle(bg(), steer.Throttle{Op: "ec2:Describe*", Rate: 2, Burst: 3}))
+	ok(t, l.control().SetThrottle(bg(), control.Throttle{Op: "ec2:Describe*", Rate: 2, Burst: 3}))
 	call := func() error {
 		_, err := l.ec2.DescribeSecurityGroups(bg(), &ec2.DescribeSecurityGroupsInput{})
 		return err
@@ -77,13 +77,13 @@ func TestThrottle(t *testing.T) {
 	wantCode(t, call(), "RequestLimitExceeded")
 	_, err := l.ssm.GetParameter(bg(), &ssm.GetParameterInput{Name: aws.String("/nothing")})
 	wantCode(t, err, "ParameterNotFound") // another service
-	ok(t, l.steer().ClearFaults(bg(), "ec2:*"))
+	ok(t, l.control().ClearFaults(bg(), "ec2:*"))
 	ok(t, call())
 }
 
 func TestFail(t *testing.T) {
 	l := newLab(t)
-	ok(t, l.steer().Fail(bg(), steer.Fail{Op: "DescribeSubnets", Code: "InternalError", Message: "boom", Times: 2}))
+	ok(t, l.control().Fail(bg(), control.Fail{Op: "DescribeSubnets", Code: "InternalError", Message: "boom", Times: 2}))
 	call := func() error {
 		_, err := l.ec2.DescribeSubnets(bg(), &ec2.DescribeSubnetsInput{})
 		return err
@@ -92,12 +92,12 @@ func TestFail(t *testing.T) {
 	wantCode(t, call(), "InternalError")
 	ok(t, call())
 
-	ok(t, l.steer().Fail(bg(), steer.Fail{Op: "*", Code: "html"}))
+	ok(t, l.control().Fail(bg(), control.Fail{Op: "*", Code: "html"}))
 	if err := call(); err == nil || !strings.Contains(err.Error(), "StatusCode: 500") {
 		t.Errorf("HTML page gives %v, want status 500", err)
 	}
-	ok(t, l.steer().ClearFaults(bg(), "*"))
-	ok(t, l.steer().Fail(bg(), steer.Fail{Op: "*", Code: "AccessDeniedException"}))
+	ok(t, l.control().ClearFaults(bg(), "*"))
+	ok(t, l.control().Fail(bg(), control.Fail{Op: "*", Code: "AccessDeniedException"}))
 	_, err := l.iam.GetRole(bg(), &iam.GetRoleInput{RoleName: aws.String("x")})
 	wantCode(t, err, "AccessDeniedException")
 	_, err = l.eks.DescribeCluster(bg(), &eks.DescribeClusterInput{Name: aws.String("demo")})
@@ -110,7 +110,7 @@ func TestFail(t *testing.T) {
 func TestHang(t *testing.T) {
 	l := newLab(t)
 	l.template("lt-x", "hello")
-	ok(t, l.steer().Hang(bg(), steer.Hang{Op: "CreateFleet", Type: "r7i.*", For: steer.Duration(time.Minute), Times: 1}))
+	ok(t, l.control().Hang(bg(), control.Hang{Op: "CreateFleet", Type: "r7i.*", For: control.Duration(time.Minute), Times: 1}))
 	slow := l.fleet("lt-x", spot, 1, choice{typ: "r7i.large", zone: "us-east-1a"})
 	done := make(chan error, 1)
 	go func() {
@@ -138,7 +138,7 @@ func TestHangAndGiveUp(t *testing.T) {
 	for _, after := range []bool{false, true} {
 		l := newLab(t)
 		l.template("lt-x", "hello")
-		l.Hang(steer.Hang{Op: "CreateFleet", For: steer.Duration(time.Hour), After: after})
+		l.Hang(control.Hang{Op: "CreateFleet", For: control.Duration(time.Hour), After: after})
 		in := l.fleet("lt-x", spot, 1, choice{typ: "c7i.large", zone: "us-east-1a"})
 		ctx, cancel := context.WithCancel(bg())
 		done := make(chan error, 1)
@@ -171,7 +171,7 @@ func TestCalls(t *testing.T) {
 	l.template("lt-x", strings.Repeat("long ", 400))
 	_, err := l.ec2.TerminateInstances(bg(), &ec2.TerminateInstancesInput{InstanceIds: []string{"i-0123456789abcdef0"}})
 	wantCode(t, err, "InvalidInstanceID.NotFound")
-	list, err := l.steer().Calls(bg(), 0)
+	list, err := l.control().Calls(bg(), 0)
 	ok(t, err)
 	last := list[len(list)-1]
 	if last.Service != "ec2" || last.Action != "TerminateInstances" || last.Params["InstanceId.1"] != "i-0123456789abcdef0" ||
@@ -185,7 +185,7 @@ func TestCalls(t *testing.T) {
 	if first.Service != "ssm" || first.Action != "GetParameter" || !strings.HasPrefix(first.Params["Name"], "/aws/service/eks") || first.Status != 200 {
 		t.Errorf("first call is %+v", first)
 	}
-	newer, err := l.steer().Calls(bg(), last.Seq)
+	newer, err := l.control().Calls(bg(), last.Seq)
 	ok(t, err)
 	if len(newer) != 0 {
 		t.Errorf("calls after the last are %+v", newer)
@@ -197,8 +197,8 @@ func TestReset(t *testing.T) {
 	l.template("lt-x", "hello")
 	first := l.launch(l.fleet("lt-x", spot, 1, choice{typ: "c7i.large", zone: "us-east-1a"}))
 	before := l.privateSubnet("us-east-1a")
-	ok(t, l.steer().Fail(bg(), steer.Fail{Op: "*", Code: "InternalError"}))
-	ok(t, l.steer().Reset(bg()))
+	ok(t, l.control().Fail(bg(), control.Fail{Op: "*", Code: "InternalError"}))
+	ok(t, l.control().Reset(bg()))
 	if n := len(l.Instances()); n != 0 {
 		t.Errorf("%d instances after the reset", n)
 	}
@@ -228,7 +228,7 @@ func TestSteeringRefusals(t *testing.T) {
 			t.Errorf("%s with %s gives status %d, want 400", path, body, resp.StatusCode)
 		}
 	}
-	if _, err := l.steer().Interrupt(bg(), steer.Interrupt{Instance: "i-0123456789abcdef0"}); err == nil || !strings.Contains(err.Error(), "does not exist") {
+	if _, err := l.control().Interrupt(bg(), control.Interrupt{Instance: "i-0123456789abcdef0"}); err == nil || !strings.Contains(err.Error(), "does not exist") {
 		t.Errorf("interrupting nothing gives %v", err)
 	}
 }

@@ -6,12 +6,12 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
+	"github.com/karpenter-go/karpenter/internal/awsemu/control"
 	"github.com/karpenter-go/karpenter/internal/awsemu/world"
 )
 
 // Reserve buys capacity in advance and returns its id.
-func (e *Emulator) Reserve(in steer.Reservation) (string, error) {
+func (e *Emulator) Reserve(in control.Reservation) (string, error) {
 	r := world.Reservation{
 		Type: in.Type, Zone: in.Zone, Total: in.Count, Interruptible: in.Interruptible, Match: "open", Tags: in.Tags,
 	}
@@ -32,7 +32,7 @@ func (e *Emulator) Reserve(in steer.Reservation) (string, error) {
 }
 
 // Cancel gives a reservation back.
-func (e *Emulator) Cancel(in steer.Reservation) error {
+func (e *Emulator) Cancel(in control.Reservation) error {
 	if failure := e.world.Cancel(in.ID); failure != nil {
 		return failure
 	}
@@ -40,7 +40,7 @@ func (e *Emulator) Cancel(in steer.Reservation) error {
 }
 
 // Place makes a placement group and returns its id.
-func (e *Emulator) Place(in steer.Placement) (string, error) {
+func (e *Emulator) Place(in control.Placement) (string, error) {
 	made, failure := e.world.Place(world.PlacementGroup{Name: in.Name, Strategy: in.Strategy, Partitions: in.Partitions})
 	if failure != nil {
 		return "", failure

@@ -1,4 +1,4 @@
-package brake
+package throttle
 
 import "time"
 
@@ -26,7 +26,7 @@ func (l Limits) of(k Kind) (paused bool, most int) {
 }
 
 // Left returns how many more of a kind may be done now, and false if any number may.
-func (b *Brake) Left(k Kind, now time.Time) (n int, bounded bool) {
+func (b *Throttle) Left(k Kind, now time.Time) (n int, bounded bool) {
 	if b == nil {
 		return 0, false
 	}
@@ -40,7 +40,7 @@ func (b *Brake) Left(k Kind, now time.Time) (n int, bounded bool) {
 }
 
 // Allows reports whether n of a kind may be done now, all or none; see Tally.Allows.
-func (b *Brake) Allows(k Kind, n int, now time.Time) bool {
+func (b *Throttle) Allows(k Kind, n int, now time.Time) bool {
 	if b == nil || n == 0 {
 		return true
 	}
@@ -51,7 +51,7 @@ func (b *Brake) Allows(k Kind, n int, now time.Time) bool {
 }
 
 // Done counts n of a kind that are done now.
-func (b *Brake) Done(k Kind, n int, now time.Time) {
+func (b *Throttle) Done(k Kind, n int, now time.Time) {
 	if b == nil {
 		return
 	}
@@ -61,7 +61,7 @@ func (b *Brake) Done(k Kind, n int, now time.Time) {
 }
 
 // Why says in words what holds a kind back.
-func (b *Brake) Why(k Kind) string {
+func (b *Throttle) Why(k Kind) string {
 	if paused, _ := b.Limits().of(k); paused {
 		if k == Disrupt {
 			return "The pause of disruption"

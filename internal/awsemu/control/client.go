@@ -1,4 +1,4 @@
-package steer
+package control
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package brake
+package throttle
 
 import (
 	"errors"

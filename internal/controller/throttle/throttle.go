@@ -1,4 +1,4 @@
-package brake
+package throttle
 
 import (
 	"context"
@@ -18,13 +18,13 @@ import (
 )
 
 // MapName is the name of the ConfigMap.
-const MapName = "karpenter-brake"
+const MapName = "karpenter-throttle"
 
 // every is how often the ConfigMap is read.
 const every = 5 * time.Second
 
-// A Brake knows what is held back now. A nil Brake holds nothing back.
-type Brake struct {
+// A Throttle knows what is held back now. A nil Throttle holds nothing back.
+type Throttle struct {
 	// Settings are those of the process: what counts where the ConfigMap says nothing.
 	Settings Limits
 	// Reader reads the ConfigMap as it is stored now; a cache would have to watch all of them. Namespace is where it is;
@@ -43,7 +43,7 @@ type Brake struct {
 }
 
 // Known reports whether the ConfigMap was read, or none is configured. Nothing is decided before.
-func (b *Brake) Known() bool {
+func (b *Throttle) Known() bool {
 	if b == nil || b.Namespace == "" {
 		return true
 	}
@@ -54,7 +54,7 @@ func (b *Brake) Known() bool {
 
 // Limits returns what is held back now. Until the ConfigMap was read for the first time nothing is launched or disrupted:
 // it may be there to keep that from happening.
-func (b *Brake) Limits() Limits {
+func (b *Throttle) Limits() Limits {
 	if b == nil {
 		return Limits{}
 	}
@@ -70,15 +70,15 @@ func (b *Brake) Limits() Limits {
 }
 
 // Name returns the controller's name.
-func (b *Brake) Name() string { return "brake" }
+func (b *Throttle) Name() string { return "throttle" }
 
 // Register adds the controller to mgr.
-func (b *Brake) Register(mgr ctrl.Manager) error {
+func (b *Throttle) Register(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).Named(b.Name()).WatchesRawSource(singleton.Source()).Complete(b)
 }
 
 // Reconcile reads the ConfigMap. If that fails, what was in force stays so.
-func (b *Brake) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
+func (b *Throttle) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
 	var data map[string]string
 	if b.Namespace != "" {
 		var stored corev1.ConfigMap
@@ -98,7 +98,7 @@ func (b *Brake) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, err
 }
 
 // set puts the limits in force.
-func (b *Brake) set(ctx context.Context, next Limits) {
+func (b *Throttle) set(ctx context.Context, next Limits) {
 	b.mu.Lock()
 	before := b.now
 	b.now = &next
@@ -111,10 +111,10 @@ func (b *Brake) set(ctx context.Context, next Limits) {
 		if paused {
 			value = 1
 		}
-		b.Metrics.Brake.Paused.WithLabelValues(kind).Set(value)
+		b.Metrics.Throttle.Paused.WithLabelValues(kind).Set(value)
 	}
 	if before != nil || next != b.Settings {
-		ctrl.LoggerFrom(ctx).Info("the brake has changed", "ConfigMap", MapName,
+		ctrl.LoggerFrom(ctx).Info("the throttle has changed", "ConfigMap", MapName,
 			"pauseLaunches", next.PauseLaunches, "pauseDisruption", next.PauseDisruption, "maxLaunches", next.MaxLaunches,
 			"maxReplacements", next.MaxReplacements, "maxDisruptions", next.MaxDisruptions)
 	}
@@ -124,22 +124,22 @@ func (b *Brake) set(ctx context.Context, next Limits) {
 }
 
 // tellWrong says once what is wrong with the ConfigMap.
-func (b *Brake) tellWrong(ctx context.Context, err error) {
+func (b *Throttle) tellWrong(ctx context.Context, err error) {
 	text := ""
 	if err != nil {
 		text = strings.ReplaceAll(err.Error(), "\n", "; ")
 	}
 	if text != b.told && err != nil {
-		ctrl.LoggerFrom(ctx).Error(errors.New(text), "the brake is not well set", "ConfigMap", MapName, "namespace", b.Namespace)
+		ctrl.LoggerFrom(ctx).Error(errors.New(text), "the throttle is not well set", "ConfigMap", MapName, "namespace", b.Namespace)
 	}
 	b.told = text
 }
 
 // tellForbidden says once that the ConfigMap has no effect.
-func (b *Brake) tellForbidden(ctx context.Context) {
+func (b *Throttle) tellForbidden(ctx context.Context) {
 	if !b.quiet {
 		b.quiet = true
 		ctrl.LoggerFrom(ctx).Info("the ConfigMap that pauses launches and disruption may not be read, so it has no effect "+
-			"(extraRights.brake in the chart)", "ConfigMap", MapName, "namespace", b.Namespace)
+			"(extraPermissions.throttle in the chart)", "ConfigMap", MapName, "namespace", b.Namespace)
 	}
 }

@@ -8,39 +8,39 @@ import (
 	"strings"
 	"time"
 
-	"github.com/karpenter-go/karpenter/internal/awsemu/steer"
+	"github.com/karpenter-go/karpenter/internal/awsemu/control"
 	"github.com/karpenter-go/karpenter/internal/awsemu/wire"
 	"github.com/karpenter-go/karpenter/internal/awsemu/world"
 )
 
-// buildSteering returns the handler of everything below /_emulator/.
-func (e *Emulator) buildSteering() http.Handler {
+// buildControl returns the handler of everything below /_emulator/.
+func (e *Emulator) buildControl() http.Handler {
 	mux := http.NewServeMux()
 	order := func(pattern string, h http.HandlerFunc) { mux.HandleFunc(pattern, h) }
 	order("GET /_emulator/health", func(w http.ResponseWriter, _ *http.Request) { reply(w, map[string]string{"status": "ok"}) })
-	order("POST /_emulator/capacity", ordered(func(c steer.Capacity) error { e.SetCapacity(c); return nil }))
-	order("DELETE /_emulator/capacity", ordered(func(p steer.Pool) error { e.ClearCapacity(p); return nil }))
+	order("POST /_emulator/capacity", ordered(func(c control.Capacity) error { e.SetCapacity(c); return nil }))
+	order("DELETE /_emulator/capacity", ordered(func(p control.Pool) error { e.ClearCapacity(p); return nil }))
 	order("POST /_emulator/price", ordered(e.SetPrice))
 	order("DELETE /_emulator/price", done(e.world.ClearPrices))
-	order("POST /_emulator/quota", ordered(func(q steer.Quota) error { e.world.SetQuota(q.Capacity, q.VCPUs); return nil }))
-	order("POST /_emulator/throttle", ordered(func(t steer.Throttle) error { e.Throttle(t); return nil }))
+	order("POST /_emulator/quota", ordered(func(q control.Quota) error { e.world.SetQuota(q.Capacity, q.VCPUs); return nil }))
+	order("POST /_emulator/throttle", ordered(func(t control.Throttle) error { e.Throttle(t); return nil }))
 	order("POST /_emulator/throttle/ec2", done(func() { e.faults.document(true) }))
-	order("POST /_emulator/fail", ordered(func(f steer.Fail) error { e.Fail(f); return nil }))
-	order("POST /_emulator/hang", ordered(func(h steer.Hang) error { e.Hang(h); return nil }))
+	order("POST /_emulator/fail", ordered(func(f control.Fail) error { e.Fail(f); return nil }))
+	order("POST /_emulator/hang", ordered(func(h control.Hang) error { e.Hang(h); return nil }))
 	order("DELETE /_emulator/faults", func(w http.ResponseWriter, r *http.Request) {
 		e.ClearFaults(r.URL.Query().Get("op"))
 		reply(w, struct{}{})
 	})
-	order("POST /_emulator/policy", ordered(func(p steer.Policy) error { return e.SetPolicy(p.Documents...) }))
-	order("POST /_emulator/boot", ordered(func(b steer.Boot) error { e.SetBoot(b); return nil }))
+	order("POST /_emulator/policy", ordered(func(p control.Policy) error { return e.SetPolicy(p.Documents...) }))
+	order("POST /_emulator/boot", ordered(func(b control.Boot) error { e.SetBoot(b); return nil }))
 	order("DELETE /_emulator/boot", done(e.ClearBoot))
-	order("POST /_emulator/lag", ordered(func(l steer.Lag) error { e.world.SetHidden(time.Duration(l.For)); return nil }))
+	order("POST /_emulator/lag", ordered(func(l control.Lag) error { e.world.SetHidden(time.Duration(l.For)); return nil }))
 	order("POST /_emulator/event", ordered(e.Event))
 	order("POST /_emulator/reservation", e.serveReserve)
 	order("DELETE /_emulator/reservation", ordered(e.Cancel))
 	order("POST /_emulator/placement", e.servePlace)
-	order("POST /_emulator/shift", ordered(func(s steer.Shift) error { return e.world.ShiftAway(s.Zone, time.Duration(s.For)) }))
-	order("DELETE /_emulator/shift", ordered(func(s steer.Shift) error { e.world.ShiftBack(s.Zone); return nil }))
+	order("POST /_emulator/shift", ordered(func(s control.Shift) error { return e.world.ShiftAway(s.Zone, time.Duration(s.For)) }))
+	order("DELETE /_emulator/shift", ordered(func(s control.Shift) error { e.world.ShiftBack(s.Zone); return nil }))
 	order("POST /_emulator/interrupt", e.serveInterrupt)
 	order("POST /_emulator/reset", done(e.Reset))
 	order("GET /_emulator/instances", func(w http.ResponseWriter, _ *http.Request) { reply(w, e.Instances()) })
@@ -92,7 +92,7 @@ func reply(w http.ResponseWriter, body any) {
 
 // serveInterrupt reclaims spot instances.
 func (e *Emulator) serveInterrupt(w http.ResponseWriter, r *http.Request) {
-	var in steer.Interrupt
+	var in control.Interrupt
 	if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
 		http.Error(w, fmt.Sprintf("decode order: %v", err), http.StatusBadRequest)
 		return
@@ -105,24 +105,24 @@ func (e *Emulator) serveInterrupt(w http.ResponseWriter, r *http.Request) {
 	reply(w, map[string][]string{"instances": ids})
 }
 
-// poolOf turns a steering pool into patterns: empty means any.
-func poolOf(p steer.Pool) world.Pool {
+// poolOf turns a control pool into patterns: empty means any.
+func poolOf(p control.Pool) world.Pool {
 	return world.Pool{Type: orDefault(p.Type, "*"), Zone: orDefault(p.Zone, "*"), Capacity: orDefault(p.Capacity, "*")}
 }
 
 // SetCapacity limits pools.
-func (e *Emulator) SetCapacity(c steer.Capacity) {
+func (e *Emulator) SetCapacity(c control.Capacity) {
 	e.world.SetCapacity(world.CapacityRule{Pool: poolOf(c.Pool), Limit: c.Limit, Code: c.Code})
 }
 
 // ICE takes all capacity of the matching pools away.
-func (e *Emulator) ICE(p steer.Pool) { e.SetCapacity(steer.Capacity{Pool: p}) }
+func (e *Emulator) ICE(p control.Pool) { e.SetCapacity(control.Capacity{Pool: p}) }
 
 // ClearCapacity removes the limits whose patterns match.
-func (e *Emulator) ClearCapacity(p steer.Pool) { e.world.ClearCapacity(poolOf(p)) }
+func (e *Emulator) ClearCapacity(p control.Pool) { e.world.ClearCapacity(poolOf(p)) }
 
 // SetPrice fixes the price of pools from now on.
-func (e *Emulator) SetPrice(p steer.Price) error {
+func (e *Emulator) SetPrice(p control.Price) error {
 	if p.USD < 0 {
 		return fmt.Errorf("set price: %g is negative", p.USD)
 	}
@@ -138,7 +138,7 @@ func (e *Emulator) SetPrice(p steer.Price) error {
 
 // Interrupt reclaims one spot instance or several by chance, with the usual
 // two minutes' notice, and returns their ids.
-func (e *Emulator) Interrupt(in steer.Interrupt) ([]string, error) {
+func (e *Emulator) Interrupt(in control.Interrupt) ([]string, error) {
 	if in.Instance == "" {
 		if in.Random < 1 {
 			return nil, fmt.Errorf("interrupt: name an instance or a number of them")
@@ -153,7 +153,7 @@ func (e *Emulator) Interrupt(in steer.Interrupt) ([]string, error) {
 
 // Event sends an event about an instance, or changes what its status checks
 // say. The instance itself runs on.
-func (e *Emulator) Event(in steer.Event) error {
+func (e *Emulator) Event(in control.Event) error {
 	var failure *wire.Error
 	switch in.Kind {
 	case "rebalance":
@@ -169,7 +169,7 @@ func (e *Emulator) Event(in steer.Event) error {
 	case "healthy":
 		failure = e.world.Heal(in.Instance)
 	default:
-		return fmt.Errorf("send event: kind %q is none of %s", in.Kind, strings.Join(steer.EventKinds(), ", "))
+		return fmt.Errorf("send event: kind %q is none of %s", in.Kind, strings.Join(control.EventKinds(), ", "))
 	}
 	if failure != nil {
 		return failure
@@ -178,11 +178,11 @@ func (e *Emulator) Event(in steer.Event) error {
 }
 
 // Instances lists all instances that EC2 still knows, by order of launch.
-func (e *Emulator) Instances() []steer.Instance {
+func (e *Emulator) Instances() []control.Instance {
 	now := e.world.Now()
-	out := []steer.Instance{}
+	out := []control.Instance{}
 	for _, i := range e.world.Instances(false) {
-		out = append(out, steer.Instance{
+		out = append(out, control.Instance{
 			ID: i.ID, State: i.State(now).Name, Type: i.Type, Zone: i.Zone, Capacity: i.Capacity,
 			PricePerHour: i.PricePerHour, Node: i.PrivateDNS(e.world.Region()), Address: i.Address.String(),
 			Image: i.Image.Name, Launched: i.Launched, Reason: i.ReasonCode, Tags: i.Tags, Console: i.Console,

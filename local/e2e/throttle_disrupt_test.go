@@ -13,11 +13,11 @@ import (
 	"github.com/karpenter-go/karpenter/local/cluster"
 )
 
-// brake puts the ConfigMap there that holds the whole cluster back, or takes
+// throttle puts the ConfigMap there that holds the whole cluster back, or takes
 // it away if there is no data.
-func (s *scene) brake(data map[string]string) {
+func (s *scene) throttle(data map[string]string) {
 	s.t.Helper()
-	m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: cluster.Namespace, Name: "karpenter-brake"}, Data: data}
+	m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: cluster.Namespace, Name: "karpenter-throttle"}, Data: data}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.t.Context()), scenePatience)
 	defer cancel()
 	if err := client.IgnoreNotFound(s.Delete(ctx, m.DeepCopy())); err != nil {
@@ -35,35 +35,35 @@ func (s *scene) brake(data map[string]string) {
 // the rights that the chart gives, and all goes on once it is gone. No other
 // test runs meanwhile: it holds the whole cluster back.
 func TestPauseByConfigMap(t *testing.T) {
-	s := newScene(t, "braked")
+	s := newScene(t, "throttled")
 	s.class()
-	s.pool("braked", needs{typesOf("m6i.large")})
-	t.Cleanup(func() { s.brake(nil) })
+	s.pool("throttled", needs{typesOf("m6i.large")})
+	t.Cleanup(func() { s.throttle(nil) })
 
-	s.brake(map[string]string{"pause-launches": "true"})
+	s.throttle(map[string]string{"pause-launches": "true"})
 	s.poll(func() string { // it is read every few seconds
-		if s.metrics().sum("karpenter_brake_paused", `what="launches"`) != 1 {
+		if s.metrics().sum("karpenter_throttle_paused", `what="launches"`) != 1 {
 			return "the controller has not noticed the pause"
 		}
 		return ""
 	})
 	s.deploy("web", 1, "1")
-	s.awaitEvent(about{kind: "NodePool", prefix: "braked", reason: "LaunchProposed"}, "pause of launches", "m6i.large")
+	s.awaitEvent(about{kind: "NodePool", prefix: "throttled", reason: "LaunchWithheld"}, "pause of launches", "m6i.large")
 	if n := len(s.claims()); n != 0 {
 		t.Errorf("%d claims were created while launches were paused", n)
 	}
-	s.brake(nil)
+	s.throttle(nil)
 	s.awaitRunning("web", 1)
 	s.settled(1)
 
-	s.brake(map[string]string{"pause-disruption": "true"})
+	s.throttle(map[string]string{"pause-disruption": "true"})
 	s.poll(func() string {
-		if s.metrics().sum("karpenter_brake_paused", `what="disruption"`) != 1 {
+		if s.metrics().sum("karpenter_throttle_paused", `what="disruption"`) != 1 {
 			return "the controller has not noticed the pause"
 		}
 		return ""
 	})
-	s.change("braked", lively(apiv1.Budget{Nodes: "100%"}))
+	s.change("throttled", lively(apiv1.Budget{Nodes: "100%"}))
 	s.resize("web", 0)
 	s.poll(func() string {
 		if !condition.IsTrue(&s.settled(1)[0], apiv1.ConditionTypeConsolidatable) {
@@ -86,6 +86,6 @@ func TestPauseByConfigMap(t *testing.T) {
 			t.Error("a node is marked to go while disruption is paused")
 		}
 	}
-	s.brake(nil)
+	s.throttle(nil)
 	s.awaitNothing()
 }

@@ -1,4 +1,4 @@
-package brake
+package throttle
 
 import (
 	"context"
@@ -104,7 +104,7 @@ type shelf struct {
 	err error
 }
 
-func newBrake(t *testing.T) (*Brake, *shelf) {
+func newThrottle(t *testing.T) (*Throttle, *shelf) {
 	s := &shelf{}
 	s.Client = fake.NewClientBuilder().WithInterceptorFuncs(interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
@@ -114,7 +114,7 @@ func newBrake(t *testing.T) (*Brake, *shelf) {
 			return c.Get(ctx, key, o, opts...)
 		},
 	}).Build()
-	return &Brake{
+	return &Throttle{
 		Settings: Limits{MaxLaunches: 7}, Reader: s, Namespace: "karpenter",
 		Metrics: telemetry.NewMetrics(prometheus.NewRegistry(), nil),
 	}, s
@@ -131,7 +131,7 @@ func (s *shelf) put(t *testing.T, data map[string]string) {
 	}
 }
 
-func (b *Brake) read(t *testing.T) {
+func (b *Throttle) read(t *testing.T) {
 	t.Helper()
 	if r, err := b.Reconcile(t.Context(), ctrl.Request{}); err != nil || r.RequeueAfter != every {
 		t.Fatalf("%v, %v", r, err)
@@ -140,7 +140,7 @@ func (b *Brake) read(t *testing.T) {
 
 // The ConfigMap is in force from its first read until it is deleted, without a restart. Each change calls Wake.
 func TestConfigMapCountsAtOnce(t *testing.T) {
-	b, s := newBrake(t)
+	b, s := newThrottle(t)
 	woken := 0
 	b.Wake = func() { woken++ }
 	if _, bounded := b.Left(Launch, epoch); !bounded || !b.Limits().PauseDisruption || b.Known() {
@@ -156,7 +156,7 @@ func TestConfigMapCountsAtOnce(t *testing.T) {
 	if n, bounded := b.Left(Launch, epoch); n != 0 || !bounded || b.Allows(Replace, 1, epoch) || !b.Allows(Disrupt, 1, epoch) {
 		t.Error("launches are paused, and not held back, or something else is")
 	}
-	if got := testutil.ToFloat64(b.Metrics.Brake.Paused.WithLabelValues("launches")); got != 1 || woken != 2 {
+	if got := testutil.ToFloat64(b.Metrics.Throttle.Paused.WithLabelValues("launches")); got != 1 || woken != 2 {
 		t.Errorf("paused is %v, woken %d times", got, woken)
 	}
 	if err := s.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "karpenter", Name: MapName}}); err != nil {
@@ -170,14 +170,14 @@ func TestConfigMapCountsAtOnce(t *testing.T) {
 
 // What is in force stays so while the ConfigMap cannot be read; one that may not be read at all has no effect.
 func TestConfigMapThatCannotBeRead(t *testing.T) {
-	b, s := newBrake(t)
+	b, s := newThrottle(t)
 	s.put(t, map[string]string{KeyPauseDisruption: "true"})
 	b.read(t)
 	s.err = errors.New("the server is busy")
 	if _, err := b.Reconcile(t.Context(), ctrl.Request{}); err == nil || !b.Limits().PauseDisruption {
 		t.Errorf("error %v, limits %+v", err, b.Limits())
 	}
-	fresh, s := newBrake(t)
+	fresh, s := newThrottle(t)
 	s.err = apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, MapName, errors.New("no"))
 	fresh.read(t)
 	if got := fresh.Limits(); got != fresh.Settings {
@@ -185,11 +185,11 @@ func TestConfigMapThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// No brake holds nothing back.
-func TestNoBrake(t *testing.T) {
-	var b *Brake
+// No throttle holds nothing back.
+func TestNoThrottle(t *testing.T) {
+	var b *Throttle
 	b.Done(Launch, 100, epoch)
 	if _, bounded := b.Left(Launch, epoch); bounded || !b.Allows(Replace, 100, epoch) || b.Limits() != (Limits{}) {
-		t.Error("no brake holds something back")
+		t.Error("no throttle holds something back")
 	}
 }

@@ -1,0 +1,54 @@
+// Package vector has the arithmetic of demand and capacity vectors. Vectors of one problem have equal lengths.
+package vector
+
+// Copies returns how many times free holds demand, at most limit. A demand of 0 fits even if the free amount is negative.
+func Copies(demand, free []int64, limit int) int {
+	n := int64(limit)
+	for d, v := range demand {
+		if v > 0 {
+			n = min(n, max(free[d], 0)/v)
+		}
+	}
+	return int(n)
+}
+
+// Subtract subtracts n times demand from free. A negative n adds it back.
+func Subtract(free, demand []int64, n int) {
+	for d, v := range demand {
+		free[d] -= v * int64(n)
+	}
+}
+
+// Fits reports whether free holds demand.
+func Fits(demand, free []int64) bool {
+	_, _, short := Short(demand, free)
+	return !short
+}
+
+// Short returns the first dimension in which demand exceeds free, and by how much. short is false if demand fits.
+func Short(demand, free []int64) (dimension int, by int64, short bool) {
+	for d, v := range demand {
+		if v > 0 && v > free[d] {
+			return d, v - max(free[d], 0), true
+		}
+	}
+	return 0, 0, false
+}
+
+// Scale returns the amounts divided by units. Negative amounts become 0.
+func Scale(amounts []int64, units []float64) []float64 {
+	out := make([]float64, len(amounts))
+	for d, v := range amounts {
+		out[d] = float64(max(v, 0)) / units[d]
+	}
+	return out
+}
+
+// Dot returns the inner product.
+func Dot(a, b []float64) float64 {
+	sum := 0.0
+	for i := range a {
+		sum += float64(a[i] * b[i]) // the conversion prevents fused multiply-add: same result on any machine
+	}
+	return sum
+}

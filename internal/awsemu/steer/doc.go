@@ -1,7 +1,0 @@
-// Package steer steers a running emulator over HTTP: it takes capacity away,
-// moves prices, breaks calls, reclaims instances and reads back what happened.
-//
-// The types are the JSON of the steering interface below /_emulator/. Every
-// pattern may use * and ?; an empty one means "any". Durations are Go's
-// ("90s").
-package steer
