@@ -125,18 +125,26 @@ func (d *draft) explainRest(c *compile.Class, s *compile.Stage, pool *catalog.Po
 		}
 		return model.Verdict{Rule: model.RuleMinValues, Subject: key}
 	}
+	if on.Set.MinValues && len(s.Keys) > 0 && len(d.assigned.Choices(c, s)) == 0 { // no domain has enough types
+		for r := range pool.Requirements.All() {
+			if r.MinValues() > 0 {
+				return model.Verdict{Rule: model.RuleMinValues, Subject: r.Key()}
+			}
+		}
+	}
 	if v := d.explainRules(c, s); !v.OK() {
 		return v
 	}
 	return model.Verdict{Rule: model.RuleEffort}
 }
 
-// explainDaemonAffinity returns the required affinity that only DaemonSet pods could meet, if these pods may not run.
+// explainDaemonAffinity returns the required affinity that only pods of uncertain DaemonSets could meet.
 func (d *draft) explainDaemonAffinity(s *compile.Stage) model.Verdict {
 	p := d.problem
 	for r := range s.Rules {
 		g := p.Groups[r.Group]
-		if names := p.DaemonsOf(g); r.Kind == topology.Near && len(names) > 0 && s.DaemonAffinity == nil {
+		certain := slices.ContainsFunc(g.Daemons, func(i int) bool { return p.Daemons[i].Certain })
+		if names := p.DaemonsOf(g); r.Kind == topology.Near && len(names) > 0 && (s.DaemonAffinity == nil || !certain) {
 			return model.Verdict{Rule: model.RuleTopology, Subject: withDaemons(r.Kind.String()+" over "+p.Keys[g.Key].Label, names)}
 		}
 	}
