@@ -90,6 +90,8 @@ func Compile(s *model.Snapshot, d *Dimensions, v *Volumes, o Settings) *Catalog 
 func (p *Pool) compileTypes(s *model.Snapshot, d *Dimensions, reservations map[string]*Reservation) {
 	daemons := DaemonsTolerating(s.Daemons(), p.Taints, p.settings.Labels, false)
 	matched := false
+	byLabels := NeedsLabels(daemons)
+	overhead := OverheadOf(daemons, require.Set{}, p.settings.Known) // the same on all nodes unless DaemonSets select by labels
 	for _, t := range s.Types(p.Name) {
 		if _, ok := t.Requirements.Intersects(p.Requirements); !ok {
 			continue
@@ -104,7 +106,10 @@ func (p *Pool) compileTypes(s *model.Snapshot, d *Dimensions, reservations map[s
 		}
 		whole := &Type{InstanceType: t, Pool: p, Allowed: t.Requirements.And(p.Requirements)}
 		for _, part := range whole.byReservation(offerings, reservations) {
-			part.setRoom(OverheadOf(daemons, part.labels(), p.settings.Known), d)
+			if byLabels {
+				overhead = OverheadOf(daemons, part.labels(), p.settings.Known)
+			}
+			part.setRoom(overhead, d)
 			p.Types = append(p.Types, part)
 		}
 	}
