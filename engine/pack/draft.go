@@ -48,7 +48,7 @@ func (d *draft) launchNodes() (kept []*node) {
 	}
 	var pods [][]*model.Pod
 	var requests []model.Resources
-	wait := compile.Aside(func() { pods, requests = d.deal() })
+	wait := compile.Aside(func() { pods, requests = d.assignPods() })
 	left := d.packed.limits.Clone()
 	planned, launched := make([]model.PlannedNode, len(nodes)), make([]bool, len(nodes))
 	for i, n := range nodes {
@@ -133,7 +133,7 @@ func withinLimits(options []*catalog.Type, n *node, left model.Resources) []*cat
 }
 
 // deal assigns pods to the nodes, in order of the nodes. It sums the requests of each node's pods and DaemonSet pods.
-func (d *draft) deal() (pods [][]*model.Pod, requests []model.Resources) {
+func (d *draft) assignPods() (pods [][]*model.Pod, requests []model.Resources) {
 	next := make([]int, len(d.assigned.Segments))
 	pods, requests = make([][]*model.Pod, len(d.packed.nodes)), make([]model.Resources, len(d.packed.nodes))
 	dimensions := d.problem.Dimensions

@@ -59,7 +59,7 @@ func (n *node) admits() func(typ int) bool {
 	}
 	return func(typ int) bool {
 		for _, x := range n.parts {
-			if x.segment.Fit.Restricted && !x.segment.Fit.On[n.pool.Index].Types.Has(typ) {
+			if x.segment.Fit.Restricted && !x.segment.Fit.ByPool[n.pool.Index].Types.Has(typ) {
 				return false
 			}
 		}

@@ -124,7 +124,7 @@ func problemOf(p *compile.Problem, o Options, pools []*catalog.Pool, items []bin
 		from := pools[0].Index
 		out.Items = slices.Clone(items)
 		for i := range out.Items {
-			out.Items[i].On = items[i].On[from : from+len(pools)]
+			out.Items[i].Uses = items[i].Uses[from : from+len(pools)]
 		}
 	}
 	return out
@@ -142,7 +142,7 @@ func itemsOf(a *assign.Assignment) []binpack.Item {
 		}
 		items[i] = binpack.Item{
 			Name: strconv.Itoa(1_000_000_000 + i)[1:], Demand: s.Demand.Amount, Shared: s.Demand.Shared.Numbers(), Copies: s.Copies(),
-			On: on, Counts: countsOf(s), Bounds: boundsOf(s.Rules), Priority: s.Class.Priority,
+			Uses: on, Counts: countsOf(s), Bounds: boundsOf(s.Rules), Priority: s.Class.Priority,
 			Restricted: s.Fit.Restricted,
 		}
 	}
@@ -150,8 +150,8 @@ func itemsOf(a *assign.Assignment) []binpack.Item {
 }
 
 func usesOf(f *catalog.Fit) []binpack.Use {
-	out := make([]binpack.Use, len(f.On))
-	for i, on := range f.On {
+	out := make([]binpack.Use, len(f.ByPool))
+	for i, on := range f.ByPool {
 		out[i] = binpack.Use{Offers: binpack.NoOffers}
 		if on.Set != nil {
 			out[i] = binpack.Use{Offers: binpack.OfferSet(on.Set.ID), Types: on.Types}

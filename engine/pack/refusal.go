@@ -97,9 +97,9 @@ func (d *draft) explain(c *compile.Class, pool *catalog.Pool) model.Verdict {
 func (d *draft) explainRest(c *compile.Class, s *compile.Stage, pool *catalog.Pool) model.Verdict {
 	cat := d.problem.Catalog
 	needs := catalog.Needs{Terms: s.Terms, Tolerations: s.Tolerations, Demand: c.Demand, Ports: c.Ports, Daemons: s.Daemons.Filter()}
-	on := cat.Fit(needs).On[pool.Index]
+	on := cat.Fit(needs).ByPool[pool.Index]
 	if on.Set == nil {
-		if needs.Daemons = nil; s.Daemons != nil && cat.Fit(needs).On[pool.Index].Set != nil {
+		if needs.Daemons = nil; s.Daemons != nil && cat.Fit(needs).ByPool[pool.Index].Set != nil {
 			return d.explainDaemons(c, s)
 		}
 		return model.Verdict{Rule: model.RulePorts, Subject: "a daemon on every node takes its host port"}

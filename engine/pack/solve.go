@@ -68,7 +68,7 @@ func solve(p *compile.Problem, o Options) *model.Plan {
 				omitted[pod] = true
 			}
 		}
-		presets.Without = func(pod *model.Pod) bool { return omitted[pod] }
+		presets.Omit = func(pod *model.Pod) bool { return omitted[pod] }
 	}
 }
 

@@ -36,12 +36,12 @@ type Presets struct {
 	// Quotas bound how many pods of a class get each choice of domains.
 	Quotas Quotas
 	// Without reports whether a pod is left out of the assignment; nil leaves out none.
-	Without func(*model.Pod) bool
+	Omit func(*model.Pod) bool
 }
 
 // Assign places the pending pods of p.
 func Assign(p *compile.Problem, o Presets) *Assignment {
-	a := start(p, p.Catalog.Limits, existing.New(p, o.Without))
+	a := start(p, p.Catalog.Limits, existing.New(p, o.Omit))
 	a.quotas = o.Quotas.clone()
 	markReachable(a)
 	a.Placed.KeepNominated()
@@ -264,13 +264,13 @@ func (a *Assignment) bearing(g *compile.Group, f *catalog.Fit) catalog.Bearing {
 	}
 	answer, first := catalog.MayCount, true
 	for i, p := range a.Problem.Catalog.Pools {
-		if f.On[i].Set == nil {
+		if f.ByPool[i].Set == nil {
 			continue
 		}
-		if _, ok := a.Problem.Catalog.Launches(a.Limits, p, f.On[i], f.Demand); !ok && !a.Placed.Late { // late pods may join a planned node
+		if _, ok := a.Problem.Catalog.Launches(a.Limits, p, f.ByPool[i], f.Demand); !ok && !a.Placed.Late { // late pods may join a planned node
 			continue
 		}
-		if here := p.BearingOf(g.Filter, f.On[i]); first {
+		if here := p.BearingOf(g.Filter, f.ByPool[i]); first {
 			answer, first = here, false
 		} else if answer != here {
 			answer = catalog.MayCount

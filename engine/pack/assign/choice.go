@@ -81,7 +81,7 @@ func (a *Assignment) openable(c *compile.Class, s *compile.Stage) []int {
 	var settled []int
 	settle := func(group int) {
 		g := a.Problem.Groups[group]
-		settled = append(append(settled, g.Key), g.With...)
+		settled = append(append(settled, g.Key), g.OtherKeys...)
 	}
 	for i := range s.OverDomains {
 		settle(s.OverDomains[i].Group)

@@ -57,10 +57,10 @@ type launchKey struct {
 // launchesIn reports whether some class could get a new node from the pool in the domain. in holds the label requirements
 // of the domain. kube-scheduler does not count a domain that never gets a node.
 func launchesIn(a *Assignment, pool *catalog.Pool, g *compile.Group, domain int, in require.Set) bool {
-	k := launchKey{pool.Index, g.Key, domain, string(encode.Ints(nil, g.With))}
+	k := launchKey{pool.Index, g.Key, domain, string(encode.Ints(nil, g.OtherKeys))}
 	known, ok := a.launching[k]
 	if !ok {
-		for _, key := range g.With {
+		for _, key := range g.OtherKeys {
 			if key != compile.HostKey {
 				in = in.With(require.New(a.Problem.Keys[key].Label, require.Exists))
 			}
@@ -95,13 +95,13 @@ func launchesFor(a *Assignment, c *compile.Class, pool *catalog.Pool, key int, i
 	needs := catalog.Needs{
 		Terms: last.Terms, Tolerations: last.Tolerations, Demand: c.Demand, Ports: c.Ports, Extra: in, Daemons: last.Daemons.Filter(),
 	}
-	on := cat.Fit(needs).On[pool.Index]
+	on := cat.Fit(needs).ByPool[pool.Index]
 	if on.Set == nil {
 		return false
 	}
 	byChance := func() catalog.PoolFit {
 		needs.Extra = require.Set{}
-		any := cat.Fit(needs).On[pool.Index]
+		any := cat.Fit(needs).ByPool[pool.Index]
 		any.Types = any.Types.And(on.Types)
 		return any
 	}

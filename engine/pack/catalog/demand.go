@@ -72,7 +72,7 @@ func (in *Interner) Demand(amount []int64, shared SharedVolumes) *Demand {
 	if d == nil {
 		d = &Demand{ID: len(in.demands), Amount: amount, Shared: shared, Scaled: in.dimensions.Scale(amount)}
 		for _, x := range shared {
-			d.Scaled[x.Dimension] += x.Part / in.dimensions.Units[x.Dimension]
+			d.Scaled[x.Dimension] += x.Share / in.dimensions.Units[x.Dimension]
 		}
 		in.demands[string(b)] = d
 	}

@@ -15,7 +15,7 @@ type Fit struct {
 	ID     int
 	OK     bool // some type of some pool can hold a pod
 	Demand *Demand
-	On     []PoolFit // by pool
+	ByPool []PoolFit // by pool
 	// PerPod is the lowest price per pod: over all types, the price of a node divided by the number of pods that fit.
 	PerPod float64
 	// Restricted says that host ports or DaemonSet pods may rule out types, besides room and labels.
@@ -73,7 +73,7 @@ func (c *Catalog) Fit(n Needs) *Fit {
 		return f
 	}
 	f := &Fit{
-		ID: len(c.fits), Demand: n.Demand, On: make([]PoolFit, len(c.Pools)), PerPod: math.Inf(1),
+		ID: len(c.fits), Demand: n.Demand, ByPool: make([]PoolFit, len(c.Pools)), PerPod: math.Inf(1),
 		Restricted: len(n.Ports) > 0 || n.Daemons != nil,
 	}
 	c.fits[k] = f
@@ -83,11 +83,11 @@ func (c *Catalog) Fit(n Needs) *Fit {
 		}
 		for term := range n.Terms.Terms {
 			if on, ok := c.fitTerm(p, &n, term, k.extra); ok {
-				f.On[i], f.OK = on, true
+				f.ByPool[i], f.OK = on, true
 				break
 			}
 		}
-		f.PerPod = min(f.PerPod, p.perPod(n.Demand, f.On[i]))
+		f.PerPod = min(f.PerPod, p.perPod(n.Demand, f.ByPool[i]))
 	}
 	return f
 }
@@ -164,7 +164,7 @@ func (c *Catalog) Roomy(p *Pool, d *Demand) typeset.Set {
 
 // Like reports whether the pods of f and o may use the same offerings of each pool.
 func (f *Fit) Like(o *Fit) bool {
-	return slices.EqualFunc(f.On, o.On, func(a, b PoolFit) bool { return a.Set == b.Set })
+	return slices.EqualFunc(f.ByPool, o.ByPool, func(a, b PoolFit) bool { return a.Set == b.Set })
 }
 
 // A Bearing says on which of the possible new nodes a pod counts for a topology spread constraint: on all, some or none.

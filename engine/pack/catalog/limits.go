@@ -156,10 +156,10 @@ func (c *Catalog) Launches(l *Limits, p *Pool, on PoolFit, d *Demand) (missing s
 // Launchable reports whether some pool can launch a node that holds the demand.
 func (c *Catalog) Launchable(l *Limits, f *Fit, d *Demand) bool {
 	return f.OK && slices.ContainsFunc(c.Pools, func(p *Pool) bool {
-		if f.On[p.Index].Set == nil {
+		if f.ByPool[p.Index].Set == nil {
 			return false
 		}
-		_, ok := c.Launches(l, p, f.On[p.Index], d)
+		_, ok := c.Launches(l, p, f.ByPool[p.Index], d)
 		return ok
 	})
 }

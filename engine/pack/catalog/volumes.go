@@ -39,7 +39,7 @@ type SharedVolume struct {
 	// Part is the share of one attachment that each pod with the volume adds in the linear relaxation: 1 divided by
 	// the number of pods. The parts on a node never exceed its one attachment. Part is zero if a DaemonSet also uses the
 	// volume.
-	Part float64
+	Share float64
 }
 
 // SharedVolumes is a sorted list of shared volumes without duplicates.
@@ -106,9 +106,9 @@ func (v *Volumes) findShared(pods []*model.Pod, users map[VolumeKey]int) {
 			if _, known := v.shared[key]; known || !limited || users[key] == 1 && !daemons[key] {
 				continue
 			}
-			s := SharedVolume{Dimension: dimension, Number: len(v.shared), Part: 1 / float64(users[key])}
+			s := SharedVolume{Dimension: dimension, Number: len(v.shared), Share: 1 / float64(users[key])}
 			if daemons[key] {
-				s.Part = 0
+				s.Share = 0
 			}
 			v.shared[key] = s
 		}
@@ -218,7 +218,7 @@ func (v *Volumes) Keys(f func(VolumeKey, SharedVolume)) {
 func (v *Volumes) SharedDemands() []binpack.SharedDemand {
 	out := make([]binpack.SharedDemand, len(v.shared))
 	for _, x := range v.shared {
-		out[x.Number] = binpack.SharedDemand{Dimension: x.Dimension, Part: x.Part}
+		out[x.Number] = binpack.SharedDemand{Dimension: x.Dimension, Share: x.Share}
 	}
 	return out
 }

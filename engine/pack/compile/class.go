@@ -109,21 +109,21 @@ func classify(c *compiler) {
 		keys := c.terms.book.Keys()
 		seen = intern(len(pods), func() encoder {
 			return func(b []byte, i int) ([]byte, int) {
-				b = encode.Int(b, int64(signed.of[i]))
+				b = encode.Int(b, int64(signed.numbers[i]))
 				return appendSeen(b, pods[i].Object, keys), len(b)
 			}
 		})
 	}
-	tried := shareWork(c, sets, func(pod int) int { return signatures[signed.of[pod]].rules }, seen.firsts)
+	tried := shareWork(c, sets, func(pod int) int { return signatures[signed.numbers[pod]].rules }, seen.firsts)
 	retainTerms(c, sets, tried)
 	specs, labels := map[[2]int]*Spec{}, map[string]int{"": 0}
 	c.Classes = make([]*Class, len(seen.texts))
 	for id, first := range seen.firsts {
-		pod, sig, mark := pods[first], &signatures[signed.of[first]], 0
+		pod, sig, mark := pods[first], &signatures[signed.numbers[first]], 0
 		if seen != signed {
 			mark = numberOf(labels, seen.texts[id][seen.marks[id]:])
 		}
-		class := &Class{Demand: sig.demand, text: sig.text, Refused: refuseUnseen(c, pod)}
+		class := &Class{Demand: sig.demand, text: sig.text, Refused: refuseOutright(c, pod)}
 		c.Classes[id] = class
 		if tried != nil && !tried[sig.rules] {
 			class.Refused, class.Spec = notTried, &Spec{Pod: pod, Priority: pod.Priority(), Free: true}
@@ -134,7 +134,7 @@ func classify(c *compiler) {
 			class.Refused = class.impossible
 		}
 	}
-	dealPods(c, seen.of)
+	setClassPods(c, seen.numbers)
 	sortClasses(c)
 }
 
@@ -176,10 +176,10 @@ func numberOf(numbers map[string]int, text string) int {
 	return id
 }
 
-// dealPods sets Pods of each class. of holds the number of the class of each pod.
-func dealPods(c *compiler, of []int) {
+// setClassPods sets Pods of each class. of holds the number of the class of each pod.
+func setClassPods(c *compiler, classes []int) {
 	ends := make([]int, len(c.Classes))
-	for _, id := range of {
+	for _, id := range classes {
 		ends[id]++
 	}
 	at := 0
@@ -188,7 +188,7 @@ func dealPods(c *compiler, of []int) {
 		at += n
 	}
 	list := make([]*model.Pod, len(c.pods))
-	for i, id := range of {
+	for i, id := range classes {
 		list[ends[id]] = c.pods[i]
 		ends[id]++
 	}
@@ -271,8 +271,8 @@ func specOf(c *compiler, known map[[2]int]*Spec, pod *model.Pod, key [2]int, set
 	return s
 }
 
-// refuseUnseen returns a reason to refuse the pod that does not depend on any node, if there is one.
-func refuseUnseen(c *compiler, pod *model.Pod) model.Verdict {
+// refuseOutright returns a reason to refuse the pod that does not depend on any node, if there is one.
+func refuseOutright(c *compiler, pod *model.Pod) model.Verdict {
 	if why := c.Settings.Refuse[pod.Key]; why != "" {
 		return model.Verdict{Rule: model.RuleInvalid, Subject: why}
 	}

@@ -197,9 +197,9 @@ func (p *Problem) MayMeet(a *catalog.NodeTerms, reqs require.Set) bool {
 	})
 }
 
-// LeastOnClosed returns the lowest number of the group's pods on any eligible node that takes no new pods. It returns
+// MinOnOtherNodes returns the lowest number of the group's pods on any eligible node that takes no new pods. It returns
 // MaxInt32 if there is no such node.
-func (p *Problem) LeastOnClosed(group int) int32 {
+func (p *Problem) MinOnOtherNodes(group int) int32 {
 	least := int32(math.MaxInt32)
 	var terms []int
 	for _, n := range p.All {
@@ -277,8 +277,8 @@ func (c *Counts) GlobalMinimum(group, minDomains, to int) int {
 		return 0
 	}
 	least, domains := int32(math.MaxInt32), 0
-	if g.Static && g.OnClosed < math.MaxInt32 {
-		least, domains = g.OnClosed, 1
+	if g.Static && g.MinOnOthers < math.MaxInt32 {
+		least, domains = g.MinOnOthers, 1
 	}
 	for d, eligible := range counts.Eligible {
 		if !eligible {
@@ -311,11 +311,11 @@ func (c *Counts) Spare(group, d int) int {
 
 // Add counts n pods in domain d. If d is Unsettled, an anti-affinity group counts them in every domain. sure says that
 // the pods certainly are there and count.
-func (c *Counts) Add(group, d, n int, sure bool) {
+func (c *Counts) Add(group, d, n int, certain bool) {
 	counts := &c.groups[group]
 	switch {
 	case d >= 0:
-		if sure {
+		if certain {
 			counts.Certain[d] += int32(n)
 		}
 		counts.Present[d] += int32(n)

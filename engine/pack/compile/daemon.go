@@ -246,9 +246,9 @@ func countDaemons(c *compiler) {
 func countComing(c *compiler, n *Node) {
 	for _, x := range n.Coming {
 		d := c.Daemons[x.Index]
-		sure := d.Certain && x.Certain && !portTaken(c, d, n)
+		certain := d.Certain && x.Certain && !portTaken(c, d, n)
 		for _, m := range d.Members {
-			countComingIn(c, n, m, sure)
+			countComingIn(c, n, m, certain)
 		}
 		for _, m := range d.Repels {
 			for _, domain := range c.DomainsOf(n, c.Groups[m].Key) {
@@ -266,19 +266,19 @@ func portTaken(c *compiler, d *Daemon, n *Node) bool {
 	})
 }
 
-func countComingIn(c *compiler, n *Node, m int, sure bool) {
+func countComingIn(c *compiler, n *Node, m int, certain bool) {
 	g, counts := c.Groups[m], &c.Counts.groups[m]
 	counts.Total++
 	if g.Kind == topology.Spread && (!n.InFlight && !c.IsEligible(g, n) || !tolerates(g, n)) {
 		return
 	}
 	settled := n.Domain(g.Key) >= 0
-	sure = sure && settled && n.Index >= 0
+	certain = certain && settled && n.Index >= 0
 	for _, domain := range c.DomainsOf(n, g.Key) {
-		if g.Kind != topology.Near || sure {
+		if g.Kind != topology.Near || certain {
 			counts.Present[domain]++
 		}
-		if sure && c.IsEligible(g, n) {
+		if certain && c.IsEligible(g, n) {
 			counts.Certain[domain]++
 		}
 	}
@@ -291,7 +291,7 @@ func (p *Problem) countsNewDaemons(group int) *Daemon {
 	if g.Kind != topology.Spread || g.Key == HostKey {
 		return nil
 	}
-	for _, key := range append([]int{g.Key}, g.With...) {
+	for _, key := range append([]int{g.Key}, g.OtherKeys...) {
 		if k := p.Keys[key]; key != HostKey && len(k.Reach) == 0 && !k.Open {
 			return nil // new nodes lack the label and do not count
 		}

@@ -21,7 +21,7 @@ type Group struct {
 	Filter catalog.NodeFilter
 	// With lists further topology keys. Spread counts only nodes that have the labels of all spread constraints of the
 	// pod.
-	With []int
+	OtherKeys []int
 	// Hard says that some rule with this group is required, not a preference.
 	Hard bool
 	// Classes are the classes that an affinity group counts and that are not refused.
@@ -32,10 +32,10 @@ type Group struct {
 	Daemons []int
 	// Preloaded is the most DaemonSet pods that the group counts on any new node, for spread per node.
 	Preloaded int
-	// Static says that no new node and no node in flight counts for this spread per node. OnClosed is then LeastOnClosed of the
+	// Static says that no new node and no node in flight counts for this spread per node. MinOnOthers is then MinOnOtherNodes of the
 	// group; for other groups it is not set.
-	Static   bool
-	OnClosed int32
+	Static      bool
+	MinOnOthers int32
 }
 
 // A groupKey identifies a group. Rules with equal keys share a group.
@@ -82,8 +82,8 @@ func (c *compiler) groupOf(r *topology.Rule, s *Spec, t *catalog.Tolerations) in
 		key.tolerations, g.Filter.Tolerations = t.ID, t
 	}
 	if r.Kind == topology.Spread && !r.Soft && len(s.Rules) > 1 {
-		g.With = c.otherSpreadKeys(s, g.Key)
-		key.with = string(encode.Ints(nil, g.With))
+		g.OtherKeys = c.otherSpreadKeys(s, g.Key)
+		key.with = string(encode.Ints(nil, g.OtherKeys))
 	}
 	if i, ok := c.groupAt[key]; ok {
 		return i
@@ -277,15 +277,15 @@ func namespaceIndex(s *model.Snapshot) topology.Namespaces {
 // Lacks reports whether a node lacks a label of With, so that it does not count for the group. domain gives the node's
 // domain of each key.
 func (g *Group) Lacks(domain func(key int) int) bool {
-	return slices.ContainsFunc(g.With, func(key int) bool { return key != HostKey && domain(key) == Outside })
+	return slices.ContainsFunc(g.OtherKeys, func(key int) bool { return key != HostKey && domain(key) == Outside })
 }
 
-// findStaticSpreads sets Static and OnClosed of the groups with spread per node for which no new node can count. Their pods
+// findStaticSpreads sets Static and MinOnOthers of the groups with spread per node for which no new node can count. Their pods
 // are spread over the existing nodes only, so the least number of pods on a node may be above zero.
 func (c *compiler) findStaticSpreads() {
 	for i, g := range c.Groups {
 		if g.Key == HostKey && g.Kind == topology.Spread && !c.InFlightCounts(g) && !c.newNodeCounts(g) {
-			g.Static, g.OnClosed = true, c.LeastOnClosed(i)
+			g.Static, g.MinOnOthers = true, c.MinOnOtherNodes(i)
 		}
 	}
 }
@@ -309,7 +309,7 @@ func (p *Problem) newNodeCounts(g *Group) bool {
 // Each also requires the labels of Group.With.
 func (p *Problem) CountingTerms(g *Group) []require.Set {
 	with, terms := require.Set{}, []require.Set{{}}
-	for _, key := range g.With {
+	for _, key := range g.OtherKeys {
 		if key != HostKey {
 			with = with.With(require.New(p.Keys[key].Label, require.Exists))
 		}

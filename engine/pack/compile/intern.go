@@ -8,12 +8,12 @@ import (
 
 // An interner numbers items by their encoding, in order of first appearance. Equal encodings have the same number.
 type interner struct {
-	of     []int    // number of each item
-	texts  []string // encoding, by number
-	marks  []int    // mark that the encoder returned, by number
-	firsts []int    // first item, by number
-	number map[string]int
-	arena  arena
+	numbers []int    // number of each item
+	texts   []string // encoding, by number
+	marks   []int    // mark that the encoder returned, by number
+	firsts  []int    // first item, by number
+	number  map[string]int
+	arena   arena
 }
 
 // An encoder appends the encoding of item i to b and returns the longer slice. mark is a position in the encoding that
@@ -28,11 +28,11 @@ const perEncoder = 500
 func intern(n int, newEncoder func() encoder) *interner {
 	parts := max(1, min(runtime.GOMAXPROCS(0), n/perEncoder))
 	all := make([]*interner, parts)
-	of := make([]int, n)
+	numbers := make([]int, n)
 	var done sync.WaitGroup
 	for k := range all {
 		from, to := k*n/parts, (k+1)*n/parts
-		all[k] = &interner{of: of[from:to], number: make(map[string]int, (to-from)/4)}
+		all[k] = &interner{numbers: numbers[from:to], number: make(map[string]int, (to-from)/4)}
 		run := func() { all[k].encode(from, newEncoder()) }
 		if k < parts-1 {
 			done.Go(run)
@@ -45,7 +45,7 @@ func intern(n int, newEncoder func() encoder) *interner {
 	for _, part := range all[1:] {
 		first.merge(part)
 	}
-	first.of = of
+	first.numbers = numbers
 	return first
 }
 
@@ -53,13 +53,13 @@ func intern(n int, newEncoder func() encoder) *interner {
 func (a *interner) encode(from int, encode encoder) {
 	var b []byte
 	var mark int
-	for i := range a.of {
+	for i := range a.numbers {
 		b, mark = encode(b[:0], from+i)
 		id, ok := a.number[string(b)]
 		if !ok {
 			id = a.add(a.arena.keep(b), mark, from+i)
 		}
-		a.of[i] = id
+		a.numbers[i] = id
 	}
 }
 
@@ -81,8 +81,8 @@ func (a *interner) merge(part *interner) {
 		}
 		renumbered[old] = id
 	}
-	for i, old := range part.of {
-		part.of[i] = renumbered[old]
+	for i, old := range part.numbers {
+		part.numbers[i] = renumbered[old]
 	}
 }
 

@@ -241,8 +241,8 @@ func (p *Problem) DomainsOf(n *Node, key int) []int {
 	return out
 }
 
-// SurelyLabelled reports whether the node has the label of the key for each type that it may become.
-func (p *Problem) SurelyLabelled(n *Node, key int) bool {
+// IsLabelled reports whether the node has the label of the key for each type that it may become.
+func (p *Problem) IsLabelled(n *Node, key int) bool {
 	return !slices.ContainsFunc(n.Variants, func(v require.Set) bool {
 		r, ok := v.Get(p.Keys[key].Label)
 		return !ok || r.Operator() != corev1.NodeSelectorOpIn

@@ -231,7 +231,7 @@ func keysOf(c *compiler, s *Spec, stage *Stage) []int {
 	keys := []int{}
 	add := func(group int) {
 		g := c.Groups[group]
-		for _, key := range append([]int{g.Key}, g.With...) {
+		for _, key := range append([]int{g.Key}, g.OtherKeys...) {
 			if key != HostKey && !slices.Contains(keys, key) {
 				keys = append(keys, key)
 			}

@@ -53,7 +53,7 @@ func (a *Placement) MakeRoom(c *compile.Class, s *compile.Stage) {
 	}
 	for a.Left(c) > 0 {
 		targets := a.targets(c)
-		at := slices.IndexFunc(targets, func(i int) bool { return a.clear(c, s, i) })
+		at := slices.IndexFunc(targets, func(i int) bool { return a.clearRoom(c, s, i) })
 		if at < 0 {
 			return
 		}
@@ -94,7 +94,7 @@ func (a *Placement) shortfall(c *compile.Class, i int) float64 {
 }
 
 // clear moves pods from node i to other nodes until a pod of the class fits. If that fails, it undoes the moves.
-func (a *Placement) clear(c *compile.Class, s *compile.Stage, i int) bool {
+func (a *Placement) clearRoom(c *compile.Class, s *compile.Stage, i int) bool {
 	if _, refused := s.Tolerations.Refuse(a.problem.Nodes[i].Taints); refused || !a.meetsTerms(s.Terms, i) {
 		return false
 	}

@@ -43,7 +43,7 @@ type nodeState struct {
 	room       []int64
 	attachable map[string]int
 	attached   map[string]bool
-	near       map[int]bool // for a node in flight: affinity groups that count a pod placed on it
+	affinity   map[int]bool // for a node in flight: affinity groups that count a pod placed on it
 	pods       []*model.Pod
 	movable    []movable
 }
@@ -81,7 +81,7 @@ func (a *Placement) Clone() *Placement {
 	for i := range out.nodes {
 		n := &out.nodes[i]
 		n.room, n.attachable, n.attached = slices.Clone(n.room), maps.Clone(n.attachable), maps.Clone(n.attached)
-		n.near, n.pods, n.movable = maps.Clone(n.near), slices.Clone(n.pods), slices.Clone(n.movable)
+		n.affinity, n.pods, n.movable = maps.Clone(n.affinity), slices.Clone(n.pods), slices.Clone(n.movable)
 	}
 	return &out
 }
@@ -200,7 +200,7 @@ func (a *Placement) Fits(c *compile.Class, s *compile.Stage, i int, pods []*mode
 			break
 		}
 		n = min(n, a.Counts.Spare(m, node.Domain(a.problem.Groups[m].Key)))
-		if node.InFlight && !a.countsForSure(m, i) && !node.IsNominated(a.problem.Snapshot, pods[0]) {
+		if node.InFlight && !a.isDomainKnown(m, i) && !node.IsNominated(a.problem.Snapshot, pods[0]) {
 			return 0
 		}
 	}
@@ -223,14 +223,14 @@ func (a *Placement) meetsTerms(t *catalog.NodeTerms, i int) bool {
 	return known[i] > 0
 }
 
-// countsForSure reports whether it is known where required spread counts a pod on node i, which is in flight.
-func (a *Placement) countsForSure(group, i int) bool {
+// isDomainKnown reports whether it is known where required spread counts a pod on node i, which is in flight.
+func (a *Placement) isDomainKnown(group, i int) bool {
 	p, g, n := a.problem, a.problem.Groups[group], a.problem.Nodes[i]
 	switch {
 	case g.Kind != topology.Spread || !g.Hard || g.Key == compile.HostKey:
 		return true
 	case p.IsEligible(g, n):
-		return n.Domain(g.Key) != compile.Unsettled || a.Late && p.SurelyLabelled(n, g.Key)
+		return n.Domain(g.Key) != compile.Unsettled || a.Late && p.IsLabelled(n, g.Key)
 	case g.Lacks(n.Domain) || g.Filter.Terms == nil || a.meetsTerms(g.Filter.Terms, i):
 		return true
 	}
@@ -249,9 +249,9 @@ func (a *Placement) allows(r *compile.Rule, n *compile.Node) int {
 		return a.Counts.Allows(r, d, a.MayBeFirst)
 	}
 	switch {
-	case !a.problem.SurelyLabelled(n, key):
+	case !a.problem.IsLabelled(n, key):
 		return 0
-	case r.Kind == topology.Near && a.nodes[n.Index].near[r.Group]:
+	case r.Kind == topology.Near && a.nodes[n.Index].affinity[r.Group]:
 		return compile.NoLimit // the node itself has a pod that the affinity requires
 	case r.Kind == topology.Near, !a.Late && (r.Kind == topology.Apart || r.Self):
 		return 0 // the pod would count in every domain that the node may get, so such pods wait until Late
@@ -325,10 +325,10 @@ func (a *Placement) count(group int, node *compile.Node, n int) {
 		}
 	}
 	if node.InFlight && g.Kind == topology.Near {
-		if a.nodes[node.Index].near == nil {
-			a.nodes[node.Index].near = map[int]bool{}
+		if a.nodes[node.Index].affinity == nil {
+			a.nodes[node.Index].affinity = map[int]bool{}
 		}
-		a.nodes[node.Index].near[group] = true
+		a.nodes[node.Index].affinity[group] = true
 	}
 }
 

@@ -10,14 +10,14 @@ import (
 
 // A load holds, for each group per node, the number of its pods on a planned node. It also holds the most that the
 // required anti-affinity of those pods tolerates.
-type load []groupLoad
+type perNodeCounts []perNodeCount
 
-type groupLoad struct{ group, present, limit int }
+type perNodeCount struct{ group, present, limit int }
 
-// loadOf returns the load of a planned node. It ignores the spread rules of the node's pods. Spread binds a pod only
+// perNodeCountsOf returns the load of a planned node. It ignores the spread rules of the node's pods. Spread binds a pod only
 // when it is placed, and other pods are added later.
-func loadOf(n *node) load {
-	var l load
+func perNodeCountsOf(n *node) perNodeCounts {
+	var l perNodeCounts
 	for _, x := range n.pool.Bins().Types[n.typ].Preload {
 		l = l.add(x.Group, x.N)
 	}
@@ -42,23 +42,23 @@ func loadOf(n *node) load {
 }
 
 // of returns the load of a group, or nil.
-func (l load) of(group int) *groupLoad {
-	if i := slices.IndexFunc(l, func(x groupLoad) bool { return x.group == group }); i >= 0 {
+func (l perNodeCounts) of(group int) *perNodeCount {
+	if i := slices.IndexFunc(l, func(x perNodeCount) bool { return x.group == group }); i >= 0 {
 		return &l[i]
 	}
 	return nil
 }
 
 // add adds n pods of the group and returns the load.
-func (l load) add(group, n int) load {
+func (l perNodeCounts) add(group, n int) perNodeCounts {
 	if x := l.of(group); x != nil {
 		x.present += n
 		return l
 	}
-	return append(l, groupLoad{group: group, present: n, limit: math.MaxInt32})
+	return append(l, perNodeCount{group: group, present: n, limit: math.MaxInt32})
 }
 
-func (l load) present(group int) int {
+func (l perNodeCounts) present(group int) int {
 	if x := l.of(group); x != nil {
 		return x.present
 	}
@@ -66,7 +66,7 @@ func (l load) present(group int) int {
 }
 
 // admits reports whether a pod of the segment can be added to the node.
-func (l load) admits(s *assign.Segment) bool {
+func (l perNodeCounts) admits(s *assign.Segment) bool {
 	for _, r := range s.Rules {
 		present := l.present(r.Group)
 		switch {
@@ -85,7 +85,7 @@ func (l load) admits(s *assign.Segment) bool {
 
 // meetsAffinity reports whether the pods on the node meet the required affinity per node of the segment's pods.
 // Affinity also counts as met if kube-scheduler's first-pod exception applies; see compile.Rule.Affinity.
-func (l load) meetsAffinity(s *assign.Segment, a *assign.Assignment) bool {
+func (l perNodeCounts) meetsAffinity(s *assign.Segment, a *assign.Assignment) bool {
 	for i := range s.Rules {
 		r := &s.Rules[i]
 		if r.Kind == topology.Near && l.present(r.Group) == 0 && !a.MayBeFirst(r) {
