@@ -8,14 +8,15 @@ import (
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
-// A load holds, for each group per node, the number of its pods on a planned node. It also holds the most that the
-// required anti-affinity of those pods tolerates.
+// A perNodeCounts holds the counts of the topology groups over the hostname on one planned node.
 type perNodeCounts []perNodeCount
 
+// A perNodeCount is the number of pods on the node that one group counts (present), and the most that the required
+// anti-affinity of the node's pods allows (limit).
 type perNodeCount struct{ group, present, limit int }
 
-// perNodeCountsOf returns the load of a planned node. It ignores the spread rules of the node's pods. Spread binds a pod only
-// when it is placed, and other pods are added later.
+// perNodeCountsOf returns the counts of a planned node. It ignores the spread constraints of the node's pods: a spread
+// constraint binds a pod only when the pod itself is placed.
 func perNodeCountsOf(n *node) perNodeCounts {
 	var l perNodeCounts
 	for _, x := range n.pool.Bins().Types[n.typ].Preload {
@@ -41,7 +42,7 @@ func perNodeCountsOf(n *node) perNodeCounts {
 	return l
 }
 
-// of returns the load of a group, or nil.
+// of returns the count of a group, nil if the group has none.
 func (l perNodeCounts) of(group int) *perNodeCount {
 	if i := slices.IndexFunc(l, func(x perNodeCount) bool { return x.group == group }); i >= 0 {
 		return &l[i]
@@ -49,7 +50,7 @@ func (l perNodeCounts) of(group int) *perNodeCount {
 	return nil
 }
 
-// add adds n pods of the group and returns the load.
+// add returns the counts after n more pods of the group.
 func (l perNodeCounts) add(group, n int) perNodeCounts {
 	if x := l.of(group); x != nil {
 		x.present += n
@@ -58,6 +59,7 @@ func (l perNodeCounts) add(group, n int) perNodeCounts {
 	return append(l, perNodeCount{group: group, present: n, limit: math.MaxInt32})
 }
 
+// present returns the number of pods on the node that the group counts.
 func (l perNodeCounts) present(group int) int {
 	if x := l.of(group); x != nil {
 		return x.present
@@ -65,7 +67,7 @@ func (l perNodeCounts) present(group int) int {
 	return 0
 }
 
-// admits reports whether a pod of the segment can be added to the node.
+// admits reports whether spread and anti-affinity over the hostname allow a pod of the segment on the node.
 func (l perNodeCounts) admits(s *assign.Segment) bool {
 	for _, r := range s.Rules {
 		present := l.present(r.Group)
@@ -83,8 +85,8 @@ func (l perNodeCounts) admits(s *assign.Segment) bool {
 	return true
 }
 
-// meetsAffinity reports whether the pods on the node meet the required affinity per node of the segment's pods.
-// Affinity also counts as met if kube-scheduler's first-pod exception applies; see compile.Rule.Affinity.
+// meetsAffinity reports whether the pods on the node meet the required affinity over the hostname of the segment's
+// pods. A rule is also met if kube-scheduler's first-pod exception applies, see compile.Rule.Affinity.
 func (l perNodeCounts) meetsAffinity(s *assign.Segment, a *assign.Assignment) bool {
 	for i := range s.Rules {
 		r := &s.Rules[i]

@@ -10,21 +10,21 @@ import (
 	"github.com/karpenter-go/karpenter/engine/pack/compile"
 )
 
-// maxRepairSteps bounds how often join tries to add a pod to a planned node.
+// maxRepairSteps is the largest number of times that join tries to add a pod to a planned node.
 const maxRepairSteps = 2_000
 
-// A repairer places pods that a draft (a plan with its phases) refuses, one at a time. It uses existing nodes, planned
-// nodes and new nodes. It runs after packing, when the limits and reservations that are left are known.
+// A repairer places pods that a draft refuses, one at a time: on existing, planned or new nodes. It runs after packing,
+// when it is known what limits and reservations still allow.
 type repairer struct {
 	draft    *draft
 	assigned *assign.Assignment
 	packed   *packing
-	counts   []perNodeCounts // by node of pack
-	steps    int
+	counts   []perNodeCounts // counts[i] are the group counts of packed.nodes[i]
+	steps    int             // how often join may still try a planned node
 }
 
-// repair returns a plan that places some of the pods that the draft refuses. If there is none, it returns the draft's
-// plan. The draft must be consistent.
+// repair returns a plan that places more pods than the draft, or the draft's plan if there is none. The draft must be
+// consistent.
 func repair(d *draft) *model.Plan {
 	if len(d.refused) > 0 || len(d.plan.Refusals) == 0 {
 		return d.plan
@@ -59,7 +59,7 @@ func repair(d *draft) *model.Plan {
 	return d.plan
 }
 
-// reclaim takes the pods without a node from their segments and returns them to the waiting pods of their classes.
+// reclaim removes the pods without a node from their segments. They become waiting pods of their classes again.
 func (r *repairer) reclaim() {
 	for i, s := range r.assigned.Segments {
 		rest := s.Pods[r.packed.served[i]:]
@@ -73,7 +73,7 @@ func (r *repairer) reclaim() {
 	}
 }
 
-// replaceSegment replaces the i-th segment by s, also in the nodes that hold it.
+// replaceSegment replaces the i-th segment by s in the assignment and in all nodes.
 func (r *repairer) replaceSegment(i int, s *assign.Segment) {
 	was := r.assigned.Segments[i]
 	r.assigned.Segments[i] = s
@@ -96,8 +96,9 @@ func (r *repairer) replaceSegment(i int, s *assign.Segment) {
 	}
 }
 
-// serve places the next pod or pods of the class. It tries, in this order: existing nodes, planned nodes whose price
-// does not rise, a new node, any planned node. It returns false if no place is found.
+// placeNext places the next pod of the class, and returns false if there is no place for it. It tries, in this order:
+// existing nodes, planned nodes without a rise of their price, a new node, planned nodes at any price. Several pods may
+// go to existing nodes at once.
 func (r *repairer) placeNext(c *compile.Class) bool {
 	before := r.assigned.Placed.Left(c)
 	for i := range c.Stages {
@@ -118,8 +119,8 @@ func (r *repairer) placeNext(c *compile.Class) bool {
 	return false
 }
 
-// join adds the next pod of the class to a planned node. If mayCostMore is false, it only considers nodes whose price
-// does not rise. It returns false if no node takes the pod.
+// join adds the next pod of the class to a planned node, and returns false if no node takes it. If mayCostMore is
+// false, the node's price must not rise.
 func (r *repairer) join(c *compile.Class, s *compile.Stage, choices []*assign.Choice, mayCostMore bool) bool {
 	for _, ch := range choices {
 		segment := r.assigned.NewSegment(c, s, ch)
@@ -141,8 +142,8 @@ func (r *repairer) join(c *compile.Class, s *compile.Stage, choices []*assign.Ch
 	return false
 }
 
-// with returns a copy of planned node n with one more pod of the segment, on the cheapest type that holds all its pods.
-// It returns nil if no type does. on is the load of n.
+// withPod returns a copy of planned node n with one more pod of the segment, on the cheapest type that holds all pods.
+// It returns nil if there is no such type. counts are the group counts of n.
 func (r *repairer) withPod(n *node, counts perNodeCounts, s *assign.Segment) *node {
 	fit := s.Fit.ByPool[n.pool.Index]
 	if fit.Set == nil || !counts.admits(s) || !s.Choice.DaemonAffinity && !counts.meetsAffinity(s, r.assigned) {
@@ -162,8 +163,8 @@ func (r *repairer) withPod(n *node, counts perNodeCounts, s *assign.Segment) *no
 	return out
 }
 
-// place sets the type, price and charge of the node. The type is the cheapest that holds the pods, draws from the
-// reservation and is within the limits. It returns false if there is none.
+// place sets the type, price and charge of the node. It chooses the cheapest type that holds the pods, uses the
+// reservation from (nil: none), and is within the limits. It returns false if there is none.
 func (r *repairer) place(n *node, l *catalog.Limits, from *catalog.Reservation) bool {
 	cat := r.draft.problem.Catalog
 	if _, ok := cat.Enough(l, n.pool, n.offers, n.amount, n.shared, from); !ok {
@@ -181,8 +182,8 @@ func (r *repairer) place(n *node, l *catalog.Limits, from *catalog.Reservation) 
 	return false
 }
 
-// open adds a new node for the next pod of the class. It takes the pool of the highest weight, and among pools of that
-// weight the cheapest node.
+// openNode adds a new node for the next pod of the class, and returns false if no pool can launch one. It takes a pool
+// of the highest weight that can, and of these the cheapest node.
 func (r *repairer) openNode(c *compile.Class, s *compile.Stage, choices []*assign.Choice) bool {
 	var best *node
 	for _, ch := range choices {
@@ -209,7 +210,8 @@ func (r *repairer) openNode(c *compile.Class, s *compile.Stage, choices []*assig
 	return true
 }
 
-// cheapest returns the cheapest node that the pool can still launch for a pod of the segment, or nil.
+// cheapest returns the cheapest node that the pool can still launch for a pod of the segment. It returns nil if there
+// is none.
 func (r *repairer) cheapest(pool *catalog.Pool, s *assign.Segment) *node {
 	on := s.Fit.ByPool[pool.Index]
 	if on.Set == nil {
@@ -231,7 +233,7 @@ func (r *repairer) cheapest(pool *catalog.Pool, s *assign.Segment) *node {
 	return best
 }
 
-// settle moves the next pod of the class into the segment, and adds the segment to the assignment.
+// commit moves the next pod of the class into segment s, and adds s to the assignment and the packing.
 func (r *repairer) commit(s *assign.Segment) {
 	r.assigned.Enter(s.Class, s.Stage, s.Choice, 1)
 	s.Pods = r.assigned.Placed.Take(s.Class, 1)
