@@ -131,8 +131,8 @@ func (d *draft) explainRest(c *compile.Class, s *compile.Stage, pool *catalog.Po
 	return model.Verdict{Rule: model.RuleEffort}
 }
 
-// explainDaemonAffinity returns a verdict for required affinity to pods of DaemonSets that are not certain to run on
-// new nodes. The verdict is OK if the class has no such affinity.
+// explainDaemonAffinity returns a verdict if pods of DaemonSets may run on new nodes and meet part of the required
+// affinity of the stage, but not all of it. Otherwise the verdict is OK.
 func (d *draft) explainDaemonAffinity(s *compile.Stage) model.Verdict {
 	p := d.problem
 	for r := range s.Rules {

@@ -35,8 +35,8 @@ func solveSlack(s *model.Snapshot, o Options, pods []*model.Pod) *model.Plan {
 }
 
 // maxAttempts limits the attempts to make a consistent plan, see isConsistent. A plan is inconsistent if limits or
-// minValues leave pods without a node after they got a topology domain. The first maxAttempts-1 retries set quotas on
-// such domains. Later retries omit the refused pods. The last plan, after 2*maxAttempts attempts, is returned even if
+// minValues leave pods without a node after they got a topology domain. At most maxAttempts-1 retries set quotas on
+// such domains. Other retries omit the refused pods. The last plan, after 2*maxAttempts attempts, is returned even if
 // it is inconsistent. SolveChecked then removes what breaks a rule.
 const maxAttempts = 4
 
