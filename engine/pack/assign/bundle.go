@@ -100,7 +100,7 @@ func leaders(a *Assignment, c *compile.Class, s *compile.Stage, after []*compile
 			break
 		}
 	}
-	if mayLead && (len(after) == 1 || a.Placed.Left(c) == 1) { // of several pods with affinity to each other, only the first of all may come first
+	if mayLead && (len(after) == 1 || a.Placed.Left(c) == 1) { // a leader with affinity to itself may come first only if it is the last pod of its class
 		out = append(out, nil)
 	}
 	return out
