@@ -2,7 +2,7 @@ package binpack
 
 import "github.com/karpenter-go/karpenter/engine/binpack/lp"
 
-// A Relaxation is the linear relaxation of a problem, in which bins and copies are divisible.
+// A Relaxation is the linear relaxation of a Problem: any fraction of a bin can be opened, and copies can be divided.
 type Relaxation struct{ in *instance }
 
 // NewRelaxation returns the relaxation of p. It queries all offer sets now: Bound may run concurrently with Solve.
@@ -10,7 +10,7 @@ func NewRelaxation(p *Problem) *Relaxation {
 	open := *p
 	open.Catalogs = make([]Catalog, len(p.Catalogs))
 	for i, c := range p.Catalogs {
-		c.Index = nil // another goroutine may use the index
+		c.Index = nil // Solve may use the index in another goroutine
 		open.Catalogs[i] = c
 	}
 	in := newInstance(&open, Options{})

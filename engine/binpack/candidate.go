@@ -10,8 +10,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/binpack/vector"
 )
 
-// A candidate is a bin type that holds at least one copy of some item type, with its prices for these item types and
-// bounds on the value that a bin can hold.
+// A candidate is a bin type that holds at least one copy of some item type. It has prices for these item types and
+// upper bounds on the value in a bin.
 type candidate struct {
 	index    int
 	catalog  *catalog
@@ -34,7 +34,7 @@ type candidate struct {
 // soldOut reports whether the budget or the supply allows no further bin of the candidate.
 func (c *candidate) soldOut() bool { return c.catalog.soldOut(c.typ) }
 
-// candidates are all candidates of one search.
+// A candidates holds all candidates of one search.
 type candidates struct {
 	catalogs []*catalog
 	demand   *demand

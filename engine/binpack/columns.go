@@ -28,7 +28,7 @@ func (s *search) generateColumns(bins []*pattern) []*pattern {
 		bins = bins[:0:0]
 		for _, c := range cheaper {
 			p := s.patternOf(c)
-			p.move(1) // patternOf takes copies from those left
+			p.move(1) // so that the next patternOf uses other copies
 			bins = append(bins, p)
 		}
 		return bins

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// A search packs the items that it was created for. It holds their demand, the candidates and the dual prices.
+// A search packs the items for which it was created.
 type search struct {
 	in         *instance
 	demand     *demand

@@ -141,7 +141,7 @@ func (d *demand) sum() {
 	}
 }
 
-// unpacked reports whether any item type has copies left.
+// unpacked reports whether any item type has unpacked copies.
 func (d *demand) unpacked() bool {
 	return slices.ContainsFunc(d.types, func(t *itemType) bool { return t.left > 0 })
 }

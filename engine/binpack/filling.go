@@ -49,14 +49,14 @@ func newBuilder(in *instance, d *demand, c *candidates, p *pricing) *builder {
 	}}
 }
 
-// A filling is a pattern under construction.
+// A filling is a pattern to which copies are still being added.
 type filling struct {
 	*builder
 	pattern   pattern
 	candidate *candidate
 	free      []int64
 	held      []int       // indices of the shared demands that the bin already meets; free no longer includes their capacity
-	open      []*itemType // the item types considered, by falling value
+	open      []*itemType // the item types to add, by falling value
 	// refused[k] is the number of this pattern if the pattern allows no further copy of conflict class k. Adding copies
 	// never changes that.
 	refused []int
@@ -199,7 +199,7 @@ func (f *filling) addItems(t *itemType, n int) int {
 			}
 			got := f.put(t, c, it, min(m, n-added))
 			if added += got; got == 0 || added == n {
-				break // a refusal applies to the whole class
+				break // the other items of the class are refused as well
 			}
 		}
 		if added == n {

@@ -28,11 +28,11 @@ func (s *search) improve(bins []*pattern) []*pattern {
 		p.computeWaste()
 	}
 	if s.demand.groups > 1 {
-		effort *= 2 // with several price groups, construction leaves more to improve
+		effort *= 2 // with several price groups, construction is further from the optimum
 	}
 	r := ruiner{search: s, bins: bins, seed: 0x9e3779b97f4a7c15}
 	s.builder.looked = 0
-	last := 0 // the last successful attempt
+	last := 0 // the number of the last successful attempt
 	for n := 0; n < effort*maxAttempts && s.builder.looked < effort*maxLooked && len(r.bins) > 1; n++ {
 		if n-last > effort*patience || s.in.meter.exhausted() {
 			break

@@ -20,7 +20,7 @@ type itemType struct {
 	hasConflicts bool    // some item of the type has counts or bounds
 	left         int     // the number of unpacked copies
 	group        int     // the price group, see doc.go
-	value        float64 // of one copy, in dollars per hour
+	value        float64 // the value of one copy, in dollars per hour
 	initialValue float64 // value at the first dual prices
 	used         int     // the number of copies in the pattern that is being built
 	stuck        bool    // no bin can be opened for it at the current dual prices
@@ -42,7 +42,7 @@ type fit struct {
 type itemClass struct {
 	number int // the number of the conflict class, see item.class
 	items  []*item
-	head   int // no item before this index has copies left
+	head   int // all items before this index are packed
 }
 
 // open returns the items from the first one with unpacked copies on. Later items may have none.
@@ -83,7 +83,7 @@ func groupItems(in *instance, items []*item, scarce []cardinality) ([]*itemType,
 		} else {
 			it.class = g.classOf(it.Item)
 		}
-		it.stamp = 0 // 0 is no pattern: a search numbers its patterns from 1
+		it.stamp = 0 // no pattern, because each search numbers its patterns from 1
 		t.hasConflicts = t.hasConflicts || it.hasConflicts()
 		t.left += it.left
 		g.typeByItem[i] = t
@@ -182,7 +182,7 @@ func (g *itemGrouper) distribute(items []*item, sizes []int) {
 	}
 }
 
-// split sorts the items by conflict class and sets the item classes of t, one for each conflict class.
+// split sorts the items by conflict class, and sets one item class of t for each conflict class.
 func (t *itemType) split(items []*item) {
 	slices.SortStableFunc(items, func(a, b *item) int { return a.class - b.class })
 	n := 0
@@ -199,7 +199,7 @@ func (t *itemType) split(items []*item) {
 	}
 }
 
-// align copies demand and scaled of all types into two contiguous arrays, for fast scans.
+// align moves demand and scaled of all item types into two arrays, which are faster to scan.
 func (g *itemGrouper) align() {
 	width := g.in.problem.Dimensions
 	demands, scaled := make([]int64, 0, len(g.types)*width), make([]float64, 0, len(g.types)*width)

@@ -9,7 +9,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/binpack/typeset"
 )
 
-// An offerSet is a set of offers of one catalog, with the price of each bin type under it.
+// An offerSet is a set of offers of one catalog, with the lowest price of each bin type in it.
 type offerSet struct {
 	id OfferSet
 	// priceClass is equal for offer sets with equal prices.

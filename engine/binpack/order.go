@@ -111,9 +111,9 @@ func (f *filling) addBest(types []*itemType, scores []float64, due float64) ([]*
 	}
 }
 
-// match returns a score that is higher for a smaller angle between a copy's demand and the free capacity, both as
-// shares of the whole bin. It is the squared cosine, times a factor that is equal for all types. scaledFree[d] is the
-// free capacity divided by the square of the capacity. inverse[d] is 1 divided by the capacity.
+// match returns a score for adding a copy. It is higher for a smaller angle between the demand and the free capacity,
+// both as shares of the whole bin. It is the squared cosine, times a factor that is equal for all types. scaledFree[d]
+// is the free capacity divided by the square of the capacity. inverse[d] is 1 divided by the capacity.
 func (t *itemType) match(scaledFree, inverse []float64) float64 {
 	along, length := 0.0, 0.0
 	for d, v := range t.scaled {

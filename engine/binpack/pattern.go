@@ -21,7 +21,7 @@ type pattern struct {
 	charge  []int64 // what one bin uses of the budget; nil means BinType.Charge, see charged
 }
 
-// A part is a number of copies of one item.
+// A part is the n copies of one item in a pattern.
 type part struct {
 	item  *item
 	typ   *itemType

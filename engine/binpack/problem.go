@@ -2,11 +2,11 @@ package binpack
 
 import "github.com/karpenter-go/karpenter/engine/binpack/typeset"
 
-// A Problem is the items to pack and the bin types to pack them into. Solve does not modify it.
+// A Problem is the input of Solve: the items to pack and the bin types to pack them into. Solve does not modify it.
 //
 // Amounts (demands, capacities, charges, budgets) are integers from 0 to MaxAmount. The caller chooses them so that
-// sums over one bin do not overflow. Only a budget may be negative. Then no bin with a charge in that budget dimension
-// can be opened.
+// sums over one bin do not overflow. Only a budget may be negative: then no bin with a charge in that dimension can be
+// opened.
 type Problem struct {
 	// Dimensions is the length of every demand and capacity vector.
 	Dimensions int
@@ -48,7 +48,7 @@ type Item struct {
 	Restricted bool
 }
 
-// A Use is the offer set and the bin types that an item may use in one catalog.
+// A Use is what an item may use in one catalog: an offer set and bin types.
 type Use struct {
 	Offers OfferSet    // NoOffers: the item must not use the catalog
 	Types  typeset.Set // types that hold one copy: by capacity, by offers and by the counters that a new bin starts with
@@ -74,7 +74,7 @@ type Bound struct {
 
 // A Catalog is a set of bin types with one budget.
 type Catalog struct {
-	Types []BinType // rising by Name, which breaks ties
+	Types []BinType // in rising order of Name
 	// Budget[b] is the largest sum of BinType.Charge[b] over all new bins. An empty Budget means no limit.
 	Budget []int64
 	Offers Offers
@@ -120,7 +120,7 @@ type SharedDemand struct {
 	Share float64
 }
 
-// Options tunes Solve. The zero value is ready to use.
+// Options are the parameters of Solve. The zero value is valid.
 type Options struct {
 	// Effort multiplies the work that Solve spends on improving its first solution. 0 means the default 1. A negative
 	// value means no improvement.
@@ -133,15 +133,16 @@ type Options struct {
 	MaxSteps int64
 }
 
-// A Solution assigns every packed copy to a bin.
+// A Solution is the result of Solve: the opened bins with their contents, and the copies that are in no bin.
 type Solution struct {
 	Bins  []*Bin  // in order of opening; identical bins may share a pointer
 	Left  []int   // Left[i] is the number of copies of item i that are in no bin
 	Cost  float64 // the sum of all prices and fees, in dollars per hour
-	Steps int64   // elementary steps taken, see Options.MaxSteps
+	Steps int64   // the number of elementary steps, see Options.MaxSteps
 }
 
-// A Bin is one opened bin, or several identical ones.
+// A Bin is one opened bin, or several identical ones. Catalog is an index in Problem.Catalogs, Type one in
+// Catalog.Types.
 type Bin struct {
 	Catalog, Type int
 	Offers        OfferSet // the intersection of the offer sets of all its items
@@ -152,5 +153,5 @@ type Bin struct {
 	Charge []int64
 }
 
-// A Part is a number of copies of one item in one bin.
+// A Part is the copies of one item in one bin: the index of the item in Problem.Items, and the number of copies.
 type Part struct{ Item, Copies int }

@@ -2,7 +2,7 @@ package binpack
 
 import "slices"
 
-// Solve packs the items of p into bins. The package comment describes the method.
+// Solve returns bins that hold the items of p at a low total cost. The package comment describes the method.
 func Solve(p *Problem, o Options) *Solution {
 	in := newInstance(p, o.withDefaults())
 	items := in.packable()

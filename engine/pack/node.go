@@ -69,8 +69,8 @@ func (n *node) admits() func(typ int) bool {
 	}
 }
 
-// preloadsNoMore reports whether a node of the type starts with at most as many DaemonSet pods in each spread group
-// over the hostname as a node of the planned type.
+// preloadsNoMore compares the DaemonSet pods on an empty node of the type with those on one of the planned type. It
+// reports whether no spread group over the hostname counts more of them.
 func (n *node) preloadsNoMore(typ int) bool {
 	bins := n.pool.Bins().Types
 	return !slices.ContainsFunc(bins[typ].Preload, func(x binpack.Count) bool {

@@ -32,7 +32,7 @@ func packNodes(p *compile.Problem, o Options, a *assign.Assignment) *packing {
 	}
 	items := itemsOf(a)
 	relaxation := binpack.NewRelaxation(problemOf(p, o, p.Catalog.Pools, items, out.limits))
-	whole := known{copies: make([]int, len(items))} // floor usually needs the bound for all copies: compute it in advance
+	whole := knownBound{copies: make([]int, len(items))} // floor usually needs the bound for all copies: compute it in advance
 	for i := range items {
 		whole.copies[i] = items[i].Copies
 	}
@@ -44,7 +44,7 @@ func packNodes(p *compile.Problem, o Options, a *assign.Assignment) *packing {
 		}
 		left := out.packTier(problemOf(p, o, pools[:n], items, out.limits), o, pools[:n], a)
 		if pools = pools[n:]; len(pools) > 0 {
-			items = slices.Clone(items) // the relaxation keeps those of the first tier
+			items = slices.Clone(items) // the relaxation uses the items of the first tier
 			for i := range items {
 				items[i].Copies = left[i]
 			}
@@ -81,8 +81,8 @@ func (k *packing) packTier(problem *binpack.Problem, o Options, pools []*catalog
 	return solution.Left
 }
 
-// A known is a lower bound computed in advance: the bound for copies[i] copies of each item i.
-type known struct {
+// A knownBound is a lower bound computed in advance: the bound for copies[i] copies of each item i.
+type knownBound struct {
 	copies []int
 	bound  float64
 }
@@ -90,7 +90,7 @@ type known struct {
 // bound returns a lower bound on the price of any nodes that hold the pods of the given nodes. A node from a
 // reservation adds its own price, because the relaxation has no reservations. items is the number of items. k is a
 // bound that is already known, or nil.
-func bound(r *binpack.Relaxation, nodes []*node, items int, k *known) float64 {
+func bound(r *binpack.Relaxation, nodes []*node, items int, k *knownBound) float64 {
 	copies, reserved := make([]int, items), 0.0
 	for _, n := range nodes {
 		if n.instance().Reservation != nil {

@@ -122,14 +122,14 @@ func (i *isolation) narrow(groups [][]*model.Pod, failed Panic) {
 	if len(groups) == 1 && i.tries < maxIsolations {
 		finer := groupBy(groups[0], ownerOf)
 		if len(finer) == 1 {
-			i.leave(groups[0], failed)
+			i.refuse(groups[0], failed)
 			return
 		}
 		groups = finer
 	}
 	if i.tries >= maxIsolations {
 		for _, group := range groups {
-			i.leave(group, failed)
+			i.refuse(group, failed)
 		}
 		return
 	}
@@ -141,8 +141,8 @@ func (i *isolation) narrow(groups [][]*model.Pod, failed Panic) {
 	}
 }
 
-// leave refuses the pods because of the panic: it adds them to c.out.Leave and to c.out.Panics.
-func (i *isolation) leave(pods []*model.Pod, failed Panic) {
+// refuse refuses the pods because of the panic: it adds them to c.out.Leave and to c.out.Panics.
+func (i *isolation) refuse(pods []*model.Pod, failed Panic) {
 	for _, p := range pods {
 		i.out.Leave[p.Key] = panicReason(failed)
 	}

@@ -11,8 +11,8 @@ import (
 // A perNodeCounts holds the counts of the topology groups over the hostname on one planned node.
 type perNodeCounts []perNodeCount
 
-// A perNodeCount is the number of pods on the node that one group counts (present), and the most that the required
-// anti-affinity of the node's pods allows (limit).
+// A perNodeCount is the count of one group on a planned node. present is the number of pods that the group counts.
+// limit is the most that the required anti-affinity of the node's pods allows.
 type perNodeCount struct{ group, present, limit int }
 
 // perNodeCountsOf returns the counts of a planned node. It ignores the spread constraints of the node's pods: a spread

@@ -131,8 +131,8 @@ func (d *draft) explainRest(c *compile.Class, s *compile.Stage, pool *catalog.Po
 	return model.Verdict{Rule: model.RuleEffort}
 }
 
-// explainDaemonAffinity returns a verdict if pods of DaemonSets may run on new nodes and meet part of the required
-// affinity of the stage, but not all of it. Otherwise the verdict is OK.
+// explainDaemonAffinity returns a verdict if pods of DaemonSets on new nodes may meet part of the required affinity of
+// the stage, but not all of it. Otherwise the verdict is OK.
 func (d *draft) explainDaemonAffinity(s *compile.Stage) model.Verdict {
 	p := d.problem
 	for r := range s.Rules {

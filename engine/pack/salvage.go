@@ -68,8 +68,8 @@ func (c *checkedSolve) reassemble(whole *model.Plan, why string) *model.Plan {
 
 // partsBut returns the parts of the plan to remove: the placements and nodes with numbers i for which kept(i) is false.
 // Placements are numbered first, then nodes. why is the reason to refuse their pods.
-func partsBut(plan *model.Plan, why string, kept func(int) bool) parts {
-	b := parts{nodes: map[int]string{}, existing: map[string]string{}, pods: map[string]string{}}
+func partsBut(plan *model.Plan, why string, kept func(int) bool) removal {
+	b := removal{nodes: map[int]string{}, existing: map[string]string{}, pods: map[string]string{}}
 	for i, pl := range plan.Placements {
 		if !kept(i) && pl.Node != nil {
 			b.existing[pl.Node.Name] = why
@@ -83,8 +83,8 @@ func partsBut(plan *model.Plan, why string, kept func(int) bool) parts {
 	return b
 }
 
-// A parts is what to remove from a plan, with the reason to refuse the pods of each part.
-type parts struct {
+// A removal is what to remove from a plan. Each removed part has the reason to refuse its pods.
+type removal struct {
 	nodes    map[int]string    // by position in Plan.Nodes
 	existing map[string]string // by name of the node of a placement
 	pods     map[string]string // by pod key
@@ -92,8 +92,8 @@ type parts struct {
 
 // partsNamed returns the parts of the plan that the violations name. n is the number of the attempt, from 1. Later
 // attempts remove more.
-func partsNamed(plan *model.Plan, violations []verify.Violation, n int) parts {
-	b := parts{nodes: map[int]string{}, existing: map[string]string{}, pods: map[string]string{}}
+func partsNamed(plan *model.Plan, violations []verify.Violation, n int) removal {
+	b := removal{nodes: map[int]string{}, existing: map[string]string{}, pods: map[string]string{}}
 	wholeNodes := n > maxSalvages/2
 	planned := placedKeys(plan)
 	for _, v := range violations {
@@ -117,7 +117,7 @@ func partsNamed(plan *model.Plan, violations []verify.Violation, n int) parts {
 }
 
 // takeNodesOf adds the planned node or placement that holds the pod.
-func (b *parts) takeNodesOf(plan *model.Plan, pod, why string) {
+func (b *removal) takeNodesOf(plan *model.Plan, pod, why string) {
 	isIt := func(p *model.Pod) bool { return p.Key == pod }
 	for i := range plan.Nodes {
 		if slices.ContainsFunc(plan.Nodes[i].Pods, isIt) {
@@ -132,7 +132,7 @@ func (b *parts) takeNodesOf(plan *model.Plan, pod, why string) {
 }
 
 // takeNodesIn adds the last count planned nodes of the pool.
-func (b *parts) takeNodesIn(plan *model.Plan, pool string, count int, why string) {
+func (b *removal) takeNodesIn(plan *model.Plan, pool string, count int, why string) {
 	for i := len(plan.Nodes) - 1; i >= 0 && count > 0; i-- {
 		if p := plan.Nodes[i].Pool; p != nil && p.Name == pool {
 			b.nodes[i] = why
@@ -142,7 +142,7 @@ func (b *parts) takeNodesIn(plan *model.Plan, pool string, count int, why string
 }
 
 // without returns the plan without the parts b, with a new price. It refuses the pods that have no place any more.
-func (c *checkedSolve) without(plan *model.Plan, b parts) *model.Plan {
+func (c *checkedSolve) without(plan *model.Plan, b removal) *model.Plan {
 	rest := &model.Plan{}
 	reasons := maps.Clone(b.pods)
 	keep := func(pods []*model.Pod, why string) (kept []*model.Pod) {

@@ -23,8 +23,6 @@ type grid struct {
 	shift     int
 }
 
-// maxSteps bounds the amounts of a grid, and maxGrains the length of at. noEntry marks a missing entry; it exceeds any
-// index.
 const (
 	// A grid has at most maxSteps amounts and about maxGrains entries in countUpTo. noEntry marks a missing entry; it
 	// exceeds any index.

@@ -15,7 +15,7 @@ type master struct {
 func (m *master) add(members []int32, price float64, items []Item) {
 	hash := uint64(0)
 	for _, t := range members {
-		h := uint64(t+1) * 0x9e3779b97f4a7c15 // a mixing function, so that sums over different columns differ
+		h := uint64(t+1) * 0x9e3779b97f4a7c15 // mix the bits, so that the sums of different columns differ
 		h = (h ^ h>>29) * 0xbf58476d1ce4e5b9
 		hash += h ^ h>>32
 	}
@@ -55,8 +55,8 @@ const (
 	betterBound = 1e-5
 )
 
-// solveMaster approximates the dual prices of the master problem: the values u >= 0 of the items that maximise the
-// bound
+// solveMaster approximates the dual prices of the restricted master problem: the values u >= 0 of the items that
+// maximise
 //
 //	L(u) = sum over items i of copies[i]*u[i] - sum over columns j of times[j]*max(0, value of j - price[j])
 //

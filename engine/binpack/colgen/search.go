@@ -17,8 +17,8 @@ const (
 	possible  = 1.05
 )
 
-// addColumns adds columns to the master problem. For each bin type and each entry, it adds the best column of at least
-// two copies that contains the entry, if its ratio is at least promising.
+// addColumns adds columns to the master problem. For each bin type and entry, it finds the best column of at least two
+// copies with that entry. It adds the column if its ratio is at least promising.
 func (g *generator) addColumns() {
 	g.restock()
 	best := make([]entrySet, len(g.open))
@@ -99,8 +99,8 @@ func (g *generator) firstAtMost(i int, value float64) int {
 	return i
 }
 
-// complete adds copies to the set until none fits: each time one of the two most valuable entries that fit into the
-// free capacity (x, y). It returns the total value of the added copies.
+// complete adds copies to the set until none fits. Each copy is of one of the two most valuable entries that fit into
+// the free capacity (x, y). It returns the total value of the added copies.
 func (g *generator) complete(f *entrySet, x, y int64) float64 {
 	value := 0.0
 	for f.size < maxSize {

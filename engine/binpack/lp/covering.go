@@ -31,7 +31,7 @@ type Covering struct {
 	bins               []CoverBin
 	sets               []GroupSet // the distinct values of CoverBin.Groups
 	setOf              []int      // setOf[i] is the index in sets of the groups of bin i
-	cuts               []cut      // the rows of program, in the same order
+	cuts               []cut      // cuts[i] is row i of program
 	program            *Program
 	ceilings           [][]float64 // ceilings[s][r] is the highest price in dimension r of any group in set s
 	flat               []float64   // the prices of all groups, one group after another

@@ -2,7 +2,7 @@ package lp
 
 import "math"
 
-// A Program maximises c·y subject to rows a·y <= b and y >= 0, with b >= 0.
+// A Program is a linear program: maximise c·y subject to rows a·y <= b and y >= 0, with b >= 0.
 //
 // Its state is a dictionary. It expresses each basic variable and the objective in terms of the free (nonbasic)
 // variables:
@@ -99,7 +99,8 @@ func (p *Program) restore() bool {
 	return false
 }
 
-// pivot exchanges a basic variable for a free one and updates Pivots and Steps.
+// pivot makes the basic variable of the row free and the free variable of the column basic. It updates Pivots and
+// Steps.
 func (p *Program) pivot(row, col int) {
 	p.Pivots++
 	p.Steps += int64(len(p.rhs))

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// A Set is a set of bin types of one catalog, by index: bit i%64 of word i/64 is set if type i is in the set.
+// A Set is a set of bin types of one catalog, by index. Bit i%64 of word i/64 is set if type i is in the set.
 type Set []uint64
 
 // New returns an empty set for n types.

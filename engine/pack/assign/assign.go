@@ -100,8 +100,8 @@ func (a *Assignment) placeClass(c *compile.Class) bool {
 	return a.Placed.Left(c) < all
 }
 
-// chooseDomains gives a Choice of domains to the pods of the class without a place, as far as it can meet the
-// requirements of the stage. It adds these pods to segments.
+// chooseDomains gives a Choice of domains to the waiting pods of the class, as far as it can meet the requirements of
+// the stage. It adds these pods to segments.
 func (a *Assignment) chooseDomains(c *compile.Class, s *compile.Stage) {
 	if s.DaemonAffinity != nil {
 		a.spreadOver(c, s, a.DaemonAffinityChoices(c, s))
@@ -169,8 +169,8 @@ func (a *Assignment) Allows(c *compile.Class, s *compile.Stage, ch *Choice) (n, 
 	return min(n, a.quotas.left(c, s, ch)), crowd
 }
 
-// allowed is Allows without quotas. It returns 0 for spread over a key of which new nodes may get unknown values
-// (Key.Open), because another new node may then be in an empty domain.
+// allowed is Allows without quotas. It returns 0 for spread over a key whose values on new nodes are not all known
+// (Key.Open). Another new node may then be in an empty domain.
 func (a *Assignment) allowed(c *compile.Class, s *compile.Stage, ch *Choice) (n, crowd int) {
 	counts := a.Placed.Counts
 	n = compile.NoLimit
@@ -186,7 +186,7 @@ func (a *Assignment) allowed(c *compile.Class, s *compile.Stage, ch *Choice) (n,
 		}
 		n = min(n, counts.Allows(r, d, a.MayBeFirst))
 		if r.Kind == topology.Spread && a.Problem.Keys[key].Open {
-			return 0, 0 // another new node could be in a domain without pods
+			return 0, 0 // another new node may be in an empty domain
 		}
 		if r.Kind == topology.Spread && d >= 0 {
 			crowd += int(counts.Of(r.Group).Present[d])
@@ -247,8 +247,8 @@ func (a *Assignment) MayBeFirst(r *compile.Rule) bool {
 // A bearingKey identifies a result of bearing in the cache.
 type bearingKey struct{ fit, terms, tolerations int }
 
-// bearing returns whether the spread constraint of g counts pods with fit f on all, some or none of the new nodes that
-// they may get. It ignores pools that cannot launch such a node. Limits only shrink, so the result stays valid.
+// bearing returns on which of their possible new nodes the spread constraint of g counts pods with fit f: on all, some
+// or none. It ignores pools that cannot launch such a node. Limits only shrink, so the result stays valid.
 func (a *Assignment) bearing(g *compile.Group, f *catalog.Fit) catalog.Bearing {
 	if g.Filter.Terms == nil && g.Filter.Tolerations == nil {
 		return catalog.Counts

@@ -16,8 +16,8 @@ const (
 	maxLeaders        = 512 // classes that are considered as leaders
 )
 
-// bundle adds a segment of one bundle: pods that must share a node, because they have affinity to each other or to pods
-// of other classes without a place.
+// bundle adds a segment of one bundle for class c. A bundle is pods that must share a node. They have affinity to each
+// other, or to pods of other classes without a place.
 func bundle(a *Assignment, c *compile.Class, s *compile.Stage) {
 	if a.Placed.Left(c) == 0 || !a.final && isRequired(a, c) {
 		return
@@ -27,7 +27,7 @@ func bundle(a *Assignment, c *compile.Class, s *compile.Stage) {
 		r := &s.PerNode[i]
 		n := mostOnNewNode(a, r)
 		if r.Kind == topology.Near || r.Soft && n < most {
-			continue // a preference must not separate pods that are placed together
+			continue // a preference must not divide a bundle
 		}
 		most = min(most, n)
 	}
@@ -75,9 +75,9 @@ func mostOnNewNode(a *Assignment, r *compile.Rule) int {
 	return compile.NoLimit
 }
 
-// leaders returns sequences of classes. If one pod of each class of a sequence is bound to a node, in this order, a pod
-// of c can follow: the pods before it meet its required affinity. The empty sequence means that a pod of c comes first.
-// Classes in after are excluded. budget is how many classes may still be examined.
+// leaders returns sequences of classes. One pod of each class of a sequence can be bound to a node in this order, and
+// then pods of c. The pods before a pod meet its required affinity. The empty sequence means that a pod of c comes
+// first. Classes in after are excluded. budget is how many classes may still be examined.
 func leaders(a *Assignment, c *compile.Class, s *compile.Stage, after []*compile.Class, budget *int) [][]*compile.Class {
 	groups, mayLead := affinityGroups(a, c, s)
 	if len(groups) == 0 {

@@ -10,8 +10,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
-// A Choice is where pods of a class get new nodes: one domain of each topology key that matters to them, and the node
-// term that is preferred. Fit is the pools and types that can hold such a pod.
+// A Choice is where pods of a class get new nodes. It has one domain of each topology key that matters to them, and the
+// node term that is preferred. Fit is the pools and types that can hold such a pod.
 type Choice struct {
 	Keys      []int              // indices of the topology keys
 	Domains   []int              // Domains[i] is the domain of Keys[i]
@@ -131,7 +131,7 @@ func (a *Assignment) combinations(c *compile.Class, s *compile.Stage, keys, open
 			needs.Terms, needs.Tolerations = s.Terms, s.Tolerations
 			out = a.appendRotations(out, ch, needs)
 		}
-		if len(out) == from && ch.DaemonAffinity { // some of the nodes may lack the DaemonSet
+		if len(out) == from && ch.DaemonAffinity { // some of the nodes may not run the DaemonSet
 			needs.Terms = f.NarrowToDaemons(s.Terms)
 			out = a.appendRotations(out, ch, needs)
 		}

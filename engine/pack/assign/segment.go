@@ -45,7 +45,7 @@ func (s *Segment) owns(i int) bool { return i%s.Size >= s.Leaders }
 // addSegment adds the next n pods of the class to the segment with the choice, which it creates if necessary.
 func (a *Assignment) addSegment(c *compile.Class, s *compile.Stage, ch *Choice, n int) {
 	var segment *Segment
-	for _, other := range slices.Backward(a.Segments) { // segments of the class come last
+	for _, other := range slices.Backward(a.Segments) { // the segments of c are the last ones
 		if other.Class != c {
 			break
 		}

@@ -81,7 +81,7 @@ func supplyOf(r *Reservation) int {
 // An offerAlgebra implements binpack.Offers for the OfferSets of a pool. An OfferSet has the same ID in both packages.
 type offerAlgebra struct{ p *Pool }
 
-// Meet implements binpack.Offers.
+// Meet returns the intersection of two sets, see binpack.Offers.
 func (o offerAlgebra) Meet(a, b binpack.OfferSet) (binpack.OfferSet, bool) {
 	s := o.p.Meet(o.p.Set(int(a)), o.p.Set(int(b)))
 	if s == nil {
@@ -90,10 +90,10 @@ func (o offerAlgebra) Meet(a, b binpack.OfferSet) (binpack.OfferSet, bool) {
 	return binpack.OfferSet(s.ID), true
 }
 
-// Prices implements binpack.Offers.
+// Prices returns the lowest price of each type in the set, see binpack.Offers.
 func (o offerAlgebra) Prices(s binpack.OfferSet) []float64 { return o.p.Set(int(s)).Prices }
 
-// Distinct implements binpack.Offers.
+// Distinct returns the minValues of the set as conditions, see binpack.Offers.
 func (o offerAlgebra) Distinct(s binpack.OfferSet) []binpack.Distinct {
 	set := o.p.Set(int(s))
 	if !set.MinValues {

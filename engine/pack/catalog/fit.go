@@ -17,8 +17,8 @@ type Fit struct {
 	OK     bool // some type of some pool holds a pod
 	Demand *Demand
 	ByPool []PoolFit // by Pool.Index
-	// PerPod is the lowest price per pod in dollars per hour: the price of a type divided by the number of such pods that
-	// it holds.
+	// PerPod is the lowest price per pod, in dollars per hour: the price of a type divided by the number of pods that it
+	// holds.
 	PerPod float64
 	// Restricted says that host ports or DaemonSet pods may exclude types that have room and the required labels.
 	Restricted bool

@@ -37,8 +37,8 @@ type VolumeKey struct{ Driver, Key string }
 // A SharedVolume is a volume that several pending pods or a DaemonSet use. Number is its index in SharedDemands.
 type SharedVolume struct {
 	Dimension, Number int
-	// Share is the fraction of an attachment that each pod with the volume demands in the linear relaxation: 1 divided by
-	// the number of these pods. It is 0 if a DaemonSet uses the volume as well.
+	// Share is the fraction of an attachment that each pod with the volume demands in the linear relaxation. It is 1
+	// divided by the number of these pods. It is 0 if a DaemonSet uses the volume as well.
 	Share float64
 }
 
@@ -161,7 +161,7 @@ func (v *Volumes) Demand(pod *model.Pod) ([]int64, SharedVolumes) {
 	return amount, shared
 }
 
-// AttachableBy sets the volume dimensions of room to the number of volumes that a new node of type t can attach besides
+// AttachableBy sets the volume dimensions of room for a new node of type t: how many volumes it can attach besides
 // those of the DaemonSets. brought are the shared volumes that the DaemonSets attach.
 func (v *Volumes) AttachableBy(t *model.InstanceType, daemons []*model.Daemon, room []int64) (brought SharedVolumes) {
 	for driver, i := range v.at {

@@ -93,7 +93,7 @@ func countRunning(c *compiler, group int, n *Node, terminating bool) {
 		return
 	}
 	if g.Key == HostKey && d < 0 && !(terminating && spread) {
-		counts.Total++ // the node takes no more pods, so it has no domain
+		counts.Total++ // n takes no new pods, so it has no domain
 		return
 	}
 	if d < 0 || terminating && spread || !c.IsEligible(g, n) {
@@ -260,8 +260,8 @@ func (c *Counts) Allows(r *Rule, d int, mayBeFirst func(*Rule) bool) int {
 	return math.MaxInt32
 }
 
-// IsFirst reports whether kube-scheduler's first-pod exception applies to a rule of affinity: the pod matches the rule
-// itself, and no other pod matches any required affinity of the pod.
+// IsFirst reports whether kube-scheduler's first-pod exception applies to a rule of affinity. The pod must match the
+// rule itself, and no other pod may match any required affinity of the pod.
 func (c *Counts) IsFirst(r *Rule) bool {
 	return r.Self && c.groups[r.Group].Total == 0 &&
 		!slices.ContainsFunc(r.Affinity, func(group int) bool { return c.groups[group].Total > 0 })
@@ -345,7 +345,7 @@ func (c *Counts) Reserve(r *Rule, d int) {
 		return
 	}
 	counts := &c.groups[r.Group]
-	counts.Limit[d] = min(counts.Limit[d], counts.Present[d]) // the pod itself may be among those present
+	counts.Limit[d] = min(counts.Limit[d], counts.Present[d]) // Present may include the pod itself
 }
 
 // SetEligible sets whether a node that counts for the group is or may be in domain d.

@@ -18,12 +18,13 @@ import (
 //     are counted on each such node.
 //   - For an uncertain DaemonSet, anti-affinity and spread assume a pod on each node that it selects. Affinity assumes
 //     none.
-//   - Over domains that nodes share, such as zones, a pod with anti-affinity to DaemonSet pods avoids each domain in
-//     which a new node may run one. A pod with spread among DaemonSet pods is refused, because their number is not known.
+//   - Over domains that nodes share, such as zones, a new node may run a DaemonSet pod in some domains. A pod with
+//     anti-affinity to DaemonSet pods avoids these domains. A pod with spread among DaemonSet pods is refused, because
+//     their number is not known.
 //
-// A pod refused for this reason is placed once a node with the DaemonSet pod exists.
+// A pod that is refused because of a DaemonSet is placed once a node with the DaemonSet pod exists.
 
-// A Daemon is a DaemonSet that affects pending pods: a constraint of a pending pod counts its pods, or its required
+// A Daemon is a DaemonSet that affects pending pods. A constraint of a pending pod counts its pods, or its required
 // anti-affinity repels a pending pod.
 type Daemon struct {
 	*model.Daemon
@@ -297,7 +298,7 @@ func (p *Problem) countsNewDaemons(group int) *Daemon {
 	}
 	for _, key := range append([]int{g.Key}, g.OtherKeys...) {
 		if k := p.Keys[key]; key != HostKey && len(k.Reach) == 0 && !k.Open {
-			return nil // new nodes lack the label and do not count
+			return nil // new nodes lack the label, so they do not count
 		}
 	}
 	for _, i := range g.Daemons {

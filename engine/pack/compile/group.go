@@ -12,9 +12,9 @@ import (
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
-// A Group is the pods that one term selects (a label selector with a topology key), counted by domain of that key, for
-// rules of one kind. If the key is the hostname, domains are the nodes of Problem.Nodes. On new nodes, package binpack
-// counts the pods.
+// A Group is the pods that one term selects (a label selector with a topology key), for rules of one kind. They are
+// counted by domain of the key. If the key is the hostname, domains are the nodes of Problem.Nodes. On new nodes,
+// package binpack counts the pods.
 type Group struct {
 	Kind topology.Kind
 	Key  int // index in Problem.Keys

@@ -75,7 +75,7 @@ func (s *signer) signVolumes(b []byte, pod *model.Pod) []byte {
 		}
 		b = append(b, 0)
 	}
-	if s.c.Volumes.Limited() { // a volume that several pods mount is attached once per node
+	if s.c.Volumes.Limited() { // attach limits matter, so encode what the volumes use of them
 		own, shared := s.c.Volumes.Demand(pod)
 		b = encode.Vector(b, own[s.c.Dimensions.Plain:])
 		for _, x := range shared {

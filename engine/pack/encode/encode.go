@@ -13,16 +13,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Int appends v.
+// Int appends v as a varint.
 func Int(b []byte, v int64) []byte { return binary.AppendVarint(b, v) }
 
-// String appends s.
+// String appends the length of s and s.
 func String(b []byte, s string) []byte {
 	b = binary.AppendUvarint(b, uint64(len(s)))
 	return append(b, s...)
 }
 
-// Strings appends the list.
+// Strings appends the length of the list and its strings.
 func Strings(b []byte, list []string) []byte {
 	b = Int(b, int64(len(list)))
 	for _, s := range list {

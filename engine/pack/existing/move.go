@@ -132,7 +132,7 @@ func (a *Placement) clearRoom(c *compile.Class, s *compile.Stage, i int) bool {
 func (a *Placement) bestMove(c *compile.Class, i int) (m movable, to int) {
 	to = -1
 	after, size := a.shortfall(c, i), 0.0
-	tried := map[*compile.Class]bool{c: true} // moving a pod of the same class gains nothing
+	tried := map[*compile.Class]bool{c: true} // moving a pod of class c does not help
 	for _, candidate := range a.nodes[i].movable {
 		if tried[candidate.class] {
 			continue

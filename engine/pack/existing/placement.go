@@ -149,7 +149,7 @@ func (a *Placement) keepNominated(c *compile.Class, byName map[string]int) {
 			}
 			continue
 		}
-		if rest == nil { // the first pod that is placed: the pods before it stay in Waiting
+		if rest == nil { // this is the first pod to be placed: the pods before it stay in Waiting
 			rest = append(make([]*model.Pod, 0, len(pods)), pods[:i]...)
 		}
 		a.settle(c, last, node, pods[i:i+1])
