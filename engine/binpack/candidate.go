@@ -20,7 +20,7 @@ type candidate struct {
 	price    float64   // the price of the cheapest offer that any item type may use, without the fee
 	holds    int       // the number of item types of which a bin holds a copy
 	// groupPrice[g] is the price of a bin for items of price group g (see doc.go), with the fee. It is +Inf if the group
-	// has no unpacked copy that the bin holds.
+	// has no remaining copy that the bin holds.
 	groupPrice []float64
 	groups     lp.GroupSet // the price groups g with a finite groupPrice[g]
 	// best[d] is the highest dual price in dimension d of all price groups in groups. value is the inner product of best
@@ -97,7 +97,7 @@ func newCandidates(in *instance, d *demand) *candidates {
 	return c
 }
 
-// usesOf returns the distinct uses of a catalog by unpacked item types. The next call overwrites the result.
+// usesOf returns the distinct uses of a catalog by item types with remaining copies. The next call overwrites the result.
 func (c *candidates) usesOf(cat *catalog) []groupUse {
 	out := c.uses[:0]
 	for _, t := range c.demand.types {
@@ -168,7 +168,7 @@ func (c *candidate) dominates(other *candidate) bool {
 	return typeset.ContainsAll(c.catalog.types[c.typ].Includes, c.catalog.types[other.typ].Includes)
 }
 
-// updateGroupPrices recomputes groupPrice and groups for the unpacked item types. fee is added to each price.
+// updateGroupPrices recomputes groupPrice and groups for the item types with remaining copies. fee is added to each price.
 func (c *candidates) updateGroupPrices(fee float64) {
 	for _, x := range c.list {
 		if x.groupPrice == nil {
@@ -270,7 +270,7 @@ func (c *candidates) ranked(i int) *candidate {
 }
 
 // A walk visits the candidates by falling upper bound on the ratio of a pattern. The bound is maxRatio, or total /
-// (price + fee) if the candidate's value exceeds total. No pattern is worth more than total, the value of all unpacked
+// (price + fee) if the candidate's value exceeds total. No pattern is worth more than total, the value of all remaining
 // copies.
 type walk struct {
 	candidates *candidates

@@ -12,7 +12,7 @@ import (
 // bins if there are none or the problem is not sparse. The copies of the returned bins are marked as packed.
 func (s *search) generateColumns(bins []*pattern) []*pattern {
 	b := s.builder
-	if !b.effort.sparse || s.in.options.Effort < 0 || s.in.limited() || s.demand.unpacked() {
+	if !b.effort.sparse || s.in.options.Effort < 0 || s.in.limited() || s.demand.hasRemaining() {
 		return bins
 	}
 	b.effort = s.usualEffort() // improve packs only a few bins at a time
@@ -72,7 +72,7 @@ func (s *search) columnsFor(bins []*pattern, x, y int) []colgen.Column {
 	})
 }
 
-// patternOf returns the pattern of a column, made of unpacked copies.
+// patternOf returns the pattern of a column, made of remaining copies.
 func (s *search) patternOf(c colgen.Column) *pattern {
 	x := s.candidates.list[c.Bin]
 	p := &pattern{catalog: x.catalog, typ: x.typ, fee: s.pricing.fee, price: x.price + s.pricing.fee}
@@ -86,7 +86,7 @@ func (s *search) patternOf(c colgen.Column) *pattern {
 	return p
 }
 
-// put adds one unpacked copy of t to p.
+// put adds one remaining copy of t to p.
 func (p *pattern) put(t *itemType) {
 	for i := range t.classes {
 		c := &t.classes[i]

@@ -77,7 +77,7 @@ func (s *search) isSparse() bool {
 
 // construct opens bins until no more copies can be packed, and returns their patterns.
 //
-// Values come from the dual prices of the relaxation for the unpacked copies. construct opens the pattern with the
+// Values come from the dual prices of the relaxation for the remaining copies. construct opens the pattern with the
 // highest ratio as often as copies, budgets and supplies allow, then the next. Dual prices are updated now and then.
 // This is the pricing step of column generation used greedily (Gilmore and Gomory 1961).
 func (s *search) construct() []*pattern {
@@ -185,7 +185,7 @@ func (s *search) bestAround(anchor *itemType) *pattern {
 }
 
 // take opens p as often as copies, budgets and supplies allow. It then opens patterns alike to p, until all of them
-// hold about 1 - repriceShare of the value that was unpacked. It returns the opened patterns.
+// hold about 1 - repriceShare of the value that was remaining. It returns the opened patterns.
 func (s *search) take(p *pattern) []*pattern {
 	p.resize()
 	p.setCharge(s.in.options.RelaxDistinct)

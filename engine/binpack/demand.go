@@ -6,14 +6,14 @@ import (
 	"slices"
 )
 
-// A demand is the item types of one search, with the number of unpacked copies of each.
+// A demand is the item types of one search, with the number of remaining copies of each.
 type demand struct {
 	types   []*itemType
 	classes int           // the number of conflict classes
 	groups  int           // the number of price groups
 	scarce  []cardinality // the cardinalities that have a dual price
-	byValue []*itemType   // the item types with unpacked copies, by falling value
-	total   float64       // the total value of all unpacked copies
+	byValue []*itemType   // the item types with remaining copies, by falling value
+	total   float64       // the total value of all remaining copies
 }
 
 // A cardinality is a conflict group whose counter reaches at most max in a bin. bins is the number of bins that the
@@ -110,7 +110,7 @@ func (d *demand) group(catalogs []*catalog) {
 	d.groups = min(len(size), maxGroups)
 }
 
-// rank rebuilds byValue from all item types with unpacked copies.
+// rank rebuilds byValue from all item types with remaining copies.
 func (d *demand) rank() {
 	d.byValue = d.byValue[:0]
 	for _, t := range d.types {
@@ -121,7 +121,7 @@ func (d *demand) rank() {
 	d.sort()
 }
 
-// sort removes the item types without unpacked copies from byValue and orders it by falling value. It updates total.
+// sort removes the item types without remaining copies from byValue and orders it by falling value. It updates total.
 func (d *demand) sort() {
 	d.byValue = slices.DeleteFunc(d.byValue, func(t *itemType) bool { return t.left == 0 })
 	slices.SortFunc(d.byValue, func(a, b *itemType) int {
@@ -133,7 +133,7 @@ func (d *demand) sort() {
 	d.sum()
 }
 
-// sum recomputes total, the value of all unpacked copies.
+// sum recomputes total, the value of all remaining copies.
 func (d *demand) sum() {
 	d.total = 0
 	for _, t := range d.byValue {
@@ -141,12 +141,12 @@ func (d *demand) sum() {
 	}
 }
 
-// unpacked reports whether any item type has unpacked copies.
-func (d *demand) unpacked() bool {
+// hasRemaining reports whether any item type has remaining copies.
+func (d *demand) hasRemaining() bool {
 	return slices.ContainsFunc(d.types, func(t *itemType) bool { return t.left > 0 })
 }
 
-// needs returns the total demand of the unpacked copies: needs[g][r] for price group g (see doc.go) and dimension r.
+// needs returns the total demand of the remaining copies: needs[g][r] for price group g (see doc.go) and dimension r.
 // Scarce cardinalities follow the dimensions.
 func (d *demand) needs(width int) [][]float64 {
 	out := make([][]float64, d.groups)

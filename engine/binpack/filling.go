@@ -33,8 +33,8 @@ type scratch struct {
 	open, trade, matched []*itemType
 	scores               []float64
 	free                 []int64
-	scaledFree           []float64 // free capacity divided by the square of the bin's capacity, by dimension; see itemType.match
-	inverse              []float64 // 1 divided by the bin's capacity, by dimension
+	scaledFree           []float64 // scaledFree[d] is the free capacity divided by the square of the bin's capacity
+	inverse              []float64 // inverse[d] is 1 divided by the bin's capacity
 	conflicts            *conflictState
 	filling              filling
 	parts                []part
@@ -108,7 +108,7 @@ func (b *builder) sample(c *candidate) []*itemType {
 	return out
 }
 
-// fits reports whether another copy of t is unpacked and the free capacity holds it.
+// fits reports whether another copy of t remains and the free capacity holds it.
 func (f *filling) fits(t *itemType) bool {
 	if t.used >= t.left {
 		return false
@@ -121,7 +121,7 @@ func (f *filling) fits(t *itemType) bool {
 	return len(t.shared) == 0 || f.in.shared.fit(typeset.Without(t.shared, f.held), t.demand, f.free)
 }
 
-// room returns how many more copies of t the free capacity holds, at most the number of unpacked copies.
+// room returns how many more copies of t the free capacity holds, at most the number of remaining copies.
 func (f *filling) room(t *itemType) int {
 	if len(t.shared) == 0 {
 		return vector.Copies(t.demand, f.free, t.left-t.used)

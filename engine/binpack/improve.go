@@ -20,7 +20,7 @@ var ruinSizes = [...]int{3, 5, 2, 8, 4, 12, 3, 6}
 // are kept if they are cheaper, or as cheap and fewer. With budgets or supplies improve does nothing.
 func (s *search) improve(bins []*pattern) []*pattern {
 	effort := s.in.options.Effort
-	if len(bins) < 2 || effort < 0 || s.in.limited() || s.demand.unpacked() || s.in.meter.exhausted() {
+	if len(bins) < 2 || effort < 0 || s.in.limited() || s.demand.hasRemaining() || s.in.meter.exhausted() {
 		return bins
 	}
 	s.rebase()
@@ -83,7 +83,7 @@ func (r *ruiner) attempt(n int) bool {
 	return false
 }
 
-// disturb ranks the item types with unpacked copies by values that differ at random from the initial ones, by at most
+// disturb ranks the item types with remaining copies by values that differ at random from the initial ones, by at most
 // 10%. So attempts combine the same copies differently. Every fourth attempt keeps the values of the previous attempt.
 func (r *ruiner) disturb(attempt int) {
 	s, seed := r.search, r.seed

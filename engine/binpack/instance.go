@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// An instance is the working state of a Problem: scaled amounts, unpacked copies, and what is left of budgets and
+// An instance is the working state of a Problem: scaled amounts, remaining copies, and what is left of budgets and
 // supplies. All searches of one Solve share it and update it.
 type instance struct {
 	problem  *Problem
@@ -18,11 +18,11 @@ type instance struct {
 	meter    *meter
 }
 
-// An item is an Item with the number of its unpacked copies and its place in the pattern that is being built.
+// An item is an Item with the number of its remaining copies and its place in the pattern that is being built.
 type item struct {
 	*Item
 	index int // in Problem.Items
-	left  int // the number of unpacked copies
+	left  int // the number of remaining copies: those without a bin
 	class int // the number of the conflict class; items of one class have equal counts and bounds
 	// inPattern is the number of copies in the pattern with number stamp. part is the position in pattern.parts.
 	inPattern, stamp, part int
@@ -57,7 +57,7 @@ func newInstance(p *Problem, o Options) *instance {
 	return in
 }
 
-// packable returns the items with unpacked copies and at least one offer set, by falling priority, then by name.
+// packable returns the items with remaining copies and at least one offer set, by falling priority, then by name.
 func (in *instance) packable() []*item {
 	out := make([]*item, 0, len(in.items))
 	for i := range in.items {

@@ -18,7 +18,7 @@ type itemType struct {
 	weights      []float64 // scaled, then 1 for each scarce cardinality that a copy uses and 0 for the others
 	classes      []itemClass
 	hasConflicts bool    // some item of the type has counts or bounds
-	left         int     // the number of unpacked copies
+	left         int     // the number of remaining copies
 	group        int     // the price group, see doc.go
 	value        float64 // the value of one copy, in dollars per hour
 	initialValue float64 // value at the first dual prices
@@ -45,7 +45,7 @@ type itemClass struct {
 	head   int // all items before this index are packed
 }
 
-// open returns the items from the first one with unpacked copies on. Later items may have none.
+// open returns the items from the first one with remaining copies on. Later items may have none.
 func (c *itemClass) open() []*item {
 	for c.head < len(c.items) && c.items[c.head].left == 0 {
 		c.head++

@@ -18,7 +18,7 @@ func byValue(f *filling) {
 }
 
 // byShare splits the item types into ranges by falling value. In a range the lowest value is more than half the
-// highest. Each range gets a share of the bin: its share of the total value of unpacked copies. Thus no bin uses up the
+// highest. Each range gets a share of the bin: its share of the total value of remaining copies. Thus no bin uses up the
 // small copies that other bins need to fill gaps. Within a range, match chooses the item types.
 func byShare(f *filling) {
 	total := 0.0

@@ -114,7 +114,7 @@ func (p *pattern) setCharge(relax bool) {
 }
 
 // alike returns a pattern with the same contents, made of copies that are not packed yet. An item may be replaced by
-// another of the same item class. It returns nil if too few copies are unpacked.
+// another of the same item class. It returns nil if too few copies remain.
 func (p *pattern) alike() *pattern {
 	like := *p
 	like.parts = make([]part, 0, len(p.parts))
@@ -143,7 +143,7 @@ func (p *pattern) alike() *pattern {
 }
 
 // move marks the copies of n bins with this pattern as packed, and updates budget and supply. A negative n marks them
-// as unpacked.
+// as remaining.
 func (p *pattern) move(n int) {
 	for _, x := range p.parts {
 		x.item.left -= n * x.n

@@ -87,7 +87,7 @@ func (f *filling) swap() bool {
 }
 
 // exchangeable returns how many of n copies of a in the bin can be replaced by one copy of b each. The free capacity
-// and the unpacked copies of b limit the number.
+// and the remaining copies of b limit the number.
 func (f *filling) exchangeable(a, b *itemType, n int) int {
 	n = min(n, b.left-b.used)
 	for d, v := range b.demand {

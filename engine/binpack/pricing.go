@@ -6,7 +6,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/binpack/vector"
 )
 
-// A pricing computes the values of the item types from the dual prices of the relaxation for the unpacked copies.
+// A pricing computes the values of the item types from the dual prices of the relaxation for the remaining copies.
 type pricing struct {
 	demand             *demand
 	candidates         *candidates
@@ -47,7 +47,7 @@ func newPricing(in *instance, d *demand, c *candidates) *pricing {
 	return p
 }
 
-// update recomputes values and maxRatio for the unpacked copies. It returns false if no bin can be opened.
+// update recomputes values and maxRatio for the remaining copies. It returns false if no bin can be opened.
 func (p *pricing) update() bool {
 	if p.meter.exhausted() || !p.solve() {
 		return false

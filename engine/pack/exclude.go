@@ -12,7 +12,7 @@ import (
 // Options.Leave and the pods with a request that no node can meet. The plan does not read refused pods at all, so they
 // cannot make it fail.
 func exclude(s *model.Snapshot, o Options, pods []*model.Pod) (rest []*model.Pod, refused []model.Refusal) {
-	oversized := map[uintptr]model.Verdict{} // by pointer to the map of requests, which equal pods share
+	oversized := map[uintptr]model.Verdict{} // by address of the map of requests, which equal pods share
 	at := map[model.Verdict]int{}
 	rest = make([]*model.Pod, 0, len(pods))
 	for _, pod := range pods {

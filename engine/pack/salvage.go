@@ -85,9 +85,9 @@ func partsBut(plan *model.Plan, why string, kept func(int) bool) removal {
 
 // A removal is what to remove from a plan. Each removed part has the reason to refuse its pods.
 type removal struct {
-	nodes    map[int]string    // by position in Plan.Nodes
-	existing map[string]string // by name of the node of a placement
-	pods     map[string]string // by pod key
+	nodes    map[int]string    // the planned nodes to remove: reason by position in Plan.Nodes
+	existing map[string]string // the placements to remove: reason by node name
+	pods     map[string]string // the pods to remove: reason by pod key
 }
 
 // partsNamed returns the parts of the plan that the violations name. n is the number of the attempt, from 1. Later

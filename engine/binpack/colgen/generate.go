@@ -63,8 +63,8 @@ type generator struct {
 	bins    []bin     // the bin types that the search considers, by falling MaxRatio
 	byPrice []bin     // all bin types, by rising price
 	value   []float64 // value[i] is the current dual price of item i, in dollars per hour
-	left    []int     // left[i] is the number of unpacked copies of item i
-	open    []entry   // the items with unpacked copies, by falling value; list updates it
+	left    []int     // left[i] is the number of remaining copies of item i
+	open    []entry   // the items with remaining copies, by falling value; list updates it
 	gaps    gapTable
 	buf     []int64
 	master  master
@@ -163,7 +163,7 @@ func newGenerator(items []Item, bins []Bin, spend func(int) bool) *generator {
 	return g
 }
 
-// restock marks all copies as unpacked and rebuilds the list of open items.
+// restock marks all copies as remaining and rebuilds the list of open items.
 func (g *generator) restock() {
 	g.left = g.left[:0]
 	for i := range g.items {
@@ -184,10 +184,10 @@ func (g *generator) list() {
 	g.buf = g.gaps.set(g.open, g.buf)
 }
 
-// maxGone: pack rebuilds the list when more than this share of its items have no unpacked copies.
+// maxGone: pack rebuilds the list when more than this share of its items have no remaining copies.
 const maxGone = 0.125
 
-// pack packs all copies greedily, and returns the columns and their total price. It takes the most valuable unpacked
+// pack packs all copies greedily, and returns the columns and their total price. It takes the most valuable remaining
 // copy and adds the column with the highest ratio that contains it, until all are packed.
 func (g *generator) pack() (list []column, cost float64) {
 	g.restock()

@@ -122,7 +122,7 @@ func (g *generator) complete(f *entrySet, x, y int64) float64 {
 	return value
 }
 
-// hasSpare reports whether entry m has more unpacked copies than the set contains.
+// hasSpare reports whether entry m has more remaining copies than the set contains.
 func (g *generator) hasSpare(f *entrySet, m int32) bool {
 	left := g.left[g.open[m].item]
 	for _, o := range f.member[:f.size] {

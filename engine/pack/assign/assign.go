@@ -268,7 +268,8 @@ func (a *Assignment) bearing(g *compile.Group, f *catalog.Fit) catalog.Bearing {
 		if f.ByPool[i].Set == nil {
 			continue
 		}
-		if _, ok := a.Problem.Catalog.Launches(a.Limits, p, f.ByPool[i], f.Demand); !ok && !a.Placed.Late { // late pods may join a planned node
+		// When Late is set, the pods may also join a planned node of a pool that can launch no more.
+		if _, ok := a.Problem.Catalog.Launches(a.Limits, p, f.ByPool[i], f.Demand); !ok && !a.Placed.Late {
 			continue
 		}
 		if here := p.BearingOf(g.Filter, f.ByPool[i]); first {

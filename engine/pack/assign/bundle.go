@@ -100,7 +100,8 @@ func leaders(a *Assignment, c *compile.Class, s *compile.Stage, after []*compile
 			break
 		}
 	}
-	if mayLead && (len(after) == 1 || a.Placed.Left(c) == 1) { // a leader with affinity to itself may come first only if it is the last pod of its class
+	// A leader (not the class of the bundle itself) may come first only if it is the last pod of its class.
+	if mayLead && (len(after) == 1 || a.Placed.Left(c) == 1) {
 		out = append(out, nil)
 	}
 	return out

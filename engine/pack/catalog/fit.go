@@ -16,7 +16,7 @@ type Fit struct {
 	ID     int
 	OK     bool // some type of some pool holds a pod
 	Demand *Demand
-	ByPool []PoolFit // by Pool.Index
+	ByPool []PoolFit // ByPool[i] is for the pool with index i
 	// PerPod is the lowest price per pod, in dollars per hour: the price of a type divided by the number of pods that it
 	// holds.
 	PerPod float64

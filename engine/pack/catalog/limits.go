@@ -10,8 +10,8 @@ import (
 
 // Limits is what pool limits and reservations still allow.
 type Limits struct {
-	pools        []model.Resources // by Pool.Index; only limited resources; nil for a pool without limits
-	reservations []int             // instances left, by Reservation.Index
+	pools        []model.Resources // pools[i] is what the limits of pool i allow, for limited resources only; nil for no limits
+	reservations []int             // reservations[i] is how many instances of reservation i are left
 }
 
 func newLimits(s *model.Snapshot, pools []*Pool, reservations map[string]*Reservation) *Limits {

@@ -36,7 +36,7 @@ type offerSets struct {
 	list    []*OfferSet
 	byText  map[string]*OfferSet
 	meets   map[[2]int]*OfferSet // results of Meet, by the IDs of both sets
-	classes map[string]int       // PriceClass by encoded Prices
+	classes map[string]int       // classes[text] is the PriceClass of the Prices with this encoding
 	made    int                  // the number of intersections computed so far
 }
 

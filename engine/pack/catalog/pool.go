@@ -42,7 +42,7 @@ type Catalog struct {
 	volumes  *Volumes
 	fits     map[fitKey]*Fit
 	byTerm   map[setKey]*OfferSet
-	roomy    map[[2]int]typeset.Set // results of Roomy, by demand and pool
+	roomy    map[[2]int]typeset.Set // results of Roomy, by Demand.ID and Pool.Index
 	settings Settings
 }
 

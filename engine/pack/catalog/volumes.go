@@ -26,9 +26,9 @@ const ManyVolumes = 1 << 12
 type Volumes struct {
 	snapshot   *model.Snapshot
 	dimensions *Dimensions
-	at         map[string]int             // dimension by driver
-	learned    map[string]map[string]int  // attach limits that existing nodes report, by instance type and driver
-	shared     map[VolumeKey]SharedVolume // the shared volumes
+	at         map[string]int             // at[driver] is the dimension of the driver's volumes
+	learned    map[string]map[string]int // learned[type][driver] is the attach limit that existing nodes of the type report
+	shared     map[VolumeKey]SharedVolume // the shared volumes, by driver and handle
 }
 
 // A VolumeKey identifies a volume by its CSI driver and its handle.
@@ -184,7 +184,8 @@ func (v *Volumes) AttachableBy(t *model.InstanceType, daemons []*model.Daemon, r
 			}
 		}
 	}
-	brought = slices.DeleteFunc(brought, func(x SharedVolume) bool { return room[x.Dimension] < 0 }) // the volumes of the DaemonSets alone exceed the limit, so some are not attached
+	// If the volumes of the DaemonSets alone exceed the limit, some of them are not attached.
+	brought = slices.DeleteFunc(brought, func(x SharedVolume) bool { return room[x.Dimension] < 0 })
 	for i := v.dimensions.Plain; i < v.dimensions.Len(); i++ {
 		room[i] = max(room[i], 0)
 	}

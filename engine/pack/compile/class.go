@@ -238,7 +238,8 @@ func sortClasses(c *compiler) {
 	}
 }
 
-// rulesOf returns the pod's affinity, anti-affinity and spread constraints, and adds their terms to the book of terms.
+// rulesOf returns the pod's affinity, anti-affinity and spread constraints. It adds their terms to c.terms.book, which
+// numbers the terms of the plan.
 func rulesOf(c *compiler, pod *model.Pod) []topology.Rule {
 	defaults := c.Settings.defaultsOf(pod)
 	if !hasPodRules(&pod.Object.Spec) && len(defaults) == 0 {

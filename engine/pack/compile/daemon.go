@@ -41,7 +41,8 @@ type Daemon struct {
 	terms []int // numbers of the terms of its required anti-affinity
 }
 
-// readDaemons sets Problem.Daemons, and adds the terms of their required anti-affinity to the book of terms.
+// readDaemons sets Problem.Daemons. It adds the terms of their required anti-affinity to c.terms.book, which numbers
+// the terms of the plan.
 func readDaemons(c *compiler) {
 	for _, m := range c.Snapshot.Daemons() {
 		if m.Object.DeletionTimestamp != nil {

@@ -48,10 +48,10 @@ type groupKey struct {
 	with               string
 }
 
-// A termIndex numbers terms and finds the groups of each term.
+// A termIndex numbers terms (label selectors with a topology key) and finds the groups of each term.
 type termIndex struct {
 	book   *topology.Book
-	groups map[int][]int // groups by term
+	groups map[int][]int // groups[n] are the indices of the groups of term n
 	// leaving has the keys of the displaced pods: they are to be placed, and still run on a node that is being deleted.
 	// They do not count there.
 	leaving map[string]bool

@@ -12,7 +12,7 @@ type interner struct {
 	texts   []string       // texts[n] is the encoding with number n
 	marks   []int          // marks[n] is the mark that the encoder returned for it
 	firsts  []int          // firsts[n] is the first item with number n
-	number  map[string]int // number by encoding
+	number  map[string]int // number[text] is the number of an encoding
 	arena   arena
 }
 

@@ -19,7 +19,7 @@ type Key struct {
 	// MayLack says that a new node may come without the label.
 	MayLack bool
 
-	number map[string]int // domain by label value
+	number map[string]int // number[value] is the domain with that label value
 }
 
 // HostKey is the index of kubernetes.io/hostname in Problem.Keys. Its domain i is the node Problem.Nodes[i].

@@ -15,7 +15,7 @@ import (
 // labels are equal to kube-scheduler.
 type signer struct {
 	c       *compiler
-	amounts map[uintptr]string // encoded requests, by pointer to the map of requests, which equal pods share
+	amounts map[uintptr]string // amounts[p] is the encoding of the requests in the map at address p; equal pods share the map
 }
 
 func newSigner(c *compiler) *signer { return &signer{c: c, amounts: map[uintptr]string{}} }

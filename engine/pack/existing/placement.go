@@ -33,7 +33,8 @@ type Placement struct {
 	moves   bool           // whether MakeRoom may move nominated pods
 }
 
-// A Step is one pod in the order of placement. No required constraint counts Free pods, so they come last in a plan.
+// A Step is one pod in the order of placement. Free says that no required constraint counts the pod. Free pods come
+// last in the order of a plan.
 type Step struct {
 	Pod  *model.Pod
 	Free bool
