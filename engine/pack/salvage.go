@@ -18,7 +18,7 @@ const (
 )
 
 // salvage returns a part of the plan that breaks no rule. It removes the nodes, placements and pods that violations
-// name until none is left. The removed pods are refused.
+// name, until the check finds no violation. The removed pods are refused.
 func (c *checkedSolve) salvage(plan *model.Plan, violations []verify.Violation) *model.Plan {
 	first, whole := violationReason(violations[0]), plan
 	for n := 1; n <= maxSalvages; n++ {

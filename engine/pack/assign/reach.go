@@ -21,7 +21,7 @@ func markReachable(a *Assignment) {
 	}
 }
 
-// MarkReachable does the same for one group.
+// MarkReachable is markReachable for one group.
 func (a *Assignment) MarkReachable(group int) {
 	g := a.Problem.Groups[group]
 	for _, d := range a.Problem.Keys[g.Key].Reach {

@@ -109,8 +109,9 @@ func NeedsLabels(daemons []DaemonPod) bool {
 	return slices.ContainsFunc(daemons, func(d DaemonPod) bool { return !d.anywhere })
 }
 
-// OverheadOf returns what the DaemonSet pods use that may run on a node with labels that meet reqs. known reports
-// whether the node may have a label that reqs does not mention. A nil known means that it has no other labels.
+// OverheadOf returns what DaemonSet pods use on a node with labels that meet reqs. It includes all pods that may run
+// there. known reports whether the node may have a label that reqs does not mention. A nil known means that the node
+// has no such label.
 func OverheadOf(daemons []DaemonPod, reqs require.Set, known func(string) bool) Overhead {
 	var o Overhead
 	if len(daemons) == 0 {

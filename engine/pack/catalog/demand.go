@@ -113,7 +113,7 @@ func (in *Interner) Tolerations(list []corev1.Toleration, bearsSoft bool) *Toler
 	return t
 }
 
-// BothTolerate returns Tolerations for two pods on one node: they tolerate a taint only if a and b both do.
+// BothTolerate returns Tolerations for two pods on one node: they tolerate a taint only if both arguments tolerate it.
 func (in *Interner) BothTolerate(a, b *Tolerations) *Tolerations {
 	if a == b {
 		return a
@@ -127,7 +127,7 @@ func (in *Interner) BothTolerate(a, b *Tolerations) *Tolerations {
 	return t
 }
 
-// BothMeet returns the NodeTerms of the nodes that meet both a and b. It returns nil if no node can.
+// BothMeet returns the NodeTerms of the nodes that meet both arguments. It returns nil if no node can.
 func (in *Interner) BothMeet(a, b *NodeTerms) *NodeTerms {
 	var terms []require.Set
 	for _, x := range a.Terms {
@@ -143,7 +143,7 @@ func (in *Interner) BothMeet(a, b *NodeTerms) *NodeTerms {
 	return in.Terms(terms)
 }
 
-// Narrow returns the NodeTerms of the nodes that meet both a and b. It returns a itself if no node can.
+// Narrow returns the NodeTerms of the nodes that meet both arguments. If no node can, it returns the first argument.
 func (in *Interner) Narrow(a, b *NodeTerms) *NodeTerms {
 	var terms []require.Set
 	for _, x := range a.Terms {
@@ -166,8 +166,8 @@ func (in *Interner) Narrow(a, b *NodeTerms) *NodeTerms {
 // maxRotations is the largest number of rotations that Rotations returns.
 const maxRotations = 8
 
-// Rotations returns rotations of a: one for each of its first maxRotations terms, with that term in front. A pool uses
-// the first term that it can meet, so the term in front is preferred.
+// Rotations returns rotations of the node terms: one for each of the first maxRotations terms, with that term in front.
+// A pool uses the first term that it can meet, so the term in front is preferred.
 func (in *Interner) Rotations(a *NodeTerms) []*NodeTerms {
 	if a.rotations == nil {
 		a.rotations = []*NodeTerms{a}
@@ -200,7 +200,7 @@ func RequiredTerms(spec *corev1.PodSpec) ([]require.Set, model.Verdict) {
 	var terms []require.Set
 	for _, term := range spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
 		if len(term.MatchFields) > 0 || len(term.MatchExpressions) == 0 {
-			continue // fields name a node, so no new node meets them; by the API, an empty term matches no node
+			continue // matchFields name a node, so no new node meets them; by the API, an empty term matches no node
 		}
 		terms = append(terms, selector.And(require.FromSelector(term.MatchExpressions)))
 	}

@@ -177,7 +177,7 @@ func (f *Fit) Like(o *Fit) bool {
 // none.
 type Bearing uint8
 
-// The bearings: the constraint counts the pod on some of these nodes, on all of them, or on none of them.
+// The bearings: the constraint counts the pod on some, on all, or on none of the new nodes that the pod may get.
 const (
 	MayCount Bearing = iota
 	Counts
@@ -191,7 +191,7 @@ type NodeFilter struct {
 	Tolerations *Tolerations
 }
 
-// Tolerates reports whether the filter does not exclude the nodes of p by their taints.
+// Tolerates reports whether nodes with the taints of p pass the filter.
 func (f NodeFilter) Tolerates(p *Pool) bool {
 	return f.Tolerations == nil || !f.Tolerations.RefuseHard(p.Taints)
 }

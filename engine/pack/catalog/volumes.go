@@ -27,7 +27,7 @@ type Volumes struct {
 	snapshot   *model.Snapshot
 	dimensions *Dimensions
 	at         map[string]int             // at[driver] is the dimension of the driver's volumes
-	learned    map[string]map[string]int // learned[type][driver] is the attach limit that existing nodes of the type report
+	learned    map[string]map[string]int  // learned[type][driver] is the attach limit that existing nodes of the type report
 	shared     map[VolumeKey]SharedVolume // the shared volumes, by driver and handle
 }
 

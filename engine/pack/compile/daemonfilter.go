@@ -63,7 +63,7 @@ func (f *DaemonFilter) Filter() catalog.PresenceFilter {
 // RequiresDaemons reports whether the filter requires DaemonSet pods on the node to meet affinity.
 func (f *DaemonFilter) RequiresDaemons() bool { return f != nil && len(f.mustRun) > 0 }
 
-// NarrowToDaemons returns a narrowed to the nodes on which mustRun is met. For each of its groups, such a node is
+// NarrowToDaemons narrows node terms to the nodes on which mustRun is met. For each group of mustRun, such a node is
 // selected by a certain DaemonSet whose pods the group counts.
 func (f *DaemonFilter) NarrowToDaemons(a *catalog.NodeTerms) *catalog.NodeTerms {
 	in := f.problem.Intern

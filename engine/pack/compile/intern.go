@@ -64,7 +64,7 @@ func (a *interner) encode(from int, encode encoder) {
 	}
 }
 
-// add gives a new encoding the next number and returns it. first is the item that has the encoding.
+// add adds a new encoding and returns its number. first is the first item with the encoding.
 func (a *interner) add(text string, mark, first int) int {
 	id := len(a.texts)
 	a.number[text] = id

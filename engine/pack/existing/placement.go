@@ -135,8 +135,8 @@ func (a *Placement) KeepNominated() {
 	a.moves = a.fewWait()
 }
 
-// keepNominated does the same for the pods of one class. byName has the indices of nodes by the names of nodes and
-// NodeClaims.
+// keepNominated is KeepNominated for the pods of one class. byName[name] is the index of the node with that name, or
+// with a NodeClaim of that name.
 func (a *Placement) keepNominated(c *compile.Class, byName map[string]int) {
 	last := c.Last()
 	canMove := isMovable(c)
