@@ -16,7 +16,7 @@ type catalog struct {
 	lookup   *Index
 	left     []int64 // the budget that is left, by budget dimension
 	total    []int64 // the whole budget, by budget dimension
-	supplies []int // supplies[i] is the number of bins left of supply i; all catalogs share the slice
+	supplies []int   // supplies[i] is the number of bins left of supply i; all catalogs share the slice
 	preload  bool    // some type has a Preload
 	limited  bool    // there is a budget, or a type with a supply
 }

@@ -46,7 +46,7 @@ func (a *Assignment) Choices(c *compile.Class, s *compile.Stage) []*Choice {
 	return a.combinations(c, s, s.Keys, nil, s.Daemons)
 }
 
-// choicesWith is like Choices, but also chooses domains of the keys in more.
+// choicesWith is Choices with domains of further keys: those in more.
 func (a *Assignment) choicesWith(c *compile.Class, s *compile.Stage, more []int) []*Choice {
 	if len(more) == 0 {
 		return a.Choices(c, s)

@@ -9,9 +9,9 @@ import (
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
-// Counts are how many pods each group counts in each domain, and how many more the anti-affinity of these pods allows.
-// Problem.Counts contains the running pods, the expected DaemonSet pods and the host ports in use. Each phase that
-// places pods works on a clone.
+// Counts are how many pods each group counts in each domain, and the largest number that the anti-affinity of these
+// pods allows. Problem.Counts contains the running pods, the expected DaemonSet pods and the host ports in use. Each
+// phase that places pods works on a clone.
 type Counts struct {
 	problem *Problem
 	groups  []GroupCount

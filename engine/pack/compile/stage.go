@@ -40,8 +40,8 @@ type Rule struct {
 	MaxSkew    int  // for spread, as in the API
 	MinDomains int  // for spread, as in the API
 	// Affinity are the groups of all required affinity of the pod, set for required affinity. They decide on
-	// kube-scheduler's first-pod exception: if no pod matches any required affinity of a pod, the pod needs to match it
-	// only itself.
+	// kube-scheduler's first-pod exception: if no pod matches any required affinity of a pod, it suffices that the pod
+	// itself matches it.
 	Affinity []int
 }
 
