@@ -1,4 +1,4 @@
-// Package binpack packs items into bins of different types at the least total cost.
+// Package binpack packs items into bins of different types, at a total cost that is close to the least.
 //
 // It solves the variable-cost vector bin packing problem with side constraints. An item is a number of identical
 // copies with a demand in each dimension. A bin type has a capacity in each dimension and offers, each with a price.
@@ -29,7 +29,8 @@
 //     master problem (Fisher 1981).
 //  5. Improvement. Groups of bins are closed and packed again (ruin and recreate, Schrimpf et al. 2000; improve.go).
 //
-// The first dual prices are those of the relaxation for all copies. Later ones are for the copies not packed yet.
+// The first dual prices are those of the relaxation for all copies. Later ones are for the remaining copies: those that
+// are in no bin yet.
 //
 // # Guarantees
 //

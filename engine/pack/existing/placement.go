@@ -111,9 +111,6 @@ func (a *Placement) Take(c *compile.Class, n int) []*model.Pod {
 	return pods
 }
 
-// On returns the pods that were placed on the node with index i.
-func (a *Placement) On(i int) []*model.Pod { return a.nodes[i].pods }
-
 // KeepNominated places nominated pods on their nodes if they still fit. It checks only required constraints, because it
 // is not known which preferences held when a pod was nominated.
 func (a *Placement) KeepNominated() {
