@@ -12,7 +12,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/catalogue"
 )
 
-// A Score is what a plan comes to.
+// A Score is the result of judging a plan: the numbers of pods and nodes, and the price.
 type Score struct {
 	Placed, Unplaced int
 	Nodes            int

@@ -6,7 +6,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/binpack/vector"
 )
 
-// A sharedList is Problem.Shared. The methods take lists of indices into it, in rising order.
+// A sharedList is the list Problem.Shared. A shared demand uses one unit of a bin's capacity, however many copies
+// have it. The parameter list of each method holds rising indices into the sharedList.
 type sharedList []SharedDemand
 
 // take subtracts n units from free for each shared demand of the list.

@@ -69,7 +69,8 @@ func (l layout) object(mediaType string, v any) (descriptor, error) {
 	return l.blob(mediaType, data)
 }
 
-// write writes the image of all platforms. The tag is what the image is called inside the layout.
+// write replaces the layout with the image of all platforms and their SBOMs. The version label is the image's tag in
+// the layout. It returns the descriptor of the image index.
 func (l layout) write(platforms []platform, labels map[string]string, texts map[string][]byte, at time.Time) (descriptor, error) {
 	if err := os.RemoveAll(l.dir); err != nil {
 		return descriptor{}, fmt.Errorf("remove old image: %w", err)

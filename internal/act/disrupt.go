@@ -22,8 +22,9 @@ import (
 // parallelMarks bounds how many nodes are marked at once.
 const parallelMarks = 10
 
-// Draft returns the claims that are to come in the place of the command's nodes. They name what they replace, and have
-// names already: the nodes can say what they wait for before there is anything to pay for.
+// Draft returns the replacement claims of the command without creating them. Each claim has its name already, so the
+// nodes can be marked with the names before an instance is launched. Annotations name the claims and types that it
+// replaces.
 func (a *Actor) Draft(c *model.Command) []Launch {
 	var claims, types []string
 	for _, n := range c.Nodes {

@@ -157,7 +157,7 @@ func (c *converter) identityByOtherNames(o *object, path string, spec *yaml.Node
 	}
 }
 
-// reserved are tags that Karpenter sets itself and v1 refuses.
+// reservedTag reports whether Karpenter sets the tag itself. v1 refuses such a tag in a node class.
 func reservedTag(key string) bool {
 	return strings.HasPrefix(key, "kubernetes.io/cluster") || slices.Contains([]string{"eks:eks-cluster-name",
 		"karpenter.sh/nodepool", "karpenter.sh/nodeclaim", "karpenter.k8s.aws/ec2nodeclass", "karpenter.sh/provisioner-name"}, key)

@@ -127,7 +127,8 @@ func (c *converter) unquote(o *object, n *yaml.Node) {
 	}
 }
 
-// head gives an object its new kind and takes away what only a server writes.
+// head sets apiVersion and kind and removes the fields that only the API server or a controller writes. It sets a
+// missing name to default. It returns the spec and adds an empty one if there is none.
 func (c *converter) head(o *object, apiVersion, kind string) *yaml.Node {
 	for _, f := range [][2]string{{"apiVersion", apiVersion}, {"kind", kind}} {
 		n := get(o.root, f[0]) // both are there: without them it would not be ours

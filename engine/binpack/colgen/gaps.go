@@ -109,7 +109,8 @@ func firstTwo(a, b [2]int32) [2]int32 {
 	return [2]int32{a[0], min(a[1], b[1])}
 }
 
-// within returns the indices of the two most valuable entries that fit into the free capacity (x, y), best first.
+// within returns the indices of the two most valuable entries that each fit alone into the free capacity (x, y). The
+// more valuable one is first; noEntry marks a missing one. A coarse grid may miss an entry that fits.
 func (g *gapTable) within(x, y int64) [2]int32 {
 	return g.best[g.x.upTo(x)*(len(g.y.amounts)+1)+g.y.upTo(y)]
 }

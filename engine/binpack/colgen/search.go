@@ -39,11 +39,10 @@ func (g *generator) addColumns() {
 	}
 }
 
-// pairUp searches sets of copies for bin type b in which first is the most valuable entry. It tries each entry as the
-// second copy, and complete adds the others.
-//
-// If best is nil, it returns the set with the highest ratio, if that is at least minRatio. Otherwise it updates best:
-// best[m] is the best set of at least two copies that contains entry m.
+// pairUp searches for sets of copies with a high ratio for bin type b. The first copy is of entry first, which is the
+// most valuable. The second copy is of first or a later entry. complete adds the other copies. If best is nil, pairUp
+// returns the set with the highest ratio, empty if no ratio reaches minRatio. Otherwise it updates best: best[m] is
+// the best set so far with entry m and at least two copies.
 func (g *generator) pairUp(b *bin, first int, minRatio float64, best []entrySet) entrySet {
 	one := &g.open[first]
 	x, y := b.X-one.x, b.Y-one.y

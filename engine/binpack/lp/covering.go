@@ -156,8 +156,8 @@ func (c *Covering) add(x cut, price float64) {
 	c.program.AddRow(row, price)
 }
 
-// cheapest returns for each cut the lowest price of a bin that has its key and admits its groups. The price is infinite
-// if there is no such bin.
+// cheapest returns, for each cut, the lowest price of a bin of the cut's type that admits all groups of the cut. The
+// price is infinite if there is no such bin.
 func (c *Covering) cheapest(cuts []cut) []float64 {
 	price := make([]float64, len(cuts))
 	byKey := map[int][]int{}

@@ -99,7 +99,7 @@ func (p *Program) restore() bool {
 	return false
 }
 
-// pivot makes the basic variable of the row free and the free variable of the column basic. It updates Pivots and
+// pivot exchanges the basic variable of the row with the nonbasic variable of the column. It updates Pivots and
 // Steps.
 func (p *Program) pivot(row, col int) {
 	p.Pivots++

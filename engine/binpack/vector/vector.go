@@ -25,7 +25,8 @@ func Fits(demand, free []int64) bool {
 	return !short
 }
 
-// Short returns the first dimension in which demand exceeds free, and by how much. short is false if demand fits.
+// Short returns the first dimension in which demand exceeds free, and by how much. A negative free amount counts as
+// 0. short is false if demand fits.
 func Short(demand, free []int64) (dimension int, by int64, short bool) {
 	for d, v := range demand {
 		if v > 0 && v > free[d] {

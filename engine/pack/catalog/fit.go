@@ -173,8 +173,8 @@ func (f *Fit) Like(o *Fit) bool {
 	return slices.EqualFunc(f.ByPool, o.ByPool, func(a, b PoolFit) bool { return a.Set == b.Set })
 }
 
-// A Bearing says on which of the new nodes that a pod may get a topology spread constraint counts it: on all, some or
-// none.
+// A Bearing says whether a topology spread constraint counts a pod on the new nodes that the pod may get. It counts
+// the pod on all of them, on some, or on none.
 type Bearing uint8
 
 // The bearings: the constraint counts the pod on some, on all, or on none of the new nodes that the pod may get.

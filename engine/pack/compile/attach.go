@@ -89,7 +89,7 @@ func attachLimits(c *compiler, n *model.Node) map[string]int {
 func attachmentOf(v catalog.VolumeKey) string { return v.Driver + " " + v.Key }
 
 // AttachVolume attaches the volume to the node with these maps: Node.Attachable and Node.Attached. It changes nothing
-// if the volume is attached already.
+// if the volume is attached already or its driver has no limit.
 func AttachVolume(attachable map[string]int, attached map[string]bool, v catalog.VolumeKey) {
 	key := attachmentOf(v)
 	if _, limited := attachable[v.Driver]; limited && !attached[key] {

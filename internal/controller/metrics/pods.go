@@ -169,8 +169,8 @@ func (c *Pods) gauges(pod *corev1.Pod, is wait, m moments, counts bool) []sample
 	return list
 }
 
-// counts reports whether the time since the pod got a place says something about Karpenter: not if the nodes of the pool
-// fail to join, which is a fault of its image or network.
+// counts reports whether the pod enters the provisioning metrics. It does not if no place was found for it yet. Nor
+// does it if its pool is gone or the pool's nodes fail to register, because Karpenter does not cause such delays.
 func (c *Pods) counts(ctx context.Context, m moments) (bool, error) {
 	if m.schedulable.IsZero() || m.pool == "" {
 		return !m.schedulable.IsZero(), nil

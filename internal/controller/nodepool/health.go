@@ -79,7 +79,8 @@ type Diagnosis struct {
 	Reason, Message string
 }
 
-// Of returns the diagnosis of the pool: it is unhealthy if half of its last registrations failed.
+// Of returns the diagnosis of the pool. The pool is unhealthy if at least unhealthyAt of its remembered registrations
+// failed.
 func (h *Health) Of(pool types.UID) Diagnosis {
 	h.mu.Lock()
 	defer h.mu.Unlock()

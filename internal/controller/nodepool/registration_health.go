@@ -81,7 +81,8 @@ func (c *RegistrationHealth) diagnose(pool *apiv1.NodePool, class classObject) {
 	}
 }
 
-// recall rebuilds what Health knew before a restart from the condition: one success, or as many failures as are too many.
+// recall restores the pool's record in Health from its stored condition, after a restart. True records one success,
+// and False records unhealthyAt failures.
 func (c *RegistrationHealth) recall(pool types.UID, stored *metav1.Condition) {
 	switch stored.Status {
 	case metav1.ConditionTrue:

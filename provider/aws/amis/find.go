@@ -61,8 +61,8 @@ func (r *Resolver) byAlias(ctx context.Context, family, version, k string) ([]im
 	return out, nil
 }
 
-// forgetStale drops what is remembered of parameters whose image is deprecated or gone by now: AWS has put a newer one in its
-// place, or is about to.
+// forgetStale removes cached SSM parameters whose image is deprecated or no longer exists. The next lookup reads them
+// again, because AWS replaces such an image. paths maps each image to its parameters; forgetStale changes it.
 func (r *Resolver) forgetStale(found []image, paths map[string][]string) {
 	for _, i := range found {
 		if !i.deprecated {

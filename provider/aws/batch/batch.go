@@ -10,7 +10,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Window says how long a bucket stays open.
+// A Window says when a bucket, the items of one batched call, closes. It closes after Idle without a new item, after
+// Longest at the latest, or at Items items.
 type Window struct {
 	Idle, Longest time.Duration
 	// Items is how many items close a bucket at once.

@@ -16,7 +16,7 @@ const (
 // ownInterfaces are the network interfaces of a young node: its own and a spare one for addresses of pods.
 const ownInterfaces = 2
 
-// readAttachments reads how much can be attached.
+// readAttachments sets the number of local disks and the limit on attached EBS volumes, if EC2 states one.
 func (m *Machine) readAttachments(t ec2types.InstanceTypeInfo) {
 	if s := t.InstanceStorageInfo; s != nil {
 		for _, d := range s.Disks {

@@ -134,7 +134,8 @@ func gpus(m Machine, manufacturer string) (n int64) {
 	return n
 }
 
-// Reserved returns what kubelet keeps for itself on m, resource by resource as it is configured: kubeReserved.
+// Reserved returns the kubeReserved resources of kubelet on m. An amount configured in the node class replaces the
+// default for that resource.
 func Reserved(m Machine, s Shape) model.Resources {
 	p := pods(m, s)
 	if s.Family.ENIMemory {

@@ -125,7 +125,7 @@ const workers = 10
 // deletionRecheck is how often a class that is held back is looked at again.
 const deletionRecheck = 10 * time.Minute
 
-// A Status reconciles one class at a time.
+// Status is the controller that writes the status of node classes and finishes their deletion.
 type Status struct {
 	Config
 

@@ -128,7 +128,8 @@ func (p *Paid) tell(ctx context.Context, err error) {
 	}
 }
 
-// count counts the nodes that rules depend on, if there are any such rules.
+// count returns the numbers of launched nodes and their vCPUs, by instance type and capacity type. The result is
+// empty if no discount is limited to a number of instances or vCPUs.
 func (p *Paid) count(ctx context.Context, r Rules) (Usage, error) {
 	counts := false
 	for _, d := range r.Discounts {

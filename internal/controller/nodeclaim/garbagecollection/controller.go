@@ -48,8 +48,8 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 	return nil
 }
 
-// Reconcile compares all claims with all instances. The claims are read first: what is launched meanwhile is then in
-// the list of instances at most, never missing from it.
+// Reconcile deletes claims whose instance is gone. It lists claims before instances. An instance launched in between
+// is then only an extra in the second list, and no claim seems to lack its instance.
 func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
 	var claims apiv1.NodeClaimList
 	if err := c.Client.List(ctx, &claims); err != nil {
