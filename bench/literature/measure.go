@@ -61,7 +61,7 @@ func problem(items [][]int64, capacity []int64) *binpack.Problem {
 	types.Add(0)
 	for i, demand := range items {
 		p.Items = append(p.Items, binpack.Item{
-			Name: fmt.Sprintf("%05d", i), Demand: demand, Copies: 1, On: []binpack.Use{{Types: types}},
+			Name: fmt.Sprintf("%05d", i), Demand: demand, Copies: 1, Uses: []binpack.Use{{Types: types}},
 		})
 	}
 	return p

@@ -70,7 +70,7 @@ func workload(items, copies, types int) *binpack.Problem {
 			it.Counts, it.Bounds = []binpack.Count{{Group: p.Groups, N: 1}}, []binpack.Bound{{Group: p.Groups, Max: 1}}
 			p.Groups++
 		}
-		it.On = []binpack.Use{use(p, &p.Catalogs[0], &it, labels)}
+		it.Uses = []binpack.Use{use(p, &p.Catalogs[0], &it, labels)}
 		p.Items = append(p.Items, it)
 	}
 	return p

@@ -2,44 +2,42 @@ package binpack
 
 import "github.com/karpenter-go/karpenter/engine/binpack/lp"
 
-// A Relaxation is the linear relaxation of a problem, in which bins and copies are divisible.
+// A Relaxation is the linear relaxation of a Problem: any fraction of a bin can be opened, and copies can be divided.
 type Relaxation struct{ in *instance }
 
-// NewRelaxation returns the relaxation of p. It queries all offer sets of p in advance, so that Bound may run
-// concurrently with Solve.
+// NewRelaxation returns the relaxation of p. It queries all offer sets now: Bound may run concurrently with Solve.
 func NewRelaxation(p *Problem) *Relaxation {
 	open := *p
 	open.Catalogs = make([]Catalog, len(p.Catalogs))
 	for i, c := range p.Catalogs {
-		c.Index = nil // another goroutine may use the index
+		c.Index = nil // Solve may use the index in another goroutine
 		open.Catalogs[i] = c
 	}
 	in := newInstance(&open, Options{})
 	for i := range p.Items {
-		for j, u := range p.Items[i].On {
+		for j, u := range p.Items[i].Uses {
 			in.catalogs[j].set(u.Offers)
 		}
 	}
 	return &Relaxation{in}
 }
 
-// LowerBound returns a lower bound on the cost of bins, without fees, that hold copies[i] copies of each item i.
+// LowerBound returns a lower bound on the price of bins that hold copies[i] copies of item i, see Relaxation.Bound.
 func LowerBound(p *Problem, copies []int) float64 { return NewRelaxation(p).Bound(copies) }
 
-// Bound returns a lower bound on the cost of bins that hold copies[i] copies of each item i. It ignores fees, budgets
-// and conflicts. It excludes bin types with a bounded supply, so it is valid only for bins of the other types. Two
-// goroutines must not call it at the same time.
+// Bound returns a lower bound on the price of bins that hold copies[i] copies of each item i. It ignores fees, budgets
+// and conflict groups. It is valid for bins of types without a supply. It must not run concurrently with itself.
 func (r *Relaxation) Bound(copies []int) float64 {
 	in := r.in
 	d := &demand{}
 	for i := range in.items {
 		in.items[i].left = copies[i]
 	}
-	d.types, d.classes = groupItems(in, in.waiting(), nil)
+	d.types, d.classes = groupItems(in, in.packable(), nil)
 	d.group(in.catalogs)
 	d.rank()
 	c := newCandidates(in, d)
-	c.recharge(0)
+	c.updateGroupPrices(0)
 	var bins []lp.CoverBin
 	for _, x := range c.relevant(func(x *candidate) bool { return x.catalog.types[x.typ].Supply < 0 }) {
 		bins = x.appendBins(bins)

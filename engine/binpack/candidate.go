@@ -10,44 +10,44 @@ import (
 	"github.com/karpenter-go/karpenter/engine/binpack/vector"
 )
 
-// A candidate is a bin type that holds at least one copy of some item type. It carries prices and bounds.
+// A candidate is a bin type that holds at least one copy of some item type. It has prices for these item types and
+// upper bounds on the value in a bin.
 type candidate struct {
 	index    int
 	catalog  *catalog
 	typ      int
-	capacity []float64 // by dimension in units, then by scarce cardinality
-	price    float64   // the cheapest offer that any item type may use, without the fee
+	capacity []float64 // by dimension, divided by Problem.Units; then by scarce cardinality
+	price    float64   // the price of the cheapest offer that any item type may use, without the fee
 	holds    int       // the number of item types of which a bin holds a copy
-	// charge[g] is the price of a bin for items of price group g (see doc.go), with the fee. It is +Inf if the bin
-	// holds no copy left of the group.
-	charge []float64
-	groups lp.GroupSet // the price groups g with a finite charge[g]
-	// best[d] is the highest dual price in dimension d of any group of the set groups. value is the inner product of
-	// best and capacity. It bounds the value of any pattern in a bin.
-	best  []float64
-	value float64
-	first []float64 // best at the first dual prices
-	bound float64   // value per dollar: an upper bound on the ratio of any pattern in a bin
+	// groupPrice[g] is the price of a bin for items of price group g (see doc.go), with the fee. It is +Inf if the group
+	// has no remaining copy that the bin holds.
+	groupPrice []float64
+	groups     lp.GroupSet // the price groups g with a finite groupPrice[g]
+	// best[d] is the highest dual price in dimension d of all price groups in groups. value is the inner product of best
+	// and capacity: an upper bound on the value of any pattern in a bin.
+	best        []float64
+	value       float64
+	initialBest []float64 // best at the first dual prices
+	maxRatio    float64   // value divided by price: an upper bound on the ratio of any pattern in a bin
 }
 
-// soldOut reports whether the budget or the supply admits no further bin of the candidate.
+// soldOut reports whether the budget or the supply allows no further bin of the candidate.
 func (c *candidate) soldOut() bool { return c.catalog.soldOut(c.typ) }
 
-// candidates are all candidates of one search.
+// A candidates holds all candidates of one search.
 type candidates struct {
 	catalogs []*catalog
 	demand   *demand
-	width    int          // the number of dimensions plus the number of scarce cardinalities
-	list     []*candidate // in order of compareRank as far as sorted
-	sorted   int          // the number of candidates at the front of list that are in order, see at
-	byPrice  []*candidate // the same by rising price
+	width    int          // the length of candidate.capacity: dimensions plus scarce cardinalities
+	list     []*candidate // the first sorted entries are in order of compareRank
+	sorted   int          // see list and ranked
+	byPrice  []*candidate // the same candidates by rising price
 	highest  float64      // the highest value of a candidate
-	uses     []use
+	uses     []groupUse   // memory for the results of usesOf
 }
 
-// A use stands for all item types of one price group that may use one offer set in a catalog. types are the bin types
-// that hold a copy of at least one of them.
-type use struct {
+// A groupUse is an offer set that item types of one price group may use. A bin of each of types holds a copy of one.
+type groupUse struct {
 	offers *offerSet
 	group  int
 	types  typeset.Set
@@ -58,7 +58,7 @@ func newCandidates(in *instance, d *demand) *candidates {
 	for _, cat := range in.catalogs {
 		var held typeset.Tally
 		for _, t := range d.types {
-			if f := &t.fit.on[cat.index]; f.offers != nil {
+			if f := &t.fit.byCatalog[cat.index]; f.offers != nil {
 				held.Count(f.types)
 			}
 		}
@@ -83,13 +83,13 @@ func newCandidates(in *instance, d *demand) *candidates {
 	for i, x := range c.list {
 		x.index = i
 	}
-	if d.groups == 1 { // with several groups, a type dominated for one group may be the best for another
-		c.recharge(0)
+	if d.groups == 1 { // with several groups, a type that is dominated for one group may be the best for another
+		c.updateGroupPrices(0)
 		c.list = undominated(c.list, func(x *candidate) bool {
 			return len(x.catalog.left) == 0 && x.catalog.types[x.typ].Supply < 0
 		})
 		for i, x := range c.list {
-			x.index = i // dropped types can still become options of an opened bin
+			x.index = i // types that are no candidates can still become options of an opened bin
 		}
 	}
 	c.byPrice = slices.Clone(c.list)
@@ -97,18 +97,18 @@ func newCandidates(in *instance, d *demand) *candidates {
 	return c
 }
 
-// usesOf returns the uses of a catalog by item types that have copies left. The next call overwrites the result.
-func (c *candidates) usesOf(cat *catalog) []use {
+// usesOf returns the distinct uses of a catalog by item types with remaining copies. The next call overwrites the result.
+func (c *candidates) usesOf(cat *catalog) []groupUse {
 	out := c.uses[:0]
 	for _, t := range c.demand.types {
-		f := &t.fit.on[cat.index]
+		f := &t.fit.byCatalog[cat.index]
 		if t.left == 0 || f.offers == nil {
 			continue
 		}
-		i := slices.IndexFunc(out, func(u use) bool { return u.offers == f.offers && u.group == t.group })
+		i := slices.IndexFunc(out, func(u groupUse) bool { return u.offers == f.offers && u.group == t.group })
 		if i < 0 {
 			i = len(out)
-			out = append(out, use{offers: f.offers, group: t.group, types: typeset.New(len(cat.types))})
+			out = append(out, groupUse{offers: f.offers, group: t.group, types: typeset.New(len(cat.types))})
 		}
 		for w, v := range f.types {
 			out[i].types[w] |= v
@@ -118,8 +118,8 @@ func (c *candidates) usesOf(cat *catalog) []use {
 	return out
 }
 
-// relevant returns the candidates that the linear program needs as bins, among those that open accepts. It omits
-// dominated candidates, because their dual constraints follow from others.
+// relevant returns the bins of the linear relaxation: the candidates for which open is true, in order of index.
+// Dominated candidates are omitted, because their dual constraints follow from those of others.
 func (c *candidates) relevant(open func(*candidate) bool) []*candidate {
 	var list []*candidate
 	for _, x := range c.list {
@@ -131,11 +131,11 @@ func (c *candidates) relevant(open func(*candidate) bool) []*candidate {
 	return undominated(list, func(*candidate) bool { return true })
 }
 
-// undominated returns the candidates of the list that no other candidate of it dominates (see dominates). Only a
-// candidate for which mayDominate is true can remove others. The list and the result are in order of index.
+// undominated returns the candidates that no other candidate of the list dominates (see dominates). Only candidates for
+// which mayDominate is true remove others. The list and the result are in order of index.
 func undominated(list []*candidate, mayDominate func(*candidate) bool) []*candidate {
 	byPrice := slices.Clone(list)
-	slices.SortStableFunc(byPrice, func(a, b *candidate) int { return cmp.Compare(slices.Min(a.charge), slices.Min(b.charge)) })
+	slices.SortStableFunc(byPrice, func(a, b *candidate) int { return cmp.Compare(slices.Min(a.groupPrice), slices.Min(b.groupPrice)) })
 	var kept, rivals []*candidate
 	for _, x := range byPrice {
 		if slices.ContainsFunc(rivals, func(o *candidate) bool { return o.dominates(x) }) {
@@ -150,7 +150,7 @@ func undominated(list []*candidate, mayDominate func(*candidate) bool) []*candid
 	return kept
 }
 
-// dominates reports whether c holds every pattern that the other candidate holds, and charges no price group more.
+// dominates reports whether c holds every pattern that other holds, and costs no price group more.
 func (c *candidate) dominates(other *candidate) bool {
 	if c.catalog != other.catalog || c.holds < other.holds {
 		return false
@@ -160,23 +160,22 @@ func (c *candidate) dominates(other *candidate) bool {
 			return false
 		}
 	}
-	for g, v := range other.charge {
-		if c.charge[g] > v {
+	for g, v := range other.groupPrice {
+		if c.groupPrice[g] > v {
 			return false
 		}
 	}
 	return typeset.ContainsAll(c.catalog.types[c.typ].Includes, c.catalog.types[other.typ].Includes)
 }
 
-// recharge recomputes charge and groups of each candidate from the item types that have copies left. The fee is added
-// to each price.
-func (c *candidates) recharge(fee float64) {
+// updateGroupPrices recomputes groupPrice and groups for the item types with remaining copies. fee is added to each price.
+func (c *candidates) updateGroupPrices(fee float64) {
 	for _, x := range c.list {
-		if x.charge == nil {
-			x.charge = make([]float64, c.demand.groups)
+		if x.groupPrice == nil {
+			x.groupPrice = make([]float64, c.demand.groups)
 		}
-		for g := range x.charge {
-			x.charge[g] = math.Inf(1)
+		for g := range x.groupPrice {
+			x.groupPrice[g] = math.Inf(1)
 		}
 	}
 	for _, cat := range c.catalogs {
@@ -187,14 +186,14 @@ func (c *candidates) recharge(fee float64) {
 			}
 			for i := range uses {
 				if u := &uses[i]; u.types.Has(x.typ) {
-					x.charge[u.group] = min(x.charge[u.group], u.offers.price[x.typ]+fee)
+					x.groupPrice[u.group] = min(x.groupPrice[u.group], u.offers.price[x.typ]+fee)
 				}
 			}
 		}
 	}
 	for _, x := range c.list {
 		x.groups = 0
-		for g, v := range x.charge {
+		for g, v := range x.groupPrice {
 			if !math.IsInf(v, 1) {
 				x.groups |= 1 << g
 			}
@@ -202,17 +201,17 @@ func (c *candidates) recharge(fee float64) {
 	}
 }
 
-// appendBins appends the candidate to out once for each distinct finite charge. Each such bin admits the price groups
-// whose charge is at most its price.
+// appendBins appends the bins of the linear relaxation for the candidate: one for each distinct finite price in
+// groupPrice. A bin admits the price groups g with groupPrice[g] at most its price.
 func (c *candidate) appendBins(out []lp.CoverBin) []lp.CoverBin {
 	from := len(out)
-	for _, level := range c.charge {
-		if math.IsInf(level, 1) || slices.ContainsFunc(out[from:], func(b lp.CoverBin) bool { return b.Price == level }) {
+	for _, price := range c.groupPrice {
+		if math.IsInf(price, 1) || slices.ContainsFunc(out[from:], func(b lp.CoverBin) bool { return b.Price == price }) {
 			continue
 		}
-		b := lp.CoverBin{Key: c.index, Capacity: c.capacity, Price: level}
-		for g, v := range c.charge {
-			if v <= level {
+		b := lp.CoverBin{Key: c.index, Capacity: c.capacity, Price: price}
+		for g, v := range c.groupPrice {
+			if v <= price {
 				b.Groups |= 1 << g
 			}
 		}
@@ -221,9 +220,9 @@ func (c *candidate) appendBins(out []lp.CoverBin) []lp.CoverBin {
 	return out
 }
 
-// value computes best and value of each candidate from the dual prices, which are by price group and dimension.
+// value recomputes best and value of each candidate. prices[g][d] is the dual price of price group g in dimension d.
 func (c *candidates) value(prices [][]float64) {
-	ceilings := map[lp.GroupSet][]float64{} // most candidates have equal groups
+	ceilings := map[lp.GroupSet][]float64{} // the result of lp.Ceiling by groups, which most candidates have in common
 	for _, x := range c.list {
 		best, ok := ceilings[x.groups]
 		if !ok {
@@ -235,34 +234,34 @@ func (c *candidates) value(prices [][]float64) {
 	}
 }
 
-// rank recomputes the bounds of all candidates after their values changed.
+// rank recomputes maxRatio of all candidates after their values changed. fee is added to each price.
 func (c *candidates) rank(fee float64) {
 	c.highest, c.sorted = 0, 0
 	for _, x := range c.list {
-		x.bound = x.value / (x.price + fee)
+		x.maxRatio = x.value / (x.price + fee)
 		c.highest = max(c.highest, x.value)
 	}
 }
 
-// compareRank orders candidates by falling bound, then by falling value, then by index.
+// compareRank orders candidates by falling maxRatio, then by falling value, then by index.
 func compareRank(a, b *candidate) int {
 	switch {
-	case a.bound != b.bound:
-		return cmp.Compare(b.bound, a.bound)
+	case a.maxRatio != b.maxRatio:
+		return cmp.Compare(b.maxRatio, a.maxRatio)
 	case a.value != b.value:
 		return cmp.Compare(b.value, a.value)
 	}
 	return a.index - b.index
 }
 
-// chunk is the number of candidates that at sorts at once. A search for a pattern seldom needs more.
-const chunk = 16
+// sortChunk is the number of candidates that ranked sorts in one step. A search for a pattern seldom needs more.
+const sortChunk = 16
 
-// at returns the candidate with rank i (see compareRank). It sorts the list only as far as necessary.
-func (c *candidates) at(i int) *candidate {
+// ranked returns the candidate with position i in the order of compareRank. It sorts the list only as far as necessary.
+func (c *candidates) ranked(i int) *candidate {
 	for c.sorted <= i {
 		rest := c.list[c.sorted:]
-		n := min(chunk, len(rest))
+		n := min(sortChunk, len(rest))
 		selectFirst(rest, n)
 		slices.SortFunc(rest[:n], compareRank)
 		c.sorted += n
@@ -270,13 +269,14 @@ func (c *candidates) at(i int) *candidate {
 	return c.list[i]
 }
 
-// A walk visits the candidates by falling upper bound on the ratio of a pattern. No pattern is worth more than total,
-// the value of all copies left. A candidate whose value exceeds total has the bound total / (price + fee).
+// A walk visits the candidates by falling upper bound on the ratio of a pattern. The bound is maxRatio, or total /
+// (price + fee) if the candidate's value exceeds total. No pattern is worth more than total, the value of all remaining
+// copies.
 type walk struct {
 	candidates *candidates
 	total, fee float64
-	next       int // position in list, for candidates with a value of at most total
-	capped     int // position in byPrice, for the others
+	next       int // position in candidates.list of the next candidate with a value of at most total
+	capped     int // position in candidates.byPrice of the next candidate with a larger value
 }
 
 func (c *candidates) walk(total, fee float64) walk {
@@ -287,10 +287,10 @@ func (c *candidates) walk(total, fee float64) walk {
 	return w
 }
 
-// step returns the next candidate and its bound, nil at the end.
+// step returns the next candidate and its bound. At the end it returns nil.
 func (w *walk) step() (*candidate, float64) {
 	c := w.candidates
-	for w.next < len(c.list) && c.at(w.next).value > w.total {
+	for w.next < len(c.list) && c.ranked(w.next).value > w.total {
 		w.next++
 	}
 	for w.capped < len(c.byPrice) && c.byPrice[w.capped].value <= w.total {
@@ -298,16 +298,16 @@ func (w *walk) step() (*candidate, float64) {
 	}
 	if w.capped < len(c.byPrice) {
 		x := c.byPrice[w.capped]
-		if bound := w.total / (x.price + w.fee); w.next == len(c.list) || bound > c.list[w.next].bound {
+		if maxRatio := w.total / (x.price + w.fee); w.next == len(c.list) || maxRatio > c.list[w.next].maxRatio {
 			w.capped++
-			return x, bound
+			return x, maxRatio
 		}
 	}
 	if w.next == len(c.list) {
 		return nil, 0
 	}
 	w.next++
-	return c.list[w.next-1], c.list[w.next-1].bound
+	return c.list[w.next-1], c.list[w.next-1].maxRatio
 }
 
 // byRank returns all candidates, ordered by compareRank.
@@ -319,10 +319,9 @@ func (c *candidates) byRank() []*candidate {
 	return c.list
 }
 
-// selectFirst moves the first n candidates by compareRank to the front of the list, in any order (Hoare's
-// quickselect).
+// selectFirst moves the first n candidates by compareRank to the front of the list, in any order (quickselect).
 func selectFirst(list []*candidate, n int) {
-	for len(list) > chunk && n < len(list) {
+	for len(list) > sortChunk && n < len(list) {
 		pivot := list[len(list)/2]
 		i, j := 0, len(list)-1
 		for i <= j {

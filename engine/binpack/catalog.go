@@ -8,16 +8,16 @@ import (
 	"github.com/karpenter-go/karpenter/engine/binpack/vector"
 )
 
-// A catalog is the working state of a Catalog. Its budget and supplies change when bins are opened and closed.
+// A catalog is the working state of a Catalog: what the opened bins leave of its budget and supplies.
 type catalog struct {
 	index    int
 	types    []BinType
-	scaled   [][]float64 // capacities in units
+	scaled   [][]float64 // scaled[j] is the capacity of type j divided by Problem.Units
 	lookup   *Index
-	left     []int64 // the budget left, by budget dimension
-	total    []int64 // the budget at the start
-	supplies []int   // the supplies left; all catalogs share the slice
-	preload  bool    // some type has preloaded counts
+	left     []int64 // the budget that is left, by budget dimension
+	total    []int64 // the whole budget, by budget dimension
+	supplies []int   // supplies[i] is the number of bins left of supply i; all catalogs share the slice
+	preload  bool    // some type has a Preload
 	limited  bool    // there is a budget, or a type with a supply
 }
 
@@ -38,16 +38,16 @@ func newCatalog(c *Catalog, index int, p *Problem, units []float64, supplies []i
 	return out
 }
 
-// set returns the offer set with this identifier, nil for NoOffers.
+// set returns the offer set with this identifier. It returns nil for NoOffers.
 func (c *catalog) set(id OfferSet) *offerSet { return c.lookup.offers.set(id) }
 
 // meet returns the intersection of both offer sets, nil if it is empty.
 func (c *catalog) meet(a, b *offerSet) *offerSet { return c.lookup.offers.meet(a, b) }
 
-// afford returns the number of bins of type j that the budget and the supply still admit.
+// afford returns how many more bins of type j the budget and the supply allow.
 func (c *catalog) afford(j int) int64 { return c.affordCharged(c.types[j].Charge, c.types[j].Supply) }
 
-// affordCharged returns how many bins with this charge and supply can still be opened.
+// affordCharged returns how many more bins with this charge and supply (-1: none) can be opened.
 func (c *catalog) affordCharged(charge []int64, supply int) int64 {
 	n := int64(unlimited)
 	if supply >= 0 {
@@ -67,7 +67,7 @@ func (c *catalog) affordCharged(charge []int64, supply int) int64 {
 	return n
 }
 
-// soldOut reports whether the budget or the supply admits no further bin of type j.
+// soldOut reports whether the budget or the supply allows no further bin of type j.
 func (c *catalog) soldOut(j int) bool {
 	if len(c.left) == 0 && c.types[j].Supply < 0 {
 		return false
@@ -75,7 +75,7 @@ func (c *catalog) soldOut(j int) bool {
 	return c.afford(j) == 0
 }
 
-// debit subtracts the charges of n bins like p from the budget, and their number from the supply.
+// debit subtracts n bins with pattern p from the budget and the supply. A negative n adds them back.
 func (c *catalog) debit(p *pattern, n int64) {
 	if from := c.types[p.typ].Supply; from >= 0 {
 		c.supplies[from] -= int(n)
@@ -86,8 +86,8 @@ func (c *catalog) debit(p *pattern, n int64) {
 	}
 }
 
-// affordable returns the types of which one more bin can be opened. A bin with several options is charged the largest
-// charge of any option, in each dimension. If the budget admits each option alone, it admits that charge.
+// affordable returns those of the types of which one more bin can be opened. The charge of a bin with several options
+// is the maximum of their charges in each dimension. If the budget allows each option alone, it allows that maximum.
 func (c *catalog) affordable(types []int) []int {
 	if len(c.left) == 0 {
 		return types
@@ -95,12 +95,12 @@ func (c *catalog) affordable(types []int) []int {
 	return slices.DeleteFunc(slices.Clone(types), func(j int) bool { return c.afford(j) == 0 })
 }
 
-// leastCharge returns the charge of a bin of type j with enough options for the Distinct conditions. It is the
-// largest charge of any option, in each dimension. Options with the least extra charge are taken first. It returns
-// nil if there are too few options.
+// leastCharge returns the charge of a bin of type j that has enough options to meet the Distinct conditions of s. It is
+// the maximum of the options' charges in each dimension. Options with the smallest extra charge are taken first. It
+// returns nil if all options together do not meet the conditions.
 func (c *catalog) leastCharge(s *offerSet, j int, options []int) []int64 {
 	own := c.types[j].Charge
-	over := func(o int) float64 { // extra charge as a share of the budget, the maximum over dimensions
+	over := func(o int) float64 { // what o is charged more than j, as a share of the budget; the maximum over dimensions
 		most := 0.0
 		for d, total := range c.total {
 			most = max(most, float64(c.types[o].Charge[d]-own[d])/float64(max(total, 1)))
@@ -122,7 +122,7 @@ func (c *catalog) leastCharge(s *offerSet, j int, options []int) []int64 {
 	return out
 }
 
-// noMorePreloaded reports whether type j has at most as many preloaded copies of each group as type i.
+// noMorePreloaded reports whether no counter of a conflict group starts higher in type j than in type i.
 func (c *catalog) noMorePreloaded(j, i int) bool {
 	for _, x := range c.types[j].Preload {
 		if countOf(c.types[i].Preload, x.Group) < x.N {

@@ -8,14 +8,14 @@ import (
 	"github.com/karpenter-go/karpenter/engine/binpack/vector"
 )
 
-// generateColumns replaces the bins of a sparse problem by cheaper ones if column generation finds any. The copies of
-// the returned bins are packed.
+// generateColumns returns bins for the same copies that column generation found to be cheaper. It returns the given
+// bins if there are none or the problem is not sparse. The copies of the returned bins are marked as packed.
 func (s *search) generateColumns(bins []*pattern) []*pattern {
 	b := s.builder
-	if !b.effort.sparse || s.in.options.Effort < 0 || s.in.limited() || s.demand.unpacked() {
+	if !b.effort.sparse || s.in.options.Effort < 0 || s.in.limited() || s.demand.hasRemaining() {
 		return bins
 	}
-	b.effort = s.usualEffort() // later steps pack only a few bins at a time
+	b.effort = s.usualEffort() // improve packs only a few bins at a time
 	if !s.columnsApply() {
 		return bins
 	}
@@ -28,7 +28,7 @@ func (s *search) generateColumns(bins []*pattern) []*pattern {
 		bins = bins[:0:0]
 		for _, c := range cheaper {
 			p := s.patternOf(c)
-			p.move(1) // patternOf takes copies from those left
+			p.move(1) // so that the next patternOf uses other copies
 			bins = append(bins, p)
 		}
 		return bins
@@ -39,7 +39,7 @@ func (s *search) generateColumns(bins []*pattern) []*pattern {
 	return bins
 }
 
-// columnsApply reports whether column generation can pack the problem. Only two dimensions may limit the contents of
+// columnsApply reports whether column generation can pack the problem. At most two dimensions may limit the contents of
 // bins, and there must not be too many item types.
 func (s *search) columnsApply() bool {
 	d := s.demand
@@ -47,17 +47,17 @@ func (s *search) columnsApply() bool {
 		!slices.ContainsFunc(d.types, func(t *itemType) bool { return t.fit.restricted }) && len(s.decidingDimensions()) == 2
 }
 
-// columnsFor returns columns that pack all copies at less than the cost of bins. It considers dimensions x and y
-// only. It returns none if it finds no such columns.
+// columnsFor returns columns that pack all copies at less than the price of the given bins, and none if it finds none.
+// x and y are the dimensions that limit the contents of bins.
 func (s *search) columnsFor(bins []*pattern, x, y int) []colgen.Column {
 	var items []colgen.Item
 	for _, t := range s.demand.types {
-		items = append(items, colgen.Item{X: t.demand[x], Y: t.demand[y], Copies: t.left, Value: t.base})
+		items = append(items, colgen.Item{X: t.demand[x], Y: t.demand[y], Copies: t.left, Value: t.initialValue})
 	}
 	var types []colgen.Bin
 	for _, c := range s.candidates.byRank() {
 		b := colgen.Bin{X: c.capacity64(x), Y: c.capacity64(y), Price: c.price + s.pricing.fee}
-		b.Bound = vector.Dot(c.first, c.capacity) / b.Price
+		b.MaxRatio = vector.Dot(c.initialBest, c.capacity) / b.Price
 		types = append(types, b)
 	}
 	incumbent, prices := make([]colgen.Column, len(bins)), make([]float64, len(bins))
@@ -72,13 +72,13 @@ func (s *search) columnsFor(bins []*pattern, x, y int) []colgen.Column {
 	})
 }
 
-// patternOf returns the pattern of a column, made of copies that are left.
+// patternOf returns the pattern of a column, made of remaining copies.
 func (s *search) patternOf(c colgen.Column) *pattern {
 	x := s.candidates.list[c.Bin]
 	p := &pattern{catalog: x.catalog, typ: x.typ, fee: s.pricing.fee, price: x.price + s.pricing.fee}
 	for _, m := range c.Items {
 		t := s.demand.types[m]
-		p.offers = t.fit.on[x.catalog.index].offers
+		p.offers = t.fit.byCatalog[x.catalog.index].offers
 		p.value += t.value
 		p.put(t)
 	}
@@ -86,7 +86,7 @@ func (s *search) patternOf(c colgen.Column) *pattern {
 	return p
 }
 
-// put adds one copy of t that is left to p.
+// put adds one remaining copy of t to p.
 func (p *pattern) put(t *itemType) {
 	for i := range t.classes {
 		c := &t.classes[i]
@@ -104,11 +104,11 @@ func (p *pattern) put(t *itemType) {
 	}
 }
 
-// capacity64 returns the unscaled capacity in dimension d.
+// capacity64 returns the capacity in dimension d, not divided by Problem.Units.
 func (c *candidate) capacity64(d int) int64 { return c.catalog.types[c.typ].Capacity[d] }
 
-// decidingDimensions returns the dimensions that can limit the contents of a bin. It omits a dimension if the others
-// always limit the number of copies first. It returns at least two if the problem has two.
+// decidingDimensions returns the dimensions that can limit the contents of a bin. It omits a dimension if another one
+// always limits the number of copies first. It returns at least two if the problem has two.
 func (s *search) decidingDimensions() []int {
 	n := s.in.problem.Dimensions
 	least, most := make([]int64, n), make([]int64, n)
@@ -144,10 +144,10 @@ func (s *search) decidingDimensions() []int {
 // rebase resets all values to those at the first dual prices, so that all bins are compared by the same values.
 func (s *search) rebase() {
 	for _, t := range s.demand.types {
-		t.value = t.base
+		t.value = t.initialValue
 	}
 	for _, c := range s.candidates.list {
-		c.best, c.value = c.first, vector.Dot(c.first, c.capacity)
+		c.best, c.value = c.initialBest, vector.Dot(c.initialBest, c.capacity)
 	}
 	s.candidates.rank(s.pricing.fee)
 }

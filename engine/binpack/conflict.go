@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// countOf returns N for the group in counts, 0 if the list lacks the group.
+// countOf returns N of the entry for the group, 0 if there is none.
 func countOf(counts []Count, group int) int {
 	for _, c := range counts {
 		if c.Group == group {
@@ -15,20 +15,20 @@ func countOf(counts []Count, group int) int {
 	return 0
 }
 
-// A load holds the state of each conflict group g in the bin under construction. present[g] is the number of counted
-// copies. limit[g] is the lowest hard bound of the items in the bin. Entries are valid if their stamp is bin.
-type load struct {
+// A conflictState holds the counters of the conflict groups in the bin that is being built. present[g] is the counter
+// of group g. limit[g] is the lowest hard bound of the items in the bin. Both are valid only if stamp[g] is bin.
+type conflictState struct {
 	present, limit []int
 	stamp          []int
-	bin            int
+	bin            int // the number of the bin, from 1
 }
 
-func newLoad(groups int) *load {
-	return &load{present: make([]int, groups), limit: make([]int, groups), stamp: make([]int, groups)}
+func newConflictState(groups int) *conflictState {
+	return &conflictState{present: make([]int, groups), limit: make([]int, groups), stamp: make([]int, groups)}
 }
 
-// reset starts a new bin with the preloaded counts of its type.
-func (l *load) reset(preload []Count) {
+// reset starts a new bin whose type has this Preload.
+func (l *conflictState) reset(preload []Count) {
 	l.bin++
 	for _, c := range preload {
 		l.touch(c.Group)
@@ -36,15 +36,15 @@ func (l *load) reset(preload []Count) {
 	}
 }
 
-func (l *load) touch(group int) {
+// touch makes the entries of a group valid for the current bin.
+func (l *conflictState) touch(group int) {
 	if l.stamp[group] != l.bin {
 		l.stamp[group], l.present[group], l.limit[group] = l.bin, 0, math.MaxInt32
 	}
 }
 
-// admits returns how many of n copies of the item the bin admits. Both the bounds of the item and the bounds of the
-// bin's items must hold.
-func (l *load) admits(it *Item, n int) int {
+// admits returns how many of n copies of the item the bounds of the item and of the bin's items allow in the bin.
+func (l *conflictState) admits(it *Item, n int) int {
 	for _, b := range it.Bounds {
 		l.touch(b.Group)
 		present := l.present[b.Group]
@@ -62,8 +62,8 @@ func (l *load) admits(it *Item, n int) int {
 	return max(n, 0)
 }
 
-// add adds n copies of the item to the counts of the bin, and its hard bounds to the limits.
-func (l *load) add(it *Item, n int) {
+// add adds n copies of the item to the counters, and its hard bounds to the limits.
+func (l *conflictState) add(it *Item, n int) {
 	for _, c := range it.Counts {
 		l.touch(c.Group)
 		l.present[c.Group] += n * c.N
@@ -76,7 +76,7 @@ func (l *load) add(it *Item, n int) {
 	}
 }
 
-// conflictKey appends an encoding of the item's counts and bounds. Items with equal encodings can replace each other.
+// conflictKey appends an encoding of the item's counts and bounds to b. It differs for different counts or bounds.
 func conflictKey(b []byte, it *Item) []byte {
 	for _, x := range it.Bounds {
 		b = binary.AppendVarint(binary.AppendVarint(b, int64(x.Group)), int64(x.Max))

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// A search packs the items that it was created for. It holds their demand, the candidates and the dual prices.
+// A search packs the items for which it was created.
 type search struct {
 	in         *instance
 	demand     *demand
@@ -14,7 +14,7 @@ type search struct {
 	builder    *builder
 }
 
-// newSearch returns a search for the items, nil if there are no items.
+// newSearch returns a search for the items. It returns nil if there are no items.
 func newSearch(in *instance, items []*item) *search {
 	if len(items) == 0 {
 		return nil
@@ -28,46 +28,45 @@ func newSearch(in *instance, items []*item) *search {
 }
 
 const (
-	// manyBins: if a scarce cardinality requires manyBins bins or more, the search spends least effort per bin. Such
-	// bins hold few copies, so there is little to choose.
+	// manyBins: if a scarce cardinality requires at least manyBins bins, the search tries the fewest patterns per bin.
+	// Such bins hold few copies, so there is little to choose.
 	manyBins = 200
-	// A problem is sparse if it has at least minCopies copies and about fewCopies or fewer copies per bin. maxSample
-	// is the number of item types that each pattern considers in a sparse problem. usualSample is that number
-	// otherwise.
+	// A problem is sparse if it has at least minCopies copies and bins hold about fewCopies copies or fewer. A pattern
+	// considers about maxSample item types in a sparse problem, and about usualSample otherwise.
 	fewCopies   = 6
 	minCopies   = 100
 	maxSample   = 6000
 	usualSample = 600
-	// near: around stops when the best pattern reaches near times the bound of the next candidate.
-	near = 0.999
+	// nearBound: bestAround stops when the best ratio is at least nearBound times the bound of the next candidate.
+	nearBound = 0.999
 )
 
-// chooseEffort returns how many patterns the search builds for each bin, and how.
+// chooseEffort returns how much work the search spends on each pattern that it opens.
 func (s *search) chooseEffort() effort {
 	switch {
 	case slices.ContainsFunc(s.demand.scarce, func(c cardinality) bool { return c.bins >= manyBins }):
-		return effort{stars: 1, tried: 1, orders: orders[:1], sample: usualSample}
+		return effort{anchors: 1, tried: 1, orders: orders[:1], sample: usualSample}
 	case s.isSparse() && len(s.decidingDimensions()) == 2:
-		return effort{stars: 1, tried: 6, orders: []order{byValue}, sample: maxSample, sparse: true}
+		return effort{anchors: 1, tried: 6, orders: []order{byValue}, sample: maxSample, sparse: true}
 	}
 	return s.usualEffort()
 }
 
 func (s *search) usualEffort() effort {
 	return effort{
-		stars: 2, tried: max(4, min(10, 4000/len(s.demand.types))), orders: orders[:], sample: usualSample,
+		anchors: 2, tried: max(4, min(10, 4000/len(s.demand.types))), orders: orders[:], sample: usualSample,
 	}
 }
 
-// isSparse reports whether bins are expected to hold few copies. All item types must use the same offers, without
-// conflicts, shared demands or Distinct conditions.
+// isSparse reports whether bins are expected to hold few copies. It is true only if all item types use the same offers,
+// without counts, bounds, shared demands or Distinct conditions.
 func (s *search) isSparse() bool {
 	copies, types := 0, s.demand.types
 	for _, t := range types {
 		copies += t.left
 		if t.hasConflicts || len(t.shared) > 0 || slices.ContainsFunc(s.in.catalogs, func(c *catalog) bool {
-			o := t.fit.on[c.index].offers
-			return o != types[0].fit.on[c.index].offers || o != nil && len(o.distinct) > 0
+			o := t.fit.byCatalog[c.index].offers
+			return o != types[0].fit.byCatalog[c.index].offers || o != nil && len(o.distinct) > 0
 		}) {
 			return false
 		}
@@ -76,35 +75,35 @@ func (s *search) isSparse() bool {
 	return copies >= minCopies && len(list) > 0 && list[0].value*float64(copies) <= fewCopies*s.demand.total
 }
 
-// construct opens bins until no copies are left that can be packed.
+// construct opens bins until no more copies can be packed, and returns their patterns.
 //
-// Values come from the dual prices of the relaxation for the copies left. construct opens the pattern with the most
-// value per dollar as often as copies, budgets and supplies allow, then the next. It updates the dual prices from
-// time to time. This is the pricing step of column generation used greedily (Gilmore and Gomory 1961).
+// Values come from the dual prices of the relaxation for the remaining copies. construct opens the pattern with the
+// highest ratio as often as copies, budgets and supplies allow, then the next. Dual prices are updated now and then.
+// This is the pricing step of column generation used greedily (Gilmore and Gomory 1961).
 func (s *search) construct() []*pattern {
 	if !s.pricing.update() {
 		return nil
 	}
 	for _, t := range s.demand.types {
-		t.base = t.value
+		t.initialValue = t.value
 	}
 	for _, c := range s.candidates.list {
-		c.first = c.best
+		c.initialBest = c.best
 	}
 	return s.open(true)
 }
 
 const (
-	// repriceShare is the share of the value at the last update of dual prices. If less is left, they are updated.
+	// repriceShare: dual prices are updated when the value left falls below this share of the value at their last update.
 	repriceShare = 0.95
-	// poorRatio is the ratio (value per dollar) below which a pattern is not opened at once. The dual prices are
-	// updated first, if copies were packed since the last update.
+	// poorRatio: if the best pattern has a lower ratio, dual prices are updated before a bin is opened. They are not
+	// updated if no copies were packed since the last update.
 	poorRatio = 0.985
 )
 
-// open opens bins at the current values until no pattern can be opened. If moving is true, it updates the dual prices
-// from time to time.
-func (s *search) open(moving bool) []*pattern {
+// open opens bins until no pattern can be opened, and returns their patterns. If reprice is true, it updates the dual
+// prices from time to time.
+func (s *search) open(reprice bool) []*pattern {
 	var bins []*pattern
 	d := s.demand
 	for !s.in.meter.exhausted() {
@@ -112,7 +111,7 @@ func (s *search) open(moving bool) []*pattern {
 		if best == nil {
 			return bins
 		}
-		if moving && best.ratio() < poorRatio && d.total < s.pricing.priced*(1-same) {
+		if reprice && best.ratio() < poorRatio && d.total < s.pricing.totalAtUpdate*(1-same) {
 			if !s.pricing.update() {
 				return bins
 			}
@@ -124,55 +123,53 @@ func (s *search) open(moving bool) []*pattern {
 		if d.sum(); d.total <= 0 {
 			return bins
 		}
-		if moving && d.total < repriceShare*s.pricing.priced && !s.pricing.update() {
+		if reprice && d.total < repriceShare*s.pricing.totalAtUpdate && !s.pricing.update() {
 			return bins
 		}
 	}
 	return bins
 }
 
-// apart: best skips 1/apart of the item types between two stars. A star is the item type that a pattern is built
-// around.
-const apart = 16
+// anchorSpacing: best skips len(byValue)/anchorSpacing item types between two anchors, see effort.anchors.
+const anchorSpacing = 16
 
-// best returns the pattern with the best ratio around a few of the most valuable item types. It returns nil if no
-// pattern can be opened.
+// best returns the pattern with the highest ratio around a few of the most valuable item types, or nil.
 func (s *search) best() *pattern {
 	var best *pattern
-	stars, next := 0, 0
+	anchors, next := 0, 0
 	for i, t := range s.demand.byValue {
 		if t.left == 0 || t.stuck || i < next {
 			continue
 		}
-		if p := s.around(t); p == nil {
+		if p := s.bestAround(t); p == nil {
 			t.stuck = true
 		} else if p.better(best) {
 			best = p
 		}
-		if stars++; stars >= s.builder.effort.stars && best != nil {
+		if anchors++; anchors >= s.builder.effort.anchors && best != nil {
 			break
 		}
-		next = i + 1 + len(s.demand.byValue)/apart
+		next = i + 1 + len(s.demand.byValue)/anchorSpacing
 	}
 	return best
 }
 
-// around returns the best pattern that contains at least one copy of star, nil if there is none.
-func (s *search) around(star *itemType) *pattern {
+// bestAround returns the best pattern with at least one copy of the item type anchor. It returns nil if there is none.
+func (s *search) bestAround(anchor *itemType) *pattern {
 	b := s.builder
 	var best *pattern
 	n := 0
 	w := s.candidates.walk(s.demand.total, s.pricing.fee)
-	for c, bound := w.step(); c != nil; c, bound = w.step() {
-		if s.in.meter.exhausted() || best != nil && (n >= b.effort.tried || best.ratio() >= bound*near) {
+	for c, maxRatio := w.step(); c != nil; c, maxRatio = w.step() {
+		if s.in.meter.exhausted() || best != nil && (n >= b.effort.tried || best.ratio() >= maxRatio*nearBound) {
 			break
 		}
-		if on := &star.fit.on[c.catalog.index]; on.offers == nil || !on.types.Has(c.typ) || c.soldOut() {
+		if on := &anchor.fit.byCatalog[c.catalog.index]; on.offers == nil || !on.types.Has(c.typ) || c.soldOut() {
 			continue
 		}
 		n++
 		for _, fill := range b.effort.orders {
-			p := b.build(c, star, fill)
+			p := b.build(c, anchor, fill)
 			if p == nil {
 				continue
 			}
@@ -187,8 +184,8 @@ func (s *search) around(star *itemType) *pattern {
 	return best
 }
 
-// take opens the pattern as often as copies, budgets and supplies allow. It then opens patterns alike to p, until the
-// value left is about repriceShare of the value before.
+// take opens p as often as copies, budgets and supplies allow. It then opens patterns alike to p, until all of them
+// hold about 1 - repriceShare of the value that was remaining. It returns the opened patterns.
 func (s *search) take(p *pattern) []*pattern {
 	p.resize()
 	p.setCharge(s.in.options.RelaxDistinct)

@@ -6,27 +6,26 @@ import (
 	"slices"
 )
 
-// A demand is the item types of one search, with the number of copies left to pack of each.
+// A demand is the item types of one search, with the number of remaining copies of each.
 type demand struct {
 	types   []*itemType
-	classes int // the number of conflict classes
-	groups  int
-	scarce  []cardinality
-	byValue []*itemType // the types with copies left, by falling value
-	total   float64     // the total value of all copies left
+	classes int           // the number of conflict classes
+	groups  int           // the number of price groups
+	scarce  []cardinality // the cardinalities that have a dual price
+	byValue []*itemType   // the item types with remaining copies, by falling value
+	total   float64       // the total value of all remaining copies
 }
 
-// A cardinality is a conflict group of which a bin holds at most max counted copies. bins is a lower bound on the number
-// of bins that they require. A scarce cardinality has a dual price. It acts as a further dimension, in which each bin has
-// capacity max.
+// A cardinality is a conflict group whose counter reaches at most max in a bin. bins is the number of bins that the
+// copies require for that reason. A scarce cardinality has a dual price. It acts as a further dimension, in which each
+// bin has capacity max.
 type cardinality struct{ group, max, bins int }
 
 const (
-	// maxScarce is the largest number of scarce cardinalities. minBins is the least number of bins that each of them
-	// requires.
+	// maxScarce is the largest number of scarce cardinalities. Each of them requires at least minBins bins.
 	maxScarce = 4
 	minBins   = 3
-	// maxGroups bounds the number of price groups. The smallest ones are merged into the last group.
+	// maxGroups is the largest number of price groups. If there are more, the smallest ones form the last group.
 	maxGroups = 8
 )
 
@@ -37,22 +36,21 @@ func newDemand(in *instance, items []*item) *demand {
 	return d
 }
 
-// scarceCardinalities returns the cardinalities that get a dual price: at most maxScarce, those that require the most
-// bins.
+// scarceCardinalities returns the cardinalities that require the most bins, at most maxScarce.
 func scarceCardinalities(items []*item) []cardinality {
-	copies, each := map[int]int{}, map[int]int{}
+	copies, perBin := map[int]int{}, map[int]int{}
 	for _, it := range items {
 		for _, b := range it.Bounds {
 			if countOf(it.Counts, b.Group) > 0 {
 				copies[b.Group] += it.left
-				each[b.Group] = max(each[b.Group], b.Max, 1)
+				perBin[b.Group] = max(perBin[b.Group], b.Max, 1)
 			}
 		}
 	}
 	var out []cardinality
 	for g, n := range copies {
-		if n/each[g] >= minBins {
-			out = append(out, cardinality{g, each[g], n / each[g]})
+		if n/perBin[g] >= minBins {
+			out = append(out, cardinality{g, perBin[g], n / perBin[g]})
 		}
 	}
 	slices.SortFunc(out, func(a, b cardinality) int {
@@ -61,8 +59,8 @@ func scarceCardinalities(items []*item) []cardinality {
 	return out[:min(len(out), maxScarce)]
 }
 
-// drawsOn returns a bit set of the scarce cardinalities that a copy of the item uses.
-func drawsOn(it *item, scarce []cardinality) int {
+// scarceBits returns a bit set: bit i is set if each copy of the item uses one unit of scarce cardinality i.
+func scarceBits(it *item, scarce []cardinality) int {
 	bits := 0
 	for i, c := range scarce {
 		if countOf(it.Counts, c.group) > 0 && slices.ContainsFunc(it.Bounds, func(b Bound) bool { return b.Group == c.group }) {
@@ -72,8 +70,8 @@ func drawsOn(it *item, scarce []cardinality) int {
 	return bits
 }
 
-// group assigns the item types to price groups, numbered by falling size. Item types of one group pay equal prices in
-// every bin type. Only the last group may mix prices, see maxGroups.
+// group assigns the item types to price groups. Item types of one group pay equal prices in every bin type. Groups are
+// numbered by falling total demand. Only the last group may contain item types with different prices, see maxGroups.
 func (d *demand) group(catalogs []*catalog) {
 	at := map[string]int{}
 	var size []float64
@@ -82,7 +80,7 @@ func (d *demand) group(catalogs []*catalog) {
 		buf = buf[:0]
 		for _, c := range catalogs {
 			id := -1
-			if s := t.fit.on[c.index].offers; s != nil {
+			if s := t.fit.byCatalog[c.index].offers; s != nil {
 				id = s.priceClass
 			}
 			buf = binary.AppendVarint(buf, int64(id))
@@ -112,7 +110,7 @@ func (d *demand) group(catalogs []*catalog) {
 	d.groups = min(len(size), maxGroups)
 }
 
-// rank rebuilds byValue from the item types that have copies left.
+// rank rebuilds byValue from all item types with remaining copies.
 func (d *demand) rank() {
 	d.byValue = d.byValue[:0]
 	for _, t := range d.types {
@@ -123,7 +121,7 @@ func (d *demand) rank() {
 	d.sort()
 }
 
-// sort removes the item types without copies left from byValue and orders it by falling value.
+// sort removes the item types without remaining copies from byValue and orders it by falling value. It updates total.
 func (d *demand) sort() {
 	d.byValue = slices.DeleteFunc(d.byValue, func(t *itemType) bool { return t.left == 0 })
 	slices.SortFunc(d.byValue, func(a, b *itemType) int {
@@ -135,7 +133,7 @@ func (d *demand) sort() {
 	d.sum()
 }
 
-// sum recomputes total, the value of all copies left.
+// sum recomputes total, the value of all remaining copies.
 func (d *demand) sum() {
 	d.total = 0
 	for _, t := range d.byValue {
@@ -143,13 +141,13 @@ func (d *demand) sum() {
 	}
 }
 
-// unpacked reports whether any item type has copies left.
-func (d *demand) unpacked() bool {
+// hasRemaining reports whether any item type has remaining copies.
+func (d *demand) hasRemaining() bool {
 	return slices.ContainsFunc(d.types, func(t *itemType) bool { return t.left > 0 })
 }
 
-// needs returns the total demand of the copies left, by price group (see doc.go) and dimension. Scarce cardinalities
-// follow the dimensions.
+// needs returns the total demand of the remaining copies: needs[g][r] for price group g (see doc.go) and dimension r.
+// Scarce cardinalities follow the dimensions.
 func (d *demand) needs(width int) [][]float64 {
 	out := make([][]float64, d.groups)
 	for g := range out {

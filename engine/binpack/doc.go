@@ -1,4 +1,4 @@
-// Package binpack packs items into bins of different types at the least total cost.
+// Package binpack packs items into bins of different types, at a total cost that is close to the least.
 //
 // It solves the variable-cost vector bin packing problem with side constraints. An item is a number of identical
 // copies with a demand in each dimension. A bin type has a capacity in each dimension and offers, each with a price.
@@ -6,16 +6,15 @@
 // offer set per catalog. A bin holds copies whose demands fit its capacity and whose offer sets have an offer in
 // common. It costs the price of the cheapest common offer plus a fee. Side constraints:
 //
-//   - Bounds limit how many counted copies of a conflict group share a bin.
-//   - Shared demands take capacity once in each bin, however many of its items have them.
-//   - Budgets and supplies limit which bins may be opened. A supply is the number of bins available of some types.
-//   - Distinct conditions: the bin types that could hold a bin's contents must have at least a given number of distinct
-//     values of a property.
+//   - Conflict groups: each bin has a counter per group. Counts of items add to it, and bounds of items limit it.
+//   - Shared demands use capacity of a bin once, however many of its items have them.
+//   - Budgets and supplies limit the number of bins. A supply is the number of bins available of some types.
+//   - Distinct conditions: the bin types that can hold a bin's contents must have a given number of distinct values.
 //
 // # Method
 //
 //  1. Item types. Items with equal demand and offers form one item type. An item class is the items of a type with
-//     equal conflicts (itemtype.go, demand.go).
+//     equal counts and bounds (itemtype.go, demand.go).
 //  2. Dual prices. A price group is the item types that pay the same price in every bin type. The linear relaxation has
 //     a dual price per price group and dimension (pricing.go). The value of a copy is its demand times these prices, in
 //     dollars per hour. Cutting planes solve the relaxation (Kelley 1960), see package lp.
@@ -30,15 +29,15 @@
 //     master problem (Fisher 1981).
 //  5. Improvement. Groups of bins are closed and packed again (ruin and recreate, Schrimpf et al. 2000; improve.go).
 //
-// The first dual prices are those of the relaxation of all copies. Later ones are those of the copies left.
+// The first dual prices are those of the relaxation for all copies. Later ones are for the remaining copies: those that
+// are in no bin yet.
 //
 // # Guarantees
 //
 // Solve is deterministic: the same Problem gives the same Solution on any machine and for any order of its items.
-// Counts and Options.MaxSteps bound its work, never time. A solution satisfies all constraints and lists the copies
-// without a bin. Without budgets and supplies these are only copies that no bin type holds, unless
-// MaxSteps stops Solve. No set of bins that holds all copies costs less than LowerBound. The package knows nothing of
-// Kubernetes. It imports only its own subpackages and the standard library.
+// Numbers of steps limit its work, never time. A solution satisfies all constraints and lists the copies without a
+// bin. Without budgets, supplies and MaxSteps these are only copies that no bin type holds. Bins that hold all copies
+// cost at least LowerBound, if their types have no supply. The package knows nothing of Kubernetes.
 //
 // Start reading at Solve, then construct.go and pattern.go.
 //

@@ -28,7 +28,7 @@ type shape struct {
 func (d dice) problem(s shape) *binpack.Problem {
 	p := &binpack.Problem{Dimensions: s.dimensions, Groups: s.groups, Fee: float64(d(0, 2)) / 50}
 	for range s.shared {
-		p.Shared = append(p.Shared, binpack.SharedDemand{Dimension: d(0, s.dimensions-1), Part: 0})
+		p.Shared = append(p.Shared, binpack.SharedDemand{Dimension: d(0, s.dimensions-1), Share: 0})
 	}
 	if s.limits {
 		p.Supplies = []int{d(0, 3)}
@@ -116,7 +116,7 @@ func (d dice) item(s shape, p *binpack.Problem, number int) (binpack.Item, bool)
 	for i := range p.Catalogs {
 		u := use(p, &p.Catalogs[i], &it, labels)
 		found = found || u.Offers != binpack.NoOffers
-		it.On = append(it.On, u)
+		it.Uses = append(it.Uses, u)
 	}
 	return it, found
 }

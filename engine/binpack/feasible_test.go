@@ -83,7 +83,7 @@ func loadsOf(p *binpack.Problem, b *binpack.Bin) []load {
 	var out []load
 	for _, x := range b.Parts {
 		it := &p.Items[x.Item]
-		out = append(out, load{it, offers.sets[it.On[b.Catalog].Offers], x.Copies})
+		out = append(out, load{it, offers.sets[it.Uses[b.Catalog].Offers], x.Copies})
 	}
 	return out
 }

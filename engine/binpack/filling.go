@@ -14,57 +14,57 @@ type builder struct {
 	candidates *candidates
 	pricing    *pricing
 	effort     effort
-	patterns   int // the number of patterns built so far
-	looked     int // the number of item types considered for them
+	patterns   int // the number of patterns built so far; also the number of the current pattern, from 1
+	looked     int // the number of item types considered for all patterns so far
 	scratch    *scratch
 }
 
-// An effort says how much the search tries before it opens a bin.
+// An effort is how much work the search spends on each pattern that it opens.
 type effort struct {
-	stars  int     // the number of item types (stars) to build a pattern around
-	tried  int     // the number of candidates to fill for each star
-	orders []order // the rules by which each candidate is filled
-	sample int     // the approximate number of item types considered for a pattern
-	sparse bool    // bins hold few copies, so that column generation follows
+	anchors int     // the number of anchors: item types around which a pattern is built
+	tried   int     // the number of candidates in which a pattern is built for each anchor
+	orders  []order // the rules by which each candidate is filled
+	sample  int     // the approximate number of item types considered for one pattern
+	sparse  bool    // bins hold few copies, so column generation follows construction
 }
 
-// A scratch is memory that all patterns of a builder reuse.
+// A scratch is memory that the builder reuses for all patterns.
 type scratch struct {
 	open, trade, matched []*itemType
 	scores               []float64
 	free                 []int64
-	left                 []float64 // free capacity divided by the square of the capacity, see itemType.match
-	inverse              []float64 // one over the bin's capacity, by dimension
-	load                 *load
+	scaledFree           []float64 // scaledFree[d] is the free capacity divided by the square of the bin's capacity
+	inverse              []float64 // inverse[d] is 1 divided by the bin's capacity
+	conflicts            *conflictState
 	filling              filling
 	parts                []part
-	refused              []int // by conflict class, see filling.refused
+	refused              []int // see filling.refused
 }
 
 func newBuilder(in *instance, d *demand, c *candidates, p *pricing) *builder {
 	n := in.problem.Dimensions
 	return &builder{in: in, demand: d, candidates: c, pricing: p, scratch: &scratch{
-		free: make([]int64, n), left: make([]float64, n), inverse: make([]float64, n),
-		load: newLoad(in.problem.Groups), refused: make([]int, d.classes),
+		free: make([]int64, n), scaledFree: make([]float64, n), inverse: make([]float64, n),
+		conflicts: newConflictState(in.problem.Groups), refused: make([]int, d.classes),
 	}}
 }
 
-// A filling is a pattern under construction.
+// A filling is a pattern to which copies are still being added.
 type filling struct {
 	*builder
 	pattern   pattern
 	candidate *candidate
 	free      []int64
-	held      []int       // shared demands of the items and the bin type; free excludes them
-	open      []*itemType // the item types considered, by falling value
-	// refused[class] is the number of this pattern if the pattern admits no further copy of the conflict class. Adding
-	// copies never changes that.
+	held      []int       // indices of the shared demands that the bin already meets; free no longer includes their capacity
+	open      []*itemType // the item types to add, by falling value
+	// refused[k] is the number of this pattern if the pattern allows no further copy of conflict class k. Adding copies
+	// never changes that.
 	refused []int
 }
 
-// build fills a bin of the candidate with one copy of star, then by the rule fill. It returns nil if the bin does not
-// hold a copy of star.
-func (b *builder) build(c *candidate, star *itemType, fill order) *pattern {
+// build returns a pattern in a bin of the candidate: one copy of the item type anchor, then what the rule fill adds. It
+// returns nil if the bin does not hold a copy of anchor.
+func (b *builder) build(c *candidate, anchor *itemType, fill order) *pattern {
 	b.patterns++
 	f := &b.scratch.filling
 	*f = filling{builder: b, candidate: c, refused: b.scratch.refused}
@@ -72,12 +72,12 @@ func (b *builder) build(c *candidate, star *itemType, fill order) *pattern {
 	f.pattern.catalog, f.pattern.typ = c.catalog, c.typ
 	f.free = append(b.scratch.free[:0], t.Capacity...)
 	f.held = t.Includes
-	b.scratch.load.reset(t.Preload)
+	b.scratch.conflicts.reset(t.Preload)
 	f.open = b.sample(c)
 	b.looked += len(f.open) + 8
 	b.in.meter.spend(len(f.open) + 8)
-	star.used = 0
-	if !f.fits(star) || f.add(star, 1) == 0 {
+	anchor.used = 0
+	if !f.fits(anchor) || f.add(anchor, 1) == 0 {
 		return nil
 	}
 	f.pattern.fee = b.pricing.fee
@@ -88,8 +88,8 @@ func (b *builder) build(c *candidate, star *itemType, fill order) *pattern {
 	return &p
 }
 
-// sample returns the item types considered for this pattern: those that the candidate holds. If there are many item
-// types it takes an evenly spaced subset, a different one for each pattern.
+// sample returns the item types to consider for this pattern: those of which the candidate holds a copy. If there are
+// many item types, it takes each n-th one, starting at a different one for each pattern.
 func (b *builder) sample(c *candidate) []*itemType {
 	out := b.scratch.open[:0]
 	byValue := b.demand.byValue
@@ -99,7 +99,7 @@ func (b *builder) sample(c *candidate) []*itemType {
 		if t.left == 0 {
 			continue
 		}
-		if on := &t.fit.on[c.catalog.index]; on.offers != nil && on.types.Has(c.typ) {
+		if on := &t.fit.byCatalog[c.catalog.index]; on.offers != nil && on.types.Has(c.typ) {
 			t.used = 0
 			out = append(out, t)
 		}
@@ -108,7 +108,7 @@ func (b *builder) sample(c *candidate) []*itemType {
 	return out
 }
 
-// fits reports whether the free capacity holds one more copy of t and a copy of t is left.
+// fits reports whether another copy of t remains and the free capacity holds it.
 func (f *filling) fits(t *itemType) bool {
 	if t.used >= t.left {
 		return false
@@ -121,7 +121,7 @@ func (f *filling) fits(t *itemType) bool {
 	return len(t.shared) == 0 || f.in.shared.fit(typeset.Without(t.shared, f.held), t.demand, f.free)
 }
 
-// room returns how many more copies of t the free capacity holds, at most the copies left.
+// room returns how many more copies of t the free capacity holds, at most the number of remaining copies.
 func (f *filling) room(t *itemType) int {
 	if len(t.shared) == 0 {
 		return vector.Copies(t.demand, f.free, t.left-t.used)
@@ -129,8 +129,7 @@ func (f *filling) room(t *itemType) int {
 	return f.in.shared.copies(t.demand, f.free, typeset.Without(t.shared, f.held), t.left-t.used)
 }
 
-// hold adds the shared demands of t to the pattern. It subtracts those that the bin does not hold yet from the free
-// capacity.
+// hold adds the shared demands of t to the pattern. It subtracts those that the bin does not meet yet from free.
 func (f *filling) hold(t *itemType) {
 	if fresh := typeset.Without(t.shared, f.held); len(fresh) > 0 {
 		f.in.shared.take(fresh, f.free, 1)
@@ -139,8 +138,8 @@ func (f *filling) hold(t *itemType) {
 	f.pattern.shared = typeset.Union(f.pattern.shared, t.shared)
 }
 
-// closed reports whether the pattern has refused all conflict classes of t.
-func (f *filling) closed(t *itemType) bool {
+// refusesClasses reports whether the pattern allows no further copy of any conflict class of t.
+func (f *filling) refusesClasses(t *itemType) bool {
 	for i := range t.classes {
 		if f.refused[t.classes[i].number] != f.patterns {
 			return false
@@ -150,10 +149,10 @@ func (f *filling) closed(t *itemType) bool {
 }
 
 // add adds at most n copies of t and returns how many it added. It reduces the pattern's offers to those that t may
-// use. It adds none if the bin's price would rise by more than the value of the n copies.
+// use. It adds none if that raises the bin's price by more than the value of the n copies.
 func (f *filling) add(t *itemType, n int) int {
 	p := &f.pattern
-	own := t.fit.on[p.catalog.index].offers
+	own := t.fit.byCatalog[p.catalog.index].offers
 	offers := own
 	if p.offers != nil && p.offers != own {
 		if offers = p.catalog.meet(p.offers, own); offers == nil {
@@ -182,7 +181,7 @@ func (f *filling) add(t *itemType, n int) int {
 	return added
 }
 
-// addItems adds at most n copies of items of t, class by class, and returns how many it added.
+// addItems adds at most n copies of the items of t to the parts, class by class. It returns how many it added.
 func (f *filling) addItems(t *itemType, n int) int {
 	added := 0
 	for i := range t.classes {
@@ -200,7 +199,7 @@ func (f *filling) addItems(t *itemType, n int) int {
 			}
 			got := f.put(t, c, it, min(m, n-added))
 			if added += got; got == 0 || added == n {
-				break // a refusal applies to the whole class
+				break // the other items of the class are refused as well
 			}
 		}
 		if added == n {
@@ -210,16 +209,15 @@ func (f *filling) addItems(t *itemType, n int) int {
 	return added
 }
 
-// put adds up to n copies of the item and returns how many. Bounds of the item and of the pattern's items limit the
-// number.
+// put adds at most n copies of the item, as bounds allow, to the parts. It returns how many it added.
 func (f *filling) put(t *itemType, c *itemClass, it *item, n int) int {
 	if it.hasConflicts() {
 		f.in.meter.spend(1)
-		if n = f.scratch.load.admits(it.Item, n); n == 0 {
+		if n = f.scratch.conflicts.admits(it.Item, n); n == 0 {
 			f.refused[c.number] = f.patterns
 			return 0
 		}
-		f.scratch.load.add(it.Item, n)
+		f.scratch.conflicts.add(it.Item, n)
 	}
 	if it.stamp == f.patterns {
 		it.inPattern += n
@@ -231,8 +229,8 @@ func (f *filling) put(t *itemType, c *itemClass, it *item, n int) int {
 	return n
 }
 
-// keepDistinct returns the largest of n, n/2, n/4, ... copies of t that leave the bin enough option types. Enough
-// means that the Distinct conditions of the offers are satisfied.
+// keepDistinct returns the largest of n, n/2, n/4, ... for which so many copies of t leave the bin enough option types
+// to meet the Distinct conditions of offers. It returns 0 if there is none.
 func (f *filling) keepDistinct(offers *offerSet, t *itemType, n int) int {
 	p := &f.pattern
 	typ := &p.catalog.types[p.typ]

@@ -3,8 +3,8 @@ package binpack
 import "slices"
 
 const (
-	// maxAttempts bounds the attempts to replace bins. maxLooked bounds the item types considered in them. patience
-	// is the number of failed attempts in a row after which improve stops. All three are multiplied by the effort.
+	// maxAttempts is the largest number of attempts to replace bins, and maxLooked that of item types that they consider.
+	// improve stops after patience failures in a row. All three are multiplied by the effort.
 	maxAttempts = 220
 	maxLooked   = 22_000
 	patience    = 16
@@ -15,24 +15,24 @@ const (
 // ruinSizes are the numbers of bins that successive attempts close, cyclically.
 var ruinSizes = [...]int{3, 5, 2, 8, 4, 12, 3, 6}
 
-// improve replaces bins by cheaper ones by ruin and recreate (Schrimpf et al. 2000). Each attempt closes a few bins,
-// mostly those with the highest waste. It packs their copies again with slightly different values. It keeps the new
-// bins if they are cheaper, or as cheap and fewer. With budgets or bounded supplies improve does nothing.
+// improve replaces bins by cheaper ones by ruin and recreate (Schrimpf et al. 2000), and returns all bins. Each attempt
+// closes a few bins, mostly with high waste, and packs their copies again with slightly different values. The new bins
+// are kept if they are cheaper, or as cheap and fewer. With budgets or supplies improve does nothing.
 func (s *search) improve(bins []*pattern) []*pattern {
 	effort := s.in.options.Effort
-	if len(bins) < 2 || effort < 0 || s.in.limited() || s.demand.unpacked() || s.in.meter.exhausted() {
+	if len(bins) < 2 || effort < 0 || s.in.limited() || s.demand.hasRemaining() || s.in.meter.exhausted() {
 		return bins
 	}
 	s.rebase()
 	for _, p := range bins {
-		p.weigh()
+		p.computeWaste()
 	}
 	if s.demand.groups > 1 {
-		effort *= 2 // with several price groups, construction leaves more to improve
+		effort *= 2 // with several price groups, construction is further from the optimum
 	}
 	r := ruiner{search: s, bins: bins, seed: 0x9e3779b97f4a7c15}
 	s.builder.looked = 0
-	last := 0 // the last successful attempt
+	last := 0 // the number of the last successful attempt
 	for n := 0; n < effort*maxAttempts && s.builder.looked < effort*maxLooked && len(r.bins) > 1; n++ {
 		if n-last > effort*patience || s.in.meter.exhausted() {
 			break
@@ -44,7 +44,7 @@ func (s *search) improve(bins []*pattern) []*pattern {
 	return r.bins
 }
 
-// A ruiner is the state of improve: the current bins and the random seed.
+// A ruiner is the state of improve: the current bins, the state of the random numbers, and memory for pick.
 type ruiner struct {
 	search *search
 	bins   []*pattern
@@ -52,7 +52,7 @@ type ruiner struct {
 	picked []int
 }
 
-// attempt closes some bins and packs their copies again. It returns false if that was not better. In that case it
+// attempt closes some bins and packs their copies again. It returns true if the new bins are better. Otherwise it
 // restores the closed bins.
 func (r *ruiner) attempt(n int) bool {
 	r.seed = r.seed*6364136223846793005 + 1442695040888963407
@@ -67,7 +67,7 @@ func (r *ruiner) attempt(n int) bool {
 	after := 0.0
 	for _, p := range fresh {
 		after += p.price
-		p.weigh()
+		p.computeWaste()
 	}
 	whole := !slices.ContainsFunc(r.search.demand.byValue, func(t *itemType) bool { return t.left > 0 })
 	if whole && (after < before*(1-same) || after <= before*(1+same) && len(fresh) < len(picked)) {
@@ -83,8 +83,8 @@ func (r *ruiner) attempt(n int) bool {
 	return false
 }
 
-// disturb ranks the item types with copies left by values perturbed at random, by 10% at most. So attempts combine
-// the same copies differently. Every fourth attempt keeps the previous values.
+// disturb ranks the item types with remaining copies by values that differ at random from the initial ones, by at most
+// 10%. So attempts combine the same copies differently. Every fourth attempt keeps the values of the previous attempt.
 func (r *ruiner) disturb(attempt int) {
 	s, seed := r.search, r.seed
 	s.demand.rank()
@@ -93,7 +93,7 @@ func (r *ruiner) disturb(attempt int) {
 	}
 	for _, t := range s.demand.byValue {
 		seed = seed*2862933555777941757 + 3037000493
-		t.value = t.base * (0.9 + 0.2*float64(seed>>40&1023)/1024)
+		t.value = t.initialValue * (0.9 + 0.2*float64(seed>>40&1023)/1024)
 	}
 	s.demand.rank()
 }
@@ -120,7 +120,7 @@ func (r *ruiner) pick(n int, seed uint64) []int {
 	return picked
 }
 
-// remove deletes the bins with these indices, which must be in rising order, from the list.
+// remove removes the bins with these indices from the list. The indices must be in rising order.
 func remove(bins []*pattern, numbers []int) []*pattern {
 	next := 0
 	kept := bins[:0]

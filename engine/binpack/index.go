@@ -10,8 +10,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/binpack/vector"
 )
 
-// An Index finds the bin types of one catalog that hold a demand, and orders them by price. It caches results.
-// Therefore two goroutines must not use it at the same time.
+// An Index finds the bin types of one catalog that hold a demand, and orders them by price. It caches results, so two
+// goroutines must not use it at the same time.
 type Index struct {
 	types   []BinType
 	shared  sharedList
@@ -25,25 +25,25 @@ type Index struct {
 
 // TypeOptions are the bin types that a bin may be opened as.
 type TypeOptions struct {
-	// Types are ordered by rising price. The slice is shared and must not be modified.
+	// Types are indices of bin types by rising price. The slice is shared and must not be modified.
 	Types []int
 }
 
-// An optionsKey identifies a cached result of Options: offer set, supply, and the types that remain as bytes.
+// An optionsKey identifies a cached result of Options: the offer set, the supply, and the set of types as bytes.
 type optionsKey struct {
 	offers OfferSet
 	supply int
 	types  string
 }
 
-// A ladder has the distinct capacities in one dimension, ascending. types[i] are the bin types with at least
-// capacities[i].
+// A ladder is a sorted index of the capacities in one dimension. capacities are the distinct values, rising. types[i]
+// are the bin types with a capacity of at least capacities[i].
 type ladder struct {
 	capacities []int64
 	types      []typeset.Set
 }
 
-// NewIndex returns an index of the catalog. shared are the shared demands of the problem.
+// NewIndex returns an index of the catalog. shared is Problem.Shared.
 func NewIndex(c *Catalog, shared []SharedDemand) *Index {
 	return &Index{
 		types: c.Types, shared: shared, options: map[optionsKey]*TypeOptions{},
@@ -51,15 +51,16 @@ func NewIndex(c *Catalog, shared []SharedDemand) *Index {
 	}
 }
 
-// Holds reports whether an empty bin of type j has capacity for the demand plus the shared demands. shared holds
-// indices. Shared demands that the type includes take no capacity.
+// Holds reports whether an empty bin of type j has capacity for the demand and the shared demands with these indices.
+// Shared demands that the type includes use no capacity.
 func (x *Index) Holds(j int, demand []int64, shared []int) bool {
 	t := &x.types[j]
 	return vector.Fits(demand, t.Capacity) &&
 		(len(shared) == 0 || x.shared.fit(typeset.Without(shared, t.Includes), demand, t.Capacity))
 }
 
-// Holding removes from b the types that do not hold the demand and the shared demands. It modifies b and returns it.
+// Holding removes from b the types without capacity for the demand and the shared demands with these indices. It
+// returns b.
 func (x *Index) Holding(b typeset.Set, demand []int64, shared []int) typeset.Set {
 	if len(shared) > 0 {
 		b.Each(func(j int) {
@@ -92,7 +93,7 @@ func (x *Index) Holding(b typeset.Set, demand []int64, shared []int) typeset.Set
 	return b
 }
 
-// minLookups is the number of lookups from which on building ladders saves time.
+// minLookups is the number of calls of Holding after which building the ladders saves time.
 const minLookups = 50
 
 // allLadders returns one ladder for each dimension. The first call builds them.
@@ -109,7 +110,7 @@ func (x *Index) allLadders(dimensions int) []ladder {
 		slices.SortFunc(order, func(a, b int) int { return cmp.Compare(x.types[b].Capacity[d], x.types[a].Capacity[d]) })
 		l := &x.ladders[d]
 		with := typeset.New(len(x.types))
-		for _, j := range order { // by falling capacity: each step adds its types to those with more capacity
+		for _, j := range order { // by falling capacity: with holds all types that have at least the capacity of j
 			with.Add(j)
 			if c := x.types[j].Capacity[d]; len(l.capacities) == 0 || l.capacities[len(l.capacities)-1] != c {
 				l.capacities = append(l.capacities, c)
@@ -123,9 +124,9 @@ func (x *Index) allLadders(dimensions int) []ladder {
 	return x.ladders
 }
 
-// Options returns the types with an offer in the set that hold the demand and the shared demands. Only types with
-// this supply (-1: none) are returned. If admits is not nil, it must be true for the type. Equal results share a
-// pointer.
+// Options returns the types with an offer in s and capacity for the demand and the shared demands with these indices.
+// It returns only types whose BinType.Supply is supply (-1: none). If admits is not nil, it must be true for the type.
+// Equal results share a pointer.
 func (x *Index) Options(s OfferSet, demand []int64, shared []int, supply int, admits func(j int) bool) *TypeOptions {
 	set := x.offers.set(s)
 	b := x.Holding(append(x.scratch[:0], set.types...), demand, shared)

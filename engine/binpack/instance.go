@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// An instance is the working state of a Problem: scaled amounts, and what is left of items, budgets and supplies. All
-// searches of one Solve share it and update it.
+// An instance is the working state of a Problem: scaled amounts, remaining copies, and what is left of budgets and
+// supplies. All searches of one Solve share it and update it.
 type instance struct {
 	problem  *Problem
 	options  Options
@@ -18,31 +18,31 @@ type instance struct {
 	meter    *meter
 }
 
-// An item is an Item with the number of its copies left and its place in the current pattern.
+// An item is an Item with the number of its remaining copies and its place in the pattern that is being built.
 type item struct {
 	*Item
-	index int
-	left  int // copies without a bin
-	class int // the conflict class: items of one class have equal counts and bounds
-	// inPattern is the number of copies in the pattern with number stamp. part is the index of the item's part there.
+	index int // in Problem.Items
+	left  int // the number of remaining copies: those without a bin
+	class int // the number of the conflict class; items of one class have equal counts and bounds
+	// inPattern is the number of copies in the pattern with number stamp. part is the position in pattern.parts.
 	inPattern, stamp, part int
 }
 
 // hasConflicts reports whether the item has counts or bounds, which restrict the items that share a bin with it.
 func (it *item) hasConflicts() bool { return len(it.Counts)+len(it.Bounds) > 0 }
 
-// A meter counts elementary steps. most is Options.MaxSteps.
-type meter struct{ used, most int64 }
+// A meter counts the elementary steps of Solve. limit is Options.MaxSteps.
+type meter struct{ used, limit int64 }
 
 func (m *meter) spend(n int) { m.used += int64(n) }
 
-// exhausted reports whether the count has reached the limit. A limit of 0 means none.
-func (m *meter) exhausted() bool { return m.most > 0 && m.used >= m.most }
+// exhausted reports whether the steps have reached the limit. A limit of 0 means none.
+func (m *meter) exhausted() bool { return m.limit > 0 && m.used >= m.limit }
 
 func newInstance(p *Problem, o Options) *instance {
 	in := &instance{
 		problem: p, options: o, units: p.Units, shared: p.Shared, items: make([]item, len(p.Items)),
-		meter: &meter{most: o.MaxSteps},
+		meter: &meter{limit: o.MaxSteps},
 	}
 	if in.units == nil {
 		in.units = slices.Repeat([]float64{1}, p.Dimensions)
@@ -57,12 +57,12 @@ func newInstance(p *Problem, o Options) *instance {
 	return in
 }
 
-// waiting returns the items with copies left that some catalog admits, by falling priority, then by name.
-func (in *instance) waiting() []*item {
+// packable returns the items with remaining copies and at least one offer set, by falling priority, then by name.
+func (in *instance) packable() []*item {
 	out := make([]*item, 0, len(in.items))
 	for i := range in.items {
 		it := &in.items[i]
-		if it.left > 0 && slices.ContainsFunc(it.On, func(u Use) bool { return u.Offers != NoOffers }) {
+		if it.left > 0 && slices.ContainsFunc(it.Uses, func(u Use) bool { return u.Offers != NoOffers }) {
 			out = append(out, it)
 		}
 	}
@@ -75,7 +75,7 @@ func (in *instance) waiting() []*item {
 	return out
 }
 
-// limited reports whether some catalog has a budget or a bounded supply.
+// limited reports whether some catalog has a budget or a type with a supply.
 func (in *instance) limited() bool {
 	return slices.ContainsFunc(in.catalogs, func(c *catalog) bool { return c.limited })
 }

@@ -7,32 +7,32 @@ import (
 	"github.com/karpenter-go/karpenter/engine/binpack/vector"
 )
 
-// An itemType is all items with equal demand, bin types and offer sets. Their conflicts may differ.
+// An itemType is all items with equal demand, bin types and offer sets. Their counts and bounds may differ.
 type itemType struct {
 	index int
 	fit   *itemFit
-	// demand and scaled are by dimension. Those of all types share one array each, see align.
+	// demand and scaled are by dimension. They are parts of two arrays that all item types share, see align.
 	demand       []int64
-	scaled       []float64 // in units, plus SharedDemand.Part for each shared demand
-	shared       []int
-	weights      []float64 // scaled, then the use of each scarce cardinality (0 or 1)
+	scaled       []float64 // demand divided by Problem.Units, plus SharedDemand.Share for each shared demand
+	shared       []int     // indices in Problem.Shared, rising
+	weights      []float64 // scaled, then 1 for each scarce cardinality that a copy uses and 0 for the others
 	classes      []itemClass
-	hasConflicts bool // some item of the type has counts or bounds
-	left         int
+	hasConflicts bool    // some item of the type has counts or bounds
+	left         int     // the number of remaining copies
 	group        int     // the price group, see doc.go
-	value        float64 // of one copy, in dollars per hour
-	base         float64 // the value at the first dual prices
-	used         int     // the number of copies in the pattern under construction
-	stuck        bool    // no bin can be opened for it at the current prices
+	value        float64 // the value of one copy, in dollars per hour
+	initialValue float64 // value at the first dual prices
+	used         int     // the number of copies in the pattern that is being built
+	stuck        bool    // no bin can be opened for it at the current dual prices
 }
 
-// An itemFit is the offer sets and bin types that an item type may use.
+// An itemFit is what an item type may use: an offer set and bin types in each catalog.
 type itemFit struct {
-	on         []fit // by catalog
+	byCatalog  []fit // by catalog
 	restricted bool
 }
 
-// A fit is the offer set and the bin types that an item may use in one catalog. offers is nil if it may use none.
+// A fit is what an item may use in one catalog: offers (nil for none) and types.
 type fit struct {
 	offers *offerSet
 	types  typeset.Set // the bin types that hold a copy
@@ -40,12 +40,12 @@ type fit struct {
 
 // An itemClass is the items of one type with equal counts and bounds. Any of them can replace any other in a bin.
 type itemClass struct {
-	number int
+	number int // the number of the conflict class, see item.class
 	items  []*item
-	head   int // no item before this index has copies left
+	head   int // all items before this index are packed
 }
 
-// open returns the items from the first one with copies left. Later items may have none left.
+// open returns the items from the first one with remaining copies on. Later items may have none.
 func (c *itemClass) open() []*item {
 	for c.head < len(c.items) && c.items[c.head].left == 0 {
 		c.head++
@@ -55,21 +55,21 @@ func (c *itemClass) open() []*item {
 
 // An itemGrouper groups items into item types, and the items of a type into classes.
 type itemGrouper struct {
-	in      *instance
-	scarce  []cardinality
-	types   []*itemType
-	byHash  map[uint64][]int // indices of the item types with this hash
-	classes map[string]int
-	buf     []byte
-	sample  []*item // by item type: its first item
-	of      []*itemType
+	in         *instance
+	scarce     []cardinality
+	types      []*itemType
+	byHash     map[uint64][]int // indices of the item types with this hash
+	classes    map[string]int
+	buf        []byte
+	sample     []*item     // sample[t] is the first item of item type t
+	typeByItem []*itemType // typeByItem[i] is the item type of the i-th item
 }
 
-// groupItems returns the item types in order of first appearance, and the number of conflict classes.
+// groupItems returns the item types by first appearance and the number of conflict classes. It sets item.class.
 func groupItems(in *instance, items []*item, scarce []cardinality) ([]*itemType, int) {
 	g := &itemGrouper{
 		in: in, scarce: scarce, byHash: map[uint64][]int{}, classes: map[string]int{},
-		of: make([]*itemType, len(items)),
+		typeByItem: make([]*itemType, len(items)),
 	}
 	sizes := make([]int, 0, len(items))
 	for i, it := range items {
@@ -83,20 +83,20 @@ func groupItems(in *instance, items []*item, scarce []cardinality) ([]*itemType,
 		} else {
 			it.class = g.classOf(it.Item)
 		}
-		it.stamp = 0 // 0 is no pattern: a search numbers its patterns from 1
+		it.stamp = 0 // no pattern, because each search numbers its patterns from 1
 		t.hasConflicts = t.hasConflicts || it.hasConflicts()
 		t.left += it.left
-		g.of[i] = t
+		g.typeByItem[i] = t
 	}
 	g.distribute(items, sizes)
 	g.align()
 	return g.types, len(g.classes)
 }
 
-// typeOf returns the item type of an item. It creates the type if necessary.
+// typeOf returns the item type of an item. If it is new, typeOf creates it.
 func (g *itemGrouper) typeOf(it *item) *itemType {
-	draws := drawsOn(it, g.scarce)
-	h := uint64(draws)
+	bits := scarceBits(it, g.scarce)
+	h := uint64(bits)
 	mix := func(v uint64) { h = (h ^ v) * 0x9e3779b97f4a7c15; h ^= h >> 29 }
 	for _, v := range it.Demand {
 		mix(uint64(v))
@@ -104,18 +104,18 @@ func (g *itemGrouper) typeOf(it *item) *itemType {
 	for _, v := range it.Shared {
 		mix(uint64(v) + 1)
 	}
-	for i := range it.On {
-		mix(uint64(it.On[i].Offers))
-		for _, w := range it.On[i].Types {
+	for i := range it.Uses {
+		mix(uint64(it.Uses[i].Offers))
+		for _, w := range it.Uses[i].Types {
 			mix(w)
 		}
 	}
 	for _, i := range g.byHash[h] {
-		if o := g.sample[i]; sameUse(it.Item, o.Item) && draws == drawsOn(o, g.scarce) {
+		if o := g.sample[i]; sameUse(it.Item, o.Item) && bits == scarceBits(o, g.scarce) {
 			return g.types[i]
 		}
 	}
-	t := g.in.newItemType(it, draws, len(g.scarce))
+	t := g.in.newItemType(it, bits, len(g.scarce))
 	t.index = len(g.types)
 	g.byHash[h] = append(g.byHash[h], t.index)
 	g.types, g.sample = append(g.types, t), append(g.sample, it)
@@ -125,7 +125,7 @@ func (g *itemGrouper) typeOf(it *item) *itemType {
 // sameUse reports whether both items have equal demands, offer sets and bin types.
 func sameUse(a, b *Item) bool {
 	return slices.Equal(a.Demand, b.Demand) && slices.Equal(a.Shared, b.Shared) && a.Restricted == b.Restricted &&
-		slices.EqualFunc(a.On, b.On, func(x, y Use) bool {
+		slices.EqualFunc(a.Uses, b.Uses, func(x, y Use) bool {
 			return x.Offers == y.Offers && (x.Offers == NoOffers || slices.Equal(x.Types, y.Types))
 		})
 }
@@ -135,6 +135,7 @@ func sameConflicts(a, b *Item) bool {
 	return slices.Equal(a.Counts, b.Counts) && slices.Equal(a.Bounds, b.Bounds)
 }
 
+// classOf returns the number of the item's conflict class. A new class gets the next number.
 func (g *itemGrouper) classOf(it *Item) int {
 	g.buf = conflictKey(g.buf[:0], it)
 	n, ok := g.classes[string(g.buf)]
@@ -145,43 +146,43 @@ func (g *itemGrouper) classOf(it *Item) int {
 	return n
 }
 
-// newItemType returns a new item type for an item. Bit i of draws is set if a copy uses scarce cardinality i.
-func (in *instance) newItemType(it *item, draws, scarce int) *itemType {
-	f := &itemFit{on: make([]fit, len(in.catalogs)), restricted: it.Restricted}
-	for i, u := range it.On {
+// newItemType returns a new item type for an item. Bit i of bits is set if a copy uses scarce cardinality i, of which
+// there are scarce.
+func (in *instance) newItemType(it *item, bits, scarce int) *itemType {
+	f := &itemFit{byCatalog: make([]fit, len(in.catalogs)), restricted: it.Restricted}
+	for i, u := range it.Uses {
 		if u.Offers != NoOffers {
-			f.on[i] = fit{in.catalogs[i].set(u.Offers), u.Types}
+			f.byCatalog[i] = fit{in.catalogs[i].set(u.Offers), u.Types}
 		}
 	}
 	t := &itemType{fit: f, demand: it.Demand, scaled: vector.Scale(it.Demand, in.units), shared: it.Shared}
 	for _, x := range it.Shared {
-		t.scaled[in.shared[x].Dimension] += in.shared[x].Part / in.units[in.shared[x].Dimension]
+		t.scaled[in.shared[x].Dimension] += in.shared[x].Share / in.units[in.shared[x].Dimension]
 	}
 	t.weights = make([]float64, 0, len(t.scaled)+scarce)
 	t.weights = append(t.weights, t.scaled...)
 	for i := range scarce {
-		t.weights = append(t.weights, float64(draws>>i&1))
+		t.weights = append(t.weights, float64(bits>>i&1))
 	}
 	return t
 }
 
-// distribute adds each item to its item type, and groups the items of a type into item classes. sizes is the number
-// of items of each type.
+// distribute adds the items to their item types, as item classes. sizes[t] is the number of items of type t.
 func (g *itemGrouper) distribute(items []*item, sizes []int) {
 	all := make([]*item, len(items))
-	of := make([][]*item, len(g.types))
+	byType := make([][]*item, len(g.types))
 	for i, n := range sizes {
-		of[i], all = all[:0:n], all[n:]
+		byType[i], all = all[:0:n], all[n:]
 	}
-	for i, t := range g.of {
-		of[t.index] = append(of[t.index], items[i])
+	for i, t := range g.typeByItem {
+		byType[t.index] = append(byType[t.index], items[i])
 	}
 	for i, t := range g.types {
-		t.split(of[i])
+		t.split(byType[i])
 	}
 }
 
-// split sorts the items by conflict class and sets the item classes of t, one for each conflict class.
+// split sorts the items by conflict class, and sets one item class of t for each conflict class.
 func (t *itemType) split(items []*item) {
 	slices.SortStableFunc(items, func(a, b *item) int { return a.class - b.class })
 	n := 0
@@ -198,7 +199,7 @@ func (t *itemType) split(items []*item) {
 	}
 }
 
-// align copies demand and scaled of all types into two contiguous arrays, for fast scans.
+// align moves demand and scaled of all item types into two arrays, which are faster to scan.
 func (g *itemGrouper) align() {
 	width := g.in.problem.Dimensions
 	demands, scaled := make([]int64, 0, len(g.types)*width), make([]float64, 0, len(g.types)*width)

@@ -9,19 +9,19 @@ import (
 	"github.com/karpenter-go/karpenter/engine/binpack/typeset"
 )
 
-// An offerSet is a set of offers of one catalog, with the price of each bin type under it.
+// An offerSet is a set of offers of one catalog, with the lowest price of each bin type in it.
 type offerSet struct {
 	id OfferSet
-	// priceClass identifies the price vector. Offer sets with equal prices have equal priceClasses.
+	// priceClass is equal for offer sets with equal prices.
 	priceClass int
-	price      []float64   // by type: the lowest price; +Inf if the set has no offer of it
+	price      []float64   // price[j] is the lowest price of type j in the set; +Inf if it has none
 	types      typeset.Set // the types with an offer in the set
-	byPrice    []int       // the same, by rising price; nil until cheapestFirst is called
+	byPrice    []int       // types by rising price; nil until cheapestFirst is called
 	distinct   []Distinct
 }
 
-// An offerTable caches the offer sets of a catalog and their intersections. priceClasses maps each distinct price
-// vector, encoded, to its number.
+// An offerTable caches the offer sets of a catalog and their intersections. sets[id] is nil if the set was not queried
+// yet. priceClasses numbers the distinct price vectors, by encoding.
 type offerTable struct {
 	offers       Offers
 	sets         []*offerSet
@@ -90,7 +90,7 @@ func (t *offerTable) meet(a, b *offerSet) *offerSet {
 	return s
 }
 
-// cheapestFirst returns the types of the set by rising price. Types of equal price stay in order of index.
+// cheapestFirst returns the types of the set by rising price. Types of equal price are in order of index.
 func (s *offerSet) cheapestFirst() []int {
 	if s.byPrice == nil {
 		s.byPrice = []int{}
@@ -100,7 +100,7 @@ func (s *offerSet) cheapestFirst() []int {
 	return s.byPrice
 }
 
-// satisfied reports whether these option types of a bin satisfy all Distinct conditions of the set.
+// satisfied reports whether these option types meet all Distinct conditions of the set.
 func (s *offerSet) satisfied(types []int) bool {
 	for i := range s.distinct {
 		if !s.distinct[i].satisfied(types) {

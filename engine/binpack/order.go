@@ -5,7 +5,7 @@ import "math"
 // An order is a rule for filling a bin. It adds copies to the pattern until no further copy fits.
 type order func(f *filling)
 
-// orders are the rules that a search tries. It keeps the best pattern.
+// orders are the rules by which the search fills each candidate. It keeps the best pattern.
 var orders = [...]order{byShare, byValue}
 
 // byValue adds copies of the item types by falling value, as many of each as fit.
@@ -17,9 +17,9 @@ func byValue(f *filling) {
 	}
 }
 
-// byShare splits the item types into ranges by falling value. Within a range the highest value is less than twice the
-// lowest. Each range gets a share of the bin: the share that its copies have in the total value left. Thus no bin
-// uses up the small copies that fill gaps in other bins. Within a range, match chooses the item types.
+// byShare splits the item types into ranges by falling value. In a range the lowest value is more than half the
+// highest. Each range gets a share of the bin: its share of the total value of remaining copies. Thus no bin uses up the
+// small copies that other bins need to fill gaps. Within a range, match chooses the item types.
 func byShare(f *filling) {
 	total := 0.0
 	for _, t := range f.open {
@@ -43,12 +43,11 @@ func byShare(f *filling) {
 	f.match(f.open, math.Inf(1))
 }
 
-// match adds copies of the open types until the pattern's value reaches due or no copy fits. Each step takes the type
-// whose demand has the smallest angle to the free capacity, both as shares of the whole bin. It adds half of the
-// copies that fit. This keeps any dimension from running out early (the dot-product heuristic, Panigrahy et al.
-// 2011).
+// match adds copies of the given types until the pattern's value reaches due or no copy fits. Each step takes the type
+// whose demand has the smallest angle to the free capacity, both as shares of the whole bin. It adds half of the copies
+// that fit. So no dimension runs out long before the others (the dot-product heuristic, Panigrahy et al. 2011).
 func (f *filling) match(open []*itemType, due float64) {
-	left, inverse := f.scratch.left, f.scratch.inverse
+	scaledFree, inverse := f.scratch.scaledFree, f.scratch.inverse
 	for d := range inverse {
 		inverse[d] = 0
 		if v := f.candidate.capacity[d]; v > 0 {
@@ -59,15 +58,15 @@ func (f *filling) match(open []*itemType, due float64) {
 	f.scratch.matched = types
 	for f.pattern.value < due {
 		for d, v := range f.free {
-			left[d] = float64(max(v, 0)) / f.in.units[d] * inverse[d] * inverse[d]
+			scaledFree[d] = float64(max(v, 0)) / f.in.units[d] * inverse[d] * inverse[d]
 		}
 		f.in.meter.spend(len(types) / 8)
 		n := 0
 		scores = scores[:0]
 		for _, t := range types {
-			if f.fits(t) && !f.closed(t) {
+			if f.fits(t) && !f.refusesClasses(t) {
 				types[n] = t
-				scores = append(scores, t.match(left, inverse))
+				scores = append(scores, t.match(scaledFree, inverse))
 				n++
 			}
 		}
@@ -79,8 +78,9 @@ func (f *filling) match(open []*itemType, due float64) {
 	}
 }
 
-// addBest adds copies of the type with the highest score whose copies the pattern admits. It returns the types and
-// scores without the refused ones, and false if the pattern refuses all types.
+// addBest adds copies of the type with the highest score. If the pattern refuses that type, it takes the next. It
+// returns the types and scores without the refused ones, and false if all are refused. due is the value that the
+// pattern is to reach.
 func (f *filling) addBest(types []*itemType, scores []float64, due float64) ([]*itemType, []float64, bool) {
 	for {
 		best, score := -1, -1.0
@@ -100,9 +100,9 @@ func (f *filling) addBest(types []*itemType, scores []float64, due float64) ([]*
 		if f.add(t, many) > 0 {
 			return types, scores, true
 		}
-		n := 0 // the pattern refuses this type, and perhaps others of its conflict classes
+		n := 0 // the pattern refuses this type, and perhaps others with the same conflict classes
 		for i, t := range types {
-			if i != best && !f.closed(t) {
+			if i != best && !f.refusesClasses(t) {
 				types[n], scores[n] = t, scores[i]
 				n++
 			}
@@ -111,14 +111,14 @@ func (f *filling) addBest(types []*itemType, scores []float64, due float64) ([]*
 	}
 }
 
-// match returns the squared cosine of the angle between a copy's demand and the free capacity. Both are shares of the
-// whole bin. The result is scaled by a factor that is equal for all types. left is the free capacity divided by the
-// square of the capacity, and inverse is 1 divided by the capacity.
-func (t *itemType) match(left, inverse []float64) float64 {
+// match returns a score for adding a copy. It is higher for a smaller angle between the demand and the free capacity,
+// both as shares of the whole bin. It is the squared cosine, times a factor that is equal for all types. scaledFree[d]
+// is the free capacity divided by the square of the capacity. inverse[d] is 1 divided by the capacity.
+func (t *itemType) match(scaledFree, inverse []float64) float64 {
 	along, length := 0.0, 0.0
 	for d, v := range t.scaled {
 		w := v * inverse[d]
-		along += float64(v * left[d])
+		along += float64(v * scaledFree[d])
 		length += float64(w * w)
 	}
 	if length == 0 {

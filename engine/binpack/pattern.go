@@ -7,21 +7,21 @@ import (
 	"github.com/karpenter-go/karpenter/engine/binpack/vector"
 )
 
-// A pattern is a set of copies that share one bin of a type. An opened bin is represented by its pattern.
+// A pattern is a set of copies that share one bin of a type. Each opened bin is represented by its pattern.
 type pattern struct {
 	catalog *catalog
 	typ     int
-	offers  *offerSet
+	offers  *offerSet // the intersection of the offer sets of its items
 	parts   []part
-	shared  []int   // the shared demands of its items
-	price   float64 // the price of the cheapest offer plus fee
-	fee     float64 // the fee for each bin, included in price
-	value   float64 // the sum of the values of its copies
-	waste   float64 // the share of price that the value of the copies does not cover, see weigh
-	charge  []int64 // the charge to the budget; nil: that of the bin type, see charged
+	shared  []int   // indices of the shared demands of its items, rising
+	price   float64 // the price of the cheapest offer plus fee, in dollars per hour
+	fee     float64 // Problem.Fee, plus the fee for small solutions (see smallFee)
+	value   float64 // the sum of the values of its copies, in dollars per hour
+	waste   float64 // the share of price that the value of the copies does not cover, see computeWaste
+	charge  []int64 // what one bin uses of the budget; nil means BinType.Charge, see charged
 }
 
-// A part is a number of copies of one item.
+// A part is the n copies of one item in a pattern.
 type part struct {
 	item  *item
 	typ   *itemType
@@ -29,11 +29,11 @@ type part struct {
 	n     int
 }
 
-// ratio returns the value of the copies per dollar of price.
+// ratio returns the value of the copies divided by the price.
 func (p *pattern) ratio() float64 { return p.value / p.price }
 
 // better reports whether p has a higher ratio than the other pattern. Of equal ratios the higher value is better,
-// which leads to fewer bins. Any pattern is better than nil.
+// because it leads to fewer bins. Any pattern is better than nil.
 func (p *pattern) better(than *pattern) bool {
 	if than == nil {
 		return true
@@ -45,7 +45,7 @@ func (p *pattern) better(than *pattern) bool {
 	return p.value > than.value*(1+same)
 }
 
-// demand returns the sum of the demands of all copies by dimension, without shared demands.
+// demand returns the total demand of all copies by dimension, without shared demands.
 func (p *pattern) demand() []int64 {
 	out := make([]int64, len(p.catalog.types[p.typ].Capacity))
 	for i := range p.parts {
@@ -54,7 +54,7 @@ func (p *pattern) demand() []int64 {
 	return out
 }
 
-// charged returns the amount that one bin takes from the budget, by budget dimension.
+// charged returns what one bin with the pattern uses of each budget dimension.
 func (p *pattern) charged() []int64 {
 	if p.charge != nil {
 		return p.charge
@@ -62,8 +62,8 @@ func (p *pattern) charged() []int64 {
 	return p.catalog.types[p.typ].Charge
 }
 
-// resize changes the bin type to the cheapest one that holds the pattern and draws from the same supply. With a
-// budget it does nothing, because a cheaper type may charge the budget more.
+// resize changes the bin type to the cheapest one that holds the pattern and has the same supply. In a catalog with a
+// budget it does nothing, because a cheaper type may have a larger charge.
 func (p *pattern) resize() {
 	if len(p.catalog.left) > 0 {
 		return
@@ -81,17 +81,17 @@ func (p *pattern) resize() {
 	p.price = p.offers.price[p.typ] + p.fee
 }
 
-// restricted reports whether admits may reject a bin type.
+// restricted reports whether admits can return false for some bin type.
 func (p *pattern) restricted() bool {
 	return p.catalog.preload || slices.ContainsFunc(p.parts, func(x part) bool { return x.item.Restricted })
 }
 
-// admits reports whether the restricted items may use bin type j. If an item has counts or bounds, j must not have
-// more preloaded copies than the pattern's type.
+// admits reports whether the pattern's contents may move to bin type j. Restricted items must name j in their
+// Use.Types. If an item has counts or bounds, no counter of j may start higher than that of the pattern's type.
 func (p *pattern) admits(j int) bool {
 	hasConflicts := false
 	for _, x := range p.parts {
-		if x.item.Restricted && !x.typ.fit.on[p.catalog.index].types.Has(j) {
+		if x.item.Restricted && !x.typ.fit.byCatalog[p.catalog.index].types.Has(j) {
 			return false
 		}
 		hasConflicts = hasConflicts || x.item.hasConflicts()
@@ -99,8 +99,8 @@ func (p *pattern) admits(j int) bool {
 	return !hasConflicts || !p.catalog.preload || p.catalog.noMorePreloaded(j, p.typ)
 }
 
-// setCharge computes the charge of one bin. It exceeds that of the bin type if Distinct conditions require further
-// options with larger charges. relax ignores these conditions.
+// setCharge computes what one bin uses of the budget. The amount exceeds BinType.Charge if Distinct conditions require
+// further options with larger charges. If relax is true, it ignores these conditions.
 func (p *pattern) setCharge(relax bool) {
 	p.charge = nil
 	if c := p.catalog; len(c.left) > 0 && len(p.offers.distinct) > 0 && !relax {
@@ -113,8 +113,8 @@ func (p *pattern) setCharge(relax bool) {
 	}
 }
 
-// alike returns a pattern like p with other unpacked copies of the same item classes. It returns nil if too few are
-// left.
+// alike returns a pattern with the same contents, made of copies that are not packed yet. An item may be replaced by
+// another of the same item class. It returns nil if too few copies remain.
 func (p *pattern) alike() *pattern {
 	like := *p
 	like.parts = make([]part, 0, len(p.parts))
@@ -142,7 +142,8 @@ func (p *pattern) alike() *pattern {
 	return &like
 }
 
-// move packs the copies of n bins like p. If n is negative it unpacks them.
+// move marks the copies of n bins with this pattern as packed, and updates budget and supply. A negative n marks them
+// as remaining.
 func (p *pattern) move(n int) {
 	for _, x := range p.parts {
 		x.item.left -= n * x.n
@@ -154,12 +155,11 @@ func (p *pattern) move(n int) {
 	p.catalog.debit(p, int64(n))
 }
 
-// weigh computes waste: the share of the price that the value of the copies does not cover. Values are those at the
-// first dual prices.
-func (p *pattern) weigh() {
+// computeWaste sets waste: the share of the price that the initial values of the copies do not cover.
+func (p *pattern) computeWaste() {
 	held := 0.0
 	for i := range p.parts {
-		held += float64(p.parts[i].typ.base * float64(p.parts[i].n))
+		held += float64(p.parts[i].typ.initialValue * float64(p.parts[i].n))
 	}
 	p.waste = (p.price - held) / p.price
 }

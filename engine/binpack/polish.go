@@ -7,11 +7,12 @@ import (
 	"github.com/karpenter-go/karpenter/engine/binpack/vector"
 )
 
-// maxSwaps bounds the swaps in one pattern.
+// maxSwaps is the largest number of swaps that polish makes in one pattern.
 const maxSwaps = 24
 
-// polish raises the value of a pattern by swaps. Each swap replaces copies of one item type by copies of another, and
-// takes the pair that gains most value. Copies with conflicts stay. Capacity taken by shared demands is not released.
+// polish raises the value of a pattern by swaps. A swap removes copies of one item type and adds as many of another.
+// Each is the swap that raises the value most. Copies with counts or bounds are not removed. Shared demands keep their
+// capacity, even if all copies that have them are removed.
 func (b *builder) polish(p *pattern) {
 	if len(p.offers.distinct) > 0 && !b.in.options.RelaxDistinct {
 		return
@@ -27,12 +28,11 @@ func (b *builder) polish(p *pattern) {
 		vector.Subtract(f.free, x.item.Demand, x.n)
 		f.hold(x.typ)
 	}
-	// build left in scratch.open the item types that it considered for p. Their field used is the number of their
-	// copies in p.
+	// scratch.open still holds the item types that build considered for p. Their field used is the number of copies in p.
 	f.open = b.scratch.trade[:0]
 	for _, t := range b.scratch.open {
 		if t.left > t.used && !t.hasConflicts && typeset.ContainsAll(f.held, t.shared) &&
-			p.catalog.meet(p.offers, t.fit.on[p.catalog.index].offers) == p.offers {
+			p.catalog.meet(p.offers, t.fit.byCatalog[p.catalog.index].offers) == p.offers {
 			f.open = append(f.open, t)
 		}
 	}
@@ -45,16 +45,16 @@ func (b *builder) polish(p *pattern) {
 	if f.pattern.value > p.value {
 		p.parts = slices.DeleteFunc(slices.Clone(f.pattern.parts), func(x part) bool { return x.n == 0 })
 		p.value = f.pattern.value
-		p.shared, p.offers = nil, p.parts[0].typ.fit.on[p.catalog.index].offers
+		p.shared, p.offers = nil, p.parts[0].typ.fit.byCatalog[p.catalog.index].offers
 		for _, x := range p.parts {
 			p.shared = typeset.Union(p.shared, x.typ.shared)
-			p.offers = p.catalog.meet(p.offers, x.typ.fit.on[p.catalog.index].offers)
+			p.offers = p.catalog.meet(p.offers, x.typ.fit.byCatalog[p.catalog.index].offers)
 		}
 		p.price = p.offers.price[p.typ] + p.fee
 	}
 }
 
-// swap makes the swap that gains most value. It returns false if no swap gains.
+// swap makes the swap that raises the value most. It returns false if no swap raises it.
 func (f *filling) swap() bool {
 	parts := f.pattern.parts
 	out, in, times, gain := -1, -1, 0, 0.0
@@ -86,7 +86,8 @@ func (f *filling) swap() bool {
 	return f.add(b, times) > 0
 }
 
-// exchangeable returns how many of n copies of a can each be replaced by a copy of b.
+// exchangeable returns how many of n copies of a in the bin can be replaced by one copy of b each. The free capacity
+// and the remaining copies of b limit the number.
 func (f *filling) exchangeable(a, b *itemType, n int) int {
 	n = min(n, b.left-b.used)
 	for d, v := range b.demand {

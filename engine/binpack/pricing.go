@@ -6,24 +6,22 @@ import (
 	"github.com/karpenter-go/karpenter/engine/binpack/vector"
 )
 
-// A pricing computes the value of every item type. It uses the dual prices of the linear relaxation for the copies
-// left.
+// A pricing computes the values of the item types from the dual prices of the relaxation for the remaining copies.
 type pricing struct {
-	demand     *demand
-	candidates *candidates
-	meter      *meter
-	fee        float64 // the amount added to each bin's price
-	priced     float64 // the total value left at the last update of dual prices
-	charged    float64 // the total value left when charges were last computed; 0: compute them at the next update
-	covering   *lp.Covering
-	bins       []lp.CoverBin
-	open       []bool // by candidate: whether the covering contains it
-	stale      bool   // the covering needs new bins
+	demand             *demand
+	candidates         *candidates
+	meter              *meter
+	fee                float64 // Problem.Fee, plus the fee for small solutions (see smallFee)
+	totalAtUpdate      float64 // demand.total at the last update of the dual prices
+	totalAtGroupPrices float64 // demand.total when group prices were last computed; 0: compute them at the next update
+	covering           *lp.Covering
+	bins               []lp.CoverBin // the bins of covering
+	open               []bool        // open[i] says whether candidate i may be in covering: it is not sold out
+	stale              bool          // bins must be recomputed
 }
 
-// A small fee per bin favours few bins, because each bin has overhead. It is smallFee for a solution that costs
-// nothing, in dollars per hour. It falls linearly to 0 for a solution that costs smallCost per hour or more. There
-// only prices count.
+// For small solutions a fee is added to the price of each bin, so that there are few bins. It is smallFee for a solution
+// that costs nothing, and falls linearly to 0 for one that costs smallCost. Both are dollars per hour.
 const (
 	smallFee  = 0.06
 	smallCost = 1.0
@@ -44,31 +42,31 @@ func newPricing(in *instance, d *demand, c *candidates) *pricing {
 	}
 	if more := smallFee * max(0, 1-cost/smallCost); more > 0 {
 		p.fee += more
-		p.charged = 0
+		p.totalAtGroupPrices = 0
 	}
 	return p
 }
 
-// update recomputes the value of every item type for the copies left, and the bounds of the candidates. It returns
-// false if no bin can be opened.
+// update recomputes values and maxRatio for the remaining copies. It returns false if no bin can be opened.
 func (p *pricing) update() bool {
 	if p.meter.exhausted() || !p.solve() {
 		return false
 	}
 	p.demand.sort()
 	p.candidates.rank(p.fee)
-	p.priced = p.demand.total
-	if p.charged == 0 {
-		p.charged = p.demand.total
+	p.totalAtUpdate = p.demand.total
+	if p.totalAtGroupPrices == 0 {
+		p.totalAtGroupPrices = p.demand.total
 	}
 	return true
 }
 
+// solve solves the relaxation and sets all values. It returns false if no bin can be opened.
 func (p *pricing) solve() bool {
 	d, c := p.demand, p.candidates
-	if d.total <= p.charged/2 || p.charged == 0 {
-		c.recharge(p.fee)
-		p.charged, p.stale = d.total, true
+	if d.total <= p.totalAtGroupPrices/2 || p.totalAtGroupPrices == 0 {
+		c.updateGroupPrices(p.fee)
+		p.totalAtGroupPrices, p.stale = d.total, true
 	}
 	for _, x := range c.list {
 		if open := !x.soldOut(); open != p.open[x.index] {
@@ -89,7 +87,7 @@ func (p *pricing) solve() bool {
 		divide(prices[0], needs[0], &p.bins[0])
 	}
 	for _, t := range d.byValue {
-		// A copy without priced demands still has a small value.
+		// a copy that uses only dimensions with price 0 still has a small value
 		t.value = max(vector.Dot(prices[t.group], t.weights), minPrice)
 		t.stuck = false
 	}
@@ -97,10 +95,10 @@ func (p *pricing) solve() bool {
 	return true
 }
 
-// divide sets the prices for a single bin type. The dual solution would price only the dimension that requires the
-// most bins, which ignores how copies combine. divide divides the bin's price among all dimensions. Weights are the
-// fourth powers of the number of bins that each dimension requires alone. So scarce dimensions count most, as in the
-// dot-product heuristic of Panigrahy et al. (2011). No bin holds more value than its price.
+// divide sets the dual prices of the relaxation with a single bin type. Its optimum would price only the dimension that
+// requires the most bins, and ignore how copies combine. divide instead divides the bin's price among all dimensions.
+// Weights are the fourth powers of the numbers of bins that each dimension requires, so that scarce dimensions have
+// most weight. No bin then holds more value than its price. Panigrahy et al. (2011) weight dimensions similarly.
 func divide(prices, needs []float64, b *lp.CoverBin) {
 	sum, parts := 0.0, make([]float64, len(prices))
 	for r, c := range b.Capacity {
@@ -117,7 +115,7 @@ func divide(prices, needs []float64, b *lp.CoverBin) {
 	}
 }
 
-// setBins passes the open candidates to the covering, without dominated ones.
+// setBins passes the candidates that are not sold out to the covering, without dominated ones.
 func (p *pricing) setBins() {
 	p.bins = p.bins[:0]
 	for _, x := range p.candidates.relevant(func(x *candidate) bool { return p.open[x.index] }) {

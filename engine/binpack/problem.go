@@ -2,25 +2,26 @@ package binpack
 
 import "github.com/karpenter-go/karpenter/engine/binpack/typeset"
 
-// A Problem is the items to pack and the bin types to pack them into. Solve does not modify it.
+// A Problem is the input of Solve: the items to pack and the bin types to pack them into. Solve does not modify it.
 //
-// Amounts (demands, capacities, charges, budgets) lie between 0 and MaxAmount, so that sums over one bin never
-// overflow. Only a budget may be negative. Bins with a charge to a negative budget cannot be opened.
+// Amounts (demands, capacities, charges, budgets) are integers from 0 to MaxAmount. The caller chooses them so that
+// sums over one bin do not overflow. Only a budget may be negative: then no bin with a charge in that dimension can be
+// opened.
 type Problem struct {
 	// Dimensions is the length of every demand and capacity vector.
 	Dimensions int
-	// Units is by dimension: the divisor that makes typical amounts near one (cores, GiB, tens of pods). It affects
-	// only rounding. Nil means ones.
+	// Units[d] is a divisor of the amounts in dimension d. It makes typical amounts near one, to keep rounding errors
+	// small (cores, GiB, tens of pods). Nil means that all divisors are one.
 	Units []float64
 	Items []Item
 	// Catalogs are the catalogs of bin types. Each bin belongs to one catalog.
 	Catalogs []Catalog
-	// Shared are demands that several items may have in common. A bin provides each of them once.
+	// Shared are demands that several items may have in common. Each of them uses capacity of a bin once.
 	Shared []SharedDemand
-	// Groups is the number of conflict groups. Counts and Bounds refer to them by index.
+	// Groups is the number of conflict groups. Each bin has a counter for each group. Counts add to the counters, and
+	// Bounds limit them.
 	Groups int
-	// Supplies are the numbers of bins available of types with a bounded supply. All types with the same supply index
-	// draw on it.
+	// Supplies[i] is the number of bins that may be opened of all types with BinType.Supply i together.
 	Supplies []int
 	// Fee is added to the price of each bin, in dollars per hour.
 	Fee float64
@@ -31,41 +32,41 @@ const MaxAmount = 1 << 61
 
 // An Item is a number of identical copies to pack.
 type Item struct {
-	// Name is unique. Ties between items of equal priority are broken by the order of names.
+	// Name is unique. The order of names breaks ties between items of equal priority.
 	Name string
-	// Demand is the demand of one copy by dimension, without the shared demands.
+	// Demand[d] is the demand of one copy in dimension d, without the shared demands.
 	Demand []int64
-	Shared []int // indices into Problem.Shared, rising
+	Shared []int // indices of the item's shared demands in Problem.Shared, rising
 	Copies int
-	On     []Use   // by catalog
-	Counts []Count // conflict groups that count each copy, and how often; rising by group
-	Bounds []Bound // rising by group
-	// Priority orders the items if budgets do not suffice for all. Items of higher priority are packed first.
+	Uses   []Use   // Uses[c] is what the item may use in catalog c
+	Counts []Count // what each copy adds to the counters of conflict groups; rising by group
+	Bounds []Bound // limits on the counters of a bin that holds the item; rising by group
+	// Items of higher priority are packed first if budgets and supplies do not suffice for all.
 	Priority int32
-	// Restricted is set if some Use.Types omits types that have an offer in the set and capacity for a copy. Solve
-	// then changes the type of a bin with the item only to types in its Use.Types.
+	// Restricted is set if some Use.Types omits types that have an offer in the set and capacity for a copy. Solve moves
+	// the contents of a bin with the item only to types in its Use.Types.
 	Restricted bool
 }
 
-// A Use is the offer set and the bin types that an item may use in one catalog.
+// A Use is what an item may use in one catalog: an offer set and bin types.
 type Use struct {
 	Offers OfferSet    // NoOffers: the item must not use the catalog
-	Types  typeset.Set // types that hold one copy by demand, offers and preloaded counts
+	Types  typeset.Set // types that hold one copy: by capacity, by offers and by the counters that a new bin starts with
 }
 
-// An OfferSet identifies a set of offers of one catalog. The catalog's Offers interprets it.
+// An OfferSet identifies a set of offers of one catalog. Catalog.Offers gives its prices and intersections.
 type OfferSet int32
 
 // NoOffers is the empty set of offers.
 const NoOffers OfferSet = -1
 
-// A Count is a conflict group and a number. For an item, each copy counts N times in the group. For a bin type, each
-// bin starts with N counted copies.
+// A Count is a number N to add to the counter of a conflict group in a bin. Item.Counts are added for each copy in the
+// bin. BinType.Preload is added once, when the bin is opened.
 type Count struct{ Group, N int }
 
-// A Bound limits a conflict group in each bin that holds the item. The bin holds at most Max counted copies of the
-// group, including the item's own if the group counts them. A soft bound is checked only when the item is added, not
-// for later items.
+// A Bound limits the counter of a conflict group to Max in each bin that holds the item. The item's own copies are
+// included if its Counts name the group. A soft bound is checked when a copy of the item is added, but not when other
+// items are added later.
 type Bound struct {
 	Group, Max int
 	Soft       bool
@@ -73,81 +74,84 @@ type Bound struct {
 
 // A Catalog is a set of bin types with one budget.
 type Catalog struct {
-	Types []BinType // rising by Name, which breaks ties
-	// Budget is the largest sum of charges of new bins, by budget dimension. Empty means no budget.
+	Types []BinType // in rising order of Name
+	// Budget[b] is the largest sum of BinType.Charge[b] over all new bins. An empty Budget means no limit.
 	Budget []int64
 	Offers Offers
-	// Index finds bin types of this catalog. If nil, Solve creates one. A caller that queries the same catalog may
-	// share its own, see NewIndex.
+	// Index finds bin types of this catalog, see NewIndex. If it is nil, Solve creates one. A caller that queries the same
+	// catalog may pass its own, to share the cache.
 	Index *Index
 }
 
 // A BinType is a kind of bin. Any number of bins of the type may be opened, unless its supply or a budget limits it.
 type BinType struct {
 	Name     string
-	Capacity []int64 // by dimension; a negative amount counts as 0
-	Charge   []int64 // the amount that one bin takes from the budget, by budget dimension
-	Supply   int     // index into Problem.Supplies; -1: unbounded
-	Includes []int   // shared demands already included in every bin of the type; rising
-	Preload  []Count // counted copies in every new bin of the type; rising by group
+	Capacity []int64 // by dimension; a negative amount means 0
+	Charge   []int64 // Charge[b] is what one bin uses of Catalog.Budget[b]
+	Supply   int     // index in Problem.Supplies; -1: any number of bins may be opened
+	Includes []int   // indices of shared demands that every bin of the type meets without using capacity; rising
+	Preload  []Count // the counters of conflict groups with which every bin of the type starts; rising by group
 }
 
-// Offers computes with sets of offers of one catalog. Solve never calls its methods from two goroutines at a time.
+// Offers answers questions about the offer sets of one catalog. Solve calls its methods from one goroutine at a time.
 type Offers interface {
-	// Meet returns the intersection of both sets, and false if it contains no offer of any type.
+	// Meet returns the intersection of both sets, and false if no type has an offer in it.
 	Meet(a, b OfferSet) (OfferSet, bool)
-	// Prices returns the price of the cheapest offer of each type in the set, +Inf for a type without one.
+	// Prices returns, for each bin type, the price of its cheapest offer in the set; +Inf if it has none.
 	Prices(s OfferSet) []float64
-	// Distinct returns the conditions on the option types of a bin with these offers, nil for none.
+	// Distinct returns the conditions on the option types of a bin whose offer set is s, nil for none.
 	Distinct(s OfferSet) []Distinct
 }
 
 // A Distinct is a condition on the option types of a bin. Option types are the bin types that hold the bin's contents
-// and have an offer in its offer set. Together they must have at least Min distinct values.
+// and have an offer in its offer set. All of them together must have at least Min distinct values of some property. In
+// Kubernetes the property is a node label, and Min its minValues.
 type Distinct struct {
 	Min    int
-	Values [][]int32 // by type: its values
+	Values [][]int32 // Values[t] are the values that bin type t has
 }
 
-// A SharedDemand is a demand of one unit that several items may have in common. A bin spends capacity on it once,
-// however many of its items have it.
+// A SharedDemand is a demand of one unit that several items may have in common. It uses one unit of a bin's capacity,
+// however many copies in the bin have it. In Kubernetes it is the attachment of a volume that several pods mount.
 type SharedDemand struct {
 	Dimension int
-	// Part is the share of the unit that each copy demands in the relaxation. It is at most one over the number of
-	// copies with the demand. It is 0 if a bin type includes the demand.
-	Part float64
+	// Share is the fraction of the unit that each copy demands in the linear relaxation. It is at most 1 divided by the
+	// number of copies with the demand. It is 0 if some bin type includes the demand.
+	Share float64
 }
 
-// Options tunes Solve. The zero value is ready to use.
+// Options are the parameters of Solve. The zero value is valid.
 type Options struct {
-	// Effort scales the work that improves the first solution. Default 1; a negative value disables improvement.
+	// Effort multiplies the work that Solve spends on improving its first solution. 0 means the default 1. A negative
+	// value means no improvement.
 	Effort int
 	// RelaxDistinct makes Solve ignore all Distinct conditions.
 	RelaxDistinct bool
-	// MaxSteps bounds the elementary steps of Solve (item types considered, rows of linear programs changed). At the
-	// limit, Solve leaves the remaining copies without a bin and keeps the packed bins. It replaces a time limit: the
-	// same problem has the same solution on a slow machine. Default 0: no limit.
+	// MaxSteps limits the elementary steps of Solve: item types considered for patterns, and matrix rows changed by
+	// simplex pivots. At the limit, Solve keeps the bins opened so far and packs no more copies. Unlike a time limit, it
+	// gives the same solution on slow and fast machines. 0 means no limit.
 	MaxSteps int64
 }
 
-// A Solution assigns every packed copy to a bin.
+// A Solution is the result of Solve: the opened bins with their contents, and the copies that are in no bin.
 type Solution struct {
 	Bins  []*Bin  // in order of opening; identical bins may share a pointer
-	Left  []int   // by item: copies without a bin
-	Cost  float64 // dollars per hour, fees included
-	Steps int64   // elementary steps taken, see Options.MaxSteps
+	Left  []int   // Left[i] is the number of copies of item i that are in no bin
+	Cost  float64 // the sum of all prices and fees, in dollars per hour
+	Steps int64   // the number of elementary steps, see Options.MaxSteps
 }
 
-// A Bin is one opened bin, or several identical ones.
+// A Bin is one opened bin, or several identical ones. Catalog is an index in Problem.Catalogs, Type one in
+// Catalog.Types.
 type Bin struct {
 	Catalog, Type int
-	Offers        OfferSet // the offers that all its items may use
+	Offers        OfferSet // the intersection of the offer sets of all its items
 	Parts         []Part
-	Price         float64 // of the cheapest offer of Type in Offers, without the fee
-	// Charge is the amount that one such bin takes from the budget. It exceeds that of the bin type if Distinct
-	// conditions require further option types with larger charges.
+	Price         float64 // of the cheapest offer of Type in Offers, in dollars per hour, without the fee
+	// Charge[b] is what one such bin uses of Catalog.Budget[b]. It exceeds BinType.Charge if Distinct conditions require
+	// further option types with larger charges.
 	Charge []int64
 }
 
-// A Part is a number of copies of one item in one bin.
+// A Part is the copies of one item in one bin: the index of the item in Problem.Items, and the number of copies.
 type Part struct{ Item, Copies int }

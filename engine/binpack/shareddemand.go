@@ -6,17 +6,17 @@ import (
 	"github.com/karpenter-go/karpenter/engine/binpack/vector"
 )
 
-// A sharedList is the shared demands of a problem. Lists of indices in rising order refer to them.
+// A sharedList is Problem.Shared. The methods take lists of indices into it, in rising order.
 type sharedList []SharedDemand
 
-// take subtracts n units from free for each of the listed shared demands.
+// take subtracts n units from free for each shared demand of the list.
 func (s sharedList) take(list []int, free []int64, n int64) {
 	for _, x := range list {
 		free[s[x].Dimension] -= n
 	}
 }
 
-// fit reports whether free holds demand plus the listed shared demands.
+// fit reports whether the free capacity holds demand plus the shared demands of the list.
 func (s sharedList) fit(list []int, demand, free []int64) bool {
 	for i, x := range list {
 		d, n := s[x].Dimension, int64(1)
@@ -32,8 +32,7 @@ func (s sharedList) fit(list []int, demand, free []int64) bool {
 	return true
 }
 
-// copies returns how many copies of demand free holds, at most limit, after it provides the listed shared demands
-// once.
+// copies returns how many copies of demand fit into free besides the shared demands of the list, at most limit.
 func (s sharedList) copies(demand, free []int64, list []int, limit int) int {
 	if len(list) > 0 {
 		free = slices.Clone(free)

@@ -2,10 +2,10 @@ package binpack
 
 import "slices"
 
-// Solve packs the items of p into bins. The package comment describes the method.
+// Solve returns bins that hold the items of p at a low total cost. The package comment describes the method.
 func Solve(p *Problem, o Options) *Solution {
 	in := newInstance(p, o.withDefaults())
-	items := in.waiting()
+	items := in.packable()
 	bins := in.pack(items)
 	if unfair(items) {
 		for _, b := range bins {
@@ -23,7 +23,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// pack packs the items by construction, column generation and improvement.
+// pack packs the items by construction, column generation and improvement. It returns one pattern for each bin.
 func (in *instance) pack(items []*item) []*pattern {
 	s := newSearch(in, items)
 	if s == nil {
@@ -32,8 +32,8 @@ func (in *instance) pack(items []*item) []*pattern {
 	return s.improve(s.generateColumns(s.construct()))
 }
 
-// packByPriority packs the items of each priority in turn, by construction only. The items must be ordered by falling
-// priority.
+// packByPriority packs the items of each priority in turn, highest first, by construction only. The items must be
+// ordered by falling priority. It returns one pattern for each bin.
 func (in *instance) packByPriority(items []*item) []*pattern {
 	var bins []*pattern
 	for len(items) > 0 {
@@ -47,7 +47,8 @@ func (in *instance) packByPriority(items []*item) []*pattern {
 	return bins
 }
 
-// unfair reports whether a copy is packed although a copy of an item with higher priority is left.
+// unfair reports whether a copy is packed although a copy of an item with higher priority is in no bin. The items must
+// be ordered by falling priority.
 func unfair(items []*item) bool {
 	for i, it := range items {
 		if it.left > 0 {
@@ -59,7 +60,7 @@ func unfair(items []*item) bool {
 	return false
 }
 
-// solution returns the Solution with these bins and the copies that are left.
+// solution returns the Solution with one bin for each of the patterns.
 func (in *instance) solution(bins []*pattern) *Solution {
 	out := &Solution{Left: make([]int, len(in.items)), Steps: in.meter.used}
 	known := map[*pattern]*Bin{}

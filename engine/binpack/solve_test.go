@@ -94,7 +94,7 @@ func optimum(p *binpack.Problem) float64 {
 	for i := range p.Items {
 		it := &p.Items[i]
 		for range it.Copies {
-			each = append(each, load{it, offers.sets[it.On[0].Offers], 1})
+			each = append(each, load{it, offers.sets[it.Uses[0].Offers], 1})
 		}
 	}
 	cost := make([]float64, 1<<len(each)) // of one bin, by the copies in it
@@ -216,8 +216,8 @@ func addType(p *binpack.Problem, t binpack.BinType, offers []offer) {
 	c.Types, l.byType = append(c.Types, t), append(l.byType, offers)
 	for i := range p.Items {
 		it := &p.Items[i]
-		if it.On[0].Offers != binpack.NoOffers {
-			it.On[0] = use(p, c, it, l.sets[it.On[0].Offers])
+		if it.Uses[0].Offers != binpack.NoOffers {
+			it.Uses[0] = use(p, c, it, l.sets[it.Uses[0].Offers])
 		}
 	}
 }

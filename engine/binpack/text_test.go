@@ -87,7 +87,7 @@ func parse(t *testing.T, text string) (*binpack.Problem, binpack.Options) {
 	}
 	p := r.problem
 	for i := range p.Items {
-		p.Items[i].On = []binpack.Use{use(p, &p.Catalogs[0], &p.Items[i], r.wanted[i])}
+		p.Items[i].Uses = []binpack.Use{use(p, &p.Catalogs[0], &p.Items[i], r.wanted[i])}
 	}
 	return p, r.options
 }

@@ -9,39 +9,40 @@ import (
 	"github.com/karpenter-go/karpenter/engine/verify"
 )
 
-// maxCheckedSolves bounds how many plans SolveChecked makes. All but the first leave out pods that violations named.
+// maxCheckedSolves is the largest number of plans that SolveChecked makes by solving. Each plan after the first omits
+// the pods that violations of earlier ones named.
 const maxCheckedSolves = 3
 
-// A Checked is a plan without violations, and a record of what was removed to get it. A violation or a panic points to
-// a mistake of this program, never of the input.
+// A Checked is a plan without violations, and a record of what was removed to get it. A violation or a panic is caused
+// by a bug of this program, not by its input.
 type Checked struct {
 	Plan *model.Plan
-	// Leave holds the pods that Solve was told to refuse, by key, with the reason. It starts as a copy of
-	// Options.Leave. Pods that a violation named and pods that caused a panic are added to it.
+	// Leave[key] is the reason to refuse the pod with that key without planning it. It contains Options.Leave, the pods
+	// that a violation named, and the pods that caused a panic.
 	Leave map[string]string
-	// Violations are all violations that verify found in plans on the way to Plan, in the order of discovery.
+	// Violations are all violations that verify found in earlier plans, in order of discovery.
 	Violations []verify.Violation
-	// Panics are the panics of the solver and of verify.
+	// Panics are the panics of Solve and of verify, with the pods that cause them.
 	Panics []Panic
 }
 
-// Steps are the functions that SolveChecked calls. The zero Steps calls Solve and verify.
+// Steps are the two functions that SolveChecked calls. Tests replace them. The zero Steps uses Solve and verify.
 type Steps struct {
-	// Solve makes a plan; nil means Solve.
+	// Solve makes a plan. Nil means the function Solve.
 	Solve func(*model.Snapshot, Options) *model.Plan
-	// Check returns the rules that a plan breaks; nil means verify.Rules.Plan.
+	// Check returns the rules that a plan breaks. Nil means verify.Rules.Plan.
 	Check func(*model.Snapshot, *model.Plan) []verify.Violation
 }
 
-// SolveChecked returns a plan for the pending pods of s that verify accepts. It always returns a plan; in the worst
-// case the plan refuses all pods.
+// SolveChecked returns a plan for the same pods as Solve, in which verify finds no violation. In the worst case the
+// plan refuses all pods.
 //
 // A pod that a violation names is refused, and the other pods are planned again. After maxCheckedSolves plans, salvage
 // removes from the last plan what breaks a rule: pods, planned nodes, placements on existing nodes, or nodes of a pool.
-// When the solver or verify panics, isolate finds the pods that cause it, and they are refused.
+// If Solve or verify panics, isolate finds the pods that cause it, and these are refused.
 func SolveChecked(s *model.Snapshot, o Options) Checked { return Steps{}.SolveChecked(s, o) }
 
-// SolveChecked does what the function SolveChecked does, with the functions of st.
+// SolveChecked is like the function SolveChecked, but uses the functions of st.
 func (st Steps) SolveChecked(s *model.Snapshot, o Options) Checked {
 	if st.Solve == nil {
 		st.Solve = Solve
@@ -73,19 +74,19 @@ type checkedSolve struct {
 	steps    Steps
 	snapshot *model.Snapshot
 	options  Options
-	pods     []*model.Pod // all pods that need a place, in key order
+	pods     []*model.Pod // the pending and displaced pods, in key order
 	out      Checked
 }
 
-// podsToPlan returns the pods that need a place, in key order.
+// podsToPlan returns the pending and displaced pods, in key order.
 func podsToPlan(s *model.Snapshot) []*model.Pod {
 	pods := append(slices.Clone(s.Pending()), s.Displaced()...)
 	slices.SortFunc(pods, func(a, b *model.Pod) int { return strings.Compare(a.Key, b.Key) })
 	return slices.CompactFunc(pods, func(a, b *model.Pod) bool { return a.Key == b.Key })
 }
 
-// plan returns a plan without the pods in c.out.Leave, and its violations. It adds pods that cause a panic to
-// c.out.Leave.
+// plan returns a plan without the pods of c.out.Leave, and its violations. If that panics, it adds the pods that cause
+// the panic to c.out.Leave and tries again. If that panics as well, the plan refuses all pods.
 func (c *checkedSolve) plan() (*model.Plan, []verify.Violation) {
 	plan, violations, failed := c.try(c.out.Leave)
 	if failed == nil {
@@ -98,7 +99,7 @@ func (c *checkedSolve) plan() (*model.Plan, []verify.Violation) {
 	return c.refuseAll(panicReason(*failed)), nil
 }
 
-// try returns a plan without the pods in leave and its violations, or the panic of the solver or verify.
+// try returns a plan without the pods of leave, and its violations. If Solve or verify panics, it returns the panic.
 func (c *checkedSolve) try(leave map[string]string) (plan *model.Plan, violations []verify.Violation, failed *Panic) {
 	failed = recovered(func() {
 		o := c.options
@@ -109,7 +110,7 @@ func (c *checkedSolve) try(leave map[string]string) (plan *model.Plan, violation
 	return plan, violations, failed
 }
 
-// refuseAll returns a plan that refuses all pods: those in c.out.Leave for the reasons there, all others for why.
+// refuseAll returns a plan that refuses all pods. The reason is that of c.out.Leave, or why for the other pods.
 func (c *checkedSolve) refuseAll(why string) *model.Plan {
 	leave := make(map[string]string, len(c.pods))
 	for _, p := range c.pods {
@@ -120,7 +121,7 @@ func (c *checkedSolve) refuseAll(why string) *model.Plan {
 	return refuse(&model.Plan{}, refused)
 }
 
-// podsNamed returns the placed pods that violations name, by key, with the reason to refuse each.
+// podsNamed returns the reason to refuse each pod that a violation names and the plan places, by pod key.
 func podsNamed(plan *model.Plan, violations []verify.Violation) map[string]string {
 	planned := placedKeys(plan)
 	named := map[string]string{}
@@ -132,7 +133,7 @@ func podsNamed(plan *model.Plan, violations []verify.Violation) map[string]strin
 	return named
 }
 
-// placedKeys returns the keys of the pods that have a place in the plan.
+// placedKeys returns the keys of the pods that the plan places on existing or planned nodes.
 func placedKeys(plan *model.Plan) map[string]bool {
 	keys := map[string]bool{}
 	add := func(pods []*model.Pod) {
@@ -149,5 +150,5 @@ func placedKeys(plan *model.Plan) map[string]bool {
 	return keys
 }
 
-// violationReason returns the reason to refuse pods because of v.
+// violationReason returns the reason to refuse a pod because of the violation.
 func violationReason(v verify.Violation) string { return "no safe place was found: " + v.Detail }

@@ -1,10 +1,10 @@
 // Package pack decides which nodes a set of pending pods needs.
 //
-// It is a pure function from a snapshot of the cluster to a plan. The same Snapshot and Options give the same Plan on
-// every machine. For this, the package
+// Its main function, Solve, is a pure function from a snapshot of the cluster to a plan. The same Snapshot and Options
+// give the same Plan on every machine. For this, the package
 //
 //   - takes the time from Snapshot.Now and never reads a clock;
-//   - limits its work by counts and never by a deadline;
+//   - limits its work by numbers of steps and never by a deadline;
 //   - breaks every tie by name, so that no result depends on map order;
 //   - writes no logs, events or metrics: all results are in the Plan.
 //
@@ -12,11 +12,11 @@
 //
 // Solve runs phases. Each takes the immutable Problem and the result of the phase before, and returns a new value.
 //
-//	Snapshot ─ compile.Compile ─► compile.Problem    pod classes, topology groups, nodes, instance types
-//	Problem  ─ assign.Assign ───► assign.Assignment  pods on existing nodes (package existing); segments for new ones
-//	Segments ─ packNodes ───────► packing            which pods share a new node (package binpack)
-//	packing  ─ draftPlan ───────► draft              the types that may be launched, refusals, the Plan
-//	draft    ─ repair ──────────► Plan               places for some of the pods that the draft refuses
+//	Snapshot ─ compile.Compile ─► compile.Problem    classes of equal pods, topology groups, nodes, instance types
+//	Problem  ─ assign.Assign ───► assign.Assignment  pods on existing nodes (package existing); segments: pods for new nodes
+//	Segments ─ packNodes ───────► packing            the pods of each new node (package binpack)
+//	packing  ─ draftPlan ───────► draft              the instance types of each node, refused pods, a first Plan
+//	draft    ─ repair ──────────► Plan               some of the refused pods on nodes after all
 //
 // SolveChecked checks every plan with package verify and removes the parts that break a rule.
 //
@@ -25,7 +25,7 @@
 // Read solve.go first. Then read the phase that answers the question:
 //
 //   - which pods are equal, and what do they require: compile/class.go, compile/stage.go;
-//   - which instance types may be launched: catalog/pool.go;
+//   - which instance types may a pool launch: catalog/pool.go;
 //   - which domain does a pod get: assign/assign.go;
 //   - which node does a pod get: doc.go of package binpack, then packing.go here;
 //   - why is a pod refused: refusal.go.

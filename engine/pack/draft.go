@@ -21,11 +21,11 @@ type draft struct {
 	assigned *assign.Assignment
 	packed   *packing
 	plan     *model.Plan
-	// refused are the pods of nodes that cannot be launched: too few types are left to meet the pool's minValues.
+	// refused are the pods of nodes that cannot be launched, because their instance types do not meet minValues.
 	refused map[*model.Pod]bool
 }
 
-// draftPlan makes the plan. For each new node it finds all instance types and offerings that may be launched.
+// draftPlan returns the plan for a packing. For each new node it finds all instance types that hold the node's pods.
 func draftPlan(p *compile.Problem, o Options, a *assign.Assignment, k *packing) *draft {
 	d := &draft{problem: p, options: o, assigned: a, packed: k, refused: map[*model.Pod]bool{}, plan: &model.Plan{}}
 	d.plan.Placements = a.Placed.Placements()
@@ -34,13 +34,14 @@ func draftPlan(p *compile.Problem, o Options, a *assign.Assignment, k *packing) 
 	d.plan.Refusals = d.refusals()
 	d.plan.Floor = k.floor(kept)
 	if d.plan.Floor > d.plan.Price && d.plan.Floor < d.plan.Price*(1+catalog.Same) {
-		d.plan.Floor = d.plan.Price // equal except for rounding
+		d.plan.Floor = d.plan.Price // they differ only by rounding
 	}
 	d.plan.Order = d.order()
 	return d
 }
 
-// launchNodes adds the nodes that can be launched to the plan and returns them. The pods of the others go to d.refused.
+// launchNodes adds the nodes that can be launched to the plan, and returns them. It adds the pods of the other nodes to
+// d.refused.
 func (d *draft) launchNodes() (kept []*node) {
 	nodes := d.packed.nodes
 	if len(nodes) == 0 {
@@ -48,7 +49,7 @@ func (d *draft) launchNodes() (kept []*node) {
 	}
 	var pods [][]*model.Pod
 	var requests []model.Resources
-	wait := compile.Aside(func() { pods, requests = d.deal() })
+	wait := compile.Aside(func() { pods, requests = d.assignPods() })
 	left := d.packed.limits.Clone()
 	planned, launched := make([]model.PlannedNode, len(nodes)), make([]bool, len(nodes))
 	for i, n := range nodes {
@@ -75,9 +76,9 @@ func (d *draft) launchNodes() (kept []*node) {
 	return kept
 }
 
-// launch sets the instance types that may be launched for the node. It returns false if they cannot meet minValues.
-// left is what remains of the limits after the charges of all nodes. Options larger than a node's charge use it up, node
-// by node.
+// launch sets the instance types that the node may be launched as. It returns false if they do not meet minValues. left
+// is what the limits of the pools still allow after the charges of all nodes. launch subtracts what types larger than
+// the node's charge need in addition.
 func (d *draft) launch(n *node, out *model.PlannedNode, left *catalog.Limits) bool {
 	out.Pool, out.Requirements = n.pool.Pool, n.offers.Requirements
 	all := n.pool.Options(n.offers, n.amount, n.shared, n.instance().Reservation, n.admits())
@@ -108,8 +109,8 @@ func (d *draft) launch(n *node, out *model.PlannedNode, left *catalog.Limits) bo
 	return true
 }
 
-// withinLimits returns the options whose capacity exceeds the node's charge by at most left. It then subtracts the
-// largest excess from left. The charge covers the node's own type and the options that minValues require.
+// withinLimits returns the options whose capacity exceeds the node's charge by at most left in each limited resource.
+// It then subtracts the largest excess from left. A nil left means no limits.
 func withinLimits(options []*catalog.Type, n *node, left model.Resources) []*catalog.Type {
 	if left == nil {
 		return options
@@ -132,8 +133,9 @@ func withinLimits(options []*catalog.Type, n *node, left model.Resources) []*cat
 	return kept
 }
 
-// deal assigns pods to the nodes, in order of the nodes. It sums the requests of each node's pods and DaemonSet pods.
-func (d *draft) deal() (pods [][]*model.Pod, requests []model.Resources) {
+// assignPods gives each node the next pods of its segments. It returns the pods of each node, and the requests of these
+// pods and of the node's DaemonSet pods.
+func (d *draft) assignPods() (pods [][]*model.Pod, requests []model.Resources) {
 	next := make([]int, len(d.assigned.Segments))
 	pods, requests = make([][]*model.Pod, len(d.packed.nodes)), make([]model.Resources, len(d.packed.nodes))
 	dimensions := d.problem.Dimensions
@@ -157,8 +159,8 @@ func (d *draft) deal() (pods [][]*model.Pod, requests []model.Resources) {
 	return pods, requests
 }
 
-// order returns the placed pods in an order in which kube-scheduler can place them: as they were decided, with Free
-// pods last. It returns nil if no pod has constraints on other pods.
+// order returns the placed pods in an order in which kube-scheduler can bind them. It is the order in which they were
+// assigned, with the Free pods last (existing.Step). It returns nil if no pod has constraints on other pods.
 func (d *draft) order() []*model.Pod {
 	if len(d.problem.Groups) == 0 {
 		return nil
@@ -181,7 +183,7 @@ func (d *draft) order() []*model.Pod {
 	return order
 }
 
-// sortNodes sorts the nodes into the order of the plan.
+// sortNodes puts the nodes into the order of compareNodes.
 func sortNodes(nodes []model.PlannedNode) {
 	order := make([]int, len(nodes)) // nodes are large: sort indices, then move each node once
 	for i := range order {
@@ -199,6 +201,7 @@ func sortNodes(nodes []model.PlannedNode) {
 	}
 }
 
+// compareNodes orders planned nodes by falling pool weight, then by names of pool, cheapest type and first pod.
 func compareNodes(a, b *model.PlannedNode) int {
 	return cmp.Or(
 		cmp.Compare(b.Pool.Weight, a.Pool.Weight),

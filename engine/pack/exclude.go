@@ -8,11 +8,11 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// exclude splits pods, which are in key order, into those to plan and those to refuse without planning. Refused are the
-// pods of Options.Leave and the pods with a request that no node can meet. The plan does not read refused pods at all,
-// so they cannot make it fail.
+// exclude splits pods, which are in key order, into those to plan and those to refuse at once. It refuses the pods of
+// Options.Leave and the pods with a request that no node can meet. The plan does not read refused pods at all, so they
+// cannot make it fail.
 func exclude(s *model.Snapshot, o Options, pods []*model.Pod) (rest []*model.Pod, refused []model.Refusal) {
-	oversized := map[uintptr]model.Verdict{} // verdict by pointer to Requests, which pods share
+	oversized := map[uintptr]model.Verdict{} // by address of the map of requests, which equal pods share
 	at := map[model.Verdict]int{}
 	rest = make([]*model.Pod, 0, len(pods))
 	for _, pod := range pods {
@@ -39,8 +39,8 @@ func exclude(s *model.Snapshot, o Options, pods []*model.Pod) (rest []*model.Pod
 	return rest, refused
 }
 
-// withRunnableDaemons returns s without the DaemonSets whose pods fit on no instance type and no node, even an empty
-// one. Their pods run nowhere, so nodes keep no room for them.
+// withRunnableDaemons returns s without the DaemonSets whose pods fit on no empty node: neither an existing one nor one
+// of any instance type. As their pods run nowhere, nodes reserve no capacity for them.
 func withRunnableDaemons(s *model.Snapshot) *model.Snapshot {
 	var gone []model.Ref
 	for _, d := range s.Daemons() {
@@ -54,7 +54,7 @@ func withRunnableDaemons(s *model.Snapshot) *model.Snapshot {
 	return s.Apply(model.Delta{Gone: gone})
 }
 
-// fitsAlone reports whether some instance type or some node has room for the requests when it is empty.
+// fitsAlone reports whether an empty node holds the requests: an existing one, or one of some instance type.
 func fitsAlone(s *model.Snapshot, requests model.Resources) bool {
 	for _, p := range s.Pools() {
 		for _, t := range s.Types(p.Name) {
@@ -69,7 +69,7 @@ func fitsAlone(s *model.Snapshot, requests model.Resources) bool {
 	})
 }
 
-// refuse adds the refusals to the plan. Refusals are ordered by the key of their first pod.
+// refuse returns the plan with the refusals added. Refusals are ordered by the key of their first pod.
 func refuse(plan *model.Plan, refused []model.Refusal) *model.Plan {
 	if len(refused) == 0 {
 		return plan

@@ -10,25 +10,27 @@ import (
 	"github.com/karpenter-go/karpenter/engine/pack/catalog"
 )
 
-// A node is a new node while the plan is made. Equal nodes may share a pointer, so a node in use is not modified.
+// A node is a planned node while the plan is made. Equal nodes may share a pointer, so a node that is in a packing is
+// not modified.
 type node struct {
 	pool   *catalog.Pool
-	typ    int // the cheapest type that fits; index in pool.Types
-	offers *catalog.OfferSet
+	typ    int               // index in pool.Types of the cheapest type that holds the pods
+	offers *catalog.OfferSet // the offerings that all its pods allow
 	parts  []part
-	amount []int64 // sum of the requests of its pods
-	shared catalog.SharedVolumes
-	charge model.Resources // what it uses of the pool's limits
-	price  float64
+	amount []int64               // the sum of the requests of its pods, by dimension, without shared volumes
+	shared catalog.SharedVolumes // the shared volumes that its pods use
+	charge model.Resources       // what it uses of the pool's limits
+	price  float64               // of its cheapest offering, in dollars per hour
 }
 
-// A part is a number of bundles of one segment on a node. A bundle is one pod, or several that must share a node.
+// A part is the bundles of one segment on a node. copies is their number. A bundle is one pod, or several pods that
+// must share a node.
 type part struct {
 	segment *assign.Segment
 	copies  int
 }
 
-// newNode returns a node with these parts. Its charge is not set.
+// newNode returns a node of the pool with type typ and these parts. Its charge is not set.
 func newNode(pool *catalog.Pool, typ int, offers *catalog.OfferSet, parts []part) *node {
 	n := &node{pool: pool, typ: typ, offers: offers, parts: parts, price: offers.Prices[typ]}
 	n.amount = make([]int64, len(parts[0].segment.Demand.Amount))
@@ -39,7 +41,7 @@ func newNode(pool *catalog.Pool, typ int, offers *catalog.OfferSet, parts []part
 	return n
 }
 
-// instance returns the instance type for which the node is planned.
+// instance returns the cheapest type that holds the pods.
 func (n *node) instance() *catalog.Type { return n.pool.Types[n.typ] }
 
 // pods returns the number of pods on the node.
@@ -51,15 +53,15 @@ func (n *node) pods() int {
 	return sum
 }
 
-// admits returns a function that reports whether host ports and DaemonSet pods allow the node's pods on a type. nil
-// means that they allow all types.
+// admits returns a function that reports whether host ports and DaemonSet pods allow the node's pods on the type with
+// an index. It returns nil if they allow all types.
 func (n *node) admits() func(typ int) bool {
 	if !slices.ContainsFunc(n.parts, func(x part) bool { return x.segment.Fit.Restricted }) {
 		return nil
 	}
 	return func(typ int) bool {
 		for _, x := range n.parts {
-			if x.segment.Fit.Restricted && !x.segment.Fit.On[n.pool.Index].Types.Has(typ) {
+			if x.segment.Fit.Restricted && !x.segment.Fit.ByPool[n.pool.Index].Types.Has(typ) {
 				return false
 			}
 		}
@@ -67,7 +69,8 @@ func (n *node) admits() func(typ int) bool {
 	}
 }
 
-// preloadsNoMore reports whether a node of the type has at most the planned type's DaemonSet pods in each spread group.
+// preloadsNoMore compares the DaemonSet pods on an empty node of the type with those on one of the planned type. It
+// reports whether no spread group over the hostname counts more of them.
 func (n *node) preloadsNoMore(typ int) bool {
 	bins := n.pool.Bins().Types
 	return !slices.ContainsFunc(bins[typ].Preload, func(x binpack.Count) bool {

@@ -14,44 +14,48 @@ import (
 
 // Options are the settings of Solve. The zero value is valid.
 type Options struct {
-	// Labels names the well-known labels, and current names for deprecated ones. A pod may require a well-known label
-	// that no NodePool defines.
+	// Labels are the well-known labels, and the current names of deprecated ones. A pod may require a well-known label
+	// even if no NodePool defines it.
 	Labels apiv1.LabelRules
-	// MaxTypes is the most instance types that a new node may offer to its launch. With more types, a spot launch is
-	// more likely to succeed. Default 600.
+	// MaxTypes is the largest number of instance types among which the launch of a new node may choose. A spot launch is
+	// more likely to succeed with more types. 0 means the default 600.
 	MaxTypes int
-	// Effort scales how long Solve improves a plan that it has found. Default 1. A negative value means no improvement.
+	// Effort multiplies the work that Solve spends on improving a plan. 0 means the default 1. A negative value means no
+	// improvement.
 	Effort int
-	// Leave holds pods that are refused without planning them: the reason, by pod key.
+	// Leave[key] is the reason to refuse the pod with that key. Such pods are not planned.
 	Leave map[string]string
-	// RelaxMinValues launches a node even if fewer distinct values are left than the pool's minValues requires. Default
-	// false: the pods are refused.
+	// RelaxMinValues says that a node is launched even if its instance types have fewer distinct label values than
+	// minValues of the NodePool requires. By default its pods are refused.
 	RelaxMinValues bool
-	// PreferencePolicy says how to treat preferred affinity and spread with ScheduleAnyway. Default PreferenceRespect.
+	// PreferencePolicy says how to treat preferred affinity, and spread with ScheduleAnyway. Empty means
+	// PreferenceRespect.
 	PreferencePolicy PreferencePolicy
-	// DefaultSpread returns the spread constraints of a pod that has none of its own. A nil function means none.
+	// DefaultSpread returns the spread constraints of a pod that has none of its own. If it is nil, there are no defaults.
 	DefaultSpread func(*model.Pod) []corev1.TopologySpreadConstraint
-	// NodeOverheadCost is the cost of a node besides its price, in dollars per hour: root volume, address, agents and licences
-	// per node. It influences decisions, but reported prices do not include it. Default 0.
+	// NodeOverheadCost is the cost of each node besides its price, in dollars per hour: root volume, address, agents,
+	// licences. It influences decisions. Reported prices do not include it.
 	NodeOverheadCost float64
-	// MaxNodeCPU is the most cpu of a new node, in millicores. It bounds how much capacity one node failure takes away.
-	// Default 0: no bound.
+	// MaxNodeCPU is the largest cpu capacity of a new node, in millicores. It limits how much capacity a single node
+	// failure takes away. 0 means no limit.
 	MaxNodeCPU int64
-	// Slack is the share of a new node's cpu and memory that is left free, 0 to 0.5. It helps schedulers that bind pods
-	// elsewhere than planned. If slack leaves pods without a place, the plan is made without it. Default 0.
+	// Slack is the share of a new node's cpu and memory that the plan leaves free, from 0 to 0.5. It helps if
+	// kube-scheduler binds pods to other nodes than planned. If pods find no place because of it, the plan is made without
+	// it.
 	Slack float64
 }
 
 // A PreferencePolicy says how preferences of pods are treated.
 type PreferencePolicy string
 
-// PreferenceRespect keeps preferences as long as the pods find a place. PreferenceIgnore ignores them.
+// PreferenceRespect drops a preference of a pod only if the pod finds no place otherwise. PreferenceIgnore ignores all
+// preferences.
 const (
 	PreferenceRespect PreferencePolicy = "Respect"
 	PreferenceIgnore  PreferencePolicy = "Ignore"
 )
 
-// maxSlack is the largest valid Slack: at most half of a node may be left free.
+// maxSlack is the largest valid Options.Slack: half of a node.
 const maxSlack = 0.5
 
 // settings returns the options that package compile uses.

@@ -11,20 +11,20 @@ import (
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
-// A packing is the result of bin packing: the new nodes and the segments on each. A segment is a list of pods of one
-// class for new nodes in the same domains; see assign.Segment.
+// A packing is the result of bin packing: the new nodes with the pods on each. Pods are given by segment: pods of one
+// class that need new nodes in the same domains, see assign.Segment.
 type packing struct {
 	nodes []*node
-	// The first served[i] pods of segment i have a node.
+	// served[i] is the number of pods of segment i that have a node. They are the first ones of the segment.
 	served []int
-	// limits are what the nodes leave of pool limits and reservations.
+	// limits are what remains of pool limits and reservations after the charges of the nodes.
 	limits *catalog.Limits
-	// floor returns a lower bound of the price of any nodes that hold the pods of the given nodes.
+	// floor returns a lower bound on the price of any nodes that hold the pods of the given nodes.
 	floor func([]*node) float64
 }
 
-// packNodes packs the segments into new nodes. Pools of the highest weight are used first. Among pools of one weight
-// only the price decides. Segments that limits leave out are packed into pools of the next weight.
+// packNodes packs the segments into new nodes. The pools of the highest weight are filled first. Pods for which limits
+// leave no node there go to the pools of the next weight. Among pools of one weight only the price decides.
 func packNodes(p *compile.Problem, o Options, a *assign.Assignment) *packing {
 	out := &packing{served: make([]int, len(a.Segments)), limits: a.Limits.Clone(), floor: func([]*node) float64 { return 0 }}
 	if len(a.Segments) == 0 {
@@ -32,7 +32,7 @@ func packNodes(p *compile.Problem, o Options, a *assign.Assignment) *packing {
 	}
 	items := itemsOf(a)
 	relaxation := binpack.NewRelaxation(problemOf(p, o, p.Catalog.Pools, items, out.limits))
-	whole := known{copies: make([]int, len(items))} // the usual case: all copies, no reservations
+	whole := knownBound{copies: make([]int, len(items))} // floor usually needs the bound for all copies: compute it in advance
 	for i := range items {
 		whole.copies[i] = items[i].Copies
 	}
@@ -44,7 +44,7 @@ func packNodes(p *compile.Problem, o Options, a *assign.Assignment) *packing {
 		}
 		left := out.packTier(problemOf(p, o, pools[:n], items, out.limits), o, pools[:n], a)
 		if pools = pools[n:]; len(pools) > 0 {
-			items = slices.Clone(items) // the relaxation keeps those of the first tier
+			items = slices.Clone(items) // the relaxation uses the items of the first tier
 			for i := range items {
 				items[i].Copies = left[i]
 			}
@@ -55,7 +55,8 @@ func packNodes(p *compile.Problem, o Options, a *assign.Assignment) *packing {
 	return out
 }
 
-// packTier packs the remaining items into nodes of pools of one weight. It returns the copies of each item still left.
+// packTier packs the items that remain into nodes of pools of one weight. left[i] is the number of copies of item i
+// that still have no node.
 func (k *packing) packTier(problem *binpack.Problem, o Options, pools []*catalog.Pool, a *assign.Assignment) (left []int) {
 	solution := binpack.Solve(problem, binpack.Options{Effort: o.Effort, RelaxDistinct: o.RelaxMinValues})
 	made := map[*binpack.Bin]*node{}
@@ -80,15 +81,16 @@ func (k *packing) packTier(problem *binpack.Problem, o Options, pools []*catalog
 	return solution.Left
 }
 
-// A known is a lower bound that was computed for the given number of copies of each item.
-type known struct {
+// A knownBound is a lower bound computed in advance: the bound for copies[i] copies of each item i.
+type knownBound struct {
 	copies []int
 	bound  float64
 }
 
-// bound returns a lower bound of the price of any nodes that hold the pods of the given nodes. Nodes that draw from
-// reservations count at their own price, since a reservation is used only once. k is a bound already known, or nil.
-func bound(r *binpack.Relaxation, nodes []*node, items int, k *known) float64 {
+// bound returns a lower bound on the price of any nodes that hold the pods of the given nodes. A node from a
+// reservation adds its own price, because the relaxation has no reservations. items is the number of items. k is a
+// bound that is already known, or nil.
+func bound(r *binpack.Relaxation, nodes []*node, items int, k *knownBound) float64 {
 	copies, reserved := make([]int, items), 0.0
 	for _, n := range nodes {
 		if n.instance().Reservation != nil {
@@ -108,7 +110,7 @@ func bound(r *binpack.Relaxation, nodes []*node, items int, k *known) float64 {
 	return reserved + r.Bound(copies)
 }
 
-// problemOf returns the bin packing problem of the items and pools.
+// problemOf returns the bin packing problem of the items and pools. l is what limits and reservations still allow.
 func problemOf(p *compile.Problem, o Options, pools []*catalog.Pool, items []binpack.Item, l *catalog.Limits) *binpack.Problem {
 	out := &binpack.Problem{
 		Dimensions: p.Dimensions.Len(), Units: p.Dimensions.Units, Shared: p.Volumes.SharedDemands(), Groups: len(p.Groups),
@@ -124,13 +126,13 @@ func problemOf(p *compile.Problem, o Options, pools []*catalog.Pool, items []bin
 		from := pools[0].Index
 		out.Items = slices.Clone(items)
 		for i := range out.Items {
-			out.Items[i].On = items[i].On[from : from+len(pools)]
+			out.Items[i].Uses = items[i].Uses[from : from+len(pools)]
 		}
 	}
 	return out
 }
 
-// itemsOf returns the segments as items of package binpack.
+// itemsOf returns the segments as items of package binpack, in the same order.
 func itemsOf(a *assign.Assignment) []binpack.Item {
 	items := make([]binpack.Item, len(a.Segments))
 	uses := map[*catalog.Fit][]binpack.Use{}
@@ -142,16 +144,17 @@ func itemsOf(a *assign.Assignment) []binpack.Item {
 		}
 		items[i] = binpack.Item{
 			Name: strconv.Itoa(1_000_000_000 + i)[1:], Demand: s.Demand.Amount, Shared: s.Demand.Shared.Numbers(), Copies: s.Copies(),
-			On: on, Counts: countsOf(s), Bounds: boundsOf(s.Rules), Priority: s.Class.Priority,
+			Uses: on, Counts: countsOf(s), Bounds: boundsOf(s.Rules), Priority: s.Class.Priority,
 			Restricted: s.Fit.Restricted,
 		}
 	}
 	return items
 }
 
+// usesOf returns the offer sets and types of a Fit in the form of package binpack, by pool.
 func usesOf(f *catalog.Fit) []binpack.Use {
-	out := make([]binpack.Use, len(f.On))
-	for i, on := range f.On {
+	out := make([]binpack.Use, len(f.ByPool))
+	for i, on := range f.ByPool {
 		out[i] = binpack.Use{Offers: binpack.NoOffers}
 		if on.Set != nil {
 			out[i] = binpack.Use{Offers: binpack.OfferSet(on.Set.ID), Types: on.Types}
@@ -160,7 +163,8 @@ func usesOf(f *catalog.Fit) []binpack.Use {
 	return out
 }
 
-// countsOf returns how many pods of one bundle each group per node counts. See part for bundles.
+// countsOf returns how many pods of one bundle each topology group over the hostname counts. Such a group is a conflict
+// group of package binpack.
 func countsOf(s *assign.Segment) []binpack.Count {
 	var out []binpack.Count
 	for i, m := range s.Members {
@@ -170,8 +174,8 @@ func countsOf(s *assign.Segment) []binpack.Count {
 	return out
 }
 
-// boundsOf returns the most pods of each group that a node may hold beside pods with the rules. Affinity per node needs
-// no bound, since its pods are bundled.
+// boundsOf returns limits on the pods of each group on a node that holds a pod with the rules. Affinity over the
+// hostname needs no limit, because bundle puts its pods on one node.
 func boundsOf(rules []compile.Rule) []binpack.Bound {
 	var out []binpack.Bound
 	for _, r := range rules {

@@ -10,18 +10,19 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// maxIsolations bounds how many plans isolate tries to find the pods that cause a panic.
+// maxIsolations is the largest number of plans that isolate makes to find the pods that cause a panic.
 const maxIsolations = 48
 
-// A Panic is a panic of the solver or of verify, and the pods that cause it: without them a plan can be made.
+// A Panic is a panic of Solve or of verify, and the pods that cause it: without them a plan can be made.
 type Panic struct {
-	// Pods are the pods that were left out because of the panic, in the order in which they were found.
+	// Pods are the pods that were refused because of the panic, in the order in which they were found.
 	Pods []*model.Pod
-	// Value is the text of the panic value. Stack lists the active functions, innermost first.
+	// Value is the text of the panic value. Stack lists the functions on the call stack, innermost first.
 	Value, Stack string
 }
 
-// Try is Solve for a caller that cannot leave out pods. If Solve panics, Try returns the panic and refuses all pods.
+// Try returns a plan and a nil Panic, like Solve. If Solve panics, it returns a plan that refuses all pods, and the
+// panic. It is for callers that do not search for the pods that cause a panic.
 func Try(s *model.Snapshot, o Options) (*model.Plan, *Panic) {
 	var plan *model.Plan
 	failed := recovered(func() { plan = Solve(s, o) })
@@ -33,7 +34,7 @@ func Try(s *model.Snapshot, o Options) (*model.Plan, *Panic) {
 	return plan, failed
 }
 
-// recovered calls f. If f panics, it returns the panic, otherwise nil.
+// recovered calls f. It returns the panic of f, nil if f does not panic.
 func recovered(f func()) (failed *Panic) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -44,8 +45,8 @@ func recovered(f func()) (failed *Panic) {
 	return nil
 }
 
-// stack returns the active functions, innermost first: from the one that panicked to the one that recovered called.
-// Callers of recovered are left out, so that the same panic always has the same stack.
+// stack returns the functions on the call stack, innermost first, from the one that panicked to the one that recovered
+// called. It omits the callers of recovered, so that the same panic always has the same stack.
 func stack() string {
 	pcs := make([]uintptr, 64)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs)])
@@ -67,13 +68,13 @@ func panicReason(p Panic) string {
 	return "planning this pod failed, so that it was left out for the others to be planned: " + p.Value
 }
 
-// isolate finds the pods that cause a panic. first is the panic of a plan with all pods. isolate adds the pods to
-// c.out.Leave and the panics that it sees to c.out.Panics.
+// isolate finds the pods that cause a panic. It adds the pods to c.out.Leave and the panics that it sees to
+// c.out.Panics. first is the panic of a plan with all pods.
 //
 // The search keeps a set of pods for which a plan can be made, and tries to add groups of pods to it. At first, each
-// namespace is a group. If a plan with several groups panics, each half of the groups is tried. If a plan with a single
-// namespace panics, its pods are grouped by owner, and these groups are tried.
-// After maxIsolations plans, all groups of a plan that panics are left out.
+// namespace is a group. If a plan with several groups panics, each half of the groups is tried. If a plan with one
+// namespace panics, its pods are grouped by owner, and these groups are tried. If a plan with one group of an owner
+// panics, the group is refused. After maxIsolations plans, all groups that are still to be tried are refused.
 func (c *checkedSolve) isolate(first Panic) {
 	i := &isolation{checkedSolve: c, plannable: map[string]bool{}}
 	for _, p := range c.pods {
@@ -87,12 +88,13 @@ func (c *checkedSolve) isolate(first Panic) {
 // An isolation is the state of the search for the pods that cause a panic.
 type isolation struct {
 	*checkedSolve
-	pods      []*model.Pod    // the pods that are searched
-	plannable map[string]bool // keys of the pods for which together a plan can be made
-	tries     int
+	pods      []*model.Pod    // all pods among which the search looks
+	plannable map[string]bool // keys of pods for which a plan can be made, all together
+	tries     int             // the number of plans made so far
 }
 
-// admit adds the groups to the plannable pods if a plan can be made with all of them. Otherwise it adds parts of them.
+// admit adds the groups to the plannable pods if a plan with all of them does not panic. Otherwise narrow tries parts
+// of them.
 func (i *isolation) admit(groups [][]*model.Pod) {
 	added := map[string]bool{}
 	for _, group := range groups {
@@ -114,19 +116,20 @@ func (i *isolation) admit(groups [][]*model.Pod) {
 	maps.Copy(i.plannable, added)
 }
 
-// narrow splits groups for which the plan panicked and admits the parts.
+// narrow splits groups for which planning panicked, and tries to admit the parts. It refuses groups that it cannot
+// split.
 func (i *isolation) narrow(groups [][]*model.Pod, failed Panic) {
 	if len(groups) == 1 && i.tries < maxIsolations {
 		finer := groupBy(groups[0], ownerOf)
 		if len(finer) == 1 {
-			i.leave(groups[0], failed)
+			i.refuse(groups[0], failed)
 			return
 		}
 		groups = finer
 	}
 	if i.tries >= maxIsolations {
 		for _, group := range groups {
-			i.leave(group, failed)
+			i.refuse(group, failed)
 		}
 		return
 	}
@@ -138,8 +141,8 @@ func (i *isolation) narrow(groups [][]*model.Pod, failed Panic) {
 	}
 }
 
-// leave adds the pods to c.out.Leave and to the panic that they cause.
-func (i *isolation) leave(pods []*model.Pod, failed Panic) {
+// refuse refuses the pods because of the panic: it adds them to c.out.Leave and to c.out.Panics.
+func (i *isolation) refuse(pods []*model.Pod, failed Panic) {
 	for _, p := range pods {
 		i.out.Leave[p.Key] = panicReason(failed)
 	}
@@ -153,7 +156,7 @@ func (i *isolation) leave(pods []*model.Pod, failed Panic) {
 	i.out.Panics = append(i.out.Panics, failed)
 }
 
-// groupBy returns the pods grouped by the result of name. Groups are ordered by that result.
+// groupBy returns the pods grouped by the result of name, in rising order of that result.
 func groupBy(pods []*model.Pod, name func(*model.Pod) string) [][]*model.Pod {
 	groups := map[string][]*model.Pod{}
 	for _, p := range pods {
@@ -166,7 +169,8 @@ func groupBy(pods []*model.Pod, name func(*model.Pod) string) [][]*model.Pod {
 	return out
 }
 
-// ownerOf identifies the controller or capacity buffer that made the pod. A pod without either is its own group.
+// ownerOf returns a name for the controller or capacity buffer that made the pod. For a pod without either it is the
+// pod's key.
 func ownerOf(p *model.Pod) string {
 	if owner := p.Owner(); owner != nil {
 		return owner.Kind + "/" + owner.Name + "/" + string(owner.UID)

@@ -12,7 +12,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
-// refusals returns the pods without a place, with the reason of each pool.
+// refusals returns the pods without a place, by class, each with the reason of every pool.
 func (d *draft) refusals() []model.Refusal {
 	left := 0
 	for _, c := range d.problem.Classes {
@@ -54,7 +54,7 @@ func (d *draft) refusals() []model.Refusal {
 	return out
 }
 
-// reasons returns, for each pool, why it takes no more pods of the class.
+// reasons returns for each pool why it takes no more pods of the class.
 func (d *draft) reasons(c *compile.Class) []model.PoolVerdict {
 	p := d.problem.Catalog
 	switch {
@@ -70,7 +70,7 @@ func (d *draft) reasons(c *compile.Class) []model.PoolVerdict {
 	return append(out, p.Unusable...)
 }
 
-// explain returns why the pool takes no pod of the class, even if the preferences of the class are dropped.
+// explain returns why the pool takes no pod of the class. It considers only required constraints.
 func (d *draft) explain(c *compile.Class, pool *catalog.Pool) model.Verdict {
 	last := c.Last()
 	if taint, refused := last.Tolerations.Refuse(pool.Taints); refused {
@@ -92,14 +92,14 @@ func (d *draft) explain(c *compile.Class, pool *catalog.Pool) model.Verdict {
 	return best
 }
 
-// explainRest returns why the class is refused although the pool has an instance type for it. The reason may be a
-// DaemonSet, a limit, minValues, or constraints on other pods.
+// explainRest returns why the pool takes no pod of the class although one of its instance types holds such a pod. The
+// reason is a DaemonSet, a limit, minValues, or constraints on other pods.
 func (d *draft) explainRest(c *compile.Class, s *compile.Stage, pool *catalog.Pool) model.Verdict {
 	cat := d.problem.Catalog
 	needs := catalog.Needs{Terms: s.Terms, Tolerations: s.Tolerations, Demand: c.Demand, Ports: c.Ports, Daemons: s.Daemons.Filter()}
-	on := cat.Fit(needs).On[pool.Index]
+	on := cat.Fit(needs).ByPool[pool.Index]
 	if on.Set == nil {
-		if needs.Daemons = nil; s.Daemons != nil && cat.Fit(needs).On[pool.Index].Set != nil {
+		if needs.Daemons = nil; s.Daemons != nil && cat.Fit(needs).ByPool[pool.Index].Set != nil {
 			return d.explainDaemons(c, s)
 		}
 		return model.Verdict{Rule: model.RulePorts, Subject: "a daemon on every node takes its host port"}
@@ -125,25 +125,34 @@ func (d *draft) explainRest(c *compile.Class, s *compile.Stage, pool *catalog.Po
 		}
 		return model.Verdict{Rule: model.RuleMinValues, Subject: key}
 	}
+	if on.Set.MinValues && len(s.Keys) > 0 && len(d.assigned.Choices(c, s)) == 0 { // no domain has enough types
+		for r := range pool.Requirements.All() {
+			if r.MinValues() > 0 {
+				return model.Verdict{Rule: model.RuleMinValues, Subject: r.Key()}
+			}
+		}
+	}
 	if v := d.explainRules(c, s); !v.OK() {
 		return v
 	}
 	return model.Verdict{Rule: model.RuleEffort}
 }
 
-// explainDaemonAffinity returns the required affinity that only DaemonSet pods could meet, if these pods may not run.
+// explainDaemonAffinity returns a verdict if a required affinity of the stage selects pods of DaemonSets on new nodes, and
+// only uncertain ones, or if other pods must meet part of the affinity.
 func (d *draft) explainDaemonAffinity(s *compile.Stage) model.Verdict {
 	p := d.problem
 	for r := range s.Rules {
 		g := p.Groups[r.Group]
-		if names := p.DaemonsOf(g); r.Kind == topology.Near && len(names) > 0 && s.DaemonAffinity == nil {
+		certain := slices.ContainsFunc(g.Daemons, func(i int) bool { return p.Daemons[i].Certain })
+		if names := p.DaemonsOf(g); r.Kind == topology.Near && len(names) > 0 && (s.DaemonAffinity == nil || !certain) {
 			return model.Verdict{Rule: model.RuleTopology, Subject: withDaemons(r.Kind.String()+" over "+p.Keys[g.Key].Label, names)}
 		}
 	}
 	return model.Verdict{}
 }
 
-// withDaemons adds the names of the DaemonSets to the subject, if there are any.
+// withDaemons returns the subject of a verdict with the names of the DaemonSets added, if there are any.
 func withDaemons(subject string, names []string) string {
 	if len(names) == 0 {
 		return subject
@@ -151,7 +160,8 @@ func withDaemons(subject string, names []string) string {
 	return subject + " with pods of " + daemonSets(names) + ", which may come with any new node"
 }
 
-// explainCharge returns the limit that leaves fewer options than minValues require, if there is one.
+// explainCharge returns the limit that allows fewer instance types than minValues require. The verdict is OK if there
+// is none. on is the part of a Fit for the pool.
 func (d *draft) explainCharge(pool *catalog.Pool, on catalog.PoolFit, demand *catalog.Demand) (v model.Verdict) {
 	on.Types.Each(func(i int) {
 		t := pool.Types[i]
@@ -166,7 +176,7 @@ func (d *draft) explainCharge(pool *catalog.Pool, on catalog.PoolFit, demand *ca
 	return v
 }
 
-// explainDaemons returns a verdict that names the DaemonSets on new nodes that keep pods of the class off.
+// explainDaemons returns a verdict with the names of the DaemonSets whose pods on new nodes keep pods of the class off.
 func (d *draft) explainDaemons(c *compile.Class, s *compile.Stage) model.Verdict {
 	names := d.problem.BlockingDaemons(c, s)
 	return model.Verdict{Rule: model.RuleTopology, Subject: "its constraints beside pods of " + daemonSets(names) + ", which may come with any new node"}
@@ -180,8 +190,8 @@ func daemonSets(names []string) string {
 	return "DaemonSets " + strings.Join(names, ", ")
 }
 
-// explainRules returns the first constraint that may leave no domain for the class: its own, or anti-affinity of
-// others.
+// explainRules returns the first topology constraint that may leave no domain for the class: one of its own, or the
+// anti-affinity of other pods. The verdict is OK if there is none.
 func (d *draft) explainRules(c *compile.Class, s *compile.Stage) model.Verdict {
 	p := d.problem
 	for r := range s.Rules {

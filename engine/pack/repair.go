@@ -10,48 +10,48 @@ import (
 	"github.com/karpenter-go/karpenter/engine/pack/compile"
 )
 
-// maxRepairSteps bounds how often join tries to add a pod to a planned node.
+// maxRepairSteps is the largest number of times that join tries to add a pod to a planned node.
 const maxRepairSteps = 2_000
 
-// A repairer places pods that a draft (a plan with its phases) refuses, one at a time. It uses existing nodes, planned
-// nodes and new nodes. It runs after packing, when the limits and reservations that are left are known.
+// A repairer places pods that a draft refuses, one at a time: on existing, planned or new nodes. It runs after packing,
+// when it is known what limits and reservations still allow.
 type repairer struct {
-	draft *draft
-	at    *assign.Assignment
-	pack  *packing
-	loads []load // by node of pack
-	steps int
+	draft    *draft
+	assigned *assign.Assignment
+	packed   *packing
+	counts   []perNodeCounts // counts[i] are the group counts of packed.nodes[i]
+	steps    int             // how often join may still try a planned node
 }
 
-// repair returns a plan that places some of the pods that the draft refuses. If there is none, it returns the draft's
-// plan. The draft must be consistent.
+// repair returns a plan that places more pods than the draft, or the draft's plan if there is none. The draft must be
+// consistent.
 func repair(d *draft) *model.Plan {
 	if len(d.refused) > 0 || len(d.plan.Refusals) == 0 {
 		return d.plan
 	}
 	limits := d.packed.limits.Clone()
 	r := &repairer{
-		draft: d, at: d.assigned.Resume(limits), steps: maxRepairSteps,
-		pack: &packing{nodes: slices.Clone(d.packed.nodes), limits: limits, served: slices.Clone(d.packed.served)},
+		draft: d, assigned: d.assigned.Resume(limits), steps: maxRepairSteps,
+		packed: &packing{nodes: slices.Clone(d.packed.nodes), limits: limits, served: slices.Clone(d.packed.served)},
 	}
 	r.reclaim()
-	for _, n := range r.pack.nodes {
-		r.loads = append(r.loads, loadOf(n))
+	for _, n := range r.packed.nodes {
+		r.counts = append(r.counts, perNodeCountsOf(n))
 	}
 	placed := false
 	for moved := true; moved && r.steps > 0; placed = placed || moved {
 		moved = false
 		for _, c := range d.problem.Classes {
-			for r.at.Placed.Left(c) > 0 && r.steps > 0 && r.serve(c) {
+			for r.assigned.Placed.Left(c) > 0 && r.steps > 0 && r.placeNext(c) {
 				moved = true
 			}
 		}
 	}
 	if placed {
-		r.pack.floor = func(nodes []*node) float64 {
-			return bound(binpack.NewRelaxation(problemOf(d.problem, d.options, d.problem.Catalog.Pools, itemsOf(r.at), limits)), nodes, len(r.at.Segments), nil)
+		r.packed.floor = func(nodes []*node) float64 {
+			return bound(binpack.NewRelaxation(problemOf(d.problem, d.options, d.problem.Catalog.Pools, itemsOf(r.assigned), limits)), nodes, len(r.assigned.Segments), nil)
 		}
-		better := draftPlan(d.problem, d.options, r.at, r.pack)
+		better := draftPlan(d.problem, d.options, r.assigned, r.packed)
 		if len(better.refused) == 0 && unplaced(better.plan) < unplaced(d.plan) {
 			return better.plan
 		}
@@ -59,26 +59,26 @@ func repair(d *draft) *model.Plan {
 	return d.plan
 }
 
-// reclaim takes the pods without a node from their segments and returns them to the waiting pods of their classes.
+// reclaim removes the pods without a node from their segments. They become waiting pods of their classes again.
 func (r *repairer) reclaim() {
-	for i, s := range r.at.Segments {
-		rest := s.Pods[r.pack.served[i]:]
+	for i, s := range r.assigned.Segments {
+		rest := s.Pods[r.packed.served[i]:]
 		if len(rest) == 0 || s.Size > 1 {
 			continue
 		}
 		short := *s
-		short.Pods = s.Pods[:r.pack.served[i]:r.pack.served[i]]
+		short.Pods = s.Pods[:r.packed.served[i]:r.packed.served[i]]
 		r.replaceSegment(i, &short)
-		r.at.Placed.Return(s.Class, rest)
+		r.assigned.Placed.Return(s.Class, rest)
 	}
 }
 
-// replaceSegment replaces the i-th segment by s, also in the nodes that hold it.
+// replaceSegment replaces the i-th segment by s in the assignment and in all nodes.
 func (r *repairer) replaceSegment(i int, s *assign.Segment) {
-	was := r.at.Segments[i]
-	r.at.Segments[i] = s
+	was := r.assigned.Segments[i]
+	r.assigned.Segments[i] = s
 	renewed := map[*node]*node{}
-	for k, n := range r.pack.nodes {
+	for k, n := range r.packed.nodes {
 		if !slices.ContainsFunc(n.parts, func(x part) bool { return x.segment == was }) {
 			continue
 		}
@@ -92,60 +92,61 @@ func (r *repairer) replaceSegment(i int, s *assign.Segment) {
 			}
 			renewed[n] = &fresh
 		}
-		r.pack.nodes[k] = renewed[n]
+		r.packed.nodes[k] = renewed[n]
 	}
 }
 
-// serve places the next pod or pods of the class. It tries, in this order: existing nodes, planned nodes whose price
-// does not rise, a new node, any planned node. It returns false if no place is found.
-func (r *repairer) serve(c *compile.Class) bool {
-	before := r.at.Placed.Left(c)
+// placeNext places the next pod of the class, and returns false if there is no place for it. It tries, in this order:
+// existing nodes, planned nodes without a rise of their price, a new node, planned nodes at any price. Several pods may
+// go to existing nodes at once.
+func (r *repairer) placeNext(c *compile.Class) bool {
+	before := r.assigned.Placed.Left(c)
 	for i := range c.Stages {
 		s := &c.Stages[i]
-		r.at.SetPlacing(c)
-		if r.at.Placed.FirstFit(c, s); r.at.Placed.Left(c) < before {
+		r.assigned.SetPlacing(c)
+		if r.assigned.Placed.FirstFit(c, s); r.assigned.Placed.Left(c) < before {
 			return true
 		}
-		choices := slices.Concat(r.at.DaemonAffinityChoices(c, s), r.at.Choices(c, s), r.at.LooseChoices(c, s))
+		choices := slices.Concat(r.assigned.DaemonAffinityChoices(c, s), r.assigned.Choices(c, s), r.assigned.LooseChoices(c, s))
 		choices = slices.DeleteFunc(choices, func(ch *assign.Choice) bool {
-			n, _ := r.at.Allows(c, s, ch)
+			n, _ := r.assigned.Allows(c, s, ch)
 			return n == 0
 		})
-		if r.join(c, s, choices, false) || r.open(c, s, choices) || r.join(c, s, choices, true) {
+		if r.join(c, s, choices, false) || r.openNode(c, s, choices) || r.join(c, s, choices, true) {
 			return true
 		}
 	}
 	return false
 }
 
-// join adds the next pod of the class to a planned node. If mayCostMore is false, it only considers nodes whose price
-// does not rise. It returns false if no node takes the pod.
+// join adds the next pod of the class to a planned node, and returns false if no node takes it. If mayCostMore is
+// false, the node's price must not rise.
 func (r *repairer) join(c *compile.Class, s *compile.Stage, choices []*assign.Choice, mayCostMore bool) bool {
 	for _, ch := range choices {
-		segment := r.at.NewSegment(c, s, ch)
-		for i, n := range r.pack.nodes {
+		segment := r.assigned.NewSegment(c, s, ch)
+		for i, n := range r.packed.nodes {
 			if r.steps--; r.steps < 0 {
 				return false
 			}
-			with := r.with(n, r.loads[i], segment)
+			with := r.withPod(n, r.counts[i], segment)
 			if with == nil || !mayCostMore && with.price > n.price*(1+catalog.Same) {
 				continue
 			}
-			r.pack.limits.Take(n.pool, n.charge, n.instance().Reservation, -1)
-			r.pack.limits.Take(with.pool, with.charge, with.instance().Reservation, 1)
-			r.settle(segment)
-			r.pack.nodes[i], r.loads[i] = with, loadOf(with)
+			r.packed.limits.Take(n.pool, n.charge, n.instance().Reservation, -1)
+			r.packed.limits.Take(with.pool, with.charge, with.instance().Reservation, 1)
+			r.commit(segment)
+			r.packed.nodes[i], r.counts[i] = with, perNodeCountsOf(with)
 			return true
 		}
 	}
 	return false
 }
 
-// with returns a copy of planned node n with one more pod of the segment, on the cheapest type that holds all its pods.
-// It returns nil if no type does. on is the load of n.
-func (r *repairer) with(n *node, on load, s *assign.Segment) *node {
-	fit := s.Fit.On[n.pool.Index]
-	if fit.Set == nil || !on.admits(s) || !s.Choice.DaemonAffinity && !on.meetsAffinity(s, r.at) {
+// withPod returns a copy of planned node n with one more pod of the segment, on the cheapest type that holds all pods.
+// It returns nil if there is no such type. counts are the group counts of n.
+func (r *repairer) withPod(n *node, counts perNodeCounts, s *assign.Segment) *node {
+	fit := s.Fit.ByPool[n.pool.Index]
+	if fit.Set == nil || !counts.admits(s) || !s.Choice.DaemonAffinity && !counts.meetsAffinity(s, r.assigned) {
 		return nil
 	}
 	offers := n.pool.Meet(n.offers, fit.Set)
@@ -153,7 +154,7 @@ func (r *repairer) with(n *node, on load, s *assign.Segment) *node {
 		return nil
 	}
 	own := n.instance().Reservation
-	limits := r.pack.limits.Clone()
+	limits := r.packed.limits.Clone()
 	limits.Take(n.pool, n.charge, own, -1)
 	out := newNode(n.pool, n.typ, offers, append(slices.Clone(n.parts), part{segment: s, copies: 1}))
 	if !r.place(out, limits, own) {
@@ -162,8 +163,8 @@ func (r *repairer) with(n *node, on load, s *assign.Segment) *node {
 	return out
 }
 
-// place sets the type, price and charge of the node. The type is the cheapest that holds the pods, draws from the
-// reservation and is within the limits. It returns false if there is none.
+// place sets the type, price and charge of the node. It chooses the cheapest type that holds the pods, uses the
+// reservation from (nil: none), and is within the limits. It returns false if there is none.
 func (r *repairer) place(n *node, l *catalog.Limits, from *catalog.Reservation) bool {
 	cat := r.draft.problem.Catalog
 	if _, ok := cat.Enough(l, n.pool, n.offers, n.amount, n.shared, from); !ok {
@@ -181,13 +182,13 @@ func (r *repairer) place(n *node, l *catalog.Limits, from *catalog.Reservation) 
 	return false
 }
 
-// open adds a new node for the next pod of the class. It takes the pool of the highest weight, and among pools of that
-// weight the cheapest node.
-func (r *repairer) open(c *compile.Class, s *compile.Stage, choices []*assign.Choice) bool {
+// openNode adds a new node for the next pod of the class, and returns false if no pool can launch one. It takes a pool
+// of the highest weight that can, and of these the cheapest node.
+func (r *repairer) openNode(c *compile.Class, s *compile.Stage, choices []*assign.Choice) bool {
 	var best *node
 	for _, ch := range choices {
-		segment := r.at.NewSegment(c, s, ch)
-		if !ch.DaemonAffinity && !(load{}).meetsAffinity(segment, r.at) {
+		segment := r.assigned.NewSegment(c, s, ch)
+		if !ch.DaemonAffinity && !(perNodeCounts{}).meetsAffinity(segment, r.assigned) {
 			continue
 		}
 		for _, pool := range r.draft.problem.Catalog.Pools {
@@ -202,16 +203,17 @@ func (r *repairer) open(c *compile.Class, s *compile.Stage, choices []*assign.Ch
 	if best == nil {
 		return false
 	}
-	r.settle(best.parts[0].segment)
-	r.pack.limits.Take(best.pool, best.charge, best.instance().Reservation, 1)
-	r.pack.nodes = append(r.pack.nodes, best)
-	r.loads = append(r.loads, loadOf(best))
+	r.commit(best.parts[0].segment)
+	r.packed.limits.Take(best.pool, best.charge, best.instance().Reservation, 1)
+	r.packed.nodes = append(r.packed.nodes, best)
+	r.counts = append(r.counts, perNodeCountsOf(best))
 	return true
 }
 
-// cheapest returns the cheapest node that the pool can still launch for a pod of the segment, or nil.
+// cheapest returns the cheapest node that the pool can still launch for a pod of the segment. It returns nil if there
+// is none.
 func (r *repairer) cheapest(pool *catalog.Pool, s *assign.Segment) *node {
-	on := s.Fit.On[pool.Index]
+	on := s.Fit.ByPool[pool.Index]
 	if on.Set == nil {
 		return nil
 	}
@@ -224,17 +226,17 @@ func (r *repairer) cheapest(pool *catalog.Pool, s *assign.Segment) *node {
 		}
 		tried = append(tried, from)
 		n := newNode(pool, i, on.Set, []part{{segment: s, copies: 1}})
-		if r.place(n, r.pack.limits, from) && (best == nil || n.price < best.price) {
+		if r.place(n, r.packed.limits, from) && (best == nil || n.price < best.price) {
 			best = n
 		}
 	})
 	return best
 }
 
-// settle moves the next pod of the class into the segment, and adds the segment to the assignment.
-func (r *repairer) settle(s *assign.Segment) {
-	r.at.Enter(s.Class, s.Stage, s.Choice, 1)
-	s.Pods = r.at.Placed.Take(s.Class, 1)
-	r.at.Segments = append(r.at.Segments, s)
-	r.pack.served = append(r.pack.served, 1)
+// commit moves the next pod of the class into segment s, and adds s to the assignment and the packing.
+func (r *repairer) commit(s *assign.Segment) {
+	r.assigned.Enter(s.Class, s.Stage, s.Choice, 1)
+	s.Pods = r.assigned.Placed.Take(s.Class, 1)
+	r.assigned.Segments = append(r.assigned.Segments, s)
+	r.packed.served = append(r.packed.served, 1)
 }

@@ -10,15 +10,15 @@ import (
 )
 
 const (
-	// maxSalvages bounds how many times salvage removes the parts that violations name. After half of these attempts, a
-	// pod that breaks a rule is removed together with its whole node.
+	// maxSalvages is the largest number of times that salvage removes parts from a plan. In the second half of these
+	// attempts, it removes the whole node of a pod that breaks a rule.
 	maxSalvages = 8
-	// maxAdmissions bounds how many checks reassemble makes.
+	// maxAdmissions is the largest number of plans that reassemble checks.
 	maxAdmissions = 48
 )
 
-// salvage returns the part of the plan that breaks no rule. It removes the nodes, placements and pods that violations
-// name, and refuses their pods.
+// salvage returns a part of the plan that breaks no rule. It removes the nodes, placements and pods that violations
+// name, until the check finds no violation. The removed pods are refused.
 func (c *checkedSolve) salvage(plan *model.Plan, violations []verify.Violation) *model.Plan {
 	first, whole := violationReason(violations[0]), plan
 	for n := 1; n <= maxSalvages; n++ {
@@ -35,9 +35,9 @@ func (c *checkedSolve) salvage(plan *model.Plan, violations []verify.Violation) 
 	return c.reassemble(whole, first)
 }
 
-// reassemble builds a plan without violations from the placements and planned nodes of whole. It adds a range of them
-// if the result breaks no rule. Otherwise it tries each half of the range. All other pods are refused with the reason
-// why.
+// reassemble returns a plan without violations, made of placements and planned nodes of the plan whole. It tries to add
+// all of them. If that breaks a rule, it tries each half, then each half of these, and so on. All other pods are
+// refused with the reason why.
 func (c *checkedSolve) reassemble(whole *model.Plan, why string) *model.Plan {
 	count := len(whole.Placements) + len(whole.Nodes)
 	kept, checks := make([]bool, count), 0
@@ -66,9 +66,10 @@ func (c *checkedSolve) reassemble(whole *model.Plan, why string) *model.Plan {
 	return plan
 }
 
-// partsBut returns the placements and nodes of the plan for which kept is false. Placements are numbered first.
-func partsBut(plan *model.Plan, why string, kept func(int) bool) parts {
-	b := parts{nodes: map[int]string{}, existing: map[string]string{}, pods: map[string]string{}}
+// partsBut returns the parts of the plan to remove: the placements and nodes with numbers i for which kept(i) is false.
+// Placements are numbered first, then nodes. why is the reason to refuse their pods.
+func partsBut(plan *model.Plan, why string, kept func(int) bool) removal {
+	b := removal{nodes: map[int]string{}, existing: map[string]string{}, pods: map[string]string{}}
 	for i, pl := range plan.Placements {
 		if !kept(i) && pl.Node != nil {
 			b.existing[pl.Node.Name] = why
@@ -82,17 +83,17 @@ func partsBut(plan *model.Plan, why string, kept func(int) bool) parts {
 	return b
 }
 
-// parts are the parts of a plan that are to be removed. Each has the reason to refuse its pods.
-type parts struct {
-	nodes    map[int]string    // position in Plan.Nodes → reason
-	existing map[string]string // node name of a placement → reason
-	pods     map[string]string // pod key → reason
+// A removal is what to remove from a plan. Each removed part has the reason to refuse its pods.
+type removal struct {
+	nodes    map[int]string    // the planned nodes to remove: reason by position in Plan.Nodes
+	existing map[string]string // the placements to remove: reason by node name
+	pods     map[string]string // the pods to remove: reason by pod key
 }
 
-// partsNamed returns the parts of the plan that the violations name. n is the number of the attempt, from 1: later
+// partsNamed returns the parts of the plan that the violations name. n is the number of the attempt, from 1. Later
 // attempts remove more.
-func partsNamed(plan *model.Plan, violations []verify.Violation, n int) parts {
-	b := parts{nodes: map[int]string{}, existing: map[string]string{}, pods: map[string]string{}}
+func partsNamed(plan *model.Plan, violations []verify.Violation, n int) removal {
+	b := removal{nodes: map[int]string{}, existing: map[string]string{}, pods: map[string]string{}}
 	wholeNodes := n > maxSalvages/2
 	planned := placedKeys(plan)
 	for _, v := range violations {
@@ -115,8 +116,8 @@ func partsNamed(plan *model.Plan, violations []verify.Violation, n int) parts {
 	return b
 }
 
-// takeNodesOf adds the planned nodes and placements that hold the pod.
-func (b *parts) takeNodesOf(plan *model.Plan, pod, why string) {
+// takeNodesOf adds the planned node or placement that holds the pod.
+func (b *removal) takeNodesOf(plan *model.Plan, pod, why string) {
 	isIt := func(p *model.Pod) bool { return p.Key == pod }
 	for i := range plan.Nodes {
 		if slices.ContainsFunc(plan.Nodes[i].Pods, isIt) {
@@ -131,7 +132,7 @@ func (b *parts) takeNodesOf(plan *model.Plan, pod, why string) {
 }
 
 // takeNodesIn adds the last count planned nodes of the pool.
-func (b *parts) takeNodesIn(plan *model.Plan, pool string, count int, why string) {
+func (b *removal) takeNodesIn(plan *model.Plan, pool string, count int, why string) {
 	for i := len(plan.Nodes) - 1; i >= 0 && count > 0; i-- {
 		if p := plan.Nodes[i].Pool; p != nil && p.Name == pool {
 			b.nodes[i] = why
@@ -140,8 +141,8 @@ func (b *parts) takeNodesIn(plan *model.Plan, pool string, count int, why string
 	}
 }
 
-// without returns the plan without the parts, with its price recomputed. Pods that lose their place are refused.
-func (c *checkedSolve) without(plan *model.Plan, b parts) *model.Plan {
+// without returns the plan without the parts b, with a new price. It refuses the pods that have no place any more.
+func (c *checkedSolve) without(plan *model.Plan, b removal) *model.Plan {
 	rest := &model.Plan{}
 	reasons := maps.Clone(b.pods)
 	keep := func(pods []*model.Pod, why string) (kept []*model.Pod) {
@@ -179,8 +180,8 @@ func (c *checkedSolve) without(plan *model.Plan, b parts) *model.Plan {
 	return c.account(rest, reasons)
 }
 
-// account adds a refusal for each pod of c.pods that the plan neither places nor refuses. reasons holds the reason to
-// refuse a pod, by its key. A pod without a reason there gets a general one.
+// account returns the plan with a refusal for each pod of c.pods that it neither places nor refuses. reasons[key] is
+// the reason to refuse the pod with that key. A pod without an entry gets a general reason.
 func (c *checkedSolve) account(plan *model.Plan, reasons map[string]string) *model.Plan {
 	known := placedKeys(plan)
 	for _, r := range plan.Refusals {

@@ -9,7 +9,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/pack/compile"
 )
 
-// Solve returns a plan for the pending pods of s and for the pods that must leave their nodes.
+// Solve returns a plan for the pending pods of s, and for the displaced pods: those on nodes that are being deleted.
 func Solve(s *model.Snapshot, o Options) *model.Plan {
 	pods := append(s.Pending(), s.Displaced()...)
 	slices.SortFunc(pods, comparePods)
@@ -21,8 +21,8 @@ func Solve(s *model.Snapshot, o Options) *model.Plan {
 	return refuse(solveSlack(withRunnableDaemons(s), o.withDefaults(), pods), refused)
 }
 
-// solveSlack returns a plan that leaves Options.Slack free on new nodes. If a plan without slack places more pods, it
-// returns that one.
+// solveSlack returns a plan that leaves Options.Slack free on new nodes. It returns a plan without slack instead if
+// that one places more pods.
 func solveSlack(s *model.Snapshot, o Options, pods []*model.Pod) *model.Plan {
 	plan := solve(compile.Compile(s, o.settings(), pods), o)
 	if o.Slack > 0 && len(plan.Refusals) > 0 {
@@ -34,14 +34,14 @@ func solveSlack(s *model.Snapshot, o Options, pods []*model.Pod) *model.Plan {
 	return plan
 }
 
-// maxAttempts bounds the attempts to make a consistent plan; see isConsistent. Limits and
-// minValues may leave pods without a node after they were assigned a domain. At most maxAttempts-1 retries assign again
-// with quotas on such domains. Other retries leave out the refused pods. After 2*maxAttempts attempts, the last plan is
-// returned as it is, and SolveChecked removes what breaks a rule.
+// maxAttempts limits the attempts to make a consistent plan, see isConsistent. A plan is inconsistent if limits or
+// minValues leave pods without a node after they got a topology domain. At most maxAttempts-1 retries set quotas on
+// such domains. Other retries omit the refused pods. The last plan, after 2*maxAttempts attempts, is returned even if
+// it is inconsistent. SolveChecked then removes what breaks a rule.
 const maxAttempts = 4
 
-// solve runs the phases until a plan is consistent. Among consistent plans it keeps the one that places the most pods,
-// and of those the cheapest.
+// solve returns a plan. It runs the phases until a plan is consistent and other quotas cannot help. Of several
+// consistent plans it takes the one that places the most pods, and of those the cheapest.
 func solve(p *compile.Problem, o Options) *model.Plan {
 	var presets assign.Presets
 	var best *draft
@@ -68,12 +68,13 @@ func solve(p *compile.Problem, o Options) *model.Plan {
 				omitted[pod] = true
 			}
 		}
-		presets.Without = func(pod *model.Pod) bool { return omitted[pod] }
+		presets.Omit = func(pod *model.Pod) bool { return omitted[pod] }
 	}
 }
 
-// isConsistent reports whether no group counts a pod that was assigned a domain but got no node. The places of other
-// pods may rely on such a pod. A bundle (Size > 1) may hold pods of other classes, so it counts as such.
+// isConsistent reports whether every pod that got a domain and is counted by a topology group also got a node. If a
+// counted pod has no node, the places of other pods may be invalid. A bundle (Size > 1) may contain pods of other
+// classes that are counted.
 func (d *draft) isConsistent() bool {
 	if len(d.problem.Groups) == 0 {
 		return true
@@ -97,6 +98,7 @@ func (d *draft) isBetter(o *draft) bool {
 	return d.plan.Price < o.plan.Price
 }
 
+// unplaced returns the number of refused pods of the plan.
 func unplaced(p *model.Plan) int {
 	n := 0
 	for _, r := range p.Refusals {

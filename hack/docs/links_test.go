@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// Every relative link of the manual leads to a file that is there, and its fragment to a heading.
+// Every relative link of the manual leads to a file that is there, and its fragment to a heading or an anchor.
 func TestLinksLeadSomewhere(t *testing.T) {
 	const root = "../.."
 	pages := 0
@@ -82,22 +82,26 @@ func broken(page, target string) string {
 		return err.Error()
 	}
 	if !slices.Contains(anchors(string(text)), fragment) {
-		return "there is no heading of that name"
+		return "there is no heading or anchor of that name"
 	}
 	return ""
 }
 
 var (
+	anchor  = regexp.MustCompile(`<a id="([^"]+)">`)
 	heading = regexp.MustCompile(`(?m)^#+ +(.+?) *$`)
 	dropped = regexp.MustCompile(`[^\p{L}\p{N}\- _]`)
 )
 
-// anchors returns the fragments of a page's headings, as GitHub names them.
+// anchors returns the fragments of a page: those of its headings, as GitHub names them, and those of <a id="...">.
 func anchors(text string) []string {
 	var out []string
 	for _, m := range heading.FindAllStringSubmatch(fence.ReplaceAllString(text, ""), -1) {
 		name := dropped.ReplaceAllString(strings.ToLower(m[1]), "")
 		out = append(out, strings.ReplaceAll(name, " ", "-"))
+	}
+	for _, m := range anchor.FindAllStringSubmatch(text, -1) {
+		out = append(out, m[1])
 	}
 	return out
 }

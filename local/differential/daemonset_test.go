@@ -95,11 +95,11 @@ func (w *world) namespaceLabels(name string) labels.Set {
 	return nil
 }
 
-// refusedForDaemonSet reports whether the engine's rule for DaemonSets allows it to refuse the pod although it has a place: a
-// reason of the refusal names a DaemonSet, and that DaemonSet
+// refusedForDaemonSet reports whether the engine's rule for DaemonSets allows it to refuse the pod although it has a place. Some
+// DaemonSet
 //
 //   - is uncertain, and a rule of the pod selects its pods or its anti-affinity selects the pod; or
-//   - has pods that a rule of the pod selects, over a label that nodes share.
+//   - is named by the refusal, and has pods that a rule of the pod selects over a label that nodes share.
 func (w *world) refusedForDaemonSet(r model.Refusal) (bool, error) {
 	sets, err := w.daemonSets()
 	if err != nil {
@@ -108,7 +108,7 @@ func (w *world) refusedForDaemonSet(r model.Refusal) (bool, error) {
 	pod := r.Pods[0].Object
 	for _, d := range sets {
 		named := slices.ContainsFunc(r.Reasons, func(v model.PoolVerdict) bool { return strings.Contains(v.Verdict.Subject, d.key) })
-		if !named {
+		if !named && !d.uncertain {
 			continue
 		}
 		onHost, shared, err := w.selects(pod, d.pod)

@@ -5,32 +5,33 @@ import (
 	"slices"
 )
 
-// A gapTable returns, for a free capacity (x, y), the two most valuable entries that fit in it. Capacities are
-// rounded down to the grid.
+// A gapTable finds the two most valuable entries that fit into a free capacity (x, y). It rounds the capacity down to
+// the values of two grids.
 type gapTable struct {
 	x, y grid
-	// best holds, for each step of x and step of y, the indices of the two best entries, best first. noEntry marks a
-	// missing one.
+	// best holds the indices of the two most valuable entries for each pair of grid values, best first. noEntry marks a
+	// missing one. The index is the number of values up to x times the width, plus the number of values up to y.
 	best [][2]int32
 }
 
-// A grid holds the distinct demands of all entries in one dimension, ascending. It keeps at most maxSteps of them and
-// rounds other demands up to the next one kept. A table may therefore miss an entry that fits, but never returns one
-// that does not.
+// A grid holds the distinct demands of all entries in one dimension, rising. If there are more than maxSteps, it keeps
+// evenly spaced ones and rounds other demands up to the next. So a table may miss an entry that fits, but never returns
+// one that does not fit.
 type grid struct {
-	amounts []int64
-	at      []int16 // at[i] is the number of amounts up to i<<shift; it shortens the search of upTo
-	shift   int
+	amounts   []int64
+	countUpTo []int16 // countUpTo[i] is the number of amounts up to i<<shift; upTo starts there
+	shift     int
 }
 
-// maxSteps bounds the amounts of a grid, and maxGrains the length of at. noEntry marks a missing entry; it exceeds any
-// index.
 const (
+	// A grid has at most maxSteps amounts and about maxGrains entries in countUpTo. noEntry marks a missing entry; it
+	// exceeds any index.
 	maxSteps  = 256
 	maxGrains = 2048
 	noEntry   = 1<<31 - 1
 )
 
+// set rebuilds the grid for these amounts, which it sorts.
 func (s *grid) set(amounts []int64) {
 	slices.Sort(amounts)
 	amounts = slices.Compact(amounts)
@@ -41,31 +42,31 @@ func (s *grid) set(amounts []int64) {
 	}
 	most := s.amounts[len(s.amounts)-1]
 	s.shift = max(0, bits.Len64(uint64(most))-bits.Len(maxGrains-1))
-	s.at = s.at[:0]
+	s.countUpTo = s.countUpTo[:0]
 	n := 0
 	for i := range most>>s.shift + 1 {
 		for n < len(s.amounts) && s.amounts[n] <= i<<s.shift {
 			n++
 		}
-		s.at = append(s.at, int16(n))
+		s.countUpTo = append(s.countUpTo, int16(n))
 	}
 }
 
 // upTo returns the number of amounts that are at most v. v must not be negative.
 func (s *grid) upTo(v int64) int {
 	g := v >> s.shift
-	if g >= int64(len(s.at)) {
+	if g >= int64(len(s.countUpTo)) {
 		return len(s.amounts)
 	}
-	n := int(s.at[g])
+	n := int(s.countUpTo[g])
 	for n < len(s.amounts) && s.amounts[n] <= v {
 		n++
 	}
 	return n
 }
 
-// set rebuilds the table for the entries, which must be ordered by falling value. It returns buf for reuse in the
-// next call.
+// set rebuilds the table for the entries, which must be ordered by falling value. buf is memory for temporary values;
+// set returns it for the next call.
 func (g *gapTable) set(open []entry, buf []int64) []int64 {
 	buf = buf[:0]
 	for i := range open {
@@ -97,7 +98,7 @@ func (g *gapTable) set(open []entry, buf []int64) []int64 {
 	return buf
 }
 
-// firstTwo returns the two smallest distinct numbers of a and b.
+// firstTwo returns the two smallest distinct numbers among those of a and b.
 func firstTwo(a, b [2]int32) [2]int32 {
 	switch {
 	case a[0] < b[0]:
@@ -108,7 +109,7 @@ func firstTwo(a, b [2]int32) [2]int32 {
 	return [2]int32{a[0], min(a[1], b[1])}
 }
 
-// within returns the two most valuable entries that fit in the free capacity (x, y).
+// within returns the indices of the two most valuable entries that fit into the free capacity (x, y), best first.
 func (g *gapTable) within(x, y int64) [2]int32 {
 	return g.best[g.x.upTo(x)*(len(g.y.amounts)+1)+g.y.upTo(y)]
 }

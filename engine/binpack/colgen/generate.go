@@ -5,52 +5,52 @@ import (
 	"slices"
 )
 
-// An Item is an item type: a number of identical copies.
+// An Item is a number of identical copies to pack.
 type Item struct {
-	X, Y   int64   // the demand of one copy in both dimensions
+	X, Y   int64   // the demand of one copy in the two dimensions
 	Copies int     // at least 1
-	Value  float64 // of one copy in dollars per hour; the initial dual price
+	Value  float64 // the initial dual price of one copy, in dollars per hour
 }
 
 // A Bin is a bin type. Every item must fit in at least one bin type.
 type Bin struct {
-	X, Y  int64 // capacity
-	Price float64
-	Bound float64 // upper bound on value per dollar in this bin, at the initial values
+	X, Y     int64 // the capacity in the two dimensions
+	Price    float64
+	MaxRatio float64 // an upper bound on the value per dollar of any column in this bin type, at the initial values
 }
 
 // A Column is a set of copies that share one bin.
 type Column struct {
 	Bin   int   // index of the bin type
-	Items []int // index of the item of each copy
+	Items []int // for each copy, the index of its item
 }
 
-// Options bound the work of Generate.
+// Options limit the work of Generate.
 type Options struct {
-	Effort int // scales the number of iterations; at least 1
-	// Spend reports elementary steps to the caller. It returns false when the caller's limit is reached.
+	Effort int // multiplies the number of iterations; at least 1
+	// Spend is called with numbers of elementary steps. If it returns false, the caller's limit is reached and Generate
+	// ends early.
 	Spend func(steps int) bool
 }
 
 const (
-	// maxSize is the largest number of copies in a column that the search generates. Columns of the incumbent may
-	// have more.
+	// maxSize is the largest number of copies in a generated column. Columns of the incumbent may have more.
 	maxSize = 8
-	// binsPerItem is the number of bin types that the search considers for each item. maxPairs bounds the pairs of
-	// items, over all bin types, that one iteration may evaluate per unit of effort.
+	// binsPerItem is the number of bin types that the search considers for each item. maxPairs is the largest number of
+	// pairs of items, over all bin types, that one iteration may evaluate per unit of effort.
 	binsPerItem = 6
 	maxPairs    = 12_000_000
-	// Pricing makes minRounds to maxRounds iterations, and packing minPackings to maxPackings. Within these limits,
-	// roundPairs and packingPairs bound the total number of pairs that each phase evaluates.
+	// Generate makes minRounds to maxRounds rounds of column generation, then minPackings to maxPackings greedy packings.
+	// Within these limits, it evaluates about roundPairs pairs of items in all rounds, and packingPairs in all packings.
 	minRounds, maxRounds, roundPairs       = 3, 6, 2_000_000
 	minPackings, maxPackings, packingPairs = 5, 24, 6_000_000
-	// correction is the step size of revalue: the share of the difference by which a value moves.
+	// correction is the share of the difference to the actual cost by which revalue changes a value.
 	correction = 0.1
-	// same is the relative difference below which two prices or ratios count as equal.
+	// same is the relative difference below which two prices or ratios are taken for equal.
 	same = 1e-6
 )
 
-// pairs returns an upper bound on the pairs of items that one iteration evaluates over all bin types.
+// pairs returns an upper bound on the pairs of items that one iteration evaluates, over all bin types.
 func pairs(items int) int { return items * items * binsPerItem }
 
 // Feasible reports whether an iteration over this number of items stays within the limit for the effort.
@@ -60,11 +60,11 @@ func Feasible(items, effort int) bool { return pairs(items) <= effort*maxPairs }
 type generator struct {
 	items   []Item
 	spend   func(int) bool
-	bins    []bin // the bin types considered, by falling Bound
-	byPrice []bin // all bin types, by rising price
-	value   []float64
-	left    []int   // copies not yet packed, by item
-	open    []entry // the items with copies left, by falling value
+	bins    []bin     // the bin types that the search considers, by falling MaxRatio
+	byPrice []bin     // all bin types, by rising price
+	value   []float64 // value[i] is the current dual price of item i, in dollars per hour
+	left    []int     // left[i] is the number of remaining copies of item i
+	open    []entry   // the items with remaining copies, by falling value; list updates it
 	gaps    gapTable
 	buf     []int64
 	master  master
@@ -76,22 +76,22 @@ type bin struct {
 	index int
 }
 
-// An entry is an item in the list open. It has the demand (x, y), the current value and the index of the item.
+// An entry is an item in the list open: its demand (x, y), its current value and its index.
 type entry struct {
 	x, y  int64
 	value float64
 	item  int
 }
 
-// A packed is a column together with the cheapest bin type that holds it.
-type packed struct {
+// A column is a Column with at most maxSize copies, in the cheapest bin type that holds it.
+type column struct {
 	bin    *bin
 	size   int
-	member [maxSize]int32 // by copy: the index of its item
+	member [maxSize]int32 // member[k] is the index of the item of copy k
 }
 
-// Generate returns columns that pack all copies at less than the cost of the incumbent. It returns nil if it finds
-// none. prices holds the price of each column of the incumbent.
+// Generate returns columns that pack all copies and cost less than the incumbent. It returns nil if it finds none.
+// prices[i] is the price of column i of the incumbent.
 func Generate(items []Item, bins []Bin, incumbent []Column, prices []float64, o Options) []Column {
 	g := newGenerator(items, bins, o.Spend)
 	least := 0.0
@@ -104,7 +104,7 @@ func Generate(items []Item, bins []Bin, incumbent []Column, prices []float64, o 
 		g.addColumns()
 		g.solveMaster(least)
 	}
-	var best []packed
+	var best []column
 	for range o.Effort * max(minPackings, min(maxPackings, packingPairs/n)) {
 		if !g.spend(len(items)) {
 			break
@@ -138,24 +138,24 @@ func newGenerator(items []Item, bins []Bin, spend func(int) bool) *generator {
 	for i, b := range bins {
 		g.byPrice = append(g.byPrice, bin{b, i})
 	}
-	byBound := slices.Clone(g.byPrice)
+	byRatio := slices.Clone(g.byPrice)
 	slices.SortStableFunc(g.byPrice, func(a, b bin) int { return cmp.Compare(a.Price, b.Price) })
-	slices.SortStableFunc(byBound, func(a, b bin) int {
-		return cmp.Or(cmp.Compare(b.Bound, a.Bound), cmp.Compare(b.Price, a.Price))
+	slices.SortStableFunc(byRatio, func(a, b bin) int {
+		return cmp.Or(cmp.Compare(b.MaxRatio, a.MaxRatio), cmp.Compare(b.Price, a.Price))
 	})
-	// kept marks in byBound the first binsPerItem bin types that hold some item.
+	// kept[i] is set if, for some item, byRatio[i] is among the first binsPerItem bin types that hold it.
 	kept := make([]bool, len(bins))
 	for _, it := range items {
 		n := 0
-		for i := range byBound {
-			if b := &byBound[i]; n < binsPerItem && b.X >= it.X && b.Y >= it.Y {
+		for i := range byRatio {
+			if b := &byRatio[i]; n < binsPerItem && b.X >= it.X && b.Y >= it.Y {
 				kept[i] = true
 				n++
 			}
 		}
 		g.value = append(g.value, it.Value)
 	}
-	for i, b := range byBound {
+	for i, b := range byRatio {
 		if kept[i] {
 			g.bins = append(g.bins, b)
 		}
@@ -163,7 +163,7 @@ func newGenerator(items []Item, bins []Bin, spend func(int) bool) *generator {
 	return g
 }
 
-// restock marks all copies as unpacked and rebuilds the list of open items.
+// restock marks all copies as remaining and rebuilds the list of open items.
 func (g *generator) restock() {
 	g.left = g.left[:0]
 	for i := range g.items {
@@ -172,7 +172,7 @@ func (g *generator) restock() {
 	g.list()
 }
 
-// list rebuilds the list open: the items with copies left, by falling value. It updates the table of gaps too.
+// list rebuilds the list open and the gap table for it.
 func (g *generator) list() {
 	g.open = g.open[:0]
 	for i, it := range g.items {
@@ -184,12 +184,12 @@ func (g *generator) list() {
 	g.buf = g.gaps.set(g.open, g.buf)
 }
 
-// staleShare: pack rebuilds the list when more than 1/staleShare of the open items have no copies left.
-const staleShare = 8
+// maxGone: pack rebuilds the list when more than this share of its items have no remaining copies.
+const maxGone = 0.125
 
-// pack packs all copies greedily. Each bin gets the most valuable copy left and the column with the highest ratio
-// around it. pack returns the columns and their total cost.
-func (g *generator) pack() (list []packed, cost float64) {
+// pack packs all copies greedily, and returns the columns and their total price. It takes the most valuable remaining
+// copy and adds the column with the highest ratio that contains it, until all are packed.
+func (g *generator) pack() (list []column, cost float64) {
 	g.restock()
 	gone, first := 0, 0
 	for {
@@ -199,11 +199,11 @@ func (g *generator) pack() (list []packed, cost float64) {
 		if first == len(g.open) {
 			return list, cost
 		}
-		if gone*staleShare > len(g.open) {
+		if float64(gone) > maxGone*float64(len(g.open)) {
 			g.list()
 			gone, first = 0, 0
 		}
-		c := g.around(first)
+		c := g.bestAround(first)
 		for _, t := range c.member[:c.size] {
 			if g.left[t]--; g.left[t] == 0 {
 				gone++
@@ -213,9 +213,9 @@ func (g *generator) pack() (list []packed, cost float64) {
 	}
 }
 
-// around returns the column with the highest ratio that contains a copy of the entry with number first.
-func (g *generator) around(first int) packed {
-	var best packed
+// bestAround returns the column with the highest ratio that contains a copy of open[first] and no more valuable entry.
+func (g *generator) bestAround(first int) column {
+	var best column
 	ratio, tries := 0.0, 0
 	one := &g.open[first]
 	for i := range g.bins {
@@ -230,7 +230,7 @@ func (g *generator) around(first int) packed {
 		if f.size == 0 {
 			continue
 		}
-		c := g.packed(&f)
+		c := g.toColumn(&f)
 		if r := f.ratio * b.Price / c.bin.Price; best.bin == nil || r > ratio*(1+same) {
 			best, ratio = c, r
 		}
@@ -238,9 +238,9 @@ func (g *generator) around(first int) packed {
 	return best
 }
 
-// packed returns the column of a set of entries, in the cheapest bin type that holds it.
-func (g *generator) packed(f *entrySet) packed {
-	c := packed{size: f.size}
+// toColumn returns the entries of f as a column in the cheapest bin type that holds them.
+func (g *generator) toColumn(f *entrySet) column {
+	c := column{size: f.size}
 	var x, y int64
 	for i, m := range f.member[:f.size] {
 		o := &g.open[m]
@@ -251,9 +251,9 @@ func (g *generator) packed(f *entrySet) packed {
 	return c
 }
 
-// revalue moves the value of each item towards the mean cost of its copies in these columns. A column's price is
+// revalue moves the value of each item towards the mean cost of its copies in these columns. The price of a column is
 // divided among its copies in proportion to their values.
-func (g *generator) revalue(list []packed) {
+func (g *generator) revalue(list []column) {
 	paid := make([]float64, len(g.value))
 	for i := range list {
 		c := &list[i]

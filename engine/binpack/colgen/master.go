@@ -5,17 +5,17 @@ import "math"
 // A master is the restricted master problem of column generation. It contains the distinct columns generated so far.
 type master struct {
 	price []float64
-	times []float64 // by column: how often it can be used before an item runs out of copies
-	ends  []int32   // by column: the end of its members in items
+	times []float64 // times[j] is how often column j can be used before an item runs out of copies
+	ends  []int32   // ends[j] is the end of the members of column j in items
 	items []int32   // the items of all columns, one column after another
 	known map[uint64]bool
 }
 
-// add adds the column with these members at that price, unless the problem already contains it.
+// add adds the column with these members (indices of items) and price, unless the master problem already contains it.
 func (m *master) add(members []int32, price float64, items []Item) {
 	hash := uint64(0)
 	for _, t := range members {
-		h := uint64(t+1) * 0x9e3779b97f4a7c15 // a mixing function, so that sums over different columns differ
+		h := uint64(t+1) * 0x9e3779b97f4a7c15 // mix the bits, so that the sums of different columns differ
 		h = (h ^ h>>29) * 0xbf58476d1ce4e5b9
 		hash += h ^ h>>32
 	}
@@ -43,27 +43,27 @@ func (m *master) add(members []int32, price float64, items []Item) {
 }
 
 const (
-	// subgradientSteps is the number of iterations. The step factor starts at 1. It is multiplied by stepShrink after
-	// stepPatience iterations without a better bound.
+	// subgradientSteps is the largest number of iterations. The step factor starts at 1. After stepPatience iterations
+	// without a better lower bound, it is multiplied by stepShrink.
 	subgradientSteps = 150
 	stepShrink       = 0.6
 	stepPatience     = 8
-	// minValue is the lower limit of a copy's value. epsilon is the squared norm below which a subgradient counts as
-	// zero.
+	// minValue is the lower limit of an item's value. If the squared norm of the subgradient is below epsilon, iterations
+	// end.
 	minValue, epsilon = 1e-9, 1e-12
-	// betterBound is the relative increase that counts as a better bound.
+	// betterBound is the relative increase from which on a lower bound is taken for better.
 	betterBound = 1e-5
 )
 
-// solveMaster approximates the dual prices of the master problem: the values u >= 0 of the items that maximise the
-// bound
+// solveMaster approximates the dual prices of the restricted master problem: the values u >= 0 of the items that
+// maximise
 //
 //	L(u) = sum over items i of copies[i]*u[i] - sum over columns j of times[j]*max(0, value of j - price[j])
 //
-// The value of column j is the sum of u over its members. L is the Lagrangian relaxation, maximised by a subgradient
-// method (Fisher 1981). Each column whose value exceeds its price is used times[j] times. Values of items of which
-// too many copies are used fall, values of the other items rise. Steps have Polyak's length, with the cost goal as
-// the target.
+// The value of column j is the sum of u over its members. L(u) is a lower bound by Lagrangian relaxation. A subgradient
+// method maximises it (Fisher 1981). In each iteration, every column j whose value exceeds its price is used times[j]
+// times. The values of items that are then used too often fall, and those of items used too seldom rise. Steps have
+// Polyak's length; goal is the cost that the bound is to reach.
 func (g *generator) solveMaster(goal float64) {
 	m := &g.master
 	factor, vain, best := 1.0, 0, 0.0
@@ -78,7 +78,7 @@ func (g *generator) solveMaster(goal float64) {
 			missing[i] = float64(g.items[i].Copies)
 			bound += float64(g.value[i] * missing[i])
 		}
-		bound -= m.take(g.value, missing)
+		bound -= m.evaluate(g.value, missing)
 		if top == nil || bound > best*(1+betterBound) {
 			best, top, vain = bound, append(top[:0], g.value...), 0
 		} else if vain++; vain > stepPatience {
@@ -103,9 +103,9 @@ func (g *generator) solveMaster(goal float64) {
 	}
 }
 
-// take evaluates the Lagrangian relaxation. It uses each column j whose value exceeds its price times[j] times. It
-// subtracts the used copies from missing and returns the total excess of value over price.
-func (m *master) take(value, missing []float64) float64 {
+// evaluate uses each column j whose value exceeds its price times[j] times. It returns the total excess of value over
+// price, and subtracts the used copies of item i from missing[i].
+func (m *master) evaluate(value, missing []float64) float64 {
 	gain, from := 0.0, int32(0)
 	for j, end := range m.ends {
 		more := -m.price[j]

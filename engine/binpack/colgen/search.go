@@ -1,24 +1,24 @@
 package colgen
 
-// An entrySet is a set of copies of entries for one bin type. ratio is its value divided by the bin's price.
+// An entrySet is a set of copies for one bin type. ratio is their total value divided by the bin's price.
 type entrySet struct {
 	ratio  float64
 	size   int
-	member [maxSize]int32 // by copy: the index of its entry in open
+	member [maxSize]int32 // member[k] is the index in open of the entry of copy k
 }
 
 const (
-	// restFactor bounds the value of a set: its first copy plus restFactor times its second. pairUp stops at the first
-	// second copy for which this bound misses minRatio.
+	// restFactor: the value of a set is taken to be at most that of its first copy plus restFactor times that of its
+	// second. pairUp ends when this limit rules out minRatio.
 	restFactor = 2
-	// promising is the least ratio of a column that addColumns adds. possible is the ratio above which pairUp skips a
-	// pair of copies.
+	// addColumns adds only columns with a ratio of at least promising. At ratio 1 the reduced cost of a column is zero.
+	// pairUp skips pairs of copies whose ratio exceeds possible.
 	promising = 0.99
 	possible  = 1.05
 )
 
-// addColumns adds columns to the master problem. For each bin type and entry it adds the best column of two or more
-// copies that contains the entry, if its ratio is at least promising. At ratio 1 the reduced cost is zero.
+// addColumns adds columns to the master problem. For each bin type and entry, it finds the best column of at least two
+// copies with that entry. It adds the column if its ratio is at least promising.
 func (g *generator) addColumns() {
 	g.restock()
 	best := make([]entrySet, len(g.open))
@@ -32,16 +32,18 @@ func (g *generator) addColumns() {
 		}
 		for m := range best {
 			if best[m].size > 0 {
-				c := g.packed(&best[m])
+				c := g.toColumn(&best[m])
 				g.master.add(c.member[:c.size], c.bin.Price, g.items)
 			}
 		}
 	}
 }
 
-// pairUp searches the sets in b whose most valuable entry is first. It tries entries as the second copy, and complete
-// adds the others. If best is nil, it returns the set with the highest ratio, if that is at least minRatio. Otherwise
-// it stores in best, for each entry, the best set of two or more copies that contains it.
+// pairUp searches sets of copies for bin type b in which first is the most valuable entry. It tries each entry as the
+// second copy, and complete adds the others.
+//
+// If best is nil, it returns the set with the highest ratio, if that is at least minRatio. Otherwise it updates best:
+// best[m] is the best set of at least two copies that contains entry m.
 func (g *generator) pairUp(b *bin, first int, minRatio float64, best []entrySet) entrySet {
 	one := &g.open[first]
 	x, y := b.X-one.x, b.Y-one.y
@@ -83,7 +85,7 @@ func (g *generator) pairUp(b *bin, first int, minRatio float64, best []entrySet)
 	return top
 }
 
-// firstAtMost returns the index of the first open entry, from index i on, whose value is at most value. Entries are
+// firstAtMost returns the index of the first open entry, from index i on, with at most the given value. Entries are
 // ordered by falling value.
 func (g *generator) firstAtMost(i int, value float64) int {
 	j := len(g.open)
@@ -97,14 +99,14 @@ func (g *generator) firstAtMost(i int, value float64) int {
 	return i
 }
 
-// complete adds copies to the set greedily: repeatedly the most valuable entry that fits in the free capacity (x, y).
-// It returns the total value of the added copies.
+// complete adds copies to the set until none fits. Each copy is of one of the two most valuable entries that fit into
+// the free capacity (x, y). It returns the total value of the added copies.
 func (g *generator) complete(f *entrySet, x, y int64) float64 {
 	value := 0.0
 	for f.size < maxSize {
 		next := int32(noEntry)
 		for _, m := range g.gaps.within(x, y) {
-			if m != noEntry && g.spare(f, m) {
+			if m != noEntry && g.hasSpare(f, m) {
 				next = m
 				break
 			}
@@ -120,8 +122,8 @@ func (g *generator) complete(f *entrySet, x, y int64) float64 {
 	return value
 }
 
-// spare reports whether the entry has more copies left than the set contains.
-func (g *generator) spare(f *entrySet, m int32) bool {
+// hasSpare reports whether entry m has more remaining copies than the set contains.
+func (g *generator) hasSpare(f *entrySet, m int32) bool {
 	left := g.left[g.open[m].item]
 	for _, o := range f.member[:f.size] {
 		if o == m {

@@ -9,37 +9,37 @@ import (
 )
 
 // A Covering is the linear relaxation of bin packing with groups of items. Fractional numbers of bins cover the needs
-// of all groups at least cost. Each group has its own dual prices: needs that only expensive bins can cover have
-// higher prices.
+// of all groups at least cost. Needs are total demands of the items of a group. Each group has its own dual prices: they
+// are higher for a group that can use only expensive bins.
 //
 //	minimise    sum over b of price[b]*x[b]
 //	subject to  the capacity of all x[b] bins covers the needs of all groups, in each dimension,
-//	            where capacity of b may be given to any group that b admits, and x >= 0
+//	            a bin's capacity is divided among the groups that it admits, and x >= 0
 //
-// Its dual maximises the value of all needs. y[g][r] is the dual price of a unit of dimension r for group g. No bin
-// may hold more value than its price, whichever of its groups use its capacity:
+// Its dual maximises the value of all needs. y[g][r] is the dual price of a unit of dimension r for group g. However
+// a bin's capacity is divided among its groups, the bin must not hold more value than its price:
 //
 //	maximise    sum over g, r of need[g][r]*y[g][r]
 //	subject to  sum over r of capacity[b][r] * max over groups g of b of y[g][r] <= price[b]   for each bin b
 //	            y >= 0
 //
-// Without the maxima, a bin needs a row for each choice of one group per dimension. That is too many rows. Such a row
-// is a cut here. Solve adds violated cuts until none is left (Kelley 1960). Cuts and the basis are kept between
-// solves.
+// As linear rows without maxima, the constraint of a bin is one row for each choice of a group per dimension. These are
+// too many. Such a row is called a cut. Solve adds violated cuts until no cut is violated (Kelley 1960). It keeps the
+// cuts and the basis for the next solve.
 type Covering struct {
 	dimensions, groups int
 	bins               []CoverBin
 	sets               []GroupSet // the distinct values of CoverBin.Groups
-	setOf              []int      // by bin: the index of its Groups in sets
-	cuts               []cut      // the rows of program, in the same order
+	setOf              []int      // setOf[i] is the index in sets of the groups of bin i
+	cuts               []cut      // cuts[i] is row i of program
 	program            *Program
-	ceilings           [][]float64 // by set and dimension: the highest price over the groups of the set
-	flat               []float64
+	ceilings           [][]float64 // ceilings[s][r] is the highest price in dimension r of any group in set s
+	flat               []float64   // the prices of all groups, one group after another
 }
 
 // A CoverBin is a bin type at one price, with the groups of items that may use it at that price.
 type CoverBin struct {
-	// Key identifies the bin type over all calls of SetBins. Bins with equal keys must have equal capacities.
+	// Key identifies the bin type in all calls of SetBins. Bins with equal keys must have equal capacities.
 	Key      int
 	Capacity []float64
 	Price    float64
@@ -52,30 +52,30 @@ type GroupSet uint64
 // Has reports whether g is in the set.
 func (s GroupSet) Has(g int) bool { return s>>g&1 != 0 }
 
-// A cut is a constraint of the dual program for one bin type, with one group for each dimension r: the sum over r of
-// capacity[r] times the price of group[r] in dimension r is at most the price of the bin type.
+// A cut is a row of the dual program. It belongs to one bin type and chooses group[r] for each dimension r. It states
+// that the sum over r of capacity[r] times the price of group[r] in dimension r is at most the bin's price.
 type cut struct {
 	key      int
 	capacity []float64
 	group    []int
-	groups   GroupSet // the set of the groups in group
+	groups   GroupSet // the groups in group, as a set
 }
 
 const (
-	// maxRounds bounds the rounds of adding cuts in one solve. cutsPerRound bounds the cuts added in one round.
+	// maxRounds is the largest number of rounds of adding cuts in one solve. A round adds at most cutsPerRound cuts.
 	maxRounds    = 24
 	cutsPerRound = 16
-	// tolerance is the relative violation up to which a row is not added. Solve scales the prices down afterwards, so
-	// that they violate no row.
+	// tolerance is the relative violation up to which a cut is not added. Solve then scales all prices down so that no cut
+	// is violated.
 	tolerance = 1e-5
-	// perturbation is the largest relative increase of a price. Each cut gets a different one. Bin types of one
-	// family have equal ratios of capacity to price. Such ties cause thousands of degenerate pivots of the simplex
-	// method. The scaling of the result also compensates for this increase.
+	// perturbation is the largest relative increase of the price in a cut; each cut gets a different one. Bin types of one
+	// family have equal ratios of capacity to price, and such ties cause thousands of degenerate simplex pivots. Solve's
+	// scaling of the prices corrects this as well.
 	perturbation = 1e-6
 	// maxCuts is the number of cuts per variable above which prepare removes the cuts that do not bind.
 	maxCuts = 8
-	// exactPivots is the number of pivots after which the program restarts from y = 0, because rounding errors
-	// accumulate. With a single group each solve restarts, which costs little there.
+	// exactPivots is the number of pivots after which the program restarts from y = 0, because rounding errors accumulate.
+	// With a single group each solve restarts, because that costs little.
 	exactPivots = 3000
 )
 
@@ -84,7 +84,8 @@ func NewCovering(dimensions, groups int) *Covering {
 	return &Covering{dimensions: dimensions, groups: groups}
 }
 
-// SetBins replaces the bins. It keeps the cuts whose bin type and groups still occur. The Covering retains the slice.
+// SetBins replaces the bins. It keeps a cut if some bin has its key and admits its groups. The Covering keeps a
+// reference to the slice.
 func (c *Covering) SetBins(bins []CoverBin) {
 	c.bins = bins
 	c.sets, c.setOf = c.sets[:0], c.setOf[:0]
@@ -103,7 +104,7 @@ func (c *Covering) SetBins(bins []CoverBin) {
 	c.cuts, c.program = nil, NewProgram(make([]float64, c.groups*c.dimensions))
 	for g := range c.groups {
 		for r := range c.dimensions {
-			c.limit(g, r)
+			c.boundPrice(g, r)
 		}
 	}
 	price := c.cheapest(old)
@@ -114,8 +115,9 @@ func (c *Covering) SetBins(bins []CoverBin) {
 	}
 }
 
-// limit adds the cut that bounds y[g][r]. It belongs to the bin with the most capacity in dimension r per dollar.
-func (c *Covering) limit(g, r int) {
+// boundPrice adds a cut that bounds y[g][r], so that the dual program is bounded. It is that of the bin with the most
+// capacity in dimension r per dollar.
+func (c *Covering) boundPrice(g, r int) {
 	best, most := -1, 0.0
 	for i := range c.bins {
 		b := &c.bins[i]
@@ -137,7 +139,7 @@ func (c *Covering) limit(g, r int) {
 	c.add(cut{key: b.Key, capacity: b.Capacity, group: group, groups: 1 << g}, b.Price)
 }
 
-// add adds the row of a cut, unless the program already contains it.
+// add adds a cut with this price as a row, unless the program already contains it.
 func (c *Covering) add(x cut, price float64) {
 	if slices.ContainsFunc(c.cuts, func(o cut) bool { return o.key == x.key && slices.Equal(o.group, x.group) }) {
 		return
@@ -154,8 +156,8 @@ func (c *Covering) add(x cut, price float64) {
 	c.program.AddRow(row, price)
 }
 
-// cheapest returns for each cut the lowest price of a bin that has its key and admits its groups. The price is
-// infinite if there is no such bin.
+// cheapest returns for each cut the lowest price of a bin that has its key and admits its groups. The price is infinite
+// if there is no such bin.
 func (c *Covering) cheapest(cuts []cut) []float64 {
 	price := make([]float64, len(cuts))
 	byKey := map[int][]int{}
@@ -174,8 +176,8 @@ func (c *Covering) cheapest(cuts []cut) []float64 {
 	return price
 }
 
-// Solve returns the dual prices by group and dimension, and a lower bound on the cost of bins that cover the needs.
-// needs are by group and dimension. Each group with a need must have a bin that admits it.
+// Solve returns the dual prices and a lower bound on the cost of bins that cover the needs. needs[g][r] is the need of
+// group g in dimension r; prices are indexed in the same way. A group with a need must have a bin that admits it.
 func (c *Covering) Solve(needs [][]float64) (prices [][]float64, cost float64) {
 	c.prepare(needs)
 	c.flat = make([]float64, c.groups*c.dimensions)
@@ -183,19 +185,19 @@ func (c *Covering) Solve(needs [][]float64) (prices [][]float64, cost float64) {
 	for g := range prices {
 		prices[g] = c.flat[g*c.dimensions : (g+1)*c.dimensions]
 	}
-	most := 1.0
+	maxRatio := 1.0
 	for range maxRounds {
 		c.program.Solve()
 		c.program.Solution(c.flat)
 		c.ignoreUnneeded(needs)
 		var violated bool
-		if most, violated = c.separate(prices); !violated {
+		if maxRatio, violated = c.separate(prices); !violated {
 			break
 		}
 	}
-	if most != 1 {
+	if maxRatio != 1 {
 		for i := range c.flat {
-			c.flat[i] /= most
+			c.flat[i] /= maxRatio
 		}
 	}
 	for g, need := range needs {
@@ -207,8 +209,8 @@ func (c *Covering) Solve(needs [][]float64) (prices [][]float64, cost float64) {
 // Steps returns the number of rows that pivots have changed since SetBins.
 func (c *Covering) Steps() int64 { return c.program.Steps }
 
-// prepare sets the objective. It removes slack cuts if there are too many, and restarts the program if rounding
-// errors may have accumulated.
+// prepare sets the objective. It removes cuts that do not bind if there are too many. It restarts the program if
+// rounding errors may have accumulated.
 func (c *Covering) prepare(needs [][]float64) {
 	objective := make([]float64, 0, c.groups*c.dimensions)
 	for _, need := range needs {
@@ -224,7 +226,7 @@ func (c *Covering) prepare(needs [][]float64) {
 	c.program.SetObjective(objective)
 }
 
-// dropSlack removes the cuts that do not bind at the last solution. It keeps the cuts that limit added.
+// dropSlack removes the cuts that do not bind at the last solution, except those that boundPrice added.
 func (c *Covering) dropSlack() {
 	first := min(c.groups*c.dimensions, len(c.cuts))
 	kept := c.program.DropSlack(func(row int) bool { return row >= first })
@@ -235,7 +237,7 @@ func (c *Covering) dropSlack() {
 	c.cuts = cuts
 }
 
-// ignoreUnneeded sets a price to 0 where the need is 0. Lowering a price violates no row.
+// ignoreUnneeded sets the prices of dimensions without a need to 0. A lower price violates no cut.
 func (c *Covering) ignoreUnneeded(needs [][]float64) {
 	for g, need := range needs {
 		for r, v := range need {
@@ -246,9 +248,9 @@ func (c *Covering) ignoreUnneeded(needs [][]float64) {
 	}
 }
 
-// separate adds the most violated cuts at these prices and reports whether it found any. most is the largest ratio of
-// value to price over all bins, and at least 1.
-func (c *Covering) separate(prices [][]float64) (most float64, found bool) {
+// separate adds the most violated cuts at these prices. It returns the largest ratio of value to price over all bins,
+// at least 1, and whether it found a violated cut.
+func (c *Covering) separate(prices [][]float64) (maxRatio float64, found bool) {
 	type violation struct {
 		bin int
 		by  float64
@@ -257,30 +259,29 @@ func (c *Covering) separate(prices [][]float64) (most float64, found bool) {
 		Ceiling(c.ceilings[i], set, prices)
 	}
 	var violated []violation
-	most = 1
+	maxRatio = 1
 	for i := range c.bins {
 		b := &c.bins[i]
 		v := vector.Dot(c.ceilings[c.setOf[i]], b.Capacity) / b.Price
 		if v > 1+tolerance {
 			violated = append(violated, violation{i, v})
 		}
-		most = max(most, v)
+		maxRatio = max(maxRatio, v)
 	}
 	slices.SortStableFunc(violated, func(a, b violation) int { return cmp.Compare(b.by, a.by) })
 	for _, v := range violated[:min(len(violated), cutsPerRound)] {
 		b := &c.bins[v.bin]
 		x := cut{key: b.Key, capacity: b.Capacity, group: make([]int, c.dimensions)}
 		for r := range x.group {
-			x.group[r] = dearest(b.Groups, prices, r)
+			x.group[r] = highestPriced(b.Groups, prices, r)
 			x.groups |= 1 << x.group[r]
 		}
 		c.add(x, b.Price)
 	}
-	return most, len(violated) > 0
+	return maxRatio, len(violated) > 0
 }
 
-// Ceiling writes to out, for each dimension, the highest price over the groups of the set. prices are by group and
-// dimension.
+// Ceiling sets out[r] to the highest price in dimension r of any group in the set. prices[g][r] is that of group g.
 func Ceiling(out []float64, set GroupSet, prices [][]float64) {
 	clear(out)
 	for ; set != 0; set &= set - 1 {
@@ -290,8 +291,9 @@ func Ceiling(out []float64, set GroupSet, prices [][]float64) {
 	}
 }
 
-// dearest returns the group of the set with the highest price in dimension r. Of equal groups it returns the lowest.
-func dearest(set GroupSet, prices [][]float64, r int) int {
+// highestPriced returns the group of the set with the highest price in dimension r. Of groups with equal prices it
+// returns the lowest.
+func highestPriced(set GroupSet, prices [][]float64, r int) int {
 	best := bits.TrailingZeros64(uint64(set))
 	for set &= set - 1; set != 0; set &= set - 1 {
 		if g := bits.TrailingZeros64(uint64(set)); prices[g][r] > prices[best][r] {

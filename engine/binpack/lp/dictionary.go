@@ -1,39 +1,40 @@
 package lp
 
-// epsilon is the magnitude below which a dictionary coefficient counts as zero. Typical coefficients are near one.
+// epsilon is the magnitude below which a coefficient of the dictionary is taken for zero. Typical coefficients are near
+// one.
 const epsilon = 1e-12
 
-// negligible is the gain that counts as zero, relative to the largest coefficient of the objective. Gains are sums of
-// many products. Their rounding errors must not cause pivots.
+// negligible is the gain that is taken for zero, as a share of the largest coefficient of the objective. Gains are sums
+// of many products, whose rounding errors must not cause pivots.
 const negligible = 1e-11
 
-// feasible is the absolute tolerance for a negative basic variable. It exceeds the rounding errors of some hundred
-// pivots.
+// feasible: a basic variable is taken for nonnegative if it is at least -feasible. The tolerance exceeds the rounding
+// errors of some hundred pivots.
 const feasible = 1e-9
 
-// A dictionary is the state of the simplex method. The comment of Program gives the equations in at, right, gain, basic
-// and free.
+// A dictionary is the state of the simplex method. The comment of Program gives the equations that its fields
+// represent.
 type dictionary struct {
 	columns     int
-	at          []float64 // the coefficients, row by row
-	right       []float64
+	coef        []float64 // the coefficients, row after row
+	rhs         []float64
 	gain        []float64
 	basic, free []int
 	filled      []int   // the columns with nonzero entries in the pivot row
-	least       float64 // gains up to this are taken for zero
-	solved      bool    // the dictionary matches the current rows and objective
+	minGain     float64 // gains up to this value are taken for zero
+	solved      bool    // the dictionary represents the current rows and objective
 }
 
-// start sets the dictionary to the basis y = 0, in which all slacks are basic.
+// start sets the dictionary to the basis of y = 0, in which all slacks are basic.
 func (d *dictionary) start(rows [][]float64, bounds, objective []float64) {
 	d.columns, d.solved = len(objective), true
-	d.at = d.at[:0]
+	d.coef = d.coef[:0]
 	for _, row := range rows {
-		d.at = append(d.at, row...)
+		d.coef = append(d.coef, row...)
 	}
-	d.right = append(d.right[:0], bounds...)
+	d.rhs = append(d.rhs[:0], bounds...)
 	d.gain = append(d.gain[:0], objective...)
-	d.setLeast(objective)
+	d.setMinGain(objective)
 	d.basic, d.free = d.basic[:0], d.free[:0]
 	for i := range rows {
 		d.basic = append(d.basic, d.columns+i)
@@ -43,33 +44,34 @@ func (d *dictionary) start(rows [][]float64, bounds, objective []float64) {
 	}
 }
 
-// express adds the row a·y <= b in terms of the free variables. The variable slack is basic in it.
-func (d *dictionary) express(a []float64, b float64, slack int) {
-	from := len(d.at)
+// addRow adds the row a·y <= b, expressed in terms of the free variables. The basic variable of the row is its slack,
+// which has number slack.
+func (d *dictionary) addRow(a []float64, b float64, slack int) {
+	from := len(d.coef)
 	for _, v := range d.free {
 		coefficient := 0.0
 		if v < d.columns {
 			coefficient = a[v]
 		}
-		d.at = append(d.at, coefficient)
+		d.coef = append(d.coef, coefficient)
 	}
-	row := d.at[from:]
+	row := d.coef[from:]
 	for i, v := range d.basic {
 		if v >= d.columns || a[v] == 0 {
 			continue
 		}
 		f := a[v]
-		for j, x := range d.at[i*d.columns : i*d.columns+d.columns] {
+		for j, x := range d.coef[i*d.columns : i*d.columns+d.columns] {
 			row[j] -= float64(f * x)
 		}
-		b -= float64(f * d.right[i])
+		b -= float64(f * d.rhs[i])
 	}
-	d.right, d.basic = append(d.right, b), append(d.basic, slack)
+	d.rhs, d.basic = append(d.rhs, b), append(d.basic, slack)
 }
 
-// price computes the gains of the free variables for the objective c.
-func (d *dictionary) price(c []float64, width int) {
-	d.setLeast(c)
+// setGains computes the gains of the free variables for the objective c. width is the number of y.
+func (d *dictionary) setGains(c []float64, width int) {
+	d.setMinGain(c)
 	for j, v := range d.free {
 		d.gain[j] = 0
 		if v < width {
@@ -81,35 +83,37 @@ func (d *dictionary) price(c []float64, width int) {
 			continue
 		}
 		f := c[v]
-		for j, x := range d.at[i*d.columns : i*d.columns+d.columns] {
+		for j, x := range d.coef[i*d.columns : i*d.columns+d.columns] {
 			d.gain[j] -= float64(f * x)
 		}
 	}
 }
 
-func (d *dictionary) setLeast(objective []float64) {
-	d.least = 0
+// setMinGain computes minGain for the objective.
+func (d *dictionary) setMinGain(objective []float64) {
+	d.minGain = 0
 	for _, v := range objective {
-		d.least = max(d.least, v*negligible)
+		d.minGain = max(d.minGain, v*negligible)
 	}
 }
 
-// choose returns the entering column and the leaving row of the next pivot. The column is -1 at the optimum. The row
-// is -1 if the objective is unbounded. The column is the one that raises the objective most (the greatest-improvement
-// rule). With few columns this saves more pivots than it costs. With bland it is the one whose variable has the
-// lowest number.
+// choose returns the leaving row and the entering column of the next pivot. The column is -1 at the optimum. The row is
+// -1 if the objective is unbounded.
+//
+// The column is the one that raises the objective most (greatest-improvement rule). With few columns this saves more
+// pivots than it costs. If bland is true, it is the one whose variable has the lowest number (Bland's rule).
 func (d *dictionary) choose(bland bool) (row, col int) {
 	row, col = -1, -1
 	most := 0.0
 	for j, v := range d.gain {
-		if v <= d.least || bland && col >= 0 && d.free[j] > d.free[col] {
+		if v <= d.minGain || bland && col >= 0 && d.free[j] > d.free[col] {
 			continue
 		}
 		i := d.leaving(j)
 		if i < 0 {
 			return -1, j
 		}
-		rise := v * max(d.right[i], 0) / d.at[i*d.columns+j]
+		rise := v * max(d.rhs[i], 0) / d.coef[i*d.columns+j]
 		if bland || col < 0 || rise > most || rise == most && v > d.gain[col] {
 			row, col, most = i, j, rise
 		}
@@ -117,16 +121,16 @@ func (d *dictionary) choose(bland bool) (row, col int) {
 	return row, col
 }
 
-// leaving returns the row of the ratio test for the entering column, -1 if no row bounds it. Ties go to the basic
-// variable with the lowest number.
+// leaving returns the row that the primal ratio test chooses for the entering column. It returns -1 if no row bounds
+// the entering variable. Ties go to the basic variable with the lowest number.
 func (d *dictionary) leaving(col int) int {
 	best, ratio := -1, infinite
-	for i := range d.right {
-		v := d.at[i*d.columns+col]
+	for i := range d.rhs {
+		v := d.coef[i*d.columns+col]
 		if v <= epsilon {
 			continue
 		}
-		r := max(d.right[i], 0) / v
+		r := max(d.rhs[i], 0) / v
 		if best < 0 || r < ratio-epsilon || (r <= ratio && d.basic[i] < d.basic[best]) {
 			best, ratio = i, r
 		}
@@ -134,11 +138,11 @@ func (d *dictionary) leaving(col int) int {
 	return best
 }
 
-// violated returns the row with the most negative basic variable, -1 if none is negative. With bland it returns the
-// negative one whose variable has the lowest number.
+// violated returns the row with the most negative basic variable, -1 if none is negative. If bland is true, it returns
+// the row of the negative variable with the lowest number.
 func (d *dictionary) violated(bland bool) int {
 	best, least := -1, -feasible
-	for i, v := range d.right {
+	for i, v := range d.rhs {
 		switch {
 		case bland && v < -feasible && (best < 0 || d.basic[i] < d.basic[best]):
 			best = i
@@ -149,11 +153,11 @@ func (d *dictionary) violated(bland bool) int {
 	return best
 }
 
-// dualEntering returns the entering column of the dual ratio test for a violated row, -1 if there is none. Ties go to
-// the free variable with the lowest number.
+// dualEntering returns the column that the dual ratio test chooses for a violated row. It returns -1 if there is none.
+// Ties go to the free variable with the lowest number.
 func (d *dictionary) dualEntering(row int) int {
 	best, ratio := -1, infinite
-	for j, v := range d.at[row*d.columns : row*d.columns+d.columns] {
+	for j, v := range d.coef[row*d.columns : row*d.columns+d.columns] {
 		if v >= -epsilon {
 			continue
 		}
@@ -165,24 +169,24 @@ func (d *dictionary) dualEntering(row int) int {
 	return best
 }
 
-// exchange pivots: the free variable of the column becomes basic, and the basic variable of the row becomes free.
+// exchange pivots: the free variable of column col becomes basic, and the basic variable of the row becomes free.
 func (d *dictionary) exchange(row, col int) {
 	w := d.columns
-	pr := d.at[row*w : row*w+w]
+	pr := d.coef[row*w : row*w+w]
 	p := pr[col]
 	for j := range pr {
 		pr[j] /= p
 	}
 	pr[col] = 1 / p
-	d.right[row] /= p
+	d.rhs[row] /= p
 	d.filled = d.filled[:0]
 	for j, v := range pr {
 		if v != 0 && j != col {
 			d.filled = append(d.filled, j)
 		}
 	}
-	for i := range d.right {
-		r := d.at[i*w : i*w+w]
+	for i := range d.rhs {
+		r := d.coef[i*w : i*w+w]
 		f := r[col]
 		if i == row || f == 0 {
 			continue
@@ -197,7 +201,7 @@ func (d *dictionary) exchange(row, col int) {
 			}
 		}
 		r[col] = -f * pr[col]
-		d.right[i] -= float64(f * d.right[row])
+		d.rhs[i] -= float64(f * d.rhs[row])
 	}
 	f := d.gain[col]
 	for _, j := range d.filled {
@@ -207,7 +211,8 @@ func (d *dictionary) exchange(row, col int) {
 	d.basic[row], d.free[col] = d.free[col], d.basic[row]
 }
 
-// renumber removes the rows whose slack is gone. The slack of old row i becomes variable number[i].
+// renumber removes the rows of the slacks that are gone. width is the number of y. gone[i] says that row i was removed.
+// The slack of old row i becomes variable number[i].
 func (d *dictionary) renumber(width int, gone []bool, number []int) {
 	n := 0
 	for i, v := range d.basic {
@@ -217,11 +222,11 @@ func (d *dictionary) renumber(width int, gone []bool, number []int) {
 		if v >= width {
 			v = number[v-width]
 		}
-		copy(d.at[n*d.columns:(n+1)*d.columns], d.at[i*d.columns:(i+1)*d.columns])
-		d.right[n], d.basic[n] = d.right[i], v
+		copy(d.coef[n*d.columns:(n+1)*d.columns], d.coef[i*d.columns:(i+1)*d.columns])
+		d.rhs[n], d.basic[n] = d.rhs[i], v
 		n++
 	}
-	d.at, d.right, d.basic = d.at[:n*d.columns], d.right[:n], d.basic[:n]
+	d.coef, d.rhs, d.basic = d.coef[:n*d.columns], d.rhs[:n], d.basic[:n]
 	for j, v := range d.free {
 		if v >= width {
 			d.free[j] = number[v-width]

@@ -12,12 +12,12 @@
 // # Covering
 //
 // A Covering is the relaxation of a bin packing problem with several groups of items and many bin types. Its dual has
-// too many rows to write down. The cutting-plane method adds only violated rows (Kelley 1960). The next solve reuses
-// the rows of earlier solves. The dual solution is a price per group and dimension. By weak duality its objective is
-// a lower bound on the cost.
+// too many rows to write down, so the cutting-plane method adds only violated rows (Kelley 1960). The next solve reuses
+// the rows of earlier solves. The dual solution is a price per group and dimension. Its objective is a lower bound on
+// the cost, by weak duality.
 //
 // # Guarantees
 //
-// Results depend only on the calls made, not on the machine. Explicit conversions prevent fused multiply-add, and
-// indices break ties. The number of pivots is bounded. A solve that reaches the bound ends with a feasible y.
+// Results depend only on the calls made, not on the machine: explicit conversions prevent fused multiply-add, and
+// indices break ties. The number of pivots is limited. A solve that reaches the limit ends with a feasible y.
 package lp

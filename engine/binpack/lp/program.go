@@ -2,66 +2,66 @@ package lp
 
 import "math"
 
-// A Program maximises c·y subject to rows a·y <= b and y >= 0, with b >= 0.
+// A Program is a linear program: maximise c·y subject to rows a·y <= b and y >= 0, with b >= 0.
 //
 // Its state is a dictionary. It expresses each basic variable and the objective in terms of the free (nonbasic)
 // variables:
 //
-//	basic[i] + sum over j of at[i][j]*free[j] = right[i]
+//	basic[i] + sum over j of coef[i][j]*free[j] = rhs[i]
 //	objective - sum over j of gain[j]*free[j] = constant
 //
-// Variables with numbers below width are the y. Variable width+i is the slack of row i.
+// A free variable is 0, so basic[i] has the value rhs[i]. gain[j] is by how much the objective rises per unit of
+// free[j]. Variable j < width is y[j]. Variable width+i is the slack of row i.
 type Program struct {
 	width     int
 	objective []float64
 	rows      [][]float64
 	bounds    []float64
 	dictionary
-	// Pivots is the number of pivots of all solves. Steps is the number of rows that they changed.
+	// Pivots is the number of pivots since the caller last set it to 0. Steps is the number of rows changed by all pivots.
 	Pivots, Steps int64
 }
 
-// NewProgram returns the program with this objective and no rows. The Program retains the slice.
+// NewProgram returns the program with this objective and no rows. It keeps a reference to the slice.
 func NewProgram(objective []float64) *Program {
 	return &Program{width: len(objective), objective: objective}
 }
 
-// AddRow adds the row a·y <= b, where b must not be negative. The Program retains the slice.
+// AddRow adds the row a·y <= b. b must not be negative. The Program keeps a reference to the slice.
 func (p *Program) AddRow(a []float64, b float64) {
 	p.rows, p.bounds = append(p.rows, a), append(p.bounds, b)
 	if p.solved {
-		p.express(a, b, p.width+len(p.rows)-1)
+		p.addRow(a, b, p.width+len(p.rows)-1)
 	}
 }
 
 // Rows returns the number of rows.
 func (p *Program) Rows() int { return len(p.rows) }
 
-// SetObjective replaces the objective. The Program retains the slice.
+// SetObjective replaces the objective. The Program keeps a reference to the slice.
 func (p *Program) SetObjective(c []float64) {
 	p.objective = c
 	if p.solved {
-		p.price(c, p.width)
+		p.setGains(c, p.width)
 	}
 }
 
-// Reset discards the basis. The next solve starts from y = 0 without accumulated rounding errors.
+// Reset discards the basis. The next solve starts from y = 0, without accumulated rounding errors.
 func (p *Program) Reset() { p.solved = false }
 
 const (
-	// maxPivots bounds the pivots of the primal simplex method in one solve. Usually a few pivots per variable
-	// suffice.
+	// maxPivots is the largest number of primal pivots in one solve. Usually a few pivots per variable suffice.
 	maxPivots = 4000
-	// blandAfter is the number of pivots after which the primal method uses Bland's rule, which prevents cycling.
-	// blandRestore is the same for the dual method. After maxRestore dual pivots, a restart from y = 0 is cheaper.
+	// After blandAfter pivots the primal method uses Bland's rule, which prevents cycling. The dual method does so after
+	// blandRestore pivots. After maxRestore dual pivots the solve restarts from y = 0, which is then cheaper.
 	blandAfter, blandRestore, maxRestore = 1000, 60, 200
 )
 
-// Solve finds an optimal y. It returns false if the objective is unbounded or after maxPivots pivots. In both cases y
-// is feasible but not optimal.
+// Solve finds an optimal y and returns true. It returns false if the objective is unbounded or maxPivots is reached.
+// Then y is feasible, but not optimal.
 func (p *Program) Solve() bool {
 	if p.solved {
-		// Added rows may be violated. The basis is dual feasible unless the objective has changed too.
+		// Added rows may be violated. The basis is dual feasible unless the objective has changed as well.
 		if !p.restore() {
 			p.solved = false
 		}
@@ -82,8 +82,8 @@ func (p *Program) Solve() bool {
 	return false
 }
 
-// restore makes the basis primal feasible again by the dual simplex method. It returns false if it fails, for
-// instance because the objective has changed too or rounding errors are too large.
+// restore makes the basis primal feasible by the dual simplex method. It returns false if that fails, for example
+// because the objective has changed as well, or rounding errors are too large.
 func (p *Program) restore() bool {
 	for n := range maxRestore {
 		row := p.violated(n >= blandRestore)
@@ -99,24 +99,25 @@ func (p *Program) restore() bool {
 	return false
 }
 
-// pivot exchanges a basic variable for a free one and updates Pivots and Steps.
+// pivot makes the basic variable of the row free and the free variable of the column basic. It updates Pivots and
+// Steps.
 func (p *Program) pivot(row, col int) {
 	p.Pivots++
-	p.Steps += int64(len(p.right))
+	p.Steps += int64(len(p.rhs))
 	p.exchange(row, col)
 }
 
-// Solution writes the values of the y into out.
+// Solution sets out[j] to y[j].
 func (p *Program) Solution(out []float64) {
 	clear(out)
 	for i, v := range p.basic {
 		if v < p.width {
-			out[v] = max(p.right[i], 0)
+			out[v] = max(p.rhs[i], 0)
 		}
 	}
 }
 
-// Duals writes the dual price of each row into out: the increase of the optimum per unit of the row's bound.
+// Duals sets out[i] to the dual price of row i: by how much the optimum rises per unit of the row's right-hand side.
 func (p *Program) Duals(out []float64) {
 	clear(out)
 	for j, v := range p.free {
@@ -126,19 +127,19 @@ func (p *Program) Duals(out []float64) {
 	}
 }
 
-// Value returns the objective at the solution.
+// Value returns the objective at the current solution.
 func (p *Program) Value() float64 {
 	sum := 0.0
 	for i, v := range p.basic {
 		if v < p.width {
-			sum += float64(p.objective[v] * max(p.right[i], 0))
+			sum += float64(p.objective[v] * max(p.rhs[i], 0))
 		}
 	}
 	return sum
 }
 
-// DropSlack removes the rows for which drop returns true. If the program is solved, it keeps rows whose slack is not
-// basic, because the basis needs them. It returns the old indices of the kept rows, in order.
+// DropSlack removes the rows for which drop returns true. Once the program is solved, it removes only rows whose slack
+// is basic, because the basis needs the others. It returns the old indices of the remaining rows, in order.
 func (p *Program) DropSlack(drop func(row int) bool) []int {
 	kept := make([]int, 0, len(p.rows))
 	gone := make([]bool, len(p.rows))

@@ -2,9 +2,9 @@ package typeset
 
 import "slices"
 
-// Small sets are sorted lists of numbers.
+// The functions of this file work on small sets of numbers, as sorted lists without duplicates.
 
-// Union returns the union of both lists. The result may be one of the arguments.
+// Union returns the union of two sorted lists, sorted. The result may be one of the arguments.
 func Union(a, b []int) []int {
 	switch {
 	case len(b) == 0:
@@ -17,7 +17,7 @@ func Union(a, b []int) []int {
 	return slices.Compact(out)
 }
 
-// ContainsAll reports whether list a contains all numbers of b.
+// ContainsAll reports whether the sorted list a contains all numbers of b.
 func ContainsAll(a, b []int) bool {
 	for _, x := range b {
 		if _, ok := slices.BinarySearch(a, x); !ok {
@@ -27,7 +27,7 @@ func ContainsAll(a, b []int) bool {
 	return true
 }
 
-// Without returns the numbers of a that are not in b. The result may be a itself.
+// Without returns the numbers of a that are not in b. Both lists are sorted. The result may be a itself.
 func Without(a, b []int) []int {
 	if len(a) == 0 || len(b) == 0 {
 		return a

@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// A Set is a set of the bin types of one catalog, by index.
+// A Set is a set of bin types of one catalog, by index. Bit i%64 of word i/64 is set if type i is in the set.
 type Set []uint64
 
-// New returns the empty set of n types.
+// New returns an empty set for n types.
 func New(n int) Set { return make(Set, (n+63)/64) }
 
 // Add adds type i.
@@ -41,7 +41,7 @@ func (b Set) And(o Set) Set {
 	return out
 }
 
-// Each calls f for every type in the set, in rising order.
+// Each calls f for every type in the set, in rising order of index.
 func (b Set) Each(f func(i int)) {
 	for w, word := range b {
 		for ; word != 0; word &= word - 1 {
@@ -50,11 +50,11 @@ func (b Set) Each(f func(i int)) {
 	}
 }
 
-// A Tally counts for each type the sets that contain it. Element i of the tally holds bit i of every count. Thus one
-// word operation updates 64 counts.
+// A Tally holds a number for each type: of how many counted sets it is an element. Bit i of that number is in element i
+// of the Tally. So one operation on words updates 64 numbers.
 type Tally []Set
 
-// Count counts the types of b once more.
+// Count adds one to the numbers of the types in b.
 func (t *Tally) Count(b Set) {
 	for w, carry := range b {
 		for i := 0; carry != 0; i++ {
@@ -67,7 +67,7 @@ func (t *Tally) Count(b Set) {
 	}
 }
 
-// Of returns the count of type i.
+// Of returns the number of type i: how many of the counted sets contain it.
 func (t Tally) Of(i int) int {
 	n := 0
 	for bit, b := range t {

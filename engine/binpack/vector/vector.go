@@ -1,7 +1,7 @@
-// Package vector has the arithmetic of demand and capacity vectors. Vectors of one problem have equal lengths.
+// Package vector does arithmetic on demand and capacity vectors. Vectors of one problem have equal lengths.
 package vector
 
-// Copies returns how many times free holds demand, at most limit. A demand of 0 fits even if the free amount is negative.
+// Copies returns how many times demand fits into free, at most limit. A demand of 0 fits even into a negative amount.
 func Copies(demand, free []int64, limit int) int {
 	n := int64(limit)
 	for d, v := range demand {
@@ -12,14 +12,14 @@ func Copies(demand, free []int64, limit int) int {
 	return int(n)
 }
 
-// Subtract subtracts n times demand from free. A negative n adds it back.
+// Subtract subtracts n times demand from free. A negative n adds it.
 func Subtract(free, demand []int64, n int) {
 	for d, v := range demand {
 		free[d] -= v * int64(n)
 	}
 }
 
-// Fits reports whether free holds demand.
+// Fits reports whether demand fits into free.
 func Fits(demand, free []int64) bool {
 	_, _, short := Short(demand, free)
 	return !short
@@ -35,7 +35,7 @@ func Short(demand, free []int64) (dimension int, by int64, short bool) {
 	return 0, 0, false
 }
 
-// Scale returns the amounts divided by units. Negative amounts become 0.
+// Scale returns the amounts divided by units, with 0 for negative amounts.
 func Scale(amounts []int64, units []float64) []float64 {
 	out := make([]float64, len(amounts))
 	for d, v := range amounts {
@@ -44,7 +44,7 @@ func Scale(amounts []int64, units []float64) []float64 {
 	return out
 }
 
-// Dot returns the inner product.
+// Dot returns the inner product of a and b.
 func Dot(a, b []float64) float64 {
 	sum := 0.0
 	for i := range a {

@@ -10,10 +10,10 @@ import (
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
-// An Assignment decides which pods go to existing nodes, and in which topology domains the other pods get new nodes.
+// An Assignment is which pods go to existing nodes, and in which topology domains the other pods get new nodes.
 type Assignment struct {
 	Problem *compile.Problem
-	// Limits are what NodePool limits and reservations allow before new nodes are planned.
+	// Limits are what pool limits and reservations allow before new nodes are planned.
 	Limits *catalog.Limits
 	Placed *existing.Placement
 	// Segments are the pods that get new nodes.
@@ -21,27 +21,27 @@ type Assignment struct {
 
 	quotas  Quotas
 	placing *compile.Class // the class that is being placed
-	// final says that classes no longer wait for pods of other classes. Pods without a place now get none.
+	// final says that no class waits for pods of other classes any more. Pods that find no place then get none.
 	final bool
-	// classesDone is, by group, the number of leading classes in Group.Classes that have no pods left to place. It is
-	// used only for affinity groups.
+	// classesDone[g] is the number of classes at the start of Group.Classes of affinity group g without pods left to
+	// place.
 	classesDone []int
-	choices     map[choiceKey][]*Choice
-	bearings    map[bearingKey]catalog.Bearing
-	launching   map[launchKey]bool
+	choices     map[choiceKey][]*Choice        // results of combinations
+	bearings    map[bearingKey]catalog.Bearing // results of bearing
+	launching   map[launchKey]bool             // results of launchesIn
 }
 
-// Presets are what an earlier assignment of the same problem has shown.
+// Presets are what earlier assignments of the same problem have shown.
 type Presets struct {
-	// Quotas bound how many pods of a class get each choice of domains.
+	// Quotas limit how many pods of a class get each Choice.
 	Quotas Quotas
-	// Without reports whether a pod is left out of the assignment; nil leaves out none.
-	Without func(*model.Pod) bool
+	// Omit reports whether a pod is left out of the assignment. Nil leaves out none.
+	Omit func(*model.Pod) bool
 }
 
-// Assign places the pending pods of p.
+// Assign returns an assignment of the pending pods of p.
 func Assign(p *compile.Problem, o Presets) *Assignment {
-	a := start(p, p.Catalog.Limits, existing.New(p, o.Without))
+	a := start(p, p.Catalog.Limits, existing.New(p, o.Omit))
 	a.quotas = o.Quotas.clone()
 	markReachable(a)
 	a.Placed.KeepNominated()
@@ -59,7 +59,7 @@ func Assign(p *compile.Problem, o Presets) *Assignment {
 	}
 }
 
-// start returns an assignment without segments that continues from the placement.
+// start returns an assignment without segments that continues from placement at. l is what limits allow.
 func start(p *compile.Problem, l *catalog.Limits, at *existing.Placement) *Assignment {
 	a := &Assignment{
 		Problem: p, Limits: l, Placed: at, classesDone: make([]int, len(p.Groups)),
@@ -69,8 +69,8 @@ func start(p *compile.Problem, l *catalog.Limits, at *existing.Placement) *Assig
 	return a
 }
 
-// Resume returns an assignment that continues from a, for single pods that got no node. It uses limits l, which
-// planned nodes have reduced, and no quotas. It does not change a.
+// Resume returns an assignment that continues from a, to place pods that got no node. l is what limits allow after the
+// planned nodes. The result has no quotas. a does not change.
 func (a *Assignment) Resume(l *catalog.Limits) *Assignment {
 	b := start(a.Problem, l, a.Placed.Clone())
 	b.Segments, b.final = slices.Clone(a.Segments), true
@@ -78,10 +78,10 @@ func (a *Assignment) Resume(l *catalog.Limits) *Assignment {
 	return b
 }
 
-// SetPlacing makes c the class that is being placed.
+// SetPlacing makes c the class that is being placed. MayBeFirst depends on it.
 func (a *Assignment) SetPlacing(c *compile.Class) { a.placing = c }
 
-// placeClass places as many pods of the class as it can, and reports whether it placed any.
+// placeClass places as many pods of the class as possible. It reports whether it placed any.
 func (a *Assignment) placeClass(c *compile.Class) bool {
 	all := a.Placed.Left(c)
 	if all == 0 {
@@ -100,8 +100,8 @@ func (a *Assignment) placeClass(c *compile.Class) bool {
 	return a.Placed.Left(c) < all
 }
 
-// chooseDomains selects domains for the pods of the class that need new nodes. It does so while the stage's
-// requirements can be met, and collects the pods in segments.
+// chooseDomains gives a Choice of domains to the waiting pods of the class, as far as it can meet the requirements of
+// the stage. It adds these pods to segments.
 func (a *Assignment) chooseDomains(c *compile.Class, s *compile.Stage) {
 	if s.DaemonAffinity != nil {
 		a.spreadOver(c, s, a.DaemonAffinityChoices(c, s))
@@ -117,7 +117,7 @@ func (a *Assignment) chooseDomains(c *compile.Class, s *compile.Stage) {
 	}
 }
 
-// spreadOver repeatedly gives the best choice to pods of the class, until no choice allows any more pods.
+// spreadOver gives the best choice to the next pods of the class, again and again, until no choice allows more pods.
 func (a *Assignment) spreadOver(c *compile.Class, s *compile.Stage, choices []*Choice) {
 	for a.Placed.Left(c) > 0 {
 		best, n := a.best(c, s, choices)
@@ -129,8 +129,8 @@ func (a *Assignment) spreadOver(c *compile.Class, s *compile.Stage, choices []*C
 	}
 }
 
-// best returns the choice for the next pods and how many pods get it. It selects the least crowded choice that the
-// rules allow. Of equally crowded choices it selects the cheapest.
+// best returns the choice for the next pods, and how many pods get it. It is the least crowded choice that the rules
+// allow, and of equally crowded ones the cheapest. best is nil if the rules allow none.
 func (a *Assignment) best(c *compile.Class, s *compile.Stage, choices []*Choice) (best *Choice, n int) {
 	least := 0
 	for _, ch := range choices {
@@ -151,7 +151,7 @@ func (a *Assignment) best(c *compile.Class, s *compile.Stage, choices []*Choice)
 	return best, min(n, a.Placed.Left(c))
 }
 
-// oneByOne reports whether placing one pod of the class may change the best choice for the next pod.
+// oneByOne reports whether a placed pod of the class may change which choice is best for the next pod.
 func (a *Assignment) oneByOne(c *compile.Class, s *compile.Stage) bool {
 	if slices.ContainsFunc(s.OverDomains, func(r compile.Rule) bool { return r.Kind != topology.Near }) {
 		return true
@@ -162,15 +162,15 @@ func (a *Assignment) oneByOne(c *compile.Class, s *compile.Stage) bool {
 	})
 }
 
-// Allows returns how many more pods of the class the choice may get. crowd is how many pods in its domains the spread
-// constraints count.
+// Allows returns how many more pods of the class may get the choice. crowd is the number of pods that spread
+// constraints count in its domains.
 func (a *Assignment) Allows(c *compile.Class, s *compile.Stage, ch *Choice) (n, crowd int) {
 	n, crowd = a.allowed(c, s, ch)
 	return min(n, a.quotas.left(c, s, ch)), crowd
 }
 
-// allowed is Allows without quotas. It returns 0 if the class is spread over a key that may get unknown values
-// (Key.Open). Another new node could then be in an empty domain.
+// allowed is Allows without quotas. It returns 0 for spread over a key whose values on new nodes are not all known
+// (Key.Open). Another new node may then be in an empty domain.
 func (a *Assignment) allowed(c *compile.Class, s *compile.Stage, ch *Choice) (n, crowd int) {
 	counts := a.Placed.Counts
 	n = compile.NoLimit
@@ -182,11 +182,11 @@ func (a *Assignment) allowed(c *compile.Class, s *compile.Stage, ch *Choice) (n,
 			if d == compile.Outside {
 				return 0, 0
 			}
-			continue // DaemonSet pods on the node satisfy the affinity
+			continue // DaemonSet pods on the node meet the affinity
 		}
 		n = min(n, counts.Allows(r, d, a.MayBeFirst))
 		if r.Kind == topology.Spread && a.Problem.Keys[key].Open {
-			return 0, 0 // another new node could be in a domain without pods
+			return 0, 0 // another new node may be in an empty domain
 		}
 		if r.Kind == topology.Spread && d >= 0 {
 			crowd += int(counts.Of(r.Group).Present[d])
@@ -206,7 +206,7 @@ func (a *Assignment) allowed(c *compile.Class, s *compile.Stage, ch *Choice) (n,
 	return n, crowd
 }
 
-// Enter counts n pods of the class in the domains of the choice and deducts them from its quota.
+// Enter counts n pods of the class in the domains of the choice, and subtracts them from its quota.
 func (a *Assignment) Enter(c *compile.Class, s *compile.Stage, ch *Choice, n int) {
 	a.quotas.spend(c, s, ch, n)
 	counts := a.Placed.Counts
@@ -226,8 +226,9 @@ func (a *Assignment) Enter(c *compile.Class, s *compile.Stage, ch *Choice, n int
 	}
 }
 
-// MayBeFirst reports whether kube-scheduler's first-pod exception applies to the class that is being placed: no pod
-// matches its affinity. Until final, it is also false while another class with pods left matches.
+// MayBeFirst reports whether kube-scheduler's first-pod exception applies to the rule for the class that is being
+// placed: no pod matches the rule. Before final is set, it also requires that no other class with unplaced pods
+// matches.
 func (a *Assignment) MayBeFirst(r *compile.Rule) bool {
 	if !a.Placed.Counts.IsFirst(r) {
 		return false
@@ -246,8 +247,8 @@ func (a *Assignment) MayBeFirst(r *compile.Rule) bool {
 // A bearingKey identifies a result of bearing in the cache.
 type bearingKey struct{ fit, terms, tolerations int }
 
-// bearing returns whether pods count for the spread constraint of g on each, some or none of the new nodes that f
-// allows. Pools that can launch none of these nodes are ignored. Limits only shrink, so the result stays valid.
+// bearing returns on which of their possible new nodes the spread constraint of g counts pods with fit f: on all, some
+// or none. It ignores pools that cannot launch such a node. Limits only shrink, so the result stays valid.
 func (a *Assignment) bearing(g *compile.Group, f *catalog.Fit) catalog.Bearing {
 	if g.Filter.Terms == nil && g.Filter.Tolerations == nil {
 		return catalog.Counts
@@ -264,13 +265,14 @@ func (a *Assignment) bearing(g *compile.Group, f *catalog.Fit) catalog.Bearing {
 	}
 	answer, first := catalog.MayCount, true
 	for i, p := range a.Problem.Catalog.Pools {
-		if f.On[i].Set == nil {
+		if f.ByPool[i].Set == nil {
 			continue
 		}
-		if _, ok := a.Problem.Catalog.Launches(a.Limits, p, f.On[i], f.Demand); !ok && !a.Placed.Late { // late pods may join a planned node
+		// When Late is set, the pods may also join a planned node of a pool that can launch no more.
+		if _, ok := a.Problem.Catalog.Launches(a.Limits, p, f.ByPool[i], f.Demand); !ok && !a.Placed.Late {
 			continue
 		}
-		if here := p.BearingOf(g.Filter, f.On[i]); first {
+		if here := p.BearingOf(g.Filter, f.ByPool[i]); first {
 			answer, first = here, false
 		} else if answer != here {
 			answer = catalog.MayCount

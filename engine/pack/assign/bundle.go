@@ -9,15 +9,15 @@ import (
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
-// Bounds of the search for leaders: pods of other classes that are on a node before the pods of a bundle's class.
+// Limits of the search for leaders: pods of other classes that kube-scheduler binds to a node before the bundle's class.
 const (
 	maxSequences      = 8 // sequences of leaders that are tried
 	maxSequenceLength = 4
-	maxLeaders        = 512 // classes that are considered
+	maxLeaders        = 512 // classes that are considered as leaders
 )
 
-// bundle combines pods that must share a node. These are pods with affinity to their own class, or to pods of other
-// classes that are not placed yet.
+// bundle adds a segment of one bundle for class c. A bundle is pods that must share a node. They have affinity to each
+// other, or to pods of other classes without a place.
 func bundle(a *Assignment, c *compile.Class, s *compile.Stage) {
 	if a.Placed.Left(c) == 0 || !a.final && isRequired(a, c) {
 		return
@@ -27,7 +27,7 @@ func bundle(a *Assignment, c *compile.Class, s *compile.Stage) {
 		r := &s.PerNode[i]
 		n := mostOnNewNode(a, r)
 		if r.Kind == topology.Near || r.Soft && n < most {
-			continue // a preference must not separate pods that are placed together
+			continue // a preference must not divide a bundle
 		}
 		most = min(most, n)
 	}
@@ -51,8 +51,8 @@ func bundle(a *Assignment, c *compile.Class, s *compile.Stage) {
 	}
 }
 
-// isRequired reports whether unplaced pods of another class need a pod of c on their node. Their bundle will include
-// it.
+// isRequired reports whether unplaced pods of another class require a pod of c on their node. Their bundle then
+// includes it.
 func isRequired(a *Assignment, c *compile.Class) bool {
 	return slices.ContainsFunc(a.Problem.Classes, func(o *compile.Class) bool {
 		if o == c || a.Placed.Left(o) == 0 {
@@ -64,7 +64,7 @@ func isRequired(a *Assignment, c *compile.Class) bool {
 	})
 }
 
-// mostOnNewNode returns how many pods with the rule fit on a new node.
+// mostOnNewNode returns how many pods with the rule a new node may hold.
 func mostOnNewNode(a *Assignment, r *compile.Rule) int {
 	switch {
 	case r.Kind == topology.Apart && r.Self:
@@ -75,9 +75,9 @@ func mostOnNewNode(a *Assignment, r *compile.Rule) int {
 	return compile.NoLimit
 }
 
-// leaders returns sequences of classes. One pod of each class, in order, goes on a node before the pods of c. The
-// pods before a pod meet its required affinity. With an empty sequence, pods of c come first. Classes in after are
-// excluded. Each class examined lowers the budget by one.
+// leaders returns sequences of classes. One pod of each class of a sequence can be bound to a node in this order, and
+// then pods of c. The pods before a pod meet its required affinity. The empty sequence means that a pod of c comes
+// first. Classes in after are excluded. budget is how many classes may still be examined.
 func leaders(a *Assignment, c *compile.Class, s *compile.Stage, after []*compile.Class, budget *int) [][]*compile.Class {
 	groups, mayLead := affinityGroups(a, c, s)
 	if len(groups) == 0 {
@@ -94,20 +94,21 @@ func leaders(a *Assignment, c *compile.Class, s *compile.Stage, after []*compile
 			continue
 		}
 		for _, sequence := range leaders(a, other, other.Last(), after, budget) {
-			out = append(out, append(slices.Clone(sequence), other)) // other may bind first, and c must then follow it
+			out = append(out, append(slices.Clone(sequence), other)) // one pod of other comes directly before c
 		}
 		if len(out) >= maxSequences {
 			break
 		}
 	}
-	if mayLead && (len(after) == 1 || a.Placed.Left(c) == 1) { // of several pods with mutual affinity, none may come alone
+	// A leader (not the class of the bundle itself) may come first only if it is the last pod of its class.
+	if mayLead && (len(after) == 1 || a.Placed.Left(c) == 1) {
 		out = append(out, nil)
 	}
 	return out
 }
 
-// affinityGroups returns the groups of the stage's affinity over the hostname. mayLead reports whether the first-pod
-// exception applies to all of them, so that a pod of c may come first.
+// affinityGroups returns the groups of the stage's affinity over the hostname. mayLead says that the first-pod
+// exception applies to all of them, so a pod of c may come first.
 func affinityGroups(a *Assignment, c *compile.Class, s *compile.Stage) (groups []int, mayLead bool) {
 	defer func(was *compile.Class) { a.placing = was }(a.placing)
 	a.placing, mayLead = c, true
@@ -120,7 +121,7 @@ func affinityGroups(a *Assignment, c *compile.Class, s *compile.Stage) (groups [
 	return groups, mayLead
 }
 
-// canJoin reports whether n pods of c may join a new node that holds one pod of each class of sequence.
+// canJoin reports whether n pods of c may join a new node in the domains of ch with one pod of each class of sequence.
 func canJoin(a *Assignment, c *compile.Class, s *compile.Stage, sequence []*compile.Class, ch *Choice, n int) bool {
 	for i, x := range sequence {
 		last := x.Last()
@@ -158,7 +159,8 @@ func canJoin(a *Assignment, c *compile.Class, s *compile.Stage, sequence []*comp
 	return true
 }
 
-// canShare reports whether n pods with the rules of x and one pod with the rules of y may share a new node.
+// canShare reports whether n pods with stage x and one pod with stage y may share a new node. xMembers and yMembers are
+// the groups that count them.
 func canShare(x *compile.Stage, xMembers []int, y *compile.Stage, yMembers []int, n int) bool {
 	tolerate := func(rules []compile.Rule, members []int) bool {
 		return !slices.ContainsFunc(rules, func(r compile.Rule) bool {
@@ -169,8 +171,8 @@ func canShare(x *compile.Stage, xMembers []int, y *compile.Stage, yMembers []int
 	return tolerate(x.PerNode, yMembers) && tolerate(y.PerNode, xMembers)
 }
 
-// addBundle adds a segment of one bundle: one pod of each class of sequence and n pods of c. It returns false if no
-// type holds it.
+// addBundle adds a segment of one bundle: one pod of each class of sequence and n pods of c. It returns false if rules
+// do not allow the bundle or no pool can launch a node for it.
 func addBundle(a *Assignment, c *compile.Class, s *compile.Stage, sequence []*compile.Class, ch *Choice, n int) bool {
 	if !canJoin(a, c, s, sequence, ch, n) {
 		return false
@@ -215,7 +217,7 @@ func addBundle(a *Assignment, c *compile.Class, s *compile.Stage, sequence []*co
 	return true
 }
 
-// count adds n pods of the class to the Weights of the groups that count them.
+// count adds n pods of the class to Members and Weights.
 func (s *Segment) count(c *compile.Class, n int) {
 	for _, m := range c.NodeMembers {
 		at := slices.Index(s.Members, m)

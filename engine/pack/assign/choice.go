@@ -10,19 +10,19 @@ import (
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
-// A Choice fixes where pods of a class get new nodes: one domain of each relevant topology key, and the order of their
-// node terms. Fit states which pools and types can hold such a pod.
+// A Choice is where pods of a class get new nodes. It has one domain of each topology key that matters to them, and the
+// node term that is preferred. Fit is the pools and types that can hold such a pod.
 type Choice struct {
-	Keys      []int
-	Domains   []int // domain of each of Keys
-	Preferred int   // index of the node term that is preferred
-	Terms     *catalog.NodeTerms
+	Keys      []int              // indices of the topology keys
+	Domains   []int              // Domains[i] is the domain of Keys[i]
+	Preferred int                // index of the preferred node term in the terms of the stage
+	Terms     *catalog.NodeTerms // the node terms, with the preferred one in front
 	Fit       *catalog.Fit
-	// DaemonAffinity says that the required affinity of the pods is met by DaemonSet pods on each of the nodes.
+	// DaemonAffinity says that DaemonSet pods on each of the nodes meet the required affinity of the pods.
 	DaemonAffinity bool
 }
 
-// maxChoices bounds the number of choices of one class.
+// maxChoices is the largest number of choices of one class in one stage.
 const maxChoices = 256
 
 // A choiceKey identifies the choices of a class in the cache.
@@ -32,7 +32,7 @@ type choiceKey struct {
 	ports, keys, open                   string
 }
 
-// Domain returns the domain of the key. It returns Outside if the choice does not fix a domain of the key.
+// Domain returns the domain of the key, Outside if the choice has none.
 func (ch *Choice) Domain(key int) int {
 	if i := slices.Index(ch.Keys, key); i >= 0 {
 		return ch.Domains[i]
@@ -40,13 +40,13 @@ func (ch *Choice) Domain(key int) int {
 	return compile.Outside
 }
 
-// Choices returns the choices in which the class may get new nodes. For each key, unknown values come first, then
-// nodes without the label, then domains by name.
+// Choices returns the choices with which the class may get new nodes. The domains of a key come in this order: an
+// unknown value, no label, values by name.
 func (a *Assignment) Choices(c *compile.Class, s *compile.Stage) []*Choice {
 	return a.combinations(c, s, s.Keys, nil, s.Daemons)
 }
 
-// choicesWith is Choices, but also fixes the domains of the keys in more.
+// choicesWith is Choices with domains of further keys: those in more.
 func (a *Assignment) choicesWith(c *compile.Class, s *compile.Stage, more []int) []*Choice {
 	if len(more) == 0 {
 		return a.Choices(c, s)
@@ -56,8 +56,8 @@ func (a *Assignment) choicesWith(c *compile.Class, s *compile.Stage, more []int)
 	return a.combinations(c, s, slices.Compact(keys), nil, s.Daemons)
 }
 
-// DaemonAffinityChoices returns the choices for nodes on which DaemonSet pods meet all required affinity of the
-// class. It returns nil if they cannot.
+// DaemonAffinityChoices returns the choices with nodes on which DaemonSet pods meet all required affinity of the class.
+// It returns nil if DaemonSet pods cannot.
 func (a *Assignment) DaemonAffinityChoices(c *compile.Class, s *compile.Stage) []*Choice {
 	if s.DaemonAffinity == nil {
 		return nil
@@ -65,8 +65,8 @@ func (a *Assignment) DaemonAffinityChoices(c *compile.Class, s *compile.Stage) [
 	return a.combinations(c, s, s.Keys, nil, s.DaemonAffinity)
 }
 
-// LooseChoices returns choices for a class to which no other choice gives a place. They set a key to Unsettled if
-// only affinity or anti-affinity of other pods uses it.
+// LooseChoices returns choices for a class to which no other choice gives a place. They leave the value of a key open
+// (Unsettled) if only affinity or anti-affinity of other pods uses the key.
 func (a *Assignment) LooseChoices(c *compile.Class, s *compile.Stage) []*Choice {
 	open := a.openable(c, s)
 	if len(open) == 0 {
@@ -76,12 +76,12 @@ func (a *Assignment) LooseChoices(c *compile.Class, s *compile.Stage) []*Choice 
 	return a.combinations(c, s, settled, open, s.Daemons)
 }
 
-// openable returns the keys of the stage that matter only to the affinity or anti-affinity of other pods.
+// openable returns the keys of the stage that only affinity or anti-affinity of other pods uses.
 func (a *Assignment) openable(c *compile.Class, s *compile.Stage) []int {
 	var settled []int
 	settle := func(group int) {
 		g := a.Problem.Groups[group]
-		settled = append(append(settled, g.Key), g.With...)
+		settled = append(append(settled, g.Key), g.OtherKeys...)
 	}
 	for i := range s.OverDomains {
 		settle(s.OverDomains[i].Group)
@@ -94,8 +94,8 @@ func (a *Assignment) openable(c *compile.Class, s *compile.Stage) []int {
 	return slices.DeleteFunc(slices.Clone(s.Keys), func(key int) bool { return slices.Contains(settled, key) })
 }
 
-// combinations returns a choice for each combination of domains of the keys, on nodes that f admits. The domains of
-// the open keys stay undecided.
+// combinations returns choices for each combination of domains of the keys, on nodes that f admits. The domains of the
+// keys in open are Unsettled.
 func (a *Assignment) combinations(c *compile.Class, s *compile.Stage, keys, open []int, f *compile.DaemonFilter) []*Choice {
 	terms, tolerations := a.pinned(c, s)
 	k := choiceKey{
@@ -131,7 +131,7 @@ func (a *Assignment) combinations(c *compile.Class, s *compile.Stage, keys, open
 			needs.Terms, needs.Tolerations = s.Terms, s.Tolerations
 			out = a.appendRotations(out, ch, needs)
 		}
-		if len(out) == from && ch.DaemonAffinity { // some of the nodes may lack the DaemonSet
+		if len(out) == from && ch.DaemonAffinity { // some of the nodes may not run the DaemonSet
 			needs.Terms = f.NarrowToDaemons(s.Terms)
 			out = a.appendRotations(out, ch, needs)
 		}
@@ -140,8 +140,9 @@ func (a *Assignment) combinations(c *compile.Class, s *compile.Stage, keys, open
 	return out
 }
 
-// combine yields each combination of domains, one of each key, that a new node may be in. Outside stands for a node
-// without the label, Unsettled for a value that is not known yet.
+// combine calls yield for each combination of domains, one of each key, in which a new node may be. chosen are the
+// domains of the first keys. Outside is the domain of a node without the label, Unsettled that of one with an unknown
+// value.
 func (a *Assignment) combine(keys, chosen []int, yield func([]int)) {
 	if len(chosen) == len(keys) {
 		yield(chosen)
@@ -159,19 +160,19 @@ func (a *Assignment) combine(keys, chosen []int, yield func([]int)) {
 	}
 }
 
-// labelsOf returns the label requirements of the choice's domains.
+// labelsOf returns the label requirements of nodes in the choice's domains.
 func (a *Assignment) labelsOf(ch *Choice) require.Set {
 	in := a.Problem.LabelsIn(ch.Keys, ch.Domains)
 	for i, d := range ch.Domains {
 		if k := a.Problem.Keys[ch.Keys[i]]; ch.DaemonAffinity && d == compile.Unsettled && k.MayLack {
-			in = in.With(require.New(k.Label, require.Exists)) // DaemonSet pods on nodes without the label do not match
+			in = in.With(require.New(k.Label, require.Exists)) // affinity does not count DaemonSet pods on nodes without the label
 		}
 	}
 	return in
 }
 
-// appendRotations appends one choice for each node term that may be preferred, except those with the same fit as
-// another.
+// appendRotations appends a choice for each node term that may be preferred. It omits choices that no pool can launch,
+// and those with the same fit as an earlier one.
 func (a *Assignment) appendRotations(out []*Choice, ch Choice, needs catalog.Needs) []*Choice {
 	from := len(out)
 	for preferred, terms := range a.Problem.Intern.Rotations(needs.Terms) {
@@ -188,9 +189,8 @@ func (a *Assignment) appendRotations(out []*Choice, ch Choice, needs catalog.Nee
 	return out
 }
 
-// pinned returns the node terms and tolerations of the stage, narrowed to nodes on which the pods count. It considers
-// each required spread constraint over shared domains that selects the pods. On other nodes they might not count, so
-// the number in a domain would be unknown.
+// pinned returns the node terms and tolerations of the stage, narrowed to nodes on which required spread over shared
+// domains counts the pods. On other nodes it might not count them, and the number of counted pods would not be known.
 func (a *Assignment) pinned(c *compile.Class, s *compile.Stage) (*catalog.NodeTerms, *catalog.Tolerations) {
 	terms, tolerations := s.Terms, s.Tolerations
 	in := a.Problem.Intern

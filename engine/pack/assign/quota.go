@@ -9,11 +9,11 @@ import (
 	"github.com/karpenter-go/karpenter/engine/pack/encode"
 )
 
-// Quotas bound how many pods of a class get a choice of domains: as many as got a node with it in an earlier
-// assignment. The remaining pods try other domains, give up preferences, or find room on existing nodes.
+// Quotas limit how many pods of a class get a Choice: as many as got a node with it in an earlier assignment. The other
+// pods get other domains, fewer preferences, or a place on existing nodes.
 type Quotas map[quotaKey]int
 
-// A quotaKey identifies a choice of domains for pods of a class in one stage.
+// A quotaKey identifies a Choice for pods of a class in one stage.
 type quotaKey struct {
 	class, stage, preferred int
 	domains                 string
@@ -44,7 +44,7 @@ func (q Quotas) left(c *compile.Class, s *compile.Stage, ch *Choice) int {
 	return compile.NoLimit
 }
 
-// spend subtracts n from the quota of the choice, if it has a quota.
+// spend subtracts n from the quota of the choice, if there is one.
 func (q Quotas) spend(c *compile.Class, s *compile.Stage, ch *Choice, n int) {
 	if len(q) > 0 {
 		if k := keyOf(c, s, ch); q[k] > 0 {
@@ -53,10 +53,11 @@ func (q Quotas) spend(c *compile.Class, s *compile.Stage, ch *Choice, n int) {
 	}
 }
 
-// Learn lowers the quota of each choice for which some pods got no node. The first served[i] pods of segments[i] have
-// a planned node. refused holds the pods whose planned node cannot be launched. helps says that another assignment
-// may be better. It is true if a class with a lowered quota has preferences or topology rules, or groups count its
-// pods.
+// Learn returns quotas that are lowered for each Choice with which some pods got no node. The first served[i] pods of
+// segments[i] have a planned node. refused are the pods whose planned node cannot be launched.
+//
+// helps says that an assignment with the new quotas may be better. It is true if a class with a lowered quota has
+// preferences or topology rules, or groups count its pods.
 func (q Quotas) Learn(segments []*Segment, served []int, refused map[*model.Pod]bool) (learned Quotas, helps bool) {
 	if len(refused) == 0 && !slices.ContainsFunc(segments, func(s *Segment) bool { return served[s.Index] < len(s.Pods) }) {
 		return q, false

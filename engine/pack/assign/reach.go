@@ -10,9 +10,9 @@ import (
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
-// markReachable makes a domain eligible for a spread group if a pending pod may get a new node there that counts.
-// kube-scheduler includes a domain in the skew as soon as it has such a node. A domain without other eligible nodes
-// has no counted pods, so the minimum becomes zero.
+// markReachable makes a domain eligible for a spread group if a pending pod may get a new node there that the group
+// counts. kube-scheduler includes a domain in the skew as soon as it has such a node. The domain then has no counted
+// pods, so the global minimum is zero.
 func markReachable(a *Assignment) {
 	for i, g := range a.Problem.Groups {
 		if g.Key != compile.HostKey && g.Kind == topology.Spread {
@@ -21,7 +21,7 @@ func markReachable(a *Assignment) {
 	}
 }
 
-// MarkReachable marks the reachable domains of one group, see markReachable.
+// MarkReachable is markReachable for one group.
 func (a *Assignment) MarkReachable(group int) {
 	g := a.Problem.Groups[group]
 	for _, d := range a.Problem.Keys[g.Key].Reach {
@@ -31,7 +31,7 @@ func (a *Assignment) MarkReachable(group int) {
 	}
 }
 
-// reaches reports whether a pending pod can get a new node from some pool in domain d that counts for the group.
+// reaches reports whether some pool may launch a node in domain d for a pending pod, and the group counts pods on it.
 func reaches(a *Assignment, g *compile.Group, d int) bool {
 	p := a.Problem
 	in := require.NewSet(require.New(p.Keys[g.Key].Label, require.In, p.Keys[g.Key].Names[d]))
@@ -54,13 +54,13 @@ type launchKey struct {
 	with              string
 }
 
-// launchesIn reports whether some class could get a new node from the pool in the domain. in holds the label requirements
-// of the domain. kube-scheduler does not count a domain that never gets a node.
+// launchesIn reports whether some class may get a new node from the pool in the domain, with the labels of all keys of
+// g. in are the label requirements of the domain. A domain for which no node is launched does not affect the skew.
 func launchesIn(a *Assignment, pool *catalog.Pool, g *compile.Group, domain int, in require.Set) bool {
-	k := launchKey{pool.Index, g.Key, domain, string(encode.Ints(nil, g.With))}
+	k := launchKey{pool.Index, g.Key, domain, string(encode.Ints(nil, g.OtherKeys))}
 	known, ok := a.launching[k]
 	if !ok {
-		for _, key := range g.With {
+		for _, key := range g.OtherKeys {
 			if key != compile.HostKey {
 				in = in.With(require.New(a.Problem.Keys[key].Label, require.Exists))
 			}
@@ -74,7 +74,7 @@ func launchesIn(a *Assignment, pool *catalog.Pool, g *compile.Group, domain int,
 }
 
 // reachable reports whether a pod of the class may get a new node in the domain. The node must have the labels of all
-// spread keys of the class, because other nodes do not count.
+// spread keys of the class, because spread does not count other nodes.
 func reachable(a *Assignment, c *compile.Class, key, domain int) bool {
 	last := c.Last()
 	keyOf := func(r compile.Rule) int { return a.Problem.Groups[r.Group].Key }
@@ -88,20 +88,21 @@ func reachable(a *Assignment, c *compile.Class, key, domain int) bool {
 	})
 }
 
-// launchesFor reports whether the pool could launch a node in the domain for one pod of the class, ignoring
-// preferences. If the class chooses no domain of key, it suffices that a type of the node has an offering there.
+// launchesFor reports whether the pool can launch a node in the domain for a pod of the class without preferences. in
+// are the label requirements of the domain. If the class chooses no domain of key, it suffices that one of the node's
+// types has an offering in the domain.
 func launchesFor(a *Assignment, c *compile.Class, pool *catalog.Pool, key int, in require.Set) bool {
 	last, cat := c.Last(), a.Problem.Catalog
 	needs := catalog.Needs{
 		Terms: last.Terms, Tolerations: last.Tolerations, Demand: c.Demand, Ports: c.Ports, Extra: in, Daemons: last.Daemons.Filter(),
 	}
-	on := cat.Fit(needs).On[pool.Index]
+	on := cat.Fit(needs).ByPool[pool.Index]
 	if on.Set == nil {
 		return false
 	}
 	byChance := func() catalog.PoolFit {
 		needs.Extra = require.Set{}
-		any := cat.Fit(needs).On[pool.Index]
+		any := cat.Fit(needs).ByPool[pool.Index]
 		any.Types = any.Types.And(on.Types)
 		return any
 	}
@@ -109,7 +110,7 @@ func launchesFor(a *Assignment, c *compile.Class, pool *catalog.Pool, key int, i
 		on = byChance()
 	}
 	_, ok := cat.Launches(a.Limits, pool, on, c.Demand)
-	if !ok && on.Set.MinValues { // the types that minValues require may have different domains
+	if !ok && on.Set.MinValues { // the types that minValues require may be in different domains
 		_, ok = cat.Launches(a.Limits, pool, byChance(), c.Demand)
 	}
 	return ok

@@ -8,30 +8,30 @@ import (
 	"github.com/karpenter-go/karpenter/engine/pack/compile"
 )
 
-// A Segment is pods of one class that need new nodes with the same choice of domains. The packing solver treats it as
-// one item with identical copies. A copy is one pod, or a bundle of pods that must share a node.
+// A Segment is pods of one class that need new nodes with the same Choice of domains. For package binpack it is one
+// item with identical copies. A copy is one pod, or a bundle of pods that must share a node.
 type Segment struct {
-	Index  int // in Assignment.Segments
+	Index  int // index in Assignment.Segments
 	Class  *compile.Class
 	Stage  *compile.Stage
 	Choice *Choice
-	// Size is the number of pods in a bundle. The first Leaders pods of it belong to other classes.
+	// Size is the number of pods in a bundle. The first Leaders of them belong to other classes.
 	Size, Leaders int
-	// Demand and Fit describe one bundle.
+	// Demand and Fit are those of one bundle.
 	Demand *catalog.Demand
 	Fit    *catalog.Fit
-	// Rules are the per-node topology rules of the pods of a bundle. Members are the per-node groups that count its
-	// pods. Weights is how many of its pods each of these groups counts; nil means all.
+	// Rules are the rules over the hostname of a bundle's pods. Members are the groups over the hostname that count its
+	// pods. Weights[i] is how many of its pods group Members[i] counts; a nil Weights means all.
 	Rules            []compile.Rule
 	Members, Weights []int
-	// Pods are the pods of all bundles, in the order of the bundles.
+	// Pods are the pods of all bundles, bundle after bundle.
 	Pods []*model.Pod
 }
 
 // Copies returns the number of bundles.
 func (s *Segment) Copies() int { return len(s.Pods) / s.Size }
 
-// Weight returns how many pods of a bundle the i-th group of Members counts.
+// Weight returns how many pods of a bundle the group Members[i] counts.
 func (s *Segment) Weight(i int) int {
 	if s.Weights == nil {
 		return s.Size
@@ -39,13 +39,13 @@ func (s *Segment) Weight(i int) int {
 	return s.Weights[i]
 }
 
-// owns reports whether the i-th pod belongs to the segment's class and is not a leader.
+// owns reports whether Pods[i] belongs to the segment's class. It does not if it is a leader.
 func (s *Segment) owns(i int) bool { return i%s.Size >= s.Leaders }
 
-// addSegment adds the next n pods of the class to the segment of the choice.
+// addSegment adds the next n pods of the class to the segment with the choice, which it creates if necessary.
 func (a *Assignment) addSegment(c *compile.Class, s *compile.Stage, ch *Choice, n int) {
 	var segment *Segment
-	for _, other := range slices.Backward(a.Segments) { // segments of the class come last
+	for _, other := range slices.Backward(a.Segments) { // the segments of c are the last ones
 		if other.Class != c {
 			break
 		}
@@ -64,7 +64,7 @@ func (a *Assignment) addSegment(c *compile.Class, s *compile.Stage, ch *Choice, 
 	}
 }
 
-// NewSegment returns a segment of the class without pods.
+// NewSegment returns a segment of the class without pods. It does not add it to the assignment.
 func (a *Assignment) NewSegment(c *compile.Class, s *compile.Stage, ch *Choice) *Segment {
 	return &Segment{
 		Index: len(a.Segments), Class: c, Stage: s, Choice: ch, Size: 1, Demand: c.Demand, Fit: ch.Fit,

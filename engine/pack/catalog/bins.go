@@ -7,8 +7,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// Bins returns the pool's types and offerings in the form that the packing solver uses, without a budget. It must not
-// be called before the room of each type is final.
+// Bins returns the pool's types and offerings as a catalog of package binpack, without a budget. It must not be called
+// before Room of each type is final.
 func (p *Pool) Bins() *binpack.Catalog {
 	if p.bins != nil {
 		return p.bins
@@ -29,13 +29,14 @@ func (p *Pool) Bins() *binpack.Catalog {
 	return p.bins
 }
 
-// SetPreload sets, by type, the conflict groups of DaemonSet pods that a new node has from the start.
+// SetPreload sets, for each type, the counters of conflict groups with which a new node starts because of its DaemonSet
+// pods. It must be called before Bins.
 func (p *Pool) SetPreload(preload [][]binpack.Count) { p.preload = preload }
 
-// LimitNames returns the resources that the pool limits, in the order of the budget's dimensions.
+// LimitNames returns the resources that the pool limits. They are the budget dimensions of package binpack.
 func (p *Pool) LimitNames() []corev1.ResourceName { return p.Limits.Names() }
 
-// Budget returns what the limits of p still allow, by budget dimension; nil if p has no limits.
+// Budget returns what the limits of p still allow, by budget dimension. It returns nil if p has no limits.
 func (l *Limits) Budget(p *Pool) []int64 {
 	left := l.Left(p)
 	var out []int64
@@ -45,10 +46,10 @@ func (l *Limits) Budget(p *Pool) []int64 {
 	return out
 }
 
-// Supplies returns the number of instances left in each reservation.
+// Supplies returns the number of instances left in each reservation, by Reservation.Index.
 func (l *Limits) Supplies() []int { return l.reservations }
 
-// ChargeOf converts a charge from a vector by budget dimension to resources.
+// ChargeOf returns a charge by budget dimension as resources.
 func (p *Pool) ChargeOf(charge []int64) model.Resources {
 	out := model.Resources{}
 	for i, name := range p.LimitNames() {
@@ -57,7 +58,7 @@ func (p *Pool) ChargeOf(charge []int64) model.Resources {
 	return out
 }
 
-// chargeVector converts a capacity to a vector by budget dimension. A node counts as one of model.Nodes.
+// chargeVector returns what a node with this capacity uses of each limited resource. It uses 1 of model.Nodes.
 func chargeVector(capacity model.Resources, names []corev1.ResourceName) []int64 {
 	out := make([]int64, len(names))
 	for i, name := range names {
@@ -69,7 +70,7 @@ func chargeVector(capacity model.Resources, names []corev1.ResourceName) []int64
 	return out
 }
 
-// supplyOf returns the number of the reservation as a supply of the packing solver, -1 for no reservation.
+// supplyOf returns the index of the reservation as a supply of package binpack, -1 for no reservation.
 func supplyOf(r *Reservation) int {
 	if r == nil {
 		return -1
@@ -77,10 +78,10 @@ func supplyOf(r *Reservation) int {
 	return r.Index
 }
 
-// offerAlgebra implements binpack.Offers: the operations of the packing solver on the OfferSets of a pool.
+// An offerAlgebra implements binpack.Offers for the OfferSets of a pool. An OfferSet has the same ID in both packages.
 type offerAlgebra struct{ p *Pool }
 
-// Meet implements binpack.Offers.
+// Meet returns the intersection of two sets, see binpack.Offers.
 func (o offerAlgebra) Meet(a, b binpack.OfferSet) (binpack.OfferSet, bool) {
 	s := o.p.Meet(o.p.Set(int(a)), o.p.Set(int(b)))
 	if s == nil {
@@ -89,10 +90,10 @@ func (o offerAlgebra) Meet(a, b binpack.OfferSet) (binpack.OfferSet, bool) {
 	return binpack.OfferSet(s.ID), true
 }
 
-// Prices implements binpack.Offers.
+// Prices returns the lowest price of each type in the set, see binpack.Offers.
 func (o offerAlgebra) Prices(s binpack.OfferSet) []float64 { return o.p.Set(int(s)).Prices }
 
-// Distinct implements binpack.Offers.
+// Distinct returns the minValues of the set as conditions, see binpack.Offers.
 func (o offerAlgebra) Distinct(s binpack.OfferSet) []binpack.Distinct {
 	set := o.p.Set(int(s))
 	if !set.MinValues {

@@ -11,32 +11,33 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// A DaemonPod is a DaemonSet's pod with the conditions under which it runs on a node whose taints it tolerates.
+// A DaemonPod is a DaemonSet whose pods tolerate the taints of some nodes, with the conditions under which a pod runs
+// on such a node.
 type DaemonPod struct {
 	Set   *model.Daemon
-	Index int // index of Set among the DaemonSets of the snapshot
+	Index int // index of Set in Snapshot.Daemons
 	Ports []Port
 
-	terms    []require.Set // a node must meet one of them
-	anywhere bool          // some term requires nothing
-	byName   bool          // some term selects nodes by name, which is not checked: the pod is never certain to run
+	terms    []require.Set // node selector and node affinity: a node must meet one of the terms
+	anywhere bool          // some term has no requirements
+	byName   bool          // some term selects nodes by name. That is not checked, so the pod is never certain to run
 }
 
-// A Presence says that a DaemonSet's pod may run on a node, judged by the requirements on the node's labels.
+// A Presence says that a DaemonSet's pod may run on a node, judged by what is known of the node's labels.
 type Presence struct {
-	Index   int  // index of the DaemonSet in the snapshot
-	Certain bool // the labels meet the DaemonSet's node affinity whatever values they get
+	Index   int  // index of the DaemonSet in Snapshot.Daemons
+	Certain bool // its node selector and node affinity match whatever values the labels get
 }
 
 // An Overhead is what the DaemonSet pods on a node use.
 type Overhead struct {
 	Requests    model.Resources
 	Ports       []Port
-	WithVolumes []*model.Daemon // DaemonSets whose pods have volumes
+	WithVolumes []*model.Daemon // the DaemonSets whose pods have volumes
 }
 
-// DaemonsTolerating returns the DaemonSets whose pods tolerate the taints. If registered is false, deprecated labels
-// in their node affinity are replaced by current ones, because a new node gets both.
+// DaemonsTolerating returns the DaemonSets whose pods tolerate the taints. registered says that the node is registered.
+// Until then, deprecated label names in node affinity are replaced by current ones, because the node will get both.
 func DaemonsTolerating(daemons []*model.Daemon, taints []corev1.Taint, labels apiv1.LabelRules, registered bool) []DaemonPod {
 	var out []DaemonPod
 	for i, d := range daemons {
@@ -56,8 +57,8 @@ func DaemonsTolerating(daemons []*model.Daemon, taints []corev1.Taint, labels ap
 	return out
 }
 
-// DaemonTerms returns the alternatives of a DaemonSet's node selector and required node affinity. matchFields, which
-// select nodes by name, are omitted; byName says that there are some.
+// DaemonTerms returns the alternative label requirements of a DaemonSet's node selector and required node affinity. It
+// omits matchFields, which select nodes by name. byName says that there are some.
 func DaemonTerms(spec *corev1.PodSpec) (terms []require.Set, byName bool) {
 	selector := require.FromLabels(spec.NodeSelector)
 	if spec.Affinity == nil || spec.Affinity.NodeAffinity == nil ||
@@ -66,7 +67,7 @@ func DaemonTerms(spec *corev1.PodSpec) (terms []require.Set, byName bool) {
 	}
 	for _, t := range spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
 		if len(t.MatchFields)+len(t.MatchExpressions) == 0 {
-			continue // the API defines that an empty term matches nothing
+			continue // by the API, an empty term matches no node
 		}
 		byName = byName || len(t.MatchFields) > 0
 		terms = append(terms, selector.And(require.FromSelector(t.MatchExpressions)))
@@ -74,7 +75,7 @@ func DaemonTerms(spec *corev1.PodSpec) (terms []require.Set, byName bool) {
 	return terms, byName
 }
 
-// DaemonTolerations returns the tolerations of the DaemonSet's pods with those that the DaemonSet controller adds.
+// DaemonTolerations returns the tolerations of the DaemonSet's pods, with those that the DaemonSet controller adds.
 func DaemonTolerations(d *model.Daemon) []corev1.Toleration {
 	list := slices.Concat(d.Pod.Object.Spec.Tolerations, addedTolerations)
 	if d.Pod.Object.Spec.HostNetwork {
@@ -97,19 +98,20 @@ func toleration(key string, effect corev1.TaintEffect) corev1.Toleration {
 	return corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists, Effect: effect}
 }
 
-// registeredLabels are labels that each node of a NodePool gets. A DaemonSet may select nodes by them.
+// registeredLabels are labels that Karpenter sets on each node of a NodePool. A DaemonSet may select nodes by them.
 var registeredLabels = require.NewSet(
 	require.New(apiv1.NodeRegisteredLabelKey, require.In, "true"),
 	require.New(apiv1.NodeInitializedLabelKey, require.In, "true"),
 )
 
-// NeedsLabels reports whether the pods of some DaemonSet run only on nodes with certain labels.
+// NeedsLabels reports whether some of the DaemonSets selects nodes by labels.
 func NeedsLabels(daemons []DaemonPod) bool {
 	return slices.ContainsFunc(daemons, func(d DaemonPod) bool { return !d.anywhere })
 }
 
-// OverheadOf sums the requests of the DaemonSet pods that may run on a node with labels reqs. known reports whether
-// the node may get a label that reqs does not define; nil means that it gets none.
+// OverheadOf returns what DaemonSet pods use on a node with labels that meet reqs. It includes all pods that may run
+// there. known reports whether the node may have a label that reqs does not mention. A nil known means that the node
+// has no such label.
 func OverheadOf(daemons []DaemonPod, reqs require.Set, known func(string) bool) Overhead {
 	var o Overhead
 	if len(daemons) == 0 {
@@ -135,7 +137,8 @@ func OverheadOf(daemons []DaemonPod, reqs require.Set, known func(string) bool) 
 	return o
 }
 
-// PresencesOn returns the DaemonSets that may run on a node with labels reqs. known is the same as for OverheadOf.
+// PresencesOn returns the DaemonSets whose pods may run on a node with labels that meet reqs. known is that of
+// OverheadOf.
 func PresencesOn(daemons []DaemonPod, reqs require.Set, known func(string) bool) []Presence {
 	var out []Presence
 	for i := range daemons {
@@ -146,9 +149,8 @@ func PresencesOn(daemons []DaemonPod, reqs require.Set, known func(string) bool)
 	return out
 }
 
-// meets reports whether the node selector and node affinity of the DaemonSet may match a node with labels reqs.
-// certain says that they match whatever values the labels get. It is false if a term selects nodes by name. known is
-// the same as for OverheadOf.
+// meets reports whether node selector and node affinity of the DaemonSet may match a node with labels that meet reqs.
+// certain says that they match whatever values the labels get. known is that of OverheadOf.
 func (d *DaemonPod) meets(reqs require.Set, known func(string) bool) (may, certain bool) {
 	if d.anywhere {
 		return true, !d.byName
@@ -163,7 +165,8 @@ func (d *DaemonPod) meets(reqs require.Set, known func(string) bool) (may, certa
 	return may, certain
 }
 
-// withAbsent adds DoesNotExist to reqs for each label of term that a node with labels reqs cannot have.
+// withAbsent returns reqs with DoesNotExist for each label of term that a node with labels reqs cannot have. known is
+// that of OverheadOf.
 func withAbsent(reqs, term require.Set, known func(string) bool) require.Set {
 	for want := range term.All() {
 		if _, ok := reqs.Get(want.Key()); !ok && (known == nil || !known(want.Key())) {
@@ -173,7 +176,8 @@ func withAbsent(reqs, term require.Set, known func(string) bool) require.Set {
 	return reqs
 }
 
-// MergePresences returns the DaemonSets of both lists. A DaemonSet is certain only if it is certain in both.
+// MergePresences returns the DaemonSets of both lists, for a node that may become either of two kinds. A DaemonSet is
+// certain only if it is certain in both lists.
 func MergePresences(a, b []Presence) []Presence {
 	at := func(list []Presence, daemon int) int {
 		return slices.IndexFunc(list, func(x Presence) bool { return x.Index == daemon })
@@ -191,7 +195,7 @@ func MergePresences(a, b []Presence) []Presence {
 	return out
 }
 
-// Owns reports whether the pod belongs to the DaemonSet.
+// Owns reports whether the DaemonSet owns the pod.
 func Owns(d *model.Daemon, pod *model.Pod) bool {
 	return pod.Object.Namespace == d.Object.Namespace &&
 		slices.ContainsFunc(pod.Object.OwnerReferences, func(o metav1.OwnerReference) bool {

@@ -11,41 +11,42 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// MaxAlternatives bounds the combinations of node affinity terms with the topology terms of volumes.
+// MaxAlternatives is the largest number of terms that result from combining two lists of alternative label
+// requirements, such as node affinity terms and volume topologies.
 const MaxAlternatives = 64
 
-// A Demand is the requests of one pod, or of pods that must share a node. Equal demands are represented by one value.
+// A Demand is what one pod requests, or a bundle of pods that share a node. Equal demands share a pointer.
 type Demand struct {
 	ID     int
-	Amount []int64       // by dimension, without shared volumes
-	Shared SharedVolumes // the shared volumes, which Amount does not include
-	Scaled []float64     // Amount and the parts of Shared, in Dimensions.Units
+	Amount []int64       // by dimension, without Shared
+	Shared SharedVolumes // the volumes that other pods use as well
+	Scaled []float64     // Amount and SharedVolume.Share of Shared, divided by Dimensions.Units
 }
 
-// Whole returns the demand including its shared volumes: what one pod uses of a node that has no volumes attached.
+// Whole returns the demand by dimension with its shared volumes, for a node to which none of them is attached.
 func (d *Demand) Whole() []int64 {
 	out := slices.Clone(d.Amount)
 	d.Shared.TakeFrom(out, -1)
 	return out
 }
 
-// NodeTerms are alternative label requirements: a node must meet one of them. One value represents equal lists.
+// NodeTerms are alternative label requirements: a node must meet one of them. Equal lists share a pointer.
 type NodeTerms struct {
 	ID        int
 	Terms     []require.Set
-	rotations []*NodeTerms
+	rotations []*NodeTerms // result of Interner.Rotations, nil before its first call
 }
 
-// Tolerations are the tolerations of a pod. Equal lists are represented by one value. If BearsSoft is set, taints with
-// effect PreferNoSchedule are tolerated as well.
+// Tolerations are the tolerations of a pod. If BearsSoft is set, they also tolerate all taints with effect
+// PreferNoSchedule. Equal lists share a pointer.
 type Tolerations struct {
 	ID        int
 	List      []corev1.Toleration
 	BearsSoft bool
-	also      *Tolerations // tolerations of another pod on the same node, which must tolerate the taints as well
+	also      *Tolerations // of another pod on the same node: a taint must be tolerated by both; nil for none
 }
 
-// An Interner represents equal demands, node terms and tolerations by one value with one number each.
+// An Interner gives equal demands, node terms and tolerations one pointer and one ID each.
 type Interner struct {
 	dimensions  *Dimensions
 	demands     map[string]*Demand
@@ -54,14 +55,14 @@ type Interner struct {
 	buf         []byte
 }
 
-// NewInterner returns an empty Interner for demands with the dimensions d.
+// NewInterner returns an empty Interner. d are the dimensions of its demands.
 func NewInterner(d *Dimensions) *Interner {
 	return &Interner{
 		dimensions: d, demands: map[string]*Demand{}, terms: map[string]*NodeTerms{}, tolerations: map[string]*Tolerations{},
 	}
 }
 
-// Demand returns the shared value for these amounts and shared volumes.
+// Demand returns the Demand with this amount by dimension and these shared volumes.
 func (in *Interner) Demand(amount []int64, shared SharedVolumes) *Demand {
 	b := encode.Vector(in.buf[:0], amount)
 	for _, x := range shared {
@@ -72,14 +73,14 @@ func (in *Interner) Demand(amount []int64, shared SharedVolumes) *Demand {
 	if d == nil {
 		d = &Demand{ID: len(in.demands), Amount: amount, Shared: shared, Scaled: in.dimensions.Scale(amount)}
 		for _, x := range shared {
-			d.Scaled[x.Dimension] += x.Part / in.dimensions.Units[x.Dimension]
+			d.Scaled[x.Dimension] += x.Share / in.dimensions.Units[x.Dimension]
 		}
 		in.demands[string(b)] = d
 	}
 	return d
 }
 
-// Terms returns the shared value for these terms in this order.
+// Terms returns the NodeTerms with these terms in this order.
 func (in *Interner) Terms(terms []require.Set) *NodeTerms {
 	b := in.buf[:0]
 	for _, t := range terms {
@@ -97,7 +98,7 @@ func (in *Interner) Terms(terms []require.Set) *NodeTerms {
 	return a
 }
 
-// Tolerations returns the shared value for the list. If bearsSoft is set, PreferNoSchedule taints are tolerated as well.
+// Tolerations returns the Tolerations with this list. If bearsSoft is set, they also tolerate PreferNoSchedule taints.
 func (in *Interner) Tolerations(list []corev1.Toleration, bearsSoft bool) *Tolerations {
 	b := encode.Tolerations(in.buf[:0], list)
 	if bearsSoft {
@@ -112,7 +113,7 @@ func (in *Interner) Tolerations(list []corev1.Toleration, bearsSoft bool) *Toler
 	return t
 }
 
-// BothTolerate returns tolerations that tolerate a taint only if a and b both do: for two pods on one node.
+// BothTolerate returns Tolerations for two pods on one node: they tolerate a taint only if both arguments tolerate it.
 func (in *Interner) BothTolerate(a, b *Tolerations) *Tolerations {
 	if a == b {
 		return a
@@ -126,7 +127,7 @@ func (in *Interner) BothTolerate(a, b *Tolerations) *Tolerations {
 	return t
 }
 
-// BothMeet returns the combinations of a term of a with a term of b that a node can meet; nil if there are none.
+// BothMeet returns the NodeTerms of the nodes that meet both arguments. It returns nil if no node can.
 func (in *Interner) BothMeet(a, b *NodeTerms) *NodeTerms {
 	var terms []require.Set
 	for _, x := range a.Terms {
@@ -142,7 +143,7 @@ func (in *Interner) BothMeet(a, b *NodeTerms) *NodeTerms {
 	return in.Terms(terms)
 }
 
-// Narrow restricts the terms of a to nodes that also meet b. It returns a itself if no node meets both.
+// Narrow returns the NodeTerms of the nodes that meet both arguments. If no node can, it returns the first argument.
 func (in *Interner) Narrow(a, b *NodeTerms) *NodeTerms {
 	var terms []require.Set
 	for _, x := range a.Terms {
@@ -162,11 +163,11 @@ func (in *Interner) Narrow(a, b *NodeTerms) *NodeTerms {
 	return in.Terms(terms)
 }
 
-// maxRotations bounds the rotations that Rotations returns.
+// maxRotations is the largest number of rotations that Rotations returns.
 const maxRotations = 8
 
-// Rotations returns one rotation of a for each of its first terms, with that term in front. A pool uses the first term
-// that it can meet, so the front term is the preferred one.
+// Rotations returns rotations of the node terms: one for each of the first maxRotations terms, with that term in front.
+// A pool uses the first term that it can meet, so the term in front is preferred.
 func (in *Interner) Rotations(a *NodeTerms) []*NodeTerms {
 	if a.rotations == nil {
 		a.rotations = []*NodeTerms{a}
@@ -177,7 +178,7 @@ func (in *Interner) Rotations(a *NodeTerms) []*NodeTerms {
 	return a.rotations
 }
 
-// Implies reports whether each node whose labels meet x also meets y.
+// Implies reports whether each node with labels that meet x also meets y.
 func Implies(x, y require.Set) bool {
 	for want := range y.All() {
 		have, ok := x.Get(want.Key())
@@ -188,8 +189,8 @@ func Implies(x, y require.Set) bool {
 	return true
 }
 
-// RequiredTerms returns the alternatives of a pod's node selector and required node affinity. The verdict is not OK if
-// no node can meet any of them.
+// RequiredTerms returns the alternative label requirements of a pod's node selector and required node affinity. The
+// verdict is not OK if no new node can meet any of them.
 func RequiredTerms(spec *corev1.PodSpec) ([]require.Set, model.Verdict) {
 	selector := require.FromLabels(spec.NodeSelector)
 	if spec.Affinity == nil || spec.Affinity.NodeAffinity == nil ||
@@ -199,7 +200,7 @@ func RequiredTerms(spec *corev1.PodSpec) ([]require.Set, model.Verdict) {
 	var terms []require.Set
 	for _, term := range spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
 		if len(term.MatchFields) > 0 || len(term.MatchExpressions) == 0 {
-			continue // no new node can meet fields; an empty term matches nothing by the API
+			continue // matchFields name a node, so no new node meets them; by the API, an empty term matches no node
 		}
 		terms = append(terms, selector.And(require.FromSelector(term.MatchExpressions)))
 	}
@@ -209,7 +210,7 @@ func RequiredTerms(spec *corev1.PodSpec) ([]require.Set, model.Verdict) {
 	return terms, model.Verdict{}
 }
 
-// Refuse returns the first taint that the tolerations do not tolerate, and true if there is one.
+// Refuse returns the first taint that is not tolerated, and true if there is one.
 func (t *Tolerations) Refuse(taints []corev1.Taint) (corev1.Taint, bool) {
 	for _, taint := range taints {
 		if taint.Effect == corev1.TaintEffectPreferNoSchedule && t.BearsSoft {
@@ -225,7 +226,7 @@ func (t *Tolerations) Refuse(taints []corev1.Taint) (corev1.Taint, bool) {
 	return corev1.Taint{}, false
 }
 
-// RefuseHard reports whether the tolerations refuse a taint other than PreferNoSchedule.
+// RefuseHard reports whether a taint with another effect than PreferNoSchedule is not tolerated.
 func (t *Tolerations) RefuseHard(taints []corev1.Taint) bool {
 	soft := func(x corev1.Taint) bool { return x.Effect == corev1.TaintEffectPreferNoSchedule }
 	if slices.ContainsFunc(taints, soft) {

@@ -10,17 +10,18 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// Dimensions are the resources that a plan considers: those that some pending pod requests. After them comes one
-// dimension for each CSI driver with an attach limit. Demands and capacities are vectors over the dimensions.
+// Dimensions are the components of demand and capacity vectors. They are the resources that some pending pod requests,
+// then one dimension for each CSI driver with an attach limit.
 type Dimensions struct {
 	Names []corev1.ResourceName
-	// Plain is the number of resources. The dimensions from Plain on count attached volumes.
+	// Plain is the number of resources. Later dimensions are numbers of attached volumes.
 	Plain int
-	// Units are divisors that bring typical values near one for floating-point work (cores, GiB, tens of pods).
+	// Units[d] divides amounts of dimension d for floating-point work. It makes typical values near one (cores, GiB, tens
+	// of pods).
 	Units []float64
 }
 
-// Unlimited is the value of a limit that is not set.
+// Unlimited is the number of nodes that Limits.Allow returns if there is no limit. It exceeds any amount.
 const Unlimited = math.MaxInt64
 
 // NewDimensions returns one dimension for each resource that a pod requests, in the order of model.CompareResources.
@@ -51,7 +52,7 @@ func NewDimensions(pods []*model.Pod) *Dimensions {
 // Len returns the number of dimensions.
 func (d *Dimensions) Len() int { return len(d.Names) }
 
-// Vector returns the resources of r by dimension. The dimensions of volumes are zero.
+// Vector returns the amounts of r by dimension, with 0 for the volume dimensions.
 func (d *Dimensions) Vector(r model.Resources) []int64 {
 	v := make([]int64, len(d.Names))
 	for i, name := range d.Names {
@@ -60,7 +61,7 @@ func (d *Dimensions) Vector(r model.Resources) []int64 {
 	return v
 }
 
-// Scale divides v by Units. Negative amounts become zero.
+// Scale returns v divided by Units, with 0 for negative amounts.
 func (d *Dimensions) Scale(v []int64) []float64 {
 	out := make([]float64, len(v))
 	for i, x := range v {

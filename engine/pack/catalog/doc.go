@@ -1,13 +1,13 @@
-// Package catalog compiles the nodes that may be launched: NodePools, their instance types and offerings. It also
+// Package catalog describes the nodes that may be launched: NodePools with their instance types and offerings. It
 // determines which pods fit on which of them.
 //
-// A Pool lists its Types: instance types with the room that is left after DaemonSet pods. An OfferSet is the subset of
-// a Pool's offerings that meets label requirements, with the lowest price of each Type. A Fit is computed for pods
-// with the same requirements and demand. It states, for each Pool, the OfferSet and the Types that can hold one of the
-// pods.
+// A Pool lists its Types: instance types with the room for pods that DaemonSet pods leave. An OfferSet is the offerings
+// of a Pool that meet label requirements, with the lowest price of each Type. A Fit is computed once for all pods with
+// the same requirements and demand. For each Pool it has the OfferSet that these pods allow, and the Types that hold
+// one of them.
 //
-// All values except Limits depend only on the snapshot. Pools cache results, and the order of calls does not affect
-// them. Limits is the capacity that pool limits and reservations still allow, which changes while a plan is made.
+// All values except Limits depend only on the snapshot. Pools cache results; the order of calls does not matter. Limits
+// is what pool limits and reservations still allow, which changes while a plan is made.
 //
 // Begin with pool.go (Compile), then offerset.go and fit.go.
 package catalog

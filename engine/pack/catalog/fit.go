@@ -10,41 +10,45 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// A Fit is, for pods with equal needs, the offerings of each pool that they allow and the types that can hold one pod.
+// A Fit is what pods with equal needs may use: for each pool, the offerings that they allow and the types that hold one
+// pod.
 type Fit struct {
 	ID     int
-	OK     bool // some type of some pool can hold a pod
+	OK     bool // some type of some pool holds a pod
 	Demand *Demand
-	On     []PoolFit // by pool
-	// PerPod is the lowest price per pod: over all types, the price of a node divided by the number of pods that fit.
+	ByPool []PoolFit // ByPool[i] is for the pool with index i
+	// PerPod is the lowest price per pod, in dollars per hour: the price of a type divided by the number of pods that it
+	// holds.
 	PerPod float64
-	// Restricted says that host ports or DaemonSet pods may rule out types, besides room and labels.
+	// Restricted says that host ports or DaemonSet pods may exclude types that have room and the required labels.
 	Restricted bool
 }
 
-// A PoolFit is the part of a Fit for one pool. Set is nil if no type of the pool can hold a pod.
+// A PoolFit is the part of a Fit for one pool. Set is nil if the pods do not tolerate the pool's taints or no type
+// holds one.
 type PoolFit struct {
 	Set   *OfferSet
 	Types typeset.Set
 }
 
-// Needs are the conditions that a new node must meet for a group of pods.
+// Needs are what pods require of a new node.
 type Needs struct {
 	Terms       *NodeTerms
 	Tolerations *Tolerations
 	Demand      *Demand
 	Ports       []Port
-	// Extra are further label requirements: the topology domains that were chosen for the pods.
+	// Extra are further label requirements: those of the topology domains that were chosen for the pods.
 	Extra require.Set
-	// Daemons excludes types by the DaemonSets whose pods may run on their nodes; nil excludes none.
+	// Daemons excludes types by the DaemonSets whose pods may run on their nodes. Nil excludes none.
 	Daemons PresenceFilter
 }
 
 // A PresenceFilter excludes nodes by the DaemonSets whose pods may run on them.
 type PresenceFilter interface {
-	// Number identifies equal filters, from 1.
+	// Number returns a number from 1 on. Equal filters have equal numbers.
 	Number() int
-	// Admits reports whether a node may be used on which these DaemonSets may run. reqs are those of its labels.
+	// Admits reports whether the pods may use a node on which the DaemonSets in on may run. reqs are the label
+	// requirements that the node meets.
 	Admits(on []Presence, reqs require.Set) bool
 }
 
@@ -54,13 +58,14 @@ type fitKey struct {
 	extra, ports                        string
 }
 
-// A setKey identifies an OfferSet in the cache: a pool, one node term of the pods, and their further requirements.
+// A setKey identifies an OfferSet in the cache: by pool, ID of the NodeTerms, index of the term in them, and
+// Needs.Extra.
 type setKey struct {
 	pool, terms, term int
 	extra             string
 }
 
-// Fit returns the pools, offerings and types that can hold a pod with needs n.
+// Fit returns the offerings and types that hold a pod with these needs.
 func (c *Catalog) Fit(n Needs) *Fit {
 	k := fitKey{terms: n.Terms.ID, tolerations: n.Tolerations.ID, demand: n.Demand.ID, extra: n.Extra.String()}
 	if n.Daemons != nil {
@@ -73,7 +78,7 @@ func (c *Catalog) Fit(n Needs) *Fit {
 		return f
 	}
 	f := &Fit{
-		ID: len(c.fits), Demand: n.Demand, On: make([]PoolFit, len(c.Pools)), PerPod: math.Inf(1),
+		ID: len(c.fits), Demand: n.Demand, ByPool: make([]PoolFit, len(c.Pools)), PerPod: math.Inf(1),
 		Restricted: len(n.Ports) > 0 || n.Daemons != nil,
 	}
 	c.fits[k] = f
@@ -83,16 +88,17 @@ func (c *Catalog) Fit(n Needs) *Fit {
 		}
 		for term := range n.Terms.Terms {
 			if on, ok := c.fitTerm(p, &n, term, k.extra); ok {
-				f.On[i], f.OK = on, true
+				f.ByPool[i], f.OK = on, true
 				break
 			}
 		}
-		f.PerPod = min(f.PerPod, p.perPod(n.Demand, f.On[i]))
+		f.PerPod = min(f.PerPod, p.perPod(n.Demand, f.ByPool[i]))
 	}
 	return f
 }
 
-// fitTerm returns the offerings and types of p that can hold pods by one of their node terms. extra encodes n.Extra.
+// fitTerm returns the offerings and types of p that hold a pod by one of its node terms, and false if there are none.
+// extra is the text of n.Extra.
 func (c *Catalog) fitTerm(p *Pool, n *Needs, term int, extra string) (PoolFit, bool) {
 	k := setKey{p.Index, n.Terms.ID, term, extra}
 	s, ok := c.byTerm[k]
@@ -113,7 +119,7 @@ func (c *Catalog) fitTerm(p *Pool, n *Needs, term int, extra string) (PoolFit, b
 	return PoolFit{Set: s, Types: types}, types.Any()
 }
 
-// perPod returns the lowest price of p per pod with demand d, +Inf if no type of p can hold such a pod.
+// perPod returns the lowest price of p per pod with demand d, +Inf if no type of p holds such a pod.
 func (p *Pool) perPod(d *Demand, f PoolFit) float64 {
 	best := math.Inf(1)
 	if f.Set == nil {
@@ -125,7 +131,7 @@ func (p *Pool) perPod(d *Demand, f PoolFit) float64 {
 	return best
 }
 
-// withoutPorts returns the types of m whose DaemonSet pods use none of the host ports.
+// withoutPorts returns the types of m whose DaemonSet pods use no host port that conflicts with one of ports.
 func (p *Pool) withoutPorts(m typeset.Set, ports []Port) typeset.Set {
 	out := typeset.New(len(p.Types))
 	m.Each(func(i int) {
@@ -136,7 +142,7 @@ func (p *Pool) withoutPorts(m typeset.Set, ports []Port) typeset.Set {
 	return out
 }
 
-// withDaemons returns the types of m that the filter admits with the DaemonSets that may run there.
+// withDaemons returns the types of m that the filter admits, with the DaemonSets that may run on their nodes.
 func (p *Pool) withDaemons(m typeset.Set, s *OfferSet, filter PresenceFilter) typeset.Set {
 	out := typeset.New(len(p.Types))
 	m.Each(func(i int) {
@@ -147,7 +153,7 @@ func (p *Pool) withDaemons(m typeset.Set, s *OfferSet, filter PresenceFilter) ty
 	return out
 }
 
-// Roomy returns the types of p on which one pod with demand d fits by resources and volumes.
+// Roomy returns the types of p that have room for one pod with demand d on an empty node, volumes included.
 func (c *Catalog) Roomy(p *Pool, d *Demand) typeset.Set {
 	k := [2]int{d.ID, p.Index}
 	if m, ok := c.roomy[k]; ok {
@@ -162,34 +168,35 @@ func (c *Catalog) Roomy(p *Pool, d *Demand) typeset.Set {
 	return m
 }
 
-// Like reports whether the pods of f and o may use the same offerings of each pool.
+// Like reports whether f and o have the same OfferSet for each pool.
 func (f *Fit) Like(o *Fit) bool {
-	return slices.EqualFunc(f.On, o.On, func(a, b PoolFit) bool { return a.Set == b.Set })
+	return slices.EqualFunc(f.ByPool, o.ByPool, func(a, b PoolFit) bool { return a.Set == b.Set })
 }
 
-// A Bearing says on which of the possible new nodes a pod counts for a topology spread constraint: on all, some or none.
+// A Bearing says on which of the new nodes that a pod may get a topology spread constraint counts it: on all, some or
+// none.
 type Bearing uint8
 
-// The bearings: the pods count on some of the possible nodes, on each of them, or on none of them.
+// The bearings: the constraint counts the pod on some, on all, or on none of the new nodes that the pod may get.
 const (
 	MayCount Bearing = iota
 	Counts
 	CountsNot
 )
 
-// A NodeFilter selects the nodes that a topology spread constraint considers. A nil field excludes no nodes.
+// A NodeFilter selects the nodes whose pods a topology spread constraint counts, by nodeAffinityPolicy and
+// nodeTaintsPolicy. A nil field excludes no nodes.
 type NodeFilter struct {
 	Terms       *NodeTerms
 	Tolerations *Tolerations
 }
 
-// Tolerates reports whether the taints of p let its nodes count for the constraint.
+// Tolerates reports whether nodes with the taints of p pass the filter.
 func (f NodeFilter) Tolerates(p *Pool) bool {
 	return f.Tolerations == nil || !f.Tolerations.RefuseHard(p.Taints)
 }
 
-// BearingOf returns the bearing of a constraint with filter f on new nodes of p. Only nodes that the PoolFit allows
-// are considered.
+// BearingOf returns the Bearing of a constraint with filter f for pods that get a new node of p with the fit.
 func (p *Pool) BearingOf(f NodeFilter, fit PoolFit) Bearing {
 	if !f.Tolerates(p) {
 		return CountsNot
@@ -222,7 +229,7 @@ func (p *Pool) BearingOf(f NodeFilter, fit PoolFit) Bearing {
 	return MayCount
 }
 
-// Explain returns why no type of p both meets the term and holds the demand. The verdict is OK if some type does.
+// Explain returns why no type of p both meets the term and holds the demand. The verdict is OK if one does.
 func (c *Catalog) Explain(p *Pool, term require.Set, d *Demand) model.Verdict {
 	term = term.Normalize(c.settings.Labels.Aliases)
 	if conflict, ok := p.Requirements.Compatible(term, c.settings.Known); !ok {
@@ -235,7 +242,7 @@ func (c *Catalog) Explain(p *Pool, term require.Set, d *Demand) model.Verdict {
 	if s.Types.And(c.Roomy(p, d)).Any() {
 		return model.Verdict{}
 	}
-	most := make([]int64, len(d.Amount)) // the largest room of any type that the labels allow, by dimension
+	most := make([]int64, len(d.Amount)) // by dimension, the largest room of any type that meets the term
 	s.Types.Each(func(i int) {
 		for r, v := range p.Types[i].Room {
 			most[r] = max(most[r], v)
@@ -250,7 +257,8 @@ func (c *Catalog) Explain(p *Pool, term require.Set, d *Demand) model.Verdict {
 	return model.Verdict{Rule: model.RuleShape}
 }
 
-// explainNoType says whether no type of the pool meets the term, or whether types meet it but have no offering.
+// explainNoType returns a verdict on a term that no type with an available offering meets. It says whether a type
+// without such an offering meets the term.
 func (p *Pool) explainNoType(term require.Set) model.Verdict {
 	for _, t := range p.Types {
 		if _, ok := t.Allowed.Intersects(term); ok {

@@ -8,10 +8,10 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// Limits is what NodePool limits and reservations still allow.
+// Limits is what pool limits and reservations still allow.
 type Limits struct {
-	pools        []model.Resources // by pool; only limited resources; nil for a pool without limits
-	reservations []int             // instances left, by reservation
+	pools        []model.Resources // pools[i] is what the limits of pool i allow, for limited resources only; nil for no limits
+	reservations []int             // reservations[i] is how many instances of reservation i are left
 }
 
 func newLimits(s *model.Snapshot, pools []*Pool, reservations map[string]*Reservation) *Limits {
@@ -25,8 +25,8 @@ func newLimits(s *model.Snapshot, pools []*Pool, reservations map[string]*Reserv
 	return l
 }
 
-// remaining returns the limits of the pool less the capacity of its nodes. A NodeClaim that is not launched counts,
-// for each resource, with the largest of the types that it may become.
+// remaining returns the limits of the pool less the capacity of its nodes. A NodeClaim that is not launched counts with
+// the maximum of each resource over the types that it may become.
 func remaining(s *model.Snapshot, p *model.Pool) model.Resources {
 	if p.Limits == nil {
 		return nil
@@ -49,7 +49,7 @@ func remaining(s *model.Snapshot, p *model.Pool) model.Resources {
 	return left
 }
 
-// ClaimTypes returns the instance types that a NodeClaim without an instance may be launched as.
+// ClaimTypes returns those of the instance types that a NodeClaim without an instance may be launched as.
 func ClaimTypes(n *model.Node, types []*model.InstanceType) []*model.InstanceType {
 	wanted := n.Wishes()
 	var out []*model.InstanceType
@@ -61,7 +61,7 @@ func ClaimTypes(n *model.Node, types []*model.InstanceType) []*model.InstanceTyp
 	return out
 }
 
-// Clone returns a copy that can be changed without changing l.
+// Clone returns a deep copy.
 func (l *Limits) Clone() *Limits {
 	c := &Limits{pools: make([]model.Resources, len(l.pools)), reservations: slices.Clone(l.reservations)}
 	for i, r := range l.pools {
@@ -73,16 +73,17 @@ func (l *Limits) Clone() *Limits {
 // Limited reports whether p has limits.
 func (l *Limits) Limited(p *Pool) bool { return l.pools[p.Index] != nil }
 
-// Left returns what the limits of p still allow, nil if p has none. Callers must not change the result.
+// Left returns what the limits of p still allow, nil if p has no limits. Callers must not change the result.
 func (l *Limits) Left(p *Pool) model.Resources { return l.pools[p.Index] }
 
-// Allow returns how many more instances of t the limits and its reservation allow. If they allow none, the verdict
-// names the first limit that is exceeded.
+// Allow returns how many more nodes of type t the limits and the type's reservation allow. If it returns 0, the verdict
+// names the limit that is exceeded.
 func (l *Limits) Allow(t *Type) (int64, model.Verdict) {
 	return l.AllowCharge(t.Pool, t.Capacity, t.Reservation)
 }
 
-// AllowCharge is Allow for nodes that each use that charge of the limits of p and draw from r, nil for no reservation.
+// AllowCharge is like Allow for nodes that each use charge of the limits of p and one instance of reservation r (nil:
+// none).
 func (l *Limits) AllowCharge(p *Pool, charge model.Resources, r *Reservation) (n int64, v model.Verdict) {
 	n = Unlimited
 	if r != nil {
@@ -111,7 +112,8 @@ func (l *Limits) AllowCharge(p *Pool, charge model.Resources, r *Reservation) (n
 	return n, model.Verdict{}
 }
 
-// Take subtracts n nodes with that charge from the limits of p and from reservation r. A negative n adds them back.
+// Take subtracts n nodes from what the limits of p and reservation r (nil: none) allow. Each node uses charge. A
+// negative n adds nodes back.
 func (l *Limits) Take(p *Pool, charge model.Resources, r *Reservation, n int64) {
 	if r != nil {
 		l.reservations[r.Index] -= int(n)
@@ -126,8 +128,8 @@ func (l *Limits) Take(p *Pool, charge model.Resources, r *Reservation, n int64) 
 	}
 }
 
-// Allowed returns the types of which the limits of p and the reservations allow one more node. A node with several types
-// is charged the maximum of each resource. If the limits allow each type alone, they allow that charge.
+// Allowed returns those of the types of which limits and reservations allow one more node. A node that may become
+// several types is charged the maximum of each resource. If the limits allow each type alone, they allow that maximum.
 func (l *Limits) Allowed(p *Pool, types []*Type) []*Type {
 	if len(l.pools[p.Index]) == 0 {
 		return types
@@ -138,8 +140,8 @@ func (l *Limits) Allowed(p *Pool, types []*Type) []*Type {
 	})
 }
 
-// Launches reports whether limits, reservations and minValues of p allow one node that holds the demand. If minValues
-// do not, missing is the label with too few values.
+// Launches reports whether p can launch a node that holds the demand, within limits and minValues. on is the part of a
+// Fit for p. If minValues are not met, missing is the label with too few values.
 func (c *Catalog) Launches(l *Limits, p *Pool, on PoolFit, d *Demand) (missing string, ok bool) {
 	var tried []*Reservation
 	on.Types.Each(func(i int) {
@@ -153,19 +155,20 @@ func (c *Catalog) Launches(l *Limits, p *Pool, on PoolFit, d *Demand) (missing s
 	return missing, ok
 }
 
-// Launchable reports whether some pool can launch a node that holds the demand.
+// Launchable reports whether some pool can launch a node that holds the demand, within limits and minValues.
 func (c *Catalog) Launchable(l *Limits, f *Fit, d *Demand) bool {
 	return f.OK && slices.ContainsFunc(c.Pools, func(p *Pool) bool {
-		if f.On[p.Index].Set == nil {
+		if f.ByPool[p.Index].Set == nil {
 			return false
 		}
-		_, ok := c.Launches(l, p, f.On[p.Index], d)
+		_, ok := c.Launches(l, p, f.ByPool[p.Index], d)
 		return ok
 	})
 }
 
-// Enough reports whether the possible types of a node meet minValues of p. These types hold the amounts, draw from r
-// and are within limits. If minValues are not met, missing is the first label with too few values.
+// Enough reports whether a node of p can become enough types to meet minValues. These types have an offering in s, hold
+// amount and shared, use reservation r (nil: none) and are within the limits. If minValues are not met, missing is the
+// first label with too few values.
 func (c *Catalog) Enough(l *Limits, p *Pool, s *OfferSet, amount []int64, shared SharedVolumes, r *Reservation) (missing string, ok bool) {
 	if c.settings.RelaxMinValues || !s.MinValues {
 		return "", true
@@ -173,8 +176,8 @@ func (c *Catalog) Enough(l *Limits, p *Pool, s *OfferSet, amount []int64, shared
 	return s.Diverse(l.Allowed(p, p.Options(s, amount, shared, r, nil).Types))
 }
 
-// Diverse reports whether the options have as many distinct values as minValues require. If not, missing is the first
-// label with too few values.
+// Diverse reports whether the options have enough distinct values of each label to meet minValues. If not, missing is
+// the first label with too few values.
 func (s *OfferSet) Diverse(options []*Type) (missing string, ok bool) {
 	if !s.MinValues {
 		return "", true
@@ -187,7 +190,7 @@ func (s *OfferSet) Diverse(options []*Type) (missing string, ok bool) {
 	return "", true
 }
 
-// distinct returns the values of the label that the options have and r allows.
+// distinct returns the values of the label of r that r allows and that some option has.
 func distinct(r require.Requirement, options []*Type) map[string]bool {
 	values := map[string]bool{}
 	for _, t := range options {

@@ -8,36 +8,36 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// An OfferSet is the offerings of one pool that meet label requirements. Pods with equal requirements use the same
-// value. Pods of two sets may share a node if the sets have a common offering.
+// An OfferSet is the offerings of one pool that meet label requirements. Pods with equal requirements share a pointer.
+// Pods with two sets may share a node if some offering is in both.
 type OfferSet struct {
 	ID           int
 	Requirements require.Set
-	// PriceClass is equal for sets of one pool whose Prices are equal.
+	// PriceClass is equal for OfferSets of the pool with equal Prices.
 	PriceClass int
-	// Prices are the price of the cheapest offering of each type of the pool, +Inf if the set has none of the type.
+	// Prices[i] is the price of the cheapest offering of type i in the set, in dollars per hour; +Inf if there is none.
 	Prices []float64
-	// Types are the types that have an offering in the set.
+	// Types are the types with an offering in the set.
 	Types typeset.Set
-	// MinValues says that one of Requirements has minValues.
+	// MinValues says that some requirement has minValues.
 	MinValues bool
 
-	daemons [][]Presence
+	daemons [][]Presence // results of Pool.DaemonsOn, by type
 }
 
-// MinPrice replaces a price of zero. If a node were free, wasted capacity would look free as well.
+// MinPrice replaces a price of zero. Otherwise wasted capacity of a free node would cost nothing.
 const MinPrice = 1e-9
 
-// Same is the relative difference below which two prices count as equal.
+// Same is the relative difference below which two prices are taken for equal.
 const Same = 1e-6
 
-// offerSets holds the OfferSets of one pool, each once.
+// An offerSets holds the OfferSets of one pool, each once.
 type offerSets struct {
 	list    []*OfferSet
 	byText  map[string]*OfferSet
-	meets   map[[2]int]*OfferSet // nil for two sets without a common offering
-	classes map[string]int       // price classes
-	made    int                  // how many sets Meet has made
+	meets   map[[2]int]*OfferSet // results of Meet, by the IDs of both sets
+	classes map[string]int       // classes[text] is the PriceClass of the Prices with this encoding
+	made    int                  // the number of intersections computed so far
 }
 
 func newOfferSets() offerSets {
@@ -47,10 +47,10 @@ func newOfferSets() offerSets {
 // Empty reports whether no type has an offering in the set.
 func (s *OfferSet) Empty() bool { return !s.Types.Any() }
 
-// Set returns the OfferSet with the ID.
+// Set returns the OfferSet with this ID.
 func (p *Pool) Set(id int) *OfferSet { return p.sets.list[id] }
 
-// OffersUnder returns the OfferSet for the requirements, which must already include those of the pool.
+// OffersUnder returns the OfferSet for the requirements, which must include those of the pool.
 func (p *Pool) OffersUnder(reqs require.Set) *OfferSet {
 	text := reqs.String()
 	if s, ok := p.sets.byText[text]; ok {
@@ -82,11 +82,11 @@ func (p *Pool) OffersUnder(reqs require.Set) *OfferSet {
 	return s
 }
 
-// maxMeets bounds how many intersections a pool computes, because pods may have any number of different requirements.
-// Beyond the bound, pods of different sets get separate nodes.
+// maxMeets is the largest number of intersections that a pool computes, because pods may have any number of different
+// requirements. After that, pods with different sets get separate nodes.
 const maxMeets = 2_000
 
-// Meet returns the offerings in both a and b, nil if there are none. A node for pods of both must have one of them.
+// Meet returns the OfferSet of the offerings in both a and b, nil if there are none.
 func (p *Pool) Meet(a, b *OfferSet) *OfferSet {
 	if a == b {
 		return a
@@ -106,7 +106,8 @@ func (p *Pool) Meet(a, b *OfferSet) *OfferSet {
 	return s
 }
 
-// OffersFor returns the OfferSet for pods that require the term, nil if the labels of the pool cannot meet the term.
+// OffersFor returns the OfferSet for pods that require the term. It returns nil if the pool's nodes cannot have the
+// required labels.
 func (p *Pool) OffersFor(term require.Set) *OfferSet {
 	term = term.Normalize(p.settings.Labels.Aliases)
 	if _, ok := p.Requirements.Compatible(term, p.settings.Known); !ok {

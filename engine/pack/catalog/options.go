@@ -9,16 +9,14 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// Options are the types that a planned node may be launched as, cheapest first. Each type can hold the node's pods.
-// Nodes with the same types share one value.
+// Options are the types that a planned node may be launched as, cheapest first. Nodes with equal lists share a pointer.
 type Options struct {
 	Types     []*Type
 	Instances []*model.InstanceType // the instance types of Types, in the same order
 }
 
-// Options returns the types that have an offering in s, hold amount and shared, and draw from r (nil for no
-// reservation). If admits is not nil, it must also be true for the index of the type. Callers must not change the
-// result.
+// Options returns the types that have an offering in s, hold amount and shared, and use reservation r (nil: none). If
+// admits is not nil, it must be true for the index of the type. Callers must not change the result.
 func (p *Pool) Options(s *OfferSet, amount []int64, shared SharedVolumes, r *Reservation, admits func(i int) bool) *Options {
 	found := p.Bins().Index.Options(binpack.OfferSet(s.ID), amount, shared.Numbers(), supplyOf(r), admits)
 	out := p.options[found]
@@ -33,9 +31,9 @@ func (p *Pool) Options(s *OfferSet, amount []int64, shared SharedVolumes, r *Res
 	return out
 }
 
-// Charge returns the resources that a node of type i uses of its pool's limits. amount is the demand of its pods.
-// minValues may require further options, and any option may be launched. The node is then charged the maximum of each
-// resource.
+// Charge returns what a node of type i uses of the limits of p. amount and shared are the demand of its pods. If
+// minValues require further options, any of them may be launched. The charge is then the maximum of each resource over
+// them.
 func (c *Catalog) Charge(l *Limits, p *Pool, s *OfferSet, i int, amount []int64, shared SharedVolumes, admits func(int) bool) model.Resources {
 	t := p.Types[i]
 	if len(l.Left(p)) == 0 || !s.MinValues || c.settings.RelaxMinValues {
@@ -48,9 +46,9 @@ func (c *Catalog) Charge(l *Limits, p *Pool, s *OfferSet, i int, amount []int64,
 	return t.Capacity
 }
 
-// LeastCharge returns the maximum of each resource over t and the options that minValues require besides t. Options
-// that exceed t least, as a share of the limits, are selected first. It returns nil if all options together do not
-// meet minValues.
+// LeastCharge returns the maximum of each resource over t and the further options that minValues require. It takes the
+// options first that exceed t least, as a share of the limits. It returns nil if all options together do not meet
+// minValues.
 func (p *Pool) LeastCharge(s *OfferSet, t *Type, options []*Type) model.Resources {
 	over := func(o *Type) float64 {
 		most := 0.0

@@ -18,11 +18,11 @@ type Pool struct {
 	*model.Pool
 	Index int // in Catalog.Pools
 	Types []*Type
-	// Empty is the reason why the pool has no types. It is set only if Types is empty.
+	// Empty is the reason why the pool has no types. It is OK if there are types.
 	Empty model.Verdict
 
 	settings Settings
-	watched  []DaemonPod // the DaemonSets that Daemons returns; see Catalog.Watch
+	watched  []DaemonPod // the DaemonSets that Watch selected and that tolerate the pool's taints
 	sets     offerSets
 	volumes  *Volumes
 	preload  [][]binpack.Count
@@ -30,37 +30,38 @@ type Pool struct {
 	options  map[*binpack.TypeOptions]*Options
 }
 
-// A Catalog holds the NodePools and their instance types and offerings: everything that may be launched.
+// A Catalog is what may be launched: the NodePools with their instance types and offerings.
 type Catalog struct {
-	// Pools are the usable pools, in the order in which they are tried: by falling weight, then by name.
+	// Pools are the NodePools that may launch nodes, by falling weight, then by name. They are tried in this order.
 	Pools []*Pool
-	// Unusable are the other NodePools, each with the reason why it cannot be used.
+	// Unusable are the other NodePools, each with the reason why it may not launch nodes.
 	Unusable []model.PoolVerdict
-	// Limits are what NodePool limits and reservations still allow at the time of the snapshot.
+	// Limits are what pool limits and reservations allow at the time of the snapshot.
 	Limits *Limits
 
 	volumes  *Volumes
 	fits     map[fitKey]*Fit
 	byTerm   map[setKey]*OfferSet
-	roomy    map[[2]int]typeset.Set // types with room, by demand and pool
+	roomy    map[[2]int]typeset.Set // results of Roomy, by Demand.ID and Pool.Index
 	settings Settings
 }
 
-// Settings are the options of a plan that decide which nodes may be launched.
+// Settings are the parameters of a plan that decide which nodes may be launched.
 type Settings struct {
-	// Labels names the well-known labels, and current names for deprecated ones. A pod may require a well-known label
-	// that no NodePool defines.
+	// Labels are the well-known labels, and the current names of deprecated ones. A pod may require a well-known label
+	// even if no NodePool defines it.
 	Labels apiv1.LabelRules
-	// MaxNodeCPU is the most cpu of a new node in millicores; 0 for any.
+	// MaxNodeCPU is the largest cpu capacity of a new node, in millicores. 0 means no limit.
 	MaxNodeCPU int64
-	// RelaxMinValues ignores the minValues of NodePools.
+	// RelaxMinValues says that minValues of NodePools are ignored.
 	RelaxMinValues bool
 }
 
-// Known reports whether the provider may set the label on a node although no requirement defines it.
+// Known reports whether the label is well-known: a new node may have it although neither its NodePool nor its instance
+// type defines it.
 func (s *Settings) Known(key string) bool { return s.Labels.WellKnown.Has(key) }
 
-// Compile returns the catalog of the snapshot for pods whose demands are vectors over d.
+// Compile returns the catalog of the snapshot. d are the dimensions of the demands of pods.
 func Compile(s *model.Snapshot, d *Dimensions, v *Volumes, o Settings) *Catalog {
 	c := &Catalog{
 		volumes: v, settings: o, fits: map[fitKey]*Fit{}, byTerm: map[setKey]*OfferSet{}, roomy: map[[2]int]typeset.Set{},
@@ -90,6 +91,8 @@ func Compile(s *model.Snapshot, d *Dimensions, v *Volumes, o Settings) *Catalog 
 func (p *Pool) compileTypes(s *model.Snapshot, d *Dimensions, reservations map[string]*Reservation) {
 	daemons := DaemonsTolerating(s.Daemons(), p.Taints, p.settings.Labels, false)
 	matched := false
+	byLabels := NeedsLabels(daemons)
+	overhead := OverheadOf(daemons, require.Set{}, p.settings.Known) // the same on all nodes unless DaemonSets select by labels
 	for _, t := range s.Types(p.Name) {
 		if _, ok := t.Requirements.Intersects(p.Requirements); !ok {
 			continue
@@ -104,7 +107,10 @@ func (p *Pool) compileTypes(s *model.Snapshot, d *Dimensions, reservations map[s
 		}
 		whole := &Type{InstanceType: t, Pool: p, Allowed: t.Requirements.And(p.Requirements)}
 		for _, part := range whole.byReservation(offerings, reservations) {
-			part.setRoom(OverheadOf(daemons, part.labels(), p.settings.Known), d)
+			if byLabels {
+				overhead = OverheadOf(daemons, part.labels(), p.settings.Known)
+			}
+			part.setRoom(overhead, d)
 			p.Types = append(p.Types, part)
 		}
 	}
@@ -120,8 +126,8 @@ func (p *Pool) compileTypes(s *model.Snapshot, d *Dimensions, reservations map[s
 	}
 }
 
-// Watch limits the results of DaemonsOn to the DaemonSets whose index is relevant. Call it before the first call of
-// DaemonsOn or Fit.
+// Watch selects the DaemonSets that DaemonsOn and PresencesWithin report: those for whose index relevant is true. It
+// must be called before DaemonsOn and Fit.
 func (c *Catalog) Watch(daemons []*model.Daemon, relevant func(index int) bool) {
 	for _, p := range c.Pools {
 		for _, d := range DaemonsTolerating(daemons, p.Taints, p.settings.Labels, false) {
@@ -132,8 +138,7 @@ func (c *Catalog) Watch(daemons []*model.Daemon, relevant func(index int) bool) 
 	}
 }
 
-// DaemonsOn returns the DaemonSets selected by Watch whose pods may run on a new node. The node has type i and an
-// offering of s.
+// DaemonsOn returns the DaemonSets selected by Watch whose pods may run on a new node of type i with an offering of s.
 func (p *Pool) DaemonsOn(s *OfferSet, i int) []Presence {
 	if len(p.watched) == 0 {
 		return nil
@@ -147,8 +152,8 @@ func (p *Pool) DaemonsOn(s *OfferSet, i int) []Presence {
 	return s.daemons[i]
 }
 
-// PresencesWithin returns the DaemonSets selected by Watch that may run on a new node of type i with labels that meet
-// reqs. The result is never nil.
+// PresencesWithin returns the DaemonSets selected by Watch whose pods may run on a new node of type i with labels that
+// meet reqs. A Presence is certain if it is so for every offering that reqs allow. The result is never nil.
 func (p *Pool) PresencesWithin(reqs require.Set, i int) []Presence {
 	t := p.Types[i]
 	out := []Presence{}

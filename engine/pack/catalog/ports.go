@@ -12,10 +12,10 @@ import (
 type Port struct {
 	Number   int32
 	Protocol corev1.Protocol
-	IP       string // empty for all addresses
+	IP       string // empty: all addresses
 }
 
-// PortsOf returns the host ports of a pod: those of its containers, then those of its sidecars.
+// PortsOf returns the host ports of a pod's containers, then those of its sidecar containers.
 func PortsOf(spec *corev1.PodSpec) []Port {
 	var out []Port
 	for i := range spec.Containers {
@@ -55,12 +55,12 @@ func EncodePorts(b []byte, ports []Port) []byte {
 	return b
 }
 
-// Conflicts reports whether two pods with the host ports p and q cannot run on one node.
+// Conflicts reports whether a pod with host port p and one with host port q cannot run on the same node.
 func (p Port) Conflicts(q Port) bool {
 	return p.Number == q.Number && p.Protocol == q.Protocol && (p.IP == "" || q.IP == "" || p.IP == q.IP)
 }
 
-// PortsConflict reports whether some port of a conflicts with one of b.
+// PortsConflict reports whether some port of a conflicts with some port of b.
 func PortsConflict(a, b []Port) bool {
 	return slices.ContainsFunc(a, func(p Port) bool { return slices.ContainsFunc(b, p.Conflicts) })
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/binpack/vector"
 )
 
-// LeaveSlack reduces the room of each type by a share of its cpu and memory. The room stays large enough for each of
-// the demands that fits on an empty node of the type.
+// LeaveSlack reduces Room of each type by share of its cpu and memory. Any of the demands that fits on an empty node
+// still fits afterwards.
 func (c *Catalog) LeaveSlack(share float64, demands []*Demand) {
 	for _, p := range c.Pools {
 		for _, t := range p.Types {

@@ -12,34 +12,34 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// A Type is an instance type as one NodePool launches it. If the instance type has capacity reservations, each
-// reservation is a Type of its own. One more Type has the offerings without a reservation.
+// A Type is an instance type as one NodePool launches it. Each capacity reservation of the instance type is a Type of
+// its own. One more Type has the offerings without a reservation.
 type Type struct {
 	*model.InstanceType
 	Pool *Pool
-	// Allowed are the requirements of the instance type and of the NodePool combined.
+	// Allowed are the combined requirements of the instance type and of the NodePool.
 	Allowed require.Set
 	// Buyable are the available offerings that the NodePool allows, cheapest first. There is at least one.
 	Buyable []model.Offering
-	// Room is the capacity that is left for pods after DaemonSet pods, by dimension. Scaled is Room in
+	// Room is the allocatable capacity less the requests of DaemonSet pods, by dimension. Scaled is Room divided by
 	// Dimensions.Units.
 	Room   []int64
 	Scaled []float64
-	// Daemons is what the DaemonSet pods on a node request. Attached are the shared volumes that those pods attach.
+	// Daemons is what the DaemonSet pods on a node use. Attached are the shared volumes that they attach.
 	Daemons  Overhead
 	Attached SharedVolumes
-	// Reservation is the reservation that instances of the type draw from, nil if there is none.
+	// Reservation is the capacity reservation that instances of the type use, nil for none.
 	Reservation *Reservation
 }
 
-// A Reservation is a capacity reservation, which is already paid for. All types that draw from it share it.
+// A Reservation is a capacity reservation, which is paid for in advance. Several types may share it.
 type Reservation struct {
 	ID    string
-	Index int // in Limits
-	Left  int // instances left when the snapshot was taken
+	Index int // index in Limits.reservations
+	Left  int // instances that can still be launched, at the time of the snapshot
 }
 
-// setRoom sets the room of the type: its allocatable resources less the requests of DaemonSet pods.
+// setRoom sets Daemons, Room and Scaled of the type. daemons is what DaemonSet pods use on a node.
 func (t *Type) setRoom(daemons Overhead, d *Dimensions) {
 	t.Daemons = daemons
 	t.Room = d.Vector(t.Allocatable)
@@ -47,7 +47,7 @@ func (t *Type) setRoom(daemons Overhead, d *Dimensions) {
 	t.Scaled = d.Scale(t.Room)
 }
 
-// labels returns the requirements that the labels of a node of the type meet, whichever of its offerings is launched.
+// labels returns label requirements that every node of the type meets, whichever of its offerings is launched.
 func (t *Type) labels() require.Set {
 	var capacityTypes, zones []string
 	for _, o := range t.Buyable {
@@ -65,7 +65,8 @@ func (t *Type) labels() require.Set {
 	return reqs.With(require.New(corev1.LabelTopologyZone, require.In, zones...))
 }
 
-// byReservation splits t: one type with the offerings without a reservation, and one copy of t for each reservation.
+// byReservation returns t with the offerings without a reservation, and a copy of t for each reservation. known has the
+// reservations by ID; byReservation adds new ones.
 func (t *Type) byReservation(offerings []model.Offering, known map[string]*Reservation) []*Type {
 	if !slices.ContainsFunc(offerings, func(o model.Offering) bool { return o.ReservationID != "" }) {
 		t.Buyable = offerings
@@ -104,7 +105,7 @@ func (t *Type) byReservation(offerings []model.Offering, known map[string]*Reser
 	return out
 }
 
-// reservationID returns the id of the reservation, empty for none.
+// reservationID returns the ID of the reservation, empty for none.
 func (t *Type) reservationID() string {
 	if t.Reservation == nil {
 		return ""
@@ -146,7 +147,7 @@ func buyable(t *model.InstanceType, reqs require.Set) []model.Offering {
 	return out
 }
 
-// CheapestWithin returns the cheapest offering that reqs allow, and false if reqs allow none.
+// CheapestWithin returns the cheapest offering that reqs allow, and false if there is none.
 func (t *Type) CheapestWithin(reqs require.Set) (model.Offering, bool) {
 	for _, o := range t.Buyable {
 		if _, ok := reqs.Intersects(o.Requirements); ok {
@@ -156,7 +157,7 @@ func (t *Type) CheapestWithin(reqs require.Set) (model.Offering, bool) {
 	return model.Offering{}, false
 }
 
-// price returns the price of the cheapest offering that reqs allow, +Inf if reqs allow none.
+// price returns the price of the cheapest offering that reqs allow, +Inf if there is none.
 func (t *Type) price(reqs require.Set) float64 {
 	if _, ok := t.Allowed.Intersects(reqs); !ok {
 		return math.Inf(1)
@@ -167,7 +168,7 @@ func (t *Type) price(reqs require.Set) float64 {
 	return math.Inf(1)
 }
 
-// copies returns how many pods with demand d fit on a node of the type, at most limit.
+// copies returns how many pods with demand d an empty node of the type holds, at most limit.
 func (t *Type) copies(d *Demand, limit int) int {
 	room, shared := t.Room, d.Shared.Without(t.Attached)
 	if len(shared) > 0 {
@@ -180,7 +181,8 @@ func (t *Type) copies(d *Demand, limit int) int {
 	return vector.Copies(d.Amount, room, limit)
 }
 
-// Values returns the values that nodes of the type may have for a label. Offerings take precedence over Allowed.
+// Values returns the values of a label that nodes of the type may have. If offerings define the label, it returns their
+// values, otherwise those of Allowed. It returns none if the values are not known.
 func (t *Type) Values(key string) map[string]bool {
 	out := map[string]bool{}
 	offered := false

@@ -12,41 +12,41 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// attachPrefix begins the name of a dimension that counts attached volumes of a CSI driver.
+// attachPrefix is the prefix of the name of a dimension of attached volumes. The name of the CSI driver follows.
 const attachPrefix = "attachable-volumes-csi-"
 
-// ManyVolumes is the attach limit of a type whose limit is not known. No node's pods use more volumes.
+// ManyVolumes is used as the attach limit of a type whose limit is not known. The pods of a node never use so many
+// volumes.
 const ManyVolumes = 1 << 12
 
-// Volumes determines which volumes of pending pods count against the attach limits of nodes.
+// Volumes determines what the volumes of pending pods use of the attach limits of nodes.
 //
-// A volume of one pod is part of that pod's demand. A volume that several pods or a DaemonSet use is a shared demand:
-// a node attaches it once, regardless of how many of its pods use it.
+// A volume that only one pod uses is part of that pod's demand. A volume that several pods or a DaemonSet use is a
+// shared demand: a node attaches it once, however many of its pods use it.
 type Volumes struct {
 	snapshot   *model.Snapshot
 	dimensions *Dimensions
-	at         map[string]int            // dimension by driver
-	learned    map[string]map[string]int // attach limits that existing nodes report, by instance type and driver
-	shared     map[VolumeKey]SharedVolume
+	at         map[string]int             // at[driver] is the dimension of the driver's volumes
+	learned    map[string]map[string]int  // learned[type][driver] is the attach limit that existing nodes of the type report
+	shared     map[VolumeKey]SharedVolume // the shared volumes, by driver and handle
 }
 
 // A VolumeKey identifies a volume by its CSI driver and its handle.
 type VolumeKey struct{ Driver, Key string }
 
-// A SharedVolume is a volume that several pods or a DaemonSet use.
+// A SharedVolume is a volume that several pending pods or a DaemonSet use. Number is its index in SharedDemands.
 type SharedVolume struct {
 	Dimension, Number int
-	// Part is the share of one attachment that each pod with the volume adds in the linear relaxation: 1 divided by
-	// the number of pods. The parts on a node never exceed its one attachment. Part is zero if a DaemonSet also uses the
-	// volume.
-	Part float64
+	// Share is the fraction of an attachment that each pod with the volume demands in the linear relaxation. It is 1
+	// divided by the number of these pods. It is 0 if a DaemonSet uses the volume as well.
+	Share float64
 }
 
-// SharedVolumes is a sorted list of shared volumes without duplicates.
+// SharedVolumes is a list of shared volumes without duplicates, in order of Dimension, then Number.
 type SharedVolumes []SharedVolume
 
-// NewVolumes adds a dimension to d for each CSI driver of the pods' volumes that has an attach limit on some node or
-// instance type.
+// NewVolumes returns the Volumes of the pods. It adds to d a dimension for each CSI driver of the pods' volumes for
+// which some node or instance type has an attach limit.
 func NewVolumes(s *model.Snapshot, d *Dimensions, pods []*model.Pod) *Volumes {
 	v := &Volumes{snapshot: s, dimensions: d}
 	users, drivers := map[VolumeKey]int{}, map[string]bool{}
@@ -91,7 +91,8 @@ func (v *Volumes) limitedDrivers() map[string]bool {
 	return limited
 }
 
-// findShared finds the volumes that several pods or a DaemonSet use. users is the number of pods that use each volume.
+// findShared finds the volumes that several pods or a DaemonSet use. users[key] is the number of pods that use the
+// volume.
 func (v *Volumes) findShared(pods []*model.Pod, users map[VolumeKey]int) {
 	daemons := map[VolumeKey]bool{}
 	for _, d := range v.snapshot.Daemons() {
@@ -106,20 +107,20 @@ func (v *Volumes) findShared(pods []*model.Pod, users map[VolumeKey]int) {
 			if _, known := v.shared[key]; known || !limited || users[key] == 1 && !daemons[key] {
 				continue
 			}
-			s := SharedVolume{Dimension: dimension, Number: len(v.shared), Part: 1 / float64(users[key])}
+			s := SharedVolume{Dimension: dimension, Number: len(v.shared), Share: 1 / float64(users[key])}
 			if daemons[key] {
-				s.Part = 0
+				s.Share = 0
 			}
 			v.shared[key] = s
 		}
 	}
 }
 
-// Limited reports whether some driver has an attach limit, and therefore a dimension.
+// Limited reports whether some driver has an attach limit, and so a dimension.
 func (v *Volumes) Limited() bool { return v.dimensions.Plain < v.dimensions.Len() }
 
-// Of returns the volumes of the pod that a CSI driver attaches, without duplicates. It returns none if the volumes of
-// the pod cannot be resolved. Such a pod is refused elsewhere.
+// Of returns the volumes of the pod that a CSI driver attaches, without duplicates. It returns none if they cannot be
+// determined. Such a pod is refused elsewhere.
 func (v *Volumes) Of(pod *model.Pod) []VolumeKey {
 	if len(pod.Object.Spec.Volumes) == 0 {
 		return nil
@@ -134,7 +135,7 @@ func (v *Volumes) Of(pod *model.Pod) []VolumeKey {
 	return out
 }
 
-// Driver returns the CSI driver whose volumes dimension i counts, and false if i is a resource.
+// Driver returns the CSI driver of volume dimension i, and false if i is a resource.
 func (v *Volumes) Driver(i int) (string, bool) {
 	if i < v.dimensions.Plain {
 		return "", false
@@ -142,7 +143,7 @@ func (v *Volumes) Driver(i int) (string, bool) {
 	return string(v.dimensions.Names[i][len(attachPrefix):]), true
 }
 
-// Demand returns what the pod requests, by dimension, and the shared volumes that it uses.
+// Demand returns the demand of the pod by dimension without shared volumes, and its shared volumes.
 func (v *Volumes) Demand(pod *model.Pod) ([]int64, SharedVolumes) {
 	amount := v.dimensions.Vector(pod.Requests)
 	if !v.Limited() {
@@ -160,8 +161,8 @@ func (v *Volumes) Demand(pod *model.Pod) ([]int64, SharedVolumes) {
 	return amount, shared
 }
 
-// AttachableBy sets, in room, how many volumes a new node of type t can attach besides those of the DaemonSets. It
-// returns the shared volumes that the DaemonSets attach.
+// AttachableBy sets the volume dimensions of room for a new node of type t: how many volumes it can attach besides
+// those of the DaemonSets. brought are the shared volumes that the DaemonSets attach.
 func (v *Volumes) AttachableBy(t *model.InstanceType, daemons []*model.Daemon, room []int64) (brought SharedVolumes) {
 	for driver, i := range v.at {
 		room[i] = ManyVolumes
@@ -183,7 +184,8 @@ func (v *Volumes) AttachableBy(t *model.InstanceType, daemons []*model.Daemon, r
 			}
 		}
 	}
-	brought = slices.DeleteFunc(brought, func(x SharedVolume) bool { return room[x.Dimension] < 0 }) // the volumes of the DaemonSets alone exceed the limit
+	// If the volumes of the DaemonSets alone exceed the limit, some of them are not attached.
+	brought = slices.DeleteFunc(brought, func(x SharedVolume) bool { return room[x.Dimension] < 0 })
 	for i := v.dimensions.Plain; i < v.dimensions.Len(); i++ {
 		room[i] = max(room[i], 0)
 	}
@@ -191,8 +193,8 @@ func (v *Volumes) AttachableBy(t *model.InstanceType, daemons []*model.Daemon, r
 	return brought
 }
 
-// Limit returns how many volumes of the driver a node of the type can attach. A limit that existing nodes of the type
-// report takes precedence over the provider's.
+// Limit returns how many volumes of the driver a node of the type can attach, and whether that is known. A limit that
+// existing nodes of the type report takes precedence over that of the instance type.
 func (v *Volumes) Limit(t *model.InstanceType, driver string) (n int, known bool) {
 	if n, known = v.learned[t.Name][driver]; !known {
 		n, known = t.Attach[driver]
@@ -207,23 +209,24 @@ func (v *Volumes) Drivers(f func(driver string, dimension int)) {
 	}
 }
 
-// Keys calls f for each shared volume and its key.
+// Keys calls f for each shared volume with its key.
 func (v *Volumes) Keys(f func(VolumeKey, SharedVolume)) {
 	for key, x := range v.shared {
 		f(key, x)
 	}
 }
 
-// SharedDemands returns the shared volumes in the form that the packing solver uses, by number.
+// SharedDemands returns the shared volumes as shared demands of package binpack, by Number.
 func (v *Volumes) SharedDemands() []binpack.SharedDemand {
 	out := make([]binpack.SharedDemand, len(v.shared))
 	for _, x := range v.shared {
-		out[x.Number] = binpack.SharedDemand{Dimension: x.Dimension, Part: x.Part}
+		out[x.Number] = binpack.SharedDemand{Dimension: x.Dimension, Share: x.Share}
 	}
 	return out
 }
 
-// TooManyVolumes is the verdict on pods with more volumes of a driver than any type can attach. by is the excess.
+// TooManyVolumes returns the verdict on pods with more volumes of a driver than any instance type can attach. by is the
+// excess.
 func TooManyVolumes(driver string, by int64) model.Verdict {
 	return model.Verdict{Rule: model.RuleVolume, Subject: fmt.Sprintf(
 		"no instance type attaches so many volumes of driver %s: %d fewer would do", driver, by)}
@@ -246,7 +249,7 @@ func (s SharedVolumes) With(o SharedVolumes) SharedVolumes {
 	return slices.Compact(out)
 }
 
-// Has reports whether x is one of s.
+// Has reports whether x is in s.
 func (s SharedVolumes) Has(x SharedVolume) bool {
 	_, ok := slices.BinarySearchFunc(s, x, compareShared)
 	return ok
@@ -260,14 +263,14 @@ func (s SharedVolumes) Without(o SharedVolumes) SharedVolumes {
 	return slices.DeleteFunc(slices.Clone(s), o.Has)
 }
 
-// TakeFrom subtracts n attachments for each volume from room.
+// TakeFrom subtracts n attachments for each volume of s from room, which is by dimension.
 func (s SharedVolumes) TakeFrom(room []int64, n int64) {
 	for _, x := range s {
 		room[x.Dimension] -= n
 	}
 }
 
-// Numbers returns the numbers of the volumes in ascending order.
+// Numbers returns the numbers of the volumes, rising.
 func (s SharedVolumes) Numbers() []int {
 	if len(s) == 0 {
 		return nil
@@ -280,7 +283,7 @@ func (s SharedVolumes) Numbers() []int {
 	return out
 }
 
-// fits reports whether room has capacity for each volume of s in addition to demand.
+// fits reports whether room holds one attachment for each volume of s besides demand. Both vectors are by dimension.
 func (s SharedVolumes) fits(demand, room []int64) bool {
 	n := int64(0)
 	for i, x := range s {

@@ -9,8 +9,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/pack/catalog"
 )
 
-// limitInFlight sets Attachable and Attached of a node in flight. Attachable is the least limit of all types that the
-// node may become. attached are the shared volumes that DaemonSet pods attach on all these types.
+// limitInFlight sets Attachable and Attached of a node in flight. Attachable is the lowest limit of all types that the
+// node may become. attached are the shared volumes that DaemonSet pods attach whichever of these types it becomes.
 func limitInFlight(c *compiler, n *Node, attached catalog.SharedVolumes) {
 	if !c.Volumes.Limited() {
 		return
@@ -25,16 +25,16 @@ func limitInFlight(c *compiler, n *Node, attached catalog.SharedVolumes) {
 	ignoreAttachments(c, n)
 }
 
-// ignoreAttachments sets the volume dimensions of Room to ManyVolumes. Attachable limits volumes instead, because it
-// counts a shared volume once.
+// ignoreAttachments sets the volume dimensions of Room to ManyVolumes. On nodes, Attachable limits volumes instead,
+// because it counts a shared volume once.
 func ignoreAttachments(c *compiler, n *Node) {
 	for i := c.Dimensions.Plain; i < c.Dimensions.Len(); i++ {
 		n.Room[i] = catalog.ManyVolumes
 	}
 }
 
-// limitLaunched sets Attachable and Attached of a node that has an instance. It subtracts the volumes of DaemonSet pods
-// that are still to come.
+// limitLaunched sets Attachable and Attached of a node that has an instance. daemons are the DaemonSets with volumes
+// that run on the node. The volumes of those without a pod there are subtracted.
 func limitLaunched(c *compiler, n *Node, daemons []*model.Daemon) {
 	limits := attachLimits(c, n.Node)
 	if len(limits) == 0 {
@@ -58,8 +58,8 @@ func limitLaunched(c *compiler, n *Node, daemons []*model.Daemon) {
 	}
 }
 
-// attachLimits returns how many volumes each driver can attach to a node. For drivers that have not reported a limit,
-// it uses Volumes.Limit of the instance type.
+// attachLimits returns how many volumes of each driver a node can attach. For a driver that has not reported a limit on
+// the node, it uses Volumes.Limit of the instance type.
 func attachLimits(c *compiler, n *model.Node) map[string]int {
 	limits := c.Snapshot.AttachLimits(n)
 	if !c.Volumes.Limited() {
@@ -88,7 +88,8 @@ func attachLimits(c *compiler, n *model.Node) map[string]int {
 // attachmentOf returns the key of a volume in Node.Attached.
 func attachmentOf(v catalog.VolumeKey) string { return v.Driver + " " + v.Key }
 
-// AttachVolume counts the volume as attached to the node that has these maps. A volume counts once.
+// AttachVolume attaches the volume to the node with these maps: Node.Attachable and Node.Attached. It changes nothing
+// if the volume is attached already.
 func AttachVolume(attachable map[string]int, attached map[string]bool, v catalog.VolumeKey) {
 	key := attachmentOf(v)
 	if _, limited := attachable[v.Driver]; limited && !attached[key] {

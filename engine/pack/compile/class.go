@@ -16,47 +16,47 @@ import (
 // A Class is a set of pods that are equal to kube-scheduler: a node that is feasible for one is feasible for all.
 type Class struct {
 	*Spec
-	Index  int          // position in Problem.Classes
+	Index  int          // index in Problem.Classes
 	Pods   []*model.Pod // in key order
 	Demand *catalog.Demand
-	// Refused is the reason to refuse the pods if no node could ever take them. Otherwise Refused.OK() is true.
+	// Refused is the reason if no node can ever take the pods. Otherwise Refused.OK() is true.
 	Refused model.Verdict
 
-	text string // encoding of the pods; orders classes of equal size without regard to names
+	text string // encoding of the pods; it orders classes of equal demand, without regard to names
 }
 
-// A Spec holds the requirements of pods except the amounts of resources. Classes with the same requirements share a
-// Spec if the same groups count their pods.
+// A Spec is the requirements of pods except the amounts of resources. Classes share a Spec if they have the same
+// requirements and the same topology groups count their pods.
 type Spec struct {
-	// Pod is one of the pods, as an example.
+	// Pod is one of the pods. The others have the same requirements.
 	Pod *model.Pod
-	// Stages are the requirements of the pods, each with fewer preferences than the stage before. The last has none.
+	// Stages are the requirements of the pods with preferences. Each stage has fewer preferences than the one before, the
+	// last has none.
 	Stages []Stage
-	// Required are the node selector and the required node affinity, without volumes and preferences. Only nodes that
-	// meet them count for a spread that honors node affinity.
+	// Required are the node selector and required node affinity, without the topology of volumes. A spread constraint that
+	// honors node affinity counts only pods on nodes that meet them.
 	Required *catalog.NodeTerms
 	// Rules are the pods' affinity, anti-affinity and spread constraints.
 	Rules []topology.Rule
 	Ports []catalog.Port
 	// Drivers are the CSI drivers of the pods' volumes.
 	Drivers map[string]bool
-	// Members are the groups that count the pods. NodeMembers are those of them over the hostname. Both are in rising
-	// order.
+	// Members are the groups that count the pods, rising. NodeMembers are those of them over the hostname.
 	Members, NodeMembers []int
-	// Free says that the pods have no topology rules and no host ports, and that no required affinity or anti-affinity
-	// of other pods selects them.
+	// Free says that the pods have no topology constraints and no host ports, and that no required affinity or
+	// anti-affinity selects them.
 	Free     bool
 	Priority int32
 
-	impossible model.Verdict
+	impossible model.Verdict // the reason if no node can ever take the pods, see compileStages
 }
 
 // Last returns the stage without preferences.
 func (s *Spec) Last() *Stage { return &s.Stages[len(s.Stages)-1] }
 
-// placementRank orders classes of equal priority. Required affinity per node gives 0, because pods of other classes
-// are placed with them. Other required affinity gives 2, because the pods follow others into a domain. All other
-// classes have 1.
+// placementRank orders classes of equal priority; lower ranks are placed first. Classes with required affinity over the
+// hostname have 0, because pods of other classes are placed in their bundles. Those with other required affinity have
+// 2, because their pods follow pods of other classes into a domain. All others have 1.
 func (s *Spec) placementRank() int {
 	rank := 1
 	for i := range s.Rules {
@@ -70,21 +70,21 @@ func (s *Spec) placementRank() int {
 	return rank
 }
 
-// A signature holds the requirements of a pod, without its labels.
+// A signature is the encoding of a pod without its labels, see signer.
 type signature struct {
 	text   string
-	rules  int // index of its ruleSet
+	rules  int // index of the ruleSet
 	demand *catalog.Demand
 }
 
-// A ruleSet is the common part of signatures that differ only in amounts of resources.
+// A ruleSet is what signatures have in common that differ only in amounts of resources. first is the first such pod.
 type ruleSet struct {
 	rules []topology.Rule
 	first *model.Pod
 }
 
-// classify makes the classes and puts them in placement order: highest priority first, then placementRank, then
-// largest cpu, then largest memory. Large pods are placed first because small ones fill the gaps that they leave.
+// classify makes the classes, in placement order: by falling priority, rising placementRank, falling cpu, falling
+// memory. Large pods are placed before small ones, because small ones fit into the gaps that large ones leave.
 func classify(c *compiler) {
 	pods := c.pods
 	signed := intern(len(pods), func() encoder {
@@ -109,21 +109,21 @@ func classify(c *compiler) {
 		keys := c.terms.book.Keys()
 		seen = intern(len(pods), func() encoder {
 			return func(b []byte, i int) ([]byte, int) {
-				b = encode.Int(b, int64(signed.of[i]))
+				b = encode.Int(b, int64(signed.numbers[i]))
 				return appendSeen(b, pods[i].Object, keys), len(b)
 			}
 		})
 	}
-	tried := shareWork(c, sets, func(pod int) int { return signatures[signed.of[pod]].rules }, seen.firsts)
+	tried := shareWork(c, sets, func(pod int) int { return signatures[signed.numbers[pod]].rules }, seen.firsts)
 	retainTerms(c, sets, tried)
 	specs, labels := map[[2]int]*Spec{}, map[string]int{"": 0}
 	c.Classes = make([]*Class, len(seen.texts))
 	for id, first := range seen.firsts {
-		pod, sig, mark := pods[first], &signatures[signed.of[first]], 0
+		pod, sig, mark := pods[first], &signatures[signed.numbers[first]], 0
 		if seen != signed {
 			mark = numberOf(labels, seen.texts[id][seen.marks[id]:])
 		}
-		class := &Class{Demand: sig.demand, text: sig.text, Refused: refuseUnseen(c, pod)}
+		class := &Class{Demand: sig.demand, text: sig.text, Refused: refuseOutright(c, pod)}
 		c.Classes[id] = class
 		if tried != nil && !tried[sig.rules] {
 			class.Refused, class.Spec = notTried, &Spec{Pod: pod, Priority: pod.Priority(), Free: true}
@@ -134,11 +134,12 @@ func classify(c *compiler) {
 			class.Refused = class.impossible
 		}
 	}
-	dealPods(c, seen.of)
+	setClassPods(c, seen.numbers)
 	sortClasses(c)
 }
 
-// retainTerms drops the terms that only requirement sets use that are not tried.
+// retainTerms removes the terms that no repulsion, no DaemonSet and no tried ruleSet uses. tried is the result of
+// shareWork.
 func retainTerms(c *compiler, sets []ruleSet, tried []bool) {
 	if tried == nil {
 		return
@@ -176,10 +177,10 @@ func numberOf(numbers map[string]int, text string) int {
 	return id
 }
 
-// dealPods sets Pods of each class. of holds the number of the class of each pod.
-func dealPods(c *compiler, of []int) {
+// setClassPods sets Class.Pods. classes[i] is the index of the class of pod i.
+func setClassPods(c *compiler, classes []int) {
 	ends := make([]int, len(c.Classes))
-	for _, id := range of {
+	for _, id := range classes {
 		ends[id]++
 	}
 	at := 0
@@ -188,7 +189,7 @@ func dealPods(c *compiler, of []int) {
 		at += n
 	}
 	list := make([]*model.Pod, len(c.pods))
-	for i, id := range of {
+	for i, id := range classes {
 		list[ends[id]] = c.pods[i]
 		ends[id]++
 	}
@@ -199,7 +200,7 @@ func dealPods(c *compiler, of []int) {
 	}
 }
 
-// sortClasses puts the classes in placement order; see classify.
+// sortClasses puts the classes in placement order, see classify.
 func sortClasses(c *compiler) {
 	type entry struct {
 		*Class
@@ -237,7 +238,8 @@ func sortClasses(c *compiler) {
 	}
 }
 
-// rulesOf returns the pod's affinity, anti-affinity and spread rules, and adds their terms to the book.
+// rulesOf returns the pod's affinity, anti-affinity and spread constraints. It adds their terms to c.terms.book, which
+// numbers the terms of the plan.
 func rulesOf(c *compiler, pod *model.Pod) []topology.Rule {
 	defaults := c.Settings.defaultsOf(pod)
 	if !hasPodRules(&pod.Object.Spec) && len(defaults) == 0 {
@@ -253,8 +255,9 @@ func rulesOf(c *compiler, pod *model.Pod) []topology.Rule {
 	return rules
 }
 
-// specOf returns the spec of a pod. Pods of a rule set share its rules, except Self: whether a term selects the pod
-// itself depends on its labels. Pods with volumes share no spec, because refusals name the volumes.
+// specOf returns the spec of a pod, and adds it to known if it is new. Pods of a ruleSet share its rules, except
+// Rule.Self: whether a term selects the pod itself depends on the pod's labels. Pods with volumes share no spec,
+// because refusals name the volumes.
 func specOf(c *compiler, known map[[2]int]*Spec, pod *model.Pod, key [2]int, set *ruleSet) *Spec {
 	if s := known[key]; s != nil && len(pod.Object.Spec.Volumes) == 0 {
 		return s
@@ -271,8 +274,8 @@ func specOf(c *compiler, known map[[2]int]*Spec, pod *model.Pod, key [2]int, set
 	return s
 }
 
-// refuseUnseen returns a reason to refuse the pod that does not depend on any node, if there is one.
-func refuseUnseen(c *compiler, pod *model.Pod) model.Verdict {
+// refuseOutright returns a reason to refuse the pod that does not depend on nodes. The verdict is OK if there is none.
+func refuseOutright(c *compiler, pod *model.Pod) model.Verdict {
 	if why := c.Settings.Refuse[pod.Key]; why != "" {
 		return model.Verdict{Rule: model.RuleInvalid, Subject: why}
 	}
@@ -282,7 +285,7 @@ func refuseUnseen(c *compiler, pod *model.Pod) model.Verdict {
 	return model.Verdict{}
 }
 
-// specs returns the specs of the classes, each once, in the order of the classes.
+// specs returns the specs of the classes without duplicates, in the order of the classes.
 func specs(c *compiler) []*Spec {
 	var out []*Spec
 	seen := map[*Spec]bool{}

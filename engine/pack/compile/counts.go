@@ -9,34 +9,35 @@ import (
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
-// Counts hold how many pods each group counts, by domain, and the most that the anti-affinity of placed pods allows.
-// Problem.Counts holds the running pods, the DaemonSet pods still to come and the host ports in use. Each phase that
-// places pods works on a clone.
+// Counts are how many pods each group counts in each domain, and the largest number that the anti-affinity of these
+// pods allows. Problem.Counts contains the running pods, the expected DaemonSet pods and the host ports in use. Each
+// phase that places pods works on a clone.
 type Counts struct {
 	problem *Problem
 	groups  []GroupCount
 }
 
-// A GroupCount holds the counts of one group. Slices are indexed by domain.
+// A GroupCount is the counts of one group. Slices are indexed by domain.
 type GroupCount struct {
-	// Present counts the pods that are or may be in the domain. Certain counts only pods that are certain to be there
-	// and to count. An affinity group leaves DaemonSet pods that only may run out of both.
+	// Present counts the pods that are or may be in the domain. Certain counts only pods that are certain to be there and
+	// to count. For an affinity group, both omit DaemonSet pods that are not certain to run.
 	Present, Certain []int32
-	// Limit is the most pods of the group that anti-affinity of the pods in the domain allows there.
+	// Limit is the largest number of the group's pods that anti-affinity of the pods in the domain allows there.
 	Limit []int32
-	// UnsettledClosed says that anti-affinity of DaemonSet pods keeps the group's pods out of domains whose label
-	// value is not known yet.
+	// UnsettledClosed says that anti-affinity of DaemonSet pods keeps the group's pods off nodes whose value of the label
+	// is not known yet.
 	UnsettledClosed bool
-	// Eligible says whether a node that counts for the group is in the domain, or may get into it.
+	// Eligible says whether a node that counts for the group is in the domain or may be.
 	Eligible []bool
-	// Total is the number of pods that the group counts in all domains. It matters only whether it is 0; see IsFirst.
+	// Total is the number of pods that the group counts in all domains. IsFirst uses it, so it matters only whether it is
+	// 0.
 	Total int
 }
 
-// NoLimit is the value of Limit for a domain without a limit.
+// NoLimit is the value of Limit in a domain without a limit.
 const NoLimit = math.MaxInt32
 
-// count sets Problem.Counts to the running pods, the DaemonSet pods still to come and the host ports in use.
+// count sets Problem.Counts to the running pods, the expected DaemonSet pods and the host ports in use.
 func count(c *compiler) {
 	c.Counts = &Counts{problem: c.Problem, groups: make([]GroupCount, len(c.Groups))}
 	if len(c.Groups) == 0 {
@@ -82,8 +83,8 @@ func count(c *compiler) {
 	countRepulsions(c)
 }
 
-// countRunning counts a pod that runs on n. As in kube-scheduler, spread ignores terminating pods. Pods on a node that
-// is being deleted do not meet the affinity of others.
+// countRunning counts a pod that runs on n in the group. As in kube-scheduler, spread does not count terminating pods.
+// Affinity does not count pods on a node that is being deleted.
 func countRunning(c *compiler, group int, n *Node, terminating bool) {
 	g, counts := c.Groups[group], &c.Counts.groups[group]
 	d := n.Domain(g.Key)
@@ -92,7 +93,7 @@ func countRunning(c *compiler, group int, n *Node, terminating bool) {
 		return
 	}
 	if g.Key == HostKey && d < 0 && !(terminating && spread) {
-		counts.Total++ // the node takes no more pods, so it has no domain
+		counts.Total++ // n takes no new pods, so it has no domain
 		return
 	}
 	if d < 0 || terminating && spread || !c.IsEligible(g, n) {
@@ -103,7 +104,7 @@ func countRunning(c *compiler, group int, n *Node, terminating bool) {
 	counts.Total++
 }
 
-// countPorts counts the host ports that are in use on n.
+// countPorts counts host ports that are in use on n in the groups of conflicting ports.
 func countPorts(c *compiler, n *Node, ports []catalog.Port) {
 	if n.Index < 0 {
 		return
@@ -117,7 +118,7 @@ func countPorts(c *compiler, n *Node, ports []catalog.Port) {
 	}
 }
 
-// countRepulsions sets Limit to 0 where required anti-affinity of a running pod repels the pods of a group.
+// countRepulsions sets Limit to 0 where required anti-affinity of a running pod keeps off the pods of a group.
 func countRepulsions(c *compiler) {
 	at := map[string]*Node{}
 	for _, n := range c.All {
@@ -150,10 +151,10 @@ func (c *Counts) Clone() *Counts {
 	return out
 }
 
-// Of returns the counts of a group. The caller must not change them.
+// Of returns the counts of a group. Callers must not change them.
 func (c *Counts) Of(group int) *GroupCount { return &c.groups[group] }
 
-// MarkNode marks the domains of n as eligible, also those that it may get.
+// MarkNode marks as eligible for the group the domains in which n is or may be.
 func (c *Counts) MarkNode(group int, n *Node) {
 	p, g, counts := c.problem, c.problem.Groups[group], &c.groups[group]
 	d := n.Domain(g.Key)
@@ -176,7 +177,7 @@ func (c *Counts) MarkNode(group int, n *Node) {
 	}
 }
 
-// IsEligible reports whether pods on n count for the group.
+// IsEligible reports whether the group counts pods on n.
 func (p *Problem) IsEligible(g *Group, n *Node) bool {
 	if g.Filter.Terms != nil && !p.Meets(n, g.Filter.Terms) || g.Lacks(n.Domain) {
 		return false
@@ -184,12 +185,13 @@ func (p *Problem) IsEligible(g *Group, n *Node) bool {
 	return tolerates(g, n)
 }
 
-// tolerates reports whether the taints of n allow that its pods count for the group.
+// tolerates reports whether the group counts pods on n in spite of the taints of n.
 func tolerates(g *Group, n *Node) bool {
 	return g.Filter.Tolerations == nil || !g.Filter.Tolerations.RefuseHard(n.Taints)
 }
 
-// MayMeet reports whether a node may meet one of the terms. The node has the labels of reqs and no others.
+// MayMeet reports whether a node may meet one of the terms of a. The node has the labels that reqs mention and no
+// others.
 func (p *Problem) MayMeet(a *catalog.NodeTerms, reqs require.Set) bool {
 	return slices.ContainsFunc(a.Terms, func(term require.Set) bool {
 		_, ok := reqs.Compatible(term.Normalize(p.Settings.Labels.Aliases), nil)
@@ -197,9 +199,9 @@ func (p *Problem) MayMeet(a *catalog.NodeTerms, reqs require.Set) bool {
 	})
 }
 
-// LeastOnClosed returns the lowest number of the group's pods on any eligible node that takes no new pods. It returns
-// MaxInt32 if there is no such node.
-func (p *Problem) LeastOnClosed(group int) int32 {
+// MinOnOtherNodes returns the smallest number of the group's pods on any eligible node that takes no new pods. It
+// returns MaxInt32 if there is no such node.
+func (p *Problem) MinOnOtherNodes(group int) int32 {
 	least := int32(math.MaxInt32)
 	var terms []int
 	for _, n := range p.All {
@@ -221,11 +223,11 @@ func (p *Problem) LeastOnClosed(group int) int32 {
 	return least
 }
 
-// AnyLeaving reports whether some pod runs on a node that is to be removed, and needs a new place.
+// AnyLeaving reports whether some pod that is to be placed still runs on a node that is being deleted.
 func (p *Problem) AnyLeaving() bool { return len(p.terms.leaving) > 0 }
 
-// Allows returns how many pods with the rule may be placed in domain d of its group now. mayBeFirst reports whether
-// kube-scheduler's first-pod exception applies; see Rule.Affinity and IsFirst.
+// Allows returns how many pods with the rule may be placed in domain d of its group. mayBeFirst reports whether
+// kube-scheduler's first-pod exception applies, see Rule.Affinity.
 func (c *Counts) Allows(r *Rule, d int, mayBeFirst func(*Rule) bool) int {
 	if d < 0 {
 		if r.Kind == topology.Apart && d == Outside {
@@ -258,16 +260,16 @@ func (c *Counts) Allows(r *Rule, d int, mayBeFirst func(*Rule) bool) int {
 	return math.MaxInt32
 }
 
-// IsFirst reports whether the first-pod exception applies: the pod matches its affinity rule itself, and no pod matches
-// any of its required affinity. See Rule.Affinity.
+// IsFirst reports whether kube-scheduler's first-pod exception applies to a rule of affinity. The pod must match the
+// rule itself, and no other pod may match any required affinity of the pod.
 func (c *Counts) IsFirst(r *Rule) bool {
 	return r.Self && c.groups[r.Group].Total == 0 &&
 		!slices.ContainsFunc(r.Affinity, func(group int) bool { return c.groups[group].Total > 0 })
 }
 
-// GlobalMinimum returns the least number of the group's pods over all eligible domains. It is 0 if a new node or a
-// new domain is possible, or if there are fewer than minDomains. In domain to, where the pod is placed, it uses
-// Present, elsewhere Certain.
+// GlobalMinimum returns the minimum number of the group's pods over all eligible domains, as in kube-scheduler. It is 0
+// if there may be an empty node or domain, or if there are fewer domains than minDomains. It uses Present in domain to,
+// in which the pod is to be placed, and Certain in the others.
 func (c *Counts) GlobalMinimum(group, minDomains, to int) int {
 	g, counts := c.problem.Groups[group], &c.groups[group]
 	if g.Key == HostKey && !g.Static {
@@ -277,8 +279,8 @@ func (c *Counts) GlobalMinimum(group, minDomains, to int) int {
 		return 0
 	}
 	least, domains := int32(math.MaxInt32), 0
-	if g.Static && g.OnClosed < math.MaxInt32 {
-		least, domains = g.OnClosed, 1
+	if g.Static && g.MinOnOthers < math.MaxInt32 {
+		least, domains = g.MinOnOthers, 1
 	}
 	for d, eligible := range counts.Eligible {
 		if !eligible {
@@ -297,7 +299,7 @@ func (c *Counts) GlobalMinimum(group, minDomains, to int) int {
 	return int(least)
 }
 
-// Spare returns how many more pods of the group domain d may hold, by the anti-affinity of the pods already there.
+// Spare returns how many more pods of the group may be in domain d, by the anti-affinity of the pods already there.
 func (c *Counts) Spare(group, d int) int {
 	counts := &c.groups[group]
 	switch {
@@ -309,13 +311,13 @@ func (c *Counts) Spare(group, d int) int {
 	return math.MaxInt32
 }
 
-// Add counts n pods in domain d. If d is Unsettled, an anti-affinity group counts them in every domain. sure says that
-// the pods certainly are there and count.
-func (c *Counts) Add(group, d, n int, sure bool) {
+// Add counts n pods of the group in domain d. If d is Unsettled, an anti-affinity group counts them in every domain.
+// certain says that the pods are certain to be there and to count.
+func (c *Counts) Add(group, d, n int, certain bool) {
 	counts := &c.groups[group]
 	switch {
 	case d >= 0:
-		if sure {
+		if certain {
 			counts.Certain[d] += int32(n)
 		}
 		counts.Present[d] += int32(n)
@@ -330,21 +332,21 @@ func (c *Counts) Add(group, d, n int, sure bool) {
 	}
 }
 
-// AddTotal adds n pods on new nodes to Total, for a group whose domains are nodes.
+// AddTotal adds n pods on new nodes to Total of a group over the hostname.
 func (c *Counts) AddTotal(group, n int) { c.groups[group].Total += n }
 
-// AddPossible counts n pods in domain d that may be there. It leaves Total and Certain as they are.
+// AddPossible counts n pods that may be in domain d in Present. It does not change Total and Certain.
 func (c *Counts) AddPossible(group, d, n int) { c.groups[group].Present[d] += int32(n) }
 
-// Reserve lowers the Limit of domain d because of a pod there with required anti-affinity rule r. Other pods of the
-// rule's group can then not be placed in the domain.
+// Reserve lowers Limit of domain d because a pod with required anti-affinity rule r was placed there. No other pod of
+// the rule's group can then be placed in the domain.
 func (c *Counts) Reserve(r *Rule, d int) {
 	if r.Kind != topology.Apart || r.Soft || d < 0 {
 		return
 	}
 	counts := &c.groups[r.Group]
-	counts.Limit[d] = min(counts.Limit[d], counts.Present[d]) // the pod itself may be among those present
+	counts.Limit[d] = min(counts.Limit[d], counts.Present[d]) // Present may include the pod itself
 }
 
-// SetEligible sets whether a node that counts for the group may be in domain d.
+// SetEligible sets whether a node that counts for the group is or may be in domain d.
 func (c *Counts) SetEligible(group, d int, eligible bool) { c.groups[group].Eligible[d] = eligible }

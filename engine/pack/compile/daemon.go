@@ -12,33 +12,37 @@ import (
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
-// DaemonSet pods come to new nodes, and constraints of pending pods may count them. Planning is conservative:
+// A new node gets DaemonSet pods that constraints of pending pods may count. Planning is conservative:
 //
-//   - A DaemonSet is certain if no other pod, host port or volume can keep its pods off nodes. They are counted on each
-//     node it selects.
-//   - For any other DaemonSet, it is not known on which nodes it runs. Pods that must avoid its pods are planned as if
-//     they were on every node it selects. Pods with required affinity to its pods are planned as if they were on none.
-//   - Over domains that nodes share, such as zones, pods that must avoid a DaemonSet's pods avoid each domain in which
-//     a new node may run it. Pods that must be spread among its pods are refused: their number is not known yet.
+//   - A DaemonSet is certain if no other pod, host port or volume can keep its pods off a node that it selects. Its pods
+//     are counted on each such node.
+//   - For an uncertain DaemonSet, anti-affinity and spread assume a pod on each node that it selects. Affinity assumes
+//     none.
+//   - Over domains that nodes share, such as zones, a new node may run a DaemonSet pod in some domains. A pod with
+//     anti-affinity to DaemonSet pods avoids these domains. A pod with spread among DaemonSet pods is refused, because
+//     their number is not known.
 //
-// A pod refused for this reason is placed once a node with the DaemonSet pod exists.
+// A pod that is refused because of a DaemonSet is placed once a node with the DaemonSet pod exists.
 
-// A Daemon is a DaemonSet whose pods constraints of pending pods count, or whose anti-affinity repels pending pods.
+// A Daemon is a DaemonSet that affects pending pods. A constraint of a pending pod counts its pods, or its required
+// anti-affinity repels a pending pod.
 type Daemon struct {
 	*model.Daemon
-	// Certain says that no other pod, host port or volume can keep its pods off a new node that it selects.
+	// Certain says that no other pod, host port or volume can keep its pods off a node that it selects.
 	Certain bool
-	// OnNewNodes says that its pods may run on nodes of at least one instance type of a pool.
+	// OnNewNodes says that a new node of at least one type may run its pods.
 	OnNewNodes bool
-	// Selects are the node selector terms of its pods, with current label names. A node must meet one of them.
+	// Selects are the terms of its node selector and node affinity, with current label names. A node must meet one.
 	Selects []require.Set
-	// Members are the groups that count its pods. Repels are the groups that its required anti-affinity repels.
+	// Members are the groups that count its pods. Repels are the groups of the pods that its required anti-affinity
+	// selects.
 	Members, Repels []int
 
-	terms []int // its required anti-affinity, as numbers of terms
+	terms []int // numbers of the terms of its required anti-affinity
 }
 
-// readDaemons reads the DaemonSets and adds the terms of their required anti-affinity to the book of terms.
+// readDaemons sets Problem.Daemons. It adds the terms of their required anti-affinity to c.terms.book, which numbers
+// the terms of the plan.
 func readDaemons(c *compiler) {
 	for _, m := range c.Snapshot.Daemons() {
 		if m.Object.DeletionTimestamp != nil {
@@ -62,7 +66,7 @@ func daemonsRepel(c *compiler) bool {
 	return slices.ContainsFunc(c.Daemons, func(d *Daemon) bool { return d != nil && len(d.terms) > 0 })
 }
 
-// joinDaemons finds the groups that count the pods of each DaemonSet. It drops DaemonSets that affect no class.
+// joinDaemons finds the groups that count the pods of each DaemonSet. It removes the DaemonSets that affect no class.
 func joinDaemons(c *compiler) {
 	var terms []int
 	relevant := false
@@ -95,8 +99,7 @@ func overlap(a, b []int) bool {
 	return slices.ContainsFunc(a, func(x int) bool { return slices.Contains(b, x) })
 }
 
-// isCertain reports whether no other pod, host port or volume can keep the DaemonSet's pods off a node that it
-// selects. terms select its pods.
+// isCertain returns Daemon.Certain. terms are the terms that select the pods of d.
 func isCertain(c *compiler, d *Daemon, terms []int) bool {
 	spec := &d.Pod.Object.Spec
 	if len(d.terms) > 0 || spec.Affinity != nil && spec.Affinity.PodAffinity != nil &&
@@ -120,11 +123,12 @@ func isCertain(c *compiler, d *Daemon, terms []int) bool {
 	})
 }
 
-// coming returns the DaemonSets that have no pod on the node yet and may still run one, for a node with labels reqs.
+// coming returns those of the DaemonSets that have no pod on node n yet, but may run one. reqs are the label
+// requirements that the node meets.
 func coming(c *compiler, daemons []catalog.DaemonPod, reqs require.Set, n *model.Node) []catalog.Presence {
 	known := c.Settings.Known
 	if n.Registered {
-		known = nil // the node has all labels that it gets
+		known = nil // a registered node has all its labels
 	}
 	return slices.DeleteFunc(catalog.PresencesOn(daemons, reqs, known), func(x catalog.Presence) bool {
 		d := c.Daemons[x.Index]
@@ -132,7 +136,8 @@ func coming(c *compiler, daemons []catalog.DaemonPod, reqs require.Set, n *model
 	})
 }
 
-// watchDaemons finds on which new nodes DaemonSets run. It sets OnNewNodes, Preloaded and the preload of the pools.
+// watchDaemons finds the new nodes on which DaemonSets may run. It sets Daemon.OnNewNodes, Group.Preloaded and the
+// preload of the pools.
 func watchDaemons(c *compiler) {
 	if len(c.Daemons) == 0 {
 		return
@@ -157,8 +162,8 @@ func watchDaemons(c *compiler) {
 	}
 }
 
-// preload returns the DaemonSet pods on a new node that spread constraints over the hostname count. The result has
-// one Count per group, ordered by group.
+// preload returns how many pods of the DaemonSets in on each group of spread over the hostname counts, ordered by
+// group.
 func preload(c *compiler, on []catalog.Presence) []binpack.Count {
 	var out []binpack.Count
 	for _, x := range on {
@@ -178,7 +183,7 @@ func preload(c *compiler, on []catalog.Presence) []binpack.Count {
 	return out
 }
 
-// domainsOnNewNodes returns the domains of the key in which a new node may run the DaemonSet.
+// domainsOnNewNodes returns the domains of the key in which a new node may run a pod of the DaemonSet.
 func domainsOnNewNodes(c *compiler, daemon, key int) []int {
 	k := c.Keys[key]
 	found := make([]bool, len(k.Names))
@@ -223,7 +228,7 @@ func countDaemons(c *compiler) {
 		for _, m := range d.Members {
 			switch g, n := c.Groups[m], &c.Counts.groups[m]; {
 			case g.Kind == topology.Near:
-				n.Total++ // so kube-scheduler's first-pod exception does not apply; see Rule.Affinity
+				n.Total++ // then the first-pod exception does not apply, see Rule.Affinity
 			case g.Kind == topology.Apart && g.Key != HostKey:
 				for _, domain := range domainsOnNewNodes(c, i, g.Key) {
 					n.Present[domain]++
@@ -241,14 +246,13 @@ func countDaemons(c *compiler) {
 	}
 }
 
-// countComing counts the DaemonSet pods that an existing node may still get. Anti-affinity and spread count all of
-// them. Affinity counts in Present only those that are certain to come, and in Total all of them.
+// countComing counts the DaemonSet pods that node n is expected to get, and applies their anti-affinity.
 func countComing(c *compiler, n *Node) {
 	for _, x := range n.Coming {
 		d := c.Daemons[x.Index]
-		sure := d.Certain && x.Certain && !portTaken(c, d, n)
+		certain := d.Certain && x.Certain && !portTaken(c, d, n)
 		for _, m := range d.Members {
-			countComingIn(c, n, m, sure)
+			countComingIn(c, n, m, certain)
 		}
 		for _, m := range d.Repels {
 			for _, domain := range c.DomainsOf(n, c.Groups[m].Key) {
@@ -258,7 +262,7 @@ func countComing(c *compiler, n *Node) {
 	}
 }
 
-// portTaken reports whether a pod on the node uses a host port that the DaemonSet's pods need.
+// portTaken reports whether a pod on the node uses a host port that conflicts with one of the DaemonSet's pods.
 func portTaken(c *compiler, d *Daemon, n *Node) bool {
 	ports := catalog.PortsOf(&d.Pod.Object.Spec)
 	return len(ports) > 0 && slices.ContainsFunc(n.Pods, func(pod *model.Pod) bool {
@@ -266,34 +270,36 @@ func portTaken(c *compiler, d *Daemon, n *Node) bool {
 	})
 }
 
-func countComingIn(c *compiler, n *Node, m int, sure bool) {
+// countComingIn counts an expected DaemonSet pod on node n in group m. An affinity group counts it in Present only if
+// it is certain to come. All groups count it in Total.
+func countComingIn(c *compiler, n *Node, m int, certain bool) {
 	g, counts := c.Groups[m], &c.Counts.groups[m]
 	counts.Total++
 	if g.Kind == topology.Spread && (!n.InFlight && !c.IsEligible(g, n) || !tolerates(g, n)) {
 		return
 	}
 	settled := n.Domain(g.Key) >= 0
-	sure = sure && settled && n.Index >= 0
+	certain = certain && settled && n.Index >= 0
 	for _, domain := range c.DomainsOf(n, g.Key) {
-		if g.Kind != topology.Near || sure {
+		if g.Kind != topology.Near || certain {
 			counts.Present[domain]++
 		}
-		if sure && c.IsEligible(g, n) {
+		if certain && c.IsEligible(g, n) {
 			counts.Certain[domain]++
 		}
 	}
 }
 
-// countsNewDaemons returns a DaemonSet that runs on new nodes and whose pods the group counts. It returns nil if there
-// is none, or if the group is not a spread over domains that nodes share.
+// countsNewDaemons returns a DaemonSet whose pods on new nodes the group counts, if the group is of spread over domains
+// that nodes share. Otherwise it returns nil.
 func (p *Problem) countsNewDaemons(group int) *Daemon {
 	g := p.Groups[group]
 	if g.Kind != topology.Spread || g.Key == HostKey {
 		return nil
 	}
-	for _, key := range append([]int{g.Key}, g.With...) {
+	for _, key := range append([]int{g.Key}, g.OtherKeys...) {
 		if k := p.Keys[key]; key != HostKey && len(k.Reach) == 0 && !k.Open {
-			return nil // new nodes lack the label and do not count
+			return nil // new nodes lack the label, so they do not count
 		}
 	}
 	for _, i := range g.Daemons {
@@ -304,7 +310,7 @@ func (p *Problem) countsNewDaemons(group int) *Daemon {
 	return nil
 }
 
-// dropDaemonSpreads removes the stage's preferred spreads over shared domains that count DaemonSet pods on new nodes.
+// dropDaemonSpreads removes the stage's preferred spread over shared domains that counts DaemonSet pods on new nodes.
 func dropDaemonSpreads(c *compiler, stage *Stage) {
 	if slices.ContainsFunc(stage.OverDomains, func(r Rule) bool { return r.Soft && c.countsNewDaemons(r.Group) != nil }) {
 		stage.OverDomains = slices.DeleteFunc(slices.Clone(stage.OverDomains), func(r Rule) bool {
@@ -313,7 +319,8 @@ func dropDaemonSpreads(c *compiler, stage *Stage) {
 	}
 }
 
-// refuseDaemonSpread refuses a class whose required spread over shared domains counts DaemonSet pods on new nodes.
+// refuseDaemonSpread returns a reason to refuse the class if its required spread over shared domains counts DaemonSet
+// pods on new nodes. Otherwise the verdict is OK.
 func refuseDaemonSpread(c *compiler, class *Class) model.Verdict {
 	for _, r := range class.Last().OverDomains {
 		if d := c.countsNewDaemons(r.Group); d != nil {
@@ -324,7 +331,7 @@ func refuseDaemonSpread(c *compiler, class *Class) model.Verdict {
 	return model.Verdict{}
 }
 
-// DaemonsOf returns the names of the DaemonSets that may run on new nodes and whose pods the group counts.
+// DaemonsOf returns the names of the DaemonSets whose pods the group counts and which may run on new nodes.
 func (p *Problem) DaemonsOf(g *Group) []string {
 	var out []string
 	for _, i := range g.Daemons {
@@ -335,7 +342,8 @@ func (p *Problem) DaemonsOf(g *Group) []string {
 	return out
 }
 
-// DaemonsRepelling names the DaemonSets on new nodes whose required anti-affinity repels the group's pods.
+// DaemonsRepelling returns the names of the DaemonSets whose required anti-affinity selects the group's pods and which
+// may run on new nodes.
 func (p *Problem) DaemonsRepelling(group int) []string {
 	var out []string
 	for _, d := range p.Daemons {
@@ -346,8 +354,8 @@ func (p *Problem) DaemonsRepelling(group int) []string {
 	return out
 }
 
-// BlockingDaemons returns the names of the DaemonSets that may keep the class off new nodes. Either a per-node rule
-// of the stage counts their pods, or their anti-affinity repels the class.
+// BlockingDaemons returns the names of the DaemonSets on new nodes that may keep the class off. A rule over the
+// hostname of the stage counts their pods, or their anti-affinity selects the class.
 func (p *Problem) BlockingDaemons(c *Class, s *Stage) []string {
 	var out []string
 	for r := range s.Rules {

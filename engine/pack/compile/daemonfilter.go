@@ -9,22 +9,24 @@ import (
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
-// A DaemonFilter is what pods require of a new node's DaemonSet pods. Equal ones share a pointer. nil requires nothing.
+// A DaemonFilter is which DaemonSet pods some pods require or forbid on a new node. Equal filters share a pointer. A
+// nil filter allows all nodes.
 type DaemonFilter struct {
 	number  int
 	problem *Problem
 	// avoid lists DaemonSets that must not run on the node.
 	avoid []int
-	// perNode lists the spread rules per node whose groups count DaemonSet pods.
+	// perNode lists the spread rules over the hostname whose groups count DaemonSet pods.
 	perNode []Rule
-	// mustRun lists affinity groups. For each, the node must be certain to run a DaemonSet pod that the group counts.
+	// mustRun lists affinity groups. Each must count a pod of a DaemonSet that is certain to run on the node.
 	mustRun []int
 }
 
-// Number returns the number of the filter, from 1. Equal filters have equal numbers.
+// Number returns a number from 1 on. Equal filters have equal numbers.
 func (f *DaemonFilter) Number() int { return f.number }
 
-// Admits implements catalog.PresenceFilter: it reports whether a node with these DaemonSet pods meets the filter.
+// Admits reports whether a node with pods of the DaemonSets in on meets the filter. It implements
+// catalog.PresenceFilter.
 func (f *DaemonFilter) Admits(on []catalog.Presence, _ require.Set) bool {
 	for _, daemon := range f.avoid {
 		if slices.ContainsFunc(on, func(x catalog.Presence) bool { return x.Index == daemon }) {
@@ -50,7 +52,7 @@ func (f *DaemonFilter) Admits(on []catalog.Presence, _ require.Set) bool {
 	})
 }
 
-// Filter returns f as the interface that package catalog takes. A nil f gives a nil interface.
+// Filter returns f as a catalog.PresenceFilter, and a nil interface for a nil f.
 func (f *DaemonFilter) Filter() catalog.PresenceFilter {
 	if f == nil {
 		return nil
@@ -58,12 +60,11 @@ func (f *DaemonFilter) Filter() catalog.PresenceFilter {
 	return f
 }
 
-// RequiresDaemons reports whether the filter requires DaemonSet pods on the node, to meet the pod's required
-// affinity.
+// RequiresDaemons reports whether the filter requires DaemonSet pods on the node to meet affinity.
 func (f *DaemonFilter) RequiresDaemons() bool { return f != nil && len(f.mustRun) > 0 }
 
-// NarrowToDaemons narrows the node terms to nodes that are certain to run what mustRun requires. For each group, such
-// a node must be selected by a certain DaemonSet whose pods the group counts.
+// NarrowToDaemons narrows node terms to the nodes on which mustRun is met. For each group of mustRun, such a node is
+// selected by a certain DaemonSet whose pods the group counts.
 func (f *DaemonFilter) NarrowToDaemons(a *catalog.NodeTerms) *catalog.NodeTerms {
 	in := f.problem.Intern
 	for _, group := range f.mustRun {
@@ -78,7 +79,7 @@ func (f *DaemonFilter) NarrowToDaemons(a *catalog.NodeTerms) *catalog.NodeTerms 
 	return a
 }
 
-// filterDaemons sets the stage's filters for the DaemonSet pods on new nodes.
+// filterDaemons sets Daemons and DaemonAffinity of the stage.
 func filterDaemons(c *compiler, s *Spec, stage *Stage) {
 	if len(c.Daemons) == 0 {
 		return
@@ -111,10 +112,11 @@ func filterDaemons(c *compiler, s *Spec, stage *Stage) {
 	}
 }
 
-// A filterTable finds a filter by its encoding, so that equal filters share a pointer.
+// A filterTable is an interner: it maps the encoding of a filter to the one filter with that encoding.
 type filterTable map[string]*DaemonFilter
 
-// intern returns the filter in the table that equals f, and adds f if needed. It returns nil if f requires nothing.
+// intern returns the filter of the table that equals f, and adds f if there is none. It returns nil if f allows all
+// nodes.
 func (t filterTable) intern(f *DaemonFilter) *DaemonFilter {
 	if len(f.avoid)+len(f.perNode)+len(f.mustRun) == 0 {
 		return nil
@@ -134,7 +136,7 @@ func (t filterTable) intern(f *DaemonFilter) *DaemonFilter {
 	return known
 }
 
-// BothRequire returns the filter that requires what a requires and what b requires.
+// BothRequire returns the filter for nodes that meet both a and b.
 func (p *Problem) BothRequire(a, b *DaemonFilter) *DaemonFilter {
 	switch {
 	case a == nil:

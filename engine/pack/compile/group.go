@@ -12,33 +12,35 @@ import (
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
-// A Group is the set of pods that a term selects, counted by domain of the term's topology key, for rules of one kind.
-// If the key is the hostname, the domains are the nodes that take pods; on new nodes, package binpack counts the pods.
+// A Group is the pods that one term selects (a label selector with a topology key), for rules of one kind. They are
+// counted by domain of the key. If the key is the hostname, domains are the nodes of Problem.Nodes. On new nodes,
+// package binpack counts the pods.
 type Group struct {
 	Kind topology.Kind
-	Key  int
-	// Filter says which nodes count, for a spread constraint that honors node affinity or taints.
+	Key  int // index in Problem.Keys
+	// Filter selects the nodes whose pods count, for spread that honors node affinity or taints.
 	Filter catalog.NodeFilter
-	// With lists further topology keys. Spread counts only nodes that have the labels of all spread constraints of the
-	// pod.
-	With []int
-	// Hard says that some rule with this group is required, not a preference.
+	// OtherKeys are the topology keys of the other required spread constraints of the pod. A node without one of these
+	// labels does not count, as in kube-scheduler.
+	OtherKeys []int
+	// Hard says that some rule with this group is required.
 	Hard bool
-	// Classes are the classes that an affinity group counts and that are not refused.
+	// Classes are the classes whose pods the group counts, except refused ones. It is set only for affinity groups.
 	Classes []*Class
-	// Port is a host port. It is set for a group that counts the pods whose host ports conflict with it.
+	// Port is the host port of a group that counts the pods with conflicting host ports. Other groups have the zero Port.
 	Port catalog.Port
 	// Daemons are the indices in Problem.Daemons of the DaemonSets whose pods the group counts.
 	Daemons []int
-	// Preloaded is the most DaemonSet pods that the group counts on any new node, for spread per node.
+	// Preloaded is the largest number of DaemonSet pods on any new node that the group counts. It is set only for spread
+	// over the hostname.
 	Preloaded int
-	// Static says that no new node and no node in flight counts for this spread per node. OnClosed is then LeastOnClosed of the
-	// group; for other groups it is not set.
-	Static   bool
-	OnClosed int32
+	// Static says that no new node and no node in flight counts for this group of spread over the hostname. MinOnOthers is
+	// then the result of MinOnOtherNodes.
+	Static      bool
+	MinOnOthers int32
 }
 
-// A groupKey identifies a group. Rules with equal keys share a group.
+// A groupKey identifies a group. Rules with equal keys have the same group.
 type groupKey struct {
 	term               int
 	kind               topology.Kind
@@ -46,11 +48,12 @@ type groupKey struct {
 	with               string
 }
 
-// A termIndex numbers terms and finds the groups that use each term.
+// A termIndex numbers terms (label selectors with a topology key) and finds the groups of each term.
 type termIndex struct {
 	book   *topology.Book
-	groups map[int][]int // by term
-	// leaving holds the keys of the pods to place that still run on a node to be removed. They do not count there.
+	groups map[int][]int // groups[n] are the indices of the groups of term n
+	// leaving has the keys of the displaced pods: they are to be placed, and still run on a node that is being deleted.
+	// They do not count there.
 	leaving map[string]bool
 }
 
@@ -64,14 +67,15 @@ func newTermIndex(pods []*model.Pod) termIndex {
 	return t
 }
 
-// selecting returns the numbers of the terms that select the pod, in rising order. It reuses the memory of out.
+// selecting returns the numbers of the terms that select the pod, rising. It overwrites out.
 func (t *termIndex) selecting(out []int, pod *model.Pod) []int {
 	out = t.book.Selecting(out[:0], pod.Object.Namespace, pod.Object.Labels)
 	slices.Sort(out)
 	return slices.Compact(out)
 }
 
-// groupOf returns the index of the group of a rule of s, and adds the group if it is new.
+// groupOf returns the index of the group of a rule of s. It adds the group if it is new. t are the tolerations of the
+// stage.
 func (c *compiler) groupOf(r *topology.Rule, s *Spec, t *catalog.Tolerations) int {
 	key := groupKey{term: c.terms.book.Number(r.Term), kind: r.Kind, terms: -1, tolerations: -1}
 	g := Group{Kind: r.Kind, Key: c.keyOf(r.Term.Key)}
@@ -82,8 +86,8 @@ func (c *compiler) groupOf(r *topology.Rule, s *Spec, t *catalog.Tolerations) in
 		key.tolerations, g.Filter.Tolerations = t.ID, t
 	}
 	if r.Kind == topology.Spread && !r.Soft && len(s.Rules) > 1 {
-		g.With = c.otherSpreadKeys(s, g.Key)
-		key.with = string(encode.Ints(nil, g.With))
+		g.OtherKeys = c.otherSpreadKeys(s, g.Key)
+		key.with = string(encode.Ints(nil, g.OtherKeys))
 	}
 	if i, ok := c.groupAt[key]; ok {
 		return i
@@ -92,7 +96,7 @@ func (c *compiler) groupOf(r *topology.Rule, s *Spec, t *catalog.Tolerations) in
 	return c.addGroup(key, &fresh)
 }
 
-// otherSpreadKeys returns the topology keys of the required spreads of s without own, in rising order.
+// otherSpreadKeys returns the topology keys of the required spread constraints of s except own, rising.
 func (c *compiler) otherSpreadKeys(s *Spec, own int) []int {
 	var keys []int
 	for i := range s.Rules {
@@ -118,7 +122,7 @@ func (c *compiler) addGroup(key groupKey, g *Group) int {
 	return i
 }
 
-// repulsionGroup returns the index of the group of the pods that a term of required anti-affinity repels.
+// repulsionGroup returns the index of the group of the pods that a term of required anti-affinity selects.
 func (c *compiler) repulsionGroup(term int) int {
 	i := c.addGroup(groupKey{term: term, kind: topology.Apart, terms: -1, tolerations: -1},
 		&Group{Kind: topology.Apart, Key: c.keyOf(c.terms.book.Term(term).Key)})
@@ -137,8 +141,8 @@ func (c *compiler) portGroup(q catalog.Port) int {
 	return len(c.Groups) - 1
 }
 
-// A repulsion is the required anti-affinity of a running pod, as numbers of terms. It keeps the selected pods out of
-// the domains of the pod's node.
+// A repulsion is the required anti-affinity of a running pod. It keeps pods that one of the terms selects out of the
+// domains of the pod's node.
 type repulsion struct {
 	node  string
 	terms []int
@@ -172,10 +176,10 @@ func (c *compiler) findRepulsions() {
 	}
 }
 
-// joinGroups finds the groups that count each spec. It needs all groups.
+// joinGroups finds the groups that count the pods of each spec. It must run when all groups exist.
 //
-// A spread group counts only pods that have rules or that a required rule counts. All other pods are placed last, so
-// that they cannot break the spread of pods placed before.
+// A spread group counts only pods that have rules of their own or that a required rule selects. All other pods are
+// placed last, so that they cannot violate the spread of pods placed before.
 func (c *compiler) joinGroups() {
 	if len(c.Groups) == 0 && len(c.repulsions) == 0 && !daemonsRepel(c) {
 		c.Daemons = nil
@@ -198,7 +202,7 @@ func (c *compiler) joinGroups() {
 	}
 	var terms []int
 	for _, s := range specs(c) {
-		if len(s.Stages) > 0 { // a spec without stages takes no part in the plan
+		if len(s.Stages) > 0 { // pods of a spec without stages are refused
 			terms = c.terms.selecting(terms, s.Pod)
 			c.joinSpec(s, terms)
 		}
@@ -248,7 +252,7 @@ func (c *compiler) joinSpec(s *Spec, terms []int) {
 	}
 }
 
-// bothSatisfiable reports whether some node can meet a and b. Every node meets nil.
+// bothSatisfiable reports whether some node can meet both a and b. Every node meets nil.
 func bothSatisfiable(a, b *catalog.NodeTerms) bool {
 	if a == nil || b == nil || a == b {
 		return true
@@ -261,7 +265,7 @@ func bothSatisfiable(a, b *catalog.NodeTerms) bool {
 	})
 }
 
-// namespaceIndex returns a function that finds the names of the namespaces that a selector selects.
+// namespaceIndex returns a function that returns the names of the namespaces that a label selector selects.
 func namespaceIndex(s *model.Snapshot) topology.Namespaces {
 	return func(selector labels.Selector) []string {
 		var out []string
@@ -274,18 +278,18 @@ func namespaceIndex(s *model.Snapshot) topology.Namespaces {
 	}
 }
 
-// Lacks reports whether a node lacks a label of With, so that it does not count for the group. domain gives the node's
-// domain of each key.
+// Lacks reports whether a node lacks a label of OtherKeys, so that it does not count. domain returns the node's domain
+// of a key.
 func (g *Group) Lacks(domain func(key int) int) bool {
-	return slices.ContainsFunc(g.With, func(key int) bool { return key != HostKey && domain(key) == Outside })
+	return slices.ContainsFunc(g.OtherKeys, func(key int) bool { return key != HostKey && domain(key) == Outside })
 }
 
-// findStaticSpreads sets Static and OnClosed of the groups with spread per node for which no new node can count. Their pods
-// are spread over the existing nodes only, so the least number of pods on a node may be above zero.
+// findStaticSpreads sets Static and MinOnOthers of the groups of spread over the hostname for which no new node counts.
+// The global minimum of such a group may be above zero, because no empty node can be added.
 func (c *compiler) findStaticSpreads() {
 	for i, g := range c.Groups {
 		if g.Key == HostKey && g.Kind == topology.Spread && !c.InFlightCounts(g) && !c.newNodeCounts(g) {
-			g.Static, g.OnClosed = true, c.LeastOnClosed(i)
+			g.Static, g.MinOnOthers = true, c.MinOnOtherNodes(i)
 		}
 	}
 }
@@ -305,11 +309,11 @@ func (p *Problem) newNodeCounts(g *Group) bool {
 	})
 }
 
-// CountingTerms returns alternative label requirements. A node counts for the group only if it meets one of them.
-// Each also requires the labels of Group.With.
+// CountingTerms returns alternative label requirements: a node that meets none of them does not count for the group.
+// Each includes the labels of OtherKeys.
 func (p *Problem) CountingTerms(g *Group) []require.Set {
 	with, terms := require.Set{}, []require.Set{{}}
-	for _, key := range g.With {
+	for _, key := range g.OtherKeys {
 		if key != HostKey {
 			with = with.With(require.New(p.Keys[key].Label, require.Exists))
 		}

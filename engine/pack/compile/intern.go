@@ -6,33 +6,34 @@ import (
 	"sync"
 )
 
-// An interner numbers items by their encoding, in order of first appearance. Equal encodings have the same number.
+// An interner groups items by their encoding and numbers the groups in order of first appearance.
 type interner struct {
-	of     []int    // number of each item
-	texts  []string // encoding, by number
-	marks  []int    // mark that the encoder returned, by number
-	firsts []int    // first item, by number
-	number map[string]int
-	arena  arena
+	numbers []int          // numbers[i] is the number of item i
+	texts   []string       // texts[n] is the encoding with number n
+	marks   []int          // marks[n] is the mark that the encoder returned for it
+	firsts  []int          // firsts[n] is the first item with number n
+	number  map[string]int // number[text] is the number of an encoding
+	arena   arena
 }
 
-// An encoder appends the encoding of item i to b and returns the longer slice. mark is a position in the encoding that
-// splits it, for example between amounts and all else. The interner stores it in marks.
+// An encoder appends the encoding of item i to b and returns the result. mark is a position in the encoding that
+// separates two parts of it, such as the amounts and the rest. It is stored in interner.marks.
 type encoder func(b []byte, i int) (out []byte, mark int)
 
-// perEncoder is the number of items for which intern uses one goroutine, at most GOMAXPROCS goroutines.
+// perEncoder is the least number of items for which intern uses another goroutine. There are at most GOMAXPROCS
+// goroutines.
 const perEncoder = 500
 
-// intern numbers n items. Several goroutines share the work, each with its own encoder. The result does not depend on
-// how many there are.
+// intern numbers n items. Goroutines share the work, each with its own encoder. The result does not depend on their
+// number.
 func intern(n int, newEncoder func() encoder) *interner {
 	parts := max(1, min(runtime.GOMAXPROCS(0), n/perEncoder))
 	all := make([]*interner, parts)
-	of := make([]int, n)
+	numbers := make([]int, n)
 	var done sync.WaitGroup
 	for k := range all {
 		from, to := k*n/parts, (k+1)*n/parts
-		all[k] = &interner{of: of[from:to], number: make(map[string]int, (to-from)/4)}
+		all[k] = &interner{numbers: numbers[from:to], number: make(map[string]int, (to-from)/4)}
 		run := func() { all[k].encode(from, newEncoder()) }
 		if k < parts-1 {
 			done.Go(run)
@@ -45,25 +46,25 @@ func intern(n int, newEncoder func() encoder) *interner {
 	for _, part := range all[1:] {
 		first.merge(part)
 	}
-	first.of = of
+	first.numbers = numbers
 	return first
 }
 
-// encode numbers the items of one goroutine's part. from is the index of the first.
+// encode numbers the items of one goroutine. from is the index of the first.
 func (a *interner) encode(from int, encode encoder) {
 	var b []byte
 	var mark int
-	for i := range a.of {
+	for i := range a.numbers {
 		b, mark = encode(b[:0], from+i)
 		id, ok := a.number[string(b)]
 		if !ok {
 			id = a.add(a.arena.keep(b), mark, from+i)
 		}
-		a.of[i] = id
+		a.numbers[i] = id
 	}
 }
 
-// add gives a new encoding the next number.
+// add adds a new encoding and returns its number. first is the first item with the encoding.
 func (a *interner) add(text string, mark, first int) int {
 	id := len(a.texts)
 	a.number[text] = id
@@ -71,7 +72,8 @@ func (a *interner) add(text string, mark, first int) int {
 	return id
 }
 
-// merge renumbers the items of part by the numbers of a. The items of part follow those of a.
+// merge adds the encodings of part to a, and changes the numbers of its items accordingly. The items of part follow
+// those of a.
 func (a *interner) merge(part *interner) {
 	renumbered := make([]int, len(part.texts))
 	for old, text := range part.texts {
@@ -81,17 +83,19 @@ func (a *interner) merge(part *interner) {
 		}
 		renumbered[old] = id
 	}
-	for i, old := range part.of {
-		part.of[i] = renumbered[old]
+	for i, old := range part.numbers {
+		part.numbers[i] = renumbered[old]
 	}
 }
 
-// An arena stores many short texts in few allocations.
+// An arena stores many short texts in few memory allocations.
 type arena struct{ page strings.Builder }
 
-// pageSize is how many bytes an arena allocates at a time; for a longer text, the length of the text.
+// pageSize is the number of bytes that an arena allocates at a time. A longer text gets an allocation of its own
+// length.
 const pageSize = 1 << 14
 
+// keep returns b as a string in the memory of the arena.
 func (a *arena) keep(b []byte) string {
 	if a.page.Cap()-a.page.Len() < len(b) {
 		a.page = strings.Builder{}

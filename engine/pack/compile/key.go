@@ -10,31 +10,31 @@ import (
 // A Key is a topology key: a node label whose values are domains. Domains are numbered from zero.
 type Key struct {
 	Label string
-	Names []string // label value, by domain
-	// Reach lists the domains that new nodes may be in, ordered by name.
+	Names []string // Names[d] is the label value of domain d
+	// Reach lists the domains in which a new node may be, ordered by name.
 	Reach []int
-	// Open says that a new node may get a value of the label that is not in Names, for example if a NodePool allows any
-	// value. InFlightOpen says so of nodes in flight.
+	// Open says that a new node may get a value of the label that is not known in advance. For example, a NodePool allows
+	// any value. InFlightOpen says the same of a node in flight.
 	Open, InFlightOpen bool
-	// MayLack says that a new node may have no value for the label.
+	// MayLack says that a new node may come without the label.
 	MayLack bool
 
-	number map[string]int
+	number map[string]int // number[value] is the domain with that label value
 }
 
 // HostKey is the index of kubernetes.io/hostname in Problem.Keys. Its domain i is the node Problem.Nodes[i].
 const HostKey = 0
 
-// Values that stand for a domain without a number.
+// Values that take the place of a domain.
 const (
-	// Outside is the domain of a node without the label. Where new nodes are chosen, Outside also says that the choice
-	// does not fix the key, so that a node may get any value.
+	// Outside is the domain of a node without the label. For new nodes it can also mean that no domain of the key was
+	// chosen, so that a node may get any value.
 	Outside = -1
-	// Unsettled is the domain of a node that will have the label, with a value that is not known yet.
+	// Unsettled is the domain of a node that will have the label with a value that is not known yet.
 	Unsettled = -2
 )
 
-// domain returns the number of the value. A new value gets the next number.
+// domain returns the domain with this label value. If it is new, it gets the next number.
 func (k *Key) domain(value string) int {
 	n, ok := k.number[value]
 	if !ok {
@@ -45,13 +45,13 @@ func (k *Key) domain(value string) int {
 	return n
 }
 
-// Domain returns the number of the value. It returns false if no node has the value or may get it.
+// Domain returns the domain with this label value, and false if there is none.
 func (k *Key) Domain(value string) (int, bool) {
 	n, ok := k.number[value]
 	return n, ok
 }
 
-// keyOf returns the index of a topology key, and adds the key if it is new.
+// keyOf returns the index in Keys of a topology key. It adds the key if it is new.
 func (c *compiler) keyOf(label string) int {
 	if stable, ok := c.Settings.Labels.Aliases[label]; ok {
 		label = stable
@@ -91,8 +91,8 @@ func (c *compiler) findReach() {
 	}
 }
 
-// LabelsIn returns requirements for the labels of a node in these domains of the keys. For Outside it requires that
-// the label is absent, if new nodes may have the label.
+// LabelsIn returns the label requirements of nodes that are in domains[i] of keys[i], for each i. Outside requires that
+// the label is absent, if new nodes may have it. Unsettled requires nothing.
 func (p *Problem) LabelsIn(keys, domains []int) require.Set {
 	var out []require.Requirement
 	for i, d := range domains {

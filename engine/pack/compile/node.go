@@ -11,33 +11,37 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// A Node is an existing node or a node in flight. In flight means: a NodeClaim that is not launched yet, so that its
+// A Node is an existing node or a node in flight. A node in flight is a NodeClaim that is not launched yet, so its
 // instance type is not known.
 type Node struct {
 	*model.Node
-	// Index is the position in Problem.Nodes, and also the node's domain of HostKey. It is -1 for a node that takes no
-	// new pods; its pods still count for topology constraints.
+	// Index is the index in Problem.Nodes, and so the node's domain of HostKey. It is -1 for a node that takes no new
+	// pods. Topology constraints still count the pods on such a node.
 	Index int
 	// InFlight says that the node is a NodeClaim that is not launched yet. It may become one of several instance types.
 	InFlight bool
-	// MayHave holds the values that each label has or may get. A node in flight takes a pod only if every value suits it.
+	// MayHave are the values that each label of the node has or may get. A node in flight takes a pod only if all of these
+	// values meet the pod's requirements.
 	MayHave require.Set
-	// Variants are the labels of a node in flight for each type that it may become. They are only set if there are groups.
+	// Variants are the labels of a node in flight for each instance type that it may become. They are set only if there
+	// are groups.
 	Variants []require.Set
-	// Room is the free capacity by dimension. The requests of DaemonSet pods that are still to come are subtracted.
+	// Room is the free capacity by dimension, without the requests of expected DaemonSet pods.
 	Room []int64
-	// Domains are the node's domains, by topology key. Values may be Outside or Unsettled. Nil if there are no groups.
+	// Domains[k] is the node's domain of topology key k. It may be Outside or Unsettled. Domains is nil if there are no
+	// groups.
 	Domains []int
-	// Attachable is how many more volumes can be attached, by driver. A driver without an entry has no limit. Attached
-	// holds the volumes that are attached already, by driver and key.
+	// Attachable[d] is how many more volumes driver d can attach to the node. A driver without an entry has no limit.
+	// Attached has the volumes that are attached already, see attachmentOf.
 	Attachable map[string]int
 	Attached   map[string]bool
-	// Ports are the host ports of DaemonSet pods that are still to come.
+	// Ports are the host ports of expected DaemonSet pods.
 	Ports []catalog.Port
-	// Coming are the DaemonSets of Problem.Daemons whose pods may still come to the node.
+	// Coming are the DaemonSets of Problem.Daemons with an expected pod: the node has no pod of the DaemonSet yet, but may
+	// get one.
 	Coming []catalog.Presence
 
-	labels require.Set // what Meets compares with: MayHave, or the node's labels; set at first use
+	labels require.Set // the labels that Meets uses: MayHave, or else those of the Node object; set by the first call
 }
 
 // Domain returns the node's domain of the key.
@@ -48,7 +52,7 @@ func (n *Node) Domain(key int) int {
 	return n.Domains[key]
 }
 
-// IsNominated reports whether the pod is nominated to the node or to its NodeClaim.
+// IsNominated reports whether the pod is nominated to the node or planned for its NodeClaim.
 func (n *Node) IsNominated(s *model.Snapshot, pod *model.Pod) bool {
 	name := s.PromiseOf(pod)
 	return name != "" && (name == n.Name || n.Claim != nil && name == n.Claim.Name)
@@ -83,7 +87,8 @@ func compileNodes(c *compiler) {
 	c.All = append(slices.Clone(c.Nodes), idle...)
 }
 
-// leastDemand returns, by dimension, the least that any class requests. A node with less free has room for no pod.
+// leastDemand returns the smallest request of any class, by dimension. A node with less free capacity has room for no
+// pod.
 func leastDemand(c *compiler) []int64 {
 	least := make([]int64, c.Dimensions.Len())
 	for i := range least {
@@ -95,8 +100,8 @@ func leastDemand(c *compiler) []int64 {
 	return least
 }
 
-// compileNode compiles one node. It returns nil for a NodeClaim without an instance if the claim is being deleted or no
-// type can be launched for it.
+// compileNode returns the Node for m. It returns nil for a NodeClaim without an instance that is being deleted or that
+// has no instance type. least is the result of leastDemand.
 func compileNode(c *compiler, m *model.Node, least []int64) *Node {
 	n := &Node{Node: m, Index: -1}
 	switch {
@@ -109,8 +114,8 @@ func compileNode(c *compiler, m *model.Node, least []int64) *Node {
 	return n
 }
 
-// compileInFlight sets the fields of a node in flight from the types that it may become. Without such a type, it
-// returns false.
+// compileInFlight sets the fields of a node in flight from the instance types that it may become. It returns false if
+// there are none.
 func compileInFlight(c *compiler, n *Node) bool {
 	n.InFlight, n.MayHave = true, n.Wishes()
 	types := catalog.ClaimTypes(n.Node, c.Snapshot.Types(n.Pool))
@@ -153,7 +158,8 @@ func compileInFlight(c *compiler, n *Node) bool {
 	return true
 }
 
-// compileLaunched sets the fields of a node with an instance. Index stays -1 if the node takes no pods or has no room.
+// compileLaunched sets the fields of a node that has an instance. Index stays -1 if the node takes no pods or has no
+// room. least is the result of leastDemand.
 func compileLaunched(c *compiler, n *Node, least []int64) {
 	locate(c, n)
 	if n.Deleting {
@@ -161,7 +167,7 @@ func compileLaunched(c *compiler, n *Node, least []int64) {
 	}
 	known := c.Settings.Known
 	if n.Registered {
-		known = nil // a registered node gets no further labels
+		known = nil // a registered node has all its labels
 	}
 	if len(c.Daemons) > 0 {
 		n.Coming = coming(c, c.daemonsOn.on(c, n.Node), require.FromLabels(n.Labels), n.Node)
@@ -183,14 +189,14 @@ func compileLaunched(c *compiler, n *Node, least []int64) {
 	for i, name := range plain {
 		n.Room[i] = n.Allocatable[name] - n.Used[name] - max(overhead.Requests[name]-n.DaemonUsed[name], 0)
 		if least[i] > n.Room[i] {
-			return // the DaemonSet pods still to come need the free room
+			return // expected DaemonSet pods need the free capacity
 		}
 	}
 	limitLaunched(c, n, overhead.WithVolumes)
 	n.Index = 0
 }
 
-// locate sets the domains of the node and gives new label values their numbers.
+// locate sets the domains of the node. New label values get the next domain numbers.
 func locate(c *compiler, n *Node) {
 	if len(c.Groups) == 0 {
 		return
@@ -222,7 +228,7 @@ func locate(c *compiler, n *Node) {
 	}
 }
 
-// DomainsOf returns the domains of the key that the node is in or may get into.
+// DomainsOf returns the domains of the key in which the node is or may be.
 func (p *Problem) DomainsOf(n *Node, key int) []int {
 	switch d := n.Domain(key); {
 	case d >= 0:
@@ -241,16 +247,16 @@ func (p *Problem) DomainsOf(n *Node, key int) []int {
 	return out
 }
 
-// SurelyLabelled reports whether the node has the label of the key for each type that it may become.
-func (p *Problem) SurelyLabelled(n *Node, key int) bool {
+// IsLabelled reports whether a node in flight will have the label of the key whichever type it becomes.
+func (p *Problem) IsLabelled(n *Node, key int) bool {
 	return !slices.ContainsFunc(n.Variants, func(v require.Set) bool {
 		r, ok := v.Get(p.Keys[key].Label)
 		return !ok || r.Operator() != corev1.NodeSelectorOpIn
 	})
 }
 
-// unionOfLabels returns wanted with the labels that the types define, each with the values of all types. It omits
-// labels for which some type's requirement is not In.
+// unionOfLabels returns wanted with the labels of the types added, each with the values of all types. It omits labels
+// whose value some type does not fix.
 func unionOfLabels(types []*model.InstanceType, wanted require.Set) require.Set {
 	values := map[string]map[string]bool{}
 	open := map[string]bool{} // labels whose value some type does not fix
@@ -281,7 +287,7 @@ func unionOfLabels(types []*model.InstanceType, wanted require.Set) require.Set 
 	return wanted
 }
 
-// Meets reports whether the node's labels meet one of the terms.
+// Meets reports whether the node's labels meet one of the terms of a.
 func (p *Problem) Meets(n *Node, a *catalog.NodeTerms) bool {
 	if n.labels.Len() == 0 {
 		if n.labels = n.MayHave; n.labels.Len() == 0 {
@@ -290,13 +296,13 @@ func (p *Problem) Meets(n *Node, a *catalog.NodeTerms) bool {
 	}
 	return slices.ContainsFunc(a.Terms, func(term require.Set) bool {
 		if n.InFlight || !n.Registered {
-			term = term.Normalize(p.Settings.Labels.Aliases) // the node gets old label names as well
+			term = term.Normalize(p.Settings.Labels.Aliases) // the node will get deprecated labels as well
 		}
 		return meets(n.labels, term, n.InFlight)
 	})
 }
 
-// meets reports whether a node with these labels meets the term. For a node in flight, every value that a label may get
+// meets reports whether a node with labels has meets the term. For a node in flight, all values that a label may get
 // must meet it.
 func meets(has, term require.Set, inFlight bool) bool {
 	if _, ok := has.Compatible(term, nil); !ok {
@@ -308,7 +314,7 @@ func meets(has, term require.Set, inFlight bool) bool {
 	for want := range term.All() {
 		have, ok := has.Get(want.Key())
 		if !ok {
-			continue // Compatible has found that absence meets the term
+			continue // the absence of the label meets the term, as Compatible was true
 		}
 		if have.Operator() != corev1.NodeSelectorOpIn {
 			return false
@@ -322,7 +328,7 @@ func meets(has, term require.Set, inFlight bool) bool {
 	return true
 }
 
-// A daemonLists is a cache of the DaemonSets that tolerate a node's taints. Most nodes have the same taints.
+// A daemonLists caches the results of DaemonsTolerating, because most nodes have the same taints.
 type daemonLists struct{ known []daemonList }
 
 type daemonList struct {
@@ -331,7 +337,7 @@ type daemonList struct {
 	list       []catalog.DaemonPod
 }
 
-// maxDaemonLists is how many lists the cache holds.
+// maxDaemonLists is the number of results in the cache.
 const maxDaemonLists = 16
 
 // on returns the DaemonSets that tolerate the node's taints.

@@ -22,34 +22,34 @@ type Problem struct {
 	Classes []*Class
 	Keys    []*Key
 	Groups  []*Group
-	// Daemons are the DaemonSets of the snapshot, by index. An entry is nil if the DaemonSet is being deleted, or if no
-	// pending pod's constraint counts its pods and its anti-affinity repels no pending pod. If all would be nil, the
-	// list is empty.
+	// Daemons[i] is the DaemonSet with index i in the snapshot. It is nil if the DaemonSet is being deleted or affects no
+	// pending pod. It affects one if a constraint of a pending pod counts its pods, or its anti-affinity repels a pending
+	// pod. The list is empty if no DaemonSet affects a pending pod.
 	Daemons []*Daemon
-	// Nodes are the nodes that take pods: initialized ones first, then the others, each by name. All is Nodes followed
-	// by the nodes that take no pods, whose pods still count for topology constraints.
+	// Nodes are the nodes that may take pods: initialized ones first, then the others, each by name. All is Nodes followed
+	// by the nodes that take no pods. Topology constraints count the pods of all of them.
 	Nodes, All []*Node
-	// Counts are how many pods each topology group counts before any pending pod is placed, by domain.
+	// Counts are how many pods each topology group counts in each domain before any pending pod is placed.
 	Counts *Counts
 
 	terms   termIndex
 	filters filterTable
 }
 
-// Settings are the options of a plan that affect what pods require.
+// Settings are the parameters of a plan that affect what pods require.
 type Settings struct {
 	catalog.Settings
-	// IgnorePreferences ignores preferred affinity, and spread with ScheduleAnyway.
+	// IgnorePreferences says that preferred affinity and spread with ScheduleAnyway are ignored.
 	IgnorePreferences bool
-	// Refuse holds the pods that are refused without planning them: the reason, by pod key.
+	// Refuse[key] is the reason to refuse the pod with that key. Such pods are not planned.
 	Refuse map[string]string
-	// DefaultSpread returns the spread constraints of a pod that has none of its own. A nil function means none.
+	// DefaultSpread returns the spread constraints of a pod that has none of its own. If it is nil, there are no defaults.
 	DefaultSpread func(*model.Pod) []corev1.TopologySpreadConstraint
-	// Slack is the share of cpu and memory of a new node that is left free, 0 to 0.5.
+	// Slack is the share of cpu and memory of a new node that is left free, from 0 to 0.5.
 	Slack float64
 }
 
-// A compiler builds a Problem. Its other fields hold what only compilation needs.
+// A compiler builds a Problem. Fields other than Problem are used only by Compile.
 type compiler struct {
 	*Problem
 	pods       []*model.Pod
@@ -57,17 +57,17 @@ type compiler struct {
 	softTaints bool // some pool or node has a PreferNoSchedule taint
 	groupAt    map[groupKey]int
 	repulsions []repulsion
-	ports      []int // indices of the groups that count pods by host port
+	ports      []int // indices of the groups with a host port
 	daemonsOn  daemonLists
 }
 
-// Compile returns the problem of placing the pods. The pods are in key order, each once.
+// Compile returns the problem of placing the pods, which are in key order without duplicates.
 //
-// Each step needs results of earlier ones. The first key is the hostname, which is HostKey. findRepulsions and
-// readDaemons come before classify, since classify tells pods apart by the labels that terms select. joinGroups needs
-// the groups that classify makes. compileNodes needs the demands of all classes and numbers the domains of nodes.
-// findReach needs the catalog and numbers the domains of new nodes. count needs all domains and what watchDaemons
-// finds; finishStages needs all of this.
+// Each step uses results of earlier ones. The first key is the hostname, because HostKey is 0. findRepulsions and
+// readDaemons precede classify, which distinguishes pods by the labels that terms select. joinGroups uses the groups
+// that classify makes. compileNodes uses the demands of all classes, and numbers the domains of nodes. findReach uses
+// the catalog, and numbers the domains of new nodes. count uses all domains and the results of watchDaemons.
+// finishStages uses all of this.
 func Compile(s *model.Snapshot, o Settings, pods []*model.Pod) *Problem {
 	d := catalog.NewDimensions(pods)
 	c := &compiler{
@@ -113,8 +113,8 @@ func softTaints(s *model.Snapshot) bool {
 		slices.ContainsFunc(s.Nodes(), func(n *model.Node) bool { return slices.ContainsFunc(n.Taints, soft) })
 }
 
-// Aside runs work in another goroutine. The caller must call wait before it reads the result. wait repeats a panic of
-// work.
+// Aside starts work in another goroutine. The caller must call wait before it reads results of work. If work panics,
+// wait panics with the same value.
 func Aside(work func()) (wait func()) {
 	done := make(chan any, 1)
 	go func() {

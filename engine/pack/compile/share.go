@@ -7,34 +7,35 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// The work of a plan grows with the number of distinct requirements of pods, and with the number of pods that topology
-// terms select. A user who may create pods controls both. So a plan has a budget of work, which namespaces share.
+// The work of a plan grows with the number of different requirements of pods, and with the number of pods that topology
+// terms select. Any user who may create pods determines both. Therefore a plan has a work budget, which namespaces share.
 const (
-	// maxWork is the budget of one plan, in units of about one comparison.
+	// maxWork is the work budget of one plan. One unit is about the work of one comparison.
 	maxWork = 2_000_000
-	// setWork is the work of one requirement set. termsWork is the work of one set of node requirements, which is
-	// compared with every instance type.
+	// setWork is the work for one ruleSet. termsWork is the additional work for new node requirements (nodeRequirements),
+	// because these are compared with every instance type.
 	setWork, termsWork = 100, 2_500
-	// alwaysTried is the most requirement sets for which work is not limited.
+	// alwaysTried is the largest number of rule sets for which work is not limited.
 	alwaysTried = 200
-	// rotationSeconds is the interval, in seconds, after which sets of equal cost change their order.
+	// rotationSeconds is the interval in seconds after which rule sets of equal cost change their order.
 	rotationSeconds = 30
 )
 
-// notTried is the verdict on pods whose requirement set does not fit into the share of its namespace.
+// notTried is the verdict on pods for whose rule set the work budget of their namespace does not suffice.
 var notTried = model.Verdict{Rule: model.RuleEffort}
 
-// A setCost is the work that a plan spends on one requirement set, in the unit of maxWork.
+// A setCost is the work for one ruleSet, in units of maxWork. set is the index of the ruleSet.
 type setCost struct {
 	set  int
 	cost int
 }
 
-// shareWork returns, by requirement set, whether the plan tries it; nil means all. setOf returns the set of the pod
-// with an index. samples holds the index of one pod for each kind of pods that terms tell apart.
+// shareWork returns for each ruleSet whether the plan tries its pods. Nil means all. setOf returns the index of the
+// ruleSet of the pod with an index. samples are indices of pods, one for each combination of labels that terms
+// distinguish.
 //
 // Each namespace has the same share of maxWork. What a namespace does not use goes to the others. Within a namespace,
-// cheap sets are tried first. The order of sets of equal cost rotates every rotationSeconds, so that each is tried in
+// cheap sets are tried first. The order of sets of equal cost changes every rotationSeconds, so that each is tried in
 // some plan.
 func shareWork(c *compiler, sets []ruleSet, setOf func(pod int) int, samples []int) []bool {
 	if len(sets) <= alwaysTried {
@@ -67,8 +68,8 @@ func shareWork(c *compiler, sets []ruleSet, setOf func(pod int) int, samples []i
 	return tried
 }
 
-// workByNamespace returns the sets that each namespace pays for. If pods of several namespaces have the same set, the
-// namespace with the fewest sets pays for it.
+// workByNamespace returns, by namespace, the rule sets whose work is charged to it. If pods of several namespaces have
+// the same rule set, it is charged to the namespace with the fewest rule sets.
 func workByNamespace(c *compiler, sets []ruleSet, setOf func(pod int) int, samples []int) map[string][]setCost {
 	users := make([]map[string]bool, len(sets))
 	count := map[string]int{}

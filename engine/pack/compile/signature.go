@@ -11,16 +11,16 @@ import (
 	"github.com/karpenter-go/karpenter/engine/pack/encode"
 )
 
-// A signer encodes the fields of a pod that kube-scheduler uses. Pods with equal encodings are scheduled alike.
+// A signer encodes the fields of a pod that kube-scheduler reads, except labels. Pods with equal encodings and equal
+// labels are equal to kube-scheduler.
 type signer struct {
 	c       *compiler
-	amounts map[uintptr]string // encoded requests, by pointer to the map, which pods share
+	amounts map[uintptr]string // amounts[p] is the encoding of the requests in the map at address p; equal pods share the map
 }
 
 func newSigner(c *compiler) *signer { return &signer{c: c, amounts: map[uintptr]string{}} }
 
-// sign appends the fields of a pod that kube-scheduler uses, without labels. The requested amounts come first and end
-// at the position amounts.
+// sign appends the encoding of a pod to b. The requested amounts come first; they end at position amounts.
 func (s *signer) sign(b []byte, pod *model.Pod) (out []byte, amounts int) {
 	spec := &pod.Object.Spec
 	b = encode.String(b, s.c.Settings.Refuse[pod.Key])
@@ -48,7 +48,7 @@ func (s *signer) sign(b []byte, pod *model.Pod) (out []byte, amounts int) {
 	return b, amounts
 }
 
-// appendNodeRequirements appends the requirements of the pod on nodes: node selector, node affinity and tolerations.
+// appendNodeRequirements appends what the pod requires of nodes: node selector, node affinity and tolerations.
 func appendNodeRequirements(b []byte, spec *corev1.PodSpec) []byte {
 	b = encode.Map(b, spec.NodeSelector)
 	if spec.Affinity != nil && spec.Affinity.NodeAffinity != nil {
@@ -59,12 +59,12 @@ func appendNodeRequirements(b []byte, spec *corev1.PodSpec) []byte {
 	return encode.Tolerations(b, spec.Tolerations)
 }
 
-// nodeRequirements returns the encoding of the pod's requirements on nodes.
+// nodeRequirements returns the encoding of what the pod requires of nodes.
 func nodeRequirements(pod *model.Pod) string {
 	return string(appendNodeRequirements(nil, &pod.Object.Spec))
 }
 
-// signVolumes appends the drivers and topologies of the pod's volumes, and how many attachments they need.
+// signVolumes appends the CSI drivers and topologies of the pod's volumes, and what they use of attach limits.
 func (s *signer) signVolumes(b []byte, pod *model.Pod) []byte {
 	volumes, no := s.c.Snapshot.VolumesOf(pod)
 	b = encode.String(b, no.Subject)
@@ -75,7 +75,7 @@ func (s *signer) signVolumes(b []byte, pod *model.Pod) []byte {
 		}
 		b = append(b, 0)
 	}
-	if s.c.Volumes.Limited() { // a volume that several pods mount is attached once per node
+	if s.c.Volumes.Limited() { // attach limits matter, so encode what the volumes use of them
 		own, shared := s.c.Volumes.Demand(pod)
 		b = encode.Vector(b, own[s.c.Dimensions.Plain:])
 		for _, x := range shared {
@@ -85,13 +85,13 @@ func (s *signer) signVolumes(b []byte, pod *model.Pod) []byte {
 	return b
 }
 
-// hasPodRules reports whether a pod has affinity, anti-affinity or spread constraints on other pods.
+// hasPodRules reports whether a pod has affinity, anti-affinity or spread constraints.
 func hasPodRules(spec *corev1.PodSpec) bool {
 	a := spec.Affinity
 	return len(spec.TopologySpreadConstraints) > 0 || a != nil && (a.PodAffinity != nil || a.PodAntiAffinity != nil)
 }
 
-// defaultsOf returns the default spread constraints of a pod. A pod with constraints of its own gets none.
+// defaultsOf returns the default spread constraints of a pod, none if it has constraints of its own.
 func (s *Settings) defaultsOf(pod *model.Pod) []corev1.TopologySpreadConstraint {
 	if s.DefaultSpread == nil || len(pod.Object.Spec.TopologySpreadConstraints) > 0 {
 		return nil
@@ -99,7 +99,7 @@ func (s *Settings) defaultsOf(pod *model.Pod) []corev1.TopologySpreadConstraint 
 	return s.DefaultSpread(pod)
 }
 
-// appendOwnLabels appends the values of the pod's own labels that matchLabelKeys and mismatchLabelKeys name.
+// appendOwnLabels appends the values of the pod's labels that its matchLabelKeys and mismatchLabelKeys name.
 func appendOwnLabels(b []byte, o *corev1.Pod) []byte {
 	own := func(keys []string) {
 		for _, k := range keys {
@@ -128,8 +128,8 @@ func appendOwnLabels(b []byte, o *corev1.Pod) []byte {
 	return b
 }
 
-// appendSeen appends the namespace of a pod and those of its labels whose keys are in keys. keys are the label keys of
-// all terms, in rising order.
+// appendSeen appends the namespace of a pod, and those of its labels that some term may select by. keys are the label
+// keys of all terms, in rising order.
 func appendSeen(b []byte, o *corev1.Pod, keys []string) []byte {
 	b = encode.String(b, o.Namespace)
 	if len(keys) <= 2*len(o.Labels) {

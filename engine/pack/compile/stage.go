@@ -13,33 +13,35 @@ import (
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
-// A Stage holds the requirements of a class together with some of its preferences, which then bind like requirements.
-// Pods that find no place in one stage are tried in the next, which has fewer preferences.
+// A Stage is the requirements of a class together with some of its preferences, which are treated as requirements. Pods
+// that find no place in one stage are tried in the next stage, which has fewer preferences.
 type Stage struct {
-	ID          int // position in Spec.Stages
+	ID          int // index in Spec.Stages
 	Terms       *catalog.NodeTerms
 	Tolerations *catalog.Tolerations
 	// OverDomains are the rules over labels that nodes share, such as the zone. PerNode are the rules over the hostname.
 	OverDomains, PerNode []Rule
-	// Keys are the topology keys, in rising order, whose domain must be chosen before a pod gets a new node. The stage's
-	// rules and required rules of other pods that count its pods determine them. KeysText identifies the list.
+	// Keys are the topology keys, rising, whose domain must be chosen before a pod gets a new node. They are those of the
+	// stage's rules, and of required rules of other pods that count its pods. KeysText is an encoding of the list.
 	Keys     []int
 	KeysText string
-	// Daemons excludes new nodes whose DaemonSet pods the rules forbid. DaemonAffinity also requires DaemonSet pods on the
-	// node that meet all required affinity of the pod. DaemonAffinity is nil if DaemonSets cannot meet it. See daemon.go.
+	// Daemons excludes new nodes on which DaemonSet pods would violate the rules. It is nil if it excludes none.
+	// DaemonAffinity also requires DaemonSet pods on the node that meet all affinity of the stage. It is nil if DaemonSet
+	// pods cannot meet it. See daemon.go.
 	Daemons, DaemonAffinity *DaemonFilter
 }
 
-// A Rule is a topology.Rule with its group.
+// A Rule is a spread, affinity or anti-affinity constraint of a pod: a topology.Rule with numbers instead of names.
 type Rule struct {
 	Kind       topology.Kind
-	Self       bool // whether the group counts the pod itself
-	Soft       bool // a preference: it binds the pod itself, but not pods that are placed later
-	Group      int
-	MaxSkew    int
-	MinDomains int
-	// Affinity are the groups of all required affinity of the pod. They decide on kube-scheduler's first-pod exception:
-	// required affinity does not bind a pod that matches it itself while no other pod matches it.
+	Self       bool // the group counts the pod itself
+	Soft       bool // a preference: it restricts where the pod itself goes, but not pods that are placed later
+	Group      int  // the group that counts the pods to which the constraint refers: index in Problem.Groups
+	MaxSkew    int  // for spread, as in the API
+	MinDomains int  // for spread, as in the API
+	// Affinity are the groups of all required affinity of the pod, set for required affinity. They decide on
+	// kube-scheduler's first-pod exception: if no pod matches any required affinity of a pod, it suffices that the pod
+	// itself matches it.
 	Affinity []int
 }
 
@@ -57,15 +59,16 @@ func (s *Stage) Rules(yield func(*Rule) bool) {
 	}
 }
 
-// HasNear reports whether PerNode has an affinity rule.
+// HasNear reports whether PerNode has a rule of affinity.
 func (s *Stage) HasNear() bool {
 	return slices.ContainsFunc(s.PerNode, func(r Rule) bool { return r.Kind == topology.Near })
 }
 
-// compileStages sets the stages of s. If no node can ever take the pods, it returns the reason.
+// compileStages sets the stages of s. The verdict is the reason if no node can ever take the pods.
 //
-// Preferences are dropped in Karpenter's order: pod affinity, pod anti-affinity, node affinity, and spread with
-// ScheduleAnyway. Of each kind, the heaviest is dropped first. The last stage also tolerates PreferNoSchedule taints.
+// Preferences are dropped from stage to stage in Karpenter's order: pod affinity, pod anti-affinity, node affinity,
+// then spread with ScheduleAnyway. Of one kind, the preference with the largest weight is dropped first. If there are
+// PreferNoSchedule taints, a last stage tolerates them.
 func compileStages(c *compiler, s *Spec, pod *model.Pod) model.Verdict {
 	spec := &pod.Object.Spec
 	required, no := catalog.RequiredTerms(spec)
@@ -119,7 +122,8 @@ func compileStages(c *compiler, s *Spec, pod *model.Pod) model.Verdict {
 	return model.Verdict{}
 }
 
-// heaviest returns the index of the first preference of the kind with the largest weight, or -1.
+// heaviest returns the index of the preference of the kind with the largest weight, of equals the first. It returns -1
+// if there is none.
 func heaviest(rules []topology.Rule, kind topology.Kind) int {
 	best := -1
 	for i, r := range rules {
@@ -130,7 +134,7 @@ func heaviest(rules []topology.Rule, kind topology.Kind) int {
 	return best
 }
 
-// preferredTerms returns the terms of the preferred node affinity, heaviest first.
+// preferredTerms returns the terms of preferred node affinity, by falling weight.
 func preferredTerms(spec *corev1.PodSpec) []require.Set {
 	if spec.Affinity == nil || spec.Affinity.NodeAffinity == nil {
 		return nil
@@ -146,7 +150,8 @@ func preferredTerms(spec *corev1.PodSpec) []require.Set {
 	return out
 }
 
-// withVolumes narrows required to the nodes to which the volumes can be attached. It also sets s.Drivers.
+// withVolumes returns required narrowed to the nodes to which the volumes can be attached. It also sets s.Drivers. The
+// verdict is not OK if there are no such nodes.
 func withVolumes(c *compiler, s *Spec, required []require.Set, volumes []model.Volume) ([]require.Set, model.Verdict) {
 	for _, v := range volumes {
 		if v.Driver != "" {
@@ -176,7 +181,7 @@ func withVolumes(c *compiler, s *Spec, required []require.Set, volumes []model.V
 	return required, model.Verdict{}
 }
 
-// addRules adds the rules to the stage, each with its group, and a rule for each host port.
+// addRules adds the rules to the stage, each with its group, and an anti-affinity rule for each host port.
 func addRules(c *compiler, stage *Stage, s *Spec, rules []topology.Rule) {
 	for i := range rules {
 		r := Rule{
@@ -207,7 +212,7 @@ func addRules(c *compiler, stage *Stage, s *Spec, rules []topology.Rule) {
 	}
 }
 
-// finishStages sets the keys and the filters of each stage, which depend on all groups and DaemonSets. It also refuses
+// finishStages sets what depends on all groups and DaemonSets: the keys and filters of each stage. It also refuses
 // classes whose spread counts DaemonSet pods on new nodes.
 func finishStages(c *compiler) {
 	for _, s := range specs(c) {
@@ -226,12 +231,12 @@ func finishStages(c *compiler) {
 	}
 }
 
-// keysOf returns the value of Stage.Keys. Preferences of other pods add no keys.
+// keysOf returns Stage.Keys. Only required rules of other pods add keys, not their preferences.
 func keysOf(c *compiler, s *Spec, stage *Stage) []int {
 	keys := []int{}
 	add := func(group int) {
 		g := c.Groups[group]
-		for _, key := range append([]int{g.Key}, g.With...) {
+		for _, key := range append([]int{g.Key}, g.OtherKeys...) {
 			if key != HostKey && !slices.Contains(keys, key) {
 				keys = append(keys, key)
 			}

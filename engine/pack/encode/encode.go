@@ -1,6 +1,7 @@
-// Package encode writes what kube-scheduler looks at in a pod as bytes, so that pods with equal bytes are treated equally.
+// Package encode writes what kube-scheduler reads of a pod as bytes. Pods with equal bytes are equal to kube-scheduler.
 //
-// Strings are written with their length and lists with their count: no two different pods have the same encoding.
+// All functions append to b and return the result. Strings are preceded by their length and lists by the number of
+// their elements, so that different pods have different encodings.
 package encode
 
 import (
@@ -12,16 +13,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Int appends v.
+// Int appends v as a varint.
 func Int(b []byte, v int64) []byte { return binary.AppendVarint(b, v) }
 
-// String appends s.
+// String appends the length of s and s.
 func String(b []byte, s string) []byte {
 	b = binary.AppendUvarint(b, uint64(len(s)))
 	return append(b, s...)
 }
 
-// Strings appends the list.
+// Strings appends the length of the list and its strings.
 func Strings(b []byte, list []string) []byte {
 	b = Int(b, int64(len(list)))
 	for _, s := range list {
@@ -30,7 +31,7 @@ func Strings(b []byte, list []string) []byte {
 	return b
 }
 
-// Map appends m by rising key.
+// Map appends m in order of its keys.
 func Map(b []byte, m map[string]string) []byte {
 	b = Int(b, int64(len(m)))
 	switch len(m) {
@@ -48,7 +49,7 @@ func Map(b []byte, m map[string]string) []byte {
 	return b
 }
 
-// Vector appends the numbers of v.
+// Vector appends the numbers of v, without their number.
 func Vector(b []byte, v []int64) []byte {
 	for _, x := range v {
 		b = Int(b, x)
@@ -68,7 +69,7 @@ func nodeTerm(b []byte, t *corev1.NodeSelectorTerm) []byte {
 	return expressions(expressions(b, t.MatchExpressions), t.MatchFields)
 }
 
-// NodeAffinity appends required and preferred node affinity.
+// NodeAffinity appends the required and preferred terms of a.
 func NodeAffinity(b []byte, a *corev1.NodeAffinity) []byte {
 	if r := a.RequiredDuringSchedulingIgnoredDuringExecution; r != nil {
 		b = Int(b, int64(len(r.NodeSelectorTerms)))
@@ -148,7 +149,7 @@ func policy(p *corev1.NodeInclusionPolicy) string {
 	return string(*p)
 }
 
-// Tolerations appends the list.
+// Tolerations appends the tolerations of the list.
 func Tolerations(b []byte, list []corev1.Toleration) []byte {
 	b = Int(b, int64(len(list)))
 	for i := range list {
@@ -158,7 +159,7 @@ func Tolerations(b []byte, list []corev1.Toleration) []byte {
 	return b
 }
 
-// PodRules appends the constraints of a pod about other pods: topology spread, pod affinity and anti-affinity.
+// PodRules appends the constraints of a pod on other pods: topology spread, pod affinity and anti-affinity.
 func PodRules(b []byte, spec *corev1.PodSpec) []byte {
 	b = Spread(b, spec.TopologySpreadConstraints)
 	a := spec.Affinity
@@ -176,7 +177,7 @@ func PodRules(b []byte, spec *corev1.PodSpec) []byte {
 	return b
 }
 
-// Ints appends the numbers of the list.
+// Ints appends the numbers of the list, without their number.
 func Ints(b []byte, list []int) []byte {
 	for _, v := range list {
 		b = Int(b, int64(v))
@@ -184,7 +185,7 @@ func Ints(b []byte, list []int) []byte {
 	return b
 }
 
-// Bool returns one byte for v.
+// Bool returns 1 if v is true, else 0.
 func Bool(v bool) byte {
 	if v {
 		return 1

@@ -1,9 +1,9 @@
 // Package existing places pods on existing nodes and on nodes in flight (NodeClaims that are not launched yet).
 //
-// A Placement records which pods are on which node, the room that is left there, and how many pods each topology group
-// counts. Nominated pods stay on their node if they fit. All other pods are placed first fit, in the order of
-// compile.Problem.Nodes. If few pods are left over, nominated pods that are not bound may be moved to other nodes to
-// make room (move.go).
+// A Placement records which pods are on which node, the free capacity of each node, and how many pods each topology
+// group counts. Nominated pods stay on their node if they fit. All other pods go to the first node on which they fit,
+// in the order of compile.Problem.Nodes. If few pods find no place, nominated pods that are not bound may be moved to
+// other nodes to make room (move.go).
 //
 // Begin with placement.go.
 package existing

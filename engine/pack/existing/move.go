@@ -9,18 +9,20 @@ import (
 	"github.com/karpenter-go/karpenter/engine/pack/compile"
 )
 
-// Bounds of MakeRoom, which moves nominated pods to make room for waiting ones.
+// Limits of the work of MakeRoom.
 const (
-	// maxWaiting is the most waiting pods for which MakeRoom runs. If more pods wait, new nodes serve them better.
+	// maxWaiting is the largest number of pods without a place for which MakeRoom runs. For more pods, new nodes are
+	// better.
 	maxWaiting = 64
-	// maxTargets is how many nodes are tried for one pod. Nodes with the least shortfall are tried first.
+	// maxTargets is the largest number of nodes on which MakeRoom tries to make room for one pod. Nodes that lack least
+	// capacity are tried first.
 	maxTargets = 64
-	// maxMoves is how many nominated pods may be moved to make room for one pod.
+	// maxMoves is the largest number of nominated pods that are moved to make room for one pod.
 	maxMoves = 3
 )
 
-// A movable is a nominated pod that fits on any node with enough room: it has no topology constraints, and no group
-// counts it.
+// A movable is a nominated pod that has no topology constraints and that no group counts. It can be moved to any node
+// with enough room.
 type movable struct {
 	class *compile.Class
 	pod   *model.Pod
@@ -33,9 +35,9 @@ func isMovable(c *compile.Class) bool {
 		len(last.OverDomains) == 0 && len(last.PerNode) == 0 && last.Daemons == nil && last.DaemonAffinity == nil
 }
 
-// fewWait reports whether few pods wait while many are nominated, and no pod leaves its node. This happens when
-// kube-scheduler binds pods to other nodes than planned. Such pods use the room of the waiting ones, and leave free
-// room on several nodes.
+// fewWait reports whether few pods have no place while at least as many are nominated, and no pods leave a node. This
+// happens if kube-scheduler binds pods to other nodes than planned: they use the room of other pods and leave free room
+// on several nodes.
 func (a *Placement) fewWait() bool {
 	left, nominated := 0, 0
 	for i := range a.Waiting {
@@ -45,15 +47,16 @@ func (a *Placement) fewWait() bool {
 	return left > 0 && left <= min(maxWaiting, nominated) && !a.problem.AnyLeaving()
 }
 
-// MakeRoom places pods of the class on nodes by moving nominated pods to other nodes. It prefers nodes that are not
-// registered, since kube-scheduler cannot bind their pods yet. It moves few and small pods.
+// MakeRoom places pods of the class on nodes from which it moves nominated pods to other nodes. It prefers nodes that
+// are not registered, because kube-scheduler has not bound their pods yet. It moves as few and small pods as it can
+// find.
 func (a *Placement) MakeRoom(c *compile.Class, s *compile.Stage) {
 	if !a.moves || !isMovable(c) {
 		return
 	}
 	for a.Left(c) > 0 {
 		targets := a.targets(c)
-		at := slices.IndexFunc(targets, func(i int) bool { return a.clear(c, s, i) })
+		at := slices.IndexFunc(targets, func(i int) bool { return a.clearRoom(c, s, i) })
 		if at < 0 {
 			return
 		}
@@ -61,7 +64,7 @@ func (a *Placement) MakeRoom(c *compile.Class, s *compile.Stage) {
 	}
 }
 
-// targets returns the nodes with movable pods, in the order in which MakeRoom tries them.
+// targets returns the indices of the nodes with movable pods, in the order in which MakeRoom tries them.
 func (a *Placement) targets(c *compile.Class) []int {
 	var out []int
 	for i := range a.nodes {
@@ -81,8 +84,7 @@ func (a *Placement) targets(c *compile.Class) []int {
 	return out[:min(len(out), maxTargets)]
 }
 
-// shortfall returns how much of a pod's request is missing on node i, as a share of the request. It is the largest
-// share over all resources, and 0 if the pod fits.
+// shortfall returns which share of a pod's request node i lacks: the maximum over all resources, 0 if the pod fits.
 func (a *Placement) shortfall(c *compile.Class, i int) float64 {
 	most := 0.0
 	for r, amount := range c.Demand.Amount {
@@ -93,8 +95,9 @@ func (a *Placement) shortfall(c *compile.Class, i int) float64 {
 	return most
 }
 
-// clear moves pods from node i to other nodes until a pod of the class fits. If that fails, it undoes the moves.
-func (a *Placement) clear(c *compile.Class, s *compile.Stage, i int) bool {
+// clearRoom moves pods from node i to other nodes until a pod of class c fits on node i. If that fails, it undoes the
+// moves and returns false.
+func (a *Placement) clearRoom(c *compile.Class, s *compile.Stage, i int) bool {
 	if _, refused := s.Tolerations.Refuse(a.problem.Nodes[i].Taints); refused || !a.meetsTerms(s.Terms, i) {
 		return false
 	}
@@ -117,19 +120,19 @@ func (a *Placement) clear(c *compile.Class, s *compile.Stage, i int) bool {
 		a.move(m, i, to)
 		moves = append(moves, move{m, to})
 	}
-	if a.Fits(c, s, i, a.Waiting[c.Index][:1]) == 0 { // something other than room keeps the pod off
+	if a.Fits(c, s, i, a.Waiting[c.Index][:1]) == 0 { // the pod is infeasible for another reason than room
 		undo()
 		return false
 	}
 	return true
 }
 
-// bestMove returns a movable pod of node i and another node with room for it. It takes the pod whose move leaves the
-// least shortfall, and the smallest of equals. to is -1 if there is none.
+// bestMove returns a movable pod of node i and the index of another node with room for it. It takes the pod whose move
+// leaves the least shortfall for class c, and of equals the smallest. to is -1 if no move helps.
 func (a *Placement) bestMove(c *compile.Class, i int) (m movable, to int) {
 	to = -1
 	after, size := a.shortfall(c, i), 0.0
-	tried := map[*compile.Class]bool{c: true} // moving a pod of the same class gains nothing
+	tried := map[*compile.Class]bool{c: true} // moving a pod of class c does not help
 	for _, candidate := range a.nodes[i].movable {
 		if tried[candidate.class] {
 			continue
@@ -153,7 +156,8 @@ func (a *Placement) bestMove(c *compile.Class, i int) (m movable, to int) {
 	return m, to
 }
 
-// tightest returns, of the other nodes that can take the pod, the one with the least room, or -1.
+// tightest returns the index of the node with the least room that can take the pod, other than node from. It returns -1
+// if there is none.
 func (a *Placement) tightest(m movable, from int) int {
 	best, least := -1, 0.0
 	for i := range a.nodes {
@@ -173,7 +177,7 @@ func (a *Placement) tightest(m movable, from int) int {
 	return best
 }
 
-// move moves a pod from one node to another.
+// move moves a pod from node from to node to, given by their indices.
 func (a *Placement) move(m movable, from, to int) {
 	f, t := &a.nodes[from], &a.nodes[to]
 	for r, amount := range m.class.Demand.Amount {

@@ -11,44 +11,46 @@ import (
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
-// A Placement records where pods are placed so far. Each phase extends a clone.
+// A Placement records where pods are placed so far. Each phase changes its own clone.
 type Placement struct {
-	// Counts are how many pods each topology group counts, by domain: running pods and placed ones.
+	// Counts are how many pods each topology group counts in each domain. These are running pods and pods placed so far.
 	Counts *compile.Counts
-	// Waiting are the pods without a place, by class, in key order.
+	// Waiting[c] are the pods of class c without a place, in key order.
 	Waiting [][]*model.Pod
-	// Nominated are the pods that were placed on the node to which they were nominated, by class.
+	// Nominated[c] are the pods of class c that were placed on the node to which they are nominated.
 	Nominated [][]*model.Pod
-	// Order lists the pods in the order in which they were placed.
+	// Order lists the placed pods in the order in which they were placed.
 	Order []Step
-	// Late says that all new nodes are planned. A pod placed now can no longer take a domain that a later pod needs.
+	// Late says that all new nodes are planned, and only the pods that are left are being placed. So a pod cannot take a
+	// domain that is needed for pods on new nodes.
 	Late bool
-	// MayBeFirst reports whether kube-scheduler's first-pod exception applies to the rule; see compile.Rule.Affinity.
+	// MayBeFirst reports whether kube-scheduler's first-pod exception applies to the rule, see compile.Rule.Affinity.
 	MayBeFirst func(*compile.Rule) bool
 
 	problem *compile.Problem
-	nodes   []nodeState
-	meets   map[int][]int8 // whether each node meets node terms, by terms ID: 0 unknown, 1 yes, -1 no
-	moves   bool           // whether MakeRoom may move nominated pods to other nodes
+	nodes   []nodeState    // by index in Problem.Nodes
+	meets   map[int][]int8 // meets[t.ID][i] says whether node i meets NodeTerms t: 0 not known, 1 yes, -1 no
+	moves   bool           // whether MakeRoom may move nominated pods
 }
 
-// A Step is one pod in the order of placement. Free pods come last in a plan, since no required constraint counts them.
+// A Step is one pod in the order of placement. Free says that no required constraint counts the pod. Free pods come
+// last in the order of a plan.
 type Step struct {
 	Pod  *model.Pod
 	Free bool
 }
 
-// A nodeState is the changing part of a node: what is left of it, and the pods placed on it.
+// A nodeState is what is left of a node, and the pods placed on it.
 type nodeState struct {
-	room       []int64
-	attachable map[string]int
-	attached   map[string]bool
-	near       map[int]bool // for a node in flight: affinity groups that count a pod placed on it
+	room       []int64         // free capacity by dimension
+	attachable map[string]int  // see compile.Node.Attachable
+	attached   map[string]bool // see compile.Node.Attached
+	affinity   map[int]bool    // for a node in flight, the affinity groups that count a pod placed on it
 	pods       []*model.Pod
 	movable    []movable
 }
 
-// New returns a placement in which no pending pod has a place. If without returns true for a pod, the pod is left out.
+// New returns a placement in which no pending pod has a place. Pods for which without returns true are omitted.
 func New(p *compile.Problem, without func(*model.Pod) bool) *Placement {
 	a := &Placement{
 		Counts: p.Counts.Clone(), Waiting: make([][]*model.Pod, len(p.Classes)), Nominated: make([][]*model.Pod, len(p.Classes)),
@@ -81,12 +83,12 @@ func (a *Placement) Clone() *Placement {
 	for i := range out.nodes {
 		n := &out.nodes[i]
 		n.room, n.attachable, n.attached = slices.Clone(n.room), maps.Clone(n.attachable), maps.Clone(n.attached)
-		n.near, n.pods, n.movable = maps.Clone(n.near), slices.Clone(n.pods), slices.Clone(n.movable)
+		n.affinity, n.pods, n.movable = maps.Clone(n.affinity), slices.Clone(n.pods), slices.Clone(n.movable)
 	}
 	return &out
 }
 
-// Return puts pods of the class back into Waiting. They were taken for new nodes and got none.
+// Return puts pods of the class back into Waiting. Take removed them for new nodes, but they got none.
 func (a *Placement) Return(c *compile.Class, pods []*model.Pod) {
 	a.Waiting[c.Index] = slices.Concat(pods, a.Waiting[c.Index])
 	back := map[*model.Pod]bool{}
@@ -96,10 +98,10 @@ func (a *Placement) Return(c *compile.Class, pods []*model.Pod) {
 	a.Order = slices.DeleteFunc(a.Order, func(s Step) bool { return back[s.Pod] })
 }
 
-// Left returns how many pods of the class have no place.
+// Left returns the number of pods of the class without a place.
 func (a *Placement) Left(c *compile.Class) int { return len(a.Waiting[c.Index]) }
 
-// Take removes the next n pods of the class from Waiting and returns them.
+// Take removes the next n pods of the class from Waiting, adds them to Order, and returns them.
 func (a *Placement) Take(c *compile.Class, n int) []*model.Pod {
 	pods := a.Waiting[c.Index][:n:n]
 	a.Waiting[c.Index] = a.Waiting[c.Index][n:]
@@ -109,11 +111,8 @@ func (a *Placement) Take(c *compile.Class, n int) []*model.Pod {
 	return pods
 }
 
-// On returns the pods that were placed on node i.
-func (a *Placement) On(i int) []*model.Pod { return a.nodes[i].pods }
-
-// KeepNominated places nominated pods on their nodes if they still fit. It checks only required constraints, since it
-// is not known under which preferences a pod was nominated.
+// KeepNominated places nominated pods on their nodes if they still fit. It checks only required constraints, because it
+// is not known which preferences held when a pod was nominated.
 func (a *Placement) KeepNominated() {
 	if len(a.nodes) == 0 {
 		return
@@ -133,6 +132,8 @@ func (a *Placement) KeepNominated() {
 	a.moves = a.fewWait()
 }
 
+// keepNominated is KeepNominated for the pods of one class. byName[name] is the index of the node with that name, or
+// with a NodeClaim of that name.
 func (a *Placement) keepNominated(c *compile.Class, byName map[string]int) {
 	last := c.Last()
 	canMove := isMovable(c)
@@ -146,7 +147,7 @@ func (a *Placement) keepNominated(c *compile.Class, byName map[string]int) {
 			}
 			continue
 		}
-		if rest == nil { // the first pod that is placed: the pods before it stay in Waiting
+		if rest == nil { // this is the first pod to be placed: the pods before it stay in Waiting
 			rest = append(make([]*model.Pod, 0, len(pods)), pods[:i]...)
 		}
 		a.settle(c, last, node, pods[i:i+1])
@@ -161,8 +162,8 @@ func (a *Placement) keepNominated(c *compile.Class, byName map[string]int) {
 	}
 }
 
-// FirstFit places pods of the class on the first nodes that meet the stage's requirements. With rules over shared
-// domains it repeats the search, since each placed pod may allow the next one in another domain.
+// FirstFit places pods of the class on the first nodes that meet the stage's requirements. If the stage has rules over
+// shared domains, it repeats the search, because a placed pod may allow the next one in another domain.
 func (a *Placement) FirstFit(c *compile.Class, s *compile.Stage) {
 	for again := true; again && a.Left(c) > 0; {
 		again = false
@@ -178,7 +179,7 @@ func (a *Placement) FirstFit(c *compile.Class, s *compile.Stage) {
 	}
 }
 
-// Fits returns how many of the pods, counted from the first, node i can take now. The pods are of class c.
+// Fits returns how many of the pods, which are of class c, node i can take now. It counts from the first pod.
 func (a *Placement) Fits(c *compile.Class, s *compile.Stage, i int, pods []*model.Pod) int {
 	n := vector.Copies(c.Demand.Amount, a.nodes[i].room, len(pods))
 	if n == 0 {
@@ -200,7 +201,7 @@ func (a *Placement) Fits(c *compile.Class, s *compile.Stage, i int, pods []*mode
 			break
 		}
 		n = min(n, a.Counts.Spare(m, node.Domain(a.problem.Groups[m].Key)))
-		if node.InFlight && !a.countsForSure(m, i) && !node.IsNominated(a.problem.Snapshot, pods[0]) {
+		if node.InFlight && !a.isDomainKnown(m, i) && !node.IsNominated(a.problem.Snapshot, pods[0]) {
 			return 0
 		}
 	}
@@ -223,14 +224,15 @@ func (a *Placement) meetsTerms(t *catalog.NodeTerms, i int) bool {
 	return known[i] > 0
 }
 
-// countsForSure reports whether it is known where required spread counts a pod on node i, which is in flight.
-func (a *Placement) countsForSure(group, i int) bool {
+// isDomainKnown reports whether it is known in which domain, if any, the group would count a pod on node i. Node i is
+// in flight. It is true for all groups but those of required spread over shared domains.
+func (a *Placement) isDomainKnown(group, i int) bool {
 	p, g, n := a.problem, a.problem.Groups[group], a.problem.Nodes[i]
 	switch {
 	case g.Kind != topology.Spread || !g.Hard || g.Key == compile.HostKey:
 		return true
 	case p.IsEligible(g, n):
-		return n.Domain(g.Key) != compile.Unsettled || a.Late && p.SurelyLabelled(n, g.Key)
+		return n.Domain(g.Key) != compile.Unsettled || a.Late && p.IsLabelled(n, g.Key)
 	case g.Lacks(n.Domain) || g.Filter.Terms == nil || a.meetsTerms(g.Filter.Terms, i):
 		return true
 	}
@@ -242,19 +244,19 @@ func (a *Placement) countsForSure(group, i int) bool {
 	return true
 }
 
-// allows returns how many pods with the rule the node can take now.
+// allows returns how many pods with the rule node n can take now.
 func (a *Placement) allows(r *compile.Rule, n *compile.Node) int {
 	key := a.problem.Groups[r.Group].Key
 	if d := n.Domain(key); d != compile.Unsettled {
 		return a.Counts.Allows(r, d, a.MayBeFirst)
 	}
 	switch {
-	case !a.problem.SurelyLabelled(n, key):
+	case !a.problem.IsLabelled(n, key):
 		return 0
-	case r.Kind == topology.Near && a.nodes[n.Index].near[r.Group]:
-		return compile.NoLimit // the node itself has a pod that the affinity requires
+	case r.Kind == topology.Near && a.nodes[n.Index].affinity[r.Group]:
+		return compile.NoLimit // a pod on the node itself meets the affinity
 	case r.Kind == topology.Near, !a.Late && (r.Kind == topology.Apart || r.Self):
-		return 0 // the pod would count in every domain that the node may get, so such pods wait until Late
+		return 0 // the pod would count in every domain that the node may get, so it is placed only when Late is set
 	}
 	least := compile.NoLimit
 	for _, d := range a.problem.DomainsOf(n, key) {
@@ -263,8 +265,8 @@ func (a *Placement) allows(r *compile.Rule, n *compile.Node) int {
 	return least
 }
 
-// attachable returns how many of the pods, counted from the first, can have their volumes attached to node i. Pods that
-// share a volume need one attachment for it.
+// attachable returns for how many of the pods, counted from the first, node i can attach the volumes. Pods that share a
+// volume need one attachment for it.
 func (a *Placement) attachable(c *compile.Class, i int, pods []*model.Pod) int {
 	if !a.limitsVolumes(c, i) {
 		return len(pods)
@@ -325,14 +327,14 @@ func (a *Placement) count(group int, node *compile.Node, n int) {
 		}
 	}
 	if node.InFlight && g.Kind == topology.Near {
-		if a.nodes[node.Index].near == nil {
-			a.nodes[node.Index].near = map[int]bool{}
+		if a.nodes[node.Index].affinity == nil {
+			a.nodes[node.Index].affinity = map[int]bool{}
 		}
-		a.nodes[node.Index].near[group] = true
+		a.nodes[node.Index].affinity[group] = true
 	}
 }
 
-// Placements returns the pods that were placed on each node, ordered by node name and pod key.
+// Placements returns the pods placed on each node, ordered by node name and pod key.
 func (a *Placement) Placements() []model.Placement {
 	var out []model.Placement
 	for i, n := range a.problem.Nodes {
