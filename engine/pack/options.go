@@ -23,7 +23,7 @@ type Options struct {
 	// Effort scales how long Solve improves a plan that it has found. Default 1. A negative value means no improvement.
 	Effort int
 	// Leave holds pods that are refused without planning them: the reason, by pod key.
-	Leave map[string]string
+	Leave map[string]model.Verdict
 	// RelaxMinValues launches a node even if fewer distinct values are left than the pool's minValues requires. Default
 	// false: the pods are refused.
 	RelaxMinValues bool

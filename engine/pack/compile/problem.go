@@ -42,7 +42,7 @@ type Settings struct {
 	// IgnorePreferences ignores preferred affinity, and spread with ScheduleAnyway.
 	IgnorePreferences bool
 	// Refuse holds the pods that are refused without planning them: the reason, by pod key.
-	Refuse map[string]string
+	Refuse map[string]model.Verdict
 	// DefaultSpread returns the spread constraints of a pod that has none of its own. A nil function means none.
 	DefaultSpread func(*model.Pod) []corev1.TopologySpreadConstraint
 	// Slack is the share of cpu and memory of a new node that is left free, 0 to 0.5.

@@ -13,9 +13,9 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// room returns why no type of c has room for the pod and the DaemonSets, or no available offering. It returns nil if
-// one has both.
-func (e *Explainer) room(pod *model.Pod, pool *model.Pool, c labelMatch) []obstacle {
+// capacity returns why no type of c is large enough for the pod and the DaemonSets, or has no available offering. It
+// returns nil if one is and has.
+func (e *Explainer) capacity(pod *model.Pod, pool *model.Pool, c labelMatch) []Obstacle {
 	reqs := pool.Requirements.Normalize(e.labels.Aliases).And(c.term)
 	var holding []*model.InstanceType
 	for _, t := range c.types {
@@ -28,34 +28,40 @@ func (e *Explainer) room(pod *model.Pod, pool *model.Pool, c labelMatch) []obsta
 		holding = append(holding, t)
 	}
 	if len(holding) == 0 {
-		return []obstacle{e.tooSmall(pod, pool, c.types, reqs)}
+		return []Obstacle{e.tooSmall(pod, pool, c, reqs)}
 	}
-	o := obstacle{rule: model.RuleOffering, why: fmt.Sprintf(
-		"%s would hold it, and none is on offer", some(names(holding), " and "))}
-	o.fix = elsewhere(holding, reqs, c.term, pool)
-	return []obstacle{o}
+	return []Obstacle{{
+		rule:  model.RuleOffering,
+		Why:   model.Verdict{Rule: model.RuleOffering, Subject: each(names(holding))}.String(),
+		Fix:   elsewhere(holding, reqs, c.term, pool),
+		NoFix: "none of these instance types is available in another zone or capacity type now",
+	}}
 }
 
 // elsewhere returns a fix that allows the zone or capacity type of an available offering of types, empty if there is
 // none. reqs are the requirements of pool and pod; term are those of the pod.
 func elsewhere(types []*model.InstanceType, reqs, term require.Set, pool *model.Pool) string {
-	places := []string{corev1.LabelTopologyZone, apiv1.CapacityTypeLabelKey}
-	free := reqs.Without(append(places, zoneIDs(reqs)...)...)
+	keys := []string{corev1.LabelTopologyZone, apiv1.CapacityTypeLabelKey}
+	free := reqs.Without(append(keys, zoneIDs(reqs)...)...)
 	for _, t := range types {
 		o, ok := t.Cheapest(free)
 		if !ok {
 			continue
 		}
 		var allow []string
-		asked := false
+		inPod := false
 		for i, value := range []string{o.Zone, o.CapacityType} {
-			if r, bound := reqs.Get(places[i]); bound && !r.Has(value) {
-				allow = append(allow, value+" for "+places[i])
-				asked = asked || term.Has(places[i])
+			if r, bound := reqs.Get(keys[i]); bound && !r.Has(value) {
+				allow = append(allow, value+" for "+keys[i])
+				inPod = inPod || term.Has(keys[i])
 			}
 		}
+		if len(allow) == 0 {
+			allow = []string{"the zone ID of " + o.Zone}
+			inPod = slices.ContainsFunc(zoneIDs(reqs), term.Has)
+		}
 		where := "NodePool " + pool.Name
-		if asked {
+		if inPod {
 			where += " and in the pod"
 		}
 		return fmt.Sprintf("allow %s in %s", strings.Join(allow, " and "), where)
@@ -93,39 +99,49 @@ func (e *Explainer) runs(d *model.Daemon, pool *model.Pool, on require.Set) bool
 	})
 }
 
-// tooSmall returns which resources the nearest of types lacks, and a fix.
-func (e *Explainer) tooSmall(pod *model.Pod, pool *model.Pool, types []*model.InstanceType, reqs require.Set) obstacle {
-	nearest, gap := types[0], math.Inf(1)
-	for _, t := range types {
+// tooSmall returns which resources the nearest of the types lacks, and a fix.
+func (e *Explainer) tooSmall(pod *model.Pod, pool *model.Pool, c labelMatch, reqs require.Set) Obstacle {
+	nearest, gap := c.types[0], math.Inf(1)
+	for _, t := range c.types {
 		if d := distance(e.need(pod, pool, t, reqs), t.Allocatable); d < gap {
 			nearest, gap = t, d
 		}
 	}
 	need := e.need(pod, pool, nearest, reqs)
-	less := need.Minus(nearest.Allocatable)
-	o := obstacle{rule: model.RuleResources}
-	var missing, amounts []string
+	daemons := need.Minus(pod.Requests)
+	o := Obstacle{rule: model.RuleResources}
+	var missing, offers, most []string
 	for _, name := range need.Names() {
+		have := nearest.Allocatable[name]
 		switch {
-		case less[name] <= 0 || need[name] == 0:
-		case nearest.Allocatable[name] <= 0:
+		case have >= need[name] || need[name] == 0:
+		case have <= 0:
 			missing = append(missing, string(name))
 		default:
-			amounts = append(amounts, model.Amount(name, less[name])+" "+string(name))
+			offers = append(offers, model.Amount(name, have, model.Down)+" of the "+model.Measure(name, need[name], model.Up))
+			if left := have - daemons[name]; left > 0 {
+				most = append(most, model.Measure(name, left, model.Down))
+			}
 		}
 	}
-	wider := e.larger(pod, pool, reqs)
+	o.Fix = e.larger(pod, pool, c, reqs)
 	if len(missing) > 0 {
-		o.why, o.fix = "no instance type of the pool has "+some(missing, " and ")+" and room for the pod", wider
+		o.Why = "no instance type that the NodePool and the selectors of the pod allow offers " + each(missing)
+		o.NoFix = "no known instance type offers " + each(missing) + " and the other resources that the pod requests"
 		return o
 	}
-	o.why = fmt.Sprintf("no instance type of the pool is large enough: the nearest, %s, is short of %s", nearest.Name, some(amounts, " and "))
-	if daemons := need.Minus(pod.Requests); daemons[corev1.ResourcePods] > 0 {
-		o.why += ", daemons included"
+	o.Why = fmt.Sprintf("no instance type of the NodePool is large enough: the closest, %s, offers %s that the pod needs",
+		nearest.Name, each(offers))
+	if daemons[corev1.ResourcePods] > 0 {
+		o.Why += ", including DaemonSets"
 	}
-	o.fix = "ask for " + some(amounts, " and ") + " less"
-	if wider != "" {
-		o.fix += ", or " + wider
+	switch {
+	case len(most) < len(offers) && o.Fix == "":
+		o.NoFix = "DaemonSet pods use all that the instance type offers"
+	case len(most) == len(offers) && o.Fix == "":
+		o.Fix = "request at most " + each(most)
+	case len(most) == len(offers):
+		o.Fix = "request at most " + each(most) + ", or " + o.Fix
 	}
 	return o
 }
@@ -141,15 +157,26 @@ func distance(need, have model.Resources) float64 {
 	return sum
 }
 
-// larger returns a fix that allows the pool types that have room for the pod, empty if there are none.
-func (e *Explainer) larger(pod *model.Pod, pool *model.Pool, reqs require.Set) string {
+// larger returns a fix that allows types that are large enough for the pod, empty if there is none. The fix changes the
+// pool if the pod's own selectors allow such types, otherwise the pod.
+func (e *Explainer) larger(pod *model.Pod, pool *model.Pool, c labelMatch, reqs require.Set) string {
 	var holding []*model.InstanceType
 	for _, t := range e.snapshot.Types(pool.Name) {
 		if _, _, short := e.need(pod, pool, t, reqs).Short(t.Allocatable); !short {
 			holding = append(holding, t)
 		}
 	}
-	return widen(holding, pool.Requirements.Normalize(e.labels.Aliases), pool)
+	if fix := widen(meeting(holding, c.term), reqs, pool); fix != "" {
+		return fix
+	}
+	of := pool.Requirements.Normalize(e.labels.Aliases)
+	for r := range c.term.All() {
+		free := of.And(c.term.Without(r.Key()))
+		if names := byPrice(available(holding, free), r.Key(), free); len(names) > 0 {
+			return fmt.Sprintf("allow %s for %s in the nodeSelector or affinity of the pod", some(names), r.Key())
+		}
+	}
+	return ""
 }
 
 func names(types []*model.InstanceType) []string {
