@@ -256,7 +256,7 @@ func TestRefusalsAreTold(t *testing.T) {
 		t.Errorf("looks again in %v, want %v", wait, retry)
 	}
 	told := w.told(telemetry.EventFailedScheduling)
-	if len(told) != 1 || !strings.Contains(told[0], `nodepool "default": no instance type has enough cpu: 56 short`) {
+	if len(told) != 1 || !strings.Contains(told[0], `NodePool "default": no instance type of the NodePool is large enough`) {
 		t.Errorf("told %q", told)
 	}
 }
