@@ -124,10 +124,13 @@ func (e *Explainer) tooSmall(pod *model.Pod, pool *model.Pool, c labelMatch, req
 			}
 		}
 	}
-	o.Fix = e.larger(pod, pool, c, reqs)
+	var known bool
+	o.Fix, known = e.larger(pod, pool, c, reqs)
 	if len(missing) > 0 {
 		o.Why = "no instance type that the NodePool and the selectors of the pod allow offers " + each(missing)
-		o.NoFix = "no known instance type offers " + each(missing) + " and the other resources that the pod requests"
+		if !known {
+			o.NoFix = "no known instance type offers " + each(missing) + " and the other resources that the pod requests"
+		}
 		return o
 	}
 	o.Why = fmt.Sprintf("no instance type of the NodePool is large enough: the closest, %s, offers %s that the pod needs",
@@ -158,25 +161,34 @@ func distance(need, have model.Resources) float64 {
 }
 
 // larger returns a fix that allows types that are large enough for the pod, empty if there is none. The fix changes the
-// pool if the pod's own selectors allow such types, otherwise the pod.
-func (e *Explainer) larger(pod *model.Pod, pool *model.Pool, c labelMatch, reqs require.Set) string {
+// pool if the pod's own selectors allow such types, otherwise the pod, or both. known reports whether such types exist.
+func (e *Explainer) larger(pod *model.Pod, pool *model.Pool, c labelMatch, reqs require.Set) (fix string, known bool) {
 	var holding []*model.InstanceType
 	for _, t := range e.snapshot.Types(pool.Name) {
 		if _, _, short := e.need(pod, pool, t, reqs).Short(t.Allocatable); !short {
 			holding = append(holding, t)
 		}
 	}
+	if len(holding) == 0 {
+		return "", false
+	}
 	if fix := widen(meeting(holding, c.term), reqs, pool); fix != "" {
-		return fix
+		return fix, true
 	}
 	of := pool.Requirements.Normalize(e.labels.Aliases)
 	for r := range c.term.All() {
 		free := of.And(c.term.Without(r.Key()))
 		if names := byPrice(available(holding, free), r.Key(), free); len(names) > 0 {
-			return fmt.Sprintf("allow %s for %s in the nodeSelector or affinity of the pod", some(names), r.Key())
+			return fmt.Sprintf("allow %s for %s in the nodeSelector or affinity of the pod", some(names), r.Key()), true
 		}
 	}
-	return ""
+	for r := range c.term.All() {
+		rest := c.term.Without(r.Key())
+		if fix := widen(meeting(holding, rest), of.And(rest), pool); fix != "" {
+			return fmt.Sprintf("remove %s from the nodeSelector or affinity of the pod, and %s", r.Key(), fix), true
+		}
+	}
+	return "", true
 }
 
 func names(types []*model.InstanceType) []string {
