@@ -17,6 +17,7 @@ import (
 // returns nil if one is and has.
 func (e *Explainer) capacity(pod *model.Pod, pool *model.Pool, c labelMatch) []Obstacle {
 	reqs := pool.Requirements.Normalize(e.labels.Aliases).And(c.term)
+	e.remember(pool, reqs)
 	var holding []*model.InstanceType
 	for _, t := range c.types {
 		if _, _, short := e.need(pod, pool, t, reqs).Short(t.Allocatable); short {
@@ -74,16 +75,36 @@ func zoneIDs(reqs require.Set) []string {
 	return slices.DeleteFunc(reqs.Keys(), func(key string) bool { return !strings.HasSuffix(key, "/zone-id") })
 }
 
-// need returns the requests of the pod and of the DaemonSets that run on a node of type t.
+// need returns the requests of the pod and of the DaemonSets that run on a node of type t. pool and reqs are those of
+// the last call of remember.
 func (e *Explainer) need(pod *model.Pod, pool *model.Pool, t *model.InstanceType, reqs require.Set) model.Resources {
-	sum := pod.Requests
-	on := t.Requirements.And(reqs)
-	for _, d := range e.snapshot.Daemons() {
-		if e.runs(d, pool, on) {
-			sum = sum.Plus(d.Pod.Requests)
+	sum, known := e.overhead[t]
+	if !known {
+		on := t.Requirements.And(reqs)
+		for _, d := range e.snapshot.Daemons() {
+			if e.runs(d, pool, on) {
+				sum = sum.Plus(d.Pod.Requests)
+			}
 		}
+		e.overhead[t] = sum
 	}
-	return sum
+	return pod.Requests.Plus(sum)
+}
+
+// maxOverheads bounds how many overheads an Explainer keeps.
+const maxOverheads = 64
+
+// remember makes need compute the requests of the DaemonSets once for each type with these pool and requirements.
+func (e *Explainer) remember(pool *model.Pool, reqs require.Set) {
+	key := pool.Name + " " + reqs.String()
+	if e.overhead = e.overheads[key]; e.overhead != nil {
+		return
+	}
+	if e.overheads == nil || len(e.overheads) == maxOverheads {
+		e.overheads = map[string]overhead{}
+	}
+	e.overhead = overhead{}
+	e.overheads[key] = e.overhead
 }
 
 // runs reports whether the DaemonSet runs on nodes of the pool with the labels on.

@@ -57,11 +57,17 @@ func (f Finding) String() string {
 	return text
 }
 
-// An Explainer explains decisions that were made from one Snapshot.
+// An Explainer explains decisions that were made from one Snapshot. It must not be used concurrently.
 type Explainer struct {
 	snapshot *model.Snapshot
 	labels   apiv1.LabelRules
+	// overheads are the results of need by pool and requirements, and overhead the current one.
+	overheads map[string]overhead
+	overhead  overhead
 }
+
+// An overhead holds the requests of the DaemonSets by instance type.
+type overhead map[*model.InstanceType]model.Resources
 
 // New returns an Explainer for s. labels are the label rules with which the decisions were made.
 func New(s *model.Snapshot, labels apiv1.LabelRules) *Explainer {

@@ -111,7 +111,7 @@ func (c *Controller) tellRefusals(s *model.Snapshot, plan *model.Plan, waits map
 }
 
 // mostExplained bounds the refusals of a round that are explained with a fix, because that compares all instance types.
-const mostExplained = 200
+const mostExplained = 50
 
 // failedScheduling returns the message of the event for the refusal with index i.
 func failedScheduling(e *explain.Explainer, r model.Refusal, i int) string {
