@@ -45,7 +45,7 @@ func Status(
 // ready returns the condition ReadyForProvisioning: whether the pods of the buffer can be determined.
 func ready(src Source) metav1.Condition {
 	c := metav1.Condition{Type: autoscalingv1beta1.ConditionTypeReadyForProvisioning, Status: metav1.ConditionTrue,
-		Reason: autoscalingv1beta1.ReasonResolved, Message: "pods and their number are known"}
+		Reason: autoscalingv1beta1.ReasonResolved, Message: "Pod template and number of pods are known"}
 	if src.Problem != nil {
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, src.Problem.Reason, src.Problem.Message
 	}
@@ -55,10 +55,11 @@ func ready(src Source) metav1.Condition {
 // limited returns the condition LimitedByQuotas.
 func limited(r *Ration) metav1.Condition {
 	c := metav1.Condition{Type: autoscalingv1beta1.ConditionTypeLimitedByQuotas, Status: metav1.ConditionFalse,
-		Reason: autoscalingv1beta1.ReasonWithinQuotas, Message: "the quotas of the namespace leave room for all pods"}
+		Reason: autoscalingv1beta1.ReasonWithinQuotas, Message: "The ResourceQuotas of the namespace allow all pods"}
 	if len(r.Quotas) > 0 {
 		c.Status, c.Reason = metav1.ConditionTrue, autoscalingv1beta1.ReasonLimitedByQuotas
-		c.Message = fmt.Sprintf("room for %d pods is left by resourcequota %s", r.Most, strings.Join(r.Quotas, ", "))
+		c.Message = fmt.Sprintf("Limited to %s by ResourceQuota %s; fix: raise its spec.hard or lower the size of the buffer",
+			model.Counted(int(r.Most), "pod"), strings.Join(r.Quotas, ", "))
 	}
 	return c
 }
@@ -73,7 +74,7 @@ func provisioning(src Source, pods []*corev1.Pod, s *model.Snapshot) metav1.Cond
 	case src.Problem != nil:
 		return no(autoscalingv1beta1.ReasonNotReadyForProvisioning, src.Problem.Message)
 	case len(pods) == 0:
-		return no(autoscalingv1beta1.ReasonBufferEmpty, "the buffer asks for room for no pod")
+		return no(autoscalingv1beta1.ReasonBufferEmpty, "Buffer size is 0")
 	}
 	up := 0
 	for _, p := range pods {
@@ -83,8 +84,8 @@ func provisioning(src Source, pods []*corev1.Pod, s *model.Snapshot) metav1.Cond
 	}
 	if up < len(pods) {
 		return no(autoscalingv1beta1.ReasonRequiresNewCapacity,
-			fmt.Sprintf("there is room for %d of %d pods; the others wait for nodes", up, len(pods)))
+			fmt.Sprintf("Capacity for %d of %d buffer pods is available; new nodes are needed for %d", up, len(pods), len(pods)-up))
 	}
 	return metav1.Condition{Type: autoscalingv1beta1.ConditionTypeProvisioning, Status: metav1.ConditionTrue,
-		Reason: autoscalingv1beta1.ReasonFitsExistingCapacity, Message: fmt.Sprintf("there is room for all %d pods", up)}
+		Reason: autoscalingv1beta1.ReasonFitsExistingCapacity, Message: fmt.Sprintf("Capacity for all %d buffer pods is available", up)}
 }

@@ -39,7 +39,7 @@ func TestRoomOfBuffers(t *testing.T) {
 delete b (Empty, saves $0.1000/h)
 `},
 		{"room on one", apiv1.ConditionTypeConsolidatable, 2, `delete b (Empty, saves $0.1000/h)
-blocked a: keeps room for capacity buffer default/b
+blocked a: free capacity of the node is reserved for CapacityBuffer default/b
 `},
 		{"drifted", apiv1.ConditionTypeDrifted, 4, `replace a by m.large a on-demand (Drifted, saves $0.0000/h)
 replace b by m.large a on-demand (Drifted, saves $0.0000/h)

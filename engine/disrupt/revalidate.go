@@ -70,16 +70,16 @@ func revalidateMoving(s *model.Snapshot, nodes []*model.Node, o pack.Options, ve
 	refuse := func(pods []*model.Pod, why string) {
 		for _, p := range pods {
 			if name, ours := home[p.Key]; ours && verdicts[name].OK() {
-				verdicts[name] = model.Verdict{Rule: model.RuleNoPlace, Subject: fmt.Sprintf("pod %s has no place any more: %s", p.Key, why)}
+				verdicts[name] = model.Verdict{Rule: model.RuleNoPlace, Subject: fmt.Sprintf("pod %s no longer fits on the remaining nodes: %s", p.Key, why)}
 			}
 		}
 	}
 	plan, _ := pack.Try(s.Without(nodes...), o)
 	for i := range plan.Nodes {
-		refuse(plan.Nodes[i].Pods, "a node would have to be launched for it")
+		refuse(plan.Nodes[i].Pods, "it would need a new node")
 	}
 	for _, r := range plan.Refusals {
-		refuse(r.Pods, r.String())
+		refuse(r.Pods, r.Brief())
 	}
 }
 

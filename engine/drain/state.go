@@ -6,6 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
 // A State is the input of Decide. Objects are only read.
@@ -48,9 +50,9 @@ const (
 // String returns the cause in words.
 func (c Cause) String() string {
 	if c == CauseBudget {
-		return "a disruption budget allows no eviction"
+		return "PodDisruptionBudget allows no disruption"
 	}
-	return "has the do-not-disrupt annotation"
+	return "annotation " + apiv1.DoNotDisruptAnnotationKey
 }
 
 // A Hold is a pod of the current tier that must not be evicted now.

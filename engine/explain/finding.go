@@ -13,34 +13,61 @@ import (
 type Finding struct {
 	// Pool is the name of the pool. It is empty if the reason is about the pods themselves.
 	Pool string `json:"pool,omitempty"`
-	// Why is a sentence without a full stop.
+	// Why are all obstacles in one line, without a full stop.
 	Why string `json:"why"`
-	// Fix is what to change, a sentence without a full stop; empty if no change is known to help.
+	// Fix are the fixes of all obstacles in one line, without a full stop; empty if one of them has none.
 	Fix string `json:"fix,omitempty"`
+	// Obstacles are the single obstacles. There is at least one, and all have to be removed.
+	Obstacles []Obstacle `json:"obstacles"`
 
-	// rule is the rule of the verdict, and missing the number of obstacles. They order findings: fewest obstacles
-	// first, then the rule that is checked last.
-	rule    model.Rule
-	missing int
+	// rule is the rule of the verdict. Findings are ordered by the number of obstacles, fewest first, then by the rule
+	// that is checked last.
+	rule model.Rule
+}
+
+// An Obstacle is one rule that prevents a pool from launching a node for a pod.
+type Obstacle struct {
+	// Why is a fragment without a full stop.
+	Why string `json:"why"`
+	// Fix is what to change. If no change is known to help, it is empty, and NoFix says why.
+	Fix   string `json:"fix,omitempty"`
+	NoFix string `json:"noFix,omitempty"`
+
+	rule model.Rule
+}
+
+// Advice returns "fix: …" or "no fix: …".
+func (o Obstacle) Advice() string {
+	if o.Fix != "" {
+		return "fix: " + o.Fix
+	}
+	return "no fix: " + o.NoFix
 }
 
 // String returns the finding in one line.
 func (f Finding) String() string {
-	s := f.Why
+	parts := make([]string, len(f.Obstacles))
+	for i, o := range f.Obstacles {
+		parts[i] = o.Why + " (" + o.Advice() + ")"
+	}
+	text := strings.Join(parts, "; also: ")
 	if f.Pool != "" {
-		s = `NodePool "` + f.Pool + `": ` + s
+		text = `NodePool "` + f.Pool + `": ` + text
 	}
-	if f.Fix != "" {
-		s += " (" + f.Fix + ")"
-	}
-	return s
+	return text
 }
 
-// An Explainer explains decisions that were made from one Snapshot.
+// An Explainer explains decisions that were made from one Snapshot. It must not be used concurrently.
 type Explainer struct {
 	snapshot *model.Snapshot
 	labels   apiv1.LabelRules
+	// overheads are the results of need by pool and requirements, and overhead the current one.
+	overheads map[string]overhead
+	overhead  overhead
 }
+
+// An overhead holds the requests of the DaemonSets by instance type.
+type overhead map[*model.InstanceType]model.Resources
 
 // New returns an Explainer for s. labels are the label rules with which the decisions were made.
 func New(s *model.Snapshot, labels apiv1.LabelRules) *Explainer {
@@ -48,76 +75,119 @@ func New(s *model.Snapshot, labels apiv1.LabelRules) *Explainer {
 }
 
 // Refusal returns a finding for each reason of the refusal, fewest obstacles first.
-func (e *Explainer) Refusal(r model.Refusal) []Finding {
-	out := make([]Finding, 0, len(r.Reasons))
-	for _, reason := range r.Reasons {
-		out = append(out, e.finding(r.Pods[0], reason))
+func (e *Explainer) Refusal(r model.Refusal) []Finding { return e.findings(r.Pods[0], r.Reasons) }
+
+// The bounds of Brief: pools that are explained, and bytes of the text.
+const (
+	mostPools = 3
+	mostBytes = 1024
+)
+
+// Brief returns the refusal in one line for an event: the nearest pools, each with its fix, and the number of the
+// others.
+func (e *Explainer) Brief(r model.Refusal) string {
+	near := r.Nearest()
+	rest := ""
+	if more := len(near) - mostPools; more > 0 {
+		near, rest = near[:mostPools], "; and "+model.Counted(more, "more NodePool")
+	}
+	text := ""
+	for i, f := range e.findings(r.Pods[0], near) {
+		next := f.String()
+		if i > 0 {
+			next = "; " + next
+		}
+		if i > 0 && len(text)+len(next)+len(rest) > mostBytes {
+			break
+		}
+		text += next
+	}
+	return cut(text, mostBytes-len(rest)) + rest
+}
+
+// cut returns at most n bytes of the text, without a part of a character.
+func cut(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	return strings.ToValidUTF8(text[:n-len("…")], "") + "…"
+}
+
+func (e *Explainer) findings(pod *model.Pod, reasons []model.PoolVerdict) []Finding {
+	out := make([]Finding, 0, len(reasons))
+	for _, reason := range reasons {
+		out = append(out, e.finding(pod, reason))
 	}
 	slices.SortStableFunc(out, func(a, b Finding) int {
-		return cmp.Or(cmp.Compare(a.missing, b.missing), -cmp.Compare(a.rule, b.rule))
+		return cmp.Or(cmp.Compare(len(a.Obstacles), len(b.Obstacles)), -cmp.Compare(a.rule, b.rule))
 	})
 	return out
 }
 
-// An obstacle is one rule that prevents a pool from launching a node for a pod.
-type obstacle struct {
-	rule     model.Rule
-	why, fix string
-}
-
 // finding explains one reason of a refusal.
 func (e *Explainer) finding(pod *model.Pod, reason model.PoolVerdict) Finding {
-	f := Finding{Pool: reason.Pool, rule: reason.Verdict.Rule, missing: 1}
-	pool, ok := e.snapshot.Pool(reason.Pool)
-	if !ok {
-		f.Why, f.Fix = reason.Verdict.String(), plainFix(reason.Verdict)
-		return f
+	f := Finding{Pool: reason.Pool, rule: reason.Verdict.Rule}
+	if pool, ok := e.snapshot.Pool(reason.Pool); ok {
+		f.Obstacles = e.obstacles(pod, pool, reason.Verdict)
+	} else {
+		f.Obstacles = []Obstacle{obstacleOf(reason.Verdict)}
 	}
-	all := e.obstacles(pod, pool, reason.Verdict)
-	var whys, fixes []string
-	for _, o := range all {
-		whys = append(whys, o.why)
-		if o.fix != "" {
-			fixes = append(fixes, o.fix)
+	whys, fixes := make([]string, len(f.Obstacles)), make([]string, 0, len(f.Obstacles))
+	for i := range f.Obstacles {
+		o := &f.Obstacles[i]
+		if o.Fix == "" && o.NoFix == "" {
+			o.NoFix = "no single change is known to help"
+		}
+		whys[i] = o.Why
+		if o.Fix != "" {
+			fixes = append(fixes, o.Fix)
 		}
 	}
-	f.missing = len(all)
-	f.Why = strings.Join(whys, ", and ")
-	if len(fixes) == len(all) {
-		f.Fix = strings.Join(fixes, ", and ")
+	f.Why = strings.Join(whys, "; also: ")
+	if len(fixes) == len(whys) {
+		f.Fix = strings.Join(fixes, "; also: ")
 	}
 	return f
 }
 
+// obstacleOf returns the verdict with its general fix.
+func obstacleOf(v model.Verdict) Obstacle {
+	o := Obstacle{rule: v.Rule, Why: v.String()}
+	text, known := v.Fix()
+	if known {
+		o.Fix = text
+	} else {
+		o.NoFix = text
+	}
+	return o
+}
+
 // obstacles returns all known obstacles. One of them is always about the rule of the verdict.
-func (e *Explainer) obstacles(pod *model.Pod, pool *model.Pool, v model.Verdict) []obstacle {
-	var all []obstacle
+func (e *Explainer) obstacles(pod *model.Pod, pool *model.Pool, v model.Verdict) []Obstacle {
+	var all []Obstacle
 	if u := pool.Usable(); !u.OK() {
-		return []obstacle{{rule: u.Rule, why: u.String(), fix: poolFix(pool, u)}}
+		return []Obstacle{obstacleOf(u)}
 	}
 	if v.Rule == model.RuleUnsupported || v.Rule == model.RuleInvalid {
-		return []obstacle{{rule: v.Rule, why: v.String(), fix: plainFix(v)}}
+		return []Obstacle{obstacleOf(v)}
 	}
 	all = append(all, e.taints(pod, pool)...)
 	c := e.candidates(pod, pool)
 	all = append(all, c.obstacles...)
 	if len(c.obstacles) == 0 {
-		all = append(all, e.room(pod, pool, c)...)
+		all = append(all, e.capacity(pod, pool, c)...)
 	}
-	if slices.ContainsFunc(all, func(o obstacle) bool { return o.rule == v.Rule || sameMatter(o.rule, v.Rule) }) {
+	if slices.ContainsFunc(all, func(o Obstacle) bool { return o.rule == v.Rule || sameMatter(o.rule, v.Rule) }) {
 		return all
 	}
-	fix := poolFix(pool, v)
-	if v.Rule == model.RuleTopology {
-		fix = e.topologyFix(pool, v.Subject)
-	}
-	return append([]obstacle{{rule: v.Rule, why: v.String(), fix: fix}}, all...)
+	return append([]Obstacle{e.inPool(pool, v)}, all...)
 }
 
-// sameMatter reports whether the rules are equal kinds of obstacle: no instance type has room.
+// sameMatter reports whether the rules are equal kinds of obstacle: no instance type that is
+// large enough is available.
 func sameMatter(a, b model.Rule) bool {
-	room := func(r model.Rule) bool {
+	tooSmall := func(r model.Rule) bool {
 		return r == model.RuleResources || r == model.RuleShape || r == model.RuleOffering
 	}
-	return room(a) && room(b)
+	return tooSmall(a) && tooSmall(b)
 }

@@ -2,60 +2,39 @@ package explain
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// poolFix returns the change of the pool or the pod that the verdict suggests, empty if it suggests none.
-func poolFix(pool *model.Pool, v model.Verdict) string {
+// inPool returns the verdict about a pool as an obstacle, with a fix that names the pool if there is one.
+func (e *Explainer) inPool(pool *model.Pool, v model.Verdict) Obstacle {
+	o := obstacleOf(v)
 	switch v.Rule {
-	case model.RulePool:
-		if !pool.Static() {
-			return "look at the conditions of NodePool " + pool.Name
-		}
 	case model.RuleLimit:
-		return fmt.Sprintf("raise spec.limits.%s of NodePool %s by %s, to %s", v.Resource, pool.Name,
-			model.Amount(v.Resource, v.By), model.Amount(v.Resource, pool.Limits[v.Resource]+v.By))
+		o.Fix = fmt.Sprintf("raise spec.limits.%s of NodePool %s to at least %s", v.Resource, pool.Name,
+			model.Amount(v.Resource, pool.Limits[v.Resource]+v.By, model.Up))
 	case model.RuleMinValues:
-		return fmt.Sprintf("lower minValues of %s in NodePool %s, allow it more values, or run with --min-values-policy BestEffort",
-			v.Subject, pool.Name)
-	}
-	return plainFix(v)
-}
-
-// plainFix returns the change that the verdict suggests for any pool, empty if it suggests none.
-func plainFix(v model.Verdict) string {
-	switch v.Rule {
-	case model.RuleNoPool:
-		return "add a NodePool, or look at the conditions of those there are"
-	case model.RuleOversized:
-		return fmt.Sprintf("lower the %s that its containers request", v.Resource)
-	case model.RuleVolume:
-		if strings.HasSuffix(v.Subject, "does not exist") {
-			return "create it"
+		o.Fix = fmt.Sprintf("lower minValues of %s in NodePool %s, allow more values, or set --min-values-policy=BestEffort",
+			v.Key, pool.Name)
+	case model.RuleTopology:
+		if fix := e.moreDomains(pool, v); fix != "" {
+			o.Fix = fix
 		}
-	case model.RuleEffort:
-		return "try again: the rest is planned in the next round"
 	}
-	return ""
+	return o
 }
 
-// topologyFix returns how to relax an affinity, anti-affinity or spread constraint, or how to give the pool more
-// domains. subject is that of RuleTopology.
-func (e *Explainer) topologyFix(pool *model.Pool, subject string) string {
-	kind, key, _ := strings.Cut(subject, " over ")
-	more := fmt.Sprintf("allow more values of %s in NodePool %s", key, pool.Name)
-	if !e.labels.WellKnown.Has(key) && !pool.Requirements.Has(key) {
-		more = fmt.Sprintf("give nodes the label %s by spec.template.spec.requirements of NodePool %s", key, pool.Name)
+// moreDomains returns how to give the pool more domains or to relax the constraint, empty if more domains do not help.
+func (e *Explainer) moreDomains(pool *model.Pool, v model.Verdict) string {
+	more := fmt.Sprintf("allow more values of %s in NodePool %s", v.Key, pool.Name)
+	if !e.labels.WellKnown.Has(v.Key) && !pool.Requirements.Has(v.Key) {
+		more = fmt.Sprintf("add label %s to spec.template.spec.requirements of NodePool %s", v.Key, pool.Name)
 	}
-	switch kind {
-	case "topology spread":
+	switch v.Cause {
+	case model.CauseSpread:
 		return more + ", or set whenUnsatisfiable: ScheduleAnyway"
-	case "pod affinity":
-		return "start the pods that it names first, or prefer to be with them instead of requiring it"
-	case "pod anti-affinity", "another pod's anti-affinity":
-		return more + ", or prefer to be apart instead of requiring it"
+	case model.CauseAntiAffinity, model.CauseOthersAffinity:
+		return more + ", or use preferredDuringSchedulingIgnoredDuringExecution"
 	}
 	return ""
 }

@@ -1,12 +1,15 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/require"
 )
@@ -17,21 +20,21 @@ type labelMatch struct {
 	term require.Set
 	// types are the types that match pool and term. obstacles explain why there are none.
 	types     []*model.InstanceType
-	obstacles []obstacle
+	obstacles []Obstacle
 }
 
 // taints returns an obstacle for each taint of the pool that the pod does not tolerate.
-func (e *Explainer) taints(pod *model.Pod, pool *model.Pool) []obstacle {
-	var out []obstacle
+func (e *Explainer) taints(pod *model.Pod, pool *model.Pool) []Obstacle {
+	var out []Obstacle
 	for _, t := range pool.Taints {
 		if t.Effect == corev1.TaintEffectPreferNoSchedule || tolerated(pod.Object.Spec.Tolerations, t) {
 			continue
 		}
-		fix := fmt.Sprintf("add the toleration {key: %s, operator: Exists, effect: %s}", t.Key, t.Effect)
+		fix := fmt.Sprintf("add the toleration {key: %s, operator: Exists, effect: %s} to the pod", t.Key, t.Effect)
 		if t.Value != "" {
-			fix = fmt.Sprintf("add the toleration {key: %s, value: %q, effect: %s}", t.Key, t.Value, t.Effect)
+			fix = fmt.Sprintf("add the toleration {key: %s, value: %q, effect: %s} to the pod", t.Key, t.Value, t.Effect)
 		}
-		out = append(out, obstacle{rule: model.RuleTaint, why: "does not tolerate taint " + t.ToString(), fix: fix})
+		out = append(out, Obstacle{rule: model.RuleTaint, Why: "does not tolerate taint " + t.ToString(), Fix: fix})
 	}
 	return out
 }
@@ -90,7 +93,7 @@ func (e *Explainer) candidatesOf(term require.Set, pool *model.Pool) labelMatch 
 	all := e.snapshot.Types(pool.Name)
 	c.types = meeting(all, reqs)
 	if len(c.types) == 0 {
-		c.obstacles = []obstacle{e.noType(term, pool, all)}
+		c.obstacles = []Obstacle{e.noType(term, pool, all)}
 	}
 	return c
 }
@@ -106,44 +109,56 @@ func meeting(types []*model.InstanceType, reqs require.Set) []*model.InstanceTyp
 }
 
 // conflict returns the obstacle between one requirement of a pod and the requirements of the pool, if any.
-func (e *Explainer) conflict(want require.Requirement, pool *model.Pool) (obstacle, bool) {
+func (e *Explainer) conflict(want require.Requirement, pool *model.Pool) (Obstacle, bool) {
 	key := want.Key()
 	have, ok := pool.Requirements.Normalize(e.labels.Aliases).Get(key)
+	o := Obstacle{rule: model.RuleLabels}
 	switch {
 	case want.Empty() && !want.MayBeAbsent():
-		return obstacle{
-			rule: model.RuleLabels, why: "the pod's constraints on " + key + " contradict each other", fix: "drop one of them",
-		}, true
+		o.Why = "the constraints of the pod on " + key + " contradict each other"
+		o.Fix = "remove one of them"
 	case ok && have.Overlaps(want):
-		return obstacle{}, false
+		return Obstacle{}, false
 	case ok && pool.Labels[key] != "":
-		return obstacle{
-			rule: model.RuleLabels,
-			why:  fmt.Sprintf("wants %s, and nodes of the pool have %s=%s", want, key, pool.Labels[key]),
-			fix:  fixOwnLabel(key, want, pool),
-		}, true
+		o.Why = fmt.Sprintf("requires %s, but nodes of the NodePool have [%s]", want, pool.Labels[key])
+		o.Fix = fixOwnLabel(key, want, pool)
 	case ok:
-		return obstacle{
-			rule: model.RuleLabels, why: fmt.Sprintf("wants %s, and the pool allows %s", want, have),
-			fix: fmt.Sprintf("allow %s in NodePool %s", wanted(want), pool.Name),
-		}, true
+		o.Why = fmt.Sprintf("requires %s, but the NodePool allows %s", want, values(have))
+		o.Fix = allow(have, wanted(want), pool)
 	case want.MayBeAbsent() || e.labels.WellKnown.Has(key):
-		return obstacle{}, false
+		return Obstacle{}, false
+	default:
+		o.Why = fmt.Sprintf("requires label %s, which no node of the NodePool has", want)
+		o.Fix = fmt.Sprintf("add %s to spec.template.metadata.labels of NodePool %s", label(want), pool.Name)
+		if c := (require.Conflict{Key: key, Want: want, Undefined: true}).WithHint(e.known(pool)...); c.Hint != "" {
+			o.Fix = fmt.Sprintf("use key %s in the nodeSelector or affinity of the pod", c.Hint)
+		}
 	}
-	c := require.Conflict{Key: key, Want: want, Undefined: true}.WithHint(e.known(pool)...)
-	fix := fmt.Sprintf("add %s to spec.template.metadata.labels of NodePool %s", label(want), pool.Name)
-	if c.Hint != "" {
-		fix = "write " + c.Hint + " in the pod"
-	}
-	return obstacle{rule: model.RuleLabels, why: c.String(), fix: fix}, true
+	return o, true
+}
+
+// values returns a requirement without its key: [a, b], or >= 4.
+func values(r require.Requirement) string {
+	return strings.TrimPrefix(strings.TrimPrefix(r.String(), r.Key()+" "), "in ")
 }
 
 // fixOwnLabel returns the fix if the pool's template sets the label to another value.
 func fixOwnLabel(key string, want require.Requirement, pool *model.Pool) string {
-	if key == "karpenter.sh/nodepool" {
-		return "name NodePool " + pool.Name + " in the pod"
+	if key == apiv1.NodePoolLabelKey {
+		return fmt.Sprintf("use %s: %s in the pod", key, pool.Name)
 	}
-	return fmt.Sprintf("add a NodePool whose template has the label %s", label(want))
+	return fmt.Sprintf("add a NodePool with label %s in spec.template.metadata.labels", label(want))
+}
+
+// allow returns the fix that makes the requirement of the pool allow the values.
+func allow(have require.Requirement, values string, pool *model.Pool) string {
+	switch {
+	case pool.Labels[have.Key()] != "":
+		return fmt.Sprintf("add a NodePool with label %s: %s in spec.template.metadata.labels", have.Key(), values)
+	case have.Operator() == corev1.NodeSelectorOpIn:
+		return fmt.Sprintf("add %s to requirement %s of NodePool %s", values, have.Key(), pool.Name)
+	}
+	return fmt.Sprintf("relax requirement %s of NodePool %s to allow %s", have, pool.Name, values)
 }
 
 // known returns the label keys that a pod may select by.
@@ -154,12 +169,12 @@ func (e *Explainer) known(pool *model.Pool) []string {
 	return slices.Compact(keys)
 }
 
-// wanted returns the values of a requirement, for a fix that allows them.
+// wanted returns the values that a requirement of a pod allows, for a fix.
 func wanted(r require.Requirement) string {
-	if values := r.Values(); r.Operator() == corev1.NodeSelectorOpIn && len(values) > 0 {
-		return fmt.Sprintf("%s for %s", some(values, " or "), r.Key())
+	if list := r.Values(); r.Operator() == corev1.NodeSelectorOpIn && len(list) > 0 {
+		return some(list)
 	}
-	return r.String()
+	return "a value " + values(r)
 }
 
 // label returns a label that meets the requirement.
@@ -171,71 +186,105 @@ func label(r require.Requirement) string {
 }
 
 // noType returns why no instance type of the pool matches a term that does not conflict with the pool's requirements.
-func (e *Explainer) noType(term require.Set, pool *model.Pool, all []*model.InstanceType) obstacle {
-	out := obstacle{rule: model.RuleLabels}
+func (e *Explainer) noType(term require.Set, pool *model.Pool, all []*model.InstanceType) Obstacle {
+	out := Obstacle{rule: model.RuleLabels}
 	reqs := pool.Requirements.Normalize(e.labels.Aliases)
 	inPool := meeting(all, reqs)
 	switch {
 	case len(all) == 0:
-		out.why, out.fix = "there are no instance types for the pool", "look at its node class"
+		out.Why = "the provider offers no instance types for the NodePool"
+		out.Fix = "see the conditions of its node class"
+		if ref := pool.Object.Spec.Template.Spec.NodeClassRef; ref != nil && ref.Kind != "" {
+			out.Fix = fmt.Sprintf("see the conditions of %s %s", ref.Kind, ref.Name)
+		}
 		return out
 	case len(inPool) == 0:
-		out.why = "the requirements of the pool leave no instance type"
-		out.fix = widen(all, reqs, pool)
+		out.Why = "no instance type matches the requirements of the NodePool"
+		out.Fix = widen(all, reqs, pool)
+		out.NoFix = "several requirements conflict; relax more than one of them"
 		return out
 	}
-	out.why = "no instance type of the pool has all of " + term.String()
+	out.Why = "no instance type of the NodePool has " + term.String()
 	for r := range term.All() {
 		if len(meeting(inPool, require.NewSet(r))) == 0 {
-			out.why = fmt.Sprintf("wants %s, which no instance type of the pool has", r)
+			out.Why = fmt.Sprintf("requires %s, which no instance type of the NodePool has", r)
 			break
 		}
 	}
 	if fitting := meeting(all, term); len(fitting) > 0 {
-		out.fix = widen(fitting, reqs, pool)
+		out.Fix = widen(fitting, reqs.And(term), pool)
+	} else {
+		out.NoFix = "no known instance type meets the nodeSelector and affinity of the pod"
 	}
 	return out
 }
 
 // widen returns a fix that relaxes one requirement of the pool: the one that alone excludes the most of types. It is
-// empty if no single requirement is enough.
+// empty if no single requirement is enough. reqs are the requirements of the pool and the pod.
 func widen(types []*model.InstanceType, reqs require.Set, pool *model.Pool) string {
-	best, fix := 0, ""
+	best, fix := len(available(types, reqs)), ""
 	for r := range reqs.All() {
-		let := meeting(types, reqs.Without(r.Key()))
+		if !pool.Requirements.Has(r.Key()) {
+			continue
+		}
+		free := reqs.Without(r.Key())
+		let := available(types, free)
 		if len(let) <= best {
 			continue
 		}
-		values := map[string]bool{}
-		var names []string
-		for _, t := range let {
-			have, _ := t.Requirements.Get(r.Key())
-			for v := range have.Each() {
-				if !values[v] {
-					values[v] = true
-					names = append(names, v)
-				}
-			}
-		}
-		slices.Sort(names)
-		best, fix = len(let), fmt.Sprintf("allow %s for %s in NodePool %s", some(names, " or "), r.Key(), pool.Name)
-		if len(names) == 0 {
-			fix = fmt.Sprintf("take %s out of NodePool %s", r, pool.Name)
+		best = len(let)
+		if names := byPrice(let, r.Key(), free); len(names) > 0 {
+			fix = allow(r, some(names), pool)
+		} else {
+			fix = fmt.Sprintf("remove requirement %s from NodePool %s", r, pool.Name)
 		}
 	}
 	return fix
 }
 
-// shown is how many values a list shows.
-const shown = 4
+// available returns the types that meet reqs and have an available offering that does.
+func available(types []*model.InstanceType, reqs require.Set) []*model.InstanceType {
+	return slices.DeleteFunc(meeting(types, reqs), func(t *model.InstanceType) bool { _, ok := t.Cheapest(reqs); return !ok })
+}
 
-// some returns a list of the values in which the last is preceded by last. Of many, only the first are shown.
-func some(values []string, last string) string {
-	switch n := len(values); {
-	case n > shown:
-		return fmt.Sprintf("%s or %d others", strings.Join(values[:shown], ", "), n-shown)
-	case n > 1:
-		return strings.Join(values[:n-1], ", ") + last + values[n-1]
+// byPrice returns the values that the types have for the label, cheapest type first.
+func byPrice(types []*model.InstanceType, key string, reqs require.Set) []string {
+	price := map[string]float64{}
+	for _, t := range types {
+		have, _ := t.Requirements.Get(key)
+		o, _ := t.Cheapest(reqs)
+		for v := range have.Each() {
+			if p, known := price[v]; !known || o.Price < p {
+				price[v] = o.Price
+			}
+		}
 	}
-	return strings.Join(values, "")
+	return slices.SortedFunc(maps.Keys(price), func(a, b string) int {
+		return cmp.Or(cmp.Compare(price[a], price[b]), cmp.Compare(a, b))
+	})
+}
+
+// shown is how many values a list shows.
+const shown = 3
+
+// some returns a list of which one is to be chosen. Of many values, only the first are shown.
+func some(list []string) string {
+	switch n := len(list); {
+	case n > shown:
+		return fmt.Sprintf("%s or one of %s more", strings.Join(list[:shown], ", "), model.Grouped(int64(n-shown)))
+	case n > 1:
+		return strings.Join(list[:n-1], ", ") + " or " + list[n-1]
+	}
+	return strings.Join(list, "")
+}
+
+// each returns a list of things that all are meant. Of many, only the first are shown.
+func each(list []string) string {
+	switch n := len(list); {
+	case n > shown:
+		return fmt.Sprintf("%s and %s more", strings.Join(list[:shown], ", "), model.Grouped(int64(n-shown)))
+	case n > 1:
+		return strings.Join(list[:n-1], ", ") + " and " + list[n-1]
+	}
+	return strings.Join(list, "")
 }

@@ -14,19 +14,19 @@ import (
 func (e *Explainer) Node(n *model.PlannedNode) []string {
 	t := n.Options[0]
 	out := []string{fmt.Sprintf("%s in %s, %s, costs $%.4f/h and holds %s", t.Name, n.Offering.Zone, n.Offering.CapacityType,
-		n.Price(), counted(len(n.Pods), "pod"))}
+		n.Price(), model.Counted(len(n.Pods), "pod"))}
 	if full := fill(n); full != "" {
-		out = append(out, "it is "+full+" full, daemons included")
+		out = append(out, "requests use "+full+", including DaemonSets")
 	}
 	out = append(out, e.rivals(n))
 	if narrowed := e.narrowed(n); narrowed != "" {
-		out = append(out, "its pods narrow the choice to "+narrowed)
+		out = append(out, "the pods narrow the choice to "+narrowed)
 	}
 	if pools := e.snapshot.Pools(); len(pools) > 1 {
 		out = append(out, weightOf(n.Pool, pools))
 	}
 	if n.MinValuesRelaxed {
-		out = append(out, "fewer distinct values than minValues asks for were found, which the policy allows")
+		out = append(out, "fewer values than minValues requires were found, which --min-values-policy=BestEffort allows")
 	}
 	return out
 }
@@ -34,15 +34,15 @@ func (e *Explainer) Node(n *model.PlannedNode) []string {
 // rivals returns a sentence about the other options.
 func (e *Explainer) rivals(n *model.PlannedNode) string {
 	if len(n.Options) == 1 {
-		return "no other type of the pool holds its pods"
+		return "no other instance type of NodePool " + n.Pool.Name + " holds the pods"
 	}
 	second, ok := n.Options[1].Cheapest(n.Requirements)
 	if !ok || n.Price() == 0 {
-		return counted(len(n.Options)-1, "other type") + " would hold its pods"
+		return model.Counted(len(n.Options)-1, "other instance type") + " would hold the pods"
 	}
 	dearer := (second.Price/n.Price() - 1) * 100
-	return fmt.Sprintf("%s would hold its pods too; the next cheapest, %s, costs %.0f%% more",
-		counted(len(n.Options)-1, "other type"), n.Options[1].Name, dearer)
+	return fmt.Sprintf("%s would hold the pods; the next cheapest, %s, costs %.0f%% more",
+		model.Counted(len(n.Options)-1, "other instance type"), n.Options[1].Name, dearer)
 }
 
 // fill returns the used share of the node's cpu and memory, and of other resources that are at least 90% used.
@@ -72,7 +72,7 @@ func (e *Explainer) narrowed(n *model.PlannedNode) string {
 			out = append(out, r.String())
 		}
 	}
-	return some(out, " and ")
+	return each(out)
 }
 
 // vacuous reports whether r only requires the label to exist.
@@ -85,14 +85,7 @@ func weightOf(p *model.Pool, pools []*model.Pool) string {
 		return fmt.Sprintf("NodePool %s has the highest weight, %d", p.Name, p.Weight)
 	}
 	if p.Weight < pools[0].Weight {
-		return fmt.Sprintf("no NodePool of a weight above %d takes the pods", p.Weight)
+		return fmt.Sprintf("no NodePool with a weight above %d admits the pods", p.Weight)
 	}
 	return fmt.Sprintf("NodePool %s and others have the same weight: the price decides", p.Name)
-}
-
-func counted(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
 }

@@ -32,9 +32,8 @@ func TestScenarios(t *testing.T) {
 				if f.Pool != "" {
 					where = f.Pool + ": "
 				}
-				fmt.Fprintf(&b, "  %s%s\n", where, f.Why)
-				if f.Fix != "" {
-					fmt.Fprintf(&b, "    fix: %s\n", f.Fix)
+				for _, o := range f.Obstacles {
+					fmt.Fprintf(&b, "  %s%s\n    %s\n", where, o.Why, o.Advice())
 				}
 			}
 		}

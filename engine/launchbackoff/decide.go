@@ -14,8 +14,8 @@ type Finding struct {
 	Pod *model.Pod
 	// Claim is the claim that was launched for the pod, and Pool the name of its NodePool.
 	Claim, Pool string
-	// Why is the reason why the pod did not use the node.
-	Why string
+	// Why is the reason why the pod did not use the node, and Fix what to change, as fragments.
+	Why, Fix string
 	// Times is how many launches in a row were unused, including this one.
 	Times int
 	// Until is the earliest time of the next launch.
@@ -23,21 +23,23 @@ type Finding struct {
 }
 
 // Message returns the finding as a sentence.
-func (f Finding) Message() string { return message(f.Times, f.Why, f.Until) }
+func (f Finding) Message() string {
+	return fmt.Sprintf("Node of NodeClaim %s was launched for this pod and is not used by it: %s (%s). "+
+		"Next launch not before %s. Fix: %s",
+		f.Claim, f.Why, model.Counted(f.Times, "attempt"), f.Until.UTC().Format(time.RFC3339), f.Fix)
+}
 
-func message(times int, why string, until time.Time) string {
-	nodes := "a node"
-	if times > 1 {
-		nodes = fmt.Sprintf("%d nodes", times)
-	}
-	return fmt.Sprintf("%s came up for it in vain: %s; the next is launched at %s at the earliest",
-		nodes, why, until.UTC().Format(time.TimeOnly))
+// verdict returns the reason for which the pod gets no new node until h.waitUntil.
+func (h history) verdict() model.Verdict {
+	return model.Verdict{Rule: model.RuleInvalid, Cause: model.CauseBackoff, Hint: h.fix, Subject: fmt.Sprintf(
+		"next launch not before %s: nodes were launched for this pod and not used by it (%s): %s",
+		h.waitUntil.UTC().Format(time.RFC3339), model.Counted(h.unused, "attempt"), h.reason)}
 }
 
 // A Decision is the result of Decide.
 type Decision struct {
 	// Wait are the keys of pods for which the plan launches nodes although they must wait, with the reason.
-	Wait map[string]string
+	Wait map[string]model.Verdict
 	// Findings are the launches found unused by this call, in the order of the plan.
 	Findings []Finding
 	// State is the state for the next call.
@@ -47,7 +49,7 @@ type Decision struct {
 // Decide returns which pods must not get the new nodes that the plan has for them. The plan is made as if no pod had to
 // wait.
 func Decide(st State, s *model.Snapshot, plan *model.Plan) Decision {
-	d := Decision{Wait: map[string]string{}, State: st}
+	d := Decision{Wait: map[string]model.Verdict{}, State: st}
 	var names map[string]bool
 	expected := func() map[string]bool {
 		if names == nil { // few pods have a history
@@ -61,16 +63,16 @@ func Decide(st State, s *model.Snapshot, plan *model.Plan) Decision {
 			if !ok {
 				continue
 			}
-			if why, unused := h.outcome(s, expected); unused {
+			if why, fix, unused := h.outcome(s, expected); unused {
 				claim := h.claim
-				h = h.afterUnused(why, s.Now)
+				h = h.afterUnused(why, fix, s.Now)
 				d.record(p, h)
 				d.Findings = append(d.Findings, Finding{
-					Pod: p, Claim: claim, Pool: h.pool.Name, Why: why, Times: h.unused, Until: h.waitUntil,
+					Pod: p, Claim: claim, Pool: h.pool.Name, Why: why, Fix: fix, Times: h.unused, Until: h.waitUntil,
 				})
 			}
 			if s.Now.Before(h.waitUntil) {
-				d.Wait[p.Key] = message(h.unused, h.reason, h.waitUntil)
+				d.Wait[p.Key] = h.verdict()
 			}
 		}
 	}
@@ -86,9 +88,9 @@ func (d *Decision) record(p *model.Pod, h history) {
 }
 
 // afterUnused returns h after its last launch was found unused.
-func (h history) afterUnused(why string, now time.Time) history {
+func (h history) afterUnused(why, fix string, now time.Time) history {
 	h.unused++
-	h.reason, h.waitUntil = why, now.Add(WaitAfter(h.unused))
+	h.reason, h.fix, h.waitUntil = why, fix, now.Add(WaitAfter(h.unused))
 	h.claim, h.emptied, h.taint = "", false, ""
 	return h
 }
@@ -106,19 +108,22 @@ func expectedNodes(plan *model.Plan) map[string]bool {
 
 // outcome reports whether the last launch for a pending pod was unused, and why. expected returns the nodes that other
 // pods will use.
-func (h history) outcome(s *model.Snapshot, expected func() map[string]bool) (why string, unused bool) {
+func (h history) outcome(s *model.Snapshot, expected func() map[string]bool) (why, fix string, unused bool) {
 	n, ok := s.NodeByName(h.claim)
 	switch {
 	case h.claim == "":
-		return "", false
+		return "", "", false
 	case h.taint != "":
-		return "the pod does not tolerate taint " + h.taint, true
+		return "taint " + h.taint + " is not tolerated",
+			"declare the taint in spec.template.spec.taints of NodePool " + h.pool.Name + ", or tolerate it in the pod", true
 	case h.inherited:
-		return "", false // the pod that had this history before may have run there
+		return "", "", false // the pod that had this history before may have run there
 	case h.emptied:
-		return "it was removed because it stayed empty", true
+		return "the node was deleted as empty before the pod was bound",
+			"raise spec.disruption.consolidateAfter of NodePool " + h.pool.Name, true
 	case !ok || !n.Registered || n.Deleting || n.Disrupted() || len(n.Reschedulable()) > 0 || expected()[n.Name]:
-		return "", false // not known yet, used by other pods now or soon, or removed for another reason
+		return "", "", false // not known yet, used by other pods now or soon, or removed for another reason
 	}
-	return "the pod does not fit on it", true
+	return "the pod does not fit on the node",
+		"compare the requests of the pod with status.allocatable of node " + n.Name, true
 }

@@ -141,7 +141,7 @@ func TestDecide(t *testing.T) {
 		{"a first launch", func(st *story) { st.pods(pod("a")) }, "go"},
 		{"the node is on its way", func(st *story) { st.pods(pod("a")); st.launch("n") }, "go"},
 		{"the node refuses the pod", func(st *story) { st.pods(pod("a")); st.launch("n"); st.join("n", chaos) },
-			"1 wait 10s; a node came up for it in vain: the pod does not tolerate taint chaos:NoSchedule; the next is launched at 12:00:10 at the earliest"},
+			"1 wait 10s; Node of NodeClaim n was launched for this pod and is not used by it: taint chaos:NoSchedule is not tolerated (1 attempt). Next launch not before 2026-01-05T12:00:10Z. Fix: declare the taint in spec.template.spec.taints of NodePool pool, or tolerate it in the pod"},
 		{"others took its room and are about to come", func(st *story) {
 			st.pods(pod("a"), pod("b"))
 			st.launch("n")
@@ -149,7 +149,7 @@ func TestDecide(t *testing.T) {
 			st.comes = map[string]string{"b": "n"}
 		}, "go"},
 		{"the node is too small", func(st *story) { st.pods(pod("a")); st.launch("n"); st.join("n") },
-			"1 wait 10s; a node came up for it in vain: the pod does not fit on it; the next is launched at 12:00:10 at the earliest"},
+			"1 wait 10s; Node of NodeClaim n was launched for this pod and is not used by it: the pod does not fit on the node (1 attempt). Next launch not before 2026-01-05T12:00:10Z. Fix: compare the requests of the pod with status.allocatable of node n"},
 		{"the node went because it was empty", func(st *story) {
 			st.pods(pod("a"))
 			st.launch("n")
@@ -158,7 +158,7 @@ func TestDecide(t *testing.T) {
 			st.observe()
 			st.gone(model.KindClaim, "n")
 			st.gone(model.KindNode, "n")
-		}, "1 wait 10s; a node came up for it in vain: it was removed because it stayed empty; the next is launched at 12:00:10 at the earliest"},
+		}, "1 wait 10s; Node of NodeClaim n was launched for this pod and is not used by it: the node was deleted as empty before the pod was bound (1 attempt). Next launch not before 2026-01-05T12:00:10Z. Fix: raise spec.disruption.consolidateAfter of NodePool pool"},
 		{"the node was interrupted", func(st *story) { st.pods(pod("a")); st.launch("n"); st.join("n"); st.remove("n", "") }, "go"},
 		{"the node drifted", func(st *story) {
 			st.pods(pod("a"))
@@ -201,14 +201,14 @@ func TestDecide(t *testing.T) {
 			st.join("n", taint("chaos", corev1.TaintEffectNoExecute))
 			st.gone(model.KindPod, "d/a")
 			st.pods(pod("a2"))
-		}, "1 wait 10s; a node came up for it in vain: the pod does not tolerate taint chaos:NoExecute; the next is launched at 12:00:10 at the earliest"},
+		}, "1 wait 10s; Node of NodeClaim n was launched for this pod and is not used by it: taint chaos:NoExecute is not tolerated (1 attempt). Next launch not before 2026-01-05T12:00:10Z. Fix: declare the taint in spec.template.spec.taints of NodePool pool, or tolerate it in the pod"},
 		{"only one successor inherits", func(st *story) {
 			st.pods(pod("a"))
 			st.launch("n")
 			st.join("n", chaos)
 			st.gone(model.KindPod, "d/a")
 			st.pods(pod("a2"), pod("a3"))
-		}, "1 wait 10s; a node came up for it in vain: the pod does not tolerate taint chaos:NoSchedule; the next is launched at 12:00:10 at the earliest"},
+		}, "1 wait 10s; Node of NodeClaim n was launched for this pod and is not used by it: taint chaos:NoSchedule is not tolerated (1 attempt). Next launch not before 2026-01-05T12:00:10Z. Fix: declare the taint in spec.template.spec.taints of NodePool pool, or tolerate it in the pod"},
 		{"the one before was done with its node", func(st *story) {
 			st.pods(pod("a"))
 			st.launch("n")
@@ -225,7 +225,7 @@ func TestDecide(t *testing.T) {
 			st.set(model.Delta{Claims: []*apiv1.NodeClaim{st.claim("old")}})
 			st.pods(pod("a", on("old")))
 			st.remove("old", "")
-		}, "1 wait 10s; a node came up for it in vain: the pod does not tolerate taint chaos:NoSchedule; the next is launched at 12:00:10 at the earliest"},
+		}, "1 wait 10s; Node of NodeClaim n was launched for this pod and is not used by it: taint chaos:NoSchedule is not tolerated (1 attempt). Next launch not before 2026-01-05T12:00:10Z. Fix: declare the taint in spec.template.spec.taints of NodePool pool, or tolerate it in the pod"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			st := newStory()
@@ -261,7 +261,7 @@ func TestPausesDoubleAndEnd(t *testing.T) {
 		pause := st.untilNext()
 		pauses = append(pauses, pause.String())
 		st.pass(pause - time.Second)
-		if got := st.ask(); !strings.HasPrefix(got, "1 wait 1s") || strings.Contains(got, "came up") {
+		if got := st.ask(); !strings.HasPrefix(got, "1 wait 1s") || strings.Contains(got, "Node of") {
 			t.Fatalf("a second before its time: %s", got)
 		}
 		st.pass(time.Second)

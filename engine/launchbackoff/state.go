@@ -58,9 +58,9 @@ type history struct {
 	inherited bool
 	// boundSince is since when the pod has been bound to a node that is not being removed; zero if it is not.
 	boundSince time.Time
-	// unused is how many launches in a row were unused. reason is why the last one was.
-	unused int
-	reason string
+	// unused is how many launches in a row were unused. reason is why the last one was, and fix what to change.
+	unused      int
+	reason, fix string
 	// waitUntil is the earliest time of the next launch.
 	waitUntil time.Time
 	// goneAt is when the pod was found deleted.
@@ -85,7 +85,7 @@ func Launched(st State, launches ...Launch) State {
 			was := next.histories[p.UID]
 			next.histories[p.UID] = history{
 				key: p.Key, pod: p.Object, claim: l.Claim, pool: l.Pool,
-				unused: was.unused, reason: was.reason, waitUntil: was.waitUntil,
+				unused: was.unused, reason: was.reason, fix: was.fix, waitUntil: was.waitUntil,
 			}
 		}
 	}

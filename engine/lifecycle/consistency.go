@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"fmt"
+	"math"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -16,12 +17,16 @@ const consistentPercent = 90
 // in the claim's status.
 func Shortfall(claim *apiv1.NodeClaim, node *corev1.Node) []string {
 	var list []string
+	promised, reported := model.CapacityOf(claim.Status.Capacity), model.CapacityOf(node.Status.Capacity)
 	for _, name := range model.RequestsOf(claim.Spec.Resources.Requests).Names() {
 		want, have := claim.Status.Capacity[name], node.Status.Capacity[name]
-		if have.AsApproximateFloat64()*100 >= want.AsApproximateFloat64()*consistentPercent {
+		share := have.AsApproximateFloat64() * 100 / want.AsApproximateFloat64()
+		if want.IsZero() || share >= consistentPercent {
 			continue
 		}
-		list = append(list, fmt.Sprintf("expected %s of %s, the node reports %s", want.String(), name, have.String()))
+		list = append(list, fmt.Sprintf("Expected %s of resource %s, but node %s reports %s (%.0f%%, at least %d%% required)",
+			model.Amount(name, promised[name], model.Down), name, node.Name, model.Amount(name, reported[name], model.Down),
+			math.Floor(share), consistentPercent))
 	}
 	return list
 }

@@ -41,29 +41,29 @@ func (i Initialize) Apply(node *corev1.Node) {
 // unready returns the first condition for initialization that the node does not meet, empty if it meets all.
 func unready(v View) (reason, message string) {
 	if len(v.Nodes) != 1 {
-		return ReasonNodeNotFound, fmt.Sprintf("%d nodes have provider ID %q, want one",
+		return ReasonNodeNotFound, fmt.Sprintf("%d Nodes have spec.providerID %q, exactly one is required",
 			len(v.Nodes), v.Claim.Status.ProviderID)
 	}
 	node := v.Nodes[0]
 	if status := readiness(node); status != corev1.ConditionTrue {
-		return ReasonNodeNotReady, fmt.Sprintf("node %s is not ready: condition Ready is %s", node.Name, status)
+		return ReasonNodeNotReady, fmt.Sprintf("Node %s is not ready: condition Ready is %s", node.Name, status)
 	}
 	for _, t := range v.Claim.Spec.StartupTaints {
 		if hasTaint(node.Spec.Taints, t) {
-			return ReasonStartupTaintsExist, fmt.Sprintf("start-up taint %s is still on node %s", t.ToString(), node.Name)
+			return ReasonStartupTaintsExist, fmt.Sprintf("Startup taint %s still present on node %s: the component that owns it must remove it", t.ToString(), node.Name)
 		}
 	}
 	for _, t := range node.Spec.Taints {
 		if apiv1.IsEphemeralTaint(t) {
-			return ReasonKnownEphemeralTaintsExist, fmt.Sprintf("taint %s is still on node %s", t.ToString(), node.Name)
+			return ReasonKnownEphemeralTaintsExist, fmt.Sprintf("Taint %s still present on node %s: Kubernetes removes it when the node is ready", t.ToString(), node.Name)
 		}
 	}
 	if name, ok := unregisteredResource(v.Claim, node); ok {
-		return ReasonResourceNotRegistered, fmt.Sprintf("node %s offers no %s yet", node.Name, name)
+		return ReasonResourceNotRegistered, fmt.Sprintf("Resource %s not registered on node %s: check its device plugin", name, node.Name)
 	}
 	if driver, ok := unpublishedDriver(v); ok {
 		return ReasonDRADriverPoolsNotPublished,
-			fmt.Sprintf("driver %s has not published all slices of a pool on node %s", driver, node.Name)
+			fmt.Sprintf("DRA driver %s has not published all ResourceSlices for node %s", driver, node.Name)
 	}
 	return "", ""
 }

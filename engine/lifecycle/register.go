@@ -24,12 +24,12 @@ func register(v View) (j Judgement) {
 	case 1:
 	case 0:
 		j.waits(apiv1.ConditionTypeRegistered, ReasonNodeNotFound,
-			fmt.Sprintf("no node with provider ID %q has joined yet", v.Claim.Status.ProviderID))
+			fmt.Sprintf("Node not registered with the cluster: no Node has spec.providerID %q", v.Claim.Status.ProviderID))
 		j.overdue(v)
 		return j
 	default:
 		j.set(apiv1.ConditionTypeRegistered, metav1.ConditionFalse, ReasonMultipleNodesFound,
-			fmt.Sprintf("provider ID %q belongs to several nodes: %s",
+			fmt.Sprintf("More than one Node has spec.providerID %q: %s",
 				v.Claim.Status.ProviderID, strings.Join(names(v.Nodes), ", ")))
 		j.overdue(v)
 		return j
@@ -38,7 +38,7 @@ func register(v View) (j Judgement) {
 	node := v.Nodes[0]
 	if unguarded(node) {
 		j.do(Warn{WarnUnregisteredTaintMissing, fmt.Sprintf(
-			"node %s joined without taint %s: pods may have landed before its labels and taints were in place",
+			"Node %s joined without taint %s: pods may have been bound before labels and taints of the NodeClaim were set",
 			node.Name, apiv1.UnregisteredTaintKey)})
 	}
 	r := registration(v, node)
@@ -60,7 +60,7 @@ func register(v View) (j Judgement) {
 		return j
 	case !r.Complete:
 		j.waits(apiv1.ConditionTypeRegistered, ReasonNominationsPending,
-			fmt.Sprintf("the pods planned onto node %s are being nominated to it; it is registered %s after it has joined at the latest",
+			fmt.Sprintf("Waiting until the pods planned onto node %s are nominated, at most %s after the Node was created",
 				node.Name, NominationTimeout))
 		j.Requeue = NominationTimeout - v.Now.Sub(node.CreationTimestamp.Time)
 		j.overdue(v)
@@ -175,9 +175,9 @@ func soften(node *corev1.Node) {
 
 func hookMessage(h Hook) string {
 	if h.Err != "" {
-		return "the provider could not say whether the node may be registered: " + h.Err
+		return "Provider failed to decide whether the Node may be registered: " + h.Err
 	}
-	return fmt.Sprintf("the provider holds the node back, next look in %s", h.Wait)
+	return fmt.Sprintf("Waiting for the provider to admit the Node; next check in %s", h.Wait)
 }
 
 // names returns the names of the nodes, sorted.

@@ -55,7 +55,7 @@ func (j *Judgement) deadline(v View) {
 	at := v.Claim.DeletionTimestamp.Add(grace.Duration)
 	j.do(SetDeadline{At: at})
 	j.do(Warn{WarnTerminationGracePeriodExpiring,
-		fmt.Sprintf("all pods will be deleted by force by %s", at.UTC().Format(time.RFC3339))})
+		fmt.Sprintf("All pods will be deleted by %s (termination deadline of the NodeClaim): PodDisruptionBudgets and do-not-disrupt do not delay it", at.UTC().Format(time.RFC3339))})
 }
 
 // deleteNodes adds the deletion of the nodes that are not being deleted yet.

@@ -75,14 +75,29 @@ func (r PoolVerdict) String() string {
 	if r.Pool == "" {
 		return r.Verdict.String()
 	}
-	return fmt.Sprintf("nodepool %q: %s", r.Pool, r.Verdict)
+	return fmt.Sprintf("NodePool %q: %s", r.Pool, r.Verdict)
 }
 
-// String returns all reasons in one line. Rules that are checked later come first, because more conditions were met
+// Nearest returns the reasons, nearest first: rules that are checked later come first, because more conditions were met
 // before them.
-func (r Refusal) String() string {
+func (r Refusal) Nearest() []PoolVerdict {
 	reasons := slices.Clone(r.Reasons)
 	slices.SortStableFunc(reasons, func(a, b PoolVerdict) int { return cmp.Compare(b.Verdict.Rule, a.Verdict.Rule) })
+	return reasons
+}
+
+// Brief returns the nearest reason, and the number of the other NodePools.
+func (r Refusal) Brief() string {
+	text := r.Nearest()[0].String()
+	if more := len(r.Reasons) - 1; more > 0 {
+		text += fmt.Sprintf("; and %s", Counted(more, "more NodePool"))
+	}
+	return text
+}
+
+// String returns all reasons in one line, nearest first, for tests and logs.
+func (r Refusal) String() string {
+	reasons := r.Nearest()
 	parts := make([]string, len(reasons))
 	for i, reason := range reasons {
 		parts[i] = reason.String()

@@ -56,16 +56,21 @@ func (p *Pool) Static() bool { return p.Object.Spec.Replicas != nil }
 func (p *Pool) Usable() Verdict {
 	switch {
 	case p.Object.DeletionTimestamp != nil:
-		return Verdict{Rule: RulePool, Subject: "is being deleted"}
+		return Verdict{Rule: RulePool, Cause: CauseDeleting}
 	case p.Static():
-		return Verdict{Rule: RulePool, Subject: "is static: replicas is set"}
+		return Verdict{Rule: RulePool, Cause: CauseStatic, By: *p.Object.Spec.Replicas}
 	}
+	v := Verdict{Rule: RulePool, Cause: CauseNotReady, Hint: "kubectl describe nodepool " + p.Name + ", see the conditions"}
 	for _, c := range p.Object.Status.Conditions {
-		if c.Type == "Ready" && c.Status == "True" {
+		switch {
+		case c.Type != "Ready":
+		case c.Status == "True":
 			return Verdict{}
+		default:
+			v.Subject = c.Message
 		}
 	}
-	return Verdict{Rule: RulePool, Subject: "is not ready"}
+	return v
 }
 
 // A Daemon is a DaemonSet with the pod that it creates on each matching node.

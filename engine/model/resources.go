@@ -3,7 +3,6 @@ package model
 import (
 	"maps"
 	"slices"
-	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -167,13 +166,4 @@ func rank(n corev1.ResourceName) int {
 		return 2
 	}
 	return 3
-}
-
-// Amount prints the amount v of the resource for users: 1500m, 2Gi, 3.
-func Amount(name corev1.ResourceName, v int64) string {
-	if name == corev1.ResourcePods || name == Nodes {
-		return strconv.FormatInt(v, 10)
-	}
-	q := Quantity(name, v)
-	return q.String()
 }

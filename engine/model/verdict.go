@@ -2,20 +2,31 @@ package model
 
 import (
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 )
 
 // A Verdict says whether something is allowed and, if not, why. The zero Verdict is OK. Verdicts are values and not
 // errors, because a refusal is an expected result. Many are created, so the text is built only when it is shown.
+//
+// Code that depends on a Verdict reads Rule, Cause, Resource, By and Key, never a text.
 type Verdict struct {
 	Rule Rule
+	// Cause tells verdicts of one Rule apart. CauseNone is the usual or only cause.
+	Cause Cause
 	// For RuleResources and RuleLimit, Resource is the insufficient resource and By the missing amount. For
-	// RuleOversized they are the requested resource and amount. By has the unit of Resources.
+	// RuleOversized they are the requested resource and amount. By has the unit of Resources. For RuleRecent, By is the
+	// consolidateAfter in nanoseconds.
 	Resource corev1.ResourceName
 	By       int64
-	// Subject is what the rule is about: the taint, the label key and values, the pod, or the budget.
+	// Key names what the rule is about, without words: the NodePool for RulePolicy and RuleBudget, the topology key for
+	// RuleTopology, the object that does not exist for CauseMissing.
+	Key string
+	// Subject is what the rule is about, as text: the taint, the label key and values, the pod, or the budget.
 	Subject string
+	// Hint is the change that makes the check pass, as text. If it is empty, Fix has a general one.
+	Hint string
 }
 
 // OK reports whether v is not a refusal.
@@ -27,39 +38,86 @@ type Rule uint8
 // The rules in the order in which they are checked. Only the first broken rule is reported.
 const (
 	RuleNone        Rule = iota
-	RuleNoPool           // there is no usable pool at all
-	RulePool             // the pool is not ready, is being deleted, or is static
-	RuleUnsupported      // the pod uses a feature that the engine does not support
-	RuleInvalid          // the pod's own constraints cannot be read or contradict themselves
+	RuleNoPool           // there is no NodePool
+	RulePool             // the NodePool is not ready, is being deleted, or is static
+	RuleUnsupported      // the pod uses a feature that the engine does not support: Subject
+	RuleInvalid          // the pod is refused without planning, such as for constraints that contradict each other
 	RuleOversized        // the pod requests By of Resource, which no node can have
 	RuleTaint            // the pod does not tolerate Subject
-	RuleLabels           // node selector or affinity conflicts with Subject
+	RuleLabels           // node selector or affinity excludes all nodes: Subject
 	RuleResources        // no type has enough of Resource, short By
 	RuleShape            // each resource is sufficient in some type, but not all in one type
-	RulePorts            // a host port is taken
-	RuleTopology         // affinity, anti-affinity or spread constraints leave no domain: Subject
-	RuleOffering         // types match, but none is available now
+	RulePorts            // a host port is taken: Subject
+	RuleTopology         // a constraint over topology Key leaves no domain; Subject are the DaemonSets that conflict
+	RuleOffering         // types match, but none is available now: Subject
 	RuleVolume           // a volume claim of the pod excludes all nodes, or this one: Subject
-	RuleLimit            // the pool's limit of Resource would be exceeded by By
-	RuleMinValues        // fewer distinct values of Subject than minValues requires
-	RuleEffort           // not tried, because the bound on the work of a plan was reached
-	RuleBudget           // the disruption budget Subject is used up
+	RuleLimit            // the limit of Resource in the NodePool would be exceeded by By
+	RuleMinValues        // fewer distinct values of Key than minValues requires
+	RuleEffort           // not evaluated, because the bound on the work of a decision was reached
+	RuleBudget           // the disruption budget Subject of NodePool Key is used up
 	RuleNotReady         // the node is not initialized
 	RuleDisrupted        // the node is being deleted or disrupted already
 	RuleAnnotation       // do-not-disrupt on Subject
-	RulePolicy           // the pool's disruption settings forbid it: Subject
-	RuleNominated        // pods are on their way to the node
-	RuleRecent           // consolidateAfter has not passed since the last pod came or went
-	RuleInUse            // the node runs pods: Subject
+	RulePolicy           // the settings of NodePool Key or of the controller forbid it
+	RuleNominated        // pending pods are nominated to the node
+	RuleRecent           // consolidateAfter has not elapsed, or consolidation waits
+	RuleInUse            // the node runs Subject
 	RulePDB              // a PodDisruptionBudget blocks eviction of a pod of the node: Subject
-	RuleNoPlace          // a pod of the node has no other place: Subject
+	RuleNoPlace          // a pod of the node fits on no other node: Subject
 	RulePrice            // the pods of the node would not cost less elsewhere: Subject
 	RulePayback          // the saving does not pay for the evictions: Subject
-	RuleUndo             // it would undo a recent move: Subject
+	RuleUndo             // it would undo a recent move
 	RuleSpot             // too few cheaper spot types to choose from: Subject
 	RuleUnhealthy        // too many nodes are unhealthy to repair one: Subject
 	RuleNotDue           // no disruption reason applies to the node
-	RuleBuffer           // the node reserves room for the capacity buffer Subject
+	RuleBuffer           // the free capacity of the node is reserved for the capacity buffer Subject
+)
+
+// A Cause is a kind of refusal within a Rule.
+type Cause uint8
+
+// The causes, by the rules for which they are used.
+const (
+	CauseNone Cause = iota
+
+	CauseDeleting // RulePool: the NodePool is being deleted
+	CauseStatic   // RulePool, RulePolicy: the NodePool is static and keeps By nodes
+	CauseNotReady // RulePool: the condition Ready is not True; Subject is its message
+
+	CauseGate     // RuleInvalid: a scheduling gate is set
+	CauseBackoff  // RuleInvalid, RulePolicy: the next attempt is made later
+	CauseInternal // RuleInvalid: an internal error of the planner
+
+	CauseSpread         // RuleTopology: topology spread
+	CauseAffinity       // RuleTopology: pod affinity
+	CauseAntiAffinity   // RuleTopology: pod anti-affinity
+	CauseOthersAffinity // RuleTopology: anti-affinity of another pod, or of the DaemonSets Subject
+	CauseDaemonSpread   // RuleTopology: topology spread that counts pods of the DaemonSet Subject
+	CauseDaemons        // RuleTopology: constraints of the pod and of DaemonSet pods together
+
+	CauseReservation // RuleOffering: a capacity reservation has no instance left
+	CauseMissing     // RuleVolume: the object Key does not exist
+
+	CauseNextPass // RuleEffort: the node is evaluated first in the next pass
+
+	CauseNoNodePool  // RulePolicy: the NodePool does not exist
+	CausePaused      // RulePolicy: disruption is paused for all NodePools
+	CausePoolPaused  // RulePolicy: disruption of the NodePool is paused
+	CauseRateLimit   // RulePolicy: the bound of disrupted nodes per minute is reached
+	CauseNever       // RulePolicy: consolidateAfter is Never
+	CauseWhenEmpty   // RulePolicy: only empty nodes are consolidated, and the node runs pod Subject
+	CauseUnpriced    // RulePolicy: the price of Subject is not known
+	CauseFeatureGate // RulePolicy, RuleSpot: a feature gate is off
+	CauseSurplus     // RulePolicy: the static NodePool has more nodes than replicas
+
+	CauseMoving    // RuleRecent: pods of an earlier disruption are moving
+	CauseGathering // RuleRecent: other nodes will be consolidatable within By
+
+	CauseManyPDBs // RulePDB: several PodDisruptionBudgets select one pod
+
+	CauseEmptyInstead // RulePrice: removing empty nodes saves as much
+	CauseMayCostMore  // RulePrice: each cheaper type may also be launched at a higher price
+	CauseBalanced     // RulePayback: the score is too low for consolidationPolicy Balanced
 )
 
 // Word returns the rule as an identifier, for metric labels and machine-readable output.
@@ -107,75 +165,287 @@ func (r Rule) Word() string {
 	return "placement"
 }
 
-// String returns the sentence that events, the CLI and the dashboard show.
+// String returns the reason as a fragment without a full stop, as events, the CLI and the dashboard show it.
 func (v Verdict) String() string {
 	switch v.Rule {
 	case RuleNone:
 		return "fits"
 	case RuleNoPool:
-		return "there is no NodePool that is ready"
+		return "no NodePool exists"
 	case RulePool:
-		return v.Subject
+		return v.unusable()
 	case RuleUnsupported:
-		return "asks for " + v.Subject + ", which is not supported"
-	case RuleInvalid:
-		return v.Subject
+		return "uses " + v.Subject + ", which is not supported"
 	case RuleOversized:
 		return v.oversized()
 	case RuleTaint:
 		return "does not tolerate taint " + v.Subject
-	case RuleLabels:
-		return "node selector or affinity does not match: " + v.Subject
 	case RuleResources:
-		return fmt.Sprintf("no instance type has enough %s: %s short", v.Resource, Amount(v.Resource, v.By))
+		return fmt.Sprintf("no instance type has enough %s: %s more needed", v.Resource, Amount(v.Resource, v.By, Up))
 	case RuleShape:
-		return "no instance type has this mix of resources"
+		return "no single instance type has enough of every requested resource"
 	case RuleOffering:
-		return "no capacity on offer: " + v.Subject
-	case RuleVolume:
-		return v.Subject
+		if v.Cause == CauseReservation {
+			return "capacity reservation " + v.Subject + " has no instance left"
+		}
+		return "no available offering for " + v.Subject + " (out of capacity, or not sold in the allowed zones and capacity types)"
 	case RulePorts:
-		return "host port is taken: " + v.Subject
+		return "host port is used: " + v.Subject
 	case RuleTopology:
-		return "no domain satisfies " + v.Subject
+		return v.topology()
 	case RuleLimit:
-		return fmt.Sprintf("would exceed the limit of %s by %s", v.Resource, Amount(v.Resource, v.By))
+		return fmt.Sprintf("would exceed spec.limits.%s of the NodePool by %s", v.Resource, Amount(v.Resource, v.By, Up))
 	case RuleMinValues:
-		return "minValues not met for " + v.Subject
+		return "fewer values of " + v.Key + " than minValues requires"
+	case RuleInvalid, RuleLabels, RuleVolume:
+		return v.Subject
 	}
 	return v.disruption()
 }
 
-// disruption returns the sentences of the rules about nodes.
+func (v Verdict) unusable() string {
+	switch v.Cause {
+	case CauseDeleting:
+		return "is being deleted"
+	case CauseStatic:
+		return fmt.Sprintf("is static: keeps %s (spec.replicas) and launches none for pending pods", Counted(int(v.By), "node"))
+	}
+	if v.Subject != "" {
+		return "is not ready: " + v.Subject
+	}
+	return "is not ready"
+}
+
+// topology returns the text of RuleTopology.
+func (v Verdict) topology() string {
+	over := " over " + v.Key
+	with := ""
+	if v.Subject != "" {
+		with = ", given the pods of " + v.Subject + " that run on new nodes"
+	}
+	switch v.Cause {
+	case CauseSpread:
+		return "no domain satisfies topology spread" + over + with
+	case CauseAffinity:
+		return "no domain satisfies pod affinity" + over + with
+	case CauseAntiAffinity:
+		return "no domain satisfies pod anti-affinity" + over + with
+	case CauseOthersAffinity:
+		if v.Subject != "" {
+			return "no domain satisfies the anti-affinity of " + v.Subject + over
+		}
+		return "no domain satisfies another pod's anti-affinity" + over
+	case CauseDaemonSpread:
+		return "topology spread" + over + " counts pods of " + v.Subject + ", which run on every new node"
+	}
+	return "conflicts with the (anti-)affinity of pods of " + v.Subject + ", which may run on every new node"
+}
+
+// disruption returns the text of the rules about nodes.
 func (v Verdict) disruption() string {
 	switch v.Rule {
 	case RuleEffort:
-		return "not tried: the work budget of this plan is used up"
+		if v.Cause == CauseNextPass {
+			return "not evaluated: search limit reached, evaluated first in the next pass"
+		}
+		return "not evaluated: the work budget of this plan is used up"
 	case RuleBudget:
-		return "disruption budget " + v.Subject + " is used up"
+		return fmt.Sprintf("disruption budget of NodePool %q is used up (nodes: %q)", v.Key, v.Subject)
 	case RuleNotReady:
 		return "node is not initialized"
 	case RuleDisrupted:
-		return "node is being disrupted already"
+		return "node is already being disrupted"
 	case RuleAnnotation:
-		return "do-not-disrupt is set on " + v.Subject
+		return v.Subject + " has annotation karpenter.sh/do-not-disrupt"
 	case RulePolicy:
-		return v.Subject
+		return v.policy()
 	case RuleNominated:
-		return "pods are on their way to the node"
+		return "node is nominated for pending pods"
 	case RuleRecent:
-		if v.Subject != "" {
-			return "waits " + v.Subject
-		}
-		return "consolidateAfter has not passed"
+		return v.recent()
 	case RuleInUse:
 		return "runs " + v.Subject
-	case RulePDB, RuleNoPlace, RulePrice, RulePayback, RuleUndo, RuleSpot, RuleUnhealthy:
+	case RuleUndo:
+		return "every cheaper instance type was replaced by this node within 24h (prevents oscillation)"
+	case RulePDB, RuleNoPlace, RulePrice, RulePayback, RuleSpot, RuleUnhealthy:
 		return v.Subject
 	case RuleNotDue:
 		return "no disruption reason applies"
 	case RuleBuffer:
-		return "keeps room for capacity buffer " + v.Subject
+		return "free capacity of the node is reserved for CapacityBuffer " + v.Subject
 	}
 	return fmt.Sprintf("rejected by rule %d", v.Rule)
+}
+
+// policy returns the text of RulePolicy. Without a Cause it is Subject.
+func (v Verdict) policy() string {
+	pool := fmt.Sprintf("NodePool %q", v.Key)
+	switch v.Cause {
+	case CauseNoNodePool:
+		return pool + " does not exist"
+	case CausePaused:
+		return "disruption is paused (--pause-disruption or ConfigMap karpenter-throttle)"
+	case CausePoolPaused:
+		return "disruption of " + pool + " is paused by annotation ext.karpenter.sh/disruption-paused"
+	case CauseBackoff:
+		return "an earlier disruption was cancelled; next attempt not before " + v.Subject
+	case CauseRateLimit:
+		return "--max-disruptions-per-minute is reached"
+	case CauseStatic:
+		return pool + " is static (spec.replicas): its nodes are not consolidated"
+	case CauseNever:
+		return pool + " disables consolidation: spec.disruption.consolidateAfter is Never"
+	case CauseWhenEmpty:
+		return pool + " consolidates empty nodes only (consolidationPolicy: WhenEmpty), and pod " + v.Subject + " runs here"
+	case CauseUnpriced:
+		return "price of " + v.Subject + " is unknown: the provider lists no such offering"
+	case CauseFeatureGate:
+		return pool + " is static and feature gate StaticCapacity is off"
+	case CauseSurplus:
+		return "surplus nodes of " + pool + " are deleted first (more nodes than spec.replicas)"
+	}
+	return v.Subject
+}
+
+// recent returns the text of RuleRecent.
+func (v Verdict) recent() string {
+	switch v.Cause {
+	case CauseMoving:
+		return "waiting for pods of an earlier disruption to reschedule"
+	case CauseGathering:
+		return "waiting up to " + Period(time.Duration(v.By)) + " for other nodes to become consolidatable, so that they are consolidated together"
+	}
+	if v.By == 0 {
+		return "condition Consolidatable of the NodeClaim is not True yet"
+	}
+	return "consolidateAfter (" + Period(time.Duration(v.By)) + ") has not elapsed since the last pod was added or removed"
+}
+
+// Fix returns the change that makes the check pass, as a fragment without a full stop, and true. If no change is known,
+// it returns why, and false. Both are empty for checks that pass without a change, such as RuleRecent.
+func (v Verdict) Fix() (text string, known bool) {
+	if v.Hint != "" {
+		return v.Hint, true
+	}
+	switch v.Rule {
+	case RuleNoPool:
+		return "create a NodePool", true
+	case RulePool:
+		switch v.Cause {
+		case CauseDeleting:
+			return "add a NodePool that admits the pod", true
+		case CauseStatic:
+			return "add a NodePool without spec.replicas", true
+		}
+		return "see the conditions of the NodePool", true
+	case RuleUnsupported:
+		return "not implemented; run the pod on nodes that Karpenter does not manage", false
+	case RuleInvalid:
+		switch v.Cause {
+		case CauseInternal:
+			return "internal error; please report it with the logs of the controller", false
+		case CauseNone:
+			return "change the constraints of the pod", true
+		}
+		return "none needed", false
+	case RuleOversized:
+		return fmt.Sprintf("lower the %s that the containers request", v.Resource), true
+	case RuleTaint:
+		return "add a toleration to the pod", true
+	case RuleLabels:
+		return "change the nodeSelector or node affinity of the pod", true
+	case RuleResources:
+		return "request " + Measure(v.Resource, v.By, Up) + " less", true
+	case RuleShape:
+		return "request less, or allow more instance types in the NodePool", true
+	case RulePorts:
+		return "use another hostPort in the pod", true
+	case RuleTopology:
+		return v.relax(), true
+	case RuleOffering:
+		return "allow more zones, capacity types or instance types in the NodePool", true
+	case RuleVolume:
+		return "change the volumes, nodeSelector or node affinity of the pod", true
+	case RuleLimit:
+		return fmt.Sprintf("raise spec.limits.%s of the NodePool by at least %s", v.Resource, Amount(v.Resource, v.By, Up)), true
+	case RuleMinValues:
+		return "lower minValues of " + v.Key + ", allow more values, or set --min-values-policy=BestEffort", true
+	}
+	return v.unblock()
+}
+
+// relax returns the fix of RuleTopology.
+func (v Verdict) relax() string {
+	switch v.Cause {
+	case CauseSpread:
+		return "allow more values of " + v.Key + ", or set whenUnsatisfiable: ScheduleAnyway"
+	case CauseAffinity:
+		return "create pods that match the labelSelector of the affinity first, or use preferredDuringSchedulingIgnoredDuringExecution"
+	case CauseAntiAffinity, CauseOthersAffinity:
+		return "allow more values of " + v.Key + ", or use preferredDuringSchedulingIgnoredDuringExecution"
+	case CauseDaemonSpread:
+		return "exclude pods of " + v.Subject + " by the labelSelector of the constraint"
+	}
+	return "exclude pods of " + v.Subject + " by the labelSelectors of the constraints"
+}
+
+// unblock returns the fix of the rules about nodes.
+func (v Verdict) unblock() (text string, known bool) {
+	switch v.Rule {
+	case RuleEffort:
+		if v.Cause != CauseNextPass {
+			return "none needed: planned again in the next round", false
+		}
+	case RuleAnnotation:
+		return "remove the annotation", true
+	case RulePDB:
+		if v.Cause == CauseManyPDBs {
+			return "change the selectors so that only one of them matches", true
+		}
+		return "run more replicas than the PodDisruptionBudget needs", true
+	case RuleSpot:
+		if v.Cause == CauseFeatureGate {
+			return "set feature gate SpotToSpotConsolidation=true", true
+		}
+		return fmt.Sprintf("widen spec.template.spec.requirements of NodePool %q", v.Key), true
+	case RulePayback:
+		if v.Cause != CauseBalanced {
+			return fmt.Sprintf("raise annotation ext.karpenter.sh/payback-period of NodePool %q, or lower ext.karpenter.sh/eviction-cost",
+				v.Key), true
+		}
+	case RulePolicy:
+		return v.allow()
+	}
+	return "", false
+}
+
+// allow returns the fix of RulePolicy.
+func (v Verdict) allow() (text string, known bool) {
+	switch v.Cause {
+	case CauseNoNodePool:
+		return fmt.Sprintf("delete the node, or create NodePool %q again", v.Key), true
+	case CausePaused:
+		return "unset --pause-disruption and pause-disruption in ConfigMap karpenter-throttle", true
+	case CausePoolPaused:
+		return fmt.Sprintf("remove annotation ext.karpenter.sh/disruption-paused of NodePool %q", v.Key), true
+	case CauseNever:
+		return fmt.Sprintf("set spec.disruption.consolidateAfter of NodePool %q to a duration", v.Key), true
+	case CauseWhenEmpty:
+		return fmt.Sprintf("set spec.disruption.consolidationPolicy of NodePool %q to WhenEmptyOrUnderutilized", v.Key), true
+	case CauseFeatureGate:
+		return "set feature gate StaticCapacity=true", true
+	}
+	return "", false
+}
+
+// Advice returns Fix as it is shown: "fix: …" or "no fix: …", empty if there is nothing to say.
+func (v Verdict) Advice() string {
+	text, known := v.Fix()
+	switch {
+	case text == "":
+		return ""
+	case known:
+		return "fix: " + text
+	}
+	return "no fix: " + text
 }

@@ -61,7 +61,7 @@ func (s *Snapshot) volume(pod *corev1.Pod, v *corev1.Volume) (out Volume, uses b
 	claim, ok := s.VolumeClaim(key)
 	switch {
 	case ok && v.Ephemeral != nil && !metav1.IsControlledBy(claim, pod):
-		return Volume{}, true, refuseClaim(key, "belongs to someone else, so the ephemeral volume "+v.Name+" cannot use it")
+		return Volume{}, true, refuseClaim(key, "exists, but is not owned by this pod", "delete or rename it; it has the name of ephemeral volume "+v.Name)
 	case ok:
 		if out, no = s.volumeOf(key, claim); no.OK() {
 			no = s.exclusive(key, claim, pod)
@@ -69,40 +69,53 @@ func (s *Snapshot) volume(pod *corev1.Pod, v *corev1.Volume) (out Volume, uses b
 	case v.Ephemeral != nil && v.Ephemeral.VolumeClaimTemplate != nil:
 		out, no = s.unbound(key, &v.Ephemeral.VolumeClaimTemplate.Spec, nil)
 	default:
-		no = refuseClaim(key, "does not exist")
+		no = refuseClaim(key, "does not exist", "create PersistentVolumeClaim "+key)
+		no.Cause, no.Key = CauseMissing, "PersistentVolumeClaim "+key
 	}
 	return out, true, no
 }
 
-// refuseClaim returns a refusal because of one claim.
-func refuseClaim(key, why string) Verdict {
-	return Verdict{Rule: RuleVolume, Subject: fmt.Sprintf("PersistentVolumeClaim %s %s", key, why)}
+// refuseClaim returns a refusal because of one claim, with its fix.
+func refuseClaim(key, why, fix string) Verdict {
+	return Verdict{Rule: RuleVolume, Subject: fmt.Sprintf("PersistentVolumeClaim %s %s", key, why), Hint: fix}
+}
+
+// missingClass returns a refusal because the StorageClass of an unbound claim does not exist.
+func missingClass(key, class string) Verdict {
+	v := refuseClaim(key, fmt.Sprintf("is unbound and StorageClass %q does not exist", class),
+		"create StorageClass "+class+", or name another in the claim")
+	v.Cause, v.Key = CauseMissing, "StorageClass "+class
+	return v
 }
 
 // volumeOf returns what the volume of a claim requires.
 func (s *Snapshot) volumeOf(key string, claim *corev1.PersistentVolumeClaim) (Volume, Verdict) {
 	switch {
 	case claim.DeletionTimestamp != nil:
-		return Volume{}, refuseClaim(key, "is being deleted")
+		return Volume{}, refuseClaim(key, "is being deleted", "create it again once it is deleted")
 	case claim.Status.Phase == corev1.ClaimLost:
-		return Volume{}, refuseClaim(key, "has lost its volume")
+		return Volume{}, refuseClaim(key, "has phase Lost", "restore the PersistentVolume, or create the claim again")
 	case claim.Spec.VolumeName == "":
 		return s.unbound(key, &claim.Spec, claim.Annotations)
 	}
 	volume, ok := s.Volume(claim.Spec.VolumeName)
 	switch {
 	case !ok:
-		return Volume{}, refuseClaim(key, fmt.Sprintf("is bound to PersistentVolume %q, which does not exist", claim.Spec.VolumeName))
+		return Volume{}, refuseClaim(key, fmt.Sprintf("is bound to PersistentVolume %q, which does not exist", claim.Spec.VolumeName),
+			"restore PersistentVolume "+claim.Spec.VolumeName+", or create the claim again")
 	case volume.DeletionTimestamp != nil:
-		return Volume{}, refuseClaim(key, fmt.Sprintf("is bound to PersistentVolume %q, which is being deleted", volume.Name))
+		return Volume{}, refuseClaim(key, fmt.Sprintf("is bound to PersistentVolume %q, which is being deleted", volume.Name),
+			"create the claim again")
 	case !metav1.HasAnnotation(claim.ObjectMeta, bindCompleted):
-		return Volume{}, refuseClaim(key, fmt.Sprintf("is not bound yet to PersistentVolume %q", volume.Name))
+		return Volume{}, refuseClaim(key, fmt.Sprintf("is not bound yet to PersistentVolume %q", volume.Name),
+			"see the events of the claim if it is not bound soon")
 	}
 	out := Volume{Key: key}
 	out.identify(volume)
 	out.Topology = topologyOf(volume)
 	if out.Topology != nil && len(out.Topology) == 0 {
-		return Volume{}, refuseClaim(key, fmt.Sprintf("is bound to PersistentVolume %q, whose node affinity admits no node", volume.Name))
+		return Volume{}, refuseClaim(key, fmt.Sprintf("is bound to PersistentVolume %q, whose node affinity admits no node", volume.Name),
+			"change spec.nodeAffinity of PersistentVolume "+volume.Name)
 	}
 	return out, Verdict{}
 }
@@ -121,7 +134,7 @@ func (s *Snapshot) exclusive(key string, claim *corev1.PersistentVolumeClaim, po
 	if user == "" {
 		return Verdict{}
 	}
-	return refuseClaim(key, fmt.Sprintf("is for one pod at a time, and pod %s uses it", user))
+	return refuseClaim(key, "has access mode ReadWriteOncePod and is used by pod "+user, "delete pod "+user+", or use another access mode")
 }
 
 // mounts reports whether the pod uses the claim.
@@ -140,18 +153,21 @@ func (s *Snapshot) unbound(key string, claim *corev1.PersistentVolumeClaimSpec, 
 		name = *claim.StorageClassName
 	}
 	if name == "" {
-		return Volume{}, refuseClaim(key, "is unbound and names no StorageClass")
+		return Volume{}, refuseClaim(key, "is unbound and names no StorageClass", "set spec.storageClassName, or create a PersistentVolume for it")
 	}
 	class, ok := s.StorageClass(name)
 	switch {
 	case !ok:
-		return Volume{}, refuseClaim(key, fmt.Sprintf("is unbound and its StorageClass %q does not exist", name))
+		return Volume{}, missingClass(key, name)
 	case class.VolumeBindingMode == nil || *class.VolumeBindingMode == storagev1.VolumeBindingImmediate:
-		return Volume{}, refuseClaim(key, fmt.Sprintf("is unbound, and its StorageClass %q binds before a pod has a node", name))
+		return Volume{}, refuseClaim(key, fmt.Sprintf(
+			"is unbound and StorageClass %q has volumeBindingMode Immediate: it must be provisioned first", name),
+			"see the events of the claim, or use volumeBindingMode WaitForFirstConsumer")
 	}
 	out := Volume{Key: key, Driver: driverOf(class.Provisioner), Topology: allowed(class)}
 	if out.Topology == nil && len(class.AllowedTopologies) > 0 {
-		return Volume{}, refuseClaim(key, fmt.Sprintf("is unbound, and its StorageClass %q allows no topology", name))
+		return Volume{}, refuseClaim(key, fmt.Sprintf("is unbound, and allowedTopologies of StorageClass %q admit no node", name),
+			"change allowedTopologies of StorageClass "+name)
 	}
 	return out, Verdict{}
 }

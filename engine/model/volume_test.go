@@ -125,20 +125,20 @@ func TestVolumesOf(t *testing.T) {
 		want  string
 	}{
 		{"none", func(d *disk) { d.pod.Spec.Volumes = d.pod.Spec.Volumes[:1] }, ""},
-		{"bound", func(*disk) {}, "ebs.csi.aws.com vol-1 | topology.kubernetes.io/zone in a"},
+		{"bound", func(*disk) {}, "ebs.csi.aws.com vol-1 | topology.kubernetes.io/zone in [a]"},
 		{"bound in one of two zones", func(d *disk) { d.in(in("zone", "a"), in("zone", "b")) },
-			"ebs.csi.aws.com vol-1 | zone in a | zone in b"},
+			"ebs.csi.aws.com vol-1 | zone in [a] | zone in [b]"},
 		{"bound, anywhere", func(d *disk) { d.volume.Spec.NodeAffinity = nil }, "ebs.csi.aws.com vol-1"},
 		{"labelled with zones", func(d *disk) {
 			d.volume.Spec.NodeAffinity = nil
 			d.volume.Labels = map[string]string{corev1.LabelFailureDomainBetaZone: "a__b"}
-		}, "ebs.csi.aws.com vol-1 | failure-domain.beta.kubernetes.io/zone in a, b"},
+		}, "ebs.csi.aws.com vol-1 | failure-domain.beta.kubernetes.io/zone in [a, b]"},
 		{"in tree", func(d *disk) {
 			d.volume.Spec.PersistentVolumeSource = corev1.PersistentVolumeSource{
 				AWSElasticBlockStore: &corev1.AWSElasticBlockStoreVolumeSource{VolumeID: "aws://us-east-1a/vol-2"},
 			}
-		}, "ebs.csi.aws.com vol-2 | topology.kubernetes.io/zone in a"},
-		{"no driver", func(d *disk) { d.volume.Spec.CSI = nil }, " default/data | topology.kubernetes.io/zone in a"},
+		}, "ebs.csi.aws.com vol-2 | topology.kubernetes.io/zone in [a]"},
+		{"no driver", func(d *disk) { d.volume.Spec.CSI = nil }, " default/data | topology.kubernetes.io/zone in [a]"},
 		{"on a node's disk", func(d *disk) {
 			d.volume.Spec.PersistentVolumeSource = corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{}}
 			d.in(in(corev1.LabelHostname, "n1"))
@@ -147,7 +147,7 @@ func TestVolumesOf(t *testing.T) {
 			d.volume.Spec.PersistentVolumeSource = corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{}}
 			terms := []corev1.NodeSelectorRequirement{in(corev1.LabelHostname, "n1"), in("zone", "a")}
 			d.volume.Spec.NodeAffinity.Required.NodeSelectorTerms[0].MatchExpressions = terms
-		}, " default/data | zone in a"},
+		}, " default/data | zone in [a]"},
 		{"nowhere", func(d *disk) { d.volume.Spec.NodeAffinity.Required.NodeSelectorTerms = []corev1.NodeSelectorTerm{{}} },
 			claim + `is bound to PersistentVolume "pv", whose node affinity admits no node`},
 		{"unbound", func(d *disk) { d.unbind() }, "ebs.csi.aws.com default/data"},
@@ -156,18 +156,18 @@ func TestVolumesOf(t *testing.T) {
 		{"unbound, without driver", func(d *disk) { d.unbind(); d.class.Provisioner = "kubernetes.io/no-provisioner" },
 			" default/data"},
 		{"unbound, in some zones", func(d *disk) { d.unbind(); d.class.AllowedTopologies = topologies("a b", "c") },
-			"ebs.csi.aws.com default/data | zone in a, b | zone in c"},
+			"ebs.csi.aws.com default/data | zone in [a, b] | zone in [c]"},
 		{"unbound, nowhere", func(d *disk) { d.unbind(); d.class.AllowedTopologies = topologies("") },
-			claim + `is unbound, and its StorageClass "gp3" allows no topology`},
+			claim + `is unbound, and allowedTopologies of StorageClass "gp3" admit no node`},
 		{"ephemeral", func(d *disk) { d.ephemeral("web") },
-			"ebs.csi.aws.com vol-1 | topology.kubernetes.io/zone in a"},
+			"ebs.csi.aws.com vol-1 | topology.kubernetes.io/zone in [a]"},
 		{"ephemeral, not made yet", func(d *disk) { d.ephemeral("") }, "ebs.csi.aws.com default/web-scratch"},
 		{"ephemeral, another's", func(d *disk) { d.ephemeral("web-of-old") },
-			"PersistentVolumeClaim default/web-scratch belongs to someone else, so the ephemeral volume scratch cannot use it"},
+			"PersistentVolumeClaim default/web-scratch exists, but is not owned by this pod"},
 		{"no claim", func(d *disk) { d.claim.Name = "other" }, claim + "does not exist"},
 		{"claim of another namespace", func(d *disk) { d.claim.Namespace = "other" }, claim + "does not exist"},
 		{"claim going", func(d *disk) { d.claim.DeletionTimestamp = &metav1.Time{} }, claim + "is being deleted"},
-		{"volume lost", func(d *disk) { d.claim.Status.Phase = corev1.ClaimLost }, claim + "has lost its volume"},
+		{"volume lost", func(d *disk) { d.claim.Status.Phase = corev1.ClaimLost }, claim + "has phase Lost"},
 		{"no volume", func(d *disk) { d.volume.Name = "other" },
 			claim + `is bound to PersistentVolume "pv", which does not exist`},
 		{"volume going", func(d *disk) { d.volume.DeletionTimestamp = &metav1.Time{} },
@@ -181,17 +181,17 @@ func TestVolumesOf(t *testing.T) {
 			d.claim.Annotations = map[string]string{"volume.beta.kubernetes.io/storage-class": "gp3"}
 		}, "ebs.csi.aws.com default/data"},
 		{"no class", func(d *disk) { d.unbind(); d.class.Name = "other" },
-			claim + `is unbound and its StorageClass "gp3" does not exist`},
+			claim + `is unbound and StorageClass "gp3" does not exist`},
 		{"for one pod, which another is", func(d *disk) { d.shared(corev1.PodRunning, "n1") },
-			claim + "is for one pod at a time, and pod default/other uses it"},
+			claim + "has access mode ReadWriteOncePod and is used by pod default/other"},
 		{"for one pod, with none bound yet", func(d *disk) { d.shared(corev1.PodPending, "") },
-			"ebs.csi.aws.com vol-1 | topology.kubernetes.io/zone in a"},
+			"ebs.csi.aws.com vol-1 | topology.kubernetes.io/zone in [a]"},
 		{"for one pod, which has ended", func(d *disk) { d.shared(corev1.PodSucceeded, "n1") },
-			"ebs.csi.aws.com vol-1 | topology.kubernetes.io/zone in a"},
+			"ebs.csi.aws.com vol-1 | topology.kubernetes.io/zone in [a]"},
 		{"for one pod, which it is itself", func(d *disk) { d.shared(corev1.PodPending, ""); d.pod.Spec.NodeName = "n1" },
-			"ebs.csi.aws.com vol-1 | topology.kubernetes.io/zone in a"},
+			"ebs.csi.aws.com vol-1 | topology.kubernetes.io/zone in [a]"},
 		{"binds at once", func(d *disk) { d.unbind(); *d.class.VolumeBindingMode = storagev1.VolumeBindingImmediate },
-			claim + `is unbound, and its StorageClass "gp3" binds before a pod has a node`},
+			claim + `is unbound and StorageClass "gp3" has volumeBindingMode Immediate: it must be provisioned first`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d := newDisk()

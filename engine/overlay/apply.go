@@ -143,8 +143,8 @@ func (l *ledger) enterType(
 
 func conflict(with *change, what string, pool *model.Pool) *Finding {
 	return &Finding{Reason: overlayv1alpha1.ReasonConflict, Message: fmt.Sprintf(
-		"nodeoverlay %s has the same weight and sets %s for nodepool %s; give one of them another spec.weight",
-		with.name, what, pool.Name)}
+		"Conflicts with NodeOverlay %s of equal spec.weight: both set %s for NodePool %s. This overlay is not applied; "+
+			"fix: set different weights", with.name, what, pool.Name)}
 }
 
 // lay returns the supply's types with the values of the ledger.

@@ -63,8 +63,8 @@ func describe(b *strings.Builder, pool string, before, after *model.InstanceType
 	for _, name := range after.Capacity.Names() {
 		if before.Capacity[name] != after.Capacity[name] || before.Allocatable[name] != after.Allocatable[name] {
 			fmt.Fprintf(b, "%s %s %s: %s -> %s, allocatable %s -> %s\n", pool, after.Name, name,
-				model.Amount(name, before.Capacity[name]), model.Amount(name, after.Capacity[name]),
-				model.Amount(name, before.Allocatable[name]), model.Amount(name, after.Allocatable[name]))
+				model.Amount(name, before.Capacity[name], model.Nearest), model.Amount(name, after.Capacity[name], model.Nearest),
+				model.Amount(name, before.Allocatable[name], model.Nearest), model.Amount(name, after.Allocatable[name], model.Nearest))
 		}
 	}
 }

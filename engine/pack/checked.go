@@ -19,7 +19,7 @@ type Checked struct {
 	Plan *model.Plan
 	// Leave[key] is the reason to refuse the pod with that key without planning it. It contains Options.Leave, the pods
 	// that a violation named, and the pods that caused a panic.
-	Leave map[string]string
+	Leave map[string]model.Verdict
 	// Violations are all violations that verify found in earlier plans, in order of discovery.
 	Violations []verify.Violation
 	// Panics are the panics of Solve and of verify, with the pods that cause them.
@@ -51,7 +51,7 @@ func (st Steps) SolveChecked(s *model.Snapshot, o Options) Checked {
 		st.Check = verify.Rules{Labels: o.Labels, DefaultSpread: o.DefaultSpread}.Plan
 	}
 	c := &checkedSolve{steps: st, snapshot: s, options: o, pods: podsToPlan(s)}
-	c.out.Leave = map[string]string{}
+	c.out.Leave = map[string]model.Verdict{}
 	maps.Copy(c.out.Leave, o.Leave)
 	for n := 1; ; n++ {
 		plan, violations := c.plan()
@@ -100,7 +100,7 @@ func (c *checkedSolve) plan() (*model.Plan, []verify.Violation) {
 }
 
 // try returns a plan without the pods of leave, and its violations. If Solve or verify panics, it returns the panic.
-func (c *checkedSolve) try(leave map[string]string) (plan *model.Plan, violations []verify.Violation, failed *Panic) {
+func (c *checkedSolve) try(leave map[string]model.Verdict) (plan *model.Plan, violations []verify.Violation, failed *Panic) {
 	failed = recovered(func() {
 		o := c.options
 		o.Leave = leave
@@ -112,9 +112,9 @@ func (c *checkedSolve) try(leave map[string]string) (plan *model.Plan, violation
 
 // refuseAll returns a plan that refuses all pods. The reason is that of c.out.Leave, or why for the other pods.
 func (c *checkedSolve) refuseAll(why string) *model.Plan {
-	leave := make(map[string]string, len(c.pods))
+	leave := make(map[string]model.Verdict, len(c.pods))
 	for _, p := range c.pods {
-		leave[p.Key] = why
+		leave[p.Key] = internalError(why)
 	}
 	maps.Copy(leave, c.out.Leave)
 	_, refused := exclude(c.snapshot, Options{Leave: leave}, c.pods)
@@ -122,12 +122,12 @@ func (c *checkedSolve) refuseAll(why string) *model.Plan {
 }
 
 // podsNamed returns the reason to refuse each pod that a violation names and the plan places, by pod key.
-func podsNamed(plan *model.Plan, violations []verify.Violation) map[string]string {
+func podsNamed(plan *model.Plan, violations []verify.Violation) map[string]model.Verdict {
 	planned := placedKeys(plan)
-	named := map[string]string{}
+	named := map[string]model.Verdict{}
 	for _, v := range violations {
-		if planned[v.Pod] && named[v.Pod] == "" {
-			named[v.Pod] = violationReason(v)
+		if planned[v.Pod] && named[v.Pod].OK() {
+			named[v.Pod] = internalError(violationReason(v))
 		}
 	}
 	return named
@@ -151,4 +151,9 @@ func placedKeys(plan *model.Plan) map[string]bool {
 }
 
 // violationReason returns the reason to refuse a pod because of the violation.
-func violationReason(v verify.Violation) string { return "no safe place was found: " + v.Detail }
+func violationReason(v verify.Violation) string { return "no valid placement was found: " + v.Detail }
+
+// internalError returns the verdict on pods that are refused because of a failure of the planner.
+func internalError(why string) model.Verdict {
+	return model.Verdict{Rule: model.RuleInvalid, Cause: model.CauseInternal, Subject: why}
+}

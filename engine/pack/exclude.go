@@ -22,8 +22,8 @@ func exclude(s *model.Snapshot, o Options, pods []*model.Pod) (rest []*model.Pod
 			v = s.Oversized(pod.Requests)
 			oversized[id] = v
 		}
-		if why := o.Leave[pod.Key]; why != "" {
-			v = model.Verdict{Rule: model.RuleInvalid, Subject: why}
+		if no, ok := o.Leave[pod.Key]; ok {
+			v = no
 		}
 		if v.OK() {
 			rest = append(rest, pod)

@@ -24,7 +24,7 @@ type Options struct {
 	// improvement.
 	Effort int
 	// Leave[key] is the reason to refuse the pod with that key. Such pods are not planned.
-	Leave map[string]string
+	Leave map[string]model.Verdict
 	// RelaxMinValues says that a node is launched even if its instance types have fewer distinct label values than
 	// minValues of the NodePool requires. By default its pods are refused.
 	RelaxMinValues bool

@@ -65,7 +65,7 @@ func stack() string {
 
 // panicReason returns the reason to refuse pods that cause the panic.
 func panicReason(p Panic) string {
-	return "planning this pod failed, so that it was left out for the others to be planned: " + p.Value
+	return "planning failed with this pod, so the other pods are planned without it: " + p.Value
 }
 
 // isolate finds the pods that cause a panic. It adds the pods to c.out.Leave and the panics that it sees to
@@ -78,7 +78,7 @@ func panicReason(p Panic) string {
 func (c *checkedSolve) isolate(first Panic) {
 	i := &isolation{checkedSolve: c, plannable: map[string]bool{}}
 	for _, p := range c.pods {
-		if c.out.Leave[p.Key] == "" {
+		if c.out.Leave[p.Key].OK() {
 			i.pods = append(i.pods, p)
 		}
 	}
@@ -104,8 +104,8 @@ func (i *isolation) admit(groups [][]*model.Pod) {
 	}
 	leave := maps.Clone(i.out.Leave)
 	for _, p := range i.pods {
-		if !i.plannable[p.Key] && !added[p.Key] && leave[p.Key] == "" {
-			leave[p.Key] = "not tried yet"
+		if !i.plannable[p.Key] && !added[p.Key] && leave[p.Key].OK() {
+			leave[p.Key] = internalError("not tried yet")
 		}
 	}
 	i.tries++
@@ -144,7 +144,7 @@ func (i *isolation) narrow(groups [][]*model.Pod, failed Panic) {
 // refuse refuses the pods because of the panic: it adds them to c.out.Leave and to c.out.Panics.
 func (i *isolation) refuse(pods []*model.Pod, failed Panic) {
 	for _, p := range pods {
-		i.out.Leave[p.Key] = panicReason(failed)
+		i.out.Leave[p.Key] = internalError(panicReason(failed))
 	}
 	for n := range i.out.Panics {
 		if known := &i.out.Panics[n]; known.Value == failed.Value && known.Stack == failed.Stack {

@@ -102,7 +102,7 @@ func (d *draft) explainRest(c *compile.Class, s *compile.Stage, pool *catalog.Po
 		if needs.Daemons = nil; s.Daemons != nil && cat.Fit(needs).ByPool[pool.Index].Set != nil {
 			return d.explainDaemons(c, s)
 		}
-		return model.Verdict{Rule: model.RulePorts, Subject: "a daemon on every node takes its host port"}
+		return model.Verdict{Rule: model.RulePorts, Subject: "a DaemonSet pod on every new node uses it"}
 	}
 	if v := d.explainDaemonAffinity(s); !v.OK() {
 		return v
@@ -123,12 +123,12 @@ func (d *draft) explainRest(c *compile.Class, s *compile.Stage, pool *catalog.Po
 		if v := d.explainCharge(pool, on, c.Demand); !v.OK() {
 			return v
 		}
-		return model.Verdict{Rule: model.RuleMinValues, Subject: key}
+		return model.Verdict{Rule: model.RuleMinValues, Key: key}
 	}
 	if on.Set.MinValues && len(s.Keys) > 0 && len(d.assigned.Choices(c, s)) == 0 { // no domain has enough types
 		for r := range pool.Requirements.All() {
 			if r.MinValues() > 0 {
-				return model.Verdict{Rule: model.RuleMinValues, Subject: r.Key()}
+				return model.Verdict{Rule: model.RuleMinValues, Key: r.Key()}
 			}
 		}
 	}
@@ -145,19 +145,25 @@ func (d *draft) explainDaemonAffinity(s *compile.Stage) model.Verdict {
 	for r := range s.Rules {
 		g := p.Groups[r.Group]
 		certain := slices.ContainsFunc(g.Daemons, func(i int) bool { return p.Daemons[i].Certain })
-		if names := p.DaemonsOf(g); r.Kind == topology.Near && len(names) > 0 && (s.DaemonAffinity == nil || !certain) {
-			return model.Verdict{Rule: model.RuleTopology, Subject: withDaemons(r.Kind.String()+" over "+p.Keys[g.Key].Label, names)}
+		if r.Kind == topology.Near && len(p.DaemonsOf(g)) > 0 && (s.DaemonAffinity == nil || !certain) {
+			return d.topologyVerdict(r.Kind, g)
 		}
 	}
 	return model.Verdict{}
 }
 
-// withDaemons returns the subject of a verdict with the names of the DaemonSets added, if there are any.
-func withDaemons(subject string, names []string) string {
-	if len(names) == 0 {
-		return subject
+// topologyVerdict returns the verdict on a constraint of the class, with the DaemonSets whose pods it counts.
+func (d *draft) topologyVerdict(kind topology.Kind, g *compile.Group) model.Verdict {
+	v := model.Verdict{Rule: model.RuleTopology, Cause: causes[kind], Key: d.problem.Keys[g.Key].Label}
+	if names := d.problem.DaemonsOf(g); len(names) > 0 {
+		v.Subject = daemonSets(names)
 	}
-	return subject + " with pods of " + daemonSets(names) + ", which may come with any new node"
+	return v
+}
+
+// causes are the causes of RuleTopology by the kind of the constraint.
+var causes = map[topology.Kind]model.Cause{
+	topology.Spread: model.CauseSpread, topology.Near: model.CauseAffinity, topology.Apart: model.CauseAntiAffinity,
 }
 
 // explainCharge returns the limit that allows fewer instance types than minValues require. The verdict is OK if there
@@ -179,7 +185,7 @@ func (d *draft) explainCharge(pool *catalog.Pool, on catalog.PoolFit, demand *ca
 // explainDaemons returns a verdict with the names of the DaemonSets whose pods on new nodes keep pods of the class off.
 func (d *draft) explainDaemons(c *compile.Class, s *compile.Stage) model.Verdict {
 	names := d.problem.BlockingDaemons(c, s)
-	return model.Verdict{Rule: model.RuleTopology, Subject: "its constraints beside pods of " + daemonSets(names) + ", which may come with any new node"}
+	return model.Verdict{Rule: model.RuleTopology, Cause: model.CauseDaemons, Subject: daemonSets(names)}
 }
 
 // daemonSets returns the names of DaemonSets as text for users.
@@ -199,18 +205,18 @@ func (d *draft) explainRules(c *compile.Class, s *compile.Stage) model.Verdict {
 		if g.Key == compile.HostKey && r.Kind != topology.Near {
 			continue
 		}
-		return model.Verdict{Rule: model.RuleTopology, Subject: withDaemons(r.Kind.String()+" over "+p.Keys[g.Key].Label, p.DaemonsOf(g))}
+		return d.topologyVerdict(r.Kind, g)
 	}
 	for _, m := range c.Members {
 		g := p.Groups[m]
 		if g.Key == compile.HostKey || !slices.ContainsFunc(d.assigned.Placed.Counts.Of(m).Limit, func(v int32) bool { return v != compile.NoLimit }) {
 			continue
 		}
-		subject := "another pod's anti-affinity over " + p.Keys[g.Key].Label
+		v := model.Verdict{Rule: model.RuleTopology, Cause: model.CauseOthersAffinity, Key: p.Keys[g.Key].Label}
 		if names := p.DaemonsRepelling(m); len(names) > 0 {
-			subject = "anti-affinity of " + daemonSets(names) + " over " + p.Keys[g.Key].Label
+			v.Subject = daemonSets(names)
 		}
-		return model.Verdict{Rule: model.RuleTopology, Subject: subject}
+		return v
 	}
 	return model.Verdict{}
 }

@@ -1,6 +1,7 @@
 package pack
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -196,10 +197,7 @@ func (c *checkedSolve) account(plan *model.Plan, reasons map[string]string) *mod
 		}
 	}
 	for _, why := range slices.Sorted(maps.Keys(byReason)) {
-		v := model.Verdict{Rule: model.RuleInvalid, Subject: why}
-		if why == "" {
-			v.Subject = "no safe place was found"
-		}
+		v := internalError(cmp.Or(why, "no valid placement was found"))
 		plan.Refusals = append(plan.Refusals, model.Refusal{Pods: byReason[why], Reasons: []model.PoolVerdict{{Verdict: v}}})
 	}
 	slices.SortStableFunc(plan.Refusals, func(a, b model.Refusal) int { return strings.Compare(a.Pods[0].Key, b.Pods[0].Key) })

@@ -11,21 +11,21 @@ func TestIntersects(t *testing.T) {
 		{"nothing in common", NewSet(New("a", In, "x")), NewSet(New("b", In, "y")), ""},
 		{"an empty set", NewSet(New("a", In)), Set{}, ""},
 		{"values in common", NewSet(New("a", In, "x", "y")), NewSet(New("a", In, "y", "z")), ""},
-		{"no value in common", NewSet(New("a", In, "x")), NewSet(New("a", In, "y")), "wants a in y, but has a in x"},
+		{"no value in common", NewSet(New("a", In, "x")), NewSet(New("a", In, "y")), "requires a in [y], but the NodePool has a in [x]"},
 		{"absent to both", NewSet(New("a", DoesNotExist)), NewSet(New("a", DoesNotExist)), ""},
 		{"excluded and absent", NewSet(New("a", NotIn, "x")), NewSet(New("a", DoesNotExist)), ""},
 		{"absent and excluded", NewSet(New("a", DoesNotExist)), NewSet(New("a", NotIn, "x")), ""},
 		{"two exclusions", NewSet(New("a", NotIn, "x")), NewSet(New("a", NotIn, "y")), ""},
-		{"absent and present", NewSet(New("a", DoesNotExist)), NewSet(New("a", Exists)), "wants a present, but has a absent"},
+		{"absent and present", NewSet(New("a", DoesNotExist)), NewSet(New("a", Exists)), "requires a present, but the NodePool has a absent"},
 		{"present, excluded, and absent", NewSet(New("a", NotIn, "x"), New("a", Exists)), NewSet(New("a", DoesNotExist)),
-			"wants a absent, but has a present and not in x"},
-		{"absent and listed", NewSet(New("a", DoesNotExist)), NewSet(New("a", In, "x")), "wants a in x, but has a absent"},
-		{"listed and excluded", NewSet(New("a", In, "x")), NewSet(New("a", NotIn, "x")), "wants a not in x, but has a in x"},
-		{"bounds that cross", NewSet(New("a", Gt, "5")), NewSet(New("a", Lt, "5")), "wants a <= 4, but has a >= 6"},
+			"requires a absent, but the NodePool has a present and not in [x]"},
+		{"absent and listed", NewSet(New("a", DoesNotExist)), NewSet(New("a", In, "x")), "requires a in [x], but the NodePool has a absent"},
+		{"listed and excluded", NewSet(New("a", In, "x")), NewSet(New("a", NotIn, "x")), "requires a not in [x], but the NodePool has a in [x]"},
+		{"bounds that cross", NewSet(New("a", Gt, "5")), NewSet(New("a", Lt, "5")), "requires a <= 4, but the NodePool has a >= 6"},
 		{"a contradiction", NewSet(New("a", Exists)), NewSet(New("a", In)), "the constraints on a contradict each other"},
 		{
 			"the first key in order", FromLabels(map[string]string{"z": "1", "m": "1", "a": "1"}),
-			FromLabels(map[string]string{"z": "2", "m": "2", "a": "1"}), "wants m in 2, but has m in 1",
+			FromLabels(map[string]string{"z": "2", "m": "2", "a": "1"}), "requires m in [2], but the NodePool has m in [1]",
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -45,23 +45,23 @@ func TestCompatible(t *testing.T) {
 	}{
 		{"nothing is asked", NewSet(New("a", In, "x")), Set{}, nil, ""},
 		{"a label defined", NewSet(New("a", In, "x")), NewSet(New("a", Exists)), nil, ""},
-		{"a label not defined", Set{}, NewSet(New("a", In, "x")), wellKnown, "wants a in x, but no such label is defined"},
-		{"even any value must be defined", Set{}, NewSet(New("a", Exists)), wellKnown, "wants a present, but no such label is defined"},
-		{"a bound must be defined", Set{}, NewSet(New("a", Gt, "5")), wellKnown, "wants a >= 6, but no such label is defined"},
+		{"a label not defined", Set{}, NewSet(New("a", In, "x")), wellKnown, "requires label a in [x], which no node of the NodePool has"},
+		{"even any value must be defined", Set{}, NewSet(New("a", Exists)), wellKnown, "requires label a present, which no node of the NodePool has"},
+		{"a bound must be defined", Set{}, NewSet(New("a", Gt, "5")), wellKnown, "requires label a >= 6, which no node of the NodePool has"},
 		{"a well-known label need not be", Set{}, NewSet(New("zone", In, "x")), wellKnown, ""},
-		{"unless none is allowed", Set{}, NewSet(New("zone", In, "x")), nil, "wants zone in x, but no such label is defined"},
+		{"unless none is allowed", Set{}, NewSet(New("zone", In, "x")), nil, "requires label zone in [x], which no node of the NodePool has"},
 		{"an exclusion need not be", Set{}, NewSet(New("a", NotIn, "x")), nil, ""},
 		{"absence need not be", Set{}, NewSet(New("a", DoesNotExist)), nil, ""},
 		{"an exclusion that insists must be", Set{}, NewSet(New("a", NotIn, "x"), New("a", Exists)), nil,
-			"wants a present and not in x, but no such label is defined"},
+			"requires label a present and not in [x], which no node of the NodePool has"},
 		{"a contradiction is not saved by being well-known", Set{}, NewSet(New("zone", In, "x"), New("zone", In, "y")),
 			wellKnown, "the constraints on zone contradict each other"},
 		{"a label that differs", NewSet(New("zone", In, "x")), NewSet(New("zone", In, "y")), wellKnown,
-			"wants zone in y, but has zone in x"},
+			"requires zone in [y], but the NodePool has zone in [x]"},
 		{"what only the node says does not matter", NewSet(New("a", In, "x"), New("b", In, "y")), NewSet(New("b", In, "y")), nil, ""},
 		{
 			"the first key in order", NewSet(New("b", In, "x")), NewSet(New("c", In, "x"), New("b", In, "y")), nil,
-			"wants b in y, but has b in x",
+			"requires b in [y], but the NodePool has b in [x]",
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -106,7 +106,7 @@ func TestWithHint(t *testing.T) {
 
 	c := Conflict{Key: "zon", Want: New("zon", In, "a"), Undefined: true}
 	if got, want := c.WithHint("zone", "zones").String(),
-		"wants zon in a, but no such label is defined; did you mean zone?"; got != want {
+		"requires label zon in [a], which no node of the NodePool has (similar key: zone)"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if got := (Conflict{Key: "zone", Have: New("zone", In, "b")}).WithHint("zones"); got.Hint != "" {

@@ -21,11 +21,11 @@ func (c Conflict) String() string {
 		return fmt.Sprintf("the constraints on %s contradict each other", c.Key)
 	}
 	if !c.Undefined {
-		return fmt.Sprintf("wants %s, but has %s", c.Want, c.Have)
+		return fmt.Sprintf("requires %s, but the NodePool has %s", c.Want, c.Have)
 	}
-	s := fmt.Sprintf("wants %s, but no such label is defined", c.Want)
+	s := fmt.Sprintf("requires label %s, which no node of the NodePool has", c.Want)
 	if c.Hint != "" {
-		s += fmt.Sprintf("; did you mean %s?", c.Hint)
+		s += fmt.Sprintf(" (similar key: %s)", c.Hint)
 	}
 	return s
 }

@@ -22,7 +22,7 @@ func (r Requirement) words() string {
 	if !r.complement {
 		switch {
 		case len(r.values) > 0:
-			return "in " + list(r.values)
+			return "in [" + list(r.values) + "]"
 		case r.absent:
 			return "absent"
 		}
@@ -40,7 +40,7 @@ func (r Requirement) words() string {
 		parts = append(parts, "present")
 	}
 	if len(r.values) > 0 {
-		parts = append(parts, "not in "+list(r.values))
+		parts = append(parts, "not in ["+list(r.values)+"]")
 	}
 	if len(parts) == 0 {
 		return "anything"

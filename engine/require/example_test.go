@@ -15,8 +15,8 @@ func ExampleRequirement_Intersect() {
 	fmt.Println(pool.Intersect(require.New("generation", require.NotIn, "7")))
 	// Output:
 	// generation >= 6
-	// generation in 6, 7
-	// generation >= 6 and not in 7
+	// generation in [6, 7]
+	// generation >= 6 and not in [7]
 }
 
 func ExampleSet_Compatible() {
@@ -39,8 +39,8 @@ func ExampleSet_Compatible() {
 	}
 	// Output:
 	// compatible
-	// wants kubernetes.io/arch in arm64, but has kubernetes.io/arch in amd64
-	// wants kubernetes.io/arhc in amd64, but no such label is defined; did you mean kubernetes.io/arch?
+	// requires kubernetes.io/arch in [arm64], but the NodePool has kubernetes.io/arch in [amd64]
+	// requires label kubernetes.io/arhc in [amd64], which no node of the NodePool has (similar key: kubernetes.io/arch)
 }
 
 func ExampleSet_And() {
@@ -50,7 +50,7 @@ func ExampleSet_And() {
 	fmt.Println(both)
 	fmt.Println(both.Labels())
 	// Output:
-	// team in web; zone in b
+	// team in [web]; zone in [b]
 	// map[team:web zone:b]
 }
 

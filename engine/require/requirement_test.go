@@ -25,7 +25,7 @@ func TestNew(t *testing.T) {
 	}{
 		{
 			name: "In is the listed set", op: In, values: []string{"b", "a", "b"},
-			want: "k in a, b", wantOp: In, has: []string{"a", "b"}, hasNot: []string{"c", ""},
+			want: "k in [a, b]", wantOp: In, has: []string{"a", "b"}, hasNot: []string{"c", ""},
 			len: 2, any: "a",
 		},
 		{
@@ -34,7 +34,7 @@ func TestNew(t *testing.T) {
 		},
 		{
 			name: "NotIn is all but the listed, and absence", op: NotIn, values: []string{"b", "a"},
-			want: "k not in a, b", wantOp: NotIn, has: []string{"c", ""}, hasNot: []string{"a", "b"},
+			want: "k not in [a, b]", wantOp: NotIn, has: []string{"c", ""}, hasNot: []string{"a", "b"},
 			absent: true, len: math.MaxInt64 - 2, any: "0",
 		},
 		{
@@ -129,27 +129,27 @@ func TestIntersect(t *testing.T) {
 		a, b Requirement
 		want string
 	}{
-		{"lists meet", in("a", "b", "c"), in("b", "c", "d"), "k in b, c"},
+		{"lists meet", in("a", "b", "c"), in("b", "c", "d"), "k in [b, c]"},
 		{"lists that do not meet contradict", in("a"), in("b"), "k impossible"},
-		{"an exclusion is taken off a list", in("a", "b"), notIn("b"), "k in a"},
+		{"an exclusion is taken off a list", in("a", "b"), notIn("b"), "k in [a]"},
 		{"a list excluded whole contradicts", in("a", "b"), notIn("a", "b", "c"), "k impossible"},
-		{"a list exists", in("a"), New("k", Exists), "k in a"},
+		{"a list exists", in("a"), New("k", Exists), "k in [a]"},
 		{"a list is never absent", in("a"), New("k", DoesNotExist), "k impossible"},
-		{"exclusions add up", notIn("c", "a"), notIn("b", "c"), "k not in a, b, c"},
+		{"exclusions add up", notIn("c", "a"), notIn("b", "c"), "k not in [a, b, c]"},
 		{"an exclusion may be absent", notIn("a"), New("k", DoesNotExist), "k absent"},
-		{"Exists insists on the label", notIn("a"), New("k", Exists), "k present and not in a"},
+		{"Exists insists on the label", notIn("a"), New("k", Exists), "k present and not in [a]"},
 		{"present and absent contradict", New("k", Exists), New("k", DoesNotExist), "k impossible"},
 		{"the larger lower bound holds", gte(3), gte(5), "k >= 5"},
 		{"the smaller upper bound holds", lte(3), lte(5), "k <= 3"},
 		{"bounds make an interval", gte(3), lte(5), "k >= 3 and <= 5"},
 		{"bounds may touch", gte(5), lte(5), "k >= 5 and <= 5"},
 		{"crossing bounds contradict", gte(6), lte(5), "k impossible"},
-		{"a bound drops what lies outside a list", in("3", "05", "7", "a", "5.5"), gte(5), "k in 05, 7"},
-		{"bounds are dropped once the set is a list", in("5", "7"), gte(5).Intersect(lte(6)), "k in 5"},
-		{"exclusions outside the bounds are dropped", notIn("a", "3", "7"), gte(5), "k >= 5 and not in 7"},
+		{"a bound drops what lies outside a list", in("3", "05", "7", "a", "5.5"), gte(5), "k in [05, 7]"},
+		{"bounds are dropped once the set is a list", in("5", "7"), gte(5).Intersect(lte(6)), "k in [5]"},
+		{"exclusions outside the bounds are dropped", notIn("a", "3", "7"), gte(5), "k >= 5 and not in [7]"},
 		{"a later bound drops earlier exclusions", notIn("7").Intersect(gte(5)), lte(6), "k >= 5 and <= 6"},
 		{"a bounded label must be there", gte(5), New("k", DoesNotExist), "k impossible"},
-		{"the larger minValues holds", in("a", "b").WithMinValues(2), in("a", "b", "c").WithMinValues(1), "k in a, b (at least 2 of them)"},
+		{"the larger minValues holds", in("a", "b").WithMinValues(2), in("a", "b", "c").WithMinValues(1), "k in [a, b] (at least 2 of them)"},
 		{"minValues outlive the values", in("a").WithMinValues(2), in("b"), "k impossible (at least 2 of them)"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -228,7 +228,7 @@ func TestLongListsAreCutShort(t *testing.T) {
 	for i := range 15 {
 		values = append(values, string(rune('a'+i)))
 	}
-	want := "k in a, b, c, d, e, f, g, h, i, j, k, l and 3 more"
+	want := "k in [a, b, c, d, e, f, g, h, i, j, k, l and 3 more]"
 	if got := New("k", In, values...).String(); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -21,7 +21,7 @@ func TestSet(t *testing.T) {
 	if diff := cmp.Diff([]string{"arch", "gen", "zone"}, s.Keys()); diff != "" {
 		t.Errorf("keys (-want +got):\n%s", diff)
 	}
-	if want := "arch in amd64; gen >= 6; zone in b"; s.String() != want || s.Len() != 3 {
+	if want := "arch in [amd64]; gen >= 6; zone in [b]"; s.String() != want || s.Len() != 3 {
 		t.Errorf("got %q, want %q", s, want)
 	}
 	if diff := cmp.Diff(map[string]string{"arch": "amd64", "zone": "b"}, s.Labels()); diff != "" {
@@ -33,11 +33,11 @@ func TestSet(t *testing.T) {
 	if r, ok := s.Get("team"); ok || !r.Empty() || s.Has("team") || !s.Has("arch") {
 		t.Errorf("Get(team) = %q, %v", r, ok)
 	}
-	if got := s.Without("gen", "team", "arch"); got.String() != "zone in b" {
+	if got := s.Without("gen", "team", "arch"); got.String() != "zone in [b]" {
 		t.Errorf("Without = %q", got)
 	}
 	if got := s.With(New("zone", In, "a"), New("team", Exists)); got.String() !=
-		"arch in amd64; gen >= 6; team present; zone impossible" {
+		"arch in [amd64]; gen >= 6; team present; zone impossible" {
 		t.Errorf("With = %q", got)
 	}
 	if s.Len() != 3 {

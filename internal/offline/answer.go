@@ -3,6 +3,7 @@ package offline
 import (
 	"fmt"
 	"slices"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -74,22 +75,22 @@ func (r *Run) Pod(e *explain.Explainer, key string) (PodAnswer, bool) {
 func standing(p *model.Pod) string {
 	switch {
 	case p.Terminal():
-		return "has ended"
+		return "has finished"
 	case p.Bound():
 		return "runs on node " + p.Object.Spec.NodeName
 	case p.Daemon():
-		return "belongs to a DaemonSet: such pods come with a node and are no reason to have one"
+		return "DaemonSet pod: Karpenter launches no nodes for it"
 	case p.Mirror():
-		return "is a static pod of its node"
+		return "static pod: managed by the kubelet of its node"
 	case p.Terminating():
 		return "is being deleted"
 	}
 	for _, c := range p.Object.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
-			return fmt.Sprintf("waits, and not for a node: the scheduler says %s: %s", c.Reason, c.Message)
+			return fmt.Sprintf("pending for another reason: PodScheduled=False, %s: %s", c.Reason, c.Message)
 		}
 	}
-	return "the scheduler has not looked at it yet"
+	return "kube-scheduler has not evaluated the pod yet"
 }
 
 // A NodeAnswer says what a node is, and whether it would go or what keeps it, also as JSON.
@@ -104,9 +105,12 @@ type NodeAnswer struct {
 	Pods         int               `json:"pods"`
 	Used         map[string]string `json:"used"`
 	Allocatable  map[string]string `json:"allocatable"`
-	// Command is what would be done to it now; without one, Reason is why it stays, and LostPerHour what that costs.
+	// Command is what would be done to it now. If Withheld is not empty, it is the enforcement mode of the NodePool, which
+	// prevents that. Without a command, Reason is why the node is kept, Fix what to change, and LostPerHour what that costs.
 	Command     *CommandResult `json:"command,omitempty"`
+	Withheld    string         `json:"withheld,omitempty"`
 	Reason      string         `json:"reason,omitempty"`
+	Fix         string         `json:"fix,omitempty"`
 	LostPerHour float64        `json:"lostPerHour"`
 
 	Of    *model.Node    `json:"-"`
@@ -124,26 +128,44 @@ func (r *Run) Node(d *Disruption, name string) (NodeAnswer, bool) {
 		Zone: n.Labels[corev1.LabelTopologyZone], CapacityType: n.Labels[apiv1.CapacityTypeLabelKey],
 		Initialized: n.Initialized, Pods: len(n.Pods), Used: written(n.Used), Allocatable: written(n.Allocatable), Of: n,
 	}
-	for i := range d.Commands {
-		if c := &d.Commands[i]; slices.Contains(c.Names(), n.Name) {
-			result := commandResult(c)
-			a.Command, a.Doing = &result, c
-			return a, true
+	if a.choose(d.Commands) {
+		return a, true
+	}
+	if a.choose(d.Proposed) {
+		if pool, ok := r.Snapshot.Pool(n.Pool); ok {
+			a.Withheld = pool.Mode(d.Mode)
 		}
+		return a, true
 	}
 	for _, x := range d.Blocked {
 		if x.Node.Name == n.Name {
 			a.Reason, a.LostPerHour = x.Verdict.String(), x.Worth
+			if fix, known := x.Verdict.Fix(); known {
+				a.Fix = fix
+			}
 		}
 	}
 	return a, true
 }
 
+// choose sets the command of the node, if it is one of commands.
+func (a *NodeAnswer) choose(commands []model.Command) bool {
+	for i := range commands {
+		if c := &commands[i]; slices.Contains(c.Names(), a.Node) {
+			result := commandResult(c)
+			a.Command, a.Doing = &result, c
+			return true
+		}
+	}
+	return false
+}
+
 // A PoolAnswer says what a pool can do, what it holds, and whom it refuses, also as JSON.
 type PoolAnswer struct {
 	Pool string `json:"pool"`
-	// Problem is why it launches nothing.
+	// Problem is why it launches nothing for pending pods, and Fix what to change.
 	Problem string `json:"problem,omitempty"`
+	Fix     string `json:"fix,omitempty"`
 	// Allowed counts those of its Offered instance types that meet its requirements; the first of Cheapest costs the least.
 	Allowed         int     `json:"allowedTypes"`
 	Offered         int     `json:"offeredTypes"`
@@ -163,6 +185,8 @@ type LimitResult struct {
 	Resource string `json:"resource"`
 	Used     string `json:"used"`
 	Limit    string `json:"limit"`
+
+	UsedAmount, LimitAmount int64 `json:"-"`
 }
 
 // A PoolRefusal is pods that are alike and go nowhere, and what keeps them out of the pool.
@@ -183,10 +207,14 @@ func (r *Run) Pool(e *explain.Explainer, name string) (PoolAnswer, bool) {
 	a := PoolAnswer{Pool: name, Nodes: int(used[model.Nodes]), Limits: []LimitResult{}, Refuses: []PoolRefusal{}}
 	if v := pool.Usable(); !v.OK() {
 		a.Problem = v.String()
+		a.Fix, _ = v.Fix()
 	}
 	a.choose(r.Snapshot.Types(name), pool.Requirements)
 	for _, res := range pool.Limits.Names() {
-		a.Limits = append(a.Limits, LimitResult{string(res), model.Amount(res, used[res]), model.Amount(res, pool.Limits[res])})
+		a.Limits = append(a.Limits, LimitResult{
+			Resource: string(res), Used: quantity(res, used[res]), Limit: quantity(res, pool.Limits[res]),
+			UsedAmount: used[res], LimitAmount: pool.Limits[res],
+		})
 	}
 	for i := range r.Plan.Nodes {
 		if r.Plan.Nodes[i].Pool.Name == name {
@@ -236,13 +264,21 @@ func firstImpossible(types []*model.InstanceType, reqs require.Set) string {
 	return "none has all of " + reqs.String()
 }
 
-// written are resources for people.
+// written returns resources as quantities of Kubernetes.
 func written(r model.Resources) map[string]string {
 	out := map[string]string{}
 	for _, name := range r.Names() {
-		out[string(name)] = model.Amount(name, r[name])
+		out[string(name)] = quantity(name, r[name])
 	}
 	return out
+}
+
+func quantity(name corev1.ResourceName, v int64) string {
+	if name == corev1.ResourcePods || name == model.Nodes {
+		return strconv.FormatInt(v, 10)
+	}
+	q := model.Quantity(name, v)
+	return q.String()
 }
 
 func keysOf(pods []*model.Pod) []string {

@@ -24,7 +24,7 @@ type Case struct {
 	// Labels are the labels that the catalogue gives meaning to.
 	Labels apiv1.LabelRules
 	// Leave are pods that no plan is made for, by key, and why.
-	Leave map[string]string
+	Leave map[string]model.Verdict
 	// Spread holds what the scheduler makes selectors of for pods that say nothing about spread; its constraints are for the
 	// caller to set.
 	Spread topology.Defaults
@@ -51,7 +51,7 @@ type assembly struct {
 func Assemble(set *manifest.Set, catalogue *Catalogue, now time.Time) (*Case, error) {
 	a := &assembly{
 		Case: &Case{
-			Now: now, Labels: catalogue.Labels(), Leave: map[string]string{}, Warnings: slices.Clone(set.Warnings),
+			Now: now, Labels: catalogue.Labels(), Leave: map[string]model.Verdict{}, Warnings: slices.Clone(set.Warnings),
 			Delta: model.Delta{Types: map[string][]*model.InstanceType{}},
 		},
 		set: set, catalogue: catalogue, nodes: map[string]*corev1.Node{}, claims: map[string]bool{},

@@ -21,6 +21,8 @@ type Disruption struct {
 	Floor float64
 	// Moved is how many pods the commands move.
 	Moved int
+	// Mode is the enforcement mode of NodePools without an annotation, empty for Auto.
+	Mode string
 	// Took is how long deciding took.
 	Took time.Duration
 }
@@ -30,7 +32,7 @@ type Disruption struct {
 func (r *Run) Disrupt(o disrupt.Options, now func() time.Time) *Disruption {
 	o.Pack = r.Options
 	start := now()
-	out := &Disruption{Decision: disrupt.Decide(r.Snapshot, o, disrupt.Cursor{})}
+	out := &Disruption{Mode: o.Mode, Decision: disrupt.Decide(r.Snapshot, o, disrupt.Cursor{})}
 	out.Took = now().Sub(start)
 	gone := map[string]bool{}
 	for i := range out.Commands {

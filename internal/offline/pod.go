@@ -3,12 +3,14 @@ package offline
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/internal/manifest"
 )
 
@@ -58,8 +60,17 @@ func (a *assembly) wait(p *corev1.Pod) {
 	if gates := p.Spec.SchedulingGates; len(gates) > 0 {
 		names := make([]string, len(gates))
 		for i, g := range gates {
-			names[i] = g.Name
+			names[i] = strconv.Quote(g.Name)
 		}
-		a.Leave[p.Namespace+"/"+p.Name] = "is held back by scheduling gate " + strings.Join(names, ", ")
+		a.Leave[p.Namespace+"/"+p.Name] = model.Verdict{Rule: model.RuleInvalid, Cause: model.CauseGate,
+			Subject: "not planned: " + set(names), Hint: "remove the entry from spec.schedulingGates when the pod may start"}
 	}
+}
+
+// set says which scheduling gates are set.
+func set(gates []string) string {
+	if len(gates) == 1 {
+		return "scheduling gate " + gates[0] + " is set"
+	}
+	return "scheduling gates " + strings.Join(gates, ", ") + " are set"
 }

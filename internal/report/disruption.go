@@ -10,7 +10,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/offline"
 )
 
-// Disruption renders what disruption would do, best saving first, and why other nodes stay.
+// Disruption renders what disruption would do, best saving first, and why other nodes are kept.
 func (s Style) Disruption(d *offline.Disruption) string {
 	var b strings.Builder
 	gone, added := 0, 0
@@ -21,12 +21,12 @@ func (s Style) Disruption(d *offline.Disruption) string {
 	if len(d.Commands) == 0 {
 		b.WriteString(s.bold("no node would be disrupted now") + "\n")
 	} else {
-		b.WriteString(s.bold("disruption: ") + fmt.Sprintf("%s, %s, and %s\n\n", Count(gone, "node")+" would go",
-			Count(added, "node")+" would come in their place", Count(d.Moved, "pod")+" would move"))
+		b.WriteString(s.bold("disruption: ") + fmt.Sprintf("%s would be removed, %s launched, %s moved\n\n",
+			Count(gone, "node"), Number(added), Count(d.Moved, "pod")))
 		s.commands(&b, d.Commands)
 	}
 	if len(d.Proposed) > 0 {
-		b.WriteString("\n" + s.bold("held back by the mode of their NodePools") + "\n\n")
+		b.WriteString("\n" + s.bold("withheld by the enforcement mode of their NodePools") + "\n\n")
 		s.commands(&b, d.Proposed)
 	}
 	fmt.Fprintf(&b, "\n%s $%s/h now, $%s/h afterwards", s.bold("price of all nodes"), dollars(d.Before), dollars(d.After))
@@ -34,14 +34,14 @@ func (s Style) Disruption(d *offline.Disruption) string {
 		fmt.Fprintf(&b, " (%+.1f%%)", (d.After/d.Before-1)*100)
 	}
 	if d.Floor > 0 {
-		fmt.Fprintf(&b, "; no choice of nodes goes below $%s/h", dollars(d.Floor))
+		fmt.Fprintf(&b, "; lower bound $%s/h", dollars(d.Floor))
 	}
 	b.WriteString("\n")
 	if d.Unpriced > 0 {
-		fmt.Fprintf(&b, "%s whose price is not known counts as free\n", Count(d.Unpriced, "node"))
+		fmt.Fprintf(&b, "price unknown for %s, counted as 0\n", Count(d.Unpriced, "node"))
 	}
 	if d.Stats.Exhausted {
-		b.WriteString(s.yellow("not every node was weighed: the rest comes in later passes") + "\n")
+		b.WriteString(s.yellow("search limit reached: not every node was evaluated") + "\n")
 	}
 	s.blocked(&b, d.Blocked)
 	return b.String()
@@ -54,14 +54,14 @@ func (s Style) commands(b *strings.Builder, commands []model.Command) {
 	}
 	slices.SortStableFunc(best, func(a, b *model.Command) int { return cmp.Compare(b.Saves, a.Saves) })
 	t := &table{right: map[int]bool{3: true, 4: true}}
-	t.add("ACTION", "NODES", "BY", "PODS", "SAVES $/H", "REASON")
+	t.add("ACTION", "NODES", "REPLACEMENTS", "PODS", "SAVES $/H", "REASON")
 	for _, c := range best[:min(len(best), most)] {
 		mix := (&model.Plan{Nodes: c.Replacements}).Mix()
 		t.add(c.Decision(), few(c.Names()), few(mix), Number(c.Moves()), fmt.Sprintf("%.4f", c.Saves), string(c.Reason))
 	}
 	t.write(b, "", s.dim)
 	if more := len(best) - most; more > 0 {
-		fmt.Fprintf(b, "and %s more commands; -o json has them all\n", Number(more))
+		fmt.Fprintf(b, "and %s more commands; -o json lists all\n", Number(more))
 	}
 }
 
@@ -74,22 +74,30 @@ func few(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:shown], ", "), len(names)-shown)
 }
 
-// A hold is the nodes that one rule keeps where they are.
+// A hold is the nodes that are kept for one reason.
 type hold struct {
 	first model.Blocked
 	nodes int
 	worth float64
 }
 
-// blocked sums up, by reason, why nodes stay, what is lost by that first.
+// A reason is what the verdicts of a hold have in common. Key is the NodePool, if the rule is about one.
+type reason struct {
+	rule  model.Rule
+	cause model.Cause
+	key   string
+}
+
+// blocked sums up why nodes are kept, by reason, largest unrealized savings first.
 func (s Style) blocked(b *strings.Builder, all []model.Blocked) {
-	byRule := map[model.Rule]*hold{}
+	byReason := map[reason]*hold{}
 	var holds []*hold
 	for _, x := range all {
-		h := byRule[x.Verdict.Rule]
+		r := reason{x.Verdict.Rule, x.Verdict.Cause, x.Verdict.Key}
+		h := byReason[r]
 		if h == nil {
 			h = &hold{first: x}
-			byRule[x.Verdict.Rule] = h
+			byReason[r] = h
 			holds = append(holds, h)
 		}
 		h.nodes++
@@ -99,17 +107,24 @@ func (s Style) blocked(b *strings.Builder, all []model.Blocked) {
 		return
 	}
 	slices.SortStableFunc(holds, func(a, b *hold) int { return cmp.Compare(b.worth, a.worth) })
-	b.WriteString("\n" + s.bold(Count(len(all), "node")+" would stay") + "\n")
+	b.WriteString("\n" + s.bold(Count(len(all), "node")+kept(len(all))) + "\n")
 	t := &table{right: map[int]bool{0: true, 1: true}}
-	t.add("NODES", "LOST $/H", "WHY")
+	t.add("NODES", "UNREALIZED SAVINGS $/H", "REASON")
 	for _, h := range holds {
 		why := h.first.Verdict.String()
 		if h.nodes > 1 {
-			why = fmt.Sprintf("%s (%s, and like it)", why, h.first.Node.Name)
+			why = fmt.Sprintf("%s (node %s, and %s more)", why, h.first.Node.Name, Number(h.nodes-1))
 		} else {
-			why = fmt.Sprintf("%s (%s)", why, h.first.Node.Name)
+			why = fmt.Sprintf("%s (node %s)", why, h.first.Node.Name)
 		}
 		t.add(Number(h.nodes), fmt.Sprintf("%.4f", h.worth), why)
 	}
 	t.write(b, "", s.dim)
+}
+
+func kept(nodes int) string {
+	if nodes == 1 {
+		return " is kept"
+	}
+	return " are kept"
 }

@@ -31,9 +31,9 @@ func (s Style) Plan(p *model.Plan, e *explain.Explainer) string {
 	return b.String()
 }
 
-// headline says it all in one line.
+// headline sums the plan up in one line.
 func (s Style) headline(p *model.Plan) string {
-	launched, placed, refused := 0, 0, 0
+	launched, placed, refused, gated := 0, 0, 0, 0
 	for i := range p.Nodes {
 		launched += len(p.Nodes[i].Pods)
 	}
@@ -41,23 +41,33 @@ func (s Style) headline(p *model.Plan) string {
 		placed += len(x.Pods)
 	}
 	for _, r := range p.Refusals {
+		if isGated(r) {
+			gated += len(r.Pods)
+			continue
+		}
 		refused += len(r.Pods)
 	}
-	if launched+placed+refused == 0 {
+	if launched+placed+refused+gated == 0 {
 		return s.bold("no pods are pending: nothing to launch")
 	}
 	var parts []string
 	if placed > 0 {
-		parts = append(parts, fmt.Sprintf("%s on nodes that are there", Number(placed)))
+		parts = append(parts, fmt.Sprintf("%s on existing nodes", Number(placed)))
 	}
 	if launched > 0 {
 		parts = append(parts, fmt.Sprintf("%s on %s", Number(launched), Count(len(p.Nodes), "new node")))
 	}
 	if refused > 0 {
-		parts = append(parts, s.red(fmt.Sprintf("%s without a place", Number(refused))))
+		parts = append(parts, s.red(fmt.Sprintf("%s unschedulable", Number(refused))))
 	}
-	return s.bold(Count(launched+placed+refused, "pending pod")+": ") + strings.Join(parts, ", ")
+	if gated > 0 {
+		parts = append(parts, fmt.Sprintf("%s not planned (scheduling gates)", Number(gated)))
+	}
+	return s.bold(Count(launched+placed+refused+gated, "pending pod")+": ") + strings.Join(parts, ", ")
 }
+
+// isGated reports whether the pods are not planned because of a scheduling gate.
+func isGated(r model.Refusal) bool { return r.Reasons[0].Verdict.Cause == model.CauseGate }
 
 // A group is nodes of one pool, type, zone and capacity type.
 type group struct {
@@ -130,7 +140,7 @@ func (s Style) nodes(b *strings.Builder, p *model.Plan) {
 		pods += g.pods
 	}
 	blank := make([]string, len(head)-5)
-	t.add(append(append([]string{Number(len(p.Nodes)), "in all", "", "", Number(pods)}, blank...), dollars(p.Price))...)
+	t.add(append(append([]string{Number(len(p.Nodes)), "total", "", "", Number(pods)}, blank...), dollars(p.Price))...)
 	t.write(b, "", s.dim)
 	b.WriteString("\n" + s.Money(p.Price, p.Floor) + "\n")
 }
@@ -142,11 +152,10 @@ func (s Style) Money(price, floor float64) string {
 		return text
 	}
 	gap := (price/floor - 1) * 100
-	text += fmt.Sprintf("; no choice of nodes goes below $%s/h", dollars(floor))
 	if gap < 0.05 {
-		return text + ", so this is the best there is"
+		return text + "; optimal (within 0.05%)"
 	}
-	return text + fmt.Sprintf(": a gap of %.1f%%", gap)
+	return text + fmt.Sprintf("; lower bound $%s/h, at most %.1f%% above the optimum", dollars(floor), gap)
 }
 
 func (s Style) resource(g *group, name corev1.ResourceName) string {
@@ -171,10 +180,10 @@ func devices(g *group) []string {
 // most is how many lines a list has before it is cut.
 const most = 20
 
-// placements writes which nodes that are there take pods.
+// placements writes which existing nodes get pods.
 func (s Style) placements(b *strings.Builder, p *model.Plan) {
 	t := &table{right: map[int]bool{1: true}}
-	t.add("NODE THAT IS THERE", "PODS", "CPU AFTER", "MEMORY AFTER")
+	t.add("EXISTING NODE", "PODS", "CPU AFTER", "MEMORY AFTER")
 	for _, x := range p.Placements[:min(len(p.Placements), most)] {
 		used := x.Node.Used
 		for _, pod := range x.Pods {
@@ -189,50 +198,84 @@ func (s Style) placements(b *strings.Builder, p *model.Plan) {
 	}
 }
 
-// refusals writes, a class of pods at a time, why it waits and what would help, nearest miss first.
+// refusals writes why pods get no node and what would help, by class, nearest NodePool first.
 func (s Style) refusals(b *strings.Builder, p *model.Plan, e *explain.Explainer) {
-	n := 0
+	var gated, refused []model.Refusal
 	for _, r := range p.Refusals {
+		if isGated(r) {
+			gated = append(gated, r)
+		} else {
+			refused = append(refused, r)
+		}
+	}
+	s.refused(b, refused, s.red("unschedulable"), e)
+	if len(gated) > 0 && len(refused) > 0 {
+		b.WriteString("\n")
+	}
+	s.refused(b, gated, "not planned", e)
+}
+
+// refused writes refusals below a line with the number of their pods and what they are.
+func (s Style) refused(b *strings.Builder, list []model.Refusal, what string, e *explain.Explainer) {
+	if len(list) == 0 {
+		return
+	}
+	n := 0
+	for _, r := range list {
 		n += len(r.Pods)
 	}
-	b.WriteString(s.bold(s.red(Count(n, "pod")+" without a place")) + "\n")
-	for _, r := range p.Refusals[:min(len(p.Refusals), most)] {
+	b.WriteString(s.bold(Count(n, "pod")+" "+what) + "\n")
+	for _, r := range list[:min(len(list), most)] {
 		b.WriteString("\n  " + s.bold(Class(r.Pods)) + "\n")
 		for _, f := range e.Refusal(r) {
 			s.finding(b, f)
 		}
 	}
-	if more := len(p.Refusals) - most; more > 0 {
-		fmt.Fprintf(b, "\n  and %s more kinds of pods; -o json has them all\n", Number(more))
+	if more := len(list) - most; more > 0 {
+		fmt.Fprintf(b, "\n  and %s more groups of equal pods; -o json lists all\n", Number(more))
 	}
 }
 
 func (s Style) finding(b *strings.Builder, f explain.Finding) {
-	where := ""
-	if f.Pool != "" {
-		where = "NodePool " + f.Pool + ": "
+	for i, o := range f.Obstacles {
+		where := ""
+		switch {
+		case f.Pool != "" && i > 0:
+			where = "NodePool " + f.Pool + ", also: "
+		case f.Pool != "":
+			where = "NodePool " + f.Pool + ": "
+		case i > 0:
+			where = "also: "
+		}
+		b.WriteString("    " + where + o.Why + "\n")
+		if o.Fix != "" {
+			s.advice(b, "      ", "fix", o.Fix)
+		} else {
+			s.advice(b, "      ", "no fix", o.NoFix)
+		}
 	}
-	b.WriteString("    " + where + f.Why + "\n")
-	if f.Fix != "" {
-		b.WriteString("      " + s.green("fix: ") + f.Fix + "\n")
-	}
+}
+
+// advice writes a line "fix: …" or "no fix: …".
+func (s Style) advice(b *strings.Builder, indent, what, text string) {
+	b.WriteString(indent + s.green(what+": ") + text + "\n")
 }
 
 // Class names equal pods by the first of them and its requests.
 func Class(pods []*model.Pod) string {
 	first := pods[0]
-	var asks []string
+	var requests []string
 	for _, name := range first.Requests.Names() {
 		if v := first.Requests[name]; v > 0 && name != corev1.ResourcePods {
-			asks = append(asks, model.Amount(name, v)+" "+string(name))
+			requests = append(requests, model.Measure(name, v, model.Nearest))
 		}
 	}
 	text := first.Key
 	if len(pods) > 1 {
 		text = fmt.Sprintf("%s and %s like it", first.Key, Count(len(pods)-1, "pod"))
 	}
-	if len(asks) == 0 {
-		return text + ", asking for nothing"
+	if len(requests) == 0 {
+		return text + " (no requests)"
 	}
-	return text + ", " + strings.Join(asks, ", ")
+	return text + " (" + strings.Join(requests, ", ") + ")"
 }

@@ -11,17 +11,17 @@ import (
 	"github.com/karpenter-go/karpenter/internal/offline"
 )
 
-// Pod writes where a pod is, where it would go or why it is refused, and the controller's events about it.
+// Pod writes on which node a pod runs or would run, or why it is unschedulable, and the controller's events about it.
 func (s Style) Pod(a offline.PodAnswer) string {
 	var b strings.Builder
 	b.WriteString(s.bold("pod "+Class([]*model.Pod{a.Of})) + "\n")
 	switch a.Outcome {
 	case offline.OnExisting:
-		fmt.Fprintf(&b, "  would go to node %s, which has room\n", a.Node)
+		fmt.Fprintf(&b, "  fits on existing node %s\n", a.Node)
 	case offline.OnNew:
-		fmt.Fprintf(&b, "  would get a new node of NodePool %s, with %s\n", a.NewNode.Pool, Count(len(a.NewNode.Pods)-1, "other pod"))
+		fmt.Fprintf(&b, "  fits on a new node of NodePool %s, with %s\n", a.NewNode.Pool, Count(len(a.NewNode.Pods)-1, "other pod"))
 	case offline.Refused:
-		b.WriteString("  " + s.red("would get no place") + "\n")
+		b.WriteString("  " + s.red("unschedulable") + "\n")
 	}
 	for _, line := range a.Notes {
 		b.WriteString("  " + line + "\n")
@@ -34,12 +34,12 @@ func (s Style) Pod(a offline.PodAnswer) string {
 		if e.Count > 1 {
 			times = fmt.Sprintf(", %d times", e.Count)
 		}
-		fmt.Fprintf(&b, "  the controller told at %s (%s%s): %s\n", e.Last.Format(time.RFC3339), e.Reason, times, e.Message)
+		fmt.Fprintf(&b, "  event at %s (%s%s): %s\n", e.Last.UTC().Format(time.RFC3339), e.Reason, times, e.Message)
 	}
 	return b.String()
 }
 
-// Node says what a node is, and whether it would go or what keeps it.
+// Node describes a node, and whether it would be disrupted or what prevents that.
 func (s Style) Node(a offline.NodeAnswer) string {
 	var b strings.Builder
 	n := a.Of
@@ -50,38 +50,44 @@ func (s Style) Node(a offline.NodeAnswer) string {
 		s.bar(n.Used[corev1.ResourceMemory], n.Allocatable[corev1.ResourceMemory]))
 	switch {
 	case a.Pool == "":
-		b.WriteString("  belongs to no NodePool: it takes pods, and is never disrupted\n")
+		b.WriteString("  not managed by a NodePool: never disrupted\n")
 	case !a.Initialized:
-		fmt.Fprintf(&b, "  of NodePool %s, and not up yet\n", a.Pool)
+		fmt.Fprintf(&b, "  NodePool %s, not initialized\n", a.Pool)
 	default:
-		fmt.Fprintf(&b, "  of NodePool %s\n", a.Pool)
+		fmt.Fprintf(&b, "  NodePool %s\n", a.Pool)
 	}
 	s.fate(&b, a)
 	return b.String()
 }
 
-// fate writes what disruption would do with a node.
+// fate writes what disruption would do to a node.
 func (s Style) fate(b *strings.Builder, a offline.NodeAnswer) {
 	if c := a.Doing; c != nil {
-		with := ""
-		if len(c.Nodes) > 1 {
-			with = fmt.Sprintf(", with %s", Count(len(c.Nodes)-1, "other node"))
-		}
-		by := ""
+		what := "deleted"
 		if len(c.Replacements) > 0 {
-			by = ", by " + few((&model.Plan{Nodes: c.Replacements}).Mix())
+			what = "replaced by " + few((&model.Plan{Nodes: c.Replacements}).Mix())
 		}
-		fmt.Fprintf(b, "  would go now%s%s (%s): that saves $%.4f/h and moves %s\n", with, by, c.Reason, c.Saves, Count(c.Moves(), "pod"))
+		if len(c.Nodes) > 1 {
+			what += fmt.Sprintf(", with %s", Count(len(c.Nodes)-1, "other node"))
+		}
+		fmt.Fprintf(b, "  would be %s (%s, saves $%.4f/h, moves %s)", what, c.Reason, c.Saves, Count(c.Moves(), "pod"))
+		if a.Withheld != "" {
+			fmt.Fprintf(b, "; NodePool %s is in enforcement mode %s", a.Pool, a.Withheld)
+		}
+		b.WriteString("\n")
 		return
 	}
 	if a.Reason == "" {
 		return
 	}
-	b.WriteString("  stays: " + a.Reason)
+	b.WriteString("  not disrupted: " + a.Reason)
 	if a.LostPerHour > 0.00005 {
-		fmt.Fprintf(b, "; without that about $%.4f/h could be saved", a.LostPerHour)
+		fmt.Fprintf(b, "; removing this obstacle could save up to $%.4f/h", a.LostPerHour)
 	}
 	b.WriteString("\n")
+	if a.Fix != "" {
+		s.advice(b, "    ", "fix", a.Fix)
+	}
 }
 
 func orUnknown(text string) string {
@@ -91,27 +97,30 @@ func orUnknown(text string) string {
 	return text
 }
 
-// Pool says what a pool can do, what it holds, and whom it refuses.
+// Pool describes what a pool allows and has, and the pods for which it launches no node.
 func (s Style) Pool(a offline.PoolAnswer) string {
 	var b strings.Builder
 	b.WriteString(s.bold("NodePool "+a.Pool) + "\n")
 	if a.Problem != "" {
-		b.WriteString("  " + s.red("launches nothing: ") + a.Problem + "\n")
+		b.WriteString("  " + s.red(a.Problem) + "\n")
+		s.advice(&b, "    ", "fix", a.Fix)
 	}
 	if a.Allowed == 0 {
-		b.WriteString("  " + s.red("its requirements leave no instance type: ") + a.Impossible + "\n")
+		b.WriteString("  " + s.red("no instance type matches spec.template.spec.requirements: ") + a.Impossible + "\n")
 	} else {
 		fmt.Fprintf(&b, "  allows %s of %s, from %s at $%.4f/h\n", Number(a.Allowed), Count(a.Offered, "instance type"), a.Cheapest, a.CheapestPerHour)
 	}
 	fmt.Fprintf(&b, "  has %s\n", Count(a.Nodes, "node"))
 	for _, l := range a.Limits {
-		fmt.Fprintf(&b, "  limit of %s: %s of %s used\n", l.Resource, l.Used, l.Limit)
+		fmt.Fprintf(&b, "  spec.limits.%s: %s of %s used\n", l.Resource,
+			model.Amount(corev1.ResourceName(l.Resource), l.UsedAmount, model.Nearest),
+			model.Amount(corev1.ResourceName(l.Resource), l.LimitAmount, model.Nearest))
 	}
 	if a.Launches > 0 {
 		fmt.Fprintf(&b, "  would launch %s now\n", Count(a.Launches, "node"))
 	}
 	for _, r := range a.Refuses[:min(len(a.Refuses), most)] {
-		b.WriteString("  refuses " + Class(r.Of) + "\n")
+		b.WriteString("  cannot launch a node for " + Class(r.Of) + "\n")
 		s.finding(&b, r.Finding)
 	}
 	return b.String()

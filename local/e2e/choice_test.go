@@ -59,7 +59,7 @@ func TestLimitsHold(t *testing.T) {
 	})
 	most := s.watchVCPUs()
 	s.deploy("web", 12, "1500m")
-	s.awaitEvent(about{kind: "Pod", prefix: "web-", reason: "FailedScheduling"}, `nodepool "limits"`, "limit of cpu")
+	s.awaitEvent(about{kind: "Pod", prefix: "web-", reason: "FailedScheduling"}, `NodePool "limits"`, "spec.limits.cpu")
 	// A large holds one pod and an xlarge two: as many run as the limit allows.
 	var pods corev1.PodList
 	s.await(&pods, func() string {
@@ -166,9 +166,9 @@ func TestHopelessPodsAreTold(t *testing.T) {
 	s.deploy("stranger", 1, "100m", func(p *corev1.PodSpec) { p.Tolerations = nil })
 	s.deploy("fine", 1, "100m")
 	failed := func(prefix string) about { return about{kind: "Pod", prefix: prefix, reason: "FailedScheduling"} }
-	s.awaitEvent(failed("huge-"), `nodepool "hopeless"`, "no instance type has enough cpu")
-	s.awaitEvent(failed("typo-"), `nodepool "hopeless"`, corev1.LabelTopologyZone, "us-east-1z")
-	s.awaitEvent(failed("stranger-"), `nodepool "hopeless"`, "does not tolerate taint", sceneKey)
+	s.awaitEvent(failed("huge-"), `NodePool "hopeless"`, "of the 1,000", "cpu")
+	s.awaitEvent(failed("typo-"), `NodePool "hopeless"`, corev1.LabelTopologyZone, "us-east-1z")
+	s.awaitEvent(failed("stranger-"), "does not tolerate taint", sceneKey)
 	s.awaitRunning("fine", 1)
 	if n := len(s.instances()); n != 1 {
 		t.Errorf("%d instances, want one for the pod that fits", n)

@@ -94,9 +94,9 @@ func TestExplainTellsEvents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "pod shop/web, asking for nothing\n  runs on node n2\n" +
-		"  the controller told at 2026-01-05T12:00:00Z (Nominated, 2 times): Planned onto n1, which has room\n" +
-		"  the controller told at 2026-01-05T12:01:00Z (Nominated): " +
+	want := "pod shop/web (no requests)\n  runs on node n2\n" +
+		"  event at 2026-01-05T12:00:00Z (Nominated, 2 times): Planned onto n1, which has room\n" +
+		"  event at 2026-01-05T12:01:00Z (Nominated): " +
 		"Planned onto n2, which has room; it was planned onto n1, which is gone\n"
 	if diff := cmp.Diff(want, out); diff != "" || stderr != "" {
 		t.Errorf("prints (-want +got):\n%s%s", diff, stderr)

@@ -114,10 +114,10 @@ func (b *NodePools) Allow(pools []string, reason apiv1.DisruptionReason) model.V
 	for _, pool := range pools {
 		a := b.pools[pool]
 		if a == nil {
-			return model.Verdict{Rule: model.RulePolicy, Subject: fmt.Sprintf("NodePool %q does not exist", pool)}
+			return model.Verdict{Rule: model.RulePolicy, Cause: model.CauseNoNodePool, Key: pool}
 		}
 		if a.Left(reason) < want[pool] {
-			return model.Verdict{Rule: model.RuleBudget, Subject: fmt.Sprintf("%q of pool %s", a.Names[reason], pool)}
+			return model.Verdict{Rule: model.RuleBudget, Key: pool, Subject: a.Names[reason]}
 		}
 	}
 	return model.Verdict{}

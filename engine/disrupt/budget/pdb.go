@@ -132,8 +132,8 @@ func (b *PDBs) Evictions(pods []*model.Pod) ([]Eviction, model.Verdict) {
 		}
 		found := b.selecting(p)
 		if len(found) > 1 {
-			return nil, model.Verdict{Rule: model.RulePDB, Subject: fmt.Sprintf(
-				"pod %s is selected by several PodDisruptionBudgets, %s and %s, and cannot be evicted",
+			return nil, model.Verdict{Rule: model.RulePDB, Cause: model.CauseManyPDBs, Subject: fmt.Sprintf(
+				"pod %s is selected by more than one PodDisruptionBudget (%s, %s), which the eviction API refuses",
 				p.Key, b.list[found[0]].name, b.list[found[1]].name)}
 		}
 		if len(found) == 0 || b.list[found[0]].alwaysAllow && !podReady(p.Object) {
@@ -191,7 +191,7 @@ func (b *PDBs) Allow(taken Taken, nodes ...[]Eviction) model.Verdict {
 
 func (b *PDBs) exhausted(e Eviction) model.Verdict {
 	return model.Verdict{Rule: model.RulePDB, Subject: fmt.Sprintf(
-		"pod %s: PodDisruptionBudget %s allows no more evictions", e.first, b.list[e.pdb].name)}
+		"PodDisruptionBudget %s allows no further disruption (pod %s)", b.list[e.pdb].name, e.first)}
 }
 
 func podReady(p *corev1.Pod) bool {

@@ -42,8 +42,8 @@ func (s *search) emptyInstead(p problem.Proposal) model.Verdict {
 	if saves == 0 || p.Saves > saves+problem.Epsilon {
 		return model.Verdict{}
 	}
-	return model.Verdict{Rule: model.RulePrice, Subject: fmt.Sprintf(
-		"would save $%.4f/h, no more than removing the empty nodes that its pods would move to", p.Saves)}
+	return model.Verdict{Rule: model.RulePrice, Cause: model.CauseEmptyInstead, Subject: fmt.Sprintf(
+		"deleting the empty nodes that %s would move to saves as much ($%.4f/h) without evictions", pods(p), p.Saves)}
 }
 
 // balancedThreshold is the lowest score of a move under consolidationPolicy Balanced. The saved share of the pool's
@@ -65,8 +65,8 @@ func (s *search) balanced(p problem.Proposal) model.Verdict {
 		approved := score >= balancedThreshold
 		s.st.Stats.Scores = append(s.st.Stats.Scores, problem.Score{Pool: pool.Name, Value: score, Approved: approved})
 		if !approved {
-			return model.Verdict{Rule: model.RulePayback, Subject: fmt.Sprintf(
-				"consolidationPolicy Balanced: the move scores %.2f, %.2f is needed", score, balancedThreshold)}
+			return model.Verdict{Rule: model.RulePayback, Cause: model.CauseBalanced, Key: pool.Name, Subject: fmt.Sprintf(
+				"consolidation score %.2f is below %.2f (consolidationPolicy: Balanced)", score, balancedThreshold)}
 		}
 	}
 	return model.Verdict{}

@@ -1,7 +1,11 @@
 package consolidate
 
 import (
+	"cmp"
+	"fmt"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/disrupt/problem"
@@ -85,12 +89,21 @@ func mayConsolidate(st *problem.State, c *problem.Candidate) model.Verdict {
 	}
 	switch {
 	case c.Pool.Object.Spec.Disruption.ConsolidationPolicy == apiv1.ConsolidationPolicyWhenEmpty:
-		return model.Verdict{Rule: model.RulePolicy, Subject: "consolidationPolicy of its NodePool is WhenEmpty, and it runs pod " + c.Pods[0].Key}
+		return model.Verdict{Rule: model.RulePolicy, Cause: model.CauseWhenEmpty, Key: c.Pool.Name, Subject: c.Pods[0].Key}
 	case !c.Priced:
-		return model.Verdict{Rule: model.RulePolicy, Subject: "the price of its instance type is not known"}
+		return model.Verdict{Rule: model.RulePolicy, Cause: model.CauseUnpriced, Subject: offeringOf(c)}
 	}
 	if v := p.PodsMayGo(c, false); !v.OK() {
 		return v
 	}
 	return st.Incoming(c)
+}
+
+// offeringOf names the offering of the node, for users.
+func offeringOf(c *problem.Candidate) string {
+	if c.Type() == "" {
+		return "node " + c.Node.Name + " without label " + corev1.LabelInstanceTypeStable
+	}
+	return fmt.Sprintf("%s (%s, %s)", c.Type(), cmp.Or(c.CapacityType(), "unknown capacity type"),
+		cmp.Or(c.Node.Labels[corev1.LabelTopologyZone], "unknown zone"))
 }

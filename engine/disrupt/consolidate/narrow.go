@@ -43,7 +43,7 @@ func (s *search) price(p problem.Proposal) problem.Proposal {
 		}
 	}
 	if overdrawn(p.Plan.Nodes) {
-		p.Verdict = model.Verdict{Rule: model.RuleNoPlace, Subject: "the capacity reservations that are cheaper have too few instances left"}
+		p.Verdict = model.Verdict{Rule: model.RuleNoPlace, Subject: "the cheaper plan needs more instances of a capacity reservation than are free"}
 		return p
 	}
 	cost := problem.PriceOf(p.Plan.Nodes)
@@ -52,15 +52,36 @@ func (s *search) price(p problem.Proposal) problem.Proposal {
 	if p.Saves <= problem.Epsilon {
 		p.Verdict = costsMore(p, cost)
 	} else if p.Payback.Net() <= 0 {
-		p.Verdict = model.Verdict{Rule: model.RulePayback, Subject: fmt.Sprintf(
-			"would save $%.4f/h, $%.4f within the payback time, and the move costs $%.4f", p.Saves, p.Payback.Gain, p.Payback.Cost)}
+		p.Verdict = model.Verdict{Rule: model.RulePayback, Key: p.Set[0].Node.Pool, Subject: fmt.Sprintf(
+			"would save $%.4f within the payback period (%s), less than the $%.4f that moving %s is taken to cost",
+			p.Payback.Gain, model.Period(p.Payback.Period), p.Payback.Cost, pods(p))}
 	}
 	return p
 }
 
 func costsMore(p problem.Proposal, elsewhere float64) model.Verdict {
+	nodes, s, own := "this node", "s", "its"
+	if len(p.Set) > 1 {
+		nodes, s, own = "these "+model.Counted(len(p.Set), "node"), "", "their"
+	}
 	return model.Verdict{Rule: model.RulePrice, Subject: fmt.Sprintf(
-		"costs $%.4f/h, elsewhere its pods would cost $%.4f/h", p.Price, elsewhere)}
+		"can't replace with a cheaper node: %s cost%s $%.4f/h, capacity for %s %s costs $%.4f/h at best elsewhere",
+		nodes, s, p.Price, own, pods(p), elsewhere)}
+}
+
+// pods returns the number of pods that the proposal moves, as text.
+func pods(p problem.Proposal) string {
+	n := 0
+	for _, c := range p.Set {
+		n += len(c.Pods)
+	}
+	return model.Counted(n, "pod")
+}
+
+// noCheaperType returns the refusal if each type may be launched in an offering that costs limit or more.
+func noCheaperType(limit float64) model.Verdict {
+	return model.Verdict{Rule: model.RulePrice, Cause: model.CauseMayCostMore, Subject: fmt.Sprintf(
+		"can't replace with a cheaper node: every other instance type may launch in an offering that costs $%.4f/h or more", limit)}
 }
 
 // narrow keeps the options of n that cost less than limit, whichever of their offerings is launched. It removes options
@@ -72,8 +93,8 @@ func (s *search) narrow(n *model.PlannedNode, p problem.Proposal, limit float64)
 		return ok
 	})
 	if spot && allSpot && !s.st.Problem.Options.SpotToSpot {
-		return model.Verdict{Rule: model.RuleSpot,
-			Subject: "spot nodes are not replaced by cheaper ones: the feature gate SpotToSpotConsolidation is off"}
+		return model.Verdict{Rule: model.RuleSpot, Cause: model.CauseFeatureGate,
+			Subject: "SpotToSpotConsolidation is disabled: a spot node is not replaced with a cheaper spot node"}
 	}
 	if spot {
 		n.Requirements = asSpot(n.Requirements)
@@ -91,23 +112,23 @@ func (s *search) narrow(n *model.PlannedNode, p problem.Proposal, limit float64)
 		return replacesEqual(p.Set, t, capacityType, highest)
 	})
 	if len(n.Options) == 0 && undone {
-		return model.Verdict{Rule: model.RuleUndo, Subject: "every type that is cheaper is one that it replaced less than a day ago"}
+		return model.Verdict{Rule: model.RuleUndo}
 	}
 	if len(n.Options) == 0 {
-		return costsMore(p, p.Plan.Price)
+		return noCheaperType(limit)
 	}
 	if spot {
 		problem.SortByPrice(n.Options, n.Requirements)
 	}
 	if spot && allSpot && len(p.Set) == 1 {
 		if len(n.Options) < minSpotTypes {
-			return model.Verdict{Rule: model.RuleSpot, Subject: fmt.Sprintf(
-				"%d cheaper spot types to choose from, %d are needed", len(n.Options), minSpotTypes)}
+			return model.Verdict{Rule: model.RuleSpot, Key: n.Pool.Name, Subject: fmt.Sprintf(
+				"spot-to-spot consolidation needs %d cheaper instance types, found %d", minSpotTypes, len(n.Options))}
 		}
 		n.Options = n.Options[:max(minSpotTypes, neededForMinValues(n))]
 	}
 	if key, ok := meetsMinValues(n); !ok {
-		return model.Verdict{Rule: model.RuleMinValues, Subject: key}
+		return model.Verdict{Rule: model.RuleMinValues, Key: key}
 	}
 	if spot || n.Options[0] != first {
 		n.Offering, _ = n.Options[0].Cheapest(n.Requirements)

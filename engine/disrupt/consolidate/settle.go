@@ -35,7 +35,7 @@ func settle(st *problem.State, candidates []*problem.Candidate, cursor Cursor) (
 		return wait, cursor, false
 	}
 	if move.StageOf(s).Next != nil {
-		return waitFor("for pods that are moving now"), cursor, false
+		return model.Verdict{Rule: model.RuleRecent, Cause: model.CauseMoving}, cursor, false
 	}
 	since := s.Now
 	switch {
@@ -46,13 +46,11 @@ func settle(st *problem.State, candidates []*problem.Candidate, cursor Cursor) (
 	}
 	if soonConsolidatable(st, since, candidates) {
 		cursor.WaitingSince = since
-		return waitFor("for other nodes that will be consolidatable soon"), cursor, true
+		return model.Verdict{Rule: model.RuleRecent, Cause: model.CauseGathering, By: int64(maxGaps * maxGap)}, cursor, true
 	}
 	cursor.WaitingSince, cursor.NextWait = time.Time{}, s.Now.Add(min(s.Now.Sub(since), maxGaps*maxGap))
 	return wait, cursor, false
 }
-
-func waitFor(what string) model.Verdict { return model.Verdict{Rule: model.RuleRecent, Subject: what} }
 
 // recentlyConsolidatable reports whether a node became consolidatable less than a gap ago.
 func recentlyConsolidatable(st *problem.State) bool {

@@ -27,7 +27,7 @@ func (s *search) singles() {
 			v = s.st.Allow([]*problem.Candidate{c}, apiv1.DisruptionReasonUnderutilized)
 		}
 		if v.OK() && s.st.Exhausted() {
-			v = model.Verdict{Rule: model.RuleEffort}
+			v = model.Verdict{Rule: model.RuleEffort, Cause: model.CauseNextPass}
 			if !s.st.Stats.Exhausted {
 				s.st.Stats.Exhausted, s.cursor.After = true, list[max(i-1, 0)].Node.Name
 			}
@@ -83,5 +83,6 @@ func (r *reduced) mayPay(c *problem.Candidate) model.Verdict {
 		}
 	}
 	return model.Verdict{Rule: model.RulePrice, Subject: fmt.Sprintf(
-		"costs $%.4f/h, and no replacement that is cheaper by enough holds its pods", c.Price)}
+		"can't replace with a cheaper node: no sufficiently cheaper instance type holds the %s of this node ($%.4f/h)",
+		model.Counted(len(c.Pods), "pod"), c.Price)}
 }

@@ -42,12 +42,19 @@ func Repair(from *problem.State, due []*problem.Candidate) *problem.State {
 		n, k := all[c.Node.Pool], unhealthy[c.Node.Pool]
 		if k > (n*maxUnhealthyPercent+99)/100 {
 			st.BlockFinally(c, model.Verdict{Rule: model.RuleUnhealthy, Subject: fmt.Sprintf(
-				"%d of %d nodes of pool %s are unhealthy, more than %d%%", k, n, c.Node.Pool, maxUnhealthyPercent)})
+				"node repair is suspended: %d of %d nodes of %s are unhealthy, more than %d%%", k, n, named(c.Node.Pool), maxUnhealthyPercent)})
 			continue
 		}
 		st.Accept(model.Command{Reason: status.ReasonUnhealthy, Method: "repair", Saves: c.Price, Force: true}, c)
 	}
 	return st
+}
+
+func named(pool string) string {
+	if pool == "" {
+		return "no NodePool"
+	}
+	return fmt.Sprintf("NodePool %q", pool)
 }
 
 // repairAt returns when the node is due for repair, by the policy that applies first. ok is false if no policy matches

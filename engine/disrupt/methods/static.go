@@ -2,6 +2,7 @@ package methods
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -77,7 +78,8 @@ func headroom(st *problem.State, pool *model.Pool) int {
 func fromTemplate(st *problem.State, pool *model.Pool) (model.PlannedNode, model.Verdict) {
 	n := model.PlannedNode{Pool: pool, Requirements: pool.Requirements, Requests: model.Resources{}, Options: st.Types(pool)}
 	if len(n.Options) == 0 {
-		return n, model.Verdict{Rule: model.RuleNoPlace, Subject: "no instance type that NodePool " + pool.Name + " allows is on offer"}
+		return n, model.Verdict{Rule: model.RuleNoPlace, Subject: fmt.Sprintf(
+			"NodePool %q: no matching instance type has an available offering", pool.Name)}
 	}
 	n.Offering, _ = n.Options[0].Cheapest(pool.Requirements)
 	return n, model.Verdict{}
@@ -102,10 +104,10 @@ func replaceStatic(st *problem.State, c *problem.Candidate, reason apiv1.Disrupt
 // are removed first.
 func replaceDriftedStatic(st *problem.State, c *problem.Candidate) model.Verdict {
 	if !st.Problem.Options.Static {
-		return model.Verdict{Rule: model.RulePolicy, Subject: "its NodePool is static, and the feature gate StaticCapacity is off"}
+		return model.Verdict{Rule: model.RulePolicy, Cause: model.CauseFeatureGate, Key: c.Pool.Name}
 	}
 	if len(membersOf(st, c.Pool).active) > int(*c.Pool.Object.Spec.Replicas) {
-		return model.Verdict{Rule: model.RulePolicy, Subject: "its NodePool has more nodes than replicas; the surplus is removed first"}
+		return model.Verdict{Rule: model.RulePolicy, Cause: model.CauseSurplus, Key: c.Pool.Name}
 	}
 	return replaceStatic(st, c, apiv1.DisruptionReasonDrifted)
 }

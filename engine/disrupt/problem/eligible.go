@@ -1,6 +1,8 @@
 package problem
 
 import (
+	"time"
+
 	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/disrupt/budget"
@@ -17,15 +19,18 @@ func (p *Problem) MayDisrupt(c *Candidate) model.Verdict {
 	case !p.Initialized(n):
 		return model.Verdict{Rule: model.RuleNotReady}
 	case c.Pool == nil:
-		return policyVerdict("its NodePool does not exist")
+		return policyVerdict(model.CauseNoNodePool, n.Pool)
 	case p.Options.Paused:
-		return policyVerdict("disruption is paused")
+		return policyVerdict(model.CausePaused, "")
 	case c.Pool.Object.Annotations[apiv1.DisruptionPausedAnnotationKey] == "true":
-		return policyVerdict("disruption of its NodePool is paused")
+		return policyVerdict(model.CausePoolPaused, n.Pool)
 	case n.Object != nil && n.Object.Annotations[apiv1.DoNotDisruptAnnotationKey] == "true":
-		return model.Verdict{Rule: model.RuleAnnotation, Subject: "the node"}
-	case p.Options.Backoff[n.Name]:
-		return policyVerdict("its disruption was rolled back a short while ago")
+		return model.Verdict{Rule: model.RuleAnnotation, Subject: "node " + n.Name}
+	}
+	if until, ok := p.Options.Backoff[n.Name]; ok {
+		v := policyVerdict(model.CauseBackoff, n.Pool)
+		v.Subject = until.UTC().Format(time.RFC3339)
+		return v
 	}
 	return model.Verdict{}
 }
@@ -34,11 +39,11 @@ func (p *Problem) MayDisrupt(c *Candidate) model.Verdict {
 func (p *Problem) MayConsolidate(c *Candidate) model.Verdict {
 	switch {
 	case c.Pool.Static():
-		return policyVerdict("its NodePool keeps a fixed number of nodes")
+		return policyVerdict(model.CauseStatic, c.Pool.Name)
 	case c.Pool.Object.Spec.Disruption.ConsolidateAfter.Duration == nil:
-		return policyVerdict("consolidateAfter of its NodePool is Never")
+		return policyVerdict(model.CauseNever, c.Pool.Name)
 	case !p.Consolidatable(c):
-		return model.Verdict{Rule: model.RuleRecent}
+		return model.Verdict{Rule: model.RuleRecent, By: int64(*c.Pool.Object.Spec.Disruption.ConsolidateAfter.Duration)}
 	}
 	return model.Verdict{}
 }
@@ -81,7 +86,7 @@ func (st *State) EmptyMayGo(c *Candidate) model.Verdict {
 // Options.MaxNodes, the budgets of the NodePools, and the PodDisruptionBudgets of the pods.
 func (st *State) Allow(set []*Candidate, reason apiv1.DisruptionReason) model.Verdict {
 	if most := st.Problem.Options.MaxNodes; most != 0 && st.voluntary+len(set) > most {
-		return policyVerdict("as many nodes as are allowed a minute were disrupted")
+		return policyVerdict(model.CauseRateLimit, "")
 	}
 	if v := st.Budgets.Allow(poolsOf(set), reason); !v.OK() {
 		return v
@@ -108,8 +113,8 @@ func poolsOf(set []*Candidate) []string {
 	return pools
 }
 
-func policyVerdict(text string) model.Verdict {
-	return model.Verdict{Rule: model.RulePolicy, Subject: text}
+func policyVerdict(cause model.Cause, pool string) model.Verdict {
+	return model.Verdict{Rule: model.RulePolicy, Cause: cause, Key: pool}
 }
 
 // Present reports whether the node is initialized and neither deleted nor marked.

@@ -27,8 +27,8 @@ type Options struct {
 	Paused bool
 	// Simulate treats all nodes of NodePools as managed, initialized and consolidatable, with or without a claim.
 	Simulate bool
-	// Backoff are the names of nodes whose disruption was rolled back recently. They are not disrupted for now.
-	Backoff map[string]bool
+	// Backoff are the nodes, by name, whose disruption was rolled back recently, with the time of the next attempt.
+	Backoff map[string]time.Time
 	// MaxNodes bounds how many nodes one decision disrupts voluntarily. 0 means no bound; a negative number allows
 	// none.
 	MaxNodes int

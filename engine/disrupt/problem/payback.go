@@ -18,6 +18,8 @@ type Payback struct {
 	Gain float64
 	// Cost is the price of evicting the pods, plus the price of the replacements during Overlap.
 	Cost float64
+	// Period is the time for which the saving counts.
+	Period time.Duration
 }
 
 // Net returns the gain less the cost.
@@ -29,7 +31,9 @@ func (p *Problem) PaybackOf(set []*Candidate, saves, replacements float64) Payba
 	var w Payback
 	hours, total := 0.0, 0.0
 	for _, c := range set {
-		hours += p.horizon(c) * c.Price
+		horizon := p.horizon(c)
+		w.Period = max(w.Period, horizon)
+		hours += horizon.Hours() * c.Price
 		total += c.Price
 		w.Cost += c.EvictionCost * c.tuning.movePrice
 	}
@@ -40,11 +44,11 @@ func (p *Problem) PaybackOf(set []*Candidate, saves, replacements float64) Payba
 	return w
 }
 
-// horizon returns the hours for which a saving at the node counts: until it expires, at most the payback time.
-func (p *Problem) horizon(c *Candidate) float64 {
+// horizon returns the time for which a saving at the node counts: until it expires, at most the payback time.
+func (p *Problem) horizon(c *Candidate) time.Duration {
 	left := c.tuning.payback
 	if at, ok := status.ExpiresAt(c.Node.Claim); ok {
 		left = min(left, max(0, at.Sub(p.Snapshot.Now)))
 	}
-	return left.Hours()
+	return left
 }

@@ -37,7 +37,7 @@ func (st *State) WhatIf(cluster *model.Snapshot, set []*Candidate) Proposal {
 	if len(p.Plan.Refusals) > 0 {
 		r := p.Plan.Refusals[0]
 		p.Verdict = model.Verdict{Rule: model.RuleNoPlace, Subject: fmt.Sprintf(
-			"pod %s has no other place: %s", r.Pods[0].Key, r.String())}
+			"pod %s fits on no other node: %s", r.Pods[0].Key, r.Brief())}
 	}
 	return p
 }

@@ -82,7 +82,7 @@ func ProtectedPod(n *model.Node, now time.Time) *model.Pod {
 // Unprotected returns a refusal if the node or one of its pods has an active do-not-disrupt annotation.
 func Unprotected(n *model.Node, now time.Time) model.Verdict {
 	if n.Object != nil && n.Object.Annotations[apiv1.DoNotDisruptAnnotationKey] == "true" {
-		return model.Verdict{Rule: model.RuleAnnotation, Subject: "the node"}
+		return model.Verdict{Rule: model.RuleAnnotation, Subject: "node " + n.Name}
 	}
 	if p := ProtectedPod(n, now); p != nil {
 		return model.Verdict{Rule: model.RuleAnnotation, Subject: "pod " + p.Key}

@@ -205,7 +205,8 @@ func RequiredTerms(spec *corev1.PodSpec) ([]require.Set, model.Verdict) {
 		terms = append(terms, selector.And(require.FromSelector(term.MatchExpressions)))
 	}
 	if len(terms) == 0 {
-		return nil, model.Verdict{Rule: model.RuleInvalid, Subject: "required node affinity has no term with matchExpressions"}
+		return nil, model.Verdict{Rule: model.RuleInvalid, Subject: "required node affinity has no term with matchExpressions",
+			Hint: "add a term with matchExpressions to spec.affinity.nodeAffinity of the pod"}
 	}
 	return terms, model.Verdict{}
 }

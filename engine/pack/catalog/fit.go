@@ -262,8 +262,8 @@ func (c *Catalog) Explain(p *Pool, term require.Set, d *Demand) model.Verdict {
 func (p *Pool) explainNoType(term require.Set) model.Verdict {
 	for _, t := range p.Types {
 		if _, ok := t.Allowed.Intersects(term); ok {
-			return model.Verdict{Rule: model.RuleOffering, Subject: term.String()}
+			return model.Verdict{Rule: model.RuleOffering, Subject: "instance types with " + term.String()}
 		}
 	}
-	return model.Verdict{Rule: model.RuleLabels, Subject: "no instance type of the pool has " + term.String()}
+	return model.Verdict{Rule: model.RuleLabels, Subject: "no instance type of the NodePool has " + term.String()}
 }

@@ -88,7 +88,7 @@ func (l *Limits) AllowCharge(p *Pool, charge model.Resources, r *Reservation) (n
 	n = Unlimited
 	if r != nil {
 		if n = int64(l.reservations[r.Index]); n <= 0 {
-			return 0, model.Verdict{Rule: model.RuleOffering, Subject: "reservation " + r.ID + " is used up"}
+			return 0, model.Verdict{Rule: model.RuleOffering, Cause: model.CauseReservation, Subject: r.ID}
 		}
 	}
 	limits := l.pools[p.Index]

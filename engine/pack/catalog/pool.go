@@ -120,9 +120,10 @@ func (p *Pool) compileTypes(s *model.Snapshot, d *Dimensions, reservations map[s
 	switch {
 	case len(p.Types) > 0:
 	case matched:
-		p.Empty = model.Verdict{Rule: model.RuleOffering, Subject: "every instance type that the pool allows is out"}
+		p.Empty = model.Verdict{Rule: model.RuleOffering, Subject: "the instance types of the NodePool"}
 	default:
-		p.Empty = model.Verdict{Rule: model.RuleLabels, Subject: "the pool's requirements match no instance type"}
+		p.Empty = model.Verdict{Rule: model.RuleLabels, Subject: "no instance type matches the requirements of the NodePool",
+			Hint: "relax spec.template.spec.requirements of NodePool " + p.Name}
 	}
 }
 

@@ -228,8 +228,9 @@ func (v *Volumes) SharedDemands() []binpack.SharedDemand {
 // TooManyVolumes returns the verdict on pods with more volumes of a driver than any instance type can attach. by is the
 // excess.
 func TooManyVolumes(driver string, by int64) model.Verdict {
-	return model.Verdict{Rule: model.RuleVolume, Subject: fmt.Sprintf(
-		"no instance type attaches so many volumes of driver %s: %d fewer would do", driver, by)}
+	return model.Verdict{Rule: model.RuleVolume,
+		Subject: fmt.Sprintf("needs %s of CSI driver %s than any instance type can attach", model.Counted(int(by), "more volume"), driver),
+		Hint:    "use fewer volumes in the pod"}
 }
 
 func compareShared(a, b SharedVolume) int {

@@ -276,11 +276,11 @@ func specOf(c *compiler, known map[[2]int]*Spec, pod *model.Pod, key [2]int, set
 
 // refuseOutright returns a reason to refuse the pod that does not depend on nodes. The verdict is OK if there is none.
 func refuseOutright(c *compiler, pod *model.Pod) model.Verdict {
-	if why := c.Settings.Refuse[pod.Key]; why != "" {
-		return model.Verdict{Rule: model.RuleInvalid, Subject: why}
+	if no, ok := c.Settings.Refuse[pod.Key]; ok {
+		return no
 	}
 	if len(pod.Object.Spec.ResourceClaims) > 0 {
-		return model.Verdict{Rule: model.RuleUnsupported, Subject: "resource claims (dynamic resource allocation)"}
+		return model.Verdict{Rule: model.RuleUnsupported, Subject: "spec.resourceClaims (dynamic resource allocation)"}
 	}
 	return model.Verdict{}
 }

@@ -324,8 +324,8 @@ func dropDaemonSpreads(c *compiler, stage *Stage) {
 func refuseDaemonSpread(c *compiler, class *Class) model.Verdict {
 	for _, r := range class.Last().OverDomains {
 		if d := c.countsNewDaemons(r.Group); d != nil {
-			return model.Verdict{Rule: model.RuleTopology, Subject: "topology spread over " + c.Keys[c.Groups[r.Group].Key].Label +
-				" among pods of DaemonSet " + d.Key + ", which come with each new node: leave them out of its labelSelector"}
+			return model.Verdict{Rule: model.RuleTopology, Cause: model.CauseDaemonSpread,
+				Key: c.Keys[c.Groups[r.Group].Key].Label, Subject: "DaemonSet " + d.Key}
 		}
 	}
 	return model.Verdict{}

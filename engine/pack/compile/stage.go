@@ -174,7 +174,7 @@ func withVolumes(c *compiler, s *Spec, required []require.Set, volumes []model.V
 		}
 		if len(both) == 0 {
 			return nil, model.Verdict{Rule: model.RuleVolume,
-				Subject: "volume " + v.Key + " cannot follow to any node that the pod's other volumes, node selector and affinity allow"}
+				Subject: "volume " + v.Key + " is not reachable from any node that the pod's other volumes, nodeSelector and affinity allow"}
 		}
 		required = both
 	}

@@ -29,13 +29,13 @@ func (c *Controller) backOff(n *model.Node) {
 	c.backoff[n.Name] = backoff{until: c.Clock.Now().Add(lasts), lasts: lasts}
 }
 
-// backoffs returns the names of the nodes that must not be chosen now. It forgets old backoffs.
-func (c *Controller) backoffs(now time.Time) map[string]bool {
-	names := map[string]bool{}
+// backoffs returns the nodes that must not be chosen now, by name, with the time until which. It forgets old backoffs.
+func (c *Controller) backoffs(now time.Time) map[string]time.Time {
+	names := map[string]time.Time{}
 	for name, b := range c.backoff {
 		switch {
 		case now.Before(b.until):
-			names[name] = true
+			names[name] = b.until
 		case now.Sub(b.until) > 2*maxBackoff:
 			delete(c.backoff, name)
 		}

@@ -3,7 +3,6 @@ package disruption
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -125,7 +124,7 @@ func (c *Controller) tellBlocked(s *model.Snapshot, d disrupt.Decision) {
 		case model.RuleUnhealthy:
 			c.publish(b.Node, corev1.EventTypeWarning, telemetry.EventNodeRepairBlocked, b.Verdict.String())
 		case model.RulePayback:
-			if strings.Contains(b.Verdict.Subject, string(apiv1.ConsolidationPolicyBalanced)) {
+			if b.Verdict.Cause == model.CauseBalanced {
 				c.publish(b.Node, corev1.EventTypeNormal, telemetry.EventConsolidationRejected, b.Verdict.String())
 				continue
 			}

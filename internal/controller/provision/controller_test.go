@@ -256,7 +256,7 @@ func TestRefusalsAreTold(t *testing.T) {
 		t.Errorf("looks again in %v, want %v", wait, retry)
 	}
 	told := w.told(telemetry.EventFailedScheduling)
-	if len(told) != 1 || !strings.Contains(told[0], `nodepool "default": no instance type has enough cpu: 56 short`) {
+	if len(told) != 1 || !strings.Contains(told[0], `NodePool "default": no instance type of the NodePool is large enough`) {
 		t.Errorf("told %q", told)
 	}
 }
@@ -304,12 +304,12 @@ func TestUnsafePlacementDoesNotStopOthers(t *testing.T) {
 	node.Spec.Taints = []corev1.Taint{{Key: "private", Effect: corev1.TaintEffectNoSchedule}}
 	w.Cluster.Set(node)
 	w.Solve = func(s *model.Snapshot, o pack.Options) *model.Plan {
-		if o.Leave["default/near-0"] != "" {
+		if !o.Leave["default/near-0"].OK() {
 			return pack.Solve(s, o)
 		}
 		near, _ := s.Pod("default/near-0")
 		n, _ := s.NodeByName("n")
-		o.Leave = map[string]string{near.Key: "placed by hand"}
+		o.Leave = map[string]model.Verdict{near.Key: {Rule: model.RuleInvalid, Subject: "placed by hand"}}
 		plan := pack.Solve(s, o)
 		plan.Refusals = nil
 		plan.Placements = append(plan.Placements, model.Placement{Node: n, Pods: []*model.Pod{near}})
@@ -361,7 +361,7 @@ func TestPanicHoldsUpNoOther(t *testing.T) {
 	w.Solve = func(s *model.Snapshot, o pack.Options) *model.Plan {
 		solves++
 		for _, p := range s.Pending() {
-			if strings.HasPrefix(p.Key, "default/bad") && o.Leave[p.Key] == "" && !fixed {
+			if strings.HasPrefix(p.Key, "default/bad") && o.Leave[p.Key].OK() && !fixed {
 				panic("index out of range")
 			}
 		}

@@ -15,7 +15,7 @@ import (
 
 // planWithPauses plans without launches for pods whose last launch failed them a short while ago. It returns these pods by
 // key, each with the reason. They are still placed where there is room.
-func (c *Controller) planWithPauses(ctx context.Context, s *model.Snapshot) (*model.Plan, map[string]string) {
+func (c *Controller) planWithPauses(ctx context.Context, s *model.Snapshot) (*model.Plan, map[string]model.Verdict) {
 	plan := c.plan(ctx, s, nil)
 	waits := c.backOff(ctx, s, plan)
 	for len(waits) > 0 {
@@ -32,7 +32,7 @@ func (c *Controller) planWithPauses(ctx context.Context, s *model.Snapshot) (*mo
 }
 
 // backOff decides which pods of the plan wait for their launch, and reports what is new about earlier launches.
-func (c *Controller) backOff(ctx context.Context, s *model.Snapshot, plan *model.Plan) map[string]string {
+func (c *Controller) backOff(ctx context.Context, s *model.Snapshot, plan *model.Plan) map[string]model.Verdict {
 	d := launchbackoff.Decide(c.launches, s, plan)
 	c.launches = d.State
 	c.tellUnused(ctx, d.Findings)

@@ -21,13 +21,13 @@ const failureTime = 10 * time.Minute
 
 // A failure is a panic that a pod caused when it was planned.
 type failure struct {
-	why   string
+	why   model.Verdict
 	until time.Time
 }
 
 // plan returns a plan that its check accepts. What the check objects to and pods that cause a panic are left out of it; both
 // are mistakes of this program, which are logged and counted. The pods in leave are left out too, each for the reason given.
-func (c *Controller) plan(ctx context.Context, s *model.Snapshot, leave map[string]string) *model.Plan {
+func (c *Controller) plan(ctx context.Context, s *model.Snapshot, leave map[string]model.Verdict) *model.Plan {
 	options := c.Options
 	options.DefaultSpread = c.Spread.Of(ctx)
 	options.Leave = c.withFailing(s, leave)
@@ -47,12 +47,12 @@ func (c *Controller) plan(ctx context.Context, s *model.Snapshot, leave map[stri
 }
 
 // withFailing returns leave with the pods for which planning failed lately.
-func (c *Controller) withFailing(s *model.Snapshot, leave map[string]string) map[string]string {
+func (c *Controller) withFailing(s *model.Snapshot, leave map[string]model.Verdict) map[string]model.Verdict {
 	maps.DeleteFunc(c.failing, func(_ types.UID, f failure) bool { return !s.Now.Before(f.until) })
 	if len(c.failing) == 0 {
 		return leave
 	}
-	out := map[string]string{}
+	out := map[string]model.Verdict{}
 	for _, p := range append(s.Displaced(), s.Pending()...) {
 		if f, ok := c.failing[p.UID]; ok {
 			out[p.Key] = f.why
@@ -63,7 +63,7 @@ func (c *Controller) withFailing(s *model.Snapshot, leave map[string]string) map
 }
 
 // noteFailing leaves the pods of the panic out of the next plans, for the reasons in leave.
-func (c *Controller) noteFailing(s *model.Snapshot, p pack.Panic, leave map[string]string) {
+func (c *Controller) noteFailing(s *model.Snapshot, p pack.Panic, leave map[string]model.Verdict) {
 	if c.failing == nil {
 		c.failing = map[types.UID]failure{}
 	}

@@ -31,12 +31,12 @@ func TestPoolsWithoutTypesAreTold(t *testing.T) {
 	}{
 		{"suits one", []apiv1.NodeSelectorRequirementWithMinValues{in(corev1.LabelInstanceTypeStable, "small")}, false, nil},
 		{"a misspelt type", []apiv1.NodeSelectorRequirementWithMinValues{in(corev1.LabelInstanceTypeStable, "smal")}, false,
-			[]string{prefix + "node.kubernetes.io/instance-type in smal"}},
+			[]string{prefix + "node.kubernetes.io/instance-type in [smal]"}},
 		{"types are not known", []apiv1.NodeSelectorRequirementWithMinValues{in(corev1.LabelInstanceTypeStable, "smal")}, true, nil},
 		{"type and zone", []apiv1.NodeSelectorRequirementWithMinValues{
 			in(corev1.LabelInstanceTypeStable, "small"), in(corev1.LabelTopologyZone, "b"),
-		}, false, []string{prefix + "all of karpenter.sh/nodepool in useless; " +
-			"node.kubernetes.io/instance-type in small; topology.kubernetes.io/zone in b"}},
+		}, false, []string{prefix + "all of karpenter.sh/nodepool in [useless]; " +
+			"node.kubernetes.io/instance-type in [small]; topology.kubernetes.io/zone in [b]"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(t)

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/karpenter-go/karpenter/engine/explain"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/internal/act"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
@@ -23,7 +24,7 @@ func (c *Controller) settle() {
 // tell publishes events, metrics and log lines of a plan that was carried out.
 // waits are the pods that wait for another launch, which have their event already.
 func (c *Controller) tell(
-	ctx context.Context, s *model.Snapshot, plan *model.Plan, launches []act.Launch, waits map[string]string,
+	ctx context.Context, s *model.Snapshot, plan *model.Plan, launches []act.Launch, waits map[string]model.Verdict,
 ) {
 	pods, existing := 0, 0
 	for _, l := range launches {
@@ -78,9 +79,10 @@ func (c *Controller) tellPlaced(s *model.Snapshot, pods []*model.Pod, pool, mess
 }
 
 // tellRefusals returns how many pods were refused, and how many of them for their requirements and not for lack of capacity.
-func (c *Controller) tellRefusals(s *model.Snapshot, plan *model.Plan, waits map[string]string) (refused, ignored int) {
-	for _, r := range plan.Refusals {
-		message := r.String()
+func (c *Controller) tellRefusals(s *model.Snapshot, plan *model.Plan, waits map[string]model.Verdict) (refused, ignored int) {
+	explainer := explain.New(s, c.Options.Labels)
+	for i, r := range plan.Refusals {
+		message := ""
 		for _, p := range r.Pods {
 			if p.Virtual() {
 				continue
@@ -90,20 +92,33 @@ func (c *Controller) tellRefusals(s *model.Snapshot, plan *model.Plan, waits map
 				continue
 			}
 			refused++
-			if waits[p.Key] != "" {
+			if !waits[p.Key].OK() {
 				continue
 			}
 			if rule := r.Reasons[0].Verdict.Rule; rule == model.RuleUnsupported || rule == model.RuleInvalid ||
 				rule == model.RuleOversized {
 				ignored++
 			}
+			if message == "" {
+				message = failedScheduling(explainer, r, i)
+			}
 			c.Events.Publish(telemetry.Event{
-				Object: p.Object, Type: corev1.EventTypeWarning, Reason: telemetry.EventFailedScheduling,
-				Message: "No node can be launched for this pod: " + message,
+				Object: p.Object, Type: corev1.EventTypeWarning, Reason: telemetry.EventFailedScheduling, Message: message,
 			})
 		}
 	}
 	return refused, ignored
+}
+
+// mostExplained bounds the refusals of a round that are explained with a fix, because that compares all instance types.
+const mostExplained = 50
+
+// failedScheduling returns the message of the event for the refusal with index i.
+func failedScheduling(e *explain.Explainer, r model.Refusal, i int) string {
+	if i >= mostExplained {
+		return "Failed to schedule pod: " + r.Brief()
+	}
+	return "Failed to schedule pod: " + e.Brief(r)
 }
 
 // others formats how many more types a node may become.

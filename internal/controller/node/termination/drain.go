@@ -122,7 +122,7 @@ func describeHeld(held []drain.Hold, remaining int) string {
 		if i > 0 {
 			b.WriteString("; ")
 		}
-		fmt.Fprintf(&b, "%s/%s %s", h.Pod.Namespace, h.Pod.Name, phrase(h.Cause))
+		fmt.Fprintf(&b, "%s/%s (%s)", h.Pod.Namespace, h.Pod.Name, h.Cause)
 	}
 	if more := len(held) - mostNamed; more > 0 {
 		fmt.Fprintf(&b, "; and %d more", more)
@@ -130,10 +130,4 @@ func describeHeld(held []drain.Hold, remaining int) string {
 	return b.String()
 }
 
-// phrase is the cause, to be appended to the name of a pod.
-func phrase(c drain.Cause) string {
-	if c == drain.CauseBudget {
-		return "(" + c.String() + ")"
-	}
-	return c.String()
-}
+// phr

@@ -61,7 +61,7 @@ var stories = []struct {
 		want: `
 			0s claim deleted
 			0s event node-1 TerminationGracePeriodExpiring: all pods will be deleted by 2026-01-01T10:01:00Z
-			0s event node-1 FailedDraining: 1 of 1 pods cannot be evicted: default/job has the do-not-disrupt annotation
+			0s event node-1 FailedDraining: 1 of 1 pods cannot be evicted: default/job (annotation karpenter.sh/do-not-disrupt)
 			55s deleted job with 5s
 			55s event job Disrupted: deleted before its node goes: Forceful Termination
 			1m0s gone job
@@ -75,9 +75,9 @@ var stories = []struct {
 		want: `
 			0s evicted free
 			0s event free Evicted: evicted: Forceful Termination
-			0s event node-1 FailedDraining: 1 of 2 pods cannot be evicted: default/web (a disruption budget allows no eviction)
+			0s event node-1 FailedDraining: 1 of 2 pods cannot be evicted: default/web (PodDisruptionBudget allows no disruption)
 			5s gone free
-			5s event node-1 FailedDraining: 1 of 1 pods cannot be evicted: default/web (a disruption budget allows no eviction)
+			5s event node-1 FailedDraining: 1 of 1 pods cannot be evicted: default/web (PodDisruptionBudget allows no disruption)
 			1m2.7s evicted web
 			1m2.7s event web Evicted: evicted: Forceful Termination
 			1m7s gone web
@@ -91,9 +91,9 @@ var stories = []struct {
 		want: `
 			0s evicted zoo
 			0s event zoo Evicted: evicted: Forceful Termination
-			0s event node-1 FailedDraining: 1 of 2 pods cannot be evicted: default/web (a disruption budget allows no eviction)
+			0s event node-1 FailedDraining: 1 of 2 pods cannot be evicted: default/web (PodDisruptionBudget allows no disruption)
 			5s gone zoo
-			5s event node-1 FailedDraining: 1 of 1 pods cannot be evicted: default/web (a disruption budget allows no eviction)`,
+			5s event node-1 FailedDraining: 1 of 1 pods cannot be evicted: default/web (PodDisruptionBudget allows no disruption)`,
 	},
 	{
 		name: "the deadline is stronger than budgets and do-not-disrupt, and leaves each pod its grace period",
@@ -102,7 +102,7 @@ var stories = []struct {
 		setUp: func(w *world) { w.budgetOpens["web"] = epoch.Add(time.Hour) },
 		want: `
 			0s event node-1 TerminationGracePeriodExpiring: all pods will be deleted by 2026-01-01T10:01:00Z
-			0s event node-1 FailedDraining: 2 of 3 pods cannot be evicted: default/job has the do-not-disrupt annotation; default/web (a disruption budget allows no eviction)
+			0s event node-1 FailedDraining: 2 of 3 pods cannot be evicted: default/job (annotation karpenter.sh/do-not-disrupt); default/web (PodDisruptionBudget allows no disruption)
 			55s deleted job with 5s
 			55s event job Disrupted: deleted before its node goes: Forceful Termination
 			55s deleted logs with 5s
@@ -138,9 +138,9 @@ var stories = []struct {
 			0s event typo Evicted: evicted: Forceful Termination
 			0s event job DoNotDisruptUntil: not disrupted until 2026-01-01T10:02:00Z
 			0s event typo InvalidDoNotDisruptAnnotation: the do-not-disrupt annotation is neither "true" nor a positive duration and protects nothing
-			0s event node-1 FailedDraining: 1 of 2 pods cannot be evicted: default/job has the do-not-disrupt annotation
+			0s event node-1 FailedDraining: 1 of 2 pods cannot be evicted: default/job (annotation karpenter.sh/do-not-disrupt)
 			5s gone typo
-			5s event node-1 FailedDraining: 1 of 1 pods cannot be evicted: default/job has the do-not-disrupt annotation
+			5s event node-1 FailedDraining: 1 of 1 pods cannot be evicted: default/job (annotation karpenter.sh/do-not-disrupt)
 			2m0s evicted job
 			2m0s event job Evicted: evicted: Forceful Termination
 			2m0s event job DoNotDisruptGracePeriodElapsed: no longer protected since 2026-01-01T10:02:00Z

@@ -1,0 +1,221 @@
+package explain
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/require"
+)
+
+// capacity returns why no type of c is large enough for the pod and the DaemonSets, or has no available offering. It
+// returns nil if one is and has.
+func (e *Explainer) capacity(pod *model.Pod, pool *model.Pool, c labelMatch) []Obstacle {
+	reqs := pool.Requirements.Normalize(e.labels.Aliases).And(c.term)
+	e.remember(pool, reqs)
+	var holding []*model.InstanceType
+	for _, t := range c.types {
+		if _, _, short := e.need(pod, pool, t, reqs).Short(t.Allocatable); short {
+			continue
+		}
+		if _, ok := t.Cheapest(reqs); ok {
+			return nil
+		}
+		holding = append(holding, t)
+	}
+	if len(holding) == 0 {
+		return []Obstacle{e.tooSmall(pod, pool, c, reqs)}
+	}
+	return []Obstacle{{
+		rule:  model.RuleOffering,
+		Why:   model.Verdict{Rule: model.RuleOffering, Subject: each(names(holding))}.String(),
+		Fix:   elsewhere(holding, reqs, c.term, pool),
+		NoFix: "none of these instance types is available in another zone or capacity type now",
+	}}
+}
+
+// elsewhere returns a fix that allows the zone or capacity type of an available offering of types, empty if there is
+// none. reqs are the requirements of pool and pod; term are those of the pod.
+func elsewhere(types []*model.InstanceType, reqs, term require.Set, pool *model.Pool) string {
+	keys := []string{corev1.LabelTopologyZone, apiv1.CapacityTypeLabelKey}
+	free := reqs.Without(append(keys, zoneIDs(reqs)...)...)
+	for _, t := range types {
+		o, ok := t.Cheapest(free)
+		if !ok {
+			continue
+		}
+		var allow []string
+		inPod := false
+		for i, value := range []string{o.Zone, o.CapacityType} {
+			if r, bound := reqs.Get(keys[i]); bound && !r.Has(value) {
+				allow = append(allow, value+" for "+keys[i])
+				inPod = inPod || term.Has(keys[i])
+			}
+		}
+		if len(allow) == 0 {
+			allow = []string{"the zone ID of " + o.Zone}
+			inPod = slices.ContainsFunc(zoneIDs(reqs), term.Has)
+		}
+		where := "NodePool " + pool.Name
+		if inPod {
+			where += " and in the pod"
+		}
+		return fmt.Sprintf("allow %s in %s", strings.Join(allow, " and "), where)
+	}
+	return ""
+}
+
+// zoneIDs returns the keys of the zone ID labels in reqs. They end in /zone-id, with the domain of the cloud.
+func zoneIDs(reqs require.Set) []string {
+	return slices.DeleteFunc(reqs.Keys(), func(key string) bool { return !strings.HasSuffix(key, "/zone-id") })
+}
+
+// need returns the requests of the pod and of the DaemonSets that run on a node of type t. pool and reqs are those of
+// the last call of remember.
+func (e *Explainer) need(pod *model.Pod, pool *model.Pool, t *model.InstanceType, reqs require.Set) model.Resources {
+	sum, known := e.overhead[t]
+	if !known {
+		on := t.Requirements.And(reqs)
+		for _, d := range e.snapshot.Daemons() {
+			if e.runs(d, pool, on) {
+				sum = sum.Plus(d.Pod.Requests)
+			}
+		}
+		e.overhead[t] = sum
+	}
+	return pod.Requests.Plus(sum)
+}
+
+// maxOverheads bounds how many overheads an Explainer keeps.
+const maxOverheads = 64
+
+// remember makes need compute the requests of the DaemonSets once for each type with these pool and requirements.
+func (e *Explainer) remember(pool *model.Pool, reqs require.Set) {
+	key := pool.Name + " " + reqs.String()
+	if e.overhead = e.overheads[key]; e.overhead != nil {
+		return
+	}
+	if e.overheads == nil || len(e.overheads) == maxOverheads {
+		e.overheads = map[string]overhead{}
+	}
+	e.overhead = overhead{}
+	e.overheads[key] = e.overhead
+}
+
+// runs reports whether the DaemonSet runs on nodes of the pool with the labels on.
+func (e *Explainer) runs(d *model.Daemon, pool *model.Pool, on require.Set) bool {
+	for _, t := range pool.Taints {
+		if t.Effect != corev1.TaintEffectPreferNoSchedule && !tolerated(d.Pod.Object.Spec.Tolerations, t) {
+			return false
+		}
+	}
+	return slices.ContainsFunc(e.terms(d.Pod.Object), func(term require.Set) bool {
+		_, ok := on.Compatible(term, e.labels.WellKnown.Has)
+		return ok
+	})
+}
+
+// tooSmall returns which resources the nearest of the types lacks, and a fix.
+func (e *Explainer) tooSmall(pod *model.Pod, pool *model.Pool, c labelMatch, reqs require.Set) Obstacle {
+	nearest, gap := c.types[0], math.Inf(1)
+	for _, t := range c.types {
+		if d := distance(e.need(pod, pool, t, reqs), t.Allocatable); d < gap {
+			nearest, gap = t, d
+		}
+	}
+	need := e.need(pod, pool, nearest, reqs)
+	daemons := need.Minus(pod.Requests)
+	o := Obstacle{rule: model.RuleResources}
+	var missing, offers, most []string
+	for _, name := range need.Names() {
+		have := nearest.Allocatable[name]
+		switch {
+		case have >= need[name] || need[name] == 0:
+		case have <= 0:
+			missing = append(missing, string(name))
+		default:
+			offers = append(offers, model.Amount(name, have, model.Down)+" of the "+model.Measure(name, need[name], model.Up))
+			if left := have - daemons[name]; left > 0 {
+				most = append(most, model.Measure(name, left, model.Down))
+			}
+		}
+	}
+	var known bool
+	o.Fix, known = e.larger(pod, pool, c, reqs)
+	if len(missing) > 0 {
+		o.Why = "no instance type that the NodePool and the selectors of the pod allow offers " + each(missing)
+		if !known {
+			o.NoFix = "no known instance type offers " + each(missing) + " and the other resources that the pod requests"
+		}
+		return o
+	}
+	o.Why = fmt.Sprintf("no instance type of the NodePool is large enough: the closest, %s, offers %s that the pod needs",
+		nearest.Name, each(offers))
+	if daemons[corev1.ResourcePods] > 0 {
+		o.Why += ", including DaemonSets"
+	}
+	switch {
+	case len(most) < len(offers) && o.Fix == "":
+		o.NoFix = "DaemonSet pods use all that the instance type offers"
+	case len(most) == len(offers) && o.Fix == "":
+		o.Fix = "request at most " + each(most)
+	case len(most) == len(offers):
+		o.Fix = "request at most " + each(most) + ", or " + o.Fix
+	}
+	return o
+}
+
+// distance returns the sum over the resources of the share of need that have lacks.
+func distance(need, have model.Resources) float64 {
+	sum := 0.0
+	for name, v := range need {
+		if lack := v - max(have[name], 0); lack > 0 {
+			sum += float64(lack) / float64(v)
+		}
+	}
+	return sum
+}
+
+// larger returns a fix that allows types that are large enough for the pod, empty if there is none. The fix changes the
+// pool if the pod's own selectors allow such types, otherwise the pod, or both. known reports whether such types exist.
+func (e *Explainer) larger(pod *model.Pod, pool *model.Pool, c labelMatch, reqs require.Set) (fix string, known bool) {
+	var holding []*model.InstanceType
+	for _, t := range e.snapshot.Types(pool.Name) {
+		if _, _, short := e.need(pod, pool, t, reqs).Short(t.Allocatable); !short {
+			holding = append(holding, t)
+		}
+	}
+	if len(holding) == 0 {
+		return "", false
+	}
+	if fix := widen(meeting(holding, c.term), reqs, pool); fix != "" {
+		return fix, true
+	}
+	of := pool.Requirements.Normalize(e.labels.Aliases)
+	for r := range c.term.All() {
+		free := of.And(c.term.Without(r.Key()))
+		if names := byPrice(available(holding, free), r.Key(), free); len(names) > 0 {
+			return fmt.Sprintf("allow %s for %s in the nodeSelector or affinity of the pod", some(names), r.Key()), true
+		}
+	}
+	for r := range c.term.All() {
+		rest := c.term.Without(r.Key())
+		if fix := widen(meeting(holding, rest), of.And(rest), pool); fix != "" {
+			return fmt.Sprintf("remove %s from the nodeSelector or affinity of the pod, and %s", r.Key(), fix), true
+		}
+	}
+	return "", true
+}
+
+func names(types []*model.InstanceType) []string {
+	out := make([]string, len(types))
+	for i, t := range types {
+		out[i] = t.Name
+	}
+	return out
+}
