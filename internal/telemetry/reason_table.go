@@ -113,6 +113,8 @@ func Reasons() []Reason {
 			When: "EC2 reports a failed status check or a scheduled change"},
 		{Name: EventTerminatingOnInterruption, Type: warning, Objects: nodeAndClaim,
 			When: "the claim is deleted because of an interruption"},
+		{Name: EventSpotSLRCreationFailed, Type: warning, Objects: "NodeClaim",
+			When: "the service-linked role for spot instances does not exist and cannot be created"},
 		{Name: EventNodeJoinDelayed, Type: warning, Objects: "NodeClaim", Dedupe: long,
 			When: "the node is late, and its console says why"},
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 
@@ -39,8 +40,8 @@ func WithInstanceTypes(ctx context.Context, c clock.Clock, provider cloud.Provid
 	types := make(map[string][]*model.InstanceType, len(pools))
 	for i, p := range pools {
 		if errs[i] != nil {
-			ctrl.LoggerFrom(ctx).Error(errs[i], "leaving a pool out of this round",
-				"NodePool", map[string]string{"name": p.Name})
+			ctrl.LoggerFrom(ctx).Error(errs[i], "skipping NodePool: instance types unavailable",
+				"NodePool", klog.KRef("", p.Name))
 			continue
 		}
 		types[p.Name] = found[i]

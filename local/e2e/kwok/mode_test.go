@@ -81,7 +81,7 @@ func TestApprove(t *testing.T) {
 	before := names(c.awaitNodes(2))
 	c.scale(filler, 0)
 	c.awaitRunning("filler", 0)
-	proposed := c.awaitTold("Node", before, "DisruptionWithheld", "The mode of the pool holds this back", "Underutilized")
+	proposed := c.awaitTold("Node", before, "DisruptionWithheld", "Waiting for approval to ", "Underutilized")
 	c.holds(5*time.Second, c.unmarked(before))
 	n := &corev1.Node{}
 	n.Name = proposed
@@ -100,7 +100,7 @@ func TestDryRun(t *testing.T) {
 	c := newCorner(t, "dry-run")
 	p := c.pool(quick, four, mode(apiv1.ModeDryRun))
 	d := c.deploy("web", 1, "1")
-	c.awaitTold("NodePool", map[string]bool{p.Name: true}, "LaunchWithheld", "The mode of the pool holds back a launch of 1 x c-4x-amd64-linux")
+	c.awaitTold("NodePool", map[string]bool{p.Name: true}, "LaunchWithheld", "Mode DryRun: would launch 1 x c-4x-amd64-linux")
 	c.holds(5*time.Second, func() string { return missing(len(c.claims()) == 0, "%d claims are made", len(c.claims())) })
 	c.change(p, func() { p.Annotations[apiv1.EnforcementModeAnnotationKey] = apiv1.ModeAuto })
 	c.awaitRunning("web", 1)
@@ -108,7 +108,7 @@ func TestDryRun(t *testing.T) {
 	c.change(p, func() { p.Annotations[apiv1.EnforcementModeAnnotationKey] = apiv1.ModeDryRun })
 	c.scale(d, 0)
 	c.awaitRunning("web", 0)
-	c.awaitTold("Node", before, "DisruptionWithheld", "The mode of the pool holds this back", "Empty")
+	c.awaitTold("Node", before, "DisruptionWithheld", "Mode DryRun: would delete", "Empty")
 	c.holds(5*time.Second, c.unmarked(before))
 	c.change(p, func() { p.Annotations[apiv1.EnforcementModeAnnotationKey] = apiv1.ModeAuto })
 	c.awaitNodes(0)
