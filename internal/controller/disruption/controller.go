@@ -74,7 +74,7 @@ const (
 )
 
 // reasonStaticScaleIn is why nodes of a static pool are deleted that has more than its replicas.
-const reasonStaticScaleIn = "static_scale_in"
+const reasonStaticScaleIn apiv1.DisruptionReason = telemetry.DisruptedStaticScaleIn
 
 // Name returns the controller's name.
 func (c *Controller) Name() string { return "disruption" }

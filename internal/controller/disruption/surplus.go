@@ -92,7 +92,7 @@ func (c *Controller) reassign(ctx context.Context, s *model.Snapshot) *model.Sna
 
 // tellSurplus reports that a replacement is deleted because the nodes that it replaces stay.
 func (c *Controller) tellSurplus(ctx context.Context, n *model.Node) {
-	const reason = "unused_replacement"
+	const reason = telemetry.DisruptedUnusedReplacement
 	c.Metrics.NodeClaims.DisruptedTotal.WithLabelValues(reason, n.Pool, n.Labels[apiv1.CapacityTypeLabelKey], "",
 		telemetry.TerminationMode(n.Claim.Spec.TerminationGracePeriod)).Inc()
 	c.publish(n, corev1.EventTypeNormal, telemetry.EventDisruptionTerminating,
