@@ -35,7 +35,8 @@ func (c *Controller) plan(ctx context.Context, s *model.Snapshot, leave map[stri
 	faults := c.Metrics.Scheduler.PlanFaultsTotal
 	for _, v := range checked.Violations {
 		faults.WithLabelValues(c.Name(), telemetry.FaultViolation).Inc()
-		ctrl.LoggerFrom(ctx).Error(errors.New(v.String()), "internal error: plan failed verification, part of it not executed")
+		ctrl.LoggerFrom(ctx).Error(errors.New(v.String()), "internal error: plan failed verification, part of it not executed",
+			"rule", v.Rule, "pod", v.Pod, "node", v.Node)
 	}
 	for _, p := range checked.Panics {
 		faults.WithLabelValues(c.Name(), telemetry.FaultPanic).Inc()

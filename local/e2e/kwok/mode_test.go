@@ -69,7 +69,7 @@ func TestApprove(t *testing.T) {
 	c := newCorner(t, "approve")
 	p := c.pool(quick, four, mode(apiv1.ModeApprove))
 	c.deploy("first", 1, "1")
-	c.awaitTold("NodePool", map[string]bool{p.Name: true}, "LaunchWithheld", `is "1"`, "a launch of 1 x c-4x-amd64-linux")
+	c.awaitTold("NodePool", map[string]bool{p.Name: true}, "LaunchWithheld", `to "1" on NodePool`, "launch 1 x c-4x-amd64-linux")
 	c.holds(5*time.Second, func() string { return missing(len(c.claims()) == 0, "%d claims are made", len(c.claims())) })
 	c.change(p, func() { p.Annotations[apiv1.MaxApprovedNodesAnnotationKey] = "2" })
 	c.awaitRunning("first", 1)
