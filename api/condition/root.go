@@ -74,7 +74,7 @@ func untouched(o Object) bool {
 // describe names an unhealthy dependent for the message of the root.
 func describe(o Object, c metav1.Condition) string {
 	if c.Status == metav1.ConditionTrue {
-		return fmt.Sprintf("%s=True is of generation %d, the object is at %d",
+		return fmt.Sprintf("%s=True was observed at generation %d, current generation is %d",
 			c.Type, c.ObservedGeneration, o.GetGeneration())
 	}
 	return fmt.Sprintf("%s=%s", c.Type, c.Status)

@@ -4,9 +4,9 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // Disruption says when nodes of a pool may be taken away by choice.
 type Disruption struct {
-	// How long a node must see no pod come or go before it may be consolidated:
-	// a duration in h, m and s such as 30s or 1h30m, or Never, which stops
-	// consolidation and the removal of empty nodes. Default: 0s.
+	// Time without pods being added or removed before the node can be consolidated: a
+	// duration in h, m and s such as 30s or 1h30m, or Never, which disables
+	// consolidation, also of empty nodes. Default: 0s.
 	// +kubebuilder:default:="0s"
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=string
@@ -14,17 +14,18 @@ type Disruption struct {
 	// +optional
 	ConsolidateAfter NillableDuration `json:"consolidateAfter"`
 
-	// Which nodes may be consolidated. WhenEmpty: only those without pods that
-	// would have to move. WhenEmptyOrUnderutilized: also those whose pods fit on
-	// other or cheaper nodes. Balanced: like the former, but only where the saving
-	// is worth the pods that have to move. Default: WhenEmptyOrUnderutilized.
+	// Nodes that can be consolidated. WhenEmpty: only nodes without pods that need
+	// another node. WhenEmptyOrUnderutilized: also nodes whose pods fit on other
+	// nodes or on a cheaper one. Balanced: like WhenEmptyOrUnderutilized, if the
+	// score is at least 0.5; the score is the saved share of cost divided by the
+	// disrupted share of pods. Default: WhenEmptyOrUnderutilized.
 	// +kubebuilder:default:="WhenEmptyOrUnderutilized"
 	// +optional
 	ConsolidationPolicy ConsolidationPolicy `json:"consolidationPolicy,omitempty"`
 
-	// Most nodes of the pool that may be going away at the same time. All budgets
-	// that are active and name the reason count; the smallest wins. Default: 10%
-	// at any time for any reason. An empty list means no bound.
+	// Maximum number of nodes disrupted at the same time; the smallest active budget
+	// for the reason applies. Default: 10% at any time for any reason. An empty list
+	// means unlimited.
 	// +kubebuilder:default:={{nodes: "10%"}}
 	// +kubebuilder:validation:MaxItems=50
 	// +listType=atomic
@@ -36,14 +37,16 @@ type Disruption struct {
 //
 // +kubebuilder:validation:XValidation:rule="has(self.schedule) == has(self.duration)",message="a budget needs schedule and duration together: set both for a window, or neither for always"
 type Budget struct {
-	// Reasons the budget is for: Underutilized, Empty, Drifted. Default: all.
+	// Reasons that the budget applies to: Underutilized, Empty, Drifted. Default:
+	// all.
 	// +kubebuilder:validation:MaxItems=50
 	// +listType=set
 	// +optional
 	Reasons []DisruptionReason `json:"reasons,omitempty"`
 
-	// Most nodes: a number, or a part of the pool such as 20%, rounded up. 0 or
-	// 0% forbids disruption while the budget is active. Default: 10%.
+	// Maximum number of nodes, or a percentage of the nodes of the NodePool such as
+	// 20%, rounded up. 0 or 0% blocks disruption while the budget is active. Default:
+	// 10%.
 	// +kubebuilder:default:="10%"
 	// +kubebuilder:validation:Pattern=`^((100|[0-9]{1,2})%|[0-9]+)$`
 	Nodes string `json:"nodes"`

@@ -7,9 +7,9 @@ import (
 	"github.com/karpenter-go/karpenter/api/condition"
 )
 
-// NodeClaim requests one node. Its status says how far that is: launched,
-// registered, initialized, and at last drained and terminated. Karpenter makes
-// node claims; people read and delete them.
+// NodeClaim requests one node. Its status shows the progress: launched,
+// registered, initialized, and finally drained and terminated. Created by
+// Karpenter; do not create by hand.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=nodeclaims,scope=Cluster,categories=karpenter
@@ -17,22 +17,22 @@ import (
 // +kubebuilder:printcolumn:name="Type",type="string",JSONPath=".metadata.labels.node\\.kubernetes\\.io/instance-type",description="Instance type"
 // +kubebuilder:printcolumn:name="Capacity",type="string",JSONPath=".metadata.labels.karpenter\\.sh/capacity-type",description="Capacity type: spot, on-demand or reserved"
 // +kubebuilder:printcolumn:name="Zone",type="string",JSONPath=".metadata.labels.topology\\.kubernetes\\.io/zone",description="Zone"
-// +kubebuilder:printcolumn:name="Node",type="string",JSONPath=".status.nodeName",description="Node of the claim"
-// +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].status",description="Whether pods can run on the node"
-// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since the claim was made"
+// +kubebuilder:printcolumn:name="Node",type="string",JSONPath=".status.nodeName",description="Node of the NodeClaim"
+// +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].status",description="True if pods can run on the node"
+// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
 // +kubebuilder:printcolumn:name="ImageID",type="string",JSONPath=".status.imageID",priority=1,description="Machine image"
-// +kubebuilder:printcolumn:name="ID",type="string",JSONPath=".status.providerID",priority=1,description="Provider's name of the instance"
-// +kubebuilder:printcolumn:name="NodePool",type="string",JSONPath=".metadata.labels.karpenter\\.sh/nodepool",priority=1,description="Pool of the claim"
-// +kubebuilder:printcolumn:name="NodeClass",type="string",JSONPath=".spec.nodeClassRef.name",priority=1,description="Node class of the claim"
-// +kubebuilder:printcolumn:name="Drifted",type="string",JSONPath=".status.conditions[?(@.type==\"Drifted\")].status",priority=1,description="Whether the claim no longer is what its pool asks for"
+// +kubebuilder:printcolumn:name="ID",type="string",JSONPath=".status.providerID",priority=1,description="Provider ID of the instance"
+// +kubebuilder:printcolumn:name="NodePool",type="string",JSONPath=".metadata.labels.karpenter\\.sh/nodepool",priority=1,description="NodePool of the NodeClaim"
+// +kubebuilder:printcolumn:name="NodeClass",type="string",JSONPath=".spec.nodeClassRef.name",priority=1,description="Node class of the NodeClaim"
+// +kubebuilder:printcolumn:name="Drifted",type="string",JSONPath=".status.conditions[?(@.type==\"Drifted\")].status",priority=1,description="True if the NodeClaim differs from its NodePool or node class"
 type NodeClaim struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// What node is asked for. It never changes.
+	// Requested node. Immutable.
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec of a NodeClaim is immutable: delete the claim and let its pool make another"
 	Spec NodeClaimSpec `json:"spec"`
-	// How far the node has come. Written by Karpenter only.
+	// Observed state of the node. Written by Karpenter only.
 	// +optional
 	Status NodeClaimStatus `json:"status,omitempty"`
 }
@@ -48,31 +48,32 @@ type NodeClaimList struct {
 
 // NodeClaimSpec is the node that is asked for.
 type NodeClaimSpec struct {
-	// Taints the node keeps.
+	// Taints applied to the node.
 	// +listType=atomic
 	// +optional
 	Taints []corev1.Taint `json:"taints,omitempty"`
 
-	// Taints the node starts with until something else takes them off.
+	// Taints applied at startup and removed by another component.
 	// +listType=atomic
 	// +optional
 	StartupTaints []corev1.Taint `json:"startupTaints,omitempty"`
 
-	// Bounds on the labels of the node. All of them must hold. At most 100.
+	// Requirements on the labels of the node. All of them must be met. At most 100.
 	// +kubebuilder:validation:MaxItems=100
 	// +kubebuilder:validation:items:XValidation:rule="!self.key.matches('^[^/]*karpenter[.]sh(/|$)') || self.key in ['karpenter.sh/capacity-type', 'karpenter.sh/nodepool']",message="a requirement may use no label of the domain karpenter.sh except karpenter.sh/capacity-type and karpenter.sh/nodepool",messageExpression="'requirement on ' + self.key + ': a requirement may use no label of the domain karpenter.sh except karpenter.sh/capacity-type and karpenter.sh/nodepool'",fieldPath=".key"
 	// +listType=atomic
 	Requirements []NodeSelectorRequirementWithMinValues `json:"requirements" hash:"ignore"`
 
-	// Least resources the node must have.
+	// Minimum resources of the node.
 	// +optional
 	Resources ResourceRequirements `json:"resources,omitzero" hash:"ignore"`
 
-	// Node class the node is made with.
+	// Reference to the node class of the node.
 	NodeClassRef *NodeClassReference `json:"nodeClassRef"`
 
-	// Longest time the node may take to drain, as a duration in h, m and s. After it
-	// pods are deleted whatever their budgets and annotations say. Default: no end.
+	// Maximum duration of the drain, in h, m and s. Afterwards pods are deleted
+	// regardless of PodDisruptionBudgets and do-not-disrupt annotations. Default:
+	// unlimited (drain waits for every pod).
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^([0-9]+(s|m|h))+$`
 	// +optional
@@ -90,43 +91,45 @@ type NodeClaimSpec struct {
 
 // ResourceRequirements is what the pods behind a claim need.
 type ResourceRequirements struct {
-	// Sum of the requests of the pods the node was made for, daemons included.
+	// Sum of the requests of the pods that the node was launched for, DaemonSet pods
+	// included.
 	// +optional
 	Requests corev1.ResourceList `json:"requests,omitempty"`
 }
 
 // NodeClaimStatus is what is known of the node.
 type NodeClaimStatus struct {
-	// Name of the Node object, once the node has joined.
+	// Name of the Node, once it has registered.
 	// +optional
 	NodeName string `json:"nodeName,omitempty"`
 
-	// Provider's name of the instance, as in spec.providerID of the Node.
+	// Provider ID of the instance, as in spec.providerID of the Node.
 	// +optional
 	ProviderID string `json:"providerID,omitempty"`
 
-	// Machine image the node was made from.
+	// Machine image of the node.
 	// +optional
 	ImageID string `json:"imageID,omitempty"`
 
-	// Resources of the whole machine; estimated until the node says them itself.
+	// Capacity of the node; estimated until the Node reports it.
 	// +optional
 	Capacity corev1.ResourceList `json:"capacity,omitempty"`
 
-	// Resources left for pods; estimated until the node says them itself.
+	// Resources that pods can use; estimated until the Node reports them.
 	// +optional
 	Allocatable corev1.ResourceList `json:"allocatable,omitempty"`
 
-	// Ready is True if Launched, Registered and Initialized are. Others are there
-	// while they mean something: Consolidatable, Drifted, DisruptionReason,
-	// Drained, VolumesDetached, InstanceTerminating, ConsistentStateFound.
+	// Conditions of the NodeClaim. Ready is True if Launched, Registered and
+	// Initialized are. Others are present while they apply: Consolidatable, Drifted,
+	// DisruptionReason, Drained, VolumesDetached, InstanceTerminating,
+	// ConsistentStateFound, NodeJoinDelayed.
 	// +listType=map
 	// +listMapKey=type
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// Last time a pod was bound to the node, ended or left. consolidateAfter
-	// counts from here.
+	// Last time a pod was bound to the node, finished or was removed.
+	// consolidateAfter counts from here.
 	// +optional
 	LastPodEventTime metav1.Time `json:"lastPodEventTime,omitzero"`
 }

@@ -21,26 +21,27 @@ const (
 // +kubebuilder:validation:XValidation:rule="self.operator != 'In' || !has(self.minValues) || (has(self.values) && self.values.size() >= self.minValues)",message="operator In needs at least as many values as minValues says",messageExpression="'requirement on ' + self.key + ': operator In needs at least as many values as minValues says'",fieldPath=".values"
 // +kubebuilder:validation:XValidation:rule="self.key != 'kubernetes.io/hostname'",message="a requirement may not use kubernetes.io/hostname: it is different on every node",fieldPath=".key"
 type NodeSelectorRequirementWithMinValues struct {
-	// Label the requirement is about.
+	// Key of the label.
 	// +kubebuilder:validation:MaxLength=316
 	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$`
 	Key string `json:"key"`
 
-	// How values bound the label. In: one of them. NotIn: none of them, or no
-	// label. Exists, DoesNotExist: the label is there or not, whatever its value.
-	// Gt, Lt, Gte, Lte: as a number it is above, below, at least, at most the value.
+	// Comparison of the label with the values. In: one of them. NotIn: none of them,
+	// or no label. Exists, DoesNotExist: the label is present or absent, whatever its
+	// value. Gt, Lt, Gte, Lte: greater than, less than, at least, at most the value,
+	// as a number.
 	// +kubebuilder:validation:Enum=In;NotIn;Exists;DoesNotExist;Gt;Lt;Gte;Lte
 	Operator corev1.NodeSelectorOperator `json:"operator"`
 
-	// Values the operator works on: one or more for In, exactly one whole number of
-	// 0 or more for Gt, Lt, Gte, Lte, none for Exists and DoesNotExist.
+	// Values of the comparison: one or more for In, exactly one whole number of 0 or
+	// more for Gt, Lt, Gte, Lte, none for Exists and DoesNotExist.
 	// +kubebuilder:validation:items:MaxLength=1024
 	// +listType=atomic
 	// +optional
 	Values []string `json:"values,omitempty"`
 
-	// How many different values of the label the instance types of a new node must
-	// still offer, so that the cloud has a choice: 1 to 50. Alpha.
+	// Minimum number of different values of the label among the instance types of a
+	// new node, so that the cloud has a choice: 1 to 50. Alpha.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=50
 	// +optional

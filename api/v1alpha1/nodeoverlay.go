@@ -7,24 +7,23 @@ import (
 	"github.com/karpenter-go/karpenter/api/condition"
 )
 
-// NodeOverlay corrects what Karpenter believes about some instance types: their
-// price, or extended resources their nodes will have. It changes decisions, not
-// the nodes.
+// NodeOverlay adjusts the price or the extended resources of instance types in
+// decisions of Karpenter. It does not change the nodes.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=nodeoverlays,scope=Cluster,categories=karpenter,shortName=overlays
 // +kubebuilder:subresource:status
-// +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].status",description="Whether the overlay is in force"
-// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since the overlay was made"
-// +kubebuilder:printcolumn:name="Weight",type="integer",JSONPath=".spec.weight",priority=1,description="The heaviest overlay wins"
+// +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].status",description="True if the overlay is applied"
+// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
+// +kubebuilder:printcolumn:name="Weight",type="integer",JSONPath=".spec.weight",priority=1,description="Priority; the highest applies"
 type NodeOverlay struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Which offerings are meant, and what changes about them.
+	// Desired state of the NodeOverlay: offerings and their adjustments.
 	// +kubebuilder:validation:XValidation:rule="!has(self.price) || !has(self.priceAdjustment)",message="set only one of spec.price and spec.priceAdjustment"
 	Spec NodeOverlaySpec `json:"spec"`
-	// Whether the overlay is in force. Written by Karpenter only.
+	// Observed state of the NodeOverlay. Written by Karpenter only.
 	// +optional
 	Status NodeOverlayStatus `json:"status,omitempty"`
 }
@@ -40,31 +39,35 @@ type NodeOverlayList struct {
 
 // NodeOverlaySpec says which offerings are meant and what changes.
 type NodeOverlaySpec struct {
-	// Offerings the overlay is for: those whose labels meet all requirements. They
-	// may use karpenter.sh/nodepool and labels of a pool's template. At most 100.
+	// Requirements on the labels of the offerings that are adjusted. All of them must
+	// be met. Labels of the template of a NodePool and karpenter.sh/nodepool are
+	// allowed. At most 100.
 	// +kubebuilder:validation:MaxItems=100
 	// +listType=atomic
 	Requirements []NodeSelectorRequirement `json:"requirements"`
 
-	// Change of the price: an amount in $/h with its sign (+0.5, -0.02) or a part of
-	// the price (+10%, -12.5%). No price falls below 0. Excludes price.
+	// Adjustment of the price: a signed amount in USD/h (+0.5, -0.02) or a signed
+	// percentage (+10%, -12.5%). The result is at least 0. Mutually exclusive with
+	// price.
 	// +kubebuilder:validation:Pattern=`^([+-](\d+(\.\d+)?|\.\d+)|\+(\d+(\.\d+)?|\.\d+)%|-\d{1,2}(\.\d+)?%|-100%)$`
 	// +optional
 	PriceAdjustment *string `json:"priceAdjustment,omitempty"`
 
-	// New price in $/h, such as 0.25. Excludes priceAdjustment.
+	// Price in USD/h, such as 0.25. Mutually exclusive with priceAdjustment.
 	// +kubebuilder:validation:Pattern=`^\d+(\.\d+)?$`
 	// +optional
 	Price *string `json:"price,omitempty"`
 
-	// Extended resources nodes will have besides those the provider knows, such as
+	// Extended resources added to the capacity of the nodes, such as
 	// example.com/fpga: 1. Not cpu, memory, ephemeral-storage or pods.
 	// +kubebuilder:validation:XValidation:rule="!('cpu' in self || 'memory' in self || 'ephemeral-storage' in self || 'pods' in self)",message="spec.capacity may only hold extended resources, not cpu, memory, ephemeral-storage or pods"
 	// +optional
 	Capacity corev1.ResourceList `json:"capacity,omitempty"`
 
-	// Which overlay wins where several touch the same thing: the heaviest, 1 to
-	// 10000. Without weight it is 0; among equals the last by name wins.
+	// Priority among overlays that set the same value: the highest weight applies. 1
+	// to 10000. If overlays of equal weight set the same value, the one last by name
+	// applies and the other is rejected as a whole (Ready=False, reason Conflict).
+	// Default: 0.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=10000
 	// +optional
@@ -78,18 +81,18 @@ type NodeOverlaySpec struct {
 // +kubebuilder:validation:XValidation:rule="self.key != 'kubernetes.io/hostname'",message="a requirement may not use kubernetes.io/hostname: it is different on every node",fieldPath=".key"
 // +kubebuilder:validation:XValidation:rule="!self.key.matches('^[^/]*karpenter[.]sh(/|$)') || self.key in ['karpenter.sh/capacity-type', 'karpenter.sh/nodepool']",message="a requirement may use no label of the domain karpenter.sh except karpenter.sh/capacity-type and karpenter.sh/nodepool",messageExpression="'requirement on ' + self.key + ': a requirement may use no label of the domain karpenter.sh except karpenter.sh/capacity-type and karpenter.sh/nodepool'",fieldPath=".key"
 type NodeSelectorRequirement struct {
-	// Label the requirement is about.
+	// Key of the label.
 	// +kubebuilder:validation:MaxLength=316
 	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$`
 	Key string `json:"key"`
 
-	// How values bound the label. In: one of them. NotIn: none of them. Exists,
-	// DoesNotExist: the label is there or not. Gt, Lt, Gte, Lte: as a number it is
-	// above, below, at least, at most the value.
+	// Comparison of the label with the values. In: one of them. NotIn: none of them.
+	// Exists, DoesNotExist: the label is present or absent. Gt, Lt, Gte, Lte: greater
+	// than, less than, at least, at most the value, as a number.
 	// +kubebuilder:validation:Enum=In;NotIn;Exists;DoesNotExist;Gt;Lt;Gte;Lte
 	Operator corev1.NodeSelectorOperator `json:"operator"`
 
-	// Values the operator works on: one or more for In and NotIn, exactly one whole
+	// Values of the comparison: one or more for In and NotIn, exactly one whole
 	// number of 0 or more for Gt, Lt, Gte, Lte, none for Exists and DoesNotExist.
 	// +kubebuilder:validation:items:MaxLength=1024
 	// +listType=atomic
@@ -99,8 +102,8 @@ type NodeSelectorRequirement struct {
 
 // NodeOverlayStatus says whether the overlay is in force.
 type NodeOverlayStatus struct {
-	// Ready is True if ValidationSucceeded is: the spec makes sense and no overlay
-	// of the same weight contradicts it.
+	// Conditions of the NodeOverlay. Ready is True if ValidationSucceeded is: the
+	// spec is valid and does not conflict with an overlay of equal weight.
 	// +listType=map
 	// +listMapKey=type
 	// +optional

@@ -11,7 +11,7 @@ import (
 )
 
 // deciders are the controllers that decide for the cluster as a whole.
-var deciders = []string{"internal/controller/provision", "internal/controller/disruption", "internal/controller/handover"}
+var deciders = []string{"internal/controller/provision", "internal/controller/disruption", "internal/controller/stagedmove"}
 
 func TestOneReader(t *testing.T) {
 	rule{

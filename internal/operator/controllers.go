@@ -116,7 +116,7 @@ func (b base) packing() pack.Options {
 	s := b.settings
 	return pack.Options{
 		Labels: b.labels, RelaxMinValues: s.MinValuesPolicy == settings.MinValuesPolicyBestEffort,
-		PreferencePolicy: pack.PreferencePolicy(s.PreferencePolicy), NodeOverheadCost: s.NodeOverheadCost, MaxNodeCPU: s.MaxNodeCPU * 1000,
+		PreferencePolicy: pack.PreferencePolicy(s.PreferencePolicy), NodeOverheadCost: s.NodeOverheadCost, MaxNodeCPU: s.MaxNodeCPU,
 		Slack: s.NewNodeHeadroom,
 	}
 }

@@ -58,7 +58,7 @@ func mayWatch(ctx context.Context, c client.Client, resource string, log logr.Lo
 			ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: verb, Resource: resource},
 		}}
 		if err := c.Create(ctx, review); err != nil || !review.Status.Allowed {
-			log.Info("doing without a resource that may not be read", "resource", resource)
+			log.Info("not authorized to list and watch a resource, continuing without it", "resource", resource)
 			return false
 		}
 	}

@@ -31,7 +31,7 @@ type Metrics struct {
 func NewMetrics(reg prometheus.Registerer, wellKnownLabels []string) *Metrics {
 	m := &Metrics{}
 	d := declarer{reg: reg, namespace: Namespace, declared: &m.declared}
-	m.BuildInfo = d.gauge("build_info", "Always 1; the labels tell which build is running.",
+	m.BuildInfo = d.gauge("build_info", "Always 1; the labels describe the running build.",
 		"version", "goversion", "goarch", "commit")
 	m.NodeClaims = newNodeClaimMetrics(d.in("nodeclaims"))
 	m.Nodes = newNodeMetrics(d.in("nodes"), wellKnownLabels)

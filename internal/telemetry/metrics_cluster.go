@@ -15,11 +15,11 @@ type ClusterStateMetrics struct {
 func newClusterStateMetrics(d declarer) *ClusterStateMetrics {
 	s := d.in("cluster_state")
 	return &ClusterStateMetrics{
-		NodeCount:           s.gauge("node_count", "Nodes and claims in the snapshot of the cluster."),
-		Synced:              s.gauge("synced", "1 if the snapshot holds everything that the API server has told."),
-		UnsyncedTimeSeconds: s.gauge("unsynced_time_seconds", "Time for which the snapshot has not been complete."),
+		NodeCount:           s.gauge("node_count", "Nodes and NodeClaims in the state cache."),
+		Synced:              s.gauge("synced", "1 if the state cache is in sync with the API server."),
+		UnsyncedTimeSeconds: s.gauge("unsynced_time_seconds", "Time for which the state cache has not been in sync, in seconds."),
 		UtilizationPercent: d.in("cluster").gauge("utilization_percent",
-			"Requests of all pods as a share of what all nodes can give.", "resource_type"),
+			"Requests of all pods in percent of the allocatable resources of all nodes.", "resource_type"),
 	}
 }
 
@@ -33,9 +33,9 @@ type CloudMetrics struct {
 
 func newCloudMetrics(d declarer) *CloudMetrics {
 	return &CloudMetrics{
-		DurationSeconds: d.histogram("duration_seconds", "Time of one call to the cloud provider.",
+		DurationSeconds: d.histogram("duration_seconds", "Duration of calls to the cloud provider in seconds.",
 			DurationBuckets(), "controller", "method", "provider"),
-		ErrorsTotal: d.counter("errors_total", "Calls to the cloud provider that failed.",
+		ErrorsTotal: d.counter("errors_total", "Failed calls to the cloud provider.",
 			"controller", "method", "provider", "error"),
 	}
 }

@@ -59,17 +59,17 @@ func newStatusMetrics(d declarer, prefix string, extra ...string) *StatusMetrics
 	buckets := prometheus.ExponentialBuckets(0.5, 2, 15) // 0.5 s to 2 h 17 min
 	return &StatusMetrics{
 		TransitionSeconds: d.histogram(prefix+"status_condition_transition_seconds",
-			"Time that a condition had another status before it got this one.", buckets, with("type", "status")...),
+			"Time that a condition had its previous status, in seconds.", buckets, with("type", "status")...),
 		TransitionsTotal: d.counter(prefix+"status_condition_transitions_total",
-			"Changes of the status of conditions.", with("type", "status", "reason")...),
+			"Transitions of the status of conditions.", with("type", "status", "reason")...),
 		Count: d.gauge(prefix+"status_condition_count", "Always 1, for each condition of each object.",
 			with("namespace", "name", "type", "status", "reason")...),
 		CurrentStatusSeconds: d.gauge(prefix+"status_condition_current_status_seconds",
-			"Time for which the condition has had its status.", with("namespace", "name", "type", "status", "reason")...),
+			"Time since the last transition of the condition, in seconds.", with("namespace", "name", "type", "status", "reason")...),
 		TerminationCurrentTimeSeconds: d.gauge(prefix+"termination_current_time_seconds",
-			"Time for which the object has been being deleted.", with("namespace", "name")...),
+			"Time since the deletion of the object was requested, in seconds.", with("namespace", "name")...),
 		TerminationDurationSeconds: d.histogram(prefix+"termination_duration_seconds",
-			"Time from the deletion of an object until it is gone.", buckets, extra...),
+			"Time from the deletion request of an object until its removal, in seconds.", buckets, extra...),
 		Extra: extra,
 	}
 }

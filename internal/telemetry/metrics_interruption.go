@@ -18,8 +18,8 @@ func newInterruptionMetrics(d declarer) *InterruptionMetrics {
 		return h
 	}
 	return &InterruptionMetrics{
-		ToCordonSeconds: histogram("taint_latency_seconds", "Time from an event until new pods are kept off the node."),
+		ToCordonSeconds: histogram("taint_latency_seconds", "Time from an interruption message until the node is tainted, in seconds."),
 		ToLaunchSeconds: histogram("replacement_launch_latency_seconds",
-			"Time from an event until the next claim of the same pool was launched."),
+			"Time from an interruption message until the next NodeClaim of the NodePool is launched, in seconds."),
 	}
 }

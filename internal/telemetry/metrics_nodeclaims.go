@@ -25,18 +25,18 @@ func DisruptionLabels() []string {
 
 func newNodeClaimMetrics(d declarer) *NodeClaimMetrics {
 	return &NodeClaimMetrics{
-		CreatedTotal: d.counter("created_total", "Claims created.", "reason", "nodepool", "min_values_relaxed"),
-		TerminatedTotal: d.counter("terminated_total", "Claims that have ended.",
+		CreatedTotal: d.counter("created_total", "NodeClaims created.", "reason", "nodepool", "min_values_relaxed"),
+		TerminatedTotal: d.counter("terminated_total", "NodeClaims terminated.",
 			"nodepool", "capacity_type", "zone"),
-		DisruptedTotal: d.counter("disrupted_total", "Claims that Karpenter decided to end, by cause.",
+		DisruptedTotal: d.counter("disrupted_total", "NodeClaims that Karpenter started to disrupt, by reason.",
 			DisruptionLabels()...),
 		UnhealthyDisruptedTotal: d.counter("unhealthy_disrupted_total",
-			"Claims ended because their node was beyond repair, by the node condition that said so.",
+			"NodeClaims terminated by node repair, by the condition of the node.",
 			"condition", "nodepool", "capacity_type", "image_id"),
 		InstanceTerminationDurationSeconds: d.histogram("instance_termination_duration_seconds",
-			"Time from the request to end an instance until it is gone.", powersOfTwo(10), "nodepool"),
+			"Time from the request to terminate an instance until it is terminated, in seconds.", powersOfTwo(10), "nodepool"),
 		TerminationDurationSeconds: d.histogram("termination_duration_seconds",
-			"Time from the deletion of a claim until its finalizer is removed.", powersOfTwo(11), "nodepool"),
+			"Time from the deletion of a NodeClaim until its finalizer is removed, in seconds.", powersOfTwo(11), "nodepool"),
 	}
 }
 
@@ -52,4 +52,8 @@ const (
 	DisruptedNodeClassNotReady    = "nodeclass_not_ready"
 	DisruptedLaunchTimeout        = "launch_timeout"
 	DisruptedRegistrationTimeout  = "registration_timeout"
+	// DisruptedStaticScaleIn is for nodes of a static NodePool above its replicas, DisruptedUnusedReplacement for replacements whose
+	// command was cancelled and that no pod needs.
+	DisruptedStaticScaleIn     = "static_scale_in"
+	DisruptedUnusedReplacement = "unused_replacement"
 )

@@ -18,14 +18,14 @@ type NodePoolMetrics struct {
 
 func newNodePoolMetrics(d declarer) *NodePoolMetrics {
 	return &NodePoolMetrics{
-		Limit:     d.gauge("limit", "Limits of the pool.", "resource_type", "nodepool"),
-		Usage:     d.gauge("usage", "Capacity of the nodes of the pool.", "resource_type", "nodepool"),
-		CostTotal: d.gauge("cost_total", "Price of the nodes of the pool, in dollars an hour.", "nodepool"),
+		Limit:     d.gauge("limit", "Limits of the NodePool, in cores, bytes or counts.", "resource_type", "nodepool"),
+		Usage:     d.gauge("usage", "Capacity of the nodes of the NodePool, in cores, bytes or counts.", "resource_type", "nodepool"),
+		CostTotal: d.gauge("cost_total", "Price of the nodes of the NodePool in USD/h.", "nodepool"),
 		CostTrackerErrorsTotal: d.counter("cost_tracker_errors_total",
-			"Nodes whose price could not be found.", "nodepool"),
+			"Nodes whose price is unknown.", "nodepool"),
 		AllowedDisruptions: d.gauge("allowed_disruptions",
-			"Nodes that the budgets of the pool allow to disrupt now.", "nodepool", "reason"),
+			"Nodes that the disruption budgets of the NodePool allow to disrupt now.", "nodepool", "reason"),
 		NodesConsumingBudgets: d.gauge("nodes_consuming_budgets",
-			"Nodes that count against the budgets of the pool now.", "nodepool", "reason"),
+			"Nodes that count against the disruption budgets of the NodePool now.", "nodepool", "reason"),
 	}
 }

@@ -39,31 +39,31 @@ func PodStateLabels() []string {
 func newPodMetrics(d declarer) *PodMetrics {
 	pod := []string{"name", "namespace"}
 	m := &PodMetrics{
-		State: d.gauge("state", "Always 1; the labels tell where the pod is and how it is.", PodStateLabels()...),
+		State: d.gauge("state", "Always 1; the labels describe the state of the pod.", PodStateLabels()...),
 		StartupDurationSeconds: d.summary("startup_duration_seconds",
-			"Time from the creation of a pod until it is ready."),
+			"Time from the creation of a pod until it is ready, in seconds."),
 		BoundDurationSeconds: d.histogram("bound_duration_seconds",
-			"Time from the creation of a pod until it is bound to a node.", DurationBuckets()),
+			"Time from the creation of a pod until it is bound to a node, in seconds.", DurationBuckets()),
 		ProvisioningBoundDurationSeconds: d.histogram("provisioning_bound_duration_seconds",
-			"Time from the decision where a pod will run until it is bound.", DurationBuckets()),
+			"Time from the planning decision for a pod until it is bound, in seconds.", DurationBuckets()),
 		ProvisioningStartupDurationSeconds: d.histogram("provisioning_startup_duration_seconds",
-			"Time from the decision where a pod will run until it is ready.", DurationBuckets()),
+			"Time from the planning decision for a pod until it is ready, in seconds.", DurationBuckets()),
 		SchedulingDecisionDurationSeconds: d.histogram("scheduling_decision_duration_seconds",
-			"Time from the first sight of a pending pod until the first decision about it.", DurationBuckets()),
-		DrainedTotal:          d.counter("drained_total", "Pods evicted or deleted in a drain, by cause.", "reason"),
-		EvictionRequestsTotal: d.counter("eviction_requests_total", "Eviction requests, by answer.", "code"),
+			"Time from the first observation of a pending pod until the first planning decision, in seconds.", DurationBuckets()),
+		DrainedTotal:          d.counter("drained_total", "Pods evicted or deleted by drains, by reason.", "reason"),
+		EvictionRequestsTotal: d.counter("eviction_requests_total", "Eviction requests, by HTTP status of the response.", "code"),
 		DisruptionInitiatedTotal: d.counter("disruption_initiated_total",
-			"Pods on nodes that Karpenter decided to end.", DisruptionLabels()...),
+			"Pods on nodes that Karpenter started to disrupt.", DisruptionLabels()...),
 	}
 	m.UnstartedTimeSeconds = d.gauge("unstarted_time_seconds",
-		"Time since the creation of a pod that is not ready.", pod...)
+		"Time since the creation of a pod that is not ready, in seconds.", pod...)
 	m.UnboundTimeSeconds = d.gauge("unbound_time_seconds",
-		"Time since the creation of a pod that is not bound.", pod...)
+		"Time since the creation of a pod that is not bound, in seconds.", pod...)
 	m.ProvisioningUnstartedTimeSeconds = d.gauge("provisioning_unstarted_time_seconds",
-		"Time since the decision about a pod that is not ready.", pod...)
+		"Time since the planning decision for a pod that is not ready, in seconds.", pod...)
 	m.ProvisioningUnboundTimeSeconds = d.gauge("provisioning_unbound_time_seconds",
-		"Time since the decision about a pod that is not bound.", pod...)
+		"Time since the planning decision for a pod that is not bound, in seconds.", pod...)
 	m.ProvisioningSchedulingUndecidedTimeSeconds = d.gauge("provisioning_scheduling_undecided_time_seconds",
-		"Time since the first sight of a pod about which nothing is decided.", pod...)
+		"Time since the first observation of a pod without a planning decision, in seconds.", pod...)
 	return m
 }

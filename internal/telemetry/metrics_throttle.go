@@ -13,8 +13,8 @@ type ThrottleMetrics struct {
 
 func newThrottleMetrics(d declarer) *ThrottleMetrics {
 	return &ThrottleMetrics{
-		Paused: d.gauge("paused", "1 while it is paused for the whole cluster, else 0.", "action"),
+		Paused: d.gauge("paused", "1 while the action (launches or disruption) is paused, else 0.", "action"),
 		HeldBack: d.gauge("withheld_nodes",
-			"Nodes that would have been launched at the last decision but for a pause or a bound a minute.", "action"),
+			"Nodes that the last decision did not launch because of a pause or a rate limit.", "action"),
 	}
 }

@@ -42,5 +42,6 @@ const (
 	EventInstanceTerminating            = "InstanceTerminating"
 	EventInstanceUnhealthy              = "InstanceUnhealthy"
 	EventTerminatingOnInterruption      = "TerminatingOnInterruption"
+	EventSpotSLRCreationFailed          = "SpotSLRCreationFailed"
 	EventNodeJoinDelayed                = "NodeJoinDelayed"
 )

@@ -48,7 +48,7 @@ func TestPauseByConfigMap(t *testing.T) {
 		return ""
 	})
 	s.deploy("web", 1, "1")
-	s.awaitEvent(about{kind: "NodePool", prefix: "throttled", reason: "LaunchWithheld"}, "pause of launches", "m6i.large")
+	s.awaitEvent(about{kind: "NodePool", prefix: "throttled", reason: "LaunchWithheld"}, "launches are paused", "m6i.large")
 	if n := len(s.claims()); n != 0 {
 		t.Errorf("%d claims were created while launches were paused", n)
 	}

@@ -14,15 +14,15 @@ import (
 type Plan struct {
 	Message       string   `json:"message"`
 	Pods          int      `json:"pods"`
-	Nodes         int      `json:"nodes"`
+	Nodes         int      `json:"nodeclaims"`
 	Existing      int      `json:"existing"` // pods that go to nodes that are there
-	PricePerHour  float64  `json:"pricePerHour"`
-	FloorPerHour  float64  `json:"floorPerHour"`
-	InstanceTypes []string `json:"instanceTypes"` // "2 x c7a.2xlarge"
+	PricePerHour  float64  `json:"price-per-hour"`
+	FloorPerHour  float64  `json:"lower-bound-per-hour"`
+	InstanceTypes []string `json:"instance-types"` // "2 x c7a.2xlarge"
 }
 
 // planMessage is how the controller's log marks a plan.
-const planMessage = "computed plan"
+const planMessage = "computed new nodeclaim(s) to fit pod(s)"
 
 // parsePlan reads a line of the controller's log.
 func parsePlan(line []byte) (Plan, bool) {

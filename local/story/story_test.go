@@ -100,20 +100,20 @@ func TestFleetLineNamesTheRefusal(t *testing.T) {
 func TestReadPlans(t *testing.T) {
 	log := `not json
 {"level":"INFO","message":"started"}
-{"message":"computed plan","pods":9,"nodes":2,"existing":1,"pricePerHour":0.5,"instanceTypes":["2 x c7a.2xlarge"]}
-{"message":"computed plan","pods":1,"no`
+{"message":"computed new nodeclaim(s) to fit pod(s)","pods":9,"nodeclaims":2,"existing":1,"price-per-hour":0.5,"instance-types":["2 x c7a.2xlarge"]}
+{"message":"computed new nodeclaim(s) to fit pod(s)","pods":1,"no`
 	plans, end, err := readPlans(strings.NewReader(log))
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []Plan{{
-		Message: "computed plan", Pods: 9, Nodes: 2, Existing: 1, PricePerHour: 0.5,
+		Message: "computed new nodeclaim(s) to fit pod(s)", Pods: 9, Nodes: 2, Existing: 1, PricePerHour: 0.5,
 		InstanceTypes: []string{"2 x c7a.2xlarge"},
 	}}
 	if diff := cmp.Diff(want, plans); diff != "" {
 		t.Errorf("plans (-want +got):\n%s", diff)
 	}
-	if rest := log[end:]; rest != `{"message":"computed plan","pods":1,"no` {
+	if rest := log[end:]; rest != `{"message":"computed new nodeclaim(s) to fit pod(s)","pods":1,"no` {
 		t.Errorf("goes on at %q, want at the unfinished line", rest)
 	}
 }

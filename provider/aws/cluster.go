@@ -185,8 +185,8 @@ func (c *cluster) refreshVersion(ctx context.Context) (string, error) {
 	defer c.mu.Unlock()
 	c.kubernetes = v
 	if (minor < oldestMinor || minor > newestMinor) && c.warned != v {
-		log.FromContext(ctx).Error(errors.New("Kubernetes version is not supported"), "going on",
-			"version", v, "oldest", oldestMinor, "newest", newestMinor)
+		log.FromContext(ctx).Error(errors.New("tested with other versions only"), "unsupported Kubernetes version",
+			"version", v, "min", oldestMinor, "max", newestMinor)
 		c.warned = v
 	}
 	return v, nil

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/karpenter-go/karpenter/api/condition"
+	"github.com/karpenter-go/karpenter/internal/telemetry"
 
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
@@ -31,7 +32,7 @@ func (p *Provider) InstanceTypes(ctx context.Context, pool *apiv1.NodePool) ([]*
 	}
 	if len(class.Status.Subnets) == 0 || len(class.Status.AMIs) == 0 {
 		return nil, &cloud.NodeClassNotReadyError{
-			Err: fmt.Errorf("node class %s: subnets or images are not resolved", class.Name),
+			Err: fmt.Errorf("EC2NodeClass %s: subnets or AMIs are not resolved", class.Name),
 		}
 	}
 	if _, err := p.group(ctx, class); err != nil {
@@ -51,9 +52,9 @@ func (p *Provider) group(ctx context.Context, class *awsv1.EC2NodeClass) (*place
 		found = p.placed.Last(class)
 	}
 	if found == nil {
-		why := cmp.Or(fault.Brief(err), "there is none")
+		why := cmp.Or(fault.Brief(err), "no such placement group")
 		return nil, &cloud.NodeClassNotReadyError{
-			Err: fmt.Errorf("node class %s: its placement group is not known: %s", class.Name, why),
+			Err: fmt.Errorf("EC2NodeClass %s: placement group could not be resolved: %s", class.Name, why),
 		}
 	}
 	return found, nil
@@ -62,13 +63,13 @@ func (p *Provider) group(ctx context.Context, class *awsv1.EC2NodeClass) (*place
 // class returns the class that ref names, or a NodeClassNotReadyError if it is missing or going.
 func (p *Provider) class(ctx context.Context, ref *apiv1.NodeClassReference) (*awsv1.EC2NodeClass, error) {
 	if !Facts().Manages(ref) {
-		return nil, &cloud.NodeClassNotReadyError{Err: fmt.Errorf("%v is no EC2NodeClass", ref)}
+		return nil, &cloud.NodeClassNotReadyError{Err: fmt.Errorf("%v is not an EC2NodeClass", ref)}
 	}
 	var class awsv1.EC2NodeClass
 	err := p.config.Client.Get(ctx, client.ObjectKey{Name: ref.Name}, &class)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, &cloud.NodeClassNotReadyError{Err: fmt.Errorf("there is no EC2NodeClass %s", ref.Name)}
+		return nil, &cloud.NodeClassNotReadyError{Err: fmt.Errorf("EC2NodeClass %s does not exist", ref.Name)}
 	case err != nil:
 		return nil, fmt.Errorf("get EC2NodeClass %s: %w", ref.Name, err)
 	case !class.DeletionTimestamp.IsZero():
@@ -82,7 +83,7 @@ func (p *Provider) Create(ctx context.Context, claim *apiv1.NodeClaim) (*cloud.I
 	class, err := p.class(ctx, claim.Spec.NodeClassRef)
 	var notReady *cloud.NodeClassNotReadyError
 	if errors.As(err, &notReady) {
-		p.config.Recorder.Event(claim, corev1.EventTypeWarning, "NodeClassNotReady", err.Error())
+		p.config.Recorder.Event(claim, corev1.EventTypeWarning, telemetry.EventNodeClassNotReady, err.Error())
 	}
 	if err != nil {
 		return nil, err
@@ -100,13 +101,13 @@ func (p *Provider) Create(ctx context.Context, claim *apiv1.NodeClaim) (*cloud.I
 	types, err := p.catalog.Types(class)
 	if err != nil {
 		return nil, &cloud.LaunchError{
-			Reason: "InstanceTypeResolutionFailed", Message: "instance types are not known", Err: err,
+			Reason: "InstanceTypeResolutionFailed", Message: "instance types could not be resolved", Err: err,
 		}
 	}
 	pool := claim.Labels[apiv1.NodePoolLabelKey]
 	if overlay := p.config.Overlay; overlay != nil && pool != "" {
 		if types, err = overlay(ctx, pool, types); err != nil {
-			return nil, fmt.Errorf("lay overlays on the types of pool %s: %w", pool, err)
+			return nil, fmt.Errorf("apply NodeOverlays to the instance types of NodePool %s: %w", pool, err)
 		}
 	}
 	i, err := p.launcher.Launch(ctx, launch.Request{
@@ -135,7 +136,7 @@ func waitsForNominations(claim *apiv1.NodeClaim) bool {
 func (p *Provider) nodeName(ctx context.Context, id string) string {
 	i, err := p.instances.Get(ctx, id)
 	if err != nil {
-		log.FromContext(ctx).V(1).Info("the name of the node is not known in advance", "instance", id, "error", err.Error())
+		log.FromContext(ctx).V(1).Info("name of the node is not known before it registers", "instance", id, "error", err.Error())
 	}
 	return i.PrivateDNSName
 }
@@ -145,19 +146,19 @@ func ready(class *awsv1.EC2NodeClass) error {
 	c := condition.Get(class, awsv1.ConditionTypeReady)
 	switch {
 	case c == nil || c.Status == metav1.ConditionUnknown:
-		message := "nobody has looked at the node class yet"
+		message := fmt.Sprintf("EC2NodeClass %s has not been reconciled yet", class.Name)
 		if c != nil && c.Message != "" {
-			message = c.Message
+			message = fmt.Sprintf("condition Ready of EC2NodeClass %s is Unknown: %s", class.Name, c.Message)
 		}
 		return &cloud.LaunchError{
 			Reason:  apiv1.ReasonNodeClassReadinessUnknown,
-			Message: fmt.Sprintf("it is not known whether node class %s is ready: %s", class.Name, message),
+			Message: message,
 			Err:     errors.New(message),
 		}
 	case c.Status == metav1.ConditionFalse:
-		return &cloud.NodeClassNotReadyError{Err: fmt.Errorf("node class %s: %s", class.Name, c.Message)}
+		return &cloud.NodeClassNotReadyError{Err: fmt.Errorf("EC2NodeClass %s is not ready: %s", class.Name, c.Message)}
 	case c.ObservedGeneration != class.Generation:
-		return &cloud.NodeClassNotReadyError{Err: fmt.Errorf("node class %s has changed since it was found ready", class.Name)}
+		return &cloud.NodeClassNotReadyError{Err: fmt.Errorf("EC2NodeClass %s changed after it became Ready; waiting for reconciliation", class.Name)}
 	}
 	return nil
 }

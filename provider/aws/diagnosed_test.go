@@ -64,12 +64,12 @@ func TestNodeWithoutAccess(t *testing.T) {
 		want       string // "" for nothing said about access
 	}{
 		{"an entry", "API_AND_CONFIG_MAP", []string{"KarpenterNodeRole-test"}, "", ""},
-		{"neither", "API_AND_CONFIG_MAP", []string{}, "", "has no access entry, nor a line in the ConfigMap kube-system/aws-auth; " +
+		{"neither", "API_AND_CONFIG_MAP", []string{}, "", "has no access entry and is not in ConfigMap kube-system/aws-auth; fix: " +
 			"aws eks create-access-entry --cluster-name test --principal-arn " + role + " --type EC2_LINUX"},
 		{"a line", "API_AND_CONFIG_MAP", []string{}, lineFor(role), ""},
-		{"a line for another", "API_AND_CONFIG_MAP", []string{}, lineFor(role + "-other"), "has no access entry, nor a line"},
-		{"no entry where lines do not count", "API", []string{}, lineFor(role), "has no access entry; aws eks create-access-entry"},
-		{"no line where entries do not count", "CONFIG_MAP", []string{"KarpenterNodeRole-test"}, lineFor("other"), "has no line in the ConfigMap kube-system/aws-auth; add it to mapRoles"},
+		{"a line for another", "API_AND_CONFIG_MAP", []string{}, lineFor(role + "-other"), "has no access entry and is not in ConfigMap"},
+		{"no entry where lines do not count", "API", []string{}, lineFor(role), "has no access entry; fix: aws eks create-access-entry"},
+		{"no line where entries do not count", "CONFIG_MAP", []string{"KarpenterNodeRole-test"}, lineFor("other"), "is not in ConfigMap kube-system/aws-auth; fix: add it to mapRoles"},
 		{"a line where entries do not count", "CONFIG_MAP", []string{}, lineFor(role), ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -269,7 +269,7 @@ func (f *foreign) tellsOnce(ctx context.Context, t *testing.T, l *told) {
 	class.Spec.PlacementGroupSelector = &awsv1.PlacementGroupSelector{Name: "rack"}
 	f.change(ctx, t, class, l)
 	class = f.class(t)
-	if c := condition.Get(class, awsv1.ConditionTypePlacementGroupReady); condition.Ready(class) || !strings.Contains(c.Message, "DescribePlacementGroups: HTTP ") {
+	if c := condition.Get(class, awsv1.ConditionTypePlacementGroupReady); condition.Ready(class) || !strings.Contains(c.Message, "DescribePlacementGroups: unexpected HTTP ") {
 		t.Errorf("without placement groups the class is %+v", class.Status.Conditions)
 	}
 	for _, operation := range []string{"DescribeCapacityReservations", "DescribePlacementGroups"} {

@@ -193,7 +193,7 @@ func TestPolicyIsNoMoreThanThat(t *testing.T) {
 	w.hold(t, less)
 	class := w.respec(t, func(s *awsv1.EC2NodeClassSpec) { s.Tags = map[string]string{"team": "web"} })
 	c := condition.Get(class, awsv1.ConditionTypeValidationSucceeded)
-	if c.Reason != awsv1.ReasonCreateFleetAuthCheckFailed || !strings.Contains(c.Message, "may not create fleets") {
+	if c.Reason != awsv1.ReasonCreateFleetAuthCheckFailed || !strings.Contains(c.Message, "not authorized to create fleets") {
 		t.Errorf("without CreateFleet the condition is %+v", c)
 	}
 	w.hold(t, docs)

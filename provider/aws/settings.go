@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/karpenter-go/karpenter/internal/flagtype"
 	"github.com/karpenter-go/karpenter/provider/aws/catalog"
 )
 
@@ -43,26 +44,30 @@ type Settings struct {
 
 	flags *pflag.FlagSet
 	errs  []error
+	// unread are flags whose variable could not be read; they are not validated.
+	unread map[string]bool
 }
 
 // AddFlags adds the provider's flags to fs and returns the settings that they will fill. Validate completes them.
 func AddFlags(fs *pflag.FlagSet) *Settings {
 	s := &Settings{flags: pflag.NewFlagSet("aws", pflag.ContinueOnError), ReservedCapacity: true}
 	f := s.flags
-	f.StringVar(&s.ClusterName, "cluster-name", "", "name of the cluster; required")
-	f.StringVar(&s.ClusterEndpoint, "cluster-endpoint", "", "URL of the API server for nodes, by default what EKS says")
-	f.StringVar(&s.ClusterCABundle, "cluster-ca-bundle", "", "base64 CA bundle for nodes, by default the controller's own")
-	f.BoolVar(&s.IsolatedVPC, "isolated-vpc", false, "do not call services that have no endpoint in the VPC")
-	f.BoolVar(&s.EKSControlPlane, "eks-control-plane", false, "ask EKS for the version of Kubernetes")
+	f.StringVar(&s.ClusterName, "cluster-name", "", "Name of the cluster; required")
+	f.StringVar(&s.ClusterEndpoint, "cluster-endpoint", "", "URL of the API server for nodes; empty means that EKS is asked")
+	f.StringVar(&s.ClusterCABundle, "cluster-ca-bundle", "",
+		"Base64-encoded CA bundle of the API server for nodes; empty means the one of the controller's client")
+	flagtype.Bool(f, &s.IsolatedVPC, "isolated-vpc", false,
+		"No internet access: IAM and Pricing are not called, built-in prices are used")
+	flagtype.Bool(f, &s.EKSControlPlane, "eks-control-plane", false, "Read the Kubernetes version from EKS instead of the API server")
 	f.Float64Var(&s.VMMemoryOverheadPercent, "vm-memory-overhead-percent", catalog.DefaultMemoryOverhead,
-		"part of memory that the hypervisor keeps")
-	f.StringVar(&s.InterruptionQueue, "interruption-queue", "", "name of the SQS queue of interruption events")
-	f.IntVar(&s.ReservedENIs, "reserved-enis", 0, "network interfaces that pods get no addresses from")
-	f.BoolVar(&s.DisableDryRun, "disable-dry-run", false, "do not check permissions by dry runs")
-	f.BoolVar(&s.EnableZonalShift, "enable-zonal-shift", false, "keep out of zones that ARC shifts away from")
-	f.DurationVar(&s.AMIRefreshInterval, "ami-refresh-interval", time.Minute, "how long a found image is good")
-	f.DurationVar(&s.SubnetRefreshInterval, "subnet-refresh-interval", time.Minute, "how long a found subnet is good")
-	f.StringVar(&s.FeatureGates, "aws-feature-gates", "", "feature gates of the provider, as Name=true,Name=false")
+		"Fraction of memory (0.075 = 7.5%) reserved for the hypervisor")
+	f.StringVar(&s.InterruptionQueue, "interruption-queue", "", "Name (not URL) of the SQS queue of interruption events; empty means none")
+	f.IntVar(&s.ReservedENIs, "reserved-enis", 0, "Network interfaces per node not used for pod IPs")
+	flagtype.Bool(f, &s.DisableDryRun, "disable-dry-run", false, "Do not check permissions of EC2NodeClasses with EC2 dry runs")
+	flagtype.Bool(f, &s.EnableZonalShift, "enable-zonal-shift", false, "Launch no nodes in zones that an ARC zonal shift moved traffic away from")
+	f.DurationVar(&s.AMIRefreshInterval, "ami-refresh-interval", time.Minute, "Cache duration of AMI lookups (minimum 1m)")
+	f.DurationVar(&s.SubnetRefreshInterval, "subnet-refresh-interval", time.Minute, "Cache duration of subnet lookups (minimum 1m)")
+	f.StringVar(&s.FeatureGates, "aws-feature-gates", "", "Feature gates of the AWS provider as Name=true,Name=false")
 	f.VisitAll(func(flag *pflag.Flag) { flag.Usage += " [" + variable(flag.Name) + "]" })
 	fs.AddFlagSet(f)
 	return s
@@ -73,38 +78,39 @@ func variable(flag string) string { return strings.ToUpper(strings.ReplaceAll(fl
 // Validate fills in what was not given from the environment and returns everything that is wrong, each with its flag and
 // variable.
 func (s *Settings) Validate() error {
-	s.errs = nil
+	s.errs, s.unread = nil, map[string]bool{}
 	s.flags.VisitAll(func(f *pflag.Flag) {
 		text := os.Getenv(variable(f.Name))
 		if f.Changed || text == "" {
 			return
 		}
 		if err := f.Value.Set(text); err != nil {
-			s.fail(f.Name, fmt.Errorf("%q is not of type %s", text, f.Value.Type()))
+			s.fail(f.Name, flagtype.Mismatch(text, f.Value))
+			s.unread[f.Name] = true
 		}
 	})
 	if s.ClusterName == "" {
-		s.fail("cluster-name", errors.New("must be set"))
+		s.fail("cluster-name", errors.New("must be set to the name of the cluster"))
 	}
 	if s.ClusterEndpoint != "" {
 		if u, err := url.Parse(s.ClusterEndpoint); err != nil || !u.IsAbs() || u.Hostname() == "" {
-			s.fail("cluster-endpoint", fmt.Errorf("%q is not an absolute URL", s.ClusterEndpoint))
+			s.fail("cluster-endpoint", fmt.Errorf("%q is not an absolute URL: use for example https://HOST", s.ClusterEndpoint))
 		}
 	}
 	if s.VMMemoryOverheadPercent < 0 || s.VMMemoryOverheadPercent >= 1 {
-		s.fail("vm-memory-overhead-percent", fmt.Errorf("%v is not in [0, 1)", s.VMMemoryOverheadPercent))
+		s.fail("vm-memory-overhead-percent", fmt.Errorf("%v is out of range 0 to less than 1", s.VMMemoryOverheadPercent))
 	}
 	if s.ReservedENIs < 0 {
-		s.fail("reserved-enis", fmt.Errorf("%d is negative", s.ReservedENIs))
+		s.fail("reserved-enis", fmt.Errorf("%d is negative: use 0 or more", s.ReservedENIs))
 	}
 	if strings.Contains(s.InterruptionQueue, "/") {
-		s.fail("interruption-queue", fmt.Errorf("%q is not a queue's name", s.InterruptionQueue))
+		s.fail("interruption-queue", fmt.Errorf("%q is not a queue name: use the last part of its URL", s.InterruptionQueue))
 	}
 	for name, d := range map[string]time.Duration{
 		"ami-refresh-interval": s.AMIRefreshInterval, "subnet-refresh-interval": s.SubnetRefreshInterval,
 	} {
 		if d < time.Minute {
-			s.fail(name, fmt.Errorf("%s is less than a minute", d))
+			s.fail(name, fmt.Errorf("%s is less than 1m", d))
 		}
 	}
 	s.checkGates()
@@ -114,23 +120,30 @@ func (s *Settings) Validate() error {
 // gateCEL is the only gate of the provider.
 const gateCEL = "NodeClassCEL"
 
-// checkGates reads the gates and reports those that cannot be read. Unknown ones are passed over, as upstream does.
+// checkGates reads the gates and reports those that cannot be read. An unknown gate is an error if it is switched on: a typo would
+// go unnoticed. If it is switched off it is passed over, since a manifest may list gates of other versions.
 func (s *Settings) checkGates() {
 	for _, gate := range strings.Split(s.FeatureGates, ",") {
 		if strings.TrimSpace(gate) == "" {
 			continue
 		}
 		name, value, ok := strings.Cut(gate, "=")
+		name = strings.TrimSpace(name)
 		on, err := strconv.ParseBool(strings.TrimSpace(value))
-		if !ok || err != nil {
-			s.fail("aws-feature-gates", fmt.Errorf("%q is not of the form Name=true", gate))
-		}
-		if strings.TrimSpace(name) == gateCEL {
+		switch {
+		case !ok || err != nil:
+			s.fail("aws-feature-gates", fmt.Errorf("%q is not of the form %s=true", gate, gateCEL))
+		case name == gateCEL:
 			s.NodeClassCEL = on
+		case on:
+			s.fail("aws-feature-gates", fmt.Errorf("unknown feature gate %q, did you mean %s?", name, gateCEL))
 		}
 	}
 }
 
 func (s *Settings) fail(flag string, err error) {
+	if s.unread[flag] {
+		return // its variable was reported already, and the value is the default
+	}
 	s.errs = append(s.errs, fmt.Errorf("--%s (%s): %w", flag, variable(flag), err))
 }

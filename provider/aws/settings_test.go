@@ -58,8 +58,17 @@ func TestSettingsErrors(t *testing.T) {
 	if _, err := parse(t, "--cluster-name=c"); err == nil || !strings.Contains(err.Error(), "RESERVED_ENIS") {
 		t.Errorf("a variable of the wrong type: %v", err)
 	}
-	if _, err := parse(t, "--cluster-name=c", "--reserved-enis=1", "--aws-feature-gates=NodeClassCEL=false,Unknown=true"); err != nil {
-		t.Errorf("an unknown gate: %v", err)
+	if _, err := parse(t, "--cluster-name=c", "--reserved-enis=1", "--aws-feature-gates=NodeClassCEL=false,Unknown=false"); err != nil {
+		t.Errorf("an unknown gate that is switched off: %v", err)
+	}
+	_, err = parse(t, "--cluster-name=c", "--reserved-enis=1", "--aws-feature-gates=NodeClassCell=true")
+	if err == nil || !strings.Contains(err.Error(), `unknown feature gate "NodeClassCell", did you mean NodeClassCEL?`) {
+		t.Errorf("an unknown gate that is switched on: %v", err)
+	}
+	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	AddFlags(fs)
+	if err := fs.Parse([]string{"--isolated-vpc"}); err == nil {
+		t.Error("a boolean without a value is accepted")
 	}
 }
 

@@ -164,7 +164,7 @@ func (w *world) startWith(t *testing.T, change func(*aws.Config)) *aws.Provider 
 	settings := aws.AddFlags(fs)
 	args := []string{"--cluster-name=" + clusterName, "--cluster-ca-bundle=Q0E="}
 	if w.afterNew == nil { // this test does not look at the results of dry runs
-		args = append(args, "--disable-dry-run")
+		args = append(args, "--disable-dry-run=true")
 	}
 	if err := fs.Parse(args); err != nil {
 		t.Fatal(err)

@@ -56,7 +56,7 @@ func (l *Later) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, e
 	}
 	at, err := time.Parse(time.RFC3339Nano, due)
 	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "annotation is no time, the node will not appear", "annotation", dueAnnotation)
+		ctrl.LoggerFrom(ctx).Error(err, "invalid time in annotation, no node is created", "annotation", dueAnnotation)
 		return ctrl.Result{}, nil
 	}
 	if wait := at.Sub(l.provider.config.Clock.Now()); wait > 0 {
@@ -64,7 +64,7 @@ func (l *Later) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, e
 	}
 	chosen, ok := l.provider.madeOf(claim.Labels)
 	if !ok {
-		ctrl.LoggerFrom(ctx).Info("the claim's instance type is not on offer any more, its node will not appear")
+		ctrl.LoggerFrom(ctx).Info("instance type of nodeclaim is not available any more, no node is created")
 		return ctrl.Result{}, nil
 	}
 	chosen.asked = require.FromSpec(claim.Spec.Requirements)

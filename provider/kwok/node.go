@@ -75,7 +75,7 @@ func (p *Provider) choose(ctx context.Context, claim *apiv1.NodeClaim, types []*
 	}
 	if best.kind == nil {
 		return choice{}, &cloud.InsufficientCapacityError{
-			Err: errors.New("no instance type and offering meets the claim's requirements and requests"),
+			Err: errors.New("no available offering meets the requirements and requests of the NodeClaim"),
 		}
 	}
 	return best, nil

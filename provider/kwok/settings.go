@@ -25,7 +25,7 @@ func AddFlags(fs *pflag.FlagSet) *Settings {
 	s := &Settings{}
 	const name = "instance-types-file-path"
 	fs.StringVar(&s.InstanceTypesFilePath, name, "",
-		"JSON file of the kwok provider's instance types, by default 144 generic ones ["+variable+"]")
+		"JSON file of the instance types of the kwok provider; empty means 144 generic ones ["+variable+"]")
 	s.flag = fs.Lookup(name)
 	return s
 }

@@ -5,27 +5,27 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// CapacityBuffer asks that room for some pods is kept free, so that they start
-// at once when they come. Pods may take the room at any time; it is then made
-// again.
+// CapacityBuffer reserves capacity for pods, so that they start immediately when
+// they are created. Pods can use the capacity at any time; it is then
+// replenished.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=capacitybuffers,scope=Namespaced,categories=autoscaling,shortName=cb
 // +kubebuilder:subresource:status
-// +kubebuilder:printcolumn:name="Strategy",type="string",JSONPath=".status.provisioningStrategy",description="How the room is kept"
-// +kubebuilder:printcolumn:name="PodTemplate",type="string",JSONPath=".status.podTemplateRef.name",description="Pod the room is for"
-// +kubebuilder:printcolumn:name="Replicas",type="integer",JSONPath=".status.replicas",description="How many such pods"
+// +kubebuilder:printcolumn:name="Strategy",type="string",JSONPath=".status.provisioningStrategy",description="Strategy of provisioning"
+// +kubebuilder:printcolumn:name="PodTemplate",type="string",JSONPath=".status.podTemplateRef.name",description="PodTemplate of the pods"
+// +kubebuilder:printcolumn:name="Replicas",type="integer",JSONPath=".status.replicas",description="Number of pods"
 // +kubebuilder:printcolumn:name="ConditionsType",type="string",JSONPath=".status.conditions[*].type",description="Conditions"
 // +kubebuilder:printcolumn:name="ConditionsStatus",type="string",JSONPath=".status.conditions[*].status",description="Their status"
 // +kubebuilder:printcolumn:name="ConditionsReason",type="string",JSONPath=".status.conditions[*].reason",description="Their reasons"
-// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since the buffer was made"
+// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
 type CapacityBuffer struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Room for which pods, and for how many.
+	// Pods to reserve capacity for, and how many.
 	Spec CapacityBufferSpec `json:"spec"`
-	// What became of the request. Written by the autoscaler only.
+	// Observed state of the CapacityBuffer. Written by the autoscaler only.
 	// +optional
 	Status CapacityBufferStatus `json:"status,omitempty"`
 }
@@ -44,35 +44,35 @@ type CapacityBufferList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.podTemplateRef) || has(self.replicas) || has(self.limits)",message="spec.podTemplateRef needs spec.replicas or spec.limits to say how many pods"
 // +kubebuilder:validation:XValidation:rule="!has(self.podTemplateRef) || !has(self.scalableRef)",message="set only one of spec.podTemplateRef and spec.scalableRef"
 type CapacityBufferSpec struct {
-	// How the room is kept. The default strategy keeps real nodes for it. Default:
-	// buffer.x-k8s.io/active-capacity.
+	// Strategy of provisioning. The default strategy launches nodes for the capacity.
+	// Default: buffer.x-k8s.io/active-capacity.
 	// +kubebuilder:default:="buffer.x-k8s.io/active-capacity"
 	// +optional
 	ProvisioningStrategy *string `json:"provisioningStrategy,omitempty"`
 
-	// PodTemplate in the same namespace that describes the pods. Needs replicas or
-	// limits; excludes scalableRef.
+	// PodTemplate of the pods, in the same namespace. Needs replicas or limits;
+	// mutually exclusive with scalableRef.
 	// +optional
 	PodTemplateRef *LocalObjectRef `json:"podTemplateRef,omitempty"`
 
-	// Object in the same namespace, such as a Deployment, whose pods are meant.
-	// Excludes podTemplateRef.
+	// Object of the pods, such as a Deployment, in the same namespace. Mutually
+	// exclusive with podTemplateRef.
 	// +optional
 	ScalableRef *ScalableRef `json:"scalableRef,omitempty"`
 
-	// Room for this many pods.
+	// Number of pods to reserve capacity for.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Replicas *int32 `json:"replicas,omitempty"`
 
-	// Room for this part, in percent, of the pods the scalableRef has now. With
-	// replicas too, the larger number counts.
+	// Number of pods to reserve capacity for, as a percentage of the current pods of
+	// the scalableRef. If replicas is set too, the larger number applies.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Percentage *int32 `json:"percentage,omitempty"`
 
-	// Most resources the room may take, all pods of the buffer together. Alone, the
-	// room is for as many pods as fit in it.
+	// Maximum resources of all buffer pods together. Without replicas and percentage,
+	// capacity is reserved for as many pods as fit.
 	// +optional
 	Limits *corev1.ResourceList `json:"limits,omitempty"`
 }
@@ -99,26 +99,26 @@ type ScalableRef struct {
 
 // CapacityBufferStatus is what became of the request.
 type CapacityBufferStatus struct {
-	// PodTemplate that describes the pods, given or made from the scalableRef.
+	// PodTemplate of the pods, given or derived from the scalableRef.
 	// +optional
 	PodTemplateRef *LocalObjectRef `json:"podTemplateRef,omitempty"`
 
-	// How many pods there is or will be room for.
+	// Number of pods that capacity is reserved for.
 	// +optional
 	Replicas *int32 `json:"replicas,omitempty"`
 
-	// Generation of the PodTemplate this status was made from.
+	// Generation of the PodTemplate that this status was derived from.
 	// +optional
 	PodTemplateGeneration *int64 `json:"podTemplateGeneration,omitempty"`
 
-	// ReadyForProvisioning: pods and their number are known. Provisioning: the
-	// room is there.
+	// Conditions of the CapacityBuffer. ReadyForProvisioning: the pods and their
+	// number are known. Provisioning: the capacity is available.
 	// +listType=map
 	// +listMapKey=type
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// Strategy in force.
+	// Strategy that is applied.
 	// +optional
 	ProvisioningStrategy *string `json:"provisioningStrategy,omitempty"`
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/karpenter-go/karpenter/api/condition"
 )
 
-// EC2NodeClass says how the nodes of one or more pools are made on AWS: machine
+// EC2NodeClass configures the AWS instances of one or more NodePools: machine
 // image, subnets, security groups, role, disks, boot configuration.
 //
 // +kubebuilder:object:root=true
@@ -20,14 +20,15 @@ type EC2NodeClass struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// What the nodes should be.
+	// Desired state of the EC2NodeClass.
 	// +kubebuilder:validation:XValidation:rule="has(self.role) || has(self.instanceProfile)",message="spec needs role or instanceProfile: nodes cannot join without an IAM role"
 	// +kubebuilder:validation:XValidation:rule="!has(self.role) || !has(self.instanceProfile)",message="set only one of spec.role and spec.instanceProfile"
 	// +kubebuilder:validation:XValidation:rule="has(self.amiFamily) || self.amiSelectorTerms.exists(t, has(t.alias))",message="spec.amiFamily is required unless an amiSelectorTerm has an alias"
 	// +kubebuilder:validation:XValidation:rule="!has(self.amiFamily) || self.amiFamily == 'Custom' || self.amiSelectorTerms.all(t, !has(t.alias) || t.alias.startsWith(self.amiFamily.lowerAscii() + '@'))",message="spec.amiFamily must be the family of the alias, or Custom"
 	// +optional
 	Spec EC2NodeClassSpec `json:"spec,omitempty"`
-	// What was found in the account. Written by Karpenter only.
+	// Observed state of the EC2NodeClass: what its selectors match. Written by
+	// Karpenter only.
 	// +optional
 	Status EC2NodeClassStatus `json:"status,omitempty"`
 }
@@ -43,7 +44,7 @@ type EC2NodeClassList struct {
 
 // EC2NodeClassSpec is what the owner of a class asks for.
 type EC2NodeClassSpec struct {
-	// Subnets nodes may be launched in: those that match any of the terms. 1 to 30
+	// Subnets that nodes are launched in: those that match any of the terms. 1 to 30
 	// terms.
 	// +kubebuilder:validation:MaxItems=30
 	// +kubebuilder:validation:XValidation:rule="self.size() > 0",message="subnetSelectorTerms needs at least one term"
@@ -57,62 +58,62 @@ type EC2NodeClassSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.size() == 0 || !self.all(t, has(t.name) && (has(t.tags) || has(t.id)))",message="a securityGroupSelectorTerm with name has neither tags nor id"
 	SecurityGroupSelectorTerms []SecurityGroupSelectorTerm `json:"securityGroupSelectorTerms"`
 
-	// Capacity reservations nodes may use: those that match any of the terms. At
-	// most 30. Default: none.
+	// Capacity reservations that nodes can use: those that match any of the terms. At
+	// most 30 terms. Default: none.
 	// +kubebuilder:validation:MaxItems=30
 	// +kubebuilder:validation:XValidation:rule="!self.all(t, has(t.id) && (has(t.tags) || has(t.ownerID) || has(t.instanceMatchCriteria)))",message="capacityReservationSelectorTerms needs a term, or is left out; a term with id has neither tags, ownerID nor instanceMatchCriteria"
 	// +optional
 	CapacityReservationSelectorTerms []CapacityReservationSelectorTerm `json:"capacityReservationSelectorTerms,omitempty"`
 
-	// Placement group nodes are launched in. Default: none.
+	// Placement group that nodes are launched in. Default: none.
 	// +optional
 	PlacementGroupSelector *PlacementGroupSelector `json:"placementGroupSelector,omitempty"`
 
-	// Whether nodes get a public IP address. Default: as the subnet says.
+	// Assign a public IP address to nodes. Default: the setting of the subnet.
 	// +optional
 	AssociatePublicIPAddress *bool `json:"associatePublicIPAddress,omitempty"`
 
-	// Number of IPv4 prefixes (/28) the first network interface of a node starts
-	// with. Default: none.
+	// Number of IPv4 prefixes (/28) assigned to the first network interface at
+	// launch. Default: none.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	IPPrefixCount *int32 `json:"ipPrefixCount,omitempty"`
 
-	// Machine images: those that match any of the terms; of the images that suit an
-	// instance type the newest is used. 1 to 30 terms; an alias stands alone.
+	// AMIs: those that match any of the terms; the newest that is compatible with an
+	// instance type is used. 1 to 30 terms; an alias must be the only term.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=30
 	// +kubebuilder:validation:XValidation:rule="self.size() == 1 || !self.exists(t, has(t.alias))",message="an amiSelectorTerm with alias must be the only term"
 	AMISelectorTerms []AMISelectorTerm `json:"amiSelectorTerms"`
 
-	// Kind of image, which decides how user data is written and which disk is the
-	// root: AL2, AL2023, Bottlerocket, Custom, Windows2019, Windows2022,
-	// Windows2025. Default: the family of the alias; required if there is none.
-	// Custom leaves user data untouched.
+	// AMI family, which determines the format of user data and the root disk: AL2,
+	// AL2023, Bottlerocket, Custom, Windows2019, Windows2022, Windows2025. Required
+	// without an alias. Custom leaves user data unchanged. Default: the family of the
+	// alias.
 	// +kubebuilder:validation:Enum=AL2;AL2023;Bottlerocket;Custom;Windows2019;Windows2022;Windows2025
 	// +optional
 	AMIFamily *string `json:"amiFamily,omitempty"`
 
-	// Boot configuration of the nodes in the format of the image family. It is
-	// merged with what a node needs to join, except in the family Custom, where it
-	// is used as it is.
+	// User data in the format of the AMI family. It is merged with the configuration
+	// that a node needs to join, except for the family Custom, where it is used
+	// unchanged.
 	// +optional
 	UserData *string `json:"userData,omitempty"`
 
-	// IAM role of the nodes, by name. Karpenter makes an instance profile for it.
-	// Excludes instanceProfile.
+	// Name of the IAM role of the nodes. Karpenter creates an instance profile for
+	// it. Mutually exclusive with instanceProfile.
 	// +kubebuilder:validation:XValidation:rule="self != ''",message="spec.role must not be empty"
 	// +optional
 	Role string `json:"role,omitempty"`
 
-	// Instance profile of the nodes, by name. Karpenter uses it and does not
-	// change or delete it. Excludes role.
+	// Name of the instance profile of the nodes. Karpenter does not change or delete
+	// it. Mutually exclusive with role.
 	// +kubebuilder:validation:XValidation:rule="self != ''",message="spec.instanceProfile must not be empty"
 	// +optional
 	InstanceProfile *string `json:"instanceProfile,omitempty"`
 
-	// Tags of everything that is made for a node: instance, volumes, network
-	// interfaces, launch template. Tags Karpenter works with cannot be set.
+	// Tags applied to the resources of a node: instance, volumes, network interfaces,
+	// launch template. Tags that Karpenter sets itself are rejected.
 	// +kubebuilder:validation:XValidation:rule="!('' in self)",message="spec.tags has an empty key"
 	// +kubebuilder:validation:XValidation:rule="!('eks:eks-cluster-name' in self)",message="tag eks:eks-cluster-name is set by Karpenter: remove it"
 	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('kubernetes.io/cluster'))",message="tags that begin with kubernetes.io/cluster are set by Karpenter: remove them"
@@ -122,29 +123,29 @@ type EC2NodeClassSpec struct {
 	// +optional
 	Tags map[string]string `json:"tags,omitempty"`
 
-	// Fields of the kubelet's own configuration (kubelet.config.k8s.io/v1beta1),
-	// such as maxPods, kubeReserved or evictionHard. Mistakes show in the condition
-	// ValidationSucceeded. registerWithTaints belongs to the pool.
+	// Fields of the kubelet configuration (kubelet.config.k8s.io/v1beta1), such as
+	// maxPods, kubeReserved or evictionHard. Invalid values are reported by condition
+	// ValidationSucceeded. registerWithTaints is set by the taints of the NodePool.
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +optional
 	Kubelet map[string]apiextensionsv1.JSON `json:"kubelet,omitempty"`
 
-	// Disks of the nodes. At most 50. Default: the encrypted gp3 disks that suit the
-	// image family.
+	// Disks of the nodes. At most 50. Default: the encrypted gp3 disks of the AMI
+	// family.
 	// +kubebuilder:validation:MaxItems=50
 	// +kubebuilder:validation:XValidation:rule="self.filter(m, has(m.rootVolume) && m.rootVolume).size() <= 1",message="at most one of blockDeviceMappings may have rootVolume: true"
 	// +optional
 	BlockDeviceMappings []*BlockDeviceMapping `json:"blockDeviceMappings,omitempty"`
 
-	// What becomes of the disks inside the machine. RAID0 joins them to one for
-	// ephemeral storage. Default: they are left alone.
+	// How instance store volumes are used. RAID0 combines them into one volume for
+	// ephemeral storage. Default: they are not used.
 	// +optional
 	InstanceStorePolicy *InstanceStorePolicy `json:"instanceStorePolicy,omitempty"`
 
-	// Network interfaces of the nodes, for types with several network cards. At most
-	// 150. Default: one, and EFA where pods ask for it.
+	// Network interfaces of the nodes, for instance types with several network cards.
+	// At most 150. Default: one, and EFA interfaces if pods request them.
 	// +kubebuilder:validation:MaxItems=150
 	// +kubebuilder:validation:XValidation:rule="self.size() == 0 || self.exists(i, i.networkCardIndex == 0 && i.deviceIndex == 0 && i.interfaceType == 'interface')",message="one of networkInterfaces must be the primary one: networkCardIndex 0, deviceIndex 0, interfaceType interface"
 	// +kubebuilder:validation:XValidation:rule="self.all(i, self.exists_one(j, i.networkCardIndex == j.networkCardIndex && i.deviceIndex == j.deviceIndex))",message="networkInterfaces must differ in networkCardIndex or deviceIndex"
@@ -152,22 +153,23 @@ type EC2NodeClassSpec struct {
 	// +optional
 	NetworkInterfaces []*NetworkInterface `json:"networkInterfaces,omitempty"`
 
-	// Whether CloudWatch gets metrics of the instance every minute, at a price,
-	// rather than every five. Default: false.
+	// Send metrics of the instance to CloudWatch every minute, at a charge, instead
+	// of every five minutes. Default: false.
 	// +optional
 	DetailedMonitoring *bool `json:"detailedMonitoring,omitempty"`
 
-	// Access to the instance metadata service from the node. Default: on, IPv4,
-	// tokens required, one hop, so that pods do not reach it.
+	// Access to the instance metadata service from the node. Default: enabled on
+	// IPv4, tokens required, one hop, so that pods outside the host network cannot
+	// use it.
 	// +kubebuilder:default:={httpEndpoint: "enabled", httpProtocolIPv6: "disabled", httpPutResponseHopLimit: 1, httpTokens: "required"}
 	// +optional
 	MetadataOptions *MetadataOptions `json:"metadataOptions,omitempty"`
 
-	// Idle timeouts of the connections security groups track. Default: AWS's.
+	// Idle timeouts of connections tracked by security groups. Default: those of EC2.
 	// +optional
 	ConnectionTracking *ConnectionTracking `json:"connectionTracking,omitempty"`
 
-	// Passed to EC2 as it is, in the field Context of CreateFleet. Reserved by AWS.
+	// Value of the field Context of CreateFleet, passed unchanged. Reserved by AWS.
 	// +optional
 	Context *string `json:"context,omitempty"`
 

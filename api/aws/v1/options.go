@@ -8,37 +8,37 @@ type BlockDeviceMapping struct {
 	// +optional
 	DeviceName *string `json:"deviceName,omitempty"`
 
-	// The EBS volume behind it.
+	// EBS volume of the device.
 	// +kubebuilder:validation:XValidation:rule="has(self.snapshotID) || has(self.volumeSize)",message="ebs needs snapshotID or volumeSize"
 	// +kubebuilder:validation:XValidation:rule="!has(self.volumeInitializationRate) || (has(self.snapshotID) && self.snapshotID != '')",message="ebs.volumeInitializationRate needs a snapshotID"
 	// +optional
 	EBS *BlockDevice `json:"ebs,omitempty"`
 
-	// Whether this disk holds the container images and the pods' ephemeral
-	// storage. At most one mapping may say so. Default: false.
+	// Use this disk for container images and ephemeral storage of pods. At most one
+	// mapping can set it. Default: false.
 	// +optional
 	RootVolume bool `json:"rootVolume,omitempty"`
 }
 
 // BlockDevice is an EBS volume.
 type BlockDevice struct {
-	// Whether the volume goes with the instance.
+	// Delete the volume when the instance terminates.
 	// +optional
 	DeleteOnTermination *bool `json:"deleteOnTermination,omitempty"`
 
-	// Whether the volume is encrypted.
+	// Encrypt the volume.
 	// +optional
 	Encrypted *bool `json:"encrypted,omitempty"`
 
-	// I/O operations per second: required for io1 and io2, possible for gp3.
+	// I/O operations per second: required for io1 and io2, optional for gp3.
 	// +optional
 	IOPS *int64 `json:"iops,omitempty"`
 
-	// Key the volume is encrypted with: id, alias or ARN. Default: AWS's own key.
+	// KMS key of the encryption: ID, alias or ARN. Default: the key managed by AWS.
 	// +optional
 	KMSKeyID *string `json:"kmsKeyID,omitempty"`
 
-	// Snapshot the volume is made from.
+	// Snapshot that the volume is created from.
 	// +optional
 	SnapshotID *string `json:"snapshotID,omitempty"`
 
@@ -46,8 +46,8 @@ type BlockDevice struct {
 	// +optional
 	Throughput *int64 `json:"throughput,omitempty"`
 
-	// Rate in MiB/s at which the blocks of the snapshot are fetched ahead: 100 to
-	// 300. Needs a snapshotID.
+	// Rate in MiB/s at which the blocks of the snapshot are initialized: 100 to 300.
+	// Needs a snapshotID.
 	// +kubebuilder:validation:Minimum=100
 	// +kubebuilder:validation:Maximum=300
 	// +optional
@@ -61,13 +61,13 @@ type BlockDevice struct {
 	// +optional
 	VolumeSize *resource.Quantity `json:"volumeSize,omitempty"`
 
-	// Kind of volume: standard, io1, io2, gp2, sc1, st1, gp3.
+	// Volume type: standard, io1, io2, gp2, sc1, st1, gp3.
 	// +kubebuilder:validation:Enum=standard;io1;io2;gp2;sc1;st1;gp3
 	// +optional
 	VolumeType *string `json:"volumeType,omitempty"`
 }
 
-// InstanceStorePolicy says what becomes of the disks inside the machine.
+// InstanceStorePolicy is how instance store volumes are used.
 //
 // +kubebuilder:validation:Enum=RAID0
 type InstanceStorePolicy string
@@ -77,16 +77,16 @@ const InstanceStorePolicyRAID0 InstanceStorePolicy = "RAID0"
 
 // NetworkInterface is one network interface of an instance.
 type NetworkInterface struct {
-	// Network card of the machine, from 0.
+	// Index of the network card, from 0.
 	// +kubebuilder:validation:Minimum=0
 	NetworkCardIndex int32 `json:"networkCardIndex"`
 
-	// Place of the interface on its card, from 0.
+	// Index of the interface on its network card, from 0.
 	// +kubebuilder:validation:Minimum=0
 	DeviceIndex int32 `json:"deviceIndex"`
 
-	// interface: an ordinary one with IP addresses. efa-only: an elastic fabric
-	// adapter without any.
+	// Type of the interface. interface: with IP addresses. efa-only: an Elastic
+	// Fabric Adapter without IP addresses.
 	InterfaceType InterfaceType `json:"interfaceType"`
 }
 
@@ -105,28 +105,27 @@ const (
 
 // MetadataOptions configures the instance metadata service.
 type MetadataOptions struct {
-	// Whether the service answers at all: enabled or disabled. Default: enabled.
+	// Availability of the service: enabled or disabled. Default: enabled.
 	// +kubebuilder:default:="enabled"
 	// +kubebuilder:validation:Enum=enabled;disabled
 	// +optional
 	HTTPEndpoint *string `json:"httpEndpoint,omitempty"`
 
-	// Whether it answers on IPv6 too: enabled or disabled. Default: disabled.
+	// Availability of the service on IPv6: enabled or disabled. Default: disabled.
 	// +kubebuilder:default:="disabled"
 	// +kubebuilder:validation:Enum=enabled;disabled
 	// +optional
 	HTTPProtocolIPv6 *string `json:"httpProtocolIPv6,omitempty"`
 
-	// How many network hops an answer with a token may take: 1 to 64. With 1, pods
-	// outside the host network do not get one. Default: 1.
+	// Maximum network hops of responses with a token: 1 to 64. With 1, pods outside
+	// the host network cannot use the service. Default: 1.
 	// +kubebuilder:default:=1
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=64
 	// +optional
 	HTTPPutResponseHopLimit *int64 `json:"httpPutResponseHopLimit,omitempty"`
 
-	// Whether requests need a session token (IMDSv2): required or optional.
-	// Default: required.
+	// Session tokens (IMDSv2) in requests: required or optional. Default: required.
 	// +kubebuilder:default:="required"
 	// +kubebuilder:validation:Enum=required;optional
 	// +optional
@@ -137,20 +136,20 @@ type MetadataOptions struct {
 //
 // +kubebuilder:validation:XValidation:rule="has(self.tcpEstablishedTimeout) || has(self.udpStreamTimeout) || has(self.udpTimeout)",message="connectionTracking needs at least one of tcpEstablishedTimeout, udpStreamTimeout and udpTimeout"
 type ConnectionTracking struct {
-	// Idle TCP connections, in seconds: 60 to 432000.
+	// Timeout of idle TCP connections in seconds: 60 to 432000.
 	// +kubebuilder:validation:Minimum=60
 	// +kubebuilder:validation:Maximum=432000
 	// +optional
 	TCPEstablishedTimeout *int32 `json:"tcpEstablishedTimeout,omitempty"`
 
-	// Idle UDP flows that saw more than one request and answer, in seconds: 60 to
-	// 180.
+	// Timeout of idle UDP flows with more than one request and response, in seconds:
+	// 60 to 180.
 	// +kubebuilder:validation:Minimum=60
 	// +kubebuilder:validation:Maximum=180
 	// +optional
 	UDPStreamTimeout *int32 `json:"udpStreamTimeout,omitempty"`
 
-	// Idle UDP flows that saw traffic in one direction, or one request and answer,
+	// Timeout of idle UDP flows in one direction, or with one request and response,
 	// in seconds: 30 to 60.
 	// +kubebuilder:validation:Minimum=30
 	// +kubebuilder:validation:Maximum=60
@@ -160,8 +159,7 @@ type ConnectionTracking struct {
 
 // CPUOptions configures the processor.
 type CPUOptions struct {
-	// Whether virtual machines can run on the node: enabled or disabled. Default:
-	// disabled.
+	// Nested virtualization: enabled or disabled. Default: disabled.
 	// +kubebuilder:validation:Enum=enabled;disabled
 	// +optional
 	NestedVirtualization *string `json:"nestedVirtualization,omitempty"`

@@ -4,13 +4,14 @@ package v1
 //
 // +kubebuilder:validation:XValidation:rule="has(self.id) || (has(self.tags) && self.tags.size() > 0)",message="a subnetSelectorTerm needs tags or id"
 type SubnetSelectorTerm struct {
-	// Tags the subnet must have, at most 20. The value * stands for any value.
+	// Tags of the subnet, all of which must match; at most 20. The value * matches
+	// any value.
 	// +kubebuilder:validation:MaxProperties=20
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k != '' && self[k] != '')",message="tags of a selector term need a key and a value; use the value '*' for any"
 	// +optional
 	Tags map[string]string `json:"tags,omitempty"`
 
-	// Id of the subnet, such as subnet-0123456789abcdef0.
+	// ID of the subnet, such as subnet-0123456789abcdef0.
 	// +kubebuilder:validation:Pattern=`subnet-[0-9a-z]+`
 	// +optional
 	ID string `json:"id,omitempty"`
@@ -20,19 +21,19 @@ type SubnetSelectorTerm struct {
 //
 // +kubebuilder:validation:XValidation:rule="has(self.id) || has(self.name) || (has(self.tags) && self.tags.size() > 0)",message="a securityGroupSelectorTerm needs tags, id or name"
 type SecurityGroupSelectorTerm struct {
-	// Tags the security group must have, at most 20. The value * stands for any
-	// value.
+	// Tags of the security group, all of which must match; at most 20. The value *
+	// matches any value.
 	// +kubebuilder:validation:MaxProperties=20
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k != '' && self[k] != '')",message="tags of a selector term need a key and a value; use the value '*' for any"
 	// +optional
 	Tags map[string]string `json:"tags,omitempty"`
 
-	// Id of the security group, such as sg-0123456789abcdef0.
+	// ID of the security group, such as sg-0123456789abcdef0.
 	// +kubebuilder:validation:Pattern=`sg-[0-9a-z]+`
 	// +optional
 	ID string `json:"id,omitempty"`
 
-	// Name of the security group: its group name, not its tag Name.
+	// Group name of the security group, not its tag Name.
 	// +optional
 	Name string `json:"name,omitempty"`
 }
@@ -41,24 +42,25 @@ type SecurityGroupSelectorTerm struct {
 //
 // +kubebuilder:validation:XValidation:rule="has(self.id) || has(self.instanceMatchCriteria) || (has(self.tags) && self.tags.size() > 0)",message="a capacityReservationSelectorTerm needs tags, id or instanceMatchCriteria"
 type CapacityReservationSelectorTerm struct {
-	// Tags the reservation must have, at most 20. The value * stands for any value.
+	// Tags of the reservation, all of which must match; at most 20. The value *
+	// matches any value.
 	// +kubebuilder:validation:MaxProperties=20
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k != '' && self[k] != '')",message="tags of a selector term need a key and a value; use the value '*' for any"
 	// +optional
 	Tags map[string]string `json:"tags,omitempty"`
 
-	// Id of the reservation, such as cr-0123456789abcdef0.
+	// ID of the reservation, such as cr-0123456789abcdef0.
 	// +kubebuilder:validation:Pattern=`^cr-[0-9a-z]+$`
 	// +optional
 	ID string `json:"id,omitempty"`
 
-	// Account, twelve digits, that owns the reservation.
+	// ID of the account that owns the reservation, twelve digits.
 	// +kubebuilder:validation:Pattern=`^[0-9]{12}$`
 	// +optional
 	OwnerID string `json:"ownerID,omitempty"`
 
-	// open: any instance of the right kind uses the reservation. targeted: only
-	// instances that name it.
+	// Instances that use the reservation. open: any instance with its attributes.
+	// targeted: only instances that specify it.
 	// +kubebuilder:validation:Enum=open;targeted
 	// +optional
 	InstanceMatchCriteria string `json:"instanceMatchCriteria,omitempty"`
@@ -73,7 +75,7 @@ type PlacementGroupSelector struct {
 	// +optional
 	Name string `json:"name,omitempty"`
 
-	// Id of the placement group, such as pg-0123456789abcdef0.
+	// ID of the placement group, such as pg-0123456789abcdef0.
 	// +kubebuilder:validation:Pattern=`^pg-[0-9a-z]+$`
 	// +optional
 	ID string `json:"id,omitempty"`
@@ -85,8 +87,8 @@ type PlacementGroupSelector struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.id) || !(has(self.alias) || has(self.tags) || has(self.name) || has(self.owner))",message="an amiSelectorTerm with id has neither alias, tags, name nor owner"
 // +kubebuilder:validation:XValidation:rule="!has(self.alias) || !(has(self.id) || has(self.tags) || has(self.name) || has(self.owner))",message="an amiSelectorTerm with alias has neither id, tags, name nor owner"
 type AMISelectorTerm struct {
-	// Images AWS publishes for EKS, as family@version: al2023@latest follows new
-	// images, al2023@v20250801 stays. Families: al2, al2023, bottlerocket,
+	// AMIs published by AWS for EKS, as family@version: al2023@latest follows new
+	// releases, al2023@v20250801 is pinned. Families: al2, al2023, bottlerocket,
 	// windows2019, windows2022, windows2025 (Windows only with latest). At most 30
 	// characters.
 	// +kubebuilder:validation:MaxLength=30
@@ -96,27 +98,28 @@ type AMISelectorTerm struct {
 	// +optional
 	Alias string `json:"alias,omitempty"`
 
-	// Tags the image must have, at most 20. The value * stands for any value.
+	// Tags of the AMI, all of which must match; at most 20. The value * matches any
+	// value.
 	// +kubebuilder:validation:MaxProperties=20
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k != '' && self[k] != '')",message="tags of a selector term need a key and a value; use the value '*' for any"
 	// +optional
 	Tags map[string]string `json:"tags,omitempty"`
 
-	// Id of the image, such as ami-0123456789abcdef0.
+	// ID of the AMI, such as ami-0123456789abcdef0.
 	// +kubebuilder:validation:Pattern=`ami-[0-9a-z]+`
 	// +optional
 	ID string `json:"id,omitempty"`
 
-	// Name of the image: its own name, not its tag Name. * stands for any text.
+	// Name of the AMI, not its tag Name. * matches any text.
 	// +optional
 	Name string `json:"name,omitempty"`
 
-	// Who owns the image: an account, self, amazon or aws-marketplace. Default with
+	// Owner of the AMI: an account ID, self, amazon or aws-marketplace. Default with
 	// a name: self and amazon.
 	// +optional
 	Owner string `json:"owner,omitempty"`
 
-	// SSM parameter, by name or ARN, that holds the id of the image.
+	// Name or ARN of the SSM parameter that contains the AMI ID.
 	// +optional
 	SSMParameter string `json:"ssmParameter,omitempty"`
 }

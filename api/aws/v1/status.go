@@ -7,27 +7,27 @@ import (
 
 // EC2NodeClassStatus is what the selectors found in the account.
 type EC2NodeClassStatus struct {
-	// Subnets that match, those with the most free addresses first.
+	// Subnets that match, those with the most free IP addresses first.
 	// +optional
 	Subnets []Subnet `json:"subnets,omitempty"`
 
-	// Security groups that match, by id.
+	// Security groups that match, in ID order.
 	// +optional
 	SecurityGroups []SecurityGroup `json:"securityGroups,omitempty"`
 
-	// Images that match, the newest first.
+	// AMIs that match, the newest first.
 	// +optional
 	AMIs []AMI `json:"amis,omitempty"`
 
-	// Capacity reservations that match, by id.
+	// Capacity reservations that match, in ID order.
 	// +optional
 	CapacityReservations []CapacityReservation `json:"capacityReservations,omitempty"`
 
-	// Instance profile new nodes get.
+	// Instance profile of new nodes.
 	// +optional
 	InstanceProfile string `json:"instanceProfile,omitempty"`
 
-	// Ready is True if all the others are.
+	// Conditions of the EC2NodeClass. Ready is True if all the others are.
 	// +listType=map
 	// +listMapKey=type
 	// +optional
@@ -36,18 +36,18 @@ type EC2NodeClassStatus struct {
 
 // Subnet is a subnet that matched.
 type Subnet struct {
-	// Id of the subnet.
+	// ID of the subnet.
 	ID string `json:"id"`
-	// Zone it is in, such as us-east-1a.
+	// Zone of the subnet, such as us-east-1a.
 	Zone string `json:"zone"`
-	// Id of that zone, the same in every account, such as use1-az1.
+	// ID of the zone, the same in every account, such as use1-az1.
 	// +optional
 	ZoneID string `json:"zoneID,omitempty"`
 }
 
 // SecurityGroup is a security group that matched.
 type SecurityGroup struct {
-	// Id of the security group.
+	// ID of the security group.
 	ID string `json:"id"`
 	// Name of the security group.
 	// +optional
@@ -56,15 +56,16 @@ type SecurityGroup struct {
 
 // AMI is an image that matched, and the nodes it is for.
 type AMI struct {
-	// Id of the image.
+	// ID of the AMI.
 	ID string `json:"id"`
-	// Whether its owner says that it should no longer be used.
+	// True if the AMI is deprecated by its owner.
 	// +optional
 	Deprecated bool `json:"deprecated,omitempty"`
-	// Name of the image.
+	// Name of the AMI.
 	// +optional
 	Name string `json:"name,omitempty"`
-	// Labels of the instance types it is for, such as their architecture.
+	// Requirements on the instance types that the AMI is compatible with, such as
+	// their architecture.
 	Requirements []corev1.NodeSelectorRequirement `json:"requirements"`
 }
 
@@ -72,30 +73,30 @@ type AMI struct {
 type CapacityReservation struct {
 	// Zone of the reserved capacity.
 	AvailabilityZone string `json:"availabilityZone"`
-	// When the reservation ends; absent if it stays until it is cancelled.
+	// End of the reservation; absent if it is active until it is cancelled.
 	// +optional
 	EndTime *metav1.Time `json:"endTime,omitempty"`
-	// Id of the reservation.
+	// ID of the reservation.
 	// +kubebuilder:validation:Pattern=`^cr-[0-9a-z]+$`
 	ID string `json:"id"`
-	// open: any instance of the right kind uses it. targeted: only instances that
-	// name it.
+	// Instances that use the reservation. open: any instance with its attributes.
+	// targeted: only instances that specify it.
 	// +kubebuilder:validation:Enum=open;targeted
 	InstanceMatchCriteria string `json:"instanceMatchCriteria"`
-	// Instance type that is reserved.
+	// Reserved instance type.
 	InstanceType string `json:"instanceType"`
 	// Account that owns the reservation.
 	// +kubebuilder:validation:Pattern=`^[0-9]{12}$`
 	OwnerID string `json:"ownerID"`
-	// How it was reserved: default or capacity-block. Default: default.
+	// Type of the reservation: default or capacity-block. Default: default.
 	// +kubebuilder:default:=default
 	// +optional
 	ReservationType CapacityReservationType `json:"reservationType,omitempty"`
-	// Whether AWS may take the capacity back.
+	// True if EC2 can reclaim the capacity.
 	// +optional
 	Interruptible bool `json:"interruptible,omitempty"`
-	// active: takes instances. expiring: a capacity block that soon ends and takes
-	// no more. Default: active.
+	// State of the reservation. active: instances can be launched. expiring: a
+	// capacity block that ends soon; no instances are launched. Default: active.
 	// +kubebuilder:default:=active
 	// +optional
 	State CapacityReservationState `json:"state,omitempty"`

@@ -6,8 +6,8 @@ import (
 	"github.com/karpenter-go/karpenter/api/condition"
 )
 
-// KWOKNodeClass configures nodes that exist only in the API server, for tests
-// and demonstrations. It is always ready.
+// KWOKNodeClass configures simulated nodes, which exist only in the API server,
+// for tests and demonstrations. It is always ready.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=kwoknodeclasses,scope=Cluster,categories=karpenter,shortName={kwoknc,kwokncs}
@@ -18,10 +18,10 @@ type KWOKNodeClass struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// How the nodes behave.
+	// Desired state of the KWOKNodeClass.
 	// +optional
 	Spec KWOKNodeClassSpec `json:"spec,omitempty"`
-	// Always one condition, Ready=True.
+	// Observed state of the KWOKNodeClass: always Ready=True.
 	// +kubebuilder:default:={conditions: {{type: "Ready", status: "True", reason: "Ready", message: "", lastTransitionTime: "2024-01-01T00:00:00Z"}}}
 	// +optional
 	Status KWOKNodeClassStatus `json:"status,omitempty"`
@@ -38,8 +38,8 @@ type KWOKNodeClassList struct {
 
 // KWOKNodeClassSpec is how such nodes behave.
 type KWOKNodeClassSpec struct {
-	// Time from the launch of a claim until its node appears, as a duration in h, m
-	// and s such as 30s. Default: at once.
+	// Time from the launch of a NodeClaim until its Node is created, as a duration in
+	// h, m and s such as 30s. Default: immediately.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^([0-9]+(s|m|h))+$`
 	// +optional
@@ -49,7 +49,7 @@ type KWOKNodeClassSpec struct {
 // KWOKNodeClassStatus is always Ready: the schema sets it, no controller is
 // needed.
 type KWOKNodeClassStatus struct {
-	// Ready, always True.
+	// Conditions of the KWOKNodeClass: Ready, always True.
 	// +listType=map
 	// +listMapKey=type
 	// +optional

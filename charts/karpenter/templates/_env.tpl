@@ -72,9 +72,17 @@
 - name: ENFORCEMENT_MODE
   value: {{ .Values.settings.enforcementMode | quote }}
 {{- end }}
+{{- if .Values.settings.pauseLaunches }}
+- name: PAUSE_LAUNCHES
+  value: "true"
+{{- end }}
 {{- if .Values.settings.pauseDisruption }}
 - name: PAUSE_DISRUPTION
   value: "true"
+{{- end }}
+{{- with .Values.settings.maxLaunchesPerMinute }}
+- name: MAX_LAUNCHES_PER_MINUTE
+  value: {{ . | quote }}
 {{- end }}
 {{- with .Values.settings.maxDisruptionsPerMinute }}
 - name: MAX_DISRUPTIONS_PER_MINUTE
@@ -90,7 +98,7 @@
 {{- end }}
 {{- with .Values.settings.maxNodeCPU }}
 - name: MAX_NODE_CPU
-  value: {{ . | int64 | quote }}
+  value: {{ if kindIs "string" . }}{{ . | quote }}{{ else }}{{ . | int64 | quote }}{{ end }}
 {{- end }}
 {{- with .Values.settings.newNodeHeadroom }}
 - name: NEW_NODE_HEADROOM

@@ -10,6 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -34,7 +35,7 @@ func (b *Buffers) Stock(ctx context.Context, s *model.Snapshot) *model.Snapshot 
 	}
 	var buffers autoscalingv1beta1.CapacityBufferList
 	if err := b.Reader.List(ctx, &buffers); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "list capacity buffers")
+		ctrl.LoggerFrom(ctx).Error(err, "failed to list CapacityBuffers")
 		return s
 	}
 	var pods []*corev1.Pod
@@ -71,8 +72,8 @@ func (b *Buffers) sources(ctx context.Context, all []autoscalingv1beta1.Capacity
 			quotas[o.Namespace], err = b.quotasOf(ctx, o.Namespace)
 		}
 		if err != nil {
-			ctrl.LoggerFrom(ctx).Error(err, "leaving a capacity buffer out of this round",
-				"CapacityBuffer", map[string]string{"namespace": o.Namespace, "name": o.Name})
+			ctrl.LoggerFrom(ctx).Error(err, "skipping CapacityBuffer",
+				"CapacityBuffer", klog.KRef(o.Namespace, o.Name))
 			continue
 		}
 		src.Ration = quotas[o.Namespace].Give(src.Template, buffer.Count(o.Spec, src))

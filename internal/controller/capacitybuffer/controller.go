@@ -66,7 +66,7 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 func (c *Controller) namedBy(ctx context.Context, o client.Object) []reconcile.Request {
 	var buffers autoscalingv1beta1.CapacityBufferList
 	if err := c.Client.List(ctx, &buffers, client.InNamespace(o.GetNamespace())); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "list capacity buffers")
+		ctrl.LoggerFrom(ctx).Error(err, "failed to list CapacityBuffers")
 		return nil
 	}
 	_, template := o.(*corev1.PodTemplate)

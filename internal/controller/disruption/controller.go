@@ -3,6 +3,7 @@ package disruption
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -71,6 +72,9 @@ const (
 	// promised is how long pods are expected to find their new place.
 	promised = time.Hour
 )
+
+// reasonStaticScaleIn is why nodes of a static pool are deleted that has more than its replicas.
+const reasonStaticScaleIn apiv1.DisruptionReason = telemetry.DisruptedStaticScaleIn
 
 // Name returns the controller's name.
 func (c *Controller) Name() string { return "disruption" }
@@ -157,7 +161,7 @@ func (c *Controller) carryOut(ctx context.Context, s *model.Snapshot, d disrupt.
 	}
 	c.Metrics.Throttle.HeldBack.WithLabelValues("replacements").Set(float64(c.heldBack))
 	for _, cmd := range d.Proposed {
-		c.tellHeld(cmd, "The mode of the pool holds this back: ")
+		c.tellWithheld(cmd, c.proposal(s, cmd))
 	}
 	errs = append(errs, c.launchStatic(ctx, d.Launches, s.Now))
 	for _, n := range d.Surplus {
@@ -165,7 +169,7 @@ func (c *Controller) carryOut(ctx context.Context, s *model.Snapshot, d disrupt.
 			errs = append(errs, err)
 			continue
 		}
-		c.tellEnded(ctx, s, n, "surplus")
+		c.tellEnded(ctx, s, n, reasonStaticScaleIn)
 	}
 	return errors.Join(errs...)
 }
@@ -184,7 +188,7 @@ func (c *Controller) checked(ctx context.Context, s *model.Snapshot, commands []
 			sound = with
 			continue
 		}
-		ctrl.LoggerFrom(ctx).Error(errors.New(violations[0].String()), "command refused by its check",
+		ctrl.LoggerFrom(ctx).Error(errors.New(violations[0].String()), "internal error: command failed verification, not executed",
 			"command", cmd.String())
 	}
 	return sound
@@ -200,7 +204,7 @@ func (c *Controller) begin(ctx context.Context, s *model.Snapshot, cmd *model.Co
 	}
 	if !c.Throttle.Allows(throttle.Replace, len(cmd.Replacements), now) {
 		c.heldBack += len(cmd.Replacements)
-		c.tellHeld(*cmd, c.Throttle.Why(throttle.Replace)+" holds this back: ")
+		c.tellWithheld(*cmd, fmt.Sprintf("Not disrupted, %s: %s", c.Throttle.Why(throttle.Replace), cmd))
 		return nil // the next pass decides again
 	}
 	drafts := c.Actor.Draft(cmd)
@@ -216,7 +220,7 @@ func (c *Controller) begin(ctx context.Context, s *model.Snapshot, cmd *model.Co
 	written, err := c.Actor.MarkAll(ctx, cmd, waitFor, now)
 	c.Cluster.Assume(written...)
 	if err != nil && len(waitFor) > 0 {
-		ctrl.LoggerFrom(ctx).Info("a command was not begun, for a node could not be marked; it is decided again",
+		ctrl.LoggerFrom(ctx).Info("failed to taint node, disruption command dropped",
 			"command", cmd.Decision(), "error", err.Error())
 		return ignoreConflict(err)
 	}

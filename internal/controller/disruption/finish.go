@@ -3,6 +3,7 @@ package disruption
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -63,7 +64,7 @@ func (c *Controller) reserve(ctx context.Context, s *model.Snapshot, due []*mode
 	written, err := c.Actor.Reserve(ctx, move.Destinations(s, leaving))
 	c.Cluster.Assume(written...)
 	if err != nil {
-		ctrl.LoggerFrom(ctx).V(1).Info("some nodes could not be reserved, and receive pods out of order", "error", err.Error())
+		ctrl.LoggerFrom(ctx).V(1).Info("failed to reserve nodes, pods are received out of order", "error", err.Error())
 	}
 }
 
@@ -71,22 +72,25 @@ func marked(n *model.Node) bool {
 	return condition.IsTrue(n.Claim, apiv1.ConditionTypeDisruptionReason)
 }
 
+// partlyMarked is why the marks of a node are removed of which a write was lost.
+const partlyMarked = "taint " + apiv1.DisruptedTaintKey + " and condition DisruptionReason do not agree; both were removed"
+
 // waits returns how long the marked node has to wait at least before it may be deleted. It returns a no if it must stay: the
 // mark is incomplete, or a replacement was not initialized.
 func (c *Controller) waits(s *model.Snapshot, n *model.Node) (time.Duration, model.Verdict) {
 	mark := condition.Get(n.Claim, apiv1.ConditionTypeDisruptionReason)
 	if !marked(n) || !n.Disrupted() {
-		return 0, model.Verdict{Rule: model.RulePolicy, Subject: "was only partly marked for disruption; the marks were removed"}
+		return 0, model.Verdict{Rule: model.RulePolicy, Subject: partlyMarked}
 	}
 	wait := max(0, mark.LastTransitionTime.Add(settle).Sub(s.Now))
 	for _, name := range status.ReplacedBy(n.Claim) {
 		r, ok := s.NodeByName(name)
 		switch {
 		case !ok || r.Claim == nil || r.Deleting:
-			return 0, model.Verdict{Rule: model.RuleNoPlace, Subject: "its replacement " + name + " does not exist any more"}
+			return 0, model.Verdict{Rule: model.RuleNoPlace, Subject: "replacement NodeClaim " + name + " is being deleted or gone"}
 		case r.Initialized:
 		case s.Now.Sub(mark.LastTransitionTime.Time) > patience:
-			return 0, model.Verdict{Rule: model.RuleNoPlace, Subject: "its replacement " + name + " was not initialized in time"}
+			return 0, model.Verdict{Rule: model.RuleNoPlace, Subject: fmt.Sprintf("replacement NodeClaim %s was not initialized within %v", name, patience)}
 		default:
 			c.tellWaiting(r, n)
 			wait = pause // and look at the others: one that is gone ends it all
@@ -104,6 +108,6 @@ func (c *Controller) rollBack(ctx context.Context, n *model.Node, why model.Verd
 	c.rolledBack = true
 	written, err := c.Actor.Unmark(ctx, n)
 	c.Cluster.Assume(written...)
-	c.tellTakenBack(ctx, n, why)
+	c.tellCancelled(ctx, n, why)
 	return ignoreConflict(err)
 }

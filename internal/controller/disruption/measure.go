@@ -43,7 +43,7 @@ func (c *Controller) measure(ctx context.Context, s *model.Snapshot, d disrupt.D
 	}
 	for _, p := range d.Stats.Panics {
 		m.Scheduler.PlanFaultsTotal.WithLabelValues(c.Name(), telemetry.FaultPanic).Inc()
-		ctrl.LoggerFrom(ctx).Error(fmt.Errorf("panic: %s", p.Value), "planning failed for some pods, which have no other place",
+		ctrl.LoggerFrom(ctx).Error(fmt.Errorf("panic: %s", p.Value), "internal error: planning failed for some pods, their nodes are kept",
 			"count", len(p.Pods), "stack", p.Stack)
 	}
 	m.Disruption.BlockedDollarsPerHour.Reset()

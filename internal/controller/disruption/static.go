@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/karpenter-go/karpenter/engine/model"
@@ -46,12 +47,12 @@ func (c *Controller) tellShort(ctx context.Context, held []model.PlannedNode) {
 		p.Price += n.Price()
 	}
 	for _, p := range plans {
-		pool, by := p.Nodes[0].Pool, c.Throttle.Why(throttle.Launch)
+		pool, limit := p.Nodes[0].Pool, c.Throttle.Why(throttle.Launch)
 		c.Events.Publish(telemetry.Event{
 			Object: pool.Object, Type: corev1.EventTypeNormal, Reason: telemetry.EventLaunchWithheld,
-			Message: fmt.Sprintf("%s holds back a launch of %s at $%.4f/h", by, strings.Join(p.Mix(), ", "), p.Price),
+			Message: fmt.Sprintf("Not launched, %s: %s ($%.4f/h)", limit, strings.Join(p.Mix(), ", "), p.Price),
 		})
-		ctrl.LoggerFrom(ctx).Info("launch held back", "by", by, "NodePool", named(pool.Name),
-			"nodes", len(p.Nodes), "instanceTypes", p.Mix(), "pricePerHour", p.Price)
+		ctrl.LoggerFrom(ctx).Info("launch withheld", "limit", limit, "NodePool", klog.KRef("", pool.Name),
+			"nodes", len(p.Nodes), "instance-types", p.Mix(), "price-per-hour", p.Price)
 	}
 }

@@ -52,7 +52,7 @@ func TestStaticLaunchesAMinute(t *testing.T) {
 	if n := len(w.claims()); n != 3 || held() != 3 {
 		t.Errorf("%d claims and %v held back, want the one there was and two, and 3", n, held())
 	}
-	if told := e.words(telemetry.EventLaunchWithheld); told != "default: The bound of nodes a minute holds back a launch of 3 x large at $0.3000/h" {
+	if told := e.words(telemetry.EventLaunchWithheld); told != "default: Not launched, max-launches-per-minute (2) is reached: 3 x large ($0.3000/h)" {
 		t.Errorf("the pool is told %q", told)
 	}
 	w.pass(poll)
@@ -73,7 +73,7 @@ func TestStaticLaunchesArePaused(t *testing.T) {
 	w.Throttle = &throttle.Throttle{Settings: throttle.Limits{PauseLaunches: true}}
 	w.pass(pause)
 	told := e.words(telemetry.EventLaunchWithheld)
-	if n := len(w.claims()); n != 1 || !strings.Contains(told, "The pause of launches holds back a launch of 5 x large") {
+	if n := len(w.claims()); n != 1 || !strings.Contains(told, "Not launched, launches are paused (pause-launches): 5 x large") {
 		t.Errorf("%d claims, told %q", n, told)
 	}
 	w.Throttle.Settings = throttle.Limits{PauseDisruption: true}

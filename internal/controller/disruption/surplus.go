@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/karpenter-go/karpenter/api/condition"
@@ -91,10 +92,10 @@ func (c *Controller) reassign(ctx context.Context, s *model.Snapshot) *model.Sna
 
 // tellSurplus reports that a replacement is deleted because the nodes that it replaces stay.
 func (c *Controller) tellSurplus(ctx context.Context, n *model.Node) {
-	const reason = "spare"
+	const reason = telemetry.DisruptedUnusedReplacement
 	c.Metrics.NodeClaims.DisruptedTotal.WithLabelValues(reason, n.Pool, n.Labels[apiv1.CapacityTypeLabelKey], "",
 		telemetry.TerminationMode(n.Claim.Spec.TerminationGracePeriod)).Inc()
 	c.publish(n, corev1.EventTypeNormal, telemetry.EventDisruptionTerminating,
-		"The nodes that this node replaces stay, and no pod needs it")
-	ctrl.LoggerFrom(ctx).Info("deleted nodeclaim", "reason", reason, "NodeClaim", named(n.Claim.Name), "Node", named(n.Name))
+		"Disrupting Node: unused replacement (the nodes that it was launched for are kept, and no pod needs it)")
+	ctrl.LoggerFrom(ctx).Info("deleting nodeclaim", "reason", reason, "NodeClaim", klog.KRef("", n.Claim.Name), "Node", klog.KRef("", n.Name))
 }

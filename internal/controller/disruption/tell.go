@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
@@ -17,8 +18,6 @@ import (
 	"github.com/karpenter-go/karpenter/internal/act"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
-
-func named(name string) map[string]string { return map[string]string{"name": name} }
 
 // publish publishes the event on the node and its claim.
 func (c *Controller) publish(n *model.Node, kind, reason, message string) {
@@ -32,9 +31,9 @@ func (c *Controller) publish(n *model.Node, kind, reason, message string) {
 
 func (c *Controller) tellLaunched(ctx context.Context, l act.Launch, reason string) {
 	c.Metrics.NodeClaims.CreatedTotal.WithLabelValues(reason, l.Node.Pool.Name, fmt.Sprint(l.Node.MinValuesRelaxed)).Inc()
-	ctrl.LoggerFrom(ctx).Info("created nodeclaim", "reason", reason, "NodePool", named(l.Node.Pool.Name),
-		"NodeClaim", named(l.Claim.Name), "pods", len(l.Node.Pods), "requests", l.Claim.Spec.Resources.Requests,
-		"options", len(l.Node.Options), "cheapest", l.Node.Options[0].Name, "pricePerHour", l.Node.Price())
+	ctrl.LoggerFrom(ctx).Info("created nodeclaim", "reason", reason, "NodePool", klog.KRef("", l.Node.Pool.Name),
+		"NodeClaim", klog.KRef("", l.Claim.Name), "pods", len(l.Node.Pods), "requests", l.Claim.Spec.Resources.Requests,
+		"options", len(l.Node.Options), "cheapest", l.Node.Options[0].Name, "price-per-hour", l.Node.Price())
 }
 
 func (c *Controller) tellMarked(ctx context.Context, s *model.Snapshot, cmd *model.Command) {
@@ -55,7 +54,7 @@ func (c *Controller) tellMarked(ctx context.Context, s *model.Snapshot, cmd *mod
 	}
 	c.Metrics.Disruption.DecisionsTotal.WithLabelValues(cmd.Decision(), lower(cmd.Reason), kind).Inc()
 	ctrl.LoggerFrom(ctx).Info("disrupting node(s)", "reason", lower(cmd.Reason), "decision", cmd.Decision(),
-		"nodes", cmd.Names(), "replacements", len(cmd.Replacements), "pods", cmd.Moves(), "savesPerHour", cmd.Saves)
+		"nodes", cmd.Names(), "replacements", len(cmd.Replacements), "pods", cmd.Moves(), "savings-per-hour", cmd.Saves)
 }
 
 // recent reports whether the node was launched less than a day ago in the place of others.
@@ -66,24 +65,43 @@ func recent(n *model.Node, now time.Time) bool {
 
 // tellWaiting publishes an event on a replacement that a node waits for.
 func (c *Controller) tellWaiting(r, n *model.Node) {
-	reason, message := telemetry.EventDisruptionLaunching, "Launching in the place of "+n.Name
+	reason, message := telemetry.EventDisruptionLaunching, "Launching as replacement for node "+n.Name
 	if r.Launched() {
-		reason, message = telemetry.EventDisruptionWaitingReadiness, n.Name+" stays until this node is initialized"
+		reason, message = telemetry.EventDisruptionWaitingReadiness, "Waiting for initialization; node "+n.Name+" is deleted afterwards"
 	}
 	c.Events.Publish(telemetry.Event{Object: r.Claim, Type: corev1.EventTypeNormal, Reason: reason, Message: message})
 }
 
-// tellHeld reports the commands that were not carried out.
-func (c *Controller) tellHeld(cmd model.Command, why string) {
+// tellWithheld publishes on the nodes of a command that it is not carried out.
+func (c *Controller) tellWithheld(cmd model.Command, message string) {
 	for _, n := range cmd.Nodes {
-		c.publish(n, corev1.EventTypeNormal, telemetry.EventDisruptionWithheld, why+cmd.String())
+		c.publish(n, corev1.EventTypeNormal, telemetry.EventDisruptionWithheld, message)
 	}
 }
 
-func (c *Controller) tellTakenBack(ctx context.Context, n *model.Node, why model.Verdict) {
-	c.publish(n, corev1.EventTypeWarning, telemetry.EventDisruptionCancelled, "The node stays: "+why.String())
-	ctrl.LoggerFrom(ctx).Info("disruption taken back", "reason", lower(status.Reason(n)), "Node", named(n.Name),
-		"because", why.String())
+// proposal returns the message about a command that the modes of its NodePools withhold. A NodePool in mode DryRun is named
+// before one in mode Approve, because no approval helps there.
+func (c *Controller) proposal(s *model.Snapshot, cmd model.Command) string {
+	for _, n := range cmd.Nodes {
+		if p, ok := s.Pool(n.Pool); ok && p.Mode(c.Options.Mode) == apiv1.ModeDryRun {
+			return "Mode DryRun: would " + cmd.String()
+		}
+	}
+	return fmt.Sprintf("Waiting for approval to %s: set annotation %s=\"true\" on each of these nodes", cmd,
+		apiv1.DisruptionApprovedAnnotationKey)
+}
+
+// tellCancelled reports that the marks were removed from a node. Marks that do not agree were left by an interrupted write:
+// removing them is no decision, and only logged for debugging.
+func (c *Controller) tellCancelled(ctx context.Context, n *model.Node, why model.Verdict) {
+	c.publish(n, corev1.EventTypeWarning, telemetry.EventDisruptionCancelled,
+		"Disruption cancelled, node accepts pods again: "+why.String())
+	log := ctrl.LoggerFrom(ctx).WithValues("Node", klog.KRef("", n.Name), "cause", why.String())
+	if reason := status.Reason(n); reason != "" && why.Subject != partlyMarked {
+		log.Info("cancelled disruption", "reason", lower(reason))
+		return
+	}
+	log.V(1).Info("removed marks of an interrupted disruption")
 }
 
 func (c *Controller) tellEnded(ctx context.Context, s *model.Snapshot, n *model.Node, reason apiv1.DisruptionReason) {
@@ -97,9 +115,13 @@ func (c *Controller) tellEnded(ctx context.Context, s *model.Snapshot, n *model.
 	}
 	c.Metrics.NodeClaims.DisruptedTotal.WithLabelValues(labels...).Inc()
 	c.Metrics.Pods.DisruptionInitiatedTotal.WithLabelValues(labels...).Add(float64(len(n.Reschedulable())))
-	c.publish(n, corev1.EventTypeNormal, telemetry.EventDisruptionTerminating, fmt.Sprintf("Disrupting the node: %s", reason))
-	ctrl.LoggerFrom(ctx).Info("deleted nodeclaim", "reason", lower(reason), "NodeClaim", named(n.Claim.Name),
-		"Node", named(n.Name))
+	cause := string(reason)
+	if reason == reasonStaticScaleIn {
+		cause = fmt.Sprintf("NodePool %q has more nodes than spec.replicas", n.Pool)
+	}
+	c.publish(n, corev1.EventTypeNormal, telemetry.EventDisruptionTerminating, "Disrupting Node: "+cause)
+	ctrl.LoggerFrom(ctx).Info("deleting nodeclaim", "reason", lower(reason), "NodeClaim", klog.KRef("", n.Claim.Name),
+		"Node", klog.KRef("", n.Name))
 }
 
 func (c *Controller) tellRepaired(ctx context.Context, n *model.Node) {
@@ -109,10 +131,13 @@ func (c *Controller) tellRepaired(ctx context.Context, n *model.Node) {
 	c.Metrics.NodeClaims.DisruptedTotal.WithLabelValues(lower(status.ReasonUnhealthy), n.Pool,
 		n.Labels[apiv1.CapacityTypeLabelKey], "", telemetry.TerminationMode(n.Claim.Spec.TerminationGracePeriod)).Inc()
 	c.publish(n, corev1.EventTypeNormal, telemetry.EventDisruptionTerminating,
-		"Ending the node by force: its condition "+condition+" is beyond repair")
-	ctrl.LoggerFrom(ctx).Info("deleted nodeclaim", "reason", lower(status.ReasonUnhealthy), "condition", condition,
-		"NodeClaim", named(n.Claim.Name), "Node", named(n.Name))
+		"Disrupting Node: Unhealthy (condition "+condition+" exceeded its repair toleration); budgets and do-not-disrupt are not applied")
+	ctrl.LoggerFrom(ctx).Info("deleting nodeclaim", "reason", lower(status.ReasonUnhealthy), "condition", condition,
+		"NodeClaim", klog.KRef("", n.Claim.Name), "Node", klog.KRef("", n.Name))
 }
+
+// cannotConsolidate begins the events about consolidations that are rejected.
+const cannotConsolidate = "Cannot consolidate Node: "
 
 // tellBlocked publishes events about blockers of nodes, if users can change them or they explain costs.
 func (c *Controller) tellBlocked(s *model.Snapshot, d disrupt.Decision) {
@@ -120,17 +145,17 @@ func (c *Controller) tellBlocked(s *model.Snapshot, d disrupt.Decision) {
 		switch b.Verdict.Rule {
 		case model.RuleAnnotation, model.RuleNominated, model.RulePDB, model.RuleNoPlace:
 			c.publish(b.Node, corev1.EventTypeNormal, telemetry.EventDisruptionBlocked,
-				"Cannot disrupt the node: "+b.Verdict.String())
+				"Cannot disrupt Node: "+b.Verdict.String())
 		case model.RuleUnhealthy:
 			c.publish(b.Node, corev1.EventTypeWarning, telemetry.EventNodeRepairBlocked, b.Verdict.String())
 		case model.RulePayback:
 			if b.Verdict.Cause == model.CauseBalanced {
-				c.publish(b.Node, corev1.EventTypeNormal, telemetry.EventConsolidationRejected, b.Verdict.String())
+				c.publish(b.Node, corev1.EventTypeNormal, telemetry.EventConsolidationRejected, cannotConsolidate+b.Verdict.String())
 				continue
 			}
-			c.publish(b.Node, corev1.EventTypeNormal, telemetry.EventUnconsolidatable, b.Verdict.String())
+			c.publish(b.Node, corev1.EventTypeNormal, telemetry.EventUnconsolidatable, cannotConsolidate+b.Verdict.String())
 		case model.RulePrice, model.RuleSpot, model.RuleUndo, model.RulePolicy:
-			c.publish(b.Node, corev1.EventTypeNormal, telemetry.EventUnconsolidatable, b.Verdict.String())
+			c.publish(b.Node, corev1.EventTypeNormal, telemetry.EventUnconsolidatable, cannotConsolidate+b.Verdict.String())
 		}
 	}
 	c.tellPools(s)
@@ -144,7 +169,7 @@ func (c *Controller) tellPools(s *model.Snapshot) {
 			if a := budgets.Of(p.Name); a.Nodes > 0 && a.Allowed[reason] == 0 {
 				c.Events.Publish(telemetry.Event{
 					Object: p.Object, Type: corev1.EventTypeNormal, Reason: telemetry.EventDisruptionBlocked,
-					Message: fmt.Sprintf("The budget %q allows no disruption for reason %s", a.Names[reason], reason),
+					Message: fmt.Sprintf("No disruption is allowed for reason %s now: spec.disruption.budgets has nodes: %q", reason, a.Names[reason]),
 					Dedupe:  []string{p.Name, string(reason)}, For: time.Minute,
 				})
 			}

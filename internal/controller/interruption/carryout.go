@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -30,7 +31,8 @@ func (c *Controller) carryOutAll(ctx context.Context, actions []interruption.Act
 	for _, a := range actions {
 		group.Go(func() error {
 			if err := c.carryOut(ctx, a); err != nil {
-				ctrl.LoggerFrom(ctx).Error(err, "cannot let a claim go now", "NodeClaim", a.Claim.Name, "message", a.Notice.Kind)
+				ctrl.LoggerFrom(ctx).Error(err, "failed to delete nodeclaim, the message is handled again",
+					"NodeClaim", klog.KRef("", a.Claim.Name), "message-kind", a.Notice.Kind)
 				mu.Lock()
 				defer mu.Unlock()
 				failed = append(failed, a.Notice)
@@ -56,7 +58,7 @@ func (c *Controller) carryOut(ctx context.Context, a interruption.Action) error 
 	if !a.Delete {
 		return nil
 	}
-	ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues("NodeClaim", a.Claim.Name, "instance", a.Claim.Status.ProviderID))
+	ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues("NodeClaim", klog.KRef("", a.Claim.Name), "provider-id", a.Claim.Status.ProviderID))
 	deleted, err := dismiss.Claim(ctx, c.Client, c.Metrics.NodeClaims, a.Claim, string(a.Notice.Kind))
 	if err != nil || !deleted {
 		return err
@@ -96,7 +98,7 @@ func (c *Controller) cordon(ctx context.Context, a interruption.Action) {
 	before := a.Node.DeepCopy()
 	act.Cordon(a.Node)
 	if err := act.Patch(ctx, c.Client, before, a.Node); err != nil {
-		ctrl.LoggerFrom(ctx).V(1).Info("leaving the cordon to the drain", "Node", a.Node.Name, "error", err.Error())
+		ctrl.LoggerFrom(ctx).V(1).Info("skipped taint, the termination controller adds it", "Node", klog.KRef("", a.Node.Name), "error", err.Error())
 		return
 	}
 	if at := a.Notice.Time; !at.IsZero() {

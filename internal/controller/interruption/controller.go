@@ -57,14 +57,14 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	switch {
 	case err == nil:
 		if c.failing.end() {
-			ctrl.LoggerFrom(ctx).Info("works again", "task", c.Name())
+			ctrl.LoggerFrom(ctx).Info("reading messages recovered", "task", c.Name())
 		}
 	case ctx.Err() != nil:
 		return ctrl.Result{}, nil // the process ends
 	default:
 		var news bool
 		if next, news = c.failing.again(err); news {
-			ctrl.LoggerFrom(ctx).Error(err, "cannot do it now, trying again", "task", c.Name())
+			ctrl.LoggerFrom(ctx).Error(err, "failed to read messages, retrying", "task", c.Name(), "next-retry", next)
 		}
 	}
 	return ctrl.Result{RequeueAfter: next}, nil

@@ -73,7 +73,7 @@ func (c *Conditions) tellEvent(o client.Object, from string, now metav1.Conditio
 	if now.Reason != "" && now.Reason != now.Type {
 		message += ": " + now.Reason
 	}
-	if now.Message != "" {
+	if now.Message != "" && now.Message != now.Reason {
 		message += ": " + now.Message
 	}
 	c.events.Publish(telemetry.Event{
@@ -90,6 +90,6 @@ func (c *Conditions) tellFinalized(key types.NamespacedName, s sight) {
 	o.SetGroupVersionKind(c.kind)
 	c.events.Publish(telemetry.Event{
 		Object: o, Type: corev1.EventTypeNormal, Reason: telemetry.EventFinalized,
-		Message: fmt.Sprintf("%s %s is gone", c.kind.Kind, key.Name),
+		Message: fmt.Sprintf("Finalized %s %s", c.kind.Kind, key.Name),
 	})
 }

@@ -132,7 +132,7 @@ func TestTermination(t *testing.T) {
 	w.run(c, "", "c1")
 	w.expect(ended+`_sum{nodeclass="linux",nodepool="default"} 15
 		`+ended+`_count{nodeclass="linux",nodepool="default"} 1`, ending, ended, count, current)
-	if diff := cmp.Diff([]string{"Finalized: NodeClaim c1 is gone"}, w.told()); diff != "" {
+	if diff := cmp.Diff([]string{"Finalized: Finalized NodeClaim c1"}, w.told()); diff != "" {
 		t.Error(diff)
 	}
 	if kind := w.events[0].Object.GetObjectKind().GroupVersionKind(); kind != claimKind() {

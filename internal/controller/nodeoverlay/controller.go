@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -93,7 +94,7 @@ func (c *Controller) supplies(ctx context.Context) (out []overlay.Supply, whole 
 		}
 		types, err := c.Cloud.InstanceTypes(ctx, pool)
 		if err != nil {
-			ctrl.LoggerFrom(ctx).V(1).Info("leaving a pool out", "NodePool", pool.Name, "error", err.Error())
+			ctrl.LoggerFrom(ctx).V(1).Info("skipping NodePool: instance types unavailable", "NodePool", klog.KRef("", pool.Name), "error", err.Error())
 			whole = false
 			continue
 		}

@@ -39,7 +39,7 @@ func (h *Health) Record(pool types.UID, ok bool) {
 		h.note(pool, true, "", "")
 		return
 	}
-	h.Fail(pool, apiv1.ReasonRegistrationFailed, "a node did not join the cluster in time")
+	h.Fail(pool, apiv1.ReasonRegistrationFailed, "Node did not register in time")
 }
 
 // Fail is Record of a failure for a reason that is known better, such as that of a claim that was never launched.

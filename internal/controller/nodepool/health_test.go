@@ -19,8 +19,8 @@ func TestHealth(t *testing.T) {
 		{"", Diagnosis{}},
 		{"+", Diagnosis{Known: true, Healthy: true}},
 		{"-", Diagnosis{Known: true, Healthy: true}},
-		{"--", Diagnosis{Known: true, Reason: "RegistrationFailed", Message: "a node did not join the cluster in time"}},
-		{"-++-", Diagnosis{Known: true, Reason: "RegistrationFailed", Message: "a node did not join the cluster in time"}},
+		{"--", Diagnosis{Known: true, Reason: "RegistrationFailed", Message: "Node did not register in time"}},
+		{"-++-", Diagnosis{Known: true, Reason: "RegistrationFailed", Message: "Node did not register in time"}},
 		{"-+++-", Diagnosis{Known: true, Healthy: true}}, // the first failure is forgotten
 		{"----+++", Diagnosis{Known: true, Healthy: true}},
 	} {
@@ -86,7 +86,7 @@ func TestRegistrationHealth(t *testing.T) {
 		{"success", observed("Unknown", "x"), []bool{true}, "True", "NodeRegistrationHealthy",
 			Diagnosis{Known: true, Healthy: true}},
 		{"failures", observed("True", "x"), []bool{true, false, false}, "False", "RegistrationFailed",
-			Diagnosis{Known: true, Reason: "RegistrationFailed", Message: "a node did not join the cluster in time"}},
+			Diagnosis{Known: true, Reason: "RegistrationFailed", Message: "Node did not register in time"}},
 		{"restart while healthy", observed("True", "NodeRegistrationHealthy"), nil, "True", "NodeRegistrationHealthy",
 			Diagnosis{Known: true, Healthy: true}},
 		{"restart while unhealthy", observed("False", "LaunchFailed"), nil, "False", "LaunchFailed",

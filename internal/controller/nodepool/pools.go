@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -110,7 +111,7 @@ func poolsOfClass(c client.Client, gvk schema.GroupVersionKind) handler.MapFunc 
 	return func(ctx context.Context, class client.Object) []reconcile.Request {
 		var pools apiv1.NodePoolList
 		if err := c.List(ctx, &pools); err != nil {
-			ctrl.LoggerFrom(ctx).Error(err, "list pools of node class", gvk.Kind, class.GetName())
+			ctrl.LoggerFrom(ctx).Error(err, "failed to list NodePools of node class", gvk.Kind, klog.KRef("", class.GetName()))
 			return nil
 		}
 		var requests []reconcile.Request

@@ -1,6 +1,7 @@
 package nodepool
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -83,11 +84,31 @@ func judgeClass(class classObject, ref *apiv1.NodeClassReference) metav1.Conditi
 	switch {
 	case ready == nil || ready.Status == metav1.ConditionUnknown:
 		return no(apiv1.ReasonNodeClassReadinessUnknown,
-			fmt.Sprintf("%s %s does not say yet whether it is ready", ref.Kind, ref.Name))
+			fmt.Sprintf("Condition %s of %s %s is Unknown%s", class.StatusConditions().Root, ref.Kind, ref.Name,
+				cause(class, metav1.ConditionUnknown)))
 	case ready.Status == metav1.ConditionFalse:
-		return no(ready.Reason, ready.Message)
+		return no(ready.Reason, fmt.Sprintf("%s %s is not ready%s", ref.Kind, ref.Name,
+			cmp.Or(cause(class, metav1.ConditionFalse), after(ready.Message))))
 	}
 	return metav1.Condition{Status: metav1.ConditionTrue}
+}
+
+// cause returns the first condition of the class with that status that Ready depends on and that has a message, to be appended
+// to a sentence.
+func cause(class classObject, status metav1.ConditionStatus) string {
+	for _, name := range class.StatusConditions().Dependents {
+		if d := condition.Get(class, name); d != nil && d.Status == status && d.Message != "" && d.Message != d.Reason {
+			return after(name + ": " + d.Message)
+		}
+	}
+	return ""
+}
+
+func after(text string) string {
+	if text == "" {
+		return ""
+	}
+	return ": " + text
 }
 
 // Register adds the controller to the manager.

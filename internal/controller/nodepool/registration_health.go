@@ -64,7 +64,7 @@ func (c *RegistrationHealth) diagnose(pool *apiv1.NodePool, class classObject) {
 	if stored == nil || stored.ObservedGeneration != pool.Generation || classChanged {
 		c.Health.forget(pool.UID)
 		condition.SetUnknown(pool, t, condition.ReasonAwaitingReconciliation,
-			"no node has been registered since the pool or its node class changed", now)
+			"No node has registered since the NodePool or its node class changed", now)
 		if class != nil {
 			pool.Status.NodeClassObservedGeneration = class.GetGeneration()
 		}

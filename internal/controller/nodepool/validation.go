@@ -47,7 +47,7 @@ func (c *Validation) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 func warn(ctx context.Context, pool *apiv1.NodePool, rules apiv1.LabelRules) {
 	for _, r := range pool.Spec.Template.Spec.Requirements {
 		if unknown := apiv1.UnknownValues(r, rules); len(unknown) > 0 {
-			ctrl.LoggerFrom(ctx).Info("ignoring values that no node has", "key", r.Key, "values", unknown)
+			ctrl.LoggerFrom(ctx).Info("ignoring requirement values that no node has", "key", r.Key, "values", unknown)
 		}
 	}
 }

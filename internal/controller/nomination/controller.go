@@ -129,9 +129,9 @@ func (c *Controller) nominate(ctx context.Context, nominations []nominate.Nomina
 	switch log := ctrl.LoggerFrom(ctx); {
 	case apierrors.IsForbidden(err):
 		c.forbidden.Store(true)
-		log.Info("pods are not nominated to nodes any longer: pods/status may not be patched", "error", err.Error())
+		log.Info("pod nomination disabled: not authorized to patch pods/status (RBAC)", "error", err.Error())
 	case err != nil:
-		log.V(1).Info("some nominations were not written", "error", err.Error())
+		log.V(1).Info("failed to write some nominations", "error", err.Error())
 	}
 	return len(pods), err == nil
 }
@@ -146,6 +146,6 @@ func (c *Controller) release(ctx context.Context, nominated []nominate.Nominated
 		c.Cluster.Assume(claim)
 	}
 	if err != nil {
-		ctrl.LoggerFrom(ctx).V(1).Info("some claims were not released", "error", err.Error())
+		ctrl.LoggerFrom(ctx).V(1).Info("failed to release some nodeclaims", "error", err.Error())
 	}
 }

@@ -22,11 +22,11 @@ func whyAgain(s *model.Snapshot, planned map[types.UID]place, before place) stri
 	n, ok := s.NodeByName(before.node)
 	switch {
 	case !ok:
-		return fmt.Sprintf("it was planned onto %s, which is gone", before.node)
+		return fmt.Sprintf("earlier target %s no longer exists", before.node)
 	case n.Deleting:
-		return fmt.Sprintf("it was planned onto %s, which is going away", n.Name)
+		return fmt.Sprintf("earlier target %s is being deleted", n.Name)
 	case n.Disrupted():
-		return fmt.Sprintf("it was planned onto %s, which takes no more pods", n.Name)
+		return fmt.Sprintf("earlier target %s is being disrupted", n.Name)
 	}
 	for _, p := range n.Pods {
 		if p.Daemon() || p.Mirror() || !boundSince(p.Object, before.at) {
@@ -37,7 +37,7 @@ func whyAgain(s *model.Snapshot, planned map[types.UID]place, before place) stri
 				continue // it was planned there too
 			}
 		}
-		return fmt.Sprintf("it was planned onto %s, where pod %s took the place", n.Name, p.Key)
+		return fmt.Sprintf("earlier target %s was filled by pod %s", n.Name, p.Key)
 	}
 	return ""
 }

@@ -168,9 +168,10 @@ func (c *Controller) round(ctx context.Context, s *model.Snapshot) error {
 	c.breakPromises(s, plan)
 	c.countReplanned(s, plan, launches)
 	c.tell(ctx, s, plan, launches, waits)
-	c.tellHeldBack(ctx, held, "The mode of the pool")
+	c.tellWithheld(ctx, held, "mode DryRun", "Mode DryRun: would launch %s")
 	c.tellUnapproved(ctx, s, launches, unapproved)
-	c.tellHeldBack(ctx, slowed, c.Throttle.Why(throttle.Launch))
+	limit := c.Throttle.Why(throttle.Launch)
+	c.tellWithheld(ctx, slowed, limit, "Not launched, "+limit+": %s")
 	return err
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
@@ -74,13 +75,14 @@ func (c *Controller) tellUnapproved(ctx context.Context, s *model.Snapshot, laun
 		sizes[l.Node.Pool.Name]++
 	}
 	for pool, nodes := range held {
-		c.tellHeldBack(ctx, nodes, fmt.Sprintf("Mode Approve, until annotation %s is \"%d\",",
-			apiv1.MaxApprovedNodesAnnotationKey, size(s, pool)+sizes[pool]+len(nodes)))
+		c.tellWithheld(ctx, nodes, "mode Approve", fmt.Sprintf("Waiting for approval to launch %%s: set annotation %s to \"%d\" on NodePool %s",
+			apiv1.MaxApprovedNodesAnnotationKey, size(s, pool)+sizes[pool]+len(nodes), pool))
 	}
 }
 
-// tellHeldBack tells each pool what would have been launched of it, but for something.
-func (c *Controller) tellHeldBack(ctx context.Context, held []model.PlannedNode, something string) {
+// tellWithheld publishes on each NodePool the nodes that were not launched because of a limit. The format of the message has
+// one verb, for the nodes and their price.
+func (c *Controller) tellWithheld(ctx context.Context, held []model.PlannedNode, limit, format string) {
 	byPool := map[string]*model.Plan{}
 	for _, n := range held {
 		plan := byPool[n.Pool.Name]
@@ -95,9 +97,9 @@ func (c *Controller) tellHeldBack(ctx context.Context, held []model.PlannedNode,
 		mix := strings.Join(plan.Mix(), ", ")
 		c.Events.Publish(telemetry.Event{
 			Object: plan.Nodes[0].Pool.Object, Type: corev1.EventTypeNormal, Reason: telemetry.EventLaunchWithheld,
-			Message: fmt.Sprintf("%s holds back a launch of %s at $%.4f/h", something, mix, plan.Price),
+			Message: fmt.Sprintf(format, fmt.Sprintf("%s ($%.4f/h)", mix, plan.Price)),
 		})
-		ctrl.LoggerFrom(ctx).Info("launch held back", "by", something, "NodePool", map[string]string{"name": name},
-			"nodes", len(plan.Nodes), "instanceTypes", plan.Mix(), "pricePerHour", plan.Price)
+		ctrl.LoggerFrom(ctx).Info("launch withheld", "limit", limit, "NodePool", klog.KRef("", name),
+			"nodes", len(plan.Nodes), "instance-types", plan.Mix(), "price-per-hour", plan.Price)
 	}
 }

@@ -23,7 +23,7 @@ func TestDryRunLaunchesNothing(t *testing.T) {
 		t.Errorf("%d claims were created", n)
 	}
 	told := w.told("LaunchWithheld")
-	if len(told) != 1 || !strings.Contains(told[0], "default ") || !strings.Contains(told[0], "1 x small at $0.1000/h") {
+	if len(told) != 1 || !strings.Contains(told[0], "default ") || !strings.Contains(told[0], "Mode DryRun: would launch 1 x small ($0.1000/h)") {
 		t.Errorf("told %q, want the launch that was held back", told)
 	}
 	if told := w.told("Nominated"); len(told) != 0 {
@@ -59,9 +59,9 @@ func TestApproveLaunches(t *testing.T) {
 		approved, told string
 		claims         int
 	}{
-		{"", `until annotation ext.karpenter.sh/max-approved-nodes is "3", holds back a launch of 3 x small at $0.3000/h`, 0},
-		{"many", `is "3", holds back a launch of 3 x small`, 0},
-		{"1", `is "3", holds back a launch of 2 x small at $0.2000/h`, 1},
+		{"", `Waiting for approval to launch 3 x small ($0.3000/h): set annotation ext.karpenter.sh/max-approved-nodes to "3" on NodePool default`, 0},
+		{"many", `launch 3 x small ($0.3000/h): set annotation ext.karpenter.sh/max-approved-nodes to "3"`, 0},
+		{"1", `launch 2 x small ($0.2000/h): set annotation ext.karpenter.sh/max-approved-nodes to "3"`, 1},
 		{"3", "", 3},
 	} {
 		*w.events = nil

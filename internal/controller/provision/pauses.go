@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/karpenter-go/karpenter/engine/launchbackoff"
@@ -54,8 +55,8 @@ func (c *Controller) tellUnused(ctx context.Context, found []launchbackoff.Findi
 		if !counted[f.Claim] {
 			counted[f.Claim] = true
 			c.Metrics.Scheduler.UnusableLaunchesTotal.WithLabelValues(f.Pool).Inc()
-			ctrl.LoggerFrom(ctx).Info("nodeclaim was launched in vain", "NodeClaim", map[string]string{"name": f.Claim},
-				"NodePool", map[string]string{"name": f.Pool}, "reason", f.Why, "until", f.Until)
+			ctrl.LoggerFrom(ctx).Info("launched node unusable for its pods, backing off", "NodeClaim", klog.KRef("", f.Claim),
+				"NodePool", klog.KRef("", f.Pool), "cause", f.Why, "retry-after", f.Until)
 		}
 		if f.Pod.Virtual() || f.Pod.Bound() {
 			continue

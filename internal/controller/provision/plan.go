@@ -35,11 +35,12 @@ func (c *Controller) plan(ctx context.Context, s *model.Snapshot, leave map[stri
 	faults := c.Metrics.Scheduler.PlanFaultsTotal
 	for _, v := range checked.Violations {
 		faults.WithLabelValues(c.Name(), telemetry.FaultViolation).Inc()
-		ctrl.LoggerFrom(ctx).Error(errors.New(v.String()), "plan refused by its check")
+		ctrl.LoggerFrom(ctx).Error(errors.New(v.String()), "internal error: plan failed verification, part of it not executed",
+			"rule", v.Rule, "pod", v.Pod, "node", v.Node)
 	}
 	for _, p := range checked.Panics {
 		faults.WithLabelValues(c.Name(), telemetry.FaultPanic).Inc()
-		ctrl.LoggerFrom(ctx).Error(fmt.Errorf("panic: %s", p.Value), "planning failed for some pods, which are left out",
+		ctrl.LoggerFrom(ctx).Error(fmt.Errorf("panic: %s", p.Value), "internal error: planning failed for some pods, they are left out",
 			"pods", keysOf(p.Pods), "count", len(p.Pods), "stack", p.Stack)
 		c.noteFailing(s, p, checked.Leave)
 	}

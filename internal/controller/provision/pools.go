@@ -21,7 +21,7 @@ func (c *Controller) tellPools(s *model.Snapshot) {
 		}
 		c.Events.Publish(telemetry.Event{
 			Object: p.Object, Type: corev1.EventTypeWarning, Reason: telemetry.EventNoCompatibleInstanceTypes,
-			Message: "spec.template.spec.requirements leave no instance type: none has " + impossible(types, p.Requirements),
+			Message: "No instance type matches spec.template.spec.requirements: none has " + impossible(types, p.Requirements),
 		})
 	}
 }

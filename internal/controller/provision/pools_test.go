@@ -22,7 +22,7 @@ func TestPoolsWithoutTypesAreTold(t *testing.T) {
 			Key: key, Operator: corev1.NodeSelectorOpIn, Values: []string{value},
 		}
 	}
-	const prefix = "useless NoCompatibleInstanceTypes: spec.template.spec.requirements leave no instance type: none has "
+	const prefix = "useless NoCompatibleInstanceTypes: No instance type matches spec.template.spec.requirements: none has "
 	for _, tt := range []struct {
 		name  string
 		reqs  []apiv1.NodeSelectorRequirementWithMinValues

@@ -72,7 +72,7 @@ func TestNodesThatGoAreReplanned(t *testing.T) {
 	if got := w.replanned(); got != 2 {
 		t.Errorf("%v pods needed another plan, want 2", got)
 	}
-	if n := w.toldAgain("; it was planned onto " + gone.Name + ", which is gone"); n != 2 {
+	if n := w.toldAgain("; earlier target " + gone.Name + " no longer exists"); n != 2 {
 		t.Errorf("%d pods were told why, want 2: %v", n, *w.events)
 	}
 	w.clock.Step(retry)
@@ -113,7 +113,7 @@ func TestPlaceTaken(t *testing.T) {
 		"one was there before":    {pods: []*corev1.Pod{bound("old", "n1", noon.Add(-time.Minute))}},
 		"one was planned there":   {pods: []*corev1.Pod{bound("mate", "n1", noon.Add(time.Second))}},
 		"one went elsewhere":      {pods: []*corev1.Pod{bound("thief", "n2", noon.Add(time.Second))}},
-		"one was meant elsewhere": {pods: []*corev1.Pod{bound("thief", "n1", noon.Add(time.Second))}, want: "it was planned onto n1, where pod shop/thief took the place"},
+		"one was meant elsewhere": {pods: []*corev1.Pod{bound("thief", "n1", noon.Add(time.Second))}, want: "earlier target n1 was filled by pod shop/thief"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := model.Compile(model.Delta{Nodes: []*corev1.Node{n1}, Pods: tt.pods})

@@ -38,7 +38,7 @@ func TestLaunchesAMinute(t *testing.T) {
 		t.Errorf("told %s, want web-3 and one other", told)
 	}
 	told := w.told("LaunchWithheld")
-	if len(told) != 1 || !strings.Contains(told[0], "The bound of nodes a minute holds back a launch of 3 x large") {
+	if len(told) != 1 || !strings.Contains(told[0], "Not launched, max-launches-per-minute (2) is reached: 3 x large") {
 		t.Errorf("told %q, want the three nodes that have to wait", told)
 	}
 	if held := testutil.ToFloat64(w.Metrics.Throttle.HeldBack.WithLabelValues("launches")); held != 3 {
@@ -65,7 +65,7 @@ func TestPausedLaunches(t *testing.T) {
 	w.clock.Step(time.Second)
 	w.reconcile()
 	told := w.told("LaunchWithheld")
-	if len(w.claims()) != 0 || len(told) != 1 || !strings.Contains(told[0], "The pause of launches holds back") {
+	if len(w.claims()) != 0 || len(told) != 1 || !strings.Contains(told[0], "Not launched, launches are paused (pause-launches): ") {
 		t.Errorf("%d claims were created, told %q", len(w.claims()), told)
 	}
 	w.Throttle.Settings.PauseLaunches = false

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/karpenter-go/karpenter/engine/explain"
@@ -33,7 +34,7 @@ func (c *Controller) tell(
 	}
 	for _, p := range plan.Placements {
 		existing += len(p.Pods)
-		c.tellPlaced(s, p.Pods, p.Node.Pool, fmt.Sprintf("Planned onto %s, which has room", p.Node.Name))
+		c.tellPlaced(s, p.Pods, p.Node.Pool, "Pod should schedule on: node/"+p.Node.Name)
 	}
 	c.tellPools(s)
 	refused, ignored := c.tellRefusals(s, plan, waits)
@@ -42,19 +43,19 @@ func (c *Controller) tell(
 	if len(launches) == 0 {
 		return
 	}
-	ctrl.LoggerFrom(ctx).Info("computed plan",
-		"pods", pods, "nodes", len(launches), "existing", existing, "unschedulable", refused,
-		"pricePerHour", plan.Price, "floorPerHour", plan.Floor, "instanceTypes", plan.Mix())
+	ctrl.LoggerFrom(ctx).Info("computed new nodeclaim(s) to fit pod(s)",
+		"nodeclaims", len(launches), "pods", pods, "existing", existing, "unschedulable", refused,
+		"price-per-hour", plan.Price, "lower-bound-per-hour", plan.Floor, "instance-types", plan.Mix())
 }
 
 func (c *Controller) tellLaunch(ctx context.Context, s *model.Snapshot, l act.Launch) {
 	c.Metrics.NodeClaims.CreatedTotal.WithLabelValues(
 		"provisioned", l.Node.Pool.Name, strconv.FormatBool(l.Node.MinValuesRelaxed)).Inc()
-	ctrl.LoggerFrom(ctx).Info("created nodeclaim", "NodePool", map[string]string{"name": l.Node.Pool.Name},
-		"NodeClaim", map[string]string{"name": l.Claim.Name}, "pods", len(l.Node.Pods),
+	ctrl.LoggerFrom(ctx).Info("created nodeclaim", "NodePool", klog.KRef("", l.Node.Pool.Name),
+		"NodeClaim", klog.KRef("", l.Claim.Name), "pods", len(l.Node.Pods),
 		"requests", l.Claim.Spec.Resources.Requests, "options", len(l.Node.Options),
-		"cheapest", l.Node.Options[0].Name, "pricePerHour", l.Node.Price())
-	c.tellPlaced(s, l.Node.Pods, l.Node.Pool.Name, fmt.Sprintf("Planned onto new nodeclaim %s: %s at $%.4f/h%s",
+		"cheapest", l.Node.Options[0].Name, "price-per-hour", l.Node.Price())
+	c.tellPlaced(s, l.Node.Pods, l.Node.Pool.Name, fmt.Sprintf("Pod should schedule on: nodeclaim/%s (new node, %s at $%.4f/h%s)",
 		l.Claim.Name, l.Node.Options[0].Name, l.Node.Price(), others(len(l.Node.Options)-1)))
 }
 
@@ -127,7 +128,7 @@ func others(n int) string {
 	case 0:
 		return ""
 	case 1:
-		return ", or another type"
+		return " or 1 other instance type"
 	}
-	return fmt.Sprintf(", or one of %d other types", n)
+	return fmt.Sprintf(" or one of %d other instance types", n)
 }

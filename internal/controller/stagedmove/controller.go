@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -152,7 +153,7 @@ func (c *Controller) leaveBehind(ctx context.Context, pods []*model.Pod) {
 			names = append(names, p.Key+" on "+cmp.Or(p.Object.Spec.NodeName, "no node"))
 		}
 	}
-	ctrl.LoggerFrom(ctx).V(1).Info("the next place is opened though pods have not left for the last one",
+	ctrl.LoggerFrom(ctx).V(1).Info("opening the next node of a staged move before all pods have left for the last one",
 		"count", len(pods), "pods", names)
 }
 
@@ -163,7 +164,7 @@ func (c *Controller) open(ctx context.Context, n *model.Node) error {
 	}
 	c.Cluster.Assume(written...)
 	if len(written) > 0 {
-		ctrl.LoggerFrom(ctx).V(1).Info("opened a node to the pods that it was reserved for", "Node", n.Object.Name)
+		ctrl.LoggerFrom(ctx).V(1).Info("opened node of a staged move", "Node", klog.KRef("", n.Object.Name))
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		for _, f := range c.onOpen {

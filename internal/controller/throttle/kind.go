@@ -1,6 +1,9 @@
 package throttle
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // A Kind is something that can be held back.
 type Kind int
@@ -60,13 +63,15 @@ func (b *Throttle) Done(k Kind, n int, now time.Time) {
 	b.done[k].Add(n, now)
 }
 
-// Why says in words what holds a kind back.
+// Why returns the limit that withholds actions of a kind, with the name of its setting.
 func (b *Throttle) Why(k Kind) string {
-	if paused, _ := b.Limits().of(k); paused {
-		if k == Disrupt {
-			return "The pause of disruption"
-		}
-		return "The pause of launches"
+	switch paused, most := b.Limits().of(k); {
+	case paused && k == Disrupt:
+		return "disruption is paused (" + KeyPauseDisruption + ")"
+	case paused:
+		return "launches are paused (" + KeyPauseLaunches + ")"
+	default:
+		key := map[Kind]string{Launch: KeyMaxLaunches, Replace: KeyMaxReplacements, Disrupt: KeyMaxDisruptions}[k]
+		return fmt.Sprintf("%s (%d) is reached", key, most)
 	}
-	return "The bound of nodes a minute"
 }

@@ -41,20 +41,20 @@ func (l Limits) With(data map[string]string) (Limits, error) {
 		if p := pauses[key]; p != nil {
 			yes, err := strconv.ParseBool(value)
 			if *p = yes || err != nil; err != nil {
-				errs = append(errs, fmt.Errorf("%s is %q, want true or false; taken for true", key, value))
+				errs = append(errs, fmt.Errorf("%s: %q is not a boolean, taken for true; use true or false", key, value))
 			}
 			continue
 		}
 		if b := bounds[key]; b != nil {
 			n, err := strconv.Atoi(value)
 			if err != nil || n < 0 {
-				errs = append(errs, fmt.Errorf("%s is %q, want a number from 0 on; left as it was", key, value))
+				errs = append(errs, fmt.Errorf("%s: %q is ignored; use a whole number of 0 or more", key, value))
 				continue
 			}
 			*b = n
 			continue
 		}
-		errs = append(errs, fmt.Errorf("%s is not known, want one of %s", key,
+		errs = append(errs, fmt.Errorf("%s: unknown key; use one of %s", key,
 			strings.Join(slices.Sorted(maps.Keys(merged(pauses, bounds))), ", ")))
 	}
 	return l, errors.Join(errs...)

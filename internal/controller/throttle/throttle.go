@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -114,14 +115,17 @@ func (b *Throttle) set(ctx context.Context, next Limits) {
 		b.Metrics.Throttle.Paused.WithLabelValues(kind).Set(value)
 	}
 	if before != nil || next != b.Settings {
-		ctrl.LoggerFrom(ctx).Info("the throttle has changed", "ConfigMap", MapName,
-			"pauseLaunches", next.PauseLaunches, "pauseDisruption", next.PauseDisruption, "maxLaunches", next.MaxLaunches,
-			"maxReplacements", next.MaxReplacements, "maxDisruptions", next.MaxDisruptions)
+		ctrl.LoggerFrom(ctx).Info("changed pauses and rate limits", "ConfigMap", b.ref(),
+			KeyPauseLaunches, next.PauseLaunches, KeyPauseDisruption, next.PauseDisruption, KeyMaxLaunches, next.MaxLaunches,
+			KeyMaxReplacements, next.MaxReplacements, KeyMaxDisruptions, next.MaxDisruptions)
 	}
 	if b.Wake != nil {
 		b.Wake()
 	}
 }
+
+// ref names the ConfigMap in log lines.
+func (b *Throttle) ref() klog.ObjectRef { return klog.KRef(b.Namespace, MapName) }
 
 // tellWrong says once what is wrong with the ConfigMap.
 func (b *Throttle) tellWrong(ctx context.Context, err error) {
@@ -130,7 +134,7 @@ func (b *Throttle) tellWrong(ctx context.Context, err error) {
 		text = strings.ReplaceAll(err.Error(), "\n", "; ")
 	}
 	if text != b.told && err != nil {
-		ctrl.LoggerFrom(ctx).Error(errors.New(text), "the throttle is not well set", "ConfigMap", MapName, "namespace", b.Namespace)
+		ctrl.LoggerFrom(ctx).Error(errors.New(text), "invalid values in ConfigMap ignored", "ConfigMap", b.ref())
 	}
 	b.told = text
 }
@@ -139,7 +143,7 @@ func (b *Throttle) tellWrong(ctx context.Context, err error) {
 func (b *Throttle) tellForbidden(ctx context.Context) {
 	if !b.quiet {
 		b.quiet = true
-		ctrl.LoggerFrom(ctx).Info("the ConfigMap that pauses launches and disruption may not be read, so it has no effect "+
-			"(extraPermissions.throttle in the chart)", "ConfigMap", MapName, "namespace", b.Namespace)
+		ctrl.LoggerFrom(ctx).Info("not authorized to read ConfigMap: pauses and rate limits in it are not applied (chart value extraPermissions.throttle)",
+			"ConfigMap", b.ref())
 	}
 }

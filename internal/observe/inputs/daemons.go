@@ -22,7 +22,7 @@ func (d *Daemons) WithRequests(ctx context.Context, s *model.Snapshot) *model.Sn
 	if d != nil {
 		var list corev1.LimitRangeList
 		if err := d.Reader.List(ctx, &list); err != nil {
-			ctrl.LoggerFrom(ctx).Error(err, "list limit ranges")
+			ctrl.LoggerFrom(ctx).Error(err, "failed to list LimitRanges")
 		}
 		for i := range list.Items {
 			ranges = append(ranges, &list.Items[i])

@@ -2,9 +2,11 @@ package inputs
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 
@@ -39,11 +41,23 @@ func WithInstanceTypes(ctx context.Context, c clock.Clock, provider cloud.Provid
 	types := make(map[string][]*model.InstanceType, len(pools))
 	for i, p := range pools {
 		if errs[i] != nil {
-			ctrl.LoggerFrom(ctx).Error(errs[i], "leaving a pool out of this round",
-				"NodePool", map[string]string{"name": p.Name})
+			tellSkipped(ctx, p, errs[i])
 			continue
 		}
 		types[p.Name] = found[i]
 	}
 	return s.Apply(model.Delta{Types: types})
+}
+
+// tellSkipped logs that a NodePool has no instance types. It is no error while its node class is not ready: the conditions of
+// the NodePool report that.
+func tellSkipped(ctx context.Context, p *model.Pool, err error) {
+	const message = "skipping NodePool: instance types unavailable"
+	log := ctrl.LoggerFrom(ctx).WithValues("NodePool", klog.KRef("", p.Name))
+	var notReady *cloud.NodeClassNotReadyError
+	if errors.As(err, &notReady) {
+		log.Info(message, "error", err.Error())
+		return
+	}
+	log.Error(err, message)
 }

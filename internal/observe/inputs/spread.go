@@ -38,7 +38,7 @@ func (d *Spread) Of(ctx context.Context) func(*model.Pod) []corev1.TopologySprea
 	for _, list := range lists {
 		// Nothing is changed of what is read, and there may be ten thousand.
 		if err := d.Reader.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
-			ctrl.LoggerFrom(ctx).Error(err, "list what default topology spread is made from")
+			ctrl.LoggerFrom(ctx).Error(err, "failed to list the workloads of default topology spread")
 		}
 	}
 	return topology.Defaults{

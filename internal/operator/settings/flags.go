@@ -4,11 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"os"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/karpenter-go/karpenter/internal/flagtype"
 )
 
 // AddFlags adds a flag for every setting to fs and returns the settings that they will fill.
@@ -25,61 +26,64 @@ func AddFlags(fs *pflag.FlagSet) *Settings {
 
 // addProcessFlags adds what concerns the process: ports, clients, limits, logs.
 func (s *Settings) addProcessFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&s.Provider, "provider", ProviderAWS, "where nodes come from: aws, or kwok for nodes without machines")
-	fs.StringVar(&s.KarpenterService, "karpenter-service", "", "not used, accepted for old manifests")
-	fs.IntVar(&s.MetricsPort, "metrics-port", 8080, "port of /metrics")
-	fs.IntVar(&s.HealthProbePort, "health-probe-port", 8081, "port of /healthz and /readyz")
-	fs.IntVar(&s.KubeClientQPS, "kube-client-qps", 200, "requests a second to the API server, of each kind of object; nominations may have five times as many")
-	fs.IntVar(&s.KubeClientBurst, "kube-client-burst", 300, "requests at once to the API server")
-	strictBool(fs, &s.EnableProfiling, "enable-profiling", false, "serve /debug/pprof on the metrics port")
-	strictBool(fs, &s.DisableControllerWarmup, "disable-controller-warmup", true,
-		"do not fill caches before this replica leads")
-	strictBool(fs, &s.DisableLeaderElection, "disable-leader-election", false,
-		"run without a lease; only for a single replica")
-	strictBool(fs, &s.DisableClusterStateObservability, "disable-cluster-state-observability", false,
-		"leave out metrics of single pods, nodes, pools and conditions")
-	fs.StringVar(&s.LeaderElectionName, "leader-election-name", "karpenter-leader-election", "name of the lease")
+	fs.StringVar(&s.Provider, "provider", ProviderAWS, "Cloud provider: aws, or kwok (simulated nodes)")
+	fs.StringVar(&s.KarpenterService, "karpenter-service", "", "Not used; accepted for older manifests")
+	fs.IntVar(&s.MetricsPort, "metrics-port", 8080, "Port of /metrics")
+	fs.IntVar(&s.HealthProbePort, "health-probe-port", 8081, "Port of /healthz and /readyz")
+	fs.IntVar(&s.KubeClientQPS, "kube-client-qps", 200,
+		"Maximum requests per second to the API server for each kind of object; five times as many for pod nominations")
+	fs.IntVar(&s.KubeClientBurst, "kube-client-burst", 300, "Maximum burst of requests to the API server")
+	flagtype.Bool(fs, &s.EnableProfiling, "enable-profiling", false, "Serve /debug/pprof on the metrics port")
+	flagtype.Bool(fs, &s.DisableControllerWarmup, "disable-controller-warmup", true,
+		"Do not fill caches of replicas that are not the leader")
+	flagtype.Bool(fs, &s.DisableLeaderElection, "disable-leader-election", false,
+		"Run without leader election; for a single replica only")
+	flagtype.Bool(fs, &s.DisableClusterStateObservability, "disable-cluster-state-observability", false,
+		"Omit metrics of single pods, nodes, NodePools and conditions")
+	fs.StringVar(&s.LeaderElectionName, "leader-election-name", "karpenter-leader-election", "Name of the leader election Lease")
 	fs.StringVar(&s.LeaderElectionNamespace, "leader-election-namespace", "",
-		"namespace of the lease, by default that of the pod")
-	fs.Int64Var(&s.MemoryLimit, "memory-limit", -1, "memory limit of the container in bytes")
-	fs.Int64Var(&s.CPURequests, "cpu-requests", 1000, "CPU request of the container in millicores; sets the workers")
-	fs.StringVar(&s.LogLevel, "log-level", "info", "debug, info or error")
-	fs.StringVar(&s.raw.logOutputPaths, "log-output-paths", "stdout", "where logs go, separated by commas")
+		"Namespace of the leader election Lease; empty means the namespace of the pod")
+	fs.Int64Var(&s.MemoryLimit, "memory-limit", -1, "Memory limit of the container in bytes; -1 means unknown")
+	fs.Int64Var(&s.CPURequests, "cpu-requests", 1000, "CPU request of the container in millicores; sets the number of workers")
+	fs.StringVar(&s.LogLevel, "log-level", "info", "Log level: debug, info or error")
+	fs.StringVar(&s.raw.logOutputPaths, "log-output-paths", "stdout",
+		"Comma-separated outputs of logs: stdout, stderr or file names")
 	fs.StringVar(&s.raw.logErrorOutputPaths, "log-error-output-paths", "stderr",
-		"where errors of logging go, separated by commas")
+		"Comma-separated outputs of errors of the logger itself: stdout, stderr or file names")
 }
 
 // addDecisionFlags adds what changes decisions about nodes.
 func (s *Settings) addDecisionFlags(fs *pflag.FlagSet) {
-	fs.DurationVar(&s.BatchMaxDuration, "batch-max-duration", 10*time.Second, "longest time that pods are gathered for")
+	fs.DurationVar(&s.BatchMaxDuration, "batch-max-duration", 10*time.Second, "Maximum duration of a batch of pending pods")
 	fs.DurationVar(&s.BatchIdleDuration, "batch-idle-duration", time.Second,
-		"time without a new pod after which a round begins")
+		"A batch ends when no new pending pod appears for this long")
 	fs.StringVar(&s.raw.preferencePolicy, "preference-policy", string(PreferencePolicyRespect),
-		"what becomes of preferences of pods: Respect or Ignore")
+		"Respect: preferred affinities and ScheduleAnyway spread constraints of pods count; Ignore: they do not")
 	fs.StringVar(&s.raw.minValuesPolicy, "min-values-policy", string(MinValuesPolicyStrict),
-		"what becomes of a minValues that cannot be met: Strict or BestEffort")
+		"Strict: do not launch if minValues cannot be met; BestEffort: relax minValues")
 	fs.StringVar(&s.Mode, "enforcement-mode", ModeAuto,
-		"what becomes of decisions about pools that say nothing themselves: Auto, DryRun or Approve")
+		"Default mode of NodePools without annotation ext.karpenter.sh/enforcement-mode: Auto executes, DryRun only reports, "+
+			"Approve waits for approval annotations")
 	fs.Float64Var(&s.NodeOverheadCost, "node-overhead-cost", 0,
-		"what a node costs an hour besides its price, in dollars: its volume, agents, licences")
-	fs.Int64Var(&s.MaxNodeCPU, "max-node-cpu", 0, "most cores that a new node may have; 0 for any")
-	fs.Float64Var(&s.NewNodeHeadroom, "new-node-headroom", 0, "share of the cpu and memory of new nodes that plans leave free, 0 to 0.5, "+
-		"for a scheduler that does not go by nominations; costs about as much more")
-	strictBool(fs, &s.NominatePods, "nominate-pods", true,
-		"nominate pods to the nodes that they were planned for, and give pods that move one place at a time, so that the scheduler "+
-			"follows the plan; that of Kubernetes 1.33 and later does")
-	strictBool(fs, &s.PauseLaunches, "pause-launches", false, "launch no node, whatever for")
-	strictBool(fs, &s.PauseDisruption, "pause-disruption", false, "disrupt no node by choice")
+		"Fixed cost per node in USD/h added when plans are compared (volumes, agents, licences); not part of reported prices")
+	flagtype.CPU(fs, &s.MaxNodeCPU, "max-node-cpu", 0, "Maximum cpu of a new node as a quantity, such as 64; 0 means unlimited")
+	fs.Float64Var(&s.NewNodeHeadroom, "new-node-headroom", 0, "Fraction (0 to 0.5) of cpu and memory kept free on new nodes, "+
+		"for a scheduler that does not follow nominations; costs rise by about the same fraction")
+	flagtype.Bool(fs, &s.NominatePods, "nominate-pods", true,
+		"Set status.nominatedNodeName of planned pods, and open replacement nodes one at a time; needs Kubernetes 1.33 or newer")
+	flagtype.Bool(fs, &s.PauseLaunches, "pause-launches", false, "Stop launching nodes, replacements included")
+	flagtype.Bool(fs, &s.PauseDisruption, "pause-disruption", false, "Stop voluntary disruption (expiry and node repair continue)")
 	fs.IntVar(&s.MaxLaunchesPerMinute, "max-launches-per-minute", 0,
-		"most nodes launched for waiting pods within a minute; 0 for no bound")
+		"Maximum nodes launched for pending pods and static NodePools per minute; 0 means unlimited")
 	fs.IntVar(&s.MaxDisruptionsPerMinute, "max-disruptions-per-minute", 0,
-		"most nodes disrupted by choice within a minute; 0 for no bound")
+		"Maximum nodes disrupted voluntarily per minute; 0 means unlimited")
 	fs.IntVar(&s.MaxReplacementsPerMinute, "max-replacements-per-minute", 0,
-		"most nodes launched in the place of others within a minute; 0 for no bound")
-	strictBool(fs, &s.IgnoreDRARequests, "ignore-dra-requests", true, "leave out pods that claim dynamic resources")
-	fs.StringVar(&s.raw.featureGates, "feature-gates", "", "feature gates, as Name=true,Name=false")
+		"Maximum replacement nodes launched per minute; 0 means unlimited")
+	flagtype.Bool(fs, &s.IgnoreDRARequests, "ignore-dra-requests", true,
+		"Ignore pods that use spec.resourceClaims (dynamic resource allocation)")
+	fs.StringVar(&s.raw.featureGates, "feature-gates", "", "Feature gates as Name=true,Name=false")
 	fs.StringVar(&s.raw.schedulerConfig, "scheduler-config", "",
-		"defaults for topology spread, as YAML or JSON of a podTopologySpread")
+		"Default topology spread constraints of kube-scheduler, as YAML or JSON of a podTopologySpread")
 }
 
 // variables maps the names of flags to those of their environment variables.
@@ -111,6 +115,7 @@ func variable(flag string) string { return strings.ToUpper(strings.ReplaceAll(fl
 // readEnvironment sets the flags that were not given from their variables.
 func (s *Settings) readEnvironment() {
 	envs := variables()
+	s.unread = map[string]bool{}
 	s.flags.VisitAll(func(f *pflag.Flag) {
 		env, ours := envs[f.Name]
 		value := os.Getenv(env)
@@ -118,34 +123,16 @@ func (s *Settings) readEnvironment() {
 			return
 		}
 		if err := f.Value.Set(value); err != nil {
-			s.fail(f.Name, fmt.Errorf("%q is not of type %s", value, f.Value.Type()))
+			s.fail(f.Name, flagtype.Mismatch(value, f.Value))
+			s.unread[f.Name] = true
 		}
 	})
 }
 
 // fail notes an error about the setting of a flag.
 func (s *Settings) fail(flag string, err error) {
-	s.errs = append(s.errs, fmt.Errorf("--%s (%s): %w", flag, variables()[flag], err))
-}
-
-// strictBool adds a boolean flag that needs a value. Without one the flag would swallow nothing and mean true, but
-// "--flag false" would then mean true as well.
-func strictBool(fs *pflag.FlagSet, p *bool, name string, value bool, usage string) {
-	*p = value
-	fs.Var((*boolean)(p), name, usage)
-}
-
-// boolean is a pflag.Value without pflag's rule that a bare flag means true.
-type boolean bool
-
-func (b *boolean) String() string { return strconv.FormatBool(bool(*b)) }
-func (b *boolean) Type() string   { return "true|false" }
-
-func (b *boolean) Set(text string) error {
-	v, err := strconv.ParseBool(text)
-	if err != nil {
-		return fmt.Errorf("%q is not true or false", text)
+	if s.unread[flag] {
+		return // its variable was reported already, and the value is the default
 	}
-	*b = boolean(v)
-	return nil
+	s.errs = append(s.errs, fmt.Errorf("--%s (%s): %w", flag, variables()[flag], err))
 }

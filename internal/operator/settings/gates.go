@@ -57,7 +57,7 @@ func ParseFeatureGates(text string) (gates FeatureGates, warnings []string, err 
 		case known[name] == nil:
 			errs = append(errs, errors.New(unknownGate(name)))
 		case parseErr != nil:
-			errs = append(errs, fmt.Errorf("%s is set to %q, want true or false", name, value))
+			errs = append(errs, fmt.Errorf("%s=%q is not a boolean: use true or false", name, value))
 		default:
 			*known[name] = on
 		}
@@ -66,7 +66,7 @@ func ParseFeatureGates(text string) (gates FeatureGates, warnings []string, err 
 }
 
 func unknownGate(name string) string {
-	return fmt.Sprintf("there is no feature gate %q, did you mean %s?", name, nearestGate(name))
+	return fmt.Sprintf("unknown feature gate %q, did you mean %s?", name, nearestGate(name))
 }
 
 // nearestGate returns the gate that differs from name in the fewest letters; of equals, the first of the alphabet.

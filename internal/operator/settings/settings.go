@@ -53,7 +53,7 @@ type Settings struct {
 	Mode string
 	// NodeOverheadCost is what a node costs besides its price, in dollars per hour; it is weighed, and in no reported price.
 	NodeOverheadCost float64
-	// MaxNodeCPU is the most cores that a new node may have; 0 for any.
+	// MaxNodeCPU is the most cpu that a new node may have, in millicores; 0 for any.
 	MaxNodeCPU int64
 	// NewNodeHeadroom is the share of a new node's cpu and memory that plans leave free, 0 to 0.5.
 	NewNodeHeadroom float64
@@ -75,6 +75,7 @@ type Settings struct {
 	flags    *pflag.FlagSet
 	raw      raw
 	errs     []error
+	unread   map[string]bool // flags whose variable could not be read; they are not validated
 	warnings []string
 }
 

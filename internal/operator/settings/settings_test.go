@@ -59,7 +59,7 @@ func TestSources(t *testing.T) {
 				s.PreferencePolicy, s.Provider, s.LogLevel = PreferencePolicyIgnore, ProviderKWOK, "debug"
 				s.FeatureGates = FeatureGates{NodeRepair: true}
 				s.Mode, s.MaxDisruptionsPerMinute = ModeDryRun, 5
-				s.NodeOverheadCost, s.MaxNodeCPU, s.NominatePods, s.NewNodeHeadroom = 0.02, 64, false, 0.05
+				s.NodeOverheadCost, s.MaxNodeCPU, s.NominatePods, s.NewNodeHeadroom = 0.02, 64_000, false, 0.05
 			},
 		},
 		{
@@ -115,23 +115,23 @@ func TestErrorsAreReportedTogether(t *testing.T) {
 	}
 	got := err.Error()
 	for _, want := range []string{
-		`--metrics-port (METRICS_PORT): "many" is not of type int`,
-		`--disable-leader-election (DISABLE_LEADER_ELECTION): "perhaps" is not of type true|false`,
-		`--health-probe-port (HEALTH_PROBE_PORT): 70000 is not a port`,
-		`--kube-client-burst (KUBE_CLIENT_BURST): 0 is not more than 0`,
-		`--log-level (LOG_LEVEL): "loud" is not one of debug, info, error`,
-		`--batch-max-duration (BATCH_MAX_DURATION): 10s is less than the idle duration, 20s`,
-		`--preference-policy (PREFERENCE_POLICY): "Sometimes" is not one of Respect, Ignore`,
-		`--feature-gates (FEATURE_GATES): NodeRepair is set to "yes", want true or false`,
-		`NodeOverlay is set to "", want true or false`,
-		`--provider (KARPENTER_PROVIDER): "gcp" is not one of aws, kwok`,
-		`--log-output-paths (LOG_OUTPUT_PATHS): is empty`,
-		`--leader-election-name (LEADER_ELECTION_NAME): is empty`,
-		`--min-values-policy (MIN_VALUES_POLICY): "" is not one of Strict, BestEffort`,
+		`--metrics-port (METRICS_PORT): "many" is not a whole number: use for example 10`,
+		`--disable-leader-election (DISABLE_LEADER_ELECTION): "perhaps" is not a boolean: use for example true`,
+		`--health-probe-port (HEALTH_PROBE_PORT): 70000 is out of range 0 to 65535`,
+		`--kube-client-burst (KUBE_CLIENT_BURST): 0 is not greater than 0`,
+		`--log-level (LOG_LEVEL): "loud" is unknown: use debug, info, error`,
+		`--batch-max-duration (BATCH_MAX_DURATION): 10s is less than --batch-idle-duration (20s)`,
+		`--preference-policy (PREFERENCE_POLICY): "Sometimes" is unknown: use Respect, Ignore`,
+		`--feature-gates (FEATURE_GATES): NodeRepair="yes" is not a boolean: use true or false`,
+		`NodeOverlay="" is not a boolean: use true or false`,
+		`--provider (KARPENTER_PROVIDER): "gcp" is unknown: use aws, kwok`,
+		`--log-output-paths (LOG_OUTPUT_PATHS): must not be empty`,
+		`--leader-election-name (LEADER_ELECTION_NAME): must not be empty`,
+		`--min-values-policy (MIN_VALUES_POLICY): "" is unknown: use Strict, BestEffort`,
 		`--scheduler-config (SCHEDULER_CONFIG): decode: `,
-		`--node-overhead-cost (NODE_OVERHEAD_COST): NaN is not within 0 and 10000 dollars an hour`,
-		`--new-node-headroom (NEW_NODE_HEADROOM): 0.6 is not within 0 and 0.5`,
-		`--max-node-cpu (MAX_NODE_CPU): -1 is not within 0 and 1000000 cores`,
+		`--node-overhead-cost (NODE_OVERHEAD_COST): NaN is out of range 0 to 10000 USD/h`,
+		`--new-node-headroom (NEW_NODE_HEADROOM): 0.6 is out of range 0 to 0.5`,
+		`--max-node-cpu (MAX_NODE_CPU): -1 cores is out of range 0 to 1000000`,
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the error lacks %q", want)
@@ -139,6 +139,15 @@ func TestErrorsAreReportedTogether(t *testing.T) {
 	}
 	if t.Failed() {
 		t.Log(got)
+	}
+}
+
+// A variable that cannot be read is reported once, and the default that is left is not judged.
+func TestUnreadIsReportedOnce(t *testing.T) {
+	_, err := load(t, map[string]string{"BATCH_IDLE_DURATION": "1", "BATCH_MAX_DURATION": "500ms"})
+	const want = `--batch-idle-duration (BATCH_IDLE_DURATION): "1" is not a duration: use for example 1s`
+	if err == nil || err.Error() != want {
+		t.Errorf("error is %v, want %s", err, want)
 	}
 }
 
@@ -162,8 +171,8 @@ func TestBooleansNeedAValue(t *testing.T) {
 func TestUnknownGate(t *testing.T) {
 	_, err := load(t, map[string]string{"FEATURE_GATES": "SpotToSpotConsolidaton=true, noderepair=maybe,StaticCapacity=true"})
 	for _, want := range []string{
-		`there is no feature gate "SpotToSpotConsolidaton", did you mean SpotToSpotConsolidation?`,
-		`there is no feature gate "noderepair", did you mean NodeRepair?`,
+		`unknown feature gate "SpotToSpotConsolidaton", did you mean SpotToSpotConsolidation?`,
+		`unknown feature gate "noderepair", did you mean NodeRepair?`,
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error is %v, want %q", err, want)
@@ -173,7 +182,7 @@ func TestUnknownGate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{`there is no feature gate "NodeOverlays", did you mean NodeOverlay?`}, s.Warnings()); diff != "" {
+	if diff := cmp.Diff([]string{`unknown feature gate "NodeOverlays", did you mean NodeOverlay?`}, s.Warnings()); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff(FeatureGates{ReservedCapacity: true, StaticCapacity: true}, s.FeatureGates); diff != "" {

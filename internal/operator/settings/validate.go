@@ -40,27 +40,27 @@ func (s *Settings) Complete() {
 
 // Validate reports all that is wrong, what Complete could not read included, or nil.
 func (s *Settings) Validate() error {
-	v := &Settings{errs: slices.Clone(s.errs)}
+	v := &Settings{errs: slices.Clone(s.errs), unread: s.unread}
 	v.oneOf("provider", s.Provider, ProviderAWS, ProviderKWOK)
 	v.port("metrics-port", s.MetricsPort)
 	v.port("health-probe-port", s.HealthProbePort)
 	if s.MetricsPort != 0 && s.MetricsPort == s.HealthProbePort {
-		v.fail("health-probe-port", fmt.Errorf("%d is the metrics port too", s.HealthProbePort))
+		v.fail("health-probe-port", fmt.Errorf("%d is used by --metrics-port: use another port", s.HealthProbePort))
 	}
 	v.positive("kube-client-qps", s.KubeClientQPS)
 	v.positive("kube-client-burst", s.KubeClientBurst)
 	if s.LeaderElectionName == "" && !s.DisableLeaderElection {
-		v.fail("leader-election-name", errors.New("is empty"))
+		v.fail("leader-election-name", errors.New("must not be empty"))
 	}
 	v.oneOf("log-level", s.LogLevel, "debug", "info", "error")
 	if len(s.LogOutputPaths) == 0 {
-		v.fail("log-output-paths", errors.New("is empty"))
+		v.fail("log-output-paths", errors.New("must not be empty"))
 	}
 	if s.BatchIdleDuration <= 0 {
-		v.fail("batch-idle-duration", fmt.Errorf("%v is not more than 0", s.BatchIdleDuration))
+		v.fail("batch-idle-duration", fmt.Errorf("%v is not greater than 0: use for example 1s", s.BatchIdleDuration))
 	}
-	if s.BatchMaxDuration < s.BatchIdleDuration {
-		v.fail("batch-max-duration", fmt.Errorf("%v is less than the idle duration, %v",
+	if s.BatchMaxDuration < s.BatchIdleDuration && !s.unread["batch-idle-duration"] {
+		v.fail("batch-max-duration", fmt.Errorf("%v is less than --batch-idle-duration (%v)",
 			s.BatchMaxDuration, s.BatchIdleDuration))
 	}
 	v.oneOf("preference-policy", string(s.PreferencePolicy),
@@ -71,14 +71,14 @@ func (s *Settings) Validate() error {
 	v.notNegative("max-launches-per-minute", s.MaxLaunchesPerMinute)
 	v.notNegative("max-disruptions-per-minute", s.MaxDisruptionsPerMinute)
 	v.notNegative("max-replacements-per-minute", s.MaxReplacementsPerMinute)
-	if !(s.NodeOverheadCost >= 0 && s.NodeOverheadCost <= maxNodeFee) { // not a number is neither
-		v.fail("node-overhead-cost", fmt.Errorf("%g is not within 0 and %d dollars an hour", s.NodeOverheadCost, maxNodeFee))
+	if !(s.NodeOverheadCost >= 0 && s.NodeOverheadCost <= maxOverheadCost) { // not a number is neither
+		v.fail("node-overhead-cost", fmt.Errorf("%g is out of range 0 to %d USD/h", s.NodeOverheadCost, maxOverheadCost))
 	}
-	if s.MaxNodeCPU < 0 || s.MaxNodeCPU > maxCores {
-		v.fail("max-node-cpu", fmt.Errorf("%d is not within 0 and %d cores", s.MaxNodeCPU, maxCores))
+	if s.MaxNodeCPU < 0 || s.MaxNodeCPU > maxCores*1000 {
+		v.fail("max-node-cpu", fmt.Errorf("%g cores is out of range 0 to %d", float64(s.MaxNodeCPU)/1000, maxCores))
 	}
 	if !(s.NewNodeHeadroom >= 0 && s.NewNodeHeadroom <= MaxHeadroom) {
-		v.fail("new-node-headroom", fmt.Errorf("%g is not within 0 and %g", s.NewNodeHeadroom, MaxHeadroom))
+		v.fail("new-node-headroom", fmt.Errorf("%g is out of range 0 to %g", s.NewNodeHeadroom, MaxHeadroom))
 	}
 	for _, err := range s.Scheduler.validate() {
 		v.fail("scheduler-config", err)
@@ -86,33 +86,33 @@ func (s *Settings) Validate() error {
 	return errors.Join(v.errs...)
 }
 
-// Beyond these a fee or a size is a mistake of units: no node costs or has as much.
+// Beyond these a cost or a size is a mistake of units: no node costs or has as much.
 const (
-	maxNodeFee = 10_000
-	maxCores   = 1_000_000
+	maxOverheadCost = 10_000
+	maxCores        = 1_000_000
 )
 
 func (s *Settings) oneOf(flag, value string, allowed ...string) {
 	if !slices.Contains(allowed, value) {
-		s.fail(flag, fmt.Errorf("%q is not one of %s", value, strings.Join(allowed, ", ")))
+		s.fail(flag, fmt.Errorf("%q is unknown: use %s", value, strings.Join(allowed, ", ")))
 	}
 }
 
 func (s *Settings) port(flag string, port int) {
 	if port < 0 || port > 65535 {
-		s.fail(flag, fmt.Errorf("%d is not a port", port))
+		s.fail(flag, fmt.Errorf("%d is out of range 0 to 65535", port))
 	}
 }
 
 func (s *Settings) positive(flag string, n int) {
 	if n <= 0 {
-		s.fail(flag, fmt.Errorf("%d is not more than 0", n))
+		s.fail(flag, fmt.Errorf("%d is not greater than 0", n))
 	}
 }
 
 func (s *Settings) notNegative(flag string, n int) {
 	if n < 0 {
-		s.fail(flag, fmt.Errorf("%d is less than 0", n))
+		s.fail(flag, fmt.Errorf("%d is negative: use 0 for no limit", n))
 	}
 }
 

@@ -123,7 +123,7 @@ func (r *Resolver) byTerms(ctx context.Context, class *awsv1.EC2NodeClass) ([]im
 				return nil, err
 			}
 			if !ok || !strings.HasPrefix(id, "ami-") {
-				log.FromContext(ctx).Info("passing over a parameter that holds no image id", "parameter", t.SSMParameter)
+				log.FromContext(ctx).Info("skipping SSM parameter without AMI ID", "parameter", t.SSMParameter)
 				continue
 			}
 			ids = append(ids, id)

@@ -190,12 +190,12 @@ func NewMeter(reg prometheus.Registerer) *Meter {
 	m := &Meter{
 		time: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "karpenter_cloudprovider_batcher_batch_time_seconds",
-			Help:    "How long a batch was open before its call.",
+			Help:    "Time that a batch of requests was collected before its call, in seconds.",
 			Buckets: prometheus.ExponentialBuckets(0.005, 2, 12),
 		}, []string{"batcher"}),
 		size: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "karpenter_cloudprovider_batcher_batch_size",
-			Help:    "How many requests a batch joined.",
+			Help:    "Requests in a batch.",
 			Buckets: sizes(),
 		}, []string{"batcher"}),
 	}

@@ -69,21 +69,21 @@ func (a *Access) Missing(ctx context.Context, profile string) (string, error) {
 			return "", err
 		}
 	}
-	lacks := "has no line in the ConfigMap kube-system/aws-auth; add it to mapRoles with the groups system:bootstrappers and system:nodes"
+	lacks := "is not in ConfigMap kube-system/aws-auth; fix: add it to mapRoles with the groups system:bootstrappers and system:nodes"
 	if byEntry {
 		lacks = "has no access entry"
 		switch {
 		case byMap && readable:
-			lacks += ", nor a line in the ConfigMap kube-system/aws-auth"
+			lacks += " and is not in ConfigMap kube-system/aws-auth"
 		case byMap:
-			lacks += " (the ConfigMap kube-system/aws-auth may not be read)"
+			lacks += " (not authorized to read ConfigMap kube-system/aws-auth)"
 		}
-		lacks += fmt.Sprintf("; aws eks create-access-entry --cluster-name %s --principal-arn %s --type EC2_LINUX", a.Cluster, role)
+		lacks += fmt.Sprintf("; fix: aws eks create-access-entry --cluster-name %s --principal-arn %s --type EC2_LINUX", a.Cluster, role)
 	}
 	if byMap && !byEntry && !readable {
 		return "", nil // it may have one
 	}
-	return fmt.Sprintf("the cluster does not let the node in: its role %s %s", role, lacks), nil
+	return fmt.Sprintf("Cluster does not admit the node: its role %s %s", role, lacks), nil
 }
 
 // role returns the ARN of the role in an instance profile.

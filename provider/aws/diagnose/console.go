@@ -32,21 +32,21 @@ var signs = []struct {
 }{
 	{regexp.MustCompile(`(?i)x509:|certificate signed by unknown authority|certificate verify failed`), ReasonUntrustedCA,
 		func(instances.Instance) string {
-			return "the node does not trust the API server: is --cluster-ca-bundle (CLUSTER_CA_BUNDLE) the cluster's?"
+			return "Node does not trust the API server certificate; fix: set --cluster-ca-bundle (CLUSTER_CA_BUNDLE) to the cluster's CA"
 		}},
 	{regexp.MustCompile(`(?i)\bunauthorized\b|\b401\b|forbidden: User "system:|not authorized to perform|must be logged in`), ReasonNotAuthorized,
 		func(instances.Instance) string {
-			return "the API server refuses the node: give its role an EKS access entry of type EC2_LINUX (EC2_WINDOWS), " +
-				"or a line in the ConfigMap aws-auth"
+			return "API server refuses the node; fix: create an EKS access entry of type EC2_LINUX (EC2_WINDOWS) for its role, " +
+				"or add the role to ConfigMap kube-system/aws-auth"
 		}},
 	{regexp.MustCompile(`(?i)no such host|could not resolve|name resolution|server misbehaving`), ReasonNotResolved,
 		func(instances.Instance) string {
-			return "the node cannot resolve the API server's name: does the VPC have DNS support, is --cluster-endpoint right?"
+			return "Node cannot resolve the API server's host name; fix: enable DNS support in the VPC, or correct --cluster-endpoint"
 		}},
 	{regexp.MustCompile(`(?i)i/o timeout|no route to host|connection timed out|connection refused|network is unreachable|TLS handshake timeout`),
 		ReasonUnreachable, func(i instances.Instance) string {
-			return fmt.Sprintf("the node cannot reach the API server: check the routes of subnet %s (NAT or endpoint), and that the "+
-				"cluster's security group lets %s in on port 443", i.SubnetID, strings.Join(i.SecurityGroups, ", "))
+			return fmt.Sprintf("Node cannot reach the API server; fix: check the routes of subnet %s (NAT or VPC endpoint), and that the "+
+				"cluster's security group admits %s on port 443", i.SubnetID, strings.Join(i.SecurityGroups, ", "))
 		}},
 }
 
@@ -70,9 +70,9 @@ func Read(console string, i instances.Instance) Finding {
 		}
 	}
 	if last != "" {
-		return Finding{Reason: ReasonBootFailed, Message: "the node does not come up: " + clip(last)}
+		return Finding{Reason: ReasonBootFailed, Message: "Node did not join; last error on its console: " + clip(last)}
 	}
-	return Finding{Reason: ReasonSilent, Message: "the node does not join, and its console says nothing about why"}
+	return Finding{Reason: ReasonSilent, Message: "Node did not join and its console shows no error; fix: none known, see the kubelet log of the node"}
 }
 
 // clip keeps the beginning of a line.

@@ -13,12 +13,12 @@ func TestRead(t *testing.T) {
 		{"a wrong CA", "kubelet[1]: E0101 kubelet_node_status.go:96] \"Unable to register node\" err=\"Post \\\"https://x/api/v1/nodes\\\": tls: failed to verify certificate: x509: certificate signed by unknown authority\"",
 			ReasonUntrustedCA, "CLUSTER_CA_BUNDLE"},
 		{"a role without access to the cluster", "kubelet[1]: E0101 \"Unable to register node with API server\" err=\"Unauthorized\" node=\"ip-1\"", ReasonNotAuthorized, "EKS access entry"},
-		{"no route", "kubelet: dial tcp 10.0.0.1:443: i/o timeout\r\nkubelet: retrying", ReasonUnreachable, "subnet subnet-1 (NAT or endpoint), and that the cluster's security group lets sg-1, sg-2 in"},
+		{"no route", "kubelet: dial tcp 10.0.0.1:443: i/o timeout\r\nkubelet: retrying", ReasonUnreachable, "subnet subnet-1 (NAT or VPC endpoint), and that the cluster's security group admits sg-1, sg-2 on port 443"},
 		{"no name", "dial tcp: lookup ABC.gr7.us-east-1.eks.amazonaws.com: no such host", ReasonNotResolved, "DNS"},
 		{"the last word counts", "x509: certificate signed by unknown authority\nerr=Unauthorized", ReasonNotAuthorized, "access entry"},
 		{"something else", "cloud-init done\nnodeadm: failed to run nodeadm init: bad config\nlogin:", ReasonBootFailed, "bad config"},
-		{"nothing", "Linux version 6.1\nlogin:", ReasonSilent, "says nothing"},
-		{"empty", "", ReasonSilent, "says nothing"},
+		{"nothing", "Linux version 6.1\nlogin:", ReasonSilent, "shows no error"},
+		{"empty", "", ReasonSilent, "shows no error"},
 		{"an endless line", "error: " + strings.Repeat("x", 1000), ReasonBootFailed, "..."},
 	} {
 		got := Read(tt.console, i)

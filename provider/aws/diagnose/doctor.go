@@ -135,7 +135,7 @@ func (d *Doctor) look(ctx context.Context, id string) (Finding, error) {
 	}
 	switch {
 	case fault.Denied(err) || fault.Foreign(err) || fault.Unknown(err):
-		d.tell(ctx, "nodes that do not join are not diagnosed by their consoles, which cannot be read", err)
+		d.tell(ctx, "not authorized to read instance consoles, nodes that do not join are not diagnosed from them", err)
 		return Finding{}, nil
 	case err != nil:
 		return Finding{}, fmt.Errorf("read console of instance %s: %w", id, err)
@@ -160,7 +160,7 @@ func (d *Doctor) admitted(ctx context.Context, claim *apiv1.NodeClaim, found Fin
 	}
 	missing, err := d.Access.Missing(ctx, profile)
 	if err != nil {
-		d.tell(ctx, "whether the cluster lets nodes in is not known", err)
+		d.tell(ctx, "failed to read whether the cluster admits nodes", err)
 	}
 	if missing == "" {
 		return found

@@ -48,7 +48,7 @@ func Brief(err error) string {
 	var api smithy.APIError
 	switch {
 	case Foreign(err):
-		return fmt.Sprintf("%sHTTP %d with an answer that is none of AWS (is the service there?)", what, status(err))
+		return fmt.Sprintf("%sunexpected HTTP %d response, not from AWS: check proxy and endpoint settings", what, status(err))
 	case errors.As(err, &api):
 		return fmt.Sprintf("%s%s: %s", what, api.ErrorCode(), api.ErrorMessage())
 	case errors.Is(err, context.DeadlineExceeded):

@@ -79,11 +79,11 @@ func TestBrief(t *testing.T) {
 		foreign bool
 		server  bool
 	}{
-		{"a page", page, "EC2 DescribePlacementGroups: HTTP 500 with an answer that is none of AWS (is the service there?)", true, true},
+		{"a page", page, "EC2 DescribePlacementGroups: unexpected HTTP 500 response, not from AWS: check proxy and endpoint settings", true, true},
 		{"nothing to be read", answer(502, &smithy.DeserializationError{Err: errors.New("EOF")}),
-			"EC2 DescribePlacementGroups: HTTP 502 with an answer that is none of AWS (is the service there?)", true, true},
+			"EC2 DescribePlacementGroups: unexpected HTTP 502 response, not from AWS: check proxy and endpoint settings", true, true},
 		{"what the SDK cannot read", answer(500, errors.New("XML syntax error on line 2")),
-			"EC2 DescribePlacementGroups: HTTP 500 with an answer that is none of AWS (is the service there?)", true, true},
+			"EC2 DescribePlacementGroups: unexpected HTTP 500 response, not from AWS: check proxy and endpoint settings", true, true},
 		{"an error of AWS", answer(400, &smithy.GenericAPIError{Code: "UnauthorizedOperation", Message: "no"}),
 			"EC2 DescribePlacementGroups: UnauthorizedOperation: no", false, false},
 		{"silence", &smithy.OperationError{ServiceID: "EC2", OperationName: "X", Err: context.DeadlineExceeded},

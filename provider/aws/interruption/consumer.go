@@ -46,7 +46,7 @@ func (c *Consumer) Receive(ctx context.Context) (cloud.NoticeBatch, error) {
 	for n, raw := range received {
 		m, err := Parse(body(raw))
 		if err != nil {
-			log.FromContext(ctx).Error(err, "passing over a message that cannot be read")
+			log.FromContext(ctx).Error(err, "skipping unreadable interruption message")
 		}
 		c.meter.received(m, c.clock.Now())
 		parsed[n] = m

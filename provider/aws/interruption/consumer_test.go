@@ -400,7 +400,7 @@ func TestReplacement(t *testing.T) {
 	launch("replacement", now.Add(time.Second), now.Add(3*time.Second))
 	launch("one-more", now.Add(time.Second), now.Add(4*time.Second))
 	want := `
-# HELP karpenter_interruption_replacement_launch_latency_seconds Time from an event until the next claim of the same pool was launched.
+# HELP karpenter_interruption_replacement_launch_latency_seconds Time from an interruption message until the next NodeClaim of the NodePool is launched, in seconds.
 # TYPE karpenter_interruption_replacement_launch_latency_seconds histogram
 `
 	for _, le := range []string{"0.05", "0.1", "0.25", "0.5", "1", "2.5", "5", "10", "20", "30", "60", "120", "300", "+Inf"} {

@@ -24,20 +24,20 @@ func NewMeter(reg prometheus.Registerer) *Meter {
 	m := &Meter{
 		messages: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "karpenter_interruption_received_messages_total",
-			Help: "Messages received from the interruption queue, by what they are about.",
+			Help: "Messages received from the interruption queue, by kind.",
 		}, []string{"message_type"}),
 		deleted: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "karpenter_interruption_deleted_messages_total",
-			Help: "Messages dealt with and deleted from the interruption queue.",
+			Help: "Messages handled and deleted from the interruption queue.",
 		}),
 		queued: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "karpenter_interruption_message_queue_duration_seconds",
-			Help:    "Time from an event until its message was received.",
+			Help:    "Time from an event until its message was received, in seconds.",
 			Buckets: seconds,
 		}),
 		unhealthy: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "karpenter_interruption_instance_status_unhealthy_total",
-			Help: "Instances that EC2 reported as unhealthy, once for each time that lasts.",
+			Help: "Instances reported as unhealthy by EC2, once for each failure.",
 		}, []string{"category"}),
 		ailing: map[string]map[string]bool{},
 	}

@@ -11,15 +11,15 @@ const NoOp cloud.NoticeKind = "no_op"
 
 // messages say in EC2's terms what has happened to an instance.
 var messages = map[cloud.NoticeKind]string{
-	model.NoticeSpotInterrupted:      "EC2 takes the spot instance back in two minutes",
-	model.NoticeRebalance:            "EC2 says that the spot instance is likely to be interrupted",
-	model.NoticeReservationReclaimed: "EC2 takes the reserved capacity back",
-	model.NoticeInstanceStopped:      "the instance is being stopped",
-	model.NoticeInstanceTerminated:   "the instance is being ended",
-	model.NoticeScheduledChange:      "EC2 has scheduled maintenance of the instance, or its retirement",
-	model.NoticeEventPending:         "EC2 has scheduled maintenance of the instance, or its retirement",
-	model.NoticeInstanceFailed:       "the instance fails EC2's status check",
-	model.NoticeHostFailed:           "the host of the instance fails EC2's status check",
+	model.NoticeSpotInterrupted:      "Spot interruption: EC2 reclaims the instance in 2 minutes",
+	model.NoticeRebalance:            "EC2 rebalance recommendation: elevated risk of a spot interruption; no action is taken",
+	model.NoticeReservationReclaimed: "Capacity reservation interruption: EC2 reclaims the capacity of the instance",
+	model.NoticeInstanceStopped:      "Instance is being stopped outside Karpenter",
+	model.NoticeInstanceTerminated:   "Instance is being terminated outside Karpenter",
+	model.NoticeScheduledChange:      "EC2 has scheduled maintenance or retirement of the instance",
+	model.NoticeEventPending:         "EC2 has scheduled maintenance or retirement of the instance",
+	model.NoticeInstanceFailed:       "EC2 instance status check failed",
+	model.NoticeHostFailed:           "EC2 system status check failed",
 }
 
 // A briefError is an error whose text does not change from call to call, so that it is logged once.

@@ -53,7 +53,7 @@ func (l *Launcher) unsettled(r Record) bool { return l.Clock.Since(r.Time) < set
 // outcomeUnknown returns the error for a claim while it is unknown whether an earlier launch made its instance. Another
 // launch could make a second one.
 func outcomeUnknown() error {
-	const message = "an earlier launch for the claim may still show its instance"
+	message := fmt.Sprintf("result of the previous CreateFleet call is unknown; waiting up to %v for its instance", settleTime)
 	return &cloud.LaunchError{Reason: "LaunchOutcomeUnknown", Message: message, Err: errors.New(message)}
 }
 

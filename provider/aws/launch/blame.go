@@ -12,6 +12,7 @@ import (
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/internal/telemetry"
 	"github.com/karpenter-go/karpenter/provider/aws/catalog"
 	"github.com/karpenter-go/karpenter/provider/aws/fault"
 )
@@ -59,8 +60,9 @@ func (l *Launcher) learn(orders []*order, c complaint) {
 	case c.code == fault.NoServiceRole:
 		l.Shortages.MarkCapacityType(apiv1.CapacityTypeSpot)
 		for _, o := range orders {
-			l.event(o.Claim, "SpotSLRCreationFailed",
-				"spot instances need the service-linked role AWSServiceRoleForEC2Spot, and it may not be created")
+			l.event(o.Claim, telemetry.EventSpotSLRCreationFailed,
+				"Not authorized to create the service-linked role AWSServiceRoleForEC2Spot, which spot instances need; fix: "+
+					"create the role, or allow iam:CreateServiceLinkedRole to the controller")
 		}
 	case !fault.Unfulfillable(c.code) || c.instanceType == "":
 	case group != "" && strings.Contains(c.text, spreadLimit): // no type fits there any more
@@ -121,15 +123,15 @@ func quotaError(e ec2types.CreateFleetError) error {
 		what = "spot"
 	}
 	if code == "MaxFleetCountExceeded" {
-		return fmt.Errorf("the account's quota of fleets is used up; raise it in Service Quotas (%s: %s)",
+		return fmt.Errorf("quota of EC2 fleets is used up; fix: raise it in Service Quotas (%s: %s)",
 			code, aws.ToString(e.ErrorMessage))
 	}
 	bucket := ""
 	if t := e.LaunchTemplateAndOverrides; t != nil && t.Overrides != nil && t.Overrides.InstanceType != "" {
 		bucket = " for " + catalog.Bucket(string(t.Overrides.InstanceType)) + " instances"
 	}
-	return fmt.Errorf("the account's quota of %s vCPUs%s is used up; raise it in Service Quotas, or let the pool use other "+
-		"families (%s: %s)", what, bucket, code, aws.ToString(e.ErrorMessage))
+	return fmt.Errorf("quota of %s vCPUs%s is used up; fix: raise it in Service Quotas, or allow other instance families in the NodePool "+
+		"(%s: %s)", what, bucket, code, aws.ToString(e.ErrorMessage))
 }
 
 // first joins a few of many errors: a fleet may complain of every one of its 180 overrides.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -65,7 +66,7 @@ func (l *Launcher) Check(ctx context.Context, r Request, dryRun bool) (Finding, 
 	}
 	choice := sample(r.Types)
 	if len(choice.Types) == 0 {
-		return Finding{Again: busyAgain, Message: "no instance type can be had with this class's subnets and images"}, nil
+		return Finding{Again: busyAgain, Message: "No instance type is available with the subnets and AMIs of this EC2NodeClass"}, nil
 	}
 	r.Claim = &apiv1.NodeClaim{}
 	groups, err := l.group(ctx, r, choice, cluster)
@@ -79,7 +80,7 @@ func (l *Launcher) Check(ctx context.Context, r Request, dryRun bool) (Finding, 
 	for _, g := range groups {
 		if n := g.userData; n > userDataLimit {
 			return Finding{Reason: awsv1.ReasonUserDataSizeLimitExceeded, Message: fmt.Sprintf(
-				"spec.userData: with what is added the user data has %d bytes, EC2 takes %d", n, userDataLimit)}, nil
+				"spec.userData with Karpenter's additions has %s bytes, the EC2 limit is %s", grouped(n), grouped(userDataLimit))}, nil
 		}
 	}
 	if dryRun && !l.deaf.Load() {
@@ -88,7 +89,7 @@ func (l *Launcher) Check(ctx context.Context, r Request, dryRun bool) (Finding, 
 		f, err := l.rehearse(limited, r, choice, groups)
 		switch {
 		case errors.Is(err, errUnrehearsed):
-			log.FromContext(ctx).Info("launches cannot be rehearsed, the class is taken as it is", "error", fault.Brief(err))
+			log.FromContext(ctx).Info("EC2 dry runs are not available, EC2NodeClass is accepted without permission check", "error", fault.Brief(err))
 			return Finding{}, nil
 		case err != nil || f != (Finding{}):
 			return f, err
@@ -172,7 +173,7 @@ func (l *Launcher) rehearse(ctx context.Context, r Request, c Choice, groups []g
 // asked to rehearse again.
 func (l *Launcher) undo(ctx context.Context, ids []string) error {
 	l.deaf.Store(true)
-	log.FromContext(ctx).Info("EC2 does not know dry runs: launches are not rehearsed any more", "ended", ids)
+	log.FromContext(ctx).Info("EC2 endpoint ignores DryRun, permission checks are disabled", "ended", ids)
 	var errs []error
 	for _, id := range ids {
 		if err := l.Finder.Terminate(ctx, instances.Instance{ID: id}); err != nil && !errors.Is(err, cloud.ErrNotFound) {
@@ -198,6 +199,15 @@ func startedBy(out *ec2.RunInstancesOutput) []string {
 	return ids
 }
 
+// grouped formats a number with commas between thousands.
+func grouped(n int) string {
+	text := strconv.Itoa(n)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}
+
 // verdict says what the answer to one step means.
 func (l *Launcher) verdict(r Request, err error, reason, what string) (Finding, error) {
 	switch {
@@ -206,18 +216,19 @@ func (l *Launcher) verdict(r Request, err error, reason, what string) (Finding, 
 	case fault.Foreign(err) || fault.Unknown(err):
 		return Finding{}, fmt.Errorf("%w: %w", errUnrehearsed, err)
 	case fault.Throttled(err) || fault.Server(err) || errors.Is(err, context.DeadlineExceeded):
-		return Finding{Again: busyAgain, Message: "waiting for EC2 to say whether the controller may " + what + ": " + fault.Brief(err)}, nil
+		return Finding{Again: busyAgain, Message: "Waiting for EC2 to answer whether the controller may " + what + ": " + fault.Brief(err)}, nil
 	case fault.Code(err) == fault.NoLaunchTemplate:
-		return Finding{Again: unseenAgain, Message: "waiting for EC2 to see the launch template that was just made"}, nil
+		return Finding{Again: unseenAgain, Message: "Waiting for EC2 to find the launch template that was just created"}, nil
 	case fault.Denied(err):
-		return Finding{Reason: reason, Message: "the controller's role may not " + what + ": " + fault.Brief(err)}, nil
+		return Finding{Reason: reason, Message: "Controller role is not authorized to " + what + ": " + fault.Brief(err) +
+			"; fix: karpenter doctor aws lists missing permissions"}, nil
 	case fault.UserDataTooLong(err):
 		return Finding{Reason: awsv1.ReasonUserDataSizeLimitExceeded, Message: "spec.userData: " + fault.Brief(err)}, nil
 	case fault.ProfileMissing(err) && r.Class.Spec.InstanceProfile != nil:
 		return Finding{Reason: awsv1.ReasonInstanceProfileNotFound, Message: fmt.Sprintf(
-			"spec.instanceProfile: there is no instance profile %s", *r.Class.Spec.InstanceProfile)}, nil
+			"Instance profile %s of spec.instanceProfile does not exist", *r.Class.Spec.InstanceProfile)}, nil
 	case fault.ProfileMissing(err): // it was just made
-		return Finding{Again: unseenAgain, Message: "waiting for EC2 to see the instance profile that was just made"}, nil
+		return Finding{Again: unseenAgain, Message: "Waiting for EC2 to find the instance profile that was just created"}, nil
 	}
 	return Finding{}, fmt.Errorf("check whether the controller may %s: %w", what, err)
 }

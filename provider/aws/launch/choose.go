@@ -57,7 +57,7 @@ func Choose(claim *apiv1.NodeClaim, types []*model.InstanceType, aliases map[str
 	reqs := require.FromSpec(claim.Spec.Requirements).Normalize(aliases)
 	left := fitting(types, reqs, model.RequestsOf(claim.Spec.Resources.Requests))
 	if len(left) == 0 {
-		return Choice{}, shortage("no available offering of %d types meets the claim", len(types))
+		return Choice{}, shortage("none of %d instance types has an available offering that meets the NodeClaim", len(types))
 	}
 	left = reservedOnly(left, reqs)
 	if !minValues(reqs) {
@@ -69,7 +69,7 @@ func Choose(claim *apiv1.NodeClaim, types []*model.InstanceType, aliases map[str
 	})
 	left = left[:min(len(left), maxTypes)]
 	if key := unmet(left, reqs); key != "" && !bestEffort(claim) {
-		return Choice{}, shortage("fewer values of %s than its minValues are on offer", key)
+		return Choice{}, shortage("available offerings have fewer values of %s than its minValues", key)
 	}
 	return settle(left, reqs), nil
 }

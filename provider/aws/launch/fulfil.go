@@ -146,7 +146,7 @@ func (l *Launcher) complete(ctx context.Context, o *order, i instances.Instance)
 	}
 	full, err := l.Finder.Get(ctx, i.ID)
 	if err != nil {
-		log.FromContext(ctx).Info("launched an instance that EC2 does not describe yet", "instance", i.ID, "error", err.Error())
+		log.FromContext(ctx).Info("launched instance is not described by EC2 yet", "instance-id", i.ID, "error", err.Error())
 		return i
 	}
 	return full

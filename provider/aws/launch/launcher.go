@@ -116,7 +116,7 @@ func New(ctx context.Context, c Config) *Launcher {
 	}, []string{"zone", "zone_id", "capacity_type", "reason"})
 	l.userData = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "karpenter_ec2nodeclasses_userdata_bytes",
-		Help: "Size of the user data of a node class's last launch. EC2 takes 16384.",
+		Help: "Size of the user data of the last launch of an EC2NodeClass in bytes. The EC2 limit is 16384.",
 	}, []string{"nodeclass"})
 	c.Metrics.MustRegister(l.failures, l.userData)
 	l.orders = batch.New(ctx, batch.Config[*order, instances.Instance]{

@@ -128,7 +128,7 @@ func (l *Launcher) group(ctx context.Context, r Request, c Choice, cluster boots
 		if len(settings.Expressions) > 0 {
 			var err error
 			if settings, err = l.Kubelets.Kubelet(r.Class, t.Name); err != nil {
-				log.FromContext(ctx).V(1).Info("leaving kubelet settings at their defaults", "type", t.Name, "error", err.Error())
+				log.FromContext(ctx).V(1).Info("keeping default kubelet settings", "type", t.Name, "error", err.Error())
 			}
 		}
 		for _, reservation := range reservationsOf(c.Offers[n]) {
@@ -150,7 +150,7 @@ func (l *Launcher) group(ctx context.Context, r Request, c Choice, cluster boots
 		}
 	}
 	if len(order) == 0 {
-		return nil, shortage("no image for any of %d types", len(c.Types))
+		return nil, shortage("no AMI is compatible with any of %d instance types", len(c.Types))
 	}
 	out := make([]group, len(order))
 	for n, key := range order {
@@ -246,7 +246,7 @@ func (o *order) write(groups []group) error {
 		}
 	}
 	if len(input.LaunchTemplateConfigs) == 0 {
-		return shortage("no subnet in any zone on offer")
+		return shortage("no subnet in a zone with available offerings")
 	}
 	raw, err := json.Marshal([]any{input, o.Tags})
 	if err != nil {

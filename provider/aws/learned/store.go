@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -12,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -183,8 +183,8 @@ func (s *Store) refused(ctx context.Context, err error) error {
 	s.told = true
 	s.mu.Unlock()
 	if !told {
-		log.FromContext(ctx).Info("what is learned about instance types is not kept over a restart: ConfigMaps may not be "+
-			"written (extraPermissions.configMaps in the chart)", "namespace", s.Namespace, "ConfigMap", MapName)
+		log.FromContext(ctx).Info("not authorized to write ConfigMap: discovered instance memory is lost on restart (chart value extraPermissions.configMaps)",
+			"ConfigMap", klog.KRef(s.Namespace, MapName))
 	}
 	return nil
 }
@@ -200,7 +200,7 @@ func (s *Store) merge(ctx context.Context, text string) {
 		return
 	}
 	if err := json.Unmarshal([]byte(text), &stored); err != nil {
-		log.FromContext(ctx).Error(errors.New("cannot be read"), "starting anew with what was learned", "ConfigMap", MapName, "error", err.Error())
+		log.FromContext(ctx).Error(err, "ignored unreadable discovered instance memory", "ConfigMap", klog.KRef(s.Namespace, MapName))
 		return
 	}
 	for instanceType, of := range stored {

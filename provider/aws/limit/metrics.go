@@ -32,17 +32,17 @@ func NewMetrics(reg prometheus.Registerer, c clock.PassiveClock) *Metrics {
 			Name: "aws_sdk_go_request_total", Help: "Calls to AWS, with their retries, by outcome.",
 		}, []string{"service", "operation", "code"}),
 		retries: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "aws_sdk_go_request_retry_count", Help: "Calls to AWS that were tried again.",
+			Name: "aws_sdk_go_request_retry_count", Help: "Retries of calls to AWS.",
 		}, []string{"service", "operation"}),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "aws_sdk_go_request_duration_seconds", Help: "Time of a call to AWS, with its retries.",
+			Name: "aws_sdk_go_request_duration_seconds", Help: "Duration of calls to AWS, retries included, in seconds.",
 			Buckets: prometheus.ExponentialBuckets(0.01, 2, 14),
 		}, []string{"service", "operation"}),
 		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "aws_sdk_go_request_attempt_total", Help: "Requests sent to AWS, by outcome.",
 		}, []string{"service", "operation", "code"}),
 		attemptDuration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "aws_sdk_go_request_attempt_duration_seconds", Help: "Time of one request to AWS.",
+			Name: "aws_sdk_go_request_attempt_duration_seconds", Help: "Duration of requests to AWS in seconds.",
 			Buckets: prometheus.ExponentialBuckets(0.01, 2, 14),
 		}, []string{"service", "operation"}),
 	}

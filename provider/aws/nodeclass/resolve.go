@@ -68,7 +68,7 @@ func (s *Status) images(ctx context.Context, class *awsv1.EC2NodeClass) (time.Du
 	class.Status.AMIs = found
 	if len(found) == 0 {
 		s.no(class, awsv1.ConditionTypeAMIsReady, awsv1.ReasonAMINotFound,
-			"spec.amiSelectorTerms: no image matches for Kubernetes "+version)
+			"No AMI for Kubernetes "+version+" matches spec.amiSelectorTerms "+terms(class.Spec.AMISelectorTerms))
 		return nothingAgain, nil
 	}
 	s.yes(class, awsv1.ConditionTypeAMIsReady)
@@ -88,7 +88,7 @@ func (s *Status) reservations(ctx context.Context, class *awsv1.EC2NodeClass) (t
 	s.tell(ctx, class, kind, fault.Brief(err))
 	if err != nil {
 		condition.SetTrueWithReason(class, kind, awsv1.ReasonReservationsNotListed,
-			"spec.capacityReservationSelectorTerms: going on with those known: "+fault.Brief(err), s.Clock.Now())
+			"Reservations of spec.capacityReservationSelectorTerms could not be listed, using those known: "+fault.Brief(err), s.Clock.Now())
 		return nothingAgain, nil
 	}
 	class.Status.CapacityReservations = found
@@ -116,7 +116,7 @@ func (s *Status) placement(ctx context.Context, class *awsv1.EC2NodeClass) (time
 	case found == nil:
 		p := class.Spec.PlacementGroupSelector
 		s.no(class, kind, awsv1.ReasonPlacementGroupNotFound, fmt.Sprintf(
-			"spec.placementGroupSelector: there is no placement group %s in state available", cmp.Or(p.Name, p.ID)))
+			"No placement group %s in state available (spec.placementGroupSelector)", cmp.Or(p.Name, p.ID)))
 		return nothingAgain, nil
 	}
 	s.yes(class, kind)
@@ -134,7 +134,7 @@ func (s *Status) subnets(ctx context.Context, class *awsv1.EC2NodeClass) (time.D
 	}
 	if len(found) == 0 {
 		s.no(class, awsv1.ConditionTypeSubnetsReady, awsv1.ReasonSubnetsNotFound,
-			"spec.subnetSelectorTerms: no subnet matches")
+			"No subnet matches spec.subnetSelectorTerms "+terms(class.Spec.SubnetSelectorTerms))
 		return nothingAgain, nil
 	}
 	s.yes(class, awsv1.ConditionTypeSubnetsReady)
@@ -149,7 +149,7 @@ func (s *Status) groups(ctx context.Context, class *awsv1.EC2NodeClass) (time.Du
 	class.Status.SecurityGroups = found
 	if len(found) == 0 {
 		s.no(class, awsv1.ConditionTypeSecurityGroupsReady, awsv1.ReasonSecurityGroupsNotFound,
-			"spec.securityGroupSelectorTerms: no security group matches")
+			"No security group matches spec.securityGroupSelectorTerms "+terms(class.Spec.SecurityGroupSelectorTerms))
 		return nothingAgain, nil
 	}
 	s.yes(class, awsv1.ConditionTypeSecurityGroupsReady)
@@ -160,7 +160,7 @@ func (s *Status) profile(ctx context.Context, class *awsv1.EC2NodeClass) (time.D
 	name, err := s.Profiles.Ensure(ctx, class)
 	if errors.Is(err, profiles.ErrNoRole) {
 		s.no(class, awsv1.ConditionTypeInstanceProfileReady, awsv1.ReasonRoleNotFound,
-			fmt.Sprintf("spec.role: there is no IAM role %s in the account", class.Spec.Role))
+			fmt.Sprintf("IAM role %s of spec.role does not exist in the account", class.Spec.Role))
 		return nothingAgain, nil
 	}
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -26,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/karpenter-go/karpenter/api/condition"
+	"github.com/karpenter-go/karpenter/internal/telemetry"
 
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
@@ -206,9 +208,9 @@ func (s *Status) tell(ctx context.Context, class *awsv1.EC2NodeClass, about, wha
 	switch {
 	case what == old:
 	case what == "":
-		log.FromContext(ctx).Info("AWS answers again", "EC2NodeClass", class.Name)
+		log.FromContext(ctx).Info("resolved EC2NodeClass after errors", "EC2NodeClass", klog.KRef("", class.Name))
 	default:
-		log.FromContext(ctx).Error(errors.New(what), "cannot resolve the node class now, trying again", "EC2NodeClass", class.Name)
+		log.FromContext(ctx).Error(errors.New(what), "failed to resolve EC2NodeClass, retrying", "EC2NodeClass", klog.KRef("", class.Name), "condition", about)
 	}
 }
 
@@ -282,8 +284,8 @@ func (s *Status) finish(ctx context.Context, class *awsv1.EC2NodeClass) (ctrl.Re
 		return ctrl.Result{}, err
 	}
 	if len(users) > 0 {
-		s.Recorder.Event(class, corev1.EventTypeNormal, "WaitingOnNodeClaimTermination",
-			"waiting for claims that use the node class: "+few(users))
+		s.Recorder.Event(class, corev1.EventTypeNormal, telemetry.EventWaitingOnNodeClaimTermination,
+			"Waiting for deletion of the NodeClaims that use this EC2NodeClass: "+few(users))
 		return ctrl.Result{RequeueAfter: deletionRecheck}, nil
 	}
 	if !s.Isolated {

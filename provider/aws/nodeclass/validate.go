@@ -23,7 +23,7 @@ func (s *Status) validate(ctx context.Context, class *awsv1.EC2NodeClass) (time.
 	if catalog.FamilyOf(class).Name == awsv1.AMIFamilyAL2023 {
 		if _, err := s.Cluster.CIDR(ctx); err != nil {
 			s.no(class, kind, awsv1.ReasonClusterCIDRResolutionFailed,
-				"AL2023 needs the cluster's service CIDR, which could not be read: "+err.Error())
+				"Cluster service CIDR could not be resolved (needed by AL2023): "+err.Error())
 			return nothingAgain, nil
 		}
 	}
@@ -34,7 +34,7 @@ func (s *Status) validate(ctx context.Context, class *awsv1.EC2NodeClass) (time.
 	if waiting, status := unready(class); len(waiting) > 0 {
 		condition.Set(class, metav1.Condition{
 			Type: kind, Status: status, Reason: awsv1.ReasonDependenciesNotReady,
-			Message: "waiting for " + strings.Join(waiting, ", "),
+			Message: "Waiting for " + strings.Join(waiting, ", "),
 		}, s.Clock.Now())
 		return 0, nil
 	}
@@ -74,7 +74,7 @@ func Judge(class *awsv1.EC2NodeClass, expressions bool) Finding {
 	}
 	if len(config.Expressions) > 0 && !expressions {
 		return Finding{Reason: awsv1.ReasonKubeletExpressionsDisabled, Message: fmt.Sprintf(
-			"spec.kubelet: %s hold expressions, which need the feature gate NodeClassCEL", strings.Join(config.Expressions, ", "))}
+			"Expressions in spec.kubelet.%s are not enabled; fix: set AWS feature gate NodeClassCEL=true, or write a value", strings.Join(config.Expressions, ", spec.kubelet."))}
 	}
 	if f := supported(catalog.FamilyOf(class), config); f != "" {
 		return Finding{Reason: awsv1.ReasonUnsupportedKubeletConfiguration, Message: "spec.kubelet: " + f}

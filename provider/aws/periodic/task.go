@@ -35,7 +35,7 @@ func (t *running) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, e
 	switch {
 	case err == nil:
 		if t.told != "" {
-			log.FromContext(ctx).Info("works again", "task", t.task.Label)
+			log.FromContext(ctx).Info("periodic task recovered", "task", t.task.Label)
 		}
 		t.told, t.pause = "", 0
 		return ctrl.Result{RequeueAfter: next}, nil
@@ -44,7 +44,7 @@ func (t *running) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, e
 	}
 	t.pause = min(max(2*t.pause, retryFirst), retryLongest)
 	if text := fault.Brief(err); text != t.told {
-		log.FromContext(ctx).Error(errors.New(text), "cannot do it now, trying again", "task", t.task.Label)
+		log.FromContext(ctx).Error(errors.New(text), "periodic task failed, retrying", "task", t.task.Label, "next-retry", t.pause)
 		t.told = text
 	}
 	return ctrl.Result{RequeueAfter: t.pause}, nil

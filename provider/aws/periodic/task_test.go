@@ -44,7 +44,7 @@ func TestTask(t *testing.T) {
 	err = errors.New("down in another way")
 	run()
 	err = nil
-	if got := run(); got != time.Minute || len(lines) != 3 || !strings.Contains(lines[2], "works again") {
+	if got := run(); got != time.Minute || len(lines) != 3 || !strings.Contains(lines[2], "recovered") {
 		t.Errorf("afterwards it comes back in %v; lines %v", got, lines)
 	}
 	err = errors.New("down")

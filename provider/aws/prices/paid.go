@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -106,7 +107,7 @@ func (p *Paid) Refresh(ctx context.Context) error {
 			next.rules, next.text = old.rules, old.text
 		} else {
 			p.told = ""
-			log.FromContext(ctx).Info("prices follow the price book", "ConfigMap", BookName,
+			log.FromContext(ctx).Info("applied price overrides", "ConfigMap", klog.KRef(p.Namespace, BookName),
 				"discounts", len(next.rules.Discounts), "fees", len(next.rules.Fees))
 		}
 	}
@@ -124,7 +125,7 @@ func (p *Paid) Refresh(ctx context.Context) error {
 func (p *Paid) tell(ctx context.Context, err error) {
 	if text := err.Error(); text != p.told {
 		p.told = text
-		log.FromContext(ctx).Error(errors.New(strings.ReplaceAll(text, "\n", "; ")), "the price book is left as it was", "ConfigMap", BookName)
+		log.FromContext(ctx).Error(errors.New(strings.ReplaceAll(text, "\n", "; ")), "invalid price overrides, keeping the previous ones", "ConfigMap", klog.KRef(p.Namespace, BookName))
 	}
 }
 

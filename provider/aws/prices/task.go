@@ -26,7 +26,7 @@ func (b *Book) Task(c clock.PassiveClock) periodic.Task {
 		err := b.Refresh(ctx, c.Now())
 		if err == nil {
 			if failed {
-				log.FromContext(ctx).Info("prices are up to date again")
+				log.FromContext(ctx).Info("refreshed prices after errors")
 			}
 			failed, pause = false, retryFirst
 			return refreshEvery, nil
@@ -35,7 +35,7 @@ func (b *Book) Task(c clock.PassiveClock) periodic.Task {
 			return 0, ctx.Err()
 		}
 		if !failed {
-			log.FromContext(ctx).Info("cannot refresh prices, going on with those known", "error", fault.Brief(err))
+			log.FromContext(ctx).Info("failed to refresh prices, using cached prices", "error", fault.Brief(err))
 		}
 		failed = true
 		again := pause

@@ -106,10 +106,10 @@ func (s *Shifts) Refresh(ctx context.Context) error {
 	}
 	began, ended := s.take(out.ZonalShifts)
 	for _, zone := range began {
-		log.FromContext(ctx).Info("launching nothing in a zone that traffic is shifted away from", "zone-id", zone)
+		log.FromContext(ctx).Info("zonal shift began, no nodes are launched in this zone", "zone-id", zone)
 	}
 	for _, zone := range ended {
-		log.FromContext(ctx).Info("zonal shift is over", "zone-id", zone)
+		log.FromContext(ctx).Info("zonal shift ended", "zone-id", zone)
 	}
 	return s.tell(ctx, began, ended)
 }
@@ -167,11 +167,11 @@ func (s *Shifts) tell(ctx context.Context, began, ended []string) error {
 		zones := zonesOf(&pools.Items[i], classes.Items)
 		if names := among(began, zones); names != "" {
 			s.Recorder.Event(&pools.Items[i], corev1.EventTypeWarning, telemetry.EventZonalShiftActive,
-				"traffic is shifted away from "+names+": nothing is launched there")
+				"Zonal shift away from "+names+": no nodes are launched there")
 		}
 		if names := among(ended, zones); names != "" {
 			s.Recorder.Event(&pools.Items[i], corev1.EventTypeNormal, telemetry.EventZonalShiftCleared,
-				"the zonal shift away from "+names+" is over")
+				"Zonal shift away from "+names+" ended")
 		}
 	}
 	return nil

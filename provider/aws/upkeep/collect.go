@@ -111,7 +111,7 @@ func (c *Collector) end(ctx context.Context, i instances.Instance) error {
 	if err := c.Instances.Terminate(ctx, i); err != nil && !errors.Is(err, cloud.ErrNotFound) {
 		return err
 	}
-	log.FromContext(ctx).Info("ended an instance that no claim wants", "instance", i.ID, "type", i.Type, "zone", i.Zone)
+	log.FromContext(ctx).Info("terminated instance without nodeclaim", "instance-id", i.ID, "instance-type", i.Type, "zone", i.Zone)
 	var nodes corev1.NodeList
 	if err := c.Client.List(ctx, &nodes); err != nil {
 		return fmt.Errorf("list nodes: %w", err)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -87,7 +88,7 @@ func (o *Offers) Refresh(ctx context.Context) error {
 	for i := range classes.Items {
 		types, err := o.types.Types(&classes.Items[i])
 		if err != nil {
-			log.FromContext(ctx).V(1).Info("no instance types to tell of", "class", classes.Items[i].Name, "error", err.Error())
+			log.FromContext(ctx).V(1).Info("skipping EC2NodeClass: instance types unavailable", "EC2NodeClass", klog.KRef("", classes.Items[i].Name), "error", err.Error())
 			continue
 		}
 		for _, t := range types {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -74,8 +75,8 @@ func (r *Reservations) claims(ctx context.Context) ([]*apiv1.NodeClaim, error) {
 }
 
 func (r *Reservations) demote(ctx context.Context, claim *apiv1.NodeClaim) error {
-	log.FromContext(ctx).Info("the reservation has ended, the node is on demand now", "NodeClaim", claim.Name,
-		"reservation", claim.Labels[awsv1.LabelCapacityReservationID])
+	log.FromContext(ctx).Info("capacity reservation expired, node is on-demand now", "NodeClaim", klog.KRef("", claim.Name),
+		"capacity-reservation-id", claim.Labels[awsv1.LabelCapacityReservationID])
 	if err := r.relabel(ctx, claim); err != nil {
 		return err
 	}

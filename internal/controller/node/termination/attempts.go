@@ -29,6 +29,7 @@ type podAttempt struct {
 	retry    time.Time   // after the last refusal
 	refused  *corev1.Pod // the pod of the last refusal; only read
 	node     string      // the name of its node
+	why      string      // the last refusal in words
 	believed time.Time   // after an acceptance
 	forced   bool        // deleted by force, with an event
 }
@@ -45,11 +46,11 @@ func (a *attempts) of(node types.UID) (refused, accepted map[types.UID]time.Time
 }
 
 // refuse notes that the eviction of the pod was refused and returns when to try again: 100 ms later, doubling to 10 s.
-func (a *attempts) refuse(node *corev1.Node, pod *corev1.Pod, now time.Time) time.Time {
+func (a *attempts) refuse(node *corev1.Node, pod *corev1.Pod, why string, now time.Time) time.Time {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	p := a.pod(node.UID, pod.UID)
-	p.refused, p.node = pod, node.Name
+	p.refused, p.node, p.why = pod, node.Name, why
 	delay := backoffMax
 	if p.refusals < 7 { // 100 ms doubled seven times is more than 10 s
 		delay = backoffBase << p.refusals
@@ -57,6 +58,16 @@ func (a *attempts) refuse(node *corev1.Node, pod *corev1.Pod, now time.Time) tim
 	p.refusals++
 	p.retry = now.Add(delay)
 	return p.retry
+}
+
+// why returns the last refusal of a pod in words, "" if there was none.
+func (a *attempts) why(node, pod types.UID) string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if p := a.byNode[node][pod]; p != nil {
+		return p.why
+	}
+	return ""
 }
 
 // reopen ends the back-off of the refused pods that match, and returns the names of their nodes. The next refusal goes on

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -70,14 +70,15 @@ func (c *Controller) deleteClaim(ctx context.Context, claim *apiv1.NodeClaim) (d
 func (c *Controller) deadlineOf(ctx context.Context, node *corev1.Node, claim *apiv1.NodeClaim) time.Time {
 	deadline, err := drain.Deadline(claim)
 	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "cannot read when the node is to end", "NodeClaim", types.NamespacedName{Name: claim.Name})
+		ctrl.LoggerFrom(ctx).Error(err, "ignored invalid termination timestamp", "NodeClaim", klog.KRef("", claim.Name))
 	}
 	if deadline.IsZero() {
 		return deadline
 	}
 	c.Events.Publish(telemetry.Event{
 		Object: node, Type: corev1.EventTypeWarning, Reason: telemetry.EventTerminationGracePeriodExpiring,
-		Message: "all pods will be deleted by " + deadline.UTC().Format(time.RFC3339),
+		Message: "All pods will be deleted by " + deadline.UTC().Format(time.RFC3339) +
+			" (termination deadline of the NodeClaim): PodDisruptionBudgets and do-not-disrupt do not delay it",
 	})
 	return deadline
 }
@@ -106,7 +107,7 @@ func (c *Controller) saveConditions(ctx context.Context, before, claim *apiv1.No
 	}
 	if !condition.IsTrue(before, apiv1.ConditionTypeDrained) && condition.IsTrue(claim, apiv1.ConditionTypeDrained) {
 		c.Metrics.Nodes.DrainedTotal.WithLabelValues(claim.Labels[apiv1.NodePoolLabelKey]).Inc()
-		ctrl.LoggerFrom(ctx).Info("drained node", "NodeClaim", types.NamespacedName{Name: claim.Name})
+		ctrl.LoggerFrom(ctx).Info("drained node", "NodeClaim", klog.KRef("", claim.Name))
 	}
 	return nil
 }

@@ -77,13 +77,13 @@ func TestMetrics(t *testing.T) {
 # HELP karpenter_nodes_drained_total Nodes drained of their pods.
 # TYPE karpenter_nodes_drained_total counter
 karpenter_nodes_drained_total{nodepool="default"} 1
-# HELP karpenter_nodes_terminated_total Nodes that have ended.
+# HELP karpenter_nodes_terminated_total Nodes terminated.
 # TYPE karpenter_nodes_terminated_total counter
 karpenter_nodes_terminated_total{nodepool="default",zone="zone-a"} 1
-# HELP karpenter_pods_drained_total Pods evicted or deleted in a drain, by cause.
+# HELP karpenter_pods_drained_total Pods evicted or deleted by drains, by reason.
 # TYPE karpenter_pods_drained_total counter
 karpenter_pods_drained_total{reason="Forceful Termination"} 2
-# HELP karpenter_pods_eviction_requests_total Eviction requests, by answer.
+# HELP karpenter_pods_eviction_requests_total Eviction requests, by HTTP status of the response.
 # TYPE karpenter_pods_eviction_requests_total counter
 karpenter_pods_eviction_requests_total{code="200"} 2
 karpenter_pods_eviction_requests_total{code="429"} 1

@@ -16,7 +16,7 @@ func (c *Controller) cordon(ctx context.Context, node *corev1.Node) error {
 	before := node.DeepCopy()
 	if act.Cordon(node) {
 		taint := apiv1.DisruptedNoScheduleTaint()
-		ctrl.LoggerFrom(ctx).Info("tainted node", "taint.Key", taint.Key, "taint.Effect", taint.Effect)
+		ctrl.LoggerFrom(ctx).Info("tainted node", "taint-key", taint.Key, "taint-effect", taint.Effect)
 	}
 	if node.Labels[corev1.LabelNodeExcludeBalancers] != apiv1.ExcludeBalancersLabelValue {
 		node.Labels[corev1.LabelNodeExcludeBalancers] = apiv1.ExcludeBalancersLabelValue

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/drain"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
@@ -79,7 +80,7 @@ func (c *Controller) tellHeld(d *departure, decision *drain.Decision, refused []
 		if h.Cause == drain.CauseDoNotDisrupt && !h.Until.IsZero() {
 			c.Events.Publish(telemetry.Event{
 				Object: h.Pod, Type: corev1.EventTypeNormal, Reason: telemetry.EventDoNotDisruptUntil,
-				Message: "not disrupted until " + h.Until.UTC().Format(time.RFC3339),
+				Message: "Not evicted before " + h.Until.UTC().Format(time.RFC3339) + ": annotation " + apiv1.DoNotDisruptAnnotationKey,
 			})
 		}
 	}
@@ -91,7 +92,7 @@ func (c *Controller) tellHeld(d *departure, decision *drain.Decision, refused []
 	}
 	c.Events.Publish(telemetry.Event{
 		Object: d.node, Type: corev1.EventTypeWarning, Reason: telemetry.EventFailedDraining,
-		Message: describeHeld(held, decision.Remaining()),
+		Message: c.describeHeld(d, held, decision.Remaining()),
 	})
 }
 
@@ -102,12 +103,14 @@ func (c *Controller) tellUnprotected(d *departure, pod *corev1.Pod) {
 	case invalid:
 		c.Events.Publish(telemetry.Event{
 			Object: pod, Type: corev1.EventTypeWarning, Reason: telemetry.EventInvalidDoNotDisruptAnnotation,
-			Message: "the do-not-disrupt annotation is neither \"true\" nor a positive duration and protects nothing",
+			Message: fmt.Sprintf("Annotation %s=%q is ignored: use \"true\" or a positive duration such as 30m",
+				apiv1.DoNotDisruptAnnotationKey, pod.Annotations[apiv1.DoNotDisruptAnnotationKey]),
 		})
 	case !until.IsZero():
 		c.Events.Publish(telemetry.Event{
 			Object: pod, Type: corev1.EventTypeNormal, Reason: telemetry.EventDoNotDisruptGracePeriodElapsed,
-			Message: "no longer protected since " + until.UTC().Format(time.RFC3339),
+			Message: fmt.Sprintf("Annotation %s expired at %s; the pod may be evicted",
+				apiv1.DoNotDisruptAnnotationKey, until.UTC().Format(time.RFC3339)),
 		})
 	}
 }
@@ -115,19 +118,22 @@ func (c *Controller) tellUnprotected(d *departure, pod *corev1.Pod) {
 // mostNamed is how many pods an event names; more are counted.
 const mostNamed = 5
 
-func describeHeld(held []drain.Hold, remaining int) string {
+func (c *Controller) describeHeld(d *departure, held []drain.Hold, remaining int) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d of %d pods cannot be evicted: ", len(held), remaining)
+	fmt.Fprintf(&b, "Failed to drain node, %d of %d remaining pods cannot be evicted: ", len(held), remaining)
 	for i, h := range held[:min(len(held), mostNamed)] {
 		if i > 0 {
-			b.WriteString("; ")
+			b.WriteString(", ")
 		}
-		fmt.Fprintf(&b, "%s/%s (%s)", h.Pod.Namespace, h.Pod.Name, h.Cause)
+		why := "annotation " + apiv1.DoNotDisruptAnnotationKey
+		if h.Cause == drain.CauseBudget {
+			why = cmp.Or(c.attempts.why(d.node.UID, h.Pod.UID), "its PodDisruptionBudget allows no disruption")
+		}
+		fmt.Fprintf(&b, "%s/%s (%s)", h.Pod.Namespace, h.Pod.Name, why)
 	}
 	if more := len(held) - mostNamed; more > 0 {
-		fmt.Fprintf(&b, "; and %d more", more)
+		fmt.Fprintf(&b, " and %d more", more)
 	}
+	b.WriteString(". Fix: relax them, or set terminationGracePeriod in the NodePool to bound drains of future nodes")
 	return b.String()
 }
-
-// phr

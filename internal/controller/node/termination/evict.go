@@ -28,14 +28,16 @@ func (c *Controller) evict(ctx context.Context, d *departure, pod *corev1.Pod) (
 	switch {
 	case err == nil:
 		c.attempts.accept(d.node.UID, pod.UID, d.now)
-		c.told(d, pod, telemetry.EventEvicted, "evicted: ")
+		c.told(d, pod, telemetry.EventEvicted, func(cause string) string {
+			return fmt.Sprintf("Evicted pod: %s (node %s is being drained)", cause, d.node.Name)
+		})
 		return nil, nil
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
 		// The pod is gone, or gone and its name taken by another. The watch will say so.
 		c.attempts.accept(d.node.UID, pod.UID, d.now)
 		return nil, nil
 	case refusedByBudget(err):
-		retry := c.attempts.refuse(d.node, pod, d.now)
+		retry := c.attempts.refuse(d.node, pod, refusal(pod, err), d.now)
 		return &drain.Hold{Pod: pod, Cause: drain.CauseBudget, Until: retry}, nil
 	}
 	return nil, fmt.Errorf("evict pod %s/%s: %w", pod.Namespace, pod.Name, err)
@@ -46,6 +48,24 @@ func (c *Controller) evict(ctx context.Context, d *departure, pod *corev1.Pod) (
 func refusedByBudget(err error) bool {
 	return apierrors.IsTooManyRequests(err) ||
 		apierrors.IsInternalError(err) && strings.Contains(err.Error(), "more than one PodDisruptionBudget")
+}
+
+// refusal describes why the API server refused to evict a pod. The answer names the PodDisruptionBudget in a sentence only; if
+// the sentence is another one, the budget is not named.
+func refusal(pod *corev1.Pod, err error) string {
+	if !apierrors.IsTooManyRequests(err) {
+		return "selected by more than one PodDisruptionBudget, which the eviction API refuses"
+	}
+	var status apierrors.APIStatus
+	if errors.As(err, &status) && status.Status().Details != nil {
+		for _, cause := range status.Status().Details.Causes {
+			rest, named := strings.CutPrefix(cause.Message, "The disruption budget ")
+			if name, _, ok := strings.Cut(rest, " "); named && ok && cause.Type == policyv1.DisruptionBudgetCause {
+				return fmt.Sprintf("PodDisruptionBudget %s/%s allows no disruption", pod.Namespace, name)
+			}
+		}
+	}
+	return "its PodDisruptionBudget allows no disruption"
 }
 
 // code is the HTTP status of an answer as metrics label it; an error without one counts as a server's.
@@ -71,16 +91,19 @@ func (c *Controller) deleteByForce(ctx context.Context, d *departure, f drain.De
 		return fmt.Errorf("delete pod %s/%s: %w", f.Pod.Namespace, f.Pod.Name, err)
 	}
 	if c.attempts.force(d.node.UID, f.Pod.UID) {
-		c.told(d, f.Pod, telemetry.EventDisrupted, "deleted before its node goes: ")
+		c.told(d, f.Pod, telemetry.EventDisrupted, func(cause string) string {
+			return fmt.Sprintf("Deleted pod with %v to shut down: node %s reaches its termination deadline (%s); PodDisruptionBudgets do not apply",
+				f.Grace, d.node.Name, cause)
+		})
 	}
 	return nil
 }
 
 // told publishes an event about an eviction, and counts it.
-func (c *Controller) told(d *departure, pod *corev1.Pod, reason, prefix string) {
+func (c *Controller) told(d *departure, pod *corev1.Pod, reason string, message func(cause string) string) {
 	why := cause(d.claim)
 	c.Metrics.Pods.DrainedTotal.WithLabelValues(why).Inc()
 	c.Events.Publish(telemetry.Event{
-		Object: pod, Type: corev1.EventTypeNormal, Reason: reason, Message: prefix + why,
+		Object: pod, Type: corev1.EventTypeNormal, Reason: reason, Message: message(why),
 	})
 }

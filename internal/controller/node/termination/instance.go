@@ -25,7 +25,7 @@ func (c *Controller) volumesDone(d *departure, decision *drain.Decision) bool {
 	if !decision.Detached() {
 		c.Events.Publish(telemetry.Event{
 			Object: d.node, Type: corev1.EventTypeNormal, Reason: telemetry.EventAwaitingVolumeDetachment,
-			Message: "waiting for volumes to be detached: " + strings.Join(decision.Detaching, ", "),
+			Message: "Waiting for detachment of PersistentVolumes " + strings.Join(decision.Detaching, ", "),
 		})
 	}
 	if d.claim == nil {
@@ -34,10 +34,10 @@ func (c *Controller) volumesDone(d *departure, decision *drain.Decision) bool {
 	switch {
 	case !decision.Detached():
 		condition.SetUnknown(d.claim, apiv1.ConditionTypeVolumesDetached, apiv1.ReasonAwaitingVolumeDetachment,
-			strings.Join(decision.Detaching, ", "), d.now)
+			"Waiting for detachment of PersistentVolumes "+strings.Join(decision.Detaching, ", "), d.now)
 	case len(decision.Abandoned) > 0:
 		condition.SetFalse(d.claim, apiv1.ConditionTypeVolumesDetached, apiv1.ReasonTerminationGracePeriodElapsed,
-			strings.Join(decision.Abandoned, ", "), d.now)
+			"Not detached before the termination deadline: "+strings.Join(decision.Abandoned, ", "), d.now)
 	default:
 		condition.SetTrue(d.claim, apiv1.ConditionTypeVolumesDetached, d.now)
 	}

@@ -38,16 +38,16 @@ var stories = []struct {
 			pod("web"), pod("logs", daemon), pod("dns", critical), pod("cni", critical, daemon), pod("agent", tolerant)},
 		want: `
 			0s evicted web
-			0s event web Evicted: evicted: Forceful Termination
+			0s event web Evicted: Evicted pod: Forceful Termination (node node-1 is being drained)
 			5s gone web
 			5s evicted logs
-			5s event logs Evicted: evicted: Forceful Termination
+			5s event logs Evicted: Evicted pod: Forceful Termination (node node-1 is being drained)
 			10s gone logs
 			10s evicted dns
-			10s event dns Evicted: evicted: Forceful Termination
+			10s event dns Evicted: Evicted pod: Forceful Termination (node node-1 is being drained)
 			15s gone dns
 			15s evicted cni
-			15s event cni Evicted: evicted: Forceful Termination
+			15s event cni Evicted: Evicted pod: Forceful Termination (node node-1 is being drained)
 			20s gone cni
 			20s instance ending
 			30.125s node gone`,
@@ -60,10 +60,10 @@ var stories = []struct {
 		})},
 		want: `
 			0s claim deleted
-			0s event node-1 TerminationGracePeriodExpiring: all pods will be deleted by 2026-01-01T10:01:00Z
-			0s event node-1 FailedDraining: 1 of 1 pods cannot be evicted: default/job (annotation karpenter.sh/do-not-disrupt)
+			0s event node-1 TerminationGracePeriodExpiring: All pods will be deleted by 2026-01-01T10:01:00Z (termination deadline of the NodeClaim): PodDisruptionBudgets and do-not-disrupt do not delay it
+			0s event node-1 FailedDraining: Failed to drain node, 1 of 1 remaining pods cannot be evicted: default/job (annotation karpenter.sh/do-not-disrupt). Fix: relax them, or set terminationGracePeriod in the NodePool to bound drains of future nodes
 			55s deleted job with 5s
-			55s event job Disrupted: deleted before its node goes: Forceful Termination
+			55s event job Disrupted: Deleted pod with 5s to shut down: node node-1 reaches its termination deadline (Forceful Termination); PodDisruptionBudgets do not apply
 			1m0s gone job
 			1m0s instance ending
 			1m10.125s node gone`,
@@ -74,12 +74,12 @@ var stories = []struct {
 		setUp:   func(w *world) { w.budgetOpens["web"] = epoch.Add(60 * time.Second) },
 		want: `
 			0s evicted free
-			0s event free Evicted: evicted: Forceful Termination
-			0s event node-1 FailedDraining: 1 of 2 pods cannot be evicted: default/web (PodDisruptionBudget allows no disruption)
+			0s event free Evicted: Evicted pod: Forceful Termination (node node-1 is being drained)
+			0s event node-1 FailedDraining: Failed to drain node, 1 of 2 remaining pods cannot be evicted: default/web (its PodDisruptionBudget allows no disruption). Fix: relax them, or set terminationGracePeriod in the NodePool to bound drains of future nodes
 			5s gone free
-			5s event node-1 FailedDraining: 1 of 1 pods cannot be evicted: default/web (PodDisruptionBudget allows no disruption)
+			5s event node-1 FailedDraining: Failed to drain node, 1 of 1 remaining pods cannot be evicted: default/web (its PodDisruptionBudget allows no disruption). Fix: relax them, or set terminationGracePeriod in the NodePool to bound drains of future nodes
 			1m2.7s evicted web
-			1m2.7s event web Evicted: evicted: Forceful Termination
+			1m2.7s event web Evicted: Evicted pod: Forceful Termination (node node-1 is being drained)
 			1m7s gone web
 			1m7s instance ending
 			1m17.125s node gone`,
@@ -90,10 +90,10 @@ var stories = []struct {
 		setUp:   func(w *world) { w.twoBudgets["web"] = true },
 		want: `
 			0s evicted zoo
-			0s event zoo Evicted: evicted: Forceful Termination
-			0s event node-1 FailedDraining: 1 of 2 pods cannot be evicted: default/web (PodDisruptionBudget allows no disruption)
+			0s event zoo Evicted: Evicted pod: Forceful Termination (node node-1 is being drained)
+			0s event node-1 FailedDraining: Failed to drain node, 1 of 2 remaining pods cannot be evicted: default/web (selected by more than one PodDisruptionBudget, which the eviction API refuses). Fix: relax them, or set terminationGracePeriod in the NodePool to bound drains of future nodes
 			5s gone zoo
-			5s event node-1 FailedDraining: 1 of 1 pods cannot be evicted: default/web (PodDisruptionBudget allows no disruption)`,
+			5s event node-1 FailedDraining: Failed to drain node, 1 of 1 remaining pods cannot be evicted: default/web (selected by more than one PodDisruptionBudget, which the eviction API refuses). Fix: relax them, or set terminationGracePeriod in the NodePool to bound drains of future nodes`,
 	},
 	{
 		name: "the deadline is stronger than budgets and do-not-disrupt, and leaves each pod its grace period",
@@ -101,14 +101,14 @@ var stories = []struct {
 			pod("job", protected("true")), pod("web"), pod("logs", daemon)},
 		setUp: func(w *world) { w.budgetOpens["web"] = epoch.Add(time.Hour) },
 		want: `
-			0s event node-1 TerminationGracePeriodExpiring: all pods will be deleted by 2026-01-01T10:01:00Z
-			0s event node-1 FailedDraining: 2 of 3 pods cannot be evicted: default/job (annotation karpenter.sh/do-not-disrupt); default/web (PodDisruptionBudget allows no disruption)
+			0s event node-1 TerminationGracePeriodExpiring: All pods will be deleted by 2026-01-01T10:01:00Z (termination deadline of the NodeClaim): PodDisruptionBudgets and do-not-disrupt do not delay it
+			0s event node-1 FailedDraining: Failed to drain node, 2 of 3 remaining pods cannot be evicted: default/job (annotation karpenter.sh/do-not-disrupt), default/web (its PodDisruptionBudget allows no disruption). Fix: relax them, or set terminationGracePeriod in the NodePool to bound drains of future nodes
 			55s deleted job with 5s
-			55s event job Disrupted: deleted before its node goes: Forceful Termination
+			55s event job Disrupted: Deleted pod with 5s to shut down: node node-1 reaches its termination deadline (Forceful Termination); PodDisruptionBudgets do not apply
 			55s deleted logs with 5s
-			55s event logs Disrupted: deleted before its node goes: Forceful Termination
+			55s event logs Disrupted: Deleted pod with 5s to shut down: node node-1 reaches its termination deadline (Forceful Termination); PodDisruptionBudgets do not apply
 			55s deleted web with 5s
-			55s event web Disrupted: deleted before its node goes: Forceful Termination
+			55s event web Disrupted: Deleted pod with 5s to shut down: node node-1 reaches its termination deadline (Forceful Termination); PodDisruptionBudgets do not apply
 			1m0s gone job
 			1m0s gone logs
 			1m0s gone web
@@ -122,9 +122,9 @@ var stories = []struct {
 			p.Finalizers = []string{"test/kubelet"}
 		})},
 		want: `
-			0s event node-1 TerminationGracePeriodExpiring: all pods will be deleted by 2026-01-01T10:01:00Z
+			0s event node-1 TerminationGracePeriodExpiring: All pods will be deleted by 2026-01-01T10:01:00Z (termination deadline of the NodeClaim): PodDisruptionBudgets and do-not-disrupt do not delay it
 			0s deleted slow with 60s
-			0s event slow Disrupted: deleted before its node goes: Forceful Termination
+			0s event slow Disrupted: Deleted pod with 1m0s to shut down: node node-1 reaches its termination deadline (Forceful Termination); PodDisruptionBudgets do not apply
 			1m0s gone slow
 			1m0s instance ending
 			1m10.125s node gone`,
@@ -135,15 +135,15 @@ var stories = []struct {
 			pod("job", protected("3m")), pod("typo", protected("yes"))},
 		want: `
 			0s evicted typo
-			0s event typo Evicted: evicted: Forceful Termination
-			0s event job DoNotDisruptUntil: not disrupted until 2026-01-01T10:02:00Z
-			0s event typo InvalidDoNotDisruptAnnotation: the do-not-disrupt annotation is neither "true" nor a positive duration and protects nothing
-			0s event node-1 FailedDraining: 1 of 2 pods cannot be evicted: default/job (annotation karpenter.sh/do-not-disrupt)
+			0s event typo Evicted: Evicted pod: Forceful Termination (node node-1 is being drained)
+			0s event job DoNotDisruptUntil: Not evicted before 2026-01-01T10:02:00Z: annotation karpenter.sh/do-not-disrupt
+			0s event typo InvalidDoNotDisruptAnnotation: Annotation karpenter.sh/do-not-disrupt="yes" is ignored: use "true" or a positive duration such as 30m
+			0s event node-1 FailedDraining: Failed to drain node, 1 of 2 remaining pods cannot be evicted: default/job (annotation karpenter.sh/do-not-disrupt). Fix: relax them, or set terminationGracePeriod in the NodePool to bound drains of future nodes
 			5s gone typo
-			5s event node-1 FailedDraining: 1 of 1 pods cannot be evicted: default/job (annotation karpenter.sh/do-not-disrupt)
+			5s event node-1 FailedDraining: Failed to drain node, 1 of 1 remaining pods cannot be evicted: default/job (annotation karpenter.sh/do-not-disrupt). Fix: relax them, or set terminationGracePeriod in the NodePool to bound drains of future nodes
 			2m0s evicted job
-			2m0s event job Evicted: evicted: Forceful Termination
-			2m0s event job DoNotDisruptGracePeriodElapsed: no longer protected since 2026-01-01T10:02:00Z
+			2m0s event job Evicted: Evicted pod: Forceful Termination (node node-1 is being drained)
+			2m0s event job DoNotDisruptGracePeriodElapsed: Annotation karpenter.sh/do-not-disrupt expired at 2026-01-01T10:02:00Z; the pod may be evicted
 			2m5s gone job
 			2m5s instance ending
 			2m15.125s node gone`,
@@ -154,7 +154,7 @@ var stories = []struct {
 		setUp:   func(w *world) { w.hung["web"] = true },
 		want: `
 			0s evicted web
-			0s event web Evicted: evicted: Forceful Termination
+			0s event web Evicted: Evicted pod: Forceful Termination (node node-1 is being drained)
 			1m5s instance ending
 			1m15.125s node gone`,
 	},
@@ -164,7 +164,7 @@ var stories = []struct {
 			volumeClaim("cache", "pv-cache"), attachment("a-cache", "pv-cache"), attachment("a-data", "pv-data")},
 		setUp: func(w *world) { w.detach["a-data"] = epoch.Add(30 * time.Second) },
 		want: `
-			0s event node-1 AwaitingVolumeDetachment: waiting for volumes to be detached: pv-data
+			0s event node-1 AwaitingVolumeDetachment: Waiting for detachment of PersistentVolumes pv-data
 			30s detached a-data
 			30s instance ending
 			40.125s node gone`,
@@ -173,8 +173,8 @@ var stories = []struct {
 		name:    "volumes are given up at the deadline",
 		objects: []client.Object{leavingNode(), leavingClaim(deadline(time.Minute)), attachment("a-data", "pv-data")},
 		want: `
-			0s event node-1 TerminationGracePeriodExpiring: all pods will be deleted by 2026-01-01T10:01:00Z
-			0s event node-1 AwaitingVolumeDetachment: waiting for volumes to be detached: pv-data
+			0s event node-1 TerminationGracePeriodExpiring: All pods will be deleted by 2026-01-01T10:01:00Z (termination deadline of the NodeClaim): PodDisruptionBudgets and do-not-disrupt do not delay it
+			0s event node-1 AwaitingVolumeDetachment: Waiting for detachment of PersistentVolumes pv-data
 			1m0s instance ending
 			1m10.125s node gone`,
 	},
@@ -189,7 +189,7 @@ var stories = []struct {
 		objects: []client.Object{leavingNode(unready), leavingClaim(), pod("web")},
 		want: `
 			0s evicted web
-			0s event web Evicted: evicted: Forceful Termination
+			0s event web Evicted: Evicted pod: Forceful Termination (node node-1 is being drained)
 			5s gone web
 			5s instance ending
 			15.125s node gone`,
@@ -199,7 +199,7 @@ var stories = []struct {
 		objects: []client.Object{leavingNode(), pod("web")},
 		want: `
 			0s evicted web
-			0s event web Evicted: evicted: Forceful Termination
+			0s event web Evicted: Evicted pod: Forceful Termination (node node-1 is being drained)
 			5s gone web
 			5s instance ending
 			16.25s node gone`,
@@ -219,7 +219,7 @@ var stories = []struct {
 		objects: []client.Object{leavingNode(func(n *corev1.Node) { n.Spec.ProviderID = "" }), pod("web")},
 		want: `
 			0s evicted web
-			0s event web Evicted: evicted: Forceful Termination
+			0s event web Evicted: Evicted pod: Forceful Termination (node node-1 is being drained)
 			5s gone web
 			5s node gone`,
 	},
@@ -231,7 +231,7 @@ var stories = []struct {
 		span: time.Second,
 		want: `
 			0s evicted web
-			0s event web Evicted: evicted: Underutilized`,
+			0s event web Evicted: Evicted pod: Underutilized (node node-1 is being drained)`,
 	},
 }
 

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -70,7 +71,7 @@ func (c *Controller) watchTurns(ctx context.Context, q requestQueue) error {
 	c.Turns.OnOpen(func() {
 		nodes := &corev1.NodeList{}
 		if err := c.Client.List(ctx, nodes, client.UnsafeDisableDeepCopy); err != nil {
-			ctrl.LoggerFrom(ctx).Error(err, "cannot find the nodes that give pods away") // they look again by themselves
+			ctrl.LoggerFrom(ctx).Error(err, "failed to list nodes that are being drained") // they look again by themselves
 			return
 		}
 		for i := range nodes.Items {
@@ -127,7 +128,7 @@ func (c *Controller) requestsOfClaim(ctx context.Context, o client.Object) []ctr
 	}
 	nodes := &corev1.NodeList{}
 	if err := c.Client.List(ctx, nodes, client.MatchingFields{nodesByProvider: claim.Status.ProviderID}); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "cannot find the node of a claim", "NodeClaim", types.NamespacedName{Name: claim.Name})
+		ctrl.LoggerFrom(ctx).Error(err, "failed to find node of nodeclaim", "NodeClaim", klog.KRef("", claim.Name))
 		return nil
 	}
 	var requests []ctrl.Request

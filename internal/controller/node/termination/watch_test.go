@@ -66,7 +66,7 @@ func TestBackoffGrowsAndGoesOn(t *testing.T) {
 	node, web := leavingNode(), pod("web")
 	var got []time.Duration
 	for range 9 {
-		got = append(got, a.refuse(node, web, epoch).Sub(epoch))
+		got = append(got, a.refuse(node, web, "", epoch).Sub(epoch))
 		a.reopen(func(*corev1.Pod) bool { return true })
 	}
 	want := []time.Duration{100, 200, 400, 800, 1600, 3200, 6400, 10_000, 10_000}
@@ -80,7 +80,7 @@ func TestBackoffGrowsAndGoesOn(t *testing.T) {
 		t.Errorf("still held until %v", refused[web.UID])
 	}
 	a.accept(node.UID, web.UID, epoch)
-	if got := a.refuse(node, web, epoch).Sub(epoch); got != 100*time.Millisecond {
+	if got := a.refuse(node, web, "", epoch).Sub(epoch); got != 100*time.Millisecond {
 		t.Errorf("after an acceptance the delay is %s, want 100ms", got)
 	}
 }

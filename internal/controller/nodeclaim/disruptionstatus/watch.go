@@ -61,7 +61,7 @@ func (c *Controller) requests(
 ) []ctrl.Request {
 	var list apiv1.NodeClaimList
 	if err := c.Client.List(ctx, &list, selected); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "failed to list claims")
+		ctrl.LoggerFrom(ctx).Error(err, "failed to list NodeClaims")
 		return nil
 	}
 	var kept []*apiv1.NodeClaim

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -105,7 +106,7 @@ func (c *Controller) collect(ctx context.Context, claim *apiv1.NodeClaim) error 
 		return fmt.Errorf("get instance of claim %s: %w", claim.Name, err)
 	}
 	ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues(
-		"NodeClaim", map[string]string{"name": claim.Name}, "provider-id", claim.Status.ProviderID))
+		"NodeClaim", klog.KRef("", claim.Name), "provider-id", claim.Status.ProviderID))
 	_, err = dismiss.Claim(ctx, c.Client, c.Metrics.NodeClaims, claim, string(lifecycle.DeleteGarbageCollected))
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"maps"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
@@ -70,7 +71,7 @@ func (p *pass) patchNode(ctx context.Context, change func(*corev1.Node)) (*corev
 // nodeValues are the log fields of a claim that has a node.
 func nodeValues(claim *apiv1.NodeClaim, node *corev1.Node) []any {
 	return []any{
-		"Node", map[string]string{"name": node.Name},
+		"Node", klog.KRef("", node.Name),
 		"provider-id", claim.Status.ProviderID,
 	}
 }

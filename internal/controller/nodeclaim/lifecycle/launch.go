@@ -125,7 +125,7 @@ func (p *pass) launchFailed(ctx context.Context, a lifecycle.Launch, err error) 
 	case errors.As(err, &capacity):
 		p.Events.Publish(telemetry.Event{
 			Object: p.claim, Type: corev1.EventTypeWarning, Reason: telemetry.EventInsufficientCapacityError,
-			Message: cut("claim " + p.claim.Name + " cannot be launched: " + capacity.Error()),
+			Message: cut("NodeClaim " + p.claim.Name + " was not launched, is deleted and its pods are planned again: " + capacity.Error()),
 		})
 		ctrl.LoggerFrom(ctx).Error(err, "failed launching nodeclaim")
 		p.giveUp = lifecycle.DeleteInsufficientCapacity

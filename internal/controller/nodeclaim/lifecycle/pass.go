@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/duration"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/karpenter-go/karpenter/api/condition"
@@ -177,15 +178,21 @@ func (p *pass) noteFailed() {
 	}
 	switch p.giveUp {
 	case lifecycle.DeleteRegistrationTimeout:
-		p.Health.Record(uid, false)
+		p.Health.Fail(uid, apiv1.ReasonRegistrationFailed, p.notRegistered())
 	case lifecycle.DeleteLaunchTimeout:
 		c := condition.Get(p.claim, apiv1.ConditionTypeLaunched)
 		if c == nil || c.Reason == condition.ReasonAwaitingReconciliation {
-			p.Health.Record(uid, false)
+			p.Health.Fail(uid, apiv1.ReasonRegistrationFailed, p.notRegistered())
 			return
 		}
 		p.Health.Fail(uid, c.Reason, c.Message)
 	}
+}
+
+// notRegistered is the message about a claim that was given up, for the condition of its NodePool.
+func (p *pass) notRegistered() string {
+	return fmt.Sprintf("Node of NodeClaim %s did not register within %s: kubectl describe nodeclaim %[1]s shows the cause while it exists",
+		p.claim.Name, duration.HumanDuration(lifecycle.RegistrationTimeout))
 }
 
 func poolUID(claim *apiv1.NodeClaim) types.UID {

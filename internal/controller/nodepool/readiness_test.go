@@ -1,0 +1,31 @@
+package nodepool
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+)
+
+// The message of a NodePool has the cause from its node class, so that nobody has to look there. A NodePool stands in for a node
+// class whose Ready depends on other conditions.
+func TestJudgeClassNamesTheCause(t *testing.T) {
+	ref := &apiv1.NodeClassReference{Kind: "Class", Name: "default"}
+	for name, tt := range map[string]struct {
+		status metav1.ConditionStatus
+		want   string
+	}{
+		"not ready": {metav1.ConditionFalse, "Class default is not ready: ValidationSucceeded: spec.x is wrong"},
+		"unknown":   {metav1.ConditionUnknown, "Condition Ready of Class default is Unknown: ValidationSucceeded: spec.x is wrong"},
+	} {
+		class := &apiv1.NodePool{}
+		class.Status.Conditions = []metav1.Condition{
+			{Type: "Ready", Status: tt.status, Reason: "UnhealthyDependents", Message: "ValidationSucceeded=False"},
+			{Type: "ValidationSucceeded", Status: tt.status, Reason: "Wrong", Message: "spec.x is wrong"},
+		}
+		if got := judgeClass(class, ref); got.Message != tt.want {
+			t.Errorf("%s: %q, want %q", name, got.Message, tt.want)
+		}
+	}
+}
