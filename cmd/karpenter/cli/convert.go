@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/karpenter-go/karpenter/internal/convert"
+	"github.com/karpenter-go/karpenter/internal/report"
 )
 
 func convertCommand() *cobra.Command {
@@ -49,18 +50,26 @@ func convertCommand() *cobra.Command {
 			return err
 		}
 		for _, w := range result.Warnings {
-			fmt.Fprintln(cmd.ErrOrStderr(), "warning:", w)
+			level := "warning:"
+			if w.Invalid {
+				level = "error:"
+			}
+			fmt.Fprintln(cmd.ErrOrStderr(), level, w)
 		}
 		if dir != "" {
-			return writeFiles(dir, result.Files)
+			err = writeFiles(dir, result.Files)
+		} else {
+			_, err = cmd.OutOrStdout().Write(result.Text())
 		}
-		_, err = cmd.OutOrStdout().Write(result.Text())
+		if n := result.Invalid(); err == nil && n > 0 {
+			return fmt.Errorf("%s: the output is complete, but invalid in v1 where an error is listed", report.Count(n, "error"))
+		}
 		return err
 	}
 	return c
 }
 
-// manifestEndings are the names of files that a directory is searched for.
+// manifestEndings are the extensions of the files that are read in a directory.
 var manifestEndings = []string{".yaml", ".yml", ".json"}
 
 // readManifests reads files, and the manifests of directories and those below them, in order.
@@ -103,12 +112,12 @@ func writeFiles(dir string, files []convert.File) error {
 			target = filepath.Join(dir, "stdin.yaml")
 		}
 		if other, ok := taken[target]; ok {
-			return fmt.Errorf("write %s: both %s and %s would go there; convert them one by one", target, other, f.Name)
+			return fmt.Errorf("write %s: both %s and %s would be written there; convert them one by one", target, other, f.Name)
 		}
 		taken[target] = f.Name
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("make directory: %w", err)
+		return fmt.Errorf("create directory: %w", err)
 	}
 	for target, name := range taken {
 		i := slices.IndexFunc(files, func(f convert.File) bool { return f.Name == name })
