@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -22,24 +21,25 @@ func convertCommand() *cobra.Command {
 	var options convert.Options
 	c := &cobra.Command{
 		Use:   "convert -f FILE|DIR|-",
-		Short: "Convert manifests of older APIs to v1",
-		Long: "Convert manifests of older APIs to v1: Provisioner, AWSNodeTemplate, Machine, and NodePool, EC2NodeClass and\n" +
-			"NodeClaim of v1beta1. The result goes to standard output, warnings go to standard error.\n\n" +
-			"Documents that are v1 already, or of other kinds, come out as they are. What has no place in v1 is named.\n" +
-			"Give a pool and its node class together: some fields move from one to the other.",
+		Short: "Convert manifests of older API versions to v1",
+		Long: "Convert manifests of older API versions to v1: Provisioner, AWSNodeTemplate, Machine, and NodePool,\n" +
+			"EC2NodeClass and NodeClaim of v1beta1. Print the result to standard output and warnings to standard error.\n\n" +
+			"Documents of v1 and of other kinds are copied unchanged. A warning names each field that was changed or removed.\n" +
+			"Convert a NodePool together with its node class: some fields move from one to the other.\n" +
+			"Exit code 1 if the output is invalid in v1; each invalid field is listed as an error.",
 		Example: "  karpenter convert -f old.yaml | kubectl apply -f -\n" +
 			"  karpenter convert -f manifests/ --output-dir converted/\n" +
 			"  kubectl get provisioners,awsnodetemplates -o yaml | karpenter convert -f -",
-		Args: cobra.NoArgs,
+		Args: noArgs,
 	}
-	c.Flags().StringArrayVarP(&files, "filename", "f", nil, "file or directory of manifests, - for standard input; may be repeated")
-	c.Flags().StringVar(&dir, "output-dir", "", "write a file for each file here instead of to standard output")
-	c.Flags().StringVar(&options.Role, "role", "", "IAM role of nodes whose manifest names none")
-	c.Flags().StringVar(&options.Cluster, "cluster-name", "", "name of the cluster, for what has to be filled in")
-	c.Flags().BoolVar(&options.IgnoreDefaults, "ignore-defaults", false, "leave out the requirements that Provisioners had by default")
+	c.Flags().StringArrayVarP(&files, "filename", "f", nil, filesUsage)
+	c.Flags().StringVar(&dir, "output-dir", "", "Directory to write one file per input file to, instead of standard output")
+	c.Flags().StringVar(&options.Role, "role", "", "IAM role of node classes without role and instanceProfile (default KarpenterNodeRole-CLUSTER)")
+	c.Flags().StringVar(&options.Cluster, "cluster-name", "", "Name of the cluster, for placeholders (default: the value of the discovery tags)")
+	c.Flags().BoolVar(&options.IgnoreDefaults, "ignore-defaults", false, "Do not add the requirements that Provisioners had by default")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		if len(files) == 0 {
-			return coded{exitUsage, errors.New("-f FILE is missing; - reads standard input")}
+			return errNoFiles
 		}
 		in, err := readManifests(files, cmd.InOrStdin())
 		if err != nil {
