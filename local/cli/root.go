@@ -83,8 +83,13 @@ type app struct {
 func newRoot(programs Programs) *cobra.Command {
 	a := &app{programs: programs}
 	root := &cobra.Command{
-		Use:           "karpenter-local",
-		Short:         "A Kubernetes cluster on this machine, for Karpenter: no Docker, no cloud",
+		Use:   "karpenter-local",
+		Short: "Run a local Kubernetes cluster with Karpenter, without Docker or cloud",
+		Long:  "Run a Kubernetes cluster with Karpenter on this machine, without Docker or a cloud. AWS is emulated.",
+		Example: "  karpenter-local up\n" +
+			"  karpenter-local kubectl get nodes\n" +
+			"  karpenter-local aws instances\n" +
+			"  karpenter-local down",
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          usage(cobra.NoArgs),
@@ -92,11 +97,11 @@ func newRoot(programs Programs) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.PersistentFlags().StringVar(&a.dir, "dir", defaultDir, "directory of the cluster's state")
+	root.PersistentFlags().StringVar(&a.dir, "dir", defaultDir, "Directory of the cluster's state")
 	root.AddGroup(
-		&cobra.Group{ID: "cluster", Title: "The cluster:"},
-		&cobra.Group{ID: "use", Title: "Using it:"},
-		&cobra.Group{ID: "parts", Title: "Its parts (started by up):"},
+		&cobra.Group{ID: "cluster", Title: "Cluster commands:"},
+		&cobra.Group{ID: "use", Title: "Use the cluster:"},
+		&cobra.Group{ID: "parts", Title: "Parts of the cluster (started by up):"},
 	)
 	add(root, "cluster", a.up(), a.down(), a.status())
 	add(root, "use", a.demo(), a.kubectl(), a.aws(), a.kubeconfig(), a.logs())
@@ -118,7 +123,7 @@ func add(root *cobra.Command, group string, commands ...*cobra.Command) {
 func usage(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := check(cmd, args); err != nil {
-			return usageError{fmt.Errorf("%w (see %s --help)", err, cmd.CommandPath())}
+			return usageError{fmt.Errorf("%w. Run %s --help", err, cmd.CommandPath())}
 		}
 		return nil
 	}

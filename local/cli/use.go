@@ -34,7 +34,7 @@ func (a *app) kubectl() *cobra.Command {
 				return fmt.Errorf("open %s: %w", c.Dir(), cluster.ErrNone)
 			}
 			if err := os.Setenv("KUBECONFIG", c.Dir().Kubeconfig()); err != nil {
-				return fmt.Errorf("point kubectl at the cluster: %w", err)
+				return fmt.Errorf("set KUBECONFIG: %w", err)
 			}
 			if code := a.programs.Kubectl(args); code != 0 {
 				return exitCode(code)

@@ -97,7 +97,7 @@ func readManifests(names []string, stdin io.Reader) ([]convert.File, error) {
 			return nil, fmt.Errorf("read manifests: %w", err)
 		}
 		if len(files) == before {
-			return nil, fmt.Errorf("read manifests: %s has no %s file", name, strings.Join(manifestEndings, ", "))
+			return nil, fmt.Errorf("directory %s has no file with the extension %s", name, strings.Join(manifestEndings, ", "))
 		}
 	}
 	return files, nil
