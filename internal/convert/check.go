@@ -198,7 +198,8 @@ func (c *converter) look(d *document) {
 				" extract the manifest and convert it separately", found[1])
 		}
 		if kubelet := leftovers[0]; strings.Contains(line, kubelet[0]) {
-			c.warn(o, "line "+strconv.Itoa(number), "annotation %s has no effect in v1, copied unchanged; %s", kubelet[0], kubelet[1])
+			c.warn(o, "line "+strconv.Itoa(number), "annotation %s has no effect in v1, copied unchanged; fix: move its kubelet"+
+				" settings to spec.kubelet of the EC2NodeClass", kubelet[0])
 		}
 		for _, key := range slices.Sorted(maps.Keys(legacy.Renamed)) {
 			if strings.Contains(line, key) && !strings.Contains(line, key+"-") && !strings.HasPrefix(strings.TrimSpace(line), "#") {

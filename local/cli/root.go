@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -52,7 +53,10 @@ func Run(args []string, programs Programs) int {
 	defer stop()
 	root := newRoot(programs)
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	err := namesCommand(root, args)
+	if err == nil {
+		err = root.ExecuteContext(ctx)
+	}
 	if err == nil {
 		return 0
 	}
@@ -69,6 +73,34 @@ func Run(args []string, programs Programs) int {
 		return exitUnreachable
 	}
 	return exitFailed
+}
+
+// namesCommand returns an error if args name a command that does not exist. With --help, cobra would print the help of the
+// command above it instead.
+func namesCommand(root *cobra.Command, args []string) error {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	found, rest, err := root.Find(args)
+	if err != nil || !found.HasSubCommands() {
+		return nil // ExecuteContext reports it, or there is nothing to report
+	}
+	value := false // the next word is the value of a flag
+	for _, word := range rest {
+		switch {
+		case value:
+			value = false
+		case word == "--dir":
+			value = true
+		case !strings.HasPrefix(word, "-") && !strings.HasPrefix(word, "__"): // __complete is for shells
+			text := fmt.Sprintf("unknown command %q", word)
+			found.SuggestionsMinimumDistance = 2
+			if near := found.SuggestionsFor(word); len(near) > 0 {
+				return usageError{fmt.Errorf("%s, did you mean %q? Run %s --help", text, near[0], found.CommandPath())}
+			}
+			return usageError{fmt.Errorf("%s. Run %s --help", text, found.CommandPath())}
+		}
+	}
+	return nil
 }
 
 // errUnreachable marks a failure to reach the cluster or the emulator.
