@@ -92,6 +92,8 @@ func (a *app) awsICE() *cobra.Command {
 	cmd := a.emulatorCommand(&cobra.Command{
 		Use:   "ice TYPE/ZONE/CAPACITY",
 		Short: "Limit the capacity of instance pools (insufficient capacity errors), or restore it",
+		Long: "Limit the number of instances that matching pools can run. Launches beyond it fail with\n" +
+			"InsufficientInstanceCapacity. Running instances are not affected. An omitted part of the pattern matches any value.",
 		Example: "  karpenter-local aws ice m7a.large/us-east-1a/spot\n" +
 			"  karpenter-local aws ice 'c7*/*/on-demand' --limit 2",
 	}, cobra.ExactArgs(1), func(ctx context.Context, c control.Client, args []string) error {
@@ -160,6 +162,8 @@ func (a *app) awsBoot() *cobra.Command {
 	cmd := a.emulatorCommand(&cobra.Command{
 		Use:   "boot",
 		Short: "Change how new instances boot",
+		Long: "Change how new instances boot: the delay until they join the cluster, or that they never join. The change applies to\n" +
+			"instances that are launched later.",
 		Example: "  karpenter-local aws boot --delay 30s\n" +
 			"  karpenter-local aws boot --never --type m5.large",
 	}, cobra.NoArgs, func(ctx context.Context, c control.Client, _ []string) error {

@@ -40,6 +40,7 @@ func (a *app) awsFail() *cobra.Command {
 	cmd := a.emulatorCommand(&cobra.Command{
 		Use:     "fail OP CODE",
 		Short:   "Make an operation fail with an error code",
+		Long:    "Make an operation fail with an error code, until cleared or for a number of calls.",
 		Example: "  karpenter-local aws fail CreateFleet UnauthorizedOperation --times 3",
 	}, cobra.ExactArgs(2), func(ctx context.Context, c control.Client, args []string) error {
 		f.Op, f.Code = args[0], args[1]
@@ -98,6 +99,8 @@ func (a *app) awsInterrupt() *cobra.Command {
 	cmd = a.emulatorCommand(&cobra.Command{
 		Use:   "interrupt INSTANCE | --random N",
 		Short: "Interrupt spot instances, with a notice of two minutes",
+		Long: "Interrupt spot instances as EC2 does: send an interruption warning to the queue, and terminate the instance two\n" +
+			"minutes later. Print the IDs of the instances.",
 		Example: "  karpenter-local aws interrupt i-0123456789abcdef0\n" +
 			"  karpenter-local aws interrupt --random 2",
 	}, cobra.MaximumNArgs(1), func(ctx context.Context, c control.Client, args []string) error {

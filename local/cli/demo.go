@@ -27,6 +27,8 @@ func (a *app) demo() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Apply the quickstart, scale it up and show its nodes",
+		Long: "Apply examples/quickstart to the running cluster, scale its workload up, and show the nodes until all pods run.\n" +
+			"Then print commands to try next.",
 		Example: "  karpenter-local demo\n" +
 			"  karpenter-local demo --pods 50 --timeout 10m",
 		Args: usage(cobra.NoArgs),

@@ -122,6 +122,8 @@ func (a *app) status() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show the state of the cluster; exit code 1 unless all parts are healthy",
+		Long: "Show the state, process ID and address of each part of the cluster. The exit code is 1 unless all parts are\n" +
+			"healthy.",
 		Example: "  karpenter-local status\n" +
 			"  karpenter-local status -o json",
 		Args: usage(cobra.NoArgs),

@@ -23,6 +23,7 @@ func (a *app) logs() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "logs PART",
 		Short: "Print the log of a part",
+		Long:  "Print the log of a part of the cluster. karpenter-local status lists the parts.",
 		Example: "  karpenter-local logs karpenter\n" +
 			"  karpenter-local logs kube-scheduler -f",
 		Args: usage(cobra.ExactArgs(1)),
