@@ -133,7 +133,7 @@ func (l *linter) object(ctx context.Context, o *object) error {
 	delete(stripped.Object, "status")
 	stored, errs := l.checker.Create(ctx, stripped)
 	if len(errs) > 0 {
-		// A server stops at the first kind of mistake. What it refuses is taken out, so that one look finds all.
+		// A server stops at the first kind of mistake. invalid fields are removed, so that one run finds all.
 		remove(stripped.Object, errs)
 		var more field.ErrorList
 		stored, more = l.checker.Create(ctx, stripped)
@@ -141,7 +141,7 @@ func (l *linter) object(ctx context.Context, o *object) error {
 			l.at(o, "invalid-manifest", e.Field, l.fix(o, e), "%s", problem(e))
 		}
 		if len(more) > 0 {
-			l.refused(o, stripped, append(errs, more...))
+			l.checkRest(o, stripped, append(errs, more...))
 			return nil
 		}
 	}

@@ -49,7 +49,7 @@ func replicaCount(n int64) string {
 	return fmt.Sprintf("%d replicas", n)
 }
 
-// guards finds workloads with pods that more than one budget selects: the API server then refuses every eviction.
+// guards finds workloads with pods that more than one budget selects: the API server then rejects every eviction.
 func (l *linter) guards(o *object, template []string) {
 	have, _, err := unstructured.NestedStringMap(o.content.Object, append(slices.Clone(template), "metadata", "labels")...)
 	if err != nil || len(have) == 0 {

@@ -32,8 +32,8 @@ func cutLast(path string) (before, after string, found bool) {
 	return path[:max(i, 0)], path[i+1:], i >= 0
 }
 
-// refused applies to what is left of a pool, content, the rules that rest on nothing that the server refuses.
-func (l *linter) refused(o *object, content *unstructured.Unstructured, errs field.ErrorList) {
+// checkRest applies to content, a NodePool without its invalid fields, the rules that do not depend on these fields.
+func (l *linter) checkRest(o *object, content *unstructured.Unstructured, errs field.ErrorList) {
 	if o.content.GetKind() != "NodePool" {
 		return
 	}
@@ -134,7 +134,7 @@ func problem(e *field.Error) string {
 	return e.ErrorBody()
 }
 
-// fix returns what to do about a refusal.
+// fix returns how to correct an error of the API server.
 func (l *linter) fix(o *object, e *field.Error) string {
 	if fix, ok := moved[e.Field]; ok {
 		return fix
