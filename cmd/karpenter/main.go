@@ -1,4 +1,4 @@
-// Command karpenter launches the nodes that pending pods need and ends those that nothing needs any more.
+// Command karpenter launches nodes for pending pods and removes nodes that are not needed.
 package main
 
 import (

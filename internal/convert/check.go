@@ -20,8 +20,8 @@ import (
 	"github.com/karpenter-go/karpenter/api/legacy"
 )
 
-// check holds everything that comes out against the schemas of the CRDs: fields that no schema knows are taken out and
-// named, all else that a server would refuse is named.
+// check validates the output against the schemas of the CRDs. It removes unknown fields of converted objects with a warning,
+// and adds an invalid warning for everything else that the API server would reject.
 func (c *converter) check() error {
 	var objects []*object
 	for _, d := range c.docs {
@@ -51,20 +51,26 @@ func (c *converter) verify(checker *admission.Checker, o *object) {
 		path := e.Field
 		if strings.Contains(e.Detail, "unknown field") && o.changed() {
 			if f := removeAt(o.root, path); f != nil {
-				c.warn(o, path, "has no place in v1 and is left out: %s", brief(f))
+				c.warn(o, path, "not supported in v1, removed: %s", brief(f))
 				continue
 			}
 		}
 		if strings.Contains(e.Detail, "unknown field") {
-			c.warn(o, path, "is no field of v1: the API server will refuse it; if the manifest was written for v1beta1, say so in its"+
-				" apiVersion and convert it again")
+			c.invalid(o, path, "the API server", "unknown field", "remove it or correct its name; if the manifest was written for"+
+				" v1beta1, set that apiVersion and convert it again")
 			continue
 		}
 		if o.doc.template != nil && o.doc.template.in(e.Error()+scalar(atPath(o.root, path))) {
-			continue // whether the value is good shows when the template is filled in
+			continue // the value is known only when the template is rendered
 		}
-		c.warn(o, path, "the API server will refuse it: %s", e.ErrorBody())
+		c.invalid(o, path, "the API server", e.ErrorBody(), "correct the value in the input")
 	}
+}
+
+// invalid notes that server rejects a field of the output.
+func (c *converter) invalid(o *object, field, server, problem, fix string) {
+	c.warn(o, field, "invalid in v1, %s rejects it: %s; fix: %s", server, problem, fix)
+	c.warnings[len(c.warnings)-1].Invalid = true
 }
 
 // names looks at what the schemas leave to others: the object's name, which the server judges, and the values of
@@ -73,7 +79,7 @@ func (c *converter) names(o *object) {
 	t := o.doc.template
 	name := scalar(at(o.root, "metadata", "name"))
 	if wrong := validation.NameIsDNSSubdomain(name, false); name != "" && !t.in(name) && len(wrong) > 0 {
-		c.warn(o, "metadata.name", "the API server will refuse it: %q: %s", name, wrong[0])
+		c.invalid(o, "metadata.name", "the API server", fmt.Sprintf("%q: %s", name, wrong[0]), "correct the name in the input")
 	}
 	for _, path := range []string{"spec.template.spec.requirements", "spec.requirements"} {
 		list := atPath(o.root, path)
@@ -87,7 +93,8 @@ func (c *converter) names(o *object) {
 			}
 			for j, v := range values.Content {
 				if wrong := apivalidation.IsValidLabelValue(v.Value); v.Kind == yaml.ScalarNode && !t.in(v.Value) && len(wrong) > 0 {
-					c.warn(o, fmt.Sprintf("%s[%d].values[%d]", path, i, j), "the controller will refuse it: %q: %s", v.Value, wrong[0])
+					c.invalid(o, fmt.Sprintf("%s[%d].values[%d]", path, i, j), "the controller", fmt.Sprintf("%q: %s", v.Value, wrong[0]),
+						"correct the value in the input")
 				}
 			}
 		}
@@ -161,16 +168,16 @@ func (c *converter) expressions(d *document) {
 	kept := d.template.show(out)
 	for _, e := range d.template.expressions {
 		if !strings.Contains(kept, e) && output.FindStringSubmatch(e) == nil {
-			c.warn(d.objects[0], "", "the template expression %s is left out with what it belonged to",
+			c.warn(d.objects[0], "", "removed the template expression %s with the field that contained it",
 				strings.Join(strings.Fields(e), " "))
 		}
 	}
 	before, after := statements(d.template.show(d.template.hidden)), statements(kept)
 	switch {
 	case !slices.Equal(before, after):
-		c.warn(d.objects[0], "", "template statements stand in another order now, because fields have moved: put them right by hand")
+		c.warn(d.objects[0], "", "template statements are in another order because fields were moved; fix: restore their order by hand")
 	case len(before) > 0:
-		c.warn(d.objects[0], "", "holds template statements; look whether they still surround what they did")
+		c.warn(d.objects[0], "", "contains template statements; fix: check their placement")
 	}
 }
 
@@ -187,15 +194,16 @@ func (c *converter) look(d *document) {
 	for line := range strings.Lines(d.body) {
 		number++
 		if found := inside.FindStringSubmatch(line); found != nil && !strings.HasPrefix(strings.TrimSpace(line), "#") {
-			c.warn(o, "line "+strconv.Itoa(number), "speaks of %s in the middle of another document, which is passed on as it is:"+
-				" take the manifest out and convert it", found[1])
+			c.warn(o, "line "+strconv.Itoa(number), "contains %s embedded in another document, copied unchanged; fix:"+
+				" extract the manifest and convert it separately", found[1])
 		}
 		if kubelet := leftovers[0]; strings.Contains(line, kubelet[0]) {
-			c.warn(o, "line "+strconv.Itoa(number), "%s holds %s; this document is passed on as it is", kubelet[0], kubelet[1])
+			c.warn(o, "line "+strconv.Itoa(number), "annotation %s has no effect in v1, copied unchanged; fix: move its kubelet"+
+				" settings to spec.kubelet of the EC2NodeClass", kubelet[0])
 		}
 		for _, key := range slices.Sorted(maps.Keys(legacy.Renamed)) {
 			if strings.Contains(line, key) && !strings.Contains(line, key+"-") && !strings.HasPrefix(strings.TrimSpace(line), "#") {
-				c.warn(o, "line "+strconv.Itoa(number), "%s is called %s now; this document is passed on as it is", key, legacy.Renamed[key])
+				c.warn(o, "line "+strconv.Itoa(number), "%s was renamed to %s in v1, copied unchanged; fix: rename it", key, legacy.Renamed[key])
 			}
 		}
 	}

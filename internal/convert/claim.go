@@ -13,7 +13,7 @@ var claimFields = append([]string{"resources"}, poolSpecFields...)
 // rather than for applying.
 func (c *converter) claim(o *object) {
 	spec := c.head(o, legacy.CoreGroup+"/v1", "NodeClaim")
-	c.warn(o, "", "claims are made by the controller: apply this one only if you know why")
+	c.warn(o, "", "NodeClaims are created by the controller; fix: remove it, unless you restore a backup")
 	p := &pool{object: o}
 	if f := take(spec, "machineTemplateRef"); f.ok() {
 		put(spec, "nodeClassRef", f)
@@ -28,12 +28,12 @@ func (c *converter) claim(o *object) {
 	p.setTaints(c, spec)
 	for _, key := range []string{"kubelet", "kubeletConfiguration"} {
 		if f := take(spec, key); f.ok() {
-			c.warn(o, "spec."+key, "belongs to the node class and is left out: %s", brief(f.value))
+			c.warn(o, "spec."+key, "not supported in a NodeClaim of v1, removed: %s", brief(f.value))
 		}
 	}
 	for i := 0; i+1 < len(spec.Content); {
 		if key := spec.Content[i].Value; !slices.Contains(claimFields, key) {
-			c.warn(o, "spec."+key, "has no place in v1 and is left out: %s", brief(spec.Content[i+1]))
+			c.warn(o, "spec."+key, "not supported in v1, removed: %s", brief(spec.Content[i+1]))
 			take(spec, key)
 			continue
 		}

@@ -48,7 +48,7 @@ func (c *converter) classSpec(o *object, path string, spec *yaml.Node) {
 		if list == nil || list.Kind != yaml.SequenceNode || get(spec, f[1]) != nil {
 			continue
 		}
-		c.warn(o, path+"."+f[0], "is a list of ids and becomes %s", f[1])
+		c.warn(o, path+"."+f[0], "list of IDs converted to %s", f[1])
 		terms := rename(spec, f[0], f[1]).value
 		for i, id := range terms.Content {
 			terms.Content[i] = mapping("id", id)
@@ -59,8 +59,8 @@ func (c *converter) classSpec(o *object, path string, spec *yaml.Node) {
 	c.selector(o, path, spec, "securityGroupSelector", "securityGroupSelectorTerms")
 	for _, key := range []string{"launchTemplate", "launchTemplateName"} {
 		if f := take(spec, key); f.ok() {
-			c.warn(o, path+"."+key, "v1 has no launch templates of your own; left out: %s. Carry over what is in it: image to"+
-				" amiSelectorTerms, user data to userData, disks to blockDeviceMappings, groups to securityGroupSelectorTerms", brief(f.value))
+			c.warn(o, path+"."+key, "launch templates are not supported in v1, removed: %s; fix: move its image to"+
+				" amiSelectorTerms, user data to userData, disks to blockDeviceMappings, security groups to securityGroupSelectorTerms", brief(f.value))
 		}
 	}
 	c.identity(o, path, spec)
@@ -92,11 +92,11 @@ func (c *converter) unknown(o *object, path string, spec *yaml.Node) {
 		hint := ""
 		switch {
 		case key == "kubernetesVersion":
-			hint = "; nodes get the version of the control plane, by the image that is selected"
+			hint = "; nodes get the version of the control plane"
 		case strings.HasPrefix(key, "instanceType") || slices.Contains(poolSpecFields, key):
-			hint = "; it belongs to a NodePool"
+			hint = "; fix: set it in a NodePool"
 		}
-		c.warn(o, path+"."+key, "has no place in v1 and is left out: %s%s", brief(value), hint)
+		c.warn(o, path+"."+key, "not supported in v1, removed: %s%s", brief(value), hint)
 	}
 }
 
@@ -111,7 +111,7 @@ func (c *converter) identity(o *object, path string, spec *yaml.Node) {
 	}
 	switch {
 	case role != nil && !null(role) && profile != nil && !null(profile):
-		c.warn(o, path+".instanceProfile", "left out, since role is given: %s", brief(profile))
+		c.warn(o, path+".instanceProfile", "removed because role is set: %s", brief(profile))
 		take(spec, "instanceProfile")
 	case role != nil && !null(role) || profile != nil && !null(profile):
 	default:
@@ -119,8 +119,8 @@ func (c *converter) identity(o *object, path string, spec *yaml.Node) {
 		if name == "" {
 			name = "KarpenterNodeRole-" + c.cluster
 		}
-		c.warn(o, path+".role", "has neither role nor instanceProfile (a default instance profile was a setting once); role is"+
-			" %s now: put the role of your nodes there, or give --role", name)
+		c.warn(o, path+".role", "neither role nor instanceProfile is set: role set to %s; fix: set it to the role of your"+
+			" nodes, or pass --role", name)
 		set(spec, "role", text(name))
 	}
 }
@@ -138,11 +138,11 @@ func (c *converter) identityByOtherNames(o *object, path string, spec *yaml.Node
 		switch now := get(spec, n[1]); {
 		case !f.ok():
 		case f.value.Kind != yaml.ScalarNode:
-			c.warn(o, path+"."+n[0], "has no place in v1 and is left out: %s", brief(f.value))
+			c.warn(o, path+"."+n[0], "not supported in v1, removed: %s", brief(f.value))
 		case now != nil && !null(now):
-			c.warn(o, path+"."+n[0], "left out, since %s is given: %s", n[1], brief(f.value))
+			c.warn(o, path+"."+n[0], "removed because %s is set: %s", n[1], brief(f.value))
 		default:
-			c.warn(o, path+"."+n[0], "is no field of any version: it is read as %s", n[1])
+			c.warn(o, path+"."+n[0], "unknown field, interpreted as %s", n[1])
 			put(spec, n[1], f)
 		}
 	}
@@ -153,7 +153,7 @@ func (c *converter) identityByOtherNames(o *object, path string, spec *yaml.Node
 		}
 		was := v.Value
 		v.Value = was[strings.LastIndexByte(was, '/')+1:]
-		c.warn(o, path+"."+key[0], "is a name in v1 and no ARN: %s is %s now", was, v.Value)
+		c.warn(o, path+"."+key[0], "ARN %s converted to the name %s", was, v.Value)
 	}
 }
 
@@ -171,7 +171,7 @@ func (c *converter) tags(o *object, path string, tags *yaml.Node) {
 	}
 	for i := 0; i+1 < len(tags.Content); {
 		if key := tags.Content[i].Value; reservedTag(key) {
-			c.warn(o, path+".tags["+key+"]", "left out: Karpenter sets it itself")
+			c.warn(o, path+".tags["+key+"]", "removed: Karpenter sets this tag")
 			take(tags, key)
 			continue
 		}
@@ -189,7 +189,7 @@ func (c *converter) disks(o *object, path string, list *yaml.Node) {
 		for _, f := range [][2]string{{"type", "volumeType"}, {"size", "volumeSize"}} {
 			if ebs := get(disk, "ebs"); get(ebs, f[0]) != nil && get(ebs, f[1]) == nil {
 				rename(ebs, f[0], f[1])
-				c.warn(o, field+"."+f[0], "is called %s", f[1])
+				c.warn(o, field+"."+f[0], "renamed to %s", f[1])
 			}
 		}
 		for _, key := range []string{"encrypted", "deleteOnTermination"} {
@@ -203,7 +203,7 @@ func (c *converter) disks(o *object, path string, list *yaml.Node) {
 			continue
 		}
 		if now := volumeSize(size.Value); now != size.Value && now != "" {
-			c.warn(o, field+".volumeSize", "%s is no size of v1 and is %s now", size.Value, now)
+			c.warn(o, field+".volumeSize", "%s converted to %s", size.Value, now)
 			size.Value, size.Tag = now, "!!str"
 		}
 	}
@@ -242,7 +242,7 @@ func (c *converter) metadataOptions(o *object, path string, spec *yaml.Node) {
 	options := child(spec, "metadataOptions")
 	if get(options, "httpPutResponseHopLimit") == nil {
 		set(options, "httpPutResponseHopLimit", number(2))
-		c.warn(o, path+".metadataOptions.httpPutResponseHopLimit", "the default was 2 and is 1 in v1, so 2 is written out; with 1,"+
-			" pods outside the host network do not reach the instance metadata service, which is safer")
+		c.warn(o, path+".metadataOptions.httpPutResponseHopLimit", "set to 2, the default before v1 (v1 default: 1); with 1,"+
+			" only pods in the host network reach the instance metadata service, which is safer")
 	}
 }

@@ -35,13 +35,26 @@ type Options struct {
 // schemas are compiled once, when first needed.
 var schemas = sync.OnceValues(admission.New)
 
-// A Warning is something that the reader of the output should know.
+// A Warning says what was changed or removed without an equivalent, or what must be done by hand: then it ends with a fix.
 type Warning struct {
 	File     string
 	Document int    // from 1, as documents are counted in the file
 	Object   string // kind and name as in the input, such as "Provisioner default"; may be empty
 	Field    string // path of the field in the input; may be empty
 	Text     string
+	// Invalid says that the API server or the controller rejects the output because of this field.
+	Invalid bool
+}
+
+// Invalid counts the fields of the output that the API server or the controller rejects.
+func (r Result) Invalid() int {
+	n := 0
+	for _, w := range r.Warnings {
+		if w.Invalid {
+			n++
+		}
+	}
+	return n
 }
 
 // String returns the warning on one line.

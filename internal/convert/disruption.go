@@ -21,7 +21,7 @@ var policies = map[string]string{
 func (p *pool) setDisruption(c *converter, old, spec, inner *yaml.Node) {
 	f := take(old, "disruption")
 	if f.ok() && f.value.Kind != yaml.MappingNode {
-		c.warn(p.object, "spec.disruption", "is no mapping and is left out: %s", brief(f.value))
+		c.warn(p.object, "spec.disruption", "not a mapping, removed: %s", brief(f.value))
 		f = pair{}
 	}
 	if !f.ok() {
@@ -42,7 +42,7 @@ func (p *pool) setDisruption(c *converter, old, spec, inner *yaml.Node) {
 		if get(inner, "expireAfter") == nil {
 			put(inner, "expireAfter", moved)
 		} else {
-			c.warn(p.object, "spec.disruption.expireAfter", "left out, since spec.template.spec.expireAfter is given: %s", brief(moved.value))
+			c.warn(p.object, "spec.disruption.expireAfter", "removed because spec.template.spec.expireAfter is set: %s", brief(moved.value))
 		}
 	}
 	p.setExpiry(c, old, disruption, inner)
@@ -80,10 +80,10 @@ func (p *pool) policyInTemplate(c *converter, policy *yaml.Node) {
 	}
 	const was, is = "WhenUnderutilized", "WhenEmptyOrUnderutilized"
 	if t.replace(policy.Value, was, is) {
-		c.warn(p.object, "spec.disruption.consolidationPolicy", "%s in the template expression is %s now", was, is)
+		c.warn(p.object, "spec.disruption.consolidationPolicy", "%s in the template expression renamed to %s", was, is)
 		return
 	}
-	c.warn(p.object, "spec.disruption.consolidationPolicy", "is a template expression: what it stands for must not be %s, but %s", was, is)
+	c.warn(p.object, "spec.disruption.consolidationPolicy", "value is a template expression; fix: make sure that it does not render to %s; use %s", was, is)
 }
 
 // setExpiry converts the age at which nodes are replaced. Provisioners that said nothing kept their nodes for ever.
@@ -120,14 +120,14 @@ func (p *pool) setPolicy(c *converter, old, disruption *yaml.Node) {
 		}
 		p.policyInTemplate(c, policy)
 		if empty.ok() {
-			c.warn(p.object, "spec.ttlSecondsAfterEmpty", "left out, since a consolidationPolicy is given: %s", brief(empty.value))
+			c.warn(p.object, "spec.ttlSecondsAfterEmpty", "removed because consolidationPolicy is set: %s", brief(empty.value))
 		}
 		if get(disruption, "consolidateAfter") == nil {
 			set(disruption, "consolidateAfter", text("0s"))
 		}
 	case enabled:
 		if empty.ok() {
-			c.warn(p.object, "spec.ttlSecondsAfterEmpty", "left out: consolidation removes empty nodes too, and was never allowed beside it")
+			c.warn(p.object, "spec.ttlSecondsAfterEmpty", "removed because consolidation is enabled, which also removes empty nodes")
 		}
 		put(disruption, "consolidationPolicy", pair{keyOf(consolidation), text("WhenEmptyOrUnderutilized")})
 		if get(disruption, "consolidateAfter") == nil {
@@ -140,14 +140,14 @@ func (p *pool) setPolicy(c *converter, old, disruption *yaml.Node) {
 		put(disruption, "consolidationPolicy", pair{key, text("WhenEmpty")})
 		after.Value, after.Tag, after.Style = empty.value.Value+"s", "!!str", 0
 		if have := get(disruption, "consolidateAfter"); have != nil {
-			c.warn(p.object, "spec.consolidateAfter", "left out, since ttlSecondsAfterEmpty is given: %s", brief(have))
+			c.warn(p.object, "spec.consolidateAfter", "removed because ttlSecondsAfterEmpty is set: %s", brief(have))
 		}
 		put(disruption, "consolidateAfter", pair{behind, after})
 	case p.alpha && get(disruption, "consolidateAfter") == nil:
 		set(disruption, "consolidationPolicy", text("WhenEmpty"))
 		set(disruption, "consolidateAfter", text("Never"))
-		c.warn(p.object, "spec", "a Provisioner without ttlSecondsAfterEmpty and consolidation kept empty nodes for ever, and so"+
-			" does consolidateAfter: Never; remove it to save money")
+		c.warn(p.object, "spec", "set consolidateAfter: Never, because the Provisioner has neither ttlSecondsAfterEmpty nor"+
+			" consolidation and kept empty nodes; fix: remove it to let Karpenter remove empty nodes")
 	}
 }
 
@@ -185,7 +185,7 @@ func (p *pool) duration(c *converter, field string, n *yaml.Node) {
 		return
 	}
 	n.Tag, n.Style = "!!str", 0
-	c.warn(p.object, field, "%q is no duration of v1 and is %s now", was, n.Value)
+	c.warn(p.object, field, "%q converted to %s", was, n.Value)
 }
 
 // budgets makes the numbers in budgets strings.
@@ -196,13 +196,13 @@ func (p *pool) budgets(c *converter, list *yaml.Node) {
 	for i, b := range list.Content {
 		field := fmt.Sprintf("spec.disruption.budgets[%d]", i)
 		if f := take(b, "crontab"); f.ok() {
-			c.warn(p.object, field+".crontab", "is called schedule now")
+			c.warn(p.object, field+".crontab", "renamed to schedule")
 			put(b, "schedule", f)
 		}
 		if n := get(b, "duration"); n != nil && minutes.MatchString(n.Value) {
 			was := n.Value
 			n.Value = minutes.FindStringSubmatch(was)[1] + "m"
-			c.warn(p.object, field+".duration", "%q is no duration of v1 and is %s now", was, n.Value)
+			c.warn(p.object, field+".duration", "%q converted to %s", was, n.Value)
 		}
 		for _, key := range []string{"nodes", "schedule"} {
 			if n := get(b, key); n != nil {

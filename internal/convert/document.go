@@ -77,12 +77,12 @@ var heredoc = regexp.MustCompile(`<<[-~]?\s*["']?[A-Z]+\b`)
 // hint returns what may be wrong with a document that cannot be parsed.
 func (d *document) hint() string {
 	if heredoc.MatchString(d.body) {
-		return " (it looks like a script or a Terraform file with the manifest in it: take the manifest out of it)"
+		return " (looks like a script or Terraform file: extract the manifest)"
 	}
 	if d.template == nil {
 		return ""
 	}
-	return fmt.Sprintf(" (it holds template expressions, such as %s: render it first, for example with helm template or envsubst)",
+	return fmt.Sprintf(" (contains template expressions such as %s: render it first, for example with helm template or envsubst)",
 		strings.Join(strings.Fields(d.template.expressions[0]), " "))
 }
 
@@ -90,12 +90,12 @@ func (d *document) hint() string {
 func parse(source string) (node *yaml.Node, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			node, err = nil, fmt.Errorf("no YAML: %v", r)
+			node, err = nil, fmt.Errorf("not valid YAML: %v", r)
 		}
 	}()
 	node = &yaml.Node{}
 	if err := yaml.Unmarshal([]byte(source), node); err != nil {
-		return nil, fmt.Errorf("no YAML: %s", strings.TrimPrefix(err.Error(), "yaml: "))
+		return nil, fmt.Errorf("not valid YAML: %s", strings.TrimPrefix(err.Error(), "yaml: "))
 	}
 	return node, nil
 }

@@ -17,7 +17,7 @@ var families = map[string]string{
 func (c *converter) images(o *object, path string, spec *yaml.Node) {
 	c.selector(o, path, spec, "amiSelector", "amiSelectorTerms")
 	if f := take(spec, "ami"); f.ok() && f.value.Kind == yaml.ScalarNode && get(spec, "amiSelectorTerms") == nil {
-		c.warn(o, path+".ami", "is no field of any version: it is an amiSelectorTerm now")
+		c.warn(o, path+".ami", "unknown field, interpreted as amiSelectorTerms")
 		set(spec, "amiSelectorTerms", sequence(mapping("id", f.value)))
 	}
 	terms := get(spec, "amiSelectorTerms")
@@ -36,7 +36,7 @@ func (c *converter) images(o *object, path string, spec *yaml.Node) {
 	}
 	if family != nil {
 		if known, ok := families[strings.ToLower(family.Value)]; ok && known != family.Value {
-			c.warn(o, path+".amiFamily", "%s is written %s", family.Value, known)
+			c.warn(o, path+".amiFamily", "%s converted to %s", family.Value, known)
 			family.Value = known
 		}
 	}
@@ -45,7 +45,7 @@ func (c *converter) images(o *object, path string, spec *yaml.Node) {
 	}
 	if terms != nil {
 		if family == nil {
-			c.warn(o, path+".amiFamily", "is missing, and needed beside amiSelectorTerms without alias; it is %s now, as it was by default",
+			c.warn(o, path+".amiFamily", "set to %s, the default before v1, because amiSelectorTerms has no alias",
 				defaultFamily(o))
 			set(spec, "amiFamily", text(defaultFamily(o)))
 		}
@@ -61,21 +61,21 @@ func defaultFamily(o *object) string { return "AL2" }
 func (c *converter) alias(o *object, path string, spec, family *yaml.Node) {
 	switch {
 	case family == nil:
-		c.warn(o, path+".amiFamily", "is missing; AL2 was the default, which Kubernetes 1.32 was the last to have an image for:"+
-			" think of al2023@latest")
+		c.warn(o, path+".amiFamily", "not set: amiSelectorTerms set to alias al2@latest, the default before v1; fix: use al2023@latest,"+
+			" AL2 has no images for Kubernetes 1.33 and newer")
 		set(spec, "amiSelectorTerms", sequence(mapping("alias", "al2@latest")))
 	case family.Value == "Custom":
-		c.warn(o, path+".amiSelectorTerms", "the family Custom needs terms that select its images; put them in place of the"+
-			" placeholder tag karpenter.sh/discovery: %s", c.cluster)
+		c.warn(o, path+".amiSelectorTerms", "set to the placeholder tag karpenter.sh/discovery: %s, because amiFamily is Custom; fix: select"+
+			" your images", c.cluster)
 		c.insert(spec, "amiFamily", "amiSelectorTerms", sequence(mapping("tags", mapping("karpenter.sh/discovery", c.cluster))))
 	default:
 		name := strings.ToLower(family.Value)
 		if o.doc.template.in(family.Value) {
 			name = family.Value
-			c.warn(o, path+".amiFamily", "is a template expression; the alias that is made of it needs the family in lower case")
+			c.warn(o, path+".amiFamily", "value is a template expression, used in an alias; fix: make sure that it is in lower case")
 		}
 		if name == "al2" {
-			c.warn(o, path+".amiFamily", "AL2 has no images from Kubernetes 1.33 on: think of al2023@latest")
+			c.warn(o, path+".amiFamily", "AL2 has no images for Kubernetes 1.33 and newer; fix: use alias al2023@latest")
 		}
 		c.insert(spec, "amiFamily", "amiSelectorTerms", sequence(mapping("alias", name+"@latest")))
 	}
@@ -96,15 +96,15 @@ func (c *converter) insert(m *yaml.Node, behind, key string, value *yaml.Node) {
 func (c *converter) ubuntu(o *object, path string, spec, family *yaml.Node) {
 	family.Value = "AL2"
 	if get(spec, "amiSelectorTerms") == nil {
-		c.warn(o, path+".amiFamily", "v1 has no family Ubuntu, whose images boot as those of AL2 do; the image is looked up where"+
-			" Canonical publishes it: put your Kubernetes version in place of KUBERNETES_VERSION, or select images of your own")
+		c.warn(o, path+".amiFamily", "Ubuntu is not supported in v1: set to AL2, which boots in the same way, with the image of Canonical's"+
+			" SSM parameter; fix: replace KUBERNETES_VERSION by your version of Kubernetes, or select your own images")
 		c.insert(spec, "amiFamily", "amiSelectorTerms", sequence(mapping("ssmParameter",
 			"/aws/service/canonical/ubuntu/eks/22.04/KUBERNETES_VERSION/stable/current/amd64/hvm/ebs-gp2/ami-id")))
 	} else {
-		c.warn(o, path+".amiFamily", "v1 has no family Ubuntu; its images boot as those of AL2 do, so it is AL2 now")
+		c.warn(o, path+".amiFamily", "Ubuntu is not supported in v1: set to AL2, which boots in the same way")
 	}
 	if get(spec, "blockDeviceMappings") == nil {
-		c.warn(o, path+".blockDeviceMappings", "the root disk of Ubuntu is /dev/sda1, which is written out now")
+		c.warn(o, path+".blockDeviceMappings", "set to /dev/sda1, the root volume of Ubuntu images")
 		set(spec, "blockDeviceMappings", sequence(mapping("deviceName", "/dev/sda1", "rootVolume", boolean(true), "ebs",
 			mapping("volumeSize", "20Gi", "volumeType", "gp3", "encrypted", boolean(true)))))
 	}

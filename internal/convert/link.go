@@ -19,7 +19,7 @@ func (c *converter) link() {
 		if k := c.find(p.class.Value); k != nil {
 			users[k] = append(users[k], p)
 		} else if p.kubelet != nil {
-			c.warn(p.object, p.kubeletPath, "belongs to the node class %s, which is not among the input; add this to it: spec.kubelet: %s",
+			c.warn(p.object, p.kubeletPath, "removed: kubelet settings belong to EC2NodeClass %s, which is not in the input; fix: add spec.kubelet to it: %s",
 				p.class.Value, brief(p.kubelet))
 		}
 	}
@@ -44,7 +44,7 @@ func (c *converter) ownClass(p *pool) {
 		return
 	}
 	if c.find(p.class.Value) != nil || c.standing(p.class.Value) {
-		c.warn(p.object, "spec", "its fields of a node class are left out, since the class %s is given: %s", p.class.Value, brief(p.inline))
+		c.warn(p.object, "spec", "removed the fields of a node class because EC2NodeClass %s is in the input: %s", p.class.Value, brief(p.inline))
 		return
 	}
 	root := mapping("apiVersion", legacy.AWSGroup+"/v1", "kind", "EC2NodeClass", "metadata", mapping("name", clone(p.class)))
@@ -96,8 +96,8 @@ func (c *converter) spread(k *class, pools []*pool) {
 		c.classes = append(c.classes, &class{copied, name})
 		c.giveKubelet(group, get(root, "spec"), kubelet)
 		for _, p := range group {
-			c.warn(p.object, p.kubeletPath, "belongs to the node class now; pools of the class %s differ in it, so this pool has"+
-				" a copy of it, %s", k.name, name)
+			c.warn(p.object, p.kubeletPath, "moved to EC2NodeClass %s, a copy of %s: the NodePools of that class have different"+
+				" kubelet settings", name, k.name)
 			p.class.Value = name
 		}
 	}
@@ -121,7 +121,7 @@ func (c *converter) giveKubelet(group []*pool, spec, kubelet *yaml.Node) {
 		return
 	}
 	if have := get(spec, "kubelet"); have != nil && !equal(have, kubelet) {
-		c.warn(group[0].object, group[0].kubeletPath, "left out, since the node class has a kubelet configuration: %s", brief(kubelet))
+		c.warn(group[0].object, group[0].kubeletPath, "removed because spec.kubelet of the EC2NodeClass is set: %s", brief(kubelet))
 		return
 	}
 	set(spec, "kubelet", clone(kubelet))

@@ -36,17 +36,17 @@ func (c *converter) lift(o *object, spec *yaml.Node, wrapper string) {
 	case !f.ok():
 		return
 	case f.value.Kind != yaml.MappingNode:
-		c.warn(o, "spec."+wrapper, "is no field of any version and is left out: %s", brief(f.value))
+		c.warn(o, "spec."+wrapper, "unknown field, removed: %s", brief(f.value))
 		return
 	}
-	c.warn(o, "spec."+wrapper, "is no field of any version: its fields are read as those of spec")
+	c.warn(o, "spec."+wrapper, "unknown field, its fields are interpreted as fields of spec")
 	if o.lifted == nil {
 		o.lifted = map[string]string{}
 	}
 	for i := 0; i+1 < len(f.value.Content); i += 2 {
 		key, value := f.value.Content[i], f.value.Content[i+1]
 		if get(spec, key.Value) != nil {
-			c.warn(o, "spec."+wrapper+"."+key.Value, "left out, since spec.%s is given: %s", key.Value, brief(value))
+			c.warn(o, "spec."+wrapper+"."+key.Value, "removed because spec.%s is set: %s", key.Value, brief(value))
 			continue
 		}
 		o.lifted[key.Value] = "spec." + wrapper
@@ -87,7 +87,7 @@ func (c *converter) convert(d *document) {
 	}
 	budget := maxNodes
 	if err := expand(d.node, &budget); err != nil {
-		c.warn(d.objects[0], "", "left as it is: %v", err)
+		c.warn(d.objects[0], "", "copied unchanged: %v; fix: write the manifest without YAML aliases", err)
 		d.legacy = false
 		return
 	}
@@ -96,7 +96,7 @@ func (c *converter) convert(d *document) {
 			c.unquote(o, o.root)
 		}
 		if len(o.tell) > 0 {
-			c.warn(o, "apiVersion", "says v1, but the manifest was written for an older version, and is read as that: it has %s",
+			c.warn(o, "apiVersion", "v1, but interpreted as an older version because of these fields: %s",
 				strings.Join(o.tell, ", "))
 		}
 		switch o.form {
@@ -118,7 +118,7 @@ const curly = "\u201c\u201d\u201e\u2018\u2019"
 func (c *converter) unquote(o *object, n *yaml.Node) {
 	if n.Kind == yaml.ScalarNode && n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) == 0 {
 		if bare := strings.Trim(n.Value, curly); bare != n.Value {
-			c.warn(o, "", "%s has quotation marks that are none to YAML; it is %s now", n.Value, bare)
+			c.warn(o, "", "removed typographic quotes: %s converted to %s", n.Value, bare)
 			n.Value = bare
 		}
 	}
@@ -135,7 +135,7 @@ func (c *converter) head(o *object, apiVersion, kind string) *yaml.Node {
 		n.Value, n.Tag, n.Style = f[1], "!!str", 0
 	}
 	if p := take(o.root, "status"); p.ok() {
-		c.warn(o, "status", "left out: the controller writes it")
+		c.warn(o, "status", "removed: the controller writes it")
 	}
 	metadata := get(o.root, "metadata")
 	if metadata == nil || metadata.Kind != yaml.MappingNode {
@@ -148,16 +148,16 @@ func (c *converter) head(o *object, apiVersion, kind string) *yaml.Node {
 		}
 	}
 	if len(served) > 0 {
-		c.warn(o, "metadata", "%s are left out: the server writes them, and refuses those of another object", strings.Join(served, ", "))
+		c.warn(o, "metadata", "removed fields that the API server writes: %s", strings.Join(served, ", "))
 	}
 	if annotations := get(metadata, "annotations"); take(annotations, "kubectl.kubernetes.io/last-applied-configuration").ok() {
-		c.warn(o, "metadata.annotations", "kubectl's last-applied-configuration is left out: it held the old form")
+		c.warn(o, "metadata.annotations", "removed kubectl.kubernetes.io/last-applied-configuration: it contains the old version")
 		if len(annotations.Content) == 0 {
 			take(metadata, "annotations")
 		}
 	}
 	if get(metadata, "name") == nil && get(metadata, "generateName") == nil {
-		c.warn(o, "metadata.name", "has no name; it is called default now")
+		c.warn(o, "metadata.name", "not set: set to default")
 		set(metadata, "name", text("default"))
 	}
 	for _, key := range []string{"annotations", "labels"} {
@@ -166,7 +166,7 @@ func (c *converter) head(o *object, apiVersion, kind string) *yaml.Node {
 	spec := get(o.root, "spec")
 	if spec == nil || spec.Kind != yaml.MappingNode {
 		if spec != nil && !null(spec) {
-			c.warn(o, "spec", "is no mapping and is left out: %s", brief(spec))
+			c.warn(o, "spec", "not a mapping, removed: %s", brief(spec))
 		}
 		spec = mapping()
 		set(o.root, "spec", spec)
@@ -198,8 +198,8 @@ func (c *converter) pool(o *object) {
 	p.setDisruption(c, old, spec, inner)
 	p.setLimits(c, old, spec)
 	if f := take(old, "replicas"); f.ok() {
-		c.warn(p.object, "spec.replicas", "was no field of this version: in v1 the pool has so many nodes whatever pods there are, if the"+
-			" feature gate StaticCapacity is on; remove it if that is not meant")
+		c.warn(p.object, "spec.replicas", "not a field of this version, copied unchanged: in v1 it makes the NodePool static (feature gate"+
+			" StaticCapacity); fix: remove it, unless the NodePool should have a fixed number of nodes")
 		put(spec, "replicas", f)
 	}
 	p.rest(c, old, "spec")
@@ -210,11 +210,10 @@ func (c *converter) pool(o *object) {
 	c.pools = append(c.pools, p)
 }
 
-// leftovers are annotations that the conversion of v1beta1 to v1 in a cluster has written, and what they held.
+// leftovers are annotations that the conversion of v1beta1 to v1 in a cluster has written, and what to use in v1.
 var leftovers = [][2]string{
-	{"compatibility.karpenter.sh/v1beta1-kubelet-conversion", "kubelet settings, which nothing reads there any more: put them into" +
-		" spec.kubelet of the node class"},
-	{"compatibility.karpenter.sh/v1beta1-nodeclass-reference", "a reference to the node class, which is spec.template.spec.nodeClassRef now"},
+	{"compatibility.karpenter.sh/v1beta1-kubelet-conversion", "fix: move its kubelet settings to spec.kubelet of the EC2NodeClass"},
+	{"compatibility.karpenter.sh/v1beta1-nodeclass-reference", "v1 uses spec.template.spec.nodeClassRef"},
 }
 
 // leftByConversion takes such annotations off.
@@ -222,7 +221,7 @@ func (p *pool) leftByConversion(c *converter) {
 	annotations := at(p.root, "metadata", "annotations")
 	for _, l := range leftovers {
 		if f := take(annotations, l[0]); f.ok() {
-			c.warn(p.object, "metadata.annotations["+l[0]+"]", "left out: it held %s: %s", l[1], brief(f.value))
+			c.warn(p.object, "metadata.annotations["+l[0]+"]", "removed, without effect in v1: %s; %s", brief(f.value), l[1])
 		}
 	}
 }
@@ -261,7 +260,7 @@ func (p *pool) lift(c *converter, old, template, inner *yaml.Node) {
 				continue
 			}
 			if have := get(metadata, key); have != nil && !null(have) {
-				c.warn(p.object, from.path+"."+key, "left out, since spec.template.metadata.%s is given: %s", key, brief(f.value))
+				c.warn(p.object, from.path+"."+key, "removed because spec.template.metadata.%s is set: %s", key, brief(f.value))
 				continue
 			}
 			put(metadata, key, f)
@@ -276,7 +275,7 @@ func (p *pool) lift(c *converter, old, template, inner *yaml.Node) {
 			continue
 		}
 		if get(inner, key) != nil {
-			c.warn(p.object, "spec."+key, "left out, since spec.template.spec.%s is given: %s", key, brief(f.value))
+			c.warn(p.object, "spec."+key, "removed because spec.template.spec.%s is set: %s", key, brief(f.value))
 			continue
 		}
 		put(inner, key, f)
@@ -293,13 +292,13 @@ func (p *pool) metadata(c *converter, metadata *yaml.Node) {
 	c.strings(p.object, "spec.template.metadata.annotations", get(metadata, "annotations"))
 	for _, key := range []string{"karpenter.sh/provisioner-name", "karpenter.sh/nodepool", "kubernetes.io/hostname"} {
 		if f := take(labels, key); f.value != nil {
-			c.warn(p.object, "spec.labels["+key+"]", "left out: Karpenter sets karpenter.sh/nodepool to the pool's name itself")
+			c.warn(p.object, "spec.labels["+key+"]", "removed: nodes get karpenter.sh/nodepool and kubernetes.io/hostname automatically")
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(legacy.Renamed)) {
 		if f := take(get(metadata, "annotations"), key); f.value != nil {
 			now := legacy.Renamed[key]
-			c.warn(p.object, "spec.annotations["+key+"]", "is called %s now", now)
+			c.warn(p.object, "spec.annotations["+key+"]", "renamed to %s", now)
 			put(get(metadata, "annotations"), now, f)
 		}
 	}
@@ -328,7 +327,7 @@ func (c *converter) asText(o *object, field string, n *yaml.Node) {
 		n.Value, n.Tag, n.Style = "", "!!str", yaml.DoubleQuotedStyle
 		return
 	}
-	c.warn(o, field, "%s has to be a string and is quoted now", n.Value)
+	c.warn(o, field, "%s converted to a string", n.Value)
 	n.Tag, n.Style = "!!str", yaml.DoubleQuotedStyle
 }
 
@@ -368,21 +367,21 @@ func (p *pool) setLimits(c *converter, old, spec *yaml.Node) {
 	switch {
 	case !f.ok():
 	case scalar(f.value) == "0":
-		c.warn(p.object, "spec.weight", "left out: 0 is what a pool without weight has, and v1 accepts 1 to 100")
+		c.warn(p.object, "spec.weight", "removed: 0 is the default, and v1 accepts 1 to 100")
 	default:
 		put(spec, "weight", f)
 	}
 }
 
-// rest names the fields that have no place in v1. Those of the controller's settings get a hint.
+// rest warns of fields that v1 does not support, with a hint where there is one.
 func (p *pool) rest(c *converter, m *yaml.Node, path string) {
 	hints := map[string]string{
-		"cluster":           "; the cluster is a setting of the controller (settings.clusterName, settings.clusterEndpoint of the chart)",
-		"kubernetesVersion": "; nodes get the version of the control plane, by the image that the node class selects",
+		"cluster":           "; fix: set settings.clusterName and settings.clusterEndpoint of the chart",
+		"kubernetesVersion": "; nodes get the version of the control plane",
 	}
 	for i := 0; i+1 < len(m.Content); i += 2 {
 		key := m.Content[i].Value
-		c.warn(p.object, path+"."+key, "has no place in v1 and is left out: %s%s", brief(m.Content[i+1]), hints[key])
+		c.warn(p.object, path+"."+key, "not supported in v1, removed: %s%s", brief(m.Content[i+1]), hints[key])
 	}
 }
 

@@ -27,7 +27,7 @@ func (p *pool) classFields(c *converter, old, inner *yaml.Node) *yaml.Node {
 		switch {
 		case !f.ok():
 		case f.value.Kind != yaml.MappingNode:
-			c.warn(p.object, from.path+".provider", "is no mapping and is left out: %s", brief(f.value))
+			c.warn(p.object, from.path+".provider", "not a mapping, removed: %s", brief(f.value))
 		default:
 			take(f.value, "apiVersion")
 			take(f.value, "kind")
@@ -36,7 +36,7 @@ func (p *pool) classFields(c *converter, old, inner *yaml.Node) *yaml.Node {
 		}
 		for _, key := range classFields {
 			if f := take(from.node, key); f.ok() {
-				c.warn(p.object, from.path+"."+key, "belongs to a node class and is moved there")
+				c.warn(p.object, from.path+"."+key, "moved to the EC2NodeClass")
 				put(inline, key, f)
 				p.stood[key] = from.path
 			}
@@ -55,7 +55,7 @@ func (p *pool) setReference(c *converter, old, inner *yaml.Node) {
 	for _, key := range []string{"nodeClassRef", "providerRef", "nodeClass", "nodeClassName", "nodeTemplate"} {
 		if moved := take(old, key); moved.ok() && !f.ok() {
 			if f, path = moved, "spec."+key; !strings.HasSuffix(key, "Ref") {
-				c.warn(p.object, path, "is no field of any version: it is read as the name of the node class")
+				c.warn(p.object, path, "unknown field, interpreted as the name of the node class")
 			}
 		}
 	}
@@ -67,7 +67,7 @@ func (p *pool) setReference(c *converter, old, inner *yaml.Node) {
 		if n := scalar(get(f.value, "name")); n != "" {
 			name = n
 		} else {
-			c.warn(p.object, path+".name", "is missing; the pool has the node class default now")
+			c.warn(p.object, path+".name", "not set: set to default; fix: make sure that this node class exists, or name another one")
 		}
 		if k := scalar(get(f.value, "kind")); k != "" && k != "AWSNodeTemplate" && k != "AWS" {
 			kind = k
@@ -88,7 +88,7 @@ func (p *pool) setReference(c *converter, old, inner *yaml.Node) {
 			name = "default"
 		}
 	default:
-		c.warn(p.object, "spec", "names no node class; it has the EC2NodeClass default now, which has to exist")
+		c.warn(p.object, "spec", "no nodeClassRef: set to EC2NodeClass \"default\"; fix: make sure that it exists, or name another one")
 	}
 	p.class = text(name)
 	reference := mapping("group", group, "kind", kind)
@@ -119,7 +119,7 @@ func (c *converter) kindOf(name string) (group, kind string) {
 func (p *pool) extra(c *converter, m *yaml.Node, path string) {
 	for i := 0; i+1 < len(m.Content); i += 2 {
 		if key := m.Content[i].Value; !slices.Contains([]string{"name", "kind", "apiVersion", "group"}, key) {
-			c.warn(p.object, path+"."+key, "has no place in v1 and is left out: %s", brief(m.Content[i+1]))
+			c.warn(p.object, path+"."+key, "not supported in v1, removed: %s", brief(m.Content[i+1]))
 		}
 	}
 }
@@ -133,7 +133,7 @@ func (p *pool) setKubelet(c *converter, old, inner *yaml.Node) {
 				continue
 			}
 			if p.kubelet != nil {
-				c.warn(p.object, from.path+"."+key, "left out, since %s is given: %s", p.kubeletPath, brief(f.value))
+				c.warn(p.object, from.path+"."+key, "removed because %s is set: %s", p.kubeletPath, brief(f.value))
 				continue
 			}
 			p.kubelet, p.kubeletPath = f.value, from.path+"."+key
@@ -148,7 +148,7 @@ func (p *pool) setKubelet(c *converter, old, inner *yaml.Node) {
 // kubelet converts a kubelet configuration in place.
 func (c *converter) kubelet(o *object, path string, m *yaml.Node) {
 	if f := take(m, "containerRuntime"); f.value != nil {
-		c.warn(o, path+".containerRuntime", "left out: every image has containerd: %s", brief(f.value))
+		c.warn(o, path+".containerRuntime", "removed: every image uses containerd: %s", brief(f.value))
 	}
 	for _, key := range []string{"systemReserved", "kubeReserved", "evictionHard", "evictionSoft", "evictionSoftGracePeriod"} {
 		c.strings(o, path+"."+key, get(m, key))
@@ -158,7 +158,7 @@ func (c *converter) kubelet(o *object, path string, m *yaml.Node) {
 	}
 	c.boolean(o, path+".cpuCFSQuota", get(m, "cpuCFSQuota"))
 	if dns := get(m, "clusterDNS"); dns != nil && dns.Kind == yaml.ScalarNode && !null(dns) && !o.doc.template.in(dns.Value) {
-		c.warn(o, path+".clusterDNS", "has to be a list and is one now")
+		c.warn(o, path+".clusterDNS", "converted to a list")
 		set(m, "clusterDNS", sequence(dns))
 	}
 }

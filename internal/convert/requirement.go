@@ -44,12 +44,12 @@ func (p *pool) setRequirements(c *converter, old, inner *yaml.Node) {
 	}
 	if list.Kind != yaml.SequenceNode {
 		if !p.doc.template.in(list.Value) {
-			c.warn(p.object, "spec.requirements", "is no list and is left out: %s", brief(list))
+			c.warn(p.object, "spec.requirements", "not a list, removed: %s", brief(list))
 			*list = *sequence()
 		} else {
 			if p.alpha && !c.options.IgnoreDefaults {
-				c.warn(p.object, "spec.requirements", "is a template expression: the requirements that old Provisioners had by"+
-					" default could not be added")
+				c.warn(p.object, "spec.requirements", "value is a template expression: the v1alpha5 default requirements were not"+
+					" added; fix: add them, see docs/convert.md")
 			}
 			return
 		}
@@ -78,10 +78,10 @@ func (p *pool) listed(c *converter, path string, m, list *yaml.Node) {
 			values = sequence(values)
 		}
 		if values.Kind != yaml.SequenceNode || slices.ContainsFunc(values.Content, func(v *yaml.Node) bool { return v.Kind != yaml.ScalarNode }) {
-			c.warn(p.object, path+"."+f.field, "has no place in v1 and is left out: %s", brief(values))
+			c.warn(p.object, path+"."+f.field, "not supported in v1, removed: %s", brief(values))
 			continue
 		}
-		c.warn(p.object, path+"."+f.field, "is no field of any version: it is a requirement on %s now", f.label)
+		c.warn(p.object, path+"."+f.field, "unknown field, interpreted as a requirement on %s", f.label)
 		list.Content = append(list.Content, mapping("key", f.label, "operator", "In", "values", values))
 		list.Style = 0
 	}
@@ -98,15 +98,15 @@ func (c *converter) requirements(o *object, path string, list *yaml.Node) {
 		}
 		key := scalar(get(r, "key"))
 		if now := meant(key); now != "" {
-			c.warn(o, field+".key", "%s is no label; it is read as %s", key, now)
+			c.warn(o, field+".key", "unknown label %s, interpreted as %s", key, now)
 			get(r, "key").Value, key = now, now
 		}
 		if why := unusable(key); why != "" {
-			c.warn(o, field+".key", "%s; the requirement is left out: %s", why, brief(r))
+			c.warn(o, field+".key", "removed because %s: %s", why, brief(r))
 			continue
 		}
 		if now, ok := legacy.Renamed[key]; ok {
-			c.warn(o, field+".key", "%s is called %s now", key, now)
+			c.warn(o, field+".key", "%s renamed to %s", key, now)
 			get(r, "key").Value = now
 		}
 		c.operator(o, field, r)
@@ -144,9 +144,9 @@ func meant(key string) string {
 func unusable(key string) string {
 	switch {
 	case key == "karpenter.sh/provisioner-name" || key == "karpenter.sh/nodepool":
-		return "nodes of a pool always carry its own name"
+		return "nodes always have the name of their own NodePool"
 	case strings.HasPrefix(key, awsv1.Group+"/") && legacy.Renamed[key] == "" && !awsv1.Labels().WellKnown.Has(key):
-		return key + " is no label of v1"
+		return key + " is not a label of v1"
 	case strings.HasPrefix(key, legacy.CoreGroup+"/") && key != apiv1.CapacityTypeLabelKey:
 		return "labels of " + legacy.CoreGroup + " cannot be required, except karpenter.sh/capacity-type"
 	}
@@ -161,7 +161,7 @@ func (c *converter) operator(o *object, field string, r *yaml.Node) {
 	if n := get(r, "operator"); n != nil {
 		for _, known := range operators {
 			if strings.EqualFold(n.Value, known) && n.Value != known {
-				c.warn(o, field+".operator", "%s is written %s", n.Value, known)
+				c.warn(o, field+".operator", "%s converted to %s", n.Value, known)
 				n.Value = known
 			}
 		}
@@ -174,7 +174,7 @@ func (c *converter) operator(o *object, field string, r *yaml.Node) {
 		take(r, "values")
 		return
 	case values.Kind == yaml.ScalarNode && !o.doc.template.in(values.Value):
-		c.warn(o, field+".values", "has to be a list and is one now")
+		c.warn(o, field+".values", "converted to a list")
 		set(r, "values", sequence(clone(values)))
 		values = get(r, "values")
 	}
@@ -182,7 +182,7 @@ func (c *converter) operator(o *object, field string, r *yaml.Node) {
 		at := fmt.Sprintf("%s.values[%d]", field, i)
 		c.asText(o, at, v)
 		if now := plainValues[scalar(get(r, "key"))][strings.ToLower(v.Value)]; now != "" && now != v.Value {
-			c.warn(o, at, "%s is written %s", v.Value, now)
+			c.warn(o, at, "%s converted to %s", v.Value, now)
 			v.Value = now
 		}
 	}
@@ -233,7 +233,7 @@ func (p *pool) addDefaults(c *converter, list, labels *yaml.Node) {
 		add("karpenter.k8s.aws/instance-generation", "Gt", "2")
 	}
 	if len(added) > 0 {
-		c.warn(p.object, "spec.requirements", "Provisioners had these by default and v1 has not, so they are written out: %s"+
-			" (--ignore-defaults leaves them out)", strings.Join(added, "; "))
+		c.warn(p.object, "spec.requirements", "added the v1alpha5 default requirements: %s"+
+			" (--ignore-defaults omits them)", strings.Join(added, "; "))
 	}
 }

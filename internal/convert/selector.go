@@ -16,7 +16,7 @@ func (c *converter) selector(o *object, path string, spec *yaml.Node, old, now s
 	terms := get(spec, now)
 	if terms != nil && !null(terms) && (terms.Kind != yaml.SequenceNode || len(terms.Content) > 0) {
 		if f := take(spec, old); f.ok() {
-			c.warn(o, path+"."+old, "left out, since %s is given: %s", now, brief(f.value))
+			c.warn(o, path+"."+old, "removed because %s is set: %s", now, brief(f.value))
 		}
 		c.terms(o, path+"."+now, terms)
 		return
@@ -27,15 +27,15 @@ func (c *converter) selector(o *object, path string, spec *yaml.Node, old, now s
 	case f.ok() && f.value.Kind == yaml.MappingNode && len(f.value.Content) > 0:
 		set(spec, now, c.termsOf(o, path+"."+old, f.value))
 	case f.ok() && f.value.Kind == yaml.SequenceNode: // terms under the old name
-		c.warn(o, path+"."+old, "is a list, as %s is, and is taken for it", now)
+		c.warn(o, path+"."+old, "list of terms, interpreted as %s", now)
 		c.terms(o, path+"."+now, f.value)
 	case f.ok() && o.doc.template.in(f.value.Value):
-		c.warn(o, path+"."+old, "is a template expression; it is taken for the tags of a term")
+		c.warn(o, path+"."+old, "value is a template expression, interpreted as the tags of a term")
 		set(spec, now, sequence(mapping("tags", f.value)))
 	case now == "amiSelectorTerms":
 		take(spec, now)
 	default:
-		c.warn(o, path+"."+now, "nothing is selected; put your own tags in place of the placeholder karpenter.sh/discovery: %s", c.cluster)
+		c.warn(o, path+"."+now, "not set: set to the placeholder tag karpenter.sh/discovery: %s; fix: use your own tags or IDs", c.cluster)
 		set(spec, now, sequence(mapping("tags", mapping("karpenter.sh/discovery", c.cluster))))
 	}
 }
@@ -43,7 +43,7 @@ func (c *converter) selector(o *object, path string, spec *yaml.Node, old, now s
 // terms brings terms into the form of v1.
 func (c *converter) terms(o *object, path string, terms *yaml.Node) {
 	if terms.Kind == yaml.MappingNode { // one term without a list
-		c.warn(o, path, "has to be a list and is one now")
+		c.warn(o, path, "converted to a list")
 		one := *terms
 		*terms = *sequence(&one)
 	}
@@ -69,7 +69,7 @@ func (c *converter) termsOf(o *object, path string, selector *yaml.Node) *yaml.N
 		key, value := selector.Content[i], selector.Content[i+1]
 		field, isSpecial := special[key.Value]
 		if ids && field != "id" {
-			c.warn(o, path+"["+key.Value+"]", "left out: a term of v1 has either an id or other fields: %s", brief(value))
+			c.warn(o, path+"["+key.Value+"]", "removed: a term of v1 has either an ID or other fields: %s", brief(value))
 			continue
 		}
 		var next []*yaml.Node
@@ -87,7 +87,7 @@ func (c *converter) termsOf(o *object, path string, selector *yaml.Node) *yaml.N
 		terms = next
 	}
 	if len(terms) > maxTerms {
-		c.warn(o, path, "means %d terms, and v1 accepts %d: those beyond are left out", len(terms), maxTerms)
+		c.warn(o, path, "%d terms, but v1 accepts %d: the others are removed; fix: select by fewer tags", len(terms), maxTerms)
 		terms = terms[:maxTerms]
 	}
 	return sequence(terms...)

@@ -35,7 +35,7 @@ func (c *converter) spell(o *object, path string, m *yaml.Node, known []string) 
 		if now == "" || get(m, now) != nil {
 			continue
 		}
-		c.warn(o, path+"."+key.Value, "is no field of any version: it is read as %s", now)
+		c.warn(o, path+"."+key.Value, "unknown field, interpreted as %s", now)
 		key.Value, key.Style, key.Tag = now, 0, "!!str"
 	}
 }
@@ -54,7 +54,7 @@ func (c *converter) boolean(o *object, field string, n *yaml.Node) {
 	default:
 		return
 	}
-	c.warn(o, field, "%q has to be a boolean and is %s now", n.Value, now)
+	c.warn(o, field, "%q converted to the boolean %s", n.Value, now)
 	n.Value, n.Tag, n.Style = now, "!!bool", 0
 }
 
@@ -63,7 +63,7 @@ func (c *converter) whole(o *object, field string, n *yaml.Node) {
 	if n == nil || n.Kind != yaml.ScalarNode || n.Tag != "!!str" || !digits.MatchString(n.Value) {
 		return
 	}
-	c.warn(o, field, "%q has to be a number and is one now", n.Value)
+	c.warn(o, field, "%q converted to a number", n.Value)
 	n.Tag, n.Style = "!!int", 0
 }
 
@@ -84,6 +84,6 @@ func (c *converter) pairs(o *object, field string, m *yaml.Node, key string) {
 		}
 		put(made, name.Value, pair{clone(name), value})
 	}
-	c.warn(o, field, "is a list of keys and values, and has to be a mapping: it is one now")
+	c.warn(o, field, "list of keys and values converted to a mapping")
 	set(m, key, made)
 }

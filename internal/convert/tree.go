@@ -153,7 +153,7 @@ func isTrue(n *yaml.Node) bool {
 	return slices.Contains([]string{"true", "yes", "on", "y", "enabled"}, strings.ToLower(scalar(n)))
 }
 
-// brief is a node on one line, for warnings.
+// brief returns a node on one line, for warnings. It is complete, so that a warning names all that was removed.
 func brief(n *yaml.Node) string {
 	if n == nil {
 		return ""
@@ -164,11 +164,7 @@ func brief(n *yaml.Node) string {
 	if err != nil {
 		return n.Value
 	}
-	line := strings.Join(strings.Fields(string(out)), " ")
-	if len(line) > 200 {
-		line = line[:197] + "..."
-	}
-	return line
+	return strings.Join(strings.Fields(string(out)), " ")
 }
 
 // plain removes comments from a tree and gives its mappings and sequences a style.
@@ -227,13 +223,13 @@ const maxNodes = 100_000
 // expand replaces aliases and merge keys (<<) by what they stand for, so that fields can be moved one by one.
 func expand(n *yaml.Node, budget *int) error {
 	if *budget--; *budget < 0 {
-		return fmt.Errorf("its aliases stand for more than %d nodes", maxNodes)
+		return fmt.Errorf("YAML aliases expand to more than %d nodes", maxNodes)
 	}
 	for i, c := range n.Content {
 		if c.Kind == yaml.AliasNode {
 			c = clone(c.Alias)
 			if *budget -= size(c); *budget < 0 {
-				return fmt.Errorf("its aliases stand for more than %d nodes", maxNodes)
+				return fmt.Errorf("YAML aliases expand to more than %d nodes", maxNodes)
 			}
 			n.Content[i] = c
 		}

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -8,8 +9,10 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,16 +30,20 @@ type Discovery interface {
 	ServerResourcesForGroupVersion(groupVersion string) (*metav1.APIResourceList, error)
 }
 
-// A Cluster is what is looked at.
+// A Cluster is a cluster to check.
 type Cluster struct {
 	Discovery Discovery
-	// Client reads; its scheme knows our kinds and Kubernetes' own.
+	// Client reads the cluster. Its scheme has the kinds of Karpenter and of Kubernetes.
 	Client client.Client
 	// Namespace and Deployment are where the controller runs.
 	Namespace, Deployment string
 	Now                   time.Time
 
 	findings []finding.Finding
+	// user is the name of the user whose permissions the client has, deployment the controller's Deployment; both may be
+	// unknown: "" and nil.
+	user       string
+	deployment *appsv1.Deployment
 }
 
 // Check makes all checks. The error is that the cluster cannot be reached.
@@ -44,8 +51,9 @@ func (c *Cluster) Check(ctx context.Context) ([]finding.Finding, error) {
 	if err := c.server(); err != nil {
 		return nil, err
 	}
+	c.whoAmI(ctx)
 	for _, check := range []func(context.Context){
-		c.kinds, c.stored, c.rights, c.controller, c.pools, c.claims, c.budgets, c.autoscalers, c.pending,
+		c.crds, c.storedVersions, c.controller, c.rbac, c.leader, c.pools, c.claims, c.budgets, c.autoscalers, c.pending,
 	} {
 		check(ctx)
 	}
@@ -56,42 +64,54 @@ func (c *Cluster) found(check string, level finding.Level, fix, format string, a
 	c.findings = append(c.findings, finding.Finding{Check: check, Level: level, Message: fmt.Sprintf(format, args...), Fix: fix})
 }
 
-// unread notes what could not be read, unless it is just not there.
+// whoAmI asks the API server for the name of the user.
+func (c *Cluster) whoAmI(ctx context.Context) {
+	review := &authenticationv1.SelfSubjectReview{}
+	if err := c.Client.Create(ctx, review); err == nil { // otherwise findings say "the caller"
+		c.user = review.Status.UserInfo.Username
+	}
+}
+
+// caller names the user whose permissions are checked.
+func (c *Cluster) caller() string { return cmp.Or(c.user, "the caller") }
+
+// unread reports that a check was skipped because its objects could not be read.
 func (c *Cluster) unread(check string, err error) {
 	if apierrors.IsForbidden(err) {
-		c.found(check, finding.Note, "run it as an administrator to see more", "not looked at: %v", err)
+		c.found(check, finding.Note, "run it as a user who is allowed to read these objects", "check skipped: %v", err)
 		return
 	}
-	c.found(check, finding.Warning, "try again; if it stays, look at the API server", "not looked at: %v", err)
+	c.found(check, finding.Warning, "run it again; if the error persists, check the API server", "check skipped: %v", err)
 }
 
 // oldest and newest are the minor versions of Kubernetes 1 that are supported.
 const oldest, newest = 29, 36
 
-// server looks at the API server's version.
+// server checks the version of the API server.
 func (c *Cluster) server() error {
 	v, err := c.Discovery.ServerVersion()
 	if err != nil {
-		return fmt.Errorf("ask the API server for its version: %w", err)
+		return fmt.Errorf("get the version of the API server: %w", err)
 	}
 	var minor int
 	if _, err := fmt.Sscanf(strings.TrimRight(v.Minor, "+"), "%d", &minor); err != nil {
-		c.found("kubernetes", finding.Warning, "", "version %s cannot be read", v.GitVersion)
+		c.found("kubernetes", finding.Warning, fmt.Sprintf("check that it is in the range 1.%d to 1.%d", oldest, newest),
+			"version %s is not of the form v1.MINOR", v.GitVersion)
 		return nil
 	}
 	switch {
 	case minor < oldest:
-		c.found("kubernetes", finding.Error, fmt.Sprintf("upgrade the cluster to 1.%d or newer", oldest), "version %s is too old", v.GitVersion)
+		c.found("kubernetes", finding.Error, fmt.Sprintf("upgrade the cluster to 1.%d or newer", oldest), "version %s is not supported", v.GitVersion)
 	case minor > newest:
-		c.found("kubernetes", finding.Warning, "look whether there is a newer version of Karpenter",
-			"version %s is newer than what is tested, 1.%d", v.GitVersion, newest)
+		c.found("kubernetes", finding.Warning, "check whether a newer version of Karpenter supports it",
+			"version %s is newer than the newest tested version, 1.%d", v.GitVersion, newest)
 	default:
 		c.found("kubernetes", finding.OK, "", "version %s", v.GitVersion)
 	}
 	return nil
 }
 
-// needed are the kinds that the controller cannot do without, and those that only some features need.
+// needed are the kinds that the controller requires, and those that only optional features require.
 var needed = []struct {
 	groupVersion, resource string
 	level                  finding.Level
@@ -103,58 +123,59 @@ var needed = []struct {
 	{"autoscaling.x-k8s.io/v1beta1", "capacitybuffers", finding.Note},
 }
 
-// kinds looks for the kinds that the server has, and for old versions that it still has.
-func (c *Cluster) kinds(context.Context) {
+// crds checks that the API server serves all kinds, and no version that is no longer read.
+func (c *Cluster) crds(context.Context) {
 	missing := 0
 	for _, n := range needed {
 		list, err := c.Discovery.ServerResourcesForGroupVersion(n.groupVersion)
 		if err != nil && !apierrors.IsNotFound(err) {
-			c.unread("kinds", err)
+			c.unread("crds", err)
 			continue
 		}
 		if list == nil || !slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == n.resource }) {
 			missing++
-			c.found("kinds", n.level, "install the chart karpenter-crd, or kubectl apply the files of charts/karpenter/crds",
-				"the server has no %s of %s", n.resource, n.groupVersion)
+			c.found("crds", n.level, "install the chart karpenter-crd, or kubectl apply -f charts/karpenter/crds",
+				"the API server does not serve %s of %s", n.resource, n.groupVersion)
 		}
 	}
 	if missing == 0 {
-		c.found("kinds", finding.OK, "", "the server has all kinds")
+		c.found("crds", finding.OK, "", "all kinds are served")
 	}
 	for _, old := range []string{"karpenter.sh/v1beta1", "karpenter.sh/v1alpha5", "karpenter.k8s.aws/v1beta1", "karpenter.k8s.aws/v1alpha1"} {
 		if list, err := c.Discovery.ServerResourcesForGroupVersion(old); err == nil && len(list.APIResources) > 0 {
-			c.found("kinds", finding.Warning, "store all objects as v1, then upgrade the CRDs: docs/migration.md#old-crds",
-				"the server still has %s, which nothing here reads", old)
+			c.found("crds", finding.Warning, "store all objects as v1, then upgrade the CRDs: docs/migration.md#old-crds",
+				"the API server still serves %s, which Karpenter does not read", old)
 		}
 	}
 }
 
-// stored looks at what the definitions of the kinds say about old versions: they decide whether CRDs can be upgraded.
-func (c *Cluster) stored(ctx context.Context) {
+// storedVersions checks the versions in which objects may be stored: they decide whether the CRDs can be upgraded.
+func (c *Cluster) storedVersions(ctx context.Context) {
 	for _, name := range []string{"nodepools.karpenter.sh", "nodeclaims.karpenter.sh", "ec2nodeclasses.karpenter.k8s.aws"} {
 		crd := &apiextensionsv1.CustomResourceDefinition{}
 		err := c.Client.Get(ctx, client.ObjectKey{Name: name}, crd)
 		if apierrors.IsNotFound(err) {
-			continue // reported by kinds
+			continue // reported by crds
 		}
 		if err != nil {
-			c.unread("stored", err)
+			c.unread("stored-versions", err)
 			return
 		}
 		for _, v := range crd.Status.StoredVersions {
 			if v != "v1" {
-				c.found("stored", finding.Warning, "write every object again (kubectl get ... -o yaml | kubectl replace -f -), then take "+v+
-					" from status.storedVersions: docs/migration.md#old-crds", "%s may still hold objects stored as %s", name, v)
+				c.found("stored-versions", finding.Warning, "store every object again (kubectl get "+name+" -o yaml | kubectl replace -f -), then"+
+					" remove "+v+" from status.storedVersions: docs/migration.md#old-crds",
+					"CustomResourceDefinition %s: status.storedVersions lists %s", name, v)
 			}
 		}
 		if crd.Spec.Conversion != nil && crd.Spec.Conversion.Strategy == apiextensionsv1.WebhookConverter {
-			c.found("stored", finding.Warning, "upgrade the CRDs with the chart karpenter-crd; docs/migration.md#old-crds",
-				"%s asks a webhook to convert, which is not there any more", name)
+			c.found("stored-versions", finding.Warning, "upgrade the CRDs with the chart karpenter-crd: docs/migration.md#old-crds",
+				"CustomResourceDefinition %s: spec.conversion uses a webhook that Karpenter no longer has", name)
 		}
 	}
 }
 
-// wanted are rights without which the controller stands still.
+// wanted are permissions without which the controller cannot work.
 var wanted = []authorizationv1.ResourceAttributes{
 	{Group: "karpenter.sh", Resource: "nodepools", Verb: "watch"},
 	{Group: "karpenter.sh", Resource: "nodeclaims", Verb: "create"},
@@ -169,13 +190,13 @@ var wanted = []authorizationv1.ResourceAttributes{
 	{Resource: "events", Verb: "create"},
 }
 
-// rights asks what the caller may do; as the controller's account, that is what the controller may do.
-func (c *Cluster) rights(ctx context.Context) {
+// rbac checks the permissions of the user. They are those of the controller only if the user is the controller's ServiceAccount.
+func (c *Cluster) rbac(ctx context.Context) {
 	missing := 0
 	for _, w := range wanted {
 		allowed, err := c.may(ctx, w)
 		if err != nil {
-			c.unread("rights", err)
+			c.unread("rbac", err)
 			return
 		}
 		if !allowed {
@@ -184,17 +205,38 @@ func (c *Cluster) rights(ctx context.Context) {
 			if w.Subresource != "" {
 				resource += "/" + w.Subresource
 			}
-			c.found("rights", finding.Error, "install the chart's ClusterRoles, or add the right to them", "may not %s %s", w.Verb, resource)
+			c.found("rbac", finding.Error, c.grant("install the ClusterRoles of the chart, or add the permission to them"),
+				"%s is not allowed to %s %s", c.caller(), w.Verb, resource)
 		}
 	}
 	if missing == 0 {
-		c.found("rights", finding.OK, "", "all %d rights that were asked for", len(wanted))
+		c.found("rbac", finding.OK, "", "all %d permissions are granted to %s", len(wanted), c.caller())
 	}
 	throttle := authorizationv1.ResourceAttributes{Namespace: c.Namespace, Resource: "configmaps", Name: "karpenter-throttle", Verb: "get"}
 	if allowed, err := c.may(ctx, throttle); err == nil && !allowed {
-		c.found("rights", finding.Warning, "set extraPermissions.throttle in the chart: docs/disruption.md#the-throttle",
-			"may not get ConfigMap %s/%s: pausing by it has no effect", throttle.Namespace, throttle.Name)
+		c.found("rbac", finding.Warning, c.grant("set extraPermissions.throttle in the chart: docs/disruption.md#the-throttle"),
+			"%s is not allowed to get ConfigMap %s/%s: pauses and rate limits in it have no effect", c.caller(), throttle.Namespace,
+			throttle.Name)
 	}
+}
+
+// account is the name by which the API server knows the controller's ServiceAccount, "" without a Deployment.
+func (c *Cluster) account() string {
+	if c.deployment == nil {
+		return ""
+	}
+	return "system:serviceaccount:" + c.Namespace + ":" + cmp.Or(c.deployment.Spec.Template.Spec.ServiceAccountName, "default")
+}
+
+// grant returns the fix for a missing permission: fix if the controller lacks it, and how to find out if the user is another.
+func (c *Cluster) grant(fix string) string {
+	switch account := c.account(); {
+	case account != "" && c.user == account:
+		return fix
+	case account != "":
+		return "check the permissions of the controller with --as " + account + "; if it lacks this one, " + fix
+	}
+	return "check the permissions of the controller with --as system:serviceaccount:NAMESPACE:NAME; if it lacks this one, " + fix
 }
 
 // may reports whether the caller has the right.
@@ -206,37 +248,72 @@ func (c *Cluster) may(ctx context.Context, right authorizationv1.ResourceAttribu
 	return review.Status.Allowed, err
 }
 
-// stale is how long after its last renewal a lease counts as having no leader.
+// stale is the time since its last renewal after which a Lease has no leader.
 const stale = time.Minute
 
-// controller checks that the controller runs and that a replica is the leader.
+// controller checks that the controller runs.
 func (c *Cluster) controller(ctx context.Context) {
 	d := &appsv1.Deployment{}
 	err := c.Client.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: c.Deployment}, d)
 	switch {
 	case apierrors.IsNotFound(err):
-		c.found("controller", finding.Warning, "install it (docs/getting-started-eks.md), or name it by --namespace and --deployment",
-			"there is no Deployment %s in %s", c.Deployment, c.Namespace)
+		c.found("controller", finding.Warning, "install it (docs/getting-started-eks.md), or pass --namespace and --deployment",
+			"Deployment %s/%s not found", c.Namespace, c.Deployment)
+		return
 	case err != nil:
 		c.unread("controller", err)
+		return
 	case d.Status.ReadyReplicas == 0:
-		c.found("controller", finding.Error, fmt.Sprintf("kubectl -n %s describe pods, and logs, of %s", c.Namespace, c.Deployment),
-			"no replica of %s is ready", c.Deployment)
+		c.found("controller", finding.Error, fmt.Sprintf("see kubectl describe and kubectl logs of deployment/%s -n %s", c.Deployment, c.Namespace),
+			"no replica of Deployment %s/%s is ready", c.Namespace, c.Deployment)
 	default:
-		c.found("controller", finding.OK, "", "%d replicas of %s are ready", d.Status.ReadyReplicas, c.Deployment)
+		c.found("controller", finding.OK, "", "%s of Deployment %s/%s ready", counted(int(d.Status.ReadyReplicas), "replica"), c.Namespace, c.Deployment)
+	}
+	c.deployment = d
+}
+
+// setting returns a setting of the controller as its Deployment gives it: by a flag or by an environment variable. It returns
+// otherwise if the Deployment does not give it, or takes it from elsewhere.
+func (c *Cluster) setting(flag, env, otherwise string) string {
+	if c.deployment == nil {
+		return otherwise
+	}
+	value := otherwise
+	for _, container := range c.deployment.Spec.Template.Spec.Containers {
+		i := slices.IndexFunc(container.Env, func(e corev1.EnvVar) bool { return e.Name == env && e.Value != "" })
+		if i >= 0 {
+			value = container.Env[i].Value
+		}
+		for _, argument := range container.Args {
+			if v, ok := strings.CutPrefix(argument, "--"+flag+"="); ok {
+				value = v
+			}
+		}
+	}
+	return value
+}
+
+// leader checks that a replica of the controller holds the Lease.
+func (c *Cluster) leader(ctx context.Context) {
+	key := client.ObjectKey{
+		Namespace: c.setting("leader-election-namespace", "LEADER_ELECTION_NAMESPACE", c.Namespace),
+		Name:      c.setting("leader-election-name", "LEADER_ELECTION_NAME", "karpenter-leader-election"),
 	}
 	lease := &coordinationv1.Lease{}
-	err = c.Client.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: "karpenter-leader-election"}, lease)
+	err := c.Client.Get(ctx, key, lease)
 	switch {
 	case apierrors.IsNotFound(err):
 	case err != nil:
 		c.unread("controller", err)
-	case lease.Spec.RenewTime == nil || c.Now.Sub(lease.Spec.RenewTime.Time) > stale:
-		c.found("controller", finding.Error, "look at the logs of the controller: it lost its lease, or stopped", "nobody leads: the lease is stale")
+	case lease.Spec.RenewTime == nil:
+		c.found("controller", finding.Error, "see the logs of the controller", "no leader: Lease %s was never renewed", key)
+	case c.Now.Sub(lease.Spec.RenewTime.Time) > stale:
+		c.found("controller", finding.Error, "see the logs of the controller for the time at which it lost the Lease or stopped",
+			"no leader: Lease %s was last renewed %s ago", key, c.Now.Sub(lease.Spec.RenewTime.Time).Round(time.Second))
 	case ptr.Deref(lease.Spec.HolderIdentity, "") == "":
-		c.found("controller", finding.Warning, "run it again in a moment; if it stays so, look at the logs of the controller",
-			"nobody leads: the last leader has stopped and given the lease back")
+		c.found("controller", finding.Warning, "run it again after 15 s; if no replica holds the Lease then, see the logs of the controller",
+			"no leader: the last leader stopped and released Lease %s", key)
 	default:
-		c.found("controller", finding.OK, "", "%s leads", *lease.Spec.HolderIdentity)
+		c.found("controller", finding.OK, "", "leader: %s", *lease.Spec.HolderIdentity)
 	}
 }

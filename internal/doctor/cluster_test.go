@@ -8,6 +8,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -76,6 +77,10 @@ func look(t *testing.T, s server, missing string, objects ...client.Object) stri
 	}
 	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{
 		Create: func(_ context.Context, _ client.WithWatch, o client.Object, _ ...client.CreateOption) error {
+			if who, ok := o.(*authenticationv1.SelfSubjectReview); ok {
+				who.Status.UserInfo.Username = "jane"
+				return nil
+			}
 			r := o.(*authorizationv1.SelfSubjectAccessReview)
 			r.Status.Allowed = r.Spec.ResourceAttributes.Resource+"/"+r.Spec.ResourceAttributes.Subresource != missing
 			return nil
@@ -143,37 +148,44 @@ func TestFindings(t *testing.T) {
 	}{
 		"old server": {server: server{"27", today}, want: []string{"error    kubernetes"}},
 		"new server": {server: server{"40", today}, want: []string{"warning  kubernetes"}},
-		"no kinds":   {server: server{"36", nil}, want: []string{"error    kinds         the server has no nodepools", "note     kinds         the server has no nodeoverlays"}},
+		"no kinds":   {server: server{"36", nil}, want: []string{"error    crds             the API server does not serve nodepools", "note     crds             the API server does not serve nodeoverlays"}},
 		"old kinds": {server: server{"36", map[string][]string{"karpenter.sh/v1beta1": {"nodepools"}}},
-			want: []string{"the server still has karpenter.sh/v1beta1"}},
+			want: []string{"the API server still serves karpenter.sh/v1beta1"}},
 		"stored": {objects: []client.Object{&apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "nodepools.karpenter.sh"},
 			Spec:   apiextensionsv1.CustomResourceDefinitionSpec{Conversion: &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.WebhookConverter}},
 			Status: apiextensionsv1.CustomResourceDefinitionStatus{StoredVersions: []string{"v1beta1", "v1"}}}},
-			want: []string{"stored as v1beta1", "asks a webhook"}},
-		"rights":        {missing: "pods/eviction", want: []string{"error    rights        may not create pods/eviction"}},
-		"throttle":      {missing: "configmaps/", want: []string{"warning  rights        may not get ConfigMap kube-system/karpenter-throttle"}},
-		"no controller": {want: []string{"there is no Deployment karpenter in kube-system"}},
-		"not ready":     {objects: []client.Object{&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "karpenter"}}}, want: []string{"no replica of karpenter is ready"}},
+			want: []string{"warning  stored-versions  CustomResourceDefinition nodepools.karpenter.sh: status.storedVersions lists v1beta1", "uses a webhook"}},
+		"permissions": {missing: "pods/eviction", objects: running(), want: []string{"error    rbac             jane is not allowed to create pods/eviction",
+			"fix: check the permissions of the controller with --as system:serviceaccount:kube-system:default"}},
+		"throttle":      {missing: "configmaps/", want: []string{"warning  rbac             jane is not allowed to get ConfigMap kube-system/karpenter-throttle"}},
+		"no controller": {want: []string{"Deployment kube-system/karpenter not found"}},
+		"not ready":     {objects: []client.Object{&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "karpenter"}}}, want: []string{"no replica of Deployment kube-system/karpenter is ready"}},
 		"stale lease": {objects: []client.Object{&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "karpenter-leader-election"}}},
-			want: []string{"nobody leads"}},
+			want: []string{"no leader: Lease kube-system/karpenter-leader-election was never renewed"}},
+		"lease of another name": {objects: []client.Object{
+			&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "karpenter"}, Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{
+				Spec: corev1.PodSpec{Containers: []corev1.Container{{Env: []corev1.EnvVar{{Name: "LEADER_ELECTION_NAME", Value: "a"}}, Args: []string{"--leader-election-name=b"}}}}}}},
+			&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "b"},
+				Spec: coordinationv1.LeaseSpec{HolderIdentity: ptr.To("x"), RenewTime: ptr.To(metav1.NewMicroTime(now.Add(-7 * time.Minute)))}}},
+			want: []string{"error    controller       no leader: Lease kube-system/b was last renewed 7m0s ago"}},
 		"given back": {objects: []client.Object{&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "karpenter-leader-election"},
 			Spec: coordinationv1.LeaseSpec{HolderIdentity: ptr.To(""), RenewTime: ptr.To(metav1.NewMicroTime(now.Add(-time.Second)))}}},
-			want: []string{"warning  controller    nobody leads: the last leader has stopped"}},
-		"no pool": {want: []string{"there is no NodePool"}},
+			want: []string{"warning  controller       no leader: the last leader stopped and released Lease kube-system/karpenter-leader-election"}},
+		"no pool": {want: []string{"no NodePool exists"}},
 		"class": {objects: []client.Object{&awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: "c"}, Status: awsv1.EC2NodeClassStatus{Conditions: ready(metav1.ConditionFalse)}}},
-			want: []string{"error    pools         EC2NodeClass c is not ready: SubnetsReady: SubnetsNotFound: no subnet has the tag\n",
+			want: []string{"error    pools            EC2NodeClass c is not ready: SubnetsReady: SubnetsNotFound: no subnet has the tag\n",
 				"fix: correct spec.subnetSelectorTerms, or tag the subnets: aws ec2 create-tags"}},
-		"not judged": {objects: []client.Object{&awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: "c"}}}, want: []string{"EC2NodeClass c is not judged yet"}},
-		"limit":      {objects: []client.Object{late}, want: []string{"NodePool late has reached its limit of cpu: 10 of 10"}},
-		"auto mode":  {objects: []client.Object{auto}, want: []string{"ok       pools         NodePool general-purpose is EKS Auto Mode's own"}},
+		"no condition": {objects: []client.Object{&awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: "c"}}}, want: []string{"EC2NodeClass c has no Ready condition yet"}},
+		"limit":        {objects: []client.Object{late}, want: []string{"NodePool late has reached spec.limits.cpu: 10 of 10 used"}},
+		"auto mode":    {objects: []client.Object{auto}, want: []string{"ok       pools            NodePool general-purpose belongs to EKS Auto Mode"}},
 		"claims": {objects: []client.Object{dying, &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "lost", CreationTimestamp: ago(20 * time.Minute)}}},
-			want: []string{"NodeClaim dying has been going away", "NodeClaim lost is 20m0s old"}},
+			want: []string{"NodeClaim dying has been terminating since 2026-06-01T10:00:00Z", "NodeClaim lost is 20m old"}},
 		"budget": {objects: []client.Object{&policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "b"},
-			Spec: policyv1.PodDisruptionBudgetSpec{MaxUnavailable: ptr.To(intstr.FromInt32(0))}}}, want: []string{"PodDisruptionBudget a/b never allows"}},
+			Spec: policyv1.PodDisruptionBudgetSpec{MaxUnavailable: ptr.To(intstr.FromInt32(0))}}}, want: []string{"PodDisruptionBudget a/b blocks every eviction"}},
 		"autoscaler": {objects: []client.Object{&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "cluster-autoscaler"}}},
-			want: []string{"Cluster Autoscaler runs too"}},
+			want: []string{"Cluster Autoscaler runs as Deployment kube-system/cluster-autoscaler"}},
 		"pods": {objects: []client.Object{&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "p", CreationTimestamp: ago(time.Hour)}, Status: corev1.PodStatus{Phase: corev1.PodPending}}},
-			want: []string{"1 pod has waited", "a/p"}},
+			want: []string{"1 pod pending for more than 5m, for example a/p", "fix: karpenter explain pod p -n a"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := tt.server

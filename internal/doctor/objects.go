@@ -17,7 +17,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/finding"
 )
 
-// pools looks whether pools and node classes are ready.
+// pools checks that NodePools and node classes are ready.
 func (c *Cluster) pools(ctx context.Context) {
 	pools := &apiv1.NodePoolList{}
 	if err := c.Client.List(ctx, pools); err != nil {
@@ -31,12 +31,12 @@ func (c *Cluster) pools(ctx context.Context) {
 		c.unread("pools", err)
 	}
 	if len(pools.Items) == 0 {
-		c.found("pools", finding.Warning, "make one: docs/nodepools.md has one to begin with", "there is no NodePool, so there will be no nodes")
+		c.found("pools", finding.Warning, "create a NodePool: docs/nodepools.md has an example", "no NodePool exists: no nodes are launched")
 	}
 	for i := range pools.Items {
 		p := &pools.Items[i]
 		if p.Spec.Template.Spec.NodeClassRef.Group == "eks.amazonaws.com" {
-			c.found("pools", finding.OK, "", "NodePool %s is EKS Auto Mode's own and is left alone", p.Name)
+			c.found("pools", finding.OK, "", "NodePool %s belongs to EKS Auto Mode: ignored", p.Name)
 			continue
 		}
 		c.ready("NodePool", p.Name, p.Status.Conditions)
@@ -61,30 +61,30 @@ func (c *Cluster) ready(kind, name string, conditions []metav1.Condition) {
 		}
 	}
 	if root == nil || len(why) == 0 {
-		c.found("pools", finding.Warning, "wait a minute; if it stays, see whether the controller runs", "%s %s is not judged yet", kind, name)
+		c.found("pools", finding.Warning, "run it again after 1m; if the condition is still missing, check that the controller runs", "%s %s has no Ready condition yet", kind, name)
 		return
 	}
 	c.found("pools", finding.Error, remedy(conditions), "%s %s is not ready: %s", kind, name,
 		strings.Join(why, "; "))
 }
 
-// limits reports a pool that has reached its limits.
+// limits reports the limits of a pool that are reached.
 func (c *Cluster) limits(p *apiv1.NodePool) {
 	for name, limit := range p.Spec.Limits {
 		used, ok := p.Status.Resources[name]
 		if ok && used.Cmp(limit) >= 0 {
-			c.found("pools", finding.Warning, "raise the limit, or make room", "NodePool %s has reached its limit of %s: %s of %s", p.Name, name,
-				used.String(), limit.String())
+			c.found("pools", finding.Warning, fmt.Sprintf("raise spec.limits.%s, or remove workload", name), "NodePool %s has reached spec.limits.%s: %s of %s used",
+				p.Name, name, used.String(), limit.String())
 		}
 	}
 }
 
 const (
-	joinTime  = 15 * time.Minute // what a node may take to join
-	drainTime = time.Hour        // a drain that takes longer is worth a look
+	joinTime  = 15 * time.Minute // within which a node should join
+	drainTime = time.Hour        // a longer drain is reported
 )
 
-// claims looks for claims that hang.
+// claims reports NodeClaims that are stuck: the node did not join, or the drain does not end.
 func (c *Cluster) claims(ctx context.Context) {
 	claims := &apiv1.NodeClaimList{}
 	if err := c.Client.List(ctx, claims); err != nil {
@@ -93,27 +93,27 @@ func (c *Cluster) claims(ctx context.Context) {
 		}
 		return
 	}
-	hanging := 0
+	stuck := 0
 	for i := range claims.Items {
 		n := &claims.Items[i]
 		switch age := c.Now.Sub(n.CreationTimestamp.Time); {
 		case n.DeletionTimestamp != nil && c.Now.Sub(n.DeletionTimestamp.Time) > drainTime:
-			hanging++
-			c.found("claims", finding.Warning, "see what its pods wait for: kubectl get pods -A --field-selector spec.nodeName="+n.Status.NodeName+
-				"; terminationGracePeriod in the NodePool ends drains", "NodeClaim %s has been going away since %s", n.Name,
-				n.DeletionTimestamp.UTC().Format(time.RFC3339))
+			stuck++
+			c.found("claims", finding.Warning, "list the remaining pods: kubectl get pods -A --field-selector spec.nodeName="+n.Status.NodeName+
+				"; spec.template.spec.terminationGracePeriod in the NodePool bounds drains of future nodes", "NodeClaim %s has been terminating"+
+				" since %s", n.Name, n.DeletionTimestamp.UTC().Format(time.RFC3339))
 		case n.DeletionTimestamp == nil && age > joinTime && !meta.IsStatusConditionTrue(n.Status.Conditions, apiv1.ConditionTypeRegistered):
-			hanging++
-			c.found("claims", finding.Error, "docs/troubleshooting.md, nodes that do not join", "NodeClaim %s is %s old and its node has not joined",
-				n.Name, age.Round(time.Minute))
+			stuck++
+			c.found("claims", finding.Error, "see its conditions and docs/troubleshooting.md: kubectl describe nodeclaim "+n.Name, "NodeClaim %s is %s old, but its node has not joined the cluster",
+				n.Name, minutes(age))
 		}
 	}
-	if hanging == 0 {
-		c.found("claims", finding.OK, "", "%s, none hangs", counted(len(claims.Items), "claim"))
+	if stuck == 0 {
+		c.found("claims", finding.OK, "", "%s, none stuck", counted(len(claims.Items), "NodeClaim"))
 	}
 }
 
-// budgets looks for disruption budgets that never allow an eviction.
+// budgets reports PodDisruptionBudgets that block every eviction.
 func (c *Cluster) budgets(ctx context.Context) {
 	list := &policyv1.PodDisruptionBudgetList{}
 	if err := c.Client.List(ctx, list); err != nil {
@@ -126,13 +126,13 @@ func (c *Cluster) budgets(ctx context.Context) {
 			b.Spec.MinAvailable != nil && b.Spec.MinAvailable.String() == "100%" ||
 			b.Status.ExpectedPods > 0 && b.Status.DesiredHealthy >= b.Status.ExpectedPods
 		if never {
-			c.found("budgets", finding.Warning, "allow one pod to go, or set terminationGracePeriod in the NodePool",
-				"PodDisruptionBudget %s/%s never allows an eviction: nodes with its pods are not drained", b.Namespace, b.Name)
+			c.found("budgets", finding.Warning, "allow at least one eviction (maxUnavailable: 1), or set spec.template.spec.terminationGracePeriod in the NodePool",
+				"PodDisruptionBudget %s/%s blocks every eviction: nodes with its pods cannot be drained", b.Namespace, b.Name)
 		}
 	}
 }
 
-// autoscalers looks for others that would fight over the same nodes.
+// autoscalers reports other autoscalers that act on the same pods and nodes.
 func (c *Cluster) autoscalers(ctx context.Context) {
 	list := &appsv1.DeploymentList{}
 	if err := c.Client.List(ctx, list); err != nil {
@@ -146,44 +146,44 @@ func (c *Cluster) autoscalers(ctx context.Context) {
 			replicas = *d.Spec.Replicas
 		}
 		if strings.Contains(d.Name, "cluster-autoscaler") && replicas > 0 {
-			c.found("autoscalers", finding.Warning, "keep them apart by taints, or scale it to 0 when all has moved: docs/migration.md",
-				"Cluster Autoscaler runs too, as %s/%s: both see the same pending pods", d.Namespace, d.Name)
+			c.found("autoscalers", finding.Warning, "separate them by taints, or scale it to 0 after the migration: docs/migration.md#side-by-side",
+				"Cluster Autoscaler runs as Deployment %s/%s: both launch nodes for the same pending pods", d.Namespace, d.Name)
 		}
 		if d.Name != c.Deployment && strings.Contains(d.Name, "karpenter") && replicas > 0 {
-			c.found("autoscalers", finding.Note, "", "%s/%s may be a second Karpenter: only the holder of the lease acts", d.Namespace, d.Name)
+			c.found("autoscalers", finding.Note, "", "Deployment %s/%s may be a second Karpenter: only the holder of the Lease acts", d.Namespace, d.Name)
 		}
 	}
 }
 
-func have(pods int) string {
-	if pods == 1 {
-		return "1 pod has"
-	}
-	return fmt.Sprintf("%d pods have", pods)
-}
+// minutes prints a duration as 20m.
+func minutes(d time.Duration) string { return strings.TrimSuffix(d.Round(time.Minute).String(), "0s") }
 
-// waiting is how long a pod may be pending before it is worth a word.
+// waiting is the time after which a pending pod is reported.
 const waiting = 5 * time.Minute
 
-// pending counts pods that have waited for a node for long.
+// pending counts pods that have been without a node for a long time.
 func (c *Cluster) pending(ctx context.Context) {
 	pods := &corev1.PodList{}
 	if err := c.Client.List(ctx, pods); err != nil {
 		c.unread("pods", err)
 		return
 	}
-	var names []string
+	var first *corev1.Pod
+	count := 0
 	for i := range pods.Items {
 		p := &pods.Items[i]
 		if p.Spec.NodeName != "" || p.Status.Phase != corev1.PodPending || p.DeletionTimestamp != nil {
 			continue
 		}
 		if c.Now.Sub(p.CreationTimestamp.Time) > waiting {
-			names = append(names, p.Namespace+"/"+p.Name)
+			if first == nil {
+				first = p
+			}
+			count++
 		}
 	}
-	if len(names) > 0 {
-		c.found("pods", finding.Warning, "kubectl describe pod: the event FailedScheduling says for each pool why not",
-			"%s waited for a node for more than %s, such as %s", have(len(names)), waiting, names[0])
+	if count > 0 {
+		c.found("pods", finding.Warning, fmt.Sprintf("karpenter explain pod %s -n %s", first.Name, first.Namespace),
+			"%s pending for more than %s, for example %s/%s", counted(count, "pod"), minutes(waiting), first.Namespace, first.Name)
 	}
 }

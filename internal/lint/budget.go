@@ -23,7 +23,7 @@ var (
 	until = from.AddDate(4, 0, 0)
 )
 
-// budgets finds budgets that never open, and ones that never count.
+// budgets finds disruption budgets of 0 nodes that are always active, and budgets that are never active.
 func (l *linter) budgets(p *pool) {
 	closed := map[apiv1.DisruptionReason]bool{}
 	for i, b := range p.pool.Spec.Disruption.Budgets {
@@ -31,7 +31,7 @@ func (l *linter) budgets(p *pool) {
 		always, never := coverage(b)
 		if never {
 			l.at(p.object, "budget-never-active", field+".schedule", "correct the schedule: minute, hour, day of month, month, day of"+
-				" week, in UTC", "the schedule %q never comes, so the budget never counts", *b.Schedule)
+				" week, in UTC", "schedule %q never fires: the disruption budget has no effect", *b.Schedule)
 			continue
 		}
 		if strings.TrimRight(b.Nodes, "%") != "0" || !always {
@@ -55,13 +55,13 @@ func (l *linter) budgets(p *pool) {
 		}
 	}
 	slices.Sort(names)
-	l.at(p.object, "budget-blocks-disruption", "spec.disruption.budgets", "give the budget of 0 a schedule and a duration, or allow at"+
-		" least one node; to stop consolidation alone, consolidateAfter: Never says it better",
-		"a budget of 0 counts at all times, so that no node ever goes for: %s", strings.Join(names, ", "))
+	l.at(p.object, "budget-blocks-disruption", "spec.disruption.budgets", "set schedule and duration of the disruption budget with"+
+		" nodes: \"0\", or allow at least one node; to disable only consolidation, set spec.disruption.consolidateAfter: Never",
+		"a disruption budget with nodes: \"0\" is always active and blocks disruption permanently for: %s", strings.Join(names, ", "))
 }
 
-// coverage reports whether a budget counts at all times, or never. A schedule that cannot be read counts as neither: the
-// controller says so itself.
+// coverage reports whether a budget is active at all times, or never. For a schedule that cannot be parsed it reports neither:
+// the check of the manifest reports it.
 func coverage(b apiv1.Budget) (always, never bool) {
 	if b.Schedule == nil || b.Duration == nil {
 		return true, false

@@ -16,13 +16,13 @@ func (l *linter) class(o *object, c *awsv1.EC2NodeClass) {
 	for i, t := range c.Spec.AMISelectorTerms {
 		if strings.HasPrefix(strings.ToLower(t.Alias), "al2@") {
 			l.at(o, "image-family-ends", itemField("spec.amiSelectorTerms", i, "alias"), "use alias al2023@latest",
-				"Amazon Linux 2 has no images from Kubernetes 1.33 on")
+				"Amazon Linux 2 has no images for Kubernetes 1.33 and newer")
 		}
 	}
 	for field, value := range map[string]string{"spec.role": c.Spec.Role, "spec.instanceProfile": ptr.Deref(c.Spec.InstanceProfile, "")} {
 		if strings.HasPrefix(value, "arn:") {
-			l.at(o, "arn-for-name", field, "write "+value[strings.LastIndexByte(value, '/')+1:],
-				"holds an ARN, and IAM finds it by its name alone: the class will not get ready")
+			l.at(o, "arn-for-name", field, "set it to "+value[strings.LastIndexByte(value, '/')+1:],
+				"is an ARN, but must be a name: the EC2NodeClass cannot become Ready")
 		}
 	}
 	if l.options.Judge == nil {
@@ -35,8 +35,8 @@ func (l *linter) class(o *object, c *awsv1.EC2NodeClass) {
 				field = name
 			}
 		}
-		l.at(o, "refused", field, "change it as the message says; docs/nodeclasses.md has what spec.kubelet takes", "the controller refuses"+
-			" the class: %s", strings.TrimPrefix(problem, field+": "))
+		l.at(o, "invalid-manifest", field, "change it as the message says; see docs/nodeclasses.md", "the controller"+
+			" rejects the EC2NodeClass: %s", strings.TrimPrefix(problem, field+": "))
 	}
 }
 
@@ -49,10 +49,10 @@ func (l *linter) nodeClass(o *object, ref *apiv1.NodeClassReference) {
 	if ref == nil || !some || l.names[ref.Kind][ref.Name] {
 		return
 	}
-	fix := "add the " + ref.Kind + ", or name one that is there; until then the pool is not ready"
+	fix := "add the " + ref.Kind + ", or name another one: the NodePool is not Ready without it"
 	if near := nearest(ref.Name, slices.Collect(maps.Keys(l.names[ref.Kind])), 3); near != "" {
-		fix = "did you mean " + near + "? Until the " + ref.Kind + " is there the pool is not ready"
+		fix = "change the name to " + near + ", or add the " + ref.Kind + ": the NodePool is not Ready without it"
 	}
-	l.at(o, "missing-node-class", "spec.template.spec.nodeClassRef.name", fix, "%s %s is not among these files, though other node"+
-		" classes are", ref.Kind, ref.Name)
+	l.at(o, "missing-node-class", "spec.template.spec.nodeClassRef.name", fix, "%s %s is not among the files, although"+
+		" other node classes are", ref.Kind, ref.Name)
 }

@@ -1,5 +1,5 @@
-// Package lint finds mistakes in manifests before an API server, a controller or a bill does: what would be refused, what
-// would be accepted and never do anything, and what would do more than its author thinks.
+// Package lint finds mistakes in manifests before an API server, a controller or a bill does: what would be rejected, what
+// would be accepted without effect, and what would do more than its author intends.
 //
 // Every Finding names its rule, file, line and field, and what to do about it. An error is what cannot work; a warning is
 // what works otherwise than it seems to; a note is what is worth knowing. Rules are listed in Rules, with their severity.

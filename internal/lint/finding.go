@@ -17,7 +17,7 @@ type Finding struct {
 	Line   int    `json:"line"`
 	Object string `json:"object,omitempty"`
 	Field  string `json:"field,omitempty"`
-	// Message says what is wrong, Fix what to do.
+	// Message states the problem, Fix the change that solves it.
 	Message string `json:"message"`
 	Fix     string `json:"fix"`
 }
@@ -43,29 +43,29 @@ type Rule struct {
 
 // Rules are all rules, by name.
 var Rules = []Rule{
-	{"arn-for-name", finding.Warning, "an ARN where the name of a role or an instance profile belongs"},
-	{"bad-yaml", finding.Error, "the file is no YAML"},
-	{"budget-blocks-disruption", finding.Warning, "budgets forbid a reason of disruption at all times"},
-	{"budget-never-active", finding.Warning, "the schedule of a budget never comes, so the budget never counts"},
-	{"duplicate-object", finding.Error, "two manifests are one object"},
-	{"few-spot-types", finding.Warning, "a spot pool has so few types that interruptions and shortages hit all of it"},
-	{"few-spot-types-to-consolidate", finding.Note, "a spot pool has too few types for single nodes to be replaced by cheaper spot ones"},
-	{"image-family-ends", finding.Warning, "the image family has no images for newer Kubernetes"},
-	{"label-typo", finding.Warning, "a label looks like a well-known one and is none"},
-	{"legacy-kind", finding.Error, "a kind or version that no server has any more"},
-	{"legacy-label", finding.Warning, "a label or annotation that has another name now"},
-	{"min-values-unreachable", finding.Error, "more values are asked for than there are"},
-	{"missing-node-class", finding.Warning, "a pool names a node class that is not there"},
-	{"missing-pool", finding.Warning, "pods ask for the nodes of a pool that is not there"},
-	{"no-limits", finding.Note, "a pool may grow without end"},
-	{"no-types", finding.Error, "no instance type meets the requirements"},
-	{"nothing-to-check", finding.Error, "the files have no manifest"},
-	{"overlapping-pools", finding.Warning, "two pools suit the same pods and nothing says which comes first"},
-	{"pdb-blocks-eviction", finding.Warning, "a disruption budget of pods never allows an eviction"},
-	{"refused", finding.Error, "the API server refuses the manifest"},
-	{"unknown-kind", finding.Error, "a kind that no server has"},
+	{"arn-for-name", finding.Warning, "an ARN is used where the name of a role or instance profile is required"},
+	{"bad-yaml", finding.Error, "the file is not valid YAML"},
+	{"budget-blocks-disruption", finding.Warning, "disruption budgets block a disruption reason permanently"},
+	{"budget-never-active", finding.Warning, "the schedule of a disruption budget never fires"},
+	{"duplicate-object", finding.Error, "two manifests define the same object"},
+	{"few-spot-types", finding.Warning, "a spot NodePool allows so few instance types that a shortage can affect all of them"},
+	{"few-spot-types-to-consolidate", finding.Note, "a spot NodePool allows too few instance types for spot-to-spot consolidation of single nodes"},
+	{"image-family-ends", finding.Warning, "the image family has no images for newer versions of Kubernetes"},
+	{"invalid-manifest", finding.Error, "the API server or the controller rejects the manifest"},
+	{"label-typo", finding.Warning, "a label is similar to a well-known label, but differs from it"},
+	{"legacy-kind", finding.Error, "a kind or version that is no longer served"},
+	{"legacy-label", finding.Warning, "a label or annotation that was renamed"},
+	{"min-values-unreachable", finding.Error, "minValues exceeds the number of values that the instance types have"},
+	{"missing-node-class", finding.Warning, "a NodePool refers to a node class that is not among the files"},
+	{"missing-pool", finding.Warning, "pods select a NodePool that is not among the files"},
+	{"no-limits", finding.Note, "a NodePool has no spec.limits"},
+	{"no-instance-types", finding.Error, "no instance type meets all requirements"},
+	{"nothing-to-check", finding.Error, "the files contain no Kubernetes manifest"},
+	{"overlapping-pools", finding.Warning, "two NodePools accept the same pods and have the same weight"},
+	{"pdb-blocks-eviction", finding.Warning, "a PodDisruptionBudget blocks every eviction"},
+	{"unknown-kind", finding.Error, "a kind that no API group of Karpenter has"},
 	{"unknown-value", finding.Warning, "a value that no instance type has"},
-	{"zone-id", finding.Warning, "a zone id where a zone name belongs"},
+	{"zone-id", finding.Warning, "a zone ID is used where a zone name is required"},
 }
 
 // severity returns the severity of a rule.

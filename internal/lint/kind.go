@@ -18,18 +18,18 @@ func (l *linter) strange(o *object) bool {
 		(meant.Empty() || gvk.Group != "" && !strings.Contains(gvk.Group, "karpenter") || gvk.Group == "" && gvk.Version != "") {
 		return false
 	}
-	field, message := "kind", "no server has a kind "+gvk.Kind+" of "+gvk.GroupVersion().String()
+	field, message := "kind", "unknown kind "+gvk.Kind+" in "+gvk.GroupVersion().String()
 	switch {
 	case gvk.Kind == "":
-		field, message = "apiVersion", "kind is missing"
+		field, message = "apiVersion", "kind is not set"
 	case gvk.Version == "":
-		message = "apiVersion is missing"
+		message = "apiVersion is not set"
 	case gvk.Kind == meant.Kind:
 		field = "apiVersion"
 	}
-	fix := "write one of the kinds that the CRDs define: " + strings.Join(l.ours(), ", ")
+	fix := "use one of the kinds that the CRDs define: " + strings.Join(l.ours(), ", ")
 	if !meant.Empty() {
-		fix = "write apiVersion: " + meant.GroupVersion().String() + " and kind: " + meant.Kind
+		fix = "set apiVersion: " + meant.GroupVersion().String() + " and kind: " + meant.Kind
 	}
 	l.at(o, "unknown-kind", field, fix, "%s", message)
 	return true

@@ -24,7 +24,7 @@ type Options struct {
 	// Types returns the instance types of a region as nodes of a class, none for a region that it does not know; class is nil
 	// if the files have none. Rules about types are left out where there are none, and where it is nil.
 	Types func(region string, class *awsv1.EC2NodeClass) ([]*model.InstanceType, error)
-	// Judge returns what the controller refuses of a class that a server takes, "" for nothing; nil leaves it out.
+	// Judge returns why the controller rejects a class that the API server accepts, "" if it does not; nil skips the check.
 	Judge func(*awsv1.EC2NodeClass) string
 	// Region is the region of pools whose requirements name no zone. Default: us-east-1.
 	Region string
@@ -78,12 +78,12 @@ func (l *linter) nothing(files []File) {
 	if len(l.objects) > 0 || len(l.findings) > 0 || len(files) == 0 {
 		return
 	}
-	none := "there is no manifest in it"
+	where := "the file"
 	if len(files) > 1 {
-		none = fmt.Sprintf("there is no manifest in any of the %d files", len(files))
+		where = fmt.Sprintf("any of the %d files", len(files))
 	}
-	l.found(Finding{Rule: "nothing-to-check", File: files[0].Name, Line: 1, Message: none + ": nothing was checked",
-		Fix: "give files with objects that have apiVersion and kind; values of Helm charts and Kustomize overlays are rendered first"})
+	l.found(Finding{Rule: "nothing-to-check", File: files[0].Name, Line: 1, Message: "no Kubernetes manifest in " + where + ": nothing was checked",
+		Fix: "pass files whose objects have apiVersion and kind; render Helm charts and Kustomize overlays first"})
 }
 
 // known notes what objects may refer to.
@@ -119,7 +119,7 @@ func (l *linter) object(ctx context.Context, o *object) error {
 	gvk := o.content.GroupVersionKind()
 	if legacy.FormOf(gvk.GroupVersion().String(), gvk.Kind) != legacy.Foreign {
 		l.at(o, "legacy-kind", "apiVersion", "convert it: karpenter convert -f "+o.file,
-			"%s of %s is served no more", gvk.Kind, gvk.GroupVersion())
+			"%s of %s is no longer served", gvk.Kind, gvk.GroupVersion())
 		return nil
 	}
 	l.oldLabels(o)
@@ -133,15 +133,15 @@ func (l *linter) object(ctx context.Context, o *object) error {
 	delete(stripped.Object, "status")
 	stored, errs := l.checker.Create(ctx, stripped)
 	if len(errs) > 0 {
-		// A server stops at the first kind of mistake. What it refuses is taken out, so that one look finds all.
+		// A server stops at the first kind of mistake. invalid fields are removed, so that one run finds all.
 		remove(stripped.Object, errs)
 		var more field.ErrorList
 		stored, more = l.checker.Create(ctx, stripped)
 		for _, e := range append(errs, others(more, errs)...) {
-			l.at(o, "refused", e.Field, l.fix(o, e), "%s", e.ErrorBody())
+			l.at(o, "invalid-manifest", e.Field, l.fix(o, e), "%s", problem(e))
 		}
 		if len(more) > 0 {
-			l.refused(o, stripped, append(errs, more...))
+			l.checkRest(o, stripped, append(errs, more...))
 			return nil
 		}
 	}
@@ -173,8 +173,8 @@ func (l *linter) duplicates() {
 		}
 		key := fmt.Sprintf("%s %s %s/%s", filepath.Dir(o.file), o.content.GroupVersionKind().GroupKind(), o.content.GetNamespace(), name)
 		if other := first[key]; other != nil {
-			l.at(o, "duplicate-object", "metadata.name", "give one of them another name, or remove it",
-				"is the same object as in %s, line %d: the one applied last wins", other.file, other.node.Line)
+			l.at(o, "duplicate-object", "metadata.name", "rename one of the two objects, or remove it",
+				"duplicate of the object in %s, line %d: the one applied last replaces the other", other.file, other.node.Line)
 			continue
 		}
 		first[key] = o
@@ -185,7 +185,7 @@ func (l *linter) duplicates() {
 func (l *linter) oldLabels(o *object) {
 	walk(o.content.Object, "", func(path, key string) {
 		if now, ok := legacy.Renamed[key]; ok {
-			l.at(o, "legacy-label", path, "write "+now, "%s means nothing any more", key)
+			l.at(o, "legacy-label", path, "use "+now, "%s was renamed and has no effect", key)
 		}
 	})
 }

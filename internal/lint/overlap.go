@@ -21,8 +21,8 @@ func (l *linter) overlaps() {
 			}
 		}
 		if len(others) > 0 {
-			l.at(a.object, "overlapping-pools", "spec.weight", "give them different weights, or a taint, label or requirement that"+
-				" tells them apart", "suits the same pods as %s and has the same weight: the price decides which of them gets a pod",
+			l.at(a.object, "overlapping-pools", "spec.weight", "set a different spec.weight, or a taint, label or requirement that"+
+				" separates the NodePools", "accepts the same pods as %s with the same weight: pods go to the cheapest of these NodePools",
 				strings.Join(others, ", "))
 		}
 	}

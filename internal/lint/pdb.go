@@ -20,24 +20,24 @@ func (l *linter) budgetOfPods(o *object) {
 	if runtime.DefaultUnstructuredConverter.FromUnstructured(o.content.Object, pdb) != nil {
 		return
 	}
-	const fix = "allow at least one pod to go (maxUnavailable: 1), or set terminationGracePeriod in the NodePool so that" +
-		" drains end some day"
+	const fix = "allow at least one eviction (maxUnavailable: 1), or set spec.template.spec.terminationGracePeriod in the NodePool" +
+		" to bound the duration of drains"
 	if v := pdb.Spec.MaxUnavailable; v != nil && none(v) {
-		l.at(o, "pdb-blocks-eviction", "spec.maxUnavailable", fix, "maxUnavailable %s never lets a pod be evicted", v)
+		l.at(o, "pdb-blocks-eviction", "spec.maxUnavailable", fix, "maxUnavailable: %s blocks every eviction", v)
 	}
 	v := pdb.Spec.MinAvailable
 	if v == nil {
 		return
 	}
 	if v.Type == intstr.String && v.StrVal == "100%" {
-		l.at(o, "pdb-blocks-eviction", "spec.minAvailable", fix, "minAvailable 100%% never lets a pod be evicted")
+		l.at(o, "pdb-blocks-eviction", "spec.minAvailable", fix, "minAvailable: 100%% blocks every eviction")
 		return
 	}
 	if v.Type != intstr.Int || pdb.Spec.Selector == nil {
 		return
 	}
 	if w, replicas := l.guarded(pdb); w != nil && replicas > 0 && int64(v.IntVal) >= replicas {
-		l.at(o, "pdb-blocks-eviction", "spec.minAvailable", fix, "minAvailable %d never lets a pod of %s be evicted, which has %s",
+		l.at(o, "pdb-blocks-eviction", "spec.minAvailable", fix, "minAvailable: %d blocks every eviction: %s has %s",
 			v.IntVal, w.label(), replicaCount(replicas))
 	}
 }
@@ -49,7 +49,7 @@ func replicaCount(n int64) string {
 	return fmt.Sprintf("%d replicas", n)
 }
 
-// guards finds workloads with pods that more than one budget selects: the API server then refuses every eviction.
+// guards finds workloads with pods that more than one budget selects: the API server then rejects every eviction.
 func (l *linter) guards(o *object, template []string) {
 	have, _, err := unstructured.NestedStringMap(o.content.Object, append(slices.Clone(template), "metadata", "labels")...)
 	if err != nil || len(have) == 0 {
@@ -68,7 +68,7 @@ func (l *linter) guards(o *object, template []string) {
 	}
 	if len(names) > 1 {
 		l.at(o, "pdb-blocks-eviction", strings.Join(append(slices.Clone(template), "metadata", "labels"), "."),
-			"leave one PodDisruptionBudget for these pods", "%s select its pods: with more than one budget no pod can be evicted",
+			"keep one PodDisruptionBudget for these pods", "PodDisruptionBudgets %s select the same pods: the API server rejects every eviction",
 			strings.Join(names, " and "))
 	}
 }

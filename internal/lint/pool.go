@@ -30,7 +30,8 @@ func (l *linter) pool(o *object, np *apiv1.NodePool) error {
 	p := &pool{object: o, pool: np}
 	if err := np.Validate(l.rules); err != nil {
 		for _, message := range strings.Split(err.Error(), "\n") {
-			l.at(o, "refused", "spec.template", "change it as the message says", "the controller refuses the pool: %s", message)
+			l.at(o, "invalid-manifest", "spec.template", "change it as the message says; see kubectl explain nodepool.spec.template",
+				"the controller rejects the NodePool: %s", message)
 		}
 	}
 	l.keys(o, np)
@@ -55,8 +56,8 @@ func (l *linter) keys(o *object, np *apiv1.NodePool) {
 
 func (l *linter) limits(o *object, np *apiv1.NodePool) {
 	if len(np.Spec.Limits) == 0 && np.Spec.Replicas == nil {
-		l.at(o, "no-limits", "spec", "add spec.limits, for example {cpu: 1000}, so that a mistake in a Deployment cannot buy"+
-			" nodes without end", "has no limits")
+		l.at(o, "no-limits", "spec", "set spec.limits, for example {cpu: 1000}, to bound the cost of a mistake in a workload",
+			"spec.limits is not set: the number of nodes is unbounded")
 	}
 }
 
@@ -67,8 +68,8 @@ func (l *linter) key(o *object, field, key string) {
 		return
 	}
 	if near := nearest(key, l.rules.WellKnown.UnsortedList(), 3); near != "" {
-		l.at(o, "label-typo", field, "write "+near+", or rename the label if it is one of your own",
-			"label %s is not well-known and looks like %s", key, near)
+		l.at(o, "label-typo", field, "use "+near+", or rename the label if it is your own",
+			"label %s is not a well-known label, but similar to %s", key, near)
 	}
 }
 
@@ -162,8 +163,8 @@ func (l *linter) types(p *pool) error {
 	}
 	l.values(p, all)
 	if len(p.types) == 0 {
-		l.at(p.object, "no-types", requirements, culprit(set, all), "none of %d instance types of %s meets all requirements: the pool"+
-			" never makes a node", len(all), l.region(p))
+		l.at(p.object, "no-instance-types", requirements, culprit(set, all), "no instance type in %s meets all requirements (%d checked,"+
+			" built-in catalog)", l.region(p), len(all))
 		return nil
 	}
 	l.minValues(p)
@@ -205,11 +206,11 @@ func culprit(set require.Set, all []*model.InstanceType) string {
 		}
 		if n > most {
 			r, _ := set.Get(key)
-			best, most = fmt.Sprintf("loosen %s: without it %d types would do", r, n), n
+			best, most = fmt.Sprintf("relax %s: without it %d instance types remain", r, n), n
 		}
 	}
 	if best == "" {
-		return "loosen several requirements: no single one is to blame"
+		return "several requirements conflict: relax more than one"
 	}
 	return best
 }
@@ -270,25 +271,25 @@ func (l *linter) value(o *object, region, field, key, v string, have map[string]
 	}
 	switch {
 	case key == corev1.LabelTopologyZone && zoneID.MatchString(v):
-		l.at(o, "zone-id", field, "write "+awsv1.LabelTopologyZoneID+" as the key, or the name of the zone as the value",
-			"%s is the id of a zone, and %s holds names such as us-east-1a", v, key)
+		l.at(o, "zone-id", field, "use the key "+awsv1.LabelTopologyZoneID+", or the name of the zone as the value",
+			"%s is a zone ID, but values of %s are zone names such as us-east-1a", v, key)
 	case len(have) == 0 || have[v] || slices.Contains(special, key):
 	default:
 		known := make([]string, 0, len(have))
 		for k := range have {
 			known = append(known, k)
 		}
-		fix := "remove it, or correct it"
+		fix := "correct or remove the value"
 		if near := nearest(strings.ReplaceAll(strings.ToLower(v), "_", "-"), known, 1); near != "" {
-			fix = "did you mean " + near + "?"
+			fix = "change the value to " + near
 		}
 		if other := otherNames[v]; other != "" {
-			fix = "write " + other
+			fix = "change the value to " + other
 		}
 		if key == corev1.LabelInstanceTypeStable || key == awsv1.LabelInstanceFamily {
-			fix += "; if it is newer than the table in this program, leave it"
+			fix += "; ignore this if the instance type is newer than the built-in catalog"
 		}
-		l.at(o, "unknown-value", field, fix, "no instance type of %s has %s=%s", region, key, v)
+		l.at(o, "unknown-value", field, fix, "no instance type in %s has %s=%s", region, key, v)
 	}
 }
 
@@ -315,7 +316,7 @@ func (l *linter) minValues(p *pool) {
 		if len(seen) < *r.MinValues {
 			l.at(p.object, "min-values-unreachable", fmt.Sprintf("%s[%d].minValues", requirements, i),
 				fmt.Sprintf("lower minValues to %d, or allow more values", len(seen)),
-				"asks for %d values of %s, and the types that meet all requirements have %d", *r.MinValues, r.Key, len(seen))
+				"minValues: %d of %s cannot be met: the instance types that meet all requirements have %d", *r.MinValues, r.Key, len(seen))
 		}
 	}
 }
@@ -334,9 +335,10 @@ func (l *linter) spot(p *pool) {
 	fix := "allow more families, sizes, generations or architectures, or add on-demand to " + apiv1.CapacityTypeLabelKey
 	switch n := len(p.types); {
 	case n < fewSpot:
-		l.at(p.object, "few-spot-types", requirements, fix, "%d instance types meet the requirements of this spot pool", n)
+		l.at(p.object, "few-spot-types", requirements, fix, "only %d instance types meet the requirements of this"+
+			" spot NodePool: a shortage or interruption can affect all of them", n)
 	case n < spotConsolidate:
-		l.at(p.object, "few-spot-types-to-consolidate", requirements, fix, "%d instance types meet the requirements; replacing a"+
-			" spot node by a cheaper spot node needs %d", n, spotConsolidate)
+		l.at(p.object, "few-spot-types-to-consolidate", requirements, fix, "%d instance types meet the requirements;"+
+			" spot-to-spot consolidation of a single node needs %d", n, spotConsolidate)
 	}
 }

@@ -45,7 +45,7 @@ func (l *linter) read(f File) {
 			return // no manifests, but what some command printed
 		}
 		if err != nil {
-			l.found(Finding{Rule: "bad-yaml", File: f.Name, Line: lineOf(err), Message: err.Error(),
+			l.found(Finding{Rule: "bad-yaml", File: f.Name, Line: lineOf(err), Message: "not valid YAML: " + strings.TrimPrefix(err.Error(), "yaml: "),
 				Fix: "correct the YAML; if the file is a template, render it first and lint the result"})
 			return
 		}
@@ -73,7 +73,7 @@ func answers(data []byte) bool {
 func decode(d *yaml.Decoder, into *yaml.Node) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = errors.New("no YAML")
+			err = errors.New("the document cannot be parsed")
 		}
 	}()
 	return d.Decode(into)
@@ -105,7 +105,7 @@ func (l *linter) add(file string, node *yaml.Node) {
 	}
 	asJSON, err := k8syaml.YAMLToJSON(text)
 	if err != nil {
-		l.found(Finding{Rule: "bad-yaml", File: file, Line: max(1, node.Line), Message: err.Error(), Fix: "correct the YAML"})
+		l.found(Finding{Rule: "bad-yaml", File: file, Line: max(1, node.Line), Message: "not valid YAML: " + err.Error(), Fix: "correct the YAML"})
 		return
 	}
 	var content map[string]any

@@ -82,8 +82,8 @@ func (l *linter) wanted(o *object, field, key, v string) error {
 	key = l.rules.Canonical(key)
 	if key == apiv1.NodePoolLabelKey {
 		if len(l.names["NodePool"]) > 0 && !l.names["NodePool"][v] {
-			l.at(o, "missing-pool", field, "add the NodePool, or name one that is there", "NodePool %s is not among these files, though"+
-				" others are", v)
+			l.at(o, "missing-pool", field, "add the NodePool to the files, or correct the name", "NodePool %s is not among the files,"+
+				" although other NodePools are", v)
 		}
 		return nil
 	}
@@ -109,8 +109,8 @@ func (l *linter) leftOver(o *object, template []string) {
 	path := append(slices.Clone(template), "metadata", "annotations")
 	have, _, err := unstructured.NestedStringMap(o.content.Object, path...)
 	if err == nil && have[theirs] == "false" && have[ours] == "" {
-		l.at(o, "legacy-label", strings.Join(path, ".")+"."+theirs, `add `+ours+`: "true"`, "%s keeps the pod from Cluster Autoscaler, and not from"+
-			" Karpenter", theirs)
+		l.at(o, "legacy-label", strings.Join(path, ".")+"."+theirs, `add `+ours+`: "true"`, "%s blocks eviction by Cluster Autoscaler, but not"+
+			" by Karpenter", theirs)
 	}
 }
 

@@ -75,7 +75,7 @@ func fieldType(t reflect.Type, key string) reflect.Type {
 	return nil
 }
 
-// complaint says in plain words why data is no t.
+// complaint says why data cannot be decoded into t.
 func complaint(data []byte, t reflect.Type, err error) string {
 	short := string(data)
 	if len(short) > 40 {
@@ -84,25 +84,25 @@ func complaint(data []byte, t reflect.Type, err error) string {
 	var mismatch *json.UnmarshalTypeError
 	switch {
 	case t == reflect.TypeFor[resource.Quantity]():
-		return fmt.Sprintf("%s is no quantity such as 500m, 2 or 4Gi", short)
+		return fmt.Sprintf("%s is not a quantity, use for example 500m, 2 or 4Gi", short)
 	case errors.As(err, &mismatch):
 		if data[0] == '{' || data[0] == '[' {
 			short = jsonKind(data)
 		}
-		return fmt.Sprintf("is %s, want %s", short, wanted(t))
+		return fmt.Sprintf("is %s, must be %s", short, wanted(t))
 	}
 	return strings.TrimPrefix(err.Error(), "json: ")
 }
 
-// wanted names a Go type for people.
+// wanted names a Go type in terms of JSON.
 func wanted(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.String:
-		return "text"
+		return "a string"
 	case reflect.Bool:
-		return "true or false"
+		return "a boolean"
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		return "a whole number"
+		return "an integer"
 	case reflect.Slice, reflect.Array:
 		return "a list"
 	case reflect.Struct, reflect.Map:

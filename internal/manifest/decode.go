@@ -57,13 +57,13 @@ func (d *document) decode(ctx context.Context, like *sharer) (out decoded, ok bo
 		if d.kind != "" {
 			missing = "apiVersion"
 		}
-		return decoded{errs: []*Error{d.mistake(path{missing}, "is missing: a Kubernetes object has apiVersion and kind")}}, true
+		return decoded{errs: []*Error{d.mistake(path{missing}, "required field is not set: a Kubernetes object has apiVersion and kind")}}, true
 	}
 	gvk := d.gvk()
 	k, known := kinds[gvk]
 	switch {
 	case !known && groups[gvk.Group]:
-		return decoded{errs: []*Error{d.mistake(path{"apiVersion"}, fmt.Sprintf("there is no %s in %s; %s", d.kind, d.apiVersion, nearKind(gvk)))}}, true
+		return decoded{errs: []*Error{d.mistake(path{"apiVersion"}, fmt.Sprintf("unknown kind %s in %s; %s", d.kind, d.apiVersion, nearKind(gvk)))}}, true
 	case !known:
 		return decoded{}, false
 	case k.ours:
@@ -94,10 +94,10 @@ func nearKind(gvk schema.GroupVersionKind) string {
 		}
 	}
 	if len(same) > 0 {
-		return "this version reads " + strings.Join(same, ", ")
+		return "use " + strings.Join(same, ", ")
 	}
 	slices.Sort(group)
-	return "the group has " + strings.Join(group, ", ")
+	return "known kinds: " + strings.Join(group, ", ")
 }
 
 // settle fills in what every object has.
@@ -106,7 +106,7 @@ func (d *document) settle(k kind, o Object) []*Error {
 		o.SetNamespace("default")
 	}
 	if o.GetName() == "" && o.GetGenerateName() == "" {
-		return []*Error{d.mistake(path{"metadata", "name"}, "is missing")}
+		return []*Error{d.mistake(path{"metadata", "name"}, "required field is not set")}
 	}
 	return nil
 }
@@ -132,8 +132,8 @@ func (d *document) decodeTheirs(k kind, like *sharer) (out decoded) {
 		if why == "" {
 			why = err.Error()
 		}
-		if d.yaml && (strings.HasPrefix(why, "is true, want text") || strings.HasPrefix(why, "is false, want text")) {
-			why += "; quote it, since YAML takes y, n, yes, no, on and off for true and false"
+		if d.yaml && (strings.HasPrefix(why, "is true, must be a string") || strings.HasPrefix(why, "is false, must be a string")) {
+			why += "; quote it, because YAML interprets y, n, yes, no, on and off as booleans"
 		}
 		return decoded{errs: []*Error{d.mistake(at, why)}}
 	}
@@ -178,9 +178,9 @@ func (d *document) decodeOurs(ctx context.Context, k kind) (out decoded) {
 func problemText(p *field.Error) string {
 	switch {
 	case p.Type == field.ErrorTypeRequired && p.Detail == "":
-		return "is missing"
+		return "required field is not set"
 	case p.Detail == "unknown field":
-		return "there is no such field"
+		return "unknown field"
 	}
 	return p.ErrorBody()
 }

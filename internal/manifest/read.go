@@ -83,7 +83,7 @@ func open(paths []string, stdin io.Reader) ([]*source, error) {
 	for _, p := range paths {
 		if p == Stdin {
 			if stdin == nil {
-				return nil, errors.New("read standard input: there is none")
+				return nil, errors.New("no standard input")
 			}
 			data, err := io.ReadAll(stdin)
 			if err != nil {
@@ -139,7 +139,7 @@ func filesOf(p string) ([]string, error) {
 		return nil, fmt.Errorf("search %s: %w", p, err)
 	}
 	if len(files) == 0 {
-		return nil, fmt.Errorf("search %s: no file ends in %s", p, strings.Join(extensions, ", "))
+		return nil, fmt.Errorf("directory %s has no file with the extension %s", p, strings.Join(extensions, ", "))
 	}
 	return files, nil
 }
@@ -154,7 +154,7 @@ func cut(sources []*source) ([]*document, Errors) {
 		case err != nil:
 			errs = append(errs, err)
 		case len(found) == 0 && !s.found:
-			errs = append(errs, &Error{Place: Place{File: s.name}, Message: "there is nothing in it"})
+			errs = append(errs, &Error{Place: Place{File: s.name}, Message: "the file is empty"})
 		}
 		docs = append(docs, found...)
 	}

@@ -81,15 +81,15 @@ func TestForms(t *testing.T) {
 			"-- d/a.json --\n" + pod + "\n-- d/.c.yaml --\nx\n-- d/.git/e.yaml --\nx\n-- d/notes.md --\nx\n-- d/sub/z.yaml --\n" +
 			"kind: Node\napiVersion: v1\nmetadata: {name: z}\n", []string{"a", "b", "z"}, ""},
 		{"in a directory, what is no manifest is skipped", "-- d/a.json --\n" + pod + "\n-- d/values.yaml --\nreplicas: 3\n",
-			[]string{"a"}, "skipped documents that play no part: 1 that are no Kubernetes objects"},
+			[]string{"a"}, "ignored kinds without effect: 1 document that is not a Kubernetes object"},
 		{"kinds that play no part", "-- a.yaml --\nkind: ConfigMap\napiVersion: v1\n---\nkind: ConfigMap\napiVersion: v1\n---\n" + pod,
-			[]string{"a"}, "skipped documents that play no part: 2 ConfigMap"},
+			[]string{"a"}, "ignored kinds without effect: 2 ConfigMap"},
 		{"generated names", "-- stdin --\n" + `[{"metadata": {"generateName": "a-"}}, {"metadata": {"name": "a-2"}}, {"metadata": {"generateName": "a-"}}]`,
 			[]string{"a-1", "a-2", "a-3"}, ""},
 		{"one object twice", "-- a.json --\n" + pod + "\n-- b.json --\n" + pod, []string{"a"},
-			"1 object given more than once: the last counts (Pod a in a.json: document 1, and b.json: document 1)"},
+			"1 object given more than once, the last one is used (Pod a in a.json: document 1, and b.json: document 1)"},
 		{"one name on two nodes", "-- stdin --\n" + `[{"metadata": {"name": "a"}, "spec": {"nodeName": "n"}}, {"metadata": {"name": "a"}}]`,
-			[]string{"a", "a.n"}, "1 object by one name, on different nodes: each counts"},
+			[]string{"a", "a.n"}, "1 object with the name of another pod on a different node: both are used"},
 		{"a field that Kubernetes does not have", "-- a.yaml --\n" + "kind: Pod\napiVersion: v1\nmetadata: {name: a}\nspec:\n  nodeselector: {}\n",
 			[]string{"a"}, `a.yaml: document 1: Pod a: unknown field "spec.nodeselector", ignored`},
 	} {
@@ -116,33 +116,33 @@ func TestMistakes(t *testing.T) {
 		{"bad YAML", "-- a.yaml --\nkind: Pod\n---\nkind: Pod\nmetadata:\n  name: x\n bad: y\n",
 			"a.yaml: document 2, line 6: not valid YAML: did not find expected key"},
 		{"a key twice", "-- a.yaml --\nkind: Pod\nkind: Node\n", `a.yaml: document 1, line 2: not valid YAML: key "kind" already set in map`},
-		{"a template", "-- a.yaml --\nkind: Pod\nmetadata:\n  name: {{ .Name }}\n", "(it looks like a template: render it first)"},
-		{"JSON cut off", "-- a.json --\n" + `[` + "\n" + `{"kind": "Pod"`, "a.json: document 1, line 1: the JSON ends before this '[' is closed"},
-		{"JSON without a comma", "-- a.json --\n" + `[{} {}]`, "a.json: document 1, line 1: object: a comma is missing after item 1"},
-		{"an empty file", "-- a.yaml --\n# nothing\n", "a.yaml: there is nothing in it"},
-		{"no object", "-- a.yaml --\n- 1\n", "a.yaml: document 1, item 1, line 1: Pod: is 1, want an object"},
-		{"text", "-- a.yaml --\nhello\n", "a.yaml: document 1, line 1: object: want a Kubernetes object, this is text"},
-		{"no kind", "-- a.yaml --\nmetadata: {name: a}\n", "a.yaml: document 1, line 1: object a: kind: is missing"},
-		{"no name", "-- a.yaml --\napiVersion: v1\nkind: Pod\nmetadata: {labels: {}}\n", "a.yaml: document 1, line 3: Pod: metadata.name: is missing"},
+		{"a template", "-- a.yaml --\nkind: Pod\nmetadata:\n  name: {{ .Name }}\n", "(looks like a template: render it first)"},
+		{"JSON cut off", "-- a.json --\n" + `[` + "\n" + `{"kind": "Pod"`, "a.json: document 1, line 1: unexpected end of JSON: '[' is not closed"},
+		{"JSON without a comma", "-- a.json --\n" + `[{} {}]`, "a.json: document 1, line 1: object: missing comma after item 1"},
+		{"an empty file", "-- a.yaml --\n# nothing\n", "a.yaml: the file is empty"},
+		{"no object", "-- a.yaml --\n- 1\n", "a.yaml: document 1, item 1, line 1: Pod: is 1, must be an object"},
+		{"text", "-- a.yaml --\nhello\n", "a.yaml: document 1, line 1: object: must be a Kubernetes object, but is a string"},
+		{"no kind", "-- a.yaml --\nmetadata: {name: a}\n", "a.yaml: document 1, line 1: object a: kind: required field is not set"},
+		{"no name", "-- a.yaml --\napiVersion: v1\nkind: Pod\nmetadata: {labels: {}}\n", "a.yaml: document 1, line 3: Pod: metadata.name: required field is not set"},
 		{"a quantity", "-- a.yaml --\napiVersion: v1\nkind: List\nitems:\n- " + pod + "\n- apiVersion: apps/v1\n  kind: Deployment\n  metadata: {name: web}\n" +
 			"  spec:\n    template:\n      spec:\n        containers:\n        - name: c\n          resources:\n            requests:\n              cpu: 1 core\n",
-			`a.yaml: document 1, item 2, line 15: Deployment web: spec.template.spec.containers[0].resources.requests.cpu: "1 core" is no quantity such as 500m, 2 or 4Gi`},
+			`a.yaml: document 1, item 2, line 15: Deployment web: spec.template.spec.containers[0].resources.requests.cpu: "1 core" is not a quantity, use for example 500m, 2 or 4Gi`},
 		{"a number for text", "-- stdin --\n[\n" + pod + ",\n" + strings.Replace(pod, `"c"`, `7`, 1) + "\n]",
-			"stdin: document 1, item 2, line 3: Pod a: spec.containers[0].name: is 7, want text"},
+			"stdin: document 1, item 2, line 3: Pod a: spec.containers[0].name: is 7, must be a string"},
 		{"a word that YAML takes for a truth value", "-- a.yaml --\napiVersion: v1\nkind: Pod\nmetadata: {name: on}\n",
-			"metadata.name: is true, want text; quote it"},
+			"metadata.name: is true, must be a string; quote it"},
 		{"a list for an object", "-- a.yaml --\napiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  nodeSelector: [x]\n",
-			"a.yaml: document 1, line 5: Pod a: spec.nodeSelector: is a list, want an object"},
+			"a.yaml: document 1, line 5: Pod a: spec.nodeSelector: is a list, must be an object"},
 		{"a field of ours that does not exist", "-- a.yaml --\n" + pool("requirement: []"),
-			"a.yaml: document 1, line 8: NodePool p: spec.template.spec.requirement: there is no such field"},
+			"a.yaml: document 1, line 8: NodePool p: spec.template.spec.requirement: unknown field"},
 		{"a value of ours", "-- a.yaml --\n" + pool("requirements: [{key: a, operator: in, values: [b]}]"),
 			"spec.template.spec.requirements[0].operator: "},
 		{"a rule of ours", "-- a.yaml --\n" + pool("requirements: [{key: a, operator: Gt, values: [b]}]"),
 			"a.yaml: document 1, line 8: NodePool p: spec.template.spec.requirements"},
 		{"another version of ours", "-- a.yaml --\napiVersion: karpenter.sh/v1beta1\nkind: NodePool\nmetadata: {name: p}\n",
-			"a.yaml: document 1, line 1: NodePool p: apiVersion: there is no NodePool in karpenter.sh/v1beta1; this version reads karpenter.sh/v1 NodePool"},
+			"a.yaml: document 1, line 1: NodePool p: apiVersion: unknown kind NodePool in karpenter.sh/v1beta1; use karpenter.sh/v1 NodePool"},
 		{"a kind of ours misspelt", "-- a.yaml --\napiVersion: karpenter.sh/v1\nkind: NodePol\nmetadata: {name: p}\n",
-			"the group has NodeClaim, NodeOverlay, NodePool"},
+			"known kinds: NodeClaim, NodeOverlay, NodePool"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := read(t, tt.archive, nil)
@@ -165,11 +165,11 @@ func TestAllMistakesAtOnce(t *testing.T) {
 		archive += `{"kind": "Pod", "apiVersion": "v1"},`
 	}
 	_, err := read(t, strings.TrimSuffix(archive, ",")+"]", nil)
-	if n := strings.Count(err.Error(), "metadata.name: is missing"); n != maxErrors {
+	if n := strings.Count(err.Error(), "metadata.name: required field is not set"); n != maxErrors {
 		t.Errorf("%d mistakes told, want %d:\n%v", n, maxErrors, err)
 	}
 	if !strings.HasSuffix(err.Error(), "... and 10 more") {
-		t.Errorf("the end is missing:\n%v", err)
+		t.Errorf("the end required field is not set:\n%v", err)
 	}
 }
 

@@ -58,7 +58,7 @@ func (c *cursor) value() ([]byte, error) {
 	c.space()
 	start := c.at
 	if c.at == len(c.data) {
-		return nil, c.fail("the JSON ends where a value should be")
+		return nil, c.fail("unexpected end of JSON, expected a value")
 	}
 	switch b := c.data[c.at]; b {
 	case '{', '[':
@@ -74,7 +74,7 @@ func (c *cursor) value() ([]byte, error) {
 			c.at++
 		}
 		if c.at == start {
-			return nil, c.fail("there is %q where a JSON value should be", b)
+			return nil, c.fail("unexpected %q, expected a JSON value", b)
 		}
 	}
 	return c.data[start:c.at], nil
@@ -101,7 +101,7 @@ func (c *cursor) nested() error {
 		c.at++
 	}
 	c.at = start
-	return c.fail("the JSON ends before this %q is closed", c.data[start])
+	return c.fail("unexpected end of JSON: %q is not closed", c.data[start])
 }
 
 // text skips a string.
@@ -123,7 +123,7 @@ func (c *cursor) text() error {
 		}
 	}
 	c.at = start
-	return c.fail("the JSON ends before this string is closed")
+	return c.fail("unexpected end of JSON: the string is not closed")
 }
 
 // eachField calls visit with the fields of a JSON object, in their order, until it returns false.
@@ -142,7 +142,7 @@ func eachField(data []byte, visit func(key string, value []byte) bool) error {
 			key = string(bytes.Trim(quoted, `"`))
 		}
 		if !c.next(':') {
-			return c.fail("a colon is missing after %q", key)
+			return c.fail("missing colon after %q", key)
 		}
 		value, err := c.value()
 		if err != nil {
@@ -153,7 +153,7 @@ func eachField(data []byte, visit func(key string, value []byte) bool) error {
 		}
 		if !c.next(',') {
 			if !c.next('}') {
-				return c.fail("a comma is missing after the field %q", key)
+				return c.fail("missing comma after the field %q", key)
 			}
 			return nil
 		}
@@ -175,7 +175,7 @@ func eachItem(data []byte, visit func(i int, item []byte)) error {
 		visit(i, item)
 		if !c.next(',') {
 			if !c.next(']') {
-				return c.fail("a comma is missing after item %d", i+1)
+				return c.fail("missing comma after item %d", i+1)
 			}
 			return nil
 		}

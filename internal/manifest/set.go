@@ -128,7 +128,7 @@ func (s *Set) add(o Object, d *document, at map[string]int) {
 	}
 	title := strings.TrimSpace(d.kind + " " + o.GetName())
 	if other, ok := s.objects[i].(*corev1.Pod); ok && other.Spec.NodeName != o.(*corev1.Pod).Spec.NodeName {
-		s.namesakes.add("%s by one name, on different nodes: each counts (%s in %s, and %s)", title, s.places[other], d.place())
+		s.namesakes.add("%s with the name of another pod on a different node: both are used (%s in %s, and %s)", title, s.places[other], d.place())
 		bound := o
 		if bound.(*corev1.Pod).Spec.NodeName == "" {
 			bound, s.objects[i] = other, o // the one that waits keeps the name, since results speak of it
@@ -138,7 +138,7 @@ func (s *Set) add(o Object, d *document, at map[string]int) {
 		s.objects = append(s.objects, bound)
 		return
 	}
-	s.repeats.add("%s given more than once: the last counts (%s in %s, and %s)", title, s.places[s.objects[i]], d.place())
+	s.repeats.add("%s given more than once, the last one is used (%s in %s, and %s)", title, s.places[s.objects[i]], d.place())
 	s.objects[i] = o
 }
 
@@ -183,9 +183,13 @@ func (s *Set) tellSkipped() {
 		}
 	}
 	if n := s.skipped[schema.GroupVersionKind{}]; n > 0 {
-		parts = append(parts, fmt.Sprintf("%d that are no Kubernetes objects", n))
+		text := "documents that are not Kubernetes objects"
+		if n == 1 {
+			text = "document that is not a Kubernetes object"
+		}
+		parts = append(parts, fmt.Sprintf("%d %s", n, text))
 	}
 	if len(parts) > 0 {
-		s.Warnings = append(s.Warnings, "skipped documents that play no part: "+strings.Join(parts, ", "))
+		s.Warnings = append(s.Warnings, "ignored kinds without effect: "+strings.Join(parts, ", "))
 	}
 }

@@ -107,7 +107,7 @@ func (d *document) toJSON() *Error {
 		e.Place.Line++ // the library counts these from zero
 	}
 	if bytes.Contains(d.text, []byte("{{")) || bytes.Contains(d.text, []byte("${")) {
-		e.Message += " (it looks like a template: render it first)"
+		e.Message += " (looks like a template: render it first)"
 	}
 	return e
 }
@@ -137,7 +137,7 @@ func (d *document) items() ([]*document, *Error) {
 		return d.list(d.json, "v1", "Pod")
 	}
 	if d.json[c.at] != '{' {
-		return nil, d.fail(nil, "want a Kubernetes object, this is "+jsonKind(d.json[c.at:]))
+		return nil, d.fail(nil, "must be a Kubernetes object, but is "+jsonKind(d.json[c.at:]))
 	}
 	var items []byte
 	err := eachField(d.json, func(key string, value []byte) bool {
@@ -203,15 +203,15 @@ func text(value []byte) string {
 func jsonKind(value []byte) string {
 	switch {
 	case len(value) == 0 || value[0] == 'n':
-		return "nothing"
+		return "null"
 	case value[0] == '{':
 		return "an object"
 	case value[0] == '[':
 		return "a list"
 	case value[0] == '"':
-		return "text"
+		return "a string"
 	case value[0] == 't' || value[0] == 'f':
-		return "true or false"
+		return "a boolean"
 	}
 	return "a number"
 }

@@ -14,15 +14,15 @@ func (m *migration) class(g group) string {
 	b.WriteString("spec:\n")
 	if g.family == "" {
 		g.family = "al2023"
-		m.note(g, "its image cannot be told; the class has al2023@latest: put the image of the launch template there if it is your own")
+		m.note(g, "image family unknown: spec.amiSelectorTerms set to alias al2023@latest; fix: if the launch template has its own image, select it there")
 	}
 	if g.family == "al2" {
-		m.note(g, "AL2 has no images from Kubernetes 1.33 on: think of al2023@latest")
+		m.note(g, "AL2 has no images for Kubernetes 1.33 and newer; fix: use alias al2023@latest")
 	}
 	fmt.Fprintf(&b, "  amiSelectorTerms:\n    - alias: %s@latest\n", g.family)
 	if g.role == "" {
 		g.role = "KarpenterNodeRole-" + g.cluster
-		m.note(g, "its role cannot be told; the class has %s", g.role)
+		m.note(g, "node role unknown: spec.role set to %s; fix: set it to the role of your nodes", g.role)
 	}
 	fmt.Fprintf(&b, "  role: %s\n", strconv.Quote(g.role))
 	b.WriteString("  subnetSelectorTerms:\n")
@@ -45,7 +45,7 @@ func (m *migration) class(g group) string {
 		}
 	}
 	if g.template != "" {
-		m.note(g, "has the launch template %s: carry over its user data, disks, groups and metadata options", strings.TrimSpace(g.template))
+		m.note(g, "launch template %s is not carried over; fix: set its user data, disks, security groups and metadata options in the EC2NodeClass", strings.TrimSpace(g.template))
 	}
 	return b.String()
 }

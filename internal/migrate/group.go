@@ -131,11 +131,12 @@ func read(f File) ([]group, error) {
 			break
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: answer %d: %w (want the JSON of aws eks describe-nodegroup or aws autoscaling describe-auto-scaling-groups)",
+			return nil, fmt.Errorf("%s: document %d: %w (must be the JSON output of aws eks describe-nodegroup or aws autoscaling describe-auto-scaling-groups)",
 				f.Name, number, err)
 		}
 		if a.Nodegroup == nil && len(a.Nodegroups) == 0 && a.AutoScalingGroups == nil {
-			return nil, fmt.Errorf("%s: answer %d has neither nodegroup nor AutoScalingGroups", f.Name, number)
+			return nil, fmt.Errorf("%s: document %d: neither nodegroup nor AutoScalingGroups is set; use the JSON output of aws eks describe-nodegroup or"+
+				" aws autoscaling describe-auto-scaling-groups", f.Name, number)
 		}
 		if a.Nodegroup != nil {
 			a.Nodegroups = append(a.Nodegroups, *a.Nodegroup)
@@ -160,11 +161,11 @@ func (n nodegroup) group() group {
 		g.region = parts[3]
 	}
 	if n.RemoteAccess.Key != "" {
-		g.lost = append(g.lost, fmt.Sprintf("lets the key %s in by SSH; nodes of a pool have no key: use Session Manager, or put it into"+
-			" spec.userData of the class", n.RemoteAccess.Key))
+		g.lost = append(g.lost, fmt.Sprintf("SSH key %s is not carried over; fix: use Session Manager, or add the key in spec.userData of the"+
+			" EC2NodeClass", n.RemoteAccess.Key))
 	}
 	if n.Repair.Enabled {
-		g.lost = append(g.lost, "has node repair on: the controller's feature gate NodeRepair does that")
+		g.lost = append(g.lost, "node repair is enabled; fix: set the feature gate NodeRepair of the controller")
 	}
 	g.family, g.arch = image(n.AMIType)
 	for key, value := range n.Labels {
@@ -176,7 +177,7 @@ func (n nodegroup) group() group {
 	for _, t := range n.Taints {
 		effect, known := effects[t.Effect]
 		if !known {
-			g.lost = append(g.lost, fmt.Sprintf("its taint %s is left out: the effect is %q", t.Key, t.Effect))
+			g.lost = append(g.lost, fmt.Sprintf("taint %s is not carried over: unknown effect %q", t.Key, t.Effect))
 			continue
 		}
 		g.taints = append(g.taints, taint{t.Key, t.Value, effect})
@@ -235,10 +236,10 @@ func (a autoScalingGroup) group() group {
 		g.template = a.LaunchTemplate.LaunchTemplateName + " " + a.LaunchTemplate.LaunchTemplateId
 	}
 	if a.LaunchConfigurationName != "" {
-		g.lost = append(g.lost, fmt.Sprintf("has the launch configuration %s: carry over its image, user data, disks and groups", a.LaunchConfigurationName))
+		g.lost = append(g.lost, fmt.Sprintf("launch configuration %s is not carried over; fix: set its image, user data, disks and security groups in the EC2NodeClass", a.LaunchConfigurationName))
 	}
 	if a.WarmPoolConfiguration != nil {
-		g.lost = append(g.lost, "has a warm pool; for standing room see examples/capacity-buffer")
+		g.lost = append(g.lost, "warm pool is not carried over; for spare capacity see examples/capacity-buffer")
 	}
 	a.mix(&g)
 	slices.Sort(g.types)
@@ -286,7 +287,7 @@ func (g *group) attributes(all map[string]json.RawMessage) {
 		g.ranges = append(g.ranges, bounds{key, limits.Min, limits.Max})
 	}
 	if len(others) > 0 {
-		g.lost = append(g.lost, "chooses its types by attributes, of which these are not carried over: "+strings.Join(others, ", "))
+		g.lost = append(g.lost, "these attributes of InstanceRequirements are not carried over: "+strings.Join(others, ", "))
 	}
 }
 
@@ -304,7 +305,7 @@ func (g *group) readTag(t tag) {
 		value, effect, _ := strings.Cut(t.Value, ":")
 		key := strings.TrimPrefix(t.Key, taintTag)
 		if !slices.Contains([]string{"NoSchedule", "NoExecute", "PreferNoSchedule"}, effect) {
-			g.lost = append(g.lost, fmt.Sprintf("its taint %s is left out: %q is not VALUE:EFFECT", key, t.Value))
+			g.lost = append(g.lost, fmt.Sprintf("taint %s is not carried over: %q is not of the form VALUE:EFFECT", key, t.Value))
 			return
 		}
 		g.taints = append(g.taints, taint{key, value, effect})

@@ -64,15 +64,15 @@ func Groups(files []File, o Options) (Result, error) {
 		}
 		managed = append(managed, g)
 		if !known[g.behind] {
-			m.note(g, "is behind the node group %s of EKS and left out: give the answer of aws eks describe-nodegroup for %s, too", g.behind, g.behind)
+			m.note(g, "ignored, it belongs to the EKS node group %s; fix: pass the output of aws eks describe-nodegroup for %s, too", g.behind, g.behind)
 		}
 		return true
 	})
 	if len(groups) == 0 && len(managed) > 0 {
-		return Result{}, fmt.Errorf("%s: all groups are behind node groups of EKS: give the answers of aws eks describe-nodegroup", files[0].Name)
+		return Result{}, fmt.Errorf("%s: all groups belong to EKS node groups; pass the output of aws eks describe-nodegroup", files[0].Name)
 	}
 	if len(groups) == 0 {
-		return Result{}, fmt.Errorf("%s: there is no node group in it", files[0].Name)
+		return Result{}, fmt.Errorf("%s: no node group found; use the JSON output of aws eks describe-nodegroup or aws autoscaling describe-auto-scaling-groups", files[0].Name)
 	}
 	for _, g := range groups {
 		m.group(g)
@@ -122,7 +122,7 @@ func (m *migration) group(g group) {
 	}
 	if g.cluster == "" {
 		g.cluster = "CLUSTER_NAME"
-		m.note(g, "names no cluster; put its name in place of CLUSTER_NAME, or give --cluster-name")
+		m.note(g, "cluster unknown; fix: pass --cluster-name, or replace CLUSTER_NAME in the manifests")
 	}
 	spec := m.class(g)
 	class, ok := m.classes[spec]

@@ -31,19 +31,19 @@ func (s Step) String() string {
 func (m *migration) plan(groups []group) {
 	m.steps = append(m.steps,
 		Step{What: "Set up the account and install the chart beside Cluster Autoscaler: docs/getting-started-eks.md."},
-		Step{What: "Read the manifests, check them, and try them with your workload.",
+		Step{What: "Review the manifests, check them, and simulate them with your workload.",
 			Commands: []string{"karpenter lint -f pools.yaml", "karpenter simulate -f pools.yaml -f WORKLOAD"}},
-		Step{What: "Stop Cluster Autoscaler, since both see the same pending pods; or keep the two apart, as docs/migration.md says under" +
-			" \"Side by side\". Then apply the manifests.", Commands: []string{
+		Step{What: "Stop Cluster Autoscaler, because both launch nodes for the same pending pods; or separate the two, see" +
+			" docs/migration.md#side-by-side. Then apply the manifests.", Commands: []string{
 			"kubectl scale deployment cluster-autoscaler --namespace kube-system --replicas 0", "kubectl apply -f pools.yaml"}})
 	for _, g := range groups {
 		if g.desired == 0 {
-			m.steps = append(m.steps, Step{Group: g.name, What: fmt.Sprintf("Group %s has no nodes: delete it when you like.", g.name)})
+			m.steps = append(m.steps, Step{Group: g.name, What: fmt.Sprintf("Group %s has no nodes: delete it.", g.name)})
 			continue
 		}
 		m.steps = append(m.steps, m.move(g))
 	}
-	m.steps = append(m.steps, Step{What: "Leave one small group for the controller itself and for what must not be moved. Remove Cluster Autoscaler."})
+	m.steps = append(m.steps, Step{What: "Keep one small group for the controller and for pods that must not be moved. Remove Cluster Autoscaler."})
 }
 
 // move is the step that empties a group.
@@ -56,7 +56,7 @@ func (m *migration) move(g group) Step {
 	if s.CostPerHour > 0 {
 		what += fmt.Sprintf(", about $%.2f/h", s.CostPerHour)
 	}
-	s.What = fmt.Sprintf("Group %s (%s): cordon all its nodes, then drain them one by one; the pods get nodes of the pool.", g.name, what)
+	s.What = fmt.Sprintf("Group %s (%s): cordon all nodes, then drain them one by one. Karpenter launches nodes for the pods.", g.name, what)
 	if !g.managed {
 		s.Commands = []string{
 			fmt.Sprintf("aws autoscaling update-auto-scaling-group --auto-scaling-group-name %s --min-size 0", g.name),

@@ -31,7 +31,7 @@ func (m *migration) pool(g group, class string) string {
 	}
 	fmt.Fprintf(&b, "  limits:\n    nodes: %d\n  disruption:\n    consolidationPolicy: WhenEmptyOrUnderutilized\n    consolidateAfter: 5m\n", max(g.max, 1))
 	if g.min > 0 {
-		m.note(g, "keeps at least %s; a pool has as many as its pods need, and none without pods: for standing room see examples/capacity-buffer", nodes(g.min))
+		m.note(g, "minSize %d is not carried over: a NodePool scales to zero; for spare capacity see examples/capacity-buffer", g.min)
 	}
 	for _, lost := range g.lost {
 		m.note(g, "%s", lost)
@@ -45,7 +45,7 @@ func (m *migration) labels(g group) map[string]string {
 	out := map[string]string{}
 	for _, key := range slices.Sorted(maps.Keys(g.labels)) {
 		if err := rules.CheckKey(key); err != nil {
-			m.note(g, "its label %s=%s is left out: %v", key, g.labels[key], err)
+			m.note(g, "label %s=%s is not carried over: %v", key, g.labels[key], err)
 			continue
 		}
 		out[key] = g.labels[key]
@@ -66,7 +66,7 @@ func (m *migration) require(b *strings.Builder, g group) {
 		line("karpenter.sh/capacity-type", "spot")
 	case g.mixed:
 		line("karpenter.sh/capacity-type", "spot", "on-demand")
-		m.note(g, "mixes spot and on-demand; the pool takes spot where there is some: for a part that is always on-demand see examples/on-demand-base")
+		m.note(g, "mixes spot and on-demand: the NodePool uses spot if it is available; for a fixed share of on-demand see examples/on-demand-base")
 	default:
 		line("karpenter.sh/capacity-type", "on-demand")
 	}
@@ -84,13 +84,13 @@ func (m *migration) require(b *strings.Builder, g group) {
 	}
 	if len(g.types) == 0 {
 		line("karpenter.k8s.aws/instance-category", "c", "m", "r")
-		m.note(g, "its instance types cannot be told; the pool has c, m and r")
+		m.note(g, "instance types unknown: the NodePool allows the categories c, m and r; fix: set spec.template.spec.requirements")
 		return
 	}
 	line("node.kubernetes.io/instance-type", slices.Clone(g.types)...)
 	if len(g.types) < 5 {
-		m.note(g, "has %s; a pool gets cheaper and more reliable with each one more: think of requirements on"+
-			" karpenter.k8s.aws/instance-category and -generation instead", counted(len(g.types), "instance type"))
+		m.note(g, "only %s allowed: more instance types make nodes cheaper and more available; use requirements on"+
+			" karpenter.k8s.aws/instance-category and karpenter.k8s.aws/instance-generation instead", counted(len(g.types), "instance type"))
 	}
 }
 

@@ -18,10 +18,15 @@ import (
 func (a *app) aws() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "aws",
-		Short: "Steer the emulated AWS: capacity, prices, faults, interruptions",
-		Args:  usage(cobra.NoArgs),
+		Short: "Control the emulated AWS account: capacity, prices, faults, interruptions",
+		Long: "Control the emulated AWS account: limit capacity, set prices and quotas, interrupt instances, inject faults, and\n" +
+			"list instances and API calls. TYPE, ZONE and OP are patterns in which * matches any text.",
+		Example: "  karpenter-local aws ice '*/us-east-1a/spot'\n" +
+			"  karpenter-local aws interrupt --random 2\n" +
+			"  karpenter-local aws throttle CreateFleet 1",
+		Args: usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return usageError{fmt.Errorf("say what to do (see %s --help)", cmd.CommandPath())}
+			return usageError{fmt.Errorf("no command given. Run %s --help", cmd.CommandPath())}
 		},
 	}
 	cmd.AddCommand(
@@ -66,7 +71,7 @@ func reachable(err error) error {
 func parsePool(text string) (control.Pool, error) {
 	words := strings.Split(text, "/")
 	if len(words) > 3 {
-		return control.Pool{}, usageError{fmt.Errorf("pool is %q, want TYPE/ZONE/CAPACITY", text)}
+		return control.Pool{}, usageError{fmt.Errorf("%q is not a capacity pool, use TYPE/ZONE/CAPACITY", text)}
 	}
 	words = append(words, "", "")
 	return control.Pool{Type: words[0], Zone: words[1], Capacity: words[2]}, nil
@@ -76,7 +81,7 @@ func parsePool(text string) (control.Pool, error) {
 func parseNumber(what, text string) (float64, error) {
 	n, err := strconv.ParseFloat(text, 64)
 	if err != nil || n < 0 {
-		return 0, usageError{fmt.Errorf("%s is %q, want a number of 0 or more", what, text)}
+		return 0, usageError{fmt.Errorf("%s: %q is not a number of 0 or more", what, text)}
 	}
 	return n, nil
 }
@@ -86,7 +91,9 @@ func (a *app) awsICE() *cobra.Command {
 	var back bool
 	cmd := a.emulatorCommand(&cobra.Command{
 		Use:   "ice TYPE/ZONE/CAPACITY",
-		Short: "Take capacity away (insufficient capacity), or give it back",
+		Short: "Limit the capacity of instance pools (insufficient capacity errors), or restore it",
+		Long: "Limit the number of instances that matching pools can run. Launches beyond it fail with\n" +
+			"InsufficientInstanceCapacity. Running instances are not affected. An omitted part of the pattern matches any value.",
 		Example: "  karpenter-local aws ice m7a.large/us-east-1a/spot\n" +
 			"  karpenter-local aws ice 'c7*/*/on-demand' --limit 2",
 	}, cobra.ExactArgs(1), func(ctx context.Context, c control.Client, args []string) error {
@@ -99,8 +106,8 @@ func (a *app) awsICE() *cobra.Command {
 		}
 		return c.SetCapacity(ctx, control.Capacity{Pool: pool, Limit: limit})
 	})
-	cmd.Flags().IntVar(&limit, "limit", 0, "how many instances the pools hold each")
-	cmd.Flags().BoolVar(&back, "clear", false, "give the capacity back")
+	cmd.Flags().IntVar(&limit, "limit", 0, "Number of instances that each pool can run")
+	cmd.Flags().BoolVar(&back, "clear", false, "Restore the capacity")
 	return cmd
 }
 
@@ -108,7 +115,7 @@ func (a *app) awsPrice() *cobra.Command {
 	var back bool
 	cmd := a.emulatorCommand(&cobra.Command{
 		Use:   "price TYPE[/ZONE] USD",
-		Short: "Fix a price per hour: of spot with a zone, of on-demand without",
+		Short: "Set a price in USD/h: the spot price with a zone, the on-demand price without",
 		Example: "  karpenter-local aws price m5.large/us-east-1a 0.09\n" +
 			"  karpenter-local aws price m5.large 0.2",
 	}, cobra.RangeArgs(0, 2), func(ctx context.Context, c control.Client, args []string) error {
@@ -116,7 +123,7 @@ func (a *app) awsPrice() *cobra.Command {
 			return c.ClearPrices(ctx)
 		}
 		if len(args) != 2 {
-			return usageError{fmt.Errorf("want TYPE[/ZONE] and USD, or --clear")}
+			return usageError{fmt.Errorf("price needs TYPE[/ZONE] and USD, or --clear")}
 		}
 		pool, err := parsePool(args[0])
 		if err != nil {
@@ -128,19 +135,19 @@ func (a *app) awsPrice() *cobra.Command {
 		}
 		return c.SetPrice(ctx, control.Price{Pool: pool, USD: usd})
 	})
-	cmd.Flags().BoolVar(&back, "clear", false, "bring all usual prices back")
+	cmd.Flags().BoolVar(&back, "clear", false, "Restore all prices")
 	return cmd
 }
 
 func (a *app) awsQuota() *cobra.Command {
 	return a.emulatorCommand(&cobra.Command{
 		Use:     "quota spot|on-demand VCPUS",
-		Short:   "Limit the vCPUs of the account; -1 removes the limit",
+		Short:   "Set the vCPU quota of the account; -1 removes it",
 		Example: "  karpenter-local aws quota spot 64\n  karpenter-local aws quota spot -- -1",
 	}, cobra.ExactArgs(2), func(ctx context.Context, c control.Client, args []string) error {
 		n, err := strconv.Atoi(args[1])
 		if err != nil {
-			return usageError{fmt.Errorf("vCPUs are %q, want a whole number", args[1])}
+			return usageError{fmt.Errorf("VCPUS: %q is not an integer", args[1])}
 		}
 		return c.SetQuota(ctx, control.Quota{Capacity: args[0], VCPUs: n})
 	})
@@ -154,7 +161,9 @@ func (a *app) awsBoot() *cobra.Command {
 	)
 	cmd := a.emulatorCommand(&cobra.Command{
 		Use:   "boot",
-		Short: "Change how instances boot from now on",
+		Short: "Change how new instances boot",
+		Long: "Change how new instances boot: the delay until they join the cluster, or that they never join. The change applies to\n" +
+			"instances that are launched later.",
 		Example: "  karpenter-local aws boot --delay 30s\n" +
 			"  karpenter-local aws boot --never --type m5.large",
 	}, cobra.NoArgs, func(ctx context.Context, c control.Client, _ []string) error {
@@ -164,10 +173,10 @@ func (a *app) awsBoot() *cobra.Command {
 		boot.Delay = control.Duration(delay)
 		return c.SetBoot(ctx, boot)
 	})
-	cmd.Flags().StringVar(&boot.Type, "type", "", "instance types, as a pattern; any by default")
-	cmd.Flags().DurationVar(&delay, "delay", 0, "how long they take")
-	cmd.Flags().BoolVar(&boot.Never, "never", false, "they run, but never join the cluster")
-	cmd.Flags().StringVar(&boot.Console, "console", "", "with --never: what they print on the console")
-	cmd.Flags().BoolVar(&back, "clear", false, "boot as usual again")
+	cmd.Flags().StringVar(&boot.Type, "type", "", "Instance types, as a pattern (default: all)")
+	cmd.Flags().DurationVar(&delay, "delay", 0, "Time from launch to boot")
+	cmd.Flags().BoolVar(&boot.Never, "never", false, "Instances run, but never join the cluster")
+	cmd.Flags().StringVar(&boot.Console, "console", "", "With --never: the console output of the instances")
+	cmd.Flags().BoolVar(&back, "clear", false, "Restore the default")
 	return cmd
 }

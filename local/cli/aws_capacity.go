@@ -19,7 +19,7 @@ func (a *app) awsReserve() *cobra.Command {
 	)
 	cmd = a.emulatorCommand(&cobra.Command{
 		Use:   "reserve TYPE/ZONE | --cancel ID",
-		Short: "Buy capacity in advance, or give it back; prints the reservation's id",
+		Short: "Create a capacity reservation and print its ID, or cancel one",
 		Example: "  karpenter-local aws reserve m5.large/us-east-1a --count 4 --tag team=web\n" +
 			"  karpenter-local aws reserve p5.48xlarge/us-east-1a --block --for 24h\n" +
 			"  karpenter-local aws reserve --cancel cr-0123456789abcdef0",
@@ -32,7 +32,7 @@ func (a *app) awsReserve() *cobra.Command {
 			return err
 		}
 		if pool.Type == "" || pool.Zone == "" || pool.Capacity != "" {
-			return usageError{fmt.Errorf("want TYPE/ZONE, not %q", args[0])}
+			return usageError{fmt.Errorf("%q is not of the form TYPE/ZONE", args[0])}
 		}
 		r.Type, r.Zone, r.For = pool.Type, pool.Zone, control.Duration(lasts)
 		id, err := c.Reserve(ctx, r)
@@ -43,13 +43,13 @@ func (a *app) awsReserve() *cobra.Command {
 		return nil
 	})
 	f := cmd.Flags()
-	f.IntVar(&r.Count, "count", 1, "instances")
-	f.BoolVar(&r.Targeted, "targeted", false, "only launches that name it use it")
-	f.BoolVar(&r.Block, "block", false, "a capacity block, which ends")
-	f.BoolVar(&r.Interruptible, "interruptible", false, "one that AWS may take back")
-	f.DurationVar(&lasts, "for", 0, "how long it lasts; default until cancelled, a block a day")
-	f.StringToStringVar(&r.Tags, "tag", nil, "tags, as KEY=VALUE")
-	f.BoolVar(&cancel, "cancel", false, "give the reservation back; its instances run on")
+	f.IntVar(&r.Count, "count", 1, "Number of instances")
+	f.BoolVar(&r.Targeted, "targeted", false, "Only launches that name the reservation use it")
+	f.BoolVar(&r.Block, "block", false, "Create a capacity block, which has an end")
+	f.BoolVar(&r.Interruptible, "interruptible", false, "AWS may reclaim the capacity")
+	f.DurationVar(&lasts, "for", 0, "Duration (default: until cancelled, for a block 24h)")
+	f.StringToStringVar(&r.Tags, "tag", nil, "Tags, as KEY=VALUE")
+	f.BoolVar(&cancel, "cancel", false, "Cancel the reservation; its instances keep running")
 	return cmd
 }
 
@@ -58,7 +58,7 @@ func (a *app) awsGroup() *cobra.Command {
 	var cmd *cobra.Command
 	cmd = a.emulatorCommand(&cobra.Command{
 		Use:     "group NAME cluster|spread|partition",
-		Short:   "Make a placement group; prints its id",
+		Short:   "Create a placement group and print its ID",
 		Example: "  karpenter-local aws group racks partition --partitions 3",
 	}, cobra.ExactArgs(2), func(ctx context.Context, c control.Client, args []string) error {
 		p.Name, p.Strategy = args[0], args[1]
@@ -69,7 +69,7 @@ func (a *app) awsGroup() *cobra.Command {
 		fmt.Fprintln(cmd.OutOrStdout(), id)
 		return nil
 	})
-	cmd.Flags().IntVar(&p.Partitions, "partitions", 0, "how many; default 7")
+	cmd.Flags().IntVar(&p.Partitions, "partitions", 0, "Number of partitions (default 7)")
 	return cmd
 }
 
@@ -78,7 +78,7 @@ func (a *app) awsShift() *cobra.Command {
 	var back bool
 	cmd := a.emulatorCommand(&cobra.Command{
 		Use:     "shift ZONE | --clear [ZONE]",
-		Short:   "Shift traffic away from a zone (ARC zonal shift), or back",
+		Short:   "Start a zonal shift away from a zone (ARC), or end it",
 		Example: "  karpenter-local aws shift us-east-1a --for 30m\n  karpenter-local aws shift --clear",
 	}, cobra.MaximumNArgs(1), func(ctx context.Context, c control.Client, args []string) error {
 		zone := append(args, "")[0]
@@ -86,26 +86,26 @@ func (a *app) awsShift() *cobra.Command {
 		case back:
 			return c.ShiftBack(ctx, zone)
 		case zone == "":
-			return usageError{fmt.Errorf("want a zone, or --clear")}
+			return usageError{fmt.Errorf("shift needs a zone, or --clear")}
 		}
 		return c.ShiftAway(ctx, control.Shift{Zone: zone, For: control.Duration(lasts)})
 	})
-	cmd.Flags().DurationVar(&lasts, "for", time.Hour, "how long")
-	cmd.Flags().BoolVar(&back, "clear", false, "end the shift away from the zone, or all")
+	cmd.Flags().DurationVar(&lasts, "for", time.Hour, "Duration of the shift")
+	cmd.Flags().BoolVar(&back, "clear", false, "End the shift of the zone, or of all zones")
 	return cmd
 }
 
 func (a *app) awsLag() *cobra.Command {
 	return a.emulatorCommand(&cobra.Command{
 		Use:   "lag DURATION",
-		Short: "Hide what is new from the describe calls for so long; 0s ends it",
-		Long: "Hide what is new from the describe calls for so long, as EC2's eventual consistency has it: an instance that was\n" +
-			"just launched is not found, a launch template that was just made cannot be launched from. 0s ends it.",
+		Short: "Delay the visibility of new objects in describe calls; 0s ends it",
+		Long: "Delay the visibility of new objects in describe calls, to emulate the eventual consistency of EC2: an instance that\n" +
+			"was just launched is not found, and a new launch template cannot be used. 0s ends it.",
 		Example: "  karpenter-local aws lag 5s\n  karpenter-local aws lag 0s",
 	}, cobra.ExactArgs(1), func(ctx context.Context, c control.Client, args []string) error {
 		d, err := time.ParseDuration(args[0])
 		if err != nil || d < 0 {
-			return usageError{fmt.Errorf("duration is %q, want one such as 5s", args[0])}
+			return usageError{fmt.Errorf("%q is not a duration, use for example 5s", args[0])}
 		}
 		return c.SetLag(ctx, control.Lag{For: control.Duration(d)})
 	})

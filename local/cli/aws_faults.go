@@ -15,13 +15,13 @@ func (a *app) awsThrottle() *cobra.Command {
 	var burst int
 	cmd := a.emulatorCommand(&cobra.Command{
 		Use:   "throttle OP RATE | ec2",
-		Short: "Let an operation through RATE times a second, or all as EC2 documents it",
+		Short: "Limit an operation to RATE calls per second, or all operations to EC2's documented limits",
 		Example: "  karpenter-local aws throttle CreateFleet 1\n  karpenter-local aws throttle 'ec2:Describe*' 5\n" +
 			"  karpenter-local aws throttle ec2",
 	}, cobra.RangeArgs(1, 2), func(ctx context.Context, c control.Client, args []string) error {
 		if len(args) == 1 {
 			if args[0] != "ec2" {
-				return usageError{fmt.Errorf("want an operation and a rate, or ec2 alone")}
+				return usageError{fmt.Errorf("throttle needs an operation and a rate, or ec2")}
 			}
 			return c.ThrottleAsEC2(ctx)
 		}
@@ -31,7 +31,7 @@ func (a *app) awsThrottle() *cobra.Command {
 		}
 		return c.SetThrottle(ctx, control.Throttle{Op: args[0], Rate: rate, Burst: burst})
 	})
-	cmd.Flags().IntVar(&burst, "burst", 0, "calls let through at once; default one second's worth")
+	cmd.Flags().IntVar(&burst, "burst", 0, "Size of a burst in calls (default: the calls of one second)")
 	return cmd
 }
 
@@ -39,15 +39,16 @@ func (a *app) awsFail() *cobra.Command {
 	var f control.Fail
 	cmd := a.emulatorCommand(&cobra.Command{
 		Use:     "fail OP CODE",
-		Short:   "Answer an operation with an error, until cleared",
+		Short:   "Make an operation fail with an error code",
+		Long:    "Make an operation fail with an error code, until cleared or for a number of calls.",
 		Example: "  karpenter-local aws fail CreateFleet UnauthorizedOperation --times 3",
 	}, cobra.ExactArgs(2), func(ctx context.Context, c control.Client, args []string) error {
 		f.Op, f.Code = args[0], args[1]
 		return c.Fail(ctx, f)
 	})
-	cmd.Flags().IntVar(&f.Times, "times", 0, "how often; 0 for until cleared")
-	cmd.Flags().IntVar(&f.Status, "status", 0, "HTTP status; default what AWS sends with CODE")
-	cmd.Flags().StringVar(&f.Message, "message", "", "the error's text")
+	cmd.Flags().IntVar(&f.Times, "times", 0, "Number of failures; 0 means until cleared")
+	cmd.Flags().IntVar(&f.Status, "status", 0, "HTTP status (default: the one of CODE)")
+	cmd.Flags().StringVar(&f.Message, "message", "", "Error message")
 	return cmd
 }
 
@@ -55,26 +56,26 @@ func (a *app) awsHang() *cobra.Command {
 	var h control.Hang
 	cmd := a.emulatorCommand(&cobra.Command{
 		Use:     "hang OP DURATION",
-		Short:   "Hold the calls of an operation",
+		Short:   "Delay the calls of an operation",
 		Example: "  karpenter-local aws hang CreateFleet 30s",
 	}, cobra.ExactArgs(2), func(ctx context.Context, c control.Client, args []string) error {
 		d, err := time.ParseDuration(args[1])
 		if err != nil {
-			return usageError{fmt.Errorf("duration is %q, want one such as 30s", args[1])}
+			return usageError{fmt.Errorf("%q is not a duration, use for example 30s", args[1])}
 		}
 		h.Op, h.For = args[0], control.Duration(d)
 		return c.Hang(ctx, h)
 	})
-	cmd.Flags().StringVar(&h.Type, "type", "", "only calls that name an instance type of this pattern")
-	cmd.Flags().IntVar(&h.Times, "times", 0, "how often; 0 for until cleared")
-	cmd.Flags().BoolVar(&h.After, "after", false, "do the work first and hold the answer")
+	cmd.Flags().StringVar(&h.Type, "type", "", "Only calls that name an instance type of this pattern")
+	cmd.Flags().IntVar(&h.Times, "times", 0, "Number of calls; 0 means until cleared")
+	cmd.Flags().BoolVar(&h.After, "after", false, "Execute the call first and delay its response")
 	return cmd
 }
 
 func (a *app) awsClear() *cobra.Command {
 	return a.emulatorCommand(&cobra.Command{
 		Use:   "clear [OP]",
-		Short: "End throttling, failing and hanging",
+		Short: "Remove throttles, failures and delays",
 		Example: "  karpenter-local aws clear\n" +
 			"  karpenter-local aws clear CreateFleet",
 	}, cobra.MaximumNArgs(1), func(ctx context.Context, c control.Client, args []string) error {
@@ -85,7 +86,7 @@ func (a *app) awsClear() *cobra.Command {
 func (a *app) awsReset() *cobra.Command {
 	return a.emulatorCommand(&cobra.Command{
 		Use:     "reset",
-		Short:   "Make the account new: no instances, no faults, no calls",
+		Short:   "Reset the account: no instances, no faults, no calls",
 		Example: "  karpenter-local aws reset",
 	}, cobra.NoArgs, func(ctx context.Context, c control.Client, _ []string) error {
 		return c.Reset(ctx)
@@ -97,12 +98,14 @@ func (a *app) awsInterrupt() *cobra.Command {
 	var cmd *cobra.Command
 	cmd = a.emulatorCommand(&cobra.Command{
 		Use:   "interrupt INSTANCE | --random N",
-		Short: "Reclaim spot instances, with two minutes' notice",
+		Short: "Interrupt spot instances, with a notice of two minutes",
+		Long: "Interrupt spot instances as EC2 does: send an interruption warning to the queue, and terminate the instance two\n" +
+			"minutes later. Print the IDs of the instances.",
 		Example: "  karpenter-local aws interrupt i-0123456789abcdef0\n" +
 			"  karpenter-local aws interrupt --random 2",
 	}, cobra.MaximumNArgs(1), func(ctx context.Context, c control.Client, args []string) error {
 		if (len(args) == 1) == (random > 0) {
-			return usageError{fmt.Errorf("want an instance or --random N")}
+			return usageError{fmt.Errorf("interrupt needs either an instance or --random N")}
 		}
 		ids, err := c.Interrupt(ctx, control.Interrupt{Instance: append(args, "")[0], Random: random})
 		if err != nil {
@@ -113,7 +116,7 @@ func (a *app) awsInterrupt() *cobra.Command {
 		}
 		return nil
 	})
-	cmd.Flags().IntVar(&random, "random", 0, "reclaim this many, picked at random")
+	cmd.Flags().IntVar(&random, "random", 0, "Number of instances to interrupt, chosen at random")
 	return cmd
 }
 
@@ -121,12 +124,12 @@ func (a *app) awsEvent() *cobra.Command {
 	var since time.Duration
 	cmd := a.emulatorCommand(&cobra.Command{
 		Use:   "event INSTANCE " + strings.Join(control.EventKinds(), "|"),
-		Short: "Tell of an instance: by a message in the queue, or by its status checks",
+		Short: "Send an event about an instance to the queue, or fail its status checks",
 		Example: "  karpenter-local aws event i-0123456789abcdef0 rebalance\n" +
 			"  karpenter-local aws event i-0123456789abcdef0 impaired --since 3m",
 	}, cobra.ExactArgs(2), func(ctx context.Context, c control.Client, args []string) error {
 		return c.Event(ctx, control.Event{Instance: args[0], Kind: args[1], Since: control.Duration(since)})
 	})
-	cmd.Flags().DurationVar(&since, "since", 0, "how long the status check has been failing already")
+	cmd.Flags().DurationVar(&since, "since", 0, "Time since which the status check has failed")
 	return cmd
 }

@@ -43,7 +43,7 @@ func (a *app) awsCalls() *cobra.Command {
 	var cmd *cobra.Command
 	cmd = a.emulatorCommand(&cobra.Command{
 		Use:   "calls",
-		Short: "List the calls that the account has received",
+		Short: "List the API calls that the account has received",
 		Example: "  karpenter-local aws calls\n" +
 			"  karpenter-local aws calls --since 100 -o json",
 	}, cobra.NoArgs, func(ctx context.Context, c control.Client, _ []string) error {
@@ -60,12 +60,12 @@ func (a *app) awsCalls() *cobra.Command {
 		})
 	})
 	outputFlag(cmd, &output)
-	cmd.Flags().Int64Var(&since, "since", 0, "only calls after this number")
+	cmd.Flags().Int64Var(&since, "since", 0, "Only calls with a greater sequence number")
 	return cmd
 }
 
 func outputFlag(cmd *cobra.Command, output *string) {
-	cmd.Flags().StringVarP(output, "output", "o", "text", "text or json")
+	cmd.Flags().StringVarP(output, "output", "o", "text", "Output format: text or json")
 }
 
 // show prints value as JSON, or as the table that text writes, one line a
@@ -81,5 +81,5 @@ func show(w io.Writer, output string, value any, text func(io.Writer)) error {
 		text(table)
 		return table.Flush()
 	}
-	return usageError{fmt.Errorf("output is %q, want text or json", output)}
+	return usageError{fmt.Errorf("--output: unknown format %q, use text or json", output)}
 }

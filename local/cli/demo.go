@@ -26,7 +26,9 @@ func (a *app) demo() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Apply the quickstart, scale it and show the nodes come",
+		Short: "Apply the quickstart, scale it up and show its nodes",
+		Long: "Apply examples/quickstart to the running cluster, scale its workload up, and show the nodes until all pods run.\n" +
+			"Then print commands to try next.",
 		Example: "  karpenter-local demo\n" +
 			"  karpenter-local demo --pods 50 --timeout 10m",
 		Args: usage(cobra.NoArgs),
@@ -55,11 +57,11 @@ func (a *app) demo() *cobra.Command {
 	}
 	cmd.Flags().IntVar(&pods, "pods", 10, "how many pods to scale to")
 	cmd.Flags().StringVar(&example, "example", beside("../examples/quickstart"), "directory of manifests")
-	cmd.Flags().DurationVar(&patient, "timeout", 5*time.Minute, "how long to wait for the pods")
+	cmd.Flags().DurationVar(&patient, "timeout", 5*time.Minute, "Time to wait for the pods")
 	return cmd
 }
 
-// newClient knows Kubernetes' kinds and ours.
+// newClient returns a client for the kinds of Kubernetes and of Karpenter.
 func newClient(c *cluster.Cluster) (client.WithWatch, error) {
 	config, err := c.RESTConfig()
 	if err != nil {
@@ -71,22 +73,21 @@ func newClient(c *cluster.Cluster) (client.WithWatch, error) {
 	}
 	watcher, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
 	if err != nil {
-		return nil, fmt.Errorf("make client: %w", err)
+		return nil, fmt.Errorf("create client: %w", err)
 	}
 	return watcher, nil
 }
 
-// tryNext says what to do with the running cluster. It names the program as it
-// was called.
+// tryNext prints commands for the running cluster, with the name by which the program was called.
 func (a *app) tryNext(cmd *cobra.Command) {
 	self := invocation(a.dir)
 	fmt.Fprintf(cmd.OutOrStdout(), `
 Try next:
   %[1]s kubectl get nodepools,nodeclaims,ec2nodeclasses,nodes
   %[1]s kubectl scale deployment inflate --replicas=0   # empty nodes are drained and terminated
-  %[1]s aws instances                                   # what the account runs, and at what price
-  %[1]s aws ice '*/us-east-1a/*'                        # no capacity there; now scale up again
+  %[1]s aws instances                                   # instances of the account, with prices
+  %[1]s aws ice '*/us-east-1a/*'                        # no capacity in that zone; scale up again
   %[1]s logs karpenter -f
-  %[1]s down                                            # stop it all
+  %[1]s down                                            # stop the cluster and delete its state
 `, self)
 }

@@ -25,7 +25,9 @@ func (a *app) up() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "up",
-		Short: "Start the cluster, or what is not running of it, and leave it running",
+		Short: "Start the cluster, or its parts that are not running",
+		Long: "Start the cluster, or its parts that are not running: etcd, API server, scheduler, controller manager, emulated AWS\n" +
+			"and the Karpenter controller. Return when all are ready and leave them running.",
 		Example: "  karpenter-local up\n" +
 			"  karpenter-local up --provider kwok --feature-gates NodeOverlay=true,CapacityBuffer=true",
 		Args: usage(cobra.NoArgs),
@@ -44,17 +46,17 @@ func (a *app) up() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.DurationVar(&boot, "nodes-boot", cluster.DefaultNodesBoot, "time from launch to boot of an instance")
-	flags.StringVar(&provider, "provider", cluster.DefaultProvider, "where nodes come from: aws, emulated, or kwok, without machines")
-	flags.StringVar(&gates, "feature-gates", "", "feature gates of the controller, as Name=true,Name=false")
-	flags.StringVar(&controller, "controller", beside("karpenter"), "the controller's program")
-	flags.StringVar(&chart, "chart", beside("../charts/karpenter"), "Helm chart with its rights")
-	flags.BoolVar(&noController, "no-controller", false, "leave the controller out")
-	flags.StringToIntVar(&ports, "port", nil, "insist on a port: part=number")
+	flags.DurationVar(&boot, "nodes-boot", cluster.DefaultNodesBoot, "Time from launch to boot of an instance")
+	flags.StringVar(&provider, "provider", cluster.DefaultProvider, "Cloud provider: aws (emulated), or kwok (simulated nodes)")
+	flags.StringVar(&gates, "feature-gates", "", "Feature gates of the controller, as Name=true,Name=false")
+	flags.StringVar(&controller, "controller", beside("karpenter"), "Path of the controller's binary")
+	flags.StringVar(&chart, "chart", beside("../charts/karpenter"), "Path of the Helm chart with its permissions")
+	flags.BoolVar(&noController, "no-controller", false, "Do not start the controller")
+	flags.StringToIntVar(&ports, "port", nil, "Fixed port of a part, as PART=PORT")
 	return cmd
 }
 
-// given are the settings that the command line names.
+// given returns the settings of which the flags are set.
 func given(cmd *cobra.Command, boot time.Duration, provider, gates string) state.Settings {
 	var s state.Settings
 	if cmd.Flags().Changed("nodes-boot") {
@@ -81,7 +83,7 @@ func beside(path string) string {
 func (a *app) down() *cobra.Command {
 	return &cobra.Command{
 		Use:     "down",
-		Short:   "Stop the cluster and remove its state",
+		Short:   "Stop the cluster and delete its state",
 		Example: "  karpenter-local down",
 		Args:    usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -100,7 +102,7 @@ func (a *app) down() *cobra.Command {
 func (a *app) watchdog() *cobra.Command {
 	return &cobra.Command{
 		Use:   "watchdog",
-		Short: "stops the cluster when the process that started it is gone",
+		Short: "Stop the cluster when the process that started it ends",
 		Args:  usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if _, err := io.Copy(io.Discard, cmd.InOrStdin()); err != nil {
@@ -119,7 +121,9 @@ func (a *app) status() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "Show how the cluster is; exit code 1 unless all of it is well",
+		Short: "Show the state of the cluster; exit code 1 unless all parts are healthy",
+		Long: "Show the state, process ID and address of each part of the cluster. The exit code is 1 unless all parts are\n" +
+			"healthy.",
 		Example: "  karpenter-local status\n" +
 			"  karpenter-local status -o json",
 		Args: usage(cobra.NoArgs),

@@ -22,7 +22,8 @@ func (a *app) logs() *cobra.Command {
 	var follow bool
 	cmd := &cobra.Command{
 		Use:   "logs PART",
-		Short: "Print what a part has written",
+		Short: "Print the log of a part",
+		Long:  "Print the log of a part of the cluster. karpenter-local status lists the parts.",
 		Example: "  karpenter-local logs karpenter\n" +
 			"  karpenter-local logs kube-scheduler -f",
 		Args: usage(cobra.ExactArgs(1)),
@@ -46,7 +47,7 @@ func (a *app) logs() *cobra.Command {
 			return followLog(cmd.Context(), cmd.OutOrStdout(), file)
 		},
 	}
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on printing until interrupted")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "Print new lines until interrupted")
 	return cmd
 }
 
@@ -64,7 +65,7 @@ func openLog(c *cluster.Cluster, part string) (*os.File, error) {
 		}
 		names = append(names, strings.TrimSuffix(filepath.Base(log), ".log"))
 	}
-	return nil, fmt.Errorf("find log of %q: there are logs of %s", part, strings.Join(names, ", "))
+	return nil, fmt.Errorf("no log of %q; parts with logs: %s", part, strings.Join(names, ", "))
 }
 
 // followLog copies what is there and what comes, until ctx is done.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -52,7 +53,10 @@ func Run(args []string, programs Programs) int {
 	defer stop()
 	root := newRoot(programs)
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	err := namesCommand(root, args)
+	if err == nil {
+		err = root.ExecuteContext(ctx)
+	}
 	if err == nil {
 		return 0
 	}
@@ -71,6 +75,34 @@ func Run(args []string, programs Programs) int {
 	return exitFailed
 }
 
+// namesCommand returns an error if args name a command that does not exist. With --help, cobra would print the help of the
+// command above it instead.
+func namesCommand(root *cobra.Command, args []string) error {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	found, rest, err := root.Find(args)
+	if err != nil || !found.HasSubCommands() {
+		return nil // ExecuteContext reports it, or there is nothing to report
+	}
+	value := false // the next word is the value of a flag
+	for _, word := range rest {
+		switch {
+		case value:
+			value = false
+		case word == "--dir":
+			value = true
+		case !strings.HasPrefix(word, "-") && !strings.HasPrefix(word, "__"): // __complete is for shells
+			text := fmt.Sprintf("unknown command %q", word)
+			found.SuggestionsMinimumDistance = 2
+			if near := found.SuggestionsFor(word); len(near) > 0 {
+				return usageError{fmt.Errorf("%s, did you mean %q? Run %s --help", text, near[0], found.CommandPath())}
+			}
+			return usageError{fmt.Errorf("%s. Run %s --help", text, found.CommandPath())}
+		}
+	}
+	return nil
+}
+
 // errUnreachable marks a failure to reach the cluster or the emulator.
 var errUnreachable = errors.New("unreachable")
 
@@ -83,8 +115,13 @@ type app struct {
 func newRoot(programs Programs) *cobra.Command {
 	a := &app{programs: programs}
 	root := &cobra.Command{
-		Use:           "karpenter-local",
-		Short:         "A Kubernetes cluster on this machine, for Karpenter: no Docker, no cloud",
+		Use:   "karpenter-local",
+		Short: "Run a local Kubernetes cluster with Karpenter, without Docker or cloud",
+		Long:  "Run a Kubernetes cluster with Karpenter on this machine, without Docker or a cloud. AWS is emulated.",
+		Example: "  karpenter-local up\n" +
+			"  karpenter-local kubectl get nodes\n" +
+			"  karpenter-local aws instances\n" +
+			"  karpenter-local down",
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          usage(cobra.NoArgs),
@@ -92,11 +129,11 @@ func newRoot(programs Programs) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.PersistentFlags().StringVar(&a.dir, "dir", defaultDir, "directory of the cluster's state")
+	root.PersistentFlags().StringVar(&a.dir, "dir", defaultDir, "Directory of the cluster's state")
 	root.AddGroup(
-		&cobra.Group{ID: "cluster", Title: "The cluster:"},
-		&cobra.Group{ID: "use", Title: "Using it:"},
-		&cobra.Group{ID: "parts", Title: "Its parts (started by up):"},
+		&cobra.Group{ID: "cluster", Title: "Cluster commands:"},
+		&cobra.Group{ID: "use", Title: "Use the cluster:"},
+		&cobra.Group{ID: "parts", Title: "Parts of the cluster (started by up):"},
 	)
 	add(root, "cluster", a.up(), a.down(), a.status())
 	add(root, "use", a.demo(), a.kubectl(), a.aws(), a.kubeconfig(), a.logs())
@@ -118,7 +155,7 @@ func add(root *cobra.Command, group string, commands ...*cobra.Command) {
 func usage(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := check(cmd, args); err != nil {
-			return usageError{fmt.Errorf("%w (see %s --help)", err, cmd.CommandPath())}
+			return usageError{fmt.Errorf("%w. Run %s --help", err, cmd.CommandPath())}
 		}
 		return nil
 	}

@@ -16,6 +16,7 @@ func (a *app) kubectl() *cobra.Command {
 	return &cobra.Command{
 		Use:   "kubectl",
 		Short: "Run kubectl against the cluster (built in)",
+		Long:  "Run the built-in kubectl against the cluster. All arguments except --dir are passed to kubectl.",
 		Example: "  karpenter-local kubectl get nodepools,nodeclaims,nodes\n" +
 			"  karpenter-local --dir other kubectl apply -f examples/quickstart",
 		DisableFlagParsing: true,
@@ -34,7 +35,7 @@ func (a *app) kubectl() *cobra.Command {
 				return fmt.Errorf("open %s: %w", c.Dir(), cluster.ErrNone)
 			}
 			if err := os.Setenv("KUBECONFIG", c.Dir().Kubeconfig()); err != nil {
-				return fmt.Errorf("point kubectl at the cluster: %w", err)
+				return fmt.Errorf("set KUBECONFIG: %w", err)
 			}
 			if code := a.programs.Kubectl(args); code != 0 {
 				return exitCode(code)

@@ -51,8 +51,8 @@ func Command() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
-	cmd.Flags().StringVar(&o.kubeconfig, "kubeconfig", "", "how to reach the cluster")
-	cmd.Flags().StringVar(&o.address, "health-address", "", "host:port that serves /healthz")
+	cmd.Flags().StringVar(&o.kubeconfig, "kubeconfig", "", "Kubeconfig of the cluster")
+	cmd.Flags().StringVar(&o.address, "health-address", "", "Address that serves /healthz, as HOST:PORT")
 	return cmd
 }
 

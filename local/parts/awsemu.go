@@ -27,17 +27,17 @@ func newAwsemu() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	flags, p := cmd.Flags(), &o.process
-	flags.StringVar(&p.Addr, "address", "", "host:port to listen on")
-	flags.StringVar(&p.Kubeconfig, "kubeconfig", "", "how instances join the cluster; empty: none does")
-	flags.StringVar(&p.Region, "region", "", "region of the account")
-	flags.Uint64Var(&p.Seed, "seed", 1, "what prices, identifiers and choices come from")
-	flags.StringVar(&p.Throttle, "throttle", "", "ec2 for the limits that EC2 documents for each API; empty: none")
-	flags.StringVar(&p.ClusterName, "cluster-name", "", "name of the cluster")
-	flags.StringVar(&p.ClusterEndpoint, "cluster-endpoint", "", "URL of its API server")
-	flags.StringVar(&o.caFile, "cluster-ca", "", "file with its certificate authority")
-	flags.StringVar(&p.Version, "cluster-version", "", "its Kubernetes version, such as 1.36")
-	flags.StringVar(&p.ServiceCIDR, "service-cidr", "", "range of its service addresses")
-	flags.DurationVar(&p.BootDelay, "nodes-boot", 3*time.Second, "time from launch to a node that registers")
+	flags.StringVar(&p.Addr, "address", "", "Address to listen on, as HOST:PORT")
+	flags.StringVar(&p.Kubeconfig, "kubeconfig", "", "Kubeconfig with which instances join the cluster (default: they do not join)")
+	flags.StringVar(&p.Region, "region", "", "Region of the account")
+	flags.Uint64Var(&p.Seed, "seed", 1, "Seed of prices, identifiers and random choices")
+	flags.StringVar(&p.Throttle, "throttle", "", "ec2 for the documented API limits of EC2 (default: no limits)")
+	flags.StringVar(&p.ClusterName, "cluster-name", "", "Name of the cluster")
+	flags.StringVar(&p.ClusterEndpoint, "cluster-endpoint", "", "URL of the API server")
+	flags.StringVar(&o.caFile, "cluster-ca", "", "File with the certificate authority of the cluster")
+	flags.StringVar(&p.Version, "cluster-version", "", "Kubernetes version of the cluster, for example 1.36")
+	flags.StringVar(&p.ServiceCIDR, "service-cidr", "", "CIDR block of services")
+	flags.DurationVar(&p.BootDelay, "nodes-boot", 3*time.Second, "Time from launch to registration of a node")
 	return cmd
 }
 

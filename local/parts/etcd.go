@@ -24,9 +24,9 @@ func newEtcd() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
-	cmd.Flags().StringVar(&o.dataDir, "data-dir", "", "directory of the store")
-	cmd.Flags().StringVar(&o.clientURL, "client-url", "", "where clients connect")
-	cmd.Flags().StringVar(&o.peerURL, "peer-url", "", "where other members would connect")
+	cmd.Flags().StringVar(&o.dataDir, "data-dir", "", "Directory of the data")
+	cmd.Flags().StringVar(&o.clientURL, "client-url", "", "URL for clients")
+	cmd.Flags().StringVar(&o.peerURL, "peer-url", "", "URL for other members")
 	return cmd
 }
 

@@ -15,15 +15,15 @@ import (
 // All lists the parts in the order in which a cluster starts them.
 func All() []cli.Part {
 	return []cli.Part{
-		part("etcd", "the store of the API server", newEtcd),
-		part("kube-apiserver", "the Kubernetes API server", apiserver.NewAPIServerCommand),
-		part("kube-scheduler", "the Kubernetes scheduler", func() *cobra.Command {
+		part("etcd", "Run etcd, the database of the API server", newEtcd),
+		part("kube-apiserver", "Run the Kubernetes API server", apiserver.NewAPIServerCommand),
+		part("kube-scheduler", "Run the Kubernetes scheduler", func() *cobra.Command {
 			return scheduler.NewSchedulerCommand()
 		}),
-		part("kube-controller-manager", "the Kubernetes controller manager",
+		part("kube-controller-manager", "Run the Kubernetes controller manager",
 			controllermanager.NewControllerManagerCommand),
-		part("kwok", "the hollow kubelet: heartbeats of nodes, life of pods", hollow.Command),
-		part("awsemu", "the emulated AWS, whose instances join as nodes", newAwsemu),
+		part("kwok", "Run the simulated kubelet, which updates the status of nodes and pods", hollow.Command),
+		part("awsemu", "Run the emulated AWS, whose instances join as nodes", newAwsemu),
 	}
 }
 

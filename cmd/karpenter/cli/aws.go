@@ -25,11 +25,11 @@ func newAWS(
 ) (operator.Provider, error) {
 	sdk, err := awsconfig.LoadDefaultConfig(ctx, awsconfig.WithAppID("karpenter"), awsconfig.WithLogger(sdkLog(env)))
 	if err != nil {
-		return operator.Provider{}, fmt.Errorf("configure the AWS SDK: %w", err)
+		return operator.Provider{}, fmt.Errorf("load the AWS configuration: %w", err)
 	}
 	versions, err := discovery.NewDiscoveryClientForConfig(env.Rest)
 	if err != nil {
-		return operator.Provider{}, fmt.Errorf("make discovery client: %w", err)
+		return operator.Provider{}, fmt.Errorf("create discovery client: %w", err)
 	}
 	kube := rest.CopyConfig(env.Rest)
 	if err := rest.LoadTLSFiles(kube); err != nil {

@@ -18,12 +18,13 @@ func catalogCommand() *cobra.Command {
 	region, provider := offline.DefaultRegion, ""
 	c := &cobra.Command{
 		Use:   "catalog",
-		Short: "Print the instance types and prices in the binary",
-		Long: "Print the instance types and prices in the binary.\n\n" +
-			"In JSON it is what simulate --catalog reads: change it to try other prices, or leave types out.",
+		Short: "Print the built-in instance type and price catalog",
+		Long: "Print the built-in catalog of instance types and prices.\n\n" +
+			"The JSON output is the input format of --catalog of simulate, plan and explain. Edit it to try other prices or\n" +
+			"fewer instance types.",
 		Example: "  karpenter catalog --region eu-west-1\n" +
 			"  karpenter catalog -o json | jq '[.[] | select(.arch == \"arm64\")]' > types.json",
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := out.check(); err != nil {
 				return err
@@ -42,8 +43,8 @@ func catalogCommand() *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().StringVar(&region, "region", offline.DefaultRegion, "region")
-	c.Flags().StringVar(&provider, "provider", "aws", "aws or kwok")
+	c.Flags().StringVar(&region, "region", offline.DefaultRegion, "Region of the catalog")
+	c.Flags().StringVar(&provider, "provider", "aws", "Cloud provider: aws or kwok")
 	out.addFlag(c)
 	return c
 }

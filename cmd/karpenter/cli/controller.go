@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/client/config"
 
 	"github.com/karpenter-go/karpenter/internal/operator"
 	"github.com/karpenter-go/karpenter/internal/operator/settings"
+	"github.com/karpenter-go/karpenter/internal/report"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 	"github.com/karpenter-go/karpenter/provider/aws"
 	"github.com/karpenter-go/karpenter/provider/kwok"
@@ -20,20 +21,21 @@ func controllerCommand(version operator.Version) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "controller",
 		Short: "Run the controllers in a cluster",
-		Long: "Run the controllers: pods that wait get nodes, nodes that nothing needs end.\n\n" +
-			"Every flag can be given by the environment variable in brackets; a flag goes before its variable.\n" +
-			"The cluster is that of KUBECONFIG, or the one that the program runs in.",
+		Long: "Run the controllers. They launch nodes for pending pods and remove nodes that are not needed.\n\n" +
+			"Each flag can also be set by the environment variable in brackets. The flag takes precedence.\n" +
+			"The cluster is the one that KUBECONFIG selects, or the one in which the program runs.",
 		Example: "  karpenter controller --cluster-name production --log-level debug\n" +
 			"  CLUSTER_NAME=production karpenter controller\n" +
-			"  karpenter controller --provider kwok   # nodes without machines, for any cluster where kwok runs",
-		Args: cobra.NoArgs,
+			"  karpenter controller --provider kwok   # simulated nodes, for a cluster with kwok",
+		Args: noArgs,
 	}
 	core := settings.AddFlags(c.Flags())
 	clouds := providers{aws: aws.AddFlags(c.Flags()), kwok: kwok.AddFlags(c.Flags())}
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		core.Complete()
 		if err := errors.Join(core.Validate(), clouds.validate(core.Provider)); err != nil {
-			return coded{exitUsage, fmt.Errorf("settings:\n%w", err)}
+			problems := strings.Count(err.Error(), "\n") + 1
+			return coded{exitUsage, fmt.Errorf("invalid configuration: %s\n%w", report.Count(problems, "error"), err)}
 		}
 		return runController(cmd.Context(), version, core, clouds)
 	}
@@ -78,9 +80,9 @@ func runController(ctx context.Context, version operator.Version, core *settings
 	if err != nil {
 		return coded{exitUsage, err}
 	}
-	kube, err := config.GetConfig()
+	kube, err := clusterConfig("")
 	if err != nil {
-		return coded{exitUnreachable, fmt.Errorf("find the cluster: %w (set KUBECONFIG)", err)}
+		return err
 	}
 	err = operator.Run(ctx, operator.Program{
 		Settings: core, Rest: kube, Log: log, Version: version,

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -13,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/karpenter-go/karpenter/internal/convert"
+	"github.com/karpenter-go/karpenter/internal/report"
 )
 
 func convertCommand() *cobra.Command {
@@ -21,24 +21,25 @@ func convertCommand() *cobra.Command {
 	var options convert.Options
 	c := &cobra.Command{
 		Use:   "convert -f FILE|DIR|-",
-		Short: "Convert manifests of older APIs to v1",
-		Long: "Convert manifests of older APIs to v1: Provisioner, AWSNodeTemplate, Machine, and NodePool, EC2NodeClass and\n" +
-			"NodeClaim of v1beta1. The result goes to standard output, warnings go to standard error.\n\n" +
-			"Documents that are v1 already, or of other kinds, come out as they are. What has no place in v1 is named.\n" +
-			"Give a pool and its node class together: some fields move from one to the other.",
+		Short: "Convert manifests of older API versions to v1",
+		Long: "Convert manifests of older API versions to v1: Provisioner, AWSNodeTemplate, Machine, and NodePool,\n" +
+			"EC2NodeClass and NodeClaim of v1beta1. Print the result to standard output and warnings to standard error.\n\n" +
+			"Documents of v1 and of other kinds are copied unchanged. A warning names each field that was changed or removed.\n" +
+			"Convert a NodePool together with its node class: some fields move from one to the other.\n" +
+			"Exit code 1 if the output is invalid in v1; each invalid field is listed as an error.",
 		Example: "  karpenter convert -f old.yaml | kubectl apply -f -\n" +
 			"  karpenter convert -f manifests/ --output-dir converted/\n" +
 			"  kubectl get provisioners,awsnodetemplates -o yaml | karpenter convert -f -",
-		Args: cobra.NoArgs,
+		Args: noArgs,
 	}
-	c.Flags().StringArrayVarP(&files, "filename", "f", nil, "file or directory of manifests, - for standard input; may be repeated")
-	c.Flags().StringVar(&dir, "output-dir", "", "write a file for each file here instead of to standard output")
-	c.Flags().StringVar(&options.Role, "role", "", "IAM role of nodes whose manifest names none")
-	c.Flags().StringVar(&options.Cluster, "cluster-name", "", "name of the cluster, for what has to be filled in")
-	c.Flags().BoolVar(&options.IgnoreDefaults, "ignore-defaults", false, "leave out the requirements that Provisioners had by default")
+	c.Flags().StringArrayVarP(&files, "filename", "f", nil, filesUsage)
+	c.Flags().StringVar(&dir, "output-dir", "", "Directory to write one file per input file to, instead of standard output")
+	c.Flags().StringVar(&options.Role, "role", "", "IAM role of node classes without role and instanceProfile (default KarpenterNodeRole-CLUSTER)")
+	c.Flags().StringVar(&options.Cluster, "cluster-name", "", "Name of the cluster, for placeholders (default: the value of the discovery tags)")
+	c.Flags().BoolVar(&options.IgnoreDefaults, "ignore-defaults", false, "Do not add the requirements that Provisioners had by default")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		if len(files) == 0 {
-			return coded{exitUsage, errors.New("-f FILE is missing; - reads standard input")}
+			return errNoFiles
 		}
 		in, err := readManifests(files, cmd.InOrStdin())
 		if err != nil {
@@ -49,18 +50,26 @@ func convertCommand() *cobra.Command {
 			return err
 		}
 		for _, w := range result.Warnings {
-			fmt.Fprintln(cmd.ErrOrStderr(), "warning:", w)
+			level := "warning:"
+			if w.Invalid {
+				level = "error:"
+			}
+			fmt.Fprintln(cmd.ErrOrStderr(), level, w)
 		}
 		if dir != "" {
-			return writeFiles(dir, result.Files)
+			err = writeFiles(dir, result.Files)
+		} else {
+			_, err = cmd.OutOrStdout().Write(result.Text())
 		}
-		_, err = cmd.OutOrStdout().Write(result.Text())
+		if n := result.Invalid(); err == nil && n > 0 {
+			return fmt.Errorf("%s: the output is complete, but invalid in v1 where an error is listed", report.Count(n, "error"))
+		}
 		return err
 	}
 	return c
 }
 
-// manifestEndings are the names of files that a directory is searched for.
+// manifestEndings are the extensions of the files that are read in a directory.
 var manifestEndings = []string{".yaml", ".yml", ".json"}
 
 // readManifests reads files, and the manifests of directories and those below them, in order.
@@ -88,7 +97,7 @@ func readManifests(names []string, stdin io.Reader) ([]convert.File, error) {
 			return nil, fmt.Errorf("read manifests: %w", err)
 		}
 		if len(files) == before {
-			return nil, fmt.Errorf("read manifests: %s has no %s file", name, strings.Join(manifestEndings, ", "))
+			return nil, fmt.Errorf("directory %s has no file with the extension %s", name, strings.Join(manifestEndings, ", "))
 		}
 	}
 	return files, nil
@@ -103,12 +112,12 @@ func writeFiles(dir string, files []convert.File) error {
 			target = filepath.Join(dir, "stdin.yaml")
 		}
 		if other, ok := taken[target]; ok {
-			return fmt.Errorf("write %s: both %s and %s would go there; convert them one by one", target, other, f.Name)
+			return fmt.Errorf("write %s: both %s and %s would be written there; convert them one by one", target, other, f.Name)
 		}
 		taken[target] = f.Name
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("make directory: %w", err)
+		return fmt.Errorf("create directory: %w", err)
 	}
 	for target, name := range taken {
 		i := slices.IndexFunc(files, func(f convert.File) bool { return f.Name == name })

@@ -16,7 +16,6 @@ import (
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/config"
 
 	"github.com/karpenter-go/karpenter/api"
 	"github.com/karpenter-go/karpenter/internal/doctor"
@@ -28,12 +27,17 @@ import (
 func doctorCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "doctor cluster|aws",
-		Short: "Check a cluster and an AWS account for what the controller needs",
-		Long: "Check a cluster and an AWS account for what the controller needs. Each finding comes with its fix; nothing is\n" +
-			"changed. Exit code 1 if there are errors.",
+		Short: "Check that a cluster and an AWS account have what the controller needs",
+		Long: "Check that a cluster and an AWS account have what the controller needs. Print each problem with its fix. Change\n" +
+			"nothing. Exit code 1 if there are errors.",
 		Example: "  karpenter doctor cluster\n  karpenter doctor aws --cluster-name production --interruption-queue production",
-		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return unknownCommand(cmd, args[0])
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	c.AddCommand(doctorClusterCommand(), doctorAWSCommand())
 	return c
@@ -44,29 +48,30 @@ func doctorClusterCommand() *cobra.Command {
 	var out output
 	c := &cobra.Command{
 		Use:   "cluster",
-		Short: "Check the cluster: kinds, rights, controller, pools, claims, budgets",
-		Long: "Check the cluster of KUBECONFIG, or the one that the program runs in: kinds, rights, the controller and its lease,\n" +
-			"pools and node classes, claims that hang, budgets that block, other autoscalers, pods that wait.",
+		Short: "Check CRDs, permissions, controller, NodePools, NodeClaims and disruption budgets",
+		Long: "Check the cluster that KUBECONFIG selects, or the one in which the program runs: CRDs, permissions, the controller\n" +
+			"and its Lease, NodePools and node classes, stuck NodeClaims, PodDisruptionBudgets that block evictions, other\n" +
+			"autoscalers and pending pods. The permissions are those of the user; use --as for those of the controller.",
 		Example: "  karpenter doctor cluster --namespace kube-system\n" +
-			"  karpenter doctor cluster --as system:serviceaccount:kube-system:karpenter    # with the controller's rights",
-		Args: cobra.NoArgs,
+			"  karpenter doctor cluster --as system:serviceaccount:kube-system:karpenter    # permissions of the controller",
+		Args: noArgs,
 	}
-	c.Flags().StringVarP(&namespace, "namespace", "n", "kube-system", "namespace of the controller")
-	c.Flags().StringVar(&deployment, "deployment", "karpenter", "name of the controller's Deployment")
-	c.Flags().StringVar(&as, "as", "", "look as this user, for example the controller's ServiceAccount")
+	c.Flags().StringVarP(&namespace, "namespace", "n", "kube-system", "Namespace of the controller")
+	c.Flags().StringVar(&deployment, "deployment", "karpenter", "Name of the controller's Deployment")
+	c.Flags().StringVar(&as, "as", "", "User to impersonate, for example the controller's ServiceAccount")
 	out.addFlag(c)
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := out.check(); err != nil {
 			return err
 		}
-		kube, err := config.GetConfig()
+		kube, err := clusterConfig("")
 		if err != nil {
-			return coded{exitUnreachable, fmt.Errorf("find the cluster: %w (set KUBECONFIG)", err)}
+			return err
 		}
 		if as != "" {
 			kube.Impersonate = rest.ImpersonationConfig{UserName: as}
 		}
-		findings, err := lookAtCluster(cmd.Context(), kube, namespace, deployment)
+		findings, err := checkCluster(cmd.Context(), kube, namespace, deployment)
 		if err != nil {
 			return coded{exitUnreachable, err}
 		}
@@ -75,7 +80,7 @@ func doctorClusterCommand() *cobra.Command {
 	return c
 }
 
-func lookAtCluster(ctx context.Context, kube *rest.Config, namespace, deployment string) ([]finding.Finding, error) {
+func checkCluster(ctx context.Context, kube *rest.Config, namespace, deployment string) ([]finding.Finding, error) {
 	scheme := api.Scheme()
 	if err := errors.Join(clientscheme.AddToScheme(scheme), apiextensionsv1.AddToScheme(scheme)); err != nil {
 		return nil, err
@@ -83,11 +88,11 @@ func lookAtCluster(ctx context.Context, kube *rest.Config, namespace, deployment
 	kube.Timeout = 30 * time.Second
 	asked, err := discovery.NewDiscoveryClientForConfig(kube)
 	if err != nil {
-		return nil, fmt.Errorf("make discovery client: %w", err)
+		return nil, fmt.Errorf("create discovery client: %w", err)
 	}
 	reader, err := client.New(kube, client.Options{Scheme: scheme})
 	if err != nil {
-		return nil, fmt.Errorf("reach the cluster: %w", err)
+		return nil, fmt.Errorf("connect to %s: %w", kube.Host, err)
 	}
 	c := &doctor.Cluster{Discovery: asked, Client: reader, Namespace: namespace, Deployment: deployment, Now: time.Now()}
 	return c.Check(ctx)
@@ -98,27 +103,27 @@ func doctorAWSCommand() *cobra.Command {
 	var out output
 	c := &cobra.Command{
 		Use:   "aws",
-		Short: "Check the AWS account: permissions, tags, queue, rules, node role, quotas",
-		Long: "Check the AWS account of the environment's credentials: each permission by a dry run, tags on subnets and security\n" +
-			"groups, the interruption queue and its rules, the role of nodes and its access, quotas.",
+		Short: "Check AWS permissions, tags, queue, rules, node role and quotas",
+		Long: "Check the AWS account of the credentials in the environment: permissions (by dry runs and reads), tags of subnets and\n" +
+			"security groups, the interruption queue and its EventBridge rules, the node role and its access entry, quotas.",
 		Example: "  AWS_PROFILE=production karpenter doctor aws --cluster-name production --interruption-queue production",
-		Args:    cobra.NoArgs,
+		Args:    noArgs,
 	}
-	c.Flags().StringVar(&o.Cluster, "cluster-name", "", "name of the cluster; required")
-	c.Flags().StringVar(&o.Queue, "interruption-queue", "", "name of the interruption queue")
-	c.Flags().StringVar(&o.NodeRole, "node-role", "", "name of the role of nodes (default KarpenterNodeRole-<cluster>)")
-	c.Flags().StringVar(&o.Discovery, "discovery-tag", "karpenter.sh/discovery", "key of the tag of subnets and security groups")
+	c.Flags().StringVar(&o.Cluster, "cluster-name", "", "Name of the EKS cluster (required)")
+	c.Flags().StringVar(&o.Queue, "interruption-queue", "", "Name of the interruption queue")
+	c.Flags().StringVar(&o.NodeRole, "node-role", "", "Name of the IAM role of nodes (default KarpenterNodeRole-CLUSTER)")
+	c.Flags().StringVar(&o.Discovery, "discovery-tag", "karpenter.sh/discovery", "Tag key by which subnets and security groups are found")
 	out.addFlag(c)
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		if o.Cluster == "" {
-			return coded{exitUsage, errors.New("--cluster-name is missing")}
+			return coded{exitUsage, errors.New("required flag --cluster-name not set")}
 		}
 		if err := out.check(); err != nil {
 			return err
 		}
 		sdk, err := awsconfig.LoadDefaultConfig(cmd.Context(), awsconfig.WithAppID("karpenter"), awsconfig.WithLogger(logging.Nop{}))
 		if err != nil {
-			return coded{exitUnreachable, fmt.Errorf("configure the AWS SDK: %w", err)}
+			return coded{exitUnreachable, fmt.Errorf("load the AWS configuration: %w (set AWS_PROFILE and AWS_REGION)", err)}
 		}
 		o.AWS = sdk
 		found, err := awsdoctor.Check(cmd.Context(), o)
@@ -130,7 +135,7 @@ func doctorAWSCommand() *cobra.Command {
 	return c
 }
 
-// tell prints findings. The error is that some of them are errors.
+// tell prints findings. It returns an error if some of them are errors.
 func tell(w io.Writer, out output, findings []finding.Finding) error {
 	if out == asJSON {
 		encoder := json.NewEncoder(w)

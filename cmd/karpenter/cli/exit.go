@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
 )
@@ -30,7 +31,21 @@ func codeOf(err error) int {
 	return exitBadInput
 }
 
-// usageOfArgs makes a wrong number of arguments a mistake of usage, for c and all commands below it.
+// noArgs is the check of commands without arguments.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return fmt.Errorf("unexpected argument %q: %s takes no arguments", args[0], cmd.CommandPath())
+	}
+	return nil
+}
+
+// errNoFiles is the error of commands that read manifests and got none.
+var errNoFiles = coded{exitUsage, errors.New("required flag -f/--filename not set (FILE, DIR, or - for standard input)")}
+
+// filesUsage is the help of the flag -f.
+const filesUsage = "File or directory of manifests, - for standard input; may be repeated"
+
+// usageOfArgs makes a wrong number of arguments a usage error, for c and all commands below it.
 func usageOfArgs(c *cobra.Command) {
 	for _, sub := range c.Commands() {
 		usageOfArgs(sub)

@@ -2,8 +2,10 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -26,7 +28,7 @@ type explanation struct {
 
 	// there reads the cluster; nil if it is made of manifests.
 	there client.Reader
-	// unread says what could not be read of it, and was left out.
+	// unread are warnings about what could not be read.
 	unread []string
 }
 
@@ -34,22 +36,28 @@ func explainCommand() *cobra.Command {
 	var x explanation
 	c := &cobra.Command{
 		Use:   "explain pod|node|nodepool NAME",
-		Short: "Tell why a pod waits, why a node is there and whether it may go, what a NodePool can do",
-		Long: "Tell why a pod waits or where it would go, why a node is what it is and what keeps it, what a NodePool can do.\n\n" +
-			"The cluster is that of KUBECONFIG, and is only read; with -f it is made of manifests, as simulate does.\n" +
-			"Of a pod there is also what the controller has told in events: where it was planned, and why it was planned again.",
+		Short: "Explain why a pod is pending, why a node exists and what blocks its disruption",
+		Long: "Explain why a pod is pending or where it would be scheduled, why a node exists and what blocks its disruption, and\n" +
+			"what a NodePool can launch.\n\n" +
+			"The cluster is the one that KUBECONFIG selects; it is only read. With -f the cluster consists of the manifests, as\n" +
+			"for simulate. For a pod of a cluster, the controller's events about the pod are printed too.",
 		Example: "  karpenter explain pod web-7d4b9-x2x7q -n shop\n" +
 			"  karpenter explain node ip-10-0-0-4.ec2.internal\n" +
 			"  karpenter explain nodepool default -f cluster.json\n" +
 			"  karpenter explain pod web-7d4b9-x2x7q -n shop -o json | jq '.reasons[].fix'\n" +
 			"  karpenter explain pod web-7d4b9-x2x7q -n shop -o json | jq -r '.events[].message'",
-		Args: cobra.ExactArgs(2),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return errors.New("explain needs a kind and a name, for example: karpenter explain pod NAME -n NAMESPACE")
+			}
+			return nil
+		},
 		RunE: interruptible(x.run),
 	}
 	x.input.addFlags(c)
 	x.solver.addFlags(c)
 	x.output.addFlag(c)
-	c.Flags().StringVarP(&x.namespace, "namespace", "n", "default", "namespace of the pod")
+	c.Flags().StringVarP(&x.namespace, "namespace", "n", "default", "Namespace of the pod")
 	return c
 }
 
@@ -61,7 +69,7 @@ func (x *explanation) run(cmd *cobra.Command, args []string) error {
 	}
 	answer, known := x.subjects(cmd.Context())[args[0]]
 	if !known {
-		return coded{exitUsage, fmt.Errorf("cannot explain %q, want pod, node or nodepool", args[0])}
+		return coded{exitUsage, fmt.Errorf("unknown resource %q: use pod, node or nodepool", args[0])}
 	}
 	p := newProgress(cmd.ErrOrStderr())
 	defer p.end()
@@ -74,13 +82,21 @@ func (x *explanation) run(cmd *cobra.Command, args []string) error {
 	tellFaults(cmd, run)
 	warn(cmd.ErrOrStderr(), x.unread)
 	if !found {
-		return fmt.Errorf("%s %q is not there", args[0], args[1])
+		return x.notFound(args[0], args[1])
 	}
 	if x.output == asJSON {
 		return printJSON(cmd.OutOrStdout(), value)
 	}
 	_, err = io.WriteString(cmd.OutOrStdout(), text(styleOf(cmd.OutOrStdout())))
 	return err
+}
+
+// notFound is the error for a name that no object has.
+func (x *explanation) notFound(resource, name string) error {
+	if strings.HasPrefix(resource, "pod") {
+		return fmt.Errorf("pod %q not found (use -n for another namespace)", x.namespace+"/"+name)
+	}
+	return fmt.Errorf("%s %q not found", resource, name)
 }
 
 // decide plans for the manifests, or for the cluster if there are none.
@@ -127,7 +143,7 @@ func (x *explanation) subjects(ctx context.Context) map[string]subject {
 func (x *explanation) told(ctx context.Context, pod *corev1.Pod) []offline.EventResult {
 	events, err := live.Events(ctx, x.there, pod)
 	if err != nil {
-		x.unread = append(x.unread, fmt.Sprintf("what the controller has told of the pod is left out: %v", err))
+		x.unread = append(x.unread, fmt.Sprintf("the events of the pod are omitted: %v", err))
 	}
 	return offline.Told(events)
 }

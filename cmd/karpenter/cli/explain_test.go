@@ -128,7 +128,7 @@ func TestExplainWithoutEvents(t *testing.T) {
 	if answer.Outcome != offline.NotAsked || answer.Told == nil || len(answer.Told) > 0 {
 		t.Errorf("the answer is %s", out)
 	}
-	want := "warning: what the controller has told of the pod is left out: list events of shop/web: " +
+	want := "warning: the events of the pod are omitted: list events of shop/web: " +
 		"you may not see /api/v1/namespaces/shop/events\n"
 	if diff := cmp.Diff(want, stderr); diff != "" {
 		t.Errorf("warns (-want +got):\n%s", diff)

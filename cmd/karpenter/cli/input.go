@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -23,14 +22,14 @@ type input struct {
 }
 
 func (in *input) addFlags(c *cobra.Command) {
-	c.Flags().StringArrayVarP(&in.files, "filename", "f", nil, "file or directory of manifests, - for standard input; may be repeated")
+	c.Flags().StringArrayVarP(&in.files, "filename", "f", nil, filesUsage)
 	in.cataloguing.addFlags(c)
 }
 
 // check returns what is wrong with the flags.
 func (in *input) check() error {
 	if len(in.files) == 0 {
-		return coded{exitUsage, errors.New("nothing to read: name a file, a directory or - with -f")}
+		return errNoFiles
 	}
 	return in.cataloguing.check()
 }
@@ -85,12 +84,12 @@ const (
 
 func (o *output) addFlag(c *cobra.Command) {
 	*o = asText
-	c.Flags().StringVarP((*string)(o), "output", "o", string(asText), "text or json")
+	c.Flags().StringVarP((*string)(o), "output", "o", string(asText), "Output format: text or json")
 }
 
 func (o output) check() error {
 	if o != asText && o != asJSON {
-		return coded{exitUsage, fmt.Errorf("--output is %q, want text or json", string(o))}
+		return coded{exitUsage, fmt.Errorf("--output: unknown format %q, use text or json", string(o))}
 	}
 	return nil
 }

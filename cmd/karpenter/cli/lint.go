@@ -2,7 +2,6 @@ package cli
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 
@@ -23,24 +22,25 @@ func lintCommand(version operator.Version) *cobra.Command {
 	var output, region string
 	c := &cobra.Command{
 		Use:   "lint -f FILE|DIR|-",
-		Short: "Find mistakes in manifests before they cost something",
-		Long: "Find mistakes in manifests: what an API server or the controller would refuse, requirements that no instance type\n" +
-			"meets, pools that compete, budgets that never open, spot pools without a choice. Each comes with a fix.\n\n" +
-			"Exit code 1 if there are errors, or no manifest to look at; warnings and notes alone give 0. Nothing is sent anywhere.",
+		Short: "Find mistakes in manifests",
+		Long: "Find mistakes in manifests: objects that the API server or the controller would reject, requirements that no instance\n" +
+			"type meets, NodePools that overlap, disruption budgets that are always or never active, spot NodePools with few\n" +
+			"instance types. Print each finding with its fix. Nothing is sent over the network.\n\n" +
+			"Exit code 1 if there are errors, or if the input has no manifest. With warnings and notes alone it is 0.",
 		Example: "  karpenter lint -f manifests/\n" +
 			"  karpenter lint -f pool.yaml -o json | jq '.[].message'\n" +
 			"  karpenter lint -f manifests/ -o sarif > karpenter.sarif    # for code scanning",
-		Args: cobra.NoArgs,
+		Args: noArgs,
 	}
-	c.Flags().StringArrayVarP(&files, "filename", "f", nil, "file or directory of manifests, - for standard input; may be repeated")
-	c.Flags().StringVarP(&output, "output", "o", "text", "text, json or sarif")
-	c.Flags().StringVar(&region, "region", "us-east-1", "region of pools whose requirements name no zone")
+	c.Flags().StringArrayVarP(&files, "filename", "f", nil, filesUsage)
+	c.Flags().StringVarP(&output, "output", "o", "text", "Output format: text, json or sarif")
+	c.Flags().StringVar(&region, "region", "us-east-1", "Region of NodePools whose requirements name no zone")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		if len(files) == 0 {
-			return coded{exitUsage, errors.New("-f FILE is missing; - reads standard input")}
+			return errNoFiles
 		}
 		if output != "text" && output != "json" && output != "sarif" {
-			return coded{exitUsage, fmt.Errorf("--output is %q, want text, json or sarif", output)}
+			return coded{exitUsage, fmt.Errorf("--output: unknown format %q, use text, json or sarif", output)}
 		}
 		read, err := readManifests(files, cmd.InOrStdin())
 		if err != nil {

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -20,27 +19,27 @@ func migrateCommand() *cobra.Command {
 	var out output
 	c := &cobra.Command{
 		Use:   "migrate --from nodegroups -f FILE|-",
-		Short: "Write NodePools and node classes for node groups, and a plan to get there",
-		Long: "Read what EKS and Auto Scaling answer about node groups, as JSON, and write a NodePool for each group and the\n" +
-			"node classes that they need. The manifests go to standard output; notes and the plan go to standard error.\n" +
-			"With -o json all goes to standard output as one object. Nothing is changed anywhere.",
+		Short: "Generate NodePools and EC2NodeClasses from node groups, and a migration plan",
+		Long: "Read the JSON output of aws eks describe-nodegroup and aws autoscaling describe-auto-scaling-groups. Generate a\n" +
+			"NodePool for each group, and the EC2NodeClasses that they need. Print the manifests to standard output, and notes\n" +
+			"and the migration plan to standard error. With -o json print one object to standard output. Change nothing.",
 		Example: "  aws eks describe-nodegroup --cluster-name demo --nodegroup-name general > general.json\n" +
 			"  aws autoscaling describe-auto-scaling-groups > groups.json\n" +
 			"  karpenter migrate --from nodegroups -f general.json -f groups.json > pools.yaml\n" +
 			"  karpenter migrate --from nodegroups -f general.json -o json | jq -r '.steps[].commands[]?'",
-		Args: cobra.NoArgs,
+		Args: noArgs,
 	}
-	c.Flags().StringVar(&from, "from", "", "what to migrate from: nodegroups")
-	c.Flags().StringArrayVarP(&files, "filename", "f", nil, "file or directory of answers in JSON, - for standard input; may be repeated")
-	c.Flags().StringVar(&options.Cluster, "cluster-name", "", "name of the cluster, if the groups do not say")
-	c.Flags().StringVar(&options.Region, "region", "", "region whose prices are shown (default: that of the groups)")
+	c.Flags().StringVar(&from, "from", "", "Source of the migration: nodegroups (required)")
+	c.Flags().StringArrayVarP(&files, "filename", "f", nil, "File or directory of JSON output of the AWS CLI, - for standard input; may be repeated")
+	c.Flags().StringVar(&options.Cluster, "cluster-name", "", "Name of the cluster (default: the one that the groups name)")
+	c.Flags().StringVar(&options.Region, "region", "", "Region of the prices (default: that of the groups)")
 	out.addFlag(c)
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		if from != "nodegroups" {
-			return coded{exitUsage, fmt.Errorf("--from is %q, want nodegroups; for manifests of older APIs there is karpenter convert", from)}
+			return coded{exitUsage, fmt.Errorf("--from: unknown source %q, use nodegroups; to convert manifests of older API versions use karpenter convert", from)}
 		}
 		if len(files) == 0 {
-			return coded{exitUsage, errors.New("-f FILE is missing; - reads standard input")}
+			return errNoFiles
 		}
 		if err := out.check(); err != nil {
 			return err
@@ -86,7 +85,7 @@ func printMigration(w io.Writer, r migrate.Result) error {
 	for _, text := range r.Manifests {
 		var object map[string]any
 		if err := yaml.Unmarshal([]byte(text), &object); err != nil {
-			return fmt.Errorf("read what was written: %w", err)
+			return fmt.Errorf("parse the generated manifest: %w", err)
 		}
 		out.Manifests = append(out.Manifests, object)
 	}

@@ -17,13 +17,13 @@ func planCommand() *cobra.Command {
 	var out output
 	c := &cobra.Command{
 		Use:   "plan",
-		Short: "Tell what would be decided in a cluster now",
-		Long: "Tell what would be decided in a cluster now: nodes for the pods that wait, and what disruption would do.\n\n" +
-			"The cluster is that of KUBECONFIG. It is only read. Prices are those of the table in the binary, shaped by the\n" +
-			"node classes; what the cloud has in stock is not known here.",
+		Short: "Show the decisions the controller would make now",
+		Long: "Show the decisions the controller would make now: nodes for pending pods, and nodes to disrupt.\n\n" +
+			"The cluster is the one that KUBECONFIG selects. It is only read. Instance types and prices are those of the\n" +
+			"built-in catalog, restricted by the node classes. The available capacity of the cloud is not known.",
 		Example: "  karpenter plan\n" +
 			"  karpenter plan -o json | jq .costPerHour",
-		Args: cobra.NoArgs,
+		Args: noArgs,
 	}
 	types.addFlags(c)
 	knobs.addFlags(c)
@@ -40,7 +40,7 @@ func planCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		p.say("weighing " + report.Count(len(run.Snapshot.Nodes()), "node"))
+		p.say("checking disruption of " + report.Count(len(run.Snapshot.Nodes()), "node"))
 		d := run.Disrupt(disrupt.Options{}, time.Now)
 		p.pause()
 		tellFaults(cmd, run)

@@ -20,7 +20,7 @@ func (g *cataloguing) pay(catalogue *offline.Catalogue, nodes []*corev1.Node) er
 	}
 	data, err := os.ReadFile(g.book)
 	if err != nil {
-		return fmt.Errorf("read price book: %w", err)
+		return fmt.Errorf("read --price-book: %w", err)
 	}
 	rules, err := offline.ReadPriceBook(g.book, data)
 	if err != nil {
@@ -30,8 +30,8 @@ func (g *cataloguing) pay(catalogue *offline.Catalogue, nodes []*corev1.Node) er
 	return nil
 }
 
-// payAsThere is pay with the price book of the cluster, unless another is given. One that may not be read is told, and
-// counts as none.
+// payAsThere is pay with the price book of the cluster, unless another is given. If it may not be
+// read, it warns and uses list prices.
 func (g *cataloguing) payAsThere(cmd *cobra.Command, r client.Reader, catalogue *offline.Catalogue, nodes []*corev1.Node) error {
 	if g.book != "" {
 		return g.pay(catalogue, nodes)
@@ -39,11 +39,11 @@ func (g *cataloguing) payAsThere(cmd *cobra.Command, r client.Reader, catalogue 
 	var found corev1.ConfigMapList
 	err := r.List(cmd.Context(), &found, client.MatchingFields{"metadata.name": prices.BookName})
 	if apierrors.IsForbidden(err) {
-		warn(cmd.ErrOrStderr(), []string{"whether there is a price book is not known, list prices count: " + err.Error()})
+		warn(cmd.ErrOrStderr(), []string{"cannot read ConfigMap " + prices.BookName + ", using list prices: " + err.Error()})
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("look for the price book: %w", err)
+		return fmt.Errorf("find ConfigMap %s: %w", prices.BookName, err)
 	}
 	if len(found.Items) == 0 {
 		return nil
@@ -54,6 +54,6 @@ func (g *cataloguing) payAsThere(cmd *cobra.Command, r client.Reader, catalogue 
 		return fmt.Errorf("ConfigMap %s/%s: %w", m.Namespace, m.Name, err)
 	}
 	catalogue.Pay(rules, nodes)
-	warn(cmd.ErrOrStderr(), []string{"prices are those of the price book in ConfigMap " + m.Namespace + "/" + m.Name})
+	warn(cmd.ErrOrStderr(), []string{"prices are adjusted by the price book in ConfigMap " + m.Namespace + "/" + m.Name})
 	return nil
 }

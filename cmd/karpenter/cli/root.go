@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -19,7 +20,13 @@ func Run(args []string, version operator.Version) int {
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	root := New(version)
 	root.SetArgs(args)
-	if err := root.ExecuteContext(ctx); err != nil {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	err := namesCommand(root, args)
+	if err == nil {
+		err = root.ExecuteContext(ctx)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "karpenter:", err)
 		return codeOf(err)
 	}
@@ -30,13 +37,19 @@ func Run(args []string, version operator.Version) int {
 func New(version operator.Version) *cobra.Command {
 	version = withCommit(version)
 	root := &cobra.Command{
-		Use:           "karpenter",
-		Short:         "Node autoscaler for Kubernetes",
+		Use:   "karpenter",
+		Short: "Node autoscaler for Kubernetes",
+		Long: "Karpenter launches nodes for pending pods and removes nodes that are not needed.\n\n" +
+			"The command controller runs it in a cluster. All other commands only read a cluster or manifests.\n" +
+			"Exit codes: 0 done, 1 invalid input, 2 wrong usage, 3 the cluster or the cloud cannot be reached.",
+		Example: "  karpenter simulate -f deployment.yaml        # which nodes would be launched\n" +
+			"  karpenter explain pod web-0 -n shop          # why a pod is pending\n" +
+			"  karpenter doctor cluster                     # whether the controller has what it needs",
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args: func(_ *cobra.Command, args []string) error {
+		Args: func(root *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return coded{exitUsage, fmt.Errorf("there is no command %q; see karpenter --help", args[0])}
+				return unknownCommand(root, args[0])
 			}
 			return nil
 		},
@@ -45,6 +58,57 @@ func New(version operator.Version) *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return coded{exitUsage, err} })
 	root.AddCommand(controllerCommand(version), simulateCommand(), planCommand(), explainCommand(), catalogCommand(), versionCommand(version))
 	root.AddCommand(convertCommand(), lintCommand(version), doctorCommand(), migrateCommand())
+	root.SetHelpCommand(helpCommand())
 	usageOfArgs(root)
 	return root
+}
+
+// helpCommand prints the help of a command.
+func helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "help [COMMAND]",
+		Short:   "Show the help of a command",
+		Long:    "Show the help of a command, the same as COMMAND --help.",
+		Example: "  karpenter help simulate",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := namesCommand(cmd.Root(), args); err != nil {
+				return err
+			}
+			named, _, err := cmd.Root().Find(args)
+			if err != nil {
+				return coded{exitUsage, err}
+			}
+			named.InitDefaultHelpFlag()
+			return named.Help()
+		},
+	}
+}
+
+// namesCommand returns an error if args name a command that does not exist. With --help, cobra would print the help of the
+// command above it instead.
+func namesCommand(root *cobra.Command, args []string) error {
+	found, rest, err := root.Find(args)
+	if err != nil || !found.HasSubCommands() {
+		return nil // ExecuteContext reports it, or there is nothing to report
+	}
+	for _, word := range rest {
+		if !strings.HasPrefix(word, "-") && !strings.HasPrefix(word, "__") { // __complete is for shells
+			return unknownCommand(found, word)
+		}
+	}
+	return nil
+}
+
+// unknownCommand is the error for a word that is not a command below parent.
+func unknownCommand(parent *cobra.Command, word string) error {
+	text := fmt.Sprintf("unknown command %q", word)
+	if parent.SuggestionsMinimumDistance == 0 {
+		parent.SuggestionsMinimumDistance = 2
+	}
+	if near := parent.SuggestionsFor(word); len(near) > 0 {
+		text += fmt.Sprintf(", did you mean %q?", near[0])
+	} else {
+		text += "."
+	}
+	return coded{exitUsage, fmt.Errorf("%s Run %s --help", text, parent.CommandPath())}
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"runtime"
@@ -15,6 +16,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/explain"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/internal/offline"
+	"github.com/karpenter-go/karpenter/internal/operator/settings"
 	"github.com/karpenter-go/karpenter/internal/report"
 )
 
@@ -24,26 +26,31 @@ type simulation struct {
 	solver
 	output output
 	repeat int
-	// consolidate asks for what disruption would do, too; spotToSpot lets it replace spot nodes by cheaper spot nodes.
-	consolidate, spotToSpot bool
+	// consolidate asks for the disruption decisions, too.
+	consolidate bool
+	// gates are the feature gates as text, gatesRead the same after check.
+	gates     string
+	gatesRead settings.FeatureGates
 }
 
 func simulateCommand() *cobra.Command {
 	var s simulation
 	c := &cobra.Command{
 		Use:   "simulate -f FILE|DIR [-f ...]",
-		Short: "Tell which nodes manifests would get, without a cluster",
-		Long: "Tell which nodes manifests would get, what they cost, and who would get none and why.\n\n" +
-			"Reads pods, workloads, NodePools, node classes, nodes and what belongs to them, and decides as the controller\n" +
-			"would, without a cluster or a cloud. Pods without a node wait for one; nodes with their pods are capacity. Without\n" +
-			"a NodePool there is one called default: on-demand, no limits. Prices are those of the table in the binary.",
+		Short: "Show which nodes would be launched for manifests, without a cluster",
+		Long: "Show which nodes would be launched for the pods in manifests, what the nodes cost, and which pods are unschedulable\n" +
+			"and why. With --consolidate also show which of the nodes would be disrupted.\n\n" +
+			"The decisions are those of the controller. No cluster and no cloud account is needed. Pods without nodeName are\n" +
+			"pending; nodes with their pods are existing capacity. Without a NodePool, one named default is used: on-demand,\n" +
+			"no limits. Instance types and prices are those of the built-in catalog.",
 		Example: "  karpenter simulate -f deployment.yaml\n" +
 			"  karpenter simulate -f manifests/ -f nodepool.yaml --region eu-west-1\n" +
 			"  kubectl get nodepools,nodes,pods,daemonsets -A -o json | karpenter simulate -f -\n" +
 			"  kubectl get nodepools,nodes,pods,pdb -A -o json | karpenter simulate --consolidate -f -\n" +
 			"  karpenter simulate -f manifests/ --price-book book.yaml\n" +
+			"  karpenter simulate -f cluster.json --consolidate --feature-gates SpotToSpotConsolidation=true\n" +
 			"  karpenter simulate -f pods.json --catalog types.json -o json | jq .costPerHour",
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: interruptible(func(cmd *cobra.Command, _ []string) error {
 			if err := s.check(); err != nil {
 				return err
@@ -54,21 +61,37 @@ func simulateCommand() *cobra.Command {
 	s.input.addFlags(c)
 	s.solver.addFlags(c)
 	s.output.addFlag(c)
-	c.Flags().IntVar(&s.repeat, "repeat", 1, "decide so many times, keeping nothing in between, and tell the median time")
-	c.Flags().BoolVar(&s.consolidate, "consolidate", false, "tell what disruption would do to the nodes given, and what that saves")
-	c.Flags().BoolVar(&s.spotToSpot, "spot-to-spot", false, "with --consolidate: spot nodes may be replaced by cheaper spot nodes")
+	c.Flags().IntVar(&s.repeat, "repeat", 1, "Number of runs; the reported times are their median")
+	c.Flags().BoolVar(&s.consolidate, "consolidate", false, "Also show which of the given nodes would be disrupted, and the savings")
+	c.Flags().StringVar(&s.gates, "feature-gates", "",
+		"Feature gates as Name=true,Name=false. SpotToSpotConsolidation=true allows --consolidate to replace spot nodes by cheaper"+
+			" spot nodes; other gates have no effect here")
 	return c
 }
 
 func (s *simulation) check() error {
 	if s.repeat < 1 {
-		return coded{exitUsage, fmt.Errorf("--repeat is %d, want 1 or more", s.repeat)}
+		return coded{exitUsage, fmt.Errorf("--repeat: %d is out of range, use 1 or more", s.repeat)}
 	}
-	for _, check := range []func() error{s.output.check, s.input.check, s.solver.check} {
+	for _, check := range []func() error{s.output.check, s.input.check, s.solver.check, s.checkGates} {
 		if err := check(); err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+// checkGates parses the feature gates. A warning of the parser, which is about an unknown gate that is off, is an error here:
+// there is no other version whose gates would have to be accepted.
+func (s *simulation) checkGates() error {
+	gates, warnings, err := settings.ParseFeatureGates(s.gates)
+	if err == nil && len(warnings) > 0 {
+		err = errors.New(warnings[0])
+	}
+	if err != nil {
+		return coded{exitUsage, fmt.Errorf("--feature-gates: %w", err)}
+	}
+	s.gatesRead = gates
 	return nil
 }
 
@@ -88,8 +111,8 @@ func (s *simulation) run(cmd *cobra.Command) error {
 	tellFaults(cmd, run)
 	var d *offline.Disruption
 	if s.consolidate {
-		p.say("weighing " + report.Count(len(c.Delta.Nodes), "node"))
-		d = run.Disrupt(disrupt.Options{SpotToSpot: s.spotToSpot, Simulate: true}, time.Now)
+		p.say("checking disruption of " + report.Count(len(c.Delta.Nodes), "node"))
+		d = run.Disrupt(disrupt.Options{SpotToSpot: s.gatesRead.SpotToSpotConsolidation, Simulate: true}, time.Now)
 		p.pause()
 	}
 	e := explain.New(run.Snapshot, run.Options.Labels)
@@ -132,7 +155,7 @@ func printJSON(w io.Writer, v any) error {
 func peakRSS() int64 {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0 // not known
+		return 0 // unknown
 	}
 	if runtime.GOOS == "darwin" {
 		return u.Maxrss

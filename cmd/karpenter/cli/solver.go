@@ -15,8 +15,8 @@ import (
 // solver are the flags that change how plans are made.
 type solver struct {
 	minValues, preferences, maxNodeCPU string
-	// nodeOverheadCost is what a node costs besides its price, in dollars per hour; slack the share of new nodes that is left free;
-	// scheduler what kube-scheduler was configured with.
+	// nodeOverheadCost is a fixed cost per node in USD/h; slack the fraction of new nodes that is kept free; scheduler the
+	// configuration of kube-scheduler.
 	nodeOverheadCost, slack float64
 	scheduler               string
 }
@@ -24,14 +24,14 @@ type solver struct {
 func (s *solver) addFlags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&s.minValues, "min-values-policy", string(settings.MinValuesPolicyStrict),
-		"what becomes of minValues that cannot be met: Strict or BestEffort")
+		"Strict: do not launch if minValues cannot be met; BestEffort: relax minValues")
 	f.StringVar(&s.preferences, "preference-policy", string(settings.PreferencePolicyRespect),
-		"what becomes of preferred affinity and of spread that may be violated: Respect or Ignore")
-	f.StringVar(&s.maxNodeCPU, "max-node-cpu", "", "most cpu that a new node may have, such as 64 (default: any)")
-	f.Float64Var(&s.nodeOverheadCost, "node-overhead-cost", 0, "what a node costs an hour besides its price, in dollars; weighed, and in no price that is told")
-	f.Float64Var(&s.slack, "new-node-headroom", 0, "share of the cpu and memory of new nodes that is left free, 0 to 0.5")
+		"Preferred affinity and ScheduleAnyway spread constraints: Respect or Ignore")
+	f.StringVar(&s.maxNodeCPU, "max-node-cpu", "", "Maximum cpu of a new node, for example 64 (default: unlimited)")
+	f.Float64Var(&s.nodeOverheadCost, "node-overhead-cost", 0, "Fixed cost per node in USD/h added when plans are compared; not part of reported prices")
+	f.Float64Var(&s.slack, "new-node-headroom", 0, "Fraction (0 to 0.5) of cpu and memory kept free on new nodes")
 	f.StringVar(&s.scheduler, "scheduler-config", "",
-		"what kube-scheduler gives pods that say nothing about spread, as the controller's flag of that name has it: YAML")
+		"Default topology spread constraints of kube-scheduler, as YAML; same format as the flag of the controller")
 }
 
 func (s *solver) check() error {
@@ -39,23 +39,23 @@ func (s *solver) check() error {
 	switch settings.MinValuesPolicy(s.minValues) {
 	case settings.MinValuesPolicyStrict, settings.MinValuesPolicyBestEffort:
 	default:
-		errs = append(errs, fmt.Errorf("--min-values-policy is %q, want Strict or BestEffort", s.minValues))
+		errs = append(errs, fmt.Errorf("--min-values-policy: unknown policy %q, use Strict or BestEffort", s.minValues))
 	}
 	switch settings.PreferencePolicy(s.preferences) {
 	case settings.PreferencePolicyRespect, settings.PreferencePolicyIgnore:
 	default:
-		errs = append(errs, fmt.Errorf("--preference-policy is %q, want Respect or Ignore", s.preferences))
+		errs = append(errs, fmt.Errorf("--preference-policy: unknown policy %q, use Respect or Ignore", s.preferences))
 	}
 	if s.maxNodeCPU != "" {
 		if q, err := resource.ParseQuantity(s.maxNodeCPU); err != nil || q.Sign() <= 0 {
-			errs = append(errs, fmt.Errorf("--max-node-cpu is %q, want a number of cpus such as 64", s.maxNodeCPU))
+			errs = append(errs, fmt.Errorf("--max-node-cpu: %q is not a cpu quantity, use for example 64", s.maxNodeCPU))
 		}
 	}
-	if !(s.nodeOverheadCost >= 0) { // not a number is neither
-		errs = append(errs, fmt.Errorf("--node-overhead-cost is %g, want 0 or more", s.nodeOverheadCost))
+	if !(s.nodeOverheadCost >= 0) { // true also for NaN
+		errs = append(errs, fmt.Errorf("--node-overhead-cost: %g is out of range, use 0 or more", s.nodeOverheadCost))
 	}
 	if !(s.slack >= 0 && s.slack <= settings.MaxHeadroom) {
-		errs = append(errs, fmt.Errorf("--new-node-headroom is %g, want 0 to %g", s.slack, settings.MaxHeadroom))
+		errs = append(errs, fmt.Errorf("--new-node-headroom: %g is out of range 0 to %g", s.slack, settings.MaxHeadroom))
 	}
 	if _, err := settings.ReadSchedulerConfig(s.scheduler); err != nil {
 		errs = append(errs, fmt.Errorf("--scheduler-config: %w", err))

@@ -29,8 +29,9 @@ func versionCommand(v operator.Version) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "version",
 		Short:   "Print the version",
+		Long:    "Print the version and commit of the program, and the Go version and architecture it was built for.",
 		Example: "  karpenter version\n  karpenter version -o json",
-		Args:    cobra.NoArgs,
+		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch output {
 			case "text":
@@ -45,9 +46,9 @@ func versionCommand(v operator.Version) *cobra.Command {
 					"version": v.Number, "commit": v.Commit, "go": runtime.Version(), "arch": runtime.GOARCH,
 				})
 			}
-			return coded{exitUsage, fmt.Errorf("--output is %q, want text or json", output)}
+			return coded{exitUsage, fmt.Errorf("--output: unknown format %q, use text or json", output)}
 		},
 	}
-	c.Flags().StringVarP(&output, "output", "o", "text", "text or json")
+	c.Flags().StringVarP(&output, "output", "o", "text", "Output format: text or json")
 	return c
 }

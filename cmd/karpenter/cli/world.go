@@ -1,12 +1,15 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
@@ -30,10 +33,10 @@ type cataloguing struct {
 
 func (g *cataloguing) addFlags(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&g.file, "catalog", "", "JSON file of instance types, as karpenter catalog -o json prints it (default: the table in the binary)")
-	f.StringVar(&g.region, "region", offline.DefaultRegion, "region of the table in the binary (default: that of the nodes, or us-east-1)")
+	f.StringVar(&g.file, "catalog", "", "JSON file of instance types, in the format of karpenter catalog -o json (default: the built-in catalog)")
+	f.StringVar(&g.region, "region", offline.DefaultRegion, "Region of the built-in catalog (default: that of the nodes, or us-east-1)")
 	f.Lookup("region").DefValue = "" // the text has it
-	f.StringVar(&g.book, "price-book", "", "file of a price book, or of the ConfigMap that holds it: what is really paid")
+	f.StringVar(&g.book, "price-book", "", "File of a price book, or of its ConfigMap: discounts and fixed prices")
 	g.named = func() bool { return f.Changed("region") }
 }
 
@@ -84,7 +87,7 @@ func (g *cataloguing) decideLive(
 	}
 	if len(spread) > 0 {
 		if o.DefaultSpread, err = live.Spread(cmd.Context(), there, spread); err != nil {
-			return nil, nil, coded{exitUnreachable, fmt.Errorf("read what default spread is made from: %w", err)}
+			return nil, nil, coded{exitUnreachable, fmt.Errorf("read what the default spread constraints depend on: %w", err)}
 		}
 	}
 	p.pause()
@@ -95,31 +98,47 @@ func (g *cataloguing) decideLive(
 	return offline.Decide(s, o, time.Now), there, nil
 }
 
+// clusterConfig returns how to connect to the cluster. hint is appended to the advice to set KUBECONFIG.
+func clusterConfig(hint string) (*rest.Config, error) {
+	kube, err := config.GetConfig()
+	if clientcmd.IsEmptyConfig(err) {
+		return nil, coded{exitUnreachable, errors.New("no cluster configuration found: set KUBECONFIG" + hint)}
+	}
+	if err != nil {
+		return nil, coded{exitUnreachable, fmt.Errorf("read the cluster configuration: %w (set KUBECONFIG%s)", err, hint)}
+	}
+	return kube, nil
+}
+
 // readCluster lists what is in the cluster of KUBECONFIG, and returns a way to read more.
 func readCluster(cmd *cobra.Command) (client.Reader, *live.Cluster, error) {
-	rest, err := config.GetConfig()
-	if err != nil {
-		return nil, nil, fmt.Errorf("find the cluster: %w (set KUBECONFIG)", err)
+	hint := ""
+	if cmd.Flags().Lookup("filename") != nil {
+		hint = ", or use -f to work on manifests"
 	}
-	rest.QPS, rest.Burst = 100, 100
+	kube, err := clusterConfig(hint)
+	if err != nil {
+		return nil, nil, err
+	}
+	kube.QPS, kube.Burst = 100, 100
 	scheme, err := live.Scheme()
 	if err != nil {
 		return nil, nil, err
 	}
-	c, err := client.New(rest, client.Options{Scheme: scheme})
+	c, err := client.New(kube, client.Options{Scheme: scheme})
 	if err != nil {
-		return nil, nil, fmt.Errorf("connect to %s: %w", rest.Host, err)
+		return nil, nil, fmt.Errorf("connect to %s: %w", kube.Host, err)
 	}
 	found, err := live.Read(cmd.Context(), c, clock.RealClock{})
 	if err != nil {
-		return nil, nil, fmt.Errorf("read the cluster at %s: %w", rest.Host, err)
+		return nil, nil, fmt.Errorf("read the cluster at %s: %w", kube.Host, err)
 	}
 	return c, found, nil
 }
 
-// tellFaults warns of what the check of a plan objected to, and of panics.
+// tellFaults warns of parts of the plan that failed verification, and of panics.
 func tellFaults(cmd *cobra.Command, run *offline.Run) {
 	for _, f := range run.Faults {
-		warn(cmd.ErrOrStderr(), []string{"a mistake of this program: " + f})
+		warn(cmd.ErrOrStderr(), []string{"internal error: " + f + "; please report it"})
 	}
 }

@@ -159,7 +159,7 @@ func (e *env) helmTest(t *testing.T) {
 		t.Errorf("helm test:\n%s", out)
 	}
 	words := <-said
-	for _, want := range []string{"ok       rights", "ok       controller    2 replicas of karpenter are ready"} {
+	for _, want := range []string{"ok       rbac", "ok       controller       2 replicas of Deployment " + namespace + "/karpenter ready"} {
 		if !strings.Contains(words, want) {
 			t.Errorf("the doctor does not say %q:\n%s", want, words)
 		}

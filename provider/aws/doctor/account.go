@@ -48,25 +48,25 @@ func (d *doctor) subnets(ctx context.Context) {
 	for _, s := range out.Subnets {
 		zones[awssdk.ToString(s.AvailabilityZone)] = true
 		if free := awssdk.ToInt32(s.AvailableIpAddressCount); free < fewAddresses {
-			d.found("subnets", finding.Warning, "add a subnet, or a secondary address range", "%s (%s) has %d free addresses",
+			d.found("subnets", finding.Warning, "add a subnet, or a secondary CIDR block", "subnet %s (%s) has %d free addresses",
 				awssdk.ToString(s.SubnetId), awssdk.ToString(s.AvailabilityZone), free)
 		}
 	}
 	if len(zones) < 2 {
-		d.found("subnets", finding.Warning, d.tagFix("subnet"), "all tagged subnets are in one zone, so its shortages are yours")
+		d.found("subnets", finding.Warning, d.tagFix("subnet"), "all tagged subnets are in one zone: a shortage there affects every node")
 	}
 	d.found("subnets", finding.OK, "", "%s in %s", many(len(out.Subnets), "subnet"), strings.Join(slices.Sorted(maps.Keys(zones)), ", "))
 }
 
-// groups looks for security groups with the discovery tag.
-func (d *doctor) groups(ctx context.Context) {
+// securityGroups looks for security groups with the discovery tag.
+func (d *doctor) securityGroups(ctx context.Context) {
 	out, err := d.ec2.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{Filters: d.tagged()})
 	if err != nil {
-		d.failed("groups", "ec2:DescribeSecurityGroups", err)
+		d.failed("security-groups", "ec2:DescribeSecurityGroups", err)
 		return
 	}
 	if len(out.SecurityGroups) == 0 {
-		d.found("groups", finding.Error, d.tagFix("security group"), "no security group has the tag %s=%s", d.Discovery, d.Cluster)
+		d.found("security-groups", finding.Error, d.tagFix("security group"), "no security group has the tag %s=%s", d.Discovery, d.Cluster)
 		return
 	}
 	owned := 0
@@ -78,13 +78,13 @@ func (d *doctor) groups(ctx context.Context) {
 		}
 	}
 	if owned > 1 {
-		d.found("groups", finding.Warning, "take the tag kubernetes.io/cluster/"+d.Cluster+" off all but one",
-			"%d of the tagged groups carry the cluster's tag: load balancers want exactly one on a node", owned)
+		d.found("security-groups", finding.Warning, "remove the tag kubernetes.io/cluster/"+d.Cluster+" from all but one",
+			"%d of the security groups have the tag kubernetes.io/cluster/%s: load balancers require exactly one per node", owned, d.Cluster)
 	}
-	d.found("groups", finding.OK, "", "%s", many(len(out.SecurityGroups), "security group"))
+	d.found("security-groups", finding.OK, "", "%s", many(len(out.SecurityGroups), "security group"))
 }
 
-// expected are the events that have to reach the queue.
+// expected are the events that must be sent to the queue.
 var expected = []string{
 	"EC2 Spot Instance Interruption Warning", "EC2 Instance Rebalance Recommendation",
 	"EC2 Instance State-change Notification", "AWS Health Event",
@@ -93,12 +93,13 @@ var expected = []string{
 // queue looks for the queue and for the rules that fill it.
 func (d *doctor) queue(ctx context.Context) {
 	if d.Queue == "" {
-		d.found("queue", finding.Note, "make one (deploy/) and set --interruption-queue", "no interruption queue: spot nodes go without warning")
+		d.found("queue", finding.Note, "create a queue (deploy/cloudformation) and pass --interruption-queue", "no interruption queue: spot nodes are interrupted without a drain")
 		return
 	}
 	out, err := d.sqs.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: &d.Queue})
 	if c := code(err); strings.HasSuffix(c, "NonExistentQueue") || c == "QueueDoesNotExist" {
-		d.found("queue", finding.Error, "make it (deploy/), or correct --interruption-queue, which is a name and no URL", "there is no queue %s", d.Queue)
+		d.found("queue", finding.Error, "create it (deploy/cloudformation), or correct --interruption-queue: it takes a name, not a URL",
+			"queue %s not found in %s", d.Queue, d.AWS.Region)
 		return
 	}
 	if err != nil {
@@ -109,7 +110,7 @@ func (d *doctor) queue(ctx context.Context) {
 	d.rules(ctx, awssdk.ToString(out.QueueUrl))
 }
 
-// rules looks whether events go to the queue.
+// rules checks that EventBridge rules send the events to the queue.
 func (d *doctor) rules(ctx context.Context, queue string) {
 	u, err := url.Parse(queue)
 	if err != nil {
@@ -119,14 +120,14 @@ func (d *doctor) rules(ctx context.Context, queue string) {
 	arn := fmt.Sprintf("arn:%s:sqs:%s:%s:%s", partition(d.AWS.Region), d.AWS.Region, parts[0], d.Queue)
 	names, err := d.events.ListRuleNamesByTarget(ctx, &eventbridge.ListRuleNamesByTargetInput{TargetArn: &arn})
 	if err != nil {
-		d.found("rules", finding.Note, "run it with rights to events:ListRuleNamesByTarget to see more", "not looked at: %s", brief(err))
+		d.found("rules", finding.Note, "run it with the permission events:ListRuleNamesByTarget", "check skipped: %s", brief(err))
 		return
 	}
 	patterns := ""
 	for _, name := range names.RuleNames {
 		rule, err := d.events.DescribeRule(ctx, &eventbridge.DescribeRuleInput{Name: &name})
 		if err != nil {
-			d.found("rules", finding.Note, "run it with rights to events:DescribeRule to see more", "rule %s is not looked at: %s", name, brief(err))
+			d.found("rules", finding.Note, "run it with the permission events:DescribeRule", "check of rule %s skipped: %s", name, brief(err))
 			return
 		}
 		if rule.State == "DISABLED" {
@@ -136,10 +137,10 @@ func (d *doctor) rules(ctx context.Context, queue string) {
 	}
 	missing := slices.DeleteFunc(slices.Clone(expected), func(e string) bool { return strings.Contains(patterns, e) })
 	if len(missing) > 0 {
-		d.found("rules", finding.Error, "add the rules of deploy/", "no rule sends these to the queue: %s", strings.Join(missing, ", "))
+		d.found("rules", finding.Error, "add the rules of deploy/cloudformation", "no EventBridge rule sends these events to the queue: %s", strings.Join(missing, ", "))
 		return
 	}
-	d.found("rules", finding.OK, "", "%d rules send events to the queue", len(names.RuleNames))
+	d.found("rules", finding.OK, "", "events are sent to the queue by %s", many(len(names.RuleNames), "EventBridge rule"))
 }
 
 // partition is the part of AWS that a region belongs to.
@@ -158,25 +159,25 @@ func (d *doctor) role(ctx context.Context) {
 	out, err := d.iam.GetRole(ctx, &iam.GetRoleInput{RoleName: &d.NodeRole})
 	switch {
 	case code(err) == "NoSuchEntity":
-		d.found("node-role", finding.Error, "make it (deploy/), or name it by --node-role", "there is no role %s", d.NodeRole)
+		d.found("node-role", finding.Error, "create it (deploy/cloudformation), or pass --node-role", "role %s not found", d.NodeRole)
 		return
 	case err != nil:
-		d.found("node-role", finding.Note, "run it with rights to iam:GetRole to see more", "not looked at: %s", brief(err))
+		d.found("node-role", finding.Note, "run it with the permission iam:GetRole", "check skipped: %s", brief(err))
 		return
 	}
 	trust, err := url.QueryUnescape(awssdk.ToString(out.Role.AssumeRolePolicyDocument))
 	if err == nil && !strings.Contains(trust, "ec2.amazonaws.com") {
-		d.found("node-role", finding.Error, "let ec2.amazonaws.com assume it", "role %s does not trust EC2", d.NodeRole)
+		d.found("node-role", finding.Error, "allow ec2.amazonaws.com in the trust policy of the role", "role %s cannot be assumed by EC2", d.NodeRole)
 	}
 	_, err = d.eks.DescribeAccessEntry(ctx, &eks.DescribeAccessEntryInput{ClusterName: &d.Cluster, PrincipalArn: out.Role.Arn})
 	switch {
 	case code(err) == "ResourceNotFoundException":
 		d.found("node-role", finding.Warning, fmt.Sprintf("aws eks create-access-entry --cluster-name %s --principal-arn %s --type EC2_LINUX; not needed"+
-			" if the ConfigMap aws-auth has the role", d.Cluster, awssdk.ToString(out.Role.Arn)), "role %s has no access entry: nodes may not join", d.NodeRole)
+			" if the ConfigMap aws-auth has the role", d.Cluster, awssdk.ToString(out.Role.Arn)), "role %s has no access entry: its nodes are not allowed to join", d.NodeRole)
 	case err != nil:
-		d.found("node-role", finding.Note, "run it with rights to eks:DescribeAccessEntry to see more", "access is not looked at: %s", brief(err))
+		d.found("node-role", finding.Note, "run it with the permission eks:DescribeAccessEntry", "check of the access entry skipped: %s", brief(err))
 	default:
-		d.found("node-role", finding.OK, "", "%s may join the cluster", d.NodeRole)
+		d.found("node-role", finding.OK, "", "nodes with role %s are allowed to join", d.NodeRole)
 	}
 }
 
@@ -189,11 +190,11 @@ func (d *doctor) quotas(ctx context.Context) {
 		out, err := d.quota.GetServiceQuota(ctx, &servicequotas.GetServiceQuotaInput{
 			ServiceCode: awssdk.String("ec2"), QuotaCode: awssdk.String(q.code)})
 		if err != nil {
-			fix := "look at the console of Service Quotas, or run it again"
+			fix := "see the console of Service Quotas, or run it again"
 			if denied(err) {
-				fix = "run it with rights to servicequotas:GetServiceQuota to see more"
+				fix = "run it with the permission servicequotas:GetServiceQuota"
 			}
-			d.found("quotas", finding.Note, fix, "not looked at: %s", brief(err))
+			d.found("quotas", finding.Note, fix, "check skipped: %s", brief(err))
 			return
 		}
 		level, fix := finding.OK, ""

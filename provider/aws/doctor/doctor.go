@@ -21,7 +21,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/finding"
 )
 
-// Config is what is looked at, and with what.
+// Config is what to check, and the credentials for it.
 type Config struct {
 	AWS awssdk.Config
 	// Cluster is the cluster's name.
@@ -68,7 +68,7 @@ func Check(ctx context.Context, c Config) ([]finding.Finding, error) {
 	if err := d.credentials(ctx); err != nil {
 		return nil, err
 	}
-	for _, check := range []func(context.Context){d.cluster, d.subnets, d.groups, d.permissions, d.queue, d.role, d.quotas} {
+	for _, check := range []func(context.Context){d.cluster, d.subnets, d.securityGroups, d.permissions, d.queue, d.role, d.quotas} {
 		check(ctx)
 	}
 	return d.findings, nil
@@ -82,23 +82,23 @@ func (d *doctor) found(check string, level finding.Level, fix, format string, ar
 func (d *doctor) credentials(ctx context.Context) error {
 	who, err := d.sts.GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
 	if err != nil {
-		return fmt.Errorf("ask AWS who is calling: %w (set AWS_PROFILE and AWS_REGION, or log in)", err)
+		return fmt.Errorf("check the AWS credentials: %w (set AWS_PROFILE and AWS_REGION, or log in)", err)
 	}
 	d.found("credentials", finding.OK, "", "%s in account %s, region %s", awssdk.ToString(who.Arn), awssdk.ToString(who.Account), d.AWS.Region)
 	return nil
 }
 
-// cluster looks whether the cluster is there.
+// cluster checks that the cluster exists and is active.
 func (d *doctor) cluster(ctx context.Context) {
 	out, err := d.eks.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: &d.Cluster})
 	switch {
 	case code(err) == "ResourceNotFoundException":
-		d.found("cluster", finding.Error, "name it by --cluster-name, and the region by AWS_REGION", "there is no EKS cluster %s in %s",
+		d.found("cluster", finding.Error, "pass --cluster-name, and set AWS_REGION to its region", "EKS cluster %s not found in %s",
 			d.Cluster, d.AWS.Region)
 	case err != nil:
 		d.failed("cluster", "eks:DescribeCluster", err)
 	case out.Cluster.Status != "ACTIVE":
-		d.found("cluster", finding.Error, "wait until it is ACTIVE, or see why it is not", "cluster %s is %s", d.Cluster, out.Cluster.Status)
+		d.found("cluster", finding.Error, "wait until it is ACTIVE; see aws eks describe-cluster --name "+d.Cluster, "EKS cluster %s is %s", d.Cluster, out.Cluster.Status)
 	default:
 		d.found("cluster", finding.OK, "", "%s runs Kubernetes %s", d.Cluster, awssdk.ToString(out.Cluster.Version))
 	}
@@ -107,11 +107,11 @@ func (d *doctor) cluster(ctx context.Context) {
 // failed notes a call that did not succeed.
 func (d *doctor) failed(check, action string, err error) {
 	if denied(err) {
-		d.found(check, finding.Error, "attach the policies of deploy/ to the role of the controller; this one is missing "+action,
+		d.found(check, finding.Error, "add "+action+" to the policies of the caller; for the controller's role attach the policies of deploy/cloudformation",
 			"%s is denied: %s", action, brief(err))
 		return
 	}
-	d.found(check, finding.Warning, "try again; if it stays, look at the network and at the service's health", "%s: %s", action, brief(err))
+	d.found(check, finding.Warning, "run it again; if the error persists, check the network and the health of the service", "%s failed: %s", action, brief(err))
 }
 
 // code is the error code of AWS, empty if there is none.
@@ -131,7 +131,7 @@ func many(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// denied reports whether the caller may not do what it tried.
+// denied reports whether the caller lacks the permission.
 func denied(err error) bool {
 	switch code(err) {
 	case "UnauthorizedOperation", "AccessDenied", "AccessDeniedException", "AuthorizationError":

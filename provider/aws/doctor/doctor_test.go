@@ -139,18 +139,18 @@ func TestFindings(t *testing.T) {
 		failing map[string]string
 		want    string
 	}{
-		"no cluster":      {config: Config{Cluster: "other"}, want: "error cluster: there is no EKS cluster other in us-east-1"},
+		"no cluster":      {config: Config{Cluster: "other"}, want: "error cluster: EKS cluster other not found in us-east-1"},
 		"no subnets":      {config: Config{Cluster: "other"}, want: "error subnets: no subnet has the tag karpenter.sh/discovery=other | aws ec2 create-tags"},
-		"no groups":       {config: Config{Cluster: "other"}, want: "error groups: no security group has the tag"},
+		"no groups":       {config: Config{Cluster: "other"}, want: "error security-groups: no security group has the tag"},
 		"no queue":        {config: Config{Cluster: "local"}, want: "note queue: no interruption queue"},
-		"wrong queue":     {config: Config{Cluster: "local", Queue: "nope"}, want: "error queue: there is no queue nope"},
-		"denied":          {failing: map[string]string{"CreateLaunchTemplate": "UnauthorizedOperation"}, want: "error permissions: ec2:CreateLaunchTemplate is denied: UnauthorizedOperation: no | attach the policies"},
+		"wrong queue":     {config: Config{Cluster: "local", Queue: "nope"}, want: "error queue: queue nope not found in us-east-1"},
+		"denied":          {failing: map[string]string{"CreateLaunchTemplate": "UnauthorizedOperation"}, want: "error permissions: ec2:CreateLaunchTemplate is denied: UnauthorizedOperation: no | add ec2:CreateLaunchTemplate to the policies"},
 		"denied in JSON":  {failing: map[string]string{"GetParameter": "AccessDeniedException"}, want: "error permissions: ssm:GetParameter is denied"},
-		"service is down": {failing: map[string]string{"DescribeSubnets": "InternalError"}, want: "warning subnets: ec2:DescribeSubnets: InternalError"},
-		"no role":         {failing: map[string]string{"GetRole": "NoSuchEntity"}, want: "error node-role: there is no role KarpenterNodeRole-local"},
+		"service is down": {failing: map[string]string{"DescribeSubnets": "InternalError"}, want: "warning subnets: ec2:DescribeSubnets failed: InternalError"},
+		"no role":         {failing: map[string]string{"GetRole": "NoSuchEntity"}, want: "error node-role: role KarpenterNodeRole-local not found"},
 		"no access":       {failing: map[string]string{"DescribeAccessEntry": "ResourceNotFoundException"}, want: "warning node-role: role KarpenterNodeRole-local has no access entry"},
-		"blind":           {failing: map[string]string{"GetServiceQuota": "AccessDeniedException"}, want: "note quotas: not looked at"},
-		"no rules":        {failing: map[string]string{"ListRuleNamesByTarget": "AccessDeniedException"}, want: "note rules: not looked at"},
+		"blind":           {failing: map[string]string{"GetServiceQuota": "AccessDeniedException"}, want: "note quotas: check skipped: "},
+		"no rules":        {failing: map[string]string{"ListRuleNamesByTarget": "AccessDeniedException"}, want: "note rules: check skipped: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if tt.config.Cluster == "" {

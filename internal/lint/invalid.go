@@ -32,8 +32,8 @@ func cutLast(path string) (before, after string, found bool) {
 	return path[:max(i, 0)], path[i+1:], i >= 0
 }
 
-// refused applies to what is left of a pool, content, the rules that rest on nothing that the server refuses.
-func (l *linter) refused(o *object, content *unstructured.Unstructured, errs field.ErrorList) {
+// checkRest applies to content, a NodePool without its invalid fields, the rules that do not depend on these fields.
+func (l *linter) checkRest(o *object, content *unstructured.Unstructured, errs field.ErrorList) {
 	if o.content.GetKind() != "NodePool" {
 		return
 	}
@@ -113,17 +113,28 @@ var inDays = regexp.MustCompile(`^([0-9]{1,4})d$`)
 var moved = map[string]string{
 	"spec.disruption.expireAfter":                "move it to spec.template.spec.expireAfter",
 	"spec.template.spec.kubelet":                 "move it to spec.kubelet of the EC2NodeClass",
-	"spec.template.spec.nodeClassRef.apiVersion": "write group: karpenter.k8s.aws instead",
+	"spec.template.spec.nodeClassRef.apiVersion": "replace it by group: karpenter.k8s.aws",
 	"spec.template.spec.nodeClassRef.group":      "add group: karpenter.k8s.aws",
-	"spec.limits.resources":                      "write the limits directly below spec.limits",
-	"spec.disruption.consolidationPolicy":        "WhenUnderutilized is called WhenEmptyOrUnderutilized in v1",
+	"spec.limits.resources":                      "move the limits directly below spec.limits",
+	"spec.disruption.consolidationPolicy":        "use WhenEmptyOrUnderutilized, the name of WhenUnderutilized in v1",
 	"spec.amiSelectorTerms":                      "add amiSelectorTerms, for example [{alias: al2023@latest}]",
 	"spec.template.spec.nodeClassRef":            "add group, kind and name of the node class",
 	"spec.requirements":                          "move it to spec.template.spec.requirements",
 	"spec.template.spec.requirements":            "add requirements; an empty list allows every type",
 }
 
-// fix returns what to do about a refusal.
+// problem returns the message of an error of the API server, without its field.
+func problem(e *field.Error) string {
+	switch {
+	case e.Detail == "unknown field":
+		return "unknown field"
+	case e.Type == field.ErrorTypeRequired && e.Detail == "":
+		return "required field is not set"
+	}
+	return e.ErrorBody()
+}
+
+// fix returns how to correct an error of the API server.
 func (l *linter) fix(o *object, e *field.Error) string {
 	if fix, ok := moved[e.Field]; ok {
 		return fix
@@ -131,24 +142,37 @@ func (l *linter) fix(o *object, e *field.Error) string {
 	if strings.HasSuffix(e.Field, ".key") {
 		if key, ok := o.value(e.Field); ok {
 			if near := nearest(key, l.rules.WellKnown.UnsortedList(), 3); near != "" {
-				return "write " + near
+				return "change the key to " + near
 			}
 		}
 	}
 	if days := inDays.FindStringSubmatch(fmt.Sprint(e.BadValue)); days != nil {
 		if n, err := strconv.Atoi(days[1]); err == nil {
-			return fmt.Sprintf("write %dh: durations have h, m and s, and no days", 24*n)
+			return fmt.Sprintf("write %dh: durations use the units h, m and s", 24*n)
 		}
 	}
 	if strings.HasSuffix(e.Field, ".schedule") {
 		return "write minute, hour, day of month, month and day of week, in UTC, or one of @hourly, @daily, @weekly, @monthly and @yearly"
 	}
 	if strings.Contains(e.Detail, "must be of type string") {
-		return `write a string: in quotes, and if it is an amount with its unit, such as "100Gi"`
+		return `quote the value; a quantity needs its unit, for example "100Gi"`
 	}
 	if strings.Contains(e.Detail, "unknown field") {
-		return "remove the field or correct its name; kubectl explain lists the fields, and if the manifest was written for" +
-			" v1beta1, say so in apiVersion and run karpenter convert"
+		above, _, _ := cutLast(e.Field)
+		return "remove the field or correct its name, see " + explain(o, above) + "; if the manifest was written for v1beta1, set" +
+			" that apiVersion and run karpenter convert"
 	}
-	return "change the value as the message says; kubectl explain describes the field"
+	return "change the value as the message says, see " + explain(o, e.Field)
+}
+
+// itemIndex matches the index of a list item in a path.
+var itemIndex = regexp.MustCompile(`\[[0-9]+\]`)
+
+// explain returns the command that describes a field.
+func explain(o *object, path string) string {
+	path = itemIndex.ReplaceAllString(path, "")
+	if i := strings.IndexByte(path, '['); i >= 0 {
+		path = path[:i]
+	}
+	return "kubectl explain " + strings.TrimSuffix(strings.ToLower(o.content.GetKind())+"."+path, ".")
 }
