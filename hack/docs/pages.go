@@ -22,15 +22,18 @@ func metricsPage(ofProviders []telemetry.Declaration) []byte {
 	b.WriteString(generated + `
 # Metrics
 
-Karpenter serves its metrics at ` + "`/metrics`" + ` on the metrics port (8080). Names and labels are those of upstream
-Karpenter, so dashboards and alerts keep working. Beside these there are the metrics of controller-runtime
+For operators who monitor the controller. [Alerts](alerts.md) suggests alerts and panels. Karpenter serves its metrics at
+` + "`/metrics`" + ` on the metrics port (8080). Names and labels are those of upstream Karpenter, so dashboards and alerts keep
+working; [differences](compat.md#operations) are few. The AWS provider also serves the gauges
+` + "`karpenter_cloudprovider_instance_type_offering_available`, `_offering_price_estimate`, `_cpu_cores` and `_memory_bytes`" + ` of each
+instance type. There are also the metrics of controller-runtime
 (` + "`controller_runtime_*`, `workqueue_*`, `rest_client_*`" + `) and of the Go runtime.
 
 Metrics that count are counters and end in ` + "`_total`" + `. Durations are in seconds, sizes in bytes, CPU in cores, prices in US
 dollars an hour. The gauges of nodes have one more label for each well-known label of the provider, named by what follows
 the slash: ` + "`karpenter.k8s.aws/instance-family` becomes `instance_family`" + `.
 
-With ` + "`--disable-cluster-state-observability=true`" + ` the metrics of single pods, nodes and pools and of status conditions
+With ` + "`--disable-cluster-state-observability=true`" + ` the metrics of single pods, nodes and NodePools and of status conditions
 are left out.
 
 ## Core
@@ -69,8 +72,9 @@ func eventsPage() []byte {
 	b.WriteString(generated + `
 # Events
 
-Karpenter tells what it does by Kubernetes events from the source ` + "`karpenter`" + `. The same event about the same object is
-not told again for a while; the table says for how long.
+For operators who read ` + "`kubectl describe`" + ` or collect events. Karpenter reports its actions by Kubernetes events from the source
+` + "`karpenter`" + `. The same event about the same object is not repeated for the time in the table. What to do about a warning:
+[troubleshooting](troubleshooting.md#warning-events).
 
 ` + "```" + `sh cluster
 kubectl get events -A --field-selector source=karpenter

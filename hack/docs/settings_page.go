@@ -28,13 +28,13 @@ func settingsPage() []byte {
 	b.WriteString(generated + `
 # Settings
 
-` + "`karpenter controller`" + ` is set up by flags and environment variables. A flag wins over its variable, and an empty variable
-counts as absent. A flag that cannot be parsed ends the program at once; all else that is wrong is reported together, with the
-names of flag and variable. Either way the exit code is 2. A feature gate that does not exist is such an error if it is
-switched on, and a line in the log if it is switched off.
+For operators who configure ` + "`karpenter controller`" + `. It reads flags and environment variables. A flag takes precedence over its
+variable, and an empty variable counts as absent. A flag that cannot be parsed ends the program at once. All other errors are reported
+together, with the names of flag and variable. In both cases the exit code is 2.
 
 Booleans need a value: ` + "`--disable-leader-election=true`" + `. Durations are Go's: ` + "`10s`, `1m30s`" + `. In the Helm chart the same
-settings are under ` + "`settings`" + `, named in camel case; [compat.md](compat.md) says which are accepted but change nothing yet.
+settings are under ` + "`settings`" + `, named in camel case: [charts](charts.md#values). Some settings of upstream are accepted and
+[have no effect](compat.md#settings-without-effect).
 
 ## Core
 
@@ -44,7 +44,9 @@ settings are under ` + "`settings`" + `, named in camel case; [compat.md](compat
 	flagTable(&b, sets[1])
 	b.WriteString("\n## KWOK\n\n")
 	flagTable(&b, sets[2])
-	b.WriteString("\n## Feature gates\n\nGiven as `--feature-gates Name=true,Name=false`.\n\n| Gate | Default |\n|---|---|\n")
+	b.WriteString("\n## Feature gates\n\nGiven as `--feature-gates Name=true,Name=false`. A gate that does not exist is an error if it is switched on, and a" +
+		" log line if\nit is switched off. `--aws-feature-gates` ignores gates that do not exist. Meanings, and the gates of the AWS" +
+		" provider:\n[feature gates](feature-gates.md).\n\n| Gate | Default |\n|---|---|\n")
 	gates := reflect.ValueOf(settings.DefaultFeatureGates())
 	for i := range gates.NumField() {
 		fmt.Fprintf(&b, "| `%s` | %t |\n", gates.Type().Field(i).Name, gates.Field(i).Bool())
