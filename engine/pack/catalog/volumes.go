@@ -10,6 +10,7 @@ import (
 
 	"github.com/karpenter-go/karpenter/engine/binpack"
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/units"
 )
 
 // attachPrefix begins the name of a dimension that counts attached volumes of a CSI driver.
@@ -226,7 +227,7 @@ func (v *Volumes) SharedDemands() []binpack.SharedDemand {
 // TooManyVolumes is the verdict on pods with more volumes of a driver than any type can attach. by is the excess.
 func TooManyVolumes(driver string, by int64) model.Verdict {
 	return model.Verdict{Rule: model.RuleVolume,
-		Subject: fmt.Sprintf("needs %s of CSI driver %s than any instance type can attach", model.Counted(int(by), "more volume"), driver),
+		Subject: fmt.Sprintf("needs %s of CSI driver %s than any instance type can attach", units.Counted(int(by), "more volume"), driver),
 		Hint:    "use fewer volumes in the pod"}
 }
 
