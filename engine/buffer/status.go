@@ -10,6 +10,7 @@ import (
 
 	autoscalingv1beta1 "github.com/karpenter-go/karpenter/api/autoscaling/v1beta1"
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/units"
 )
 
 // Status returns the new status of b. pods are its virtual pods. The promises of s are the nodes on which they are
@@ -59,7 +60,7 @@ func limited(r *Ration) metav1.Condition {
 	if len(r.Quotas) > 0 {
 		c.Status, c.Reason = metav1.ConditionTrue, autoscalingv1beta1.ReasonLimitedByQuotas
 		c.Message = fmt.Sprintf("Limited to %s by ResourceQuota %s; fix: raise its spec.hard or lower the size of the buffer",
-			model.Counted(int(r.Most), "pod"), strings.Join(r.Quotas, ", "))
+			units.Counted(int(r.Most), "pod"), strings.Join(r.Quotas, ", "))
 	}
 	return c
 }

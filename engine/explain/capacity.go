@@ -11,6 +11,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/require"
+	"github.com/karpenter-go/karpenter/engine/units"
 )
 
 // capacity returns why no type of c is large enough for the pod and the DaemonSets, or has no available offering. It
@@ -139,9 +140,9 @@ func (e *Explainer) tooSmall(pod *model.Pod, pool *model.Pool, c labelMatch, req
 		case have <= 0:
 			missing = append(missing, string(name))
 		default:
-			offers = append(offers, model.Amount(name, have, model.Down)+" of the "+model.Measure(name, need[name], model.Up))
+			offers = append(offers, units.Amount(name, have, units.Down)+" of the "+units.Measure(name, need[name], units.Up))
 			if left := have - daemons[name]; left > 0 {
-				most = append(most, model.Measure(name, left, model.Down))
+				most = append(most, units.Measure(name, left, units.Down))
 			}
 		}
 	}

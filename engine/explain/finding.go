@@ -7,6 +7,7 @@ import (
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/units"
 )
 
 // A Finding is the reason why a pool cannot launch a node for a pod, and the smallest change that would allow it.
@@ -89,7 +90,7 @@ func (e *Explainer) Brief(r model.Refusal) string {
 	near := r.Nearest()
 	rest := ""
 	if more := len(near) - mostPools; more > 0 {
-		near, rest = near[:mostPools], "; and "+model.Counted(more, "more NodePool")
+		near, rest = near[:mostPools], "; and "+units.Counted(more, "more NodePool")
 	}
 	text := ""
 	for i, f := range e.findings(r.Pods[0], near) {
@@ -153,7 +154,7 @@ func (e *Explainer) finding(pod *model.Pod, reason model.PoolVerdict) Finding {
 // obstacleOf returns the verdict with its general fix.
 func obstacleOf(v model.Verdict) Obstacle {
 	o := Obstacle{rule: v.Rule, Why: v.String()}
-	text, known := v.Fix()
+	text, known := Fix(v)
 	if known {
 		o.Fix = text
 	} else {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/units"
 )
 
 // inPool returns the verdict about a pool as an obstacle, with a fix that names the pool if there is one.
@@ -12,7 +13,7 @@ func (e *Explainer) inPool(pool *model.Pool, v model.Verdict) Obstacle {
 	switch v.Rule {
 	case model.RuleLimit:
 		o.Fix = fmt.Sprintf("raise spec.limits.%s of NodePool %s to at least %s", v.Resource, pool.Name,
-			model.Amount(v.Resource, pool.Limits[v.Resource]+v.By, model.Up))
+			units.Amount(v.Resource, pool.Limits[v.Resource]+v.By, units.Up))
 	case model.RuleMinValues:
 		o.Fix = fmt.Sprintf("lower minValues of %s in NodePool %s, allow more values, or set --min-values-policy=BestEffort",
 			v.Key, pool.Name)

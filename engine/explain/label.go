@@ -12,6 +12,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/require"
+	"github.com/karpenter-go/karpenter/engine/units"
 )
 
 // A labelMatch is the instance types of a pool that match the labels that a pod requires.
@@ -271,7 +272,7 @@ const shown = 3
 func some(list []string) string {
 	switch n := len(list); {
 	case n > shown:
-		return fmt.Sprintf("%s or one of %s more", strings.Join(list[:shown], ", "), model.Grouped(int64(n-shown)))
+		return fmt.Sprintf("%s or one of %s more", strings.Join(list[:shown], ", "), units.Grouped(int64(n-shown)))
 	case n > 1:
 		return strings.Join(list[:n-1], ", ") + " or " + list[n-1]
 	}
@@ -282,7 +283,7 @@ func some(list []string) string {
 func each(list []string) string {
 	switch n := len(list); {
 	case n > shown:
-		return fmt.Sprintf("%s and %s more", strings.Join(list[:shown], ", "), model.Grouped(int64(n-shown)))
+		return fmt.Sprintf("%s and %s more", strings.Join(list[:shown], ", "), units.Grouped(int64(n-shown)))
 	case n > 1:
 		return strings.Join(list[:n-1], ", ") + " and " + list[n-1]
 	}

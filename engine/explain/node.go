@@ -8,13 +8,14 @@ import (
 
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/require"
+	"github.com/karpenter-go/karpenter/engine/units"
 )
 
 // Node returns why a planned node has its type, zone and pool, as sentences, most important first.
 func (e *Explainer) Node(n *model.PlannedNode) []string {
 	t := n.Options[0]
 	out := []string{fmt.Sprintf("%s in %s, %s, costs $%.4f/h and holds %s", t.Name, n.Offering.Zone, n.Offering.CapacityType,
-		n.Price(), model.Counted(len(n.Pods), "pod"))}
+		n.Price(), units.Counted(len(n.Pods), "pod"))}
 	if full := fill(n); full != "" {
 		out = append(out, "requests use "+full+", including DaemonSets")
 	}
@@ -38,11 +39,11 @@ func (e *Explainer) rivals(n *model.PlannedNode) string {
 	}
 	second, ok := n.Options[1].Cheapest(n.Requirements)
 	if !ok || n.Price() == 0 {
-		return model.Counted(len(n.Options)-1, "other instance type") + " would hold the pods"
+		return units.Counted(len(n.Options)-1, "other instance type") + " would hold the pods"
 	}
 	dearer := (second.Price/n.Price() - 1) * 100
 	return fmt.Sprintf("%s would hold the pods; the next cheapest, %s, costs %.0f%% more",
-		model.Counted(len(n.Options)-1, "other instance type"), n.Options[1].Name, dearer)
+		units.Counted(len(n.Options)-1, "other instance type"), n.Options[1].Name, dearer)
 }
 
 // fill returns the used share of the node's cpu and memory, and of other resources that are at least 90% used.

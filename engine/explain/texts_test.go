@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/tools/txtar"
 
+	"github.com/karpenter-go/karpenter/engine/explain"
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
@@ -97,7 +98,7 @@ func TestTextsOfVerdicts(t *testing.T) {
 		for _, fault := range faultsOf(v.String()) {
 			t.Errorf("%s: %s", name, fault)
 		}
-		advice := v.Advice()
+		advice := explain.Advice(v)
 		if v.Rule <= model.RuleMinValues && !strings.HasPrefix(advice, "fix: ") && !strings.HasPrefix(advice, "no fix: ") {
 			t.Errorf("%s: has no fix", name)
 		}

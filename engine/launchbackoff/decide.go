@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/units"
 )
 
 // A Finding is a launch that was unused by a pod (see the package comment).
@@ -26,14 +27,14 @@ type Finding struct {
 func (f Finding) Message() string {
 	return fmt.Sprintf("Node of NodeClaim %s was launched for this pod and is not used by it: %s (%s). "+
 		"Next launch not before %s. Fix: %s",
-		f.Claim, f.Why, model.Counted(f.Times, "attempt"), f.Until.UTC().Format(time.RFC3339), f.Fix)
+		f.Claim, f.Why, units.Counted(f.Times, "attempt"), f.Until.UTC().Format(time.RFC3339), f.Fix)
 }
 
 // verdict returns the reason for which the pod gets no new node until h.waitUntil.
 func (h history) verdict() model.Verdict {
 	return model.Verdict{Rule: model.RuleInvalid, Cause: model.CauseBackoff, Hint: h.fix, Subject: fmt.Sprintf(
 		"next launch not before %s: nodes were launched for this pod and not used by it (%s): %s",
-		h.waitUntil.UTC().Format(time.RFC3339), model.Counted(h.unused, "attempt"), h.reason)}
+		h.waitUntil.UTC().Format(time.RFC3339), units.Counted(h.unused, "attempt"), h.reason)}
 }
 
 // A Decision is the result of Decide.

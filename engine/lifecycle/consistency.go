@@ -8,6 +8,7 @@ import (
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/units"
 )
 
 // consistentPercent is the least share of the promised capacity that a node must report.
@@ -25,7 +26,7 @@ func Shortfall(claim *apiv1.NodeClaim, node *corev1.Node) []string {
 			continue
 		}
 		list = append(list, fmt.Sprintf("Expected %s of resource %s, but node %s reports %s (%.0f%%, at least %d%% required)",
-			model.Amount(name, promised[name], model.Down), name, node.Name, model.Amount(name, reported[name], model.Down),
+			units.Amount(name, promised[name], units.Down), name, node.Name, units.Amount(name, reported[name], units.Down),
 			math.Floor(share), consistentPercent))
 	}
 	return list

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/karpenter-go/karpenter/engine/require"
+	"github.com/karpenter-go/karpenter/engine/units"
 )
 
 // A Plan assigns pending pods to existing nodes or to nodes to be launched, and states why the other pods get no node.
@@ -90,7 +91,7 @@ func (r Refusal) Nearest() []PoolVerdict {
 func (r Refusal) Brief() string {
 	text := r.Nearest()[0].String()
 	if more := len(r.Reasons) - 1; more > 0 {
-		text += fmt.Sprintf("; and %s", Counted(more, "more NodePool"))
+		text += fmt.Sprintf("; and %s", units.Counted(more, "more NodePool"))
 	}
 	return text
 }

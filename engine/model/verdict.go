@@ -5,6 +5,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/karpenter-go/karpenter/engine/units"
 )
 
 // A Verdict says whether something is allowed and, if not, why. The zero Verdict is OK. Verdicts are values and not
@@ -25,7 +27,7 @@ type Verdict struct {
 	Key string
 	// Subject is what the rule is about, as text: the taint, the label key and values, the pod, or the budget.
 	Subject string
-	// Hint is the change that makes the check pass, as text. If it is empty, Fix has a general one.
+	// Hint is the change that makes the check pass, as text. If it is empty, explain.Fix has a general one.
 	Hint string
 }
 
@@ -181,7 +183,7 @@ func (v Verdict) String() string {
 	case RuleTaint:
 		return "does not tolerate taint " + v.Subject
 	case RuleResources:
-		return fmt.Sprintf("no instance type has enough %s: %s more needed", v.Resource, Amount(v.Resource, v.By, Up))
+		return fmt.Sprintf("no instance type has enough %s: %s more needed", v.Resource, units.Amount(v.Resource, v.By, units.Up))
 	case RuleShape:
 		return "no single instance type has enough of every requested resource"
 	case RuleOffering:
@@ -194,7 +196,7 @@ func (v Verdict) String() string {
 	case RuleTopology:
 		return v.topology()
 	case RuleLimit:
-		return fmt.Sprintf("would exceed spec.limits.%s of the NodePool by %s", v.Resource, Amount(v.Resource, v.By, Up))
+		return fmt.Sprintf("would exceed spec.limits.%s of the NodePool by %s", v.Resource, units.Amount(v.Resource, v.By, units.Up))
 	case RuleMinValues:
 		return "fewer values of " + v.Key + " than minValues requires"
 	case RuleInvalid, RuleLabels, RuleVolume:
@@ -208,7 +210,7 @@ func (v Verdict) unusable() string {
 	case CauseDeleting:
 		return "is being deleted"
 	case CauseStatic:
-		return fmt.Sprintf("is static: keeps %s (spec.replicas) and launches none for pending pods", Counted(int(v.By), "node"))
+		return fmt.Sprintf("is static: keeps %s (spec.replicas) and launches none for pending pods", units.Counted(int(v.By), "node"))
 	}
 	if v.Subject != "" {
 		return "is not ready: " + v.Subject
@@ -313,139 +315,10 @@ func (v Verdict) recent() string {
 	case CauseMoving:
 		return "waiting for pods of an earlier disruption to reschedule"
 	case CauseGathering:
-		return "waiting up to " + Period(time.Duration(v.By)) + " for other nodes to become consolidatable, so that they are consolidated together"
+		return "waiting up to " + units.Period(time.Duration(v.By)) + " for other nodes to become consolidatable, so that they are consolidated together"
 	}
 	if v.By == 0 {
 		return "condition Consolidatable of the NodeClaim is not True yet"
 	}
-	return "consolidateAfter (" + Period(time.Duration(v.By)) + ") has not elapsed since the last pod was added or removed"
-}
-
-// Fix returns the change that makes the check pass, as a fragment without a full stop, and true. If no change is known,
-// it returns why, and false. Both are empty for checks that pass without a change, such as RuleRecent.
-func (v Verdict) Fix() (text string, known bool) {
-	if v.Hint != "" {
-		return v.Hint, true
-	}
-	switch v.Rule {
-	case RuleNoPool:
-		return "create a NodePool", true
-	case RulePool:
-		switch v.Cause {
-		case CauseDeleting:
-			return "add a NodePool that admits the pod", true
-		case CauseStatic:
-			return "add a NodePool without spec.replicas", true
-		}
-		return "see the conditions of the NodePool", true
-	case RuleUnsupported:
-		return "not implemented; run the pod on nodes that Karpenter does not manage", false
-	case RuleInvalid:
-		switch v.Cause {
-		case CauseInternal:
-			return "internal error; please report it with the logs of the controller", false
-		case CauseNone:
-			return "change the constraints of the pod", true
-		}
-		return "none needed", false
-	case RuleOversized:
-		return fmt.Sprintf("lower the %s that the containers request", v.Resource), true
-	case RuleTaint:
-		return "add a toleration to the pod", true
-	case RuleLabels:
-		return "change the nodeSelector or node affinity of the pod", true
-	case RuleResources:
-		return "request " + Measure(v.Resource, v.By, Up) + " less", true
-	case RuleShape:
-		return "request less, or allow more instance types in the NodePool", true
-	case RulePorts:
-		return "use another hostPort in the pod", true
-	case RuleTopology:
-		return v.relax(), true
-	case RuleOffering:
-		return "allow more zones, capacity types or instance types in the NodePool", true
-	case RuleVolume:
-		return "change the volumes, nodeSelector or node affinity of the pod", true
-	case RuleLimit:
-		return fmt.Sprintf("raise spec.limits.%s of the NodePool by at least %s", v.Resource, Amount(v.Resource, v.By, Up)), true
-	case RuleMinValues:
-		return "lower minValues of " + v.Key + ", allow more values, or set --min-values-policy=BestEffort", true
-	}
-	return v.unblock()
-}
-
-// relax returns the fix of RuleTopology.
-func (v Verdict) relax() string {
-	switch v.Cause {
-	case CauseSpread:
-		return "allow more values of " + v.Key + ", or set whenUnsatisfiable: ScheduleAnyway"
-	case CauseAffinity:
-		return "create pods that match the labelSelector of the affinity first, or use preferredDuringSchedulingIgnoredDuringExecution"
-	case CauseAntiAffinity, CauseOthersAffinity:
-		return "allow more values of " + v.Key + ", or use preferredDuringSchedulingIgnoredDuringExecution"
-	case CauseDaemonSpread:
-		return "exclude pods of " + v.Subject + " by the labelSelector of the constraint"
-	}
-	return "exclude pods of " + v.Subject + " by the labelSelectors of the constraints"
-}
-
-// unblock returns the fix of the rules about nodes.
-func (v Verdict) unblock() (text string, known bool) {
-	switch v.Rule {
-	case RuleEffort:
-		if v.Cause != CauseNextPass {
-			return "none needed: planned again in the next round", false
-		}
-	case RuleAnnotation:
-		return "remove the annotation", true
-	case RulePDB:
-		if v.Cause == CauseManyPDBs {
-			return "change the selectors so that only one of them matches", true
-		}
-		return "run more replicas than the PodDisruptionBudget needs", true
-	case RuleSpot:
-		if v.Cause == CauseFeatureGate {
-			return "set feature gate SpotToSpotConsolidation=true", true
-		}
-		return fmt.Sprintf("widen spec.template.spec.requirements of NodePool %q", v.Key), true
-	case RulePayback:
-		if v.Cause != CauseBalanced {
-			return fmt.Sprintf("raise annotation ext.karpenter.sh/payback-period of NodePool %q, or lower ext.karpenter.sh/eviction-cost",
-				v.Key), true
-		}
-	case RulePolicy:
-		return v.allow()
-	}
-	return "", false
-}
-
-// allow returns the fix of RulePolicy.
-func (v Verdict) allow() (text string, known bool) {
-	switch v.Cause {
-	case CauseNoNodePool:
-		return fmt.Sprintf("delete the node, or create NodePool %q again", v.Key), true
-	case CausePaused:
-		return "unset --pause-disruption and pause-disruption in ConfigMap karpenter-throttle", true
-	case CausePoolPaused:
-		return fmt.Sprintf("remove annotation ext.karpenter.sh/disruption-paused of NodePool %q", v.Key), true
-	case CauseNever:
-		return fmt.Sprintf("set spec.disruption.consolidateAfter of NodePool %q to a duration", v.Key), true
-	case CauseWhenEmpty:
-		return fmt.Sprintf("set spec.disruption.consolidationPolicy of NodePool %q to WhenEmptyOrUnderutilized", v.Key), true
-	case CauseFeatureGate:
-		return "set feature gate StaticCapacity=true", true
-	}
-	return "", false
-}
-
-// Advice returns Fix as it is shown: "fix: …" or "no fix: …", empty if there is nothing to say.
-func (v Verdict) Advice() string {
-	text, known := v.Fix()
-	switch {
-	case text == "":
-		return ""
-	case known:
-		return "fix: " + text
-	}
-	return "no fix: " + text
+	return "consolidateAfter (" + units.Period(time.Duration(v.By)) + ") has not elapsed since the last pod was added or removed"
 }

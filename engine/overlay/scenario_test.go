@@ -15,6 +15,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/overlay"
 	"github.com/karpenter-go/karpenter/engine/scenario"
+	"github.com/karpenter-go/karpenter/engine/units"
 )
 
 // TestScenarios applies the overlays of a section overlays.yaml to the types of the cluster, and prints what has changed.
@@ -63,8 +64,8 @@ func describe(b *strings.Builder, pool string, before, after *model.InstanceType
 	for _, name := range after.Capacity.Names() {
 		if before.Capacity[name] != after.Capacity[name] || before.Allocatable[name] != after.Allocatable[name] {
 			fmt.Fprintf(b, "%s %s %s: %s -> %s, allocatable %s -> %s\n", pool, after.Name, name,
-				model.Amount(name, before.Capacity[name], model.Nearest), model.Amount(name, after.Capacity[name], model.Nearest),
-				model.Amount(name, before.Allocatable[name], model.Nearest), model.Amount(name, after.Allocatable[name], model.Nearest))
+				units.Amount(name, before.Capacity[name], units.Nearest), units.Amount(name, after.Capacity[name], units.Nearest),
+				units.Amount(name, before.Allocatable[name], units.Nearest), units.Amount(name, after.Allocatable[name], units.Nearest))
 		}
 	}
 }

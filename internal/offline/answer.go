@@ -140,7 +140,7 @@ func (r *Run) Node(d *Disruption, name string) (NodeAnswer, bool) {
 	for _, x := range d.Blocked {
 		if x.Node.Name == n.Name {
 			a.Reason, a.LostPerHour = x.Verdict.String(), x.Worth
-			if fix, known := x.Verdict.Fix(); known {
+			if fix, known := explain.Fix(x.Verdict); known {
 				a.Fix = fix
 			}
 		}
@@ -207,7 +207,7 @@ func (r *Run) Pool(e *explain.Explainer, name string) (PoolAnswer, bool) {
 	a := PoolAnswer{Pool: name, Nodes: int(used[model.Nodes]), Limits: []LimitResult{}, Refuses: []PoolRefusal{}}
 	if v := pool.Usable(); !v.OK() {
 		a.Problem = v.String()
-		a.Fix, _ = v.Fix()
+		a.Fix, _ = explain.Fix(v)
 	}
 	a.choose(r.Snapshot.Types(name), pool.Requirements)
 	for _, res := range pool.Limits.Names() {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/karpenter-go/karpenter/engine/explain"
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/units"
 )
 
 // Plan renders a plan: the nodes to launch, their cost, and the pods that cannot be scheduled.
@@ -267,7 +268,7 @@ func Class(pods []*model.Pod) string {
 	var requests []string
 	for _, name := range first.Requests.Names() {
 		if v := first.Requests[name]; v > 0 && name != corev1.ResourcePods {
-			requests = append(requests, model.Measure(name, v, model.Nearest))
+			requests = append(requests, units.Measure(name, v, units.Nearest))
 		}
 	}
 	text := first.Key

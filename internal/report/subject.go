@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/units"
 	"github.com/karpenter-go/karpenter/internal/offline"
 )
 
@@ -113,8 +114,8 @@ func (s Style) Pool(a offline.PoolAnswer) string {
 	fmt.Fprintf(&b, "  has %s\n", Count(a.Nodes, "node"))
 	for _, l := range a.Limits {
 		fmt.Fprintf(&b, "  spec.limits.%s: %s of %s used\n", l.Resource,
-			model.Amount(corev1.ResourceName(l.Resource), l.UsedAmount, model.Nearest),
-			model.Amount(corev1.ResourceName(l.Resource), l.LimitAmount, model.Nearest))
+			units.Amount(corev1.ResourceName(l.Resource), l.UsedAmount, units.Nearest),
+			units.Amount(corev1.ResourceName(l.Resource), l.LimitAmount, units.Nearest))
 	}
 	if a.Launches > 0 {
 		fmt.Fprintf(&b, "  would launch %s now\n", Count(a.Launches, "node"))

@@ -12,6 +12,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/disrupt/status"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/require"
+	"github.com/karpenter-go/karpenter/engine/units"
 )
 
 const (
@@ -54,7 +55,7 @@ func (s *search) price(p problem.Proposal) problem.Proposal {
 	} else if p.Payback.Net() <= 0 {
 		p.Verdict = model.Verdict{Rule: model.RulePayback, Key: p.Set[0].Node.Pool, Subject: fmt.Sprintf(
 			"would save $%.4f within the payback period (%s), less than the $%.4f that moving %s is taken to cost",
-			p.Payback.Gain, model.Period(p.Payback.Period), p.Payback.Cost, pods(p))}
+			p.Payback.Gain, units.Period(p.Payback.Period), p.Payback.Cost, pods(p))}
 	}
 	return p
 }
@@ -62,7 +63,7 @@ func (s *search) price(p problem.Proposal) problem.Proposal {
 func costsMore(p problem.Proposal, elsewhere float64) model.Verdict {
 	nodes, s, own := "this node", "s", "its"
 	if len(p.Set) > 1 {
-		nodes, s, own = "these "+model.Counted(len(p.Set), "node"), "", "their"
+		nodes, s, own = "these "+units.Counted(len(p.Set), "node"), "", "their"
 	}
 	return model.Verdict{Rule: model.RulePrice, Subject: fmt.Sprintf(
 		"can't replace with a cheaper node: %s cost%s $%.4f/h, capacity for %s %s costs $%.4f/h at best elsewhere",
@@ -75,7 +76,7 @@ func pods(p problem.Proposal) string {
 	for _, c := range p.Set {
 		n += len(c.Pods)
 	}
-	return model.Counted(n, "pod")
+	return units.Counted(n, "pod")
 }
 
 // noCheaperType returns the refusal if each type may be launched in an offering that costs limit or more.

@@ -9,6 +9,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/disrupt/problem"
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/units"
 )
 
 // screeningFrom is the number of candidates above which candidates with unconstrained pods are screened with mayPay.
@@ -84,5 +85,5 @@ func (r *reduced) mayPay(c *problem.Candidate) model.Verdict {
 	}
 	return model.Verdict{Rule: model.RulePrice, Subject: fmt.Sprintf(
 		"can't replace with a cheaper node: no sufficiently cheaper instance type holds the %s of this node ($%.4f/h)",
-		model.Counted(len(c.Pods), "pod"), c.Price)}
+		units.Counted(len(c.Pods), "pod"), c.Price)}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/karpenter-go/karpenter/engine/binpack"
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/units"
 )
 
 // attachPrefix is the prefix of the name of a dimension of attached volumes. The name of the CSI driver follows.
@@ -229,7 +230,7 @@ func (v *Volumes) SharedDemands() []binpack.SharedDemand {
 // excess.
 func TooManyVolumes(driver string, by int64) model.Verdict {
 	return model.Verdict{Rule: model.RuleVolume,
-		Subject: fmt.Sprintf("needs %s of CSI driver %s than any instance type can attach", model.Counted(int(by), "more volume"), driver),
+		Subject: fmt.Sprintf("needs %s of CSI driver %s than any instance type can attach", units.Counted(int(by), "more volume"), driver),
 		Hint:    "use fewer volumes in the pod"}
 }
 

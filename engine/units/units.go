@@ -1,4 +1,5 @@
-package model
+// Package units prints amounts of resources, numbers and durations as people write them: 1.107 cpu, 7.3Gi memory, 15m.
+package units
 
 import (
 	"fmt"
@@ -43,7 +44,8 @@ func Measure(name corev1.ResourceName, v int64, r Rounding) string {
 
 // isSize reports whether the resource is counted in bytes.
 func isSize(name corev1.ResourceName) bool {
-	return name == corev1.ResourceMemory || name == corev1.ResourceEphemeralStorage || isHugePage(name)
+	return name == corev1.ResourceMemory || name == corev1.ResourceEphemeralStorage ||
+		strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix)
 }
 
 // size prints bytes.
