@@ -148,7 +148,7 @@ func (n *Node) measure() {
 		capacity = fill(capacity, CapacityOf(n.Claim.Status.Capacity))
 		allocatable = fill(allocatable, CapacityOf(n.Claim.Status.Allocatable))
 		if n.Claim.Annotations[apiv1.CapacityOverlayAppliedAnnotationKey] == "true" {
-			// The cloud does not report the capacity that a NodeOverlay adds. The claim requests this much of it.
+			// The cloud does not report the capacity that a NodeOverlay adds. The requests of the claim fill what is missing.
 			promised := RequestsOf(n.Claim.Spec.Resources.Requests)
 			capacity, allocatable = fill(capacity, promised), fill(allocatable, promised)
 		}

@@ -76,9 +76,10 @@ func (d *draft) launchNodes() (kept []*node) {
 	return kept
 }
 
-// launch sets the instance types that the node may be launched as. It returns false if they do not meet minValues. left
-// is what the limits of the pools still allow after the charges of all nodes. launch subtracts what types larger than
-// the node's charge need in addition.
+// launch sets the instance types that the node may be launched as, at most Options.MaxTypes. It returns false if they
+// do not meet minValues and Options.RelaxMinValues is not set. left is what the limits of the pools allow beyond the
+// charges of all nodes. A type may be larger than the node's charge; launch subtracts the largest such excess from
+// left.
 func (d *draft) launch(n *node, out *model.PlannedNode, left *catalog.Limits) bool {
 	out.Pool, out.Requirements = n.pool.Pool, n.offers.Requirements
 	all := n.pool.Options(n.offers, n.amount, n.shared, n.instance().Reservation, n.admits())

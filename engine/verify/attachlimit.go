@@ -21,8 +21,8 @@ func attachLimits(info *storagev1.CSINode) map[string]int {
 	return limits
 }
 
-// attachLimit returns how many volumes of the driver an existing node can attach, and false if that is unknown. If the
-// node does not report a limit, that of new nodes of type it applies. it may be nil.
+// attachLimit returns how many volumes of the driver an existing node can attach, and false if that is unknown. If
+// the node reports no limit, the limit of new nodes of its instance type applies. The type is nil if it is unknown.
 func (vs *volumes) attachLimit(n *model.Node, it *model.InstanceType, driver string) (int, bool) {
 	if n.Object != nil {
 		if info, ok := vs.snapshot.CSINode(n.Object.Name); ok {

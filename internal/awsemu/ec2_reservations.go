@@ -154,7 +154,7 @@ func (e *Emulator) describePlacementGroups(r *request) (any, *wire.Error) {
 	return describePlacementXML{wire.SetOf(all...)}, nil
 }
 
-// placementLookup answers the filters of DescribePlacementGroups.
+// placementLookup returns the lookup of g's values for the filters of DescribePlacementGroups.
 func placementLookup(g placementGroupXML) wire.Lookup {
 	return func(name string) ([]string, bool) {
 		switch name {

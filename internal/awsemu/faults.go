@@ -78,7 +78,8 @@ func (f *faults) document(on bool) {
 	f.documented, f.levels = on, map[string]level{}
 }
 
-// failure returns the error ordered for a call, and counts it.
+// failure returns the injected error that applies to the call, and false if there is none. It uses up one of the
+// times for which the error was set. The latest rule that matches applies.
 func (f *faults) failure(r *request) (fail, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -120,7 +120,7 @@ var (
 // noYAML begins every message about text that is no YAML.
 const noYAML = "not valid YAML: "
 
-// yamlMessage returns the YAML library's words without what we say ourselves.
+// yamlMessage returns the first line of the YAML library's error, without its prefixes and line number, after noYAML.
 func yamlMessage(err error) string {
 	first, _, _ := strings.Cut(yamlNoise.ReplaceAllString(err.Error(), ""), "\n")
 	return noYAML + first

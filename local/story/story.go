@@ -185,7 +185,8 @@ type records struct {
 	call   int64 // number of the cloud's last call
 }
 
-// skip passes over what was written before the story.
+// skip sets the positions in the controller's log and in the calls of the cloud to their ends, so that read returns
+// only what the story causes.
 func (r *records) skip(ctx context.Context) (err error) {
 	if _, r.offset, err = newPlans(r.story.Log, 0); err != nil {
 		return err

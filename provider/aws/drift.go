@@ -90,7 +90,8 @@ func hashDrifted(claim *apiv1.NodeClaim, class *awsv1.EC2NodeClass) bool {
 	return a[hash] != b[hash]
 }
 
-// imageDrifted compares the claim's image with that which its labels get now.
+// imageDrifted reports whether the image of the claim differs from the one that the node class selects now for its
+// labels, or whether none is selected.
 func imageDrifted(claim *apiv1.NodeClaim, class *awsv1.EC2NodeClass) (bool, error) {
 	switch {
 	case len(class.Status.AMIs) == 0:

@@ -27,7 +27,8 @@ type Later struct {
 	provider *Provider
 }
 
-// Later returns the controller of the nodes that come later.
+// Later returns the controller that creates the nodes of classes with a nodeRegistrationDelay when the delay has
+// passed.
 func (p *Provider) Later() *Later { return &Later{provider: p} }
 
 // Name is the controller's name in logs and metrics.

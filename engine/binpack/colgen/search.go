@@ -39,10 +39,10 @@ func (g *generator) addColumns() {
 	}
 }
 
-// pairUp searches for sets of copies with a high ratio for bin type b. The first copy is of entry first, which is the
-// most valuable. The second copy is of first or a later entry. complete adds the other copies. If best is nil, pairUp
-// returns the set with the highest ratio, empty if no ratio reaches minRatio. Otherwise it updates best: best[m] is
-// the best set so far with entry m and at least two copies.
+// pairUp searches for sets of copies for bin type b whose value is high for the price. An entry is an item in g.open,
+// by falling value. The first copy is of entry first, the second of that or a later entry. complete adds the others.
+// If best is nil, pairUp returns the set with the highest ratio, or an empty set if no ratio reaches minRatio.
+// Otherwise only best counts: best[m] gets each better set with entry m and at least two copies.
 func (g *generator) pairUp(b *bin, first int, minRatio float64, best []entrySet) entrySet {
 	one := &g.open[first]
 	x, y := b.X-one.x, b.Y-one.y

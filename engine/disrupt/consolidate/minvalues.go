@@ -52,7 +52,7 @@ func countDistinct(n *model.PlannedNode, r require.Requirement, k int) int {
 }
 
 // valuesOf returns the values that a label may have on type t. For zone and capacity type, only available offerings
-// count.
+// that meet reqs count.
 func valuesOf(t *model.InstanceType, key string, reqs require.Set) []string {
 	if key != corev1.LabelTopologyZone && key != apiv1.CapacityTypeLabelKey {
 		if r, ok := t.Requirements.Get(key); ok {

@@ -310,7 +310,8 @@ func (p *Problem) countsNewDaemons(group int) *Daemon {
 	return nil
 }
 
-// dropDaemonSpreads removes the stage's preferred spread over shared domains that counts DaemonSet pods on new nodes.
+// dropDaemonSpreads removes the stage's preferred spread constraints that count DaemonSet pods on new nodes, except
+// those over the hostname.
 func dropDaemonSpreads(c *compiler, stage *Stage) {
 	if slices.ContainsFunc(stage.OverDomains, func(r Rule) bool { return r.Soft && c.countsNewDaemons(r.Group) != nil }) {
 		stage.OverDomains = slices.DeleteFunc(slices.Clone(stage.OverDomains), func(r Rule) bool {

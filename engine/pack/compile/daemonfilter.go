@@ -25,8 +25,8 @@ type DaemonFilter struct {
 // Number returns a number from 1 on. Equal filters have equal numbers.
 func (f *DaemonFilter) Number() int { return f.number }
 
-// Admits reports whether a node with pods of the DaemonSets in on meets the filter. It implements
-// catalog.PresenceFilter.
+// Admits reports whether a new node meets the filter. The parameter on lists the DaemonSets whose pods run on the
+// node. Admits implements catalog.PresenceFilter.
 func (f *DaemonFilter) Admits(on []catalog.Presence, _ require.Set) bool {
 	for _, daemon := range f.avoid {
 		if slices.ContainsFunc(on, func(x catalog.Presence) bool { return x.Index == daemon }) {

@@ -72,8 +72,8 @@ func (a *interner) add(text string, mark, first int) int {
 	return id
 }
 
-// merge adds the encodings of part to a, and changes the numbers of its items accordingly. The items of part follow
-// those of a.
+// merge adds the encodings of part to a. It replaces the numbers of part's items by the numbers that a gives to their
+// encodings. part must number later items than a.
 func (a *interner) merge(part *interner) {
 	renumbered := make([]int, len(part.texts))
 	for old, text := range part.texts {

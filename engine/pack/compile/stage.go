@@ -231,7 +231,9 @@ func finishStages(c *compiler) {
 	}
 }
 
-// keysOf returns Stage.Keys. Only required rules of other pods add keys, not their preferences.
+// keysOf returns the topology keys whose domain must be chosen before a pod of the stage gets a new node. They are
+// the keys of the stage's rules, and of the required rules of other pods that count its pods. The hostname is not
+// included.
 func keysOf(c *compiler, s *Spec, stage *Stage) []int {
 	keys := []int{}
 	add := func(group int) {

@@ -61,8 +61,8 @@ func (m *Module) checkReferences() error {
 	return errors.Join(errs...)
 }
 
-// expressions calls do with every argument of a block and of those within it, but for types and lists of what to ignore, which are
-// words and no expressions.
+// expressions calls do for each argument of a block and of its nested blocks. It skips ignore_changes and the type of
+// a variable, because their names are not references.
 func expressions(top *hclsyntax.Block, do func(a *hclsyntax.Attribute)) {
 	var walk func(b *hclsyntax.Body)
 	walk = func(b *hclsyntax.Body) {

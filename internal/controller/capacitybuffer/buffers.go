@@ -94,7 +94,8 @@ func (b *Buffers) quotasOf(ctx context.Context, namespace string) (*buffer.Quota
 	return buffer.NewQuotas(quotas), nil
 }
 
-// rationed reads what one buffer names, and what quotas leave it beside the others.
+// rationed returns the source of one buffer: its pod template or scalable object. If quotas are considered, it
+// includes the ration that the namespace's ResourceQuotas leave to the buffer after earlier buffers.
 func (b *Buffers) rationed(ctx context.Context, o *autoscalingv1beta1.CapacityBuffer) (buffer.Source, error) {
 	src, err := b.source(ctx, o)
 	if err != nil || !b.Quotas {

@@ -72,7 +72,7 @@ func marked(n *model.Node) bool {
 	return condition.IsTrue(n.Claim, apiv1.ConditionTypeDisruptionReason)
 }
 
-// partlyMarked is why the marks of a node are removed of which a write was lost.
+// partlyMarked is the reason to remove the marks of a node that has only one of them because the other write was lost.
 const partlyMarked = "taint " + apiv1.DisruptedTaintKey + " and condition DisruptionReason do not agree; both were removed"
 
 // waits returns how long the marked node has to wait at least before it may be deleted. It returns a no if it must stay: the

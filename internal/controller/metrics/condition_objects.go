@@ -52,7 +52,7 @@ func conditionsOf(o client.Object) []metav1.Condition {
 // labels are the pool and the node class that an object belongs to; empty if to none.
 type labels struct{ pool, class string }
 
-// labelsOf reads them from the labels of the object, where claims and nodes carry them.
+// labelsOf returns the NodePool and node class that the labels of a claim or node contain.
 func labelsOf(o client.Object, classes []schema.GroupVersionKind) labels {
 	l := labels{pool: o.GetLabels()[apiv1.NodePoolLabelKey]}
 	for _, gvk := range classes {

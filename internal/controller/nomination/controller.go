@@ -39,8 +39,9 @@ type Controller struct {
 
 // Intervals between passes.
 const (
-	// idleInterval is the least time between two passes, and busyInterval while there is something to write and while nodes join: a
-	// pod whose nomination the scheduler has erased may lose its room before it has another.
+	// idleInterval is the shortest time between two passes. busyInterval applies while nominations must be written or nodes join. It is
+	// short because a pod whose nomination kube-scheduler cleared may lose its place. A pass that ends at maxWritesPerPass is followed
+	// at once by another.
 	idleInterval = 500 * time.Millisecond
 	busyInterval = 50 * time.Millisecond
 	// recheckInterval is how long after a pass the next begins at the latest while pods are pending: no event tells that a node is gone.

@@ -63,7 +63,8 @@ func (c *Controller) withFailing(s *model.Snapshot, leave map[string]model.Verdi
 	return out
 }
 
-// noteFailing leaves the pods of the panic out of the next plans, for the reasons in leave.
+// noteFailing excludes the pods of the panic from the plans made within failureTime. leave[key] is the reason for
+// each pod.
 func (c *Controller) noteFailing(s *model.Snapshot, p pack.Panic, leave map[string]model.Verdict) {
 	if c.failing == nil {
 		c.failing = map[types.UID]failure{}

@@ -79,7 +79,9 @@ func (c *Controller) tellPlaced(s *model.Snapshot, pods []*model.Pod, pool, mess
 	}
 }
 
-// tellRefusals returns how many pods were refused, and how many of them for their requirements and not for lack of capacity.
+// tellRefusals publishes an event for each refused pod. It skips bound pods and pods of capacity buffers. Pods in
+// waits get no event. It returns how many pods are refused, and how many of them for a rule that more capacity cannot
+// change.
 func (c *Controller) tellRefusals(s *model.Snapshot, plan *model.Plan, waits map[string]model.Verdict) (refused, ignored int) {
 	explainer := explain.New(s, c.Options.Labels)
 	for i, r := range plan.Refusals {

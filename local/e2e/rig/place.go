@@ -41,7 +41,8 @@ func (r Rig) Place(c *cluster.Cluster, more ...func(*runtime.Scheme) error) (*Pl
 	return &Place{WithWatch: kube, Cluster: c, rig: r}, nil
 }
 
-// Client returns a client of c for the kinds of Kubernetes and of Karpenter, and more.
+// Client returns a client of c that knows the kinds of Kubernetes and Karpenter, and those that more adds to its
+// scheme.
 func Client(c *cluster.Cluster, more ...func(*runtime.Scheme) error) (client.WithWatch, error) {
 	config, err := c.RESTConfig()
 	if err != nil {

@@ -233,7 +233,7 @@ func (l *Launcher) verdict(r Request, err error, reason, what string) (Finding, 
 	return Finding{}, fmt.Errorf("check whether the controller may %s: %w", what, err)
 }
 
-// tagged returns the tags of a rehearsal for these kinds of things.
+// tagged returns the tag specifications of a dry run, one for each of these resource types.
 func tagged(r Request, kinds ...ec2types.ResourceType) []ec2types.TagSpecification {
 	var out []ec2types.TagSpecification
 	for _, k := range kinds {

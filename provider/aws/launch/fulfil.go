@@ -134,7 +134,8 @@ func (l *Launcher) read(ctx context.Context, o *order, out *ec2.CreateFleetOutpu
 	return made
 }
 
-// complete fills in what a fleet's answer left out: from the class's subnets, else by asking.
+// complete returns i with the values that the fleet's answer lacks. The zone comes from the node class's subnets. If
+// values are still missing, it calls EC2. If that fails, it returns what it has.
 func (l *Launcher) complete(ctx context.Context, o *order, i instances.Instance) instances.Instance {
 	for _, n := range o.Class.Status.Subnets {
 		if n.ID == i.SubnetID {

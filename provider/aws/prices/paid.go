@@ -38,8 +38,8 @@ type PaidConfig struct {
 	Namespace string
 }
 
-// Paid answers what instances really cost: the list price by the rules of the price book. Without one it is the list price.
-// It is safe for concurrent use, and readers never wait.
+// Paid returns the prices that the account pays: the list prices, changed by the rules of the price book. The price
+// book is a ConfigMap. Without it, the list prices apply. Paid is safe for concurrent use, and readers never wait.
 type Paid struct {
 	PaidConfig
 

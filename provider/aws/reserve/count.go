@@ -28,7 +28,7 @@ func (r *Reservations) set(id string, free int) {
 	}
 }
 
-// Left returns how many instances the reservation still holds, 0 if that is not known.
+// Left returns how many more instances can be launched into the reservation, 0 if that is not known.
 func (r *Reservations) Left(id string) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()

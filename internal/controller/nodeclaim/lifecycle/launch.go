@@ -52,8 +52,8 @@ func (p *pass) launch(ctx context.Context, a lifecycle.Launch) (again bool, err 
 // errNoAnswer is why a launch is called off at its deadline.
 var errNoAnswer = errors.New("the provider has not answered within the launch timeout")
 
-// create asks the provider, unless it has answered for this claim already and the cache was only too old to show it. The call is
-// cancelled at the deadline.
+// create calls the provider's Create and cancels it at the deadline. If a call for this claim has already succeeded
+// and the cached claim does not show it yet, create returns that instance instead.
 func (p *pass) create(ctx context.Context, a lifecycle.Launch) (*cloud.Instance, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
