@@ -270,7 +270,7 @@ func (s *scene) wantCost() {
 		var said struct {
 			Message      string
 			NodePool     struct{ Name string }
-			PricePerHour float64
+			PricePerHour float64 `json:"price-per-hour"`
 		}
 		if json.Unmarshal(line, &said) == nil && said.Message == "created nodeclaim" && said.NodePool.Name == s.name {
 			told += said.PricePerHour

@@ -42,7 +42,7 @@ func TestPauseByConfigMap(t *testing.T) {
 
 	s.throttle(map[string]string{"pause-launches": "true"})
 	s.poll(func() string { // it is read every few seconds
-		if s.metrics().sum("karpenter_throttle_paused", `what="launches"`) != 1 {
+		if s.metrics().sum("karpenter_throttle_paused", `action="launches"`) != 1 {
 			return "the controller has not noticed the pause"
 		}
 		return ""
@@ -58,7 +58,7 @@ func TestPauseByConfigMap(t *testing.T) {
 
 	s.throttle(map[string]string{"pause-disruption": "true"})
 	s.poll(func() string {
-		if s.metrics().sum("karpenter_throttle_paused", `what="disruption"`) != 1 {
+		if s.metrics().sum("karpenter_throttle_paused", `action="disruption"`) != 1 {
 			return "the controller has not noticed the pause"
 		}
 		return ""

@@ -184,7 +184,7 @@ func (e *env) helmTestFails(t *testing.T) {
 	if out, err := e.try(t, "test", "karpenter", "--namespace", namespace, "--timeout", "4m"); err == nil {
 		t.Errorf("helm test finds nothing:\n%s", out)
 	}
-	if words := <-said; !strings.Contains(words, "no replica of karpenter is ready") {
+	if words := <-said; !strings.Contains(words, "no replica of Deployment karpenter/karpenter is ready") {
 		t.Errorf("the doctor says\n%s", words)
 	}
 	// A pod that failed is left for its log to be read, until the next test or for good.
