@@ -205,18 +205,24 @@ func (e *env) node(t *testing.T) chan string {
 	said, done := make(chan string, 1), make(chan struct{})
 	go func() {
 		defer close(done)
-		ran := map[types.UID]bool{}
+		ended := map[types.UID]corev1.PodPhase{}
 		for event := range pods.ResultChan() {
 			pod, ok := event.Object.(*corev1.Pod)
-			if !ok || ran[pod.UID] || pod.Spec.RestartPolicy != corev1.RestartPolicyNever || pod.Status.Phase != corev1.PodRunning ||
+			if !ok || pod.Spec.RestartPolicy != corev1.RestartPolicyNever || pod.Status.Phase != corev1.PodRunning ||
 				pod.Status.ContainerStatuses == nil {
 				continue
 			}
-			ran[pod.UID] = true
-			words, err := e.runOnce(t, pod)
+			if phase, ran := ended[pod.UID]; ran { // kwok wrote Running once more, from an older version of the pod
+				if err := e.end(t, pod, phase); err != nil && ctx.Err() == nil {
+					t.Errorf("pod %s: %v", pod.Name, err)
+				}
+				continue
+			}
+			words, phase, err := e.runOnce(t, pod)
 			if err != nil {
 				t.Errorf("pod %s: %v", pod.Name, err)
 			}
+			ended[pod.UID] = phase
 			select {
 			case <-said:
 			default:
@@ -228,22 +234,28 @@ func (e *env) node(t *testing.T) chan string {
 	return said
 }
 
-// runOnce runs a pod's container and ends the pod.
-func (e *env) runOnce(t *testing.T, pod *corev1.Pod) (string, error) {
+// runOnce runs a pod's container and ends the pod. It returns what the container printed and the phase in which the pod ended.
+func (e *env) runOnce(t *testing.T, pod *corev1.Pod) (string, corev1.PodPhase, error) {
 	cmd, err := e.container(t, pod.Namespace, &pod.Spec)
 	if err != nil {
-		return "", err
+		return "", corev1.PodFailed, err
 	}
 	said, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
-		return "", err
+		return "", corev1.PodFailed, err
 	}
 	t.Logf("pod %s printed, and ended with %d:\n%s", pod.Name, cmd.ProcessState.ExitCode(), said)
-	before := pod.DeepCopy()
-	pod.Status.Phase = corev1.PodSucceeded
+	phase := corev1.PodSucceeded
 	if exit != nil {
-		pod.Status.Phase = corev1.PodFailed
+		phase = corev1.PodFailed
 	}
-	return string(said), e.Status().Patch(t.Context(), pod, client.MergeFrom(before))
+	return string(said), phase, e.end(t, pod, phase)
+}
+
+// end writes the phase in which a pod ended. A pod that is gone has none.
+func (e *env) end(t *testing.T, pod *corev1.Pod, phase corev1.PodPhase) error {
+	before := pod.DeepCopy()
+	pod.Status.Phase = phase
+	return client.IgnoreNotFound(e.Status().Patch(t.Context(), pod, client.MergeFrom(before)))
 }
