@@ -32,9 +32,9 @@ func permissionFiles() (map[string][]byte, error) {
 func permissionsPage() []byte {
 	var b strings.Builder
 	b.WriteString(generated + `
-# Permissions on AWS
+# Permissions
 
-What the controller's role may do on AWS, and no more. The policies are in [deploy/aws](../deploy/aws), with placeholders
+What the controller's role may do on AWS, and no more; permissions in the cluster are [below](#rbac). The policies are in [deploy/aws](../deploy/aws), with placeholders
 for ` + "`envsubst`" + `. A test runs the controller through all it does against an emulated AWS that holds it to them: nothing it
 does is denied, and nothing in them goes unused.
 
@@ -59,8 +59,27 @@ Images that are encrypted with a key of yours need ` + "`kms:CreateGrant`" + ` a
 			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", s.Sid, codes(s.Action), codes(resources(s.Resource)), conditions(s.Condition))
 		}
 	}
+	b.WriteString(rbac)
 	return []byte(b.String())
 }
+
+// rbac is the section on permissions in the cluster. The roles are templates of the chart.
+const rbac = `
+## RBAC
+
+The chart creates all roles; they are in [charts/karpenter/templates](../charts/karpenter/templates).
+
+| Role | Allows |
+|---|---|
+| ClusterRole of the core | reads NodePools, NodeClaims, NodeOverlays, CapacityBuffers, pods, nodes, volumes, namespaces, workloads, PDBs, ResourceQuotas and events |
+| | writes NodeClaims, nodes, events and the status of NodePools, NodeOverlays and CapacityBuffers; evicts and deletes pods |
+| | with ` + "`extraPermissions.nominations`" + ` (default): writes the status of pods |
+| ClusterRole of the provider | reads and writes EC2NodeClasses or KWOKNodeClasses |
+| Role in the namespace of the controller | leases, the ConfigMap ` + "`karpenter-throttle`" + `; with ` + "`extraPermissions.configMaps`" + ` all ConfigMaps of the namespace |
+| Role in kube-system | reads the Service ` + "`kube-dns`" + ` and the ConfigMap ` + "`aws-auth`" + ` |
+
+` + "`karpenter doctor cluster --as system:serviceaccount:NAMESPACE:NAME`" + ` checks the permissions of the controller.
+`
 
 func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
