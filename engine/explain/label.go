@@ -269,23 +269,18 @@ func byPrice(types []*model.InstanceType, key string, reqs require.Set) []string
 const shown = 3
 
 // some returns a list of which one is to be chosen. Of many values, only the first are shown.
-func some(list []string) string {
-	switch n := len(list); {
-	case n > shown:
-		return fmt.Sprintf("%s or one of %s more", strings.Join(list[:shown], ", "), units.Grouped(int64(n-shown)))
-	case n > 1:
-		return strings.Join(list[:n-1], ", ") + " or " + list[n-1]
-	}
-	return strings.Join(list, "")
-}
+func some(list []string) string { return listed(list, "or", "or one of") }
 
 // each returns a list of things that all are meant. Of many, only the first are shown.
-func each(list []string) string {
+func each(list []string) string { return listed(list, "and", "and") }
+
+// listed joins the list. last precedes the last value, and more the number of values that are not shown.
+func listed(list []string, last, more string) string {
 	switch n := len(list); {
 	case n > shown:
-		return fmt.Sprintf("%s and %s more", strings.Join(list[:shown], ", "), units.Grouped(int64(n-shown)))
+		return fmt.Sprintf("%s %s %s more", strings.Join(list[:shown], ", "), more, units.Grouped(n-shown))
 	case n > 1:
-		return strings.Join(list[:n-1], ", ") + " and " + list[n-1]
+		return strings.Join(list[:n-1], ", ") + " " + last + " " + list[n-1]
 	}
 	return strings.Join(list, "")
 }

@@ -82,8 +82,8 @@ func signed(v int64) (sign string, absolute int64) {
 }
 
 // Grouped prints n with its thousands apart: 1,300.
-func Grouped(n int64) string {
-	digits := strconv.FormatInt(n, 10)
+func Grouped[N int | int64](n N) string {
+	digits := strconv.FormatInt(int64(n), 10)
 	for i := len(digits) - 3; i > 0 && digits[i-1] != '-'; i -= 3 {
 		digits = digits[:i] + "," + digits[i:]
 	}
@@ -107,5 +107,5 @@ func Counted(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
 	}
-	return Grouped(int64(n)) + " " + thing + "s"
+	return Grouped(n) + " " + thing + "s"
 }

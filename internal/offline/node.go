@@ -1,7 +1,6 @@
 package offline
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 
@@ -12,6 +11,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/require"
+	"github.com/karpenter-go/karpenter/engine/units"
 	"github.com/karpenter-go/karpenter/internal/manifest"
 )
 
@@ -59,7 +59,7 @@ func (a *assembly) addNodes() {
 	}
 	a.Delta.Claims = claims
 	for _, name := range slices.Sorted(maps.Keys(unknown)) {
-		a.warn("%s of type %q, which the catalogue does not have: no price is known", plural(unknown[name], "node"), name)
+		a.warn("%s of type %q, which the catalogue does not have: no price is known", units.Counted(unknown[name], "node"), name)
 	}
 }
 
@@ -151,16 +151,4 @@ func (a *assembly) join(o *corev1.Node, c *apiv1.NodeClaim) {
 			Type: name, Status: metav1.ConditionTrue, Reason: name, LastTransitionTime: metav1.NewTime(a.Now),
 		})
 	}
-}
-
-// plural counts things: 1 pod, 2 pods, 12,000 pods.
-func plural(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	digits := fmt.Sprint(n)
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return digits + " " + thing + "s"
 }

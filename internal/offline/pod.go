@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/units"
 	"github.com/karpenter-go/karpenter/internal/manifest"
 )
 
@@ -43,7 +44,7 @@ func (a *assembly) addPods() {
 		a.Delta.Pods = append(a.Delta.Pods, p)
 	}
 	if elsewhere > 0 {
-		a.warn("left out %s of nodes that are not in the input", plural(elsewhere, "pod"))
+		a.warn("left out %s of nodes that are not in the input", units.Counted(elsewhere, "pod"))
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.limits.unknown)) {
 		a.warn("%s is not in the input: %s", name, a.limits.unknown[name])

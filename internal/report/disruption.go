@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/units"
 	"github.com/karpenter-go/karpenter/internal/offline"
 )
 
@@ -22,7 +23,7 @@ func (s Style) Disruption(d *offline.Disruption) string {
 		b.WriteString(s.bold("no node would be disrupted now") + "\n")
 	} else {
 		b.WriteString(s.bold("disruption: ") + fmt.Sprintf("%s would be removed, %s launched, %s moved\n\n",
-			Count(gone, "node"), Number(added), Count(d.Moved, "pod")))
+			units.Counted(gone, "node"), units.Grouped(added), units.Counted(d.Moved, "pod")))
 		s.commands(&b, d.Commands)
 	}
 	if len(d.Proposed) > 0 {
@@ -38,7 +39,7 @@ func (s Style) Disruption(d *offline.Disruption) string {
 	}
 	b.WriteString("\n")
 	if d.Unpriced > 0 {
-		fmt.Fprintf(&b, "price unknown for %s, counted as 0\n", Count(d.Unpriced, "node"))
+		fmt.Fprintf(&b, "price unknown for %s, counted as 0\n", units.Counted(d.Unpriced, "node"))
 	}
 	if d.Stats.Exhausted {
 		b.WriteString(s.yellow("search limit reached: not every node was evaluated") + "\n")
@@ -57,11 +58,11 @@ func (s Style) commands(b *strings.Builder, commands []model.Command) {
 	t.add("ACTION", "NODES", "REPLACEMENTS", "PODS", "SAVES $/H", "REASON")
 	for _, c := range best[:min(len(best), most)] {
 		mix := (&model.Plan{Nodes: c.Replacements}).Mix()
-		t.add(c.Decision(), few(c.Names()), few(mix), Number(c.Moves()), fmt.Sprintf("%.4f", c.Saves), string(c.Reason))
+		t.add(c.Decision(), few(c.Names()), few(mix), units.Grouped(c.Moves()), fmt.Sprintf("%.4f", c.Saves), string(c.Reason))
 	}
 	t.write(b, "", s.dim)
 	if more := len(best) - most; more > 0 {
-		fmt.Fprintf(b, "and %s more commands; -o json lists all\n", Number(more))
+		fmt.Fprintf(b, "and %s more commands; -o json lists all\n", units.Grouped(more))
 	}
 }
 
@@ -107,17 +108,17 @@ func (s Style) blocked(b *strings.Builder, all []model.Blocked) {
 		return
 	}
 	slices.SortStableFunc(holds, func(a, b *hold) int { return cmp.Compare(b.worth, a.worth) })
-	b.WriteString("\n" + s.bold(Count(len(all), "node")+kept(len(all))) + "\n")
+	b.WriteString("\n" + s.bold(units.Counted(len(all), "node")+kept(len(all))) + "\n")
 	t := &table{right: map[int]bool{0: true, 1: true}}
 	t.add("NODES", "UNREALIZED SAVINGS $/H", "REASON")
 	for _, h := range holds {
 		why := h.first.Verdict.String()
 		if h.nodes > 1 {
-			why = fmt.Sprintf("%s (node %s, and %s more)", why, h.first.Node.Name, Number(h.nodes-1))
+			why = fmt.Sprintf("%s (node %s, and %s more)", why, h.first.Node.Name, units.Grouped(h.nodes-1))
 		} else {
 			why = fmt.Sprintf("%s (node %s)", why, h.first.Node.Name)
 		}
-		t.add(Number(h.nodes), fmt.Sprintf("%.4f", h.worth), why)
+		t.add(units.Grouped(h.nodes), fmt.Sprintf("%.4f", h.worth), why)
 	}
 	t.write(b, "", s.dim)
 }

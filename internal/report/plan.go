@@ -53,18 +53,18 @@ func (s Style) headline(p *model.Plan) string {
 	}
 	var parts []string
 	if placed > 0 {
-		parts = append(parts, fmt.Sprintf("%s on existing nodes", Number(placed)))
+		parts = append(parts, fmt.Sprintf("%s on existing nodes", units.Grouped(placed)))
 	}
 	if launched > 0 {
-		parts = append(parts, fmt.Sprintf("%s on %s", Number(launched), Count(len(p.Nodes), "new node")))
+		parts = append(parts, fmt.Sprintf("%s on %s", units.Grouped(launched), units.Counted(len(p.Nodes), "new node")))
 	}
 	if refused > 0 {
-		parts = append(parts, s.red(fmt.Sprintf("%s unschedulable", Number(refused))))
+		parts = append(parts, s.red(fmt.Sprintf("%s unschedulable", units.Grouped(refused))))
 	}
 	if gated > 0 {
-		parts = append(parts, fmt.Sprintf("%s not planned (scheduling gates)", Number(gated)))
+		parts = append(parts, fmt.Sprintf("%s not planned (scheduling gates)", units.Grouped(gated)))
 	}
-	return s.bold(Count(launched+placed+refused+gated, "pending pod")+": ") + strings.Join(parts, ", ")
+	return s.bold(units.Counted(launched+placed+refused+gated, "pending pod")+": ") + strings.Join(parts, ", ")
 }
 
 // isGated reports whether the pods are not planned because of a scheduling gate.
@@ -129,7 +129,7 @@ func (s Style) nodes(b *strings.Builder, p *model.Plan) {
 	pods := 0
 	for _, g := range all {
 		name := g.name()
-		row := []string{Number(g.nodes), name[1], name[2], name[3], Number(g.pods), s.resource(g, corev1.ResourceCPU),
+		row := []string{units.Grouped(g.nodes), name[1], name[2], name[3], units.Grouped(g.pods), s.resource(g, corev1.ResourceCPU),
 			s.resource(g, corev1.ResourceMemory)}
 		if gpus {
 			row = append(row, strings.Join(devices(g), ", "))
@@ -141,14 +141,14 @@ func (s Style) nodes(b *strings.Builder, p *model.Plan) {
 		pods += g.pods
 	}
 	blank := make([]string, len(head)-5)
-	t.add(append(append([]string{Number(len(p.Nodes)), "total", "", "", Number(pods)}, blank...), dollars(p.Price))...)
+	t.add(append(append([]string{units.Grouped(len(p.Nodes)), "total", "", "", units.Grouped(pods)}, blank...), dollars(p.Price))...)
 	t.write(b, "", s.dim)
 	b.WriteString("\n" + s.Money(p.Price, p.Floor) + "\n")
 }
 
 // Money compares a price with its floor.
 func (s Style) Money(price, floor float64) string {
-	text := fmt.Sprintf("%s $%s/h, about $%s a month", s.bold("price"), dollars(price), Number(int(price*730+0.5)))
+	text := fmt.Sprintf("%s $%s/h, about $%s a month", s.bold("price"), dollars(price), units.Grouped(int(price*730+0.5)))
 	if floor <= 0 {
 		return text
 	}
@@ -190,12 +190,12 @@ func (s Style) placements(b *strings.Builder, p *model.Plan) {
 		for _, pod := range x.Pods {
 			used = used.Plus(pod.Requests)
 		}
-		t.add(x.Node.Name, "+"+Number(len(x.Pods)), s.bar(used[corev1.ResourceCPU], x.Node.Allocatable[corev1.ResourceCPU]),
+		t.add(x.Node.Name, "+"+units.Grouped(len(x.Pods)), s.bar(used[corev1.ResourceCPU], x.Node.Allocatable[corev1.ResourceCPU]),
 			s.bar(used[corev1.ResourceMemory], x.Node.Allocatable[corev1.ResourceMemory]))
 	}
 	t.write(b, "", s.dim)
 	if more := len(p.Placements) - most; more > 0 {
-		fmt.Fprintf(b, "and %s more nodes\n", Number(more))
+		fmt.Fprintf(b, "and %s more nodes\n", units.Grouped(more))
 	}
 }
 
@@ -225,7 +225,7 @@ func (s Style) refused(b *strings.Builder, list []model.Refusal, what string, e 
 	for _, r := range list {
 		n += len(r.Pods)
 	}
-	b.WriteString(s.bold(Count(n, "pod")+" "+what) + "\n")
+	b.WriteString(s.bold(units.Counted(n, "pod")+" "+what) + "\n")
 	for _, r := range list[:min(len(list), most)] {
 		b.WriteString("\n  " + s.bold(Class(r.Pods)) + "\n")
 		for _, f := range e.Refusal(r) {
@@ -233,7 +233,7 @@ func (s Style) refused(b *strings.Builder, list []model.Refusal, what string, e 
 		}
 	}
 	if more := len(list) - most; more > 0 {
-		fmt.Fprintf(b, "\n  and %s more groups of equal pods; -o json lists all\n", Number(more))
+		fmt.Fprintf(b, "\n  and %s more groups of equal pods; -o json lists all\n", units.Grouped(more))
 	}
 }
 
@@ -273,7 +273,7 @@ func Class(pods []*model.Pod) string {
 	}
 	text := first.Key
 	if len(pods) > 1 {
-		text = fmt.Sprintf("%s and %s like it", first.Key, Count(len(pods)-1, "pod"))
+		text = fmt.Sprintf("%s and %s like it", first.Key, units.Counted(len(pods)-1, "pod"))
 	}
 	if len(requests) == 0 {
 		return text + " (no requests)"

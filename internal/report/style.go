@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/karpenter-go/karpenter/engine/units"
 )
 
 // A Style says how text is made to stand out. The zero Style is plain.
@@ -112,30 +114,13 @@ func width(text string) int {
 	return n
 }
 
-// Count writes a number of things: 1 pod, 12,000 pods.
-func Count(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return Number(n) + " " + thing + "s"
-}
-
-// Number writes n with its thousands apart.
-func Number(n int) string {
-	digits := fmt.Sprint(n)
-	for i := len(digits) - 3; i > 0 && digits[i-1] != '-'; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return digits
-}
-
 // dollars writes a price: four digits matter for one node, two for a fleet.
 func dollars(v float64) string {
 	if v < 100 && v > -100 {
 		return fmt.Sprintf("%.4f", v)
 	}
 	whole := int(v)
-	return Number(whole) + fmt.Sprintf("%.2f", abs(v-float64(whole)))[1:]
+	return units.Grouped(whole) + fmt.Sprintf("%.2f", abs(v-float64(whole)))[1:]
 }
 
 func abs(v float64) float64 {

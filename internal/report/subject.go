@@ -20,7 +20,7 @@ func (s Style) Pod(a offline.PodAnswer) string {
 	case offline.OnExisting:
 		fmt.Fprintf(&b, "  fits on existing node %s\n", a.Node)
 	case offline.OnNew:
-		fmt.Fprintf(&b, "  fits on a new node of NodePool %s, with %s\n", a.NewNode.Pool, Count(len(a.NewNode.Pods)-1, "other pod"))
+		fmt.Fprintf(&b, "  fits on a new node of NodePool %s, with %s\n", a.NewNode.Pool, units.Counted(len(a.NewNode.Pods)-1, "other pod"))
 	case offline.Refused:
 		b.WriteString("  " + s.red("unschedulable") + "\n")
 	}
@@ -46,7 +46,7 @@ func (s Style) Node(a offline.NodeAnswer) string {
 	n := a.Of
 	b.WriteString(s.bold("node "+a.Node) + "\n")
 	fmt.Fprintf(&b, "  %s in %s, %s\n", orUnknown(a.InstanceType), orUnknown(a.Zone), orUnknown(a.CapacityType))
-	fmt.Fprintf(&b, "  %s; cpu %s, memory %s\n", Count(a.Pods, "pod"),
+	fmt.Fprintf(&b, "  %s; cpu %s, memory %s\n", units.Counted(a.Pods, "pod"),
 		s.bar(n.Used[corev1.ResourceCPU], n.Allocatable[corev1.ResourceCPU]),
 		s.bar(n.Used[corev1.ResourceMemory], n.Allocatable[corev1.ResourceMemory]))
 	switch {
@@ -69,9 +69,9 @@ func (s Style) fate(b *strings.Builder, a offline.NodeAnswer) {
 			what = "replaced by " + few((&model.Plan{Nodes: c.Replacements}).Mix())
 		}
 		if len(c.Nodes) > 1 {
-			what += fmt.Sprintf(", with %s", Count(len(c.Nodes)-1, "other node"))
+			what += fmt.Sprintf(", with %s", units.Counted(len(c.Nodes)-1, "other node"))
 		}
-		fmt.Fprintf(b, "  would be %s (%s, saves $%.4f/h, moves %s)", what, c.Reason, c.Saves, Count(c.Moves(), "pod"))
+		fmt.Fprintf(b, "  would be %s (%s, saves $%.4f/h, moves %s)", what, c.Reason, c.Saves, units.Counted(c.Moves(), "pod"))
 		if a.Withheld != "" {
 			fmt.Fprintf(b, "; NodePool %s is in enforcement mode %s", a.Pool, a.Withheld)
 		}
@@ -109,16 +109,16 @@ func (s Style) Pool(a offline.PoolAnswer) string {
 	if a.Allowed == 0 {
 		b.WriteString("  " + s.red("no instance type matches spec.template.spec.requirements: ") + a.Impossible + "\n")
 	} else {
-		fmt.Fprintf(&b, "  allows %s of %s, from %s at $%.4f/h\n", Number(a.Allowed), Count(a.Offered, "instance type"), a.Cheapest, a.CheapestPerHour)
+		fmt.Fprintf(&b, "  allows %s of %s, from %s at $%.4f/h\n", units.Grouped(a.Allowed), units.Counted(a.Offered, "instance type"), a.Cheapest, a.CheapestPerHour)
 	}
-	fmt.Fprintf(&b, "  has %s\n", Count(a.Nodes, "node"))
+	fmt.Fprintf(&b, "  has %s\n", units.Counted(a.Nodes, "node"))
 	for _, l := range a.Limits {
 		fmt.Fprintf(&b, "  spec.limits.%s: %s of %s used\n", l.Resource,
 			units.Amount(corev1.ResourceName(l.Resource), l.UsedAmount, units.Nearest),
 			units.Amount(corev1.ResourceName(l.Resource), l.LimitAmount, units.Nearest))
 	}
 	if a.Launches > 0 {
-		fmt.Fprintf(&b, "  would launch %s now\n", Count(a.Launches, "node"))
+		fmt.Fprintf(&b, "  would launch %s now\n", units.Counted(a.Launches, "node"))
 	}
 	for _, r := range a.Refuses[:min(len(a.Refuses), most)] {
 		b.WriteString("  cannot launch a node for " + Class(r.Of) + "\n")

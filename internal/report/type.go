@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/units"
 )
 
 // A TypeRow is an instance type in a table.
@@ -26,7 +27,7 @@ func (s Style) Types(rows []TypeRow) string {
 			priceOrNone(r.Prices[apiv1.CapacityTypeOnDemand]), priceOrNone(r.Prices[apiv1.CapacityTypeSpot]))
 	}
 	t.write(&b, "", s.dim)
-	b.WriteString(Count(len(rows), "type") + "; cpu, memory and pods are what is left for pods\n")
+	b.WriteString(units.Counted(len(rows), "type") + "; cpu, memory and pods are what is left for pods\n")
 	return b.String()
 }
 

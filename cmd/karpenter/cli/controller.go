@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/utils/clock"
 
+	"github.com/karpenter-go/karpenter/engine/units"
 	"github.com/karpenter-go/karpenter/internal/operator"
 	"github.com/karpenter-go/karpenter/internal/operator/settings"
-	"github.com/karpenter-go/karpenter/internal/report"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 	"github.com/karpenter-go/karpenter/provider/aws"
 	"github.com/karpenter-go/karpenter/provider/kwok"
@@ -35,7 +35,7 @@ func controllerCommand(version operator.Version) *cobra.Command {
 		core.Complete()
 		if err := errors.Join(core.Validate(), clouds.validate(core.Provider)); err != nil {
 			problems := strings.Count(err.Error(), "\n") + 1
-			return coded{exitUsage, fmt.Errorf("invalid configuration: %s\n%w", report.Count(problems, "error"), err)}
+			return coded{exitUsage, fmt.Errorf("invalid configuration: %s\n%w", units.Counted(problems, "error"), err)}
 		}
 		return runController(cmd.Context(), version, core, clouds)
 	}

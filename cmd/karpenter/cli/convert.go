@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/karpenter-go/karpenter/engine/units"
 	"github.com/karpenter-go/karpenter/internal/convert"
-	"github.com/karpenter-go/karpenter/internal/report"
 )
 
 func convertCommand() *cobra.Command {
@@ -62,7 +62,7 @@ func convertCommand() *cobra.Command {
 			_, err = cmd.OutOrStdout().Write(result.Text())
 		}
 		if n := result.Invalid(); err == nil && n > 0 {
-			return fmt.Errorf("%s: the output is complete, but invalid in v1 where an error is listed", report.Count(n, "error"))
+			return fmt.Errorf("%s: the output is complete, but invalid in v1 where an error is listed", units.Counted(n, "error"))
 		}
 		return err
 	}

@@ -18,9 +18,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/karpenter-go/karpenter/api"
+	"github.com/karpenter-go/karpenter/engine/units"
 	"github.com/karpenter-go/karpenter/internal/doctor"
 	"github.com/karpenter-go/karpenter/internal/finding"
-	"github.com/karpenter-go/karpenter/internal/report"
 	awsdoctor "github.com/karpenter-go/karpenter/provider/aws/doctor"
 )
 
@@ -154,7 +154,7 @@ func tell(w io.Writer, out output, findings []finding.Finding) error {
 		}
 	}
 	if errs > 0 {
-		return errors.New(report.Count(errs, "error"))
+		return errors.New(units.Counted(errs, "error"))
 	}
 	return nil
 }

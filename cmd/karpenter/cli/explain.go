@@ -14,6 +14,7 @@ import (
 
 	"github.com/karpenter-go/karpenter/engine/disrupt"
 	"github.com/karpenter-go/karpenter/engine/explain"
+	"github.com/karpenter-go/karpenter/engine/units"
 	"github.com/karpenter-go/karpenter/internal/live"
 	"github.com/karpenter-go/karpenter/internal/offline"
 	"github.com/karpenter-go/karpenter/internal/report"
@@ -110,7 +111,7 @@ func (x *explanation) decide(cmd *cobra.Command, p *progress) (*offline.Run, err
 	if err != nil {
 		return nil, err
 	}
-	p.say("planning for " + report.Count(len(c.Delta.Pods), "pod"))
+	p.say("planning for " + units.Counted(len(c.Delta.Pods), "pod"))
 	c.Spread.Constraints = x.spread()
 	return c.Decide(x.options(), 1, time.Now), nil
 }

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	"github.com/karpenter-go/karpenter/engine/units"
 	"github.com/karpenter-go/karpenter/internal/manifest"
 	"github.com/karpenter-go/karpenter/internal/offline"
 	"github.com/karpenter-go/karpenter/internal/report"
@@ -45,7 +46,7 @@ func (in *input) read(cmd *cobra.Command, p *progress) (*offline.Case, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.say("preparing " + report.Count(set.Len(), "object"))
+	p.say("preparing " + units.Counted(set.Len(), "object"))
 	catalogue, err := in.open(offline.RegionOf(manifest.Of[*corev1.Node](set), manifest.Of[*awsv1.EC2NodeClass](set)))
 	if err != nil {
 		return nil, err

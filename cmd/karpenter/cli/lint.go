@@ -9,10 +9,10 @@ import (
 
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/units"
 	"github.com/karpenter-go/karpenter/internal/finding"
 	"github.com/karpenter-go/karpenter/internal/lint"
 	"github.com/karpenter-go/karpenter/internal/operator"
-	"github.com/karpenter-go/karpenter/internal/report"
 	"github.com/karpenter-go/karpenter/provider/aws/catalog"
 	"github.com/karpenter-go/karpenter/provider/aws/nodeclass"
 )
@@ -58,7 +58,7 @@ func lintCommand(version operator.Version) *cobra.Command {
 			return err
 		}
 		if n := count(findings, finding.Error); n > 0 {
-			return fmt.Errorf("%s in %s", report.Count(n, "error"), report.Count(len(in), "file"))
+			return fmt.Errorf("%s in %s", units.Counted(n, "error"), units.Counted(len(in), "file"))
 		}
 		return nil
 	}
@@ -96,8 +96,8 @@ func printFindings(w io.Writer, output, version string, findings []lint.Finding)
 	for _, f := range findings {
 		fmt.Fprintln(w, f)
 	}
-	_, err := fmt.Fprintf(w, "%s, %s, %s\n", report.Count(count(findings, finding.Error), "error"),
-		report.Count(count(findings, finding.Warning), "warning"), report.Count(count(findings, finding.Note), "note"))
+	_, err := fmt.Fprintf(w, "%s, %s, %s\n", units.Counted(count(findings, finding.Error), "error"),
+		units.Counted(count(findings, finding.Warning), "warning"), units.Counted(count(findings, finding.Note), "note"))
 	return err
 }
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/karpenter-go/karpenter/engine/disrupt"
 	"github.com/karpenter-go/karpenter/engine/explain"
-	"github.com/karpenter-go/karpenter/internal/report"
+	"github.com/karpenter-go/karpenter/engine/units"
 )
 
 func planCommand() *cobra.Command {
@@ -40,7 +40,7 @@ func planCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		p.say("checking disruption of " + report.Count(len(run.Snapshot.Nodes()), "node"))
+		p.say("checking disruption of " + units.Counted(len(run.Snapshot.Nodes()), "node"))
 		d := run.Disrupt(disrupt.Options{}, time.Now)
 		p.pause()
 		tellFaults(cmd, run)

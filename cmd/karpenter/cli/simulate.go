@@ -15,9 +15,9 @@ import (
 	"github.com/karpenter-go/karpenter/engine/disrupt"
 	"github.com/karpenter-go/karpenter/engine/explain"
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/units"
 	"github.com/karpenter-go/karpenter/internal/offline"
 	"github.com/karpenter-go/karpenter/internal/operator/settings"
-	"github.com/karpenter-go/karpenter/internal/report"
 )
 
 // simulation are the flags of simulate.
@@ -104,14 +104,14 @@ func (s *simulation) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	p.say("planning for " + report.Count(len(c.Delta.Pods), "pod"))
+	p.say("planning for " + units.Counted(len(c.Delta.Pods), "pod"))
 	c.Spread.Constraints = s.spread()
 	run := c.Decide(s.options(), s.repeat, time.Now)
 	p.pause()
 	tellFaults(cmd, run)
 	var d *offline.Disruption
 	if s.consolidate {
-		p.say("checking disruption of " + report.Count(len(c.Delta.Nodes), "node"))
+		p.say("checking disruption of " + units.Counted(len(c.Delta.Nodes), "node"))
 		d = run.Disrupt(disrupt.Options{SpotToSpot: s.gatesRead.SpotToSpotConsolidation, Simulate: true}, time.Now)
 		p.pause()
 	}

@@ -16,9 +16,9 @@ import (
 
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/pack"
+	"github.com/karpenter-go/karpenter/engine/units"
 	"github.com/karpenter-go/karpenter/internal/live"
 	"github.com/karpenter-go/karpenter/internal/offline"
-	"github.com/karpenter-go/karpenter/internal/report"
 )
 
 // cataloguing are the flags that select the instance types.
@@ -93,7 +93,7 @@ func (g *cataloguing) decideLive(
 	p.pause()
 	warn(cmd.ErrOrStderr(), supply.Warnings)
 	s := found.Snapshot.Apply(model.Delta{Types: supply.Types})
-	p.say("planning for " + report.Count(len(s.Pending()), "pod"))
+	p.say("planning for " + units.Counted(len(s.Pending()), "pod"))
 	o.Labels = catalogue.Labels()
 	return offline.Decide(s, o, time.Now), there, nil
 }
