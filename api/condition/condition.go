@@ -143,6 +143,16 @@ func Set(o Object, c metav1.Condition, now time.Time) (changed bool) {
 	return updateRoot(o, now) || changed
 }
 
+// CopyChanged sets the conditions of to that differ between was and is to those
+// of is. Conditions that are equal in both stay as they are in to.
+func CopyChanged(to, was, is Object) {
+	for _, c := range is.GetConditions() {
+		if old := Get(was, c.Type); old == nil || *old != c {
+			Set(to, c, c.LastTransitionTime.Time)
+		}
+	}
+}
+
 // Clear removes the conditions of the given types and reports whether any was
 // there. It keeps the root and the dependents: an object without them would
 // look like one that no controller has reconciled.

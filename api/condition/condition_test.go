@@ -246,3 +246,20 @@ func checkLaws(t *rapid.T, c *apiv1.NodeClaim, before map[string]metav1.Conditio
 		t.Errorf("dependents healthy: %t, conditions %v", healthy, lines(c))
 	}
 }
+
+// A write that is repeated on a newer version of the object changes only what it meant to change.
+func TestCopyChanged(t *testing.T) {
+	was := claim()
+	condition.SetTrue(was, apiv1.ConditionTypeDrifted, created)
+	is := was.DeepCopy()
+	condition.SetTrue(is, apiv1.ConditionTypeDrained, created.Add(time.Second))
+	to := was.DeepCopy()
+	condition.Clear(to, apiv1.ConditionTypeDrifted)
+	condition.CopyChanged(to, was, is)
+	if condition.Get(to, apiv1.ConditionTypeDrifted) != nil {
+		t.Error("a condition that others have cleared is back")
+	}
+	if got := condition.Get(to, apiv1.ConditionTypeDrained); got == nil || !got.LastTransitionTime.Time.Equal(created.Add(time.Second)) {
+		t.Errorf("the changed condition is %v", got)
+	}
+}

@@ -6,6 +6,17 @@ const (
 	// from voluntary disruption. On nodes and claims only "true" counts; on pods
 	// also a positive Go duration, measured from the start of the pod.
 	DoNotDisruptAnnotationKey = Group + "/do-not-disrupt"
+	// DoNotRepairAnnotationKey with the value "true" keeps a node from repair, replacement and reboot alike. It is read on the
+	// Node once that is registered, on the NodeClaim before.
+	DoNotRepairAnnotationKey = Group + "/do-not-repair"
+	// DisruptionCostAnnotationKey on a pod is what its eviction costs, an int32. It counts in place of
+	// controller.kubernetes.io/pod-deletion-cost.
+	DisruptionCostAnnotationKey = Group + "/disruption-cost"
+	// RebootPreBootIDAnnotationKey on a NodeClaim is the boot ID of its node before the reboot was requested from the cloud.
+	RebootPreBootIDAnnotationKey = Group + "/reboot-pre-boot-id"
+	// RebootTerminationGracePeriodAnnotationKey on a NodeClaim bounds the drain before a reboot, a Go duration. Absent means
+	// no bound, 0s means no drain.
+	RebootTerminationGracePeriodAnnotationKey = Group + "/reboot-termination-grace-period"
 	// NodePoolHashAnnotationKey holds NodePool.Hash as it was when a claim was made.
 	NodePoolHashAnnotationKey = Group + "/nodepool-hash"
 	// NodePoolHashVersionAnnotationKey is the version of the hash.

@@ -37,6 +37,8 @@ const (
 	ConditionTypeConsistentStateFound = "ConsistentStateFound"
 	// ConditionTypeDisruptionReason: the claim waits to be disrupted, and why.
 	ConditionTypeDisruptionReason = "DisruptionReason"
+	// ConditionTypeRebooting: repair reboots the node. It does not count for Ready.
+	ConditionTypeRebooting = "Rebooting"
 )
 
 // Reasons of NodePool conditions.
@@ -50,6 +52,15 @@ const (
 
 // Reasons of NodeClaim conditions.
 const (
+	// ReasonRebootRequested: of Rebooting, True, until the cloud accepts the reboot.
+	ReasonRebootRequested = "RebootRequested"
+	// ReasonRebootIssued: of Rebooting, True, until the node is ready again.
+	ReasonRebootIssued = "RebootIssued"
+	// ReasonRebootSucceeded and ReasonRebootFailed: of Rebooting, False.
+	ReasonRebootSucceeded = "RebootSucceeded"
+	ReasonRebootFailed    = "RebootFailed"
+	// ReasonRebooting: of Initialized, Unknown, while the node boots again.
+	ReasonRebooting = "Rebooting"
 	// ReasonDraining: of Drained, while Unknown.
 	ReasonDraining = "Draining"
 	// ReasonAwaitingVolumeDetachment: of VolumesDetached, while Unknown.

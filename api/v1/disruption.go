@@ -37,7 +37,7 @@ type Disruption struct {
 //
 // +kubebuilder:validation:XValidation:rule="has(self.schedule) == has(self.duration)",message="a budget needs schedule and duration together: set both for a window, or neither for always"
 type Budget struct {
-	// Reasons that the budget applies to: Underutilized, Empty, Drifted. Default:
+	// Reasons that the budget applies to: Underutilized, Empty, Drifted, Unhealthy. Default:
 	// all.
 	// +kubebuilder:validation:MaxItems=50
 	// +listType=set
@@ -83,7 +83,7 @@ const (
 
 // DisruptionReason is why a node is disrupted by choice.
 //
-// +kubebuilder:validation:Enum=Underutilized;Empty;Drifted
+// +kubebuilder:validation:Enum=Underutilized;Empty;Drifted;Unhealthy
 type DisruptionReason string
 
 // Disruption reasons.
@@ -94,4 +94,6 @@ const (
 	DisruptionReasonEmpty DisruptionReason = "Empty"
 	// DisruptionReasonDrifted: the node is no longer what its pool asks for.
 	DisruptionReasonDrifted DisruptionReason = "Drifted"
+	// DisruptionReasonUnhealthy: a condition of the node says that it is to be repaired.
+	DisruptionReasonUnhealthy DisruptionReason = "Unhealthy"
 )

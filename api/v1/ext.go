@@ -32,6 +32,12 @@ const (
 	// ReplacedByAnnotationKey (NodeClaim) lists, by comma, the claims whose initialization the claim waits for before it
 	// goes. Empty: it waits for none.
 	ReplacedByAnnotationKey = ExtGroup + "/replaced-by"
+	// TerminateFirstAnnotationKey (NodeClaim) is why the claim is deleted before capacity for its pods is launched:
+	// no-reserved-capacity or static-at-limit. It is set while the claim is disrupted.
+	TerminateFirstAnnotationKey = ExtGroup + "/terminate-first"
+	// WrittenDeletionCostAnnotationKey (Pod) is the value of controller.kubernetes.io/pod-deletion-cost that the controller has
+	// written. If the two differ, the value is the user's.
+	WrittenDeletionCostAnnotationKey = ExtGroup + "/written-pod-deletion-cost"
 	// ReceivesPodsFromAnnotationKey (NodeClaim) lists, by comma, the claims on their way out whose pods its node has room for. It has
 	// the taint StagedMoveTaintKey until its turn.
 	ReceivesPodsFromAnnotationKey = ExtGroup + "/receives-pods-from"
@@ -43,6 +49,22 @@ const (
 	// PodsNominatedToAnnotationKey (NodeClaim) is the name of the node that has joined for the claim, once all pods planned onto the
 	// claim are nominated to it. While it is empty the registration of the node waits. A claim without it waits for no nominations.
 	PodsNominatedToAnnotationKey = ExtGroup + "/pods-nominated-to"
+	// RepairHistoryAnnotationKey (NodeClaim) lists, by comma, the repairs of the last 24 hours: RebootNode@time or
+	// ReplaceNode@time (RFC 3339).
+	RepairHistoryAnnotationKey = ExtGroup + "/repair-history"
+	// RepairConditionAnnotationKey (NodeClaim) is the type of the node condition because of which the node is being repaired.
+	RepairConditionAnnotationKey = ExtGroup + "/repair-condition"
+	// RepairTerminationGracePeriodAnnotationKey (NodeClaim) bounds the drain of a node that is replaced by repair, a Go duration
+	// from the deletion of the claim. Absent: terminationGracePeriod of the claim alone applies.
+	RepairTerminationGracePeriodAnnotationKey = ExtGroup + "/repair-termination-grace-period"
+	// RepairAttemptAnnotationKey (NodeClaim) says that repair launched the claim, and as which one in a row: 1, or one more than
+	// the claim that it replaces if that was itself launched by repair less than 24 hours before.
+	RepairAttemptAnnotationKey = ExtGroup + "/repair-attempt"
+	// UnhealthySinceAnnotationKey (NodeClaim) lists, by comma, the conditions of the node that a repair policy matches, as
+	// type=status@time (RFC 3339). It keeps the time when a condition is healthy for less than five minutes.
+	UnhealthySinceAnnotationKey = ExtGroup + "/unhealthy-since"
+	// RebootCalledAnnotationKey (NodeClaim) is when the cloud was first asked to reboot the instance (RFC 3339).
+	RebootCalledAnnotationKey = ExtGroup + "/reboot-called"
 )
 
 // StagedMoveTaintKey keeps pods off a node until it is its turn to take those of nodes that go.

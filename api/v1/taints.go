@@ -12,11 +12,18 @@ const (
 	DisruptedTaintKey = Group + "/disrupted"
 	// UnregisteredTaintKey is on a node from boot until registration.
 	UnregisteredTaintKey = Group + "/unregistered"
+	// RebootingTaintKey is on a node from the request of a reboot until the node has booted again.
+	RebootingTaintKey = Group + "/rebooting"
 )
 
 // DisruptedNoScheduleTaint is the taint of a node that is going away.
 func DisruptedNoScheduleTaint() corev1.Taint {
 	return corev1.Taint{Key: DisruptedTaintKey, Effect: corev1.TaintEffectNoSchedule}
+}
+
+// RebootingNoScheduleTaint is the taint of a node that reboots.
+func RebootingNoScheduleTaint() corev1.Taint {
+	return corev1.Taint{Key: RebootingTaintKey, Effect: corev1.TaintEffectNoSchedule}
 }
 
 // UnregisteredNoExecuteTaint is the taint a provider boots nodes with.

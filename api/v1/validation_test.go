@@ -144,8 +144,8 @@ func TestLabelRulesWith(t *testing.T) {
 	if core.WellKnown.Has(awsv1.LabelInstanceCPU) || core.CheckKey(awsv1.LabelInstanceCPU) != nil {
 		t.Error("the core rules changed")
 	}
-	if got := len(both.WellKnown); got != 8+30 {
-		t.Errorf("%d well-known labels, want 38", got)
+	if got := len(both.WellKnown); got != 8+29 {
+		t.Errorf("%d well-known labels, want 37", got)
 	}
 	if diff := cmp.Diff([]string{"karpenter.k8s.aws", "karpenter.sh"}, both.RestrictedDomains); diff != "" {
 		t.Error(diff)

@@ -1,5 +1,7 @@
 package v1
 
+import apiv1 "github.com/karpenter-go/karpenter/api/v1"
+
 // CompatibilityGroup is the domain of annotations kept for old objects.
 const CompatibilityGroup = "compatibility." + Group
 
@@ -18,6 +20,9 @@ const (
 	AnnotationInstanceTagged = Group + "/tagged"
 	// AnnotationClusterNameTagged is "true" once it carries the cluster's name.
 	AnnotationClusterNameTagged = CompatibilityGroup + "/cluster-name-tagged"
+	// AnnotationAllowMassTermination (EC2NodeClass): "true" lifts the bound on how many of its instances are terminated at once
+	// because they have no NodeClaim, or because EC2 reports them as unhealthy.
+	AnnotationAllowMassTermination = apiv1.ExtGroup + "/allow-mass-termination"
 )
 
 // Keys of EC2 tags. A user may set none of them.

@@ -176,6 +176,10 @@ type EC2NodeClassSpec struct {
 	// Options of the processor.
 	// +optional
 	CPUOptions *CPUOptions `json:"cpuOptions,omitempty"`
+
+	// AWS Nitro Enclaves. Default: nodes are launched without support for them.
+	// +optional
+	EnclaveOptions *EnclaveOptions `json:"enclaveOptions,omitempty"`
 }
 
 // GetConditions implements condition.Object.

@@ -7,8 +7,6 @@ const (
 	LabelInstanceHypervisor = Group + "/instance-hypervisor"
 	// LabelInstanceEncryptionInTransitSupported is true or false.
 	LabelInstanceEncryptionInTransitSupported = Group + "/instance-encryption-in-transit-supported"
-	// LabelNitroSandbox is true if the type can hold Nitro enclaves.
-	LabelNitroSandbox = Group + "/nitro-sandbox"
 	// LabelInstanceCategory is the letters a type's name begins with: m, c, trn.
 	LabelInstanceCategory = Group + "/instance-category"
 	// LabelInstanceGeneration is the number after them: 5 in m5d.large.
@@ -76,13 +74,12 @@ const (
 
 // Extended resources that AWS instances offer.
 const (
-	ResourcePodENI          = "vpc.amazonaws.com/pod-eni"
-	ResourcePrivateIPv4     = "vpc.amazonaws.com/PrivateIPv4Address"
-	ResourceEFA             = "vpc.amazonaws.com/efa"
-	ResourceNVIDIAGPU       = "nvidia.com/gpu"
-	ResourceAMDGPU          = "amd.com/gpu"
-	ResourceAWSNeuron       = "aws.amazon.com/neuron"
-	ResourceAWSNeuronCore   = "aws.amazon.com/neuroncore"
-	ResourceHabanaGaudi     = "habana.ai/gaudi"
-	ResourceEKSNitroSandbox = "eks.amazonaws.com/nitro-sandbox"
+	ResourcePodENI        = "vpc.amazonaws.com/pod-eni"
+	ResourcePrivateIPv4   = "vpc.amazonaws.com/PrivateIPv4Address"
+	ResourceEFA           = "vpc.amazonaws.com/efa"
+	ResourceNVIDIAGPU     = "nvidia.com/gpu"
+	ResourceAMDGPU        = "amd.com/gpu"
+	ResourceAWSNeuron     = "aws.amazon.com/neuron"
+	ResourceAWSNeuronCore = "aws.amazon.com/neuroncore"
+	ResourceHabanaGaudi   = "habana.ai/gaudi"
 )

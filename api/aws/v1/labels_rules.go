@@ -14,7 +14,6 @@ func Labels() apiv1.LabelRules {
 		WellKnown: sets.New(
 			LabelInstanceHypervisor,
 			LabelInstanceEncryptionInTransitSupported,
-			LabelNitroSandbox,
 			LabelInstanceCategory,
 			LabelInstanceGeneration,
 			LabelInstanceFamily,

@@ -24,8 +24,8 @@ func TestCRDsAllowTheWellKnownLabels(t *testing.T) {
 		return name == "instance-tenancy" || strings.HasPrefix(name, "capacity-reservation-") ||
 			strings.HasPrefix(name, "placement-group-")
 	})
-	if len(all) != 29 || len(overlays) != 23 {
-		t.Errorf("%d labels, %d for overlays; want 29 and 23", len(all), len(overlays))
+	if len(all) != 28 || len(overlays) != 22 {
+		t.Errorf("%d labels, %d for overlays; want 28 and 22", len(all), len(overlays))
 	}
 	list, err := crds.All()
 	if err != nil {

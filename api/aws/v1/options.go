@@ -164,3 +164,11 @@ type CPUOptions struct {
 	// +optional
 	NestedVirtualization *string `json:"nestedVirtualization,omitempty"`
 }
+
+// EnclaveOptions configures AWS Nitro Enclaves.
+type EnclaveOptions struct {
+	// Enable enclaves on nodes. Only instance types that support enclaves are used
+	// then. User data has to start the enclave allocator.
+	// +required
+	Enabled bool `json:"enabled"`
+}
