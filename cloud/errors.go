@@ -8,6 +8,18 @@ import (
 // ErrNotFound means that the instance is gone. Delete and Get return it, possibly wrapped.
 var ErrNotFound = errors.New("instance not found")
 
+// ErrRebootNotSupported means that the cloud cannot reboot instances. Reboot returns it, possibly wrapped.
+var ErrRebootNotSupported = errors.New("rebooting instances is not supported")
+
+// A RebootError means that the instance cannot be rebooted, however often that is tried.
+type RebootError struct {
+	Err error // what the cloud said
+}
+
+func (e *RebootError) Error() string { return fmt.Sprintf("reboot refused: %v", e.Err) }
+
+func (e *RebootError) Unwrap() error { return e.Err }
+
 // An InsufficientCapacityError means that nothing that a claim allows can be had now. It is no fault: the claim is given
 // up and its pods are planned again, without the offerings that the provider now knows to be out.
 type InsufficientCapacityError struct {
@@ -42,7 +54,7 @@ func (e *LaunchError) Error() string { return fmt.Sprintf("launch failed: %s: %v
 
 func (e *LaunchError) Unwrap() error { return e.Err }
 
-// Kind returns the name of the typed error in err's chain as metrics label it, or "" for any other error.
+// Kind returns the name of the typed error in err's chain as metrics label it, or "unknown" for any other error.
 func Kind(err error) string {
 	var capacity *InsufficientCapacityError
 	var class *NodeClassNotReadyError
@@ -54,5 +66,5 @@ func Kind(err error) string {
 	case errors.As(err, &class):
 		return "NodeClassNotReadyError"
 	}
-	return ""
+	return "unknown"
 }

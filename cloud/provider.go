@@ -9,12 +9,20 @@ import (
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/repair"
 )
 
 // InstanceType and Offering are the engine's own: a provider fills in what the engine decides on.
 type (
 	InstanceType = model.InstanceType
 	Offering     = model.Offering
+	RepairPolicy = repair.Policy
+)
+
+// What a RepairPolicy does to the node.
+const (
+	RebootNode  = repair.RebootNode
+	ReplaceNode = repair.ReplaceNode
 )
 
 // A Provider launches, lists and ends instances on one cloud.
@@ -34,7 +42,8 @@ type Provider interface {
 	//
 	// Launching happens once: called again for a claim whose instance is there, also after a crash in mid-call, it returns
 	// that instance. It returns an InsufficientCapacityError if nothing that the claim allows can be had now, a
-	// NodeClassNotReadyError, or a LaunchError with a reason for the claim's condition.
+	// NodeClassNotReadyError, or a LaunchError with a reason for the claim's condition. For a class that is missing it
+	// returns either of the first two.
 	Create(ctx context.Context, claim *apiv1.NodeClaim) (*Instance, error)
 	// Delete begins to end the claim's instance, and returns nil once the cloud has accepted that, ErrNotFound when the
 	// instance is gone. Callers repeat it until then.
@@ -42,6 +51,10 @@ type Provider interface {
 	// A claim without a provider ID may have been launched by a Create whose answer was lost: Delete then ends whatever was
 	// launched for it, and returns ErrNotFound if nothing was.
 	Delete(ctx context.Context, claim *apiv1.NodeClaim) error
+	// Reboot asks the cloud to reboot the claim's instance, and returns nil once that is accepted. operationID is the same for
+	// all calls of one reboot and for no other: a cloud with idempotency tokens uses it as one. Errors are repeated, except
+	// ErrNotFound, ErrRebootNotSupported and a RebootError.
+	Reboot(ctx context.Context, claim *apiv1.NodeClaim, operationID string) error
 	// Get returns the instance, or ErrNotFound. It asks the cloud, not a cache.
 	Get(ctx context.Context, providerID string) (*Instance, error)
 	// List returns all instances of this cluster that have not ended, those being ended included, in ID order.
@@ -60,8 +73,10 @@ type Facts struct {
 	Labels apiv1.LabelRules
 	// NodeClasses are the kinds that a pool may refer to; the first is the default.
 	NodeClasses []schema.GroupVersionKind
-	// RepairPolicies say which node conditions mean that a node is beyond repair.
+	// RepairPolicies say which node conditions are repaired, and how. Without any there is no node repair.
 	RepairPolicies []RepairPolicy
+	// LegacyRepairPolicies are those of --legacy-node-repair. nil means the policies of RepairPolicies that replace.
+	LegacyRepairPolicies []RepairPolicy
 }
 
 // Manages reports whether ref names one of the provider's node class kinds.
@@ -75,13 +90,6 @@ func (f Facts) Manages(ref *apiv1.NodeClassReference) bool {
 		}
 	}
 	return false
-}
-
-// A RepairPolicy says that a node whose condition Type has been Status for Toleration is to be replaced.
-type RepairPolicy struct {
-	Type       corev1.NodeConditionType
-	Status     corev1.ConditionStatus
-	Toleration time.Duration
 }
 
 // A DriftReason is a condition reason, for example AMIDrift. Empty means no drift.

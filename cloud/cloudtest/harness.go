@@ -30,6 +30,8 @@ type Harness struct {
 	NamesNodes bool
 	// Exhaust takes all capacity of an offering away. Nil if the cloud cannot run out.
 	Exhaust func(t *testing.T, o Offering)
+	// Reboots returns how often the instance was rebooted, as seen from outside. Nil if the cloud cannot reboot instances.
+	Reboots func(t *testing.T, providerID string) int
 	// LoseAnswer makes launches happen without their answer ever coming back, until the next Provider. Nil if that cannot be.
 	LoseAnswer func(t *testing.T)
 }
@@ -58,6 +60,7 @@ func Run(t *testing.T, open func(t *testing.T) *Harness) {
 		{"a lost answer is found again", testLostAnswer},
 		{"claims share out what a crash left", testCrash},
 		{"get, list and delete agree", testLife},
+		{"reboot reaches the instance", testReboot},
 		{"delete finds an instance that was never noted", testDeleteUnnoted},
 		{"what does not exist is not found", testNotFound},
 		{"a claim that nothing meets is out of capacity", testImpossible},

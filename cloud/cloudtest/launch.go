@@ -214,8 +214,9 @@ func testMissingClass(t *testing.T, h *Harness) {
 	c.Spec.NodeClassRef = &ref
 	_, err := p.Create(limited(t), c)
 	var class *cloud.NodeClassNotReadyError
-	if !errors.As(err, &class) {
-		t.Errorf("create: error is %v, want a NodeClassNotReadyError", err)
+	var capacity *cloud.InsufficientCapacityError
+	if !errors.As(err, &class) && !errors.As(err, &capacity) {
+		t.Errorf("create: error is %v, want a NodeClassNotReadyError or an InsufficientCapacityError", err)
 	}
 	pool := h.Pool.DeepCopy()
 	pool.Spec.Template.Spec.NodeClassRef = &ref

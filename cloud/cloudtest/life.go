@@ -10,6 +10,7 @@ import (
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/engine/repair"
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
@@ -27,9 +28,12 @@ func testFacts(t *testing.T, h *Harness) {
 			t.Errorf("the label facts lack the core label %s", key)
 		}
 	}
-	for _, r := range f.RepairPolicies {
-		if r.Type == "" || r.Status == "" || r.Toleration <= 0 {
-			t.Errorf("repair policy %+v is not complete", r)
+	for _, policies := range [][]cloud.RepairPolicy{f.RepairPolicies, f.LegacyRepairPolicies} {
+		if len(policies) == 0 {
+			continue
+		}
+		if _, err := repair.Compile(policies); err != nil {
+			t.Error(err)
 		}
 	}
 }
@@ -110,6 +114,31 @@ func testLife(t *testing.T, h *Harness) {
 		t.Errorf("list gives %v after delete, want %v", got, distinct(ids[1:]))
 	}
 	h.wantAlive(t, 2)
+}
+
+func testReboot(t *testing.T, h *Harness) {
+	p := h.Provider(t)
+	c := h.claim(t, "a")
+	i := create(t, p, c)
+	h.Launched(t, c.Name, i)
+	c = h.Load(t, c.Name)
+	err := p.Reboot(limited(t), c, "operation-1")
+	if h.Reboots == nil {
+		if !errors.Is(err, cloud.ErrRebootNotSupported) {
+			t.Errorf("reboot: error is %v, want ErrRebootNotSupported", err)
+		}
+		return
+	}
+	if err != nil {
+		t.Fatalf("reboot: %v", err)
+	}
+	if got := h.Reboots(t, i.ProviderID); got != 1 {
+		t.Errorf("the instance was rebooted %d times, want once", got)
+	}
+	h.gone(t, p, c)
+	if err := p.Reboot(limited(t), c, "operation-2"); !errors.Is(err, cloud.ErrNotFound) {
+		t.Errorf("reboot of an instance that is gone: error is %v, want ErrNotFound", err)
+	}
 }
 
 func testDeleteUnnoted(t *testing.T, h *Harness) {
