@@ -14,6 +14,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/disrupt/budget"
 	"github.com/karpenter-go/karpenter/engine/disrupt/status"
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/repair"
 	"github.com/karpenter-go/karpenter/engine/scenario"
 	"github.com/karpenter-go/karpenter/engine/scenario/random"
 )
@@ -41,7 +42,10 @@ type shift struct {
 // work decides and carries out until nothing is left to do, and shows each decision to look.
 func work(s *model.Snapshot, look func(shift) *random.Breach) *random.Breach {
 	o := options()
-	o.Repair = []disrupt.RepairPolicy{{Type: corev1.NodeReady, Status: corev1.ConditionFalse, Toleration: time.Minute}}
+	o.Repair, _ = repair.Compile([]repair.Policy{{
+		ConditionType: corev1.NodeReady, ConditionStatus: corev1.ConditionFalse, TolerationDuration: time.Minute,
+		TerminationGracePeriod: new(time.Duration), Action: repair.ReplaceNode,
+	}})
 	var cursor disrupt.Cursor
 	turns := []apiv1.DisruptionReason{
 		apiv1.DisruptionReasonEmpty, apiv1.DisruptionReasonDrifted, apiv1.DisruptionReasonUnderutilized,
@@ -143,14 +147,20 @@ func mustGoes(x shift) *random.Breach {
 
 // withinBudgets counts what goes of each pool beside what was going: nothing goes by choice beyond the budget.
 func withinBudgets(x shift) *random.Breach {
-	before, goes := budget.Of(x.s, false), map[string]int{}
+	before, goes, repaired := budget.Of(x.s, false), map[string]int{}, map[string]int{}
 	for _, cmd := range x.d.Commands {
 		for _, n := range cmd.Nodes {
 			a := before.Of(n.Pool)
+			if n.Initialized && cmd.Reason == status.ReasonUnhealthy {
+				repaired[n.Pool]++
+				if out := a.Consuming(cmd.Reason) + repaired[n.Pool]; out > a.Allowed[cmd.Reason] {
+					return breach("repair", "%d nodes of pool %s are repaired with %s\n%s", out, n.Pool, n.Name, x.d)
+				}
+			}
 			if n.Initialized && isReady(n) { // else it counted before
 				goes[n.Pool]++
 			}
-			if out := a.Disrupting + goes[n.Pool]; !must(cmd.Reason) && out > a.Allowed[cmd.Reason] {
+			if out := a.Consuming(cmd.Reason) + goes[n.Pool]; !must(cmd.Reason) && out > a.Allowed[cmd.Reason] {
 				return breach("budget", "%d nodes of pool %s are out with %s, %d may be\n%s", out, n.Pool, n.Name, a.Allowed[cmd.Reason], x.d)
 			}
 		}
@@ -184,7 +194,7 @@ func firstCall(x shift) *random.Breach {
 			continue
 		}
 		for _, other := range budget.Reasons {
-			if takes[n.Pool][other] {
+			if other != status.ReasonUnhealthy && takes[n.Pool][other] { // repair always comes first
 				return breach("turn", "it is the turn of %s, and %s waits for %s\n%s", x.first, n.Name, other, x.d)
 			}
 		}

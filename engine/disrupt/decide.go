@@ -19,7 +19,11 @@ func Decide(s *model.Snapshot, o Options, from Cursor) Decision {
 	d := Decision{Cursor: from}
 	waits := false
 	for _, proposed := range []bool{false, true} {
-		st = methods.Repair(st, st.Due(status.ReasonUnhealthy, proposed))
+		if due := st.Due(status.ReasonUnhealthy, proposed); o.LegacyRepair {
+			st = methods.RepairByForce(st, due)
+		} else {
+			st = methods.Repair(st, due)
+		}
 		st = methods.Expire(st, st.Due(status.ReasonExpired, proposed))
 		for i := range voluntary {
 			switch reason := voluntary[(i+from.Turn)%len(voluntary)]; reason {

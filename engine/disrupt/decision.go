@@ -13,9 +13,6 @@ import (
 // it.
 type Options = problem.Options
 
-// A RepairPolicy says that a node is repaired once its condition Type has had the value Status for Toleration.
-type RepairPolicy = problem.RepairPolicy
-
 // A Cursor is the state that one decision passes to the next. It may be lost: the zero Cursor only makes some nodes
 // stay longer.
 type Cursor struct {

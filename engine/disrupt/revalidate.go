@@ -17,7 +17,8 @@ import (
 // deleted.
 //
 // A node that is removed as empty must still be empty, and no pod may be assigned to it. All pods of the other nodes
-// must fit on existing nodes, which include the replacements. Forced disruption is always valid.
+// must fit on existing nodes, which include the replacements. Pods of a node that is terminated first need not fit. Forced
+// disruption is always valid.
 func Revalidate(s *model.Snapshot, marked []*model.Node, o pack.Options) map[string]model.Verdict {
 	verdicts := map[string]model.Verdict{}
 	var empty, moving []*model.Node
@@ -31,7 +32,7 @@ func Revalidate(s *model.Snapshot, marked []*model.Node, o pack.Options) map[str
 		verdicts[n.Name] = v
 		pool, exists := s.Pool(n.Pool)
 		switch {
-		case !v.OK():
+		case !v.OK() || status.TerminatesFirst(n):
 		case reason == apiv1.DisruptionReasonEmpty:
 			empty = append(empty, n)
 		case !status.Forced(reason) && exists && !pool.Static():

@@ -60,5 +60,5 @@ func SpareOf(pod *corev1.Pod, now time.Time) Spare {
 
 func toleratesDisruption(pod *corev1.Pod) bool {
 	taint := apiv1.DisruptedNoScheduleTaint()
-	return schedulingcorev1.TolerationsTolerateTaint(logr.Discard(), pod.Spec.Tolerations, &taint, false)
+	return schedulingcorev1.TolerationsTolerateTaint(logr.Discard(), pod.Spec.Tolerations, &taint, true)
 }

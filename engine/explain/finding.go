@@ -78,10 +78,10 @@ func New(s *model.Snapshot, labels apiv1.LabelRules) *Explainer {
 // Refusal returns a finding for each reason of the refusal, fewest obstacles first.
 func (e *Explainer) Refusal(r model.Refusal) []Finding { return e.findings(r.Pods[0], r.Reasons) }
 
-// The bounds of Brief: pools that are explained, and bytes of the text.
+// The bounds of Brief: pools that are explained, and bytes of the text. With the words before it, an event has at most 1,024.
 const (
 	mostPools = 3
-	mostBytes = 1024
+	mostBytes = 1000
 )
 
 // Brief returns the refusal in one line for an event: the nearest pools, each with its fix, and the number of the

@@ -44,8 +44,16 @@ func (e *Explainer) taints(pod *model.Pod, pool *model.Pool) []Obstacle {
 func tolerated(tolerations []corev1.Toleration, t corev1.Taint) bool {
 	return slices.ContainsFunc(tolerations, func(have corev1.Toleration) bool {
 		return (have.Effect == "" || have.Effect == t.Effect) && (have.Key == "" || have.Key == t.Key) &&
-			(have.Operator == corev1.TolerationOpExists || have.Key != "" && have.Value == t.Value)
+			(have.Operator == corev1.TolerationOpExists || have.Key != "" && toleratesValue(have, t))
 	})
+}
+
+// toleratesValue reports whether a toleration that needs a value admits that of the taint.
+func toleratesValue(have corev1.Toleration, t corev1.Taint) bool {
+	if have.Operator == "" || have.Operator == corev1.TolerationOpEqual {
+		return have.Value == t.Value
+	}
+	return model.ToleratesNumber(have, t)
 }
 
 // terms returns the label requirements of the pod: its node selector with each of its required node affinity terms.
@@ -113,6 +121,7 @@ func meeting(types []*model.InstanceType, reqs require.Set) []*model.InstanceTyp
 func (e *Explainer) conflict(want require.Requirement, pool *model.Pool) (Obstacle, bool) {
 	key := want.Key()
 	have, ok := pool.Requirements.Normalize(e.labels.Aliases).Get(key)
+	own, labelled := pool.Labels[key]
 	o := Obstacle{rule: model.RuleLabels}
 	switch {
 	case want.Empty() && !want.MayBeAbsent():
@@ -120,8 +129,8 @@ func (e *Explainer) conflict(want require.Requirement, pool *model.Pool) (Obstac
 		o.Fix = "remove one of them"
 	case ok && have.Overlaps(want):
 		return Obstacle{}, false
-	case ok && pool.Labels[key] != "":
-		o.Why = fmt.Sprintf("requires %s, but nodes of the NodePool have [%s]", want, pool.Labels[key])
+	case ok && labelled:
+		o.Why = fmt.Sprintf("requires %s, but nodes of the NodePool have [%s]", want, quotedIfEmpty(own))
 		o.Fix = fixOwnLabel(key, want, pool)
 	case ok:
 		o.Why = fmt.Sprintf("requires %s, but the NodePool allows %s", want, values(have))
@@ -153,8 +162,9 @@ func fixOwnLabel(key string, want require.Requirement, pool *model.Pool) string 
 
 // allow returns the fix that makes the requirement of the pool allow the values.
 func allow(have require.Requirement, values string, pool *model.Pool) string {
+	_, labelled := pool.Labels[have.Key()]
 	switch {
-	case pool.Labels[have.Key()] != "":
+	case labelled:
 		return fmt.Sprintf("add a NodePool with label %s: %s in spec.template.metadata.labels", have.Key(), values)
 	case have.Operator() == corev1.NodeSelectorOpIn:
 		return fmt.Sprintf("add %s to requirement %s of NodePool %s", values, have.Key(), pool.Name)
@@ -173,6 +183,7 @@ func (e *Explainer) known(pool *model.Pool) []string {
 // wanted returns the values that a requirement of a pod allows, for a fix.
 func wanted(r require.Requirement) string {
 	if list := r.Values(); r.Operator() == corev1.NodeSelectorOpIn && len(list) > 0 {
+		list[0] = quotedIfEmpty(list[0]) // the empty value sorts first
 		return some(list)
 	}
 	return "a value " + values(r)
@@ -181,10 +192,13 @@ func wanted(r require.Requirement) string {
 // label returns a label that meets the requirement.
 func label(r require.Requirement) string {
 	if v, ok := r.Any(); ok {
-		return r.Key() + ": " + v
+		return r.Key() + ": " + quotedIfEmpty(v)
 	}
 	return r.Key()
 }
+
+// quotedIfEmpty returns a label value as it is shown: the empty value as "".
+func quotedIfEmpty(value string) string { return cmp.Or(value, `""`) }
 
 // noType returns why no instance type of the pool matches a term that does not conflict with the pool's requirements.
 func (e *Explainer) noType(term require.Set, pool *model.Pool, all []*model.InstanceType) Obstacle {

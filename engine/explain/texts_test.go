@@ -56,10 +56,15 @@ var verdicts = []model.Verdict{
 	{Rule: model.RuleBudget, Key: "default", Subject: "1"},
 	{Rule: model.RuleNotReady},
 	{Rule: model.RuleDisrupted},
+	{Rule: model.RuleDisrupted, Cause: model.CauseRebooting},
+	{Rule: model.RuleUnhealthy, Cause: model.CauseDoNotRepair, Subject: "node is unhealthy, and has annotation karpenter.sh/do-not-repair"},
+	{Rule: model.RuleUnhealthy, Cause: model.CauseNoDrainBound,
+		Subject: "node is unhealthy, but its drain has no time limit (terminationGracePeriod) and is blocked: pod shop/a has annotation karpenter.sh/do-not-disrupt"},
 	{Rule: model.RuleAnnotation, Subject: "pod shop/a"},
 	{Rule: model.RulePolicy, Cause: model.CauseNoNodePool, Key: "default"},
 	{Rule: model.RulePolicy, Cause: model.CausePaused},
 	{Rule: model.RulePolicy, Cause: model.CausePoolPaused, Key: "default"},
+	{Rule: model.RulePolicy, Cause: model.CauseZoneShifted, Key: "default", Subject: "us-east-1a"},
 	{Rule: model.RulePolicy, Cause: model.CauseBackoff, Key: "default", Subject: "2026-01-01T00:00:00Z"},
 	{Rule: model.RulePolicy, Cause: model.CauseRateLimit},
 	{Rule: model.RulePolicy, Cause: model.CauseStatic, Key: "default"},
@@ -108,7 +113,7 @@ func TestTextsOfVerdicts(t *testing.T) {
 		seen[fmt.Sprint(v.Rule)] = true
 	}
 	for rule := model.RuleNoPool; rule <= model.RuleBuffer; rule++ {
-		if rule != model.RuleNoPlace && rule != model.RulePrice && rule != model.RuleUnhealthy && !seen[fmt.Sprint(rule)] {
+		if rule != model.RuleNoPlace && rule != model.RulePrice && !seen[fmt.Sprint(rule)] {
 			t.Errorf("no sample of rule %d", rule)
 		}
 	}

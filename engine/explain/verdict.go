@@ -3,6 +3,7 @@ package explain
 import (
 	"fmt"
 
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/units"
 )
@@ -84,6 +85,8 @@ func fixNode(v model.Verdict) (text string, known bool) {
 		}
 	case model.RuleAnnotation:
 		return "remove the annotation", true
+	case model.RuleUnhealthy:
+		return fixUnhealthy(v)
 	case model.RulePDB:
 		if v.Cause == model.CauseManyPDBs {
 			return "change the selectors so that only one of them matches", true
@@ -96,13 +99,24 @@ func fixNode(v model.Verdict) (text string, known bool) {
 		return fmt.Sprintf("widen spec.template.spec.requirements of NodePool %q", v.Key), true
 	case model.RulePayback:
 		if v.Cause != model.CauseBalanced {
-			return fmt.Sprintf("raise annotation ext.karpenter.sh/payback-period of NodePool %q, or lower ext.karpenter.sh/eviction-cost",
-				v.Key), true
+			return fmt.Sprintf("raise annotation %s of NodePool %q, or lower %s", apiv1.PaybackPeriodAnnotationKey, v.Key,
+				apiv1.EvictionCostAnnotationKey), true
 		}
 	case model.RulePolicy:
 		return fixPolicy(v)
 	}
 	return "", false
+}
+
+// fixUnhealthy returns the fix of RuleUnhealthy.
+func fixUnhealthy(v model.Verdict) (text string, known bool) {
+	switch v.Cause {
+	case model.CauseDoNotRepair:
+		return "remove the annotation", true
+	case model.CauseNoDrainBound:
+		return "move the pod away, or set spec.template.spec.terminationGracePeriod of the NodePool for future nodes", true
+	}
+	return "find the common cause of the unhealthy nodes", true
 }
 
 // fixPolicy returns the fix of RulePolicy.
@@ -113,7 +127,7 @@ func fixPolicy(v model.Verdict) (text string, known bool) {
 	case model.CausePaused:
 		return "unset --pause-disruption and pause-disruption in ConfigMap karpenter-throttle", true
 	case model.CausePoolPaused:
-		return fmt.Sprintf("remove annotation ext.karpenter.sh/disruption-paused of NodePool %q", v.Key), true
+		return fmt.Sprintf("remove annotation %s of NodePool %q", apiv1.DisruptionPausedAnnotationKey, v.Key), true
 	case model.CauseNever:
 		return fmt.Sprintf("set spec.disruption.consolidateAfter of NodePool %q to a duration", v.Key), true
 	case model.CauseWhenEmpty:

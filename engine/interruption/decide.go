@@ -85,11 +85,11 @@ func (s notices) about(claim *apiv1.NodeClaim) (found model.Notice, ok bool) {
 
 // actionFor returns the action that responses define for the notice.
 func actionFor(claim *apiv1.NodeClaim, node *corev1.Node, n model.Notice, now time.Time) Action {
-	r := responses[urgency(n.Kind)]
+	r := responses[urgency(n.Kind)].to(n)
 	a := Action{Claim: claim, Node: node, Notice: n, Unavailable: r.unavailable, Delete: r.end != keep}
 	if r.reason != "" {
 		a.Told = Event{Type: corev1.EventTypeWarning, Reason: r.reason, Message: n.Message}
-		if r.end == keep {
+		if r.end == keep || n.Kind == model.NoticeRebalance {
 			a.Told.Type = corev1.EventTypeNormal
 		}
 	}

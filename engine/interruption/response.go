@@ -31,8 +31,8 @@ const (
 type response struct {
 	kind model.NoticeKind
 	end  end
-	// reason is the reason of the event about the notice, empty for no event. Its type is Warning unless the claim
-	// stays.
+	// reason is the reason of the event about the notice, empty for no event. Its type is Warning, but Normal if the claim
+	// stays and for a rebalance recommendation.
 	reason string
 	// unavailable is the capacity type that has no capacity any more for the instance's type and zone, empty for none.
 	unavailable string
@@ -50,6 +50,15 @@ var responses = []response{
 	{model.NoticeSpotInterrupted, drain, ReasonSpotInterrupted, apiv1.CapacityTypeSpot},
 	{model.NoticeInstanceFailed, force, ReasonInstanceUnhealthy, ""},
 	{model.NoticeHostFailed, force, ReasonInstanceUnhealthy, ""},
+}
+
+// to returns the response to one notice: with Act, a node with an elevated risk of interruption is treated as if it were
+// interrupted.
+func (r response) to(n model.Notice) response {
+	if n.Kind == model.NoticeRebalance && n.Act {
+		r.end, r.unavailable = drain, apiv1.CapacityTypeSpot
+	}
+	return r
 }
 
 // urgency returns the index of the kind in responses, -1 if it is unknown.

@@ -35,6 +35,7 @@ type notice struct {
 	Instance string           `json:"instance"`
 	Node     string           `json:"node"`
 	Message  string           `json:"message"`
+	Act      bool             `json:"act"`
 }
 
 // TestScenarios decides on the notices of each file under testdata/scenario. To add a behaviour, add a file; to accept a
@@ -67,7 +68,7 @@ func load(t *testing.T, noticeData, claimData []byte) State {
 		t.Fatal(err)
 	}
 	for _, n := range list {
-		s.Notices = append(s.Notices, model.Notice{Kind: n.Kind, Instance: n.Instance, Node: n.Node, Message: n.Message})
+		s.Notices = append(s.Notices, model.Notice{Kind: n.Kind, Instance: n.Instance, Node: n.Node, Message: n.Message, Act: n.Act})
 	}
 	var claims []claim
 	if err := yaml.UnmarshalStrict(claimData, &claims); err != nil {

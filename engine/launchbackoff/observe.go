@@ -155,7 +155,7 @@ func untolerated(n *model.Node, o *corev1.Pod) string {
 		switch {
 		case t.Effect == corev1.TaintEffectPreferNoSchedule, strings.HasPrefix(t.Key, "node.kubernetes.io/"),
 			strings.HasPrefix(t.Key, "karpenter.sh/"):
-		case !schedulingcorev1.TolerationsTolerateTaint(logr.Discard(), o.Spec.Tolerations, &t, false):
+		case !schedulingcorev1.TolerationsTolerateTaint(logr.Discard(), o.Spec.Tolerations, &t, true):
 			return t.ToString()
 		}
 	}

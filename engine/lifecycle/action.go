@@ -57,12 +57,13 @@ type DeleteReason string
 
 // The reasons for deleting a claim.
 const (
-	DeleteLaunchTimeout        DeleteReason = "launch_timeout"
-	DeleteRegistrationTimeout  DeleteReason = "registration_timeout"
-	DeleteInsufficientCapacity DeleteReason = "insufficient_capacity"
-	DeleteNodeClassNotReady    DeleteReason = "nodeclass_not_ready"
-	DeleteGarbageCollected     DeleteReason = "garbage_collected"
-	DeleteExpired              DeleteReason = "expired"
+	DeleteLaunchTimeout         DeleteReason = "launch_timeout"
+	DeleteRegistrationTimeout   DeleteReason = "registration_timeout"
+	DeleteInitializationTimeout DeleteReason = "initialization_timeout"
+	DeleteInsufficientCapacity  DeleteReason = "insufficient_capacity"
+	DeleteNodeClassNotReady     DeleteReason = "nodeclass_not_ready"
+	DeleteGarbageCollected      DeleteReason = "garbage_collected"
+	DeleteExpired               DeleteReason = "expired"
 )
 
 // Delete deletes the claim. Its finalizer then leads to the usual termination.

@@ -2,19 +2,23 @@ package lifecycle
 
 import (
 	"fmt"
+	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// initialize sets the condition Initialized once the node is ready. There is no timeout: pods may run on a registered
-// node, so only repair and expiry remove it.
+// initialize sets the condition Initialized once the node is ready. It deletes the claim after InitializationTimeout if
+// the node runs no pods. A node that does is removed by repair and expiry only.
 func initialize(v View) (j Judgement) {
 	reason, message := unready(v)
 	if reason != "" {
 		j.waits(apiv1.ConditionTypeInitialized, reason, message)
+		j.abandon(v)
 		return j
 	}
 	action := Initialize{Node: v.Nodes[0].Name, Labels: map[string]string{apiv1.NodeInitializedLabelKey: "true"}}
@@ -24,6 +28,35 @@ func initialize(v View) (j Judgement) {
 	j.do(action)
 	j.holds(apiv1.ConditionTypeInitialized)
 	return j
+}
+
+// abandon deletes the claim if InitializationTimeout has passed and its node runs no pods. Otherwise it sets Requeue to the
+// remaining time, or to recheckPods if pods may run there.
+func (j *Judgement) abandon(v View) {
+	left := InitializationTimeoutAt(v.Claim).Sub(v.Now)
+	switch {
+	case left > 0:
+		j.Requeue = left
+	case len(v.Nodes) > 1 || slices.ContainsFunc(v.Pods, occupies):
+		j.Requeue = recheckPods
+	default:
+		j.do(Delete{DeleteInitializationTimeout})
+	}
+}
+
+// recheckPods is how soon a node that is not initialized in time is looked at again because pods run on it.
+const recheckPods = 10 * time.Minute
+
+// InitializationTimeoutAt returns when a registered claim is deleted if its node is not initialized and runs no pods.
+func InitializationTimeoutAt(claim *apiv1.NodeClaim) time.Time {
+	c := condition.Get(claim, apiv1.ConditionTypeRegistered)
+	return c.LastTransitionTime.Add(InitializationTimeout)
+}
+
+// occupies reports whether the pod keeps its node: it is not ended, and no DaemonSet or static pod.
+func occupies(pod *corev1.Pod) bool {
+	p := model.Pod{Object: pod}
+	return !p.Terminal() && !p.Daemon() && !p.Mirror()
 }
 
 // awaitsTurn reports whether the claim is one of several replacements of a command, whose pods move stage by stage. Its

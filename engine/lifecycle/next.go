@@ -14,6 +14,9 @@ const (
 	LaunchTimeout = 5 * time.Minute
 	// RegistrationTimeout is the age at which a claim without a registered node is deleted.
 	RegistrationTimeout = 15 * time.Minute
+	// InitializationTimeout is how long after its registration a claim whose node is not initialized is deleted, if the node
+	// runs no pods.
+	InitializationTimeout = time.Hour
 )
 
 // Next returns the next step for the claim.
@@ -29,6 +32,8 @@ func Next(v View) Judgement {
 		return launch(v)
 	case !condition.IsTrue(v.Claim, apiv1.ConditionTypeRegistered):
 		return register(v)
+	case condition.IsTrue(v.Claim, apiv1.ConditionTypeRebooting):
+		return Judgement{} // initialized again after the reboot
 	case !condition.IsTrue(v.Claim, apiv1.ConditionTypeInitialized):
 		return initialize(v)
 	}

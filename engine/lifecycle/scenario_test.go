@@ -74,6 +74,7 @@ func answer(t *testing.T, ar *txtar.Archive) string {
 		v := View{Now: now, Claim: claim, Nodes: nodes, DRA: q.DRA,
 			Hook: Hook{Wait: q.Hook.Wait.Duration, Labels: q.Hook.Labels, Err: q.Hook.Err}}
 		read(t, ar, "slices.yaml", &v.Slices)
+		v.Pods = pods
 		if q.InstanceGone {
 			v.Instance = InstanceGone
 		}

@@ -20,6 +20,8 @@ type View struct {
 	Hook Hook
 	// Instance is the result of the last EndInstance in this pass.
 	Instance InstanceState
+	// Pods are the pods of the claim's node. They are needed only after InitializationTimeoutAt.
+	Pods []*corev1.Pod
 	// DRA says that DRA drivers must publish their devices before the node is initialized. Slices are the
 	// ResourceSlices of the claim's node, in any order.
 	DRA    bool

@@ -26,7 +26,24 @@ type Command struct {
 	Saves float64
 	// Force removes the nodes with all their pods, because the nodes no longer work.
 	Force bool
+	// TerminateFirst is why Nodes are terminated although some of their pods have no other place yet. It is empty for
+	// all other commands. Capacity for these pods is launched when the nodes are gone, and is not part of the command.
+	TerminateFirst string
+	// Repair is set if the reason is Unhealthy and the command is not forced.
+	Repair *Repair
 }
+
+// The values of Command.TerminateFirst.
+const (
+	// TerminateFirstReservation means that all capacity reservations that could be used are full, and that the node runs
+	// in one of them.
+	TerminateFirstReservation = "no-reserved-capacity"
+	// TerminateFirstLimit means that the static NodePool is at its limit of nodes.
+	TerminateFirstLimit = "static-at-limit"
+)
+
+// Reboots reports whether the command reboots its node and does not remove it.
+func (c *Command) Reboots() bool { return c.Repair != nil && c.Repair.Reboot }
 
 // A Blocked is a node that disruption considered but does not remove, with the reason.
 type Blocked struct {
@@ -37,9 +54,14 @@ type Blocked struct {
 	Worth float64
 }
 
-// Decision returns "replace" or "delete", for metrics and events.
+// Decision returns "replace", "delete", "reboot" or "terminate-first", for metrics and events.
 func (c *Command) Decision() string {
-	if len(c.Replacements) > 0 {
+	switch {
+	case c.Reboots():
+		return "reboot"
+	case c.TerminateFirst != "":
+		return "terminate-first"
+	case len(c.Replacements) > 0:
 		return "replace"
 	}
 	return "delete"
@@ -80,6 +102,14 @@ func (c Command) String() string {
 		slices.Sort(with)
 		fmt.Fprintf(&b, " by %s", strings.Join(with, ", "))
 	}
-	fmt.Fprintf(&b, " (%s, saves $%.4f/h)", c.Reason, c.Saves)
+	if c.Reboots() {
+		fmt.Fprintf(&b, " (%s)", c.Reason)
+		return b.String()
+	}
+	b.WriteString(" (" + string(c.Reason))
+	if c.TerminateFirst != "" {
+		b.WriteString(", " + c.TerminateFirst)
+	}
+	fmt.Fprintf(&b, ", saves $%.4f/h)", c.Saves)
 	return b.String()
 }

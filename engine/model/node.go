@@ -31,7 +31,7 @@ type Node struct {
 	Capacity, Allocatable Resources
 	Registered            bool
 	Initialized           bool
-	// Deleting says that the node, its claim or its instance is being deleted. Its pods then need another place.
+	// Deleting says that the Node object, its claim or its instance is being deleted. Its pods then need another place.
 	Deleting bool
 	// Pods are the bound pods that still use resources, in key order.
 	Pods []*Pod
@@ -88,6 +88,11 @@ func (n *Node) Reserved() bool {
 	})
 }
 
+// Rebooting reports whether repair reboots n. Its pods stay, and its capacity returns.
+func (n *Node) Rebooting() bool {
+	return n.Claim != nil && condition.IsTrue(n.Claim, apiv1.ConditionTypeRebooting)
+}
+
 // newNode merges a node, its claim and the pods bound to it. It returns nil if both are missing, or if only the node
 // exists although a NodePool manages it, and its provider ID is not known yet.
 func newNode(object *corev1.Node, claim *apiv1.NodeClaim, pods []*Pod) *Node {
@@ -96,6 +101,7 @@ func newNode(object *corev1.Node, claim *apiv1.NodeClaim, pods []*Pod) *Node {
 	}
 	n := &Node{Object: object, Claim: claim}
 	n.identify()
+	n.Deleting = deleting(object, claim)
 	if claim == nil && n.Pool != "" && object.Spec.ProviderID == "" {
 		return nil
 	}
@@ -119,7 +125,6 @@ func (n *Node) identify() {
 	if n.Claim == nil {
 		n.Name, n.Labels = n.Object.Name, n.Object.Labels
 		n.Registered, n.Initialized = true, true
-		n.Deleting = n.Object.DeletionTimestamp != nil
 		n.Pool = n.Labels[apiv1.NodePoolLabelKey]
 		if n.Pool != "" {
 			n.Registered = n.Labels[apiv1.NodeRegisteredLabelKey] == "true"
@@ -128,13 +133,22 @@ func (n *Node) identify() {
 		return
 	}
 	n.Name, n.Labels = n.Claim.Name, n.Claim.Labels
-	n.Deleting = n.Claim.DeletionTimestamp != nil || condition.IsTrue(n.Claim, apiv1.ConditionTypeInstanceTerminating)
 	n.Pool = n.Claim.Labels[apiv1.NodePoolLabelKey]
 	if n.Object == nil || n.Object.Labels[apiv1.NodeRegisteredLabelKey] != "true" {
 		return
 	}
 	n.Name, n.Labels, n.Registered = n.Object.Name, n.Object.Labels, true
 	n.Initialized = n.Object.Labels[apiv1.NodeInitializedLabelKey] == "true"
+}
+
+// deleting reports whether the Node object, the claim or the instance is being deleted; either object may be nil. A
+// claim is deleted shortly after its Node object, so one of the two is enough.
+func deleting(object *corev1.Node, claim *apiv1.NodeClaim) bool {
+	if object != nil && object.DeletionTimestamp != nil {
+		return true
+	}
+	return claim != nil &&
+		(claim.DeletionTimestamp != nil || condition.IsTrue(claim, apiv1.ConditionTypeInstanceTerminating))
 }
 
 // measure sets Capacity and Allocatable. Until the node is initialized, amounts that it does not report yet are those
@@ -178,7 +192,7 @@ func (n *Node) taints() []corev1.Taint {
 	default:
 		all = n.Object.Spec.Taints
 	}
-	if !n.Initialized {
+	if !n.Initialized || n.Rebooting() {
 		all = slices.DeleteFunc(slices.Clone(all), n.passing)
 	}
 	if n.Reserved() { // a staged move removes the taint before it sends pods
@@ -193,9 +207,9 @@ func (n *Node) taints() []corev1.Taint {
 	return all
 }
 
-// passing reports whether t is removed automatically before n is initialized.
+// passing reports whether t is removed automatically before n is initialized, for the first time or after a reboot.
 func (n *Node) passing(t corev1.Taint) bool {
-	if apiv1.IsEphemeralTaint(t) {
+	if apiv1.IsEphemeralTaint(t) || t.Key == apiv1.RebootingTaintKey {
 		return true
 	}
 	return n.Claim != nil && slices.ContainsFunc(n.Claim.Spec.StartupTaints, func(s corev1.Taint) bool {

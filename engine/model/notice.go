@@ -12,6 +12,8 @@ type Notice struct {
 	Node string
 	// Time is the time of the event, zero if the cloud does not report it.
 	Time time.Time
+	// Act means that a notice that is usually only reported is acted on, because the settings of the provider ask for it.
+	Act bool
 	// Message describes the event in the cloud's words. Users see it in an event.
 	Message string
 }

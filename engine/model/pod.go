@@ -162,19 +162,34 @@ func groupOf(apiVersion string) string {
 	return ""
 }
 
-// Provisionable reports whether the pod needs a node: kube-scheduler has marked it unschedulable. Pods of DaemonSets
-// and static pods are excluded.
+// OptsOut reports whether the pod excludes nodes of every NodePool: each term of its required node affinity says
+// karpenter.sh/nodepool DoesNotExist.
+func (p *Pod) OptsOut() bool {
+	a := p.Object.Spec.Affinity
+	if a == nil || a.NodeAffinity == nil || a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return false
+	}
+	terms := a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
+	return len(terms) > 0 && !slices.ContainsFunc(terms, func(t corev1.NodeSelectorTerm) bool {
+		return !slices.ContainsFunc(t.MatchExpressions, func(r corev1.NodeSelectorRequirement) bool {
+			return r.Key == apiv1.NodePoolLabelKey && r.Operator == corev1.NodeSelectorOpDoesNotExist
+		})
+	})
+}
+
+// Provisionable reports whether the pod needs a node: kube-scheduler has marked it unschedulable. Pods of DaemonSets,
+// static pods and pods that opt out are excluded.
 //
 // Upstream Karpenter also excludes pods that are nominated to a node. Here a nomination is only a hint
 // (Snapshot.PromiseOf), because pods are also nominated to nodes that may never start.
 func (p *Pod) Provisionable() bool {
-	return !p.Bound() && !p.Terminal() && !p.Terminating() && unschedulable(p.Object) && !p.Daemon() && !p.Mirror()
+	return !p.Bound() && !p.Terminal() && !p.Terminating() && unschedulable(p.Object) && !p.Daemon() && !p.Mirror() && !p.OptsOut()
 }
 
 // Unjudged reports whether no scheduler has tried the pod yet: it has no condition PodScheduled. Pods of DaemonSets,
-// static pods and pods with scheduling gates are excluded.
+// static pods, pods that opt out and pods with scheduling gates are excluded.
 func (p *Pod) Unjudged() bool {
-	return !p.Bound() && !p.Terminal() && !p.Terminating() && !p.Daemon() && !p.Mirror() && len(p.Object.Spec.SchedulingGates) == 0 &&
+	return !p.Bound() && !p.Terminal() && !p.Terminating() && !p.Daemon() && !p.Mirror() && len(p.Object.Spec.SchedulingGates) == 0 && !p.OptsOut() &&
 		!slices.ContainsFunc(p.Object.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodScheduled })
 }
 

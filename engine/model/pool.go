@@ -54,11 +54,16 @@ func (p *Pool) Static() bool { return p.Object.Spec.Replicas != nil }
 
 // Usable returns the reason why the pool cannot launch nodes for pods. The verdict is OK if it can.
 func (p *Pool) Usable() Verdict {
-	switch {
-	case p.Object.DeletionTimestamp != nil:
-		return Verdict{Rule: RulePool, Cause: CauseDeleting}
-	case p.Static():
+	if p.Static() && p.Object.DeletionTimestamp == nil {
 		return Verdict{Rule: RulePool, Cause: CauseStatic, By: *p.Object.Spec.Replicas}
+	}
+	return p.Ready()
+}
+
+// Ready returns a refusal if the pool is being deleted, or if its condition Ready is not True.
+func (p *Pool) Ready() Verdict {
+	if p.Object.DeletionTimestamp != nil {
+		return Verdict{Rule: RulePool, Cause: CauseDeleting}
 	}
 	v := Verdict{Rule: RulePool, Cause: CauseNotReady, Hint: "kubectl describe nodepool " + p.Name + ", see the conditions"}
 	for _, c := range p.Object.Status.Conditions {

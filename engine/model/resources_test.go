@@ -7,9 +7,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
 // Requests round up and capacities down, so that rounding never makes a pod fit that does not.
@@ -117,27 +114,6 @@ func TestArithmeticSaturates(t *testing.T) {
 			if got, want := a.Times(w)["cpu"], exact(new(big.Int).Mul(x, big.NewInt(w))); got != want {
 				t.Errorf("%d * %d = %d, want %d", v, w, got, want)
 			}
-		}
-	}
-}
-
-func TestOversized(t *testing.T) {
-	s := Compile(Delta{Pools: []*apiv1.NodePool{{ObjectMeta: metav1.ObjectMeta{Name: "p"}}}, Types: map[string][]*InstanceType{
-		"p": {{Name: "vast", Capacity: Resources{"example.com/store": 1 << 50}}},
-	}})
-	for _, tt := range []struct {
-		requests Resources
-		want     string
-	}{
-		{Resources{"cpu": 1000, "memory": MaxRequest}, "fits"},
-		{Resources{"example.com/store": 1 << 50}, "fits"},
-		{Resources{"example.com/store": 1<<50 + 1}, "requests 1P example.com/store, which no node can have"},
-		{Resources{"cpu": MaxAmount, "memory": MaxAmount}, "requests more than 9T cpu, which no node can have"},
-		{Resources{"cpu": 1, "memory": 1 << 44}, "requests 16Ti memory, which no node can have"},
-		{Resources{"hugepages-2Mi": MaxAmount}, "requests more than 8Pi hugepages-2Mi, which no node can have"},
-	} {
-		if got := s.Oversized(tt.requests).String(); got != tt.want {
-			t.Errorf("%v: %s, want %s", tt.requests, got, tt.want)
 		}
 	}
 }

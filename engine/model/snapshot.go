@@ -120,6 +120,9 @@ func (s *Snapshot) NodeByName(name string) (*Node, bool) {
 	return nil, false
 }
 
+// RawNode returns the Node object with the name, also while only its claim counts.
+func (s *Snapshot) RawNode(name string) (*corev1.Node, bool) { return s.raw.nodes.get(name) }
+
 // Pods returns all pods in key order.
 func (s *Snapshot) Pods() []*Pod { return s.raw.pods.values() }
 

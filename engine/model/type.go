@@ -33,14 +33,24 @@ type Offering struct {
 	CapacityType string
 	// Price is in dollars per hour.
 	Price float64
-	// Available is false if the cloud has no capacity, or if the offering cannot be used (no subnet, no price).
+	// Available is false if the cloud has no capacity, or if the offering cannot be used (no subnet, no price). A reserved
+	// offering is available although its reservation is full: see Launchable.
 	Available bool
+	// Unpriced says that nothing but a missing price keeps the offering from being available. A NodeOverlay with a price
+	// makes it available.
+	Unpriced bool
 	// Requirements are the labels that this offering adds to the type's: zone, capacity type, zone id, reservation.
 	Requirements require.Set
 	// ReservationID is the capacity reservation of a reserved offering, empty for others.
 	ReservationID string
 	// ReservationCapacity is how many instances are left in the reservation.
 	ReservationCapacity int
+}
+
+// Launchable reports whether a node can be launched from the offering now: it is available, and if it is reserved, its
+// reservation has an instance left.
+func (o Offering) Launchable() bool {
+	return o.Available && (o.ReservationID == "" || o.ReservationCapacity > 0)
 }
 
 // Compare orders offerings of one type from most to least preferred: price, then zone, capacity type and reservation.
@@ -53,10 +63,10 @@ func (o Offering) Compare(p Offering) int {
 	)
 }
 
-// Cheapest returns the cheapest available offering of t that reqs allow, and false if there is none.
+// Cheapest returns the cheapest launchable offering of t that reqs allow, and false if there is none.
 func (t *InstanceType) Cheapest(reqs require.Set) (best Offering, ok bool) {
 	for _, o := range t.Offerings {
-		if !o.Available {
+		if !o.Launchable() {
 			continue
 		}
 		if _, fits := reqs.Intersects(o.Requirements); !fits {

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/units"
 )
 
@@ -70,7 +71,7 @@ const (
 	RulePayback          // the saving does not pay for the evictions: Subject
 	RuleUndo             // it would undo a recent move
 	RuleSpot             // too few cheaper spot types to choose from: Subject
-	RuleUnhealthy        // too many nodes are unhealthy to repair one: Subject
+	RuleUnhealthy        // the node is unhealthy and must not be repaired now: Subject
 	RuleNotDue           // no disruption reason applies to the node
 	RuleBuffer           // the free capacity of the node is reserved for the capacity buffer Subject
 )
@@ -105,15 +106,21 @@ const (
 	CauseNoNodePool  // RulePolicy: the NodePool does not exist
 	CausePaused      // RulePolicy: disruption is paused for all NodePools
 	CausePoolPaused  // RulePolicy: disruption of the NodePool is paused
+	CauseZoneShifted // RulePolicy: traffic is shifted away from zone Subject
 	CauseRateLimit   // RulePolicy: the bound of disrupted nodes per minute is reached
 	CauseNever       // RulePolicy: consolidateAfter is Never
 	CauseWhenEmpty   // RulePolicy: only empty nodes are consolidated, and the node runs pod Subject
 	CauseUnpriced    // RulePolicy: the price of Subject is not known
+	CauseOldPrices   // RulePolicy: the provider has not refreshed its prices since the start
 	CauseFeatureGate // RulePolicy, RuleSpot: a feature gate is off
 	CauseSurplus     // RulePolicy: the static NodePool has more nodes than replicas
 
 	CauseMoving    // RuleRecent: pods of an earlier disruption are moving
 	CauseGathering // RuleRecent: other nodes will be consolidatable within By
+
+	CauseRebooting    // RuleDisrupted: repair reboots the node
+	CauseDoNotRepair  // RuleUnhealthy: the node has annotation do-not-repair
+	CauseNoDrainBound // RuleUnhealthy: a pod blocks the drain, and nothing bounds it
 
 	CauseManyPDBs // RulePDB: several PodDisruptionBudgets select one pod
 
@@ -256,9 +263,12 @@ func (v Verdict) disruption() string {
 	case RuleNotReady:
 		return "node is not initialized"
 	case RuleDisrupted:
+		if v.Cause == CauseRebooting {
+			return "node is being rebooted by node repair"
+		}
 		return "node is already being disrupted"
 	case RuleAnnotation:
-		return v.Subject + " has annotation karpenter.sh/do-not-disrupt"
+		return v.Subject + " has annotation " + apiv1.DoNotDisruptAnnotationKey
 	case RulePolicy:
 		return v.policy()
 	case RuleNominated:
@@ -288,7 +298,9 @@ func (v Verdict) policy() string {
 	case CausePaused:
 		return "disruption is paused (--pause-disruption or ConfigMap karpenter-throttle)"
 	case CausePoolPaused:
-		return "disruption of " + pool + " is paused by annotation ext.karpenter.sh/disruption-paused"
+		return "disruption of " + pool + " is paused by annotation " + apiv1.DisruptionPausedAnnotationKey
+	case CauseZoneShifted:
+		return "a zonal shift away from zone " + v.Subject + " is active: no node there is disrupted voluntarily"
 	case CauseBackoff:
 		return "an earlier disruption was cancelled; next attempt not before " + v.Subject
 	case CauseRateLimit:
@@ -301,6 +313,8 @@ func (v Verdict) policy() string {
 		return pool + " consolidates empty nodes only (consolidationPolicy: WhenEmpty), and pod " + v.Subject + " runs here"
 	case CauseUnpriced:
 		return "price of " + v.Subject + " is unknown: the provider lists no such offering"
+	case CauseOldPrices:
+		return "prices are not current yet: the provider has not refreshed them since the controller started"
 	case CauseFeatureGate:
 		return pool + " is static and feature gate StaticCapacity is off"
 	case CauseSurplus:
@@ -321,4 +335,29 @@ func (v Verdict) recent() string {
 		return "condition Consolidatable of the NodeClaim is not True yet"
 	}
 	return "consolidateAfter (" + units.Period(time.Duration(v.By)) + ") has not elapsed since the last pod was added or removed"
+}
+
+// roughly prints a large amount with at most three digits, rounded down: 16Ti of memory, 9T cores.
+func roughly(name corev1.ResourceName, v int64) string {
+	base, units := int64(1000), []string{"", "k", "M", "G", "T", "P"}
+	switch {
+	case name == corev1.ResourceCPU:
+		v /= 1000
+	case name == corev1.ResourceMemory, name == corev1.ResourceEphemeralStorage, isHugePage(name):
+		base, units = 1024, []string{"", "Ki", "Mi", "Gi", "Ti", "Pi"}
+	}
+	unit := 0
+	for v >= base && unit < len(units)-1 {
+		v, unit = v/base, unit+1
+	}
+	return fmt.Sprintf("%d%s", v, units[unit])
+}
+
+// oversized returns the message of RuleOversized.
+func (v Verdict) oversized() string {
+	amount := roughly(v.Resource, v.By)
+	if v.By >= MaxAmount {
+		amount = "more than " + amount
+	}
+	return fmt.Sprintf("requests %s %s, which no node can have", amount, v.Resource)
 }

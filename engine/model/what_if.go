@@ -15,7 +15,8 @@ func (s *Snapshot) Without(nodes ...*Node) *Snapshot {
 				continue
 			}
 			back := p.Unbound()
-			e.setPod(back, back.Provisionable())
+			// A pod that opts out may run on a node that got its NodePool later. It keeps that node as other pods do.
+			e.setPod(back, back.Provisionable() || back.OptsOut())
 		}
 		if n.Object != nil {
 			e.removeNode(n.Object.Name)

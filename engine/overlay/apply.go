@@ -87,6 +87,7 @@ type place struct {
 type entry struct {
 	by     *change
 	price  float64
+	fixed  bool // the price does not depend on the one before
 	amount int64
 }
 
@@ -124,7 +125,7 @@ func (l *ledger) enterType(
 		for _, i := range matched {
 			at := place{pool: pool.Name, kind: t.Name, offering: i}
 			if old, taken := l.prices[at]; !taken {
-				mine.prices[at] = entry{by: c, price: c.price(t.Offerings[i].Price)}
+				mine.prices[at] = entry{by: c, price: c.price(t.Offerings[i].Price), fixed: c.fixed}
 			} else if old.by.weight == c.weight {
 				return conflict(old.by, "the price of "+t.Name+" in "+t.Offerings[i].Zone, pool)
 			}
@@ -184,6 +185,10 @@ func (l *ledger) price(t *model.InstanceType, pool string) {
 		if !t.PriceOverlaid {
 			t.PriceOverlaid, t.Offerings = true, slices.Clone(t.Offerings)
 		}
-		t.Offerings[i].Price = e.price
+		o := &t.Offerings[i]
+		o.Price = e.price
+		if e.fixed && o.Unpriced {
+			o.Available, o.Unpriced = true, false
+		}
 	}
 }

@@ -17,6 +17,7 @@ type change struct {
 	weight   int32
 	asks     require.Set
 	price    func(old float64) float64
+	fixed    bool // price ignores its argument
 	capacity model.Resources
 }
 
@@ -33,6 +34,7 @@ func changeOf(o *overlayv1alpha1.NodeOverlay) (*change, error) {
 	switch {
 	case o.Spec.Price != nil:
 		c.price, err = fixed(*o.Spec.Price)
+		c.fixed = true
 	case o.Spec.PriceAdjustment != nil:
 		c.price, err = adjusted(*o.Spec.PriceAdjustment)
 	}

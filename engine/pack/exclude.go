@@ -12,15 +12,15 @@ import (
 // Options.Leave and the pods with a request that no node can meet. The plan does not read refused pods at all, so they
 // cannot make it fail.
 func exclude(s *model.Snapshot, o Options, pods []*model.Pod) (rest []*model.Pod, refused []model.Refusal) {
-	oversized := map[uintptr]model.Verdict{} // by address of the map of requests, which equal pods share
+	verdicts := map[uintptr]model.Verdict{} // by address of the map of requests, which equal pods share
 	at := map[model.Verdict]int{}
 	rest = make([]*model.Pod, 0, len(pods))
 	for _, pod := range pods {
 		id := reflect.ValueOf(pod.Requests).Pointer()
-		v, known := oversized[id]
+		v, known := verdicts[id]
 		if !known {
-			v = s.Oversized(pod.Requests)
-			oversized[id] = v
+			v = oversized(s, pod.Requests)
+			verdicts[id] = v
 		}
 		if no, ok := o.Leave[pod.Key]; ok {
 			v = no

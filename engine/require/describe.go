@@ -48,8 +48,11 @@ func (r Requirement) words() string {
 	return strings.Join(parts, " and ")
 }
 
-// list returns the values separated by commas, at most shown of them.
+// list returns the values separated by commas, at most shown of them. The empty value is shown as "".
 func list(values []string) string {
+	if len(values) > 0 && values[0] == "" { // it sorts first
+		values = append([]string{`""`}, values[1:]...)
+	}
 	if len(values) <= shown {
 		return strings.Join(values, ", ")
 	}

@@ -234,6 +234,41 @@ func TestLongListsAreCutShort(t *testing.T) {
 	}
 }
 
+// The empty string is a value, which a missing label is not.
+func TestEmptyValue(t *testing.T) {
+	in, notIn := New("k", In, ""), New("k", NotIn, "")
+	for _, tt := range []struct {
+		name string
+		r    Requirement
+		has  bool
+		text string
+	}{
+		{"in", in, true, `k in [""]`},
+		{"in with another", New("k", In, "x", ""), true, `k in ["", x]`},
+		{"not in", notIn, false, `k not in [""]`},
+		{"exists", New("k", Exists), true, "k present"},
+		{"absent", New("k", DoesNotExist), false, "k absent"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if tt.r.Has("") != tt.has || tt.r.Overlaps(in) != tt.has {
+				t.Errorf("admits the empty value: %v, overlaps: %v, want %v", tt.r.Has(""), tt.r.Overlaps(in), tt.has)
+			}
+			if tt.r.String() != tt.text {
+				t.Errorf("text %q, want %q", tt.r, tt.text)
+			}
+		})
+	}
+	if both := in.Intersect(notIn); !both.Empty() || both.MayBeAbsent() {
+		t.Errorf("in and not in: %s", both)
+	}
+	if v, ok := NewSet(in).Labels()["k"]; !ok || v != "" {
+		t.Errorf("label %q, %v, want the empty value", v, ok)
+	}
+	if got := FromSpec(NewSet(in).Spec()); !got.Equal(NewSet(in)) {
+		t.Errorf("through a claim: %s", got)
+	}
+}
+
 func TestZeroRequirementAdmitsNothing(t *testing.T) {
 	var r Requirement
 	if !r.Empty() || r.MayBeAbsent() || r.Has("") || r.Key() != "" {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -94,6 +95,8 @@ type Type struct {
 	Out    []string          `json:"out,omitempty"`   // zone/capacity-type without capacity
 	// Reserved is how many instances a reservation in the first zone still holds; zero: there is none.
 	Reserved int `json:"reserved,omitempty"`
+	// Full says that there is a reservation in the first zone without an instance left.
+	Full bool `json:"full,omitempty"`
 	// Attach is how many volumes each driver attaches to a node of the type, as far as the cloud says so.
 	Attach map[string]int `json:"attach,omitempty"`
 }
@@ -110,13 +113,16 @@ type Node struct {
 	Starting     bool              `json:"starting,omitempty"` // launched, not registered
 	Joining      bool              `json:"joining,omitempty"`  // registered, not initialized
 	Deleting     bool              `json:"deleting,omitempty"`
-	Conditions   []string          `json:"conditions,omitempty"` // true ones of the claim
+	Conditions   []string          `json:"conditions,omitempty"` // true ones of the claim, as type or type/reason; or type=status/reason
 	Annotations  map[string]string `json:"annotations,omitempty"`
 	NotReady     bool              `json:"notReady,omitempty"`
-	Cordoned     bool              `json:"cordoned,omitempty"`
-	Attach       map[string]int32  `json:"attach,omitempty"` // how many volumes each driver may attach
-	Pods         []Pod             `json:"pods,omitempty"`
-	Life         Life              `json:"life,omitempty"`
+	// Health are conditions of the node, as type=status/reason, for HealthFor.
+	Health    []string         `json:"health,omitempty"`
+	HealthFor metav1.Duration  `json:"healthFor,omitempty"`
+	Cordoned  bool             `json:"cordoned,omitempty"`
+	Attach    map[string]int32 `json:"attach,omitempty"` // how many volumes each driver may attach
+	Pods      []Pod            `json:"pods,omitempty"`
+	Life      Life             `json:"life,omitempty"`
 }
 
 // A Claim is one that is not launched yet: it may become any of Types.
@@ -296,7 +302,7 @@ func (t Type) model() *model.InstanceType {
 		capacityTypes = append(capacityTypes, apiv1.CapacityTypeSpot)
 	}
 	stated := capacityTypes
-	if t.Reserved > 0 {
+	if t.Reserved > 0 || t.Full {
 		stated = append(slices.Clone(capacityTypes), apiv1.CapacityTypeReserved)
 	}
 	reqs := require.FromLabels(t.Labels).And(require.FromLabels(map[string]string{
@@ -324,7 +330,7 @@ func (t Type) model() *model.InstanceType {
 			})
 		}
 	}
-	if t.Reserved > 0 {
+	if t.Reserved > 0 || t.Full {
 		m.Offerings = append(m.Offerings, t.reservation(zones[0]))
 	}
 	return m
@@ -359,6 +365,9 @@ func (n Node) add(d *model.Delta, t *model.InstanceType) {
 		labels[key] = v
 	}
 	o := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.Name, Labels: labels, Annotations: n.Annotations}}
+	if n.Life.Age.Duration > 0 {
+		o.CreationTimestamp = metav1.Time{Time: epoch.Add(-n.Life.Age.Duration)}
+	}
 	o.Spec.ProviderID = "test:///" + n.Name
 	o.Spec.Taints, o.Spec.Unschedulable = n.Taints, n.Cordoned
 	o.Status.Capacity, o.Status.Allocatable = t.Capacity.List(), t.Allocatable.List()
@@ -367,6 +376,13 @@ func (n Node) add(d *model.Delta, t *model.InstanceType) {
 		ready = corev1.ConditionFalse
 	}
 	o.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready}}
+	for _, text := range n.Health {
+		c := conditionOf(text)
+		o.Status.Conditions = append(o.Status.Conditions, corev1.NodeCondition{
+			Type: corev1.NodeConditionType(c.Type), Status: corev1.ConditionStatus(c.Status), Reason: c.Reason,
+			LastTransitionTime: metav1.Time{Time: epoch.Add(-n.HealthFor.Duration)},
+		})
+	}
 	if n.Pool != "" {
 		labels[apiv1.NodePoolLabelKey] = n.Pool
 		d.Claims = append(d.Claims, n.claim(labels, t))
@@ -395,13 +411,20 @@ func (n Node) claim(labels map[string]string, t *model.InstanceType) *apiv1.Node
 	c.Status.ProviderID = "test:///" + n.Name
 	c.Status.Capacity, c.Status.Allocatable = t.Capacity.List(), t.Allocatable.List()
 	for _, name := range n.Conditions {
-		c.Status.Conditions = append(c.Status.Conditions, metav1.Condition{Type: name, Status: metav1.ConditionTrue})
+		c.Status.Conditions = append(c.Status.Conditions, conditionOf(name))
 	}
 	if n.Deleting {
 		c.DeletionTimestamp = &metav1.Time{Time: epoch}
 	}
 	n.Life.set(c)
 	return c
+}
+
+// conditionOf reads a condition as type=status/reason. The default status is True.
+func conditionOf(text string) metav1.Condition {
+	text, reason, _ := strings.Cut(text, "/")
+	name, status, _ := strings.Cut(text, "=")
+	return metav1.Condition{Type: name, Status: cmp.Or(metav1.ConditionStatus(status), metav1.ConditionTrue), Reason: reason}
 }
 
 func (c Claim) object() *apiv1.NodeClaim {

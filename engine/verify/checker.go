@@ -28,8 +28,12 @@ func Plan(s *model.Snapshot, p *model.Plan, labels ...apiv1.LabelRules) []Violat
 
 // Plan returns the violations of plan p, which was made from s, in the order of the plan. If a node breaks a rule with
 // several types, only the first is reported.
-func (r Rules) Plan(s *model.Snapshot, p *model.Plan) []Violation {
+func (r Rules) Plan(s *model.Snapshot, p *model.Plan) []Violation { return r.plan(s, p, nil) }
+
+// plan is Plan for a snapshot without the removed nodes, which count against limits until they are gone.
+func (r Rules) plan(s *model.Snapshot, p *model.Plan, removed []*model.Node) []Violation {
 	c := newChecker(s, p, r)
+	c.removed = removed
 	c.readPods(r.DefaultSpread)
 	c.account()
 	c.placements()
@@ -50,6 +54,8 @@ type checker struct {
 	plan     *model.Plan
 	catalog  *catalog
 	volumes  *volumes
+	// removed are nodes that are not in the snapshot and count against limits.
+	removed []*model.Node
 	// rules are the affinity, anti-affinity and spread constraints of all pods.
 	rules *podtopology.Rules
 	// bound are the bound pods that use resources, by node name.

@@ -15,8 +15,8 @@ func Commands(s *model.Snapshot, commands []model.Command, labels ...apiv1.Label
 }
 
 // Commands checks commands that were decided on s, all together, and returns their violations. Each node must be
-// removed once. Each of its pods must have a place in the resulting cluster. A consolidation must save money whichever
-// options are launched.
+// removed once. Each of its pods must have a place in the resulting cluster. Removed nodes count against limits. A
+// consolidation must save money whichever options are launched.
 //
 // Disruption budgets are not checked, because they depend on all disruptions in progress.
 func (r Rules) Commands(s *model.Snapshot, commands []model.Command) []Violation {
@@ -32,7 +32,7 @@ func (r Rules) Commands(s *model.Snapshot, commands []model.Command) []Violation
 		c.command(after, &commands[i], plan)
 	}
 	c.everyPod(after, commands)
-	for _, v := range r.Plan(after, plan) {
+	for _, v := range r.plan(after, plan, nodes) {
 		if v.Rule != RuleAccount {
 			c.found = append(c.found, v)
 		}
@@ -118,8 +118,10 @@ func (c *commandChecker) everyPod(after *model.Snapshot, commands []model.Comman
 		default:
 			continue
 		}
-		if commands[i].Method == "static" {
-			continue // a node of a static pool is replaced regardless of its pods
+		if commands[i].Method == "static" || commands[i].TerminateFirst != "" {
+			// A node of a static pool is replaced regardless of its pods. A node that is terminated first has pods whose place
+			// exists only when it is gone.
+			continue
 		}
 		for _, n := range commands[i].Nodes {
 			for _, p := range n.Reschedulable() {
@@ -150,7 +152,7 @@ func worst(n *model.PlannedNode) float64 {
 		for _, ct := range []string{apiv1.CapacityTypeReserved, apiv1.CapacityTypeSpot, apiv1.CapacityTypeOnDemand} {
 			found := false
 			for _, o := range t.Offerings {
-				if _, ok := n.Requirements.Intersects(o.Requirements); ok && o.Available && o.CapacityType == ct {
+				if _, ok := n.Requirements.Intersects(o.Requirements); ok && o.Launchable() && o.CapacityType == ct {
 					most, found = max(most, o.Price), true
 				}
 			}

@@ -5,7 +5,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/verify/nodematch"
 )
 
 // limits checks that no pool exceeds its limits, even if each planned node is launched as its largest option.
@@ -13,7 +15,7 @@ func (c *checker) limits() {
 	added := make(map[string]amounts)
 	for i := range c.plan.Nodes {
 		n := &c.plan.Nodes[i]
-		if n.Pool == nil || n.Pool.Object == nil || len(n.Pool.Object.Spec.Limits) == 0 {
+		if !limited(n.Pool) {
 			continue
 		}
 		if added[n.Pool.Name] == nil {
@@ -26,16 +28,57 @@ func (c *checker) limits() {
 		if plus == nil {
 			continue
 		}
-		have := c.catalog.usage(pool.Name)
+		have := c.catalog.usage(pool.Name, c.snapshot.Nodes())
+		have.add(c.catalog.usage(pool.Name, c.removed))
 		limits := floorOf(corev1.ResourceList(pool.Object.Spec.Limits))
-		for _, name := range limits.names() {
-			if plus[name] > 0 && have[name]+plus[name] > limits[name] {
-				c.add(Violation{Rule: RuleLimits, Pool: pool.Name, Detail: fmt.Sprintf(
-					"may have %d of %s, has %d and would get up to %d more",
-					limits[name], name, have[name], plus[name])})
-			}
+		if name, ok := within(have, plus, limits); !ok {
+			c.add(Violation{Rule: RuleLimits, Pool: pool.Name, Detail: fmt.Sprintf(
+				"may have %d of %s, has %d and would get up to %d more",
+				limits[name], name, have[name], plus[name])})
 		}
 	}
+}
+
+// limited reports whether the pool has limits.
+func limited(pool *model.Pool) bool {
+	return pool != nil && pool.Object != nil && len(pool.Object.Spec.Limits) > 0
+}
+
+// within reports whether have and plus together are within the limits. If not, name is the first resource that exceeds
+// its limit.
+func within(have, plus, limits amounts) (name corev1.ResourceName, ok bool) {
+	for _, name := range limits.names() {
+		if plus[name] > 0 && have[name]+plus[name] > limits[name] {
+			return name, false
+		}
+	}
+	return "", true
+}
+
+// Charge returns what the planned node may add to the usage of its pool at most.
+func Charge(n *model.PlannedNode) model.Resources { return model.Resources(largest(n.Options)) }
+
+// WithinLimits reports for each node whether its pool keeps its limits if it is launched, in addition to the nodes before
+// it in the list that are within the limits. reserved is, by pool, what is about to be launched and is not in s.
+func (r Rules) WithinLimits(s *model.Snapshot, nodes []model.PlannedNode, reserved map[string]model.Resources) []bool {
+	catalog := newCatalog(s, nodematch.NewIndex(apiv1.CoreLabels().With(r.Labels).Aliases))
+	have, ok := map[string]amounts{}, make([]bool, len(nodes))
+	for i := range nodes {
+		pool := nodes[i].Pool
+		if !limited(pool) {
+			ok[i] = true
+			continue
+		}
+		if have[pool.Name] == nil {
+			have[pool.Name] = catalog.usage(pool.Name, s.Nodes())
+			have[pool.Name].add(amounts(reserved[pool.Name]))
+		}
+		charge := largest(nodes[i].Options)
+		if _, ok[i] = within(have[pool.Name], charge, floorOf(corev1.ResourceList(pool.Object.Spec.Limits))); ok[i] {
+			have[pool.Name].add(charge)
+		}
+	}
+	return ok
 }
 
 // largest returns the maximum of each resource over the types, and one of "nodes".
@@ -49,11 +92,11 @@ func largest(types []*model.InstanceType) amounts {
 	return most
 }
 
-// usage returns the capacity of the nodes of a pool. A claim that is not launched counts as the largest type that may
+// usage returns the capacity of those of the nodes that belong to the pool. A claim that is not launched counts as the largest type that may
 // be launched for it.
-func (c *catalog) usage(pool string) amounts {
+func (c *catalog) usage(pool string, nodes []*model.Node) amounts {
 	sum := amounts{}
-	for _, n := range c.snapshot.Nodes() {
+	for _, n := range nodes {
 		switch {
 		case poolOf(n) != pool:
 			continue

@@ -82,7 +82,7 @@ func (c *catalog) optionOf(t *template, it *model.InstanceType) *option {
 	f := t.labelsOfType(it)
 	byType := t.outcomesByType(f)
 	for i, offering := range it.Offerings {
-		if !offering.Available && !t.launching {
+		if !offering.Available && !t.launching { // full reservations are violations of their own rule
 			continue
 		}
 		values, broken := t.outcomes(f, byType, i)

@@ -20,9 +20,11 @@ import (
 // Reasons are the disruption reasons that budgets can name.
 var Reasons = [...]apiv1.DisruptionReason{
 	apiv1.DisruptionReasonEmpty, apiv1.DisruptionReasonDrifted, apiv1.DisruptionReasonUnderutilized,
+	apiv1.DisruptionReasonUnhealthy,
 }
 
-// NodePools is the state of the disruption budgets of all NodePools. A disrupted node counts for all reasons.
+// NodePools is the state of the disruption budgets of all NodePools. A disrupted node counts for all reasons. A node that
+// is only not ready does not count for repair.
 type NodePools struct {
 	pools map[string]*Allowance
 	// simulated says that nodes without a claim count as well, and that nodes need not be ready.
@@ -31,9 +33,9 @@ type NodePools struct {
 
 // An Allowance is the state of the budgets of one pool.
 type Allowance struct {
-	// Nodes is the number of the pool's initialized nodes. Disrupting is how many of them are being disrupted or are
-	// not ready.
-	Nodes, Disrupting int
+	// Nodes is the number of the pool's nodes that are initialized or rebooted. Disrupting is how many of them are being
+	// disrupted. NotReady is how many of the others are not ready.
+	Nodes, Disrupting, NotReady int
 	// Allowed is how many nodes may be disrupted at the same time, by reason.
 	Allowed map[apiv1.DisruptionReason]int
 	// Names is the budget that determines Allowed, by reason, as written in the NodePool.
@@ -42,7 +44,16 @@ type Allowance struct {
 
 // Left returns how many more nodes may be disrupted for the reason.
 func (a *Allowance) Left(reason apiv1.DisruptionReason) int {
-	return max(0, a.Allowed[reason]-a.Disrupting)
+	return max(0, a.Allowed[reason]-a.Consuming(reason))
+}
+
+// Consuming returns how many nodes count against the budgets for the reason. Nodes that are not ready count for every
+// reason except repair, because they are what is repaired.
+func (a *Allowance) Consuming(reason apiv1.DisruptionReason) int {
+	if reason == status.ReasonUnhealthy {
+		return a.Disrupting
+	}
+	return a.Disrupting + a.NotReady
 }
 
 // Of computes the state of the budgets of all pools at s.Now. If simulated is set, nodes without a claim count.
@@ -60,8 +71,11 @@ func Of(s *model.Snapshot, simulated bool) *NodePools {
 			continue
 		}
 		a.Nodes++
-		if b.disrupting(n) {
+		switch {
+		case disrupting(n):
 			a.Disrupting++
+		case !ready(n) && !b.simulated:
+			a.NotReady++
 		}
 		if n.Claim != nil {
 			pools[n.Claim.Name] = n.Pool
@@ -132,15 +146,18 @@ func (b *NodePools) Take(pools []string) {
 
 // Force counts a node as disrupted, unless it already counts. It ignores the bounds of budgets.
 func (b *NodePools) Force(n *model.Node) {
-	if a := b.pools[n.Pool]; a != nil && b.counts(n) && !b.disrupting(n) {
-		a.Disrupting++
+	a := b.pools[n.Pool]
+	if a == nil || !b.counts(n) || disrupting(n) {
+		return
+	}
+	a.Disrupting++
+	if !ready(n) && !b.simulated {
+		a.NotReady--
 	}
 }
 
-// disrupting reports whether the node counts as disrupted: it is being deleted, marked, or not ready.
-func (b *NodePools) disrupting(n *model.Node) bool {
-	return n.Deleting || status.Disrupting(n) || !ready(n) && !b.simulated
-}
+// disrupting reports whether the node is being deleted, marked or rebooted.
+func disrupting(n *model.Node) bool { return n.Deleting || status.Disrupting(n) || n.Rebooting() }
 
 // allowed returns the lowest number of nodes that an active budget for the reason allows of n nodes, and that budget.
 // Without an active budget there is no bound. A budget that cannot be parsed allows none.
@@ -196,13 +213,13 @@ func isOpen(b apiv1.Budget, now time.Time) (bool, error) {
 	return !hit.IsZero() && !hit.After(now), nil // zero if the schedule has no time, such as February 30
 }
 
-// counts reports whether the node is in the base of percentages: it is initialized, and its instance is not being
+// counts reports whether the node is in the base of percentages: it is initialized or being rebooted, and its instance is not being
 // terminated.
 func (b *NodePools) counts(n *model.Node) bool {
 	if !n.Managed() {
 		return b.simulated
 	}
-	return (n.Initialized || b.simulated && n.Object != nil) && !condition.IsTrue(n.Claim, apiv1.ConditionTypeInstanceTerminating)
+	return (n.Initialized || n.Rebooting() || b.simulated && n.Object != nil) && !condition.IsTrue(n.Claim, apiv1.ConditionTypeInstanceTerminating)
 }
 
 func ready(n *model.Node) bool {

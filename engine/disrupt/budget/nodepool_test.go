@@ -5,9 +5,12 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/disrupt/status"
+	"github.com/karpenter-go/karpenter/engine/model"
 )
 
 func TestAllowed(t *testing.T) {
@@ -40,5 +43,25 @@ func TestAllowed(t *testing.T) {
 				t.Errorf("allowed %d, want %d", got, tt.want)
 			}
 		})
+	}
+}
+
+// Nodes that are not ready count against the budgets of all reasons but repair. A node that is forced out counts once.
+func TestNotReadyNodes(t *testing.T) {
+	a := &Allowance{
+		Disrupting: 1, NotReady: 2,
+		Allowed: map[apiv1.DisruptionReason]int{apiv1.DisruptionReasonDrifted: 4, status.ReasonUnhealthy: 4},
+	}
+	if got := a.Left(apiv1.DisruptionReasonDrifted); got != 1 {
+		t.Errorf("%d nodes may still drift, want 1", got)
+	}
+	if got := a.Left(status.ReasonUnhealthy); got != 3 {
+		t.Errorf("%d nodes may still be repaired, want 3", got)
+	}
+	node := &model.Node{Pool: "p", Initialized: true, Object: &corev1.Node{}, Claim: &apiv1.NodeClaim{}}
+	b := &NodePools{pools: map[string]*Allowance{"p": a}}
+	b.Force(node)
+	if a.Disrupting != 2 || a.NotReady != 1 {
+		t.Errorf("%d disrupting and %d not ready after a repair, want 2 and 1", a.Disrupting, a.NotReady)
 	}
 }

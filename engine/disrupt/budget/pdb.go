@@ -14,6 +14,7 @@ import (
 
 	"github.com/karpenter-go/karpenter/engine/drain"
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/units"
 )
 
 // A pdb is one PodDisruptionBudget.
@@ -184,6 +185,24 @@ func (b *PDBs) Allow(taken Taken, nodes ...[]Eviction) model.Verdict {
 			if allowed := b.list[e.pdb].allowed; allowed == 0 || before > 0 && before+e.pods > allowed {
 				return b.exhausted(e)
 			}
+		}
+	}
+	return model.Verdict{}
+}
+
+// AllowAtOnce returns a refusal if not all pods of the node, given by its evictions, may be evicted at the same time in
+// addition to taken.
+func (b *PDBs) AllowAtOnce(taken Taken, evictions []Eviction) model.Verdict {
+	for _, e := range evictions {
+		x, before := b.list[e.pdb], b.list[e.pdb].inProgress
+		if taken != nil {
+			before += taken[e.pdb]
+		}
+		if before+e.pods > x.allowed {
+			return model.Verdict{Rule: model.RulePDB, Subject: fmt.Sprintf(
+				"PodDisruptionBudget %s does not allow the eviction of %s at the same time, and they fit on no other node before this one is terminated",
+				x.name, units.Counted(e.pods, "pod")),
+				Hint: "set spec.template.spec.terminationGracePeriod in the NodePool, or let the PodDisruptionBudget allow more"}
 		}
 	}
 	return model.Verdict{}

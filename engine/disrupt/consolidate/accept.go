@@ -53,23 +53,29 @@ const balancedThreshold = 0.5
 // balanced returns a refusal if a NodePool with policy Balanced rejects the proposal. Only pools from which nodes are
 // removed decide. The saving is divided among the pools in proportion to the price of their nodes.
 func (s *search) balanced(p problem.Proposal) model.Verdict {
+	var moves []problem.Move
+	var no model.Verdict
 	for _, pool := range s.st.Problem.Snapshot.Pools() {
-		if pool.Object.Spec.Disruption.ConsolidationPolicy != apiv1.ConsolidationPolicyBalanced {
-			continue
-		}
 		price, disturbs := totals(p.Set, pool.Name)
 		if disturbs == 0 {
 			continue
 		}
-		score := s.score(pool.Name, p.Saves*price/p.Price, disturbs)
-		approved := score >= balancedThreshold
-		s.st.Stats.Scores = append(s.st.Stats.Scores, problem.Score{Pool: pool.Name, Value: score, Approved: approved})
-		if !approved {
-			return model.Verdict{Rule: model.RulePayback, Cause: model.CauseBalanced, Key: pool.Name, Subject: fmt.Sprintf(
-				"consolidation score %.2f is below %.2f (consolidationPolicy: Balanced)", score, balancedThreshold)}
+		m := problem.Move{Pool: pool.Name, Policy: pool.Object.Spec.Disruption.ConsolidationPolicy}
+		if m.Policy == apiv1.ConsolidationPolicyBalanced {
+			m.Score, m.Scored = s.score(pool.Name, p.Saves*price/p.Price, disturbs), true
+			m.ScoreApproved = m.Score >= balancedThreshold
 		}
+		if m.Scored && !m.ScoreApproved && no.OK() {
+			no = model.Verdict{Rule: model.RulePayback, Cause: model.CauseBalanced, Key: pool.Name, Subject: fmt.Sprintf(
+				"consolidation score %.2f is below %.2f (consolidationPolicy: Balanced)", m.Score, balancedThreshold)}
+		}
+		moves = append(moves, m)
 	}
-	return model.Verdict{}
+	for i := range moves {
+		moves[i].Approved = no.OK()
+	}
+	s.st.Stats.Moves = append(s.st.Stats.Moves, moves...)
+	return no
 }
 
 // score returns the score of a move for the pool. The formula is that of upstream Karpenter: see

@@ -90,6 +90,8 @@ func mayConsolidate(st *problem.State, c *problem.Candidate) model.Verdict {
 	switch {
 	case c.Pool.Object.Spec.Disruption.ConsolidationPolicy == apiv1.ConsolidationPolicyWhenEmpty:
 		return model.Verdict{Rule: model.RulePolicy, Cause: model.CauseWhenEmpty, Key: c.Pool.Name, Subject: c.Pods[0].Key}
+	case p.Options.OldPrices:
+		return model.Verdict{Rule: model.RulePolicy, Cause: model.CauseOldPrices}
 	case !c.Priced:
 		return model.Verdict{Rule: model.RulePolicy, Cause: model.CauseUnpriced, Subject: offeringOf(c)}
 	}

@@ -51,8 +51,8 @@ func countDistinct(n *model.PlannedNode, r require.Requirement, k int) int {
 	return len(values)
 }
 
-// valuesOf returns the values that a label may have on type t. For zone and capacity type, only available offerings
-// that meet reqs count.
+// valuesOf returns the values that a label may have on type t. For zone and capacity type, only launchable
+// offerings that meet reqs count.
 func valuesOf(t *model.InstanceType, key string, reqs require.Set) []string {
 	if key != corev1.LabelTopologyZone && key != apiv1.CapacityTypeLabelKey {
 		if r, ok := t.Requirements.Get(key); ok {
@@ -62,7 +62,7 @@ func valuesOf(t *model.InstanceType, key string, reqs require.Set) []string {
 	}
 	var out []string
 	for _, o := range t.Offerings {
-		if _, ok := reqs.Intersects(o.Requirements); !ok || !o.Available {
+		if _, ok := reqs.Intersects(o.Requirements); !ok || !o.Launchable() {
 			continue
 		}
 		if key == corev1.LabelTopologyZone {

@@ -87,6 +87,10 @@ func noCheaperType(limit float64) model.Verdict {
 
 // narrow keeps the options of n that cost less than limit, whichever of their offerings is launched. It removes options
 // that equal the node they replace or would undo a recent move. If any option has a spot offering, only spot is kept.
+//
+// Spot nodes that are replaced by as many spot nodes or more need a choice of types. Otherwise each step would end at the
+// cheapest type, which is the one most likely to be interrupted. Fewer nodes than before cannot be reached step by step,
+// so no choice is needed for them.
 func (s *search) narrow(n *model.PlannedNode, p problem.Proposal, limit float64) model.Verdict {
 	allSpot := !slices.ContainsFunc(p.Set, func(c *problem.Candidate) bool { return c.CapacityType() != apiv1.CapacityTypeSpot })
 	spot := slices.ContainsFunc(n.Options, func(t *model.InstanceType) bool {
@@ -121,7 +125,7 @@ func (s *search) narrow(n *model.PlannedNode, p problem.Proposal, limit float64)
 	if spot {
 		problem.SortByPrice(n.Options, n.Requirements)
 	}
-	if spot && allSpot && len(p.Set) == 1 {
+	if spot && allSpot && len(p.Plan.Nodes) >= len(p.Set) {
 		if len(n.Options) < minSpotTypes {
 			return model.Verdict{Rule: model.RuleSpot, Key: n.Pool.Name, Subject: fmt.Sprintf(
 				"spot-to-spot consolidation needs %d cheaper instance types, found %d", minSpotTypes, len(n.Options))}
@@ -154,11 +158,11 @@ func asSpot(r require.Set) require.Set {
 }
 
 // highestPrice returns the highest price at which t may be launched under reqs. The capacity type is the first of
-// reserved, spot and on-demand that is available, and the price is the highest over its zones.
+// reserved, spot and on-demand that is launchable, and the price is the highest over its zones.
 func highestPrice(t *model.InstanceType, reqs require.Set) (price float64, capacityType string, ok bool) {
 	for _, ct := range []string{apiv1.CapacityTypeReserved, apiv1.CapacityTypeSpot, apiv1.CapacityTypeOnDemand} {
 		for _, o := range t.Offerings {
-			if o.CapacityType != ct || !o.Available {
+			if o.CapacityType != ct || !o.Launchable() {
 				continue
 			}
 			if _, fits := reqs.Intersects(o.Requirements); fits {

@@ -106,7 +106,7 @@ func poolKey(p *model.Pool) string {
 func equalTypes(a, b *model.InstanceType) bool {
 	return a == b || a.Name == b.Name && amountsOf(a.Allocatable) == amountsOf(b.Allocatable) &&
 		slices.EqualFunc(a.Offerings, b.Offerings, func(x, y model.Offering) bool {
-			return x.Compare(y) == 0 && x.Available == y.Available && x.Price == y.Price
+			return x.Compare(y) == 0 && x.Launchable() == y.Launchable() && x.Price == y.Price
 		})
 }
 
@@ -187,7 +187,7 @@ func (k podKind) equal(other podKind) bool {
 func (k podKind) fits(n *freeNode) bool {
 	return k.requests.within(n.free) && !slices.ContainsFunc(n.taints, func(t corev1.Taint) bool {
 		return t.Effect != corev1.TaintEffectPreferNoSchedule &&
-			!schedulingcorev1.TolerationsTolerateTaint(logr.Discard(), k.tolerations, &t, false)
+			!schedulingcorev1.TolerationsTolerateTaint(logr.Discard(), k.tolerations, &t, true)
 	})
 }
 

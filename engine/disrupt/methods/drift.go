@@ -62,13 +62,17 @@ func replaceDrifted(st *problem.State, c *problem.Candidate) model.Verdict {
 		return v // earlier nodes may have used up the budget
 	}
 	if c.Pool.Static() {
-		return replaceDriftedStatic(st, c)
+		return replaceDueStatic(st, c, model.Command{Reason: apiv1.DisruptionReasonDrifted})
 	}
 	p := st.WhatIf(st.Cluster, set)
-	if !p.Verdict.OK() {
-		return p.Verdict
+	cmd, v := p.Command(apiv1.DisruptionReasonDrifted, "drift"), p.Verdict
+	if !v.OK() {
+		cmd, v = terminateFirst(st, c, model.Command{Reason: cmd.Reason, Method: cmd.Method}, v)
 	}
-	return st.Accept(p.Command(apiv1.DisruptionReasonDrifted, "drift"), c)
+	if !v.OK() {
+		return v
+	}
+	return st.Accept(cmd, c)
 }
 
 func driftedAt(c *problem.Candidate) (at metav1.Time) {

@@ -3,6 +3,7 @@ package methods
 import (
 	"github.com/karpenter-go/karpenter/engine/disrupt/problem"
 	"github.com/karpenter-go/karpenter/engine/disrupt/status"
+	"github.com/karpenter-go/karpenter/engine/model"
 )
 
 // Expire replaces nodes that expire soon. It is forced: budgets, do-not-disrupt and PodDisruptionBudgets are ignored.
@@ -19,7 +20,7 @@ func Expire(from *problem.State, due []*problem.Candidate) *problem.State {
 			continue
 		}
 		if st.Problem.Options.Static && c.Pool != nil && c.Pool.Static() {
-			if v := replaceStatic(st, c, status.ReasonExpired); !v.OK() {
+			if v := replaceStatic(st, c, model.Command{Reason: status.ReasonExpired}); !v.OK() {
 				st.BlockFinally(c, v) // deleted on expiry; the static NodePool then launches another
 			}
 			continue

@@ -1,80 +1,150 @@
 package methods
 
 import (
-	"fmt"
+	"cmp"
+	"slices"
+	"strings"
 	"time"
-
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/karpenter-go/karpenter/engine/disrupt/problem"
 	"github.com/karpenter-go/karpenter/engine/disrupt/status"
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/repair"
 )
 
-// maxUnhealthyPercent is the unhealthy share of a NodePool, rounded up, up to which its nodes are repaired. If more are
-// unhealthy, the nodes are probably not the cause, and replacing them could do harm. Nodes without a NodePool count as
-// one pool.
-const maxUnhealthyPercent = 20
+// A faulty candidate is unhealthy for longer than a policy tolerates.
+type faulty struct {
+	*problem.Candidate
+	repair model.Repair
+	score  float64
+}
 
-// Repair removes unhealthy nodes immediately and with force. They no longer work, so budgets, do-not-disrupt and
-// PodDisruptionBudgets are ignored.
+// Repair replaces or reboots unhealthy nodes, within the budgets for the reason Unhealthy. Replacements come first. The
+// node with the highest score is repaired first. Each NodePool is also bounded by its own failures: see poolHealth.
 func Repair(from *problem.State, due []*problem.Candidate) *problem.State {
 	st := from.Clone()
-	policies := st.Problem.Options.Repair
-	unhealthy, all := map[string]int{}, map[string]int{}
-	for _, c := range st.Problem.Candidates {
-		if c.Node.Deleting || c.Node.Object == nil {
-			continue
-		}
-		all[c.Node.Pool]++
-		if _, _, ok := repairAt(c.Node, policies); ok {
-			unhealthy[c.Node.Pool]++
-		}
+	if st.Problem.Options.Repair == nil {
+		return st
 	}
-	for _, c := range due {
-		if c.Node.Deleting || c.Node.Object == nil || c.Node.Claim == nil {
+	health := healthOf(st)
+	found := faultyOf(st, due)
+	st.CountEligible(status.ReasonUnhealthy, len(found))
+	for _, f := range found {
+		pool := health[f.Node.Pool]
+		v := pool.allow(st.Problem.Snapshot.Now)
+		if v.OK() {
+			v = repairNode(st, f)
+		}
+		if !v.OK() {
+			st.BlockFinally(f.Candidate, v)
 			continue
 		}
-		at, _, ok := repairAt(c.Node, policies)
-		if !ok || st.Problem.Snapshot.Now.Before(at) {
-			continue
-		}
-		n, k := all[c.Node.Pool], unhealthy[c.Node.Pool]
-		if k > (n*maxUnhealthyPercent+99)/100 {
-			st.BlockFinally(c, model.Verdict{Rule: model.RuleUnhealthy, Subject: fmt.Sprintf(
-				"node repair is suspended: %d of %d nodes of %s are unhealthy, more than %d%%", k, n, named(c.Node.Pool), maxUnhealthyPercent)})
-			continue
-		}
-		st.Accept(model.Command{Reason: status.ReasonUnhealthy, Method: "repair", Saves: c.Price, Force: true}, c)
+		pool.begun = f.Node.Name
 	}
 	return st
 }
 
-func named(pool string) string {
-	if pool == "" {
-		return "no NodePool"
+// faultyOf returns the candidates to repair, in order. It blocks those that must not be repaired.
+func faultyOf(st *problem.State, due []*problem.Candidate) []faulty {
+	policies, now := st.Problem.Options.Repair, st.Problem.Snapshot.Now
+	var found []faulty
+	for _, c := range due {
+		n := c.Node
+		if n.Object == nil || n.Claim == nil || !n.Registered || n.Deleting || status.Disrupting(n) || n.Rebooting() {
+			continue
+		}
+		r, score, ok := policies.Decide(policies.Matches(n.Object, n.Claim), now)
+		if !ok {
+			continue
+		}
+		f := faulty{Candidate: c, repair: r, score: score}
+		f.complete(now)
+		if v := f.mayGo(st); !v.OK() {
+			st.BlockFinally(c, v)
+			continue
+		}
+		found = append(found, f)
 	}
-	return fmt.Sprintf("NodePool %q", pool)
+	slices.SortFunc(found, func(a, b faulty) int {
+		return cmp.Or(
+			cmp.Compare(b.score, a.score),
+			cmp.Compare(a.EvictionCost, b.EvictionCost),
+			strings.Compare(a.Node.Name, b.Node.Name),
+		)
+	})
+	return found
 }
 
-// repairAt returns when the node is due for repair, by the policy that applies first. ok is false if no policy matches
-// a condition of the node.
-func repairAt(n *model.Node, policies []problem.RepairPolicy) (at time.Time, condition corev1.NodeConditionType, ok bool) {
-	for _, policy := range policies {
-		for _, c := range n.Object.Status.Conditions {
-			if c.Type != policy.Type || c.Status != policy.Status {
-				continue
-			}
-			if due := c.LastTransitionTime.Add(policy.Toleration); !ok || due.Before(at) {
-				at, condition, ok = due, policy.Type, true
+// complete sets what follows from the claim: escalation, the drain bound, and the number of the attempt.
+func (f *faulty) complete(now time.Time) {
+	claim := f.Node.Claim
+	if f.repair.Reboot && repair.Escalates(claim, now) {
+		f.repair.Reboot, f.repair.Escalated = false, true
+	}
+	if grace, bound := claim.Spec.TerminationGracePeriod, f.repair.DrainBound; bound != nil && grace != nil && grace.Duration < *bound {
+		f.repair.DrainBound, f.repair.DrainBoundBy = &grace.Duration, ""
+	}
+	f.repair.Attempt = 1 + repair.Attempt(claim, now)
+}
+
+// mayGo returns the reason, other than budgets, why an unhealthy node must stay.
+func (f *faulty) mayGo(st *problem.State) model.Verdict {
+	if v := st.Problem.MayRepair(f.Candidate); !v.OK() {
+		return v
+	}
+	if f.repair.DrainBound == nil && f.Node.Claim.Spec.TerminationGracePeriod == nil {
+		if v := st.Problem.PodsMayGo(f.Candidate, false); !v.OK() {
+			return model.Verdict{Rule: model.RuleUnhealthy, Cause: model.CauseNoDrainBound,
+				Subject: "node is unhealthy, but its drain has no time limit (terminationGracePeriod) and is blocked: " + v.String()}
+		}
+	}
+	if f.Node.Initialized || replacesNow(st, f.Node) {
+		return st.Incoming(f.Candidate)
+	}
+	return model.Verdict{}
+}
+
+// replacesNow reports whether a node that is being disrupted waits for n.
+func replacesNow(st *problem.State, n *model.Node) bool {
+	return slices.ContainsFunc(status.Replaces(n), func(name string) bool {
+		_, exists := st.Problem.Snapshot.Claim(name)
+		return exists
+	})
+}
+
+// repairNode accepts a command that repairs the node, or returns why that is not possible.
+func repairNode(st *problem.State, f faulty) model.Verdict {
+	if v := st.AllowRepair(f.Candidate); !v.OK() {
+		return v // earlier nodes may have used up the budget
+	}
+	cmd := model.Command{Reason: status.ReasonUnhealthy, Method: "repair", Repair: &f.repair}
+	if f.repair.Reboot {
+		return st.Accept(cmd, f.Candidate)
+	}
+	if f.Pool.Static() {
+		return replaceDueStatic(st, f.Candidate, cmd)
+	}
+	p := st.WhatIf(st.Cluster, []*problem.Candidate{f.Candidate})
+	planned, v := p.Command(cmd.Reason, cmd.Method), unplaced(st, p)
+	planned.Repair = cmd.Repair
+	if !v.OK() {
+		planned, v = terminateFirst(st, f.Candidate, cmd, v)
+	}
+	if !v.OK() {
+		return v
+	}
+	return st.Accept(planned, f.Candidate)
+}
+
+// unplaced returns a refusal if a pod that runs on the node has no other place. Pods that are only planned onto the node
+// are pending anyway.
+func unplaced(st *problem.State, p problem.Proposal) model.Verdict {
+	for _, refusal := range p.Plan.Refusals {
+		for _, pod := range refusal.Pods {
+			if o, ok := st.Problem.Snapshot.Pod(pod.Key); ok && o.Bound() {
+				return p.Verdict
 			}
 		}
 	}
-	return at, condition, ok
-}
-
-// UnhealthyCondition returns the condition because of which the node is repaired, empty if there is none.
-func UnhealthyCondition(n *model.Node, policies []problem.RepairPolicy) corev1.NodeConditionType {
-	_, condition, _ := repairAt(n, policies)
-	return condition
+	return model.Verdict{}
 }

@@ -86,30 +86,44 @@ func fromTemplate(st *problem.State, pool *model.Pool) (model.PlannedNode, model
 }
 
 // replaceStatic accepts a command that replaces a node of a static NodePool by one from the pool's template, or returns
-// why that is not possible.
-func replaceStatic(st *problem.State, c *problem.Candidate, reason apiv1.DisruptionReason) model.Verdict {
-	if headroom(st, c.Pool) < 1 {
-		return model.Verdict{Rule: model.RuleLimit, Resource: model.Nodes, By: 1}
-	}
-	n, v := fromTemplate(st, c.Pool)
+// why that is not possible. The reason of the command and its repair are those of the given one.
+func replaceStatic(st *problem.State, c *problem.Candidate, of model.Command) model.Verdict {
+	cmd, v := staticCommand(st, c, of.Reason)
 	if !v.OK() {
 		return v
 	}
-	return st.Accept(model.Command{
-		Reason: reason, Method: "static", Replacements: []model.PlannedNode{n}, Saves: c.Price - n.Price(),
-	}, c)
+	cmd.Repair = of.Repair
+	return st.Accept(cmd, c)
 }
 
-// replaceDriftedStatic is replaceStatic for a drifted node. It refuses while the pool has surplus nodes, because these
-// are removed first.
-func replaceDriftedStatic(st *problem.State, c *problem.Candidate) model.Verdict {
+// staticCommand returns the command that replaces a node of a static NodePool. If Options.TerminateFirst has the reason,
+// the node may be terminated before its replacement is launched.
+func staticCommand(st *problem.State, c *problem.Candidate, reason apiv1.DisruptionReason) (model.Command, model.Verdict) {
+	if mayTerminateFirst(st, reason) && st.OnlyFullReservations(c.Pool) {
+		return terminateStaticFirst(st, c, reason, model.TerminateFirstReservation)
+	}
+	if headroom(st, c.Pool) < 1 {
+		if mayTerminateFirst(st, reason) {
+			return terminateStaticFirst(st, c, reason, model.TerminateFirstLimit)
+		}
+		return model.Command{}, model.Verdict{Rule: model.RuleLimit, Resource: model.Nodes, By: 1}
+	}
+	n, v := fromTemplate(st, c.Pool)
+	return model.Command{
+		Reason: reason, Method: "static", Replacements: []model.PlannedNode{n}, Saves: c.Price - n.Price(),
+	}, v
+}
+
+// replaceDueStatic is replaceStatic for a drifted or unhealthy node. It refuses while the pool has surplus nodes, because
+// these are removed first.
+func replaceDueStatic(st *problem.State, c *problem.Candidate, cmd model.Command) model.Verdict {
 	if !st.Problem.Options.Static {
 		return model.Verdict{Rule: model.RulePolicy, Cause: model.CauseFeatureGate, Key: c.Pool.Name}
 	}
 	if len(membersOf(st, c.Pool).active) > int(*c.Pool.Object.Spec.Replicas) {
 		return model.Verdict{Rule: model.RulePolicy, Cause: model.CauseSurplus, Key: c.Pool.Name}
 	}
-	return replaceStatic(st, c, apiv1.DisruptionReasonDrifted)
+	return replaceStatic(st, c, cmd)
 }
 
 // sortForRemoval sorts the nodes of a static NodePool in the order in which surplus ones are removed. Claims without an

@@ -18,13 +18,20 @@ import (
 )
 
 // Accept adds a command that removes the candidates in set, and applies its effects to the cluster. If budgets do not
-// allow a voluntary command, it returns a refusal and changes nothing. A forced command is charged to budgets but never
-// refused.
+// allow a voluntary command or a repair, it returns a refusal and changes nothing. A command for expiry and a forced
+// repair are charged to budgets but never refused.
 func (st *State) Accept(cmd model.Command, set ...*Candidate) model.Verdict {
+	v := model.Verdict{}
+	switch {
+	case cmd.Repair != nil:
+		v = st.AllowRepair(set[0])
+	case !status.Forced(cmd.Reason):
+		v = st.Allow(set, cmd.Reason)
+	}
+	if !v.OK() {
+		return v
+	}
 	if !status.Forced(cmd.Reason) {
-		if v := st.Allow(set, cmd.Reason); !v.OK() {
-			return v
-		}
 		st.Budgets.Take(poolsOf(set))
 		st.voluntary += len(set)
 	}
@@ -59,7 +66,7 @@ func (st *State) Advance(cluster *model.Snapshot) *model.Snapshot {
 			gone = append(gone, own)
 		}
 	}
-	return cluster.Without(gone...).Bound(st.last.placed).Apply(st.last.launched).Calm()
+	return st.Problem.without(cluster, gone).Bound(st.last.placed).Apply(st.last.launched).Calm()
 }
 
 // replacementNodes returns the change that adds the replacements as nodes with their pods. They are cordoned, because
@@ -93,46 +100,8 @@ func (st *State) replacementNodes(replacements []model.PlannedNode) model.Delta 
 			change.Pods = append(change.Pods, &o)
 		}
 	}
-	change.Types = st.typesAfter(replacements)
+	change.Types = typesAfter(st.Cluster, replacements)
 	return change
-}
-
-// typesAfter returns the instance types of all NodePools after the replacements have used instances of capacity
-// reservations, nil if they use none.
-func (st *State) typesAfter(replacements []model.PlannedNode) map[string][]*model.InstanceType {
-	drawn := map[string]int{}
-	for i := range replacements {
-		if id := replacements[i].Offering.ReservationID; id != "" {
-			drawn[id]++
-		}
-	}
-	if len(drawn) == 0 {
-		return nil
-	}
-	types := map[string][]*model.InstanceType{}
-	for _, p := range st.Cluster.Pools() {
-		list := slices.Clone(st.Cluster.Types(p.Name))
-		for i, t := range list {
-			if slices.ContainsFunc(t.Offerings, func(o model.Offering) bool { return drawn[o.ReservationID] > 0 }) {
-				list[i] = useReservations(t, drawn)
-			}
-		}
-		types[p.Name] = list
-	}
-	return types
-}
-
-// useReservations returns t with each reservation reduced by the number of used instances.
-func useReservations(t *model.InstanceType, drawn map[string]int) *model.InstanceType {
-	c := *t
-	c.Offerings = slices.Clone(t.Offerings)
-	for i := range c.Offerings {
-		if o := &c.Offerings[i]; drawn[o.ReservationID] > 0 {
-			o.ReservationCapacity -= drawn[o.ReservationID]
-			o.Available = o.Available && o.ReservationCapacity > 0
-		}
-	}
-	return &c
 }
 
 // original returns the command with the pods, nodes and types of the Snapshot instead of their copies in the what-if.

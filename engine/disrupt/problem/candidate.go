@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/deletioncost"
 	"github.com/karpenter-go/karpenter/engine/disrupt/budget"
 	"github.com/karpenter-go/karpenter/engine/disrupt/status"
 	"github.com/karpenter-go/karpenter/engine/model"
@@ -44,7 +45,7 @@ func newCandidate(p *Problem, n *model.Node) *Candidate {
 		c.Price, c.Priced = o.Price, ok
 	}
 	for _, pod := range c.Pods {
-		c.EvictionCost += max(0, EvictionCost(pod))
+		c.EvictionCost += max(0, EvictionCost(pod, p.Options.IgnoreDeletionCost))
 	}
 	c.Evictions, c.Unevictable = p.pdbs.Evictions(n.Pods)
 	if n.Deleting || status.Disrupting(n) {
@@ -62,16 +63,20 @@ func (c *Candidate) CapacityType() string { return c.Node.Labels[apiv1.CapacityT
 // Waste returns the price of the node less the worth of its pods, in dollars per hour.
 func (c *Candidate) Waste() float64 { return c.Price - c.Worth }
 
-// podDeletionCost is a Kubernetes annotation: a ReplicaSet that scales in deletes pods with lower cost first.
-const podDeletionCost = "controller.kubernetes.io/pod-deletion-cost"
-
 // EvictionCost returns the cost of evicting the pod, between -10 and 10: 1 for an ordinary pod, more with high priority
-// or deletion cost. The formula is that of upstream Karpenter.
-func EvictionCost(p *model.Pod) float64 {
-	cost := 1.0
-	if v, err := strconv.ParseFloat(p.Object.Annotations[podDeletionCost], 64); err == nil {
-		cost += v / math.Pow(2, 27)
+// or cost. The formula is that of upstream Karpenter.
+//
+// The cost is the annotation karpenter.sh/disruption-cost. A value that is not an int32 counts as 0. Without the
+// annotation it is controller.kubernetes.io/pod-deletion-cost, unless that is ignored or Karpenter has written it.
+func EvictionCost(p *model.Pod, ignoreDeletionCost bool) float64 {
+	text, stated := p.Object.Annotations[apiv1.DisruptionCostAnnotationKey]
+	if !stated && !ignoreDeletionCost && !deletioncost.Written(p) {
+		text = p.Object.Annotations[corev1.PodDeletionCost]
 	}
-	cost += float64(p.Priority()) / math.Pow(2, 25)
+	v, err := strconv.ParseInt(text, 10, 32)
+	if err != nil {
+		v = 0
+	}
+	cost := 1 + float64(v)/math.Pow(2, 27) + float64(p.Priority())/math.Pow(2, 25)
 	return min(max(cost, -10), 10)
 }

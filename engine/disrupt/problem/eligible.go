@@ -1,7 +1,10 @@
 package problem
 
 import (
+	"slices"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
@@ -16,6 +19,8 @@ func (p *Problem) MayDisrupt(c *Candidate) model.Verdict {
 	switch {
 	case n.Deleting || status.Disrupting(n):
 		return model.Verdict{Rule: model.RuleDisrupted}
+	case n.Rebooting():
+		return model.Verdict{Rule: model.RuleDisrupted, Cause: model.CauseRebooting}
 	case !p.Initialized(n):
 		return model.Verdict{Rule: model.RuleNotReady}
 	case c.Pool == nil:
@@ -24,15 +29,39 @@ func (p *Problem) MayDisrupt(c *Candidate) model.Verdict {
 		return policyVerdict(model.CausePaused, "")
 	case c.Pool.Object.Annotations[apiv1.DisruptionPausedAnnotationKey] == "true":
 		return policyVerdict(model.CausePoolPaused, n.Pool)
+	case slices.Contains(p.Options.ShiftedZones, n.Labels[corev1.LabelTopologyZone]):
+		v := policyVerdict(model.CauseZoneShifted, n.Pool)
+		v.Subject = n.Labels[corev1.LabelTopologyZone]
+		return v
 	case n.Object != nil && n.Object.Annotations[apiv1.DoNotDisruptAnnotationKey] == "true":
 		return model.Verdict{Rule: model.RuleAnnotation, Subject: "node " + n.Name}
 	}
-	if until, ok := p.Options.Backoff[n.Name]; ok {
-		v := policyVerdict(model.CauseBackoff, n.Pool)
-		v.Subject = until.UTC().Format(time.RFC3339)
-		return v
+	return p.backoff(n)
+}
+
+// backoff returns a refusal if a disruption of the node was rolled back recently.
+func (p *Problem) backoff(n *model.Node) model.Verdict {
+	until, ok := p.Options.Backoff[n.Name]
+	if !ok {
+		return model.Verdict{}
 	}
-	return model.Verdict{}
+	v := policyVerdict(model.CauseBackoff, n.Pool)
+	v.Subject = until.UTC().Format(time.RFC3339)
+	return v
+}
+
+// MayRepair returns a refusal if an unhealthy node must not be repaired. It does not check the pods. A registered node
+// may be repaired before it is initialized, and although it has do-not-disrupt.
+func (p *Problem) MayRepair(c *Candidate) model.Verdict {
+	n := c.Node
+	switch {
+	case c.Pool == nil:
+		return policyVerdict(model.CauseNoNodePool, n.Pool)
+	case n.Object.Annotations[apiv1.DoNotRepairAnnotationKey] == "true":
+		return model.Verdict{Rule: model.RuleUnhealthy, Cause: model.CauseDoNotRepair,
+			Subject: "node is unhealthy, and has annotation " + apiv1.DoNotRepairAnnotationKey}
+	}
+	return p.backoff(n)
 }
 
 // MayConsolidate returns a refusal if the settings of the NodePool do not allow consolidation of the node.
@@ -100,6 +129,25 @@ func (st *State) Allow(set []*Candidate, reason apiv1.DisruptionReason) model.Ve
 	return st.Problem.pdbs.Allow(st.evicted, evictions...)
 }
 
+// DrainsAtOnce returns a refusal if PodDisruptionBudgets do not allow all pods of the candidate to be evicted at the same
+// time, in addition to the accepted commands. Pods that are evicted one after another, and have no place until the node
+// is gone, could block the eviction of the others forever. A termination deadline ends that.
+func (st *State) DrainsAtOnce(c *Candidate) model.Verdict {
+	if hasDeadline(c) {
+		return model.Verdict{}
+	}
+	return st.Problem.pdbs.AllowAtOnce(st.evicted, c.Evictions)
+}
+
+// AllowRepair returns a refusal if the budgets of the NodePool allow no repair in addition to the accepted commands. A
+// node that is not initialized needs no budget.
+func (st *State) AllowRepair(c *Candidate) model.Verdict {
+	if !st.Problem.Initialized(c.Node) {
+		return model.Verdict{}
+	}
+	return st.Budgets.Allow(poolsOf([]*Candidate{c}), apiv1.DisruptionReasonUnhealthy)
+}
+
 // hasDeadline reports whether the node has a termination deadline, after which no pod can delay its removal.
 func hasDeadline(c *Candidate) bool {
 	return c.Node.Claim != nil && c.Node.Claim.Spec.TerminationGracePeriod != nil
@@ -117,9 +165,9 @@ func policyVerdict(cause model.Cause, pool string) model.Verdict {
 	return model.Verdict{Rule: model.RulePolicy, Cause: cause, Key: pool}
 }
 
-// Present reports whether the node is initialized and neither deleted nor marked.
+// Present reports whether the node is initialized and neither deleted, marked nor rebooted.
 func (p *Problem) Present(c *Candidate) bool {
-	return !c.Node.Deleting && !status.Disrupting(c.Node) && p.Initialized(c.Node)
+	return !c.Node.Deleting && !status.Disrupting(c.Node) && !c.Node.Rebooting() && p.Initialized(c.Node)
 }
 
 // Initialized reports whether the node is initialized. With Options.Simulate, each node that has joined counts.

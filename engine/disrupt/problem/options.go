@@ -4,11 +4,10 @@ import (
 	"strconv"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/pack"
+	"github.com/karpenter-go/karpenter/engine/repair"
 )
 
 // Options configures a decision. The zero value is valid.
@@ -17,14 +16,25 @@ type Options struct {
 	Pack pack.Options
 	// SpotToSpot allows cheaper spot nodes to replace spot nodes.
 	SpotToSpot bool
+	// IgnoreDeletionCost excludes controller.kubernetes.io/pod-deletion-cost from eviction costs.
+	IgnoreDeletionCost bool
 	// Static enables static NodePools, which keep the number of nodes in replicas.
 	Static bool
-	// Repair lists the conditions for which a node is repaired. If it is empty, no node is repaired.
-	Repair []RepairPolicy
+	// TerminateFirst are the reasons for which a node may be terminated before it is replaced, if only its own capacity
+	// is left for the replacement.
+	TerminateFirst []apiv1.DisruptionReason
+	// Repair are the policies of node repair. If they are nil, no node is repaired. LegacyRepair removes unhealthy nodes
+	// immediately and with force, without replacement and without budgets.
+	Repair       *repair.Policies
+	LegacyRepair bool
 	// Mode is the mode of NodePools without an annotation: Auto, DryRun or Approve. Empty means Auto.
 	Mode string
 	// Paused stops voluntary disruption of all NodePools.
 	Paused bool
+	// ShiftedZones are zones from which traffic is shifted away. Their nodes are not disrupted voluntarily.
+	ShiftedZones []string
+	// OldPrices says that prices are not current yet. Then no node is consolidated, except for empty ones.
+	OldPrices bool
 	// Simulate treats all nodes of NodePools as managed, initialized and consolidatable, with or without a claim.
 	Simulate bool
 	// Backoff are the nodes, by name, whose disruption was rolled back recently, with the time of the next attempt.
@@ -36,13 +46,6 @@ type Options struct {
 	// same decision on a slow machine. Candidates that were not evaluated come first in the next decision. The default
 	// is 4,000.
 	MaxWhatIfs int
-}
-
-// A RepairPolicy says that a node is repaired once its condition Type has had the value Status for Toleration.
-type RepairPolicy struct {
-	Type       corev1.NodeConditionType
-	Status     corev1.ConditionStatus
-	Toleration time.Duration
 }
 
 const (

@@ -22,8 +22,16 @@ type Proposal struct {
 }
 
 // WhatIf plans the pods of the set in cluster without the set's nodes. cluster is that of the State or derived from it.
-// The verdict is a refusal if a pod has no other place.
+// The set's nodes count against limits, because they exist until their replacements are initialized. The verdict is a
+// refusal if a pod has no other place.
 func (st *State) WhatIf(cluster *model.Snapshot, set []*Candidate) Proposal {
+	return st.whatIf(cluster, set, st.Problem.without)
+}
+
+// whatIf is WhatIf with the function that removes the nodes from the cluster.
+func (st *State) whatIf(
+	cluster *model.Snapshot, set []*Candidate, without func(*model.Snapshot, []*model.Node) *model.Snapshot,
+) Proposal {
 	st.Stats.WhatIfs++
 	p := Proposal{Set: set}
 	nodes := make([]*model.Node, 0, len(set))
@@ -33,13 +41,22 @@ func (st *State) WhatIf(cluster *model.Snapshot, set []*Candidate) Proposal {
 			nodes = append(nodes, n)
 		}
 	}
-	p.Plan = st.Stats.Solve(cluster.Without(nodes...), st.Problem.Options.Pack)
+	p.Plan = st.Stats.Solve(without(cluster, nodes), st.Problem.Options.Pack)
 	if len(p.Plan.Refusals) > 0 {
 		r := p.Plan.Refusals[0]
 		p.Verdict = model.Verdict{Rule: model.RuleNoPlace, Subject: fmt.Sprintf(
 			"pod %s fits on no other node: %s", r.Pods[0].Key, r.Brief())}
 	}
 	return p
+}
+
+// WhatIfTerminated plans the pods of the candidate after its instance is terminated: its capacity reservation has one
+// more instance left, and the node no longer counts against limits. The verdict is a refusal if a pod has no place even
+// then.
+func (st *State) WhatIfTerminated(c *Candidate, reservation string) Proposal {
+	freed := model.Delta{Types: withReservations(st.Cluster, map[string]int{reservation: 1})}
+	gone := func(s *model.Snapshot, nodes []*model.Node) *model.Snapshot { return s.Without(nodes...) }
+	return st.whatIf(st.Cluster.Apply(freed), []*Candidate{c}, gone)
 }
 
 // maxPanics bounds how many panics Stats keeps.

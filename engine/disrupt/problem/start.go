@@ -16,12 +16,12 @@ import (
 // start returns the State before any command: the cluster after everything in progress is finished.
 //
 // Pending pods and pods of nodes that are being removed are placed first. Those without a place are omitted from
-// what-ifs. Nodes that are not initialized, or will soon be replaced for another reason, receive no pods, so that no
+// what-ifs. Nodes planned for pending pods use up capacity reservations. Nodes that are not initialized, or will soon be replaced for another reason, receive no pods, so that no
 // pod moves twice. Surplus replacements of commands that were rolled back count as initialized.
 func (p *Problem) start() *State {
 	st := &State{
 		Problem: p, Budgets: budget.Of(p.Snapshot, p.Options.Simulate), nodes: make([]nodeState, len(p.Candidates)),
-		launching: map[string]int{}, Stats: Stats{Eligible: map[apiv1.DisruptionReason]int{}},
+		launching: map[string]int{}, starting: map[string]int{}, Stats: Stats{Eligible: map[apiv1.DisruptionReason]int{}},
 	}
 	var leaving, marked []*model.Node
 	for _, n := range p.Snapshot.Nodes() {
@@ -37,21 +37,36 @@ func (p *Problem) start() *State {
 	}
 	s := p.Snapshot.Apply(model.Delta{Claims: status.Deleted(p.Snapshot.Now, marked...)})
 	var placements []model.Placement
+	var planned []model.PlannedNode
 	if len(s.Pending())+len(s.Displaced()) > 0 {
 		plan, failed := pack.Try(s, p.Options.Pack)
 		if failed != nil { // only the pods that make the packer panic are omitted
 			checked := pack.SolveChecked(s, p.Options.Pack)
 			plan, st.Stats.Panics = checked.Plan, checked.Panics
 		}
-		placements = plan.Placements
+		placements, planned = plan.Placements, plan.Nodes
 	}
+	st.countStarting(planned)
 	st.expect(placements)
 	st.expectAssigned()
 	s = s.Without(leaving...).Apply(drained(leaving, p.Snapshot.Now)).Bound(placements).Calm()
 	st.Cluster = s.Apply(p.Cordon(s, func(n *model.Node) bool {
 		return !p.Initialized(n) && !status.Surplus(s, n) || p.replacedSoon(n)
 	}))
+	st.Cluster = st.Cluster.Apply(model.Delta{Types: typesAfter(st.Cluster, planned)})
 	return st
+}
+
+// countStarting counts, by NodePool, the nodes that are not initialized and the nodes planned for pending pods.
+func (st *State) countStarting(planned []model.PlannedNode) {
+	for _, c := range st.Problem.Candidates {
+		if !c.Node.Deleting && !st.Problem.Initialized(c.Node) {
+			st.starting[c.Node.Pool]++
+		}
+	}
+	for i := range planned {
+		st.starting[planned[i].Pool.Name]++
+	}
 }
 
 // expect records the candidates onto which pods are placed as incoming, and those onto which virtual pods of a capacity
@@ -110,6 +125,21 @@ func drained(nodes []*model.Node, now time.Time) model.Delta {
 		}
 	}
 	return change
+}
+
+// without returns cluster without the nodes. Those of NodePools with limits count against the limits until they are gone.
+func (p *Problem) without(cluster *model.Snapshot, nodes []*model.Node) *model.Snapshot {
+	var counted []*model.Node
+	for _, n := range nodes {
+		if pool, ok := cluster.Pool(n.Pool); ok && len(pool.Limits) > 0 {
+			counted = append(counted, n)
+		}
+	}
+	after := cluster.Without(nodes...)
+	if len(counted) == 0 {
+		return after
+	}
+	return after.Apply(drained(counted, p.Snapshot.Now))
 }
 
 // replacedSoon reports whether the node will be replaced because it expires or has drifted.

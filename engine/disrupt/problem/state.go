@@ -28,6 +28,7 @@ type State struct {
 	evicted   budget.Taken
 	nodes     []nodeState    // by candidate
 	launching map[string]int // replacements so far, by NodePool
+	starting  map[string]int // nodes that start before any command, by NodePool; never changed
 	voluntary int            // nodes removed by voluntary commands
 	planned   int            // number of replacements so far, used in their names
 	last      effect         // effect of the last command
@@ -40,21 +41,25 @@ type Stats struct {
 	WhatIfs, Screened int
 	// Eligible is how many nodes could be disrupted for each reason if budgets had no bound.
 	Eligible map[apiv1.DisruptionReason]int
-	// Scores are the scores of moves in NodePools with consolidationPolicy Balanced.
-	Scores []Score
+	// Moves are the consolidations that pay, for each NodePool from which they remove nodes.
+	Moves []Move
 	// Exhausted says that Options.MaxWhatIfs was reached.
 	Exhausted bool
 	// Panics are panics of the packer, at most maxPanics. The pods of such a plan are refused.
 	Panics []pack.Panic
 }
 
-// A Score is the score of one move for one NodePool.
-type Score struct {
-	Pool string
-	// Value is (saving / price of the pool's nodes) / (disruption by the move / disruption by removing all nodes of the
-	// pool). It is +Inf if the move disrupts nothing.
-	Value    float64
+// A Move is one consolidation as one NodePool evaluates it.
+type Move struct {
+	Pool   string
+	Policy apiv1.ConsolidationPolicy
+	// Approved says that no NodePool rejects the move.
 	Approved bool
+	// Scored says that Policy is Balanced. Then Score is (saving / price of the pool's nodes) / (disruption by the move /
+	// disruption by removing all nodes of the pool), +Inf if the move disrupts nothing. ScoreApproved says that this
+	// NodePool does not reject it.
+	Scored, ScoreApproved bool
+	Score                 float64
 }
 
 // A nodeState is the state of one candidate in a decision.
@@ -73,7 +78,7 @@ func (st *State) Clone() *State {
 	c := *st
 	c.Budgets = st.Budgets.Clone()
 	c.Commands = slices.Clip(st.Commands)
-	c.Stats.Eligible, c.Stats.Scores = maps.Clone(st.Stats.Eligible), slices.Clip(st.Stats.Scores)
+	c.Stats.Eligible, c.Stats.Moves = maps.Clone(st.Stats.Eligible), slices.Clip(st.Stats.Moves)
 	c.nodes, c.launching = slices.Clone(st.nodes), maps.Clone(st.launching)
 	return &c
 }
@@ -132,6 +137,9 @@ func (st *State) Exhausted() bool { return st.Stats.WhatIfs >= st.Problem.Option
 
 // Launching returns how many replacements the commands launch in the NodePool.
 func (st *State) Launching(pool string) int { return st.launching[pool] }
+
+// Starting returns how many nodes of the NodePool are not initialized, or are planned for pending pods.
+func (st *State) Starting(pool string) int { return st.starting[pool] }
 
 // Due returns the candidates that no command removes yet. If proposed is false, these are candidates whose commands for
 // the reason are executed. Otherwise they are those whose NodePool's mode allows commands only to be proposed.

@@ -13,20 +13,26 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// Reasons of forced disruption. Budgets cannot name them.
+// Reasons of forced disruption.
 const (
+	// ReasonExpired cannot be named by budgets, because expiry ignores them.
 	ReasonExpired   apiv1.DisruptionReason = "Expired"
-	ReasonUnhealthy apiv1.DisruptionReason = "Unhealthy"
+	ReasonUnhealthy                        = apiv1.DisruptionReasonUnhealthy
 )
 
-// Forced reports whether disruption for the reason ignores budgets and approvals.
+// Forced reports whether disruption for the reason ignores do-not-disrupt, approvals and pauses, and is not validated
+// again before nodes are deleted.
 func Forced(reason apiv1.DisruptionReason) bool {
 	return reason == ReasonExpired || reason == ReasonUnhealthy
 }
 
-// Disrupting reports whether the node is marked for disruption, by the taint or by the condition of its claim.
+// Disrupting reports whether the node is marked for disruption, by the taint or by the condition of its claim. A node
+// that is rebooted has the condition as well, but it stays.
 func Disrupting(n *model.Node) bool {
-	return n.Disrupted() || n.Claim != nil && condition.IsTrue(n.Claim, apiv1.ConditionTypeDisruptionReason)
+	if n.Disrupted() {
+		return true
+	}
+	return n.Claim != nil && !n.Rebooting() && condition.IsTrue(n.Claim, apiv1.ConditionTypeDisruptionReason)
 }
 
 // Reason returns the reason for which the node was marked, empty if it is not known.
@@ -35,6 +41,21 @@ func Reason(n *model.Node) apiv1.DisruptionReason {
 		return apiv1.DisruptionReason(mark.Reason)
 	}
 	return ""
+}
+
+// TerminatesFirst reports whether the node is terminated before capacity for its pods is launched.
+func TerminatesFirst(n *model.Node) bool {
+	return n.Claim != nil && n.Claim.Annotations[apiv1.TerminateFirstAnnotationKey] != ""
+}
+
+// RepairBound returns within what time the node of a claim that is repaired is drained. ok is false without a bound, or if
+// the annotation cannot be read.
+func RepairBound(c *apiv1.NodeClaim) (bound time.Duration, ok bool) {
+	if c == nil {
+		return 0, false
+	}
+	bound, err := time.ParseDuration(c.Annotations[apiv1.RepairTerminationGracePeriodAnnotationKey])
+	return bound, err == nil && bound >= 0
 }
 
 // Replaces returns the names of the claims that n was launched to replace.

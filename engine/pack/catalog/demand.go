@@ -244,8 +244,11 @@ func tolerates(t corev1.Toleration, taint corev1.Taint) bool {
 	if t.Key != "" && t.Key != taint.Key {
 		return false
 	}
-	if t.Operator == corev1.TolerationOpExists {
+	switch t.Operator {
+	case corev1.TolerationOpExists:
 		return true
+	case "", corev1.TolerationOpEqual:
+		return t.Key != "" && t.Value == taint.Value
 	}
-	return t.Key != "" && t.Value == taint.Value && (t.Operator == "" || t.Operator == corev1.TolerationOpEqual)
+	return t.Key != "" && model.ToleratesNumber(t, taint)
 }

@@ -79,9 +79,6 @@ func (t *Type) byReservation(offerings []model.Offering, known map[string]*Reser
 			t.Buyable = append(t.Buyable, o)
 			continue
 		}
-		if o.ReservationCapacity <= 0 {
-			continue
-		}
 		if byID[o.ReservationID] == nil {
 			ids = append(ids, o.ReservationID)
 		}
@@ -113,11 +110,11 @@ func (t *Type) reservationID() string {
 	return t.Reservation.ID
 }
 
-// buyable returns the available offerings of t that reqs allow, cheapest first. The result may share memory with
+// buyable returns the launchable offerings of t that reqs allow, cheapest first. The result may share memory with
 // t.Offerings.
 func buyable(t *model.InstanceType, reqs require.Set) []model.Offering {
 	fit := func(o *model.Offering) bool {
-		if !o.Available {
+		if !o.Launchable() {
 			return false
 		}
 		_, ok := reqs.Intersects(o.Requirements)

@@ -21,13 +21,14 @@ func Untolerated(tolerations []corev1.Toleration, taints []corev1.Taint) (corev1
 }
 
 // withZeroLogger calls f with the zero value of its logger type, which discards all messages. The type is inferred, so
-// that the engine imports no logger. The last argument disables numeric operators, which are behind a feature gate.
+// that the engine imports no logger. The last argument enables numeric operators. The API server accepts them only with
+// their feature gate, so a pod that has them may use them.
 func withZeroLogger[Logger any](
 	f func(Logger, []corev1.Toleration, *corev1.Taint, bool) bool,
 	tolerations []corev1.Toleration, taint *corev1.Taint,
 ) bool {
 	var none Logger
-	return f(none, tolerations, taint, false)
+	return f(none, tolerations, taint, true)
 }
 
 // TolerationsText returns a text that is equal for equal lists of tolerations.

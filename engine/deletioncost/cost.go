@@ -1,0 +1,112 @@
+package deletioncost
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/model"
+)
+
+// A Cost is the deletion cost that a pod is to get. Value is empty if the pod is to have none.
+type Cost struct {
+	Pod  *model.Pod
+	Node *model.Node
+	// Value is an int32 in decimal.
+	Value string
+}
+
+// Decide returns the costs that differ from those that the pods have, lowest first.
+func Decide(s *model.Snapshot) []Cost {
+	var costs, owned []Cost
+	bySet := map[string][]*ranked{}
+	for _, n := range s.Nodes() {
+		rank, ok := rankOf(s, n)
+		for _, p := range n.Pods {
+			if !replicated(p) {
+				continue
+			}
+			key := p.Object.Namespace + "/" + string(p.Owner().UID)
+			bySet[key] = append(bySet[key], &ranked{pod: p, node: n, rank: rank, ranked: ok})
+		}
+	}
+	for _, pods := range bySet {
+		keepSpread(pods)
+		for _, r := range pods {
+			if !Foreign(r.pod) {
+				owned = append(owned, Cost{Pod: r.pod, Node: r.node, Value: r.value()})
+			}
+		}
+	}
+	for _, c := range owned {
+		if c.Value != Value(c.Pod) {
+			costs = append(costs, c)
+		}
+	}
+	sortCosts(costs)
+	return costs
+}
+
+// Withdraw returns the removal of all costs that Karpenter has written.
+func Withdraw(s *model.Snapshot) []Cost {
+	var costs []Cost
+	for _, n := range s.Nodes() {
+		for _, p := range n.Pods {
+			if Written(p) {
+				costs = append(costs, Cost{Pod: p, Node: n})
+			}
+		}
+	}
+	sortCosts(costs)
+	return costs
+}
+
+// sortCosts sorts the lowest first, those without a value last, then by pod.
+func sortCosts(costs []Cost) {
+	number := func(c Cost) int64 {
+		v, _ := strconv.ParseInt(c.Value, 10, 32) // 0 if there is none
+		return v
+	}
+	slices.SortFunc(costs, func(a, b Cost) int {
+		return cmp.Or(cmp.Compare(number(a), number(b)), cmp.Compare(a.Pod.Key, b.Pod.Key))
+	})
+}
+
+// Value returns the deletion cost of the pod, empty if it has none.
+func Value(p *model.Pod) string { return p.Object.Annotations[corev1.PodDeletionCost] }
+
+// Written reports whether Karpenter has written the deletion cost of the pod.
+func Written(p *model.Pod) bool {
+	return Value(p) != "" && Value(p) == p.Object.Annotations[apiv1.WrittenDeletionCostAnnotationKey]
+}
+
+// Foreign reports whether the pod has a deletion cost that Karpenter has not written.
+func Foreign(p *model.Pod) bool {
+	_, has := p.Object.Annotations[corev1.PodDeletionCost]
+	return has && !Written(p)
+}
+
+// replicated reports whether the pod runs and its controller is a ReplicaSet.
+func replicated(p *model.Pod) bool {
+	owner := p.Owner()
+	return owner != nil && owner.Kind == "ReplicaSet" && !p.Terminal() && !p.Terminating()
+}
+
+// ranked is a pod of a ReplicaSet with the rank of its node.
+type ranked struct {
+	pod  *model.Pod
+	node *model.Node
+	// rank is the cost of the pod if ranked is true. Otherwise the pod gets none.
+	rank   int64
+	ranked bool
+}
+
+func (r *ranked) value() string {
+	if !r.ranked {
+		return ""
+	}
+	return strconv.FormatInt(r.rank, 10)
+}

@@ -1,0 +1,68 @@
+package deletioncost
+
+import (
+	"cmp"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// keepSpread takes the rank from pods of one ReplicaSet so that their topology spread constraints hold when all pods with
+// a rank are gone. Both kinds of whenUnsatisfiable count.
+//
+// It goes through the pods from the lowest rank. A pod keeps its rank if, after its removal, no domain has more than
+// maxSkew pods fewer than the fullest one. Only domains that have pods of the ReplicaSet are compared. Pods of nodes that
+// are being removed leave in any case, so they keep their rank and are taken out first.
+func keepSpread(pods []*ranked) {
+	if !slices.ContainsFunc(pods, func(r *ranked) bool { return len(r.pod.Object.Spec.TopologySpreadConstraints) > 0 }) {
+		return
+	}
+	slices.SortFunc(pods, func(a, b *ranked) int {
+		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.pod.Key, b.pod.Key))
+	})
+	left := map[string]map[string]int{} // pods by topology key and domain
+	for _, r := range pods {
+		for _, c := range r.pod.Object.Spec.TopologySpreadConstraints {
+			domain, ok := r.node.Labels[c.TopologyKey]
+			if !ok {
+				continue
+			}
+			if left[c.TopologyKey] == nil {
+				left[c.TopologyKey] = map[string]int{}
+			}
+			left[c.TopologyKey][domain]++
+		}
+	}
+	for _, r := range pods {
+		if !r.ranked {
+			continue
+		}
+		if r.rank != leaving && !mayLeave(r, left) {
+			r.ranked = false
+			continue
+		}
+		for _, c := range r.pod.Object.Spec.TopologySpreadConstraints {
+			if domain, ok := r.node.Labels[c.TopologyKey]; ok {
+				left[c.TopologyKey][domain]--
+			}
+		}
+	}
+}
+
+// mayLeave reports whether all spread constraints of the pod hold after its removal.
+func mayLeave(r *ranked, left map[string]map[string]int) bool {
+	return !slices.ContainsFunc(r.pod.Object.Spec.TopologySpreadConstraints, func(c corev1.TopologySpreadConstraint) bool {
+		own, ok := r.node.Labels[c.TopologyKey]
+		if !ok {
+			return false
+		}
+		most, after := 0, left[c.TopologyKey][own]-1
+		for domain, n := range left[c.TopologyKey] {
+			if domain == own {
+				n = after
+			}
+			most = max(most, n)
+		}
+		return most-after > int(c.MaxSkew)
+	})
+}

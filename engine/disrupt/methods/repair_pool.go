@@ -1,0 +1,125 @@
+package methods
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/karpenter-go/karpenter/engine/disrupt/problem"
+	"github.com/karpenter-go/karpenter/engine/disrupt/status"
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/repair"
+	"github.com/karpenter-go/karpenter/engine/units"
+)
+
+// maxUnhealthyPercent is the unhealthy share of a NodePool, rounded up, up to which budgets alone bound repair. If more
+// nodes are unhealthy, they are probably not the cause. Then one node is repaired at a time, and the next one after its
+// replacement has proved to be healthy.
+const maxUnhealthyPercent = 20
+
+// many reports whether so many of the nodes are unhealthy that they are probably not the cause.
+func many(unhealthy, nodes int) bool { return unhealthy > (nodes*maxUnhealthyPercent+99)/100 }
+
+// A poolHealth is the state of repair in one NodePool. All of it follows from the objects, so a restart changes nothing.
+//
+// A repair fails if its command was rolled back, or if the node that it launched is itself unhealthy within 24 hours.
+// After n failures in 24 hours, repair of the NodePool pauses for repair.Pause(n) from the latest one.
+type poolHealth struct {
+	name             string
+	nodes, unhealthy int
+	// begun is a node that is being repaired or that repair launches. It is empty if there is none.
+	begun string
+	// failures counts failed repairs. failed is the node of the latest one, and at is when it failed.
+	failures int
+	failed   string
+	at       time.Time
+}
+
+// healthOf returns the state of repair in each NodePool.
+func healthOf(st *problem.State) map[string]*poolHealth {
+	health := map[string]*poolHealth{}
+	for _, c := range st.Problem.Candidates {
+		if health[c.Node.Pool] == nil {
+			health[c.Node.Pool] = &poolHealth{name: c.Node.Pool}
+		}
+		if c.Node.Claim != nil {
+			health[c.Node.Pool].add(st.Problem.Options.Repair, c.Node, st.Problem.Snapshot.Now)
+		}
+	}
+	return health
+}
+
+// add counts one node.
+func (h *poolHealth) add(policies *repair.Policies, n *model.Node, now time.Time) {
+	inProgress := n.Rebooting() || status.Disrupting(n) && status.Reason(n) == status.ReasonUnhealthy
+	h.countRollbacks(n, inProgress || n.Deleting, now)
+	faulty, since := unhealthy(policies, n, now)
+	attempt := repair.Attempt(n.Claim, now)
+	switch {
+	case inProgress && (!n.Deleting || len(status.ReplacedBy(n.Claim)) == 0):
+		h.begun = n.Name
+	case n.Deleting || attempt == 0:
+	case faulty && !inProgress:
+		h.fail(attempt, n.Name, since)
+	case !n.Initialized && !status.Overdue(n, now):
+		h.begun = n.Name
+	}
+	if n.Object != nil && !n.Deleting {
+		h.nodes++
+		if faulty {
+			h.unhealthy++
+		}
+	}
+}
+
+// countRollbacks counts the repairs of the node that were rolled back: all but the one in progress.
+func (h *poolHealth) countRollbacks(n *model.Node, inProgress bool, now time.Time) {
+	var begun []time.Time
+	for _, e := range repair.History(n.Claim, now) {
+		if e.Action == repair.ReplaceNode {
+			begun = append(begun, e.At)
+		}
+	}
+	if inProgress && len(begun) > 0 {
+		begun = begun[:len(begun)-1]
+	}
+	for _, at := range begun {
+		h.fail(1, n.Name, at)
+	}
+}
+
+// fail counts failures, of which the latest is that of the node.
+func (h *poolHealth) fail(failures int, node string, at time.Time) {
+	h.failures += failures
+	if h.at.IsZero() || at.After(h.at) {
+		h.failed, h.at = node, at
+	}
+}
+
+// unhealthy reports whether a policy matches a condition of the node, and when it tolerates that no longer. A node that
+// is starting is not ready either, so before its initialization only the latter counts.
+func unhealthy(policies *repair.Policies, n *model.Node, now time.Time) (faulty bool, at time.Time) {
+	for _, m := range policies.Matches(n.Object, n.Claim) {
+		if !faulty || m.EligibleAt.Before(at) {
+			faulty, at = true, m.EligibleAt
+		}
+	}
+	return faulty && (n.Initialized || !now.Before(at)), at
+}
+
+// allow returns a refusal if no node of the NodePool must be repaired now, whatever the budgets allow.
+func (h *poolHealth) allow(now time.Time) model.Verdict {
+	until := h.at.Add(repair.Pause(h.failures))
+	switch {
+	case h.failures > 0 && now.Before(until):
+		return h.refuse(fmt.Sprintf("node repair of NodePool %q is paused until %s: %s, the latest of node %s",
+			h.name, until.UTC().Format(time.RFC3339), units.Counted(h.failures, "repair")+" in 24h did not help", h.failed))
+	case many(h.unhealthy, h.nodes) && h.begun != "":
+		return h.refuse(fmt.Sprintf("node repair of NodePool %q is limited to one node at a time, now %s: %d of %d nodes are unhealthy, more than %d%%",
+			h.name, h.begun, h.unhealthy, h.nodes, maxUnhealthyPercent))
+	}
+	return model.Verdict{}
+}
+
+func (h *poolHealth) refuse(why string) model.Verdict {
+	return model.Verdict{Rule: model.RuleUnhealthy, Key: h.name, Subject: why}
+}

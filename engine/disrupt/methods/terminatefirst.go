@@ -1,0 +1,73 @@
+package methods
+
+import (
+	"fmt"
+	"slices"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/disrupt/problem"
+	"github.com/karpenter-go/karpenter/engine/model"
+)
+
+// mayTerminateFirst reports whether the options allow nodes that are disrupted for the reason to be terminated before
+// they are replaced.
+func mayTerminateFirst(st *problem.State, reason apiv1.DisruptionReason) bool {
+	return slices.Contains(st.Problem.Options.TerminateFirst, reason)
+}
+
+// terminateFirst returns cmd, which has a reason and a method, as the command that terminates a node of a dynamic NodePool
+// before capacity for its pods is launched. It applies to a node that runs in a full capacity reservation, if the instance
+// that the node gives back is all that its pods lack. blocked is why the node cannot be replaced first. It is returned if
+// the command does not apply.
+func terminateFirst(
+	st *problem.State, c *problem.Candidate, cmd model.Command, blocked model.Verdict,
+) (model.Command, model.Verdict) {
+	id := st.Problem.ReservationOf(c)
+	if !mayTerminateFirst(st, cmd.Reason) || id == "" || !st.ReservationFull(id) {
+		return cmd, blocked
+	}
+	p := st.WhatIfTerminated(c, id)
+	if !p.Verdict.OK() {
+		return cmd, blocked
+	}
+	planned := p.Command(cmd.Reason, cmd.Method)
+	cmd.Placements, cmd.Saves, cmd.TerminateFirst = planned.Placements, planned.Saves, model.TerminateFirstReservation
+	return cmd, refills(st, c, cmd.Reason)
+}
+
+// terminateStaticFirst returns the command that terminates a node of a static NodePool. The NodePool launches another one
+// when the node is gone.
+func terminateStaticFirst(
+	st *problem.State, c *problem.Candidate, reason apiv1.DisruptionReason, why string,
+) (model.Command, model.Verdict) {
+	if why == model.TerminateFirstReservation && !st.Offered(c.Pool, st.Problem.ReservationOf(c)) {
+		return model.Command{}, model.Verdict{Rule: model.RuleNoPlace, Subject: fmt.Sprintf(
+			"all capacity reservations of NodePool %q are full, and the node runs in none of them", c.Pool.Name)}
+	}
+	cmd := model.Command{Reason: reason, Method: "static", TerminateFirst: why}
+	return cmd, refills(st, c, reason)
+}
+
+// refills returns a refusal if the NodePool would not soon have another node after this one is terminated, or if the drain
+// of the node could last forever.
+//
+// Nodes of the NodePool that are missing or not initialized use up the budget. Otherwise the next node would be terminated
+// while the one before it is still being replaced.
+func refills(st *problem.State, c *problem.Candidate, reason apiv1.DisruptionReason) model.Verdict {
+	if v := c.Pool.Ready(); !v.OK() {
+		return model.Verdict{Rule: model.RuleNoPlace, Subject: fmt.Sprintf(
+			"NodePool %q would not launch another node: it %s", c.Pool.Name, v)}
+	}
+	missing := st.Starting(c.Pool.Name)
+	if c.Pool.Static() {
+		m := membersOf(st, c.Pool)
+		missing += max(0, int(*c.Pool.Object.Spec.Replicas)-len(m.active)-m.pending-m.deleting)
+	}
+	if v := st.Budgets.Allow(slices.Repeat([]string{c.Pool.Name}, 1+missing), reason); !v.OK() {
+		return v
+	}
+	if reason != apiv1.DisruptionReasonDrifted {
+		return model.Verdict{} // the drain of an unhealthy node has a bound of its own
+	}
+	return st.DrainsAtOnce(c)
+}

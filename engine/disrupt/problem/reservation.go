@@ -1,0 +1,119 @@
+package problem
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/require"
+)
+
+// ReservationOf returns the capacity reservation in which the candidate's instance runs. It is empty if there is none, or
+// if the labels of the node do not say which one.
+func (p *Problem) ReservationOf(c *Candidate) string {
+	t := p.types[c.Node.Pool][c.Type()]
+	if t == nil || c.CapacityType() != apiv1.CapacityTypeReserved {
+		return ""
+	}
+	found, labels := "", require.FromLabels(c.Node.Labels)
+	for _, o := range t.Offerings {
+		if o.ReservationID == "" || o.Zone != c.Node.Labels[corev1.LabelTopologyZone] {
+			continue
+		}
+		if _, its := o.Requirements.Intersects(labels); !its || o.ReservationID == found {
+			continue
+		}
+		if found != "" {
+			return ""
+		}
+		found = o.ReservationID
+	}
+	return found
+}
+
+// ReservationFull reports whether no instance is left in the capacity reservation after the accepted commands.
+func (st *State) ReservationFull(id string) bool {
+	for _, pool := range st.Cluster.Pools() {
+		for _, t := range st.Cluster.Types(pool.Name) {
+			for _, o := range t.Offerings {
+				if o.ReservationID == id && o.ReservationCapacity > 0 {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+// OnlyFullReservations reports whether the NodePool can launch nodes from capacity reservations only, and all of them are
+// full. Offerings that are not available now count, because they may be available again.
+func (st *State) OnlyFullReservations(pool *model.Pool) bool {
+	reserved := false
+	for _, t := range st.Cluster.Types(pool.Name) {
+		if _, ok := t.Requirements.Intersects(pool.Requirements); !ok {
+			continue
+		}
+		for _, o := range t.Offerings {
+			if _, ok := pool.Requirements.Intersects(o.Requirements); !ok {
+				continue
+			}
+			if o.ReservationID == "" || o.Launchable() {
+				return false
+			}
+			reserved = true
+		}
+	}
+	return reserved
+}
+
+// Offered reports whether the NodePool can launch a node from the capacity reservation once an instance of it is free.
+func (st *State) Offered(pool *model.Pool, id string) bool {
+	return slices.ContainsFunc(st.Cluster.Types(pool.Name), func(t *model.InstanceType) bool {
+		if _, ok := t.Requirements.Intersects(pool.Requirements); !ok {
+			return false
+		}
+		return slices.ContainsFunc(t.Offerings, func(o model.Offering) bool {
+			_, ok := pool.Requirements.Intersects(o.Requirements)
+			return ok && id != "" && o.ReservationID == id && o.Available
+		})
+	})
+}
+
+// typesAfter returns the instance types of all NodePools of s after the planned nodes have used instances of capacity
+// reservations, nil if they use none.
+func typesAfter(s *model.Snapshot, planned []model.PlannedNode) map[string][]*model.InstanceType {
+	change := map[string]int{}
+	for i := range planned {
+		if id := planned[i].Offering.ReservationID; id != "" {
+			change[id]--
+		}
+	}
+	return withReservations(s, change)
+}
+
+// withReservations returns the instance types of all NodePools of s with the change, by ID, of the number of instances
+// that reservations have left. It returns nil if nothing changes.
+func withReservations(s *model.Snapshot, change map[string]int) map[string][]*model.InstanceType {
+	if len(change) == 0 {
+		return nil
+	}
+	types := map[string][]*model.InstanceType{}
+	for _, p := range s.Pools() {
+		list := slices.Clone(s.Types(p.Name))
+		for i, t := range list {
+			if !slices.ContainsFunc(t.Offerings, func(o model.Offering) bool { return change[o.ReservationID] != 0 }) {
+				continue
+			}
+			changed := *t
+			changed.Offerings = slices.Clone(t.Offerings)
+			for k := range changed.Offerings {
+				changed.Offerings[k].ReservationCapacity += change[changed.Offerings[k].ReservationID]
+			}
+			list[i] = &changed
+		}
+		types[p.Name] = list
+	}
+	return types
+}

@@ -1,0 +1,75 @@
+package repair
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+)
+
+// recovery is how long a condition must be healthy until its earlier failure no longer counts.
+const recovery = 5 * time.Minute
+
+// A failure is a condition that fails since a time, as the annotation of the claim has it.
+type failure struct {
+	condition, status string
+	since             time.Time
+}
+
+// UnhealthySince returns since when the condition fails by the annotation of the claim. That is earlier than its last
+// transition if it was healthy for a short time in between. ok is false if the annotation has nothing earlier.
+func UnhealthySince(claim *apiv1.NodeClaim, c corev1.NodeCondition) (at time.Time, ok bool) {
+	for _, f := range failures(claim) {
+		if f.condition == string(c.Type) && f.status == string(c.Status) && f.since.Before(c.LastTransitionTime.Time) {
+			return f.since, true
+		}
+	}
+	return time.Time{}, false
+}
+
+// Observe returns the value that the annotation of the claim about failing conditions should have: each condition that
+// matches a policy, and each that did and has been healthy for less than five minutes.
+func (p *Policies) Observe(node *corev1.Node, claim *apiv1.NodeClaim, now time.Time) string {
+	var words []string
+	for _, c := range node.Status.Conditions {
+		current := failure{string(c.Type), string(c.Status), c.LastTransitionTime.Time}
+		fails := p != nil && len(p.of(c)) > 0
+		for _, f := range failures(claim) {
+			switch {
+			case f.condition != current.condition:
+			case fails && f.status == current.status && f.since.Before(current.since):
+				current.since = f.since
+			case f.status != current.status && now.Sub(c.LastTransitionTime.Time) < recovery:
+				words = append(words, f.String())
+			}
+		}
+		if fails {
+			words = append(words, current.String())
+		}
+	}
+	slices.Sort(words)
+	return strings.Join(words, ",")
+}
+
+// failures reads the annotation of the claim. What cannot be read is omitted.
+func failures(claim *apiv1.NodeClaim) []failure {
+	if claim == nil {
+		return nil
+	}
+	var out []failure
+	for _, text := range strings.Split(claim.Annotations[apiv1.UnhealthySinceAnnotationKey], ",") {
+		what, stamp, _ := strings.Cut(text, "@")
+		condition, status, _ := strings.Cut(what, "=")
+		if at, err := time.Parse(time.RFC3339, stamp); err == nil {
+			out = append(out, failure{condition, status, at})
+		}
+	}
+	return out
+}
+
+func (f failure) String() string {
+	return f.condition + "=" + f.status + "@" + f.since.UTC().Format(time.RFC3339)
+}

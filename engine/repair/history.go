@@ -1,0 +1,95 @@
+package repair
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+)
+
+const (
+	// memory is how long repairs of a claim count.
+	memory = 24 * time.Hour
+	// maxReboots is how many reboots of a node are tried within memory. Then it is replaced.
+	maxReboots = 2
+)
+
+// An Event is a repair that was begun for a claim.
+type Event struct {
+	Action Action
+	At     time.Time
+}
+
+// History returns the repairs of the last 24 hours that the annotation of the claim lists. What cannot be read is
+// omitted.
+func History(claim *apiv1.NodeClaim, now time.Time) []Event {
+	var events []Event
+	if claim == nil {
+		return nil
+	}
+	for _, text := range strings.Split(claim.Annotations[apiv1.RepairHistoryAnnotationKey], ",") {
+		word, stamp, _ := strings.Cut(text, "@")
+		at, err := time.Parse(time.RFC3339, stamp)
+		if err == nil && now.Sub(at) < memory {
+			events = append(events, Event{Action: Action(word), At: at})
+		}
+	}
+	return events
+}
+
+// Recorded returns the value of the annotation with one more repair. Repairs that no longer count are removed.
+func Recorded(claim *apiv1.NodeClaim, action Action, now time.Time) string {
+	var words []string
+	for _, e := range append(History(claim, now), Event{Action: action, At: now}) {
+		words = append(words, string(e.Action)+"@"+e.At.UTC().Format(time.RFC3339))
+	}
+	return strings.Join(words, ",")
+}
+
+// Attempt returns how many nodes in a row repair has launched, of which the claim is the last. It is 0 if repair did not
+// launch the claim, or more than 24 hours ago.
+func Attempt(claim *apiv1.NodeClaim, now time.Time) int {
+	if claim == nil || now.Sub(claim.CreationTimestamp.Time) >= memory {
+		return 0
+	}
+	n, err := strconv.Atoi(claim.Annotations[apiv1.RepairAttemptAnnotationKey])
+	if err != nil || n < 0 {
+		return 0
+	}
+	return n
+}
+
+// Escalates reports whether the node is replaced although its policy says reboot: its last reboot failed, or it was
+// rebooted twice in the last 24 hours.
+func Escalates(claim *apiv1.NodeClaim, now time.Time) bool {
+	if failed, _ := RebootFailed(claim); failed {
+		return true
+	}
+	reboots := 0
+	for _, e := range History(claim, now) {
+		if e.Action == RebootNode {
+			reboots++
+		}
+	}
+	return reboots >= maxReboots
+}
+
+// The pause after the first failure of repair in a NodePool, and the longest one.
+const (
+	minPause = 10 * time.Minute
+	maxPause = 8 * time.Hour
+)
+
+// Pause returns how long repair of a NodePool pauses after the given number of failures: 10 minutes, doubled with each
+// further failure, at most 8 hours.
+func Pause(failures int) time.Duration {
+	if failures < 1 {
+		return 0
+	}
+	pause := minPause
+	for range failures - 1 {
+		pause = min(2*pause, maxPause)
+	}
+	return pause
+}

@@ -1,0 +1,138 @@
+package repair
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/karpenter-go/karpenter/api/condition"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/model"
+)
+
+// A Match is a policy that matches a condition of a node.
+type Match struct {
+	Policy
+	// Reason is the reason of the condition.
+	Reason string
+	// EligibleAt is when the toleration of the policy has passed.
+	EligibleAt time.Time
+}
+
+// Matches returns the policies that match the conditions of the node, whether or not their tolerations have passed.
+//
+// A toleration begins when the condition changed last, or when the node was created if that is later. After a reboot it
+// begins again. After a failed reboot it does not: the node is then eligible at once.
+func (p *Policies) Matches(node *corev1.Node, claim *apiv1.NodeClaim) []Match {
+	if p == nil || node == nil {
+		return nil
+	}
+	if claim == nil {
+		claim = &apiv1.NodeClaim{}
+	}
+	var matches []Match
+	for _, c := range node.Status.Conditions {
+		for _, policy := range p.of(c) {
+			m := Match{Policy: policy, Reason: c.Reason, EligibleAt: since(node, claim, c).Add(policy.TolerationDuration)}
+			if failed, at := RebootFailed(claim); failed && m.EligibleAt.After(at) {
+				m.EligibleAt = latest(at, c.LastTransitionTime.Time)
+			}
+			matches = append(matches, m)
+		}
+	}
+	return matches
+}
+
+// of returns the policies that match the condition: those whose expression matches its reason, else its fallback.
+func (p *Policies) of(c corev1.NodeCondition) []Policy {
+	var matching, fallback []Policy
+	for _, r := range p.rules {
+		switch {
+		case !r.covers(c.Type, c.Status):
+		case r.ReasonRegex == "":
+			fallback = append(fallback, r.Policy)
+		case r.reason != nil && r.reason.MatchString(c.Reason):
+			matching = append(matching, r.Policy)
+		}
+	}
+	if len(matching) > 0 {
+		return matching
+	}
+	return fallback
+}
+
+// since returns when the toleration of the condition begins.
+func since(node *corev1.Node, claim *apiv1.NodeClaim, c corev1.NodeCondition) time.Time {
+	begins := c.LastTransitionTime.Time
+	if at, ok := UnhealthySince(claim, c); ok {
+		begins = at
+	}
+	begins = latest(begins, node.CreationTimestamp.Time)
+	if done := condition.Get(claim, apiv1.ConditionTypeRebooting); done != nil && done.Reason == apiv1.ReasonRebootSucceeded {
+		begins = latest(begins, done.LastTransitionTime.Time)
+	}
+	return begins
+}
+
+// RebootFailed reports whether the last reboot of the claim's node failed, and when.
+func RebootFailed(claim *apiv1.NodeClaim) (bool, time.Time) {
+	c := condition.Get(claim, apiv1.ConditionTypeRebooting)
+	if c == nil || c.Reason != apiv1.ReasonRebootFailed {
+		return false, time.Time{}
+	}
+	return true, c.LastTransitionTime.Time
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// Decide merges the matches whose tolerations have passed. ok is false if there is none. The action is the most
+// disruptive one. Equal actions are decided by priority, then by the time of eligibility, then by condition type. The
+// drain bound is the shortest of all these matches.
+//
+// The score ranks nodes. It is the rank of the priority plus one for each half hour since the toleration has passed,
+// the highest of all these matches.
+func (p *Policies) Decide(matches []Match, now time.Time) (r model.Repair, score float64, ok bool) {
+	var eligible []Match
+	for _, m := range matches {
+		if !now.Before(m.EligibleAt) {
+			eligible = append(eligible, m)
+		}
+	}
+	if len(eligible) == 0 {
+		return r, 0, false
+	}
+	slices.SortStableFunc(eligible, byPrecedence)
+	first := eligible[0]
+	r = model.Repair{
+		Condition: first.ConditionType, Status: first.ConditionStatus, Reason: first.Reason, ReasonRegex: first.ReasonRegex,
+		EligibleAt: first.EligibleAt, Reboot: first.Action == RebootNode,
+	}
+	slices.SortStableFunc(eligible, func(a, b Match) int {
+		return cmp.Or(a.EligibleAt.Compare(b.EligibleAt), strings.Compare(string(a.ConditionType), string(b.ConditionType)))
+	})
+	for _, m := range eligible {
+		if d := m.TerminationGracePeriod; d != nil && (r.DrainBound == nil || *d < *r.DrainBound) {
+			r.DrainBound, r.DrainBoundBy = d, m.ConditionType
+		}
+		score = max(score, float64(p.ranks[m.Priority])+now.Sub(m.EligibleAt).Minutes()/30)
+	}
+	return r, score, true
+}
+
+// byPrecedence orders matches: the first one names the condition, the policy and the action of the repair.
+func byPrecedence(a, b Match) int {
+	return cmp.Or(
+		strings.Compare(string(b.Action), string(a.Action)), // ReplaceNode before RebootNode
+		cmp.Compare(b.Priority, a.Priority),
+		a.EligibleAt.Compare(b.EligibleAt),
+		strings.Compare(string(a.ConditionType), string(b.ConditionType)),
+	)
+}

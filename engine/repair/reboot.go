@@ -1,0 +1,147 @@
+package repair
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/karpenter-go/karpenter/api/condition"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+)
+
+// Times of a reboot.
+const (
+	// settle is how long the drain lasts at least, so that pods bound just before the taint are seen.
+	settle = 5 * time.Second
+	// rebootPoll is the interval between checks without an event.
+	rebootPoll = 15 * time.Second
+	// callTimeout is how long the cloud may refuse to reboot the instance, from the first call.
+	callTimeout = 5 * time.Minute
+	// recoveryTimeout is how long the node may take to become ready again.
+	recoveryTimeout = 20 * time.Minute
+)
+
+// A View is the input of Next: the claim, its node (nil if it is missing), and how many pods the drain still has to evict.
+type View struct {
+	Now     time.Time
+	Claim   *apiv1.NodeClaim
+	Node    *corev1.Node
+	Waiting int
+}
+
+// A Result is how a reboot ended. It is a label value in metrics.
+type Result string
+
+// The results of a reboot.
+const (
+	RebootRunning         Result = ""
+	RebootSucceeded       Result = "succeeded"
+	RebootProviderError   Result = "provider_error"
+	RebootRecoveryTimeout Result = "recovery_timeout"
+	RebootInvalidRequest  Result = "invalid_request"
+)
+
+// A Step is the next step of a reboot.
+type Step struct {
+	// Result is how the reboot ended, RebootRunning if it goes on. Cause is why it failed.
+	Result Result
+	Cause  string
+	// Fenced says that the node must have the taint that keeps pods away. Booted says that the node has booted again.
+	Fenced, Booted bool
+	// Drain says that pods are to be evicted. Call says that the cloud is to be called. Issued says that the reboot is known to
+	// have happened without a call.
+	Drain, Call, Issued bool
+	// Requeue is when Next must be called again without an event.
+	Requeue time.Duration
+}
+
+// Next returns the next step of the reboot of the claim's node.
+func Next(v View) Step {
+	c := condition.Get(v.Claim, apiv1.ConditionTypeRebooting)
+	if c.Reason == apiv1.ReasonRebootIssued {
+		return recovering(v)
+	}
+	bound, bounded, err := RebootBound(v.Claim)
+	requested := c.LastTransitionTime.Time
+	switch {
+	case err != nil:
+		return Step{Result: RebootInvalidRequest, Cause: err.Error()}
+	case v.Node == nil:
+		return missing(v, latest(requested, calledAt(v.Claim)), callTimeout, RebootProviderError)
+	case booted(v) && v.Claim.Annotations[apiv1.RebootPreBootIDAnnotationKey] != "":
+		return Step{Fenced: true, Issued: true, Requeue: time.Millisecond}
+	}
+	until := requested.Add(settle)
+	if deadline := requested.Add(max(bound, settle)); v.Waiting > 0 && (!bounded || bound > 0) {
+		if until = deadline; !bounded {
+			until = v.Now.Add(rebootPoll)
+		}
+	}
+	if left := until.Sub(v.Now); left > 0 {
+		return Step{Fenced: true, Drain: !bounded || bound > 0, Requeue: min(left, rebootPoll)}
+	}
+	if called := calledAt(v.Claim); !called.IsZero() && v.Now.Sub(called) >= callTimeout {
+		return Step{Result: RebootProviderError, Cause: "the cloud did not accept the reboot within " + callTimeout.String()}
+	}
+	return Step{Fenced: true, Call: true}
+}
+
+// recovering returns the next step after the cloud has accepted the reboot.
+func recovering(v View) Step {
+	issued := v.Now
+	if c := condition.Get(v.Claim, apiv1.ConditionTypeInitialized); c != nil {
+		issued = c.LastTransitionTime.Time
+	}
+	if v.Node == nil {
+		return missing(v, issued, recoveryTimeout, RebootRecoveryTimeout)
+	}
+	switch {
+	case booted(v) && ready(v.Node):
+		return Step{Result: RebootSucceeded, Booted: true}
+	case v.Now.Sub(issued) >= recoveryTimeout:
+		return Step{Result: RebootRecoveryTimeout, Cause: "the node was not ready within " + recoveryTimeout.String() + " of the reboot"}
+	}
+	return Step{Fenced: !booted(v), Booted: booted(v), Requeue: rebootPoll}
+}
+
+// missing returns the step of a reboot whose node does not exist.
+func missing(v View, since time.Time, timeout time.Duration, result Result) Step {
+	left := since.Add(timeout).Sub(v.Now)
+	if left <= 0 {
+		return Step{Result: result, Cause: "the node does not exist"}
+	}
+	return Step{Requeue: min(left, rebootPoll)}
+}
+
+// RebootBound returns the bound of the drain before a reboot. bounded is false if there is none.
+func RebootBound(claim *apiv1.NodeClaim) (bound time.Duration, bounded bool, err error) {
+	text, bounded := claim.Annotations[apiv1.RebootTerminationGracePeriodAnnotationKey]
+	if !bounded {
+		return 0, false, nil
+	}
+	bound, err = time.ParseDuration(text)
+	if err != nil || bound < 0 {
+		return 0, true, fmt.Errorf("annotation %s is %q, not a duration of 0s or more",
+			apiv1.RebootTerminationGracePeriodAnnotationKey, text)
+	}
+	return bound, true, nil
+}
+
+// booted reports whether the node has another boot ID than before the reboot.
+func booted(v View) bool {
+	return v.Node.Status.NodeInfo.BootID != v.Claim.Annotations[apiv1.RebootPreBootIDAnnotationKey]
+}
+
+func ready(node *corev1.Node) bool {
+	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+// calledAt returns when the cloud was first called for the reboot, zero if it was not.
+func calledAt(claim *apiv1.NodeClaim) time.Time {
+	at, _ := time.Parse(time.RFC3339, claim.Annotations[apiv1.RebootCalledAnnotationKey])
+	return at
+}
