@@ -20,6 +20,7 @@ func (e *Emulator) ec2Actions() map[string]handler {
 		"DeleteLaunchTemplate":           e.deleteLaunchTemplate,
 		"DescribeInstances":              e.describeInstances,
 		"DescribeInstanceStatus":         e.describeInstanceStatus,
+		"RebootInstances":                e.rebootInstances,
 		"TerminateInstances":             e.terminateInstances,
 		"GetConsoleOutput":               e.getConsoleOutput,
 		"CreateTags":                     e.createTags,

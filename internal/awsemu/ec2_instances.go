@@ -198,6 +198,18 @@ func (e *Emulator) terminateInstances(r *request) (any, *wire.Error) {
 	return out, nil
 }
 
+// rebootInstances reboots instances.
+func (e *Emulator) rebootInstances(r *request) (any, *wire.Error) {
+	ids := r.form.List("InstanceId")
+	if len(ids) == 0 {
+		return nil, wire.Errorf("MissingParameter", "The request must contain the parameter InstanceId")
+	}
+	if failure := e.world.Reboot(ids); failure != nil {
+		return nil, failure
+	}
+	return returnXML{true}, nil
+}
+
 type returnXML struct {
 	Return bool `xml:"return"`
 }

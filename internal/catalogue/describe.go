@@ -23,7 +23,7 @@ func Describe(t *model.InstanceType) Type {
 		delete(out.Labels, corev1.LabelOSStable)
 	}
 	for _, o := range t.Offerings {
-		if !o.Available {
+		if !o.Launchable() {
 			continue
 		}
 		way := Offering{Zone: o.Zone, CapacityType: o.CapacityType, Price: o.Price}

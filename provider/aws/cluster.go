@@ -34,7 +34,7 @@ type Discovery interface {
 // The versions of Kubernetes that this provider was made for.
 const (
 	oldestMinor = 26
-	newestMinor = 36
+	newestMinor = 37
 )
 
 // cluster returns the data of the cluster that nodes need to join. It caches them, but no failures.

@@ -25,6 +25,7 @@ func TestConformance(t *testing.T) {
 					t.Fatal(err)
 				}
 			},
+			Reboots: func(t *testing.T, _ string) int { return len(w.calls(t, "RebootInstances")) },
 			LoseAnswer: func(t *testing.T) {
 				err := w.control.Hang(t.Context(), control.Hang{Op: "CreateFleet", For: forever, After: true})
 				if err != nil {

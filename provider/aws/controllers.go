@@ -10,8 +10,6 @@ import (
 
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	"github.com/karpenter-go/karpenter/provider/aws/diagnose"
-	"github.com/karpenter-go/karpenter/provider/aws/instances"
-	"github.com/karpenter-go/karpenter/provider/aws/launch"
 	"github.com/karpenter-go/karpenter/provider/aws/learned"
 	"github.com/karpenter-go/karpenter/provider/aws/nodeclass"
 	"github.com/karpenter-go/karpenter/provider/aws/periodic"
@@ -27,23 +25,24 @@ type Controller interface {
 	Register(mgr ctrl.Manager) error
 }
 
-// typesEvery is how often EC2 is asked for what it sells.
-const typesEvery = 12 * time.Hour
+// typesEvery is how often EC2 is asked for what it sells: some twenty calls, for new types and zones within the hour.
+const typesEvery = time.Hour
 
 // Controllers returns the loops that the provider needs.
 func (p *Provider) Controllers() []Controller {
 	c, s := p.config, p.config.Settings
 	collector := &upkeep.Collector{
 		Instances: p.instances, Launches: p.launcher, Cluster: s.ClusterName, Client: c.Client, Reader: c.Reader,
-		Writer: c.Writer, Clock: c.Clock,
+		Writer: c.Writer, Breaker: p.breaker, Reserved: p.reserved, Recorder: c.Recorder, Clock: c.Clock,
 	}
 	out := []Controller{
 		&nodeclass.Status{Config: nodeclass.Config{
 			Client: c.Client, Images: p.images, Subnets: p.subnets, Groups: p.groups, Profiles: p.profiles,
 			Cluster: p.cluster, Templates: p.shelf, Recorder: c.Recorder, Clock: c.Clock,
 			Reservations: p.reserved, Placements: p.placed, ReservedCapacity: s.ReservedCapacity,
-			Expressions: s.NodeClassCEL, Evaluate: p.catalog.Evaluate, Check: p.check, Isolated: s.IsolatedVPC,
-			Gone: func(class *awsv1.EC2NodeClass) { p.catalog.Forget(class.UID) },
+			Expressions: s.Gates.NodeClassCEL, Evaluate: p.catalog.Evaluate, Check: p.check, Isolated: s.IsolatedVPC,
+			Doubted: p.doubted,
+			Gone:    func(class *awsv1.EC2NodeClass) { p.catalog.Forget(class.UID) },
 		}},
 		&nodeclass.Stamp{Client: c.Client, Claims: c.Writer},
 		&upkeep.Tagger{Client: c.Client, Writer: c.Writer, Instances: p.instances, Cluster: s.ClusterName},
@@ -87,20 +86,4 @@ func (p *Provider) access() *diagnose.Access {
 	return &diagnose.Access{
 		Cluster: c.Settings.ClusterName, Entries: eks.NewFromConfig(c.AWS), Profiles: iam.NewFromConfig(c.AWS), Reader: c.Reader,
 	}
-}
-
-// check asks EC2 whether nodes of the class could be launched.
-func (p *Provider) check(ctx context.Context, class *awsv1.EC2NodeClass) (nodeclass.Finding, error) {
-	types, err := p.catalog.Types(class)
-	if err != nil {
-		return nodeclass.Finding{}, err
-	}
-	group, err := p.group(ctx, class)
-	if err != nil {
-		return nodeclass.Finding{}, err
-	}
-	f, err := p.launcher.Check(ctx, launch.Request{
-		Class: class, Types: types, Group: group, Tags: instances.OwnTags(p.config.Settings.ClusterName, "", class),
-	}, !p.config.Settings.DisableDryRun)
-	return nodeclass.Finding{Reason: f.Reason, Message: f.Message, Again: f.Again}, err
 }

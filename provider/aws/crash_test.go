@@ -64,16 +64,18 @@ type killedLedger struct {
 	*killer
 }
 
-func (l killedLedger) Record(ctx context.Context, claims []*apiv1.NodeClaim, annotations map[string]string) error {
+func (l killedLedger) Record(
+	ctx context.Context, claims []*apiv1.NodeClaim, annotations map[string]string,
+) (gone []*apiv1.NodeClaim, err error) {
 	for _, c := range claims {
 		if err := l.at("before record"); err != nil {
-			return err
+			return nil, err
 		}
-		if err := l.ledger.Record(ctx, []*apiv1.NodeClaim{c}, annotations); err != nil {
-			return err
+		if _, err := l.ledger.Record(ctx, []*apiv1.NodeClaim{c}, annotations); err != nil {
+			return nil, err
 		}
 	}
-	return l.at("after record")
+	return nil, l.at("after record")
 }
 
 // lateClock is ahead of the real one, so that what was launched is old enough to be collected.

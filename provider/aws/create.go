@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/karpenter-go/karpenter/api/condition"
@@ -84,6 +85,8 @@ func (p *Provider) Create(ctx context.Context, claim *apiv1.NodeClaim) (*cloud.I
 	var notReady *cloud.NodeClassNotReadyError
 	if errors.As(err, &notReady) {
 		p.config.Recorder.Event(claim, corev1.EventTypeWarning, telemetry.EventNodeClassNotReady, err.Error())
+		// As in upstream, nothing that the claim allows can be had: its pods are planned again.
+		return nil, &cloud.InsufficientCapacityError{Err: err}
 	}
 	if err != nil {
 		return nil, err
@@ -115,6 +118,7 @@ func (p *Provider) Create(ctx context.Context, claim *apiv1.NodeClaim) (*cloud.I
 		Tags: instances.OwnTags(p.config.Settings.ClusterName, pool, class),
 	})
 	if err != nil {
+		p.doubt(class, err)
 		return nil, err
 	}
 	out := hydrate(i, class, types)
@@ -123,6 +127,20 @@ func (p *Provider) Create(ctx context.Context, claim *apiv1.NodeClaim) (*cloud.I
 		out.NodeName = p.nodeName(ctx, i.ID)
 	}
 	return out, nil
+}
+
+// doubt has the node class looked at again if a launch failed because EC2 does not know its instance profile. Without access to IAM
+// that would find out nothing.
+func (p *Provider) doubt(class *awsv1.EC2NodeClass, err error) {
+	var failed *cloud.LaunchError
+	if !errors.As(err, &failed) || failed.Reason != fault.ReasonProfileInvalid || p.config.Settings.IsolatedVPC {
+		return
+	}
+	p.profiles.Doubt(class.Status.InstanceProfile)
+	select {
+	case p.doubted <- event.GenericEvent{Object: class}:
+	default: // enough are waiting
+	}
 }
 
 // waitsForNominations reports whether pods are nominated to the claim's node before it is registered.

@@ -17,6 +17,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/provider/aws/fault"
 	"github.com/karpenter-go/karpenter/provider/aws/instances"
 )
 
@@ -155,7 +156,8 @@ func (p *Provider) Delete(ctx context.Context, claim *apiv1.NodeClaim) error {
 		if errors.Is(err, cloud.ErrNotFound) {
 			p.launcher.Forget(claim.UID)
 			if id := claim.Labels[awsv1.LabelCapacityReservationID]; id != "" {
-				p.reserved.Ended(id)
+				_, instance, _ := instances.ParseProviderID(claim.Status.ProviderID)
+				p.reserved.Ended(id, instance)
 			}
 		}
 		return err
@@ -167,6 +169,24 @@ func (p *Provider) Delete(ctx context.Context, claim *apiv1.NodeClaim) error {
 		return err
 	}
 	return nil
+}
+
+// Reboot implements cloud.Provider. EC2 takes no idempotency token for a reboot.
+func (p *Provider) Reboot(ctx context.Context, claim *apiv1.NodeClaim, _ string) error {
+	i, err := p.of(ctx, claim)
+	switch {
+	case err != nil:
+		return err
+	case i.Ending():
+		return fmt.Errorf("reboot instance %s: it is being terminated: %w", i.ID, cloud.ErrNotFound)
+	case p.shifts != nil && p.shifts.Away(i.ZoneID):
+		return fmt.Errorf("reboot instance %s: a zonal shift moved traffic away from zone %s", i.ID, i.Zone)
+	}
+	err = p.instances.Reboot(ctx, i.ID)
+	if fault.Code(err) == fault.Unauthorized {
+		return &cloud.RebootError{Err: err}
+	}
+	return err
 }
 
 // of returns the claim's instance as EC2 describes it now. A claim whose status was never written has one all the same if a

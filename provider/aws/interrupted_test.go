@@ -1,9 +1,11 @@
 package aws_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -12,6 +14,7 @@ import (
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/internal/awsemu/control"
 	"github.com/karpenter-go/karpenter/provider/aws"
+	"github.com/karpenter-go/karpenter/provider/aws/instances"
 )
 
 // running launches a claim with its node and the finalizer that holds both until they are drained.
@@ -76,6 +79,61 @@ func TestSpotInterruption(t *testing.T) {
 	claim := w.load(t, "other")
 	if claim.DeletionTimestamp.IsZero() || claim.Annotations[apiv1.NodeClaimTerminationTimestampAnnotationKey] == "" {
 		t.Errorf("the claim on a failed host: deleted %v, annotations %v", claim.DeletionTimestamp, claim.Annotations)
+	}
+}
+
+// While traffic is shifted away from a zone, instances there are neither ended nor tagged, and stay in the list although EC2
+// does not return them. Afterwards they end.
+func TestZonalShiftKeepsInstances(t *testing.T) {
+	w := newWorldSelling(t, "m5.large")
+	p := w.startWith(t, func(c *aws.Config) { c.Settings.EnableZonalShift = true })
+	c := w.claim("a")
+	for n, r := range c.Spec.Requirements {
+		if r.Key == corev1.LabelTopologyZone {
+			c.Spec.Requirements[n].Values = []string{"us-east-1a"}
+		}
+	}
+	w.store(t, c)
+	i := create(t, p, c)
+	w.launched(t, "a", i)
+	list := func() int {
+		t.Helper()
+		all, err := p.List(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(all)
+	}
+	if n := list(); n != 1 || len(p.ShiftedZones(t.Context())) != 0 {
+		t.Fatalf("at first: %d instances, shifted are %v", n, p.ShiftedZones(t.Context()))
+	}
+	if err := w.control.ShiftAway(t.Context(), control.Shift{Zone: "us-east-1a", For: forever}); err != nil {
+		t.Fatal(err)
+	}
+	w.reconcile(t, "zonalshift", "")
+	if got := p.ShiftedZones(t.Context()); len(got) != 1 || got[0] != "us-east-1a" {
+		t.Errorf("shifted are %v", got)
+	}
+	before := len(w.calls(t, "DescribeInstances"))
+	if _, err := p.Get(t.Context(), i.ProviderID); err != nil || len(w.calls(t, "DescribeInstances")) != before {
+		t.Errorf("with a shift: %v after %d calls more", err, len(w.calls(t, "DescribeInstances"))-before)
+	}
+	var shifted *instances.ShiftedError
+	if err := p.Delete(t.Context(), w.load(t, "a")); !errors.As(err, &shifted) {
+		t.Errorf("delete: %v", err)
+	}
+	if _, err := w.compute().TerminateInstances(t.Context(), &ec2.TerminateInstancesInput{InstanceIds: []string{instanceID(i)}}); err != nil {
+		t.Fatal(err)
+	}
+	if n := list(); n != 1 {
+		t.Errorf("with a shift %d instances are listed", n)
+	}
+	if err := w.control.ShiftBack(t.Context(), "us-east-1a"); err != nil {
+		t.Fatal(err)
+	}
+	w.reconcile(t, "zonalshift", "")
+	if err := p.Delete(t.Context(), w.load(t, "a")); !errors.Is(err, cloud.ErrNotFound) || list() != 0 {
+		t.Errorf("after the shift: %v, %d instances are listed", err, list())
 	}
 }
 

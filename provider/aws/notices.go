@@ -1,12 +1,17 @@
 package aws
 
 import (
+	"context"
+	"slices"
+
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	corev1 "k8s.io/api/core/v1"
 
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/provider/aws/breaker"
+	"github.com/karpenter-go/karpenter/provider/aws/instances"
 	"github.com/karpenter-go/karpenter/provider/aws/interruption"
 	"github.com/karpenter-go/karpenter/provider/aws/upkeep"
 )
@@ -15,16 +20,46 @@ import (
 func (p *Provider) NoticeSources() []cloud.NoticeSource {
 	c := p.config
 	sources := []cloud.NoticeSource{
-		&interruption.Poller{API: p.compute, Clock: c.Clock, Meter: p.interrupted},
+		&interruption.Poller{API: p.compute, Breaker: statusBreaker{p}, Clock: c.Clock, Meter: p.interrupted},
 	}
 	if name := c.Settings.InterruptionQueue; name != "" {
-		sources = append(sources, interruption.NewConsumer(sqs.NewFromConfig(c.AWS), name, c.Clock, p.interrupted))
+		consumer := interruption.NewConsumer(sqs.NewFromConfig(c.AWS), name, c.Clock, p.interrupted)
+		consumer.Rebalance = c.Settings.ReplaceOnRebalance
+		sources = append(sources, consumer)
 	}
 	if c.Settings.ReservedCapacity {
 		sources = append(sources, upkeep.Expiration{Reservations: *p.reservations()})
 	}
 	return sources
 }
+
+// A statusBreaker bounds how many instances are terminated at once because of status checks and scheduled events.
+type statusBreaker struct{ p *Provider }
+
+// Admit implements interruption.Breaker. EC2 reports all instances of the account, of which only Karpenter's count.
+func (b statusBreaker) Admit(ctx context.Context, ids map[string]bool) (map[string]bool, error) {
+	var managed, chosen []instances.Instance
+	if len(ids) > 0 {
+		list, err := b.p.instances.List(ctx)
+		if err != nil {
+			return nil, err
+		}
+		managed = slices.DeleteFunc(list, instances.Instance.Ending)
+		chosen = slices.DeleteFunc(slices.Clone(managed), func(i instances.Instance) bool { return !ids[i.ID] })
+	}
+	chosen, err := b.p.breaker.Admit(ctx, breaker.CauseStatus, chosen, len(managed))
+	if err != nil {
+		return nil, err
+	}
+	admitted := map[string]bool{}
+	for _, i := range chosen {
+		admitted[i.ID] = true
+	}
+	return admitted, nil
+}
+
+// PricesCurrent implements cloud.Pricer.
+func (p *Provider) PricesCurrent() bool { return p.prices.Current() }
 
 // MarkUnavailable implements cloud.Notifier.
 func (p *Provider) MarkUnavailable(claim *apiv1.NodeClaim, capacityType string) {
@@ -34,6 +69,6 @@ func (p *Provider) MarkUnavailable(claim *apiv1.NodeClaim, capacityType string) 
 		return
 	}
 	if id := l[awsv1.LabelCapacityReservationID]; id != "" {
-		p.reserved.Full(id)
+		p.shortages.MarkReservation(l[corev1.LabelInstanceTypeStable], l[corev1.LabelTopologyZone], id)
 	}
 }

@@ -93,6 +93,9 @@ func (w *world) live(t *testing.T) {
 	}
 	w.reconcile(t, "interruption", "")
 	w.reconcile(t, "interruption.instancestatus", "")
+	if err := p.Reboot(t.Context(), w.load(t, "plain"), "operation"); err != nil {
+		t.Error(err)
+	}
 	for _, name := range []string{"reserved", "spot", "plain"} {
 		claim := w.load(t, name)
 		if err := p.Delete(t.Context(), claim); err != nil {
@@ -183,6 +186,9 @@ func TestPolicyIsNoMoreThanThat(t *testing.T) {
 	if _, err = client.TerminateInstances(t.Context(), &ec2.TerminateInstancesInput{InstanceIds: []string{instanceID(i)}}); fault.Code(err) != fault.Unauthorized {
 		t.Errorf("ending another cluster's instance: %v", err)
 	}
+	if _, err = client.RebootInstances(t.Context(), &ec2.RebootInstancesInput{InstanceIds: []string{instanceID(i)}}); fault.Code(err) != fault.Unauthorized {
+		t.Errorf("rebooting another cluster's instance: %v", err)
+	}
 	w.hold(t, docs)
 	if _, err = client.TerminateInstances(t.Context(), &ec2.TerminateInstancesInput{InstanceIds: []string{instanceID(i)}}); err != nil {
 		t.Errorf("ending our own: %v", err)
@@ -199,6 +205,28 @@ func TestPolicyIsNoMoreThanThat(t *testing.T) {
 	w.hold(t, docs)
 	if class = w.respec(t, func(*awsv1.EC2NodeClassSpec) {}); !condition.Ready(class) {
 		t.Errorf("allowed again, the class is %+v", class.Status.Conditions)
+	}
+}
+
+// No policy has the name of a service of one partition.
+func TestPolicyOfPartition(t *testing.T) {
+	for suffix, scope := range map[string]policy.Scope{
+		"amazonaws.com": {Partition: "aws-us-gov"}, "amazonaws.com.cn": {Partition: "aws-cn"}, "${suffix}": {Suffix: "${suffix}"},
+	} {
+		found := false
+		for _, p := range policy.All(scope) {
+			text, err := p.Document()
+			if err != nil {
+				t.Fatal(err)
+			}
+			found = found || strings.Contains(string(text), `"ec2.`+suffix+`"`)
+			if strings.Contains(strings.ReplaceAll(string(text), `"ec2.`+suffix+`"`, ""), "amazonaws.com") {
+				t.Errorf("%s names a service of another partition:\n%s", p.Name, text)
+			}
+		}
+		if !found {
+			t.Errorf("no policy passes a role to ec2.%s", suffix)
+		}
 	}
 }
 

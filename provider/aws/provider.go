@@ -17,16 +17,17 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/pricing"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/prometheus/client_golang/prometheus"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/provider/aws/amis"
 	"github.com/karpenter-go/karpenter/provider/aws/batch"
+	"github.com/karpenter-go/karpenter/provider/aws/breaker"
 	"github.com/karpenter-go/karpenter/provider/aws/catalog"
 	"github.com/karpenter-go/karpenter/provider/aws/diagnose"
 	"github.com/karpenter-go/karpenter/provider/aws/instances"
@@ -101,6 +102,8 @@ type Provider struct {
 	paid      *prices.Paid
 	learned   *learned.Store
 	compute   *ec2.Client
+	breaker   *breaker.Breaker
+	doubted   chan event.GenericEvent // node classes to look at again
 	// interrupted measures interruptions.
 	interrupted *interruption.Meter
 }
@@ -108,6 +111,8 @@ type Provider struct {
 var (
 	_ cloud.Provider = (*Provider)(nil)
 	_ cloud.Notifier = (*Provider)(nil)
+	_ cloud.Shifter  = (*Provider)(nil)
+	_ cloud.Pricer   = (*Provider)(nil)
 )
 
 // New connects to AWS and reads what EC2 sells. It returns an error if EC2 cannot be reached, may not be used, or the
@@ -142,13 +147,13 @@ func New(ctx context.Context, c Config) (*Provider, error) {
 func build(ctx context.Context, c Config, table *shipped.Catalog) *Provider {
 	compute, identity := ec2.NewFromConfig(c.AWS), iam.NewFromConfig(c.AWS)
 	region, name := c.AWS.Region, c.Settings.ClusterName
-	p := &Provider{config: c, compute: compute}
+	p := &Provider{config: c, compute: compute, doubted: make(chan event.GenericEvent, 64)}
 	p.cluster = &cluster{
 		settings: c.Settings, eks: eks.NewFromConfig(c.AWS), discovery: c.Discovery, reader: c.Reader, caData: c.CAData,
 	}
 	p.prices = prices.New(prices.Config{
 		Products: pricing.NewFromConfig(c.AWS, func(o *pricing.Options) { o.Region = prices.Endpoint(region) }),
-		History:  compute, Region: region, Isolated: c.Settings.IsolatedVPC, Shipped: table,
+		History:  compute, Region: region, Isolated: c.Settings.IsolatedVPC, Shipped: table, Metrics: c.Metrics,
 	})
 	p.shortages = catalog.NewShortages(c.Clock)
 	if c.Settings.EnableZonalShift {
@@ -158,17 +163,20 @@ func build(ctx context.Context, c Config, table *shipped.Catalog) *Provider {
 	}
 	p.reserved, p.placed = reserve.New(compute, c.Clock), placement.New(compute, c.Clock)
 	p.paid = prices.NewPaid(prices.PaidConfig{List: p.prices, Client: c.Client, Reader: c.Reader, Namespace: c.Namespace})
-	p.learned = learned.New(learned.Config{Client: c.Client, Reader: c.Reader, Clock: c.Clock, Namespace: c.Namespace})
+	p.learned = learned.New(learned.Config{
+		Client: c.Client, Reader: c.Reader, Clock: c.Clock, Namespace: c.Namespace, Metrics: c.Metrics,
+		Expected: func(instanceType string) (int64, bool) { return p.catalog.Memory(instanceType) },
+	})
 	p.catalog = catalog.New(catalog.Config{
 		API: compute, Region: region, Prices: p.paid, Shortages: p.shortages, Shipped: table,
 		Reserved: p.reserved, Placed: p.placed, Shifted: p.shifted(), Learned: p.learned,
 		Options: catalog.Options{
-			Expressions:    c.Settings.NodeClassCEL,
+			Expressions:    c.Settings.Gates.NodeClassCEL,
 			MemoryOverhead: c.Settings.VMMemoryOverheadPercent, ReservedENIs: int64(c.Settings.ReservedENIs),
 		},
 	})
 	p.subnets = network.NewSubnets(compute, c.Clock, c.Settings.SubnetRefreshInterval)
-	p.groups = network.NewGroups(compute, c.Clock)
+	p.groups = network.NewGroups(compute, c.Clock, c.Settings.SecurityGroupRefreshInterval)
 	p.images = amis.New(amis.Config{
 		Images: compute, Parameters: ssm.NewFromConfig(c.AWS), Clock: c.Clock, Refresh: c.Settings.AMIRefreshInterval,
 	})
@@ -177,7 +185,7 @@ func build(ctx context.Context, c Config, table *shipped.Catalog) *Provider {
 	})
 	meter := batch.NewMeter(c.Metrics)
 	p.instances = instances.New(ctx, instances.Config{
-		API: compute, Cluster: name, Clock: c.Clock, Meter: meter, Metrics: c.Metrics,
+		API: compute, Cluster: name, Clock: c.Clock, Meter: meter, Metrics: c.Metrics, Away: p.away(),
 	})
 	p.shelf = launch.NewShelf(compute, name, c.Clock)
 	p.launcher = launch.New(ctx, launch.Config{
@@ -187,44 +195,29 @@ func build(ctx context.Context, c Config, table *shipped.Catalog) *Provider {
 		Meter: meter, Metrics: c.Metrics,
 	})
 	p.interrupted = interruption.NewMeter(c.Metrics)
+	p.breaker = breaker.New(c.Client, c.Recorder, c.Metrics)
 	p.offers = upkeep.NewOffers(c.Client, p.catalog, c.Metrics)
 	return p
-}
-
-// shifted returns the source of zonal shifts for the catalogue, nil unless --enable-zonal-shift is set.
-func (p *Provider) shifted() catalog.Shifts {
-	if p.shifts == nil {
-		return nil // a nil of the interface's type, not of ours
-	}
-	return p.shifts
 }
 
 // Name implements cloud.Provider.
 func (p *Provider) Name() string { return Name }
 
 // Facts implements cloud.Provider.
-func (p *Provider) Facts() cloud.Facts { return Facts() }
+func (p *Provider) Facts() cloud.Facts {
+	facts := Facts()
+	facts.RepairPolicies = repairPolicies(p.config.Settings.Gates.RebootForRepair)
+	return facts
+}
 
-// Facts are what is fixed about AWS.
+// Facts are what is fixed about AWS, with the feature gates off.
 func Facts() cloud.Facts {
-	const patience = 30 * time.Minute
-	policy := func(kind corev1.NodeConditionType, status corev1.ConditionStatus, d time.Duration) cloud.RepairPolicy {
-		return cloud.RepairPolicy{Type: kind, Status: status, Toleration: d}
-	}
 	return cloud.Facts{
 		Labels: apiv1.CoreLabels().With(awsv1.Labels()),
 		NodeClasses: []schema.GroupVersionKind{
 			{Group: awsv1.Group, Version: awsv1.GroupVersion.Version, Kind: "EC2NodeClass"},
 		},
-		RepairPolicies: []cloud.RepairPolicy{
-			policy(corev1.NodeReady, corev1.ConditionFalse, patience),
-			policy(corev1.NodeReady, corev1.ConditionUnknown, patience),
-			policy("AcceleratedHardwareReady", corev1.ConditionFalse, 10*time.Minute),
-			policy("StorageReady", corev1.ConditionFalse, patience),
-			policy("NetworkingReady", corev1.ConditionFalse, patience),
-			policy("KernelReady", corev1.ConditionFalse, patience),
-			policy("ContainerRuntimeReady", corev1.ConditionFalse, patience),
-		},
+		RepairPolicies: repairPolicies(false), LegacyRepairPolicies: legacyRepairPolicies(),
 	}
 }
 

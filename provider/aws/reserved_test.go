@@ -87,7 +87,7 @@ func TestReservedCapacity(t *testing.T) {
 	}) {
 		t.Errorf("fleet %v", fleet)
 	}
-	if o, _ := reservedOffer(t, p, id); o.Available || o.ReservationCapacity != 0 {
+	if o, _ := reservedOffer(t, p, id); !o.Available || o.Launchable() || o.ReservationCapacity != 0 {
 		t.Errorf("afterwards the offering is %+v", o)
 	}
 	if second := create(t, p, w.anyCapacity(t, "second")); second.Labels[apiv1.CapacityTypeLabelKey] == "reserved" {

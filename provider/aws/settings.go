@@ -3,8 +3,10 @@ package aws
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -31,19 +33,24 @@ type Settings struct {
 	// InterruptionQueue is the name of the SQS queue of interruption events; empty means none.
 	InterruptionQueue string
 	ReservedENIs      int
+	// ReplaceOnRebalance means that spot nodes are replaced for which EC2 recommends rebalancing.
+	ReplaceOnRebalance bool
 	// DisableDryRun leaves out the permission checks of node classes.
-	DisableDryRun         bool
-	EnableZonalShift      bool
-	AMIRefreshInterval    time.Duration
-	SubnetRefreshInterval time.Duration
-	FeatureGates          string
-	// NodeClassCEL is the gate of that name: kubelet sections may hold expressions.
-	NodeClassCEL bool
+	DisableDryRun                bool
+	EnableZonalShift             bool
+	AMIRefreshInterval           time.Duration
+	SubnetRefreshInterval        time.Duration
+	SecurityGroupRefreshInterval time.Duration
+	FeatureGates                 string
+	// Gates are the feature gates of the provider.
+	Gates FeatureGates
 	// ReservedCapacity is the core's feature gate, set by the composition root.
 	ReservedCapacity bool
 
 	flags *pflag.FlagSet
 	errs  []error
+	// warnings are those of the last Validate.
+	warnings []string
 	// unread are flags whose variable could not be read; they are not validated.
 	unread map[string]bool
 }
@@ -62,11 +69,15 @@ func AddFlags(fs *pflag.FlagSet) *Settings {
 	f.Float64Var(&s.VMMemoryOverheadPercent, "vm-memory-overhead-percent", catalog.DefaultMemoryOverhead,
 		"Fraction of memory (0.075 = 7.5%) reserved for the hypervisor")
 	f.StringVar(&s.InterruptionQueue, "interruption-queue", "", "Name (not URL) of the SQS queue of interruption events; empty means none")
+	flagtype.Bool(f, &s.ReplaceOnRebalance, "replace-on-rebalance-recommendation", false,
+		"Replace spot nodes for which EC2 recommends rebalancing, instead of publishing an event only; needs --interruption-queue")
 	f.IntVar(&s.ReservedENIs, "reserved-enis", 0, "Network interfaces per node not used for pod IPs")
 	flagtype.Bool(f, &s.DisableDryRun, "disable-dry-run", false, "Do not check permissions of EC2NodeClasses with EC2 dry runs")
 	flagtype.Bool(f, &s.EnableZonalShift, "enable-zonal-shift", false, "Launch no nodes in zones that an ARC zonal shift moved traffic away from")
 	f.DurationVar(&s.AMIRefreshInterval, "ami-refresh-interval", time.Minute, "Cache duration of AMI lookups (minimum 1m)")
 	f.DurationVar(&s.SubnetRefreshInterval, "subnet-refresh-interval", time.Minute, "Cache duration of subnet lookups (minimum 1m)")
+	f.DurationVar(&s.SecurityGroupRefreshInterval, "security-group-refresh-interval", time.Minute,
+		"Cache duration of security group lookups (minimum 1m)")
 	f.StringVar(&s.FeatureGates, "aws-feature-gates", "", "Feature gates of the AWS provider as Name=true,Name=false")
 	f.VisitAll(func(flag *pflag.Flag) { flag.Usage += " [" + variable(flag.Name) + "]" })
 	fs.AddFlagSet(f)
@@ -108,6 +119,7 @@ func (s *Settings) Validate() error {
 	}
 	for name, d := range map[string]time.Duration{
 		"ami-refresh-interval": s.AMIRefreshInterval, "subnet-refresh-interval": s.SubnetRefreshInterval,
+		"security-group-refresh-interval": s.SecurityGroupRefreshInterval,
 	} {
 		if d < time.Minute {
 			s.fail(name, fmt.Errorf("%s is less than 1m", d))
@@ -117,12 +129,37 @@ func (s *Settings) Validate() error {
 	return errors.Join(s.errs...)
 }
 
-// gateCEL is the only gate of the provider.
-const gateCEL = "NodeClassCEL"
+// FeatureGates are features of the provider that can be switched off or on. All are off by default.
+type FeatureGates struct {
+	// NodeClassCEL allows expressions in kubelet sections.
+	NodeClassCEL bool
+	// RebootForRepair reboots an instance where a reboot can repair its accelerators, instead of replacing it.
+	RebootForRepair bool
+	// DRANVIDIAGPU and DRAEFA are accepted for upstream's manifests. Nothing is planned for dynamic resources.
+	DRANVIDIAGPU, DRAEFA bool
+}
+
+// byName gives access to the gates by their names.
+func (g *FeatureGates) byName() map[string]*bool {
+	return map[string]*bool{
+		"NodeClassCEL": &g.NodeClassCEL, "RebootForRepair": &g.RebootForRepair,
+		"DRANVIDIAGPU": &g.DRANVIDIAGPU, "DRAEFA": &g.DRAEFA,
+	}
+}
+
+// gateNames are the names of the gates as a text, in alphabetical order.
+func gateNames() string {
+	return strings.Join(slices.Sorted(maps.Keys(new(FeatureGates).byName())), ", ")
+}
+
+// Warnings are what an operator should look at, one sentence each. Validate fills them.
+func (s *Settings) Warnings() []string { return s.warnings }
 
 // checkGates reads the gates and reports those that cannot be read. An unknown gate is an error if it is switched on: a typo would
 // go unnoticed. If it is switched off it is passed over, since a manifest may list gates of other versions.
 func (s *Settings) checkGates() {
+	s.Gates, s.warnings = FeatureGates{}, nil
+	known := s.Gates.byName()
 	for _, gate := range strings.Split(s.FeatureGates, ",") {
 		if strings.TrimSpace(gate) == "" {
 			continue
@@ -132,12 +169,16 @@ func (s *Settings) checkGates() {
 		on, err := strconv.ParseBool(strings.TrimSpace(value))
 		switch {
 		case !ok || err != nil:
-			s.fail("aws-feature-gates", fmt.Errorf("%q is not of the form %s=true", gate, gateCEL))
-		case name == gateCEL:
-			s.NodeClassCEL = on
+			s.fail("aws-feature-gates", fmt.Errorf("%q is not of the form NodeClassCEL=true", gate))
+		case known[name] != nil:
+			*known[name] = on
 		case on:
-			s.fail("aws-feature-gates", fmt.Errorf("unknown feature gate %q, did you mean %s?", name, gateCEL))
+			s.fail("aws-feature-gates", fmt.Errorf("unknown feature gate %q: use %s", name, gateNames()))
 		}
+	}
+	if s.Gates.DRANVIDIAGPU || s.Gates.DRAEFA {
+		s.warnings = append(s.warnings, "feature gates DRANVIDIAGPU and DRAEFA have no effect: "+
+			"pods with spec.resourceClaims are not planned, see docs/compat.md")
 	}
 }
 

@@ -45,10 +45,11 @@ func TestSettings(t *testing.T) {
 
 func TestSettingsErrors(t *testing.T) {
 	_, err := parse(t, "--cluster-endpoint=api.example", "--vm-memory-overhead-percent=-1", "--reserved-enis=-1",
-		"--interruption-queue=https://sqs/queue", "--ami-refresh-interval=1s", "--subnet-refresh-interval=1s", "--aws-feature-gates=X")
+		"--interruption-queue=https://sqs/queue", "--ami-refresh-interval=1s", "--subnet-refresh-interval=1s",
+		"--security-group-refresh-interval=59s", "--aws-feature-gates=X")
 	for _, want := range []string{
 		"--cluster-name (CLUSTER_NAME)", "--cluster-endpoint", "--vm-memory-overhead-percent", "--reserved-enis",
-		"--interruption-queue", "--ami-refresh-interval", "--subnet-refresh-interval", "--aws-feature-gates",
+		"--interruption-queue", "--ami-refresh-interval", "--subnet-refresh-interval", "--security-group-refresh-interval", "--aws-feature-gates",
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v\nlacks %s", err, want)
@@ -62,8 +63,12 @@ func TestSettingsErrors(t *testing.T) {
 		t.Errorf("an unknown gate that is switched off: %v", err)
 	}
 	_, err = parse(t, "--cluster-name=c", "--reserved-enis=1", "--aws-feature-gates=NodeClassCell=true")
-	if err == nil || !strings.Contains(err.Error(), `unknown feature gate "NodeClassCell", did you mean NodeClassCEL?`) {
+	if err == nil || !strings.Contains(err.Error(), `unknown feature gate "NodeClassCell": use DRAEFA, DRANVIDIAGPU, NodeClassCEL, RebootForRepair`) {
 		t.Errorf("an unknown gate that is switched on: %v", err)
+	}
+	s, err := parse(t, "--cluster-name=c", "--reserved-enis=1", "--aws-feature-gates=NodeClassCEL=false,DRANVIDIAGPU=true,DRAEFA=false,RebootForRepair=true")
+	if want := (FeatureGates{DRANVIDIAGPU: true, RebootForRepair: true}); err != nil || s.Gates != want || len(s.Warnings()) != 1 {
+		t.Errorf("gates %+v, warnings %q, %v; want %+v and one warning", s.Gates, s.Warnings(), err, want)
 	}
 	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	AddFlags(fs)
@@ -122,6 +127,12 @@ func TestCluster(t *testing.T) {
 	}
 	if v, _ := c.Kubernetes(t.Context()); v != "1.35" {
 		t.Errorf("EKS says 1.35, not %s", v)
+	}
+	for minor, accepted := range map[string]bool{"25": false, "26": true, "37": true, "38": false} {
+		c := &cluster{discovery: server{"1", minor}}
+		if _, err := c.Kubernetes(t.Context()); err != nil || (c.warned == "") != accepted {
+			t.Errorf("Kubernetes 1.%s: warned about %q, %v", minor, c.warned, err)
+		}
 	}
 	c.settings.ClusterEndpoint, c.settings.ClusterCABundle = "https://given", "Z2l2ZW4="
 	if got, _ := c.Cluster(t.Context()); got.Endpoint != "https://given" || got.CABundle != "Z2l2ZW4=" {

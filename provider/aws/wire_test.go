@@ -296,6 +296,12 @@ func TestReadiness(t *testing.T) {
 	if _, err := p.Create(t.Context(), c); !errors.As(err, &notReady) {
 		t.Errorf("with a class that is not ready: %v", err)
 	}
+	gone := w.claim("gone")
+	gone.Spec.NodeClassRef = &apiv1.NodeClassReference{Group: awsv1.Group, Kind: "EC2NodeClass", Name: "missing"}
+	var none *cloud.InsufficientCapacityError
+	if _, err := p.Create(t.Context(), gone); !errors.As(err, &none) {
+		t.Errorf("with a class that does not exist: %v", err)
+	}
 	class = *ready.DeepCopy()
 	class.Status.Conditions = nil
 	w.write(t, &class)

@@ -296,17 +296,10 @@ func (w *world) calls(t *testing.T, action string) []control.Call {
 // ledger stores annotations by patch, as the controllers' does.
 type ledger struct{ kube client.Client }
 
-func (l ledger) Record(ctx context.Context, claims []*apiv1.NodeClaim, annotations map[string]string) error {
-	for _, c := range claims {
-		before := c.DeepCopy()
-		for k, v := range annotations {
-			metav1.SetMetaDataAnnotation(&c.ObjectMeta, k, v)
-		}
-		if err := l.kube.Patch(ctx, c, client.MergeFrom(before)); err != nil {
-			return err
-		}
-	}
-	return nil
+func (l ledger) Record(
+	ctx context.Context, claims []*apiv1.NodeClaim, annotations map[string]string,
+) (gone []*apiv1.NodeClaim, err error) {
+	return act.Ledger{Client: l.kube}.Record(ctx, claims, annotations)
 }
 
 type kubernetes struct{}

@@ -205,6 +205,11 @@ func (p *Provider) Delete(_ context.Context, claim *apiv1.NodeClaim) error {
 	return os.RemoveAll(filepath.Join(p.Root, id))
 }
 
+// Reboot implements cloud.Provider: a directory cannot be rebooted.
+func (p *Provider) Reboot(context.Context, *apiv1.NodeClaim, string) error {
+	return cloud.ErrRebootNotSupported
+}
+
 // Get implements cloud.Provider.
 func (p *Provider) Get(_ context.Context, providerID string) (*cloud.Instance, error) {
 	id, ok := strings.CutPrefix(providerID, prefix)

@@ -12,11 +12,12 @@ import (
 	"github.com/karpenter-go/karpenter/api/condition"
 	kwokv1alpha1 "github.com/karpenter-go/karpenter/api/kwok/v1alpha1"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// dueAnnotation on a claim is when its node is to appear, in RFC 3339. Only claims of a class with a
-// nodeRegistrationDelay have it.
+// dueAnnotation on a claim is when its node is to appear, in RFC 3339. Claims of a class with a nodeRegistrationDelay have
+// it, and those whose node the API server refused at the launch.
 const dueAnnotation = kwokv1alpha1.Group + "/node-due"
 
 // laterWorkers is how many claims are looked at side by side.
@@ -27,8 +28,8 @@ type Later struct {
 	provider *Provider
 }
 
-// Later returns the controller that creates the nodes of classes with a nodeRegistrationDelay when the delay has
-// passed.
+// Later returns the controller that creates the nodes of claims with a dueAnnotation at that time, and tries again if the
+// API server refuses them.
 func (p *Provider) Later() *Later { return &Later{provider: p} }
 
 // Name is the controller's name in logs and metrics.
@@ -44,18 +45,31 @@ func (l *Later) Register(mgr ctrl.Manager) error {
 	return nil
 }
 
+// awaits reports whether the claim's instance is launched and its node may not exist yet. Afterwards the node alone is the
+// instance.
+func awaits(claim *apiv1.NodeClaim) bool {
+	return claim.Annotations[dueAnnotation] != "" && claim.DeletionTimestamp.IsZero() && Facts().Manages(claim.Spec.NodeClassRef) &&
+		condition.IsTrue(claim, apiv1.ConditionTypeLaunched) && !condition.IsTrue(claim, apiv1.ConditionTypeRegistered)
+}
+
+// instanceOfClaim returns the instance of a claim whose node is awaited.
+func instanceOfClaim(claim *apiv1.NodeClaim) *cloud.Instance {
+	return &cloud.Instance{
+		ProviderID: claim.Status.ProviderID, NodeName: claim.Name, Labels: claim.Labels, Created: claim.CreationTimestamp.Time,
+		Capacity: claim.Status.Capacity, Allocatable: claim.Status.Allocatable,
+	}
+}
+
 // Reconcile makes the claim's node if it is due, and otherwise says when it is.
 func (l *Later) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	var claim apiv1.NodeClaim
 	if err := l.provider.config.Client.Get(ctx, req.NamespacedName, &claim); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	due, set := claim.Annotations[dueAnnotation]
-	if !set || !claim.DeletionTimestamp.IsZero() ||
-		!condition.IsTrue(&claim, apiv1.ConditionTypeLaunched) || condition.IsTrue(&claim, apiv1.ConditionTypeRegistered) {
+	if !awaits(&claim) {
 		return ctrl.Result{}, nil
 	}
-	at, err := time.Parse(time.RFC3339Nano, due)
+	at, err := time.Parse(time.RFC3339Nano, claim.Annotations[dueAnnotation])
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "invalid time in annotation, no node is created", "annotation", dueAnnotation)
 		return ctrl.Result{}, nil

@@ -12,7 +12,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/karpenter-go/karpenter/api/condition"
@@ -43,6 +45,8 @@ type Nodes interface {
 	CreateNode(ctx context.Context, node *corev1.Node) error
 	// DeleteNode deletes exactly this node, and reports whether it was there.
 	DeleteNode(ctx context.Context, node *corev1.Node) (deleted bool, err error)
+	// PatchStatus writes what changed in the status of the node.
+	PatchStatus(ctx context.Context, before, node client.Object) error
 }
 
 // A Provider makes nodes without machines.
@@ -67,16 +71,12 @@ func (p *Provider) Facts() cloud.Facts { return Facts() }
 
 // Facts are what is fixed about the provider.
 func Facts() cloud.Facts {
-	const patience = 10 * time.Minute
 	return cloud.Facts{
 		Labels: apiv1.CoreLabels().With(kwokv1alpha1.Labels()),
 		NodeClasses: []schema.GroupVersionKind{
 			{Group: kwokv1alpha1.Group, Version: kwokv1alpha1.GroupVersion.Version, Kind: "KWOKNodeClass"},
 		},
-		RepairPolicies: []cloud.RepairPolicy{
-			{Type: corev1.NodeReady, Status: corev1.ConditionFalse, Toleration: patience},
-			{Type: corev1.NodeReady, Status: corev1.ConditionUnknown, Toleration: patience},
-		},
+		RepairPolicies: repairPolicies(),
 	}
 }
 
@@ -106,7 +106,8 @@ func (p *Provider) class(ctx context.Context, ref *apiv1.NodeClassReference) (*k
 	return &class, nil
 }
 
-// Create implements cloud.Provider: it makes the claim's node, or notes when it is to be made.
+// Create implements cloud.Provider: it makes the claim's node, or notes when it is to be made. An API server that refuses
+// the node does not fail the launch: the instance exists, and its node is missing until Later has made it.
 //
 // A missing node class is an insufficient capacity error, as in upstream's provider.
 func (p *Provider) Create(ctx context.Context, claim *apiv1.NodeClaim) (*cloud.Instance, error) {
@@ -129,20 +130,31 @@ func (p *Provider) Create(ctx context.Context, claim *apiv1.NodeClaim) (*cloud.I
 	}
 	now := p.config.Clock.Now()
 	if d := class.Spec.NodeRegistrationDelay; d != nil && d.Duration > 0 {
-		i := instanceOf(chosen.node(claim))
-		i.Created = now
-		i.Annotations = map[string]string{dueAnnotation: now.Add(d.Duration).UTC().Format(time.RFC3339Nano)}
-		return i, nil
+		return awaited(claim, chosen, now, now.Add(d.Duration)), nil
 	}
 	node, err := p.make(ctx, claim, chosen)
-	if err != nil {
+	var failed *cloud.LaunchError
+	switch {
+	case err == nil:
+	case ctx.Err() != nil || errors.As(err, &failed):
 		return nil, err
+	default:
+		ctrl.LoggerFrom(ctx).Error(err, "failed to create node, which is tried again", "Node", klog.KRef("", claim.Name))
+		return awaited(claim, chosen, now, now), nil
 	}
 	i := instanceOf(node)
 	if i.Created.IsZero() {
 		i.Created = now
 	}
 	return i, nil
+}
+
+// awaited returns the instance of a claim whose node is to be made when it is due.
+func awaited(claim *apiv1.NodeClaim, c choice, now, due time.Time) *cloud.Instance {
+	i := instanceOf(c.node(claim))
+	i.Created = now
+	i.Annotations = map[string]string{dueAnnotation: due.UTC().Format(time.RFC3339Nano)}
+	return i
 }
 
 // make creates the claim's node and returns it, or the one that was made before.
@@ -171,6 +183,11 @@ func (p *Provider) Delete(ctx context.Context, claim *apiv1.NodeClaim) error {
 	if !ok {
 		name = claim.Name
 	}
+	var cached corev1.Node
+	err := p.config.Client.Get(ctx, client.ObjectKey{Name: name}, &cached)
+	if err == nil && cached.Spec.ProviderID == prefix+name && !cached.DeletionTimestamp.IsZero() {
+		return fmt.Errorf("node of claim %s: %w", claim.Name, cloud.ErrNotFound) // a deletion is never undone
+	}
 	node, err := p.get(ctx, name)
 	if err != nil {
 		return err
@@ -185,17 +202,39 @@ func (p *Provider) Delete(ctx context.Context, claim *apiv1.NodeClaim) error {
 	return err
 }
 
-// Get implements cloud.Provider. A node that is being deleted is an instance that ends: its pods are still to be drained.
+// bootPrefix begins the boot ID that Reboot gives to a node.
+const bootPrefix = "kwok-"
+
+// Reboot implements cloud.Provider: the node gets another boot ID.
+func (p *Provider) Reboot(ctx context.Context, claim *apiv1.NodeClaim, operationID string) error {
+	node, err := p.get(ctx, strings.TrimPrefix(claim.Status.ProviderID, prefix))
+	if err != nil {
+		return err
+	}
+	if !node.DeletionTimestamp.IsZero() {
+		return fmt.Errorf("node of claim %s: %w", claim.Name, cloud.ErrNotFound)
+	}
+	before := node.DeepCopy()
+	node.Status.NodeInfo.BootID = bootPrefix + operationID
+	return p.config.Nodes.PatchStatus(ctx, before, node)
+}
+
+// Get implements cloud.Provider. A node that is being deleted is an instance that ends: its pods are still to be drained. An
+// instance whose node is not there yet is known by its claim.
 func (p *Provider) Get(ctx context.Context, providerID string) (*cloud.Instance, error) {
 	name, ok := strings.CutPrefix(providerID, prefix)
 	if !ok {
 		return nil, fmt.Errorf("get instance %q, which is no provider ID of kwok: %w", providerID, cloud.ErrNotFound)
 	}
 	node, err := p.get(ctx, name)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		return instanceOf(node), nil
 	}
-	return instanceOf(node), nil
+	var claim apiv1.NodeClaim
+	if errors.Is(err, cloud.ErrNotFound) && p.config.Reader.Get(ctx, client.ObjectKey{Name: name}, &claim) == nil && awaits(&claim) {
+		return instanceOfClaim(&claim), nil
+	}
+	return nil, err
 }
 
 // get returns the node of that name if it is ours.
@@ -219,10 +258,21 @@ func (p *Provider) List(ctx context.Context) ([]*cloud.Instance, error) {
 	if err := p.config.Reader.List(ctx, &nodes); err != nil {
 		return nil, fmt.Errorf("list nodes: %w", err)
 	}
+	var claims apiv1.NodeClaimList
+	if err := p.config.Reader.List(ctx, &claims); err != nil {
+		return nil, fmt.Errorf("list claims whose nodes are awaited: %w", err)
+	}
 	var out []*cloud.Instance
+	there := map[string]bool{}
 	for i := range nodes.Items {
-		if strings.HasPrefix(nodes.Items[i].Spec.ProviderID, prefix) {
+		if id := nodes.Items[i].Spec.ProviderID; strings.HasPrefix(id, prefix) {
 			out = append(out, instanceOf(&nodes.Items[i]))
+			there[id] = true
+		}
+	}
+	for i := range claims.Items {
+		if c := &claims.Items[i]; awaits(c) && !there[c.Status.ProviderID] {
+			out = append(out, instanceOfClaim(c))
 		}
 	}
 	slices.SortFunc(out, func(a, b *cloud.Instance) int { return cmp.Compare(a.ProviderID, b.ProviderID) })

@@ -188,6 +188,77 @@ func TestNodeComesLater(t *testing.T) {
 	}
 }
 
+// An API server that refuses the node does not fail the launch. The claim is launched, so the registration timeout applies to
+// it, and its instance exists while the node is missing. The node comes when it is allowed.
+func TestNodeIsRefused(t *testing.T) {
+	w := newWorld(t)
+	w.refused.Store(true)
+	c := claim("a", "1")
+	w.store(t, c)
+	p := w.provider()
+	i, err := p.Create(t.Context(), c)
+	if err != nil || i.ProviderID != "kwok://a" {
+		t.Fatalf("created %v, %v; want an instance", i, err)
+	}
+	w.launched(t, "a", i)
+	exists := func() {
+		t.Helper()
+		if got, err := p.Get(t.Context(), "kwok://a"); err != nil || got.ProviderID != "kwok://a" {
+			t.Errorf("the instance is %v, %v", got, err)
+		}
+		if list, err := p.List(t.Context()); err != nil || len(list) != 1 {
+			t.Errorf("listed %v, %v; want one instance", list, err)
+		}
+	}
+	exists()
+	request := ctrl.Request{NamespacedName: client.ObjectKey{Name: "a"}}
+	if _, err := p.Later().Reconcile(t.Context(), request); err == nil {
+		t.Error("a node that is refused again is not tried again")
+	}
+	w.refused.Store(false)
+	if _, err := p.Later().Reconcile(t.Context(), request); err != nil || len(w.nodes(t)) != 1 {
+		t.Errorf("%d nodes, %v; want the claim's", len(w.nodes(t)), err)
+	}
+	exists()
+
+	// An instance that has registered is its node.
+	stored := w.load(t, "a")
+	condition.SetTrue(stored, apiv1.ConditionTypeRegistered, w.clock.Now())
+	if err := w.kube.Status().Update(t.Context(), stored); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.kube.Delete(t.Context(), &w.nodes(t)[0]); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Get(t.Context(), "kwok://a"); !errors.Is(err, cloud.ErrNotFound) {
+		t.Errorf("got %v, want that the instance is gone", err)
+	}
+}
+
+// The end of an instance is asked of the cache if that shows it: a deletion is never undone.
+func TestDeletedNodeIsNotReadLive(t *testing.T) {
+	w := newWorld(t)
+	c := claim("a", "1")
+	w.store(t, c)
+	p := w.provider()
+	if _, err := p.Create(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	node := w.nodes(t)[0]
+	node.Finalizers = []string{apiv1.TerminationFinalizer}
+	if err := w.kube.Update(t.Context(), &node); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.kube.Delete(t.Context(), &node); err != nil {
+		t.Fatal(err)
+	}
+	c.Status.ProviderID = "kwok://a"
+	p.config.Reader = nil // a live read would panic
+	if err := p.Delete(t.Context(), c); !errors.Is(err, cloud.ErrNotFound) {
+		t.Errorf("got %v, want that the instance is gone", err)
+	}
+}
+
 func TestGenericTypes(t *testing.T) {
 	types := GenericTypes()
 	if len(types) != 144 {

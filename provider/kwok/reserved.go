@@ -62,7 +62,6 @@ func (p *Provider) left(ctx context.Context, reader client.Reader, claim string)
 		for k := range c.Offerings {
 			if o := &c.Offerings[k]; o.ReservationID != "" {
 				o.ReservationCapacity = max(0, o.ReservationCapacity-count[o.ReservationID])
-				o.Available = o.ReservationCapacity > 0
 			}
 		}
 		out[i] = &c

@@ -43,8 +43,8 @@ func remaining(t *testing.T, p *Provider) int {
 		t.Fatal(err)
 	}
 	o := types[0].Offerings[0]
-	if o.Available != (o.ReservationCapacity > 0) {
-		t.Errorf("%d are left, available is %v", o.ReservationCapacity, o.Available)
+	if !o.Available || o.Launchable() != (o.ReservationCapacity > 0) {
+		t.Errorf("%d are left, available is %v, launchable is %v", o.ReservationCapacity, o.Available, o.Launchable())
 	}
 	return o.ReservationCapacity
 }

@@ -2,12 +2,15 @@ package kwok
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -34,6 +37,8 @@ type world struct {
 	uids  atomic.Int64
 	// lost is set while creations of nodes never answer.
 	lost atomic.Bool
+	// refused is set while the API server refuses nodes.
+	refused atomic.Bool
 }
 
 func newWorld(t *testing.T) *world {
@@ -48,6 +53,9 @@ func newWorld(t *testing.T) *world {
 		WithInterceptorFuncs(interceptor.Funcs{
 			Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
 				if _, node := o.(*corev1.Node); node {
+					if w.refused.Load() {
+						return apierrors.NewForbidden(corev1.Resource("nodes"), o.GetName(), errors.New("denied by a policy"))
+					}
 					o.SetUID(types.UID(fmt.Sprintf("node-%d", w.uids.Add(1))))
 				}
 				err := c.Create(ctx, o, opts...)
@@ -154,6 +162,14 @@ func TestConformance(t *testing.T) {
 			Store:    w.store, Load: w.load, Launched: w.launched,
 			Alive:      func(t *testing.T) int { return len(w.nodes(t)) },
 			LoseAnswer: func(*testing.T) { w.lost.Store(true) },
+			Reboots: func(t *testing.T, _ string) (n int) {
+				for _, node := range w.nodes(t) {
+					if strings.HasPrefix(node.Status.NodeInfo.BootID, bootPrefix) {
+						n++
+					}
+				}
+				return n
+			},
 		}
 	})
 }

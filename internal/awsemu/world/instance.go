@@ -39,6 +39,7 @@ type Instance struct {
 	Tags                                    map[string]string
 	PricePerHour                            float64 // USD, at launch
 	Sequence                                int64   // order of launch, from 1
+	Reboots                                 int     // how often it was rebooted
 
 	Launched  time.Time
 	RunningAt time.Time
@@ -222,6 +223,26 @@ func (w *World) Terminate(ids []string) ([]StateChange, *wire.Error) {
 	}
 	w.settle()
 	return out, nil
+}
+
+// Reboot reboots running instances. One unknown id, or one that is not running, fails the call.
+func (w *World) Reboot(ids []string) *wire.Error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.settle()
+	if err := w.checkInstances(ids); err != nil {
+		return err
+	}
+	now := w.cfg.Clock.Now()
+	for _, id := range ids {
+		if state := w.instances[id].State(now); state != Running && state != Pending {
+			return wire.Errorf("IncorrectState", "The instance '%s' is not in a state from which it can be rebooted", id)
+		}
+	}
+	for _, id := range ids {
+		w.instances[id].Reboots++
+	}
+	return nil
 }
 
 // end lets an instance shut down at a time, unless it does so earlier.

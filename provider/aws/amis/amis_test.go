@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
@@ -270,4 +271,40 @@ func TestDeprecatedAliasIsLookedUpAgain(t *testing.T) {
 	if id := resolve(); id != "ami-new" {
 		t.Errorf("once it is deprecated: %s", id)
 	}
+}
+
+// A release that an alias names is looked up once a day, the latest one every hour.
+func TestLatestIsLookedUpEveryHour(t *testing.T) {
+	const base = "/aws/service/eks/optimized-ami/1.36/amazon-linux-2023/x86_64/standard/"
+	r := &registry{
+		parameters: map[string]string{
+			base + "recommended/image_id": "ami-old", base + "amazon-eks-node-al2023-x86_64-standard-1.36-v20260101/image_id": "ami-old",
+		},
+		images: []ec2types.Image{
+			img("ami-old", "old", "x86_64", "2026-01-01T00:00:00Z", ""), img("ami-new", "new", "x86_64", "2026-05-01T00:00:00Z", ""),
+		},
+	}
+	s, clock := resolver(r)
+	classes := map[string]*awsv1.EC2NodeClass{}
+	for _, version := range []string{"latest", "v20260101"} {
+		classes[version] = classWith(awsv1.AMISelectorTerm{Alias: "al2023@" + version})
+		classes[version].UID = types.UID(version)
+	}
+	want := func(version, id string) {
+		t.Helper()
+		got, err := s.Resolve(t.Context(), classes[version], "1.36")
+		if err != nil || len(got) != 1 || got[0].ID != id {
+			t.Errorf("%s is %v, %v; want %s", version, got, err, id)
+		}
+	}
+	want("latest", "ami-old")
+	want("v20260101", "ami-old")
+	for path := range r.parameters {
+		r.parameters[path] = "ami-new"
+	}
+	clock.SetTime(clock.Now().Add(59 * time.Minute))
+	want("latest", "ami-old")
+	clock.SetTime(clock.Now().Add(2 * time.Minute))
+	want("latest", "ami-new")
+	want("v20260101", "ami-old")
 }

@@ -24,8 +24,12 @@ import (
 func (r *Resolver) byAlias(ctx context.Context, family, version, k string) ([]image, error) {
 	variants := map[string][]variant{} // by image id
 	paths := map[string][]string{}     // parameters by image id
+	known := r.public
+	if version == awsv1.AliasVersionLatest {
+		known = r.latest
+	}
 	for _, p := range parameters(family, version, k) {
-		id, ok, err := r.lookUp(ctx, p.path, r.public)
+		id, ok, err := r.lookUp(ctx, p.path, known)
 		if err != nil {
 			return nil, err
 		}
@@ -72,6 +76,7 @@ func (r *Resolver) forgetStale(found []image, paths map[string][]string) {
 	for _, stale := range paths {
 		for _, path := range stale {
 			r.public.Delete(path)
+			r.latest.Delete(path)
 		}
 	}
 }

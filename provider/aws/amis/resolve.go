@@ -37,6 +37,8 @@ var (
 
 const (
 	publicLife = 24 * time.Hour
+	// latestLife is for parameters whose image changes with each release.
+	latestLife = time.Hour
 	customLife = 5 * time.Minute
 	// missingLife is how long a parameter that is not there is not asked for again. Some regions lack some variants.
 	missingLife = 5 * time.Minute
@@ -50,6 +52,7 @@ type Resolver struct {
 
 	resolved *ttl.Cache[string, []awsv1.AMI]
 	public   *ttl.Cache[string, string]
+	latest   *ttl.Cache[string, string]
 	custom   *ttl.Cache[string, string]
 	missing  *ttl.Cache[string, bool]
 }
@@ -69,6 +72,7 @@ func New(c Config) *Resolver {
 		images: c.Images, parameters: c.Parameters, clock: c.Clock,
 		resolved: ttl.New[string, []awsv1.AMI](c.Clock, c.Refresh),
 		public:   ttl.New[string, string](c.Clock, publicLife),
+		latest:   ttl.New[string, string](c.Clock, latestLife),
 		custom:   ttl.New[string, string](c.Clock, customLife),
 		missing:  ttl.New[string, bool](c.Clock, missingLife),
 	}

@@ -3,11 +3,14 @@ package batch
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime/debug"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 // A Window says when a bucket, the items of one batched call, closes. It closes after Idle without a new item, after
@@ -137,11 +140,19 @@ func (b *Batcher[I, O]) serve(key string, k *bucket[I, O]) {
 	}
 }
 
-func (b *Batcher[I, O]) run(items []I) []Result[O] {
+// run makes the call. A panic in it is the error of the items: the process and other batches go on.
+func (b *Batcher[I, O]) run(items []I) (results []Result[O]) {
+	defer func() {
+		if p := recover(); p != nil {
+			err := fmt.Errorf("run batch %s: panic: %v", b.name, p)
+			log.FromContext(b.ctx).Error(err, "batch failed", "batcher", b.name, "stack", string(debug.Stack()))
+			results = fail[O](len(items), err)
+		}
+	}()
 	if err := b.ctx.Err(); err != nil {
 		return fail[O](len(items), err)
 	}
-	results := b.call(b.ctx, items)
+	results = b.call(b.ctx, items)
 	if len(results) != len(items) {
 		return fail[O](len(items), errors.New("run batch: results do not match items"))
 	}

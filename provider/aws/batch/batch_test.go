@@ -151,3 +151,20 @@ func TestWaitersAndOwnersMayGo(t *testing.T) {
 		t.Errorf("an item after the end got %v", err)
 	}
 }
+
+// A panic in the call of a batch fails the items of that batch. The next batch works.
+func TestPanicFailsOneBatch(t *testing.T) {
+	c := clocktesting.NewFakeClock(time.Unix(0, 0))
+	b := New(t.Context(), Config[int, int]{
+		Name: "test", Clock: c, Window: Window{Idle: time.Second, Longest: time.Second, Items: 1},
+		Call: func(_ context.Context, items []int) []Result[int] {
+			return []Result[int]{{Value: 6 / items[0]}}
+		},
+	})
+	if _, err := b.Do(t.Context(), "", 0); err == nil {
+		t.Error("a call that panics has no error")
+	}
+	if got, err := b.Do(t.Context(), "", 3); got != 2 || err != nil {
+		t.Errorf("after a panic: %d, %v", got, err)
+	}
+}

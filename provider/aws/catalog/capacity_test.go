@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -145,6 +146,17 @@ func TestOverheadOverrides(t *testing.T) {
 	}
 	if _, ok := got["pid"]; ok {
 		t.Error("overhead holds pid, which is no capacity")
+	}
+}
+
+// The snapshot of current Bottlerocket images needs a root volume of 6Gi.
+func TestBottlerocketDisks(t *testing.T) {
+	var got []string
+	for _, m := range FamilyByName(awsv1.AMIFamilyBottlerocket).Mappings(&awsv1.EC2NodeClass{}) {
+		got = append(got, *m.DeviceName+" "+m.EBS.VolumeSize.String())
+	}
+	if want := []string{"/dev/xvda 6Gi", "/dev/xvdb 20Gi"}; !slices.Equal(got, want) {
+		t.Errorf("disks are %v, want %v", got, want)
 	}
 }
 

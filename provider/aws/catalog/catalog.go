@@ -103,6 +103,9 @@ func New(c Config) *Catalog {
 	for _, t := range c.Shipped.Types {
 		known[t.Name] = t
 	}
+	for name, n := range c.Shipped.BranchENIs {
+		known[name] = shipped.Type{Name: name, Trunking: true, BranchENIs: n}
+	}
 	return &Catalog{
 		api: c.API, region: c.Region, options: c.Options, prices: c.Prices, shortages: c.Shortages, known: known,
 		reserved: c.Reserved, placed: c.Placed, shifted: c.Shifted, learned: c.Learned, built: map[types.UID]*entry{},
@@ -126,6 +129,16 @@ func (c *Catalog) Machines() []Machine {
 		return nil
 	}
 	return s.Machines
+}
+
+// Memory returns the memory of a type in bytes, nothing subtracted, and false if EC2 does not sell the type here.
+func (c *Catalog) Memory(instanceType string) (int64, bool) {
+	for _, m := range c.Machines() {
+		if m.Name == instanceType {
+			return m.MemoryMiB * mib, true
+		}
+	}
+	return 0, false
 }
 
 // Shape returns what class makes of machines.
@@ -253,15 +266,12 @@ func (c *Catalog) price(base []*model.InstanceType, class *awsv1.EC2NodeClass) [
 		if away[o.Zone] {
 			return false
 		}
-		if o.ReservationID != "" {
-			if c.reserved != nil {
-				o.ReservationCapacity = c.reserved.Left(o.ReservationID)
-			}
-			return o.ReservationCapacity > 0 && !ends[o.ReservationID]
+		if o.ReservationID != "" && c.reserved != nil {
+			o.ReservationCapacity = c.reserved.Left(o.ReservationID)
 		}
-		return !c.shortages.Known(Ask{
+		return !ends[o.ReservationID] && !c.shortages.Known(Ask{
 			Type: t.Name, Zone: o.Zone, CapacityType: o.CapacityType, VCPUs: t.Capacity[corev1.ResourceCPU] / 1000,
-			Subnets: subnets[o.Zone], Group: group,
+			Subnets: subnets[o.Zone], Group: group, Reservation: o.ReservationID,
 		})
 	})
 }
@@ -271,7 +281,7 @@ func (c *Catalog) price(base []*model.InstanceType, class *awsv1.EC2NodeClass) [
 const reservedShare = 1e-7
 
 // Price returns copies of base with prices filled in. An offering is available if it has a price and inStock holds, which
-// also counts what reservations hold.
+// also counts what reservations hold. If only the price is missing, it is unpriced.
 func Price(
 	base []*model.InstanceType, prices Prices, inStock func(*model.InstanceType, *model.Offering) bool,
 ) []*model.InstanceType {
@@ -291,7 +301,8 @@ func Price(
 			default:
 				o.Price, known = prices.OnDemand(t.Name)
 			}
-			o.Available = known && inStock(t, o)
+			stocked := inStock(t, o)
+			o.Available, o.Unpriced = known && stocked, !known && stocked
 		}
 		out[i] = &priced
 	}

@@ -182,6 +182,21 @@ func TestTypesFollowTheWorld(t *testing.T) {
 	same("EC2 says otherwise", false)
 }
 
+// The branch interfaces of a type that EC2 sells, and that the table knows by its limits only, come from the table.
+func TestBranchInterfacesOfNewTypes(t *testing.T) {
+	table, err := shipped.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := New(Config{Region: "us-east-1", Shipped: table})
+	for name, want := range map[string]int64{"m5.large": 9, "m9g.large": table.BranchENIs["m9g.large"], "zz9.large": 0} {
+		m, ok := fromEC2(info(name, "x86_64"), c.known[name])
+		if !ok || m.BranchENIs != want || name == "m9g.large" && want == 0 {
+			t.Errorf("%s has %d branch interfaces, want %d", name, m.BranchENIs, want)
+		}
+	}
+}
+
 func TestTypesDependOnTheImages(t *testing.T) {
 	c, _, _, _ := testCatalog(t)
 	if err := c.Refresh(t.Context()); err != nil {
@@ -251,6 +266,8 @@ func TestExcludes(t *testing.T) {
 		{"connection tracking on metal", "m5.metal", func(s *Shape) { s.ConnectionTracking = true }, true},
 		{"connection tracking on nitro", "m5.large", func(s *Shape) { s.ConnectionTracking = true }, false},
 		{"nested virtualization", "m5.large", func(s *Shape) { s.NestedVirtualization = true }, true},
+		{"enclaves", "m5.xlarge", func(s *Shape) { s.Enclaves = true }, false},
+		{"enclaves on a burstable type", "t3.large", func(s *Shape) { s.Enclaves = true }, true},
 		{"a card that is not there", "m5.large", func(s *Shape) {
 			s.Interfaces = []*awsv1.NetworkInterface{{NetworkCardIndex: 1}}
 		}, true},
@@ -264,5 +281,21 @@ func TestExcludes(t *testing.T) {
 		if why := s.excludes(m, Requirements(m, s)); (why != "") != tt.want {
 			t.Errorf("%s: excluded because of %q", tt.name, why)
 		}
+	}
+}
+
+// An offering that lacks nothing but a price is unpriced; one that is out of stock is not.
+func TestUnpricedOfferings(t *testing.T) {
+	base := []*model.InstanceType{{Name: "x9.large", Offerings: []model.Offering{
+		{Zone: "a", CapacityType: apiv1.CapacityTypeOnDemand}, {Zone: "b", CapacityType: apiv1.CapacityTypeOnDemand},
+	}}}
+	inA := func(_ *model.InstanceType, o *model.Offering) bool { return o.Zone == "a" }
+	got := Price(base, &fixedPrices{}, inA)[0].Offerings
+	if got[0].Available || !got[0].Unpriced || got[1].Available || got[1].Unpriced {
+		t.Errorf("without a price: %+v", got)
+	}
+	got = Price(base, &fixedPrices{list: map[string]float64{"x9.large": 1}}, inA)[0].Offerings
+	if !got[0].Available || got[0].Unpriced || got[1].Available || got[1].Unpriced {
+		t.Errorf("with a price: %+v", got)
 	}
 }

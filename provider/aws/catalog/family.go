@@ -49,7 +49,7 @@ func families() []Family {
 		{Name: awsv1.AMIFamilyAL2023, ENIMemory: true, PodsPerCore: true, ENIPods: true, RawKubelet: true,
 			EphemeralDevice: "/dev/xvda", Disks: []Disk{disk("/dev/xvda", "20Gi")}},
 		{Name: awsv1.AMIFamilyBottlerocket, ENIPods: true,
-			EphemeralDevice: "/dev/xvdb", Disks: []Disk{disk("/dev/xvda", "4Gi"), disk("/dev/xvdb", "20Gi")}},
+			EphemeralDevice: "/dev/xvdb", Disks: []Disk{disk("/dev/xvda", "6Gi"), disk("/dev/xvdb", "20Gi")}},
 		{Name: awsv1.AMIFamilyCustom, ENIMemory: true, PodsPerCore: true, ENIPods: true},
 		windows(awsv1.AMIFamilyWindows2019, "10.0.17763"),
 		windows(awsv1.AMIFamilyWindows2022, "10.0.20348"),

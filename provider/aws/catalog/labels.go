@@ -100,13 +100,12 @@ func (l *labels) naming(m Machine) {
 }
 
 func (l *labels) hardware(m Machine) {
-	l.one(awsv1.LabelInstanceHypervisor, m.Hypervisor)
+	*l = append(*l, require.New(awsv1.LabelInstanceHypervisor, require.In, m.Hypervisor)) // "" on bare metal, as a value
 	encryption := ""
 	if m.Encryption != nil {
 		encryption = strconv.FormatBool(*m.Encryption)
 	}
 	l.one(awsv1.LabelInstanceEncryptionInTransitSupported, encryption)
-	l.one(awsv1.LabelNitroSandbox, strconv.FormatBool(m.Enclaves))
 	l.number(awsv1.LabelInstanceCPU, m.VCPU)
 	l.one(awsv1.LabelInstanceCPUManufacturer, kebab(m.Manufacturer))
 	l.number(awsv1.LabelInstanceCPUSustainedClockSpeedMhz, m.clockMHz())

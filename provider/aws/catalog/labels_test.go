@@ -3,10 +3,12 @@ package catalog
 import (
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	corev1 "k8s.io/api/core/v1"
 
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	"github.com/karpenter-go/karpenter/engine/require"
+	"github.com/karpenter-go/karpenter/provider/aws/shipped"
 )
 
 func TestLabels(t *testing.T) {
@@ -28,7 +30,6 @@ func TestLabels(t *testing.T) {
 			awsv1.LabelNodeClass: "default",
 		}},
 		{"c6g.large", map[string]string{corev1.LabelArchStable: "arm64", awsv1.LabelInstanceCPUManufacturer: "aws"}},
-		{"m5.metal", map[string]string{awsv1.LabelInstanceHypervisor: absent}},
 		{"m7i-flex.large", map[string]string{
 			awsv1.LabelInstanceCapabilityFlex: "true", awsv1.LabelInstanceGeneration: "7", awsv1.LabelInstanceFamily: "m7i-flex",
 		}},
@@ -59,6 +60,51 @@ func TestLabels(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A type without a hypervisor has the label with the empty value: NotIn [""] is how pools exclude bare metal. Every other
+// label of it has a value or is absent.
+func TestBareMetalHasAnEmptyHypervisor(t *testing.T) {
+	for name, m := range map[string]Machine{"shipped": machine(t, "m5.metal"), "live": liveMetal(t)} {
+		reqs := Requirements(m, shape(awsv1.AMIFamilyAL2023))
+		for _, tt := range []struct {
+			op     require.Operator
+			values []string
+			want   bool
+		}{
+			{require.NotIn, []string{""}, false},
+			{require.In, []string{""}, true},
+			{require.In, []string{"nitro"}, false},
+			{require.NotIn, []string{"xen"}, true},
+			{require.Exists, nil, true},
+			{require.DoesNotExist, nil, false},
+		} {
+			want := require.NewSet(require.New(awsv1.LabelInstanceHypervisor, tt.op, tt.values...))
+			if _, ok := reqs.Intersects(want); ok != tt.want {
+				t.Errorf("%s: metal meets %s: %v, want %v", name, want, ok, tt.want)
+			}
+		}
+		if v, ok := reqs.Labels()[awsv1.LabelInstanceHypervisor]; !ok || v != "" {
+			t.Errorf("%s: nodes get hypervisor %q, %v, want the empty value", name, v, ok)
+		}
+		for r := range reqs.All() {
+			if r.Key() != awsv1.LabelInstanceHypervisor && r.Has("") {
+				t.Errorf("%s: %s", name, r)
+			}
+		}
+	}
+}
+
+// liveMetal is a bare-metal type as EC2 describes it: without a hypervisor.
+func liveMetal(t *testing.T) Machine {
+	t.Helper()
+	of := info("m5.metal", "x86_64")
+	of.Hypervisor, of.BareMetal = "", aws.Bool(true)
+	m, ok := fromEC2(of, shipped.Type{})
+	if !ok {
+		t.Fatal("m5.metal is not taken")
+	}
+	return m
 }
 
 func TestNamesWithSizes(t *testing.T) {

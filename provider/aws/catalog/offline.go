@@ -3,6 +3,8 @@ package catalog
 import (
 	"fmt"
 
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/provider/aws/shipped"
@@ -38,6 +40,18 @@ func Regions() []string {
 	}
 	return names
 }
+
+// AsOf returns the date of the facts and prices that Shipped has, YYYY-MM-DD.
+func AsOf() string {
+	table, err := shipped.Load()
+	if err != nil {
+		return ""
+	}
+	return table.AsOf.Instances
+}
+
+// Names returns the instance types that the SDK of AWS names, in no particular order. Some are newer than those of Shipped.
+func Names() []string { return texts(ec2types.InstanceType("").Values()) }
 
 // fromTable builds the types of a region for a shape. Without a zone of the region in it, the shape has all.
 func fromTable(region string, shape Shape) ([]*model.InstanceType, error) {

@@ -31,8 +31,8 @@ type Shape struct {
 	ImageIDs []string
 	// Learned returns the memory that nodes were observed to have; may be nil.
 	Learned Learned
-	// NestedVirtualization and ConnectionTracking ask for machines that can do it.
-	NestedVirtualization, ConnectionTracking bool
+	// NestedVirtualization, ConnectionTracking and Enclaves ask for machines that can do it.
+	NestedVirtualization, ConnectionTracking, Enclaves bool
 
 	Options
 }
@@ -102,6 +102,7 @@ func ShapeOf(class *awsv1.EC2NodeClass, region string, o Options) Shape {
 		RAID0: class.Spec.InstanceStorePolicy != nil &&
 			*class.Spec.InstanceStorePolicy == awsv1.InstanceStorePolicyRAID0,
 		ConnectionTracking: class.Spec.ConnectionTracking != nil,
+		Enclaves:           class.Spec.EnclaveOptions != nil && class.Spec.EnclaveOptions.Enabled,
 		NestedVirtualization: class.Spec.CPUOptions != nil && class.Spec.CPUOptions.NestedVirtualization != nil &&
 			*class.Spec.CPUOptions.NestedVirtualization == "enabled",
 	}
@@ -131,6 +132,8 @@ func (s Shape) excludes(m Machine, labels require.Set) string {
 		return "AL2023 does not run on a1"
 	case s.NestedVirtualization && !slices.Contains(m.Features, "nested-virtualization"):
 		return "no nested virtualization"
+	case s.Enclaves && !m.Enclaves:
+		return "no Nitro enclaves"
 	case s.Group != nil && !slices.Contains(m.Strategies, s.Group.Strategy):
 		return "not in a placement group of this strategy"
 	case s.ConnectionTracking && m.Hypervisor != "nitro":

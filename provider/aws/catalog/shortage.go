@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"k8s.io/utils/clock"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
 const (
@@ -45,9 +47,12 @@ func (k shortage) family() familyIn {
 	return familyIn{family, k.Zone, k.CapacityType}
 }
 
-// A shortage is an offering, perhaps in a placement group, or a whole capacity type, or a subnet; the other fields are
-// empty.
-type shortage struct{ Type, Zone, CapacityType, Subnet, Group string }
+// A shortage is an offering, perhaps in a placement group or of a capacity reservation, or a whole capacity type, or a
+// subnet; the other fields are empty.
+type shortage struct{ Type, Zone, CapacityType, Subnet, Group, Reservation string }
+
+// ofType reports whether the shortage counts towards those of its family: it is about a type in a zone, wherever there.
+func (k shortage) ofType() bool { return k.Type != "" && k.Group == "" && k.Reservation == "" }
 
 // A strike says until when a shortage is believed, and how long that is.
 type strike struct {
@@ -76,6 +81,12 @@ func NewShortages(c clock.PassiveClock) *Shortages {
 // that it was asked for in, if any: outside it there may be room.
 func (s *Shortages) MarkOffering(instanceType, zone, capacityType, group string) {
 	s.mark(shortage{Type: instanceType, Zone: zone, CapacityType: capacityType, Group: group}, shortageLife)
+}
+
+// MarkReservation notes that the type cannot be launched into the capacity reservation in the zone, for another reason than
+// that it is full.
+func (s *Shortages) MarkReservation(instanceType, zone, id string) {
+	s.mark(shortage{Type: instanceType, Zone: zone, CapacityType: apiv1.CapacityTypeReserved, Reservation: id}, shortageLife)
 }
 
 // MarkUnsupported notes that the type is not sold in the zone, whatever EC2's list says.
@@ -113,7 +124,7 @@ func (s *Shortages) mark(k shortage, life time.Duration) {
 		life = max(life, now.life)
 	} else {
 		s.revision++
-		if k.Type != "" && k.Group == "" {
+		if k.ofType() {
 			s.sizes[k.family()]++
 		}
 	}
@@ -154,7 +165,7 @@ func (s *Shortages) forget() {
 			continue
 		}
 		delete(s.current, k)
-		if k.Type != "" && k.Group == "" {
+		if k.ofType() {
 			s.sizes[k.family()]--
 		}
 		s.past[k] = v
@@ -184,6 +195,8 @@ type Ask struct {
 	Subnets []string
 	// Group is the class's placement group, empty for none.
 	Group string
+	// Reservation is the id of the capacity reservation of a reserved offering, empty for none.
+	Reservation string
 }
 
 // Known reports whether the offering is short.
@@ -191,9 +204,10 @@ func (s *Shortages) Known(a Ask) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.forget()
-	if s.is(shortage{Type: a.Type, Zone: a.Zone, CapacityType: a.CapacityType}) ||
-		s.is(shortage{Type: a.Type, Zone: a.Zone, CapacityType: a.CapacityType, Group: a.Group}) ||
-		s.is(shortage{CapacityType: a.CapacityType}) || s.familyShort(a) {
+	here := shortage{Type: a.Type, Zone: a.Zone, CapacityType: a.CapacityType}
+	grouped, reserved := here, here
+	grouped.Group, reserved.Reservation = a.Group, a.Reservation
+	if s.is(here) || s.is(grouped) || s.is(reserved) || s.is(shortage{CapacityType: a.CapacityType}) || s.familyShort(a) {
 		return true
 	}
 	if q, ok := s.quotas[quota{Bucket(a.Type), a.CapacityType}]; ok && a.VCPUs >= q.vcpus {

@@ -71,6 +71,14 @@ func TestShortagesKnown(t *testing.T) {
 	check("in the group", Ask{Type: "c5.large", Zone: "a", CapacityType: "on-demand", Group: "pg-1"}, true)
 	check("outside of it", Ask{Type: "c5.large", Zone: "a", CapacityType: "on-demand"}, false)
 
+	for _, size := range []string{"large", "xlarge", "2xlarge", "4xlarge"} {
+		s.MarkReservation("r5."+size, "a", "cr-1")
+	}
+	check("of the reservation", Ask{Type: "r5.large", Zone: "a", CapacityType: "reserved", Reservation: "cr-1"}, true)
+	check("of another reservation", Ask{Type: "r5.large", Zone: "a", CapacityType: "reserved", Reservation: "cr-2"}, false)
+	check("another size of the reservation's family", Ask{Type: "r5.8xlarge", Zone: "a", CapacityType: "reserved", Reservation: "cr-1"}, false)
+	check("without reservation", Ask{Type: "r5.large", Zone: "a", CapacityType: "on-demand"}, false)
+
 	s.MarkQuota("m5.2xlarge", "on-demand", 8)
 	s.MarkQuota("m5.xlarge", "on-demand", 4)
 	check("as large as what was refused", Ask{Type: "c6i.xlarge", Zone: "b", CapacityType: "on-demand", VCPUs: 4}, true)

@@ -53,33 +53,33 @@ var signs = []struct {
 // trouble matches lines that report an error.
 var trouble = regexp.MustCompile(`(?i)\b(error|failed|fatal|cannot|timed out|unable to)\b`)
 
+// programs are those of a boot that are named in a finding.
+var programs = regexp.MustCompile(`(?i)\b(nodeadm|bootstrap\.sh|cloud-init|kubelet|containerd|amazon-ssm-agent|systemd|dracut|early-boot-config)\b`)
+
 // Read returns why an instance does not join, by its console output. Later lines take precedence, since a retry may have solved
-// an earlier problem.
+// an earlier problem. The finding goes into a condition and an event, which more people may read than the console. So it has no
+// text of the console but the words that the patterns here consist of.
 func Read(console string, i instances.Instance) Finding {
 	lines := strings.Split(strings.ReplaceAll(console, "\r", ""), "\n")
-	last := ""
+	failed, program := false, ""
 	for n := len(lines) - 1; n >= 0; n-- {
 		line := strings.TrimSpace(lines[n])
 		for _, s := range signs {
 			if s.pattern.MatchString(line) {
-				return Finding{Reason: s.reason, Message: s.advice(i) + " (console: " + clip(line) + ")"}
+				return Finding{Reason: s.reason, Message: s.advice(i) + " (on its console: " + s.pattern.FindString(line) + ")"}
 			}
 		}
-		if last == "" && trouble.MatchString(line) {
-			last = line
+		if !failed && trouble.MatchString(line) {
+			failed, program = true, strings.ToLower(programs.FindString(line))
 		}
 	}
-	if last != "" {
-		return Finding{Reason: ReasonBootFailed, Message: "Node did not join; last error on its console: " + clip(last)}
+	if failed {
+		of := ""
+		if program != "" {
+			of = " of " + program
+		}
+		return Finding{Reason: ReasonBootFailed, Message: fmt.Sprintf("Node did not join; the last error on its console is one%s; fix: read it "+
+			"with aws ec2 get-console-output --latest --instance-id %s", of, i.ID)}
 	}
 	return Finding{Reason: ReasonSilent, Message: "Node did not join and its console shows no error; fix: none known, see the kubelet log of the node"}
-}
-
-// clip keeps the beginning of a line.
-func clip(line string) string {
-	const most = 160
-	if len(line) <= most {
-		return line
-	}
-	return strings.ToValidUTF8(line[:most], "") + "..."
 }

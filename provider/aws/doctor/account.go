@@ -120,14 +120,14 @@ func (d *doctor) rules(ctx context.Context, queue string) {
 	arn := fmt.Sprintf("arn:%s:sqs:%s:%s:%s", partition(d.AWS.Region), d.AWS.Region, parts[0], d.Queue)
 	names, err := d.events.ListRuleNamesByTarget(ctx, &eventbridge.ListRuleNamesByTargetInput{TargetArn: &arn})
 	if err != nil {
-		d.found("rules", finding.Note, "run it with the permission events:ListRuleNamesByTarget", "check skipped: %s", brief(err))
+		d.skipped("rules", "events:ListRuleNamesByTarget", "check", err)
 		return
 	}
 	patterns := ""
 	for _, name := range names.RuleNames {
 		rule, err := d.events.DescribeRule(ctx, &eventbridge.DescribeRuleInput{Name: &name})
 		if err != nil {
-			d.found("rules", finding.Note, "run it with the permission events:DescribeRule", "check of rule %s skipped: %s", name, brief(err))
+			d.skipped("rules", "events:DescribeRule", "check of rule "+name, err)
 			return
 		}
 		if rule.State == "DISABLED" {
@@ -162,7 +162,7 @@ func (d *doctor) role(ctx context.Context) {
 		d.found("node-role", finding.Error, "create it (deploy/cloudformation), or pass --node-role", "role %s not found", d.NodeRole)
 		return
 	case err != nil:
-		d.found("node-role", finding.Note, "run it with the permission iam:GetRole", "check skipped: %s", brief(err))
+		d.skipped("node-role", "iam:GetRole", "check", err)
 		return
 	}
 	trust, err := url.QueryUnescape(awssdk.ToString(out.Role.AssumeRolePolicyDocument))
@@ -175,7 +175,7 @@ func (d *doctor) role(ctx context.Context) {
 		d.found("node-role", finding.Warning, fmt.Sprintf("aws eks create-access-entry --cluster-name %s --principal-arn %s --type EC2_LINUX; not needed"+
 			" if the ConfigMap aws-auth has the role", d.Cluster, awssdk.ToString(out.Role.Arn)), "role %s has no access entry: its nodes are not allowed to join", d.NodeRole)
 	case err != nil:
-		d.found("node-role", finding.Note, "run it with the permission eks:DescribeAccessEntry", "check of the access entry skipped: %s", brief(err))
+		d.skipped("node-role", "eks:DescribeAccessEntry", "check of the access entry", err)
 	default:
 		d.found("node-role", finding.OK, "", "nodes with role %s are allowed to join", d.NodeRole)
 	}
@@ -190,11 +190,7 @@ func (d *doctor) quotas(ctx context.Context) {
 		out, err := d.quota.GetServiceQuota(ctx, &servicequotas.GetServiceQuotaInput{
 			ServiceCode: awssdk.String("ec2"), QuotaCode: awssdk.String(q.code)})
 		if err != nil {
-			fix := "see the console of Service Quotas, or run it again"
-			if denied(err) {
-				fix = "run it with the permission servicequotas:GetServiceQuota"
-			}
-			d.found("quotas", finding.Note, fix, "check skipped: %s", brief(err))
+			d.skipped("quotas", "servicequotas:GetServiceQuota", "check", err)
 			return
 		}
 		level, fix := finding.OK, ""

@@ -19,6 +19,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/karpenter-go/karpenter/internal/finding"
+	"github.com/karpenter-go/karpenter/provider/aws/fault"
 )
 
 // Config is what to check, and the credentials for it.
@@ -82,7 +83,7 @@ func (d *doctor) found(check string, level finding.Level, fix, format string, ar
 func (d *doctor) credentials(ctx context.Context) error {
 	who, err := d.sts.GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
 	if err != nil {
-		return fmt.Errorf("check the AWS credentials: %w (set AWS_PROFILE and AWS_REGION, or log in)", err)
+		return fmt.Errorf("check the AWS credentials: %s (set AWS_PROFILE and AWS_REGION, or log in)", brief(err))
 	}
 	d.found("credentials", finding.OK, "", "%s in account %s, region %s", awssdk.ToString(who.Arn), awssdk.ToString(who.Account), d.AWS.Region)
 	return nil
@@ -111,7 +112,11 @@ func (d *doctor) failed(check, action string, err error) {
 			"%s is denied: %s", action, brief(err))
 		return
 	}
-	d.found(check, finding.Warning, "run it again; if the error persists, check the network and the health of the service", "%s failed: %s", action, brief(err))
+	fix := "run it again; if the error persists, check the network and the health of the service"
+	if elsewhere(err) {
+		fix = elsewhereFix
+	}
+	d.found(check, finding.Warning, fix, "%s failed: %s", action, brief(err))
 }
 
 // code is the error code of AWS, empty if there is none.
@@ -140,13 +145,27 @@ func denied(err error) bool {
 	return false
 }
 
-// brief is the message of AWS without encoded details.
+// brief is what AWS answered, without encoded details.
 func brief(err error) string {
-	var api smithy.APIError
-	text := err.Error()
-	if errors.As(err, &api) {
-		text = api.ErrorCode() + ": " + api.ErrorMessage()
-	}
+	text, _ := fault.Answer(err)
 	text, _, _ = strings.Cut(text, " Encoded authorization failure message")
 	return text
+}
+
+// elsewhere reports whether what answered is not AWS, or a part of it that does not have the operation.
+func elsewhere(err error) bool { return fault.Foreign(err) || fault.Unknown(err) }
+
+// elsewhereFix is the next step then.
+const elsewhereFix = "check the proxy and AWS_ENDPOINT_URL; an endpoint without this service leaves the check out"
+
+// skipped notes a check that could not be made. action is the permission that it needs.
+func (d *doctor) skipped(check, action, what string, err error) {
+	fix := "run it again; if the error persists, check the network and the health of the service"
+	switch {
+	case elsewhere(err):
+		fix = elsewhereFix
+	case denied(err):
+		fix = "run it with the permission " + action
+	}
+	d.found(check, finding.Note, fix, "%s skipped: %s", what, brief(err))
 }

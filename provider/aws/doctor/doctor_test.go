@@ -72,7 +72,15 @@ func actionOf(r *http.Request, body string) string {
 	return "DescribeCluster"
 }
 
+// page is answered by services that are not AWS.
+const page = "page"
+
 func fail(w http.ResponseWriter, r *http.Request, code string) {
+	if code == page {
+		w.WriteHeader(http.StatusNotFound)
+		fmt.Fprint(w, "<!doctype html><title>404 Not Found</title><p>The requested URL was not found")
+		return
+	}
 	if r.Header.Get("X-Amz-Target") != "" || strings.HasPrefix(r.URL.Path, "/clusters/") {
 		w.Header().Set("X-Amzn-Errortype", code)
 		w.WriteHeader(http.StatusBadRequest)
@@ -150,7 +158,13 @@ func TestFindings(t *testing.T) {
 		"no role":         {failing: map[string]string{"GetRole": "NoSuchEntity"}, want: "error node-role: role KarpenterNodeRole-local not found"},
 		"no access":       {failing: map[string]string{"DescribeAccessEntry": "ResourceNotFoundException"}, want: "warning node-role: role KarpenterNodeRole-local has no access entry"},
 		"blind":           {failing: map[string]string{"GetServiceQuota": "AccessDeniedException"}, want: "note quotas: check skipped: "},
-		"no rules":        {failing: map[string]string{"ListRuleNamesByTarget": "AccessDeniedException"}, want: "note rules: check skipped: "},
+		"a page for JSON": {failing: map[string]string{"GetServiceQuota": page},
+			want: "note quotas: check skipped: unexpected HTTP 404 response, not from AWS | check the proxy and AWS_ENDPOINT_URL"},
+		"a page for XML": {failing: map[string]string{"DescribeSubnets": page},
+			want: "warning subnets: ec2:DescribeSubnets failed: unexpected HTTP 404 response, not from AWS | check the proxy"},
+		"a page for IAM": {failing: map[string]string{"GetRole": page},
+			want: "note node-role: check skipped: unexpected HTTP 404 response, not from AWS | check the proxy"},
+		"no rules": {failing: map[string]string{"ListRuleNamesByTarget": "AccessDeniedException"}, want: "note rules: check skipped: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if tt.config.Cluster == "" {
@@ -167,5 +181,10 @@ func TestNoCredentials(t *testing.T) {
 	_, err := Check(t.Context(), Config{Cluster: "local", AWS: world(t, map[string]string{"GetCallerIdentity": "ExpiredToken"})})
 	if err == nil || !strings.Contains(err.Error(), "AWS_PROFILE") {
 		t.Errorf("error %v", err)
+	}
+	const want = "check the AWS credentials: unexpected HTTP 404 response, not from AWS (set"
+	_, err = Check(t.Context(), Config{Cluster: "local", AWS: world(t, map[string]string{"GetCallerIdentity": page})})
+	if err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("error %v, want %s", err, want)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/aws/smithy-go"
@@ -45,17 +46,40 @@ func Brief(err error) string {
 	if errors.As(err, &operation) {
 		what = operation.Service() + " " + operation.Operation() + ": "
 	}
+	text, known := Answer(err)
+	if !known {
+		return text // it names the operation, or is not of a call
+	}
+	if Foreign(err) {
+		text += ": check proxy and endpoint settings"
+	}
+	return what + text
+}
+
+// Answer says what was answered to a call, without its operation. If that is not known, it returns the whole text of the error, in
+// one line, and false.
+func Answer(err error) (text string, known bool) {
 	var api smithy.APIError
+	var send *smithyhttp.RequestSendError
 	switch {
 	case Foreign(err):
-		return fmt.Sprintf("%sunexpected HTTP %d response, not from AWS: check proxy and endpoint settings", what, status(err))
+		return fmt.Sprintf("unexpected HTTP %d response, not from AWS", status(err)), true
 	case errors.As(err, &api):
-		return fmt.Sprintf("%s%s: %s", what, api.ErrorCode(), api.ErrorMessage())
+		return api.ErrorCode() + ": " + api.ErrorMessage(), true
 	case errors.Is(err, context.DeadlineExceeded):
-		return what + "no answer in time"
+		return "no answer in time", true
+	case errors.As(err, &send):
+		cause := send.Err
+		var where *url.Error
+		if errors.As(cause, &where) {
+			cause = where.Err
+		}
+		return "no connection: " + oneLine(cause), true
 	}
-	return strings.Join(strings.Fields(err.Error()), " ")
+	return oneLine(err), false
 }
+
+func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
 
 // broken reports whether the status is that of a failing server.
 func broken(err error) bool { return status(err) >= http.StatusInternalServerError }

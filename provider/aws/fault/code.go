@@ -27,6 +27,16 @@ func Denied(err error) bool {
 	return false
 }
 
+// OfOneInstance reports whether EC2 may have refused a call for several instances because of one of them: it is protected, the
+// caller's permission does not hold for its tags, its state does not allow the call, or its id is malformed.
+func OfOneInstance(err error) bool {
+	switch Code(err) {
+	case Unauthorized, "OperationNotPermitted", "InvalidInstanceID.Malformed", "IncorrectInstanceState", "UnsupportedOperation":
+		return true
+	}
+	return false
+}
+
 // Unknown reports whether the service does not know the operation.
 func Unknown(err error) bool {
 	switch Code(err) {
@@ -69,6 +79,8 @@ var unfulfillable = []string{
 	NoFreeAddresses,
 	"MaxFleetCountExceeded",
 	ReservationFull,
+	"SpotMaxPriceTooLow",
+	"InvalidCapacityReservationState.Unavailable",
 	"InvalidCapacityReservationId.NotFound", // it has ended, and the class does not know yet
 	"InvalidCapacityReservationState",
 }

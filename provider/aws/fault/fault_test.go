@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"testing"
 
 	"github.com/aws/smithy-go"
@@ -39,8 +40,17 @@ func TestQuestions(t *testing.T) {
 	if Code(nil) != "" || Code(errors.New("x")) != "" {
 		t.Error("a plain error has a code")
 	}
-	if !Unfulfillable("Unsupported") || Unfulfillable("UnauthorizedOperation") {
-		t.Error("unfulfillable codes are mixed up")
+	for _, code := range []string{
+		"InsufficientInstanceCapacity", "MaxSpotInstanceCountExceeded", "VcpuLimitExceeded", "UnfulfillableCapacity", "Unsupported",
+		"InsufficientFreeAddressesInSubnet", "MaxFleetCountExceeded", "SpotMaxPriceTooLow", "ReservationCapacityExceeded",
+		"InvalidCapacityReservationState.Unavailable",
+	} {
+		if !Unfulfillable(code) {
+			t.Errorf("%s does not count as a lack of capacity", code)
+		}
+	}
+	if Unfulfillable("UnauthorizedOperation") {
+		t.Error("a missing permission counts as a lack of capacity")
 	}
 }
 
@@ -88,6 +98,9 @@ func TestBrief(t *testing.T) {
 			"EC2 DescribePlacementGroups: UnauthorizedOperation: no", false, false},
 		{"silence", &smithy.OperationError{ServiceID: "EC2", OperationName: "X", Err: context.DeadlineExceeded},
 			"EC2 X: no answer in time", false, false},
+		{"no connection", &smithy.OperationError{ServiceID: "EC2", OperationName: "X", Err: &smithyhttp.RequestSendError{
+			Err: &url.Error{Op: "Post", URL: "https://x", Err: errors.New("dial tcp: connection refused")}}},
+			"EC2 X: no connection: dial tcp: connection refused", false, false},
 		{"two lines", errors.New("a\n  b"), "a b", false, false},
 		{"none", nil, "", false, false},
 	} {

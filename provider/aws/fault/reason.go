@@ -8,6 +8,9 @@ type Explanation struct {
 	Message string
 }
 
+// ReasonProfileInvalid is that EC2 does not know the instance profile.
+const ReasonProfileInvalid = "InstanceProfileNameInvalid"
+
 // rules are tried in order on the text of an error; all parts must be in it.
 var rules = []struct {
 	parts   []string
@@ -25,7 +28,7 @@ var rules = []struct {
 	{[]string{"AuthFailure"}, "Unauthorized", "AWS rejected the credentials of the controller"},
 	{[]string{"InvalidParameter", "belong to different networks"}, "SecurityGroupSubnetVPCMismatch",
 		"security groups and subnets belong to different VPCs"},
-	{[]string{"iamInstanceProfile.name is invalid"}, "InstanceProfileNameInvalid", "instance profile does not exist"},
+	{[]string{"iamInstanceProfile.name is invalid"}, ReasonProfileInvalid, "instance profile does not exist"},
 	{[]string{"InvalidLaunchTemplateId.NotFound"}, "LaunchTemplateNotFound", "launch template was deleted"},
 	{[]string{"User data is limited to"}, "UserDataSizeLimitExceeded", "user data is longer than the EC2 limit of 16,384 bytes"},
 	{[]string{"InvalidAMIID.Malformed"}, "InvalidAMIID", "AMI ID is malformed"},

@@ -17,12 +17,14 @@ import (
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/provider/aws/batch"
 	"github.com/karpenter-go/karpenter/provider/aws/fault"
+	"github.com/karpenter-go/karpenter/provider/aws/ttl"
 )
 
 // API is the part of EC2 that deals with instances.
 type API interface {
 	DescribeInstances(context.Context, *ec2.DescribeInstancesInput, ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error)
 	TerminateInstances(context.Context, *ec2.TerminateInstancesInput, ...func(*ec2.Options)) (*ec2.TerminateInstancesOutput, error)
+	RebootInstances(context.Context, *ec2.RebootInstancesInput, ...func(*ec2.Options)) (*ec2.RebootInstancesOutput, error)
 	CreateTags(context.Context, *ec2.CreateTagsInput, ...func(*ec2.Options)) (*ec2.CreateTagsOutput, error)
 }
 
@@ -38,6 +40,8 @@ type Store struct {
 	describe *batch.Batcher[string, Instance]
 	end      *batch.Batcher[string, struct{}]
 	failures *prometheus.CounterVec
+	shifted  *shifted                 // nil unless zonal shifts are followed
+	refused  *ttl.Cache[string, bool] // ids for which EC2 refused a call of their own
 }
 
 // Config names what a Store needs.
@@ -47,15 +51,20 @@ type Config struct {
 	Clock   clock.WithTicker
 	Meter   *batch.Meter
 	Metrics prometheus.Registerer
+	// Away reports whether traffic is shifted away from the zone of an instance. It is nil if zonal shifts are not followed.
+	Away func(ctx context.Context, i Instance) bool
 }
 
 // New returns a Store whose batches end with ctx.
 func New(ctx context.Context, c Config) *Store {
-	s := &Store{api: c.API, cluster: c.Cluster, failures: prometheus.NewCounterVec(prometheus.CounterOpts{
+	s := &Store{api: c.API, cluster: c.Cluster, refused: ttl.New[string, bool](c.Clock, apart), failures: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "karpenter_cloudprovider_instance_termination_failures_total",
 		Help: "Terminations that EC2 refused, by zone.",
 	}, []string{"zone", "zone_id"})}
 	c.Metrics.MustRegister(s.failures)
+	if c.Away != nil {
+		s.shifted = &shifted{away: c.Away, seen: map[string]Instance{}}
+	}
 	s.describe = batch.New(ctx, batch.Config[string, Instance]{
 		Name: "describe_instances", Clock: c.Clock, Window: window, Meter: c.Meter, Call: s.describeAll,
 	})
@@ -74,14 +83,25 @@ func filter(name string, values ...string) ec2types.Filter {
 	return ec2types.Filter{Name: aws.String(name), Values: values}
 }
 
-// Get returns the instance as EC2 describes it now, or cloud.ErrNotFound.
+// Get returns the instance as EC2 describes it now, or cloud.ErrNotFound. An instance in a zone that is shifted away from is
+// returned as it was last described.
 func (s *Store) Get(ctx context.Context, id string) (Instance, error) {
-	return s.describe.Do(ctx, "", id)
+	if i, ok := s.shifted.get(ctx, id); ok {
+		return i, nil
+	}
+	i, err := s.describe.Do(ctx, s.bucket(id), id)
+	s.shifted.note(id, i, err)
+	return i, err
 }
 
-// List returns our instances that have not ended, by id.
+// List returns our instances that have not ended, by id. An instance in a zone that is shifted away from stays in the list
+// although EC2 does not return it.
 func (s *Store) List(ctx context.Context) ([]Instance, error) {
-	return s.find(ctx, s.owned(alive()))
+	list, err := s.find(ctx, s.owned(alive()))
+	if err != nil {
+		return nil, err
+	}
+	return s.shifted.complete(ctx, list), nil
 }
 
 // Launched returns the instances of one fleet call that have not begun to end, by id.
@@ -124,15 +144,21 @@ func (s *Store) pages(ctx context.Context, in *ec2.DescribeInstancesInput) ([]In
 // describeAll answers a bucket of ids.
 func (s *Store) describeAll(ctx context.Context, ids []string) []batch.Result[Instance] {
 	found := map[string]Instance{}
-	err := s.lookUp(ctx, unique(ids), found)
+	errs := s.each(unique(ids), func(ids []string) error {
+		got, err := s.pages(ctx, &ec2.DescribeInstancesInput{InstanceIds: ids, Filters: []ec2types.Filter{alive()}})
+		for _, i := range got {
+			found[i.ID] = i
+		}
+		return err
+	})
 	out := make([]batch.Result[Instance], len(ids))
 	for n, id := range ids {
 		i, ok := found[id]
 		switch {
 		case ok:
 			out[n].Value = i
-		case err != nil:
-			out[n].Err = fmt.Errorf("describe instance %s: %w", id, err)
+		case errs[id] != nil:
+			out[n].Err = fmt.Errorf("describe instance %s: %w", id, errs[id])
 		default:
 			out[n].Err = fmt.Errorf("describe instance %s: %w", id, cloud.ErrNotFound)
 		}
@@ -140,33 +166,13 @@ func (s *Store) describeAll(ctx context.Context, ids []string) []batch.Result[In
 	return out
 }
 
-// lookUp fills found. EC2 fails the whole call for one unknown id, so the list is halved until that one is alone: for k
-// unknown ids of n that is about k·log n calls. Any other error is the answer for all that are left.
-func (s *Store) lookUp(ctx context.Context, ids []string, found map[string]Instance) error {
-	if len(ids) == 0 {
-		return nil
-	}
-	got, err := s.pages(ctx, &ec2.DescribeInstancesInput{InstanceIds: ids, Filters: []ec2types.Filter{alive()}})
-	switch {
-	case err == nil:
-		for _, i := range got {
-			found[i.ID] = i
-		}
-		return nil
-	case !fault.NotFound(err):
-		return err
-	case len(ids) == 1:
-		return nil
-	}
-	if err := s.lookUp(ctx, ids[:len(ids)/2], found); err != nil {
-		return err
-	}
-	return s.lookUp(ctx, ids[len(ids)/2:], found)
-}
-
-// Terminate begins to end an instance. It returns cloud.ErrNotFound if it is gone.
+// Terminate begins to end an instance. It returns cloud.ErrNotFound if it is gone, and a ShiftedError if its zone is shifted
+// away from.
 func (s *Store) Terminate(ctx context.Context, i Instance) error {
-	_, err := s.end.Do(ctx, "", i.ID)
+	if err := s.shifted.refuse(ctx, "terminate", i.ID); err != nil {
+		return err
+	}
+	_, err := s.end.Do(ctx, s.bucket(i.ID), i.ID)
 	if err != nil && ctx.Err() == nil {
 		s.failures.WithLabelValues(i.Zone, i.ZoneID).Inc()
 	}
@@ -174,8 +180,10 @@ func (s *Store) Terminate(ctx context.Context, i Instance) error {
 }
 
 func (s *Store) endAll(ctx context.Context, ids []string) []batch.Result[struct{}] {
-	errs := map[string]error{}
-	s.endSome(ctx, unique(ids), errs)
+	errs := s.each(unique(ids), func(ids []string) error {
+		_, err := s.api.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: ids})
+		return err
+	})
 	out := make([]batch.Result[struct{}], len(ids))
 	for n, id := range ids {
 		if errs[id] != nil {
@@ -185,27 +193,24 @@ func (s *Store) endAll(ctx context.Context, ids []string) []batch.Result[struct{
 	return out
 }
 
-func (s *Store) endSome(ctx context.Context, ids []string, errs map[string]error) {
-	if len(ids) == 0 {
-		return
-	}
-	_, err := s.api.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: ids})
+// Reboot asks for a reboot of an instance. EC2 accepts it before the instance shuts down. It returns cloud.ErrNotFound if the
+// instance is gone.
+func (s *Store) Reboot(ctx context.Context, id string) error {
+	_, err := s.api.RebootInstances(ctx, &ec2.RebootInstancesInput{InstanceIds: []string{id}})
 	switch {
-	case err == nil:
-	case fault.NotFound(err) && len(ids) == 1:
-		errs[ids[0]] = cloud.ErrNotFound
 	case fault.NotFound(err):
-		s.endSome(ctx, ids[:len(ids)/2], errs)
-		s.endSome(ctx, ids[len(ids)/2:], errs)
-	default:
-		for _, id := range ids {
-			errs[id] = err
-		}
+		return fmt.Errorf("reboot instance %s: %w", id, cloud.ErrNotFound)
+	case err != nil:
+		return fmt.Errorf("reboot instance %s: %w", id, err)
 	}
+	return nil
 }
 
-// Tag adds tags to an instance.
+// Tag adds tags to an instance. It returns a ShiftedError if its zone is shifted away from.
 func (s *Store) Tag(ctx context.Context, id string, tags map[string]string) error {
+	if err := s.shifted.refuse(ctx, "tag", id); err != nil {
+		return err
+	}
 	in := &ec2.CreateTagsInput{Resources: []string{id}, Tags: Tags(tags)}
 	if _, err := s.api.CreateTags(ctx, in); err != nil {
 		if fault.NotFound(err) {

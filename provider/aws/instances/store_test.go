@@ -27,6 +27,7 @@ type fleet struct {
 	mu    sync.Mutex // guards all below
 	known map[string]bool
 	err   error
+	bad   map[string]string // error codes by id: a call with the id fails
 	calls []string
 	tags  map[string]string
 }
@@ -37,6 +38,11 @@ func (f *fleet) note(action string, ids []string) error {
 	f.calls = append(f.calls, fmt.Sprint(action, " ", len(ids)))
 	if f.err != nil {
 		return f.err
+	}
+	for _, id := range ids {
+		if code := f.bad[id]; code != "" {
+			return &smithy.GenericAPIError{Code: code}
+		}
 	}
 	for _, id := range ids {
 		if !f.known[id] {
@@ -65,6 +71,12 @@ func (f *fleet) TerminateInstances(
 	_ context.Context, in *ec2.TerminateInstancesInput, _ ...func(*ec2.Options),
 ) (*ec2.TerminateInstancesOutput, error) {
 	return &ec2.TerminateInstancesOutput{}, f.note("terminate", in.InstanceIds)
+}
+
+func (f *fleet) RebootInstances(
+	_ context.Context, in *ec2.RebootInstancesInput, _ ...func(*ec2.Options),
+) (*ec2.RebootInstancesOutput, error) {
+	return &ec2.RebootInstancesOutput{}, f.note("reboot", in.InstanceIds)
 }
 
 func (f *fleet) CreateTags(
@@ -135,6 +147,57 @@ func TestTerminate(t *testing.T) {
 	}
 	if n := testutil.ToFloat64(s.failures.WithLabelValues("a", "")); n != 2 {
 		t.Errorf("%v failures counted, want 2", n)
+	}
+}
+
+// An instance that EC2 refuses fails alone. Later calls for others do not contain it until EC2 accepts it.
+func TestRefusedInstanceFailsAlone(t *testing.T) {
+	for _, code := range []string{"OperationNotPermitted", "UnauthorizedOperation", "InvalidInstanceID.Malformed"} {
+		t.Run(code, func(t *testing.T) {
+			f := &fleet{known: map[string]bool{}, bad: map[string]string{"i-bad": code}}
+			ids := []string{"i-bad", "i-unknown"}
+			for n := range 6 {
+				ids = append(ids, fmt.Sprint("i-", n))
+				f.known[ids[n+2]] = true
+			}
+			s := store(t, f)
+			want := []string{"error", "gone", "ok", "ok", "ok", "ok", "ok", "ok"}
+			end := func(id string) error { return s.Terminate(t.Context(), Instance{ID: id}) }
+			if got := all(ids, end); !slices.Equal(got, want) {
+				t.Errorf("terminate: %v, want %v", got, want)
+			}
+			f.calls = nil
+			known := slices.Concat(ids[:1], ids[2:])
+			if got := all(known, end); got[0] != "error" || got[1] != "ok" || len(f.calls) != 2 {
+				t.Errorf("terminate again: %v after %v, want a call for all but the refused one", got, f.calls)
+			}
+			f.bad = nil
+			f.known["i-bad"] = true
+			all(known, end)
+			f.calls = nil
+			if got := all(known, end); got[0] != "ok" || len(f.calls) != 1 {
+				t.Errorf("terminate once it is accepted: %v after %v, want one call", got, f.calls)
+			}
+		})
+	}
+	f := &fleet{known: map[string]bool{"i-1": true, "i-2": true}, bad: map[string]string{"i-b%d": "InvalidInstanceID.Malformed"}}
+	s := store(t, f)
+	get := func(id string) error { _, err := s.Get(t.Context(), id); return err }
+	if got := all([]string{"i-1", "i-b%d", "i-2"}, get); !slices.Equal(got, []string{"ok", "error", "ok"}) {
+		t.Errorf("describe: %v", got)
+	}
+}
+
+// A controller that may terminate nothing does not call once an instance.
+func TestAllRefused(t *testing.T) {
+	f := &fleet{err: &smithy.GenericAPIError{Code: "UnauthorizedOperation"}}
+	s, ids := store(t, f), make([]string, 300)
+	for n := range ids {
+		ids[n] = fmt.Sprintf("i-%03d", n)
+	}
+	got := all(ids, func(id string) error { return s.Terminate(t.Context(), Instance{ID: id}) })
+	if slices.ContainsFunc(got, func(s string) bool { return s != "error" }) || len(f.calls) > 60 {
+		t.Errorf("%d calls, results %v", len(f.calls), got)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/engine/model"
 )
 
 // again is the pause between two receives: none, but zero would mean never.
@@ -16,6 +17,9 @@ const again = time.Millisecond
 
 // A Consumer receives the messages of the queue as notices.
 type Consumer struct {
+	// Rebalance means that nodes are replaced for which EC2 recommends rebalancing; otherwise an event tells it.
+	Rebalance bool
+
 	queue queue
 	clock clock.PassiveClock
 	meter *Meter
@@ -50,7 +54,7 @@ func (c *Consumer) Receive(ctx context.Context) (cloud.NoticeBatch, error) {
 		}
 		c.meter.received(m, c.clock.Now())
 		parsed[n] = m
-		batch.Notices = append(batch.Notices, m.notices()...)
+		batch.Notices = append(batch.Notices, c.notices(m)...)
 	}
 	batch.Acknowledge = func(ctx context.Context, failed []cloud.Notice) error {
 		return c.acknowledge(ctx, received, parsed, failed)
@@ -88,10 +92,17 @@ func body(m sqstypes.Message) string {
 }
 
 // notices returns one notice for each instance of the message.
-func (m Message) notices() []cloud.Notice {
+func (c *Consumer) notices(m Message) []cloud.Notice {
+	text, act := messages[m.Kind], false
+	if m.Kind == model.NoticeRebalance {
+		act = c.Rebalance
+		if !act {
+			text += "; no action is taken"
+		}
+	}
 	var out []cloud.Notice
 	for _, id := range m.Instances {
-		out = append(out, cloud.Notice{Kind: m.Kind, Instance: id, Time: m.Time, Message: messages[m.Kind]})
+		out = append(out, cloud.Notice{Kind: m.Kind, Instance: id, Time: m.Time, Act: act, Message: text})
 	}
 	return out
 }

@@ -261,6 +261,21 @@ func TestConsume(t *testing.T) {
 }
 
 // A claim that cannot be deleted keeps its message in the queue; the others of the batch are not held up.
+// A rebalance recommendation replaces the node if the setting says so.
+func TestRebalanceIsActedOn(t *testing.T) {
+	b := newBench(t, claimOn("i-1")...)
+	source := NewConsumer(b.box, "q", clocktesting.NewFakePassiveClock(now), b.meter)
+	source.Rebalance = true
+	b.box.bodies = []string{fmt.Sprintf(ec2Event, "EC2 Instance Rebalance Recommendation", "")}
+	if err := handle(t, b.controller(source)); err != nil {
+		t.Fatal(err)
+	}
+	going, cordoned := b.deleting(t, "i-1")
+	if n := b.disrupted(t, "rebalance_recommendation"); !going || !cordoned || n != 1 || fmt.Sprint(b.short) != "[m5.large/a/spot]" {
+		t.Errorf("going %v, cordoned %v, %d counted, short %v", going, cordoned, n, b.short)
+	}
+}
+
 func TestFailureKeepsTheMessage(t *testing.T) {
 	b := newBench(t, claimOn("i-1")...)
 	b.refuse = errors.New("API server is away")
@@ -329,6 +344,38 @@ func (h hospital) DescribeInstanceStatus(_ context.Context, in *ec2.DescribeInst
 	return &ec2.DescribeInstanceStatusOutput{InstanceStatuses: h[*in.Filters[0].Name]}, nil
 }
 
+// admitAll is a breaker without a bound.
+type admitAll struct{}
+
+func (admitAll) Admit(_ context.Context, ids map[string]bool) (map[string]bool, error) {
+	return ids, nil
+}
+
+// admitOnly admits one instance.
+type admitOnly string
+
+func (a admitOnly) Admit(_ context.Context, ids map[string]bool) (map[string]bool, error) {
+	return map[string]bool{string(a): ids[string(a)]}, nil
+}
+
+// Only admitted instances get a notice.
+func TestPollAsksBreaker(t *testing.T) {
+	failed := &ec2types.InstanceStatusSummary{Details: []ec2types.InstanceStatusDetails{{
+		Status: ec2types.StatusTypeFailed, ImpairedSince: aws.Time(now.Add(-time.Hour)),
+	}}}
+	b := newBench(t)
+	p := &Poller{Breaker: admitOnly("i-2"), Clock: clocktesting.NewFakePassiveClock(now), Meter: b.meter, API: hospital{
+		"instance-status.status": {
+			{InstanceId: aws.String("i-1"), InstanceStatus: failed}, {InstanceId: aws.String("i-2"), InstanceStatus: failed}, {},
+		},
+		"system-status.status": {{InstanceId: aws.String("i-2"), SystemStatus: failed}},
+	}}
+	batch, err := p.Receive(t.Context())
+	if err != nil || len(batch.Notices) != 2 || batch.Notices[0].Instance != "i-2" || batch.Notices[1].Instance != "i-2" {
+		t.Errorf("notices %v, error %v; want two of i-2", batch.Notices, err)
+	}
+}
+
 func TestPoll(t *testing.T) {
 	failing := func(since time.Duration) *ec2types.InstanceStatusSummary {
 		return &ec2types.InstanceStatusSummary{Details: []ec2types.InstanceStatusDetails{{
@@ -345,7 +392,7 @@ func TestPoll(t *testing.T) {
 		objects = append(objects, claimOn(id)...)
 	}
 	b := newBench(t, objects...)
-	p := b.controller(&Poller{Clock: clocktesting.NewFakePassiveClock(now), Meter: b.meter, API: hospital{
+	p := b.controller(&Poller{Breaker: admitAll{}, Clock: clocktesting.NewFakePassiveClock(now), Meter: b.meter, API: hospital{
 		"instance-status.status": {
 			{InstanceId: aws.String("i-ill"), InstanceStatus: failing(3 * time.Minute)},
 			{InstanceId: aws.String("i-since-now"), InstanceStatus: failing(time.Minute)},

@@ -12,7 +12,7 @@ const NoOp cloud.NoticeKind = "no_op"
 // messages say in EC2's terms what has happened to an instance.
 var messages = map[cloud.NoticeKind]string{
 	model.NoticeSpotInterrupted:      "Spot interruption: EC2 reclaims the instance in 2 minutes",
-	model.NoticeRebalance:            "EC2 rebalance recommendation: elevated risk of a spot interruption; no action is taken",
+	model.NoticeRebalance:            "EC2 rebalance recommendation: elevated risk of a spot interruption",
 	model.NoticeReservationReclaimed: "Capacity reservation interruption: EC2 reclaims the capacity of the instance",
 	model.NoticeInstanceStopped:      "Instance is being stopped outside Karpenter",
 	model.NoticeInstanceTerminated:   "Instance is being terminated outside Karpenter",

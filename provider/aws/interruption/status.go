@@ -3,6 +3,7 @@ package interruption
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,11 +32,18 @@ const (
 // scheduled are the events after which an instance is not what it was.
 var scheduled = []string{"instance-reboot", "system-reboot", "system-maintenance", "instance-retirement", "instance-stop"}
 
+// A Breaker decides about the instances of a poll, by id.
+type Breaker interface {
+	// Admit returns those of the ids that may be terminated now. Ids of instances that are not Karpenter's are left out.
+	Admit(ctx context.Context, ids map[string]bool) (map[string]bool, error)
+}
+
 // A Poller asks EC2 which instances are unhealthy.
 type Poller struct {
-	API   StatusAPI
-	Clock clock.PassiveClock
-	Meter *Meter
+	API     StatusAPI
+	Breaker Breaker
+	Clock   clock.PassiveClock
+	Meter   *Meter
 }
 
 var _ cloud.NoticeSource = (*Poller)(nil)
@@ -44,8 +52,25 @@ var _ cloud.NoticeSource = (*Poller)(nil)
 func (*Poller) Name() string { return "interruption.instancestatus" }
 
 // Receive asks once for what is unhealthy; it is due again after a minute. Nothing is acknowledged: what lasts is in the next
-// answer too.
+// answer too. If too many instances are unhealthy at once, it gives no notice of any.
 func (p *Poller) Receive(ctx context.Context) (cloud.NoticeBatch, error) {
+	batch, err := p.poll(ctx)
+	if err != nil {
+		return cloud.NoticeBatch{}, err
+	}
+	ids := map[string]bool{}
+	for _, n := range batch.Notices {
+		ids[n.Instance] = true
+	}
+	if ids, err = p.Breaker.Admit(ctx, ids); err != nil {
+		return cloud.NoticeBatch{}, brief(err)
+	}
+	batch.Notices = slices.DeleteFunc(batch.Notices, func(n cloud.Notice) bool { return !ids[n.Instance] })
+	return batch, nil
+}
+
+// poll returns notices of all unhealthy instances of the account.
+func (p *Poller) poll(ctx context.Context) (cloud.NoticeBatch, error) {
 	now := p.Clock.Now()
 	batch := cloud.NoticeBatch{Next: pollEvery}
 	for _, ask := range []struct {

@@ -12,6 +12,7 @@ import (
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/internal/timeout"
 	"github.com/karpenter-go/karpenter/provider/aws/batch"
 	"github.com/karpenter-go/karpenter/provider/aws/instances"
 )
@@ -37,8 +38,8 @@ func (l *Launcher) adopt(ctx context.Context, claim *apiv1.NodeClaim) (*instance
 	switch {
 	case a.found == 0 && a.carriers == r.Count:
 		return nil, &r, nil
-	case a.found > 0 && a.found < r.Count && l.unsettled(r):
-		return nil, nil, outcomeUnknown() // the rest may only be late
+	case l.unsettled(r):
+		return nil, nil, outcomeUnknown() // an instance for the claim may only be late
 	}
 	return nil, nil, nil
 }
@@ -111,12 +112,25 @@ func ids(list []instances.Instance) []string {
 	return out
 }
 
-// Find returns the instance that is due to a claim without a provider id, and false if there is none.
+// endTime is how long Find waits for a fleet call.
+const endTime = 10 * time.Second
+
+// Find returns the instance that is due to a claim that is being deleted and has no provider id, and false if there is none. A
+// launch of the claim that is on its way is called off. If its fleet call may have been made, Find waits for its result. It
+// returns an error as long as the claim may still get an instance.
 func (l *Launcher) Find(ctx context.Context, claim *apiv1.NodeClaim) (instances.Instance, bool, error) {
+	if ticket, ok := l.memory.callOff(claim.UID); ok {
+		limited, cancel := timeout.Context(ctx, l.Clock, endTime)
+		defer cancel()
+		if _, err := ticket.Wait(limited); err != nil && !ticket.Done() {
+			return instances.Instance{}, false, fmt.Errorf("wait for the launch of claim %s: %w", claim.Name, err)
+		}
+	}
 	if i, ok := l.memory.of(claim.UID); ok {
 		return i, true, nil
 	}
-	if _, ok := l.memory.record(claim); !ok {
+	r, ok := l.memory.record(claim)
+	if !ok || l.memory.isSettled(r.Token) {
 		return instances.Instance{}, false, nil
 	}
 	found, carriers, err := l.outcome(ctx, claim.UID)
@@ -124,10 +138,14 @@ func (l *Launcher) Find(ctx context.Context, claim *apiv1.NodeClaim) (instances.
 		return instances.Instance{}, false, err
 	}
 	at, ok := slices.BinarySearchFunc(found, Assign(carriers, ids(found))[claim.UID], byID)
-	if !ok {
-		return instances.Instance{}, false, nil
+	switch {
+	case ok:
+		l.memory.give(claim.UID, found[at]) // once it ends, EC2 does not list it any more
+		return found[at], true, nil
+	case l.unsettled(r):
+		return instances.Instance{}, false, outcomeUnknown()
 	}
-	return found[at], true, nil
+	return instances.Instance{}, false, nil
 }
 
 // Surplus returns the ids of those instances that no claim has or is due. Both lists must be whole, and the instances must

@@ -69,8 +69,10 @@ func (l *Launcher) learn(orders []*order, c complaint) {
 		for _, t := range first.choice.Types {
 			l.Shortages.MarkOffering(t.Name, c.zone, capacityType, group)
 		}
-	case reservation.ID != "":
+	case reservation.ID != "" && c.code == fault.ReservationFull:
 		l.Reserved.Full(reservation.ID)
+	case reservation.ID != "":
+		l.Shortages.MarkReservation(c.instanceType, c.zone, reservation.ID)
 	case fault.Quota(c.code) && c.code != "MaxFleetCountExceeded":
 		l.Shortages.MarkQuota(c.instanceType, capacityType, first.vcpus(c.instanceType))
 	case c.code == "Unsupported":

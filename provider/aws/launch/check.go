@@ -38,6 +38,9 @@ const (
 	// approvedLife is how long a class that passed is not checked again. One that failed is checked every time, so that a
 	// fix is noticed at once.
 	approvedLife = 30 * time.Minute
+	// approvedSpread is by how much that is longer or shorter in one process than in another, so that the controllers of many
+	// clusters do not check at the same time.
+	approvedSpread = 5 * time.Minute
 	// busyAgain is when to ask again if AWS had no time.
 	busyAgain = 10 * time.Second
 	// unseenAgain is when to ask again if EC2 does not see yet what was just made.
@@ -53,9 +56,17 @@ type Finding struct {
 	Again time.Duration
 }
 
-// Check finds out whether the controller may launch from the class: the user data can be written and is short enough, and,
-// with dryRun, a launch template can be made, and a fleet and an instance could be. It launches nothing.
-func (l *Launcher) Check(ctx context.Context, r Request, dryRun bool) (Finding, error) {
+// A Rehearsal says how launches are rehearsed.
+type Rehearsal struct {
+	// DryRun means that a launch template is made, and a fleet and an instance are asked for as dry runs.
+	DryRun bool
+	// Tenancy is that of the instance.
+	Tenancy string
+}
+
+// Check finds out whether the controller may launch from the class: the user data can be written and is short enough, and
+// what the rehearsal says. It launches nothing. One of r.Types, or one for each architecture, stands for all.
+func (l *Launcher) Check(ctx context.Context, r Request, how Rehearsal) (Finding, error) {
 	key := approval(r.Class)
 	if _, approved := l.approved.Get(key); approved {
 		return Finding{}, nil
@@ -64,7 +75,7 @@ func (l *Launcher) Check(ctx context.Context, r Request, dryRun bool) (Finding, 
 	if err != nil {
 		return Finding{}, err
 	}
-	choice := sample(r.Types)
+	choice := sample(r.Types, how.Tenancy)
 	if len(choice.Types) == 0 {
 		return Finding{Again: busyAgain, Message: "No instance type is available with the subnets and AMIs of this EC2NodeClass"}, nil
 	}
@@ -83,7 +94,7 @@ func (l *Launcher) Check(ctx context.Context, r Request, dryRun bool) (Finding, 
 				"spec.userData with Karpenter's additions has %s bytes, the EC2 limit is %s", grouped(n), grouped(userDataLimit))}, nil
 		}
 	}
-	if dryRun && !l.deaf.Load() {
+	if how.DryRun && !l.deaf.Load() {
 		limited, cancel := timeout.Context(ctx, l.Clock, rehearsalPatience)
 		defer cancel()
 		f, err := l.rehearse(limited, r, choice, groups)
@@ -115,25 +126,28 @@ func approval(class *awsv1.EC2NodeClass) string {
 	return string(sum[:])
 }
 
-// sample picks one plain type for each architecture, or else the first there is, as it is sold on demand.
-func sample(types []*model.InstanceType) Choice {
-	c := Choice{CapacityType: apiv1.CapacityTypeOnDemand, Tenancy: awsv1.TenancyDefault}
-	add := func(t *model.InstanceType) {
+// sample picks m5.large and m6g.large if they are among types, else the cheapest one that is neither metal nor has
+// accelerators, else the cheapest one, as it is sold on demand.
+func sample(types []*model.InstanceType, tenancy string) Choice {
+	var all []candidate
+	for _, t := range types {
 		offers := slices.DeleteFunc(slices.Clone(t.Offerings), func(o model.Offering) bool { return o.ReservationID != "" })
 		if len(offers) > 0 {
-			c.Types, c.Offers = append(c.Types, t), append(c.Offers, offers)
+			all = append(all, candidate{t, offers})
 		}
 	}
-	for _, t := range types {
-		if t.Name == "m5.large" || t.Name == "m6g.large" {
-			add(t)
-		}
+	picked := slices.DeleteFunc(slices.Clone(all), func(c candidate) bool {
+		return c.t.Name != "m5.large" && c.t.Name != "m6g.large"
+	})
+	if len(picked) == 0 && len(all) > 0 {
+		all = unlessAll(unlessAll(all, accelerated), metal)
+		picked = []candidate{slices.MinFunc(all, func(a, b candidate) int {
+			return cmp.Or(cmp.Compare(a.cheapest(), b.cheapest()), cmp.Compare(a.t.Name, b.t.Name))
+		})}
 	}
-	for _, t := range types {
-		if len(c.Types) > 0 {
-			break
-		}
-		add(t)
+	c := Choice{CapacityType: apiv1.CapacityTypeOnDemand, Tenancy: tenancy}
+	for _, p := range picked {
+		c.Types, c.Offers = append(c.Types, p.t), append(c.Offers, p.offers)
 	}
 	return c
 }

@@ -61,7 +61,8 @@ func Choose(claim *apiv1.NodeClaim, types []*model.InstanceType, aliases map[str
 	}
 	left = reservedOnly(left, reqs)
 	if !minValues(reqs) {
-		left = unlessAll(left, exotic)
+		left = unlessAll(left, accelerated)
+		left = unlessAll(left, metal)
 		left = dropDearSpot(left, reqs)
 	}
 	slices.SortStableFunc(left, func(a, b candidate) int {
@@ -93,7 +94,7 @@ func fitting(types []*model.InstanceType, reqs require.Set, requests model.Resou
 		}
 		c := candidate{t: t}
 		for _, o := range t.Offerings {
-			if _, ok := reqs.Intersects(o.Requirements); ok && o.Available {
+			if _, ok := reqs.Intersects(o.Requirements); ok && o.Launchable() {
 				c.offers = append(c.offers, o)
 			}
 		}
@@ -127,11 +128,14 @@ func unlessAll(in []candidate, bad func(candidate) bool) []candidate {
 	return slices.DeleteFunc(in, bad)
 }
 
-// exotic reports whether the type is bare metal or has accelerators: nothing to hand to a claim that did not ask.
-func exotic(c candidate) bool {
-	if _, size, _ := strings.Cut(c.t.Name, "."); strings.Contains(size, "metal") {
-		return true
-	}
+// metal reports whether the type is bare metal: nothing to hand to a claim that did not ask for it.
+func metal(c candidate) bool {
+	_, size, _ := strings.Cut(c.t.Name, ".")
+	return strings.Contains(size, "metal")
+}
+
+// accelerated reports whether the type has GPUs or other accelerators: still less to hand to such a claim.
+func accelerated(c candidate) bool {
 	for _, name := range []corev1.ResourceName{
 		awsv1.ResourceNVIDIAGPU, awsv1.ResourceAMDGPU, awsv1.ResourceHabanaGaudi,
 		awsv1.ResourceAWSNeuron, awsv1.ResourceAWSNeuronCore,

@@ -56,6 +56,16 @@ func soldOut(t *model.InstanceType) *model.InstanceType {
 	return t
 }
 
+// reserved adds a reservation in zone a with so many instances left.
+func reserved(t *model.InstanceType, left int) *model.InstanceType {
+	t.Offerings = append(t.Offerings, model.Offering{
+		Zone: "a", CapacityType: apiv1.CapacityTypeReserved, Price: 1e-7, Available: true, ReservationID: "cr-1", ReservationCapacity: left,
+		Requirements: require.NewSet(require.New(corev1.LabelTopologyZone, require.In, "a"),
+			require.New(apiv1.CapacityTypeLabelKey, require.In, apiv1.CapacityTypeReserved)),
+	})
+	return t
+}
+
 type req = apiv1.NodeSelectorRequirementWithMinValues
 
 func in(key string, values ...string) req {
@@ -84,9 +94,15 @@ func TestChoose(t *testing.T) {
 		{"all spot dearer: on demand", []*model.InstanceType{kind("m5.large", 1, 1.5)}, nil, "1", "on-demand: m5.large"},
 		{"too small", []*model.InstanceType{kind("m5.large", 2, 1)}, nil, "2", ""},
 		{"sold out", []*model.InstanceType{soldOut(kind("m5.large", 2, 1)), kind("c5.large", 3, 2)}, nil, "1", "spot: c5.large"},
+		{"reserved before all else", []*model.InstanceType{reserved(kind("m5.large", 2, 1), 1), kind("c5.large", 3, 0.5)}, nil, "1",
+			"reserved: m5.large"},
+		{"a full reservation is no reason to wait", []*model.InstanceType{reserved(kind("m5.large", 2, 1), 0)}, nil, "1", "spot: m5.large"},
 		{"metal and GPUs are for who asks", []*model.InstanceType{kind("m5.metal", 0.1, 0), gpu(kind("g5.xlarge", 0.1, 0)), kind("m5.large", 2, 0)},
 			nil, "1", "on-demand: m5.large"},
 		{"or if there is nothing else", []*model.InstanceType{kind("m5.metal", 1, 0)}, nil, "1", "on-demand: m5.metal"},
+		{"metal before GPUs", []*model.InstanceType{gpu(kind("g5.xlarge", 0.1, 0)), kind("m5.metal", 1, 0)}, nil, "1", "on-demand: m5.metal"},
+		{"a virtual machine with GPUs before metal with GPUs", []*model.InstanceType{gpu(kind("g5g.metal", 0.1, 0)), gpu(kind("g5.xlarge", 1, 0))},
+			nil, "1", "on-demand: g5.xlarge"},
 		{"nothing is left out under minValues", []*model.InstanceType{gpu(kind("g5.xlarge", 1, 0)), kind("m5.large", 2, 3)},
 			[]req{many}, "1", "spot: m5.large"},
 		{"minValues not met", []*model.InstanceType{kind("m5.large", 2, 1)}, []req{many}, "1", ""},

@@ -17,6 +17,8 @@
 //     the first call's result if there was one. With other parameters it is another attempt, recorded first;
 //   - another attempt is made only when the outcome of the last is known: EC2 returned it, or the attempt is so old that
 //     DescribeInstances would show its instances. EC2 shows new instances late, and an early retry could launch too many;
+//   - claims that are gone or being deleted when the call is recorded are left out of it. A claim whose call may have been
+//     made is not given up before the outcome of the call is known;
 //   - instances that are assigned to no claim are surplus, and garbage collection terminates them.
 //
 // The record lives in the claim's annotation AnnotationLaunch. What this process launched is remembered besides; that

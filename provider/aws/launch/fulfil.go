@@ -19,30 +19,37 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/instances"
 )
 
-// fulfil makes one fleet call for orders with equal parameters.
+// errCalledOff is the error for claims that were left out of a fleet call.
+var errCalledOff = errors.New("NodeClaim is being deleted: no instance is launched for it")
+
+// fulfil makes one fleet call for orders with equal parameters. Claims that are gone or being deleted are left out of it.
 func (l *Launcher) fulfil(ctx context.Context, orders []*order) []batch.Result[instances.Instance] {
 	out := make([]batch.Result[instances.Instance], len(orders))
-	given, err := l.once(ctx, orders)
+	var given map[types.UID]instances.Instance
+	record, kept, err := l.record(ctx, orders)
+	if err == nil && len(kept) > 0 {
+		given, err = l.once(ctx, kept, record)
+	}
 	for n, o := range orders {
 		i, ok := given[o.Claim.UID]
-		if !ok {
-			out[n].Err = cmp.Or(err, error(launchError(errNothing)))
-			o.pick.Settle()
+		switch {
+		case ok:
+			out[n].Value = i
+			o.pick.Settle(i.SubnetID)
 			continue
+		case slices.Contains(kept, o):
+			out[n].Err = cmp.Or(err, error(launchError(errNothing)))
+		default:
+			out[n].Err = cmp.Or(err, errCalledOff)
 		}
-		out[n].Value = i
-		o.pick.Settle(i.SubnetID)
+		o.pick.Settle()
 	}
 	return out
 }
 
-// once records the call, makes it, and assigns its instances to the claims. Claims without an instance get the error.
-func (l *Launcher) once(ctx context.Context, orders []*order) (map[types.UID]instances.Instance, error) {
+// once makes the recorded call and assigns its instances to the claims. Claims without an instance get the error.
+func (l *Launcher) once(ctx context.Context, orders []*order, record Record) (map[types.UID]instances.Instance, error) {
 	first := orders[0]
-	record, err := l.record(ctx, orders)
-	if err != nil {
-		return nil, err
-	}
 	out, err := l.Fleet.CreateFleet(ctx, first.call(record.Token, record.Count))
 	switch {
 	case fault.Code(err) == fault.NoLaunchTemplate:
@@ -56,12 +63,12 @@ func (l *Launcher) once(ctx context.Context, orders []*order) (map[types.UID]ins
 	}
 	made := l.read(ctx, first, out, record.Token)
 	l.blame(orders, out.Errors)
-	if len(made) < record.Count {
-		l.memory.settle(record.Token)
-	}
 	given, err := l.share(ctx, orders, record, made)
 	if err != nil {
-		return nil, err
+		return nil, err // the call is not settled: what it made is found by its token
+	}
+	if len(made) < record.Count {
+		l.memory.settle(record.Token)
 	}
 	return given, outcomeError(out.Errors)
 }
@@ -71,11 +78,36 @@ func refused(err error) bool {
 	return fault.Code(err) != "" && !fault.Server(err) && !fault.Throttled(err)
 }
 
-// record returns the record of the call to make, stored on all claims.
-func (l *Launcher) record(ctx context.Context, orders []*order) (Record, error) {
-	if r := orders[0].repeat; r != nil {
-		return *r, nil
+// record returns the record of the call to make, stored on all claims of the orders that it returns. Orders of claims that are
+// gone or being deleted are left out. The token is made of the claims, so the others are recorded anew then. The orders of a
+// call that is repeated stay as they are.
+func (l *Launcher) record(ctx context.Context, orders []*order) (Record, []*order, error) {
+	if old := orders[0].repeat; old != nil {
+		r := *old
+		r.Time = l.Clock.Now() // instances of the call may be new
+		l.memory.send(orders, r)
+		return r, orders, nil
 	}
+	for {
+		orders = l.memory.wanted(orders)
+		if len(orders) == 0 {
+			return Record{}, nil, nil
+		}
+		r, claims := l.draft(orders)
+		gone, err := l.Ledger.Record(ctx, claims, map[string]string{AnnotationLaunch: r.String()})
+		if err == nil && len(gone) == 0 && l.memory.send(orders, r) {
+			return r, orders, nil
+		}
+		l.memory.settle(r.Token) // some claims may carry the token now, but no call was made under it
+		if err != nil {
+			return Record{}, nil, fmt.Errorf("record launch: %w", err)
+		}
+		orders = slices.DeleteFunc(orders, func(o *order) bool { return slices.Contains(gone, o.Claim) })
+	}
+}
+
+// draft returns a record of a new call for the orders, and their claims.
+func (l *Launcher) draft(orders []*order) (Record, []*apiv1.NodeClaim) {
 	attempt := 1
 	uids := make([]types.UID, len(orders))
 	claims := make([]*apiv1.NodeClaim, len(orders))
@@ -85,14 +117,7 @@ func (l *Launcher) record(ctx context.Context, orders []*order) (Record, error) 
 			attempt = max(attempt, old.Attempt+1)
 		}
 	}
-	r := newRecord(uids, attempt, orders[0].params, l.Clock.Now())
-	if err := l.Ledger.Record(ctx, claims, map[string]string{AnnotationLaunch: r.String()}); err != nil {
-		// Some claims may carry the token now, but no call was made under it.
-		l.memory.settle(r.Token)
-		return Record{}, fmt.Errorf("record launch: %w", err)
-	}
-	l.memory.note(uids, r)
-	return r, nil
+	return newRecord(uids, attempt, orders[0].params, l.Clock.Now()), claims
 }
 
 // read returns the instances in a fleet's answer, by id.

@@ -3,6 +3,7 @@ package launch
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"sync/atomic"
 	"time"
 
@@ -33,9 +34,10 @@ type FleetAPI interface {
 
 var _ FleetAPI = (*ec2.Client)(nil)
 
-// A Ledger notes annotations on claims. Record returns once they are stored on all of them.
+// A Ledger notes annotations on claims. Record returns once they are stored on all of them, apart from claims that are gone or
+// being deleted. It returns those.
 type Ledger interface {
-	Record(ctx context.Context, claims []*apiv1.NodeClaim, annotations map[string]string) error
+	Record(ctx context.Context, claims []*apiv1.NodeClaim, annotations map[string]string) (gone []*apiv1.NodeClaim, err error)
 }
 
 // Finder finds what was launched, and ends it.
@@ -109,7 +111,7 @@ type Launcher struct {
 
 // New returns a Launcher whose fleet calls end with ctx.
 func New(ctx context.Context, c Config) *Launcher {
-	l := &Launcher{Config: c, memory: newMemory(), approved: ttl.New[string, bool](c.Clock, approvedLife)}
+	l := &Launcher{Config: c, memory: newMemory(c.Clock), approved: ttl.New[string, bool](c.Clock, approvedLife-approvedSpread+rand.N(2*approvedSpread))}
 	l.failures = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "karpenter_cloudprovider_instance_launch_failures_total",
 		Help: "Offerings that EC2 refused to launch, by reason.",

@@ -2,13 +2,17 @@ package launch
 
 import (
 	"maps"
+	"slices"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/provider/aws/batch"
 	"github.com/karpenter-go/karpenter/provider/aws/instances"
+	"github.com/karpenter-go/karpenter/provider/aws/ttl"
 )
 
 // memory is what this process knows of its own launches. The claims it is handed may be older than that.
@@ -17,15 +21,29 @@ type memory struct {
 	launched map[types.UID]instances.Instance
 	owner    map[string]types.UID // by instance id
 	records  map[types.UID]Record
-	// settled are tokens whose call has an outcome, or was never made: repeating it would launch nothing.
-	settled map[string]bool
-	flights map[types.UID]*batch.Ticket[instances.Instance]
+	flights  map[types.UID]*flight
+
+	// settled are tokens whose call has an outcome, or was never made: repeating it would launch nothing. Their number is
+	// bounded by settledLife.
+	settled *ttl.Cache[string, bool]
 }
 
-func newMemory() *memory {
+// settledLife is how long the outcome of a call is remembered. No claim waits longer for its launch. After that the outcome is
+// read from EC2, as it is after a restart.
+const settledLife = 15 * time.Minute
+
+// A flight is the launch of one claim that is on its way. Its fields but ticket are guarded by memory.mu.
+type flight struct {
+	ticket *batch.Ticket[instances.Instance]
+	// sent means that the fleet call may have been made. calledOff means that the claim is being deleted, so that its order
+	// is left out of the call. Never both.
+	sent, calledOff bool
+}
+
+func newMemory(c clock.PassiveClock) *memory {
 	return &memory{
 		launched: map[types.UID]instances.Instance{}, owner: map[string]types.UID{}, records: map[types.UID]Record{},
-		settled: map[string]bool{}, flights: map[types.UID]*batch.Ticket[instances.Instance]{},
+		settled: ttl.New[string, bool](c, settledLife), flights: map[types.UID]*flight{},
 	}
 }
 
@@ -54,9 +72,6 @@ func (m *memory) drop(uid types.UID) {
 		delete(m.owner, i.ID)
 	}
 	delete(m.launched, uid)
-	if r, ok := m.records[uid]; ok {
-		delete(m.settled, r.Token)
-	}
 	delete(m.records, uid)
 	delete(m.flights, uid)
 }
@@ -71,37 +86,26 @@ func (m *memory) record(claim *apiv1.NodeClaim) (Record, bool) {
 	return RecordOf(claim)
 }
 
-func (m *memory) note(uids []types.UID, r Record) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, u := range uids {
-		m.records[u] = r
-	}
-	delete(m.settled, r.Token)
-}
-
-func (m *memory) settle(token string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.settled[token] = true
-}
+func (m *memory) settle(token string) { m.settled.Set(token, true) }
 
 func (m *memory) isSettled(token string) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.settled[token]
+	_, ok := m.settled.Get(token)
+	return ok
 }
 
 // flight returns the launch of the claim that is on its way, if any.
 func (m *memory) flight(uid types.UID) (*batch.Ticket[instances.Instance], bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	t, ok := m.flights[uid]
-	if ok && t.Done() {
+	f, ok := m.flights[uid]
+	if !ok {
+		return nil, false
+	}
+	if f.ticket.Done() {
 		delete(m.flights, uid)
 		return nil, false
 	}
-	return t, ok
+	return f.ticket, true
 }
 
 // depart notes a launch, unless one is on its way already: then it returns that one.
@@ -110,12 +114,55 @@ func (m *memory) depart(
 ) *batch.Ticket[instances.Instance] {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if t, ok := m.flights[uid]; ok && !t.Done() {
-		return t
+	if f, ok := m.flights[uid]; ok && !f.ticket.Done() {
+		return f.ticket
 	}
-	t := start()
-	m.flights[uid] = t
-	return t
+	f := &flight{ticket: start()}
+	m.flights[uid] = f
+	return f.ticket
+}
+
+// callOff has the launch of the claim left out of its fleet call, unless that may have been made. It returns the launch to wait
+// for, and false if there is none.
+func (m *memory) callOff(uid types.UID) (*batch.Ticket[instances.Instance], bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	f, ok := m.flights[uid]
+	if !ok {
+		return nil, false
+	}
+	f.calledOff = !f.sent
+	return f.ticket, true
+}
+
+// wanted returns the orders whose launch was not called off, in their order.
+func (m *memory) wanted(orders []*order) []*order {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(orders), func(o *order) bool {
+		f := m.flights[o.Claim.UID]
+		return f != nil && f.calledOff
+	})
+}
+
+// send notes that the call of the record is made for the orders from here on. If one of them was called off it notes nothing and
+// returns false.
+func (m *memory) send(orders []*order, r Record) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, o := range orders {
+		if f := m.flights[o.Claim.UID]; f != nil && f.calledOff && o.repeat == nil {
+			return false
+		}
+	}
+	for _, o := range orders {
+		m.records[o.Claim.UID] = r
+		if f := m.flights[o.Claim.UID]; f != nil {
+			f.sent, f.calledOff = true, false
+		}
+	}
+	m.settled.Delete(r.Token)
+	return true
 }
 
 // known returns carriers with the instances that this process gave them and that their status does not show yet.
@@ -138,13 +185,10 @@ func (m *memory) keep(claims map[types.UID]bool) {
 	defer m.mu.Unlock()
 	for _, uids := range []map[types.UID]bool{keys(m.launched), keys(m.records), keys(m.flights)} {
 		for uid := range uids {
-			if t, flying := m.flights[uid]; !claims[uid] && (!flying || t.Done()) {
+			if f := m.flights[uid]; !claims[uid] && (f == nil || f.ticket.Done()) {
 				m.drop(uid)
 			}
 		}
-	}
-	if len(m.records) == 0 {
-		clear(m.settled)
 	}
 }
 

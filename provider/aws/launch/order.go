@@ -204,10 +204,9 @@ func (l *Launcher) newGroup(r Request, c Choice, p part) (*group, error) {
 		return nil, &cloud.NodeClassNotReadyError{Err: err}
 	}
 	l.userData.WithLabelValues(r.Class.Name).Set(float64(len(text)))
-	_, wantsEnclave := r.Claim.Spec.Resources.Requests[awsv1.ResourceEKSNitroSandbox]
 	template, err := blueprint{
 		class: r.Class, imageID: p.image.ID, userData: text, tags: r.Tags, capacityType: c.CapacityType,
-		tenancy: c.Tenancy, efas: p.efas, enclave: wantsEnclave, ipv6: p.cluster.IPv6(), region: l.Region,
+		tenancy: c.Tenancy, efas: p.efas, ipv6: p.cluster.IPv6(), region: l.Region,
 		reservations: l.Reservations, reservation: p.reservation, group: r.Group, partition: c.Partition,
 	}.template()
 	if err != nil {

@@ -42,10 +42,9 @@ type blueprint struct {
 	// capacityType and tenancy are those of the launch.
 	capacityType, tenancy string
 	// efas is how many EFA interfaces the claim asked for.
-	efas    int
-	enclave bool
-	ipv6    bool
-	region  string
+	efas   int
+	ipv6   bool
+	region string
 	// reservations means that the controller knows capacity reservations, so that other launches must keep off them.
 	reservations bool
 	// reservation is what the launch draws from, zero for none.
@@ -69,7 +68,7 @@ func (b blueprint) template() (Template, error) {
 		TagSpecifications:   b.tagSpecifications(),
 		Placement:           b.placement(),
 	}
-	if b.enclave {
+	if o := spec.EnclaveOptions; o != nil && o.Enabled {
 		data.EnclaveOptions = &ec2types.LaunchTemplateEnclaveOptionsRequest{Enabled: aws.Bool(true)}
 	}
 	if o := spec.CPUOptions; o != nil && o.NestedVirtualization != nil {

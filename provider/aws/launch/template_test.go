@@ -102,6 +102,22 @@ func TestInterfaces(t *testing.T) {
 	}
 }
 
+func TestEnclaves(t *testing.T) {
+	for name, tt := range map[string]struct {
+		options *awsv1.EnclaveOptions
+		want    bool
+	}{
+		"without options": {nil, false}, "off": {&awsv1.EnclaveOptions{}, false}, "on": {&awsv1.EnclaveOptions{Enabled: true}, true},
+	} {
+		class := templateClass()
+		class.Spec.EnclaveOptions = tt.options
+		got := make1(t, class, nil).Data.EnclaveOptions
+		if (got != nil && *got.Enabled) != tt.want || got != nil && !tt.want {
+			t.Errorf("%s: enclave options are %+v", name, got)
+		}
+	}
+}
+
 func TestTemplateName(t *testing.T) {
 	base := make1(t, templateClass(), nil).Name
 	if again := make1(t, templateClass(), nil).Name; again != base {
@@ -110,7 +126,9 @@ func TestTemplateName(t *testing.T) {
 	for what, change := range map[string]func(*blueprint){
 		"image": func(b *blueprint) { b.imageID = "ami-2" }, "user data": func(b *blueprint) { b.userData = "x" },
 		"tags": func(b *blueprint) { b.tags = nil }, "tenancy": func(b *blueprint) { b.tenancy = "dedicated" },
-		"capacity type": func(b *blueprint) { b.capacityType = "on-demand" }, "enclave": func(b *blueprint) { b.enclave = true },
+		"capacity type": func(b *blueprint) { b.capacityType = "on-demand" }, "enclave": func(b *blueprint) {
+			b.class.Spec.EnclaveOptions = &awsv1.EnclaveOptions{Enabled: true}
+		},
 	} {
 		if make1(t, templateClass(), change).Name == base {
 			t.Errorf("another %s, the same name", what)

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -43,6 +44,9 @@ type Config struct {
 	Client client.Client
 	Reader client.Reader
 	Clock  clock.PassiveClock
+	// Expected returns the memory of a type in bytes, and false if the type is not known.
+	Expected func(instanceType string) (int64, bool)
+	Metrics  prometheus.Registerer
 	// Namespace is the controller's; empty means that nothing is written down.
 	Namespace string
 }
@@ -50,6 +54,7 @@ type Config struct {
 // A Store holds what was learned. It is safe for concurrent use.
 type Store struct {
 	Config
+	ignored *prometheus.CounterVec
 
 	mu       sync.Mutex                  // guards the rest
 	sights   map[string]map[string]sight // by type and image
@@ -60,7 +65,21 @@ type Store struct {
 }
 
 // New returns an empty Store.
-func New(c Config) *Store { return &Store{Config: c, sights: map[string]map[string]sight{}} }
+func New(c Config) *Store {
+	s := &Store{Config: c, sights: map[string]map[string]sight{}, ignored: prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "karpenter_cloudprovider_instance_memory_reports_ignored_total",
+		Help: "Reports of nodes with less than half of the memory of their instance type, which were ignored.",
+	}, []string{"instance_type"})}
+	c.Metrics.MustRegister(s.ignored)
+	return s
+}
+
+// plausible reports whether nodes of the type may have so much memory. The kernel and the hypervisor keep much less than half. A
+// report of less comes from a broken kubelet, and would take the type out of planning.
+func (s *Store) plausible(instanceType string, bytes int64) bool {
+	expected, known := s.Expected(instanceType)
+	return bytes > 0 && (!known || bytes >= expected/2)
+}
 
 // Memory returns the memory in bytes of nodes of the type with the image, or else the least with any other image, and false
 // if none was seen.
@@ -87,9 +106,14 @@ func (s *Store) Revision() uint64 {
 	return s.revision
 }
 
-// Learn notes the memory of a node. The least that was seen counts: nodes of a type differ by a little.
+// Learn notes the memory of a node. The least that was seen counts: nodes of a type differ by a little. It ignores amounts that
+// are not plausible.
 func (s *Store) Learn(instanceType, image string, bytes int64) {
-	if instanceType == "" || image == "" || bytes <= 0 {
+	if instanceType == "" || image == "" {
+		return
+	}
+	if !s.plausible(instanceType, bytes) {
+		s.ignored.WithLabelValues(instanceType).Inc()
 		return
 	}
 	s.mu.Lock()
@@ -205,7 +229,7 @@ func (s *Store) merge(ctx context.Context, text string) {
 	}
 	for instanceType, of := range stored {
 		for image, v := range of {
-			if v.Bytes > 0 {
+			if s.plausible(instanceType, v.Bytes) {
 				s.note(instanceType, image, v)
 			}
 		}

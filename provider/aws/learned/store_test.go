@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -35,7 +37,10 @@ func newKube(t *testing.T, objects ...client.Object) client.Client {
 }
 
 func newStore(kube client.Client, clock *clocktesting.FakeClock) *Store {
-	return New(Config{Client: kube, Reader: kube, Clock: clock, Namespace: "karpenter"})
+	return New(Config{
+		Client: kube, Reader: kube, Clock: clock, Namespace: "karpenter", Metrics: prometheus.NewRegistry(),
+		Expected: func(instanceType string) (int64, bool) { return 900, instanceType == "m5.large" },
+	})
 }
 
 func want(t *testing.T, s *Store, instanceType, image string, bytes int64) {
@@ -43,6 +48,28 @@ func want(t *testing.T, s *Store, instanceType, image string, bytes int64) {
 	if got, ok := s.Memory(instanceType, image); got != bytes || ok != (bytes > 0) {
 		t.Errorf("%s with %s has %d, %v; want %d", instanceType, image, got, ok, bytes)
 	}
+}
+
+// A report of less than half of the type's memory is ignored, also if it was stored.
+func TestImplausibleMemory(t *testing.T) {
+	clock := clocktesting.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	stored := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "karpenter", Name: MapName}}
+	stored.Data = map[string]string{mapKey: `{"m5.large":{"ami-1":{"bytes":1}},"x9.large":{"ami-1":{"bytes":2}}}`}
+	s := newStore(newKube(t, stored), clock)
+	if err := s.Sync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want(t, s, "m5.large", "ami-1", 0)
+	want(t, s, "x9.large", "ami-1", 2) // a type that is not known
+	for _, v := range []int64{0, 1, 449} {
+		s.Learn("m5.large", "ami-1", v)
+	}
+	want(t, s, "m5.large", "ami-1", 0)
+	if n := testutil.ToFloat64(s.ignored.WithLabelValues("m5.large")); n != 3 {
+		t.Errorf("%v reports counted as ignored, want 3", n)
+	}
+	s.Learn("m5.large", "ami-1", 450)
+	want(t, s, "m5.large", "ami-1", 450)
 }
 
 // What was seen is kept over a restart: the least per type and image.

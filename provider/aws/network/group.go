@@ -25,18 +25,15 @@ type GroupAPI interface {
 
 var _ GroupAPI = (*ec2.Client)(nil)
 
-// groupsLife is how long an answer is good.
-const groupsLife = time.Minute
-
 // Groups finds security groups. It is safe for concurrent use.
 type Groups struct {
 	api   GroupAPI
 	found *ttl.Cache[string, []awsv1.SecurityGroup]
 }
 
-// NewGroups returns a finder.
-func NewGroups(api GroupAPI, c clock.PassiveClock) *Groups {
-	return &Groups{api: api, found: ttl.New[string, []awsv1.SecurityGroup](c, groupsLife)}
+// NewGroups returns a finder that asks again for an answer older than refresh.
+func NewGroups(api GroupAPI, c clock.PassiveClock, refresh time.Duration) *Groups {
+	return &Groups{api: api, found: ttl.New[string, []awsv1.SecurityGroup](c, refresh)}
 }
 
 // Resolve returns the security groups that the class selects, by id.

@@ -73,7 +73,7 @@ func TestResolve(t *testing.T) {
 	c.Spec.SecurityGroupSelectorTerms = []awsv1.SecurityGroupSelectorTerm{
 		{ID: "sg-7"}, {Name: "web"}, {Tags: map[string]string{"t": "v"}}, {Name: "db"},
 	}
-	subnets, groups := NewSubnets(v, clock, time.Minute), NewGroups(v, clock)
+	subnets, groups := NewSubnets(v, clock, time.Minute), NewGroups(v, clock, time.Minute)
 	found, err := subnets.Resolve(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
@@ -104,6 +104,20 @@ func TestResolve(t *testing.T) {
 	again("the class changed", 7)
 	clock.SetTime(time.Unix(60, 0))
 	again("a minute later", 9)
+}
+
+// Security groups are asked for again after the interval that was given.
+func TestGroupsAreCached(t *testing.T) {
+	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
+	v, c := &vpc{}, class()
+	groups := NewGroups(v, clock, 2*time.Minute)
+	c.Spec.SecurityGroupSelectorTerms = []awsv1.SecurityGroupSelectorTerm{{ID: "sg-7"}}
+	for _, tt := range []struct{ second, calls int }{{0, 1}, {119, 1}, {120, 2}} {
+		clock.SetTime(time.Unix(int64(tt.second), 0))
+		if _, err := groups.Resolve(t.Context(), c); err != nil || len(v.asked) != tt.calls {
+			t.Errorf("after %d s: %d calls, want %d, %v", tt.second, len(v.asked), tt.calls, err)
+		}
+	}
 }
 
 // picked resolves and returns subnets with the class's status filled in.

@@ -378,6 +378,7 @@ func TestHash(t *testing.T) {
 		{"metadata", func(s *awsv1.EC2NodeClassSpec) {
 			s.MetadataOptions = &awsv1.MetadataOptions{HTTPTokens: ptr.To("optional")}
 		}, false},
+		{"enclaves", func(s *awsv1.EC2NodeClassSpec) { s.EnclaveOptions = &awsv1.EnclaveOptions{Enabled: true} }, false},
 		{"prefixes", func(s *awsv1.EC2NodeClassSpec) { s.IPPrefixCount = ptr.To[int32](1) }, true},
 	} {
 		c := full()

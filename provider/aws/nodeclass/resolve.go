@@ -163,6 +163,11 @@ func (s *Status) profile(ctx context.Context, class *awsv1.EC2NodeClass) (time.D
 			fmt.Sprintf("IAM role %s of spec.role does not exist in the account", class.Spec.Role))
 		return nothingAgain, nil
 	}
+	if errors.Is(err, profiles.ErrNoProfile) {
+		s.no(class, awsv1.ConditionTypeInstanceProfileReady, awsv1.ReasonInstanceProfileNotFound,
+			fmt.Sprintf("Instance profile %s of spec.instanceProfile does not exist", *class.Spec.InstanceProfile))
+		return nothingAgain, nil
+	}
 	if err != nil {
 		return 0, fmt.Errorf("resolve instance profile: %w", err)
 	}

@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/karpenter-go/karpenter/api/condition"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
@@ -110,6 +111,8 @@ type Config struct {
 	ReservedCapacity, Expressions bool
 	// Evaluate tries the expressions of a class on every instance type and returns the first failure.
 	Evaluate func(class *awsv1.EC2NodeClass) error
+	// Doubted delivers classes to look at again at once; may be nil.
+	Doubted <-chan event.GenericEvent
 	// Gone is called when a class has been deleted.
 	Gone func(class *awsv1.EC2NodeClass)
 }
@@ -254,8 +257,11 @@ func (s *Status) resolve(ctx context.Context, class *awsv1.EC2NodeClass) (time.D
 
 // Register adds the controller to mgr.
 func (s *Status) Register(mgr ctrl.Manager) error {
-	return ctrl.NewControllerManagedBy(mgr).Named(s.Name()).
-		For(&awsv1.EC2NodeClass{}).
+	b := ctrl.NewControllerManagedBy(mgr).Named(s.Name()).For(&awsv1.EC2NodeClass{})
+	if s.Doubted != nil {
+		b = b.WatchesRawSource(source.Channel(s.Doubted, &handler.EnqueueRequestForObject{}))
+	}
+	return b.
 		Watches(&apiv1.NodeClaim{}, handler.EnqueueRequestsFromMapFunc(classOf), deletions()).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
 		Complete(s)

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 )
@@ -14,6 +15,8 @@ type Scope struct {
 	Cluster   string
 	NodeRole  string // name of the role of nodes
 	Queue     string // name of the interruption queue
+	// Suffix is the domain of the partition's services. If empty, it is that of the partition.
+	Suffix string
 }
 
 // A Statement allows actions on resources under conditions.
@@ -55,7 +58,7 @@ func (p Policy) Document() ([]byte, error) {
 // All returns the policies for a scope, in the order of the documentation.
 func All(s Scope) []Policy {
 	return []Policy{
-		{"NodeLifecycle", "launches, tags and ends instances of the cluster, and nobody else's", s.lifecycle()},
+		{"NodeLifecycle", "launches, tags, reboots and ends instances of the cluster, and nobody else's", s.lifecycle()},
 		{"InstanceProfiles", "makes instance profiles for the role of nodes; not needed if every class names its own", s.profiles()},
 		{"Cluster", "reads the cluster's endpoint, address range and version, and whether it lets nodes in", s.cluster()},
 		{"Interruption", "reads the queue of interruption events", s.interruption()},
@@ -123,8 +126,17 @@ func (s Scope) lifecycle() []Statement {
 		allow("TagWhatIsMade", []string{"ec2:CreateTags"}, s.ec2(made...), creating),
 		allow("NameOwnInstances", []string{"ec2:CreateTags"}, s.ec2("instance"), named),
 		allow("ReadOwnConsoles", []string{"ec2:GetConsoleOutput"}, s.ec2("instance"), s.ours()),
+		allow("RebootOwn", []string{"ec2:RebootInstances"}, s.ec2("instance"), s.ours()),
 		allow("EndOwn", []string{"ec2:TerminateInstances", "ec2:DeleteLaunchTemplate"}, s.ec2("instance", "launch-template"), s.ours()),
 	}
+}
+
+// suffix is the domain of the partition's services.
+func (s Scope) suffix() string {
+	if s.Suffix == "" && s.Partition == "aws-cn" {
+		return "amazonaws.com.cn"
+	}
+	return cmp.Or(s.Suffix, "amazonaws.com")
 }
 
 func (s Scope) profiles() []Statement {
@@ -142,14 +154,10 @@ func (s Scope) profiles() []Statement {
 		}
 		return c
 	}
-	service := "ec2.amazonaws.com"
-	if s.Partition == "aws-cn" {
-		service += ".cn"
-	}
 	requested := map[string]any{"aws:RequestTag/eks:eks-cluster-name": s.Cluster}
 	return []Statement{
 		allow("PassNodeRole", []string{"iam:PassRole"}, []string{fmt.Sprintf("arn:%s:iam::%s:role/%s", s.Partition, s.Account, s.NodeRole)},
-			Conditions{"StringEquals": {"iam:PassedToService": service}}),
+			Conditions{"StringEquals": {"iam:PassedToService": "ec2." + s.suffix()}}),
 		allow("MakeProfiles", []string{"iam:CreateInstanceProfile", "iam:TagInstanceProfile"}, profiles, with("aws:RequestTag/", requested)),
 		allow("ChangeOwnProfiles",
 			[]string{"iam:AddRoleToInstanceProfile", "iam:RemoveRoleFromInstanceProfile", "iam:DeleteInstanceProfile"},

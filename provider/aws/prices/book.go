@@ -4,6 +4,9 @@ import (
 	"maps"
 	"sync"
 	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/karpenter-go/karpenter/provider/aws/shipped"
 )
@@ -17,8 +20,14 @@ type Book struct {
 	history  History
 	region   string
 	isolated bool
+	ignored  prometheus.Gauge
 
-	write sync.Mutex // serialises changes; readers do not take it
+	// tried is true from the end of the first Refresh.
+	tried atomic.Bool
+
+	write sync.Mutex // serialises changes and guards seen; readers do not take it
+	// seen is when EC2 last returned each spot price.
+	seen  map[place]time.Time
 	table atomic.Pointer[table]
 }
 
@@ -42,11 +51,16 @@ type Config struct {
 	// Isolated means that the Pricing API cannot be reached.
 	Isolated bool
 	Shipped  *shipped.Catalog
+	Metrics  prometheus.Registerer
 }
 
 // New returns a Book with the shipped prices.
 func New(c Config) *Book {
-	b := &Book{products: c.Products, history: c.History, region: c.Region, isolated: c.Isolated}
+	b := &Book{products: c.Products, history: c.History, region: c.Region, isolated: c.Isolated, ignored: prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "karpenter_cloudprovider_spot_prices_ignored",
+		Help: "Spot prices in the last answer of EC2 that were ignored, because they are below 2% or above 1000% of the list price.",
+	})}
+	c.Metrics.MustRegister(b.ignored)
 	t := &table{onDemand: map[string]float64{}, guess: map[string]float64{}, revision: 1}
 	r, ok := c.Shipped.Region(c.Region)
 	if !ok {
@@ -89,26 +103,49 @@ func (b *Book) Spot(instanceType, zone string) (float64, bool) {
 // Revision changes whenever a price does.
 func (b *Book) Revision() uint64 { return b.table.Load().revision }
 
-// learn merges new prices over the old ones. It removes no price: a type that is missing from one answer is probably still
-// sold. It reports whether anything changed.
-func (b *Book) learn(onDemand map[string]float64, spot map[place]float64) bool {
+// learnListed merges list prices over the old ones. It removes none: a type that is missing from the price list is probably
+// still sold, and one that is not sold has no offering.
+func (b *Book) learnListed(found map[string]float64) {
 	b.write.Lock()
 	defer b.write.Unlock()
 	old := b.table.Load()
 	next := *old
 	next.onDemand = maps.Clone(old.onDemand)
-	maps.Copy(next.onDemand, onDemand)
-	if len(spot) > 0 {
-		next.spot = maps.Clone(old.spot)
-		if next.spot == nil {
-			next.spot = map[place]float64{}
-		}
-		maps.Copy(next.spot, spot)
-	}
-	if maps.Equal(next.onDemand, old.onDemand) && maps.Equal(next.spot, old.spot) && (next.spot == nil) == (old.spot == nil) {
-		return false
+	maps.Copy(next.onDemand, found)
+	if maps.Equal(next.onDemand, old.onDemand) {
+		return
 	}
 	next.revision++
 	b.table.Store(&next)
-	return true
 }
+
+// learnSpot merges spot prices over the old ones, and removes those that EC2 has not returned for a day: the type is no
+// longer sold on spot there.
+func (b *Book) learnSpot(found map[place]float64, now time.Time) {
+	b.write.Lock()
+	defer b.write.Unlock()
+	old := b.table.Load()
+	next := *old
+	next.spot = map[place]float64{}
+	for at, price := range old.spot {
+		if now.Sub(b.seen[at]) < spotLife {
+			next.spot[at] = price
+		}
+	}
+	maps.Copy(next.spot, found)
+	if b.seen == nil {
+		b.seen = map[place]time.Time{}
+	}
+	for at := range found {
+		b.seen[at] = now
+	}
+	maps.DeleteFunc(b.seen, func(at place, _ time.Time) bool { _, kept := next.spot[at]; return !kept })
+	if maps.Equal(next.spot, old.spot) && old.spot != nil {
+		return
+	}
+	next.revision++
+	b.table.Store(&next)
+}
+
+// spotLife is how long a spot price is kept that EC2 does not return any more.
+const spotLife = 24 * time.Hour

@@ -12,6 +12,8 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/pricing"
 	"github.com/go-logr/logr/funcr"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -75,7 +77,7 @@ func book(t *testing.T, region string, l *lists, h *history) *Book {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return New(Config{Products: l, History: h, Region: region, Shipped: table})
+	return New(Config{Products: l, History: h, Region: region, Shipped: table, Metrics: prometheus.NewRegistry()})
 }
 
 func wantPrice(t *testing.T, what string, want float64) func(float64, bool) {
@@ -85,6 +87,36 @@ func wantPrice(t *testing.T, what string, want float64) func(float64, bool) {
 			t.Errorf("%s is %v, %v; want %v", what, got, ok, want)
 		}
 	}
+}
+
+// Spot prices far from the list price are ignored: the price that was in use stays.
+func TestImplausibleSpotPrices(t *testing.T) {
+	h := &history{records: []ec2types.SpotPrice{
+		spotPrice("m5.large", "a", "0.00001", 1), spotPrice("m5.large", "b", "0.03", 1), spotPrice("m5.large", "c", "5", 1),
+		spotPrice("x99.large", "a", "0.00001", 1),
+	}}
+	b := book(t, "us-east-1", &lists{}, h)
+	guess, _ := b.Spot("m5.large", "a")
+	refresh := func(ignored float64) {
+		t.Helper()
+		if err := b.refreshSpot(t.Context(), time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		if n := testutil.ToFloat64(b.ignored); n != ignored {
+			t.Errorf("%v prices ignored, want %v", n, ignored)
+		}
+	}
+	refresh(2)
+	wantPrice(t, "far below", guess)(b.Spot("m5.large", "a"))
+	wantPrice(t, "plausible", 0.03)(b.Spot("m5.large", "b"))
+	wantPrice(t, "far above", guess)(b.Spot("m5.large", "c"))
+	wantPrice(t, "a type without list price", 0.00001)(b.Spot("x99.large", "a"))
+	h.records = []ec2types.SpotPrice{spotPrice("m5.large", "b", "0.00001", 2)}
+	refresh(1)
+	wantPrice(t, "far below the last", 0.03)(b.Spot("m5.large", "b"))
+	h.records = []ec2types.SpotPrice{spotPrice("m5.large", "b", "0.04", 3)}
+	refresh(0)
+	wantPrice(t, "plausible again", 0.04)(b.Spot("m5.large", "b"))
 }
 
 func TestFallback(t *testing.T) {
@@ -98,6 +130,22 @@ func TestFallback(t *testing.T) {
 	}
 	other := book(t, "mars-north-1", &lists{}, &history{})
 	wantPrice(t, "m5.large in an unknown region", 0.096)(other.OnDemand("m5.large"))
+}
+
+// Prices are current after the first attempt to refresh them, whether it succeeds or not.
+func TestCurrent(t *testing.T) {
+	for _, err := range []error{nil, errors.New("no answer")} {
+		b := book(t, "us-east-1", &lists{err: err}, &history{err: err})
+		if b.Current() {
+			t.Error("the shipped prices are current")
+		}
+		if got := b.Refresh(t.Context(), time.Now()); err != nil && got == nil {
+			t.Error("a failed refresh is not told")
+		}
+		if !b.Current() {
+			t.Errorf("prices are not current after a refresh that returned %v", err)
+		}
+	}
 }
 
 func TestRefresh(t *testing.T) {
@@ -167,8 +215,61 @@ func TestTaskComplainsOnce(t *testing.T) {
 		t.Errorf("complained %d times, pauses are %v", len(lines), pauses)
 	}
 	h.err, h.records = nil, []ec2types.SpotPrice{spotPrice("m5.large", "a", "0.03", 1)}
-	if next, err := task.Run(ctx); next != refreshEvery || err != nil || len(lines) != 2 {
+	if next, err := task.Run(ctx); next != spotEvery || err != nil || len(lines) != 2 {
 		t.Errorf("after success: next in %v, %v, %d lines", next, err, len(lines))
+	}
+}
+
+// A spot price that EC2 has not returned for a day is removed, list prices are not.
+func TestSpotPriceIsRemoved(t *testing.T) {
+	h := &history{records: []ec2types.SpotPrice{spotPrice("m5.large", "a", "0.03", 1), spotPrice("m5.large", "b", "0.04", 1)}}
+	b := book(t, "us-east-1", &lists{byTenancy: map[string][]string{
+		"Shared": {product("m5.large", "USD", "0.2")}, "Dedicated": {product("m5.metal", "USD", "5")},
+	}}, h)
+	start := time.Unix(0, 0)
+	refresh := func(after time.Duration) {
+		t.Helper()
+		if err := b.Refresh(t.Context(), start.Add(after)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	refresh(0)
+	h.records = h.records[:1]
+	refresh(spotLife - time.Second)
+	wantPrice(t, "b within a day", 0.04)(b.Spot("m5.large", "b"))
+	before := b.Revision()
+	refresh(spotLife)
+	wantPrice(t, "b after a day", 0)(b.Spot("m5.large", "b"))
+	wantPrice(t, "a", 0.03)(b.Spot("m5.large", "a"))
+	wantPrice(t, "a list price that was not returned", 0.085)(b.OnDemand("c5.large"))
+	if b.Revision() == before {
+		t.Error("a price less, same revision")
+	}
+}
+
+// Spot prices are asked for every hour, list prices every twelve.
+func TestTaskIntervals(t *testing.T) {
+	l := &lists{byTenancy: map[string][]string{
+		"Shared": {product("m5.large", "USD", "0.2")}, "Dedicated": {product("m5.metal", "USD", "5")},
+	}}
+	h := &history{records: []ec2types.SpotPrice{spotPrice("m5.large", "a", "0.03", 1)}}
+	b := book(t, "us-east-1", l, h)
+	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
+	task := b.Task(clock)
+	for hour := range 13 {
+		clock.SetTime(time.Unix(0, 0).Add(time.Duration(hour) * time.Hour))
+		l.byTenancy["Shared"] = []string{product("m5.large", "USD", fmt.Sprint(1+hour))}
+		spot := float64(50+hour) / 100
+		h.records = []ec2types.SpotPrice{spotPrice("m5.large", "a", fmt.Sprint(spot), 1)}
+		if next, err := task.Run(t.Context()); next != time.Hour || err != nil {
+			t.Fatalf("hour %d: next in %v, %v", hour, next, err)
+		}
+		listed := 1.0
+		if hour >= 12 {
+			listed = 13
+		}
+		wantPrice(t, fmt.Sprintf("list price in hour %d", hour), listed)(b.OnDemand("m5.large"))
+		wantPrice(t, fmt.Sprintf("spot price in hour %d", hour), spot)(b.Spot("m5.large", "a"))
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/pricing"
 	pricingtypes "github.com/aws/aws-sdk-go-v2/service/pricing/types"
 	"golang.org/x/sync/errgroup"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 // Products is the part of the Pricing API that the book needs.
@@ -42,8 +44,12 @@ func (b *Book) Refresh(ctx context.Context, now time.Time) error {
 	}()
 	spotErr = b.refreshSpot(ctx, now)
 	<-done
+	b.tried.Store(true)
 	return errors.Join(listErr, spotErr)
 }
+
+// Current reports whether prices were refreshed since the start, or one attempt failed.
+func (b *Book) Current() bool { return b.tried.Load() }
 
 // Listed reports whether list prices can be asked for in this region. GovCloud has no Pricing API.
 func (b *Book) Listed() bool { return !b.isolated && !strings.HasPrefix(b.region, "us-gov") }
@@ -68,8 +74,8 @@ func (b *Book) refreshOnDemand(ctx context.Context) error {
 	if len(shared) == 0 || len(metal) == 0 {
 		return fmt.Errorf("list on-demand prices: got %d for shared and %d for bare metal", len(shared), len(metal))
 	}
-	b.learn(shared, nil)
-	b.learn(metal, nil)
+	maps.Copy(shared, metal)
+	b.learnListed(shared)
 	return nil
 }
 
@@ -163,8 +169,49 @@ func (b *Book) refreshSpot(ctx context.Context, now time.Time) error {
 	if len(spot) == 0 {
 		return errors.New("describe spot prices: EC2 told of none")
 	}
-	b.learn(nil, spot)
+	b.learnSpot(b.believable(ctx, spot), now)
 	return nil
+}
+
+// A spot price is plausible between these multiples of the list price. EC2 grants discounts of up to 90%.
+const (
+	leastOfList = 0.02
+	mostOfList  = 10
+)
+
+// believable returns spot with prices that are not plausible replaced by those that were in use before. A price is plausible if
+// the list price of the type is not known.
+func (b *Book) believable(ctx context.Context, spot map[place]float64) map[place]float64 {
+	out, bad, example := map[place]float64{}, 0, ""
+	for at, price := range spot {
+		list, known := b.OnDemand(at.instanceType)
+		if !known || price >= leastOfList*list && price <= mostOfList*list {
+			out[at] = price
+			continue
+		}
+		bad++
+		example = max(example, fmt.Sprintf("%s in %s for $%g, on demand $%g", at.instanceType, at.zone, price, list))
+		if old, ok := b.before(at); ok {
+			out[at] = old
+		}
+	}
+	b.ignored.Set(float64(bad))
+	if bad > 0 {
+		log.FromContext(ctx).Info("ignored implausible spot prices", "count", bad, "example", example)
+	}
+	return out
+}
+
+// before returns the price that is in use for the place: the last plausible one, the shipped average, or the list price.
+func (b *Book) before(at place) (float64, bool) {
+	t := b.table.Load()
+	if p, ok := t.spot[at]; ok {
+		return p, true
+	}
+	if p, ok := t.guess[at.instanceType]; ok {
+		return p, true
+	}
+	return b.OnDemand(at.instanceType)
 }
 
 // Endpoint returns the region whose Pricing API serves the given one.

@@ -12,24 +12,33 @@ import (
 )
 
 const (
-	refreshEvery = 12 * time.Hour
+	// spotEvery and listEvery are how often spot prices and list prices are asked for. List prices change rarely.
+	spotEvery = time.Hour
+	listEvery = 12 * time.Hour
 	// retryFirst and retryLongest bound the pause after a failed refresh; it doubles in between.
 	retryFirst   = time.Minute
 	retryLongest = time.Hour
 )
 
-// Task refreshes the book every twelve hours. A failure is logged once, until a refresh succeeds again.
+// Task refreshes spot prices every hour and list prices every twelve hours. A failure is logged once, until a refresh succeeds again.
 func (b *Book) Task(c clock.PassiveClock) periodic.Task {
 	failed := false
 	pause := retryFirst
+	var listed time.Time
 	return periodic.Task{Label: "providers.pricing", Run: func(ctx context.Context) (time.Duration, error) {
-		err := b.Refresh(ctx, c.Now())
+		now := c.Now()
+		refresh, at := b.refreshSpot, listed
+		if listed.IsZero() || now.Sub(listed) >= listEvery {
+			refresh, at = b.Refresh, now
+		}
+		err := refresh(ctx, now)
 		if err == nil {
+			listed = at
 			if failed {
 				log.FromContext(ctx).Info("refreshed prices after errors")
 			}
 			failed, pause = false, retryFirst
-			return refreshEvery, nil
+			return spotEvery, nil
 		}
 		if ctx.Err() != nil {
 			return 0, ctx.Err()

@@ -41,12 +41,16 @@ var (
 	_ RemovalAPI = (*iam.Client)(nil)
 )
 
-// ErrNoRole means that the role does not exist in the account.
-var ErrNoRole = errors.New("role does not exist")
+// ErrNoRole means that the role does not exist in the account, ErrNoProfile that the profile that the class names does not.
+var (
+	ErrNoRole    = errors.New("role does not exist")
+	ErrNoProfile = errors.New("instance profile does not exist")
+)
 
 const (
 	rightLife   = 15 * time.Minute // how long a profile is believed to be right
 	missingLife = time.Minute      // how long a missing role is not asked for again
+	doubtLife   = time.Hour        // how long a profile that a class names is checked after EC2 refused it
 	guardLife   = time.Hour        // how long a new or replaced profile is kept from the sweep
 )
 
@@ -58,6 +62,7 @@ type Profiles struct {
 	region  string
 	right   *ttl.Cache[string, string] // profile name to role
 	missing *ttl.Cache[string, bool]   // roles
+	doubted *ttl.Cache[string, bool]   // profile names
 	guarded *ttl.Cache[string, bool]   // profile names
 }
 
@@ -75,15 +80,16 @@ func New(c Config) *Profiles {
 		api: c.API, removal: c.Removal, cluster: c.Cluster, region: c.Region,
 		right:   ttl.New[string, string](c.Clock, rightLife),
 		missing: ttl.New[string, bool](c.Clock, missingLife),
+		doubted: ttl.New[string, bool](c.Clock, doubtLife),
 		guarded: ttl.New[string, bool](c.Clock, guardLife),
 	}
 }
 
 // Ensure returns the name of the profile for the class, and makes it if the class names a role. The error wraps ErrNoRole
-// if that does not exist.
+// if that does not exist, and ErrNoProfile if the class names a profile that EC2 refused and that does not exist.
 func (p *Profiles) Ensure(ctx context.Context, class *awsv1.EC2NodeClass) (string, error) {
 	if class.Spec.InstanceProfile != nil {
-		return *class.Spec.InstanceProfile, nil
+		return p.named(ctx, *class.Spec.InstanceProfile)
 	}
 	role := path.Base(class.Spec.Role)
 	if _, known := p.missing.Get(role); known {
@@ -103,6 +109,25 @@ func (p *Profiles) Ensure(ctx context.Context, class *awsv1.EC2NodeClass) (strin
 	}
 	p.right.Set(name, role)
 	p.guarded.Set(name, true)
+	return name, nil
+}
+
+// Doubt makes the next Ensure look at the profile, since EC2 refused it.
+func (p *Profiles) Doubt(name string) {
+	p.right.Delete(name)
+	p.doubted.Set(name, true)
+}
+
+// named returns the name of a profile that a class names. IAM is not called unless EC2 refused the profile.
+func (p *Profiles) named(ctx context.Context, name string) (string, error) {
+	if _, doubted := p.doubted.Get(name); !doubted {
+		return name, nil
+	}
+	_, exists, err := p.roles(ctx, name)
+	if err == nil && !exists {
+		return "", fmt.Errorf("use instance profile %s: %w", name, ErrNoProfile)
+	}
+	p.doubted.Delete(name) // it exists, or that cannot be found out
 	return name, nil
 }
 
@@ -129,10 +154,7 @@ func (p *Profiles) roles(ctx context.Context, name string) (roles []string, exis
 	case out.InstanceProfile == nil:
 		return nil, false, nil
 	}
-	for _, r := range out.InstanceProfile.Roles {
-		roles = append(roles, aws.ToString(r.RoleName))
-	}
-	return roles, true, nil
+	return rolesOf(out.InstanceProfile), true, nil
 }
 
 // make creates the profile with the role. What is there already is taken over.

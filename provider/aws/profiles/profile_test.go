@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"slices"
 	"strings"
 	"testing"
@@ -185,6 +186,36 @@ func TestMissingRole(t *testing.T) {
 	clock.SetTime(time.Unix(61, 0))
 	if _, err := p.Ensure(t.Context(), c); !errors.Is(err, ErrNoRole) || len(a.calls) == 0 {
 		t.Errorf("a minute later: %v after %v", err, a.calls)
+	}
+}
+
+// The profile that a Karpenter before v1 made goes with its class, unless it is not the cluster's.
+func TestLegacyRemoval(t *testing.T) {
+	sum := fnv.New64()
+	sum.Write([]byte("rdefault")) // region and name of the class
+	name := fmt.Sprintf("c_%d", sum.Sum64())
+	owned := []iamtypes.Tag{{Key: aws.String("kubernetes.io/cluster/c"), Value: aws.String("owned")}}
+	for what, tt := range map[string]struct {
+		cluster string
+		tags    []iamtypes.Tag
+		stays   bool
+	}{
+		"ours": {"c", owned, false}, "of other origin": {"c", nil, true},
+	} {
+		p, a, _ := keeper()
+		a.profiles[name] = &iamtypes.InstanceProfile{
+			InstanceProfileName: aws.String(name), Path: aws.String("/"), Tags: tt.tags, Roles: []iamtypes.Role{{RoleName: aws.String("nodes")}},
+		}
+		if err := p.RemoveOf(t.Context(), class("nodes")); err != nil || (a.profiles[name] != nil) != tt.stays {
+			t.Errorf("%s: %v, left are %v", what, err, a.profiles)
+		}
+	}
+	for cluster, wants := range map[string]int{"c": 1, "not/a name": 0} {
+		p, a, _ := keeper()
+		p.cluster = cluster
+		if err := p.RemoveOf(t.Context(), class("nodes")); err != nil || len(a.calls) != wants {
+			t.Errorf("cluster %q without such a profile: %v, calls %v", cluster, err, a.calls)
+		}
 	}
 }
 

@@ -4,17 +4,73 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
+	iamtypes "github.com/aws/aws-sdk-go-v2/service/iam/types"
+	"github.com/mitchellh/hashstructure/v2"
 
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	"github.com/karpenter-go/karpenter/provider/aws/fault"
 )
 
-// RemoveOf deletes all profiles that were made for the class.
+// RemoveOf deletes all profiles that were made for the class, the one by a Karpenter before v1 included.
 func (p *Profiles) RemoveOf(ctx context.Context, class *awsv1.EC2NodeClass) error {
-	return p.removeAll(ctx, p.path(string(class.UID)), func(string) bool { return false })
+	if err := p.removeAll(ctx, p.path(string(class.UID)), func(string) bool { return false }); err != nil {
+		return err
+	}
+	return p.removeLegacy(ctx, class)
+}
+
+// legalName is what IAM takes as the name of a profile.
+var legalName = regexp.MustCompile(`^[\w+=,.@-]{1,128}$`)
+
+// removeLegacy deletes the profile that a Karpenter before v1 made for a class of that name. It had no path of the class, so
+// it is found by its name. A profile of that name without the tag of the cluster is of other origin and stays.
+func (p *Profiles) removeLegacy(ctx context.Context, class *awsv1.EC2NodeClass) error {
+	name, err := p.legacyName(class)
+	if err != nil {
+		return err
+	}
+	if !legalName.MatchString(name) {
+		return nil
+	}
+	out, err := p.api.GetInstanceProfile(ctx, &iam.GetInstanceProfileInput{InstanceProfileName: aws.String(name)})
+	switch {
+	case fault.NotFound(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("get instance profile %s: %w", name, err)
+	case out.InstanceProfile == nil || !p.owns(out.InstanceProfile):
+		return nil
+	}
+	return p.remove(ctx, name, rolesOf(out.InstanceProfile))
+}
+
+// legacyName is the name that a Karpenter before v1 gave to the profile of a class.
+func (p *Profiles) legacyName(class *awsv1.EC2NodeClass) (string, error) {
+	sum, err := hashstructure.Hash(p.region+class.Name, hashstructure.FormatV2, nil)
+	if err != nil {
+		return "", fmt.Errorf("name former instance profile of node class %s: %w", class.Name, err)
+	}
+	return fmt.Sprintf("%s_%d", p.cluster, sum), nil
+}
+
+// owns reports whether the profile has the tag of the cluster.
+func (p *Profiles) owns(i *iamtypes.InstanceProfile) bool {
+	return slices.ContainsFunc(i.Tags, func(t iamtypes.Tag) bool {
+		return aws.ToString(t.Key) == awsv1.TagClusterPrefix+p.cluster && aws.ToString(t.Value) == "owned"
+	})
+}
+
+func rolesOf(i *iamtypes.InstanceProfile) []string {
+	var names []string
+	for _, r := range i.Roles {
+		names = append(names, aws.ToString(r.RoleName))
+	}
+	return names
 }
 
 // Sweep deletes the cluster's profiles for which used does not hold, but for those that were new or replaced within the
@@ -39,11 +95,7 @@ func (p *Profiles) removeAll(ctx context.Context, prefix string, keep func(name 
 			if keep(name) {
 				continue
 			}
-			var roles []string
-			for _, r := range i.Roles {
-				roles = append(roles, aws.ToString(r.RoleName))
-			}
-			errs = append(errs, p.remove(ctx, name, roles))
+			errs = append(errs, p.remove(ctx, name, rolesOf(&i)))
 		}
 	}
 	return errors.Join(errs...)

@@ -41,10 +41,26 @@ func (r *Reservations) Left(id string) int {
 // Launched notes that an instance was launched into the reservation.
 func (r *Reservations) Launched(id string) { r.change(id, func(free int) int { return free - 1 }) }
 
-// Ended notes that an instance of the reservation is gone.
-func (r *Reservations) Ended(id string) { r.change(id, func(free int) int { return free + 1 }) }
+// Ended notes that an instance of the reservation is gone. An instance counts once, however often it is reported.
+func (r *Reservations) Ended(id, instance string) {
+	if instance == "" || !r.returnOnce(id+" "+instance) {
+		return
+	}
+	r.change(id, func(free int) int { return free + 1 })
+}
 
-// Full notes that EC2 refused a launch into the reservation, or takes its capacity back.
+// returnOnce reports whether the place of the instance was not returned before.
+func (r *Reservations) returnOnce(place string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, before := r.returned.Get(place); before {
+		return false
+	}
+	r.returned.Set(place, true)
+	return true
+}
+
+// Full notes that EC2 refused a launch because the reservation has no capacity left.
 func (r *Reservations) Full(id string) { r.change(id, func(int) int { return 0 }) }
 
 func (r *Reservations) change(id string, to func(int) int) {

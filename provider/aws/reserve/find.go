@@ -31,6 +31,8 @@ var _ API = (*ec2.Client)(nil)
 const (
 	// life is how long an answer is good.
 	life = time.Minute
+	// returnedLife is how long it is remembered that the place of an instance was returned.
+	returnedLife = 15 * time.Minute
 	// handover is how long before the end of a capacity block its nodes are replaced. EC2 begins to end its instances half
 	// an hour before the end.
 	handover = 40 * time.Minute
@@ -43,6 +45,8 @@ type Reservations struct {
 	clock clock.PassiveClock
 	found *ttl.Cache[string, []ec2types.CapacityReservation]
 
+	returned *ttl.Cache[string, bool] // reservation and instance whose place was returned
+
 	mu       sync.Mutex // guards the rest
 	left     map[string]*count
 	revision uint64
@@ -52,6 +56,7 @@ type Reservations struct {
 func New(api API, c clock.PassiveClock) *Reservations {
 	return &Reservations{
 		api: api, clock: c, found: ttl.New[string, []ec2types.CapacityReservation](c, life), left: map[string]*count{},
+		returned: ttl.New[string, bool](c, returnedLife),
 	}
 }
 

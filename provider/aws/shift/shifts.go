@@ -70,6 +70,19 @@ func (s *Shifts) Away(zoneID string) bool {
 	return ok && s.Clock.Now().Before(until)
 }
 
+// Any reports whether some zone is shifted away from.
+func (s *Shifts) Any() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.Clock.Now()
+	for _, until := range s.until {
+		if now.Before(until) {
+			return true
+		}
+	}
+	return false
+}
+
 // Revision changes whenever a shift comes or goes.
 func (s *Shifts) Revision() uint64 {
 	s.mu.Lock()
@@ -106,7 +119,7 @@ func (s *Shifts) Refresh(ctx context.Context) error {
 	}
 	began, ended := s.take(out.ZonalShifts)
 	for _, zone := range began {
-		log.FromContext(ctx).Info("zonal shift began, no nodes are launched in this zone", "zone-id", zone)
+		log.FromContext(ctx).Info("zonal shift began, no nodes are launched or disrupted voluntarily in this zone", "zone-id", zone)
 	}
 	for _, zone := range ended {
 		log.FromContext(ctx).Info("zonal shift ended", "zone-id", zone)
@@ -167,7 +180,7 @@ func (s *Shifts) tell(ctx context.Context, began, ended []string) error {
 		zones := zonesOf(&pools.Items[i], classes.Items)
 		if names := among(began, zones); names != "" {
 			s.Recorder.Event(&pools.Items[i], corev1.EventTypeWarning, telemetry.EventZonalShiftActive,
-				"Zonal shift away from "+names+": no nodes are launched there")
+				"Zonal shift away from "+names+": no nodes are launched or disrupted voluntarily there, and instances do not end")
 		}
 		if names := among(ended, zones); names != "" {
 			s.Recorder.Event(&pools.Items[i], corev1.EventTypeNormal, telemetry.EventZonalShiftCleared,

@@ -28,6 +28,8 @@ type Catalog struct {
 	} `json:"asOf"`
 	// Types are sorted by name.
 	Types []Type `json:"types"`
+	// BranchENIs are the branch interfaces of types that are too new for Types, by name.
+	BranchENIs map[string]int64 `json:"branchENIs"`
 	// Regions are sorted by name.
 	Regions []Region `json:"regions"`
 }

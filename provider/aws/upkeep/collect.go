@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -15,6 +17,8 @@ import (
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/internal/telemetry"
+	"github.com/karpenter-go/karpenter/provider/aws/breaker"
 	"github.com/karpenter-go/karpenter/provider/aws/instances"
 	"github.com/karpenter-go/karpenter/provider/aws/periodic"
 )
@@ -45,23 +49,46 @@ const (
 	// The first rounds come quickly, to clean up what a crash left.
 	quickRounds = 20
 	quickEvery  = 10 * time.Second
-	slowEvery   = 2 * time.Minute
+	// slowEvery and grace together bound how long an instance without a claim runs: under a minute.
+	slowEvery = 20 * time.Second
 )
 
+// A Breaker decides which of many terminations go on.
+type Breaker interface {
+	Admit(ctx context.Context, cause breaker.Cause, chosen []instances.Instance, managed int) ([]instances.Instance, error)
+	// InUse sets how many instances are kept because their node is in use.
+	InUse(count int)
+}
+
+// Reserved counts what capacity reservations hold.
+type Reserved interface {
+	// Ended notes that an instance of the reservation is gone.
+	Ended(id, instance string)
+}
+
+// Recorder publishes events.
+type Recorder interface {
+	Event(object client.Object, eventType, reason, message string)
+}
+
 // A Collector terminates Karpenter's instances without a claim to which they belong or will be assigned. Tags alone decide
-// which instances are Karpenter's: those of this cluster, a pool and a node class. It never touches others.
+// which instances are Karpenter's: those of this cluster and a node class that have a pool or were launched by a Launcher. It
+// never touches others. It keeps an instance whose node is Ready and runs pods, and all of them if they are too many.
 type Collector struct {
 	Instances Instances
 	Launches  Launches
 	Cluster   string
-	// Client may read from a cache; Reader reads claims as they are stored now.
-	Client client.Reader
-	Reader client.Reader
-	Writer Writer
-	Clock  clock.PassiveClock
+	// Client may read from a cache, with an index of pods by node; Reader reads claims as they are stored now.
+	Client   client.Reader
+	Reader   client.Reader
+	Writer   Writer
+	Breaker  Breaker
+	Reserved Reserved
+	Recorder Recorder
+	Clock    clock.PassiveClock
 }
 
-// Task repeats Collect: every ten seconds at first, later every two minutes.
+// Task repeats Collect: every ten seconds at first, later every twenty.
 func (c *Collector) Task() periodic.Task {
 	rounds := 0
 	return periodic.Task{Label: "instance.garbagecollection", Run: func(ctx context.Context) (time.Duration, error) {
@@ -77,39 +104,132 @@ func (c *Collector) Task() periodic.Task {
 }
 
 // Collect looks once. Instances are listed before claims: what is launched in between is in neither list or has a claim.
+// Claims come from the cache at first. Only if an instance seems to have none are they read as they are stored now.
 func (c *Collector) Collect(ctx context.Context) error {
 	list, err := c.Instances.List(ctx)
 	if err != nil {
 		return err
 	}
-	var claims apiv1.NodeClaimList
-	if err := c.Reader.List(ctx, &claims); err != nil {
-		return fmt.Errorf("list claims: %w", err)
-	}
-	there := map[types.UID]bool{}
-	for i := range claims.Items {
-		there[claims.Items[i].UID] = true
-	}
-	surplus := c.Launches.Surplus(list, claims.Items)
-	c.Launches.Keep(there)
-	var errs []error
-	for _, i := range list {
-		if surplus[i.ID] && !i.Ending() && c.owned(i) && c.Clock.Since(i.Launched) >= grace {
-			errs = append(errs, c.end(ctx, i))
+	var chosen []instances.Instance
+	for _, r := range []client.Reader{c.Client, c.Reader} {
+		var claims apiv1.NodeClaimList
+		if err := r.List(ctx, &claims); err != nil {
+			return fmt.Errorf("list claims: %w", err)
 		}
+		chosen = c.surplus(list, claims.Items)
+		if len(chosen) == 0 || r == c.Reader {
+			c.keep(claims.Items)
+			break
+		}
+	}
+	kept, chosen, err := c.inUse(ctx, chosen)
+	if err != nil {
+		return err
+	}
+	c.Breaker.InUse(kept)
+	managed := slices.DeleteFunc(slices.Clone(list), instances.Instance.Ending)
+	if chosen, err = c.Breaker.Admit(ctx, breaker.CauseNoClaim, chosen, len(managed)); err != nil {
+		return err
+	}
+	var errs []error
+	for _, i := range chosen {
+		errs = append(errs, c.end(ctx, i))
 	}
 	return errors.Join(errs...)
 }
 
+// surplus returns the instances that are ours, old enough, and of no claim.
+func (c *Collector) surplus(list []instances.Instance, claims []apiv1.NodeClaim) []instances.Instance {
+	surplus := c.Launches.Surplus(list, claims)
+	return slices.DeleteFunc(slices.Clone(list), func(i instances.Instance) bool {
+		return !surplus[i.ID] || i.Ending() || !c.owned(i) || c.Clock.Since(i.Launched) < grace
+	})
+}
+
+// keep tells the launches which claims there are.
+func (c *Collector) keep(claims []apiv1.NodeClaim) {
+	there := map[types.UID]bool{}
+	for i := range claims {
+		there[claims[i].UID] = true
+	}
+	c.Launches.Keep(there)
+}
+
 // owned reports whether the instance is ours by its tags. The list was asked for by them already; this costs nothing and
-// an instance that is not ours would cost much.
+// an instance that is not ours would cost much. The tag of the pool is empty on instances of claims without a pool. These have the
+// tag of their launch.
 func (c *Collector) owned(i instances.Instance) bool {
-	return i.Tags[awsv1.TagEKSClusterName] == c.Cluster && i.Tags[awsv1.TagNodePool] != "" && i.Tags[awsv1.TagNodeClass] != ""
+	return i.Tags[awsv1.TagEKSClusterName] == c.Cluster && i.Tags[awsv1.TagNodeClass] != "" &&
+		(i.Tags[awsv1.TagNodePool] != "" || i.Tags[instances.TagLaunch] != "")
+}
+
+// inUse splits chosen: it returns how many have a node that is in use, and the others. Each such node gets an event.
+func (c *Collector) inUse(ctx context.Context, chosen []instances.Instance) (kept int, rest []instances.Instance, err error) {
+	if len(chosen) == 0 {
+		return 0, nil, nil
+	}
+	var nodes corev1.NodeList
+	if err := c.Client.List(ctx, &nodes); err != nil {
+		return 0, nil, fmt.Errorf("list nodes: %w", err)
+	}
+	byID := map[string]*corev1.Node{}
+	for n := range nodes.Items {
+		if ready(&nodes.Items[n]) {
+			byID[nodes.Items[n].Spec.ProviderID] = &nodes.Items[n]
+		}
+	}
+	for _, i := range chosen {
+		node := byID[i.ProviderID()]
+		pods := 0
+		if node != nil {
+			if pods, err = c.workload(ctx, node.Name); err != nil {
+				return 0, nil, err
+			}
+		}
+		if pods == 0 {
+			rest = append(rest, i)
+			continue
+		}
+		kept++
+		c.Recorder.Event(node, corev1.EventTypeWarning, telemetry.EventTerminationWithheld, fmt.Sprintf(
+			"Instance %s has no NodeClaim but is not terminated: the node is Ready and has pods (%d); fix: restore the NodeClaim, or "+
+				"delete the Node, which drains it", i.ID, pods))
+	}
+	return kept, rest, nil
+}
+
+// ready reports whether kubelet of the node reports that it works.
+func ready(node *corev1.Node) bool {
+	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+// workload counts the pods of a node that have not ended and that would run elsewhere without it: all but those of DaemonSets and
+// static pods.
+func (c *Collector) workload(ctx context.Context, node string) (int, error) {
+	var pods corev1.PodList
+	if err := c.Client.List(ctx, &pods, client.MatchingFields{"spec.nodeName": node}); err != nil {
+		return 0, fmt.Errorf("list pods of node %s: %w", node, err)
+	}
+	count := 0
+	for i := range pods.Items {
+		p := &pods.Items[i]
+		owner := metav1.GetControllerOf(p)
+		ended := p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+		if !ended && (owner == nil || owner.Kind != "DaemonSet" && owner.Kind != "Node") {
+			count++
+		}
+	}
+	return count, nil
 }
 
 func (c *Collector) end(ctx context.Context, i instances.Instance) error {
 	if err := c.Instances.Terminate(ctx, i); err != nil && !errors.Is(err, cloud.ErrNotFound) {
 		return err
+	}
+	if id := i.Reservation.ID; id != "" {
+		c.Reserved.Ended(id, i.ID)
 	}
 	log.FromContext(ctx).Info("terminated instance without nodeclaim", "instance-id", i.ID, "instance-type", i.Type, "zone", i.Zone)
 	var nodes corev1.NodeList

@@ -38,16 +38,16 @@ type Offers struct {
 
 // NewOffers registers the metrics with reg.
 func NewOffers(reader client.Reader, types Types, reg prometheus.Registerer) *Offers {
-	const prefix = "karpenter_cloudprovider_instance_type_"
-	offering := []string{"instance_type", "capacity_type", "zone"}
 	o := &Offers{
 		reader: reader, types: types,
-		available: prometheus.NewDesc(prefix+"offering_available",
-			"1 if the offering can be had by any node class, else 0.", offering, nil),
-		price: prometheus.NewDesc(prefix+"offering_price_estimate",
-			"Estimated price of the offering in dollars per hour.", offering, nil),
-		cores:  prometheus.NewDesc(prefix+"cpu_cores", "vCPUs of the type.", offering[:1], nil),
-		memory: prometheus.NewDesc(prefix+"memory_bytes", "Memory of the type, nothing subtracted.", offering[:1], nil),
+		available: prometheus.NewDesc("karpenter_cloudprovider_instance_type_offering_available",
+			"1 if the offering can be had by any node class, else 0.", []string{"instance_type", "capacity_type", "zone"}, nil),
+		price: prometheus.NewDesc("karpenter_cloudprovider_instance_type_offering_price_estimate",
+			"Estimated price of the offering in dollars per hour.", []string{"instance_type", "capacity_type", "zone"}, nil),
+		cores: prometheus.NewDesc("karpenter_cloudprovider_instance_type_cpu_cores",
+			"vCPUs of the type.", []string{"instance_type"}, nil),
+		memory: prometheus.NewDesc("karpenter_cloudprovider_instance_type_memory_bytes",
+			"Memory of the type, nothing subtracted.", []string{"instance_type"}, nil),
 	}
 	reg.MustRegister(o)
 	return o

@@ -26,6 +26,7 @@ import (
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/internal/act"
+	"github.com/karpenter-go/karpenter/provider/aws/breaker"
 	"github.com/karpenter-go/karpenter/provider/aws/catalog"
 	"github.com/karpenter-go/karpenter/provider/aws/instances"
 )
@@ -39,7 +40,10 @@ type account struct {
 	tags  map[string]string
 	kept  map[types.UID]bool
 	err   error
+	freed []string // instances whose place in a reservation was returned
 }
+
+func (a *account) Ended(id, instance string) { a.freed = append(a.freed, id+" "+instance) }
 
 func (a *account) List(context.Context) ([]instances.Instance, error) { return a.list, a.err }
 
@@ -93,7 +97,8 @@ func kube(objects ...client.Object) client.WithWatch {
 	if err := corev1.AddToScheme(scheme); err != nil {
 		panic(err)
 	}
-	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&apiv1.NodeClaim{}).Build()
+	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&apiv1.NodeClaim{}).
+		WithIndex(&corev1.Pod{}, "spec.nodeName", func(o client.Object) []string { return []string{o.(*corev1.Pod).Spec.NodeName} }).Build()
 }
 
 func TestCollect(t *testing.T) {
@@ -103,23 +108,34 @@ func TestCollect(t *testing.T) {
 	delete(poolless.Tags, awsv1.TagNodePool)
 	ending := instance("i-ending", time.Hour)
 	ending.State = "shutting-down"
+	standalone := instance("i-standalone", time.Hour)
+	standalone.Reservation.ID = "cr-1"
+	standalone.Tags[awsv1.TagNodePool], standalone.Tags[instances.TagLaunch] = "", "token"
+	handmade := instance("i-handmade", time.Hour)
+	handmade.Tags[awsv1.TagNodePool] = ""
 	a := &account{list: []instances.Instance{
 		instance("i-leaked", time.Hour), instance("i-young", 29*time.Second), instance("i-old", 30*time.Second),
-		instance("i-wanted", time.Hour), instance("i-gone", time.Hour), foreign, poolless, ending,
+		instance("i-wanted", time.Hour), instance("i-gone", time.Hour), foreign, poolless, ending, handmade,
 	}}
+	for n := range 20 { // so many that the bound on terminations is not met
+		held := instance(fmt.Sprint("i-held-", n), time.Hour)
+		held.Tags[awsv1.TagEKSClusterName] = "another"
+		a.list = append(a.list, held)
+	}
+	a.list = append(a.list, standalone)
 	node := func(name, id string) *corev1.Node {
 		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.NodeSpec{ProviderID: instances.ProviderID("a", id)}}
 	}
 	k := kube(claim("one", "i-wanted"), node("leaked", "i-leaked"), node("wanted", "i-wanted"))
-	c := &Collector{Instances: a, Launches: a, Cluster: "c", Client: k, Reader: k, Writer: act.Writer{Client: k}, Clock: clocktesting.NewFakePassiveClock(now)}
+	c, _ := collector(a, k)
 	if err := c.Collect(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"i-leaked", "i-old", "i-gone"}; !slices.Equal(a.ended, want) {
+	if want := []string{"i-leaked", "i-old", "i-gone", "i-standalone"}; !slices.Equal(a.ended, want) {
 		t.Errorf("ended %v, want %v", a.ended, want)
 	}
-	if !a.kept["one"] || len(a.kept) != 1 {
-		t.Errorf("launches were told of claims %v", a.kept)
+	if !slices.Equal(a.freed, []string{"cr-1 i-standalone"}) {
+		t.Errorf("places returned: %v", a.freed)
 	}
 	var n corev1.Node
 	if err := k.Get(t.Context(), client.ObjectKey{Name: "leaked"}, &n); !apierrors.IsNotFound(err) {
@@ -130,14 +146,91 @@ func TestCollect(t *testing.T) {
 	}
 }
 
+// events are those that were published.
+type events []string
+
+func (e *events) Event(o client.Object, _, reason, message string) {
+	*e = append(*e, o.GetName()+" "+reason+": "+message)
+}
+
+// collector returns a collector of the account, and the events that it publishes.
+func collector(a *account, k client.WithWatch) (*Collector, *events) {
+	e := &events{}
+	return &Collector{
+		Instances: a, Launches: a, Cluster: "c", Client: k, Reader: k, Writer: act.Writer{Client: k}, Recorder: e,
+		Reserved: a, Breaker: breaker.New(k, e, prometheus.NewRegistry()), Clock: clocktesting.NewFakePassiveClock(now),
+	}, e
+}
+
+// When NodeClaims were lost, nothing is terminated, until the annotation of the node class allows it.
+func TestCollectStopsAtMassTermination(t *testing.T) {
+	class := &awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
+	k := kube(class)
+	a := &account{}
+	for n := range 10 {
+		a.list = append(a.list, instance(fmt.Sprint("i-", n), time.Hour))
+	}
+	c, told := collector(a, k)
+	if err := c.Collect(t.Context()); err != nil || len(a.ended) != 0 || len(*told) != 1 {
+		t.Fatalf("ended %v, events %v, error %v", a.ended, *told, err)
+	}
+	class.Annotations = map[string]string{awsv1.AnnotationAllowMassTermination: "true"}
+	if err := k.Update(t.Context(), class); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Collect(t.Context()); err != nil || len(a.ended) != 10 {
+		t.Errorf("ended %v, error %v", a.ended, err)
+	}
+}
+
+// An instance without a claim is kept while its node is Ready and runs pods.
+func TestCollectKeepsNodeInUse(t *testing.T) {
+	node := func(name string, ready corev1.ConditionStatus) *corev1.Node {
+		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.NodeSpec{ProviderID: instances.ProviderID("a", "i-"+name)}}
+		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready}}
+		return n
+	}
+	pod := func(name, node, owner string, phase corev1.PodPhase) *corev1.Pod {
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: name}, Spec: corev1.PodSpec{NodeName: node}}
+		p.Status.Phase = phase
+		yes := true
+		p.OwnerReferences = []metav1.OwnerReference{{Kind: owner, Name: "o", Controller: &yes}}
+		return p
+	}
+	a := &account{list: []instances.Instance{
+		instance("i-used", time.Hour), instance("i-idle", time.Hour), instance("i-lost", time.Hour),
+	}}
+	k := kube(node("used", corev1.ConditionTrue), node("idle", corev1.ConditionTrue), node("lost", corev1.ConditionUnknown),
+		pod("web", "used", "ReplicaSet", corev1.PodRunning), pod("agent", "idle", "DaemonSet", corev1.PodRunning),
+		pod("job", "idle", "Job", corev1.PodSucceeded), pod("other", "lost", "ReplicaSet", corev1.PodRunning))
+	c, told := collector(a, k)
+	if err := c.Collect(t.Context()); err != nil || !slices.Equal(a.ended, []string{"i-idle", "i-lost"}) {
+		t.Errorf("ended %v, error %v", a.ended, err)
+	}
+	if len(*told) != 1 || !strings.HasPrefix((*told)[0], "used TerminationWithheld: ") || !strings.Contains((*told)[0], "has pods (1);") {
+		t.Errorf("events %q", *told)
+	}
+}
+
+// The cache lacks a claim that is stored: its instance is not touched. The launches are told of the claims there are.
+func TestCollectReadsClaimsAgain(t *testing.T) {
+	a := &account{list: []instances.Instance{instance("i-1", time.Hour)}}
+	c, _ := collector(a, kube())
+	c.Reader = kube(claim("one", "i-1"))
+	if err := c.Collect(t.Context()); err != nil || len(a.ended) != 0 || !a.kept["one"] || len(a.kept) != 1 {
+		t.Errorf("ended %v, told of claims %v, error %v", a.ended, a.kept, err)
+	}
+}
+
 func TestCollectSlowsDown(t *testing.T) {
 	a := &account{}
 	k := kube()
-	task := (&Collector{Instances: a, Launches: a, Client: k, Reader: k, Writer: act.Writer{Client: k}, Clock: clocktesting.NewFakePassiveClock(now)}).Task()
+	c, _ := collector(a, k)
+	task := c.Task()
 	for round := range 25 {
 		want := 10 * time.Second
 		if round >= 20 {
-			want = 2 * time.Minute
+			want = 20 * time.Second
 		}
 		if next, err := task.Run(t.Context()); next != want || err != nil {
 			t.Fatalf("round %d: next in %v, %v", round, next, err)
